@@ -1,0 +1,73 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Errors that a Ledger returns. Anything else is a bug.
+var (
+	// ErrStoreUnavailable: the store cannot decide now. Nothing was claimed, and nothing of the claim will come to stay:
+	// should it still land, the ledger takes it back by itself.
+	ErrStoreUnavailable = errors.New("store unavailable")
+	// ErrNotClaimed: the claim has provably not been applied and never will be. Try again under a new execution ID.
+	ErrNotClaimed = errors.New("claim was not applied")
+	// ErrLockLost: the lock is no longer ours; somebody else ended the execution.
+	ErrLockLost = errors.New("lock lost")
+	// ErrNotRecorded: the outcome is not in the ledger yet. The ledger goes on trying.
+	ErrNotRecorded = errors.New("outcome not recorded yet")
+	// ErrCancelled: somebody asked to stop the execution before it began.
+	ErrCancelled = errors.New("execution cancelled")
+)
+
+// Ledger is the store of locks and records as the Guard needs it. Every call ends when its context does.
+type Ledger interface {
+	// Claim takes the lock of l.Scope for l.Execution, if it is free, if nobody waits for it, and if the event's record is
+	// still at revision prev (0: absent). Exactly one of the three results is set: the held lock, what stands in the way, or
+	// an error. The ledger fills in Token, Revision, Holder and Alive of the held lock.
+	Claim(ctx context.Context, l Lock, prev int64) (Held, *Seen, error)
+	// Bury ends the execution of a lock whose owner is dead: FAILED unknown, and after its release delay the lock is free. No error
+	// when somebody else was faster, or when the owner turns out to be alive: read again.
+	Bury(ctx context.Context, dead *Lock) error
+}
+
+// Seen is what stands in the way of a claim, read in one transaction.
+type Seen struct {
+	Lock   *Lock   // nil = free
+	Record *Record // nil = none, or one that this version cannot read
+	// RecordRevision is the record's mod revision, 0 when it is absent.
+	RecordRevision int64
+	// Queue: somebody waits for the lock.
+	Queue bool
+}
+
+// Held is a lock that this process holds. Its methods may be called from any goroutine.
+type Held interface {
+	// Lock is the lock as last seen by its owner. The caller must not change it.
+	Lock() *Lock
+	// Begin says that the upstream is about to be called. An error means that the lock can no longer be trusted, and that
+	// nothing may be sent: ErrLockLost or ErrCancelled.
+	Begin() error
+	// OnStop registers the function that is called, at most once and never before OnStop returns on the same goroutine, when the
+	// execution has to stop: the lock was lost (ErrLockLost) or a cancel was asked (ErrCancelled). It must not block.
+	OnStop(func(cause error))
+	// Settle moves the execution from its lock into its event's record. It returns the record as written; a cancel that was
+	// asked turns an unknown outcome into ABORTED. ErrLockLost: somebody else had ended the execution; the record, if not nil,
+	// says how. ErrNotRecorded: unknown so far, and the ledger goes on trying by itself.
+	Settle(ctx context.Context, e End) (*Record, error)
+	// Release gives the lock back for an execution of which provably nothing reached the upstream, and leaves the event's record as
+	// it was. The ledger goes on trying by itself when the store does not answer.
+	Release(ctx context.Context) error
+}
+
+// End is how an execution ended.
+type End struct {
+	Status     Status
+	Outcome    Outcome
+	FinishedAt time.Time
+	Error      *Failure
+	Abort      *Cancel
+	Kept       bool
+	Answer     *Answer
+}

@@ -1,0 +1,69 @@
+package idem
+
+import "time"
+
+// Strategy says what a delivery does when another one has the lock.
+type Strategy string
+
+// The strategies.
+const (
+	FailFast Strategy = "fail_fast" // it is refused: 409
+)
+
+// OnMismatch says what a delivery gets whose key is known with another fingerprint.
+type OnMismatch string
+
+// The mismatch policies.
+const (
+	MismatchReject  OnMismatch = "reject"  // 422: somebody reused an event ID
+	MismatchReplay  OnMismatch = "replay"  // the event ID alone decides; for senders that change the body between attempts
+	MismatchExecute OnMismatch = "execute" // run it, as the key's next attempt
+)
+
+// OnUnknown says what a delivery gets whose earlier execution ended with an unknown outcome.
+type OnUnknown string
+
+// The policies for an unknown outcome.
+const (
+	UnknownRetry OnUnknown = "retry" // run it again, as the key's next attempt
+	UnknownBlock OnUnknown = "block" // 409 until somebody looked and forgot the record
+)
+
+// StatusSet is a set of HTTP statuses. The zero value is empty.
+type StatusSet struct{ bits [10]uint64 }
+
+// Add puts the statuses from lo to hi, both included, into the set.
+func (s *StatusSet) Add(lo, hi int) {
+	for i := max(lo, 0); i <= hi && i < len(s.bits)*64; i++ {
+		s.bits[i/64] |= 1 << (i % 64)
+	}
+}
+
+// Has reports whether status is in the set.
+func (s *StatusSet) Has(status int) bool {
+	return status >= 0 && status < len(s.bits)*64 && s.bits[status/64]&(1<<(status%64)) != 0
+}
+
+// Policy is what a route says about its deliveries. It is made once at load and shared by all of them.
+type Policy struct {
+	Route        string
+	Strategy     Strategy
+	MaxDuration  time.Duration // a running execution is ended at this age; 0 = never
+	ReleaseDelay time.Duration // the lock stays closed for this long after an unknown outcome; 0 = not at all
+
+	// Idempotency is off when false: every delivery is its own event.
+	Idempotency bool
+	// Retention is how long a record answers duplicates, counted from the end of the execution. It must be longer than the
+	// sender's whole retry schedule, or a late retry runs the event again.
+	Retention time.Duration
+	// PayloadRetention replaces Retention where the fingerprint is the key: equal bodies after that are new events.
+	PayloadRetention time.Duration
+	ReplayBody       int // bytes; a longer answer is not kept, its duplicate gets the first status alone
+	OnMismatch       OnMismatch
+	OnUnknown        OnUnknown
+	Keep             StatusSet // upstream answers that settle the event
+	Unknown          StatusSet // upstream answers that say nothing about the effect
+	// Verified: deliveries are signed, so a duplicate proves that it is the sender's. Otherwise one that comes with other
+	// credentials than the first does not get to see the first one's answer.
+	Verified bool
+}

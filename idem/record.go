@@ -1,0 +1,144 @@
+package idem
+
+import "time"
+
+// ExecutionID names one attempt to run one delivery: "exec_" and 32 letters. It carries the hashes of its workflow and of
+// its idempotency key, so that its place in the ledger is found without a pointer. See NewExecutionID.
+type ExecutionID string
+
+// Key is an idempotency key: 16 hex digits of XXH64, "-", 32 hex digits of SHA-256, both over the same parts. The first
+// half is the short name in logs and picks the shard; the second is why nobody can forge a collision.
+type Key string
+
+// Short is the first half: enough for a log line, not an identity.
+func (k Key) Short() string {
+	if len(k) < 16 {
+		return string(k)
+	}
+	return string(k[:16])
+}
+
+// Fingerprint is the SHA-256 of method, host, path, query and raw body: what the sender asked for.
+type Fingerprint [32]byte
+
+// Scope says what one lock covers.
+type Scope struct {
+	Workflow string
+	Key      Key
+	// PerEvent is set by strategy none: the lock covers the event alone, not its workflow.
+	PerEvent bool
+}
+
+// Lock is a running execution as the ledger keeps it, in its workflow's lock.
+type Lock struct {
+	Execution   ExecutionID
+	Scope       Scope
+	Route       string
+	EventID     string
+	Fingerprint Fingerprint
+	// Credentials is CredentialsDigest of the delivery that runs; empty when it came with none.
+	Credentials string
+	// CallbackHash is the SHA-256 of the execution's callback key, in hex.
+	CallbackHash string
+	TraceParent  string
+	Attempt      int       // 1 for the first execution of the key
+	Earlier      []Attempt // the ones before, oldest first, at most MaxEarlier
+	StartedAt    time.Time
+
+	// What whoever ends this execution in our place must know.
+	MaxDuration  time.Duration // 0 = none
+	ReleaseDelay time.Duration // 0 = the lock is free at once after an unknown outcome
+	Retention    time.Duration
+
+	Holder string  // host/pid/session of the owner, for people
+	Cancel *Cancel // a cancel that was asked and not yet carried out
+
+	// Cooling: the execution has ended, outcome unknown, and the lock stays closed until CoolUntil. Such a lock is nobody's.
+	Cooling   bool
+	CoolUntil time.Time
+
+	Token    int64 // create revision: the fencing token
+	Revision int64 // mod revision
+	// Dead: the key that proves its owner alive is gone, as far as this process knows. The burying transaction proves it.
+	Dead bool
+	// Alive is the ledger's name for that key; opaque to idem.
+	Alive string
+}
+
+// Cancel is a request to stop an execution.
+type Cancel struct {
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"`
+	Final  bool      `json:"final,omitempty"`
+}
+
+// MaxEarlier bounds the earlier attempts that a record keeps; the oldest go first.
+const MaxEarlier = 16
+
+// Attempt is an ended execution in short.
+type Attempt struct {
+	Execution  ExecutionID `json:"executionId"`
+	Status     Status      `json:"status"`
+	Outcome    Outcome     `json:"outcome"`
+	StartedAt  time.Time   `json:"startedAt"`
+	FinishedAt time.Time   `json:"finishedAt"`
+}
+
+// Record is the ended execution of an event, and what its duplicates get.
+type Record struct {
+	Execution    ExecutionID
+	Scope        Scope
+	Route        string
+	EventID      string
+	Fingerprint  Fingerprint
+	Credentials  string
+	CallbackHash string
+	TraceParent  string
+	Holder       string
+	Token        int64
+	Attempt      int
+	Earlier      []Attempt
+
+	Status     Status
+	Outcome    Outcome
+	StartedAt  time.Time
+	FinishedAt time.Time
+	ExpiresAt  time.Time // after this the record says nothing any more, even if it is still there
+	Error      *Failure  // FAILED only
+	Abort      *Cancel   // ABORTED only
+
+	// Kept: the answer settles the event; duplicates get it. Without it the event may run again.
+	Kept   bool
+	Answer *Answer // nil when no whole answer came
+
+	Revision int64 // mod revision
+}
+
+// Failure says why an execution is FAILED.
+type Failure struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Answer is the upstream's answer as far as it is kept for duplicates.
+type Answer struct {
+	Status int
+	// Bytes is the length of the body as the first sender got it, kept or not.
+	Bytes int64
+	// Whole: Header and Body are here. Otherwise the answer was too long and duplicates get the status alone.
+	Whole  bool
+	Header []HeaderField
+	Body   []byte
+}
+
+// HeaderField is one header line of an answer, spelled as the upstream spelled it.
+type HeaderField struct{ Name, Value string }
+
+// Short is the attempt that r was.
+func (r *Record) Short() Attempt {
+	return Attempt{r.Execution, r.Status, r.Outcome, r.StartedAt, r.FinishedAt}
+}
+
+// Settled reports whether the event of r never runs again: duplicates get the kept answer.
+func (r *Record) Settled() bool { return r.Kept && r.Outcome == Executed }

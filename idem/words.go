@@ -1,0 +1,55 @@
+package idem
+
+// Status is where an execution is in its life. It only moves forward:
+//
+//	PENDING → RUNNING → SUCCESS | FAILED | ABORTED
+//
+// with CANCEL_REQUESTED between an active status and an end. The first terminal status wins and never changes.
+type Status string
+
+// The statuses. FAILED is an error of the system or the upstream and has an error; ABORTED is the decision of a person or a
+// policy and has who, when and why, and never an error.
+const (
+	Pending         Status = "PENDING"
+	Running         Status = "RUNNING"
+	CancelRequested Status = "CANCEL_REQUESTED"
+	Success         Status = "SUCCESS"
+	Failed          Status = "FAILED"
+	Aborted         Status = "ABORTED"
+)
+
+// Terminal reports whether s is an end.
+func (s Status) Terminal() bool { return s == Success || s == Failed || s == Aborted }
+
+// Outcome says what is known of the effect of an execution. The zero value is for one that has not ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Executed    Outcome = "executed"     // a whole answer came
+	NotExecuted Outcome = "not_executed" // provably nothing reached the upstream
+	Unknown     Outcome = "unknown"      // bytes were sent, and no whole answer came
+)
+
+// Decision is what Hooklock did with one delivery. A new one needs a row in proxy/respond.go, in docs/decisions.md and in
+// the test that counts them.
+type Decision string
+
+// The decisions, in the order of the table in docs/decisions.md.
+const (
+	DecisionExecuted            Decision = "executed"
+	DecisionReplayed            Decision = "replayed"
+	DecisionInFlight            Decision = "in_flight"
+	DecisionLocked              Decision = "locked"
+	DecisionMismatch            Decision = "mismatch"
+	DecisionUnknown             Decision = "unknown"
+	DecisionAborted             Decision = "aborted"
+	DecisionLockLost            Decision = "lock_lost"
+	DecisionUpstreamUnreachable Decision = "upstream_unreachable"
+	DecisionUpstreamFailed      Decision = "upstream_failed"
+	DecisionUpstreamTimeout     Decision = "upstream_timeout"
+	DecisionStoreUnavailable    Decision = "store_unavailable"
+	DecisionBypassed            Decision = "bypassed"
+	DecisionRejected            Decision = "rejected"
+	DecisionInternalError       Decision = "internal_error"
+)
