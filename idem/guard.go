@@ -1,0 +1,159 @@
+package idem
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"errors"
+	"io"
+	"time"
+)
+
+// GuardOptions are what a Guard works with.
+type GuardOptions struct {
+	Ledger Ledger
+	// Base is the life of the executions: when it ends, running ones stop and end with an unknown outcome. It is not the life of
+	// a sender's connection: a sender that hangs up changes nothing.
+	Base context.Context
+	// RequestTimeout bounds each decision of the ledger. Zero means 2 s.
+	RequestTimeout time.Duration
+	// CacheBytes bounds the settled records kept in memory. Zero means 64 MiB.
+	CacheBytes int
+	Now        func() time.Time // nil means time.Now
+	Random     io.Reader        // nil means crypto/rand
+}
+
+// Guard admits deliveries, and settles the executions of those that it admitted.
+type Guard struct {
+	o     GuardOptions
+	live  live
+	cache *cache
+}
+
+// NewGuard makes a Guard. It starts no goroutine and needs no Close.
+func NewGuard(o GuardOptions) *Guard {
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = 2 * time.Second
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 64 << 20
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	return &Guard{o: o, cache: newCache(o.CacheBytes)}
+}
+
+// Forgotten tells the Guard that the record of an execution was forgotten somewhere.
+func (g *Guard) Forgotten(id ExecutionID) { g.cache.forget(id) }
+
+// Reset tells the Guard that it may have missed something: the session was lost, or the watch on forgotten records.
+func (g *Guard) Reset() { g.cache.reset() }
+
+// Admission is the answer of Admit: an execution that may run, or the decision that the delivery does not.
+type Admission struct {
+	Execution *Execution
+	Verdict
+	Err error // the cause of store_unavailable, for the log
+}
+
+// Admit decides about one delivery. It returns within RequestTimeout.
+func (g *Guard) Admit(r *Request) Admission {
+	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
+	defer cancel()
+	if !r.Policy.Idempotency {
+		r.Scope.Key = g.randomKey()
+	} else if rec := g.cache.get(r.Scope.Key, g.o.Now()); rec != nil {
+		if v := Decide(&Seen{Record: rec}, r, g.o.Now()); v.Decision != "" {
+			return Admission{Verdict: v}
+		}
+	}
+	mine, running, err := g.live.enter(ctx, r.Scope)
+	switch {
+	case err != nil:
+		return unavailable(err)
+	case running != nil:
+		return Admission{Verdict: Decide(&Seen{Lock: running}, r, g.o.Now())}
+	}
+	held, callbackKey, v, err := g.claim(ctx, r)
+	if held == nil {
+		g.live.leave(mine)
+		if err != nil {
+			return unavailable(err)
+		}
+		return Admission{Verdict: v}
+	}
+	mine.won(held.Lock())
+	return Admission{Execution: newExecution(g, r, held, mine, callbackKey)}
+}
+
+func unavailable(err error) Admission {
+	return Admission{Verdict: Verdict{Decision: DecisionStoreUnavailable}, Err: err}
+}
+
+// claim asks the ledger until it holds the lock, or knows why it may not.
+func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, error) {
+	v := Verdict{Attempt: 1}
+	for {
+		seenAt := g.cache.seenAt()
+		lock, callbackKey := g.newLock(r, v)
+		held, seen, err := g.o.Ledger.Claim(ctx, lock, v.Prev)
+		switch {
+		case err == nil && held != nil:
+			return held, callbackKey, v, nil
+		case err == nil:
+			if rec := seen.Record; rec != nil && rec.Settled() {
+				g.cache.add(rec, seenAt)
+			}
+			if v = Decide(seen, r, g.o.Now()); v.Decision != "" {
+				return nil, "", v, nil
+			}
+			if v.Bury != nil {
+				err = g.o.Ledger.Bury(ctx, v.Bury)
+			}
+		case errors.Is(err, ErrNotClaimed): // again, under a new execution ID
+			err = nil
+		}
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, "", Verdict{}, err
+		}
+	}
+}
+
+// newLock is what a claim would put into the ledger.
+func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
+	var random [20]byte
+	g.read(random[:])
+	callbackKey := base32.StdEncoding.EncodeToString(random[4:14])
+	hash := sha256.Sum256([]byte(callbackKey))
+	id := NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
+	return Lock{
+		Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint,
+		Credentials: r.credentials(id), CallbackHash: hex.EncodeToString(hash[:]), TraceParent: r.TraceParent,
+		Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(),
+		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, Retention: r.retention(),
+	}, callbackKey
+}
+
+// randomKey is the key of a delivery that is its own event: where idempotency is off.
+func (g *Guard) randomKey() Key {
+	var b [24]byte
+	g.read(b[:])
+	text := hex.EncodeToString(b[:])
+	return Key(text[:16] + "-" + text[16:])
+}
+
+// read fills b with random bytes. crypto/rand never fails; a reader given by a test that does is a bug in the test.
+func (g *Guard) read(b []byte) {
+	if _, err := io.ReadFull(g.o.Random, b); err != nil {
+		panic(err)
+	}
+}
