@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 )
 
 // Why an execution is told to stop, beside ErrLockLost and ErrCancelled: the causes of its Context.
