@@ -36,7 +36,8 @@ func (id ExecutionID) Parse() (workflow, key uint64, err error) {
 	if len(id) != len(executionPrefix)+32 || id[:len(executionPrefix)] != executionPrefix {
 		return 0, 0, ErrExecutionID
 	}
-	if _, err := executionEncoding.Decode(b[:], []byte(id[len(executionPrefix):])); err != nil {
+	// The decoder skips line breaks, so only the full count proves 32 letters.
+	if n, err := executionEncoding.Decode(b[:], []byte(id[len(executionPrefix):])); err != nil || n != len(b) {
 		return 0, 0, ErrExecutionID
 	}
 	return binary.BigEndian.Uint64(b[0:]), binary.BigEndian.Uint64(b[8:]), nil
