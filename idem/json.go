@@ -4,8 +4,8 @@ package idem
 const maxDepth = 300
 
 // jsonScan checks that a text is one JSON value (RFC 8259) and notes on the way where the wanted members are. It builds no
-// tree, because the tree of a hostile body is a hundred times as big as the body; it allocates nothing that it does not
-// keep for the next body.
+// tree: for 8 MiB of "[0,0,..." a parser's tree (fastjson v1.6.10) took 381 MiB, which a pooled parser keeps, and seconds
+// to build. All that this one keeps grows with the wanted paths, not with the body.
 type jsonScan struct {
 	text []byte
 	at   int
