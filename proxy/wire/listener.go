@@ -1,27 +1,169 @@
 package wire
 
 import (
+	"errors"
+	"io"
 	"net"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// ListenerOptions bound the connections of a listener.
+// ListenerOptions bound the connections of a Listener.
 type ListenerOptions struct {
 	MaxConns    int           // open connections; 0 means no bound
-	Refusal     []byte        // the whole HTTP answer for a connection over MaxConns; empty: it is closed without one (as TLS needs)
-	LingerTime  time.Duration // how long a lingering Close reads on; 0 means 2 s
-	LingerBytes int64         // how much it reads; 0 means 64 MiB
+	Refusal     []byte        // the whole HTTP answer to a connection over MaxConns; empty: closed without one, as TLS needs
+	LingerTime  time.Duration // how long the Close of a lingering connection reads on; 0 means 2 s
+	LingerBytes int64         // how much it reads on; 0 means 64 MiB
 }
 
-// Listener bounds and counts the connections of another listener.
-type Listener struct{ net.Listener }
+const (
+	// refusing bounds the refused connections that are kept a moment so that the sender can read the answer.
+	refusing = 64
+	// refusalTime is that moment.
+	refusalTime = time.Second
+)
+
+// Listener counts and bounds the connections of another listener, which it closes. TLS goes on top of it.
+type Listener struct {
+	inner net.Listener
+	o     ListenerOptions
+	live  atomic.Int64
+
+	mu      sync.Mutex
+	refused map[net.Conn]struct{}
+	closed  bool
+	workers sync.WaitGroup
+}
 
 // NewListener wraps l.
-func NewListener(l net.Listener, o ListenerOptions) *Listener { return &Listener{l} }
+func NewListener(l net.Listener, o ListenerOptions) *Listener {
+	if o.LingerTime == 0 {
+		o.LingerTime = 2 * time.Second
+	}
+	if o.LingerBytes == 0 {
+		o.LingerBytes = 64 << 20
+	}
+	return &Listener{inner: l, o: o, refused: make(map[net.Conn]struct{})}
+}
 
-// Live returns the number of open connections.
-func (l *Listener) Live() int { return 0 }
+// Accept returns the next connection inside the bound. Those over it get the refusal and are closed.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.inner.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if n := l.live.Add(1); l.o.MaxConns <= 0 || n <= int64(l.o.MaxConns) {
+			return &served{Conn: c, l: l}, nil
+		}
+		l.live.Add(-1)
+		l.refuse(c)
+	}
+}
 
-// LingerOnClose marks c (the connection of a Listener, also under TLS): its Close first ends the sending side and reads
-// on for a while, so that a sender that is still busy with a refused body can read the answer. Other connections are left alone.
-func LingerOnClose(c net.Conn) {}
+// refuse answers and closes. Closing at once would reset the connection under the sender's request, and the answer would
+// be lost; under a flood it is.
+func (l *Listener) refuse(c net.Conn) {
+	if len(l.o.Refusal) > 0 {
+		_ = c.SetDeadline(time.Now().Add(refusalTime))
+		_, _ = c.Write(l.o.Refusal) // fits into the empty buffer of a new connection
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(l.o.Refusal) == 0 || len(l.refused) >= refusing {
+		_ = c.Close()
+		return
+	}
+	l.refused[c] = struct{}{}
+	l.workers.Go(func() {
+		closeWrite(c)
+		_, _ = io.CopyN(io.Discard, c, l.o.LingerBytes)
+		_ = c.Close()
+		l.mu.Lock()
+		delete(l.refused, c)
+		l.mu.Unlock()
+	})
+}
+
+// Live returns the number of open connections, those included that linger.
+func (l *Listener) Live() int { return int(l.live.Load()) }
+
+// Addr returns the address of the listener underneath.
+func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
+
+// Close closes the listener underneath and the connections that were being refused. It does not wait for the accepted ones.
+func (l *Listener) Close() error {
+	err := l.inner.Close()
+	l.mu.Lock()
+	l.closed = true
+	for c := range l.refused {
+		_ = c.Close()
+	}
+	l.mu.Unlock()
+	l.workers.Wait()
+	return err
+}
+
+// served is an accepted connection.
+type served struct {
+	net.Conn
+	l      *Listener
+	linger atomic.Bool
+	once   sync.Once
+}
+
+// NetConn returns the connection underneath.
+func (c *served) NetConn() net.Conn { return c.Conn }
+
+// CloseWrite ends the sending side.
+func (c *served) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// Close closes the connection; one that lingers reads on before.
+func (c *served) Close() error {
+	err := net.ErrClosed
+	c.once.Do(func() {
+		if c.linger.Load() {
+			c.drain()
+		}
+		err = c.Conn.Close()
+		c.l.live.Add(-1)
+	})
+	return err
+}
+
+// drain ends the sending side and reads what the sender is still busy to send. Closing with unread bytes would reset the
+// connection, and the reset may overtake the answer.
+func (c *served) drain() {
+	if c.SetDeadline(time.Now().Add(c.l.o.LingerTime)) != nil || !closeWrite(c.Conn) {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, c.Conn, c.l.o.LingerBytes)
+}
+
+func closeWrite(c net.Conn) bool {
+	half, ok := c.(interface{ CloseWrite() error })
+	return ok && half.CloseWrite() == nil
+}
+
+// LingerOnClose marks a connection that came from a Listener, also under TLS: its Close ends the sending side first and
+// reads on for a while, so that a sender that is still busy with a refused body can read the answer. Close then takes up
+// to LingerTime. Other connections are left alone.
+func LingerOnClose(c net.Conn) {
+	for c != nil {
+		if s, ok := c.(*served); ok {
+			s.linger.Store(true)
+			return
+		}
+		under, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return
+		}
+		c = under.NetConn()
+	}
+}
