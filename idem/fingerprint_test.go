@@ -67,7 +67,7 @@ func TestCredentialsShowOnlyWhetherTheyAreEqual(t *testing.T) {
 		"another token":              digest("exec_a", "Authorization: Bearer z", "Cookie: y"),
 		"no cookie":                  digest("exec_a", "Authorization: Bearer x"),
 		"one more cookie":            digest("exec_a", "Authorization: Bearer x", "Cookie: y", "Cookie: y"),
-		"the other way round":        digest("exec_a", "Authorization: y", "Cookie: Bearer x"),
+		"the other way round":        digest("exec_a", "Cookie: Bearer x", "Authorization: y"),
 		"a byte that moved":          digest("exec_a", "Authorization: Bearer xy", "Cookie:"),
 		"an empty authorization":     digest("exec_a", "Authorization:"),
 		"a value moved to execution": digest("exec_aBearer x", "Authorization: ", "Cookie: y"),

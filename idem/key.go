@@ -25,7 +25,8 @@ const (
 const (
 	// MaxValue is the longest value of one source, decoded, in bytes.
 	MaxValue = 512
-	// MaxName is the longest workflow or event ID as built and escaped, in bytes. A single value always fits.
+	// MaxName is the longest workflow or event ID as built and escaped, in bytes. One value, escaped to 1536 at worst, fits
+	// with 512 bytes of text around it.
 	MaxName = 2048
 )
 
@@ -76,7 +77,8 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 type Names struct {
 	// Workflow is the scope of its lock; EventID is what the sender calls the event, empty when it says nothing. Both are
 	// printable: in each value "%", control characters, line and direction marks and bytes that are not UTF-8 are written as
-	// %XX, so that two values never look the same and none can end a header or a log line.
+	// %XX, so that two values never look the same and none can end a header or a log line. Two lists of values may still build
+	// one workflow ("a/b" and "c", "a" and "b/c"): these take turns, and their keys differ.
 	Workflow, EventID string
 	// Source is where the event ID came from: "header.Idempotency-Key", or several with a comma between them.
 	Source string
