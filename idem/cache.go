@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// cache remembers settled records, so that a duplicate needs no call to the store. It is only ever as good as the session that
-// filled it: who loses the session, or the watch that tells of forgotten records, must Reset it.
-type cache struct {
+// Cache remembers settled records, so that a duplicate needs no call to the store. It is only ever as good as the session that
+// filled it: whoever loses the session, or the watch that tells of forgotten records, must Reset it. Safe for concurrent use.
+type Cache struct {
 	mu     sync.Mutex
 	max    int // bytes
 	bytes  int
@@ -22,12 +22,16 @@ type cache struct {
 // BenchmarkCacheMemory.
 const recordOverhead = 700
 
-func newCache(maxBytes int) *cache {
-	return &cache{max: maxBytes, byHalf: map[uint64]*list.Element{}, recent: list.New()}
+// NewCache makes an empty cache that holds about maxBytes; zero means 64 MiB.
+func NewCache(maxBytes int) *Cache {
+	if maxBytes == 0 {
+		maxBytes = 64 << 20
+	}
+	return &Cache{max: maxBytes, byHalf: map[uint64]*list.Element{}, recent: list.New()}
 }
 
 // get returns the record of key, or nil.
-func (c *cache) get(key Key, now time.Time) *Record {
+func (c *Cache) get(key Key, now time.Time) *Record {
 	half := key.half()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,15 +51,15 @@ func (c *cache) get(key Key, now time.Time) *Record {
 	return rec
 }
 
-// now is what add wants as seenAt: take it before the store is asked.
-func (c *cache) seenAt() uint64 {
+// seenAt is what add wants: take it before the store is asked.
+func (c *Cache) seenAt() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.generation
 }
 
 // add remembers rec, unless something was dropped since seenAt.
-func (c *cache) add(rec *Record, seenAt uint64) {
+func (c *Cache) add(rec *Record, seenAt uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if seenAt != c.generation || weight(rec) > c.max {
@@ -71,8 +75,8 @@ func (c *cache) add(rec *Record, seenAt uint64) {
 	}
 }
 
-// forget drops the record of an execution, here or on its way.
-func (c *cache) forget(id ExecutionID) {
+// Forget drops the record of an execution: one that is here, and one that is on its way here.
+func (c *Cache) Forget(id ExecutionID) {
 	_, half, err := id.Parse()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +86,8 @@ func (c *cache) forget(id ExecutionID) {
 	}
 }
 
-func (c *cache) reset() {
+// Reset drops everything.
+func (c *Cache) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
@@ -91,7 +96,7 @@ func (c *cache) reset() {
 	c.recent.Init()
 }
 
-func (c *cache) drop(at *list.Element) {
+func (c *Cache) drop(at *list.Element) {
 	rec := c.recent.Remove(at).(*Record)
 	c.bytes -= weight(rec)
 	delete(c.byHalf, rec.Scope.Key.half())

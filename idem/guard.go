@@ -19,17 +19,18 @@ type GuardOptions struct {
 	Base context.Context
 	// RequestTimeout bounds each decision of the ledger. Zero means 2 s.
 	RequestTimeout time.Duration
-	// CacheBytes bounds the settled records kept in memory. Zero means 64 MiB.
-	CacheBytes int
-	Now        func() time.Time // nil means time.Now
-	Random     io.Reader        // nil means crypto/rand
+	// Cache answers duplicates without the ledger. Whoever fills in Ledger also tells the Cache of forgotten records and of lost
+	// sessions.
+	Cache  *Cache
+	Now    func() time.Time // nil means time.Now
+	Random io.Reader        // nil means crypto/rand
 }
 
 // Guard admits deliveries, and settles the executions of those that it admitted.
 type Guard struct {
 	o     GuardOptions
 	live  live
-	cache *cache
+	cache *Cache
 }
 
 // NewGuard makes a Guard. It starts no goroutine and needs no Close.
@@ -37,23 +38,14 @@ func NewGuard(o GuardOptions) *Guard {
 	if o.RequestTimeout == 0 {
 		o.RequestTimeout = 2 * time.Second
 	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = 64 << 20
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Random == nil {
 		o.Random = rand.Reader
 	}
-	return &Guard{o: o, cache: newCache(o.CacheBytes)}
+	return &Guard{o: o, cache: o.Cache}
 }
-
-// Forgotten tells the Guard that the record of an execution was forgotten somewhere.
-func (g *Guard) Forgotten(id ExecutionID) { g.cache.forget(id) }
-
-// Reset tells the Guard that it may have missed something: the session was lost, or the watch on forgotten records.
-func (g *Guard) Reset() { g.cache.reset() }
 
 // Admission is the answer of Admit: an execution that may run, or the decision that the delivery does not.
 type Admission struct {
