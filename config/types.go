@@ -10,11 +10,11 @@ type Config struct {
 	// Version of this file's format. Default and only value: 1.
 	ConfigVersion int `koanf:"config_version"`
 	// Where senders or the ingress reach Hooklock. Default 127.0.0.1:8080. The address alone is the short form.
-	Listen Listen `koanf:"listen"`
+	Listen Listen `koanf:"listen" short:"address"`
 	// Folder of the embedded etcd and of the generated admin token, made with mode 0700. Default ./hooklock-data.
 	DataDir string `koanf:"data_dir"`
 	// The service that deliveries are for. The URL alone is the short form.
-	Upstream Upstream `koanf:"upstream"`
+	Upstream Upstream `koanf:"upstream" short:"url"`
 	// What happens to requests that match no route: pass streams them through (an Upgrade is tunnelled), reject answers 404.
 	// Default pass.
 	Unmatched Unmatched `koanf:"unmatched"`
@@ -110,7 +110,7 @@ type Etcd struct {
 	Embedded Embedded `koanf:"embedded"`
 	// What every key begins with. Default /hooklock. Installations with different prefixes do not see each other.
 	Prefix string `koanf:"prefix"`
-	// A dead sidecar frees its locks after this. Default 15s, 5s to 10m, whole seconds.
+	// A dead sidecar frees its locks after this. Default 15s; 2s to 10m, whole seconds.
 	SessionTTL time.Duration `koanf:"session_ttl"`
 	// Time for etcd to answer; then the decision is store_unavailable. Default 2s.
 	RequestTimeout time.Duration `koanf:"request_timeout"`
@@ -135,7 +135,7 @@ type Embedded struct {
 
 // Admin is the listener of the admin API.
 type Admin struct {
-	// host:port, a loopback address. Default 127.0.0.1:8079. Empty: no admin API.
+	// host:port, a loopback address. Default 127.0.0.1:8079.
 	Listen string `koanf:"listen"`
 }
 
@@ -158,7 +158,7 @@ type Route struct {
 	// Unique name: a-z, 0-9 and -. Required. A renamed route forgets its keys.
 	Name string `koanf:"name"`
 	// Which deliveries. `path: …` beside name is the short form of match.path.
-	Match Match `koanf:"match"`
+	Match Match `koanf:"match" beside:"path"`
 	// Template of the scope of the lock: deliveries with the same workflow run one at a time. Default "{route}": one at a time
 	// for the whole route.
 	Workflow string `koanf:"workflow"`
