@@ -137,10 +137,11 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 
 // randomKey is the key of a delivery that is its own event: where idempotency is off.
 func (g *Guard) randomKey() Key {
-	var b [24]byte
-	g.read(b[:])
-	text := hex.EncodeToString(b[:])
-	return Key(text[:16] + "-" + text[16:])
+	key, err := RandomKey(g.o.Random)
+	if err != nil {
+		panic(err) // see read
+	}
+	return key
 }
 
 // read fills b with random bytes. crypto/rand never fails; a reader given by a test that does is a bug in the test.
