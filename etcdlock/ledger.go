@@ -1,0 +1,188 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"hooklock/idem"
+)
+
+// claimed is the result of a claim: one of the three is set.
+type claimed struct {
+	held *Lock
+	seen *idem.Seen
+	err  error
+}
+
+// Claim implements idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then still arrives in etcd is given
+// back by the Store.
+func (s *Store) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+	session, err, _ := s.keeper.current()
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	if len(l.Scope.Workflow) > maxWorkflowBytes {
+		return nil, nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), maxWorkflowBytes, errTooLarge))
+	}
+	l.Alive, l.Holder = sessionAlive(session.name), s.holder(session)
+	value, err := encodeLock(&l)
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	c := &claimer{store: s, session: session, lock: l, keys: s.keysOf(&l), value: value, prev: prev, nobody: make(chan struct{})}
+	result := make(chan claimed)
+	if !s.tasks.start(func(life context.Context) {
+		r := c.claim(life)
+		select {
+		case result <- r:
+		case <-c.nobody:
+			c.giveBack(life, r)
+		}
+	}) {
+		return nil, nil, unavailable(errClosed)
+	}
+	select {
+	case r := <-result:
+		if r.held == nil {
+			return nil, r.seen, r.err
+		}
+		return r.held, nil, nil
+	case <-ctx.Done():
+		close(c.nobody)
+		return nil, nil, unavailable(context.Cause(ctx))
+	}
+}
+
+func (s *Store) holder(session *session) string {
+	if s.o.Holder == "" {
+		return session.name
+	}
+	return s.o.Holder + "/" + session.name
+}
+
+func (s *Store) keysOf(l *idem.Lock) keys {
+	return keys{
+		S: s.layout.alive(l.Alive), A: s.layout.alive(l.Alive), H: s.layout.alive(holdAlive(l.Execution)), L: s.layout.lock(l.Scope),
+		Q: s.layout.queued(l.Scope), W: s.layout.queue(l.Scope), I: s.layout.record(l.Scope),
+	}
+}
+
+// claimer is one claim on its way to a definite end.
+type claimer struct {
+	store   *Store
+	session *session
+	lock    idem.Lock
+	keys    keys
+	value   []byte
+	prev    int64
+	nobody  chan struct{} // closed when nobody waits for the result any more
+}
+
+func (c *claimer) claim(life context.Context) claimed {
+	for {
+		epoch := c.session.currentEpoch()
+		r := newRequest(c.keys.L, claim(c.keys, seen{epoch: epoch, prev: c.prev}, leased{value: c.value}), len(c.value))
+		c.store.sender.send(r)
+		answer := c.await(r)
+		switch {
+		case answer.err == nil && answer.Succeeded:
+			return c.won(answer.revision, answer.revision)
+		case answer.err == nil:
+			st, err := answer.refused()
+			if err != nil {
+				return claimed{err: unavailable(err)}
+			}
+			if st.lock != nil || st.queue || st.recordRevision() != c.prev {
+				return c.inTheWay(life, st)
+			}
+			if err := c.epochMoved(life, epoch); err != nil { // nothing was in the way but the epoch
+				return claimed{err: unavailable(err)}
+			}
+		case definite(answer.err):
+			return claimed{err: unavailable(answer.err)}
+		default:
+			return c.resolve(life, epoch, answer.err)
+		}
+	}
+}
+
+// await is the answer to r. A request that has not left is taken back when nobody waits for it.
+func (c *claimer) await(r *request) reply {
+	select {
+	case answer := <-r.reply:
+		return answer
+	case <-c.nobody:
+		if c.store.sender.withdraw(r) {
+			return reply{err: errNotSent}
+		}
+		return <-r.reply
+	}
+}
+
+// epochMoved learns the new epoch after a refusal that nothing else explains: a fence of this process, or the session is gone.
+func (c *claimer) epochMoved(life context.Context, epoch int64) error {
+	if c.session.currentEpoch() == epoch {
+		if err := c.session.fence(life, c.store.pool, epoch); err != nil {
+			return err
+		}
+	}
+	return c.session.err()
+}
+
+// resolve finds out what became of a claim without a definite answer. It may still be on its way, so reading alone proves
+// nothing: first a fence makes it fail if it has not been applied.
+func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
+	full := errors.Is(cause, rpctypes.ErrNoSpace) // is said after the transaction was applied or refused: nothing is on its way
+	if !full && !c.store.unfenced {
+		if err := c.session.fence(life, c.store.pool, epoch); err != nil {
+			return claimed{err: unavailable(err)}
+		}
+	}
+	st, err := c.store.look(life, c.keys)
+	switch {
+	case err != nil:
+		return claimed{err: unavailable(err)}
+	case st.runs(c.lock.Execution):
+		won := c.won(st.lock.Token, st.lock.Revision)
+		won.held.see(st.lock)
+		if full {
+			c.giveBack(life, won)
+			return claimed{err: unavailable(cause)}
+		}
+		return won
+	case st.ended(c.lock.Execution) != nil:
+		return claimed{err: idem.ErrLockLost}
+	case full:
+		return claimed{err: unavailable(cause)}
+	}
+	return claimed{err: idem.ErrNotClaimed}
+}
+
+func (c *claimer) won(token, revision int64) claimed {
+	l := c.lock
+	l.Token, l.Revision = token, revision
+	return claimed{held: c.store.hold(l, c.keys, c.session)}
+}
+
+// inTheWay is what the Guard decides on.
+func (c *claimer) inTheWay(life context.Context, st *state) claimed {
+	if st.lock != nil {
+		dead, err := c.store.isDead(life, st.lock)
+		if err != nil {
+			return claimed{err: unavailable(err)}
+		}
+		st.lock.Dead = dead
+	}
+	return claimed{seen: &idem.Seen{Lock: st.lock, Record: st.record, RecordRevision: st.recordRevision(), Queue: st.queue}}
+}
+
+// giveBack releases a lock that nobody wants any more: its sender has been told that nothing was claimed.
+func (c *claimer) giveBack(life context.Context, r claimed) {
+	if r.held != nil {
+		r.held.startEnding()
+		_ = r.held.release(life) // tries until it is definite or the Store's time is up
+	}
+}
