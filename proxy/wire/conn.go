@@ -28,7 +28,7 @@ type conn struct {
 	fd        syscall.RawConn
 	tcp       bool
 	br        *bufio.Reader
-	wrote     *counter // bytes handed to the kernel since the connection was made
+	wrote     *socket // bytes handed to the kernel since the connection was made
 	idleSince time.Time
 
 	vec    [2][]byte
@@ -42,21 +42,39 @@ type conn struct {
 	readInfo func(fd uintptr)
 }
 
-// counter counts what the kernel took. Under TLS it sits below the records, so that zero means that not even a part of
-// a record went out.
-type counter struct {
+// socket counts what the kernel took and notes the peer's FIN. Under TLS it sits below the records, so zero means that
+// not even a part of a record went out.
+type socket struct {
 	net.Conn
-	n int64
+	n   int64
+	fin bool
 }
 
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.n += int64(n)
+func (s *socket) Write(p []byte) (int, error) {
+	n, err := s.Conn.Write(p)
+	s.n += int64(n)
+	return n, err
+}
+
+func (s *socket) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	s.fin = s.fin || err == io.EOF
+	return n, err
+}
+
+// plaintext reads from TLS. A FIN without close_notify is a cut, but crypto/tls forgives it between two records.
+type plaintext struct{ c *conn }
+
+func (p plaintext) Read(b []byte) (int, error) {
+	n, err := p.c.tls.Read(b)
+	if err == io.EOF && p.c.wrote.fin {
+		err = io.ErrUnexpectedEOF
+	}
 	return n, err
 }
 
 func newConn(raw net.Conn) *conn {
-	c := &conn{nc: raw, raw: raw, wrote: &counter{Conn: raw}}
+	c := &conn{nc: raw, raw: raw, wrote: &socket{Conn: raw}}
 	if sc, ok := raw.(syscall.Conn); ok {
 		c.fd, _ = sc.SyscallConn()
 	}
@@ -70,7 +88,7 @@ func newConn(raw net.Conn) *conn {
 func (c *conn) wrap(config *tls.Config) {
 	c.tls = tls.Client(c.wrote, config)
 	c.nc = c.tls
-	c.br.Reset(c.tls)
+	c.br.Reset(plaintext{c})
 }
 
 // write sends head and body with one system call where it can, and reports how many bytes the kernel took.

@@ -157,7 +157,7 @@ func (e *exchange) judge(before mark, reused bool, werr, err error) {
 	}
 	acked, state, ok := e.c.acked(before.sent)
 	if e.c.tls != nil && errors.Is(err, io.EOF) && state != tcpCloseWait {
-		return // a close_notify alone acknowledges nothing
+		return // a close_notify without the FIN (which would be io.ErrUnexpectedEOF)
 	}
 	if ok && acked == before.acked {
 		e.evidence = Dialled

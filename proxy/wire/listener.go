@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -12,7 +13,7 @@ import (
 // ListenerOptions bound the connections of a Listener.
 type ListenerOptions struct {
 	MaxConns    int           // open connections; 0 means no bound
-	Refusal     []byte        // the whole HTTP answer to a connection over MaxConns; empty: closed without one, as TLS needs
+	Refusal     []byte        // the whole HTTP answer to a connection over MaxConns; empty, or over TLS: closed without one
 	LingerTime  time.Duration // how long the Close of a lingering connection reads on; 0 means 2 s
 	LingerBytes int64         // how much it reads on; 0 means 64 MiB
 }
@@ -24,7 +25,9 @@ const (
 	refusalTime = time.Second
 )
 
-// Listener counts and bounds the connections of another listener, which it closes. TLS goes on top of it.
+// Listener counts and bounds the connections of another listener, which it closes. It goes on top, over TLS too
+// (NewListener(tls.NewListener(...))), because it also notes what fasthttp v1.74 does not report: that the sender's end came
+// in the middle of a chunked body.
 type Listener struct {
 	inner net.Listener
 	o     ListenerOptions
@@ -55,7 +58,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if n := l.live.Add(1); l.o.MaxConns <= 0 || n <= int64(l.o.MaxConns) {
-			return &served{Conn: c, l: l}, nil
+			s := &served{Conn: c, l: l}
+			if secure, ok := c.(*tls.Conn); ok {
+				return &servedTLS{s, secure}, nil
+			}
+			return s, nil
 		}
 		l.live.Add(-1)
 		l.refuse(c)
@@ -65,13 +72,15 @@ func (l *Listener) Accept() (net.Conn, error) {
 // refuse answers and closes. Closing at once would reset the connection under the sender's request, and the answer would
 // be lost; under a flood it is.
 func (l *Listener) refuse(c net.Conn) {
-	if len(l.o.Refusal) > 0 {
+	_, secure := c.(*tls.Conn) // it would have to shake hands first
+	answer := len(l.o.Refusal) > 0 && !secure
+	if answer {
 		_ = c.SetDeadline(time.Now().Add(refusalTime))
 		_, _ = c.Write(l.o.Refusal) // fits into the empty buffer of a new connection
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || len(l.o.Refusal) == 0 || len(l.refused) >= refusing {
+	if l.closed || !answer || len(l.refused) >= refusing {
 		_ = c.Close()
 		return
 	}
@@ -110,7 +119,36 @@ type served struct {
 	net.Conn
 	l      *Listener
 	linger atomic.Bool
+	fin    atomic.Bool // a Read met the end of what the sender sends
 	once   sync.Once
+}
+
+// servedTLS has the methods by which fasthttp recognizes TLS.
+type servedTLS struct {
+	*served
+	tls *tls.Conn
+}
+
+func (c *servedTLS) Handshake() error                     { return c.tls.Handshake() }
+func (c *servedTLS) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
+
+// base finds the connection of a Listener, nil if c is none.
+func base(c net.Conn) *served {
+	switch s := c.(type) {
+	case *served:
+		return s
+	case *servedTLS:
+		return s.served
+	}
+	return nil
+}
+
+func (c *served) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		c.fin.Store(true)
+	}
+	return n, err
 }
 
 // NetConn returns the connection underneath.
@@ -118,10 +156,10 @@ func (c *served) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite ends the sending side.
 func (c *served) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
+	if !closeWrite(c.Conn) {
+		return errors.ErrUnsupported
 	}
-	return errors.ErrUnsupported
+	return nil
 }
 
 // Close closes the connection; one that lingers reads on before.
@@ -140,30 +178,28 @@ func (c *served) Close() error {
 // drain ends the sending side and reads what the sender is still busy to send. Closing with unread bytes would reset the
 // connection, and the reset may overtake the answer.
 func (c *served) drain() {
-	if c.SetDeadline(time.Now().Add(c.l.o.LingerTime)) != nil || !closeWrite(c.Conn) {
+	socket := c.Conn
+	if secure, ok := socket.(*tls.Conn); ok {
+		_ = secure.CloseWrite() // close_notify; what is drained need not be decrypted
+		socket = secure.NetConn()
+	}
+	if !closeWrite(socket) || socket.SetDeadline(time.Now().Add(c.l.o.LingerTime)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, c.Conn, c.l.o.LingerBytes)
+	_, _ = io.CopyN(io.Discard, socket, c.l.o.LingerBytes)
 }
 
+// closeWrite ends the sending side of c, where it can be ended alone.
 func closeWrite(c net.Conn) bool {
 	half, ok := c.(interface{ CloseWrite() error })
 	return ok && half.CloseWrite() == nil
 }
 
-// LingerOnClose marks a connection that came from a Listener, also under TLS: its Close ends the sending side first and
-// reads on for a while, so that a sender that is still busy with a refused body can read the answer. Close then takes up
-// to LingerTime. Other connections are left alone.
+// LingerOnClose marks a connection of a Listener: its Close ends the sending side first and reads on for a while, so that
+// a sender that is still busy with a refused body can read the answer. Close then takes up to LingerTime. Other
+// connections are left alone.
 func LingerOnClose(c net.Conn) {
-	for c != nil {
-		if s, ok := c.(*served); ok {
-			s.linger.Store(true)
-			return
-		}
-		under, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			return
-		}
-		c = under.NetConn()
+	if s := base(c); s != nil {
+		s.linger.Store(true)
 	}
 }

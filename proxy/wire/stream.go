@@ -19,20 +19,9 @@ const (
 	settleTime = 50 * time.Millisecond
 )
 
-// RequestBody is a body that is passed through as it comes.
-type RequestBody struct {
-	// Reader delivers it: fasthttp's RequestBodyStream, without which it is cut off.
-	Reader io.Reader
-	// Length is the declared length, -1 for chunks. The head must say the same (HeadOptions.Streamed).
-	Length int64
-	// Interrupt makes a blocked Read of Reader return soon, as a read deadline in the past does. It is called at most
-	// once, when the answer ended or failed before the body did. Nil: the exchange waits for Reader.
-	Interrupt func()
-}
-
 // Stream makes one exchange without holding it in memory. It writes the head and passes the body on as it comes, returns
 // as soon as the answer's head is there, and leaves the answer's body to ans.Rest, which is nil where there is none.
-// A nil body is a request without one. An answer may begin, and end, before the body was sent whole: see
+// body is BodyOf the request, nil for one without; the head must keep its framing (HeadOptions.Streamed). An answer may begin, and end, before the body was sent whole: see
 // ans.RequestPending, which is right after errors, too.
 //
 // A sender that hangs up in the middle of its body ends the exchange: the upstream's connection is closed, so it never
