@@ -82,7 +82,7 @@ func checkServerURL(u *url.URL) error {
 	case u.Hostname() == "":
 		return errors.New("the URL has no host")
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return errors.New("the URL may have no path or query; the request target goes through as it came")
+		return errors.New("the URL must end after the port: no path, no query")
 	case u.Port() != "":
 		return checkPort(u.Port(), 1)
 	case strings.HasSuffix(u.Host, ":"):

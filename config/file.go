@@ -128,7 +128,7 @@ func (f *fileLayer) group(k *key, path string, n *yaml.Node) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		f.refuse(f.at(n), path, "needs %s", k.example())
+		f.refuse(f.at(n), path, "needs a mapping with %s", k.names())
 		return
 	}
 	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
@@ -258,7 +258,11 @@ func (f *fileLayer) list(k *key, path string, n *yaml.Node) {
 		f.places[indexed(path, i)] = f.at(item)
 		number := k.kind == kindStatuses && item.ShortTag() == "!!int"
 		if item.Kind != yaml.ScalarNode || item.ShortTag() != "!!str" && !number {
-			f.refuse(f.at(item), indexed(path, i), "needs %s", quoteHint(item))
+			hint := "a status, e.g. 2xx, 404 or 200-299"
+			if k.kind == kindTexts {
+				hint = quoteHint(item)
+			}
+			f.refuse(f.at(item), indexed(path, i), "needs %s", hint)
 			continue
 		}
 		items = append(items, item.Value)

@@ -60,7 +60,7 @@ func Load(src Source) (*Loaded, error) {
 			return nil, fmt.Errorf("read configuration: %w", err)
 		}
 	}
-	m := &merger{places: map[string]Origin{}, seen: map[string]bool{}, merged: koanf.New(".")}
+	m := &merger{places: map[string]Origin{"": {}}, seen: map[string]bool{}, merged: koanf.New(".")}
 	if err := m.read(src, text); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (l *Loaded) Problem(path, format string, args ...any) Problem {
 
 func (l *Loaded) nearest(path string) Origin { return nearestPlace(l.places, path) }
 
-// nearestPlace is where path is, or else what it is in.
+// nearestPlace is where path is, or else what it is in; in the end the file, whose place has the empty path.
 func nearestPlace(places map[string]Origin, path string) Origin {
 	for path != "" {
 		if at, found := places[path]; found {
@@ -112,7 +112,7 @@ func nearestPlace(places map[string]Origin, path string) Origin {
 		}
 		path = parent(path)
 	}
-	return Origin{}
+	return places[""]
 }
 
 // parent cuts the last step off a path: routes[0].name, routes[0], routes.
@@ -149,6 +149,9 @@ func (m *merger) read(src Source, text []byte) error {
 		return fmt.Errorf("load flags: %w", err)
 	}
 	m.routes = file.layer.routes
+	if src.Path != "" {
+		m.places[""] = Origin{Kind: FromFile, Name: src.Path}
+	}
 	for _, l := range []*layer{file.layer, fromEnv, fromFlags} {
 		m.addRoutes(l)
 		maps.Copy(m.places, l.places)
@@ -178,7 +181,7 @@ func (m *merger) addRoutes(l *layer) {
 				at = origin
 			}
 		}
-		m.problems = append(m.problems, Problem{Origin: at, Path: path, Text: fmt.Sprintf("there are only %d routes; the next is routes[%d]", len(m.routes), len(m.routes))})
+		m.problems = append(m.problems, Problem{Origin: at, Path: path, Text: fmt.Sprintf("there is no such route; the next new one is routes[%d]", len(m.routes))})
 	}
 }
 
@@ -208,12 +211,21 @@ func decodeInto(k *koanf.Koanf, path string, into any) error {
 // add takes over problems that have no place yet, but for those with a value that is known to be wrong.
 func (m *merger) add(problems Problems) {
 	for _, p := range problems {
-		if m.seen[p.Path] {
-			continue
+		if !m.known(p.Path) {
+			p.Origin = nearestPlace(m.places, p.Path)
+			m.problems = append(m.problems, p)
 		}
-		p.Origin = nearestPlace(m.places, p.Path)
-		m.problems = append(m.problems, p)
 	}
+}
+
+// known reports whether path, or something that it is in, has a problem already.
+func (m *merger) known(path string) bool {
+	for ; path != ""; path = parent(path) {
+		if m.seen[path] {
+			return true
+		}
+	}
+	return false
 }
 
 // defaultValues is Default and, for each of the routes, DefaultRoute, as koanf wants them.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,8 +101,12 @@ func (l *layer) overrideValue(k *key, path, text string, at Origin) string {
 		if failed {
 			return ""
 		}
-	case kindGroup, kindRoutes, kindRespond:
-		err = fmt.Errorf("cannot be set as a whole; name one of its settings (%s)", k.names())
+	case kindRoutes:
+		err = errors.New("cannot be set as a whole; name a route by its number, from 0, and one of its settings")
+	case kindRespond:
+		err = errors.New("cannot be set as a whole; name a decision, such as locked")
+	case kindGroup:
+		err = fmt.Errorf("cannot be set as a whole; name one of its settings: %s", k.names())
 	default:
 		if value, err = k.parseScalar(text); err == nil {
 			err = checkBuilt(path, text)

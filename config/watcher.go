@@ -26,6 +26,7 @@ const (
 type Watcher struct {
 	path    string
 	changed func(text []byte, err error)
+	settle  time.Duration
 	poll    time.Duration
 
 	mu     sync.Mutex // guards the fields below, over Start and Stop
@@ -39,10 +40,10 @@ type Watcher struct {
 // each new content, or with the reason why the file cannot be read; never twice at once, and not after Stop has returned.
 // changed must not call Stop.
 func NewWatcher(path string, loaded []byte, changed func(text []byte, err error)) *Watcher {
-	return &Watcher{path: path, changed: changed, poll: poll, last: sha256.Sum256(loaded)}
+	return &Watcher{path: path, changed: changed, settle: settle, poll: poll, last: sha256.Sum256(loaded)}
 }
 
-// Start begins to watch; a change since the content was loaded is told at once. It returns when the folder is watched. An error
+// Start begins to watch; a change since the content was loaded is told soon. It returns when the folder is watched. An error
 // means that the system gives no events; nothing is running then. Started twice, it does nothing.
 func (w *Watcher) Start() error {
 	w.mu.Lock()
@@ -83,24 +84,24 @@ func (w *Watcher) Stop() {
 }
 
 func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder string) {
-	w.look()
 	ticker := time.NewTicker(w.poll)
 	defer ticker.Stop()
-	var quiet <-chan time.Time // nil while nothing happens
-	var first time.Time
+	first := time.Now()           // when the folder became restless
+	quiet := time.After(w.settle) // nil while nothing happens
+	stir := func() {
+		if quiet == nil {
+			first = time.Now()
+		}
+		quiet = time.After(min(w.settle, maxSettle-time.Since(first)))
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-events.Events:
-			now := time.Now()
-			if quiet == nil {
-				first = now
-			}
-			quiet = time.After(min(settle, maxSettle-now.Sub(first)))
+			stir()
 		case <-events.Errors:
-			// Events were lost, so anything may have happened.
-			w.look()
+			stir() // events were lost, so anything may have happened
 		case <-quiet:
 			quiet = nil
 			w.look()
@@ -108,7 +109,9 @@ func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder stri
 			// The folder may be a new one of the same name. Watching what is watched already changes nothing, and a folder
 			// that is gone shows as a file that cannot be read.
 			_ = events.Add(folder)
-			w.look()
+			if quiet == nil {
+				stir()
+			}
 		}
 	}
 }
