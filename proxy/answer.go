@@ -220,7 +220,7 @@ func (s *answerStream) contain(err *error) {
 	*err = fmt.Errorf("panic: %v", p)
 	if x := s.x; x != nil {
 		s.x = nil
-		x.Abandon(idem.Failure{Code: "internal_error", Detail: "the proxy did not end this execution"})
+		x.Abandon(notEnded())
 	}
 	s.err = *err
 }

@@ -122,7 +122,7 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
 		d.turnAway(ctx, admission)
 		return
 	}
-	defer admission.Execution.Abandon(idem.Failure{Code: "internal_error", Detail: "the proxy did not end this execution"})
+	defer d.leave(admission.Execution)
 	d.execute(ctx, admission.Execution)
 }
 

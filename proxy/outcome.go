@@ -23,6 +23,18 @@ func (d *delivery) complete(ctx *fasthttp.RequestCtx, x *idem.Execution) {
 	d.ended(ctx, x, end)
 }
 
+// leave is the net under every way out: an execution that was not ended by then is abandoned. One whose answer is still being streamed is ended
+// by the stream.
+func (d *delivery) leave(x *idem.Execution) {
+	if !d.detached {
+		x.Abandon(notEnded())
+	}
+}
+
+func notEnded() idem.Failure {
+	return idem.Failure{Code: "internal_error", Detail: "the proxy did not end this execution"}
+}
+
 // failed ends an execution whose call brought no whole answer. The evidence alone says what is known of the effect.
 func (d *delivery) failed(ctx *fasthttp.RequestCtx, x *idem.Execution, call *call, err error) {
 	d.report.Err = err
@@ -128,7 +140,9 @@ func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
 	case a.Decision == idem.DecisionReplayed:
 		d.replay(ctx, a)
 	default:
-		d.h.o.Observer.Event(EventRefused, &d.report)
+		if a.Decision == idem.DecisionLocked || a.Decision == idem.DecisionInFlight {
+			d.h.o.Observer.Event(EventRefused, &d.report)
+		}
 		d.refuse(ctx, a.Decision, refusal{detail: refusalDetail(a), execution: a.Holder, retryAfter: a.RetryAfter})
 	}
 }
