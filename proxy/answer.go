@@ -64,7 +64,7 @@ func (d *delivery) appendFields(head []byte) []byte {
 // framing keeps fasthttp from guessing. It writes the real framing when it writes the body; only where there is none does the upstream's
 // Content-Length stand, because it says what a GET would have brought.
 func (d *delivery) framing(ctx *fasthttp.RequestCtx) string {
-	if length := d.answer.Get("Content-Length"); length != nil && (ctx.IsHead() || d.answer.Status == fasthttp.StatusNotModified) {
+	if length := d.answer.Get("content-length"); length != nil && (ctx.IsHead() || d.answer.Status == fasthttp.StatusNotModified) {
 		return "Content-Length: " + string(length)
 	}
 	return "Content-Length: 0"
@@ -186,7 +186,7 @@ func (s *answerStream) settle(cut error) {
 	if cut == nil {
 		end = s.x.Complete(idem.Answer{Status: s.d.answer.Status, Bytes: s.total})
 	} else {
-		s.d.report.Err = cut
+		s.d.report.Err, s.d.report.Decision = cut, idem.DecisionUpstreamFailed // the sender sees a cut connection
 		end = s.x.Abandon(idem.Failure{Code: string(idem.DecisionUpstreamFailed), Detail: "the answer was cut off: " + cut.Error()})
 	}
 	s.d.report.Upstream = s.d.h.o.Now().Sub(s.d.upstream)

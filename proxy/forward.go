@@ -38,9 +38,8 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 		wire.LingerOnClose(ctx.Conn())
 		ctx.SetConnectionClose()
 	}
-	if ctx.IsHead() || d.answer.Length == 0 { // there is nothing to stream, and fasthttp would take the length from the stream
-		_, err = io.Copy(io.Discard, d.answer.Rest)
-		d.report.Err = errors.Join(err, d.answer.Rest.Close())
+	if d.answer.Rest == nil {
+		ctx.Response.SetBody(d.answer.Body)
 		c.end()
 		return
 	}
