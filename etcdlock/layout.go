@@ -1,7 +1,6 @@
 package etcdlock
 
 import (
-	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -65,41 +64,6 @@ func (y layout) queue(s idem.Scope) string {
 		prefix += string(s.Key) + "/"
 	}
 	return prefix
-}
-
-var errForeignKey = errors.New("not a key of this layout")
-
-// parseLock is the scope of a lock's key. Where it is a workflow's lock, the event's key stands in the value alone.
-func (y layout) parseLock(key string) (idem.Scope, error) { return y.parseScoped(y.locks(), key) }
-
-// parseQueued is the scope of a place in the queue.
-func (y layout) parseQueued(key string) (idem.Scope, error) {
-	s, err := y.parseScoped(y.root+kindQueue, key)
-	if err != nil || s.Key == "" {
-		return idem.Scope{}, errForeignKey
-	}
-	s.PerEvent = false // who waits, waits for a workflow
-	return s, nil
-}
-
-func (y layout) parseScoped(prefix, key string) (idem.Scope, error) {
-	rest, ok := strings.CutPrefix(key, prefix)
-	parts := strings.Split(rest, "/")
-	if !ok || len(parts) < 2 || len(parts) > 3 {
-		return idem.Scope{}, errForeignKey
-	}
-	workflow, err := url.PathUnescape(parts[1])
-	if err != nil || url.PathEscape(workflow) != parts[1] || hash16(workflow) != parts[0] {
-		return idem.Scope{}, errForeignKey
-	}
-	s := idem.Scope{Workflow: workflow}
-	if len(parts) == 3 {
-		if parts[2] == "" {
-			return idem.Scope{}, errForeignKey
-		}
-		s.Key, s.PerEvent = idem.Key(parts[2]), true
-	}
-	return s, nil
 }
 
 func hex16(n uint64) string {
