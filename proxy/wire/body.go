@@ -36,7 +36,7 @@ type RequestBody struct {
 // Listener of this package. It is valid until the handler has returned and the response was written.
 //
 // fasthttp v1.74 itself takes the end of the connection for the end of the body, in the middle of a declared length and
-// between two chunks; the Reader gives io.ErrUnexpectedEOF.
+// between two chunks, and after the last one any failure for it; the Reader gives io.ErrUnexpectedEOF, or the failure.
 func BodyOf(ctx *fasthttp.RequestCtx) *RequestBody {
 	declared := ctx.Request.Header.ContentLength() // -1 chunked
 	stream := ctx.RequestBodyStream()
@@ -70,9 +70,17 @@ func (b *bodyStream) Read(p []byte) (int, error) {
 	}
 	n, err := b.stream.Read(p)
 	b.left -= int64(n)
-	// fasthttp reads no further than the last chunk: where the end of the connection was met, the body had none.
-	if err == io.EOF && (b.chunked && b.from.fin.Load() || !b.chunked && b.left > 0) {
-		err = io.ErrUnexpectedEOF
+	switch {
+	case err == nil:
+	case !b.chunked:
+		if err == io.EOF && b.left > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+	default:
+		// fasthttp reads no further than the last chunk, so where a read of the connection failed the body had no end.
+		if failed := b.from.failure(); failed != nil {
+			err = unexpected(failed)
+		}
 	}
 	return n, err
 }

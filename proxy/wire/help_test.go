@@ -47,6 +47,7 @@ func openDoor(t testing.TB, o ListenerOptions, h fasthttp.RequestHandler) *door 
 		ReadBufferSize:               16 << 10,
 		ReadTimeout:                  10 * time.Second,
 		MaxRequestBodySize:           1 << 20,
+		MaxIdleWorkerDuration:        20 * time.Millisecond, // its cleaner sleeps this long after the end
 	}
 	go func() {
 		defer close(d.done)

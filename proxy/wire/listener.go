@@ -26,8 +26,8 @@ const (
 )
 
 // Listener counts and bounds the connections of another listener, which it closes. It goes on top, over TLS too
-// (NewListener(tls.NewListener(...))), because it also notes what fasthttp v1.74 does not report: that the sender's end came
-// in the middle of a chunked body.
+// (NewListener(tls.NewListener(...))), because it also notes what fasthttp v1.74 does not report: that the connection ended
+// or failed in the middle of a chunked body.
 type Listener struct {
 	inner net.Listener
 	o     ListenerOptions
@@ -119,7 +119,7 @@ type served struct {
 	net.Conn
 	l      *Listener
 	linger atomic.Bool
-	fin    atomic.Bool // a Read met the end of what the sender sends
+	fault  atomic.Pointer[error] // why a Read failed; the first one stays
 	once   sync.Once
 }
 
@@ -145,10 +145,19 @@ func base(c net.Conn) *served {
 
 func (c *served) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		c.fin.Store(true)
+	if err != nil {
+		first := err
+		c.fault.CompareAndSwap(nil, &first)
 	}
 	return n, err
+}
+
+// failure returns why a Read failed, nil if none did. Once the connection is broken it stays so.
+func (c *served) failure() error {
+	if err := c.fault.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // NetConn returns the connection underneath.

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// certify makes a certificate for 127.0.0.1 that signs itself.
-func certify(t testing.TB) (server, client *tls.Config) {
+// Certify makes a certificate for 127.0.0.1 that signs itself, for a server and for a client that trusts it.
+func Certify(t testing.TB) (server, client *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -46,7 +46,7 @@ func ServeUnix(t testing.TB, serve func(*Conn)) *Upstream {
 // ServeTLS is Serve behind TLS, with a certificate for 127.0.0.1.
 func ServeTLS(t testing.TB, serve func(*Conn)) *Upstream {
 	t.Helper()
-	server, client := certify(t)
+	server, client := Certify(t)
 	u := start(t, "tcp", "127.0.0.1:0", server, serve)
 	u.TLS = client
 	return u
