@@ -13,10 +13,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFile bounds the file, maxNodes the values in it once aliases are followed. A thousand routes need a tenth of either.
+// maxFile bounds the file, maxNodes the values in it once aliases are followed. maxItems routes with every setting need half of
+// either.
 const (
 	maxFile  = 4 << 20
 	maxNodes = 200_000
+	maxItems = 1000 // of one list, and of all routes
 )
 
 // fileLayer reads sidecar.yaml. It is a parser for koanf, stricter than koanf's own, which keeps where each value stands.
@@ -213,6 +215,10 @@ func (f *fileLayer) routeList(k *key, path string, n *yaml.Node) {
 		f.refuse(f.at(n), path, "needs %s", k.example())
 		return
 	}
+	if len(n.Content) > maxItems {
+		f.refuse(f.at(n), path, "has %d items; at most %d are read", len(n.Content), maxItems)
+		return
+	}
 	for i, item := range n.Content {
 		f.layer.routes[i] = true
 		f.places[indexed(path, i)] = f.at(item)
@@ -248,6 +254,10 @@ func (f *fileLayer) list(k *key, path string, n *yaml.Node) {
 	}
 	if n.Kind != yaml.SequenceNode {
 		f.refuse(at, path, "needs %s", k.example())
+		return
+	}
+	if len(n.Content) > maxItems {
+		f.refuse(at, path, "has %d items; at most %d are read", len(n.Content), maxItems)
 		return
 	}
 	items := make([]string, 0, len(n.Content))

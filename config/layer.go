@@ -38,14 +38,29 @@ func (l *layer) set(path string, value any, at Origin) {
 	l.places[path] = at
 }
 
+// maxProblems is how many problems one source may have; a file with more is not a configuration.
+const maxProblems = 500
+
+func (l *layer) full() bool { return len(l.problems) > maxProblems }
+
 func (l *layer) refuse(at Origin, path, format string, args ...any) {
 	l.seen[path] = true
+	if l.full() {
+		return
+	}
+	if len(l.problems) == maxProblems {
+		l.problems = append(l.problems, Problem{Origin: at, Text: "there are more problems after this one"})
+		return
+	}
 	l.problems = append(l.problems, Problem{Origin: at, Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
 // refuseUnknown reports a key that parent does not have.
 func (l *layer) refuseUnknown(at Origin, parent *key, parentPath, name string) {
 	path := join(parentPath, name)
+	if l.full() {
+		return
+	}
 	suggestion := suggest(parent, name)
 	if suggestion == "" {
 		l.refuse(at, path, "unknown key; known here are %s", parent.names())

@@ -93,8 +93,13 @@ func (l *layer) overrideValue(k *key, path, text string, at Origin) string {
 	var err error
 	switch k.kind {
 	case kindTexts, kindStatuses:
+		items := splitList(text)
+		if len(items) > maxItems {
+			l.refuse(at, path, "has %d items; at most %d are read", len(items), maxItems)
+			return ""
+		}
 		failed := false
-		value = k.parseList(splitList(text), func(_ int, err error) {
+		value = k.parseList(items, func(_ int, err error) {
 			failed = true
 			l.refuse(at, path, "%s", err)
 		})

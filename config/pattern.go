@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// maxPattern bounds a path pattern; real ones are a tenth of it.
+const maxPattern = 1024
+
 // segment is one step of a path pattern.
 type segment struct {
 	literal  string // empty for a variable
@@ -17,6 +20,9 @@ type segment struct {
 func parsePattern(pattern string) ([]segment, error) {
 	if !strings.HasPrefix(pattern, "/") {
 		return nil, fmt.Errorf("%q must begin with /", pattern)
+	}
+	if len(pattern) > maxPattern {
+		return nil, fmt.Errorf("is longer than %d bytes", maxPattern)
 	}
 	var segments []segment
 	texts := strings.Split(pattern[1:], "/")
@@ -125,11 +131,15 @@ func covers(a, b []segment) bool {
 	return len(a) == len(b)
 }
 
+// scope is a route's match with its pattern read. The zero value is of a route whose pattern is wrong.
+type scope struct {
+	*Match
+	segments []segment
+}
+
 // shadows reports whether no delivery reaches the later route, because the earlier one takes them all.
-func shadows(earlier, later *Match) bool {
-	a, errA := parsePattern(earlier.Path)
-	b, errB := parsePattern(later.Path)
-	if errA != nil || errB != nil || !covers(a, b) {
+func (earlier scope) shadows(later scope) bool {
+	if earlier.segments == nil || later.segments == nil || !covers(earlier.segments, later.segments) {
 		return false
 	}
 	for _, method := range later.Methods {

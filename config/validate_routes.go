@@ -11,6 +11,7 @@ func (v *validator) routes() {
 		v.warn("routes", "there are none: no delivery is guarded")
 	}
 	names := map[string]int{}
+	var earlier []scope
 	for i := range c.Routes {
 		path := indexed("routes", i)
 		r := &c.Routes[i]
@@ -27,12 +28,12 @@ func (v *validator) routes() {
 		v.choice(path+".on_store_down", string(r.OnStoreDown), r.OnStoreDown)
 		v.choice(path+".mode", string(r.Mode), r.Mode)
 		v.respond(path+".respond", r.Respond)
-		for j := range i {
-			if shadows(&c.Routes[j].Match, &r.Match) {
-				v.warn(path, "no delivery can reach this route: routes[%d] (%s) comes first and matches all of them", j, c.Routes[j].Name)
-				break
-			}
+		segments, _ := parsePattern(r.Match.Path)
+		own := scope{&r.Match, segments}
+		if j := slices.IndexFunc(earlier, func(e scope) bool { return e.shadows(own) }); j >= 0 {
+			v.warn(path, "no delivery can reach this route: routes[%d] (%s) comes first and matches all of them", j, c.Routes[j].Name)
 		}
+		earlier = append(earlier, own)
 	}
 }
 
@@ -71,12 +72,12 @@ func (v *validator) match(path string, m *Match) {
 			v.refuse(at, "%s is given twice", method)
 		}
 	}
+	hosts := map[string]bool{}
 	for i, host := range m.Hosts {
-		at := indexed(path+".hosts", i)
+		at, plain := indexed(path+".hosts", i), strings.ToLower(host)
 		v.check(at, checkHost(host))
-		if slices.ContainsFunc(m.Hosts[:i], func(h string) bool { return strings.EqualFold(h, host) }) {
-			v.refuse(at, "%s is given twice", host)
-		}
+		v.require(!hosts[plain], at, "%s is given twice", host)
+		hosts[plain] = true
 	}
 }
 

@@ -57,7 +57,7 @@ func (k *key) parseList(items []string, problem func(i int, err error)) any {
 	return ranges
 }
 
-// parseList's counterpart for sources that have only text: items between commas.
+// splitList is a list from a source that has only text: items between commas.
 func splitList(text string) []string {
 	items := []string{}
 	for item := range strings.SplitSeq(text, ",") {
