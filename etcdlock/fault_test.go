@@ -392,7 +392,177 @@ func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
 		return false
 	})
 	st, err := s.look(within(t, patience), held.keys)
-	if err != nil || st.record == nil || st.record.Revision != rec.Revision {
+	if err != nil || st.record == nil || st.prev != rec.Revision {
 		t.Fatalf("the record of a cooling lock was touched: %+v %v", st, err)
 	}
+}
+
+func TestTheFirstByteIsRefusedPastTheSessionsValidity(t *testing.T) {
+	e := etcdtest.Start(t)
+	for _, name := range []string{"monotonic", "boot"} {
+		t.Run(name, func(t *testing.T) {
+			var mono, boot atomic.Int64 // what the clocks are ahead
+			c := clock{
+				now:  func() time.Time { return time.Now().Add(time.Duration(mono.Load())) },
+				boot: func() time.Duration { return bootTime() + time.Duration(boot.Load()) },
+			}
+			o := Options{Endpoints: []string{e.Endpoint}, Prefix: "/" + name}
+			s, err := open(o, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { closeStore(t, s) })
+			if err := s.WaitReady(within(t, patience)); err != nil {
+				t.Fatal(err)
+			}
+			held := mustClaim(t, s, lockFor("w", "one"), 0)
+			stopped := make(chan error, 1)
+			held.OnStop(func(cause error) { stopped <- cause })
+			if err := held.Begin(); err != nil {
+				t.Fatal(err)
+			}
+			ahead := &mono
+			if name == "boot" {
+				ahead = &boot
+			}
+			ahead.Store(int64(defaultTTL - margin(defaultTTL)))
+			if err := held.Begin(); !errors.Is(err, idem.ErrLockLost) {
+				t.Fatalf("got %v", err)
+			}
+			if cause := <-stopped; !errors.Is(cause, idem.ErrLockLost) {
+				t.Fatalf("stopped with %v", cause)
+			}
+		})
+	}
+}
+
+func TestAloneTheLocksOfTheProcessBeforeAreFreeAtOnce(t *testing.T) {
+	e := etcdtest.Start(t)
+	before := openStore(t, Options{Endpoints: []string{e.Endpoint}, SessionTTL: time.Hour})
+	held := mustClaim(t, before, lockFor("w", "one"), 0)
+	// It never hears that its time is over: as if it were dead.
+	before.stopKeeping()
+	before.keeping.Wait()
+	openStore(t, Options{Endpoints: []string{e.Endpoint}, Alone: true})
+	eventually(t, "the record", func() bool {
+		got, err := e.Client.Get(within(t, patience), held.keys.I)
+		return err == nil && len(got.Kvs) == 1
+	})
+}
+
+// cancelIn asks for a cancel as the admin API will: in the lock.
+func cancelIn(tb testing.TB, e *etcdtest.Etcd, h *Lock) {
+	tb.Helper()
+	l := *h.Lock()
+	l.Cancel = &idem.Cancel{By: "ops", Reason: "test", At: time.Now().UTC().Round(time.Millisecond), Final: true}
+	value, err := encodeLock(&l)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := e.Client.Put(within(tb, patience), h.keys.L, string(value)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestACancelFoundInTheOwnLockIsHonoured(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "x"}}
+	for name, c := range map[string]struct {
+		end  func(*Lock) (*idem.Record, error)
+		want idem.Status
+		out  idem.Outcome
+		err  error
+	}{
+		"unknown outcome": {func(h *Lock) (*idem.Record, error) { return h.Settle(within(t, patience), unknown) }, idem.Aborted, idem.Unknown, nil},
+		"known outcome":   {func(h *Lock) (*idem.Record, error) { return h.Settle(within(t, patience), success("")) }, idem.Success, idem.Executed, nil},
+		"never began":     {func(h *Lock) (*idem.Record, error) { return nil, h.Release(within(t, patience)) }, idem.Aborted, idem.NotExecuted, idem.ErrCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			held := mustClaim(t, s, lockFor(name, "one"), 0)
+			cancelIn(t, e, held)
+			if _, err := c.end(held); !errors.Is(err, c.err) {
+				t.Fatal(err)
+			}
+			st, err := s.look(within(t, patience), held.keys)
+			if err != nil || st.lock != nil || st.record == nil || st.record.Status != c.want || st.record.Outcome != c.out {
+				t.Fatalf("%+v %v", st, err)
+			}
+			if c.want == idem.Aborted && (st.record.Abort == nil || st.record.Abort.By != "ops" || !st.record.Abort.Final) {
+				t.Fatalf("%+v", st.record.Abort)
+			}
+		})
+	}
+}
+
+func TestAValueOfANewerReleaseMakesTheStoreUnavailable(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := lockFor("w", "one")
+	for _, key := range []string{s.layout.record(l.Scope), s.layout.lock(l.Scope)} {
+		if _, err := e.Client.Put(within(t, patience), key, "{\"v\":99}\n"); err != nil {
+			t.Fatal(err)
+		}
+		var newer *newerError
+		if _, _, err := s.Claim(within(t, patience), l, 0); !errors.Is(err, idem.ErrStoreUnavailable) || !errors.As(err, &newer) {
+			t.Fatalf("got %v", err)
+		}
+		if _, err := e.Client.Delete(within(t, patience), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestForgetsAndBrokenWatchesReachTheCache(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	forgot, reset := make(chan idem.ExecutionID, 1), make(chan struct{}, 64)
+	s := openStore(t, Options{
+		Endpoints: []string{proxy.Endpoint}, OnForget: func(id idem.ExecutionID) { forgot <- id }, OnReset: func() { reset <- struct{}{} },
+	})
+	if _, err := e.Client.Put(within(t, patience), s.layout.forgets()+"exec_a", ""); err != nil {
+		t.Fatal(err)
+	}
+	if id := <-forgot; id != "exec_a" {
+		t.Fatalf("got %q", id)
+	}
+	endSession(t, e, currentSession(t, s))
+	<-reset
+	if err := s.WaitReady(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
+	e := etcdtest.StartWithQuota(t, 1<<20)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	if _, err := mustClaim(t, s, lockFor("w", "zero"), 0).Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	again, kept := mustClaim(t, s, lockFor("again", "one"), 0), mustClaim(t, s, lockFor("kept", "one"), 0)
+	fill := string(make([]byte, 256<<10))
+	eventually(t, "the store is full", func() bool {
+		_, err := e.Client.Put(within(t, patience), "fill", fill)
+		return err != nil
+	})
+	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_status"}}
+	if _, err := again.Settle(within(t, patience), failed); !errors.Is(err, ErrStoreFull) || !errors.Is(err, idem.ErrNotRecorded) {
+		t.Fatalf("got %v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := kept.Settle(ctx, success("")); !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, ErrStoreFull) {
+		t.Fatalf("got %v", err)
+	}
+	if st, err := s.look(within(t, patience), again.keys); err != nil || st.lock != nil {
+		t.Fatalf("%+v %v", st, err)
+	}
+	if _, _, err := s.Claim(within(t, patience), lockFor("new", "one"), 0); !errors.Is(err, idem.ErrStoreUnavailable) {
+		t.Fatalf("got %v", err)
+	}
+	e.MakeRoom(t)
+	eventually(t, "the record", func() bool {
+		st, err := s.look(within(t, patience), kept.keys)
+		return err == nil && st.lock == nil && st.record != nil && st.record.Settled()
+	})
 }

@@ -21,6 +21,7 @@ type keeper struct {
 	clock  clock
 	ttl    time.Duration
 	holder string
+	alone  bool // nobody else uses this etcd
 	live   *live
 
 	// What the Store does with the news. None of them blocks for long.
@@ -88,6 +89,9 @@ func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64
 	if err != nil {
 		return nil, nil, 0, err
 	}
+	if err := k.clear(ctx); err != nil {
+		return nil, nil, 0, err
+	}
 	var response *clientv3.TxnResponse
 	err = k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 		response, err = c.Txn(ctx).If(absent(s.key)).Then(
@@ -108,6 +112,17 @@ func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64
 		names[strings.TrimPrefix(string(kv.Key), k.layout.sessions())] = struct{}{}
 	}
 	return s, names, s.epoch, nil
+}
+
+// clear ends the sessions that an earlier process has left. Only who is alone knows that it is dead; others wait for its lease.
+func (k *keeper) clear(ctx context.Context) error {
+	if !k.alone {
+		return nil
+	}
+	return k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Delete(ctx, k.layout.sessions(), clientv3.WithPrefix())
+		return err
+	})
 }
 
 func newSessionName() string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/idem"
 )
@@ -32,28 +33,10 @@ func (s *Store) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, 
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
-	c := &claimer{store: s, session: session, lock: l, keys: s.keysOf(&l), value: value, prev: prev, nobody: make(chan struct{})}
-	result := make(chan claimed)
-	if !s.tasks.start(func(life context.Context) {
-		r := c.claim(life)
-		select {
-		case result <- r:
-		case <-c.nobody:
-			c.giveBack(life, r)
-		}
-	}) {
-		return nil, nil, unavailable(errClosed)
-	}
-	select {
-	case r := <-result:
-		if r.held == nil {
-			return nil, r.seen, r.err
-		}
-		return r.held, nil, nil
-	case <-ctx.Done():
-		close(c.nobody)
-		return nil, nil, unavailable(context.Cause(ctx))
-	}
+	k := s.keysOf(&l)
+	c := &claimer{store: s, session: session, lock: l, keys: k, size: len(value), prev: prev, nobody: make(chan struct{})}
+	c.txn = func(at seen) clientv3.Op { return claim(k, at, leased{value: value}) }
+	return c.run(ctx)
 }
 
 func (s *Store) holder(session *session) string {
@@ -76,15 +59,42 @@ type claimer struct {
 	session *session
 	lock    idem.Lock
 	keys    keys
-	value   []byte
+	txn     func(seen) clientv3.Op
+	size    int
 	prev    int64
+	q       int64         // the own place in the queue, 0 = it did not wait
 	nobody  chan struct{} // closed when nobody waits for the result any more
+}
+
+// run claims for as long as ctx lives; what comes later is given back.
+func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
+	result := make(chan claimed)
+	if !c.store.tasks.start(func(life context.Context) {
+		r := c.claim(life)
+		select {
+		case result <- r:
+		case <-c.nobody:
+			c.giveBack(life, r)
+		}
+	}) {
+		return nil, nil, unavailable(errClosed)
+	}
+	select {
+	case r := <-result:
+		if r.held == nil {
+			return nil, r.seen, r.err
+		}
+		return r.held, nil, nil
+	case <-ctx.Done():
+		close(c.nobody)
+		return nil, nil, unavailable(context.Cause(ctx))
+	}
 }
 
 func (c *claimer) claim(life context.Context) claimed {
 	for {
-		epoch := c.session.currentEpoch()
-		r := newRequest(c.keys.L, claim(c.keys, seen{epoch: epoch, prev: c.prev}, leased{value: c.value}), len(c.value))
+		at := seen{epoch: c.session.currentEpoch(), prev: c.prev, q: c.q}
+		r := newRequest(c.keys.L, c.txn(at), c.size)
 		c.store.sender.send(r)
 		answer := c.await(r)
 		switch {
@@ -95,18 +105,29 @@ func (c *claimer) claim(life context.Context) claimed {
 			if err != nil {
 				return claimed{err: unavailable(err)}
 			}
-			if st.lock != nil || st.queue || st.recordRevision() != c.prev {
+			if c.blocked(st) {
 				return c.inTheWay(life, st)
 			}
-			if err := c.epochMoved(life, epoch); err != nil { // nothing was in the way but the epoch
+			if err := c.epochMoved(life, at.epoch); err != nil { // nothing was in the way but the epoch
 				return claimed{err: unavailable(err)}
 			}
 		case definite(answer.err):
 			return claimed{err: unavailable(answer.err)}
 		default:
-			return c.resolve(life, epoch, answer.err)
+			return c.resolve(life, at.epoch, answer.err)
 		}
 	}
+}
+
+// blocked reports whether a refusal is explained by what stands in etcd.
+func (c *claimer) blocked(st *state) bool {
+	if st.lock != nil || st.prev != c.prev {
+		return true
+	}
+	if c.q == 0 {
+		return st.head != 0
+	}
+	return st.place != c.q || st.head < c.q
 }
 
 // await is the answer to r. A request that has not left is taken back when nobody waits for it.
@@ -169,6 +190,9 @@ func (c *claimer) won(token, revision int64) claimed {
 
 // inTheWay is what the Guard decides on.
 func (c *claimer) inTheWay(life context.Context, st *state) claimed {
+	if st.unread != nil {
+		return claimed{err: unavailable(st.unread)}
+	}
 	if st.lock != nil {
 		dead, err := c.store.isDead(life, st.lock)
 		if err != nil {
@@ -176,7 +200,7 @@ func (c *claimer) inTheWay(life context.Context, st *state) claimed {
 		}
 		st.lock.Dead = dead
 	}
-	return claimed{seen: &idem.Seen{Lock: st.lock, Record: st.record, RecordRevision: st.recordRevision(), Queue: st.queue}}
+	return claimed{seen: st.seen()}
 }
 
 // giveBack releases a lock that nobody wants any more: its sender has been told that nothing was claimed.

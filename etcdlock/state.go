@@ -13,12 +13,14 @@ import (
 
 // state is how things stand around an execution, as a refused transaction or a read found them at one revision.
 type state struct {
-	lock   *idem.Lock   // nil = free
-	record *idem.Record // nil = none
-	writer string       // which Store wrote the record
-	queue  bool         // somebody waits
-	place  int64        // create revision of the own place in the queue; 0 = none
-	alive  bool         // the alive key that was asked for is there
+	lock   *idem.Lock       // nil = free
+	record *idem.Record     // nil = none, or one that cannot be read
+	writer string           // which Store wrote the record
+	prev   int64            // the record's mod revision, 0 = none
+	unread error            // why the record cannot be read; whoever only asks for the lock need not care
+	head   int64            // create revision of the first place in the queue; 0 = nobody waits
+	place  int64            // create revision of the event's own place; 0 = none
+	waits  idem.ExecutionID // who is in that place
 
 	revision int64 // of the store
 }
@@ -35,18 +37,25 @@ func readState(answers []*pb.ResponseOp, revision int64) (*state, error) {
 		st.lock = l
 	}
 	if kv := first(answers[readRecord]); kv != nil {
+		st.prev = kv.ModRevision
 		r, writer, err := decodeRecord(kv.Value)
+		if err != nil {
+			st.unread = fmt.Errorf("%s: %w", kv.Key, err)
+		} else {
+			r.Revision = kv.ModRevision
+			st.record, st.writer = r, writer
+		}
+	}
+	if kv := first(answers[readHead]); kv != nil {
+		st.head = kv.CreateRevision
+	}
+	if kv := first(answers[readPlace]); kv != nil {
+		l, err := decodeLock(kv.Value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", kv.Key, err)
 		}
-		r.Revision = kv.ModRevision
-		st.record, st.writer = r, writer
+		st.place, st.waits = kv.CreateRevision, l.Execution
 	}
-	st.queue = first(answers[readQueue]) != nil
-	if kv := first(answers[readPlace]); kv != nil {
-		st.place = kv.CreateRevision
-	}
-	st.alive = len(answers) > readAlive && first(answers[readAlive]) != nil
 	return st, nil
 }
 
@@ -60,16 +69,14 @@ func first(answer *pb.ResponseOp) *mvccpb.KeyValue {
 // refused reads the answers of a transaction that was not applied.
 func (r reply) refused() (*state, error) { return readState(r.Responses, r.revision) }
 
-func (st *state) recordRevision() int64 {
-	if st.record == nil {
-		return 0
-	}
-	return st.record.Revision
-}
-
 // runs reports whether id has the lock. A cooling lock is nobody's: its execution has ended.
 func (st *state) runs(id idem.ExecutionID) bool {
 	return st.lock != nil && st.lock.Execution == id && !st.lock.Cooling
+}
+
+// seen is what the Guard decides on.
+func (st *state) seen() *idem.Seen {
+	return &idem.Seen{Lock: st.lock, Record: st.record, RecordRevision: st.prev, Queue: st.head != 0}
 }
 
 // ended is the record of how id ended, if it is still there.

@@ -29,6 +29,9 @@ type Options struct {
 	Prefix string
 	// SessionTTL is how long the locks of a dead process stay closed; whole seconds, at least 2 s; 0 = 15 s.
 	SessionTTL time.Duration
+	// Alone says that no other process uses this etcd, and that there is no other Store in this one: right for an embedded etcd. The
+	// locks of the process before are then freed at the start, not a TTL later.
+	Alone bool
 	// Holder names this process for people, usually host/pid; the session's name is appended.
 	Holder string
 	Logger *slog.Logger // nil = silent
@@ -119,7 +122,7 @@ func open(o Options, c clock) (*Store, error) {
 
 func (s *Store) newKeeper() *keeper {
 	return &keeper{
-		pool: s.pool, layout: s.layout, clock: s.clock, ttl: s.o.SessionTTL, holder: s.o.Holder, live: s.live,
+		pool: s.pool, layout: s.layout, clock: s.clock, ttl: s.o.SessionTTL, holder: s.o.Holder, alone: s.o.Alone, live: s.live,
 		trouble: errOpening, change: make(chan struct{}),
 		opened: s.sessionOpened, ended: s.sessionEnded, expired: s.sessionExpired,
 		died: s.sweeper.died,

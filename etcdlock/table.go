@@ -152,13 +152,12 @@ func endLock(k keys, record leased, cool *cooling) writes {
 	return append(freeLock(k), put(k.I, record))
 }
 
-// lockAndRecord is what every refusal brings: how things stand now, in the order of the read* constants. The own place in the
-// queue is the first match of its own prefix only by chance, so it is read by itself.
+// lockAndRecord is what every refusal brings: how things stand now, in the order of the read* constants.
 func lockAndRecord(k keys) writes {
 	return writes{
 		clientv3.OpGet(k.L), clientv3.OpGet(k.I),
-		clientv3.OpGet(k.W, clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly()),
-		clientv3.OpGet(k.Q, clientv3.WithKeysOnly()),
+		clientv3.OpGet(k.W, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...),
+		clientv3.OpGet(k.Q),
 	}
 }
 
@@ -170,7 +169,7 @@ func lockRecordAndAlive(k keys) writes {
 const (
 	readLock = iota
 	readRecord
-	readQueue
-	readPlace
+	readHead  // who is first in the queue
+	readPlace // the event's own place in it
 	readAlive
 )

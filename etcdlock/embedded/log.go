@@ -42,8 +42,16 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	for name, value := range values.Fields {
 		attrs = append(attrs, name, value)
 	}
-	c.to.Log(context.Background(), slog.LevelError, "etcd: "+e.Message, attrs...)
+	c.to.Log(context.Background(), level(e), "etcd: "+e.Message, attrs...)
 	return nil
+}
+
+// level demotes what etcd calls an error at the start of every new member: it tries again, and then it works.
+func level(e zapcore.Entry) slog.Level {
+	if e.Message == "failed to update storage version" {
+		return slog.LevelDebug
+	}
+	return slog.LevelError
 }
 
 func (c *core) Sync() error { return nil }

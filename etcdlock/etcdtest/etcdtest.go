@@ -2,6 +2,7 @@
 package etcdtest
 
 import (
+	"context"
 	"net/url"
 	"testing"
 	"time"
@@ -63,4 +64,27 @@ func Dial(tb testing.TB, endpoint string) *clientv3.Client {
 	}
 	tb.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// MakeRoom ends a NOSPACE alarm as an operator would: it deletes the key "fill", compacts, defragments and disarms the alarm.
+func (e *Etcd) MakeRoom(tb testing.TB) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	got, err := e.Client.Get(ctx, "fill")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := e.Client.Delete(ctx, "fill"); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := e.Client.Compact(ctx, got.Header.Revision+1, clientv3.WithCompactPhysical()); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := e.Client.Defragment(ctx, e.Endpoint); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := e.Client.AlarmDisarm(ctx, &clientv3.AlarmMember{}); err != nil {
+		tb.Fatal(err)
+	}
 }
