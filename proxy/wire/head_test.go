@@ -125,6 +125,13 @@ func TestAddsWhatARouteAdds(t *testing.T) {
 	}
 }
 
+func TestAFieldNeverBeginsAnotherLine(t *testing.T) {
+	got := string(AppendField([]byte("A: b\r\n"), "Hooklock-Workflow", []byte("a/b\r\nHost: evil\x00\xc3\xa9 100%")))
+	if want := "A: b\r\nHooklock-Workflow: a/b%0D%0AHost: evil%00%C3%A9 100%\r\n"; got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestKeepsTheFramingOfAStreamedBody(t *testing.T) {
 	for _, framing := range []string{"Content-Length: 3", "content-length:3", "transfer-encoding: chunked"} {
 		raw := "POST / HTTP/1.1\r\nHost: a\r\n" + framing + "\r\nX: 1\r\n\r\n"

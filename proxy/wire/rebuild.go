@@ -19,7 +19,7 @@ type HeadOptions struct {
 	ForwardedProto, ForwardedHost []byte
 	// Traceparent is sent where the sender gave no such line. Empty adds nothing.
 	Traceparent []byte
-	// Extra is appended as it is: whole lines, each with its CRLF.
+	// Extra is appended as it is: whole lines, each with its CRLF, as AppendField makes them.
 	Extra []byte
 }
 
@@ -132,6 +132,22 @@ func (h *Head) appendForwardedFor(dst []byte, i int, addr []byte) []byte {
 	dst = append(dst, ", "...)
 	dst = append(dst, addr...)
 	dst = append(dst, whole[end:]...)
+	return append(dst, "\r\n"...)
+}
+
+// AppendField appends one header line with its CRLF. Values may come from a sender's path or body, so what no value may
+// hold (control bytes: a CR LF would begin another line) and what no header says alike everywhere (bytes beyond ASCII)
+// goes out as %XX; a '%' itself stays.
+func AppendField(dst []byte, name string, value []byte) []byte {
+	const digits = "0123456789ABCDEF"
+	dst = append(append(dst, name...), ": "...)
+	for _, c := range value {
+		if c < ' ' || c >= 0x7f {
+			dst = append(dst, '%', digits[c>>4], digits[c&15])
+		} else {
+			dst = append(dst, c)
+		}
+	}
 	return append(dst, "\r\n"...)
 }
 
