@@ -51,7 +51,8 @@ fuzz: ## every fuzz target, each for FUZZTIME=20s
 
 bench: build ## what it costs: micro-benchmarks, then beside nginx and net/http (BENCH=short: a minute; ARGS: see test/bench)
 	$(GO) test -run '^$$' -bench . -benchmem $(if $(filter short,$(BENCH)),-benchtime 100ms -short) ./idem/... ./proxy/...
-	$(GO) run ./test/bench -hooklock $(BIN)/hooklock $(if $(filter short,$(BENCH)),-short) $(ARGS)
+	$(GO) build -o $(BIN)/bench ./test/bench
+	$(BIN)/bench -hooklock $(BIN)/hooklock $(if $(filter short,$(BENCH)),-short) $(ARGS)
 
 lint: $(LINTER) ## what machines can say about the code (the first time builds the linter: some minutes)
 	$(LINTER) run ./...
