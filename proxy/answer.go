@@ -145,6 +145,9 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 			s.ready, s.held = s.held, nil
 		case s.err != nil:
 			return 0, s.err
+		case s.x == nil: // nothing to hold back
+			n, s.err = s.rest.Read(p)
+			return n, s.err
 		default:
 			s.advance()
 		}
@@ -159,9 +162,7 @@ func (s *answerStream) advance() {
 	if s.bufs[s.turn] == nil {
 		s.bufs[s.turn] = make([]byte, streamPiece)
 	}
-	if s.x != nil {
-		s.call.progress()
-	}
+	s.call.progress()
 	n, err := s.rest.Read(s.bufs[s.turn])
 	s.call.pause()
 	s.total += int64(n)
