@@ -11,11 +11,9 @@ import (
 // clients when the process starts.
 var reloadable = []string{
 	"limits.request_body",
-	"limits.response_body",
+	"limits.body_timeout",
 	"limits.waiting",
-	"etcd.password",
-	"etcd.password_file",
-	"etcd.password_env",
+	"unmatched",
 }
 
 // Changes lists what differs between two configurations: settings that need a restart, such as "listen.address", and those that

@@ -17,7 +17,7 @@ func TestChangesTellWhatNeedsARestart(t *testing.T) {
 		"listener":          {func(c *Config) { c.Listen.Address = ":1"; c.Listen.TLS.CertFile = "x" }, []string{"listen.address", "listen.tls.cert_file"}, nil},
 		"upstream":          {func(c *Config) { c.Upstream.Timeout++ }, []string{"upstream.timeout"}, nil},
 		"limits":            {func(c *Config) { c.Limits.Waiting++; c.Limits.RequestBody++; c.Limits.IdleTimeout++ }, []string{"limits.idle_timeout"}, []string{"limits.request_body", "limits.waiting"}},
-		"secret":            {func(c *Config) { c.Etcd.Password = NewSecret("x") }, nil, []string{"etcd.password"}},
+		"secret":            {func(c *Config) { c.Etcd.Password = NewSecret("x") }, []string{"etcd.password"}, nil},
 		"endpoints":         {func(c *Config) { c.Etcd.Endpoints = []string{"a:1"} }, []string{"etcd.endpoints"}, nil},
 		"setting of route":  {func(c *Config) { c.Routes[1].Lock.MaxDuration++; c.Routes[1].Respond = map[string]int{"locked": 503} }, nil, []string{"route b: lock.max_duration", "route b: respond"}},
 		"strategy":          {func(c *Config) { c.Routes[0].Lock.Strategy = StrategyWait }, nil, []string{"route a: lock.strategy"}},
