@@ -40,6 +40,7 @@ type Verdict struct {
 	// StatusOnly: the duplicate gets the first status, and neither headers nor body.
 	StatusOnly bool
 	RetryAfter time.Duration // 0 = not known
+	Copy       *Lock         // of in_flight: the execution of the same event
 
 	Bury    *Lock
 	Prev    int64
@@ -50,7 +51,7 @@ type Verdict struct {
 // Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does no I/O. The order of its
 // questions is the promise of docs/decisions.md: mismatch, in flight, replayed or unknown, then the lock.
 func Decide(seen *Seen, r *Request, now time.Time) Verdict {
-	rec, lock := seen.Record, seen.Lock
+	rec := seen.Record
 	if rec != nil && !now.Before(rec.ExpiresAt) {
 		rec = nil // etcd has not dropped it yet, but it says nothing any more
 	}
@@ -62,15 +63,14 @@ func Decide(seen *Seen, r *Request, now time.Time) Verdict {
 			return r.decideLock(seen, rec, now)
 		}
 	}
-	mine := lock != nil && !lock.Cooling && !lock.Dead && lock.Scope.Key == r.Scope.Key
-	if mine {
+	if copied := seen.copyOf(r.Scope.Key); copied != nil {
 		switch {
-		case r.other(lock.Fingerprint) && r.Policy.OnMismatch == MismatchReject:
-			return Verdict{Decision: DecisionMismatch, Holder: lock.Execution}
-		case r.other(lock.Fingerprint) && r.Policy.OnMismatch == MismatchExecute:
-			return Verdict{Decision: DecisionLocked, Holder: lock.Execution}
+		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchReject:
+			return Verdict{Decision: DecisionMismatch, Holder: copied.Execution}
+		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchExecute:
+			return Verdict{Decision: DecisionLocked, Holder: copied.Execution}
 		}
-		return Verdict{Decision: DecisionInFlight, Holder: lock.Execution}
+		return Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied}
 	}
 	switch {
 	case rec == nil:
@@ -83,6 +83,14 @@ func Decide(seen *Seen, r *Request, now time.Time) Verdict {
 		return Verdict{Decision: DecisionUnknown, Holder: rec.Execution, Record: rec}
 	}
 	return r.decideLock(seen, rec, now)
+}
+
+// copyOf is the execution of the same event that runs or waits, nil without one.
+func (s *Seen) copyOf(key Key) *Lock {
+	if l := s.Lock; l != nil && !l.Cooling && !l.Dead && l.Scope.Key == key {
+		return l
+	}
+	return s.Waiting
 }
 
 // other reports whether fp is another request than this one, where that matters.

@@ -83,7 +83,7 @@ func (x *Execution) Complete(answer Answer) Ending {
 		end.Error = &Failure{Code: "upstream_status", Detail: fmt.Sprintf("the upstream answered %d", answer.Status)}
 	}
 	end.Kept = end.Outcome == Executed && x.policy.Idempotency && x.policy.Keep.Has(answer.Status)
-	if !end.Kept || answer.Bytes > int64(x.policy.ReplayBody) {
+	if !end.Kept && x.policy.InFlight != Attach || answer.Bytes > int64(x.policy.ReplayBody) {
 		answer.Whole, answer.Header, answer.Body = false, nil, nil
 	}
 	return x.settle(end)

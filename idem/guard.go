@@ -21,22 +21,29 @@ type GuardOptions struct {
 	RequestTimeout time.Duration
 	// Cache answers duplicates without the ledger. Whoever fills in Ledger also tells the Cache of forgotten records and of lost
 	// sessions.
-	Cache  *Cache
-	Now    func() time.Time // nil means time.Now
-	Random io.Reader        // nil means crypto/rand
+	Cache *Cache
+	// MaxWaiting bounds the deliveries that wait in this process, over all workflows. It is asked each time, because it may be
+	// reloaded. Nil means that none may.
+	MaxWaiting func() int
+	Now        func() time.Time // nil means time.Now
+	Random     io.Reader        // nil means crypto/rand
 }
 
 // Guard admits deliveries, and settles the executions of those that it admitted.
 type Guard struct {
-	o     GuardOptions
-	live  live
-	cache *Cache
+	o       GuardOptions
+	live    live
+	waiting room
+	cache   *Cache
 }
 
 // NewGuard makes a Guard. It starts no goroutine and needs no Close.
 func NewGuard(o GuardOptions) *Guard {
 	if o.RequestTimeout == 0 {
 		o.RequestTimeout = 2 * time.Second
+	}
+	if o.MaxWaiting == nil {
+		o.MaxWaiting = func() int { return 0 }
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -54,8 +61,26 @@ type Admission struct {
 	Err error // the cause of store_unavailable, for the log
 }
 
-// Admit decides about one delivery. It returns within RequestTimeout.
-func (g *Guard) Admit(r *Request) Admission {
+// Admit decides about one delivery. It returns within RequestTimeout, unless the policy lets the delivery wait. sender is how long
+// somebody is there to wait for the answer; a decision that is on its way does not depend on it.
+func (g *Guard) Admit(sender context.Context, r *Request) Admission {
+	r.Scope.PerEvent = r.Policy.Strategy == NoLock
+	a := g.admit(r)
+	taken := a.Decision == DecisionLocked || a.Decision == DecisionInFlight
+	switch {
+	case taken && r.Policy.Strategy == Skip:
+		a.Decision = DecisionSkipped
+	case a.Decision == DecisionLocked && r.Policy.Strategy == Wait:
+		a = g.wait(sender, r, a.Verdict)
+	}
+	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
+		a = g.attach(sender, r, a.Verdict)
+	}
+	return a
+}
+
+// admit decides without waiting.
+func (g *Guard) admit(r *Request) Admission {
 	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
 	defer cancel()
 	if !r.Policy.Idempotency {

@@ -72,8 +72,30 @@ func (s *spot) won(lock *Lock) {
 	close(s.decided)
 }
 
-// leave gives the spot up.
+// settle notes a lock that was won at the head of the queue, where nobody else is noted. Otherwise it returns nil: the one who is noted
+// is about to leave, and until then the store is asked.
+func (l *live) settle(scope Scope, lock *Lock) *spot {
+	scope = lockScope(scope)
+	shard := l.shard(scope)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	if shard.spots[scope] != nil {
+		return nil
+	}
+	if shard.spots == nil {
+		shard.spots = map[Scope]*spot{}
+	}
+	mine := &spot{at: scope, decided: make(chan struct{})}
+	shard.spots[scope] = mine
+	mine.won(lock)
+	return mine
+}
+
+// leave gives the spot up; nil is none.
 func (l *live) leave(s *spot) {
+	if s == nil {
+		return
+	}
 	shard := l.shard(s.at)
 	shard.mu.Lock()
 	delete(shard.spots, s.at)

@@ -17,7 +17,7 @@ import (
 // refuser is a gate that admits nothing: what is left is the cost of the proxy itself.
 type refuser struct{}
 
-func (refuser) Admit(*idem.Request) idem.Admission {
+func (refuser) Admit(context.Context, *idem.Request) idem.Admission {
 	return idem.Admission{Verdict: idem.Verdict{Decision: idem.DecisionLocked}}
 }
 

@@ -150,6 +150,18 @@ func (d *delivery) request() *idem.Request {
 	}
 }
 
+// admit asks the gate. Only where the delivery may have to wait is the sender's connection watched: one that leaves gives up its place.
+func (d *delivery) admit(ctx *fasthttp.RequestCtx) idem.Admission {
+	p := &d.route.Policy
+	if p.Strategy != idem.Wait && p.InFlight != idem.Attach {
+		return d.h.o.Gate.Admit(d.base, d.request())
+	}
+	sender, gone := context.WithCancel(d.base)
+	defer gone()
+	defer wire.WatchPeer(ctx.Conn(), gone)()
+	return d.h.o.Gate.Admit(sender, d.request())
+}
+
 // upstreamHead builds the head for the upstream. A delivery on a route says where it comes from; one that passes through says nothing
 // that the sender did not say.
 func (d *delivery) upstreamHead(x *idem.Execution) []byte {

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -77,6 +78,22 @@ func (t *Table) Explain(s *Sample) *Explanation {
 	return x
 }
 
+// gives reports whether d can happen with the route's strategy.
+func (r *Route) gives(d idem.Decision) bool {
+	s := r.Policy.Strategy
+	switch d {
+	case idem.DecisionLocked:
+		return s == idem.FailFast
+	case idem.DecisionInFlight:
+		return s != idem.Skip
+	case idem.DecisionWaitTimeout, idem.DecisionQueueFull:
+		return s == idem.Wait || d == idem.DecisionQueueFull && r.Policy.InFlight == idem.Attach
+	case idem.DecisionSkipped:
+		return s == idem.Skip
+	}
+	return true
+}
+
 // answers is the table of decisions as this route has it.
 func (r *Route) answers() []ExplainedAnswer {
 	if r.Observe {
@@ -87,9 +104,12 @@ func (r *Route) answers() []ExplainedAnswer {
 		{idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"},
 	}
 	for _, d := range []idem.Decision{
-		idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,
+		idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,
 		idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionStoreUnavailable, idem.DecisionInternalError,
 	} {
+		if !r.gives(d) {
+			continue
+		}
 		v := verdictOf(d)
 		status := v.status
 		if s, ok := r.Respond[d]; ok {
@@ -97,6 +117,10 @@ func (r *Route) answers() []ExplainedAnswer {
 		}
 		text := fmt.Sprintf("%d %s", status, v.code)
 		switch {
+		case d == idem.DecisionInFlight && r.Policy.InFlight == idem.Attach:
+			text = "the first one's answer, or " + text + " when it takes too long"
+		case d == idem.DecisionSkipped:
+			text = fmt.Sprintf("%d {\"status\":\"already_running\"}", cmp.Or(r.Respond[d], 200))
 		case d == idem.DecisionMismatch && r.Policy.OnMismatch != idem.MismatchReject:
 			text = "does not happen: on_mismatch is " + string(r.Policy.OnMismatch)
 		case d == idem.DecisionUnknown && r.Policy.OnUnknown != idem.UnknownBlock:

@@ -16,7 +16,7 @@ import (
 
 // Gate decides whether a delivery may run. In production it is *idem.Guard.
 type Gate interface {
-	Admit(*idem.Request) idem.Admission
+	Admit(sender context.Context, r *idem.Request) idem.Admission
 }
 
 // HandlerOptions are what a Handler works with.
@@ -117,7 +117,7 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
 		d.bypass(ctx, idem.DecisionRejected)
 		return
 	}
-	admission := d.h.o.Gate.Admit(d.request())
+	admission := d.admit(ctx)
 	if admission.Execution == nil {
 		d.turnAway(ctx, admission)
 		return

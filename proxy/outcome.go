@@ -137,13 +137,17 @@ func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
 		d.bypass(ctx, a.Decision)
 	case d.route.Observe:
 		d.bypass(ctx, a.Decision)
-	case a.Decision == idem.DecisionReplayed:
+	case a.Decision == idem.DecisionReplayed || a.Decision == idem.DecisionAttached:
 		d.replay(ctx, a)
+	case a.Decision == idem.DecisionSkipped:
+		d.skip(ctx, a)
 	default:
-		if a.Decision == idem.DecisionLocked || a.Decision == idem.DecisionInFlight {
+		switch a.Decision {
+		case idem.DecisionLocked, idem.DecisionInFlight, idem.DecisionWaitTimeout, idem.DecisionQueueFull:
 			d.h.o.Observer.Event(EventRefused, &d.report)
 		}
-		d.refuse(ctx, a.Decision, refusal{detail: refusalDetail(a), execution: a.Holder, retryAfter: a.RetryAfter})
+		notSent := a.Record != nil && a.Record.Outcome == idem.NotExecuted
+		d.refuse(ctx, a.Decision, refusal{detail: refusalDetail(a), execution: a.Holder, retryAfter: a.RetryAfter, notSent: notSent})
 	}
 }
 
@@ -153,6 +157,12 @@ func refusalDetail(a idem.Admission) string {
 		return "a copy of this event is being executed; send it again to get its answer"
 	case idem.DecisionLocked:
 		return "only one event of this workflow runs at a time; send this one again"
+	case idem.DecisionWaitTimeout:
+		return "the delivery waited for its turn for as long as the route lets it; nothing was executed, send it again"
+	case idem.DecisionQueueFull:
+		return "as many deliveries wait as may; nothing was executed, send it again"
+	case idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionLockLost, idem.DecisionUpstreamUnreachable, idem.DecisionInternalError:
+		return "that is how the execution ended which this copy was attached to; the copy ran nothing"
 	case idem.DecisionMismatch:
 		return "this event ID came before with another method, host, path, query or body; nothing was executed"
 	case idem.DecisionUnknown:
@@ -161,6 +171,17 @@ func refusalDetail(a idem.Admission) string {
 		return "this event was cancelled for good and never runs"
 	}
 	return "nothing was executed; send the event again"
+}
+
+// skip drops a delivery.
+func (d *delivery) skip(ctx *fasthttp.RequestCtx, a idem.Admission) {
+	d.h.o.Observer.Event(EventRefused, &d.report)
+	status := fasthttp.StatusOK
+	if s, ok := d.route.Respond[idem.DecisionSkipped]; ok {
+		status = s
+	}
+	skipped(ctx, status, a.Holder, d.names.Workflow)
+	d.mark(ctx, idem.DecisionSkipped)
 }
 
 // replay answers a duplicate with the first answer.
@@ -174,8 +195,10 @@ func (d *delivery) replay(ctx *fasthttp.RequestCtx, a idem.Admission) {
 		}
 		ctx.Response.SetBodyRaw(first.Body)
 	}
-	d.decided(ctx, idem.DecisionReplayed)
-	ctx.Response.Header.Set(headerReplayed, "true")
+	d.decided(ctx, a.Decision)
+	if a.Decision == idem.DecisionReplayed {
+		ctx.Response.Header.Set(headerReplayed, "true")
+	}
 }
 
 // decided marks the answer with the decision.

@@ -26,6 +26,10 @@ func verdictOf(d idem.Decision) verdict {
 		return verdict{409, "execution_in_flight", "no", "This event is being executed", true}
 	case idem.DecisionLocked:
 		return verdict{409, "workflow_locked", "no", "Another event of this workflow is being executed", true}
+	case idem.DecisionWaitTimeout:
+		return verdict{409, "lock_wait_timeout", "no", "The lock did not become free in time", true}
+	case idem.DecisionQueueFull:
+		return verdict{429, "too_many_waiting", "no", "Too many deliveries wait", false}
 	case idem.DecisionMismatch:
 		return verdict{422, "idempotency_key_reused", "no", "This event ID was used for another request", false}
 	case idem.DecisionUnknown:
@@ -152,6 +156,22 @@ func own(ctx *fasthttp.RequestCtx) {
 	if closing {
 		ctx.SetConnectionClose()
 	}
+}
+
+// skipped is the answer to a delivery that was dropped because the lock is held: a success, so that it does not come again.
+func skipped(ctx *fasthttp.RequestCtx, status int, holder idem.ExecutionID, workflow string) {
+	own(ctx)
+	body, err := json.Marshal(struct {
+		Status    string `json:"status"`
+		Execution string `json:"executionId"`
+		Workflow  string `json:"workflow"`
+	}{"already_running", string(holder), workflow})
+	if err != nil {
+		panic(err) // strings alone
+	}
+	ctx.Response.SetStatusCode(status)
+	ctx.Response.Header.SetContentType("application/json")
+	ctx.Response.SetBodyRaw(body)
 }
 
 // retryable statuses carry Retry-After.

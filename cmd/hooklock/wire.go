@@ -61,7 +61,7 @@ func newRules(c *config.Config) (*proxy.Rules, error) {
 		},
 	}
 	for i := range c.Routes {
-		route, err := newRoute(&c.Routes[i])
+		route, err := newRoute(&c.Routes[i], c.Upstream.Timeout)
 		if err != nil {
 			return nil, usageError{fmt.Errorf("routes[%d] %s: %w", i, c.Routes[i].Name, err)}
 		}
@@ -70,7 +70,7 @@ func newRules(c *config.Config) (*proxy.Rules, error) {
 	return rules, nil
 }
 
-func newRoute(c *config.Route) (*proxy.Route, error) {
+func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	pattern, err := proxy.ParsePattern(c.Match.Path)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func newRoute(c *config.Route) (*proxy.Route, error) {
 		return nil, err
 	}
 	r := &proxy.Route{
-		Name: c.Name, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Keys: keys, Policy: newPolicy(c),
+		Name: c.Name, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Keys: keys, Policy: newPolicy(c, upstream),
 		Forward: c.OnStoreDown == config.StoreDownForward, Observe: c.Mode == config.ModeObserve,
 		Respond: map[idem.Decision]int{},
 	}
@@ -94,10 +94,12 @@ func newRoute(c *config.Route) (*proxy.Route, error) {
 	return r, nil
 }
 
-func newPolicy(c *config.Route) idem.Policy {
+func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 	p := idem.Policy{
 		Route: c.Name, Strategy: idem.Strategy(c.Lock.Strategy), MaxDuration: c.Lock.MaxDuration, ReleaseDelay: c.Lock.ReleaseDelay,
-		Idempotency: c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
+		WaitTimeout: c.Lock.WaitTimeout, MaxWaiting: c.Lock.MaxWaiting, InFlight: idem.InFlight(c.Idempotency.InFlight),
+		AttachTimeout: upstream + c.Lock.WaitTimeout,
+		Idempotency:   c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
 		ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: idem.OnMismatch(c.Idempotency.OnMismatch),
 		OnUnknown: idem.OnUnknown(c.Idempotency.OnUnknown),
 	}
