@@ -36,6 +36,10 @@ func definite(err error) bool {
 	return false
 }
 
+// fencing reports whether a transaction that got err may still be on its way. etcd says ErrNoSpace after it has applied or refused
+// it, so then reading is enough; and under that alarm a fence would be refused itself.
+func fencing(err error) bool { return !errors.Is(err, rpctypes.ErrNoSpace) }
+
 // memberAlone reports whether a definite error of a batch may be the fault of one of its members.
 func memberAlone(err error) bool {
 	return definite(err) && !errors.Is(err, errNotSent) && !errors.Is(err, rpctypes.ErrTooManyRequests)

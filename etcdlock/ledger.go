@@ -2,10 +2,8 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/idem"
@@ -21,6 +19,18 @@ type claimed struct {
 // Claim implements idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then still arrives in etcd is given
 // back by the Store.
 func (s *Store) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+	session, value, err := s.prepare(&l)
+	if err != nil {
+		return nil, nil, err
+	}
+	k := s.keysOf(&l)
+	c := &claimer{store: s, session: session, lock: l, keys: k, size: len(value), prev: prev, nobody: make(chan struct{})}
+	c.txn = func(at seen) clientv3.Op { return claim(k, at, leased{value: value}) }
+	return c.run(ctx)
+}
+
+// prepare makes l the lock of the live session, and its value.
+func (s *Store) prepare(l *idem.Lock) (*session, []byte, error) {
 	session, err, _ := s.keeper.current()
 	if err != nil {
 		return nil, nil, unavailable(err)
@@ -29,14 +39,11 @@ func (s *Store) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, 
 		return nil, nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), maxWorkflowBytes, errTooLarge))
 	}
 	l.Alive, l.Holder = sessionAlive(session.name), s.holder(session)
-	value, err := encodeLock(&l)
+	value, err := encodeLock(l)
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
-	k := s.keysOf(&l)
-	c := &claimer{store: s, session: session, lock: l, keys: k, size: len(value), prev: prev, nobody: make(chan struct{})}
-	c.txn = func(at seen) clientv3.Op { return claim(k, at, leased{value: value}) }
-	return c.run(ctx)
+	return session, value, nil
 }
 
 func (s *Store) holder(session *session) string {
@@ -108,7 +115,7 @@ func (c *claimer) claim(life context.Context) claimed {
 			if c.blocked(st) {
 				return c.inTheWay(life, st)
 			}
-			if err := c.epochMoved(life, at.epoch); err != nil { // nothing was in the way but the epoch
+			if err := c.session.moved(life, c.store.pool, at.epoch); err != nil { // nothing was in the way but the epoch
 				return claimed{err: unavailable(err)}
 			}
 		case definite(answer.err):
@@ -143,20 +150,10 @@ func (c *claimer) await(r *request) reply {
 	}
 }
 
-// epochMoved learns the new epoch after a refusal that nothing else explains: a fence of this process, or the session is gone.
-func (c *claimer) epochMoved(life context.Context, epoch int64) error {
-	if c.session.currentEpoch() == epoch {
-		if err := c.session.fence(life, c.store.pool, epoch); err != nil {
-			return err
-		}
-	}
-	return c.session.err()
-}
-
 // resolve finds out what became of a claim without a definite answer. It may still be on its way, so reading alone proves
 // nothing: first a fence makes it fail if it has not been applied.
 func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
-	full := errors.Is(cause, rpctypes.ErrNoSpace) // is said after the transaction was applied or refused: nothing is on its way
+	full := !fencing(cause)
 	if !full && !c.store.unfenced {
 		if err := c.session.fence(life, c.store.pool, epoch); err != nil {
 			return claimed{err: unavailable(err)}
@@ -178,6 +175,8 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 		return claimed{err: idem.ErrLockLost}
 	case full:
 		return claimed{err: unavailable(cause)}
+	case c.q != 0 && st.place != c.q:
+		return claimed{err: ErrPlaceLost}
 	}
 	return claimed{err: idem.ErrNotClaimed}
 }

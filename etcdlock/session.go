@@ -132,6 +132,16 @@ func (s *session) tryFence(ctx context.Context, p *pool, epoch int64) error {
 	return nil
 }
 
+// moved learns the new epoch after a refusal that nothing else explains: this process fenced, or the session is gone.
+func (s *session) moved(ctx context.Context, p *pool, epoch int64) error {
+	if s.currentEpoch() == epoch {
+		if err := s.fence(ctx, p, epoch); err != nil {
+			return err
+		}
+	}
+	return s.err()
+}
+
 // gone reports whether etcd has said that the session is no more, so that nothing of it can be applied.
 func (s *session) gone() bool {
 	s.mu.Lock()

@@ -2,7 +2,6 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -41,7 +40,15 @@ func (k *keeper) follow(ctx context.Context, s *session, revision int64) {
 	}
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
+	// A watch at a member that hangs does not even begin: it has to be broken off from outside.
 	left := k.pool.left(at)
+	k.wg.Go(func() {
+		select {
+		case <-left:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
 	sessions := client.Watch(ctx, k.layout.sessions(), clientv3.WithPrefix(), clientv3.WithRev(revision+1))
 	forgets := client.Watch(ctx, k.layout.forgets(), clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterDelete())
 	for {
@@ -60,8 +67,6 @@ func (k *keeper) follow(ctx context.Context, s *session, revision int64) {
 			for _, e := range news.Events {
 				k.forgot(strings.TrimPrefix(string(e.Kv.Key), k.layout.forgets()))
 			}
-		case <-left:
-			return
 		case <-ctx.Done():
 			return
 		}
@@ -98,7 +103,7 @@ func (k *keeper) list(ctx context.Context) (map[string]struct{}, int64, error) {
 			return names, response.Header.Revision, nil
 		}
 		if err := pause.wait(ctx); err != nil {
-			return nil, 0, errors.Join(err)
+			return nil, 0, err
 		}
 	}
 }
