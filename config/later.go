@@ -9,9 +9,7 @@ import (
 // notBuiltValues are values that the types know and that nothing carries out yet. They are refused here and left out of the
 // JSON Schema; whoever builds one removes it from this table.
 var notBuiltValues = map[string][]string{
-	"routes[].lock.strategy":         {"wait", "skip", "none"},
-	"routes[].idempotency.in_flight": {"attach"},
-	"routes[].respond":               {"wait_timeout", "queue_full", "skipped", "unverified"},
+	"routes[].respond": {"unverified"},
 }
 
 // notBuiltKeys are settings that later releases have. The value, if any, is the one that changes nothing and is therefore

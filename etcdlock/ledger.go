@@ -112,6 +112,9 @@ func (c *claimer) claim(life context.Context) claimed {
 			if err != nil {
 				return claimed{err: unavailable(err)}
 			}
+			if c.q != 0 && st.place != c.q && st.ended(c.lock.Execution) == nil {
+				return claimed{err: idem.ErrPlaceLost} // etcd knows it before this session does
+			}
 			if c.blocked(st) {
 				return c.inTheWay(life, st)
 			}
@@ -176,7 +179,7 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	case full:
 		return claimed{err: unavailable(cause)}
 	case c.q != 0 && st.place != c.q:
-		return claimed{err: ErrPlaceLost}
+		return claimed{err: idem.ErrPlaceLost}
 	}
 	return claimed{err: idem.ErrNotClaimed}
 }

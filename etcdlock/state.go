@@ -13,14 +13,14 @@ import (
 
 // state is how things stand around an execution, as a refused transaction or a read found them at one revision.
 type state struct {
-	lock   *idem.Lock       // nil = free
-	record *idem.Record     // nil = none, or one that cannot be read
-	writer string           // which Store wrote the record
-	prev   int64            // the record's mod revision, 0 = none
-	unread error            // why the record cannot be read; whoever only asks for the lock need not care
-	head   int64            // create revision of the first place in the queue; 0 = nobody waits
-	place  int64            // create revision of the event's own place; 0 = none
-	waits  idem.ExecutionID // who is in that place
+	lock   *idem.Lock   // nil = free
+	record *idem.Record // nil = none, or one that cannot be read
+	writer string       // which Store wrote the record
+	prev   int64        // the record's mod revision, 0 = none
+	unread error        // why the record cannot be read; whoever only asks for the lock need not care
+	head   int64        // create revision of the first place in the queue; 0 = nobody waits
+	place  int64        // create revision of the event's own place; 0 = none
+	copied *idem.Lock   // who is in that place
 
 	revision int64 // of the store
 }
@@ -54,7 +54,7 @@ func readState(answers []*pb.ResponseOp, revision int64) (*state, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", kv.Key, err)
 		}
-		st.place, st.waits = kv.CreateRevision, l.Execution
+		st.place, st.copied = kv.CreateRevision, l
 	}
 	return st, nil
 }
@@ -74,9 +74,14 @@ func (st *state) runs(id idem.ExecutionID) bool {
 	return st.lock != nil && st.lock.Execution == id && !st.lock.Cooling
 }
 
+// waits reports whether id is in the event's place in the queue.
+func (st *state) waits(id idem.ExecutionID) bool {
+	return st.copied != nil && st.copied.Execution == id
+}
+
 // seen is what the Guard decides on.
 func (st *state) seen() *idem.Seen {
-	return &idem.Seen{Lock: st.lock, Record: st.record, RecordRevision: st.prev, Queue: st.head != 0}
+	return &idem.Seen{Lock: st.lock, Record: st.record, RecordRevision: st.prev, Queue: st.head != 0, Waiting: st.copied}
 }
 
 // ended is the record of how id ended, if it is still there.

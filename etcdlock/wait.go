@@ -2,35 +2,17 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/idem"
 )
 
-var (
-	// ErrPlaceLost: the place in the queue is gone, because its session was lost or somebody ended the wait. Decide again from the
-	// beginning, under a new execution ID.
-	ErrPlaceLost = errors.New("place in the queue lost")
-	// ErrAlreadyWaiting: a copy of the event waits in the queue. See AlreadyWaitingError.
-	ErrAlreadyWaiting = errors.New("a copy of this event is waiting")
-)
-
-// AlreadyWaitingError is an ErrAlreadyWaiting that says who waits.
-type AlreadyWaitingError struct{ Execution idem.ExecutionID }
-
-func (e *AlreadyWaitingError) Error() string {
-	return ErrAlreadyWaiting.Error() + ": " + string(e.Execution)
-}
-
-// Is makes errors.Is(err, ErrAlreadyWaiting) true.
-func (e *AlreadyWaitingError) Is(target error) bool { return target == ErrAlreadyWaiting }
-
 // Place is a place in the queue of a workflow: first come, first served, over all processes. It lives as long as the session that
 // took it. Await and ClaimHead are for one goroutine; end it with a successful ClaimHead or with Leave.
+//
+// It implements idem.Place.
 type Place struct {
 	store   *Store
 	session *session
@@ -40,8 +22,8 @@ type Place struct {
 }
 
 // Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev. Exactly one of the three results is
-// set, as with Claim; ErrAlreadyWaiting is one of the errors.
-func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev int64) (*Place, *idem.Seen, error) {
+// set, as with Claim.
+func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev int64) (idem.Place, *idem.Seen, error) {
 	session, value, err := s.prepare(&l)
 	if err != nil {
 		return nil, nil, err
@@ -71,7 +53,10 @@ func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev int64) (*Place, *
 	}
 	select {
 	case r := <-results:
-		return r.place, r.seen, r.err
+		if r.place == nil {
+			return nil, r.seen, r.err
+		}
+		return r.place, nil, nil
 	case <-ctx.Done():
 		close(nobody)
 		return nil, nil, unavailable(context.Cause(ctx))
@@ -94,14 +79,12 @@ func (p *Place) enqueue(life context.Context, value leased, prev int64) (*idem.S
 		switch {
 		case err != nil:
 			return nil, unavailable(err)
-		case st.waits == p.lock.Execution: // the answer got lost, or an earlier one
+		case st.waits(p.lock.Execution): // the answer got lost, or an earlier one
 			p.q = st.place
 			return nil, nil
 		case answer.err != nil:
 			return nil, idem.ErrNotClaimed
-		case st.place != 0:
-			return nil, &AlreadyWaitingError{st.waits}
-		case st.prev != prev:
+		case st.place != 0 || st.prev != prev:
 			if st.unread != nil {
 				return nil, unavailable(st.unread)
 			}
@@ -128,7 +111,7 @@ func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*
 
 // Await waits until it is this place's turn: nobody is before it and the lock is free, or dead and to be buried first; or until the
 // event's record is not at revision prev any more: a copy ran meanwhile, or this execution was cancelled, and then the record is
-// its own. It returns what it found. Other errors than ErrPlaceLost are the context's; the
+// its own. It returns what it found. Other errors than idem.ErrPlaceLost are the context's; the
 // place is then still taken.
 func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -137,17 +120,17 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		st, before, err := p.look(ctx)
 		switch {
 		case p.session.err() != nil:
-			return nil, fmt.Errorf("%w: %w", ErrPlaceLost, p.session.err())
+			return nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, p.session.err())
 		case err != nil:
 			return nil, err
 		case st.place != p.q && st.ended(p.lock.Execution) == nil:
-			return nil, ErrPlaceLost
+			return nil, idem.ErrPlaceLost
 		case st.unread != nil:
 			return nil, unavailable(st.unread)
 		case st.place != p.q || st.prev != prev:
 			return st.seen(), nil
 		case before != "":
-			p.watch(ctx, st.revision, p.keys.Q, before)
+			p.store.watch(ctx, p.session.over, st.revision, p.keys.Q, before)
 			continue
 		case st.lock == nil:
 			return st.seen(), nil
@@ -158,7 +141,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		if st.lock.Dead {
 			return st.seen(), nil
 		}
-		p.watch(ctx, st.revision, p.keys.Q, p.keys.L, p.store.layout.alive(st.lock.Alive))
+		p.store.watch(ctx, p.session.over, st.revision, p.keys.Q, p.keys.L, p.store.layout.alive(st.lock.Alive))
 	}
 }
 
@@ -188,39 +171,11 @@ func (p *Place) look(ctx context.Context) (st *state, before string, err error) 
 	}
 }
 
-// watch returns when one of the keys has changed after revision, and also when it cannot know any more: the caller reads again.
-// Who waits watches only the place before its own, so that a free lock wakes one and not all.
-func (p *Place) watch(ctx context.Context, revision int64, watched ...string) {
-	client, at, err := p.store.pool.current()
-	if err != nil {
-		p.store.pool.failover(at)
-		_ = sleep(ctx, firstPause)
-		return
-	}
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	changed := make(chan struct{}, len(watched))
-	var wg sync.WaitGroup
-	for _, key := range watched {
-		wg.Go(func() {
-			<-client.Watch(ctx, key, clientv3.WithRev(revision+1)) // both end with ctx
-			changed <- struct{}{}
-		})
-	}
-	select {
-	case <-changed:
-	case <-p.session.over:
-	case <-p.store.pool.left(at):
-	case <-ctx.Done():
-	}
-	cancel()
-	wg.Wait()
-}
-
 // ClaimHead takes the lock for l, which has the execution ID of the place, if nobody is before it and the event's record is at
 // revision prev. Its results are those of Claim. Without a lock the place is still taken: wait again, or leave.
 func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	if err := p.session.err(); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrPlaceLost, err)
+		return nil, nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, err)
 	}
 	l.Execution, l.Scope, l.Alive, l.Holder = p.lock.Execution, p.lock.Scope, p.lock.Alive, p.lock.Holder
 	value, err := encodeLock(&l)

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -107,14 +108,24 @@ func (d *delivery) streamAnswer(ctx *fasthttp.RequestCtx, x *idem.Execution, c *
 
 // stream hands the rest of the answer to fasthttp, which reads it after the handler has returned.
 func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
-	d.detached = true
-	size := int(d.answer.Length) // -1: chunked
-	if size < 0 && d.head.HTTP10() {
-		size = -2 // ends with the connection
-		ctx.SetConnectionClose()
+	if d.answer.Length >= 0 || !d.head.HTTP10() {
+		d.detached = true
+		ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
+		return
 	}
-	ctx.Response.SetBodyStream(s, size)
+	// HTTP/1.0 knows no chunks, and fasthttp sends nothing else where the length is not known: the answer is read whole.
+	body, err := io.ReadAll(io.LimitReader(s, longestOldAnswer+1))
+	tooLong := len(body) > longestOldAnswer
+	if err = errors.Join(err, s.Close()); err != nil || tooLong {
+		ctx.SetConnectionClose()
+		body = nil
+		ctx.Response.SetStatusCode(fasthttp.StatusBadGateway)
+	}
+	ctx.Response.SetBodyRaw(body)
 }
+
+// longestOldAnswer bounds an answer without a length for a sender that speaks HTTP/1.0.
+const longestOldAnswer = 8 << 20
 
 // answerStream reads an answer from the upstream while it is written to the sender. Of an execution's answer, the last piece is
 // held back until the outcome is in the ledger: nobody sees a whole answer that is not recorded. When the sender hangs up, the rest is
@@ -201,7 +212,9 @@ func (s *answerStream) Close() (err error) {
 		return nil
 	}
 	s.over = true
-	defer s.d.finish()
+	if s.d.detached {
+		defer s.d.finish()
+	}
 	defer s.call.end()
 	defer s.rest.Close()
 	defer s.contain(&err)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -21,7 +23,10 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 		switched, err = d.h.o.Upstream.Upgrade(c.ctx, d.passHead(true), &d.answer)
 		if switched != nil {
 			c.end()
-			d.h.tunnels.Serve(ctx, switched)
+			if d.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
+				ctx.SetConnectionClose()
+				d.refuse(ctx, idem.DecisionUpstreamFailed, refusal{detail: "Hooklock is shutting down", notSent: true})
+			}
 			return
 		}
 	} else {
@@ -53,15 +58,13 @@ func (d *delivery) passHead(upgrade bool) []byte {
 
 // passBody is the request's body as it comes in, nil without one. Each piece has body_timeout to arrive.
 func (d *delivery) passBody(ctx *fasthttp.RequestCtx, c *call) *wire.RequestBody {
-	if !d.head.HasBody() {
+	body := wire.BodyOf(ctx)
+	if body == nil {
 		return nil
 	}
-	conn := ctx.Conn()
-	return &wire.RequestBody{
-		Reader:    &pacedReader{ctx.RequestBodyStream(), conn, c, d.h.limits().BodyTimeout},
-		Length:    d.head.Length(),
-		Interrupt: func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) },
-	}
+	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: c, piece: d.h.limits().BodyTimeout}
+	body.Reader, body.Interrupt = paced, paced.interrupt
+	return body
 }
 
 // pacedReader gives each piece of a body its time, the sender's and the upstream's.
@@ -70,17 +73,36 @@ type pacedReader struct {
 	conn  net.Conn
 	call  *call
 	piece time.Duration
+
+	mu          sync.Mutex
+	interrupted bool // for good: the deadline of another piece must not undo it
 }
 
 // Read implements io.Reader.
 func (r *pacedReader) Read(p []byte) (int, error) {
 	r.call.pause()
-	if err := r.conn.SetReadDeadline(time.Now().Add(r.piece)); err != nil {
+	if err := r.allow(); err != nil {
 		return 0, err
 	}
 	n, err := r.Reader.Read(p)
 	r.call.progress()
 	return n, err
+}
+
+func (r *pacedReader) allow() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.interrupted {
+		return os.ErrDeadlineExceeded
+	}
+	return r.conn.SetReadDeadline(time.Now().Add(r.piece))
+}
+
+func (r *pacedReader) interrupt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.interrupted = true
+	_ = r.conn.SetReadDeadline(time.Unix(1, 0)) // a closed connection needs no deadline
 }
 
 func (d *delivery) passFailed(ctx *fasthttp.RequestCtx, c *call, err error) {

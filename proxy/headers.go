@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"hooklock/idem"
+	"hooklock/proxy/wire"
 )
 
 // The headers that Hooklock speaks. docs/headers.md lists them.
@@ -17,8 +18,8 @@ const (
 // appendExecution appends the header lines that tell the upstream what it runs.
 func appendExecution(dst []byte, x *idem.Execution) []byte {
 	lock := x.Lock()
-	dst = appendLine(dst, headerExecution, string(lock.Execution))
-	dst = appendLine(dst, "Hooklock-Workflow", lock.Scope.Workflow)
+	dst = wire.AppendField(dst, headerExecution, []byte(lock.Execution))
+	dst = wire.AppendField(dst, "Hooklock-Workflow", []byte(lock.Scope.Workflow))
 	if !lock.Scope.PerEvent { // the token of a lock that no other event asks for fences nothing
 		dst = append(dst, "Hooklock-Fencing-Token: "...)
 		dst = strconv.AppendInt(dst, lock.Token, 10)
@@ -27,13 +28,6 @@ func appendExecution(dst []byte, x *idem.Execution) []byte {
 	dst = append(dst, "Hooklock-Attempt: "...)
 	dst = strconv.AppendInt(dst, int64(lock.Attempt), 10)
 	dst = append(dst, "\r\n"...)
-	dst = appendLine(dst, "Hooklock-Key", string(lock.Scope.Key))
-	return appendLine(dst, "Hooklock-Callback-Key", x.CallbackKey)
-}
-
-func appendLine(dst []byte, name, value string) []byte {
-	dst = append(dst, name...)
-	dst = append(dst, ": "...)
-	dst = append(dst, value...)
-	return append(dst, "\r\n"...)
+	dst = wire.AppendField(dst, "Hooklock-Key", []byte(lock.Scope.Key))
+	return wire.AppendField(dst, "Hooklock-Callback-Key", []byte(x.CallbackKey))
 }

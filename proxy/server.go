@@ -56,18 +56,10 @@ func NewServer(o ServerOptions) *Server {
 	return s
 }
 
-// Listen bounds the connections of ln as the options say.
-func (s *Server) Listen(ln net.Listener, tls bool) *wire.Listener {
-	o := wire.ListenerOptions{MaxConns: s.o.MaxConnections}
-	if !tls {
-		o.Refusal = tooManyConnections()
-	}
-	return wire.NewListener(ln, o)
-}
-
-// Serve takes connections until Shutdown.
+// Serve takes connections from ln, which may be one of TLS, until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.fast.Serve(ln); err != nil {
+	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.o.MaxConnections, Refusal: tooManyConnections()})
+	if err := s.fast.Serve(bounded); err != nil {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	}
 	return nil

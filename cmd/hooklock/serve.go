@@ -141,6 +141,7 @@ func (s *service) reload(e *environment, path string, text []byte) {
 		s.log.Warn("config.warning", "problem", w.String())
 	}
 	s.config = loaded.Config
+	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
 	s.handler.SetRules(rules)
 	s.log.Info("config.reloaded", "changed", slices.Clip(reload))
 }

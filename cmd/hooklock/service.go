@@ -38,9 +38,11 @@ type service struct {
 	door     net.Listener // where senders come in
 	admin    net.Listener
 	draining atomic.Bool
-	serving  sync.WaitGroup
-	failed   chan error // a listener that ended by itself
-	closers  []closer   // in the order of starting; stop runs them backwards
+
+	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
+	serving    sync.WaitGroup
+	failed     chan error // a listener that ended by itself
+	closers    []closer   // in the order of starting; stop runs them backwards
 }
 
 type closer struct {
@@ -51,6 +53,7 @@ type closer struct {
 // start opens everything, or nothing.
 func start(ctx context.Context, c *config.Config, log *slog.Logger) (*service, error) {
 	s := &service{log: log, config: c, failed: make(chan error, 3)}
+	s.maxWaiting.Store(int64(c.Limits.Waiting))
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
 	for _, step := range []func(context.Context) error{s.openMetrics, s.openStore, s.openProxy, s.openAdmin} {
 		if err := step(ctx); err != nil {
@@ -101,7 +104,8 @@ func (s *service) openStore(context.Context) error {
 		return usageError{fmt.Errorf("etcd: %w", err)}
 	}
 	s.onStop("store", s.store.Close)
-	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.store, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache})
+	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.store, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
+		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }})
 	return nil
 }
 
@@ -135,13 +139,12 @@ func (s *service) openProxy(ctx context.Context) error {
 	if s.door, err = listen(ctx, "listen", s.config.Listen.Address); err != nil {
 		return usageError{err}
 	}
-	bounded := server.Listen(s.door, t != nil)
 	s.onStop("proxy", func(ctx context.Context) error { return s.drain(ctx, server) })
 	s.serve(func() error {
 		if t != nil {
-			return server.Serve(tls.NewListener(bounded, t))
+			return server.Serve(tls.NewListener(s.door, t))
 		}
-		return server.Serve(bounded)
+		return server.Serve(s.door)
 	})
 	return nil
 }
