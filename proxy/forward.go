@@ -53,15 +53,11 @@ func (d *delivery) passHead(upgrade bool) []byte {
 
 // passBody is the request's body as it comes in, nil without one. Each piece has body_timeout to arrive.
 func (d *delivery) passBody(ctx *fasthttp.RequestCtx, c *call) *wire.RequestBody {
-	if !d.head.HasBody() {
-		return nil
+	body := wire.BodyOf(ctx)
+	if body != nil {
+		body.Reader = &pacedReader{body.Reader, ctx.Conn(), c, d.h.limits().BodyTimeout}
 	}
-	conn := ctx.Conn()
-	return &wire.RequestBody{
-		Reader:    &pacedReader{ctx.RequestBodyStream(), conn, c, d.h.limits().BodyTimeout},
-		Length:    d.head.Length(),
-		Interrupt: func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) },
-	}
+	return body
 }
 
 // pacedReader gives each piece of a body its time, the sender's and the upstream's.
