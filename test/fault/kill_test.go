@@ -117,7 +117,7 @@ func scripted(script func(s *stage, x *cluster.Exchange, now func())) func(*stag
 		moment := make(chan struct{})
 		s.up.Next(func(x *cluster.Exchange) bool {
 			script(s, x, func() { close(moment) })
-			x.Gone()
+			x.Gone() // an upstream that still works goes on reading
 			return false
 		})
 		return moment
