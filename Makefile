@@ -15,14 +15,17 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 #   test/bench  measures; the detector would be what it measures
 NO_RACE := hooklock/test/arch hooklock/test/bench
 
+# Apart, because it takes longer than one likes to wait: it kills and freezes processes and waits for leases to run out.
+APART := hooklock/test/fault%
+
 # The race detector is C. Without a compiler the tests run all the same.
 RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-short fuzz bench lint fmt tidy-check clean ci
+.PHONY: help run build install test test-short test-fault test-fault-short fuzz bench lint fmt tidy-check clean ci
 
 help: ## show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 run: build ## the whole thing with a sample receiver, in one process (ARGS=--auto-ports picks free ports)
 	@exec $(BIN)/hooklock demo $(ARGS)
@@ -35,11 +38,17 @@ install: ## the program, to where Go keeps programs
 
 test: ## all tests, with the race detector where a C compiler is installed
 	@test -n '$(RACE)' || echo 'no C compiler found: the race detector stays off'
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 5m $(filter-out $(NO_RACE),$(shell $(GO) list ./...))
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 5m $(filter-out $(NO_RACE) $(APART),$(shell $(GO) list ./...))
 	$(GO) test -timeout 2m $(NO_RACE)
 
-test-short: ## the tests without the race detector and without the long ones
-	$(GO) test -short -timeout 2m ./...
+test-short: ## the same without the race detector, for while you work
+	$(GO) test -timeout 5m $(filter-out $(APART),$(shell $(GO) list ./...))
+
+test-fault: ## everything that can break between any two rooms, broken (ARGS="-soak 10m": under traffic, for so long)
+	$(GO) test -count=1 -timeout 60m ./test/fault/... $(ARGS)
+
+test-fault-short: ## a part of it, in minutes
+	$(GO) test -count=1 -short -timeout 10m ./test/fault/...
 
 fuzz: ## every fuzz target, each for FUZZTIME=20s
 	@grep -rl '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do \
@@ -50,7 +59,7 @@ fuzz: ## every fuzz target, each for FUZZTIME=20s
 	done
 
 bench: build ## what it costs: micro-benchmarks, then beside nginx and net/http (BENCH=short: a minute; ARGS: see test/bench)
-	$(GO) test -run '^$$' -bench . -benchmem $(if $(filter short,$(BENCH)),-benchtime 100ms -short) ./idem/... ./proxy/...
+	$(GO) test -run '^$$' -bench . -benchmem $(if $(filter short,$(BENCH)),-benchtime 100ms -short) ./idem/... ./proxy/... ./etcdlock/...
 	$(GO) build -o $(BIN)/bench ./test/bench
 	$(BIN)/bench -hooklock $(BIN)/hooklock $(if $(filter short,$(BENCH)),-short) $(ARGS)
 

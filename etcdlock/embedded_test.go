@@ -1,8 +1,13 @@
 package etcdlock
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hooklock/etcdlock/embedded"
@@ -59,5 +64,63 @@ func TestAnEmbeddedEtcdLosesItsSessionsToo(t *testing.T) {
 	}
 	if _, err := held.Settle(within(t, patience), success("")); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestAKilledProcessLosesNothingThatWasRecorded runs this test binary as the process that is killed.
+func TestAKilledProcessLosesNothingThatWasRecorded(t *testing.T) {
+	if dir := os.Getenv("HOOKLOCK_TEST_VICTIM"); dir != "" {
+		victim(t, dir)
+		return
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	process := exec.Command(os.Args[0], "-test.run=^TestAKilledProcessLosesNothingThatWasRecorded$", "-test.v")
+	process.Env = append(os.Environ(), "HOOKLOCK_TEST_VICTIM="+dir)
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	recorded := 0
+	for lines := bufio.NewScanner(out); recorded < 20 && lines.Scan(); {
+		if strings.Contains(lines.Text(), "recorded") {
+			recorded++
+		}
+	}
+	if err := process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = process.Wait() // says that it was killed
+	if recorded < 20 {
+		t.Fatalf("only %d records before the process ended by itself", recorded)
+	}
+	s := openStore(t, Options{Client: startEmbedded(t, dir).Client(), Alone: true})
+	for i := range recorded {
+		_, seen, err := s.Claim(within(t, patience), lockFor(fmt.Sprintf("w%d", i), "one"), 0)
+		if err != nil || seen == nil || seen.Record == nil || !seen.Record.Settled() {
+			t.Fatalf("%d: %+v %v", i, seen, err)
+		}
+	}
+	// And the lock that it held when it died is freed, without waiting for a TTL.
+	eventually(t, "its last lock is buried", func() bool {
+		held, _, err := s.Claim(within(t, patience), lockFor("running", "another"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return held != nil && held.Release(within(t, patience)) == nil
+	})
+}
+
+func victim(t *testing.T, dir string) {
+	s := openStore(t, Options{Client: startEmbedded(t, dir).Client()})
+	mustClaim(t, s, lockFor("running", "one"), 0)
+	for i := 0; ; i++ {
+		held := mustClaim(t, s, lockFor(fmt.Sprintf("w%d", i), "one"), 0)
+		if _, err := held.Settle(within(t, patience), success("")); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("recorded", i)
 	}
 }

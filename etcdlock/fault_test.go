@@ -566,3 +566,32 @@ func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 		return err == nil && st.lock == nil && st.record != nil && st.record.Settled()
 	})
 }
+
+func TestAHungMemberCostsNeitherTheSessionNorTheDeliveries(t *testing.T) {
+	e := etcdtest.Start(t)
+	hangs, works := etcdtest.NewProxy(t, e.Endpoint), etcdtest.NewProxy(t, e.Endpoint)
+	o := Options{Endpoints: []string{hangs.Endpoint, works.Endpoint}, SessionTTL: 4 * time.Second}
+	o.OnSession = func(e SessionEvent) {
+		if !e.Opened {
+			t.Errorf("session lost: %v", e.Reason)
+		}
+	}
+	s := openStore(t, o)
+	before := currentSession(t, s)
+	hangs.Blackhole(true)
+	defer hangs.Blackhole(false)
+	sent := func() time.Time {
+		before.mu.Lock()
+		defer before.mu.Unlock()
+		return before.sent.at
+	}
+	began := time.Now()
+	eventually(t, "a renewal over the other member, past the first TTL", func() bool { return sent().Sub(began) > o.SessionTTL })
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	if _, err := held.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	if currentSession(t, s) != before {
+		t.Fatal("another session")
+	}
+}

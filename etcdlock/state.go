@@ -25,7 +25,7 @@ type state struct {
 	revision int64 // of the store
 }
 
-// readState takes the answers of lockAndRecord or lockRecordAndAlive.
+// readState takes the answers of lockAndRecord, with what follows them; the queue is known after lockRecordAndQueue only.
 func readState(answers []*pb.ResponseOp, revision int64) (*state, error) {
 	st := &state{revision: revision}
 	if kv := first(answers[readLock]); kv != nil {
@@ -45,6 +45,9 @@ func readState(answers []*pb.ResponseOp, revision int64) (*state, error) {
 			r.Revision = kv.ModRevision
 			st.record, st.writer = r, writer
 		}
+	}
+	if len(answers) <= readPlace {
+		return st, nil
 	}
 	if kv := first(answers[readHead]); kv != nil {
 		st.head = kv.CreateRevision
@@ -97,7 +100,7 @@ func (s *Store) look(ctx context.Context, k keys) (*state, error) {
 	for pause := newBackoff(); ; {
 		var response *clientv3.TxnResponse
 		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-			response, err = c.Txn(ctx).Then(lockAndRecord(k)...).Commit()
+			response, err = c.Txn(ctx).Then(lockRecordAndQueue(k)...).Commit()
 			return err
 		})
 		if err == nil {

@@ -41,28 +41,28 @@ func claim(k keys, at seen, lock leased) clientv3.Op {
 	return clientv3.OpTxn(
 		compares{epochIs(k, at), absent(k.L), nobodyWaits(k), modified(k.I, at.prev)},
 		writes{put(k.L, lock)},
-		lockAndRecord(k))
+		lockRecordAndQueue(k))
 }
 
 func enqueue(k keys, at seen, place leased) clientv3.Op {
 	return clientv3.OpTxn(
 		compares{epochIs(k, at), absent(k.Q), modified(k.I, at.prev)},
 		writes{put(k.Q, place)},
-		lockAndRecord(k))
+		lockRecordAndQueue(k))
 }
 
 func claimAsHead(k keys, at seen, lock leased) clientv3.Op {
 	return clientv3.OpTxn(
 		compares{epochIs(k, at), absent(k.L), created(k.Q, at.q), nobodyBefore(k, at.q), modified(k.I, at.prev)},
 		writes{clientv3.OpDelete(k.Q), put(k.L, lock)},
-		lockAndRecord(k))
+		lockRecordAndQueue(k))
 }
 
 func leave(k keys, at seen) clientv3.Op {
 	return clientv3.OpTxn(
 		compares{created(k.Q, at.q)},
 		writes{clientv3.OpDelete(k.Q)},
-		lockAndRecord(k))
+		lockRecordAndQueue(k))
 }
 
 // settle with cool nil frees the lock.
@@ -152,24 +152,23 @@ func endLock(k keys, record leased, cool *cooling) writes {
 	return append(freeLock(k), put(k.I, record))
 }
 
-// lockAndRecord is what every refusal brings: how things stand now, in the order of the read* constants.
-func lockAndRecord(k keys) writes {
-	return writes{
-		clientv3.OpGet(k.L), clientv3.OpGet(k.I),
-		clientv3.OpGet(k.W, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...),
-		clientv3.OpGet(k.Q),
-	}
+// Every refusal brings how things stand now, in the order of the read constants below.
+func lockAndRecord(k keys) writes { return writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I)} }
+
+func lockRecordAndQueue(k keys) writes {
+	first := append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())
+	return append(lockAndRecord(k), clientv3.OpGet(k.W, first...), clientv3.OpGet(k.Q))
 }
 
 func lockRecordAndAlive(k keys) writes {
 	return append(lockAndRecord(k), clientv3.OpGet(k.A, clientv3.WithKeysOnly()))
 }
 
-// The places of the answers in a refusal.
 const (
 	readLock = iota
 	readRecord
 	readHead  // who is first in the queue
 	readPlace // the event's own place in it
-	readAlive
+
+	readAlive = readRecord + 1
 )

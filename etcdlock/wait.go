@@ -147,7 +147,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 
 // look reads how things stand, and whose place is the last one before this one.
 func (p *Place) look(ctx context.Context) (st *state, before string, err error) {
-	ops := append(lockAndRecord(p.keys),
+	ops := append(lockRecordAndQueue(p.keys),
 		clientv3.OpGet(p.keys.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...))
 	for pause := newBackoff(); ; {
 		var response *clientv3.TxnResponse

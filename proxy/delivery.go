@@ -112,9 +112,11 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
 	var err error
 	d.body, err = wire.ReadBody(ctx, d.body[:0], d.h.limits().RequestBody)
 	d.msg.Body = d.body
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
+	}
+	ctx.SetConnectionClose() // what follows is the rest of this body, and no request
+	switch {
 	case errors.Is(err, wire.ErrBodyTooLarge):
 		wire.LingerOnClose(ctx.Conn())
 		return reject("body_too_large", "the body is larger than limits.request_body")

@@ -105,6 +105,11 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	d.enter(route, vars)
+	if d.head.Upgrade() != nil {
+		ctx.SetConnectionClose() // what follows may be the other protocol already
+		d.reject(ctx, reject("upgrade_refused", "a delivery on a route is one request with one answer, and cannot become another protocol"))
+		return
+	}
 	if bad := d.readBody(ctx); bad != nil {
 		d.reject(ctx, bad)
 		return

@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"hooklock/test/testkit"
@@ -28,10 +27,19 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	etcdProgram = filepath.Join(dir, "etcd")
-	if _, err = testkit.Build(dir, "etcd", testkit.EtcdPackage, false); err != nil {
+	if etcdProgram, err = testkit.Build(dir, "etcd", testkit.EtcdPackage, false); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	all := testkit.NewRun(dir)
+	defer all.Close()
+	shared = newStage(all)
+	code := m.Run()
+	for name, h := range map[string]*testkit.Hooklock{"patient": shared.patient, "strict": shared.strict} {
+		if fault := faults(h.Process); fault != "" {
+			fmt.Fprintf(os.Stderr, "FAIL: the shared process %s: %s\n", name, fault)
+			code = 1
+		}
+	}
+	return code
 }
