@@ -288,3 +288,24 @@ func TestDeliveriesOnOneConnectionGetTheirAnswersInOrder(t *testing.T) {
 		passed(t, c.Answer("POST"), 200, fmt.Sprint(i), "executed")
 	}
 }
+
+func TestAGETWithABodyIsOneRequest(t *testing.T) {
+	t.Parallel()
+	path := at(t, "unmatched")
+	inner := "GET " + path + "?smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
+	for framing, body := range map[string]string{
+		fmt.Sprintf("Content-Length: %d", len(inner)): inner,
+		"Transfer-Encoding: chunked":                  fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(inner), inner),
+	} {
+		c := testkit.Dial(t, shared.patient.Addr)
+		c.Say("GET " + path + " HTTP/1.1\r\nHost: h\r\n" + framing + "\r\n\r\n" + body + "GET " + path + "?last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+		for a, err := c.TryAnswer("GET"); err == nil; a, err = c.TryAnswer("GET") {
+			if a.Status != 200 && a.Status != 400 {
+				t.Errorf("%v", a)
+			}
+		}
+	}
+	if got := shared.up.Received(path + "?smuggled"); len(got) != 0 {
+		t.Errorf("the body became a request: %q", got[0].Raw)
+	}
+}
