@@ -35,6 +35,9 @@ func main() {
 	if errors.Is(err, flag.ErrHelp) {
 		os.Exit(2)
 	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("stopped by a signal; nothing was measured to its end")
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
 		os.Exit(1)
