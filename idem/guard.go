@@ -79,6 +79,9 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	return a
 }
 
+// Waiting is how many deliveries wait in this process.
+func (g *Guard) Waiting() int { return g.waiting.waiting() }
+
 // admit decides without waiting.
 func (g *Guard) admit(r *Request) Admission {
 	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)

@@ -88,3 +88,12 @@ func (e *Etcd) MakeRoom(tb testing.TB) {
 		tb.Fatal(err)
 	}
 }
+
+// Count is the number of keys that begin with prefix.
+func (e *Etcd) Count(ctx context.Context, prefix string) (int64, error) {
+	got, err := e.Client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, err
+	}
+	return got.Count, nil
+}
