@@ -48,11 +48,13 @@ func TestAClaimWithoutAnAnswerIsResolvedAfterAnOutageThatItsSessionDidNotOutlive
 	w.Reset()
 	w.Blackhole(false)
 	testkit.Receive(t, "the next session", changes)
-	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	closing, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
+	began := time.Now()
 	if err := s.Close(closing); err != nil {
 		t.Error(err)
 	}
+	t.Logf("closing took %v", time.Since(began))
 	if left, err := e.Client.Get(context.Background(), "/hooklock/v1/locks/", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil || left.Count != 0 {
 		t.Errorf("%d locks are left, %v", left.Count, err)
 	}
