@@ -256,12 +256,17 @@ func TestAWaiterHearsOfItsSessionsEndEvenWhenItsWatchHangs(t *testing.T) {
 	p := mustEnqueue(t, s, lockFor("w", "two"))
 	result := make(chan error, 1)
 	go func() {
-		_, err := p.Await(within(t, patience), 0)
+		_, err := p.Await(within(t, 2*patience), 0) // longer than this test has patience
 		result <- err
 	}()
 	endSession(t, e, currentSession(t, s))
-	if err := <-result; !errors.Is(err, idem.ErrPlaceLost) {
-		t.Fatalf("got %v", err)
+	select {
+	case err := <-result:
+		if !errors.Is(err, idem.ErrPlaceLost) {
+			t.Fatalf("got %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it never heard")
 	}
 	if err := holder.Release(within(t, patience)); err != nil {
 		t.Fatal(err)
