@@ -53,16 +53,19 @@ func (s *Store) watch(ctx context.Context, over <-chan struct{}, revision int64,
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer cancel()
-	changed := make(chan struct{}, len(watched))
+	member := s.pool.members[at]
+	watcher := member.watcher(client)
+	changed := make(chan error, len(watched))
 	for _, key := range watched {
 		watching.Go(func() {
 			// At a member that hangs a watch does not even begin. Both the beginning and the news end with ctx.
-			<-client.Watch(ctx, key, clientv3.WithRev(revision+1))
-			changed <- struct{}{}
+			news := <-watcher.Watch(ctx, key, clientv3.WithRev(revision+1))
+			changed <- news.Err()
 		})
 	}
 	select {
-	case <-changed:
+	case err := <-changed:
+		member.afterWatch(ctx, watcher, err)
 	case <-over:
 	case <-s.pool.left(at):
 	case <-ctx.Done():
