@@ -69,7 +69,16 @@ func demo(ctx context.Context, e *environment, dir string, autoPorts bool) (err 
 		return err
 	}
 	log := newLogger(e, &loaded.Config.Log)
-	return serve(ctx, e, path, loaded, log, func(s *service) { printDemo(e, s, ln.Addr(), path) })
+	return serve(ctx, e, path, loaded, log, func(s *service) {
+		// The first curl line should not meet a store that is just starting. If it takes this long, the answers say why.
+		patience := time.NewTimer(10 * time.Second)
+		defer patience.Stop()
+		select {
+		case <-s.live:
+		case <-patience.C:
+		}
+		printDemo(e, s, ln.Addr(), path)
+	})
 }
 
 // writeDemoConfig writes what a user would write, so that the demo runs what serve runs.
