@@ -92,6 +92,7 @@ func (s *service) openStore(context.Context) error {
 		}
 		s.onStop("embedded etcd", func(context.Context) error { return etcd.Close() })
 		o.Client = etcd.Client()
+		o.Alone = true // whoever was here before is dead, and its locks need not wait for its session to run out
 	}
 	cache := idem.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
