@@ -64,7 +64,7 @@ func BeginReplica(tb testing.TB, b Binaries, c Config) *Replica {
 	r.Door, r.Addr, r.Admin = started.Listen, started.Listen, started.Admin
 	tb.Cleanup(func() {
 		if lines := r.Stderr.Lines(); tb.Failed() {
-			tb.Logf("the last lines of hooklock %d:\n%s", r.Pid(), strings.Join(lines[max(0, len(lines)-15):], "\n"))
+			tb.Logf("the last lines of hooklock %d:\n%s", r.Pid(), strings.Join(lines[max(0, len(lines)-8):], "\n"))
 		}
 	})
 	return r

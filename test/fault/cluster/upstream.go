@@ -33,6 +33,7 @@ type Upstream struct {
 	scripts  []Script // of the next requests
 	always   Script
 	seen     []*Exchange
+	byEvent  map[string][]*Exchange
 	effects  []Effect
 	newest   map[string]int64 // workflow -> the largest token that took effect or was refused a stale one
 	stale    int
@@ -79,7 +80,7 @@ func NewUpstream(tb testing.TB) *Upstream {
 	}
 	u := &Upstream{
 		Addr: listener.Addr().String(), tb: tb, listener: listener, conns: map[net.Conn]struct{}{},
-		always: Run, newest: map[string]int64{}, active: map[string]*Exchange{},
+		byEvent: map[string][]*Exchange{}, always: Run, newest: map[string]int64{}, active: map[string]*Exchange{},
 	}
 	u.wg.Go(u.accept)
 	tb.Cleanup(u.close)
@@ -109,10 +110,8 @@ func (u *Upstream) Always(s Script) {
 func (u *Upstream) Of(event string) (seen []Exchange) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, x := range u.seen {
-		if x.Event == event {
-			seen = append(seen, *x)
-		}
+	for _, x := range u.byEvent[event] {
+		seen = append(seen, *x)
 	}
 	return seen
 }
@@ -220,10 +219,11 @@ func (x *Exchange) ReadHead() error {
 	x.Length, _ = strconv.Atoi(h.Get("Content-Length"))
 	x.HeadRead, x.Arrived = true, time.Now()
 	x.up.seen = append(x.up.seen, x)
+	x.up.byEvent[x.Event] = append(x.up.byEvent[x.Event], x)
 	if x.Workflow != "" {
 		if other := x.up.active[x.Workflow]; other != nil {
-			x.up.overlaps = append(x.up.overlaps, fmt.Sprintf("%s: token %d (%s attempt %d) came while %d (%s attempt %d) was open",
-				x.Workflow, x.Token, x.Event, x.Attempt, other.Token, other.Event, other.Attempt))
+			x.up.overlaps = append(x.up.overlaps, fmt.Sprintf("%s: token %d (%s attempt %d) came while %d (%s attempt %d) was open for %v",
+				x.Workflow, x.Token, x.Event, x.Attempt, other.Token, other.Event, other.Attempt, x.Arrived.Sub(other.Arrived)))
 		}
 		x.up.active[x.Workflow] = x
 	}
@@ -234,6 +234,11 @@ func (u *Upstream) ended(x *Exchange) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	x.Ended = time.Now()
+	u.rests(x)
+}
+
+// rests says that nothing is done for x any more. It wants the mutex held.
+func (u *Upstream) rests(x *Exchange) {
 	if u.active[x.Workflow] == x {
 		delete(u.active, x.Workflow)
 	}
@@ -274,8 +279,11 @@ func (x *Exchange) Effect() bool {
 // Receipt is the body of the usual answer: it tells executions apart.
 func (x *Exchange) Receipt() string { return fmt.Sprintf("%s was done by %s", x.Event, x.Execution) }
 
-// Answer writes a whole answer.
+// Answer writes a whole answer. The work is over before that: the next call may come before this one returns.
 func (x *Exchange) Answer(status int, body string) error {
+	x.up.mu.Lock()
+	x.up.rests(x)
+	x.up.mu.Unlock()
 	return x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body))
 }
 
