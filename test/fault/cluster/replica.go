@@ -70,6 +70,12 @@ func BeginReplica(tb testing.TB, b Binaries, c Config) *Replica {
 	return r
 }
 
+// BeginFailing starts a process that is expected to end by itself.
+func BeginFailing(tb testing.TB, b Binaries, c Config) *testkit.Hooklock {
+	tb.Helper()
+	return testkit.StartServe(tb, b.Hooklock, c.yaml())
+}
+
 func (c *Config) yaml() string {
 	if c.SessionTTL == 0 {
 		c.SessionTTL = 3 * time.Second
