@@ -79,7 +79,7 @@ type Store struct {
 	closing     sync.Once
 
 	mu      sync.Mutex
-	running map[idem.ExecutionID]*Lock // the locks that this process holds
+	running map[idem.ExecutionID]*owned // the locks that this process holds
 
 	// unfenced is for the test that shows what the fence is for.
 	unfenced bool
@@ -103,7 +103,7 @@ func open(o Options, c clock) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{o: o, layout: newLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*Lock{}, live: newLive()}
+	s := &Store{o: o, layout: newLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, live: newLive()}
 	p, err := openPool(&s.o)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (s *Store) sessionEnded(session *session) {
 // sessionExpired stops the calls whose lock nobody can vouch for any more.
 func (s *Store) sessionExpired(session *session) {
 	s.mu.Lock()
-	var lost []*Lock
+	var lost []*owned
 	for _, l := range s.running {
 		if l.boundTo(session) {
 			lost = append(lost, l)
@@ -224,7 +224,7 @@ func (s *Store) tell(e SessionEvent) {
 }
 
 // orphans are the locks of running calls that are bound to another session than this one.
-func (s *Store) orphans(session *session) (locks []*Lock) {
+func (s *Store) orphans(session *session) (locks []*owned) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.running {
@@ -236,8 +236,8 @@ func (s *Store) orphans(session *session) (locks []*Lock) {
 }
 
 // hold registers a lock that was won with session. Where that is over by now the lock follows the others to the next one.
-func (s *Store) hold(l idem.Lock, k keys, session *session) *Lock {
-	h := newLock(s, l, k, session)
+func (s *Store) hold(l idem.Lock, k keys, session *session) *owned {
+	h := newOwned(s, l, k, session)
 	s.mu.Lock()
 	s.running[l.Execution] = h
 	s.mu.Unlock()

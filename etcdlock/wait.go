@@ -226,7 +226,7 @@ func (p *Place) giveBack(life context.Context, st *state) error {
 	if !st.runs(p.lock.Execution) {
 		return nil
 	}
-	h := newLock(p.store, *st.lock, p.keys, p.session)
+	h := newOwned(p.store, *st.lock, p.keys, p.session)
 	h.startEnding()
 	return h.release(life)
 }
