@@ -275,7 +275,7 @@ func TestTheSchemaKnowsShortFormsAndRefusesSlips(t *testing.T) {
 		"limits: {request_body: 8MB}":                                                 false,
 		"unmatched: drop":                                                             false,
 		"routes: [{path: /a}]":                                                        false,
-		"routes: [{name: a, lock: {strategy: later}}]":                                 false,
+		"routes: [{name: a, lock: {strategy: later}}]":                                false,
 		"retention: 1h":                                                               false,
 		"routes: [{name: a, idempotency: {keep: [2xx, 404, 500-599]}}]":               true,
 		"routes: [{name: a, idempotency: {keep: [9xx]}}]":                             false,

@@ -24,7 +24,7 @@ const patience = 20 * time.Second
 type service struct {
 	url   string
 	begun chan string // the body of each event that reached it
-	go_   chan string // what to answer; "" = 200 with the event's number
+	reply chan string // what to answer; "" = 200 with the event's number
 	mu    sync.Mutex
 	runs  int
 	now   int
@@ -32,7 +32,7 @@ type service struct {
 }
 
 func newService(t *testing.T) *service {
-	s := &service{begun: make(chan string, 1000), go_: make(chan string, 1000)}
+	s := &service{begun: make(chan string, 1000), reply: make(chan string, 1000)}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Second}
 	ln := local(t)
 	go server.Serve(ln)
@@ -55,7 +55,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	s.begun <- string(body)
 	select {
-	case answer := <-s.go_:
+	case answer := <-s.reply:
 		if answer == "500" {
 			w.WriteHeader(500)
 		}

@@ -30,7 +30,7 @@ func TestWaitersRunInTheOrderOfArrivalOverReplicas(t *testing.T) {
 		}
 	}
 	for i := range n {
-		up.go_ <- ""
+		up.reply <- ""
 		if got := await(t, answers[i]); got.status != 200 || got.decision != "executed" {
 			t.Fatalf("event %d: %+v", i, got)
 		}
@@ -55,9 +55,9 @@ func TestNobodyBargesPastTheQueue(t *testing.T) {
 	if got := await(t, hasty.send(t.Context(), "w", "3")); got.status != 409 || got.decision != "locked" {
 		t.Errorf("got %+v", got)
 	}
-	up.go_ <- ""
+	up.reply <- ""
 	await(t, first)
-	up.go_ <- ""
+	up.reply <- ""
 	if got := await(t, second); got.status != 200 {
 		t.Errorf("got %+v", got)
 	}
@@ -69,15 +69,18 @@ func TestWaitingEndsWithItsTimeAndLeavesNoPlace(t *testing.T) {
 	first := r.send(t.Context(), "w", "1")
 	await(t, up.begun)
 	got := await(t, r.send(t.Context(), "w", "2"))
-	var problem struct{ Code, Executed, ExistingExecutionId string }
-	if err := json.Unmarshal([]byte(got.body), &problem); err != nil || got.status != 409 || problem.Code != "lock_wait_timeout" || problem.Executed != "no" || problem.ExistingExecutionId == "" {
+	var problem struct {
+		Code, Executed string
+		Existing       string `json:"existingExecutionId"`
+	}
+	if err := json.Unmarshal([]byte(got.body), &problem); err != nil || got.status != 409 || problem.Code != "lock_wait_timeout" || problem.Executed != "no" || problem.Existing == "" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	queued(t, etcd, 0)
-	up.go_ <- ""
+	up.reply <- ""
 	await(t, first)
 	again := r.send(t.Context(), "w", "2")
-	up.go_ <- ""
+	up.reply <- ""
 	if got := await(t, again); got.status != 200 {
 		t.Errorf("the event that had waited in vain: %+v", got)
 	}
@@ -94,7 +97,7 @@ func TestSenderThatHangsUpGivesUpItsPlace(t *testing.T) {
 	hangUp()
 	await(t, gone)
 	queued(t, etcd, 0)
-	up.go_ <- ""
+	up.reply <- ""
 	await(t, first)
 	if runs, _ := up.count(); runs != 1 {
 		t.Errorf("%d runs", runs)
@@ -111,8 +114,8 @@ func TestTooManyWaitingIsRefusedAtOnce(t *testing.T) {
 	if got := await(t, r.send(t.Context(), "w", "3")); got.status != 429 || got.decision != "queue_full" || got.header.Get("Retry-After") == "" {
 		t.Errorf("got %+v", got)
 	}
-	up.go_ <- ""
-	up.go_ <- ""
+	up.reply <- ""
+	up.reply <- ""
 	await(t, first)
 	await(t, second)
 }
@@ -129,8 +132,8 @@ func TestCopiesOfAWaitingEventAreInFlight(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	}
-	up.go_ <- ""
-	up.go_ <- ""
+	up.reply <- ""
+	up.reply <- ""
 	await(t, first)
 	await(t, second)
 }
@@ -142,8 +145,8 @@ func TestWaiterWhoseEventWasSettledMeanwhileGetsTheAnswer(t *testing.T) {
 	await(t, up.begun)
 	second := a.send(t.Context(), "w", "2")
 	queued(t, etcd, 1)
-	up.go_ <- ""
-	up.go_ <- ""
+	up.reply <- ""
+	up.reply <- ""
 	await(t, first)
 	want := await(t, second)
 	if got := await(t, a.send(t.Context(), "w", "2")); got.decision != "replayed" || got.body != want.body {
@@ -160,17 +163,20 @@ func TestSkipDropsWhatMeetsAHeldLock(t *testing.T) {
 	for _, r := range []*replica{a, b} {
 		for _, event := range []string{"1", "2"} { // a copy, and another event
 			got := await(t, r.send(t.Context(), "w", event))
-			var body struct{ Status, ExecutionId, Workflow string }
-			if err := json.Unmarshal([]byte(got.body), &body); err != nil || got.status != 200 || body.Status != "already_running" || body.Workflow != "w/w" || body.ExecutionId == "" {
+			var body struct {
+				Status, Workflow string
+				Execution        string `json:"executionId"`
+			}
+			if err := json.Unmarshal([]byte(got.body), &body); err != nil || got.status != 200 || body.Status != "already_running" || body.Workflow != "w/w" || body.Execution == "" {
 				t.Errorf("event %s: %+v, %v", event, got, err)
 			}
 		}
 	}
-	up.go_ <- ""
+	up.reply <- ""
 	if got := await(t, first); got.body != "answer to event 1" {
 		t.Errorf("got %+v", got)
 	}
-	up.go_ <- ""
+	up.reply <- ""
 	if got := await(t, a.send(t.Context(), "w", "2")); got.decision != "executed" {
 		t.Errorf("a skipped event burned its key: %+v", got)
 	}
@@ -188,8 +194,8 @@ func TestWithoutLockOnlyCopiesMeet(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	}
-	up.go_ <- ""
-	up.go_ <- ""
+	up.reply <- ""
+	up.reply <- ""
 	for _, ch := range []<-chan answer{first, second} {
 		if got := await(t, ch); got.status != 200 {
 			t.Errorf("got %+v", got)
@@ -209,7 +215,7 @@ func TestAttachedCopiesGetWhatTheFirstOneGot(t *testing.T) {
 		copies := []<-chan answer{a.send(t.Context(), "w", "1"), b.send(t.Context(), "w", "1")}
 		following(t, a, 1)
 		following(t, b, 1)
-		up.go_ <- how
+		up.reply <- how
 		want := await(t, first)
 		for _, ch := range copies {
 			if got := await(t, ch); got.status != want.status || got.body != want.body || got.decision != "attached" {
@@ -277,6 +283,6 @@ func TestAttachedCopyWaitsOnlySoLong(t *testing.T) {
 	if got := await(t, r.send(t.Context(), "w", "1")); got.status != 409 || got.decision != "in_flight" {
 		t.Errorf("got %+v", got)
 	}
-	up.go_ <- ""
+	up.reply <- ""
 	await(t, first)
 }

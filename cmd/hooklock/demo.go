@@ -58,7 +58,9 @@ func demo(ctx context.Context, e *environment, dir string, autoPorts bool) (err 
 	go func() { served <- legacy.Serve(ln) }()
 	defer func() {
 		_ = legacy.Close() // what still runs in a sample service may be cut
-		<-served
+		if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+			err = errors.Join(err, end)
+		}
 	}()
 	path, err := writeDemoConfig(dir, proxyAt, ln.Addr(), adminAt)
 	if err != nil {
