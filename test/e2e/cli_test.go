@@ -18,6 +18,7 @@ import (
 )
 
 func TestTheCommandLine(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(e *testscript.Env) error {

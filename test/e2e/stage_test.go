@@ -162,17 +162,22 @@ func own(t *testing.T, config string, env ...string) *testkit.Hooklock {
 // leave ends a process, if it has not ended, and looks at what it said.
 func leave(t *testing.T, p *testkit.Process) {
 	t.Helper()
+	if fault := stopped(t, p); fault != "" {
+		t.Error(fault)
+	}
+}
+
+// stopped asks a process to end, if it has not ended, and says what is wrong with its end or with what it said.
+func stopped(tb testing.TB, p *testkit.Process) string {
 	select {
 	case <-p.Done():
 	default:
-		p.Signal(t, syscall.SIGTERM)
-		if code := p.ExitCode(t); code != 0 {
-			t.Errorf("exit code %d after SIGTERM:\n%s", code, p.Stderr)
+		p.Signal(tb, syscall.SIGTERM)
+		if code := p.ExitCode(tb); code != 0 {
+			return fmt.Sprintf("exit code %d after SIGTERM:\n%s", code, tail(p.Stderr.String()))
 		}
 	}
-	if fault := faults(p); fault != "" {
-		t.Error(fault)
-	}
+	return faults(p)
 }
 
 // planted is in every secret that tests send: in Authorization, in Cookie, in signatures and in bodies.
