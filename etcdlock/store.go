@@ -125,7 +125,8 @@ func (s *Store) newKeeper() *keeper {
 		pool: s.pool, layout: s.layout, clock: s.clock, ttl: s.o.SessionTTL, holder: s.o.Holder, alone: s.o.Alone, live: s.live,
 		trouble: errOpening, change: make(chan struct{}),
 		opened: s.sessionOpened, ended: s.sessionEnded, expired: s.sessionExpired,
-		died: s.sweeper.died,
+		died:   s.sweeper.died,
+		failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
 		forgot: func(execution string) {
 			if s.o.OnForget != nil {
 				s.o.OnForget(idem.ExecutionID(execution))
