@@ -71,10 +71,11 @@ type Store struct {
 	live    *live
 	buckets *buckets
 	sweeper *sweeper
+	release *releases
 
 	tasks *tasks
 
-	keeping     sync.WaitGroup // the keeper and the sweeper
+	keeping     sync.WaitGroup // the keeper, the sweeper and the look at releases
 	stopKeeping context.CancelFunc
 	closing     sync.Once
 
@@ -112,11 +113,13 @@ func open(o Options, c clock) (*Store, error) {
 	s.tasks = newTasks()
 	s.buckets = &buckets{grant: p.newLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
 	s.sweeper = newSweeper(s)
+	s.release = newReleases(s)
 	s.keeper = s.newKeeper()
 	var keeping context.Context
 	keeping, s.stopKeeping = context.WithCancel(context.Background())
 	s.keeping.Go(func() { s.keeper.run(keeping) })
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
+	s.keeping.Go(func() { s.release.run(keeping) })
 	return s, nil
 }
 
@@ -195,6 +198,7 @@ func (s *Store) sessionOpened(session *session) {
 		s.tasks.start(func(life context.Context) { l.adopt(life, session) })
 	}
 	s.sweeper.sessionOpened()
+	s.release.look()
 	s.tell(SessionEvent{Opened: true, Session: session.name, Adopted: len(locks)})
 }
 
