@@ -99,6 +99,9 @@ func TestTrafficGoesOnWhileEtcdLosesAMember(t *testing.T) {
 	if overlaps, stale := up.Overlaps(); len(overlaps) > 0 || stale > 0 {
 		t.Errorf("calls of one workflow overlapped at the upstream though no process stood still: %v, stale %d", overlaps, stale)
 	}
+	if n := up.Late(); n > 0 {
+		t.Errorf("%d calls came after one of a newer holder though no process stood still", n)
+	}
 	for _, r := range replicas {
 		if n := cluster.Count(r.Stderr, `"panic"`); n > 0 {
 			t.Errorf("%d panics", n)

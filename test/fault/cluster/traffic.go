@@ -14,6 +14,8 @@ type Traffic struct {
 	Senders   int
 	Workflows int
 	Route     string
+	// Pause is how long a sender rests between two events, about.
+	Pause time.Duration
 	// Doors are where the replicas are now.
 	Doors func() []string
 
@@ -40,8 +42,11 @@ func (t *Traffic) Start(ctx context.Context) (wait func()) {
 			s := NewSender()
 			for n := 0; ctx.Err() == nil; n++ {
 				t.bring(s, Delivery{
-					Route: t.Route, Event: fmt.Sprintf("event-%d-%d", i, n), Workflow: fmt.Sprintf("workflow-%d", rand.IntN(t.Workflows)),
+					Route: t.Route, Event: fmt.Sprintf("%s-event-%d-%d", t.Route, i, n), Workflow: fmt.Sprintf("%s-%d", t.Route, rand.IntN(t.Workflows)),
 				})
+				if t.Pause > 0 {
+					pause(ctx, t.Pause/2+rand.N(t.Pause))
+				}
 			}
 		})
 	}

@@ -38,6 +38,8 @@ type Upstream struct {
 	newest   map[string]int64 // workflow -> the largest token that took effect or was refused a stale one
 	stale    int
 	active   map[string]*Exchange
+	arrived  map[string]int64 // workflow -> the largest token that has come
+	late     int
 	overlaps []string
 }
 
@@ -80,7 +82,7 @@ func NewUpstream(tb testing.TB) *Upstream {
 	}
 	u := &Upstream{
 		Addr: listener.Addr().String(), tb: tb, listener: listener, conns: map[net.Conn]struct{}{},
-		byEvent: map[string][]*Exchange{}, always: Run, newest: map[string]int64{}, active: map[string]*Exchange{},
+		byEvent: map[string][]*Exchange{}, always: Run, newest: map[string]int64{}, arrived: map[string]int64{}, active: map[string]*Exchange{},
 	}
 	u.wg.Go(u.accept)
 	tb.Cleanup(u.close)
@@ -128,6 +130,13 @@ func (u *Upstream) Overlaps() (overlaps []string, stale int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return append([]string(nil), u.overlaps...), u.stale
+}
+
+// Late counts the calls that came after one of a newer holder.
+func (u *Upstream) Late() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.late
 }
 
 func (u *Upstream) close() {
@@ -221,6 +230,10 @@ func (x *Exchange) ReadHead() error {
 	x.up.seen = append(x.up.seen, x)
 	x.up.byEvent[x.Event] = append(x.up.byEvent[x.Event], x)
 	if x.Workflow != "" {
+		if x.Token < x.up.arrived[x.Workflow] {
+			x.up.late++
+		}
+		x.up.arrived[x.Workflow] = max(x.Token, x.up.arrived[x.Workflow])
 		if other := x.up.active[x.Workflow]; other != nil {
 			x.up.overlaps = append(x.up.overlaps, fmt.Sprintf("%s: token %d (%s attempt %d) came while %d (%s attempt %d) was open for %v",
 				x.Workflow, x.Token, x.Event, x.Attempt, other.Token, other.Event, other.Attempt, x.Arrived.Sub(other.Arrived)))
