@@ -33,7 +33,7 @@ func newStage(all *testkit.Run) *stage {
 	s.patient = testkit.Serve(all, hooklockProgram, s.config("patient", ""))
 	s.strict = testkit.Serve(all, hooklockProgram, s.config("strict", `
 unmatched: reject
-limits: {request_body: 64KiB, response_body: 64KiB, request_header: 4KiB, header_timeout: 400ms, body_timeout: 400ms}
+limits: {request_body: 64KiB, response_body: 64KiB, request_header: 4KiB, header_timeout: 800ms, body_timeout: 800ms}
 `))
 	return s
 }
@@ -65,7 +65,7 @@ routes:
 func (s *stage) config(name, top string) string {
 	timeout := "30s"
 	if name == "strict" {
-		timeout = "600ms"
+		timeout = "1s"
 	}
 	return fmt.Sprintf(`
 listen: 127.0.0.1:0
