@@ -191,7 +191,8 @@ func (h *owned) freeWithoutRecord(life context.Context) error {
 	return ErrStoreFull
 }
 
-// Release implements idem.Held. ErrCancelled: a cancel was asked, so the execution ended as ABORTED instead.
+// Release implements idem.Held. ErrCancelled: a cancel was asked, so the execution ended as ABORTED instead. ErrLockLost: its record
+// says that somebody else ended it.
 func (h *owned) Release(ctx context.Context) error {
 	h.startEnding()
 	done := make(chan error, 1)
@@ -206,8 +207,8 @@ func (h *owned) Release(ctx context.Context) error {
 	}
 }
 
-// release sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it,
-// or somebody has buried it.
+// release sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it, or
+// somebody has buried it, and then there is a record.
 func (h *owned) release(life context.Context) error {
 	for pause := newBackoff(); ; {
 		l := h.Lock()
@@ -221,6 +222,10 @@ func (h *owned) release(life context.Context) error {
 			if st, err = answer.refused(); err == nil && h.mine(st) {
 				h.see(st.lock)
 				continue
+			}
+			if err == nil && st.ended(l.Execution) != nil {
+				h.store.letGo(l.Execution)
+				return idem.ErrLockLost
 			}
 		}
 		if err == nil {

@@ -176,12 +176,13 @@ func (s *Store) SessionTTLRemaining() time.Duration {
 }
 
 // Close waits until what is still unanswered is resolved, at most until ctx ends, and ends the session: locks that are still held
-// are then buried by others at once. The error says that something was left unresolved. Only the first call does anything.
+// are lost, and buried by others at once. The error says that something was left unresolved. Only the first call does anything.
 func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
 		if left := s.tasks.close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left: %w", left)
 		}
+		s.stopAll(fmt.Errorf("%w: %w", idem.ErrLockLost, errClosed))
 		s.sender.close()
 		s.stopKeeping()
 		s.keeping.Wait()
@@ -193,7 +194,7 @@ func (s *Store) Close(ctx context.Context) (err error) {
 
 // sessionOpened hands the running locks of the session before over to the new one.
 func (s *Store) sessionOpened(session *session) {
-	locks := s.orphans(session)
+	locks := s.which(func(l *owned) bool { return !l.boundTo(session) })
 	for _, l := range locks {
 		s.tasks.start(func(life context.Context) { l.adopt(life, session) })
 	}
@@ -209,16 +210,15 @@ func (s *Store) sessionEnded(session *session) {
 
 // sessionExpired stops the calls whose lock nobody can vouch for any more.
 func (s *Store) sessionExpired(session *session) {
-	s.mu.Lock()
-	var lost []*owned
-	for _, l := range s.running {
-		if l.boundTo(session) {
-			lost = append(lost, l)
-		}
-	}
-	s.mu.Unlock()
-	for _, l := range lost {
+	for _, l := range s.which(func(l *owned) bool { return l.boundTo(session) }) {
 		l.stopNow(idem.ErrLockLost)
+	}
+}
+
+// stopAll stops whatever still runs.
+func (s *Store) stopAll(cause error) {
+	for _, l := range s.which(func(*owned) bool { return true }) {
+		l.stopNow(cause)
 	}
 }
 
@@ -228,12 +228,12 @@ func (s *Store) tell(e SessionEvent) {
 	}
 }
 
-// orphans are the locks of running calls that are bound to another session than this one.
-func (s *Store) orphans(session *session) (locks []*owned) {
+// which are the locks of this process that f holds for.
+func (s *Store) which(f func(*owned) bool) (locks []*owned) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.running {
-		if !l.boundTo(session) {
+		if f(l) {
 			locks = append(locks, l)
 		}
 	}
