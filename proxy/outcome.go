@@ -266,12 +266,6 @@ func (d *delivery) rejectOrBypass(ctx *fasthttp.RequestCtx, bad *Rejection) {
 	d.reject(ctx, bad)
 }
 
-// enter notes the route.
-func (d *delivery) enter(route *Route, vars []idem.PathVar) {
-	d.route, d.vars = route, vars
-	d.report.Route = route.Name
-}
-
 // finish ends a delivery: its line is logged, and its memory goes back to the pool.
 func (d *delivery) finish() {
 	if d.route != nil || d.report.Decision == idem.DecisionRejected || d.report.Decision == idem.DecisionInternalError {
