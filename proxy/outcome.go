@@ -98,6 +98,11 @@ func (d *delivery) stopped(ctx *fasthttp.RequestCtx, x *idem.Execution, cause er
 	} else {
 		end = x.Release()
 	}
+	if decision == idem.DecisionStoreUnavailable && (d.route.Forward || d.route.Observe) {
+		d.reportEnd(x, end)
+		d.bypass(ctx, decision)
+		return
+	}
 	d.refuse(ctx, decision, refusal{detail: detail, execution: d.report.Execution, notSent: !sent})
 	d.ended(ctx, x, end)
 }
