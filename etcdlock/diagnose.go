@@ -151,15 +151,15 @@ func (d *diagnosis) alarms() {
 func (d *diagnosis) space() {
 	full := slices.MaxFunc(d.answered, func(a, b answered) int { return int(a.status.DbSize - b.status.DbSize) })
 	s := full.status
-	found := fmt.Sprintf("the database has %s, %s of it in use", mebibytes(s.DbSize), mebibytes(s.DbSizeInUse))
+	found := fmt.Sprintf("the database has %s, %s of it in use", size(s.DbSize), size(s.DbSizeInUse))
 	switch {
 	case s.DbSizeQuota == 0:
 		d.say("etcd space", OK, found+"; this release does not tell its quota", "")
 	case float64(s.DbSize) > nearlyFull*float64(s.DbSizeQuota):
-		d.say("etcd space", Warning, found+", of a quota of "+mebibytes(s.DbSizeQuota),
+		d.say("etcd space", Warning, found+", of a quota of "+size(s.DbSizeQuota),
 			"defragment where little is in use; else raise the quota (--quota-backend-bytes), or shorten idempotency.retention")
 	default:
-		d.say("etcd space", OK, found+", of a quota of "+mebibytes(s.DbSizeQuota), "")
+		d.say("etcd space", OK, found+", of a quota of "+size(s.DbSizeQuota), "")
 	}
 }
 
@@ -183,4 +183,9 @@ func milliseconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"
 }
 
-func mebibytes(n int64) string { return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MiB" }
+func size(n int64) string {
+	if n < 1<<20 {
+		return strconv.FormatInt(n>>10, 10) + " KiB"
+	}
+	return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MiB"
+}

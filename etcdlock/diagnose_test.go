@@ -51,7 +51,7 @@ func TestAHealthyEtcdIsFoundFitAndNothingIsLeftInIt(t *testing.T) {
 	}
 	wants(t, findings, "etcd release", OK, "3.")
 	wants(t, findings, "etcd lease", OK, "session_ttl 15s is renewed every 3.75s")
-	wants(t, findings, "etcd space", OK, "MiB")
+	wants(t, findings, "etcd space", OK, "of a quota of 2048.0 MiB")
 	wants(t, findings, "etcd outside", OK, "allowed, without a name")
 	after, err := e.Client.Get(within(t, patience), "", clientv3.WithPrefix())
 	if err != nil || len(after.Kvs) != 0 {
