@@ -178,9 +178,11 @@ func (w *waiter) claim(place Place, lock Lock, callbackKey string) (a Admission,
 	case held != nil:
 		at := w.guard.live.settle(w.r.Scope, held.Lock())
 		return Admission{Execution: newExecution(w.guard, w.r, held, at, callbackKey)}, true, true
-	case errors.Is(err, ErrPlaceLost), errors.Is(err, ErrNotClaimed):
+	case errors.Is(err, ErrPlaceLost):
 		w.lostAt = w.guard.o.Now()
 		return a, false, true
+	case errors.Is(err, ErrNotClaimed): // the place is still there, which proves it: it keeps its turn
+		return a, false, false
 	case err != nil:
 		return unavailable(err), true, true
 	}
