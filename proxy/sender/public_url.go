@@ -25,7 +25,7 @@ func parsePublicURL(text string) (*publicURL, error) {
 	if (u.Scheme != "https" && u.Scheme != "http") || u.Hostname() == "" {
 		return nil, fmt.Errorf("public_url %q: give an origin such as https://hooks.example.com", text)
 	}
-	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+	if u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
 		return nil, fmt.Errorf("public_url %q: give the origin alone; path and query are taken from the delivery", text)
 	}
 	base := strings.TrimRight(text, "/")
@@ -34,8 +34,8 @@ func parsePublicURL(text string) (*publicURL, error) {
 	if u.Scheme == "http" {
 		own = ":80"
 	}
-	at := strings.Index(base, u.Host)
-	if at < 0 {
+	at := len(u.Scheme) + len("://")
+	if !strings.HasPrefix(base[at:], u.Host) {
 		return nil, fmt.Errorf("public_url %q: give the host in plain letters", text)
 	}
 	after := at + len(u.Host)

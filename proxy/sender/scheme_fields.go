@@ -1,11 +1,12 @@
 package sender
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/valyala/fastjson"
 )
@@ -13,9 +14,6 @@ import (
 // Schemes that sign single members of a JSON body: Adyen and Mailgun here, SNS in its own file. What is signed is what was
 // parsed, so a body that two JSON parsers could read differently is refused: else the signature would be checked on one
 // reading and the upstream would act on the other.
-
-// maxMembers bounds the members of an object with signed members.
-const maxMembers = 256
 
 // parseStrict parses JSON that has one meaning as far as objects with signed members go. fastjson lets some through that
 // is no JSON; the standard library's check comes first.
@@ -37,19 +35,28 @@ func signedObject(scheme, part string, v *fastjson.Value, keys ...string) (*fast
 	if at == nil || at.Type() != fastjson.TypeObject {
 		return nil, &SignatureError{scheme, Missing, part, "no such object in the body"}
 	}
-	var names [][]byte
-	at.GetObject().Visit(func(name []byte, _ *fastjson.Value) { names = append(names, name) })
-	if len(names) > maxMembers {
-		return nil, &SignatureError{scheme, Malformed, part, fmt.Sprintf("has more than %d members", maxMembers)}
-	}
-	for i, a := range names {
-		for _, b := range names[:i] {
-			if bytes.EqualFold(a, b) {
-				return nil, &SignatureError{scheme, Malformed, part, "has a member twice"}
-			}
-		}
+	seen, twice := map[string]bool{}, false
+	at.GetObject().Visit(func(name []byte, _ *fastjson.Value) {
+		folded := foldCase(name)
+		twice = twice || seen[folded]
+		seen[folded] = true
+	})
+	if twice {
+		return nil, &SignatureError{scheme, Malformed, part, "has a member twice"}
 	}
 	return at, nil
+}
+
+// foldCase maps names that differ only by the case of letters, as Unicode folds it, to one text: of each letter the
+// spelling with the smallest code.
+func foldCase(name []byte) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, string(name))
 }
 
 // text is a member as the sender wrote it into the signed text: strings unescaped, numbers and booleans as they stand,

@@ -169,7 +169,7 @@ func TestNoByteOfWhatIsSignedCanChange(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if Covers(c).Body {
+			if Covers(c).Body || c.Scheme == "sns" {
 				flipEach(t, verifier, d, now, "body", d.Body, bodyMayChange(v.ID, d.Body))
 			}
 			for _, name := range signatureHeaders() {

@@ -90,7 +90,7 @@ func schemes() []scheme {
 		{name: "linear", new: newLinear, tolerance: time.Minute, aged: true, body: true},
 		{name: "discord", new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
 		{name: "standard-webhooks", new: newStandard, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
-		{name: "sns", new: newSNS, body: true},
+		{name: "sns", new: newSNS},
 	}
 }
 
@@ -141,7 +141,7 @@ func DefaultTolerance(name string) time.Duration {
 
 // Coverage says what a signature covers. Whatever it does not cover can be changed by whoever captured one delivery.
 type Coverage struct {
-	Body   bool // every byte of the body
+	Body   bool // the whole body; for adyen, mailgun and sns only members of it are covered
 	URL    bool
 	Method bool
 	Time   bool // a timestamp is signed: a tolerance has an effect

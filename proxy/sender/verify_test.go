@@ -174,6 +174,7 @@ func TestNewSaysWhatToGive(t *testing.T) {
 		{Config{Scheme: "twilio", Secrets: secret}, "give public_url"},
 		{Config{Scheme: "square", Secrets: secret, PublicURL: "hooks.example.com"}, "origin"},
 		{Config{Scheme: "hubspot", Secrets: secret, PublicURL: "https://a/?b=c"}, "query"},
+		{Config{Scheme: "hubspot", Secrets: secret, PublicURL: "https://user@a"}, "origin alone"},
 		{Config{Scheme: "hubspot", Secrets: secret, PublicURL: "https://a", Algorithm: "v4"}, "v3"},
 		{Config{Scheme: "github", Secrets: secret, Algorithm: "md5"}, "sha256"},
 		{Config{Scheme: "hmac", Secrets: secret}, "give header"},
@@ -355,7 +356,7 @@ func TestHubSpotOldVersionsAreReadOnlyWhenAsked(t *testing.T) {
 
 func TestBodiesWithTwoMeaningsAreRefused(t *testing.T) {
 	for preset, twist := range map[string]func([]byte) []byte{
-		"sns":     replaceOnce(`"Message":"sample"`, `"Message":"sample","message":"evil"`),
+		"sns":     replaceOnce(`"Message":"sample"`, `"Message":"sample","meſſage":"evil"`),
 		"mailgun": replaceOnce(`{"signature":{`, `{"Signature":{},"signature":{`),
 		"adyen":   replaceOnce(`"success":"true"`, `"success":"true","Success":"false"`),
 	} {
