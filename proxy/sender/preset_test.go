@@ -105,9 +105,7 @@ func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing
 			t.Errorf("%s never retries: it must wait its turn, attach its copies, and not refuse a body that changed", p.Name)
 		}
 		for decision, status := range contractStatus() {
-			if own, ok := p.Respond[decision]; ok {
-				status = own
-			}
+			status = p.Status(decision, map[idem.Decision]int{decision: status})
 			switch {
 			case status == 410 || status < 400:
 				t.Errorf("%s: %s answers %d", p.Name, decision, status)
@@ -221,6 +219,20 @@ func TestHandshakesRestOnWhatIsSigned(t *testing.T) {
 		d := &Delivery{Method: []byte("POST"), Target: []byte("/"), Fields: []idem.Field{c.field}, Body: []byte(c.body)}
 		if got := p.Handshake(d) != nil; got != c.handshake {
 			t.Errorf("%s: handshake is %v", c.name, got)
+		}
+	}
+}
+
+func TestTheTableHasARowForEveryPreset(t *testing.T) {
+	table := Table(contractStatus())
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	if len(lines) != 2+len(Presets()) {
+		t.Fatalf("%d lines", len(lines))
+	}
+	columns := strings.Count(lines[0], " |")
+	for _, line := range lines[2:] {
+		if strings.Count(line, " |") != columns {
+			t.Errorf("not %d columns: %s", columns, line)
 		}
 	}
 }
