@@ -17,6 +17,8 @@ var (
 	ErrLockLost = errors.New("lock lost")
 	// ErrNotRecorded: the outcome is not in the ledger yet. The ledger goes on trying.
 	ErrNotRecorded = errors.New("outcome not recorded yet")
+	// ErrPlaceLost: the place in the queue is gone, with its session or because somebody ended the wait.
+	ErrPlaceLost = errors.New("place in the queue lost")
 	// ErrCancelled: somebody asked to stop the execution before it began.
 	ErrCancelled = errors.New("execution cancelled")
 )
@@ -30,6 +32,28 @@ type Ledger interface {
 	// Bury ends the execution of a lock whose owner is dead: FAILED unknown, and after its release delay the lock is free. No error
 	// when somebody else was faster, or when the owner turns out to be alive: read again.
 	Bury(ctx context.Context, dead *Lock) error
+	// Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of the event waits.
+	// Exactly one of the three results is set, as with Claim. An execution that leaves the queue without a lock may not come back
+	// under its ID.
+	Enqueue(ctx context.Context, l Lock, prev int64) (Place, *Seen, error)
+	// Follow waits until the execution of l, which somebody runs or waits with, has ended, or until its owner is dead, and returns
+	// what it then finds.
+	Follow(ctx context.Context, l *Lock) (*Seen, error)
+}
+
+// Place is a place in the queue of a workflow: first come, first served, over all processes. It lives as long as the session that took
+// it. Await and ClaimHead are for one goroutine. It ends with a successful ClaimHead, or with Leave.
+type Place interface {
+	// Await waits until it is this place's turn: nobody is before it and the lock is free, or dead and to be buried first; or until
+	// the event's record is not at revision prev any more. It returns what it found. ErrPlaceLost: decide again from the beginning,
+	// under a new execution ID. Other errors are the context's, and the place is still taken.
+	Await(ctx context.Context, prev int64) (*Seen, error)
+	// ClaimHead takes the lock for l, which keeps the execution ID of the place. Its results are those of Claim, and ErrPlaceLost.
+	// Without a lock the place is still taken: wait again, or leave.
+	ClaimHead(ctx context.Context, l Lock, prev int64) (Held, *Seen, error)
+	// Leave gives the place up. Should a claim of it still arrive, the ledger gives that back too. It goes on by itself when ctx ends
+	// first.
+	Leave(ctx context.Context) error
 }
 
 // Seen is what stands in the way of a claim, read in one transaction.
@@ -40,6 +64,8 @@ type Seen struct {
 	RecordRevision int64
 	// Queue: somebody waits for the lock.
 	Queue bool
+	// Waiting is the copy of this event that waits for the lock; nil = none.
+	Waiting *Lock
 }
 
 // Held is a lock that this process holds. Its methods may be called from any goroutine.

@@ -1,5 +1,23 @@
 package idem
 
+// Message is one delivery as the proxy copied it: what templates, keys and fingerprints read.
+//
+// The memory behind its slices is the caller's, who must leave it alone until the delivery has ended. A Message may be
+// pooled: Reset it between two deliveries. It is not for concurrent use, because building names writes into its scratch
+// memory.
+type Message struct {
+	Method []byte // as received
+	Target []byte // the raw request target
+	Path   []byte // the raw path of Target, still percent-encoded
+	Query  []byte // the raw query of Target, without the "?"; nil when there is none
+	Host   []byte // as received
+	Fields []Field
+	Body   []byte // raw, without a transfer coding
+	Vars   []PathVar
+
+	scratch scratch
+}
+
 // Field is one header line of a delivery. Both slices are owned by the Message.
 type Field struct {
 	Name  []byte // as the sender spelled it
@@ -10,4 +28,14 @@ type Field struct {
 type PathVar struct {
 	Name string
 	Raw  []byte
+}
+
+// Reset forgets the delivery, so that m can carry the next one. It keeps the capacity of Fields, Vars and of the scratch
+// memory, and lets go of every other slice: how to reuse those is the business of whoever made them.
+func (m *Message) Reset() {
+	fields, vars, s := m.Fields, m.Vars, m.scratch
+	clear(fields)
+	clear(vars)
+	s.reset()
+	*m = Message{Fields: fields[:0], Vars: vars[:0], scratch: s}
 }

@@ -8,6 +8,18 @@ type Strategy string
 // The strategies.
 const (
 	FailFast Strategy = "fail_fast" // it is refused: 409
+	Wait     Strategy = "wait"      // it waits for its turn, first come, first served over all replicas
+	Skip     Strategy = "skip"      // it is dropped: 200, and the sender does not send it again
+	NoLock   Strategy = "none"      // events of one workflow may overlap; only copies of one event meet
+)
+
+// InFlight says what a copy of a running event gets.
+type InFlight string
+
+// The policies for copies of a running event.
+const (
+	Conflict InFlight = "conflict" // 409
+	Attach   InFlight = "attach"   // it waits for the first one's answer and gets the same
 )
 
 // OnMismatch says what a delivery gets whose key is known with another fingerprint.
@@ -46,10 +58,15 @@ func (s *StatusSet) Has(status int) bool {
 
 // Policy is what a route says about its deliveries. It is made once at load and shared by all of them.
 type Policy struct {
-	Route        string
-	Strategy     Strategy
-	MaxDuration  time.Duration // a running execution is ended at this age; 0 = never
-	ReleaseDelay time.Duration // the lock stays closed for this long after an unknown outcome; 0 = not at all
+	Route       string
+	Strategy    Strategy
+	WaitTimeout time.Duration // how long a delivery waits for its turn
+	MaxWaiting  int           // deliveries of one workflow that wait in this process; 0 = none may
+	InFlight    InFlight
+	// AttachTimeout is how long a copy waits for the first one's answer: the upstream's timeout and WaitTimeout.
+	AttachTimeout time.Duration
+	MaxDuration   time.Duration // a running execution is ended at this age; 0 = never
+	ReleaseDelay  time.Duration // the lock stays closed for this long after an unknown outcome; 0 = not at all
 
 	// Idempotency is off when false: every delivery is its own event.
 	Idempotency bool

@@ -39,8 +39,12 @@ type Decision string
 const (
 	DecisionExecuted            Decision = "executed"
 	DecisionReplayed            Decision = "replayed"
+	DecisionAttached            Decision = "attached"
 	DecisionInFlight            Decision = "in_flight"
 	DecisionLocked              Decision = "locked"
+	DecisionWaitTimeout         Decision = "wait_timeout"
+	DecisionQueueFull           Decision = "queue_full"
+	DecisionSkipped             Decision = "skipped"
 	DecisionMismatch            Decision = "mismatch"
 	DecisionUnknown             Decision = "unknown"
 	DecisionAborted             Decision = "aborted"

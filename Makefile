@@ -1,0 +1,85 @@
+# Everything that is done with this repository. It needs Go, and nothing else that is installed: what a target uses beyond it is optional
+# (a C compiler for the race detector, nginx for a comparison), and the target says so when it is missing.
+
+GOLANGCI_VERSION := v2.15.0
+FUZZTIME         ?= 20s
+VERSION          ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+GO      := go
+BIN     := bin
+LINTER  := $(BIN)/tools/golangci-lint-$(GOLANGCI_VERSION)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+# The race detector costs time and finds nothing in these packages:
+#   test/arch   reads source files, in one goroutine
+#   test/bench  measures; the detector would be what it measures
+NO_RACE := hooklock/test/arch hooklock/test/bench
+
+# Apart, because it takes longer than one likes to wait: it kills and freezes processes and waits for leases to run out.
+APART := hooklock/test/fault%
+
+# The race detector is C. Without a compiler the tests run all the same.
+RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
+
+.DEFAULT_GOAL := help
+.PHONY: help run build install test test-short test-fault test-fault-short fuzz bench lint fmt tidy-check clean ci
+
+help: ## show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+run: build ## the whole thing with a sample receiver, in one process (ARGS=--auto-ports picks free ports)
+	@exec $(BIN)/hooklock demo $(ARGS)
+
+build: ## the program: bin/hooklock, one static file
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/hooklock ./cmd/hooklock
+
+install: ## the program, to where Go keeps programs
+	CGO_ENABLED=0 $(GO) install -trimpath -ldflags '$(LDFLAGS)' ./cmd/hooklock
+
+test: ## all tests, with the race detector where a C compiler is installed
+	@test -n '$(RACE)' || echo 'no C compiler found: the race detector stays off'
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 5m $(filter-out $(NO_RACE) $(APART),$(shell $(GO) list ./...))
+	$(GO) test -timeout 2m $(NO_RACE)
+
+test-short: ## the same without the race detector, for while you work
+	$(GO) test -timeout 5m $(filter-out $(APART),$(shell $(GO) list ./...))
+
+test-fault: ## everything that can break between any two rooms, broken (ARGS="-soak 10m": under traffic, for so long)
+	$(GO) test -count=1 -timeout 60m ./test/fault/... $(ARGS)
+
+test-fault-short: ## a part of it, in minutes
+	$(GO) test -count=1 -short -timeout 10m ./test/fault/...
+
+fuzz: ## every fuzz target, each for FUZZTIME=20s
+	@grep -rl '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
+			echo "== $$name ($$file)"; \
+			$(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" || exit 1; \
+		done; \
+	done
+
+bench: build ## what it costs: micro-benchmarks, then beside nginx and net/http (BENCH=short: a minute; ARGS: see test/bench)
+	$(GO) test -run '^$$' -bench . -benchmem $(if $(filter short,$(BENCH)),-benchtime 100ms -short) ./idem/... ./proxy/... ./etcdlock/...
+	$(GO) build -o $(BIN)/bench ./test/bench
+	$(BIN)/bench -hooklock $(BIN)/hooklock $(if $(filter short,$(BENCH)),-short) $(ARGS)
+
+lint: $(LINTER) ## what machines can say about the code (the first time builds the linter: some minutes)
+	$(LINTER) run ./...
+
+# Built from source, at a fixed version, through your own Go settings: the same findings everywhere.
+$(LINTER):
+	@mkdir -p $(BIN)/tools
+	CGO_ENABLED=0 GOBIN='$(CURDIR)/$(BIN)/tools' $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv $(BIN)/tools/golangci-lint $@
+
+fmt: ## gofmt
+	$(GO) fmt ./...
+
+tidy-check: ## go.mod and go.sum say what is imported, and nothing else
+	$(GO) mod tidy -diff
+
+clean: ## what was built
+	rm -rf $(BIN)
+
+ci: ## what CI does
+	.ci/run

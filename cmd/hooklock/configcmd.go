@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/config"
+)
+
+func newConfig(e *environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "show the configuration, or its schema",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var path string
+	var origin bool
+	show := &cobra.Command{
+		Use:   "show",
+		Short: "print the configuration with every default filled in; secrets are not shown",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			loaded, err := load(e, path, nil, false)
+			if err != nil {
+				return err
+			}
+			return loaded.Show(e.stdout, origin)
+		},
+	}
+	show.Flags().StringVar(&path, "config", defaultConfig, "configuration file")
+	show.Flags().BoolVar(&origin, "origin", false, "say where each value comes from")
+	schema := &cobra.Command{
+		Use:   "schema",
+		Short: "print the JSON Schema of the configuration file",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := e.stdout.Write(config.Schema())
+			return err
+		},
+	}
+	cmd.AddCommand(show, schema)
+	return cmd
+}
+
+func newValidate(e *environment) *cobra.Command {
+	var path, format string
+	cmd := &cobra.Command{
+		Use:   "validate",
+		Short: "check a configuration file, its shape and its sense, without running anything",
+		Long: `Check a configuration file with the code that serve uses. All problems are printed at once.
+A secret or certificate file that is missing here is a warning; serve refuses it.`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if format != "text" && format != "json" {
+				return usageError{fmt.Errorf("--format %s: use text or json", format)}
+			}
+			loaded, err := load(e, path, nil, false)
+			if err == nil {
+				_, err = newRules(loaded.Config)
+			}
+			var problems, warnings config.Problems
+			if err != nil && !errors.As(err, &problems) {
+				return err
+			}
+			if loaded != nil {
+				warnings = loaded.Warnings
+			}
+			if format == "json" {
+				if err := printJSON(e, problems, warnings); err != nil {
+					return err
+				}
+			} else {
+				printText(e, path, problems, warnings)
+			}
+			if len(problems) > 0 {
+				return usageError{fmt.Errorf("%s: %d to mend", path, len(problems))}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&path, "config", defaultConfig, "configuration file")
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	return cmd
+}
+
+func printText(e *environment, path string, problems, warnings config.Problems) {
+	for _, p := range problems {
+		fmt.Fprintln(e.stderr, p.String())
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(e.stderr, "warning: "+w.String())
+	}
+	if len(problems) == 0 {
+		fmt.Fprintf(e.stdout, "%s: valid\n", path)
+	}
+}
+
+func printJSON(e *environment, problems, warnings config.Problems) error {
+	out := json.NewEncoder(e.stdout)
+	out.SetIndent("", "  ")
+	return out.Encode(struct {
+		Valid    bool            `json:"valid"`
+		Errors   config.Problems `json:"errors"`
+		Warnings config.Problems `json:"warnings"`
+	}{len(problems) == 0, append(config.Problems{}, problems...), append(config.Problems{}, warnings...)})
+}

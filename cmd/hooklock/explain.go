@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/proxy"
+)
+
+func newExplain(e *environment) *cobra.Command {
+	var path, method, target, data string
+	var headers []string
+	cmd := &cobra.Command{
+		Use:   "explain",
+		Short: "say which route a delivery takes, how it is named, and what each decision would answer",
+		Long:  "Say what Hooklock would make of a delivery: which route, workflow, event ID and key, and what each decision would answer. Nothing is sent and no store is asked.",
+		Example: `  hooklock explain --path /hooks/stripe/acme -H 'Idempotency-Key: k1' -d '{"id":"evt_1"}'
+  hooklock explain --path /hooks/stripe/acme -d @event.json`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			loaded, err := load(e, path, nil, false)
+			if err != nil {
+				return err
+			}
+			rules, err := newRules(loaded.Config)
+			if err != nil {
+				return err
+			}
+			sample, err := newSample(method, target, headers, data)
+			if err != nil {
+				return usageError{err}
+			}
+			return printExplanation(e, rules.Table.Explain(sample))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&path, "config", defaultConfig, "configuration file")
+	f.StringVarP(&method, "request", "X", "POST", "method")
+	f.StringVar(&target, "path", "", "request target, with its query (required)")
+	f.StringArrayVarP(&headers, "header", "H", nil, "header line `'Name: value'`; may be given several times")
+	f.StringVarP(&data, "data", "d", "", "body, or @file")
+	return cmd
+}
+
+func newSample(method, target string, headers []string, data string) (*proxy.Sample, error) {
+	if !strings.HasPrefix(target, "/") {
+		return nil, fmt.Errorf("--path %q: give the request target, such as /hooks/stripe/acme", target)
+	}
+	s := &proxy.Sample{Method: method, Target: target}
+	for _, line := range headers {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("-H %q: write it as 'Name: value'", line)
+		}
+		s.Header = append(s.Header, [2]string{name, strings.TrimSpace(value)})
+	}
+	s.Body = []byte(data)
+	if name, ok := strings.CutPrefix(data, "@"); ok {
+		var err error
+		if s.Body, err = os.ReadFile(name); err != nil {
+			return nil, fmt.Errorf("-d: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// errNotNamed makes explain fail for a delivery that would be refused as it is.
+var errNotNamed = errors.New("this delivery would be refused")
+
+func printExplanation(e *environment, x *proxy.Explanation) error {
+	w := tabwriter.NewWriter(e.stdout, 0, 4, 2, ' ', 0)
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%s\t%s\n", name, value)
+		}
+	}
+	row("route", x.Route)
+	row("pattern", x.Pattern)
+	for _, v := range x.Vars {
+		row("  {"+v[0]+"}", v[1])
+	}
+	row("workflow", x.Workflow)
+	row("event ID", x.EventID)
+	row("event ID from", x.Source)
+	row("key", x.Key)
+	row("fingerprint", x.Fingerprint)
+	row("note", x.Note)
+	if x.Rejection != nil {
+		row("refused", fmt.Sprintf("%d %s: %s", x.Rejection.Status, x.Rejection.Code, x.Rejection.Detail))
+	}
+	if len(x.Answers) > 0 {
+		fmt.Fprintln(w, "\nanswers")
+		for _, a := range slices.Clip(x.Answers) {
+			fmt.Fprintf(w, "  %s\t%s\n", a.Decision, a.Text)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if x.Rejection != nil {
+		return errNotNamed
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+// Command hooklock is a reverse proxy in front of webhook endpoints: each event runs once, and each workflow runs one at a time, across
+// all replicas.
+//
+// This is the only room that knows every other room. main.go has the command line, wire.go turns configuration into objects, service.go
+// starts and stops them; each command has a file of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes, as README.md lists them.
+const (
+	exitFine   = 0
+	exitFailed = 1
+	exitUsage  = 2 // bad usage or bad configuration
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+}
+
+// environment is what a command works with.
+type environment struct {
+	env    []string
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// usageError is a mistake on the command line or in the configuration.
+type usageError struct{ error }
+
+// Unwrap returns the mistake.
+func (e usageError) Unwrap() error { return e.error }
+
+// run is main without the process.
+func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int {
+	root := newRoot(&environment{env: env, stdout: stdout, stderr: stderr})
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitFine
+	}
+	fmt.Fprintln(stderr, "hooklock: "+err.Error())
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func newRoot(e *environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hooklock",
+		Short: "each webhook event runs once, each workflow runs one at a time, across all replicas",
+		Long: `Hooklock is a reverse proxy in front of an existing webhook endpoint. Each event runs once and each workflow
+runs one at a time, across all replicas, without a change to the service or to the sender.
+
+Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q; hooklock --help lists them%s", args[0], suggestion(cmd, args[0]))}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetOut(e.stdout)
+	root.SetErr(e.stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see hooklock %s --help", err, cmd.Name())}
+	})
+	root.AddCommand(newServe(e), newDemo(e), newValidate(e), newExplain(e), newConfig(e), newVersion(e))
+	return root
+}
+
+func suggestion(cmd *cobra.Command, word string) string {
+	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+		return "; did you mean " + near[0] + "?"
+	}
+	return ""
+}
+
+// noArgs refuses arguments as a mistake of usage.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])}
+	}
+	return nil
+}

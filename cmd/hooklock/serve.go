@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/config"
+)
+
+const defaultConfig = "sidecar.yaml"
+
+func newServe(e *environment) *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "run the proxy",
+		Long:  "Run the proxy. SIGHUP, or a change of the file, reloads the configuration; SIGTERM ends the process when what runs has ended, a second one at once.",
+		Example: `  hooklock serve --config sidecar.yaml
+  HOOKLOCK__ETCD__ENDPOINTS=http://etcd-0:2379,http://etcd-1:2379 hooklock serve`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			loaded, err := load(e, path, nil, true)
+			if errors.Is(err, fs.ErrNotExist) {
+				return usageError{fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err)}
+			}
+			if err != nil {
+				return err
+			}
+			log := newLogger(e, &loaded.Config.Log)
+			for _, w := range loaded.Warnings {
+				log.Warn("config.warning", "problem", w.String())
+			}
+			return serve(cmd.Context(), e, path, loaded, log, func(*service) {})
+		},
+	}
+	cmd.Flags().StringVar(&path, "config", defaultConfig, "configuration file")
+	return cmd
+}
+
+// serve runs a service until a signal ends it. started is called when senders may come.
+func serve(ctx context.Context, e *environment, path string, loaded *config.Loaded, log *slog.Logger, started func(*service)) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	s, err := start(ctx, loaded.Config, log)
+	if err != nil {
+		return err
+	}
+	changed, stopWatching, err := watch(path, loaded.File)
+	if err != nil {
+		return errors.Join(err, s.stop())
+	}
+	defer stopWatching()
+	started(s)
+	for {
+		select {
+		case sig := <-signals:
+			if sig == syscall.SIGHUP {
+				s.reload(e, path, nil)
+				continue
+			}
+			log.Info("stopping", "signal", sig.String())
+			return s.stopOrDie(signals)
+		case text := <-changed:
+			s.reload(e, path, text)
+		case err := <-s.failed:
+			return errors.Join(err, s.stop())
+		case <-ctx.Done():
+			return s.stop()
+		}
+	}
+}
+
+// stopOrDie stops, unless a second signal says to end at once: then what still runs stays in the ledger as it is, and is buried as unknown
+// when the session has run out.
+func (s *service) stopOrDie(signals <-chan os.Signal) error {
+	done := make(chan error, 1)
+	go func() { done <- s.stop() }()
+	for {
+		select {
+		case err := <-done:
+			s.log.Info("stopped")
+			return err
+		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				return fmt.Errorf("ended at once by a second signal (%s); what still ran is unknown", sig)
+			}
+		}
+	}
+}
+
+// watch tells of changes of the configuration file.
+func watch(path string, text []byte) (<-chan []byte, func(), error) {
+	changed := make(chan []byte)
+	done := make(chan struct{})
+	w := config.NewWatcher(path, text, func(text []byte, err error) {
+		if err != nil {
+			return // the file is away for a moment, as it is while a ConfigMap is swapped
+		}
+		select {
+		case changed <- text:
+		case <-done:
+		}
+	})
+	if err := w.Start(); err != nil {
+		return nil, nil, fmt.Errorf("watch %s: %w", path, err)
+	}
+	return changed, func() { close(done); w.Stop() }, nil
+}
+
+// reload takes over a changed configuration, or keeps the old one whole and says why.
+func (s *service) reload(e *environment, path string, text []byte) {
+	loaded, err := load(e, path, text, true)
+	if err != nil {
+		for line := range strings.Lines(err.Error()) {
+			s.log.Error("config.refused", "problem", strings.TrimSpace(line))
+		}
+		return
+	}
+	restart, reload := config.Changes(s.config, loaded.Config)
+	if len(restart) > 0 {
+		s.log.Error("config.refused", "problem", "needs a restart: "+strings.Join(restart, ", "))
+		return
+	}
+	rules, err := newRules(loaded.Config)
+	if err != nil {
+		s.log.Error("config.refused", "problem", err.Error())
+		return
+	}
+	for _, w := range loaded.Warnings {
+		s.log.Warn("config.warning", "problem", w.String())
+	}
+	s.config = loaded.Config
+	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
+	s.handler.SetRules(rules)
+	s.log.Info("config.reloaded", "changed", slices.Clip(reload))
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hooklock/admin"
+	"hooklock/config"
+	"hooklock/etcdlock"
+	"hooklock/etcdlock/embedded"
+	"hooklock/idem"
+	"hooklock/proxy"
+)
+
+// service is a running Hooklock: start makes it, stop ends it.
+type service struct {
+	log    *slog.Logger
+	config *config.Config
+
+	store   *etcdlock.Store
+	guard   *idem.Guard
+	handler *proxy.Handler
+	metrics *metrics
+
+	// base is the life of executions, and of deliveries that pass through.
+	base     context.Context
+	stopBase context.CancelCauseFunc
+
+	door     net.Listener // where senders come in
+	admin    net.Listener
+	draining atomic.Bool
+
+	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
+	serving    sync.WaitGroup
+	failed     chan error // a listener that ended by itself
+	closers    []closer   // in the order of starting; stop runs them backwards
+}
+
+type closer struct {
+	name  string
+	close func(context.Context) error
+}
+
+// start opens everything, or nothing.
+func start(ctx context.Context, c *config.Config, log *slog.Logger) (*service, error) {
+	s := &service{log: log, config: c, failed: make(chan error, 3)}
+	s.maxWaiting.Store(int64(c.Limits.Waiting))
+	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
+	for _, step := range []func(context.Context) error{s.openMetrics, s.openStore, s.openProxy, s.openAdmin} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, s.stop())
+		}
+	}
+	s.log.Info("started", "version", buildVersion(), "listen", s.door.Addr().String(), "admin", s.admin.Addr().String(),
+		"upstream", c.Upstream.URL, "routes", len(c.Routes), "embedded_etcd", len(c.Etcd.Endpoints) == 0)
+	return s, nil
+}
+
+func (s *service) onStop(name string, f func(context.Context) error) {
+	s.closers = append(s.closers, closer{name, f})
+}
+
+func (s *service) openMetrics(context.Context) (err error) {
+	if s.metrics, err = newMetrics(); err != nil {
+		return err
+	}
+	s.onStop("metrics", s.metrics.provider.Shutdown)
+	return nil
+}
+
+// openStore opens the ledger, with the embedded etcd under it where none is configured.
+func (s *service) openStore(context.Context) error {
+	o, err := storeOptions(s.config, s.log)
+	if err != nil {
+		return err
+	}
+	if len(s.config.Etcd.Endpoints) == 0 {
+		etcd, err := embedded.Start(embedded.Options{Dir: filepath.Join(s.config.DataDir, "etcd"), Logger: s.log})
+		if err != nil {
+			return fmt.Errorf("start embedded etcd: %w", err)
+		}
+		s.onStop("embedded etcd", func(context.Context) error { return etcd.Close() })
+		o.Client = etcd.Client()
+	}
+	cache := idem.NewCache(0)
+	o.OnForget, o.OnReset = cache.Forget, cache.Reset
+	o.OnSession = func(e etcdlock.SessionEvent) {
+		if e.Opened {
+			s.log.Info("session.opened", "session", e.Session, "adopting", e.Adopted)
+			return
+		}
+		s.log.Warn("session.lost", "session", e.Session, "reason", fmt.Sprint(e.Reason))
+	}
+	if s.store, err = etcdlock.Open(o); err != nil {
+		return usageError{fmt.Errorf("etcd: %w", err)}
+	}
+	s.onStop("store", s.store.Close)
+	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.store, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
+		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }})
+	return nil
+}
+
+// openProxy opens the way from the senders to the upstream.
+func (s *service) openProxy(ctx context.Context) error {
+	rules, err := newRules(s.config)
+	if err != nil {
+		return err
+	}
+	upstream, host, err := newUpstream(s.config)
+	if err != nil {
+		return err
+	}
+	s.onStop("upstream", func(context.Context) error { return upstream.Close() })
+	telemetry, err := proxy.NewTelemetry(s.log, s.metrics.meter)
+	if err != nil {
+		return err
+	}
+	s.handler = proxy.NewHandler(proxy.HandlerOptions{
+		Gate: s.guard, Upstream: upstream, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
+		Observer: telemetry, Log: s.log,
+	}, rules)
+	server := proxy.NewServer(proxy.ServerOptions{
+		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
+		MaxConnections: s.config.Limits.MaxConnections, Log: s.log,
+	})
+	t, err := serverTLS(&s.config.Listen.TLS)
+	if err != nil {
+		return err
+	}
+	if s.door, err = listen(ctx, "listen", s.config.Listen.Address); err != nil {
+		return usageError{err}
+	}
+	s.onStop("proxy", func(ctx context.Context) error { return s.drain(ctx, server) })
+	s.serve(func() error {
+		if t != nil {
+			return server.Serve(tls.NewListener(s.door, t))
+		}
+		return server.Serve(s.door)
+	})
+	return nil
+}
+
+// openAdmin opens health and metrics.
+func (s *service) openAdmin(ctx context.Context) (err error) {
+	health := admin.Health(admin.Options{Ready: s.ready, Metrics: s.metrics.handler})
+	if s.admin, err = s.serveHTTP(ctx, "admin.listen", s.config.Admin.Listen, admin.Local(health)); err != nil {
+		return err
+	}
+	if s.config.Health.Listen != "" {
+		_, err = s.serveHTTP(ctx, "health.listen", s.config.Health.Listen, health)
+	}
+	return err
+}
+
+func (s *service) serveHTTP(ctx context.Context, setting, address string, h http.Handler) (net.Listener, error) {
+	ln, err := listen(ctx, setting, address)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
+	s.onStop(setting, server.Shutdown)
+	s.serve(func() error {
+		if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve %s: %w", setting, err)
+		}
+		return nil
+	})
+	return ln, nil
+}
+
+// serve runs a listener; stop waits for its end.
+func (s *service) serve(run func() error) {
+	s.serving.Go(func() {
+		if err := run(); err != nil {
+			s.failed <- err
+		}
+	})
+}
+
+// ready says why deliveries should not come here now, or nil.
+func (s *service) ready() error {
+	if s.draining.Load() {
+		return errors.New("shutting down")
+	}
+	return s.store.Ready()
+}
+
+// drain takes no more deliveries and lets those that run end, for shutdown_timeout. What does not end by then is told to stop, and
+// recorded as unknown.
+func (s *service) drain(ctx context.Context, server interface{ Shutdown(context.Context) error }) error {
+	timed, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
+	defer cancel()
+	err := server.Shutdown(timed)
+	s.stopBase(idem.ErrShutdown)
+	if err == nil {
+		return nil
+	}
+	s.log.Warn("shutdown_timeout passed: what still runs is told to stop and recorded as unknown")
+	rest, cancel := context.WithTimeout(ctx, s.config.Etcd.RequestTimeout+2*time.Second)
+	defer cancel()
+	return server.Shutdown(rest)
+}
+
+// stop ends everything, in the order that loses nothing: the door first, the store last.
+func (s *service) stop() error {
+	s.draining.Store(true)
+	if s.door != nil && s.config.ShutdownDelay > 0 {
+		timer := time.NewTimer(s.config.ShutdownDelay)
+		<-timer.C
+	}
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		c := s.closers[i]
+		ctx, cancel := context.WithTimeout(context.Background(), s.config.ShutdownTimeout+s.config.Etcd.RequestTimeout+5*time.Second)
+		if err := c.close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", c.name, err))
+		}
+		cancel()
+	}
+	s.stopBase(idem.ErrShutdown)
+	s.serving.Wait()
+	return errors.Join(errs...)
+}

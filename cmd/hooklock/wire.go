@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"hooklock/config"
+	"hooklock/etcdlock"
+	"hooklock/idem"
+	"hooklock/proxy"
+	"hooklock/proxy/wire"
+)
+
+// load reads the configuration and lets the other rooms judge it.
+func load(e *environment, path string, text []byte, needFiles bool) (*config.Loaded, error) {
+	loaded, err := config.Load(config.Source{
+		Path: path, Bytes: text, Env: e.env, NeedFiles: needFiles,
+		Checks: config.Checks{Template: checkTemplate, Pattern: checkPattern},
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return loaded, nil
+}
+
+func checkPattern(text string) error {
+	_, err := proxy.ParsePattern(text)
+	return err
+}
+
+// checkTemplate compiles a template. A {path.x} that the route's pattern does not capture would always be missing.
+func checkTemplate(text string, vars []string) error {
+	t, err := idem.CompileTemplate(text)
+	if err != nil {
+		return err
+	}
+	for _, source := range t.Sources() {
+		if source.Kind == idem.SourcePath && !slices.Contains(vars, source.Name) {
+			return fmt.Errorf("column %d: {%s}: the route's path captures no {%s}", source.Column, source.Text, source.Name)
+		}
+	}
+	return nil
+}
+
+// newRules makes what a reload replaces.
+func newRules(c *config.Config) (*proxy.Rules, error) {
+	rules := &proxy.Rules{
+		Table: proxy.Table{RejectUnmatched: c.Unmatched == config.UnmatchedReject},
+		Limits: proxy.Limits{
+			RequestBody: int(c.Limits.RequestBody), HeadTimeout: c.Limits.HeaderTimeout, BodyTimeout: c.Limits.BodyTimeout,
+		},
+	}
+	for i := range c.Routes {
+		route, err := newRoute(&c.Routes[i], c.Upstream.Timeout)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("routes[%d] %s: %w", i, c.Routes[i].Name, err)}
+		}
+		rules.Table.Routes = append(rules.Table.Routes, route)
+	}
+	return rules, nil
+}
+
+func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
+	pattern, err := proxy.ParsePattern(c.Match.Path)
+	if err != nil {
+		return nil, err
+	}
+	spec := idem.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: idem.MissingEventID(c.OnMissingEventID)}
+	if !c.Idempotency.Enabled { // every delivery is its own event: what the sender calls it is not asked
+		spec.EventID, spec.Missing = "", idem.MissingPayload
+	}
+	keys, err := idem.NewKeys(spec)
+	if err != nil {
+		return nil, err
+	}
+	r := &proxy.Route{
+		Name: c.Name, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Keys: keys, Policy: newPolicy(c, upstream),
+		Forward: c.OnStoreDown == config.StoreDownForward, Observe: c.Mode == config.ModeObserve,
+		Respond: map[idem.Decision]int{},
+	}
+	for decision, status := range c.Respond {
+		r.Respond[idem.Decision(decision)] = status
+	}
+	return r, nil
+}
+
+func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
+	p := idem.Policy{
+		Route: c.Name, Strategy: idem.Strategy(c.Lock.Strategy), MaxDuration: c.Lock.MaxDuration, ReleaseDelay: c.Lock.ReleaseDelay,
+		WaitTimeout: c.Lock.WaitTimeout, MaxWaiting: c.Lock.MaxWaiting, InFlight: idem.InFlight(c.Idempotency.InFlight),
+		AttachTimeout: upstream + c.Lock.WaitTimeout,
+		Idempotency:   c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
+		ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: idem.OnMismatch(c.Idempotency.OnMismatch),
+		OnUnknown: idem.OnUnknown(c.Idempotency.OnUnknown),
+	}
+	for _, r := range c.Idempotency.Keep {
+		p.Keep.Add(r.Low, r.High)
+	}
+	for _, r := range c.Idempotency.Unknown {
+		p.Unknown.Add(r.Low, r.High)
+	}
+	return p
+}
+
+// idleUpstream is how long an unused connection to the upstream is kept. It is shorter than the keep-alive of every server that
+// docs/limits.md names but gunicorn's 2 s; a connection that the upstream closed is noticed before it is used anyway.
+const idleUpstream = 4 * time.Second
+
+// newUpstream makes the pool of connections to the upstream, and the Host of requests that have none.
+func newUpstream(c *config.Config) (*wire.Upstream, string, error) {
+	u, err := url.Parse(c.Upstream.URL)
+	if err != nil {
+		return nil, "", usageError{fmt.Errorf("upstream.url: %w", err)}
+	}
+	o := wire.Options{
+		Network: "tcp", Addr: u.Host, ConnectTimeout: c.Upstream.ConnectTimeout, MaxIdle: 256, IdleTimeout: idleUpstream,
+		MaxResponseBody: int(c.Limits.ResponseBody),
+	}
+	switch u.Scheme {
+	case "unix":
+		o.Network, o.Addr = "unix", u.Path
+		return wire.NewUpstream(o), "localhost", nil
+	case "https":
+		if o.TLS, err = clientTLS(&c.Upstream.TLS); err != nil {
+			return nil, "", usageError{fmt.Errorf("upstream.tls: %w", err)}
+		}
+		if o.TLS.ServerName == "" {
+			o.TLS.ServerName = u.Hostname()
+		}
+		o.Addr = withPort(u, "443")
+	default:
+		o.Addr = withPort(u, "80")
+	}
+	return wire.NewUpstream(o), u.Host, nil
+}
+
+func withPort(u *url.URL, port string) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// clientTLS says how a server is verified, and who we are to it.
+func clientTLS(c *config.ClientTLS) (*tls.Config, error) {
+	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
+	if c.CAFile != "" {
+		pem, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read ca_file: %w", err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("ca_file %s: no PEM certificate in it", c.CAFile)
+		}
+	}
+	if c.CertFile != "" {
+		cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("load cert_file and key_file: %w", err)
+		}
+		t.Certificates = []tls.Certificate{cert}
+	}
+	return t, nil
+}
+
+// serverTLS is nil where no certificate is configured.
+func serverTLS(c *config.ServerTLS) (*tls.Config, error) {
+	if c.CertFile == "" {
+		return nil, nil //nolint:nilnil // no certificate, no TLS
+	}
+	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("listen.tls: %w", err)}
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}, nil
+}
+
+// storeOptions say where the ledger is.
+func storeOptions(c *config.Config, log *slog.Logger) (etcdlock.Options, error) {
+	o := etcdlock.Options{
+		Endpoints: c.Etcd.Endpoints, Username: c.Etcd.Username, Password: c.Etcd.Password.Reveal(),
+		Prefix: c.Etcd.Prefix, SessionTTL: c.Etcd.SessionTTL, Holder: holder(), Logger: log,
+	}
+	for _, endpoint := range c.Etcd.Endpoints {
+		if strings.HasPrefix(endpoint, "https://") || c.Etcd.TLS != (config.ClientTLS{}) {
+			t, err := clientTLS(&c.Etcd.TLS)
+			if err != nil {
+				return o, usageError{fmt.Errorf("etcd.tls: %w", err)}
+			}
+			o.TLS = t
+			break
+		}
+	}
+	return o, nil
+}
+
+// holder names this process for people.
+func holder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+// newLogger writes to standard error as the configuration says.
+func newLogger(e *environment, c *config.Log) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		level = slog.LevelInfo // the configuration was checked: this is no level that it lets through
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if c.Format == config.LogText {
+		return slog.New(slog.NewTextHandler(e.stderr, o))
+	}
+	return slog.New(slog.NewJSONHandler(e.stderr, o))
+}
+
+// listen opens a listener; its errors say which setting to change.
+func listen(ctx context.Context, setting, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op.Err
+		}
+		return nil, fmt.Errorf("%s: listen on %s: %w; choose another address, or stop what has it", setting, address, err)
+	}
+	return ln, nil
+}

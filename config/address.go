@@ -1,0 +1,144 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// checkAddress refuses what net.Listen would, and says how an address is written.
+func checkAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || strings.ContainsAny(host, " /%") {
+		return fmt.Errorf("%q is not an address; write host:port, e.g. 127.0.0.1:8080", address)
+	}
+	return checkPort(port, 0)
+}
+
+func checkPort(port string, least int64) error {
+	n, err := parseDigits(port)
+	if err != nil || n < least || n > 65535 {
+		return fmt.Errorf("%q is not a port; it is a number from %d to 65535", port, least)
+	}
+	return nil
+}
+
+// isLoopback reports whether only this machine reaches the address.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// sameAddress reports whether two listeners would want the same port. Port 0 is always another one.
+func sameAddress(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB || portA == "0" {
+		return false
+	}
+	return anyHost(hostA) || anyHost(hostB) || plainHost(hostA) == plainHost(hostB)
+}
+
+func anyHost(host string) bool { return host == "" || host == "0.0.0.0" || host == "::" }
+
+func plainHost(host string) string {
+	if host == "localhost" {
+		return "127.0.0.1"
+	}
+	return strings.ToLower(host)
+}
+
+// checkUpstreamURL accepts http://host, https://host and unix:///path.
+func checkUpstreamURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Opaque != "" {
+		return fmt.Errorf("%q is not a URL; write http://host:port, https://host:port or unix:///path", text)
+	}
+	switch u.Scheme {
+	case "http", "https":
+		return checkServerURL(u)
+	case "unix":
+		if u.Host != "" || len(u.Path) < 2 || u.RawQuery != "" || u.Fragment != "" {
+			return fmt.Errorf("%q: a socket is named by its whole path, e.g. unix:///run/app.sock", text)
+		}
+		return nil
+	}
+	return fmt.Errorf("%q: the scheme is http, https or unix", text)
+}
+
+// checkServerURL refuses what would be silently left out: a path, a query, a password.
+func checkServerURL(u *url.URL) error {
+	switch {
+	case u.User != nil:
+		return errors.New("a user name or password in a URL ends up in logs; remove it")
+	case u.Hostname() == "":
+		return errors.New("the URL has no host")
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return errors.New("the URL must end after the port: no path, no query")
+	case u.Port() != "":
+		return checkPort(u.Port(), 1)
+	case strings.HasSuffix(u.Host, ":"):
+		return errors.New("the port after : is missing")
+	}
+	return nil
+}
+
+// upstreamAddress is the host:port that calls to the upstream go to, empty for a socket.
+func upstreamAddress(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = strconv.Itoa(map[string]int{"http": 80, "https": 443}[u.Scheme])
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// checkEndpoint accepts http://host:2379, https://host:2379 and host:2379. The scheme is empty for the last.
+func checkEndpoint(text string) (scheme string, err error) {
+	if !strings.Contains(text, "://") {
+		host, port, err := net.SplitHostPort(text)
+		if err != nil || host == "" || strings.ContainsAny(host, " /@%") {
+			return "", fmt.Errorf("%q is not an endpoint; write http://host:2379, https://host:2379 or host:2379", text)
+		}
+		return "", checkPort(port, 1)
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("%q is not an endpoint; write http://host:2379, https://host:2379 or host:2379", text)
+	}
+	return u.Scheme, checkServerURL(u)
+}
+
+// checkHost accepts a host name or address without port, as in a Host header.
+func checkHost(host string) error {
+	if ip, ok := strings.CutPrefix(host, "["); ok {
+		if _, err := netip.ParseAddr(strings.TrimSuffix(ip, "]")); err == nil && strings.HasSuffix(ip, "]") {
+			return nil
+		}
+	}
+	switch {
+	case host == "":
+		return errors.New("is empty")
+	case strings.Contains(host, "*"):
+		return fmt.Errorf("%q: wildcards are not supported; no hosts at all means any", host)
+	case strings.ContainsAny(host, ":/"):
+		return fmt.Errorf("%q: write the name alone, without scheme and port", host)
+	}
+	for _, c := range []byte(host) {
+		if !isAlphanumeric(c) && c != '-' && c != '.' && c != '_' {
+			return fmt.Errorf("%q is not a host name", host)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// reloadable are the settings outside of routes that a running process takes over. Everything else is built into listeners and
+// clients when the process starts.
+var reloadable = []string{
+	"limits.request_body",
+	"limits.body_timeout",
+	"limits.waiting",
+	"unmatched",
+}
+
+// Changes lists what differs between two configurations: settings that need a restart, such as "listen.address", and those that
+// a reload takes over, such as "route stripe: lock.max_duration". A route is known by its name. Both are empty when nothing
+// differs.
+func Changes(before, after *Config) (restart, reload []string) {
+	type entry struct {
+		path  string
+		value any
+	}
+	flat := func(c *Config) (entries []entry) {
+		for _, k := range rootKey().keys {
+			if k.kind != kindRoutes {
+				eachValue(k, k.name, reflect.ValueOf(c).Elem().Field(k.index), func(_ *key, path string, v reflect.Value) {
+					entries = append(entries, entry{path, v.Interface()})
+				})
+			}
+		}
+		return append(entries, entry{"etcd.password", c.Etcd.Password})
+	}
+	old, changed := flat(before), flat(after)
+	for i := range changed {
+		switch {
+		case reflect.DeepEqual(old[i].value, changed[i].value):
+		case slices.Contains(reloadable, changed[i].path):
+			reload = append(reload, changed[i].path)
+		default:
+			restart = append(restart, changed[i].path)
+		}
+	}
+	routeRestart, routeReload := routeChanges(before.Routes, after.Routes)
+	return append(restart, routeRestart...), append(reload, routeReload...)
+}
+
+func routeChanges(before, after []Route) (restart, reload []string) {
+	old := map[string]*Route{}
+	for i := range before {
+		old[before[i].Name] = &before[i]
+	}
+	var kept []string
+	for i := range after {
+		r := &after[i]
+		was, found := old[r.Name]
+		if !found {
+			reload = append(reload, fmt.Sprintf("route %s: added", r.Name))
+			continue
+		}
+		kept = append(kept, r.Name)
+		for _, path := range differences(was, r) {
+			text := fmt.Sprintf("route %s: %s", r.Name, path)
+			// Under none the lock covers the event, else the workflow: two processes of one installation that disagree do
+			// not see each other's locks.
+			if path == "lock.strategy" && (was.Lock.Strategy == StrategyNone || r.Lock.Strategy == StrategyNone) {
+				restart = append(restart, fmt.Sprintf("%s (from %s to %s)", text, was.Lock.Strategy, r.Lock.Strategy))
+			} else {
+				reload = append(reload, text)
+			}
+		}
+	}
+	var order []string
+	for i := range before {
+		if slices.Contains(kept, before[i].Name) {
+			order = append(order, before[i].Name)
+		} else {
+			reload = append(reload, fmt.Sprintf("route %s: removed", before[i].Name))
+		}
+	}
+	if strings.Join(order, " ") != strings.Join(kept, " ") {
+		reload = append(reload, "routes: order")
+	}
+	return restart, reload
+}
+
+// differences are the settings in which two routes of one name differ.
+func differences(a, b *Route) (paths []string) {
+	for _, k := range rootKey().keys {
+		if k.kind != kindRoutes {
+			continue
+		}
+		for _, child := range k.keys {
+			other := reflect.ValueOf(b).Elem().Field(child.index)
+			values := map[string]any{}
+			eachValue(child, child.name, other, func(_ *key, path string, v reflect.Value) { values[path] = v.Interface() })
+			eachValue(child, child.name, reflect.ValueOf(a).Elem().Field(child.index), func(_ *key, path string, v reflect.Value) {
+				if !reflect.DeepEqual(v.Interface(), values[path]) {
+					paths = append(paths, path)
+				}
+			})
+		}
+	}
+	return paths
+}

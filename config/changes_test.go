@@ -1,0 +1,39 @@
+package config
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestChangesTellWhatNeedsARestart(t *testing.T) {
+	base := func() *Config {
+		return load(t, "routes: [{name: a, path: /a}, {name: b, path: /b}, {name: c, path: /c}]").Config
+	}
+	for name, c := range map[string]struct {
+		change          func(*Config)
+		restart, reload []string
+	}{
+		"nothing":           {func(*Config) {}, nil, nil},
+		"listener":          {func(c *Config) { c.Listen.Address = ":1"; c.Listen.TLS.CertFile = "x" }, []string{"listen.address", "listen.tls.cert_file"}, nil},
+		"upstream":          {func(c *Config) { c.Upstream.Timeout++ }, []string{"upstream.timeout"}, nil},
+		"limits":            {func(c *Config) { c.Limits.Waiting++; c.Limits.RequestBody++; c.Limits.IdleTimeout++ }, []string{"limits.idle_timeout"}, []string{"limits.request_body", "limits.waiting"}},
+		"secret":            {func(c *Config) { c.Etcd.Password = NewSecret("x") }, []string{"etcd.password"}, nil},
+		"endpoints":         {func(c *Config) { c.Etcd.Endpoints = []string{"a:1"} }, []string{"etcd.endpoints"}, nil},
+		"setting of route":  {func(c *Config) { c.Routes[1].Lock.MaxDuration++; c.Routes[1].Respond = map[string]int{"locked": 503} }, nil, []string{"route b: lock.max_duration", "route b: respond"}},
+		"strategy":          {func(c *Config) { c.Routes[0].Lock.Strategy = StrategyWait }, nil, []string{"route a: lock.strategy"}},
+		"strategy to none":  {func(c *Config) { c.Routes[0].Lock.Strategy = StrategyNone }, []string{"route a: lock.strategy (from fail_fast to none)"}, nil},
+		"route added":       {func(c *Config) { c.Routes = append(c.Routes, Route{Name: "d"}) }, nil, []string{"route d: added"}},
+		"route removed":     {func(c *Config) { c.Routes = c.Routes[1:] }, nil, []string{"route a: removed"}},
+		"route renamed":     {func(c *Config) { c.Routes[2].Name = "d" }, nil, []string{"route d: added", "route c: removed"}},
+		"order":             {func(c *Config) { c.Routes[0], c.Routes[1] = c.Routes[1], c.Routes[0] }, nil, []string{"routes: order"}},
+		"new one as none":   {func(c *Config) { c.Routes = append(c.Routes, Route{Name: "d", Lock: Lock{Strategy: StrategyNone}}) }, nil, []string{"route d: added"}},
+		"methods and hosts": {func(c *Config) { c.Routes[0].Match.Hosts = []string{"h"} }, nil, []string{"route a: match.hosts"}},
+	} {
+		after := base()
+		c.change(after)
+		restart, reload := Changes(base(), after)
+		if !reflect.DeepEqual(restart, c.restart) || !reflect.DeepEqual(reload, c.reload) {
+			t.Errorf("%s: restart %q, reload %q", name, restart, reload)
+		}
+	}
+}

@@ -1,0 +1,333 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/knadh/koanf/maps"
+	koanfyaml "github.com/knadh/koanf/parsers/yaml"
+	"go.yaml.in/yaml/v3"
+)
+
+// maxFile bounds the file, maxNodes the values in it once aliases are followed. maxItems routes with every setting need half of
+// either.
+const (
+	maxFile  = 4 << 20
+	maxNodes = 200_000
+	maxItems = 1000 // of one list, and of all routes
+)
+
+// fileLayer reads sidecar.yaml. It is a parser for koanf, stricter than koanf's own, which keeps where each value stands.
+type fileLayer struct {
+	koanfyaml.YAML // how to write YAML, which koanf's interface asks for too
+	*layer
+	name  string
+	nodes int
+}
+
+func newFileLayer(name string) *fileLayer {
+	return &fileLayer{layer: newLayer(FromFile), name: name}
+}
+
+// Unmarshal reads one YAML or JSON document. What is wrong with it goes into problems, not into the error.
+func (f *fileLayer) Unmarshal(text []byte) (map[string]any, error) {
+	if root := f.parse(text); root != nil {
+		f.group(rootKey(), "", root)
+	}
+	return maps.Unflatten(f.values, "."), nil
+}
+
+// parse returns the top mapping, or nil where there is none.
+func (f *fileLayer) parse(text []byte) *yaml.Node {
+	if len(text) > maxFile {
+		f.refuse(f.at(nil), "", "larger than %d MiB", maxFile>>20)
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document, second yaml.Node
+	if err := decoder.Decode(&document); err != nil {
+		if !errors.Is(err, io.EOF) {
+			f.syntax(text, err)
+		}
+		return nil
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		f.refuse(f.at(&second), "", "a second document begins here; one file holds one configuration")
+	case !errors.Is(err, io.EOF):
+		f.syntax(text, err)
+	}
+	return document.Content[0]
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+): `)
+
+// syntax reports an error of the YAML parser, which knows the line only.
+func (f *fileLayer) syntax(text []byte, err error) {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	at := f.at(nil)
+	if found := yamlLine.FindStringSubmatchIndex(message); found != nil {
+		at.Line, _ = strconv.Atoi(message[found[2]:found[3]])
+		message = message[:found[0]] + message[found[1]:]
+	}
+	if line := tabLine(text); line > 0 {
+		at.Line, at.Column = line, 1
+		message = "a tab begins this line; YAML is indented with spaces"
+	}
+	f.refuse(at, "", "not valid YAML: %s", message)
+}
+
+// tabLine is the number of the first line that has a tab in its indentation, 0 if there is none.
+func tabLine(text []byte) int {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]; bytes.IndexByte(indent, '\t') >= 0 {
+			return number
+		}
+	}
+	return 0
+}
+
+func (f *fileLayer) at(n *yaml.Node) Origin {
+	at := Origin{Kind: FromFile, Name: f.name}
+	if n != nil {
+		at.Line, at.Column = n.Line, n.Column
+	}
+	return at
+}
+
+// resolve follows an alias. It returns nil when the budget of values is used up: a few lines of aliases to aliases can stand for
+// billions of values.
+func (f *fileLayer) resolve(n *yaml.Node) *yaml.Node {
+	f.nodes++
+	if f.nodes > maxNodes {
+		if f.nodes == maxNodes+1 {
+			f.refuse(f.at(n), "", "more than %d values", maxNodes)
+		}
+		return nil
+	}
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// group reads a mapping with the keys of k.
+func (f *fileLayer) group(k *key, path string, n *yaml.Node) {
+	if n = f.resolve(n); n == nil || isNull(n) {
+		return // every setting below is commented out
+	}
+	if k.short != "" && n.Kind == yaml.ScalarNode {
+		child, _ := k.child(k.short)
+		f.value(child, join(path, k.short), n)
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		f.refuse(f.at(n), path, "needs a mapping with %s", k.names())
+		return
+	}
+	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
+		child, via := k.child(name)
+		switch {
+		case child == nil:
+			f.unknown(k, path, name, keyNode, value)
+		case via != nil:
+			f.value(child, join(join(path, via.name), name), value)
+		default:
+			childPath := join(path, name)
+			if !child.leaf() {
+				f.places[childPath] = f.at(keyNode)
+			}
+			f.value(child, childPath, value)
+		}
+	})
+}
+
+// pairs calls each for every key of a mapping that is a plain word and stands there once.
+func (f *fileLayer) pairs(n *yaml.Node, path string, each func(name string, keyNode, value *yaml.Node)) {
+	lines := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		keyNode, value := n.Content[i], n.Content[i+1]
+		name := keyNode.Value
+		switch line := lines[name]; {
+		case keyNode.Kind != yaml.ScalarNode:
+			f.refuse(f.at(keyNode), path, "a key must be a word")
+		case keyNode.ShortTag() == "!!merge":
+			f.refuse(f.at(keyNode), path, "merge keys (<<) are not supported; an alias can stand for a whole value")
+		case line > 0:
+			f.refuse(f.at(keyNode), join(path, name), "given twice, first in line %d", line)
+		default:
+			lines[name] = keyNode.Line
+			each(name, keyNode, value)
+		}
+	}
+}
+
+// unknown reports a key that k does not have, unless it belongs to a later release and changes nothing.
+func (f *fileLayer) unknown(k *key, path, name string, keyNode, value *yaml.Node) {
+	childPath := join(path, name)
+	harmless, group, later := isLater(childPath)
+	if !later {
+		f.refuseUnknown(f.at(keyNode), k, path, name)
+		return
+	}
+	value = f.resolve(value)
+	switch {
+	case value == nil, isNull(value), value.Kind != yaml.ScalarNode && len(value.Content) == 0:
+	case value.Kind == yaml.ScalarNode && (value.Value == "" || value.Value == harmless):
+	case group && value.Kind == yaml.MappingNode:
+		f.pairs(value, childPath, func(name string, keyNode, value *yaml.Node) {
+			f.unknown(k, childPath, name, keyNode, value)
+		})
+	default:
+		f.refuse(f.at(keyNode), childPath, "is not in this release")
+	}
+}
+
+// value reads whatever k is.
+func (f *fileLayer) value(k *key, path string, n *yaml.Node) {
+	switch k.kind {
+	case kindGroup:
+		f.group(k, path, n)
+	case kindRoutes:
+		f.routeList(k, path, n)
+	case kindTexts, kindStatuses:
+		f.list(k, path, n)
+	case kindRespond:
+		f.respond(k, path, n)
+	default:
+		f.scalar(k, path, n)
+	}
+}
+
+func (f *fileLayer) routeList(k *key, path string, n *yaml.Node) {
+	if n = f.resolve(n); n == nil || isNull(n) {
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		f.refuse(f.at(n), path, "needs %s", k.example())
+		return
+	}
+	if len(n.Content) > maxItems {
+		f.refuse(f.at(n), path, "has %d items; at most %d are read", len(n.Content), maxItems)
+		return
+	}
+	for i, item := range n.Content {
+		f.layer.routes[i] = true
+		f.places[indexed(path, i)] = f.at(item)
+		f.group(k, indexed(path, i), item)
+	}
+}
+
+func (f *fileLayer) respond(k *key, path string, n *yaml.Node) {
+	if n = f.resolve(n); n == nil || isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		f.refuse(f.at(n), path, "needs %s", k.example())
+		return
+	}
+	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
+		if err := checkDecision(path, name); err != nil {
+			f.refuse(f.at(keyNode), join(path, name), "%s", err)
+			return
+		}
+		f.scalar(statusKey(), join(path, name), value)
+	})
+}
+
+func (f *fileLayer) list(k *key, path string, n *yaml.Node) {
+	at := f.at(n)
+	if n = f.resolve(n); n == nil {
+		return
+	}
+	if n.Kind == yaml.ScalarNode && !isNull(n) {
+		f.refuse(f.at(n), path, "needs a list: [%s]", n.Value)
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		f.refuse(at, path, "needs %s", k.example())
+		return
+	}
+	if len(n.Content) > maxItems {
+		f.refuse(at, path, "has %d items; at most %d are read", len(n.Content), maxItems)
+		return
+	}
+	items := make([]string, 0, len(n.Content))
+	for i, item := range n.Content {
+		if item = f.resolve(item); item == nil {
+			return
+		}
+		f.places[indexed(path, i)] = f.at(item)
+		number := k.kind == kindStatuses && item.ShortTag() == "!!int"
+		if item.Kind != yaml.ScalarNode || item.ShortTag() != "!!str" && !number {
+			hint := "a status, e.g. 2xx, 404 or 200-299"
+			if k.kind == kindTexts {
+				hint = quoteHint(item)
+			}
+			f.refuse(f.at(item), indexed(path, i), "needs %s", hint)
+			continue
+		}
+		items = append(items, item.Value)
+	}
+	value := k.parseList(items, func(i int, err error) {
+		f.refuse(f.at(n.Content[i]), indexed(path, i), "%s", err)
+	})
+	f.set(path, value, at)
+}
+
+// scalarTags are the YAML types that a kind is read from. Others are refused rather than converted: `1` is not "1".
+var scalarTags = map[kind]string{
+	kindText: "!!str", kindChoice: "!!str", kindDuration: "!!str", kindSize: "!!str",
+	kindInt: "!!int", kindBool: "!!bool",
+}
+
+func (f *fileLayer) scalar(k *key, path string, n *yaml.Node) {
+	at := f.at(n)
+	if n = f.resolve(n); n == nil {
+		return
+	}
+	tag := n.ShortTag()
+	number := tag == "!!int" || tag == "!!float"
+	switch {
+	case isNull(n):
+		f.refuse(at, path, "has no value; give one, or remove the line")
+		return
+	case n.Kind != yaml.ScalarNode:
+		f.refuse(at, path, "needs %s", k.example())
+		return
+	case number && (k.kind == kindDuration || k.kind == kindSize):
+		// Goes on to the parser, which knows the hint about the missing unit.
+	case tag != scalarTags[k.kind]:
+		if k.kind == kindText {
+			f.refuse(at, path, "needs %s", quoteHint(n))
+		} else {
+			f.refuse(at, path, "needs %s", k.example())
+		}
+		return
+	}
+	value, err := k.parseScalar(n.Value)
+	if err == nil {
+		err = checkBuilt(path, n.Value)
+	}
+	if err != nil {
+		f.refuse(at, path, "%s", err)
+		return
+	}
+	f.set(path, value, at)
+}
+
+// quoteHint says how to write as text what YAML took for something else.
+func quoteHint(n *yaml.Node) string {
+	if n.Kind == yaml.ScalarNode && n.Value != "" {
+		return "text; put it in quotes: " + strconv.Quote(n.Value)
+	}
+	return "text"
+}

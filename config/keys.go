@@ -1,0 +1,145 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// kind says what a setting's value looks like.
+type kind uint8
+
+const (
+	kindText     kind = iota // string
+	kindChoice               // one of a fixed set of words
+	kindInt                  // int
+	kindBool                 // bool
+	kindDuration             // time.Duration
+	kindSize                 // Size
+	kindTexts                // []string
+	kindStatuses             // []StatusRange
+	kindRespond              // map of decision to status
+	kindGroup                // a struct with settings of its own
+	kindRoutes               // list of such structs
+)
+
+// key is one setting, or a group of them, as found in the Go types. Reading, printing, comparing and the JSON Schema all walk
+// this tree, so a setting that is added to the types is known everywhere.
+type key struct {
+	name    string // as written in the file
+	owner   string // the Go struct that has the field
+	field   string // the Go field
+	index   int    // its number in owner
+	kind    kind
+	typ     reflect.Type
+	choices []string
+	keys    []*key      // of a group or of a route
+	secrets []secretKey // of a group
+	// short is the child that a plain value in place of the group stands for: `upstream: URL` is `upstream: {url: URL}`.
+	short string
+	// beside is the child that may stand next to the group instead of in it: a route's `path` is its `match.path`.
+	beside string
+}
+
+// secretKey is a field that is filled from <name>_file or <name>_env.
+type secretKey struct {
+	name  string
+	index int
+}
+
+// rootKey is Config as a group without a name. The tree is made once and never changed.
+var rootKey = sync.OnceValue(func() *key {
+	root := &key{kind: kindGroup, typ: reflect.TypeFor[Config]()}
+	root.addFields(root.typ)
+	return root
+})
+
+func (k *key) addFields(typ reflect.Type) {
+	for i := range typ.NumField() {
+		field := typ.Field(i)
+		if name, found := field.Tag.Lookup("secret"); found {
+			k.secrets = append(k.secrets, secretKey{name: name, index: i})
+			continue
+		}
+		child := &key{
+			name:   field.Tag.Get("koanf"),
+			owner:  typ.Name(),
+			field:  field.Name,
+			index:  i,
+			typ:    field.Type,
+			short:  field.Tag.Get("short"),
+			beside: field.Tag.Get("beside"),
+		}
+		child.classify()
+		k.keys = append(k.keys, child)
+	}
+}
+
+func (k *key) classify() {
+	if c, ok := reflect.Zero(k.typ).Interface().(choice); ok {
+		k.kind, k.choices = kindChoice, c.choices()
+		return
+	}
+	switch k.typ {
+	case reflect.TypeFor[string]():
+		k.kind = kindText
+	case reflect.TypeFor[int]():
+		k.kind = kindInt
+	case reflect.TypeFor[bool]():
+		k.kind = kindBool
+	case reflect.TypeFor[time.Duration]():
+		k.kind = kindDuration
+	case reflect.TypeFor[Size]():
+		k.kind = kindSize
+	case reflect.TypeFor[[]string]():
+		k.kind = kindTexts
+	case reflect.TypeFor[[]StatusRange]():
+		k.kind = kindStatuses
+	case reflect.TypeFor[map[string]int]():
+		k.kind = kindRespond
+	case reflect.TypeFor[[]Route]():
+		k.kind = kindRoutes
+		k.addFields(k.typ.Elem())
+	default:
+		k.kind = kindGroup
+		k.addFields(k.typ)
+	}
+}
+
+// child finds the key that is written as name inside k. For a name that stands for a setting of a neighbouring group, it is
+// that setting, and via is the group.
+func (k *key) child(name string) (found, via *key) {
+	for _, c := range k.keys {
+		if c.name == name {
+			return c, nil
+		}
+	}
+	for _, c := range k.keys {
+		if c.beside == name && name != "" {
+			inner, _ := c.child(name)
+			return inner, c
+		}
+	}
+	return nil, nil
+}
+
+// names lists the keys inside k, for messages.
+func (k *key) names() string {
+	names := make([]string, len(k.keys))
+	for i, c := range k.keys {
+		names[i] = c.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// leaf reports whether k has a value of its own.
+func (k *key) leaf() bool { return k.kind != kindGroup && k.kind != kindRoutes }
+
+// join appends name to a path.
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,264 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/rawbytes"
+	"github.com/knadh/koanf/v2"
+)
+
+// Source is what a configuration is made of. The zero value gives the defaults.
+type Source struct {
+	// Path is the file, as the user named it; messages name it so. Empty: there is no file.
+	Path string
+	// Bytes is the file's text, where somebody has read it already (Watcher). nil: Load reads Path. Load does not keep it.
+	Bytes []byte
+	// Env is the environment as os.Environ gives it. Settings, secrets named by …_env, and KUBERNETES_SERVICE_HOST are looked
+	// up in it.
+	Env []string
+	// Flags are values by path, such as etcd.endpoints or routes[0].workflow, with lists between commas. They win over all
+	// else.
+	Flags map[string]string
+	// NeedFiles makes a secret or certificate file that is missing here a problem (serve) instead of a warning (validate).
+	NeedFiles bool
+	// Checks judge what this package cannot.
+	Checks Checks
+}
+
+// Checks are the judgements of other rooms. A nil function finds nothing wrong.
+type Checks struct {
+	// Template reports what is wrong with a template. vars are the names that the route's path pattern captures.
+	Template func(text string, vars []string) error
+	// Pattern reports what is wrong with a path pattern that this package takes for valid.
+	Pattern func(pattern string) error
+}
+
+// Loaded is a configuration without problems, and what is known about it.
+type Loaded struct {
+	Config *Config
+	// Warnings are what is allowed and most likely not meant, in the order of the file.
+	Warnings Problems
+	// File is the text that was read, nil where there was no file. It is what a Watcher compares with.
+	File []byte
+
+	places map[string]Origin
+}
+
+// Load reads, merges and checks a configuration. An error is of type Problems, with everything that is wrong, unless the file
+// cannot be read at all.
+func Load(src Source) (*Loaded, error) {
+	text := src.Bytes
+	if text == nil && src.Path != "" {
+		var err error
+		if text, err = os.ReadFile(src.Path); err != nil {
+			return nil, fmt.Errorf("read configuration: %w", err)
+		}
+	}
+	m := &merger{places: map[string]Origin{"": {}}, seen: map[string]bool{}, merged: koanf.New(".")}
+	if err := m.read(src, text); err != nil {
+		return nil, err
+	}
+	config, err := m.decode()
+	if err != nil {
+		return nil, err
+	}
+	env := environment(src.Env)
+	secrets := secretReader{env: env, required: src.NeedFiles}
+	secrets.fill(rootKey(), "", reflect.ValueOf(config).Elem())
+	secrets.readable(config)
+	v := &validator{config: config, checks: src.Checks, inKubernetes: env["KUBERNETES_SERVICE_HOST"] != ""}
+	v.run()
+	m.add(secrets.problems)
+	m.add(v.problems)
+	if len(m.problems) > 0 {
+		m.problems.sort()
+		return nil, m.problems
+	}
+	loaded := &Loaded{Config: config, File: text, places: m.places}
+	for _, w := range slices.Concat(secrets.warnings, v.warnings) {
+		w.Origin = loaded.nearest(w.Path)
+		loaded.Warnings = append(loaded.Warnings, w)
+	}
+	loaded.Warnings.sort()
+	return loaded, nil
+}
+
+// Origin says where the value at path came from, such as routes[0].lock.strategy.
+func (l *Loaded) Origin(path string) Origin {
+	if at, found := l.places[path]; found {
+		return at
+	}
+	return Origin{Kind: FromDefault}
+}
+
+// Problem makes a problem with the value at path, for errors that only show when the configuration is used.
+func (l *Loaded) Problem(path, format string, args ...any) Problem {
+	return Problem{Origin: l.nearest(path), Path: path, Text: fmt.Sprintf(format, args...)}
+}
+
+func (l *Loaded) nearest(path string) Origin { return nearestPlace(l.places, path) }
+
+// nearestPlace is where path is, or else what it is in; in the end the file, whose place has the empty path.
+func nearestPlace(places map[string]Origin, path string) Origin {
+	for path != "" {
+		if at, found := places[path]; found {
+			return at
+		}
+		path = parent(path)
+	}
+	return places[""]
+}
+
+// parent cuts the last step off a path: routes[0].name, routes[0], routes.
+func parent(path string) string {
+	for i := len(path) - 1; i > 0; i-- {
+		if path[i] == '.' || path[i] == '[' {
+			return path[:i]
+		}
+	}
+	return ""
+}
+
+// merger puts the layers one over the other.
+type merger struct {
+	merged   *koanf.Koanf
+	places   map[string]Origin
+	seen     map[string]bool
+	routes   map[int]bool
+	problems Problems
+}
+
+func (m *merger) read(src Source, text []byte) error {
+	file := newFileLayer(src.Path)
+	fromEnv, environ := envLayer(src.Env)
+	fromFlags, flags := flagLayer(src.Flags)
+	above := koanf.New(".")
+	if err := above.Load(rawbytes.Provider(text), file); err != nil {
+		return fmt.Errorf("load file: %w", err)
+	}
+	if err := above.Load(environ, nil); err != nil {
+		return fmt.Errorf("load environment: %w", err)
+	}
+	if err := above.Load(flags, nil); err != nil {
+		return fmt.Errorf("load flags: %w", err)
+	}
+	m.routes = file.layer.routes
+	if src.Path != "" {
+		m.places[""] = Origin{Kind: FromFile, Name: src.Path}
+	}
+	for _, l := range []*layer{file.layer, fromEnv, fromFlags} {
+		m.addRoutes(l)
+		maps.Copy(m.places, l.places)
+		maps.Copy(m.seen, l.seen)
+		m.problems = append(m.problems, l.problems...)
+	}
+	if err := m.merged.Load(confmap.Provider(defaultValues(len(m.routes)), "."), nil); err != nil {
+		return fmt.Errorf("load defaults: %w", err)
+	}
+	if err := m.merged.Merge(above); err != nil {
+		return fmt.Errorf("merge configuration: %w", err)
+	}
+	return nil
+}
+
+// addRoutes takes over the routes that l speaks of: existing ones, and new ones at the end.
+func (m *merger) addRoutes(l *layer) {
+	for _, i := range slices.Sorted(maps.Keys(l.routes)) {
+		if m.routes[i] || i == len(m.routes) {
+			m.routes[i] = true
+			continue
+		}
+		path := indexed("routes", i)
+		at := Origin{}
+		for p, origin := range l.places {
+			if len(p) > len(path) && p[:len(path)] == path && (at.Name == "" || origin.Name < at.Name) {
+				at = origin
+			}
+		}
+		m.problems = append(m.problems, Problem{Origin: at, Path: path, Text: fmt.Sprintf("there is no such route; the next new one is routes[%d]", len(m.routes))})
+	}
+}
+
+// decode turns the merged values into a Config. They have the types of the fields already, so that an error is a bug.
+func (m *merger) decode() (*Config, error) {
+	config := &Config{Routes: make([]Route, len(m.routes))}
+	for i := range config.Routes {
+		if err := decodeInto(m.merged, fmt.Sprintf("routes.%d", i), &config.Routes[i]); err != nil {
+			return nil, err
+		}
+		if config.Routes[i].Respond == nil {
+			config.Routes[i].Respond = map[string]int{}
+		}
+	}
+	m.merged.Delete("routes")
+	return config, decodeInto(m.merged, "", config)
+}
+
+func decodeInto(k *koanf.Koanf, path string, into any) error {
+	strict := koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{Result: into, TagName: "koanf"}}
+	if err := k.UnmarshalWithConf(path, into, strict); err != nil {
+		return fmt.Errorf("decode configuration: %w", err)
+	}
+	return nil
+}
+
+// add takes over problems that have no place yet, but for those with a value that is known to be wrong.
+func (m *merger) add(problems Problems) {
+	for _, p := range problems {
+		if !m.known(p.Path) {
+			p.Origin = nearestPlace(m.places, p.Path)
+			m.problems = append(m.problems, p)
+		}
+	}
+}
+
+// known reports whether path, or something that it is in, has a problem already.
+func (m *merger) known(path string) bool {
+	for ; path != ""; path = parent(path) {
+		if m.seen[path] {
+			return true
+		}
+	}
+	return false
+}
+
+// defaultValues is Default and, for each of the routes, DefaultRoute, as koanf wants them.
+func defaultValues(routes int) map[string]any {
+	values := map[string]any{}
+	keep := func(_ *key, path string, v reflect.Value) {
+		if v.Kind() != reflect.Map {
+			values[koanfPath(path)] = v.Interface()
+		}
+	}
+	config := Default()
+	config.Routes = make([]Route, routes)
+	for i := range config.Routes {
+		config.Routes[i] = DefaultRoute()
+	}
+	eachValue(rootKey(), "", reflect.ValueOf(config).Elem(), keep)
+	return values
+}
+
+// eachValue calls f for every setting below k, in the order of the types. v is what k is in the configuration.
+func eachValue(k *key, path string, v reflect.Value, f func(k *key, path string, v reflect.Value)) {
+	switch k.kind {
+	case kindGroup:
+		for _, child := range k.keys {
+			eachValue(child, join(path, child.name), v.Field(child.index), f)
+		}
+	case kindRoutes:
+		for i := range v.Len() {
+			for _, child := range k.keys {
+				eachValue(child, join(indexed(path, i), child.name), v.Index(i).Field(child.index), f)
+			}
+		}
+	default:
+		f(k, path, v)
+	}
+}

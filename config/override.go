@@ -1,0 +1,153 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/v2"
+)
+
+// EnvPrefix begins the environment variables that are settings. Its underscores are doubled because Kubernetes makes variables
+// such as HOOKLOCK_PORT for every Service named hooklock.
+const EnvPrefix = "HOOKLOCK__"
+
+// envLayer reads HOOKLOCK__ETCD__ENDPOINTS=a,b and HOOKLOCK__ROUTES__0__WORKFLOW=… from environ, which has the form of
+// os.Environ.
+func envLayer(environ []string) (*layer, koanf.Provider) {
+	l := newLayer(FromEnvironment)
+	sorted := slices.Sorted(slices.Values(environ))
+	return l, env.Provider(".", env.Opt{
+		Prefix:      EnvPrefix,
+		EnvironFunc: func() []string { return sorted },
+		TransformFunc: func(name, text string) (string, any) {
+			segments := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "__")
+			path := l.override(segments, text, Origin{Kind: FromEnvironment, Name: name})
+			return koanfPath(path), l.values[koanfPath(path)]
+		},
+	})
+}
+
+// flagLayer reads values by path, such as etcd.endpoints or routes[0].workflow.
+func flagLayer(flags map[string]string) (*layer, koanf.Provider) {
+	l := newLayer(FromFlag)
+	for _, name := range sortedKeys(flags) {
+		l.override(strings.Split(koanfPath(name), "."), flags[name], Origin{Kind: FromFlag, Name: name})
+	}
+	return l, confmap.Provider(l.values, ".")
+}
+
+// override sets one value from text and returns its path, or nothing if it is refused.
+func (l *layer) override(segments []string, text string, at Origin) string {
+	k, path := rootKey(), ""
+	for i := 0; i < len(segments); i++ {
+		name := segments[i]
+		child, via := k.child(name)
+		if child == nil {
+			l.overrideUnknown(k, path, segments[i:], text, at)
+			return ""
+		}
+		if via != nil {
+			path = join(path, via.name)
+		}
+		k, path = child, join(path, name)
+		if k.kind == kindRoutes && i+1 < len(segments) {
+			i++
+			number, err := parseDigits(segments[i])
+			if err != nil || len(segments[i]) > 4 {
+				l.refuse(at, path, "%q is not the number of a route; the first is 0", segments[i])
+				return ""
+			}
+			l.routes[int(number)] = true
+			path = indexed(path, int(number))
+			if i+1 == len(segments) {
+				break
+			}
+			continue
+		}
+		if k.kind == kindRespond && i+2 == len(segments) {
+			name = segments[i+1]
+			if err := checkDecision(path, name); err != nil {
+				l.refuse(at, join(path, name), "%s", err)
+				return ""
+			}
+			return l.overrideValue(statusKey(), join(path, name), text, at)
+		}
+		if k.leaf() && i+1 < len(segments) {
+			l.refuse(at, path, "has no settings inside, so %q means nothing", strings.Join(segments[i+1:], "."))
+			return ""
+		}
+	}
+	if k.short != "" {
+		path = join(path, k.short)
+		k, _ = k.child(k.short)
+	}
+	return l.overrideValue(k, path, text, at)
+}
+
+func (l *layer) overrideValue(k *key, path, text string, at Origin) string {
+	var value any
+	var err error
+	switch k.kind {
+	case kindTexts, kindStatuses:
+		items := splitList(text)
+		if len(items) > maxItems {
+			l.refuse(at, path, "has %d items; at most %d are read", len(items), maxItems)
+			return ""
+		}
+		failed := false
+		value = k.parseList(items, func(_ int, err error) {
+			failed = true
+			l.refuse(at, path, "%s", err)
+		})
+		if failed {
+			return ""
+		}
+	case kindRoutes:
+		err = errors.New("cannot be set as a whole; name a route by its number, from 0, and one of its settings")
+	case kindRespond:
+		err = errors.New("cannot be set as a whole; name a decision, such as locked")
+	case kindGroup:
+		err = fmt.Errorf("cannot be set as a whole; name one of its settings: %s", k.names())
+	default:
+		if value, err = k.parseScalar(text); err == nil {
+			err = checkBuilt(path, text)
+		}
+	}
+	if err != nil {
+		l.refuse(at, path, "%s", err)
+		return ""
+	}
+	if _, twice := l.values[koanfPath(path)]; twice {
+		l.refuse(at, path, "given twice, also as %s", l.places[path])
+		return ""
+	}
+	l.set(path, value, at)
+	return path
+}
+
+func (l *layer) overrideUnknown(k *key, path string, rest []string, text string, at Origin) {
+	full := join(path, strings.Join(rest, "."))
+	harmless, _, later := isLater(full)
+	switch {
+	case !later:
+		l.refuseUnknown(at, k, path, rest[0])
+	case text != "" && text != harmless:
+		l.refuse(at, full, "is not in this release")
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// statusKey is the key of one entry of respond.
+func statusKey() *key { return &key{kind: kindInt} }

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Source kinds of an Origin.
+const (
+	FromDefault     = "default"
+	FromFile        = "file"
+	FromEnvironment = "environment"
+	FromFlag        = "flag"
+)
+
+// Origin says where a value came from, or where a problem is. The zero value means nowhere in particular.
+type Origin struct {
+	Kind string `json:"kind,omitempty"` // FromDefault, FromFile, FromEnvironment, FromFlag
+	// Name is the path of the file as it was given, or the name of the environment variable or flag.
+	Name   string `json:"name,omitempty"`
+	Line   int    `json:"line,omitempty"`   // from 1; 0 where there is none
+	Column int    `json:"column,omitempty"` // from 1, in characters; 0 where there is none
+}
+
+// String is how `config show --origin` names it: default, sidecar.yaml:12, environment NAME, flag NAME.
+func (o Origin) String() string {
+	switch o.Kind {
+	case FromFile:
+		if o.Line == 0 {
+			return o.Name
+		}
+		return fmt.Sprintf("%s:%d", o.Name, o.Line)
+	case FromEnvironment, FromFlag:
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind
+}
+
+// Problem is one thing that is wrong, or worth a warning, and where.
+type Problem struct {
+	Origin Origin `json:"origin,omitzero"`
+	Path   string `json:"path,omitempty"` // such as routes[0].lock.strategy; empty for the file as a whole
+	Text   string `json:"message"`
+}
+
+// String is sidecar.yaml:8:5: routes[0].retension: unknown key.
+func (p Problem) String() string {
+	var parts []string
+	if place := p.Origin.String(); place != "" && p.Origin.Kind != FromDefault {
+		if p.Origin.Column > 0 {
+			place = fmt.Sprintf("%s:%d", place, p.Origin.Column)
+		}
+		parts = append(parts, place)
+	}
+	if p.Path != "" {
+		parts = append(parts, p.Path)
+	}
+	return strings.Join(append(parts, p.Text), ": ")
+}
+
+// Problems is everything that is wrong with a configuration. As an error it prints one problem a line. Whoever finds more
+// of them may append.
+type Problems []Problem
+
+// Error is one problem a line.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sort puts the problems in the order in which a person meets them: the file from top to bottom, then the rest.
+func (ps Problems) sort() {
+	rank := map[string]int{FromFile: 0, FromEnvironment: 1, FromFlag: 2, FromDefault: 3, "": 3}
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(
+			cmp.Compare(rank[a.Origin.Kind], rank[b.Origin.Kind]),
+			cmp.Compare(a.Origin.Line, b.Origin.Line),
+			cmp.Compare(a.Origin.Column, b.Origin.Column),
+			cmp.Compare(a.Origin.Name, b.Origin.Name),
+		)
+	})
+}

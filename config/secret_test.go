@@ -1,0 +1,97 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+func TestASecretIsNeverShown(t *testing.T) {
+	c := Default()
+	c.Etcd.Password = NewSecret("hunter2")
+	var out bytes.Buffer
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T"} {
+		fmt.Fprintf(&out, verb+"\n", c.Etcd.Password)
+		fmt.Fprintf(&out, verb+"\n", c.Etcd)
+		fmt.Fprintf(&out, verb+"\n", &c.Etcd)
+	}
+	text, _ := json.Marshal(c)
+	out.Write(text)
+	text, _ = yaml.Marshal(c)
+	out.Write(text)
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "secret", c.Etcd.Password, "etcd", c.Etcd)
+	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "secret", c.Etcd.Password, "etcd", c.Etcd)
+	if strings.Contains(out.String(), "hunter2") || strings.Contains(out.String(), fmt.Sprintf("%x", "hunter2")) {
+		t.Error(out.String())
+	}
+	if !strings.Contains(out.String(), redacted) || c.Etcd.Password.Reveal() != "hunter2" {
+		t.Error("the secret is lost")
+	}
+}
+
+func TestOneNewlineIsCutFromASecret(t *testing.T) {
+	for content, want := range map[string]string{
+		"pw": "pw", "pw\n": "pw", "pw\r\n": "pw", "pw\n\n": "pw\n", " pw ": " pw ",
+	} {
+		name := filepath.Join(t.TempDir(), "password")
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fromFile, err := Load(Source{Flags: map[string]string{"etcd.username": "me", "etcd.password_file": name}, NeedFiles: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fromEnv, err := Load(Source{Flags: map[string]string{"etcd.username": "me", "etcd.password_env": "PW"}, Env: []string{"PW=" + content}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fromFile.Config.Etcd.Password.Reveal(); got != want {
+			t.Errorf("file %q gives %q", content, got)
+		}
+		if got := fromEnv.Config.Etcd.Password.Reveal(); got != want {
+			t.Errorf("variable %q gives %q", content, got)
+		}
+	}
+}
+
+func TestAMissingFileIsAWarningForValidateAndAnErrorForServe(t *testing.T) {
+	for _, text := range []string{
+		"etcd: {username: me, password_file: /nonexistent/x}",
+		"etcd: {username: me, password_env: NOT_THERE}",
+		"listen: {address: ':0', tls: {cert_file: /nonexistent/c, key_file: /proc/self/exe}}",
+		"listen: {address: ':0', tls: {cert_file: /, key_file: /proc/self/exe}}",
+		"upstream: {url: 'https://a', tls: {ca_file: /nonexistent/x}}",
+	} {
+		if got := load(t, text+"\nroutes: [{name: a, path: /a}]").Warnings; len(got) != 1 && !strings.Contains(text, "username") {
+			t.Errorf("%s: %v", text, got)
+		}
+		if got := refusalOf(t, Source{Bytes: []byte(text), NeedFiles: true}); !strings.Contains(got, "sidecar.yaml:1:") {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}
+
+func TestASecretIsRefusedWhenItIsEmptyOrGivenTwiceOrHuge(t *testing.T) {
+	empty, huge := filepath.Join(t.TempDir(), "empty"), filepath.Join(t.TempDir(), "huge")
+	if os.WriteFile(empty, []byte("\n"), 0o600) != nil || os.WriteFile(huge, make([]byte, maxSecret+1), 0o600) != nil {
+		t.Fatal("cannot write")
+	}
+	for _, c := range []struct{ text, want string }{
+		{"password_file: " + empty, "etcd.password_file: the secret is empty"},
+		{"password_env: PW", "etcd.password_env: the secret is empty"},
+		{"password_file: x, password_env: y", "give either password_file or password_env"},
+		{"password_file: " + huge, "is it the right file?"},
+	} {
+		src := Source{Bytes: []byte("etcd: {endpoints: ['http://a:1'], username: me, " + c.text + "}"), Env: []string{"PW="}, NeedFiles: true}
+		if got := refusalOf(t, src); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.text, got)
+		}
+	}
+}

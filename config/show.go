@@ -1,0 +1,114 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Show writes the effective configuration as YAML that Load reads back. With origin, each value has a comment that says where
+// it came from. Secrets are not in it; only the files and variables that they come from are.
+func (l *Loaded) Show(w io.Writer, origin bool) error {
+	p := printer{loaded: l, origin: origin}
+	encoder := yaml.NewEncoder(w)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(p.group(rootKey(), "", reflect.ValueOf(l.Config).Elem())); err != nil {
+		return fmt.Errorf("write configuration: %w", err)
+	}
+	return encoder.Close()
+}
+
+type printer struct {
+	loaded *Loaded
+	origin bool
+}
+
+func (p printer) group(k *key, path string, v reflect.Value) *yaml.Node {
+	group := &yaml.Node{Kind: yaml.MappingNode}
+	for _, child := range k.keys {
+		name := &yaml.Node{Kind: yaml.ScalarNode, Value: child.name}
+		group.Content = append(group.Content, name, p.value(child, join(path, child.name), v.Field(child.index)))
+	}
+	return group
+}
+
+func (p printer) value(k *key, path string, v reflect.Value) *yaml.Node {
+	switch k.kind {
+	case kindGroup:
+		return p.group(k, path, v)
+	case kindRoutes:
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			list.Content = append(list.Content, p.group(k, indexed(path, i), v.Index(i)))
+		}
+		if v.Len() == 0 {
+			list.Style = yaml.FlowStyle
+			p.comment(list, path)
+		}
+		return list
+	case kindTexts, kindStatuses:
+		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for i := range v.Len() {
+			list.Content = append(list.Content, scalarNode(v.Index(i)))
+		}
+		p.comment(list, path)
+		return list
+	case kindRespond:
+		return p.respond(path, v)
+	}
+	scalar := scalarNode(v)
+	p.comment(scalar, path)
+	return scalar
+}
+
+// respond is written line by line, because each of its entries may have an origin of its own.
+func (p printer) respond(path string, v reflect.Value) *yaml.Node {
+	statuses := v.Interface().(map[string]int)
+	mapping := &yaml.Node{Kind: yaml.MappingNode}
+	for _, decision := range sortedKeys(statuses) {
+		status := scalarNode(reflect.ValueOf(statuses[decision]))
+		p.comment(status, join(path, decision))
+		mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: decision}, status)
+	}
+	if len(statuses) == 0 {
+		mapping.Style = yaml.FlowStyle
+		p.comment(mapping, path)
+	}
+	return mapping
+}
+
+func (p printer) comment(n *yaml.Node, path string) {
+	if p.origin {
+		n.LineComment = p.loaded.Origin(path).String()
+	}
+}
+
+// scalarNode is a value as the file spells it.
+func scalarNode(v reflect.Value) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode}
+	switch value := v.Interface().(type) {
+	case time.Duration:
+		n.Value = formatDuration(value)
+	case encoding.TextMarshaler:
+		n.Value = textOf(value)
+		if _, err := strconv.Atoi(n.Value); err == nil {
+			n.Tag = "!!int"
+		}
+	case bool, int:
+		n.Value = fmt.Sprint(value)
+	default:
+		n.SetString(v.String())
+	}
+	return n
+}
+
+// textOf is the text of a Size or a StatusRange, whose marshalling cannot fail.
+func textOf(m encoding.TextMarshaler) string {
+	text, _ := m.MarshalText()
+	return string(text)
+}

@@ -1,0 +1,87 @@
+package config
+
+import "strings"
+
+// suggest finds the key that somebody meant who wrote name inside parent: below parent, or else anywhere. It is empty when
+// nothing is near.
+func suggest(parent *key, name string) string {
+	name = strings.ToLower(strings.ReplaceAll(name, "-", "_"))
+	for _, k := range []*key{parent, rootKey()} {
+		best := candidate{cost: tolerance(name) + 1}
+		best.search(k, "", name)
+		if best.path != "" {
+			return best.path
+		}
+	}
+	return ""
+}
+
+type candidate struct {
+	path  string
+	cost  int
+	depth int
+}
+
+// search looks through the keys below k for one that is nearer to name; among equally near ones the least deep wins, and of
+// those the first.
+func (c *candidate) search(k *key, path, name string) {
+	for _, child := range k.keys {
+		childPath := join(path, child.name)
+		cost, depth := nameCost(name, child.name), strings.Count(childPath, ".")
+		if cost < c.cost || cost == c.cost && c.path != "" && depth < c.depth {
+			*c = candidate{childPath, cost, depth}
+		}
+		if child.kind == kindRoutes {
+			childPath += "[]"
+		}
+		c.search(child, childPath, name)
+	}
+}
+
+// nameCost is how far two names are apart. A missing _file, _env or _timeout costs one letter, not five: who writes password
+// means password_file.
+func nameCost(name, known string) int {
+	cost := distance(name, known)
+	if i := strings.LastIndexByte(known, '_'); i > 0 {
+		cost = min(cost, distance(name, known[:i])+1)
+	}
+	return cost
+}
+
+// tolerance is how many letters may be wrong in a name before a suggestion would be a guess.
+func tolerance(name string) int { return min(3, 1+len(name)/4) }
+
+// nearest is the word that is meant by text, or empty.
+func nearest(text string, words []string) string {
+	text = strings.ToLower(strings.ReplaceAll(text, "-", "_"))
+	best, bestCost := "", tolerance(text)+1
+	for _, w := range words {
+		if cost := distance(text, w); cost < bestCost {
+			best, bestCost = w, cost
+		}
+	}
+	return best
+}
+
+// distance is the number of letters to insert, delete or replace to get from a to b (Levenshtein). Names longer than any key
+// are cut, so that a hostile file costs nothing.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

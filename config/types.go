@@ -1,0 +1,295 @@
+package config
+
+import "time"
+
+// The comment of each field is also its description in the JSON Schema. A field's zero value means what its comment says;
+// where it says nothing, zero is refused.
+
+// Config is the whole of sidecar.yaml, with every default filled in.
+type Config struct {
+	// Version of this file's format. Default and only value: 1.
+	ConfigVersion int `koanf:"config_version"`
+	// Where senders or the ingress reach Hooklock. Default 127.0.0.1:8080. The address alone is the short form.
+	Listen Listen `koanf:"listen" short:"address"`
+	// Folder of the embedded etcd and of the generated admin token, made with mode 0700. Default ./hooklock-data.
+	DataDir string `koanf:"data_dir"`
+	// The service that deliveries are for. The URL alone is the short form.
+	Upstream Upstream `koanf:"upstream" short:"url"`
+	// What happens to requests that match no route: pass streams them through (an Upgrade is tunnelled), reject answers 404.
+	// Default pass.
+	Unmatched Unmatched `koanf:"unmatched"`
+	// Bounds on what one sender, one connection or all of them may use.
+	Limits Limits `koanf:"limits"`
+	// How long /readyz says 503 while deliveries are still accepted, so that load balancers notice before the door closes.
+	// Default 0s: the door closes at once.
+	ShutdownDelay time.Duration `koanf:"shutdown_delay"`
+	// How long running deliveries may take to end after the door is closed. Default 40s. Executions that still run then
+	// are given up, with an unknown outcome.
+	ShutdownTimeout time.Duration `koanf:"shutdown_timeout"`
+	// Where locks and records are kept.
+	Etcd Etcd `koanf:"etcd"`
+	// The admin API.
+	Admin Admin `koanf:"admin"`
+	// A listener for kubelet and Prometheus, without the API.
+	Health Health `koanf:"health"`
+	// What is written to standard error.
+	Log Log `koanf:"log"`
+	// Which deliveries are guarded, and how. Tried in the order of this file; the first match wins. Default none: nothing is
+	// guarded.
+	Routes []Route `koanf:"routes"`
+}
+
+// Listen is the listener for deliveries.
+type Listen struct {
+	// host:port. Default 127.0.0.1:8080. An empty host means every address of the machine; port 0 picks a free one.
+	Address string `koanf:"address"`
+	// Certificate of the listener. Default none: plain HTTP.
+	TLS ServerTLS `koanf:"tls"`
+}
+
+// ServerTLS is the certificate of a listener. The zero value means plain text.
+type ServerTLS struct {
+	// Certificate chain, PEM. Default empty: no TLS.
+	CertFile string `koanf:"cert_file"`
+	// Private key of cert_file, PEM. Default empty: no TLS.
+	KeyFile string `koanf:"key_file"`
+}
+
+// ClientTLS says how a server is verified, and who we are to it. The zero value verifies with the system's roots and shows
+// no certificate.
+type ClientTLS struct {
+	// Certificates, PEM, that the server's certificate must lead to. Default empty: the system's roots.
+	CAFile string `koanf:"ca_file"`
+	// Our certificate chain, PEM, for servers that ask for one. Default empty: none.
+	CertFile string `koanf:"cert_file"`
+	// Private key of cert_file, PEM. Default empty: none.
+	KeyFile string `koanf:"key_file"`
+	// Name that the server's certificate must have. Default empty: the host of its URL.
+	ServerName string `koanf:"server_name"`
+}
+
+// Upstream is the service behind Hooklock.
+type Upstream struct {
+	// http://host:port, https://host:port or unix:///path. Default http://127.0.0.1:8081. It has no path: the
+	// request target goes through as it came.
+	URL string `koanf:"url"`
+	// Time for a whole answer, from the first byte sent to the last received. Default 30s. Past it the outcome is unknown.
+	Timeout time.Duration `koanf:"timeout"`
+	// Time to connect, TLS handshake included. Default 1s. Past it nothing was sent, and the event may run again.
+	ConnectTimeout time.Duration `koanf:"connect_timeout"`
+	// How an https upstream is verified.
+	TLS ClientTLS `koanf:"tls"`
+}
+
+// Limits are bounds. A flood meets them as 413, 429, 431 or a closed connection, not as used memory.
+type Limits struct {
+	// Longest request body on routes; longer is 413. Default 8MiB.
+	RequestBody Size `koanf:"request_body"`
+	// Longest answer that is read whole before its first byte goes out; a longer one is streamed. Default 8MiB.
+	ResponseBody Size `koanf:"response_body"`
+	// Longest request head; longer is 431. Default 16KiB, at least 4KiB.
+	RequestHeader Size `koanf:"request_header"`
+	// Time for a whole request head, from its first byte. Default 10s.
+	HeaderTimeout time.Duration `koanf:"header_timeout"`
+	// Time for a whole request body. Default 30s.
+	BodyTimeout time.Duration `koanf:"body_timeout"`
+	// How long a connection without a request stays open. Default 75s.
+	IdleTimeout time.Duration `koanf:"idle_timeout"`
+	// Connections from senders at one time. Default 10000.
+	MaxConnections int `koanf:"max_connections"`
+	// Deliveries that wait for a lock at one time, over all workflows of this process. Default 2000.
+	Waiting int `koanf:"waiting"`
+}
+
+// Etcd is the store of locks and records.
+type Etcd struct {
+	// Client URLs (http://host:2379, https://…) or host:port. Default none: an embedded etcd with one member under
+	// data_dir, for one replica.
+	Endpoints []string `koanf:"endpoints"`
+	// The etcd inside this process. It runs where endpoints is empty.
+	Embedded Embedded `koanf:"embedded"`
+	// What every key begins with. Default /hooklock. Installations with different prefixes do not see each other.
+	Prefix string `koanf:"prefix"`
+	// A dead sidecar frees its locks after this. Default 15s; 2s to 10m, whole seconds.
+	SessionTTL time.Duration `koanf:"session_ttl"`
+	// Time for etcd to answer; then the decision is store_unavailable. Default 2s.
+	RequestTimeout time.Duration `koanf:"request_timeout"`
+	// User name. Default empty: etcd is asked without authentication.
+	Username string `koanf:"username"`
+	// File with the password. One trailing newline is cut. Default empty.
+	PasswordFile string `koanf:"password_file"`
+	// Environment variable with the password, instead of password_file. Default empty.
+	PasswordEnv string `koanf:"password_env"`
+	// The password that password_file or password_env gave. Never printed.
+	Password Secret `koanf:"-" secret:"password"`
+	// How https endpoints are verified.
+	TLS ClientTLS `koanf:"tls"`
+}
+
+// Embedded is the etcd inside this process.
+type Embedded struct {
+	// Confirms that there is only ever one replica. Default false: the embedded etcd is refused inside Kubernetes, where two
+	// replicas with a store each would run every event twice.
+	SingleReplica bool `koanf:"single_replica"`
+}
+
+// Admin is the listener of the admin API.
+type Admin struct {
+	// host:port, a loopback address. Default 127.0.0.1:8079.
+	Listen string `koanf:"listen"`
+}
+
+// Health is a listener with /livez, /readyz and /metrics alone.
+type Health struct {
+	// host:port. Default empty: these paths are served on the admin listener only.
+	Listen string `koanf:"listen"`
+}
+
+// Log says what is logged and how.
+type Log struct {
+	// debug, info, warn or error. Default info.
+	Level LogLevel `koanf:"level"`
+	// json (one object a line) or text (for people). Default json.
+	Format LogFormat `koanf:"format"`
+}
+
+// Route says which deliveries are guarded, and by which rules.
+type Route struct {
+	// Unique name: a-z, 0-9 and -. Required. A renamed route forgets its keys.
+	Name string `koanf:"name"`
+	// Which deliveries. `path: …` beside name is the short form of match.path.
+	Match Match `koanf:"match" beside:"path"`
+	// Template of the scope of the lock: deliveries with the same workflow run one at a time. Default "{route}": one at a time
+	// for the whole route.
+	Workflow string `koanf:"workflow"`
+	// Template of the sender's name for the event. Default "{header.Idempotency-Key}".
+	EventID string `koanf:"event_id"`
+	// What happens when event_id yields nothing: payload takes the fingerprint as the key, reject answers 400, pass forwards
+	// the delivery unguarded. Default payload.
+	OnMissingEventID OnMissing `koanf:"on_missing_event_id"`
+	// One delivery of a workflow at a time.
+	Lock Lock `koanf:"lock"`
+	// One execution per event.
+	Idempotency Idempotency `koanf:"idempotency"`
+	// What happens while etcd cannot decide: reject answers 503 and leaves the upstream untouched, forward lets the delivery
+	// through unguarded. Default reject.
+	OnStoreDown OnStoreDown `koanf:"on_store_down"`
+	// enforce, or observe: decide, count and log, but forward every delivery. Default enforce.
+	Mode Mode `koanf:"mode"`
+	// HTTP status per refusing decision, such as {locked: 503}. Default none: the statuses of the documentation.
+	Respond map[string]int `koanf:"respond"`
+}
+
+// Match says which deliveries a route covers. All of its conditions must hold.
+type Match struct {
+	// Path pattern: {x} is one segment, {x...} at the end is the rest. Required.
+	Path string `koanf:"path"`
+	// HTTP methods, in capitals. Default POST, PUT, PATCH.
+	Methods []string `koanf:"methods"`
+	// Host names without port; the case does not matter. Default none: any host.
+	Hosts []string `koanf:"hosts"`
+}
+
+// Lock is the rule that one delivery of a workflow runs at a time.
+type Lock struct {
+	// What a delivery does when another one of its workflow runs: fail_fast is 409, wait queues, skip is 200 and drops the
+	// event, none takes no lock. Default fail_fast.
+	Strategy Strategy `koanf:"strategy"`
+	// strategy wait: how long a delivery waits for the lock. Default 5s.
+	WaitTimeout time.Duration `koanf:"wait_timeout"`
+	// strategy wait: deliveries of one workflow that wait in this process; more is 429. Default 100.
+	MaxWaiting int `koanf:"max_waiting"`
+	// A running execution is ended at this age. Default 1h. 0s means never.
+	MaxDuration time.Duration `koanf:"max_duration"`
+	// After an unknown outcome nobody gets the lock for this long, because the upstream may still be at work. Default 15s. 0s
+	// frees the lock at once.
+	ReleaseDelay time.Duration `koanf:"release_delay"`
+}
+
+// Idempotency is the rule that an event whose outcome is known does not run again.
+type Idempotency struct {
+	// false: every delivery is its own event, and only the lock guards it. Default true.
+	Enabled bool `koanf:"enabled"`
+	// What a copy of a running event gets: conflict is 409, attach waits for the first one's answer. Default conflict.
+	InFlight InFlight `koanf:"in_flight"`
+	// How long a finished execution answers its duplicates, counted from its end. Default 168h. It must be longer than the
+	// sender's whole retry schedule, or a late retry runs the event again.
+	Retention time.Duration `koanf:"retention"`
+	// The same where the fingerprint is the key: equal bodies after that are new events. Default 10m.
+	PayloadRetention time.Duration `koanf:"payload_retention"`
+	// Longest answer that is kept for duplicates; of a longer one they get the status without a body. Default 64KiB, at most
+	// 512KiB. 0B keeps no body.
+	ReplayBody Size `koanf:"replay_body"`
+	// What a known key with another fingerprint gets: reject is 422, replay is the first answer (the event ID alone decides),
+	// execute runs it. Default reject.
+	OnMismatch OnMismatch `koanf:"on_mismatch"`
+	// What an event gets whose earlier outcome is unknown: retry runs it again, block is 409 until somebody looked. Default
+	// retry.
+	OnUnknown OnUnknown `koanf:"on_unknown"`
+	// Upstream statuses that settle the event: 2xx, 404, 200-299. Default 2xx. After any other answer the event may run again.
+	Keep []StatusRange `koanf:"keep"`
+	// Upstream statuses that say nothing about the effect, where the upstream is itself a proxy: 502, 504. Default none.
+	Unknown []StatusRange `koanf:"unknown"`
+}
+
+// Default is the configuration of an empty file. Each call returns its own copy.
+func Default() *Config {
+	return &Config{
+		ConfigVersion: 1,
+		Listen:        Listen{Address: "127.0.0.1:8080"},
+		DataDir:       "./hooklock-data",
+		Upstream:      Upstream{URL: "http://127.0.0.1:8081", Timeout: 30 * time.Second, ConnectTimeout: time.Second},
+		Unmatched:     UnmatchedPass,
+		Limits: Limits{
+			RequestBody:    8 * MiB,
+			ResponseBody:   8 * MiB,
+			RequestHeader:  16 * KiB,
+			HeaderTimeout:  10 * time.Second,
+			BodyTimeout:    30 * time.Second,
+			IdleTimeout:    75 * time.Second,
+			MaxConnections: 10000,
+			Waiting:        2000,
+		},
+		ShutdownTimeout: 40 * time.Second,
+		Etcd: Etcd{
+			Endpoints:      []string{},
+			Prefix:         "/hooklock",
+			SessionTTL:     15 * time.Second,
+			RequestTimeout: 2 * time.Second,
+		},
+		Admin:  Admin{Listen: "127.0.0.1:8079"},
+		Log:    Log{Level: LogInfo, Format: LogJSON},
+		Routes: []Route{},
+	}
+}
+
+// DefaultRoute is a route of which nothing was said. It lacks a name and a path, which have no default.
+func DefaultRoute() Route {
+	return Route{
+		Match:            Match{Methods: []string{"POST", "PUT", "PATCH"}, Hosts: []string{}},
+		Workflow:         "{route}",
+		EventID:          "{header.Idempotency-Key}",
+		OnMissingEventID: MissingPayload,
+		Lock: Lock{
+			Strategy:     StrategyFailFast,
+			WaitTimeout:  5 * time.Second,
+			MaxWaiting:   100,
+			MaxDuration:  time.Hour,
+			ReleaseDelay: 15 * time.Second,
+		},
+		Idempotency: Idempotency{
+			Enabled:          true,
+			InFlight:         InFlightConflict,
+			Retention:        168 * time.Hour,
+			PayloadRetention: 10 * time.Minute,
+			ReplayBody:       64 * KiB,
+			OnMismatch:       MismatchReject,
+			OnUnknown:        UnknownRetry,
+			Keep:             []StatusRange{{200, 299}},
+			Unknown:          []StatusRange{},
+		},
+		OnStoreDown: StoreDownReject,
+		Mode:        ModeEnforce,
+		Respond:     map[string]int{},
+	}
+}

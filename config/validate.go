@@ -1,0 +1,175 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Bounds beyond which a value is most likely a slip.
+const (
+	maxRetention   = 10 * 365 * 24 * time.Hour
+	maxBody        = GiB
+	minHeader      = 4 * KiB
+	maxHeader      = MiB
+	maxReplayBody  = 512 * KiB // an etcd request is at most 1.5 MiB, and several records travel in one
+	minSessionTTL  = 2 * time.Second
+	maxSessionTTL  = 10 * time.Minute
+	maxRouteName   = 64
+	maxConnections = 1_000_000
+)
+
+// Validate checks a configuration that did not come from Load; Load does the same and knows the places. It reads no files.
+func (c *Config) Validate(checks Checks) Problems {
+	v := &validator{config: c, checks: checks}
+	v.run()
+	return v.problems
+}
+
+// validator judges the shape and the sense of a configuration.
+type validator struct {
+	config       *Config
+	checks       Checks
+	inKubernetes bool
+	problems     Problems
+	warnings     Problems
+}
+
+func (v *validator) run() {
+	c := v.config
+	v.require(c.ConfigVersion == 1, "config_version", "%d is not known; this release reads version 1", c.ConfigVersion)
+	v.listeners()
+	v.upstream()
+	v.choice("unmatched", string(c.Unmatched), c.Unmatched)
+	v.limits()
+	v.notNegative("shutdown_delay", c.ShutdownDelay)
+	v.positive("shutdown_timeout", c.ShutdownTimeout)
+	v.etcd()
+	v.choice("log.level", string(c.Log.Level), c.Log.Level)
+	v.choice("log.format", string(c.Log.Format), c.Log.Format)
+	v.routes()
+	v.warnShutdown()
+}
+
+func (v *validator) refuse(path, format string, args ...any) {
+	v.problems = append(v.problems, Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) warn(path, format string, args ...any) {
+	v.warnings = append(v.warnings, Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) require(ok bool, path, format string, args ...any) {
+	if !ok {
+		v.refuse(path, format, args...)
+	}
+}
+
+// check refuses path with the text of err, if there is one.
+func (v *validator) check(path string, err error) {
+	if err != nil {
+		v.refuse(path, "%s", err)
+	}
+}
+
+func (v *validator) positive(path string, d time.Duration) {
+	v.require(d > 0, path, "must be longer than 0s")
+}
+
+func (v *validator) notNegative(path string, d time.Duration) {
+	v.require(d >= 0, path, "%s is negative", formatDuration(d))
+}
+
+func (v *validator) within(path string, size, least, most Size) {
+	v.require(size >= least && size <= most, path, "%s is out of bounds; choose from %s to %s", size, least, most)
+}
+
+func (v *validator) choice(path, value string, c choice) {
+	k := key{kind: kindText, choices: c.choices()}
+	for _, known := range k.choices {
+		if value == known {
+			v.check(path, checkBuilt(path, value))
+			return
+		}
+	}
+	v.check(path, unknownWord(value, k.choices))
+}
+
+func (v *validator) listeners() {
+	c := v.config
+	v.check("listen.address", checkAddress(c.Listen.Address))
+	v.pair("listen.tls", c.Listen.TLS.CertFile, c.Listen.TLS.KeyFile)
+	if c.Admin.Listen == "" {
+		v.refuse("admin.listen", "is empty; write host:port, e.g. 127.0.0.1:8079")
+	} else if err := checkAddress(c.Admin.Listen); err != nil {
+		v.check("admin.listen", err)
+	} else if !isLoopback(c.Admin.Listen) {
+		v.refuse("admin.listen", "%s can be reached from other machines; without tokens it must be a loopback address, e.g. 127.0.0.1:8079", c.Admin.Listen)
+	}
+	if c.Health.Listen != "" {
+		v.check("health.listen", checkAddress(c.Health.Listen))
+	}
+	v.require(!sameAddress(c.Listen.Address, c.Admin.Listen), "admin.listen", "is the same port as listen.address")
+	v.require(!sameAddress(c.Listen.Address, c.Health.Listen), "health.listen", "is the same port as listen.address")
+	v.require(!sameAddress(c.Admin.Listen, c.Health.Listen), "health.listen", "is the same port as admin.listen")
+	if v.inKubernetes && isLoopback(c.Listen.Address) {
+		v.warn("listen.address", "%s is loopback: only containers of this pod reach it, no Service and no ingress", c.Listen.Address)
+	}
+}
+
+// pair refuses a certificate without its key, or the other way round.
+func (v *validator) pair(path, cert, key string) {
+	v.require(cert == "" || key != "", join(path, "cert_file"), "needs key_file beside it")
+	v.require(key == "" || cert != "", join(path, "key_file"), "needs cert_file beside it")
+}
+
+func (v *validator) upstream() {
+	u := v.config.Upstream
+	v.check("upstream.url", checkUpstreamURL(u.URL))
+	v.positive("upstream.timeout", u.Timeout)
+	v.positive("upstream.connect_timeout", u.ConnectTimeout)
+	v.pair("upstream.tls", u.TLS.CertFile, u.TLS.KeyFile)
+	if u.TLS != (ClientTLS{}) && !strings.HasPrefix(u.URL, "https://") {
+		v.warn("upstream.tls", "has no effect: upstream.url is not https")
+	}
+	for _, own := range []struct{ path, address string }{
+		{"listen.address", v.config.Listen.Address}, {"admin.listen", v.config.Admin.Listen}, {"health.listen", v.config.Health.Listen},
+	} {
+		if isLoopback(own.address) && sameAddress(own.address, upstreamAddress(u.URL)) {
+			v.refuse("upstream.url", "is %s: Hooklock would call itself", own.path)
+		}
+	}
+}
+
+func (v *validator) limits() {
+	l := v.config.Limits
+	v.within("limits.request_body", l.RequestBody, 1, maxBody)
+	v.within("limits.response_body", l.ResponseBody, 1, maxBody)
+	v.within("limits.request_header", l.RequestHeader, minHeader, maxHeader)
+	v.positive("limits.header_timeout", l.HeaderTimeout)
+	v.positive("limits.body_timeout", l.BodyTimeout)
+	v.positive("limits.idle_timeout", l.IdleTimeout)
+	v.require(l.MaxConnections >= 1 && l.MaxConnections <= maxConnections, "limits.max_connections", "%d is out of bounds; choose from 1 to %d", l.MaxConnections, maxConnections)
+	v.require(l.Waiting >= 1 && l.Waiting <= maxConnections, "limits.waiting", "%d is out of bounds; choose from 1 to %d", l.Waiting, maxConnections)
+}
+
+// warnShutdown compares the time that shutdown gives with the time that one delivery may take.
+func (v *validator) warnShutdown() {
+	c := v.config
+	var wait time.Duration
+	for _, r := range c.Routes {
+		if r.Lock.Strategy == StrategyWait {
+			wait = max(wait, r.Lock.WaitTimeout)
+		}
+	}
+	needed := c.Upstream.Timeout + c.Etcd.RequestTimeout + wait
+	if c.ShutdownTimeout >= needed {
+		return
+	}
+	what := "upstream.timeout + etcd.request_timeout"
+	if wait > 0 {
+		what += " + the longest lock.wait_timeout"
+	}
+	v.warn("shutdown_timeout", "%s is shorter than %s (%s): a shutdown can cut off deliveries, and their outcome is unknown",
+		formatDuration(c.ShutdownTimeout), what, formatDuration(needed))
+}

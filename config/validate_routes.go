@@ -1,0 +1,200 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+func (v *validator) routes() {
+	c := v.config
+	if len(c.Routes) == 0 {
+		v.warn("routes", "there are none: no delivery is guarded")
+	}
+	names := map[string]int{}
+	var earlier []scope
+	for i := range c.Routes {
+		path := indexed("routes", i)
+		r := &c.Routes[i]
+		v.routeName(path, r.Name)
+		if first, twice := names[r.Name]; twice && r.Name != "" {
+			v.refuse(path+".name", "%q is also the name of routes[%d]", r.Name, first)
+		}
+		names[r.Name] = i
+		v.match(path+".match", &r.Match)
+		v.templates(path, r)
+		v.choice(path+".on_missing_event_id", string(r.OnMissingEventID), r.OnMissingEventID)
+		v.lock(path+".lock", &r.Lock)
+		v.idempotency(path+".idempotency", r)
+		v.choice(path+".on_store_down", string(r.OnStoreDown), r.OnStoreDown)
+		v.choice(path+".mode", string(r.Mode), r.Mode)
+		v.respond(path+".respond", r.Respond)
+		segments, _ := parsePattern(r.Match.Path)
+		own := scope{&r.Match, segments}
+		if j := slices.IndexFunc(earlier, func(e scope) bool { return e.shadows(own) }); j >= 0 {
+			v.warn(path, "no delivery can reach this route: routes[%d] (%s) comes first and matches all of them", j, c.Routes[j].Name)
+		}
+		earlier = append(earlier, own)
+	}
+}
+
+func (v *validator) routeName(path, name string) {
+	path += ".name"
+	if name == "" {
+		v.refuse(path, "a route needs a name")
+		return
+	}
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			v.refuse(path, "%q: a name is made of a-z, 0-9 and -", name)
+			return
+		}
+	}
+	v.require(len(name) <= maxRouteName, path, "is longer than %d characters", maxRouteName)
+}
+
+func (v *validator) match(path string, m *Match) {
+	if m.Path == "" {
+		v.refuse(path+".path", "a route needs a path, e.g. /hooks/stripe/{account}")
+	} else if _, err := parsePattern(m.Path); err != nil {
+		v.check(path+".path", err)
+	} else if v.checks.Pattern != nil {
+		v.check(path+".path", v.checks.Pattern(m.Path))
+	}
+	v.require(len(m.Methods) > 0, path+".methods", "is empty, so no delivery could match")
+	for i, method := range m.Methods {
+		at := indexed(path+".methods", i)
+		switch {
+		case method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "":
+			v.refuse(at, "%q is not a method; write it in capitals, e.g. POST", method)
+		case method == "CONNECT":
+			v.refuse(at, "CONNECT has no path, so it cannot match")
+		case slices.Contains(m.Methods[:i], method):
+			v.refuse(at, "%s is given twice", method)
+		}
+	}
+	hosts := map[string]bool{}
+	for i, host := range m.Hosts {
+		at, plain := indexed(path+".hosts", i), strings.ToLower(host)
+		v.check(at, checkHost(host))
+		v.require(!hosts[plain], at, "%s is given twice", host)
+		hosts[plain] = true
+	}
+}
+
+func (v *validator) templates(path string, r *Route) {
+	segments, err := parsePattern(r.Match.Path)
+	if err != nil {
+		segments = nil
+	}
+	v.require(r.Workflow != "", path+".workflow", `is empty; "{route}" makes the whole route one workflow`)
+	v.require(r.EventID != "", path+".event_id", `is empty; "{fingerprint}" takes what was sent as its own name`)
+	// A broken pattern captures nothing, and each {path.x} would be reported a second time.
+	if err != nil || v.checks.Template == nil {
+		return
+	}
+	for _, t := range []struct{ key, text string }{{".workflow", r.Workflow}, {".event_id", r.EventID}} {
+		if t.text != "" {
+			v.check(path+t.key, v.checks.Template(t.text, variables(segments)))
+		}
+	}
+}
+
+func (v *validator) lock(path string, l *Lock) {
+	usual := DefaultRoute().Lock
+	v.choice(path+".strategy", string(l.Strategy), l.Strategy)
+	v.positive(path+".wait_timeout", l.WaitTimeout)
+	v.require(l.MaxWaiting >= 1 && l.MaxWaiting <= maxConnections, path+".max_waiting", "%d is out of bounds; choose from 1 to %d", l.MaxWaiting, maxConnections)
+	v.notNegative(path+".max_duration", l.MaxDuration)
+	v.notNegative(path+".release_delay", l.ReleaseDelay)
+	if l.MaxDuration > 0 && l.MaxDuration < v.config.Upstream.Timeout {
+		v.warn(path+".max_duration", "%s is shorter than upstream.timeout (%s): executions are ended while the upstream may still answer",
+			formatDuration(l.MaxDuration), formatDuration(v.config.Upstream.Timeout))
+	}
+	if l.Strategy != StrategyWait {
+		v.warnIdle(path+".wait_timeout", l.WaitTimeout != usual.WaitTimeout, "lock.strategy is not wait")
+		v.warnIdle(path+".max_waiting", l.MaxWaiting != usual.MaxWaiting, "lock.strategy is not wait")
+	}
+}
+
+// warnIdle warns about a setting that was changed from its default and has no effect.
+func (v *validator) warnIdle(path string, changed bool, because string) {
+	if changed {
+		v.warn(path, "has no effect: %s", because)
+	}
+}
+
+func (v *validator) idempotency(path string, r *Route) {
+	i := &r.Idempotency
+	v.choice(path+".in_flight", string(i.InFlight), i.InFlight)
+	v.choice(path+".on_mismatch", string(i.OnMismatch), i.OnMismatch)
+	v.choice(path+".on_unknown", string(i.OnUnknown), i.OnUnknown)
+	for _, t := range []struct {
+		key string
+		ok  bool
+	}{
+		{".retention", i.Retention > 0 && i.Retention <= maxRetention},
+		{".payload_retention", i.PayloadRetention > 0 && i.PayloadRetention <= maxRetention},
+	} {
+		v.require(t.ok, path+t.key, "must be longer than 0s and at most %s", formatDuration(maxRetention))
+	}
+	v.within(path+".replay_body", i.ReplayBody, 0, maxReplayBody)
+	v.statuses(path, i)
+	v.idleIdempotency(path, r)
+}
+
+func (v *validator) statuses(path string, i *Idempotency) {
+	for _, list := range []struct {
+		key    string
+		ranges []StatusRange
+	}{{".keep", i.Keep}, {".unknown", i.Unknown}} {
+		for n, r := range list.ranges {
+			v.require(r.Low >= 200 && r.Low <= r.High && r.High <= 599, indexed(path+list.key, n), "%s: an answer has a status from 200 to 599", r)
+		}
+	}
+	for n, u := range i.Unknown {
+		for _, k := range i.Keep {
+			if u.Low <= k.High && k.Low <= u.High {
+				v.refuse(indexed(path+".unknown", n), "%s is also in keep (%s); an answer settles the event, or says nothing about it", u, k)
+			}
+		}
+	}
+	if i.Enabled && len(i.Keep) == 0 {
+		v.warn(path+".keep", "is empty: no answer settles an event, so every duplicate runs again")
+	}
+}
+
+// idleIdempotency warns about settings that other settings switch off.
+func (v *validator) idleIdempotency(path string, r *Route) {
+	i, usual := &r.Idempotency, DefaultRoute().Idempotency
+	if r.OnMissingEventID != MissingPayload && i.Enabled {
+		v.warnIdle(path+".payload_retention", i.PayloadRetention != usual.PayloadRetention, "on_missing_event_id is not payload")
+	}
+	if i.Enabled {
+		return
+	}
+	const off = "idempotency.enabled is false"
+	v.warnIdle(path+".in_flight", i.InFlight != usual.InFlight, off)
+	v.warnIdle(path+".retention", i.Retention != usual.Retention, off)
+	v.warnIdle(path+".payload_retention", i.PayloadRetention != usual.PayloadRetention, off)
+	v.warnIdle(path+".replay_body", i.ReplayBody != usual.ReplayBody, off)
+	v.warnIdle(path+".on_mismatch", i.OnMismatch != usual.OnMismatch, off)
+	v.warnIdle(path+".on_unknown", i.OnUnknown != usual.OnUnknown, off)
+	v.warnIdle(path+".keep", !slices.Equal(i.Keep, usual.Keep), off)
+}
+
+func (v *validator) respond(path string, statuses map[string]int) {
+	for _, decision := range sortedKeys(statuses) {
+		at, status := join(path, decision), statuses[decision]
+		if err := checkDecision(path, decision); err != nil {
+			v.check(at, err)
+			continue
+		}
+		if err := checkRespondStatus(status); err != nil {
+			v.check(at, err)
+			continue
+		}
+		if status < 300 && dropsEvent(decision) {
+			v.warn(at, "%d tells the sender that all is well, and it does not send the event again, although it did not surely run", status)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// parseScalar reads the text of a value whose kind is neither a list nor a map. The result has the type of the Go field.
+func (k *key) parseScalar(text string) (any, error) {
+	switch k.kind {
+	case kindText:
+		return text, nil
+	case kindChoice:
+		if !slices.Contains(k.choices, text) {
+			return nil, unknownWord(text, k.choices)
+		}
+		return reflect.ValueOf(text).Convert(k.typ).Interface(), nil
+	case kindInt:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a whole number", text)
+		}
+		return n, nil
+	case kindBool:
+		if text != "true" && text != "false" {
+			return nil, fmt.Errorf("%q is neither true nor false", text)
+		}
+		return text == "true", nil
+	case kindDuration:
+		return parseDuration(text)
+	case kindSize:
+		var s Size
+		err := s.UnmarshalText([]byte(text))
+		return s, err
+	}
+	return nil, errors.New("needs a list or a mapping, not a single value")
+}
+
+// parseList reads the items of kindTexts and kindStatuses; a problem with an item is reported with its number.
+func (k *key) parseList(items []string, problem func(i int, err error)) any {
+	if k.kind == kindTexts {
+		return items
+	}
+	ranges := make([]StatusRange, 0, len(items))
+	for i, item := range items {
+		var r StatusRange
+		if err := r.UnmarshalText([]byte(item)); err != nil {
+			problem(i, err)
+			continue
+		}
+		ranges = append(ranges, r)
+	}
+	return ranges
+}
+
+// splitList is a list from a source that has only text: items between commas.
+func splitList(text string) []string {
+	items := []string{}
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func unknownWord(text string, words []string) error {
+	if near := nearest(text, words); near != "" {
+		return fmt.Errorf("%q is not known, did you mean %q?", text, near)
+	}
+	return fmt.Errorf("%q is not known; choose from %s", text, strings.Join(words, ", "))
+}
+
+// example is a value that shows how one of this kind is written.
+func (k *key) example() string {
+	switch k.kind {
+	case kindText:
+		return "text"
+	case kindChoice:
+		return "one of " + strings.Join(k.choices, ", ")
+	case kindInt:
+		return "a whole number without quotes, e.g. 100"
+	case kindBool:
+		return "true or false"
+	case kindDuration:
+		return "a duration, e.g. 15s"
+	case kindSize:
+		return "a size, e.g. 64KiB"
+	case kindTexts:
+		return "a list of texts, e.g. [a, b]"
+	case kindStatuses:
+		return "a list of statuses, e.g. [2xx, 404]"
+	case kindRespond:
+		return "a mapping of decision to status, e.g. {locked: 503}"
+	case kindRoutes:
+		return "a list; each route begins with -"
+	}
+	return "a mapping with " + k.names()
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// settle is how long the folder must be quiet before the file is read, so that a file in the middle of being written is
+	// not taken for a bad one; maxSettle is when it is read all the same.
+	settle    = 200 * time.Millisecond
+	maxSettle = 2 * time.Second
+	// poll finds what no event told: a folder that was replaced, a file system without events, a link into another folder.
+	poll = 10 * time.Second
+)
+
+// Watcher tells when the content of a file changes, whatever way it is replaced: written, renamed over, deleted and made
+// again, or by the swap of the ..data link of a Kubernetes ConfigMap. For that it watches the folder, and compares content.
+type Watcher struct {
+	path    string
+	changed func(text []byte, err error)
+	settle  time.Duration
+	poll    time.Duration
+
+	mu     sync.Mutex // guards the fields below, over Start and Stop
+	cancel context.CancelFunc
+	done   chan struct{}
+	last   [sha256.Size]byte
+	broken bool // the last read failed, and changed was told
+}
+
+// NewWatcher makes a watcher of the file at path, whose content is now known to be loaded (Loaded.File). It calls changed with
+// each new content, or with the reason why the file cannot be read; never twice at once, and not after Stop has returned.
+// changed must not call Stop.
+func NewWatcher(path string, loaded []byte, changed func(text []byte, err error)) *Watcher {
+	return &Watcher{path: path, changed: changed, settle: settle, poll: poll, last: sha256.Sum256(loaded)}
+}
+
+// Start begins to watch; a change since the content was loaded is told soon. It returns when the folder is watched. An error
+// means that the system gives no events; nothing is running then. Started twice, it does nothing.
+func (w *Watcher) Start() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel != nil {
+		return nil
+	}
+	events, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", w.path, err)
+	}
+	folder := filepath.Dir(w.path)
+	if err := events.Add(folder); err != nil {
+		events.Close()
+		return fmt.Errorf("watch %s: %w", folder, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel, w.done = cancel, make(chan struct{})
+	go func() {
+		defer close(w.done)
+		defer events.Close()
+		w.run(ctx, events, folder)
+	}()
+	return nil
+}
+
+// Stop ends the watch and waits for it, and for a call of changed that is under way. Stopped twice, or without a start, it does
+// nothing.
+func (w *Watcher) Stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel == nil {
+		return
+	}
+	w.cancel()
+	<-w.done
+	w.cancel = nil
+}
+
+func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder string) {
+	ticker := time.NewTicker(w.poll)
+	defer ticker.Stop()
+	first := time.Now()           // when the folder became restless
+	quiet := time.After(w.settle) // nil while nothing happens
+	stir := func() {
+		if quiet == nil {
+			first = time.Now()
+		}
+		quiet = time.After(min(w.settle, maxSettle-time.Since(first)))
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-events.Events:
+			stir()
+		case <-events.Errors:
+			stir() // events were lost, so anything may have happened
+		case <-quiet:
+			quiet = nil
+			w.look()
+		case <-ticker.C:
+			// The folder may be a new one of the same name. Watching what is watched already changes nothing, and a folder
+			// that is gone shows as a file that cannot be read.
+			_ = events.Add(folder)
+			if quiet == nil {
+				stir()
+			}
+		}
+	}
+}
+
+// look reads the file and tells if it is another one than before.
+func (w *Watcher) look() {
+	text, err := os.ReadFile(w.path)
+	if err != nil {
+		if !w.broken {
+			w.broken = true
+			w.changed(nil, fmt.Errorf("read configuration: %w", err))
+		}
+		return
+	}
+	sum := sha256.Sum256(text)
+	if sum == w.last && !w.broken {
+		return
+	}
+	w.last, w.broken = sum, false
+	w.changed(text, nil)
+}

@@ -1,0 +1,124 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	// bucketKeys bounds the records on one lease. etcd removes all keys of a lease in one step, and everything else waits that
+	// long: measured, 5 ms for a thousand; and with RBAC each put checks every key on its lease.
+	bucketKeys = 1000
+	// bucketLow: the next lease is asked for when so few are left.
+	bucketLow = 200
+	// minRetention keeps a record for at least so long, also where nothing is to be remembered, so that people see it.
+	minRetention = time.Minute
+)
+
+// buckets are the leases that records live on. They are shared, because a lease costs etcd more than a record does.
+type buckets struct {
+	grant func(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
+	clock clock
+	spawn func(func(context.Context)) bool // runs something for the Store; false when that is closed
+
+	mu      sync.Mutex
+	classes map[time.Duration]*class // by retention
+}
+
+// class is the leases of one retention.
+type class struct {
+	lease   clientv3.LeaseID // 0 = none
+	left    int              // records that it still takes
+	granted instant
+	coming  chan struct{} // not nil while the next one is being granted; closed when that is done
+	err     error         // of the last grant
+}
+
+// slack is what a lease lives longer than the retention, and so for how long it takes new records.
+func slack(retention time.Duration) time.Duration {
+	return min(max(retention/8, time.Minute), 6*time.Hour)
+}
+
+// take is the lease for one more record. The error is the grant's or the context's.
+func (b *buckets) take(ctx context.Context, retention time.Duration) (clientv3.LeaseID, error) {
+	retention = max(retention, minRetention).Round(time.Second)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.classes[retention]
+	if c == nil {
+		c = &class{}
+		b.classes[retention] = c
+	}
+	for {
+		age := b.clock.since(c.granted)
+		usable := c.lease != 0 && c.left > 0 && age < slack(retention)
+		if c.coming == nil && (!usable || c.left <= bucketLow || age > slack(retention)*3/4) {
+			b.next(c, retention)
+		}
+		if usable {
+			c.left--
+			return c.lease, nil
+		}
+		if err := b.await(ctx, c); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// next asks for the next lease. It wants the mutex held.
+func (b *buckets) next(c *class, retention time.Duration) {
+	done := make(chan struct{})
+	c.coming = done
+	started := b.spawn(func(ctx context.Context) {
+		granted := b.clock.instant() // before etcd starts to count
+		lease, err := b.grant(ctx, retention+slack(retention))
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if err == nil {
+			c.lease, c.left, c.granted = lease, bucketKeys, granted
+		}
+		c.err, c.coming = err, nil
+		close(done)
+	})
+	if !started {
+		c.err, c.coming = errClosed, nil
+		close(done)
+	}
+}
+
+// await waits for the lease that was asked for. It wants the mutex held, and gives it up meanwhile.
+func (b *buckets) await(ctx context.Context, c *class) error {
+	if coming := c.coming; coming != nil {
+		b.mu.Unlock()
+		var err error
+		select {
+		case <-coming:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		b.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	return c.err
+}
+
+// dropIfGone forgets a lease that etcd does not know any more.
+func (b *buckets) dropIfGone(lease clientv3.LeaseID, err error) {
+	if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.classes {
+		if c.lease == lease {
+			c.lease = 0
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+// isDead says whether the owner of l is gone, as far as this process knows. Holds are few, so those are asked for.
+func (s *Store) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
+	if s.holds(l.Execution) {
+		return false, nil // ours, and on its way to the next session
+	}
+	if !isHold(l.Alive) {
+		return !s.live.has(l.Alive), nil
+	}
+	for pause := newBackoff(); ; {
+		var response *clientv3.GetResponse
+		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+			response, err = c.Get(ctx, s.layout.alive(l.Alive), clientv3.WithCountOnly())
+			return err
+		})
+		if err == nil {
+			return response.Count == 0, nil
+		}
+		if err := pause.wait(ctx); err != nil {
+			return false, err
+		}
+	}
+}
+
+// Bury implements idem.Ledger.
+func (s *Store) Bury(ctx context.Context, dead *idem.Lock) error {
+	if s.holds(dead.Execution) {
+		return nil
+	}
+	result := make(chan error, 1)
+	if !s.tasks.start(func(life context.Context) {
+		life, cancel := context.WithCancel(life)
+		defer context.AfterFunc(ctx, cancel)()
+		defer cancel()
+		result <- s.bury(life, dead)
+	}) {
+		return unavailable(errClosed)
+	}
+	return <-result
+}
+
+// bury is safe to repeat: the lock's revision changes when it is applied.
+func (s *Store) bury(ctx context.Context, dead *idem.Lock) error {
+	k := s.keysOf(dead)
+	for pause := newBackoff(); ; {
+		r, err := s.burial(ctx, dead, k)
+		if err == nil {
+			answer := s.sender.do(ctx, r)
+			if err = answer.err; err == nil {
+				if !answer.Succeeded {
+					s.meet(dead.Alive, answer)
+				}
+				return nil
+			}
+			s.buckets.dropIfGone(r.lease, err)
+		}
+		if pause.wait(ctx) != nil {
+			return unavailable(fmt.Errorf("bury: %w", err))
+		}
+	}
+}
+
+func (s *Store) burial(life context.Context, dead *idem.Lock, k keys) (*request, error) {
+	at := seen{l: dead.Revision}
+	if dead.Cooling {
+		return newRequest(k.L, buryCooling(k, at), 0), nil
+	}
+	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: s.clock.now(), Error: &idem.Failure{
+		Code: "lock_lost", Detail: "the process that ran it lost its session; nobody knows how far it came",
+	}}
+	return s.ending(life, dead, recordOf(dead, end), func(record leased, cool *cooling) clientv3.Op { return bury(k, at, record, cool) }, k)
+}
+
+// meet takes note of a session that turned out to be alive, so that its locks are not taken for dead again.
+func (s *Store) meet(alive string, answer reply) {
+	if first(answer.Responses[readAlive]) != nil && !isHold(alive) {
+		s.live.met(alive[len(kindSessions):], answer.revision)
+	}
+}
+
+// recordOf is the record of an execution that ended with e. A cancel that was asked is why an execution ended whose effect is not
+// known to have happened.
+func recordOf(l *idem.Lock, e idem.End) *idem.Record {
+	r := &idem.Record{
+		Execution: l.Execution, Scope: l.Scope, Route: l.Route, EventID: l.EventID, Fingerprint: l.Fingerprint, Credentials: l.Credentials,
+		CallbackHash: l.CallbackHash, TraceParent: l.TraceParent, Holder: l.Holder, Token: l.Token, Attempt: l.Attempt, Earlier: l.Earlier,
+		Status: e.Status, Outcome: e.Outcome, StartedAt: l.StartedAt, FinishedAt: e.FinishedAt, ExpiresAt: e.FinishedAt.Add(l.Retention),
+		Error: e.Error, Abort: e.Abort, Kept: e.Kept, Answer: e.Answer,
+	}
+	if l.Cancel != nil && e.Outcome != idem.Executed {
+		r.Status, r.Abort, r.Error = idem.Aborted, l.Cancel, nil
+	}
+	return r
+}
+
+// ending builds a transaction that takes an execution out of its lock: with the leases that it needs.
+func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, txn func(leased, *cooling) clientv3.Op, k keys) (*request, error) {
+	value, err := encodeRecord(r, s.writer)
+	if err != nil {
+		return nil, err
+	}
+	lease, err := s.buckets.take(ctx, l.Retention)
+	if err != nil {
+		return nil, err
+	}
+	var cool *cooling
+	size := len(value)
+	if r.Outcome == idem.Unknown && l.ReleaseDelay > 0 {
+		if cool, err = s.coolDown(ctx, l); err != nil {
+			return nil, err
+		}
+		size += len(cool.lock.value) + len(cool.hold.value)
+	}
+	request := newRequest(k.L, txn(leased{value, lease}, cool), size)
+	request.lease, request.alone = lease, cool != nil
+	return request, nil
+}
+
+// coolDown makes the cooling lock on a new lease. Where that lease is not used after all it runs out by itself: a transaction
+// without an answer may yet use it, so it is not revoked.
+func (s *Store) coolDown(ctx context.Context, l *idem.Lock) (*cooling, error) {
+	lease, err := s.pool.newLease(ctx, l.ReleaseDelay)
+	if err != nil {
+		return nil, err
+	}
+	cold := *l
+	cold.Cooling, cold.CoolUntil, cold.Alive, cold.Cancel = true, s.clock.now().Add(l.ReleaseDelay).Round(time.Millisecond), holdAlive(l.Execution), nil
+	value, err := encodeLock(&cold)
+	if err != nil {
+		return nil, err
+	}
+	return &cooling{lock: leased{value: value}, hold: leased{[]byte(encodeSession(l.Holder, s.clock.now())), lease}}, nil
+}

@@ -1,0 +1,69 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// prepare makes the directory and takes it for this process. etcd itself would wait for ever for another process to let go.
+func prepare(dir string) (*os.File, error) {
+	if dir == "" {
+		return nil, errors.New("embedded etcd: no directory given; set data_dir")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w; set data_dir to a directory that this user may write", err)
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("look at the data directory: %w", err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("data_dir %s is not a directory", dir)
+	case info.Mode().Perm()&0o077 != 0:
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("others may read the data directory, and it could not be changed: %w; chmod 700 %s", err, dir)
+		}
+	}
+	return lockDir(dir)
+}
+
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("write to the data directory: %w; this user needs write access to %s, and the disk free space", err, dir)
+	}
+	// The lock belongs to the open file: it ends with the process, however that ends.
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		if err := writable(f); err != nil {
+			_ = f.Close()
+			return nil, err
+		}
+		return f, nil
+	}
+	_ = f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, fmt.Errorf("data directory %s is in use by another hooklock: stop it, or give this one its own data_dir", dir)
+	}
+	return nil, fmt.Errorf("lock the data directory %s: %w; a local file system is needed", dir, err)
+}
+
+// writable finds a full disk before etcd does: that would end the process.
+func writable(f *os.File) error {
+	block := make([]byte, 64<<10)
+	_, err := f.WriteAt(block, 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cut := f.Truncate(0); err == nil {
+		err = cut
+	}
+	if err != nil {
+		return fmt.Errorf("write to the data directory: %w; free some space on the disk of %s", err, f.Name())
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+// Package embedded runs a single etcd member inside this process, for one replica that needs no etcd of its own. It listens
+// nowhere: the only way in is the Client, so nobody else can read or change what it keeps. Every write is synced to disk before it
+// is answered, so a killed process loses nothing that was recorded.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+)
+
+// Options of the embedded etcd.
+type Options struct {
+	// Dir holds its data and nothing else. It is made with mode 0700, or set to it.
+	Dir string
+	// Quota bounds the database, in bytes; 0 = 2 GiB. When it is used up, etcd takes no more writes until it was compacted and
+	// defragmented.
+	Quota int64
+	// Logger gets etcd's errors, and before etcd ends the process the reason; nil = slog.Default().
+	Logger *slog.Logger
+}
+
+const (
+	defaultQuota = 2 << 30
+	startTimeout = 60 * time.Second // a large database is read whole
+	// The history is for etcd's watches; nobody reads it here. It goes after five minutes.
+	history = "5m"
+)
+
+// Server is a running embedded etcd.
+type Server struct {
+	etcd   *embed.Etcd
+	client *clientv3.Client
+	lock   *os.File
+	once   sync.Once
+	err    error
+}
+
+// Start returns when the member answers. Its errors say what to do.
+func Start(o Options) (*Server, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Quota == 0 {
+		o.Quota = defaultQuota
+	}
+	lock, err := prepare(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	etcd, err := start(o)
+	if err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("start the embedded etcd in %s: %w", o.Dir, err)
+	}
+	return &Server{etcd: etcd, client: v3client.New(etcd.Server), lock: lock}, nil
+}
+
+// Client is the way in. It ends with the Server.
+func (s *Server) Client() *clientv3.Client { return s.client }
+
+// Close ends the member and frees its directory. It may be called more than once.
+func (s *Server) Close() error {
+	s.once.Do(func() {
+		err := s.client.Close()
+		if errors.Is(err, context.Canceled) { // what a client without a connection says
+			err = nil
+		}
+		s.etcd.Close()
+		s.err = errors.Join(err, s.lock.Close())
+	})
+	return s.err
+}
+
+func start(o Options) (*embed.Etcd, error) {
+	etcd, err := embed.StartEtcd(config(o))
+	if err != nil {
+		return nil, err
+	}
+	timeout := time.NewTimer(startTimeout)
+	defer timeout.Stop()
+	select {
+	case <-etcd.Server.ReadyNotify():
+		return etcd, nil
+	case err = <-etcd.Err():
+	case <-etcd.Server.StopNotify():
+		err = errors.New("it stopped; the reason is in the log")
+	case <-timeout.C:
+		err = fmt.Errorf("it was not ready after %v; is the disk very slow?", startTimeout)
+	}
+	etcd.Close()
+	return nil, err
+}
+
+func config(o Options) *embed.Config {
+	c := embed.NewConfig()
+	c.Name = "hooklock"
+	c.Dir = o.Dir
+	c.ListenClientUrls, c.ListenPeerUrls = nil, nil // the advertised ones are only names then
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	// Nobody competes for the leadership: the election only delays the start.
+	c.TickMs, c.ElectionMs = 50, 500
+	c.QuotaBackendBytes = o.Quota
+	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, history
+	// The raft log is kept in memory; grouped transactions make its entries large, and no follower has to catch up.
+	c.SnapshotCount, c.SnapshotCatchUpEntries = 500, 100
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger(o.Logger))
+	return c
+}

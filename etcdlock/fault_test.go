@@ -1,0 +1,597 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// eventually waits for something that tells nobody when it happens.
+func eventually(tb testing.TB, what string, f func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(patience); !f(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			tb.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+func currentSession(tb testing.TB, s *Store) *session {
+	tb.Helper()
+	session, err, _ := s.keeper.current()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return session
+}
+
+// endSession takes a session's lease away, as etcd may.
+func endSession(tb testing.TB, e *etcdtest.Etcd, s *session) {
+	tb.Helper()
+	if _, err := e.Client.Revoke(within(tb, patience), s.lease); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// sessionsOf collects the events of a store.
+func sessionsOf(o *Options) <-chan SessionEvent {
+	events := make(chan SessionEvent, 64)
+	o.OnSession = func(e SessionEvent) { events <- e }
+	return events
+}
+
+func awaitOpened(tb testing.TB, events <-chan SessionEvent) SessionEvent {
+	tb.Helper()
+	for {
+		select {
+		case e := <-events:
+			if e.Opened {
+				return e
+			}
+		case <-time.After(patience):
+			tb.Fatal("no session opened")
+		}
+	}
+}
+
+func TestARunningLockIsAdoptedByTheNextSession(t *testing.T) {
+	e := etcdtest.Start(t)
+	o := Options{Endpoints: []string{e.Endpoint}}
+	events := sessionsOf(&o)
+	s := openStore(t, o)
+	awaitOpened(t, events)
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	held.OnStop(func(cause error) { t.Errorf("told to stop: %v", cause) })
+	endSession(t, e, currentSession(t, s))
+	awaitOpened(t, events)
+	eventually(t, "adoption", func() bool { return held.boundTo(currentSession(t, s)) })
+	if err := held.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	if alive := held.Lock().Alive; alive != sessionAlive(currentSession(t, s).name) {
+		t.Fatalf("alive key is %q", alive)
+	}
+	if rec, err := held.Settle(within(t, patience), success("")); err != nil || rec.Status != idem.Success {
+		t.Fatalf("%+v %v", rec, err)
+	}
+}
+
+func TestTheLockOfADeadProcessIsBuriedAndItsLateEndTouchesNobody(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	frozen := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 2 * time.Second})
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, frozen, lockFor("w", "one"), 0)
+	stopped := make(chan error, 1)
+	held.OnStop(func(cause error) { stopped <- cause })
+	old := currentSession(t, frozen)
+
+	proxy.Blackhole(true)
+	endSession(t, e, old)
+	var next *Lock
+	eventually(t, "the other takes the lock over", func() bool {
+		won, seen, err := other.Claim(within(t, patience), lockFor("w", "two"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if won != nil {
+			next = won.(*Lock)
+			return true
+		}
+		if seen.Lock.Dead {
+			if err := other.Bury(within(t, patience), seen.Lock); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return false
+	})
+	if next.Lock().Token <= held.Lock().Token {
+		t.Fatal("the successor's token is not larger")
+	}
+	if cause := <-stopped; !errors.Is(cause, idem.ErrLockLost) {
+		t.Fatalf("told to stop with %v", cause)
+	}
+	proxy.Blackhole(false)
+	rec, err := held.Settle(within(t, patience), success("late"))
+	if !errors.Is(err, idem.ErrLockLost) || rec == nil || rec.Status != idem.Failed || rec.Outcome != idem.Unknown {
+		t.Fatalf("%+v %v", rec, err)
+	}
+	st, err := other.look(within(t, patience), next.keys)
+	if err != nil || !next.mine(st) || st.lock.Revision != next.Lock().Revision {
+		t.Fatalf("the successor's lock was touched: %+v %v", st, err)
+	}
+	if _, err := next.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheSweepBuriesWhatADeadProcessLeft(t *testing.T) {
+	e := etcdtest.Start(t)
+	dead := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	var keys []string
+	for i := range sweepPage + 20 {
+		keys = append(keys, mustClaim(t, dead, lockFor(fmt.Sprintf("w%d", i), "one"), 0).keys.I)
+	}
+	closeStore(t, dead)
+	for _, key := range keys {
+		eventually(t, "record of "+key, func() bool {
+			got, err := e.Client.Get(context.Background(), key)
+			return err == nil && len(got.Kvs) == 1
+		})
+	}
+	got, err := e.Client.Get(within(t, patience), other.layout.locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil || got.Count != 0 {
+		t.Fatalf("%d locks left, %v", got.Count, err)
+	}
+}
+
+// lateKV loses the next transaction when it is told to: its sender gets no answer, and it arrives when arrive is called.
+type lateKV struct {
+	clientv3.KV
+	armed atomic.Bool
+	late  chan []clientv3.Op
+}
+
+type lateTxn struct {
+	clientv3.Txn
+	kv  *lateKV
+	ops []clientv3.Op
+}
+
+func newLateKV(c *clientv3.Client) *lateKV {
+	kv := &lateKV{KV: c.KV, late: make(chan []clientv3.Op, 1)}
+	c.KV = kv
+	return kv
+}
+
+func (kv *lateKV) Txn(ctx context.Context) clientv3.Txn { return &lateTxn{Txn: kv.KV.Txn(ctx), kv: kv} }
+
+func (t *lateTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	t.Txn, t.ops = t.Txn.Then(ops...), ops
+	return t
+}
+
+func (t *lateTxn) Commit() (*clientv3.TxnResponse, error) {
+	if t.kv.armed.CompareAndSwap(true, false) {
+		t.kv.late <- t.ops
+		return nil, context.DeadlineExceeded
+	}
+	return t.Txn.Commit()
+}
+
+func (kv *lateKV) arrive(tb testing.TB) *clientv3.TxnResponse {
+	tb.Helper()
+	r, err := kv.KV.Txn(within(tb, patience)).Then(<-kv.late...).Commit()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+func TestAClaimThatArrivesLateLeavesNoGhost(t *testing.T) {
+	ghosts, _ := lateClaim(t, false)
+	if ghosts != 0 {
+		t.Fatal("a lock that nobody owns")
+	}
+}
+
+// Without this the test above would prove nothing.
+func TestWithoutTheFenceALateClaimLeavesAGhost(t *testing.T) {
+	if ghosts, applied := lateClaim(t, true); ghosts != 1 || !applied {
+		t.Fatalf("%d ghosts, applied %v", ghosts, applied)
+	}
+}
+
+func lateClaim(t *testing.T, unfenced bool) (ghosts int64, applied bool) {
+	e := etcdtest.Start(t)
+	client := etcdtest.Dial(t, e.Endpoint)
+	kv := newLateKV(client)
+	s := openStore(t, Options{Client: client})
+	s.unfenced = unfenced
+	kv.armed.Store(true)
+	if _, _, err := s.Claim(within(t, patience), lockFor("w", "one"), 0); !errors.Is(err, idem.ErrNotClaimed) {
+		t.Fatalf("claim without an answer: %v", err)
+	}
+	retry := mustClaim(t, s, lockFor("w", "one"), 0)
+	if err := retry.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	applied = kv.arrive(t).Responses[0].GetResponseTxn().Succeeded
+	got, err := e.Client.Get(within(t, patience), s.layout.locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Count, applied
+}
+
+func TestAClaimInFlightFollowsTheEpochThatAFenceMoved(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	session := currentSession(t, s)
+	// As if another claim of this process had fenced: the store does not know the new epoch yet.
+	if _, err := e.Client.Put(within(t, patience), session.key, session.value, clientv3.WithLease(session.lease)); err != nil {
+		t.Fatal(err)
+	}
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	if err := held.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAClaimIsTakenBackWhenItsCallerHasGone(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}})
+	proxy.DropAnswers(true)
+	l := lockFor("w", "one")
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if _, _, err := s.Claim(ctx, l, 0); !errors.Is(err, idem.ErrStoreUnavailable) {
+		t.Fatalf("got %v", err)
+	}
+	locks := func() int64 {
+		got, err := e.Client.Get(within(t, patience), s.layout.locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Count
+	}
+	if locks() != 1 {
+		t.Fatal("the claim did not arrive")
+	}
+	proxy.KillConns()
+	proxy.DropAnswers(false)
+	eventually(t, "the lock is given back", func() bool { return locks() == 0 })
+}
+
+func TestASettleWhoseAnswerGotLostIsKnownAgain(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}})
+	// The first settle brings the bucket.
+	if _, err := mustClaim(t, s, lockFor("w", "zero"), 0).Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	proxy.DropAnswers(true)
+	type result struct {
+		rec *idem.Record
+		err error
+	}
+	settled := make(chan result, 1)
+	go func() {
+		rec, err := held.Settle(within(t, patience), success("body"))
+		settled <- result{rec, err}
+	}()
+	eventually(t, "the settle arrives", func() bool {
+		got, err := e.Client.Get(within(t, patience), held.keys.I)
+		return err == nil && len(got.Kvs) == 1
+	})
+	proxy.KillConns()
+	proxy.DropAnswers(false)
+	r := <-settled
+	if r.err != nil || r.rec.Status != idem.Success || string(r.rec.Answer.Body) != "body" {
+		t.Fatalf("%+v %v", r.rec, r.err)
+	}
+}
+
+func TestASettleGoesOnAfterItsCallerHasGone(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}})
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	proxy.Blackhole(true)
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := held.Settle(ctx, success("")); !errors.Is(err, idem.ErrNotRecorded) {
+		t.Fatalf("got %v", err)
+	}
+	proxy.Blackhole(false)
+	eventually(t, "the record", func() bool {
+		got, err := e.Client.Get(within(t, patience), held.keys.I)
+		return err == nil && len(got.Kvs) == 1
+	})
+}
+
+func TestASettleFindsANewBucketWhenItsOwnIsGone(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	if _, err := mustClaim(t, s, lockFor("w", "zero"), 0).Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	var bucket clientv3.LeaseID
+	s.buckets.mu.Lock()
+	for _, c := range s.buckets.classes {
+		bucket = c.lease
+	}
+	s.buckets.mu.Unlock()
+	if _, err := e.Client.Revoke(within(t, patience), bucket); err != nil {
+		t.Fatal(err)
+	}
+	// In company: those without a part in it must not suffer.
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			held := mustClaim(t, s, lockFor(fmt.Sprintf("w%d", i), "one"), 0)
+			if i%2 == 0 {
+				if err := held.Release(within(t, patience)); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if _, err := held.Settle(within(t, patience), success("")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := lockFor("w", "one")
+	l.ReleaseDelay = time.Second // etcd makes 2 s of it at its default settings, less here
+	held := mustClaim(t, s, l, 0)
+	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
+	rec, err := held.Settle(within(t, patience), end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, seen, err := s.Claim(within(t, patience), lockFor("w", "one"), rec.Revision)
+	if err != nil || seen == nil || seen.Lock == nil || !seen.Lock.Cooling || seen.Lock.Dead || seen.Lock.CoolUntil.IsZero() {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	eventually(t, "the lock is free", func() bool {
+		won, seen, err := s.Claim(within(t, patience), lockFor("w", "one"), rec.Revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if won != nil {
+			return won.Release(within(t, patience)) == nil
+		}
+		if seen.Lock.Dead {
+			if err := s.Bury(within(t, patience), seen.Lock); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return false
+	})
+	st, err := s.look(within(t, patience), held.keys)
+	if err != nil || st.record == nil || st.prev != rec.Revision {
+		t.Fatalf("the record of a cooling lock was touched: %+v %v", st, err)
+	}
+}
+
+func TestTheFirstByteIsRefusedPastTheSessionsValidity(t *testing.T) {
+	e := etcdtest.Start(t)
+	for _, name := range []string{"monotonic", "boot"} {
+		t.Run(name, func(t *testing.T) {
+			var mono, boot atomic.Int64 // what the clocks are ahead
+			c := clock{
+				now:  func() time.Time { return time.Now().Add(time.Duration(mono.Load())) },
+				boot: func() time.Duration { return bootTime() + time.Duration(boot.Load()) },
+			}
+			o := Options{Endpoints: []string{e.Endpoint}, Prefix: "/" + name}
+			s, err := open(o, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { closeStore(t, s) })
+			if err := s.WaitReady(within(t, patience)); err != nil {
+				t.Fatal(err)
+			}
+			held := mustClaim(t, s, lockFor("w", "one"), 0)
+			stopped := make(chan error, 1)
+			held.OnStop(func(cause error) { stopped <- cause })
+			if err := held.Begin(); err != nil {
+				t.Fatal(err)
+			}
+			ahead := &mono
+			if name == "boot" {
+				ahead = &boot
+			}
+			ahead.Store(int64(defaultTTL - margin(defaultTTL)))
+			if err := held.Begin(); !errors.Is(err, idem.ErrLockLost) {
+				t.Fatalf("got %v", err)
+			}
+			if cause := <-stopped; !errors.Is(cause, idem.ErrLockLost) {
+				t.Fatalf("stopped with %v", cause)
+			}
+		})
+	}
+}
+
+func TestAloneTheLocksOfTheProcessBeforeAreFreeAtOnce(t *testing.T) {
+	e := etcdtest.Start(t)
+	before := openStore(t, Options{Endpoints: []string{e.Endpoint}, SessionTTL: time.Hour})
+	held := mustClaim(t, before, lockFor("w", "one"), 0)
+	// It never hears that its time is over: as if it were dead.
+	before.stopKeeping()
+	before.keeping.Wait()
+	openStore(t, Options{Endpoints: []string{e.Endpoint}, Alone: true})
+	eventually(t, "the record", func() bool {
+		got, err := e.Client.Get(within(t, patience), held.keys.I)
+		return err == nil && len(got.Kvs) == 1
+	})
+}
+
+// cancelIn asks for a cancel as the admin API will: in the lock.
+func cancelIn(tb testing.TB, e *etcdtest.Etcd, h *Lock) {
+	tb.Helper()
+	l := *h.Lock()
+	l.Cancel = &idem.Cancel{By: "ops", Reason: "test", At: time.Now().UTC().Round(time.Millisecond), Final: true}
+	value, err := encodeLock(&l)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := e.Client.Put(within(tb, patience), h.keys.L, string(value)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestACancelFoundInTheOwnLockIsHonoured(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "x"}}
+	for name, c := range map[string]struct {
+		end  func(*Lock) (*idem.Record, error)
+		want idem.Status
+		out  idem.Outcome
+		err  error
+	}{
+		"unknown outcome": {func(h *Lock) (*idem.Record, error) { return h.Settle(within(t, patience), unknown) }, idem.Aborted, idem.Unknown, nil},
+		"known outcome":   {func(h *Lock) (*idem.Record, error) { return h.Settle(within(t, patience), success("")) }, idem.Success, idem.Executed, nil},
+		"never began":     {func(h *Lock) (*idem.Record, error) { return nil, h.Release(within(t, patience)) }, idem.Aborted, idem.NotExecuted, idem.ErrCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			held := mustClaim(t, s, lockFor(name, "one"), 0)
+			cancelIn(t, e, held)
+			if _, err := c.end(held); !errors.Is(err, c.err) {
+				t.Fatal(err)
+			}
+			st, err := s.look(within(t, patience), held.keys)
+			if err != nil || st.lock != nil || st.record == nil || st.record.Status != c.want || st.record.Outcome != c.out {
+				t.Fatalf("%+v %v", st, err)
+			}
+			if c.want == idem.Aborted && (st.record.Abort == nil || st.record.Abort.By != "ops" || !st.record.Abort.Final) {
+				t.Fatalf("%+v", st.record.Abort)
+			}
+		})
+	}
+}
+
+func TestAValueOfANewerReleaseMakesTheStoreUnavailable(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := lockFor("w", "one")
+	for _, key := range []string{s.layout.record(l.Scope), s.layout.lock(l.Scope)} {
+		if _, err := e.Client.Put(within(t, patience), key, "{\"v\":99}\n"); err != nil {
+			t.Fatal(err)
+		}
+		var newer *newerError
+		if _, _, err := s.Claim(within(t, patience), l, 0); !errors.Is(err, idem.ErrStoreUnavailable) || !errors.As(err, &newer) {
+			t.Fatalf("got %v", err)
+		}
+		if _, err := e.Client.Delete(within(t, patience), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestForgetsAndBrokenWatchesReachTheCache(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	forgot, reset := make(chan idem.ExecutionID, 1), make(chan struct{}, 64)
+	s := openStore(t, Options{
+		Endpoints: []string{proxy.Endpoint}, OnForget: func(id idem.ExecutionID) { forgot <- id }, OnReset: func() { reset <- struct{}{} },
+	})
+	if _, err := e.Client.Put(within(t, patience), s.layout.forgets()+"exec_a", ""); err != nil {
+		t.Fatal(err)
+	}
+	if id := <-forgot; id != "exec_a" {
+		t.Fatalf("got %q", id)
+	}
+	endSession(t, e, currentSession(t, s))
+	<-reset
+	if err := s.WaitReady(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
+	e := etcdtest.StartWithQuota(t, 1<<20)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	if _, err := mustClaim(t, s, lockFor("w", "zero"), 0).Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	again, kept := mustClaim(t, s, lockFor("again", "one"), 0), mustClaim(t, s, lockFor("kept", "one"), 0)
+	fill := string(make([]byte, 256<<10))
+	eventually(t, "the store is full", func() bool {
+		_, err := e.Client.Put(within(t, patience), "fill", fill)
+		return err != nil
+	})
+	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_status"}}
+	if _, err := again.Settle(within(t, patience), failed); !errors.Is(err, ErrStoreFull) || !errors.Is(err, idem.ErrNotRecorded) {
+		t.Fatalf("got %v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := kept.Settle(ctx, success("")); !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, ErrStoreFull) {
+		t.Fatalf("got %v", err)
+	}
+	if st, err := s.look(within(t, patience), again.keys); err != nil || st.lock != nil {
+		t.Fatalf("%+v %v", st, err)
+	}
+	if _, _, err := s.Claim(within(t, patience), lockFor("new", "one"), 0); !errors.Is(err, idem.ErrStoreUnavailable) {
+		t.Fatalf("got %v", err)
+	}
+	e.MakeRoom(t)
+	eventually(t, "the record", func() bool {
+		st, err := s.look(within(t, patience), kept.keys)
+		return err == nil && st.lock == nil && st.record != nil && st.record.Settled()
+	})
+}
+
+func TestAHungMemberCostsNeitherTheSessionNorTheDeliveries(t *testing.T) {
+	e := etcdtest.Start(t)
+	hangs, works := etcdtest.NewProxy(t, e.Endpoint), etcdtest.NewProxy(t, e.Endpoint)
+	o := Options{Endpoints: []string{hangs.Endpoint, works.Endpoint}, SessionTTL: 4 * time.Second}
+	o.OnSession = func(e SessionEvent) {
+		if !e.Opened {
+			t.Errorf("session lost: %v", e.Reason)
+		}
+	}
+	s := openStore(t, o)
+	before := currentSession(t, s)
+	hangs.Blackhole(true)
+	defer hangs.Blackhole(false)
+	sent := func() time.Time {
+		before.mu.Lock()
+		defer before.mu.Unlock()
+		return before.sent.at
+	}
+	began := time.Now()
+	eventually(t, "a renewal over the other member, past the first TTL", func() bool { return sent().Sub(began) > o.SessionTTL })
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	if _, err := held.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	if currentSession(t, s) != before {
+		t.Fatal("another session")
+	}
+}

@@ -1,0 +1,212 @@
+package etcdlock
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// keeper keeps a session open: it opens one, renews it, and opens the next when it is lost, until it is stopped.
+type keeper struct {
+	pool   *pool
+	layout layout
+	clock  clock
+	ttl    time.Duration
+	holder string
+	alone  bool // nobody else uses this etcd
+	live   *live
+
+	// What the Store does with the news. None of them blocks for long.
+	opened  func(*session)
+	ended   func(*session)       // over, but a running call may still be adopted by the next one
+	expired func(*session)       // nobody may act for it any more
+	died    func(names []string) // other sessions
+	forgot  func(execution string)
+	blind   func() // forgets may have been missed
+
+	mu      sync.Mutex
+	session *session
+	trouble error         // why there is none
+	change  chan struct{} // closed at the next change of the above
+
+	wg sync.WaitGroup
+}
+
+// margin is what the session ends before its lease could: for clocks that run differently and for the way of a first byte.
+func margin(ttl time.Duration) time.Duration { return max(ttl/10, 250*time.Millisecond) }
+
+// run works until ctx ends, and returns when all its goroutines have.
+func (k *keeper) run(ctx context.Context) {
+	defer k.wg.Wait()
+	pause := newBackoff()
+	for ctx.Err() == nil {
+		s, names, revision, err := k.open(ctx)
+		if err != nil {
+			k.set(nil, fmt.Errorf("open a session: %w", err))
+			_ = pause.wait(ctx)
+			continue
+		}
+		pause = newBackoff()
+		k.hold(ctx, s, names, revision)
+	}
+}
+
+// hold keeps s until it is over.
+func (k *keeper) hold(ctx context.Context, s *session, names map[string]struct{}, revision int64) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	k.died(k.live.replace(names, revision))
+	k.set(s, nil)
+	k.opened(s)
+	k.wg.Go(func() { k.watch(watching, s, revision) })
+	k.wg.Go(func() { k.expire(ctx, s) })
+	k.renew(ctx, s)
+	if ctx.Err() == nil {
+		k.set(nil, s.err())
+		k.ended(s)
+	}
+}
+
+// open makes a session and learns in the same transaction who else is there. After an error the lease, if there is one, runs out
+// by itself: the name is used for this attempt only.
+func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64, error) {
+	s := &session{name: newSessionName(), ttl: k.ttl, margin: margin(k.ttl), clock: k.clock, over: make(chan struct{}), fencing: make(chan struct{}, 1)}
+	s.key = k.layout.session(s.name)
+	s.value = encodeSession(k.holder+"/"+s.name, k.clock.now())
+	s.sent = k.clock.instant()
+	err := k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		s.lease, err = grantLease(ctx, c, newLeaseID(), k.ttl)
+		return err
+	})
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if err := k.clear(ctx); err != nil {
+		return nil, nil, 0, err
+	}
+	var response *clientv3.TxnResponse
+	err = k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		response, err = c.Txn(ctx).If(absent(s.key)).Then(
+			put(s.key, leased{[]byte(s.value), s.lease}),
+			clientv3.OpGet(k.layout.sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+		).Commit()
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, nil, 0, err
+	case !response.Succeeded:
+		return nil, nil, 0, errors.New("the new session's name is taken")
+	}
+	s.epoch = response.Header.Revision
+	names := map[string]struct{}{}
+	for _, kv := range response.Responses[1].GetResponseRange().Kvs {
+		names[strings.TrimPrefix(string(kv.Key), k.layout.sessions())] = struct{}{}
+	}
+	return s, names, s.epoch, nil
+}
+
+// clear ends the sessions that an earlier process has left. Only who is alone knows that it is dead; others wait for its lease.
+func (k *keeper) clear(ctx context.Context) error {
+	if !k.alone {
+		return nil
+	}
+	return k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Delete(ctx, k.layout.sessions(), clientv3.WithPrefix())
+		return err
+	})
+}
+
+func newSessionName() string {
+	var b [10]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+// renew prolongs the lease every quarter of its life, until the session is over or ctx ends.
+func (k *keeper) renew(ctx context.Context, s *session) {
+	for wait := s.ttl / 4; ; {
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-s.over:
+			t.Stop()
+			return
+		case <-ctx.Done():
+			t.Stop()
+			return
+		}
+		sent := k.clock.instant()
+		err := k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+			return renewLease(ctx, c, s.lease)
+		})
+		switch {
+		case err == nil:
+			s.renewed(sent)
+			wait = s.ttl / 4
+		case errors.Is(err, rpctypes.ErrLeaseNotFound):
+			s.end(errSessionGone)
+		default:
+			wait = 50 * time.Millisecond // the next attempt asks another member
+		}
+	}
+}
+
+// expire waits until the session may not act any more, says so, and ends. A timer does not see a suspended machine, so it looks
+// every second.
+func (k *keeper) expire(ctx context.Context, s *session) {
+	for {
+		left := s.remaining()
+		if left <= 0 {
+			s.end(errUnheard)
+			k.expired(s)
+			return
+		}
+		if sleep(ctx, min(left, time.Second)) != nil {
+			return
+		}
+	}
+}
+
+func (k *keeper) set(s *session, trouble error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.session, k.trouble = s, trouble
+	close(k.change)
+	k.change = make(chan struct{})
+}
+
+// current is the live session, or why there is none, and what is closed when that changes.
+func (k *keeper) current() (*session, error, <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.session == nil {
+		return nil, k.trouble, k.change
+	}
+	if err := k.session.err(); err != nil {
+		return nil, err, k.change
+	}
+	return k.session, nil, k.change
+}
+
+// leave ends the session for everybody, so that nobody has to wait until its lease runs out. It is the last call, after run.
+func (k *keeper) leave() {
+	s, _, _ := k.current()
+	k.set(nil, errClosed)
+	if s == nil {
+		return
+	}
+	s.end(errClosed)
+	_ = k.pool.try(context.Background(), attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Revoke(ctx, s.lease)
+		return err
+	})
+}

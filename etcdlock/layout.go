@@ -1,0 +1,72 @@
+package etcdlock
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"hooklock/idem"
+)
+
+// layout makes and reads the keys below one prefix. Their shape is a promise to people with etcdctl and to neighbouring
+// releases: a change needs a new version.
+type layout struct{ root string } // "<prefix>/v1/"
+
+const layoutVersion = "v1"
+
+func newLayout(prefix string) layout {
+	return layout{strings.TrimRight(prefix, "/") + "/" + layoutVersion + "/"}
+}
+
+// The kinds of keys.
+const (
+	kindSessions = "sessions/"
+	kindQueue    = "queue/"
+	kindLocks    = "locks/"
+	kindHolds    = "holds/"
+	kindRecords  = "keys/"
+	kindForgets  = "forgets/"
+)
+
+func (y layout) sessions() string { return y.root + kindSessions }
+func (y layout) locks() string    { return y.root + kindLocks }
+func (y layout) forgets() string  { return y.root + kindForgets }
+
+func (y layout) session(name string) string { return y.root + sessionAlive(name) }
+
+// alive is the key that a lock names as the proof that its owner lives.
+func (y layout) alive(name string) string { return y.root + name }
+
+func sessionAlive(name string) string      { return kindSessions + name }
+func holdAlive(id idem.ExecutionID) string { return kindHolds + string(id) }
+func isHold(alive string) bool             { return strings.HasPrefix(alive, kindHolds) }
+func hash16(workflow string) string        { return hex16(xxhash.Sum64String(workflow)) }
+func (y layout) record(s idem.Scope) string {
+	return y.root + kindRecords + hash16(s.Workflow) + "/" + string(s.Key)
+}
+func (y layout) queued(s idem.Scope) string { return y.queue(s) + string(s.Key) }
+
+// lock is the lock that s takes: the workflow's, or under strategy none the event's own.
+func (y layout) lock(s idem.Scope) string {
+	key := y.locks() + hash16(s.Workflow) + "/" + url.PathEscape(s.Workflow)
+	if s.PerEvent {
+		key += "/" + string(s.Key)
+	}
+	return key
+}
+
+// queue is the prefix of everybody who waits for the lock of s. Nobody waits under strategy none: its prefix stays empty.
+func (y layout) queue(s idem.Scope) string {
+	prefix := y.root + kindQueue + hash16(s.Workflow) + "/" + url.PathEscape(s.Workflow) + "/"
+	if s.PerEvent {
+		prefix += string(s.Key) + "/"
+	}
+	return prefix
+}
+
+func hex16(n uint64) string {
+	s := strconv.FormatUint(n, 16)
+	return strings.Repeat("0", 16-len(s)) + s
+}

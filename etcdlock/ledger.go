@@ -1,0 +1,214 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+// claimed is the result of a claim: one of the three is set.
+type claimed struct {
+	held *Lock
+	seen *idem.Seen
+	err  error
+}
+
+// Claim implements idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then still arrives in etcd is given
+// back by the Store.
+func (s *Store) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+	session, value, err := s.prepare(&l)
+	if err != nil {
+		return nil, nil, err
+	}
+	k := s.keysOf(&l)
+	c := &claimer{store: s, session: session, lock: l, keys: k, size: len(value), prev: prev, nobody: make(chan struct{})}
+	c.txn = func(at seen) clientv3.Op { return claim(k, at, leased{value: value}) }
+	return c.run(ctx)
+}
+
+// prepare makes l the lock of the live session, and its value.
+func (s *Store) prepare(l *idem.Lock) (*session, []byte, error) {
+	session, err, _ := s.keeper.current()
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	if len(l.Scope.Workflow) > maxWorkflowBytes {
+		return nil, nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), maxWorkflowBytes, errTooLarge))
+	}
+	l.Alive, l.Holder = sessionAlive(session.name), s.holder(session)
+	value, err := encodeLock(l)
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	return session, value, nil
+}
+
+func (s *Store) holder(session *session) string {
+	if s.o.Holder == "" {
+		return session.name
+	}
+	return s.o.Holder + "/" + session.name
+}
+
+func (s *Store) keysOf(l *idem.Lock) keys {
+	return keys{
+		S: s.layout.alive(l.Alive), A: s.layout.alive(l.Alive), H: s.layout.alive(holdAlive(l.Execution)), L: s.layout.lock(l.Scope),
+		Q: s.layout.queued(l.Scope), W: s.layout.queue(l.Scope), I: s.layout.record(l.Scope),
+	}
+}
+
+// claimer is one claim on its way to a definite end.
+type claimer struct {
+	store   *Store
+	session *session
+	lock    idem.Lock
+	keys    keys
+	txn     func(seen) clientv3.Op
+	size    int
+	prev    int64
+	q       int64         // the own place in the queue, 0 = it did not wait
+	nobody  chan struct{} // closed when nobody waits for the result any more
+}
+
+// run claims for as long as ctx lives; what comes later is given back.
+func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
+	result := make(chan claimed)
+	if !c.store.tasks.start(func(life context.Context) {
+		r := c.claim(life)
+		select {
+		case result <- r:
+		case <-c.nobody:
+			c.giveBack(life, r)
+		}
+	}) {
+		return nil, nil, unavailable(errClosed)
+	}
+	select {
+	case r := <-result:
+		if r.held == nil {
+			return nil, r.seen, r.err
+		}
+		return r.held, nil, nil
+	case <-ctx.Done():
+		close(c.nobody)
+		return nil, nil, unavailable(context.Cause(ctx))
+	}
+}
+
+func (c *claimer) claim(life context.Context) claimed {
+	for {
+		at := seen{epoch: c.session.currentEpoch(), prev: c.prev, q: c.q}
+		r := newRequest(c.keys.L, c.txn(at), c.size)
+		c.store.sender.send(r)
+		answer := c.await(r)
+		switch {
+		case answer.err == nil && answer.Succeeded:
+			return c.won(answer.revision, answer.revision)
+		case answer.err == nil:
+			st, err := answer.refused()
+			if err != nil {
+				return claimed{err: unavailable(err)}
+			}
+			if c.q != 0 && st.place != c.q && st.ended(c.lock.Execution) == nil {
+				return claimed{err: idem.ErrPlaceLost} // etcd knows it before this session does
+			}
+			if c.blocked(st) {
+				return c.inTheWay(life, st)
+			}
+			if err := c.session.moved(life, c.store.pool, at.epoch); err != nil { // nothing was in the way but the epoch
+				return claimed{err: unavailable(err)}
+			}
+		case definite(answer.err):
+			return claimed{err: unavailable(answer.err)}
+		default:
+			return c.resolve(life, at.epoch, answer.err)
+		}
+	}
+}
+
+// blocked reports whether a refusal is explained by what stands in etcd.
+func (c *claimer) blocked(st *state) bool {
+	if st.lock != nil || st.prev != c.prev {
+		return true
+	}
+	if c.q == 0 {
+		return st.head != 0
+	}
+	return st.place != c.q || st.head < c.q
+}
+
+// await is the answer to r. A request that has not left is taken back when nobody waits for it.
+func (c *claimer) await(r *request) reply {
+	select {
+	case answer := <-r.reply:
+		return answer
+	case <-c.nobody:
+		if c.store.sender.withdraw(r) {
+			return reply{err: errNotSent}
+		}
+		return <-r.reply
+	}
+}
+
+// resolve finds out what became of a claim without a definite answer. It may still be on its way, so reading alone proves
+// nothing: first a fence makes it fail if it has not been applied.
+func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
+	full := !fencing(cause)
+	if !full && !c.store.unfenced {
+		if err := c.session.fence(life, c.store.pool, epoch); err != nil {
+			return claimed{err: unavailable(err)}
+		}
+	}
+	st, err := c.store.look(life, c.keys)
+	switch {
+	case err != nil:
+		return claimed{err: unavailable(err)}
+	case st.runs(c.lock.Execution):
+		won := c.won(st.lock.Token, st.lock.Revision)
+		won.held.see(st.lock)
+		if full {
+			c.giveBack(life, won)
+			return claimed{err: unavailable(cause)}
+		}
+		return won
+	case st.ended(c.lock.Execution) != nil:
+		return claimed{err: idem.ErrLockLost}
+	case full:
+		return claimed{err: unavailable(cause)}
+	case c.q != 0 && st.place != c.q:
+		return claimed{err: idem.ErrPlaceLost}
+	}
+	return claimed{err: idem.ErrNotClaimed}
+}
+
+func (c *claimer) won(token, revision int64) claimed {
+	l := c.lock
+	l.Token, l.Revision = token, revision
+	return claimed{held: c.store.hold(l, c.keys, c.session)}
+}
+
+// inTheWay is what the Guard decides on.
+func (c *claimer) inTheWay(life context.Context, st *state) claimed {
+	if st.unread != nil {
+		return claimed{err: unavailable(st.unread)}
+	}
+	if st.lock != nil {
+		dead, err := c.store.isDead(life, st.lock)
+		if err != nil {
+			return claimed{err: unavailable(err)}
+		}
+		st.lock.Dead = dead
+	}
+	return claimed{seen: st.seen()}
+}
+
+// giveBack releases a lock that nobody wants any more: its sender has been told that nothing was claimed.
+func (c *claimer) giveBack(life context.Context, r claimed) {
+	if r.held != nil {
+		r.held.startEnding()
+		_ = r.held.release(life) // tries until it is definite or the Store's time is up
+	}
+}

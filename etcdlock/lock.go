@@ -1,0 +1,300 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+// Lock is a lock that this process holds. It implements idem.Held.
+type Lock struct {
+	store *Store
+	keys  keys
+
+	mu      sync.Mutex
+	lock    *idem.Lock // as last seen in etcd; replaced, never changed
+	session *session   // that vouches for it
+	ending  bool       // Settle or Release was called: nobody runs any more
+	stopped error      // why the call has to stop
+	onStop  func(error)
+}
+
+var _ idem.Held = (*Lock)(nil)
+
+func newLock(s *Store, l idem.Lock, k keys, session *session) *Lock {
+	return &Lock{store: s, keys: k, lock: &l, session: session}
+}
+
+// Lock implements idem.Held.
+func (h *Lock) Lock() *idem.Lock {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lock
+}
+
+// Begin implements idem.Held.
+func (h *Lock) Begin() error {
+	h.mu.Lock()
+	lock, session, stopped := h.lock, h.session, h.stopped
+	h.mu.Unlock()
+	switch err := session.err(); {
+	case stopped != nil:
+		return stopped
+	case lock.Cancel != nil:
+		return idem.ErrCancelled
+	case err != nil:
+		return fmt.Errorf("%w: %w", idem.ErrLockLost, err)
+	}
+	return nil
+}
+
+// OnStop implements idem.Held.
+func (h *Lock) OnStop(f func(error)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.onStop = f
+	if h.stopped != nil {
+		cause := h.stopped
+		h.store.tasks.help(func(context.Context) { f(cause) })
+	}
+}
+
+// stopNow tells the running call to stop, once.
+func (h *Lock) stopNow(cause error) {
+	h.mu.Lock()
+	f := h.onStop
+	if h.stopped != nil || h.ending {
+		f = nil
+	}
+	if h.stopped == nil {
+		h.stopped = cause
+	}
+	h.mu.Unlock()
+	if f != nil {
+		f(cause)
+	}
+}
+
+func (h *Lock) boundTo(s *session) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.session == s
+}
+
+// see takes over the newest state of the own lock, with a cancel that stands in it.
+func (h *Lock) see(l *idem.Lock) {
+	h.mu.Lock()
+	if l.Revision > h.lock.Revision {
+		h.lock = l
+	}
+	h.mu.Unlock()
+	if l.Cancel != nil {
+		h.stopNow(idem.ErrCancelled)
+	}
+}
+
+func (h *Lock) startEnding() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ending = true
+}
+
+// mine reports whether the lock in etcd is still the one of this execution.
+func (h *Lock) mine(st *state) bool {
+	l := h.Lock()
+	return st.runs(l.Execution) && st.lock.Token == l.Token
+}
+
+// Settle implements idem.Held. Under etcd's NOSPACE alarm it may return ErrStoreFull.
+func (h *Lock) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
+	h.startEnding()
+	type result struct {
+		record *idem.Record
+		err    error
+	}
+	done := make(chan result, 1)
+	if !h.store.tasks.start(func(life context.Context) {
+		r, err := h.settle(life, e)
+		done <- result{r, err}
+	}) {
+		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, errClosed)
+	}
+	select {
+	case r := <-done:
+		return r.record, r.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, context.Cause(ctx))
+	}
+}
+
+// settle sends until the answer is definite: the transaction can be applied once only, because it takes the lock away that it
+// compares.
+func (h *Lock) settle(life context.Context, e idem.End) (*idem.Record, error) {
+	for pause := newBackoff(); ; {
+		l := h.Lock()
+		record := recordOf(l, e)
+		at := seen{token: l.Token, l: l.Revision}
+		r, err := h.store.ending(life, l, record, func(rec leased, cool *cooling) clientv3.Op { return settle(h.keys, at, rec, cool) }, h.keys)
+		if err == nil {
+			answer := h.store.sender.do(life, r)
+			if err = answer.err; err == nil && answer.Succeeded {
+				h.store.letGo(l.Execution)
+				record.Revision = answer.revision
+				return record, nil
+			}
+			if err == nil {
+				var st *state
+				if st, err = answer.refused(); err == nil && h.mine(st) {
+					h.see(st.lock)
+					continue
+				}
+				if err == nil {
+					return h.endedBy(st)
+				}
+			}
+			h.store.buckets.dropIfGone(r.lease, err)
+		}
+		if errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept {
+			return nil, h.freeWithoutRecord(life)
+		}
+		if pause.wait(life) != nil {
+			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+		}
+	}
+}
+
+// endedBy tells an end that is ours, whose answer got lost, from one that somebody else wrote.
+func (h *Lock) endedBy(st *state) (*idem.Record, error) {
+	id := h.Lock().Execution
+	h.store.letGo(id)
+	if r := st.ended(id); r != nil {
+		if st.writer == h.store.writer {
+			return r, nil
+		}
+		return r, idem.ErrLockLost
+	}
+	return nil, idem.ErrLockLost
+}
+
+// freeWithoutRecord is for a store that is full: it lets deletions through. It is only for an end that nothing depends on: the
+// event may run again anyway. A kept answer waits for space instead, and so does an unknown outcome; nobody can claim meanwhile.
+func (h *Lock) freeWithoutRecord(life context.Context) error {
+	if err := h.release(life); err != nil && !errors.Is(err, idem.ErrLockLost) {
+		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+	}
+	return ErrStoreFull
+}
+
+// Release implements idem.Held. ErrCancelled: a cancel was asked, so the execution ended as ABORTED instead.
+func (h *Lock) Release(ctx context.Context) error {
+	h.startEnding()
+	done := make(chan error, 1)
+	if !h.store.tasks.start(func(life context.Context) { done <- h.release(life) }) {
+		return unavailable(errClosed)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return unavailable(context.Cause(ctx))
+	}
+}
+
+// release sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it,
+// or somebody has buried it.
+func (h *Lock) release(life context.Context) error {
+	for pause := newBackoff(); ; {
+		l := h.Lock()
+		if l.Cancel != nil {
+			return h.abort(life)
+		}
+		answer := h.store.sender.do(life, newRequest(h.keys.L, release(h.keys, seen{token: l.Token, l: l.Revision}), 0))
+		err := answer.err
+		if err == nil && !answer.Succeeded {
+			var st *state
+			if st, err = answer.refused(); err == nil && h.mine(st) {
+				h.see(st.lock)
+				continue
+			}
+		}
+		if err == nil {
+			h.store.letGo(l.Execution)
+			return nil
+		}
+		if pause.wait(life) != nil {
+			return unavailable(fmt.Errorf("release: %w", err))
+		}
+	}
+}
+
+// abort ends an execution that was cancelled before anything reached the upstream: the cancel needs its record.
+func (h *Lock) abort(life context.Context) error {
+	_, err := h.settle(life, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.now()})
+	if err == nil {
+		return idem.ErrCancelled
+	}
+	return err
+}
+
+// adopt moves the lock to a new session, for as long as the call runs and the session lives. Somebody may have buried it since the
+// old session went.
+func (h *Lock) adopt(life context.Context, to *session) {
+	for pause := newBackoff(); ; {
+		h.mu.Lock()
+		l, over := *h.lock, h.ending || h.stopped != nil || h.session == to
+		h.mu.Unlock()
+		if over || to.err() != nil {
+			return
+		}
+		k := h.keys
+		k.S = to.key
+		at := seen{epoch: to.currentEpoch(), token: l.Token, l: l.Revision}
+		l.Alive, l.Holder = sessionAlive(to.name), h.store.holder(to)
+		value, err := encodeLock(&l)
+		if err != nil {
+			h.stopNow(idem.ErrLockLost)
+			return
+		}
+		answer := h.store.sender.do(life, newRequest(k.L, adopt(k, at, leased{value: value}), len(value)))
+		switch {
+		case answer.err == nil && answer.Succeeded:
+			l.Revision = answer.revision
+			h.adopted(&l, to)
+			return
+		case answer.err == nil:
+			if st, err := answer.refused(); err == nil && h.adoptRefused(st, to) {
+				return
+			}
+		}
+		if pause.wait(life) != nil {
+			return
+		}
+	}
+}
+
+func (h *Lock) adopted(l *idem.Lock, by *session) {
+	h.mu.Lock()
+	h.session = by
+	h.mu.Unlock()
+	h.see(l)
+}
+
+// adoptRefused reports whether nothing is left to adopt: an earlier attempt has done it, or the lock is somebody else's.
+func (h *Lock) adoptRefused(st *state, to *session) bool {
+	switch {
+	case !h.mine(st):
+		h.stopNow(idem.ErrLockLost)
+		return true
+	case st.lock.Alive == sessionAlive(to.name):
+		h.adopted(st.lock, to)
+		return true
+	}
+	h.see(st.lock)
+	return false
+}

@@ -1,0 +1,159 @@
+package etcdlock
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+const (
+	// attemptTimeout bounds one renewal, grant or read. A hung member must cost less than a session's life.
+	attemptTimeout = 700 * time.Millisecond
+	// txnTimeout bounds one transaction. It is longer: giving up too early makes an answer ambiguous that was merely late.
+	// etcd's own limit is 7 s, and behind it the client repeats writes by itself (etcd-io/etcd#18424).
+	txnTimeout = time.Second
+)
+
+// pool has one connection for each etcd member and uses one of them until it fails. etcd's own balancer goes round all of
+// them, so that one hung member eats its share of the requests for as long as it hangs.
+type pool struct {
+	members []*member
+	owned   bool
+
+	mu    sync.Mutex
+	at    int
+	moved chan struct{} // closed at the next change of at
+}
+
+// member is one etcd endpoint. It is connected to when it is first used: with a user name the client asks for a token before
+// it exists, and Open must not need etcd.
+type member struct {
+	dial func() (*clientv3.Client, error)
+
+	mu     sync.Mutex
+	client *clientv3.Client
+}
+
+func (m *member) get() (*clientv3.Client, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.client == nil {
+		c, err := m.dial()
+		if err != nil {
+			return nil, fmt.Errorf("%w: connect to etcd: %w", errNotSent, err)
+		}
+		m.client = c
+	}
+	return m.client, nil
+}
+
+func openPool(o *Options) (*pool, error) {
+	p := &pool{moved: make(chan struct{})}
+	if o.Client != nil {
+		p.members = []*member{{client: o.Client}}
+		return p, nil
+	}
+	if len(o.Endpoints) == 0 {
+		return nil, errors.New("give etcd endpoints, or a client")
+	}
+	p.owned = true
+	for _, endpoint := range o.Endpoints {
+		m := &member{dial: func() (*clientv3.Client, error) { return dial(o, endpoint) }}
+		if o.Username == "" {
+			if _, err := m.get(); err != nil { // no network yet: the endpoint is malformed
+				_ = p.close()
+				return nil, err
+			}
+		}
+		p.members = append(p.members, m)
+	}
+	return p, nil
+}
+
+func dial(o *Options, endpoint string) (*clientv3.Client, error) {
+	var config *tls.Config
+	if o.TLS != nil {
+		config = o.TLS.Clone()
+	}
+	return clientv3.New(clientv3.Config{
+		Endpoints:   []string{endpoint},
+		DialTimeout: attemptTimeout, // bounds fetching a token; connecting happens in the background
+		// A dead connection is found after 13 s, and after 3 s where the system reports unanswered packets. Renewals find it sooner.
+		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+		MaxUnaryRetries: 1, // a retry of our own goes to another member
+		Username:        o.Username, Password: o.Password, TLS: config,
+		Logger: zap.NewNop(),
+	})
+}
+
+// current is the client in use, with the number that failover wants.
+func (p *pool) current() (*clientv3.Client, int, error) {
+	p.mu.Lock()
+	at := p.at
+	p.mu.Unlock()
+	c, err := p.members[at].get()
+	return c, at, err
+}
+
+// failover moves on from member from, unless somebody else did.
+func (p *pool) failover(from int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.at != from || len(p.members) == 1 {
+		return
+	}
+	p.at = (p.at + 1) % len(p.members)
+	close(p.moved)
+	p.moved = make(chan struct{})
+}
+
+// left is closed when member at is no longer the current one.
+func (p *pool) left(at int) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.at != at {
+		gone := make(chan struct{})
+		close(gone)
+		return gone
+	}
+	return p.moved
+}
+
+// try runs f once against the current member; when that member does not answer, the next call goes to another one.
+func (p *pool) try(parent context.Context, limit time.Duration, f func(context.Context, *clientv3.Client) error) error {
+	c, at, err := p.current()
+	if err != nil {
+		p.failover(at)
+		return err
+	}
+	ctx, cancel := context.WithTimeout(parent, limit)
+	defer cancel()
+	err = f(ctx, c)
+	if err != nil && parent.Err() == nil && !definite(err) {
+		p.failover(at)
+	}
+	return err
+}
+
+func (p *pool) close() error {
+	if !p.owned {
+		return nil
+	}
+	var errs []error
+	for _, m := range p.members {
+		m.mu.Lock()
+		if m.client != nil {
+			if err := m.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+				errs = append(errs, err)
+			}
+		}
+		m.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,197 @@
+package etcdlock
+
+import (
+	"context"
+	"sync"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	maxBatch      = 100       // etcd refuses more than 128 operations on one path, a transaction of ours has up to 5
+	maxBatchBytes = 512 << 10 // etcd refuses requests above 1.5 MiB
+	maxInFlight   = 2         // measured: the second fills the pauses of the first, more give nothing
+)
+
+// request is one transaction on its way.
+type request struct {
+	txn   clientv3.Op
+	place string // the lock that it is about: one unanswered request at a time
+	size  int    // bytes of the values in it
+	alone bool   // it names a lease of its own, which may be missing and would fail the whole batch
+	reply chan reply
+	lease clientv3.LeaseID // the shared one that it names, 0 = none
+
+	// owned by the sender's mutex
+	state requestState
+}
+
+type requestState int
+
+const (
+	waiting requestState = iota
+	sent
+	withdrawn
+)
+
+// reply is the answer to one transaction.
+type reply struct {
+	*pb.TxnResponse       // nil with an error
+	revision        int64 // of the store, as of the transaction
+	err             error // see definite
+}
+
+func newRequest(place string, txn clientv3.Op, size int) *request {
+	return &request{txn: txn, place: place, size: size, reply: make(chan reply, 1)}
+}
+
+// sender is the only place that sends transactions of deliveries. It groups what has come together while the requests before it
+// were out (natural batching: nobody waits for company), because one request costs etcd one commit, however many are in it.
+//
+// All compares of a request are read before its first write, so two transactions about one lock must not meet in one request, nor
+// in two that are out at once: the second waits until the first is answered. A busy lock does not hold up the others.
+type sender struct {
+	pool *pool
+
+	mu       sync.Mutex
+	ready    []*request            // in the order of arrival, at most one for each place
+	behind   map[string][]*request // the place's others, in the order of arrival; an entry for each place that is taken
+	inFlight int
+	wg       sync.WaitGroup
+}
+
+func newSender(p *pool) *sender { return &sender{pool: p, behind: map[string][]*request{}} }
+
+// send takes r on its way; the answer comes to r.reply, always, within about txnTimeout of its departure.
+func (s *sender) send(r *request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if queue, taken := s.behind[r.place]; taken {
+		s.behind[r.place] = append(queue, r)
+		return
+	}
+	s.behind[r.place] = nil
+	s.ready = append(s.ready, r)
+	s.dispatch()
+}
+
+// do sends r and waits. When ctx ends first the answer is an error that is definite if r has not left.
+func (s *sender) do(ctx context.Context, r *request) reply {
+	s.send(r)
+	select {
+	case answer := <-r.reply:
+		return answer
+	case <-ctx.Done():
+		if s.withdraw(r) {
+			return reply{err: errNotSent}
+		}
+		return reply{err: context.Cause(ctx)}
+	}
+}
+
+// withdraw takes r back; false: it has left, and its answer will come.
+func (s *sender) withdraw(r *request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.state == sent {
+		return false
+	}
+	r.state = withdrawn
+	return true
+}
+
+// dispatch sends what may go now. It wants the mutex held.
+func (s *sender) dispatch() {
+	for s.inFlight < maxInFlight {
+		batch := s.next()
+		if len(batch) == 0 {
+			return
+		}
+		s.inFlight++
+		s.wg.Go(func() {
+			s.deliver(batch)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.inFlight--
+			for _, r := range batch {
+				s.free(r.place)
+			}
+			s.dispatch()
+		})
+	}
+}
+
+// next takes the next batch out of ready. It wants the mutex held.
+func (s *sender) next() (batch []*request) {
+	size := 0
+	for len(s.ready) > 0 && len(batch) < maxBatch {
+		r := s.ready[0]
+		switch {
+		case r.state == withdrawn:
+			s.pop()
+			r.reply <- reply{err: errNotSent}
+			s.free(r.place)
+			continue
+		case len(batch) > 0 && (r.alone || batch[0].alone || size+r.size > maxBatchBytes):
+			return batch
+		}
+		s.pop()
+		r.state = sent
+		size += r.size
+		batch = append(batch, r)
+	}
+	return batch
+}
+
+func (s *sender) pop() {
+	s.ready[0] = nil
+	s.ready = s.ready[1:]
+}
+
+// free lets the next request about place go. It wants the mutex held.
+func (s *sender) free(place string) {
+	queue := s.behind[place]
+	if len(queue) == 0 {
+		delete(s.behind, place)
+		return
+	}
+	s.behind[place] = queue[1:]
+	s.ready = append(s.ready, queue[0])
+}
+
+// deliver sends a batch and hands out the answers.
+func (s *sender) deliver(batch []*request) {
+	response, err := s.commit(batch)
+	switch {
+	case err == nil:
+		for i, r := range batch {
+			r.reply <- reply{response.Responses[i].GetResponseTxn(), response.Header.Revision, nil}
+		}
+	case len(batch) > 1 && memberAlone(err):
+		for _, r := range batch {
+			s.deliver([]*request{r})
+		}
+	default:
+		for _, r := range batch {
+			r.reply <- reply{err: err}
+		}
+	}
+}
+
+func (s *sender) commit(batch []*request) (*clientv3.TxnResponse, error) {
+	txns := make([]clientv3.Op, len(batch))
+	for i, r := range batch {
+		txns[i] = r.txn
+	}
+	var response *clientv3.TxnResponse
+	// Not the life of any one delivery: the members of a batch share its fate.
+	err := s.pool.try(context.Background(), txnTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		response, err = c.Txn(ctx).Then(txns...).Commit()
+		return err
+	})
+	return response, err
+}
+
+// close waits until nothing is on its way. Nothing may be sent any more.
+func (s *sender) close() { s.wg.Wait() }

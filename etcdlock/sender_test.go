@@ -1,0 +1,242 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+)
+
+// gateKV lets one request through for each token in gate, and says how many transactions were in it.
+type gateKV struct {
+	clientv3.KV
+	gate  chan struct{}
+	sizes chan int
+}
+
+type gateTxn struct {
+	clientv3.Txn
+	kv *gateKV
+}
+
+func (kv *gateKV) Txn(ctx context.Context) clientv3.Txn { return &gateTxn{kv.KV.Txn(ctx), kv} }
+
+func (t *gateTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	t.kv.sizes <- len(ops)
+	t.Txn = t.Txn.Then(ops...)
+	return t
+}
+
+func (t *gateTxn) Commit() (*clientv3.TxnResponse, error) {
+	<-t.kv.gate
+	return t.Txn.Commit()
+}
+
+// gatedSender sends into a real etcd when the test lets it.
+func gatedSender(t *testing.T) (*sender, *gateKV, *etcdtest.Etcd) {
+	t.Helper()
+	e := etcdtest.Start(t)
+	client := etcdtest.Dial(t, e.Endpoint)
+	kv := &gateKV{KV: client.KV, gate: make(chan struct{}, 1000), sizes: make(chan int, 1000)}
+	client.KV = kv
+	p, err := openPool(&Options{Client: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSender(p)
+	t.Cleanup(s.close)
+	return s, kv, e
+}
+
+func putRequest(place, key string) *request {
+	return newRequest(place, clientv3.OpTxn(nil, writes{clientv3.OpPut(key, "v")}, nil), 1)
+}
+
+func open2(kv *gateKV) { kv.gate <- struct{}{}; kv.gate <- struct{}{} }
+
+func TestWhatComesTogetherTravelsTogether(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	var all []*request
+	for i := range 2 + maxBatch + 7 {
+		r := putRequest(fmt.Sprintf("w%d", i), fmt.Sprintf("k%d", i))
+		all = append(all, r)
+		s.send(r)
+	}
+	if a, b := <-kv.sizes, <-kv.sizes; a != 1 || b != 1 {
+		t.Fatalf("nobody is to wait for company: batches of %d and %d", a, b)
+	}
+	open2(kv)
+	if a, b := <-kv.sizes, <-kv.sizes; a+b != maxBatch+7 || max(a, b) != maxBatch {
+		t.Fatalf("batches of %d and %d", a, b)
+	}
+	open2(kv)
+	for _, r := range all {
+		if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
+			t.Fatal(answer.err)
+		}
+	}
+}
+
+func TestOneWorkflowIsInOneUnansweredRequestAndHoldsUpNobody(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	first := putRequest("hot", "k")
+	s.send(first)
+	<-kv.sizes // out, and no answer yet
+	var hot []*request
+	for range 50 {
+		r := putRequest("hot", "k")
+		hot = append(hot, r)
+		s.send(r)
+	}
+	other := putRequest("other", "k2")
+	s.send(other)
+	if n := <-kv.sizes; n != 1 {
+		t.Fatalf("a batch of %d: the hot workflow is in two requests", n)
+	}
+	open2(kv)
+	for range 50 {
+		kv.gate <- struct{}{}
+	}
+	for i, r := range append([]*request{first, other}, hot...) {
+		if answer := <-r.reply; answer.err != nil {
+			t.Fatalf("%d: %v", i, answer.err)
+		}
+	}
+	for range 50 {
+		if n := <-kv.sizes; n != 1 {
+			t.Fatalf("a batch of %d for one workflow", n)
+		}
+	}
+}
+
+func TestAWithdrawnRequestIsNeverSent(t *testing.T) {
+	s, kv, e := gatedSender(t)
+	s.send(putRequest("w", "first"))
+	<-kv.sizes
+	r := putRequest("w", "second")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if answer := s.do(ctx, r); !definite(answer.err) {
+		t.Fatalf("got %v", answer.err)
+	}
+	last := putRequest("w", "third")
+	s.send(last)
+	open2(kv)
+	if answer := <-last.reply; answer.err != nil {
+		t.Fatal(answer.err)
+	}
+	if got, err := e.Client.Get(within(t, patience), "second"); err != nil || got.Count != 0 {
+		t.Fatalf("%d %v", got.Count, err)
+	}
+}
+
+func TestARequestThatHasLeftCannotBeWithdrawn(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	r := putRequest("w", "k")
+	s.send(r)
+	<-kv.sizes
+	if s.withdraw(r) {
+		t.Fatal("withdrawn")
+	}
+	open2(kv)
+	if answer := <-r.reply; answer.err != nil {
+		t.Fatal(answer.err)
+	}
+}
+
+func TestAMissingLeaseFailsItsMemberAlone(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	s.send(putRequest("a", "a"))
+	s.send(putRequest("b", "b"))
+	<-kv.sizes
+	<-kv.sizes
+	var good []*request
+	bad := newRequest("bad", clientv3.OpTxn(nil, writes{clientv3.OpPut("bad", "v", clientv3.WithLease(12345))}, nil), 1)
+	for i := range 4 {
+		r := putRequest(fmt.Sprintf("w%d", i), fmt.Sprintf("k%d", i))
+		good = append(good, r)
+		s.send(r)
+	}
+	s.send(bad)
+	for range 20 {
+		kv.gate <- struct{}{}
+	}
+	for _, r := range good {
+		if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
+			t.Fatalf("in bad company: %v", answer.err)
+		}
+	}
+	if answer := <-bad.reply; !definite(answer.err) {
+		t.Fatalf("got %v", answer.err)
+	}
+}
+
+func TestABatchStaysBelowItsSize(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	s.send(putRequest("a", "a"))
+	s.send(putRequest("b", "b"))
+	<-kv.sizes
+	<-kv.sizes
+	for i, size := range []int{maxBatchBytes / 2, maxBatchBytes / 2, 1, maxRecordBytes} {
+		r := putRequest(fmt.Sprintf("w%d", i), fmt.Sprintf("k%d", i))
+		r.size = size
+		s.send(r)
+	}
+	for range 20 {
+		kv.gate <- struct{}{}
+	}
+	sizes := []int{<-kv.sizes, <-kv.sizes, <-kv.sizes} // two are on their way at once, so in any order
+	slices.Sort(sizes)
+	if !slices.Equal(sizes, []int{1, 1, 2}) {
+		t.Fatalf("batches of %v", sizes)
+	}
+}
+
+func TestTheSenderSurvivesCrowds(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	var wg sync.WaitGroup
+	for worker := range 32 {
+		wg.Go(func() {
+			for n := range 10 {
+				workflow := fmt.Sprintf("w%d", (worker+n)%5)
+				held, seen, err := s.Claim(within(t, patience), lockFor(workflow, fmt.Sprintf("%d/%d", worker, n)), 0)
+				switch {
+				case err != nil:
+					t.Error(err)
+				case held == nil && seen.Lock == nil:
+					// it was free again by the time somebody looked
+				case held != nil:
+					if err := held.Release(within(t, patience)); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	s.sender.mu.Lock()
+	defer s.sender.mu.Unlock()
+	if len(s.sender.behind)+len(s.sender.ready) != 0 {
+		t.Fatalf("%d places taken, %d requests ready after the last answer", len(s.sender.behind), len(s.sender.ready))
+	}
+}
+
+func TestEverythingButARefusalMayHaveBeenApplied(t *testing.T) {
+	for _, err := range never {
+		if !definite(fmt.Errorf("wrapped: %w", err)) {
+			t.Errorf("%v", err)
+		}
+	}
+	for _, err := range []error{errors.New("any"), context.DeadlineExceeded, context.Canceled} {
+		if definite(err) {
+			t.Errorf("%v", err)
+		}
+	}
+}

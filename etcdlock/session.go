@@ -1,0 +1,150 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Why a session is not live.
+var (
+	errOpening     = errors.New("session is being opened")
+	errSessionGone = errors.New("etcd ended the session")
+	errUnheard     = errors.New("session was not renewed in time: etcd does not answer")
+	errClosed      = errors.New("store is closed")
+)
+
+// session is one lease of this process and the key on it that proves to others that the process lives. Its name is never used
+// again: a session that is gone stays gone.
+type session struct {
+	name   string
+	key    string
+	value  string
+	lease  clientv3.LeaseID
+	ttl    time.Duration
+	margin time.Duration
+	clock  clock
+
+	over    chan struct{} // closed by end
+	fencing chan struct{} // holds one token: who has it may fence
+
+	mu     sync.Mutex
+	epoch  int64   // the key's mod revision, as far as this process knows
+	sent   instant // when the last renewal that etcd confirmed was sent
+	reason error   // why it is over
+}
+
+// remaining is how long the session may act. It counts from when the renewal was sent, not from its answer: etcd's clock for
+// the lease started in between.
+func (s *session) remaining() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ttl - s.margin - s.clock.since(s.sent)
+}
+
+// err says why the session may not act, or nil.
+func (s *session) err() error {
+	s.mu.Lock()
+	reason := s.reason
+	s.mu.Unlock()
+	if reason == nil && s.remaining() <= 0 {
+		return errUnheard
+	}
+	return reason
+}
+
+func (s *session) renewed(sent instant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = sent
+}
+
+// end ends the session for this process; the first reason stays.
+func (s *session) end(reason error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason == nil {
+		s.reason = reason
+		close(s.over)
+	}
+}
+
+func (s *session) currentEpoch() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.epoch
+}
+
+func (s *session) setEpoch(revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.epoch = revision
+}
+
+// fence makes every transaction that was sent with that epoch fail from now on, if it has not been applied yet. It repeats until
+// the answer is definite; a session that is gone is a definite answer, too. The error is the context's.
+func (s *session) fence(ctx context.Context, p *pool, epoch int64) error {
+	select {
+	case s.fencing <- struct{}{}:
+		defer func() { <-s.fencing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	for pause := newBackoff(); s.currentEpoch() == epoch && !s.gone(); {
+		err := s.tryFence(ctx, p, epoch)
+		if err != nil && pause.wait(ctx) != nil {
+			return fmt.Errorf("fence: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *session) tryFence(ctx context.Context, p *pool, epoch int64) error {
+	op := fence(keys{S: s.key}, seen{epoch: epoch}, leased{[]byte(s.value), s.lease})
+	var response *clientv3.TxnResponse
+	err := p.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		response, err = c.Txn(ctx).Then(op).Commit()
+		return err
+	})
+	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound): // and with the lease went the key
+		s.end(errSessionGone)
+		return nil
+	case err != nil:
+		return err
+	}
+	answer := response.Responses[0].GetResponseTxn()
+	if answer.Succeeded {
+		s.setEpoch(response.Header.Revision)
+		return nil
+	}
+	kvs := answer.Responses[0].GetResponseRange().Kvs
+	if len(kvs) == 0 {
+		s.end(errSessionGone)
+		return nil
+	}
+	s.setEpoch(kvs[0].ModRevision) // an earlier fence of ours, whose answer got lost
+	return nil
+}
+
+// moved learns the new epoch after a refusal that nothing else explains: this process fenced, or the session is gone.
+func (s *session) moved(ctx context.Context, p *pool, epoch int64) error {
+	if s.currentEpoch() == epoch {
+		if err := s.fence(ctx, p, epoch); err != nil {
+			return err
+		}
+	}
+	return s.err()
+}
+
+// gone reports whether etcd has said that the session is no more, so that nothing of it can be applied.
+func (s *session) gone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Is(s.reason, errSessionGone)
+}

@@ -1,0 +1,262 @@
+package etcdlock
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+// Options say where the ledger is and how its owner wants to hear of changes.
+type Options struct {
+	// Endpoints of the etcd members, host:port or http(s)://host:port. Each gets a connection of its own.
+	Endpoints []string
+	// Client is used instead of Endpoints, for an etcd in this process. The Store does not close it.
+	Client *clientv3.Client
+
+	Username string
+	Password string
+	TLS      *tls.Config // nil = no TLS
+
+	// Prefix of every key; "" = "/hooklock". Stores that share locks share it.
+	Prefix string
+	// SessionTTL is how long the locks of a dead process stay closed; whole seconds, at least 2 s; 0 = 15 s.
+	SessionTTL time.Duration
+	// Alone says that no other process uses this etcd, and that there is no other Store in this one: right for an embedded etcd. The
+	// locks of the process before are then freed at the start, not a TTL later.
+	Alone bool
+	// Holder names this process for people, usually host/pid; the session's name is appended.
+	Holder string
+	Logger *slog.Logger // nil = silent
+
+	// OnSession is called after a session has opened and after one was lost. What was known from the store before a loss may
+	// be out of date afterwards. Calls do not overlap. It must not block.
+	OnSession func(SessionEvent)
+	// OnForget is called when somebody forgot the record of an execution. It must not block.
+	OnForget func(idem.ExecutionID)
+	// OnReset is called when forgets may have been missed: whoever caches records drops them all. It must not block.
+	OnReset func()
+}
+
+// SessionEvent is a change in the life of this process's session.
+type SessionEvent struct {
+	Opened  bool   // false: it was lost
+	Session string // its name
+	Reason  error  // why it was lost
+	Adopted int    // running locks that an opened session is going to take over from the one before
+}
+
+const (
+	defaultPrefix = "/hooklock"
+	defaultTTL    = 15 * time.Second
+	minTTL        = 2 * time.Second // etcd's own, with its default election timeout
+)
+
+// Store is the ledger in etcd. It implements idem.Ledger. Make one with Open, and Close it.
+type Store struct {
+	o       Options
+	layout  layout
+	clock   clock
+	writer  string // marks the records that this Store wrote
+	pool    *pool
+	sender  *sender
+	keeper  *keeper
+	live    *live
+	buckets *buckets
+	sweeper *sweeper
+
+	tasks *tasks
+
+	keeping     sync.WaitGroup // the keeper and the sweeper
+	stopKeeping context.CancelFunc
+	closing     sync.Once
+
+	mu      sync.Mutex
+	running map[idem.ExecutionID]*Lock // the locks that this process holds
+
+	// unfenced is for the test that shows what the fence is for.
+	unfenced bool
+}
+
+var _ idem.Ledger = (*Store)(nil)
+
+// Open returns at once; the session opens in the background, for as long as it takes. The error is about the options.
+func Open(o Options) (*Store, error) { return open(o, systemClock()) }
+
+func open(o Options, c clock) (*Store, error) {
+	if o.Prefix == "" {
+		o.Prefix = defaultPrefix
+	}
+	if o.SessionTTL == 0 {
+		o.SessionTTL = defaultTTL
+	}
+	if o.SessionTTL < minTTL || o.SessionTTL%time.Second != 0 {
+		return nil, fmt.Errorf("session TTL of %v: give whole seconds, at least %v", o.SessionTTL, minTTL)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{o: o, layout: newLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*Lock{}, live: newLive()}
+	p, err := openPool(&s.o)
+	if err != nil {
+		return nil, err
+	}
+	s.pool, s.sender = p, newSender(p)
+	s.tasks = newTasks()
+	s.buckets = &buckets{grant: p.newLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
+	s.sweeper = newSweeper(s)
+	s.keeper = s.newKeeper()
+	var keeping context.Context
+	keeping, s.stopKeeping = context.WithCancel(context.Background())
+	s.keeping.Go(func() { s.keeper.run(keeping) })
+	s.keeping.Go(func() { s.sweeper.run(keeping) })
+	return s, nil
+}
+
+func (s *Store) newKeeper() *keeper {
+	return &keeper{
+		pool: s.pool, layout: s.layout, clock: s.clock, ttl: s.o.SessionTTL, holder: s.o.Holder, alone: s.o.Alone, live: s.live,
+		trouble: errOpening, change: make(chan struct{}),
+		opened: s.sessionOpened, ended: s.sessionEnded, expired: s.sessionExpired,
+		died: s.sweeper.died,
+		forgot: func(execution string) {
+			if s.o.OnForget != nil {
+				s.o.OnForget(idem.ExecutionID(execution))
+			}
+		},
+		blind: s.reset,
+	}
+}
+
+func (s *Store) reset() {
+	if s.o.OnReset != nil {
+		s.o.OnReset()
+	}
+}
+
+// WaitReady waits until a session is live. Its error is the context's, with the reason why none is.
+func (s *Store) WaitReady(ctx context.Context) error {
+	for {
+		_, err, change := s.keeper.current()
+		if err == nil || errors.Is(err, errClosed) {
+			return err
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+// Ready says why no session is live, or nil.
+func (s *Store) Ready() error {
+	_, err, _ := s.keeper.current()
+	return err
+}
+
+// SessionTTLRemaining is how long the session may still act without another renewal; 0 when there is none.
+func (s *Store) SessionTTLRemaining() time.Duration {
+	session, err, _ := s.keeper.current()
+	if err != nil {
+		return 0
+	}
+	return max(0, session.remaining())
+}
+
+// Close waits until what is still unanswered is resolved, at most until ctx ends, and ends the session: locks that are still held
+// are then buried by others at once. The error says that something was left unresolved. Only the first call does anything.
+func (s *Store) Close(ctx context.Context) (err error) {
+	s.closing.Do(func() {
+		if left := s.tasks.close(ctx); left != nil {
+			err = fmt.Errorf("close the store with unanswered transactions left: %w", left)
+		}
+		s.sender.close()
+		s.stopKeeping()
+		s.keeping.Wait()
+		s.keeper.leave()
+		err = errors.Join(err, s.pool.close())
+	})
+	return err
+}
+
+// sessionOpened hands the running locks of the session before over to the new one.
+func (s *Store) sessionOpened(session *session) {
+	locks := s.orphans(session)
+	for _, l := range locks {
+		s.tasks.start(func(life context.Context) { l.adopt(life, session) })
+	}
+	s.sweeper.sessionOpened()
+	s.tell(SessionEvent{Opened: true, Session: session.name, Adopted: len(locks)})
+}
+
+func (s *Store) sessionEnded(session *session) {
+	s.reset()
+	s.tell(SessionEvent{Session: session.name, Reason: session.err()})
+}
+
+// sessionExpired stops the calls whose lock nobody can vouch for any more.
+func (s *Store) sessionExpired(session *session) {
+	s.mu.Lock()
+	var lost []*Lock
+	for _, l := range s.running {
+		if l.boundTo(session) {
+			lost = append(lost, l)
+		}
+	}
+	s.mu.Unlock()
+	for _, l := range lost {
+		l.stopNow(idem.ErrLockLost)
+	}
+}
+
+func (s *Store) tell(e SessionEvent) {
+	if s.o.OnSession != nil {
+		s.o.OnSession(e)
+	}
+}
+
+// orphans are the locks of running calls that are bound to another session than this one.
+func (s *Store) orphans(session *session) (locks []*Lock) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.running {
+		if !l.boundTo(session) {
+			locks = append(locks, l)
+		}
+	}
+	return locks
+}
+
+// hold registers a lock that was won with session. Where that is over by now the lock follows the others to the next one.
+func (s *Store) hold(l idem.Lock, k keys, session *session) *Lock {
+	h := newLock(s, l, k, session)
+	s.mu.Lock()
+	s.running[l.Execution] = h
+	s.mu.Unlock()
+	if next, err, _ := s.keeper.current(); err == nil && next != session {
+		s.tasks.help(func(life context.Context) { h.adopt(life, next) })
+	}
+	return h
+}
+
+func (s *Store) letGo(id idem.ExecutionID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.running, id)
+}
+
+// holds reports whether this process has the lock of id, and so ends it itself.
+func (s *Store) holds(id idem.ExecutionID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ours := s.running[id]
+	return ours
+}

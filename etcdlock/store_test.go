@@ -1,0 +1,172 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+func within(tb testing.TB, d time.Duration) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+// openStore opens a store that is ready, and closes it with the test.
+func openStore(tb testing.TB, o Options) *Store {
+	tb.Helper()
+	s, err := Open(o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { closeStore(tb, s) })
+	if err := s.WaitReady(within(tb, patience)); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func closeStore(tb testing.TB, s *Store) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		tb.Error(err)
+	}
+}
+
+var executions atomic.Uint32
+
+// lockFor is what a delivery of event would put into the store.
+func lockFor(workflow, event string) idem.Lock {
+	key := idem.Key(fmt.Sprintf("%016x-%032x", len(event), event))
+	n := executions.Add(1)
+	return idem.Lock{
+		Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}),
+		Scope:     idem.Scope{Workflow: workflow, Key: key}, Route: "r", EventID: event, Attempt: 1, StartedAt: time.Now(), Retention: time.Hour,
+	}
+}
+
+func mustClaim(tb testing.TB, s *Store, l idem.Lock, prev int64) *Lock {
+	tb.Helper()
+	held, seen, err := s.Claim(within(tb, patience), l, prev)
+	if err != nil || held == nil {
+		tb.Fatalf("claim: %+v %v", seen, err)
+	}
+	return held.(*Lock)
+}
+
+func success(body string) idem.End {
+	return idem.End{
+		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Kept: true,
+		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true, Header: []idem.HeaderField{{Name: "X-a", Value: "b"}}, Body: []byte(body)},
+	}
+}
+
+func TestClaimSettleAndReplay(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, Holder: "h/1"})
+	l := lockFor("stripe/acme", "evt_1")
+	held := mustClaim(t, s, l, 0)
+	if err := held.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	if held.Lock().Token == 0 || held.Lock().Token != held.Lock().Revision {
+		t.Fatalf("token %d, revision %d", held.Lock().Token, held.Lock().Revision)
+	}
+	rec, err := held.Settle(within(t, patience), success("ok\nthere"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, seen, err := s.Claim(within(t, patience), lockFor("stripe/acme", "evt_1"), 0)
+	if err != nil || seen == nil || seen.Record == nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	if seen.Lock != nil || seen.Queue || seen.RecordRevision != rec.Revision {
+		t.Fatalf("%+v, record written at %d", seen, rec.Revision)
+	}
+	if !seen.Record.Settled() || string(seen.Record.Answer.Body) != "ok\nthere" || seen.Record.Execution != l.Execution {
+		t.Fatalf("%+v", seen.Record)
+	}
+	next := mustClaim(t, s, lockFor("stripe/acme", "evt_1"), rec.Revision)
+	if next.Lock().Token <= held.Lock().Token {
+		t.Fatal("the token did not grow")
+	}
+	if err := next.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTwoStoresExcludeEachOther(t *testing.T) {
+	e := etcdtest.Start(t)
+	a := openStore(t, Options{Endpoints: []string{e.Endpoint}, Holder: "a"})
+	b := openStore(t, Options{Endpoints: []string{e.Endpoint}, Holder: "b"})
+	held := mustClaim(t, a, lockFor("w", "one"), 0)
+	_, seen, err := b.Claim(within(t, patience), lockFor("w", "two"), 0)
+	if err != nil || seen == nil || seen.Lock == nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	if seen.Lock.Execution != held.Lock().Execution || seen.Lock.Dead || seen.Lock.Token != held.Lock().Token {
+		t.Fatalf("%+v", seen.Lock)
+	}
+	if err := held.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	other := mustClaim(t, b, lockFor("w", "two"), 0)
+	if _, err := other.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOfFiftyConcurrentClaimsOneHolds(t *testing.T) {
+	e := etcdtest.Start(t)
+	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
+	var wg sync.WaitGroup
+	var won, seen, failed atomic.Int32
+	for i := range 50 {
+		wg.Go(func() {
+			held, saw, err := stores[i%2].Claim(within(t, patience), lockFor("w", "one"), 0)
+			switch {
+			case err != nil:
+				failed.Add(1)
+			case held != nil:
+				won.Add(1)
+			case saw.Lock != nil:
+				seen.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 || seen.Load() != 49 || failed.Load() != 0 {
+		t.Fatalf("%d hold, %d saw the holder, %d failed", won.Load(), seen.Load(), failed.Load())
+	}
+}
+
+func TestClaimsAreUnavailableWithoutASession(t *testing.T) {
+	s, err := Open(Options{Endpoints: []string{"127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeStore(t, s) })
+	if _, _, err := s.Claim(within(t, patience), lockFor("w", "one"), 0); !errors.Is(err, idem.ErrStoreUnavailable) {
+		t.Fatalf("got %v", err)
+	}
+	if s.Ready() == nil || s.SessionTTLRemaining() != 0 {
+		t.Fatal("ready without etcd")
+	}
+}

@@ -1,0 +1,121 @@
+package etcdlock
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+const (
+	sweepPage  = 100
+	sweepPause = 500 * time.Millisecond // at most, before a sweep: all processes hear of a death at once
+)
+
+// sweeper buries what the dead have left. Whoever meets a dead lock buries it, too; the sweeper is for locks that nobody asks for.
+type sweeper struct {
+	store *Store
+	wake  chan struct{}
+
+	mu    sync.Mutex
+	names map[string]struct{} // sessions that ended
+	all   bool                // look at every lock, once after a session has opened
+}
+
+func newSweeper(s *Store) *sweeper {
+	return &sweeper{store: s, wake: make(chan struct{}, 1), names: map[string]struct{}{}}
+}
+
+// died asks for a sweep of what these sessions have owned.
+func (w *sweeper) died(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	w.mu.Lock()
+	for _, name := range names {
+		w.names[name] = struct{}{}
+	}
+	w.mu.Unlock()
+	w.nudge()
+}
+
+func (w *sweeper) sessionOpened() {
+	w.mu.Lock()
+	w.all = true
+	w.mu.Unlock()
+	w.nudge()
+}
+
+func (w *sweeper) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *sweeper) run(ctx context.Context) {
+	for {
+		select {
+		case <-w.wake:
+		case <-ctx.Done():
+			return
+		}
+		if sleep(ctx, rand.N(sweepPause)) != nil {
+			return
+		}
+		w.mu.Lock()
+		names, all := w.names, w.all
+		w.names, w.all = map[string]struct{}{}, false
+		w.mu.Unlock()
+		w.sweep(ctx, func(l *idem.Lock) bool {
+			_, ended := names[strings.TrimPrefix(l.Alive, kindSessions)]
+			return all || ended
+		})
+	}
+}
+
+// sweep goes through all locks, page by page. One that it cannot bury now is left to whoever meets it.
+func (w *sweeper) sweep(ctx context.Context, mayBeDead func(*idem.Lock) bool) {
+	prefix := w.store.layout.locks()
+	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
+		var page *clientv3.GetResponse
+		for pause := newBackoff(); page == nil; {
+			err := w.store.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+				page, err = c.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(sweepPage))
+				return err
+			})
+			if err != nil && pause.wait(ctx) != nil {
+				return
+			}
+		}
+		for _, kv := range page.Kvs {
+			l, err := decodeLock(kv.Value)
+			if err != nil {
+				continue // of a newer release, which sweeps, too
+			}
+			l.Token, l.Revision = kv.CreateRevision, kv.ModRevision
+			if mayBeDead(l) {
+				w.buryIfDead(ctx, l)
+			}
+		}
+		if !page.More || len(page.Kvs) == 0 {
+			return
+		}
+		from = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
+	}
+}
+
+func (w *sweeper) buryIfDead(ctx context.Context, l *idem.Lock) {
+	ctx, cancel := context.WithTimeout(ctx, 2*txnTimeout)
+	defer cancel()
+	if dead, err := w.store.isDead(ctx, l); err == nil && dead {
+		if err := w.store.Bury(ctx, l); err != nil {
+			w.store.o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package etcdlock
+
+import clientv3 "go.etcd.io/etcd/client/v3"
+
+// This is the protocol. An execution is in exactly one place, its workflow's queue, its lock or its event's record, and each
+// transaction moves it. A model checked the compares: leaving one out breaks something, so a change here needs the model first.
+//
+// Every transaction is a nested one, so that many travel in one request. etcd then reads all compares before the first write:
+// two transactions that compare what the other writes must not travel together. The sender keeps one workflow to one request.
+
+// keys are what the transactions of one execution touch.
+type keys struct {
+	S string // the session that does it
+	L string // the workflow's lock
+	Q string // the execution's place in the queue
+	W string // the prefix of all places in that queue
+	I string // the event's record
+	A string // the key that L names as the proof that its owner lives: a session or a hold
+	H string // the hold of this execution: the alive key of its cooling lock
+}
+
+// seen are the revisions that a transaction relies on.
+type seen struct {
+	epoch int64 // S.mod
+	token int64 // L.create
+	l     int64 // L.mod
+	q     int64 // Q.create
+	prev  int64 // I.mod; 0 = absent
+}
+
+// leased is a value and the lease that it lives on; lease 0 = until a transaction deletes it.
+type leased struct {
+	value []byte
+	lease clientv3.LeaseID
+}
+
+// cooling replaces the lock of an execution that ended with an unknown outcome: nobody gets it until the hold runs out.
+type cooling struct{ lock, hold leased }
+
+func claim(k keys, at seen, lock leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{epochIs(k, at), absent(k.L), nobodyWaits(k), modified(k.I, at.prev)},
+		writes{put(k.L, lock)},
+		lockRecordAndQueue(k))
+}
+
+func enqueue(k keys, at seen, place leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{epochIs(k, at), absent(k.Q), modified(k.I, at.prev)},
+		writes{put(k.Q, place)},
+		lockRecordAndQueue(k))
+}
+
+func claimAsHead(k keys, at seen, lock leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{epochIs(k, at), absent(k.L), created(k.Q, at.q), nobodyBefore(k, at.q), modified(k.I, at.prev)},
+		writes{clientv3.OpDelete(k.Q), put(k.L, lock)},
+		lockRecordAndQueue(k))
+}
+
+func leave(k keys, at seen) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{created(k.Q, at.q)},
+		writes{clientv3.OpDelete(k.Q)},
+		lockRecordAndQueue(k))
+}
+
+// settle with cool nil frees the lock.
+func settle(k keys, at seen, record leased, cool *cooling) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{created(k.L, at.token), modified(k.L, at.l)},
+		endLock(k, record, cool),
+		lockAndRecord(k))
+}
+
+func release(k keys, at seen) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{created(k.L, at.token), modified(k.L, at.l)},
+		freeLock(k),
+		lockAndRecord(k))
+}
+
+func adopt(k keys, at seen, lock leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{epochIs(k, at), created(k.L, at.token), modified(k.L, at.l)},
+		writes{put(k.L, lock)},
+		lockAndRecord(k))
+}
+
+// bury with cool nil frees the lock.
+func bury(k keys, at seen, record leased, cool *cooling) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{modified(k.L, at.l), absent(k.A)},
+		endLock(k, record, cool),
+		lockRecordAndAlive(k))
+}
+
+// buryCooling: the execution has ended before, only its lock is left.
+func buryCooling(k keys, at seen) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{modified(k.L, at.l), absent(k.A)},
+		freeLock(k),
+		lockRecordAndAlive(k))
+}
+
+// fence makes every unanswered transaction of the epoch fail for ever. It is not sent in company: it must not be read together
+// with the claims that it is to stop.
+func fence(k keys, at seen, session leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{epochIs(k, at)},
+		writes{put(k.S, session)},
+		writes{clientv3.OpGet(k.S)})
+}
+
+type (
+	compares = []clientv3.Cmp
+	writes   = []clientv3.Op
+)
+
+func epochIs(k keys, at seen) clientv3.Cmp { return modified(k.S, at.epoch) }
+
+func modified(key string, revision int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(key), "=", revision)
+}
+
+func created(key string, revision int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(key), "=", revision)
+}
+
+func absent(key string) clientv3.Cmp { return created(key, 0) }
+
+// A compare over a prefix holds when it holds for every key below it.
+func nobodyWaits(k keys) clientv3.Cmp { return created(k.W, 0).WithPrefix() }
+
+func nobodyBefore(k keys, q int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(k.W), ">", q-1).WithPrefix()
+}
+
+func put(key string, v leased) clientv3.Op {
+	if v.lease == 0 {
+		return clientv3.OpPut(key, string(v.value))
+	}
+	return clientv3.OpPut(key, string(v.value), clientv3.WithLease(v.lease))
+}
+
+func freeLock(k keys) writes { return writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H)} }
+
+func endLock(k keys, record leased, cool *cooling) writes {
+	if cool != nil {
+		return writes{put(k.L, cool.lock), put(k.H, cool.hold), put(k.I, record)}
+	}
+	return append(freeLock(k), put(k.I, record))
+}
+
+// Every refusal brings how things stand now, in the order of the read constants below.
+func lockAndRecord(k keys) writes { return writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I)} }
+
+func lockRecordAndQueue(k keys) writes {
+	first := append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())
+	return append(lockAndRecord(k), clientv3.OpGet(k.W, first...), clientv3.OpGet(k.Q))
+}
+
+func lockRecordAndAlive(k keys) writes {
+	return append(lockAndRecord(k), clientv3.OpGet(k.A, clientv3.WithKeysOnly()))
+}
+
+const (
+	readLock = iota
+	readRecord
+	readHead  // who is first in the queue
+	readPlace // the event's own place in it
+
+	readAlive = readRecord + 1
+)

@@ -1,0 +1,176 @@
+package etcdlock
+
+import (
+	"fmt"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+)
+
+// scene is a piece of etcd in which one transaction would pass.
+type scene struct {
+	t    *testing.T
+	etcd *etcdtest.Etcd
+	k    keys
+	at   seen
+}
+
+func (s *scene) put(key string) int64 {
+	s.t.Helper()
+	r, err := s.etcd.Client.Put(within(s.t, patience), key, "seen")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r.Header.Revision
+}
+
+func (s *scene) del(key string) {
+	s.t.Helper()
+	if _, err := s.etcd.Client.Delete(within(s.t, patience), key); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) has(key string) bool {
+	s.t.Helper()
+	r, err := s.etcd.Client.Get(within(s.t, patience), key)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r.Count == 1
+}
+
+func (s *scene) revision() int64 {
+	s.t.Helper()
+	r, err := s.etcd.Client.Get(within(s.t, patience), "x")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r.Header.Revision
+}
+
+func (s *scene) send(op clientv3.Op) bool {
+	s.t.Helper()
+	r, err := s.etcd.Client.Txn(within(s.t, patience)).Then(op).Commit()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r.Responses[0].GetResponseTxn().Succeeded
+}
+
+// row is one transaction of the table: the scene in which it passes, what must be there afterwards, and for each of its compares what
+// makes that one fail and no other.
+type row struct {
+	name   string
+	scene  func(*scene)
+	op     func(*scene) clientv3.Op
+	there  func(keys) []string
+	gone   func(keys) []string
+	breaks map[string]func(*scene)
+}
+
+var value = leased{value: []byte("new")}
+
+func session0(s *scene) { s.at.epoch = s.put(s.k.S) }
+func locked(s *scene)   { s.at.token = s.put(s.k.L); s.at.l = s.put(s.k.L) }
+func queued(s *scene)   { s.at.q = s.put(s.k.Q) }
+
+func moveEpoch(s *scene)   { s.put(s.k.S) }
+func takeLock(s *scene)    { s.put(s.k.L) }
+func touchLock(s *scene)   { s.put(s.k.L) }
+func otherToken(s *scene)  { s.at.token-- }
+func writeRecord(s *scene) { s.put(s.k.I) }
+func somebodyWaits(s *scene) {
+	s.put(s.k.W + "another")
+}
+func placeOfAnother(s *scene) { s.del(s.k.Q); s.put(s.k.Q) }
+
+func rows() []row {
+	l := func(k keys) []string { return []string{k.L} }
+	q := func(k keys) []string { return []string{k.Q} }
+	i := func(k keys) []string { return []string{k.I} }
+	ownLock := map[string]func(*scene){"L.create=token": otherToken, "L.mod=l": touchLock}
+	dead := map[string]func(*scene){"L.mod=l": touchLock, "alive key absent": func(s *scene) { s.put(s.k.A) }}
+	cool := &cooling{lock: value, hold: value}
+	return []row{
+		{"claim", session0, func(s *scene) clientv3.Op { return claim(s.k, s.at, value) }, l, nil,
+			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
+		{"claim over a record", func(s *scene) { session0(s); s.at.prev = s.put(s.k.I) }, func(s *scene) clientv3.Op { return claim(s.k, s.at, value) }, l, nil,
+			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "queue empty": somebodyWaits, "I.mod=prev": func(s *scene) { s.del(s.k.I) }}},
+		{"enqueue", session0, func(s *scene) clientv3.Op { return enqueue(s.k, s.at, value) }, q, nil,
+			map[string]func(*scene){"E": moveEpoch, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
+		{"claim as head", func(s *scene) { session0(s); queued(s); somebodyWaits(s) }, func(s *scene) clientv3.Op { return claimAsHead(s.k, s.at, value) }, l, q,
+			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "Q.create=q": placeOfAnother, "I.mod=prev": writeRecord,
+				"no Q with a smaller create revision": func(s *scene) { s.del(s.k.W + "another"); s.del(s.k.Q); s.put(s.k.W + "earlier"); queued(s) }}},
+		{"leave", queued, func(s *scene) clientv3.Op { return leave(s.k, s.at) }, nil, q,
+			map[string]func(*scene){"Q.create=q": placeOfAnother}},
+		{"settle", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return settle(s.k, s.at, value, nil) }, i,
+			func(k keys) []string { return []string{k.L, k.H} }, ownLock},
+		{"settle and cool", locked, func(s *scene) clientv3.Op { return settle(s.k, s.at, value, cool) },
+			func(k keys) []string { return []string{k.I, k.L, k.H} }, nil, ownLock},
+		{"release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return release(s.k, s.at) }, nil,
+			func(k keys) []string { return []string{k.L, k.H, k.I} }, ownLock},
+		{"adopt", func(s *scene) { session0(s); locked(s) }, func(s *scene) clientv3.Op { return adopt(s.k, s.at, value) }, l, nil,
+			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "L.mod=l": touchLock}},
+		{"bury", locked, func(s *scene) clientv3.Op { return bury(s.k, s.at, value, nil) }, i, l, dead},
+		{"bury and cool", locked, func(s *scene) clientv3.Op { return bury(s.k, s.at, value, cool) },
+			func(k keys) []string { return []string{k.I, k.L, k.H} }, nil, dead},
+		{"bury a cooling lock", locked, func(s *scene) clientv3.Op { return buryCooling(s.k, s.at) }, nil,
+			func(k keys) []string { return []string{k.L, k.I} }, dead},
+		{"fence", session0, func(s *scene) clientv3.Op { return fence(s.k, s.at, value) }, func(k keys) []string { return []string{k.S} }, nil,
+			map[string]func(*scene){"E": moveEpoch}},
+	}
+}
+
+func TestEachTransactionPassesWhereItShouldAndEachCompareRefuses(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := 0
+	stage := func(t *testing.T, r row) *scene {
+		n++
+		p := fmt.Sprintf("/%d/", n)
+		s := &scene{t: t, etcd: e, k: keys{S: p + "S", L: p + "L", W: p + "Q/", Q: p + "Q/mine", I: p + "I", A: p + "A", H: p + "H"}}
+		r.scene(s)
+		return s
+	}
+	for _, r := range rows() {
+		t.Run(r.name, func(t *testing.T) {
+			s := stage(t, r)
+			if !s.send(r.op(s)) {
+				t.Fatal("refused")
+			}
+			if r.there != nil {
+				for _, key := range r.there(s.k) {
+					if !s.has(key) {
+						t.Errorf("%s is missing", key)
+					}
+				}
+			}
+			if r.gone != nil {
+				for _, key := range r.gone(s.k) {
+					if s.has(key) {
+						t.Errorf("%s is there", key)
+					}
+				}
+			}
+			if compares, _, _ := r.op(s).Txn(); len(compares) != len(r.breaks) {
+				t.Errorf("%d compares, and %d of them are tested", len(compares), len(r.breaks))
+			}
+		})
+		for name, spoil := range r.breaks {
+			t.Run(r.name+" refuses without "+name, func(t *testing.T) {
+				s := stage(t, r)
+				spoil(s)
+				op := r.op(s)
+				before := s.revision()
+				if s.send(op) {
+					t.Fatal("passed")
+				}
+				if s.revision() != before {
+					t.Fatal("a refused transaction changed something")
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package etcdlock
+
+import (
+	"context"
+	"sync"
+)
+
+// tasks are the goroutines that resolve what was begun, even when whoever began it has stopped to wait.
+type tasks struct {
+	life context.Context // theirs
+	end  context.CancelFunc
+
+	mu   sync.Mutex
+	n    int
+	shut bool
+	none chan struct{} // closed when shut and none is left
+}
+
+func newTasks() *tasks {
+	t := &tasks{none: make(chan struct{})}
+	t.life, t.end = context.WithCancel(context.Background())
+	return t
+}
+
+// start runs f as a task of its own; false after close.
+func (t *tasks) start(f func(context.Context)) bool { return t.run(f, false) }
+
+// help runs f on behalf of what runs already, also while the tasks are being closed; false when nothing runs any more.
+func (t *tasks) help(f func(context.Context)) bool { return t.run(f, true) }
+
+func (t *tasks) run(f func(context.Context), helps bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shut && (!helps || t.n == 0) {
+		return false
+	}
+	t.n++
+	go func() {
+		defer t.left()
+		f(t.life)
+	}()
+	return true
+}
+
+func (t *tasks) left() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n--
+	if t.shut && t.n == 0 {
+		close(t.none)
+	}
+}
+
+// open reports whether new tasks may start.
+func (t *tasks) open() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.shut
+}
+
+// close starts no more and waits for the others; when ctx ends first it ends their life and waits on. The error says that
+// something was left undone. Call it once.
+func (t *tasks) close(ctx context.Context) error {
+	t.mu.Lock()
+	t.shut = true
+	if t.n == 0 {
+		close(t.none)
+	}
+	t.mu.Unlock()
+	defer t.end()
+	select {
+	case <-t.none:
+		return nil
+	case <-ctx.Done():
+	}
+	t.end()
+	<-t.none
+	return context.Cause(ctx)
+}

@@ -1,0 +1,165 @@
+package etcdlock
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"hooklock/idem"
+)
+
+func sampleLock() *idem.Lock {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000000, time.UTC)
+	return &idem.Lock{
+		Execution: "exec_a", Scope: idem.Scope{Workflow: "w/\"1\"", Key: "k", PerEvent: true}, Route: "r", EventID: "e", Fingerprint: idem.Fingerprint{1, 2},
+		Credentials: "c", CallbackHash: "h", TraceParent: "t", Attempt: 3, Earlier: []idem.Attempt{{Execution: "exec_b", Status: idem.Failed, Outcome: idem.Unknown, StartedAt: at, FinishedAt: at}},
+		StartedAt: at, MaxDuration: time.Hour, ReleaseDelay: time.Second, Retention: time.Minute, Holder: "host/1/s", Cancel: &idem.Cancel{By: "ops", Reason: "why", At: at, Final: true},
+		Cooling: true, CoolUntil: at, Alive: "sessions/s",
+	}
+}
+
+func sampleRecord() *idem.Record {
+	l := sampleLock()
+	r := recordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: l.StartedAt, Kept: true, Answer: &idem.Answer{
+		Status: 200, Bytes: 5, Whole: true, Header: []idem.HeaderField{{Name: "content-Type", Value: "a"}}, Body: []byte("a\nb\x00\xff"),
+	}})
+	r.Token = 7
+	return r
+}
+
+func TestALockComesBackAsItWasWritten(t *testing.T) {
+	b, err := encodeLock(sampleLock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeLock(b)
+	if err != nil || !reflect.DeepEqual(got, sampleLock()) {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if bytes.ContainsRune(b, '\n') || !bytes.HasPrefix(b, []byte(`{"v":1,`)) {
+		t.Fatalf("not one line with its version first: %s", b)
+	}
+}
+
+func TestARecordComesBackWithItsBodyByteForByte(t *testing.T) {
+	b, err := encodeRecord(sampleRecord(), "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, writer, err := decodeRecord(b)
+	if err != nil || writer != "me" || !reflect.DeepEqual(got, sampleRecord()) {
+		t.Fatalf("%+v %s %v", got, writer, err)
+	}
+}
+
+func TestAnAnswerThatIsTooLargeIsKeptAsItsStatus(t *testing.T) {
+	for name, spoil := range map[string]func(*idem.Answer){
+		"body":    func(a *idem.Answer) { a.Body = make([]byte, maxRecordBytes) },
+		"headers": func(a *idem.Answer) { a.Header[0].Value = strings.Repeat("x", maxRecordBytes) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := sampleRecord()
+			spoil(r.Answer)
+			b, err := encodeRecord(r, "me")
+			if err != nil || len(b) > maxRecordBytes {
+				t.Fatalf("%d bytes, %v", len(b), err)
+			}
+			got, _, err := decodeRecord(b)
+			if err != nil || got.Answer.Whole || got.Answer.Body != nil || got.Answer.Header != nil || got.Answer.Status != 200 || got.Answer.Bytes != 5 {
+				t.Fatalf("%+v %v", got.Answer, err)
+			}
+			if r.Answer.Whole {
+				t.Fatal("the writer's own record still says that the answer is whole")
+			}
+		})
+	}
+}
+
+func TestALockThatIsTooLargeIsRefused(t *testing.T) {
+	l := sampleLock()
+	l.EventID = strings.Repeat("e", maxLockBytes)
+	if _, err := encodeLock(l); !errors.Is(err, errTooLarge) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestAValueOfANewerReleaseSaysSo(t *testing.T) {
+	newer := []byte(`{"v":2,"fingerprint":17}` + "\n")
+	var want *newerError
+	if _, err := decodeLock(newer); !errors.As(err, &want) {
+		t.Errorf("lock: %v", err)
+	}
+	if _, _, err := decodeRecord(newer); !errors.As(err, &want) {
+		t.Errorf("record: %v", err)
+	}
+	if !strings.Contains(want.Error(), "upgrade") {
+		t.Errorf("%v does not say what to do", want)
+	}
+}
+
+func TestAForeignValueIsRefused(t *testing.T) {
+	for _, b := range []string{"", "x", "{}", `{"v":0}`, `{"v":1}`, `{"v":1,"fingerprint":"00"}`, `[]`, "null"} {
+		if _, err := decodeLock([]byte(b)); !errors.Is(err, errCorrupt) {
+			t.Errorf("lock %q: %v", b, err)
+		}
+		if _, _, err := decodeRecord([]byte(b + "\n")); !errors.Is(err, errCorrupt) {
+			t.Errorf("record %q: %v", b, err)
+		}
+	}
+}
+
+func TestACancelThatWasAskedIsWhyAnUnknownExecutionEnded(t *testing.T) {
+	l := sampleLock()
+	failed := idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "x"}}
+	if r := recordOf(l, failed); r.Status != idem.Aborted || r.Error != nil || r.Abort == nil || !r.Abort.Final {
+		t.Errorf("unknown: %+v", r)
+	}
+	if r := recordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed}); r.Status != idem.Success || r.Abort != nil {
+		t.Errorf("executed: %+v", r)
+	}
+	l.Cancel = nil
+	if r := recordOf(l, failed); r.Status != idem.Failed || r.Error == nil {
+		t.Errorf("no cancel: %+v", r)
+	}
+}
+
+func FuzzDecodeLock(f *testing.F) {
+	b, _ := encodeLock(sampleLock())
+	f.Add(b)
+	f.Add([]byte(`{"v":1}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l, err := decodeLock(b)
+		if err != nil {
+			return
+		}
+		again, err := encodeLock(l)
+		if err != nil {
+			return // larger than what we would write
+		}
+		if l2, err := decodeLock(again); err != nil || l2.Execution != l.Execution || l2.Fingerprint != l.Fingerprint {
+			t.Fatalf("%q became %q: %v", b, again, err)
+		}
+	})
+}
+
+func FuzzDecodeRecord(f *testing.F) {
+	b, _ := encodeRecord(sampleRecord(), "me")
+	f.Add(b)
+	f.Add([]byte("{\"v\":1}\nbody"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, writer, err := decodeRecord(b)
+		if err != nil {
+			return
+		}
+		again, err := encodeRecord(r, writer)
+		if err != nil {
+			return
+		}
+		if r2, _, err := decodeRecord(again); err != nil || r2.Execution != r.Execution || (r2.Answer == nil) != (r.Answer == nil) {
+			t.Fatalf("%q became %q: %v", b, again, err)
+		}
+	})
+}

@@ -1,0 +1,232 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+// Place is a place in the queue of a workflow: first come, first served, over all processes. It lives as long as the session that
+// took it. Await and ClaimHead are for one goroutine; end it with a successful ClaimHead or with Leave.
+//
+// It implements idem.Place.
+type Place struct {
+	store   *Store
+	session *session
+	keys    keys
+	lock    idem.Lock
+	q       int64 // create revision: the order in the queue
+}
+
+// Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev. Exactly one of the three results is
+// set, as with Claim.
+func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev int64) (idem.Place, *idem.Seen, error) {
+	session, value, err := s.prepare(&l)
+	if err != nil {
+		return nil, nil, err
+	}
+	type result struct {
+		place *Place
+		seen  *idem.Seen
+		err   error
+	}
+	p := &Place{store: s, session: session, keys: s.keysOf(&l), lock: l}
+	results, nobody := make(chan result), make(chan struct{})
+	if !s.tasks.start(func(life context.Context) {
+		seen, err := p.enqueue(life, leased{value, session.lease}, prev)
+		r := result{seen: seen, err: err}
+		if seen == nil && err == nil {
+			r.place = p
+		}
+		select {
+		case results <- r:
+		case <-nobody:
+			if r.place != nil {
+				_ = p.leave(life)
+			}
+		}
+	}) {
+		return nil, nil, unavailable(errClosed)
+	}
+	select {
+	case r := <-results:
+		if r.place == nil {
+			return nil, r.seen, r.err
+		}
+		return r.place, nil, nil
+	case <-ctx.Done():
+		close(nobody)
+		return nil, nil, unavailable(context.Cause(ctx))
+	}
+}
+
+func (p *Place) enqueue(life context.Context, value leased, prev int64) (*idem.Seen, error) {
+	for {
+		epoch := p.session.currentEpoch()
+		r := newRequest(p.keys.L, enqueue(p.keys, seen{epoch: epoch, prev: prev}, value), len(value.value))
+		answer := p.store.sender.do(life, r)
+		if answer.err == nil && answer.Succeeded {
+			p.q = answer.revision
+			return nil, nil
+		}
+		if answer.err != nil && definite(answer.err) {
+			return nil, unavailable(answer.err)
+		}
+		st, err := p.afterEnqueue(life, answer, epoch)
+		switch {
+		case err != nil:
+			return nil, unavailable(err)
+		case st.waits(p.lock.Execution): // the answer got lost, or an earlier one
+			p.q = st.place
+			return nil, nil
+		case answer.err != nil:
+			return nil, idem.ErrNotClaimed
+		case st.place != 0 || st.prev != prev:
+			if st.unread != nil {
+				return nil, unavailable(st.unread)
+			}
+			return st.seen(), nil
+		}
+		if err := p.session.moved(life, p.store.pool, epoch); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+}
+
+// afterEnqueue is how things stand after a refusal, or for certain after an answer got lost.
+func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*state, error) {
+	if answer.err == nil {
+		return answer.refused()
+	}
+	if fencing(answer.err) {
+		if err := p.session.fence(life, p.store.pool, epoch); err != nil {
+			return nil, err
+		}
+	}
+	return p.store.look(life, p.keys)
+}
+
+// Await waits until it is this place's turn: nobody is before it and the lock is free, or dead and to be buried first; or until the
+// event's record is not at revision prev any more: a copy ran meanwhile, or this execution was cancelled, and then the record is
+// its own. It returns what it found. Other errors than idem.ErrPlaceLost are the context's; the
+// place is then still taken.
+func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for {
+		st, before, err := p.look(ctx)
+		switch {
+		case p.session.err() != nil:
+			return nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, p.session.err())
+		case err != nil:
+			return nil, err
+		case st.place != p.q && st.ended(p.lock.Execution) == nil:
+			return nil, idem.ErrPlaceLost
+		case st.unread != nil:
+			return nil, unavailable(st.unread)
+		case st.place != p.q || st.prev != prev:
+			return st.seen(), nil
+		case before != "":
+			p.store.watch(ctx, p.session.over, st.revision, p.keys.Q, before)
+			continue
+		case st.lock == nil:
+			return st.seen(), nil
+		}
+		if st.lock.Dead, err = p.store.isDead(ctx, st.lock); err != nil {
+			return nil, err
+		}
+		if st.lock.Dead {
+			return st.seen(), nil
+		}
+		p.store.watch(ctx, p.session.over, st.revision, p.keys.Q, p.keys.L, p.store.layout.alive(st.lock.Alive))
+	}
+}
+
+// look reads how things stand, and whose place is the last one before this one.
+func (p *Place) look(ctx context.Context) (st *state, before string, err error) {
+	ops := append(lockRecordAndQueue(p.keys),
+		clientv3.OpGet(p.keys.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...))
+	for pause := newBackoff(); ; {
+		var response *clientv3.TxnResponse
+		err := p.store.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+			response, err = c.Txn(ctx).Then(ops...).Commit()
+			return err
+		})
+		if err == nil {
+			if kv := first(response.Responses[len(ops)-1]); kv != nil {
+				before = string(kv.Key)
+			}
+			st, err := readState(response.Responses, response.Header.Revision)
+			return st, before, err
+		}
+		if p.session.err() != nil {
+			return nil, "", err
+		}
+		if err := pause.wait(ctx); err != nil {
+			return nil, "", fmt.Errorf("wait in the queue: %w", err)
+		}
+	}
+}
+
+// ClaimHead takes the lock for l, which has the execution ID of the place, if nobody is before it and the event's record is at
+// revision prev. Its results are those of Claim. Without a lock the place is still taken: wait again, or leave.
+func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+	if err := p.session.err(); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, err)
+	}
+	l.Execution, l.Scope, l.Alive, l.Holder = p.lock.Execution, p.lock.Scope, p.lock.Alive, p.lock.Holder
+	value, err := encodeLock(&l)
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	c := &claimer{store: p.store, session: p.session, lock: l, keys: p.keys, size: len(value), prev: prev, q: p.q, nobody: make(chan struct{})}
+	c.txn = func(at seen) clientv3.Op { return claimAsHead(p.keys, at, leased{value: value}) }
+	return c.run(ctx)
+}
+
+// Leave gives the place up; should a claim of it still arrive, the Store gives that back, too. It goes on by itself when ctx ends first.
+func (p *Place) Leave(ctx context.Context) error {
+	done := make(chan error, 1)
+	if !p.store.tasks.start(func(life context.Context) { done <- p.leave(life) }) {
+		return unavailable(errClosed)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return unavailable(context.Cause(ctx))
+	}
+}
+
+// leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
+func (p *Place) leave(life context.Context) error {
+	for pause := newBackoff(); ; {
+		answer := p.store.sender.do(life, newRequest(p.keys.L, leave(p.keys, seen{q: p.q}), 0))
+		err := answer.err
+		if err == nil && answer.Succeeded {
+			return nil
+		}
+		if err == nil {
+			var st *state
+			if st, err = answer.refused(); err == nil {
+				return p.giveBack(life, st)
+			}
+		}
+		if pause.wait(life) != nil {
+			return unavailable(fmt.Errorf("leave the queue: %w", err))
+		}
+	}
+}
+
+// giveBack releases the lock that the place has become by a claim whose answer nobody waited for.
+func (p *Place) giveBack(life context.Context, st *state) error {
+	if !st.runs(p.lock.Execution) {
+		return nil
+	}
+	h := newLock(p.store, *st.lock, p.keys, p.session)
+	h.startEnding()
+	return h.release(life)
+}

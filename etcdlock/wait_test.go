@@ -1,0 +1,232 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+func mustEnqueue(tb testing.TB, s *Store, l idem.Lock) *Place {
+	tb.Helper()
+	p, seen, err := s.Enqueue(within(tb, patience), l, 0)
+	if err != nil || p == nil {
+		tb.Fatalf("enqueue: %+v %v", seen, err)
+	}
+	return p.(*Place)
+}
+
+func TestWhoWaitsRunsInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
+	e := etcdtest.Start(t)
+	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
+	holder := mustClaim(t, stores[0], lockFor("w", "first"), 0)
+	const waiters = 8
+	var mu sync.Mutex
+	var order []int
+	var wg sync.WaitGroup
+	for i := range waiters {
+		l := lockFor("w", fmt.Sprintf("event %d", i))
+		p := mustEnqueue(t, stores[i%2], l)
+		wg.Go(func() {
+			seen, err := p.Await(within(t, patience), 0)
+			if err != nil || seen.Lock != nil {
+				t.Errorf("%d: %+v %v", i, seen, err)
+				return
+			}
+			held, seen, err := p.ClaimHead(within(t, patience), l, 0)
+			if err != nil || held == nil {
+				t.Errorf("%d: %+v %v", i, seen, err)
+				return
+			}
+			mu.Lock()
+			order = append(order, i)
+			mu.Unlock()
+			if _, err := held.Settle(within(t, patience), success("")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if held, seen, err := stores[1].Claim(within(t, patience), lockFor("w", "pushes in"), 0); err != nil || held != nil || !seen.Queue {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	if err := holder.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	for i, n := range order {
+		if i != n {
+			t.Fatalf("ran in the order %v", order)
+		}
+	}
+	if len(order) != waiters {
+		t.Fatalf("%d ran", len(order))
+	}
+}
+
+func TestNobodyClaimsPastTheQueueEvenWhenTheLockIsFree(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	first, second := lockFor("w", "first"), lockFor("w", "second")
+	p1, p2 := mustEnqueue(t, s, first), mustEnqueue(t, s, second)
+	if held, seen, err := p2.ClaimHead(within(t, patience), second, 0); err != nil || held != nil || seen == nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	if err := p1.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p2.Await(within(t, patience), 0); err != nil {
+		t.Fatal(err)
+	}
+	held, seen, err := p2.ClaimHead(within(t, patience), second, 0)
+	if err != nil || held == nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	if err := held.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCopiesOfOneEventDoNotWaitTwice(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := lockFor("w", "one")
+	p := mustEnqueue(t, s, l)
+	if _, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0); err != nil || seen == nil || seen.Waiting == nil || seen.Waiting.Execution != l.Execution {
+		t.Fatalf("a copy: %+v, %v", seen, err)
+	}
+
+	if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := mustClaim(t, s, lockFor("w", "one"), 0).Settle(within(t, patience), success(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0); err != nil || p != nil || seen.RecordRevision != rec.Revision {
+		t.Fatalf("%+v %v", seen, err)
+	}
+}
+
+func TestAWaiterWhoseEventHasRunMeanwhileFindsTheRecord(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	running := mustClaim(t, s, lockFor("w", "one"), 0)
+	p := mustEnqueue(t, s, lockFor("w", "one"))
+	found := make(chan *idem.Seen, 1)
+	go func() {
+		seen, err := p.Await(within(t, patience), 0)
+		if err != nil {
+			t.Error(err)
+		}
+		found <- seen
+	}()
+	if _, err := running.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	if seen := <-found; seen == nil || seen.Record == nil || !seen.Record.Settled() {
+		t.Fatalf("%+v", seen)
+	}
+	if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheHeadOfTheQueueMeetsADeadHolder(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	frozen := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 2 * time.Second})
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustClaim(t, frozen, lockFor("w", "one"), 0)
+	l := lockFor("w", "two")
+	p := mustEnqueue(t, s, l)
+	old := currentSession(t, frozen)
+	proxy.Blackhole(true)
+	defer proxy.Blackhole(false)
+	endSession(t, e, old)
+	for {
+		seen, err := p.Await(within(t, patience), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen.Lock != nil { // or the sweep was faster
+			if err := s.Bury(within(t, patience), seen.Lock); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		held, _, err := p.ClaimHead(within(t, patience), l, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if held != nil {
+			if err := held.Release(within(t, patience)); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+}
+
+func TestAPlaceIsLostWithItsSession(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	holder := mustClaim(t, s, lockFor("w", "one"), 0)
+	p := mustEnqueue(t, s, lockFor("w", "two"))
+	result := make(chan error, 1)
+	go func() {
+		_, err := p.Await(within(t, patience), 0)
+		result <- err
+	}()
+	endSession(t, e, currentSession(t, s))
+	if err := <-result; !errors.Is(err, idem.ErrPlaceLost) {
+		t.Fatalf("got %v", err)
+	}
+	if _, _, err := p.ClaimHead(within(t, patience), lockFor("w", "two"), 0); !errors.Is(err, idem.ErrPlaceLost) {
+		t.Fatalf("got %v", err)
+	}
+	if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAwaitEndsWithItsContextAndKeepsThePlace(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	holder := mustClaim(t, s, lockFor("w", "one"), 0)
+	p := mustEnqueue(t, s, lockFor("w", "two"))
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := p.Await(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+	if st, err := s.look(within(t, patience), p.keys); err != nil || st.place != p.q {
+		t.Fatalf("%+v %v", st, err)
+	}
+	for _, end := range []func(context.Context) error{p.Leave, p.Leave, holder.Release} {
+		if err := end(within(t, patience)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnEnqueueThatArrivesLateLeavesNoGhost(t *testing.T) {
+	e := etcdtest.Start(t)
+	client := etcdtest.Dial(t, e.Endpoint)
+	kv := newLateKV(client)
+	s := openStore(t, Options{Client: client})
+	kv.armed.Store(true)
+	if _, _, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0); !errors.Is(err, idem.ErrNotClaimed) {
+		t.Fatalf("enqueue without an answer: %v", err)
+	}
+	if kv.arrive(t).Responses[0].GetResponseTxn().Succeeded {
+		t.Fatal("a place that nobody waits in")
+	}
+}

@@ -1,0 +1,109 @@
+package etcdlock
+
+import (
+	"context"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// watch follows the sessions and the forgets from after revision, until ctx ends. One key for each process is all that it
+// sees in quiet times, so this costs the same however many deliveries there are.
+func (k *keeper) watch(ctx context.Context, s *session, revision int64) {
+	for ctx.Err() == nil {
+		k.follow(ctx, s, revision)
+		if ctx.Err() != nil {
+			return
+		}
+		k.blind()
+		names, at, err := k.list(ctx)
+		if err != nil {
+			return // ctx has ended
+		}
+		revision = at
+		k.died(k.live.replace(names, at))
+		if _, there := names[s.name]; !there {
+			s.end(errSessionGone)
+			return
+		}
+	}
+}
+
+// follow returns when the watch breaks: compacted, without a leader, or at a member that has stopped to answer.
+func (k *keeper) follow(ctx context.Context, s *session, revision int64) {
+	client, at, err := k.pool.current()
+	if err != nil {
+		k.pool.failover(at)
+		_ = sleep(ctx, firstPause)
+		return
+	}
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	// A watch at a member that hangs does not even begin: it has to be broken off from outside.
+	left := k.pool.left(at)
+	k.wg.Go(func() {
+		select {
+		case <-left:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	sessions := client.Watch(ctx, k.layout.sessions(), clientv3.WithPrefix(), clientv3.WithRev(revision+1))
+	forgets := client.Watch(ctx, k.layout.forgets(), clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterDelete())
+	for {
+		select {
+		case news, ok := <-sessions:
+			if !ok || news.Err() != nil {
+				return
+			}
+			for _, e := range news.Events {
+				k.sessionChanged(s, e)
+			}
+		case news, ok := <-forgets:
+			if !ok || news.Err() != nil {
+				return
+			}
+			for _, e := range news.Events {
+				k.forgot(strings.TrimPrefix(string(e.Kv.Key), k.layout.forgets()))
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (k *keeper) sessionChanged(s *session, e *clientv3.Event) {
+	name := strings.TrimPrefix(string(e.Kv.Key), k.layout.sessions())
+	switch {
+	case e.Type != mvccpb.DELETE:
+		k.live.appeared(name, e.Kv.ModRevision)
+	case name == s.name:
+		k.live.disappeared(name, e.Kv.ModRevision)
+		s.end(errSessionGone)
+	default:
+		k.live.disappeared(name, e.Kv.ModRevision)
+		k.died([]string{name})
+	}
+}
+
+// list asks until it gets an answer. The error is the context's.
+func (k *keeper) list(ctx context.Context) (map[string]struct{}, int64, error) {
+	for pause := newBackoff(); ; {
+		var response *clientv3.GetResponse
+		err := k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+			response, err = c.Get(ctx, k.layout.sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+			return err
+		})
+		if err == nil {
+			names := map[string]struct{}{}
+			for _, kv := range response.Kvs {
+				names[strings.TrimPrefix(string(kv.Key), k.layout.sessions())] = struct{}{}
+			}
+			return names, response.Header.Revision, nil
+		}
+		if err := pause.wait(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+}

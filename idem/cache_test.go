@@ -1,0 +1,110 @@
+package idem
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func cached(i int) *Record {
+	key := Key(fmt.Sprintf("%016x-%032x", i+1, i+1))
+	return &Record{
+		Execution: NewExecutionID("w", key, [4]byte{1}), Scope: Scope{Workflow: "w", Key: key}, Kept: true, Outcome: Executed,
+		ExpiresAt: later, Answer: &Answer{Status: 200, Whole: true, Body: []byte("answer")},
+	}
+}
+
+func TestCacheForgetsWhatIsForgotten(t *testing.T) {
+	c := NewCache(0)
+	rec := cached(1)
+	c.add(rec, c.seenAt())
+	if c.get(rec.Scope.Key, noon) != rec {
+		t.Fatal("not found")
+	}
+	c.Forget(rec.Execution)
+	if c.get(rec.Scope.Key, noon) != nil {
+		t.Error("still there")
+	}
+}
+
+func TestRecordThatWasReadBeforeAForgetDoesNotComeInAfterIt(t *testing.T) {
+	c := NewCache(0)
+	rec := cached(1)
+	for name, forget := range map[string]func(){"forget": func() { c.Forget(rec.Execution) }, "reset": c.Reset} {
+		seenAt := c.seenAt()
+		forget()
+		c.add(rec, seenAt)
+		if c.get(rec.Scope.Key, noon) != nil {
+			t.Errorf("%s: came in after it", name)
+		}
+	}
+}
+
+func TestForgettingAnotherExecutionOfTheKeyKeepsTheRecord(t *testing.T) {
+	c := NewCache(0)
+	rec := cached(1)
+	c.add(rec, c.seenAt())
+	c.Forget(NewExecutionID("w", rec.Scope.Key, [4]byte{2}))
+	if c.get(rec.Scope.Key, noon) == nil {
+		t.Error("dropped")
+	}
+}
+
+func TestForgedHalfOfAKeyFindsNothing(t *testing.T) {
+	c := NewCache(0)
+	rec := cached(1)
+	c.add(rec, c.seenAt())
+	if c.get(rec.Scope.Key[:17]+Key(fmt.Sprintf("%032x", 99)), noon) != nil {
+		t.Error("found a record of another key with the same XXH64")
+	}
+}
+
+func TestCacheDropsExpiredAndOldestRecords(t *testing.T) {
+	c := NewCache(3 * (recordOverhead + 6))
+	for i := range 4 {
+		c.add(cached(i), c.seenAt())
+		c.get(cached(0).Scope.Key, noon) // the first one stays in use
+	}
+	for i, want := range []bool{true, false, true, true} {
+		if got := c.get(cached(i).Scope.Key, noon) != nil; got != want {
+			t.Errorf("record %d there: %v, want %v", i, got, want)
+		}
+	}
+	if c.get(cached(0).Scope.Key, later) != nil {
+		t.Error("expired record answers")
+	}
+	if c.bytes != 2*(recordOverhead+6) || len(c.byHalf) != 2 {
+		t.Errorf("%d bytes, %d entries", c.bytes, len(c.byHalf))
+	}
+}
+
+func BenchmarkCacheMemory(b *testing.B) {
+	const n = 100_000
+	c := NewCache(1 << 30)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range n {
+		c.add(cached(i), c.seenAt())
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	key := cached(1).Scope.Key
+	for b.Loop() {
+		c.get(key, noon)
+	}
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/record")
+}
+
+func BenchmarkDecide(b *testing.B) {
+	seen := &Seen{}
+	record()(seen, nil)
+	r := &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: testPolicy()}
+	b.ReportAllocs()
+	for b.Loop() {
+		if Decide(seen, r, time.Time{}).Decision != DecisionReplayed {
+			b.Fatal("not replayed")
+		}
+	}
+}

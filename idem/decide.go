@@ -1,0 +1,119 @@
+package idem
+
+import "time"
+
+// Request is a delivery that has its name tag and asks to run.
+type Request struct {
+	Scope       Scope
+	EventID     string
+	Fingerprint Fingerprint
+	// ByPayload: the fingerprint is the key, so equal bodies are one event only for the policy's PayloadRetention.
+	ByPayload   bool
+	Policy      *Policy
+	TraceParent string
+	// Credentials digests the Authorization and Cookie of this delivery, salted with an execution; see CredentialsDigest.
+	// Nil means that it came with none.
+	Credentials func(ExecutionID) string
+}
+
+func (r *Request) credentials(id ExecutionID) string {
+	if r.Credentials == nil {
+		return ""
+	}
+	return r.Credentials(id)
+}
+
+func (r *Request) retention() time.Duration {
+	if r.ByPayload {
+		return r.Policy.PayloadRetention
+	}
+	return r.Policy.Retention
+}
+
+// Verdict is what a delivery may do. With an empty Decision it may claim the lock over the record at revision Prev, or, where Bury
+// is set, has to bury that lock first and look again.
+type Verdict struct {
+	Decision Decision
+	// Holder is the execution that stands in the way, or the first one of a replay; empty when it is not known.
+	Holder ExecutionID
+	Record *Record // of a replay or an earlier unknown outcome
+	// StatusOnly: the duplicate gets the first status, and neither headers nor body.
+	StatusOnly bool
+	RetryAfter time.Duration // 0 = not known
+	Copy       *Lock         // of in_flight: the execution of the same event
+
+	Bury    *Lock
+	Prev    int64
+	Attempt int
+	Earlier []Attempt
+}
+
+// Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does no I/O. The order of its
+// questions is the promise of docs/decisions.md: mismatch, in flight, replayed or unknown, then the lock.
+func Decide(seen *Seen, r *Request, now time.Time) Verdict {
+	rec := seen.Record
+	if rec != nil && !now.Before(rec.ExpiresAt) {
+		rec = nil // etcd has not dropped it yet, but it says nothing any more
+	}
+	if rec != nil && r.other(rec.Fingerprint) {
+		switch r.Policy.OnMismatch {
+		case MismatchReject:
+			return Verdict{Decision: DecisionMismatch, Holder: rec.Execution}
+		case MismatchExecute:
+			return r.decideLock(seen, rec, now)
+		}
+	}
+	if copied := seen.copyOf(r.Scope.Key); copied != nil {
+		switch {
+		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchReject:
+			return Verdict{Decision: DecisionMismatch, Holder: copied.Execution}
+		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchExecute:
+			return Verdict{Decision: DecisionLocked, Holder: copied.Execution}
+		}
+		return Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied}
+	}
+	switch {
+	case rec == nil:
+	case rec.Settled():
+		other := !r.Policy.Verified && rec.Credentials != r.credentials(rec.Execution)
+		return Verdict{Decision: DecisionReplayed, Holder: rec.Execution, Record: rec, StatusOnly: other}
+	case rec.Abort != nil && rec.Abort.Final:
+		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
+	case rec.Outcome == Unknown && r.Policy.OnUnknown == UnknownBlock:
+		return Verdict{Decision: DecisionUnknown, Holder: rec.Execution, Record: rec}
+	}
+	return r.decideLock(seen, rec, now)
+}
+
+// copyOf is the execution of the same event that runs or waits, nil without one.
+func (s *Seen) copyOf(key Key) *Lock {
+	if l := s.Lock; l != nil && !l.Cooling && !l.Dead && l.Scope.Key == key {
+		return l
+	}
+	return s.Waiting
+}
+
+// other reports whether fp is another request than this one, where that matters.
+func (r *Request) other(fp Fingerprint) bool {
+	return r.Policy.OnMismatch != MismatchReplay && fp != r.Fingerprint
+}
+
+// decideLock is the last question: is the lock free? rec is the record that would be written over.
+func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
+	switch lock := seen.Lock; {
+	case lock != nil && lock.Dead:
+		return Verdict{Bury: lock}
+	case lock != nil && lock.Cooling:
+		return Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.CoolUntil.Sub(now)}
+	case lock != nil:
+		return Verdict{Decision: DecisionLocked, Holder: lock.Execution}
+	case seen.Queue:
+		return Verdict{Decision: DecisionLocked}
+	}
+	v := Verdict{Prev: seen.RecordRevision, Attempt: 1}
+	if rec != nil {
+		v.Attempt = rec.Attempt + 1
+		v.Earlier = append(rec.Earlier[max(0, len(rec.Earlier)-MaxEarlier+1):len(rec.Earlier):len(rec.Earlier)], rec.Short())
+	}
+	return v
+}

@@ -1,0 +1,181 @@
+package idem
+
+import (
+	"testing"
+	"time"
+)
+
+var (
+	noon  = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	later = noon.Add(time.Hour)
+)
+
+func testPolicy() *Policy {
+	p := &Policy{
+		Route: "r", Strategy: FailFast, Idempotency: true, Retention: 24 * time.Hour, PayloadRetention: time.Minute, ReplayBody: 1 << 16,
+		OnMismatch: MismatchReject, OnUnknown: UnknownRetry,
+	}
+	p.Keep.Add(200, 299)
+	return p
+}
+
+const (
+	keyA = Key("00000000000000aa-000000000000000000000000000000aa")
+	keyB = Key("00000000000000bb-000000000000000000000000000000bb")
+)
+
+// seenBy changes what a test's delivery meets; the delivery is event A of workflow w with fingerprint 1.
+type seenBy func(*Seen, *Policy)
+
+func record(change ...func(*Record)) seenBy {
+	return func(s *Seen, _ *Policy) {
+		s.Record = &Record{
+			Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Attempt: 1, Status: Success,
+			Outcome: Executed, ExpiresAt: later, Kept: true, Answer: &Answer{Status: 200, Whole: true}, Revision: 7,
+		}
+		s.RecordRevision = 7
+		for _, f := range change {
+			f(s.Record)
+		}
+	}
+}
+
+func lockOf(key Key, change ...func(*Lock)) seenBy {
+	return func(s *Seen, _ *Policy) {
+		s.Lock = &Lock{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: key}, Fingerprint: Fingerprint{1}}
+		for _, f := range change {
+			f(s.Lock)
+		}
+	}
+}
+
+func unknownOutcome(r *Record) {
+	r.Status, r.Outcome, r.Kept, r.Answer = Failed, Unknown, false, nil
+}
+
+func notKept(r *Record) {
+	r.Status, r.Kept, r.Answer = Failed, false, &Answer{Status: 500}
+}
+func changed(r *Record)   { r.Fingerprint = Fingerprint{2} }
+func expired(r *Record)   { r.ExpiresAt = noon }
+func changedLock(l *Lock) { l.Fingerprint = Fingerprint{2} }
+func dead(l *Lock)        { l.Dead = true }
+func cooling(l *Lock)     { l.Cooling, l.CoolUntil = true, noon.Add(9*time.Second) }
+func finalAbort(r *Record) {
+	r.Status, r.Outcome, r.Kept, r.Abort = Aborted, NotExecuted, false, &Cancel{Final: true}
+}
+func otherLogin(r *Record)     { r.Credentials = "somebody else" }
+func queue(s *Seen, _ *Policy) { s.Queue = true }
+
+func policy(change func(*Policy)) seenBy { return func(_ *Seen, p *Policy) { change(p) } }
+
+var (
+	onMismatchReplay  = policy(func(p *Policy) { p.OnMismatch = MismatchReplay })
+	onMismatchExecute = policy(func(p *Policy) { p.OnMismatch = MismatchExecute })
+	onUnknownBlock    = policy(func(p *Policy) { p.OnUnknown = UnknownBlock })
+	verified          = policy(func(p *Policy) { p.Verified = true })
+)
+
+func TestDecide(t *testing.T) {
+	const run = Decision("") // it may claim the lock
+	for sentence, c := range map[string]struct {
+		sees []seenBy
+		want Decision
+	}{
+		"an event that nobody knows runs":                              {nil, run},
+		"a settled event is replayed":                                  {[]seenBy{record()}, DecisionReplayed},
+		"a settled event is replayed while another event runs":         {[]seenBy{record(), lockOf(keyB)}, DecisionReplayed},
+		"a settled event is replayed though the lock's owner is dead":  {[]seenBy{record(), lockOf(keyB, dead)}, DecisionReplayed},
+		"an answer that is not kept lets the event run again":          {[]seenBy{record(notKept)}, run},
+		"a record past its retention says nothing":                     {[]seenBy{record(expired)}, run},
+		"a record past its retention says nothing of its fingerprint":  {[]seenBy{record(expired, changed)}, run},
+		"a known key with another fingerprint is a mismatch":           {[]seenBy{record(changed)}, DecisionMismatch},
+		"so it is when the event may run again":                        {[]seenBy{record(changed, notKept)}, DecisionMismatch},
+		"so it is while the event runs":                                {[]seenBy{lockOf(keyA, changedLock)}, DecisionMismatch},
+		"a mismatch is told before a lock":                             {[]seenBy{record(changed), lockOf(keyB)}, DecisionMismatch},
+		"on_mismatch replay: the event ID alone decides":               {[]seenBy{record(changed), onMismatchReplay}, DecisionReplayed},
+		"on_mismatch replay: also while it runs":                       {[]seenBy{lockOf(keyA, changedLock), onMismatchReplay}, DecisionInFlight},
+		"on_mismatch execute: it runs":                                 {[]seenBy{record(changed), onMismatchExecute}, run},
+		"on_mismatch execute: it runs though the outcome was unknown":  {[]seenBy{record(changed, unknownOutcome), onMismatchExecute, onUnknownBlock}, run},
+		"on_mismatch execute: the key runs one at a time all the same": {[]seenBy{lockOf(keyA, changedLock), onMismatchExecute}, DecisionLocked},
+		"on_mismatch execute: an equal payload is a duplicate":         {[]seenBy{record(), onMismatchExecute}, DecisionReplayed},
+		"a copy of a running event is in flight":                       {[]seenBy{lockOf(keyA)}, DecisionInFlight},
+		"in flight is told before an earlier record":                   {[]seenBy{record(notKept), lockOf(keyA)}, DecisionInFlight},
+		"another event of the workflow is locked out":                  {[]seenBy{lockOf(keyB)}, DecisionLocked},
+		"so it is while others wait":                                   {[]seenBy{queue}, DecisionLocked},
+		"a dead owner's lock is buried first":                          {[]seenBy{lockOf(keyB, dead)}, run},
+		"so it is when it was this event":                              {[]seenBy{lockOf(keyA, dead)}, run},
+		"a cooling lock is closed":                                     {[]seenBy{lockOf(keyB, cooling)}, DecisionLocked},
+		"a cooling lock is closed for its own event too":               {[]seenBy{record(unknownOutcome), lockOf(keyA, cooling)}, DecisionLocked},
+		"on_unknown retry: it runs again":                              {[]seenBy{record(unknownOutcome)}, run},
+		"on_unknown block: somebody has to look":                       {[]seenBy{record(unknownOutcome), onUnknownBlock}, DecisionUnknown},
+		"on_unknown block: told before the lock":                       {[]seenBy{record(unknownOutcome), lockOf(keyA, cooling), onUnknownBlock}, DecisionUnknown},
+		"an event that was cancelled for good never runs":              {[]seenBy{record(finalAbort)}, DecisionAborted},
+		"a duplicate with other credentials is replayed":               {[]seenBy{record(otherLogin)}, DecisionReplayed},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			seen, p := &Seen{}, testPolicy()
+			for _, f := range c.sees {
+				f(seen, p)
+			}
+			v := Decide(seen, &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: p}, noon)
+			if v.Decision != c.want {
+				t.Errorf("got %q, want %q", v.Decision, c.want)
+			}
+			if buries := v.Bury != nil; buries != (c.want == run && seen.Lock != nil && seen.Lock.Dead) {
+				t.Errorf("buries: %v", buries)
+			}
+			if v.Decision == run && v.Bury == nil && v.Prev != seen.RecordRevision {
+				t.Errorf("claims over revision %d, saw %d", v.Prev, seen.RecordRevision)
+			}
+		})
+	}
+}
+
+func TestOtherCredentialsGetTheStatusAloneUnlessSigned(t *testing.T) {
+	for _, c := range []struct {
+		sees []seenBy
+		want bool
+	}{
+		{[]seenBy{record()}, false},
+		{[]seenBy{record(otherLogin)}, true},
+		{[]seenBy{record(otherLogin), verified}, false},
+	} {
+		seen, p := &Seen{}, testPolicy()
+		for _, f := range c.sees {
+			f(seen, p)
+		}
+		r := &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: p}
+		if got := Decide(seen, r, noon).StatusOnly; got != c.want {
+			t.Errorf("verified %v, record credentials %q: status only %v, want %v", p.Verified, seen.Record.Credentials, got, c.want)
+		}
+	}
+}
+
+func TestAnotherAttemptRemembersTheOnesBefore(t *testing.T) {
+	seen := &Seen{}
+	record(notKept)(seen, nil)
+	for i := range MaxEarlier {
+		seen.Record.Earlier = append(seen.Record.Earlier, Attempt{StartedAt: noon.Add(time.Duration(i) * time.Second)})
+	}
+	seen.Record.Attempt = MaxEarlier + 1
+	v := Decide(seen, &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: testPolicy()}, noon)
+	if v.Attempt != MaxEarlier+2 {
+		t.Errorf("attempt %d", v.Attempt)
+	}
+	if len(v.Earlier) != MaxEarlier || v.Earlier[MaxEarlier-1].Execution != "exec_first" || v.Earlier[0].StartedAt != noon.Add(time.Second) {
+		t.Errorf("earlier: %d, first %v, last %v", len(v.Earlier), v.Earlier[0].StartedAt, v.Earlier[len(v.Earlier)-1].Execution)
+	}
+	if len(seen.Record.Earlier) != MaxEarlier || seen.Record.Earlier[0].StartedAt != noon {
+		t.Error("the record that was read has changed")
+	}
+}
+
+func TestCoolingLockTellsHowLong(t *testing.T) {
+	seen := &Seen{}
+	lockOf(keyB, cooling)(seen, nil)
+	v := Decide(seen, &Request{Scope: Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()}, noon)
+	if v.RetryAfter != 9*time.Second || v.Holder != "exec_holder" {
+		t.Errorf("got %v, %q", v.RetryAfter, v.Holder)
+	}
+}

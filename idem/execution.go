@@ -1,0 +1,141 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// Why an execution is told to stop, beside ErrLockLost and ErrCancelled: the causes of its Context.
+var (
+	// ErrMaxDuration: it reached the route's max_duration.
+	ErrMaxDuration = errors.New("max_duration reached")
+	// ErrShutdown: the process ends and has no time left.
+	ErrShutdown = errors.New("hooklock shuts down")
+)
+
+// Execution is a delivery that was admitted. It ends in one of the three things that one can know of it: Complete (a whole answer came),
+// Release (provably nothing reached the upstream) or Abandon (nobody knows). The first of them counts; Abandon is what to defer.
+type Execution struct {
+	guard  *Guard
+	policy *Policy
+	held   Held
+	spot   *spot
+	// CallbackKey is the bearer token for callbacks about this execution. It goes to the upstream and is never stored or logged.
+	CallbackKey string
+
+	ctx      context.Context
+	stop     context.CancelCauseFunc
+	deadline context.CancelFunc
+	ended    atomic.Bool
+}
+
+func newExecution(g *Guard, r *Request, held Held, at *spot, callbackKey string) *Execution {
+	x := &Execution{guard: g, policy: r.Policy, held: held, spot: at, CallbackKey: callbackKey}
+	x.ctx, x.stop = context.WithCancelCause(g.o.Base)
+	x.deadline = func() {}
+	if d := r.Policy.MaxDuration; d > 0 {
+		x.ctx, x.deadline = context.WithTimeoutCause(x.ctx, d, ErrMaxDuration)
+	}
+	held.OnStop(func(cause error) { x.stop(cause) })
+	return x
+}
+
+// Lock is what the ledger has of it. The caller must not change it.
+func (x *Execution) Lock() *Lock { return x.held.Lock() }
+
+// Context ends when the execution has to stop; its cause says why: ErrLockLost, ErrCancelled, ErrMaxDuration or ErrShutdown. It is the
+// execution's life and not the sender's.
+func (x *Execution) Context() context.Context { return x.ctx }
+
+// Begin has the last word before the first byte goes to the upstream. An error means that nothing may be sent; the caller then calls
+// Release.
+func (x *Execution) Begin() error {
+	if err := context.Cause(x.ctx); err != nil {
+		return err
+	}
+	return x.held.Begin()
+}
+
+// Ending is what became of an execution.
+type Ending struct {
+	// Record is what the ledger has now; nil when it was released, or when nothing was recorded.
+	Record *Record
+	// Recorded: the outcome is in the ledger. Otherwise the sender is told that it is not.
+	Recorded bool
+	// Lost: somebody else had ended the execution before.
+	Lost bool
+	Err  error // why it was not recorded, for the log
+}
+
+// Complete records that a whole answer came. What is kept of it is the policy's decision. The memory of answer goes over to the
+// Guard: the caller must not change it afterwards.
+func (x *Execution) Complete(answer Answer) Ending {
+	end := End{Status: Failed, Outcome: Executed, Answer: &answer}
+	switch {
+	case x.policy.Unknown.Has(answer.Status):
+		end.Outcome = Unknown
+		end.Error = &Failure{Code: "upstream_status", Detail: fmt.Sprintf("the upstream answered %d, which says nothing about the effect", answer.Status)}
+	case answer.Status >= 200 && answer.Status < 400:
+		end.Status = Success
+	default:
+		end.Error = &Failure{Code: "upstream_status", Detail: fmt.Sprintf("the upstream answered %d", answer.Status)}
+	}
+	end.Kept = end.Outcome == Executed && x.policy.Idempotency && x.policy.Keep.Has(answer.Status)
+	if !end.Kept && x.policy.InFlight != Attach || answer.Bytes > int64(x.policy.ReplayBody) {
+		answer.Whole, answer.Header, answer.Body = false, nil, nil
+	}
+	return x.settle(end)
+}
+
+// Release gives the lock back: provably nothing reached the upstream. The event burns nothing and may run later.
+func (x *Execution) Release() Ending {
+	if !x.ended.CompareAndSwap(false, true) {
+		return Ending{Recorded: true}
+	}
+	defer x.close()
+	ctx, cancel := x.bounded()
+	defer cancel()
+	err := x.held.Release(ctx)
+	return Ending{Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Err: err}
+}
+
+// Abandon records that nobody knows what the upstream did. It does nothing when the execution has ended.
+func (x *Execution) Abandon(why Failure) Ending {
+	end := End{Status: Failed, Outcome: Unknown, Error: &why}
+	if errors.Is(context.Cause(x.ctx), ErrMaxDuration) {
+		end.Status, end.Error = Aborted, nil
+		end.Abort = &Cancel{By: "policy", Reason: "max_duration of " + x.policy.MaxDuration.String() + " reached", At: x.guard.o.Now()}
+	}
+	return x.settle(end)
+}
+
+func (x *Execution) settle(end End) Ending {
+	if !x.ended.CompareAndSwap(false, true) {
+		return Ending{Recorded: true}
+	}
+	defer x.close()
+	end.FinishedAt = x.guard.o.Now()
+	seenAt := x.guard.cache.seenAt()
+	ctx, cancel := x.bounded()
+	defer cancel()
+	rec, err := x.held.Settle(ctx, end)
+	if err == nil && rec != nil && rec.Settled() {
+		x.guard.cache.add(rec, seenAt)
+	}
+	return Ending{Record: rec, Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Err: err}
+}
+
+// bounded is the time that the end of an execution has in the ledger. It ignores that the execution was told to stop: its end must be
+// written all the same.
+func (x *Execution) bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(x.ctx), x.guard.o.RequestTimeout)
+}
+
+// close takes the execution out of this process, after its end was written.
+func (x *Execution) close() {
+	x.guard.live.leave(x.spot)
+	x.deadline()
+	x.stop(nil)
+}

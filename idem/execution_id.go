@@ -1,0 +1,50 @@
+package idem
+
+import (
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// ErrExecutionID is returned for a text that is not an execution ID.
+var ErrExecutionID = errors.New(`not an execution ID: want "exec_" and 32 letters or digits`)
+
+const executionPrefix = "exec_"
+
+var executionEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// NewExecutionID makes the ID of one execution. It holds XXH64 of the workflow, the XXH64 half of the key and 32 random bits,
+// so its lock and its record are found by prefix. XXH64 can be forged: whoever looks an execution up compares the whole ID with
+// the one in the value that it found.
+func NewExecutionID(workflow string, key Key, random [4]byte) ExecutionID {
+	var b [20]byte
+	binary.BigEndian.PutUint64(b[0:], xxhash.Sum64String(workflow))
+	binary.BigEndian.PutUint64(b[8:], key.half())
+	copy(b[16:], random[:])
+	var text [len(executionPrefix) + 32]byte
+	copy(text[:], executionPrefix)
+	executionEncoding.Encode(text[len(executionPrefix):], b[:])
+	return ExecutionID(text[:])
+}
+
+// Parse takes the ID apart: XXH64 of the workflow, and the XXH64 half of the key.
+func (id ExecutionID) Parse() (workflow, key uint64, err error) {
+	var b [20]byte
+	if len(id) != len(executionPrefix)+32 || id[:len(executionPrefix)] != executionPrefix {
+		return 0, 0, ErrExecutionID
+	}
+	// The decoder skips line breaks, so only the full count proves 32 letters.
+	if n, err := executionEncoding.Decode(b[:], []byte(id[len(executionPrefix):])); err != nil || n != len(b) {
+		return 0, 0, ErrExecutionID
+	}
+	return binary.BigEndian.Uint64(b[0:]), binary.BigEndian.Uint64(b[8:]), nil
+}
+
+// half is the XXH64 half as a number; 0 for what is not a key.
+func (k Key) half() uint64 {
+	n, _ := strconv.ParseUint(k.Short(), 16, 64)
+	return n
+}

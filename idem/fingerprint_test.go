@@ -1,0 +1,79 @@
+package idem
+
+import (
+	"encoding/hex"
+	"testing"
+)
+
+func request() *Message {
+	return &Message{Method: []byte("POST"), Host: []byte("example.com"), Path: []byte("/a"), Query: []byte("b=1"), Body: []byte("body"), Fields: fields("X: 1")}
+}
+
+func TestTheFingerprintIsOfWhatWasAskedFor(t *testing.T) {
+	first := FingerprintOf(request())
+	for _, tt := range []struct {
+		sentence string
+		change   func(*Message)
+		same     bool
+	}{
+		{"nothing changed", func(*Message) {}, true},
+		{"the host in another case", func(m *Message) { m.Host = []byte("EXAMPLE.com") }, true},
+		{"another header", func(m *Message) { m.Fields = fields("X: 2") }, true},
+		{"another method", func(m *Message) { m.Method = []byte("PUT") }, false},
+		{"the method in another case", func(m *Message) { m.Method = []byte("post") }, false},
+		{"another host", func(m *Message) { m.Host = []byte("example.org") }, false},
+		{"another port", func(m *Message) { m.Host = []byte("example.com:80") }, false},
+		{"another path", func(m *Message) { m.Path = []byte("/b") }, false},
+		{"the path spelled otherwise", func(m *Message) { m.Path = []byte("/%61") }, false},
+		{"another query", func(m *Message) { m.Query = []byte("b=2") }, false},
+		{"another body", func(m *Message) { m.Body = []byte("bodY") }, false},
+		{"no body", func(m *Message) { m.Body = nil }, false},
+		{"a byte that moved from query to body", func(m *Message) { m.Query, m.Body = []byte("b="), []byte("1body") }, false},
+		{"a byte that moved from path to query", func(m *Message) { m.Path, m.Query = []byte("/"), []byte("ab=1") }, false},
+		{"a byte that moved from method to host", func(m *Message) { m.Method, m.Host = []byte("POS"), []byte("texample.com") }, false},
+	} {
+		t.Run(tt.sentence, func(t *testing.T) {
+			m := request()
+			tt.change(m)
+			if got := FingerprintOf(m); (got == first) != tt.same {
+				t.Fatalf("same is %v", got == first)
+			}
+		})
+	}
+}
+
+func TestTheFingerprintStaysAcrossReleases(t *testing.T) {
+	// Records in etcd outlive a release: a fingerprint that changes makes every duplicate a mismatch.
+	f := FingerprintOf(request())
+	if got := hex.EncodeToString(f[:]); got != "d377f0e0732b3c1fda9ba0a535aa85c6b19f304a1f52cccf36f73e56223ff3d6" {
+		t.Fatal(got)
+	}
+}
+
+func TestCredentialsShowOnlyWhetherTheyAreEqual(t *testing.T) {
+	digest := func(id ExecutionID, lines ...string) string { return CredentialsDigest(id, fields(lines...)) }
+	first := digest("exec_a", "X: 1", "Authorization: Bearer x", "cookie: y")
+	if len(first) != 32 {
+		t.Fatalf("%q is not 16 bytes in hex", first)
+	}
+	if got := digest("exec_a", "X: 2"); got != "" {
+		t.Fatalf("%q without credentials", got)
+	}
+	if got := digest("exec_a", "AUTHORIZATION: Bearer x", "Cookie: y"); got != first {
+		t.Fatal("other headers or another case change the digest")
+	}
+	for sentence, got := range map[string]string{
+		"another execution":          digest("exec_b", "Authorization: Bearer x", "Cookie: y"),
+		"another token":              digest("exec_a", "Authorization: Bearer z", "Cookie: y"),
+		"no cookie":                  digest("exec_a", "Authorization: Bearer x"),
+		"one more cookie":            digest("exec_a", "Authorization: Bearer x", "Cookie: y", "Cookie: y"),
+		"the other way round":        digest("exec_a", "Cookie: Bearer x", "Authorization: y"),
+		"a byte that moved":          digest("exec_a", "Authorization: Bearer xy", "Cookie:"),
+		"an empty authorization":     digest("exec_a", "Authorization:"),
+		"a value moved to execution": digest("exec_aBearer x", "Authorization: ", "Cookie: y"),
+	} {
+		if got == first || got == "" {
+			t.Errorf("%s: %q", sentence, got)
+		}
+	}
+}

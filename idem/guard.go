@@ -1,0 +1,177 @@
+package idem
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"errors"
+	"io"
+	"time"
+)
+
+// GuardOptions are what a Guard works with.
+type GuardOptions struct {
+	Ledger Ledger
+	// Base is the life of the executions: when it ends, running ones stop and end with an unknown outcome. It is not the life of
+	// a sender's connection: a sender that hangs up changes nothing.
+	Base context.Context
+	// RequestTimeout bounds each decision of the ledger. Zero means 2 s.
+	RequestTimeout time.Duration
+	// Cache answers duplicates without the ledger. Whoever fills in Ledger also tells the Cache of forgotten records and of lost
+	// sessions.
+	Cache *Cache
+	// MaxWaiting bounds the deliveries that wait in this process, over all workflows. It is asked each time, because it may be
+	// reloaded. Nil means that none may.
+	MaxWaiting func() int
+	Now        func() time.Time // nil means time.Now
+	Random     io.Reader        // nil means crypto/rand
+}
+
+// Guard admits deliveries, and settles the executions of those that it admitted.
+type Guard struct {
+	o       GuardOptions
+	live    live
+	waiting room
+	cache   *Cache
+}
+
+// NewGuard makes a Guard. It starts no goroutine and needs no Close.
+func NewGuard(o GuardOptions) *Guard {
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = 2 * time.Second
+	}
+	if o.MaxWaiting == nil {
+		o.MaxWaiting = func() int { return 0 }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	return &Guard{o: o, cache: o.Cache}
+}
+
+// Admission is the answer of Admit: an execution that may run, or the decision that the delivery does not.
+type Admission struct {
+	Execution *Execution
+	Verdict
+	Err error // the cause of store_unavailable, for the log
+}
+
+// Admit decides about one delivery. It returns within RequestTimeout, unless the policy lets the delivery wait. sender is how long
+// somebody is there to wait for the answer; a decision that is on its way does not depend on it.
+func (g *Guard) Admit(sender context.Context, r *Request) Admission {
+	r.Scope.PerEvent = r.Policy.Strategy == NoLock
+	a := g.admit(r)
+	taken := a.Decision == DecisionLocked || a.Decision == DecisionInFlight
+	switch {
+	case taken && r.Policy.Strategy == Skip:
+		a.Decision = DecisionSkipped
+	case a.Decision == DecisionLocked && r.Policy.Strategy == Wait:
+		a = g.wait(sender, r, a.Verdict)
+	}
+	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
+		a = g.attach(sender, r, a.Verdict)
+	}
+	return a
+}
+
+// admit decides without waiting.
+func (g *Guard) admit(r *Request) Admission {
+	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
+	defer cancel()
+	if !r.Policy.Idempotency {
+		r.Scope.Key = g.randomKey()
+	} else if rec := g.cache.get(r.Scope.Key, g.o.Now()); rec != nil {
+		if v := Decide(&Seen{Record: rec}, r, g.o.Now()); v.Decision != "" {
+			return Admission{Verdict: v}
+		}
+	}
+	mine, running, err := g.live.enter(ctx, r.Scope)
+	switch {
+	case err != nil:
+		return unavailable(err)
+	case running != nil:
+		return Admission{Verdict: Decide(&Seen{Lock: running}, r, g.o.Now())}
+	}
+	held, callbackKey, v, err := g.claim(ctx, r)
+	if held == nil {
+		g.live.leave(mine)
+		if err != nil {
+			return unavailable(err)
+		}
+		return Admission{Verdict: v}
+	}
+	mine.won(held.Lock())
+	return Admission{Execution: newExecution(g, r, held, mine, callbackKey)}
+}
+
+func unavailable(err error) Admission {
+	return Admission{Verdict: Verdict{Decision: DecisionStoreUnavailable}, Err: err}
+}
+
+// claim asks the ledger until it holds the lock, or knows why it may not.
+func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, error) {
+	v := Verdict{Attempt: 1}
+	for {
+		seenAt := g.cache.seenAt()
+		lock, callbackKey := g.newLock(r, v)
+		held, seen, err := g.o.Ledger.Claim(ctx, lock, v.Prev)
+		switch {
+		case err == nil && held != nil:
+			return held, callbackKey, v, nil
+		case err == nil:
+			if rec := seen.Record; rec != nil && rec.Settled() {
+				g.cache.add(rec, seenAt)
+			}
+			if v = Decide(seen, r, g.o.Now()); v.Decision != "" {
+				return nil, "", v, nil
+			}
+			if v.Bury != nil {
+				err = g.o.Ledger.Bury(ctx, v.Bury)
+			}
+		case errors.Is(err, ErrNotClaimed): // again, under a new execution ID
+			err = nil
+		}
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, "", Verdict{}, err
+		}
+	}
+}
+
+// newLock is what a claim would put into the ledger.
+func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
+	var random [20]byte
+	g.read(random[:])
+	callbackKey := base32.StdEncoding.EncodeToString(random[4:14])
+	hash := sha256.Sum256([]byte(callbackKey))
+	id := NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
+	return Lock{
+		Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint,
+		Credentials: r.credentials(id), CallbackHash: hex.EncodeToString(hash[:]), TraceParent: r.TraceParent,
+		Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(),
+		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, Retention: r.retention(),
+	}, callbackKey
+}
+
+// randomKey is the key of a delivery that is its own event: where idempotency is off.
+func (g *Guard) randomKey() Key {
+	key, err := RandomKey(g.o.Random)
+	if err != nil {
+		panic(err) // see read
+	}
+	return key
+}
+
+// read fills b with random bytes. crypto/rand never fails; a reader given by a test that does is a bug in the test.
+func (g *Guard) read(b []byte) {
+	if _, err := io.ReadFull(g.o.Random, b); err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,232 @@
+package idem
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// MissingEventID says what a delivery gets that carries no event ID. The zero value is MissingPayload.
+type MissingEventID string
+
+// The policies for a missing event ID.
+const (
+	MissingPayload MissingEventID = "payload" // the fingerprint is the key
+	MissingReject  MissingEventID = "reject"  // it is refused: 400
+	MissingPass    MissingEventID = "pass"    // it goes through without a key
+)
+
+// Bounds of names.
+const (
+	// MaxValue is the longest value of one source, decoded, in bytes.
+	MaxValue = 512
+	// MaxName is the longest workflow or event ID as built and escaped, in bytes. One value, escaped to 1536 at worst, fits
+	// with 512 bytes of text around it.
+	MaxName = 2048
+)
+
+// KeySpec says how the deliveries of one route are named.
+type KeySpec struct {
+	Route    string
+	Workflow string // a template; see CompileTemplate
+	EventID  string // a template; empty: deliveries carry no event ID
+	Missing  MissingEventID
+}
+
+// Keys names the deliveries of one route. It is immutable and may be shared.
+type Keys struct {
+	route    string
+	workflow *Template
+	event    *Template // nil: deliveries carry no event ID
+	missing  MissingEventID
+}
+
+// NewKeys compiles the templates of spec. Its errors say which template is wrong, and a *TemplateError in them where.
+func NewKeys(spec KeySpec) (*Keys, error) {
+	set := new(bodySet)
+	k := &Keys{route: spec.Route, missing: spec.Missing}
+	var err error
+	if k.workflow, err = compile(spec.Workflow, set); err != nil {
+		return nil, fmt.Errorf("workflow: %w", err)
+	}
+	switch spec.Missing {
+	case "":
+		k.missing = MissingPayload
+	case MissingPayload, MissingReject, MissingPass:
+	default:
+		return nil, fmt.Errorf("on_missing_event_id: unknown policy %q, use payload, reject or pass", spec.Missing)
+	}
+	if spec.EventID == "" {
+		return k, nil
+	}
+	if k.event, err = compile(spec.EventID, set); err != nil {
+		return nil, fmt.Errorf("event_id: %w", err)
+	}
+	if k.event.Constant() {
+		return nil, errors.New("event_id: reads nothing of the delivery, so that all would be one event: use a source such as {header.Idempotency-Key} or {body.id}")
+	}
+	return k, nil
+}
+
+// Names is how one delivery is called.
+type Names struct {
+	// Workflow is the scope of its lock; EventID is what the sender calls the event, empty when it says nothing. Both are
+	// printable: in each value "%", control characters, line and direction marks and bytes that are not UTF-8 are written as
+	// %XX, so that two values never look the same and none can end a header or a log line. Two lists of values may still build
+	// one workflow ("a/b" and "c", "a" and "b/c"): these take turns, and their keys differ.
+	Workflow, EventID string
+	// Source is where the event ID came from: "header.Idempotency-Key", or several with a comma between them.
+	Source string
+	// Key names the event inside route and workflow. It is empty when Missing is set.
+	Key         Key
+	Fingerprint Fingerprint
+	// ByPayload: the fingerprint is (part of) the key, so PayloadRetention applies.
+	ByPayload bool
+	// Missing: there is no event ID, and the route lets such deliveries pass without a key.
+	Missing bool
+}
+
+// Name builds the names of m. Its error is a *NameError, and the Names then hold what was known before it.
+//
+// The key is hashed over the values as they were found, not over the printable strings, and over the length of each, so
+// that "a" and "bc" are never "ab" and "c". A number or boolean in JSON and a string that spells the same are the same value.
+func (k *Keys) Name(m *Message) (Names, error) {
+	s := &m.scratch
+	s.begin(k.route)
+	s.fingerprint = FingerprintOf(m)
+	names := Names{Fingerprint: s.fingerprint}
+
+	var failed *failure
+	if s.workflow, failed = k.workflow.read(m, s.workflow); failed != nil {
+		return names, failed.nameError(PartWorkflow, CodeWorkflowMissing)
+	}
+	var err error
+	if names.Workflow, err = s.text(s.workflow, PartWorkflow); err != nil {
+		return names, err
+	}
+	if k.event == nil {
+		return k.withoutEventID(m, names, &failure{result: missing})
+	}
+	s.event, failed = k.event.read(m, s.event)
+	if failed != nil && failed.result == missing {
+		return k.withoutEventID(m, names, failed)
+	}
+	if failed != nil {
+		return names, failed.nameError(PartEventID, CodeEventIDMissing)
+	}
+	if names.EventID, err = s.text(s.event, PartEventID); err != nil {
+		return names, err
+	}
+	names.Source, names.ByPayload = sourcesOf(s.event)
+	names.Key = s.key()
+	return names, nil
+}
+
+// withoutEventID names a delivery whose event ID is missing.
+func (k *Keys) withoutEventID(m *Message, names Names, why *failure) (Names, error) {
+	switch k.missing {
+	case MissingReject:
+		return names, why.nameError(PartEventID, CodeEventIDMissing)
+	case MissingPass:
+		names.Missing = true
+		return names, nil
+	}
+	value, _ := payload.reader.read(m)
+	s := &m.scratch
+	s.event = append(s.event[:0], part{source: &payload, value: value})
+	names.Source, names.ByPayload = sourcesOf(s.event)
+	names.Key = s.key()
+	return names, nil
+}
+
+// payload is what stands in for an event ID that is missing. It makes the same key as {fingerprint} in a template.
+var payload = alternative{
+	Source: Source{Kind: SourceFingerprint, Text: string(SourceFingerprint)},
+	hashed: string(SourceFingerprint),
+	reader: fingerprintSource{},
+}
+
+// sourcesOf says where the values came from, and whether the fingerprint is among them.
+func sourcesOf(parts []part) (text string, byPayload bool) {
+	for _, p := range parts {
+		if p.source == nil {
+			continue
+		}
+		if text == "" {
+			text = p.source.Text
+		} else {
+			text += "," + p.source.Text
+		}
+		byPayload = byPayload || p.source.Kind == SourceFingerprint
+	}
+	return text, byPayload
+}
+
+// text builds the printable name of parts.
+func (s *scratch) text(parts []part, name string) (string, error) {
+	line := s.line[:0]
+	for _, p := range parts {
+		if p.source == nil {
+			line = append(line, p.value...)
+		} else {
+			line = appendPrintable(line, p.value)
+		}
+	}
+	s.line = line
+	if len(line) > MaxName {
+		return "", &NameError{Code: CodeKeyTooLong, Part: name, Detail: fmt.Sprintf("the %s is longer than %d bytes: send shorter values", partWords(name), MaxName)}
+	}
+	return string(line), nil
+}
+
+// key hashes the route and the parts of workflow and event ID.
+func (s *scratch) key() Key {
+	b := appendSized(s.line[:0], s.route)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(s.workflow)))
+	for _, p := range s.workflow {
+		b = appendSized(b, p.value)
+	}
+	b = binary.BigEndian.AppendUint32(b, uint32(len(s.event)))
+	for _, p := range s.event {
+		source := "" // literal text
+		if p.source != nil {
+			source = p.source.hashed
+		}
+		b = appendSized(b, source)
+		b = appendSized(b, p.value)
+	}
+	s.line = b
+	sum := sha256.Sum256(b)
+	return makeKey(xxhash.Sum64(b), [16]byte(sum[:16]))
+}
+
+// appendSized appends v behind its length.
+func appendSized[T string | []byte](b []byte, v T) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
+	return append(b, v...)
+}
+
+func makeKey(short uint64, long [16]byte) Key {
+	var b [24]byte
+	binary.BigEndian.PutUint64(b[:], short)
+	copy(b[8:], long[:])
+	var text [49]byte
+	hex.Encode(text[:16], b[:8])
+	text[16] = '-'
+	hex.Encode(text[17:], b[8:])
+	return Key(text[:])
+}
+
+// RandomKey makes a key that no other delivery has, for routes without idempotency. random is crypto/rand.Reader or as good.
+func RandomKey(random io.Reader) (Key, error) {
+	var b [24]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("read random bytes: %w", err)
+	}
+	return makeKey(binary.BigEndian.Uint64(b[:]), [16]byte(b[8:])), nil
+}

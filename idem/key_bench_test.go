@@ -1,0 +1,62 @@
+package idem
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+)
+
+// deliveryOf is a delivery with a JSON body of about size bytes, its event ID in front and its workflow's part at the end.
+func deliveryOf(size int) *Message {
+	var b bytes.Buffer
+	b.WriteString(`{"id":"evt_1NG8Du2eZvKYlo2CUI79vXWy","object":"event","lines":[`)
+	for i := 0; b.Len() < size-120; i++ {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":"il_%d","amount":%d,"description":"A \"fine\" line of an invoice, at its usual length","proration":false}`, i, 100*i)
+	}
+	b.WriteString(`],"data":{"object":{"customer":"cus_9s6XKzkNRiz8i3"}}}`)
+	return &Message{
+		Method: []byte("POST"), Path: []byte("/hooks/stripe/acme"), Host: []byte("hooks.example.com"), Body: b.Bytes(),
+		Fields: []Field{{[]byte("Content-Type"), []byte("application/json")}, {[]byte("Stripe-Signature"), []byte("t=1,v1=2")}},
+		Vars:   []PathVar{{"account", []byte("acme")}},
+	}
+}
+
+func BenchmarkNamingADelivery(b *testing.B) {
+	keys, err := NewKeys(KeySpec{
+		Route:    "stripe",
+		Workflow: "stripe/{path.account}/{body.data.object.customer}",
+		EventID:  "{header.Idempotency-Key ?? body.id}",
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, kib := range []int{1, 16} {
+		b.Run(fmt.Sprintf("json=%dKiB", kib), func(b *testing.B) {
+			m := deliveryOf(kib << 10)
+			b.SetBytes(int64(len(m.Body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := keys.Name(m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkScanningJSON(b *testing.B) {
+	m := deliveryOf(16 << 10)
+	set := new(bodySet)
+	set.add([]pathStep{{name: "id"}})
+	var scan jsonScan
+	b.SetBytes(int64(len(m.Body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if !scan.run(m.Body, set) {
+			b.Fatal("not JSON")
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package idem
+
+import (
+	"context"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// live is what this process itself is doing: per lock at most one claim under way or one execution running. It is why a
+// conflict inside one process costs no call to the store. Only refusals may be decided from it: it says that a lock is
+// taken, never that one is free.
+type live struct{ shards [64]liveShard }
+
+type liveShard struct {
+	mu    sync.Mutex
+	spots map[Scope]*spot
+}
+
+// spot is the place of one delivery at one lock.
+type spot struct {
+	at Scope // as lockScope has it
+	// decided is closed when the claim is decided either way.
+	decided chan struct{}
+	lock    *Lock // set before decided is closed when the claim was won
+}
+
+// lockScope is the scope without what does not tell locks apart.
+func lockScope(s Scope) Scope {
+	if !s.PerEvent {
+		s.Key = ""
+	}
+	return s
+}
+
+func (l *live) shard(s Scope) *liveShard {
+	return &l.shards[xxhash.Sum64String(s.Workflow)%uint64(len(l.shards))]
+}
+
+// enter takes the spot at the lock of s, or returns the lock that an execution of this process holds there. It waits for a claim that is
+// under way, because only its end tells who the holder is.
+func (l *live) enter(ctx context.Context, s Scope) (*spot, *Lock, error) {
+	s = lockScope(s)
+	shard := l.shard(s)
+	for {
+		shard.mu.Lock()
+		other := shard.spots[s]
+		if other == nil {
+			if shard.spots == nil {
+				shard.spots = map[Scope]*spot{}
+			}
+			mine := &spot{at: s, decided: make(chan struct{})}
+			shard.spots[s] = mine
+			shard.mu.Unlock()
+			return mine, nil, nil
+		}
+		shard.mu.Unlock()
+		select {
+		case <-other.decided:
+			if other.lock != nil {
+				return nil, other.lock, nil
+			}
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+	}
+}
+
+// won says that the claim took the lock.
+func (s *spot) won(lock *Lock) {
+	s.lock = lock
+	close(s.decided)
+}
+
+// settle notes a lock that was won at the head of the queue, where nobody else is noted. Otherwise it returns nil: the one who is noted
+// is about to leave, and until then the store is asked.
+func (l *live) settle(scope Scope, lock *Lock) *spot {
+	scope = lockScope(scope)
+	shard := l.shard(scope)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	if shard.spots[scope] != nil {
+		return nil
+	}
+	if shard.spots == nil {
+		shard.spots = map[Scope]*spot{}
+	}
+	mine := &spot{at: scope, decided: make(chan struct{})}
+	shard.spots[scope] = mine
+	mine.won(lock)
+	return mine
+}
+
+// leave gives the spot up; nil is none.
+func (l *live) leave(s *spot) {
+	if s == nil {
+		return
+	}
+	shard := l.shard(s.at)
+	shard.mu.Lock()
+	delete(shard.spots, s.at)
+	shard.mu.Unlock()
+	if s.lock == nil {
+		close(s.decided)
+	}
+}

@@ -1,0 +1,71 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+func TestSecondDeliveryWaitsForTheClaimAndThenKnowsTheHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l live
+		first, _, err := l.enter(t.Context(), Scope{Workflow: "w", Key: keyA})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan *Lock)
+		go func() {
+			_, lock, _ := l.enter(t.Context(), Scope{Workflow: "w", Key: keyB})
+			got <- lock
+		}()
+		synctest.Wait()
+		first.won(&Lock{Execution: "exec_1"})
+		if lock := <-got; lock == nil || lock.Execution != "exec_1" {
+			t.Errorf("got %v", lock)
+		}
+		l.leave(first)
+		if mine, lock, _ := l.enter(t.Context(), Scope{Workflow: "w"}); mine == nil {
+			t.Errorf("the lock is free again, got %v", lock)
+		}
+	})
+}
+
+func TestSecondDeliveryMayTryWhenTheFirstClaimFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l live
+		first, _, _ := l.enter(t.Context(), Scope{Workflow: "w", Key: keyA})
+		got := make(chan *spot)
+		go func() {
+			mine, _, _ := l.enter(t.Context(), Scope{Workflow: "w", Key: keyB})
+			got <- mine
+		}()
+		synctest.Wait()
+		l.leave(first)
+		if <-got == nil {
+			t.Error("refused, though nobody holds the lock")
+		}
+	})
+}
+
+func TestWaitingForAClaimEndsWithItsContext(t *testing.T) {
+	var l live
+	if _, _, err := l.enter(t.Context(), Scope{Workflow: "w"}); err != nil {
+		t.Fatal(err)
+	}
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	if _, _, err := l.enter(ctx, Scope{Workflow: "w"}); !errors.Is(err, gone) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLocksPerEventDoNotMeet(t *testing.T) {
+	var l live
+	for _, s := range []Scope{{Workflow: "w", Key: keyA, PerEvent: true}, {Workflow: "w", Key: keyB, PerEvent: true}, {Workflow: "w"}} {
+		if mine, _, err := l.enter(t.Context(), s); mine == nil || err != nil {
+			t.Errorf("%v: %v %v", s, mine, err)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package idem
+
+import "hash"
+
+// maxScratch bounds the memory that a pooled Message keeps for the next delivery. An ordinary name needs some hundred
+// bytes; what an odd one needed is given back.
+const maxScratch = 16 << 10
+
+// scratch is the memory in which names are built, so that only the strings that leave are allocated. Values point into it
+// or into the Message, and are good until the next call of Keys.Name.
+type scratch struct {
+	route       string      // of the Keys at work
+	fingerprint Fingerprint // of the delivery
+	sum         hash.Hash   // SHA-256
+	values      []byte      // decoded values, one behind the other; older ones stay valid when it grows
+	line        []byte      // for one use at a time: hashed parts, built strings, decoded names
+	workflow    []part
+	event       []part
+	body        bodyValues
+}
+
+// begin prepares s for the next delivery of a route.
+func (s *scratch) begin(route string) {
+	s.route = route
+	s.values = s.values[:0]
+	s.workflow = s.workflow[:0]
+	s.event = s.event[:0]
+	s.body.set = nil
+}
+
+// reset drops what points into the delivery, and what is too big to keep.
+func (s *scratch) reset() {
+	s.begin("")
+	clear(s.workflow[:cap(s.workflow)])
+	clear(s.event[:cap(s.event)])
+	s.body.scan.text = nil
+	if cap(s.values) > maxScratch {
+		s.values = nil
+	}
+	if cap(s.line) > maxScratch {
+		s.line = nil
+	}
+}
+
+// keep puts what was appended to s.values since from into place, and returns it.
+func (s *scratch) keep(values []byte, from int) []byte {
+	s.values = values
+	return values[from:len(values):len(values)]
+}

@@ -1,0 +1,101 @@
+package idem
+
+// bodySource reads a member of a JSON body.
+type bodySource struct {
+	set  *bodySet
+	slot int
+}
+
+func (b bodySource) read(m *Message) ([]byte, result) {
+	s := &m.scratch
+	values := &s.body
+	if values.set != b.set {
+		values.set = b.set
+		values.json = values.scan.run(m.Body, b.set)
+	}
+	if !values.json {
+		return nil, missing
+	}
+	got := values.scan.got[b.slot]
+	raw := m.Body[got.start:got.end]
+	if got.result != found || !got.escaped {
+		return raw, got.result
+	}
+	if len(raw) > 6*MaxValue {
+		return nil, tooLong
+	}
+	from := len(s.values)
+	decoded, ok := appendJSONString(s.values, raw)
+	if !ok {
+		return nil, missing
+	}
+	return s.keep(decoded, from), found
+}
+
+// bodyValues is what one body holds of the paths in a set. One scan finds all of them.
+type bodyValues struct {
+	set  *bodySet // that was scanned for; nil: none yet
+	json bool     // the body is JSON
+	scan jsonScan
+}
+
+// bodySet is every path into the body that the templates of one route read, as a tree of steps.
+type bodySet struct {
+	root  pathNode
+	nodes int // below root
+	slots int // paths
+}
+
+// pathNode is one step of a path, and all the steps that follow it.
+type pathNode struct {
+	pathStep
+	id       int
+	slot     int // of the path that ends here; -1 for none
+	children []*pathNode
+}
+
+// pathStep is a member of an object or an element of an array.
+type pathStep struct {
+	name    string
+	index   int
+	isIndex bool
+}
+
+// add puts a path into the set and returns its slot. Equal paths share one.
+func (s *bodySet) add(path []pathStep) (slot int) {
+	s.root.slot = -1
+	n := &s.root
+	for _, step := range path {
+		n = s.child(n, step)
+	}
+	if n.slot < 0 {
+		n.slot = s.slots
+		s.slots++
+	}
+	return n.slot
+}
+
+func (s *bodySet) child(n *pathNode, step pathStep) *pathNode {
+	for _, c := range n.children {
+		if c.pathStep == step {
+			return c
+		}
+	}
+	c := &pathNode{pathStep: step, id: s.nodes, slot: -1}
+	s.nodes++
+	n.children = append(n.children, c)
+	return c
+}
+
+// element is the node of an array's element i, nil when nobody wants it.
+func (n *pathNode) element(i int) *pathNode {
+	if n == nil {
+		return nil
+	}
+	for _, c := range n.children {
+		if c.isIndex && c.index == i {
+			return c
+		}
+	}
+	return nil
+}

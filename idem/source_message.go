@@ -1,0 +1,120 @@
+package idem
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// pathSource reads what the route's pattern captured. Its value is decoded exactly once, as the upstream will; a "+" stays.
+type pathSource struct{ name string }
+
+func (p pathSource) read(m *Message) ([]byte, result) {
+	for _, v := range m.Vars {
+		if v.Name != p.name {
+			continue
+		}
+		if len(v.Raw) > 3*MaxValue {
+			return nil, tooLong
+		}
+		if value, ok := m.scratch.unescape(v.Raw, false); ok {
+			return value, found
+		}
+		return nil, missing
+	}
+	return nil, missing
+}
+
+// headerSource reads a header line.
+type headerSource struct {
+	name string // in lower case
+	// quoted: the value may be a structured-field string, and means what is inside of the quotes.
+	quoted bool
+}
+
+func (h headerSource) read(m *Message) ([]byte, result) {
+	var value []byte
+	seen := false
+	for i := range m.Fields {
+		f := &m.Fields[i]
+		if !equalFold(f.Name, h.name) {
+			continue
+		}
+		if seen {
+			return nil, ambiguous
+		}
+		value, seen = f.Value, true
+	}
+	if !seen {
+		return nil, missing
+	}
+	if h.quoted {
+		value = m.scratch.unquote(value)
+	}
+	return value, found
+}
+
+// unquote returns what a string of RFC 8941, section 3.3.3 says, when v is one and nothing else; otherwise v. The draft of
+// the Idempotency-Key header wants such a string, and senders such as GitLab write the bare key.
+func (s *scratch) unquote(v []byte) []byte {
+	if len(v) < 2 || v[0] != '"' || v[len(v)-1] != '"' {
+		return v
+	}
+	inside := v[1 : len(v)-1]
+	from, values := len(s.values), s.values
+	for i := 0; i < len(inside); i++ {
+		c := inside[i]
+		if c == '\\' && i+1 < len(inside) && (inside[i+1] == '"' || inside[i+1] == '\\') {
+			i++
+			c = inside[i]
+		} else if c == '"' || c == '\\' || c < 0x20 || c > 0x7e {
+			return v
+		}
+		values = append(values, c)
+	}
+	return s.keep(values, from)
+}
+
+type hostSource struct{}
+
+func (hostSource) read(m *Message) ([]byte, result) {
+	s := &m.scratch
+	from := len(s.values)
+	return s.keep(appendLower(s.values, m.Host), from), found
+}
+
+type methodSource struct{}
+
+func (methodSource) read(m *Message) ([]byte, result) { return m.Method, found }
+
+type routeSource struct{}
+
+func (routeSource) read(m *Message) ([]byte, result) {
+	s := &m.scratch
+	from := len(s.values)
+	return s.keep(append(s.values, s.route...), from), found
+}
+
+type fingerprintSource struct{}
+
+func (fingerprintSource) read(m *Message) ([]byte, result) {
+	s := &m.scratch
+	from := len(s.values)
+	return s.keep(hex.AppendEncode(s.values, s.fingerprint[:]), from), found
+}
+
+// bodyHashSource names a delivery by its raw body. Without a body there is nothing to tell deliveries apart.
+type bodyHashSource struct{}
+
+func (bodyHashSource) read(m *Message) ([]byte, result) {
+	if len(m.Body) == 0 {
+		return nil, missing
+	}
+	s := &m.scratch
+	from := len(s.values)
+	sum := sha256.Sum256(m.Body)
+	return s.keep(hex.AppendEncode(s.values, sum[:]), from), found
+}
+
+type literalSource struct{ text []byte }
+
+func (l literalSource) read(*Message) ([]byte, result) { return l.text, found }

@@ -1,0 +1,144 @@
+package idem
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a template.
+const (
+	maxTemplate = 4096 // bytes
+	maxSources  = 32
+)
+
+// TemplateError says what is wrong in a template and what to write instead.
+type TemplateError struct {
+	Column  int // where, in characters of the template, from 1
+	Problem string
+}
+
+// Error is column and problem.
+func (e *TemplateError) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Problem) }
+
+// CompileTemplate reads a template. Its errors are *TemplateError.
+//
+//	template = { text | "{" alternative { "??" alternative } "}" }
+//	alternative = source | quoted
+//	source = "path." name | "query." name | "header." name | "form." name | "body" steps
+//	       | "host" | "method" | "route" | "fingerprint" | "body_sha256"
+//	steps = step { step } ; step = "." member | "[" digits "]" | "[" quoted "]"
+//
+// "{{" and "}}" in text are braces. A quoted text stands in double quotes, with \" and \\ inside. It may only be the last
+// alternative, because it is never missing. Members and parameters whose names hold dots, spaces, brackets or braces are
+// quoted: body["a.b"].c, form["payload id"], query["a b"].
+//
+// An alternative that is missing in a delivery gives way to the next; if all of them are, the whole template is missing.
+// Missing are: what is absent, null or empty, an object, an array, any member of a body that is not JSON or nests deeper
+// than 300, a percent-encoding or a \u surrogate that is broken, a form parameter of a body that is no
+// application/x-www-form-urlencoded, the body_sha256 of an empty body. A header line, parameter or JSON member that
+// is given twice is an error, and so is a value over MaxValue bytes.
+func CompileTemplate(text string) (*Template, error) { return compile(text, new(bodySet)) }
+
+func compile(text string, set *bodySet) (*Template, error) {
+	p := &templateParser{text: text, set: set, template: &Template{text: text}}
+	if text == "" {
+		return nil, p.fail(0, "the template is empty: write text, a source such as {route}, or both")
+	}
+	if len(text) > maxTemplate {
+		return nil, p.fail(0, "the template is longer than %d bytes: write a shorter one", maxTemplate)
+	}
+	if !utf8.ValidString(text) {
+		return nil, p.fail(0, "the template is not UTF-8: write it in UTF-8")
+	}
+	if err := p.run(); err != nil {
+		return nil, err
+	}
+	return p.template, nil
+}
+
+type templateParser struct {
+	text     string
+	at       int // byte offset
+	set      *bodySet
+	literal  []byte // text since the last brace
+	sources  int
+	template *Template
+}
+
+// fail makes the error for the character at byte offset at.
+func (p *templateParser) fail(at int, format string, args ...any) error {
+	return &TemplateError{Column: p.column(at), Problem: fmt.Sprintf(format, args...)}
+}
+
+func (p *templateParser) column(at int) int {
+	return utf8.RuneCountInString(p.text[:min(at, len(p.text))]) + 1
+}
+
+func (p *templateParser) run() error {
+	for p.at < len(p.text) {
+		rest := p.text[p.at:]
+		switch {
+		case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
+			p.literal = append(p.literal, rest[0])
+			p.at += 2
+		case rest[0] == '}':
+			return p.fail(p.at, `"}" closes nothing: write "}}" for a brace`)
+		case rest[0] == '{':
+			p.flush()
+			if err := p.braces(); err != nil {
+				return err
+			}
+		case rest[0] < 0x20 || rest[0] == 0x7f:
+			return p.fail(p.at, "control character %q: leave it out", rest[0])
+		default:
+			p.literal = append(p.literal, rest[0])
+			p.at++
+		}
+	}
+	p.flush()
+	return nil
+}
+
+func (p *templateParser) flush() {
+	if len(p.literal) > 0 {
+		p.template.pieces = append(p.template.pieces, piece{literal: p.literal})
+		p.literal = nil
+	}
+}
+
+// braces reads from "{" to "}".
+func (p *templateParser) braces() error {
+	open := p.at
+	p.at++
+	var all []alternative
+	for {
+		p.spaces()
+		if p.at >= len(p.text) {
+			return p.fail(open, `"{" is not closed: add "}", or write "{{" for a brace`)
+		}
+		start := p.at
+		a, err := p.alternative()
+		if err != nil {
+			return err
+		}
+		all = append(all, a)
+		if p.sources++; p.sources > maxSources {
+			return p.fail(start, "more than %d sources: write fewer", maxSources)
+		}
+		p.spaces()
+		if p.take("}") {
+			p.template.pieces = append(p.template.pieces, piece{alternatives: all})
+			return nil
+		}
+		if p.at >= len(p.text) {
+			return p.fail(open, `"{" is not closed: add "}", or write "{{" for a brace`)
+		}
+		if !p.take("??") {
+			return p.fail(p.at, `unexpected %q: write "??" between two sources, or "}"`, firstRune(p.text[p.at:]))
+		}
+		if a.Kind == SourceLiteral {
+			return p.fail(p.at-2, "a quoted text is never missing, so nothing behind it is ever used: put it last")
+		}
+	}
+}

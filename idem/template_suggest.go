@@ -1,0 +1,93 @@
+package idem
+
+import (
+	"fmt"
+	"strings"
+)
+
+// exampleOf shows each kind of source as one would write it.
+var exampleOf = map[SourceKind]string{
+	SourcePath:        "path.account",
+	SourceQuery:       "query.id",
+	SourceHeader:      "header.Idempotency-Key",
+	SourceBody:        "body.id",
+	SourceForm:        "form.id",
+	SourceHost:        "host",
+	SourceMethod:      "method",
+	SourceRoute:       "route",
+	SourceFingerprint: "fingerprint",
+	SourceBodySHA256:  "body_sha256",
+}
+
+var sourceKinds = []SourceKind{
+	SourcePath, SourceQuery, SourceHeader, SourceBody, SourceForm,
+	SourceHost, SourceMethod, SourceRoute, SourceFingerprint, SourceBodySHA256,
+}
+
+const sourceExamples = "path.x, query.x, header.X, body.a.b[0], form.x, host, method, route, fingerprint, body_sha256"
+
+// suggest says what was meant by an unknown source: ", did you mean ...?", or the list of all when nothing is near.
+func suggest(text string) string {
+	segments := strings.Split(text, ".")
+	for i, segment := range segments {
+		kind, near := nearest(segment)
+		if !near {
+			continue
+		}
+		meant := string(kind)
+		if takesName(kind) {
+			rest := strings.Join(segments[i+1:], ".")
+			if rest == "" {
+				meant = exampleOf[kind]
+			} else {
+				meant += "." + rest
+			}
+		}
+		return fmt.Sprintf(", did you mean %q?", meant)
+	}
+	return fmt.Sprintf(": write one of %s, or text in double quotes", sourceExamples)
+}
+
+func takesName(kind SourceKind) bool { return strings.Contains(exampleOf[kind], ".") }
+
+// synonyms are the words of other tools.
+var synonyms = map[string]SourceKind{
+	"params": SourcePath, "vars": SourcePath, "args": SourceQuery, "arg": SourceQuery, "json": SourceBody, "payload": SourceBody,
+	"$": SourceBody, "verb": SourceMethod, "hostname": SourceHost, "sha256": SourceBodySHA256,
+}
+
+// nearest finds the kind that word is at most two typing errors, and less than half of its letters, away from.
+func nearest(word string) (SourceKind, bool) {
+	word = strings.ToLower(word)
+	if kind, ok := synonyms[word]; ok {
+		return kind, true
+	}
+	best, least := SourceKind(""), 3
+	for _, kind := range sourceKinds {
+		if d := distance(word, string(kind)); d < least && 2*d < len(kind) {
+			best, least = kind, d
+		}
+	}
+	return best, best != ""
+}
+
+// distance counts the letters to insert, delete or replace to make b of a (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

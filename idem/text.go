@@ -1,0 +1,119 @@
+package idem
+
+import "unicode/utf8"
+
+const upperHex = "0123456789ABCDEF"
+
+// appendPrintable appends v with "%", control characters, line and direction marks, and bytes that are no UTF-8 as %XX. What
+// is escaped is a fixed list, not Unicode's tables, because two releases must build the same workflow from the same value.
+func appendPrintable(b, v []byte) []byte {
+	for i := 0; i < len(v); {
+		if c := v[i]; c < utf8.RuneSelf {
+			if c < 0x20 || c == 0x7f || c == '%' {
+				b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+			} else {
+				b = append(b, c)
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(v[i:])
+		for _, c := range v[i : i+size] {
+			if r == utf8.RuneError && size == 1 || hidden(r) {
+				b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+			} else {
+				b = append(b, c)
+			}
+		}
+		i += size
+	}
+	return b
+}
+
+// hidden are the C1 controls, line and paragraph separators, and marks that turn or hide the text around them.
+func hidden(r rune) bool {
+	return r >= 0x80 && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e ||
+		r >= 0x2060 && r <= 0x206f || r == 0xfeff
+}
+
+// appendLower appends v with the letters A to Z in lower case.
+func appendLower(b, v []byte) []byte {
+	for _, c := range v {
+		b = append(b, lower(c))
+	}
+	return b
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// equalFold compares b with a text in lower case. Only ASCII letters fold: in a header's name nothing else may.
+func equalFold(b []byte, text string) bool {
+	if len(b) != len(text) {
+		return false
+	}
+	for i, c := range b {
+		if lower(c) != text[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// unescape decodes the %XX of v once, and "+" as a space if plus is set. It returns v itself where nothing is encoded, else
+// memory at the end of s.values. A malformed escape is not ok: readers disagree on what it means.
+func (s *scratch) unescape(v []byte, plus bool) (value []byte, ok bool) {
+	if !encoded(v, plus) {
+		return v, true
+	}
+	from := len(s.values)
+	values, ok := appendUnescaped(s.values, v, plus)
+	if !ok {
+		return nil, false
+	}
+	return s.keep(values, from), true
+}
+
+func encoded(v []byte, plus bool) bool {
+	for _, c := range v {
+		if c == '%' || plus && c == '+' {
+			return true
+		}
+	}
+	return false
+}
+
+func appendUnescaped(b, v []byte, plus bool) ([]byte, bool) {
+	for i := 0; i < len(v); i++ {
+		c := v[i]
+		switch {
+		case c == '+' && plus:
+			c = ' '
+		case c == '%':
+			if i+2 >= len(v) || fromHex(v[i+1]) < 0 || fromHex(v[i+2]) < 0 {
+				return b, false
+			}
+			c = byte(fromHex(v[i+1])<<4 | fromHex(v[i+2]))
+			i += 2
+		}
+		b = append(b, c)
+	}
+	return b, true
+}
+
+// fromHex is the value of a hex digit, or -1.
+func fromHex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

@@ -1,0 +1,232 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Why a delivery stops waiting, beside its turn.
+var (
+	errWaited = errors.New("waited for as long as it may")
+	// ErrSenderGone: the sender hung up while its delivery waited. There is nobody left to answer.
+	ErrSenderGone = errors.New("the sender hung up while waiting")
+)
+
+// room counts who waits in this process, so that a flood is a refusal and not memory.
+type room struct {
+	mu         sync.Mutex
+	all        int
+	byWorkflow map[string]int
+}
+
+func (w *room) enter(workflow string, perWorkflow, overAll int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all >= overAll || w.byWorkflow[workflow] >= perWorkflow {
+		return false
+	}
+	if w.byWorkflow == nil {
+		w.byWorkflow = map[string]int{}
+	}
+	w.all++
+	w.byWorkflow[workflow]++
+	return true
+}
+
+func (w *room) leave(workflow string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all--
+	if w.byWorkflow[workflow]--; w.byWorkflow[workflow] == 0 {
+		delete(w.byWorkflow, workflow)
+	}
+}
+
+// patience is how long a delivery waits: until d has passed, the sender has gone, or the process ends.
+func (g *Guard) patience(sender context.Context, d time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(g.o.Base)
+	ctx, done := context.WithTimeoutCause(ctx, d, errWaited)
+	stop := context.AfterFunc(sender, func() { cancel(ErrSenderGone) })
+	return ctx, func() {
+		stop()
+		done()
+		cancel(nil)
+	}
+}
+
+// wait is strategy wait: the delivery takes its place in the queue, and is admitted when it is its turn.
+func (g *Guard) wait(sender context.Context, r *Request, first Verdict) Admission {
+	if !g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
+		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: first.Holder}}
+	}
+	defer g.waiting.leave(r.Scope.Workflow)
+	ctx, done := g.patience(sender, r.Policy.WaitTimeout)
+	defer done()
+	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1}, holder: first.Holder}
+	for {
+		if a, over := w.queue(); over {
+			return a
+		}
+	}
+}
+
+// waiter is one delivery in the queue.
+type waiter struct {
+	guard   *Guard
+	r       *Request
+	ctx     context.Context
+	verdict Verdict // what it may claim over, as far as it knows
+	holder  ExecutionID
+	lostAt  time.Time // when its last place was lost; zero = it has lost none
+}
+
+// queue takes a place and waits there. over is false when it has to begin again.
+func (w *waiter) queue() (a Admission, over bool) {
+	lock, callbackKey := w.guard.newLock(w.r, w.verdict)
+	ctx, cancel := context.WithTimeout(w.ctx, w.guard.o.RequestTimeout)
+	defer cancel()
+	place, seen, err := w.guard.o.Ledger.Enqueue(ctx, lock, w.verdict.Prev)
+	switch {
+	case errors.Is(err, ErrNotClaimed):
+		return a, false
+	case err != nil:
+		return w.notQueued(err)
+	case seen != nil:
+		seen.Queue, seen.Lock = false, nil // whoever they are, this one comes after them
+		w.verdict = Decide(seen, w.r, w.guard.o.Now())
+		return Admission{Verdict: w.verdict}, w.verdict.Decision != ""
+	}
+	a, over = w.inPlace(place, lock, callbackKey)
+	if a.Execution == nil {
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
+		defer cancel()
+		if err := place.Leave(leaving); err != nil && a.Err == nil {
+			a.Err = err
+		}
+	}
+	return a, over
+}
+
+// notQueued tells an outage from the moment between two sessions, which a delivery that had its place sits out.
+func (w *waiter) notQueued(err error) (Admission, bool) {
+	if w.ctx.Err() != nil {
+		return w.gaveUp(), true
+	}
+	if w.lostAt.IsZero() || w.guard.o.Now().Sub(w.lostAt) > w.guard.o.RequestTimeout {
+		return unavailable(err), true
+	}
+	timer := time.NewTimer(betweenSessions)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.ctx.Done():
+	}
+	return Admission{}, false
+}
+
+// betweenSessions is how often a delivery whose place was lost looks for the next session.
+const betweenSessions = 20 * time.Millisecond
+
+// inPlace waits for the turn of a place.
+func (w *waiter) inPlace(place Place, lock Lock, callbackKey string) (a Admission, over bool) {
+	for {
+		seen, err := place.Await(w.ctx, w.verdict.Prev)
+		switch {
+		case errors.Is(err, ErrPlaceLost):
+			w.lostAt = w.guard.o.Now()
+			return a, false
+		case err != nil && w.ctx.Err() != nil:
+			return w.gaveUp(), true
+		case err != nil:
+			return unavailable(err), true
+		}
+		seen.Queue, seen.Waiting = false, nil // that is this place itself, and those behind it
+		switch v := Decide(seen, w.r, w.guard.o.Now()); {
+		case v.Bury != nil:
+			if err := w.guard.o.Ledger.Bury(w.ctx, v.Bury); err != nil && w.ctx.Err() == nil {
+				return unavailable(err), true
+			}
+		case v.Decision == DecisionLocked || v.Decision == DecisionInFlight: // the record has changed, and the lock is still taken
+			w.verdict.Prev, w.holder = seen.RecordRevision, v.Holder
+		case v.Decision != "":
+			return Admission{Verdict: v}, true
+		default:
+			w.verdict = v
+			lock.Attempt, lock.Earlier, lock.StartedAt = v.Attempt, v.Earlier, w.guard.o.Now()
+			if a, over, decided := w.claim(place, lock, callbackKey); decided {
+				return a, over
+			}
+		}
+	}
+}
+
+// claim takes the lock at the head of the queue. decided is false when there is more to wait for.
+func (w *waiter) claim(place Place, lock Lock, callbackKey string) (a Admission, over, decided bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
+	defer cancel()
+	held, _, err := place.ClaimHead(ctx, lock, w.verdict.Prev)
+	switch {
+	case held != nil:
+		at := w.guard.live.settle(w.r.Scope, held.Lock())
+		return Admission{Execution: newExecution(w.guard, w.r, held, at, callbackKey)}, true, true
+	case errors.Is(err, ErrPlaceLost), errors.Is(err, ErrNotClaimed):
+		w.lostAt = w.guard.o.Now()
+		return a, false, true
+	case err != nil:
+		return unavailable(err), true, true
+	}
+	return a, false, false
+}
+
+// gaveUp is the answer to a delivery whose time is up.
+func (w *waiter) gaveUp() Admission {
+	cause := context.Cause(w.ctx)
+	if errors.Is(cause, errWaited) {
+		cause = nil
+	}
+	return Admission{Verdict: Verdict{Decision: DecisionWaitTimeout, Holder: w.holder}, Err: cause}
+}
+
+// attach is in_flight: attach. The copy waits for the end of the first one and gets what its sender got. It never runs anything itself.
+func (g *Guard) attach(sender context.Context, r *Request, v Verdict) Admission {
+	if !g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
+		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: v.Holder}}
+	}
+	defer g.waiting.leave(r.Scope.Workflow)
+	ctx, done := g.patience(sender, r.Policy.AttachTimeout)
+	defer done()
+	seen, err := g.o.Ledger.Follow(ctx, v.Copy)
+	if err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == v.Holder {
+		if err = g.o.Ledger.Bury(ctx, seen.Lock); err == nil {
+			return Admission{Verdict: Verdict{Decision: DecisionLockLost, Holder: v.Holder}}
+		}
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Admission{Verdict: v, Err: err}
+	case err != nil:
+		return unavailable(err)
+	}
+	return Admission{Verdict: sameAs(seen.Record, r, v)}
+}
+
+// sameAs is what the first one's sender got, as the ledger tells it.
+func sameAs(rec *Record, r *Request, v Verdict) Verdict {
+	switch {
+	case rec == nil || rec.Execution != v.Holder && !rec.Settled():
+		// It left no record, so nothing had reached the upstream.
+		return Verdict{Decision: DecisionUpstreamUnreachable, Holder: v.Holder}
+	case rec.Answer != nil:
+		other := !r.Policy.Verified && rec.Credentials != r.credentials(rec.Execution)
+		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: other}
+	case rec.Status == Aborted:
+		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
+	}
+	switch d := Decision(rec.Error.Code); d {
+	case DecisionUpstreamFailed, DecisionUpstreamTimeout, DecisionInternalError:
+		return Verdict{Decision: d, Holder: rec.Execution, Record: rec}
+	}
+	return Verdict{Decision: DecisionLockLost, Holder: rec.Execution, Record: rec}
+}

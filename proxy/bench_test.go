@@ -1,0 +1,83 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"hooklock/idem"
+	"hooklock/proxy/wire"
+)
+
+// refuser is a gate that admits nothing: what is left is the cost of the proxy itself.
+type refuser struct{}
+
+func (refuser) Admit(context.Context, *idem.Request) idem.Admission {
+	return idem.Admission{Verdict: idem.Verdict{Decision: idem.DecisionLocked}}
+}
+
+type deaf struct{}
+
+func (deaf) Delivered(*Report)        {}
+func (deaf) Event(EventName, *Report) {}
+
+func loopback(b *testing.B) net.Listener {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return ln
+}
+
+// BenchmarkProxy is the whole in-process path over loopback: sender, proxy and upstream in one process.
+func BenchmarkProxy(b *testing.B) {
+	up := loopback(b)
+	upstream := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("ok") }}
+	go upstream.Serve(up)
+	defer upstream.Shutdown()
+	keys, err := idem.NewKeys(idem.KeySpec{Route: "r", Workflow: "w/{path.a}", EventID: "{header.Idempotency-Key}"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	pattern, _ := ParsePattern("/hooks/{a}")
+	pool := wire.NewUpstream(wire.Options{Addr: up.Addr().String(), MaxIdle: 256})
+	defer pool.Close()
+	h := NewHandler(HandlerOptions{
+		Gate: refuser{}, Upstream: pool, UpstreamHost: "u", Timeout: time.Minute, Base: context.Background(), Observer: deaf{}, Log: slog.New(slog.DiscardHandler),
+	}, &Rules{
+		Table:  Table{Routes: []*Route{{Name: "r", Pattern: pattern, Methods: []string{"POST"}, Keys: keys, Policy: idem.Policy{Route: "r", Idempotency: true}}}},
+		Limits: Limits{RequestBody: 8 << 20, HeadTimeout: time.Minute, BodyTimeout: time.Minute},
+	})
+	s := NewServer(ServerOptions{Handler: h, MaxHead: 16 << 10, IdleTimeout: time.Minute, MaxConnections: 1000, Log: slog.New(slog.DiscardHandler)})
+	door := loopback(b)
+	go s.Serve(door)
+	defer s.Shutdown(context.Background())
+	for name, path := range map[string]string{"pass-through": "/x", "refused": "/hooks/a"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetParallelism(8)
+			body := bytes.Repeat([]byte("x"), 1024)
+			b.RunParallel(func(pb *testing.PB) {
+				c := &fasthttp.HostClient{Addr: door.Addr().String(), MaxConns: 1}
+				var req fasthttp.Request
+				var resp fasthttp.Response
+				for pb.Next() {
+					req.SetRequestURI("http://h" + path)
+					req.Header.SetMethod("POST")
+					req.Header.Set("Idempotency-Key", "k")
+					req.SetBodyRaw(body)
+					if err := c.Do(&req, &resp); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+				c.CloseIdleConnections()
+			})
+		})
+	}
+}

@@ -1,0 +1,180 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"hooklock/idem"
+	"hooklock/proxy/wire"
+)
+
+// delivery is one HTTP request on its way through the rooms. It owns copies of everything: nothing in it points into fasthttp's memory,
+// so it may outlive the handler, as it does while a long answer is streamed.
+type delivery struct {
+	h     *Handler
+	route *Route
+	base  context.Context
+
+	head   wire.Head
+	body   []byte
+	msg    idem.Message
+	names  idem.Names
+	vars   []idem.PathVar
+	norm   []byte // scratch for the normal path
+	extra  []byte // scratch for our own header lines
+	out    []byte // the head for the upstream
+	answer wire.Answer
+	fields []wire.Field
+
+	headBytes  bytes.Reader // the answer's head on its way through fasthttp's parser
+	headReader *bufio.Reader
+
+	trace    traceContext
+	sender   []byte // the address of whoever connected, for X-Forwarded-For
+	proto    []byte
+	report   Report
+	started  time.Time
+	upstream time.Time // when the call began
+	detached bool      // an answer is still being streamed: whoever streams it ends the delivery
+}
+
+// deliveries are pooled with their buffers; large ones are left to the collector.
+type deliveryPool struct{ pool sync.Pool }
+
+const keepBuffer = 64 << 10
+
+func (p *deliveryPool) get(h *Handler) *delivery {
+	d, _ := p.pool.Get().(*delivery)
+	if d == nil {
+		d = new(delivery)
+	}
+	d.h, d.started, d.base = h, h.o.Now(), h.o.Base
+	return d
+}
+
+func (p *deliveryPool) put(d *delivery) {
+	if cap(d.body) > keepBuffer || cap(d.answer.Body) > keepBuffer {
+		return
+	}
+	d.msg.Reset()
+	*d = delivery{
+		head: d.head, body: d.body[:0], msg: d.msg, vars: d.vars[:0], norm: d.norm[:0], extra: d.extra[:0], out: d.out[:0],
+		answer: d.answer, fields: d.fields[:0], sender: d.sender[:0], headReader: d.headReader,
+	}
+	p.pool.Put(d)
+}
+
+// readHead copies and checks the head. What two HTTP parsers could read differently is refused here, on unmatched paths too.
+func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
+	if err := wire.ParseHead(&ctx.Request.Header, &d.head); err != nil {
+		return reject("bad_request", err.Error())
+	}
+	d.sender = append(d.sender[:0], ctx.RemoteIP().String()...)
+	d.proto = httpProto
+	if ctx.IsTLS() {
+		d.proto = httpsProto
+	}
+	path, query, _ := bytes.Cut(d.head.Target(), []byte{'?'})
+	d.msg.Method, d.msg.Target, d.msg.Path, d.msg.Query = d.head.Method(), d.head.Target(), path, query
+	d.msg.Fields = d.msg.Fields[:0]
+	for _, f := range d.head.Fields() {
+		d.msg.Fields = append(d.msg.Fields, idem.Field(f))
+	}
+	d.msg.Host = d.header("host")
+	d.trace = readTrace(d.header("traceparent"))
+	d.report.TraceID = d.trace.ID()
+	return nil
+}
+
+// header is the value of the first header line of that name, which is in lower case.
+func (d *delivery) header(name string) []byte {
+	for _, f := range d.msg.Fields {
+		if len(f.Name) == len(name) && bytes.EqualFold(f.Name, []byte(name)) {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+var (
+	httpProto  = []byte("http")
+	httpsProto = []byte("https")
+)
+
+// readBody copies the whole body of a delivery on a route.
+func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
+	var err error
+	d.body, err = wire.ReadBody(ctx, d.body[:0], d.h.limits().RequestBody)
+	d.msg.Body = d.body
+	if err == nil {
+		return nil
+	}
+	ctx.SetConnectionClose() // what follows is the rest of this body, and no request
+	switch {
+	case errors.Is(err, wire.ErrBodyTooLarge):
+		wire.LingerOnClose(ctx.Conn())
+		return reject("body_too_large", "the body is larger than limits.request_body")
+	case errors.Is(err, wire.ErrBodySlow):
+		return reject("request_timeout", "the body did not arrive within limits.body_timeout")
+	}
+	return reject("bad_request", err.Error())
+}
+
+// name builds workflow, key and fingerprint.
+func (d *delivery) name() *Rejection {
+	d.msg.Vars = d.vars
+	var err error
+	d.names, err = d.route.Keys.Name(&d.msg)
+	if err == nil {
+		d.report.Workflow, d.report.Key = d.names.Workflow, d.names.Key.Short()
+		return nil
+	}
+	var bad *idem.NameError
+	if errors.As(err, &bad) {
+		return reject(bad.Code, bad.Detail)
+	}
+	return reject("bad_request", err.Error())
+}
+
+// request is what the gate is asked.
+func (d *delivery) request() *idem.Request {
+	return &idem.Request{
+		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
+		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, ByPayload: d.names.ByPayload,
+		Policy: &d.route.Policy, TraceParent: d.trace.String(),
+		Credentials: func(id idem.ExecutionID) string { return idem.CredentialsDigest(id, d.msg.Fields) },
+	}
+}
+
+// admit asks the gate. Only where the delivery may have to wait is the sender's connection watched: one that leaves gives up its place.
+func (d *delivery) admit(ctx *fasthttp.RequestCtx) idem.Admission {
+	p := &d.route.Policy
+	if p.Strategy != idem.Wait && p.InFlight != idem.Attach {
+		return d.h.o.Gate.Admit(d.base, d.request())
+	}
+	sender, gone := context.WithCancel(d.base)
+	defer gone()
+	defer wire.WatchPeer(ctx.Conn(), gone)()
+	return d.h.o.Gate.Admit(sender, d.request())
+}
+
+// upstreamHead builds the head for the upstream. A delivery on a route says where it comes from; one that passes through says nothing
+// that the sender did not say.
+func (d *delivery) upstreamHead(x *idem.Execution) []byte {
+	o := wire.HeadOptions{
+		Length: int64(len(d.body)), ForwardedFor: d.sender, ForwardedProto: d.proto, ForwardedHost: d.msg.Host,
+		Host: []byte(d.h.o.UpstreamHost), Traceparent: []byte(d.trace.String()),
+	}
+	if x != nil {
+		d.extra = appendExecution(d.extra[:0], x)
+		o.Extra = d.extra
+	}
+	d.out = d.head.AppendTo(d.out[:0], o)
+	return d.out
+}

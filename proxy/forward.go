@@ -1,0 +1,140 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"hooklock/idem"
+	"hooklock/proxy/wire"
+)
+
+// passThrough carries a delivery that no route takes: both bodies are streamed, nothing is added, nothing is remembered.
+func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
+	c := newCall(d.base, d.h.o.Timeout)
+	var err error
+	if d.head.Upgrade() != nil {
+		var switched *wire.Switched
+		switched, err = d.h.o.Upstream.Upgrade(c.ctx, d.passHead(true), &d.answer)
+		if switched != nil {
+			c.end()
+			if d.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
+				ctx.SetConnectionClose()
+				d.refuse(ctx, idem.DecisionUpstreamFailed, refusal{detail: "Hooklock is shutting down", notSent: true})
+			}
+			return
+		}
+	} else {
+		err = d.h.o.Upstream.Stream(c.ctx, d.passHead(false), d.passBody(ctx, c), &d.answer)
+	}
+	c.pause() // how long the answer's body takes is the upstream's own affair: it may be an event stream
+	if err != nil {
+		d.passFailed(ctx, c, err)
+		c.end()
+		return
+	}
+	d.writeAnswer(ctx)
+	if d.answer.RequestPending {
+		wire.LingerOnClose(ctx.Conn())
+		ctx.SetConnectionClose()
+	}
+	if d.answer.Rest == nil {
+		ctx.Response.SetBody(d.answer.Body)
+		c.end()
+		return
+	}
+	d.stream(ctx, &answerStream{d: d, call: c, rest: d.answer.Rest, held: d.answer.Body})
+}
+
+func (d *delivery) passHead(upgrade bool) []byte {
+	d.out = d.head.AppendTo(d.out[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Host: []byte(d.h.o.UpstreamHost)})
+	return d.out
+}
+
+// passBody is the request's body as it comes in, nil without one. Each piece has body_timeout to arrive.
+func (d *delivery) passBody(ctx *fasthttp.RequestCtx, c *call) *wire.RequestBody {
+	body := wire.BodyOf(ctx)
+	if body == nil {
+		return nil
+	}
+	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: c, piece: d.h.limits().BodyTimeout}
+	body.Reader, body.Interrupt = paced, paced.interrupt
+	return body
+}
+
+// pacedReader gives each piece of a body its time, the sender's and the upstream's.
+type pacedReader struct {
+	io.Reader
+	conn  net.Conn
+	call  *call
+	piece time.Duration
+
+	mu          sync.Mutex
+	interrupted bool // for good: the deadline of another piece must not undo it
+}
+
+// Read implements io.Reader.
+func (r *pacedReader) Read(p []byte) (int, error) {
+	r.call.pause()
+	if err := r.allow(); err != nil {
+		return 0, err
+	}
+	n, err := r.Reader.Read(p)
+	r.call.progress()
+	return n, err
+}
+
+func (r *pacedReader) allow() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.interrupted {
+		return os.ErrDeadlineExceeded
+	}
+	return r.conn.SetReadDeadline(time.Now().Add(r.piece))
+}
+
+func (r *pacedReader) interrupt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.interrupted = true
+	_ = r.conn.SetReadDeadline(time.Unix(1, 0)) // a closed connection needs no deadline
+}
+
+func (d *delivery) passFailed(ctx *fasthttp.RequestCtx, c *call, err error) {
+	if d.head.HasBody() {
+		wire.LingerOnClose(ctx.Conn())
+		ctx.SetConnectionClose()
+	}
+	var send *wire.SendError
+	sent := !errors.As(err, &send) || send.Sent()
+	decision := failureDecision(c, send)
+	d.refuse(ctx, decision, refusal{detail: failureDetail(decision, sent), notSent: !sent})
+}
+
+// bypass forwards a delivery of a route without lock and without memory. would is the decision that was not carried out.
+func (d *delivery) bypass(ctx *fasthttp.RequestCtx, would idem.Decision) {
+	d.report.Would = would
+	c := newCall(d.base, d.h.o.Timeout)
+	d.upstream = d.h.o.Now()
+	err := d.h.o.Upstream.Send(c.ctx, d.upstreamHead(nil), d.body, &d.answer)
+	d.report.Upstream = d.h.o.Now().Sub(d.upstream)
+	if err != nil {
+		d.passFailed(ctx, c, err)
+		c.end()
+		return
+	}
+	d.writeAnswer(ctx)
+	d.mark(ctx, idem.DecisionBypassed)
+	if !d.answer.Whole {
+		c.pause()
+		d.stream(ctx, &answerStream{d: d, call: c, rest: d.answer.Rest, held: d.answer.Body})
+		return
+	}
+	ctx.Response.SetBody(d.answer.Body)
+	c.end()
+}

@@ -1,0 +1,33 @@
+package proxy
+
+import (
+	"strconv"
+
+	"hooklock/idem"
+	"hooklock/proxy/wire"
+)
+
+// The headers that Hooklock speaks. docs/headers.md lists them.
+const (
+	headerDecision  = "Hooklock-Decision"
+	headerExecution = "Hooklock-Execution"
+	headerRecorded  = "Hooklock-Recorded"
+	headerReplayed  = "Idempotent-Replayed"
+)
+
+// appendExecution appends the header lines that tell the upstream what it runs.
+func appendExecution(dst []byte, x *idem.Execution) []byte {
+	lock := x.Lock()
+	dst = wire.AppendField(dst, headerExecution, []byte(lock.Execution))
+	dst = wire.AppendField(dst, "Hooklock-Workflow", []byte(lock.Scope.Workflow))
+	if !lock.Scope.PerEvent { // the token of a lock that no other event asks for fences nothing
+		dst = append(dst, "Hooklock-Fencing-Token: "...)
+		dst = strconv.AppendInt(dst, lock.Token, 10)
+		dst = append(dst, "\r\n"...)
+	}
+	dst = append(dst, "Hooklock-Attempt: "...)
+	dst = strconv.AppendInt(dst, int64(lock.Attempt), 10)
+	dst = append(dst, "\r\n"...)
+	dst = wire.AppendField(dst, "Hooklock-Key", []byte(lock.Scope.Key))
+	return wire.AppendField(dst, "Hooklock-Callback-Key", []byte(x.CallbackKey))
+}

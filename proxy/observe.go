@@ -1,0 +1,45 @@
+package proxy
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// Report is what became of one delivery, for logs and metrics. Nothing in it is a secret, a signature or a body.
+type Report struct {
+	Route     string
+	Decision  idem.Decision
+	Would     idem.Decision // what a bypassed delivery would have got
+	Code      string        // of a rejection
+	Status    int           // of the answer
+	Workflow  string
+	Key       string // short
+	Execution idem.ExecutionID
+	Attempt   int
+	Outcome   idem.Outcome
+	Recorded  bool
+	TraceID   string
+	Total     time.Duration
+	Upstream  time.Duration // 0: it was not called
+	Held      time.Duration // how long the lock was held
+	Err       error
+}
+
+// EventName names a log event (docs/logs.md).
+type EventName string
+
+// The events of one delivery.
+const (
+	EventAcquired EventName = "lock.acquired"
+	EventRefused  EventName = "lock.refused"
+	EventReleased EventName = "lock.released"
+	EventLost     EventName = "lock.lost"
+	EventUnknown  EventName = "execution.unknown"
+)
+
+// Observer hears of deliveries. The Report is the caller's: it is valid during the call.
+type Observer interface {
+	Delivered(*Report)
+	Event(EventName, *Report)
+}

@@ -1,0 +1,282 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/valyala/fasthttp"
+
+	"hooklock/idem"
+	"hooklock/proxy/wire"
+)
+
+// complete records a whole answer, and then answers.
+func (d *delivery) complete(ctx *fasthttp.RequestCtx, x *idem.Execution) {
+	body := bytes.Clone(d.answer.Body) // for the ledger, its cache, and this answer: d's own memory goes back to the pool
+	end := x.Complete(idem.Answer{
+		Status: d.answer.Status, Bytes: int64(len(body)), Whole: true, Header: d.replayHeader(), Body: body,
+	})
+	d.writeAnswer(ctx)
+	ctx.Response.SetBodyRaw(body)
+	d.decided(ctx, idem.DecisionExecuted)
+	d.ended(ctx, x, end)
+}
+
+// leave is the net under every way out: an execution that was not ended by then is abandoned. One whose answer is still being streamed is ended
+// by the stream.
+func (d *delivery) leave(x *idem.Execution) {
+	if !d.detached {
+		x.Abandon(notEnded())
+	}
+}
+
+func notEnded() idem.Failure {
+	return idem.Failure{Code: "internal_error", Detail: "the proxy did not end this execution"}
+}
+
+// failed ends an execution whose call brought no whole answer. The evidence alone says what is known of the effect.
+func (d *delivery) failed(ctx *fasthttp.RequestCtx, x *idem.Execution, call *call, err error) {
+	d.report.Err = err
+	var send *wire.SendError
+	sent := !errors.As(err, &send) || send.Sent()
+	if cause := context.Cause(x.Context()); cause != nil {
+		d.stopped(ctx, x, cause, sent)
+		return
+	}
+	decision := failureDecision(call, send)
+	var end idem.Ending
+	if sent {
+		end = x.Abandon(idem.Failure{Code: string(decision), Detail: err.Error()})
+	} else {
+		end = x.Release()
+	}
+	d.refuse(ctx, decision, refusal{detail: failureDetail(decision, sent), execution: d.report.Execution, notSent: !sent})
+	d.ended(ctx, x, end)
+}
+
+func failureDecision(call *call, send *wire.SendError) idem.Decision {
+	switch {
+	case errors.Is(context.Cause(call.ctx), errUpstreamTimeout):
+		return idem.DecisionUpstreamTimeout
+	case send != nil && !send.Sent():
+		return idem.DecisionUpstreamUnreachable
+	case send != nil && send.Timeout:
+		return idem.DecisionUpstreamTimeout
+	}
+	return idem.DecisionUpstreamFailed
+}
+
+func failureDetail(d idem.Decision, sent bool) string {
+	switch {
+	case d == idem.DecisionUpstreamUnreachable:
+		return "no byte was sent to the upstream; the event may be delivered again"
+	case d == idem.DecisionUpstreamTimeout && !sent:
+		return "the upstream could not be reached in time, no byte was sent; the event may be delivered again"
+	case d == idem.DecisionUpstreamTimeout:
+		return "the upstream took the request and did not answer in time; it may have executed the event"
+	}
+	return "the upstream took the request and its answer broke off; it may have executed the event"
+}
+
+// stopped ends an execution that was told to stop.
+func (d *delivery) stopped(ctx *fasthttp.RequestCtx, x *idem.Execution, cause error, sent bool) {
+	decision, detail := idem.DecisionLockLost, "the lock was lost; another execution may have it"
+	switch {
+	case errors.Is(cause, idem.ErrMaxDuration):
+		decision, detail = idem.DecisionAborted, "the execution reached the route's max_duration"
+	case errors.Is(cause, idem.ErrCancelled):
+		decision, detail = idem.DecisionAborted, "the execution was cancelled"
+	case errors.Is(cause, idem.ErrShutdown):
+		decision, detail = idem.DecisionUpstreamFailed, "Hooklock was shut down before the upstream answered"
+	case !sent:
+		decision, detail = idem.DecisionStoreUnavailable, "the lock was lost before anything was sent; the event may be delivered again"
+	}
+	var end idem.Ending
+	if sent {
+		end = x.Abandon(idem.Failure{Code: string(decision), Detail: detail})
+	} else {
+		end = x.Release()
+	}
+	d.refuse(ctx, decision, refusal{detail: detail, execution: d.report.Execution, notSent: !sent})
+	d.ended(ctx, x, end)
+}
+
+// ended tells the sender and the log what the ledger has now.
+func (d *delivery) ended(ctx *fasthttp.RequestCtx, x *idem.Execution, end idem.Ending) {
+	if !end.Recorded {
+		ctx.Response.Header.Set(headerRecorded, "false")
+	}
+	d.reportEnd(x, end)
+}
+
+// reportEnd is ended for the log alone.
+func (d *delivery) reportEnd(x *idem.Execution, end idem.Ending) {
+	d.report.Held = d.h.o.Now().Sub(x.Lock().StartedAt)
+	d.report.Recorded = end.Recorded
+	if end.Err != nil {
+		d.report.Err = errors.Join(d.report.Err, end.Err)
+	}
+	if end.Record != nil && !end.Lost {
+		d.report.Outcome = end.Record.Outcome
+	}
+	d.h.o.Observer.Event(EventReleased, &d.report)
+	switch {
+	case end.Lost:
+		d.h.o.Observer.Event(EventLost, &d.report)
+	case d.report.Outcome == idem.Unknown:
+		d.h.o.Observer.Event(EventUnknown, &d.report)
+	}
+}
+
+// turnAway answers a delivery that may not run: with the first answer, or with a refusal.
+func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
+	d.report.Execution, d.report.Err = a.Holder, a.Err
+	switch {
+	case a.Decision == idem.DecisionStoreUnavailable && d.route.Forward:
+		d.bypass(ctx, a.Decision)
+	case d.route.Observe:
+		d.bypass(ctx, a.Decision)
+	case a.Decision == idem.DecisionReplayed || a.Decision == idem.DecisionAttached:
+		d.replay(ctx, a)
+	case a.Decision == idem.DecisionSkipped:
+		d.skip(ctx, a)
+	default:
+		switch a.Decision {
+		case idem.DecisionLocked, idem.DecisionInFlight, idem.DecisionWaitTimeout, idem.DecisionQueueFull:
+			d.h.o.Observer.Event(EventRefused, &d.report)
+		}
+		notSent := a.Record != nil && a.Record.Outcome == idem.NotExecuted
+		d.refuse(ctx, a.Decision, refusal{detail: refusalDetail(a), execution: a.Holder, retryAfter: a.RetryAfter, notSent: notSent})
+	}
+}
+
+func refusalDetail(a idem.Admission) string {
+	switch a.Decision {
+	case idem.DecisionInFlight:
+		return "a copy of this event is being executed; send it again to get its answer"
+	case idem.DecisionLocked:
+		return "only one event of this workflow runs at a time; send this one again"
+	case idem.DecisionWaitTimeout:
+		return "the delivery waited for its turn for as long as the route lets it; nothing was executed, send it again"
+	case idem.DecisionQueueFull:
+		return "as many deliveries wait as may; nothing was executed, send it again"
+	case idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionLockLost, idem.DecisionUpstreamUnreachable, idem.DecisionInternalError:
+		return "that is how the execution ended which this copy was attached to; the copy ran nothing"
+	case idem.DecisionMismatch:
+		return "this event ID came before with another method, host, path, query or body; nothing was executed"
+	case idem.DecisionUnknown:
+		return "nobody knows whether the earlier execution of this event took effect; look, then run: hooklock executions forget " + string(a.Holder)
+	case idem.DecisionAborted:
+		return "this event was cancelled for good and never runs"
+	}
+	return "nothing was executed; send the event again"
+}
+
+// skip drops a delivery.
+func (d *delivery) skip(ctx *fasthttp.RequestCtx, a idem.Admission) {
+	d.h.o.Observer.Event(EventRefused, &d.report)
+	status := fasthttp.StatusOK
+	if s, ok := d.route.Respond[idem.DecisionSkipped]; ok {
+		status = s
+	}
+	skipped(ctx, status, a.Holder, d.names.Workflow)
+	d.mark(ctx, idem.DecisionSkipped)
+}
+
+// replay answers a duplicate with the first answer.
+func (d *delivery) replay(ctx *fasthttp.RequestCtx, a idem.Admission) {
+	first := a.Record.Answer
+	own(ctx)
+	ctx.Response.SetStatusCode(first.Status)
+	if first.Whole && !a.StatusOnly {
+		for _, f := range first.Header {
+			ctx.Response.Header.Add(f.Name, f.Value)
+		}
+		ctx.Response.SetBodyRaw(first.Body)
+	}
+	d.decided(ctx, a.Decision)
+	if a.Decision == idem.DecisionReplayed {
+		ctx.Response.Header.Set(headerReplayed, "true")
+	}
+}
+
+// decided marks the answer with the decision.
+func (d *delivery) decided(ctx *fasthttp.RequestCtx, decision idem.Decision) {
+	if d.route.Observe { // what was done as it would have been is marked as observed, too
+		d.report.Would, decision = decision, idem.DecisionBypassed
+	}
+	d.mark(ctx, decision)
+}
+
+func (d *delivery) mark(ctx *fasthttp.RequestCtx, decision idem.Decision) {
+	d.report.Decision, d.report.Status = decision, ctx.Response.StatusCode()
+	if d.route == nil {
+		return
+	}
+	text := string(decision)
+	if d.report.Would != "" {
+		text += "; would=" + string(d.report.Would)
+	}
+	ctx.Response.Header.Set(headerDecision, text)
+	if d.report.Execution != "" {
+		ctx.Response.Header.Set(headerExecution, string(d.report.Execution))
+	}
+}
+
+// refuse makes the answer that Hooklock gives itself.
+func (d *delivery) refuse(ctx *fasthttp.RequestCtx, decision idem.Decision, r refusal) {
+	r.verdict = verdictOf(decision)
+	if r.notSent {
+		r.verdict.executed = "no"
+	}
+	r.status = r.verdict.status
+	if d.route != nil {
+		r.workflow = d.names.Workflow
+		if status, ok := d.route.Respond[decision]; ok {
+			r.status = status
+		}
+	}
+	r.write(ctx)
+	d.mark(ctx, decision)
+}
+
+// reject refuses a delivery for what it is.
+func (d *delivery) reject(ctx *fasthttp.RequestCtx, bad *Rejection) {
+	d.report.Code, d.report.Err = bad.Code, bad
+	r := refusal{verdict: verdict{bad.Status, bad.Code, "no", bad.Title, false}, status: bad.Status, detail: bad.Detail}
+	if d.route != nil {
+		if status, ok := d.route.Respond[idem.DecisionRejected]; ok {
+			r.status = status
+		}
+	}
+	if bad.Status == 400 && d.route == nil || bad.Status == 408 || bad.Status == 413 {
+		ctx.SetConnectionClose() // what follows on this connection cannot be told from the rest of this request
+	}
+	r.write(ctx)
+	d.mark(ctx, idem.DecisionRejected)
+}
+
+func (d *delivery) rejectOrBypass(ctx *fasthttp.RequestCtx, bad *Rejection) {
+	if d.route.Observe {
+		d.report.Code = bad.Code
+		d.bypass(ctx, idem.DecisionRejected)
+		return
+	}
+	d.reject(ctx, bad)
+}
+
+// enter notes the route.
+func (d *delivery) enter(route *Route, vars []idem.PathVar) {
+	d.route, d.vars = route, vars
+	d.report.Route = route.Name
+}
+
+// finish ends a delivery: its line is logged, and its memory goes back to the pool.
+func (d *delivery) finish() {
+	if d.route != nil || d.report.Decision == idem.DecisionRejected || d.report.Decision == idem.DecisionInternalError {
+		d.report.Total = d.h.o.Now().Sub(d.started)
+		d.h.o.Observer.Delivered(&d.report)
+	}
+	d.h.pool.put(d)
+}

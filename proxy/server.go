@@ -1,0 +1,116 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"hooklock/proxy/wire"
+)
+
+// ServerOptions are what a Server works with.
+type ServerOptions struct {
+	Handler        *Handler
+	MaxHead        int           // bytes of a request head; larger ones are 431
+	IdleTimeout    time.Duration // of a connection between two requests
+	MaxConnections int           // beyond it: 503
+	Log            *slog.Logger
+}
+
+// Server takes connections from senders.
+type Server struct {
+	fast *fasthttp.Server
+	o    ServerOptions
+}
+
+// NewServer makes a Server.
+func NewServer(o ServerOptions) *Server {
+	s := &Server{o: o}
+	limits := o.Handler.limits()
+	s.fast = &fasthttp.Server{
+		Handler:         o.Handler.ServeHTTP,
+		ErrorHandler:    s.unreadable,
+		ReadTimeout:     limits.HeadTimeout,
+		IdleTimeout:     o.IdleTimeout,
+		ReadBufferSize:  o.MaxHead,
+		Concurrency:     o.MaxConnections * 2, // the listener bounds connections, with an answer of its own
+		CloseOnShutdown: true,
+		Logger:          quietLogger{o.Log},
+		HeaderReceived: func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+			return fasthttp.RequestConfig{ReadTimeout: o.Handler.limits().BodyTimeout} // the head had its own time
+		},
+		// Bodies are read by us: fasthttp would allocate a declared length ahead, and would take a body that is cut off for a whole one.
+		StreamRequestBody: true,
+		// Nothing is invented and nothing is parsed that is not needed: a multipart body would be written anew, its signature broken.
+		DisablePreParseMultipartForm: true,
+		NoDefaultServerHeader:        true,
+		NoDefaultDate:                true,
+		NoDefaultContentType:         true,
+		SecureErrorLogMessage:        true, // no header in a log
+	}
+	return s
+}
+
+// Serve takes connections from ln, which may be one of TLS, until Shutdown.
+func (s *Server) Serve(ln net.Listener) error {
+	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.o.MaxConnections, Refusal: tooManyConnections()})
+	if err := s.fast.Serve(bounded); err != nil {
+		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
+	}
+	return nil
+}
+
+// Shutdown stops taking connections and waits for the deliveries that are there, at most until ctx ends. Tunnels are cut.
+func (s *Server) Shutdown(ctx context.Context) error {
+	tunnels := s.o.Handler.tunnels.Close(ctx)
+	return errors.Join(s.fast.ShutdownWithContext(ctx), tunnels)
+}
+
+// unreadable answers a request that fasthttp could not read.
+func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.o.Log.Error("panic", "error", fmt.Sprint(p))
+		}
+	}()
+	d := s.o.Handler.pool.get(s.o.Handler)
+	defer d.finish()
+	ctx.Response.Header.DisableNormalizing()
+	var small *fasthttp.ErrSmallBuffer
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &small):
+		wire.LingerOnClose(ctx.Conn())
+		d.reject(ctx, reject("header_too_large", "request line and header are larger than limits.request_header"))
+	case errors.As(err, &timeout) && timeout.Timeout():
+		d.reject(ctx, reject("request_timeout", "the request head did not arrive within limits.header_timeout"))
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		wire.LingerOnClose(ctx.Conn())
+		d.reject(ctx, reject("body_too_large", "the body is larger than limits.request_body"))
+	default:
+		d.reject(ctx, reject("bad_request", "the request is not well-formed HTTP/1.1"))
+	}
+	ctx.SetConnectionClose()
+}
+
+// tooManyConnections is the whole answer for a connection that is one too many.
+func tooManyConnections() []byte {
+	var ctx fasthttp.RequestCtx
+	r := refusal{verdict: verdict{503, "too_many_connections", "no", "Too many connections", false}, status: 503, detail: "limits.max_connections are open; send the event again"}
+	r.write(&ctx)
+	ctx.Response.Header.SetConnectionClose()
+	return []byte(ctx.Response.String())
+}
+
+// quietLogger takes what fasthttp says about broken connections: it is the senders' affair.
+type quietLogger struct{ log *slog.Logger }
+
+// Printf implements fasthttp.Logger.
+func (l quietLogger) Printf(format string, args ...any) {
+	l.log.Debug("connection", "error", fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,213 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hooklock/proxy/wiretest"
+)
+
+func TestADeadlineEndsTheCallAndSaysHowFarItCame(t *testing.T) {
+	large := strings.Repeat("x", 32<<20)
+	tests := []struct {
+		name, body string
+		serve      func(c *wiretest.Conn)
+		evidence   Evidence
+	}{
+		{"silent after the request", "body", func(c *wiretest.Conn) { _, _ = c.ReadRequest() }, BodyWritten},
+		{"silent in the header", "body", func(c *wiretest.Conn) { _, _ = c.ReadRequest(); _ = c.Say("HTTP/1.1 200 OK\r\n") }, AnswerBegun},
+		{"silent in the body", "body", func(c *wiretest.Conn) {
+			_, _ = c.ReadRequest()
+			_ = c.Say("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na")
+		}, AnswerBegun},
+		{"reads nothing", large, func(c *wiretest.Conn) {}, HeadWritten},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ended := make(chan struct{})
+			up := wiretest.Serve(t, func(c *wiretest.Conn) {
+				defer close(ended)
+				tt.serve(c)
+				_, _ = io.Copy(io.Discard, c) // until the connection is closed
+			})
+			if tt.evidence == HeadWritten {
+				up = wiretest.Serve(t, func(c *wiretest.Conn) { <-ended })
+			}
+			u := pool(t, up)
+			head, body := []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(len(tt.body))+"\r\n\r\n"), []byte(tt.body)
+			why := errors.New("max_duration is over")
+			ctx, cancel := context.WithTimeoutCause(context.Background(), 50*time.Millisecond, why)
+			defer cancel()
+			var ans Answer
+			err := u.Send(ctx, head, body, &ans)
+			serr := wantSent(t, err, tt.evidence)
+			if !serr.Timeout || !errors.Is(err, why) || u.Stats().Idle != 0 {
+				t.Errorf("error is %v, timeout %v", err, serr.Timeout)
+			}
+			if tt.evidence == HeadWritten {
+				close(ended)
+			}
+			<-ended
+		})
+	}
+}
+
+func TestACancelKeepsItsCause(t *testing.T) {
+	why := errors.New("a person said so")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		_, _ = c.ReadRequest()
+		cancel(why)
+		_, _ = io.Copy(io.Discard, c)
+	})
+	u := pool(t, up)
+	var ans Answer
+	err := u.Send(ctx, []byte(postHead), []byte("body"), &ans)
+	if serr := wantSent(t, err, BodyWritten); serr.Timeout || !errors.Is(err, why) {
+		t.Errorf("error is %v", err)
+	}
+	err = u.Send(ctx, []byte(postHead), []byte("body"), &ans)
+	if serr := wantSent(t, err, NotDialled); serr.Sent() || !errors.Is(err, why) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestSaysThatNothingWasSentWhereNobodyListens(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_ = l.Close()
+	u := NewUpstream(Options{Addr: addr})
+	defer u.Close()
+	var ans Answer
+	err = u.Send(soon(t), []byte(postHead), []byte("body"), &ans)
+	if serr := wantSent(t, err, NotDialled); serr.Sent() || serr.Timeout {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestAConnectTimeoutBoundsTheHandshake: the socket accepts, but TLS never answers.
+func TestAConnectTimeoutBoundsTheHandshake(t *testing.T) {
+	up := wiretest.Serve(t, func(c *wiretest.Conn) { _, _ = io.Copy(io.Discard, c) })
+	_, client := wiretest.Certify(t)
+	u := NewUpstream(Options{Addr: up.Addr, TLS: client, ConnectTimeout: 30 * time.Millisecond})
+	defer u.Close()
+	var ans Answer
+	err := u.Send(soon(t), []byte(postHead), []byte("body"), &ans)
+	if serr := wantSent(t, err, NotDialled); !serr.Timeout || serr.Sent() {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestReadsAnAnswerThatComesBeforeTheBodyIsWritten(t *testing.T) {
+	for _, closes := range []bool{true, false} {
+		up := wiretest.Serve(t, func(c *wiretest.Conn) {
+			_, _ = c.ReadHead()
+			_ = c.Say("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+			if closes {
+				_ = c.Finish()
+			}
+			_, _ = c.Read(make([]byte, 1))
+			_, _ = io.Copy(io.Discard, c)
+		})
+		u := pool(t, up)
+		body := make([]byte, 16<<20)
+		var ans Answer
+		err := u.Send(soon(t), []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n"), body, &ans)
+		if err != nil || ans.Status != 413 || string(ans.Body) != "no" || ans.Evidence != AnswerWhole {
+			t.Errorf("%v, %+v", err, ans)
+		}
+	}
+}
+
+// TestAStormOfCancelsLeaksNothing: whatever is cancelled when, an answer belongs to its request, and nothing runs on.
+func TestAStormOfCancelsLeaksNothing(t *testing.T) {
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		for {
+			request, err := c.ReadRequest()
+			if err != nil {
+				return
+			}
+			_, body, _ := strings.Cut(request, "\r\n\r\n")
+			if c.Say("HTTP/1.1 200 OK\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n") != nil || c.Say(body) != nil {
+				return
+			}
+		}
+	})
+	u := pool(t, up)
+	var workers sync.WaitGroup
+	for w := range 8 {
+		workers.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(w), 1))
+			var ans Answer
+			for i := range 200 {
+				body := strings.Repeat(string(rune('a'+w)), 1+i%7) + itoa(i)
+				if i%10 == 0 {
+					body = strings.Repeat(body, 40<<10)
+				}
+				head := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + itoa(len(body)) + "\r\n\r\n"
+				ctx, cancel := context.WithCancel(context.Background())
+				timer := time.AfterFunc(time.Duration(random.IntN(400))*time.Microsecond, cancel)
+				err := u.Send(ctx, []byte(head), []byte(body), &ans)
+				timer.Stop()
+				cancel()
+				if err == nil && string(ans.Body) != body {
+					t.Errorf("got the answer to another request")
+				}
+				if err != nil && !errors.Is(err, context.Canceled) {
+					t.Errorf("error is %v", err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	var ans Answer
+	if err := post(t, u, &ans); err != nil || string(ans.Body) != "body" {
+		t.Errorf("after the storm: %q, %v", ans.Body, err)
+	}
+}
+
+func TestAnIdleConnectionAges(t *testing.T) {
+	up := wiretest.Script(t, okAnswer)
+	now := time.Now()
+	u := pool(t, up, func(o *Options) { o.IdleTimeout = time.Minute; o.Now = func() time.Time { return now } })
+	var ans Answer
+	send := func() {
+		t.Helper()
+		if err := post(t, u, &ans); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send()
+	now = now.Add(59 * time.Second)
+	send()
+	now = now.Add(time.Minute)
+	send()
+	if s := u.Stats(); s.Dialled != 2 || s.Reused != 1 || s.Stale != 1 || s.Idle != 1 {
+		t.Errorf("stats %+v", s)
+	}
+	u.CloseIdle(time.Second)
+	if s := u.Stats(); s.Idle != 1 {
+		t.Errorf("closed one that is not old: %+v", s)
+	}
+	now = now.Add(time.Second)
+	u.CloseIdle(time.Second)
+	if s := u.Stats(); s.Idle != 0 {
+		t.Errorf("kept an old one: %+v", s)
+	}
+	send()
+	_ = u.Close()
+	send()
+	if s := u.Stats(); s.Idle != 0 {
+		t.Errorf("kept one after Close: %+v", s)
+	}
+}

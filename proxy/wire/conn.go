@@ -1,0 +1,185 @@
+package wire
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const readBuffer = 8 << 10
+
+// oneRecord is what TLS sends in one record.
+const oneRecord = 16 << 10
+
+// tcpCloseWait: the FIN of the peer has come (linux/net/tcp_states.h).
+const tcpCloseWait = 8
+
+// conn is one connection to the upstream. It has one user at a time.
+type conn struct {
+	nc        net.Conn // what is read and written: plain, or TLS
+	raw       net.Conn // the socket underneath
+	tls       *tls.Conn
+	fd        syscall.RawConn
+	tcp       bool
+	br        *bufio.Reader
+	wrote     *socket // bytes handed to the kernel since the connection was made
+	idleSince time.Time
+
+	vec    [2][]byte
+	bufs   net.Buffers
+	record []byte // head and body of a short request, for TLS
+
+	poll     [1]unix.PollFd
+	isQuiet  bool
+	look     func(fd uintptr) // bound once: no closure per request
+	info     *unix.TCPInfo
+	readInfo func(fd uintptr)
+}
+
+// socket counts what the kernel took and notes the peer's FIN. Under TLS it sits below the records, so zero means that
+// not even a part of a record went out.
+type socket struct {
+	net.Conn
+	n   int64
+	fin bool
+}
+
+func (s *socket) Write(p []byte) (int, error) {
+	n, err := s.Conn.Write(p)
+	s.n += int64(n)
+	return n, err
+}
+
+func (s *socket) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	s.fin = s.fin || err == io.EOF
+	return n, err
+}
+
+// plaintext reads from TLS. A FIN without close_notify is a cut, but crypto/tls forgives it between two records.
+type plaintext struct{ c *conn }
+
+func (p plaintext) Read(b []byte) (int, error) {
+	n, err := p.c.tls.Read(b)
+	if err == io.EOF && p.c.wrote.fin {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func newConn(raw net.Conn) *conn {
+	c := &conn{nc: raw, raw: raw, wrote: &socket{Conn: raw}}
+	if sc, ok := raw.(syscall.Conn); ok {
+		c.fd, _ = sc.SyscallConn()
+	}
+	_, c.tcp = raw.(*net.TCPConn)
+	c.look, c.readInfo = c.doLook, c.doReadInfo
+	c.br = bufio.NewReaderSize(raw, readBuffer)
+	return c
+}
+
+// wrap puts TLS on the connection; the handshake is still to come.
+func (c *conn) wrap(config *tls.Config) {
+	c.tls = tls.Client(c.wrote, config)
+	c.nc = c.tls
+	c.br.Reset(plaintext{c})
+}
+
+// write sends head and body with one system call where it can, and reports how many bytes the kernel took.
+func (c *conn) write(head, body []byte) (sent int64, err error) {
+	before := c.wrote.n
+	switch {
+	case c.tls != nil && len(body) > 0 && len(head)+len(body) <= oneRecord:
+		c.record = append(append(c.record[:0], head...), body...)
+		_, err = c.tls.Write(c.record)
+	case c.tls != nil:
+		if _, err = c.tls.Write(head); err == nil && len(body) > 0 {
+			_, err = c.tls.Write(body)
+		}
+	case len(body) == 0:
+		_, err = c.wrote.Write(head)
+	default:
+		var n int64
+		c.vec[0], c.vec[1] = head, body
+		c.bufs = c.vec[:]
+		n, err = c.bufs.WriteTo(c.raw) // writev
+		c.vec = [2][]byte{}
+		c.wrote.n += n
+	}
+	return c.wrote.n - before, err
+}
+
+// quiet reports whether an idle connection is fit for use: no FIN, no error, and no byte that nobody asked for, which
+// would become the answer to the next request.
+func (c *conn) quiet() bool {
+	if c.br.Buffered() > 0 || c.fd == nil {
+		return false
+	}
+	c.isQuiet = false
+	if c.fd.Control(c.look) != nil || !c.isQuiet {
+		return false
+	}
+	return c.tls == nil || c.quietTLS()
+}
+
+func (c *conn) doLook(fd uintptr) {
+	for {
+		c.poll[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP}
+		n, err := unix.Poll(c.poll[:], 0)
+		if err == unix.EINTR {
+			continue
+		}
+		c.isQuiet = err == nil && n == 0
+		return
+	}
+}
+
+// quietTLS finds plaintext that TLS already took from the socket, where no poll can see it.
+func (c *conn) quietTLS() bool {
+	if c.tls.SetReadDeadline(past) != nil {
+		return false
+	}
+	var b [1]byte
+	n, err := c.tls.Read(b[:])
+	var nerr net.Error
+	if n > 0 || !errors.As(err, &nerr) || !nerr.Timeout() {
+		return false
+	}
+	return c.tls.SetReadDeadline(time.Time{}) == nil
+}
+
+// acked returns tcpi_bytes_acked, the bytes that the peer's kernel has acknowledged, and the state of the connection.
+// False where the kernel does not count: the counter must cover what was written and answered before, or it proves
+// nothing (Linux before 4.2 and some sandboxes report 0).
+func (c *conn) acked(atLeast int64) (bytes uint64, state uint8, ok bool) {
+	if !c.tcp || c.fd == nil {
+		return 0, 0, false
+	}
+	c.info = nil
+	if c.fd.Control(c.readInfo) != nil || c.info == nil || atLeast <= 0 || c.info.Bytes_acked < uint64(atLeast) {
+		return 0, 0, false
+	}
+	return c.info.Bytes_acked, c.info.State, true
+}
+
+func (c *conn) doReadInfo(fd uintptr) {
+	c.info, _ = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+}
+
+// finFirst reports whether err says that the peer's FIN came before anything else. ECONNRESET never does: a reset may
+// follow a request that was read.
+func finFirst(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
+}
+
+// close ends a connection that is at a message boundary.
+func (c *conn) close() { _ = c.nc.Close() }
+
+// hangUp closes the connection at once, whatever it is in the middle of.
+func (c *conn) hangUp() { _ = c.raw.Close() }

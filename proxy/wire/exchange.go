@@ -1,0 +1,315 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// longBody is what fits into the kernel's buffers although the peer does not read. A longer body is written beside the
+// reading, because an upstream may answer, and wait, before it has read all.
+const longBody = 64 << 10
+
+// lateAnswer bounds the wait for an answer after the request could not be written whole.
+const lateAnswer = time.Second
+
+// exchange is one request on its way, over one connection, or two if the first was dead.
+type exchange struct {
+	call
+	u       *Upstream
+	ans     *Answer
+	head    []byte
+	body    []byte       // where it is in memory
+	source  *RequestBody // where it is passed through
+	upgrade bool
+
+	c        *conn
+	pump     *pump // nil where everything was written at once
+	evidence Evidence
+	close    bool
+	rest     bodyReader
+}
+
+func (u *Upstream) newExchange(ctx context.Context, head []byte, ans *Answer) *exchange {
+	ans.reset()
+	e := &exchange{u: u, ans: ans, head: head}
+	e.start(ctx)
+	return e
+}
+
+// open brings the exchange to the point where the answer's head was read. After an error everything is closed.
+func (e *exchange) open() error {
+	// What is streamed or switched cannot be sent twice, so it does not begin on a connection that may be dead.
+	fresh := e.source != nil || e.upgrade
+	for {
+		c, reused, err := e.u.get(e.ctx, fresh)
+		if err != nil {
+			e.evidence = NotDialled
+			return e.over(err)
+		}
+		e.c = c
+		if e.u.beforeWrite != nil {
+			e.u.beforeWrite(reused)
+		}
+		again, err := e.attempt(reused)
+		if err == nil {
+			return nil
+		}
+		if !again {
+			return e.over(err)
+		}
+		e.u.resent.Add(1)
+		e.ans.Resent, fresh = true, true
+	}
+}
+
+// over ends the call and names what happened.
+func (e *exchange) over(err error) error {
+	e.end()
+	e.ans.Evidence = e.evidence
+	return e.fail(err)
+}
+
+// fail makes the error of the exchange. The cause of a cancelled context goes before what it broke.
+func (e *exchange) fail(err error) *SendError {
+	var nerr net.Error
+	timeout := errors.Is(err, errConnectTimeout)
+	if e.evidence == NotDialled && errors.As(err, &nerr) && nerr.Timeout() {
+		timeout = true
+	}
+	if e.ctx.Err() != nil && !errors.Is(err, errClosed) {
+		err, timeout = context.Cause(e.ctx), e.ctx.Err() == context.DeadlineExceeded
+	}
+	return &SendError{Evidence: e.evidence, Timeout: timeout, Err: err}
+}
+
+// attempt sends the request over e.c and reads the answer's head. Again is true only where a reused connection failed and
+// the peer provably had no byte of the request; after any error the connection is closed.
+func (e *exchange) attempt(reused bool) (again bool, err error) {
+	c := e.c
+	before := mark{sent: c.wrote.n}
+	if reused {
+		before.acked, _, before.counted = c.acked(before.sent)
+	}
+	e.evidence = Dialled
+	if err := e.attach(c.raw); err != nil {
+		c.hangUp()
+		return false, err
+	}
+	werr := e.write()
+	if werr != nil && reused && c.wrote.n == before.sent { // an answer could not be to this request
+		err = werr
+	} else {
+		err = e.readHead(werr)
+	}
+	if err == nil {
+		return false, nil
+	}
+	cause := e.reason()
+	e.settle(false)
+	_ = e.detach()
+	if e.evidence < AnswerBegun {
+		e.judge(before, reused, werr, err)
+	}
+	c.hangUp()
+	if cause != nil {
+		return false, cause
+	}
+	// A streamed body may have been read in part; its bytes are gone.
+	return reused && e.evidence == Dialled && e.source == nil, err
+}
+
+// mark is where a connection stood before a request was written to it.
+type mark struct {
+	sent    int64  // bytes handed to the kernel
+	acked   uint64 // tcpi_bytes_acked
+	counted bool   // acked means something
+}
+
+// judge says how far a request came that got not one byte of an answer. That the peer had none of it is proven in two
+// ways only:
+//
+//   - nothing was handed to the kernel; or
+//   - over TCP, on a connection that has worked before, the peer's FIN came first and its kernel has acknowledged nothing
+//     of the request. A FIN acknowledges all that the peer's kernel held when it was sent. A reset does not (Linux ignores
+//     its acknowledgement), and may follow a request that was read, so ECONNRESET proves nothing.
+func (e *exchange) judge(before mark, reused bool, werr, err error) {
+	e.evidence = HeadWritten
+	sent := e.c.wrote.n - before.sent
+	if sent == 0 {
+		e.evidence = Dialled
+		return
+	}
+	if e.pump != nil && werr == nil {
+		werr = e.pump.err
+	}
+	if werr == nil {
+		e.evidence = BodyWritten
+	}
+	// Whoever met a reset first has taken it away from the others, who then see an EOF.
+	clean := werr == nil || finFirst(werr) || errors.Is(werr, os.ErrDeadlineExceeded)
+	if !reused || !before.counted || !clean || !finFirst(err) {
+		return
+	}
+	acked, state, ok := e.c.acked(before.sent)
+	if e.c.tls != nil && errors.Is(err, io.EOF) && state != tcpCloseWait {
+		return // a close_notify without the FIN (which would be io.ErrUnexpectedEOF)
+	}
+	if ok && acked == before.acked {
+		e.evidence = Dialled
+	}
+}
+
+// write writes what is in memory and starts a pump for the rest.
+func (e *exchange) write() error {
+	switch {
+	case e.source != nil:
+		if _, err := e.c.write(e.head, nil); err != nil {
+			return err
+		}
+		e.pump = newPump()
+		if err := e.guard(e.source.Interrupt); err != nil {
+			e.pump.stop(err)
+			return err
+		}
+		go e.pump.copy(e)
+	case len(e.body) > longBody:
+		if _, err := e.c.write(e.head, nil); err != nil {
+			return err
+		}
+		e.pump = newPump()
+		e.pump.drained.Store(true)
+		go e.pump.write(e.c, e.body)
+	default:
+		_, err := e.c.write(e.head, e.body)
+		return err
+	}
+	return nil
+}
+
+// readHead reads the answer's head. An upstream that refuses a body may answer and close before it was written whole, so
+// a failed write is not the end.
+func (e *exchange) readHead(werr error) error {
+	if werr != nil {
+		e.limitRead(time.Now().Add(lateAnswer))
+	}
+	if _, err := e.c.br.Peek(1); err != nil {
+		if werr != nil {
+			return werr
+		}
+		return err
+	}
+	e.evidence = AnswerBegun
+	if err := readAnswerHead(e.c.br, e.u.o.MaxResponseHead, e.ans); err != nil {
+		return err
+	}
+	if e.ans.Status == 101 {
+		return e.checkSwitch()
+	}
+	f, err := frame(e.ans, bytes.HasPrefix(e.head, []byte("HEAD ")))
+	if err != nil {
+		return err
+	}
+	e.close = f.close || werr != nil
+	e.ans.Length = f.declared
+	e.rest = newBodyReader(e.c.br, f, e.u.o.MaxResponseHead)
+	return nil
+}
+
+// checkSwitch refuses a 101 that nobody asked for, and one to a protocol that is never tunnelled.
+func (e *exchange) checkSwitch() error {
+	if !e.upgrade || !mayTunnel(e.ans.Get("upgrade")) {
+		return ErrSwitched
+	}
+	return nil
+}
+
+// finish ends the exchange. A connection goes back to the pool only if the answer was whole, the request too, nothing
+// came behind it, and no cancel reached it.
+func (e *exchange) finish(whole bool) {
+	clean := e.settle(whole)
+	if e.detach() != nil || !whole || !clean {
+		e.c.hangUp()
+	} else if e.close || e.c.br.Buffered() > 0 {
+		e.c.close()
+	} else {
+		e.u.put(e.c)
+	}
+	e.end()
+}
+
+// readBody reads the answer's body into memory, or up to the limit.
+func (e *exchange) readBody() error {
+	a, limit := e.ans, int64(e.u.o.MaxResponseBody)
+	if e.rest.empty() {
+		e.wholeAnswer()
+		return nil
+	}
+	if a.Length > limit {
+		e.handOver()
+		return nil
+	}
+	for {
+		if len(a.Body) == cap(a.Body) {
+			a.Body = grow(a.Body, a.Length, limit+1)
+		}
+		n, err := e.rest.Read(a.Body[len(a.Body):cap(a.Body)])
+		a.Body = a.Body[:len(a.Body)+n]
+		switch {
+		case e.rest.ended():
+			e.wholeAnswer()
+			return nil
+		case int64(len(a.Body)) > limit:
+			e.handOver()
+			return nil
+		case err != nil:
+			cause := e.reason()
+			e.finish(false)
+			if cause != nil {
+				err = cause
+			}
+			a.Evidence = e.evidence
+			return e.fail(unexpected(err))
+		}
+	}
+}
+
+func (e *exchange) wholeAnswer() {
+	e.evidence = AnswerWhole
+	e.ans.Evidence, e.ans.Whole = AnswerWhole, true
+	e.ans.RequestPending = e.pending()
+	e.finish(true)
+}
+
+// handOver leaves the rest of the answer, and the exchange, to the caller.
+func (e *exchange) handOver() {
+	e.ans.Evidence = e.evidence
+	e.ans.RequestPending = e.pending()
+	e.ans.Rest = &Rest{e: e}
+}
+
+// pending reports whether the sender's body was not yet read to its end.
+func (e *exchange) pending() bool { return e.pump != nil && !e.pump.drained.Load() }
+
+// Send makes one exchange: it writes head and body, and reads the answer into ans, at most MaxResponseBody bytes of its
+// body; for what is longer there is ans.Rest. Both slices are only read, and by nobody once Send has returned and
+// ans.Rest was closed.
+//
+// It is one attempt. The request goes out a second time only if it met an idle connection that was dead, and the peer
+// provably had no byte of it. When ctx ends, the call ends at once and its connection is closed; ctx governs ans.Rest,
+// too. The error is a *SendError, which says how far the exchange came; the content of ans is then of no use, but for
+// Evidence.
+func (u *Upstream) Send(ctx context.Context, head, body []byte, ans *Answer) error {
+	e := u.newExchange(ctx, head, ans)
+	e.body = body
+	if err := e.open(); err != nil {
+		return err
+	}
+	return e.readBody()
+}
+
+var _ io.ReadCloser = (*Rest)(nil)

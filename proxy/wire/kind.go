@@ -1,0 +1,116 @@
+package wire
+
+// kind says what happens to a header line on its way to the upstream.
+type kind uint8
+
+const (
+	kindPlain          kind = iota
+	kindKept                // plain, and Connection cannot drop it
+	kindDropped             // for this connection only, or not the sender's to say
+	kindLength              // Content-Length
+	kindChunked             // Transfer-Encoding
+	kindHost                // exactly one
+	kindConnection          // names lines to drop
+	kindUpgrade             // kept for a tunnel only
+	kindExpect              // answered here
+	kindForwardedFor        // gets the sender's address
+	kindForwardedProto      // added where absent
+	kindForwardedHost       // added where absent
+	kindTraceparent         // added where absent
+)
+
+// kindOf classifies a request line by its name.
+func kindOf(name []byte) kind {
+	if isReserved(name) {
+		return kindDropped
+	}
+	switch len(name) {
+	case 2:
+		return when(name, "te", kindDropped)
+	case 4:
+		return when(name, "host", kindHost)
+	case 5:
+		return when(name, "proxy", kindDropped) // would be HTTP_PROXY to a CGI program
+	case 6:
+		if equalFold(name, "cookie") {
+			return kindKept
+		}
+		return when(name, "expect", kindExpect)
+	case 7:
+		if equalFold(name, "upgrade") {
+			return kindUpgrade
+		}
+		return when(name, "trailer", kindDropped)
+	case 10:
+		if equalFold(name, "connection") {
+			return kindConnection
+		}
+		return when(name, "keep-alive", kindDropped)
+	case 11:
+		return when(name, "traceparent", kindTraceparent)
+	case 12:
+		return when(name, "content-type", kindKept)
+	case 13:
+		return when(name, "authorization", kindKept)
+	case 14:
+		if equalFold(name, "content-length") {
+			return kindLength
+		}
+		return when(name, "http2-settings", kindDropped)
+	case 15:
+		return when(name, "x-forwarded-for", kindForwardedFor)
+	case 16:
+		if equalFold(name, "x-forwarded-host") {
+			return kindForwardedHost
+		}
+		return when(name, "proxy-connection", kindDropped)
+	case 17:
+		if equalFold(name, "transfer-encoding") {
+			return kindChunked
+		}
+		return when(name, "x-forwarded-proto", kindForwardedProto)
+	case 18:
+		return when(name, "proxy-authenticate", kindDropped)
+	case 19:
+		return when(name, "proxy-authorization", kindDropped)
+	}
+	return kindPlain
+}
+
+func when(name []byte, want string, k kind) kind {
+	if equalFold(name, want) {
+		return k
+	}
+	return kindPlain
+}
+
+// isReserved reports whether a CGI program could read the name as Hooklock-*. CGI spells HTTP_HOOKLOCK_X for any case,
+// and some servers put '_' for every byte that is neither letter nor digit.
+func isReserved(name []byte) bool {
+	const prefix = "hooklock"
+	return len(name) > len(prefix) && hasPrefixFold(name, prefix) && !isAlnum(name[len(prefix)])
+}
+
+// isHopByHop reports whether an answer's field is for one connection only (RFC 9110 section 7.6.1) or says how its body
+// was framed there.
+func isHopByHop(name []byte) bool {
+	switch len(name) {
+	case 2:
+		return equalFold(name, "te")
+	case 7:
+		return equalFold(name, "trailer") || equalFold(name, "upgrade")
+	case 10:
+		return equalFold(name, "connection") || equalFold(name, "keep-alive")
+	case 14:
+		return equalFold(name, "content-length")
+	case 16:
+		return equalFold(name, "proxy-connection")
+	case 17:
+		return equalFold(name, "transfer-encoding")
+	case 18:
+		return equalFold(name, "proxy-authenticate")
+	case 19:
+		return equalFold(name, "proxy-authorization")
+	}
+	return false
+}

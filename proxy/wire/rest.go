@@ -1,0 +1,69 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"sync"
+)
+
+var errClosed = errors.New("answer was closed before its end")
+
+// Rest is the part of an answer's body that was not read yet. It must be closed. Read is for one goroutine at a time;
+// Close may be called from another one and wakes it.
+type Rest struct {
+	e *exchange
+
+	mu   sync.Mutex // held while reading
+	over bool
+	err  error // after the end
+}
+
+// Read reads on. io.EOF is the true end of the answer, and from then on the connection is free. An answer that is cut off
+// gives a *SendError with io.ErrUnexpectedEOF, or with what ended it.
+func (r *Rest) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return 0, r.err
+	}
+	n, err := r.e.rest.Read(p)
+	switch {
+	case r.e.rest.ended():
+		r.e.evidence = AnswerWhole
+		r.end(true, io.EOF)
+	case err != nil:
+		if cause := r.e.reason(); cause != nil {
+			err = cause
+		}
+		r.end(false, err)
+		r.err = r.e.fail(unexpected(err))
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return n, r.err
+}
+
+func (r *Rest) end(whole bool, err error) {
+	r.over, r.err = true, err
+	r.e.finish(whole)
+}
+
+// Close ends the exchange. Before the end of the answer it closes the connection. When it returns, nobody reads the
+// sender's body any more. Closing again is harmless.
+func (r *Rest) Close() error {
+	r.e.cancel(errClosed) // no effect on a connection that was given back
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.end(false, errClosed)
+	}
+	return nil
+}
+
+// Evidence tells how far the exchange has come: AnswerWhole after Read gave io.EOF.
+func (r *Rest) Evidence() Evidence {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.e.evidence
+}

@@ -1,0 +1,198 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// pumpBuffer is what a streamed body needs in memory.
+	pumpBuffer = 32 << 10
+	// gathered is the length up to which a body is read before the request goes out: it then travels in one write, needs
+	// no goroutine, and can be sent again if the connection turns out to be dead.
+	gathered = 16 << 10
+	// settleTime is how long the last bytes of a request may take after its answer was whole.
+	settleTime = 50 * time.Millisecond
+)
+
+// Stream makes one exchange without holding it in memory. It writes the head and passes the body on as it comes, returns
+// as soon as the answer's head is there, and leaves the answer's body to ans.Rest, which is nil where there is none.
+// body is BodyOf the request, nil for one without; the head must keep its framing (HeadOptions.Streamed). An answer may begin, and end, before the body was sent whole: see
+// ans.RequestPending, which is right after errors, too.
+//
+// A sender that hangs up in the middle of its body ends the exchange: the upstream's connection is closed, so it never
+// sees a request that looks whole, and the error is ErrBodyTruncated (or another of those of ReadBody).
+//
+// ctx governs ans.Rest, too, so it must outlive the handler that hands Rest to fasthttp. When Rest is closed, or where
+// there is none, nobody reads the body any more. The error is a *SendError.
+func (u *Upstream) Stream(ctx context.Context, head []byte, body *RequestBody, ans *Answer) error {
+	e := u.newExchange(ctx, head, ans)
+	if err := e.take(body); err != nil {
+		ans.RequestPending = true
+		return e.over(err)
+	}
+	if err := e.open(); err != nil {
+		ans.RequestPending = e.source != nil && (e.pump == nil || e.pending())
+		return err
+	}
+	e.pass()
+	return nil
+}
+
+// pass leaves the body to the caller, if there is one.
+func (e *exchange) pass() {
+	if e.rest.empty() {
+		e.wholeAnswer()
+		return
+	}
+	e.handOver()
+}
+
+// take prepares the request's body: a short one is read here, a long one is left to a pump.
+func (e *exchange) take(body *RequestBody) error {
+	if body == nil || body.Length == 0 {
+		return nil
+	}
+	if body.Length < 0 || body.Length > gathered {
+		e.source = body
+		return nil
+	}
+	if err := e.guard(body.Interrupt); err != nil {
+		return err
+	}
+	if cap(e.ans.gathered) < int(body.Length) {
+		e.ans.gathered = make([]byte, gathered)
+	}
+	e.body = e.ans.gathered[:body.Length]
+	_, err := io.ReadFull(body.Reader, e.body)
+	if cause := e.guard(nil); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return bodyError(err)
+	}
+	return nil
+}
+
+// pump writes a request's body while the answer is awaited. Whoever starts one waits for done.
+type pump struct {
+	done    chan struct{}
+	err     error       // after done: why the body was not written whole
+	drained atomic.Bool // the sender's body was read to its end
+}
+
+func newPump() *pump { return &pump{done: make(chan struct{})} }
+
+func (p *pump) stop(err error) {
+	p.err = err
+	close(p.done)
+}
+
+// write sends a body that is in memory.
+func (p *pump) write(c *conn, body []byte) {
+	_, err := c.write(body, nil)
+	p.stop(err)
+}
+
+// copy sends a body as it comes. Where the sender fails, the whole exchange fails, so that the connection is closed in
+// the middle of the request. Where the upstream fails, there may still be an answer to read.
+func (p *pump) copy(e *exchange) {
+	buf := e.u.buffers.Get().(*[pumpBuffer]byte)
+	defer e.u.buffers.Put(buf)
+	var err error
+	if e.source.Length < 0 {
+		err = p.copyChunks(e, buf[:])
+	} else {
+		err = p.copyLength(e, buf[:])
+	}
+	var broken *senderError
+	if errors.As(err, &broken) {
+		err = bodyError(broken.error)
+		e.cancel(err)
+	}
+	p.stop(err)
+}
+
+// senderError is an error of the sender's connection, not of the upstream's.
+type senderError struct{ error }
+
+// finished says that the sender's body was read to its end; from here on no cancel may touch the sender's connection.
+func (p *pump) finished(e *exchange) {
+	_ = e.guard(nil)
+	p.drained.Store(true)
+}
+
+func (p *pump) copyLength(e *exchange, buf []byte) error {
+	for left := e.source.Length; left > 0; {
+		n, err := e.source.Reader.Read(buf[:min(left, int64(len(buf)))])
+		if left -= int64(n); left == 0 {
+			p.finished(e)
+		} else if err != nil {
+			return &senderError{unexpected(err)}
+		}
+		if _, err := e.c.write(buf[:n], nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sizeRoom is the space before a chunk's data for its size line.
+const sizeRoom = len("7fff\r\n") + 2
+
+func (p *pump) copyChunks(e *exchange, buf []byte) error {
+	for {
+		n, err := e.source.Reader.Read(buf[sizeRoom : len(buf)-len("\r\n")])
+		if n > 0 {
+			if _, werr := e.c.write(frameChunk(buf, n), nil); werr != nil {
+				return werr
+			}
+		}
+		if err == io.EOF {
+			p.finished(e)
+			_, err = e.c.write([]byte("0\r\n\r\n"), nil)
+			return err
+		}
+		if err != nil {
+			return &senderError{err}
+		}
+	}
+}
+
+// frameChunk puts size line and CRLF around the n bytes at sizeRoom.
+func frameChunk(buf []byte, n int) []byte {
+	var digits [8]byte
+	size := append(strconv.AppendInt(digits[:0], int64(n), 16), "\r\n"...)
+	start := sizeRoom - len(size)
+	copy(buf[start:], size)
+	return append(buf[start:sizeRoom+n], "\r\n"...)
+}
+
+// settle waits until nobody writes to the connection or reads the sender's body, and reports whether the request was
+// written whole. Where it would take long, it is cut off.
+func (e *exchange) settle(answered bool) bool {
+	p := e.pump
+	if p == nil {
+		return true
+	}
+	if answered && p.drained.Load() {
+		timer := time.NewTimer(settleTime)
+		defer timer.Stop()
+		select {
+		case <-p.done:
+		case <-timer.C:
+		}
+	}
+	select {
+	case <-p.done:
+	default:
+		e.halt()
+		<-p.done
+		return false // its deadline is past
+	}
+	return p.err == nil
+}

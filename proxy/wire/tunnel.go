@@ -1,0 +1,209 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Switched is an upstream connection that left HTTP with a 101 answer. It belongs to whoever has it: give it to
+// Tunnels.Serve, or close it.
+type Switched struct {
+	c    *conn
+	head []byte // the 101 answer as received
+}
+
+// Close closes the connection.
+func (s *Switched) Close() error {
+	s.c.hangUp()
+	return nil
+}
+
+// Upgrade sends a head that asks for another protocol (HeadOptions.Upgrade), on a connection of its own. After 101 it
+// returns the connection, which ctx no longer governs; after any other answer nil, and ans is as after Stream. A request
+// with a body cannot be upgraded: send it with Stream, without its Upgrade lines. The error is a *SendError; a 101 to
+// h2c, HTTP or TLS is one, because it would carry requests past Hooklock.
+func (u *Upstream) Upgrade(ctx context.Context, head []byte, ans *Answer) (*Switched, error) {
+	e := u.newExchange(ctx, head, ans)
+	e.upgrade = true
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	if ans.Status != 101 {
+		e.pass()
+		return nil, nil
+	}
+	if cause := e.detach(); cause != nil {
+		e.c.hangUp()
+		return nil, e.over(cause)
+	}
+	e.end()
+	ans.Evidence = e.evidence
+	return &Switched{c: e.c, head: append([]byte(nil), ans.head...)}, nil
+}
+
+// takeOverTime is how long fasthttp may take to hand over a sender's connection after the handler returned. It never does
+// if that connection broke meanwhile.
+const takeOverTime = 10 * time.Second
+
+var errTunnelsClosed = errors.New("tunnels are closed")
+
+// Tunnels owns the connections that left HTTP. The zero value is ready; Close it at shutdown, because fasthttp does not
+// wait for them.
+type Tunnels struct {
+	mu     sync.Mutex
+	open   map[*tunnel]struct{}
+	closed bool
+	empty  chan struct{} // closed when the last tunnel ended after Close
+}
+
+// tunnel is one pair of connections. Its sender side is nil until fasthttp has handed it over.
+type tunnel struct {
+	up     *Switched
+	sender net.Conn
+	ended  bool
+	late   *time.Timer
+}
+
+// Serve takes over the sender's connection as soon as the handler has returned, sends the upstream's 101 on as it came,
+// and copies both ways; an end of one direction is passed on and the other one goes on. The handler must leave the
+// response alone. After Close it returns an error and closes s; the handler then answers.
+func (t *Tunnels) Serve(ctx *fasthttp.RequestCtx, s *Switched) error {
+	tn := &tunnel{up: s}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		s.c.hangUp()
+		return errTunnelsClosed
+	}
+	if t.open == nil {
+		t.open = make(map[*tunnel]struct{})
+	}
+	t.open[tn] = struct{}{}
+	tn.late = time.AfterFunc(takeOverTime, func() { t.drop(tn) })
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(c net.Conn) { t.run(tn, c) })
+	return nil
+}
+
+// run copies until both directions have ended. fasthttp closes the sender's connection behind it.
+func (t *Tunnels) run(tn *tunnel, sender net.Conn) {
+	if !tn.late.Stop() {
+		return
+	}
+	defer t.drop(tn)
+	if !t.join(tn, sender) {
+		return
+	}
+	if _, err := sender.Write(tn.up.head); err != nil {
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() { t.copy(tn, sender, tn.up.c.br, bottom(sender)) })
+	t.copy(tn, tn.up.c.nc, sender, tn.up.c.nc)
+	back.Wait()
+}
+
+// copy moves bytes one way and passes their end on. A broken direction ends both, for nobody would notice the other.
+func (t *Tunnels) copy(tn *tunnel, dst io.Writer, src io.Reader, end net.Conn) {
+	_, err := io.CopyBuffer(onlyWriter{dst}, onlyReader{src}, make([]byte, pumpBuffer))
+	if err == nil {
+		if half, ok := end.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+			return
+		}
+	}
+	t.hangUp(tn)
+}
+
+// onlyWriter and onlyReader hide ReadFrom and WriteTo, which would bypass the buffered bytes of a hijacked connection.
+type onlyWriter struct{ io.Writer }
+type onlyReader struct{ io.Reader }
+
+// bottom returns the connection that fasthttp hijacked: the wrapper's own Close and CloseWrite do nothing.
+func bottom(c net.Conn) net.Conn {
+	if h, ok := c.(interface{ UnsafeConn() net.Conn }); ok {
+		return h.UnsafeConn()
+	}
+	return c
+}
+
+func (t *Tunnels) join(tn *tunnel, sender net.Conn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if tn.ended {
+		return false
+	}
+	tn.sender = bottom(sender)
+	return true
+}
+
+// hangUp closes both sides, which wakes whoever copies.
+func (t *Tunnels) hangUp(tn *tunnel) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tn.close()
+}
+
+func (tn *tunnel) close() {
+	tn.ended = true
+	tn.up.c.hangUp()
+	if tn.sender != nil {
+		_ = tn.sender.Close()
+	}
+}
+
+// drop closes a tunnel that nobody copies any more, and forgets it.
+func (t *Tunnels) drop(tn *tunnel) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tn.close()
+	t.forget(tn)
+}
+
+func (t *Tunnels) forget(tn *tunnel) {
+	delete(t.open, tn)
+	if t.closed && len(t.open) == 0 && t.empty != nil {
+		close(t.empty)
+		t.empty = nil
+	}
+}
+
+// Len returns the number of open tunnels.
+func (t *Tunnels) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open)
+}
+
+// Close ends all tunnels and waits for them, at most until ctx ends; its error is then that of ctx. No tunnel begins
+// from then on.
+func (t *Tunnels) Close(ctx context.Context) error {
+	t.mu.Lock()
+	t.closed = true
+	for tn := range t.open {
+		tn.close()
+		if tn.late.Stop() { // not handed over yet: there is nobody to wait for
+			delete(t.open, tn)
+		}
+	}
+	empty := t.empty
+	if empty == nil && len(t.open) > 0 {
+		empty = make(chan struct{})
+		t.empty = empty
+	}
+	t.mu.Unlock()
+	if empty == nil {
+		return nil
+	}
+	select {
+	case <-empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,190 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options describe one upstream.
+type Options struct {
+	Network         string           // "tcp" or "unix"; empty means tcp
+	Addr            string           // host:port, or the path of the socket
+	TLS             *tls.Config      // nil: plain. ServerName must be set; the Host header plays no part
+	ConnectTimeout  time.Duration    // dial and TLS handshake together; 0 means 1 s
+	MaxIdle         int              // idle connections kept; 0 means none, so each request gets its own
+	IdleTimeout     time.Duration    // how long one may be idle; keep it below the upstream's keep-alive; 0 means 4 s
+	MaxResponseBody int              // bytes that Send buffers before it hands over a Rest; 0 means 8 MiB
+	MaxResponseHead int              // bytes of status line and header; 0 means 64 KiB
+	Now             func() time.Time // ages idle connections; nil means time.Now
+}
+
+// Upstream is a pool of HTTP/1.1 connections to one address, used newest first. Safe for concurrent use. Names are
+// resolved at each dial.
+type Upstream struct {
+	o       Options
+	dialer  net.Dialer
+	buffers sync.Pool // of *[pumpBuffer]byte
+
+	mu     sync.Mutex
+	idle   []*conn
+	closed bool
+
+	dialled, reused, stale, resent atomic.Int64
+
+	beforeWrite func(reused bool) // test hook: between the look at a connection and the first byte
+}
+
+// Stats counts what an Upstream did since it was made.
+type Stats struct {
+	Dialled int64 // connections made
+	Reused  int64 // exchanges that began on an idle connection
+	Stale   int64 // idle connections that were found dead, too old or talking out of turn
+	Resent  int64 // requests that went out again because the peer provably had no byte of them
+	Idle    int64 // idle connections now
+}
+
+var errConnectTimeout = errors.New("upstream did not accept the connection within connect_timeout")
+
+// NewUpstream returns a pool that has no connections yet. Close it.
+func NewUpstream(o Options) *Upstream {
+	if o.Network == "" {
+		o.Network = "tcp"
+	}
+	if o.ConnectTimeout == 0 {
+		o.ConnectTimeout = time.Second
+	}
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = 4 * time.Second
+	}
+	if o.MaxResponseBody == 0 {
+		o.MaxResponseBody = 8 << 20
+	}
+	if o.MaxResponseHead == 0 {
+		o.MaxResponseHead = 64 << 10
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	u := &Upstream{o: o}
+	u.buffers.New = func() any { return new([pumpBuffer]byte) }
+	return u
+}
+
+// get returns an idle connection that looks alive, or with fresh a new one.
+func (u *Upstream) get(ctx context.Context, fresh bool) (c *conn, reused bool, err error) {
+	for !fresh {
+		c := u.pop()
+		if c == nil {
+			break
+		}
+		if u.o.Now().Sub(c.idleSince) < u.o.IdleTimeout && c.quiet() {
+			u.reused.Add(1)
+			return c, true, nil
+		}
+		u.stale.Add(1)
+		c.close()
+	}
+	c, err = u.dial(ctx)
+	return c, false, err
+}
+
+func (u *Upstream) pop() *conn {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	last := len(u.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	c := u.idle[last]
+	u.idle[last] = nil
+	u.idle = u.idle[:last]
+	return c
+}
+
+func (u *Upstream) put(c *conn) {
+	c.idleSince = u.o.Now()
+	u.mu.Lock()
+	kept := !u.closed && len(u.idle) < u.o.MaxIdle
+	if kept {
+		u.idle = append(u.idle, c)
+	}
+	u.mu.Unlock()
+	if !kept {
+		c.close()
+	}
+}
+
+// dial connects. Its error is the cause of ctx where that ended it.
+func (u *Upstream) dial(ctx context.Context) (*conn, error) {
+	bounded, cancel := context.WithTimeoutCause(ctx, u.o.ConnectTimeout, errConnectTimeout)
+	defer cancel()
+	raw, err := u.dialer.DialContext(bounded, u.o.Network, u.o.Addr)
+	if err != nil {
+		return nil, dialError(bounded, err)
+	}
+	c := newConn(raw)
+	if u.o.TLS != nil {
+		c.wrap(u.o.TLS)
+		if err := c.tls.HandshakeContext(bounded); err != nil {
+			c.hangUp()
+			return nil, dialError(bounded, err)
+		}
+	}
+	u.dialled.Add(1)
+	return c, nil
+}
+
+func dialError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	// The dialer's own timer may fire a moment before the context's.
+	var nerr net.Error
+	if errors.As(err, &nerr) && nerr.Timeout() {
+		return errors.Join(errConnectTimeout, err)
+	}
+	return err
+}
+
+// CloseIdle closes the connections that were not used for at least age. Call it now and then; 0 closes all idle ones.
+func (u *Upstream) CloseIdle(age time.Duration) {
+	now := u.o.Now()
+	u.mu.Lock()
+	var old []*conn
+	kept := u.idle[:0]
+	for _, c := range u.idle {
+		if now.Sub(c.idleSince) >= age {
+			old = append(old, c)
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	clear(u.idle[len(kept):])
+	u.idle = kept
+	u.mu.Unlock()
+	for _, c := range old {
+		c.close()
+	}
+}
+
+// Close closes the idle connections now, and each other one when its exchange ends. Exchanges go on working.
+func (u *Upstream) Close() error {
+	u.mu.Lock()
+	u.closed = true
+	u.mu.Unlock()
+	u.CloseIdle(0)
+	return nil
+}
+
+// Stats returns the counters.
+func (u *Upstream) Stats() Stats {
+	u.mu.Lock()
+	idle := len(u.idle)
+	u.mu.Unlock()
+	return Stats{u.dialled.Load(), u.reused.Load(), u.stale.Load(), u.resent.Load(), int64(idle)}
+}

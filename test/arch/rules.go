@@ -1,0 +1,126 @@
+package arch
+
+import (
+	"fmt"
+	"slices"
+)
+
+// module is our own name, and the first element of the path of each of our packages.
+const module = "hooklock"
+
+// Rule says what some rooms may not know. Patterns are import paths; "/..." at the end means everything below, too.
+type Rule struct {
+	Rooms []string // whom the rule binds
+	But   []string // and whom of them it does not
+	Never []string // they may not reach these, not even through others
+	Only  []string // besides the standard library and themselves they import these alone; nil means no such limit
+	Why   string
+}
+
+// Everything around the program may know every room: it is not part of it.
+var around = []string{"hooklock/test/...", "hooklock/deploy/...", "hooklock/docs/..."}
+
+// Rules are the arrows of the project. They bind what is shipped; tests of a room may use more.
+var Rules = []Rule{
+	{
+		Rooms: []string{"hooklock/idem"},
+		Never: []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/..."},
+		Only:  []string{"github.com/cespare/xxhash/v2", "github.com/valyala/fastjson"},
+		Why:   "decisions are pure: they see no server, no store and no other room, so that they can be tested as tables",
+	},
+	{
+		Rooms: []string{"hooklock/etcdlock"},
+		Never: []string{"github.com/valyala/fasthttp/...", "hooklock/proxy/...", "hooklock/config/...", "hooklock/admin/...", "go.etcd.io/etcd/server/..."},
+		Why:   "the ledger can be imported by any Go service, without a proxy and without a whole etcd server coming along",
+	},
+	{
+		Rooms: []string{"hooklock/..."},
+		But:   append([]string{"hooklock/cmd/...", "hooklock/etcdlock/embedded", "hooklock/etcdlock/etcdtest"}, around...),
+		Never: []string{"go.etcd.io/etcd/server/..."},
+		Why:   "the etcd server is large, and is one room's affair: etcdlock/embedded starts it, etcdtest does so for tests",
+	},
+	{
+		Rooms: []string{"hooklock/proxy/..."},
+		Never: []string{"go.etcd.io/...", "hooklock/etcdlock/...", "hooklock/config/...", "hooklock/admin/..."},
+		Why:   "what may run is decided behind a small interface; the proxy carries deliveries and knows no store, no file and no API",
+	},
+	{
+		Rooms: []string{"hooklock/proxy/wire"},
+		Only:  []string{"golang.org/x/sys/...", "github.com/valyala/fasthttp", "hooklock/idem"},
+		Why:   "exact bytes need no help; each library here would run on every request",
+	},
+	{
+		Rooms: []string{"hooklock/proxy/sender"},
+		Never: []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/..."},
+		Only:  []string{"github.com/valyala/fastjson", "hooklock/idem"},
+		Why:   "a signature is verified by a pure function: nothing that a delivery names is ever fetched",
+	},
+	{
+		Rooms: []string{"hooklock/..."},
+		But:   append([]string{"hooklock/cmd/...", "hooklock/admin/..."}, around...),
+		Never: []string{"hooklock/admin/..."},
+		Why:   "the API looks at the hot path, and the hot path does not know that it is looked at",
+	},
+	{
+		Rooms: []string{"hooklock/config"},
+		Never: []string{
+			"hooklock/idem/...", "hooklock/proxy/...", "hooklock/etcdlock/...", "hooklock/admin/...",
+			"net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/...",
+		},
+		Why: "configuration is values with units and defaults; cmd/hooklock makes live objects of them",
+	},
+	{
+		Rooms: []string{"hooklock/..."},
+		But:   append([]string{"hooklock/cmd/...", "hooklock/config/..."}, around...),
+		Never: []string{"hooklock/config/..."},
+		Why:   "rooms take what they need through their constructors, so that each can be used and tested without a file",
+	},
+	{
+		Rooms: []string{"hooklock/..."},
+		But:   append([]string{"hooklock/cmd/..."}, around...),
+		Never: []string{"hooklock/cmd/..."},
+		Why:   "cmd/hooklock is the only room that knows every other room, and nobody knows it",
+	},
+	{
+		Rooms: []string{"hooklock/..."},
+		But:   append([]string{"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest"}, around...),
+		Never: []string{
+			"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest", "testing",
+			"go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/rogpeppe/go-internal/...",
+		},
+		Why: "what helps tests is not shipped",
+	},
+}
+
+// Broken returns a sentence for each arrow in packages that a rule forbids.
+func Broken(packages []Package, rules []Rule) []string {
+	var broken []string
+	for _, p := range packages {
+		for _, r := range rules {
+			if coversAny(r.Rooms, p.ImportPath) && !coversAny(r.But, p.ImportPath) {
+				broken = append(broken, r.brokenBy(p)...)
+			}
+		}
+	}
+	return broken
+}
+
+func (r *Rule) brokenBy(p Package) []string {
+	var broken []string
+	for _, reached := range p.Deps {
+		if !coversAny(r.Never, reached) {
+			continue
+		}
+		how := "reaches"
+		if slices.Contains(p.Imports, reached) {
+			how = "imports"
+		}
+		broken = append(broken, fmt.Sprintf("%s %s %s: %s", p.ImportPath, how, reached, r.Why))
+	}
+	for _, path := range p.Imports {
+		if r.Only != nil && !standard(path) && !coversAny(r.Only, path) {
+			broken = append(broken, fmt.Sprintf("%s imports %s, which is not one of %v: %s", p.ImportPath, path, r.Only, r.Why))
+		}
+	}
+	return broken
+}

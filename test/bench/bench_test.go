@@ -1,0 +1,170 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.uber.org/goleak"
+)
+
+// TestMain is also the program whose parts a run starts: it starts itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "-as" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func TestMeasuresInOneRunAndLeavesNothingBehind(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var out bytes.Buffer
+	err := run(t.Context(), []string{"-hooklock", "", "-nginx", "", "-rounds", "2", "-duration", "50ms", "-connections", "2"}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{`upstream alone +[1-9]`, `net/http ReverseProxy +[1-9]`} {
+		if !regexp.MustCompile(line).MatchString(out.String()) {
+			t.Errorf("found no line like %q in\n%s", line, out.String())
+		}
+	}
+	left, err := os.ReadDir(os.TempDir())
+	if err != nil || len(left) > 0 {
+		t.Errorf("files were left: %v, %v", left, err)
+	}
+}
+
+func TestAProxyThatDoesNotStartEndsTheRunWithItsWords(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho 'port is taken' >&2\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := run(t.Context(), []string{"-hooklock", program, "-nginx", ""}, &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "port is taken") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnknownOrEmptyArgumentsAreErrors(t *testing.T) {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-connections", "0"}, {"-duration", "0s"}, {"-as", "cook"}, {"x"}} {
+		if err := run(t.Context(), args, &bytes.Buffer{}); err == nil {
+			t.Errorf("%q was taken", args)
+		}
+	}
+}
+
+func TestCountsTheCPUOfAGroup(t *testing.T) {
+	before, err := groupUsage(syscall.Getpgrp())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo; read x")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil { // it has counted to its end, and lives
+		t.Fatal(err)
+	}
+	after, err := groupUsage(syscall.Getpgrp())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	if err := cmd.Wait(); err == nil {
+		t.Error("read at the end of input should have failed")
+	}
+	if spent := after.cpu - before.cpu; spent < 20*time.Millisecond {
+		t.Errorf("a child's work was not counted: %s", spent)
+	}
+}
+
+func TestReadsTheStatOfAProgramWithAnOddName(t *testing.T) {
+	group, u, err := parseStat("4 (a) b) 1 (c) S 1 77 77 0 -1 0 0 0 0 0 150 50 9 9 20 0 1 0 5 1000 3 0")
+	if err != nil || group != 77 || u.cpu != 2*time.Second || u.rss != 3*int64(os.Getpagesize()) {
+		t.Errorf("got %d %+v %v", group, u, err)
+	}
+	for _, text := range []string{"", "4 (a", "4 (a) S 1 2", "4 (a) S 1 x 77 0 -1 0 0 0 0 0 150 50 9 9 20 0 1 0 5 1000 3 0"} {
+		if _, _, err := parseStat(text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}
+
+func TestRatiosAreTakenRoundByRound(t *testing.T) {
+	slow := &subject{rounds: []round{{cpu: 10}, {cpu: 100}, {cpu: 4}}}
+	fast := &subject{rounds: []round{{cpu: 5}, {cpu: 50}, {cpu: 1}}}
+	if got, want := ratio(slow, fast, cpuOf), (span{2, 2, 4}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := spanOf([]float64{4, 1, 3, 2}).text(1), "2.5 (1.0–4.0)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestEveryKindOfRequestIsOneThatServersRead(t *testing.T) {
+	var seen []string
+	for _, kind := range []string{kindPlain, kindReplayed, kindLocked, kindExecuted} {
+		s := &sender{o: loadOptions{kind: kind, run: "1"}, index: 3}
+		for n := range 2 {
+			var r fasthttp.Request
+			if err := r.Read(bufio.NewReader(bytes.NewReader(s.request(n)))); err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Body()) != bodySize {
+				t.Errorf("%s: a body of %d bytes", kind, len(r.Body()))
+			}
+			seen = append(seen, fmt.Sprintf("%s %s", r.URI().Path(), r.Header.Peek("Idempotency-Key")))
+		}
+	}
+	want := []string{
+		"/plain evt_fixed", "/plain evt_fixed",
+		"/hooks/settled evt_1_settled", "/hooks/settled evt_1_settled",
+		"/hooks/held evt_1_3_0", "/hooks/held evt_1_3_1",
+		"/hooks/flow-3 evt_1_3_0", "/hooks/flow-3 evt_1_3_1",
+	}
+	if !slices.Equal(seen, want) {
+		t.Errorf("got %q\nwant %q", seen, want)
+	}
+}
+
+func TestAnAnswerOfAnotherKindIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		kind, decision string
+		status         int
+		right          bool
+	}{
+		{kindPlain, "", 200, true}, {kindPlain, "", 502, false}, {kindReplayed, "replayed", 200, true}, {kindReplayed, "executed", 200, false},
+		{kindLocked, "locked", 409, true}, {kindLocked, "in_flight", 409, false}, {kindExecuted, "executed", 200, true},
+	} {
+		var r fasthttp.Response
+		r.SetStatusCode(c.status)
+		if c.decision != "" {
+			r.Header.Set("Hooklock-Decision", c.decision)
+		}
+		s := &sender{o: loadOptions{kind: c.kind}}
+		if err := s.check(&r); (err == nil) != c.right {
+			t.Errorf("%+v: got %v", c, err)
+		}
+	}
+}

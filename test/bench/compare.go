@@ -1,0 +1,194 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+// Names of subjects, as they are printed.
+const (
+	subjectDirect   = "upstream alone"
+	subjectHooklock = "hooklock"
+	subjectNginx    = "nginx"
+	subjectNetHTTP  = "net/http ReverseProxy"
+)
+
+// subject is one thing that is measured, over all rounds.
+type subject struct {
+	name    string
+	child   *child // whose CPU is counted, and where the requests go
+	direct  bool   // the child is the upstream, and its CPU is not of interest
+	kind    string
+	prepare func(run string) (end func() error, err error) // before a round, and after it; may be nil
+	rounds  []round
+}
+
+// round is what one round of one subject gave.
+type round struct {
+	rate     float64 // requests per second
+	p50, p99 float64 // milliseconds
+	cpu      float64 // microseconds per request
+	rss      float64 // MiB, right after the round
+}
+
+// compare is the whole program: it starts everything, measures in turn, and prints.
+func compare(ctx context.Context, o *options, out io.Writer) (err error) {
+	f := &family{ctx: ctx}
+	if f.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if f.dir, err = os.MkdirTemp("", "hooklock-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(f.dir)) }()
+	defer f.stop()
+
+	subjects, err := cast(f, o, out)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d rounds of %s for each, in turn; 1 KiB POST over %d connections; median (min–max)\n\n", o.rounds, o.duration, o.connections)
+	for n := -1; n < o.rounds; n++ { // round -1 warms up
+		for i := range subjects {
+			s := subjects[(i+max(n, 0))%len(subjects)] // nobody always comes after the same one
+			r, err := f.measure(o, s, n)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", s.name, s.kind, err)
+			}
+			if n >= 0 {
+				s.rounds = append(s.rounds, r)
+			}
+		}
+	}
+	return report(out, subjects)
+}
+
+// cast starts whoever takes part.
+func cast(f *family, o *options, out io.Writer) ([]*subject, error) {
+	up, err := f.startSelf(roleUpstream)
+	if err != nil {
+		return nil, err
+	}
+	subjects := []*subject{{name: subjectDirect, child: up, direct: true, kind: kindPlain}}
+	nginx, err := startNginx(f, o.nginx, up.addr, out)
+	if err != nil {
+		return nil, err
+	}
+	if nginx != nil {
+		subjects = append(subjects, &subject{name: subjectNginx, child: nginx, kind: kindPlain})
+	}
+	net, err := f.startSelf(roleReverseProxy, "-target", up.addr)
+	if err != nil {
+		return nil, err
+	}
+	subjects = append(subjects, &subject{name: subjectNetHTTP, child: net, kind: kindPlain})
+	if o.hooklock == "" {
+		return subjects, nil
+	}
+	h, err := startHooklock(f, o.hooklock, up.addr)
+	if err != nil {
+		return nil, err
+	}
+	return append(subjects,
+		&subject{name: subjectHooklock, child: h, kind: kindPlain},
+		&subject{name: subjectHooklock, child: h, kind: kindReplayed, prepare: settled(h)},
+		&subject{name: subjectHooklock, child: h, kind: kindLocked, prepare: held(h, up)},
+		&subject{name: subjectHooklock, child: h, kind: kindExecuted},
+	), nil
+}
+
+// settled delivers the event whose duplicates follow.
+func settled(h *child) func(run string) (func() error, error) {
+	return func(run string) (func() error, error) {
+		return func() error { return nil }, once(h.addr, delivery("/hooks/settled", settledEvent(run)))
+	}
+}
+
+// held delivers an event that stays at the upstream until the round is over.
+func held(h, up *child) func(run string) (func() error, error) {
+	return func(run string) (func() error, error) {
+		answered, arrived := make(chan error, 1), make(chan error, 1)
+		go func() { answered <- once(h.addr, delivery(pathHeld, "evt_"+run+"_holder", headerHold+": 1")) }()
+		go func() { arrived <- once(up.addr, delivery(pathAwaitHeld, "")) }()
+		select {
+		case err := <-arrived:
+			return func() error {
+				return errors.Join(once(up.addr, delivery(pathRelease, "")), <-answered)
+			}, err
+		case err := <-answered:
+			return nil, fmt.Errorf("the holder was answered before it came to the upstream: %w", err)
+		}
+	}
+}
+
+// measure is one round of one subject. Round -1 is a short one.
+func (f *family) measure(o *options, s *subject, n int) (r round, err error) {
+	duration := o.duration
+	if n < 0 {
+		duration = min(duration, 500*time.Millisecond)
+	}
+	run := strconv.Itoa(n + 1)
+	if s.prepare != nil {
+		end, failure := s.prepare(run)
+		if failure != nil {
+			return r, failure
+		}
+		defer func() { err = errors.Join(err, end()) }()
+	}
+	before, err := groupUsage(s.child.cmd.Process.Pid)
+	if err != nil {
+		return r, s.child.failed(err)
+	}
+	load, err := f.load(s, duration, o.connections, run)
+	if err != nil {
+		return r, err
+	}
+	after, err := groupUsage(s.child.cmd.Process.Pid)
+	if err != nil {
+		return r, s.child.failed(err)
+	}
+	r.rate = float64(load.Requests) / load.Seconds
+	r.p50, r.p99 = load.P50, load.P99
+	r.cpu = float64((after.cpu - before.cpu).Microseconds()) / float64(load.Requests)
+	r.rss = float64(after.rss) / (1 << 20)
+	return r, nil
+}
+
+// load runs a load process to its end.
+func (f *family) load(s *subject, duration time.Duration, connections int, run string) (loadResult, error) {
+	var result loadResult
+	var printed bytes.Buffer
+	cmd := exec.Command(f.self, "-as", roleLoad, "-target", s.child.addr, "-kind", s.kind, "-run", run,
+		"-duration", duration.String(), "-connections", strconv.Itoa(connections))
+	cmd.Stdout = &printed
+	c, err := f.start(roleLoad, cmd)
+	if err != nil {
+		return result, err
+	}
+	select {
+	case <-c.done:
+		f.forget(c)
+	case <-f.ctx.Done():
+		return result, f.ctx.Err()
+	}
+	if err := json.Unmarshal(printed.Bytes(), &result); err != nil {
+		return result, c.failed(err)
+	}
+	if result.Wrong > 0 {
+		return result, fmt.Errorf("%d of %d requests went wrong: %s", result.Wrong, result.Wrong+result.Requests, result.Why)
+	}
+	if result.Requests == 0 {
+		return result, errors.New("no request was answered")
+	}
+	return result, nil
+}

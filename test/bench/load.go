@@ -1,0 +1,213 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+const roleLoad = "load"
+
+// Kinds of requests. On a route they are named by the decision that each of them must get.
+const (
+	kindPlain    = "plain"    // a path that is on no route
+	kindReplayed = "replayed" // one settled event, over and over
+	kindLocked   = "locked"   // new events of a workflow that somebody holds
+	kindExecuted = "executed" // new events, each connection with a workflow of its own
+)
+
+// bodySize is that of a usual webhook delivery.
+const bodySize = 1024
+
+// loadOptions say what to send, and for how long.
+type loadOptions struct {
+	target      string // host:port
+	kind        string
+	run         string // a part of every event ID
+	connections int
+	duration    time.Duration
+}
+
+// loadResult is what a load process prints.
+type loadResult struct {
+	Requests int
+	Wrong    int     // requests that did not get what their kind must get
+	Why      string  // what the first wrong one got
+	Seconds  float64 // from the first request to the last answer
+	P50      float64 // milliseconds
+	P99      float64 // milliseconds
+}
+
+// runLoad sends requests and prints a loadResult as JSON.
+func runLoad(ctx context.Context, o loadOptions, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, o.duration)
+	defer cancel()
+	senders := make([]sender, o.connections)
+	start := time.Now()
+	var all sync.WaitGroup
+	for i := range senders {
+		s := &senders[i]
+		s.o, s.index = o, i
+		all.Go(func() { s.send(ctx) })
+	}
+	all.Wait()
+	return json.NewEncoder(out).Encode(sum(senders, time.Since(start)))
+}
+
+func sum(senders []sender, took time.Duration) loadResult {
+	r := loadResult{Seconds: took.Seconds()}
+	var latencies []time.Duration
+	for i := range senders {
+		s := &senders[i]
+		latencies = append(latencies, s.latencies...)
+		r.Wrong += s.wrong
+		if r.Why == "" {
+			r.Why = s.why
+		}
+	}
+	slices.Sort(latencies)
+	r.Requests = len(latencies)
+	if r.Requests > 0 {
+		r.P50 = latencies[r.Requests/2].Seconds() * 1e3
+		r.P99 = latencies[r.Requests*99/100].Seconds() * 1e3
+	}
+	return r
+}
+
+// sender is one connection's worth of requests, one at a time.
+type sender struct {
+	o         loadOptions
+	index     int
+	conn      net.Conn
+	reader    *bufio.Reader
+	latencies []time.Duration // of the requests that got what they must get
+	wrong     int
+	why       string
+}
+
+// send goes on until ctx ends, or until so much is wrong that it measures nothing.
+func (s *sender) send(ctx context.Context) {
+	defer s.hangUp()
+	var response fasthttp.Response
+	for n := 0; ctx.Err() == nil && s.wrong < 10; n++ {
+		request := s.request(n)
+		start := time.Now()
+		err := s.exchange(request, &response)
+		if err == nil {
+			err = s.check(&response)
+		}
+		if err != nil {
+			s.wrong++
+			s.why = err.Error()
+			s.hangUp()
+			continue
+		}
+		s.latencies = append(s.latencies, time.Since(start))
+		if response.ConnectionClose() {
+			s.hangUp()
+		}
+	}
+}
+
+func (s *sender) exchange(request []byte, response *fasthttp.Response) error {
+	if s.conn == nil {
+		conn, err := net.DialTimeout("tcp", s.o.target, 5*time.Second)
+		if err != nil {
+			return err
+		}
+		s.conn, s.reader = conn, bufio.NewReader(conn)
+	}
+	if err := s.conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := s.conn.Write(request); err != nil {
+		return err
+	}
+	return response.Read(s.reader)
+}
+
+func (s *sender) hangUp() {
+	if s.conn != nil {
+		_ = s.conn.Close()
+		s.conn = nil
+	}
+}
+
+// check tells what is wrong with an answer.
+func (s *sender) check(r *fasthttp.Response) error {
+	want := fasthttp.StatusOK
+	if s.o.kind == kindLocked {
+		want = fasthttp.StatusConflict
+	}
+	if r.StatusCode() != want {
+		return fmt.Errorf("status %d, want %d: %.200s", r.StatusCode(), want, r.Body())
+	}
+	if decision := string(r.Header.Peek("Hooklock-Decision")); s.o.kind != kindPlain && decision != s.o.kind {
+		return fmt.Errorf("decision %q, want %q", decision, s.o.kind)
+	}
+	return nil
+}
+
+// request is the n-th request of this connection.
+func (s *sender) request(n int) []byte {
+	switch s.o.kind {
+	case kindReplayed:
+		return delivery("/hooks/settled", settledEvent(s.o.run))
+	case kindLocked:
+		return delivery(pathHeld, s.event(n))
+	case kindExecuted:
+		return delivery("/hooks/flow-"+strconv.Itoa(s.index), s.event(n))
+	default:
+		return delivery("/plain", "evt_fixed")
+	}
+}
+
+func (s *sender) event(n int) string {
+	return "evt_" + s.o.run + "_" + strconv.Itoa(s.index) + "_" + strconv.Itoa(n)
+}
+
+func settledEvent(run string) string { return "evt_" + run + "_settled" }
+
+// body is JSON, as most senders' are.
+var body = `{"id":"evt_1","data":"` + strings.Repeat("x", bodySize-24) + `"}`
+
+// delivery is a request as a sender of webhooks writes it.
+func delivery(path, event string, more ...string) []byte {
+	b := make([]byte, 0, 512+bodySize)
+	b = append(b, "POST "...)
+	b = append(b, path...)
+	b = append(b, " HTTP/1.1\r\nHost: hooks.example.com\r\nAccept: */*\r\nUser-Agent: Bench/1.0 (+https://example.com/webhooks)\r\n"+
+		"Content-Type: application/json; charset=utf-8\r\nX-Signature: t=1760000000,v1=5257a869e7ecebeda32affa62cdca3fa51cad7e77a0e56ff536d0ce8e108d8bd\r\n"+
+		"Idempotency-Key: "...)
+	b = append(b, event...)
+	for _, line := range more {
+		b = append(append(b, "\r\n"...), line...)
+	}
+	b = append(b, "\r\nContent-Length: "...)
+	b = strconv.AppendInt(b, int64(len(body)), 10)
+	b = append(b, "\r\n\r\n"...)
+	return append(b, body...)
+}
+
+// once sends one request and wants a 200.
+func once(target string, request []byte) error {
+	s := &sender{o: loadOptions{target: target, kind: kindPlain}}
+	defer s.hangUp()
+	var response fasthttp.Response
+	if err := s.exchange(request, &response); err != nil {
+		return err
+	}
+	return s.check(&response)
+}

@@ -1,0 +1,94 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// options are what a run was asked for.
+type options struct {
+	duration    time.Duration // of one round of one subject
+	rounds      int
+	connections int
+	hooklock    string // program; "" leaves it out
+	nginx       string // program; "" leaves it out
+	as          string // which part this process is
+	load        loadOptions
+	target      string // of -as reverseproxy
+}
+
+func main() {
+	runtime.LockOSThread() // the kernel ends children when the thread that started them ends, and this one lives as long as the process
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if errors.Is(err, flag.ErrHelp) {
+		os.Exit(2)
+	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("stopped by a signal; nothing was measured to its end")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+// run is main without the process.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	switch o.as {
+	case "":
+		return compare(ctx, o, out)
+	case roleUpstream:
+		return serveUpstream(ctx, out)
+	case roleReverseProxy:
+		return serveReverseProxy(ctx, o.target, out)
+	case roleLoad:
+		return runLoad(ctx, o.load, out)
+	}
+	return fmt.Errorf("-as %s: want %s, %s or %s", o.as, roleUpstream, roleReverseProxy, roleLoad)
+}
+
+func parse(args []string) (*options, error) {
+	var o options
+	var short bool
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.DurationVar(&o.duration, "duration", 3*time.Second, "of one round of one subject")
+	f.IntVar(&o.rounds, "rounds", 5, "how often each subject is measured")
+	f.IntVar(&o.connections, "connections", 32, "at the same time, each with one request at a time")
+	f.BoolVar(&short, "short", false, "3 rounds of 1 s: shows that it works; differences under a third mean nothing")
+	f.StringVar(&o.hooklock, "hooklock", "bin/hooklock", "the program to measure (make build); empty leaves it out")
+	f.StringVar(&o.nginx, "nginx", "nginx", "nginx to compare with; left out where it is not installed")
+	f.StringVar(&o.as, "as", "", "part of a run: upstream, reverseproxy or load; used by the program itself")
+	f.StringVar(&o.target, "target", "", "host:port, for -as reverseproxy and load")
+	f.StringVar(&o.load.kind, "kind", kindPlain, "requests of -as load: plain, replayed, locked or executed")
+	f.StringVar(&o.load.run, "run", "", "makes the event IDs of -as load unlike those of other runs")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("unknown argument %q", f.Arg(0))
+	}
+	if short {
+		o.rounds, o.duration = 3, time.Second
+	}
+	if o.rounds < 1 || o.connections < 1 || o.duration <= 0 {
+		return nil, errors.New("-rounds, -connections and -duration must be positive")
+	}
+	o.load.target, o.load.connections, o.load.duration = o.target, o.connections, o.duration
+	return &o, nil
+}

@@ -1,0 +1,92 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// startHooklock runs the program with four lines of configuration, and what keeps it out of the way of others.
+func startHooklock(f *family, program, upstream string) (*child, error) {
+	addrs, err := freePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	listen, admin := addrs[0], addrs[1]
+	config := fmt.Sprintf(`upstream: http://%s
+routes:
+  - {name: bench, path: "/hooks/{flow}", workflow: "{path.flow}"}
+listen: %s
+admin: {listen: "%s"}
+data_dir: %s
+log: {level: error} # nginx has its access log off, too
+`, upstream, listen, admin, filepath.Join(f.dir, "data"))
+	file := filepath.Join(f.dir, "sidecar.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		return nil, err
+	}
+	c, err := f.start("hooklock", exec.Command(program, "serve", "--config", file))
+	if err != nil {
+		return nil, fmt.Errorf("%w (make build builds it)", err)
+	}
+	c.addr = listen
+	return c, f.await(c, func() bool { return healthy("http://" + admin + "/readyz") })
+}
+
+// startNginx runs nginx as a well-tuned reverse proxy, or returns nil where it is not installed.
+func startNginx(f *family, program, upstream string, out io.Writer) (*child, error) {
+	if program == "" {
+		return nil, nil
+	}
+	path, err := exec.LookPath(program)
+	if errors.Is(err, exec.ErrNotFound) {
+		fmt.Fprintln(out, "nginx is not installed: left out")
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	config := fmt.Sprintf(`daemon off;
+worker_processes %d;
+pid %s/nginx.pid;
+error_log stderr error;
+events { worker_connections 4096; }
+http {
+  access_log off;
+  client_body_temp_path %[2]s/body; proxy_temp_path %[2]s/proxy;
+  fastcgi_temp_path %[2]s/fastcgi; uwsgi_temp_path %[2]s/uwsgi; scgi_temp_path %[2]s/scgi;
+  keepalive_requests 100000000;
+  upstream behind { server %[3]s; keepalive 512; keepalive_requests 100000000; }
+  server {
+    listen %[4]s;
+    location / {
+      proxy_pass http://behind;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_set_header Host $http_host;
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+    }
+  }
+}
+`, runtime.NumCPU(), f.dir, upstream, addrs[0])
+	file := filepath.Join(f.dir, "nginx.conf")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		return nil, err
+	}
+	c, err := f.start("nginx", exec.Command(path, "-c", file, "-p", f.dir, "-e", "stderr"))
+	if err != nil {
+		return nil, err
+	}
+	c.addr = addrs[0]
+	return c, f.await(c, func() bool { return accepts(c.addr) })
+}

@@ -1,0 +1,128 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+)
+
+// What DESIGN calls for, as ratios within one run.
+const (
+	budgetNginx   = 1.2       // CPU per request, passing through
+	budgetNetHTTP = 1.0 / 3.0 // CPU per request, passing through
+	budgetDecided = 0.8       // requests per second, decided in the process, of those that pass through
+)
+
+// span is a median with the smallest and the largest.
+type span struct{ median, low, high float64 }
+
+// spanOf is the span of values, of which there is at least one.
+func spanOf(values []float64) span {
+	v := slices.Sorted(slices.Values(values))
+	n := len(v)
+	return span{(v[(n-1)/2] + v[n/2]) / 2, v[0], v[n-1]}
+}
+
+// text prints a span with so many digits after the point.
+func (s span) text(digits int) string {
+	return fmt.Sprintf("%.*f (%.*f–%.*f)", digits, s.median, digits, s.low, digits, s.high)
+}
+
+func rateOf(r round) float64 { return r.rate }
+func cpuOf(r round) float64  { return r.cpu }
+func p50Of(r round) float64  { return r.p50 }
+func p99Of(r round) float64  { return r.p99 }
+func rssOf(r round) float64  { return r.rss }
+
+func (s *subject) span(of func(round) float64) span {
+	var values []float64
+	for _, r := range s.rounds {
+		values = append(values, of(r))
+	}
+	return spanOf(values)
+}
+
+// ratio is the span of the ratios of a to b, round by round.
+func ratio(a, b *subject, of func(round) float64) span {
+	var values []float64
+	for i := range a.rounds {
+		values = append(values, of(a.rounds[i])/of(b.rounds[i]))
+	}
+	return spanOf(values)
+}
+
+// report prints the tables and the ratios.
+func report(out io.Writer, subjects []*subject) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\trequests/s\tp50 ms\tp99 ms\tCPU µs/request\tRSS MiB")
+	var decided bool
+	for _, s := range subjects {
+		if s.kind != kindPlain && !decided {
+			decided = true
+			fmt.Fprintln(w, "on a route:\t\t\t\t\t")
+		}
+		cpu, rss := "", ""
+		if !s.direct {
+			cpu, rss = s.span(cpuOf).text(1), fmt.Sprintf("%.0f", s.span(rssOf).high)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.label(), s.span(rateOf).text(0), s.span(p50Of).text(2), fmt.Sprintf("%.1f", s.span(p99Of).median), cpu, rss)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	for _, line := range ratios(subjects) {
+		fmt.Fprintln(out, line)
+	}
+	return nil
+}
+
+func (s *subject) label() string {
+	switch s.kind {
+	case kindReplayed:
+		return "  duplicates of a settled event"
+	case kindLocked:
+		return "  events of a workflow that is locked"
+	case kindExecuted:
+		return "  new events (claim and settle in etcd)"
+	default:
+		return s.name
+	}
+}
+
+// ratios are the sentences under the table.
+func ratios(subjects []*subject) []string {
+	find := func(name, kind string) *subject {
+		i := slices.IndexFunc(subjects, func(s *subject) bool { return s.name == name && s.kind == kind })
+		if i < 0 {
+			return nil
+		}
+		return subjects[i]
+	}
+	h := find(subjectHooklock, kindPlain)
+	if h == nil {
+		return nil
+	}
+	var lines []string
+	for _, c := range []struct {
+		other  string
+		budget float64
+	}{{subjectNginx, budgetNginx}, {subjectNetHTTP, budgetNetHTTP}} {
+		if other := find(c.other, kindPlain); other != nil {
+			lines = append(lines, fmt.Sprintf("passing through, hooklock takes %s × the CPU of %s (to reach: at most %.2f), at %s × its rate",
+				ratio(h, other, cpuOf).text(2), c.other, c.budget, ratio(h, other, rateOf).text(2)))
+		}
+	}
+	for _, kind := range []string{kindReplayed, kindLocked} {
+		s := find(subjectHooklock, kind)
+		lines = append(lines, fmt.Sprintf("%s: %s × the rate of passing through (to reach: at least %.2f)", kind, ratio(s, h, rateOf).text(2), budgetDecided))
+	}
+	if s := find(subjectHooklock, kindExecuted); s != nil {
+		lines = append(lines, fmt.Sprintf("executed: %.0f µs of CPU more than passing through, with the embedded etcd in it", math.Max(0, s.span(cpuOf).median-h.span(cpuOf).median)))
+	}
+	return lines
+}

@@ -1,0 +1,312 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+func TestTheFirstDeliveryIsExecutedAndGetsTheUpstreamsAnswerUnchanged(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	body := "\x00\r\n\xff raw"
+	shared.on(t, path, answers(testkit.Reply(201, body, "Date: Thu, 01 Jan 2026 00:00:00 GMT", "X-Mixed-cAsE: 1", "Set-Cookie: a=1", "Set-Cookie: b=2", "ETag: \"x\"",
+		"Hooklock-Decision: forged", "hooklock-other: forged")))
+	a := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
+	passed(t, a, 201, body, "executed")
+	if !strings.HasPrefix(a.Execution(), "exec_") || a.Header.Get("Idempotent-Replayed") != "" || a.Header.Get("Hooklock-Recorded") != "" {
+		t.Errorf("headers of %v", a)
+	}
+	for _, line := range []string{"Date: Thu, 01 Jan 2026 00:00:00 GMT\r\n", "X-Mixed-cAsE: 1\r\n", "Set-Cookie: a=1\r\n", "Set-Cookie: b=2\r\n", "ETag: \"x\"\r\n"} {
+		if strings.Count(a.Raw, line) != 1 {
+			t.Errorf("no single %q in %v", line, a)
+		}
+	}
+	if strings.Contains(a.Raw, "forged") || strings.Contains(a.Raw, "Content-Type") || strings.Contains(a.Raw, "\r\nServer:") {
+		t.Errorf("something is forged or invented in %v", a)
+	}
+}
+
+func TestADuplicateGetsTheFirstAnswerAgainAndDoesNotRun(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	body := "\x00\r\n\xff raw"
+	shared.on(t, path, answers(testkit.Reply(201, body, "Date: Thu, 01 Jan 2026 00:00:00 GMT", "Content-Type: text/weird", "Set-Cookie: s="+planted, "WWW-Authenticate: Basic",
+		"Keep-Alive: timeout=5", "X-Twice: 1", "X-Twice: 2", "Content-Language: de")))
+	first := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
+	second := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
+	passed(t, second, 201, body, "replayed")
+	if second.Header.Get("Idempotent-Replayed") != "true" || second.Execution() != first.Execution() {
+		t.Errorf("headers of %v", second)
+	}
+	if second.Header.Get("Content-Type") != "text/weird" || len(second.Header["X-Twice"]) != 2 || second.Header.Get("Content-Language") != "de" {
+		t.Errorf("the first headers are missing in %v", second)
+	}
+	for _, gone := range []string{"Set-Cookie", "Www-Authenticate", "Keep-Alive", "Connection"} {
+		if second.Header.Get(gone) != "" {
+			t.Errorf("%s is replayed: %v", gone, second)
+		}
+	}
+	if strings.Contains(second.Raw, "01 Jan 2026") {
+		t.Errorf("the first Date is replayed: %v", second)
+	}
+	if n := len(shared.up.Received(path)); n != 1 {
+		t.Errorf("the upstream got %d requests", n)
+	}
+}
+
+func TestADuplicateWithOtherCredentialsGetsTheFirstStatusAlone(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	shared.on(t, path, answers(testkit.Reply(201, "for the first one only", "X-Private: yes")))
+	auth := func(who string) string { return "Authorization: Bearer " + planted + who }
+	testkit.Post(t, shared.patient.Addr, path, "{}", key("1"), auth("a"))
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1"), auth("a")), 201, "for the first one only", "replayed")
+	for name, lines := range map[string][]string{
+		"another Authorization": {key("1"), auth("b")},
+		"no Authorization":      {key("1")},
+		"another Cookie":        {key("1"), auth("a"), "Cookie: s=" + planted},
+	} {
+		a := testkit.Post(t, shared.patient.Addr, path, "{}", lines...)
+		if a.Status != 201 || len(a.Body) != 0 || a.Header.Get("X-Private") != "" || a.Decision() != "replayed" || a.Header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("%s: %v", name, a)
+		}
+	}
+}
+
+func TestALongerBodyThanReplayBodyIsNotKept(t *testing.T) {
+	t.Parallel()
+	path := at(t, "small")
+	long := strings.Repeat("x", 17)
+	shared.on(t, path, answers(testkit.Reply(202, long, "X-A: 1")))
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 202, long, "executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 202, "", "replayed")
+	shared.on(t, path, answers(testkit.OK(long[1:])))
+	testkit.Post(t, shared.patient.Addr, path, "{}", key("2"))
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")), 200, long[1:], "replayed")
+}
+
+// conflict checks the fields that callers of the older in-application locks read.
+func conflict(t *testing.T, a *testkit.Answer, holder, workflow string) {
+	t.Helper()
+	p := a.JSON()
+	if p["success"] != false || p["error"] != "Workflow currently executing" ||
+		p["details"] != "Only one execution can run at a time. Currently executing: "+holder || p["existingExecutionId"] != holder ||
+		p["executionId"] != holder || p["workflow"] != workflow || a.Execution() != holder {
+		t.Errorf("holder %s of %s: %v", holder, workflow, a)
+	}
+}
+
+func TestACopyOfARunningEventIsInFlightAndAnotherEventIsLocked(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	workflow := strings.TrimPrefix(path, "/")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
+	holder := work.await(t).Header.Get("Hooklock-Execution")
+
+	copied := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
+	refused{409, "execution_in_flight", "no", "in_flight"}.check(t, copied)
+	conflict(t, copied, holder, workflow)
+	other := testkit.Post(t, shared.patient.Addr, path, "{}", key("2"))
+	refused{409, "workflow_locked", "no", "locked"}.check(t, other)
+	conflict(t, other, holder, workflow)
+	changed := testkit.Post(t, shared.patient.Addr, path, `{"a":1}`, key("1"))
+	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, changed)
+
+	work.answer <- testkit.OK("first")
+	passed(t, testkit.Receive(t, "the first answer", first), 200, "first", "executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "first", "replayed")
+
+	work.answer <- testkit.OK("second")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")), 200, "second", "executed") // being refused burned nothing
+	if n := len(shared.up.Received(path)); n != 2 {
+		t.Errorf("the upstream got %d requests", n)
+	}
+}
+
+func TestADuplicateIsReplayedWhileAnotherEventHoldsTheLock(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	second := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("2"))
+	work.await(t)
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "done", "replayed")
+	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Post(t, shared.patient.Addr, path, "other", key("1")))
+	work.answer <- testkit.OK("")
+	testkit.Receive(t, "the second answer", second)
+}
+
+func TestMismatchRejectRefusesAChangedPayloadAndASpentKeyOnAnotherQuery(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
+	for name, request := range map[string]string{
+		"body":   testkit.Request(path, "{ }", key("1")),
+		"query":  testkit.Request(path+"?a=1", "{}", key("1")),
+		"method": testkit.RequestWith("PUT", path, "{}", key("1")),
+		"host":   strings.Replace(testkit.Request(path, "{}", key("1")), "hooks.example.com", "other.example.com", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Exchange(t, shared.patient.Addr, request))
+		})
+	}
+}
+
+func TestMismatchReplayLetsTheEventIDAloneDecide(t *testing.T) {
+	t.Parallel()
+	path := at(t, "mismatch-replay")
+	testkit.Post(t, shared.patient.Addr, path, `{"attempt":1}`, key("1"))
+	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"attempt":2}`, key("1")), 200, "done", "replayed")
+}
+
+func TestMismatchExecuteRunsTheChangedPayloadAsTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	path := at(t, "mismatch-execute")
+	shared.on(t, path, answers(testkit.OK("one"), testkit.OK("two")))
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "a", key("1")), 200, "one", "executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "b", key("1")), 200, "two", "executed")
+	if got := shared.up.Received(path)[1].Header.Get("Hooklock-Attempt"); got != "2" {
+		t.Errorf("attempt %q", got)
+	}
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "b", key("1")), 200, "two", "replayed")
+}
+
+func TestAnAnswerThatIsNotKeptIsPassedOnAndTheEventMayRunAgain(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	shared.on(t, path, answers(testkit.Reply(500, "oops"), testkit.Reply(404, "what?"), testkit.Reply(302, "", "Location: /x"), testkit.OK("fine")))
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 500, "oops", "executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 404, "what?", "executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 302, "", "executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "fine", "executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "fine", "replayed")
+	for i, r := range shared.up.Received(path) {
+		if want := string(rune('1' + i)); r.Header.Get("Hooklock-Attempt") != want {
+			t.Errorf("attempt %s, want %s", r.Header.Get("Hooklock-Attempt"), want)
+		}
+	}
+}
+
+func TestKeepSaysWhichAnswersSettleAndUnknownWhichSayNothing(t *testing.T) {
+	t.Parallel()
+	path := at(t, "keep")
+	shared.on(t, path, answers(testkit.Reply(502, "gateway"), testkit.Reply(404, "gone")))
+	a := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
+	passed(t, a, 502, "gateway", "executed")
+	shared.patient.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool { return r.Text("execution") == a.Execution() })
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 404, "gone", "executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 404, "gone", "replayed")
+}
+
+func TestWithoutIdempotencyEveryDeliveryIsItsOwnEventAndTheLockStillHolds(t *testing.T) {
+	t.Parallel()
+	path := at(t, "off")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
+	work.await(t)
+	refused{409, "workflow_locked", "no", "locked"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")))
+	work.answer <- testkit.OK("a")
+	passed(t, testkit.Receive(t, "the first answer", first), 200, "a", "executed")
+	work.answer <- testkit.OK("b")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "b", "executed")
+}
+
+func TestWithoutAnEventIDThePayloadIsTheKey(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"a":1}`), 200, "done", "executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"a":1}`), 200, "done", "replayed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"a":2}`), 200, "done", "executed")
+}
+
+func TestWithoutAnEventIDARouteMayRejectOrPass(t *testing.T) {
+	t.Parallel()
+	path := at(t, "needs-id")
+	refused{400, "event_id_missing", "no", "rejected"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}"))
+	if n := len(shared.up.Received(path)); n != 0 {
+		t.Errorf("the upstream got %d requests", n)
+	}
+	path = at(t, "pass-id")
+	for range 2 {
+		a := testkit.Post(t, shared.patient.Addr, path, "{}")
+		if a.Status != 200 || !strings.HasPrefix(a.Decision(), "bypassed; would=") {
+			t.Errorf("%v", a)
+		}
+	}
+	if n := len(shared.up.Received(path)); n != 2 {
+		t.Errorf("the upstream got %d requests", n)
+	}
+}
+
+func TestTheEventIDMayComeFromTheBody(t *testing.T) {
+	t.Parallel()
+	path := at(t, "body-id")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":12345678901234567890}}`), 200, "done", "executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":12345678901234567890}}`), 200, "done", "replayed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":12345678901234567891}}`), 200, "done", "executed")
+	refused{400, "event_id_ambiguous", "no", "rejected"}.check(t, testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":1,"id":2}}`))
+}
+
+func TestObserveForwardsEverythingAndSaysWhatItWouldHaveDone(t *testing.T) {
+	t.Parallel()
+	path := at(t, "observe")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
+	work.await(t)
+	shared.on(t, path, answers(testkit.OK("forwarded")))
+	for would, request := range map[string]string{
+		"in_flight": testkit.Request(path, "{}", key("1")),
+		"locked":    testkit.Request(path, "{}", key("2")),
+		"mismatch":  testkit.Request(path, "changed", key("1")),
+	} {
+		passed(t, testkit.Exchange(t, shared.patient.Addr, request), 200, "forwarded", "bypassed; would="+would)
+	}
+	work.answer <- testkit.OK("first")
+	if a := testkit.Receive(t, "the first answer", first); a.Status != 200 || string(a.Body) != "first" || !strings.HasPrefix(a.Decision(), "bypassed") {
+		t.Errorf("%v", a)
+	}
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "forwarded", "bypassed; would=replayed")
+}
+
+func TestRespondReplacesTheStatusOfARefusal(t *testing.T) {
+	t.Parallel()
+	path := at(t, "respond")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
+	work.await(t)
+	refused{503, "workflow_locked", "no", "locked"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")))
+	refused{425, "execution_in_flight", "no", "in_flight"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")))
+	refused{409, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Post(t, shared.patient.Addr, path, "x", key("1")))
+	refused{422, "event_id_ambiguous", "no", "rejected"}.check(t, testkit.Post(t, shared.patient.Addr, path, "x", key("1"), key("2")))
+	work.answer <- ""
+	refused{503, "upstream_failed", "unknown", "upstream_failed"}.check(t, testkit.Receive(t, "the first answer", first))
+}
+
+func TestASenderThatHangsUpChangesNothing(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	c := testkit.Dial(t, shared.patient.Addr)
+	c.Say(testkit.Request(path, "{}", key("1")))
+	work.await(t)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	refused{409, "execution_in_flight", "no", "in_flight"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")))
+	work.answer <- testkit.OK("kept")
+	var a *testkit.Answer
+	testkit.Until(t, "the execution has ended", func() bool {
+		a = testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
+		return a.Status != 409
+	})
+	passed(t, a, 200, "kept", "replayed")
+}

@@ -1,0 +1,201 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+// embedded is a configuration with the embedded etcd in dir.
+func embedded(dir, top string) string {
+	config := shared.config("embedded", top)
+	from := strings.Index(config, "etcd:")
+	to := from + strings.Index(config[from:], "\n")
+	return config[:from] + "data_dir: " + dir + config[to:]
+}
+
+func TestRecordsInTheEmbeddedEtcdOutliveARestart(t *testing.T) {
+	t.Parallel()
+	config := embedded(t.TempDir(), "")
+	path := at(t, "plain")
+	h := own(t, config)
+	first := testkit.Post(t, h.Addr, path, "{}", key("1"))
+	passed(t, first, 200, "done", "executed")
+	h.Signal(t, syscall.SIGTERM)
+	if code := h.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	h = own(t, config)
+	again := testkit.Post(t, h.Addr, path, "{}", key("1"))
+	passed(t, again, 200, "done", "replayed")
+	if again.Execution() != first.Execution() {
+		t.Errorf("another execution: %v", again)
+	}
+}
+
+func TestAKillRightAfterTheAnswerLosesNothing(t *testing.T) {
+	t.Parallel()
+	config := embedded(t.TempDir(), "")
+	path := at(t, "plain")
+	for round := range 3 {
+		h := testkit.Serve(t, hooklockProgram, config)
+		for earlier := range round {
+			passed(t, testkit.Post(t, h.Addr, path, "{}", key(fmt.Sprint(earlier))), 200, "done", "replayed")
+		}
+		passed(t, testkit.Post(t, h.Addr, path, "{}", key(fmt.Sprint(round))), 200, "done", "executed")
+		h.Kill()
+	}
+	if n := len(shared.up.Received(path)); n != 3 {
+		t.Errorf("the upstream got %d requests", n)
+	}
+}
+
+func TestASecondProcessOnOneDataDirIsRefused(t *testing.T) {
+	t.Parallel()
+	config := embedded(t.TempDir(), "")
+	own(t, config)
+	second := testkit.StartServe(t, hooklockProgram, config)
+	if code := second.ExitCode(t); code == 0 {
+		t.Error("exit code 0")
+	}
+	if said := second.Stderr.String(); !strings.Contains(said, "in use by another hooklock") || !strings.Contains(said, "data_dir") {
+		t.Errorf("it said: %s", said)
+	}
+}
+
+func TestADataDirThatCannotBeWrittenIsRefused(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dirs := []string{filepath.Join(file, "below")}
+	if os.Geteuid() != 0 { // nothing is closed to root
+		closed := filepath.Join(t.TempDir(), "closed")
+		if err := os.Mkdir(closed, 0o500); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, closed)
+	}
+	for _, dir := range dirs {
+		h := testkit.StartServe(t, hooklockProgram, embedded(dir, ""))
+		if code := h.ExitCode(t); code == 0 {
+			t.Error("exit code 0")
+		}
+		if said := h.Stderr.String(); !strings.Contains(said, "set data_dir") || !strings.Contains(said, filepath.Dir(dir)) {
+			t.Errorf("it said: %s", said)
+		}
+	}
+}
+
+func TestTheEmbeddedEtcdIsRefusedInsideKubernetesUnlessThereIsOneReplica(t *testing.T) {
+	t.Parallel()
+	inside := "KUBERNETES_SERVICE_HOST=10.0.0.1"
+	dir := t.TempDir()
+	h := testkit.StartServe(t, hooklockProgram, embedded(dir, ""), inside)
+	if code := h.ExitCode(t); code != 2 {
+		t.Errorf("exit code %d", code)
+	}
+	if said := h.Stderr.String(); !strings.Contains(said, "single_replica") {
+		t.Errorf("it said: %s", said)
+	}
+	h = own(t, embedded(dir, "etcd: {embedded: {single_replica: true}}"), inside)
+	if warned := strings.Contains(h.Stderr.String(), `"level":"WARN"`); !warned {
+		t.Errorf("no warning that there may be one replica only:\n%s", h.Stderr)
+	}
+}
+
+func TestTheDataDirIsForItsUserAlone(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	own(t, embedded(dir, ""))
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+}
+
+func TestSIGTERMLetsRunningDeliveriesEnd(t *testing.T) {
+	t.Parallel()
+	config := embedded(t.TempDir(), "")
+	h := own(t, config)
+	path := at(t, "plain")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	work.await(t)
+	h.Signal(t, syscall.SIGTERM)
+	testkit.Until(t, "no new connection is accepted", func() bool {
+		c, err := net.Dial("tcp", h.Addr)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err != nil
+	})
+	work.answer <- testkit.OK("ended")
+	passed(t, testkit.Receive(t, "the answer", first), 200, "ended", "executed")
+	if code := h.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	passed(t, testkit.Post(t, own(t, config).Addr, path, "{}", key("1")), 200, "ended", "replayed")
+}
+
+func TestDuringShutdownDelayDeliveriesAreAcceptedAndReadyzIs503(t *testing.T) {
+	t.Parallel()
+	h := own(t, shared.config("delay", "shutdown_delay: 1500ms"))
+	h.Signal(t, syscall.SIGTERM)
+	testkit.Until(t, "/readyz is 503", func() bool {
+		return testkit.Exchange(t, h.Admin, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n").Status == 503
+	})
+	passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")), 200, "done", "executed")
+	if code := h.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestWhatDoesNotEndWithinShutdownTimeoutIsUnknownAndNotLost(t *testing.T) {
+	t.Parallel()
+	config := strings.Replace(embedded(t.TempDir(), ""), "shutdown_timeout: 5s", "shutdown_timeout: 300ms", 1)
+	h := testkit.Serve(t, hooklockProgram, config)
+	path := at(t, "block")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	work.await(t)
+	h.Signal(t, syscall.SIGTERM)
+	if a := testkit.Receive(t, "the answer", first); a == nil || a.JSON()["executed"] != "unknown" {
+		t.Errorf("%v", a)
+	}
+	if code := h.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, h.Stderr)
+	}
+	refused{409, "outcome_unknown", "unknown", "unknown"}.check(t, testkit.Post(t, own(t, config).Addr, path, "{}", key("1")))
+}
+
+func TestASecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	h := testkit.Serve(t, hooklockProgram, shared.config("twice", ""))
+	path := at(t, "plain")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	work.await(t)
+	h.Signal(t, syscall.SIGTERM)
+	h.Stderr.AwaitRecord(t, "stopping", nil)
+	h.Signal(t, syscall.SIGTERM)
+	if code := h.ExitCode(t); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if a := testkit.Receive(t, "the end of the connection", first); a != nil {
+		t.Errorf("%v", a)
+	}
+	if said := h.Stderr.String(); !strings.Contains(said, "second signal") {
+		t.Errorf("it said: %s", said)
+	}
+}

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+func refusedReload(text string) func(testkit.Record) bool {
+	return func(r testkit.Record) bool { return strings.Contains(r.Text("problem"), text) }
+}
+
+func TestAChangedFileIsTakenOver(t *testing.T) {
+	t.Parallel()
+	config := shared.config("changed", "")
+	h := own(t, config)
+	path := at(t, "added")
+	passed(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 200, "done", "")
+	write(t, h.Config, config+`  - {name: added, path: "/added/{w}", workflow: "added/{path.w}"}`+"\n")
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	passed(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 200, "done", "executed")
+	write(t, h.Config, strings.Replace(config, "locked: 503", "locked: 429", 1))
+	h.Stderr.AwaitRecord(t, "config.reloaded", func(r testkit.Record) bool { return strings.Contains(text(r), "respond") })
+	passed(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 200, "done", "")
+}
+
+// text is everything that a reload says it changed.
+func text(r testkit.Record) string {
+	var all []string
+	if list, ok := r["changed"].([]any); ok {
+		for _, v := range list {
+			if s, ok := v.(string); ok {
+				all = append(all, s)
+			}
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestSIGHUPReloads(t *testing.T) {
+	t.Parallel()
+	h := own(t, shared.config("hup", ""))
+	h.Signal(t, syscall.SIGHUP)
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")), 200, "done", "executed")
+}
+
+func TestLimitsAreReloaded(t *testing.T) {
+	t.Parallel()
+	config := shared.config("limits", "")
+	h := own(t, config)
+	path := at(t, "plain")
+	passed(t, testkit.Post(t, h.Addr, path, strings.Repeat("x", 2000), key("1")), 200, "done", "executed")
+	write(t, h.Config, config[:strings.Index(config, "routes:")]+"limits: {request_body: 1KiB}\n"+config[strings.Index(config, "routes:"):])
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	refused{413, "body_too_large", "no", "rejected"}.check(t, testkit.Post(t, h.Addr, path, strings.Repeat("x", 2000), key("2")))
+}
+
+func TestABadFileIsRefusedAndTheOldOneStays(t *testing.T) {
+	t.Parallel()
+	config := shared.config("bad", "")
+	h := own(t, config)
+	path := at(t, "plain")
+	for problem, bad := range map[string]string{
+		"did you mean":           strings.Replace(config, "release_delay: 0s", "release_dely: 0s", 1),
+		"needs a restart":        strings.Replace(config, "listen: 127.0.0.1:0", "listen: 127.0.0.1:1", 1),
+		"routes":                 strings.Replace(config, "name: plain", "name: 'not a name'", 1),
+		"release_delay":          strings.Replace(config, "release_delay: 0s", "release_delay: 15", 1),
+		"data_dir":               "data_dir: /somewhere/else\n" + config,
+		"sidecar.yaml":           "{",
+		"upstream":               strings.Replace(config, "timeout: 30s", "timeout: 31s", 1),
+		"captures no {w}":        strings.Replace(config, "/plain/{w}", "/plain/{v}", 1),
+		"routes[0].workflow":     strings.Replace(config, "plain/{path.w}", "plain/{path.w", 1),
+		"shutdown_timeout":       strings.Replace(config, "shutdown_timeout: 5s", "shutdown_timeout: five", 1),
+		"config_version":         "config_version: 2\n" + config,
+		"limits.max_connections": "limits: {max_connections: 7}\n" + config,
+	} {
+		write(t, h.Config, bad)
+		h.Stderr.AwaitRecord(t, "config.refused", refusedReload(problem))
+		passed(t, testkit.Post(t, h.Addr, path, "{}", key(problem)), 200, "done", "executed")
+	}
+	write(t, h.Config, config+`  - {name: added, path: "/added/{w}", workflow: "added/{path.w}"}`+"\n")
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil) // a mended file is taken over
+	passed(t, testkit.Post(t, h.Addr, at(t, "added"), "{}", key("1")), 200, "done", "executed")
+}
+
+func TestADeliveryThatRunsKeepsTheRulesItBeganWith(t *testing.T) {
+	t.Parallel()
+	config := shared.config("running", "")
+	h := own(t, config)
+	path := at(t, "plain")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	work.await(t)
+	write(t, h.Config, strings.Replace(config, `path: "/plain/{w}"`, `path: "/elsewhere/{w}"`, 1))
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	work.answer <- testkit.OK("ended")
+	passed(t, testkit.Receive(t, "the answer", first), 200, "ended", "executed")
+}

@@ -1,0 +1,243 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+// stage is what most tests share: one etcd, one upstream that each test tells what to answer, and two proxies in front of it. Tests do
+// not disturb one another because each has a path, and so a workflow, of its own.
+type stage struct {
+	etcd *testkit.Member
+	up   *testkit.Upstream
+	// patient waits long for upstream and sender; strict waits for neither, and has small limits.
+	patient, strict *testkit.Hooklock
+
+	mu   sync.Mutex
+	acts map[string]testkit.Handler
+}
+
+var shared *stage
+
+func newStage(all *testkit.Run) *stage {
+	s := &stage{acts: map[string]testkit.Handler{}}
+	s.etcd = testkit.StartEtcd(all, etcdProgram, 1)[0]
+	s.up = testkit.NewUpstream(all, s.act)
+	s.patient = testkit.Serve(all, hooklockProgram, s.config("patient", ""))
+	s.strict = testkit.Serve(all, hooklockProgram, s.config("strict", `
+unmatched: reject
+limits: {request_body: 64KiB, response_body: 64KiB, request_header: 4KiB, header_timeout: 400ms, body_timeout: 400ms}
+`))
+	return s
+}
+
+// routes has one route for each policy that tests look at. The lock is free at once after an unknown outcome, but for the route that
+// tests the delay.
+const routes = `
+routes:
+  - {name: plain, path: "/plain/{w}", workflow: "plain/{path.w}", lock: {release_delay: 0s}}
+  - {name: body-id, path: "/body-id/{w}", workflow: "body-id/{path.w}", event_id: "{header.Idempotency-Key ?? body.event.id}"}
+  - {name: by-query, path: /by-query, workflow: "by-query/{query.account}"}
+  - {name: mismatch-replay, path: "/mismatch-replay/{w}", workflow: "r/{path.w}", idempotency: {on_mismatch: replay}}
+  - {name: mismatch-execute, path: "/mismatch-execute/{w}", workflow: "e/{path.w}", idempotency: {on_mismatch: execute}}
+  - {name: keep, path: "/keep/{w}", workflow: "keep/{path.w}", lock: {release_delay: 0s}, idempotency: {keep: [2xx, 404], unknown: [502, 504]}}
+  - {name: block, path: "/block/{w}", workflow: "block/{path.w}", lock: {release_delay: 0s}, idempotency: {on_unknown: block}}
+  - {name: cooling, path: "/cooling/{w}", workflow: "cooling/{path.w}", lock: {release_delay: 3s}}
+  - {name: short, path: "/short/{w}", workflow: "short/{path.w}", lock: {max_duration: 400ms, release_delay: 0s}}
+  - {name: small, path: "/small/{w}", workflow: "small/{path.w}", idempotency: {replay_body: 16B}}
+  - {name: observe, path: "/observe/{w}", workflow: "observe/{path.w}", mode: observe}
+  - {name: needs-id, path: "/needs-id/{w}", workflow: "needs-id/{path.w}", on_missing_event_id: reject}
+  - {name: pass-id, path: "/pass-id/{w}", workflow: "pass-id/{path.w}", on_missing_event_id: pass}
+  - {name: off, path: "/off/{w}", workflow: "off/{path.w}", idempotency: {enabled: false}}
+  - {name: hosts, match: {path: "/hosts/{w}", hosts: [hooks.example.com]}, workflow: "hosts/{path.w}"}
+  - {name: respond, path: "/respond/{w}", workflow: "respond/{path.w}", lock: {release_delay: 0s},
+     respond: {locked: 503, in_flight: 425, mismatch: 409, upstream_failed: 503, rejected: 422}}
+`
+
+// config is a whole sidecar.yaml in front of the shared upstream and etcd.
+func (s *stage) config(name, top string) string {
+	timeout := "30s"
+	if name == "strict" {
+		timeout = "600ms"
+	}
+	return fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: {url: %q, timeout: %s}
+etcd: {endpoints: [%q], prefix: /%s}
+shutdown_timeout: 5s
+%s
+%s`, s.up.URL, timeout, s.etcd.Endpoint, name, top, routes)
+}
+
+// act is the upstream: what the test said for this path, else 200.
+func (s *stage) act(r *testkit.Received) string {
+	path, _, _ := strings.Cut(r.Target, "?")
+	s.mu.Lock()
+	handle := s.acts[path]
+	s.mu.Unlock()
+	if handle == nil {
+		return testkit.OK("done")
+	}
+	return handle(r)
+}
+
+// on says what the upstream does with requests for path, until the test ends.
+func (s *stage) on(t *testing.T, path string, handle testkit.Handler) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.acts[path] = handle
+	t.Cleanup(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.acts, path)
+	})
+}
+
+// answers gives the answers in turn, the last one again and again.
+func answers(texts ...string) testkit.Handler {
+	var mu sync.Mutex
+	return func(*testkit.Received) string {
+		mu.Lock()
+		defer mu.Unlock()
+		text := texts[0]
+		if len(texts) > 1 {
+			texts = texts[1:]
+		}
+		return text
+	}
+}
+
+// held is an upstream that works until the test lets it end.
+type held struct {
+	arrived chan *testkit.Received
+	answer  chan string
+	gone    <-chan struct{}
+}
+
+func newHeld(t *testing.T) *held {
+	return &held{arrived: make(chan *testkit.Received, 100), answer: make(chan string, 100), gone: t.Context().Done()}
+}
+
+func (h *held) handle(r *testkit.Received) string {
+	h.arrived <- r
+	select {
+	case answer := <-h.answer:
+		return answer
+	case <-h.gone:
+	case <-r.Context.Done():
+	}
+	return ""
+}
+
+// await waits for a request to be at work.
+func (h *held) await(t *testing.T) *testkit.Received {
+	t.Helper()
+	return testkit.Receive(t, "a request at the upstream", h.arrived)
+}
+
+var notPath = regexp.MustCompile("[^a-z0-9]+")
+
+// at is a path of this test's own on a route of that name.
+func at(t *testing.T, route string) string {
+	return "/" + route + "/" + strings.Trim(notPath.ReplaceAllString(strings.ToLower(t.Name()), "-"), "-")
+}
+
+// own starts a Hooklock of this test's own. At the end it must stop as asked, with nothing in its log that may not be there.
+func own(t *testing.T, config string, env ...string) *testkit.Hooklock {
+	t.Helper()
+	h := testkit.Serve(t, hooklockProgram, config, env...)
+	t.Cleanup(func() { leave(t, h.Process) })
+	return h
+}
+
+// leave ends a process, if it has not ended, and looks at what it said.
+func leave(t *testing.T, p *testkit.Process) {
+	t.Helper()
+	select {
+	case <-p.Done():
+	default:
+		p.Signal(t, syscall.SIGTERM)
+		if code := p.ExitCode(t); code != 0 {
+			t.Errorf("exit code %d after SIGTERM:\n%s", code, p.Stderr)
+		}
+	}
+	if fault := faults(p); fault != "" {
+		t.Error(fault)
+	}
+}
+
+// planted is in every secret that tests send: in Authorization, in Cookie, in signatures and in bodies.
+const planted = "planted-secret"
+
+// faults says what is in a process's output that may never be there.
+func faults(p *testkit.Process) string {
+	for _, line := range append(p.Stderr.Lines(), p.Stdout.Lines()...) {
+		for _, bad := range []string{planted, "DATA RACE", `"msg":"panic"`, "goroutine "} {
+			if strings.Contains(line, bad) {
+				return fmt.Sprintf("the output has %q: %s\n%s", bad, line, tail(p.Stderr.String()))
+			}
+		}
+	}
+	return ""
+}
+
+func tail(s string) string { return s[max(0, len(s)-8000):] }
+
+// refused says that an answer is a problem that Hooklock itself made, with these facts.
+type refused struct {
+	status   int
+	code     string
+	executed string
+	decision string
+}
+
+func (want refused) check(t *testing.T, a *testkit.Answer) {
+	t.Helper()
+	p := a.JSON()
+	switch {
+	case a.Status != want.status || p["code"] != want.code || p["executed"] != want.executed:
+		t.Fatalf("want %+v, got %v", want, a)
+	case a.Header.Get("Content-Type") != "application/problem+json":
+		t.Errorf("content type of %v", a)
+	case a.Decision() != want.decision:
+		t.Errorf("decision %q, want %q", a.Decision(), want.decision)
+	case p["status"] != float64(want.status) || p["title"] == "" || p["type"] == "" || p["detail"] == "":
+		t.Errorf("problem has not all of its members: %s", a.Body)
+	}
+	retry, has := p["retryAfter"].(float64)
+	if wants := want.status == 409 || want.status == 429 || want.status == 503; has != wants {
+		t.Errorf("retryAfter in %s", a.Body)
+	}
+	if has && (retry < 1 || retry > 60 || a.Header.Get("Retry-After") != fmt.Sprint(int(retry))) {
+		t.Errorf("Retry-After %q, retryAfter %v", a.Header.Get("Retry-After"), retry)
+	}
+}
+
+// check that a whole answer of the upstream came with this decision.
+func passed(t *testing.T, a *testkit.Answer, status int, body, decision string) {
+	t.Helper()
+	if a.Status != status || string(a.Body) != body || a.Cut != nil || a.Decision() != decision {
+		t.Fatalf("want %d %q %s, got %v", status, body, decision, a)
+	}
+}
+
+func key(name string) string { return "Idempotency-Key: " + name }
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}

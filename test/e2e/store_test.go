@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+// alone is a Hooklock with an etcd of its own, which may be stopped.
+func alone(t *testing.T, top string) (*testkit.Hooklock, *testkit.Member) {
+	t.Helper()
+	member := testkit.StartEtcd(t, etcdProgram, 1)[0]
+	config := strings.Replace(shared.config("alone", top), shared.etcd.Endpoint, member.Endpoint, 1)
+	config = strings.Replace(config, "prefix: /alone", "prefix: /alone, request_timeout: 500ms", 1)
+	return own(t, config+`
+  - {name: forward, path: "/forward/{w}", workflow: "forward/{path.w}", on_store_down: forward}
+  - {name: forward-observe, path: "/forward-observe/{w}", workflow: "fo/{path.w}", mode: observe}
+`), member
+}
+
+func TestWhileEtcdCannotDecideDeliveriesAreRefusedOrForwardedAndBurnNothing(t *testing.T) {
+	t.Parallel()
+	h, etcd := alone(t, "")
+	path, forward, observe := at(t, "plain"), at(t, "forward"), at(t, "forward-observe")
+	testkit.Post(t, h.Addr, path, "{}", key("settled"))
+	etcd.Freeze(t)
+	refused{503, "store_unavailable", "no", "store_unavailable"}.check(t, testkit.Post(t, h.Addr, path, "{}", key("1")))
+	passed(t, testkit.Post(t, h.Addr, forward, "{}", key("1")), 200, "done", "bypassed; would=store_unavailable")
+	passed(t, testkit.Post(t, h.Addr, observe, "{}", key("1")), 200, "done", "bypassed; would=store_unavailable")
+	passed(t, testkit.Post(t, h.Addr, path, "{}", key("settled")), 200, "done", "replayed") // a known answer needs no etcd
+	if n := len(shared.up.Received(path)); n != 1 {
+		t.Errorf("the upstream got %d requests", n)
+	}
+	etcd.Thaw(t)
+	var a *testkit.Answer
+	testkit.Until(t, "etcd decides again", func() bool {
+		a = testkit.Post(t, h.Addr, path, "{}", key("1"))
+		return a.Status != 503
+	})
+	// The claim that was not answered may have been carried out: then the lock is given back, or the event may run again.
+	if a.Decision() != "executed" && a.Status != 409 {
+		t.Errorf("%v", a)
+	}
+	testkit.Until(t, "the event runs", func() bool {
+		a = testkit.Post(t, h.Addr, path, "{}", key("1"))
+		return a.Status == 200
+	})
+}
+
+func TestAnOutcomeThatCannotBeRecordedIsSaidSoAndRecordedLater(t *testing.T) {
+	t.Parallel()
+	h, etcd := alone(t, "")
+	path := at(t, "plain")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	work.await(t)
+	etcd.Freeze(t)
+	work.answer <- testkit.OK("true answer")
+	a := testkit.Receive(t, "the answer", first)
+	passed(t, a, 200, "true answer", "executed")
+	if a.Header.Get("Hooklock-Recorded") != "false" {
+		t.Errorf("%v", a)
+	}
+	etcd.Thaw(t)
+	var again *testkit.Answer
+	testkit.Until(t, "the outcome is recorded", func() bool {
+		again = testkit.Post(t, h.Addr, path, "{}", key("1"))
+		return again.Status != 409 && again.Status != 503
+	})
+	passed(t, again, 200, "true answer", "replayed")
+	if n := len(shared.up.Received(path)); n != 1 {
+		t.Errorf("the upstream got %d requests", n)
+	}
+}
+
+func TestAShortOutageOfEtcdDoesNotFlipReadyz(t *testing.T) {
+	t.Parallel()
+	h, etcd := alone(t, "")
+	etcd.Freeze(t)
+	refused{503, "store_unavailable", "no", "store_unavailable"}.check(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")))
+	if a := testkit.Exchange(t, h.Admin, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"); a.Status != 200 {
+		t.Errorf("%v", a)
+	}
+	etcd.Thaw(t)
+}
+
+func TestWithoutEtcdHooklockStartsAndIsReadyWhenEtcdComes(t *testing.T) {
+	t.Parallel()
+	member := testkit.StartEtcd(t, etcdProgram, 1)[0]
+	member.Kill()
+	h := testkit.StartServe(t, hooklockProgram, strings.Replace(shared.config("early", ""), shared.etcd.Endpoint, member.Endpoint, 1))
+	t.Cleanup(func() { leave(t, h.Process) })
+	started := h.AwaitLine(t, h.Stderr, `"msg":"started"`)
+	admin := strings.Split(strings.SplitAfter(started, `"admin":"`)[1], `"`)[0]
+	if a := testkit.Exchange(t, admin, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"); a.Status != 200 {
+		t.Errorf("%v", a)
+	}
+	if a := testkit.Exchange(t, admin, "GET /readyz?verbose HTTP/1.1\r\nHost: localhost\r\n\r\n"); a.Status != 503 {
+		t.Errorf("%v", a)
+	}
+	member.Restart(t)
+	h.AwaitReady(t)
+	passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")), 200, "done", "executed")
+}

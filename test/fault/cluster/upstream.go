@@ -1,0 +1,344 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hooklock/test/testkit"
+)
+
+// Upstream is the legacy service. It reads and writes bytes as a script says, and it checks fencing tokens: what it was asked to do
+// takes effect only if no newer holder of the workflow has been seen.
+type Upstream struct {
+	// Addr is where it listens, host:port.
+	Addr     string
+	tb       testing.TB
+	listener net.Listener
+	wg       sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	conns    map[net.Conn]struct{}
+	scripts  []Script // of the next requests
+	always   Script
+	seen     []*Exchange
+	effects  []Effect
+	newest   map[string]int64 // workflow -> the largest token that took effect or was refused a stale one
+	stale    int
+	active   map[string]*Exchange
+	overlaps []string
+}
+
+// Script answers one request. The connection is closed after a script that returns false.
+type Script func(*Exchange) bool
+
+// Exchange is one request as the upstream saw it, and the means to answer it.
+type Exchange struct {
+	Event, Workflow, Execution string
+	Token                      int64
+	Attempt                    int
+	Length                     int // of the body as declared
+	Read                       int // bytes of the body that have come
+	HeadRead                   bool
+	Arrived                    time.Time // when its head had been read
+	Ended                      time.Time
+
+	up   *Upstream
+	conn net.Conn
+	r    *bufio.Reader
+}
+
+// Whole reports whether the request came to its end.
+func (x *Exchange) Whole() bool { return x.HeadRead && x.Read == x.Length }
+
+// Effect is something that the upstream did.
+type Effect struct {
+	Event, Workflow, Execution string
+	Token                      int64
+	Attempt                    int
+	At                         time.Time
+}
+
+// NewUpstream listens. Requests without a script of their own are read, take effect and are answered.
+func NewUpstream(tb testing.TB) *Upstream {
+	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatalf("listen: %v", err)
+	}
+	u := &Upstream{
+		Addr: listener.Addr().String(), tb: tb, listener: listener, conns: map[net.Conn]struct{}{},
+		always: Run, newest: map[string]int64{}, active: map[string]*Exchange{},
+	}
+	u.wg.Go(u.accept)
+	tb.Cleanup(u.close)
+	return u
+}
+
+// Run is the usual script.
+func Run(x *Exchange) bool {
+	return x.ReadBody() == nil && x.Effect() && x.Answer(200, x.Receipt()) == nil
+}
+
+// Next gives the next connection's first request a script.
+func (u *Upstream) Next(s Script) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.scripts = append(u.scripts, s)
+}
+
+// Always replaces the script of the requests without one of their own.
+func (u *Upstream) Always(s Script) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.always = s
+}
+
+// Of is what the upstream has seen of an event so far, in the order of arrival.
+func (u *Upstream) Of(event string) (seen []Exchange) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, x := range u.seen {
+		if x.Event == event {
+			seen = append(seen, *x)
+		}
+	}
+	return seen
+}
+
+// Effects is what it did, in order.
+func (u *Upstream) Effects() []Effect {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return append([]Effect(nil), u.effects...)
+}
+
+// Overlaps tells of the moments at which two calls of one workflow were open. Stale counts the effects that the token prevented.
+func (u *Upstream) Overlaps() (overlaps []string, stale int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return append([]string(nil), u.overlaps...), u.stale
+}
+
+func (u *Upstream) close() {
+	u.mu.Lock()
+	u.closed = true
+	for c := range u.conns {
+		_ = c.Close()
+	}
+	u.mu.Unlock()
+	_ = u.listener.Close()
+	u.wg.Wait()
+}
+
+func (u *Upstream) accept() {
+	for {
+		c, err := u.listener.Accept()
+		if err != nil {
+			return
+		}
+		u.mu.Lock()
+		if u.closed {
+			_ = c.Close()
+		}
+		u.conns[c] = struct{}{}
+		u.mu.Unlock()
+		u.wg.Go(func() {
+			u.serve(c)
+			_ = c.Close()
+			u.mu.Lock()
+			delete(u.conns, c)
+			u.mu.Unlock()
+		})
+	}
+}
+
+func (u *Upstream) serve(c net.Conn) {
+	r := bufio.NewReader(c)
+	u.mu.Lock()
+	var script Script
+	if len(u.scripts) > 0 {
+		script, u.scripts = u.scripts[0], u.scripts[1:]
+	}
+	u.mu.Unlock()
+	for {
+		x := &Exchange{up: u, conn: c, r: r}
+		if script == nil {
+			if x.ReadHead() != nil {
+				return
+			}
+			u.mu.Lock()
+			script = u.always
+			u.mu.Unlock()
+		}
+		again := script(x)
+		u.ended(x)
+		if !again {
+			return
+		}
+		script = nil
+	}
+}
+
+// ReadSome takes n bytes of the head from the connection and no more. It is for the first request on a connection.
+func (x *Exchange) ReadSome(n int) error {
+	some := make([]byte, n)
+	_, err := io.ReadFull(x.conn, some)
+	x.r = bufio.NewReader(io.MultiReader(bytes.NewReader(some), x.conn))
+	return err
+}
+
+// ReadHead reads the head.
+func (x *Exchange) ReadHead() error {
+	if x.HeadRead {
+		return nil
+	}
+	p := textproto.NewReader(x.r)
+	if _, err := p.ReadLine(); err != nil {
+		return err
+	}
+	h, err := p.ReadMIMEHeader()
+	if err != nil {
+		return err
+	}
+	x.up.mu.Lock()
+	defer x.up.mu.Unlock()
+	x.Event, x.Workflow, x.Execution = h.Get("Idempotency-Key"), h.Get("Hooklock-Workflow"), h.Get("Hooklock-Execution")
+	x.Token, _ = strconv.ParseInt(h.Get("Hooklock-Fencing-Token"), 10, 64)
+	x.Attempt, _ = strconv.Atoi(h.Get("Hooklock-Attempt"))
+	x.Length, _ = strconv.Atoi(h.Get("Content-Length"))
+	x.HeadRead, x.Arrived = true, time.Now()
+	x.up.seen = append(x.up.seen, x)
+	if x.Workflow != "" {
+		if other := x.up.active[x.Workflow]; other != nil {
+			x.up.overlaps = append(x.up.overlaps, fmt.Sprintf("%s: token %d (%s attempt %d) came while %d (%s attempt %d) was open",
+				x.Workflow, x.Token, x.Event, x.Attempt, other.Token, other.Event, other.Attempt))
+		}
+		x.up.active[x.Workflow] = x
+	}
+	return nil
+}
+
+func (u *Upstream) ended(x *Exchange) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	x.Ended = time.Now()
+	if u.active[x.Workflow] == x {
+		delete(u.active, x.Workflow)
+	}
+}
+
+// ReadPart reads n bytes of the body.
+func (x *Exchange) ReadPart(n int64) error {
+	read, err := io.CopyN(io.Discard, x.r, n)
+	x.up.mu.Lock()
+	x.Read += int(read)
+	x.up.mu.Unlock()
+	return err
+}
+
+// ReadBody reads head and body, or what is left of them.
+func (x *Exchange) ReadBody() error {
+	if err := x.ReadHead(); err != nil {
+		return err
+	}
+	return x.ReadPart(int64(x.Length - x.Read))
+}
+
+// Effect does what was asked, if the token is not stale; otherwise it answers 412 and reports false.
+func (x *Exchange) Effect() bool {
+	x.up.mu.Lock()
+	if x.Token != 0 && x.Token < x.up.newest[x.Workflow] {
+		x.up.stale++
+		x.up.mu.Unlock()
+		_ = x.Answer(412, "stale token")
+		return false
+	}
+	defer x.up.mu.Unlock()
+	x.up.newest[x.Workflow] = x.Token
+	x.up.effects = append(x.up.effects, Effect{x.Event, x.Workflow, x.Execution, x.Token, x.Attempt, time.Now()})
+	return true
+}
+
+// Receipt is the body of the usual answer: it tells executions apart.
+func (x *Exchange) Receipt() string { return fmt.Sprintf("%s was done by %s", x.Event, x.Execution) }
+
+// Answer writes a whole answer.
+func (x *Exchange) Answer(status int, body string) error {
+	return x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body))
+}
+
+// Write writes raw bytes.
+func (x *Exchange) Write(text string) error {
+	_, err := io.WriteString(x.conn, text)
+	return err
+}
+
+// Arrives waits until the kernel of the other side has confirmed all that was written.
+func (x *Exchange) Arrives(tb testing.TB) {
+	tb.Helper()
+	raw, err := x.conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		tb.Errorf("look at a connection: %v", err)
+		return
+	}
+	testkit.Until(tb, "what was written has arrived", func() bool {
+		left := -1
+		_ = raw.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+		return left == 0
+	})
+}
+
+// Gone returns when the other side has closed the connection; what it still sends is read and counted.
+func (x *Exchange) Gone() {
+	if !x.HeadRead && x.ReadHead() != nil {
+		return
+	}
+	var rest bytes.Buffer
+	_, _ = io.Copy(&rest, x.r)
+	x.up.mu.Lock()
+	defer x.up.mu.Unlock()
+	x.Read += rest.Len()
+}
+
+// CheckFence asserts what fencing tokens promise: what took effect in a workflow did so under tokens that never went back, two
+// executions never had the same one, and no attempt of an event came twice.
+func (u *Upstream) CheckFence() {
+	u.tb.Helper()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	last := map[string]Effect{}
+	for _, e := range u.effects {
+		if before, ok := last[e.Workflow]; ok && e.Token <= before.Token {
+			u.tb.Errorf("stale write accepted in %s: token %d (%s) after %d (%s)", e.Workflow, e.Token, e.Execution, before.Token, before.Execution)
+		}
+		last[e.Workflow] = e
+	}
+	owner, attempts := map[string]string{}, map[string]string{}
+	for _, x := range u.seen {
+		if x.Execution == "" {
+			continue // bypassed
+		}
+		once(u.tb, owner, fmt.Sprintf("token %d of %s", x.Token, x.Workflow), x.Execution)
+		once(u.tb, attempts, fmt.Sprintf("attempt %d of %s in %s", x.Attempt, x.Event, x.Workflow), x.Execution)
+	}
+}
+
+func once(tb testing.TB, seen map[string]string, what, execution string) {
+	tb.Helper()
+	if other, ok := seen[what]; ok {
+		tb.Errorf("%s was seen twice: %s and %s", what, strings.TrimSpace(other), execution)
+	}
+	seen[what] = execution
+}

@@ -1,0 +1,254 @@
+package cluster
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// What happens to the bytes of one direction.
+type passage int
+
+const (
+	open passage = iota
+	held         // they wait, and arrive later
+	gone         // they are lost; the connection looks healthy
+)
+
+// Wire carries TCP connections to one address and disturbs them when it is told to. A connection that has lost bytes is of no more
+// use: Cut it before opening the Wire again.
+type Wire struct {
+	// Endpoint is where it listens, host:port.
+	Endpoint string
+	target   string
+	listener net.Listener
+	wg       sync.WaitGroup
+
+	mu       sync.Mutex
+	changed  *sync.Cond
+	closed   bool
+	refusing bool
+	requests passage
+	answers  passage
+	delay    time.Duration
+	traps    []*trap
+	conns    map[net.Conn]struct{}
+}
+
+// trap springs when a request with marker in it comes by.
+type trap struct {
+	marker            []byte
+	requests, answers passage
+	sprung            chan struct{}
+}
+
+// NewWire listens in front of target, host:port.
+func NewWire(tb testing.TB, target string) *Wire {
+	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatalf("listen: %v", err)
+	}
+	w := &Wire{Endpoint: listener.Addr().String(), target: target, listener: listener, conns: map[net.Conn]struct{}{}}
+	w.changed = sync.NewCond(&w.mu)
+	w.wg.Go(w.accept)
+	tb.Cleanup(w.close)
+	return w
+}
+
+// Blackhole holds all bytes back while on; new connections are taken and get no further. What was sent meanwhile arrives afterwards.
+func (w *Wire) Blackhole(on bool) {
+	p := open
+	if on {
+		p = held
+	}
+	w.set(p, p)
+}
+
+// DropAnswers lets requests through and loses the answers while on.
+func (w *Wire) DropAnswers(on bool) {
+	p := open
+	if on {
+		p = gone
+	}
+	w.set(open, p)
+}
+
+func (w *Wire) set(requests, answers passage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests, w.answers = requests, answers
+	w.changed.Broadcast()
+}
+
+// Delay makes every piece of data take that much longer.
+func (w *Wire) Delay(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.delay = d
+}
+
+// Refuse closes new connections at once while on.
+func (w *Wire) Refuse(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refusing = on
+}
+
+// Reset ends all connections with a TCP reset.
+func (w *Wire) Reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.conns {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = c.Close()
+	}
+}
+
+// SwallowRequest springs when a request with marker in it comes by: it and everything after it is lost. The channel is then closed.
+func (w *Wire) SwallowRequest(marker string) <-chan struct{} { return w.lay(marker, gone, open) }
+
+// SwallowAnswer springs when a request with marker in it comes by: it goes through, and every answer from then on is lost.
+func (w *Wire) SwallowAnswer(marker string) <-chan struct{} { return w.lay(marker, open, gone) }
+
+// HoldRequest is SwallowRequest, but what was held arrives after Blackhole(false).
+func (w *Wire) HoldRequest(marker string) <-chan struct{} { return w.lay(marker, held, open) }
+
+// HoldAnswer is SwallowAnswer, but what was held arrives after Blackhole(false).
+func (w *Wire) HoldAnswer(marker string) <-chan struct{} { return w.lay(marker, open, held) }
+
+func (w *Wire) lay(marker string, requests, answers passage) <-chan struct{} {
+	t := &trap{[]byte(marker), requests, answers, make(chan struct{})}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.traps = append(w.traps, t)
+	return t.sprung
+}
+
+func (w *Wire) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	_ = w.listener.Close()
+	w.Reset()
+	w.wg.Wait()
+}
+
+func (w *Wire) accept() {
+	for {
+		c, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		w.wg.Go(func() { w.serve(c) })
+	}
+}
+
+func (w *Wire) serve(near net.Conn) {
+	defer near.Close()
+	if !w.add(near) {
+		return
+	}
+	defer w.remove(near)
+	if w.mu.Lock(); w.requests == held {
+		w.wait(&w.requests)
+	}
+	w.mu.Unlock()
+	far, err := net.Dial("tcp", w.target)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	if !w.add(far) {
+		return
+	}
+	defer w.remove(far)
+	w.wg.Go(func() {
+		w.carry(far, near, &w.requests)
+		_ = far.Close()
+		_ = near.Close()
+	})
+	w.carry(near, far, &w.answers)
+}
+
+// carry moves bytes until one side ends.
+func (w *Wire) carry(to, from net.Conn, way *passage) {
+	buf := make([]byte, 64<<10)
+	kept := 0 // bytes of the last piece that are looked at again: a marker may lie across two
+	for {
+		n, err := from.Read(buf[kept:])
+		if n > 0 {
+			pass, delay := w.pass(buf[:kept+n], kept, way)
+			if delay > 0 {
+				<-time.After(delay)
+			}
+			if pass {
+				if _, err := to.Write(buf[kept : kept+n]); err != nil {
+					return
+				}
+			}
+			tail := min(longestMarker, kept+n)
+			copy(buf, buf[kept+n-tail:kept+n])
+			kept = tail
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+const longestMarker = 256
+
+// pass springs the traps, waits while the bytes are held, and reports whether they may go.
+// The first bytes of text, seen ones, have gone before.
+func (w *Wire) pass(text []byte, seen int, way *passage) (bool, time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if way == &w.requests {
+		w.spring(text, seen)
+	}
+	w.wait(way)
+	return !w.closed && *way != gone, w.delay
+}
+
+func (w *Wire) spring(text []byte, seen int) {
+	left := w.traps[:0]
+	for _, t := range w.traps {
+		if from := max(0, seen-len(t.marker)+1); !bytes.Contains(text[from:], t.marker) {
+			left = append(left, t)
+			continue
+		}
+		w.requests, w.answers = t.requests, t.answers
+		close(t.sprung)
+		w.changed.Broadcast()
+	}
+	w.traps = left
+}
+
+// wait wants the mutex held.
+func (w *Wire) wait(way *passage) {
+	for *way == held && !w.closed {
+		w.changed.Wait()
+	}
+}
+
+func (w *Wire) add(c net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || w.refusing {
+		return false
+	}
+	w.conns[c] = struct{}{}
+	return true
+}
+
+func (w *Wire) remove(c net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.conns, c)
+}

@@ -1,0 +1,170 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/test/fault/cluster"
+)
+
+// frozenStep is a moment at which a process stands still for longer than its session lives.
+type frozenStep struct {
+	name    string
+	arrange func(*stage) <-chan struct{}
+	// What it must do on waking, while a successor runs the event.
+	sender, upstream string
+	late             string // what becomes of an effect that the upstream tries under the old token
+}
+
+var frozenSteps = []frozenStep{
+	{
+		name: "after its claim, before it connects to the upstream",
+		arrange: func(s *stage) <-chan struct{} {
+			s.wire.HoldAnswer(s.marker())
+			return when(func() { s.claimed() })
+		},
+		sender: "503 store_unavailable", upstream: "nothing", late: "none",
+	},
+	{
+		name: "the whole request was read, no answer yet",
+		arrange: scripted(func(_ *stage, x *cluster.Exchange, now func()) {
+			_ = x.ReadBody()
+			now()
+			x.Gone()
+			x.Effect()
+		}),
+		// Not recorded by this process: whoever buried the execution wrote its record.
+		sender: "503 lock_lost, not recorded", upstream: "the whole request, once", late: "refused by its token",
+	},
+	{
+		name: "the whole answer came, its record is on its way to etcd",
+		arrange: func(s *stage) <-chan struct{} {
+			moment := make(chan struct{})
+			s.up.Next(func(x *cluster.Exchange) bool {
+				_ = x.ReadBody()
+				x.Effect()
+				settling := s.wire.HoldRequest(s.marker())
+				_ = x.Answer(200, x.Receipt())
+				<-settling
+				close(moment)
+				return true
+			})
+			return moment
+		},
+		sender: "200 executed, not recorded", upstream: "the whole request, once", late: "none",
+	},
+}
+
+func TestAFrozenProcessKnowsOnWakingThatItLost(t *testing.T) {
+	etcd := etcdtest.Start(t)
+	t.Run("step", func(t *testing.T) {
+		for i, st := range frozenSteps {
+			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+				t.Parallel()
+				freezeAt(t, etcd, st)
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	var table strings.Builder
+	table.WriteString("| | Frozen when | Upstream saw of it | Its sender saw, after the waking | An effect that the upstream still tries for it |\n| --- | --- | --- | --- | --- |\n")
+	for i, st := range frozenSteps {
+		fmt.Fprintf(&table, "| %d | %s | %s | %s | %s |\n", i+1, st.name, st.upstream, st.sender, st.late)
+	}
+	section(t, killTable, "frozen", table.String(), true)
+}
+
+func freezeAt(t *testing.T, etcd *etcdtest.Etcd, st frozenStep) {
+	s := newStage(t, etcd, "retry", nil)
+	moment := st.arrange(s)
+	s.send()
+	await(t, st.name, moment)
+	lock := s.claimed()
+	cluster.Freeze(t, s.victim.Process)
+	s.sessionEnded()
+	s.journal.Await("the lock is buried", cluster.FreedAfter(lock))
+
+	running, finish := make(chan struct{}), make(chan struct{})
+	s.up.Next(func(x *cluster.Exchange) bool {
+		if x.ReadBody() != nil || !x.Effect() {
+			return false
+		}
+		close(running)
+		<-finish
+		return x.Answer(200, x.Receipt()) == nil
+	})
+	successor := s.sender.Begin(context.Background(), s.healthy.Door, s.delivery)
+	await(t, "the successor runs", running)
+	s.wire.Blackhole(false)
+	cluster.Thaw(t, s.victim.Process)
+
+	if saw := s.sent().String(); saw != st.sender {
+		t.Errorf("the sender saw %q after the waking, not %q", saw, st.sender)
+	}
+	s.checkSuccessorHolds(lock)
+	close(finish)
+	if got := <-successor; got.String() != "200 executed" {
+		t.Errorf("the successor's sender got %v", got)
+	}
+	if saw := s.seenOfVictim(); saw != st.upstream {
+		t.Errorf("the upstream saw %s of the frozen one, not %s", saw, st.upstream)
+	}
+	s.checkRecords(lock)
+	s.checkToken(st)
+	cluster.AwaitMore(t, s.victim.Stderr, 1, `"session.opened"`)
+	d := s.delivery
+	d.Event = "one-more-event"
+	if got := s.sender.Send(context.Background(), s.victim.Door, d); got.String() != "200 executed" {
+		t.Errorf("after waking up the process answers %v", got)
+	}
+	s.up.CheckFence()
+}
+
+// checkSuccessorHolds: what the old holder did on waking has not touched the new one's lock.
+func (s *stage) checkSuccessorHolds(old cluster.Change) {
+	s.t.Helper()
+	held := s.journal.Left("locks/")
+	now, ok := held[old.Key]
+	if !ok || now.Attempt != 2 || now.Execution == old.Value.Execution {
+		s.t.Errorf("the successor does not hold the lock: %+v", held)
+	}
+}
+
+// checkRecords: the event's record was written by the burial, and then by the successor, and by nobody else.
+func (s *stage) checkRecords(old cluster.Change) {
+	s.t.Helper()
+	s.journal.Await("the successor's record", func(c cluster.Change) bool {
+		return cluster.RecordOf(s.delivery.Event)(c) && c.Value.Status == "SUCCESS"
+	})
+	var ends []string
+	for _, c := range s.journal.All() {
+		if cluster.RecordOf(s.delivery.Event)(c) {
+			who := "the successor"
+			if c.Value.Execution == old.Value.Execution {
+				who = "the frozen one"
+			}
+			ends = append(ends, who+" "+c.Value.Ended())
+		}
+	}
+	if got := strings.Join(ends, ", "); got != "the frozen one FAILED unknown, the successor SUCCESS executed" {
+		s.t.Errorf("the records of the event were: %s", got)
+	}
+}
+
+// checkToken: where the calls overlapped at the upstream, the token told which one was stale.
+func (s *stage) checkToken(st frozenStep) {
+	s.t.Helper()
+	overlaps, stale := s.up.Overlaps()
+	want := 0
+	if st.late != "none" {
+		want = 1
+	}
+	if len(overlaps) != want || stale != want {
+		s.t.Errorf("overlaps %v, stale effects refused %d; expected %d of each", overlaps, stale, want)
+	}
+}

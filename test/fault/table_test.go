@@ -1,0 +1,62 @@
+package fault
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The generated sections of a document stand between these lines; a section of measurements is written, and never compared.
+const (
+	beginMark = "<!-- generated: %s -->\n"
+	endMark   = "<!-- end: %s -->\n"
+)
+
+// section compares a generated section of a document with what the tests saw, or writes it with -update.
+func section(t *testing.T, path, name, text string, compare bool) {
+	t.Helper()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("read the document: %v", err)
+	}
+	begin, end := fmt.Sprintf(beginMark, name), fmt.Sprintf(endMark, name)
+	before, rest, ok := strings.Cut(string(whole), begin)
+	old, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("%s has no section %q", path, name)
+	}
+	switch {
+	case *update:
+		if err := os.WriteFile(path, []byte(before+begin+text+end+after), 0o644); err != nil {
+			t.Fatalf("write the document: %v", err)
+		}
+	case compare && old != text:
+		t.Errorf("%s, section %q, does not say what happens; run: go test ./test/fault -run Kill -update\nit says:\n%s\nseen:\n%s", path, name, old, text)
+	}
+}
+
+const killTable = "../../docs/kill-table.md"
+
+func checkKillTable(t *testing.T, rows []map[string]*facts, times []measured) {
+	t.Helper()
+	var table, clock strings.Builder
+	table.WriteString("| | Killed when | Sender saw | Upstream saw of it | Its lock | A copy at once | Record | A copy later, `retry` | A copy later, `block` |\n")
+	table.WriteString("| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	clock.WriteString("| | Lock free after the kill |\n| --- | --- |\n")
+	for i, st := range steps {
+		retry, block := *rows[i]["retry"], *rows[i]["block"]
+		later := block.copyLater
+		block.copyLater = retry.copyLater
+		if retry != block {
+			t.Errorf("step %d: on_unknown changed more than it says: %+v, %+v", i+1, retry, block)
+		}
+		fmt.Fprintf(&table, "| %d | %s | %s | %s | %s | %s | %s | %s | %s |\n",
+			i+1, st.name, retry.sender, retry.upstream, retry.lock, retry.copyAtOnce, retry.record, retry.copyLater, later)
+		if times[i].lockFree > 0 {
+			fmt.Fprintf(&clock, "| %d | %.1f s |\n", i+1, times[i].lockFree.Seconds())
+		}
+	}
+	section(t, killTable, "killed", table.String(), true)
+	section(t, killTable, "times", clock.String(), false)
+}

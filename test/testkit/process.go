@@ -1,0 +1,114 @@
+package testkit
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Process is a running program. It is killed when the test ends, and by the kernel when the test process dies.
+type Process struct {
+	// Stdout and Stderr keep what it says.
+	Stdout, Stderr *Output
+
+	name string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+}
+
+// Command says what to start.
+type Command struct {
+	Program string
+	Args    []string
+	Dir     string   // working directory; empty: that of the test
+	Env     []string // added to a minimal environment, in which nothing configures Hooklock
+}
+
+// Start starts a process for tb. The end of tb kills it, if nobody stopped it before.
+func Start(tb testing.TB, c Command) *Process {
+	tb.Helper()
+	p := &Process{Stdout: newOutput(), Stderr: newOutput(), name: filepath.Base(c.Program), done: make(chan struct{})}
+	p.cmd = exec.Command(c.Program, c.Args...)
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = c.Dir, p.Stdout, p.Stderr
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "GORACE=halt_on_error=1"}, c.Env...)
+	p.cmd.SysProcAttr = dieWithParent()
+	if err := p.cmd.Start(); err != nil {
+		tb.Fatalf("start %s: %v", c.Program, err)
+	}
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait() // ExitCode says it
+		p.wake()
+	}()
+	tb.Cleanup(p.Kill)
+	return p
+}
+
+// wake lets those look again who wait for a line.
+func (p *Process) wake() {
+	for _, o := range []*Output{p.Stdout, p.Stderr} {
+		o.mu.Lock()
+		o.changed.Broadcast()
+		o.mu.Unlock()
+	}
+}
+
+// Pid is its process ID.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Signal sends a signal.
+func (p *Process) Signal(tb testing.TB, s os.Signal) {
+	tb.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		tb.Fatalf("send %v to %s: %v", s, p.name, err)
+	}
+}
+
+// Kill ends it with SIGKILL and waits; it may have ended before.
+func (p *Process) Kill() {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return
+	}
+	<-p.done
+}
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// ExitCode waits for the end and returns the exit code, -1 after a signal.
+func (p *Process) ExitCode(tb testing.TB) int {
+	tb.Helper()
+	late := time.NewTimer(Patience)
+	defer late.Stop()
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode()
+	case <-late.C:
+		_ = p.cmd.Process.Signal(syscall.SIGQUIT) // a Go program says where it hangs
+		<-p.done
+		tb.Fatalf("%s did not end within %v:\n%s", p.name, Patience, p.Stderr)
+	}
+	return -1
+}
+
+// AwaitLine waits for a line on o that contains text; it fails at once when the process ends without it.
+func (p *Process) AwaitLine(tb testing.TB, o *Output, text string) string {
+	tb.Helper()
+	line, _, ok := o.find(0, func(line string) bool { return strings.Contains(line, text) }, func() bool {
+		select {
+		case <-p.done:
+			return true
+		default:
+			return false
+		}
+	})
+	if !ok {
+		tb.Fatalf("%s never said %q:\n%s%s", p.name, text, p.Stdout, p.Stderr)
+	}
+	return line
+}
