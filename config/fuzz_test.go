@@ -36,7 +36,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		if problems := loaded.Config.Validate(Checks{}); problems != nil {
+		if problems := loaded.Config.Validate(Senders{}, Checks{}); problems != nil {
 			t.Fatalf("accepted, but\n%v", problems)
 		}
 		var shown strings.Builder
@@ -74,7 +74,7 @@ func FuzzOverride(f *testing.F) {
 			{Env: []string{EnvPrefix + name + "=" + text}},
 			{Flags: map[string]string{name: text}},
 		} {
-			if loaded, err := Load(src); err == nil && loaded.Config.Validate(Checks{}) != nil {
+			if loaded, err := Load(src); err == nil && loaded.Config.Validate(Senders{}, Checks{}) != nil {
 				t.Fatal("accepted, but not valid")
 			}
 		}
