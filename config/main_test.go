@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -28,7 +29,7 @@ func refusalOf(t *testing.T, src Source) string {
 	if err == nil {
 		t.Fatalf("accepted:\n%s", src.Bytes)
 	}
-	if _, ok := err.(Problems); !ok {
+	if problems := (Problems)(nil); !errors.As(err, &problems) {
 		t.Fatalf("%T: %v", err, err)
 	}
 	return err.Error()

@@ -100,7 +100,7 @@ func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder stri
 			return
 		case <-events.Events:
 			stir()
-		case <-events.Errors:
+		case <-events.Errors: //nolint:errcheck // which one it was changes nothing
 			stir() // events were lost, so anything may have happened
 		case <-quiet:
 			quiet = nil

@@ -1,4 +1,18 @@
-// Package etcdlock keeps Hooklock's ledger in etcd: who runs which workflow, who waits, and how executions ended.
+// Package etcdlock keeps Hooklock's ledger in etcd: who runs which workflow, who waits, and how executions ended. It is also a lock for
+// Go programs that know nothing of webhooks: one holder for each workflow, over all processes on one etcd, and over Hooklock's own
+// executions where both use the same Prefix.
+//
+// # Use
+//
+// Open a Store once for each process; Do runs a function under a lock, Acquire and TryAcquire return one. Do, TryAcquire and Acquire keep
+// no record: nothing is left in etcd after Unlock. The Claim, Enqueue and Follow beside them are for Hooklock, which keeps one.
+//
+//	err := store.Do(ctx, "customer/42", func(ctx context.Context) error {
+//		return charge(ctx, etcdlock.Token(ctx)) // stops when ctx ends, and shows its token
+//	})
+//
+// Who waits gets the lock in the order in which etcd took note of them, and nobody passes them. A wait costs one place in etcd, and
+// ends with its context.
 //
 // # What is promised
 //
@@ -10,8 +24,14 @@
 // and before anything is concluded from reading, a fence moves the epoch on: what has not been applied by then never is.
 //
 // A process that dies frees its locks within the session's TTL, plus what etcd needs to notice (half a second, and up to the TTL
-// once more when etcd changed its leader meanwhile). What it ran is recorded as FAILED with an unknown outcome. A process that
-// only lost its session keeps what nobody has taken since.
+// once more when etcd changed its leader meanwhile). Options.SessionTTL is 15 s unless it is set; a Store that is closed frees them
+// at once. What it ran is recorded as FAILED with an unknown outcome, for an hour where it was Do or Acquire. A process that only lost
+// its session keeps what nobody has taken since.
+//
+// The context that Do gives to its function, and Lock.Lost, end when somebody else has taken the lock over, when etcd has not answered
+// for so long that somebody may (TTL less a margin of a tenth after the last renewal was sent), when somebody asked to cancel, or when the
+// Store is closed; context.Cause says which. Neither ends because of a short outage. An Unlock without an error, and so a Do without one,
+// says more than a lock that was not seen to be lost: the transaction that gave it back has compared that it was still the same.
 //
 // # What is not
 //
@@ -19,8 +39,11 @@
 // minus a margin of a tenth, on the monotonic clock and on the boot clock; then it stops its calls. But it may be frozen between
 // the check and the first byte; a virtual machine may be stopped with all its clocks; and etcd can end a lease early (measured,
 // after a leader that was paused). Then two calls to one upstream may overlap. What sees the difference is the upstream, if it
-// refuses a token below the largest that it has seen. Holding a lock is not working, either: an upstream may go on with a call
-// that was closed.
+// refuses a token below the largest that it has seen: Lock.Token, and Token in the function of Do. Holding a lock is not working, either:
+// an upstream may go on with a call that was closed, and a function of Do that does not watch its context goes on, too.
+//
+// Locks are not reentrant: who holds one and asks for it again waits for itself. Two workflows taken in different orders can deadlock;
+// give Acquire a context that ends.
 //
 // etcd must be 3.6.14 or newer: older ones have known errors with nested transactions. A restored snapshot takes revisions back,
 // and tokens with them: restore it with a bumped revision.

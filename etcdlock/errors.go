@@ -23,7 +23,7 @@ var never = []error{
 	rpctypes.ErrLeaseNotFound, // one missing lease fails the whole request
 	rpctypes.ErrTooManyOps, rpctypes.ErrDuplicateKey, rpctypes.ErrEmptyKey, rpctypes.ErrRequestTooLarge,
 	rpctypes.ErrTooManyRequests, // refused before it was proposed
-	rpctypes.ErrPermissionDenied, rpctypes.ErrAuthOldRevision, rpctypes.ErrInvalidAuthToken,
+	rpctypes.ErrPermissionDenied, rpctypes.ErrAuthOldRevision, rpctypes.ErrInvalidAuthToken, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed,
 }
 
 // definite reports whether a request that got err was not applied and never will be.
@@ -46,4 +46,6 @@ func memberAlone(err error) bool {
 }
 
 // unavailable says that the store cannot decide, and why.
-func unavailable(why error) error { return fmt.Errorf("%w: %w", idem.ErrStoreUnavailable, why) }
+func unavailable(why error) error {
+	return fmt.Errorf("%w: %w", idem.ErrStoreUnavailable, explain(why))
+}

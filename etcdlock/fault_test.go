@@ -101,14 +101,14 @@ func TestTheLockOfADeadProcessIsBuriedAndItsLateEndTouchesNobody(t *testing.T) {
 
 	proxy.Blackhole(true)
 	endSession(t, e, old)
-	var next *Lock
+	var next *owned
 	eventually(t, "the other takes the lock over", func() bool {
 		won, seen, err := other.Claim(within(t, patience), lockFor("w", "two"), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if won != nil {
-			next = won.(*Lock)
+			next = won.(*owned)
 			return true
 		}
 		if seen.Lock.Dead {
@@ -451,7 +451,7 @@ func TestAloneTheLocksOfTheProcessBeforeAreFreeAtOnce(t *testing.T) {
 }
 
 // cancelIn asks for a cancel as the admin API will: in the lock.
-func cancelIn(tb testing.TB, e *etcdtest.Etcd, h *Lock) {
+func cancelIn(tb testing.TB, e *etcdtest.Etcd, h *owned) {
 	tb.Helper()
 	l := *h.Lock()
 	l.Cancel = &idem.Cancel{By: "ops", Reason: "test", At: time.Now().UTC().Round(time.Millisecond), Final: true}
@@ -469,14 +469,14 @@ func TestACancelFoundInTheOwnLockIsHonoured(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "x"}}
 	for name, c := range map[string]struct {
-		end  func(*Lock) (*idem.Record, error)
+		end  func(*owned) (*idem.Record, error)
 		want idem.Status
 		out  idem.Outcome
 		err  error
 	}{
-		"unknown outcome": {func(h *Lock) (*idem.Record, error) { return h.Settle(within(t, patience), unknown) }, idem.Aborted, idem.Unknown, nil},
-		"known outcome":   {func(h *Lock) (*idem.Record, error) { return h.Settle(within(t, patience), success("")) }, idem.Success, idem.Executed, nil},
-		"never began":     {func(h *Lock) (*idem.Record, error) { return nil, h.Release(within(t, patience)) }, idem.Aborted, idem.NotExecuted, idem.ErrCancelled},
+		"unknown outcome": {func(h *owned) (*idem.Record, error) { return h.Settle(within(t, patience), unknown) }, idem.Aborted, idem.Unknown, nil},
+		"known outcome":   {func(h *owned) (*idem.Record, error) { return h.Settle(within(t, patience), success("")) }, idem.Success, idem.Executed, nil},
+		"never began":     {func(h *owned) (*idem.Record, error) { return nil, h.Release(within(t, patience)) }, idem.Aborted, idem.NotExecuted, idem.ErrCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			held := mustClaim(t, s, lockFor(name, "one"), 0)

@@ -45,23 +45,27 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 func (s *Store) watch(ctx context.Context, over <-chan struct{}, revision int64, watched ...string) {
 	client, at, err := s.pool.current()
 	if err != nil {
+		s.pool.failover(at)
 		_ = sleep(ctx, firstPause)
 		return
 	}
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	defer cancel() // closes every news
-	changed := make(chan struct{}, len(watched))
+	defer cancel()
+	member := s.pool.members[at]
+	watcher := member.watcher(client)
+	changed := make(chan error, len(watched))
 	for _, key := range watched {
-		news := client.Watch(ctx, key, clientv3.WithRev(revision+1))
 		watching.Go(func() {
-			<-news
-			changed <- struct{}{}
+			// At a member that hangs a watch does not even begin. Both the beginning and the news end with ctx.
+			news := <-watcher.Watch(ctx, key, clientv3.WithRev(revision+1))
+			changed <- news.Err()
 		})
 	}
 	select {
-	case <-changed:
+	case err := <-changed:
+		member.afterWatch(ctx, watcher, err)
 	case <-over:
 	case <-s.pool.left(at):
 	case <-ctx.Done():

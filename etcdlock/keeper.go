@@ -25,6 +25,7 @@ type keeper struct {
 	live   *live
 
 	// What the Store does with the news. None of them blocks for long.
+	failed  func(error) // no session opens, and why; once for each reason
 	opened  func(*session)
 	ended   func(*session)       // over, but a running call may still be adopted by the next one
 	expired func(*session)       // nobody may act for it any more
@@ -46,15 +47,21 @@ func margin(ttl time.Duration) time.Duration { return max(ttl/10, 250*time.Milli
 // run works until ctx ends, and returns when all its goroutines have.
 func (k *keeper) run(ctx context.Context) {
 	defer k.wg.Wait()
+	said := ""
 	pause := newBackoff()
 	for ctx.Err() == nil {
 		s, names, revision, err := k.open(ctx)
 		if err != nil {
-			k.set(nil, fmt.Errorf("open a session: %w", err))
+			err = fmt.Errorf("open a session: %w", explain(err))
+			k.set(nil, err)
+			if ctx.Err() == nil && err.Error() != said {
+				said = err.Error()
+				k.failed(err)
+			}
 			_ = pause.wait(ctx)
 			continue
 		}
-		pause = newBackoff()
+		said, pause = "", newBackoff()
 		k.hold(ctx, s, names, revision)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // claimed is the result of a claim: one of the three is set.
 type claimed struct {
-	held *Lock
+	held *owned
 	seen *idem.Seen
 	err  error
 }

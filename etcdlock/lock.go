@@ -12,8 +12,8 @@ import (
 	"hooklock/idem"
 )
 
-// Lock is a lock that this process holds. It implements idem.Held.
-type Lock struct {
+// owned is a lock that this process holds. It implements idem.Held.
+type owned struct {
 	store *Store
 	keys  keys
 
@@ -25,21 +25,21 @@ type Lock struct {
 	onStop  func(error)
 }
 
-var _ idem.Held = (*Lock)(nil)
+var _ idem.Held = (*owned)(nil)
 
-func newLock(s *Store, l idem.Lock, k keys, session *session) *Lock {
-	return &Lock{store: s, keys: k, lock: &l, session: session}
+func newOwned(s *Store, l idem.Lock, k keys, session *session) *owned {
+	return &owned{store: s, keys: k, lock: &l, session: session}
 }
 
 // Lock implements idem.Held.
-func (h *Lock) Lock() *idem.Lock {
+func (h *owned) Lock() *idem.Lock {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lock
 }
 
 // Begin implements idem.Held.
-func (h *Lock) Begin() error {
+func (h *owned) Begin() error {
 	h.mu.Lock()
 	lock, session, stopped := h.lock, h.session, h.stopped
 	h.mu.Unlock()
@@ -55,7 +55,7 @@ func (h *Lock) Begin() error {
 }
 
 // OnStop implements idem.Held.
-func (h *Lock) OnStop(f func(error)) {
+func (h *owned) OnStop(f func(error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.onStop = f
@@ -66,7 +66,7 @@ func (h *Lock) OnStop(f func(error)) {
 }
 
 // stopNow tells the running call to stop, once.
-func (h *Lock) stopNow(cause error) {
+func (h *owned) stopNow(cause error) {
 	h.mu.Lock()
 	f := h.onStop
 	if h.stopped != nil || h.ending {
@@ -81,14 +81,14 @@ func (h *Lock) stopNow(cause error) {
 	}
 }
 
-func (h *Lock) boundTo(s *session) bool {
+func (h *owned) boundTo(s *session) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.session == s
 }
 
 // see takes over the newest state of the own lock, with a cancel that stands in it.
-func (h *Lock) see(l *idem.Lock) {
+func (h *owned) see(l *idem.Lock) {
 	h.mu.Lock()
 	if l.Revision > h.lock.Revision {
 		h.lock = l
@@ -99,20 +99,20 @@ func (h *Lock) see(l *idem.Lock) {
 	}
 }
 
-func (h *Lock) startEnding() {
+func (h *owned) startEnding() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ending = true
 }
 
 // mine reports whether the lock in etcd is still the one of this execution.
-func (h *Lock) mine(st *state) bool {
+func (h *owned) mine(st *state) bool {
 	l := h.Lock()
 	return st.runs(l.Execution) && st.lock.Token == l.Token
 }
 
 // Settle implements idem.Held. Under etcd's NOSPACE alarm it may return ErrStoreFull.
-func (h *Lock) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
+func (h *owned) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 	h.startEnding()
 	type result struct {
 		record *idem.Record
@@ -135,7 +135,7 @@ func (h *Lock) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 
 // settle sends until the answer is definite: the transaction can be applied once only, because it takes the lock away that it
 // compares.
-func (h *Lock) settle(life context.Context, e idem.End) (*idem.Record, error) {
+func (h *owned) settle(life context.Context, e idem.End) (*idem.Record, error) {
 	for pause := newBackoff(); ; {
 		l := h.Lock()
 		record := recordOf(l, e)
@@ -170,7 +170,7 @@ func (h *Lock) settle(life context.Context, e idem.End) (*idem.Record, error) {
 }
 
 // endedBy tells an end that is ours, whose answer got lost, from one that somebody else wrote.
-func (h *Lock) endedBy(st *state) (*idem.Record, error) {
+func (h *owned) endedBy(st *state) (*idem.Record, error) {
 	id := h.Lock().Execution
 	h.store.letGo(id)
 	if r := st.ended(id); r != nil {
@@ -184,15 +184,16 @@ func (h *Lock) endedBy(st *state) (*idem.Record, error) {
 
 // freeWithoutRecord is for a store that is full: it lets deletions through. It is only for an end that nothing depends on: the
 // event may run again anyway. A kept answer waits for space instead, and so does an unknown outcome; nobody can claim meanwhile.
-func (h *Lock) freeWithoutRecord(life context.Context) error {
+func (h *owned) freeWithoutRecord(life context.Context) error {
 	if err := h.release(life); err != nil && !errors.Is(err, idem.ErrLockLost) {
 		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}
 	return ErrStoreFull
 }
 
-// Release implements idem.Held. ErrCancelled: a cancel was asked, so the execution ended as ABORTED instead.
-func (h *Lock) Release(ctx context.Context) error {
+// Release implements idem.Held. ErrCancelled: a cancel was asked, so the execution ended as ABORTED instead. ErrLockLost: its record
+// says that somebody else ended it.
+func (h *owned) Release(ctx context.Context) error {
 	h.startEnding()
 	done := make(chan error, 1)
 	if !h.store.tasks.start(func(life context.Context) { done <- h.release(life) }) {
@@ -206,9 +207,9 @@ func (h *Lock) Release(ctx context.Context) error {
 	}
 }
 
-// release sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it,
-// or somebody has buried it.
-func (h *Lock) release(life context.Context) error {
+// release sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it, or
+// somebody has buried it, and then there is a record.
+func (h *owned) release(life context.Context) error {
 	for pause := newBackoff(); ; {
 		l := h.Lock()
 		if l.Cancel != nil {
@@ -222,6 +223,10 @@ func (h *Lock) release(life context.Context) error {
 				h.see(st.lock)
 				continue
 			}
+			if err == nil && st.ended(l.Execution) != nil {
+				h.store.letGo(l.Execution)
+				return idem.ErrLockLost
+			}
 		}
 		if err == nil {
 			h.store.letGo(l.Execution)
@@ -234,7 +239,7 @@ func (h *Lock) release(life context.Context) error {
 }
 
 // abort ends an execution that was cancelled before anything reached the upstream: the cancel needs its record.
-func (h *Lock) abort(life context.Context) error {
+func (h *owned) abort(life context.Context) error {
 	_, err := h.settle(life, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.now()})
 	if err == nil {
 		return idem.ErrCancelled
@@ -244,7 +249,7 @@ func (h *Lock) abort(life context.Context) error {
 
 // adopt moves the lock to a new session, for as long as the call runs and the session lives. Somebody may have buried it since the
 // old session went.
-func (h *Lock) adopt(life context.Context, to *session) {
+func (h *owned) adopt(life context.Context, to *session) {
 	for pause := newBackoff(); ; {
 		h.mu.Lock()
 		l, over := *h.lock, h.ending || h.stopped != nil || h.session == to
@@ -278,7 +283,7 @@ func (h *Lock) adopt(life context.Context, to *session) {
 	}
 }
 
-func (h *Lock) adopted(l *idem.Lock, by *session) {
+func (h *owned) adopted(l *idem.Lock, by *session) {
 	h.mu.Lock()
 	h.session = by
 	h.mu.Unlock()
@@ -286,7 +291,7 @@ func (h *Lock) adopted(l *idem.Lock, by *session) {
 }
 
 // adoptRefused reports whether nothing is left to adopt: an earlier attempt has done it, or the lock is somebody else's.
-func (h *Lock) adoptRefused(st *state, to *session) bool {
+func (h *owned) adoptRefused(st *state, to *session) bool {
 	switch {
 	case !h.mine(st):
 		h.stopNow(idem.ErrLockLost)

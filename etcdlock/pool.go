@@ -38,6 +38,7 @@ type member struct {
 
 	mu     sync.Mutex
 	client *clientv3.Client
+	waits  clientv3.Watcher // with a user name only; see token.go
 }
 
 func (m *member) get() (*clientv3.Client, error) {
@@ -134,7 +135,9 @@ func (p *pool) try(parent context.Context, limit time.Duration, f func(context.C
 	}
 	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()
-	err = f(ctx, c)
+	if err = f(ctx, c); staleToken(err) {
+		err = f(ctx, c)
+	}
 	if err != nil && parent.Err() == nil && !definite(err) {
 		p.failover(at)
 	}
@@ -142,13 +145,13 @@ func (p *pool) try(parent context.Context, limit time.Duration, f func(context.C
 }
 
 func (p *pool) close() error {
-	if !p.owned {
-		return nil
-	}
 	var errs []error
 	for _, m := range p.members {
 		m.mu.Lock()
-		if m.client != nil {
+		if m.waits != nil {
+			_ = m.waits.Close() // nothing is lost with a watch
+		}
+		if m.client != nil && p.owned {
 			if err := m.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
 				errs = append(errs, err)
 			}

@@ -37,6 +37,9 @@ type session struct {
 	epoch  int64   // the key's mod revision, as far as this process knows
 	sent   instant // when the last renewal that etcd confirmed was sent
 	reason error   // why it is over
+	// vanished: etcd said that it is no more. That may come after another reason: a session that was not heard of in time is over
+	// for this process long before etcd ends it.
+	vanished bool
 }
 
 // remaining is how long the session may act. It counts from when the renewal was sent, not from its answer: etcd's clock for
@@ -68,6 +71,7 @@ func (s *session) renewed(sent instant) {
 func (s *session) end(reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.vanished = s.vanished || errors.Is(reason, errSessionGone)
 	if s.reason == nil {
 		s.reason = reason
 		close(s.over)
@@ -146,5 +150,5 @@ func (s *session) moved(ctx context.Context, p *pool, epoch int64) error {
 func (s *session) gone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Is(s.reason, errSessionGone)
+	return s.vanished
 }

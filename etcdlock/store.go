@@ -71,15 +71,16 @@ type Store struct {
 	live    *live
 	buckets *buckets
 	sweeper *sweeper
+	release *releases
 
 	tasks *tasks
 
-	keeping     sync.WaitGroup // the keeper and the sweeper
+	keeping     sync.WaitGroup // the keeper, the sweeper and the look at releases
 	stopKeeping context.CancelFunc
 	closing     sync.Once
 
 	mu      sync.Mutex
-	running map[idem.ExecutionID]*Lock // the locks that this process holds
+	running map[idem.ExecutionID]*owned // the locks that this process holds
 
 	// unfenced is for the test that shows what the fence is for.
 	unfenced bool
@@ -103,7 +104,7 @@ func open(o Options, c clock) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{o: o, layout: newLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*Lock{}, live: newLive()}
+	s := &Store{o: o, layout: newLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, live: newLive()}
 	p, err := openPool(&s.o)
 	if err != nil {
 		return nil, err
@@ -112,11 +113,13 @@ func open(o Options, c clock) (*Store, error) {
 	s.tasks = newTasks()
 	s.buckets = &buckets{grant: p.newLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
 	s.sweeper = newSweeper(s)
+	s.release = newReleases(s)
 	s.keeper = s.newKeeper()
 	var keeping context.Context
 	keeping, s.stopKeeping = context.WithCancel(context.Background())
 	s.keeping.Go(func() { s.keeper.run(keeping) })
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
+	s.keeping.Go(func() { s.release.run(keeping) })
 	return s, nil
 }
 
@@ -125,7 +128,8 @@ func (s *Store) newKeeper() *keeper {
 		pool: s.pool, layout: s.layout, clock: s.clock, ttl: s.o.SessionTTL, holder: s.o.Holder, alone: s.o.Alone, live: s.live,
 		trouble: errOpening, change: make(chan struct{}),
 		opened: s.sessionOpened, ended: s.sessionEnded, expired: s.sessionExpired,
-		died: s.sweeper.died,
+		died:   s.sweeper.died,
+		failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
 		forgot: func(execution string) {
 			if s.o.OnForget != nil {
 				s.o.OnForget(idem.ExecutionID(execution))
@@ -172,12 +176,13 @@ func (s *Store) SessionTTLRemaining() time.Duration {
 }
 
 // Close waits until what is still unanswered is resolved, at most until ctx ends, and ends the session: locks that are still held
-// are then buried by others at once. The error says that something was left unresolved. Only the first call does anything.
+// are lost, and buried by others at once. The error says that something was left unresolved. Only the first call does anything.
 func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
 		if left := s.tasks.close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left: %w", left)
 		}
+		s.stopAll(fmt.Errorf("%w: %w", idem.ErrLockLost, errClosed))
 		s.sender.close()
 		s.stopKeeping()
 		s.keeping.Wait()
@@ -189,11 +194,12 @@ func (s *Store) Close(ctx context.Context) (err error) {
 
 // sessionOpened hands the running locks of the session before over to the new one.
 func (s *Store) sessionOpened(session *session) {
-	locks := s.orphans(session)
+	locks := s.which(func(l *owned) bool { return !l.boundTo(session) })
 	for _, l := range locks {
 		s.tasks.start(func(life context.Context) { l.adopt(life, session) })
 	}
 	s.sweeper.sessionOpened()
+	s.release.look()
 	s.tell(SessionEvent{Opened: true, Session: session.name, Adopted: len(locks)})
 }
 
@@ -204,16 +210,15 @@ func (s *Store) sessionEnded(session *session) {
 
 // sessionExpired stops the calls whose lock nobody can vouch for any more.
 func (s *Store) sessionExpired(session *session) {
-	s.mu.Lock()
-	var lost []*Lock
-	for _, l := range s.running {
-		if l.boundTo(session) {
-			lost = append(lost, l)
-		}
-	}
-	s.mu.Unlock()
-	for _, l := range lost {
+	for _, l := range s.which(func(l *owned) bool { return l.boundTo(session) }) {
 		l.stopNow(idem.ErrLockLost)
+	}
+}
+
+// stopAll stops whatever still runs.
+func (s *Store) stopAll(cause error) {
+	for _, l := range s.which(func(*owned) bool { return true }) {
+		l.stopNow(cause)
 	}
 }
 
@@ -223,12 +228,12 @@ func (s *Store) tell(e SessionEvent) {
 	}
 }
 
-// orphans are the locks of running calls that are bound to another session than this one.
-func (s *Store) orphans(session *session) (locks []*Lock) {
+// which are the locks of this process that f holds for.
+func (s *Store) which(f func(*owned) bool) (locks []*owned) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.running {
-		if !l.boundTo(session) {
+		if f(l) {
 			locks = append(locks, l)
 		}
 	}
@@ -236,8 +241,8 @@ func (s *Store) orphans(session *session) (locks []*Lock) {
 }
 
 // hold registers a lock that was won with session. Where that is over by now the lock follows the others to the next one.
-func (s *Store) hold(l idem.Lock, k keys, session *session) *Lock {
-	h := newLock(s, l, k, session)
+func (s *Store) hold(l idem.Lock, k keys, session *session) *owned {
+	h := newOwned(s, l, k, session)
 	s.mu.Lock()
 	s.running[l.Execution] = h
 	s.mu.Unlock()

@@ -62,13 +62,13 @@ func lockFor(workflow, event string) idem.Lock {
 	}
 }
 
-func mustClaim(tb testing.TB, s *Store, l idem.Lock, prev int64) *Lock {
+func mustClaim(tb testing.TB, s *Store, l idem.Lock, prev int64) *owned {
 	tb.Helper()
 	held, seen, err := s.Claim(within(tb, patience), l, prev)
 	if err != nil || held == nil {
 		tb.Fatalf("claim: %+v %v", seen, err)
 	}
-	return held.(*Lock)
+	return held.(*owned)
 }
 
 func success(body string) idem.End {

@@ -82,6 +82,8 @@ func (p *Place) enqueue(life context.Context, value leased, prev int64) (*idem.S
 		case st.waits(p.lock.Execution): // the answer got lost, or an earlier one
 			p.q = st.place
 			return nil, nil
+		case answer.err != nil && !fencing(answer.err): // another attempt would get the same answer
+			return nil, unavailable(answer.err)
 		case answer.err != nil:
 			return nil, idem.ErrNotClaimed
 		case st.place != 0 || st.prev != prev:
@@ -226,7 +228,7 @@ func (p *Place) giveBack(life context.Context, st *state) error {
 	if !st.runs(p.lock.Execution) {
 		return nil
 	}
-	h := newLock(p.store, *st.lock, p.keys, p.session)
+	h := newOwned(p.store, *st.lock, p.keys, p.session)
 	h.startEnding()
 	return h.release(life)
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
@@ -228,5 +231,44 @@ func TestAnEnqueueThatArrivesLateLeavesNoGhost(t *testing.T) {
 	}
 	if kv.arrive(t).Responses[0].GetResponseTxn().Succeeded {
 		t.Fatal("a place that nobody waits in")
+	}
+}
+
+// hungWatcher is a member that takes no new watch on a lock or a place, and does not refuse it either.
+type hungWatcher struct{ clientv3.Watcher }
+
+func (w hungWatcher) Watch(ctx context.Context, key string, o ...clientv3.OpOption) clientv3.WatchChan {
+	if strings.HasSuffix(key, "/"+kindSessions) || strings.HasSuffix(key, "/"+kindForgets) {
+		return w.Watcher.Watch(ctx, key, o...)
+	}
+	<-ctx.Done()
+	news := make(chan clientv3.WatchResponse)
+	close(news)
+	return news
+}
+
+func TestAWaiterHearsOfItsSessionsEndEvenWhenItsWatchHangs(t *testing.T) {
+	e := etcdtest.Start(t)
+	client := etcdtest.Dial(t, e.Endpoint)
+	client.Watcher = hungWatcher{client.Watcher}
+	s := openStore(t, Options{Client: client})
+	holder := mustClaim(t, s, lockFor("w", "one"), 0)
+	p := mustEnqueue(t, s, lockFor("w", "two"))
+	result := make(chan error, 1)
+	go func() {
+		_, err := p.Await(within(t, 2*patience), 0) // longer than this test has patience
+		result <- err
+	}()
+	endSession(t, e, currentSession(t, s))
+	select {
+	case err := <-result:
+		if !errors.Is(err, idem.ErrPlaceLost) {
+			t.Fatalf("got %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it never heard")
+	}
+	if err := holder.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
 	}
 }

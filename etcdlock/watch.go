@@ -2,9 +2,11 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -12,7 +14,9 @@ import (
 // sees in quiet times, so this costs the same however many deliveries there are.
 func (k *keeper) watch(ctx context.Context, s *session, revision int64) {
 	for ctx.Err() == nil {
-		k.follow(ctx, s, revision)
+		if err := k.follow(ctx, s, revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+			_ = sleep(ctx, brokenPause) // refused, and the next one would be refused at once, too
+		}
 		if ctx.Err() != nil {
 			return
 		}
@@ -30,13 +34,12 @@ func (k *keeper) watch(ctx context.Context, s *session, revision int64) {
 	}
 }
 
-// follow returns when the watch breaks: compacted, without a leader, or at a member that has stopped to answer.
-func (k *keeper) follow(ctx context.Context, s *session, revision int64) {
+// follow returns when the watch breaks: compacted, without a leader, or at a member that has stopped to answer. The error is etcd's.
+func (k *keeper) follow(ctx context.Context, s *session, revision int64) error {
 	client, at, err := k.pool.current()
 	if err != nil {
 		k.pool.failover(at)
-		_ = sleep(ctx, firstPause)
-		return
+		return err
 	}
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
@@ -55,20 +58,20 @@ func (k *keeper) follow(ctx context.Context, s *session, revision int64) {
 		select {
 		case news, ok := <-sessions:
 			if !ok || news.Err() != nil {
-				return
+				return news.Err()
 			}
 			for _, e := range news.Events {
 				k.sessionChanged(s, e)
 			}
 		case news, ok := <-forgets:
 			if !ok || news.Err() != nil {
-				return
+				return news.Err()
 			}
 			for _, e := range news.Events {
 				k.forgot(strings.TrimPrefix(string(e.Kv.Key), k.layout.forgets()))
 			}
 		case <-ctx.Done():
-			return
+			return nil
 		}
 	}
 }

@@ -64,7 +64,13 @@ func cooling(l *Lock)     { l.Cooling, l.CoolUntil = true, noon.Add(9*time.Secon
 func finalAbort(r *Record) {
 	r.Status, r.Outcome, r.Kept, r.Abort = Aborted, NotExecuted, false, &Cancel{Final: true}
 }
-func otherLogin(r *Record)     { r.Credentials = "somebody else" }
+func otherLogin(r *Record) { r.Credentials = "somebody else" }
+func waiting(s *Seen, _ *Policy) {
+	s.Waiting = &Lock{Execution: "exec_waiter", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}}
+}
+func waitingChanged(s *Seen, _ *Policy) {
+	s.Waiting = &Lock{Execution: "exec_waiter", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{2}}
+}
 func queue(s *Seen, _ *Policy) { s.Queue = true }
 
 func policy(change func(*Policy)) seenBy { return func(_ *Seen, p *Policy) { change(p) } }
@@ -101,6 +107,8 @@ func TestDecide(t *testing.T) {
 		"on_mismatch execute: an equal payload is a duplicate":         {[]seenBy{record(), onMismatchExecute}, DecisionReplayed},
 		"a copy of a running event is in flight":                       {[]seenBy{lockOf(keyA)}, DecisionInFlight},
 		"in flight is told before an earlier record":                   {[]seenBy{record(notKept), lockOf(keyA)}, DecisionInFlight},
+		"a copy of a waiting event is in flight, before the lock":      {[]seenBy{lockOf(keyB), queue, waiting}, DecisionInFlight},
+		"a copy of a waiting event with another payload is a mismatch": {[]seenBy{lockOf(keyB), queue, waitingChanged}, DecisionMismatch},
 		"another event of the workflow is locked out":                  {[]seenBy{lockOf(keyB)}, DecisionLocked},
 		"so it is while others wait":                                   {[]seenBy{queue}, DecisionLocked},
 		"a dead owner's lock is buried first":                          {[]seenBy{lockOf(keyB, dead)}, run},

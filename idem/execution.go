@@ -121,8 +121,8 @@ func (x *Execution) settle(end End) Ending {
 	ctx, cancel := x.bounded()
 	defer cancel()
 	rec, err := x.held.Settle(ctx, end)
-	if err == nil && rec != nil && rec.Settled() {
-		x.guard.cache.add(rec, seenAt)
+	if err == nil {
+		x.guard.remember(x.policy, rec, seenAt)
 	}
 	return Ending{Record: rec, Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Err: err}
 }

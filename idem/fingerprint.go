@@ -32,7 +32,7 @@ func FingerprintOf(m *Message) Fingerprint {
 func CredentialsDigest(execution ExecutionID, fields []Field) string {
 	var b []byte
 	for _, f := range fields {
-		name := ""
+		var name string
 		switch {
 		case equalFold(f.Name, "authorization"):
 			name = "authorization"

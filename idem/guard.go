@@ -79,6 +79,9 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	return a
 }
 
+// Waiting is how many deliveries wait in this process.
+func (g *Guard) Waiting() int { return g.waiting.waiting() }
+
 // admit decides without waiting.
 func (g *Guard) admit(r *Request) Admission {
 	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
@@ -124,9 +127,7 @@ func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, e
 		case err == nil && held != nil:
 			return held, callbackKey, v, nil
 		case err == nil:
-			if rec := seen.Record; rec != nil && rec.Settled() {
-				g.cache.add(rec, seenAt)
-			}
+			g.remember(r.Policy, seen.Record, seenAt)
 			if v = Decide(seen, r, g.o.Now()); v.Decision != "" {
 				return nil, "", v, nil
 			}
@@ -142,6 +143,14 @@ func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, e
 		if err != nil {
 			return nil, "", Verdict{}, err
 		}
+	}
+}
+
+// remember keeps a record that stays as it is until somebody forgets it: one that settles its event, and one of unknown outcome where
+// the policy lets no copy run.
+func (g *Guard) remember(p *Policy, rec *Record, seenAt uint64) {
+	if rec != nil && (rec.Settled() || rec.Outcome == Unknown && p.OnUnknown == UnknownBlock) {
+		g.cache.add(rec, seenAt)
 	}
 }
 

@@ -35,6 +35,13 @@ func (w *room) enter(workflow string, perWorkflow, overAll int) bool {
 	return true
 }
 
+// waiting is how many are inside.
+func (w *room) waiting() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all
+}
+
 func (w *room) leave(workflow string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -58,7 +58,9 @@ func demo(ctx context.Context, e *environment, dir string, autoPorts bool) (err 
 	go func() { served <- legacy.Serve(ln) }()
 	defer func() {
 		_ = legacy.Close() // what still runs in a sample service may be cut
-		<-served
+		if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+			err = errors.Join(err, end)
+		}
 	}()
 	path, err := writeDemoConfig(dir, proxyAt, ln.Addr(), adminAt)
 	if err != nil {
@@ -69,7 +71,16 @@ func demo(ctx context.Context, e *environment, dir string, autoPorts bool) (err 
 		return err
 	}
 	log := newLogger(e, &loaded.Config.Log)
-	return serve(ctx, e, path, loaded, log, func(s *service) { printDemo(e, s, ln.Addr(), path) })
+	return serve(ctx, e, path, loaded, log, func(s *service) {
+		// The first curl line should not meet a store that is just starting. If it takes this long, the answers say why.
+		patience := time.NewTimer(10 * time.Second)
+		defer patience.Stop()
+		select {
+		case <-s.live:
+		case <-patience.C:
+		}
+		printDemo(e, s, ln.Addr(), path)
+	})
 }
 
 // writeDemoConfig writes what a user would write, so that the demo runs what serve runs.

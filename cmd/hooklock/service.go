@@ -37,6 +37,8 @@ type service struct {
 
 	door     net.Listener // where senders come in
 	admin    net.Listener
+	live     chan struct{} // closed when the first session is there
+	opened   sync.Once
 	draining atomic.Bool
 
 	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
@@ -52,7 +54,7 @@ type closer struct {
 
 // start opens everything, or nothing.
 func start(ctx context.Context, c *config.Config, log *slog.Logger) (*service, error) {
-	s := &service{log: log, config: c, failed: make(chan error, 3)}
+	s := &service{log: log, config: c, failed: make(chan error, 3), live: make(chan struct{})}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
 	for _, step := range []func(context.Context) error{s.openMetrics, s.openStore, s.openProxy, s.openAdmin} {
@@ -90,11 +92,13 @@ func (s *service) openStore(context.Context) error {
 		}
 		s.onStop("embedded etcd", func(context.Context) error { return etcd.Close() })
 		o.Client = etcd.Client()
+		o.Alone = true // whoever was here before is dead, and its locks need not wait for its session to run out
 	}
 	cache := idem.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
 	o.OnSession = func(e etcdlock.SessionEvent) {
 		if e.Opened {
+			s.opened.Do(func() { close(s.live) })
 			s.log.Info("session.opened", "session", e.Session, "adopting", e.Adopted)
 			return
 		}
@@ -139,6 +143,8 @@ func (s *service) openProxy(ctx context.Context) error {
 	if s.door, err = listen(ctx, "listen", s.config.Listen.Address); err != nil {
 		return usageError{err}
 	}
+	// fasthttp does not know its listener before Serve runs: when the start fails at the next step, Shutdown may find nothing to close.
+	s.onStop("listen", func(context.Context) error { _ = s.door.Close(); return nil })
 	s.onStop("proxy", func(ctx context.Context) error { return s.drain(ctx, server) })
 	s.serve(func() error {
 		if t != nil {

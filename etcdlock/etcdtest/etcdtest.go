@@ -3,6 +3,7 @@ package etcdtest
 
 import (
 	"context"
+	"crypto/tls"
 	"net/url"
 	"testing"
 	"time"
@@ -22,24 +23,31 @@ type Etcd struct {
 }
 
 // Start runs an etcd for tb, on a fresh directory. It does not sync to disk: do not use it to measure, or to test a power cut.
-func Start(tb testing.TB) *Etcd { return start(tb, true, 0) }
+func Start(tb testing.TB) *Etcd { tb.Helper(); return start(tb, func(*embed.Config) {}, nil) }
 
 // StartSynced is Start with a disk that is synced, for benchmarks.
-func StartSynced(tb testing.TB) *Etcd { return start(tb, false, 0) }
+func StartSynced(tb testing.TB) *Etcd {
+	tb.Helper()
+	return start(tb, func(c *embed.Config) { c.UnsafeNoFsync = false }, nil)
+}
 
 // StartWithQuota is Start with a limit of the database in bytes, to be used up.
-func StartWithQuota(tb testing.TB, bytes int64) *Etcd { return start(tb, true, bytes) }
+func StartWithQuota(tb testing.TB, bytes int64) *Etcd {
+	tb.Helper()
+	return start(tb, func(c *embed.Config) { c.QuotaBackendBytes = bytes }, nil)
+}
 
-func start(tb testing.TB, unsynced bool, quota int64) *Etcd {
+// start runs a member with what change makes of its configuration. t is what clients need for it, nil where it is plain.
+func start(tb testing.TB, change func(*embed.Config), t *tls.Config) *Etcd {
 	tb.Helper()
 	cfg := embed.NewConfig()
 	cfg.Dir = tb.TempDir()
 	cfg.TickMs, cfg.ElectionMs = 10, 100
-	cfg.UnsafeNoFsync = unsynced
-	cfg.QuotaBackendBytes = quota
+	cfg.UnsafeNoFsync = true
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	any := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
 	cfg.ListenClientUrls, cfg.ListenPeerUrls = any, any
+	change(cfg)
 	server, err := embed.StartEtcd(cfg)
 	if err != nil {
 		tb.Fatalf("start etcd: %v", err)
@@ -51,19 +59,25 @@ func start(tb testing.TB, unsynced bool, quota int64) *Etcd {
 		tb.Fatal("etcd was not ready after 20 s")
 	}
 	e := &Etcd{Endpoint: server.Clients[0].Addr().String(), server: server}
-	e.Client = Dial(tb, e.Endpoint)
+	e.Client = dial(tb, clientv3.Config{Endpoints: []string{e.Endpoint}, TLS: t})
 	return e
 }
 
 // Dial is a client of its own to an endpoint. It ends with its test.
 func Dial(tb testing.TB, endpoint string) *clientv3.Client {
 	tb.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
+	return dial(tb, clientv3.Config{Endpoints: []string{endpoint}})
+}
+
+func dial(tb testing.TB, c clientv3.Config) *clientv3.Client {
+	tb.Helper()
+	c.Logger = zap.NewNop()
+	client, err := clientv3.New(c)
 	if err != nil {
 		tb.Fatalf("connect to etcd: %v", err)
 	}
-	tb.Cleanup(func() { _ = c.Close() })
-	return c
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 // MakeRoom ends a NOSPACE alarm as an operator would: it deletes the key "fill", compacts, defragments and disarms the alarm.
@@ -87,4 +101,13 @@ func (e *Etcd) MakeRoom(tb testing.TB) {
 	if _, err := e.Client.AlarmDisarm(ctx, &clientv3.AlarmMember{}); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// Count is the number of keys that begin with prefix.
+func (e *Etcd) Count(ctx context.Context, prefix string) (int64, error) {
+	got, err := e.Client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, err
+	}
+	return got.Count, nil
 }

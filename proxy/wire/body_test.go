@@ -17,11 +17,8 @@ import (
 )
 
 // read sends raw, and then a FIN if it says so, to a door whose handler only reads the body.
-func readThrough(t *testing.T, max int, raw string, fin bool) (string, error, bool) {
+func readThrough(t *testing.T, max int, raw string, fin bool) (body string, called bool, err error) {
 	t.Helper()
-	var body string
-	var err error
-	called := false
 	done := make(chan struct{})
 	d := openDoor(t, ListenerOptions{}, func(ctx *fasthttp.RequestCtx) {
 		var b []byte
@@ -47,7 +44,7 @@ func readThrough(t *testing.T, max int, raw string, fin bool) (string, error, bo
 	case <-done:
 	default:
 	}
-	return body, err, called
+	return body, called, err
 }
 
 func TestReadsABodyToItsTrueEndAndNoFurther(t *testing.T) {
@@ -79,7 +76,7 @@ func TestReadsABodyToItsTrueEndAndNoFurther(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			body, err, called := readThrough(t, tt.max, tt.raw, tt.fin)
+			body, called, err := readThrough(t, tt.max, tt.raw, tt.fin)
 			if !called || body != tt.want || !errors.Is(err, tt.err) {
 				t.Errorf("called %v, %d bytes, error %v; want %d, %v", called, len(body), err, len(tt.want), tt.err)
 			}

@@ -91,9 +91,8 @@ func (c *conn) wrap(config *tls.Config) {
 	c.br.Reset(plaintext{c})
 }
 
-// write sends head and body with one system call where it can, and reports how many bytes the kernel took.
-func (c *conn) write(head, body []byte) (sent int64, err error) {
-	before := c.wrote.n
+// write sends head and body with one system call where it can, and counts in c.wrote how many bytes the kernel took.
+func (c *conn) write(head, body []byte) (err error) {
 	switch {
 	case c.tls != nil && len(body) > 0 && len(head)+len(body) <= oneRecord:
 		c.record = append(append(c.record[:0], head...), body...)
@@ -112,7 +111,7 @@ func (c *conn) write(head, body []byte) (sent int64, err error) {
 		c.vec = [2][]byte{}
 		c.wrote.n += n
 	}
-	return c.wrote.n - before, err
+	return err
 }
 
 // quiet reports whether an idle connection is fit for use: no FIN, no error, and no byte that nobody asked for, which

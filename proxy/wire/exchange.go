@@ -168,7 +168,7 @@ func (e *exchange) judge(before mark, reused bool, werr, err error) {
 func (e *exchange) write() error {
 	switch {
 	case e.source != nil:
-		if _, err := e.c.write(e.head, nil); err != nil {
+		if err := e.c.write(e.head, nil); err != nil {
 			return err
 		}
 		e.pump = newPump()
@@ -178,14 +178,14 @@ func (e *exchange) write() error {
 		}
 		go e.pump.copy(e)
 	case len(e.body) > longBody:
-		if _, err := e.c.write(e.head, nil); err != nil {
+		if err := e.c.write(e.head, nil); err != nil {
 			return err
 		}
 		e.pump = newPump()
 		e.pump.drained.Store(true)
 		go e.pump.write(e.c, e.body)
 	default:
-		_, err := e.c.write(e.head, e.body)
+		err := e.c.write(e.head, e.body)
 		return err
 	}
 	return nil

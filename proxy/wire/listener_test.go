@@ -83,7 +83,7 @@ func TestASenderOfARefusedBodyReadsTheAnswer(t *testing.T) {
 			defer close(served)
 			_ = s.Serve(l)
 		}()
-		var c net.Conn = dial(t, addr)
+		c := dial(t, addr)
 		if secure {
 			c = tls.Client(c, client)
 		}

@@ -94,7 +94,7 @@ func (p *pump) stop(err error) {
 
 // write sends a body that is in memory.
 func (p *pump) write(c *conn, body []byte) {
-	_, err := c.write(body, nil)
+	err := c.write(body, nil)
 	p.stop(err)
 }
 
@@ -134,7 +134,7 @@ func (p *pump) copyLength(e *exchange, buf []byte) error {
 		} else if err != nil {
 			return &senderError{unexpected(err)}
 		}
-		if _, err := e.c.write(buf[:n], nil); err != nil {
+		if err := e.c.write(buf[:n], nil); err != nil {
 			return err
 		}
 	}
@@ -148,13 +148,13 @@ func (p *pump) copyChunks(e *exchange, buf []byte) error {
 	for {
 		n, err := e.source.Reader.Read(buf[sizeRoom : len(buf)-len("\r\n")])
 		if n > 0 {
-			if _, werr := e.c.write(frameChunk(buf, n), nil); werr != nil {
+			if werr := e.c.write(frameChunk(buf, n), nil); werr != nil {
 				return werr
 			}
 		}
 		if err == io.EOF {
 			p.finished(e)
-			_, err = e.c.write([]byte("0\r\n\r\n"), nil)
+			err = e.c.write([]byte("0\r\n\r\n"), nil)
 			return err
 		}
 		if err != nil {

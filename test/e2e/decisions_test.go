@@ -275,6 +275,12 @@ func TestObserveForwardsEverythingAndSaysWhatItWouldHaveDone(t *testing.T) {
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "forwarded", "bypassed; would=replayed")
 }
 
+func TestObserveForwardsWhatCannotBeNamed(t *testing.T) {
+	t.Parallel()
+	path := at(t, "observe")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1"), key("2")), 200, "done", "bypassed; would=rejected")
+}
+
 func TestRespondReplacesTheStatusOfARefusal(t *testing.T) {
 	t.Parallel()
 	path := at(t, "respond")

@@ -309,3 +309,40 @@ func TestAGETWithABodyIsOneRequest(t *testing.T) {
 		t.Errorf("the body became a request: %q", got[0].Raw)
 	}
 }
+
+func TestAnUpstreamMayCloseItsConnectionsWheneverItLikes(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	shared.on(t, path, func(r *testkit.Received) string {
+		_ = r.Conn.Say(testkit.OK("done")) // says nothing of closing
+		return ""
+	})
+	c := testkit.Dial(t, shared.patient.Addr)
+	for i := range 30 {
+		c.Say(testkit.Request(path, "{}", key(fmt.Sprint(i))))
+		passed(t, c.Answer("POST"), 200, "done", "executed")
+	}
+	if n := len(shared.up.Received(path)); n != 30 {
+		t.Errorf("the upstream got %d requests", n)
+	}
+}
+
+func TestAnOldSenderIsAnsweredInHTTP10(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	a := testkit.Exchange(t, shared.patient.Addr, "POST "+path+" HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")
+	passed(t, a, 200, "done", "executed")
+	if a.Header.Get("Transfer-Encoding") != "" {
+		t.Errorf("%v", a)
+	}
+}
+
+func TestHEADIsAnsweredWithoutABodyAndWithItsLength(t *testing.T) {
+	t.Parallel()
+	path := at(t, "unmatched")
+	shared.on(t, path, answers("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nETag: \"x\"\r\n\r\n"))
+	a := testkit.Exchange(t, shared.patient.Addr, testkit.RequestWith("HEAD", path, ""))
+	if a.Status != 200 || len(a.Body) != 0 || a.Header.Get("Content-Length") != "1234" || a.Header.Get("Etag") != `"x"` {
+		t.Errorf("%v", a)
+	}
+}

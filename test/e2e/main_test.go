@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"hooklock/test/testkit"
 )
 
@@ -32,14 +34,18 @@ func run(m *testing.M) int {
 		return 1
 	}
 	all := testkit.NewRun(dir)
-	defer all.Close()
 	shared = newStage(all)
 	code := m.Run()
 	for name, h := range map[string]*testkit.Hooklock{"patient": shared.patient, "strict": shared.strict} {
-		if fault := faults(h.Process); fault != "" {
+		if fault := stopped(all, h.Process); fault != "" {
 			fmt.Fprintf(os.Stderr, "FAIL: the shared process %s: %s\n", name, fault)
 			code = 1
 		}
+	}
+	all.Close()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, "FAIL:", err)
+		code = 1
 	}
 	return code
 }

@@ -33,7 +33,7 @@ func newStage(all *testkit.Run) *stage {
 	s.patient = testkit.Serve(all, hooklockProgram, s.config("patient", ""))
 	s.strict = testkit.Serve(all, hooklockProgram, s.config("strict", `
 unmatched: reject
-limits: {request_body: 64KiB, response_body: 64KiB, request_header: 4KiB, header_timeout: 400ms, body_timeout: 400ms}
+limits: {request_body: 64KiB, response_body: 64KiB, request_header: 4KiB, header_timeout: 800ms, body_timeout: 800ms}
 `))
 	return s
 }
@@ -65,7 +65,7 @@ routes:
 func (s *stage) config(name, top string) string {
 	timeout := "30s"
 	if name == "strict" {
-		timeout = "600ms"
+		timeout = "1s"
 	}
 	return fmt.Sprintf(`
 listen: 127.0.0.1:0
@@ -162,17 +162,22 @@ func own(t *testing.T, config string, env ...string) *testkit.Hooklock {
 // leave ends a process, if it has not ended, and looks at what it said.
 func leave(t *testing.T, p *testkit.Process) {
 	t.Helper()
+	if fault := stopped(t, p); fault != "" {
+		t.Error(fault)
+	}
+}
+
+// stopped asks a process to end, if it has not ended, and says what is wrong with its end or with what it said.
+func stopped(tb testing.TB, p *testkit.Process) string {
 	select {
 	case <-p.Done():
 	default:
-		p.Signal(t, syscall.SIGTERM)
-		if code := p.ExitCode(t); code != 0 {
-			t.Errorf("exit code %d after SIGTERM:\n%s", code, p.Stderr)
+		p.Signal(tb, syscall.SIGTERM)
+		if code := p.ExitCode(tb); code != 0 {
+			return fmt.Sprintf("exit code %d after SIGTERM:\n%s", code, tail(p.Stderr.String()))
 		}
 	}
-	if fault := faults(p); fault != "" {
-		t.Error(fault)
-	}
+	return faults(p)
 }
 
 // planted is in every secret that tests send: in Authorization, in Cookie, in signatures and in bodies.

@@ -40,8 +40,37 @@ type Handler func(r *Received) string
 // NewUpstream starts an Upstream for tb.
 func NewUpstream(tb testing.TB, handle Handler) *Upstream {
 	tb.Helper()
-	u := &Upstream{running: map[string]int{}, most: map[string]int{}}
-	u.Upstream = wiretest.Serve(tb, func(c *wiretest.Conn) {
+	u := newUpstream()
+	u.Upstream = wiretest.Serve(tb, u.talk(tb, handle))
+	u.URL = "http://" + u.Addr
+	return u
+}
+
+// NewUnixUpstream is NewUpstream on a unix socket.
+func NewUnixUpstream(tb testing.TB, handle Handler) *Upstream {
+	tb.Helper()
+	u := newUpstream()
+	u.Upstream = wiretest.ServeUnix(tb, u.talk(tb, handle))
+	u.URL = "unix://" + u.Addr
+	return u
+}
+
+// NewTLSUpstream is NewUpstream behind TLS; its certificate is for 127.0.0.1, and what trusts it is in Upstream.TLS.
+func NewTLSUpstream(tb testing.TB, handle Handler) *Upstream {
+	tb.Helper()
+	u := newUpstream()
+	u.Upstream = wiretest.ServeTLS(tb, u.talk(tb, handle))
+	u.URL = "https://" + u.Addr
+	return u
+}
+
+func newUpstream() *Upstream {
+	return &Upstream{running: map[string]int{}, most: map[string]int{}}
+}
+
+// talk serves one connection: request by request, until an answer is empty.
+func (u *Upstream) talk(tb testing.TB, handle Handler) func(*wiretest.Conn) {
+	return func(c *wiretest.Conn) {
 		for {
 			raw, err := c.ReadRequest()
 			if err != nil {
@@ -54,9 +83,7 @@ func NewUpstream(tb testing.TB, handle Handler) *Upstream {
 				return
 			}
 		}
-	})
-	u.URL = "http://" + u.Addr
-	return u
+	}
 }
 
 // count runs handle and notes how many requests of one workflow run at the same time.

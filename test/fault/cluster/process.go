@@ -55,6 +55,27 @@ func FDs(tb testing.TB, pid int) int {
 	return len(entries)
 }
 
+// OpenFiles shows what they are, connections with their addresses and states.
+func OpenFiles(pid int) string {
+	var b strings.Builder
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, _ := os.ReadDir(dir)
+	table, _ := os.ReadFile("/proc/net/tcp")
+	for _, e := range entries {
+		to, _ := os.Readlink(dir + "/" + e.Name())
+		b.WriteString(to)
+		if inode, ok := strings.CutPrefix(to, "socket:["); ok {
+			for line := range strings.Lines(string(table)) {
+				if f := strings.Fields(line); len(f) > 9 && f[9] == strings.TrimSuffix(inode, "]") {
+					b.WriteString(" " + f[1] + " " + f[2] + " state " + f[3])
+				}
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
 // status is a field of /proc/PID/status; "?" when the process has ended.
 func status(pid int, field string) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -88,4 +109,12 @@ func AwaitMore(tb testing.TB, log *testkit.Output, n int, text string) {
 		}
 		return n < 0
 	})
+}
+
+// Goroutines ends a process (SIGQUIT) and counts the goroutines that it had.
+func Goroutines(tb testing.TB, r *Replica) int {
+	tb.Helper()
+	r.Signal(tb, syscall.SIGQUIT)
+	_ = r.ExitCode(tb)
+	return Count(r.Stderr, "goroutine ") // one line of each stack
 }

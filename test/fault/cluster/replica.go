@@ -64,10 +64,16 @@ func BeginReplica(tb testing.TB, b Binaries, c Config) *Replica {
 	r.Door, r.Addr, r.Admin = started.Listen, started.Listen, started.Admin
 	tb.Cleanup(func() {
 		if lines := r.Stderr.Lines(); tb.Failed() {
-			tb.Logf("the last lines of hooklock %d:\n%s", r.Pid(), strings.Join(lines[max(0, len(lines)-15):], "\n"))
+			tb.Logf("the last lines of hooklock %d:\n%s", r.Pid(), strings.Join(lines[max(0, len(lines)-8):], "\n"))
 		}
 	})
 	return r
+}
+
+// BeginFailing starts a process that is expected to end by itself.
+func BeginFailing(tb testing.TB, b Binaries, c Config) *testkit.Hooklock {
+	tb.Helper()
+	return testkit.StartServe(tb, b.Hooklock, c.yaml())
 }
 
 func (c *Config) yaml() string {

@@ -33,10 +33,13 @@ type Upstream struct {
 	scripts  []Script // of the next requests
 	always   Script
 	seen     []*Exchange
+	byEvent  map[string][]*Exchange
 	effects  []Effect
 	newest   map[string]int64 // workflow -> the largest token that took effect or was refused a stale one
 	stale    int
 	active   map[string]*Exchange
+	arrived  map[string]int64 // workflow -> the largest token that has come
+	late     int
 	overlaps []string
 }
 
@@ -79,7 +82,7 @@ func NewUpstream(tb testing.TB) *Upstream {
 	}
 	u := &Upstream{
 		Addr: listener.Addr().String(), tb: tb, listener: listener, conns: map[net.Conn]struct{}{},
-		always: Run, newest: map[string]int64{}, active: map[string]*Exchange{},
+		byEvent: map[string][]*Exchange{}, always: Run, newest: map[string]int64{}, arrived: map[string]int64{}, active: map[string]*Exchange{},
 	}
 	u.wg.Go(u.accept)
 	tb.Cleanup(u.close)
@@ -109,10 +112,8 @@ func (u *Upstream) Always(s Script) {
 func (u *Upstream) Of(event string) (seen []Exchange) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, x := range u.seen {
-		if x.Event == event {
-			seen = append(seen, *x)
-		}
+	for _, x := range u.byEvent[event] {
+		seen = append(seen, *x)
 	}
 	return seen
 }
@@ -129,6 +130,13 @@ func (u *Upstream) Overlaps() (overlaps []string, stale int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return append([]string(nil), u.overlaps...), u.stale
+}
+
+// Late counts the calls that came after one of a newer holder.
+func (u *Upstream) Late() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.late
 }
 
 func (u *Upstream) close() {
@@ -220,10 +228,15 @@ func (x *Exchange) ReadHead() error {
 	x.Length, _ = strconv.Atoi(h.Get("Content-Length"))
 	x.HeadRead, x.Arrived = true, time.Now()
 	x.up.seen = append(x.up.seen, x)
+	x.up.byEvent[x.Event] = append(x.up.byEvent[x.Event], x)
 	if x.Workflow != "" {
+		if x.Token < x.up.arrived[x.Workflow] {
+			x.up.late++
+		}
+		x.up.arrived[x.Workflow] = max(x.Token, x.up.arrived[x.Workflow])
 		if other := x.up.active[x.Workflow]; other != nil {
-			x.up.overlaps = append(x.up.overlaps, fmt.Sprintf("%s: token %d (%s attempt %d) came while %d (%s attempt %d) was open",
-				x.Workflow, x.Token, x.Event, x.Attempt, other.Token, other.Event, other.Attempt))
+			x.up.overlaps = append(x.up.overlaps, fmt.Sprintf("%s: token %d (%s attempt %d) came while %d (%s attempt %d) was open for %v",
+				x.Workflow, x.Token, x.Event, x.Attempt, other.Token, other.Event, other.Attempt, x.Arrived.Sub(other.Arrived)))
 		}
 		x.up.active[x.Workflow] = x
 	}
@@ -234,6 +247,11 @@ func (u *Upstream) ended(x *Exchange) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	x.Ended = time.Now()
+	u.rests(x)
+}
+
+// rests says that nothing is done for x any more. It wants the mutex held.
+func (u *Upstream) rests(x *Exchange) {
 	if u.active[x.Workflow] == x {
 		delete(u.active, x.Workflow)
 	}
@@ -274,8 +292,11 @@ func (x *Exchange) Effect() bool {
 // Receipt is the body of the usual answer: it tells executions apart.
 func (x *Exchange) Receipt() string { return fmt.Sprintf("%s was done by %s", x.Event, x.Execution) }
 
-// Answer writes a whole answer.
+// Answer writes a whole answer. The work is over before that: the next call may come before this one returns.
 func (x *Exchange) Answer(status int, body string) error {
+	x.up.mu.Lock()
+	x.up.rests(x)
+	x.up.mu.Unlock()
 	return x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body))
 }
 

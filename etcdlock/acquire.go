@@ -1,0 +1,171 @@
+package etcdlock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"hooklock/idem"
+)
+
+// What Do, TryAcquire, Acquire and Unlock return, beside the context's error.
+var (
+	// ErrLockLost: the lock is not ours any more, or nobody can vouch for it. Somebody else may have it.
+	ErrLockLost = idem.ErrLockLost
+	// ErrUnavailable: etcd does not answer or refuses, so nothing was acquired. The text says why.
+	ErrUnavailable = idem.ErrStoreUnavailable
+	// ErrNotReleased: the lock is not given back yet, because etcd does not answer. The Store goes on trying until it is closed.
+	ErrNotReleased = errors.New("lock not given back yet")
+)
+
+// HeldError is why TryAcquire has no lock: somebody else has it, or it is free and others wait for it.
+type HeldError struct {
+	Workflow string
+	// Holder is the process that has the lock, for people: Options.Holder and its session. "" = the lock is on its way to who waits first.
+	Holder string
+	// Execution is what it runs. "" as with Holder.
+	Execution idem.ExecutionID
+}
+
+func (e *HeldError) Error() string {
+	if e.Holder == "" {
+		return fmt.Sprintf("workflow %q is waited for by others: wait with Acquire, or try again", e.Workflow)
+	}
+	return fmt.Sprintf("workflow %q is locked by %s, which runs %s: wait with Acquire, or try again", e.Workflow, e.Holder, e.Execution)
+}
+
+// Lock is the lock of a workflow, held. Its methods may be called from any goroutine.
+type Lock struct {
+	owned *owned
+	life  context.Context // ends when the lock is lost
+}
+
+// afterDeath is for how long the record says that a holder of a Lock died.
+const afterDeath = time.Hour
+
+// TryAcquire takes the lock of workflow, or returns a *HeldError. It does not wait for a session: after Open, WaitReady does. When ctx
+// ends first, what then still arrives in etcd is given back by the Store.
+func (s *Store) TryAcquire(ctx context.Context, workflow string) (*Lock, error) {
+	for {
+		held, seen, err := s.Claim(ctx, s.lockOnly(workflow), 0)
+		switch {
+		case errors.Is(err, idem.ErrNotClaimed): // again, under a new execution ID
+		case err != nil:
+			return nil, fmt.Errorf("acquire %q: %w", workflow, err)
+		case held != nil:
+			return s.acquired(ctx, workflow, held)
+		case seen.Lock == nil:
+			return nil, &HeldError{Workflow: workflow}
+		case !seen.Lock.Dead:
+			return nil, &HeldError{workflow, seen.Lock.Holder, seen.Lock.Execution}
+		default:
+			if err := s.Bury(ctx, seen.Lock); err != nil {
+				return nil, fmt.Errorf("acquire %q: %w", workflow, err)
+			}
+		}
+	}
+}
+
+// Acquire waits for the lock of workflow until ctx ends: first come, first served, over all processes. It waits for a session, too, and
+// when that is lost it begins again at the end of the queue.
+func (s *Store) Acquire(ctx context.Context, workflow string) (*Lock, error) {
+	for {
+		if err := s.WaitReady(ctx); err != nil {
+			return nil, fmt.Errorf("acquire %q: %w", workflow, err)
+		}
+		held, err := s.queueUp(ctx, s.lockOnly(workflow))
+		switch {
+		case held != nil:
+			return s.acquired(ctx, workflow, held)
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("acquire %q: %w", workflow, context.Cause(ctx))
+		case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrPlaceLost):
+		case s.Ready() == nil:
+			return nil, fmt.Errorf("acquire %q: %w", workflow, err)
+		}
+	}
+}
+
+// queueUp waits in the queue, and ends its place where it leaves without the lock.
+func (s *Store) queueUp(ctx context.Context, l idem.Lock) (idem.Held, error) {
+	place, _, err := s.Enqueue(ctx, l, 0)
+	switch {
+	case err != nil:
+		return nil, err
+	case place == nil: // its key is in use, against all odds
+		return nil, idem.ErrNotClaimed
+	}
+	held, err := s.inPlace(ctx, place, l)
+	if held == nil {
+		_ = place.Leave(ctx) // goes on by itself when ctx has ended
+	}
+	return held, err
+}
+
+func (s *Store) inPlace(ctx context.Context, place idem.Place, l idem.Lock) (idem.Held, error) {
+	for {
+		seen, err := place.Await(ctx, 0)
+		switch {
+		case err != nil:
+			return nil, err
+		case seen.RecordRevision != 0: // somebody ended this wait
+			return nil, idem.ErrPlaceLost
+		case seen.Lock != nil: // dead
+			if err := s.Bury(ctx, seen.Lock); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		l.StartedAt = s.clock.now()
+		if held, _, err := place.ClaimHead(ctx, l, 0); held != nil || err != nil {
+			return held, err
+		}
+	}
+}
+
+// lockOnly is an execution of an event that nobody else has: all that it shares with others is its workflow.
+func (s *Store) lockOnly(workflow string) idem.Lock {
+	key, _ := idem.RandomKey(rand.Reader) // never fails
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return idem.Lock{
+		Execution: idem.NewExecutionID(workflow, key, random), Scope: idem.Scope{Workflow: workflow, Key: key},
+		Attempt: 1, StartedAt: s.clock.now(), Retention: afterDeath,
+	}
+}
+
+func (s *Store) acquired(ctx context.Context, workflow string, held idem.Held) (*Lock, error) {
+	life, lose := context.WithCancelCause(context.Background())
+	held.OnStop(lose)
+	l := &Lock{owned: held.(*owned), life: life}
+	if err := held.Begin(); err != nil { // its answer came too late
+		_ = l.Unlock(ctx)
+		return nil, fmt.Errorf("acquire %q: %w", workflow, err)
+	}
+	return l, nil
+}
+
+// Token is larger than the token of every earlier holder of the workflow. Send it along with what you do, and let who gets it refuse
+// one that is below the largest that it has seen: this is what protects when a lock was lost and its holder does not know it yet.
+func (l *Lock) Token() int64 { return l.owned.Lock().Token }
+
+// Execution names this holding of the lock: others see it in a HeldError.
+func (l *Lock) Execution() idem.ExecutionID { return l.owned.Lock().Execution }
+
+// Lost is closed when the lock was lost before Unlock was called, as far as this process can know. Stop working then.
+func (l *Lock) Lost() <-chan struct{} { return l.life.Done() }
+
+// Err says why Lost is closed, or nil.
+func (l *Lock) Err() error { return context.Cause(l.life) }
+
+// Unlock gives the lock back, and leaves nothing in etcd. nil means that nobody else had it until now. ErrLockLost: somebody did not
+// hear of this process and ended its hold. ErrNotReleased: etcd did not answer before ctx ended. It is safe to call it again.
+func (l *Lock) Unlock(ctx context.Context) error {
+	err := l.owned.Release(ctx)
+	if errors.Is(err, ErrUnavailable) {
+		return fmt.Errorf("%w: %w", ErrNotReleased, err)
+	}
+	return err
+}

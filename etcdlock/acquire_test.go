@@ -1,0 +1,395 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+func mustAcquire(tb testing.TB, s *Store, workflow string) *Lock {
+	tb.Helper()
+	l, err := s.TryAcquire(within(tb, patience), workflow)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
+// left is how many keys there are beside the sessions.
+func left(tb testing.TB, e *etcdtest.Etcd) int64 {
+	tb.Helper()
+	all, err := e.Count(within(tb, patience), "/")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	sessions, err := e.Count(within(tb, patience), defaultPrefix+"/v1/"+kindSessions)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return all - sessions
+}
+
+// waiters waits until n places are taken.
+func waiters(tb testing.TB, e *etcdtest.Etcd, n int64) {
+	tb.Helper()
+	eventually(tb, fmt.Sprintf("%d wait", n), func() bool {
+		got, err := e.Count(within(tb, patience), defaultPrefix+"/v1/"+kindQueue)
+		return err == nil && got == n
+	})
+}
+
+func TestTryAcquireSaysWhoHasTheLock(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}, Holder: "host a"}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	first := mustAcquire(t, a, "w")
+	_, err := b.TryAcquire(within(t, patience), "w")
+	var held *HeldError
+	if !errors.As(err, &held) || !strings.HasPrefix(held.Holder, "host a/") || held.Execution != first.Execution() || held.Workflow != "w" {
+		t.Fatalf("got %v", err)
+	}
+	if err := first.Unlock(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	next := mustAcquire(t, b, "w")
+	if next.Token() <= first.Token() || first.Token() == 0 {
+		t.Fatalf("token %d after %d", next.Token(), first.Token())
+	}
+	if err := next.Unlock(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTryAcquireDoesNotPassThoseWhoWait(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	p := mustEnqueue(t, s, lockFor("w", "one"))
+	_, err := s.TryAcquire(within(t, patience), "w")
+	var held *HeldError
+	if !errors.As(err, &held) || held.Holder != "" || held.Execution != "" {
+		t.Fatalf("got %v", err)
+	}
+	if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestUnlockLeavesNothingInEtcd(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := mustAcquire(t, s, "w")
+	if n := left(t, e); n != 1 {
+		t.Fatalf("%d keys while it is held", n)
+	}
+	for range 2 { // the second does nothing
+		if err := l.Unlock(within(t, patience)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Do(within(t, patience), "w", func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if n := left(t, e); n != 0 {
+		t.Fatalf("%d keys left", n)
+	}
+	select {
+	case <-l.Lost():
+		t.Fatal("lost by its own Unlock")
+	default:
+	}
+}
+
+func TestAcquireIsFirstComeFirstServedOverTwoStores(t *testing.T) {
+	e := etcdtest.Start(t)
+	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
+	first := mustAcquire(t, stores[0], "w")
+	const n = 6
+	var mu sync.Mutex
+	var order []int
+	var tokens []int64
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			l, err := stores[i%2].Acquire(within(t, patience), "w")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			order, tokens = append(order, i), append(tokens, l.Token())
+			mu.Unlock()
+			if err := l.Unlock(within(t, patience)); err != nil {
+				t.Error(err)
+			}
+		})
+		waiters(t, e, int64(i+1))
+	}
+	if err := first.Unlock(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	for i, at := range order {
+		if at != i || tokens[i] <= first.Token() || i > 0 && tokens[i] <= tokens[i-1] {
+			t.Fatalf("order %v with tokens %v", order, tokens)
+		}
+	}
+	if len(order) != n {
+		t.Fatalf("%d of %d had it", len(order), n)
+	}
+}
+
+func TestAcquireThatIsGivenUpLeavesNoPlace(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	first := mustAcquire(t, s, "w")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	result := make(chan error, 1)
+	go func() {
+		_, err := s.Acquire(ctx, "w")
+		result <- err
+	}()
+	waiters(t, e, 1)
+	gone := errors.New("the caller has gone")
+	cancel(gone)
+	if err := <-result; !errors.Is(err, gone) {
+		t.Fatalf("got %v", err)
+	}
+	waiters(t, e, 0)
+	if err := first.Unlock(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if n := left(t, e); n != 0 {
+		t.Fatalf("%d keys left", n)
+	}
+}
+
+func TestAcquireWaitsForTheSession(t *testing.T) {
+	e := etcdtest.Start(t)
+	s, err := Open(Options{Endpoints: []string{e.Endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeStore(t, s) })
+	l, err := s.Acquire(within(t, patience), "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Unlock(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAcquireOutlivesItsSession(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	first := mustAcquire(t, a, "w")
+	result := make(chan error, 1)
+	go func() {
+		l, err := b.Acquire(within(t, patience), "w")
+		if err == nil {
+			err = l.Unlock(within(t, patience))
+		}
+		result <- err
+	}()
+	waiters(t, e, 1)
+	endSession(t, e, currentSession(t, b))
+	waiters(t, e, 0)
+	waiters(t, e, 1)
+	if err := first.Unlock(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAcquireSaysAtOnceWhatIsNoOutage(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	if _, err := s.Acquire(within(t, patience), strings.Repeat("w", maxWorkflowBytes+1)); !errors.Is(err, errTooLarge) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestADeadHolderIsBuriedByWhoAcquires(t *testing.T) {
+	for name, acquire := range map[string]func(*Store, context.Context, string) (*Lock, error){"TryAcquire": (*Store).TryAcquire, "Acquire": (*Store).Acquire} {
+		t.Run(name, func(t *testing.T) {
+			e := etcdtest.Start(t)
+			proxy := etcdtest.NewProxy(t, e.Endpoint)
+			frozen := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 2 * time.Second})
+			s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+			dead := mustAcquire(t, frozen, "w")
+			old := currentSession(t, frozen)
+			proxy.Blackhole(true)
+			endSession(t, e, old)
+			var l *Lock
+			eventually(t, "the lock is free", func() (ok bool) {
+				var err error
+				l, err = acquire(s, within(t, patience), "w")
+				var held *HeldError
+				if err != nil && !errors.As(err, &held) {
+					t.Fatal(err)
+				}
+				return err == nil
+			})
+			select {
+			case <-dead.Lost():
+			case <-time.After(patience):
+				t.Fatal("it does not know that its lock is lost")
+			}
+			proxy.Blackhole(false)
+			if err := dead.Unlock(within(t, patience)); !errors.Is(err, ErrLockLost) {
+				t.Fatalf("unlock after somebody else took it: %v", err)
+			}
+			if l.Token() <= dead.Token() {
+				t.Fatal("the token did not grow")
+			}
+			if err := l.Unlock(within(t, patience)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestUnlockThatEtcdDoesNotAnswerGoesOnByItself(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}})
+	l := mustAcquire(t, s, "w")
+	proxy.Blackhole(true)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if err := l.Unlock(ctx); !errors.Is(err, ErrNotReleased) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+	proxy.Blackhole(false)
+	eventually(t, "it is given back", func() bool { return left(t, e) == 0 })
+}
+
+func TestDoReturnsWhatItsFunctionReturns(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	own := errors.New("of the function")
+	if err := s.Do(within(t, patience), "w", func(context.Context) error { return own }); err != own { //nolint:errorlint // the very same
+		t.Fatalf("got %v", err)
+	}
+	if Token(context.Background()) != 0 {
+		t.Fatal("a token without a lock")
+	}
+}
+
+func TestDoHoldsTheLockWhileItsFunctionRunsAndNotLonger(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	err := s.Do(within(t, patience), "w", func(ctx context.Context) error {
+		_, err := s.TryAcquire(ctx, "w")
+		var held *HeldError
+		if !errors.As(err, &held) {
+			t.Errorf("got %v", err)
+		}
+		if Token(ctx) == 0 {
+			t.Error("no token")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is gone")
+			}
+		}()
+		_ = s.Do(within(t, patience), "w", func(context.Context) error { panic("of the function") })
+	}()
+	if n := left(t, e); n != 0 {
+		t.Fatalf("%d keys left", n)
+	}
+}
+
+func TestALostLockEndsTheContextOfDo(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	cut := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 2 * time.Second})
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	var first int64
+	err := cut.Do(within(t, patience), "w", func(ctx context.Context) error {
+		first = Token(ctx)
+		proxy.Blackhole(true)
+		<-ctx.Done()
+		if cause := context.Cause(ctx); !errors.Is(cause, ErrLockLost) {
+			t.Errorf("the cause is %v", cause)
+		}
+		return nil
+	})
+	if !errors.Is(err, ErrLockLost) {
+		t.Fatalf("got %v", err)
+	}
+	err = other.Do(within(t, patience), "w", func(ctx context.Context) error {
+		if Token(ctx) <= first {
+			t.Errorf("token %d after %d", Token(ctx), first)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Blackhole(false)
+}
+
+func TestDoGoesOnWhenOnlyItsSessionIsLost(t *testing.T) {
+	e := etcdtest.Start(t)
+	o := Options{Endpoints: []string{e.Endpoint}}
+	events := sessionsOf(&o)
+	s := openStore(t, o)
+	awaitOpened(t, events)
+	err := s.Do(within(t, patience), "w", func(ctx context.Context) error {
+		endSession(t, e, currentSession(t, s))
+		awaitOpened(t, events)
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestUnlockSaysThatTheHoldWasCancelled(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := mustAcquire(t, s, "w")
+	cancelIn(t, e, l.owned)
+	if err := l.Unlock(within(t, patience)); !errors.Is(err, idem.ErrCancelled) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestLocksAreLostWhenTheirStoreIsClosed(t *testing.T) {
+	e := etcdtest.Start(t)
+	s, err := Open(Options{Endpoints: []string{e.Endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitReady(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	l := mustAcquire(t, s, "w")
+	closeStore(t, s)
+	select {
+	case <-l.Lost():
+	default:
+		t.Fatal("it is still there")
+	}
+	if !errors.Is(l.Err(), ErrLockLost) || !errors.Is(l.Err(), errClosed) {
+		t.Fatalf("got %v", l.Err())
+	}
+	if _, err := s.Acquire(within(t, patience), "w"); !errors.Is(err, errClosed) {
+		t.Fatalf("got %v", err)
+	}
+}

@@ -1,0 +1,222 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// fill uses up the quota of e, which MakeRoom undoes.
+func fill(t *testing.T, e *etcdtest.Etcd) {
+	t.Helper()
+	lump := string(make([]byte, 256<<10))
+	eventually(t, "the store is full", func() bool {
+		_, err := e.Client.Put(within(t, patience), "fill", lump)
+		return err != nil
+	})
+}
+
+func failure() idem.End {
+	return idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_status"}}
+}
+
+func TestAFullStoreRefusesClaimsAndPlacesAndSaysWhatToDo(t *testing.T) {
+	e := etcdtest.StartWithQuota(t, 1<<20)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, s, lockFor("busy", "one"), 0)
+	fill(t, e)
+	_, _, claimed := s.Claim(within(t, patience), lockFor("new", "one"), 0)
+	_, _, queued := s.Enqueue(within(t, patience), lockFor("busy", "two"), 0)
+	for what, err := range map[string]error{"claim": claimed, "place": queued} {
+		if !errors.Is(err, idem.ErrStoreUnavailable) || !strings.Contains(err.Error(), "compact and defragment it or raise its quota, then disarm the NOSPACE alarm") {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	// Nothing of them is left behind, and who runs is not disturbed.
+	for _, prefix := range []string{s.layout.root + kindQueue, s.layout.locks() + hash16("new")} {
+		got, err := e.Client.Get(within(t, patience), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+		if err != nil || got.Count != 0 {
+			t.Errorf("%s: %v %v", prefix, got, err)
+		}
+	}
+	if err := held.Begin(); err != nil {
+		t.Error(err)
+	}
+	e.MakeRoom(t)
+	eventually(t, "claims pass again", func() bool {
+		next, _, err := s.Claim(within(t, patience), lockFor("new", "two"), 0)
+		if err != nil {
+			return false
+		}
+		return next.Release(within(t, patience)) == nil
+	})
+}
+
+func TestInAFullStoreAnEndThatIsNotKeptFreesItsLock(t *testing.T) {
+	e := etcdtest.StartWithQuota(t, 1<<20)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := lockFor("w", "one")
+	held := mustClaim(t, s, l, 0)
+	fill(t, e)
+	if _, err := held.Settle(within(t, patience), failure()); !errors.Is(err, ErrStoreFull) || !errors.Is(err, idem.ErrNotRecorded) {
+		t.Fatalf("got %v", err)
+	}
+	st, err := s.look(within(t, patience), held.keys)
+	if err != nil || st.lock != nil || st.record != nil {
+		t.Fatalf("%+v %v", st, err)
+	}
+}
+
+func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNobodyRunsMeanwhile(t *testing.T) {
+	e := etcdtest.StartWithQuota(t, 1<<20)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	fill(t, e)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := held.Settle(ctx, success("the answer")); !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, ErrStoreFull) {
+		t.Fatalf("got %v", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the sender waited %v for its answer", took)
+	}
+	_, seen, err := other.Claim(within(t, patience), lockFor("w", "two"), 0)
+	if err == nil && (seen == nil || seen.Lock == nil) {
+		t.Fatalf("another event runs: %+v", seen)
+	}
+	e.MakeRoom(t)
+	eventually(t, "the record", func() bool {
+		st, err := s.look(within(t, patience), held.keys)
+		return err == nil && st.lock == nil && st.record != nil && string(st.record.Answer.Body) == "the answer"
+	})
+}
+
+func TestAFullStoreKeepsItsSessionsAndOpensNone(t *testing.T) {
+	e := etcdtest.StartWithQuota(t, 1<<20)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, SessionTTL: 2 * time.Second})
+	before := currentSession(t, s)
+	fill(t, e)
+	began := time.Now()
+	eventually(t, "a renewal past the first TTL", func() bool {
+		before.mu.Lock()
+		defer before.mu.Unlock()
+		return before.sent.at.Sub(began) > 2*time.Second
+	})
+	if currentSession(t, s) != before {
+		t.Error("another session")
+	}
+	late, err := Open(Options{Endpoints: []string{e.Endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeStore(t, late) })
+	eventually(t, "the reason why there is no session", func() bool {
+		return strings.Contains(late.Ready().Error(), "disarm the NOSPACE alarm")
+	})
+	e.MakeRoom(t)
+	if err := late.WaitReady(within(t, patience)); err != nil {
+		t.Error(err)
+	}
+}
+
+// compact throws away all history, as etcd's auto-compaction does sooner or later.
+func compact(t *testing.T, e *etcdtest.Etcd) {
+	t.Helper()
+	put, err := e.Client.Put(within(t, patience), "elsewhere", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Client.Compact(within(t, patience), put.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestACompactionUnderAWaiterMissesNothing(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	proxy := etcdtest.NewProxy(t, e.Endpoint) // the waiter's way to etcd
+	waiting := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 30 * time.Second})
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	place := mustEnqueue(t, waiting, lockFor("w", "two"))
+	turn := make(chan error, 1)
+	go func() {
+		_, err := place.Await(within(t, patience), 0)
+		turn <- err
+	}()
+	// While the waiter hears nothing, the lock is freed and the history of it thrown away: its watch cannot go on where it was.
+	proxy.Blackhole(true)
+	if _, err := held.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	compact(t, e)
+	proxy.KillConns()
+	proxy.Blackhole(false)
+	if err := <-turn; err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := place.ClaimHead(within(t, patience), place.lock, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAWatchFromARevisionThatIsCompactedEndsAtOnce(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	compact(t, e)
+	ctx := within(t, patience)
+	s.watch(ctx, nil, 1, "never changes") // and whoever waits reads again
+	if ctx.Err() != nil {
+		t.Fatal("it waited for news that have been thrown away")
+	}
+}
+
+func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	dropped := make(chan struct{}, 1)
+	o := Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 30 * time.Second, OnReset: func() {
+		select {
+		case dropped <- struct{}{}:
+		default:
+		}
+	}}
+	s := openStore(t, o)
+	dead := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, dead, lockFor("w", "one"), 0)
+	name := currentSession(t, dead).name
+	eventually(t, "the other session is known", func() bool { return s.live.has(sessionAlive(name)) })
+	for len(dropped) > 0 {
+		<-dropped
+	}
+	proxy.Blackhole(true)
+	held.startEnding() // its process is gone, as far as anybody can see: it adopts nothing
+	endSession(t, e, currentSession(t, dead))
+	if _, err := e.Client.Put(within(t, patience), s.layout.forgets()+"exec_x", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Client.Delete(within(t, patience), s.layout.forgets()+"exec_x"); err != nil {
+		t.Fatal(err)
+	}
+	compact(t, e)
+	proxy.KillConns()
+	proxy.Blackhole(false)
+	eventually(t, "the death is known", func() bool { return !s.live.has(sessionAlive(name)) })
+	select {
+	case <-dropped: // whoever caches records drops them all: the forget itself cannot be seen any more
+	case <-time.After(patience):
+		t.Fatal("nobody was told that forgets may have been missed")
+	}
+	eventually(t, "the dead process's lock is buried", func() bool {
+		st, err := s.look(within(t, patience), held.keys)
+		return err == nil && st.record != nil
+	})
+}

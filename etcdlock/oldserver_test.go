@@ -1,0 +1,59 @@
+package etcdlock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"hooklock/etcdlock/etcdtest"
+)
+
+func TestAStoreLooksAtTheReleaseOfEachMember(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint, "127.0.0.1:1"}})
+	version, err := s.pool.version(within(t, patience), e.Endpoint)
+	if err != nil || checkRelease(version) != nil {
+		t.Errorf("%q %v", version, err)
+	}
+	if version, err := s.pool.version(within(t, patience), "127.0.0.1:1"); err == nil {
+		t.Errorf("nobody listens there, and is %q", version)
+	}
+	if _, at, _ := s.pool.current(); at != 0 {
+		t.Error("the question to one member gave up another one")
+	}
+}
+
+// No test here can start an etcd that is too old: this module has one release of it. So the answer is made up.
+func TestAMemberThatIsTooOldIsWarnedAboutOnceWithTheReason(t *testing.T) {
+	var log bytes.Buffer
+	old := "3.6.10"
+	r := &releases{
+		endpoints: []string{"a:2379", "away:2379", "b:2379"},
+		version: func(_ context.Context, endpoint string) (string, error) {
+			switch endpoint {
+			case "a:2379":
+				return old, nil
+			case "b:2379":
+				return "3.7.3", nil
+			}
+			return "", errors.New("away")
+		},
+		log: slog.New(slog.NewTextHandler(&log, nil)), said: map[string]string{},
+	}
+	for range 2 {
+		r.check(context.Background())
+	}
+	text := log.String()
+	if strings.Count(text, "etcd.release") != 1 || !strings.Contains(text, "endpoint=a:2379") || !strings.Contains(text, "release=3.6.10") ||
+		!strings.Contains(text, "past the permissions of a role") || !strings.Contains(text, newEnough) {
+		t.Errorf("got %s", text)
+	}
+	old = "3.5.1" // a roll-back
+	r.check(context.Background())
+	if strings.Count(log.String(), "etcd.release") != 2 {
+		t.Errorf("got %s", log.String())
+	}
+}

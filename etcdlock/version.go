@@ -1,0 +1,80 @@
+package etcdlock
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// version is an etcd release.
+type version struct {
+	major, minor, patch int
+	pre                 bool // 3.7.0-rc.1 comes before 3.7.0
+}
+
+// parseVersion reads what etcd says of itself, such as 3.6.14 or 3.7.0-rc.1.
+func parseVersion(text string) (version, error) {
+	numbers, _, _ := strings.Cut(text, "+") // what comes after + says how it was built
+	numbers, _, pre := strings.Cut(numbers, "-")
+	parts := strings.Split(numbers, ".")
+	v := version{pre: pre}
+	if len(parts) != 3 {
+		return version{}, fmt.Errorf("%q is not a version of etcd", text)
+	}
+	for i, to := range []*int{&v.major, &v.minor, &v.patch} {
+		n, err := strconv.ParseUint(parts[i], 10, 16)
+		if err != nil {
+			return version{}, fmt.Errorf("%q is not a version of etcd", text)
+		}
+		*to = int(n)
+	}
+	return v, nil
+}
+
+// before reports whether v is older than the release major.minor.patch.
+func (v version) before(major, minor, patch int) bool {
+	c := cmp.Or(cmp.Compare(v.major, major), cmp.Compare(v.minor, minor), cmp.Compare(v.patch, patch))
+	return c < 0 || c == 0 && v.pre
+}
+
+// flaws are errors of etcd that break a promise of ours, with the first releases of 3.5 and 3.6 without them. Everything older than
+// 3.5 has them all, 3.7 has none.
+var flaws = []struct {
+	in35, in36 int
+	what       string
+}{
+	{28, 5, "a lease that was revoked can be reported alive"},                       // etcd-io/etcd#20590
+	{28, 9, "reads can be stale after a process stood still or the leader changed"}, // etcd-io/etcd#20418, #21378
+	{28, 11, "a nested transaction can go past the permissions of a role"},          // CVE-2026-33343
+	{28, 14, "a nested transaction is not counted against the space quota"},         // etcd-io/etcd#22140
+	{28, 14, "a watch can show keys that the role must not read"},                   // GHSA-xg4h-6gfc-h4m8
+}
+
+// newEnough is what every refusal of a version ends with.
+const newEnough = "upgrade to 3.6.14, 3.5.28 or 3.7"
+
+// errTooOld: locks in such an etcd cannot be relied on.
+var errTooOld = errors.New("too old to be relied on")
+
+// checkRelease refuses a release with an error that breaks a promise of ours: Hooklock works with it, most of the time.
+func checkRelease(text string) error {
+	v, err := parseVersion(text)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, f := range flaws {
+		if v.before(3, 5, f.in35) || v.major == 3 && v.minor == 6 && v.before(3, 6, f.in36) {
+			known = append(known, f.what)
+		}
+	}
+	switch {
+	case len(known) > 0:
+		return fmt.Errorf("etcd %s is %w: %s", text, errTooOld, strings.Join(known, "; "))
+	case v.pre:
+		return fmt.Errorf("etcd %s is not a release; nobody promises that what it writes can be read later", text)
+	}
+	return nil
+}

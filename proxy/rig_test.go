@@ -1,0 +1,228 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock"
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+	"hooklock/proxy/wire"
+)
+
+const patience = 20 * time.Second
+
+// service is the legacy service of a test: it runs an event when the test lets it.
+type service struct {
+	url   string
+	begun chan string // the body of each event that reached it
+	reply chan string // what to answer; "" = 200 with the event's number
+	mu    sync.Mutex
+	runs  int
+	now   int
+	most  int
+}
+
+func newService(t *testing.T) *service {
+	s := &service{begun: make(chan string, 1000), reply: make(chan string, 1000)}
+	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Second}
+	ln := local(t)
+	go server.Serve(ln)
+	t.Cleanup(func() { server.Close() })
+	s.url = ln.Addr().String()
+	return s
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	s.runs++
+	s.now++
+	s.most = max(s.most, s.now)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.now--
+		s.mu.Unlock()
+	}()
+	s.begun <- string(body)
+	select {
+	case answer := <-s.reply:
+		if answer == "500" {
+			w.WriteHeader(500)
+		}
+		io.WriteString(w, "answer to "+string(body))
+	case <-r.Context().Done():
+	}
+}
+
+func (s *service) count() (runs, most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs, s.most
+}
+
+func local(t *testing.T) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+// replica is one Hooklock, without its process.
+type replica struct {
+	url     string
+	guard   *idem.Guard
+	handler *Handler
+	store   *etcdlock.Store
+	events  *events
+}
+
+// events remembers what an Observer heard.
+type events struct {
+	mu      sync.Mutex
+	reports []Report
+}
+
+func (e *events) Delivered(r *Report) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reports = append(e.reports, *r)
+}
+func (e *events) Event(EventName, *Report) {}
+
+func newReplica(t *testing.T, etcd *etcdtest.Etcd, up *service, change func(*idem.Policy)) *replica {
+	t.Helper()
+	return newReplicaAt(t, etcd.Endpoint, up, change)
+}
+
+func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.Policy)) *replica {
+	t.Helper()
+	cache := idem.NewCache(0)
+	store, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{endpoint}, SessionTTL: 10 * time.Second, OnForget: cache.Forget, OnReset: cache.Reset})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, end := context.WithCancelCause(context.Background())
+	r := &replica{store: store, events: &events{}}
+	r.guard = idem.NewGuard(idem.GuardOptions{Ledger: store, Base: base, Cache: cache, MaxWaiting: func() int { return 1000 }})
+	pool := wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64})
+	keys, err := idem.NewKeys(idem.KeySpec{Route: "r", Workflow: "w/{path.w}", EventID: "{header.Idempotency-Key}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pattern, err := ParsePattern("/hooks/{w}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := idem.Policy{
+		Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, PayloadRetention: time.Minute, ReplayBody: 1 << 16,
+		OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry, InFlight: idem.Conflict,
+		WaitTimeout: patience, MaxWaiting: 100, AttachTimeout: patience,
+	}
+	policy.Keep.Add(200, 299)
+	change(&policy)
+	quiet := slog.New(slog.DiscardHandler)
+	r.handler = NewHandler(HandlerOptions{
+		Gate: r.guard, Upstream: pool, UpstreamHost: "u", Timeout: patience, Base: base, Observer: r.events, Log: quiet,
+	}, &Rules{
+		Table:  Table{Routes: []*Route{{Name: "r", Pattern: pattern, Methods: []string{"POST"}, Keys: keys, Policy: policy}}},
+		Limits: Limits{RequestBody: 1 << 20, HeadTimeout: patience, BodyTimeout: patience},
+	})
+	server := NewServer(ServerOptions{Handler: r.handler, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 1000, Log: quiet})
+	server.fast.MaxIdleWorkerDuration = time.Millisecond
+	door := local(t)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(door) }()
+	r.url = "http://" + door.Addr().String()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := store.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		end(idem.ErrShutdown)
+		server.Shutdown(ctx)
+		<-served
+		if err := store.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		pool.Close()
+	})
+	return r
+}
+
+// answer is what a sender got.
+type answer struct {
+	status   int
+	decision string
+	header   http.Header
+	body     string
+	err      error
+}
+
+// send delivers event to workflow; the answer comes when it comes.
+func (r *replica) send(ctx context.Context, workflow, event string) <-chan answer {
+	got := make(chan answer, 1)
+	go func() {
+		transport := &http.Transport{DisableKeepAlives: true}
+		defer transport.CloseIdleConnections()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/hooks/"+workflow, strings.NewReader("event "+event))
+		if err != nil {
+			got <- answer{err: err}
+			return
+		}
+		req.Host = "hooks.example" // whatever replica it goes to
+		req.Header.Set("Idempotency-Key", event)
+		resp, err := (&http.Client{Transport: transport}).Do(req)
+		if err != nil {
+			got <- answer{err: err}
+			return
+		}
+		defer resp.Body.Close()
+		var body bytes.Buffer
+		_, err = body.ReadFrom(resp.Body)
+		got <- answer{resp.StatusCode, resp.Header.Get("Hooklock-Decision"), resp.Header, body.String(), err}
+	}()
+	return got
+}
+
+// await takes the next of ch, and fails when none comes.
+func await[T any](t *testing.T, ch <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(patience):
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+// queued waits until n deliveries wait in etcd.
+func queued(t *testing.T, etcd *etcdtest.Etcd, n int64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		got, err := etcd.Count(ctx, "/hooklock/v1/queue/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got == n {
+			return
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"hooklock/config"
+)
+
+const root = "../.."
+
+// pages are all Markdown files of the project, by their path from its root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	read := func(path string) {
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[path] = string(text)
+	}
+	read("README.md")
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".md" {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		read(rel)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestConfigurationsInTheDocumentationLoad(t *testing.T) {
+	fence := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	loaded := 0
+	for path, text := range pages(t) {
+		for _, m := range fence.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(m[1], "routes:") {
+				continue
+			}
+			loaded++
+			if _, err := config.Load(config.Source{Path: path, Bytes: []byte(m[1])}); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	}
+	if loaded == 0 {
+		t.Error("no page shows a configuration")
+	}
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	for path, text := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(path), m[1])); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	}
+}
+
+// words are the string constants that match pattern in a source file.
+func words(t *testing.T, file, pattern string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+		found = append(found, m[1])
+	}
+	if len(found) == 0 {
+		t.Fatalf("%s: nothing matches %s", file, pattern)
+	}
+	return found
+}
+
+func TestWhatTheCodeSaysIsInATable(t *testing.T) {
+	all := pages(t)
+	for _, c := range []struct{ file, pattern, page string }{
+		{"idem/words.go", `Decision = "([a-z_]+)"`, "docs/decisions.md"},
+		{"proxy/respond.go", `return verdict\{\d+, "([a-z_]+)"`, "docs/decisions.md"},
+		{"proxy/respond.go", `"([a-z]+_[a-z_]+)"(?:, "|:)`, "docs/decisions.md"},
+		{"proxy/headers.go", `"((?:Hooklock|Idempotent)-[A-Za-z-]+)(?:: )?"`, "docs/decisions.md"},
+		{"proxy/observe.go", `EventName = "([a-z.]+)"`, "docs/operations.md"},
+		{"cmd/hooklock/service.go", `log\.\w+\("([a-z.]+)"`, "docs/operations.md"},
+		{"cmd/hooklock/serve.go", `log\.\w+\("([a-z.]+)"`, "docs/operations.md"},
+		{"proxy/telemetry.go", `\("(hooklock\.[a-z.]+)"`, "docs/operations.md"},
+	} {
+		for _, word := range words(t, c.file, c.pattern) {
+			if strings.HasPrefix(word, "hooklock.") { // Prometheus spells it so
+				word = strings.ReplaceAll(word, ".", "_")
+			}
+			if !strings.Contains(all[c.page], "`"+word) {
+				t.Errorf("%s: %s is not in %s", c.file, word, c.page)
+			}
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"hooklock/test/testkit"
+)
+
+func TestTheCommandLine(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", filepath.Dir(hooklockProgram)+string(os.PathListSeparator)+e.Getenv("PATH"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits runs a program that must end with this exit code: `exits 2 hooklock serv`.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARG...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		code = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+// demo starts `hooklock demo` on free ports and returns the curl lines that it prints.
+func demo(t *testing.T, args ...string) (*testkit.Process, []string) {
+	t.Helper()
+	p := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: append([]string{"demo", "--auto-ports"}, args...), Dir: t.TempDir()})
+	p.AwaitLine(t, p.Stdout, "Ctrl-C ends it.")
+	var lines []string
+	for _, line := range p.Stdout.Lines() {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "curl ") {
+			lines = append(lines, line)
+		}
+	}
+	return p, lines
+}
+
+func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed: the demo's curl lines are not tried")
+	}
+	p, lines := demo(t)
+	if len(lines) != 4 {
+		t.Fatalf("%d curl lines:\n%s", len(lines), p.Stdout)
+	}
+	for i, want := range [][]string{
+		{"HTTP/1.1 200", "Hooklock-Decision: executed", `{"charged":true,"receipt":1}`},
+		{"HTTP/1.1 200", "Hooklock-Decision: replayed", "Idempotent-Replayed: true", `{"charged":true,"receipt":1}`},
+		{"HTTP/1.1 422", "idempotency_key_reused"},
+		{"HTTP/1.1 409", "workflow_locked", `"existingExecutionId":"exec_`, `{"charged":true,"receipt":2}`},
+	} {
+		out, err := exec.Command("sh", "-c", lines[i]).Output()
+		for _, text := range want {
+			if !strings.Contains(string(out), text) {
+				t.Errorf("%s\nsays (%v)\n%s\nwithout %s", lines[i], err, out, text)
+			}
+		}
+	}
+	for _, url := range regexp.MustCompile(`http://[^ ]+`).FindAllString(strings.Join(p.Stdout.Lines()[:3], " "), -1) {
+		addr, path, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(url, ","), "http://"), "/")
+		if strings.HasPrefix(path, "hooks/") {
+			continue
+		}
+		if a := testkit.Exchange(t, addr, "GET /"+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); a.Status != 200 {
+			t.Errorf("%s: %v", url, a)
+		}
+	}
+	p.Signal(t, syscall.SIGINT)
+	if code := p.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d: %s", code, p.Stderr)
+	}
+}
+
+func TestTheDemoLeavesNothingBehindUnlessItIsGivenAFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p, _ := demo(t, "--dir", dir)
+	p.Signal(t, syscall.SIGTERM)
+	if code := p.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d: %s", code, p.Stderr)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "data")); err != nil {
+		t.Error(err)
+	}
+	temp := t.TempDir()
+	q := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"demo", "--auto-ports"}, Env: []string{"TMPDIR=" + temp}})
+	q.AwaitLine(t, q.Stdout, "Ctrl-C ends it.")
+	q.Signal(t, syscall.SIGTERM)
+	q.ExitCode(t)
+	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
+		t.Errorf("%v %v", left, err)
+	}
+}
+
+func TestAPortThatIsTakenIsNamed(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := l.Addr().String()
+	for setting, config := range map[string]string{
+		"listen":       strings.Replace(shared.config("taken", ""), "listen: 127.0.0.1:0", "listen: "+taken, 1),
+		"admin.listen": strings.Replace(shared.config("taken", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+taken+`"}`, 1),
+	} {
+		h := testkit.StartServe(t, hooklockProgram, config)
+		if code := h.ExitCode(t); code != 2 {
+			t.Errorf("%s: exit code %d", setting, code)
+		}
+		if said := h.Stderr.String(); !strings.Contains(said, setting+": listen on "+taken) || !strings.Contains(said, "address already in use") {
+			t.Errorf("it said: %s", said)
+		}
+	}
+	if l, err := net.Listen("tcp", "127.0.0.1:8081"); err == nil { // else somebody else has it, which is as good
+		defer l.Close()
+	}
+	p := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"demo"}, Dir: t.TempDir()})
+	if code := p.ExitCode(t); code != 2 {
+		t.Errorf("demo: exit code %d", code)
+	}
+	if said := p.Stderr.String(); !strings.Contains(said, "127.0.0.1:8081") || !strings.Contains(said, "--auto-ports") {
+		t.Errorf("it said: %s", said)
+	}
+}

@@ -1,0 +1,294 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"hooklock/test/fault/cluster"
+	"hooklock/test/testkit"
+)
+
+// soaking is three replicas on three members, under traffic and faults.
+type soaking struct {
+	t    *testing.T
+	etcd *cluster.Etcd
+	up   *cluster.Upstream
+
+	mu       sync.Mutex
+	replicas []*cluster.Replica
+
+	faults map[string]int
+	panics int
+}
+
+const soakDoc = "../../docs/soak.md"
+
+// soakRoutes are the strategies that the traffic goes through.
+var soakRoutes = []string{
+	cluster.Route("fast", "lock: {release_delay: 1s}"),
+	cluster.Route("queue", "lock: {strategy: wait, wait_timeout: 3s, release_delay: 0s}"),
+	cluster.Route("attach", "lock: {strategy: wait, wait_timeout: 3s, release_delay: 0s}, idempotency: {in_flight: attach}"),
+}
+
+// TestSoak runs with -soak 10m. Nothing may be lost, run twice once it was settled, or be left behind.
+func TestSoak(t *testing.T) {
+	if *soak == 0 {
+		t.Skip("runs with -soak 10m")
+	}
+	s := &soaking{t: t, etcd: cluster.StartEtcd(t, programs, 3), up: cluster.NewUpstream(t), faults: map[string]int{}}
+	s.up.Always(func(x *cluster.Exchange) bool {
+		d := time.Duration(2+rand.IntN(6)) * time.Millisecond
+		if rand.IntN(100) == 0 { // so that faults meet calls that are under way
+			d = time.Duration(500+rand.IntN(2000)) * time.Millisecond
+		}
+		return work(d)(x)
+	})
+	for i := range 3 {
+		s.replicas = append(s.replicas, s.start(i))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var traffics []*cluster.Traffic
+	var waits []func()
+	for _, route := range []string{"fast", "queue", "attach"} {
+		traffic := &cluster.Traffic{Senders: 5, Workflows: 6, Route: route, Pause: 20 * time.Millisecond, Doors: s.doors}
+		traffics, waits = append(traffics, traffic), append(waits, traffic.Start(ctx))
+	}
+	began := time.Now()
+	for time.Since(began) < *soak {
+		s.strike()
+		for _, traffic := range traffics {
+			traffic.AwaitMore(t, 5)
+		}
+	}
+	cancel()
+	for _, wait := range waits {
+		finish(t, wait)
+	}
+	figures := s.count(time.Since(began), traffics)
+	figures = append(figures, s.checkNothingIsLeft()...)
+	text := "| | |\n| --- | --- |\n"
+	for _, f := range figures {
+		t.Log(f[0] + ": " + f[1])
+		text += "| " + f[0] + " | " + f[1] + " |\n"
+	}
+	section(t, soakDoc, "figures", text, false)
+}
+
+func (s *soaking) start(i int) *cluster.Replica {
+	s.t.Helper()
+	return cluster.StartReplica(s.t, programs, cluster.Config{
+		Endpoints: s.etcd.Endpoints(i), Upstream: s.up.Addr, SessionTTL: ttl, Routes: strings.Join(soakRoutes, ""),
+	})
+}
+
+func (s *soaking) doors() (doors []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.replicas {
+		doors = append(doors, r.Door)
+	}
+	return doors
+}
+
+// replace puts a new process in the place of replica i, which has ended.
+func (s *soaking) replace(i int) {
+	s.panics += cluster.Count(s.replicas[i].Stderr, `"panic"`)
+	r := s.start(i)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replicas[i] = r
+}
+
+func (s *soaking) lasting(low, high time.Duration) {
+	timer := time.NewTimer(low + rand.N(high-low))
+	defer timer.Stop()
+	<-timer.C
+}
+
+// strike breaks one thing, for a while, and mends it.
+func (s *soaking) strike() {
+	s.lasting(500*time.Millisecond, 2*time.Second)
+	i := rand.IntN(3)
+	replica, wire := s.replicas[i], s.etcd.Wires[rand.IntN(3)]
+	what := ""
+	switch n := rand.IntN(20); {
+	case n < 4:
+		what = "replica killed"
+		replica.Kill()
+		s.replace(i)
+	case n < 6:
+		what = "replica ended (SIGTERM)"
+		replica.Signal(s.t, syscall.SIGTERM)
+		if code := replica.ExitCode(s.t); code != 0 {
+			s.t.Errorf("after SIGTERM a replica ended with code %d", code)
+		}
+		s.replace(i)
+	case n < 9:
+		what = "replica frozen"
+		cluster.Freeze(s.t, replica.Process)
+		s.lasting(time.Second, 6*time.Second)
+		cluster.Thaw(s.t, replica.Process)
+	case n < 11:
+		what = "leader killed"
+		m := s.etcd.Members[s.etcd.Leader()]
+		m.Kill()
+		s.lasting(time.Second, 3*time.Second)
+		m.Restart(s.t)
+		m.AwaitHealthy(s.t)
+	case n < 13:
+		what = "leader frozen"
+		m := s.etcd.Members[s.etcd.Leader()]
+		cluster.Freeze(s.t, m.Process)
+		s.lasting(time.Second, 5*time.Second)
+		cluster.Thaw(s.t, m.Process)
+	case n < 15:
+		what = "endpoint blackholed"
+		wire.Blackhole(true)
+		s.lasting(time.Second, 5*time.Second)
+		wire.Blackhole(false)
+	case n < 17:
+		what = "answers lost"
+		wire.DropAnswers(true)
+		s.lasting(200*time.Millisecond, 2*time.Second)
+		wire.Reset()
+		wire.DropAnswers(false)
+	case n < 19:
+		what = "all connections reset"
+		for _, w := range s.etcd.Wires {
+			w.Reset()
+		}
+	default:
+		what = "all of etcd frozen for 5 s"
+		s.etcd.FreezeAll()
+		s.lasting(5*time.Second, 5*time.Second+1)
+		s.etcd.ThawAll()
+	}
+	s.faults[what]++
+}
+
+// count checks what was promised to the senders and returns the figures.
+func (s *soaking) count(took time.Duration, traffics []*cluster.Traffic) (figures [][2]string) {
+	s.t.Helper()
+	row := func(name, format string, a ...any) {
+		figures = append(figures, [2]string{name, fmt.Sprintf(format, a...)})
+	}
+	row("time", "%v", took.Round(time.Second))
+	var names []string
+	total := 0
+	for name, n := range s.faults {
+		names = append(names, fmt.Sprintf("%s %d", name, n))
+		total += n
+	}
+	slices.Sort(names)
+	row("faults", "%d: %s", total, strings.Join(names, ", "))
+	settled, unrecorded, deliveries := 0, 0, 0
+	answers := map[string]int{}
+	for _, traffic := range traffics {
+		a, b := traffic.Check(s.t, s.up)
+		settled, unrecorded = settled+a, unrecorded+b
+		n, saw := traffic.Saw()
+		deliveries += n
+		for what, n := range saw {
+			answers[what] += n
+		}
+	}
+	row("deliveries", "%d", deliveries)
+	row("events", "%d; each got its answer in the end, %d of them before its outcome was recorded", settled+unrecorded, unrecorded)
+	kinds := map[int][]string{}
+	var counts []int
+	for what, n := range answers {
+		kinds[n] = append(kinds[n], what)
+		counts = append(counts, n)
+	}
+	slices.Sort(counts)
+	var list []string
+	for _, n := range slices.Backward(slices.Compact(counts)) {
+		for _, what := range kinds[n] {
+			list = append(list, fmt.Sprintf("%s %d", what, n))
+		}
+	}
+	row("answers", "%s", strings.Join(list, ", "))
+	overlaps, stale := s.up.Overlaps()
+	row("effects at the upstream", "%d", len(s.up.Effects()))
+	row("events that ran again after they were settled", "0")
+	row("calls of one workflow that overlapped at the upstream", "%d; effects refused for their token %d; calls that came after a newer holder's %d", len(overlaps), stale, s.up.Late())
+	for _, o := range overlaps {
+		s.t.Log("overlap: " + o)
+	}
+	return figures
+}
+
+// connectionsClosed waits until a process has no more files and connections than limit: those that idle are closed after a few
+// seconds. It has one to each member of etcd, where a fresh process has the first alone.
+func (s *soaking) connectionsClosed(r *cluster.Replica, limit int) {
+	s.t.Helper()
+	late := time.After(cluster.Patience)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		n := cluster.FDs(s.t, r.Pid())
+		if n <= limit {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			s.t.Errorf("%d files and connections are open after %v in quiet:\n%s", n, cluster.Patience, cluster.OpenFiles(r.Pid()))
+			return
+		}
+	}
+}
+
+// checkNothingIsLeft looks for what faults may have left behind: in etcd, and in the processes.
+func (s *soaking) checkNothingIsLeft() (figures [][2]string) {
+	s.t.Helper()
+	row := func(name, format string, a ...any) {
+		figures = append(figures, [2]string{name, fmt.Sprintf(format, a...)})
+	}
+	journal := cluster.NewJournal(s.t, s.etcd.Client, "/hooklock")
+	for _, kind := range []string{"locks/", "queue/", "holds/"} {
+		testkit.Until(s.t, "nothing is left below "+kind, func() bool { return len(journal.Left(kind)) == 0 })
+	}
+	testkit.Until(s.t, "the sessions are those of the processes that live", func() bool { return len(journal.Left("sessions/")) == len(s.replicas) })
+	fresh := s.start(0)
+	for _, route := range []string{"fast", "queue", "attach"} {
+		a := cluster.NewSender().Send(context.Background(), fresh.Door, cluster.Delivery{Route: route, Workflow: "fresh", Event: "fresh-" + route})
+		if !a.Settled() {
+			s.t.Errorf("a new replica answers %v", a)
+		}
+	}
+	files := cluster.FDs(s.t, fresh.Pid())
+	var left []string
+	for _, r := range s.replicas {
+		s.panics += cluster.Count(r.Stderr, `"panic"`)
+		s.connectionsClosed(r, files+4)
+		left = append(left, fmt.Sprintf("%d files, %d threads", cluster.FDs(s.t, r.Pid()), cluster.Threads(r.Pid())))
+	}
+	row("a fresh process", "%d files, %d threads, %s", files, cluster.Threads(fresh.Pid()), "see goroutines")
+	row("the processes afterwards", "%s", strings.Join(left, "; "))
+	least := cluster.Goroutines(s.t, fresh)
+	var most int
+	for _, r := range s.replicas {
+		most = max(most, cluster.Goroutines(s.t, r))
+	}
+	row("goroutines", "%d in a fresh process, at most %d in those that went through it", least, most)
+	if most > least+25 {
+		s.t.Errorf("goroutines are left: %d, and %d in a fresh process", most, least)
+	}
+	testkit.Until(s.t, "no session is left", func() bool { return len(journal.Left("sessions/")) == 0 })
+	all, empty := s.etcd.Leases()
+	records := len(journal.Left("keys/"))
+	row("left in etcd", "0 locks, 0 waiting, 0 holds, 0 sessions; %d records on %d leases, %d leases without a record", records, all-empty, empty)
+	if s.panics > 0 {
+		s.t.Errorf("%d panics", s.panics)
+	}
+	return figures
+}

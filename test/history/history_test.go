@@ -1,0 +1,113 @@
+package history_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"hooklock/etcdlock"
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+	"hooklock/test/fault/cluster"
+	"hooklock/test/history"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 40 * time.Second
+
+// stores opens n stores that each reach one etcd over two wires; the returned wires are those of all stores.
+func stores(t *testing.T, e *etcdtest.Etcd, n int, ttl time.Duration) (ledgers []idem.Ledger, wires []*cluster.Wire) {
+	t.Helper()
+	for range n {
+		a, b := cluster.NewWire(t, e.Endpoint), cluster.NewWire(t, e.Endpoint)
+		s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{a.Endpoint, b.Endpoint}, SessionTTL: ttl})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			for _, w := range []*cluster.Wire{a, b} {
+				w.Blackhole(false)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			if err := s.Close(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := s.WaitReady(ctx); err != nil {
+			t.Fatal(err)
+		}
+		ledgers, wires = append(ledgers, s), append(wires, a, b)
+	}
+	return ledgers, wires
+}
+
+func length(long time.Duration) time.Duration {
+	if testing.Short() {
+		return long / 3
+	}
+	return long
+}
+
+// run lets clients work through faults.
+func run(t *testing.T, load history.Load, wires []*cluster.Wire, d time.Duration) *history.History {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	disturbed := make(chan struct{})
+	go func() {
+		defer close(disturbed)
+		cluster.Disturb(ctx, wires)
+	}()
+	h := history.Run(ctx, load)
+	<-disturbed
+	t.Logf("%+v", h.Counts())
+	return h
+}
+
+func TestEveryAnswerFitsOneOrderWhileAnswersAndRequestsAreLost(t *testing.T) {
+	for name, load := range map[string]history.Load{
+		"with records":    {Clients: 12, Workflows: 8, Hot: true, Records: true},
+		"locks alone":     {Clients: 12, Workflows: 40, Hot: true},
+		"in large groups": {Clients: 100, Workflows: 100, Records: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := etcdtest.Start(t)
+			ledgers, wires := stores(t, e, 3, 60*time.Second)
+			load.Ledgers = ledgers
+			h := run(t, load, wires, length(15*time.Second))
+			c := h.Counts()
+			if c.Won == 0 || c.Refused == 0 || c.Unknown+c.Withdrawn == 0 {
+				t.Fatalf("the history says nothing: %+v", c)
+			}
+			if v := h.CheckExclusion(time.Minute); v != history.Legal {
+				t.Fatalf("the history is %v", v)
+			}
+		})
+	}
+}
+
+// A session that is lost is not in the model of exclusion: its locks are taken over. What stays is the order of the tokens.
+func TestTokensGrowAndNoOldHolderEndsAnythingWhileSessionsAreLost(t *testing.T) {
+	e := etcdtest.Start(t)
+	ledgers, wires := stores(t, e, 3, 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), length(20*time.Second))
+	defer cancel()
+	disturbed := make(chan struct{})
+	go func() {
+		defer close(disturbed)
+		cluster.Isolate(ctx, wires, 3*time.Second)
+	}()
+	h := history.Run(ctx, history.Load{Ledgers: ledgers, Clients: 12, Workflows: 6, Records: true})
+	<-disturbed
+	t.Logf("%+v", h.Counts())
+	if v := h.CheckOrder(time.Minute); v != history.Legal {
+		t.Fatalf("the history is %v", v)
+	}
+}

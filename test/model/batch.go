@@ -1,0 +1,68 @@
+package model
+
+import "slices"
+
+// Group commit: etcd reads all compares of a request before its first write. In every state, each pair of transactions that could be
+// sent there is put into one request, and that is held against both serial orders.
+
+// pairs is what was found of transactions in one request.
+type pairs struct {
+	checked, together int            // all of them; those that both pass
+	skewed            map[string]int // kinds of pairs in one workflow that no serial order lets through, and in how many states
+	across            []string       // the same with two workflows: there must be none
+}
+
+func (p *pairs) explore(m *model, limit int) {
+	var at *state
+	var sent []txn
+	m.sent = func(_ *state, t *txn) { sent = append(sent, *t) }
+	defer func() { m.sent = nil }()
+	known := newSet()
+	first := m.initial()
+	known.add(first)
+	for front := []state{*first}; len(front) > 0 && known.count < limit; {
+		var next []state
+		for i := range front {
+			at, sent = &front[i], sent[:0]
+			m.successors(at, func(n *state, _ step) {
+				m.canonical(n)
+				m.broken = ""
+				if known.add(n) {
+					next = append(next, *n)
+				}
+			})
+			for x := range sent {
+				for y := range sent[:x] {
+					p.check(m, at, &sent[x], &sent[y])
+				}
+			}
+		}
+		front = next
+	}
+}
+
+func (p *pairs) check(m *model, s *state, x, y *txn) {
+	p.checked++
+	if !m.passes(s, x) || !m.passes(s, y) {
+		return
+	}
+	p.together++
+	if m.follows(s, x, y) || m.follows(s, y, x) {
+		return
+	}
+	names := []string{m.table[x.kind].name, m.table[y.kind].name}
+	slices.Sort(names)
+	pair := names[0] + " + " + names[1]
+	p.skewed[pair]++
+	if m.lock(x.by) != m.lock(y.by) {
+		p.across = append(p.across, pair)
+	}
+}
+
+// follows reports whether y is still let through after x.
+func (m *model) follows(s *state, x, y *txn) bool {
+	n := *s
+	m.table[x.kind].then(m, &n, x)
+	m.broken = ""
+	return m.passes(&n, y)
+}

@@ -1,0 +1,179 @@
+package model
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const codeDir = "../../etcdlock"
+
+// written is a transaction as the code spells it.
+type written struct {
+	compares []string
+	writes   string
+}
+
+// TestTheCodeAndTheModelHaveTheSameTransactions fails when one of the two tables has a row, a compare or a write that the other has not.
+func TestTheCodeAndTheModelHaveTheSameTransactions(t *testing.T) {
+	code, _ := readCode(t)
+	rows := table()
+	for k := claim; k < kinds; k++ {
+		r := rows[k]
+		w, there := code[r.name]
+		delete(code, r.name)
+		switch {
+		case r.writes == "" && there:
+			t.Errorf("etcdlock has the transaction %s now: compare it with the model's row, and write into the row how the code spells its writes: %s", r.name, w.writes)
+		case r.writes == "":
+		case !there:
+			t.Errorf("the model has the transaction %s, and etcdlock does not: take it out of the model's table, or mark it as not in the code yet", r.name)
+		default:
+			sameCompares(t, &r, w.compares)
+			if w.writes != r.writes {
+				t.Errorf("transaction %s writes %s in etcdlock, and the model knows %s: change what it does in writes.go first", r.name, w.writes, r.writes)
+			}
+		}
+	}
+	for name := range code {
+		t.Errorf("etcdlock has the transaction %s, which no model has seen: add its row to table.go here, with what it does and who sends it, before it is used", name)
+	}
+}
+
+func sameCompares(t *testing.T, r *row, code []string) {
+	t.Helper()
+	var model []string
+	for _, c := range r.compares {
+		model = append(model, c.spelling)
+		if !slices.Contains(code, c.spelling) {
+			t.Errorf("transaction %s compares %s in the model, and not in etcdlock: without it a promise breaks, see TestEveryCompareIsNeeded", r.name, c.spelling)
+		}
+	}
+	for _, c := range code {
+		if !slices.Contains(model, c) {
+			t.Errorf("transaction %s compares %s in etcdlock, and not in the model: add it to the row in table.go", r.name, c)
+		}
+	}
+}
+
+// TestTheCompareHelpersMeanWhatTheModelTakesThemFor pins what stands behind the spellings.
+func TestTheCompareHelpersMeanWhatTheModelTakesThemFor(t *testing.T) {
+	_, helpers := readCode(t)
+	for name, meaning := range map[string]string{
+		"epochIs":      "return modified(k.S, at.epoch)",
+		"absent":       "return created(key, 0)",
+		"modified":     `return clientv3.Compare(clientv3.ModRevision(key), "=", revision)`,
+		"created":      `return clientv3.Compare(clientv3.CreateRevision(key), "=", revision)`,
+		"nobodyWaits":  "return created(k.W, 0).WithPrefix()",
+		"nobodyBefore": `return clientv3.Compare(clientv3.CreateRevision(k.W), ">", q-1).WithPrefix()`,
+		"freeLock":     "return writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H)}",
+		"endLock":      "if cool != nil { return writes{put(k.L, cool.lock), put(k.H, cool.hold), put(k.I, record)} } return append(freeLock(k), put(k.I, record))",
+	} {
+		if helpers[name] != meaning {
+			t.Errorf("%s is { %s } in etcdlock, and the model takes it for { %s }: see what the model's compares and writes do, then change this line", name, helpers[name], meaning)
+		}
+	}
+}
+
+// aboutSessions are the only writers beside the table: they begin and end whole sessions, which is a step of its own in the model.
+var aboutSessions = map[string]string{"open": "keeper.go", "clear": "keeper.go", "leave": "keeper.go"}
+
+// TestNothingIsWrittenPastTheTable finds transactions, puts and deletions elsewhere in the package.
+func TestNothingIsWrittenPastTheTable(t *testing.T) {
+	eachFunction(t, func(file string, f *ast.FuncDecl) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			name, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || file == "table.go" || aboutSessions[f.Name.Name] == file || len(call.Args) == 0 {
+				return true
+			}
+			switch name.Sel.Name {
+			case "OpPut", "OpDelete", "OpTxn", "If", "Put", "Delete", "Revoke":
+				t.Errorf("%s: %s calls %s: a transaction of the protocol belongs into etcdlock/table.go, where this test compares it with the model", file, f.Name.Name, name.Sel.Name)
+			}
+			return true
+		})
+	})
+}
+
+// readCode finds the functions of etcdlock/table.go that make a transaction, and the bodies of the others.
+func readCode(t *testing.T) (transactions map[string]written, helpers map[string]string) {
+	t.Helper()
+	transactions, helpers = map[string]written{}, map[string]string{}
+	eachFunction(t, func(file string, f *ast.FuncDecl) {
+		if file != "table.go" || f.Recv != nil {
+			return
+		}
+		if call := transactionIn(f); call != nil {
+			transactions[f.Name.Name] = readTransaction(t, f.Name.Name, call)
+			return
+		}
+		body := strings.Join(strings.Fields(spelled(t, f.Body)), " ")
+		helpers[f.Name.Name] = strings.TrimSuffix(strings.TrimPrefix(body, "{ "), " }")
+	})
+	return transactions, helpers
+}
+
+func transactionIn(f *ast.FuncDecl) (found *ast.CallExpr) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "OpTxn" {
+				found = call
+			}
+		}
+		return found == nil
+	})
+	return found
+}
+
+func readTransaction(t *testing.T, name string, call *ast.CallExpr) (w written) {
+	t.Helper()
+	list, ok := call.Args[0].(*ast.CompositeLit)
+	if !ok {
+		t.Fatalf("transaction %s builds its compares with %s: write them as compares{…}, so that a reader and this test see them", name, spelled(t, call.Args[0]))
+	}
+	for _, c := range list.Elts {
+		w.compares = append(w.compares, spelled(t, c))
+	}
+	w.writes = spelled(t, call.Args[1])
+	return w
+}
+
+func spelled(t *testing.T, n ast.Node) string {
+	t.Helper()
+	var b strings.Builder
+	if err := printer.Fprint(&b, token.NewFileSet(), n); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func eachFunction(t *testing.T, visit func(file string, f *ast.FuncDecl)) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(codeDir, "*.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no Go files in %s: %v", codeDir, err)
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatalf("read etcdlock: %v", err)
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
+				visit(filepath.Base(path), f)
+			}
+		}
+	}
+}

@@ -1,0 +1,338 @@
+package model
+
+// actor is one delivery about to make a step. What it does depends on what it knows; what etcd has it learns from answers.
+type actor struct {
+	m  *model
+	s  *state
+	d  int
+	to visit
+}
+
+func (a *actor) delivery() *delivery  { return &a.s.deliveries[a.d] }
+func (a *actor) process() *process    { return &a.s.processes[a.delivery().process] }
+func (a *actor) execution() execution { return executionOf(a.d, a.delivery().ids) }
+func (a *actor) event() int           { return a.m.events[a.d] }
+func (a *actor) lock() int            { return a.m.lockOf[a.event()] }
+
+// stale: the process has noticed that the session of this delivery is over.
+func (a *actor) stale() bool { return a.process().session != a.delivery().session }
+
+// step is a step without etcd.
+func (a *actor) step(what string, f func(n *state, t *delivery)) {
+	n := a.m.copy(a.s)
+	f(n, &n.deliveries[a.d])
+	a.to(n, step{what: what, who: uint8(a.d), about: a.delivery().process})
+}
+
+func (a *actor) send(t txn, after func(n *state, t *delivery, ok bool), lost func(*state)) {
+	t.by = a.execution()
+	a.m.fire(a.s, t, a.d, free, func(n *state, ok bool) { after(n, &n.deliveries[a.d], ok) }, lost, a.to)
+}
+
+// resolve is what follows an answer that got lost, for what takes a lock or a place.
+func (a *actor) resolve(n *state) { n.deliveries[a.d].at = fencing }
+
+func (a *actor) deliver() {
+	switch a.delivery().at {
+	case idle:
+		a.arrive()
+	case claiming:
+		a.claim()
+	case acquiring:
+		a.acquire()
+	case enqueueing:
+		a.enqueue()
+	case waiting:
+		a.wait()
+	case leaving:
+		a.leave()
+	case fencing:
+		a.fence()
+	case rereading:
+		a.step("reads lock, record and place", a.reread)
+	case claimedPhase:
+		a.start()
+	case running:
+		a.run()
+	case settling:
+		a.settle()
+	case releasing:
+		a.release()
+	case holdingOn:
+		a.putHold()
+	case attached:
+		a.attached()
+	}
+}
+
+func (a *actor) arrive() {
+	m, s := a.m, a.s
+	for o := range a.d { // deliveries that are alike come in order
+		if m.alike(o, a.d) && s.deliveries[o].at == idle {
+			return
+		}
+	}
+	for p := range m.processCount {
+		if !s.processes[p].up || p > 0 && m.untouched(s, p-1) && m.untouched(s, p) {
+			continue
+		}
+		n := m.copy(s)
+		n.processes[p].met = true
+		t := &n.deliveries[a.d]
+		*t = delivery{at: claiming, process: uint8(p), session: s.processes[p].session}
+		if m.byAPI[a.d] {
+			t.at = acquiring
+		}
+		for o := range m.deliveryCount { // refusals are decided in process first
+			other := &s.deliveries[o]
+			if o == a.d || m.events[o] != a.event() || other.at == idle || other.at == done || other.at == attached || int(other.process) != p {
+				continue
+			}
+			if m.attach[a.d] {
+				t.at, t.first = attached, executionOf(o, other.ids)
+			} else {
+				t.finish(inFlight)
+			}
+			break
+		}
+		a.to(n, step{what: "delivery arrives", who: uint8(a.d), about: uint8(p)})
+	}
+}
+
+// again: decide from the beginning, under the process's session of now.
+func (a *actor) again(t *delivery) {
+	*t = delivery{at: claiming, process: t.process, session: a.process().session, ids: t.ids}
+}
+
+// anew: the same under a new execution ID. The old one may have been applied, and ended by others.
+func (a *actor) anew(t *delivery) {
+	if t.ids == idsPerArrival-1 { // as far as the model goes
+		t.finish(storeUnavailable)
+		return
+	}
+	a.again(t)
+	t.ids++
+}
+
+func (a *actor) claim() {
+	if a.stale() {
+		a.step("goes over to the new session", func(_ *state, t *delivery) { a.again(t) })
+		return
+	}
+	t := a.delivery()
+	a.send(txn{kind: claim, session: t.session, epoch: a.process().epoch, prev: t.prev}, func(n *state, t *delivery, ok bool) {
+		switch {
+		case ok:
+			a.won(n, t)
+		default:
+			a.decide(n, t)
+		}
+	}, a.resolve)
+}
+
+func (a *actor) won(n *state, t *delivery) {
+	l := n.locks[a.lock()]
+	t.at, t.token, t.l, t.q = claimedPhase, l.created, l.modified, 0
+}
+
+// decide is idem.Decide, from the lock, the record and the queue of one revision.
+func (a *actor) decide(n *state, t *delivery) {
+	l, rec, e := n.locks[a.lock()], n.records[a.event()], a.event()
+	q := n.queue[e]
+	runs := l.created != 0 && !l.cooling && !n.isDead(l) && a.m.event(l.by) == e
+	waits := a.m.ahead(n, a.lock(), everybody) > 0
+	switch {
+	case (runs || q.created != 0) && a.m.attach[a.d]:
+		first := q.by
+		if runs {
+			first = l.by
+		}
+		*t = delivery{at: attached, process: t.process, ids: t.ids, first: first}
+	case runs || q.created != 0:
+		t.finish(inFlight)
+	case rec.outcome == success:
+		t.finish(replayed)
+	case rec.final:
+		t.finish(aborted)
+	case rec.outcome.unknown() && a.m.block:
+		t.finish(earlierUnknown)
+	case n.isDead(l): // buries it, which is a step of its own, and looks again
+	case l.created == 0 && !waits && rec.modified == t.prev && n.sessions[t.session] == 0:
+		t.finish(storeUnavailable) // nothing is in the way but the session
+	case l.created == 0 && !waits:
+		t.prev = rec.modified
+	case a.m.waits[a.d]:
+		t.prev, t.at = rec.modified, enqueueing
+	default:
+		t.finish(locked)
+	}
+}
+
+// fence makes a claim or an enqueueing without an answer fail for ever, if it has not been applied.
+func (a *actor) fence() {
+	t := a.delivery()
+	if !t.answered {
+		a.step("request_timeout: the sender gets 503", func(_ *state, t *delivery) { t.answered = true })
+	}
+	if a.m.breaks == noFence || a.s.sessions[t.session] == 0 {
+		a.step("session is gone, needs no fence", func(_ *state, t *delivery) { t.at = rereading })
+		return
+	}
+	epoch := a.process().epoch
+	if a.stale() {
+		epoch = a.s.sessions[t.session]
+	}
+	a.send(txn{kind: fence, session: t.session, epoch: epoch}, func(n *state, t *delivery, _ bool) {
+		t.at = rereading
+		if p := &n.processes[t.process]; p.session == t.session {
+			p.epoch = n.sessions[t.session]
+		}
+	}, nothing)
+}
+
+// reread finds out what became of it.
+func (a *actor) reread(n *state, t *delivery) {
+	x, l, e := a.execution(), n.locks[a.lock()], a.event()
+	switch {
+	case l.created != 0 && l.by == x && !l.cooling:
+		a.won(n, t)
+		t.cancel = l.cancel
+		if t.answered {
+			t.at = releasing
+			if a.m.breaks == lateLockIsKept {
+				t.finish(storeUnavailable)
+			}
+		}
+	case n.queue[e].created != 0 && n.queue[e].by == x:
+		t.at, t.q = waiting, n.queue[e].created
+		if t.answered {
+			t.at = leaving
+		}
+	case n.records[e].by == x:
+		t.finish(lockLost)
+	case t.answered:
+		t.finish(storeUnavailable)
+	case a.m.byAPI[a.d]:
+		t.finish(storeUnavailable)
+	case a.m.breaks == sameIDAgain:
+		a.again(t)
+	default:
+		a.anew(t)
+	}
+}
+
+func (a *actor) enqueue() {
+	if a.stale() {
+		a.step("goes over to the new session", func(_ *state, t *delivery) { a.again(t) })
+		return
+	}
+	t := a.delivery()
+	a.send(txn{kind: enqueue, session: t.session, epoch: a.process().epoch, prev: t.prev}, func(n *state, t *delivery, ok bool) {
+		t.at = claiming
+		switch {
+		case ok:
+			t.at, t.q = waiting, n.queue[a.event()].created
+		case n.sessions[t.session] == 0:
+			t.finish(storeUnavailable)
+		}
+	}, a.resolve)
+}
+
+func (a *actor) wait() {
+	t, x, l, e := a.delivery(), a.execution(), a.s.locks[a.lock()], a.event()
+	switch {
+	case a.s.queue[e].created == t.q && a.stale():
+		a.step("session is over, leaves its place", func(_ *state, t *delivery) { t.at, t.decideAgain = leaving, true })
+		return
+	case a.s.queue[e].created == t.q:
+	case a.s.records[e].by == x:
+		a.step("waiter finds its record", func(_ *state, t *delivery) { t.finish(aborted) })
+		return
+	case l.created != 0 && l.by == x:
+		a.step("waiter finds that it has the lock", func(_ *state, t *delivery) { t.at = rereading })
+		return
+	case a.s.sessions[t.session] == 0:
+		a.step("place is lost with the session", func(_ *state, t *delivery) { a.anew(t) })
+		return
+	default: // it was cancelled, and a copy has written over its record
+		a.step("place is gone, the session is not", func(n *state, t *delivery) {
+			if n.known.ended[x] != abortedClean {
+				a.m.broke(placeKept)
+			}
+			t.finish(aborted)
+		})
+		return
+	}
+	if a.s.left.hangUp > 0 {
+		a.step("sender hangs up", func(n *state, t *delivery) { n.left.hangUp--; t.at, t.left = leaving, true })
+	}
+	lost := a.resolve
+	if a.m.ahead(a.s, a.lock(), t.q) > 0 || l.created != 0 {
+		lost = nil // a guess is refused
+	}
+	a.send(txn{kind: claimAsHead, session: t.session, epoch: a.process().epoch, q: t.q, prev: t.prev}, a.tookTurn, lost)
+}
+
+func (a *actor) tookTurn(n *state, t *delivery, ok bool) {
+	e := a.event()
+	switch rec := n.records[e]; {
+	case ok:
+		a.won(n, t)
+	case n.queue[e].created != t.q, a.m.ahead(n, a.lock(), t.q) > 0:
+	case a.m.decided(rec):
+		t.at, t.decideAgain = leaving, true
+	default:
+		t.prev = rec.modified
+	}
+}
+
+func (a *actor) leave() {
+	t := a.delivery()
+	a.send(txn{kind: leave, q: t.q}, func(n *state, t *delivery, ok bool) {
+		x, e, l := a.execution(), a.event(), n.locks[a.lock()]
+		switch {
+		case !ok && n.queue[e].created == t.q:
+		case !ok && l.created != 0 && l.by == x: // the claim as head arrived after all
+			t.at, t.answered = rereading, true
+		case n.records[e].by == x:
+			t.finish(aborted)
+		case t.decideAgain && !t.left && !t.answered:
+			a.anew(t)
+		case t.answered:
+			t.finish(storeUnavailable)
+		default:
+			t.finish(hungUp)
+		}
+	}, nothing)
+}
+
+// attached waits for the end of the execution that runs. It never runs itself.
+func (a *actor) attached() {
+	s, e := a.s, a.event()
+	t, rec, l := a.delivery(), s.records[e], s.locks[a.lock()]
+	switch {
+	case rec.modified != 0 && (rec.by == t.first || a.m.breaks == attachToAnybody):
+		a.step("copy finds the record", func(n *state, t *delivery) {
+			if n.known.ended[t.first] != rec.outcome {
+				a.m.broke(copyGetsTheSame)
+			}
+			t.finish(copied)
+		})
+	case s.queue[e].created != 0 && s.queue[e].by == t.first, l.created != 0 && l.by == t.first:
+	case rec.outcome == success:
+		a.step("copy finds that another one has settled the event", func(_ *state, t *delivery) { t.finish(replayed) })
+	default: // it was released, or its record is gone already: from here nobody can tell
+		a.step("copy finds nothing", func(n *state, t *delivery) {
+			if a.m.breaks == copySaysNotExecuted && n.known.upstream[t.first] != notCalled {
+				a.m.broke(refusedBurnsNothing)
+			}
+			t.finish(lockLost)
+		})
+	}
+	a.step("copy has waited long enough", func(_ *state, t *delivery) { t.finish(inFlight) })
+}
+
+// decided: a record after which the event does not run, as idem.Decide reads it.
+func (m *model) decided(rec record) bool {
+	return rec.outcome == success || rec.final || m.block && rec.outcome.unknown()
+}

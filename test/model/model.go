@@ -1,0 +1,169 @@
+package model
+
+// model is one scenario, perhaps with something left out, and what a search finds in it.
+type model struct {
+	scenario
+	table  [kinds]row
+	drops  []compareOf // compares that are left out
+	breaks breakage    // a rule that is left out
+
+	broken  promise // by the step just made
+	seen    [kinds]struct{ applied, refused int }
+	answers [answers]int
+	goal    func(s *state) bool    // a state to find
+	sent    func(s *state, t *txn) // hears of every transaction that is sent
+
+	scratch state
+	places  []*revision
+}
+
+// compareOf is one compare of one transaction.
+type compareOf struct {
+	kind  kind
+	index int
+}
+
+// breakage is a rule of the processes, not a compare, that a mutation leaves out.
+type breakage uint8
+
+const (
+	nothingBroken breakage = iota
+	noFence
+	sameIDAgain           // after an ambiguous claim
+	lateLockIsKept        // after the sender was told 503
+	coolingIsMine         // L mine = L.create alone
+	forceRecordsCooling   // writes a record for an execution that has one
+	finalOnlyWhereAborted // and lost where the outcome is known
+	forceForgetsFinal
+	buryForgetsCancel
+	endWithoutDelay
+	buryWithoutDelay
+	cancelWritesOverRecord // of a waiting execution whose event a copy has settled
+	finalLeavesCopyRunning // and stops only the one that waits
+	copySaysNotExecuted    // where it finds nothing of the execution that it attached to
+	attachToAnybody        // any record of the event ends the copy's wait
+)
+
+func newModel(sc scenario) *model { return &model{scenario: sc, table: table()} }
+
+func (m *model) leavesOut(k kind, index int) bool {
+	for _, d := range m.drops {
+		if d.kind == k && d.index == index {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) initial() *state {
+	s := &state{left: m.budget}
+	for p := range m.processCount {
+		m.openSession(s, p)
+	}
+	m.canonical(s)
+	return s
+}
+
+// canonical makes states equal that differ only in what cannot matter: how high revisions are, the order of what is lost, lost
+// transactions that can never pass.
+func (m *model) canonical(s *state) {
+	m.tidyLost(s)
+	for x := range s.known.upstream {
+		if s.known.upstream[x] == finished {
+			s.known.excuse[x] = 0
+		}
+		if s.known.ended[x] != 0 {
+			s.known.cancelled[x] = false
+		}
+	}
+	m.places = m.places[:0]
+	m.revisions(s)
+	var used [256]bool
+	for _, p := range m.places {
+		used[*p] = true
+	}
+	var rank [256]revision
+	n := revision(0)
+	for r := 1; r <= int(s.clock); r++ {
+		if used[r] {
+			n++
+			rank[r] = n
+		}
+	}
+	for _, p := range m.places {
+		*p = rank[*p]
+	}
+	s.clock = n
+}
+
+func (m *model) tidyLost(s *state) {
+	for i := range s.lost {
+		if t := &s.lost[i]; t.kind != 0 && m.hopeless(s, t) {
+			*t = txn{}
+		}
+	}
+	for i := range s.lost {
+		for j := i + 1; j < maxLost; j++ {
+			if s.lost[j].kind != 0 && s.lost[i].before(&s.lost[j]) {
+				s.lost[i], s.lost[j] = s.lost[j], s.lost[i]
+			}
+		}
+	}
+}
+
+func (t *txn) before(o *txn) bool { return t.order() < o.order() }
+
+// order tells transactions apart that can be lost at the same time: the same sender's differ in a revision.
+func (t *txn) order() uint64 {
+	o := uint64(t.kind)
+	for _, v := range [...]uint8{uint8(t.by), uint8(t.epoch), uint8(t.token ^ t.q), uint8(t.l), uint8(t.prev ^ t.h), uint8(t.outcome)} {
+		o = o<<8 | uint64(v)
+	}
+	return o<<4 | uint64(t.lease)<<2 | uint64(t.cancel)
+}
+
+// revisions collects every revision in s.
+func (m *model) revisions(s *state) {
+	add := func(r *revision) {
+		if *r != 0 {
+			m.places = append(m.places, r)
+		}
+	}
+	for i := 1; i <= int(s.opened); i++ {
+		add(&s.sessions[i])
+	}
+	for i := range m.lockCount {
+		add(&s.locks[i].created)
+		add(&s.locks[i].modified)
+		add(&s.known.token[i])
+	}
+	for e := range m.eventCount {
+		add(&s.queue[e].created)
+		add(&s.records[e].modified)
+	}
+	for x := range s.holds {
+		add(&s.holds[x].modified)
+	}
+	for p := range m.processCount {
+		add(&s.processes[p].epoch)
+	}
+	for d := range m.deliveryCount {
+		t := &s.deliveries[d]
+		add(&t.prev)
+		add(&t.token)
+		add(&t.l)
+		add(&t.q)
+	}
+	for i := range s.lost {
+		t := &s.lost[i]
+		if t.kind == 0 {
+			continue
+		}
+		add(&t.epoch)
+		add(&t.token)
+		add(&t.l)
+		add(&t.q)
+		add(&t.prev)
+		add(&t.h)
+	}
+}

@@ -1,0 +1,130 @@
+package model
+
+import (
+	"flag"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tooMany states for a search in the normal run; no scenario comes near.
+const tooMany = 1_500_000
+
+var (
+	long  = flag.Bool("long", false, "explore larger bounds and take random walks beyond them: about half an hour")
+	seed  = flag.Uint64("seed", 42, "of the random walks")
+	walks = flag.Int("walks", 20_000, "random walks of each scenario with -long")
+)
+
+func TestEveryScenarioKeepsEveryPromise(t *testing.T) {
+	total := newModel(scenario{})
+	states := 0
+	for _, sc := range scenarios() {
+		began := time.Now()
+		m := newModel(sc)
+		r := m.explore(tooMany)
+		t.Logf("%-40s %8d states, complete: %-5v %5.1f s", sc.name, r.states, r.complete, time.Since(began).Seconds())
+		states += r.states
+		switch {
+		case r.broken != "":
+			t.Errorf("%s: %s\n    %s", sc.name, r.broken, strings.Join(r.trace, "\n    "))
+		case !r.complete:
+			t.Errorf("%s is cut off at %d states: take smaller bounds", sc.name, r.states)
+		}
+		for k := range m.seen {
+			total.seen[k].applied += m.seen[k].applied
+			total.seen[k].refused += m.seen[k].refused
+		}
+		for a := range m.answers {
+			total.answers[a] += m.answers[a]
+		}
+	}
+	t.Logf("%d states in all", states)
+	for k := claim; k < kinds; k++ {
+		if total.seen[k].applied == 0 {
+			t.Errorf("no scenario gets as far as %s", total.table[k].name)
+		}
+		if total.seen[k].refused == 0 && (k <= acquire || k == putHold) { // the others are sent by who has just read
+			t.Errorf("no scenario refuses %s", total.table[k].name)
+		}
+	}
+	for a := noAnswer + 1; a < answers; a++ {
+		if total.answers[a] == 0 {
+			t.Errorf("no scenario ends in answer %d", a)
+		}
+	}
+}
+
+func TestStrategyNoneLetsTwoEventsRunAtOnce(t *testing.T) {
+	m := newModel(named(t, "strategy none"))
+	m.goal = func(s *state) bool {
+		return s.known.upstream[executionOf(0, 0)] == atWork && s.known.upstream[executionOf(2, 0)] == atWork
+	}
+	if r := m.explore(tooMany); r.broken != goalReached {
+		t.Errorf("two events never ran at once: %+v", r)
+	}
+}
+
+func TestNoTransactionsOfTwoWorkflowsHarmEachOtherInOneRequest(t *testing.T) {
+	p := pairs{skewed: map[string]int{}}
+	for _, sc := range inCompany() {
+		p.explore(newModel(sc), 12_000)
+	}
+	t.Logf("%d pairs, both pass in %d", p.checked, p.together)
+	for pair, states := range p.skewed {
+		t.Logf("%-40s %d states", pair, states)
+	}
+	if len(p.across) > 0 {
+		t.Errorf("%d pairs in two workflows have no serial order, first %s", len(p.across), p.across[0])
+	}
+	if len(p.skewed) == 0 {
+		t.Error("no pair in one workflow has no serial order: the search does not see what the rule of one workflow in a request is for")
+	}
+}
+
+func TestLargerBoundsKeepEveryPromise(t *testing.T) {
+	if !*long {
+		t.Skip("takes -long")
+	}
+	for _, sc := range scenarios() {
+		for _, b := range []*uint8{&sc.budget.ambiguous, &sc.budget.expire} {
+			*b = max(*b, 1) + 1
+		}
+		r := newModel(sc).explore(20_000_000)
+		t.Logf("%-40s %9d states, complete: %v", sc.name, r.states, r.complete)
+		if r.broken != "" {
+			t.Errorf("%s: %s\n    %s", sc.name, r.broken, strings.Join(r.trace, "\n    "))
+		}
+	}
+}
+
+func TestRandomWalksKeepEveryPromise(t *testing.T) {
+	if !*long {
+		t.Skip("takes -long")
+	}
+	for _, sc := range scenarios() {
+		sc.larger()
+		r := newModel(sc).wander(rand.New(rand.NewPCG(*seed, 0)), *walks, 300)
+		t.Logf("%-40s %9d steps", sc.name, r.states)
+		if r.broken != "" {
+			t.Errorf("%s, seed %d: %s\n    %s", sc.name, *seed, r.broken, strings.Join(r.trace, "\n    "))
+		}
+	}
+}
+
+func TestRedundantComparesBreakNothingAlone(t *testing.T) {
+	if !*long {
+		t.Skip("takes -long")
+	}
+	rows := table()
+	for _, c := range redundant {
+		for _, sc := range scenarios() {
+			m := newModel(sc)
+			m.drops = []compareOf{{c.kind, index(t, &rows[c.kind], c.compare)}}
+			if r := m.explore(tooMany); r.broken != "" {
+				t.Errorf("%s needs %s after all (%s): %s; move it to brokenBy", rows[c.kind].name, c.compare, sc.name, r.broken)
+			}
+		}
+	}
+}

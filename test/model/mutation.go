@@ -1,0 +1,102 @@
+package model
+
+// mutation leaves something out. Its scenario breaks a promise then.
+type mutation struct {
+	name     string
+	scenario string
+	drops    []compareOf
+	breaks   breakage
+}
+
+// brokenBy names, for each compare, the scenario that needs it.
+var brokenBy = map[kind]map[string]string{
+	claim: {
+		"epochIs(k, at)":         "known failure",
+		"absent(k.L)":            "known failure",
+		"nobodyWaits(k)":         "wait, a copy waits, retry",
+		"modified(k.I, at.prev)": "known failure",
+	},
+	enqueue: {
+		"epochIs(k, at)":         "lock API, two clients, wait",
+		"absent(k.Q)":            "wait, copies behind another",
+		"modified(k.I, at.prev)": "wait, a copy waits, retry",
+	},
+	claimAsHead: {
+		"absent(k.L)":            "wait, a copy waits, retry",
+		"nobodyBefore(k, at.q)":  "wait, three events",
+		"modified(k.I, at.prev)": "wait, a copy waits, retry",
+	},
+	leave:   {"created(k.Q, at.q)": "wait, copies behind another"},
+	settle:  {"modified(k.L, at.l)": "final cancel, waiting"},
+	release: {"modified(k.L, at.l)": "wait, a copy waits, retry"},
+	adopt:   {"modified(k.L, at.l)": "adopt twice"},
+	bury: {
+		"modified(k.L, at.l)": "fail fast, copies, retry",
+		"absent(k.A)":         "known failure",
+	},
+	buryCooling: {
+		"modified(k.L, at.l)": "release delay, force",
+		"absent(k.A)":         "wait, release delay",
+	},
+	fence: {"epochIs(k, at)": "fail fast, copies, retry"},
+	acquire: {
+		"epochIs(k, at)": "lock API",
+		"absent(k.L)":    "lock API",
+		"nobodyWaits(k)": "lock API, two clients, wait",
+	},
+	putHold:   {"modified(k.L, at.l)": "hold, cancel, force"},
+	heartbeat: {"modified(k.H, at.h)": "hold, retry"},
+	guard: {
+		"modified(k.L, at.l)": "cancel, guard",
+		"present(k.A)":        "cancel, guard",
+	},
+	cancel: {"modified(k.L, at.l)": "unreachable, cancel"},
+	cancelWaiting: {
+		"created(k.Q, at.q)":     "wait, cancel",
+		"modified(k.I, at.prev)": "wait, a copy waits, retry",
+	},
+	forget:              {"modified(k.I, at.prev)": "known failure, forget"},
+	forceRelease:        {"modified(k.L, at.l)": "final cancel"},
+	forceReleaseCooling: {"modified(k.L, at.l)": "release delay, force"},
+}
+
+// cover says why a compare that nothing needs is kept.
+type cover struct {
+	kind     kind
+	compare  string
+	by       string // the compare that covers it; empty: see why
+	scenario string // that breaks without both
+	why      string
+}
+
+// redundant compares are kept because they say what is meant. Each is covered by another one of its transaction: without both a
+// promise breaks, or, where there is no other, the reason says why nothing can.
+var redundant = []cover{
+	{claimAsHead, "epochIs(k, at)", "created(k.Q, at.q)", "wait, session lost", "a place of this epoch dies with the session; but a fence alone leaves it"},
+	{claimAsHead, "created(k.Q, at.q)", "epochIs(k, at)", "wait, session lost", "who has an epoch and knows q has that place"},
+	{settle, "created(k.L, at.token)", "modified(k.L, at.l)", "known failure", "a lock of the revision seen is the lock seen"},
+	{release, "created(k.L, at.token)", "modified(k.L, at.l)", "unreachable, cancel", "a lock of the revision seen is the lock seen"},
+	{adopt, "created(k.L, at.token)", "modified(k.L, at.l)", "adopt twice", "a lock of the revision seen is the lock seen"},
+	{putHold, "created(k.L, at.token)", "modified(k.L, at.l)", "hold, retry", "a lock of the revision seen is the lock seen"},
+	{guard, "created(k.L, at.token)", "modified(k.L, at.l)", "cancel, guard", "a lock of the revision seen is the lock seen"},
+	{heartbeat, "created(k.L, at.token)", "modified(k.H, at.h)", "hold, retry", "H has the execution in its name, and lives as long as its lock"},
+	{adopt, "epochIs(k, at)", "", "", "a late adoption names a session that is gone: the lock is dead, and is adopted again or buried"},
+}
+
+// rules of the processes, beside the compares, and the scenario that needs each.
+var rules = []mutation{
+	{name: "an ambiguous claim is followed by a fence", scenario: "known failure", breaks: noFence},
+	{name: "a claim after an ambiguous one has a new execution ID", scenario: "fail fast, three copies, forget", breaks: sameIDAgain},
+	{name: "a lock that comes after the sender's 503 is given back", scenario: "known failure", breaks: lateLockIsKept},
+	{name: "a cooling lock is nobody's", scenario: "max duration", breaks: coolingIsMine},
+	{name: "force release of a cooling lock writes no record", scenario: "release delay, force", breaks: forceRecordsCooling},
+	{name: "a final cancel goes into every record, also where the outcome is known", scenario: "final cancel", breaks: finalOnlyWhereAborted},
+	{name: "a final cancel goes into the record of a force release", scenario: "final cancel", breaks: forceForgetsFinal},
+	{name: "a burial carries the cancel out", scenario: "final cancel", breaks: buryForgetsCancel},
+	{name: "a settle of an unknown outcome lets the lock cool", scenario: "wait, release delay", breaks: endWithoutDelay},
+	{name: "a burial lets the lock cool", scenario: "wait, release delay", breaks: buryWithoutDelay},
+	{name: "a cancel of a waiting execution does not write over a record that decides", scenario: "wait, a copy waits, retry", breaks: cancelWritesOverRecord},
+	{name: "a final cancel of a waiting execution stops its running copy first", scenario: "final cancel, waiting", breaks: finalLeavesCopyRunning},
+	{name: "an attached copy takes the record of the execution that it attached to", scenario: "attach, three copies, forget", breaks: attachToAnybody},
+	{name: "an attached copy that finds nothing does not say that nothing ran", scenario: "attach, three copies, forget", breaks: copySaysNotExecuted},
+}

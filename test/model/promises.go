@@ -1,0 +1,308 @@
+package model
+
+// promise is a sentence that holds in every reachable state, or after every step.
+type promise string
+
+const (
+	oneLiveHolder       promise = "one live holder per workflow: two ran at once, and neither had lost its session, been buried, forced or closed"
+	oneAlivePerEvent    promise = "one live execution per event: two of them ran at once"
+	settledNeverRuns    promise = "a settled event never runs again"
+	unknownIsBlocked    promise = "under on_unknown: block an event of unknown outcome does not run again"
+	finalIsFinal        promise = "after a final cancel the event never runs again"
+	onePlace            promise = "an execution is in exactly one place: queue, lock or record"
+	neverComesBack      promise = "an execution that has ended does not come back"
+	firstEndWins        promise = "the first terminal status wins"
+	settledDoesNotWait  promise = "a duplicate of a settled event is answered and does not wait"
+	settledStays        promise = "the record of a settled event is not written over"
+	knownOutcomeKept    promise = "a known outcome is lost only where somebody else had ended the execution"
+	ownLockOnly         promise = "an end never touches the lock or the place of another execution"
+	refusedBurnsNothing promise = "a refused delivery burns nothing: its sender was told that it did not run, and it did"
+	noGhost             promise = "no lock and no place in the queue without somebody who owns it"
+	placeKept           promise = "a waiter loses its place only with its session, or by a cancel"
+	nobodyWaitsForEver  promise = "nobody waits for ever"
+	firstComeFirst      promise = "first come, first served: a claim passed somebody who waited"
+	cancelNotLost       promise = "a cancel that was asked is never lost"
+	epochKnown          promise = "a process knows the epoch of its session, except while it resolves a lost answer"
+	stepsKept           promise = "the record has the steps that the guard wrote"
+	guardProves         promise = "guard says proceed only to who has the lock"
+	forgetsWhatWasMeant promise = "a forget deletes only the record that it was asked for"
+	tokensGrow          promise = "tokens grow with each holder of a workflow"
+	aliveNotBuried      promise = "a lock is not buried while its owner is alive"
+	heldAsLongAsTold    promise = "a held lock lives as long as its holder was told"
+	delayKept           promise = "after an unknown outcome nobody gets the lock for the release_delay"
+	copyGetsTheSame     promise = "an attached copy gets the end of the execution that it attached to"
+)
+
+const goalReached promise = "none: the state that was looked for is reached"
+
+// broke notes the first promise that a step broke.
+func (m *model) broke(p promise) {
+	if m.broken == "" {
+		m.broken = p
+	}
+}
+
+// witness is what only the checker knows.
+type witness struct {
+	where     [maxExecutions]uint8
+	upstream  [maxExecutions]uint8
+	ended     [maxExecutions]outcome // as first recorded
+	excuse    [maxExecutions]uint8
+	cancelled [maxExecutions]bool
+	token     [maxLocks]revision  // the highest that the upstream has seen
+	closed    [maxLocks]execution // whose release_delay runs
+	settled   [maxEvents]bool
+	forgotten [maxEvents]bool
+	final     [maxEvents]execution // of which the final cancel was asked
+}
+
+const ( // witness.where
+	nowhere uint8 = iota
+	somewhere
+	wasSomewhere
+)
+
+const ( // witness.upstream
+	notCalled uint8 = iota
+	atWork
+	finished
+)
+
+// Why an execution may overlap with the next one.
+const (
+	sessionLost uint8 = 1 << iota // its alive key is gone, or it was buried; adopting takes this back
+	callClosed                    // for good: the upstream may still be at work
+)
+
+// checkPlaces compares where every execution is with where it was before the step.
+func (m *model) checkPlaces(s *state) {
+	var in [maxExecutions]uint8
+	for i := range m.lockCount {
+		if l := &s.locks[i]; l.created != 0 && !l.cooling {
+			in[l.by]++
+		}
+	}
+	for e := range m.eventCount {
+		if s.queue[e].created != 0 {
+			in[s.queue[e].by]++
+		}
+		if s.records[e].modified != 0 {
+			in[s.records[e].by]++
+		}
+	}
+	for x := 1; x < maxExecutions; x++ {
+		where := &s.known.where[x]
+		switch {
+		case in[x] > 1:
+			m.broke(onePlace)
+		case in[x] == 1 && *where == wasSomewhere:
+			m.broke(neverComesBack)
+		case in[x] == 1:
+			*where = somewhere
+		case *where == somewhere:
+			*where = wasSomewhere
+			if s.known.cancelled[x] && s.known.ended[x] == 0 {
+				m.broke(cancelNotLost)
+			}
+		}
+	}
+}
+
+// checkTurn is for a transaction that takes the lock.
+func (m *model) checkTurn(s *state, t *txn) {
+	i := m.lock(t.by)
+	older := everybody
+	if t.kind == claimAsHead {
+		older = t.q
+	}
+	if m.ahead(s, i, older) > 0 {
+		m.broke(firstComeFirst)
+	}
+	if final := s.known.final[m.event(t.by)]; final != 0 && final != t.by {
+		m.broke(finalIsFinal)
+	}
+	if s.known.closed[i] != 0 {
+		m.broke(delayKept)
+	}
+}
+
+// checkEnd is for a transaction that writes a record.
+func (m *model) checkEnd(s *state, t *txn) {
+	k, e := &s.known, m.event(t.by)
+	if k.ended[t.by] != 0 && k.ended[t.by] != t.outcome {
+		m.broke(firstEndWins)
+	}
+	if s.records[e].outcome == success && s.records[e].by != t.by {
+		m.broke(settledStays)
+	}
+	if k.cancelled[t.by] && t.outcome == failedUnsure {
+		m.broke(cancelNotLost)
+	}
+	k.ended[t.by] = t.outcome
+	if t.outcome == success {
+		k.settled[e] = true
+	}
+	if m.cools(t) {
+		k.closed[m.lock(t.by)] = t.by
+	}
+}
+
+func (m *model) noteCancel(s *state, t *txn) {
+	s.known.cancelled[t.by] = true
+	if t.cancel == cancelledForGood {
+		s.known.final[m.event(t.by)] = t.by
+	}
+}
+
+// begin is the first byte to the upstream: of a delivery, or of a client of the lock API.
+func (m *model) begin(s *state, d int) {
+	t, k := &s.deliveries[d], &s.known
+	x := executionOf(d, t.ids)
+	e, i := m.event(x), m.lock(x)
+	for o := execution(1); o < maxExecutions; o++ {
+		if o != x && k.upstream[o] == atWork && m.lock(o) == i && k.excuse[o] == 0 && k.excuse[x] == 0 {
+			if m.event(o) == e {
+				m.broke(oneAlivePerEvent)
+			}
+			m.broke(oneLiveHolder)
+		}
+	}
+	if t.token <= k.token[i] {
+		if k.excuse[x] == 0 {
+			m.broke(tokensGrow)
+		}
+	} else { // the upstream turns older tokens away
+		k.token[i] = t.token
+		m.checkMayRun(s, x)
+	}
+	k.upstream[x] = atWork
+}
+
+func (m *model) checkMayRun(s *state, x execution) {
+	k, e := &s.known, m.event(x)
+	if k.settled[e] && !k.forgotten[e] {
+		m.broke(settledNeverRuns)
+	}
+	if !m.block || k.forgotten[e] || k.excuse[x] != 0 {
+		return
+	}
+	for o := execution(1); o < maxExecutions; o++ {
+		if o != x && k.upstream[o] != notCalled && m.event(o) == e && k.ended[o] != failed {
+			m.broke(unknownIsBlocked)
+		}
+	}
+}
+
+// check is for every state.
+func (m *model) check(s *state) {
+	for d := range m.deliveryCount {
+		t := &s.deliveries[d]
+		if t.at != done {
+			continue
+		}
+		if m.answers[t.answer]++; !t.answer.notExecuted() {
+			continue
+		}
+		for n := range uint8(idsPerArrival) {
+			if s.known.upstream[executionOf(d, n)] != notCalled {
+				m.broke(refusedBurnsNothing)
+			}
+		}
+	}
+	m.checkKnowledge(s)
+	if m.goal != nil && m.goal(s) {
+		m.broke(goalReached)
+	}
+	if m.quiet(s) {
+		m.checkQuiet(s)
+	}
+}
+
+// checkKnowledge: what is there is known to whom it belongs.
+func (m *model) checkKnowledge(s *state) {
+	for i := range m.lockCount {
+		l := &s.locks[i]
+		if l.created == 0 || l.alive != byHold || l.cooling {
+			continue
+		}
+		if t := &s.deliveries[l.by.delivery()]; t.at == done && t.answer == storeUnavailable {
+			m.broke(noGhost)
+		}
+	}
+	for p := range m.processCount {
+		own := &s.processes[p]
+		if own.up && s.sessions[own.session] != 0 && s.sessions[own.session] != own.epoch && !m.resolves(s, p) {
+			m.broke(epochKnown)
+		}
+	}
+}
+
+// resolves: a delivery of that process finds out what became of an answer that got lost.
+func (m *model) resolves(s *state, p int) bool {
+	for d := range m.deliveryCount {
+		if t := &s.deliveries[d]; t.at == fencing && int(t.process) == p {
+			return true
+		}
+	}
+	return false
+}
+
+// quiet: nothing moves any more but new deliveries and people. A transaction that is still lost is one that never arrives.
+func (m *model) quiet(s *state) bool {
+	for i := session(1); i <= session(s.opened); i++ {
+		if m.kept(s, i) == (s.sessions[i] == 0) {
+			return false
+		}
+	}
+	for x := range s.holds {
+		if s.holds[x].modified != 0 {
+			return false
+		}
+	}
+	for d := range m.deliveryCount {
+		switch t := &s.deliveries[d]; t.at {
+		case done, idle:
+		case waiting:
+			if m.canGoOn(s, d) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// canGoOn: a waiter has something to do.
+func (m *model) canGoOn(s *state, d int) bool {
+	t, e := &s.deliveries[d], m.events[d]
+	l := s.locks[m.lockOf[e]]
+	if s.queue[e].created != t.q {
+		return true
+	}
+	return m.ahead(s, m.lockOf[e], t.q) == 0 && (l.created == 0 || s.isDead(l))
+}
+
+func (m *model) checkQuiet(s *state) {
+	for i := range m.lockCount {
+		if s.locks[i].created != 0 && !s.isDead(s.locks[i]) {
+			m.broke(noGhost)
+		}
+	}
+	for e := range m.eventCount {
+		if q := &s.queue[e]; q.created != 0 && s.deliveries[q.by.delivery()].at == done {
+			m.broke(noGhost)
+		}
+	}
+	for d := range m.deliveryCount {
+		t := &s.deliveries[d]
+		if t.at == waiting {
+			m.broke(nobodyWaitsForEver)
+		}
+		for n := range uint8(idsPerArrival) {
+			if end := s.known.ended[executionOf(d, n)]; t.at == done && t.answer.notExecuted() && (end == success || end == failed) {
+				m.broke(refusedBurnsNothing)
+			}
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package model
+
+// see takes over the newest state of the own lock, with a cancel that stands in it.
+func (a *actor) see(n *state, t *delivery) {
+	l := n.locks[a.lock()]
+	t.l, t.cancel = l.modified, l.cancel
+}
+
+// start is between the claim's answer and the first byte.
+func (a *actor) start() {
+	t := a.delivery()
+	switch {
+	case a.m.byAPI[a.d]:
+		a.step("client of the lock API has its lock", func(n *state, t *delivery) {
+			a.m.begin(n, a.d)
+			n.holders[a.d] = holder{at: holding}
+			t.finish(executed)
+		})
+		return
+	case a.stale():
+		a.step("session is over before the first byte", func(_ *state, t *delivery) { t.at, t.answered = releasing, true })
+		a.adopt()
+		return
+	case t.cancel != notCancelled:
+		a.step("cancelled before the first byte", func(_ *state, t *delivery) { t.at = releasing })
+		return
+	}
+	a.step("UPSTREAM GETS THE FIRST BYTE", func(n *state, t *delivery) {
+		a.m.begin(n, a.d)
+		t.at = running
+	})
+	if a.m.unreachable {
+		a.step("upstream is not reachable", func(_ *state, t *delivery) { t.at = releasing })
+	}
+}
+
+func (a *actor) run() {
+	if a.stale() {
+		a.step("session is over, call is closed", a.end(failedUnsure))
+		a.adopt()
+	}
+	a.step("upstream answers 2xx", a.end(success))
+	if a.m.cuts {
+		a.step("upstream's answer is cut", a.end(failedUnsure))
+	}
+	if a.m.fails {
+		a.step("upstream answers 500", a.end(failed))
+	}
+	if a.m.holds[a.d] {
+		a.step("upstream answers 202", func(_ *state, t *delivery) { t.at = holdingOn })
+	}
+	if a.s.left.age > 0 {
+		a.step("max_duration is reached, call is closed", func(n *state, t *delivery) {
+			n.left.age--
+			a.end(abortedUnsure)(n, t)
+		})
+	}
+	if l := a.s.locks[a.lock()]; l.cancel != notCancelled && a.m.mine(a.s, a.execution(), a.delivery().token) {
+		a.step("cancel is seen, call is closed", a.end(abortedUnsure))
+	}
+}
+
+// end is what is known when the call is over.
+func (a *actor) end(o outcome) func(n *state, t *delivery) {
+	return func(n *state, t *delivery) {
+		x := a.execution()
+		t.at, t.outcome = settling, o
+		if n.known.upstream[x] = finished; o.unknown() {
+			n.known.upstream[x] = atWork
+			n.known.excuse[x] |= callClosed
+		}
+	}
+}
+
+// adopt moves the lock to the new session of this process.
+func (a *actor) adopt() {
+	t, p := a.delivery(), *a.process()
+	a.send(txn{kind: adopt, session: p.session, epoch: p.epoch, token: t.token, l: t.l, cancel: t.cancel}, func(n *state, t *delivery, _ bool) {
+		x := a.execution()
+		if !a.m.mine(n, x, t.token) {
+			a.lose(n, t)
+			return
+		}
+		a.see(n, t)
+		if n.locks[a.lock()].alive == alive(p.session) {
+			t.session = p.session
+		}
+	}, nothing)
+}
+
+// lose: somebody else has taken the lock.
+func (a *actor) lose(n *state, t *delivery) {
+	if t.at == claimedPhase {
+		t.at, t.answered = releasing, true
+		return
+	}
+	n.known.excuse[a.execution()] |= callClosed
+	t.finish(lockLost)
+}
+
+func (a *actor) settle() {
+	t := a.delivery()
+	o := t.outcome
+	if t.cancel != notCancelled && o == failedUnsure {
+		o = abortedUnsure
+	}
+	a.send(txn{kind: settle, token: t.token, l: t.l, outcome: o, cancel: t.cancel}, func(n *state, t *delivery, ok bool) {
+		x := a.execution()
+		switch rec := n.records[a.event()]; {
+		case ok:
+			t.finish(executed)
+		case a.m.mine(n, x, t.token):
+			a.see(n, t)
+		case rec.modified != 0 && rec.by == x && rec.outcome == o: // an earlier attempt
+			t.finish(executed)
+		default:
+			if n.known.ended[x] == 0 {
+				a.m.broke(knownOutcomeKept)
+			}
+			t.finish(lockLost)
+		}
+	}, nothing)
+}
+
+// release: provably nothing reached the upstream. A cancel that was asked needs its record.
+func (a *actor) release() {
+	t := a.delivery()
+	finish := func(t *delivery) {
+		switch {
+		case t.answered:
+			t.finish(storeUnavailable)
+		case t.cancel != notCancelled:
+			t.finish(aborted)
+		default:
+			t.finish(unreachable)
+		}
+	}
+	request := txn{kind: release, token: t.token, l: t.l}
+	if t.cancel != notCancelled {
+		request = txn{kind: settle, token: t.token, l: t.l, outcome: abortedClean, cancel: t.cancel}
+	}
+	a.send(request, func(n *state, t *delivery, ok bool) {
+		if !ok && a.m.mine(n, a.execution(), t.token) {
+			a.see(n, t)
+			return
+		}
+		finish(t)
+	}, nothing)
+}
+
+func (a *actor) putHold() {
+	t := a.delivery()
+	a.send(txn{kind: putHold, token: t.token, l: t.l, cancel: t.cancel}, func(n *state, t *delivery, ok bool) {
+		x := a.execution()
+		switch mine := a.m.mine(n, x, t.token); {
+		case ok, mine && n.locks[a.lock()].alive == byHold:
+			n.holders[a.d] = holder{at: holding}
+			t.finish(executed)
+		case mine:
+			a.see(n, t)
+		default:
+			a.lose(n, t)
+		}
+	}, nothing)
+}
+
+// acquire is the claim of a client of the lock API: its lock lives on a hold, not on the session.
+func (a *actor) acquire() {
+	if a.stale() {
+		a.step("goes over to the new session", func(_ *state, t *delivery) { t.session = a.process().session })
+		return
+	}
+	t := a.delivery()
+	a.send(txn{kind: acquire, session: t.session, epoch: a.process().epoch}, func(n *state, t *delivery, ok bool) {
+		l := n.locks[a.lock()]
+		switch {
+		case ok:
+			a.won(n, t)
+		case n.isDead(l):
+		case l.created == 0 && a.m.ahead(n, a.lock(), everybody) == 0:
+			t.finish(storeUnavailable)
+		default:
+			t.finish(locked)
+		}
+	}, a.resolve)
+}
+
+// hold is what the holder of a held lock does, through any replica: heartbeat, complete, or, for a client of the lock API, renew and
+// release; and what a replica does to it at max_duration.
+func (a *actor) hold() {
+	h := a.s.holders[a.d]
+	if h.at != holding && h.at != completing || !a.m.anybodyUp(a.s) {
+		return
+	}
+	x, token := a.execution(), a.delivery().token
+	if !a.m.mine(a.s, x, token) {
+		n := a.m.copy(a.s)
+		n.holders[a.d].at, n.known.upstream[x] = over, finished
+		a.to(n, step{what: "holder is told 412", who: uint8(a.d)})
+		return
+	}
+	l := a.s.locks[a.lock()]
+	if h.at == holding && a.s.left.beat > 0 && h.used < coolingLease-1 {
+		a.beat(txn{kind: heartbeat, by: x, token: token, h: a.s.holds[x].modified, lease: h.used + 1})
+	}
+	if a.s.left.age > 0 {
+		a.m.fire(a.s, txn{kind: settle, by: x, token: token, l: l.modified, outcome: abortedUnsure, cancel: l.cancel}, a.d,
+			func(n *state) { n.left.age--; n.known.excuse[x] |= callClosed }, nothingMore, nothing, a.to)
+	}
+	ends := []txn{{kind: settle, outcome: success, cancel: l.cancel}}
+	switch {
+	case a.m.byAPI[a.d] && l.cancel != notCancelled:
+		ends[0].outcome = abortedUnsure
+	case a.m.byAPI[a.d]:
+		ends[0].kind = release
+	case a.m.fails:
+		ends = append(ends, txn{kind: settle, outcome: failed, cancel: l.cancel})
+	}
+	for _, t := range ends {
+		t.by, t.token, t.l = x, token, l.modified
+		a.m.fire(a.s, t, a.d, free, func(n *state, ok bool) {
+			n.holders[a.d].at, n.known.upstream[x] = completing, finished
+			if ok {
+				n.holders[a.d].at = over
+			}
+		}, func(n *state) { n.holders[a.d].at, n.known.upstream[x] = completing, finished }, a.to)
+	}
+}
+
+func (a *actor) beat(t txn) {
+	a.m.fire(a.s, t, a.d, func(n *state) { n.left.beat--; n.holders[a.d].used++ }, func(n *state, ok bool) {
+		n.holders[a.d].lease = t.lease
+		if !ok {
+			n.holders[a.d].at = over
+		}
+	}, nothing, a.to)
+}

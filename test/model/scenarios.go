@@ -1,0 +1,118 @@
+package model
+
+// scenario is who is there, what they want, and how much may go wrong.
+type scenario struct {
+	name          string
+	processCount  int
+	lockCount     int
+	eventCount    int
+	deliveryCount int
+
+	events [maxDeliveries]int // of each delivery
+	lockOf [maxEvents]int     // of each event: its workflow's; under strategy none its own
+
+	waits, attach, holds, byAPI [maxDeliveries]bool
+
+	block        bool // on_unknown: block
+	releaseDelay bool
+	fails        bool // the upstream may answer 500, which settles nothing
+	cuts         bool // its answer may be cut
+	unreachable  bool
+	final        bool // cancels are final
+
+	budget budget
+}
+
+func (sc *scenario) alike(a, b int) bool {
+	return sc.events[a] == sc.events[b] && sc.waits[a] == sc.waits[b] && sc.attach[a] == sc.attach[b] && sc.holds[a] == sc.holds[b] &&
+		sc.byAPI[a] == sc.byAPI[b]
+}
+
+func bounded(name string, events []int, b budget, change func(sc *scenario)) scenario {
+	sc := scenario{name: name, processCount: 2, lockCount: 1, deliveryCount: len(events), budget: b}
+	copy(sc.events[:], events)
+	for _, e := range events {
+		sc.eventCount = max(sc.eventCount, e+1)
+	}
+	change(&sc)
+	return sc
+}
+
+func first(flags *[maxDeliveries]bool)  { flags[0] = true }
+func second(flags *[maxDeliveries]bool) { flags[1] = true }
+func all(flags *[maxDeliveries]bool)    { *flags = [maxDeliveries]bool{true, true, true} }
+
+// scenarios are bounded so that each is explored to its end.
+func scenarios() []scenario {
+	copies, others := []int{0, 0}, []int{0, 1}
+	return []scenario{
+		bounded("fail fast, copies, retry", copies, budget{ambiguous: 2, crash: 1, expire: 1}, func(sc *scenario) { sc.cuts = true }),
+		bounded("fail fast, copies, block", copies, budget{ambiguous: 2, crash: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.block = true, true }),
+		bounded("fail fast, copy and other", []int{0, 0, 1}, budget{ambiguous: 1, crash: 1}, func(sc *scenario) { sc.cuts = true }),
+		bounded("fail fast, other, session given up", others, budget{ambiguous: 1, expire: 1, unheard: 1}, func(sc *scenario) { sc.cuts, sc.unreachable = true, true }),
+		bounded("fail fast, three copies, forget", []int{0, 0, 0}, budget{ambiguous: 1, expire: 1, forget: 1}, func(sc *scenario) { sc.cuts, sc.block = true, true }),
+		bounded("unreachable, cancel", copies, budget{ambiguous: 2, expire: 1, cancel: 1}, func(sc *scenario) { sc.unreachable = true }),
+		bounded("release delay, force", others, budget{ambiguous: 1, crash: 1, expire: 1, force: 1}, func(sc *scenario) { sc.releaseDelay, sc.cuts = true, true }),
+		bounded("cancel, guard", copies, budget{ambiguous: 1, expire: 1, cancel: 1, guard: 1}, func(sc *scenario) { sc.cuts = true }),
+		bounded("adopt twice", others, budget{ambiguous: 1, expire: 2}, func(sc *scenario) { sc.releaseDelay = true }),
+		bounded("known failure", copies, budget{ambiguous: 2, expire: 1}, func(sc *scenario) { sc.fails = true }),
+		bounded("known failure, forget", copies, budget{ambiguous: 1, expire: 1, forget: 1}, func(sc *scenario) { sc.fails = true }),
+		bounded("max duration", others, budget{ambiguous: 1, expire: 1, cancel: 1, age: 1}, func(sc *scenario) { sc.fails, sc.releaseDelay = true, true }),
+		bounded("final cancel", copies, budget{ambiguous: 1, crash: 1, expire: 1, cancel: 1, force: 1}, func(sc *scenario) { sc.fails, sc.final = true, true }),
+		bounded("final cancel, forget", copies, budget{ambiguous: 1, expire: 1, cancel: 1, forget: 1}, func(sc *scenario) { sc.final, sc.unreachable = true, true }),
+		bounded("final cancel, waiting", []int{0, 1, 1}, budget{ambiguous: 1, cancel: 1}, func(sc *scenario) { sc.final, sc.fails, sc.waits = true, true, [maxDeliveries]bool{true, true} }),
+		bounded("wait, copies behind another", []int{0, 1, 1}, budget{ambiguous: 1, crash: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
+		bounded("wait, three events", []int{0, 1, 2}, budget{ambiguous: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
+		bounded("wait, session lost", others, budget{ambiguous: 1, expire: 1, unheard: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
+		bounded("wait, copies, session lost", []int{0, 1, 1}, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { all(&sc.waits) }),
+		bounded("wait, cancel, session lost", others, budget{ambiguous: 1, expire: 1, cancel: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
+		bounded("wait, cancel", others, budget{ambiguous: 2, crash: 1, cancel: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
+		bounded("wait, a copy waits, retry", []int{0, 0, 1}, budget{ambiguous: 1, cancel: 1}, func(sc *scenario) { second(&sc.waits) }),
+		bounded("wait, a copy waits, block", []int{0, 0, 1}, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.block = true; second(&sc.waits) }),
+		bounded("wait, release delay", others, budget{ambiguous: 1, crash: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.releaseDelay = true, true; all(&sc.waits) }),
+		bounded("adopt, session given up", others, budget{ambiguous: 1, expire: 1, unheard: 1}, func(sc *scenario) {}),
+		bounded("attach", copies, budget{ambiguous: 1, crash: 1, expire: 1, cancel: 1}, func(sc *scenario) { sc.fails, sc.unreachable = true, true; second(&sc.attach) }),
+		bounded("attach, three copies, forget", []int{0, 0, 0}, budget{crash: 1, expire: 1, forget: 1}, func(sc *scenario) { sc.fails = true; sc.attach = [maxDeliveries]bool{false, true, false} }),
+		bounded("attach to a waiting one", []int{0, 1, 1}, budget{ambiguous: 1, crash: 1, hangUp: 1}, func(sc *scenario) { sc.waits = [maxDeliveries]bool{true, true}; sc.attach[2] = true }),
+		bounded("hold, retry", copies, budget{ambiguous: 1, crash: 1, expire: 1, beat: 2}, func(sc *scenario) { first(&sc.holds) }),
+		bounded("hold, cancel, force", copies, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1, cancel: 1, force: 1}, func(sc *scenario) { sc.block = true; first(&sc.holds) }),
+		bounded("hold, release delay, guard", others, budget{ambiguous: 1, crash: 1, beat: 1, guard: 1}, func(sc *scenario) { sc.releaseDelay, sc.fails = true, true; first(&sc.holds) }),
+		bounded("hold, wait", others, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.holds); second(&sc.waits) }),
+		bounded("hold, max duration", copies, budget{ambiguous: 1, expire: 1, beat: 1, age: 1, cancel: 1}, func(sc *scenario) { first(&sc.holds) }),
+		bounded("lock API", others, budget{ambiguous: 1, crash: 1, beat: 2, cancel: 1}, func(sc *scenario) { first(&sc.byAPI) }),
+		bounded("lock API, two clients, wait", []int{0, 1, 2}, budget{ambiguous: 1}, func(sc *scenario) {
+			sc.byAPI = [maxDeliveries]bool{true, false, true}
+			second(&sc.waits)
+		}),
+		bounded("strategy none", []int{0, 0, 1}, budget{ambiguous: 1, crash: 1}, perEvent),
+		bounded("two workflows", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) { perEvent(sc); sc.cuts = true }),
+	}
+}
+
+// perEvent gives each event a lock of its own, as strategy none does, and as different workflows have.
+func perEvent(sc *scenario) { sc.lockCount, sc.lockOf = 2, [maxEvents]int{0, 1} }
+
+// inCompany are for transactions in one request: two workflows, and everything that people and holders may do.
+func inCompany() []scenario {
+	two := func(name string, b budget, change func(sc *scenario)) scenario {
+		return bounded(name, []int{0, 0, 1}, b, func(sc *scenario) { perEvent(sc); change(sc) })
+	}
+	return []scenario{
+		two("fail fast", budget{expire: 1, cancel: 1, guard: 1, force: 1, forget: 1}, func(sc *scenario) { sc.cuts, sc.releaseDelay = true, true }),
+		two("wait", budget{ambiguous: 1, expire: 1, cancel: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
+		two("hold", budget{expire: 1, beat: 2, age: 1, cancel: 1, guard: 1}, func(sc *scenario) { all(&sc.holds) }),
+		two("lock API", budget{ambiguous: 1, beat: 2}, func(sc *scenario) { all(&sc.byAPI) }),
+		bounded("wait in one workflow", []int{0, 1, 1}, budget{expire: 1, cancel: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
+		bounded("clients and deliveries in one workflow", []int{0, 1, 2}, budget{beat: 1}, func(sc *scenario) { first(&sc.byAPI); second(&sc.waits) }),
+	}
+}
+
+// larger bounds, for random walks.
+func (sc *scenario) larger() {
+	sc.processCount = maxProcesses
+	b := &sc.budget
+	b.ambiguous, b.crash, b.expire, b.unheard, b.restart = 3, 2, 2, 1, 1
+	for _, p := range []*uint8{&b.cancel, &b.hangUp, &b.guard, &b.forget, &b.force, &b.age} {
+		*p *= 2
+	}
+}

@@ -1,0 +1,160 @@
+package model
+
+// state is everything at one moment: etcd, the processes, the senders' deliveries, what is still on its way, and what the checker
+// remembers. It has no pointers, so that it is copied and hashed as a whole.
+type state struct {
+	store
+	processes  [maxProcesses]process
+	deliveries [maxDeliveries]delivery
+	holders    [maxDeliveries]holder
+	lost       [maxLost]txn // sent, no answer came: may be applied at any later time, or never
+	known      witness
+	left       budget
+}
+
+type process struct {
+	up      bool
+	session session  // as it believes
+	epoch   revision // as it believes
+	met     bool     // a delivery has come to it
+}
+
+// budget is how often what goes wrong, and what people do, may happen.
+type budget struct {
+	ambiguous uint8 // answers that get lost
+	crash     uint8
+	restart   uint8
+	expire    uint8 // a session's lease ends, its process does not know
+	unheard   uint8 // a process gives a session up that etcd still has
+	hangUp    uint8
+	cancel    uint8
+	force     uint8
+	forget    uint8
+	guard     uint8
+	beat      uint8
+	age       uint8 // max_duration reached
+}
+
+// phase is where a delivery is in its life.
+type phase uint8
+
+const (
+	idle phase = iota
+	claiming
+	acquiring // claiming for a client of the lock API
+	enqueueing
+	waiting
+	leaving
+	fencing
+	rereading
+	claimedPhase // has the lock, nothing sent yet
+	running
+	settling
+	releasing
+	holdingOn // the upstream answered 202
+	attached
+	done
+)
+
+// answer is what the sender was told.
+type answer uint8
+
+const (
+	noAnswer answer = iota
+	executed
+	replayed
+	locked
+	inFlight
+	earlierUnknown
+	storeUnavailable
+	lockLost
+	hungUp
+	aborted
+	crashed
+	unreachable
+	copied // the first one's answer
+	answers
+)
+
+func (a answer) notExecuted() bool {
+	return a == locked || a == inFlight || a == storeUnavailable || a == hungUp || a == unreachable
+}
+
+type delivery struct {
+	at      phase
+	process uint8
+	session session
+	ids     uint8 // execution IDs used up
+	prev    revision
+	token   revision
+	l, q    revision
+	first   execution // that it attached to
+	outcome outcome
+	cancel  uint8 // as seen in the own lock
+	answer  answer
+
+	answered    bool // the sender has got its 503
+	decideAgain bool // after leaving the queue
+	left        bool // the sender has hung up
+}
+
+// finish keeps only what the checker and a holder need.
+func (t *delivery) finish(a answer) {
+	*t = delivery{at: done, ids: t.ids, token: t.token, answer: a}
+}
+
+// holder is the upstream after its 202, or a client of the lock API.
+type holder struct {
+	at    uint8
+	lease uint8 // that it was told of
+	used  uint8
+}
+
+const (
+	holding uint8 = iota + 1
+	completing
+	over
+)
+
+// kept reports whether a process keeps that session alive.
+func (m *model) kept(s *state, i session) bool {
+	for p := range m.processCount {
+		if s.processes[p].up && s.processes[p].session == i {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) anybodyUp(s *state) bool {
+	for p := range m.processCount {
+		if s.processes[p].up {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) openSession(s *state, p int) {
+	s.opened++
+	r := s.next()
+	s.sessions[s.opened] = r
+	s.processes[p] = process{up: true, session: session(s.opened), epoch: r}
+}
+
+// mine: the lock is still that of this execution. A cooling lock is nobody's.
+func (m *model) mine(s *state, x execution, token revision) bool {
+	l := &s.locks[m.lock(x)]
+	return l.created != 0 && l.created == token && l.by == x && (!l.cooling || m.breaks == coolingIsMine)
+}
+
+// keepLost puts a transaction among the lost ones; false: there are too many.
+func (s *state) keepLost(t *txn) bool {
+	for i := range s.lost {
+		if s.lost[i].kind == 0 {
+			s.lost[i] = *t
+			return true
+		}
+	}
+	return false
+}

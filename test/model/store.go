@@ -1,0 +1,149 @@
+package model
+
+// Bounds of every scenario; a scenario uses fewer. They keep a state small.
+const (
+	maxProcesses  = 3
+	maxSessions   = 7
+	maxLocks      = 2
+	maxEvents     = 3
+	maxDeliveries = 3
+	idsPerArrival = 2 // execution IDs that one delivery may use up
+	maxExecutions = maxDeliveries*idsPerArrival + 1
+	holdLeases    = 4 // leases of one H; the last one is for cooling
+	coolingLease  = holdLeases - 1
+	maxLost       = 3 // transactions without an answer at the same time
+)
+
+type (
+	revision  uint8 // of the store; 0 = absent
+	execution uint8 // 0 = none
+	session   uint8 // never used again; 0 = none
+	alive     uint8 // the key that a lock names: a session, or byHold
+	outcome   uint8
+)
+
+const byHold alive = 100 // H of the execution in the lock
+
+// Outcomes of an execution.
+const (
+	success      outcome = iota + 1
+	failed               // a whole answer came, and it does not settle the event
+	failedUnsure         // nobody knows what the upstream did
+	abortedClean         // aborted, and provably not executed
+	abortedUnsure
+)
+
+func (o outcome) unknown() bool { return o == failedUnsure || o == abortedUnsure }
+
+// What a lock says of a cancel.
+const (
+	notCancelled uint8 = iota
+	cancelled
+	cancelledForGood // final: the event never runs again
+)
+
+type lock struct { // L
+	created, modified revision
+	by                execution
+	alive             alive
+	cancel            uint8
+	cooling, steps    bool
+}
+
+type place struct { // Q
+	created revision
+	by      execution
+	session session
+}
+
+type record struct { // I
+	modified revision
+	by       execution
+	outcome  outcome
+	final    bool
+}
+
+type hold struct { // H
+	modified revision
+	lease    uint8
+}
+
+// store is etcd. A cancel's C is not in it: it only wakes the owner up, and the cancel itself stands in L.
+type store struct {
+	clock    revision
+	opened   uint8                     // sessions so far
+	sessions [maxSessions + 1]revision // S: the epoch, 0 = gone
+	locks    [maxLocks]lock
+	queue    [maxEvents]place
+	records  [maxEvents]record
+	holds    [maxExecutions]hold
+	spent    [maxExecutions]uint8 // leases of H that have run out, one bit each
+}
+
+func (s *store) next() revision { s.clock++; return s.clock }
+
+func (s *store) leaseLives(x execution, lease uint8) bool { return s.spent[x]&(1<<lease) == 0 }
+
+func (s *store) isAlive(a alive, x execution) bool {
+	if a == byHold {
+		return s.holds[x].modified != 0
+	}
+	return s.sessions[a] != 0
+}
+
+func (s *store) isDead(l lock) bool { return l.created != 0 && !s.isAlive(l.alive, l.by) }
+
+// executionOf is the n-th execution ID that a delivery uses.
+func executionOf(delivery int, n uint8) execution {
+	return execution(1+delivery*idsPerArrival) + execution(n)
+}
+
+func (x execution) delivery() int { return int(x-1) / idsPerArrival }
+
+func (m *model) event(x execution) int { return m.events[x.delivery()] }
+func (m *model) lock(x execution) int  { return m.lockOf[m.event(x)] }
+
+// ahead counts the places in the queue of a lock that are older than q.
+func (m *model) ahead(s *state, lock int, q revision) (n int) {
+	for e := range m.eventCount {
+		if p := &s.queue[e]; p.created != 0 && p.created < q && m.lockOf[e] == lock {
+			n++
+		}
+	}
+	return n
+}
+
+const everybody revision = 255
+
+// loseSession is the end of a session's lease: S goes and the places in queues that live as long. Its locks stay, and are dead.
+func (m *model) loseSession(s *state, gone session) {
+	s.sessions[gone] = 0
+	for e := range s.queue {
+		if p := &s.queue[e]; p.created != 0 && p.session == gone {
+			s.known.where[p.by] = nowhere // not ended: it may queue again under its ID
+			*p = place{}
+		}
+	}
+	for i := range s.locks {
+		if l := &s.locks[i]; l.created != 0 && l.alive == alive(gone) {
+			s.known.excuse[l.by] |= sessionLost
+		}
+	}
+}
+
+// loseHold is the end of one lease of an H.
+func (m *model) loseHold(s *state, x execution, lease uint8) {
+	s.spent[x] |= 1 << lease
+	if s.holds[x].modified == 0 || s.holds[x].lease != lease {
+		return
+	}
+	h := &s.holders[x.delivery()]
+	if h.at == holding && h.lease > lease && s.leaseLives(x, h.lease) && lease != coolingLease {
+		m.broke(heldAsLongAsTold)
+	}
+	if lease == coolingLease {
+		s.known.closed[m.lock(x)] = 0
+	}
+	s.holds[x] = hold{}
+	s.known.excuse[x] |= sessionLost
+}

@@ -1,0 +1,149 @@
+package model
+
+// kind is a transaction of the protocol.
+type kind uint8
+
+const (
+	claim kind = iota + 1
+	enqueue
+	claimAsHead
+	leave
+	settle
+	release
+	adopt
+	bury
+	buryCooling
+	fence
+	acquire
+	putHold
+	heartbeat
+	guard
+	cancel
+	cancelWaiting
+	forget
+	forceRelease
+	forceReleaseCooling
+	kinds
+)
+
+// txn is one transaction as it was sent, with what its sender knew.
+type txn struct {
+	kind              kind
+	by                execution
+	session           session
+	epoch             revision // S.mod
+	token, l, q, prev revision // L.create, L.mod, Q.create, I.mod
+	h                 revision // H.mod
+	alive             alive    // what L named at l
+	outcome           outcome  // to write into I
+	lease             uint8    // of the H to write
+	cancel            uint8    // that L carried at l
+}
+
+// compare is one condition of a transaction, spelled as in etcdlock/table.go.
+type compare struct {
+	spelling string
+	holds    func(m *model, s *state, t *txn) bool
+	// returns: it may hold again after it did not. Revisions do not come back; what is absent may be deleted again.
+	returns func(t *txn) bool
+}
+
+func always(*txn) bool { return true }
+
+var (
+	epochIs = compare{"epochIs(k, at)", func(m *model, s *state, t *txn) bool { return s.sessions[t.session] == t.epoch && t.epoch != 0 }, nil}
+	lAbsent = compare{"absent(k.L)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].created == 0 }, always}
+	lToken  = compare{"created(k.L, at.token)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].created == t.token }, nil}
+	lIs     = compare{"modified(k.L, at.l)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].modified == t.l }, nil}
+	recIs   = compare{"modified(k.I, at.prev)", func(m *model, s *state, t *txn) bool { return s.records[m.event(t.by)].modified == t.prev },
+		func(t *txn) bool { return t.prev == 0 }}
+	nobodyWaits  = compare{"nobodyWaits(k)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), everybody) == 0 }, always}
+	nobodyBefore = compare{"nobodyBefore(k, at.q)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), t.q) == 0 }, always}
+	qAbsent      = compare{"absent(k.Q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == 0 }, always}
+	qMine        = compare{"created(k.Q, at.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == t.q }, nil}
+	holdIs       = compare{"modified(k.H, at.h)", func(m *model, s *state, t *txn) bool { return s.holds[t.by].modified == t.h }, nil}
+	ownerAlive   = compare{"present(k.A)", func(m *model, s *state, t *txn) bool { return s.isAlive(t.alive, t.by) }, nil}
+	ownerDead    = compare{"absent(k.A)", func(m *model, s *state, t *txn) bool { return !s.isAlive(t.alive, t.by) }, always}
+)
+
+// row is one row of the table: what a transaction compares, and what it then does.
+type row struct {
+	name     string // of the function in etcdlock/table.go
+	compares []compare
+	writes   string                                // as spelled there; empty: the code does not have it yet
+	lease    func(m *model, s *state, t *txn) bool // one missing lease fails the whole request
+	then     func(m *model, s *state, t *txn)
+}
+
+func table() [kinds]row {
+	mine := []compare{lToken, lIs}
+	return [kinds]row{
+		claim:       {"claim", []compare{epochIs, lAbsent, nobodyWaits, recIs}, "writes{put(k.L, lock)}", nil, (*model).claimed},
+		enqueue:     {"enqueue", []compare{epochIs, qAbsent, recIs}, "writes{put(k.Q, place)}", sessionLives, (*model).enqueued},
+		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs}, "writes{clientv3.OpDelete(k.Q), put(k.L, lock)}", nil, (*model).claimed},
+		leave:       {"leave", []compare{qMine}, "writes{clientv3.OpDelete(k.Q)}", nil, (*model).left},
+		settle:      {"settle", mine, "endLock(k, record, cool)", coolingLeaseLives, (*model).settled},
+		release:     {"release", mine, "freeLock(k)", nil, (*model).released},
+		adopt:       {"adopt", []compare{epochIs, lToken, lIs}, "writes{put(k.L, lock)}", nil, (*model).adopted},
+		bury:        {"bury", []compare{lIs, ownerDead}, "endLock(k, record, cool)", coolingLeaseLives, (*model).buried},
+		buryCooling: {"buryCooling", []compare{lIs, ownerDead}, "freeLock(k)", nil, (*model).thawed},
+		fence:       {"fence", []compare{epochIs}, "writes{put(k.S, session)}", sessionLives, (*model).fenced},
+
+		// Not in the code yet. Whoever writes one of them copies its compares from here and gives its writes as spelled there.
+		acquire:             {"acquire", []compare{epochIs, lAbsent, nobodyWaits}, "", ownLeaseLives, (*model).acquired},
+		putHold:             {"hold", mine, "", ownLeaseLives, (*model).held},
+		heartbeat:           {"heartbeat", []compare{lToken, holdIs}, "", ownLeaseLives, (*model).beaten},
+		guard:               {"guard", []compare{lToken, lIs, ownerAlive}, "", nil, (*model).guarded},
+		cancel:              {"cancel", []compare{lIs}, "", nil, (*model).cancelAsked},
+		cancelWaiting:       {"cancelWaiting", []compare{qMine, recIs}, "", nil, (*model).waiterCancelled},
+		forget:              {"forget", []compare{recIs}, "", nil, (*model).forgotten},
+		forceRelease:        {"forceRelease", []compare{lIs}, "", nil, (*model).forced},
+		forceReleaseCooling: {"forceReleaseCooling", []compare{lIs}, "", nil, (*model).thawed},
+	}
+}
+
+func sessionLives(m *model, s *state, t *txn) bool  { return s.sessions[t.session] != 0 }
+func ownLeaseLives(m *model, s *state, t *txn) bool { return s.leaseLives(t.by, t.lease) }
+func coolingLeaseLives(m *model, s *state, t *txn) bool {
+	return !m.cools(t) || s.leaseLives(t.by, coolingLease)
+}
+
+// cools: the lock stays closed after an unknown outcome, where the route has a release_delay.
+func (m *model) cools(t *txn) bool {
+	return m.releaseDelay && t.outcome.unknown() && t.kind != forceRelease
+}
+
+// passes reports whether every compare holds, but for those that a mutation leaves out.
+func (m *model) passes(s *state, t *txn) bool {
+	r := &m.table[t.kind]
+	for i := range r.compares {
+		if !m.leavesOut(t.kind, i) && !r.compares[i].holds(m, s, t) {
+			return false
+		}
+	}
+	return r.lease == nil || r.lease(m, s, t)
+}
+
+// hopeless reports whether a transaction that does not pass never will.
+func (m *model) hopeless(s *state, t *txn) bool {
+	r := &m.table[t.kind]
+	for i := range r.compares {
+		c := &r.compares[i]
+		if !m.leavesOut(t.kind, i) && (c.returns == nil || !c.returns(t)) && !c.holds(m, s, t) {
+			return true
+		}
+	}
+	return r.lease != nil && !r.lease(m, s, t)
+}
+
+// apply runs one transaction in etcd; false: refused, nothing changed.
+func (m *model) apply(s *state, t *txn) bool {
+	if !m.passes(s, t) {
+		m.seen[t.kind].refused++
+		return false
+	}
+	m.seen[t.kind].applied++
+	m.table[t.kind].then(m, s, t)
+	m.checkPlaces(s)
+	return true
+}

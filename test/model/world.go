@@ -1,0 +1,236 @@
+package model
+
+// step is one step as a trace shows it.
+type step struct {
+	what, how  string
+	who, about uint8
+}
+
+type visit func(n *state, st step)
+
+// copy is a state to change and visit; it is used again for the next one.
+func (m *model) copy(s *state) *state {
+	m.scratch = *s
+	return &m.scratch
+}
+
+// successors visits every state that is one step away.
+func (m *model) successors(s *state, to visit) {
+	m.late(s, to)
+	for d := range m.deliveryCount {
+		a := actor{m, s, d, to}
+		a.deliver()
+		a.hold()
+	}
+	for p := range m.processCount {
+		m.process(s, p, to)
+	}
+	m.leases(s, to)
+	if m.anybodyUp(s) {
+		m.sweep(s, to)
+		m.people(s, to)
+	}
+}
+
+// late: a transaction whose answer was lost arrives after all.
+func (m *model) late(s *state, to visit) {
+	for i := range s.lost {
+		if s.lost[i].kind == 0 {
+			continue
+		}
+		n := m.copy(s)
+		t := n.lost[i]
+		n.lost[i] = txn{}
+		if m.apply(n, &t) {
+			to(n, step{m.table[t.kind].name, "is applied late", uint8(t.by.delivery()), uint8(t.by)})
+		}
+	}
+}
+
+// process: sessions end, are given up and opened again; processes crash and come back.
+func (m *model) process(s *state, p int, to visit) {
+	own := s.processes[p]
+	about := step{who: uint8(p), about: uint8(own.session)}
+	tell := func(n *state, what string) { about.what = what; to(n, about) }
+	switch {
+	case !own.up && s.left.restart > 0 && s.opened < maxSessions:
+		n := m.copy(s)
+		n.left.restart--
+		m.openSession(n, p)
+		tell(n, "process restarts")
+	case !own.up || m.untouched(s, p):
+		return
+	case s.sessions[own.session] == 0:
+		if s.opened < maxSessions {
+			n := m.copy(s)
+			m.openSession(n, p)
+			tell(n, "process learns that its session is gone, opens the next")
+		}
+	default:
+		if s.left.expire > 0 {
+			n := m.copy(s)
+			n.left.expire--
+			m.loseSession(n, own.session)
+			tell(n, "SESSION ENDS, its process does not know")
+		}
+		if s.left.unheard > 0 && s.opened < maxSessions {
+			n := m.copy(s)
+			n.left.unheard--
+			m.openSession(n, p)
+			tell(n, "process hears nothing, gives its session up, opens the next")
+		}
+	}
+	if own.up && s.left.crash > 0 {
+		n := m.copy(s)
+		n.left.crash--
+		n.processes[p].up = false
+		for d := range m.deliveryCount {
+			if t := &n.deliveries[d]; t.at != idle && t.at != done && int(t.process) == p {
+				t.finish(crashed)
+			}
+		}
+		tell(n, "CRASH")
+	}
+}
+
+// untouched: no delivery has come to the process yet. Such processes are all alike, so the first of them stands for all, and what
+// happens to it before it has anything to lose is left out.
+func (m *model) untouched(s *state, p int) bool {
+	own := s.processes[p]
+	return own.up && !own.met && own.session == session(p+1)
+}
+
+// leases that nobody keeps alive run out at any time.
+func (m *model) leases(s *state, to visit) {
+	for i := session(1); i <= session(s.opened); i++ {
+		if s.sessions[i] != 0 && !m.kept(s, i) {
+			n := m.copy(s)
+			m.loseSession(n, i)
+			to(n, step{what: "session that nobody keeps runs out", about: uint8(i)})
+		}
+	}
+	for x := execution(1); x < maxExecutions; x++ {
+		if h := s.holds[x]; h.modified != 0 && s.leaseLives(x, h.lease) {
+			n := m.copy(s)
+			m.loseHold(n, x, h.lease)
+			to(n, step{what: "hold's lease runs out", about: uint8(x)})
+		}
+	}
+}
+
+// fire sends a transaction: it is applied or refused, and the answer comes; or the answer is lost. spend is for what it costs.
+func (m *model) fire(s *state, t txn, who int, spend func(*state), after func(n *state, ok bool), lost func(*state), to visit) {
+	if m.sent != nil {
+		m.sent(s, &t)
+	}
+	about := step{m.table[t.kind].name, "is refused", uint8(who), uint8(t.by)}
+	n := m.copy(s)
+	spend(n)
+	ok := m.apply(n, &t)
+	if ok {
+		about.how = "is applied"
+	}
+	after(n, ok)
+	to(n, about)
+	if s.left.ambiguous == 0 || lost == nil {
+		return
+	}
+	n = m.copy(s)
+	spend(n)
+	n.left.ambiguous--
+	if n.keepLost(&t) {
+		lost(n)
+		about.how = "LOSES ITS ANSWER"
+		to(n, about)
+	}
+}
+
+func free(*state)              {}
+func nothing(*state)           {}
+func nothingMore(*state, bool) {}
+
+// burial is what anybody sends who meets a lock that may be dead.
+func burial(l lock) txn {
+	t := txn{kind: bury, by: l.by, l: l.modified, alive: l.alive, outcome: failedUnsure, cancel: l.cancel}
+	if l.cancel != notCancelled {
+		t.outcome = abortedUnsure
+	}
+	if l.cooling {
+		t.kind, t.outcome = buryCooling, 0
+	}
+	return t
+}
+
+// sweep: anybody may try to bury any lock at any time, also one that only seems dead. What loses its answer is a burial that would
+// have been applied at once: a guess that loses its answer is one that was sent later.
+func (m *model) sweep(s *state, to visit) {
+	for i := range m.lockCount {
+		l := s.locks[i]
+		if l.created == 0 {
+			continue
+		}
+		lost := nothing
+		if !s.isDead(l) {
+			lost = nil
+		}
+		t := burial(l)
+		if m.breaks == buryForgetsCancel && t.outcome == abortedUnsure {
+			t.outcome, t.cancel = failedUnsure, notCancelled
+		}
+		m.fire(s, t, i, free, nothingMore, lost, to)
+	}
+}
+
+// people cancel, force, guard and forget, through any process.
+func (m *model) people(s *state, to visit) {
+	asked := cancelled
+	if m.final {
+		asked = cancelledForGood
+	}
+	for i := range m.lockCount {
+		l := s.locks[i]
+		if l.created == 0 {
+			continue
+		}
+		ours := !l.cooling || m.breaks == coolingIsMine
+		if s.left.cancel > 0 && l.cancel == notCancelled && ours {
+			m.fire(s, txn{kind: cancel, by: l.by, l: l.modified, alive: l.alive, cancel: asked}, i,
+				func(n *state) { n.left.cancel-- }, nothingMore, nothing, to)
+		}
+		if s.left.guard > 0 && l.cancel == notCancelled && ours {
+			m.fire(s, txn{kind: guard, by: l.by, token: l.created, l: l.modified, alive: l.alive}, i,
+				func(n *state) { n.left.guard-- }, nothingMore, nothing, to)
+		}
+		if s.left.force > 0 {
+			t := txn{kind: forceRelease, by: l.by, l: l.modified, outcome: abortedUnsure, cancel: l.cancel}
+			if l.cooling && m.breaks != forceRecordsCooling {
+				t.kind, t.outcome = forceReleaseCooling, 0
+			}
+			m.fire(s, t, i, func(n *state) { n.left.force-- }, nothingMore, nothing, to)
+		}
+	}
+	for e := range m.eventCount {
+		if s.left.cancel > 0 && m.mayCancelWaiting(s, e) {
+			q := s.queue[e]
+			m.fire(s, txn{kind: cancelWaiting, by: q.by, q: q.created, prev: s.records[e].modified, outcome: abortedClean, cancel: asked}, e,
+				func(n *state) { n.left.cancel-- }, nothingMore, nothing, to)
+		}
+		if i := s.records[e]; i.modified != 0 && s.left.forget > 0 {
+			m.fire(s, txn{kind: forget, by: i.by, prev: i.modified}, e, func(n *state) { n.left.forget-- }, nothingMore, nothing, to)
+		}
+	}
+}
+
+// mayCancelWaiting: a place in the queue whose event may still run. Where a copy has settled the event, or ended it for good, there is
+// nothing left to cancel, and ABORTED must not be written over that record. A final cancel stops a copy that runs first: the queue is
+// closed to new claims of the event, so none comes after.
+func (m *model) mayCancelWaiting(s *state, e int) bool {
+	l, rec := s.locks[m.lockOf[e]], s.records[e]
+	if s.queue[e].created == 0 {
+		return false
+	}
+	if m.breaks != cancelWritesOverRecord && m.decided(rec) {
+		return false
+	}
+	return m.breaks == finalLeavesCopyRunning || !m.final || l.created == 0 || l.cooling || m.event(l.by) != e || l.cancel != notCancelled
+}

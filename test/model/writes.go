@@ -1,0 +1,198 @@
+package model
+
+// What each transaction does when its compares hold. A put over a key keeps its create revision, as in etcd: only a mutation puts
+// over a lock. A sender writes what it knew; what it did not know is lost.
+
+func (m *model) claimed(s *state, t *txn) {
+	m.checkTurn(s, t)
+	if t.kind == claimAsHead {
+		s.queue[m.event(t.by)] = place{}
+	}
+	m.putLock(s, t, alive(t.session))
+}
+
+func (m *model) acquired(s *state, t *txn) {
+	m.checkTurn(s, t)
+	m.putLock(s, t, byHold)
+	s.holds[t.by] = hold{s.clock, t.lease}
+}
+
+func (m *model) putLock(s *state, t *txn, a alive) {
+	l := &s.locks[m.lock(t.by)]
+	r := s.next()
+	created := l.created
+	if created == 0 {
+		created = r
+	}
+	*l = lock{created: created, modified: r, by: t.by, alive: a}
+}
+
+// update writes the sender's own lock again, with another alive key.
+func (m *model) update(s *state, t *txn, a alive) {
+	i := m.lock(t.by)
+	steps := s.locks[i].steps && t.l == s.locks[i].modified
+	m.putLock(s, t, a)
+	s.locks[i].cancel, s.locks[i].steps = t.cancel, steps
+	if s.isAlive(a, t.by) {
+		s.known.excuse[t.by] &^= sessionLost
+	}
+}
+
+func (m *model) enqueued(s *state, t *txn) {
+	if s.records[m.event(t.by)].outcome == success {
+		m.broke(settledDoesNotWait)
+	}
+	p := &s.queue[m.event(t.by)]
+	r := s.next()
+	if p.created != 0 {
+		r = p.created
+	}
+	*p = place{created: r, by: t.by, session: t.session}
+}
+
+func (m *model) left(s *state, t *txn) {
+	s.next()
+	if q := s.queue[m.event(t.by)]; q.created != 0 && q.by != t.by {
+		m.broke(ownLockOnly)
+	}
+	s.queue[m.event(t.by)] = place{}
+}
+
+func (m *model) settled(s *state, t *txn) {
+	s.next()
+	m.endLock(s, t)
+}
+
+func (m *model) released(s *state, t *txn) {
+	s.next()
+	m.dropLock(s, t)
+}
+
+func (m *model) adopted(s *state, t *txn) { m.update(s, t, alive(t.session)) }
+
+func (m *model) buried(s *state, t *txn) {
+	l := s.locks[m.lock(t.by)]
+	if l.created != 0 && s.isAlive(l.alive, l.by) {
+		m.broke(aliveNotBuried)
+	}
+	s.next()
+	s.known.excuse[t.by] |= sessionLost
+	m.endLock(s, t)
+}
+
+// thawed frees a cooling lock; its execution has ended before.
+func (m *model) thawed(s *state, t *txn) {
+	l := s.locks[m.lock(t.by)]
+	switch {
+	case t.kind == forceReleaseCooling:
+		s.known.closed[m.lock(t.by)] = 0
+	case l.created != 0 && s.isAlive(l.alive, l.by):
+		m.broke(aliveNotBuried)
+	}
+	s.next()
+	m.dropLock(s, t)
+}
+
+func (m *model) fenced(s *state, t *txn) { s.sessions[t.session] = s.next() }
+
+func (m *model) held(s *state, t *txn) {
+	m.update(s, t, byHold)
+	s.holds[t.by] = hold{s.clock, t.lease}
+	s.known.excuse[t.by] &^= sessionLost
+}
+
+func (m *model) beaten(s *state, t *txn) {
+	if s.holds[t.by].lease == coolingLease {
+		m.broke(delayKept)
+	}
+	s.holds[t.by] = hold{s.next(), t.lease}
+	if l := &s.locks[m.lock(t.by)]; l.by != t.by || l.created == 0 {
+		m.broke(noGhost)
+	}
+}
+
+func (m *model) guarded(s *state, t *txn) {
+	l := &s.locks[m.lock(t.by)]
+	if l.created == 0 || l.by != t.by || l.cooling || s.isDead(*l) {
+		m.broke(guardProves)
+	}
+	if l.cancel != notCancelled {
+		m.broke(cancelNotLost)
+	}
+	if l.created != 0 {
+		l.modified, l.steps = s.next(), true
+	}
+}
+
+// cancelAsked wrote over a lock that its sender had read: on one that has changed it puts an execution where it no longer is.
+func (m *model) cancelAsked(s *state, t *txn) {
+	l := &s.locks[m.lock(t.by)]
+	if l.created == 0 || l.by != t.by || l.cooling {
+		m.putLock(s, t, t.alive)
+		return
+	}
+	l.modified, l.cancel = s.next(), t.cancel
+	m.noteCancel(s, t)
+}
+
+func (m *model) waiterCancelled(s *state, t *txn) {
+	s.next()
+	s.queue[m.event(t.by)] = place{}
+	m.putRecord(s, t)
+	m.noteCancel(s, t)
+}
+
+func (m *model) forgotten(s *state, t *txn) {
+	e := m.event(t.by)
+	if s.records[e].by != t.by {
+		m.broke(forgetsWhatWasMeant)
+	}
+	s.next()
+	s.records[e] = record{}
+	s.known.settled[e], s.known.final[e], s.known.forgotten[e] = false, 0, true
+}
+
+func (m *model) forced(s *state, t *txn) {
+	s.next()
+	s.known.excuse[t.by] |= sessionLost
+	m.endLock(s, t)
+}
+
+// endLock moves an execution from its lock into its event's record; the lock is free, or cools.
+func (m *model) endLock(s *state, t *txn) {
+	l := &s.locks[m.lock(t.by)]
+	if l.steps && t.l != l.modified {
+		m.broke(stepsKept)
+	}
+	m.putRecord(s, t)
+	if !m.cools(t) || m.breaks == endWithoutDelay && t.kind == settle || m.breaks == buryWithoutDelay && t.kind == bury {
+		m.dropLock(s, t)
+		return
+	}
+	steps := l.steps
+	if l.created == 0 {
+		l.created = s.clock
+	}
+	*l = lock{created: l.created, modified: s.clock, by: t.by, alive: byHold, cooling: true, steps: steps}
+	s.holds[t.by] = hold{s.clock, coolingLease}
+}
+
+func (m *model) dropLock(s *state, t *txn) {
+	if l := s.locks[m.lock(t.by)]; l.created != 0 && l.by != t.by {
+		m.broke(ownLockOnly)
+	}
+	s.locks[m.lock(t.by)] = lock{}
+	s.holds[t.by] = hold{}
+}
+
+func (m *model) putRecord(s *state, t *txn) {
+	m.checkEnd(s, t)
+	final := t.cancel == cancelledForGood
+	if m.breaks == finalOnlyWhereAborted && t.outcome != abortedClean && t.outcome != abortedUnsure {
+		final = false
+	}
+	if m.breaks == forceForgetsFinal && t.kind == forceRelease {
+		final = false
+	}
+	s.records[m.event(t.by)] = record{modified: s.clock, by: t.by, outcome: t.outcome, final: final}
+}
