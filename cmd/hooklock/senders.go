@@ -129,7 +129,7 @@ func warnSignature(r *config.Route, warn warner) {
 	switch {
 	case covers.Time && r.Verify.Tolerance == 0 && sender.DefaultTolerance(r.Verify.Scheme) > 0:
 		warn("verify.tolerance", "0s: no age check, so that whoever captured a delivery can send it again for ever; %s documents %s", r.Verify.Scheme, sender.DefaultTolerance(r.Verify.Scheme))
-	case !covers.Time && r.Verify.Tolerance > 0:
+	case !covers.Time && r.Verify.Tolerance > 0 && r.Verify.Tolerance != sender.DefaultTolerance(r.Verify.Scheme):
 		warn("verify.tolerance", "has no effect: no time is signed")
 	}
 	if r.Verify.Complete() && r.Idempotency.Enabled && r.EventID != config.EventIDOfPreset {
