@@ -67,6 +67,7 @@ func newStage(t *testing.T, etcd *etcdtest.Etcd, policy string, setup func(*stag
 	healthy.Endpoints = []string{etcd.Endpoint}
 	if setup != nil {
 		setup(s)
+		healthy.Routes = s.config.Routes
 	}
 	s.victim, s.healthy = cluster.StartReplica(t, programs, s.config), cluster.StartReplica(t, programs, healthy)
 	return s

@@ -196,7 +196,9 @@ func (a *actor) reread(n *state, t *delivery) {
 	switch {
 	case l.created != 0 && l.by == x && !l.cooling:
 		a.won(n, t)
-		t.cancel = l.cancel
+		if a.m.breaks != rereadMissesCancel {
+			t.cancel = l.cancel
+		}
 		if t.answered {
 			t.at = releasing
 			if a.m.breaks == lateLockIsKept {

@@ -31,6 +31,7 @@ const (
 	noFence
 	sameIDAgain           // after an ambiguous claim
 	lateLockIsKept        // after the sender was told 503
+	rereadMissesCancel    // that stands in a lock which a lost answer had got
 	coolingIsMine         // L mine = L.create alone
 	forceRecordsCooling   // writes a record for an execution that has one
 	finalOnlyWhereAborted // and lost where the outcome is known

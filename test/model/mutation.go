@@ -88,6 +88,7 @@ var rules = []mutation{
 	{name: "an ambiguous claim is followed by a fence", scenario: "known failure", breaks: noFence},
 	{name: "a claim after an ambiguous one has a new execution ID", scenario: "fail fast, three copies, forget", breaks: sameIDAgain},
 	{name: "a lock that comes after the sender's 503 is given back", scenario: "known failure", breaks: lateLockIsKept},
+	{name: "a lock that a lost answer had got is read with its cancel", scenario: "unreachable, cancel", breaks: rereadMissesCancel},
 	{name: "a cooling lock is nobody's", scenario: "max duration", breaks: coolingIsMine},
 	{name: "force release of a cooling lock writes no record", scenario: "release delay, force", breaks: forceRecordsCooling},
 	{name: "a final cancel goes into every record, also where the outcome is known", scenario: "final cancel", breaks: finalOnlyWhereAborted},

@@ -60,7 +60,7 @@ func (o *Output) String() string {
 }
 
 // find waits until a line matches, or gives up when over says so, or after Patience.
-func (o *Output) find(from int, match func(string) bool, over func() bool) (line string, next int, ok bool) {
+func (o *Output) find(match func(string) bool, over func() bool) (line string, ok bool) {
 	late := false
 	stop := time.AfterFunc(Patience, func() {
 		o.mu.Lock()
@@ -71,14 +71,14 @@ func (o *Output) find(from int, match func(string) bool, over func() bool) (line
 	defer stop.Stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for {
-		for ; from < len(o.lines); from++ {
-			if match(o.lines[from]) {
-				return o.lines[from], from + 1, true
+	for seen := 0; ; {
+		for ; seen < len(o.lines); seen++ {
+			if match(o.lines[seen]) {
+				return o.lines[seen], true
 			}
 		}
 		if late || over() {
-			return "", from, false
+			return "", false
 		}
 		o.changed.Wait()
 	}
@@ -87,7 +87,7 @@ func (o *Output) find(from int, match func(string) bool, over func() bool) (line
 // Await waits for a line that matches, from the first line on.
 func (o *Output) Await(tb testing.TB, what string, match func(line string) bool) string {
 	tb.Helper()
-	line, _, ok := o.find(0, match, func() bool { return false })
+	line, ok := o.find(match, func() bool { return false })
 	if !ok {
 		tb.Fatalf("no line with %s in:\n%s", what, o)
 	}

@@ -99,7 +99,7 @@ func (p *Process) ExitCode(tb testing.TB) int {
 // AwaitLine waits for a line on o that contains text; it fails at once when the process ends without it.
 func (p *Process) AwaitLine(tb testing.TB, o *Output, text string) string {
 	tb.Helper()
-	line, _, ok := o.find(0, func(line string) bool { return strings.Contains(line, text) }, func() bool {
+	line, ok := o.find(func(line string) bool { return strings.Contains(line, text) }, func() bool {
 		select {
 		case <-p.done:
 			return true

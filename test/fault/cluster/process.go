@@ -111,10 +111,18 @@ func AwaitMore(tb testing.TB, log *testkit.Output, n int, text string) {
 	})
 }
 
-// Goroutines ends a process (SIGQUIT) and counts the goroutines that it had.
-func Goroutines(tb testing.TB, r *Replica) int {
+// Goroutines ends a process (SIGQUIT) and counts the goroutines that it had, by what started them.
+func Goroutines(tb testing.TB, r *Replica) (all int, by map[string]int) {
 	tb.Helper()
 	r.Signal(tb, syscall.SIGQUIT)
 	_ = r.ExitCode(tb)
-	return Count(r.Stderr, "goroutine ") // one line of each stack
+	by = map[string]int{}
+	for _, line := range r.Stderr.Lines() {
+		if rest, ok := strings.CutPrefix(line, "created by "); ok {
+			what, _, _ := strings.Cut(rest, " in goroutine")
+			by[what]++
+			all++
+		}
+	}
+	return all, by
 }

@@ -1,0 +1,91 @@
+package model
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+const (
+	page       = "../../docs/model.md"
+	tableBegin = "<!-- generated: scenarios -->\n"
+	tableEnd   = "<!-- end -->\n"
+)
+
+// holdThePage compares the table of scenarios in docs/model.md with what was found; -update writes it.
+func holdThePage(t *testing.T, found string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), tableBegin)
+	old, after, closed := strings.Cut(rest, tableEnd)
+	switch {
+	case !ok || !closed:
+		t.Fatalf("%s has no place for the scenarios: give it the lines %q and %q", page, tableBegin, tableEnd)
+	case old == found:
+	case *update:
+		if err := os.WriteFile(page, []byte(before+tableBegin+found+tableEnd+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s says otherwise: go test ./test/model -run Scenario -update writes the table anew", page)
+	}
+}
+
+const heading = "| Scenario | Deliveries | May happen, at any step | States |\n| --- | --- | --- | --- |\n"
+
+func (sc *scenario) line(states int) string {
+	return fmt.Sprintf("| %s | %s | %s | %d |\n", sc.name, sc.deliveries(), sc.mayHappen(), states)
+}
+
+// deliveries says what each asks for: "A waits, B" are two events of which the first waits.
+func (sc *scenario) deliveries() string {
+	var all []string
+	for d := range sc.deliveryCount {
+		s := string(rune('A' + sc.events[d]))
+		for _, w := range []struct {
+			is   bool
+			word string
+		}{{sc.waits[d], " waits"}, {sc.attach[d], " attaches"}, {sc.holds[d], " may be held"}, {sc.byAPI[d], " by the lock API"}} {
+			if w.is {
+				s += w.word
+			}
+		}
+		all = append(all, s)
+	}
+	s := strings.Join(all, ", ")
+	if sc.lockCount > 1 {
+		s += "; a lock for each event"
+	}
+	return s
+}
+
+func (sc *scenario) mayHappen() string {
+	b := &sc.budget
+	var all []string
+	for _, w := range []struct {
+		times uint8
+		word  string
+	}{
+		{b.ambiguous, "lost answer"}, {b.crash, "crash"}, {b.expire, "session's end"}, {b.unheard, "session given up"}, {b.hangUp, "sender hangs up"},
+		{b.cancel, "cancel"}, {b.force, "force release"}, {b.forget, "forget"}, {b.guard, "guard"}, {b.beat, "heartbeat"}, {b.age, "`max_duration`"},
+	} {
+		if w.times > 0 {
+			all = append(all, fmt.Sprintf("%d × %s", w.times, w.word))
+		}
+	}
+	for _, w := range []struct {
+		is   bool
+		word string
+	}{
+		{sc.cuts, "cut answers"}, {sc.fails, "500"}, {sc.unreachable, "upstream away"}, {sc.final, "cancels are final"}, {sc.block, "`on_unknown: block`"}, {sc.releaseDelay, "`release_delay`"},
+	} {
+		if w.is {
+			all = append(all, w.word)
+		}
+	}
+	return strings.Join(all, ", ")
+}
