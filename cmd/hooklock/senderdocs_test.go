@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -52,13 +53,10 @@ func senderPageText(p *sender.Preset, page senderPage) string {
 	}
 	fmt.Fprintf(&b, "To try it: `%s`\n\n", tryOut(p, page))
 	b.WriteString("## What the preset sets\n\nEvery setting of the route overrides it.\n\n| Setting | Value |\n| --- | --- |\n")
-	values := presetValues(p)
-	if p.Tolerance > 0 {
-		values["verify.tolerance"] = p.Tolerance.String()
-	}
+	values := settingsOf(p)
 	for _, name := range sortedNames(values) {
 		if !strings.HasPrefix(name, "respond.") {
-			fmt.Fprintf(&b, "| `%s` | `%s` |\n", name, emptyTail.ReplaceAllString(values[name], "$1"))
+			fmt.Fprintf(&b, "| `%s` | `%s` |\n", name, values[name])
 		}
 	}
 	if len(p.Respond) > 0 {
@@ -82,6 +80,19 @@ func senderPageText(p *sender.Preset, page senderPage) string {
 	}
 	b.WriteString("- Events run in the order in which they come and get the lock, which need not be the order in which they happened.\n")
 	return b.String()
+}
+
+// settingsOf is what preset and scheme fill in together.
+func settingsOf(p *sender.Preset) map[string]string {
+	settings := map[string]string{}
+	for _, words := range [][]sender.Word{sender.SchemeWords(), sender.PresetWords()} {
+		for _, w := range words {
+			if w.Name == p.Name || w.Name == p.Scheme {
+				maps.Copy(settings, w.Settings)
+			}
+		}
+	}
+	return settings
 }
 
 // emptyTail is what Duration.String puts behind whole hours and minutes.

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,39 +14,14 @@ import (
 
 // knownSenders is what proxy/sender knows, as the configuration wants it.
 func knownSenders() config.Senders {
-	var known config.Senders
-	for _, p := range sender.Presets() {
-		known.Presets = append(known.Presets, config.Known{Name: p.Name, Aliases: p.Aliases, Values: presetValues(&p)})
-	}
-	for _, name := range sender.Schemes() {
-		k := config.Known{Name: name}
-		if name == "standard-webhooks" {
-			k.Aliases = []string{"svix"}
+	known := func(words []sender.Word) []config.Known {
+		all := make([]config.Known, len(words))
+		for i, w := range words {
+			all[i] = config.Known{Name: w.Name, Aliases: w.Aliases, Values: w.Settings}
 		}
-		if tolerance := sender.DefaultTolerance(name); tolerance > 0 {
-			k.Values = map[string]string{"verify.tolerance": tolerance.String()}
-		}
-		known.Schemes = append(known.Schemes, k)
+		return all
 	}
-	return known
-}
-
-func presetValues(p *sender.Preset) map[string]string {
-	values := map[string]string{
-		"event_id": cmp.Or(p.EventID, config.EventIDOfPreset), "on_missing_event_id": p.OnMissing, "verify.scheme": p.Scheme,
-		"idempotency.on_mismatch": p.OnMismatch, "idempotency.in_flight": p.InFlight, "idempotency.retention": p.Retention.String(),
-		"lock.strategy": p.Strategy,
-	}
-	if p.Strategy == string(idem.Wait) {
-		values["lock.wait_timeout"] = p.WaitTimeout.String()
-	}
-	if len(p.Methods) > 0 {
-		values["match.methods"] = strings.Join(p.Methods, ",")
-	}
-	for decision, status := range p.Respond {
-		values["respond."+string(decision)] = strconv.Itoa(status)
-	}
-	return values
+	return config.Senders{Presets: known(sender.PresetWords()), Schemes: known(sender.SchemeWords())}
 }
 
 // signatureConfig is a route's verify in the sender's words.
