@@ -122,11 +122,10 @@ func TestSignedTimesAreComparedWithTheGivenClock(t *testing.T) {
 				step.want = "" // as Stripe's library
 			}
 			err := v.Verify(d, testNow().Add(step.later))
-			if got := Reason(""); err != nil {
-				if got = reasonOf(t, err); got != step.want {
-					t.Errorf("%s, %v later: %v", preset, step.later, err)
-				}
-			} else if step.want != "" {
+			switch {
+			case err != nil && reasonOf(t, err) != step.want:
+				t.Errorf("%s, %v later: %v", preset, step.later, err)
+			case err == nil && step.want != "":
 				t.Errorf("%s, %v later: should be %s", preset, step.later, step.want)
 			}
 		}
@@ -247,7 +246,7 @@ func TestGitLabJudgesASignedDeliveryByItsSignature(t *testing.T) {
 func TestStandardWebhooksHeadersAreNotMixed(t *testing.T) {
 	c, secret := credentials(t, "standard-webhooks")
 	d := mustSample(t, "standard-webhooks", secret)
-	var svix Delivery = *d
+	svix := *d
 	svix.Fields = nil
 	for _, f := range d.Fields {
 		name := strings.Replace(string(f.Name), "webhook-", "svix-", 1)
