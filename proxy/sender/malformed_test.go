@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -164,6 +165,19 @@ func TestLinearFindsItsTimestampWhateverTheBodyQuotes(t *testing.T) {
 	for _, body := range []string{``, `{}`, `{"webhookTimestamp":"x"}`, `{"webhookTimestamp":`, `{"webhookTimestamp":-1}`} {
 		if got, ok := linearTime([]byte(body)); ok {
 			t.Errorf("%s: %v", body, got)
+		}
+	}
+}
+
+func TestASignatureHasOneSpelling(t *testing.T) {
+	for preset, change := range map[string][2]string{
+		"sns": {`"Signature":"`, `"Signature":"\n`}, // a line break in JSON, which a plain base64 decoder skips
+	} {
+		config, secret := credentials(t, preset)
+		d := mustSample(t, preset, secret)
+		d.Body = bytes.Replace(d.Body, []byte(change[0]), []byte(change[1]), 1)
+		if got := reasonOf(t, mustNew(t, config).Verify(d, testNow())); got != Malformed {
+			t.Errorf("%s: %s", preset, got)
 		}
 	}
 }
