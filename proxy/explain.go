@@ -148,6 +148,10 @@ func (r *Route) answers() []ExplainedAnswer {
 	answers := []ExplainedAnswer{
 		{idem.DecisionExecuted, "the upstream's answer"},
 		{idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"},
+		{idem.DecisionRejected, "400, 405, 408, 413 or 431, by its code"},
+	}
+	if status, ok := r.Respond[idem.DecisionRejected]; ok {
+		answers[len(answers)-1].Text = fmt.Sprintf("%d, with a code that says what is wrong", status)
 	}
 	for _, d := range []idem.Decision{
 		idem.DecisionUnverified, idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,

@@ -50,8 +50,8 @@ func (d *delivery) unseal(ctx *fasthttp.RequestCtx) (ended bool) {
 	if s.Verifier == nil && s.Preset == nil {
 		return false
 	}
-	letter := sender.DeliveryOf(&d.msg)
-	found := s.inspect(&letter, d.h.o.Now())
+	d.letter = sender.DeliveryOf(&d.msg)
+	found := s.inspect(&d.letter, d.h.o.Now())
 	if s.Verifier != nil {
 		d.report.Scheme, d.report.Signature = s.Scheme, signatureValid
 		if found.broken != nil {

@@ -306,3 +306,30 @@ func TestARolledSecretIsTakenOverOnSIGHUP(t *testing.T) {
 	passed(t, send(t, h.Addr, presetSample(t, "stripe", "/presets/rolled", fresh, "roll-2")), 200, "done", "executed")
 	denied.check(t, send(t, h.Addr, presetSample(t, "stripe", "/presets/rolled", old, "roll-3")))
 }
+
+func TestTheSampleCommandTriesARoute(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, planted+"\n")
+	sample := func(preset string, args ...string) (code int, out string) {
+		args = append([]string{"sample", preset, "--url", "http://" + o.Addr + o.path(preset), "--event", "tried"}, args...)
+		p := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: args})
+		code = p.ExitCode(t)
+		if fault := faults(p); fault != "" {
+			t.Error(fault)
+		}
+		return code, p.Stdout.String()
+	}
+	for _, want := range []string{"executed", "replayed"} {
+		if code, out := sample("stripe", "--secret-file", secret); code != 0 || !strings.Contains(out, "< 200 OK\n< Hooklock-Decision: "+want+"\n") {
+			t.Errorf("exit code %d, %s", code, out)
+		}
+	}
+	if code, out := sample("stripe", "--unsigned"); code != 1 || !strings.Contains(out, "401 Unauthorized") || !strings.Contains(out, "signature_invalid") {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+	if code, out := sample("hubspot", "--secret-file", secret, "--public-url", "https://hooks.example.com"); code != 0 || !strings.Contains(out, "executed") {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+}
