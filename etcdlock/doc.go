@@ -45,6 +45,6 @@
 // Locks are not reentrant: who holds one and asks for it again waits for itself. Two workflows taken in different orders can deadlock;
 // give Acquire a context that ends.
 //
-// etcd must be 3.6.14 or newer: older ones have known errors with nested transactions. A restored snapshot takes revisions back,
-// and tokens with them: restore it with a bumped revision.
+// etcd must be 3.6.14, 3.5.28 or 3.7, or newer of these: older ones have errors that break the promises above. A restored snapshot
+// takes revisions back, and tokens with them: restore it with a bumped revision.
 package etcdlock

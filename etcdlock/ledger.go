@@ -176,6 +176,8 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 		return won
 	case st.ended(c.lock.Execution) != nil:
 		return claimed{err: idem.ErrLockLost}
+	case full && c.blocked(st): // a full store can still say that it is not this one's turn, or how the event ended
+		return c.inTheWay(life, st)
 	case full:
 		return claimed{err: unavailable(cause)}
 	case c.q != 0 && st.place != c.q:

@@ -59,6 +59,37 @@ func TestAFullStoreRefusesClaimsAndPlacesAndSaysWhatToDo(t *testing.T) {
 	})
 }
 
+func TestAFullStoreStillSaysHowAnEventEndedAndWhoRuns(t *testing.T) {
+	e := etcdtest.StartWithQuota(t, 1<<20)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	rec, err := mustClaim(t, s, lockFor("w", "ended"), 0).Settle(within(t, patience), success("ok"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := mustClaim(t, s, lockFor("busy", "one"), 0)
+	fill(t, e)
+	claims := func(l idem.Lock) *idem.Seen {
+		t.Helper()
+		_, seen, err := s.Claim(within(t, patience), l, 0)
+		if err != nil || seen == nil {
+			t.Fatalf("%+v %v", seen, err)
+		}
+		return seen
+	}
+	if seen := claims(lockFor("w", "ended")); seen.RecordRevision != rec.Revision || !seen.Record.Settled() {
+		t.Errorf("%+v", seen)
+	}
+	if seen := claims(lockFor("busy", "two")); seen.Lock == nil || seen.Lock.Execution != held.Lock().Execution {
+		t.Errorf("%+v", seen)
+	}
+	if _, seen, err := s.Enqueue(within(t, patience), lockFor("w", "ended"), 0); err != nil || seen == nil || seen.RecordRevision != rec.Revision {
+		t.Errorf("%+v %v", seen, err)
+	}
+	if _, _, err := s.Claim(within(t, patience), lockFor("w", "ended"), rec.Revision); !errors.Is(err, idem.ErrStoreUnavailable) {
+		t.Errorf("it ran again: %v", err)
+	}
+}
+
 func TestInAFullStoreAnEndThatIsNotKeptFreesItsLock(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})

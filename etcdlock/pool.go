@@ -65,7 +65,7 @@ func openPool(o *Options) (*pool, error) {
 	}
 	p.owned = true
 	for _, endpoint := range o.Endpoints {
-		m := &member{dial: func() (*clientv3.Client, error) { return dial(o, endpoint) }}
+		m := &member{dial: func() (*clientv3.Client, error) { return dial(o, endpoint, attemptTimeout) }}
 		if o.Username == "" {
 			if _, err := m.get(); err != nil { // no network yet: the endpoint is malformed
 				_ = p.close()
@@ -77,14 +77,15 @@ func openPool(o *Options) (*pool, error) {
 	return p, nil
 }
 
-func dial(o *Options, endpoint string) (*clientv3.Client, error) {
+// dial connects to one endpoint in the background. With a user name it fetches a token first, within limit.
+func dial(o *Options, endpoint string, limit time.Duration) (*clientv3.Client, error) {
 	var config *tls.Config
 	if o.TLS != nil {
 		config = o.TLS.Clone()
 	}
 	return clientv3.New(clientv3.Config{
 		Endpoints:   []string{endpoint},
-		DialTimeout: attemptTimeout, // bounds fetching a token; connecting happens in the background
+		DialTimeout: limit,
 		// A dead connection is found after 13 s, and after 3 s where the system reports unanswered packets. Renewals find it sooner.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 		MaxUnaryRetries: 1, // a retry of our own goes to another member

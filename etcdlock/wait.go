@@ -82,15 +82,15 @@ func (p *Place) enqueue(life context.Context, value leased, prev int64) (*idem.S
 		case st.waits(p.lock.Execution): // the answer got lost, or an earlier one
 			p.q = st.place
 			return nil, nil
-		case answer.err != nil && !fencing(answer.err): // another attempt would get the same answer
-			return nil, unavailable(answer.err)
-		case answer.err != nil:
+		case answer.err != nil && fencing(answer.err):
 			return nil, idem.ErrNotClaimed
 		case st.place != 0 || st.prev != prev:
 			if st.unread != nil {
 				return nil, unavailable(st.unread)
 			}
 			return st.seen(), nil
+		case answer.err != nil: // the store is full: another attempt would get the same answer
+			return nil, unavailable(answer.err)
 		}
 		if err := p.session.moved(life, p.store.pool, epoch); err != nil {
 			return nil, unavailable(err)

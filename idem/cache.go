@@ -1,54 +1,70 @@
 package idem
 
 import (
-	"container/list"
+	"encoding/binary"
+	"encoding/hex"
 	"sync"
 	"time"
 )
 
-// Cache remembers settled records, so that a duplicate needs no call to the store. It is only ever as good as the session that
-// filled it: whoever loses the session, or the watch that tells of forgotten records, must Reset it. Safe for concurrent use.
+// Cache remembers records that stay as they are until somebody forgets them, so that a duplicate needs no call to the store. It is only
+// ever as good as the session that filled it: whoever loses the session, or the watch that tells of forgotten records, must Reset
+// it. Safe for concurrent use.
 type Cache struct {
 	mu     sync.Mutex
 	max    int // bytes
 	bytes  int
-	byHalf map[uint64]*list.Element // by the XXH64 half of the key; a full key is compared before use
-	recent *list.List               // of *Record, latest used first
+	byHalf map[uint64]*remembered // by the XXH64 half of the key; the whole key is compared before use
+	recent remembered             // ring: next is the one used last, prev the one to go
 	// generation counts what was dropped. A record that was read before a drop must not come in after it.
 	generation uint64
 }
 
-// recordOverhead is what a cached record weighs beside its answer: the struct, its strings, the map and the list. Measured by
-// BenchmarkCacheMemory.
-const recordOverhead = 700
+// remembered is what Decide and an answer need of a record, and no more: it is what a hundred thousand of cost memory.
+type remembered struct {
+	next, prev  *remembered
+	key         [24]byte
+	execution   [20]byte
+	credentials string
+	answer      *Answer
+	fingerprint Fingerprint
+	expires     int64 // Unix nanoseconds
+	attempt     int32
+	outcome     Outcome
+}
+
+// rememberedSize is what one of them weighs without its answer, the map's share included. BenchmarkCacheMemory measures it.
+const rememberedSize = 300
 
 // NewCache makes an empty cache that holds about maxBytes; zero means 64 MiB.
 func NewCache(maxBytes int) *Cache {
 	if maxBytes == 0 {
 		maxBytes = 64 << 20
 	}
-	return &Cache{max: maxBytes, byHalf: map[uint64]*list.Element{}, recent: list.New()}
+	c := &Cache{max: maxBytes, byHalf: map[uint64]*remembered{}}
+	c.recent.next, c.recent.prev = &c.recent, &c.recent
+	return c
 }
 
-// get returns the record of key, or nil.
+// get returns what is known of the record of key, or nil. Its memory is shared and must not be changed.
 func (c *Cache) get(key Key, now time.Time) *Record {
-	half := key.half()
+	whole, ok := key.binary()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := c.byHalf[half]
-	if at == nil {
+	r := c.byHalf[binary.BigEndian.Uint64(whole[:])]
+	if !ok || r == nil || r.key != whole {
 		return nil
 	}
-	rec := at.Value.(*Record)
-	if rec.Scope.Key != key {
+	if now.UnixNano() >= r.expires {
+		c.drop(r)
 		return nil
 	}
-	if !now.Before(rec.ExpiresAt) {
-		c.drop(at)
-		return nil
+	r.unlink()
+	r.linkAfter(&c.recent)
+	return &Record{
+		Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint, Credentials: r.credentials, Attempt: int(r.attempt),
+		Outcome: r.outcome, Kept: r.outcome == Executed, Answer: r.answer, ExpiresAt: time.Unix(0, r.expires),
 	}
-	c.recent.MoveToFront(at)
-	return rec
 }
 
 // seenAt is what add wants: take it before the store is asked.
@@ -58,31 +74,38 @@ func (c *Cache) seenAt() uint64 {
 	return c.generation
 }
 
-// add remembers rec, unless something was dropped since seenAt.
+// add remembers rec, which is settled or of unknown outcome, unless something was dropped since seenAt.
 func (c *Cache) add(rec *Record, seenAt uint64) {
+	whole, ok := rec.Scope.Key.binary()
+	half := binary.BigEndian.Uint64(whole[:])
+	execution, err := rec.Execution.binary()
+	r := &remembered{
+		key: whole, execution: execution, credentials: rec.Credentials, answer: rec.Answer, fingerprint: rec.Fingerprint,
+		expires: rec.ExpiresAt.UnixNano(), attempt: int32(rec.Attempt), outcome: rec.Outcome, //nolint:gosec // attempts are few
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if seenAt != c.generation || weight(rec) > c.max {
+	if !ok || err != nil || seenAt != c.generation || r.weight() > c.max {
 		return
 	}
-	half := rec.Scope.Key.half()
-	if at := c.byHalf[half]; at != nil {
-		c.drop(at)
+	if old := c.byHalf[half]; old != nil {
+		c.drop(old)
 	}
-	c.byHalf[half] = c.recent.PushFront(rec)
-	for c.bytes += weight(rec); c.bytes > c.max; {
-		c.drop(c.recent.Back())
+	c.byHalf[half] = r
+	r.linkAfter(&c.recent)
+	for c.bytes += r.weight(); c.bytes > c.max; {
+		c.drop(c.recent.prev)
 	}
 }
 
 // Forget drops the record of an execution: one that is here, and one that is on its way here.
 func (c *Cache) Forget(id ExecutionID) {
-	_, half, err := id.Parse()
+	whole, err := id.binary()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
-	if at := c.byHalf[half]; err == nil && at != nil && at.Value.(*Record).Execution == id {
-		c.drop(at)
+	if r := c.byHalf[binary.BigEndian.Uint64(whole[8:])]; err == nil && r != nil && r.execution == whole {
+		c.drop(r)
 	}
 }
 
@@ -93,22 +116,39 @@ func (c *Cache) Reset() {
 	c.generation++
 	c.bytes = 0
 	clear(c.byHalf)
-	c.recent.Init()
+	c.recent.next, c.recent.prev = &c.recent, &c.recent
 }
 
-func (c *Cache) drop(at *list.Element) {
-	rec := c.recent.Remove(at).(*Record)
-	c.bytes -= weight(rec)
-	delete(c.byHalf, rec.Scope.Key.half())
+func (c *Cache) drop(r *remembered) {
+	r.unlink()
+	c.bytes -= r.weight()
+	delete(c.byHalf, binary.BigEndian.Uint64(r.key[:]))
 }
 
-func weight(rec *Record) int {
-	n := recordOverhead + len(rec.Earlier)*120
-	if rec.Answer != nil {
-		n += len(rec.Answer.Body)
-		for _, f := range rec.Answer.Header {
+func (r *remembered) linkAfter(at *remembered) {
+	r.prev, r.next = at, at.next
+	at.next.prev, at.next = r, r
+}
+
+func (r *remembered) unlink() { r.prev.next, r.next.prev = r.next, r.prev }
+
+func (r *remembered) weight() int {
+	n := rememberedSize
+	if r.answer != nil {
+		n += len(r.answer.Body)
+		for _, f := range r.answer.Header {
 			n += len(f.Name) + len(f.Value) + 32
 		}
 	}
 	return n
+}
+
+// binary is the key without its spelling; ok is false for what is not a key.
+func (k Key) binary() (whole [24]byte, ok bool) {
+	if len(k) != 49 || k[16] != '-' {
+		return whole, false
+	}
+	_, first := hex.Decode(whole[:8], []byte(k[:16]))
+	_, second := hex.Decode(whole[8:], []byte(k[17:]))
+	return whole, first == nil && second == nil
 }

@@ -19,7 +19,7 @@ func TestCacheForgetsWhatIsForgotten(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
 	c.add(rec, c.seenAt())
-	if c.get(rec.Scope.Key, noon) != rec {
+	if got := c.get(rec.Scope.Key, noon); got == nil || got.Execution != rec.Execution || got.Answer != rec.Answer || !got.Settled() {
 		t.Fatal("not found")
 	}
 	c.Forget(rec.Execution)
@@ -61,7 +61,7 @@ func TestForgedHalfOfAKeyFindsNothing(t *testing.T) {
 }
 
 func TestCacheDropsExpiredAndOldestRecords(t *testing.T) {
-	c := NewCache(3 * (recordOverhead + 6))
+	c := NewCache(3 * (rememberedSize + 6))
 	for i := range 4 {
 		c.add(cached(i), c.seenAt())
 		c.get(cached(0).Scope.Key, noon) // the first one stays in use
@@ -74,7 +74,7 @@ func TestCacheDropsExpiredAndOldestRecords(t *testing.T) {
 	if c.get(cached(0).Scope.Key, later) != nil {
 		t.Error("expired record answers")
 	}
-	if c.bytes != 2*(recordOverhead+6) || len(c.byHalf) != 2 {
+	if c.bytes != 2*(rememberedSize+6) || len(c.byHalf) != 2 {
 		t.Errorf("%d bytes, %d entries", c.bytes, len(c.byHalf))
 	}
 }

@@ -24,6 +24,10 @@ func NewExecutionID(workflow string, key Key, random [4]byte) ExecutionID {
 	binary.BigEndian.PutUint64(b[0:], xxhash.Sum64String(workflow))
 	binary.BigEndian.PutUint64(b[8:], key.half())
 	copy(b[16:], random[:])
+	return executionID(b)
+}
+
+func executionID(b [20]byte) ExecutionID {
 	var text [len(executionPrefix) + 32]byte
 	copy(text[:], executionPrefix)
 	executionEncoding.Encode(text[len(executionPrefix):], b[:])
@@ -32,15 +36,20 @@ func NewExecutionID(workflow string, key Key, random [4]byte) ExecutionID {
 
 // Parse takes the ID apart: XXH64 of the workflow, and the XXH64 half of the key.
 func (id ExecutionID) Parse() (workflow, key uint64, err error) {
-	var b [20]byte
+	b, err := id.binary()
+	return binary.BigEndian.Uint64(b[0:]), binary.BigEndian.Uint64(b[8:]), err
+}
+
+// binary is the ID without its spelling.
+func (id ExecutionID) binary() (b [20]byte, err error) {
 	if len(id) != len(executionPrefix)+32 || id[:len(executionPrefix)] != executionPrefix {
-		return 0, 0, ErrExecutionID
+		return b, ErrExecutionID
 	}
 	// The decoder skips line breaks, so only the full count proves 32 letters.
 	if n, err := executionEncoding.Decode(b[:], []byte(id[len(executionPrefix):])); err != nil || n != len(b) {
-		return 0, 0, ErrExecutionID
+		return [20]byte{}, ErrExecutionID
 	}
-	return binary.BigEndian.Uint64(b[0:]), binary.BigEndian.Uint64(b[8:]), nil
+	return b, nil
 }
 
 // half is the XXH64 half as a number; 0 for what is not a key.

@@ -77,11 +77,6 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
 	if err := wire.ParseHead(&ctx.Request.Header, &d.head); err != nil {
 		return reject("bad_request", err.Error())
 	}
-	d.sender = append(d.sender[:0], ctx.RemoteIP().String()...)
-	d.proto = httpProto
-	if ctx.IsTLS() {
-		d.proto = httpsProto
-	}
 	path, query, _ := bytes.Cut(d.head.Target(), []byte{'?'})
 	d.msg.Method, d.msg.Target, d.msg.Path, d.msg.Query = d.head.Method(), d.head.Target(), path, query
 	d.msg.Fields = d.msg.Fields[:0]
@@ -89,9 +84,20 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
 		d.msg.Fields = append(d.msg.Fields, idem.Field(f))
 	}
 	d.msg.Host = d.header("host")
+	return nil
+}
+
+// enter notes what only a delivery on a route needs to know of itself.
+func (d *delivery) enter(ctx *fasthttp.RequestCtx, route *Route, vars []idem.PathVar) {
+	d.route, d.vars = route, vars
+	d.report.Route = route.Name
 	d.trace = readTrace(d.header("traceparent"))
 	d.report.TraceID = d.trace.ID()
-	return nil
+	d.sender = append(d.sender[:0], ctx.RemoteIP().String()...)
+	d.proto = httpProto
+	if ctx.IsTLS() {
+		d.proto = httpsProto
+	}
 }
 
 // header is the value of the first header line of that name, which is in lower case.

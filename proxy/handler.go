@@ -77,7 +77,7 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 		if p := recover(); p != nil {
 			h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.ID(), "stack", string(debug.Stack()))
 			ctx.SetConnectionClose() // nobody knows how much of the request was read
-			d.refuse(ctx, idem.DecisionInternalError, refusal{detail: "this is a bug in Hooklock; its log has the details under trace " + d.trace.ID()})
+			d.refuse(ctx, idem.DecisionInternalError, refusal{detail: "this is a bug in Hooklock; its log has the details"})
 		}
 		if !d.detached {
 			d.finish()
@@ -104,7 +104,7 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
 		d.passThrough(ctx)
 		return
 	}
-	d.enter(route, vars)
+	d.enter(ctx, route, vars)
 	if d.head.Upgrade() != nil {
 		ctx.SetConnectionClose() // what follows may be the other protocol already
 		d.reject(ctx, reject("upgrade_refused", "a delivery on a route is one request with one answer, and cannot become another protocol"))

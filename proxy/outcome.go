@@ -98,6 +98,11 @@ func (d *delivery) stopped(ctx *fasthttp.RequestCtx, x *idem.Execution, cause er
 	} else {
 		end = x.Release()
 	}
+	if decision == idem.DecisionStoreUnavailable && (d.route.Forward || d.route.Observe) {
+		d.reportEnd(x, end)
+		d.bypass(ctx, decision)
+		return
+	}
 	d.refuse(ctx, decision, refusal{detail: detail, execution: d.report.Execution, notSent: !sent})
 	d.ended(ctx, x, end)
 }
@@ -265,12 +270,6 @@ func (d *delivery) rejectOrBypass(ctx *fasthttp.RequestCtx, bad *Rejection) {
 		return
 	}
 	d.reject(ctx, bad)
-}
-
-// enter notes the route.
-func (d *delivery) enter(route *Route, vars []idem.PathVar) {
-	d.route, d.vars = route, vars
-	d.report.Route = route.Name
 }
 
 // finish ends a delivery: its line is logged, and its memory goes back to the pool.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -18,6 +20,29 @@ type metrics struct {
 	provider *sdkmetric.MeterProvider
 	meter    metric.Meter
 	handler  http.Handler
+}
+
+// watch shows what is only known when somebody looks.
+func (m *metrics) watch(waiting func() int, remaining func() time.Duration) error {
+	_, err := m.meter.Int64ObservableGauge("hooklock.lock.waiting", metric.WithUnit("{request}"),
+		metric.WithDescription("Deliveries that wait for a lock, or for the answer of a copy, in this process."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(waiting()))
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("make metric: %w", err)
+	}
+	_, err = m.meter.Float64ObservableGauge("hooklock.session.ttl.remaining", metric.WithUnit("s"),
+		metric.WithDescription("How long the session may still act without another renewal; 0 when there is none."),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			o.Observe(remaining().Seconds())
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("make metric: %w", err)
+	}
+	return nil
 }
 
 func newMetrics() (*metrics, error) {

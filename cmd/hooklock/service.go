@@ -110,7 +110,7 @@ func (s *service) openStore(context.Context) error {
 	s.onStop("store", s.store.Close)
 	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.store, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
 		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }})
-	return nil
+	return s.metrics.watch(s.guard.Waiting, s.store.SessionTTLRemaining)
 }
 
 // openProxy opens the way from the senders to the upstream.

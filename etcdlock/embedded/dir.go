@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// lockName is the file whose lock says that a process has the directory.
+const lockName = "lock"
+
 // prepare makes the directory and takes it for this process. etcd itself would wait for ever for another process to let go.
 func prepare(dir string) (*os.File, error) {
 	if dir == "" {
@@ -32,7 +35,7 @@ func prepare(dir string) (*os.File, error) {
 }
 
 func lockDir(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("write to the data directory: %w; this user needs write access to %s, and the disk free space", err, dir)
 	}

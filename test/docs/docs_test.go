@@ -106,6 +106,7 @@ func TestWhatTheCodeSaysIsInATable(t *testing.T) {
 		{"proxy/observe.go", `EventName = "([a-z.]+)"`, "docs/operations.md"},
 		{"cmd/hooklock/service.go", `log\.\w+\("([a-z.]+)"`, "docs/operations.md"},
 		{"cmd/hooklock/serve.go", `log\.\w+\("([a-z.]+)"`, "docs/operations.md"},
+		{"cmd/hooklock/metrics.go", `Gauge\("(hooklock\.[a-z.]+)"`, "docs/operations.md"},
 		{"proxy/telemetry.go", `\("(hooklock\.[a-z.]+)"`, "docs/operations.md"},
 	} {
 		for _, word := range words(t, c.file, c.pattern) {

@@ -50,6 +50,7 @@ routes:
   - {name: keep, path: "/keep/{w}", workflow: "keep/{path.w}", lock: {release_delay: 0s}, idempotency: {keep: [2xx, 404], unknown: [502, 504]}}
   - {name: block, path: "/block/{w}", workflow: "block/{path.w}", lock: {release_delay: 0s}, idempotency: {on_unknown: block}}
   - {name: cooling, path: "/cooling/{w}", workflow: "cooling/{path.w}", lock: {release_delay: 3s}}
+  - {name: cold, path: "/cold/{w}", workflow: "cold/{path.w}", lock: {release_delay: 50s}}
   - {name: short, path: "/short/{w}", workflow: "short/{path.w}", lock: {max_duration: 400ms, release_delay: 0s}}
   - {name: small, path: "/small/{w}", workflow: "small/{path.w}", idempotency: {replay_body: 16B}}
   - {name: observe, path: "/observe/{w}", workflow: "observe/{path.w}", mode: observe}
@@ -57,6 +58,11 @@ routes:
   - {name: pass-id, path: "/pass-id/{w}", workflow: "pass-id/{path.w}", on_missing_event_id: pass}
   - {name: off, path: "/off/{w}", workflow: "off/{path.w}", idempotency: {enabled: false}}
   - {name: hosts, match: {path: "/hosts/{w}", hosts: [hooks.example.com]}, workflow: "hosts/{path.w}"}
+  - {name: wait, path: "/wait/{w}", workflow: "wait/{path.w}", lock: {strategy: wait, wait_timeout: 20s, max_waiting: 8}}
+  - {name: wait-short, path: "/wait-short/{w}", workflow: "ws/{path.w}", lock: {strategy: wait, wait_timeout: 3s, max_waiting: 1}}
+  - {name: skip, path: "/skip/{w}", workflow: "skip/{path.w}", lock: {strategy: skip}}
+  - {name: none, path: "/none/{w}", workflow: "none/{path.w}", lock: {strategy: none}}
+  - {name: attach, path: "/attach/{w}", workflow: "attach/{path.w}", idempotency: {in_flight: attach}}
   - {name: respond, path: "/respond/{w}", workflow: "respond/{path.w}", lock: {release_delay: 0s},
      respond: {locked: 503, in_flight: 425, mismatch: 409, upstream_failed: 503, rejected: 422}}
 `

@@ -118,7 +118,7 @@ func (s *soaking) strike() {
 	s.lasting(500*time.Millisecond, 2*time.Second)
 	i := rand.IntN(3)
 	replica, wire := s.replicas[i], s.etcd.Wires[rand.IntN(3)]
-	what := ""
+	var what string
 	switch n := rand.IntN(20); {
 	case n < 4:
 		what = "replica killed"

@@ -72,7 +72,8 @@ func run(t *testing.T, load history.Load, wires []*cluster.Wire, d time.Duration
 
 func TestEveryAnswerFitsOneOrderWhileAnswersAndRequestsAreLost(t *testing.T) {
 	for name, load := range map[string]history.Load{
-		"with records":    {Clients: 12, Workflows: 8, Hot: true, Records: true},
+		"with records":    {Clients: 12, Workflows: 8, Hot: true, Records: true, Patience: 800 * time.Millisecond},
+		"with a queue":    {Clients: 12, Workflows: 4, Records: true, Waiting: true},
 		"locks alone":     {Clients: 12, Workflows: 40, Hot: true},
 		"in large groups": {Clients: 100, Workflows: 100, Records: true},
 	} {
@@ -81,7 +82,7 @@ func TestEveryAnswerFitsOneOrderWhileAnswersAndRequestsAreLost(t *testing.T) {
 			e := etcdtest.Start(t)
 			ledgers, wires := stores(t, e, 3, 60*time.Second)
 			load.Ledgers = ledgers
-			h := run(t, load, wires, length(15*time.Second))
+			h := run(t, load, wires, length(9*time.Second))
 			c := h.Counts()
 			if c.Won == 0 || c.Refused == 0 || c.Unknown+c.Withdrawn == 0 {
 				t.Fatalf("the history says nothing: %+v", c)
@@ -97,14 +98,14 @@ func TestEveryAnswerFitsOneOrderWhileAnswersAndRequestsAreLost(t *testing.T) {
 func TestTokensGrowAndNoOldHolderEndsAnythingWhileSessionsAreLost(t *testing.T) {
 	e := etcdtest.Start(t)
 	ledgers, wires := stores(t, e, 3, 2*time.Second)
-	ctx, cancel := context.WithTimeout(context.Background(), length(20*time.Second))
+	ctx, cancel := context.WithTimeout(context.Background(), length(12*time.Second))
 	defer cancel()
 	disturbed := make(chan struct{})
 	go func() {
 		defer close(disturbed)
 		cluster.Isolate(ctx, wires, 3*time.Second)
 	}()
-	h := history.Run(ctx, history.Load{Ledgers: ledgers, Clients: 12, Workflows: 6, Records: true})
+	h := history.Run(ctx, history.Load{Ledgers: ledgers, Clients: 12, Workflows: 6, Records: true, Waiting: true})
 	<-disturbed
 	t.Logf("%+v", h.Counts())
 	if v := h.CheckOrder(time.Minute); v != history.Legal {

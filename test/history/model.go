@@ -26,6 +26,7 @@ type input struct {
 	execution idem.ExecutionID
 	prev      int64 // of a claim: the record's revision that it relies on
 	token     int64 // of a settle or release
+	apart     bool  // it is about another event of the workflow, one that never has a record
 }
 
 // output is what the client saw of it.
@@ -37,6 +38,7 @@ type output struct {
 	holder   idem.ExecutionID // empty: the lock was free
 	recorded idem.ExecutionID // empty: no record
 	revision int64            // of the record; 0 = absent
+	queue    bool             // somebody waited
 }
 
 // unheard is a revision of a record that nobody has been told of yet.
@@ -87,6 +89,10 @@ var exclusion = model(func(s state, in input, out output) []state {
 func apply(s state, in input) *state {
 	switch in.kind {
 	case claiming:
+		if s.holder == "" && in.apart {
+			s.holder = in.execution
+			return &s
+		}
 		if s.holder != "" || s.revision != in.prev && s.revision != unheard {
 			return nil
 		}
@@ -110,7 +116,7 @@ func refused(s state, in input, out output) []state {
 	if s.holder != out.holder || s.recorded != out.recorded || s.revision != out.revision && s.revision != unheard {
 		return nil
 	}
-	if out.holder == "" && out.revision == in.prev {
+	if out.holder == "" && out.revision == in.prev && !out.queue {
 		return nil // nothing stood in the way
 	}
 	s.revision = out.revision

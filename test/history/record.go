@@ -25,6 +25,8 @@ type Load struct {
 	// Records: half of the executions end with a record. Without it they all end with a release, and no record can keep a claim
 	// out that comes too late.
 	Records bool
+	// Waiting: a third of all executions wait for their turn.
+	Waiting bool
 	// Patience is how long a client waits for an answer; 0 = 1.5 s.
 	Patience time.Duration
 }
@@ -45,6 +47,7 @@ type Counts struct {
 	Won        int // claims that got the lock
 	Refused    int // claims that something stood in the way of
 	Unknown    int // operations without an answer
+	Waited     int // locks that came through the queue
 	Withdrawn  int // claims of which the ledger said that they were never applied
 	Lost       int // ends that were told that the lock was lost
 }
@@ -108,7 +111,10 @@ func (c *client) once() bool {
 	if c.load.Hot && c.random.IntN(3) == 0 {
 		n %= 2
 	}
-	l := c.lock(n)
+	if c.load.Waiting && c.random.IntN(3) == 0 {
+		return c.wait(n)
+	}
+	l := c.lock(n, n)
 	in := input{kind: claiming, workflow: l.Scope.Workflow, execution: l.Execution, prev: c.known[n]}
 	ctx, cancel := context.WithTimeout(context.Background(), c.load.Patience)
 	defer cancel()
@@ -125,17 +131,54 @@ func (c *client) once() bool {
 		}
 	case errors.Is(err, idem.ErrNotClaimed):
 		c.h.withdrawn()
-	default: // nobody knows; and should it have been applied, the ledger takes it back some time
-		c.h.add(c.id, call, in, output{unknown: true})
-		in.kind = releasing
-		c.h.add(c.id, call, in, output{unknown: true})
+	default:
+		c.nobodyKnows(call, in)
 		return false
 	}
 	return true
 }
 
+// nobodyKnows: should the claim have been applied, the ledger takes it back some time.
+func (c *client) nobodyKnows(call int64, in input) {
+	c.h.add(c.id, call, in, output{unknown: true})
+	in.kind = releasing
+	c.h.add(c.id, call, in, output{unknown: true})
+}
+
+// wait claims a lock through the queue, for an event of this client's own.
+func (c *client) wait(n int) bool {
+	l := c.lock(n, 1000+c.id)
+	in := input{kind: claiming, workflow: l.Scope.Workflow, execution: l.Execution, apart: true}
+	ctx, cancel := context.WithTimeout(context.Background(), c.load.Patience)
+	defer cancel()
+	place, _, err := c.ledger.Enqueue(ctx, l, 0)
+	if place == nil {
+		return err == nil // an earlier place of this client is still being given up
+	}
+	seen, err := place.Await(ctx, 0)
+	if err == nil && seen.Lock == nil {
+		call := c.h.now()
+		held, _, err := place.ClaimHead(ctx, l, 0)
+		switch {
+		case held != nil:
+			c.h.add(c.id, call, in, output{done: true, token: held.Lock().Token})
+			c.h.waited()
+			c.end(n, in, held)
+			return true
+		case err != nil:
+			c.nobodyKnows(call, in)
+		}
+	} else if err == nil && seen.Lock.Dead {
+		_ = c.ledger.Bury(ctx, seen.Lock)
+	}
+	leaving, cancel := context.WithTimeout(context.Background(), c.load.Patience)
+	defer cancel()
+	_ = place.Leave(leaving) // it goes on by itself
+	return err == nil
+}
+
 func (c *client) refused(n int, call int64, in input, seen *idem.Seen) {
-	out := output{revision: seen.RecordRevision}
+	out := output{revision: seen.RecordRevision, queue: seen.Queue}
 	if seen.Lock != nil {
 		out.holder = seen.Lock.Execution
 	}
@@ -154,7 +197,7 @@ func (c *client) end(n int, in input, held idem.Held) {
 	out := output{done: true}
 	var err error
 	call := c.h.now()
-	if c.load.Records && c.random.IntN(2) == 0 {
+	if c.load.Records && !in.apart && c.random.IntN(2) == 0 {
 		in.kind = settling
 		var record *idem.Record
 		record, err = held.Settle(ctx, idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now()})
@@ -174,9 +217,10 @@ func (c *client) end(n int, in input, held idem.Held) {
 	c.h.add(c.id, call, in, out)
 }
 
-func (c *client) lock(n int) idem.Lock {
+// lock is an execution of an event of workflow n.
+func (c *client) lock(n, event int) idem.Lock {
 	workflow := fmt.Sprintf("w%d", n)
-	key := idem.Key(fmt.Sprintf("%016x-%032x", n, n))
+	key := idem.Key(fmt.Sprintf("%016x-%032x", event, event))
 	id := c.h.seq.Add(1)
 	return idem.Lock{
 		Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(id >> 24), byte(id >> 16), byte(id >> 8), byte(id)}),
@@ -185,6 +229,12 @@ func (c *client) lock(n int) idem.Lock {
 }
 
 func (h *History) now() int64 { return time.Since(h.start).Nanoseconds() }
+
+func (h *History) waited() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts.Waited++
+}
 
 func (h *History) withdrawn() {
 	h.mu.Lock()

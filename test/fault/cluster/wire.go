@@ -47,7 +47,13 @@ type trap struct {
 // NewWire listens in front of target, host:port.
 func NewWire(tb testing.TB, target string) *Wire {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	return NewWireAt(tb, "127.0.0.1:0", target)
+}
+
+// NewWireAt is NewWire with the address to listen on.
+func NewWireAt(tb testing.TB, at, target string) *Wire {
+	tb.Helper()
+	listener, err := net.Listen("tcp", at)
 	if err != nil {
 		tb.Fatalf("listen: %v", err)
 	}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/config"
+	"hooklock/etcdlock"
+)
+
+// errUnwell makes doctor fail; its findings were printed before.
+var errUnwell = errors.New("a check failed")
+
+func newDoctor(e *environment) *cobra.Command {
+	var path, output string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "check what a configuration needs: etcd, its release and permissions, the upstream, the addresses",
+		Long: `Check what a configuration needs, before serve needs it: the configuration itself, each etcd endpoint, etcd's release, leases,
+transactions and permissions, its alarms and space, the upstream's port, the own addresses, the clock.
+
+It may run beside a running hooklock. The upstream gets no request; etcd gets a few keys below <prefix>/v1/doctor/, which are removed.
+A line is ok, warning, failed or skipped. The exit code is 1 when one failed, and 2 when the configuration is not valid.`,
+		Example: `  hooklock doctor --config sidecar.yaml
+  hooklock doctor -o json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "text" && output != "json" {
+				return usageError{fmt.Errorf("-o %s: use text or json", output)}
+			}
+			findings, err := doctor(cmd.Context(), e, path)
+			if printed := printFindings(e, findings, output == "json"); printed != nil {
+				return printed
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&path, "config", defaultConfig, "configuration file")
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return cmd
+}
+
+// doctor checks everything, or the configuration alone where that is not valid.
+func doctor(ctx context.Context, e *environment, path string) ([]etcdlock.Finding, error) {
+	loaded, err := load(e, path, nil, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = usageError{fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err)}
+	}
+	if err == nil {
+		err = usable(loaded.Config)
+	}
+	if err != nil {
+		return badConfig(err)
+	}
+	clock := etcdlock.WatchClock()
+	findings := []etcdlock.Finding{configFinding(path, loaded)}
+	findings = append(findings, storeFindings(ctx, loaded.Config)...)
+	findings = append(findings, upstreamFinding(ctx, loaded.Config))
+	findings = append(findings, listenFindings(ctx, loaded.Config)...)
+	findings = append(findings, clock(), frontFinding())
+	if slices.ContainsFunc(findings, func(f etcdlock.Finding) bool { return f.Result == etcdlock.Failed }) {
+		return findings, errUnwell
+	}
+	return findings, nil
+}
+
+// usable makes what serve makes of a configuration and its files, and throws it away.
+func usable(c *config.Config) error {
+	if _, err := newRules(c); err != nil {
+		return err
+	}
+	upstream, _, err := newUpstream(c)
+	if err != nil {
+		return err
+	}
+	if _, err := serverTLS(&c.Listen.TLS); err != nil {
+		return errors.Join(err, upstream.Close())
+	}
+	return upstream.Close()
+}
+
+func badConfig(err error) ([]etcdlock.Finding, error) {
+	var findings []etcdlock.Finding
+	for line := range strings.Lines(err.Error()) {
+		findings = append(findings, etcdlock.Finding{Check: "configuration", Result: etcdlock.Failed, Found: strings.TrimSpace(line)})
+	}
+	findings = append(findings, etcdlock.Finding{Check: "the rest", Result: etcdlock.Skipped, Found: "it needs a valid configuration"})
+	return findings, usageError{errors.New("the configuration is not valid")}
+}
+
+func configFinding(path string, loaded *config.Loaded) etcdlock.Finding {
+	f := etcdlock.Finding{Check: "configuration", Result: etcdlock.OK, Found: fmt.Sprintf("%s is valid; routes: %d", path, len(loaded.Config.Routes))}
+	if n := len(loaded.Warnings); n > 0 {
+		f.Result, f.Advice = etcdlock.Warning, "hooklock validate prints them"
+		f.Found += fmt.Sprintf("; warnings: %d", n)
+	}
+	return f
+}
+
+// frontFinding is for what matters and nobody can see from here.
+func frontFinding() etcdlock.Finding {
+	return etcdlock.Finding{
+		Check: "retries in front", Result: etcdlock.Skipped, Found: "what stands in front of hooklock cannot be seen from here",
+		Advice: "turn retries of POST off there (nginx: proxy_next_upstream off; Envoy: no retry_policy)",
+	}
+}
+
+func printFindings(e *environment, findings []etcdlock.Finding, asJSON bool) error {
+	if asJSON {
+		out := json.NewEncoder(e.stdout)
+		out.SetEscapeHTML(false)
+		out.SetIndent("", "  ")
+		return out.Encode(struct {
+			Checks []etcdlock.Finding `json:"checks"`
+		}{append([]etcdlock.Finding{}, findings...)})
+	}
+	w := tabwriter.NewWriter(e.stdout, 0, 4, 2, ' ', 0)
+	for _, f := range findings {
+		text := f.Found
+		if f.Advice != "" {
+			text += "; " + f.Advice
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Result, f.Check, text)
+	}
+	return w.Flush()
+}

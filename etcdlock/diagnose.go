@@ -1,0 +1,191 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	// diagnoseTimeout bounds one step of Diagnose. It is longer than the Store would wait, so that a slow member is told from a dead one.
+	diagnoseTimeout = 3 * time.Second
+	// diagnoseLease is how long the keys of Diagnose live, should it not come to removing them.
+	diagnoseLease = 10 * time.Second
+	// nearlyFull is the part of the quota from which on it is time to do something.
+	nearlyFull = 0.8
+)
+
+// Diagnose looks at the etcd that o names, as a Store would use it, and says what it found, check by check. It writes below
+// <prefix>/v1/doctor/ alone, on a lease of a few seconds, and removes it again. It takes no session and no lock, so it may run beside
+// anything. o must name Endpoints.
+func Diagnose(ctx context.Context, o Options) []Finding {
+	if o.Prefix == "" {
+		o.Prefix = defaultPrefix
+	}
+	if o.SessionTTL == 0 {
+		o.SessionTTL = defaultTTL
+	}
+	d := &diagnosis{o: &o, layout: newLayout(o.Prefix), status: status}
+	d.run(ctx)
+	return d.findings
+}
+
+// diagnosis is one run of Diagnose.
+type diagnosis struct {
+	o        *Options
+	layout   layout
+	status   func(ctx context.Context, c *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error)
+	findings []Finding
+	answered []answered
+}
+
+// answered is a member that answers.
+type answered struct {
+	endpoint string
+	client   *clientv3.Client
+	status   *clientv3.StatusResponse
+}
+
+func status(ctx context.Context, c *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
+	defer cancel()
+	return c.Status(ctx, endpoint)
+}
+
+func (d *diagnosis) say(check string, r Result, found, advice string) {
+	d.findings = append(d.findings, Finding{Check: check, Result: r, Found: found, Advice: advice})
+}
+
+// fail is for what etcd refuses, with the advice that belongs to its answer, or otherwise.
+func (d *diagnosis) fail(check, doing string, err error, otherwise string) {
+	advice := adviceFor(err)
+	if advice == "" {
+		advice = otherwise
+	}
+	d.say(check, Failed, doing+": "+err.Error(), advice)
+}
+
+func (d *diagnosis) run(ctx context.Context) {
+	for _, endpoint := range d.o.Endpoints {
+		d.endpoint(ctx, endpoint)
+	}
+	defer func() {
+		for _, a := range d.answered {
+			_ = a.client.Close()
+		}
+	}()
+	if len(d.answered) == 0 {
+		d.say("etcd use", Skipped, "no endpoint answers, so nothing more can be said about etcd", "")
+		return
+	}
+	d.leader()
+	d.alarms()
+	d.space()
+	d.members(ctx)
+	d.use(ctx, d.answered[0].client)
+}
+
+// endpoint looks at one member by itself.
+func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
+	check := "etcd " + endpoint
+	began := time.Now()
+	if advice, err := probe(ctx, endpoint, d.o.TLS); err != nil {
+		d.say(check, Failed, err.Error(), advice)
+		return
+	}
+	c, err := dial(d.o, endpoint, diagnoseTimeout)
+	if err != nil {
+		d.fail(check, "log in", err, "look at this member's log")
+		return
+	}
+	s, err := d.status(ctx, c, endpoint)
+	if err != nil {
+		_ = c.Close()
+		d.fail(check, "ask for its status", err, "look at this member's log")
+		return
+	}
+	d.answered = append(d.answered, answered{endpoint, c, s})
+	d.say(check, OK, fmt.Sprintf("answers after %s", milliseconds(time.Since(began))), "")
+	if err := checkRelease(s.Version); err != nil {
+		d.say("etcd release "+endpoint, Failed, err.Error(), newEnough)
+	} else {
+		d.say("etcd release "+endpoint, OK, s.Version, "")
+	}
+}
+
+// leader looks whether every member knows one.
+func (d *diagnosis) leader() {
+	for _, a := range d.answered {
+		if a.status.Leader == 0 {
+			d.say("etcd leader", Failed, a.endpoint+" knows no leader", "start the members that are away: a majority of them must be there")
+			return
+		}
+	}
+	d.say("etcd leader", OK, "known: member "+strconv.FormatUint(d.answered[0].status.Leader, 16), "")
+}
+
+// alarms reads them from the status of the members, which every user may see.
+func (d *diagnosis) alarms() {
+	var raised []string
+	for _, a := range d.answered {
+		for _, e := range a.status.Errors {
+			if _, name, is := strings.Cut(e, "alarm:"); is && !slices.Contains(raised, strings.TrimSpace(name)) {
+				raised = append(raised, strings.TrimSpace(name))
+			}
+		}
+	}
+	if len(raised) == 0 {
+		d.say("etcd alarms", OK, "none", "")
+		return
+	}
+	d.say("etcd alarms", Failed, strings.Join(raised, ", ")+": etcd takes no new locks and records",
+		"NOSPACE: compact, defragment or raise the quota, then etcdctl alarm disarm. CORRUPT: replace the member, then disarm")
+}
+
+// space compares the fullest member with its quota.
+func (d *diagnosis) space() {
+	full := slices.MaxFunc(d.answered, func(a, b answered) int { return int(a.status.DbSize - b.status.DbSize) })
+	s := full.status
+	found := fmt.Sprintf("the database has %s, %s of it in use", size(s.DbSize), size(s.DbSizeInUse))
+	switch {
+	case s.DbSizeQuota == 0:
+		d.say("etcd space", OK, found+"; this release does not tell its quota", "")
+	case float64(s.DbSize) > nearlyFull*float64(s.DbSizeQuota):
+		d.say("etcd space", Warning, found+", of a quota of "+size(s.DbSizeQuota),
+			"defragment where little is in use; else raise the quota (--quota-backend-bytes), or shorten idempotency.retention")
+	default:
+		d.say("etcd space", OK, found+", of a quota of "+size(s.DbSizeQuota), "")
+	}
+}
+
+// members counts those that nobody named. A hung member costs nothing where another one is known.
+func (d *diagnosis) members(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
+	defer cancel()
+	list, err := d.answered[0].client.MemberList(ctx)
+	switch n := len(d.o.Endpoints); {
+	case err != nil:
+		d.say("etcd members", Skipped, "the list of members: "+err.Error(), "")
+	case n < len(list.Members):
+		d.say("etcd members", Warning, fmt.Sprintf("the cluster has %d, etcd.endpoints names %d", len(list.Members), n),
+			"name them all, so that one that hangs can be gone round; nothing is to be done where an endpoint stands for several")
+	default:
+		d.say("etcd members", OK, strconv.Itoa(len(list.Members)), "")
+	}
+}
+
+func milliseconds(d time.Duration) string {
+	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"
+}
+
+func size(n int64) string {
+	if n < 1<<20 {
+		return strconv.FormatInt(n>>10, 10) + " KiB"
+	}
+	return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MiB"
+}

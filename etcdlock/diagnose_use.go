@@ -1,0 +1,241 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// use does once what a Store does all the time.
+func (d *diagnosis) use(ctx context.Context, c *clientv3.Client) {
+	lease, ok := d.lease(ctx, c)
+	if !ok {
+		d.say("etcd transaction", Skipped, "needs a lease", "")
+		d.say("etcd permissions", Skipped, "needs a lease", "")
+	} else {
+		// Also when the caller is interrupted: what was written goes at once, or with the lease.
+		defer d.step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, lease); return err })
+		key := d.layout.root + "doctor/" + newSessionName()
+		if d.transaction(ctx, c, key, lease) {
+			d.cluster(ctx, key)
+		}
+		d.permissions(ctx, c, key, lease)
+	}
+	d.outside(ctx, c)
+	d.compaction(ctx, c)
+}
+
+// step runs f with a limit of its own.
+func (d *diagnosis) step(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
+	defer cancel()
+	return f(ctx)
+}
+
+// lease measures the round trip of a lease. The lease that it returns is for what follows.
+func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (clientv3.LeaseID, bool) {
+	const check = "etcd lease"
+	asked := min(d.o.SessionTTL, diagnoseLease)
+	var granted *clientv3.LeaseGrantResponse
+	grant, err := timed(func() error {
+		return d.step(ctx, func(ctx context.Context) (err error) { granted, err = c.Grant(ctx, leaseSeconds(asked)); return err })
+	})
+	if err != nil {
+		d.fail(check, "grant", err, "look at etcd's log")
+		return 0, false
+	}
+	renewal, err := timed(func() error {
+		return d.step(ctx, func(ctx context.Context) error { return renewLease(ctx, c, granted.ID) })
+	})
+	if err != nil {
+		d.fail(check, "renew", err, "look at etcd's log")
+		return granted.ID, true
+	}
+	revocation, err := timed(func() error { return d.revokeAnother(ctx, c) })
+	if err != nil {
+		d.fail(check, "revoke", err, "look at etcd's log")
+		return granted.ID, true
+	}
+	every := d.o.SessionTTL / 4
+	found := fmt.Sprintf("granted in %s, renewed in %s, granted and revoked in %s; session_ttl %v is renewed every %v",
+		milliseconds(grant), milliseconds(renewal), milliseconds(revocation), d.o.SessionTTL, every)
+	switch {
+	case granted.TTL > leaseSeconds(asked):
+		d.say(check, Warning, fmt.Sprintf("etcd made %d s of a lease of %v; %s", granted.TTL, asked, found),
+			fmt.Sprintf("etcd's election timeout is too long for this session_ttl: locks of a dead process stay closed for %d s", granted.TTL))
+	case renewal > attemptTimeout:
+		d.say(check, Failed, found, fmt.Sprintf("a renewal is given up after %v: find out why etcd is slow (disk, network, CPU)", attemptTimeout))
+	case renewal > attemptTimeout/2:
+		d.say(check, Warning, found, fmt.Sprintf("a renewal is given up after %v; with a password each costs etcd one hash, a client certificate none", attemptTimeout))
+	default:
+		d.say(check, OK, found, "")
+	}
+	return granted.ID, true
+}
+
+// revokeAnother grants a lease and revokes it: the one that is in use is needed on.
+func (d *diagnosis) revokeAnother(ctx context.Context, c *clientv3.Client) error {
+	return d.step(ctx, func(ctx context.Context) error {
+		granted, err := c.Grant(ctx, leaseSeconds(diagnoseLease))
+		if err == nil {
+			_, err = c.Revoke(ctx, granted.ID)
+		}
+		return err
+	})
+}
+
+func timed(f func() error) (time.Duration, error) {
+	began := time.Now()
+	err := f()
+	return time.Since(began), err
+}
+
+// transaction sends two nested transactions in one request: the first must pass, and put the key, and the second must be refused.
+func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID) (passed bool) {
+	const check = "etcd transaction"
+	another := key + "-2"
+	var response *clientv3.TxnResponse
+	took, err := timed(func() error {
+		return d.step(ctx, func(ctx context.Context) (err error) {
+			response, err = c.Txn(ctx).Then(
+				clientv3.OpTxn(compares{absent(key)}, writes{put(key, leased{[]byte("doctor"), lease})}, writes{clientv3.OpGet(key)}),
+				clientv3.OpTxn(compares{created(another, 1)}, writes{put(another, leased{[]byte("doctor"), lease})}, writes{clientv3.OpGet(another)}),
+			).Commit()
+			return err
+		})
+	})
+	switch {
+	case err != nil:
+		d.fail(check, "a nested transaction", err, "etcd must be reached without anything between that reads or changes requests")
+	case !response.Responses[0].GetResponseTxn().GetSucceeded() || response.Responses[1].GetResponseTxn().GetSucceeded():
+		d.say(check, Failed, "a nested transaction did what it must not", "is this etcd? Other stores with its protocol do not nest transactions")
+	default:
+		d.say(check, OK, "nested transactions work, "+milliseconds(took), "")
+		return true
+	}
+	return false
+}
+
+// cluster reads the key, which was put through the first endpoint, through the others. Cluster IDs say less: clusters that were set up
+// alike have the same one.
+func (d *diagnosis) cluster(ctx context.Context, key string) {
+	const check = "etcd cluster"
+	first := d.answered[0]
+	if len(d.answered) == 1 {
+		return
+	}
+	for _, a := range d.answered[1:] {
+		var got *clientv3.GetResponse
+		err := d.step(ctx, func(ctx context.Context) (err error) { got, err = a.client.Get(ctx, key); return err })
+		switch {
+		case err != nil:
+			d.fail(check, "read through "+a.endpoint, err, "look at this member's log")
+			return
+		case len(got.Kvs) == 0:
+			d.say(check, Failed, "what is put through "+first.endpoint+" is not at "+a.endpoint+": each would have its own locks",
+				"name the endpoints of one cluster in etcd.endpoints")
+			return
+		}
+	}
+	d.say(check, OK, "the endpoints are one cluster", "")
+}
+
+// permissions writes, watches, reads and deletes one key, and reads as far as the prefix goes.
+func (d *diagnosis) permissions(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID) {
+	const check = "etcd permissions"
+	for _, try := range []struct {
+		doing string
+		f     func(context.Context) error
+	}{
+		{"read below " + d.layout.root, func(ctx context.Context) error {
+			_, err := c.Get(ctx, d.layout.root, clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+			return err
+		}},
+		{"put " + key, func(ctx context.Context) error {
+			_, err := c.Put(ctx, key, "doctor", clientv3.WithLease(lease))
+			return err
+		}},
+		{"watch " + key, func(ctx context.Context) error { return watchOnce(ctx, c, key, lease) }},
+		{"delete " + key, func(ctx context.Context) error { _, err := c.Delete(ctx, key); return err }},
+	} {
+		if err := d.step(ctx, try.f); err != nil {
+			advice := adviceFor(err)
+			if says(err, rpctypes.ErrPermissionDenied) {
+				advice = "etcdctl role grant-permission ROLE readwrite --prefix=true " + d.o.Prefix + "/"
+			}
+			d.say(check, Failed, try.doing+": "+err.Error(), advice)
+			return
+		}
+	}
+	d.say(check, OK, "put, get, delete and watch work below "+d.o.Prefix+"/", "")
+}
+
+// watchOnce waits for the news of a put that it makes.
+func watchOnce(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID) error {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	put, err := c.Put(ctx, key, "seen", clientv3.WithLease(lease))
+	if err != nil {
+		return err
+	}
+	select {
+	case news, open := <-c.Watch(ctx, key, clientv3.WithRev(put.Header.Revision)):
+		switch {
+		case news.Err() != nil:
+			return news.Err()
+		case !open || len(news.Events) == 0:
+			return errors.New("it ended without news")
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("no news of a change: %w", ctx.Err())
+	}
+}
+
+// outside reads, and writes nothing, where this user has no business.
+func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
+	const check = "etcd outside the prefix"
+	err := d.step(ctx, func(ctx context.Context) error {
+		_, err := c.Get(ctx, strings.TrimSuffix(d.o.Prefix, "/")+"-outside", clientv3.WithKeysOnly())
+		return err
+	})
+	switch {
+	case says(err, rpctypes.ErrPermissionDenied):
+		d.say(check, OK, "denied, as it should be", "")
+	case err != nil:
+		d.say(check, Skipped, err.Error(), "")
+	case d.o.Username == "" && (d.o.TLS == nil || len(d.o.TLS.Certificates) == 0):
+		d.say(check, OK, "allowed, without a name: whoever reaches this etcd can change locks and records unless etcd asks for users", "")
+	default:
+		d.say(check, OK, "allowed: this user may read more than it needs, or etcd asks for no users; a role for the prefix alone is enough", "")
+	}
+}
+
+// compaction: whether it goes on by itself is not to be seen; that it never happened is.
+func (d *diagnosis) compaction(ctx context.Context, c *clientv3.Client) {
+	const (
+		check = "etcd compaction"
+		many  = 100_000 // revisions; some hundred MiB
+	)
+	var got *clientv3.GetResponse
+	err := d.step(ctx, func(ctx context.Context) (err error) {
+		got, err = c.Get(ctx, d.layout.root+"doctor/", clientv3.WithRev(1), clientv3.WithCountOnly())
+		return err
+	})
+	const advice = "start etcd with --auto-compaction-mode=periodic --auto-compaction-retention=1h, or its history grows until it is full"
+	switch {
+	case errors.Is(err, rpctypes.ErrCompacted):
+		d.say(check, OK, "it has been compacted; whether that happens by itself cannot be seen from here", "")
+	case err != nil:
+		d.say(check, Skipped, err.Error(), "")
+	case got.Header.Revision > many:
+		d.say(check, Warning, fmt.Sprintf("never compacted in %d revisions", got.Header.Revision), advice)
+	default:
+		d.say(check, OK, "not yet compacted; whether that happens by itself cannot be seen from here", advice)
+	}
+}

@@ -1,0 +1,77 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrInUse: another process has the directory.
+var ErrInUse = errors.New("in use by another hooklock")
+
+// State is what is in a directory of an embedded etcd.
+type State struct {
+	Exists bool  // false: Start would make it
+	Size   int64 // of the database, bytes; 0 where there is none
+	Free   int64 // bytes of the disk that this user may still write
+	Quota  int64 // bytes that the database may have by default
+}
+
+// Look says whether Start could use dir, without changing anything in it. ErrInUse comes with a State that holds; any other error
+// says what to do.
+func Look(dir string) (State, error) {
+	s := State{Quota: defaultQuota}
+	there, err := nearest(dir)
+	if err != nil {
+		return s, err
+	}
+	s.Exists = there == dir
+	if err := unix.Access(there, unix.W_OK|unix.X_OK); err != nil {
+		return s, fmt.Errorf("write to %s: %w; set data_dir to a directory that this user may write", there, err)
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(there, &disk); err == nil {
+		s.Free = int64(disk.Bavail) * int64(disk.Bsize)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "member", "snap", "db")); err == nil {
+		s.Size = info.Size()
+	}
+	return s, free(dir)
+}
+
+// nearest is dir, or the directory in which it would be made.
+func nearest(dir string) (string, error) {
+	for {
+		info, err := os.Stat(dir)
+		switch parent := filepath.Dir(dir); {
+		case err == nil && !info.IsDir():
+			return "", fmt.Errorf("%s is not a directory; set data_dir to one", dir)
+		case err == nil:
+			return dir, nil
+		case !errors.Is(err, fs.ErrNotExist) || parent == dir:
+			return "", fmt.Errorf("look at the data directory: %w; set data_dir to a directory that this user may use", err)
+		default:
+			dir = parent
+		}
+	}
+}
+
+// free takes the lock of the directory for a moment.
+func free(dir string) error {
+	f, err := os.Open(filepath.Join(dir, lockName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look at the data directory's lock: %w; is this the user that hooklock runs as?", err)
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return ErrInUse
+	}
+	return nil
+}

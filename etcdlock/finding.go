@@ -1,0 +1,23 @@
+package etcdlock
+
+// Result is how a check of Diagnose ended.
+type Result string
+
+// The results of a check.
+const (
+	OK      Result = "ok"
+	Warning Result = "warning" // it works, and somebody should look at it
+	Failed  Result = "failed"  // it does not work, or must not be relied on
+	Skipped Result = "skipped" // it could not be checked
+)
+
+// Finding is what one check found.
+type Finding struct {
+	// Check is what was looked at, in a few words.
+	Check  string `json:"check"`
+	Result Result `json:"result"`
+	// Found is what is there, as a phrase.
+	Found string `json:"found"`
+	// Advice says what to do; "" = nothing.
+	Advice string `json:"advice,omitempty"`
+}
