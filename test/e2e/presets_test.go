@@ -5,9 +5,12 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"os"
@@ -223,6 +226,65 @@ func lines(r *sender.Request) []string {
 		lines = append(lines, string(f.Name)+": "+string(f.Value))
 	}
 	return lines
+}
+
+func TestAnAttemptThatSaysSoInItsBodyIsTheSameEvent(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	attempt := func(preset string, n int) *sender.Request {
+		r := o.sample(t, preset, "again")
+		switch preset {
+		case "pubsub":
+			r.Body = fmt.Appendf(nil, `{"deliveryAttempt":%d,"message":{"data":"c2FtcGxl","messageId":"again"},"subscription":"projects/s/subscriptions/s"}`, n)
+		case "hubspot":
+			r.Body = fmt.Appendf(nil, `[{"eventId":1,"subscriptionId":2,"occurredAt":1767225600000,"attemptNumber":%d}]`, n)
+			signHubSpot(r, "https://hooks.example.com"+o.path(preset))
+		}
+		return r
+	}
+	for _, preset := range []string{"pubsub", "hubspot"} {
+		passed(t, send(t, o.Addr, attempt(preset, 0)), 200, "done", "executed")
+		passed(t, send(t, o.Addr, attempt(preset, 1)), 200, "done", "replayed")
+	}
+}
+
+// signHubSpot signs a changed body anew (version 3).
+func signHubSpot(r *sender.Request, url string) {
+	for i := range r.Fields {
+		if string(r.Fields[i].Name) == "X-HubSpot-Request-Timestamp" {
+			mac := hmac.New(sha256.New, []byte(planted))
+			fmt.Fprintf(mac, "%s%s%s%s", r.Method, url, r.Body, r.Fields[i].Value)
+			signature := base64.StdEncoding.EncodeToString(mac.Sum(nil))
+			for j := range r.Fields {
+				if strings.HasPrefix(string(r.Fields[j].Name), "X-HubSpot-Signature") {
+					r.Fields[j].Value = []byte(signature)
+				}
+			}
+		}
+	}
+}
+
+func TestASenderThatTriesAgainTooEarlyGetsTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	running := newHeld(t)
+	shared.on(t, o.path("slack"), running.handle)
+	sample := o.sample(t, "slack", "slow")
+	first := testkit.GoPost(t, o.Addr, sample.Target, string(sample.Body), lines(sample)...)
+	running.await(t)
+	again := testkit.GoPost(t, o.Addr, sample.Target, string(sample.Body), append(lines(sample), "X-Slack-Retry-Num: 1", "X-Slack-Retry-Reason: http_timeout")...)
+	running.answer <- testkit.Reply(200, "slow", "x-slack-no-retry: 1")
+	passed(t, testkit.Receive(t, "the first answer", first), 200, "slow", "executed")
+	second := testkit.Receive(t, "the answer to the copy", again)
+	if second.Status != 200 || string(second.Body) != "slow" || second.Header.Get("x-slack-no-retry") != "1" {
+		t.Errorf("%v", second)
+	}
+	if decision := second.Decision(); decision != "attached" && decision != "replayed" { // replayed: it came when the first one had ended
+		t.Errorf("decision %q", decision)
+	}
+	if n := len(shared.up.Received(sample.Target)); n != 1 {
+		t.Errorf("%d requests at the upstream", n)
+	}
 }
 
 func TestHandshakesPassWithTheirSignatureAndNotWithoutIt(t *testing.T) {
