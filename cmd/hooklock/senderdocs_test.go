@@ -64,14 +64,17 @@ func senderPageText(p *sender.Preset, page senderPage) string {
 	}
 	b.WriteString("\n## What Hooklock relies on\n\n")
 	fmt.Fprintf(&b, "- Event ID: %s.\n", idText(p))
-	b.WriteString(patience(p))
+	b.WriteString(patience(p, page.title))
 	b.WriteString(coverage(p))
 	for _, h := range p.Handshakes {
-		how := "it is not signed"
-		if h.Signed {
-			how = "after its signature was checked"
+		how := "as `bypassed`; it is not signed"
+		switch {
+		case h.Signed:
+			how = "as `bypassed`, after its signature was checked"
+		case h.Name == "OPTIONS":
+			how = "untouched, as every method does that is harmless and not the route's"
 		}
-		fmt.Fprintf(&b, "- Handshake `%s` passes through to the service as `bypassed`: %s.\n", h.Name, how)
+		fmt.Fprintf(&b, "- Handshake `%s` passes through to the service %s.\n", h.Name, how)
 	}
 	b.WriteString("\nSources: ")
 	b.WriteString(strings.Join(p.Sources, "; ") + ".\n\n## What it promises, and what it cannot\n\n")
@@ -147,10 +150,10 @@ func idText(p *sender.Preset) string {
 }
 
 // patience says how long the sender waits and goes on trying.
-func patience(p *sender.Preset) string {
-	text := "- It does not say how long it waits for an answer"
+func patience(p *sender.Preset, title string) string {
+	text := "- " + title + " does not say how long it waits for an answer"
 	if p.SenderTimeout > 0 {
-		text = fmt.Sprintf("- It waits %s for an answer", p.SenderTimeout)
+		text = fmt.Sprintf("- %s waits %s for an answer", title, p.SenderTimeout)
 		if p.Strategy == "wait" {
 			text += fmt.Sprintf("; a delivery waits at most %s of that for its turn, so that %s are left for the service", p.WaitTimeout, p.UpstreamTimeout())
 		}
@@ -170,7 +173,7 @@ func patience(p *sender.Preset) string {
 // coverage says what the signature covers.
 func coverage(p *sender.Preset) string {
 	if p.Scheme == "none" {
-		return "- Nothing is signed. A secret in the URL or a header can be checked with `verify: {scheme: token, …}`, see [other.md](other.md).\n"
+		return "- Nothing is signed. A secret in a header can be checked with `verify: {scheme: token, …}`, see [other.md](other.md).\n"
 	}
 	c := sender.Covers(sender.Config{Scheme: p.Scheme, Secrets: [][]byte{[]byte("whsec_x")}})
 	var parts []string
