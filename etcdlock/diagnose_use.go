@@ -18,8 +18,9 @@ func (d *diagnosis) use(ctx context.Context, c *clientv3.Client) {
 		d.say("etcd transaction", Skipped, "needs a lease", "")
 		d.say("etcd permissions", Skipped, "needs a lease", "")
 	} else {
-		// Also when the caller is interrupted: what was written goes at once, or with the lease.
-		defer d.step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, lease); return err })
+		defer func() { // also when the caller is interrupted; and should it fail, what was written goes with the lease
+			_ = d.step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, lease); return err })
+		}()
 		key := d.layout.root + "doctor/" + newSessionName()
 		if d.transaction(ctx, c, key, lease) {
 			d.cluster(ctx, key)

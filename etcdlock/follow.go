@@ -13,6 +13,7 @@ import (
 // Follow implements idem.Ledger.
 func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 	k := s.keysOf(l)
+	ran := l.Revision // the last revision at which it is known to have had the lock; 0 = none
 	for {
 		st, err := s.look(ctx, k)
 		if err != nil {
@@ -20,6 +21,7 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 		}
 		switch {
 		case st.runs(l.Execution):
+			ran = st.revision
 			if st.lock.Dead, err = s.isDead(ctx, st.lock); err != nil {
 				return nil, unavailable(err)
 			}
@@ -31,13 +33,52 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 			s.watch(ctx, nil, st.revision, k.Q)
 		case st.unread != nil:
 			return nil, unavailable(st.unread)
-		default:
+		case ran == 0 || st.ended(l.Execution) != nil:
 			return st.seen(), nil
+		default:
+			return s.lookBack(ctx, k, l.Execution, ran), nil
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("follow %s: %w", l.Execution, context.Cause(ctx))
 		}
 	}
+}
+
+// lookBack finds how an execution ended that had the lock at revision ran, and whose record is not there now: it left none, or its record
+// was replaced or forgotten since. The transaction that took it out of the lock also wrote its record, so the record's state at that
+// revision tells. What etcd has compacted it cannot tell; then nothing is known.
+func (s *Store) lookBack(ctx context.Context, k keys, id idem.ExecutionID, ran int64) *idem.Seen {
+	seen := &idem.Seen{}
+	client, at, err := s.pool.current()
+	if err != nil {
+		return seen
+	}
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), attemptTimeout)
+	defer cancel()
+	for news := range s.pool.members[at].watcher(client).Watch(ctx, k.L, clientv3.WithRev(ran+1)) {
+		for _, e := range news.Events {
+			if e.Type == clientv3.EventTypePut {
+				if l, err := decodeLock(e.Kv.Value); err == nil && l.Execution == id && !l.Cooling {
+					continue // adopted
+				}
+			}
+			got, err := client.Get(ctx, k.I, clientv3.WithRev(e.Kv.ModRevision))
+			if err != nil {
+				return seen
+			}
+			seen.Released = true
+			for _, kv := range got.Kvs {
+				if r, _, err := decodeRecord(kv.Value); err != nil || r.Execution == id {
+					seen.Record, seen.Released = r, false
+				}
+			}
+			return seen
+		}
+		if news.Err() != nil {
+			return seen
+		}
+	}
+	return seen
 }
 
 // watch returns when one of the keys has changed after revision or when over is closed, and also when it cannot know any more: the

@@ -161,6 +161,8 @@ func (k *keeper) renew(ctx context.Context, s *session) {
 			wait = s.ttl / 4
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			s.end(errSessionGone)
+		case staleToken(err), says(err, rpctypes.ErrAuthFailed), says(err, rpctypes.ErrPermissionDenied):
+			wait = min(s.ttl/4, time.Second) // another member says the same, and each attempt costs etcd a password hash
 		default:
 			wait = 50 * time.Millisecond // the next attempt asks another member
 		}

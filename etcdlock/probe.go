@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 )
 
@@ -54,6 +55,8 @@ func probe(ctx context.Context, endpoint string, t *tls.Config) (advice string, 
 	switch {
 	case err == nil:
 		return "", nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "it takes connections and does not answer: look whether it is frozen, or its disk", fmt.Errorf("speak to it: %w", err)
 	case secure:
 		return adviceForTLS(err), fmt.Errorf("speak to it: %w", err)
 	}

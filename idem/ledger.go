@@ -36,8 +36,9 @@ type Ledger interface {
 	// Exactly one of the three results is set, as with Claim. An execution that leaves the queue without a lock may not come back
 	// under its ID.
 	Enqueue(ctx context.Context, l Lock, prev int64) (Place, *Seen, error)
-	// Follow waits until the execution of l, which somebody runs or waits with, has ended, or until its owner is dead, and returns
-	// what it then finds.
+	// Follow waits until the execution of l, which somebody runs or waits with, has ended, or until its owner is dead. It returns the
+	// dead lock, or else how that very execution ended, where that can be known: its record, even when it is gone by now, or
+	// Released.
 	Follow(ctx context.Context, l *Lock) (*Seen, error)
 }
 
@@ -64,6 +65,8 @@ type Seen struct {
 	RecordRevision int64
 	// Queue: somebody waits for the lock.
 	Queue bool
+	// Released: (Follow only) the execution ended without a record, so provably nothing of it had reached the upstream.
+	Released bool
 	// Waiting is the copy of this event that waits for the lock; nil = none.
 	Waiting *Lock
 }

@@ -178,9 +178,11 @@ func (w *waiter) claim(place Place, lock Lock, callbackKey string) (a Admission,
 	case held != nil:
 		at := w.guard.live.settle(w.r.Scope, held.Lock())
 		return Admission{Execution: newExecution(w.guard, w.r, held, at, callbackKey)}, true, true
-	case errors.Is(err, ErrPlaceLost), errors.Is(err, ErrNotClaimed):
+	case errors.Is(err, ErrPlaceLost):
 		w.lostAt = w.guard.o.Now()
 		return a, false, true
+	case errors.Is(err, ErrNotClaimed): // the place is still there, which proves it: it keeps its turn
+		return a, false, false
 	case err != nil:
 		return unavailable(err), true, true
 	}
@@ -216,15 +218,17 @@ func (g *Guard) attach(sender context.Context, r *Request, v Verdict) Admission 
 	case err != nil:
 		return unavailable(err)
 	}
-	return Admission{Verdict: sameAs(seen.Record, r, v)}
+	return Admission{Verdict: sameAs(seen, r, v)}
 }
 
 // sameAs is what the first one's sender got, as the ledger tells it.
-func sameAs(rec *Record, r *Request, v Verdict) Verdict {
+func sameAs(seen *Seen, r *Request, v Verdict) Verdict {
+	rec := seen.Record
 	switch {
-	case rec == nil || rec.Execution != v.Holder && !rec.Settled():
-		// It left no record, so nothing had reached the upstream.
+	case seen.Released:
 		return Verdict{Decision: DecisionUpstreamUnreachable, Holder: v.Holder}
+	case rec == nil || rec.Execution != v.Holder && !rec.Settled(): // nobody can tell any more
+		return Verdict{Decision: DecisionLockLost, Holder: v.Holder}
 	case rec.Answer != nil:
 		other := !r.Policy.Verified && rec.Credentials != r.credentials(rec.Execution)
 		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: other}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInUse: another process has the directory.
+// ErrInUse says that another process has the directory.
 var ErrInUse = errors.New("in use by another hooklock")
 
 // State is what is in a directory of an embedded etcd.
@@ -35,7 +35,7 @@ func Look(dir string) (State, error) {
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(there, &disk); err == nil {
-		s.Free = int64(disk.Bavail) * int64(disk.Bsize)
+		s.Free = int64(disk.Bavail) * int64(disk.Bsize) //nolint:unconvert // its type differs between systems
 	}
 	if info, err := os.Stat(filepath.Join(dir, "member", "snap", "db")); err == nil {
 		s.Size = info.Size()

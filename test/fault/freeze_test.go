@@ -36,8 +36,7 @@ var frozenSteps = []frozenStep{
 			x.Gone()
 			x.Effect()
 		}),
-		// Not recorded by this process: whoever buried the execution wrote its record.
-		sender: "503 lock_lost, not recorded", upstream: "the whole request, once", late: "refused by its token",
+		sender: "503 lock_lost", upstream: "the whole request, once", late: "refused by its token",
 	},
 	{
 		name: "the whole answer came, its record is on its way to etcd",

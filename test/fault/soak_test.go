@@ -189,11 +189,13 @@ func (s *soaking) count(took time.Duration, traffics []*cluster.Traffic) (figure
 	}
 	slices.Sort(names)
 	row("faults", "%d: %s", total, strings.Join(names, ", "))
-	settled, unrecorded, deliveries := 0, 0, 0
+	var all cluster.Result
+	deliveries := 0
 	answers := map[string]int{}
 	for _, traffic := range traffics {
-		a, b := traffic.Check(s.t, s.up)
-		settled, unrecorded = settled+a, unrecorded+b
+		r := traffic.Check(s.t, s.up)
+		all.Settled, all.Unrecorded = all.Settled+r.Settled, all.Unrecorded+r.Unrecorded
+		all.Repeated, all.Reran = all.Repeated+r.Repeated, all.Reran+r.Reran
 		n, saw := traffic.Saw()
 		deliveries += n
 		for what, n := range saw {
@@ -201,7 +203,7 @@ func (s *soaking) count(took time.Duration, traffics []*cluster.Traffic) (figure
 		}
 	}
 	row("deliveries", "%d", deliveries)
-	row("events", "%d; each got its answer in the end, %d of them before its outcome was recorded", settled+unrecorded, unrecorded)
+	row("events", "%d; each got its answer in the end, %d of them before its outcome was recorded", all.Settled+all.Unrecorded, all.Unrecorded)
 	kinds := map[int][]string{}
 	var counts []int
 	for what, n := range answers {
@@ -218,7 +220,8 @@ func (s *soaking) count(took time.Duration, traffics []*cluster.Traffic) (figure
 	row("answers", "%s", strings.Join(list, ", "))
 	overlaps, stale := s.up.Overlaps()
 	row("effects at the upstream", "%d", len(s.up.Effects()))
-	row("events that ran again after they were settled", "0")
+	row("events that took effect more than once: nobody knew of the first attempt (`on_unknown: retry`)", "%d", all.Repeated)
+	row("events that ran again after they were settled", "%d", all.Reran)
 	row("calls of one workflow that overlapped at the upstream", "%d; effects refused for their token %d; calls that came after a newer holder's %d", len(overlaps), stale, s.up.Late())
 	for _, o := range overlaps {
 		s.t.Log("overlap: " + o)
@@ -272,7 +275,7 @@ func (s *soaking) checkNothingIsLeft() (figures [][2]string) {
 		s.connectionsClosed(r, files+4)
 		left = append(left, fmt.Sprintf("%d files, %d threads", cluster.FDs(s.t, r.Pid()), cluster.Threads(r.Pid())))
 	}
-	row("a fresh process", "%d files, %d threads, %s", files, cluster.Threads(fresh.Pid()), "see goroutines")
+	row("a fresh process", "%d files and connections, %d threads", files, cluster.Threads(fresh.Pid()))
 	row("the processes afterwards", "%s", strings.Join(left, "; "))
 	least, most := s.checkGoroutines(fresh)
 	row("goroutines", "%d in a fresh process, at most %d in those that went through it", least, most)
@@ -290,6 +293,7 @@ func (s *soaking) checkNothingIsLeft() (figures [][2]string) {
 // members of etcd; a goroutine of which there are many more than that explains is one that does not end.
 func (s *soaking) checkGoroutines(fresh *cluster.Replica) (least, most int) {
 	s.t.Helper()
+	s.lasting(21*time.Second, 22*time.Second) // fasthttp lets idle workers go after 10 s, and looks every 10 s
 	least, by := cluster.Goroutines(s.t, fresh)
 	for _, r := range s.replicas {
 		n, other := cluster.Goroutines(s.t, r)

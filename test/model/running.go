@@ -200,8 +200,8 @@ func (a *actor) hold() {
 		return
 	}
 	l := a.s.locks[a.lock()]
-	if h.at == holding && a.s.left.beat > 0 && h.used < coolingLease-1 {
-		a.beat(txn{kind: heartbeat, by: x, token: token, h: a.s.holds[x].modified, lease: h.used + 1})
+	if own := a.s.holds[x]; own.modified != 0 && h.at == holding && a.s.left.beat > 0 && h.used < coolingLease-1 { // else 412 lock_expired
+		a.beat(txn{kind: heartbeat, by: x, token: token, h: own.modified, lease: h.used + 1})
 	}
 	if a.s.left.age > 0 {
 		a.m.fire(a.s, txn{kind: settle, by: x, token: token, l: l.modified, outcome: abortedUnsure, cancel: l.cancel}, a.d,

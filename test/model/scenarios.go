@@ -79,7 +79,7 @@ func scenarios() []scenario {
 		bounded("hold, release delay, guard", others, budget{ambiguous: 1, crash: 1, beat: 1, guard: 1}, func(sc *scenario) { sc.releaseDelay, sc.fails = true, true; first(&sc.holds) }),
 		bounded("hold, wait", others, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.holds); second(&sc.waits) }),
 		bounded("hold, max duration", copies, budget{ambiguous: 1, expire: 1, beat: 1, age: 1, cancel: 1}, func(sc *scenario) { first(&sc.holds) }),
-		bounded("lock API", others, budget{ambiguous: 1, crash: 1, beat: 2, cancel: 1}, func(sc *scenario) { first(&sc.byAPI) }),
+		bounded("lock API", others, budget{ambiguous: 1, crash: 1, expire: 1, beat: 2, cancel: 1}, func(sc *scenario) { first(&sc.byAPI) }),
 		bounded("lock API, two clients, wait", []int{0, 1, 2}, budget{ambiguous: 1}, func(sc *scenario) {
 			sc.byAPI = [maxDeliveries]bool{true, false, true}
 			second(&sc.waits)

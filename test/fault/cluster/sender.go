@@ -40,11 +40,11 @@ func (a Answer) String() string {
 	case a.Cut:
 		return fmt.Sprintf("%d, then cut", a.Status)
 	}
-	what := a.Decision
 	if a.Code != "" {
-		what = a.Code
+		return fmt.Sprintf("%d %s", a.Status, a.Code)
 	}
-	if !a.Recorded {
+	what := a.Decision
+	if !a.Recorded { // of an answer that Hooklock made itself, others may have written the record
 		what += ", not recorded"
 	}
 	return fmt.Sprintf("%d %s", a.Status, what)

@@ -148,19 +148,31 @@ func (t *Traffic) Gap(from time.Time) (longest time.Duration) {
 	return max(longest, time.Since(last))
 }
 
+// Result counts events by what became of them.
+type Result struct {
+	Settled    int // their senders had the answer, and it was recorded
+	Unrecorded int // their senders had the answer before it was recorded
+	Repeated   int // took effect more than once, because nobody knew whether the first attempt had
+	Reran      int // ran again after they were settled: that must not happen
+}
+
 // Check asserts what was promised to the senders. The traffic has ended.
-func (t *Traffic) Check(tb testing.TB, u *Upstream) (settled, unrecorded int) {
+func (t *Traffic) Check(tb testing.TB, u *Upstream) (r Result) {
 	tb.Helper()
-	effects := map[string]Effect{}
+	effects, times := map[string]Effect{}, map[string]int{}
 	for _, e := range u.Effects() {
 		effects[e.Execution] = e
+		times[e.Event]++
 	}
 	for _, e := range t.Events() {
+		if times[e.Event] > 1 {
+			r.Repeated++
+		}
 		if !e.Answer.Settled() {
-			unrecorded++
+			r.Unrecorded++
 			continue
 		}
-		settled++
+		r.Settled++
 		if _, ok := effects[e.Answer.Execution]; !ok {
 			tb.Errorf("%s was answered for %s, which never took effect", e.Event, e.Answer.Execution)
 		}
@@ -169,11 +181,12 @@ func (t *Traffic) Check(tb testing.TB, u *Upstream) (settled, unrecorded int) {
 		}
 		for _, x := range u.Of(e.Event) {
 			if x.Arrived.After(e.Answer.At) {
+				r.Reran++
 				tb.Errorf("%s ran again (%s, attempt %d), %v after its sender had the settled answer of %s",
 					e.Event, x.Execution, x.Attempt, x.Arrived.Sub(e.Answer.At), e.Answer.Execution)
 			}
 		}
 	}
 	u.CheckFence()
-	return settled, unrecorded
+	return r
 }

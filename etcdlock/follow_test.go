@@ -1,0 +1,65 @@
+package etcdlock
+
+import (
+	"testing"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// follow starts to follow and returns when the Store is at it.
+func follow(tb testing.TB, s *Store, l idem.Lock) <-chan *idem.Seen {
+	tb.Helper()
+	found := make(chan *idem.Seen, 1)
+	go func() {
+		seen, err := s.Follow(within(tb, patience), &l)
+		if err != nil {
+			tb.Error(err)
+		}
+		found <- seen
+	}()
+	return found
+}
+
+func TestWhoFollowsLearnsHowThatVeryExecutionEnded(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+
+	held := mustClaim(t, s, lockFor("w", "released"), 0)
+	found := follow(t, other, *held.Lock())
+	if err := held.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if seen := <-found; !seen.Released || seen.Record != nil {
+		t.Errorf("released: %+v", seen)
+	}
+
+	held = mustClaim(t, s, lockFor("w", "recorded"), 0)
+	l := *held.Lock()
+	if _, err := held.Settle(within(t, patience), success("answer")); err != nil {
+		t.Fatal(err)
+	}
+	if seen := <-follow(t, other, l); seen.Released || seen.Record == nil || seen.Record.Execution != l.Execution {
+		t.Errorf("recorded: %+v", seen)
+	}
+
+	// Somebody forgets the record before who follows has looked.
+	if _, err := e.Client.Delete(within(t, patience), other.keysOf(&l).I); err != nil {
+		t.Fatal(err)
+	}
+	if seen := <-follow(t, other, l); seen.Released || seen.Record == nil || seen.Record.Execution != l.Execution {
+		t.Errorf("forgotten: %+v", seen)
+	}
+
+	now, err := e.Client.Get(within(t, patience), "now")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Client.Compact(within(t, patience), now.Header.Revision); err != nil {
+		t.Fatal(err)
+	}
+	if seen := <-follow(t, other, l); seen.Released || seen.Record != nil {
+		t.Errorf("compacted: %+v", seen)
+	}
+}
