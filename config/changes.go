@@ -62,6 +62,9 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 			continue
 		}
 		kept = append(kept, r.Name)
+		if !slices.Equal(was.Verify.Secrets, r.Verify.Secrets) || !slices.Equal(was.Verify.PublicKeys, r.Verify.PublicKeys) {
+			reload = append(reload, fmt.Sprintf("route %s: secrets of verify", r.Name))
+		}
 		for _, path := range differences(was, r) {
 			text := fmt.Sprintf("route %s: %s", r.Name, path)
 			// Under none the lock covers the event, else the workflow: two processes of one installation that disagree do

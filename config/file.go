@@ -235,7 +235,7 @@ func (f *fileLayer) respond(k *key, path string, n *yaml.Node) {
 		return
 	}
 	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
-		if err := checkDecision(path, name); err != nil {
+		if err := checkDecision(name); err != nil {
 			f.refuse(f.at(keyNode), join(path, name), "%s", err)
 			return
 		}
@@ -314,9 +314,6 @@ func (f *fileLayer) scalar(k *key, path string, n *yaml.Node) {
 		return
 	}
 	value, err := k.parseScalar(n.Value)
-	if err == nil {
-		err = checkBuilt(path, n.Value)
-	}
 	if err != nil {
 		f.refuse(at, path, "%s", err)
 		return

@@ -43,8 +43,7 @@ func (s *secretReader) missing(path, format string, args ...any) {
 // fill reads the secrets of every group below k into v, the struct that k describes.
 func (s *secretReader) fill(k *key, path string, v reflect.Value) {
 	for _, secret := range k.secrets {
-		text := s.secret(k, path, secret.name, v)
-		v.Field(secret.index).Set(reflect.ValueOf(NewSecret(text)))
+		s.fillOne(k, path, secret, v)
 	}
 	for _, child := range k.keys {
 		switch child.kind {
@@ -58,38 +57,83 @@ func (s *secretReader) fill(k *key, path string, v reflect.Value) {
 	}
 }
 
-func (s *secretReader) secret(k *key, path, name string, v reflect.Value) string {
-	fileKey, _ := k.child(name + "_file")
-	envKey, _ := k.child(name + "_env")
-	file, variable := v.Field(fileKey.index).String(), v.Field(envKey.index).String()
-	filePath, envPath := join(path, name+"_file"), join(path, name+"_env")
-	var text string
-	switch {
-	case file == "" && variable == "":
-		return ""
-	case file != "" && variable != "":
-		s.problems = append(s.problems, Problem{Path: filePath, Text: fmt.Sprintf("give either %s_file or %s_env", name, name)})
-		return ""
-	case variable != "":
-		value, found := s.env[variable]
-		if !found {
-			s.missing(envPath, "there is no environment variable %s", variable)
-			return ""
+// fillOne reads one secret: into a Secret, or into as many as were named, in their order.
+func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.Value) {
+	places := s.places(k, path, secret.name, v)
+	field := v.Field(secret.index)
+	if _, single := field.Interface().(Secret); single {
+		for _, p := range places {
+			text, _ := s.read(p)
+			field.Set(reflect.ValueOf(NewSecret(text)))
 		}
-		text, filePath = value, envPath
-	default:
-		content, err := readSecret(file)
-		if err != nil {
-			s.missing(filePath, "%s", err)
-			return ""
+		return
+	}
+	var all []Secret
+	for _, p := range places {
+		if text, ok := s.read(p); ok {
+			all = append(all, NewSecret(text))
 		}
-		text = content
+	}
+	field.Set(reflect.ValueOf(all))
+}
+
+// secretPlace is where one secret is: in a file, or in a variable.
+type secretPlace struct{ path, file, variable string }
+
+// places lists where the secret called name is, by the settings <name>_file, <name>_env and <name>_files inside of k. Only one of
+// them may be given.
+func (s *secretReader) places(k *key, path, name string, v reflect.Value) []secretPlace {
+	var places []secretPlace
+	var given, known []string
+	for _, ending := range []string{"_file", "_env", "_files"} {
+		setting, _ := k.child(name + ending)
+		if setting == nil {
+			continue
+		}
+		known = append(known, setting.name)
+		at, field := join(path, setting.name), v.Field(setting.index)
+		before := len(places)
+		switch {
+		case ending == "_files":
+			for i := range field.Len() {
+				places = append(places, secretPlace{path: indexed(at, i), file: field.Index(i).String()})
+			}
+		case field.String() == "":
+		case ending == "_env":
+			places = append(places, secretPlace{path: at, variable: field.String()})
+		default:
+			places = append(places, secretPlace{path: at, file: field.String()})
+		}
+		if len(places) > before {
+			given = append(given, at)
+		}
+	}
+	if len(given) > 1 {
+		s.problems = append(s.problems, Problem{Path: given[0], Text: "give either " + strings.Join(known, " or ")})
+		return nil
+	}
+	return places
+}
+
+// read is the secret at p, and whether it was there.
+func (s *secretReader) read(p secretPlace) (string, bool) {
+	text, found := s.env[p.variable]
+	if p.variable != "" && !found {
+		s.missing(p.path, "there is no environment variable %s", p.variable)
+		return "", false
+	}
+	if p.variable == "" {
+		var err error
+		if text, err = readSecret(p.file); err != nil {
+			s.missing(p.path, "%s", err)
+			return "", false
+		}
 	}
 	text = cutNewline(text)
 	if text == "" {
-		s.problems = append(s.problems, Problem{Path: filePath, Text: "the secret is empty"})
+		s.problems = append(s.problems, Problem{Path: p.path, Text: "the secret is empty"})
 	}
-	return text
+	return text, true
 }
 
 func readSecret(name string) (string, error) {

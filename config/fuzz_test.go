@@ -23,12 +23,13 @@ func FuzzLoad(f *testing.F) {
 	for _, text := range []string{
 		"", "---", "...", "&a [*a]", "routes: &a [*a, *a]", "a: &a\n  <<: *a", "routes: [&r {name: a, verify: &v {x: *v}}]", "%YAML 1.1\n---\n", "? \n: ",
 		"!!binary x", "limits: !!map {}", "listen: !!str 1", "\xff\xfe", "\x00", "{", "[[[[[[[[", "- - - -", "routes: [{}]", "respond: {a.b: 1}",
-		"routes: [{name: a, path: /a, respond: {locked: 1e3}}]", "limits: {waiting: 0x10}", "limits: {waiting: 1_000}", "data_dir: |\n  a\n  b\n",
+		"routes: [{name: a, path: /a, respond: {locked: 1e3}}]",
+		"routes: [{name: a, path: /a, preset: post, lock: {wait_timeout: 1s}, verify: {secret_files: [x]}, respond: {locked: 429}}]", "limits: {waiting: 0x10}", "limits: {waiting: 1_000}", "data_dir: |\n  a\n  b\n",
 	} {
 		f.Add(text, "HOOKLOCK__ROUTES__0__NAME=x")
 	}
 	f.Fuzz(func(t *testing.T, text, env string) {
-		loaded, err := Load(Source{Path: "f", Bytes: []byte(text), Env: strings.Split(env, "\n")})
+		loaded, err := Load(Source{Path: "f", Bytes: []byte(text), Env: strings.Split(env, "\n"), Senders: someSenders()})
 		if err != nil {
 			var problems Problems
 			if !errors.As(err, &problems) || len(problems) == 0 || problems.Error() == "" {
@@ -36,14 +37,14 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		if problems := loaded.Config.Validate(Checks{}); problems != nil {
+		if problems := loaded.Config.Validate(someSenders(), Checks{}); problems != nil {
 			t.Fatalf("accepted, but\n%v", problems)
 		}
 		var shown strings.Builder
 		if err := loaded.Show(&shown, true); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Load(Source{Path: "f", Bytes: []byte(shown.String()), Env: loadedSecrets(env)})
+		again, err := Load(Source{Path: "f", Bytes: []byte(shown.String()), Env: loadedSecrets(env), Senders: someSenders()})
 		if err != nil {
 			t.Fatalf("shown as\n%s\n%v", shown.String(), err)
 		}
@@ -74,7 +75,8 @@ func FuzzOverride(f *testing.F) {
 			{Env: []string{EnvPrefix + name + "=" + text}},
 			{Flags: map[string]string{name: text}},
 		} {
-			if loaded, err := Load(src); err == nil && loaded.Config.Validate(Checks{}) != nil {
+			src.Senders = someSenders()
+			if loaded, err := Load(src); err == nil && loaded.Config.Validate(someSenders(), Checks{}) != nil {
 				t.Fatal("accepted, but not valid")
 			}
 		}

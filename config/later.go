@@ -1,36 +1,14 @@
 package config
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
-
-// notBuiltValues are values that the types know and that nothing carries out yet. They are refused here and left out of the
-// JSON Schema; whoever builds one removes it from this table.
-var notBuiltValues = map[string][]string{
-	"routes[].respond": {"unverified"},
-}
+import "strings"
 
 // notBuiltKeys are settings that later releases have. The value, if any, is the one that changes nothing and is therefore
 // accepted; an empty value always is.
 var notBuiltKeys = map[string]string{
 	"admin.tokens":            "",
-	"routes[].preset":         "",
-	"routes[].verify":         "",
-	"routes[].verify.scheme":  "none",
 	"routes[].hold":           "",
 	"routes[].hold.on_status": "",
 	"routes[].hold.ttl":       "30m",
-}
-
-// checkBuilt refuses a value that nothing carries out yet.
-func checkBuilt(path, value string) error {
-	values := notBuiltValues[withoutIndexes(path)]
-	if !slices.Contains(values, value) {
-		return nil
-	}
-	return fmt.Errorf("%s is not in this release", value)
 }
 
 // isLater reports whether path is, or is inside of, a setting of a later release; which value of it changes nothing; and

@@ -27,6 +27,8 @@ type Source struct {
 	Flags map[string]string
 	// NeedFiles makes a secret or certificate file that is missing here a problem (serve) instead of a warning (validate).
 	NeedFiles bool
+	// Senders fill what a route's preset and verify.scheme stand for.
+	Senders Senders
 	// Checks judge what this package cannot.
 	Checks Checks
 }
@@ -37,6 +39,8 @@ type Checks struct {
 	Template func(text string, vars []string) error
 	// Pattern reports what is wrong with a path pattern that this package takes for valid.
 	Pattern func(pattern string) error
+	// Route judges a whole route. The paths of what it finds are inside of the route, such as lock.strategy.
+	Route func(c *Config, r *Route) (problems, warnings Problems)
 }
 
 // Loaded is a configuration without problems, and what is known about it.
@@ -72,7 +76,7 @@ func Load(src Source) (*Loaded, error) {
 	secrets := secretReader{env: env, required: src.NeedFiles}
 	secrets.fill(rootKey(), "", reflect.ValueOf(config).Elem())
 	secrets.readable(config)
-	v := &validator{config: config, checks: src.Checks, inKubernetes: env["KUBERNETES_SERVICE_HOST"] != ""}
+	v := &validator{config: config, senders: src.Senders, checks: src.Checks, places: m.places, inKubernetes: env["KUBERNETES_SERVICE_HOST"] != ""}
 	v.run()
 	m.add(secrets.problems)
 	m.add(v.problems)
@@ -104,10 +108,10 @@ func (l *Loaded) Problem(path, format string, args ...any) Problem {
 
 func (l *Loaded) nearest(path string) Origin { return nearestPlace(l.places, path) }
 
-// nearestPlace is where path is, or else what it is in; in the end the file, whose place has the empty path.
+// nearestPlace is where somebody wrote path, or else what it is in; in the end the file, whose place has the empty path.
 func nearestPlace(places map[string]Origin, path string) Origin {
 	for path != "" {
-		if at, found := places[path]; found {
+		if at, found := places[path]; found && !at.filled() {
 			return at
 		}
 		path = parent(path)
@@ -154,12 +158,18 @@ func (m *merger) read(src Source, text []byte) error {
 	}
 	for _, l := range []*layer{file.layer, fromEnv, fromFlags} {
 		m.addRoutes(l)
+	}
+	filled := src.Senders.layer(len(m.routes), func(path string) string { return above.String(koanfPath(path)) })
+	for _, l := range []*layer{filled, file.layer, fromEnv, fromFlags} {
 		maps.Copy(m.places, l.places)
 		maps.Copy(m.seen, l.seen)
 		m.problems = append(m.problems, l.problems...)
 	}
 	if err := m.merged.Load(confmap.Provider(defaultValues(len(m.routes)), "."), nil); err != nil {
 		return fmt.Errorf("load defaults: %w", err)
+	}
+	if err := m.merged.Load(confmap.Provider(filled.values, "."), nil); err != nil {
+		return fmt.Errorf("load presets: %w", err)
 	}
 	if err := m.merged.Merge(above); err != nil {
 		return fmt.Errorf("merge configuration: %w", err)

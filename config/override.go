@@ -70,7 +70,7 @@ func (l *layer) override(segments []string, text string, at Origin) string {
 		}
 		if k.kind == kindRespond && i+2 == len(segments) {
 			name = segments[i+1]
-			if err := checkDecision(path, name); err != nil {
+			if err := checkDecision(name); err != nil {
 				l.refuse(at, join(path, name), "%s", err)
 				return ""
 			}
@@ -113,9 +113,7 @@ func (l *layer) overrideValue(k *key, path, text string, at Origin) string {
 	case kindGroup:
 		err = fmt.Errorf("cannot be set as a whole; name one of its settings: %s", k.names())
 	default:
-		if value, err = k.parseScalar(text); err == nil {
-			err = checkBuilt(path, text)
-		}
+		value, err = k.parseScalar(text)
 	}
 	if err != nil {
 		l.refuse(at, path, "%s", err)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"hooklock/proxy/sender"
 )
 
 var update = flag.Bool("update", false, "write the generated files and golden texts anew")
@@ -94,9 +96,7 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 	case kindRespond:
 		properties := object{}
 		for _, r := range refusals() {
-			if checkBuilt(path, r.decision) == nil {
-				properties[r.decision] = object{"type": "integer", "minimum": 200, "maximum": 599}
-			}
+			properties[r.decision] = object{"type": "integer", "minimum": 200, "maximum": 599}
 		}
 		return object{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}
 	}
@@ -108,10 +108,15 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 }
 
 func (g generator) leaf(k *key, path string) object {
+	switch path {
+	case "routes[].preset":
+		return object{"type": "string", "enum": append(presetNames(), "")}
+	case "routes[].verify.scheme":
+		return object{"type": "string", "enum": append(sender.Schemes(), "svix")}
+	}
 	switch k.kind {
 	case kindChoice:
-		built := slices.DeleteFunc(slices.Clone(k.choices), func(c string) bool { return checkBuilt(path, c) != nil })
-		return object{"type": "string", "enum": built}
+		return object{"type": "string", "enum": k.choices}
 	case kindInt:
 		return object{"type": "integer"}
 	case kindBool:
@@ -129,6 +134,14 @@ func (g generator) leaf(k *key, path string) object {
 		}}}
 	}
 	return object{"type": "string"}
+}
+
+func presetNames() []string {
+	var names []string
+	for _, p := range sender.Presets() {
+		names = append(append(names, p.Name), p.Aliases...)
+	}
+	return names
 }
 
 // plain is a default as JSON has it.

@@ -16,11 +16,13 @@ import (
 func TestASecretIsNeverShown(t *testing.T) {
 	c := Default()
 	c.Etcd.Password = NewSecret("hunter2")
+	c.Routes = []Route{{Verify: Verify{Secrets: []Secret{NewSecret("hunter2")}, PublicKeys: []Secret{NewSecret("hunter2")}}}}
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T"} {
 		fmt.Fprintf(&out, verb+"\n", c.Etcd.Password)
 		fmt.Fprintf(&out, verb+"\n", c.Etcd)
 		fmt.Fprintf(&out, verb+"\n", &c.Etcd)
+		fmt.Fprintf(&out, verb+"\n", c.Routes)
 	}
 	text, _ := json.Marshal(c)
 	out.Write(text)

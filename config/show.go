@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -111,4 +112,45 @@ func scalarNode(v reflect.Value) *yaml.Node {
 func textOf(m encoding.TextMarshaler) string {
 	text, _ := m.MarshalText()
 	return string(text)
+}
+
+// Setting is one value of a route, for people.
+type Setting struct {
+	Path   string // inside of the route, such as lock.strategy
+	Value  string // as the file spells it
+	Origin Origin
+}
+
+// RouteSettings lists what was said about the route at index i, by anybody but the defaults.
+func (l *Loaded) RouteSettings(i int) []Setting {
+	var settings []Setting
+	add := func(path string, n *yaml.Node) {
+		at := l.Origin(path)
+		if at.Kind == FromDefault {
+			return
+		}
+		value := n.Value
+		if n.Kind == yaml.SequenceNode {
+			var items []string
+			for _, item := range n.Content {
+				items = append(items, item.Value)
+			}
+			value = "[" + strings.Join(items, ", ") + "]"
+		}
+		settings = append(settings, Setting{strings.TrimPrefix(path, indexed("routes", i)+"."), value, at})
+	}
+	p := printer{loaded: l}
+	eachValue(rootKey(), "", reflect.ValueOf(l.Config).Elem(), func(k *key, path string, v reflect.Value) {
+		switch {
+		case !strings.HasPrefix(path, indexed("routes", i)+"."):
+		case k.kind == kindRespond:
+			statuses := v.Interface().(map[string]int)
+			for _, decision := range sortedKeys(statuses) {
+				add(join(path, decision), scalarNode(reflect.ValueOf(statuses[decision])))
+			}
+		default:
+			add(path, p.value(k, path, v))
+		}
+	})
+	return settings
 }

@@ -159,14 +159,20 @@ type Route struct {
 	Name string `koanf:"name"`
 	// Which deliveries. `path: …` beside name is the short form of match.path.
 	Match Match `koanf:"match" beside:"path"`
+	// Name of the sender: stripe, github … (docs/senders). It fills event_id, verify.scheme and what else suits that sender;
+	// whatever is set here overrides it. Default empty: no sender in particular.
+	Preset string `koanf:"preset"`
 	// Template of the scope of the lock: deliveries with the same workflow run one at a time. Default "{route}": one at a time
 	// for the whole route.
 	Workflow string `koanf:"workflow"`
-	// Template of the sender's name for the event. Default "{header.Idempotency-Key}".
+	// Template of the sender's name for the event. Default "{header.Idempotency-Key}". "{preset}" leaves it to the preset, where
+	// no template can say it.
 	EventID string `koanf:"event_id"`
 	// What happens when event_id yields nothing: payload takes the fingerprint as the key, reject answers 400, pass forwards
 	// the delivery unguarded. Default payload.
 	OnMissingEventID OnMissing `koanf:"on_missing_event_id"`
+	// How deliveries are signed.
+	Verify Verify `koanf:"verify"`
 	// One delivery of a workflow at a time.
 	Lock Lock `koanf:"lock"`
 	// One execution per event.
@@ -188,6 +194,66 @@ type Match struct {
 	Methods []string `koanf:"methods"`
 	// Host names without port; the case does not matter. Default none: any host.
 	Hosts []string `koanf:"hosts"`
+}
+
+// EventIDOfPreset is the event_id of a preset whose sender's ID no template can read.
+const EventIDOfPreset = "{preset}"
+
+// SchemeNone is the verify.scheme of deliveries whose signature is not checked.
+const SchemeNone = "none"
+
+// Verify says how the deliveries of a route are signed. The zero value is not valid; DefaultRoute has scheme none.
+type Verify struct {
+	// Name of a preset, or hmac, token or none. Default none, or what the preset says: nothing is checked.
+	Scheme string `koanf:"scheme"`
+	// File with the secret that the sender signs with. One trailing newline is cut. Default empty.
+	SecretFile string `koanf:"secret_file"`
+	// Environment variable with the secret, instead of secret_file. Default empty.
+	SecretEnv string `koanf:"secret_env"`
+	// Files with several secrets, while one is rolled: any match is valid. Instead of secret_file. Default none.
+	SecretFiles []string `koanf:"secret_files"`
+	// File with the sender's public key or certificate: PEM, or the sender's own encoding. Default empty.
+	PublicKeyFile string `koanf:"public_key_file"`
+	// Files with several public keys, while one is rolled. Instead of public_key_file. Default none.
+	PublicKeyFiles []string `koanf:"public_key_files"`
+	// Origin that the sender was given, and the path prefix that an ingress strips, if there is one: https://hooks.example.com.
+	// For senders that sign the URL: twilio, square, hubspot. Default empty.
+	PublicURL string `koanf:"public_url"`
+	// PayPal's name of the webhook. Default empty.
+	WebhookID string `koanf:"webhook_id"`
+	// How old the signed time may be. Default what the scheme's sender documents. 0s means no age check.
+	Tolerance time.Duration `koanf:"tolerance"`
+	// scheme hmac: sha1, sha256 or sha512. Some senders have versions: github sha1, hubspot v1 or v2. Default empty: sha256, or the
+	// sender's newest.
+	Algorithm string `koanf:"algorithm"`
+	// schemes hmac and token: the header with the signature or the token. Default empty.
+	Header string `koanf:"header"`
+	// schemes hmac and token: what stands before it in the header's value, such as "sha256=". Default empty.
+	Prefix string `koanf:"prefix"`
+	// scheme hmac: hex or base64. Default empty: hex.
+	Encoding string `koanf:"encoding"`
+	// scheme hmac: what is signed, with {body}, {method}, {url}, {header.X}. Default empty: {body}.
+	Content string `koanf:"content"`
+	// What secret_file, secret_env or secret_files gave. Never printed.
+	Secrets []Secret `koanf:"-" secret:"secret"`
+	// What public_key_file or public_key_files gave.
+	PublicKeys []Secret `koanf:"-" secret:"public_key"`
+}
+
+// Complete reports whether everything that v names was read. It is false only where a file or variable is missing and Load was
+// not told that it needs them.
+func (v *Verify) Complete() bool {
+	named := func(file, variable string, files []string) int {
+		n := len(files)
+		if file != "" {
+			n++
+		}
+		if variable != "" {
+			n++
+		}
+		return n
+	}
+	return len(v.Secrets) == named(v.SecretFile, v.SecretEnv, v.SecretFiles) && len(v.PublicKeys) == named(v.PublicKeyFile, "", v.PublicKeyFiles)
 }
 
 // Lock is the rule that one delivery of a workflow runs at a time.
@@ -270,6 +336,7 @@ func DefaultRoute() Route {
 		Workflow:         "{route}",
 		EventID:          "{header.Idempotency-Key}",
 		OnMissingEventID: MissingPayload,
+		Verify:           Verify{Scheme: SchemeNone, SecretFiles: []string{}, PublicKeyFiles: []string{}},
 		Lock: Lock{
 			Strategy:     StrategyFailFast,
 			WaitTimeout:  5 * time.Second,

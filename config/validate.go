@@ -20,8 +20,8 @@ const (
 )
 
 // Validate checks a configuration that did not come from Load; Load does the same and knows the places. It reads no files.
-func (c *Config) Validate(checks Checks) Problems {
-	v := &validator{config: c, checks: checks}
+func (c *Config) Validate(senders Senders, checks Checks) Problems {
+	v := &validator{config: c, senders: senders, checks: checks}
 	v.run()
 	return v.problems
 }
@@ -29,7 +29,9 @@ func (c *Config) Validate(checks Checks) Problems {
 // validator judges the shape and the sense of a configuration.
 type validator struct {
 	config       *Config
+	senders      Senders
 	checks       Checks
+	places       map[string]Origin // where values came from
 	inKubernetes bool
 	problems     Problems
 	warnings     Problems
@@ -88,7 +90,6 @@ func (v *validator) choice(path, value string, c choice) {
 	k := key{kind: kindText, choices: c.choices()}
 	for _, known := range k.choices {
 		if value == known {
-			v.check(path, checkBuilt(path, value))
 			return
 		}
 	}

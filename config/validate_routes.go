@@ -22,12 +22,14 @@ func (v *validator) routes() {
 		names[r.Name] = i
 		v.match(path+".match", &r.Match)
 		v.templates(path, r)
+		v.verify(path, r)
 		v.choice(path+".on_missing_event_id", string(r.OnMissingEventID), r.OnMissingEventID)
 		v.lock(path+".lock", &r.Lock)
 		v.idempotency(path+".idempotency", r)
 		v.choice(path+".on_store_down", string(r.OnStoreDown), r.OnStoreDown)
 		v.choice(path+".mode", string(r.Mode), r.Mode)
 		v.respond(path+".respond", r.Respond)
+		v.whole(path, r)
 		segments, _ := parsePattern(r.Match.Path)
 		own := scope{&r.Match, segments}
 		if j := slices.IndexFunc(earlier, func(e scope) bool { return e.shadows(own) }); j >= 0 {
@@ -93,7 +95,7 @@ func (v *validator) templates(path string, r *Route) {
 		return
 	}
 	for _, t := range []struct{ key, text string }{{".workflow", r.Workflow}, {".event_id", r.EventID}} {
-		if t.text != "" {
+		if t.text != "" && (t.key != ".event_id" || t.text != EventIDOfPreset) {
 			v.check(path+t.key, v.checks.Template(t.text, variables(segments)))
 		}
 	}
@@ -118,7 +120,7 @@ func (v *validator) lock(path string, l *Lock) {
 
 // warnIdle warns about a setting that was changed from its default and has no effect.
 func (v *validator) warnIdle(path string, changed bool, because string) {
-	if changed {
+	if changed && !v.places[path].filled() {
 		v.warn(path, "has no effect: %s", because)
 	}
 }
@@ -185,7 +187,7 @@ func (v *validator) idleIdempotency(path string, r *Route) {
 func (v *validator) respond(path string, statuses map[string]int) {
 	for _, decision := range sortedKeys(statuses) {
 		at, status := join(path, decision), statuses[decision]
-		if err := checkDecision(path, decision); err != nil {
+		if err := checkDecision(decision); err != nil {
 			v.check(at, err)
 			continue
 		}
@@ -196,5 +198,46 @@ func (v *validator) respond(path string, statuses map[string]int) {
 		if status < 300 && dropsEvent(decision) {
 			v.warn(at, "%d tells the sender that all is well, and it does not send the event again, although it did not surely run", status)
 		}
+	}
+}
+
+// verify judges preset and signature as far as names go; whether they fit together is for Checks.Route.
+func (v *validator) verify(path string, r *Route) {
+	if r.Preset != "" && find(v.senders.Presets, r.Preset) == nil {
+		v.check(path+".preset", nameError(v.senders.Presets, r.Preset))
+	}
+	s := &r.Verify
+	path += ".verify"
+	if s.Scheme != SchemeNone && find(v.senders.Schemes, s.Scheme) == nil {
+		v.check(path+".scheme", nameError(v.senders.Schemes, s.Scheme))
+	}
+	v.notNegative(path+".tolerance", s.Tolerance)
+	if s.Scheme == SchemeNone {
+		secrets := s.SecretFile != "" || s.SecretEnv != "" || len(s.SecretFiles) > 0 || s.PublicKeyFile != "" || len(s.PublicKeyFiles) > 0
+		v.warnIdle(path, secrets, "verify.scheme is none: no signature is checked")
+	}
+	if s.Scheme != "hmac" && s.Scheme != "token" {
+		for _, own := range []struct{ key, value string }{{".header", s.Header}, {".prefix", s.Prefix}, {".encoding", s.Encoding}, {".content", s.Content}} {
+			v.warnIdle(path+own.key, own.value != "", "only the schemes hmac and token read it")
+		}
+	}
+}
+
+// whole asks Checks.Route, unless the route is broken already: then it would be told the same in other words.
+func (v *validator) whole(path string, r *Route) {
+	if v.checks.Route == nil {
+		return
+	}
+	for _, p := range v.problems {
+		if strings.HasPrefix(p.Path, path+".") {
+			return
+		}
+	}
+	problems, warnings := v.checks.Route(v.config, r)
+	for _, p := range problems {
+		v.refuse(join(path, p.Path), "%s", p.Text)
+	}
+	for _, w := range warnings {
+		v.warn(join(path, w.Path), "%s", w.Text)
 	}
 }

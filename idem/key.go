@@ -34,22 +34,25 @@ const (
 type KeySpec struct {
 	Route    string
 	Workflow string // a template; see CompileTemplate
-	EventID  string // a template; empty: deliveries carry no event ID
-	Missing  MissingEventID
+	EventID  string // a template; empty: deliveries carry no event ID, or Extract reads it
+	// Extract reads the event ID where no template can say it; then EventID is empty.
+	Extract Extractor
+	Missing MissingEventID
 }
 
 // Keys names the deliveries of one route. It is immutable and may be shared.
 type Keys struct {
 	route    string
 	workflow *Template
-	event    *Template // nil: deliveries carry no event ID
+	event    *Template // nil: extract reads the event ID
+	extract  Extractor // nil with event: deliveries carry no event ID
 	missing  MissingEventID
 }
 
 // NewKeys compiles the templates of spec. Its errors say which template is wrong, and a *TemplateError in them where.
 func NewKeys(spec KeySpec) (*Keys, error) {
 	set := new(bodySet)
-	k := &Keys{route: spec.Route, missing: spec.Missing}
+	k := &Keys{route: spec.Route, missing: spec.Missing, extract: spec.Extract}
 	var err error
 	if k.workflow, err = compile(spec.Workflow, set); err != nil {
 		return nil, fmt.Errorf("workflow: %w", err)
@@ -63,6 +66,9 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 	}
 	if spec.EventID == "" {
 		return k, nil
+	}
+	if spec.Extract != nil {
+		return nil, errors.New("event_id: give a template or an extractor, not both")
 	}
 	if k.event, err = compile(spec.EventID, set); err != nil {
 		return nil, fmt.Errorf("event_id: %w", err)
@@ -109,10 +115,14 @@ func (k *Keys) Name(m *Message) (Names, error) {
 	if names.Workflow, err = s.text(s.workflow, PartWorkflow); err != nil {
 		return names, err
 	}
-	if k.event == nil {
-		return k.withoutEventID(m, names, &failure{result: missing})
+	switch {
+	case k.event != nil:
+		s.event, failed = k.event.read(m, s.event)
+	case k.extract != nil:
+		s.event, failed = k.extract.read(m, s.event)
+	default:
+		failed = &failure{result: missing}
 	}
-	s.event, failed = k.event.read(m, s.event)
 	if failed != nil && failed.result == missing {
 		return k.withoutEventID(m, names, failed)
 	}
@@ -153,10 +163,12 @@ var payload = alternative{
 
 // sourcesOf says where the values came from, and whether the fingerprint is among them.
 func sourcesOf(parts []part) (text string, byPayload bool) {
+	var last *alternative
 	for _, p := range parts {
-		if p.source == nil {
+		if p.source == nil || p.source == last {
 			continue
 		}
+		last = p.source
 		if text == "" {
 			text = p.source.Text
 		} else {

@@ -49,6 +49,7 @@ const (
 	SourceFingerprint SourceKind = "fingerprint" // the fingerprint in hex
 	SourceBodySHA256  SourceKind = "body_sha256" // SHA-256 of the raw body in hex; an empty body is missing
 	SourceLiteral     SourceKind = "literal"     // a quoted text, the last resort of "??"
+	SourceExtractor   SourceKind = "extractor"   // what an Extractor found; no template can name it
 )
 
 // String is the text that t was compiled from.

@@ -54,6 +54,7 @@ const (
 	DecisionUpstreamTimeout     Decision = "upstream_timeout"
 	DecisionStoreUnavailable    Decision = "store_unavailable"
 	DecisionBypassed            Decision = "bypassed"
+	DecisionUnverified          Decision = "unverified"
 	DecisionRejected            Decision = "rejected"
 	DecisionInternalError       Decision = "internal_error"
 )

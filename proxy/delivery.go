@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
 )
 
@@ -24,6 +25,7 @@ type delivery struct {
 	head   wire.Head
 	body   []byte
 	msg    idem.Message
+	letter sender.Delivery // msg as the seal reads it
 	names  idem.Names
 	vars   []idem.PathVar
 	norm   []byte // scratch for the normal path

@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"hooklock/idem"
+	"hooklock/proxy/sender"
 )
 
 // Sample is a delivery to explain.
@@ -24,8 +26,12 @@ type Explanation struct {
 	Workflow, EventID        string
 	Source, Key, Fingerprint string
 	Note                     string
-	Rejection                *Rejection
-	Answers                  []ExplainedAnswer
+	// Preset is the route's, empty without one. Handshake is the one that s is: then it passes through, and has no names.
+	Preset, Handshake string
+	// Signature is the verdict on it, with the reason; it holds no secret. Empty where none is asked for.
+	Signature string
+	Rejection *Rejection
+	Answers   []ExplainedAnswer
 }
 
 // ExplainedAnswer is what one decision would answer.
@@ -34,17 +40,9 @@ type ExplainedAnswer struct {
 	Text     string
 }
 
-// Explain says which route s takes and how it is named there. It runs the code that a delivery runs.
-func (t *Table) Explain(s *Sample) *Explanation {
-	var m idem.Message
-	m.Method, m.Target, m.Body = []byte(s.Method), []byte(s.Target), s.Body
-	m.Path, m.Query, _ = bytes.Cut(m.Target, []byte{'?'})
-	for _, h := range s.Header {
-		m.Fields = append(m.Fields, idem.Field{Name: []byte(h[0]), Value: []byte(h[1])})
-		if bytes.EqualFold([]byte(h[0]), []byte("host")) {
-			m.Host = []byte(h[1])
-		}
-	}
+// Explain says which route s takes and how it is named there at the time now. It runs the code that a delivery runs.
+func (t *Table) Explain(s *Sample, now time.Time) *Explanation {
+	m := s.message()
 	x := &Explanation{}
 	route, vars, bad := t.find(m.Method, m.Host, m.Path, nil, nil)
 	switch {
@@ -59,23 +57,69 @@ func (t *Table) Explain(s *Sample) *Explanation {
 	for _, v := range vars {
 		x.Vars = append(x.Vars, [2]string{v.Name, string(v.Raw)})
 	}
-	names, err := route.Keys.Name(&m)
+	x.Answers = route.answers()
+	if x.seal(route, m, now); x.Handshake == "" {
+		x.name(route, m)
+	}
+	return x
+}
+
+func (s *Sample) message() *idem.Message {
+	var m idem.Message
+	m.Method, m.Target, m.Body = []byte(s.Method), []byte(s.Target), s.Body
+	m.Path, m.Query, _ = bytes.Cut(m.Target, []byte{'?'})
+	for _, h := range s.Header {
+		m.Fields = append(m.Fields, idem.Field{Name: []byte(h[0]), Value: []byte(h[1])})
+		if bytes.EqualFold([]byte(h[0]), []byte("host")) {
+			m.Host = []byte(h[1])
+		}
+	}
+	return &m
+}
+
+// seal says what the signature is worth, and whether this is an event at all.
+func (x *Explanation) seal(route *Route, m *idem.Message, now time.Time) {
+	if route.Seal.Preset != nil {
+		x.Preset = route.Seal.Preset.Name
+	}
+	letter := sender.DeliveryOf(m)
+	found := route.Seal.inspect(&letter, now)
+	switch {
+	case found.broken != nil:
+		x.Signature = fmt.Sprintf("%s: %s: %s", found.broken.Reason, found.broken.Part, found.broken.Detail)
+		if !route.Observe {
+			v := verdictOf(idem.DecisionUnverified)
+			x.Rejection = &Rejection{cmp.Or(route.Respond[idem.DecisionUnverified], v.status), v.code, v.title, "its signature is not accepted"}
+		}
+	case route.Seal.Verifier != nil:
+		x.Signature = signatureValid
+	}
+	if found.handshake != nil {
+		x.Handshake = found.handshake.Name
+		x.Note = "a handshake and no event: with the signature in order, it is forwarded without a key or a lock, as bypassed"
+	}
+}
+
+// name says how the delivery is called.
+func (x *Explanation) name(route *Route, m *idem.Message) {
+	names, err := route.Keys.Name(m)
 	x.Workflow, x.Fingerprint = names.Workflow, hex.EncodeToString(names.Fingerprint[:])
 	var refused *idem.NameError
 	switch {
 	case errors.As(err, &refused):
-		x.Rejection = reject(refused.Code, refused.Detail)
-		return x
+		if x.Rejection == nil {
+			x.Rejection = reject(refused.Code, refused.Detail)
+			x.Rejection.Status = cmp.Or(route.Respond[idem.DecisionRejected], x.Rejection.Status)
+		}
+		return
 	case names.Missing:
 		x.Note = "it has no event ID, and on_missing_event_id is pass: it is forwarded unguarded"
-		return x
+		return
 	}
 	x.EventID, x.Source, x.Key = names.EventID, names.Source, string(names.Key)
 	if names.ByPayload {
 		x.Note = fmt.Sprintf("the payload is the key: equal deliveries are one event for %s after it ended", route.Policy.PayloadRetention)
 	}
-	x.Answers = route.answers()
-	return x
 }
 
 // gives reports whether d can happen with the route's strategy.
@@ -90,6 +134,8 @@ func (r *Route) gives(d idem.Decision) bool {
 		return s == idem.Wait || d == idem.DecisionQueueFull && r.Policy.InFlight == idem.Attach
 	case idem.DecisionSkipped:
 		return s == idem.Skip
+	case idem.DecisionUnverified:
+		return r.Seal.Verifier != nil
 	}
 	return true
 }
@@ -102,9 +148,13 @@ func (r *Route) answers() []ExplainedAnswer {
 	answers := []ExplainedAnswer{
 		{idem.DecisionExecuted, "the upstream's answer"},
 		{idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"},
+		{idem.DecisionRejected, "400, 405, 408, 413 or 431, by its code"},
+	}
+	if status, ok := r.Respond[idem.DecisionRejected]; ok {
+		answers[len(answers)-1].Text = fmt.Sprintf("%d, with a code that says what is wrong", status)
 	}
 	for _, d := range []idem.Decision{
-		idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,
+		idem.DecisionUnverified, idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,
 		idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionStoreUnavailable, idem.DecisionInternalError,
 	} {
 		if !r.gives(d) {

@@ -114,6 +114,9 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
 		d.reject(ctx, bad)
 		return
 	}
+	if d.unseal(ctx) {
+		return
+	}
 	if bad := d.name(); bad != nil {
 		d.rejectOrBypass(ctx, bad)
 		return

@@ -8,22 +8,25 @@ import (
 
 // Report is what became of one delivery, for logs and metrics. Nothing in it is a secret, a signature or a body.
 type Report struct {
-	Route     string
-	Decision  idem.Decision
-	Would     idem.Decision // what a bypassed delivery would have got
-	Code      string        // of a rejection
-	Status    int           // of the answer
-	Workflow  string
-	Key       string // short
-	Execution idem.ExecutionID
-	Attempt   int
-	Outcome   idem.Outcome
-	Recorded  bool
-	TraceID   string
-	Total     time.Duration
-	Upstream  time.Duration // 0: it was not called
-	Held      time.Duration // how long the lock was held
-	Err       error
+	Route    string
+	Decision idem.Decision
+	Would    idem.Decision // what a bypassed delivery would have got
+	Code     string        // of a rejection
+	Status   int           // of the answer
+	// Signature is valid, or why it is not (sender.Reason); empty where Scheme asks for none. SignaturePart is what the reason is
+	// about.
+	Scheme, Signature, SignaturePart string
+	Workflow                         string
+	Key                              string // short
+	Execution                        idem.ExecutionID
+	Attempt                          int
+	Outcome                          idem.Outcome
+	Recorded                         bool
+	TraceID                          string
+	Total                            time.Duration
+	Upstream                         time.Duration // 0: it was not called
+	Held                             time.Duration // how long the lock was held
+	Err                              error
 }
 
 // EventName names a log event (docs/logs.md).

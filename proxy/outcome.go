@@ -237,7 +237,7 @@ func (d *delivery) refuse(ctx *fasthttp.RequestCtx, decision idem.Decision, r re
 	}
 	r.status = r.verdict.status
 	if d.route != nil {
-		r.workflow = d.names.Workflow
+		r.workflow, r.retryUnit = d.names.Workflow, d.route.RetryAfterUnit
 		if status, ok := d.route.Respond[decision]; ok {
 			r.status = status
 		}
@@ -251,6 +251,7 @@ func (d *delivery) reject(ctx *fasthttp.RequestCtx, bad *Rejection) {
 	d.report.Code, d.report.Err = bad.Code, bad
 	r := refusal{verdict: verdict{bad.Status, bad.Code, "no", bad.Title, false}, status: bad.Status, detail: bad.Detail}
 	if d.route != nil {
+		r.retryUnit = d.route.RetryAfterUnit
 		if status, ok := d.route.Respond[idem.DecisionRejected]; ok {
 			r.status = status
 		}

@@ -46,6 +46,8 @@ func verdictOf(d idem.Decision) verdict {
 		return verdict{504, "upstream_timeout", "unknown", "The upstream did not answer in time", false}
 	case idem.DecisionStoreUnavailable:
 		return verdict{503, "store_unavailable", "no", "The lock store cannot decide now", false}
+	case idem.DecisionUnverified:
+		return verdict{401, "signature_invalid", "no", "The signature is not valid", false}
 	case idem.DecisionInternalError:
 		return verdict{500, "internal_error", "unknown", "Internal error", false}
 	}
@@ -117,7 +119,8 @@ type refusal struct {
 	execution  idem.ExecutionID
 	workflow   string
 	retryAfter time.Duration
-	notSent    bool // provably nothing reached the upstream, whatever the decision
+	retryUnit  time.Duration // of the header, where the sender does not take seconds; 0 means a second
+	notSent    bool          // provably nothing reached the upstream, whatever the decision
 }
 
 // write makes r the answer.
@@ -129,7 +132,7 @@ func (r *refusal) write(ctx *fasthttp.RequestCtx) {
 	}
 	if retryable(r.status) {
 		p.RetryAfter = seconds(r.retryAfter)
-		ctx.Response.Header.Set("Retry-After", strconv.Itoa(p.RetryAfter))
+		ctx.Response.Header.Set("Retry-After", inUnit(p.RetryAfter, r.retryUnit))
 	}
 	if r.conflict {
 		p.conflict = &conflict{
@@ -180,4 +183,12 @@ func retryable(status int) bool { return status == 409 || status == 429 || statu
 // seconds is d for Retry-After: whole seconds, 1 to 60; 1 where nothing is known.
 func seconds(d time.Duration) int {
 	return int(min(max((d+time.Second-1)/time.Second, 1), 60))
+}
+
+// inUnit is a number of seconds as a sender reads it.
+func inUnit(seconds int, unit time.Duration) string {
+	if unit == 0 {
+		unit = time.Second
+	}
+	return strconv.FormatInt(int64(time.Duration(seconds)*time.Second/unit), 10)
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"time"
 
 	"hooklock/idem"
 )
@@ -12,6 +13,7 @@ type Route struct {
 	Pattern *Pattern
 	Methods []string
 	Hosts   []string // lower case, without port; empty means every host
+	Seal    Seal
 	Keys    *idem.Keys
 	Policy  idem.Policy
 	// Forward: where the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.
@@ -20,6 +22,8 @@ type Route struct {
 	Observe bool
 	// Respond replaces the status of a refusing decision.
 	Respond map[idem.Decision]int
+	// RetryAfterUnit is what a number in Retry-After means to the sender; 0 means a second.
+	RetryAfterUnit time.Duration
 }
 
 func (r *Route) takesMethod(method []byte) bool {

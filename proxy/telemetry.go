@@ -17,6 +17,7 @@ import (
 type Telemetry struct {
 	log        *slog.Logger
 	deliveries metric.Int64Counter
+	signatures metric.Int64Counter
 }
 
 // NewTelemetry makes the instruments of meter.
@@ -26,7 +27,12 @@ func NewTelemetry(log *slog.Logger, meter metric.Meter) (*Telemetry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make metric: %w", err)
 	}
-	return &Telemetry{log: log, deliveries: deliveries}, nil
+	signatures, err := meter.Int64Counter("hooklock.signature.verifications",
+		metric.WithUnit("{verification}"), metric.WithDescription("Signatures by result: valid, missing, malformed, mismatch, too_old, too_new."))
+	if err != nil {
+		return nil, fmt.Errorf("make metric: %w", err)
+	}
+	return &Telemetry{log: log, deliveries: deliveries, signatures: signatures}, nil
 }
 
 // Delivered implements Observer.
@@ -34,6 +40,10 @@ func (t *Telemetry) Delivered(r *Report) {
 	ctx := context.Background()
 	t.deliveries.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(
 		attribute.String("route", r.Route), attribute.String("decision", string(r.Decision)), attribute.String("would", string(r.Would)))))
+	if r.Signature != "" {
+		t.signatures.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(
+			attribute.String("route", r.Route), attribute.String("scheme", r.Scheme), attribute.String("result", r.Signature))))
+	}
 	level := slog.LevelInfo
 	if r.Decision == idem.DecisionInternalError {
 		level = slog.LevelError
@@ -44,6 +54,8 @@ func (t *Telemetry) Delivered(r *Report) {
 	attrs := append(make([]slog.Attr, 0, 16), slog.String("decision", string(r.Decision)), slog.String("route", r.Route), slog.Int("status", r.Status))
 	attrs = appendText(attrs, "would", string(r.Would))
 	attrs = appendText(attrs, "code", r.Code)
+	attrs = appendText(attrs, "signature", r.Signature)
+	attrs = appendText(attrs, "signature_part", r.SignaturePart)
 	attrs = appendNames(attrs, r)
 	attrs = append(attrs, slog.Float64("duration_ms", milliseconds(r.Total)))
 	if r.Upstream > 0 {

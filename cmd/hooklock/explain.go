@@ -3,13 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"hooklock/config"
 	"hooklock/proxy"
 )
 
@@ -36,7 +39,7 @@ func newExplain(e *environment) *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			return printExplanation(e, rules.Table.Explain(sample))
+			return printExplanation(e, loaded, rules.Table.Explain(sample, time.Now()))
 		},
 	}
 	f := cmd.Flags()
@@ -73,7 +76,7 @@ func newSample(method, target string, headers []string, data string) (*proxy.Sam
 // errNotNamed makes explain fail for a delivery that would be refused as it is.
 var errNotNamed = errors.New("this delivery would be refused")
 
-func printExplanation(e *environment, x *proxy.Explanation) error {
+func printExplanation(e *environment, loaded *config.Loaded, x *proxy.Explanation) error {
 	w := tabwriter.NewWriter(e.stdout, 0, 4, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" {
@@ -85,6 +88,9 @@ func printExplanation(e *environment, x *proxy.Explanation) error {
 	for _, v := range x.Vars {
 		row("  {"+v[0]+"}", v[1])
 	}
+	row("preset", x.Preset)
+	row("signature", x.Signature)
+	row("handshake", x.Handshake)
 	row("workflow", x.Workflow)
 	row("event ID", x.EventID)
 	row("event ID from", x.Source)
@@ -100,6 +106,7 @@ func printExplanation(e *environment, x *proxy.Explanation) error {
 			fmt.Fprintf(w, "  %s\t%s\n", a.Decision, a.Text)
 		}
 	}
+	printRoute(w, loaded, x.Route)
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -107,4 +114,24 @@ func printExplanation(e *environment, x *proxy.Explanation) error {
 		return errNotNamed
 	}
 	return nil
+}
+
+// printRoute says where the settings of a route came from that are not the defaults, and what is odd about them.
+func printRoute(w io.Writer, loaded *config.Loaded, name string) {
+	i := slices.IndexFunc(loaded.Config.Routes, func(r config.Route) bool { return r.Name == name })
+	if i < 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nsettings")
+	for _, s := range loaded.RouteSettings(i) {
+		fmt.Fprintf(w, "  %s\t%s\t# %s\n", s.Path, s.Value, s.Origin)
+	}
+	prefix := fmt.Sprintf("routes[%d]", i)
+	heading := "\nwarnings\n"
+	for _, p := range loaded.Warnings {
+		if strings.HasPrefix(p.Path, prefix) {
+			fmt.Fprintf(w, "%s  %s: %s\n", heading, strings.TrimPrefix(p.Path, prefix+"."), p.Text)
+			heading = ""
+		}
+	}
 }

@@ -78,7 +78,7 @@ Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see hooklock %s --help", err, cmd.Name())}
 	})
-	root.AddCommand(newServe(e), newDemo(e), newValidate(e), newExplain(e), newConfig(e), newDoctor(e), newVersion(e))
+	root.AddCommand(newServe(e), newDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), newDoctor(e), newVersion(e))
 	return root
 }
 

@@ -25,7 +25,7 @@ import (
 func load(e *environment, path string, text []byte, needFiles bool) (*config.Loaded, error) {
 	loaded, err := config.Load(config.Source{
 		Path: path, Bytes: text, Env: e.env, NeedFiles: needFiles,
-		Checks: config.Checks{Template: checkTemplate, Pattern: checkPattern},
+		Senders: knownSenders(), Checks: config.Checks{Template: checkTemplate, Pattern: checkPattern, Route: checkRoute},
 	})
 	if err != nil {
 		return nil, usageError{err}
@@ -79,14 +79,25 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	if !c.Idempotency.Enabled { // every delivery is its own event: what the sender calls it is not asked
 		spec.EventID, spec.Missing = "", idem.MissingPayload
 	}
+	preset := presetOf(c)
+	if spec.EventID == config.EventIDOfPreset {
+		spec.EventID, spec.Extract = "", preset.Extractor()
+	}
 	keys, err := idem.NewKeys(spec)
 	if err != nil {
 		return nil, err
 	}
+	seal, err := newSeal(c)
+	if err != nil {
+		return nil, err
+	}
 	r := &proxy.Route{
-		Name: c.Name, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Keys: keys, Policy: newPolicy(c, upstream),
+		Name: c.Name, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Seal: seal, Keys: keys, Policy: newPolicy(c, upstream),
 		Forward: c.OnStoreDown == config.StoreDownForward, Observe: c.Mode == config.ModeObserve,
 		Respond: map[idem.Decision]int{},
+	}
+	if preset != nil {
+		r.RetryAfterUnit = preset.RetryAfterUnit
 	}
 	for decision, status := range c.Respond {
 		r.Respond[idem.Decision(decision)] = status
@@ -101,7 +112,7 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 		AttachTimeout: upstream + c.Lock.WaitTimeout,
 		Idempotency:   c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
 		ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: idem.OnMismatch(c.Idempotency.OnMismatch),
-		OnUnknown: idem.OnUnknown(c.Idempotency.OnUnknown),
+		OnUnknown: idem.OnUnknown(c.Idempotency.OnUnknown), Verified: c.Verify.Scheme != config.SchemeNone,
 	}
 	for _, r := range c.Idempotency.Keep {
 		p.Keep.Add(r.Low, r.High)

@@ -214,7 +214,7 @@ func Files(root string) ([]string, error) {
 		if d.IsDir() && slices.Contains([]string{".git", "bin", "hooklock-data"}, rel) {
 			return fs.SkipDir
 		}
-		if d.Type().IsRegular() {
+		if d.Type().IsRegular() && rel != ".git" { // a file where the checkout is a worktree
 			files = append(files, rel)
 		}
 		return nil

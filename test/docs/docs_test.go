@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hooklock/config"
+	"hooklock/proxy/sender"
 )
 
 const root = "../.."
@@ -40,6 +41,13 @@ func pages(t *testing.T) map[string]string {
 
 func TestConfigurationsInTheDocumentationLoad(t *testing.T) {
 	fence := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	var senders config.Senders
+	for _, w := range sender.PresetWords() {
+		senders.Presets = append(senders.Presets, config.Known{Name: w.Name, Aliases: w.Aliases, Values: w.Settings})
+	}
+	for _, w := range sender.SchemeWords() {
+		senders.Schemes = append(senders.Schemes, config.Known{Name: w.Name, Aliases: w.Aliases, Values: w.Settings})
+	}
 	loaded := 0
 	for path, text := range pages(t) {
 		for _, m := range fence.FindAllStringSubmatch(text, -1) {
@@ -47,7 +55,7 @@ func TestConfigurationsInTheDocumentationLoad(t *testing.T) {
 				continue
 			}
 			loaded++
-			if _, err := config.Load(config.Source{Path: path, Bytes: []byte(m[1])}); err != nil {
+			if _, err := config.Load(config.Source{Path: path, Bytes: []byte(m[1]), Senders: senders}); err != nil {
 				t.Errorf("%s: %v", path, err)
 			}
 		}

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/proxy/sender"
+)
+
+var update = flag.Bool("update", false, "write the generated pages anew")
+
+const senderDocs = "../../docs/senders"
+
+// statuses of the decisions that Hooklock answers itself, without a preset. TestTheStatusesAreThoseOfTheProgram holds them true.
+func statuses() map[idem.Decision]int {
+	return map[idem.Decision]int{
+		idem.DecisionInFlight: 409, idem.DecisionLocked: 409, idem.DecisionWaitTimeout: 409, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 422, idem.DecisionUnknown: 409,
+		idem.DecisionAborted: 503, idem.DecisionLockLost: 503, idem.DecisionUpstreamUnreachable: 502, idem.DecisionUpstreamFailed: 502, idem.DecisionUpstreamTimeout: 504,
+		idem.DecisionStoreUnavailable: 503, idem.DecisionUnverified: 401, idem.DecisionRejected: 400, idem.DecisionInternalError: 500,
+	}
+}
+
+// routeOf is the route to copy.
+func routeOf(p *sender.Preset, page senderPage) string {
+	var b strings.Builder
+	b.WriteString("upstream:\n  url: http://127.0.0.1:8081\n")
+	if left := p.UpstreamTimeout(); left > 0 {
+		fmt.Fprintf(&b, "  timeout: %s\n", left)
+	}
+	fmt.Fprintf(&b, "routes:\n  - name: %s\n    path: %q\n    preset: %s\n    workflow: '%s'\n", p.Name, page.path, p.Name, page.workflow)
+	if page.verify != "" {
+		fmt.Fprintf(&b, "    verify: {%s}\n", page.verify)
+	}
+	return b.String()
+}
+
+func senderPageText(p *sender.Preset, page senderPage) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n<!-- Generated from proxy/sender and cmd/hooklock/senderpages_test.go: go test ./cmd/hooklock -update -->\n\n", page.title)
+	fmt.Fprintf(&b, "```yaml\n%s```\n\n", routeOf(p, page))
+	if page.secret != "" {
+		b.WriteString(page.secret + "\n\n")
+	}
+	fmt.Fprintf(&b, "To try it: `%s`\n\n", tryOut(p, page))
+	b.WriteString("## What the preset sets\n\nEvery setting of the route overrides it.\n\n| Setting | Value |\n| --- | --- |\n")
+	values := settingsOf(p)
+	for _, name := range sortedNames(values) {
+		if !strings.HasPrefix(name, "respond.") {
+			fmt.Fprintf(&b, "| `%s` | `%s` |\n", name, values[name])
+		}
+	}
+	if len(p.Respond) > 0 {
+		fmt.Fprintf(&b, "| `respond` | %s |\n", respondText(values))
+	}
+	b.WriteString("\n## What Hooklock relies on\n\n")
+	fmt.Fprintf(&b, "- Event ID: %s.\n", idText(p))
+	b.WriteString(patience(p, page.title))
+	b.WriteString(coverage(p))
+	for _, h := range p.Handshakes {
+		how := "as `bypassed`; it is not signed"
+		switch {
+		case h.Signed:
+			how = "as `bypassed`, after its signature was checked"
+		case h.Name == "OPTIONS":
+			how = "untouched, as every method does that is harmless and not the route's"
+		}
+		fmt.Fprintf(&b, "- Handshake `%s` passes through to the service %s.\n", h.Name, how)
+	}
+	b.WriteString("\nSources: ")
+	b.WriteString(strings.Join(p.Sources, "; ") + ".\n\n## What it promises, and what it cannot\n\n")
+	for _, n := range p.Notes {
+		b.WriteString("- " + n + "\n")
+	}
+	b.WriteString("- Events run in the order in which they come and get the lock, which need not be the order in which they happened.\n")
+	return b.String()
+}
+
+// settingsOf is what preset and scheme fill in together.
+func settingsOf(p *sender.Preset) map[string]string {
+	settings := map[string]string{}
+	for _, words := range [][]sender.Word{sender.SchemeWords(), sender.PresetWords()} {
+		for _, w := range words {
+			if w.Name == p.Name || w.Name == p.Scheme {
+				maps.Copy(settings, w.Settings)
+			}
+		}
+	}
+	return settings
+}
+
+// emptyTail is what Duration.String puts behind whole hours and minutes.
+var emptyTail = regexp.MustCompile(`^(\d+h|(?:\d+h)?\d+m)(?:0m)?0s$`)
+
+func shortDuration(d time.Duration) string { return emptyTail.ReplaceAllString(d.String(), "$1") }
+
+var pathVar = regexp.MustCompile(`\{.*?\}`)
+
+func tryOut(p *sender.Preset, page senderPage) string {
+	line := "hooklock sample " + p.Name + " --url http://127.0.0.1:8080" + pathVar.ReplaceAllString(page.path, "a")
+	switch {
+	case strings.HasPrefix(page.verify, "secret_file: "):
+		file, _, _ := strings.Cut(strings.TrimPrefix(page.verify, "secret_file: "), ",")
+		line += " --secret-file " + file
+	case page.verify != "":
+		line += " --secret-file test-private-key.pem"
+	}
+	if strings.Contains(page.verify, "public_url") {
+		line += " --public-url https://hooks.example.com"
+	}
+	if strings.Contains(page.verify, "webhook_id") {
+		line += " --webhook-id 5GP028458E2496506"
+	}
+	return line
+}
+
+func sortedNames(values map[string]string) []string {
+	var names []string
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func respondText(values map[string]string) string {
+	var parts []string
+	for _, name := range sortedNames(values) {
+		if decision, ok := strings.CutPrefix(name, "respond."); ok {
+			parts = append(parts, decision+" "+values[name])
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func idText(p *sender.Preset) string {
+	if p.EventID != "" {
+		return "`" + p.EventID + "`"
+	}
+	return p.IDText
+}
+
+// patience says how long the sender waits and goes on trying.
+func patience(p *sender.Preset, title string) string {
+	text := "- " + title + " does not say how long it waits for an answer"
+	if p.SenderTimeout > 0 {
+		text = fmt.Sprintf("- %s waits %s for an answer", title, p.SenderTimeout)
+		if p.Strategy == "wait" {
+			text += fmt.Sprintf("; a delivery waits at most %s of that for its turn, so that %s are left for the service", p.WaitTimeout, p.UpstreamTimeout())
+		}
+	}
+	switch {
+	case p.NeverRetries:
+		text += ". It does not send again what was refused"
+	case p.RetryHorizon > 0:
+		text += fmt.Sprintf(". It goes on trying for %s", shortDuration(p.RetryHorizon))
+	}
+	if p.RetryAfterUnit == time.Millisecond {
+		text += ". Retry-After is in milliseconds here"
+	}
+	return text + ".\n"
+}
+
+// coverage says what the signature covers.
+func coverage(p *sender.Preset) string {
+	if p.Scheme == "none" {
+		return "- Nothing is signed. A secret in a header can be checked with `verify: {scheme: token, …}`, see [other.md](other.md).\n"
+	}
+	c := sender.Covers(sender.Config{Scheme: p.Scheme, Secrets: [][]byte{[]byte("whsec_x")}})
+	var parts []string
+	if c.Body {
+		parts = append(parts, "the body")
+	}
+	if c.URL {
+		parts = append(parts, "the public URL")
+	}
+	if c.Method {
+		parts = append(parts, "the method")
+	}
+	if len(c.Headers) > 0 {
+		parts = append(parts, strings.Join(c.Headers, ", "))
+	}
+	if len(parts) == 0 {
+		parts = []string{"parts of the body, see below"}
+	}
+	text := "- The signature covers " + strings.Join(parts, ", ")
+	if p.EventID != "" {
+		if name := uncovered(p.EventID, &c); name != "" {
+			text += "; the event ID (" + name + ") is not signed, so finding duplicates is no protection against replays"
+		}
+	}
+	return text + ".\n"
+}
+
+func senderIndexText() string {
+	var b strings.Builder
+	b.WriteString(`# Senders
+
+<!-- Generated from proxy/sender and cmd/hooklock/senderpages_test.go: go test ./cmd/hooklock -update -->
+
+` + "`preset: NAME`" + ` on a route says what is known of a sender: where its event ID is, what it signs, how long it waits, and which answers make it send again. Every setting
+of the route overrides it, ` + "`hooklock config show --origin`" + ` says where each value came from, and ` + "`hooklock explain`" + ` what becomes of one delivery. A preset without a secret is refused:
+give one, or say ` + "`verify: {scheme: none}`" + `.
+
+A signature is checked on the raw body, before anything else is done with a delivery: a forged one takes no lock and burns no event ID. While a secret is rolled, give both as
+` + "`secret_files: [new, old]`" + `. A changed secret file is read on SIGHUP. Keys are never fetched from an address that a delivery names.
+
+`)
+	for _, p := range sender.Presets() {
+		names := append([]string{p.Name}, p.Aliases...)
+		fmt.Fprintf(&b, "- [%s](%s.md): `%s`\n", senderPages()[p.Name].title, p.Name, strings.Join(names, "`, `"))
+	}
+	b.WriteString("- [another sender](other.md): `hmac`, `token`, templates\n\n## All of them\n\n")
+	b.WriteString("The columns behind the retention are the status of each decision that Hooklock answers itself. For every sender it is one after which that sender sends again, or loses nothing; ")
+	b.WriteString("where a sender never sends again, a delivery waits its turn instead. 410 is never sent: some senders then give up for good.\n\n")
+	b.WriteString(sender.Table(statuses()))
+	return b.String()
+}
+
+func TestThePagesOfTheSendersAreGenerated(t *testing.T) {
+	pages := senderPages()
+	want := map[string]string{"README.md": senderIndexText()}
+	for _, p := range sender.Presets() {
+		want[p.Name+".md"] = senderPageText(&p, pages[p.Name])
+	}
+	for name, text := range want {
+		path := filepath.Join(senderDocs, name)
+		if *update {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(path)
+		if err != nil || string(got) != text {
+			t.Errorf("%s is not what the presets say (%v); run go test ./cmd/hooklock -update", path, err)
+		}
+	}
+	if len(pages) != len(sender.Presets()) {
+		t.Errorf("%d pages for %d presets", len(pages), len(sender.Presets()))
+	}
+}
+
+func testEnvironment() (e *environment, out *bytes.Buffer) {
+	out = new(bytes.Buffer)
+	return &environment{stdout: out, stderr: out}, out
+}
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+func TestEveryRouteInTheDocsIsValid(t *testing.T) {
+	files, err := filepath.Glob(senderDocs + "/*.md")
+	if err != nil || len(files) < 23 {
+		t.Fatalf("%d pages", len(files))
+	}
+	snippets := 0
+	for _, file := range append(files, "../../README.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range yamlBlock.FindAllStringSubmatch(string(text), -1) {
+			snippets++
+			e, _ := testEnvironment()
+			loaded, err := load(e, file, []byte(block[1]), false)
+			if err != nil {
+				t.Errorf("%v\n%s", err, block[1])
+				continue
+			}
+			if _, err := newRules(loaded.Config); err != nil {
+				t.Errorf("%s: %v\n%s", file, err, block[1])
+			}
+			for _, w := range loaded.Warnings {
+				if !strings.Contains(w.Text, "no such file") && !strings.Contains(w.Text, "is not signed") {
+					t.Errorf("warning: %s\n%s", w, block[1])
+				}
+			}
+		}
+	}
+	if snippets < 24 {
+		t.Errorf("only %d snippets", snippets)
+	}
+}

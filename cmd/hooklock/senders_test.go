@@ -1,0 +1,274 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hooklock/config"
+	"hooklock/idem"
+	"hooklock/proxy"
+	"hooklock/proxy/sender"
+)
+
+const aSecret = "s3cret-of-the-test"
+
+func loadText(t *testing.T, text string, env ...string) *config.Loaded {
+	t.Helper()
+	e, _ := testEnvironment()
+	e.env = append(env, "S="+aSecret)
+	loaded, err := load(e, "sidecar.yaml", []byte(text), false)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return loaded
+}
+
+func tableOf(t *testing.T, text string) *proxy.Table {
+	t.Helper()
+	rules, err := newRules(loadText(t, text).Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rules.Table
+}
+
+func sampleOf(r *sender.Request) *proxy.Sample {
+	s := &proxy.Sample{Method: r.Method, Target: r.Target, Body: r.Body}
+	for _, f := range r.Fields {
+		s.Header = append(s.Header, [2]string{string(f.Name), string(f.Value)})
+	}
+	return s
+}
+
+func TestEveryPresetNamesItsOwnSample(t *testing.T) {
+	for name, page := range senderPages() {
+		p, _ := sender.Lookup(name)
+		table := tableOf(t, "routes: [{name: x, path: '"+page.path+"', workflow: '"+page.workflow+"', preset: "+name+", verify: {scheme: none}}]")
+		id := func(event string, at time.Time) *proxy.Explanation {
+			r, err := sender.Sample(name, nil, at, sender.WithURL("https://a"+pathVar.ReplaceAllString(page.path, "a")), sender.WithEvent(event), sender.Unsigned())
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := table.Explain(sampleOf(r), at)
+			if x.Rejection != nil || x.Handshake != "" || x.Preset != name || strings.Contains(x.Note, "payload") {
+				t.Errorf("%s: %+v", name, x)
+			}
+			if x.Workflow == "" || strings.HasSuffix(x.Workflow, "/other") && name != "mailgun" {
+				t.Errorf("%s: the page's workflow is %q", name, x.Workflow)
+			}
+			return x
+		}
+		now := time.Now()
+		one, again, two := id("one", now), id("one", now), id("two", now)
+		if one.Key != again.Key || one.Key == two.Key {
+			t.Errorf("%s: keys %s, again %s, of another %s", name, one.Key, again.Key, two.Key)
+		}
+		if page.expect != "" && one.EventID != page.expect {
+			t.Errorf("%s: the event ID is %q, want %q", name, one.EventID, page.expect)
+		}
+		if p.OnMismatch == "replay" { // what changes between attempts is not in the ID
+			if later := id("one", now.Add(time.Hour)); later.Key != one.Key && name != "hubspot" { // its sample has a new occurredAt, which is another event
+				t.Errorf("%s: a later attempt has another key", name)
+			}
+		}
+	}
+}
+
+func TestWhatIsOddAboutARouteForASenderIsWarnedAbout(t *testing.T) {
+	for _, c := range []struct{ route, want string }{
+		{"preset: stripe, verify: {secret_env: S}, idempotency: {retention: 1h}", "routes[0].idempotency.retention: 1h0m0s: stripe goes on trying for 72h0m0s"},
+		{"preset: github, verify: {secret_env: S}", "routes[0].event_id: {header.X-GitHub-Hook-ID} is not signed"},
+		{"preset: github, verify: {secret_env: S}", "routes[0].preset: github waits 10s for an answer, and lock.wait_timeout + upstream.timeout is 34s"},
+		{"preset: stripe, verify: {secret_env: S, tolerance: 0s}", "routes[0].verify.tolerance: 0s: no age check"},
+		{"preset: github, verify: {secret_env: S, tolerance: 1m}", "routes[0].verify.tolerance: has no effect"},
+		{"verify: {scheme: hmac, header: X, secret_env: S}", "{header.Idempotency-Key} is not signed"},
+		{"verify: {scheme: hmac, header: X, secret_env: S, content: '{header.idempotency-key}{body}'}", ""},
+		{"preset: stripe, verify: {secret_env: S}", ""},
+		{"preset: sns, verify: {scheme: none}, lock: {strategy: fail_fast}", "sns waits 15s"},
+		{"preset: stripe, verify: {secret_file: /nonexistent}", "verify.secret_file: open /nonexistent"},
+	} {
+		got := loadText(t, "routes: [{name: x, path: /x, "+c.route+"}]").Warnings.Error()
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q", c.route, got)
+		}
+	}
+}
+
+func TestWhatCannotBeVerifiedIsRefusedWithAWayOut(t *testing.T) {
+	for route, want := range map[string]string{
+		"preset: stripe":                          "routes[0].verify: scheme stripe: give secret_file or scheme: none",
+		"preset: discord":                         "give public_key_file or scheme: none",
+		"preset: square, verify: {secret_env: S}": "give public_url",
+		"preset: strip":                           `"strip" is not known, did you mean "stripe"?`,
+		"preset: svicks":                          `is not known`,
+		"verify: {scheme: stirpe, secret_env: S}": `did you mean "stripe"?`,
+		"event_id: '{preset}'":                    `"{preset}" needs a preset`,
+		"preset: stripe, verify: {secret_env: S}, event_id: '{body}'":       "routes[0].event_id: ",
+		"verify: {scheme: hmac, secret_env: S}":                             "give header",
+		"verify: {scheme: hmac, header: X, secret_env: S, encoding: hex64}": "give hex or base64",
+	} {
+		e, _ := testEnvironment()
+		e.env = []string{"S=" + aSecret}
+		_, err := load(e, "sidecar.yaml", []byte("routes: [{name: x, path: /x, "+route+"}]"), false)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", route, err)
+		}
+	}
+}
+
+func TestWithoutItsSecretARouteAcceptsNothing(t *testing.T) {
+	table := tableOf(t, "routes: [{name: x, path: /x, preset: stripe, verify: {secret_file: /nonexistent}}]")
+	x := table.Explain(&proxy.Sample{Method: "POST", Target: "/x", Body: []byte(`{"id":"e"}`)}, time.Now())
+	if x.Rejection == nil || x.Rejection.Code != "signature_invalid" || !strings.Contains(x.Signature, "could not be read here") || !table.Routes[0].Policy.Verified {
+		t.Errorf("%+v", x)
+	}
+}
+
+func TestTheStatusesAreThoseOfTheProgram(t *testing.T) {
+	want := statuses()
+	seen := map[idem.Decision]bool{}
+	for _, strategy := range []string{"fail_fast", "wait"} {
+		table := tableOf(t, "routes: [{name: x, path: /x, lock: {strategy: "+strategy+"}, idempotency: {on_unknown: block}, verify: {scheme: token, header: X, secret_env: S}}]")
+		for _, a := range table.Explain(&proxy.Sample{Method: "POST", Target: "/x"}, time.Now()).Answers {
+			var status int
+			if _, err := fmt.Sscanf(a.Text, "%d ", &status); err != nil {
+				continue
+			}
+			seen[a.Decision] = true
+			if want[a.Decision] != status {
+				t.Errorf("%s is %s, the docs say %d", a.Decision, a.Text, want[a.Decision])
+			}
+		}
+	}
+	for decision := range want {
+		if !seen[decision] && decision != idem.DecisionRejected {
+			t.Errorf("explain does not say what %s answers", decision)
+		}
+	}
+}
+
+// inFolder runs the program on a configuration.
+func inFolder(t *testing.T, text string, args ...string) (code int, out string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sidecar.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, buffer := testEnvironment()
+	code = run(t.Context(), append(args, "--config", path), []string{"S=" + aSecret}, e.stdout, e.stderr)
+	return code, buffer.String()
+}
+
+func TestExplainSaysWhatIsWrongWithASignatureAndNeverTheSecret(t *testing.T) {
+	const route = "routes: [{name: x, path: /x, preset: stripe, verify: {secret_env: S}, lock: {strategy: wait}, idempotency: {retention: 1h}}]"
+	sign := func(secret string, at time.Time) []string {
+		r, err := sender.Sample("stripe", []byte(secret), at, sender.WithURL("https://a/x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"explain", "--path", "/x", "-d", string(r.Body)}
+		for _, f := range r.Fields {
+			args = append(args, "-H", string(f.Name)+": "+string(f.Value))
+		}
+		return args
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"right", sign(aSecret, time.Now()), exitFine, "signature      valid"},
+		{"wrong", sign("another", time.Now()), exitFailed, "mismatch: Stripe-Signature: "},
+		{"old", sign(aSecret, time.Now().Add(-time.Hour)), exitFailed, "too_old: "},
+		{"none", []string{"explain", "--path", "/x", "-d", "{}"}, exitFailed, "missing: Stripe-Signature"},
+	} {
+		code, out := inFolder(t, route, c.args...)
+		for _, want := range []string{c.want, "# preset stripe", "# scheme stripe", "goes on trying for", "unverified "} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: %q is missing in\n%s", c.name, want, out)
+			}
+		}
+		if code != c.code {
+			t.Errorf("%s: exit code %d", c.name, code)
+		}
+		if strings.Contains(out, aSecret) {
+			t.Errorf("%s: the secret is in\n%s", c.name, out)
+		}
+	}
+}
+
+func TestShowNamesThePresetAsTheOrigin(t *testing.T) {
+	_, out := inFolder(t, "routes: [{name: x, path: /x, preset: svix, verify: {secret_file: /nonexistent}}]", "config", "show", "--origin")
+	for _, want := range []string{"event_id: \"{header.webhook-id ?? header.svix-id}\" # preset standard-webhooks", "tolerance: 5m # scheme standard-webhooks"} {
+		if !strings.Contains(strings.ReplaceAll(out, "'", `"`), want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}
+
+func TestSampleSendsWhatTheSenderWould(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(aSecret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := sender.New(sender.Config{Scheme: "twilio", Secrets: [][]byte{[]byte(aSecret)}, PublicURL: "https://hooks.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := func(status int, decision string) *httptest.Server {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			d := sender.Delivery{Method: []byte(r.Method), Target: []byte(r.RequestURI)}
+			for name, values := range r.Header {
+				for _, v := range values {
+					d.Fields = append(d.Fields, idem.Field{Name: []byte(name), Value: []byte(v)})
+				}
+			}
+			body := make([]byte, r.ContentLength)
+			_, _ = r.Body.Read(body)
+			d.Body = body
+			if decision != "" {
+				w.Header().Set("Hooklock-Decision", decision)
+			}
+			if err := verifier.Verify(&d, time.Now()); err != nil {
+				status = 401
+			}
+			w.WriteHeader(status)
+			_ = json.NewEncoder(w).Encode(map[string]string{"seen": r.Header.Get("I-Twilio-Idempotency-Token")})
+		}))
+		t.Cleanup(s.Close)
+		return s
+	}
+	fine, refusing, plain := answer(200, "executed"), answer(409, "locked"), answer(200, "")
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"taken", []string{"twilio", "--url", fine.URL + "/a?b=c", "--secret-file", secret, "--public-url", "https://hooks.example.com", "--event", "e1"}, exitFine,
+			"< 200 OK\n< Hooklock-Decision: executed\n{\"seen\":\"e1\"}\n"},
+		{"refused", []string{"twilio", "--url", refusing.URL, "--secret-file", secret, "--public-url", "https://hooks.example.com"}, exitFailed, "409 Conflict"},
+		{"signed for another URL", []string{"twilio", "--url", fine.URL, "--secret-file", secret}, exitFailed, "401 Unauthorized"},
+		{"no Hooklock there", []string{"twilio", "--url", plain.URL, "--secret-file", secret, "--public-url", "https://hooks.example.com"}, exitFailed, "no route of Hooklock has it"},
+		{"nothing there", []string{"twilio", "--url", "http://127.0.0.1:1", "--secret-file", secret}, exitFailed, "is Hooklock running there?"},
+		{"no secret", []string{"twilio", "--url", fine.URL}, exitUsage, "give --secret-file"},
+		{"no URL", []string{"twilio"}, exitUsage, "give where Hooklock listens"},
+		{"no preset", nil, exitUsage, "takes one preset"},
+		{"unknown preset", []string{"twillio", "--url", fine.URL}, exitUsage, "unknown; give one of stripe"},
+		{"printed", []string{"twilio", "--url", fine.URL + "/it's", "--secret-file", secret, "--print"}, exitFine, "curl -i -X POST '" + fine.URL + `/it'\''s'`},
+	} {
+		e, out := testEnvironment()
+		code := run(t.Context(), append([]string{"sample"}, c.args...), nil, e.stdout, e.stderr)
+		if code != c.code || !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), aSecret) {
+			t.Errorf("%s: exit code %d\n%s", c.name, code, out)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package proxy
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"hooklock/idem"
+	"hooklock/proxy/sender"
+)
+
+// Seal is how the deliveries of a route prove that they are the sender's, and which of the sender's requests are no events. The zero
+// value checks nothing and knows no handshake.
+type Seal struct {
+	// Scheme is the verify.scheme; empty means none.
+	Scheme string
+	// Verifier is nil where Scheme is none.
+	Verifier sender.Verifier
+	// Preset knows the sender's handshakes; nil without one.
+	Preset *sender.Preset
+}
+
+// sealed is what a Seal says of one delivery.
+type sealed struct {
+	broken    *sender.SignatureError // nil: the signature is right, or none is asked for
+	handshake *sender.Handshake      // nil: it is an event
+}
+
+// inspect looks at a delivery before anything is claimed for it: a forged one takes no lock and burns no event ID. A handshake is no
+// way around the signature. Only where the sender cannot sign it, and it can do no harm, is it let through without one.
+func (s *Seal) inspect(d *sender.Delivery, now time.Time) sealed {
+	var found sealed
+	if s.Preset != nil {
+		found.handshake = s.Preset.Handshake(d)
+	}
+	if s.Verifier == nil || found.handshake != nil && !found.handshake.Signed && harmless(d.Method) {
+		return found
+	}
+	if err := s.Verifier.Verify(d, now); err != nil && !errors.As(err, &found.broken) {
+		found.broken = &sender.SignatureError{Scheme: s.Scheme, Reason: sender.Malformed, Part: "delivery", Detail: err.Error()}
+	}
+	return found
+}
+
+// unseal is the room between desk and name tag. It reports whether the delivery ends here: it is a forgery, or no event at all.
+func (d *delivery) unseal(ctx *fasthttp.RequestCtx) (ended bool) {
+	s := &d.route.Seal
+	if s.Verifier == nil && s.Preset == nil {
+		return false
+	}
+	d.letter = sender.DeliveryOf(&d.msg)
+	found := s.inspect(&d.letter, d.h.o.Now())
+	if s.Verifier != nil {
+		d.report.Scheme, d.report.Signature = s.Scheme, signatureValid
+		if found.broken != nil {
+			d.report.Signature, d.report.SignaturePart = string(found.broken.Reason), found.broken.Part
+		}
+	}
+	switch {
+	case found.broken != nil && d.route.Observe:
+		d.bypass(ctx, idem.DecisionUnverified)
+	case found.broken != nil:
+		d.report.Err = found.broken
+		d.refuse(ctx, idem.DecisionUnverified, refusal{detail: unverifiedDetail(found.broken)})
+	case found.handshake != nil:
+		d.bypass(ctx, idem.DecisionExecuted)
+	default:
+		return false
+	}
+	return true
+}
+
+// signatureValid is what a report says of a signature that is right. Otherwise it says the sender.Reason.
+const signatureValid = "valid"
+
+func unverifiedDetail(e *sender.SignatureError) string {
+	return cmp.Or(e.Part, "signature") + ": " + e.Detail + "; nothing was executed"
+}

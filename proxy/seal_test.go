@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"testing"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/proxy/sender"
+)
+
+func TestASealIsInspectedBeforeAHandshakePasses(t *testing.T) {
+	seal := func(preset string, c sender.Config) *Seal {
+		p, ok := sender.Lookup(preset)
+		if !ok {
+			t.Fatal(preset)
+		}
+		if c.Scheme == "" {
+			return &Seal{Preset: p}
+		}
+		v, err := sender.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &Seal{Scheme: c.Scheme, Verifier: v, Preset: p}
+	}
+	token := sender.Config{Scheme: "token", Header: "X-Token", Secrets: [][]byte{[]byte("right")}}
+	field := func(name, value string) idem.Field { return idem.Field{Name: []byte(name), Value: []byte(value)} }
+	validation, options := field("aeg-event-type", "SubscriptionValidation"), field("WebHook-Request-Origin", "a")
+	for _, c := range []struct {
+		name      string
+		seal      *Seal
+		method    string
+		body      string
+		fields    []idem.Field
+		broken    bool
+		handshake string
+	}{
+		{"nothing asked", &Seal{}, "POST", "", nil, false, ""},
+		{"an unsigned handshake where nothing is asked", seal("eventgrid", sender.Config{}), "POST", "[]", []idem.Field{validation}, false, "SubscriptionValidation"},
+		{"the same without the token that the route asks for", seal("eventgrid", token), "POST", "[]", []idem.Field{validation}, true, "SubscriptionValidation"},
+		{"the same with it", seal("eventgrid", token), "POST", "[]", []idem.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation"},
+		{"OPTIONS cannot carry one", seal("cloudevents", token), "OPTIONS", "", []idem.Field{options}, false, "OPTIONS"},
+		{"a signed handshake without its signature", seal("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"url_verification"}`, nil, true, "url_verification"},
+		{"an event without its signature", seal("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"event_callback"}`, nil, true, ""},
+		{"a harmless method is no way around the signature of an event", seal("cloudevents", token), "OPTIONS", "", nil, true, ""},
+	} {
+		got := c.seal.inspect(&sender.Delivery{Method: []byte(c.method), Target: []byte("/"), Body: []byte(c.body), Fields: c.fields}, time.Now())
+		name := ""
+		if got.handshake != nil {
+			name = got.handshake.Name
+		}
+		if (got.broken != nil) != c.broken || name != c.handshake {
+			t.Errorf("%s: broken %v, handshake %q", c.name, got.broken, name)
+		}
+	}
+}
+
+func TestRetryAfterIsInTheUnitThatTheSenderReads(t *testing.T) {
+	for unit, want := range map[time.Duration]string{0: "7", time.Second: "7", time.Millisecond: "7000"} {
+		if got := inUnit(7, unit); got != want {
+			t.Errorf("%v: %s", unit, got)
+		}
+	}
+}

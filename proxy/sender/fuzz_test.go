@@ -1,0 +1,134 @@
+package sender
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"hooklock/idem"
+)
+
+// fuzzVerifiers builds a verifier for every scheme whose key the fuzzer cannot know.
+func fuzzVerifiers(f *testing.F) []Verifier {
+	var all []Verifier
+	for _, p := range Presets() {
+		if p.Scheme == "none" {
+			continue
+		}
+		c, _ := credentials(f, p.Name)
+		c.Tolerance = time.Minute
+		if len(c.Secrets) > 0 && p.Scheme != "adyen" && p.Scheme != "standard-webhooks" {
+			c.Secrets = [][]byte{[]byte("nobody guesses 5f1c0d")}
+		}
+		if p.Scheme == "adyen" || p.Scheme == "standard-webhooks" {
+			c.Secrets = [][]byte{[]byte("5f1c0d5f1c0d5f1c0d5f1c0d5f1c0d5f1c0d5f1c")}
+		}
+		all = append(all, mustNew(f, c))
+		if p.Scheme == "hubspot" {
+			c.Algorithm = "v2"
+			all = append(all, mustNew(f, c))
+		}
+	}
+	c := Config{Scheme: "hmac", Secrets: [][]byte{[]byte("nobody guesses 5f1c0d")}, Header: "X-Hub-Signature-256", Content: "{method}{url}{body}", PublicURL: "https://a"}
+	all = append(all, mustNew(f, c))
+	c.Scheme = "token"
+	return append(all, mustNew(f, c))
+}
+
+// FuzzVerify: no delivery makes a verifier panic, and none that was not signed is accepted. Presets' handshakes and IDs get
+// the same input.
+func FuzzVerify(f *testing.F) {
+	verifiers, presets := fuzzVerifiers(f), Presets()
+	names := []string{"X-Hub-Signature", "Content-Type", "svix-id", "svix-timestamp", "svix-signature", paypalAlgo, "HmacSignature", "X-Gitlab-Token", "Linear-Signature",
+		hubspotLegacy, "ce-id", "ce-source", "aeg-event-type", "x-amz-sns-rawdelivery", "x-amz-sns-message-id", "x-amz-sns-subscription-arn"}
+	names = append(names, signatureHeaders()...)
+	for _, v := range readVectors(f) {
+		_, d, _ := v.testCase(f)
+		var lines []byte
+		for _, field := range d.Fields {
+			lines = append(append(append(append(lines, field.Name...), ':'), field.Value...), '\n')
+		}
+		f.Add(string(d.Method), string(d.Target), lines, d.Body)
+	}
+	f.Fuzz(func(t *testing.T, method, target string, lines, body []byte) {
+		d := &Delivery{Method: []byte(method), Target: []byte(target), Body: body}
+		for line := range bytes.SplitSeq(lines, []byte("\n")) {
+			name, value, found := bytes.Cut(line, []byte(":"))
+			if !found && len(line) > 0 { // a line without a name belongs to one of the known ones
+				name, value = []byte(names[int(line[0])%len(names)]), line[1:]
+			}
+			d.Fields = append(d.Fields, idem.Field{Name: name, Value: value})
+		}
+		before := bytes.Clone(body)
+		for i, v := range verifiers {
+			if v.Verify(d, time.Unix(1767225600, 0)) == nil {
+				t.Fatalf("verifier %d accepts what nobody signed", i)
+			}
+		}
+		for i := range presets {
+			presets[i].Handshake(d)
+			if presets[i].ExtractID != nil {
+				if id := presets[i].ExtractID(d); (id.Status == IDFound) != (len(id.Parts) > 0) {
+					t.Fatalf("%s: %+v", presets[i].Name, id)
+				}
+			}
+		}
+		if !bytes.Equal(before, body) {
+			t.Fatal("the body was changed")
+		}
+	})
+}
+
+// FuzzNew: no configuration makes New panic, an empty secret is never accepted, and no signature made of nothing is valid.
+func FuzzNew(f *testing.F) {
+	f.Add("stripe", []byte(""), []byte(""), "https://a.example.com", "{body}")
+	f.Add("hmac", []byte("s"), []byte("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----"), "http://[::1]:80/p/", "{header.X}{{")
+	f.Add("svix", []byte("whsec_"), []byte("whpk_AAAA"), "https://%41", "{url")
+	f.Fuzz(func(t *testing.T, scheme string, secret, key []byte, publicURL, content string) {
+		c := Config{Scheme: scheme, Secrets: [][]byte{secret}, PublicKeys: [][]byte{key}, PublicURL: publicURL, Content: content, Header: "X", WebhookID: "w"}
+		v, err := New(c)
+		if err != nil || scheme == "none" {
+			return
+		}
+		if len(bytes.TrimSpace(secret)) == 0 && len(bytes.TrimSpace(key)) == 0 {
+			t.Fatalf("%s accepts an empty secret", scheme)
+		}
+		if v.Verify(&Delivery{Method: []byte("POST"), Target: []byte("/"), Body: []byte("{}")}, time.Unix(0, 0)) == nil {
+			t.Fatalf("%s accepts an unsigned delivery", scheme)
+		}
+	})
+}
+
+// FuzzTruncatedSignature: whatever is cut off a right signature, it is not accepted.
+func FuzzTruncatedSignature(f *testing.F) {
+	type signed struct {
+		name     string
+		verifier Verifier
+		delivery *Delivery
+	}
+	var all []signed
+	for _, p := range Presets() {
+		name, ok := signaturesOf()[p.Name]
+		if !ok {
+			continue
+		}
+		c, secret := credentials(f, p.Name)
+		all = append(all, signed{name, mustNew(f, c), mustSample(f, p.Name, secret)})
+	}
+	f.Add(uint8(0), uint16(0), uint16(20))
+	f.Fuzz(func(t *testing.T, which uint8, from, to uint16) {
+		s := all[int(which)%len(all)]
+		value, _ := s.delivery.header(s.name)
+		a, b := int(from)%(len(value)+1), int(to)%(len(value)+1)
+		if a > b {
+			a, b = b, a
+		}
+		if a == b || (a == 0 && b == len(value)) {
+			return
+		}
+		cut := string(value[:a]) + string(value[b:])
+		if s.verifier.Verify(with(s.delivery, s.name, cut), testNow()) == nil {
+			t.Fatalf("%s: accepts %q", s.name, cut)
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package sender
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"sync"
+)
+
+// mac computes keyed digests under one secret. The hash states, in which the secret is already mixed, are reused.
+type mac struct{ states sync.Pool }
+
+type macState struct {
+	hash   hash.Hash
+	prefix []byte // goes in first; for HubSpot's digests that are no HMAC
+	sum    [sha512.Size]byte
+	text   [2 * sha512.Size]byte
+}
+
+func newMAC(newHash func() hash.Hash, secret []byte) *mac {
+	secret = bytes.Clone(secret)
+	m := &mac{}
+	m.states.New = func() any { return &macState{hash: hmac.New(newHash, secret)} }
+	return m
+}
+
+// newPrefixDigest is the plain SHA-256 of the secret and what follows. HubSpot's versions 1 and 2 are made like this.
+func newPrefixDigest(secret []byte) *mac {
+	secret = bytes.Clone(secret)
+	m := &mac{}
+	m.states.New = func() any { return &macState{hash: sha256.New(), prefix: secret} }
+	return m
+}
+
+// matches reports whether one of the presented texts is the digest of parts in that encoding. It compares texts, not
+// decoded bytes, so that one digest has one spelling.
+func (m *mac) matches(enc encoding, parts, presented [][]byte) bool {
+	s := m.states.Get().(*macState)
+	defer m.states.Put(s)
+	text := s.text[:enc.length(s.hash.Size())]
+	enc.encode(text, s.digest(parts))
+	match := 0
+	for _, p := range presented {
+		match |= subtle.ConstantTimeCompare(text, p)
+	}
+	return match == 1
+}
+
+// sign appends the encoded digest of parts to dst.
+func (m *mac) sign(dst []byte, enc encoding, parts ...[]byte) []byte {
+	s := m.states.Get().(*macState)
+	defer m.states.Put(s)
+	text := s.text[:enc.length(s.hash.Size())]
+	enc.encode(text, s.digest(parts))
+	return append(dst, text...)
+}
+
+func (s *macState) digest(parts [][]byte) []byte {
+	s.hash.Reset()
+	s.hash.Write(s.prefix)
+	for _, p := range parts {
+		s.hash.Write(p)
+	}
+	return s.hash.Sum(s.sum[:0])
+}
+
+// encoding is how a digest is written.
+type encoding uint8
+
+const (
+	inHex encoding = iota // lower case
+	inBase64
+)
+
+func (e encoding) length(digest int) int {
+	if e == inHex {
+		return hex.EncodedLen(digest)
+	}
+	return base64.StdEncoding.EncodedLen(digest)
+}
+
+func (e encoding) encode(dst, digest []byte) {
+	if e == inHex {
+		hex.Encode(dst, digest)
+		return
+	}
+	base64.StdEncoding.Encode(dst, digest)
+}
+
+// hashOf returns the hash function of a name in the configuration.
+func hashOf(algorithm string) (func() hash.Hash, int, error) {
+	switch algorithm {
+	case "sha1":
+		return sha1.New, sha1.Size, nil
+	case "sha256":
+		return sha256.New, sha256.Size, nil
+	case "sha512":
+		return sha512.New, sha512.Size, nil
+	}
+	return nil, 0, fmt.Errorf("algorithm %q: give sha1, sha256 or sha512", algorithm)
+}
+
+// macs makes one mac for each secret.
+func macs(c Config, newHash func() hash.Hash) ([]*mac, error) {
+	if err := checkSecrets(c.Secrets); err != nil {
+		return nil, err
+	}
+	var all []*mac
+	for _, secret := range c.Secrets {
+		all = append(all, newMAC(newHash, secret))
+	}
+	return all, nil
+}
+
+// checkSecrets refuses a list without secrets, and a secret without content: an HMAC under an empty key is anybody's.
+func checkSecrets(secrets [][]byte) error {
+	if len(secrets) == 0 {
+		return errNeedsSecret
+	}
+	for i, s := range secrets {
+		if len(bytes.TrimSpace(s)) == 0 {
+			return fmt.Errorf("secret %d is empty: %w", i+1, errNeedsSecret)
+		}
+	}
+	return nil
+}

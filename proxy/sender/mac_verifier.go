@@ -1,0 +1,64 @@
+package sender
+
+import (
+	"strconv"
+	"time"
+)
+
+// macVerifier is every scheme whose signature is a keyed digest over parts of the delivery. What differs is read.
+type macVerifier struct {
+	scheme   string
+	macs     []*mac
+	encoding encoding
+	digest   int // bytes of the digest
+	age      age
+	part     string // where the signature is, for people
+	covers   string // what it covers, for people
+	// read fills in what the delivery claims, or returns a *SignatureError.
+	read func(d *Delivery, c *claim) error
+}
+
+// claim is what a delivery says that it signed, and with what result. The slices point into the delivery.
+type claim struct {
+	parts      [][]byte // what is signed, in order
+	signatures [][]byte // any match is valid
+	stamp      time.Time
+	stampPart  string // where the timestamp is, for people
+	// urls are spellings of the signed URL, each of which replaces parts[urlAt] in its turn; empty: parts is all there is.
+	urls  [][]byte
+	urlAt int
+
+	partsMemory      [8][]byte
+	signaturesMemory [4][]byte
+}
+
+// Verify implements Verifier. The age comes last, so that "too old" is only ever said of a signature that is right.
+func (v *macVerifier) Verify(d *Delivery, now time.Time) error {
+	c := &claim{}
+	c.parts, c.signatures = c.partsMemory[:0], c.signaturesMemory[:0]
+	if err := v.read(d, c); err != nil {
+		return err
+	}
+	if want := v.encoding.length(v.digest); len(c.signatures) == 1 && len(c.signatures[0]) != want {
+		return &SignatureError{v.scheme, Malformed, v.part, "has " + strconv.Itoa(len(c.signatures[0])) + " characters where " + strconv.Itoa(want) + " are due"}
+	}
+	if !v.matches(c) {
+		return &SignatureError{v.scheme, Mismatch, v.part, "made with another secret, or changed on the way: " + v.covers}
+	}
+	return v.age.check(v.scheme, c.stampPart, c.stamp, now)
+}
+
+func (v *macVerifier) matches(c *claim) bool {
+	for _, m := range v.macs {
+		if len(c.urls) == 0 && m.matches(v.encoding, c.parts, c.signatures) {
+			return true
+		}
+		for _, url := range c.urls {
+			c.parts[c.urlAt] = url
+			if m.matches(v.encoding, c.parts, c.signatures) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,238 @@
+package sender
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"hooklock/idem"
+)
+
+// fact is what senders.json says about one sender, as far as this test reads it.
+type fact struct {
+	Sender    string
+	Signature struct {
+		Tolerance *float64 `json:"tolerance_s"`
+	}
+	Timeout any `json:"timeout_s"`
+	Retries struct {
+		Automatic  any
+		Retries409 any `json:"retries_409"`
+		Retries4xx any `json:"retries_4xx"`
+	}
+}
+
+// readFacts reads the facts about the senders, which are not part of this repository.
+func readFacts(t *testing.T) map[string]fact {
+	t.Helper()
+	root := os.Getenv("HOOKLOCK_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared")
+	}
+	data, err := os.ReadFile(filepath.Join(root, "facts", "senders.json"))
+	if err != nil {
+		t.Skip("no senders.json; set HOOKLOCK_SHARED")
+	}
+	var all []fact
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	facts := map[string]fact{}
+	for _, f := range all {
+		facts[presetOf(t, f.Sender)] = f
+	}
+	return facts
+}
+
+// neverRetries: no status makes this sender send again. Anything but a plain yes is not relied on.
+func (f fact) neverRetries() bool {
+	switch automatic := f.Retries.Automatic.(type) {
+	case bool:
+		return !automatic || f.Sender == "Twilio" // retries failed connections only
+	case string:
+		return automatic != "sender-defined"
+	}
+	return true
+}
+
+// sendsAgain reports whether the sender surely sends again after status.
+func (f fact) sendsAgain(status int) bool {
+	if status >= 500 {
+		return true
+	}
+	if f.Sender == "CloudEvents HTTP" {
+		return status == 429 // with Retry-After, which the sender must observe
+	}
+	if f.Retries.Retries4xx == true || (status == 409 && f.Retries.Retries409 == true) {
+		return true
+	}
+	text, _ := f.Retries.Retries4xx.(string)
+	listed := slices.Contains(regexp.MustCompile(`\d{3}`).FindAllString(text, -1), strconv.Itoa(status))
+	switch {
+	case strings.HasPrefix(text, "only "):
+		return listed
+	case strings.HasPrefix(text, "not "), strings.HasPrefix(text, "all except "):
+		return !listed
+	}
+	return false
+}
+
+// contractStatus is the status of each decision that Hooklock answers itself, unless a preset says otherwise.
+func contractStatus() map[idem.Decision]int {
+	return map[idem.Decision]int{inFlight: 409, locked: 409, waitTimeout: 409, queueFull: 429, mismatch: 422, unknown: 409, "aborted": 503, "lock_lost": 503,
+		"upstream_unreachable": 502, "upstream_failed": 502, "upstream_timeout": 504, "store_unavailable": 503, unverified: 401, rejected: 400, "internal_error": 500}
+}
+
+func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing.T) {
+	facts := readFacts(t)
+	for _, p := range Presets() {
+		f, ok := facts[p.Name]
+		if !ok {
+			t.Errorf("%s: no facts", p.Name)
+			continue
+		}
+		never := f.neverRetries()
+		if never != p.NeverRetries {
+			t.Errorf("%s: never retries should be %v", p.Name, never)
+		}
+		if never && (p.Strategy != strategyWait || p.InFlight != inFlightAttach || p.OnMismatch == mismatchReject) {
+			t.Errorf("%s never retries: it must wait its turn, attach its copies, and not refuse a body that changed", p.Name)
+		}
+		for decision, status := range contractStatus() {
+			status = p.Status(decision, map[idem.Decision]int{decision: status})
+			switch {
+			case status == 410 || status < 400:
+				t.Errorf("%s: %s answers %d", p.Name, decision, status)
+			case p.Name == "sns" && status < 500:
+				t.Errorf("sns: %s answers %d, and every 4xx loses the message", decision, status)
+			case p.Name == "discord" && decision == unverified:
+				if status != 401 {
+					t.Errorf("discord: a wrong signature must get 401")
+				}
+			case never && (decision == unverified || decision == rejected):
+				// No status brings such a delivery back; it may say what is wrong with it.
+			case !never && !f.sendsAgain(status), never && status < 500:
+				t.Errorf("%s: after %s with %d the event is lost", p.Name, decision, status)
+			}
+		}
+	}
+}
+
+func TestAWaitFitsIntoTheTimeThatTheSenderGives(t *testing.T) {
+	facts := readFacts(t)
+	for _, p := range Presets() {
+		documented, ok := facts[p.Name].Timeout.(float64)
+		if ok && p.SenderTimeout != time.Duration(documented)*time.Second {
+			t.Errorf("%s: sender timeout is %v, documented %v s", p.Name, p.SenderTimeout, documented)
+		}
+		if p.Strategy == strategyWait && p.SenderTimeout > 0 && p.UpstreamTimeout() < time.Second {
+			t.Errorf("%s: %v are left for the upstream", p.Name, p.UpstreamTimeout())
+		}
+		if p.Retention <= p.RetryHorizon {
+			t.Errorf("%s: retention %v ends before the retries do (%v)", p.Name, p.Retention, p.RetryHorizon)
+		}
+	}
+}
+
+func TestTolerancesAreThoseThatTheSendersDocument(t *testing.T) {
+	for name, f := range readFacts(t) {
+		p, ok := Lookup(name)
+		if !ok {
+			continue
+		}
+		var want time.Duration
+		if f.Signature.Tolerance != nil {
+			want = time.Duration(*f.Signature.Tolerance) * time.Second
+		}
+		if p.Tolerance != want {
+			t.Errorf("%s: tolerance is %v, documented %v", name, p.Tolerance, want)
+		}
+	}
+}
+
+func TestThereAreTwentyTwoPresetsAndAnAlias(t *testing.T) {
+	want := strings.Fields("stripe github gitlab bitbucket shopify slack twilio sendgrid paypal square adyen mailgun hubspot zoom jira linear discord standard-webhooks cloudevents sns pubsub eventgrid")
+	if got := presetNames(); !slices.Equal(got, want) {
+		t.Fatalf("presets are %v", got)
+	}
+	if p, ok := Lookup("svix"); !ok || p.Name != "standard-webhooks" {
+		t.Fatal("svix is not the alias of standard-webhooks")
+	}
+	for _, p := range Presets() {
+		if (p.EventID == "") == (p.ExtractID == nil) {
+			t.Errorf("%s: an ID comes from a template or from a function", p.Name)
+		}
+		if len(p.Sources) == 0 || len(p.Notes) == 0 || p.IDText == "" {
+			t.Errorf("%s: says not where its facts are from, or what it cannot promise", p.Name)
+		}
+		if _, ok := findScheme(p.Scheme); !ok {
+			t.Errorf("%s: scheme %s is unknown", p.Name, p.Scheme)
+		}
+	}
+}
+
+func TestHandshakesAreToldFromEvents(t *testing.T) {
+	want := map[string]string{"syn-slack-url-verification": "url_verification", "syn-discord-ping": "PING", "syn-discord-webhook-event-ping": "PING",
+		"syn-zoom-url-validation": "endpoint.url_validation", "syn-sns-subscription-confirmation-v2": "SubscriptionConfirmation",
+		"syn-cloudevents-options": "OPTIONS", "syn-eventgrid-validation": "SubscriptionValidation"}
+	for _, v := range readVectors(t) {
+		_, d, _ := v.testCase(t)
+		p, ok := Lookup(presetOf(t, v.Sender))
+		if !ok {
+			t.Fatalf("no preset for %s", v.Sender)
+		}
+		got := ""
+		if h := p.Handshake(d); h != nil {
+			got = h.Name
+		}
+		if got != want[v.ID] {
+			t.Errorf("%s is the handshake %q, should be %q", v.ID, got, want[v.ID])
+		}
+	}
+}
+
+func TestHandshakesRestOnWhatIsSigned(t *testing.T) {
+	cases := []struct {
+		name, preset, body string
+		field              idem.Field
+		handshake          bool
+	}{
+		{"Slack says that its app is rate limited", "slack", `{"type":"app_rate_limited","team_id":"T1","minute_rate_limited":1}`, idem.Field{}, true},
+		{"a message that quotes url_verification", "slack", `{"type":"event_callback","event":{"type":"url_verification"},"event_id":"E1"}`, idem.Field{}, false},
+		{"an SNS notification with the header of a confirmation", "sns", `{"Type":"Notification","MessageId":"m"}`, field("x-amz-sns-message-type", "SubscriptionConfirmation"), false},
+		{"an SNS unsubscription", "sns", `{"Type":"UnsubscribeConfirmation","MessageId":"m"}`, idem.Field{}, true},
+		{"a Discord webhook event of type 1", "discord", `{"version":1,"application_id":"2","type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}`, idem.Field{}, false},
+		{"a Discord command", "discord", `{"id":"1","application_id":"2","type":2}`, idem.Field{}, false},
+		{"a Zoom event that mentions the validation", "zoom", `{"event":"meeting.started","payload":"endpoint.url_validation"}`, idem.Field{}, false},
+		{"an Event Grid deletion", "eventgrid", `[]`, field("aeg-event-type", "subscriptiondeletion"), true},
+		{"an Event Grid event", "eventgrid", `[]`, field("aeg-event-type", "Notification"), false},
+		{"a body that is no object", "slack", `["url_verification"]`, idem.Field{}, false},
+	}
+	for _, c := range cases {
+		p, _ := Lookup(c.preset)
+		d := &Delivery{Method: []byte("POST"), Target: []byte("/"), Fields: []idem.Field{c.field}, Body: []byte(c.body)}
+		if got := p.Handshake(d) != nil; got != c.handshake {
+			t.Errorf("%s: handshake is %v", c.name, got)
+		}
+	}
+}
+
+func TestTheTableHasARowForEveryPreset(t *testing.T) {
+	table := Table(contractStatus())
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	if len(lines) != 2+len(Presets()) {
+		t.Fatalf("%d lines", len(lines))
+	}
+	columns := strings.Count(lines[0], " |")
+	for _, line := range lines[2:] {
+		if strings.Count(line, " |") != columns {
+			t.Errorf("not %d columns: %s", columns, line)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package sender
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// publicURL is the part of the signed URL that the delivery does not show: the origin that the sender was given, and the
+// path prefix that an ingress strips.
+type publicURL struct {
+	base string // without a slash at its end
+	// port variants of base, for Twilio: without any port, and with the scheme's own. Both may equal base.
+	withoutPort, withPort string
+}
+
+func parsePublicURL(text string) (*publicURL, error) {
+	if text == "" {
+		return nil, errNeedsURL
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("public_url: %w", err)
+	}
+	if (u.Scheme != "https" && u.Scheme != "http") || u.Hostname() == "" {
+		return nil, fmt.Errorf("public_url %q: give an origin such as https://hooks.example.com", text)
+	}
+	if u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return nil, fmt.Errorf("public_url %q: give the origin alone; path and query are taken from the delivery", text)
+	}
+	base := strings.TrimRight(text, "/")
+	p := &publicURL{base: base, withoutPort: base, withPort: base}
+	own := ":443"
+	if u.Scheme == "http" {
+		own = ":80"
+	}
+	at := len(u.Scheme) + len("://")
+	if !strings.HasPrefix(base[at:], u.Host) {
+		return nil, fmt.Errorf("public_url %q: give the host in plain letters", text)
+	}
+	after := at + len(u.Host)
+	if port := u.Port(); port != "" {
+		p.withoutPort = base[:after-len(port)-1] + base[after:]
+	} else {
+		p.withPort = base[:after] + own + base[after:]
+	}
+	return p, nil
+}
+
+// of is the URL that the sender signed, if the target arrived as it was sent.
+func (p *publicURL) of(scheme string, d *Delivery) ([]byte, error) { return join(scheme, p.base, d) }
+
+func join(scheme, base string, d *Delivery) ([]byte, error) {
+	if len(d.Target) == 0 || d.Target[0] != '/' {
+		return nil, &SignatureError{scheme, Malformed, "target", "the request target is no path, so the signed URL cannot be told"}
+	}
+	return append(append(make([]byte, 0, len(base)+len(d.Target)), base...), d.Target...), nil
+}

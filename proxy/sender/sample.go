@@ -1,0 +1,140 @@
+package sender
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"hooklock/idem"
+)
+
+// Request is a sample delivery, ready to be sent.
+type Request struct {
+	Method string
+	Target string       // path and query
+	Fields []idem.Field // in order; without Host and Content-Length
+	Body   []byte
+}
+
+// Delivery is r as a Verifier reads it. It shares r's memory.
+func (r *Request) Delivery() *Delivery {
+	return &Delivery{Method: []byte(r.Method), Target: []byte(r.Target), Fields: r.Fields, Body: r.Body}
+}
+
+// SampleOption changes what Sample makes.
+type SampleOption func(*sample)
+
+// WithURL gives the URL that the sender would have been given: some sign it, and its path and query are the request's
+// target. Without it, it is https://hooks.example.com/hooks/ and the preset's name.
+func WithURL(public string) SampleOption { return func(s *sample) { s.url = public } }
+
+// WithEvent gives the event's ID, so that a duplicate can be sent. Without it, each nanosecond has its own.
+func WithEvent(id string) SampleOption { return func(s *sample) { s.id = id } }
+
+// WithWebhookID gives the webhook_id that a PayPal route is configured with.
+func WithWebhookID(id string) SampleOption { return func(s *sample) { s.webhookID = id } }
+
+// Unsigned leaves the signature out, for routes with scheme none. The secret is then not looked at.
+func Unsigned() SampleOption { return func(s *sample) { s.unsigned = true } }
+
+// Sample makes a delivery as the sender of a preset would. For schemes with public keys, secret is the private key of a test
+// pair: PEM, or for Discord 64 hex digits of the seed, or for Standard Webhooks whsk_ and base64. Its errors say what to
+// give.
+func Sample(preset string, secret []byte, now time.Time, options ...SampleOption) (*Request, error) {
+	p, ok := Lookup(preset)
+	if !ok {
+		return nil, fmt.Errorf("preset %q: unknown; give one of %s", preset, strings.Join(presetNames(), ", "))
+	}
+	s := &sample{secret: secret, now: now, url: "https://hooks.example.com/hooks/" + p.Name, webhookID: "WEBHOOK-SAMPLE"}
+	s.id = fmt.Sprintf("sample-%d", now.UnixNano())
+	for _, o := range options {
+		o(s)
+	}
+	if s.id == "" || strings.ContainsFunc(s.id, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, fmt.Errorf("preset %s: event ID %q: give printable ASCII without spaces", p.Name, s.id)
+	}
+	s.unsigned = s.unsigned || p.Scheme == "none"
+	if !s.unsigned && len(strings.TrimSpace(string(secret))) == 0 {
+		return nil, fmt.Errorf("preset %s: this sender signs its deliveries; give --secret-file", p.Name)
+	}
+	u, err := url.Parse(s.url)
+	if err != nil {
+		return nil, fmt.Errorf("preset %s: %w", p.Name, err)
+	}
+	if u.Host == "" || u.Fragment != "" {
+		return nil, fmt.Errorf("preset %s: url %q: give a URL such as https://hooks.example.com/path", p.Name, s.url)
+	}
+	s.request = Request{Method: "POST", Target: u.RequestURI()}
+	s.url = u.Scheme + "://" + u.Host + s.request.Target
+	s.add("Content-Type", "application/json")
+	if err := sampleOf(p.Name)(s); err != nil {
+		return nil, fmt.Errorf("preset %s: %w", p.Name, err)
+	}
+	return &s.request, nil
+}
+
+func presetNames() []string {
+	var names []string
+	for _, p := range Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// sample is a delivery while it is made.
+type sample struct {
+	request   Request
+	secret    []byte
+	now       time.Time
+	url       string
+	id        string
+	webhookID string
+	unsigned  bool
+}
+
+func (s *sample) add(name, value string) {
+	s.request.Fields = append(s.request.Fields, idem.Field{Name: []byte(name), Value: []byte(value)})
+}
+
+// set changes a field that is there already.
+func (s *sample) set(name, value string) {
+	for i := range s.request.Fields {
+		if equalName(s.request.Fields[i].Name, name) {
+			s.request.Fields[i].Value = []byte(value)
+		}
+	}
+}
+
+// body sets the body; each %s in format is a JSON string of the argument.
+func (s *sample) body(format string, args ...string) {
+	quoted := make([]any, len(args))
+	for i, a := range args {
+		quoted[i] = quote(a)
+	}
+	s.request.Body = fmt.Appendf(nil, format, quoted...)
+}
+
+// quote is a JSON string of printable ASCII.
+func quote(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}
+
+func (s *sample) seconds() string { return strconv.FormatInt(s.now.Unix(), 10) }
+func (s *sample) millis() string  { return strconv.FormatInt(s.now.UnixMilli(), 10) }
+func (s *sample) rfc3339() string { return s.now.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// hmac256 signs parts with the secret; nothing when the sample is unsigned.
+func (s *sample) hmac256(enc encoding, parts ...string) string {
+	return s.keyedSHA256(s.secret, enc, parts...)
+}
+
+func (s *sample) keyedSHA256(key []byte, enc encoding, parts ...string) string {
+	return string(newMAC(sha256.New, key).sign(nil, enc, []byte(strings.Join(parts, ""))))
+}
+
+// errPrivateKey says what a sample of a sender with public keys needs.
+var errPrivateKey = errors.New("give the private key of a test pair (PEM) whose public key is the route's public_key_file: the sender's own is the sender's")

@@ -1,0 +1,217 @@
+package sender
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// testNow is when the samples of the tests are made.
+func testNow() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
+
+func pemOf(t testing.TB, kind string, der []byte, err error) []byte {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+// testRSA is made once: making one takes most of a second.
+var testRSA = sync.OnceValue(func() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return key
+})
+
+// credentials returns what a route and a sample of a preset are configured with.
+func credentials(t testing.TB, preset string) (Config, []byte) {
+	t.Helper()
+	p, ok := Lookup(preset)
+	if !ok {
+		t.Fatalf("no preset %s", preset)
+	}
+	c := Config{Scheme: p.Scheme, Tolerance: p.Tolerance, PublicURL: "https://hooks.example.com", WebhookID: "WEBHOOK-SAMPLE"}
+	secret := []byte("a-test-secret")
+	switch p.Scheme {
+	case "adyen":
+		secret = []byte("44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056")
+	case "standard-webhooks":
+		secret = []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	case "sendgrid":
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		der, err := x509.MarshalECPrivateKey(key)
+		secret = pemOf(t, "EC PRIVATE KEY", der, err)
+		public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.PublicKeys = [][]byte{[]byte(base64.StdEncoding.EncodeToString(public))}
+	case "discord":
+		public, key, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		secret = pemOf(t, "PRIVATE KEY", der, err)
+		der, err = x509.MarshalPKIXPublicKey(public)
+		c.PublicKeys = [][]byte{pemOf(t, "PUBLIC KEY", der, err)}
+	case "paypal", "sns":
+		secret = pemOf(t, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(testRSA()), nil)
+		der, err := x509.MarshalPKIXPublicKey(&testRSA().PublicKey)
+		c.PublicKeys = [][]byte{pemOf(t, "PUBLIC KEY", der, err)}
+	}
+	if c.PublicKeys == nil {
+		c.Secrets = [][]byte{secret}
+	}
+	return c, secret
+}
+
+func mustSample(t testing.TB, preset string, secret []byte, options ...SampleOption) *Delivery {
+	t.Helper()
+	r, err := Sample(preset, secret, testNow(), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Delivery()
+}
+
+func mustNew(t testing.TB, c Config) Verifier {
+	t.Helper()
+	v, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func reasonOf(t testing.TB, err error) Reason {
+	t.Helper()
+	var se *SignatureError
+	if !errors.As(err, &se) {
+		t.Fatalf("not a SignatureError: %v", err)
+	}
+	return se.Reason
+}
+
+func TestASampleOfEverySenderVerifiesAndCarriesAnID(t *testing.T) {
+	for _, p := range Presets() {
+		t.Run(p.Name, func(t *testing.T) {
+			c, secret := credentials(t, p.Name)
+			d := mustSample(t, p.Name, secret)
+			if err := mustNew(t, c).Verify(d, testNow()); err != nil {
+				t.Fatal(err)
+			}
+			if h := p.Handshake(d); h != nil {
+				t.Fatalf("taken for the handshake %s", h.Name)
+			}
+			if p.ExtractID != nil {
+				if id := p.ExtractID(d); id.Status != IDFound {
+					t.Fatalf("no ID: %+v", id)
+				}
+				again := p.ExtractID(mustSample(t, p.Name, secret, WithEvent("other")))
+				if strings.Join(again.Parts, " ") == strings.Join(p.ExtractID(d).Parts, " ") {
+					t.Fatal("another event has the same ID")
+				}
+			}
+		})
+	}
+}
+
+func TestASampleUnderAnotherSecretIsAMismatch(t *testing.T) {
+	for _, p := range Presets() {
+		if p.Scheme == "none" {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			c, secret := credentials(t, p.Name)
+			d := mustSample(t, p.Name, secret)
+			other, _ := credentials(t, p.Name)
+			for _, s := range [][]byte{[]byte("another"), []byte("whsec_AAAA"), []byte("00ff")} {
+				c.Secrets = other.Secrets
+				if len(c.Secrets) > 0 {
+					c.Secrets = [][]byte{s}
+				}
+				v, err := New(c)
+				if err != nil {
+					continue // not a secret of this sender
+				}
+				err = v.Verify(d, testNow())
+				if len(c.PublicKeys) > 0 && (p.Scheme == "sns" || p.Scheme == "paypal") {
+					return // the RSA key is shared by the tests
+				}
+				if len(c.PublicKeys) > 0 {
+					c.PublicKeys = other.PublicKeys
+					err = mustNew(t, c).Verify(d, testNow())
+				}
+				if err == nil {
+					t.Fatal("verifies under another secret")
+				}
+			}
+		})
+	}
+}
+
+func TestEitherSecretIsGoodWhileOneIsRolled(t *testing.T) {
+	for _, p := range Presets() {
+		c, secret := credentials(t, p.Name)
+		if len(c.Secrets) == 0 || p.Scheme == "none" {
+			continue
+		}
+		d := mustSample(t, p.Name, secret)
+		newer := map[string]string{"adyen": "00112233", "standard-webhooks": "whsec_AAECAwQF"}[p.Name]
+		if newer == "" {
+			newer = "the newer secret"
+		}
+		c.Secrets = [][]byte{[]byte(newer), secret}
+		if err := mustNew(t, c).Verify(d, testNow()); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+	}
+}
+
+func TestASampleSaysWhatToGive(t *testing.T) {
+	for preset, want := range map[string]string{"stripe": "--secret-file", "sns": "private key", "adyen": "hex", "nobody": "give one of"} {
+		secret := []byte("not the right kind")
+		if preset == "stripe" {
+			secret = nil
+		}
+		if _, err := Sample(preset, secret, testNow()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v should say %q", preset, err, want)
+		}
+	}
+	if _, err := Sample("github", []byte("s"), testNow(), WithEvent("a\nb")); err == nil {
+		t.Error("an event ID with a line break should be refused")
+	}
+}
+
+func TestSamplesFollowTheURL(t *testing.T) {
+	for _, preset := range []string{"twilio", "square", "hubspot"} {
+		c, secret := credentials(t, preset)
+		c.PublicURL = "https://other.example.com:8443/prefix"
+		r, err := Sample(preset, secret, testNow(), WithURL("https://other.example.com:8443/prefix/in?a=b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := r.Delivery()
+		d.Target = d.Target[len("/prefix"):] // what the ingress leaves
+		if err := mustNew(t, c).Verify(d, testNow()); err != nil {
+			t.Errorf("%s: %v", preset, err)
+		}
+	}
+}

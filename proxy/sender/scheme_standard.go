@@ -1,0 +1,178 @@
+package sender
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// maxSlowSignatures bounds the Ed25519 signatures of one delivery that are tried: each costs far more than a digest.
+const maxSlowSignatures = 8
+
+// standard is Standard Webhooks: v1 (HMAC-SHA256) with secrets, v1a (Ed25519) with public keys, or both. The spec:
+// https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+type standard struct {
+	scheme string
+	macs   []*mac
+	keys   []ed25519.PublicKey
+	age    age
+	memory *scratch
+	dot    []byte
+}
+
+func newStandard(c Config) (Verifier, error) {
+	v := &standard{scheme: c.Scheme, age: age{tolerance: c.Tolerance}, memory: &scratch{}, dot: []byte(".")}
+	if len(c.Secrets) == 0 && len(c.PublicKeys) == 0 {
+		return nil, fmt.Errorf("%w; for v1a signatures public_key_file", errNeedsSecret)
+	}
+	if len(c.Secrets) > 0 {
+		keys, err := signingSecrets(c.Secrets)
+		if err != nil {
+			return nil, err
+		}
+		c.Secrets = keys
+		h, err := keyedSHA256(c)
+		if err != nil {
+			return nil, err
+		}
+		v.macs = h.macs
+	}
+	if len(c.PublicKeys) > 0 {
+		keys, err := publicKeys(c.PublicKeys, whpk, checkEd25519)
+		if err != nil {
+			return nil, err
+		}
+		v.keys = keys
+	}
+	return v, nil
+}
+
+const signingPrefix = "whsec_"
+
+func isSigningSecret(secret []byte) bool { return bytes.HasPrefix(secret, []byte(signingPrefix)) }
+
+// signingSecrets decodes what stands after whsec_; the prefix may be left out. Stripe's secrets look the same and are used
+// undecoded.
+func signingSecrets(secrets [][]byte) ([][]byte, error) {
+	if err := checkSecrets(secrets); err != nil {
+		return nil, err
+	}
+	var keys [][]byte
+	for i, s := range secrets {
+		key, err := base64.StdEncoding.DecodeString(string(bytes.TrimPrefix(s, []byte(signingPrefix))))
+		if err != nil {
+			return nil, fmt.Errorf("secret %d: give whsec_ and base64, as the sender shows it", i+1)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// Verify implements Verifier.
+func (v *standard) Verify(d *Delivery, now time.Time) error {
+	set := "webhook-"
+	if !d.has("webhook-id") && !d.has("webhook-signature") && d.has("svix-id") {
+		set = "svix-" // one set or the other, never a mixture: the ID that was signed is the ID that counts
+	}
+	var values [3][]byte
+	for i, name := range [3]string{"id", "timestamp", "signature"} {
+		value, err := d.one(v.scheme, set+name)
+		if err != nil {
+			return err
+		}
+		values[i] = value
+	}
+	stamp, ok := unixTime(values[1], time.Second)
+	if !ok {
+		return &SignatureError{v.scheme, Malformed, set + "timestamp", "is no Unix time"}
+	}
+	parts := [...][]byte{values[0], v.dot, values[1], v.dot, d.Body}
+	if err := v.match(set+"signature", values[2], parts[:]); err != nil {
+		return err
+	}
+	return v.age.check(v.scheme, set+"timestamp", stamp, now)
+}
+
+func (v *standard) match(part string, list []byte, parts [][]byte) error {
+	var shared, asymmetric [][]byte
+	for item := range bytes.SplitSeq(list, []byte(" ")) {
+		version, signature, _ := bytes.Cut(item, []byte(","))
+		switch string(version) {
+		case "v1":
+			shared = append(shared, signature)
+		case "v1a":
+			asymmetric = append(asymmetric, signature)
+		}
+	}
+	if slices.ContainsFunc(v.macs, func(m *mac) bool { return m.matches(inBase64, parts, shared) }) {
+		return nil
+	}
+	if len(v.keys) > 0 && len(asymmetric) > maxSlowSignatures {
+		return &SignatureError{v.scheme, Malformed, part, "has more than " + strconv.Itoa(maxSlowSignatures) + " v1a signatures"}
+	}
+	for _, s := range asymmetric {
+		if v.memory.verifyEd25519(v.keys, decoded(s), parts) {
+			return nil
+		}
+	}
+	if (len(v.macs) == 0 || len(shared) == 0) && (len(v.keys) == 0 || len(asymmetric) == 0) {
+		return &SignatureError{v.scheme, Missing, part, "has no signature of a version for which a key is configured (v1: secret, v1a: public key)"}
+	}
+	return &SignatureError{v.scheme, Mismatch, part, "made with another secret, or changed on the way: the ID, the timestamp and the raw body"}
+}
+
+// decoded is the signature in bytes, empty when it is no base64.
+func decoded(text []byte) []byte {
+	if out, ok := decodeBase64(text); ok {
+		return out
+	}
+	return nil
+}
+
+// gitLab is Standard Webhooks when a signing token is configured, and the plain X-Gitlab-Token otherwise. With both, as
+// while one replaces the other, a delivery that says it is signed is judged by its signature alone.
+type gitLab struct {
+	token  Verifier // nil: no plain token is configured
+	signed Verifier // nil: no signing token is configured
+}
+
+func newGitLab(c Config) (Verifier, error) {
+	if err := checkSecrets(c.Secrets); err != nil {
+		return nil, err
+	}
+	var v gitLab
+	plain, signing := c, c
+	plain.Secrets, signing.Secrets, signing.PublicKeys = nil, nil, nil
+	plain.Header, plain.Prefix = "X-Gitlab-Token", ""
+	for _, s := range c.Secrets {
+		if isSigningSecret(s) {
+			signing.Secrets = append(signing.Secrets, s)
+		} else {
+			plain.Secrets = append(plain.Secrets, s)
+		}
+	}
+	var err error
+	if len(signing.Secrets) > 0 {
+		if v.signed, err = newStandard(signing); err != nil {
+			return nil, err
+		}
+	}
+	if len(plain.Secrets) > 0 {
+		if v.token, err = newToken(plain); err != nil {
+			return nil, err
+		}
+	}
+	return &v, nil
+}
+
+// Verify implements Verifier.
+func (v *gitLab) Verify(d *Delivery, now time.Time) error {
+	if v.signed != nil && (v.token == nil || d.has("webhook-signature")) {
+		return v.signed.Verify(d, now)
+	}
+	return v.token.Verify(d, now)
+}

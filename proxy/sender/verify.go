@@ -1,0 +1,178 @@
+package sender
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Verifier checks the signature of a delivery. It is immutable and may be shared.
+type Verifier interface {
+	// Verify returns nil when the delivery was signed with one of the configured secrets or keys, and, where the sender
+	// signs a time, when that is within the tolerance of now. Otherwise the error is a *SignatureError.
+	Verify(d *Delivery, now time.Time) error
+}
+
+// Config says how the deliveries of a route are signed. See New.
+type Config struct {
+	// Scheme is the name of a preset, or "hmac", "token" or "none".
+	Scheme string
+	// Secrets are tried one after the other: any match is valid, so that a secret can be rolled. Each is taken byte for byte.
+	Secrets [][]byte
+	// PublicKeys are PEM (public keys or certificates, several in one are fine) or the sender's own encoding: base64 for
+	// SendGrid, hex for Discord, whpk_ for Standard Webhooks. Any match is valid. A certificate is pinned, not validated: its
+	// dates and issuer do not matter.
+	PublicKeys [][]byte
+	// PublicURL is the origin that the sender was given, with the path prefix that an ingress strips if there is one. The
+	// received target is appended. Only for schemes that sign the URL.
+	PublicURL string
+	// WebhookID is PayPal's name of the webhook; it is signed, and not in the delivery.
+	WebhookID string
+	// Tolerance is how far the signed timestamp may be from now. 0 = no age check. DefaultTolerance is what the sender
+	// documents. Schemes that sign no time ignore it.
+	Tolerance time.Duration
+	// Algorithm is sha1, sha256 or sha512 for hmac; empty is sha256. github takes sha1 (the legacy header, only when asked),
+	// jira sha1 and sha512, sns sha256 (SignatureVersion 1 is then refused), hubspot v1, v2 or v3 (empty: v3).
+	Algorithm string
+
+	// For hmac and token.
+	Header string // the header that carries the signature or the token
+	Prefix string // what stands before it in the header's value
+	// For hmac.
+	Encoding string // hex (empty means this) or base64
+	Content  string // what is signed, with {body}, {method}, {url}, {header.X}; empty is {body}
+}
+
+// errNeedsSecret and errNeedsKey are what a preset without its secret says.
+var (
+	errNeedsSecret = errors.New("give secret_file or scheme: none")
+	errNeedsKey    = errors.New("give public_key_file or scheme: none")
+	errNeedsURL    = errors.New("give public_url: this sender signs the URL that it was given")
+)
+
+// scheme is how the deliveries of one sender are verified.
+type scheme struct {
+	name string
+	new  func(Config) (Verifier, error)
+	// tolerance is what the sender or its library documents; 0 with aged set: it signs a time and documents none, so that an
+	// age check might refuse honest retries.
+	tolerance time.Duration
+	aged      bool
+	// What the signature covers, for warnings. hmac reads it from its content.
+	body    bool
+	url     bool
+	method  bool
+	headers []string
+}
+
+func schemes() []scheme {
+	const minutes5 = 5 * time.Minute
+	return []scheme{
+		{name: "none", new: newNone},
+		{name: "hmac", new: newGenericHMAC, body: true},
+		{name: "token", new: newToken},
+		{name: "stripe", new: newStripe, tolerance: minutes5, aged: true, body: true},
+		{name: "github", new: newGitHub, body: true},
+		{name: "gitlab", new: newGitLab, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp"}},
+		{name: "bitbucket", new: newBitbucket, body: true},
+		{name: "shopify", new: newShopify, body: true},
+		{name: "slack", new: newSlack, tolerance: minutes5, aged: true, body: true, headers: []string{slackTime}},
+		{name: "twilio", new: newTwilio, body: true, url: true},
+		{name: "sendgrid", new: newSendGrid, aged: true, body: true, headers: []string{sendGridTime}},
+		{name: "paypal", new: newPayPal, aged: true, body: true, headers: []string{paypalID, paypalTime}},
+		{name: "square", new: newSquare, body: true, url: true},
+		{name: "adyen", new: newAdyen},
+		{name: "mailgun", new: newMailgun, aged: true},
+		{name: "hubspot", new: newHubSpot, tolerance: minutes5, aged: true, body: true, url: true, method: true, headers: []string{hubspotTime}},
+		{name: "zoom", new: newZoom, aged: true, body: true, headers: []string{zoomTime}},
+		{name: "jira", new: newJira, body: true},
+		{name: "linear", new: newLinear, tolerance: time.Minute, aged: true, body: true},
+		{name: "discord", new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
+		{name: "standard-webhooks", new: newStandard, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
+		{name: "sns", new: newSNS},
+	}
+}
+
+// Schemes lists the names that Config.Scheme takes, without the alias svix.
+func Schemes() []string {
+	var names []string
+	for _, s := range schemes() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func findScheme(name string) (scheme, bool) {
+	if name == "svix" {
+		name = "standard-webhooks"
+	}
+	all := schemes()
+	i := slices.IndexFunc(all, func(s scheme) bool { return s.name == name })
+	if i < 0 {
+		return scheme{}, false
+	}
+	return all[i], true
+}
+
+// New builds the Verifier of c. Its errors say what to give. The verifier of scheme none accepts everything.
+func New(c Config) (Verifier, error) {
+	s, ok := findScheme(c.Scheme)
+	if !ok {
+		return nil, fmt.Errorf("scheme %q: unknown; give one of %v", c.Scheme, Schemes())
+	}
+	if c.Tolerance < 0 {
+		return nil, fmt.Errorf("scheme %s: tolerance is negative; give 0s for no age check", s.name)
+	}
+	c.Scheme = s.name
+	v, err := s.new(c)
+	if err != nil {
+		return nil, fmt.Errorf("scheme %s: %w", s.name, err)
+	}
+	return v, nil
+}
+
+// DefaultTolerance is the age that the sender of a scheme documents for its signed timestamp. 0: it signs no time, or
+// documents none, so that an age check could refuse its honest retries.
+func DefaultTolerance(name string) time.Duration {
+	s, _ := findScheme(name)
+	return s.tolerance
+}
+
+// Coverage says what a signature covers. Whatever it does not cover can be changed by whoever captured one delivery.
+type Coverage struct {
+	Body   bool // the whole body; for adyen, mailgun and sns only members of it are covered
+	URL    bool
+	Method bool
+	Time   bool // a timestamp is signed: a tolerance has an effect
+	// Headers are the covered ones, as their sender spells them.
+	Headers []string
+}
+
+// Covers is the Coverage of c. An unknown scheme covers nothing.
+func Covers(c Config) Coverage {
+	s, ok := findScheme(c.Scheme)
+	if !ok {
+		return Coverage{}
+	}
+	cov := Coverage{Body: s.body, URL: s.url, Method: s.method, Time: s.aged, Headers: s.headers}
+	switch s.name {
+	case "hmac":
+		cov = contentCoverage(c.Content)
+	case "gitlab":
+		if !slices.ContainsFunc(c.Secrets, isSigningSecret) { // a plain token covers nothing
+			cov = Coverage{}
+		}
+	case "hubspot":
+		if c.Algorithm == "v1" || c.Algorithm == "v2" {
+			cov = Coverage{Body: true, URL: c.Algorithm == "v2", Method: c.Algorithm == "v2"}
+		}
+	}
+	return cov
+}
+
+type none struct{}
+
+func newNone(Config) (Verifier, error) { return none{}, nil }
+
+func (none) Verify(*Delivery, time.Time) error { return nil }
