@@ -159,6 +159,7 @@ var steps = []step{
 			_ = x.ReadHead()
 			_ = x.ReadPart(1 << 20)
 			now()
+			<-s.victim.Done() // until then it would go on sending
 		})},
 	{name: "the whole request was read, no answer yet", fate: doubtful,
 		arrange: scripted(func(s *stage, x *cluster.Exchange, now func()) { _ = x.ReadBody(); x.Effect(); now() })},

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,7 +78,11 @@ type Effect struct {
 // NewUpstream listens. Requests without a script of their own are read, take effect and are answered.
 func NewUpstream(tb testing.TB) *Upstream {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	// A small buffer: what the upstream has not read of a large request, the kernel must not have taken in its place.
+	small := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 64<<10) })
+	}}
+	listener, err := small.Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatalf("listen: %v", err)
 	}
