@@ -124,6 +124,7 @@ func (s *service) openProxy(ctx context.Context) error {
 		return err
 	}
 	s.onStop("upstream", func(context.Context) error { return upstream.Close() })
+	s.sweepIdle(upstream.CloseIdle)
 	telemetry, err := proxy.NewTelemetry(s.log, s.metrics.meter)
 	if err != nil {
 		return err
@@ -153,6 +154,24 @@ func (s *service) openProxy(ctx context.Context) error {
 		return server.Serve(s.door)
 	})
 	return nil
+}
+
+// sweepIdle closes connections to the upstream that nobody has used for a while: the pool itself looks only when it is used.
+func (s *service) sweepIdle(closeIdle func(age time.Duration)) {
+	over := make(chan struct{})
+	s.onStop("idle connections", func(context.Context) error { close(over); return nil })
+	s.serving.Go(func() {
+		ticker := time.NewTicker(idleUpstream)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				closeIdle(idleUpstream)
+			case <-over:
+				return
+			}
+		}
+	})
 }
 
 // openAdmin opens health and metrics.
