@@ -31,6 +31,7 @@ type sample struct {
 // senderRoutes names each sender's events as the notes on senders say, with general settings alone.
 const senderRoutes = `
 routes:
+  - {name: front, path: "/front/{w}", workflow: "front/{path.w}", lock: {release_delay: 0s}}
   - {name: stripe, path: /stripe, workflow: stripe, event_id: "{body.id}"}
   - {name: github, path: /github, workflow: github, event_id: "{header.X-GitHub-Hook-ID}/{header.X-GitHub-Delivery}"}
   - {name: shopify, path: /shopify, workflow: "shopify/{header.X-Shopify-Shop-Domain}", event_id: "{header.X-Shopify-Webhook-Id}"}
@@ -98,7 +99,11 @@ func senderFront(t *testing.T) string {
 	h := own(t, config[:strings.Index(config, "routes:")]+senderRoutes)
 	dir, addr := t.TempDir(), testkit.FreePort(t)
 	path := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(path, fmt.Appendf(nil, nginxConfig, dir, addr, h.Addr), 0o600); err != nil {
+	shipped, err := filepath.Abs("../../deploy/nginx/webhooks.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, fmt.Appendf(nil, nginxConfig, dir, addr, h.Addr, shipped), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	nginx := testkit.Start(t, testkit.Command{Program: program, Args: []string{"-p", dir, "-c", path, "-e", dir + "/error.log"}})
@@ -117,8 +122,8 @@ func senderFront(t *testing.T) string {
 	return addr
 }
 
-// nginxConfig is what docs tell people to write: HTTP/1.1 to Hooklock, the sender's Host, a body that is buffered as always. Its buffer is
-// small, so that larger bodies take the way over the disk.
+// nginxConfig is around what deploy/nginx/webhooks.conf tells people to write. Its buffer is small, so that larger bodies take the way over
+// the disk.
 const nginxConfig = `
 daemon off; master_process off; worker_processes 1;
 pid %[1]s/nginx.pid;
@@ -128,19 +133,11 @@ http {
   access_log off;
   client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
   client_body_buffer_size 1k;
-  client_max_body_size 8m;
   server {
     listen %[2]s;
-    location / {
-      proxy_pass http://%[3]s;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-      proxy_set_header Host $http_host;
-      proxy_set_header X-Forwarded-For $remote_addr;
-      proxy_set_header X-Forwarded-Proto https;
-      proxy_read_timeout 60s;
-    }
+    include %[4]s;
   }
+  upstream hooklock { server %[3]s max_fails=0; keepalive 64; }
 }
 `
 

@@ -1,0 +1,35 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+func TestBehindNginxADeliveryIsSentOnceAndAnswersComeThroughWhole(t *testing.T) {
+	t.Parallel()
+	front := senderFront(t)
+	path := at(t, "front")
+	shared.on(t, path, func(*testkit.Received) string { return "" }) // reads the request and hangs up
+	a := testkit.Exchange(t, front, testkit.RequestWith("PUT", path, `{"id":1}`, key("1"), "Connection: close"))
+	if a.Status != 502 || a.JSON()["code"] != "upstream_failed" || a.JSON()["executed"] != "unknown" {
+		t.Errorf("got %v", a)
+	}
+	if n := len(shared.up.Received(path)); n != 1 {
+		t.Errorf("the upstream got %d requests", n)
+	}
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, front, path, `{"id":2}`, key("2"), "X-Forwarded-For: 203.0.113.7")
+	if got := work.await(t).Header.Get("X-Forwarded-For"); !strings.HasPrefix(got, "203.0.113.7, 127.0.0.1") {
+		t.Errorf("X-Forwarded-For: %q", got)
+	}
+	a = testkit.Post(t, front, path, `{"id":3}`, key("3"))
+	refused{409, "workflow_locked", "no", "locked"}.check(t, a)
+	if a.Header.Get("Retry-After") == "" {
+		t.Errorf("no Retry-After: %v", a)
+	}
+	work.answer <- testkit.OK("done")
+	passed(t, testkit.Receive(t, "the first answer", first), 200, "done", "executed")
+}
