@@ -75,6 +75,7 @@ func (s *Store) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 		if err := s.WaitReady(ctx); err != nil {
 			return nil, fmt.Errorf("acquire %q: %w", workflow, err)
 		}
+		before, _, _ := s.keeper.current()
 		held, err := s.queueUp(ctx, s.lockOnly(workflow))
 		switch {
 		case held != nil:
@@ -82,7 +83,9 @@ func (s *Store) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("acquire %q: %w", workflow, context.Cause(ctx))
 		case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrPlaceLost):
-		case s.Ready() == nil:
+			continue
+		}
+		if session, _, _ := s.keeper.current(); session != nil && session == before { // not because the session was lost
 			return nil, fmt.Errorf("acquire %q: %w", workflow, err)
 		}
 	}
