@@ -73,19 +73,30 @@ type claimer struct {
 	nobody  chan struct{} // closed when nobody waits for the result any more
 }
 
-// run claims for as long as ctx lives; what comes later is given back.
+// run claims for as long as ctx lives; what comes later is given back. The usual way, one answer and the lock, takes no goroutine.
 func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
-	result := make(chan claimed)
-	if !c.store.tasks.start(func(life context.Context) {
-		r := c.claim(life)
-		select {
-		case result <- r:
-		case <-c.nobody:
-			c.giveBack(life, r)
-		}
-	}) {
+	if !c.store.tasks.enter() {
 		return nil, nil, unavailable(errClosed)
 	}
+	defer c.store.tasks.leave()
+	r, epoch := c.depart()
+	select {
+	case answer := <-r.reply:
+		if answer.err == nil && answer.Succeeded {
+			return c.won(answer.revision, answer.revision).held, nil, nil
+		}
+		r.reply <- answer
+	case <-ctx.Done():
+	}
+	result := make(chan claimed)
+	c.store.tasks.help(func(life context.Context) {
+		claimed := c.claim(life, r, epoch)
+		select {
+		case result <- claimed:
+		case <-c.nobody:
+			c.giveBack(life, claimed)
+		}
+	})
 	select {
 	case r := <-result:
 		if r.held == nil {
@@ -98,17 +109,23 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 	}
 }
 
-func (c *claimer) claim(life context.Context) claimed {
-	for {
-		at := seen{epoch: c.session.currentEpoch(), prev: c.prev, q: c.q}
-		r := newRequest(c.keys.L, c.txn(at), c.size)
-		c.store.sender.send(r)
+// depart sends the claim, with the epoch that it carries.
+func (c *claimer) depart() (r *request, epoch int64) {
+	epoch = c.session.currentEpoch()
+	r = newRequest(c.keys.L, c.txn(seen{epoch: epoch, prev: c.prev, q: c.q}), c.size)
+	c.store.sender.send(r)
+	return r, epoch
+}
+
+// claim takes r, which is on its way, to a definite end.
+func (c *claimer) claim(life context.Context, r *request, epoch int64) claimed {
+	for ; ; r, epoch = c.depart() {
 		answer := c.await(r)
 		switch {
 		case answer.err == nil && answer.Succeeded:
 			return c.won(answer.revision, answer.revision)
 		case answer.err == nil:
-			st, err := answer.refused()
+			st, err := c.refused(life, answer)
 			if err != nil {
 				return claimed{err: unavailable(err)}
 			}
@@ -118,15 +135,24 @@ func (c *claimer) claim(life context.Context) claimed {
 			if c.blocked(st) {
 				return c.inTheWay(life, st)
 			}
-			if err := c.session.moved(life, c.store.pool, at.epoch); err != nil { // nothing was in the way but the epoch
+			if err := c.session.moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
 				return claimed{err: unavailable(err)}
 			}
 		case definite(answer.err):
 			return claimed{err: unavailable(answer.err)}
 		default:
-			return c.resolve(life, at.epoch, answer.err)
+			return c.resolve(life, epoch, answer.err)
 		}
 	}
+}
+
+// refused is how things stand after a refusal. A claim past the queue brings lock and record, which explain nearly all refusals.
+func (c *claimer) refused(life context.Context, answer reply) (*state, error) {
+	st, err := answer.refused()
+	if err != nil || c.q != 0 || c.blocked(st) {
+		return st, err
+	}
+	return c.store.look(life, c.keys)
 }
 
 // blocked reports whether a refusal is explained by what stands in etcd.
@@ -135,7 +161,7 @@ func (c *claimer) blocked(st *state) bool {
 		return true
 	}
 	if c.q == 0 {
-		return st.head != 0
+		return st.head != 0 || st.place != 0
 	}
 	return st.place != c.q || st.head < c.q
 }

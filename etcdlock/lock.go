@@ -111,20 +111,33 @@ func (h *owned) mine(st *state) bool {
 	return st.runs(l.Execution) && st.lock.Token == l.Token
 }
 
-// Settle implements idem.Held. Under etcd's NOSPACE alarm it may return ErrStoreFull.
+// Settle implements idem.Held. Under etcd's NOSPACE alarm it may return ErrStoreFull. The usual way, one answer, takes no goroutine.
 func (h *owned) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 	h.startEnding()
+	if !h.store.tasks.enter() {
+		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, errClosed)
+	}
+	defer h.store.tasks.leave()
+	first, err := h.conclude(ctx, e)
+	if err == nil {
+		select {
+		case answer := <-first.reply:
+			if answer.err == nil && answer.Succeeded {
+				return h.concluded(first, answer), nil
+			}
+			first.reply <- answer
+		case <-ctx.Done():
+		}
+	}
 	type result struct {
 		record *idem.Record
 		err    error
 	}
 	done := make(chan result, 1)
-	if !h.store.tasks.start(func(life context.Context) {
-		r, err := h.settle(life, e)
+	h.store.tasks.help(func(life context.Context) {
+		r, err := h.settle(life, e, first)
 		done <- result{r, err}
-	}) {
-		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, errClosed)
-	}
+	})
 	select {
 	case r := <-done:
 		return r.record, r.err
@@ -133,24 +146,45 @@ func (h *owned) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 	}
 }
 
+// conclusion is a settle on its way.
+type conclusion struct {
+	*request
+	record *idem.Record
+}
+
+func (h *owned) conclude(ctx context.Context, e idem.End) (*conclusion, error) {
+	l := h.Lock()
+	record, at := recordOf(l, e), seen{token: l.Token, l: l.Revision}
+	r, err := h.store.ending(ctx, l, record, func(rec leased, cool *cooling) clientv3.Op { return settle(h.keys, at, rec, cool) }, h.keys)
+	if err != nil {
+		return nil, err
+	}
+	h.store.sender.send(r)
+	return &conclusion{r, record}, nil
+}
+
+func (h *owned) concluded(c *conclusion, answer reply) *idem.Record {
+	h.store.letGo(c.record.Execution)
+	c.record.Revision = answer.revision
+	return c.record
+}
+
 // settle sends until the answer is definite: the transaction can be applied once only, because it takes the lock away that it
-// compares.
-func (h *owned) settle(life context.Context, e idem.End) (*idem.Record, error) {
-	for pause := newBackoff(); ; {
-		l := h.Lock()
-		record := recordOf(l, e)
-		at := seen{token: l.Token, l: l.Revision}
-		r, err := h.store.ending(life, l, record, func(rec leased, cool *cooling) clientv3.Op { return settle(h.keys, at, rec, cool) }, h.keys)
+// compares. sent is on its way already, or nil.
+func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*idem.Record, error) {
+	for pause := newBackoff(); ; sent = nil {
+		var err error
+		if sent == nil {
+			sent, err = h.conclude(life, e)
+		}
 		if err == nil {
-			answer := h.store.sender.do(life, r)
+			answer := h.store.sender.await(life, sent.request)
 			if err = answer.err; err == nil && answer.Succeeded {
-				h.store.letGo(l.Execution)
-				record.Revision = answer.revision
-				return record, nil
+				return h.concluded(sent, answer), nil
 			}
 			if err == nil {
 				var st *state
-				if st, err = answer.refused(); err == nil && h.mine(st) {
+				if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) {
 					h.see(st.lock)
 					continue
 				}
@@ -158,7 +192,7 @@ func (h *owned) settle(life context.Context, e idem.End) (*idem.Record, error) {
 					return h.endedBy(st)
 				}
 			}
-			h.store.buckets.dropIfGone(r.lease, err)
+			h.store.buckets.dropIfGone(sent.lease, err)
 		}
 		if errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept {
 			return nil, h.freeWithoutRecord(life)
@@ -219,7 +253,7 @@ func (h *owned) release(life context.Context) error {
 		err := answer.err
 		if err == nil && !answer.Succeeded {
 			var st *state
-			if st, err = answer.refused(); err == nil && h.mine(st) {
+			if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) {
 				h.see(st.lock)
 				continue
 			}
@@ -240,7 +274,7 @@ func (h *owned) release(life context.Context) error {
 
 // abort ends an execution that was cancelled before anything reached the upstream: the cancel needs its record.
 func (h *owned) abort(life context.Context) error {
-	_, err := h.settle(life, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.now()})
+	_, err := h.settle(life, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.now()}, nil)
 	if err == nil {
 		return idem.ErrCancelled
 	}
@@ -273,7 +307,7 @@ func (h *owned) adopt(life context.Context, to *session) {
 			h.adopted(&l, to)
 			return
 		case answer.err == nil:
-			if st, err := answer.refused(); err == nil && h.adoptRefused(st, to) {
+			if st, err := h.store.look(life, h.keys); err == nil && h.adoptRefused(st, to) {
 				return
 			}
 		}

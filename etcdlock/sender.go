@@ -54,14 +54,23 @@ func newRequest(place string, txn clientv3.Op, size int) *request {
 type sender struct {
 	pool *pool
 
+	departing chan []*request // takes a batch without waiting while fewer than maxInFlight are out
+	wg        sync.WaitGroup
+
 	mu       sync.Mutex
 	ready    []*request            // in the order of arrival, at most one for each place
 	behind   map[string][]*request // the place's others, in the order of arrival; an entry for each place that is taken
 	inFlight int
-	wg       sync.WaitGroup
+	closed   bool
 }
 
-func newSender(p *pool) *sender { return &sender{pool: p, behind: map[string][]*request{}} }
+func newSender(p *pool) *sender {
+	s := &sender{pool: p, departing: make(chan []*request, maxInFlight), behind: map[string][]*request{}}
+	for range maxInFlight {
+		s.wg.Go(s.run)
+	}
+	return s
+}
 
 // send takes r on its way; the answer comes to r.reply, always, within about txnTimeout of its departure.
 func (s *sender) send(r *request) {
@@ -76,9 +85,14 @@ func (s *sender) send(r *request) {
 	s.dispatch()
 }
 
-// do sends r and waits. When ctx ends first the answer is an error that is definite if r has not left.
+// do sends r and waits.
 func (s *sender) do(ctx context.Context, r *request) reply {
 	s.send(r)
+	return s.await(ctx, r)
+}
+
+// await waits for the answer to r, which was sent. When ctx ends first the answer is an error that is definite if r has not left.
+func (s *sender) await(ctx context.Context, r *request) reply {
 	select {
 	case answer := <-r.reply:
 		return answer
@@ -106,19 +120,27 @@ func (s *sender) dispatch() {
 	for s.inFlight < maxInFlight {
 		batch := s.next()
 		if len(batch) == 0 {
-			return
+			break
 		}
 		s.inFlight++
-		s.wg.Go(func() {
-			s.deliver(batch)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.inFlight--
-			for _, r := range batch {
-				s.free(r.place)
-			}
-			s.dispatch()
-		})
+		s.departing <- batch
+	}
+	if s.closed && s.inFlight == 0 {
+		close(s.departing)
+	}
+}
+
+// run carries one batch after the other. Its goroutine is kept, because a new one would have to grow its stack each time.
+func (s *sender) run() {
+	for batch := range s.departing {
+		s.deliver(batch)
+		s.mu.Lock()
+		s.inFlight--
+		for _, r := range batch {
+			s.free(r.place)
+		}
+		s.dispatch()
+		s.mu.Unlock()
 	}
 }
 
@@ -193,5 +215,11 @@ func (s *sender) commit(batch []*request) (*clientv3.TxnResponse, error) {
 	return response, err
 }
 
-// close waits until nothing is on its way. Nothing may be sent any more.
-func (s *sender) close() { s.wg.Wait() }
+// close waits until nothing is on its way. Call it once; nothing may be sent any more.
+func (s *sender) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.dispatch()
+	s.mu.Unlock()
+	s.wg.Wait()
+}

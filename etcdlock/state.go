@@ -25,7 +25,7 @@ type state struct {
 	revision int64 // of the store
 }
 
-// readState takes the answers of lockAndRecord, with what follows them; the queue is known after lockRecordAndQueue only.
+// readState takes the answers of one of the reads in table.go; who is first in the queue is known after lockRecordAndQueue only.
 func readState(answers []*pb.ResponseOp, revision int64) (*state, error) {
 	st := &state{revision: revision}
 	if kv := first(answers[readLock]); kv != nil {
@@ -46,11 +46,10 @@ func readState(answers []*pb.ResponseOp, revision int64) (*state, error) {
 			st.record, st.writer = r, writer
 		}
 	}
-	if len(answers) <= readPlace {
-		return st, nil
-	}
-	if kv := first(answers[readHead]); kv != nil {
-		st.head = kv.CreateRevision
+	if len(answers) > readHead {
+		if kv := first(answers[readHead]); kv != nil {
+			st.head = kv.CreateRevision
+		}
 	}
 	if kv := first(answers[readPlace]); kv != nil {
 		l, err := decodeLock(kv.Value)
@@ -84,7 +83,7 @@ func (st *state) waits(id idem.ExecutionID) bool {
 
 // seen is what the Guard decides on.
 func (st *state) seen() *idem.Seen {
-	return &idem.Seen{Lock: st.lock, Record: st.record, RecordRevision: st.prev, Queue: st.head != 0, Waiting: st.copied}
+	return &idem.Seen{Lock: st.lock, Record: st.record, RecordRevision: st.prev, Queue: st.head != 0 || st.place != 0, Waiting: st.copied}
 }
 
 // ended is the record of how id ended, if it is still there.

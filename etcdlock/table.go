@@ -41,7 +41,7 @@ func claim(k keys, at seen, lock leased) clientv3.Op {
 	return clientv3.OpTxn(
 		compares{epochIs(k, at), absent(k.L), nobodyWaits(k), modified(k.I, at.prev)},
 		writes{put(k.L, lock)},
-		lockRecordAndQueue(k))
+		lockRecordAndPlace(k))
 }
 
 func enqueue(k keys, at seen, place leased) clientv3.Op {
@@ -70,21 +70,21 @@ func settle(k keys, at seen, record leased, cool *cooling) clientv3.Op {
 	return clientv3.OpTxn(
 		compares{created(k.L, at.token), modified(k.L, at.l)},
 		endLock(k, record, cool),
-		lockAndRecord(k))
+		nil)
 }
 
 func release(k keys, at seen) clientv3.Op {
 	return clientv3.OpTxn(
 		compares{created(k.L, at.token), modified(k.L, at.l)},
 		freeLock(k),
-		lockAndRecord(k))
+		nil)
 }
 
 func adopt(k keys, at seen, lock leased) clientv3.Op {
 	return clientv3.OpTxn(
 		compares{epochIs(k, at), created(k.L, at.token), modified(k.L, at.l)},
 		writes{put(k.L, lock)},
-		lockAndRecord(k))
+		nil)
 }
 
 // bury with cool nil frees the lock.
@@ -152,23 +152,26 @@ func endLock(k keys, record leased, cool *cooling) writes {
 	return append(freeLock(k), put(k.I, record))
 }
 
-// Every refusal brings how things stand now, in the order of the read constants below.
-func lockAndRecord(k keys) writes { return writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I)} }
+// Most refusals bring how things stand now, in the order of the read constants below. What is hardly ever refused brings nothing, and
+// the sender reads: etcd and the network carry an else branch with each request, taken or not.
+func lockRecordAndPlace(k keys) writes {
+	return writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I), clientv3.OpGet(k.Q)}
+}
 
 func lockRecordAndQueue(k keys) writes {
 	first := append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())
-	return append(lockAndRecord(k), clientv3.OpGet(k.W, first...), clientv3.OpGet(k.Q))
+	return append(lockRecordAndPlace(k), clientv3.OpGet(k.W, first...))
 }
 
 func lockRecordAndAlive(k keys) writes {
-	return append(lockAndRecord(k), clientv3.OpGet(k.A, clientv3.WithKeysOnly()))
+	return writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I), clientv3.OpGet(k.A, clientv3.WithKeysOnly())}
 }
 
 const (
 	readLock = iota
 	readRecord
-	readHead  // who is first in the queue
-	readPlace // the event's own place in it
+	readPlace // the event's own place in the queue
+	readHead  // who is first in it
 
 	readAlive = readRecord + 1
 )

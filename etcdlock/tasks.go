@@ -29,20 +29,30 @@ func (t *tasks) start(f func(context.Context)) bool { return t.run(f, false) }
 func (t *tasks) help(f func(context.Context)) bool { return t.run(f, true) }
 
 func (t *tasks) run(f func(context.Context), helps bool) bool {
+	if !t.add(helps) {
+		return false
+	}
+	go func() {
+		defer t.leave()
+		f(t.life)
+	}()
+	return true
+}
+
+// enter makes the caller itself a task, until it calls leave; false after close.
+func (t *tasks) enter() bool { return t.add(false) }
+
+func (t *tasks) add(helps bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.shut && (!helps || t.n == 0) {
 		return false
 	}
 	t.n++
-	go func() {
-		defer t.left()
-		f(t.life)
-	}()
 	return true
 }
 
-func (t *tasks) left() {
+func (t *tasks) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.n--

@@ -54,7 +54,7 @@ func TestWhoWaitsRunsInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
 			}
 		})
 	}
-	if held, seen, err := stores[1].Claim(within(t, patience), lockFor("w", "pushes in"), 0); err != nil || held != nil || !seen.Queue {
+	if held, seen, err := stores[1].Claim(within(t, patience), lockFor("w", "pushes in"), 0); err != nil || held != nil || seen.Lock == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	if err := holder.Release(within(t, patience)); err != nil {
