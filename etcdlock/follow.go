@@ -82,7 +82,7 @@ func (s *Store) lookBack(ctx context.Context, k keys, id idem.ExecutionID, ran i
 }
 
 // watch returns when one of the keys has changed after revision or when over is closed, and also when it cannot know any more: the
-// caller reads again. Who waits watches only the place before its own, so that a free lock wakes one and not all.
+// caller reads again.
 func (s *Store) watch(ctx context.Context, over <-chan struct{}, revision int64, watched ...string) {
 	client, at, err := s.pool.current()
 	if err != nil {

@@ -69,6 +69,8 @@ type Store struct {
 	sender  *sender
 	keeper  *keeper
 	live    *live
+	hub     *hub
+	looks   chan struct{} // has a token for each place that is reading
 	buckets *buckets
 	sweeper *sweeper
 	release *releases
@@ -104,7 +106,10 @@ func open(o Options, c clock) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{o: o, layout: newLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, live: newLive()}
+	s := &Store{
+		o: o, layout: newLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, live: newLive(),
+		looks: make(chan struct{}, maxLooks),
+	}
 	p, err := openPool(&s.o)
 	if err != nil {
 		return nil, err
@@ -113,12 +118,14 @@ func open(o Options, c clock) (*Store, error) {
 	s.tasks = newTasks()
 	s.buckets = &buckets{grant: p.newLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
 	s.sweeper = newSweeper(s)
+	s.hub = newHub(p, s.layout, s.live)
 	s.release = newReleases(s)
 	s.keeper = s.newKeeper()
 	var keeping context.Context
 	keeping, s.stopKeeping = context.WithCancel(context.Background())
 	s.keeping.Go(func() { s.keeper.run(keeping) })
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
+	s.keeping.Go(func() { s.hub.run(keeping) })
 	s.keeping.Go(func() { s.release.run(keeping) })
 	return s, nil
 }
@@ -128,7 +135,10 @@ func (s *Store) newKeeper() *keeper {
 		pool: s.pool, layout: s.layout, clock: s.clock, ttl: s.o.SessionTTL, holder: s.o.Holder, alone: s.o.Alone, live: s.live,
 		trouble: errOpening, change: make(chan struct{}),
 		opened: s.sessionOpened, ended: s.sessionEnded, expired: s.sessionExpired,
-		died:   s.sweeper.died,
+		died: func(names []string) {
+			s.sweeper.died(names)
+			s.hub.died(names)
+		},
 		failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
 		forgot: func(execution string) {
 			if s.o.OnForget != nil {

@@ -116,8 +116,6 @@ func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*
 // its own. It returns what it found. Other errors than idem.ErrPlaceLost are the context's; the
 // place is then still taken.
 func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	for {
 		st, before, err := p.look(ctx)
 		switch {
@@ -132,7 +130,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		case st.place != p.q || st.prev != prev:
 			return st.seen(), nil
 		case before != "":
-			p.store.watch(ctx, p.session.over, st.revision, p.keys.Q, before)
+			p.store.hub.wait(ctx, p.session.over, st.revision, p.keys.Q, before)
 			continue
 		case st.lock == nil:
 			return st.seen(), nil
@@ -143,12 +141,30 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		if st.lock.Dead {
 			return st.seen(), nil
 		}
-		p.store.watch(ctx, p.session.over, st.revision, p.keys.Q, p.keys.L, p.store.layout.alive(st.lock.Alive))
+		p.awaitLock(ctx, st)
 	}
 }
 
+// awaitLock waits for the end of the lock, or of who holds it. A lock of our own goes with it from session to session.
+func (p *Place) awaitLock(ctx context.Context, st *state) {
+	keys := []string{p.keys.Q, p.keys.L, p.store.layout.alive(holdAlive(st.lock.Execution))}
+	if !isHold(st.lock.Alive) && !p.store.holds(st.lock.Execution) {
+		keys = append(keys, p.store.layout.alive(st.lock.Alive))
+	}
+	p.store.hub.wait(ctx, p.session.over, st.revision, keys...)
+}
+
+// maxLooks is how many places read at a time. When a watch breaks everybody reads again, and more at once would only time out.
+const maxLooks = 32
+
 // look reads how things stand, and whose place is the last one before this one.
 func (p *Place) look(ctx context.Context) (st *state, before string, err error) {
+	select {
+	case p.store.looks <- struct{}{}:
+		defer func() { <-p.store.looks }()
+	case <-ctx.Done():
+		return nil, "", fmt.Errorf("wait in the queue: %w", context.Cause(ctx))
+	}
 	ops := append(lockRecordAndQueue(p.keys),
 		clientv3.OpGet(p.keys.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...))
 	for pause := newBackoff(); ; {

@@ -1,0 +1,247 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+)
+
+// takeTurns lets all places have the lock, each as soon as it is its turn, and calls ran for each.
+func takeTurns(tb testing.TB, s *Store, places []*Place, ran func(*Place)) (wait func()) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
+	var wg sync.WaitGroup
+	for _, p := range places {
+		wg.Go(func() {
+			held, err := s.inPlace(ctx, p, p.lock)
+			if err != nil {
+				tb.Errorf("%s: %v", p.lock.Scope.Key, err)
+				return
+			}
+			ran(p)
+			if err := held.Release(ctx); err != nil {
+				tb.Error(err)
+			}
+		})
+	}
+	return func() {
+		wg.Wait()
+		cancel()
+	}
+}
+
+// crowd is waiters on some workflows, behind one holder each.
+func crowd(tb testing.TB, s *Store, workflows, each int) (holders []*owned, places []*Place) {
+	tb.Helper()
+	var wg sync.WaitGroup
+	holders, places = make([]*owned, workflows), make([]*Place, workflows*each)
+	for w := range workflows {
+		wg.Go(func() {
+			name := fmt.Sprintf("workflow %d", w)
+			holders[w] = mustClaim(tb, s, lockFor(name, "holds"), 0)
+			for i := range each {
+				places[w*each+i] = mustEnqueue(tb, s, lockFor(name, fmt.Sprintf("event %d", i)))
+			}
+		})
+	}
+	wg.Wait()
+	return holders, places
+}
+
+func releaseAll(tb testing.TB, holders []*owned) {
+	tb.Helper()
+	var wg sync.WaitGroup
+	for _, h := range holders {
+		wg.Go(func() {
+			if err := h.Release(within(tb, patience)); err != nil {
+				tb.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func settled(tb testing.TB, s *Store, n int) {
+	tb.Helper()
+	eventually(tb, fmt.Sprintf("%d watch", n), func() bool {
+		s.hub.mu.Lock()
+		defer s.hub.mu.Unlock()
+		return s.hub.n == n
+	})
+}
+
+func TestACrowdOfWaitersRunsInOrderAndNobodyIsLeftBehind(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	const workflows, each = 20, 15
+	holders, places := crowd(t, s, workflows, each)
+	var mu sync.Mutex
+	last := map[string]int64{}
+	total := 0
+	wait := takeTurns(t, s, places, func(p *Place) {
+		mu.Lock()
+		defer mu.Unlock()
+		if w := p.lock.Scope.Workflow; p.q < last[w] {
+			t.Errorf("%s: place %d ran after %d", w, p.q, last[w])
+		} else {
+			last[w] = p.q
+		}
+		total++
+	})
+	settled(t, s, workflows*each)
+	releaseAll(t, holders)
+	wait()
+	if total != workflows*each {
+		t.Fatalf("%d of %d ran", total, workflows*each)
+	}
+	settled(t, s, 0)
+	eventually(t, "it stops watching", func() bool {
+		s.hub.mu.Lock()
+		defer s.hub.mu.Unlock()
+		return !s.hub.watching && len(s.hub.waiters) == 0
+	})
+}
+
+func TestNobodyIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 10 * time.Second})
+	holders, places := crowd(t, s, 4, 5)
+	var ran atomic.Int32
+	wait := takeTurns(t, s, places, func(*Place) { ran.Add(1) })
+	settled(t, s, len(places))
+	s.hub.broke()
+	settled(t, s, len(places))
+	proxy.KillConns()
+	for range 20 { // and history goes while they come back
+		if _, err := e.Client.Put(within(t, patience), "other", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := e.Client.Get(within(t, patience), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Client.Compact(within(t, patience), got.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+		t.Fatal(err)
+	}
+	releaseAll(t, holders)
+	wait()
+	if n := int(ran.Load()); n != len(places) {
+		t.Fatalf("%d of %d ran", n, len(places))
+	}
+}
+
+func TestAFreedLockWakesOneWaiter(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	holders, places := crowd(t, s, 1, 3)
+	turns := make(chan int, len(places))
+	ctx, cancel := context.WithCancel(within(t, patience))
+	var wg sync.WaitGroup
+	for i, p := range places {
+		wg.Go(func() {
+			if _, err := p.Await(ctx, 0); err == nil {
+				turns <- i
+			}
+		})
+	}
+	settled(t, s, len(places))
+	releaseAll(t, holders)
+	if first := <-turns; first != 0 {
+		t.Errorf("place %d was woken", first)
+	}
+	settled(t, s, len(places)-1)
+	select {
+	case other := <-turns:
+		t.Errorf("place %d was woken, too", other)
+	default:
+	}
+	cancel()
+	wg.Wait()
+	for _, p := range places {
+		if err := p.Leave(within(t, patience)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
+	h := newHub(nil, newLayout("/p"), newLive())
+	if h.subscribe(10, []string{"k"}) == nil {
+		t.Fatal("the first one begins the watch, where it has read")
+	}
+	h.deleted("gone", 12)
+	for _, tt := range []struct {
+		sentence string
+		revision int64
+		key      string
+		waits    bool
+	}{
+		{"gone since", 11, "gone", false},
+		{"made anew since", 12, "gone", true},
+		{"another key", 11, "other", true},
+		{"read before the watch began", 9, "other", false},
+		{"a session that nobody knows", 12, h.layout.session("s"), false},
+	} {
+		if n := h.subscribe(tt.revision, []string{tt.key}); (n != nil) != tt.waits {
+			t.Errorf("%s: waits is %v", tt.sentence, n != nil)
+		}
+	}
+	for i := range maxRecent + 1 {
+		h.deleted(fmt.Sprint(i), int64(20+i))
+	}
+	if len(h.recent) != maxRecent || len(h.order) != maxRecent || h.subscribe(19, []string{"other"}) != nil {
+		t.Error("what is not known any more counts as changed")
+	}
+}
+
+// BenchmarkWaiters is what a waiter costs this process beyond its goroutine: heap-B and stack-B are for each waiter, of which there are
+// ten on each workflow. Places are taken before the first reading, because etcd is in this process, too. A goroutine takes stack of its
+// own, which in the proxy is the connection's.
+//
+//	go test -run '^$' -bench Waiters -benchtime 1x ./etcdlock
+func BenchmarkWaiters(b *testing.B) {
+	for range b.N {
+		e := etcdtest.Start(b)
+		s := openStore(b, Options{Endpoints: []string{e.Endpoint}, SessionTTL: time.Minute})
+		holders, places := crowd(b, s, 1000, 10)
+		var before, after runtime.MemStats
+		readMemory(&before)
+		var ran atomic.Int32
+		start := time.Now()
+		wait := takeTurns(b, s, places, func(*Place) { ran.Add(1) })
+		settled(b, s, len(places))
+		b.ReportMetric(time.Since(start).Seconds(), "s-to-wait")
+		readMemory(&after)
+		n := float64(len(places))
+		b.ReportMetric((float64(after.HeapAlloc)-float64(before.HeapAlloc))/n, "heap-B/waiter")
+		b.ReportMetric((float64(after.StackInuse)-float64(before.StackInuse))/n, "stack-B/waiter")
+		b.ReportMetric(float64(runtime.NumGoroutine())/n, "goroutines/waiter")
+		start = time.Now()
+		releaseAll(b, holders)
+		wait()
+		b.ReportMetric(n/time.Since(start).Seconds(), "ran/s")
+		if int(ran.Load()) != len(places) {
+			b.Fatalf("%d of %d ran", ran.Load(), len(places))
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+func readMemory(m *runtime.MemStats) {
+	for range 2 {
+		runtime.GC()
+	}
+	debug.FreeOSMemory()
+	runtime.ReadMemStats(m)
+}
