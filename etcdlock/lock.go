@@ -90,7 +90,7 @@ func (h *owned) boundTo(s *session) bool {
 // see takes over the newest state of the own lock, with a cancel that stands in it.
 func (h *owned) see(l *idem.Lock) {
 	h.mu.Lock()
-	if l.Revision > h.lock.Revision {
+	if l.Revision >= h.lock.Revision { // equal where a claim's answer was lost: the same lock, but with what was put into it meanwhile
 		h.lock = l
 	}
 	h.mu.Unlock()
@@ -194,7 +194,7 @@ func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*ide
 			}
 			h.store.buckets.dropIfGone(sent.lease, err)
 		}
-		if errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept {
+		if errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept && h.Lock().Cancel == nil {
 			return nil, h.freeWithoutRecord(life)
 		}
 		if pause.wait(life) != nil {
