@@ -39,7 +39,7 @@ install: ## the program, to where Go keeps programs
 
 test: ## all tests, with the race detector where a C compiler is installed
 	@test -n '$(RACE)' || echo 'no C compiler found: the race detector stays off'
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 5m $(filter-out $(NO_RACE) $(APART),$(shell $(GO) list ./...))
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 10m $(filter-out $(NO_RACE) $(APART),$(shell $(GO) list ./...))
 	$(GO) test -timeout 5m $(NO_RACE)
 
 test-short: ## the same without the race detector, for while you work
