@@ -63,7 +63,7 @@ type Seen struct {
 	Record *Record // nil = none, or one that this version cannot read
 	// RecordRevision is the record's mod revision, 0 when it is absent.
 	RecordRevision int64
-	// Queue: somebody waits for the lock.
+	// Queue: somebody waits for the lock. Not said while the lock is held: then it is the lock that stands in the way.
 	Queue bool
 	// Released: (Follow only) the execution ended without a record, so provably nothing of it had reached the upstream.
 	Released bool
