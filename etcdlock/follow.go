@@ -36,7 +36,8 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 		case ran == 0 || st.ended(l.Execution) != nil:
 			return st.seen(), nil
 		default:
-			return s.lookBack(ctx, k, l.Execution, ran), nil
+			seen, _ := s.lookBack(ctx, k, l.Execution, ran)
+			return seen, nil
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("follow %s: %w", l.Execution, context.Cause(ctx))
@@ -46,12 +47,12 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 
 // lookBack finds how an execution ended that had the lock at revision ran, and whose record is not there now: it left none, or its record
 // was replaced or forgotten since. The transaction that took it out of the lock also wrote its record, so the record's state at that
-// revision tells. What etcd has compacted it cannot tell; then nothing is known.
-func (s *Store) lookBack(ctx context.Context, k keys, id idem.ExecutionID, ran int64) *idem.Seen {
-	seen := &idem.Seen{}
+// revision tells, and which Store wrote it. What etcd has compacted it cannot tell; then nothing is known.
+func (s *Store) lookBack(ctx context.Context, k keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string) {
+	seen = &idem.Seen{}
 	client, at, err := s.pool.current()
 	if err != nil {
-		return seen
+		return seen, ""
 	}
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), attemptTimeout)
 	defer cancel()
@@ -64,21 +65,21 @@ func (s *Store) lookBack(ctx context.Context, k keys, id idem.ExecutionID, ran i
 			}
 			got, err := client.Get(ctx, k.I, clientv3.WithRev(e.Kv.ModRevision))
 			if err != nil {
-				return seen
+				return seen, ""
 			}
 			seen.Released = true
 			for _, kv := range got.Kvs {
-				if r, _, err := decodeRecord(kv.Value); err != nil || r.Execution == id {
-					seen.Record, seen.Released = r, false
+				if r, by, err := decodeRecord(kv.Value); err != nil || r.Execution == id {
+					seen.Record, seen.Released, writer = r, false, by
 				}
 			}
-			return seen
+			return seen, writer
 		}
 		if news.Err() != nil {
-			return seen
+			return seen, ""
 		}
 	}
-	return seen
+	return seen, ""
 }
 
 // watch returns when one of the keys has changed after revision or when over is closed, and also when it cannot know any more: the

@@ -63,3 +63,44 @@ func TestWhoFollowsLearnsHowThatVeryExecutionEnded(t *testing.T) {
 		t.Errorf("compacted: %+v", seen)
 	}
 }
+
+func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing.T) {
+	e := etcdtest.Start(t)
+	link := etcdtest.NewProxy(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{link.Endpoint}})
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	if _, err := mustClaim(t, s, lockFor("v", "any"), 0).Settle(within(t, patience), success("")); err != nil { // has the lease for records
+		t.Fatal(err)
+	}
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	link.DropAnswers(true)
+	type result struct {
+		rec *idem.Record
+		err error
+	}
+	settled := make(chan result, 1)
+	end := success("")
+	end.Kept = false // so that the event may run again
+	go func() {
+		rec, err := held.Settle(within(t, patience), end)
+		settled <- result{rec, err}
+	}()
+	first := held.Lock().Execution
+	var revision int64
+	eventually(t, "the first record", func() bool {
+		st, err := other.look(within(t, patience), other.keysOf(held.Lock()))
+		if err == nil && st.ended(first) != nil {
+			revision = st.prev
+		}
+		return revision != 0
+	})
+	again := mustClaim(t, other, lockFor("w", "one"), revision)
+	if _, err := again.Settle(within(t, patience), end); err != nil {
+		t.Fatal(err)
+	}
+	link.DropAnswers(false)
+	link.KillConns()
+	if got := <-settled; got.err != nil || got.rec == nil || got.rec.Execution != first {
+		t.Errorf("got %+v, %v", got.rec, got.err)
+	}
+}

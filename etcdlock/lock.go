@@ -189,7 +189,7 @@ func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*ide
 					continue
 				}
 				if err == nil {
-					return h.endedBy(st)
+					return h.endedBy(life, st)
 				}
 			}
 			h.store.buckets.dropIfGone(sent.lease, err)
@@ -203,17 +203,21 @@ func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*ide
 	}
 }
 
-// endedBy tells an end that is ours, whose answer got lost, from one that somebody else wrote.
-func (h *owned) endedBy(st *state) (*idem.Record, error) {
-	id := h.Lock().Execution
-	h.store.letGo(id)
-	if r := st.ended(id); r != nil {
-		if st.writer == h.store.writer {
-			return r, nil
-		}
-		return r, idem.ErrLockLost
+// endedBy tells an end that is ours, whose answer got lost, from one that somebody else wrote. Where the event has run again since, our
+// record is not there any more, and etcd is asked how it was.
+func (h *owned) endedBy(life context.Context, st *state) (*idem.Record, error) {
+	l := h.Lock()
+	h.store.letGo(l.Execution)
+	record, writer := st.ended(l.Execution), st.writer
+	if record == nil {
+		var seen *idem.Seen
+		seen, writer = h.store.lookBack(life, h.keys, l.Execution, l.Revision)
+		record = seen.Record
 	}
-	return nil, idem.ErrLockLost
+	if record != nil && writer == h.store.writer {
+		return record, nil
+	}
+	return record, idem.ErrLockLost
 }
 
 // freeWithoutRecord is for a store that is full: it lets deletions through. It is only for an end that nothing depends on: the
