@@ -207,7 +207,7 @@ func TestExplainSaysWhatIsWrongWithASignatureAndNeverTheSecret(t *testing.T) {
 
 func TestShowNamesThePresetAsTheOrigin(t *testing.T) {
 	_, out := inFolder(t, "routes: [{name: x, path: /x, preset: svix, verify: {secret_file: /nonexistent}}]", "config", "show", "--origin")
-	for _, want := range []string{"event_id: \"{header.webhook-id ?? header.svix-id}\" # preset standard-webhooks", "tolerance: 5m # scheme standard-webhooks"} {
+	for _, want := range []string{"event_id: \"{preset}\" # preset standard-webhooks", "tolerance: 5m # scheme standard-webhooks"} {
 		if !strings.Contains(strings.ReplaceAll(out, "'", `"`), want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

@@ -230,6 +230,16 @@ func snsID(d *Delivery) EventID {
 	return foundID("sns", string(arn), inBody[0])
 }
 
+// standardID is the signed ID. It has one source under either name: a template would give the two names two keys, and whoever
+// captured a delivery could have it run again by calling its headers by the other name.
+func standardID(d *Delivery) EventID {
+	id, count := d.header(standardSet(d) + "id")
+	if count > 1 {
+		return ambiguousID
+	}
+	return foundID("webhook-id", string(id))
+}
+
 // cloudEventID is source and id in the three modes of the HTTP binding. The mode is told by Content-Type; media types are
 // compared without their case.
 func cloudEventID(d *Delivery) EventID {

@@ -10,7 +10,7 @@ import (
 
 func standardWebhooks() Preset {
 	return Preset{
-		Name: "standard-webhooks", Aliases: []string{"svix"}, EventID: "{header.webhook-id ?? header.svix-id}", OnMismatch: mismatchReject,
+		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDText: "webhook-id, or svix-id", OnMismatch: mismatchReject,
 		SenderTimeout: 15 * time.Second, RetryHorizon: 28 * time.Hour,
 		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md", "svix/svix-docs retries.mdx", "svix/svix-webhooks server config.default.toml"},
 		Notes: []string{

@@ -22,9 +22,11 @@ type standard struct {
 	age    age
 	memory *scratch
 	dot    []byte
+	// unbranded: the sender never calls its headers svix-, so that they are not looked at.
+	unbranded bool
 }
 
-func newStandard(c Config) (Verifier, error) {
+func newStandard(c Config) (*standard, error) {
 	v := &standard{scheme: c.Scheme, age: age{tolerance: c.Tolerance}, memory: &scratch{}, dot: []byte(".")}
 	if len(c.Secrets) == 0 && len(c.PublicKeys) == 0 {
 		return nil, fmt.Errorf("%w; for v1a signatures public_key_file", errNeedsSecret)
@@ -47,6 +49,15 @@ func newStandard(c Config) (Verifier, error) {
 			return nil, err
 		}
 		v.keys = keys
+	}
+	return v, nil
+}
+
+// newStandardWebhooks is the scheme standard-webhooks: headers of the spec, or with Svix's own names.
+func newStandardWebhooks(c Config) (Verifier, error) {
+	v, err := newStandard(c)
+	if err != nil {
+		return nil, err
 	}
 	return v, nil
 }
@@ -74,9 +85,9 @@ func signingSecrets(secrets [][]byte) ([][]byte, error) {
 
 // Verify implements Verifier.
 func (v *standard) Verify(d *Delivery, now time.Time) error {
-	set := "webhook-"
-	if !d.has("webhook-id") && !d.has("webhook-signature") && d.has("svix-id") {
-		set = "svix-" // one set or the other, never a mixture: the ID that was signed is the ID that counts
+	set := standardSet(d)
+	if v.unbranded {
+		set = unbrandedSet
 	}
 	var values [3][]byte
 	for i, name := range [3]string{"id", "timestamp", "signature"} {
@@ -95,6 +106,17 @@ func (v *standard) Verify(d *Delivery, now time.Time) error {
 		return err
 	}
 	return v.age.check(v.scheme, set+"timestamp", stamp, now)
+}
+
+const unbrandedSet = "webhook-"
+
+// standardSet is how the names of d's headers begin: one set or the other, never a mixture. The ID that was signed is the ID that
+// counts.
+func standardSet(d *Delivery) string {
+	if !d.has("webhook-id") && !d.has("webhook-signature") && d.has("svix-id") {
+		return "svix-"
+	}
+	return unbrandedSet
 }
 
 func (v *standard) match(part string, list []byte, parts [][]byte) error {
@@ -155,16 +177,20 @@ func newGitLab(c Config) (Verifier, error) {
 			plain.Secrets = append(plain.Secrets, s)
 		}
 	}
-	var err error
 	if len(signing.Secrets) > 0 {
-		if v.signed, err = newStandard(signing); err != nil {
+		signed, err := newStandard(signing)
+		if err != nil {
 			return nil, err
 		}
+		signed.unbranded = true
+		v.signed = signed
 	}
 	if len(plain.Secrets) > 0 {
-		if v.token, err = newToken(plain); err != nil {
+		token, err := newToken(plain)
+		if err != nil {
 			return nil, err
 		}
+		v.token = token
 	}
 	return &v, nil
 }

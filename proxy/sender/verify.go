@@ -89,7 +89,7 @@ func schemes() []scheme {
 		{name: "jira", new: newJira, body: true},
 		{name: "linear", new: newLinear, tolerance: time.Minute, aged: true, body: true},
 		{name: "discord", new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
-		{name: "standard-webhooks", new: newStandard, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
+		{name: "standard-webhooks", new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
 		{name: "sns", new: newSNS},
 	}
 }

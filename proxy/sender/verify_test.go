@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -241,6 +242,14 @@ func TestGitLabJudgesASignedDeliveryByItsSignature(t *testing.T) {
 	if both.Verify(wrong, testNow()) == nil {
 		t.Error("a token excuses a wrong signature")
 	}
+	renamed := *signed
+	renamed.Fields = slices.Clone(signed.Fields)
+	for i, f := range renamed.Fields {
+		renamed.Fields[i].Name = bytes.Replace(f.Name, []byte("webhook-"), []byte("svix-"), 1)
+	}
+	if onlySigning.Verify(with(&renamed, "Idempotency-Key", "fresh"), testNow()) == nil {
+		t.Error("a signed delivery under Svix's names passes: the ID would be the Idempotency-Key, which is not signed")
+	}
 }
 
 func TestStandardWebhooksHeadersAreNotMixed(t *testing.T) {
@@ -257,7 +266,11 @@ func TestStandardWebhooksHeadersAreNotMixed(t *testing.T) {
 		t.Errorf("svix headers: %v", err)
 	}
 	if v.Verify(with(&svix, "webhook-id", "fresh"), testNow()) == nil {
-		t.Error("an unsigned webhook-id beside a signed svix-id passes: the template would take it for the ID")
+		t.Error("an unsigned webhook-id beside a signed svix-id passes: it would be taken for the ID")
+	}
+	branded, unbranded := standardID(&svix), standardID(d)
+	if branded.Status != IDFound || branded.Source != unbranded.Source || branded.Parts[0] != unbranded.Parts[0] {
+		t.Errorf("under the other names a captured delivery has another ID: %v, %v", unbranded, branded)
 	}
 	signature, _ := d.header("webhook-signature")
 	if err := v.Verify(with(d, "webhook-signature", "v1,AAAA v2,x "+string(signature)), testNow()); err != nil {
