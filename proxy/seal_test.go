@@ -26,6 +26,7 @@ func TestASealIsInspectedBeforeAHandshakePasses(t *testing.T) {
 	token := sender.Config{Scheme: "token", Header: "X-Token", Secrets: [][]byte{[]byte("right")}}
 	field := func(name, value string) idem.Field { return idem.Field{Name: []byte(name), Value: []byte(value)} }
 	validation, options := field("aeg-event-type", "SubscriptionValidation"), field("WebHook-Request-Origin", "a")
+	const validate = `[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent"}]`
 	for _, c := range []struct {
 		name      string
 		seal      *Seal
@@ -36,9 +37,10 @@ func TestASealIsInspectedBeforeAHandshakePasses(t *testing.T) {
 		handshake string
 	}{
 		{"nothing asked", &Seal{}, "POST", "", nil, false, ""},
-		{"an unsigned handshake where nothing is asked", seal("eventgrid", sender.Config{}), "POST", "[]", []idem.Field{validation}, false, "SubscriptionValidation"},
-		{"the same without the token that the route asks for", seal("eventgrid", token), "POST", "[]", []idem.Field{validation}, true, "SubscriptionValidation"},
-		{"the same with it", seal("eventgrid", token), "POST", "[]", []idem.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation"},
+		{"an unsigned handshake where nothing is asked", seal("eventgrid", sender.Config{}), "POST", validate, []idem.Field{validation}, false, "SubscriptionValidation"},
+		{"the same without the token that the route asks for", seal("eventgrid", token), "POST", validate, []idem.Field{validation}, true, "SubscriptionValidation"},
+		{"the same with it", seal("eventgrid", token), "POST", validate, []idem.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation"},
+		{"the same as GET, where GET is a delivery", seal("eventgrid", token), "GET", validate, []idem.Field{validation}, true, "SubscriptionValidation"},
 		{"OPTIONS cannot carry one", seal("cloudevents", token), "OPTIONS", "", []idem.Field{options}, false, "OPTIONS"},
 		{"a signed handshake without its signature", seal("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"url_verification"}`, nil, true, "url_verification"},
 		{"an event without its signature", seal("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"event_callback"}`, nil, true, ""},

@@ -72,8 +72,8 @@ func eventgrid() Preset {
 		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: mismatchReplay,
 		SenderTimeout: 30 * time.Second, RetryHorizon: day, Respond: map[idem.Decision]int{unverified: 503, rejected: 503},
 		Handshakes: []Handshake{
-			{"SubscriptionValidation", false, aegType("SubscriptionValidation")},
-			{"SubscriptionDeletion", false, aegType("SubscriptionDeletion")},
+			{"SubscriptionValidation", false, aegType("SubscriptionValidation", "Microsoft.EventGrid.SubscriptionValidationEvent")},
+			{"SubscriptionDeletion", false, aegType("SubscriptionDeletion", "Microsoft.EventGrid.SubscriptionDeletedEvent")},
 			{"OPTIONS", false, isWebHookOptions},
 		},
 		Sources: []string{"MicrosoftDocs/azure-docs articles/event-grid/delivery-and-retry.md", "MicrosoftDocs/azure-docs articles/event-grid/webhook-event-delivery.md"},

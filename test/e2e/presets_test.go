@@ -323,7 +323,7 @@ func TestHandshakesPassWithTheirSignatureAndNotWithoutIt(t *testing.T) {
 		{"zoom", zoom, []string{jsonType, "x-zm-request-timestamp: " + now, "x-zm-signature: " + signSlack(planted, now, zoom)}, 503},
 		{"discord", ping, discord(ping), 401},
 		{"sns", sns, []string{"Content-Type: text/plain", "x-amz-sns-message-type: SubscriptionConfirmation"}, 503},
-		{"eventgrid", `[{"id":"1","data":{"validationCode":"v"}}]`, []string{jsonType, "aeg-event-type: SubscriptionValidation"}, 0},
+		{"eventgrid", `[{"id":"1","eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","data":{"validationCode":"v"}}]`, []string{jsonType, "aeg-event-type: SubscriptionValidation"}, 0},
 	} {
 		target := o.path(c.preset)
 		for range 2 { // it is no event: nobody remembers it
