@@ -74,7 +74,7 @@ func (t *Table) find(method, host, path []byte, vars []idem.PathVar, scratch []b
 		return nil, nil, reject("route_not_found", "no route takes this path, and unmatched deliveries are not passed on here")
 	case route == nil || route.takesMethod(method):
 		return route, vars, nil
-	case !route.Policy.Verified || harmless(method):
+	case !route.Policy.Verified || route.passesBy(method):
 		return nil, nil, nil
 	}
 	return nil, nil, reject("method_not_allowed", "this route takes other methods; add the method to the route's match.methods if the sender uses it")
@@ -92,11 +92,14 @@ func (t *Table) match(host, path []byte, vars []idem.PathVar) (*Route, []idem.Pa
 	return nil, vars[:0]
 }
 
-// harmless methods pass a route by: they are how senders and people look at an endpoint.
-func harmless(method []byte) bool {
+// passesBy reports whether a method that r does not take passes it by without a signature: those do with which senders and people
+// look at an endpoint. Not HEAD where GET is a delivery (Twilio), because services run for it what they run for GET.
+func (r *Route) passesBy(method []byte) bool {
 	switch string(method) {
-	case "GET", "HEAD", "OPTIONS":
+	case "GET", "OPTIONS":
 		return true
+	case "HEAD":
+		return !r.takesMethod([]byte("GET"))
 	}
 	return false
 }

@@ -64,3 +64,28 @@ func TestRetryAfterIsInTheUnitThatTheSenderReads(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatPassesAVerifiedRouteByIsNoDeliveryOfIt(t *testing.T) {
+	for _, c := range []struct {
+		takes   []string
+		method  string
+		refused bool
+	}{
+		{[]string{"POST"}, "GET", false},
+		{[]string{"POST"}, "HEAD", false},
+		{[]string{"POST"}, "OPTIONS", false},
+		{[]string{"POST"}, "DELETE", true},
+		{[]string{"POST"}, "post", true},
+		{[]string{"GET", "POST"}, "HEAD", true}, // the service would do what it does for GET
+		{[]string{"GET", "POST"}, "OPTIONS", false},
+	} {
+		pattern, err := ParsePattern("/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := &Table{Routes: []*Route{{Pattern: pattern, Methods: c.takes, Policy: idem.Policy{Verified: true}}}}
+		if _, _, bad := table.find([]byte(c.method), nil, []byte("/x"), nil, nil); (bad != nil) != c.refused {
+			t.Errorf("%s where %v are deliveries: %v", c.method, c.takes, bad)
+		}
+	}
+}
