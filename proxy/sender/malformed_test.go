@@ -90,6 +90,11 @@ func TestAdyenPlatformWebhooksAreSignedAsAWhole(t *testing.T) {
 	if got := reasonOf(t, v.Verify(d, testNow())); got != Mismatch {
 		t.Fatalf("changed: %s", got)
 	}
+	item := "psp1::acc:ref:10:EUR:AUTHORISATION:true"
+	d = with(&Delivery{Body: []byte(item)}, adyenHeader, (&sample{}).keyedSHA256(key, inBase64, item))
+	if got := reasonOf(t, v.Verify(d, testNow())); got != Malformed {
+		t.Fatalf("the signed text of an item as a body: %s", got)
+	}
 }
 
 // certificateOf is a certificate, long expired, around a key.

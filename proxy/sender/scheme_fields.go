@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -144,6 +145,10 @@ func newAdyen(c Config) (Verifier, error) {
 		signature, err := d.one(c.Scheme, adyenHeader)
 		if err != nil {
 			return err
+		}
+		// The signed text of an item looks like "psp:ref:…" and is under the same key: sent as a body, it must not pass for one.
+		if !bytes.HasPrefix(bytes.TrimLeft(d.Body, " \t\r\n"), []byte("{")) {
+			return &SignatureError{c.Scheme, Malformed, "body", "is no JSON object"}
 		}
 		cl.signatures, cl.parts = append(cl.signatures, signature), append(cl.parts, d.Body)
 		return nil
