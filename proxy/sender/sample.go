@@ -32,8 +32,11 @@ type SampleOption func(*sample)
 // target. Without it, it is https://hooks.example.com/hooks/ and the preset's name.
 func WithURL(public string) SampleOption { return func(s *sample) { s.url = public } }
 
-// WithEvent gives the event's ID, so that a duplicate can be sent. Without it, each nanosecond has its own.
-func WithEvent(id string) SampleOption { return func(s *sample) { s.id = id } }
+// WithEvent gives the event's ID, so that a duplicate can be sent: the event then happened at the same time, too, where that tells
+// events apart. Without it, each nanosecond has its own.
+func WithEvent(id string) SampleOption {
+	return func(s *sample) { s.id, s.happened = id, time.Unix(1767225600, 0) }
+}
 
 // WithWebhookID gives the webhook_id that a PayPal route is configured with.
 func WithWebhookID(id string) SampleOption { return func(s *sample) { s.webhookID = id } }
@@ -49,7 +52,7 @@ func Sample(preset string, secret []byte, now time.Time, options ...SampleOption
 	if !ok {
 		return nil, fmt.Errorf("preset %q: unknown; give one of %s", preset, strings.Join(presetNames(), ", "))
 	}
-	s := &sample{secret: secret, now: now, url: "https://hooks.example.com/hooks/" + p.Name, webhookID: "WEBHOOK-SAMPLE"}
+	s := &sample{secret: secret, now: now, happened: now, url: "https://hooks.example.com/hooks/" + p.Name, webhookID: "WEBHOOK-SAMPLE"}
 	s.id = fmt.Sprintf("sample-%d", now.UnixNano())
 	for _, o := range options {
 		o(s)
@@ -89,7 +92,8 @@ func presetNames() []string {
 type sample struct {
 	request   Request
 	secret    []byte
-	now       time.Time
+	now       time.Time // of the attempt
+	happened  time.Time // of the event
 	url       string
 	id        string
 	webhookID string
@@ -124,8 +128,11 @@ func quote(text string) string {
 }
 
 func (s *sample) seconds() string { return strconv.FormatInt(s.now.Unix(), 10) }
-func (s *sample) millis() string  { return strconv.FormatInt(s.now.UnixMilli(), 10) }
-func (s *sample) rfc3339() string { return s.now.UTC().Format("2006-01-02T15:04:05.000Z") }
+func (s *sample) millis() string  { return millis(s.now) }
+func (s *sample) rfc3339() string { return rfc3339(s.now) }
+
+func millis(t time.Time) string  { return strconv.FormatInt(t.UnixMilli(), 10) }
+func rfc3339(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // hmac256 signs parts with the secret; nothing when the sample is unsigned.
 func (s *sample) hmac256(enc encoding, parts ...string) string {

@@ -93,7 +93,7 @@ func sampleSlack(s *sample) error {
 }
 
 func sampleZoom(s *sample) error {
-	s.body(`{"event":"meeting.started","event_ts":`+s.millis()+`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
+	s.body(`{"event":"meeting.started","event_ts":`+millis(s.happened)+`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
 	s.v0(zoomHeader, zoomTime)
 	return nil
 }
@@ -174,7 +174,7 @@ func sampleMailgun(s *sample) error {
 }
 
 func sampleHubSpot(s *sample) error {
-	s.body(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+s.millis()+`,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1,"changeSource":%s}]`, s.id)
+	s.body(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+millis(s.happened)+`,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1,"changeSource":%s}]`, s.id)
 	if !s.unsigned {
 		s.add(hubspotV3, s.hmac256(inBase64, s.request.Method, s.url, string(s.request.Body), s.millis()))
 		s.add(hubspotTime, s.millis())
@@ -183,7 +183,7 @@ func sampleHubSpot(s *sample) error {
 }
 
 func sampleJira(s *sample) error {
-	s.body(`{"timestamp":`+s.millis()+`,"webhookEvent":"jira:issue_updated","issue":{"id":"1","key":%s}}`, "SAMPLE-1")
+	s.body(`{"timestamp":`+millis(s.happened)+`,"webhookEvent":"jira:issue_updated","issue":{"id":"1","key":%s}}`, "SAMPLE-1")
 	s.add("X-Atlassian-Webhook-Identifier", s.id)
 	s.signBody("X-Hub-Signature", "sha256=", inHex)
 	return nil
@@ -211,7 +211,7 @@ func sampleDiscord(s *sample) error {
 }
 
 func sampleStandard(s *sample) error {
-	s.body(`{"type":"contact.created","timestamp":"`+s.rfc3339()+`","data":{"id":%s}}`, "c_"+s.id)
+	s.body(`{"type":"contact.created","timestamp":"`+rfc3339(s.happened)+`","data":{"id":%s}}`, "c_"+s.id)
 	return s.standard("msg_" + s.id)
 }
 
