@@ -8,6 +8,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"math/big"
 	"strings"
 	"testing"
@@ -184,5 +185,31 @@ func TestASignatureHasOneSpelling(t *testing.T) {
 		if got := reasonOf(t, mustNew(t, config).Verify(d, testNow())); got != Malformed {
 			t.Errorf("%s: %s", preset, got)
 		}
+	}
+}
+
+func TestHalfACharacterIsToldFromAWholeOne(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"a":"x"}`: false, `"\u0041\n\\"`: false, `"\ud83d\ude00"`: false, `"\\ud800"`: false, `"\\\\ud800\u0041"`: false, `"😀"`: false,
+		`"\ud800"`: true, `"\udc00"`: true, `"\ud83dx"`: true, `"\ud83d\u0041"`: true, `"\\\ud800"`: true, `"\ud83d\ude00\ud83d"`: true, `"\`: false, `"\u`: false,
+	} {
+		if got := halfCharacter([]byte(body)); got != want {
+			t.Errorf("%s: %v", body, got)
+		}
+	}
+}
+
+func TestSNSRefusesATextThatParsersReadDifferently(t *testing.T) {
+	c, secret := credentials(t, "sns")
+	v := mustNew(t, c)
+	d := mustSample(t, "sns", secret)
+	if err := v.Verify(d, testNow()); err != nil {
+		t.Fatal(err)
+	}
+	changed := *d
+	changed.Body = []byte(`{"Type":"Notification","Message":"\ud800","SignatureVersion":"2"}`)
+	var refused *SignatureError
+	if err := v.Verify(&changed, testNow()); !errors.As(err, &refused) || refused.Part != "body" {
+		t.Fatalf("half a character: %v", err)
 	}
 }

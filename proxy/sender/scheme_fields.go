@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 
 	"github.com/valyala/fastjson"
 )
@@ -58,6 +60,37 @@ func foldCase(name []byte) string {
 		}
 		return least
 	}, string(name))
+}
+
+// halfCharacter reports whether valid JSON escapes one half of a surrogate pair without the other. Parsers differ there: one keeps
+// the escape as it is written, the next puts U+FFFD, so that one signature would fit two texts.
+func halfCharacter(body []byte) bool {
+	for i := 0; i+1 < len(body); i++ {
+		if body[i] != '\\' {
+			continue
+		}
+		first, ok := escaped(body[i:])
+		switch second, pair := escaped(body[min(i+6, len(body)):]); {
+		case !ok:
+			i++ // the character after the backslash, which may be another backslash
+		case !utf16.IsSurrogate(first):
+			i += 5
+		case !pair || utf16.DecodeRune(first, second) == unicode.ReplacementChar:
+			return true
+		default:
+			i += 11
+		}
+	}
+	return false
+}
+
+// escaped reads the \uXXXX that text begins with.
+func escaped(text []byte) (r rune, ok bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return rune(n), err == nil
 }
 
 // text is a member as the sender wrote it into the signed text: strings unescaped, numbers and booleans as they stand,

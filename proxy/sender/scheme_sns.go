@@ -38,6 +38,9 @@ func (v *sns) Verify(d *Delivery, _ time.Time) error {
 	if err != nil {
 		return err
 	}
+	if halfCharacter(d.Body) {
+		return &SignatureError{v.scheme, Malformed, "body", "holds half a character, which JSON parsers read differently"}
+	}
 	body, err := signedObject(v.scheme, "body", parsed)
 	if err != nil {
 		return err
