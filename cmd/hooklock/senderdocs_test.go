@@ -214,6 +214,9 @@ give one, or say ` + "`verify: {scheme: none}`" + `.
 A signature is checked on the raw body, before anything else is done with a delivery: a forged one takes no lock and burns no event ID. While a secret is rolled, give both as
 ` + "`secret_files: [new, old]`" + `. A changed secret file is read on SIGHUP. Keys are never fetched from an address that a delivery names.
 
+What a signature does not cover can be changed by whoever captured a delivery: for nearly all senders that is the path, the query, the host and the headers; each page says what is covered. So two accounts
+that share a secret and differ in the path alone are not kept apart by it: give each its own secret. And where the body is the key, because there is no ID, another query makes it a new event.
+
 `)
 	for _, p := range sender.Presets() {
 		names := append([]string{p.Name}, p.Aliases...)
