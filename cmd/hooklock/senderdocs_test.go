@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/config"
 	"hooklock/idem"
 	"hooklock/proxy/sender"
 )
@@ -193,10 +195,8 @@ func coverage(p *sender.Preset) string {
 		parts = []string{"parts of the body, see below"}
 	}
 	text := "- The signature covers " + strings.Join(parts, ", ")
-	if p.EventID != "" {
-		if name := uncovered(p.EventID, &c); name != "" {
-			text += "; the event ID (" + name + ") is not signed, so finding duplicates is no protection against replays"
-		}
+	if name := uncovered(cmp.Or(p.EventID, config.EventIDOfPreset), p, &c); name != "" {
+		text += "; the event ID (" + name + ") is not signed, so finding duplicates is no protection against replays"
 	}
 	return text + ".\n"
 }

@@ -105,28 +105,39 @@ func warnSignature(r *config.Route, warn warner) {
 	case !covers.Time && r.Verify.Tolerance > 0 && r.Verify.Tolerance != sender.DefaultTolerance(r.Verify.Scheme):
 		warn("verify.tolerance", "has no effect: no time is signed")
 	}
-	if r.Verify.Complete() && r.Idempotency.Enabled && r.EventID != config.EventIDOfPreset {
-		if name := uncovered(r.EventID, &covers); name != "" {
+	if r.Verify.Complete() && r.Idempotency.Enabled {
+		if name := uncovered(r.EventID, presetOf(r), &covers); name != "" {
 			warn("event_id", "{%s} is not signed: duplicates are found, but whoever captured a delivery can send it again under another ID", name)
 		}
 	}
 }
 
-// uncovered is the first source of a template that the signature does not cover, empty if there is none.
-func uncovered(template string, covers *sender.Coverage) string {
+// uncovered is the first source of an event ID that the signature does not cover, empty if there is none.
+func uncovered(template string, preset *sender.Preset, covers *sender.Coverage) string {
+	signed := func(header string) bool {
+		return slices.ContainsFunc(covers.Headers, func(h string) bool { return strings.EqualFold(h, header) })
+	}
+	if template == config.EventIDOfPreset {
+		if preset != nil {
+			if i := slices.IndexFunc(preset.IDHeaders, func(h string) bool { return !signed(h) }); i >= 0 {
+				return "header." + preset.IDHeaders[i]
+			}
+		}
+		return ""
+	}
 	t, err := idem.CompileTemplate(template)
 	if err != nil {
 		return "" // reported already
 	}
 	for _, s := range t.Sources() {
-		signed := true
+		covered := true
 		switch s.Kind {
 		case idem.SourceHeader:
-			signed = slices.ContainsFunc(covers.Headers, func(h string) bool { return strings.EqualFold(h, s.Name) })
+			covered = signed(s.Name)
 		case idem.SourcePath, idem.SourceQuery:
-			signed = covers.URL
+			covered = covers.URL
 		}
-		if !signed {
+		if !covered {
 			return s.Text
 		}
 	}

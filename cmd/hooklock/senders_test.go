@@ -93,6 +93,7 @@ func TestWhatIsOddAboutARouteForASenderIsWarnedAbout(t *testing.T) {
 		{"verify: {scheme: hmac, header: X, secret_env: S}", "{header.Idempotency-Key} is not signed"},
 		{"verify: {scheme: hmac, header: X, secret_env: S, content: '{header.idempotency-key}{body}'}", ""},
 		{"preset: stripe, verify: {secret_env: S}", ""},
+		{"preset: sns, verify: {scheme: hmac, header: X, secret_env: S}", "{header.x-amz-sns-subscription-arn} is not signed"},
 		{"preset: sns, verify: {scheme: none}, lock: {strategy: fail_fast}", "sns waits 15s"},
 		{"preset: stripe, verify: {secret_file: /nonexistent}", "verify.secret_file: open /nonexistent"},
 	} {

@@ -24,6 +24,8 @@ type Preset struct {
 	EventID string
 	// ExtractID reads the event's ID when EventID is empty, else it is nil.
 	ExtractID func(d *Delivery) EventID
+	// IDHeaders are the headers that ExtractID reads, for what is said about IDs that are not signed.
+	IDHeaders []string
 	// IDText says in a table where the ID comes from.
 	IDText    string
 	OnMissing string // on_missing_event_id: payload, reject or pass

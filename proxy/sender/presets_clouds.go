@@ -10,7 +10,7 @@ import (
 
 func standardWebhooks() Preset {
 	return Preset{
-		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDText: "webhook-id, or svix-id", OnMismatch: mismatchReject,
+		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: mismatchReject,
 		SenderTimeout: 15 * time.Second, RetryHorizon: 28 * time.Hour,
 		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md", "svix/svix-docs retries.mdx", "svix/svix-webhooks server config.default.toml"},
 		Notes: []string{
@@ -23,7 +23,7 @@ func standardWebhooks() Preset {
 
 func cloudevents() Preset {
 	return Preset{
-		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDText: "source and id, in binary, structured and batched mode", OnMismatch: mismatchReplay, Strategy: strategyWait,
+		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: mismatchReplay, Strategy: strategyWait,
 		Respond:    map[idem.Decision]int{inFlight: 429, locked: 429, waitTimeout: 429, queueFull: 429, mismatch: 429, unknown: 503, unverified: 503, rejected: 503},
 		Handshakes: []Handshake{{"OPTIONS", false, isWebHookOptions}},
 		Sources:    []string{"cloudevents/spec spec.md", "cloudevents/spec bindings/http-protocol-binding.md", "cloudevents/spec http-webhook.md"},
@@ -37,7 +37,7 @@ func cloudevents() Preset {
 
 func snsPreset() Preset {
 	return Preset{
-		Name: "sns", ExtractID: snsID, IDText: "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)", OnMismatch: mismatchReplay,
+		Name: "sns", ExtractID: snsID, IDHeaders: []string{"x-amz-sns-subscription-arn"}, IDText: "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)", OnMismatch: mismatchReplay,
 		Strategy: strategyWait, WaitTimeout: 6 * time.Second, SenderTimeout: 15 * time.Second, RetryHorizon: time.Hour, Respond: only5xx(),
 		Handshakes: []Handshake{
 			{"SubscriptionConfirmation", true, bodyKind("SubscriptionConfirmation")},
@@ -69,7 +69,7 @@ func pubsub() Preset {
 
 func eventgrid() Preset {
 	return Preset{
-		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: mismatchReplay,
+		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: mismatchReplay,
 		SenderTimeout: 30 * time.Second, RetryHorizon: day, Respond: map[idem.Decision]int{unverified: 503, rejected: 503},
 		Handshakes: []Handshake{
 			{"SubscriptionValidation", false, aegType("SubscriptionValidation", "Microsoft.EventGrid.SubscriptionValidationEvent")},
