@@ -89,6 +89,11 @@ func checkRequestLine(method, target, protocol []byte) error {
 			return ErrTarget
 		}
 	}
+	// A fragment is never sent (RFC 9112, 3.2). nginx, Express and gunicorn cut it off: "/guarded#x" would be another path here and
+	// the guarded one there. Behind the path it changes nothing that is decided here.
+	if path, _, _ := bytes.Cut(target, []byte{'?'}); bytes.IndexByte(path, '#') >= 0 {
+		return ErrTarget
+	}
 	if len(target) == 0 || target[0] != '/' && !(string(target) == "*" && string(method) == "OPTIONS") {
 		return ErrTarget
 	}

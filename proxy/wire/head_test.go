@@ -199,6 +199,8 @@ func TestNamesWhyAHeadIsRefused(t *testing.T) {
 		{"PRI * HTTP/2.0\r\n\r\n", ErrVersion},
 		{"GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n", ErrTarget},
 		{"GET * HTTP/1.1\r\nHost: a\r\n\r\n", ErrTarget},
+		{"POST /guarded#x HTTP/1.1\r\nHost: a\r\n\r\n", ErrTarget},
+		{"POST /guarded#?x HTTP/1.1\r\nHost: a\r\n\r\n", ErrTarget},
 		{"GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", ErrLine},
 		{"GET / HTTP/1.1\r\nHost: a\r\nA B: c\r\n\r\n", ErrLine},
 		{"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", ErrFraming},
