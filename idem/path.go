@@ -3,8 +3,9 @@ package idem
 import "bytes"
 
 // NormalPath is what a raw path means to a reader that tidies up: percent-decoded once, segments without their ";params",
-// no empty and "." segments, ".." taken back, no "/" at the end. A malformed escape stays as it is. The router compares it
-// with the raw path to find deliveries that another reader would take for a covered path.
+// no empty and "." segments, ".." taken back, no "/" at the end, `\` read as "/" (the WHATWG URL parser does, so Node.js may).
+// A malformed escape stays as it is. The router compares it with the raw path to find deliveries that another reader would take
+// for a covered path.
 //
 // The result is written over dst from its start, and grows it where needed; raw is left alone, and must not share memory
 // with dst.
@@ -15,6 +16,9 @@ func NormalPath(raw, dst []byte) []byte {
 		if c == '%' && i+2 < len(raw) && fromHex(raw[i+1]) >= 0 && fromHex(raw[i+2]) >= 0 {
 			c = byte(fromHex(raw[i+1])<<4 | fromHex(raw[i+2]))
 			i += 2
+		}
+		if c == '\\' {
+			c = '/'
 		}
 		dst = append(dst, c)
 	}

@@ -31,6 +31,7 @@ func TestTidiesAPath(t *testing.T) {
 		{"parameters behind dots", "/a/..;/hooks/.;x/stripe", "/hooks/stripe"},
 		{"parameters alone", "/;x/hooks/;", "/hooks"},
 		{"encoded parameters", "/hooks%3Bv", "/hooks"},
+		{"backslashes", `/a\..\hooks\stripe%5C`, "/hooks/stripe"},
 		{"a plus stays", "/a+b", "/a+b"},
 		{"any byte", "/%00%ff", "/\x00\xff"},
 	} {
