@@ -276,7 +276,7 @@ func TestDoReturnsWhatItsFunctionReturns(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	own := errors.New("of the function")
-	if err := s.Do(within(t, patience), "w", func(context.Context) error { return own }); err != own { //nolint:errorlint // the very same
+	if err := s.Do(within(t, patience), "w", func(context.Context) error { return own }); err != own { // the very same
 		t.Fatalf("got %v", err)
 	}
 	if Token(context.Background()) != 0 {

@@ -9,7 +9,7 @@ import (
 	"hooklock/idem"
 )
 
-// ErrStoreFull: etcd's space quota is used up, and what it refused will not be recorded. The execution's lock is free, its event
+// ErrStoreFull means that etcd's space quota is used up, and what it refused will not be recorded. The execution's lock is free, its event
 // may run again. Compact and defragment etcd or raise its quota, then disarm the NOSPACE alarm.
 var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact, defragment or raise the quota, then disarm the alarm", idem.ErrNotRecorded)
 

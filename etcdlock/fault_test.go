@@ -31,7 +31,7 @@ func eventually(tb testing.TB, what string, f func() bool) {
 
 func currentSession(tb testing.TB, s *Store) *session {
 	tb.Helper()
-	session, err, _ := s.keeper.current()
+	session, _, err := s.keeper.current()
 	if err != nil {
 		tb.Fatal(err)
 	}

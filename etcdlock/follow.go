@@ -28,9 +28,9 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 			if st.lock.Dead {
 				return st.seen(), nil
 			}
-			s.watch(ctx, nil, st.revision, k.L, s.layout.alive(st.lock.Alive))
+			s.watch(ctx, st.revision, k.L, s.layout.alive(st.lock.Alive))
 		case st.waits(l.Execution):
-			s.watch(ctx, nil, st.revision, k.Q)
+			s.watch(ctx, st.revision, k.Q)
 		case st.unread != nil:
 			return nil, unavailable(st.unread)
 		case ran == 0 || st.ended(l.Execution) != nil:
@@ -82,9 +82,9 @@ func (s *Store) lookBack(ctx context.Context, k keys, id idem.ExecutionID, ran i
 	return seen, ""
 }
 
-// watch returns when one of the keys has changed after revision or when over is closed, and also when it cannot know any more: the
+// watch returns when one of the keys has changed after revision, and also when it cannot know any more: the
 // caller reads again.
-func (s *Store) watch(ctx context.Context, over <-chan struct{}, revision int64, watched ...string) {
+func (s *Store) watch(ctx context.Context, revision int64, watched ...string) {
 	client, at, err := s.pool.current()
 	if err != nil {
 		s.pool.failover(at)
@@ -108,7 +108,6 @@ func (s *Store) watch(ctx context.Context, over <-chan struct{}, revision int64,
 	select {
 	case err := <-changed:
 		member.afterWatch(ctx, watcher, err)
-	case <-over:
 	case <-s.pool.left(at):
 	case <-ctx.Done():
 	}

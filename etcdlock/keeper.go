@@ -193,17 +193,17 @@ func (k *keeper) set(s *session, trouble error) {
 	k.change = make(chan struct{})
 }
 
-// current is the live session, or why there is none, and what is closed when that changes.
-func (k *keeper) current() (*session, error, <-chan struct{}) {
+// current is the live session and what is closed when that changes, or why there is none.
+func (k *keeper) current() (*session, <-chan struct{}, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.session == nil {
-		return nil, k.trouble, k.change
+		return nil, k.change, k.trouble
 	}
 	if err := k.session.err(); err != nil {
-		return nil, err, k.change
+		return nil, k.change, err
 	}
-	return k.session, nil, k.change
+	return k.session, k.change, nil
 }
 
 // leave ends the session for everybody, so that nobody has to wait until its lease runs out. It is the last call, after run.

@@ -31,7 +31,7 @@ func (s *Store) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, 
 
 // prepare makes l the lock of the live session, and its value.
 func (s *Store) prepare(l *idem.Lock) (*session, []byte, error) {
-	session, err, _ := s.keeper.current()
+	session, _, err := s.keeper.current()
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}

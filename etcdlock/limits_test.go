@@ -204,7 +204,7 @@ func TestAWatchFromARevisionThatIsCompactedEndsAtOnce(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	compact(t, e)
 	ctx := within(t, patience)
-	s.watch(ctx, nil, 1, "never changes") // and whoever waits reads again
+	s.watch(ctx, 1, "never changes") // and whoever waits reads again
 	if ctx.Err() != nil {
 		t.Fatal("it waited for news that have been thrown away")
 	}

@@ -158,7 +158,7 @@ func (s *Store) reset() {
 // WaitReady waits until a session is live. Its error is the context's, with the reason why none is.
 func (s *Store) WaitReady(ctx context.Context) error {
 	for {
-		_, err, change := s.keeper.current()
+		_, change, err := s.keeper.current()
 		if err == nil || errors.Is(err, errClosed) {
 			return err
 		}
@@ -172,13 +172,13 @@ func (s *Store) WaitReady(ctx context.Context) error {
 
 // Ready says why no session is live, or nil.
 func (s *Store) Ready() error {
-	_, err, _ := s.keeper.current()
+	_, _, err := s.keeper.current()
 	return err
 }
 
 // SessionTTLRemaining is how long the session may still act without another renewal; 0 when there is none.
 func (s *Store) SessionTTLRemaining() time.Duration {
-	session, err, _ := s.keeper.current()
+	session, _, err := s.keeper.current()
 	if err != nil {
 		return 0
 	}
@@ -256,7 +256,7 @@ func (s *Store) hold(l idem.Lock, k keys, session *session) *owned {
 	s.mu.Lock()
 	s.running[l.Execution] = h
 	s.mu.Unlock()
-	if next, err, _ := s.keeper.current(); err == nil && next != session {
+	if next, _, err := s.keeper.current(); err == nil && next != session {
 		s.tasks.help(func(life context.Context) { h.adopt(life, next) })
 	}
 	return h

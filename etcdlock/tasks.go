@@ -61,13 +61,6 @@ func (t *tasks) leave() {
 	}
 }
 
-// open reports whether new tasks may start.
-func (t *tasks) open() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return !t.shut
-}
-
 // close starts no more and waits for the others; when ctx ends first it ends their life and waits on. The error says that
 // something was left undone. Call it once.
 func (t *tasks) close(ctx context.Context) error {

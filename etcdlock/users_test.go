@@ -146,7 +146,7 @@ func TestAWaitThatBeginsAfterItsTokenRanOutHearsTheNews(t *testing.T) {
 	ctx := within(t, patience)
 	go func() {
 		for ctx.Err() == nil { // as those who wait do
-			s.watch(ctx, nil, 0, "/locks/news")
+			s.watch(ctx, 0, "/locks/news")
 			got, err := e.Client.Get(ctx, "/locks/news")
 			if err != nil || len(got.Kvs) > 0 {
 				watched <- err
