@@ -40,8 +40,7 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 	}
 	d.writeAnswer(ctx)
 	if d.answer.RequestPending {
-		wire.LingerOnClose(ctx.Conn())
-		ctx.SetConnectionClose()
+		hangUp(ctx)
 	}
 	if d.answer.Rest == nil {
 		ctx.Response.SetBody(d.answer.Body)
@@ -107,8 +106,7 @@ func (r *pacedReader) interrupt() {
 
 func (d *delivery) passFailed(ctx *fasthttp.RequestCtx, c *call, err error) {
 	if d.head.HasBody() {
-		wire.LingerOnClose(ctx.Conn())
-		ctx.SetConnectionClose()
+		hangUp(ctx)
 	}
 	var send *wire.SendError
 	sent := !errors.As(err, &send) || send.Sent()

@@ -256,11 +256,18 @@ func (d *delivery) reject(ctx *fasthttp.RequestCtx, bad *Rejection) {
 			r.status = status
 		}
 	}
-	if bad.Status == 400 && d.route == nil || bad.Status == 408 || bad.Status == 413 {
-		ctx.SetConnectionClose() // what follows on this connection cannot be told from the rest of this request
+	if bad.Status == 408 || bad.Status == 413 || d.route == nil && (bad.Status == 400 || d.head.HasBody()) {
+		hangUp(ctx)
 	}
 	r.write(ctx)
 	d.mark(ctx, idem.DecisionRejected)
+}
+
+// hangUp ends a connection with this answer, because what follows on it cannot be told from the rest of this request: fasthttp would take a
+// body that nobody has read for the next request, and a sender could write a whole one into it, past whoever checks requests in front.
+func hangUp(ctx *fasthttp.RequestCtx) {
+	wire.LingerOnClose(ctx.Conn())
+	ctx.SetConnectionClose()
 }
 
 func (d *delivery) rejectOrBypass(ctx *fasthttp.RequestCtx, bad *Rejection) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -84,6 +85,48 @@ func TestAfterABrokenBodyTheConnectionIsNotUsedAgain(t *testing.T) {
 		t.Errorf("a second answer: %v", a)
 	}
 	untouched(t, path)
+}
+
+// What is refused for its head leaves a body behind, of which the first bytes may have been read already.
+func TestABodyThatNobodyReadIsNotTheNextRequest(t *testing.T) {
+	t.Parallel()
+	h := own(t, shared.config("unread", "unmatched: reject")+
+		"  - {name: sealed, path: /sealed, workflow: sealed, verify: {scheme: token, header: X-Token, secret_env: S}}\n", "S=token")
+	for name, tt := range map[string]struct {
+		request string
+		status  int
+	}{
+		"a method that the route does not take": {"DELETE /sealed", 405},
+		"a path that no route takes":            {"POST /nowhere", 404},
+		"another spelling of a path":            {"POST /sealed/", 400},
+		"a method that is not proxied":          {"TRACE /sealed", 400},
+	} {
+		smuggled := testkit.Request(at(t, "plain"), "{}", key("1"))
+		for framing, body := range map[string]string{
+			"Content-Length: " + strconv.Itoa(16<<10+len(smuggled)): strings.Repeat("x", 16<<10) + smuggled,
+			"Transfer-Encoding: chunked":                            "5\r\nabcde\r\n0\r\n\r\n" + smuggled,
+		} {
+			t.Run(name+"/"+framing, func(t *testing.T) {
+				t.Parallel()
+				c := testkit.Dial(t, h.Addr)
+				read := 8 << 10 // so much of a body is read with the head
+				if len(body) < read {
+					read = len(body)
+				}
+				c.Say(tt.request + " HTTP/1.1\r\nHost: h\r\n" + framing + "\r\n\r\n" + body[:read])
+				a := c.Answer("POST")
+				if a.Status != tt.status {
+					t.Errorf("%v", a)
+				}
+				c.Say(body[read:])
+				if a, err := c.TryAnswer("POST"); err == nil {
+					t.Errorf("a second answer: %v", a)
+				}
+			})
+		}
+	}
+	path := at(t, "plain")
+	t.Cleanup(func() { untouched(t, path) })
 }
 
 func TestAnotherSpellingOfARoutesPathIsAmbiguous(t *testing.T) {
