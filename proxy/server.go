@@ -88,12 +88,12 @@ func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 		wire.LingerOnClose(ctx.Conn())
 		d.reject(ctx, reject("header_too_large", "request line and header are larger than limits.request_header"))
 	case errors.As(err, &timeout) && timeout.Timeout():
-		d.reject(ctx, reject("request_timeout", "the request head did not arrive within limits.header_timeout"))
+		d.reject(ctx, reject("request_timeout", "the request did not arrive within limits.header_timeout, or its body within limits.body_timeout"))
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		wire.LingerOnClose(ctx.Conn())
 		d.reject(ctx, reject("body_too_large", "the body is larger than limits.request_body"))
 	default:
-		d.reject(ctx, reject("bad_request", "the request is not well-formed HTTP/1.1"))
+		d.reject(ctx, reject("bad_request", "the request is not well-formed HTTP/1.1, or broke off"))
 	}
 	ctx.SetConnectionClose()
 }
