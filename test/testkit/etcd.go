@@ -85,8 +85,13 @@ func (m *Member) Restart(tb testing.TB) {
 	m.Process = Start(tb, m.command)
 }
 
-// Freeze holds the member still, as a machine that hangs: its connections stay open and nothing is answered.
-func (m *Member) Freeze(tb testing.TB) { tb.Helper(); m.Signal(tb, syscall.SIGSTOP) }
+// Freeze holds the member still, as a machine that hangs: its connections stay open and nothing is answered. It returns when the member
+// stands still, which on a busy machine is not at once.
+func (m *Member) Freeze(tb testing.TB) {
+	tb.Helper()
+	m.Signal(tb, syscall.SIGSTOP)
+	Until(tb, "the etcd member stands still", func() bool { return standsStill(m.Pid()) })
+}
 
 // Thaw lets it go on.
 func (m *Member) Thaw(tb testing.TB) { tb.Helper(); m.Signal(tb, syscall.SIGCONT) }
