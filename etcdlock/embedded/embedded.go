@@ -81,7 +81,7 @@ func (s *Server) Close() error {
 }
 
 func start(o Options) (*embed.Etcd, error) {
-	etcd, err := embed.StartEtcd(config(o))
+	etcd, err := boot(config(o))
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +98,20 @@ func start(o Options) (*embed.Etcd, error) {
 	}
 	etcd.Close()
 	return nil, err
+}
+
+// boot starts the member. Where it cannot write its first files, on a full disk above all, etcd logs why and panics with a text.
+func boot(c *embed.Config) (etcd *embed.Etcd, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case string:
+			err = fmt.Errorf("etcd: %s (the line before says why); free space there, or set data_dir to another place", p)
+		default:
+			panic(p)
+		}
+	}()
+	return embed.StartEtcd(c)
 }
 
 func config(o Options) *embed.Config {
