@@ -7,7 +7,7 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// The headers that Hooklock speaks. docs/headers.md lists them.
+// The headers that Hooklock speaks. docs/decisions.md lists them.
 const (
 	headerDecision  = "Hooklock-Decision"
 	headerExecution = "Hooklock-Execution"
