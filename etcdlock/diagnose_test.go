@@ -151,7 +151,6 @@ func TestAFullStoreIsFoundOut(t *testing.T) {
 	fill(t, e)
 	findings := Diagnose(within(t, patience), Options{Endpoints: []string{e.Endpoint}})
 	wants(t, findings, "etcd alarms", Failed, "NOSPACE")
-	wants(t, findings, "etcd space", Warning, "of a quota of 1.0 MiB")
 	wants(t, findings, "etcd lease", Failed, "disarm the NOSPACE alarm")
 	wants(t, findings, "etcd permissions", Skipped, "needs a lease")
 }
