@@ -148,7 +148,7 @@ func TestStrangersAtTheRootAreFound(t *testing.T) {
 func TestPlacesOfOneMachineAreFound(t *testing.T) {
 	for text, want := range map[string]int{
 		"cd /home/ann/hooklock":               1,
-		"\"/Users/ann/x\"\n/root/y":            2,
+		"\"/Users/ann/x\"\n/root/y":           2,
 		"POST /hooks/stripe and ./home/x":     0,
 		"https://example.com/home/page":       0,
 		"see /var/lib/hooklock and /etc/conf": 0,
