@@ -63,7 +63,7 @@ func BenchmarkProxy(b *testing.B) {
 			b.SetParallelism(8)
 			body := bytes.Repeat([]byte("x"), 1024)
 			b.RunParallel(func(pb *testing.PB) {
-				c := &fasthttp.HostClient{Addr: door.Addr().String(), MaxConns: 1}
+				c := &fasthttp.HostClient{Addr: door.Addr().String(), MaxConns: 1, Dial: func(addr string) (net.Conn, error) { return net.Dial("tcp", addr) }}
 				var req fasthttp.Request
 				var resp fasthttp.Response
 				for pb.Next() {
