@@ -69,7 +69,12 @@ func (s *Store) lookBack(ctx context.Context, k keys, id idem.ExecutionID, ran i
 			}
 			seen.Released = true
 			for _, kv := range got.Kvs {
-				if r, by, err := decodeRecord(kv.Value); err != nil || r.Execution == id {
+				r, by, err := decodeRecord(kv.Value)
+				if err != nil {
+					return &idem.Seen{}, ""
+				}
+				if r.Execution == id {
+					r.Revision = kv.ModRevision
 					seen.Record, seen.Released, writer = r, false, by
 				}
 			}

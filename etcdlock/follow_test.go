@@ -100,7 +100,7 @@ func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing
 	}
 	link.DropAnswers(false)
 	link.KillConns()
-	if got := <-settled; got.err != nil || got.rec == nil || got.rec.Execution != first {
+	if got := <-settled; got.err != nil || got.rec == nil || got.rec.Execution != first || got.rec.Revision != revision {
 		t.Errorf("got %+v, %v", got.rec, got.err)
 	}
 }
