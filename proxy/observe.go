@@ -29,7 +29,7 @@ type Report struct {
 	Err                              error
 }
 
-// EventName names a log event (docs/logs.md).
+// EventName names a log event (docs/operations.md).
 type EventName string
 
 // The events of one delivery.

@@ -171,7 +171,7 @@ func refusalDetail(a idem.Admission) string {
 	case idem.DecisionMismatch:
 		return "this event ID came before with another method, host, path, query or body; nothing was executed"
 	case idem.DecisionUnknown:
-		return "nobody knows whether the earlier execution of this event took effect; look, then run: hooklock executions forget " + string(a.Holder)
+		return "nobody knows whether the earlier execution of this event took effect; whoever runs this endpoint has to look (execution " + string(a.Holder) + ")"
 	case idem.DecisionAborted:
 		return "this event was cancelled for good and never runs"
 	}
