@@ -53,6 +53,16 @@ type Lock struct {
 	Holder string  // host/pid/session of the owner, for people
 	Cancel *Cancel // a cancel that was asked and not yet carried out
 
+	Plan  []string // the steps that the upstream means to take, as it last told them
+	Steps []Step   // those that it has begun
+
+	// Held: the lock outlives the answer of its delivery, or never had one, and lives until HoldUntil unless somebody renews it.
+	Held      bool
+	HoldTTL   time.Duration // what a renewal without a TTL means
+	HoldUntil time.Time     // as read with the hold; zero when it is not known
+	// ReplayBody is the policy's, for whoever completes a held execution; bytes.
+	ReplayBody int
+
 	// Cooling: the execution has ended, outcome unknown, and the lock stays closed until CoolUntil. Such a lock is nobody's.
 	Cooling   bool
 	CoolUntil time.Time
@@ -107,6 +117,9 @@ type Record struct {
 	ExpiresAt  time.Time // after this the record says nothing any more, even if it is still there
 	Error      *Failure  // FAILED only
 	Abort      *Cancel   // ABORTED only
+	// Final: somebody cancelled the event for good, whatever became of this execution. It never runs again.
+	Final bool
+	Steps []Step
 
 	// Kept: the answer settles the event; duplicates get it. Without it the event may run again.
 	Kept   bool

@@ -1,0 +1,155 @@
+package idem
+
+import (
+	"errors"
+	"time"
+)
+
+// What people, upstreams and clients of the lock API are told when the ledger does not do what they ask, beside ErrStoreUnavailable,
+// ErrLockLost and ErrCancelled.
+var (
+	// ErrNoExecution: the ledger has no trace of the execution. It never ran, its record has expired or was forgotten, or provably
+	// nothing of it had reached the upstream.
+	ErrNoExecution = errors.New("no such execution")
+	// ErrNoLock: the workflow is free.
+	ErrNoLock = errors.New("lock is free")
+	// ErrFinished: the execution has ended. The first terminal status stays.
+	ErrFinished = errors.New("execution has ended")
+	// ErrAlive: the execution waits, runs or is held, so its event cannot be forgotten.
+	ErrAlive = errors.New("execution has not ended")
+	// ErrSuperseded: the event has run again since, so the ledger has this execution in short only.
+	ErrSuperseded = errors.New("the event has run again since")
+	// ErrStaleToken: the fencing token is not the one of the execution's lock.
+	ErrStaleToken = errors.New("fencing token is not current")
+	// ErrLockExpired: the hold ran out before anybody renewed it.
+	ErrLockExpired = errors.New("hold ran out")
+	// ErrCallbackKey: the callback key is not the execution's own.
+	ErrCallbackKey = errors.New("callback key is not the execution's")
+	// ErrLockHeld: somebody else has the lock, or the time to wait for it was over.
+	ErrLockHeld = errors.New("lock is held")
+	// ErrTooManySteps: the execution's steps would not fit into its lock any more.
+	ErrTooManySteps = errors.New("too many steps")
+)
+
+// StepStatus is where a step of an execution's plan is.
+type StepStatus string
+
+// The statuses of a step.
+const (
+	StepRunning StepStatus = "running"
+	StepDone    StepStatus = "done"
+	StepSkipped StepStatus = "skipped" // the execution was cancelled before it began
+)
+
+// Step is one step of an execution, as its upstream told it with guard.
+type Step struct {
+	Name       string     `json:"name"`
+	Status     StepStatus `json:"status"`
+	StartedAt  time.Time  `json:"startedAt,omitzero"`
+	FinishedAt time.Time  `json:"finishedAt,omitzero"`
+}
+
+// Found is an execution where it is now. Lock is set while it waits (Place is then true), runs or is held, Record when it has ended,
+// Short alone when the event has run again since.
+type Found struct {
+	Lock   *Lock
+	Place  bool // it waits in the queue
+	Record *Record
+	Short  *Attempt
+	// Duplicates are the copies that were answered without running, right within a second.
+	Duplicates int64
+	// Revision of the ledger at which this was read; for waiting for the next change.
+	Revision int64
+}
+
+// Status is the status that the execution's place in the ledger means.
+func (f *Found) Status() Status {
+	switch {
+	case f.Record != nil:
+		return f.Record.Status
+	case f.Short != nil:
+		return f.Short.Status
+	case f.Lock.Cancel != nil:
+		return CancelRequested
+	case f.Place:
+		return Pending
+	}
+	return Running
+}
+
+// Workflow is the execution's workflow; "" where only Short is known.
+func (f *Found) Workflow() string {
+	switch {
+	case f.Record != nil:
+		return f.Record.Scope.Workflow
+	case f.Lock != nil:
+		return f.Lock.Scope.Workflow
+	}
+	return ""
+}
+
+// ExecutionQuery selects executions. The zero value is all of them.
+type ExecutionQuery struct {
+	Workflow string // "" = any
+	Status   Status // "" = any
+	Limit    int    // at most so many on a page; 0 = 100
+	Cursor   string // of the page before; "" = the first page
+}
+
+// ExecutionPage is a part of the executions. It may be shorter than its limit, even empty, and not be the last: only an empty
+// NextCursor says that.
+type ExecutionPage struct {
+	Executions []Found
+	NextCursor string
+}
+
+// LockQuery selects locks by the beginning of their workflow. The zero value is all of them.
+type LockQuery struct {
+	Prefix string
+	Limit  int // 0 = 100
+	Cursor string
+}
+
+// LockView is a lock as people see it.
+type LockView struct {
+	Lock    *Lock
+	Waiting int // executions in its queue
+}
+
+// LockPage is a part of the locks; see ExecutionPage.
+type LockPage struct {
+	Locks      []LockView
+	NextCursor string
+}
+
+// Callback is what an upstream, or a client of the lock API, shows to speak about its own execution.
+type Callback struct {
+	Execution ExecutionID
+	Token     int64
+	// Key is the execution's callback key. It is compared in constant time with the hash in the ledger. Clients of the lock API are known by
+	// a token of the admin API instead: they leave it empty, and AnyKey is true.
+	Key    string
+	AnyKey bool
+}
+
+// Final is the end of a held execution as its upstream tells it.
+type Final struct {
+	Status Status // Success or Failed
+	// Answer is what duplicates get; nil means 200 without a body for SUCCESS, and nothing for FAILED.
+	Answer *Answer
+	Error  *Failure // of FAILED; nil = the upstream gave no reason
+}
+
+// AcquireRequest asks for a lock that is nobody's delivery.
+type AcquireRequest struct {
+	Workflow string
+	Holder   string        // for people
+	TTL      time.Duration // the lock is lost when nobody renews it for so long; whole seconds
+	Wait     time.Duration // how long to wait for it in the queue; 0 = not at all
+}
+
+// Acquired is a lock of the lock API.
+type Acquired struct {
+	Lock        *Lock
+	CallbackKey string
+}
