@@ -29,7 +29,20 @@ var (
 	ErrLockHeld = errors.New("lock is held")
 	// ErrTooManySteps: the execution's steps would not fit into its lock any more.
 	ErrTooManySteps = errors.New("too many steps")
+	// ErrCursor: the cursor of a query is none that a page of the same query gave.
+	ErrCursor = errors.New("not a cursor of this list")
 )
+
+// LockHeldError is ErrLockHeld with what is known of the holder.
+type LockHeldError struct {
+	Holder *Lock // nil: others wait for the lock, and who is next is not decided
+}
+
+// Error says what ErrLockHeld says.
+func (e *LockHeldError) Error() string { return ErrLockHeld.Error() }
+
+// Unwrap makes it an ErrLockHeld.
+func (e *LockHeldError) Unwrap() error { return ErrLockHeld }
 
 // StepStatus is where a step of an execution's plan is.
 type StepStatus string
@@ -56,6 +69,8 @@ type Found struct {
 	Place  bool // it waits in the queue
 	Record *Record
 	Short  *Attempt
+	// ShortOf is the scope of the event whose earlier attempt Short is.
+	ShortOf Scope
 	// Duplicates are the copies that were answered without running, right within a second.
 	Duplicates int64
 	// Revision of the ledger at which this was read; for waiting for the next change.
@@ -77,7 +92,7 @@ func (f *Found) Status() Status {
 	return Running
 }
 
-// Workflow is the execution's workflow; "" where only Short is known.
+// Workflow is the execution's workflow.
 func (f *Found) Workflow() string {
 	switch {
 	case f.Record != nil:
@@ -85,7 +100,7 @@ func (f *Found) Workflow() string {
 	case f.Lock != nil:
 		return f.Lock.Scope.Workflow
 	}
-	return ""
+	return f.ShortOf.Workflow
 }
 
 // ExecutionQuery selects executions. The zero value is all of them.
