@@ -131,7 +131,7 @@ func checkHost(host string) error {
 	case host == "":
 		return errors.New("is empty")
 	case strings.Contains(host, "*"):
-		return fmt.Errorf("%q: wildcards are not supported; no hosts at all means any", host)
+		return fmt.Errorf("%q: wildcards are not supported; write each name", host)
 	case strings.ContainsAny(host, ":/"):
 		return fmt.Errorf("%q: write the name alone, without scheme and port", host)
 	}

@@ -10,6 +10,7 @@ import (
 // reloadable are the settings outside of routes that a running process takes over. Everything else is built into listeners and
 // clients when the process starts.
 var reloadable = []string{
+	"admin.hosts",
 	"limits.request_body",
 	"limits.body_timeout",
 	"limits.waiting",
@@ -26,8 +27,8 @@ func Changes(before, after *Config) (restart, reload []string) {
 	}
 	flat := func(c *Config) (entries []entry) {
 		for _, k := range rootKey().keys {
-			if k.kind != kindRoutes {
-				eachValue(k, k.name, reflect.ValueOf(c).Elem().Field(k.index), func(_ *key, path string, v reflect.Value) {
+			if k.kind != kindItems {
+				eachSetting(k, k.name, reflect.ValueOf(c).Elem().Field(k.index), func(path string, v reflect.Value) {
 					entries = append(entries, entry{path, v.Interface()})
 				})
 			}
@@ -44,8 +45,32 @@ func Changes(before, after *Config) (restart, reload []string) {
 			restart = append(restart, changed[i].path)
 		}
 	}
+	reload = append(reload, tokenChanges(before.Admin.Tokens, after.Admin.Tokens)...)
 	routeRestart, routeReload := routeChanges(before.Routes, after.Routes)
 	return append(restart, routeRestart...), append(reload, routeReload...)
+}
+
+// tokenChanges lists what a reload takes over; a token is known by its name, and their order means nothing.
+func tokenChanges(before, after []Token) (reload []string) {
+	old := map[string]*Token{}
+	for i := range before {
+		old[before[i].Name] = &before[i]
+	}
+	for i := range after {
+		t := &after[i]
+		was, found := old[t.Name]
+		delete(old, t.Name)
+		switch {
+		case !found:
+			reload = append(reload, fmt.Sprintf("token %s: added", t.Name))
+		case !reflect.DeepEqual(was, t):
+			reload = append(reload, fmt.Sprintf("token %s: changed", t.Name))
+		}
+	}
+	for _, name := range sortedKeys(old) {
+		reload = append(reload, fmt.Sprintf("token %s: removed", name))
+	}
+	return reload
 }
 
 func routeChanges(before, after []Route) (restart, reload []string) {
@@ -93,7 +118,7 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 // differences are the settings in which two routes of one name differ.
 func differences(a, b *Route) (paths []string) {
 	for _, k := range rootKey().keys {
-		if k.kind != kindRoutes {
+		if k.kind != kindItems {
 			continue
 		}
 		for _, child := range k.keys {

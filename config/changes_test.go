@@ -7,7 +7,7 @@ import (
 
 func TestChangesTellWhatNeedsARestart(t *testing.T) {
 	base := func() *Config {
-		return load(t, "routes: [{name: a, path: /a}, {name: b, path: /b}, {name: c, path: /c}]").Config
+		return load(t, "routes: [{name: a, path: /a}, {name: b, path: /b}, {name: c, path: /c}]\nadmin: {tokens: [{name: ops, token_file: /nonexistent/x}]}").Config
 	}
 	for name, c := range map[string]struct {
 		change          func(*Config)
@@ -27,6 +27,12 @@ func TestChangesTellWhatNeedsARestart(t *testing.T) {
 		"route renamed":     {func(c *Config) { c.Routes[2].Name = "d" }, nil, []string{"route d: added", "route c: removed"}},
 		"order":             {func(c *Config) { c.Routes[0], c.Routes[1] = c.Routes[1], c.Routes[0] }, nil, []string{"routes: order"}},
 		"new one as none":   {func(c *Config) { c.Routes = append(c.Routes, Route{Name: "d", Lock: Lock{Strategy: StrategyNone}}) }, nil, []string{"route d: added"}},
+		"hold":              {func(c *Config) { c.Routes[0].Hold.TTL++ }, nil, []string{"route a: hold.ttl"}},
+		"admin listener":    {func(c *Config) { c.Admin.Listen = ":1"; c.Admin.TLS.ClientCAFile = "x" }, []string{"admin.listen", "admin.tls.client_ca_file"}, nil},
+		"admin hosts":       {func(c *Config) { c.Admin.Hosts = []string{"h"} }, nil, []string{"admin.hosts"}},
+		"token":             {func(c *Config) { c.Admin.Tokens[0].Scopes = []Scope{ScopeWrite} }, nil, []string{"token ops: changed"}},
+		"token's text":      {func(c *Config) { c.Admin.Tokens[0].Token = NewSecret("x") }, nil, []string{"token ops: changed"}},
+		"token renamed":     {func(c *Config) { c.Admin.Tokens[0].Name = "dev" }, nil, []string{"token dev: added", "token ops: removed"}},
 		"methods and hosts": {func(c *Config) { c.Routes[0].Match.Hosts = []string{"h"} }, nil, []string{"route a: match.hosts"}},
 	} {
 		after := base()

@@ -1,7 +1,6 @@
 package config
 
-// choice is a setting with a fixed set of values. A new value needs a row in the documentation and, until it works, one in
-// notBuilt.
+// choice is a setting with a fixed set of values. A new value needs a row in the documentation.
 type choice interface{ choices() []string }
 
 // Unmatched says what happens to requests that match no route.
@@ -95,6 +94,17 @@ const (
 )
 
 func (Mode) choices() []string { return []string{"enforce", "observe"} }
+
+// Scope is a right of a token of the admin API.
+type Scope string
+
+// The values of admin.tokens[].scopes.
+const (
+	ScopeRead  Scope = "read"
+	ScopeWrite Scope = "write"
+)
+
+func (Scope) choices() []string { return []string{"read", "write"} }
 
 // LogLevel is the least severity that is logged.
 type LogLevel string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ import (
 const (
 	maxFile  = 4 << 20
 	maxNodes = 200_000
-	maxItems = 1000 // of one list, and of all routes
+	maxItems = 1000 // of one list
 )
 
 // fileLayer reads sidecar.yaml. It is a parser for koanf, stricter than koanf's own, which keeps where each value stands.
@@ -137,7 +138,7 @@ func (f *fileLayer) group(k *key, path string, n *yaml.Node) {
 		child, via := k.child(name)
 		switch {
 		case child == nil:
-			f.unknown(k, path, name, keyNode, value)
+			f.refuseUnknown(f.at(keyNode), k, path, name)
 		case via != nil:
 			f.value(child, join(join(path, via.name), name), value)
 		default:
@@ -170,35 +171,14 @@ func (f *fileLayer) pairs(n *yaml.Node, path string, each func(name string, keyN
 	}
 }
 
-// unknown reports a key that k does not have, unless it belongs to a later release and changes nothing.
-func (f *fileLayer) unknown(k *key, path, name string, keyNode, value *yaml.Node) {
-	childPath := join(path, name)
-	harmless, group, later := isLater(childPath)
-	if !later {
-		f.refuseUnknown(f.at(keyNode), k, path, name)
-		return
-	}
-	value = f.resolve(value)
-	switch {
-	case value == nil, isNull(value), value.Kind != yaml.ScalarNode && len(value.Content) == 0:
-	case value.Kind == yaml.ScalarNode && (value.Value == "" || value.Value == harmless):
-	case group && value.Kind == yaml.MappingNode:
-		f.pairs(value, childPath, func(name string, keyNode, value *yaml.Node) {
-			f.unknown(k, childPath, name, keyNode, value)
-		})
-	default:
-		f.refuse(f.at(keyNode), childPath, "is not in this release")
-	}
-}
-
 // value reads whatever k is.
 func (f *fileLayer) value(k *key, path string, n *yaml.Node) {
 	switch k.kind {
 	case kindGroup:
 		f.group(k, path, n)
-	case kindRoutes:
-		f.routeList(k, path, n)
-	case kindTexts, kindStatuses:
+	case kindItems:
+		f.items(k, path, n)
+	case kindTexts, kindChoices, kindStatuses:
 		f.list(k, path, n)
 	case kindRespond:
 		f.respond(k, path, n)
@@ -207,7 +187,7 @@ func (f *fileLayer) value(k *key, path string, n *yaml.Node) {
 	}
 }
 
-func (f *fileLayer) routeList(k *key, path string, n *yaml.Node) {
+func (f *fileLayer) items(k *key, path string, n *yaml.Node) {
 	if n = f.resolve(n); n == nil || isNull(n) {
 		return
 	}
@@ -220,7 +200,7 @@ func (f *fileLayer) routeList(k *key, path string, n *yaml.Node) {
 		return
 	}
 	for i, item := range n.Content {
-		f.layer.routes[i] = true
+		f.addItem(path, i)
 		f.places[indexed(path, i)] = f.at(item)
 		f.group(k, indexed(path, i), item)
 	}
@@ -269,8 +249,11 @@ func (f *fileLayer) list(k *key, path string, n *yaml.Node) {
 		number := k.kind == kindStatuses && item.ShortTag() == "!!int"
 		if item.Kind != yaml.ScalarNode || item.ShortTag() != "!!str" && !number {
 			hint := "a status, e.g. 2xx, 404 or 200-299"
-			if k.kind == kindTexts {
+			switch k.kind {
+			case kindTexts:
 				hint = quoteHint(item)
+			case kindChoices:
+				hint = "one of " + strings.Join(k.choices, ", ")
 			}
 			f.refuse(f.at(item), indexed(path, i), "needs %s", hint)
 			continue
@@ -280,6 +263,9 @@ func (f *fileLayer) list(k *key, path string, n *yaml.Node) {
 	value := k.parseList(items, func(i int, err error) {
 		f.refuse(f.at(n.Content[i]), indexed(path, i), "%s", err)
 	})
+	if len(items) == 0 && len(n.Content) > 0 || reflect.ValueOf(value).Len() < len(items) {
+		f.seen[path] = true // what is left of it says nothing
+	}
 	f.set(path, value, at)
 }
 

@@ -49,7 +49,7 @@ func (s *secretReader) fill(k *key, path string, v reflect.Value) {
 		switch child.kind {
 		case kindGroup:
 			s.fill(child, join(path, child.name), v.Field(child.index))
-		case kindRoutes:
+		case kindItems:
 			for i := range v.Field(child.index).Len() {
 				s.fill(child, indexed(join(path, child.name), i), v.Field(child.index).Index(i))
 			}
@@ -187,6 +187,9 @@ func certificateFiles(c *Config) []namedFile {
 	files := []namedFile{
 		{"listen.tls.cert_file", c.Listen.TLS.CertFile},
 		{"listen.tls.key_file", c.Listen.TLS.KeyFile},
+		{"admin.tls.cert_file", c.Admin.TLS.CertFile},
+		{"admin.tls.key_file", c.Admin.TLS.KeyFile},
+		{"admin.tls.client_ca_file", c.Admin.TLS.ClientCAFile},
 	}
 	for _, client := range []struct {
 		path string

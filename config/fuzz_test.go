@@ -24,6 +24,7 @@ func FuzzLoad(f *testing.F) {
 		"", "---", "...", "&a [*a]", "routes: &a [*a, *a]", "a: &a\n  <<: *a", "routes: [&r {name: a, verify: &v {x: *v}}]", "%YAML 1.1\n---\n", "? \n: ",
 		"!!binary x", "limits: !!map {}", "listen: !!str 1", "\xff\xfe", "\x00", "{", "[[[[[[[[", "- - - -", "routes: [{}]", "respond: {a.b: 1}",
 		"routes: [{name: a, path: /a, respond: {locked: 1e3}}]",
+		"admin: {tokens: [{name: a, token_env: A, scopes: [read], workflows: [a*]}]}",
 		"routes: [{name: a, path: /a, preset: post, lock: {wait_timeout: 1s}, verify: {secret_files: [x]}, respond: {locked: 429}}]", "limits: {waiting: 0x10}", "limits: {waiting: 1_000}", "data_dir: |\n  a\n  b\n",
 	} {
 		f.Add(text, "HOOKLOCK__ROUTES__0__NAME=x")
@@ -67,7 +68,7 @@ func loadedSecrets(env string) []string {
 
 // FuzzOverride: no name of a variable and no path of a flag makes Load panic.
 func FuzzOverride(f *testing.F) {
-	for _, name := range []string{"", "__", "LISTEN", "ROUTES__0", "ROUTES__0__RESPOND__", "ROUTES____NAME", "routes[0].name", "a.b[1]..c", "ROUTES__99999__NAME", "ETCD__TLS"} {
+	for _, name := range []string{"", "__", "LISTEN", "ROUTES__0", "ROUTES__0__RESPOND__", "ROUTES____NAME", "routes[0].name", "a.b[1]..c", "ROUTES__99999__NAME", "ETCD__TLS", "ADMIN__TOKENS__0__NAME", "ADMIN__TOKENS"} {
 		f.Add(name, "1")
 	}
 	f.Fuzz(func(t *testing.T, name, text string) {

@@ -39,7 +39,8 @@ func TestAHostileFileIsRefusedAndCostsLittle(t *testing.T) {
 		"many routes":      {"routes:\n" + repeat(5000, same("- {name: a, path: /a}\n")), "at most 1000"},
 		"an alias bomb":    {"routes:\n- &x {name: a, path: /a, match: {hosts: [" + repeat(900, same("a,")) + "]}}\n" + repeat(900, same("- *x\n")), "more than 200000 values"},
 		"a cycle":          {"routes: &r [*r]", "needs a mapping"},
-		"a cycle of later": {"routes: [{name: a, path: /a, hold: &v {x: *v}}]", "not in this release"},
+		"a cycle of holds": {"routes: [{name: a, path: /a, hold: &v {ttl: *v}}]", "needs a duration"},
+		"many tokens":      {"admin:\n  tokens:\n" + repeat(5000, same("  - {name: a}\n")), "at most 1000"},
 		"too much":         {repeat(maxFile+1, same("#")), "larger than 4 MiB"},
 	} {
 		if got := refusalOf(t, Source{Bytes: []byte(c.text)}); !strings.Contains(got, c.want) {

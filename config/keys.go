@@ -18,10 +18,11 @@ const (
 	kindDuration             // time.Duration
 	kindSize                 // Size
 	kindTexts                // []string
+	kindChoices              // several of a fixed set of words
 	kindStatuses             // []StatusRange
 	kindRespond              // map of decision to status
 	kindGroup                // a struct with settings of its own
-	kindRoutes               // list of such structs
+	kindItems                // list of such structs, which are never inside another list
 )
 
 // key is one setting, or a group of them, as found in the Go types. Reading, printing, comparing and the JSON Schema all walk
@@ -34,7 +35,7 @@ type key struct {
 	kind    kind
 	typ     reflect.Type
 	choices []string
-	keys    []*key      // of a group or of a route
+	keys    []*key      // of a group, or of each item of a list
 	secrets []secretKey // of a group
 	// short is the child that a plain value in place of the group stands for: `upstream: URL` is `upstream: {url: URL}`.
 	short string
@@ -81,6 +82,12 @@ func (k *key) classify() {
 		k.kind, k.choices = kindChoice, c.choices()
 		return
 	}
+	if k.typ.Kind() == reflect.Slice {
+		if c, ok := reflect.Zero(k.typ.Elem()).Interface().(choice); ok {
+			k.kind, k.choices = kindChoices, c.choices()
+			return
+		}
+	}
 	switch k.typ {
 	case reflect.TypeFor[string]():
 		k.kind = kindText
@@ -98,10 +105,12 @@ func (k *key) classify() {
 		k.kind = kindStatuses
 	case reflect.TypeFor[map[string]int]():
 		k.kind = kindRespond
-	case reflect.TypeFor[[]Route]():
-		k.kind = kindRoutes
-		k.addFields(k.typ.Elem())
 	default:
+		if k.typ.Kind() == reflect.Slice {
+			k.kind = kindItems
+			k.addFields(k.typ.Elem())
+			return
+		}
 		k.kind = kindGroup
 		k.addFields(k.typ)
 	}
@@ -134,7 +143,7 @@ func (k *key) names() string {
 }
 
 // leaf reports whether k has a value of its own.
-func (k *key) leaf() bool { return k.kind != kindGroup && k.kind != kindRoutes }
+func (k *key) leaf() bool { return k.kind != kindGroup && k.kind != kindItems }
 
 // join appends name to a path.
 func join(path, name string) string {

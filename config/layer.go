@@ -13,7 +13,7 @@ type layer struct {
 	places map[string]Origin // path, also of groups and of items of lists
 	// seen are the paths whose problem is known. A later check of the same value says nothing new.
 	seen     map[string]bool
-	routes   map[int]bool // which routes it speaks of
+	items    map[string]map[int]bool // which items it speaks of, by the path of their list: routes, admin.tokens
 	problems Problems
 }
 
@@ -23,7 +23,7 @@ func newLayer(kind string) *layer {
 		values: map[string]any{},
 		places: map[string]Origin{},
 		seen:   map[string]bool{},
-		routes: map[int]bool{},
+		items:  map[string]map[int]bool{},
 	}
 }
 
@@ -36,6 +36,14 @@ func (l *layer) set(path string, value any, at Origin) {
 	}
 	l.values[dotted] = value
 	l.places[path] = at
+}
+
+// addItem notes that the layer speaks of an item of the list at path.
+func (l *layer) addItem(path string, i int) {
+	if l.items[path] == nil {
+		l.items[path] = map[int]bool{}
+	}
+	l.items[path][i] = true
 }
 
 // maxProblems is how many problems one source may have; a file with more is not a configuration.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/knadh/koanf/providers/confmap"
@@ -64,7 +65,7 @@ func Load(src Source) (*Loaded, error) {
 			return nil, fmt.Errorf("read configuration: %w", err)
 		}
 	}
-	m := &merger{places: map[string]Origin{"": {}}, seen: map[string]bool{}, merged: koanf.New(".")}
+	m := &merger{places: map[string]Origin{"": {}}, seen: map[string]bool{}, items: map[string]int{}, merged: koanf.New(".")}
 	if err := m.read(src, text); err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ type merger struct {
 	merged   *koanf.Koanf
 	places   map[string]Origin
 	seen     map[string]bool
-	routes   map[int]bool
+	items    map[string]int // how many each list has, by its path
 	problems Problems
 }
 
@@ -152,20 +153,19 @@ func (m *merger) read(src Source, text []byte) error {
 	if err := above.Load(flags, nil); err != nil {
 		return fmt.Errorf("load flags: %w", err)
 	}
-	m.routes = file.layer.routes
 	if src.Path != "" {
 		m.places[""] = Origin{Kind: FromFile, Name: src.Path}
 	}
 	for _, l := range []*layer{file.layer, fromEnv, fromFlags} {
-		m.addRoutes(l)
+		m.addItems(l)
 	}
-	filled := src.Senders.layer(len(m.routes), func(path string) string { return above.String(koanfPath(path)) })
+	filled := src.Senders.layer(m.items["routes"], func(path string) string { return above.String(koanfPath(path)) })
 	for _, l := range []*layer{filled, file.layer, fromEnv, fromFlags} {
 		maps.Copy(m.places, l.places)
 		maps.Copy(m.seen, l.seen)
 		m.problems = append(m.problems, l.problems...)
 	}
-	if err := m.merged.Load(confmap.Provider(defaultValues(len(m.routes)), "."), nil); err != nil {
+	if err := m.merged.Load(confmap.Provider(defaultValues(m.items), "."), nil); err != nil {
 		return fmt.Errorf("load defaults: %w", err)
 	}
 	if err := m.merged.Load(confmap.Provider(filled.values, "."), nil); err != nil {
@@ -177,37 +177,87 @@ func (m *merger) read(src Source, text []byte) error {
 	return nil
 }
 
-// addRoutes takes over the routes that l speaks of: existing ones, and new ones at the end.
-func (m *merger) addRoutes(l *layer) {
-	for _, i := range slices.Sorted(maps.Keys(l.routes)) {
-		if m.routes[i] || i == len(m.routes) {
-			m.routes[i] = true
-			continue
-		}
-		path := indexed("routes", i)
-		at := Origin{}
-		for p, origin := range l.places {
-			if len(p) > len(path) && p[:len(path)] == path && (at.Name == "" || origin.Name < at.Name) {
-				at = origin
+// addItems takes over the items of lists that l speaks of: existing ones, and new ones at the end.
+func (m *merger) addItems(l *layer) {
+	for _, list := range sortedKeys(l.items) {
+		for _, i := range slices.Sorted(maps.Keys(l.items[list])) {
+			if i < m.items[list] {
+				continue
 			}
+			if i == m.items[list] {
+				m.items[list]++
+				continue
+			}
+			m.problems = append(m.problems, Problem{
+				Origin: l.firstPlace(indexed(list, i)), Path: indexed(list, i), Text: fmt.Sprintf("leaves a gap; the next new one is %s", indexed(list, m.items[list])),
+			})
 		}
-		m.problems = append(m.problems, Problem{Origin: at, Path: path, Text: fmt.Sprintf("there is no such route; the next new one is routes[%d]", len(m.routes))})
 	}
+}
+
+// firstPlace is the place of one of the settings inside of path, the same one each time.
+func (l *layer) firstPlace(path string) (at Origin) {
+	for p, origin := range l.places {
+		if strings.HasPrefix(p, path) && (at.Name == "" || origin.Name < at.Name) {
+			at = origin
+		}
+	}
+	return at
 }
 
 // decode turns the merged values into a Config. They have the types of the fields already, so that an error is a bug.
 func (m *merger) decode() (*Config, error) {
-	config := &Config{Routes: make([]Route, len(m.routes))}
-	for i := range config.Routes {
-		if err := decodeInto(m.merged, fmt.Sprintf("routes.%d", i), &config.Routes[i]); err != nil {
-			return nil, err
+	config := &Config{}
+	root := reflect.ValueOf(config).Elem()
+	err := eachList(rootKey(), "", root, func(path string, list reflect.Value) error {
+		list.Set(reflect.MakeSlice(list.Type(), m.items[path], m.items[path]))
+		for i := range list.Len() {
+			if err := decodeInto(m.merged, fmt.Sprintf("%s.%d", path, i), list.Index(i).Addr().Interface()); err != nil {
+				return err
+			}
 		}
+		m.merged.Delete(path)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range config.Routes {
 		if config.Routes[i].Respond == nil {
 			config.Routes[i].Respond = map[string]int{}
 		}
 	}
-	m.merged.Delete("routes")
 	return config, decodeInto(m.merged, "", config)
+}
+
+// eachSetting calls f for every setting below k that is not inside a list of groups. v is what k is in the configuration.
+func eachSetting(k *key, path string, v reflect.Value, f func(path string, v reflect.Value)) {
+	switch k.kind {
+	case kindItems:
+	case kindGroup:
+		for _, child := range k.keys {
+			eachSetting(child, join(path, child.name), v.Field(child.index), f)
+		}
+	default:
+		f(path, v)
+	}
+}
+
+// eachList calls f for every list of groups below k, until there is an error. v is what k is in the configuration.
+func eachList(k *key, path string, v reflect.Value, f func(path string, list reflect.Value) error) error {
+	for _, child := range k.keys {
+		var err error
+		switch child.kind {
+		case kindItems:
+			err = f(join(path, child.name), v.Field(child.index))
+		case kindGroup:
+			err = eachList(child, join(path, child.name), v.Field(child.index), f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func decodeInto(k *koanf.Koanf, path string, into any) error {
@@ -238,8 +288,8 @@ func (m *merger) known(path string) bool {
 	return false
 }
 
-// defaultValues is Default and, for each of the routes, DefaultRoute, as koanf wants them.
-func defaultValues(routes int) map[string]any {
+// defaultValues is Default and, for each item of a list, what nothing was said of, as koanf wants them.
+func defaultValues(items map[string]int) map[string]any {
 	values := map[string]any{}
 	keep := func(_ *key, path string, v reflect.Value) {
 		if v.Kind() != reflect.Map {
@@ -247,9 +297,11 @@ func defaultValues(routes int) map[string]any {
 		}
 	}
 	config := Default()
-	config.Routes = make([]Route, routes)
-	for i := range config.Routes {
-		config.Routes[i] = DefaultRoute()
+	for range items["routes"] {
+		config.Routes = append(config.Routes, DefaultRoute())
+	}
+	for range items["admin.tokens"] {
+		config.Admin.Tokens = append(config.Admin.Tokens, DefaultToken())
 	}
 	eachValue(rootKey(), "", reflect.ValueOf(config).Elem(), keep)
 	return values
@@ -262,7 +314,7 @@ func eachValue(k *key, path string, v reflect.Value, f func(k *key, path string,
 		for _, child := range k.keys {
 			eachValue(child, join(path, child.name), v.Field(child.index), f)
 		}
-	case kindRoutes:
+	case kindItems:
 		for i := range v.Len() {
 			for _, child := range k.keys {
 				eachValue(child, join(indexed(path, i), child.name), v.Index(i).Field(child.index), f)

@@ -47,21 +47,21 @@ func (l *layer) override(segments []string, text string, at Origin) string {
 		name := segments[i]
 		child, via := k.child(name)
 		if child == nil {
-			l.overrideUnknown(k, path, segments[i:], text, at)
+			l.refuseUnknown(at, k, path, name)
 			return ""
 		}
 		if via != nil {
 			path = join(path, via.name)
 		}
 		k, path = child, join(path, name)
-		if k.kind == kindRoutes && i+1 < len(segments) {
+		if k.kind == kindItems && i+1 < len(segments) {
 			i++
 			number, err := parseDigits(segments[i])
 			if err != nil || len(segments[i]) > 4 {
-				l.refuse(at, path, "%q is not the number of a route; the first is 0", segments[i])
+				l.refuse(at, path, "%q is not a number; the first of %s is 0", segments[i], path)
 				return ""
 			}
-			l.routes[int(number)] = true
+			l.addItem(path, int(number))
 			path = indexed(path, int(number))
 			if i+1 == len(segments) {
 				break
@@ -92,7 +92,7 @@ func (l *layer) overrideValue(k *key, path, text string, at Origin) string {
 	var value any
 	var err error
 	switch k.kind {
-	case kindTexts, kindStatuses:
+	case kindTexts, kindChoices, kindStatuses:
 		items := splitList(text)
 		if len(items) > maxItems {
 			l.refuse(at, path, "has %d items; at most %d are read", len(items), maxItems)
@@ -106,8 +106,8 @@ func (l *layer) overrideValue(k *key, path, text string, at Origin) string {
 		if failed {
 			return ""
 		}
-	case kindRoutes:
-		err = errors.New("cannot be set as a whole; name a route by its number, from 0, and one of its settings")
+	case kindItems:
+		err = errors.New("cannot be set as a whole; name one of them by its number, from 0, and one of its settings")
 	case kindRespond:
 		err = errors.New("cannot be set as a whole; name a decision, such as locked")
 	case kindGroup:
@@ -125,17 +125,6 @@ func (l *layer) overrideValue(k *key, path, text string, at Origin) string {
 	}
 	l.set(path, value, at)
 	return path
-}
-
-func (l *layer) overrideUnknown(k *key, path string, rest []string, text string, at Origin) {
-	full := join(path, strings.Join(rest, "."))
-	harmless, _, later := isLater(full)
-	switch {
-	case !later:
-		l.refuseUnknown(at, k, path, rest[0])
-	case text != "" && text != harmless:
-		l.refuse(at, full, "is not in this release")
-	}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -87,12 +87,16 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 		}
 		short, _ := k.child(k.short)
 		return object{"oneOf": []any{g.described(short, join(path, k.short), v.Field(short.index)), group}}
-	case kindRoutes:
-		route := g.group(k, path+"[]", reflect.ValueOf(DefaultRoute()))
-		route["type"] = "object"
-		route["required"] = []string{"name"}
-		route["anyOf"] = []any{object{"required": []string{"path"}}, object{"required": []string{"match"}}}
-		return object{"type": []string{"array", "null"}, "items": route}
+	case kindItems:
+		item, either := reflect.ValueOf(DefaultRoute()), []string{"path", "match"}
+		if k.typ.Elem() == reflect.TypeFor[Token]() {
+			item, either = reflect.ValueOf(DefaultToken()), []string{"token_file", "token_env"}
+		}
+		items := g.group(k, path+"[]", item)
+		items["type"] = "object"
+		items["required"] = []string{"name"}
+		items["anyOf"] = []any{object{"required": either[:1]}, object{"required": either[1:]}}
+		return object{"type": []string{"array", "null"}, "items": items}
 	case kindRespond:
 		properties := object{}
 		for _, r := range refusals() {
@@ -127,6 +131,8 @@ func (g generator) leaf(k *key, path string) object {
 		return object{"type": "string", "pattern": "^[0-9]+(B|KiB|MiB|GiB)$"}
 	case kindTexts:
 		return object{"type": "array", "items": object{"type": "string"}}
+	case kindChoices:
+		return object{"type": "array", "items": object{"type": "string", "enum": k.choices}}
 	case kindStatuses:
 		return object{"type": "array", "items": object{"oneOf": []any{
 			object{"type": "integer", "minimum": 200, "maximum": 599},
@@ -289,9 +295,13 @@ func TestTheSchemaKnowsShortFormsAndRefusesSlips(t *testing.T) {
 		"unmatched: drop":                                                             false,
 		"routes: [{path: /a}]":                                                        false,
 		"routes: [{name: a, lock: {strategy: later}}]":                                false,
-		"retention: 1h":                                                               false,
-		"routes: [{name: a, idempotency: {keep: [2xx, 404, 500-599]}}]":               true,
-		"routes: [{name: a, idempotency: {keep: [9xx]}}]":                             false,
+		"admin: {tokens: [{name: ops, token_file: x, scopes: [read, write], workflows: ['stripe/*']}]}": true,
+		"admin: {tokens: [{token_file: x}]}":                                    false,
+		"admin: {tokens: [{name: ops, token_env: X, scopes: [all]}]}":           false,
+		"routes: [{name: a, path: /a, hold: {on_status: [202, 5xx], ttl: 1h}}]": true,
+		"retention: 1h": false,
+		"routes: [{name: a, idempotency: {keep: [2xx, 404, 500-599]}}]": true,
+		"routes: [{name: a, idempotency: {keep: [9xx]}}]":               false,
 	} {
 		if problems := schemaProblems(t, text); (problems == nil) != fits {
 			t.Errorf("%s: %v", text, problems)

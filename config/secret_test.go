@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -17,12 +18,14 @@ func TestASecretIsNeverShown(t *testing.T) {
 	c := Default()
 	c.Etcd.Password = NewSecret("hunter2")
 	c.Routes = []Route{{Verify: Verify{Secrets: []Secret{NewSecret("hunter2")}, PublicKeys: []Secret{NewSecret("hunter2")}}}}
+	c.Admin.Tokens = []Token{{Name: "ops", Token: NewSecret("hunter2")}}
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T"} {
 		fmt.Fprintf(&out, verb+"\n", c.Etcd.Password)
 		fmt.Fprintf(&out, verb+"\n", c.Etcd)
 		fmt.Fprintf(&out, verb+"\n", &c.Etcd)
 		fmt.Fprintf(&out, verb+"\n", c.Routes)
+		fmt.Fprintf(&out, verb+"\n", c.Admin)
 	}
 	text, _ := json.Marshal(c)
 	out.Write(text)
@@ -70,6 +73,9 @@ func TestAMissingFileIsAWarningForValidateAndAnErrorForServe(t *testing.T) {
 		"listen: {address: ':0', tls: {cert_file: /nonexistent/c, key_file: /proc/self/exe}}",
 		"listen: {address: ':0', tls: {cert_file: /, key_file: /proc/self/exe}}",
 		"upstream: {url: 'https://a', tls: {ca_file: /nonexistent/x}}",
+		"admin: {tokens: [{name: ops, token_file: /nonexistent/x}]}",
+		"admin: {tokens: [{name: ops, token_env: NOT_THERE}]}",
+		"admin: {tls: {cert_file: /proc/self/exe, key_file: /proc/self/exe, client_ca_file: /nonexistent/x}}",
 	} {
 		if got := load(t, text+"\nroutes: [{name: a, path: /a}]").Warnings; len(got) != 1 && !strings.Contains(text, "username") {
 			t.Errorf("%s: %v", text, got)
@@ -94,6 +100,48 @@ func TestASecretIsRefusedWhenItIsEmptyOrGivenTwiceOrHuge(t *testing.T) {
 		src := Source{Bytes: []byte("etcd: {endpoints: ['http://a:1'], username: me, " + c.text + "}"), Env: []string{"PW="}, NeedFiles: true}
 		if got := refusalOf(t, src); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", c.text, got)
+		}
+	}
+}
+
+func TestTokensComeFromFilesAndTheEnvironmentAndAreNeverShown(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(name, []byte("correct-horse-battery-staple\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(Source{
+		Path:  "sidecar.yaml",
+		Bytes: []byte("admin: {tokens: [{name: ops, token_file: " + name + ", scopes: [read, write], workflows: ['stripe/*', b]}]}"),
+		Env:   []string{"T=wrong-horse-battery-staple", "HOOKLOCK__ADMIN__TOKENS__1__NAME=second", "HOOKLOCK__ADMIN__TOKENS__1__TOKEN_ENV=T"}, NeedFiles: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := DefaultToken()
+	second.Name, second.TokenEnv, second.Token = "second", "T", NewSecret("wrong-horse-battery-staple")
+	want := []Token{{
+		Name: "ops", TokenFile: name, Scopes: []Scope{ScopeRead, ScopeWrite}, Workflows: []string{"stripe/*", "b"},
+		Token: NewSecret("correct-horse-battery-staple"),
+	}, second}
+	if !reflect.DeepEqual(loaded.Config.Admin.Tokens, want) {
+		t.Errorf("got %+v", loaded.Config.Admin.Tokens)
+	}
+	var shown strings.Builder
+	if err := loaded.Show(&shown, true); err != nil || strings.Contains(shown.String(), "horse") {
+		t.Errorf("%v\n%s", err, shown.String())
+	}
+}
+
+func TestARefusedTokenIsNotShown(t *testing.T) {
+	for token, want := range map[string]string{
+		"hunter2":                       "needs at least 8",
+		"hunter2 hunter2":               "a character that a bearer token cannot have",
+		"hunter2hunter2\nhunter2":       "on one line",
+		strings.Repeat("hunter2", 1000): "is it the right file?",
+	} {
+		got := refusalOf(t, Source{Bytes: []byte("admin: {tokens: [{name: ops, token_env: T}]}"), Env: []string{"T=" + token}})
+		if !strings.Contains(got, want) || strings.Contains(got, "hunter2") {
+			t.Errorf("%.20q: %s", token, got)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (p printer) value(k *key, path string, v reflect.Value) *yaml.Node {
 	switch k.kind {
 	case kindGroup:
 		return p.group(k, path, v)
-	case kindRoutes:
+	case kindItems:
 		list := &yaml.Node{Kind: yaml.SequenceNode}
 		for i := range v.Len() {
 			list.Content = append(list.Content, p.group(k, indexed(path, i), v.Index(i)))
@@ -52,7 +52,7 @@ func (p printer) value(k *key, path string, v reflect.Value) *yaml.Node {
 			p.comment(list, path)
 		}
 		return list
-	case kindTexts, kindStatuses:
+	case kindTexts, kindChoices, kindStatuses:
 		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for i := range v.Len() {
 			list.Content = append(list.Content, scalarNode(v.Index(i)))

@@ -31,7 +31,7 @@ func (c *candidate) search(k *key, path, name string) {
 		if cost < c.cost || cost == c.cost && c.path != "" && depth < c.depth {
 			*c = candidate{childPath, cost, depth}
 		}
-		if child.kind == kindRoutes {
+		if child.kind == kindItems {
 			childPath += "[]"
 		}
 		c.search(child, childPath, name)

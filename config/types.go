@@ -133,10 +133,45 @@ type Embedded struct {
 	SingleReplica bool `koanf:"single_replica"`
 }
 
-// Admin is the listener of the admin API.
+// Admin is the listener of the admin API, and who may use it.
 type Admin struct {
-	// host:port, a loopback address. Default 127.0.0.1:8079.
+	// host:port. Default 127.0.0.1:8079. Without tokens it must be a loopback address.
 	Listen string `koanf:"listen"`
+	// Names that the Host header of a request may have, beside localhost and addresses; the case does not matter. Default none.
+	Hosts []string `koanf:"hosts"`
+	// Certificate of the listener.
+	TLS AdminTLS `koanf:"tls"`
+	// Who may use the API, and for what. Default none: reads need no token, and changes need the one that is generated at
+	// <data_dir>/admin.token.
+	Tokens []Token `koanf:"tokens"`
+}
+
+// AdminTLS is the certificate of the admin listener, and whose certificates it takes. The zero value means plain text.
+type AdminTLS struct {
+	// Certificate chain, PEM. Default empty: no TLS.
+	CertFile string `koanf:"cert_file"`
+	// Private key of cert_file, PEM. Default empty: no TLS.
+	KeyFile string `koanf:"key_file"`
+	// Certificates, PEM, that a client's certificate must lead to; a client without one is turned away. A token is needed all the
+	// same. Default empty: clients are not asked for a certificate.
+	ClientCAFile string `koanf:"client_ca_file"`
+}
+
+// Token is somebody who may use the admin API.
+type Token struct {
+	// Unique name: letters, digits and . _ - @. Required. It is what the audit line and abortedBy say.
+	Name string `koanf:"name"`
+	// File with the token. One trailing newline is cut. Default empty.
+	TokenFile string `koanf:"token_file"`
+	// Environment variable with the token, instead of token_file. Default empty.
+	TokenEnv string `koanf:"token_env"`
+	// What it may do: read shows locks and executions, write changes them. Default [read].
+	Scopes []Scope `koanf:"scopes"`
+	// Patterns of the workflows that it sees; * is any characters, / too. Default ["*"]: all of them.
+	Workflows []string `koanf:"workflows"`
+	// The token that token_file or token_env gave. Never printed. It is the zero Secret where the file or variable is missing
+	// and Load was not told that it needs it: that is nobody's token.
+	Token Secret `koanf:"-" secret:"token"`
 }
 
 // Health is a listener with /livez, /readyz and /metrics alone.
@@ -177,6 +212,8 @@ type Route struct {
 	Lock Lock `koanf:"lock"`
 	// One execution per event.
 	Idempotency Idempotency `koanf:"idempotency"`
+	// When an execution goes on after its answer.
+	Hold Hold `koanf:"hold"`
 	// What happens while etcd cannot decide: reject answers 503 and leaves the upstream untouched, forward lets the delivery
 	// through unguarded. Default reject.
 	OnStoreDown OnStoreDown `koanf:"on_store_down"`
@@ -298,6 +335,16 @@ type Idempotency struct {
 	Unknown []StatusRange `koanf:"unknown"`
 }
 
+// Hold says when an execution, and with it the lock, outlives the upstream's answer. The upstream may ask for it with a header of
+// its answer, too: Hooklock-Hold: 30m.
+type Hold struct {
+	// Upstream statuses after which the work goes on: 202, 2xx. Default none.
+	OnStatus []StatusRange `koanf:"on_status"`
+	// How long the upstream may be silent, after such a status and after each heartbeat that names no time. Then the execution
+	// has failed, with an unknown outcome. Default 30m; whole seconds, at least 2s.
+	TTL time.Duration `koanf:"ttl"`
+}
+
 // Default is the configuration of an empty file. Each call returns its own copy.
 func Default() *Config {
 	return &Config{
@@ -323,7 +370,7 @@ func Default() *Config {
 			SessionTTL:     15 * time.Second,
 			RequestTimeout: 2 * time.Second,
 		},
-		Admin:  Admin{Listen: "127.0.0.1:8079"},
+		Admin:  Admin{Listen: "127.0.0.1:8079", Hosts: []string{}, Tokens: []Token{}},
 		Log:    Log{Level: LogInfo, Format: LogJSON},
 		Routes: []Route{},
 	}
@@ -355,8 +402,14 @@ func DefaultRoute() Route {
 			Keep:             []StatusRange{{200, 299}},
 			Unknown:          []StatusRange{},
 		},
+		Hold:        Hold{OnStatus: []StatusRange{}, TTL: 30 * time.Minute},
 		OnStoreDown: StoreDownReject,
 		Mode:        ModeEnforce,
 		Respond:     map[string]int{},
 	}
+}
+
+// DefaultToken is a token of which nothing was said. It lacks a name and a place, which have no default.
+func DefaultToken() Token {
+	return Token{Scopes: []Scope{ScopeRead}, Workflows: []string{"*"}}
 }

@@ -17,6 +17,7 @@ const (
 	maxSessionTTL  = 10 * time.Minute
 	maxRouteName   = 64
 	maxConnections = 1_000_000
+	minHold        = 2 * time.Second // etcd gives a lease whole seconds, and a shorter one ends before anybody can renew it
 )
 
 // Validate checks a configuration that did not come from Load; Load does the same and knows the places. It reads no files.
@@ -100,13 +101,7 @@ func (v *validator) listeners() {
 	c := v.config
 	v.check("listen.address", checkAddress(c.Listen.Address))
 	v.pair("listen.tls", c.Listen.TLS.CertFile, c.Listen.TLS.KeyFile)
-	if c.Admin.Listen == "" {
-		v.refuse("admin.listen", "is empty; write host:port, e.g. 127.0.0.1:8079")
-	} else if err := checkAddress(c.Admin.Listen); err != nil {
-		v.check("admin.listen", err)
-	} else if !isLoopback(c.Admin.Listen) {
-		v.refuse("admin.listen", "%s can be reached from other machines; without tokens it must be a loopback address, e.g. 127.0.0.1:8079", c.Admin.Listen)
-	}
+	v.admin()
 	if c.Health.Listen != "" {
 		v.check("health.listen", checkAddress(c.Health.Listen))
 	}

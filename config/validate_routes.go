@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 func (v *validator) routes() {
@@ -26,6 +27,7 @@ func (v *validator) routes() {
 		v.choice(path+".on_missing_event_id", string(r.OnMissingEventID), r.OnMissingEventID)
 		v.lock(path+".lock", &r.Lock)
 		v.idempotency(path+".idempotency", r)
+		v.hold(path+".hold", r)
 		v.choice(path+".on_store_down", string(r.OnStoreDown), r.OnStoreDown)
 		v.choice(path+".mode", string(r.Mode), r.Mode)
 		v.respond(path+".respond", r.Respond)
@@ -74,12 +76,16 @@ func (v *validator) match(path string, m *Match) {
 			v.refuse(at, "%s is given twice", method)
 		}
 	}
-	hosts := map[string]bool{}
-	for i, host := range m.Hosts {
-		at, plain := indexed(path+".hosts", i), strings.ToLower(host)
+	v.hosts(path+".hosts", m.Hosts)
+}
+
+func (v *validator) hosts(path string, names []string) {
+	seen := map[string]bool{}
+	for i, host := range names {
+		at, plain := indexed(path, i), strings.ToLower(host)
 		v.check(at, checkHost(host))
-		v.require(!hosts[plain], at, "%s is given twice", host)
-		hosts[plain] = true
+		v.require(!seen[plain], at, "%s is given twice", host)
+		seen[plain] = true
 	}
 }
 
@@ -162,6 +168,23 @@ func (v *validator) statuses(path string, i *Idempotency) {
 	}
 	if i.Enabled && len(i.Keep) == 0 {
 		v.warn(path+".keep", "is empty: no answer settles an event, so every duplicate runs again")
+	}
+}
+
+func (v *validator) hold(path string, r *Route) {
+	h, most := &r.Hold, r.Lock.MaxDuration
+	v.require(h.TTL >= minHold && h.TTL <= maxRetention && h.TTL%time.Second == 0, path+".ttl",
+		"%s is out of bounds; choose whole seconds from %s to %s", formatDuration(h.TTL), formatDuration(minHold), formatDuration(maxRetention))
+	v.warnIdle(path+".ttl", h.TTL != DefaultRoute().Hold.TTL && len(h.OnStatus) == 0, "hold.on_status is empty; an upstream that asks with Hooklock-Hold says for how long")
+	if most > 0 && h.TTL > most && len(h.OnStatus) > 0 {
+		v.warn(path+".ttl", "%s is longer than lock.max_duration (%s), which ends every execution", formatDuration(h.TTL), formatDuration(most))
+	}
+	for i, held := range h.OnStatus {
+		for _, unknown := range r.Idempotency.Unknown {
+			if held.Low <= unknown.High && unknown.Low <= held.High {
+				v.warn(indexed(path+".on_status", i), "%s is also in idempotency.unknown; such an answer is held, and its outcome is what the upstream completes it with", held)
+			}
+		}
 	}
 }
 

@@ -40,10 +40,13 @@ func (k *key) parseScalar(text string) (any, error) {
 	return nil, errors.New("needs a list or a mapping, not a single value")
 }
 
-// parseList reads the items of kindTexts and kindStatuses; a problem with an item is reported with its number.
+// parseList reads the items of kindTexts, kindChoices and kindStatuses; a problem with an item is reported with its number.
 func (k *key) parseList(items []string, problem func(i int, err error)) any {
 	if k.kind == kindTexts {
 		return items
+	}
+	if k.kind == kindChoices {
+		return k.parseChoices(items, problem)
 	}
 	ranges := make([]StatusRange, 0, len(items))
 	for i, item := range items {
@@ -55,6 +58,18 @@ func (k *key) parseList(items []string, problem func(i int, err error)) any {
 		ranges = append(ranges, r)
 	}
 	return ranges
+}
+
+func (k *key) parseChoices(items []string, problem func(i int, err error)) any {
+	words := reflect.MakeSlice(k.typ, 0, len(items))
+	for i, item := range items {
+		if !slices.Contains(k.choices, item) {
+			problem(i, unknownWord(item, k.choices))
+			continue
+		}
+		words = reflect.Append(words, reflect.ValueOf(item).Convert(k.typ.Elem()))
+	}
+	return words.Interface()
 }
 
 // splitList is a list from a source that has only text: items between commas.
@@ -92,12 +107,14 @@ func (k *key) example() string {
 		return "a size, e.g. 64KiB"
 	case kindTexts:
 		return "a list of texts, e.g. [a, b]"
+	case kindChoices:
+		return "a list, e.g. [" + strings.Join(k.choices, ", ") + "]"
 	case kindStatuses:
 		return "a list of statuses, e.g. [2xx, 404]"
 	case kindRespond:
 		return "a mapping of decision to status, e.g. {locked: 503}"
-	case kindRoutes:
-		return "a list; each route begins with -"
+	case kindItems:
+		return "a list; each item begins with -"
 	}
 	return "a mapping with " + k.names()
 }

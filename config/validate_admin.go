@@ -1,0 +1,116 @@
+package config
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A token shorter than shortToken is a warning, one shorter than leastToken an error: it can be tried out.
+const (
+	leastToken   = 8
+	shortToken   = 20
+	mostToken    = 4096
+	maxTokenName = 64
+	mostPattern  = 1024
+)
+
+func (v *validator) admin() {
+	a := &v.config.Admin
+	switch err := checkAddress(a.Listen); {
+	case a.Listen == "":
+		v.refuse("admin.listen", "is empty; write host:port, e.g. 127.0.0.1:8079")
+	case err != nil:
+		v.check("admin.listen", err)
+	case isLoopback(a.Listen):
+	case len(a.Tokens) == 0:
+		v.refuse("admin.listen", "%s can be reached from other machines; without admin.tokens it must be a loopback address, e.g. 127.0.0.1:8079", a.Listen)
+	case a.TLS.CertFile == "":
+		v.warn("admin.listen", "%s can be reached from other machines, and without admin.tls tokens travel in plain text", a.Listen)
+	}
+	v.pair("admin.tls", a.TLS.CertFile, a.TLS.KeyFile)
+	v.require(a.TLS.ClientCAFile == "" || a.TLS.CertFile != "", "admin.tls.client_ca_file", "needs cert_file and key_file beside it")
+	v.hosts("admin.hosts", a.Hosts)
+	v.tokens(a.Tokens)
+}
+
+func (v *validator) tokens(tokens []Token) {
+	names := map[string]int{}
+	for i := range tokens {
+		t, path := &tokens[i], indexed("admin.tokens", i)
+		if err := checkTokenName(t.Name); err != nil {
+			v.check(path+".name", err)
+		} else if first, twice := names[t.Name]; twice {
+			v.refuse(path+".name", "%q is also the name of admin.tokens[%d]", t.Name, first)
+		} else {
+			names[t.Name] = i
+		}
+		v.tokenSecret(path, tokens, i)
+		v.require(len(t.Scopes) > 0, path+".scopes", "is empty, so the token would be good for nothing; write [read] or [read, write]")
+		for j, s := range t.Scopes {
+			v.choice(indexed(path+".scopes", j), string(s), s)
+		}
+		v.require(len(t.Workflows) > 0, path+".workflows", `is empty, so the token would see nothing; write e.g. ["stripe/*"], or ["*"] for all`)
+		for j, pattern := range t.Workflows {
+			v.require(pattern != "", indexed(path+".workflows", j), `is empty; write e.g. "stripe/*", or "*" for all`)
+			v.require(len(pattern) <= mostPattern, indexed(path+".workflows", j), "is longer than %d bytes", mostPattern)
+		}
+	}
+}
+
+func checkTokenName(name string) error {
+	if name == "" {
+		return errors.New("a token needs a name; it is what the audit line says")
+	}
+	for _, c := range []byte(name) {
+		if !isAlphanumeric(c) && strings.IndexByte("._-@", c) < 0 {
+			return fmt.Errorf("%q: a name is made of letters, digits and . _ - @", name)
+		}
+	}
+	if len(name) > maxTokenName {
+		return fmt.Errorf("is longer than %d characters", maxTokenName)
+	}
+	return nil
+}
+
+// tokenSecret judges the token at index i by what was read of it. That it is empty, or that its file is missing, was said by
+// whoever read it.
+func (v *validator) tokenSecret(path string, tokens []Token, i int) {
+	t, at := &tokens[i], path+".token_file"
+	if t.TokenEnv != "" {
+		at = path + ".token_env"
+	}
+	if t.TokenFile == "" && t.TokenEnv == "" && t.Token.IsZero() {
+		v.refuse(path, "has no token; give token_file or token_env")
+	}
+	if t.Token.IsZero() {
+		return
+	}
+	v.check(at, checkToken(t.Token.Reveal()))
+	for j := range tokens[:i] {
+		if subtle.ConstantTimeCompare([]byte(tokens[j].Token.Reveal()), []byte(t.Token.Reveal())) == 1 {
+			v.refuse(at, "is the same token as that of admin.tokens[%d]; nobody could tell the two apart", j)
+		}
+	}
+	if n := len(t.Token.Reveal()); n >= leastToken && n < shortToken {
+		v.warn(at, "the token has only %d characters; a longer one cannot be guessed, e.g. of openssl rand -hex 32", n)
+	}
+}
+
+// checkToken says why a token is not fit to be one, without showing it. What it may be made of is what RFC 6750 section 2.1 lets
+// an Authorization header carry.
+func checkToken(token string) error {
+	for _, c := range []byte(token) {
+		if !isAlphanumeric(c) && strings.IndexByte("-._~+/=", c) < 0 {
+			return errors.New("the token has a character that a bearer token cannot have; it is made of letters, digits and - . _ ~ + / =, on one line")
+		}
+	}
+	switch {
+	case len(token) < leastToken:
+		return fmt.Errorf("the token has %d characters and can be guessed; it needs at least %d, and better 64, e.g. of openssl rand -hex 32", len(token), leastToken)
+	case len(token) > mostToken:
+		return fmt.Errorf("the token is longer than %d characters; is it the right file?", mostToken)
+	}
+	return nil
+}
