@@ -140,5 +140,5 @@ func (s *Store) coolDown(ctx context.Context, l *idem.Lock) (*cooling, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cooling{lock: leased{value: value}, hold: leased{[]byte(encodeSession(l.Holder, s.clock.now())), lease}}, nil
+	return &cooling{lock: leased{value: value}, hold: leased{encodeHold(l.Holder, cold.CoolUntil), lease}}, nil
 }

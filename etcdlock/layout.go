@@ -32,6 +32,8 @@ const (
 
 func (y layout) sessions() string { return y.root + kindSessions }
 func (y layout) locks() string    { return y.root + kindLocks }
+func (y layout) queues() string   { return y.root + kindQueue }
+func (y layout) records() string  { return y.root + kindRecords }
 func (y layout) forgets() string  { return y.root + kindForgets }
 
 func (y layout) session(name string) string { return y.root + sessionAlive(name) }

@@ -6,7 +6,6 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/idem"
 )
@@ -96,17 +95,9 @@ func (st *state) ended(id idem.ExecutionID) *idem.Record {
 
 // look reads how things stand now. It repeats until there is an answer; the error is the context's or about an unreadable value.
 func (s *Store) look(ctx context.Context, k keys) (*state, error) {
-	for pause := newBackoff(); ; {
-		var response *clientv3.TxnResponse
-		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-			response, err = c.Txn(ctx).Then(lockRecordAndQueue(k)...).Commit()
-			return err
-		})
-		if err == nil {
-			return readState(response.Responses, response.Header.Revision)
-		}
-		if err := pause.wait(ctx); err != nil {
-			return nil, fmt.Errorf("read lock and record: %w", err)
-		}
+	answers, revision, err := s.read(ctx, lockRecordAndQueue(k)...)
+	if err != nil {
+		return nil, fmt.Errorf("lock and record: %w", err)
 	}
+	return readState(answers, revision)
 }

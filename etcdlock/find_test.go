@@ -1,0 +1,216 @@
+package etcdlock
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+func mustFind(tb testing.TB, s *Store, id idem.ExecutionID) *idem.Found {
+	tb.Helper()
+	f, err := s.Execution(within(tb, patience), id)
+	if err != nil {
+		tb.Fatalf("%s: %v", id, err)
+	}
+	return f
+}
+
+func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
+	e := etcdtest.Start(t)
+	a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	holder := mustClaim(t, a, lockFor("w/ä:1", "one"), 0)
+	l := lockFor("w/ä:1", "two")
+	p := mustEnqueue(t, a, l)
+	place := func(want idem.Status, queue, locks, records int) {
+		t.Helper()
+		f := mustFind(t, b, l.Execution)
+		if f.Status() != want || f.Workflow() != "w/ä:1" || f.Revision == 0 {
+			t.Fatalf("%s of %q, want %s: %+v", f.Status(), f.Workflow(), want, f)
+		}
+		count(t, e, "/hooklock/v1/queue/", queue)
+		count(t, e, "/hooklock/v1/locks/", locks)
+		count(t, e, "/hooklock/v1/keys/", records)
+	}
+	place(idem.Pending, 1, 1, 0)
+	if err := holder.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Await(within(t, patience), 0); err != nil {
+		t.Fatal(err)
+	}
+	held, seen, err := p.ClaimHead(within(t, patience), l, 0)
+	if err != nil || held == nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	place(idem.Running, 0, 1, 0)
+	if _, err := held.Settle(within(t, patience), success("ok")); err != nil {
+		t.Fatal(err)
+	}
+	place(idem.Success, 0, 0, 1)
+}
+
+func count(t *testing.T, e *etcdtest.Etcd, prefix string, want int) {
+	t.Helper()
+	if n, err := e.Count(within(t, patience), prefix); err != nil || n != int64(want) {
+		t.Fatalf("%d keys below %s, want %d: %v", n, prefix, want, err)
+	}
+}
+
+func TestAnExecutionThatIsNowhereIsNotFound(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, s, lockFor("w", "event"), 0)
+	other := lockFor("w", "event") // the same event, so only the random part of the ID differs
+	released := mustClaim(t, s, lockFor("w2", "event"), 0)
+	if err := released.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []idem.ExecutionID{other.Execution, released.Lock().Execution, "", "exec_", "exec_../../../../../../../../../etc/pass", held.Lock().Execution + "a"} {
+		if f, err := s.Execution(within(t, patience), id); !errors.Is(err, idem.ErrNoExecution) {
+			t.Errorf("%q: %+v %v", id, f, err)
+		}
+	}
+}
+
+func TestAnEarlierAttemptIsFoundInShortForAsLongAsTheEventIs(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	first := lockFor("w", "event")
+	rec, err := mustClaim(t, s, first, 0).Settle(within(t, patience), idem.End{
+		Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := lockFor("w", "event")
+	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.Short()}
+	held := mustClaim(t, s, second, rec.Revision)
+	if f := mustFind(t, s, first.Execution); f.Record == nil || f.Status() != idem.Failed {
+		t.Fatalf("while the second runs: %+v", f)
+	}
+	if _, err := held.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	f := mustFind(t, s, first.Execution)
+	if f.Short == nil || f.Record != nil || f.Status() != idem.Failed || f.Short.Outcome != idem.Unknown {
+		t.Fatalf("after the second: %+v", f)
+	}
+	if f := mustFind(t, s, second.Execution); f.Record == nil || len(f.Record.Earlier) != 1 {
+		t.Fatalf("the second: %+v", f)
+	}
+}
+
+func TestAmongManyOfOneWorkflowAnExecutionIsFound(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	var ids []idem.ExecutionID
+	for i := range 3 * findValues { // strategy none: each event has a lock of its own, and all of them are read where only one is meant
+		l := lockFor("w", fmt.Sprintf("event %d", i))
+		l.Scope.PerEvent = true
+		ids = append(ids, mustClaim(t, s, l, 0).Lock().Execution)
+	}
+	for i := range 3 * findValues {
+		ids = append(ids, mustEnqueue(t, s, lockFor("w", fmt.Sprintf("waiting %d", i))).lock.Execution)
+	}
+	for i, id := range ids {
+		if f := mustFind(t, s, id); f.Lock == nil || f.Lock.Execution != id || f.Place != (i >= 3*findValues) {
+			t.Fatalf("%d: %+v", i, f)
+		}
+	}
+}
+
+func TestAForgedHashFindsNothing(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := lockFor("w", "event")
+	// Another workflow and another event whose hashes are those of l, as somebody could make them.
+	forged := lockFor("other", "x")
+	for i := range 2 * findValues {
+		forged.Scope.Key = l.Scope.Key[:17] + idem.Key(fmt.Sprintf("%032x", i))
+		value, err := encodeLock(&forged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		record, err := encodeRecord(recordOf(&forged, success("")), "them")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, key := hash16("w")+"/", string(forged.Scope.Key)
+		putRaw(t, e, map[string][]byte{"locks/" + w + "other": value, "queue/" + w + "other/" + key: value, "keys/" + w + key: record})
+	}
+	if f, err := s.Execution(within(t, patience), l.Execution); !errors.Is(err, idem.ErrNoExecution) {
+		t.Fatalf("%+v %v", f, err)
+	}
+	mustClaim(t, s, l, 0)
+	if f := mustFind(t, s, l.Execution); f.Lock == nil || f.Workflow() != "w" {
+		t.Fatalf("%+v", f)
+	}
+}
+
+func putRaw(t *testing.T, e *etcdtest.Etcd, values map[string][]byte) {
+	t.Helper()
+	for key, value := range values {
+		if _, err := e.Client.Put(within(t, patience), "/hooklock/v1/"+key, string(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnExecutionInAValueOfANewerReleaseIsNotDenied(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := lockFor("w", "event")
+	putRaw(t, e, map[string][]byte{"locks/" + hash16("w") + "/w": []byte(`{"v":99}`)})
+	_, err := s.Execution(within(t, patience), l.Execution)
+	var newer *newerError
+	if !errors.Is(err, idem.ErrStoreUnavailable) || !errors.As(err, &newer) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestARecordThatHasExpiredIsNotShownEvenWhereEtcdStillHasIt(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	for event, want := range map[string]bool{"long ago": false, "just now": true} {
+		l := lockFor("w", event)
+		l.Retention = time.Millisecond
+		end := success("")
+		if !want {
+			end.FinishedAt = time.Now().Add(-minRetention - time.Second)
+		}
+		if _, err := mustClaim(t, s, l, 0).Settle(within(t, patience), end); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := s.Execution(within(t, patience), l.Execution); (err == nil) != want || err != nil && !errors.Is(err, idem.ErrNoExecution) {
+			t.Errorf("%s: %+v %v", event, f, err)
+		}
+	}
+}
+
+func TestALockWhoseHoldRanOutIsBuriedByWhoeverLooksAtItsExecution(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := lockFor("w", "held")
+	l.Alive, l.Holder = holdAlive(l.Execution), "h/1/s"
+	value, err := encodeLock(&l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := time.Now().Add(time.Hour).Truncate(time.Millisecond)
+	k := s.keysOf(&l)
+	putRaw(t, e, map[string][]byte{k.H[len("/hooklock/v1/"):]: encodeHold("h/1/s", until), k.L[len("/hooklock/v1/"):]: value})
+	if f := mustFind(t, s, l.Execution); f.Lock == nil || f.Lock.Dead || !f.Lock.HoldUntil.Equal(until) {
+		t.Fatalf("%+v", f.Lock)
+	}
+	if _, err := e.Client.Delete(within(t, patience), k.H); err != nil {
+		t.Fatal(err)
+	}
+	if f := mustFind(t, s, l.Execution); f.Record == nil || f.Record.Outcome != idem.Unknown {
+		t.Fatalf("%+v", f)
+	}
+}

@@ -1,0 +1,33 @@
+package etcdlock
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+const holdVersion = 1
+
+// holdValue is what stands in a hold. Until is for people: etcd ends the hold when it ends the lease.
+type holdValue struct {
+	Version int       `json:"v"`
+	Holder  string    `json:"holder"`
+	Until   time.Time `json:"until"`
+}
+
+func encodeHold(holder string, until time.Time) []byte {
+	b, _ := json.Marshal(holdValue{holdVersion, holder, until.UTC()}) // strings, numbers and times always encode
+	return b
+}
+
+// decodeHold reads when a hold runs out; zero where its value does not say.
+func decodeHold(b []byte) (until time.Time, err error) {
+	if err := checkVersion("a hold", b, holdVersion); err != nil {
+		return time.Time{}, err
+	}
+	var v holdValue
+	if err := json.Unmarshal(b, &v); err != nil {
+		return time.Time{}, fmt.Errorf("read hold: %w", errCorrupt)
+	}
+	return v.Until, nil
+}
