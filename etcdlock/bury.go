@@ -58,8 +58,11 @@ func (s *Store) bury(ctx context.Context, dead *idem.Lock) error {
 		if err == nil {
 			answer := s.sender.do(ctx, r)
 			if err = answer.err; err == nil {
-				if !answer.Succeeded {
+				switch {
+				case !answer.Succeeded:
 					s.meet(dead.Alive, answer)
+				case !dead.Cooling && s.o.OnBuried != nil:
+					s.o.OnBuried(dead)
 				}
 				return nil
 			}

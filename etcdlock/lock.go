@@ -149,23 +149,28 @@ func (h *owned) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 // conclusion is a settle on its way.
 type conclusion struct {
 	*request
-	record *idem.Record
+	record  *idem.Record
+	written int // bytes of the record
 }
 
 func (h *owned) conclude(ctx context.Context, e idem.End) (*conclusion, error) {
 	l := h.Lock()
 	record, at := recordOf(l, e), seen{token: l.Token, l: l.Revision}
-	r, err := h.store.ending(ctx, l, record, func(rec leased, cool *cooling) clientv3.Op { return settle(h.keys, at, rec, cool) }, h.keys)
+	written := 0
+	r, err := h.store.ending(ctx, l, record, func(rec leased, cool *cooling) clientv3.Op {
+		written = len(rec.value)
+		return settle(h.keys, at, rec, cool)
+	}, h.keys)
 	if err != nil {
 		return nil, err
 	}
 	h.store.sender.send(r)
-	return &conclusion{r, record}, nil
+	return &conclusion{r, record, written}, nil
 }
 
 func (h *owned) concluded(c *conclusion, answer reply) *idem.Record {
 	h.store.letGo(c.record.Execution)
-	c.record.Revision = answer.revision
+	c.record.Revision, c.record.Size = answer.revision, c.written
 	return c.record
 }
 

@@ -57,7 +57,7 @@ func (m *member) get() (*clientv3.Client, error) {
 func openPool(o *Options) (*pool, error) {
 	p := &pool{moved: make(chan struct{})}
 	if o.Client != nil {
-		p.members = []*member{{client: o.Client}}
+		p.members = []*member{{client: observed(o.Client, o.OnOperation)}}
 		return p, nil
 	}
 	if len(o.Endpoints) == 0 {
@@ -90,7 +90,8 @@ func dial(o *Options, endpoint string, limit time.Duration) (*clientv3.Client, e
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 		MaxUnaryRetries: 1, // a retry of our own goes to another member
 		Username:        o.Username, Password: o.Password, TLS: config,
-		Logger: zap.NewNop(),
+		Logger:      zap.NewNop(),
+		DialOptions: interceptors(endpoint, o.OnOperation),
 	})
 }
 

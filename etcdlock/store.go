@@ -36,6 +36,10 @@ type Options struct {
 	Holder string
 	Logger *slog.Logger // nil = silent
 
+	// OnOperation is called after each request to etcd, but for watches. It must not block. Nil measures nothing.
+	OnOperation func(Operation)
+	// OnBuried is called when this process has ended the execution of a lock whose owner is dead. It must not block.
+	OnBuried func(*idem.Lock)
 	// OnSession is called after a session has opened and after one was lost. What was known from the store before a loss may
 	// be out of date afterwards. Calls do not overlap. It must not block.
 	OnSession func(SessionEvent)
@@ -221,8 +225,15 @@ func (s *Store) sessionEnded(session *session) {
 // sessionExpired stops the calls whose lock nobody can vouch for any more.
 func (s *Store) sessionExpired(session *session) {
 	for _, l := range s.which(func(l *owned) bool { return l.boundTo(session) }) {
-		l.stopNow(idem.ErrLockLost)
+		l.stopNow(fmt.Errorf("%w: %w", idem.ErrLockLost, idem.ErrUnheard))
 	}
+}
+
+// Active is how many locks this process holds, those included whose end is not in etcd yet.
+func (s *Store) Active() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.running)
 }
 
 // stopAll stops whatever still runs.

@@ -25,12 +25,14 @@ type remembered struct {
 	next, prev  *remembered
 	key         [24]byte
 	execution   [20]byte
+	trace       [24]byte // trace and span ID; zero = not known
 	credentials string
 	answer      *Answer
 	fingerprint Fingerprint
 	expires     int64 // Unix nanoseconds
 	attempt     int32
-	outcome     Outcome
+	unknown     bool // else executed
+	sampled     bool // the trace
 }
 
 // rememberedSize is what one of them weighs without its answer, the map's share included. BenchmarkCacheMemory measures it.
@@ -61,10 +63,14 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 	}
 	r.unlink()
 	r.linkAfter(&c.recent)
-	return &Record{
+	rec := &Record{
 		Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint, Credentials: r.credentials, Attempt: int(r.attempt),
-		Outcome: r.outcome, Kept: r.outcome == Executed, Answer: r.answer, ExpiresAt: time.Unix(0, r.expires),
+		Outcome: Executed, Kept: !r.unknown, Answer: r.answer, ExpiresAt: time.Unix(0, r.expires), TraceParent: r.traceParent(),
 	}
+	if r.unknown {
+		rec.Outcome = Unknown
+	}
+	return rec
 }
 
 // seenAt is what add wants: take it before the store is asked.
@@ -81,8 +87,9 @@ func (c *Cache) add(rec *Record, seenAt uint64) {
 	execution, err := rec.Execution.binary()
 	r := &remembered{
 		key: whole, execution: execution, credentials: rec.Credentials, answer: rec.Answer, fingerprint: rec.Fingerprint,
-		expires: rec.ExpiresAt.UnixNano(), attempt: int32(rec.Attempt), outcome: rec.Outcome, //nolint:gosec // attempts are few
+		expires: rec.ExpiresAt.UnixNano(), attempt: int32(rec.Attempt), unknown: rec.Outcome == Unknown, //nolint:gosec // attempts are few
 	}
+	r.setTrace(rec.TraceParent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !ok || err != nil || seenAt != c.generation || r.weight() > c.max {
@@ -141,6 +148,35 @@ func (r *remembered) weight() int {
 		}
 	}
 	return n
+}
+
+// traceParentLen is that of 00-<32 hex digits>-<16 hex digits>-<2 hex digits> (https://www.w3.org/TR/trace-context/).
+const traceParentLen = 55
+
+// setTrace keeps a W3C trace context in less than half of its length; one that is no such thing is not kept.
+func (r *remembered) setTrace(text string) {
+	if len(text) != traceParentLen {
+		return
+	}
+	var trace [24]byte
+	_, first := hex.Decode(trace[:16], []byte(text[3:35]))
+	_, second := hex.Decode(trace[16:], []byte(text[36:52]))
+	if first == nil && second == nil {
+		r.trace, r.sampled = trace, text[54]&1 == 1 // the last bit of the last hex digit, and of its ASCII
+	}
+}
+
+func (r *remembered) traceParent() string {
+	if r.trace == [24]byte{} {
+		return ""
+	}
+	text := append(make([]byte, 0, traceParentLen), "00-"...)
+	text = append(hex.AppendEncode(text, r.trace[:16]), '-')
+	text = append(hex.AppendEncode(text, r.trace[16:]), '-', '0', '0')
+	if r.sampled {
+		text[traceParentLen-1] = '1'
+	}
+	return string(text)
 }
 
 // binary is the key without its spelling; ok is false for what is not a key.

@@ -79,6 +79,27 @@ func TestCacheDropsExpiredAndOldestRecords(t *testing.T) {
 	}
 }
 
+func TestCacheKnowsTheTraceOfAnExecution(t *testing.T) {
+	for _, trace := range []string{
+		"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00",
+	} {
+		c := NewCache(0)
+		rec := cached(1)
+		rec.TraceParent = trace
+		c.add(rec, c.seenAt())
+		if got := c.get(rec.Scope.Key, noon).TraceParent; got != trace {
+			t.Errorf("%q, want %q", got, trace)
+		}
+	}
+	c := NewCache(0)
+	rec := cached(1)
+	rec.TraceParent = "no trace"
+	c.add(rec, c.seenAt())
+	if got := c.get(rec.Scope.Key, noon).TraceParent; got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
 func BenchmarkCacheMemory(b *testing.B) {
 	const n = 100_000
 	c := NewCache(1 << 30)

@@ -36,7 +36,9 @@ type Verdict struct {
 	Decision Decision
 	// Holder is the execution that stands in the way, or the first one of a replay; empty when it is not known.
 	Holder ExecutionID
-	Record *Record // of a replay or an earlier unknown outcome
+	// HolderTrace is the W3C trace context of the Holder's delivery; empty when it is not known.
+	HolderTrace string
+	Record      *Record // of a replay or an earlier unknown outcome
 	// StatusOnly: the duplicate gets the first status, and neither headers nor body.
 	StatusOnly bool
 	RetryAfter time.Duration // 0 = not known
@@ -51,6 +53,26 @@ type Verdict struct {
 // Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does no I/O. The order of its
 // questions is the promise of docs/decisions.md: mismatch, in flight, replayed or unknown, then the lock.
 func Decide(seen *Seen, r *Request, now time.Time) Verdict {
+	v := decide(seen, r, now)
+	v.HolderTrace = seen.traceOf(v.Holder)
+	return v
+}
+
+// traceOf is the trace context of the execution that stands in the way.
+func (s *Seen) traceOf(id ExecutionID) string {
+	switch {
+	case id == "":
+	case s.Record != nil && s.Record.Execution == id:
+		return s.Record.TraceParent
+	case s.Lock != nil && s.Lock.Execution == id:
+		return s.Lock.TraceParent
+	case s.Waiting != nil && s.Waiting.Execution == id:
+		return s.Waiting.TraceParent
+	}
+	return ""
+}
+
+func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	rec := seen.Record
 	if rec != nil && !now.Before(rec.ExpiresAt) {
 		rec = nil // etcd has not dropped it yet, but it says nothing any more

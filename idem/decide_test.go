@@ -187,3 +187,17 @@ func TestCoolingLockTellsHowLong(t *testing.T) {
 		t.Errorf("got %v, %q", v.RetryAfter, v.Holder)
 	}
 }
+
+func TestADeliveryThatMeetsAnExecutionLearnsItsTrace(t *testing.T) {
+	const first, holder = "trace of the first", "trace of the holder"
+	for name, seen := range map[string]Seen{
+		first:  {Record: &Record{Execution: "exec_first", Scope: Scope{Key: keyA}, Fingerprint: Fingerprint{1}, Outcome: Executed, Kept: true, ExpiresAt: later, TraceParent: first}},
+		holder: {Lock: &Lock{Execution: "exec_holder", Scope: Scope{Key: keyB}, TraceParent: holder}},
+		"":     {},
+	} {
+		r := &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: testPolicy()}
+		if got := Decide(&seen, r, noon).HolderTrace; got != name {
+			t.Errorf("%q, want %q", got, name)
+		}
+	}
+}

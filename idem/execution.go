@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // Why an execution is told to stop, beside ErrLockLost and ErrCancelled: the causes of its Context.
@@ -66,6 +67,8 @@ type Ending struct {
 	Recorded bool
 	// Lost: somebody else had ended the execution before.
 	Lost bool
+	// Took is how long the ledger was asked.
+	Took time.Duration
 	Err  error // why it was not recorded, for the log
 }
 
@@ -97,8 +100,9 @@ func (x *Execution) Release() Ending {
 	defer x.close()
 	ctx, cancel := x.bounded()
 	defer cancel()
+	since := x.guard.o.Now()
 	err := x.held.Release(ctx)
-	return Ending{Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Err: err}
+	return Ending{Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Took: x.guard.o.Now().Sub(since), Err: err}
 }
 
 // Abandon records that nobody knows what the upstream did. It does nothing when the execution has ended.
@@ -124,7 +128,7 @@ func (x *Execution) settle(end End) Ending {
 	if err == nil {
 		x.guard.remember(x.policy, rec, seenAt)
 	}
-	return Ending{Record: rec, Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Err: err}
+	return Ending{Record: rec, Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Took: x.guard.o.Now().Sub(end.FinishedAt), Err: err}
 }
 
 // bounded is the time that the end of an execution has in the ledger. It ignores that the execution was told to stop: its end must be

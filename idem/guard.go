@@ -58,7 +58,9 @@ func NewGuard(o GuardOptions) *Guard {
 type Admission struct {
 	Execution *Execution
 	Verdict
-	Err error // the cause of store_unavailable, for the log
+	// Waited is how long the delivery waited: for its turn, or for the answer of a copy. 0 = it did not.
+	Waited time.Duration
+	Err    error // the cause of store_unavailable, for the log
 }
 
 // Admit decides about one delivery. It returns within RequestTimeout, unless the policy lets the delivery wait. sender is how long
@@ -71,11 +73,19 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	case taken && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
 	case a.Decision == DecisionLocked && r.Policy.Strategy == Wait:
-		a = g.wait(sender, r, a.Verdict)
+		a = g.waited(a, g.wait, sender, r)
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
-		a = g.attach(sender, r, a.Verdict)
+		a = g.waited(a, g.attach, sender, r)
 	}
+	return a
+}
+
+// waited lets a delivery wait that came as far as a, and notes for how long.
+func (g *Guard) waited(a Admission, wait func(context.Context, *Request, Verdict) Admission, sender context.Context, r *Request) Admission {
+	before, since := a.Waited, g.o.Now()
+	a = wait(sender, r, a.Verdict)
+	a.Waited = before + g.o.Now().Sub(since)
 	return a
 }
 

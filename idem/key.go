@@ -79,6 +79,9 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 	return k, nil
 }
 
+// ReadsEventID reports whether deliveries can have an event ID at all. Otherwise each is its own event, or its payload is the key.
+func (k *Keys) ReadsEventID() bool { return k.event != nil || k.extract != nil }
+
 // Names is how one delivery is called.
 type Names struct {
 	// Workflow is the scope of its lock; EventID is what the sender calls the event, empty when it says nothing. Both are

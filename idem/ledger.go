@@ -15,6 +15,9 @@ var (
 	ErrNotClaimed = errors.New("claim was not applied")
 	// ErrLockLost: the lock is no longer ours; somebody else ended the execution.
 	ErrLockLost = errors.New("lock lost")
+	// ErrUnheard: the session was not renewed in time, so nobody may act for it any more. It comes together with ErrLockLost, and says
+	// that nobody else need have taken the lock.
+	ErrUnheard = errors.New("session was not renewed in time")
 	// ErrNotRecorded: the outcome is not in the ledger yet. The ledger goes on trying.
 	ErrNotRecorded = errors.New("outcome not recorded yet")
 	// ErrPlaceLost: the place in the queue is gone, with its session or because somebody ended the wait.

@@ -126,6 +126,7 @@ type Record struct {
 	Answer *Answer // nil when no whole answer came
 
 	Revision int64 // mod revision
+	Size     int   // bytes in the ledger, as this process wrote it; 0 = not known
 }
 
 // Failure says why an execution is FAILED.

@@ -66,12 +66,12 @@ func (g *Guard) patience(sender context.Context, d time.Duration) (context.Conte
 // wait is strategy wait: the delivery takes its place in the queue, and is admitted when it is its turn.
 func (g *Guard) wait(sender context.Context, r *Request, first Verdict) Admission {
 	if !g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
-		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: first.Holder}}
+		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: first.Holder, HolderTrace: first.HolderTrace}}
 	}
 	defer g.waiting.leave(r.Scope.Workflow)
 	ctx, done := g.patience(sender, r.Policy.WaitTimeout)
 	defer done()
-	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1}, holder: first.Holder}
+	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1}, holder: first}
 	for {
 		if a, over := w.queue(); over {
 			return a
@@ -84,8 +84,8 @@ type waiter struct {
 	guard   *Guard
 	r       *Request
 	ctx     context.Context
-	verdict Verdict // what it may claim over, as far as it knows
-	holder  ExecutionID
+	verdict Verdict   // what it may claim over, as far as it knows
+	holder  Verdict   // who stands in the way
 	lostAt  time.Time // when its last place was lost; zero = it has lost none
 }
 
@@ -156,7 +156,7 @@ func (w *waiter) inPlace(place Place, lock Lock, callbackKey string) (a Admissio
 				return unavailable(err), true
 			}
 		case v.Decision == DecisionLocked || v.Decision == DecisionInFlight: // the record has changed, and the lock is still taken
-			w.verdict.Prev, w.holder = seen.RecordRevision, v.Holder
+			w.verdict.Prev, w.holder = seen.RecordRevision, v
 		case v.Decision != "":
 			return Admission{Verdict: v}, true
 		default:
@@ -195,13 +195,13 @@ func (w *waiter) gaveUp() Admission {
 	if errors.Is(cause, errWaited) {
 		cause = nil
 	}
-	return Admission{Verdict: Verdict{Decision: DecisionWaitTimeout, Holder: w.holder}, Err: cause}
+	return Admission{Verdict: Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace}, Err: cause}
 }
 
 // attach is in_flight: attach. The copy waits for the end of the first one and gets what its sender got. It never runs anything itself.
 func (g *Guard) attach(sender context.Context, r *Request, v Verdict) Admission {
 	if !g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
-		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: v.Holder}}
+		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace}}
 	}
 	defer g.waiting.leave(r.Scope.Workflow)
 	ctx, done := g.patience(sender, r.Policy.AttachTimeout)
@@ -209,7 +209,7 @@ func (g *Guard) attach(sender context.Context, r *Request, v Verdict) Admission 
 	seen, err := g.o.Ledger.Follow(ctx, v.Copy)
 	if err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == v.Holder {
 		if err = g.o.Ledger.Bury(ctx, seen.Lock); err == nil {
-			return Admission{Verdict: Verdict{Decision: DecisionLockLost, Holder: v.Holder}}
+			return Admission{Verdict: Verdict{Decision: DecisionLockLost, Holder: v.Holder, HolderTrace: v.HolderTrace}}
 		}
 	}
 	switch {
@@ -218,7 +218,9 @@ func (g *Guard) attach(sender context.Context, r *Request, v Verdict) Admission 
 	case err != nil:
 		return unavailable(err)
 	}
-	return Admission{Verdict: sameAs(seen, r, v)}
+	same := sameAs(seen, r, v)
+	same.HolderTrace = v.HolderTrace
+	return Admission{Verdict: same}
 }
 
 // sameAs is what the first one's sender got, as the ledger tells it.
