@@ -23,7 +23,7 @@ APART := hooklock/test/fault%
 RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-short test-fault test-fault-short fuzz bench lint fmt tidy-check clean ci
+.PHONY: help run build install test test-short test-fault test-fault-short test-deploy fuzz bench lint fmt tidy-check clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -50,6 +50,9 @@ test-fault: ## everything that can break between any two rooms, broken (ARGS="-s
 
 test-fault-short: ## a part of it, in minutes
 	$(GO) test -count=1 -short -timeout 10m ./test/fault/...
+
+test-deploy: ## what users copy from deploy/, run or checked; says what it skipped (a module of its own: deploy/test)
+	@deploy/test/run $(ARGS)
 
 fuzz: ## every fuzz target, each for FUZZTIME=20s
 	@grep -rl '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do \
