@@ -64,6 +64,11 @@ var Rules = []Rule{
 		Why:   "the API looks at the hot path, and the hot path does not know that it is looked at",
 	},
 	{
+		Rooms: []string{"hooklock/admin/client"},
+		Only:  []string{},
+		Why:   "any Go service can import the client, and nothing comes along",
+	},
+	{
 		Rooms: []string{"hooklock/config"},
 		Never: []string{
 			"hooklock/idem/...", "hooklock/proxy/...", "hooklock/etcdlock/...", "hooklock/admin/...",

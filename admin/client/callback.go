@@ -1,0 +1,143 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// Callback is an execution's right to speak about itself: what its upstream got in the headers of the delivery, or what Acquire returned.
+type Callback struct {
+	ExecutionID string
+	Token       int64  // the fencing token
+	Key         string // the callback key; it is a secret
+}
+
+// CallbackFrom reads the headers Hooklock-Execution, Hooklock-Fencing-Token and Hooklock-Callback-Key of a delivery.
+func CallbackFrom(h http.Header) (Callback, error) {
+	cb := Callback{ExecutionID: h.Get("Hooklock-Execution"), Key: h.Get("Hooklock-Callback-Key")}
+	if cb.ExecutionID == "" || cb.Key == "" {
+		return Callback{}, errors.New("the request has no Hooklock-Execution and Hooklock-Callback-Key: it did not come through a route of Hooklock")
+	}
+	var err error
+	if cb.Token, err = strconv.ParseInt(h.Get("Hooklock-Fencing-Token"), 10, 64); err != nil {
+		return Callback{}, fmt.Errorf("read Hooklock-Fencing-Token: %w", err)
+	}
+	return cb, nil
+}
+
+// Callback is the right of an acquired lock.
+func (a *Acquired) Callback() Callback { return Callback{a.ExecutionID, a.Token, a.CallbackKey} }
+
+// callback sends a call with the execution's own key instead of the client's token.
+func (c *Client) callback(ctx context.Context, cb Callback, action string, call call) error {
+	if cb.ExecutionID == "" {
+		return errNoExecutionID
+	}
+	if cb.Key == "" {
+		return errors.New("the callback key is empty")
+	}
+	call.method, call.path, call.bearer = http.MethodPost, executionPath(cb.ExecutionID, action), cb.Key
+	_, err := c.do(ctx, call)
+	return err
+}
+
+// Verdict says whether a workflow may go on.
+type Verdict struct {
+	Proceed bool   `json:"proceed"`
+	Status  Status `json:"status"` // why not, where Proceed is false: CANCEL_REQUESTED, or how the execution ended
+}
+
+// Guard asks before a step whether to go on, and proves the fencing token current. The step before ends, and step begins; "" names none. plan
+// are the steps that are meant to follow; on a cancel those that had not begun become skipped. nil changes nothing about it.
+//
+// A Verdict that says no is no error. A *Problem with status 412 means that the lock is lost: stop working.
+func (c *Client) Guard(ctx context.Context, cb Callback, step string, plan []string) (*Verdict, error) {
+	body := struct {
+		Token int64    `json:"token"`
+		Step  string   `json:"step,omitempty"`
+		Plan  []string `json:"plan,omitempty"`
+	}{cb.Token, step, plan}
+	v := new(Verdict)
+	err := c.callback(ctx, cb, "guard", call{body: body, into: v, accept: v.refusal})
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// refusal reads a 409 that says whether to go on.
+func (v *Verdict) refusal(status int, body []byte) bool {
+	var said struct {
+		Proceed *bool           `json:"proceed"`
+		Status  json.RawMessage `json:"status"`
+		Where   Status          `json:"executionStatus"`
+	}
+	if status != http.StatusConflict || json.Unmarshal(body, &said) != nil || said.Proceed == nil {
+		return false
+	}
+	v.Proceed, v.Status = *said.Proceed, said.Where
+	var word Status
+	if json.Unmarshal(said.Status, &word) == nil { // a number is the HTTP status again
+		v.Status = word
+	}
+	return true
+}
+
+// Heartbeat extends a hold by ttl; 0 = what the hold began with. The route's max_duration ends all heartbeats. A *Problem with status 409
+// means that the execution was cancelled or has ended; 412, that the lock is lost.
+func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) error {
+	body := struct {
+		Token int64    `json:"token"`
+		TTL   Duration `json:"ttl,omitzero"`
+	}{cb.Token, Duration(ttl)}
+	return c.callback(ctx, cb, "heartbeat", call{body: body})
+}
+
+// Answer is the final answer of a held execution, which its duplicates will get.
+type Answer struct {
+	Status int
+	Header map[string]string
+	Body   []byte
+}
+
+// MarshalJSON writes the body as a string where it is text, else in base64.
+func (a Answer) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Status     int               `json:"status"`
+		Headers    map[string]string `json:"headers,omitempty"`
+		Body       string            `json:"body,omitempty"`
+		BodyBase64 []byte            `json:"bodyBase64,omitempty"`
+	}{Status: a.Status, Headers: a.Header}
+	if utf8.Valid(a.Body) {
+		out.Body = string(a.Body)
+	} else {
+		out.BodyBase64 = a.Body
+	}
+	return json.Marshal(out)
+}
+
+// Final is the end of a held execution.
+type Final struct {
+	Status Status // Success or Failed
+	// Answer is what duplicates get after a Success; nil = 200 without a body.
+	Answer *Answer
+	// Error says why it Failed; nil = no reason is given. The event may run again.
+	Error *Failure
+}
+
+// Complete ends a held execution. A *Problem with CodeAlreadyFinished means that it had ended.
+func (c *Client) Complete(ctx context.Context, cb Callback, f Final) error {
+	body := struct {
+		Token    int64    `json:"token"`
+		Status   Status   `json:"status"`
+		Response *Answer  `json:"response,omitempty"`
+		Error    *Failure `json:"error,omitempty"`
+	}{cb.Token, f.Status, f.Answer, f.Error}
+	return c.callback(ctx, cb, "complete", call{body: body})
+}

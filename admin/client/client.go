@@ -1,0 +1,204 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DefaultURL is where the admin API listens unless admin.listen says otherwise.
+const DefaultURL = "http://127.0.0.1:8079"
+
+// maxAnswer bounds what is read of an answer, in bytes.
+const maxAnswer = 32 << 20
+
+// Options say how to reach the admin API and who is asking. The zero value asks DefaultURL without a token.
+type Options struct {
+	// URL is where the API is: http://HOST:PORT, https://HOST:PORT or unix:///PATH of a socket. "" is DefaultURL.
+	URL string
+	// Token is asked for each request, so that a token that was changed on disk is used at once. nil, or a Token that returns "", sends none.
+	Token TokenSource
+	// UserAgent names the program in logs and audits of proxies between. "" is "hooklock-client".
+	UserAgent string
+	// Timeout bounds each call, besides the time that it was asked to wait. 0 is 15 s.
+	Timeout time.Duration
+	// TLS says whom to trust and who we are, for https.
+	TLS TLS
+}
+
+// Client speaks to one admin API.
+type Client struct {
+	base    string // no slash at its end
+	token   TokenSource
+	agent   string
+	timeout time.Duration
+	http    *http.Client
+}
+
+// New makes a client. It sends nothing yet; its errors are about the options.
+func New(o Options) (*Client, error) {
+	if o.URL == "" {
+		o.URL = DefaultURL
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "hooklock-client"
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 15 * time.Second
+	}
+	u, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("parse URL: %w", err)
+	}
+	transport, err := newTransport(u, o.TLS)
+	if err != nil {
+		return nil, err
+	}
+	base := strings.TrimRight(o.URL, "/")
+	if u.Scheme == "unix" {
+		base = "http://localhost"
+	}
+	return &Client{
+		base: base, token: o.Token, agent: o.UserAgent, timeout: o.Timeout,
+		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // a token is for the server that was named, and for no other
+		}},
+	}, nil
+}
+
+// Close gives back idle connections. Calls that are under way go on.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// call is one request of the API.
+type call struct {
+	method string
+	path   string // escaped, from the base
+	query  url.Values
+	body   any           // sent as JSON; nil = no body
+	wait   time.Duration // how long the server was asked to wait
+	bearer string        // instead of the client's token
+	into   any           // what the JSON of a 2xx is decoded to; nil = it is thrown away
+	// accept takes another status than 2xx for an answer: it reports whether body was one, and not a problem.
+	accept func(status int, body []byte) bool
+}
+
+// do sends a call once and returns the status of its answer.
+func (c *Client) do(ctx context.Context, call call) (status int, err error) {
+	what := call.method + " " + call.path
+	ctx, cancel := context.WithTimeout(ctx, c.timeout+call.wait)
+	defer cancel()
+	request, err := c.request(ctx, call)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // it would name the method and the whole URL again
+		}
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%s: read answer: %w", what, err)
+	case len(body) > maxAnswer:
+		return 0, fmt.Errorf("%s: the answer is longer than %d bytes", what, maxAnswer)
+	case call.accept != nil && call.accept(answer.StatusCode, body):
+		return answer.StatusCode, nil
+	case answer.StatusCode < 200 || answer.StatusCode > 299:
+		return 0, newProblem(answer, body)
+	case call.into == nil:
+		return answer.StatusCode, nil
+	}
+	if raw, ok := call.into.(*[]byte); ok {
+		*raw = body
+	} else if err := json.Unmarshal(body, call.into); err != nil {
+		return 0, fmt.Errorf("%s: this is no answer of Hooklock's admin API: %w", what, err)
+	}
+	return answer.StatusCode, nil
+}
+
+func (c *Client) request(ctx context.Context, call call) (*http.Request, error) {
+	target := c.base + call.path
+	if len(call.query) > 0 {
+		target += "?" + call.query.Encode()
+	}
+	var body io.Reader
+	if call.body != nil {
+		text, err := json.Marshal(call.body)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, call.method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	bearer := call.bearer
+	if bearer == "" && c.token != nil {
+		if bearer, err = c.token(); err != nil {
+			return nil, err
+		}
+	}
+	if bearer != "" {
+		request.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("Accept", "application/json, application/problem+json")
+	request.Header.Set("User-Agent", c.agent)
+	return request, nil
+}
+
+// segment escapes text to be one segment of a path. A segment of one or two dots would be taken for a way up.
+func segment(text string) string {
+	if text == "." || text == ".." {
+		return strings.ReplaceAll(text, ".", "%2E")
+	}
+	return url.PathEscape(text)
+}
+
+// query makes a query of pairs of name and value; empty values are left out.
+func query(pairs ...string) url.Values {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return q
+}
+
+// count is a number for a query; 0 is left out.
+func count(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// Duration is a time span that is a Go duration string in JSON, such as "30m0s".
+type Duration time.Duration
+
+// MarshalText writes the duration as Go does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	*d = Duration(v)
+	return err
+}

@@ -1,0 +1,9 @@
+// Package client speaks to the admin API of Hooklock: it sees and steers executions and locks, speaks about an execution as its upstream
+// does (guard, heartbeat, complete), and uses Hooklock as a lock server.
+//
+// It needs nothing but the standard library. A Client is safe for concurrent use. Every call follows the life of its context and is sent
+// once: nothing is tried again, because whoever calls knows best what a second try means. What the server refuses is a *Problem; any other
+// error means that no answer came, and that a change may or may not have happened.
+//
+// The types mirror the JSON of the API. Times are UTC; what the server leaves out is the zero value.
+package client

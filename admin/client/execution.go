@@ -1,0 +1,234 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+	"time"
+)
+
+// Status is where an execution is in its life: PENDING, RUNNING, then SUCCESS, FAILED or ABORTED, with CANCEL_REQUESTED between an active
+// status and an end. The first terminal status stays.
+type Status string
+
+// The statuses.
+const (
+	Pending         Status = "PENDING"
+	Running         Status = "RUNNING"
+	CancelRequested Status = "CANCEL_REQUESTED"
+	Success         Status = "SUCCESS"
+	Failed          Status = "FAILED"  // an error of the system or the upstream
+	Aborted         Status = "ABORTED" // the decision of a person or a policy
+)
+
+// Statuses are all of them, in the order of an execution's life. Treat it as constant.
+var Statuses = []Status{Pending, Running, CancelRequested, Success, Failed, Aborted}
+
+// Terminal reports whether s is an end.
+func (s Status) Terminal() bool { return s == Success || s == Failed || s == Aborted }
+
+// Outcome says what is known of the effect of an execution; "" while it has not ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Executed    Outcome = "executed"     // a whole answer came
+	NotExecuted Outcome = "not_executed" // provably nothing reached the upstream
+	Unknown     Outcome = "unknown"      // bytes were sent, and no whole answer came
+)
+
+// Execution is one attempt to run one delivery. Of an earlier attempt of an event the server knows ExecutionID, Status, Outcome and the times
+// alone.
+type Execution struct {
+	ExecutionID    string    `json:"executionId"`
+	Workflow       string    `json:"workflow"`
+	Route          string    `json:"route"` // "" for a lock of the lock API
+	IdempotencyKey string    `json:"idempotencyKey"`
+	EventID        string    `json:"eventId"` // what the sender calls the event; "" where its payload is the key
+	Fingerprint    string    `json:"fingerprint"`
+	Status         Status    `json:"status"`
+	Outcome        Outcome   `json:"outcome"`
+	Token          int64     `json:"token"` // the fencing token; 0 while it waits
+	Holder         string    `json:"holder"`
+	Attempt        int       `json:"attempt"` // 1 for the first execution of the event
+	StartedAt      time.Time `json:"startedAt,omitzero"`
+	FinishedAt     time.Time `json:"finishedAt,omitzero"`
+	Error          *Failure  `json:"error"`              // of FAILED
+	AbortedAt      time.Time `json:"abortedAt,omitzero"` // this and the next two: of ABORTED
+	AbortedBy      string    `json:"abortedBy"`
+	AbortReason    string    `json:"abortReason"`
+	Steps          []Step    `json:"steps"`
+	Response       *Response `json:"response"` // nil where no whole answer came
+	Duplicates     int64     `json:"duplicates"`
+	TraceID        string    `json:"traceId"`
+
+	raw json.RawMessage
+}
+
+// Failure says why an execution is FAILED.
+type Failure struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Response is the upstream's answer in short.
+type Response struct {
+	Status int   `json:"status"`
+	Bytes  int64 `json:"bytes"` // of the body, as the first sender got it
+	Kept   bool  `json:"kept"`  // it settles the event: duplicates get it
+}
+
+// Step is one step that the upstream told with guard.
+type Step struct {
+	Name       string    `json:"name"`
+	Status     string    `json:"status"` // running, done, or skipped: the execution was cancelled before it began
+	StartedAt  time.Time `json:"startedAt,omitzero"`
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+}
+
+// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+func (e *Execution) RawJSON() []byte { return e.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (e *Execution) UnmarshalJSON(text []byte) error {
+	type plain Execution
+	if err := json.Unmarshal(text, (*plain)(e)); err != nil {
+		return err
+	}
+	if e.ExecutionID == "" {
+		return errors.New("an execution has an executionId")
+	}
+	e.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// ExecutionQuery selects executions. The zero value is all of them.
+type ExecutionQuery struct {
+	Workflow string // "" = any
+	Status   Status // "" = any
+	Limit    int    // at most so many on a page; 0 = the server's choice
+	Cursor   string // NextCursor of the page before; "" = from the beginning
+}
+
+// ExecutionPage is a part of the executions; see LockPage.
+type ExecutionPage struct {
+	Executions []Execution `json:"executions"`
+	NextCursor string      `json:"nextCursor"`
+}
+
+// ExecutionPage gets one page.
+func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*ExecutionPage, error) {
+	page := new(ExecutionPage)
+	_, err := c.do(ctx, call{
+		method: http.MethodGet, path: "/v1/executions", into: page,
+		query: query("workflow", q.Workflow, "status", string(q.Status), "limit", count(q.Limit), "cursor", q.Cursor),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// Executions goes through the executions from q.Cursor on, page after page. After an error there is nothing more. An execution that moves
+// from one place to another meanwhile may come twice.
+func (c *Client) Executions(ctx context.Context, q ExecutionQuery) iter.Seq2[*Execution, error] {
+	return each(q.Cursor, func(cursor string) ([]Execution, string, error) {
+		q.Cursor = cursor
+		page, err := c.ExecutionPage(ctx, q)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Executions, page.NextCursor, nil
+	})
+}
+
+// errNoExecutionID keeps a call about one execution from becoming one about all of them.
+var errNoExecutionID = errors.New("the execution ID is empty")
+
+// executionPath is the path of an execution.
+func executionPath(id, action string) string {
+	path := "/v1/executions/" + segment(id)
+	if action != "" {
+		path += "/" + action
+	}
+	return path
+}
+
+// Execution gets an execution as it is now. A *Problem with CodeExecutionNotFound means that there is no trace of it.
+func (c *Client) Execution(ctx context.Context, id string) (*Execution, error) {
+	return c.AwaitExecution(ctx, id, 0)
+}
+
+// AwaitExecution gets an execution at once when it has ended, else on its next change, and after wait at the latest.
+func (c *Client) AwaitExecution(ctx context.Context, id string, wait time.Duration) (*Execution, error) {
+	if id == "" {
+		return nil, errNoExecutionID
+	}
+	q := query()
+	if wait > 0 {
+		q.Set("wait", wait.String())
+	}
+	return c.execution(ctx, call{method: http.MethodGet, path: executionPath(id, ""), query: q, wait: wait})
+}
+
+// execution sends a call that is answered with an execution.
+func (c *Client) execution(ctx context.Context, call call) (*Execution, error) {
+	e := new(Execution)
+	call.into = e
+	if _, err := c.do(ctx, call); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Cancelled is what a cancel came to.
+type Cancelled struct {
+	Execution
+	Success bool
+	Message string
+	Before  bool // somebody had asked before, and this changed nothing
+}
+
+// UnmarshalJSON reads the execution and what is beside it.
+func (r *Cancelled) UnmarshalJSON(text []byte) error {
+	var beside struct {
+		Success bool   `json:"success"`
+		Message string `json:"message"`
+	}
+	if err := json.Unmarshal(text, &beside); err != nil {
+		return err
+	}
+	r.Success, r.Message = beside.Success, beside.Message
+	return r.Execution.UnmarshalJSON(text)
+}
+
+// Cancel asks an execution to stop, for a reason that its record will show. One that waits is ABORTED at once; one that runs has its upstream
+// call closed; one that is held learns it from its next guard or heartbeat. final settles the event: it never runs again.
+// A *Problem with CodeAlreadyFinished means that the execution had ended.
+func (c *Client) Cancel(ctx context.Context, id, reason string, final bool) (*Cancelled, error) {
+	if id == "" {
+		return nil, errNoExecutionID
+	}
+	body := struct {
+		Reason string `json:"reason"`
+		Final  bool   `json:"final"`
+	}{reason, final}
+	cancelled := new(Cancelled)
+	status, err := c.do(ctx, call{method: http.MethodPost, path: executionPath(id, "cancel"), body: body, into: cancelled})
+	if err != nil {
+		return nil, err
+	}
+	cancelled.Before = status == http.StatusOK
+	return cancelled, nil
+}
+
+// Forget drops the record of an ended execution: its event may run again, on every replica within 2 s. It returns what was forgotten. A
+// *Problem with status 409 means that it has not ended.
+func (c *Client) Forget(ctx context.Context, id, reason string) (*Execution, error) {
+	if id == "" {
+		return nil, errNoExecutionID
+	}
+	return c.execution(ctx, call{method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason)})
+}

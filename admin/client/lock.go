@@ -1,0 +1,215 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+	"time"
+)
+
+// Lock is a workflow's lock and who has it.
+type Lock struct {
+	Workflow    string    `json:"workflow"`
+	ExecutionID string    `json:"executionId"`
+	Holder      string    `json:"holder"`             // host/pid/session of a delivery; a client's own words otherwise
+	Token       int64     `json:"token"`              // the fencing token: it grows with each new holder of the workflow
+	LockedAt    time.Time `json:"lockedAt,omitzero"`  // when the execution began
+	ExpiresAt   time.Time `json:"expiresAt,omitzero"` // the latest end if nobody renews it; zero = there is none
+	HeldFor     float64   `json:"heldFor"`            // seconds, by the server's clock
+	ExpiresIn   float64   `json:"expiresIn"`          // seconds; 0 where ExpiresAt is zero
+	Held        bool      `json:"held"`               // it outlives the answer of its delivery, or never had one
+	Waiting     int       `json:"waiting"`            // executions in the queue for it
+	IsStale     bool      `json:"isStale"`            // its owner is dead: the next one to come will take over
+	Cooling     bool      `json:"cooling,omitempty"`  // the execution has ended, and the lock stays closed for its release_delay
+
+	raw json.RawMessage
+}
+
+// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+func (l *Lock) RawJSON() []byte { return l.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (l *Lock) UnmarshalJSON(text []byte) error {
+	type plain Lock
+	if err := json.Unmarshal(text, (*plain)(l)); err != nil {
+		return err
+	}
+	if l.Workflow == "" {
+		return errors.New("a lock has a workflow")
+	}
+	l.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// LockQuery selects locks. The zero value is all of them.
+type LockQuery struct {
+	Prefix string // of the workflow
+	Limit  int    // at most so many on a page; 0 = the server's choice
+	Cursor string // NextCursor of the page before; "" = from the beginning
+}
+
+// LockPage is a part of the locks. It may be shorter than its limit, even empty, and not be the last: only an empty NextCursor says that.
+type LockPage struct {
+	Locks      []Lock `json:"locks"`
+	NextCursor string `json:"nextCursor"`
+}
+
+// LockPage gets one page.
+func (c *Client) LockPage(ctx context.Context, q LockQuery) (*LockPage, error) {
+	page := new(LockPage)
+	_, err := c.do(ctx, call{
+		method: http.MethodGet, path: "/v1/locks", query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor), into: page,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// Locks goes through the locks from q.Cursor on, page after page. After an error there is nothing more.
+func (c *Client) Locks(ctx context.Context, q LockQuery) iter.Seq2[*Lock, error] {
+	return each(q.Cursor, func(cursor string) ([]Lock, string, error) {
+		q.Cursor = cursor
+		page, err := c.LockPage(ctx, q)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Locks, page.NextCursor, nil
+	})
+}
+
+// each goes through what pages hold.
+func each[T any](cursor string, get func(cursor string) ([]T, string, error)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for {
+			items, next, err := get(cursor)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range items {
+				if !yield(&items[i], nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			if next == cursor {
+				yield(nil, errors.New("the server gave the same cursor twice"))
+				return
+			}
+			cursor = next
+		}
+	}
+}
+
+// lockPath is the path of a workflow's lock.
+func lockPath(workflow, action string) string {
+	path := "/v1/locks/" + segment(workflow)
+	if action != "" {
+		path += "/" + action
+	}
+	return path
+}
+
+// errNoWorkflow keeps a call about one lock from becoming one about all of them.
+var errNoWorkflow = errors.New("the workflow is empty")
+
+// lock sends a call about one lock.
+func (c *Client) lock(ctx context.Context, workflow, action string, call call) (*Lock, error) {
+	if workflow == "" {
+		return nil, errNoWorkflow
+	}
+	l := new(Lock)
+	call.path, call.into = lockPath(workflow, action), l
+	if _, err := c.do(ctx, call); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Lock gets a workflow's lock. A *Problem with CodeLockNotFound means that it is free.
+func (c *Client) Lock(ctx context.Context, workflow string) (*Lock, error) {
+	return c.lock(ctx, workflow, "", call{method: http.MethodGet})
+}
+
+// ForceRelease takes the lock from an execution. A running call is closed and its sender told lock_lost; the record is ABORTED, with reason
+// and the name of the token. It returns the execution as it ended. A *Problem with CodeLockLost means that the holder is another.
+func (c *Client) ForceRelease(ctx context.Context, workflow, executionID, reason string) (*Execution, error) {
+	if workflow == "" {
+		return nil, errNoWorkflow
+	}
+	return c.execution(ctx, call{method: http.MethodDelete, path: lockPath(workflow, ""), query: query("execution", executionID, "reason", reason)})
+}
+
+// AcquireRequest asks for a lock that is nobody's delivery.
+type AcquireRequest struct {
+	Holder string        // who asks, for people
+	TTL    time.Duration // the lock is lost when nobody renews it for so long; whole seconds
+	Wait   time.Duration // how long to wait for it in the queue; 0 = not at all
+}
+
+// Acquired is a lock that the caller has now. It is the caller's until ExpiresAt, unless it is renewed.
+type Acquired struct {
+	Lock
+	CallbackKey string // the right to guard, heartbeat and complete the lock's execution; see Callback
+}
+
+// UnmarshalJSON reads the lock and the key beside it.
+func (a *Acquired) UnmarshalJSON(text []byte) error {
+	var key struct {
+		CallbackKey string `json:"callbackKey"`
+	}
+	if err := json.Unmarshal(text, &key); err != nil {
+		return err
+	}
+	a.CallbackKey = key.CallbackKey
+	return a.Lock.UnmarshalJSON(text)
+}
+
+// Acquire takes a workflow's lock. A *Problem with CodeWorkflowLocked says who has it (ExistingExecutionID) and when to ask again.
+//
+// When the answer is lost, the lock may have been taken all the same: it is free again after the TTL.
+func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest) (*Acquired, error) {
+	if workflow == "" {
+		return nil, errNoWorkflow
+	}
+	acquired := new(Acquired)
+	body := struct {
+		Holder string   `json:"holder"`
+		TTL    Duration `json:"ttl"`
+		Wait   Duration `json:"wait"`
+	}{r.Holder, Duration(r.TTL), Duration(r.Wait)}
+	_, err := c.do(ctx, call{method: http.MethodPost, path: lockPath(workflow, "acquire"), body: body, wait: r.Wait, into: acquired})
+	if err != nil {
+		return nil, err
+	}
+	return acquired, nil
+}
+
+// Renew keeps an acquired lock for another ttl; 0 = the one that it was acquired with. A *Problem with status 412 means that the lock is not
+// the caller's any more: stop working.
+func (c *Client) Renew(ctx context.Context, workflow, executionID string, token int64, ttl time.Duration) (*Lock, error) {
+	body := struct {
+		ExecutionID string   `json:"executionId"`
+		Token       int64    `json:"token"`
+		TTL         Duration `json:"ttl,omitzero"`
+	}{executionID, token, Duration(ttl)}
+	return c.lock(ctx, workflow, "renew", call{method: http.MethodPost, body: body})
+}
+
+// Release gives an acquired lock back. A *Problem with status 412 means that the caller did not have it any more.
+func (c *Client) Release(ctx context.Context, workflow, executionID string, token int64) error {
+	if workflow == "" {
+		return errNoWorkflow
+	}
+	body := struct {
+		ExecutionID string `json:"executionId"`
+		Token       int64  `json:"token"`
+	}{executionID, token}
+	_, err := c.do(ctx, call{method: http.MethodPost, path: lockPath(workflow, "release"), body: body})
+	return err
+}

@@ -1,0 +1,106 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Problem is an answer that refuses: the API's application/problem+json (RFC 9457), or whatever else came with a status that is not 2xx.
+type Problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	// Code is the one word to compare with, such as "lock_not_found"; see the Code constants. "" means that the answer is not one of Hooklock:
+	// something else listens there, or stands between.
+	Code string `json:"code"`
+
+	ExecutionID string `json:"executionId"`
+	Workflow    string `json:"workflow"`
+	// ExistingExecutionID is who holds the lock, where the lock was refused.
+	ExistingExecutionID string `json:"existingExecutionId"`
+	// ExecutionStatus is where the execution is, where its status is the reason.
+	ExecutionStatus Status `json:"-"`
+	// RetryAfter is the server's advice when to ask again; 0 = it gave none.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// Codes of problems that callers decide by.
+const (
+	CodeBadRequest        = "bad_request"
+	CodeUnauthorized      = "unauthorized"
+	CodeForbidden         = "forbidden"
+	CodeHostRefused       = "host_refused"
+	CodeNotFound          = "not_found" // the path: this is not the admin API, or another release of it
+	CodeLockNotFound      = "lock_not_found"
+	CodeExecutionNotFound = "execution_not_found"
+	CodeAlreadyFinished   = "already_finished"
+	CodeWorkflowLocked    = "workflow_locked"
+	CodeStaleToken        = "stale_token"  // 412: the fencing token is not the current one
+	CodeLockExpired       = "lock_expired" // 412: the lock's own lease ran out
+	CodeLockLost          = "lock_lost"    // 412: the session is gone, the lock was released by force, or another has it
+	CodeRateLimited       = "rate_limited"
+	CodeStoreUnavailable  = "store_unavailable"
+)
+
+// Error says what was refused and why.
+func (p *Problem) Error() string {
+	text := p.Detail
+	if text == "" {
+		text = p.Title
+	}
+	if p.Code == "" {
+		return text
+	}
+	return p.Code + ": " + text
+}
+
+// newProblem reads an answer that refuses.
+func newProblem(answer *http.Response, body []byte) *Problem {
+	p := &Problem{Status: answer.StatusCode}
+	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if err == nil && (kind == "application/problem+json" || kind == "application/json") {
+		readProblem(body, p)
+	}
+	p.Status = answer.StatusCode // what counts is the status that came, whatever the body says
+	if p.Title == "" {
+		p.Title = http.StatusText(p.Status)
+	}
+	if p.Code == "" {
+		p.Detail = fmt.Sprintf("the answer %d %s does not come from Hooklock's admin API", p.Status, p.Title)
+		if to := answer.Header.Get("Location"); to != "" && p.Status >= 300 && p.Status < 400 {
+			p.Detail += "; it points to " + to + ", which was not followed"
+		}
+	}
+	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		p.RetryAfter = time.Duration(min(seconds, 24*60*60)) * time.Second
+	}
+	return p
+}
+
+// readProblem fills p from JSON; what is no object of this shape leaves it empty. An "status" that is a word, not a number, is where the
+// execution is.
+func readProblem(body []byte, p *Problem) {
+	var fields struct {
+		*plainProblem
+		Status          json.RawMessage `json:"status"`
+		ExecutionStatus Status          `json:"executionStatus"`
+	}
+	fields.plainProblem = (*plainProblem)(p)
+	if json.Unmarshal(body, &fields) != nil {
+		*p = Problem{}
+		return
+	}
+	p.ExecutionStatus = fields.ExecutionStatus
+	var word string
+	if json.Unmarshal(fields.Status, &word) == nil && p.ExecutionStatus == "" {
+		p.ExecutionStatus = Status(word)
+	}
+}
+
+// plainProblem is Problem without its methods.
+type plainProblem Problem

@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// TLS are the PEM files of an https connection. The zero value trusts the system's authorities and shows no certificate.
+type TLS struct {
+	CAFile     string // whom to trust, instead of the system's authorities
+	CertFile   string // who we are, where admin.tls.client_ca_file asks for it
+	KeyFile    string // its key
+	ServerName string // the name in the server's certificate; "" = the URL's host
+}
+
+func newTransport(u *url.URL, t TLS) (*http.Transport, error) {
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext,
+		TLSHandshakeTimeout: 5 * time.Second, IdleConnTimeout: 30 * time.Second, MaxIdleConnsPerHost: 16,
+	}
+	switch u.Scheme {
+	case "http", "https":
+		if u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return nil, errors.New("URL: write it as http://HOST:PORT or https://HOST:PORT")
+		}
+	case "unix":
+		if u.Host != "" || u.Path == "" {
+			return nil, errors.New("URL: write a socket as unix:///PATH")
+		}
+		transport.Proxy = nil
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", u.Path)
+		}
+	default:
+		return nil, errors.New("URL: it begins with http://, https:// or unix:///")
+	}
+	if t != (TLS{}) && u.Scheme != "https" {
+		return nil, errors.New("certificates need a URL that begins with https://")
+	}
+	var err error
+	transport.TLSClientConfig, err = t.config()
+	return transport, err
+}
+
+func (t TLS) config() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read CA file: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("CA file %s: no PEM certificate in it", t.CAFile)
+		}
+	}
+	if (t.CertFile == "") != (t.KeyFile == "") {
+		return nil, errors.New("a client certificate needs both its file and its key's file")
+	}
+	if t.CertFile != "" {
+		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("load client certificate: %w", err)
+		}
+		c.Certificates = []tls.Certificate{cert}
+	}
+	return c, nil
+}
+
+// TokenSource returns the bearer token to use now; "" is none.
+type TokenSource func() (string, error)
+
+// Token is always the same token.
+func Token(token string) TokenSource { return func() (string, error) { return token, nil } }
+
+// TokenFile reads the token from a file each time: one that is replaced is used at once. One trailing newline is cut.
+func TokenFile(path string) TokenSource {
+	return func() (string, error) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("read token file: %w", err)
+		}
+		token := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+		switch {
+		case token == "":
+			return "", fmt.Errorf("token file %s is empty", path)
+		case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+			return "", fmt.Errorf("token file %s: a token is one line of visible ASCII characters without spaces", path)
+		}
+		return token, nil
+	}
+}
