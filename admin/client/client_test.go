@@ -315,7 +315,8 @@ func TestAListGoesThroughAllPagesAndNoneTwice(t *testing.T) {
 		t.Errorf("%d %v", n, last)
 	}
 	s = script(t, answer{200, `{"locks":[],"nextCursor":"1"}`, nil}, answer{200, `{"locks":[],"nextCursor":"1"}`, nil})
-	for _, last = range s.client.Locks(t.Context(), LockQuery{}) {
+	for _, err := range s.client.Locks(t.Context(), LockQuery{}) {
+		last = err
 	}
 	if last == nil || len(s.got) != 2 {
 		t.Errorf("a server that turns in a circle: %v after %d requests", last, len(s.got))

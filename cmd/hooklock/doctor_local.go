@@ -147,16 +147,13 @@ func listenFindings(ctx context.Context, c *config.Config) []etcdlock.Finding {
 // runningFinding asks an admin or health listener for /livez, and for a path that nobody has: etcd and others have a /livez, too, but
 // refuse in other words. What it says is whether that hooklock is ready.
 func runningFinding(ctx context.Context, address string) (f etcdlock.Finding, is bool) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil || port == "0" {
+	at := fromHere(address)
+	if at == "" {
 		return f, false
-	}
-	if host == "" || host == "0.0.0.0" || host == "::" {
-		host = "localhost"
 	}
 	client := &http.Client{Timeout: 2 * time.Second}
 	defer client.CloseIdleConnections()
-	at := "http://" + net.JoinHostPort(host, port)
+	at = "http://" + at
 	if !strings.HasPrefix(get(ctx, client, at+"/livez"), "200 ok") || !strings.Contains(get(ctx, client, at+"/doctor"), "urn:hooklock:problem:") {
 		return f, false
 	}

@@ -17,9 +17,11 @@ import (
 
 // Exit codes, as README.md lists them.
 const (
-	exitFine   = 0
-	exitFailed = 1
-	exitUsage  = 2 // bad usage or bad configuration
+	exitFine     = 0
+	exitFailed   = 1
+	exitUsage    = 2 // bad usage or bad configuration
+	exitNotFound = 3
+	exitRefused  = 4 // somebody else holds the lock, or it has ended
 )
 
 func main() {
@@ -49,8 +51,12 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int 
 	}
 	fmt.Fprintln(stderr, "hooklock: "+err.Error())
 	var usage usageError
-	if errors.As(err, &usage) {
+	var coded codedError
+	switch {
+	case errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &coded):
+		return coded.code
 	}
 	return exitFailed
 }
@@ -62,7 +68,7 @@ func newRoot(e *environment) *cobra.Command {
 		Long: `Hooklock is a reverse proxy in front of an existing webhook endpoint. Each event runs once and each workflow
 runs one at a time, across all replicas, without a change to the service or to the sender.
 
-Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration.`,
+Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration, 3 not found, 4 refused (somebody else holds the lock, or it has ended).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -76,13 +82,15 @@ Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration.`,
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see hooklock %s --help", err, cmd.Name())}
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newServe(e), newDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), newDoctor(e), newVersion(e))
+	root.AddCommand(newServe(e), newDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), newDoctor(e), newVersion(e),
+		newLocks(e), newExecutions(e))
 	return root
 }
 
 func suggestion(cmd *cobra.Command, word string) string {
+	cmd.SuggestionsMinimumDistance = 2 // letters that may be wrong
 	if near := cmd.SuggestionsFor(word); len(near) > 0 {
 		return "; did you mean " + near[0] + "?"
 	}

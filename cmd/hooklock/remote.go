@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/config"
+)
+
+// tokenName is the generated token's file in the data directory.
+const tokenName = "admin.token"
+
+// The variables of the environment that stand for flags.
+const (
+	envAdmin     = "HOOKLOCK_ADMIN"
+	envTokenFile = "HOOKLOCK_TOKEN_FILE"
+)
+
+// remote is where the admin API is and who asks, as flags and environment say.
+type remote struct {
+	url, tokenFile, config string
+	tls                    client.TLS
+	output                 string
+}
+
+// flags adds the flags that every command on the admin API has.
+func (r *remote) flags(cmd *cobra.Command) {
+	f := cmd.PersistentFlags()
+	f.StringVar(&r.url, "admin", "", "URL of the admin listener, or its HOST:PORT, or unix:///PATH (default $"+envAdmin+", else "+client.DefaultURL+")")
+	f.StringVar(&r.tokenFile, "token-file", "", "file with the token (default $"+envTokenFile+", else the token that a hooklock on this machine generated)")
+	f.StringVar(&r.config, "config", "", "configuration of the hooklock that is asked: its admin.listen and data_dir are the defaults")
+	f.StringVar(&r.tls.CAFile, "ca-file", "", "authority that signed the admin listener's certificate (default: the system's)")
+	f.StringVar(&r.tls.CertFile, "cert-file", "", "client certificate, where admin.tls asks for one")
+	f.StringVar(&r.tls.KeyFile, "key-file", "", "key of the client certificate")
+	f.StringVarP(&r.output, "output", "o", "table", "table, or json as the API has it")
+	complete(cmd, "output", "table", "json")
+	noFiles(cmd, "admin")
+}
+
+// complete offers words for a flag.
+func complete(cmd *cobra.Command, flag string, words ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+}
+
+// noFiles keeps a shell from offering files for flags whose values are none.
+func noFiles(cmd *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions) // the flag is there
+	}
+}
+
+// desk is an open way to an admin API.
+type desk struct {
+	*client.Client
+	e     *environment
+	url   string
+	token string // which token is sent, or why none is; a sentence without an end
+	json  bool
+}
+
+// run opens the way, and gives work a context that Ctrl-C ends. Its errors say what to do next.
+func (r *remote) run(ctx context.Context, e *environment, work func(context.Context, *desk) error) error {
+	if r.output != "table" && r.output != "json" {
+		return usageError{fmt.Errorf("-o %s: use table or json", plain(r.output))}
+	}
+	d, err := r.open(e)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	return d.explain(ctx, work(ctx, d))
+}
+
+func (r *remote) open(e *environment) (*desk, error) {
+	d := &desk{e: e, json: r.output == "json"}
+	dir, address := config.Default().DataDir, ""
+	if r.config != "" {
+		loaded, err := load(e, r.config, nil, false)
+		if err != nil {
+			return nil, err
+		}
+		dir, address = loaded.Config.DataDir, adminURL(loaded.Config)
+	}
+	d.url = firstOf(r.url, e.lookup(envAdmin), address, client.DefaultURL)
+	if !strings.Contains(d.url, "://") {
+		d.url = "http://" + d.url
+	}
+	source, err := r.source(e, d, filepath.Join(dir, tokenName))
+	if err != nil {
+		return nil, usageError{err}
+	}
+	d.Client, err = client.New(client.Options{URL: d.url, Token: source, UserAgent: "hooklock/" + buildVersion(), TLS: r.tls})
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--admin %s: %w", plain(d.url), err)}
+	}
+	return d, nil
+}
+
+// source finds the token, and leaves in d.token what it found.
+func (r *remote) source(e *environment, d *desk, generated string) (client.TokenSource, error) {
+	given, from := r.tokenFile, "--token-file"
+	if given == "" {
+		given, from = e.lookup(envTokenFile), envTokenFile
+	}
+	if given != "" {
+		source := client.TokenFile(given)
+		if _, err := source(); err != nil {
+			return nil, fmt.Errorf("%s: %w", from, err)
+		}
+		d.token = fmt.Sprintf("the token in %s (%s) was sent", given, from)
+		return source, nil
+	}
+	if !isLocal(d.url) {
+		d.token = "no token was sent: name its file with --token-file or " + envTokenFile
+		return nil, nil //nolint:nilnil // no token
+	}
+	source := client.TokenFile(generated)
+	_, err := source()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.token = fmt.Sprintf("no token was sent: there is no %s here; name the token's file with --token-file, or the server's configuration with --config", generated)
+	case err != nil:
+		d.token = fmt.Sprintf("no token was sent: %v", err)
+	default:
+		d.token = fmt.Sprintf("the token in %s was sent; name another file with --token-file, or the server's configuration with --config", generated)
+		return source, nil
+	}
+	return nil, nil //nolint:nilnil // no token: reads may not need one
+}
+
+// adminURL is where a hooklock with this configuration listens; "" where that is not known before it runs.
+func adminURL(c *config.Config) string {
+	address := fromHere(c.Admin.Listen)
+	if address == "" {
+		return ""
+	}
+	if c.Admin.TLS.CertFile != "" {
+		return "https://" + address
+	}
+	return "http://" + address
+}
+
+// fromHere is the address at which a listener of this machine is reached; "" for a port that is picked at the start.
+func fromHere(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || port == "0" {
+		return ""
+	}
+	if host == "" || host == "0.0.0.0" || host == "::" {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// isLocal reports whether the generated token may be sent there: it is a secret of this machine.
+func isLocal(url string) bool {
+	scheme, rest, _ := strings.Cut(url, "://")
+	if scheme == "unix" {
+		return true
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// lookup is the value of a variable of the environment; "" where it is not set.
+func (e *environment) lookup(name string) string {
+	value := ""
+	for _, pair := range e.env {
+		if v, ok := strings.CutPrefix(pair, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// oneArg wants one argument; what says which.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return usageError{fmt.Errorf("%s takes one %s, got %d arguments; see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// subcommand refuses words that are no command of this group.
+func subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("unknown command %q for %s; %s --help lists them%s", args[0], cmd.CommandPath(), cmd.CommandPath(), suggestion(cmd, args[0]))}
+	}
+	return nil
+}
+
+// reasonFlag adds --reason, which the audit log and the record will show.
+func reasonFlag(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "why, for the record and the audit log (required)")
+	noFiles(cmd, "reason")
+}
+
+// needed refuses a flag that was left out.
+func needed(cmd *cobra.Command, flag, value, example string) error {
+	if strings.TrimSpace(value) == "" {
+		return usageError{fmt.Errorf("%s needs --%s, such as --%s %s", cmd.CommandPath(), flag, flag, example)}
+	}
+	return nil
+}
