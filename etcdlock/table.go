@@ -16,7 +16,9 @@ type keys struct {
 	W string // the prefix of all places in that queue
 	I string // the event's record
 	A string // the key that L names as the proof that its owner lives: a session or a hold
-	H string // the hold of this execution: the alive key of its cooling lock
+	H string // the hold of this execution: the alive key of its lock while it is held or cools
+	C string // tells the process that runs it to look at its lock; "" = no process does
+	F string // tells every process to drop what it remembers of its record
 }
 
 // seen are the revisions that a transaction relies on.
@@ -26,6 +28,7 @@ type seen struct {
 	l     int64 // L.mod
 	q     int64 // Q.create
 	prev  int64 // I.mod; 0 = absent
+	h     int64 // H.mod
 }
 
 // leased is a value and the lease that it lives on; lease 0 = until a transaction deletes it.
@@ -44,9 +47,11 @@ func claim(k keys, at seen, lock leased) clientv3.Op {
 		lockRecordAndPlace(k))
 }
 
+// enqueue compares the lock that the refusal showed, token 0 = it was free: otherwise a copy could have been claimed meanwhile, and the
+// event would wait and run at once.
 func enqueue(k keys, at seen, place leased) clientv3.Op {
 	return clientv3.OpTxn(
-		compares{epochIs(k, at), absent(k.Q), modified(k.I, at.prev)},
+		compares{epochIs(k, at), created(k.L, at.token), absent(k.Q), modified(k.I, at.prev)},
 		writes{put(k.Q, place)},
 		lockRecordAndQueue(k))
 }
@@ -103,6 +108,78 @@ func buryCooling(k keys, at seen) clientv3.Op {
 		lockRecordAndAlive(k))
 }
 
+// acquire is a claim for a client of the lock API: its lock lives on a hold of its own, not on a session.
+func acquire(k keys, at seen, lock, alive leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{epochIs(k, at), absent(k.L), nobodyWaits(k)},
+		writes{put(k.L, lock), put(k.H, alive)},
+		lockRecordAndPlace(k))
+}
+
+// hold lets the lock outlive its answer and its session.
+func hold(k keys, at seen, lock, alive leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{created(k.L, at.token), modified(k.L, at.l)},
+		writes{put(k.L, lock), put(k.H, alive)},
+		nil)
+}
+
+// heartbeat puts H on a new lease, and reads L: a cancel that is not seen here comes after it. It is sent only where H was seen: to
+// etcd an absent key has revision 0, and a late heartbeat would revive a hold that has run out.
+func heartbeat(k keys, at seen, alive leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{created(k.L, at.token), modified(k.H, at.h)},
+		writes{put(k.H, alive), clientv3.OpGet(k.L)},
+		lockAndHold(k))
+}
+
+func guard(k keys, at seen, lock leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{created(k.L, at.token), modified(k.L, at.l), present(k.A)},
+		writes{put(k.L, lock)},
+		lockRecordAndAlive(k))
+}
+
+// cancel asks whoever runs or holds the execution to stop.
+func cancel(k keys, at seen, lock, news leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{modified(k.L, at.l)},
+		append(tell(k, news), put(k.L, lock)),
+		nil)
+}
+
+// cancelWaiting ends an execution that has not begun. Its waiter watches the place.
+func cancelWaiting(k keys, at seen, record leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{created(k.Q, at.q), modified(k.I, at.prev)},
+		writes{clientv3.OpDelete(k.Q), put(k.I, record)},
+		nil)
+}
+
+// forget lets the event run again.
+func forget(k keys, at seen, news leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{modified(k.I, at.prev)},
+		writes{clientv3.OpDelete(k.I), put(k.F, news)},
+		nil)
+}
+
+// forceRelease takes the lock away from who has it. The lock does not cool: whoever forces wants it free.
+func forceRelease(k keys, at seen, record, news leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{modified(k.L, at.l)},
+		append(tell(k, news), endLock(k, record, nil)...),
+		nil)
+}
+
+// forceReleaseCooling: the execution has ended before, only its lock is left.
+func forceReleaseCooling(k keys, at seen) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{modified(k.L, at.l)},
+		freeLock(k),
+		nil)
+}
+
 // fence makes every unanswered transaction of the epoch fail for ever. It is not sent in company: it must not be read together
 // with the claims that it is to stop.
 func fence(k keys, at seen, session leased) clientv3.Op {
@@ -129,6 +206,8 @@ func created(key string, revision int64) clientv3.Cmp {
 
 func absent(key string) clientv3.Cmp { return created(key, 0) }
 
+func present(key string) clientv3.Cmp { return clientv3.Compare(clientv3.CreateRevision(key), ">", 0) }
+
 // A compare over a prefix holds when it holds for every key below it.
 func nobodyWaits(k keys) clientv3.Cmp { return created(k.W, 0).WithPrefix() }
 
@@ -141,6 +220,14 @@ func put(key string, v leased) clientv3.Op {
 		return clientv3.OpPut(key, string(v.value))
 	}
 	return clientv3.OpPut(key, string(v.value), clientv3.WithLease(v.lease))
+}
+
+// tell lets the process that runs an execution know that somebody has changed its lock.
+func tell(k keys, news leased) writes {
+	if k.C == "" {
+		return nil
+	}
+	return writes{put(k.C, news)}
 }
 
 func freeLock(k keys) writes { return writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H)} }
@@ -166,6 +253,8 @@ func lockRecordAndQueue(k keys) writes {
 func lockRecordAndAlive(k keys) writes {
 	return writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I), clientv3.OpGet(k.A, clientv3.WithKeysOnly())}
 }
+
+func lockAndHold(k keys) writes { return writes{clientv3.OpGet(k.L), clientv3.OpGet(k.H)} }
 
 const (
 	readLock = iota

@@ -162,7 +162,7 @@ func (a *actor) decide(n *state, t *delivery) {
 	case l.created == 0 && !waits:
 		t.prev = rec.modified
 	case a.m.waits[a.d]:
-		t.prev, t.at = rec.modified, enqueueing
+		t.prev, t.token, t.at = rec.modified, l.created, enqueueing
 	default:
 		t.finish(locked)
 	}
@@ -229,13 +229,17 @@ func (a *actor) enqueue() {
 		return
 	}
 	t := a.delivery()
-	a.send(txn{kind: enqueue, session: t.session, epoch: a.process().epoch, prev: t.prev}, func(n *state, t *delivery, ok bool) {
-		t.at = claiming
+	a.send(txn{kind: enqueue, session: t.session, epoch: a.process().epoch, token: t.token, prev: t.prev}, func(n *state, t *delivery, ok bool) {
+		l, e := n.locks[a.lock()], a.event()
 		switch {
 		case ok:
-			t.at, t.q = waiting, n.queue[a.event()].created
+			t.at, t.q, t.token = waiting, n.queue[e].created, 0
 		case n.sessions[t.session] == 0:
 			t.finish(storeUnavailable)
+		case n.queue[e].created == 0 && n.records[e].modified == t.prev && (l.created == 0 || l.cooling || a.m.event(l.by) != e):
+			t.token = l.created // the lock has changed hands, and no copy has it
+		default:
+			t.at, t.token = claiming, 0
 		}
 	}, a.resolve)
 }

@@ -39,10 +39,8 @@ const (
 	buryForgetsCancel
 	endWithoutDelay
 	buryWithoutDelay
-	cancelWritesOverRecord // of a waiting execution whose event a copy has settled
-	finalLeavesCopyRunning // and stops only the one that waits
-	copySaysNotExecuted    // where it finds nothing of the execution that it attached to
-	attachToAnybody        // any record of the event ends the copy's wait
+	copySaysNotExecuted // where it finds nothing of the execution that it attached to
+	attachToAnybody     // any record of the event ends the copy's wait
 )
 
 func newModel(sc scenario) *model { return &model{scenario: sc, table: table()} }

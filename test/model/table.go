@@ -53,9 +53,10 @@ func always(*txn) bool { return true }
 var (
 	epochIs = compare{"epochIs(k, at)", func(m *model, s *state, t *txn) bool { return s.sessions[t.session] == t.epoch && t.epoch != 0 }, nil}
 	lAbsent = compare{"absent(k.L)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].created == 0 }, always}
-	lToken  = compare{"created(k.L, at.token)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].created == t.token }, nil}
-	lIs     = compare{"modified(k.L, at.l)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].modified == t.l }, nil}
-	recIs   = compare{"modified(k.I, at.prev)", func(m *model, s *state, t *txn) bool { return s.records[m.event(t.by)].modified == t.prev },
+	lToken  = compare{"created(k.L, at.token)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].created == t.token },
+		func(t *txn) bool { return t.token == 0 }}
+	lIs   = compare{"modified(k.L, at.l)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].modified == t.l }, nil}
+	recIs = compare{"modified(k.I, at.prev)", func(m *model, s *state, t *txn) bool { return s.records[m.event(t.by)].modified == t.prev },
 		func(t *txn) bool { return t.prev == 0 }}
 	nobodyWaits  = compare{"nobodyWaits(k)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), everybody) == 0 }, always}
 	nobodyBefore = compare{"nobodyBefore(k, at.q)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), t.q) == 0 }, always}
@@ -70,7 +71,7 @@ var (
 type row struct {
 	name     string // of the function in etcdlock/table.go
 	compares []compare
-	writes   string                                // as spelled there; empty: the code does not have it yet
+	writes   string                                // as spelled there
 	lease    func(m *model, s *state, t *txn) bool // one missing lease fails the whole request
 	then     func(m *model, s *state, t *txn)
 }
@@ -79,7 +80,7 @@ func table() [kinds]row {
 	mine := []compare{lToken, lIs}
 	return [kinds]row{
 		claim:       {"claim", []compare{epochIs, lAbsent, nobodyWaits, recIs}, "writes{put(k.L, lock)}", nil, (*model).claimed},
-		enqueue:     {"enqueue", []compare{epochIs, qAbsent, recIs}, "writes{put(k.Q, place)}", sessionLives, (*model).enqueued},
+		enqueue:     {"enqueue", []compare{epochIs, lToken, qAbsent, recIs}, "writes{put(k.Q, place)}", sessionLives, (*model).enqueued},
 		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs}, "writes{clientv3.OpDelete(k.Q), put(k.L, lock)}", nil, (*model).claimed},
 		leave:       {"leave", []compare{qMine}, "writes{clientv3.OpDelete(k.Q)}", nil, (*model).left},
 		settle:      {"settle", mine, "endLock(k, record, cool)", coolingLeaseLives, (*model).settled},
@@ -89,16 +90,16 @@ func table() [kinds]row {
 		buryCooling: {"buryCooling", []compare{lIs, ownerDead}, "freeLock(k)", nil, (*model).thawed},
 		fence:       {"fence", []compare{epochIs}, "writes{put(k.S, session)}", sessionLives, (*model).fenced},
 
-		// Not in the code yet. Whoever writes one of them copies its compares from here and gives its writes as spelled there.
-		acquire:             {"acquire", []compare{epochIs, lAbsent, nobodyWaits}, "", ownLeaseLives, (*model).acquired},
-		putHold:             {"hold", mine, "", ownLeaseLives, (*model).held},
-		heartbeat:           {"heartbeat", []compare{lToken, holdIs}, "", ownLeaseLives, (*model).beaten},
-		guard:               {"guard", []compare{lToken, lIs, ownerAlive}, "", nil, (*model).guarded},
-		cancel:              {"cancel", []compare{lIs}, "", nil, (*model).cancelAsked},
-		cancelWaiting:       {"cancelWaiting", []compare{qMine, recIs}, "", nil, (*model).waiterCancelled},
-		forget:              {"forget", []compare{recIs}, "", nil, (*model).forgotten},
-		forceRelease:        {"forceRelease", []compare{lIs}, "", nil, (*model).forced},
-		forceReleaseCooling: {"forceReleaseCooling", []compare{lIs}, "", nil, (*model).thawed},
+		acquire: {"acquire", []compare{epochIs, lAbsent, nobodyWaits}, "writes{put(k.L, lock), put(k.H, alive)}", ownLeaseLives, (*model).acquired},
+		putHold: {"hold", mine, "writes{put(k.L, lock), put(k.H, alive)}", ownLeaseLives, (*model).held},
+		// What it reads beside its write is for the answer.
+		heartbeat:           {"heartbeat", []compare{lToken, holdIs}, "writes{put(k.H, alive), clientv3.OpGet(k.L)}", ownLeaseLives, (*model).beaten},
+		guard:               {"guard", []compare{lToken, lIs, ownerAlive}, "writes{put(k.L, lock)}", nil, (*model).guarded},
+		cancel:              {"cancel", []compare{lIs}, "append(tell(k, news), put(k.L, lock))", nil, (*model).cancelAsked},
+		cancelWaiting:       {"cancelWaiting", []compare{qMine, recIs}, "writes{clientv3.OpDelete(k.Q), put(k.I, record)}", nil, (*model).waiterCancelled},
+		forget:              {"forget", []compare{recIs}, "writes{clientv3.OpDelete(k.I), put(k.F, news)}", nil, (*model).forgotten},
+		forceRelease:        {"forceRelease", []compare{lIs}, "append(tell(k, news), endLock(k, record, nil)...)", nil, (*model).forced},
+		forceReleaseCooling: {"forceReleaseCooling", []compare{lIs}, "freeLock(k)", nil, (*model).thawed},
 	}
 }
 

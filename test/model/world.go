@@ -210,8 +210,7 @@ func (m *model) people(s *state, to visit) {
 		}
 	}
 	for e := range m.eventCount {
-		if s.left.cancel > 0 && m.mayCancelWaiting(s, e) {
-			q := s.queue[e]
+		if q := s.queue[e]; s.left.cancel > 0 && q.created != 0 {
 			m.fire(s, txn{kind: cancelWaiting, by: q.by, q: q.created, prev: s.records[e].modified, outcome: abortedClean, cancel: asked}, e,
 				func(n *state) { n.left.cancel-- }, nothingMore, nothing, to)
 		}
@@ -219,18 +218,4 @@ func (m *model) people(s *state, to visit) {
 			m.fire(s, txn{kind: forget, by: i.by, prev: i.modified}, e, func(n *state) { n.left.forget-- }, nothingMore, nothing, to)
 		}
 	}
-}
-
-// mayCancelWaiting: a place in the queue whose event may still run. Where a copy has settled the event, or ended it for good, there is
-// nothing left to cancel, and ABORTED must not be written over that record. A final cancel stops a copy that runs first: the queue is
-// closed to new claims of the event, so none comes after.
-func (m *model) mayCancelWaiting(s *state, e int) bool {
-	l, rec := s.locks[m.lockOf[e]], s.records[e]
-	if s.queue[e].created == 0 {
-		return false
-	}
-	if m.breaks != cancelWritesOverRecord && m.decided(rec) {
-		return false
-	}
-	return m.breaks == finalLeavesCopyRunning || !m.final || l.created == 0 || l.cooling || m.event(l.by) != e || l.cancel != notCancelled
 }
