@@ -93,7 +93,7 @@ func (s *Store) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 
 // queueUp waits in the queue, and ends its place where it leaves without the lock.
 func (s *Store) queueUp(ctx context.Context, l idem.Lock) (idem.Held, error) {
-	place, _, err := s.Enqueue(ctx, l, 0)
+	place, _, err := s.Enqueue(ctx, l, 0, 0)
 	switch {
 	case err != nil:
 		return nil, err
@@ -113,8 +113,6 @@ func (s *Store) inPlace(ctx context.Context, place idem.Place, l idem.Lock) (ide
 		switch {
 		case err != nil:
 			return nil, err
-		case seen.RecordRevision != 0: // somebody ended this wait
-			return nil, idem.ErrPlaceLost
 		case seen.Lock != nil: // dead
 			if err := s.Bury(ctx, seen.Lock); err != nil {
 				return nil, err

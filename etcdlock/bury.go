@@ -93,7 +93,7 @@ func (s *Store) meet(alive string, answer reply) {
 }
 
 // recordOf is the record of an execution that ended with e. A cancel that was asked is why an execution ended whose effect is not
-// known to have happened.
+// known to have happened; that it was for good stays true whatever became of the execution.
 func recordOf(l *idem.Lock, e idem.End) *idem.Record {
 	r := &idem.Record{
 		Execution: l.Execution, Scope: l.Scope, Route: l.Route, EventID: l.EventID, Fingerprint: l.Fingerprint, Credentials: l.Credentials,
@@ -104,6 +104,8 @@ func recordOf(l *idem.Lock, e idem.End) *idem.Record {
 	if l.Cancel != nil && e.Outcome != idem.Executed {
 		r.Status, r.Abort, r.Error = idem.Aborted, l.Cancel, nil
 	}
+	r.Final = l.Cancel != nil && l.Cancel.Final || r.Abort != nil && r.Abort.Final
+	r.Steps = l.EndSteps(r.Status, r.FinishedAt)
 	return r
 }
 

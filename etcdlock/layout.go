@@ -27,6 +27,7 @@ const (
 	kindLocks    = "locks/"
 	kindHolds    = "holds/"
 	kindRecords  = "keys/"
+	kindCancels  = "cancels/"
 	kindForgets  = "forgets/"
 )
 
@@ -35,6 +36,21 @@ func (y layout) locks() string    { return y.root + kindLocks }
 func (y layout) queues() string   { return y.root + kindQueue }
 func (y layout) records() string  { return y.root + kindRecords }
 func (y layout) forgets() string  { return y.root + kindForgets }
+
+// forget tells every process to drop what it remembers of an execution's record.
+func (y layout) forget(id idem.ExecutionID) string { return y.forgets() + string(id) }
+
+// cancels is the prefix of what the process of that session has to look at.
+func (y layout) cancels(session string) string { return y.root + kindCancels + session + "/" }
+
+// cancel is "" where no process runs what lives on alive.
+func (y layout) cancel(alive string, id idem.ExecutionID) string {
+	session, is := strings.CutPrefix(alive, kindSessions)
+	if !is {
+		return ""
+	}
+	return y.cancels(session) + string(id)
+}
 
 func (y layout) session(name string) string { return y.root + sessionAlive(name) }
 

@@ -38,7 +38,10 @@ func (s *Store) prepare(l *idem.Lock) (*session, []byte, error) {
 	if len(l.Scope.Workflow) > maxWorkflowBytes {
 		return nil, nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), maxWorkflowBytes, errTooLarge))
 	}
-	l.Alive, l.Holder = sessionAlive(session.name), s.holder(session)
+	l.Alive = sessionAlive(session.name)
+	if l.Holder == "" {
+		l.Holder = s.holder(session)
+	}
 	value, err := encodeLock(l)
 	if err != nil {
 		return nil, nil, unavailable(err)
@@ -57,6 +60,7 @@ func (s *Store) keysOf(l *idem.Lock) keys {
 	return keys{
 		S: s.layout.alive(l.Alive), A: s.layout.alive(l.Alive), H: s.layout.alive(holdAlive(l.Execution)), L: s.layout.lock(l.Scope),
 		Q: s.layout.queued(l.Scope), W: s.layout.queue(l.Scope), I: s.layout.record(l.Scope),
+		C: s.layout.cancel(l.Alive, l.Execution), F: s.layout.forget(l.Execution),
 	}
 }
 
@@ -129,9 +133,6 @@ func (c *claimer) claim(life context.Context, r *request, epoch int64) claimed {
 			if err != nil {
 				return claimed{err: unavailable(err)}
 			}
-			if c.q != 0 && st.place != c.q && st.ended(c.lock.Execution) == nil {
-				return claimed{err: idem.ErrPlaceLost} // etcd knows it before this session does
-			}
 			if c.blocked(st) {
 				return c.inTheWay(life, st)
 			}
@@ -200,16 +201,14 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 			return claimed{err: unavailable(cause)}
 		}
 		return won
-	case st.ended(c.lock.Execution) != nil:
+	case st.ended(c.lock.Execution) != nil && (c.q == 0 || st.record.Outcome != idem.NotExecuted):
 		return claimed{err: idem.ErrLockLost}
 	case full && c.blocked(st): // a full store can still say that it is not this one's turn, or how the event ended
 		return c.inTheWay(life, st)
 	case full:
 		return claimed{err: unavailable(cause)}
-	case c.q != 0 && st.place != c.q:
-		return claimed{err: idem.ErrPlaceLost}
 	}
-	return claimed{err: idem.ErrNotClaimed}
+	return claimed{err: idem.ErrNotClaimed} // where the place is gone, too, Await finds out why
 }
 
 func (c *claimer) won(token, revision int64) claimed {

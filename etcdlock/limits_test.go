@@ -33,7 +33,7 @@ func TestAFullStoreRefusesClaimsAndPlacesAndSaysWhatToDo(t *testing.T) {
 	held := mustClaim(t, s, lockFor("busy", "one"), 0)
 	fill(t, e)
 	_, _, claimed := s.Claim(within(t, patience), lockFor("new", "one"), 0)
-	_, _, queued := s.Enqueue(within(t, patience), lockFor("busy", "two"), 0)
+	_, _, queued := s.Enqueue(within(t, patience), lockFor("busy", "two"), 0, 0)
 	for what, err := range map[string]error{"claim": claimed, "place": queued} {
 		if !errors.Is(err, idem.ErrStoreUnavailable) || !strings.Contains(err.Error(), "compact and defragment it or raise its quota, then disarm the NOSPACE alarm") {
 			t.Errorf("%s: got %v", what, err)
@@ -82,7 +82,7 @@ func TestAFullStoreStillSaysHowAnEventEndedAndWhoRuns(t *testing.T) {
 	if seen := claims(lockFor("busy", "two")); seen.Lock == nil || seen.Lock.Execution != held.Lock().Execution {
 		t.Errorf("%+v", seen)
 	}
-	if _, seen, err := s.Enqueue(within(t, patience), lockFor("w", "ended"), 0); err != nil || seen == nil || seen.RecordRevision != rec.Revision {
+	if _, seen, err := s.Enqueue(within(t, patience), lockFor("w", "ended"), 0, 0); err != nil || seen == nil || seen.RecordRevision != rec.Revision {
 		t.Errorf("%+v %v", seen, err)
 	}
 	if _, _, err := s.Claim(within(t, patience), lockFor("w", "ended"), rec.Revision); !errors.Is(err, idem.ErrStoreUnavailable) {

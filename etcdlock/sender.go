@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -20,6 +21,7 @@ type request struct {
 	place string // the lock that it is about: one unanswered request at a time
 	size  int    // bytes of the values in it
 	alone bool   // it names a lease of its own, which may be missing and would fail the whole batch
+	again bool   // the one before it was refused, and what that has read will not be true for long: it passes those who wait for the place
 	reply chan reply
 	lease clientv3.LeaseID // the shared one that it names, 0 = none
 
@@ -76,7 +78,11 @@ func newSender(p *pool) *sender {
 func (s *sender) send(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if queue, taken := s.behind[r.place]; taken {
+	switch queue, taken := s.behind[r.place]; {
+	case taken && r.again:
+		s.behind[r.place] = slices.Insert(queue, 0, r)
+		return
+	case taken:
 		s.behind[r.place] = append(queue, r)
 		return
 	}

@@ -75,6 +75,19 @@ func (st *state) runs(id idem.ExecutionID) bool {
 	return st.lock != nil && st.lock.Execution == id && !st.lock.Cooling
 }
 
+// token is the lock's, 0 = it is free.
+func (st *state) token() int64 {
+	if st.lock == nil {
+		return 0
+	}
+	return st.lock.Token
+}
+
+// copyRuns reports whether an execution of this event has the lock, alive or dead.
+func (st *state) copyRuns(event idem.Key) bool {
+	return st.lock != nil && st.lock.Scope.Key == event && !st.lock.Cooling
+}
+
 // waits reports whether id is in the event's place in the queue.
 func (st *state) waits(id idem.ExecutionID) bool {
 	return st.copied != nil && st.copied.Execution == id

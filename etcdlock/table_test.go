@@ -91,6 +91,7 @@ func rows() []row {
 	l := func(k keys) []string { return []string{k.L} }
 	q := func(k keys) []string { return []string{k.Q} }
 	i := func(k keys) []string { return []string{k.I} }
+	held := func(k keys) []string { return []string{k.L, k.H} }
 	ownLock := map[string]func(*scene){"L.create=token": otherToken, "L.mod=l": touchLock}
 	dead := map[string]func(*scene){"L.mod=l": touchLock, "alive key absent": func(s *scene) { s.put(s.k.A) }}
 	cool := &cooling{lock: value, hold: value}
@@ -99,8 +100,10 @@ func rows() []row {
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
 		{"claim over a record", func(s *scene) { session0(s); s.at.prev = s.put(s.k.I) }, func(s *scene) clientv3.Op { return claim(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "queue empty": somebodyWaits, "I.mod=prev": func(s *scene) { s.del(s.k.I) }}},
-		{"enqueue", session0, func(s *scene) clientv3.Op { return enqueue(s.k, s.at, value) }, q, nil,
-			map[string]func(*scene){"E": moveEpoch, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
+		{"enqueue behind nobody", session0, func(s *scene) clientv3.Op { return enqueue(s.k, s.at, value) }, q, nil,
+			map[string]func(*scene){"E": moveEpoch, "L.create=token": takeLock, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
+		{"enqueue", func(s *scene) { session0(s); locked(s) }, func(s *scene) clientv3.Op { return enqueue(s.k, s.at, value) }, q, nil,
+			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
 		{"claim as head", func(s *scene) { session0(s); queued(s); somebodyWaits(s) }, func(s *scene) clientv3.Op { return claimAsHead(s.k, s.at, value) }, l, q,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "Q.create=q": placeOfAnother, "I.mod=prev": writeRecord,
 				"no Q with a smaller create revision": func(s *scene) { s.del(s.k.W + "another"); s.del(s.k.Q); s.put(s.k.W + "earlier"); queued(s) }}},
@@ -119,6 +122,25 @@ func rows() []row {
 			func(k keys) []string { return []string{k.I, k.L, k.H} }, nil, dead},
 		{"bury a cooling lock", locked, func(s *scene) clientv3.Op { return buryCooling(s.k, s.at) }, nil,
 			func(k keys) []string { return []string{k.L, k.I} }, dead},
+		{"acquire", session0, func(s *scene) clientv3.Op { return acquire(s.k, s.at, value, value) }, held, nil,
+			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "queue empty": somebodyWaits}},
+		{"hold", locked, func(s *scene) clientv3.Op { return hold(s.k, s.at, value, value) }, held, nil, ownLock},
+		{"heartbeat", func(s *scene) { locked(s); s.at.h = s.put(s.k.H) }, func(s *scene) clientv3.Op { return heartbeat(s.k, s.at, value) }, held, nil,
+			map[string]func(*scene){"L.create=token": otherToken, "H.mod=h": func(s *scene) { s.del(s.k.H) }}},
+		{"guard", func(s *scene) { locked(s); s.put(s.k.A) }, func(s *scene) clientv3.Op { return guard(s.k, s.at, value) }, l, nil,
+			map[string]func(*scene){"L.create=token": otherToken, "L.mod=l": touchLock, "alive key present": func(s *scene) { s.del(s.k.A) }}},
+		{"cancel", locked, func(s *scene) clientv3.Op { return cancel(s.k, s.at, value, value) }, func(k keys) []string { return []string{k.L, k.C} }, nil,
+			map[string]func(*scene){"L.mod=l": touchLock}},
+		{"cancel what no process runs", locked, func(s *scene) clientv3.Op { k := s.k; k.C = ""; return cancel(k, s.at, value, value) }, l,
+			func(k keys) []string { return []string{k.C} }, map[string]func(*scene){"L.mod=l": touchLock}},
+		{"cancel a waiting one", queued, func(s *scene) clientv3.Op { return cancelWaiting(s.k, s.at, value) }, i, q,
+			map[string]func(*scene){"Q.create=q": placeOfAnother, "I.mod=prev": writeRecord}},
+		{"forget", func(s *scene) { s.at.prev = s.put(s.k.I) }, func(s *scene) clientv3.Op { return forget(s.k, s.at, value) },
+			func(k keys) []string { return []string{k.F} }, i, map[string]func(*scene){"I.mod=prev": writeRecord}},
+		{"force release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return forceRelease(s.k, s.at, value, value) },
+			func(k keys) []string { return []string{k.I, k.C} }, func(k keys) []string { return []string{k.L, k.H} }, map[string]func(*scene){"L.mod=l": touchLock}},
+		{"force release a cooling lock", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return forceReleaseCooling(s.k, s.at) },
+			nil, func(k keys) []string { return []string{k.L, k.H, k.I} }, map[string]func(*scene){"L.mod=l": touchLock}},
 		{"fence", session0, func(s *scene) clientv3.Op { return fence(s.k, s.at, value) }, func(k keys) []string { return []string{k.S} }, nil,
 			map[string]func(*scene){"E": moveEpoch}},
 	}
@@ -130,7 +152,7 @@ func TestEachTransactionPassesWhereItShouldAndEachCompareRefuses(t *testing.T) {
 	stage := func(t *testing.T, r row) *scene {
 		n++
 		p := fmt.Sprintf("/%d/", n)
-		s := &scene{t: t, etcd: e, k: keys{S: p + "S", L: p + "L", W: p + "Q/", Q: p + "Q/mine", I: p + "I", A: p + "A", H: p + "H"}}
+		s := &scene{t: t, etcd: e, k: keys{S: p + "S", L: p + "L", W: p + "Q/", Q: p + "Q/mine", I: p + "I", A: p + "A", H: p + "H", C: p + "C", F: p + "F"}}
 		r.scene(s)
 		return s
 	}

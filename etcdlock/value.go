@@ -63,6 +63,11 @@ type lockValue struct {
 	MaxDuration  time.Duration    `json:"maxDurationNs,omitempty"`
 	ReleaseDelay time.Duration    `json:"releaseDelayNs,omitempty"`
 	Retention    time.Duration    `json:"retentionNs"`
+	ReplayBody   int              `json:"replayBody,omitempty"`
+	Plan         []string         `json:"plan,omitempty"`
+	Steps        []idem.Step      `json:"steps,omitempty"`
+	Held         bool             `json:"held,omitempty"`
+	HoldTTL      time.Duration    `json:"holdTtlNs,omitempty"`
 	Cancel       *idem.Cancel     `json:"cancel,omitempty"`
 	Cooling      bool             `json:"cooling,omitempty"`
 	CoolUntil    *time.Time       `json:"coolUntil,omitempty"`
@@ -74,7 +79,7 @@ func encodeLock(l *idem.Lock) ([]byte, error) {
 		Alive: l.Alive, Holder: l.Holder, Route: l.Route, EventID: l.EventID, Fingerprint: hex.EncodeToString(l.Fingerprint[:]),
 		Credentials: l.Credentials, CallbackHash: l.CallbackHash, TraceParent: l.TraceParent, Attempt: l.Attempt, Earlier: l.Earlier,
 		StartedAt: l.StartedAt.UTC(), MaxDuration: l.MaxDuration, ReleaseDelay: l.ReleaseDelay, Retention: l.Retention,
-		Cancel: l.Cancel, Cooling: l.Cooling,
+		ReplayBody: l.ReplayBody, Plan: l.Plan, Steps: l.Steps, Held: l.Held, HoldTTL: l.HoldTTL, Cancel: l.Cancel, Cooling: l.Cooling,
 	}
 	if l.Cooling {
 		until := l.CoolUntil.UTC()
@@ -103,7 +108,8 @@ func decodeLock(b []byte) (*idem.Lock, error) {
 		Execution: v.Execution, Scope: idem.Scope{Workflow: v.Workflow, Key: v.Key, PerEvent: v.PerEvent}, Alive: v.Alive, Holder: v.Holder,
 		Route: v.Route, EventID: v.EventID, Credentials: v.Credentials, CallbackHash: v.CallbackHash, TraceParent: v.TraceParent,
 		Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: v.StartedAt, MaxDuration: v.MaxDuration, ReleaseDelay: v.ReleaseDelay,
-		Retention: v.Retention, Cancel: v.Cancel, Cooling: v.Cooling,
+		Retention: v.Retention, ReplayBody: v.ReplayBody, Plan: v.Plan, Steps: v.Steps, Held: v.Held, HoldTTL: v.HoldTTL,
+		Cancel: v.Cancel, Cooling: v.Cooling,
 	}
 	if v.CoolUntil != nil {
 		l.CoolUntil = *v.CoolUntil
@@ -144,6 +150,8 @@ type recordValue struct {
 	ExpiresAt    time.Time        `json:"expiresAt"`
 	Error        *idem.Failure    `json:"error,omitempty"`
 	Abort        *idem.Cancel     `json:"abort,omitempty"`
+	Final        bool             `json:"final,omitempty"`
+	Steps        []idem.Step      `json:"steps,omitempty"`
 	Kept         bool             `json:"kept,omitempty"`
 	Answer       *answerValue     `json:"answer,omitempty"`
 	// Writer is the Store that wrote it: after a lost answer it recognises its own record.
@@ -157,7 +165,7 @@ func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
 		PerEvent: r.Scope.PerEvent, Route: r.Route, EventID: r.EventID, Fingerprint: hex.EncodeToString(r.Fingerprint[:]),
 		Credentials: r.Credentials, CallbackHash: r.CallbackHash, TraceParent: r.TraceParent, Holder: r.Holder, Token: r.Token,
 		Attempt: r.Attempt, Earlier: r.Earlier, StartedAt: r.StartedAt.UTC(), FinishedAt: r.FinishedAt.UTC(), ExpiresAt: r.ExpiresAt.UTC(),
-		Error: r.Error, Abort: r.Abort, Kept: r.Kept, Writer: writer,
+		Error: r.Error, Abort: r.Abort, Final: r.Final, Steps: r.Steps, Kept: r.Kept, Writer: writer,
 	}
 	if r.Answer == nil {
 		return marshalRecord(&v, nil)
@@ -199,7 +207,8 @@ func decodeRecord(b []byte) (*idem.Record, string, error) {
 		Execution: v.Execution, Scope: idem.Scope{Workflow: v.Workflow, Key: v.Key, PerEvent: v.PerEvent}, Route: v.Route, EventID: v.EventID,
 		Credentials: v.Credentials, CallbackHash: v.CallbackHash, TraceParent: v.TraceParent, Holder: v.Holder, Token: v.Token,
 		Attempt: v.Attempt, Earlier: v.Earlier, Status: v.Status, Outcome: v.Outcome, StartedAt: v.StartedAt, FinishedAt: v.FinishedAt,
-		ExpiresAt: v.ExpiresAt, Error: v.Error, Abort: v.Abort, Kept: v.Kept,
+		ExpiresAt: v.ExpiresAt, Error: v.Error, Abort: v.Abort, Steps: v.Steps, Kept: v.Kept,
+		Final: v.Final || v.Abort != nil && v.Abort.Final, // an older release said it in the abort alone
 	}
 	if a := v.Answer; a != nil {
 		r.Answer = &idem.Answer{Status: a.Status, Bytes: a.Bytes, Whole: a.Whole, Header: a.Header}

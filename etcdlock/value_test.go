@@ -17,7 +17,8 @@ func sampleLock() *idem.Lock {
 		Execution: "exec_a", Scope: idem.Scope{Workflow: "w/\"1\"", Key: "k", PerEvent: true}, Route: "r", EventID: "e", Fingerprint: idem.Fingerprint{1, 2},
 		Credentials: "c", CallbackHash: "h", TraceParent: "t", Attempt: 3, Earlier: []idem.Attempt{{Execution: "exec_b", Status: idem.Failed, Outcome: idem.Unknown, StartedAt: at, FinishedAt: at}},
 		StartedAt: at, MaxDuration: time.Hour, ReleaseDelay: time.Second, Retention: time.Minute, Holder: "host/1/s", Cancel: &idem.Cancel{By: "ops", Reason: "why", At: at, Final: true},
-		Cooling: true, CoolUntil: at, Alive: "sessions/s",
+		ReplayBody: 5, Plan: []string{"one", "two"}, Steps: []idem.Step{{Name: "one", Status: idem.StepDone, StartedAt: at, FinishedAt: at}},
+		Held: true, HoldTTL: time.Minute, Cooling: true, CoolUntil: at, Alive: "sessions/s",
 	}
 }
 

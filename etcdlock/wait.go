@@ -21,9 +21,10 @@ type Place struct {
 	q       int64 // create revision: the order in the queue
 }
 
-// Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev. Exactly one of the three results is
-// set, as with Claim.
-func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev int64) (idem.Place, *idem.Seen, error) {
+// Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of it waits or runs. behind
+// is the token of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three results
+// is set, as with Claim.
+func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
 	session, value, err := s.prepare(&l)
 	if err != nil {
 		return nil, nil, err
@@ -36,7 +37,7 @@ func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev int64) (idem.Plac
 	p := &Place{store: s, session: session, keys: s.keysOf(&l), lock: l}
 	results, nobody := make(chan result), make(chan struct{})
 	if !s.tasks.start(func(life context.Context) {
-		seen, err := p.enqueue(life, leased{value, session.lease}, prev)
+		seen, err := p.enqueue(life, leased{value, session.lease}, prev, behind)
 		r := result{seen: seen, err: err}
 		if seen == nil && err == nil {
 			r.place = p
@@ -63,10 +64,11 @@ func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev int64) (idem.Plac
 	}
 }
 
-func (p *Place) enqueue(life context.Context, value leased, prev int64) (*idem.Seen, error) {
-	for {
+func (p *Place) enqueue(life context.Context, value leased, prev, behind int64) (*idem.Seen, error) {
+	for again := false; ; again = true {
 		epoch := p.session.currentEpoch()
-		r := newRequest(p.keys.L, enqueue(p.keys, seen{epoch: epoch, prev: prev}, value), len(value.value))
+		r := newRequest(p.keys.L, enqueue(p.keys, seen{epoch: epoch, token: behind, prev: prev}, value), len(value.value))
+		r.again = again
 		answer := p.store.sender.do(life, r)
 		if answer.err == nil && answer.Succeeded {
 			p.q = answer.revision
@@ -84,18 +86,31 @@ func (p *Place) enqueue(life context.Context, value leased, prev int64) (*idem.S
 			return nil, nil
 		case answer.err != nil && fencing(answer.err):
 			return nil, idem.ErrNotClaimed
-		case st.place != 0 || st.prev != prev:
-			if st.unread != nil {
-				return nil, unavailable(st.unread)
-			}
-			return st.seen(), nil
+		case st.place != 0 || st.prev != prev || st.token() != behind && st.copyRuns(p.lock.Scope.Key):
+			return p.inTheWay(life, st)
 		case answer.err != nil: // the store is full: another attempt would get the same answer
 			return nil, unavailable(answer.err)
+		case st.token() != behind: // the lock has changed hands, and no copy has it
+			behind = st.token()
+			continue
 		}
 		if err := p.session.moved(life, p.store.pool, epoch); err != nil {
 			return nil, unavailable(err)
 		}
 	}
+}
+
+// inTheWay is why the execution may not wait.
+func (p *Place) inTheWay(life context.Context, st *state) (_ *idem.Seen, err error) {
+	if st.unread != nil {
+		return nil, unavailable(st.unread)
+	}
+	if st.copyRuns(p.lock.Scope.Key) {
+		if st.lock.Dead, err = p.store.isDead(life, st.lock); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+	return st.seen(), nil
 }
 
 // afterEnqueue is how things stand after a refusal, or for certain after an answer got lost.
@@ -112,37 +127,49 @@ func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*
 }
 
 // Await waits until it is this place's turn: nobody is before it and the lock is free, or dead and to be buried first; or until the
-// event's record is not at revision prev any more: a copy ran meanwhile, or this execution was cancelled, and then the record is
-// its own. It returns what it found. Other errors than idem.ErrPlaceLost are the context's; the
-// place is then still taken.
+// event's record is not at revision prev any more. It returns what it found. idem.ErrPlaceLost: the place has gone with its session.
+// idem.ErrCancelled: somebody cancelled this execution, and the record found is its own. Other errors are the context's; the place
+// is then still taken.
 func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	for {
-		st, before, err := p.look(ctx)
+		at, err := p.look(ctx)
 		switch {
 		case p.session.err() != nil:
 			return nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, p.session.err())
 		case err != nil:
 			return nil, err
-		case st.place != p.q && st.ended(p.lock.Execution) == nil:
-			return nil, idem.ErrPlaceLost
-		case st.unread != nil:
-			return nil, unavailable(st.unread)
-		case st.place != p.q || st.prev != prev:
-			return st.seen(), nil
-		case before != "":
-			p.store.hub.wait(ctx, p.session.over, st.revision, p.keys.Q, before)
+		case at.place != p.q && at.ended(p.lock.Execution) == nil && !at.vouched:
+			return nil, idem.ErrPlaceLost // etcd knows it before this session does
+		case at.place != p.q:
+			return p.cancelled(at.state), idem.ErrCancelled
+		case at.unread != nil:
+			return nil, unavailable(at.unread)
+		case at.prev != prev:
+			return at.seen(), nil
+		case at.before != "":
+			p.store.hub.wait(ctx, p.session.over, at.revision, p.keys.Q, at.before)
 			continue
-		case st.lock == nil:
-			return st.seen(), nil
+		case at.lock == nil:
+			return at.seen(), nil
 		}
-		if st.lock.Dead, err = p.store.isDead(ctx, st.lock); err != nil {
+		if at.lock.Dead, err = p.store.isDead(ctx, at.lock); err != nil {
 			return nil, err
 		}
-		if st.lock.Dead {
-			return st.seen(), nil
+		if at.lock.Dead {
+			return at.seen(), nil
 		}
-		p.awaitLock(ctx, st)
+		p.awaitLock(ctx, at.state)
 	}
+}
+
+// cancelled is how this execution ended: a place that goes while its session lives was cancelled, also where its record was forgotten or
+// written over since.
+func (p *Place) cancelled(st *state) *idem.Seen {
+	r := st.ended(p.lock.Execution)
+	if r == nil {
+		r = recordOf(&p.lock, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted})
+	}
+	return &idem.Seen{Record: r, RecordRevision: r.Revision}
 }
 
 // awaitLock waits for the end of the lock, or of who holds it. A lock of our own goes with it from session to session.
@@ -157,16 +184,24 @@ func (p *Place) awaitLock(ctx context.Context, st *state) {
 // maxLooks is how many places read at a time. When a watch breaks everybody reads again, and more at once would only time out.
 const maxLooks = 32
 
-// look reads how things stand, and whose place is the last one before this one.
-func (p *Place) look(ctx context.Context) (st *state, before string, err error) {
+// standing is how things stand around a place.
+type standing struct {
+	*state
+	before  string // the last place before it, "" = it is first
+	vouched bool   // its session lives in etcd
+}
+
+// look reads how things stand now.
+func (p *Place) look(ctx context.Context) (*standing, error) {
 	select {
 	case p.store.looks <- struct{}{}:
 		defer func() { <-p.store.looks }()
 	case <-ctx.Done():
-		return nil, "", fmt.Errorf("wait in the queue: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("wait in the queue: %w", context.Cause(ctx))
 	}
 	ops := append(lockRecordAndQueue(p.keys),
-		clientv3.OpGet(p.keys.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...))
+		clientv3.OpGet(p.keys.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...),
+		clientv3.OpGet(p.session.key, clientv3.WithKeysOnly()))
 	for pause := newBackoff(); ; {
 		var response *clientv3.TxnResponse
 		err := p.store.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
@@ -174,17 +209,18 @@ func (p *Place) look(ctx context.Context) (st *state, before string, err error) 
 			return err
 		})
 		if err == nil {
-			if kv := first(response.Responses[len(ops)-1]); kv != nil {
-				before = string(kv.Key)
-			}
 			st, err := readState(response.Responses, response.Header.Revision)
-			return st, before, err
+			at := &standing{state: st, vouched: first(response.Responses[len(ops)-1]) != nil}
+			if kv := first(response.Responses[len(ops)-2]); kv != nil {
+				at.before = string(kv.Key)
+			}
+			return at, err
 		}
 		if p.session.err() != nil {
-			return nil, "", err
+			return nil, err
 		}
 		if err := pause.wait(ctx); err != nil {
-			return nil, "", fmt.Errorf("wait in the queue: %w", err)
+			return nil, fmt.Errorf("wait in the queue: %w", err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 func mustEnqueue(tb testing.TB, s *Store, l idem.Lock) *Place {
 	tb.Helper()
-	p, seen, err := s.Enqueue(within(tb, patience), l, 0)
+	p, seen, err := s.Enqueue(within(tb, patience), l, 0, 0)
 	if err != nil || p == nil {
 		tb.Fatalf("enqueue: %+v %v", seen, err)
 	}
@@ -99,7 +99,7 @@ func TestCopiesOfOneEventDoNotWaitTwice(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "one")
 	p := mustEnqueue(t, s, l)
-	if _, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0); err != nil || seen == nil || seen.Waiting == nil || seen.Waiting.Execution != l.Execution {
+	if _, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0, 0); err != nil || seen == nil || seen.Waiting == nil || seen.Waiting.Execution != l.Execution {
 		t.Fatalf("a copy: %+v, %v", seen, err)
 	}
 
@@ -110,8 +110,29 @@ func TestCopiesOfOneEventDoNotWaitTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0); err != nil || p != nil || seen.RecordRevision != rec.Revision {
+	if p, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0, 0); err != nil || p != nil || seen.RecordRevision != rec.Revision {
 		t.Fatalf("%+v %v", seen, err)
+	}
+}
+
+func TestACopyDoesNotWaitWhileItsEventRuns(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	one := mustClaim(t, s, lockFor("w", "one"), 0)
+	if p, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0, 0); p != nil || err != nil || seen.Lock == nil || seen.Lock.Execution != one.Lock().Execution || seen.Lock.Dead {
+		t.Fatalf("%v %+v %v", p, seen, err)
+	}
+	// The lock of another event than it was told of is no reason.
+	if err := mustEnqueue(t, s, lockFor("w", "two")).Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if p, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0, one.Lock().Token); p == nil {
+		t.Fatalf("after a lock that is free by now: %+v %v", seen, err)
+	} else if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -119,7 +140,10 @@ func TestAWaiterWhoseEventHasRunMeanwhileFindsTheRecord(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	running := mustClaim(t, s, lockFor("w", "one"), 0)
-	p := mustEnqueue(t, s, lockFor("w", "one"))
+	p, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0, running.Lock().Token) // another payload, under on_mismatch: execute
+	if p == nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
 	found := make(chan *idem.Seen, 1)
 	go func() {
 		seen, err := p.Await(within(t, patience), 0)
@@ -226,7 +250,7 @@ func TestAnEnqueueThatArrivesLateLeavesNoGhost(t *testing.T) {
 	kv := newLateKV(client)
 	s := openStore(t, Options{Client: client})
 	kv.armed.Store(true)
-	if _, _, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0); !errors.Is(err, idem.ErrNotClaimed) {
+	if _, _, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0, 0); !errors.Is(err, idem.ErrNotClaimed) {
 		t.Fatalf("enqueue without an answer: %v", err)
 	}
 	if kv.arrive(t).Responses[0].GetResponseTxn().Succeeded {

@@ -140,7 +140,9 @@ type LockPage struct {
 // Callback is what an upstream, or a client of the lock API, shows to speak about its own execution.
 type Callback struct {
 	Execution ExecutionID
-	Token     int64
+	// Workflow, where it is not "", is the one that the execution has to be of; otherwise there is no such execution.
+	Workflow string
+	Token    int64
 	// Key is the execution's callback key. It is compared in constant time with the hash in the ledger. Clients of the lock API are known by
 	// a token of the admin API instead: they leave it empty, and AnyKey is true.
 	Key    string

@@ -44,8 +44,10 @@ type Verdict struct {
 	RetryAfter time.Duration // 0 = not known
 	Copy       *Lock         // of in_flight: the execution of the same event
 
-	Bury    *Lock
-	Prev    int64
+	Bury *Lock
+	Prev int64
+	// Behind is the token of the lock that stands in the way; 0 = it is free. For whoever waits for it.
+	Behind  int64
 	Attempt int
 	Earlier []Attempt
 }
@@ -90,7 +92,7 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchReject:
 			return Verdict{Decision: DecisionMismatch, Holder: copied.Execution}
 		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchExecute:
-			return Verdict{Decision: DecisionLocked, Holder: copied.Execution}
+			return Verdict{Decision: DecisionLocked, Holder: copied.Execution, Behind: copied.Token}
 		}
 		return Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied}
 	}
@@ -99,7 +101,7 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	case rec.Settled():
 		other := !r.Policy.Verified && rec.Credentials != r.credentials(rec.Execution)
 		return Verdict{Decision: DecisionReplayed, Holder: rec.Execution, Record: rec, StatusOnly: other}
-	case rec.Abort != nil && rec.Abort.Final:
+	case rec.Final:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
 	case rec.Outcome == Unknown && r.Policy.OnUnknown == UnknownBlock:
 		return Verdict{Decision: DecisionUnknown, Holder: rec.Execution, Record: rec}
@@ -126,9 +128,9 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	case lock != nil && lock.Dead:
 		return Verdict{Bury: lock}
 	case lock != nil && lock.Cooling:
-		return Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.CoolUntil.Sub(now)}
+		return Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.CoolUntil.Sub(now), Behind: lock.Token}
 	case lock != nil:
-		return Verdict{Decision: DecisionLocked, Holder: lock.Execution}
+		return Verdict{Decision: DecisionLocked, Holder: lock.Execution, Behind: lock.Token}
 	case seen.Queue:
 		return Verdict{Decision: DecisionLocked}
 	}

@@ -62,7 +62,7 @@ func changedLock(l *Lock) { l.Fingerprint = Fingerprint{2} }
 func dead(l *Lock)        { l.Dead = true }
 func cooling(l *Lock)     { l.Cooling, l.CoolUntil = true, noon.Add(9*time.Second) }
 func finalAbort(r *Record) {
-	r.Status, r.Outcome, r.Kept, r.Abort = Aborted, NotExecuted, false, &Cancel{Final: true}
+	r.Status, r.Outcome, r.Kept, r.Abort, r.Final = Aborted, NotExecuted, false, &Cancel{Final: true}, true
 }
 func otherLogin(r *Record) { r.Credentials = "somebody else" }
 func waiting(s *Seen, _ *Policy) {

@@ -157,9 +157,9 @@ func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, e
 }
 
 // remember keeps a record that stays as it is until somebody forgets it: one that settles its event, and one of unknown outcome where
-// the policy lets no copy run.
+// the policy lets no copy run. The cache does not know of final ones.
 func (g *Guard) remember(p *Policy, rec *Record, seenAt uint64) {
-	if rec != nil && (rec.Settled() || rec.Outcome == Unknown && p.OnUnknown == UnknownBlock) {
+	if rec != nil && (rec.Settled() || !rec.Final && rec.Outcome == Unknown && p.OnUnknown == UnknownBlock) {
 		g.cache.add(rec, seenAt)
 	}
 }
@@ -175,7 +175,7 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 		Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint,
 		Credentials: r.credentials(id), CallbackHash: hex.EncodeToString(hash[:]), TraceParent: r.TraceParent,
 		Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(),
-		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, Retention: r.retention(),
+		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, Retention: r.retention(), ReplayBody: r.Policy.ReplayBody,
 	}, callbackKey
 }
 

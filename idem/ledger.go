@@ -20,9 +20,9 @@ var (
 	ErrUnheard = errors.New("session was not renewed in time")
 	// ErrNotRecorded: the outcome is not in the ledger yet. The ledger goes on trying.
 	ErrNotRecorded = errors.New("outcome not recorded yet")
-	// ErrPlaceLost: the place in the queue is gone, with its session or because somebody ended the wait.
+	// ErrPlaceLost: the place in the queue is gone with its session.
 	ErrPlaceLost = errors.New("place in the queue lost")
-	// ErrCancelled: somebody asked to stop the execution before it began.
+	// ErrCancelled: somebody asked to stop the execution.
 	ErrCancelled = errors.New("execution cancelled")
 )
 
@@ -35,10 +35,10 @@ type Ledger interface {
 	// Bury ends the execution of a lock whose owner is dead: FAILED unknown, and after its release delay the lock is free. No error
 	// when somebody else was faster, or when the owner turns out to be alive: read again.
 	Bury(ctx context.Context, dead *Lock) error
-	// Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of the event waits.
-	// Exactly one of the three results is set, as with Claim. An execution that leaves the queue without a lock may not come back
-	// under its ID.
-	Enqueue(ctx context.Context, l Lock, prev int64) (Place, *Seen, error)
+	// Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of the event waits or
+	// runs. behind is the token of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the
+	// three results is set, as with Claim. An execution that leaves the queue without a lock may not come back under its ID.
+	Enqueue(ctx context.Context, l Lock, prev, behind int64) (Place, *Seen, error)
 	// Follow waits until the execution of l, which somebody runs or waits with, has ended, or until its owner is dead. It returns the
 	// dead lock, or else how that very execution ended, where that can be known: its record, even when it is gone by now, or
 	// Released.
@@ -50,9 +50,11 @@ type Ledger interface {
 type Place interface {
 	// Await waits until it is this place's turn: nobody is before it and the lock is free, or dead and to be buried first; or until
 	// the event's record is not at revision prev any more. It returns what it found. ErrPlaceLost: decide again from the beginning,
-	// under a new execution ID. Other errors are the context's, and the place is still taken.
+	// under a new execution ID. ErrCancelled: somebody cancelled the execution while it waited; the record found says who, and is its
+	// own. Other errors are the context's, and the place is still taken.
 	Await(ctx context.Context, prev int64) (*Seen, error)
-	// ClaimHead takes the lock for l, which keeps the execution ID of the place. Its results are those of Claim, and ErrPlaceLost.
+	// ClaimHead takes the lock for l, which keeps the execution ID of the place. Its results are those of Claim, and ErrPlaceLost. Where the
+	// place is gone it may also return what it sees, or ErrNotClaimed: Await says why it is gone.
 	// Without a lock the place is still taken: wait again, or leave.
 	ClaimHead(ctx context.Context, l Lock, prev int64) (Held, *Seen, error)
 	// Leave gives the place up. Should a claim of it still arrive, the ledger gives that back too. It goes on by itself when ctx ends
@@ -88,6 +90,10 @@ type Held interface {
 	// asked turns an unknown outcome into ABORTED. ErrLockLost: somebody else had ended the execution; the record, if not nil,
 	// says how. ErrNotRecorded: unknown so far, and the ledger goes on trying by itself.
 	Settle(ctx context.Context, e End) (*Record, error)
+	// Hold lets the lock and the execution outlive the answer: for ttl, and for as long after that as somebody renews it, through any
+	// process, at most until MaxDuration. This process has nothing to do with it any more. A cancel that was asked stays in it.
+	// ErrLockLost: somebody else had ended the execution. ErrNotRecorded: unknown so far, and the ledger goes on trying by itself.
+	Hold(ctx context.Context, ttl time.Duration) error
 	// Release gives the lock back for an execution of which provably nothing reached the upstream, and leaves the event's record as
 	// it was. The ledger goes on trying by itself when the store does not answer.
 	Release(ctx context.Context) error

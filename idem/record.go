@@ -75,13 +75,18 @@ type Lock struct {
 	Alive string
 }
 
-// Cancel is a request to stop an execution.
+// Cancel is a request to stop an execution: who, why, when. A ledger keeps no more than MaxReason bytes of By and Reason each; whoever takes
+// them in refuses longer ones.
 type Cancel struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at"`
-	Final  bool      `json:"final,omitempty"`
+	Final  bool      `json:"final,omitempty"`  // the event never runs again
+	Forced bool      `json:"forced,omitempty"` // the lock was taken away, by a force release
 }
+
+// MaxReason bounds what a Cancel says of who and why; bytes.
+const MaxReason = 1024
 
 // MaxEarlier bounds the earlier attempts that a record keeps; the oldest go first.
 const MaxEarlier = 16

@@ -71,7 +71,7 @@ func (g *Guard) wait(sender context.Context, r *Request, first Verdict) Admissio
 	defer g.waiting.leave(r.Scope.Workflow)
 	ctx, done := g.patience(sender, r.Policy.WaitTimeout)
 	defer done()
-	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1}, holder: first}
+	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1, Behind: first.Behind}, holder: first}
 	for {
 		if a, over := w.queue(); over {
 			return a
@@ -94,16 +94,14 @@ func (w *waiter) queue() (a Admission, over bool) {
 	lock, callbackKey := w.guard.newLock(w.r, w.verdict)
 	ctx, cancel := context.WithTimeout(w.ctx, w.guard.o.RequestTimeout)
 	defer cancel()
-	place, seen, err := w.guard.o.Ledger.Enqueue(ctx, lock, w.verdict.Prev)
+	place, seen, err := w.guard.o.Ledger.Enqueue(ctx, lock, w.verdict.Prev, w.verdict.Behind)
 	switch {
 	case errors.Is(err, ErrNotClaimed):
 		return a, false
 	case err != nil:
 		return w.notQueued(err)
 	case seen != nil:
-		seen.Queue, seen.Lock = false, nil // whoever they are, this one comes after them
-		w.verdict = Decide(seen, w.r, w.guard.o.Now())
-		return Admission{Verdict: w.verdict}, w.verdict.Decision != ""
+		return w.decide(ctx, seen)
 	}
 	a, over = w.inPlace(place, lock, callbackKey)
 	if a.Execution == nil {
@@ -114,6 +112,30 @@ func (w *waiter) queue() (a Admission, over bool) {
 		}
 	}
 	return a, over
+}
+
+// decide is after a refusal to let the delivery wait: its event was settled, or a copy of it waits or runs.
+func (w *waiter) decide(ctx context.Context, seen *Seen) (Admission, bool) {
+	behind := int64(0)
+	seen.Queue = false
+	if l := seen.Lock; l != nil && (l.Cooling || l.Scope.Key != w.r.Scope.Key || w.r.Policy.OnMismatch == MismatchExecute && w.r.other(l.Fingerprint)) {
+		seen.Lock, behind = nil, l.Token // another event: this one comes after it
+	}
+	v := Decide(seen, w.r, w.guard.o.Now())
+	if v.Bury != nil {
+		if err := w.guard.o.Ledger.Bury(ctx, v.Bury); err != nil {
+			return unavailable(err), true
+		}
+		return Admission{}, false
+	}
+	w.verdict = v
+	w.verdict.Behind = behind
+	return Admission{Verdict: v}, v.Decision != ""
+}
+
+// cancelled is the answer to a delivery that somebody cancelled while it waited.
+func cancelled(seen *Seen) Admission {
+	return Admission{Verdict: Verdict{Decision: DecisionAborted, Holder: seen.Record.Execution, Record: seen.Record}}
 }
 
 // notQueued tells an outage from the moment between two sessions, which a delivery that had its place sits out.
@@ -144,6 +166,8 @@ func (w *waiter) inPlace(place Place, lock Lock, callbackKey string) (a Admissio
 		case errors.Is(err, ErrPlaceLost):
 			w.lostAt = w.guard.o.Now()
 			return a, false
+		case errors.Is(err, ErrCancelled):
+			return cancelled(seen), true
 		case err != nil && w.ctx.Err() != nil:
 			return w.gaveUp(), true
 		case err != nil:
@@ -181,7 +205,7 @@ func (w *waiter) claim(place Place, lock Lock, callbackKey string) (a Admission,
 	case errors.Is(err, ErrPlaceLost):
 		w.lostAt = w.guard.o.Now()
 		return a, false, true
-	case errors.Is(err, ErrNotClaimed): // the place is still there, which proves it: it keeps its turn
+	case errors.Is(err, ErrNotClaimed): // it keeps its turn; where the place is gone, too, Await says why
 		return a, false, false
 	case err != nil:
 		return unavailable(err), true, true

@@ -151,7 +151,7 @@ func (c *client) wait(n int) bool {
 	in := input{kind: claiming, workflow: l.Scope.Workflow, execution: l.Execution, apart: true}
 	ctx, cancel := context.WithTimeout(context.Background(), c.load.Patience)
 	defer cancel()
-	place, _, err := c.ledger.Enqueue(ctx, l, 0)
+	place, _, err := c.ledger.Enqueue(ctx, l, 0, 0)
 	if place == nil {
 		return err == nil // an earlier place of this client is still being given up
 	}

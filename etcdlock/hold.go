@@ -1,0 +1,92 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+// codeHoldExpired is why an execution failed whose hold nobody renewed.
+const codeHoldExpired = "hold_expired"
+
+// Hold implements idem.Held.
+func (h *owned) Hold(ctx context.Context, ttl time.Duration) error {
+	h.startEnding()
+	done := make(chan error, 1)
+	if !h.store.tasks.start(func(life context.Context) { done <- h.hold(life, ttl) }) {
+		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, errClosed)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, context.Cause(ctx))
+	}
+}
+
+// hold sends until the answer is definite. From then on this process has nothing to do with the lock.
+func (h *owned) hold(life context.Context, ttl time.Duration) error {
+	for pause := newBackoff(); ; {
+		l := h.Lock()
+		lock, alive, err := h.store.heldLock(life, l, ttl)
+		if err == nil {
+			r := newRequest(h.keys.L, hold(h.keys, seen{token: l.Token, l: l.Revision}, lock, alive), len(lock.value))
+			r.alone = true
+			answer := h.store.sender.do(life, r)
+			if err = answer.err; err == nil && answer.Succeeded {
+				h.store.letGo(l.Execution)
+				return nil
+			}
+		}
+		if err == nil {
+			var st *state
+			if st, err = h.store.look(life, h.keys); err == nil {
+				if h.mine(st) && !st.lock.Held {
+					h.see(st.lock)
+					continue
+				}
+				h.store.letGo(l.Execution)
+				if h.mine(st) || wasHeld(st.ended(l.Execution)) { // by an attempt whose answer got lost
+					return nil
+				}
+				return idem.ErrLockLost
+			}
+		}
+		if pause.wait(life) != nil {
+			return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+		}
+	}
+}
+
+// wasHeld reports whether a record is one that only a held execution can have, where this process has not settled it.
+func wasHeld(r *idem.Record) bool {
+	return r != nil && (r.Outcome == idem.Executed || r.Error != nil && r.Error.Code == codeHoldExpired)
+}
+
+// heldLock is l on a hold of its own for ttl, on a new lease. Where that is not used after all it runs out by itself: a transaction without an
+// answer may yet use it.
+func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl time.Duration) (lock, alive leased, err error) {
+	next := *l
+	next.Held, next.HoldTTL, next.Alive = true, ttl, holdAlive(l.Execution)
+	if lock.value, err = encodeLock(&next); err != nil {
+		return lock, alive, err
+	}
+	alive, _, err = s.newHold(ctx, l, ttl)
+	return lock, alive, err
+}
+
+// newHold is a hold for ttl on a new lease, and when it runs out. MaxDuration bounds it.
+func (s *Store) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (alive leased, until time.Time, err error) {
+	now := s.clock.now()
+	if l.MaxDuration > 0 {
+		ttl = min(ttl, max(time.Second, l.StartedAt.Add(l.MaxDuration).Sub(now)))
+	}
+	until = now.Add(ttl).Round(time.Millisecond)
+	var lease clientv3.LeaseID
+	lease, err = s.pool.newLease(ctx, ttl)
+	return leased{encodeHold(l.Holder, until), lease}, until, err
+}
