@@ -35,10 +35,14 @@ type conn struct {
 	bufs   net.Buffers
 	record []byte // head and body of a short request, for TLS
 
-	poll     [1]unix.PollFd
-	isQuiet  bool
-	look     func(fd uintptr) // bound once: no closure per request
-	info     *unix.TCPInfo
+	poll    [1]unix.PollFd
+	isQuiet bool
+	look    func(fd uintptr) // bound once: no closure per request
+	info    struct {
+		acked uint64
+		state uint8
+		ok    bool
+	}
 	readInfo func(fd uintptr)
 }
 
@@ -129,7 +133,7 @@ func (c *conn) quiet() bool {
 
 func (c *conn) doLook(fd uintptr) {
 	for {
-		c.poll[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP}
+		c.poll[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN | halfClosed}
 		n, err := unix.Poll(c.poll[:], 0)
 		if err == unix.EINTR {
 			continue
@@ -155,20 +159,20 @@ func (c *conn) quietTLS() bool {
 
 // acked returns tcpi_bytes_acked, the bytes that the peer's kernel has acknowledged, and the state of the connection.
 // False where the kernel does not count: the counter must cover what was written and answered before, or it proves
-// nothing (Linux before 4.2 and some sandboxes report 0).
+// nothing (Linux before 4.2 and some sandboxes report 0; other systems have none).
 func (c *conn) acked(atLeast int64) (bytes uint64, state uint8, ok bool) {
 	if !c.tcp || c.fd == nil {
 		return 0, 0, false
 	}
-	c.info = nil
-	if c.fd.Control(c.readInfo) != nil || c.info == nil || atLeast <= 0 || c.info.Bytes_acked < uint64(atLeast) {
+	c.info.ok = false
+	if c.fd.Control(c.readInfo) != nil || !c.info.ok || atLeast <= 0 || c.info.acked < uint64(atLeast) {
 		return 0, 0, false
 	}
-	return c.info.Bytes_acked, c.info.State, true
+	return c.info.acked, c.info.state, true
 }
 
 func (c *conn) doReadInfo(fd uintptr) {
-	c.info, _ = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	c.info.acked, c.info.state, c.info.ok = tcpInfo(int(fd))
 }
 
 // finFirst reports whether err says that the peer's FIN came before anything else. ECONNRESET never does: a reset may

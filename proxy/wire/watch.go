@@ -102,12 +102,13 @@ func peek(fd int) peerState {
 	}
 }
 
-// established reports whether both directions of a TCP connection are open. A unix socket is taken for open.
+// established reports whether both directions of a TCP connection are open. A unix socket is taken for
+// open, as is every connection where the kernel does not tell.
 func established(raw syscall.RawConn) bool {
 	open := true
 	err := raw.Control(func(fd uintptr) {
-		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-			open = info.State == tcpEstablished
+		if _, state, ok := tcpInfo(int(fd)); ok {
+			open = state == tcpEstablished
 		}
 	})
 	return err == nil && open
