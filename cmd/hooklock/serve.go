@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -61,29 +62,42 @@ func serve(ctx context.Context, e *environment, path string, loaded *config.Load
 		return errors.Join(err, s.stop())
 	}
 	defer stopWatching()
+	boss := newSupervisor(e.env, log)
+	defer boss.close()
 	started(s)
+	live := s.live
 	for {
 		select {
+		case <-live:
+			live = nil
+			boss.ready("serving")
+		case <-boss.Late:
+			boss.ready("serving; etcd has given no session yet")
+		case <-boss.Beat:
+			boss.alive()
 		case sig := <-signals:
 			if sig == syscall.SIGHUP {
-				s.reload(e, path, nil)
+				boss.reloading()
+				boss.reloaded(s.reload(e, path, nil))
 				continue
 			}
 			log.Info("stopping", "signal", sig.String())
-			return s.stopOrDie(signals)
+			return s.stopOrDie(signals, boss)
 		case text := <-changed:
-			s.reload(e, path, text)
+			boss.reloading()
+			boss.reloaded(s.reload(e, path, text))
 		case err := <-s.failed:
-			return errors.Join(err, s.stop())
+			return errors.Join(err, s.stopOrDie(signals, boss))
 		case <-ctx.Done():
-			return s.stop()
+			return s.stopOrDie(signals, boss)
 		}
 	}
 }
 
 // stopOrDie stops, unless a second signal says to end at once: then what still runs stays in the ledger as it is, and is buried as unknown
 // when the session has run out.
-func (s *service) stopOrDie(signals <-chan os.Signal) error {
+func (s *service) stopOrDie(signals <-chan os.Signal, boss *supervisor) error {
+	boss.stopping(s.patience())
 	done := make(chan error, 1)
 	go func() { done <- s.stop() }()
 	for {
@@ -91,12 +105,19 @@ func (s *service) stopOrDie(signals <-chan os.Signal) error {
 		case err := <-done:
 			s.log.Info("stopped")
 			return err
+		case <-boss.Beat:
+			boss.alive()
 		case sig := <-signals:
 			if sig != syscall.SIGHUP {
 				return fmt.Errorf("ended at once by a second signal (%s); what still ran is unknown", sig)
 			}
 		}
 	}
+}
+
+// patience is how long a supervisor should wait for the end: longer than stop takes.
+func (s *service) patience() time.Duration {
+	return s.config.ShutdownDelay + s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 10*time.Second
 }
 
 // watch tells of changes of the configuration file.
@@ -118,24 +139,24 @@ func watch(path string, text []byte) (<-chan []byte, func(), error) {
 	return changed, func() { close(done); w.Stop() }, nil
 }
 
-// reload takes over a changed configuration, or keeps the old one whole and says why.
-func (s *service) reload(e *environment, path string, text []byte) {
+// reload takes over a changed configuration, or keeps the old one whole, says why, and returns false.
+func (s *service) reload(e *environment, path string, text []byte) bool {
 	loaded, err := load(e, path, text, true)
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
 			s.log.Error("config.refused", "problem", strings.TrimSpace(line))
 		}
-		return
+		return false
 	}
 	restart, reload := config.Changes(s.config, loaded.Config)
 	if len(restart) > 0 {
 		s.log.Error("config.refused", "problem", "needs a restart: "+strings.Join(restart, ", "))
-		return
+		return false
 	}
 	rules, err := newRules(loaded.Config)
 	if err != nil {
 		s.log.Error("config.refused", "problem", err.Error())
-		return
+		return false
 	}
 	for _, w := range loaded.Warnings {
 		s.log.Warn("config.warning", "problem", w.String())
@@ -144,4 +165,5 @@ func (s *service) reload(e *environment, path string, text []byte) {
 	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
 	s.handler.SetRules(rules)
 	s.log.Info("config.reloaded", "changed", slices.Clip(reload))
+	return true
 }
