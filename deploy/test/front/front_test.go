@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hooklock/deploy/test/kit"
 	"hooklock/test/testkit"
 )
 
@@ -232,6 +233,30 @@ func TestASenderThatHangsUpLeavesAnAnswerForItsRetry(t *testing.T) {
 		})
 		if n := len(s.up.Received("/plain/impatient")); n != 1 {
 			t.Errorf("%d requests reached the service", n)
+		}
+	})
+}
+
+// The commands are those of docs/ingress.
+func TestTheCommandsThatCheckTheFilesFindThemRight(t *testing.T) {
+	inFront(t, func(t *testing.T, p *proxy) {
+		file := kit.Deploy(p.file)
+		args := map[string][]string{
+			"haproxy": {"-c", "-f", file},
+			"caddy":   {"validate", "--adapter", "caddyfile", "--config", file},
+		}[p.name]
+		dir := t.TempDir()
+		if p.name == "nginx" {
+			args = append([]string{"-t"}, p.start(t, p, dir, "127.0.0.1:80", "127.0.0.1:8080").Args...)
+		}
+		c := exec.Command(p.name, args...)
+		c.Env = append(c.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+		if strings.Contains(strings.ToLower(string(out)), "warn") && p.name != "caddy" { // Caddy warns of spaces for tabs, and of ports
+			t.Errorf("%s", out)
 		}
 	})
 }
