@@ -51,10 +51,22 @@ func (c *Client) callback(ctx context.Context, cb Callback, action string, call 
 type Verdict struct {
 	Proceed bool   `json:"proceed"`
 	Status  Status `json:"status"` // why not, where Proceed is false: CANCEL_REQUESTED, or how the execution ended
+	// Until when the hold lasts now. Of a heartbeat alone.
+	ExpiresAt time.Time `json:"expiresAt,omitzero"`
+	ExpiresIn float64   `json:"expiresIn"` // seconds
+}
+
+// verdict sends a call whose answer may be no.
+func (c *Client) verdict(ctx context.Context, cb Callback, action string, body any) (*Verdict, error) {
+	v := new(Verdict)
+	if err := c.callback(ctx, cb, action, call{body: body, into: v, accept: v.refusal}); err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // Guard asks before a step whether to go on, and proves the fencing token current. The step before ends, and step begins; "" names none. plan
-// are the steps that are meant to follow; on a cancel those that had not begun become skipped. nil changes nothing about it.
+// are all steps that are meant, and comes with a step; on a cancel those that had not begun become skipped. nil changes nothing about it.
 //
 // A Verdict that says no is no error. A *Problem with status 412 means that the lock is lost: stop working.
 func (c *Client) Guard(ctx context.Context, cb Callback, step string, plan []string) (*Verdict, error) {
@@ -63,12 +75,7 @@ func (c *Client) Guard(ctx context.Context, cb Callback, step string, plan []str
 		Step  string   `json:"step,omitempty"`
 		Plan  []string `json:"plan,omitempty"`
 	}{cb.Token, step, plan}
-	v := new(Verdict)
-	err := c.callback(ctx, cb, "guard", call{body: body, into: v, accept: v.refusal})
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
+	return c.verdict(ctx, cb, "guard", body)
 }
 
 // refusal reads a 409 that says whether to go on.
@@ -89,14 +96,14 @@ func (v *Verdict) refusal(status int, body []byte) bool {
 	return true
 }
 
-// Heartbeat extends a hold by ttl; 0 = what the hold began with. The route's max_duration ends all heartbeats. A *Problem with status 409
-// means that the execution was cancelled or has ended; 412, that the lock is lost.
-func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) error {
+// Heartbeat makes a hold last ttl from now on; 0 = as long as it began with. The route's max_duration ends all heartbeats. A Verdict that says
+// no, because the execution was cancelled or has ended, is no error. A *Problem with status 412 means that the lock is lost: stop working.
+func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) (*Verdict, error) {
 	body := struct {
 		Token int64    `json:"token"`
 		TTL   Duration `json:"ttl,omitzero"`
 	}{cb.Token, Duration(ttl)}
-	return c.callback(ctx, cb, "heartbeat", call{body: body})
+	return c.verdict(ctx, cb, "heartbeat", body)
 }
 
 // Answer is the final answer of a held execution, which its duplicates will get.
@@ -131,13 +138,17 @@ type Final struct {
 	Error *Failure
 }
 
-// Complete ends a held execution. A *Problem with CodeAlreadyFinished means that it had ended.
-func (c *Client) Complete(ctx context.Context, cb Callback, f Final) error {
+// Complete ends a held execution, and returns it as it ended. A *Problem with CodeAlreadyFinished means that it had ended.
+func (c *Client) Complete(ctx context.Context, cb Callback, f Final) (*Execution, error) {
 	body := struct {
 		Token    int64    `json:"token"`
 		Status   Status   `json:"status"`
 		Response *Answer  `json:"response,omitempty"`
 		Error    *Failure `json:"error,omitempty"`
 	}{cb.Token, f.Status, f.Answer, f.Error}
-	return c.callback(ctx, cb, "complete", call{body: body})
+	x := new(Execution)
+	if err := c.callback(ctx, cb, "complete", call{body: body, into: x}); err != nil {
+		return nil, err
+	}
+	return x, nil
 }

@@ -153,21 +153,24 @@ func TestEveryCallAsksAsTheContractSays(t *testing.T) {
 			"POST /v1/executions/exec_a/guard", `{"token":7,"step":"pay","plan":["pay","mail"]}`, "secret"},
 		{"guard without a step", answer{200, `{"proceed":true}`, nil}, func(ctx context.Context, c *Client) error { _, err := c.Guard(ctx, cb, "", nil); return err },
 			"POST /v1/executions/exec_a/guard", `{"token":7}`, "secret"},
-		{"heartbeat", answer{200, `{}`, nil}, func(ctx context.Context, c *Client) error { return c.Heartbeat(ctx, cb, time.Hour) },
+		{"heartbeat", answer{200, `{"proceed":true}`, nil}, func(ctx context.Context, c *Client) error { _, err := c.Heartbeat(ctx, cb, time.Hour); return err },
 			"POST /v1/executions/exec_a/heartbeat", `{"token":7,"ttl":"1h0m0s"}`, "secret"},
 		{"complete", answer{200, anExecution, nil},
 			func(ctx context.Context, c *Client) error {
-				return c.Complete(ctx, cb, Final{Status: Success, Answer: &Answer{Status: 201, Header: map[string]string{"X-A": "b"}, Body: []byte("done")}})
+				_, err := c.Complete(ctx, cb, Final{Status: Success, Answer: &Answer{Status: 201, Header: map[string]string{"X-A": "b"}, Body: []byte("done")}})
+				return err
 			},
 			"POST /v1/executions/exec_a/complete", `{"token":7,"status":"SUCCESS","response":{"status":201,"headers":{"X-A":"b"},"body":"done"}}`, "secret"},
 		{"complete with bytes", answer{200, anExecution, nil},
 			func(ctx context.Context, c *Client) error {
-				return c.Complete(ctx, cb, Final{Status: Success, Answer: &Answer{Status: 200, Body: []byte{0xff, 0}}})
+				_, err := c.Complete(ctx, cb, Final{Status: Success, Answer: &Answer{Status: 200, Body: []byte{0xff, 0}}})
+				return err
 			},
 			"POST /v1/executions/exec_a/complete", `{"token":7,"status":"SUCCESS","response":{"status":200,"bodyBase64":"/wA="}}`, "secret"},
 		{"fail", answer{200, anExecution, nil},
 			func(ctx context.Context, c *Client) error {
-				return c.Complete(ctx, cb, Final{Status: Failed, Error: &Failure{"no_money", "empty"}})
+				_, err := c.Complete(ctx, cb, Final{Status: Failed, Error: &Failure{"no_money", "empty"}})
+				return err
 			},
 			"POST /v1/executions/exec_a/complete", `{"token":7,"status":"FAILED","error":{"code":"no_money","detail":"empty"}}`, "secret"},
 	} {
@@ -272,11 +275,19 @@ func TestGuardThatSaysNoIsNoError(t *testing.T) {
 	} {
 		s := script(t, answer{409, body, nil})
 		v, err := s.client.Guard(t.Context(), cb, "pay", nil)
-		if err != nil || *v != (Verdict{false, CancelRequested}) {
+		if err != nil || *v != (Verdict{Status: CancelRequested}) {
 			t.Errorf("got %+v, %v", v, err)
 		}
 	}
-	s := script(t, answer{412, `{"code":"stale_token","detail":"another has it"}`, nil}, answer{409, `{"code":"already_finished","detail":"ended"}`, nil})
+	s := script(t, answer{200, `{"proceed":true,"executionId":"exec_a","status":"RUNNING","expiresAt":"2026-11-21T10:30:00.000Z","expiresIn":1800}`, nil},
+		answer{409, `{"proceed":false,"status":"SUCCESS"}`, nil})
+	if v, err := s.client.Heartbeat(t.Context(), cb, 0); err != nil || !v.Proceed || v.ExpiresIn != 1800 || v.ExpiresAt.Hour() != 10 {
+		t.Errorf("got %+v, %v", v, err)
+	}
+	if v, err := s.client.Heartbeat(t.Context(), cb, 0); err != nil || *v != (Verdict{Status: Success}) {
+		t.Errorf("got %+v, %v", v, err)
+	}
+	s = script(t, answer{412, `{"code":"stale_token","detail":"another has it"}`, nil}, answer{409, `{"code":"already_finished","detail":"ended"}`, nil})
 	for _, code := range []string{CodeStaleToken, CodeAlreadyFinished} {
 		_, err := s.client.Guard(t.Context(), cb, "pay", nil)
 		var p *Problem
@@ -336,7 +347,7 @@ func TestACallAboutNothingIsNotSent(t *testing.T) {
 		"cancel":    func() error { _, err := s.client.Cancel(ctx, "", "r", false); return err },
 		"forget":    func() error { _, err := s.client.Forget(ctx, "", "r"); return err },
 		"guard":     func() error { _, err := s.client.Guard(ctx, Callback{Key: "k"}, "", nil); return err },
-		"no key":    func() error { return s.client.Heartbeat(ctx, Callback{ExecutionID: "exec_a"}, 0) },
+		"no key":    func() error { _, err := s.client.Heartbeat(ctx, Callback{ExecutionID: "exec_a"}, 0); return err },
 	} {
 		if do() == nil {
 			t.Errorf("%s: no error", name)

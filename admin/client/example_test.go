@@ -67,7 +67,7 @@ func ExampleClient_Acquire() {
 	ctx := context.Background()
 	lock, err := c.Acquire(ctx, "nightly", client.AcquireRequest{Holder: "cron@db-1", TTL: time.Minute, Wait: 10 * time.Second})
 	var refused *client.Problem
-	if errors.As(err, &refused) && refused.Code == client.CodeWorkflowLocked {
+	if errors.As(err, &refused) && refused.Status == http.StatusConflict {
 		fmt.Println("another runs:", refused.ExistingExecutionID)
 		return
 	}

@@ -161,7 +161,8 @@ func (c *Client) Execution(ctx context.Context, id string) (*Execution, error) {
 	return c.AwaitExecution(ctx, id, 0)
 }
 
-// AwaitExecution gets an execution at once when it has ended, else on its next change, and after wait at the latest.
+// AwaitExecution gets an execution at once when it has ended, else on its next change, and after wait at the
+// latest. The server takes at most 5 minutes.
 func (c *Client) AwaitExecution(ctx context.Context, id string, wait time.Duration) (*Execution, error) {
 	if id == "" {
 		return nil, errNoExecutionID

@@ -170,7 +170,8 @@ func (a *Acquired) UnmarshalJSON(text []byte) error {
 	return a.Lock.UnmarshalJSON(text)
 }
 
-// Acquire takes a workflow's lock. A *Problem with CodeWorkflowLocked says who has it (ExistingExecutionID) and when to ask again.
+// Acquire takes a workflow's lock. A *Problem with status 409 (CodeWorkflowLocked, or CodeLockWaitTimeout after a wait) says who has it
+// (ExistingExecutionID) and when to ask again.
 //
 // When the answer is lost, the lock may have been taken all the same: it is free again after the TTL.
 func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest) (*Acquired, error) {

@@ -125,7 +125,7 @@ func newExecutionsGet(e *environment, r *remote) *cobra.Command {
 		Use:   "get ID",
 		Short: "show one execution, now or at its next change",
 		Long: `Show one execution with its steps. With --wait the answer comes when the execution changes, and at once when it has ended; when
-nothing changes in that time, it is shown as it is. The exit code is 3 when there is no trace of it: it never ran, or its record has expired
+nothing changes in that time (at most 5m), it is shown as it is. The exit code is 3 when there is no trace of it: it never ran, or its record has expired
 or was forgotten.`,
 		Example: `  hooklock executions get exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra
   hooklock executions get exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --wait 30s -o json`,
@@ -143,7 +143,7 @@ or was forgotten.`,
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for a change, e.g. 30s")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for a change, e.g. 30s; at most 5m")
 	noFiles(cmd, "wait")
 	return cmd
 }
@@ -240,14 +240,24 @@ The event may run again when its sender sends it again; with --final it never do
 				if err != nil {
 					return doubtful(err, "hooklock executions get "+args[0])
 				}
-				text := fmt.Sprintf("%s: %s, %s", c.ExecutionID, c.Status, c.Message)
-				return d.done(c.RawJSON(), text)
+				return d.done(c.RawJSON(), cancelledText(c))
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&final, "final", false, "the event never runs again: its duplicates get 503 execution_aborted")
 	reasonFlag(cmd, &reason)
 	return cmd
+}
+
+func cancelledText(c *client.Cancelled) string {
+	text := fmt.Sprintf("%s is %s", c.ExecutionID, c.Status)
+	if !c.Status.Terminal() {
+		text += ": it ends as soon as its owner has heard of it"
+	}
+	if c.Before {
+		text += "; somebody had asked for it before"
+	}
+	return text
 }
 
 func newExecutionsForget(e *environment, r *remote) *cobra.Command {

@@ -103,6 +103,9 @@ func (d *desk) refused(p *client.Problem) error {
 		code = exitNotFound
 	case p.Code == client.CodeAlreadyFinished, p.Status == http.StatusConflict, p.Status == http.StatusPreconditionFailed:
 		code = exitRefused
+		if p.Code == client.CodeLockLost && p.ExecutionID != "" {
+			text += "; the holder is " + plain(p.ExecutionID)
+		}
 	case p.Status == http.StatusBadRequest:
 		code = exitUsage
 	}

@@ -172,7 +172,7 @@ func TestChangesSayWhatTheyDid(t *testing.T) {
 	})
 	for _, c := range []struct{ args, asked, says string }{
 		{"locks release stripe/acme --execution " + id + " --reason stuck", "DELETE /v1/locks/stripe%2Facme?execution=" + id + "&reason=stuck", "stripe/acme is released"},
-		{"executions cancel " + id + " --final --reason wrong", "POST /v1/executions/" + id + `/cancel {"reason":"wrong","final":true}`, id + ": CANCEL_REQUESTED, it is told to stop\n"},
+		{"executions cancel " + id + " --final --reason wrong", "POST /v1/executions/" + id + `/cancel {"reason":"wrong","final":true}`, id + " is CANCEL_REQUESTED: it ends as soon as its owner has heard of it\n"},
 		{"executions forget " + id + " --reason again", "DELETE /v1/executions/" + id + "?reason=again", "its event may run again"},
 	} {
 		code, out, problems := command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, strings.Fields(c.args)...)
@@ -196,7 +196,7 @@ func TestEveryRefusalHasItsExitCodeAndSaysWhatToDo(t *testing.T) {
 		{"nobody", `404 {"code":"execution_not_found","detail":"no trace"}`, exitNotFound, "execution_not_found"},
 		{"ended", `400 {"code":"already_finished","detail":"it is SUCCESS"}`, exitRefused, "it is SUCCESS"},
 		{"alive", `409 {"code":"execution_in_flight","detail":"it runs"}`, exitRefused, "it runs"},
-		{"another holder", `412 {"code":"lock_lost","detail":"exec_b has it"}`, exitRefused, "exec_b has it"},
+		{"another holder", `412 {"code":"lock_lost","detail":"another has it","executionId":"exec_b"}`, exitRefused, "another has it; the holder is exec_b"},
 		{"bad ID", `400 {"code":"bad_request","detail":"no ID"}`, exitUsage, "no ID"},
 		{"no token", `401 {"code":"unauthorized","detail":"give a token"}`, exitFailed, "there is no hooklock-data/admin.token here; name the token's file with --token-file"},
 		{"no scope", `403 {"code":"forbidden","detail":"the token lacks the scope write"}`, exitFailed, "admin.tokens"},
