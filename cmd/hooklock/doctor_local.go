@@ -118,8 +118,8 @@ func sinceMS(began time.Time) float64 { return float64(time.Since(began).Microse
 func listenFindings(ctx context.Context, c *config.Config) []etcdlock.Finding {
 	var findings []etcdlock.Finding
 	running := false
-	for _, address := range []string{c.Admin.Listen, c.Health.Listen} {
-		if f, is := runningFinding(ctx, address); is && !running {
+	for _, look := range []func(context.Context, *config.Config) (etcdlock.Finding, bool){runningAdmin, runningHealth} {
+		if f, is := look(ctx, c); is && !running {
 			running, findings = true, append(findings, f)
 		}
 	}
@@ -141,22 +141,18 @@ func listenFindings(ctx context.Context, c *config.Config) []etcdlock.Finding {
 		}
 		findings = append(findings, f)
 	}
-	return findings
+	return append(findings, adminFindings(ctx, c, running)...)
 }
 
 // runningFinding asks an admin or health listener for /livez, and for a path that nobody has: etcd and others have a /livez, too, but
 // refuse in other words. What it says is whether that hooklock is ready.
-func runningFinding(ctx context.Context, address string) (f etcdlock.Finding, is bool) {
-	at := fromHere(address)
-	if at == "" {
-		return f, false
-	}
-	client := &http.Client{Timeout: 2 * time.Second}
+func runningFinding(ctx context.Context, at string, t *tls.Config) (f etcdlock.Finding, is bool) {
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: t}}
 	defer client.CloseIdleConnections()
-	at = "http://" + at
 	if !strings.HasPrefix(get(ctx, client, at+"/livez"), "200 ok") || !strings.Contains(get(ctx, client, at+"/doctor"), "urn:hooklock:problem:") {
 		return f, false
 	}
+	_, address, _ := strings.Cut(at, "://")
 	f = etcdlock.Finding{Check: "running hooklock", Result: etcdlock.OK, Found: "alive and ready at " + address}
 	if ready := get(ctx, client, at+"/readyz?verbose"); !strings.HasPrefix(ready, "200 ") {
 		f.Result, f.Advice = etcdlock.Warning, "its log says more"
