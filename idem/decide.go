@@ -92,9 +92,9 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchReject:
 			return Verdict{Decision: DecisionMismatch, Holder: copied.Execution}
 		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchExecute:
-			return Verdict{Decision: DecisionLocked, Holder: copied.Execution, Behind: copied.Token}
+			return Verdict{Decision: DecisionLocked, Holder: copied.Execution, RetryAfter: copied.remaining(now), Behind: copied.Token}
 		}
-		return Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied}
+		return Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied, RetryAfter: copied.remaining(now)}
 	}
 	switch {
 	case rec == nil:
@@ -127,10 +127,8 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	switch lock := seen.Lock; {
 	case lock != nil && lock.Dead:
 		return Verdict{Bury: lock}
-	case lock != nil && lock.Cooling:
-		return Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.CoolUntil.Sub(now), Behind: lock.Token}
 	case lock != nil:
-		return Verdict{Decision: DecisionLocked, Holder: lock.Execution, Behind: lock.Token}
+		return Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now), Behind: lock.Token}
 	case seen.Queue:
 		return Verdict{Decision: DecisionLocked}
 	}

@@ -17,7 +17,8 @@ var (
 )
 
 // Execution is a delivery that was admitted. It ends in one of the three things that one can know of it: Complete (a whole answer came),
-// Release (provably nothing reached the upstream) or Abandon (nobody knows). The first of them counts; Abandon is what to defer.
+// Release (provably nothing reached the upstream) or Abandon (nobody knows); or this process lets go of it with Hold, because the
+// upstream goes on. The first of them counts; Abandon is what to defer.
 type Execution struct {
 	guard  *Guard
 	policy *Policy
@@ -69,6 +70,10 @@ type Ending struct {
 	Lost bool
 	// Took is how long the ledger was asked.
 	Took time.Duration
+	// Cancelled: a cancel had been asked, and is what the execution ended with.
+	Cancelled bool
+	// Hold is how long the lock outlives the answer; 0 = it does not.
+	Hold time.Duration
 	Err  error // why it was not recorded, for the log
 }
 
@@ -102,7 +107,37 @@ func (x *Execution) Release() Ending {
 	defer cancel()
 	since := x.guard.o.Now()
 	err := x.held.Release(ctx)
-	return Ending{Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Took: x.guard.o.Now().Sub(since), Err: err}
+	took := x.guard.o.Now().Sub(since)
+	if errors.Is(err, ErrCancelled) {
+		return Ending{Recorded: true, Cancelled: true, Took: took}
+	}
+	return Ending{Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Took: took, Err: err}
+}
+
+// MinHold is the shortest hold. etcd gives a lease whole seconds, and nobody could renew a shorter one in time.
+const MinHold = 2 * time.Second
+
+// MaxHold is the longest one, for a policy without MaxDuration.
+const MaxHold = 10 * 365 * 24 * time.Hour
+
+// Hold lets go of an execution whose upstream answered and goes on: the lock outlives the answer, and any replica renews or ends it.
+// It lives for ttl unless it is renewed: in whole seconds, at least MinHold, and no longer than what is left of the policy's
+// MaxDuration. Where the hold cannot be written, the lock stays this process's until it can be, or until its session ends; nobody
+// else gets it meanwhile.
+func (x *Execution) Hold(ttl time.Duration) Ending {
+	if !x.ended.CompareAndSwap(false, true) {
+		return Ending{Recorded: true}
+	}
+	defer x.close()
+	since := x.guard.o.Now()
+	if most := x.policy.MaxDuration; most > 0 {
+		ttl = min(ttl, x.held.Lock().StartedAt.Add(most).Sub(since))
+	}
+	ttl = max((min(ttl, MaxHold) + time.Second - 1).Truncate(time.Second), MinHold)
+	ctx, cancel := x.bounded()
+	defer cancel()
+	err := x.held.Hold(ctx, ttl)
+	return Ending{Hold: ttl, Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Took: x.guard.o.Now().Sub(since), Err: err}
 }
 
 // Abandon records that nobody knows what the upstream did. It does nothing when the execution has ended.
@@ -128,7 +163,10 @@ func (x *Execution) settle(end End) Ending {
 	if err == nil {
 		x.guard.remember(x.policy, rec, seenAt)
 	}
-	return Ending{Record: rec, Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Took: x.guard.o.Now().Sub(end.FinishedAt), Err: err}
+	cancelled := err == nil && rec.Status == Aborted && end.Abort == nil
+	return Ending{
+		Record: rec, Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Cancelled: cancelled, Took: x.guard.o.Now().Sub(end.FinishedAt), Err: err,
+	}
 }
 
 // bounded is the time that the end of an execution has in the ledger. It ignores that the execution was told to stop: its end must be

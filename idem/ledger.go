@@ -95,7 +95,8 @@ type Held interface {
 	// ErrLockLost: somebody else had ended the execution. ErrNotRecorded: unknown so far, and the ledger goes on trying by itself.
 	Hold(ctx context.Context, ttl time.Duration) error
 	// Release gives the lock back for an execution of which provably nothing reached the upstream, and leaves the event's record as
-	// it was. The ledger goes on trying by itself when the store does not answer.
+	// it was. The ledger goes on trying by itself when the store does not answer. ErrCancelled: a cancel was asked, so the execution
+	// ended as ABORTED, not executed, instead. ErrLockLost: somebody else had ended it.
 	Release(ctx context.Context) error
 }
 

@@ -79,7 +79,11 @@ type Policy struct {
 	OnMismatch       OnMismatch
 	OnUnknown        OnUnknown
 	Keep             StatusSet // upstream answers that settle the event
-	Unknown          StatusSet // upstream answers that say nothing about the effect
+	// HoldOn are the upstream answers after which the work goes on, and HoldTTL is how long the upstream may be silent then. What
+	// the upstream asks for in its answer comes before both.
+	HoldOn  StatusSet
+	HoldTTL time.Duration
+	Unknown StatusSet // upstream answers that say nothing about the effect
 	// Verified: deliveries are signed, so a duplicate proves that it is the sender's. Otherwise one that comes with other
 	// credentials than the first does not get to see the first one's answer.
 	Verified bool

@@ -75,6 +75,17 @@ type Lock struct {
 	Alive string
 }
 
+// remaining is how long the lock stays as it is unless somebody renews it; 0 = nobody knows.
+func (l *Lock) remaining(now time.Time) time.Duration {
+	switch {
+	case l.Cooling:
+		return l.CoolUntil.Sub(now)
+	case l.Held && !l.HoldUntil.IsZero():
+		return l.HoldUntil.Sub(now)
+	}
+	return 0
+}
+
 // Cancel is a request to stop an execution: who, why, when. A ledger keeps no more than MaxReason bytes of By and Reason each; whoever takes
 // them in refuses longer ones.
 type Cancel struct {

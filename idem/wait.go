@@ -261,6 +261,9 @@ func sameAs(seen *Seen, r *Request, v Verdict) Verdict {
 	case rec.Status == Aborted:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
 	}
+	if rec.Outcome == Executed || rec.Error == nil { // the upstream of a held one said that it failed, and no more
+		return Verdict{Decision: DecisionUpstreamFailed, Holder: rec.Execution, Record: rec}
+	}
 	switch d := Decision(rec.Error.Code); d {
 	case DecisionUpstreamFailed, DecisionUpstreamTimeout, DecisionInternalError:
 		return Verdict{Decision: d, Holder: rec.Execution, Record: rec}

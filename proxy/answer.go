@@ -3,6 +3,7 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -196,10 +197,18 @@ func (s *answerStream) settle(cut error) {
 	}
 	var end idem.Ending
 	if cut == nil {
-		end = s.x.Complete(idem.Answer{Status: s.d.answer.Status, Bytes: s.total})
+		end = s.d.conclude(s.x, idem.Answer{Status: s.d.answer.Status, Bytes: s.total})
 	} else {
-		s.d.report.Err, s.d.report.Decision = cut, idem.DecisionUpstreamFailed // the sender sees a cut connection
-		end = s.x.Abandon(idem.Failure{Code: string(idem.DecisionUpstreamFailed), Detail: "the answer was cut off: " + cut.Error()})
+		why := idem.Failure{Code: string(idem.DecisionUpstreamFailed), Detail: "the answer was cut off: " + cut.Error()}
+		if cause := context.Cause(s.x.Context()); cause != nil {
+			stop := stopOf(cause, true)
+			why = idem.Failure{Code: string(stop.decision), Detail: stop.detail}
+		}
+		end = s.x.Abandon(why)
+		s.d.report.Err, s.d.report.Decision = cut, idem.Decision(why.Code) // the sender sees a cut connection
+		if end.Cancelled {
+			s.d.report.Decision = idem.DecisionAborted
+		}
 	}
 	s.d.report.Upstream = s.d.h.o.Now().Sub(s.d.upstream)
 	s.d.reportEnd(s.x, end)

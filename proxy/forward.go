@@ -25,7 +25,7 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 			c.end()
 			if d.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
 				ctx.SetConnectionClose()
-				d.refuse(ctx, idem.DecisionUpstreamFailed, refusal{detail: "Hooklock is shutting down", notSent: true})
+				d.refuse(ctx, idem.DecisionUpstreamFailed, refusal{detail: "Hooklock is shutting down", effect: "no"})
 			}
 			return
 		}
@@ -111,7 +111,7 @@ func (d *delivery) passFailed(ctx *fasthttp.RequestCtx, c *call, err error) {
 	var send *wire.SendError
 	sent := !errors.As(err, &send) || send.Sent()
 	decision := failureDecision(c, send)
-	d.refuse(ctx, decision, refusal{detail: failureDetail(decision, sent), notSent: !sent})
+	d.refuse(ctx, decision, refusal{detail: failureDetail(decision, sent), effect: effectIf(sent)})
 }
 
 // bypass forwards a delivery of a route without lock and without memory. would is the decision that was not carried out.

@@ -13,6 +13,7 @@ const (
 	headerExecution = "Hooklock-Execution"
 	headerRecorded  = "Hooklock-Recorded"
 	headerReplayed  = "Idempotent-Replayed"
+	headerHold      = "Hooklock-Hold" // from the upstream alone
 )
 
 // appendExecution appends the header lines that tell the upstream what it runs.

@@ -26,6 +26,8 @@ type Report struct {
 	Total                            time.Duration
 	Upstream                         time.Duration // 0: it was not called
 	Held                             time.Duration // how long the lock was held
+	Hold                             time.Duration // how long it outlives the answer; 0: it does not
+	By                               string        // who cancelled it
 	Err                              error
 }
 
@@ -39,6 +41,8 @@ const (
 	EventReleased EventName = "lock.released"
 	EventLost     EventName = "lock.lost"
 	EventUnknown  EventName = "execution.unknown"
+	// EventCancelled: a person asked for the end of the execution, which waited or ran here.
+	EventCancelled EventName = "execution.cancelled"
 )
 
 // Observer hears of deliveries. The Report is the caller's: it is valid during the call.

@@ -14,7 +14,7 @@ import (
 // complete records a whole answer, and then answers.
 func (d *delivery) complete(ctx *fasthttp.RequestCtx, x *idem.Execution) {
 	body := bytes.Clone(d.answer.Body) // for the ledger, its cache, and this answer: d's own memory goes back to the pool
-	end := x.Complete(idem.Answer{
+	end := d.conclude(x, idem.Answer{
 		Status: d.answer.Status, Bytes: int64(len(body)), Whole: true, Header: d.replayHeader(), Body: body,
 	})
 	d.writeAnswer(ctx)
@@ -45,13 +45,12 @@ func (d *delivery) failed(ctx *fasthttp.RequestCtx, x *idem.Execution, call *cal
 		return
 	}
 	decision := failureDecision(call, send)
-	var end idem.Ending
-	if sent {
-		end = x.Abandon(idem.Failure{Code: string(decision), Detail: err.Error()})
-	} else {
-		end = x.Release()
+	detail := failureDetail(decision, sent)
+	end := d.giveUp(x, sent, idem.Failure{Code: string(decision), Detail: err.Error()})
+	if end.Cancelled { // asked in the last moment, and what the ledger says is what the sender hears
+		decision, detail = idem.DecisionAborted, cancelledDetail(sent)
 	}
-	d.refuse(ctx, decision, refusal{detail: failureDetail(decision, sent), execution: d.report.Execution, notSent: !sent})
+	d.refuse(ctx, decision, refusal{detail: detail, execution: d.report.Execution, effect: effectIf(sent)})
 	d.ended(ctx, x, end)
 }
 
@@ -79,34 +78,6 @@ func failureDetail(d idem.Decision, sent bool) string {
 	return "the upstream took the request and its answer broke off; it may have executed the event"
 }
 
-// stopped ends an execution that was told to stop.
-func (d *delivery) stopped(ctx *fasthttp.RequestCtx, x *idem.Execution, cause error, sent bool) {
-	decision, detail := idem.DecisionLockLost, "the lock was lost; another execution may have it"
-	switch {
-	case errors.Is(cause, idem.ErrMaxDuration):
-		decision, detail = idem.DecisionAborted, "the execution reached the route's max_duration"
-	case errors.Is(cause, idem.ErrCancelled):
-		decision, detail = idem.DecisionAborted, "the execution was cancelled"
-	case errors.Is(cause, idem.ErrShutdown):
-		decision, detail = idem.DecisionUpstreamFailed, "Hooklock was shut down before the upstream answered"
-	case !sent:
-		decision, detail = idem.DecisionStoreUnavailable, "the lock was lost before anything was sent; the event may be delivered again"
-	}
-	var end idem.Ending
-	if sent {
-		end = x.Abandon(idem.Failure{Code: string(decision), Detail: detail})
-	} else {
-		end = x.Release()
-	}
-	if decision == idem.DecisionStoreUnavailable && (d.route.Forward || d.route.Observe) {
-		d.reportEnd(x, end)
-		d.bypass(ctx, decision)
-		return
-	}
-	d.refuse(ctx, decision, refusal{detail: detail, execution: d.report.Execution, notSent: !sent})
-	d.ended(ctx, x, end)
-}
-
 // ended tells the sender and the log what the ledger has now.
 func (d *delivery) ended(ctx *fasthttp.RequestCtx, x *idem.Execution, end idem.Ending) {
 	if !end.Recorded {
@@ -122,10 +93,19 @@ func (d *delivery) reportEnd(x *idem.Execution, end idem.Ending) {
 	if end.Err != nil {
 		d.report.Err = errors.Join(d.report.Err, end.Err)
 	}
-	if end.Record != nil && !end.Lost {
+	switch {
+	case end.Lost:
+	case end.Record != nil:
 		d.report.Outcome = end.Record.Outcome
+	case end.Cancelled:
+		d.report.Outcome = idem.NotExecuted
 	}
-	d.h.o.Observer.Event(EventReleased, &d.report)
+	if d.report.Hold = end.Hold; end.Hold == 0 || end.Lost {
+		d.h.o.Observer.Event(EventReleased, &d.report)
+	}
+	if end.Cancelled {
+		d.cancelled(x.Lock().Cancel)
+	}
 	switch {
 	case end.Lost:
 		d.h.o.Observer.Event(EventLost, &d.report)
@@ -151,9 +131,31 @@ func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
 		case idem.DecisionLocked, idem.DecisionInFlight, idem.DecisionWaitTimeout, idem.DecisionQueueFull:
 			d.h.o.Observer.Event(EventRefused, &d.report)
 		}
-		notSent := a.Record != nil && a.Record.Outcome == idem.NotExecuted
-		d.refuse(ctx, a.Decision, refusal{detail: refusalDetail(a), execution: a.Holder, retryAfter: a.RetryAfter, notSent: notSent})
+		d.refuse(ctx, a.Decision, refusal{detail: refusalDetail(a), execution: a.Holder, retryAfter: a.RetryAfter, effect: effectOf(&a)})
 	}
+}
+
+// effectOf is what the end of an earlier execution says of the effect; empty where that is no more than the decision says.
+func effectOf(a *idem.Admission) string {
+	switch {
+	case a.Record == nil && a.Decision == idem.DecisionAborted: // while it waited
+		return "no"
+	case a.Record == nil:
+		return ""
+	case a.Record.Outcome == idem.NotExecuted:
+		return "no"
+	case a.Record.Outcome == idem.Executed:
+		return "yes"
+	}
+	return ""
+}
+
+// effectIf is what is known where nothing was sent, whatever the decision.
+func effectIf(sent bool) string {
+	if sent {
+		return ""
+	}
+	return "no"
 }
 
 func refusalDetail(a idem.Admission) string {
@@ -171,9 +173,9 @@ func refusalDetail(a idem.Admission) string {
 	case idem.DecisionMismatch:
 		return "this event ID came before with another method, host, path, query or body; nothing was executed"
 	case idem.DecisionUnknown:
-		return "nobody knows whether the earlier execution of this event took effect; whoever runs this endpoint has to look (execution " + string(a.Holder) + ")"
+		return "nobody knows whether the earlier execution of this event took effect; whoever runs this endpoint has to look, and lets it run again with: hooklock executions forget " + string(a.Holder) + " --reason TEXT"
 	case idem.DecisionAborted:
-		return "this event was cancelled for good and never runs"
+		return abortedDetail(a.Record)
 	}
 	return "nothing was executed; send the event again"
 }
@@ -232,8 +234,8 @@ func (d *delivery) mark(ctx *fasthttp.RequestCtx, decision idem.Decision) {
 // refuse makes the answer that Hooklock gives itself.
 func (d *delivery) refuse(ctx *fasthttp.RequestCtx, decision idem.Decision, r refusal) {
 	r.verdict = verdictOf(decision)
-	if r.notSent {
-		r.verdict.executed = "no"
+	if r.effect != "" {
+		r.verdict.executed = r.effect
 	}
 	r.status = r.verdict.status
 	if d.route != nil {

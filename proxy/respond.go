@@ -120,7 +120,7 @@ type refusal struct {
 	workflow   string
 	retryAfter time.Duration
 	retryUnit  time.Duration // of the header, where the sender does not take seconds; 0 means a second
-	notSent    bool          // provably nothing reached the upstream, whatever the decision
+	effect     string        // as executed; "" = what the decision says
 }
 
 // write makes r the answer.

@@ -61,6 +61,9 @@ func (t *Telemetry) Delivered(r *Report) {
 	if r.Upstream > 0 {
 		attrs = append(attrs, slog.Float64("upstream_ms", milliseconds(r.Upstream)))
 	}
+	if r.Hold > 0 {
+		attrs = append(attrs, slog.Float64("hold_ms", milliseconds(r.Hold)))
+	}
 	if r.Err != nil && r.Code == "" {
 		attrs = append(attrs, slog.String("error", r.Err.Error()))
 	}
@@ -80,6 +83,9 @@ func (t *Telemetry) Event(name EventName, r *Report) {
 	attrs := appendNames(append(make([]slog.Attr, 0, 10), slog.String("route", r.Route)), r)
 	if name == EventReleased {
 		attrs = append(attrs, slog.Float64("held_ms", milliseconds(r.Held)), slog.Bool("recorded", r.Recorded), slog.String("outcome", string(r.Outcome)))
+	}
+	if name == EventCancelled {
+		attrs = appendText(attrs, "by", r.By)
 	}
 	t.log.LogAttrs(ctx, level, string(name), attrs...)
 }

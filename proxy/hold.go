@@ -1,0 +1,54 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/proxy/wire"
+)
+
+// conclude ends an execution whose whole answer came, or lets go of it where the upstream goes on.
+func (d *delivery) conclude(x *idem.Execution, answer idem.Answer) idem.Ending {
+	if ttl := d.holdFor(answer.Status); ttl > 0 {
+		return x.Hold(ttl)
+	}
+	return x.Complete(answer)
+}
+
+// holdFor is how long the upstream may be silent after its answer; 0 = the work is done. What it asks for comes before what the route
+// says of the status. A wish that cannot be read is a wish all the same: the work goes on, and a lock that is given away too early lets
+// two run at once.
+func (d *delivery) holdFor(status int) time.Duration {
+	p := &d.route.Policy
+	asked, given, err := askedHold(d.answer.Fields)
+	switch {
+	case err != nil:
+		d.h.o.Log.Warn("hold", "error", err, "held_for", p.HoldTTL.String(), "route", d.route.Name, "execution", string(d.report.Execution), "trace_id", d.trace.ID())
+		return p.HoldTTL
+	case given:
+		return asked
+	case p.HoldOn.Has(status):
+		return p.HoldTTL
+	}
+	return 0
+}
+
+// askedHold reads Hooklock-Hold: a Go duration such as 30m; 0s says that the work is done whatever the status.
+func askedHold(fields []wire.Field) (asked time.Duration, given bool, err error) {
+	for _, f := range fields {
+		if !bytes.EqualFold(f.Name, []byte(headerHold)) {
+			continue
+		}
+		if given {
+			return 0, true, errors.New(headerHold + " is given twice")
+		}
+		given = true
+		if asked, err = time.ParseDuration(string(f.Value)); err != nil || asked < 0 {
+			return 0, true, fmt.Errorf("%s is %.40q; write a duration, such as 30m", headerHold, f.Value)
+		}
+	}
+	return asked, given, nil
+}
