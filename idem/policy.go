@@ -1,6 +1,10 @@
 package idem
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Strategy says what a delivery does when another one has the lock.
 type Strategy string
@@ -54,6 +58,26 @@ func (s *StatusSet) Add(lo, hi int) {
 // Has reports whether status is in the set.
 func (s *StatusSet) Has(status int) bool {
 	return status >= 0 && status < len(s.bits)*64 && s.bits[status/64]&(1<<(status%64)) != 0
+}
+
+// String lists the set: 200-299, 404. Empty where nothing is in it.
+func (s *StatusSet) String() string {
+	var parts []string
+	for i := 0; i < len(s.bits)*64; i++ {
+		if !s.Has(i) {
+			continue
+		}
+		first := i
+		for s.Has(i + 1) {
+			i++
+		}
+		if part := strconv.Itoa(first); i == first {
+			parts = append(parts, part)
+		} else {
+			parts = append(parts, part+"-"+strconv.Itoa(i))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Policy is what a route says about its deliveries. It is made once at load and shared by all of them.

@@ -140,13 +140,22 @@ func (r *Route) gives(d idem.Decision) bool {
 	return true
 }
 
+// executed is what a delivery gets that ran, and what becomes of its lock.
+func (r *Route) executed() string {
+	text := "the upstream's answer"
+	if on := r.Policy.HoldOn.String(); on != "" {
+		text += fmt.Sprintf("; after %s the lock is held, for %s without a heartbeat", on, r.Policy.HoldTTL)
+	}
+	return text
+}
+
 // answers is the table of decisions as this route has it.
 func (r *Route) answers() []ExplainedAnswer {
 	if r.Observe {
 		return []ExplainedAnswer{{idem.DecisionBypassed, "mode is observe: whatever is decided, the upstream's answer"}}
 	}
 	answers := []ExplainedAnswer{
-		{idem.DecisionExecuted, "the upstream's answer"},
+		{idem.DecisionExecuted, r.executed()},
 		{idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"},
 		{idem.DecisionRejected, "400, 405, 408, 413 or 431, by its code"},
 	}

@@ -39,8 +39,10 @@ const (
 	EventAcquired EventName = "lock.acquired"
 	EventRefused  EventName = "lock.refused"
 	EventReleased EventName = "lock.released"
-	EventLost     EventName = "lock.lost"
-	EventUnknown  EventName = "execution.unknown"
+	// EventHeld: the lock outlives the answer, and is no longer this process's.
+	EventHeld    EventName = "lock.held"
+	EventLost    EventName = "lock.lost"
+	EventUnknown EventName = "execution.unknown"
 	// EventCancelled: a person asked for the end of the execution, which waited or ran here.
 	EventCancelled EventName = "execution.cancelled"
 )

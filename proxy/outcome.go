@@ -100,7 +100,10 @@ func (d *delivery) reportEnd(x *idem.Execution, end idem.Ending) {
 	case end.Cancelled:
 		d.report.Outcome = idem.NotExecuted
 	}
-	if d.report.Hold = end.Hold; end.Hold == 0 || end.Lost {
+	if end.Hold > 0 && !end.Lost {
+		d.report.Hold = end.Hold
+		d.h.o.Observer.Event(EventHeld, &d.report)
+	} else {
 		d.h.o.Observer.Event(EventReleased, &d.report)
 	}
 	if end.Cancelled {

@@ -84,7 +84,10 @@ func (t *Telemetry) Event(name EventName, r *Report) {
 	if name == EventReleased {
 		attrs = append(attrs, slog.Float64("held_ms", milliseconds(r.Held)), slog.Bool("recorded", r.Recorded), slog.String("outcome", string(r.Outcome)))
 	}
-	if name == EventCancelled {
+	switch name {
+	case EventHeld:
+		attrs = append(attrs, slog.Float64("hold_ms", milliseconds(r.Hold)), slog.Bool("recorded", r.Recorded))
+	case EventCancelled:
 		attrs = appendText(attrs, "by", r.By)
 	}
 	t.log.LogAttrs(ctx, level, string(name), attrs...)

@@ -112,13 +112,16 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 		AttachTimeout: upstream + c.Lock.WaitTimeout,
 		Idempotency:   c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
 		ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: idem.OnMismatch(c.Idempotency.OnMismatch),
-		OnUnknown: idem.OnUnknown(c.Idempotency.OnUnknown), Verified: c.Verify.Scheme != config.SchemeNone,
+		OnUnknown: idem.OnUnknown(c.Idempotency.OnUnknown), HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
 	}
 	for _, r := range c.Idempotency.Keep {
 		p.Keep.Add(r.Low, r.High)
 	}
 	for _, r := range c.Idempotency.Unknown {
 		p.Unknown.Add(r.Low, r.High)
+	}
+	for _, r := range c.Hold.OnStatus {
+		p.HoldOn.Add(r.Low, r.High)
 	}
 	return p
 }

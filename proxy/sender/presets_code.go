@@ -17,7 +17,7 @@ func github() Preset {
 		Notes: []string{
 			"GitHub never retries: a delivery waits its turn, and a copy gets the first one's answer. What is refused nevertheless can only be redelivered by hand.",
 			"X-GitHub-Delivery names the event for all hooks; the hook's ID keeps two hooks on one URL apart. Where that header is missing, the delivery's ID alone counts.",
-			"A manual redelivery keeps its ID and gets the first answer if that succeeded; it does not run again.",
+			"A manual redelivery keeps its ID and gets the first answer if that succeeded: `hooklock executions forget` lets the event run again.",
 			"The headers are not signed, nor is a time: who captured a delivery can send it again under another ID.",
 			"`ping` is an ordinary delivery. GitHub Enterprise Server waits 30 s.",
 		},

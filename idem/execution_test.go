@@ -1,0 +1,136 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// oneLock is a Ledger with one lock, which is always free, and a Held that does what the test says.
+type oneLock struct {
+	Ledger
+	lock    Lock
+	claims  int
+	ttl     time.Duration // of the hold
+	hold    error
+	settled []End
+	record  *Record // what a settle brings, nil = what it was asked to write
+	release error
+}
+
+func (o *oneLock) Claim(_ context.Context, l Lock, _ int64) (Held, *Seen, error) {
+	o.claims++
+	o.lock = l
+	return o, nil, nil
+}
+func (o *oneLock) Lock() *Lock        { return &o.lock }
+func (o *oneLock) Begin() error       { return nil }
+func (o *oneLock) OnStop(func(error)) {}
+func (o *oneLock) Hold(_ context.Context, ttl time.Duration) error {
+	o.ttl = ttl
+	return o.hold
+}
+func (o *oneLock) Release(context.Context) error { return o.release }
+func (o *oneLock) Settle(_ context.Context, e End) (*Record, error) {
+	o.settled = append(o.settled, e)
+	if o.record != nil {
+		return o.record, nil
+	}
+	return &Record{Status: e.Status, Outcome: e.Outcome, Abort: e.Abort, Error: e.Error}, nil
+}
+
+// admitted is an execution of o, at the time that clock says.
+func admitted(t *testing.T, o *oneLock, clock *time.Time, change func(*Policy)) *Execution {
+	t.Helper()
+	p := testPolicy()
+	if change != nil {
+		change(p)
+	}
+	g := NewGuard(GuardOptions{Ledger: o, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return *clock }})
+	return admittedBy(t, g, p)
+}
+
+func admittedBy(t *testing.T, g *Guard, p *Policy) *Execution {
+	t.Helper()
+	a := g.Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Policy: p})
+	if a.Execution == nil {
+		t.Fatalf("not admitted: %+v", a)
+	}
+	return a.Execution
+}
+
+func TestAHoldIsAWholeNumberOfSecondsWithinMaxDuration(t *testing.T) {
+	for _, c := range []struct{ asked, age, most, want time.Duration }{
+		{30 * time.Minute, 0, time.Hour, 30 * time.Minute},
+		{30 * time.Minute, 50 * time.Minute, time.Hour, 10 * time.Minute},
+		{30 * time.Minute, 2 * time.Hour, 0, 30 * time.Minute},
+		{time.Millisecond, 0, time.Hour, MinHold},
+		{2001 * time.Millisecond, 0, time.Hour, 3 * time.Second},
+		{time.Minute, time.Hour - time.Millisecond, time.Hour, MinHold},
+		{1<<63 - 1, 0, 0, MaxHold},
+	} {
+		o, clock := &oneLock{}, noon
+		x := admitted(t, o, &clock, func(p *Policy) { p.MaxDuration = c.most })
+		clock = noon.Add(c.age)
+		if end := x.Hold(c.asked); end.Hold != c.want || o.ttl != c.want || !end.Recorded || end.Err != nil || end.Record != nil {
+			t.Errorf("%+v: held for %s, %+v", c, o.ttl, end)
+		}
+	}
+}
+
+func TestAHeldExecutionIsNoLongerThisProcesss(t *testing.T) {
+	o, clock := &oneLock{}, noon
+	g := NewGuard(GuardOptions{Ledger: o, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return clock }})
+	x := admittedBy(t, g, testPolicy())
+	x.Hold(time.Minute)
+	if x.Context().Err() == nil {
+		t.Error("its context still runs")
+	}
+	x.Abandon(Failure{})
+	x.Complete(Answer{Status: 200})
+	if len(o.settled) != 0 {
+		t.Errorf("it was ended as well: %+v", o.settled)
+	}
+	admittedBy(t, g, testPolicy()) // the ledger is asked, and it is the one who says that the lock is taken
+	if o.claims != 2 {
+		t.Errorf("%d claims", o.claims)
+	}
+}
+
+func TestAHoldThatIsNotWrittenSaysSo(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		lost bool
+	}{{ErrNotRecorded, false}, {ErrLockLost, true}} {
+		o, clock := &oneLock{hold: c.err}, noon
+		if end := admitted(t, o, &clock, nil).Hold(time.Minute); end.Recorded || end.Lost != c.lost || !errors.Is(end.Err, c.err) {
+			t.Errorf("%v: %+v", c.err, end)
+		}
+	}
+}
+
+func TestACancelIsTheEndOfWhatIsGivenUpWithoutAnAnswer(t *testing.T) {
+	o, clock := &oneLock{release: ErrCancelled}, noon
+	if end := admitted(t, o, &clock, nil).Release(); !end.Recorded || !end.Cancelled || end.Err != nil {
+		t.Errorf("released: %+v", end)
+	}
+	o = &oneLock{record: &Record{Status: Aborted, Outcome: Unknown, Abort: &Cancel{By: "ops"}}}
+	if end := admitted(t, o, &clock, nil).Abandon(Failure{Code: "upstream_failed"}); !end.Recorded || !end.Cancelled {
+		t.Errorf("abandoned: %+v", end)
+	}
+	o = &oneLock{}
+	if end := admitted(t, o, &clock, nil).Abandon(Failure{Code: "upstream_failed"}); !end.Recorded || end.Cancelled {
+		t.Errorf("abandoned, and nobody cancelled: %+v", end)
+	}
+}
+
+func TestARefusalSaysWhenAHoldRunsOut(t *testing.T) {
+	held := &Lock{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyA}, Held: true, HoldUntil: noon.Add(42 * time.Second)}
+	for key, want := range map[Key]Decision{keyA: DecisionInFlight, keyB: DecisionLocked} {
+		v := Decide(&Seen{Lock: held}, &Request{Scope: Scope{Workflow: "w", Key: key}, Policy: testPolicy()}, noon)
+		if v.Decision != want || v.RetryAfter != 42*time.Second {
+			t.Errorf("%+v", v)
+		}
+	}
+}
