@@ -10,7 +10,8 @@ import (
 	"hooklock/idem"
 )
 
-// isDead says whether the owner of l is gone, as far as this process knows. Holds are few, so those are asked for.
+// isDead says whether the owner of l is gone, as far as this process knows. Holds are few, so those are asked for; where l has one, it is
+// noted in l until when.
 func (s *Store) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	if s.holds(l.Execution) {
 		return false, nil // ours, and on its way to the next session
@@ -21,11 +22,17 @@ func (s *Store) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	for pause := newBackoff(); ; {
 		var response *clientv3.GetResponse
 		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-			response, err = c.Get(ctx, s.layout.alive(l.Alive), clientv3.WithCountOnly())
+			response, err = c.Get(ctx, s.layout.alive(l.Alive))
 			return err
 		})
 		if err == nil {
-			return response.Count == 0, nil
+			if len(response.Kvs) == 0 {
+				return true, nil
+			}
+			if l.Held {
+				l.HoldUntil, _ = decodeHold(response.Kvs[0].Value) // nobody knows until when where it does not say
+			}
+			return false, nil
 		}
 		if err := pause.wait(ctx); err != nil {
 			return false, err

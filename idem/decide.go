@@ -44,6 +44,9 @@ type Verdict struct {
 	RetryAfter time.Duration // 0 = not known
 	Copy       *Lock         // of in_flight: the execution of the same event
 
+	// WhileWaiting: (of aborted) it is this delivery that was cancelled, while it waited. Otherwise an earlier one was, for good.
+	WhileWaiting bool
+
 	Bury *Lock
 	Prev int64
 	// Behind is the token of the lock that stands in the way; 0 = it is free. For whoever waits for it.

@@ -135,7 +135,7 @@ func (w *waiter) decide(ctx context.Context, seen *Seen) (Admission, bool) {
 
 // cancelled is the answer to a delivery that somebody cancelled while it waited.
 func cancelled(seen *Seen) Admission {
-	return Admission{Verdict: Verdict{Decision: DecisionAborted, Holder: seen.Record.Execution, Record: seen.Record}}
+	return Admission{Verdict: Verdict{Decision: DecisionAborted, Holder: seen.Record.Execution, Record: seen.Record, WhileWaiting: true}}
 }
 
 // notQueued tells an outage from the moment between two sessions, which a delivery that had its place sits out.

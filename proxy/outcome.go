@@ -120,6 +120,10 @@ func (d *delivery) reportEnd(x *idem.Execution, end idem.Ending) {
 // turnAway answers a delivery that may not run: with the first answer, or with a refusal.
 func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
 	d.report.Execution, d.report.Err = a.Holder, a.Err
+	if a.WhileWaiting {
+		d.report.Outcome = a.Record.Outcome
+		d.cancelled(a.Record.Abort)
+	}
 	switch {
 	case a.Decision == idem.DecisionStoreUnavailable && d.route.Forward:
 		d.bypass(ctx, a.Decision)
@@ -141,8 +145,6 @@ func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
 // effectOf is what the end of an earlier execution says of the effect; empty where that is no more than the decision says.
 func effectOf(a *idem.Admission) string {
 	switch {
-	case a.Record == nil && a.Decision == idem.DecisionAborted: // while it waited
-		return "no"
 	case a.Record == nil:
 		return ""
 	case a.Record.Outcome == idem.NotExecuted:

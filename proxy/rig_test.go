@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -56,8 +58,12 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.begun <- string(body)
 	select {
 	case answer := <-s.reply:
-		if answer == "500" {
-			w.WriteHeader(500)
+		ask, isHold := strings.CutPrefix(answer, "hold ")
+		if isHold {
+			w.Header().Set("Hooklock-Hold", ask)
+		}
+		if status, err := strconv.Atoi(answer); err == nil {
+			w.WriteHeader(status)
 		}
 		io.WriteString(w, "answer to "+string(body))
 	case <-r.Context().Done():
@@ -92,6 +98,7 @@ type replica struct {
 type events struct {
 	mu      sync.Mutex
 	reports []Report
+	names   []EventName
 }
 
 func (e *events) Delivered(r *Report) {
@@ -99,7 +106,19 @@ func (e *events) Delivered(r *Report) {
 	defer e.mu.Unlock()
 	e.reports = append(e.reports, *r)
 }
-func (e *events) Event(EventName, *Report) {}
+
+func (e *events) Event(name EventName, _ *Report) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.names = append(e.names, name)
+}
+
+// heard reports whether there was such an event.
+func (e *events) heard(name EventName) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Contains(e.names, name)
+}
 
 func newReplica(t *testing.T, etcd *etcdtest.Etcd, up *service, change func(*idem.Policy)) *replica {
 	t.Helper()
