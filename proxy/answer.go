@@ -20,6 +20,7 @@ import (
 // only Hooklock may set. fasthttp takes a Date from nobody but its own parser, so the head goes through that: it is written out and
 // read again. What that costs is in docs/limits.md: the order of some lines, and repeated Content-Type or Server lines.
 func (d *delivery) writeAnswer(ctx *fasthttp.RequestCtx) {
+	d.report.UpstreamStatus, d.report.Status = d.answer.Status, d.answer.Status
 	d.fields = d.answer.EndToEnd(d.fields[:0])
 	head := append(d.out[:0], "HTTP/1.1 "...)
 	head = strconv.AppendInt(head, int64(d.answer.Status), 10)
@@ -109,6 +110,7 @@ func (d *delivery) streamAnswer(ctx *fasthttp.RequestCtx, x *idem.Execution, c *
 
 // stream hands the rest of the answer to fasthttp, which reads it after the handler has returned.
 func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
+	s.plain = s.x == nil
 	if d.answer.Length >= 0 || !d.head.HTTP10() {
 		d.detached = true
 		ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
@@ -133,7 +135,7 @@ const longestOldAnswer = 8 << 20
 // read all the same, because its end is the outcome.
 type answerStream struct {
 	d    *delivery
-	x    *idem.Execution // nil where nothing is recorded
+	x    *idem.Execution // nil where nothing is recorded, and once it is
 	call *call
 	rest *wire.Rest
 
@@ -143,6 +145,7 @@ type answerStream struct {
 	turn  int // which of bufs is free when ready is empty
 	total int64
 	err   error // io.EOF after a whole answer
+	plain bool  // nothing is recorded
 	over  bool
 }
 
@@ -210,7 +213,7 @@ func (s *answerStream) settle(cut error) {
 			s.d.report.Decision = idem.DecisionAborted
 		}
 	}
-	s.d.report.Upstream = s.d.h.o.Now().Sub(s.d.upstream)
+	s.d.called()
 	s.d.reportEnd(s.x, end)
 	s.x = nil
 }
@@ -223,6 +226,9 @@ func (s *answerStream) Close() (err error) {
 	s.over = true
 	if s.d.detached {
 		defer s.d.finish()
+	}
+	if s.plain {
+		s.d.called()
 	}
 	defer s.call.end()
 	defer s.rest.Close()

@@ -24,6 +24,7 @@ func (refuser) Admit(context.Context, *idem.Request) idem.Admission {
 type deaf struct{}
 
 func (deaf) Delivered(*Report)        {}
+func (deaf) Passed(*Report)           {}
 func (deaf) Event(EventName, *Report) {}
 
 func loopback(b *testing.B) net.Listener {

@@ -41,7 +41,6 @@ type delivery struct {
 	sender   []byte // the address of whoever connected, for X-Forwarded-For
 	proto    []byte
 	report   Report
-	started  time.Time
 	upstream time.Time // when the call began
 	detached bool      // an answer is still being streamed: whoever streams it ends the delivery
 }
@@ -56,7 +55,8 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 	if d == nil {
 		d = new(delivery)
 	}
-	d.h, d.started, d.base = h, h.o.Now(), h.o.Base
+	d.h, d.base = h, h.o.Base
+	d.report.Started = h.o.Now()
 	return d
 }
 
@@ -84,20 +84,20 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
 		d.msg.Fields = append(d.msg.Fields, idem.Field(f))
 	}
 	d.msg.Host = d.header("host")
+	d.report.Method, d.report.TLS, d.report.HTTP10 = knownMethod(d.msg.Method), ctx.IsTLS(), d.head.HTTP10()
 	return nil
 }
 
 // enter notes what only a delivery on a route needs to know of itself.
 func (d *delivery) enter(ctx *fasthttp.RequestCtx, route *Route, vars []idem.PathVar) {
 	d.route, d.vars = route, vars
-	d.report.Route = route.Name
-	d.trace = readTrace(d.header("traceparent"))
-	d.report.TraceID = d.trace.ID()
+	d.report.Route, d.report.Keyed = route.Name, route.Policy.Idempotency
 	d.sender = append(d.sender[:0], ctx.RemoteIP().String()...)
 	d.proto = httpProto
 	if ctx.IsTLS() {
 		d.proto = httpsProto
 	}
+	d.beginTrace()
 }
 
 // header is the value of the first header line of that name, which is in lower case.
@@ -137,18 +137,51 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
 // name builds workflow, key and fingerprint.
 func (d *delivery) name() *Rejection {
 	d.msg.Vars = d.vars
+	since := d.h.o.Now()
 	var err error
 	d.names, err = d.route.Keys.Name(&d.msg)
+	d.report.Rooms.Key = d.since(since)
+	var bad *idem.NameError
+	_ = errors.As(err, &bad)
+	d.report.WorkflowPart, d.report.EventIDPart = d.partResults(bad)
 	if err == nil {
 		d.report.Workflow, d.report.Key = d.names.Workflow, d.names.Key.Short()
 		return nil
 	}
-	var bad *idem.NameError
-	if errors.As(err, &bad) {
+	if bad != nil {
 		return reject(bad.Code, bad.Detail)
 	}
 	return reject("bad_request", err.Error())
 }
+
+// partResults says how the parts of the delivery's name were found.
+func (d *delivery) partResults(bad *idem.NameError) (workflow, eventID PartResult) {
+	workflow = PartOK
+	switch {
+	case bad != nil && bad.Part == idem.PartWorkflow:
+		return partResult(bad.Code), ""
+	case !d.route.Keys.ReadsEventID():
+	case bad != nil:
+		eventID = partResult(bad.Code)
+	case d.names.EventID == "":
+		eventID = PartMissing
+	default:
+		eventID = PartOK
+	}
+	return workflow, eventID
+}
+
+func partResult(code string) PartResult {
+	switch code {
+	case idem.CodeEventIDAmbiguous:
+		return PartAmbiguous
+	case idem.CodeKeyTooLong:
+		return PartTooLong
+	}
+	return PartMissing
+}
+
+func (d *delivery) since(from time.Time) Stretch { return Stretch{from, d.h.o.Now().Sub(from)} }
 
 // request is what the gate is asked.
 func (d *delivery) request() *idem.Request {
@@ -162,6 +195,19 @@ func (d *delivery) request() *idem.Request {
 
 // admit asks the gate. Only where the delivery may have to wait is the sender's connection watched: one that leaves gives up its place.
 func (d *delivery) admit(ctx *fasthttp.RequestCtx) idem.Admission {
+	since := d.h.o.Now()
+	a := d.ask(ctx)
+	gate := d.since(since)
+	rooms := &d.report.Rooms
+	rooms.Claim = Stretch{since, gate.For - a.Waited}
+	if a.Waited > 0 {
+		rooms.Wait = Stretch{since.Add(rooms.Claim.For), a.Waited}
+	}
+	d.report.Met = a.HolderTrace
+	return a
+}
+
+func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 	p := &d.route.Policy
 	if p.Strategy != idem.Wait && p.InFlight != idem.Attach {
 		return d.h.o.Gate.Admit(d.base, d.request())
@@ -175,9 +221,10 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) idem.Admission {
 // upstreamHead builds the head for the upstream. A delivery on a route says where it comes from; one that passes through says nothing
 // that the sender did not say.
 func (d *delivery) upstreamHead(x *idem.Execution) []byte {
+	trace, own := d.traceForUpstream()
 	o := wire.HeadOptions{
 		Length: int64(len(d.body)), ForwardedFor: d.sender, ForwardedProto: d.proto, ForwardedHost: d.msg.Host,
-		Host: []byte(d.h.o.UpstreamHost), Traceparent: []byte(d.trace.String()),
+		Host: []byte(d.h.o.UpstreamHost), Traceparent: []byte(trace), OwnTrace: own,
 	}
 	if x != nil {
 		d.extra = appendExecution(d.extra[:0], x)

@@ -17,12 +17,15 @@ import (
 // passThrough carries a delivery that no route takes: both bodies are streamed, nothing is added, nothing is remembered.
 func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 	c := newCall(d.base, d.h.o.Timeout)
+	d.upstream = d.h.o.Now()
 	var err error
 	if d.head.Upgrade() != nil {
 		var switched *wire.Switched
 		switched, err = d.h.o.Upstream.Upgrade(c.ctx, d.passHead(true), &d.answer)
 		if switched != nil {
 			c.end()
+			d.called()
+			d.report.Status, d.report.UpstreamStatus = d.answer.Status, d.answer.Status
 			if d.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
 				ctx.SetConnectionClose()
 				d.refuse(ctx, idem.DecisionUpstreamFailed, refusal{detail: "Hooklock is shutting down", effect: "no"})
@@ -32,6 +35,7 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 	} else {
 		err = d.h.o.Upstream.Stream(c.ctx, d.passHead(false), d.passBody(ctx, c), &d.answer)
 	}
+	d.called()
 	c.pause() // how long the answer's body takes is the upstream's own affair: it may be an event stream
 	if err != nil {
 		d.passFailed(ctx, c, err)
@@ -120,7 +124,7 @@ func (d *delivery) bypass(ctx *fasthttp.RequestCtx, would idem.Decision) {
 	c := newCall(d.base, d.h.o.Timeout)
 	d.upstream = d.h.o.Now()
 	err := d.h.o.Upstream.Send(c.ctx, d.upstreamHead(nil), d.body, &d.answer)
-	d.report.Upstream = d.h.o.Now().Sub(d.upstream)
+	d.called()
 	if err != nil {
 		d.passFailed(ctx, c, err)
 		c.end()

@@ -30,6 +30,7 @@ type HandlerOptions struct {
 	// Base is the life of deliveries that pass through. The life of executions is the Guard's.
 	Base     context.Context
 	Observer Observer
+	Tracer   Tracer           // nil: nothing is recorded as a trace
 	Now      func() time.Time // nil means time.Now
 	Log      *slog.Logger
 }
@@ -136,6 +137,7 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
 
 // execute runs an admitted delivery: one attempt upstream, one end in the ledger, one answer.
 func (d *delivery) execute(ctx *fasthttp.RequestCtx, x *idem.Execution) {
+	d.report.Gate = idem.DecisionExecuted
 	d.report.Execution, d.report.Attempt = x.Lock().Execution, x.Lock().Attempt
 	d.h.o.Observer.Event(EventAcquired, &d.report)
 	if err := x.Begin(); err != nil {
@@ -145,7 +147,7 @@ func (d *delivery) execute(ctx *fasthttp.RequestCtx, x *idem.Execution) {
 	call := newCall(x.Context(), d.h.o.Timeout)
 	d.upstream = d.h.o.Now()
 	err := d.h.o.Upstream.Send(call.ctx, d.upstreamHead(x), d.body, &d.answer)
-	d.report.Upstream = d.h.o.Now().Sub(d.upstream)
+	d.called()
 	switch {
 	case err != nil:
 		d.failed(ctx, x, call, err)

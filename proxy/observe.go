@@ -1,37 +1,89 @@
 package proxy
 
 import (
+	"context"
 	"time"
 
 	"hooklock/idem"
 )
 
-// Report is what became of one delivery, for logs and metrics. Nothing in it is a secret, a signature or a body.
+// Report is what became of one delivery, for logs, metrics and traces. Nothing in it is a secret, a signature or a body.
 type Report struct {
-	Route    string
-	Decision idem.Decision
+	Route    string        // "" = no route took it
+	Decision idem.Decision // "" = it passed through
 	Would    idem.Decision // what a bypassed delivery would have got
-	Code     string        // of a rejection
-	Status   int           // of the answer
+	// Gate is what the gate said: executed where it let the delivery run; "" where it was not asked.
+	Gate   idem.Decision
+	Code   string // of a rejection
+	Status int    // of the answer
+
+	Method      string // in capitals; _OTHER where no standard names it
+	TLS, HTTP10 bool   // how the delivery came
+
 	// Signature is valid, or why it is not (sender.Reason); empty where Scheme asks for none. SignaturePart is what the reason is
 	// about.
 	Scheme, Signature, SignaturePart string
-	Workflow                         string
-	Key                              string // short
-	Execution                        idem.ExecutionID
-	Attempt                          int
-	Outcome                          idem.Outcome
-	Recorded                         bool
-	TraceID                          string
-	Total                            time.Duration
-	Upstream                         time.Duration // 0: it was not called
-	Held                             time.Duration // how long the lock was held
-	Hold                             time.Duration // how long it outlives the answer; 0: it does not
-	By                               string        // who cancelled it
-	Err                              error
+	// WorkflowPart and EventIDPart say how these were found in the delivery; "" where nobody looked, or where there is nothing to find.
+	WorkflowPart, EventIDPart PartResult
+	Keyed                     bool // the route remembers events
+	Workflow                  string
+	Key                       string // short
+	Execution                 idem.ExecutionID
+	Attempt                   int // 0: it did not run
+	Outcome                   idem.Outcome
+	Recorded                  bool
+	RecordSize                int           // bytes; 0 = no record was written
+	Hold                      time.Duration // how long the lock outlives the answer; 0: it does not
+	By                        string        // who cancelled it
+	Loss                      Loss          // of the lock, while the execution ran
+
+	TraceID string
+	SpanID  string // "" where the delivery is not recorded as a trace
+	Trace   Trace  // nil where the delivery is not recorded as a trace
+	Met     string // W3C trace context of the execution that stood in the way, or that is replayed
+
+	Started time.Time
+	Total   time.Duration
+	Rooms   Rooms
+	// UpstreamFrom is when the call began; zero: there was none.
+	UpstreamFrom   time.Time
+	Upstream       time.Duration
+	UpstreamStatus int           // 0: no head of an answer came
+	Held           time.Duration // how long the lock was held
+	Err            error
 }
 
-// EventName names a log event (docs/operations.md).
+// Rooms is when a delivery was where (docs/architecture.md).
+type Rooms struct{ Key, Claim, Wait, Settle Stretch }
+
+// Stretch is a stretch of time. The zero value: there was none.
+type Stretch struct {
+	From time.Time
+	For  time.Duration
+}
+
+// PartResult says how a part of a delivery's name was found.
+type PartResult string
+
+// The results.
+const (
+	PartOK        PartResult = "ok"
+	PartMissing   PartResult = "missing"
+	PartAmbiguous PartResult = "ambiguous"
+	PartTooLong   PartResult = "too_long"
+)
+
+// Loss says why a lock was lost while its execution ran. The zero value: it was not.
+type Loss string
+
+// The losses.
+const (
+	LossSession  Loss = "session_lost" // etcd ended the session early, and somebody else ended the execution
+	LossUnheard  Loss = "unheard"      // the session was not renewed in time, so nobody may act for it
+	LossReleased Loss = "released"     // a person released the lock by force
+)
+
+// EventName names a log event (docs/logs.md).
 type EventName string
 
 // The events of one delivery.
@@ -49,6 +101,28 @@ const (
 
 // Observer hears of deliveries. The Report is the caller's: it is valid during the call.
 type Observer interface {
+	// Delivered: a delivery on a route has ended, or one was rejected.
 	Delivered(*Report)
+	// Passed: a request that no route took has passed through, or could not.
+	Passed(*Report)
 	Event(EventName, *Report)
+}
+
+// Tracer begins traces.
+type Tracer interface {
+	// Begin begins the trace of a delivery that has found its route. The sender's traceparent and tracestate are valid during the call; they
+	// are empty where it sent none. A nil Trace records nothing.
+	Begin(r *Report, traceparent, tracestate []byte) Trace
+}
+
+// Trace is the trace of one delivery. It is for one goroutine.
+type Trace interface {
+	// Context holds the delivery's span, for exemplars.
+	Context() context.Context
+	// TraceParent is the delivery's span, as W3C spells it: what duplicates of the event link to.
+	TraceParent() string
+	// Call is the span of the call of the upstream, as W3C spells it, begun now. "" means that the sender's own context goes on.
+	Call() string
+	// End ends the trace. Nothing of r changes any more.
+	End(r *Report)
 }

@@ -96,9 +96,13 @@ func (d *delivery) reportEnd(x *idem.Execution, end idem.Ending) {
 	switch {
 	case end.Lost:
 	case end.Record != nil:
-		d.report.Outcome = end.Record.Outcome
+		d.report.Outcome, d.report.RecordSize = end.Record.Outcome, end.Record.Size
 	case end.Cancelled:
 		d.report.Outcome = idem.NotExecuted
+	}
+	d.report.Loss = lossOf(context.Cause(x.Context()), end)
+	if end.Took > 0 {
+		d.report.Rooms.Settle = Stretch{d.h.o.Now().Add(-end.Took), end.Took}
 	}
 	if end.Hold > 0 && !end.Lost {
 		d.report.Hold = end.Hold
@@ -109,17 +113,30 @@ func (d *delivery) reportEnd(x *idem.Execution, end idem.Ending) {
 	if end.Cancelled {
 		d.cancelled(x.Lock().Cancel)
 	}
-	switch {
-	case end.Lost:
+	if d.report.Loss != "" {
 		d.h.o.Observer.Event(EventLost, &d.report)
-	case d.report.Outcome == idem.Unknown:
+	}
+	if d.report.Outcome == idem.Unknown {
 		d.h.o.Observer.Event(EventUnknown, &d.report)
 	}
 }
 
+// lossOf says whether, and why, the lock was lost while its execution ran. cause is why that was told to stop.
+func lossOf(cause error, end idem.Ending) Loss {
+	switch {
+	case end.Lost && end.Record != nil && end.Record.Abort != nil:
+		return LossReleased
+	case errors.Is(cause, idem.ErrUnheard):
+		return LossUnheard
+	case end.Lost || errors.Is(cause, idem.ErrLockLost):
+		return LossSession
+	}
+	return ""
+}
+
 // turnAway answers a delivery that may not run: with the first answer, or with a refusal.
 func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
-	d.report.Execution, d.report.Err = a.Holder, a.Err
+	d.report.Gate, d.report.Execution, d.report.Err = a.Decision, a.Holder, a.Err
 	if a.WhileWaiting {
 		d.report.Outcome = a.Record.Outcome
 		d.cancelled(a.Record.Abort)
@@ -286,11 +303,19 @@ func (d *delivery) rejectOrBypass(ctx *fasthttp.RequestCtx, bad *Rejection) {
 	d.reject(ctx, bad)
 }
 
+// called notes how long the upstream was called.
+func (d *delivery) called() { d.report.Upstream = d.h.o.Now().Sub(d.upstream) }
+
 // finish ends a delivery: its line is logged, and its memory goes back to the pool.
 func (d *delivery) finish() {
+	d.report.Total, d.report.UpstreamFrom = d.h.o.Now().Sub(d.report.Started), d.upstream
 	if d.route != nil || d.report.Decision == idem.DecisionRejected || d.report.Decision == idem.DecisionInternalError {
-		d.report.Total = d.h.o.Now().Sub(d.started)
 		d.h.o.Observer.Delivered(&d.report)
+	} else {
+		d.h.o.Observer.Passed(&d.report)
+	}
+	if d.report.Trace != nil {
+		d.report.Trace.End(&d.report)
 	}
 	d.h.pool.put(d)
 }

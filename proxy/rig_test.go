@@ -120,6 +120,8 @@ func (e *events) heard(name EventName) bool {
 	return slices.Contains(e.names, name)
 }
 
+func (e *events) Passed(*Report) {}
+
 func newReplica(t *testing.T, etcd *etcdtest.Etcd, up *service, change func(*idem.Policy)) *replica {
 	t.Helper()
 	return newReplicaAt(t, etcd.Endpoint, up, change)

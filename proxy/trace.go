@@ -12,7 +12,7 @@ type traceContext struct{ text string }
 const traceLen = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 
 func readTrace(header []byte) traceContext {
-	if len(header) == traceLen && validTrace(header) {
+	if validTrace(header) {
 		return traceContext{string(header)}
 	}
 	var b [24]byte
@@ -21,6 +21,9 @@ func readTrace(header []byte) traceContext {
 }
 
 func validTrace(b []byte) bool {
+	if len(b) != traceLen {
+		return false
+	}
 	for i, c := range b {
 		switch {
 		case i == 2 || i == 35 || i == 52:
@@ -38,9 +41,55 @@ func validTrace(b []byte) bool {
 func (t traceContext) String() string { return t.text }
 
 // ID is the trace ID.
-func (t traceContext) ID() string {
-	if len(t.text) < 35 {
+func (t traceContext) ID() string { return t.part(3, 35) }
+
+// SpanID is the ID of the span in it.
+func (t traceContext) SpanID() string { return t.part(36, 52) }
+
+func (t traceContext) part(from, to int) string {
+	if len(t.text) < to {
 		return ""
 	}
-	return t.text[3:35]
+	return t.text[from:to]
 }
+
+// beginTrace finds out which trace a delivery belongs to: one that is recorded here, or the sender's.
+func (d *delivery) beginTrace() {
+	parent := d.header("traceparent")
+	if !validTrace(parent) {
+		parent = nil
+	}
+	if d.h.o.Tracer != nil {
+		d.report.Trace = d.h.o.Tracer.Begin(&d.report, parent, d.header("tracestate"))
+	}
+	if t := d.report.Trace; t != nil {
+		d.trace = traceContext{t.TraceParent()}
+		d.report.SpanID = d.trace.SpanID()
+	} else {
+		d.trace = readTrace(parent)
+	}
+	d.report.TraceID = d.trace.ID()
+}
+
+// traceForUpstream is the trace context that goes to the upstream, and whether it takes the place of the sender's.
+func (d *delivery) traceForUpstream() (text string, own bool) {
+	if d.report.Trace != nil {
+		if call := d.report.Trace.Call(); call != "" {
+			return call, true
+		}
+	}
+	return d.trace.String(), false
+}
+
+// knownMethod is a method without the memory of the request, and one word for all that no standard names: what a sender may choose freely is
+// no label.
+func knownMethod(m []byte) string {
+	for _, known := range methods {
+		if string(m) == known {
+			return known
+		}
+	}
+	return "_OTHER"
+}
+
+var methods = [...]string{"POST", "GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"}

@@ -141,29 +141,38 @@ func watch(path string, text []byte) (<-chan []byte, func(), error) {
 
 // reload takes over a changed configuration, or keeps the old one whole, says why, and returns false.
 func (s *service) reload(e *environment, path string, text []byte) bool {
-	loaded, err := load(e, path, text, true)
+	changed, err := s.takeOver(e, path, text)
+	s.telemetry.Reloaded(err == nil)
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
 			s.log.Error("config.refused", "problem", strings.TrimSpace(line))
 		}
 		return false
 	}
+	s.log.Info("config.reloaded", "changed", changed)
+	return true
+}
+
+// takeOver puts a configuration in the place of the one before, or changes nothing.
+func (s *service) takeOver(e *environment, path string, text []byte) (changed []string, err error) {
+	loaded, err := load(e, path, text, true)
+	if err != nil {
+		return nil, err
+	}
 	restart, reload := config.Changes(s.config, loaded.Config)
 	if len(restart) > 0 {
-		s.log.Error("config.refused", "problem", "needs a restart: "+strings.Join(restart, ", "))
-		return false
+		return nil, fmt.Errorf("needs a restart: %s", strings.Join(restart, ", "))
 	}
 	rules, err := newRules(loaded.Config)
 	if err != nil {
-		s.log.Error("config.refused", "problem", err.Error())
-		return false
+		return nil, err
 	}
 	for _, w := range loaded.Warnings {
 		s.log.Warn("config.warning", "problem", w.String())
 	}
 	s.config = loaded.Config
 	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
+	s.telemetry.SetRoutes(rules.Table.Routes)
 	s.handler.SetRules(rules)
-	s.log.Info("config.reloaded", "changed", slices.Clip(reload))
-	return true
+	return slices.Clip(reload), nil
 }

@@ -19,6 +19,7 @@ import (
 	"hooklock/etcdlock/embedded"
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/telemetry"
 )
 
 // service is a running Hooklock: start makes it, stop ends it.
@@ -26,10 +27,10 @@ type service struct {
 	log    *slog.Logger
 	config *config.Config
 
-	store   *etcdlock.Store
-	guard   *idem.Guard
-	handler *proxy.Handler
-	metrics *metrics
+	store     *etcdlock.Store
+	guard     *idem.Guard
+	handler   *proxy.Handler
+	telemetry *telemetry.Telemetry
 
 	// base is the life of executions, and of deliveries that pass through.
 	base     context.Context
@@ -57,7 +58,7 @@ func start(ctx context.Context, c *config.Config, log *slog.Logger) (*service, e
 	s := &service{log: log, config: c, failed: make(chan error, 3), live: make(chan struct{})}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
-	for _, step := range []func(context.Context) error{s.openMetrics, s.openStore, s.openProxy, s.openAdmin} {
+	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openProxy, s.openAdmin} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.stop())
 		}
@@ -71,13 +72,30 @@ func (s *service) onStop(name string, f func(context.Context) error) {
 	s.closers = append(s.closers, closer{name, f})
 }
 
-func (s *service) openMetrics(context.Context) (err error) {
-	if s.metrics, err = newMetrics(); err != nil {
+func (s *service) openTelemetry(ctx context.Context) error {
+	o, err := telemetryOptions(s.config, s.log)
+	if err != nil {
 		return err
 	}
-	s.onStop("metrics", s.metrics.provider.Shutdown)
+	if s.telemetry, err = telemetry.Open(ctx, o); err != nil {
+		return usageError{fmt.Errorf("telemetry: %w", err)}
+	}
+	s.onStop("telemetry", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, min(s.config.ShutdownTimeout/telemetryShare, telemetryMost))
+		defer cancel()
+		if err := s.telemetry.Close(ctx); err != nil { // nothing that anybody waits for
+			s.log.Warn("telemetry.lost", "error", err.Error())
+		}
+		return nil
+	})
 	return nil
 }
+
+// What sending the last metrics and spans may take of shutdown_timeout.
+const (
+	telemetryShare = 8
+	telemetryMost  = 5 * time.Second
+)
 
 // openStore opens the ledger, with the embedded etcd under it where none is configured.
 func (s *service) openStore(context.Context) error {
@@ -96,6 +114,8 @@ func (s *service) openStore(context.Context) error {
 	}
 	cache := idem.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
+	o.OnBuried = s.telemetry.Buried
+	o.OnOperation = func(op etcdlock.Operation) { s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code) }
 	o.OnSession = func(e etcdlock.SessionEvent) {
 		if e.Opened {
 			s.opened.Do(func() { close(s.live) })
@@ -110,7 +130,7 @@ func (s *service) openStore(context.Context) error {
 	s.onStop("store", s.store.Close)
 	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.store, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
 		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }})
-	return s.metrics.watch(s.guard.Waiting, s.store.SessionTTLRemaining)
+	return s.telemetry.Watch(telemetry.Watched{Active: s.store.Active, Waiting: s.guard.Waiting, Remaining: s.store.SessionTTLRemaining})
 }
 
 // openProxy opens the way from the senders to the upstream.
@@ -125,13 +145,10 @@ func (s *service) openProxy(ctx context.Context) error {
 	}
 	s.onStop("upstream", func(context.Context) error { return upstream.Close() })
 	s.sweepIdle(upstream.CloseIdle)
-	telemetry, err := proxy.NewTelemetry(s.log, s.metrics.meter)
-	if err != nil {
-		return err
-	}
+	s.telemetry.SetRoutes(rules.Table.Routes)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
-		Observer: telemetry, Log: s.log,
+		Observer: s.telemetry, Tracer: s.telemetry.Tracer(), Log: s.log,
 	}, rules)
 	server := proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
@@ -176,7 +193,7 @@ func (s *service) sweepIdle(closeIdle func(age time.Duration)) {
 
 // openAdmin opens health and metrics.
 func (s *service) openAdmin(ctx context.Context) (err error) {
-	health := admin.Health(admin.Options{Ready: s.ready, Metrics: s.metrics.handler})
+	health := admin.Health(admin.Options{Ready: s.ready, Metrics: s.telemetry.Page()})
 	if s.admin, err = s.serveHTTP(ctx, "admin.listen", s.config.Admin.Listen, admin.Local(health)); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"hooklock/etcdlock"
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/telemetry"
 	"hooklock/proxy/wire"
 )
 
@@ -198,6 +199,26 @@ func serverTLS(c *config.ServerTLS) (*tls.Config, error) {
 		return nil, usageError{fmt.Errorf("listen.tls: %w", err)}
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}, nil
+}
+
+// telemetryOptions say who is measured. What is exported is said by the standard variables of OpenTelemetry, which its SDK reads from the
+// process itself.
+func telemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, error) {
+	o := telemetry.Options{Log: log, Env: os.Getenv, Version: buildVersion(), Instance: holder()}
+	u, err := url.Parse(c.Upstream.URL)
+	if err != nil {
+		return o, usageError{fmt.Errorf("upstream.url: %w", err)}
+	}
+	o.UpstreamHost, o.UpstreamPort = u.Hostname(), u.Port()
+	switch {
+	case u.Scheme == "unix":
+		o.UpstreamHost = u.Path
+	case u.Port() == "" && u.Scheme == "https":
+		o.UpstreamPort = "443"
+	case u.Port() == "":
+		o.UpstreamPort = "80"
+	}
+	return o, nil
 }
 
 // storeOptions say where the ledger is.

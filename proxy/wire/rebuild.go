@@ -19,6 +19,8 @@ type HeadOptions struct {
 	ForwardedProto, ForwardedHost []byte
 	// Traceparent is sent where the sender gave no such line. Empty adds nothing.
 	Traceparent []byte
+	// OwnTrace puts Traceparent in the place of the sender's, for a proxy that is a part of the trace itself.
+	OwnTrace bool
 	// Extra is appended as it is: whole lines, each with its CRLF, as AppendField makes them.
 	Extra []byte
 }
@@ -55,6 +57,12 @@ func (h *Head) AppendTo(dst []byte, o HeadOptions) []byte {
 		case kindChunked:
 			dst = h.appendChunked(dst, i, o)
 			continue
+		case kindTraceparent:
+			if o.OwnTrace {
+				dst = append(append(dst, h.fields[i].Name...), ": "...)
+				dst = append(append(dst, o.Traceparent...), "\r\n"...)
+				continue
+			}
 		case kindForwardedFor:
 			if i == h.lastForward {
 				dst = h.appendForwardedFor(dst, i, o.ForwardedFor)

@@ -1,0 +1,6 @@
+// Package telemetry makes a process seen: metrics on a page for Prometheus and over OTLP, a trace for each delivery, and a line in the log
+// for each delivery and each event. It is the proxy.Observer and the proxy.Tracer of production.
+//
+// No label holds anything that comes from outside: routes are named as the configuration names them, and everything else comes from a
+// closed set. docs/metrics.md and docs/logs.md list all of it, and tests keep them equal to this package.
+package telemetry

@@ -1,0 +1,91 @@
+package telemetry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// protocol is how OTLP travels; empty is not at all.
+type protocol string
+
+const (
+	otlpHTTP protocol = "http/protobuf"
+	otlpGRPC protocol = "grpc"
+)
+
+// wishes are what the standard variables ask for
+// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). What is not here, the SDK reads itself: endpoints,
+// headers, certificates, sampling, batches, limits.
+type wishes struct {
+	off             bool // OTEL_SDK_DISABLED
+	traces, metrics protocol
+	follow          bool     // the sender's trace context is taken over
+	problems        []string // what was asked for and is not to be had
+}
+
+// wishesOf reads the environment. OTLP is sent only where a variable asks for it: an endpoint, or an exporter by name.
+func wishesOf(env func(string) string) wishes {
+	w := wishes{off: strings.EqualFold(env("OTEL_SDK_DISABLED"), "true")}
+	if w.off {
+		return w
+	}
+	w.traces = w.exporter(env, "TRACES", "otlp")
+	w.metrics = w.exporter(env, "METRICS", "otlp", "prometheus")
+	if e := env("OTEL_LOGS_EXPORTER"); e != "" && e != "none" {
+		w.problems = append(w.problems, "OTEL_LOGS_EXPORTER="+e+": logs go to standard error and nowhere else")
+	}
+	w.follow = w.propagator(env("OTEL_PROPAGATORS"))
+	return w
+}
+
+// exporter is the protocol for one signal.
+func (w *wishes) exporter(env func(string) string, signal string, known ...string) protocol {
+	name := "OTEL_" + signal + "_EXPORTER"
+	wanted := env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || env("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
+	if list := env(name); list != "" {
+		wanted = false
+		for item := range strings.SplitSeq(list, ",") {
+			switch item = strings.TrimSpace(item); {
+			case item == "otlp":
+				wanted = true
+			case item != "none" && !slices.Contains(known, item):
+				w.problems = append(w.problems, fmt.Sprintf("%s=%s: choose from none, %s", name, item, strings.Join(known, ", ")))
+			}
+		}
+	}
+	if !wanted {
+		return ""
+	}
+	name = "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL"
+	p := env(name)
+	if p == "" {
+		name = "OTEL_EXPORTER_OTLP_PROTOCOL"
+		p = env(name)
+	}
+	switch protocol(p) {
+	case otlpGRPC:
+		return otlpGRPC
+	case otlpHTTP, "":
+		return otlpHTTP
+	}
+	w.problems = append(w.problems, fmt.Sprintf("%s=%s: choose from %s, %s; taken for %[3]s", name, p, otlpHTTP, otlpGRPC))
+	return otlpHTTP
+}
+
+// propagator reports whether a sender's traceparent is read. Baggage passes through as any header does.
+func (w *wishes) propagator(list string) (follow bool) {
+	if list == "" {
+		return true
+	}
+	for item := range strings.SplitSeq(list, ",") {
+		switch item = strings.TrimSpace(item); item {
+		case "tracecontext":
+			follow = true
+		case "baggage", "none":
+		default:
+			w.problems = append(w.problems, "OTEL_PROPAGATORS="+item+": choose from tracecontext, baggage, none")
+		}
+	}
+	return follow
+}

@@ -1,0 +1,134 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/semconv/v1.43.0/dbconv"
+	"go.opentelemetry.io/otel/semconv/v1.43.0/httpconv"
+)
+
+// The label sets.
+type (
+	deliveryKey struct{ route, decision, would string }
+	resultKey   struct{ route, result string }
+	partKey     struct{ route, part, result string }
+	schemeKey   struct{ route, scheme, result string }
+	serverKey   struct {
+		route, method string
+		status        int
+		tls, http10   bool
+	}
+	clientKey struct {
+		method, failed string
+		status         int
+	}
+	operationKey struct{ name, host, port, code string }
+)
+
+// Bounds of buckets, in seconds and bytes.
+var (
+	overheadBounds = []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 1, 5, 30}
+	waitBounds     = []float64{5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 30, 60}
+	holdBounds     = []float64{5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600}
+	httpBounds     = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10} // of the conventions
+	etcdBounds     = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}                              // of the conventions
+	sizeBounds     = []float64{512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20}
+)
+
+// instruments are all that is measured where it happens. What is only known when somebody looks is in watch.go.
+type instruments struct {
+	deliveries   metric.Int64Counter
+	overhead     metric.Float64Histogram
+	acquisitions metric.Int64Counter
+	wait, hold   metric.Float64Histogram
+	losses       metric.Int64Counter
+	executions   metric.Int64Counter
+	lookups      metric.Int64Counter
+	recordSize   metric.Int64Histogram
+	extractions  metric.Int64Counter
+	signatures   metric.Int64Counter
+	reloads      metric.Int64Counter
+	server       httpconv.ServerRequestDuration
+	client       httpconv.ClientRequestDuration
+	operations   dbconv.ClientOperationDuration
+}
+
+// maker makes instruments and remembers what went wrong.
+type maker struct {
+	meter metric.Meter
+	errs  []error
+}
+
+func (m *maker) counter(name, unit, description string) metric.Int64Counter {
+	c, err := m.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
+	m.errs = append(m.errs, err)
+	return c
+}
+
+func (m *maker) seconds(name, description string, bounds []float64) metric.Float64Histogram {
+	h, err := m.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(bounds...))
+	m.errs = append(m.errs, err)
+	return h
+}
+
+func newInstruments(meter metric.Meter) (*instruments, error) {
+	m := &maker{meter: meter}
+	i := &instruments{
+		deliveries:   m.counter("hooklock.deliveries", "{delivery}", "Deliveries by decision. would is what a bypassed one would have got; route is empty where no route took a rejected one."),
+		overhead:     m.seconds("hooklock.delivery.overhead.duration", "What Hooklock itself took of a delivery on a route: the whole time but for the call of the upstream, waiting included.", overheadBounds),
+		acquisitions: m.counter("hooklock.lock.acquisitions", "{acquisition}", "Attempts to get a lock, by result."),
+		wait:         m.seconds("hooklock.lock.wait.duration", "How long deliveries waited: for their turn, or for the answer of a copy. Those that did not wait are not in it.", waitBounds),
+		hold:         m.seconds("hooklock.lock.hold.duration", "From getting a lock to the end of the execution.", holdBounds),
+		losses:       m.counter("hooklock.lock.losses", "{loss}", "Locks that were lost while their execution ran, by reason."),
+		executions:   m.counter("hooklock.executions", "{execution}", "Executions that ended in this process, by what is known of their effect; buried ones are those of dead processes that it ended."),
+		lookups:      m.counter("hooklock.idempotency.lookups", "{lookup}", "What was known of an event when a delivery asked to run, by result."),
+		extractions:  m.counter("hooklock.key.extractions", "{extraction}", "How the workflow and the event ID were found in a delivery, by part and result."),
+		signatures:   m.counter("hooklock.signature.verifications", "{verification}", "Signatures by result."),
+		reloads:      m.counter("hooklock.config.reloads", "{reload}", "Changes of the configuration, by result."),
+	}
+	var err error
+	i.recordSize, err = meter.Int64Histogram("hooklock.idempotency.record.size", metric.WithUnit("By"),
+		metric.WithDescription("Size of the records that executions leave in etcd."), metric.WithExplicitBucketBoundaries(sizeBounds...))
+	m.errs = append(m.errs, err)
+	i.server, err = httpconv.NewServerRequestDuration(meter, metric.WithExplicitBucketBoundaries(httpBounds...))
+	m.errs = append(m.errs, err)
+	i.client, err = httpconv.NewClientRequestDuration(meter, metric.WithExplicitBucketBoundaries(httpBounds...))
+	m.errs = append(m.errs, err)
+	i.operations, err = dbconv.NewClientOperationDuration(meter, metric.WithExplicitBucketBoundaries(etcdBounds...))
+	m.errs = append(m.errs, err)
+	if err := errors.Join(m.errs...); err != nil {
+		return nil, fmt.Errorf("make metrics: %w", err)
+	}
+	return i, nil
+}
+
+func deliveryLabels(k deliveryKey) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("decision", k.decision), attribute.String("would", k.would)}
+}
+
+func routeLabels(route string) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("route", route)}
+}
+
+func resultLabels(k resultKey) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("result", k.result)}
+}
+
+func outcomeLabels(k resultKey) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("outcome", k.result)}
+}
+
+func partLabels(k partKey) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("part", k.part), attribute.String("result", k.result)}
+}
+
+func schemeLabels(k schemeKey) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("scheme", k.scheme), attribute.String("result", k.result)}
+}
+
+func labelsOf(name string) func(string) []attribute.KeyValue {
+	return func(value string) []attribute.KeyValue { return []attribute.KeyValue{attribute.String(name, value)} }
+}

@@ -1,0 +1,187 @@
+package telemetry
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/semconv/v1.43.0/httpconv"
+
+	"hooklock/idem"
+	"hooklock/proxy"
+)
+
+// Delivered implements proxy.Observer.
+func (t *Telemetry) Delivered(r *proxy.Report) {
+	ctx := contextOf(r)
+	t.is.deliveries.Add(ctx, 1, t.deliveries.of(deliveryKey{r.Route, string(r.Decision), string(r.Would)}).add...)
+	t.countNames(ctx, r)
+	t.countGate(ctx, r)
+	t.countEnd(ctx, r)
+	if r.Route != "" {
+		t.is.overhead.Record(ctx, (r.Total - r.Upstream).Seconds(), t.byRoute.of(r.Route).record...)
+	}
+	t.countHTTP(ctx, r)
+	t.logDelivery(ctx, r)
+}
+
+// Passed implements proxy.Observer.
+func (t *Telemetry) Passed(r *proxy.Report) { t.countHTTP(contextOf(r), r) }
+
+// countNames counts what was found in the delivery.
+func (t *Telemetry) countNames(ctx context.Context, r *proxy.Report) {
+	if r.Signature != "" {
+		t.is.signatures.Add(ctx, 1, t.signatures.of(schemeKey{r.Route, r.Scheme, r.Signature}).add...)
+	}
+	if r.WorkflowPart != "" {
+		t.is.extractions.Add(ctx, 1, t.extractions.of(partKey{r.Route, idem.PartWorkflow, string(r.WorkflowPart)}).add...)
+	}
+	if r.EventIDPart != "" {
+		t.is.extractions.Add(ctx, 1, t.extractions.of(partKey{r.Route, idem.PartEventID, string(r.EventIDPart)}).add...)
+	}
+}
+
+// countGate counts what the gate said.
+func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
+	if r.Gate == "" {
+		return
+	}
+	if result := acquisitionOf(r.Gate); result != "" {
+		t.is.acquisitions.Add(ctx, 1, t.acquisitions.of(resultKey{r.Route, result}).add...)
+	}
+	if r.Keyed {
+		t.is.lookups.Add(ctx, 1, t.lookups.of(resultKey{r.Route, lookupOf(r.Gate, r.Attempt)}).add...)
+	}
+	if waited := r.Rooms.Wait.For; waited > 0 {
+		t.is.wait.Record(ctx, waited.Seconds(), t.byRoute.of(r.Route).record...)
+	}
+}
+
+// countEnd counts how an execution ended.
+func (t *Telemetry) countEnd(ctx context.Context, r *proxy.Report) {
+	if r.Loss != "" {
+		t.is.losses.Add(ctx, 1, t.losses.of(string(r.Loss)).add...)
+	}
+	if r.Held == 0 || r.Hold > 0 && r.Recorded { // it did not run, or it goes on without this process
+		return
+	}
+	outcome := r.Outcome
+	if outcome == "" && r.Recorded { // given back without a record
+		outcome = idem.NotExecuted
+	}
+	if outcome == "" {
+		outcome = idem.Unknown
+	}
+	t.is.executions.Add(ctx, 1, t.executions.of(resultKey{r.Route, string(outcome)}).add...)
+	labels := t.byRoute.of(r.Route)
+	t.is.hold.Record(ctx, r.Held.Seconds(), labels.record...)
+	if r.RecordSize > 0 {
+		t.is.recordSize.Record(ctx, int64(r.RecordSize), labels.record...)
+	}
+}
+
+// countHTTP measures both sides of the proxy, as the conventions for HTTP have it.
+func (t *Telemetry) countHTTP(ctx context.Context, r *proxy.Report) {
+	pattern := ""
+	if r.Route != "" {
+		pattern = (*t.patterns.Load())[r.Route]
+	}
+	key := serverKey{route: pattern, method: r.Method, status: r.Status, tls: r.TLS, http10: r.HTTP10}
+	t.is.server.Inst().Record(ctx, r.Total.Seconds(), t.server.of(key).record...)
+	if r.UpstreamFrom.IsZero() {
+		return
+	}
+	call := clientKey{method: r.Method, status: r.UpstreamStatus}
+	if r.UpstreamStatus == 0 {
+		call.failed = callFailure(r)
+	}
+	t.is.client.Inst().Record(ctx, r.Upstream.Seconds(), t.client.of(call).record...)
+}
+
+// callFailure is how a call ended that brought no answer: one of our own decisions.
+func callFailure(r *proxy.Report) string {
+	switch r.Decision {
+	case idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionLockLost, idem.DecisionAborted:
+		return string(r.Decision)
+	}
+	return "_OTHER"
+}
+
+func (t *Telemetry) serverLabels(k serverKey) []attribute.KeyValue {
+	labels := []attribute.KeyValue{methodOf(k.method), schemeOf(k.tls), versionOf(k.http10)}
+	if k.route != "" {
+		labels = append(labels, semconv.HTTPRoute(k.route))
+	}
+	if k.status != 0 {
+		labels = append(labels, semconv.HTTPResponseStatusCode(k.status))
+	}
+	if k.status >= 500 || k.status == 0 {
+		labels = append(labels, errorType(k.status))
+	}
+	return labels
+}
+
+func (t *Telemetry) clientLabels(k clientKey) []attribute.KeyValue {
+	labels := append([]attribute.KeyValue{methodOf(k.method), semconv.NetworkProtocolVersion("1.1")}, addressOf(t.o.UpstreamHost, t.o.UpstreamPort)...)
+	switch {
+	case k.status == 0:
+		labels = append(labels, semconv.ErrorTypeKey.String(k.failed))
+	case k.status >= 400:
+		labels = append(labels, semconv.HTTPResponseStatusCode(k.status), errorType(k.status))
+	default:
+		labels = append(labels, semconv.HTTPResponseStatusCode(k.status))
+	}
+	return labels
+}
+
+func methodOf(m string) attribute.KeyValue {
+	if m == "" { // nobody could read it
+		m = string(httpconv.RequestMethodOther)
+	}
+	return semconv.HTTPRequestMethodKey.String(m)
+}
+
+func schemeOf(tls bool) attribute.KeyValue {
+	if tls {
+		return semconv.URLScheme("https")
+	}
+	return semconv.URLScheme("http")
+}
+
+func versionOf(http10 bool) attribute.KeyValue {
+	if http10 {
+		return semconv.NetworkProtocolVersion("1.0")
+	}
+	return semconv.NetworkProtocolVersion("1.1")
+}
+
+func errorType(status int) attribute.KeyValue {
+	if status == 0 {
+		return semconv.ErrorTypeOther
+	}
+	return semconv.ErrorTypeKey.String(strconv.Itoa(status))
+}
+
+// addressOf is empty for what is in this process.
+func addressOf(host, port string) []attribute.KeyValue {
+	if host == "" {
+		return nil
+	}
+	labels := []attribute.KeyValue{semconv.ServerAddress(host)}
+	if n, err := strconv.Atoi(port); err == nil {
+		labels = append(labels, semconv.ServerPort(n))
+	}
+	return labels
+}
+
+// contextOf holds the delivery's span, so that exemplars know its trace.
+func contextOf(r *proxy.Report) context.Context {
+	if r.Trace == nil {
+		return context.Background()
+	}
+	return r.Trace.Context()
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

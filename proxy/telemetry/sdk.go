@@ -1,0 +1,152 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/contrib/instrumentation/runtime"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// scope names our instruments and spans.
+const scope = "hooklock"
+
+// sdk is what OpenTelemetry needs to live: readers, exporters, and an end.
+type sdk struct {
+	meter    metric.Meter
+	tracer   trace.Tracer // nil: nothing is traced
+	page     http.Handler
+	shutdown []func(context.Context) error
+}
+
+func newSDK(ctx context.Context, o Options, w wishes) (*sdk, error) {
+	registry := prometheus.NewRegistry()
+	s := &sdk{page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})}
+	if w.off {
+		s.meter = metricnoop.Meter{}
+		return s, nil
+	}
+	whoami, err := resourceOf(ctx, o)
+	if err != nil {
+		o.Log.Warn("telemetry.config", "problem", err.Error())
+	}
+	if err := s.openMetrics(ctx, w, registry, whoami); err != nil {
+		return nil, errors.Join(err, s.close(ctx))
+	}
+	if err := s.openTraces(ctx, w, whoami); err != nil {
+		return nil, errors.Join(err, s.close(ctx))
+	}
+	return s, nil
+}
+
+// resourceOf says who measures. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have the last word. Its error is about these, and the
+// resource is usable all the same.
+func resourceOf(ctx context.Context, o Options) (*resource.Resource, error) {
+	r, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithAttributes(
+		semconv.ServiceName("hooklock"), semconv.ServiceVersion(o.Version), semconv.ServiceInstanceID(o.Instance)), resource.WithFromEnv())
+	if err != nil {
+		err = fmt.Errorf("read OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return r, err
+}
+
+func (s *sdk) openMetrics(ctx context.Context, w wishes, registry *prometheus.Registry, whoami *resource.Resource) error {
+	// Without WithoutScopeInfo every series carries three labels about the library that made it.
+	page, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
+	if err != nil {
+		return fmt.Errorf("make metrics page: %w", err)
+	}
+	options := []sdkmetric.Option{
+		sdkmetric.WithReader(page), sdkmetric.WithResource(whoami),
+		sdkmetric.WithCardinalityLimit(0), // our labels are closed sets times the routes; a limit would cut off the last routes
+	}
+	if w.metrics != "" {
+		exporter, err := newMetricExporter(ctx, w.metrics)
+		if err != nil {
+			return fmt.Errorf("export metrics: %w", err)
+		}
+		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter)))
+	}
+	provider := sdkmetric.NewMeterProvider(options...)
+	s.shutdown = append(s.shutdown, provider.Shutdown)
+	s.meter = provider.Meter(scope)
+	if err := runtime.Start(runtime.WithMeterProvider(provider)); err != nil {
+		return fmt.Errorf("measure the runtime: %w", err)
+	}
+	return nil
+}
+
+func newMetricExporter(ctx context.Context, p protocol) (sdkmetric.Exporter, error) {
+	if p == otlpGRPC {
+		return otlpmetricgrpc.New(ctx)
+	}
+	return otlpmetrichttp.New(ctx)
+}
+
+func (s *sdk) openTraces(ctx context.Context, w wishes, whoami *resource.Resource) error {
+	if w.traces == "" {
+		return nil
+	}
+	exporter, err := newSpanExporter(ctx, w.traces)
+	if err != nil {
+		return fmt.Errorf("export traces: %w", err)
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(whoami))
+	s.shutdown = append(s.shutdown, provider.Shutdown)
+	s.tracer = provider.Tracer(scope)
+	return nil
+}
+
+func newSpanExporter(ctx context.Context, p protocol) (sdktrace.SpanExporter, error) {
+	if p == otlpGRPC {
+		return otlptracegrpc.New(ctx)
+	}
+	return otlptracehttp.New(ctx)
+}
+
+// close sends what is left, everything at once, until ctx ends.
+func (s *sdk) close(ctx context.Context) error {
+	errs := make([]error, len(s.shutdown))
+	var all sync.WaitGroup
+	for i, end := range s.shutdown {
+		all.Go(func() { errs[i] = end(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// takeOverErrors makes OpenTelemetry complain into our log, once a minute at most: it has one place for that in a process, and it
+// complains with every batch that a dead endpoint does not take.
+func takeOverErrors(log *slog.Logger, now func() time.Time) {
+	var mu sync.Mutex
+	var next time.Time
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if at := now(); at.After(next) {
+			next = at.Add(time.Minute)
+			log.Warn("telemetry.lost", "error", err.Error())
+		}
+	}))
+	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
+}

@@ -1,0 +1,171 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"hooklock/idem"
+	"hooklock/proxy"
+)
+
+// Options are what a Telemetry works with.
+type Options struct {
+	Log *slog.Logger
+	// Env reads the standard OTEL_* variables. The SDK reads some of them by itself, from the process.
+	Env func(string) string
+	// Version of this program, and Instance that tells this process from its like.
+	Version, Instance string
+	// UpstreamHost and UpstreamPort are where the upstream is, as configured. Of one on a unix socket the host is its path.
+	UpstreamHost, UpstreamPort string
+	Now                        func() time.Time // nil means time.Now
+}
+
+// Telemetry is the proxy.Observer and proxy.Tracer of production.
+type Telemetry struct {
+	o        Options
+	sdk      *sdk
+	is       *instruments
+	tracer   trace.Tracer // nil: nothing is traced
+	follow   bool
+	sampling atomic.Pointer[func(traceID string) bool] // of routine lines; nil: all of them
+	patterns atomic.Pointer[map[string]string]         // of routes, by name
+
+	deliveries   *series[deliveryKey]
+	byRoute      *series[string]
+	acquisitions *series[resultKey]
+	lookups      *series[resultKey]
+	executions   *series[resultKey]
+	losses       *series[string]
+	reloads      *series[string]
+	extractions  *series[partKey]
+	signatures   *series[schemeKey]
+	server       *series[serverKey]
+	client       *series[clientKey]
+	operations   *series[operationKey]
+}
+
+var (
+	_ proxy.Observer = (*Telemetry)(nil)
+	_ proxy.Tracer   = (*Telemetry)(nil)
+)
+
+// Open starts what the environment asks for. Errors are those of malformed variables; an endpoint that does not answer is none.
+func Open(ctx context.Context, o Options) (*Telemetry, error) {
+	if o.Env == nil {
+		o.Env = func(string) string { return "" }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	w := wishesOf(o.Env)
+	takeOverErrors(o.Log, o.Now)
+	for _, p := range w.problems {
+		o.Log.Warn("telemetry.config", "problem", p)
+	}
+	s, err := newSDK(ctx, o, w)
+	if err != nil {
+		return nil, err
+	}
+	t := &Telemetry{
+		o: o, sdk: s, tracer: s.tracer, follow: w.follow,
+		deliveries: newSeries(deliveryLabels), byRoute: newSeries(routeLabels), acquisitions: newSeries(resultLabels),
+		lookups: newSeries(resultLabels), executions: newSeries(outcomeLabels), losses: newSeries(labelsOf("reason")),
+		reloads: newSeries(labelsOf("result")), extractions: newSeries(partLabels), signatures: newSeries(schemeLabels),
+	}
+	t.patterns.Store(&map[string]string{})
+	if t.is, err = newInstruments(s.meter); err != nil {
+		return nil, err
+	}
+	t.server, t.client, t.operations = newSeries(t.serverLabels), newSeries(t.clientLabels), newSeries(t.operationLabels)
+	if err := t.countBuild(); err != nil {
+		return nil, err
+	}
+	t.losses.zero(t.is.losses, string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
+	t.reloads.zero(t.is.reloads, reloaded, refused)
+	t.deliveries.zero(t.is.deliveries, deliveryKey{decision: string(idem.DecisionRejected)}, deliveryKey{decision: string(idem.DecisionInternalError)})
+	return t, nil
+}
+
+// Page serves the metrics, as Prometheus text or as OpenMetrics, which has trace IDs as exemplars.
+func (t *Telemetry) Page() http.Handler { return t.sdk.page }
+
+// Tracer is t where traces are asked for, else nil.
+func (t *Telemetry) Tracer() proxy.Tracer {
+	if t.tracer == nil {
+		return nil
+	}
+	return t
+}
+
+// Close sends what is left, until ctx ends. What does not leave by then is lost, and that is its error.
+func (t *Telemetry) Close(ctx context.Context) error { return t.sdk.close(ctx) }
+
+// SetRoutes makes the series of these routes, with 0 where nothing has happened yet. Series of routes that are gone stay until the process ends.
+func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
+	patterns := maps.Clone(*t.patterns.Load())
+	var deliveries []deliveryKey
+	var acquisitions, lookups, executions []resultKey
+	var parts []partKey
+	var signatures []schemeKey
+	for _, r := range routes {
+		patterns[r.Name] = r.Pattern.String()
+		deliveries = append(deliveries, deliveryKeys(r)...)
+		for _, result := range acquisitionResults {
+			acquisitions = append(acquisitions, resultKey{r.Name, result})
+		}
+		for _, outcome := range outcomes {
+			executions = append(executions, resultKey{r.Name, outcome})
+		}
+		if r.Policy.Idempotency {
+			for _, result := range lookupResults {
+				lookups = append(lookups, resultKey{r.Name, result})
+			}
+		}
+		for _, result := range partResults {
+			parts = append(parts, partKey{r.Name, idem.PartWorkflow, string(result)})
+			if r.Keys.ReadsEventID() {
+				parts = append(parts, partKey{r.Name, idem.PartEventID, string(result)})
+			}
+		}
+		if r.Seal.Verifier != nil {
+			for _, result := range signatureResults {
+				signatures = append(signatures, schemeKey{r.Name, r.Seal.Scheme, result})
+			}
+		}
+	}
+	t.patterns.Store(&patterns)
+	t.deliveries.zero(t.is.deliveries, deliveries...)
+	t.acquisitions.zero(t.is.acquisitions, acquisitions...)
+	t.lookups.zero(t.is.lookups, lookups...)
+	t.executions.zero(t.is.executions, executions...)
+	t.extractions.zero(t.is.extractions, parts...)
+	t.signatures.zero(t.is.signatures, signatures...)
+}
+
+// deliveryKeys are the decisions that deliveries of r can get.
+func deliveryKeys(r *proxy.Route) []deliveryKey {
+	woulds := []idem.Decision{idem.DecisionStoreUnavailable, idem.DecisionRejected}
+	if r.Seal.Preset != nil {
+		woulds = append(woulds, idem.DecisionExecuted) // a handshake
+	}
+	if r.Observe {
+		woulds = slices.DeleteFunc(slices.Clone(decisions), func(d idem.Decision) bool { return d == idem.DecisionBypassed })
+	}
+	var keys []deliveryKey
+	for _, d := range decisions {
+		if d != idem.DecisionBypassed {
+			keys = append(keys, deliveryKey{r.Name, string(d), ""})
+		}
+	}
+	for _, would := range woulds {
+		keys = append(keys, deliveryKey{r.Name, string(idem.DecisionBypassed), string(would)})
+	}
+	return keys
+}

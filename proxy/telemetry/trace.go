@@ -1,0 +1,159 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"hooklock/proxy"
+)
+
+// Begin implements proxy.Tracer.
+func (t *Telemetry) Begin(r *proxy.Report, traceparent, tracestate []byte) proxy.Trace {
+	ctx := context.Background()
+	if t.follow {
+		if parent := parse(string(traceparent)); parent.IsValid() {
+			if state, err := trace.ParseTraceState(string(tracestate)); err == nil {
+				parent = parent.WithTraceState(state)
+			}
+			ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
+		}
+	}
+	name := r.Method + " " + (*t.patterns.Load())[r.Route]
+	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(r.Started))
+	return &delivery{t: t, ctx: ctx, span: span}
+}
+
+// delivery is the trace of one delivery: its own span, and that of the call of the upstream while it runs. The other rooms get their spans at
+// the end, from the times in the report.
+type delivery struct {
+	t    *Telemetry
+	ctx  context.Context
+	span trace.Span
+	call trace.Span // nil: the upstream was not called
+}
+
+// Context implements proxy.Trace.
+func (d *delivery) Context() context.Context { return d.ctx }
+
+// TraceParent implements proxy.Trace.
+func (d *delivery) TraceParent() string { return format(d.span.SpanContext()) }
+
+// Call implements proxy.Trace. Where the delivery is not sampled the sender's context goes on: nobody would find a span of ours.
+func (d *delivery) Call() string {
+	if !d.span.IsRecording() {
+		return ""
+	}
+	_, d.call = d.t.tracer.Start(d.ctx, "call", trace.WithSpanKind(trace.SpanKindClient))
+	return format(d.call.SpanContext())
+}
+
+// End implements proxy.Trace.
+func (d *delivery) End(r *proxy.Report) {
+	if !d.span.IsRecording() {
+		d.span.End()
+		return
+	}
+	over := r.Started.Add(r.Total)
+	d.room("claim", r.Rooms.Claim)
+	d.room("wait", r.Rooms.Wait)
+	d.room("settle", r.Rooms.Settle)
+	d.endCall(r)
+	d.span.SetAttributes(attributesOf(r, (*d.t.patterns.Load())[r.Route])...)
+	if link := parse(r.Met); link.IsValid() {
+		d.span.AddLink(trace.Link{SpanContext: link, Attributes: []attribute.KeyValue{attribute.String("hooklock.execution.id", string(r.Execution))}})
+	}
+	if r.Status >= 500 || r.Loss != "" {
+		d.span.SetStatus(codes.Error, string(r.Decision))
+	}
+	d.span.End(trace.WithTimestamp(over))
+}
+
+// room is a span that is over.
+func (d *delivery) room(name string, s proxy.Stretch) {
+	if s.From.IsZero() {
+		return
+	}
+	_, span := d.t.tracer.Start(d.ctx, name, trace.WithTimestamp(s.From))
+	span.End(trace.WithTimestamp(s.From.Add(s.For)))
+}
+
+func (d *delivery) endCall(r *proxy.Report) {
+	if d.call == nil {
+		return
+	}
+	d.call.SetName(r.Method)
+	d.call.SetAttributes(methodOf(r.Method), semconv.NetworkProtocolVersion("1.1"))
+	d.call.SetAttributes(addressOf(d.t.o.UpstreamHost, d.t.o.UpstreamPort)...)
+	switch {
+	case r.UpstreamStatus == 0:
+		d.call.SetAttributes(semconv.ErrorTypeKey.String(callFailure(r)))
+		d.call.SetStatus(codes.Error, callFailure(r))
+	case r.UpstreamStatus >= 400:
+		d.call.SetAttributes(semconv.HTTPResponseStatusCode(r.UpstreamStatus), errorType(r.UpstreamStatus))
+		d.call.SetStatus(codes.Error, "")
+	default:
+		d.call.SetAttributes(semconv.HTTPResponseStatusCode(r.UpstreamStatus))
+	}
+	d.call.End(trace.WithTimestamp(r.UpstreamFrom.Add(r.Upstream)))
+}
+
+// attributesOf are what a span may say and a metric may not: the names of one delivery, and where its time went.
+func attributesOf(r *proxy.Report, pattern string) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{
+		methodOf(r.Method), schemeOf(r.TLS), versionOf(r.HTTP10), semconv.HTTPRoute(pattern), semconv.HTTPResponseStatusCode(r.Status),
+		attribute.String("hooklock.route", r.Route), attribute.String("hooklock.decision", string(r.Decision)),
+	}
+	if r.Status >= 500 {
+		attrs = append(attrs, errorType(r.Status))
+	}
+	for _, a := range []struct{ name, value string }{
+		{"hooklock.would", string(r.Would)}, {"hooklock.code", r.Code}, {"hooklock.workflow", r.Workflow}, {"hooklock.key", r.Key},
+		{"hooklock.execution.id", string(r.Execution)}, {"hooklock.outcome", string(r.Outcome)}, {"hooklock.lock.loss", string(r.Loss)},
+	} {
+		if a.value != "" {
+			attrs = append(attrs, attribute.String(a.name, a.value))
+		}
+	}
+	if r.Attempt > 0 {
+		attrs = append(attrs, attribute.Int("hooklock.execution.attempt", r.Attempt))
+	}
+	for _, room := range []struct {
+		name string
+		took time.Duration
+	}{
+		{"key", r.Rooms.Key.For}, {"claim", r.Rooms.Claim.For}, {"wait", r.Rooms.Wait.For}, {"upstream", r.Upstream}, {"settle", r.Rooms.Settle.For},
+	} {
+		attrs = append(attrs, attribute.Float64("hooklock.time."+room.name, room.took.Seconds()))
+	}
+	return attrs
+}
+
+// parse reads what the proxy has checked, or what stands in the ledger; anything else is no context.
+func parse(text string) trace.SpanContext {
+	if len(text) != 55 {
+		return trace.SpanContext{}
+	}
+	id, err1 := trace.TraceIDFromHex(text[3:35])
+	span, err2 := trace.SpanIDFromHex(text[36:52])
+	var flags [1]byte
+	_, err3 := hex.Decode(flags[:], []byte(text[53:]))
+	if err1 != nil || err2 != nil || err3 != nil {
+		return trace.SpanContext{}
+	}
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: trace.TraceFlags(flags[0]) & trace.FlagsSampled, Remote: true})
+}
+
+// format is a span context as W3C spells it (https://www.w3.org/TR/trace-context/).
+func format(c trace.SpanContext) string {
+	id, span := c.TraceID(), c.SpanID()
+	b := append(make([]byte, 0, 55), "00-"...)
+	b = append(hex.AppendEncode(b, id[:]), '-')
+	b = append(hex.AppendEncode(b, span[:]), '-')
+	return string(hex.AppendEncode(b, []byte{byte(c.TraceFlags())}))
+}

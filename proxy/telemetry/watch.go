@@ -1,0 +1,111 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/semconv/v1.43.0/dbconv"
+
+	"hooklock/idem"
+)
+
+// Watched is what is only known when somebody looks.
+type Watched struct {
+	Active    func() int           // locks that this process holds
+	Waiting   func() int           // deliveries that wait in this process
+	Remaining func() time.Duration // how long the session may still act
+}
+
+// Watch shows it with each look at the metrics. Call it once.
+func (t *Telemetry) Watch(w Watched) error {
+	meter := t.sdk.meter
+	_, active := meter.Int64ObservableUpDownCounter("hooklock.lock.active", metric.WithUnit("{lock}"),
+		metric.WithDescription("Locks that this process holds, those included whose end is not in etcd yet."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(w.Active()))
+			return nil
+		}))
+	_, waiting := meter.Int64ObservableUpDownCounter("hooklock.lock.waiting", metric.WithUnit("{request}"),
+		metric.WithDescription("Deliveries that wait for a lock, or for the answer of a copy, in this process."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(w.Waiting()))
+			return nil
+		}))
+	_, remaining := meter.Float64ObservableGauge("hooklock.session.ttl.remaining", metric.WithUnit("s"),
+		metric.WithDescription("How long the session may still act without another renewal; 0 when there is none."),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			o.Observe(w.Remaining().Seconds())
+			return nil
+		}))
+	if err := errors.Join(active, waiting, remaining); err != nil {
+		return fmt.Errorf("make metrics: %w", err)
+	}
+	return nil
+}
+
+// countBuild shows which program this is.
+func (t *Telemetry) countBuild() error {
+	revision := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	set := metric.WithAttributeSet(attribute.NewSet(
+		attribute.String("version", t.o.Version), attribute.String("revision", revision), attribute.String("go_version", runtime.Version())))
+	_, err := t.sdk.meter.Int64ObservableGauge("hooklock.build.info", metric.WithDescription("1, with the version of this program."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(1, set)
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("make metrics: %w", err)
+	}
+	return nil
+}
+
+// Operation counts one request to etcd. name, host, port and code come from closed sets: etcd's requests, the configured members, and the
+// codes of gRPC; code is empty when it did not fail.
+func (t *Telemetry) Operation(name, host, port string, took time.Duration, code string) {
+	t.is.operations.Inst().Record(context.Background(), took.Seconds(), t.operations.of(operationKey{name, host, port, code}).record...)
+}
+
+func (t *Telemetry) operationLabels(k operationKey) []attribute.KeyValue {
+	labels := append([]attribute.KeyValue{
+		semconv.DBSystemNameKey.String(string(dbconv.SystemNameAttr("etcd"))), semconv.DBOperationName(k.name),
+	}, addressOf(k.host, k.port)...)
+	if k.code != "" {
+		labels = append(labels, semconv.ErrorTypeKey.String(k.code))
+	}
+	return labels
+}
+
+// Reloaded counts a changed configuration that was taken over, or refused.
+func (t *Telemetry) Reloaded(taken bool) {
+	result := refused
+	if taken {
+		result = reloaded
+	}
+	t.is.reloads.Add(context.Background(), 1, t.reloads.of(result).add...)
+}
+
+// Buried counts and logs the execution of a dead process that this one has ended. Its route is a label only where this process has it, too:
+// the lock may be of another configuration.
+func (t *Telemetry) Buried(l *idem.Lock) {
+	route := l.Route
+	if _, known := (*t.patterns.Load())[route]; !known {
+		route = ""
+	}
+	t.is.executions.Add(context.Background(), 1, t.executions.of(resultKey{route, buried}).add...)
+	t.o.Log.Warn("lock.expired", "route", l.Route, "workflow", l.Scope.Workflow, "key", l.Scope.Key.Short(), "execution", string(l.Execution),
+		"attempt", l.Attempt, "holder", l.Holder, "held_ms", milliseconds(t.o.Now().Sub(l.StartedAt)))
+}
