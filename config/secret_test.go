@@ -135,7 +135,7 @@ func TestTokensComeFromFilesAndTheEnvironmentAndAreNeverShown(t *testing.T) {
 func TestARefusedTokenIsNotShown(t *testing.T) {
 	for token, want := range map[string]string{
 		"hunter2":                       "needs at least 8",
-		"hunter2 hunter2":               "a character that a bearer token cannot have",
+		"hunter2 and hunter2":           "a character that a bearer token cannot have",
 		"hunter2hunter2\nhunter2":       "on one line",
 		strings.Repeat("hunter2", 1000): "is it the right file?",
 	} {

@@ -71,7 +71,8 @@ func (g *Guard) wait(sender context.Context, r *Request, first Verdict) Admissio
 	defer g.waiting.leave(r.Scope.Workflow)
 	ctx, done := g.patience(sender, r.Policy.WaitTimeout)
 	defer done()
-	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1, Behind: first.Behind}, holder: first}
+	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1, Behind: first.Behind}}
+	w.behind(first)
 	for {
 		if a, over := w.queue(); over {
 			return a
@@ -86,7 +87,16 @@ type waiter struct {
 	ctx     context.Context
 	verdict Verdict   // what it may claim over, as far as it knows
 	holder  Verdict   // who stands in the way
+	freeAt  time.Time // when the lock is expected to be free; zero = nobody knows
 	lostAt  time.Time // when its last place was lost; zero = it has lost none
+}
+
+// behind notes who stands in the way.
+func (w *waiter) behind(v Verdict) {
+	w.holder, w.freeAt = v, time.Time{}
+	if v.RetryAfter > 0 {
+		w.freeAt = w.guard.o.Now().Add(v.RetryAfter)
+	}
 }
 
 // queue takes a place and waits there. over is false when it has to begin again.
@@ -180,7 +190,8 @@ func (w *waiter) inPlace(place Place, lock Lock, callbackKey string) (a Admissio
 				return unavailable(err), true
 			}
 		case v.Decision == DecisionLocked || v.Decision == DecisionInFlight: // the record has changed, and the lock is still taken
-			w.verdict.Prev, w.holder = seen.RecordRevision, v
+			w.verdict.Prev = seen.RecordRevision
+			w.behind(v)
 		case v.Decision != "":
 			return Admission{Verdict: v}, true
 		default:
@@ -219,7 +230,11 @@ func (w *waiter) gaveUp() Admission {
 	if errors.Is(cause, errWaited) {
 		cause = nil
 	}
-	return Admission{Verdict: Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace}, Err: cause}
+	v := Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace}
+	if !w.freeAt.IsZero() {
+		v.RetryAfter = w.freeAt.Sub(w.guard.o.Now())
+	}
+	return Admission{Verdict: v, Err: cause}
 }
 
 // attach is in_flight: attach. The copy waits for the end of the first one and gets what its sender got. It never runs anything itself.

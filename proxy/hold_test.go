@@ -29,7 +29,9 @@ func TestAnAnswerAsksForAHoldInOneReadableWay(t *testing.T) {
 	}
 }
 
-func field(name, value string) wire.Field { return wire.Field{Name: []byte(name), Value: []byte(value)} }
+func field(name, value string) wire.Field {
+	return wire.Field{Name: []byte(name), Value: []byte(value)}
+}
 
 func FuzzAskedHold(f *testing.F) {
 	for _, text := range []string{"30m", "", "-0s", "1e3s", "\xff", "9223372036854775807ns"} {
@@ -183,5 +185,15 @@ func holdsInEtcd(t *testing.T, etcd *etcdtest.Etcd, n int64) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d holds, want %d", got, n)
 		}
+	}
+}
+
+func TestWhoWaitedInVainBehindAHoldIsToldWhenItRunsOut(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); waits(p); p.WaitTimeout = 100 * time.Millisecond })
+	up.reply <- "202"
+	await(t, r.send(t.Context(), "w", "1"))
+	if got := await(t, r.send(t.Context(), "w", "2")); got.decision != "wait_timeout" || retryAfter(t, got) < 20 {
+		t.Errorf("got %+v", got)
 	}
 }
