@@ -63,6 +63,10 @@ routes:
   - {name: skip, path: "/skip/{w}", workflow: "skip/{path.w}", lock: {strategy: skip}}
   - {name: none, path: "/none/{w}", workflow: "none/{path.w}", lock: {strategy: none}}
   - {name: attach, path: "/attach/{w}", workflow: "attach/{path.w}", idempotency: {in_flight: attach}}
+  - {name: hold, path: "/hold/{w}", workflow: "hold/{path.w}", lock: {release_delay: 0s}, idempotency: {on_unknown: block}, hold: {on_status: [202], ttl: 40s}}
+  - {name: hold-attach, path: "/hold-attach/{w}", workflow: "ha/{path.w}", idempotency: {in_flight: attach}, hold: {on_status: [202], ttl: 40s}}
+  - {name: hold-observe, path: "/hold-observe/{w}", workflow: "ho/{path.w}", mode: observe, hold: {on_status: [202], ttl: 40s}}
+  - {name: hold-short, path: "/hold-short/{w}", workflow: "hs/{path.w}", lock: {max_duration: 3s, release_delay: 0s}, hold: {on_status: [202], ttl: 40s}}
   - {name: respond, path: "/respond/{w}", workflow: "respond/{path.w}", lock: {release_delay: 0s},
      respond: {locked: 503, in_flight: 425, mismatch: 409, upstream_failed: 503, rejected: 422}}
 `
