@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -24,8 +25,9 @@ type ServerOptions struct {
 
 // Server takes connections from senders.
 type Server struct {
-	fast *fasthttp.Server
-	o    ServerOptions
+	fast     *fasthttp.Server
+	o        ServerOptions
+	draining atomic.Bool
 }
 
 // NewServer makes a Server.
@@ -33,7 +35,7 @@ func NewServer(o ServerOptions) *Server {
 	s := &Server{o: o}
 	limits := o.Handler.limits()
 	s.fast = &fasthttp.Server{
-		Handler:         o.Handler.ServeHTTP,
+		Handler:         s.serve,
 		ErrorHandler:    s.unreadable,
 		ReadTimeout:     limits.HeadTimeout,
 		IdleTimeout:     o.IdleTimeout,
@@ -55,6 +57,18 @@ func NewServer(o ServerOptions) *Server {
 	}
 	return s
 }
+
+// serve answers one request.
+func (s *Server) serve(ctx *fasthttp.RequestCtx) {
+	s.o.Handler.ServeHTTP(ctx)
+	if s.draining.Load() && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
+		ctx.SetConnectionClose()
+	}
+}
+
+// Drain sends senders elsewhere: requests are still answered, and each answer ends its connection, so that whoever keeps connections open
+// makes the next one to another replica. There is no way back.
+func (s *Server) Drain() { s.draining.Store(true) }
 
 // Serve takes connections from ln, which may be one of TLS, until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {

@@ -25,7 +25,7 @@ func newServe(e *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "run the proxy",
-		Long:  "Run the proxy. SIGHUP, or a change of the file, reloads the configuration; SIGTERM ends the process when what runs has ended, a second one at once.",
+		Long:  "Run the proxy. SIGHUP, or a change of the file, reloads the configuration; SIGTERM ends the process when what runs has ended, a second one at once. SIGUSR1 drains, as hooklock drain does.",
 		Example: `  hooklock serve --config sidecar.yaml
   HOOKLOCK__ETCD__ENDPOINTS=http://etcd-0:2379,http://etcd-1:2379 hooklock serve`,
 		Args: noArgs,
@@ -51,7 +51,7 @@ func newServe(e *environment) *cobra.Command {
 // serve runs a service until a signal ends it. started is called when senders may come.
 func serve(ctx context.Context, e *environment, path string, loaded *config.Loaded, log *slog.Logger, started func(*service)) error {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1)
 	defer signal.Stop(signals)
 	s, err := start(ctx, loaded.Config, log)
 	if err != nil {
@@ -81,6 +81,11 @@ func serve(ctx context.Context, e *environment, path string, loaded *config.Load
 				boss.reloaded(s.reload(e, path, nil))
 				continue
 			}
+			if sig == syscall.SIGUSR1 {
+				log.Info("draining")
+				s.sendElsewhere()
+				continue
+			}
 			log.Info("stopping", "signal", sig.String())
 			return s.stopOrDie(signals, boss)
 		case text := <-changed:
@@ -108,7 +113,7 @@ func (s *service) stopOrDie(signals <-chan os.Signal, boss *supervisor) error {
 		case <-boss.Beat:
 			boss.alive()
 		case sig := <-signals:
-			if sig != syscall.SIGHUP {
+			if sig != syscall.SIGHUP && sig != syscall.SIGUSR1 {
 				return fmt.Errorf("ended at once by a second signal (%s); what still ran is unknown", sig)
 			}
 		}

@@ -30,6 +30,7 @@ type service struct {
 	store     *etcdlock.Store
 	guard     *idem.Guard
 	handler   *proxy.Handler
+	server    *proxy.Server
 	telemetry *telemetry.Telemetry
 
 	// base is the life of executions, and of deliveries that pass through.
@@ -150,7 +151,7 @@ func (s *service) openProxy(ctx context.Context) error {
 		Gate: s.guard, Upstream: upstream, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
 		Observer: s.telemetry, Tracer: s.telemetry.Tracer(), Log: s.log,
 	}, rules)
-	server := proxy.NewServer(proxy.ServerOptions{
+	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
 		MaxConnections: s.config.Limits.MaxConnections, Log: s.log,
 	})
@@ -163,12 +164,12 @@ func (s *service) openProxy(ctx context.Context) error {
 	}
 	// fasthttp does not know its listener before Serve runs: when the start fails at the next step, Shutdown may find nothing to close.
 	s.onStop("listen", func(context.Context) error { _ = s.door.Close(); return nil })
-	s.onStop("proxy", func(ctx context.Context) error { return s.drain(ctx, server) })
+	s.onStop("proxy", func(ctx context.Context) error { return s.drain(ctx, s.server) })
 	s.serve(func() error {
 		if t != nil {
-			return server.Serve(tls.NewListener(s.door, t))
+			return s.server.Serve(tls.NewListener(s.door, t))
 		}
-		return server.Serve(s.door)
+		return s.server.Serve(s.door)
 	})
 	return nil
 }
@@ -236,6 +237,14 @@ func (s *service) ready() error {
 	return s.store.Ready()
 }
 
+// sendElsewhere makes the process unready and ends each connection with its next answer; deliveries are still taken.
+func (s *service) sendElsewhere() {
+	s.draining.Store(true)
+	if s.server != nil {
+		s.server.Drain()
+	}
+}
+
 // drain takes no more deliveries and lets those that run end, for shutdown_timeout. What does not end by then is told to stop, and
 // recorded as unknown.
 func (s *service) drain(ctx context.Context, server interface{ Shutdown(context.Context) error }) error {
@@ -254,7 +263,7 @@ func (s *service) drain(ctx context.Context, server interface{ Shutdown(context.
 
 // stop ends everything, in the order that loses nothing: the door first, the store last.
 func (s *service) stop() error {
-	s.draining.Store(true)
+	s.sendElsewhere()
 	if s.door != nil && s.config.ShutdownDelay > 0 {
 		timer := time.NewTimer(s.config.ShutdownDelay)
 		<-timer.C

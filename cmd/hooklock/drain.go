@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func newDrain() *cobra.Command {
+	var pid int
+	cmd := &cobra.Command{
+		Use:   "drain",
+		Short: "tell a running hooklock serve to send senders elsewhere: the preStop hook of its container",
+		Long: `Tell a running "hooklock serve" to send senders elsewhere: /readyz turns 503, and each answer ends its connection. Deliveries are still
+taken, and what runs goes on; SIGTERM ends the process. There is no way back but a restart.
+
+It sends SIGUSR1 to --pid, which is 1 in a container of its own.`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return drainProcess(pid) },
+	}
+	cmd.Flags().IntVar(&pid, "pid", 1, "process ID of hooklock serve")
+	return cmd
+}
+
+// drainProcess signals the process, unless it can be seen that it is another program: on a machine without containers process 1 is the
+// system's own.
+func drainProcess(pid int) error {
+	own, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find own program: %w", err)
+	}
+	if program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && filepath.Base(program) != filepath.Base(own) {
+		return usageError{fmt.Errorf("process %d is %s, and not hooklock; give --pid", pid, program)}
+	}
+	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
+		return fmt.Errorf("signal process %d: %w; give --pid", pid, err)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+func TestADrainedProcessIsNotReadyAndEndsEachConnectionWithItsAnswer(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	h := own(t, embedded(t.TempDir(), ""))
+	kept := testkit.Dial(t, h.Addr)
+	kept.Say(testkit.Request(path, "{}", key("1")))
+	if a := kept.Answer("POST"); closes(a) {
+		t.Errorf("before: %v", a)
+	}
+	if out, err := exec.Command(hooklockProgram, "drain", "--pid", fmt.Sprint(h.Pid())).CombinedOutput(); err != nil {
+		t.Fatalf("drain: %v: %s", err, out)
+	}
+	h.AwaitLine(t, h.Stderr, `"msg":"draining"`)
+	if a := testkit.Exchange(t, h.Admin, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); a.Status != 503 {
+		t.Errorf("readyz: %v", a)
+	}
+	kept.Say(testkit.Request(path, "{}", key("2")))
+	a := kept.Answer("POST")
+	passed(t, a, 200, "done", "executed")
+	if !closes(a) {
+		t.Errorf("the connection is kept: %v", a)
+	}
+	for target, status := range map[string]int{at(t, "unmatched"): 200, path: 200} {
+		if a := testkit.Post(t, h.Addr, target, "{}", key("3")); a.Status != status || !closes(a) {
+			t.Errorf("%s: %v", target, a)
+		}
+	}
+	h.Signal(t, syscall.SIGTERM)
+	if code := h.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// closes says that an answer ends its connection. net/http takes the line out of the header.
+func closes(a *testkit.Answer) bool { return strings.Contains(a.Raw, "\r\nConnection: close\r\n") }
+
+func TestDrainSignalsNoOtherProgram(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command(hooklockProgram, "drain", "--pid", fmt.Sprint(shared.etcd.Pid())).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "not hooklock") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
