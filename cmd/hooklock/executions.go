@@ -122,6 +122,8 @@ func why(x *client.Execution) string {
 func newExecutionsGet(e *environment, r *remote) *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
+		ValidArgsFunction: r.ask(e, knownExecutions),
+
 		Use:   "get ID",
 		Short: "show one execution, now or at its next change",
 		Long: `Show one execution with its steps. With --wait the answer comes when the execution changes, and at once when it has ended; when
@@ -222,6 +224,8 @@ func newExecutionsCancel(e *environment, r *remote) *cobra.Command {
 	var reason string
 	var final bool
 	cmd := &cobra.Command{
+		ValidArgsFunction: r.ask(e, knownExecutions),
+
 		Use:   "cancel ID --reason TEXT",
 		Short: "stop an execution that waits, runs or is held",
 		Long: `Stop an execution. One that waits is ABORTED at once and never reaches the upstream. One that runs has its upstream call closed, at
@@ -263,6 +267,8 @@ func cancelledText(c *client.Cancelled) string {
 func newExecutionsForget(e *environment, r *remote) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
+		ValidArgsFunction: r.ask(e, knownExecutions),
+
 		Use:   "forget ID --reason TEXT",
 		Short: "drop the record of an ended execution, so that its event may run again",
 		Long: `Drop the record of an ended execution: its event runs again when the sender sends it again, on every replica within 2 s. This is how an

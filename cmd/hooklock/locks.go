@@ -91,6 +91,8 @@ func lockRow(l *client.Lock) []string {
 
 func newLocksGet(e *environment, r *remote) *cobra.Command {
 	return &cobra.Command{
+		ValidArgsFunction: r.ask(e, lockedWorkflows),
+
 		Use:   "get WORKFLOW",
 		Short: "show the lock of one workflow",
 		Long:  "Show the lock of one workflow. The exit code is 3 when it is free.",
@@ -133,6 +135,8 @@ func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.00
 func newLocksRelease(e *environment, r *remote) *cobra.Command {
 	var execution, reason string
 	cmd := &cobra.Command{
+		ValidArgsFunction: r.ask(e, lockedWorkflows),
+
 		Use:   "release WORKFLOW --execution ID --reason TEXT",
 		Short: "take a lock away from the execution that holds it",
 		Long: `Take a lock away from the execution that holds it. A running call is closed, its sender gets 503 lock_lost, and its record is
@@ -159,7 +163,7 @@ the lock until the call has ended.
 		},
 	}
 	cmd.Flags().StringVar(&execution, "execution", "", "ID of the execution that holds the lock (required)")
-	noFiles(cmd, "execution")
+	_ = cmd.RegisterFlagCompletionFunc("execution", r.ask(e, lockHolder)) // the flag is there
 	reasonFlag(cmd, &reason)
 	return cmd
 }

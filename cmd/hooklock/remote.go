@@ -47,18 +47,6 @@ func (r *remote) flags(cmd *cobra.Command) {
 	noFiles(cmd, "admin")
 }
 
-// complete offers words for a flag.
-func complete(cmd *cobra.Command, flag string, words ...string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
-}
-
-// noFiles keeps a shell from offering files for flags whose values are none.
-func noFiles(cmd *cobra.Command, flags ...string) {
-	for _, flag := range flags {
-		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions) // the flag is there
-	}
-}
-
 // desk is an open way to an admin API.
 type desk struct {
 	*client.Client
@@ -93,7 +81,10 @@ func (r *remote) open(e *environment) (*desk, error) {
 		}
 		dir, address = loaded.Config.DataDir, adminURL(loaded.Config)
 	}
-	d.url = firstOf(r.url, e.lookup(envAdmin), address, client.DefaultURL)
+	if d.url = firstOf(r.url, e.lookup(envAdmin), address); d.url == "" && r.config != "" {
+		return nil, usageError{fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and name it with --admin", r.config)}
+	}
+	d.url = firstOf(d.url, client.DefaultURL)
 	if !strings.Contains(d.url, "://") {
 		d.url = "http://" + d.url
 	}

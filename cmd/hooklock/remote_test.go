@@ -291,6 +291,10 @@ func TestTheGeneratedTokenIsFoundAndStaysOnThisMachine(t *testing.T) {
 			t.Errorf("%v %v: %d %s, token %q", c.env, c.args, code, problems, api.token)
 		}
 	}
+	free := write(t, "sidecar.yaml", "upstream: http://127.0.0.1:1\nadmin: {listen: \"127.0.0.1:0\"}\n")
+	if code, _, problems := command(t, nil, "locks", "list", "--config", free); code != exitUsage || !strings.Contains(problems, "name it with --admin") {
+		t.Errorf("%d %s", code, problems)
+	}
 	for _, c := range []struct {
 		url   string
 		local bool
@@ -346,6 +350,29 @@ func TestStatusNamesAreCompleted(t *testing.T) {
 	}
 	if _, out, _ = command(t, nil, "__complete", "locks", "list", "-o", ""); !strings.HasPrefix(out, "table\njson\n") {
 		t.Errorf("got %s", out)
+	}
+}
+
+func TestWhatTheServerHasIsCompleted(t *testing.T) {
+	api := serveAPI(t, map[string]string{
+		"GET /v1/locks?limit=50&prefix=s":  `200 {"locks":[` + lockJSON + "," + staleJSON + `],"nextCursor":""}`,
+		"GET /v1/locks/stripe%2Facme":      "200 " + lockJSON,
+		"GET /v1/executions?limit=50":      `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
+		"GET /v1/locks?limit=50&prefix=no": `503 {"code":"store_unavailable"}`,
+	})
+	for args, want := range map[string]string{
+		"locks get s":                            "stripe/acme\trunning\n:4\n",
+		"locks release s":                        "stripe/acme\trunning\n:4\n",
+		"locks release stripe/acme --execution ": id + "\n:4\n",
+		"executions cancel exec":                 id + "\tFAILED stripe/acme\n:4\n",
+		"executions get exec_none":               ":4\n",
+		"executions get " + id + " ":             ":4\n",
+		"locks get no":                           ":4\n",
+	} {
+		code, out, _ := command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, append([]string{"__complete"}, strings.Split(args, " ")...)...)
+		if code != exitFine || out != want {
+			t.Errorf("%s: %d %q, want %q", args, code, out, want)
+		}
 	}
 }
 
