@@ -16,8 +16,10 @@ import (
 // sighting is how things stand around one execution, read at one revision.
 type sighting struct {
 	*state
-	id   idem.ExecutionID
-	keys keys // with A, where it runs: what proves its owner alive
+	id idem.ExecutionID
+
+	scope idem.Scope
+	keys  keys // with A, where it runs: what proves its owner alive
 }
 
 // sight reads how things stand around an execution whose scope is known. The lock says whether it is dead, as far as this process knows, and
@@ -32,7 +34,7 @@ func (s *Store) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	at := &sighting{state: st, id: id, keys: k}
+	at := &sighting{state: st, id: id, scope: scope, keys: k}
 	if !at.runs(id) {
 		return at, nil
 	}
@@ -68,6 +70,7 @@ func (at *sighting) found(now time.Time) (*idem.Found, error) {
 		if f.Short == nil {
 			return nil, idem.ErrNoExecution
 		}
+		f.ShortOf = at.scope
 	}
 	return f, nil
 }

@@ -1,0 +1,56 @@
+package etcdlock
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+// vouch says of locks that were read at revision whether they are dead, as far as this process knows, and until when they are held.
+func (s *Store) vouch(ctx context.Context, locks []*idem.Lock, revision int64) error {
+	var held []*idem.Lock
+	var ops []clientv3.Op
+	for _, l := range locks {
+		if isHold(l.Alive) {
+			held = append(held, l)
+			ops = append(ops, clientv3.OpGet(s.layout.alive(l.Alive), clientv3.WithRev(revision)))
+			continue
+		}
+		l.Dead = !s.holds(l.Execution) && !s.live.has(l.Alive)
+	}
+	answers, err := s.readEach(ctx, ops)
+	if err != nil {
+		return err
+	}
+	for i, l := range held {
+		if hold := first(answers[i]); hold != nil {
+			l.HoldUntil, _ = decodeHold(hold.Value) // for people only
+		} else {
+			l.Dead = !s.holds(l.Execution)
+		}
+	}
+	return nil
+}
+
+// describe fills in what people see of locks that were read at revision, beside what stands in them.
+func (s *Store) describe(ctx context.Context, views []idem.LockView, revision int64) error {
+	locks := make([]*idem.Lock, len(views))
+	ops := make([]clientv3.Op, len(views))
+	for i, v := range views {
+		locks[i] = v.Lock
+		ops[i] = clientv3.OpGet(s.layout.queue(v.Lock.Scope), clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision))
+	}
+	if err := s.vouch(ctx, locks, revision); err != nil {
+		return err
+	}
+	answers, err := s.readEach(ctx, ops)
+	if err != nil {
+		return err
+	}
+	for i := range views {
+		views[i].Waiting = int(answers[i].GetResponseRange().Count)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"hooklock/idem"
+)
+
+// recordBatch records are read at a time: each is 600 KiB at most, with the answer that it keeps.
+const recordBatch = 32
+
+// Executions is a part of the executions: those that wait, then those that run or are held, then those that have ended, each in the order of
+// their keys. An execution moves in that order too, so that none is missed that was there all the time; one that moves between two
+// pages may be on both. Bodies of answers are left out. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+func (s *Store) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error) {
+	kinds := kindsOf(q.Status)
+	var from *cursor
+	if q.Cursor != "" {
+		c, err := parseCursor(q.Cursor)
+		i := slices.Index(kinds, letters[c.kind])
+		if err != nil || i < 0 {
+			return idem.ExecutionPage{}, idem.ErrCursor
+		}
+		from, kinds = &c, kinds[i:]
+	}
+	p := &executionPage{store: s, q: q, walk: s.newWalk(q.Limit, recordBatch)}
+	for _, kind := range kinds {
+		start, end, err := s.pageRange(ctx, kind, q.Workflow, from)
+		if err == nil {
+			err = p.walk.through(ctx, start, end, p.show)
+		}
+		switch {
+		case errors.Is(err, idem.ErrCursor):
+			return idem.ExecutionPage{}, err
+		case err != nil:
+			return idem.ExecutionPage{}, unavailable(err)
+		}
+		from = nil
+	}
+	return p.finish(ctx)
+}
+
+// kindsOf are the kinds of keys in which an execution of that status can be.
+func kindsOf(s idem.Status) []string {
+	switch {
+	case s == "":
+		return []string{kindQueue, kindLocks, kindRecords}
+	case s == idem.Pending:
+		return []string{kindQueue}
+	case s.Terminal():
+		return []string{kindRecords}
+	}
+	return []string{kindLocks}
+}
+
+type executionPage struct {
+	store *Store
+	q     idem.ExecutionQuery
+	walk  *walk
+	found []idem.Found
+}
+
+// show takes what the query asks for. A value of a newer release is not shown.
+func (p *executionPage) show(kv *mvccpb.KeyValue) bool {
+	f, ok := p.store.foundIn(kv)
+	if !ok || p.q.Workflow != "" && f.Workflow() != p.q.Workflow || p.q.Status != "" && f.Status() != p.q.Status {
+		return false
+	}
+	f.Revision = p.walk.revision
+	p.found = append(p.found, f)
+	return true
+}
+
+// foundIn is the execution in kv; not that of a cooling lock, which has ended and is in its record.
+func (s *Store) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
+	c, _ := s.layout.cursorOf(string(kv.Key))
+	if letters[c.kind] == kindRecords {
+		r, _, err := decodeRecord(kv.Value)
+		if err != nil || !visible(r, s.clock.now()) {
+			return f, false
+		}
+		r.Revision = kv.ModRevision
+		if r.Answer != nil {
+			r.Answer.Body = nil // it keeps all of kv in memory
+		}
+		return idem.Found{Record: r}, true
+	}
+	l, err := lockAt(kv)
+	if err != nil || l.Cooling {
+		return f, false
+	}
+	if letters[c.kind] == kindQueue {
+		l.Token, l.Revision = 0, 0 // who waits has no lock
+	}
+	return idem.Found{Lock: l, Place: letters[c.kind] == kindQueue}, true
+}
+
+// finish adds what stands elsewhere than in the values.
+func (p *executionPage) finish(ctx context.Context) (idem.ExecutionPage, error) {
+	var locks []*idem.Lock
+	for _, f := range p.found {
+		if f.Lock != nil && !f.Place {
+			locks = append(locks, f.Lock)
+		}
+	}
+	if err := p.store.vouch(ctx, locks, p.walk.revision); err != nil {
+		return idem.ExecutionPage{}, unavailable(err)
+	}
+	page := idem.ExecutionPage{Executions: p.found}
+	if p.walk.full() {
+		page.NextCursor = p.walk.last.String()
+	}
+	return page, nil
+}

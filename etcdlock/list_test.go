@@ -1,0 +1,310 @@
+package etcdlock
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// allExecutions goes through the pages of a list.
+func allExecutions(tb testing.TB, s *Store, q idem.ExecutionQuery) (found []idem.Found) {
+	tb.Helper()
+	for pages := 0; ; pages++ {
+		page, err := s.Executions(within(tb, patience), q)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if q.Limit > 0 && len(page.Executions) > q.Limit {
+			tb.Fatalf("%d on a page of %d", len(page.Executions), q.Limit)
+		}
+		found = append(found, page.Executions...)
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return found
+		}
+		if pages > 10_000 {
+			tb.Fatal("the pages do not end")
+		}
+	}
+}
+
+func allLocks(tb testing.TB, s *Store, q idem.LockQuery) (locks []idem.LockView) {
+	tb.Helper()
+	for {
+		page, err := s.Locks(within(tb, patience), q)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		locks = append(locks, page.Locks...)
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return locks
+		}
+	}
+}
+
+func idOf(f *idem.Found) idem.ExecutionID {
+	if f.Record != nil {
+		return f.Record.Execution
+	}
+	return f.Lock.Execution
+}
+
+// names of workflows that are hard to put into a key or into a URL.
+var oddNames = []string{"w", "a/b", "a-b", "a", "ä:1", "100%", "日本/語", "a b", "..", "%FF"}
+
+func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	want := map[idem.ExecutionID]idem.Status{}
+	for i, name := range oddNames {
+		running := lockFor(name, "runs")
+		mustClaim(t, s, running, 0)
+		want[running.Execution] = idem.Running
+		for j := range i % 3 {
+			want[mustEnqueue(t, s, lockFor(name, fmt.Sprintf("waits %d", j))).lock.Execution] = idem.Pending
+		}
+		for j := range 3 {
+			ended := lockFor(name, fmt.Sprintf("ended %d", j))
+			ended.Scope.PerEvent = true
+			if _, err := mustClaim(t, s, ended, 0).Settle(within(t, patience), success("body")); err != nil {
+				t.Fatal(err)
+			}
+			want[ended.Execution] = idem.Success
+			alone := lockFor(name, fmt.Sprintf("alone %d", j))
+			alone.Scope.PerEvent = true
+			mustClaim(t, s, alone, 0)
+			want[alone.Execution] = idem.Running
+		}
+	}
+	for _, limit := range []int{0, 1, 7} {
+		got := map[idem.ExecutionID]idem.Status{}
+		for _, f := range allExecutions(t, s, idem.ExecutionQuery{Limit: limit}) {
+			if _, twice := got[idOf(&f)]; twice {
+				t.Fatalf("limit %d: %s twice", limit, idOf(&f))
+			}
+			got[idOf(&f)] = f.Status()
+		}
+		if len(got) != len(want) {
+			t.Errorf("limit %d: %d executions, want %d", limit, len(got), len(want))
+		}
+		for id, status := range want {
+			if got[id] != status {
+				t.Errorf("limit %d: %s is %q, want %s", limit, id, got[id], status)
+			}
+		}
+	}
+	for _, status := range []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed, idem.Aborted} {
+		n := 0
+		for _, w := range want {
+			if w == status {
+				n++
+			}
+		}
+		if got := allExecutions(t, s, idem.ExecutionQuery{Status: status, Limit: 5}); len(got) != n {
+			t.Errorf("%d are %s, want %d", len(got), status, n)
+		}
+	}
+	for _, name := range oddNames {
+		for _, f := range allExecutions(t, s, idem.ExecutionQuery{Workflow: name, Limit: 2, Status: idem.Running}) {
+			if f.Workflow() != name || f.Status() != idem.Running {
+				t.Errorf("of %q: %+v", name, f)
+			}
+		}
+		if got := allExecutions(t, s, idem.ExecutionQuery{Workflow: name, Limit: 2}); len(got) < 7 {
+			t.Errorf("%d of %q", len(got), name)
+		}
+	}
+}
+
+func TestAListOfLocksHasOneForEachWorkflowThatIsHeld(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	for i, name := range oddNames {
+		mustClaim(t, s, lockFor(name, "runs"), 0)
+		for j := range i {
+			mustEnqueue(t, s, lockFor(name, fmt.Sprintf("waits %d", j)))
+		}
+		alone := lockFor(name, "alone") // strategy none takes no lock
+		alone.Scope.PerEvent = true
+		mustClaim(t, s, alone, 0)
+	}
+	for _, limit := range []int{0, 1, 3} {
+		var names []string
+		for _, v := range allLocks(t, s, idem.LockQuery{Limit: limit}) {
+			names = append(names, v.Lock.Scope.Workflow)
+			if want := slices.Index(oddNames, v.Lock.Scope.Workflow); v.Waiting != want || v.Lock.Token == 0 || v.Lock.Dead {
+				t.Errorf("%q: %d wait, want %d: %+v", v.Lock.Scope.Workflow, v.Waiting, want, v.Lock)
+			}
+		}
+		slices.Sort(names)
+		want := slices.Sorted(slices.Values(oddNames))
+		if !slices.Equal(names, want) {
+			t.Errorf("limit %d: %q, want %q", limit, names, want)
+		}
+	}
+	if got := allLocks(t, s, idem.LockQuery{Prefix: "a", Limit: 1}); len(got) != 4 {
+		t.Errorf("%d begin with a", len(got))
+	}
+	for i, name := range oddNames {
+		v, err := s.Lock(within(t, patience), name)
+		if err != nil || v.Lock.Scope.Workflow != name || v.Waiting != i {
+			t.Errorf("%q: %+v %v", name, v, err)
+		}
+	}
+	if v, err := s.Lock(within(t, patience), "free"); !errors.Is(err, idem.ErrNoLock) {
+		t.Errorf("%+v %v", v, err)
+	}
+}
+
+func TestAListSkipsWhatItCannotReadAndWhatHasExpired(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustClaim(t, s, lockFor("w", "runs"), 0)
+	old := lockFor("old", "event")
+	expired, err := encodeRecord(recordOf(&old, idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now().Add(-2 * time.Hour)}), "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := hash16("x") + "/"
+	putRaw(t, e, map[string][]byte{
+		"locks/" + k + "x": []byte(`{"v":99}`), "queue/" + k + "x/k": []byte(`{"v":99}`), "keys/" + k + "k": []byte(`{"v":99}` + "\n"),
+		"locks/foreign": []byte("x"), "locks/" + k + "y": []byte("x"), "keys/" + hash16("old") + "/" + string(old.Scope.Key): expired,
+	})
+	if got := allExecutions(t, s, idem.ExecutionQuery{Limit: 1}); len(got) != 1 || got[0].Workflow() != "w" {
+		t.Errorf("executions: %+v", got)
+	}
+	if got := allLocks(t, s, idem.LockQuery{Limit: 1}); len(got) != 1 || got[0].Lock.Scope.Workflow != "w" {
+		t.Errorf("locks: %+v", got)
+	}
+	if v, err := s.Lock(within(t, patience), "x"); !errors.Is(err, idem.ErrStoreUnavailable) {
+		t.Errorf("%+v %v", v, err)
+	}
+}
+
+func TestALockWhoseOwnerIsDeadIsStaleInAListAndBuriedWhenAskedFor(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := lockFor("w", "event")
+	l.Alive = sessionAlive("nobody")
+	value, err := encodeLock(&l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	putRaw(t, e, map[string][]byte{strings.TrimPrefix(s.layout.lock(l.Scope), s.layout.root): value})
+	for range 2 {
+		if got := allLocks(t, s, idem.LockQuery{}); len(got) != 1 || !got[0].Lock.Dead {
+			t.Fatalf("%+v", got)
+		}
+		if got := allExecutions(t, s, idem.ExecutionQuery{}); len(got) != 1 || !got[0].Lock.Dead {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if v, err := s.Lock(within(t, patience), "w"); !errors.Is(err, idem.ErrNoLock) {
+		t.Fatalf("%+v %v", v, err)
+	}
+	if f := mustFind(t, s, l.Execution); f.Record == nil || f.Status() != idem.Failed {
+		t.Fatalf("%+v", f)
+	}
+}
+
+func TestACursorSaysHashesOnlyAndSurvivesTheEndOfWhatItNames(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := map[string]*owned{}
+	for i := range 8 {
+		name := fmt.Sprintf("secret-customer-%d", i)
+		held[name] = mustClaim(t, s, lockFor(name, "event"), 0)
+	}
+	seen := map[string]bool{}
+	for q := (idem.LockQuery{Limit: 1}); ; {
+		page, err := s.Locks(within(t, patience), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range page.Locks {
+			name := v.Lock.Scope.Workflow
+			if seen[name] {
+				t.Fatalf("%s twice", name)
+			}
+			seen[name] = true
+			if err := held[name].Release(within(t, patience)); err != nil { // the cursor names it
+				t.Fatal(err)
+			}
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		raw, err := cursorEncoding.DecodeString(page.NextCursor)
+		if err != nil || strings.Contains(string(raw), "secret") {
+			t.Fatalf("%q %v", raw, err)
+		}
+		q.Cursor = page.NextCursor
+	}
+	if len(seen) != len(held) {
+		t.Errorf("%d of %d", len(seen), len(held))
+	}
+}
+
+func TestAnythingButACursorOfTheListIsRefused(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	for range 2 {
+		mustClaim(t, s, lockFor("w"+fmt.Sprint(executions.Load()), "event"), 0)
+	}
+	page, err := s.Executions(within(t, patience), idem.ExecutionQuery{Limit: 1})
+	if err != nil || page.NextCursor == "" {
+		t.Fatalf("%+v %v", page, err)
+	}
+	for name, q := range map[string]idem.ExecutionQuery{
+		"garbage":           {Cursor: "!"},
+		"long":              {Cursor: strings.Repeat("a", 10_000)},
+		"another kind":      {Cursor: page.NextCursor, Status: idem.Success},
+		"another workflow":  {Cursor: page.NextCursor, Workflow: "other"},
+		"changed":           {Cursor: page.NextCursor[:len(page.NextCursor)-2]},
+		"a path out of it":  {Cursor: cursor{kind: 'k', key: "../../x"}.String()},
+		"no event's record": {Cursor: cursor{kind: 'k'}.String()},
+	} {
+		if _, err := s.Executions(within(t, patience), q); !errors.Is(err, idem.ErrCursor) || errors.Is(err, idem.ErrStoreUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := s.Locks(within(t, patience), idem.LockQuery{Cursor: cursor{kind: 'q', key: "k"}.String()}); !errors.Is(err, idem.ErrCursor) {
+		t.Errorf("a cursor of executions for locks: %v", err)
+	}
+}
+
+func FuzzParseCursor(f *testing.F) {
+	y := newLayout("/p")
+	for _, w := range oddNames {
+		s := idem.Scope{Workflow: w, Key: "00000000000000ff-01"}
+		for _, key := range []string{y.lock(s), y.queued(s), y.record(s), y.lock(idem.Scope{Workflow: w, Key: "k", PerEvent: true})} {
+			c, ok := y.cursorOf(key)
+			if !ok {
+				f.Fatalf("%s has no cursor", key)
+			}
+			if again, err := parseCursor(c.String()); err != nil || again != c {
+				f.Fatalf("%+v became %+v: %v", c, again, err)
+			}
+			f.Add(c.String())
+		}
+	}
+	f.Add("")
+	f.Add("bAAAAAAAAAAAAAAAAAAAAAAA")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := parseCursor(text)
+		if err != nil {
+			if !errors.Is(err, idem.ErrCursor) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if c.String() != text {
+			t.Fatalf("%q was read as %+v, which is %q", text, c, c.String())
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+// lockBatch locks are read at a time: each is 64 KiB at most, and half a KiB as a rule.
+const lockBatch = 100
+
+// Lock is the lock of a workflow. A dead one it buries first, so that the answer is the truth; where etcd takes no burial now, the lock says
+// that it is Dead. Under strategy none a workflow has no lock. The error is idem.ErrNoLock or idem.ErrStoreUnavailable.
+func (s *Store) Lock(ctx context.Context, workflow string) (*idem.LockView, error) {
+	scope := idem.Scope{Workflow: workflow}
+	for buried := int64(0); ; {
+		answers, revision, err := s.read(ctx, clientv3.OpGet(s.layout.lock(scope)))
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		kv := first(answers[0])
+		if kv == nil {
+			return nil, idem.ErrNoLock
+		}
+		l, err := lockAt(kv)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		views := []idem.LockView{{Lock: l}}
+		if err := s.describe(ctx, views, revision); err != nil {
+			return nil, unavailable(err)
+		}
+		if !l.Dead || l.Revision == buried {
+			return &views[0], nil
+		}
+		buried = l.Revision
+		if err := s.Bury(ctx, l); err != nil && !errors.Is(err, idem.ErrStoreUnavailable) {
+			return nil, err
+		} else if err != nil {
+			return &views[0], nil
+		}
+	}
+}
+
+// Locks is a part of the locks, in the order of their keys. It buries nothing: a lock whose owner is dead says so. The error is
+// idem.ErrCursor or idem.ErrStoreUnavailable.
+func (s *Store) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error) {
+	var from *cursor
+	if q.Cursor != "" {
+		c, err := parseCursor(q.Cursor)
+		if err != nil || letters[c.kind] != kindLocks {
+			return idem.LockPage{}, idem.ErrCursor
+		}
+		from = &c
+	}
+	var page idem.LockPage
+	w := s.newWalk(q.Limit, lockBatch)
+	start, end, err := s.pageRange(ctx, kindLocks, "", from)
+	if err == nil {
+		err = w.through(ctx, start, end, func(kv *mvccpb.KeyValue) bool {
+			l, err := lockAt(kv)
+			if err != nil || l.Scope.PerEvent || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
+				return false // of a newer release, or no lock of a workflow
+			}
+			page.Locks = append(page.Locks, idem.LockView{Lock: l})
+			return true
+		})
+	}
+	if err == nil {
+		err = s.describe(ctx, page.Locks, w.revision)
+	}
+	if err != nil {
+		return idem.LockPage{}, unavailable(err)
+	}
+	if w.full() {
+		page.NextCursor = w.last.String()
+	}
+	return page, nil
+}
+
+// lockAt is the lock in kv.
+func lockAt(kv *mvccpb.KeyValue) (*idem.Lock, error) {
+	l, err := decodeLock(kv.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kv.Key, err)
+	}
+	l.Token, l.Revision = kv.CreateRevision, kv.ModRevision
+	return l, nil
+}

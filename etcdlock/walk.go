@@ -1,0 +1,103 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+const (
+	defaultPage = 100
+	maxPage     = 500 // and so many keys a page looks at, whatever it shows
+	readOps     = 100 // etcd takes 128 in one request
+)
+
+// walk makes one page of a list: it goes through keys in order, all at one revision, until the page is full.
+type walk struct {
+	store    *Store
+	limit    int // of what is shown
+	shown    int
+	left     int    // keys that it may still look at
+	batch    int    // values that it reads at a time
+	last     cursor // the last key that it has looked at
+	revision int64
+}
+
+func (s *Store) newWalk(limit, batch int) *walk {
+	if limit <= 0 {
+		limit = defaultPage
+	}
+	return &walk{store: s, limit: min(limit, maxPage), left: maxPage, batch: batch}
+}
+
+func (w *walk) full() bool { return w.shown >= w.limit || w.left <= 0 }
+
+// through shows the keys from one to the other to show, which reports whether it took one. It returns early when the page is full.
+func (w *walk) through(ctx context.Context, from, end string, show func(*mvccpb.KeyValue) bool) error {
+	for !w.full() {
+		n := min(w.batch, w.left)
+		answers, revision, err := w.store.read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(int64(n)), clientv3.WithRev(w.revision)))
+		if err != nil {
+			return err
+		}
+		if w.revision == 0 {
+			w.revision = revision
+		}
+		page := answers[0].GetResponseRange()
+		for _, kv := range page.Kvs {
+			if w.full() {
+				return nil
+			}
+			c, ours := w.store.layout.cursorOf(string(kv.Key))
+			if !ours {
+				continue
+			}
+			w.last = c
+			w.left--
+			if show(kv) {
+				w.shown++
+			}
+		}
+		if !page.More || len(page.Kvs) == 0 {
+			return nil
+		}
+		from = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
+	}
+	return nil
+}
+
+// readEach asks many things, in few requests.
+func (s *Store) readEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.ResponseOp, err error) {
+	for some := range slices.Chunk(ops, readOps) {
+		a, _, err := s.read(ctx, some...)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, a...)
+	}
+	return answers, nil
+}
+
+// pageRange is the range of one kind of keys, or of those of one workflow; after the cursor, if one is given. The error is idem.ErrCursor where
+// that is of another workflow.
+func (s *Store) pageRange(ctx context.Context, kind, workflow string, c *cursor) (from, end string, err error) {
+	prefix := s.layout.root + kind
+	if workflow != "" {
+		prefix += hash16(workflow) + "/"
+	}
+	from, end = prefix, clientv3.GetPrefixRangeEnd(prefix)
+	if c == nil {
+		return from, end, nil
+	}
+	if workflow != "" && hex16(c.workflow()) != hash16(workflow) {
+		return "", "", fmt.Errorf("%w: it is of another workflow", idem.ErrCursor)
+	}
+	from, err = s.after(ctx, *c)
+	return from, end, err
+}
