@@ -246,9 +246,9 @@ func (g *Guard) attach(sender context.Context, r *Request, v Verdict) Admission 
 	ctx, done := g.patience(sender, r.Policy.AttachTimeout)
 	defer done()
 	seen, err := g.o.Ledger.Follow(ctx, v.Copy)
-	if err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == v.Holder {
+	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == v.Holder {
 		if err = g.o.Ledger.Bury(ctx, seen.Lock); err == nil {
-			return Admission{Verdict: Verdict{Decision: DecisionLockLost, Holder: v.Holder, HolderTrace: v.HolderTrace}}
+			seen, err = g.o.Ledger.Follow(ctx, seen.Lock) // somebody else may have ended it just before
 		}
 	}
 	switch {

@@ -24,17 +24,19 @@ const patience = 20 * time.Second
 
 // service is the legacy service of a test: it runs an event when the test lets it.
 type service struct {
-	url   string
-	begun chan string // the body of each event that reached it
-	reply chan string // what to answer; "" = 200 with the event's number
-	mu    sync.Mutex
-	runs  int
-	now   int
-	most  int
+	url    string
+	begun  chan string        // the body of each event that reached it
+	calls  chan idem.Callback // what it may speak about
+	closed chan string        // the body of each event whose call was closed before it answered
+	reply  chan string        // what to answer; "" = 200 with the event's number
+	mu     sync.Mutex
+	runs   int
+	now    int
+	most   int
 }
 
 func newService(t *testing.T) *service {
-	s := &service{begun: make(chan string, 1000), reply: make(chan string, 1000)}
+	s := &service{begun: make(chan string, 1000), calls: make(chan idem.Callback, 1000), closed: make(chan string, 1000), reply: make(chan string, 1000)}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Second}
 	ln := local(t)
 	go server.Serve(ln)
@@ -55,6 +57,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.now--
 		s.mu.Unlock()
 	}()
+	token, _ := strconv.ParseInt(r.Header.Get("Hooklock-Fencing-Token"), 10, 64)
+	s.calls <- idem.Callback{Execution: idem.ExecutionID(r.Header.Get("Hooklock-Execution")), Token: token, Key: r.Header.Get("Hooklock-Callback-Key")}
 	s.begun <- string(body)
 	select {
 	case answer := <-s.reply:
@@ -67,6 +71,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		io.WriteString(w, "answer to "+string(body))
 	case <-r.Context().Done():
+		s.closed <- string(body)
 	}
 }
 

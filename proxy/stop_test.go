@@ -1,0 +1,71 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// told says that a sender was told of an aborted execution, and what is known of the effect.
+func told(t *testing.T, got answer, code, decision, executed string) {
+	t.Helper()
+	var problem struct{ Code, Executed string }
+	if err := json.Unmarshal([]byte(got.body), &problem); err != nil || got.status != 503 || problem.Code != code || problem.Executed != executed || got.decision != decision {
+		t.Errorf("want %s %s, got %+v, %v", code, executed, got, err)
+	}
+}
+
+// lastMoment is a Ledger that hands out one lock, whose execution is cancelled or forced before its first byte.
+type lastMoment struct {
+	idem.Ledger
+	lock    idem.Lock
+	begin   error
+	release error
+}
+
+func (l *lastMoment) Claim(_ context.Context, lock idem.Lock, _ int64) (idem.Held, *idem.Seen, error) {
+	l.lock = lock
+	return &lastHeld{l}, nil, nil
+}
+
+type lastHeld struct{ *lastMoment }
+
+func (h *lastHeld) Lock() *idem.Lock                          { return &h.lock }
+func (h *lastHeld) Begin() error                              { return h.begin }
+func (h *lastHeld) OnStop(func(error))                        {}
+func (h *lastHeld) Hold(context.Context, time.Duration) error { return errors.ErrUnsupported }
+func (h *lastHeld) Release(context.Context) error             { return h.release }
+func (h *lastHeld) Settle(context.Context, idem.End) (*idem.Record, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func TestWhatIsStoppedBeforeTheFirstByteReachesNobody(t *testing.T) {
+	for name, c := range map[string]struct {
+		begin, release error
+		code, decision string
+	}{
+		"cancelled":                    {idem.ErrCancelled, idem.ErrCancelled, "execution_aborted", "aborted"},
+		"released by force":            {idem.ErrLockLost, idem.ErrLockLost, "lock_lost", "lock_lost"},
+		"lost, and cancelled by then":  {idem.ErrLockLost, idem.ErrCancelled, "execution_aborted", "aborted"},
+		"lost with its session":        {idem.ErrLockLost, nil, "store_unavailable", "store_unavailable"},
+		"lost, and nobody can tell it": {idem.ErrLockLost, idem.ErrStoreUnavailable, "store_unavailable", "store_unavailable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			etcd, up := etcdtest.Start(t), newService(t)
+			r := newReplica(t, etcd, up, func(*idem.Policy) {})
+			r.handler.o.Gate = idem.NewGuard(idem.GuardOptions{Ledger: &lastMoment{begin: c.begin, release: c.release}, Base: t.Context(), Cache: idem.NewCache(0)})
+			told(t, await(t, r.send(t.Context(), "w", "1")), c.code, c.decision, "no")
+			if runs, _ := up.count(); runs != 0 {
+				t.Errorf("%d runs", runs)
+			}
+			if cancelled := c.decision == "aborted"; r.events.heard(EventCancelled) != cancelled {
+				t.Errorf("events %v", r.events.names)
+			}
+		})
+	}
+}
