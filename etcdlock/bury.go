@@ -86,10 +86,28 @@ func (s *Store) burial(life context.Context, dead *idem.Lock, k keys) (*request,
 	if dead.Cooling {
 		return newRequest(k.L, buryCooling(k, at), 0), nil
 	}
-	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: s.clock.now(), Error: &idem.Failure{
-		Code: "lock_lost", Detail: "the process that ran it lost its session; nobody knows how far it came",
-	}}
-	return s.ending(life, dead, recordOf(dead, end), func(record leased, cool *cooling) clientv3.Op { return bury(k, at, record, cool) }, k)
+	return s.ending(life, dead, recordOf(dead, deathOf(dead, s.clock.now())), s.writer, func(record leased, cool *cooling) clientv3.Op { return bury(k, at, record, cool) }, k)
+}
+
+// clockSkew is how far the clocks of two processes may be apart without a hold that its max_duration ended being taken for one that nobody
+// renewed. The lease of such a hold is never shorter than that, either.
+const clockSkew = time.Second
+
+// policyName is who aborts at max_duration.
+const policyName = "policy"
+
+// deathOf is the end of an execution whose owner is dead, or whose hold ran out.
+func deathOf(dead *idem.Lock, now time.Time) idem.End {
+	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: now}
+	switch {
+	case !isHold(dead.Alive):
+		end.Error = &idem.Failure{Code: codeLockLost, Detail: "the process that ran it lost its session; nobody knows how far it came"}
+	case dead.MaxDuration > 0 && now.Sub(dead.StartedAt) >= dead.MaxDuration-clockSkew:
+		end.Status, end.Abort = idem.Aborted, &idem.Cancel{By: policyName, Reason: "max_duration of " + dead.MaxDuration.String() + " reached", At: now}
+	default:
+		end.Error = &idem.Failure{Code: codeHoldExpired, Detail: "nobody renewed the hold in time; nobody knows how far the work came"}
+	}
+	return end
 }
 
 // meet takes note of a session that turned out to be alive, so that its locks are not taken for dead again.
@@ -108,7 +126,7 @@ func recordOf(l *idem.Lock, e idem.End) *idem.Record {
 		Status: e.Status, Outcome: e.Outcome, StartedAt: l.StartedAt, FinishedAt: e.FinishedAt, ExpiresAt: e.FinishedAt.Add(l.Retention),
 		Error: e.Error, Abort: e.Abort, Kept: e.Kept, Answer: e.Answer,
 	}
-	if l.Cancel != nil && e.Outcome != idem.Executed {
+	if l.Cancel != nil && e.Outcome != idem.Executed && (e.Abort == nil || !e.Abort.Forced) {
 		r.Status, r.Abort, r.Error = idem.Aborted, l.Cancel, nil
 	}
 	r.Final = l.Cancel != nil && l.Cancel.Final || r.Abort != nil && r.Abort.Final
@@ -116,9 +134,10 @@ func recordOf(l *idem.Lock, e idem.End) *idem.Record {
 	return r
 }
 
-// ending builds a transaction that takes an execution out of its lock: with the leases that it needs.
-func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, txn func(leased, *cooling) clientv3.Op, k keys) (*request, error) {
-	value, err := encodeRecord(r, s.writer)
+// ending builds a transaction that takes an execution out of its lock: with the leases that it needs. Whoever has to recognise its own record
+// gives a writer that nobody else has.
+func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn func(leased, *cooling) clientv3.Op, k keys) (*request, error) {
+	value, err := encodeRecord(r, writer)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,11 @@ import (
 	"hooklock/idem"
 )
 
-// codeHoldExpired is why an execution failed whose hold nobody renewed.
-const codeHoldExpired = "hold_expired"
+// Why an execution failed that somebody else had to end.
+const (
+	codeHoldExpired = "hold_expired" // nobody renewed its hold
+	codeLockLost    = "lock_lost"    // its process is dead
+)
 
 // Hold implements idem.Held.
 func (h *owned) Hold(ctx context.Context, ttl time.Duration) error {
@@ -32,13 +35,14 @@ func (h *owned) Hold(ctx context.Context, ttl time.Duration) error {
 func (h *owned) hold(life context.Context, ttl time.Duration) error {
 	for pause := newBackoff(); ; {
 		l := h.Lock()
-		lock, alive, err := h.store.heldLock(life, l, ttl)
+		next, lock, alive, err := h.store.heldLock(life, l, ttl)
 		if err == nil {
 			r := newRequest(h.keys.L, hold(h.keys, seen{token: l.Token, l: l.Revision}, lock, alive), len(lock.value))
 			r.alone = true
 			answer := h.store.sender.do(life, r)
 			if err = answer.err; err == nil && answer.Succeeded {
-				h.store.letGo(l.Execution)
+				next.Revision = answer.revision
+				h.letGo(next)
 				return nil
 			}
 		}
@@ -49,8 +53,11 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 					h.see(st.lock)
 					continue
 				}
-				h.store.letGo(l.Execution)
-				if h.mine(st) || wasHeld(st.ended(l.Execution)) { // by an attempt whose answer got lost
+				if h.mine(st) {
+					l = st.lock
+				}
+				h.letGo(l)
+				if l.Held || wasHeld(st.ended(l.Execution)) { // by an attempt whose answer got lost
 					return nil
 				}
 				return idem.ErrLockLost
@@ -62,6 +69,14 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 	}
 }
 
+// letGo is when this process has nothing to do with the lock any more.
+func (h *owned) letGo(as *idem.Lock) {
+	h.store.letGo(as.Execution)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lock = as
+}
+
 // wasHeld reports whether a record is one that only a held execution can have, where this process has not settled it.
 func wasHeld(r *idem.Record) bool {
 	return r != nil && (r.Outcome == idem.Executed || r.Error != nil && r.Error.Code == codeHoldExpired)
@@ -69,14 +84,14 @@ func wasHeld(r *idem.Record) bool {
 
 // heldLock is l on a hold of its own for ttl, on a new lease. Where that is not used after all it runs out by itself: a transaction without an
 // answer may yet use it.
-func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl time.Duration) (lock, alive leased, err error) {
-	next := *l
-	next.Held, next.HoldTTL, next.Alive = true, ttl, holdAlive(l.Execution)
-	if lock.value, err = encodeLock(&next); err != nil {
-		return lock, alive, err
+func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl time.Duration) (next *idem.Lock, lock, alive leased, err error) {
+	held := *l
+	held.Held, held.HoldTTL, held.Alive = true, ttl, holdAlive(l.Execution)
+	if lock.value, err = encodeLock(&held); err != nil {
+		return nil, lock, alive, err
 	}
-	alive, _, err = s.newHold(ctx, l, ttl)
-	return lock, alive, err
+	alive, held.HoldUntil, err = s.newHold(ctx, l, ttl)
+	return &held, lock, alive, err
 }
 
 // newHold is a hold for ttl on a new lease, and when it runs out. MaxDuration bounds it.

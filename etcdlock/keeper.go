@@ -31,7 +31,9 @@ type keeper struct {
 	expired func(*session)       // nobody may act for it any more
 	died    func(names []string) // other sessions
 	forgot  func(execution string)
-	blind   func() // forgets may have been missed
+	asked   func(execution string) // somebody has changed a lock that this process has
+	unheld  func(execution string) // a hold is gone
+	blind   func()                 // forgets and holds that went may have been missed
 
 	mu      sync.Mutex
 	session *session

@@ -74,6 +74,7 @@ type claimer struct {
 	size    int
 	prev    int64
 	q       int64         // the own place in the queue, 0 = it did not wait
+	alone   bool          // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
 	nobody  chan struct{} // closed when nobody waits for the result any more
 }
 
@@ -117,6 +118,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 func (c *claimer) depart() (r *request, epoch int64) {
 	epoch = c.session.currentEpoch()
 	r = newRequest(c.keys.L, c.txn(seen{epoch: epoch, prev: c.prev, q: c.q}), c.size)
+	r.alone = c.alone
 	c.store.sender.send(r)
 	return r, epoch
 }
@@ -214,6 +216,9 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 func (c *claimer) won(token, revision int64) claimed {
 	l := c.lock
 	l.Token, l.Revision = token, revision
+	if c.alone {
+		return claimed{held: newOwned(c.store, l, c.keys, c.session)}
+	}
 	return claimed{held: c.store.hold(l, c.keys, c.session)}
 }
 

@@ -14,8 +14,11 @@ import (
 
 // owned is a lock that this process holds. It implements idem.Held.
 type owned struct {
-	store *Store
-	keys  keys
+	store  *Store
+	keys   keys
+	writer string // marks the record that it writes
+	// worked: it speaks for somebody elsewhere who may have been at work.
+	worked bool
 
 	mu      sync.Mutex
 	lock    *idem.Lock // as last seen in etcd; replaced, never changed
@@ -28,7 +31,7 @@ type owned struct {
 var _ idem.Held = (*owned)(nil)
 
 func newOwned(s *Store, l idem.Lock, k keys, session *session) *owned {
-	return &owned{store: s, keys: k, lock: &l, session: session}
+	return &owned{store: s, keys: k, writer: s.writer, lock: &l, session: session}
 }
 
 // Lock implements idem.Held.
@@ -99,6 +102,18 @@ func (h *owned) see(l *idem.Lock) {
 	}
 }
 
+// lookAgain is after somebody has changed the lock.
+func (h *owned) lookAgain(life context.Context) {
+	st, err := h.store.look(life, h.keys)
+	switch {
+	case err != nil: // the end of the call finds out
+	case h.mine(st):
+		h.see(st.lock)
+	default:
+		h.stopNow(idem.ErrLockLost)
+	}
+}
+
 func (h *owned) startEnding() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,7 +172,7 @@ func (h *owned) conclude(ctx context.Context, e idem.End) (*conclusion, error) {
 	l := h.Lock()
 	record, at := recordOf(l, e), seen{token: l.Token, l: l.Revision}
 	written := 0
-	r, err := h.store.ending(ctx, l, record, func(rec leased, cool *cooling) clientv3.Op {
+	r, err := h.store.ending(ctx, l, record, h.writer, func(rec leased, cool *cooling) clientv3.Op {
 		written = len(rec.value)
 		return settle(h.keys, at, rec, cool)
 	}, h.keys)
@@ -219,7 +234,7 @@ func (h *owned) endedBy(life context.Context, st *state) (*idem.Record, error) {
 		seen, writer = h.store.lookBack(life, h.keys, l.Execution, l.Revision)
 		record = seen.Record
 	}
-	if record != nil && writer == h.store.writer {
+	if record != nil && writer == h.writer {
 		return record, nil
 	}
 	return record, idem.ErrLockLost
@@ -281,9 +296,13 @@ func (h *owned) release(life context.Context) error {
 	}
 }
 
-// abort ends an execution that was cancelled before anything reached the upstream: the cancel needs its record.
+// abort ends an execution that was cancelled and is released: the cancel needs its record.
 func (h *owned) abort(life context.Context) error {
-	_, err := h.settle(life, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.now()}, nil)
+	end := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.now()}
+	if h.worked {
+		end.Outcome = idem.Unknown
+	}
+	_, err := h.settle(life, end, nil)
 	if err == nil {
 		return idem.ErrCancelled
 	}

@@ -19,7 +19,8 @@ type sighting struct {
 	id idem.ExecutionID
 
 	scope idem.Scope
-	keys  keys // with A, where it runs: what proves its owner alive
+	keys  keys  // with A, where it runs: what proves its owner alive; and with C, where a process runs it
+	h     int64 // the mod revision of its hold, 0 = it is not held, or dead
 }
 
 // sight reads how things stand around an execution whose scope is known. The lock says whether it is dead, as far as this process knows, and
@@ -38,13 +39,14 @@ func (s *Store) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope
 	if !at.runs(id) {
 		return at, nil
 	}
-	at.keys.A = s.layout.alive(st.lock.Alive)
+	at.keys.A, at.keys.C = s.layout.alive(st.lock.Alive), s.layout.cancel(st.lock.Alive, id)
 	switch hold := first(answers[readHold]); {
 	case !isHold(st.lock.Alive):
 		st.lock.Dead = !s.holds(id) && !s.live.has(st.lock.Alive)
 	case hold == nil:
 		st.lock.Dead = !s.holds(id)
 	default:
+		at.h = hold.ModRevision
 		st.lock.HoldUntil, _ = decodeHold(hold.Value) // for people only
 	}
 	return at, nil

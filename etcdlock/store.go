@@ -78,6 +78,7 @@ type Store struct {
 	buckets *buckets
 	sweeper *sweeper
 	release *releases
+	guarded sightings
 
 	tasks *tasks
 
@@ -149,7 +150,19 @@ func (s *Store) newKeeper() *keeper {
 				s.o.OnForget(idem.ExecutionID(execution))
 			}
 		},
-		blind: s.reset,
+		asked:  func(execution string) { s.lookAgain(idem.ExecutionID(execution)) },
+		unheld: func(execution string) { s.sweeper.holdGone(idem.ExecutionID(execution)) },
+		blind: func() {
+			s.reset()
+			s.sweeper.everything()
+		},
+	}
+}
+
+// lookAgain is after somebody has changed the lock of an execution that this process may run.
+func (s *Store) lookAgain(id idem.ExecutionID) {
+	if h := s.ours(id); h != nil {
+		s.tasks.help(h.lookAgain)
 	}
 }
 
@@ -212,7 +225,7 @@ func (s *Store) sessionOpened(session *session) {
 	for _, l := range locks {
 		s.tasks.start(func(life context.Context) { l.adopt(life, session) })
 	}
-	s.sweeper.sessionOpened()
+	s.sweeper.everything()
 	s.release.look()
 	s.tell(SessionEvent{Opened: true, Session: session.name, Adopted: len(locks)})
 }
@@ -280,9 +293,11 @@ func (s *Store) letGo(id idem.ExecutionID) {
 }
 
 // holds reports whether this process has the lock of id, and so ends it itself.
-func (s *Store) holds(id idem.ExecutionID) bool {
+func (s *Store) holds(id idem.ExecutionID) bool { return s.ours(id) != nil }
+
+// ours is the lock of id where this process has it, or nil.
+func (s *Store) ours(id idem.ExecutionID) *owned {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ours := s.running[id]
-	return ours
+	return s.running[id]
 }

@@ -23,12 +23,13 @@ type sweeper struct {
 	wake  chan struct{}
 
 	mu    sync.Mutex
-	names map[string]struct{} // sessions that ended
-	all   bool                // look at every lock, once after a session has opened
+	names map[string]struct{}           // sessions that ended
+	holds map[idem.ExecutionID]struct{} // that are gone: they ran out, or with the end of what they held
+	all   bool                          // look at every lock, once after a session has opened
 }
 
 func newSweeper(s *Store) *sweeper {
-	return &sweeper{store: s, wake: make(chan struct{}, 1), names: map[string]struct{}{}}
+	return &sweeper{store: s, wake: make(chan struct{}, 1), names: map[string]struct{}{}, holds: map[idem.ExecutionID]struct{}{}}
 }
 
 // died asks for a sweep of what these sessions have owned.
@@ -44,7 +45,23 @@ func (w *sweeper) died(names []string) {
 	w.nudge()
 }
 
-func (w *sweeper) sessionOpened() {
+// maxHolds is how many holds are looked at one by one.
+const maxHolds = 1000
+
+// holdGone asks for a look at the lock that this execution had.
+func (w *sweeper) holdGone(id idem.ExecutionID) {
+	w.mu.Lock()
+	if len(w.holds) < maxHolds {
+		w.holds[id] = struct{}{}
+	} else {
+		w.all = true
+	}
+	w.mu.Unlock()
+	w.nudge()
+}
+
+// everything asks for a look at every lock: somebody may have died unnoticed.
+func (w *sweeper) everything() {
 	w.mu.Lock()
 	w.all = true
 	w.mu.Unlock()
@@ -69,19 +86,25 @@ func (w *sweeper) run(ctx context.Context) {
 			return
 		}
 		w.mu.Lock()
-		names, all := w.names, w.all
-		w.names, w.all = map[string]struct{}{}, false
+		names, holds, all := w.names, w.holds, w.all
+		w.names, w.holds, w.all = map[string]struct{}{}, map[idem.ExecutionID]struct{}{}, false
 		w.mu.Unlock()
-		w.sweep(ctx, func(l *idem.Lock) bool {
-			_, ended := names[strings.TrimPrefix(l.Alive, kindSessions)]
-			return all || ended
-		})
+		if all || len(names) > 0 {
+			w.sweep(ctx, w.store.layout.locks(), func(l *idem.Lock) bool {
+				_, ended := names[strings.TrimPrefix(l.Alive, kindSessions)]
+				return all || ended
+			})
+		}
+		for id := range holds {
+			if workflow, _, err := id.Parse(); err == nil && !all {
+				w.sweep(ctx, w.store.layout.locks()+hex16(workflow)+"/", func(l *idem.Lock) bool { return l.Execution == id && isHold(l.Alive) })
+			}
+		}
 	}
 }
 
-// sweep goes through all locks, page by page. One that it cannot bury now is left to whoever meets it.
-func (w *sweeper) sweep(ctx context.Context, mayBeDead func(*idem.Lock) bool) {
-	prefix := w.store.layout.locks()
+// sweep goes through the locks below prefix, page by page. One that it cannot bury now is left to whoever meets it.
+func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
 	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
 		var page *clientv3.GetResponse
 		for pause := newBackoff(); page == nil; {

@@ -10,8 +10,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// watch follows the sessions and the forgets from after revision, until ctx ends. One key for each process is all that it
-// sees in quiet times, so this costs the same however many deliveries there are.
+// watch follows the sessions, the forgets, the own cancels and the ends of holds from after revision, until ctx ends. One key for each
+// process is all that it sees in quiet times, so this costs the same however many deliveries there are.
 func (k *keeper) watch(ctx context.Context, s *session, revision int64) {
 	for ctx.Err() == nil {
 		if err := k.follow(ctx, s, revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
@@ -21,7 +21,7 @@ func (k *keeper) watch(ctx context.Context, s *session, revision int64) {
 			return
 		}
 		k.blind()
-		names, at, err := k.list(ctx)
+		names, at, err := k.list(ctx, s)
 		if err != nil {
 			return // ctx has ended
 		}
@@ -54,6 +54,8 @@ func (k *keeper) follow(ctx context.Context, s *session, revision int64) error {
 	})
 	sessions := client.Watch(ctx, k.layout.sessions(), clientv3.WithPrefix(), clientv3.WithRev(revision+1))
 	forgets := client.Watch(ctx, k.layout.forgets(), clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterDelete())
+	cancels := client.Watch(ctx, k.layout.cancels(s.name), clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterDelete())
+	holds := client.Watch(ctx, k.layout.root+kindHolds, clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterPut())
 	for {
 		select {
 		case news, ok := <-sessions:
@@ -69,6 +71,20 @@ func (k *keeper) follow(ctx context.Context, s *session, revision int64) error {
 			}
 			for _, e := range news.Events {
 				k.forgot(strings.TrimPrefix(string(e.Kv.Key), k.layout.forgets()))
+			}
+		case news, ok := <-cancels:
+			if !ok || news.Err() != nil {
+				return news.Err()
+			}
+			for _, e := range news.Events {
+				k.asked(strings.TrimPrefix(string(e.Kv.Key), k.layout.cancels(s.name)))
+			}
+		case news, ok := <-holds:
+			if !ok || news.Err() != nil {
+				return news.Err()
+			}
+			for _, e := range news.Events {
+				k.unheld(strings.TrimPrefix(string(e.Kv.Key), k.layout.root+kindHolds))
 			}
 		case <-ctx.Done():
 			return nil
@@ -90,18 +106,24 @@ func (k *keeper) sessionChanged(s *session, e *clientv3.Event) {
 	}
 }
 
-// list asks until it gets an answer. The error is the context's.
-func (k *keeper) list(ctx context.Context) (map[string]struct{}, int64, error) {
+// list asks until it gets an answer: who is there, and what this process was asked to look at. The error is the context's.
+func (k *keeper) list(ctx context.Context, s *session) (map[string]struct{}, int64, error) {
 	for pause := newBackoff(); ; {
-		var response *clientv3.GetResponse
+		var response *clientv3.TxnResponse
 		err := k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-			response, err = c.Get(ctx, k.layout.sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+			response, err = c.Txn(ctx).Then(
+				clientv3.OpGet(k.layout.sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+				clientv3.OpGet(k.layout.cancels(s.name), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+			).Commit()
 			return err
 		})
 		if err == nil {
 			names := map[string]struct{}{}
-			for _, kv := range response.Kvs {
+			for _, kv := range response.Responses[0].GetResponseRange().Kvs {
 				names[strings.TrimPrefix(string(kv.Key), k.layout.sessions())] = struct{}{}
+			}
+			for _, kv := range response.Responses[1].GetResponseRange().Kvs {
+				k.asked(strings.TrimPrefix(string(kv.Key), k.layout.cancels(s.name)))
 			}
 			return names, response.Header.Revision, nil
 		}

@@ -9,11 +9,14 @@ import (
 const MaxSteps = 1000
 
 // BeginStep is the lock after its upstream said that the step begins: the step before is done, and plan, where it is not nil, is what the
-// upstream means to do from now on. A step that runs already goes on. l stays as it was.
+// upstream means to do from now on. A step that runs already goes on; without a name none begins. l stays as it was.
 func (l *Lock) BeginStep(name string, plan []string, at time.Time) *Lock {
 	next := *l
 	if plan != nil {
 		next.Plan = plan
+	}
+	if name == "" {
+		return &next
 	}
 	next.Steps = slices.Clone(l.Steps)
 	if n := len(next.Steps); n > 0 && next.Steps[n-1].Status == StepRunning {

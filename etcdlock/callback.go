@@ -1,0 +1,205 @@
+package etcdlock
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"hooklock/idem"
+)
+
+// What the upstream of an execution, or a client of the lock API, asks with its callback key, at any process.
+
+// allowed says why cb may not speak for the execution that has this callback hash, token and scope, or nil.
+func allowed(cb *idem.Callback, hash string, token int64, scope idem.Scope) error {
+	own := sha256.Sum256([]byte(cb.Key))
+	switch {
+	case !cb.AnyKey && (hash == "" || subtle.ConstantTimeCompare([]byte(hex.EncodeToString(own[:])), []byte(hash)) != 1):
+		return idem.ErrCallbackKey
+	case cb.Workflow != "" && cb.Workflow != scope.Workflow:
+		return idem.ErrNoExecution
+	case token == 0 || cb.Token != token:
+		return idem.ErrStaleToken
+	}
+	return nil
+}
+
+// howItEnded is what a callback about an ended execution gets.
+func howItEnded(r *idem.Record) error {
+	switch {
+	case r.Error != nil && r.Error.Code == codeHoldExpired:
+		return idem.ErrLockExpired
+	case r.Error != nil && r.Error.Code == codeLockLost, r.Abort != nil && r.Abort.Forced:
+		return idem.ErrLockLost
+	}
+	return idem.ErrFinished
+}
+
+// current is the lock that cb may speak for, alive as far as this process knows; with idem.ErrCancelled where it was asked to stop. Other
+// errors are those of a callback; the execution comes with them where cb is its own.
+func (s *Store) current(ctx context.Context, cb *idem.Callback) (*sighting, *idem.Found, error) {
+	scope, err := s.scopeOf(ctx, cb.Execution)
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		at, err := s.sight(ctx, cb.Execution, scope)
+		if err != nil {
+			return nil, nil, err
+		}
+		found, err := at.found(s.clock.now())
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case found.Short != nil: // its event has run again, and its key is not known any more
+			return nil, nil, idem.ErrStaleToken
+		case found.Record != nil:
+			r := found.Record
+			if err := allowed(cb, r.CallbackHash, r.Token, r.Scope); err != nil {
+				return nil, nil, err
+			}
+			return at, found, howItEnded(r)
+		}
+		l := found.Lock
+		switch err := allowed(cb, l.CallbackHash, l.Token, l.Scope); {
+		case err != nil:
+			return nil, nil, err
+		case l.Dead:
+			if err := s.Bury(ctx, l); err != nil {
+				return nil, nil, err
+			}
+		case l.Cancel != nil:
+			return at, found, idem.ErrCancelled
+		default:
+			return at, found, nil
+		}
+	}
+}
+
+// Heartbeat says that the work of a held execution goes on: it is held for ttl from now; 0 = for as long as it was held at first. MaxDuration bounds
+// it. Where a process still runs it there is nothing to extend. A callback that names its workflow is a client of the lock API, which renews its
+// lock: it may not renew a delivery's (idem.ErrLockHeld), and what has ended is idem.ErrLockLost to it. The error is idem.ErrCancelled, with the execution, which is not
+// extended then; idem.ErrFinished, with how it ended; idem.ErrStaleToken, idem.ErrLockExpired, idem.ErrLockLost, idem.ErrCallbackKey,
+// idem.ErrNoExecution or idem.ErrStoreUnavailable.
+func (s *Store) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Duration) (found *idem.Found, err error) {
+	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
+		var at *sighting
+		at, found, err = s.current(ctx, &cb)
+		switch {
+		case errors.Is(err, idem.ErrStoreUnavailable):
+			return false, err
+		case err != nil && cb.Workflow != "":
+			return true, asClient(err)
+		case err != nil:
+			return true, err
+		case cb.Workflow != "" && !ofLockAPI(at.lock):
+			return true, idem.ErrLockHeld
+		case !at.lock.Held || s.overdue(at.lock):
+			return true, nil
+		}
+		found, err = s.beat(ctx, at, ttl)
+		return found != nil, err
+	})
+	return found, err
+}
+
+// overdue: the execution has reached its MaxDuration, and nothing extends it any more.
+func (s *Store) overdue(l *idem.Lock) bool {
+	return l.MaxDuration > 0 && s.clock.now().Sub(l.StartedAt) >= l.MaxDuration
+}
+
+// beat puts the hold of at on a new lease. Without an answer, and after a refusal, found is nil.
+func (s *Store) beat(ctx context.Context, at *sighting, ttl time.Duration) (found *idem.Found, err error) {
+	if ttl == 0 {
+		ttl = at.lock.HoldTTL
+	}
+	alive, until, err := s.newHold(ctx, at.lock, ttl)
+	if err != nil {
+		return nil, err
+	}
+	r := newRequest(at.keys.L, heartbeat(at.keys, seen{token: at.lock.Token, h: at.h}, alive), len(alive.value))
+	r.alone = true
+	answer, applied, err := s.change(ctx, r)
+	if !applied {
+		return nil, err
+	}
+	kv := first(answer.Responses[1]) // after the write
+	if kv == nil {
+		return nil, nil
+	}
+	l, err := decodeLock(kv.Value)
+	if err != nil {
+		return nil, unavailable(fmt.Errorf("%s: %w", kv.Key, err))
+	}
+	l.Token, l.Revision, l.HoldUntil = kv.CreateRevision, kv.ModRevision, until
+	found = &idem.Found{Lock: l, Revision: answer.revision}
+	if l.Cancel != nil {
+		return found, idem.ErrCancelled
+	}
+	return found, nil
+}
+
+// Complete ends an execution as its upstream says. One that still waits for the first answer may be completed, too. A cancel that was asked does not
+// change what is known: the work was done. The error is idem.ErrFinished, with how it had ended; idem.ErrStaleToken, idem.ErrLockExpired,
+// idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution or idem.ErrStoreUnavailable.
+func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final) (found *idem.Found, err error) {
+	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
+		var at *sighting
+		at, found, err = s.current(ctx, &cb)
+		switch {
+		case errors.Is(err, idem.ErrStoreUnavailable):
+			return false, err
+		case err != nil && !errors.Is(err, idem.ErrCancelled):
+			return true, err
+		}
+		h := s.onBehalf(at)
+		record, err := h.settle(ctx, endOf(at.lock, final, s.clock.now()), nil)
+		switch {
+		case errors.Is(err, idem.ErrLockLost) && record != nil:
+			found, err = &idem.Found{Record: record, Revision: record.Revision}, howItEnded(record)
+		case err != nil:
+			found = nil
+		default:
+			found = &idem.Found{Record: record, Revision: record.Revision}
+		}
+		return true, err
+	})
+	if errors.Is(err, idem.ErrNotRecorded) {
+		return nil, unavailable(err)
+	}
+	return found, err
+}
+
+// onBehalf is a lock that somebody elsewhere has, for what only its holder may do. Its record is told apart from all others.
+func (s *Store) onBehalf(at *sighting) *owned {
+	h := newOwned(s, *at.lock, at.keys, nil)
+	h.writer, h.worked, h.ending = newSessionName(), true, true
+	return h
+}
+
+// endOf is the end of a held execution as its upstream tells it. Only SUCCESS settles the event.
+func endOf(l *idem.Lock, f idem.Final, now time.Time) idem.End {
+	end := idem.End{Status: f.Status, Outcome: idem.Executed, FinishedAt: now, Kept: f.Status == idem.Success, Error: f.Error}
+	if f.Answer != nil {
+		a := *f.Answer
+		a.Bytes, a.Whole = int64(len(a.Body)), end.Kept && len(a.Body) <= l.ReplayBody
+		if !a.Whole {
+			a.Header, a.Body = nil, nil
+		}
+		end.Answer = &a
+	}
+	switch {
+	case end.Kept && end.Answer == nil:
+		end.Answer = &idem.Answer{Status: 200, Whole: true}
+	case !end.Kept && end.Error == nil:
+		end.Error = &idem.Failure{Code: "upstream_failed", Detail: "the upstream said that it failed, and gave no reason"}
+	}
+	if end.Kept {
+		end.Error = nil
+	}
+	return end
+}

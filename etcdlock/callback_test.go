@@ -1,0 +1,368 @@
+package etcdlock
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+const callbackKey = "KEY"
+
+// withKey lets the upstream of l speak with callbackKey.
+func withKey(l idem.Lock) idem.Lock {
+	hash := sha256.Sum256([]byte(callbackKey))
+	l.CallbackHash = hex.EncodeToString(hash[:])
+	l.ReplayBody = 1 << 10
+	return l
+}
+
+func callbackOf(l *idem.Lock) idem.Callback {
+	return idem.Callback{Execution: l.Execution, Token: l.Token, Key: callbackKey}
+}
+
+func stepsOf(steps []idem.Step) string {
+	var texts []string
+	for _, s := range steps {
+		texts = append(texts, fmt.Sprintf("%s %s", s.Name, s.Status))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// mustHold claims and holds.
+func mustHold(tb testing.TB, s *Store, l idem.Lock, ttl time.Duration) *owned {
+	tb.Helper()
+	held := mustClaim(tb, s, l, 0)
+	if err := held.Hold(within(tb, patience), ttl); err != nil {
+		tb.Fatal(err)
+	}
+	return held
+}
+
+func TestGuardLetsTheHolderGoOnAtAnyReplicaAndRecordsItsSteps(t *testing.T) {
+	_, a, b := replicas(t)
+	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
+	cb := callbackOf(held.Lock())
+	plan := []string{"fetch", "charge", "mail"}
+	for i, step := range []string{"", "fetch", "fetch", "charge", ""} {
+		for _, s := range []*Store{a, b} {
+			found, err := s.Guard(within(t, patience), cb, step, plan)
+			if err != nil || found.Status() != idem.Running {
+				t.Fatalf("step %d %q: %+v %v", i, step, found, err)
+			}
+		}
+	}
+	rec, err := held.Settle(within(t, patience), success(""))
+	if err != nil || stepsOf(rec.Steps) != "fetch done, charge done" {
+		t.Fatalf("%s %v", stepsOf(rec.Steps), err)
+	}
+	for _, step := range rec.Steps {
+		if step.StartedAt.IsZero() || step.FinishedAt.Before(step.StartedAt) {
+			t.Errorf("%+v", step)
+		}
+	}
+	if found, err := b.Guard(within(t, patience), cb, "late", nil); !errors.Is(err, idem.ErrFinished) || found.Status() != idem.Success {
+		t.Fatalf("after its end: %+v %v", found, err)
+	}
+}
+
+func TestGuardRefusesWhoMayNotGoOn(t *testing.T) {
+	e, a, b := replicas(t)
+	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
+	cb := callbackOf(held.Lock())
+	if _, err := b.Guard(within(t, patience), cb, "one", nil); err != nil {
+		t.Fatal(err)
+	}
+	with := func(change func(*idem.Callback)) idem.Callback { c := cb; change(&c); return c }
+	for name, c := range map[string]struct {
+		cb   idem.Callback
+		want error
+	}{
+		"another key":       {with(func(c *idem.Callback) { c.Key = "another" }), idem.ErrCallbackKey},
+		"no key":            {with(func(c *idem.Callback) { c.Key = "" }), idem.ErrCallbackKey},
+		"an old token":      {with(func(c *idem.Callback) { c.Token-- }), idem.ErrStaleToken},
+		"no token":          {with(func(c *idem.Callback) { c.Token = 0 }), idem.ErrStaleToken},
+		"another workflow":  {with(func(c *idem.Callback) { c.Workflow = "v" }), idem.ErrNoExecution},
+		"another execution": {with(func(c *idem.Callback) { c.Execution = lockFor("w", "one").Execution }), idem.ErrNoExecution},
+	} {
+		for _, s := range []*Store{a, b} {
+			for _, step := range []string{"", "two"} {
+				if found, err := s.Guard(within(t, patience), c.cb, step, nil); !errors.Is(err, c.want) || found != nil {
+					t.Errorf("%s: %+v %v", name, found, err)
+				}
+			}
+		}
+	}
+	mustCancel(t, b, cb.Execution, byOps(false))
+	for _, s := range []*Store{a, b} {
+		for _, step := range []string{"", "two"} {
+			if found, err := s.Guard(within(t, patience), cb, step, nil); !errors.Is(err, idem.ErrCancelled) || found.Status() != idem.CancelRequested {
+				t.Errorf("cancelled: %+v %v", found, err)
+			}
+		}
+	}
+	forced := mustClaim(t, a, withKey(lockFor("forced", "one")), 0)
+	if _, err := b.ForceRelease(within(t, patience), "forced", forced.Lock().Execution, byOps(false)); err != nil {
+		t.Fatal(err)
+	}
+	lost := mustClaim(t, a, withKey(lockFor("lost", "one")), 0)
+	die(t, e, a)
+	for name, h := range map[string]*owned{"forced": forced, "lost": lost} {
+		eventually(t, name+" is lost", func() bool {
+			_, err := b.Guard(within(t, patience), callbackOf(h.Lock()), "", nil)
+			return errors.Is(err, idem.ErrLockLost)
+		})
+	}
+}
+
+func TestTheTokenOfAnEarlierAttemptIsStale(t *testing.T) {
+	_, a, b := replicas(t)
+	first := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
+	rec, err := first.Settle(within(t, patience), failure())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := withKey(lockFor("w", "one"))
+	again.Attempt, again.Earlier = 2, []idem.Attempt{rec.Short()}
+	second := mustClaim(t, a, again, rec.Revision)
+	if _, err := b.Guard(within(t, patience), callbackOf(first.Lock()), "", nil); !errors.Is(err, idem.ErrFinished) {
+		t.Fatalf("while its record is there: %v", err)
+	}
+	if _, err := second.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Guard(within(t, patience), callbackOf(first.Lock()), "", nil); !errors.Is(err, idem.ErrStaleToken) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestStepsAreBounded(t *testing.T) {
+	_, a, b := replicas(t)
+	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
+	cb := callbackOf(held.Lock())
+	if _, err := b.Guard(within(t, patience), cb, "one", []string{strings.Repeat("x", maxLockBytes-roomToEnd)}); !errors.Is(err, idem.ErrTooManySteps) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := b.Guard(within(t, patience), cb, "one", make([]string, idem.MaxSteps)); !errors.Is(err, idem.ErrTooManySteps) {
+		t.Fatalf("got %v", err)
+	}
+	mustCancel(t, b, cb.Execution, idem.Cancel{By: strings.Repeat("\x01", idem.MaxReason), Reason: strings.Repeat("\x01", idem.MaxReason), At: time.Now()})
+}
+
+func TestAHeldExecutionIsCompletedAtAnyReplicaAndItsAnswerIsWhatDuplicatesGet(t *testing.T) {
+	_, a, b := replicas(t)
+	for name, c := range map[string]struct {
+		final idem.Final
+		want  string
+	}{
+		"with an answer":    {idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 201, Header: []idem.HeaderField{{Name: "X-a", Value: "b"}}, Body: []byte("done")}}, "SUCCESS kept 201 4 true done"},
+		"without an answer": {idem.Final{Status: idem.Success}, "SUCCESS kept 200 0 true "},
+		"with a long answer": {idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 201, Body: make([]byte, 2<<10)}},
+			"SUCCESS kept 201 2048 false "},
+		"failed":               {idem.Final{Status: idem.Failed, Error: &idem.Failure{Code: "no_stock", Detail: "sold out"}}, "FAILED no_stock"},
+		"failed, with no word": {idem.Final{Status: idem.Failed}, "FAILED upstream_failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			held := mustHold(t, a, withKey(lockFor(name, "one")), time.Minute)
+			cb := callbackOf(held.Lock())
+			if _, seen, err := a.Claim(within(t, patience), lockFor(name, "one"), 0); err != nil || seen.Lock == nil || !seen.Lock.Held {
+				t.Fatalf("a duplicate during the hold sees %+v %v", seen, err)
+			}
+			found, err := b.Complete(within(t, patience), cb, c.final)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, seen, err := a.Claim(within(t, patience), lockFor(name, "one"), 0)
+			if err != nil || seen.Lock != nil || seen.Record == nil || seen.Record.Revision != found.Record.Revision {
+				t.Fatalf("a duplicate sees %+v %v", seen, err)
+			}
+			r := seen.Record
+			got := string(r.Status)
+			if r.Kept {
+				got += fmt.Sprintf(" kept %d %d %v %s", r.Answer.Status, r.Answer.Bytes, r.Answer.Whole, r.Answer.Body)
+			} else {
+				got += " " + r.Error.Code
+			}
+			if got != c.want || r.Outcome != idem.Executed || r.Abort != nil {
+				t.Errorf("%s, want %s: %+v", got, c.want, r)
+			}
+			if found, err := a.Complete(within(t, patience), cb, idem.Final{Status: idem.Failed}); !errors.Is(err, idem.ErrFinished) || found.Status() != r.Status {
+				t.Errorf("again: %+v %v", found, err)
+			}
+			if found, err := a.Heartbeat(within(t, patience), cb, 0); !errors.Is(err, idem.ErrFinished) || found.Status() != r.Status {
+				t.Errorf("heartbeat: %+v %v", found, err)
+			}
+		})
+	}
+}
+
+func TestAHoldSurvivesTheDeathOfWhoTookItAndTheLossOfItsSession(t *testing.T) {
+	e := etcdtest.Start(t)
+	o := Options{Endpoints: []string{e.Endpoint}}
+	events := sessionsOf(&o)
+	a, b := openStore(t, o), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	awaitOpened(t, events)
+	held := mustHold(t, a, withKey(lockFor("w", "one")), time.Minute)
+	if a.holds(held.Lock().Execution) {
+		t.Error("the process still answers for it from memory")
+	}
+	endSession(t, e, currentSession(t, a))
+	if opened := awaitOpened(t, events); opened.Adopted != 0 {
+		t.Errorf("%d locks are adopted", opened.Adopted)
+	}
+	die(t, e, a)
+	eventually(t, "the death is heard of", func() bool { return len(b.live.replaceable()) == 1 })
+	b.sweeper.everything()
+	cb := callbackOf(held.Lock())
+	if found, err := b.Heartbeat(within(t, patience), cb, time.Minute); err != nil || !found.Lock.Held || time.Until(found.Lock.HoldUntil) < 50*time.Second {
+		t.Fatalf("%+v %v", found, err)
+	}
+	if found, err := b.Complete(within(t, patience), cb, idem.Final{Status: idem.Success}); err != nil || found.Status() != idem.Success {
+		t.Fatalf("%+v %v", found, err)
+	}
+	count(t, e, b.layout.root+kindHolds, 0)
+}
+
+// replaceable are the sessions that are known.
+func (l *live) replaceable() (names []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name := range l.names {
+		names = append(names, name)
+	}
+	return names
+}
+
+func TestAHoldThatNobodyRenewsEndsUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		maxDuration time.Duration
+		cancel      bool
+		want        string
+	}{
+		"nobody renews it":             {0, false, "FAILED hold_expired"},
+		"a cancel was asked":           {0, true, "ABORTED ops"},
+		"max_duration has been enough": {time.Second, false, "ABORTED policy"},
+		"max_duration and a cancel":    {time.Second, true, "ABORTED ops"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, a, b := replicas(t)
+			l := withKey(lockFor("w", "one"))
+			ttl := time.Second
+			if l.MaxDuration = c.maxDuration; c.maxDuration > 0 {
+				ttl = time.Hour
+			}
+			held := mustHold(t, a, l, ttl)
+			id := held.Lock().Execution
+			if c.cancel {
+				mustCancel(t, b, id, byOps(false))
+			}
+			eventually(t, "somebody buries it, whom nobody asked", func() bool {
+				st, err := b.look(within(t, patience), held.keys)
+				return err == nil && st.lock == nil && st.record != nil
+			})
+			r := mustFind(t, b, id).Record
+			got := string(r.Status)
+			if r.Error != nil {
+				got += " " + r.Error.Code
+			}
+			if r.Abort != nil {
+				got += " " + r.Abort.By
+			}
+			if got != c.want || r.Outcome != idem.Unknown {
+				t.Errorf("%s, want %s: %+v", got, c.want, r)
+			}
+			want := idem.ErrFinished
+			if r.Error != nil {
+				want = idem.ErrLockExpired
+			}
+			for what, err := range map[string]error{
+				"guard":     second(a.Guard(within(t, patience), callbackOf(held.Lock()), "late", nil)),
+				"heartbeat": second(a.Heartbeat(within(t, patience), callbackOf(held.Lock()), 0)),
+				"complete":  second(a.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success})),
+			} {
+				if !errors.Is(err, want) {
+					t.Errorf("%s: %v, want %v", what, err, want)
+				}
+			}
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestHeartbeatsKeepAHoldUntilMaxDuration(t *testing.T) {
+	_, a, b := replicas(t)
+	l := withKey(lockFor("w", "one"))
+	l.MaxDuration = 4 * time.Second
+	held := mustHold(t, a, l, time.Second)
+	cb, end := callbackOf(held.Lock()), l.StartedAt.Add(l.MaxDuration)
+	beats := 0
+	eventually(t, "no heartbeat is of any help", func() bool {
+		found, err := b.Heartbeat(within(t, patience), cb, time.Hour)
+		if err != nil {
+			return errors.Is(err, idem.ErrFinished)
+		}
+		beats++
+		if found.Lock.HoldUntil.After(end.Add(1100 * time.Millisecond)) {
+			t.Fatalf("held until %v, and its max_duration ends at %v", found.Lock.HoldUntil, end)
+		}
+		return false
+	})
+	r := mustFind(t, b, cb.Execution).Record
+	if r.Status != idem.Aborted || r.Abort.By != "policy" || r.FinishedAt.Before(end.Add(-time.Second)) || r.FinishedAt.After(end.Add(4*time.Second)) || beats < 10 {
+		t.Errorf("%+v after %d heartbeats, max_duration at %v", r, beats, end)
+	}
+}
+
+func TestACancelReachesAHeldExecutionByItsNextCallback(t *testing.T) {
+	_, a, b := replicas(t)
+	held := mustHold(t, a, withKey(lockFor("w", "one")), time.Minute)
+	cb := callbackOf(held.Lock())
+	if _, err := a.Guard(within(t, patience), cb, "one", nil); err != nil {
+		t.Fatal(err)
+	}
+	found := mustCancel(t, b, cb.Execution, byOps(true))
+	if found.Status() != idem.CancelRequested || !found.Lock.Held {
+		t.Fatalf("%+v", found)
+	}
+	if found, err := a.Guard(within(t, patience), cb, "two", nil); !errors.Is(err, idem.ErrCancelled) || found.Status() != idem.CancelRequested {
+		t.Fatalf("%+v %v", found, err)
+	}
+	if found, err := a.Heartbeat(within(t, patience), cb, 0); !errors.Is(err, idem.ErrCancelled) || found.Status() != idem.CancelRequested {
+		t.Fatalf("%+v %v", found, err)
+	}
+	// What was done was done, and the event never runs again all the same.
+	if found, err := a.Complete(within(t, patience), cb, idem.Final{Status: idem.Failed}); err != nil || found.Status() != idem.Failed || !found.Record.Final {
+		t.Fatalf("%+v %v", found, err)
+	}
+}
+
+func TestAHeartbeatOfWhatAProcessStillRunsExtendsNothing(t *testing.T) {
+	_, a, b := replicas(t)
+	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
+	found, err := b.Heartbeat(within(t, patience), callbackOf(held.Lock()), time.Hour)
+	if err != nil || found.Lock.Held || found.Lock.Revision != held.Lock().Revision {
+		t.Fatalf("%+v %v", found, err)
+	}
+}
+
+func TestAnUpstreamMayCompleteBeforeItsAnswerIsRead(t *testing.T) {
+	_, a, b := replicas(t)
+	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
+	if _, err := b.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success}); err != nil {
+		t.Fatal(err)
+	}
+	if err := held.Hold(within(t, patience), time.Minute); err != nil {
+		t.Fatalf("the hold that comes too late: %v", err)
+	}
+	if a.holds(held.Lock().Execution) {
+		t.Error("the process takes it for its own")
+	}
+}

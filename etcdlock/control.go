@@ -1,0 +1,291 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+// newsLife is for how long a process can hear that it has to look at a lock or to drop a record. One that hears nothing for so long has lost
+// its session, and with that all that it remembered.
+const newsLife = time.Minute
+
+var newsValue = []byte(`{"v":1}`)
+
+// attempt is one try of something that people or upstreams ask for. done false: things have changed, and it is tried again, after a pause where
+// err is not nil.
+type attempt func(ctx context.Context) (done bool, err error)
+
+// repeat tries until it is done, or until ctx ends; then nobody knows, and the next one to read finds out. All that is repeated is safe to
+// repeat: its transaction compares what it changes.
+func (s *Store) repeat(ctx context.Context, try attempt) error {
+	if !s.tasks.enter() {
+		return unavailable(errClosed)
+	}
+	defer s.tasks.leave()
+	for pause := newBackoff(); ; {
+		done, err := try(ctx)
+		if done {
+			return err
+		}
+		if err == nil {
+			err = context.Cause(ctx)
+		} else if pause.wait(ctx) == nil {
+			continue
+		}
+		if errors.Is(err, idem.ErrStoreUnavailable) {
+			return err
+		}
+		if err != nil {
+			return unavailable(err)
+		}
+	}
+}
+
+// change sends a transaction that compares what it changes. Where it is refused, or where its answer gets lost, the caller reads again.
+func (s *Store) change(ctx context.Context, r *request) (answer reply, applied bool, err error) {
+	answer = s.sender.do(ctx, r)
+	s.buckets.dropIfGone(r.lease, answer.err)
+	return answer, answer.err == nil && answer.Succeeded, answer.err
+}
+
+// news is what tells processes of a change, on a lease that lasts for newsLife.
+func (s *Store) news(ctx context.Context) (leased, error) {
+	lease, err := s.buckets.take(ctx, newsLife)
+	return leased{newsValue, lease}, err
+}
+
+// Cancel asks whoever runs or holds an execution to stop, in c's name. One that waits is ABORTED at once, and so is one whose owner is dead.
+// before: it had been asked already, and stays as it was first asked; only that it is for good may be added while it runs. The error is
+// idem.ErrFinished, with how it ended, idem.ErrNoExecution or idem.ErrStoreUnavailable.
+func (s *Store) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error) {
+	scope, err := s.scopeOf(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	c.At = c.At.UTC().Round(time.Millisecond)
+	a := &asking{store: s, id: id, scope: scope, cancel: c, writer: newSessionName()}
+	err = s.repeat(ctx, a.try)
+	return a.found, a.before, err
+}
+
+// asking is a cancel on its way.
+type asking struct {
+	store  *Store
+	id     idem.ExecutionID
+	scope  idem.Scope
+	cancel idem.Cancel
+	writer string // of the record of one that waits
+
+	found  *idem.Found
+	before bool
+}
+
+func (a *asking) try(ctx context.Context) (bool, error) {
+	at, err := a.store.sight(ctx, a.id, a.scope)
+	if err != nil {
+		return false, err
+	}
+	if a.found, err = at.found(a.store.clock.now()); err != nil {
+		return true, err
+	}
+	switch {
+	case a.found.Place:
+		return a.endWaiting(ctx, at)
+	case a.found.Lock == nil:
+		return true, a.ended(at)
+	case at.lock.Cancel != nil && (at.lock.Cancel.Final || !a.cancel.Final):
+		a.before = !a.mine(at.lock.Cancel)
+	default:
+		if done, err := a.ask(ctx, at); !done {
+			return false, err
+		}
+	}
+	if !a.found.Lock.Dead {
+		return true, nil
+	}
+	return false, a.store.Bury(ctx, a.found.Lock) // and read how it ended
+}
+
+// mine reports whether c is this cancel, or one that it made final.
+func (a *asking) mine(c *idem.Cancel) bool {
+	return c.By == a.cancel.By && c.Reason == a.cancel.Reason && c.At.Equal(a.cancel.At)
+}
+
+// ask puts the cancel into the lock.
+func (a *asking) ask(ctx context.Context, at *sighting) (bool, error) {
+	next := *at.lock
+	asked := a.cancel
+	if next.Cancel != nil { // it becomes final
+		asked = *next.Cancel
+		asked.Final, a.before = true, true
+	}
+	next.Cancel = &asked
+	value, err := encodeLock(&next)
+	if err != nil {
+		return true, unavailable(err)
+	}
+	news, err := a.store.news(ctx)
+	if err != nil {
+		return false, err
+	}
+	r := newRequest(at.keys.L, cancel(at.keys, seen{l: next.Revision}, leased{value: value}, news), len(value))
+	r.lease = news.lease
+	answer, applied, err := a.store.change(ctx, r)
+	if !applied {
+		return false, err
+	}
+	next.Revision = answer.revision
+	a.found = &idem.Found{Lock: &next, Revision: answer.revision}
+	return true, nil
+}
+
+// endWaiting takes the execution out of the queue.
+func (a *asking) endWaiting(ctx context.Context, at *sighting) (bool, error) {
+	record := recordOf(at.copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.now(), Abort: &a.cancel})
+	r, err := a.store.ending(ctx, at.copied, record, a.writer, func(rec leased, _ *cooling) clientv3.Op {
+		return cancelWaiting(at.keys, seen{q: at.place, prev: at.prev}, rec)
+	}, at.keys)
+	if err != nil {
+		return false, err
+	}
+	answer, applied, err := a.store.change(ctx, r)
+	if !applied {
+		return false, err
+	}
+	record.Revision = answer.revision
+	a.found = &idem.Found{Record: record, Revision: answer.revision}
+	return true, nil
+}
+
+// ended tells an execution that ended because of a cancel, this one or an earlier one, from one that ended otherwise.
+func (a *asking) ended(at *sighting) error {
+	r := a.found.Record
+	switch {
+	case r == nil || r.Status != idem.Aborted || r.Abort == nil || r.Abort.Forced || r.Abort.By == policyName:
+		return idem.ErrFinished
+	case at.writer == a.writer || a.mine(r.Abort):
+		return nil
+	case a.cancel.Final && !r.Final:
+		return idem.ErrFinished
+	}
+	a.before = true
+	return nil
+}
+
+// Forget lets the event of an ended execution run again: its record goes, and every process drops what it remembers of it. It returns what is
+// forgotten. The error is idem.ErrAlive where the execution, or another one of the event, has not ended; idem.ErrSuperseded,
+// idem.ErrNoExecution or idem.ErrStoreUnavailable.
+func (s *Store) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
+	scope, err := s.scopeOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var forgotten *idem.Found
+	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
+		at, err := s.sight(ctx, id, scope)
+		if err != nil {
+			return false, err
+		}
+		found, err = at.found(s.clock.now())
+		switch {
+		case forgotten != nil && errors.Is(err, idem.ErrNoExecution): // an attempt whose answer got lost
+			found = forgotten
+			return true, nil
+		case err != nil:
+			return true, err
+		case at.copyRuns(scope.Key) || at.copied != nil:
+			return s.refuseAlive(ctx, at, scope.Key)
+		case found.Record == nil:
+			return true, idem.ErrSuperseded
+		}
+		news, err := s.news(ctx)
+		if err != nil {
+			return false, err
+		}
+		r := newRequest(at.keys.L, forget(at.keys, seen{prev: at.prev}, news), len(news.value))
+		r.lease = news.lease
+		forgotten = found
+		_, applied, err := s.change(ctx, r)
+		return applied, err
+	})
+	return found, err
+}
+
+// refuseAlive refuses to forget what has not ended. Who is dead is buried first, as everywhere.
+func (s *Store) refuseAlive(ctx context.Context, at *sighting, event idem.Key) (bool, error) {
+	if !at.copyRuns(event) {
+		return true, idem.ErrAlive
+	}
+	dead, err := s.isDead(ctx, at.lock)
+	switch {
+	case err != nil:
+		return false, err
+	case !dead:
+		return true, idem.ErrAlive
+	}
+	return false, s.Bury(ctx, at.lock)
+}
+
+// ForceRelease takes the lock of workflow away from the execution id, in by's name: a call that runs is closed, its sender is told lock_lost, and
+// its record is ABORTED with an unknown outcome. A lock that cools is free at once. It returns the execution's record. The error is
+// idem.ErrNoLock, idem.ErrLockLost where another execution has the lock, or idem.ErrStoreUnavailable.
+func (s *Store) ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, by idem.Cancel) (found *idem.Found, err error) {
+	scope, err := s.scopeOf(ctx, id)
+	switch {
+	case errors.Is(err, idem.ErrNoExecution), err == nil && scope.Workflow != workflow:
+		scope = idem.Scope{Workflow: workflow}
+	case err != nil:
+		return nil, err
+	}
+	by.At, by.Forced = by.At.UTC().Round(time.Millisecond), true
+	writer := newSessionName()
+	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
+		at, err := s.sight(ctx, id, scope)
+		switch {
+		case err != nil:
+			return false, err
+		case at.ended(id) != nil && at.writer == writer: // an attempt whose answer got lost
+			found = &idem.Found{Record: at.record, Revision: at.revision}
+			return true, nil
+		case at.lock == nil:
+			return true, idem.ErrNoLock
+		case at.lock.Execution != id:
+			return true, idem.ErrLockLost
+		case at.lock.Cooling:
+			found, _ = at.found(s.clock.now()) // its record may have been forgotten
+			_, applied, err := s.change(ctx, newRequest(at.keys.L, forceReleaseCooling(at.keys, seen{l: at.lock.Revision}), 0))
+			return applied, err
+		}
+		var applied bool
+		found, applied, err = s.force(ctx, at, &by, writer)
+		return applied, err
+	})
+	return found, err
+}
+
+func (s *Store) force(ctx context.Context, at *sighting, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
+	record := recordOf(at.lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: s.clock.now(), Abort: by})
+	news, err := s.news(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	free := *at.lock
+	free.ReleaseDelay = 0 // whoever forces wants it free
+	r, err := s.ending(ctx, &free, record, writer, func(rec leased, _ *cooling) clientv3.Op {
+		return forceRelease(at.keys, seen{l: at.lock.Revision}, rec, news)
+	}, at.keys)
+	if err != nil {
+		return nil, false, err
+	}
+	answer, applied, err := s.change(ctx, r)
+	if !applied {
+		return nil, false, err
+	}
+	record.Revision = answer.revision
+	return &idem.Found{Record: record, Revision: answer.revision}, true, nil
+}

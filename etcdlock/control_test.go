@@ -1,0 +1,428 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// replicas are two stores on one etcd.
+func replicas(tb testing.TB) (e *etcdtest.Etcd, a, b *Store) {
+	tb.Helper()
+	e = etcdtest.Start(tb)
+	return e, openStore(tb, Options{Endpoints: []string{e.Endpoint}}), openStore(tb, Options{Endpoints: []string{e.Endpoint}})
+}
+
+func byOps(final bool) idem.Cancel {
+	return idem.Cancel{By: "ops", Reason: "wrong customer", At: time.Now(), Final: final}
+}
+
+// stopped is the channel on which the owner hears why it has to stop.
+func stopped(h *owned) <-chan error {
+	causes := make(chan error, 1)
+	h.OnStop(func(cause error) { causes <- cause })
+	return causes
+}
+
+func awaitStop(tb testing.TB, causes <-chan error, want error) {
+	tb.Helper()
+	select {
+	case cause := <-causes:
+		if !errors.Is(cause, want) {
+			tb.Fatalf("stopped because of %v", cause)
+		}
+	case <-time.After(patience):
+		tb.Fatal("the owner was never told")
+	}
+}
+
+func mustCancel(tb testing.TB, s *Store, id idem.ExecutionID, c idem.Cancel) *idem.Found {
+	tb.Helper()
+	found, before, err := s.Cancel(within(tb, patience), id, c)
+	if err != nil || before {
+		tb.Fatalf("cancel: %+v %v %v", found, before, err)
+	}
+	return found
+}
+
+func unknownEnd() idem.End {
+	return idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
+}
+
+func TestACancelStopsTheOwnerAtAnotherReplicaWithin200ms(t *testing.T) {
+	_, a, b := replicas(t)
+	mustCancel(t, b, mustClaim(t, a, lockFor("warm", "up"), 0).Lock().Execution, byOps(false)) // grants the lease of the news
+	var slowest time.Duration
+	for _, event := range []string{"one", "two", "three", "four", "five"} {
+		held := mustClaim(t, a, lockFor(event, event), 0)
+		causes := stopped(held)
+		began := time.Now()
+		found := mustCancel(t, b, held.Lock().Execution, byOps(false))
+		awaitStop(t, causes, idem.ErrCancelled)
+		slowest = max(slowest, time.Since(began))
+		if found.Status() != idem.CancelRequested {
+			t.Errorf("status %s", found.Status())
+		}
+		rec, err := held.Settle(within(t, patience), unknownEnd())
+		if err != nil || rec.Status != idem.Aborted || rec.Outcome != idem.Unknown || rec.Error != nil || rec.Abort == nil || rec.Abort.By != "ops" ||
+			rec.Abort.Reason != "wrong customer" || rec.Abort.At.IsZero() || rec.Final {
+			t.Fatalf("%+v %v", rec, err)
+		}
+	}
+	t.Logf("from the call of Cancel to OnStop: at most %v", slowest)
+	if slowest > 200*time.Millisecond {
+		t.Errorf("a cancel took %v to reach the owner", slowest)
+	}
+}
+
+func TestACancelAskedTwiceStaysAsItWasFirstAsked(t *testing.T) {
+	_, a, b := replicas(t)
+	held := mustClaim(t, a, lockFor("w", "one"), 0)
+	id := held.Lock().Execution
+	first := mustCancel(t, b, id, byOps(false))
+	again, before, err := a.Cancel(within(t, patience), id, idem.Cancel{By: "somebody else", At: time.Now()})
+	if err != nil || !before || again.Lock.Cancel.By != "ops" || again.Lock.Revision != first.Lock.Revision {
+		t.Fatalf("%+v %v %v", again, before, err)
+	}
+	// That it is for good may be added.
+	again, before, err = a.Cancel(within(t, patience), id, idem.Cancel{By: "somebody else", At: time.Now(), Final: true})
+	if err != nil || !before || again.Lock.Cancel.By != "ops" || !again.Lock.Cancel.Final {
+		t.Fatalf("%+v %v %v", again, before, err)
+	}
+	if _, err := held.Settle(within(t, patience), unknownEnd()); err != nil {
+		t.Fatal(err)
+	}
+	again, before, err = b.Cancel(within(t, patience), id, byOps(false))
+	if err != nil || !before || again.Status() != idem.Aborted || !again.Record.Final {
+		t.Fatalf("after its end: %+v %v %v", again, before, err)
+	}
+}
+
+func TestACancelOfAWaitingExecutionEndsItAtOnce(t *testing.T) {
+	_, a, b := replicas(t)
+	running := mustClaim(t, a, lockFor("w", "one"), 0)
+	l := lockFor("w", "two")
+	p := mustEnqueue(t, a, l)
+	waited := make(chan error, 1)
+	var seen *idem.Seen
+	go func() {
+		var err error
+		seen, err = p.Await(within(t, patience), 0)
+		waited <- err
+	}()
+	found := mustCancel(t, b, l.Execution, byOps(true))
+	if r := found.Record; r == nil || r.Status != idem.Aborted || r.Outcome != idem.NotExecuted || r.Abort.By != "ops" || !r.Final {
+		t.Fatalf("%+v", found)
+	}
+	if err := <-waited; !errors.Is(err, idem.ErrCancelled) || seen.Record == nil || seen.Record.Execution != l.Execution || seen.Record.Outcome != idem.NotExecuted {
+		t.Fatalf("the waiter: %+v %v", seen, err)
+	}
+	if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if again, before, err := a.Cancel(within(t, patience), l.Execution, byOps(false)); err != nil || !before || again.Record == nil {
+		t.Fatalf("again: %+v %v %v", again, before, err)
+	}
+	if running.Lock().Cancel != nil {
+		t.Error("the running one was cancelled, too")
+	}
+}
+
+func TestAWaiterWhoseRecordIsGoneKnowsThatItWasCancelled(t *testing.T) {
+	_, a, b := replicas(t)
+	mustClaim(t, a, lockFor("w", "one"), 0)
+	l := lockFor("w", "two")
+	p := mustEnqueue(t, a, l)
+	mustCancel(t, b, l.Execution, byOps(false))
+	if _, err := b.Forget(within(t, patience), l.Execution); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := p.Await(within(t, patience), 0)
+	if !errors.Is(err, idem.ErrCancelled) || seen.Record == nil || seen.Record.Outcome != idem.NotExecuted || seen.Record.Execution != l.Execution {
+		t.Fatalf("%+v %v", seen, err)
+	}
+}
+
+func TestWhatHasEndedCannotBeCancelled(t *testing.T) {
+	_, a, b := replicas(t)
+	held := mustClaim(t, a, lockFor("w", "one"), 0)
+	if _, err := held.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	if found, _, err := b.Cancel(within(t, patience), held.Lock().Execution, byOps(true)); !errors.Is(err, idem.ErrFinished) || found.Status() != idem.Success {
+		t.Fatalf("%+v %v", found, err)
+	}
+	if _, _, err := b.Cancel(within(t, patience), lockFor("w", "never").Execution, byOps(false)); !errors.Is(err, idem.ErrNoExecution) {
+		t.Fatalf("got %v", err)
+	}
+	if _, _, err := b.Cancel(within(t, patience), "exec_nonsense", byOps(false)); !errors.Is(err, idem.ErrNoExecution) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestTheFirstTerminalStatusWins(t *testing.T) {
+	_, a, b := replicas(t)
+	for name, c := range map[string]struct {
+		cancelFirst bool
+		end         idem.End
+		want        idem.Status
+	}{
+		"settle, then cancel":                        {false, success(""), idem.Success},
+		"cancel, then a whole answer":                {true, success(""), idem.Success},
+		"cancel, then the call is closed":            {true, unknownEnd(), idem.Aborted},
+		"an end that nobody knows of, then a cancel": {false, unknownEnd(), idem.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			held := mustClaim(t, a, lockFor(name, "one"), 0)
+			id := held.Lock().Execution
+			if c.cancelFirst {
+				mustCancel(t, b, id, byOps(true))
+			}
+			if _, err := held.Settle(within(t, patience), c.end); err != nil {
+				t.Fatal(err)
+			}
+			if !c.cancelFirst {
+				if found, _, err := b.Cancel(within(t, patience), id, byOps(true)); !errors.Is(err, idem.ErrFinished) || found.Status() != c.want {
+					t.Fatalf("%+v %v", found, err)
+				}
+			}
+			found := mustFind(t, b, id)
+			if found.Status() != c.want || found.Record.Final != c.cancelFirst {
+				t.Fatalf("%+v", found.Record)
+			}
+		})
+	}
+}
+
+// Both are sent at the same time, many times: whoever comes first, there is one end, and both hear of it.
+func TestACancelAndASettleThatMeetAgreeOnOneEnd(t *testing.T) {
+	_, a, b := replicas(t)
+	ends := map[idem.Status]int{}
+	for range 40 {
+		held := mustClaim(t, a, lockFor("w", "one"), recordRevision(t, a, lockFor("w", "one")))
+		id := held.Lock().Execution
+		type result struct {
+			found *idem.Found
+			err   error
+		}
+		cancelled := make(chan result, 1)
+		go func() {
+			found, _, err := b.Cancel(within(t, patience), id, byOps(false))
+			cancelled <- result{found, err}
+		}()
+		rec, err := held.Settle(within(t, patience), unknownEnd())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends[rec.Status]++
+		r := <-cancelled
+		switch {
+		case rec.Status == idem.Failed && !errors.Is(r.err, idem.ErrFinished), rec.Status == idem.Aborted && r.err != nil:
+			t.Fatalf("the owner has %s, and the cancel was told %+v %v", rec.Status, r.found, r.err)
+		}
+		if found := mustFind(t, b, id); found.Status() != rec.Status {
+			t.Fatalf("the owner was told %s, and the record says %s", rec.Status, found.Status())
+		}
+	}
+	t.Logf("%v", ends)
+}
+
+func recordRevision(tb testing.TB, s *Store, l idem.Lock) int64 {
+	tb.Helper()
+	st, err := s.look(within(tb, patience), s.keysOf(&l))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return st.prev
+}
+
+// die ends a store's process without a word: its session is gone, and it does not know.
+func die(tb testing.TB, e *etcdtest.Etcd, s *Store) {
+	tb.Helper()
+	session := currentSession(tb, s)
+	s.stopKeeping()
+	s.keeping.Wait()
+	endSession(tb, e, session)
+}
+
+func TestACancelEndsTheRecordOfAnOwnerThatDied(t *testing.T) {
+	e, a, b := replicas(t)
+	before, after := mustClaim(t, a, lockFor("before", "one"), 0), mustClaim(t, a, lockFor("after", "one"), 0)
+	mustCancel(t, b, before.Lock().Execution, byOps(false))
+	b.sweeper.mu.Lock() // only the cancel ends the record
+	defer b.sweeper.mu.Unlock()
+	die(t, e, a)
+	eventually(t, "the other replica hears of the death", func() bool { return !b.live.has(after.Lock().Alive) })
+	found, _, err := b.Cancel(within(t, patience), after.Lock().Execution, byOps(true))
+	if err != nil || found.Record == nil || found.Record.Status != idem.Aborted || found.Record.Outcome != idem.Unknown || !found.Record.Final || found.Record.Abort.By != "ops" {
+		t.Fatalf("%+v %v", found, err)
+	}
+	found, was, err := b.Cancel(within(t, patience), before.Lock().Execution, byOps(false))
+	if err != nil || !was || found.Record == nil || found.Record.Status != idem.Aborted {
+		t.Fatalf("%+v %v %v", found, was, err)
+	}
+}
+
+func TestStepsThatHadNotBegunAreSkippedByACancel(t *testing.T) {
+	_, a, b := replicas(t)
+	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
+	cb := callbackOf(held.Lock())
+	for _, step := range []string{"fetch", "charge"} {
+		if _, err := b.Guard(within(t, patience), cb, step, []string{"fetch", "charge", "mail"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := mustCancel(t, b, cb.Execution, byOps(false))
+	if got := stepsOf(asked.AllSteps()); got != "fetch done, charge running, mail skipped" {
+		t.Errorf("while it is being cancelled: %s", got)
+	}
+	rec, err := held.Settle(within(t, patience), unknownEnd())
+	if err != nil || stepsOf(rec.Steps) != "fetch done, charge running, mail skipped" {
+		t.Fatalf("%s %v", stepsOf(rec.Steps), err)
+	}
+}
+
+func TestAForgottenEventMayRunAgainOnEveryReplica(t *testing.T) {
+	e := etcdtest.Start(t)
+	forgot := make(chan idem.ExecutionID, 2)
+	o := Options{Endpoints: []string{e.Endpoint}, OnForget: func(id idem.ExecutionID) { forgot <- id }}
+	a, b := openStore(t, o), openStore(t, o)
+	held := mustClaim(t, a, lockFor("w", "one"), 0)
+	id := held.Lock().Execution
+	if _, err := b.Forget(within(t, patience), id); !errors.Is(err, idem.ErrAlive) {
+		t.Fatalf("while it runs: %v", err)
+	}
+	if _, err := held.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	found, err := b.Forget(within(t, patience), id)
+	if err != nil || found.Record == nil || found.Record.Execution != id {
+		t.Fatalf("%+v %v", found, err)
+	}
+	for range 2 {
+		if got := <-forgot; got != id {
+			t.Fatalf("forgot %s", got)
+		}
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if _, err := b.Forget(within(t, patience), id); !errors.Is(err, idem.ErrNoExecution) {
+		t.Fatalf("again: %v", err)
+	}
+	if err := mustClaim(t, a, lockFor("w", "one"), 0).Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
+	e, a, b := replicas(t)
+	first := mustClaim(t, a, lockFor("w", "one"), 0)
+	rec, err := first.Settle(within(t, patience), failure())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := lockFor("w", "one")
+	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.Short()}
+	held := mustClaim(t, a, second, rec.Revision)
+	if _, err := b.Forget(within(t, patience), rec.Execution); !errors.Is(err, idem.ErrAlive) {
+		t.Fatalf("while the event runs again: %v", err)
+	}
+	if _, err := held.Settle(within(t, patience), failure()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Forget(within(t, patience), rec.Execution); !errors.Is(err, idem.ErrSuperseded) {
+		t.Fatalf("got %v", err)
+	}
+	waiting := lockFor("w", "one")
+	p, _, err := a.Enqueue(within(t, patience), waiting, recordRevision(t, a, waiting), 0)
+	if err != nil || p == nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Forget(within(t, patience), held.Lock().Execution); !errors.Is(err, idem.ErrAlive) {
+		t.Fatalf("while the event waits: %v", err)
+	}
+	if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	// A dead attempt is buried first.
+	third := mustClaim(t, a, lockFor("w", "one"), recordRevision(t, a, waiting))
+	die(t, e, a)
+	eventually(t, "the death is heard of", func() bool { return !b.live.has(third.Lock().Alive) })
+	if _, err := b.Forget(within(t, patience), third.Lock().Execution); err != nil {
+		t.Fatalf("after its owner has died: %v", err)
+	}
+}
+
+func TestAForceReleaseTellsTheOwnerThatItsLockIsLost(t *testing.T) {
+	_, a, b := replicas(t)
+	l := lockFor("w/1:ä", "one")
+	l.ReleaseDelay = time.Hour
+	held := mustClaim(t, a, l, 0)
+	causes := stopped(held)
+	if _, err := b.ForceRelease(within(t, patience), "w/1:ä", lockFor("w/1:ä", "two").Execution, byOps(false)); !errors.Is(err, idem.ErrLockLost) {
+		t.Fatalf("of another execution: %v", err)
+	}
+	found, err := b.ForceRelease(within(t, patience), "w/1:ä", l.Execution, byOps(false))
+	if err != nil || found.Status() != idem.Aborted || found.Record.Outcome != idem.Unknown || found.Record.Abort.By != "ops" || !found.Record.Abort.Forced {
+		t.Fatalf("%+v %v", found, err)
+	}
+	awaitStop(t, causes, idem.ErrLockLost)
+	rec, err := held.Settle(within(t, patience), success(""))
+	if !errors.Is(err, idem.ErrLockLost) || rec == nil || rec.Status != idem.Aborted {
+		t.Fatalf("the owner's end: %+v %v", rec, err)
+	}
+	if _, err := b.ForceRelease(within(t, patience), "w/1:ä", l.Execution, byOps(false)); !errors.Is(err, idem.ErrNoLock) {
+		t.Fatalf("of a free lock: %v", err)
+	}
+	mustClaim(t, b, lockFor("w/1:ä", "two"), 0) // it does not cool
+}
+
+func TestTheOwnProcessIsToldOfAForceRelease(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	causes := stopped(held)
+	if _, err := s.ForceRelease(within(t, patience), "w", held.Lock().Execution, byOps(false)); err != nil {
+		t.Fatal(err)
+	}
+	awaitStop(t, causes, idem.ErrLockLost)
+	if _, err := held.Settle(within(t, patience), unknownEnd()); !errors.Is(err, idem.ErrLockLost) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestAForceReleaseOpensALockThatCools(t *testing.T) {
+	e, a, b := replicas(t)
+	l := lockFor("w", "one")
+	l.ReleaseDelay = time.Hour
+	held := mustClaim(t, a, l, 0)
+	rec, err := held.Settle(within(t, patience), unknownEnd())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := b.ForceRelease(within(t, patience), "w", l.Execution, byOps(false))
+	if err != nil || found.Status() != idem.Failed {
+		t.Fatalf("%+v %v", found, err)
+	}
+	if got := mustFind(t, a, l.Execution); got.Record.Revision != rec.Revision {
+		t.Errorf("its record was written over: %+v", got.Record)
+	}
+	count(t, e, a.layout.root+kindHolds, 0)
+	mustClaim(t, b, lockFor("w", "two"), 0)
+}
+
+func TestACallerThatHasGoneIsToldThatNobodyKnows(t *testing.T) {
+	_, a, _ := replicas(t)
+	held := mustClaim(t, a, lockFor("w", "one"), 0)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, _, err := a.Cancel(ctx, held.Lock().Execution, byOps(false)); !errors.Is(err, idem.ErrStoreUnavailable) {
+		t.Fatalf("got %v", err)
+	}
+}

@@ -1,0 +1,155 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+// roomToEnd is what steps leave free in a lock: for a cancel, and for who adopts it.
+const roomToEnd = 16 << 10
+
+// Guard says whether an execution may go on with its next step, and proves its token current. step, where it is not "", is the one that begins now:
+// the one before is done. plan, where it is not nil, is what is meant to follow. It takes one round trip where this process has seen the
+// execution before: a read, or with a step a transaction. The error is idem.ErrCancelled or idem.ErrFinished, with the execution;
+// idem.ErrStaleToken, idem.ErrLockExpired, idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrTooManySteps, idem.ErrNoExecution or
+// idem.ErrStoreUnavailable.
+func (s *Store) Guard(ctx context.Context, cb idem.Callback, step string, plan []string) (found *idem.Found, err error) {
+	l := s.lastSeen(cb.Execution)
+	if l != nil && (l.Cancel != nil || allowed(&cb, l.CallbackHash, l.Token, l.Scope) != nil) {
+		l = nil // only etcd may refuse
+	}
+	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
+		if l == nil {
+			_, found, err = s.current(ctx, &cb)
+			if err != nil {
+				return !errors.Is(err, idem.ErrStoreUnavailable), err
+			}
+			l = found.Lock
+		}
+		next, err := s.pass(ctx, l, step, plan)
+		if next == nil {
+			s.guarded.drop(cb.Execution)
+			l = nil
+			return errors.Is(err, idem.ErrTooManySteps), err
+		}
+		found = &idem.Found{Lock: next, Revision: next.Revision}
+		if s.saw(next); next.Cancel != nil { // it came between
+			return true, idem.ErrCancelled
+		}
+		return true, nil
+	})
+	return found, err
+}
+
+// pass is the check itself. It returns the lock as it is then; nil: l is not how things stand, or nobody knows.
+func (s *Store) pass(ctx context.Context, l *idem.Lock, step string, plan []string) (*idem.Lock, error) {
+	next := l.BeginStep(step, plan, s.clock.now().UTC().Round(time.Millisecond))
+	if slices.Equal(next.Steps, l.Steps) && slices.Equal(next.Plan, l.Plan) {
+		return s.stillRuns(ctx, l)
+	}
+	value, err := encodeLock(next)
+	switch {
+	case len(value) > maxLockBytes-roomToEnd, len(next.Steps)+len(next.Plan) > idem.MaxSteps, errors.Is(err, errTooLarge):
+		return nil, idem.ErrTooManySteps
+	case err != nil:
+		return nil, err
+	}
+	k := s.keysOf(l)
+	r := newRequest(k.L, guard(k, seen{token: l.Token, l: l.Revision}, leased{value: value}), len(value))
+	answer, applied, err := s.change(ctx, r)
+	if !applied {
+		return nil, err
+	}
+	next.Revision = answer.revision
+	return next, nil
+}
+
+// stillRuns reads the lock and what proves its owner alive.
+func (s *Store) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, error) {
+	k := s.keysOf(l)
+	answers, _, err := s.read(ctx, clientv3.OpGet(k.L), clientv3.OpGet(k.A, clientv3.WithKeysOnly()))
+	if err != nil {
+		return nil, err
+	}
+	kv := first(answers[0])
+	if kv == nil || kv.CreateRevision != l.Token || first(answers[1]) == nil {
+		return nil, nil
+	}
+	if kv.ModRevision == l.Revision {
+		return l, nil
+	}
+	return sameLock(kv, l)
+}
+
+// sameLock reads a lock that has changed; nil where it is not that of l any more, or has another alive key.
+func sameLock(kv *mvccpb.KeyValue, l *idem.Lock) (*idem.Lock, error) {
+	now, err := decodeLock(kv.Value)
+	if err != nil || now.Execution != l.Execution || now.Cooling || now.Alive != l.Alive {
+		return nil, err
+	}
+	now.Token, now.Revision = kv.CreateRevision, kv.ModRevision
+	return now, nil
+}
+
+// lastSeen is the lock of an execution as this process has seen it last; nil = never, or too long ago.
+func (s *Store) lastSeen(id idem.ExecutionID) *idem.Lock {
+	if h := s.ours(id); h != nil {
+		return h.Lock()
+	}
+	return s.guarded.get(id)
+}
+
+// saw keeps a lock for the next guard.
+func (s *Store) saw(l *idem.Lock) {
+	if h := s.ours(l.Execution); h != nil {
+		h.see(l)
+		return
+	}
+	s.guarded.put(l)
+}
+
+// maxSightings is how many locks of others are remembered.
+const maxSightings = 4096
+
+// sightings are locks as this process has seen them, of executions that others run or that are held. They spare a read: what is sent because of
+// one compares its revision.
+type sightings struct {
+	mu    sync.Mutex
+	locks map[idem.ExecutionID]*idem.Lock
+}
+
+func (c *sightings) get(id idem.ExecutionID) *idem.Lock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.locks[id]
+}
+
+// put drops any other one when there are too many.
+func (c *sightings) put(l *idem.Lock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.locks == nil {
+		c.locks = map[idem.ExecutionID]*idem.Lock{}
+	}
+	if _, known := c.locks[l.Execution]; !known && len(c.locks) >= maxSightings {
+		for id := range c.locks {
+			delete(c.locks, id)
+			break
+		}
+	}
+	c.locks[l.Execution] = l
+}
+
+func (c *sightings) drop(id idem.ExecutionID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.locks, id)
+}

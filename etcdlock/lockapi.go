@@ -1,0 +1,140 @@
+package etcdlock
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+// AcquireLock takes the lock of a workflow for somebody who is no delivery: it lives on a hold of its own, whatever becomes of this process.
+// With a wait it queues, first come, first served. The error is an *idem.LockHeldError, also when the time is over,
+// idem.ErrCancelled where somebody ended the wait, or idem.ErrStoreUnavailable.
+func (s *Store) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem.Acquired, error) {
+	held, err := s.acquireNow(ctx, &q)
+	var taken *idem.LockHeldError
+	if q.Wait <= 0 || !errors.As(err, &taken) {
+		return held, err
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, q.Wait, err)
+	defer cancel()
+	l, callbackKey := s.clientLock(&q)
+	h, err := s.queueUp(waiting, l)
+	for errors.Is(err, idem.ErrNotClaimed) || errors.Is(err, idem.ErrPlaceLost) {
+		_ = s.WaitReady(waiting) // its place went with the session
+		l, callbackKey = s.clientLock(&q)
+		h, err = s.queueUp(waiting, l)
+	}
+	switch {
+	case h == nil && ctx.Err() == nil && waiting.Err() != nil:
+		return nil, s.heldBy(ctx, q.Workflow, taken)
+	case errors.Is(err, idem.ErrCancelled):
+		return nil, err
+	case h == nil:
+		return nil, unavailable(err)
+	}
+	return s.handOver(ctx, h.(*owned), &q, callbackKey)
+}
+
+// handOver moves a lock that was won in the queue from the session to a hold.
+func (s *Store) handOver(ctx context.Context, h *owned, q *idem.AcquireRequest, callbackKey string) (*idem.Acquired, error) {
+	if err := h.Hold(ctx, q.TTL); err != nil {
+		_ = h.Release(ctx) // goes on by itself; where it was held after all that is the end of it
+		return nil, unavailable(err)
+	}
+	l := *h.Lock()
+	return &idem.Acquired{Lock: &l, CallbackKey: callbackKey}, nil
+}
+
+// heldBy is who has the lock now, after the time to wait is over; or else who had it.
+func (s *Store) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
+	st, err := s.look(ctx, s.keysOf(&idem.Lock{Scope: idem.Scope{Workflow: workflow}}))
+	if err != nil || st.lock == nil {
+		return before
+	}
+	return &idem.LockHeldError{Holder: st.lock}
+}
+
+// clientLock is an execution of an event that nobody else has, and its callback key.
+func (s *Store) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
+	var random [10]byte
+	_, _ = rand.Read(random[:]) // never fails
+	callbackKey := base32.StdEncoding.EncodeToString(random[:])
+	hash := sha256.Sum256([]byte(callbackKey))
+	l := s.lockOnly(q.Workflow)
+	l.Holder, l.CallbackHash, l.HoldTTL = q.Holder, hex.EncodeToString(hash[:]), q.TTL
+	return l, callbackKey
+}
+
+// acquireNow takes the lock, if it is free and nobody waits for it.
+func (s *Store) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.Acquired, error) {
+	for {
+		l, callbackKey := s.clientLock(q)
+		session, _, err := s.prepare(&l)
+		if err != nil {
+			return nil, err
+		}
+		k := s.keysOf(&l)
+		next, lock, alive, err := s.heldLock(ctx, &l, q.TTL)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		c := &claimer{store: s, session: session, lock: *next, keys: k, size: len(lock.value), alone: true, nobody: make(chan struct{})}
+		c.txn = func(at seen) clientv3.Op { return acquire(k, at, lock, alive) }
+		held, seen, err := c.run(ctx)
+		switch {
+		case errors.Is(err, idem.ErrNotClaimed): // again, under a new execution ID
+		case err != nil:
+			return nil, err
+		case held != nil:
+			return &idem.Acquired{Lock: held.Lock(), CallbackKey: callbackKey}, nil
+		case seen.Lock == nil || !seen.Lock.Dead:
+			return nil, &idem.LockHeldError{Holder: seen.Lock}
+		default:
+			if err := s.Bury(ctx, seen.Lock); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// ReleaseLock gives a lock of the lock API back. Nothing of it is left, unless a cancel was asked, which needs its record. The error is
+// idem.ErrLockLost, idem.ErrLockExpired, idem.ErrStaleToken, idem.ErrCallbackKey, idem.ErrLockHeld where the lock is a delivery's, or
+// idem.ErrStoreUnavailable.
+func (s *Store) ReleaseLock(ctx context.Context, workflow string, cb idem.Callback) error {
+	cb.Workflow = workflow
+	return s.repeat(ctx, func(ctx context.Context) (bool, error) {
+		at, _, err := s.current(ctx, &cb)
+		switch {
+		case errors.Is(err, idem.ErrStoreUnavailable):
+			return false, err
+		case err != nil && !errors.Is(err, idem.ErrCancelled):
+			return true, asClient(err)
+		case !ofLockAPI(at.lock):
+			return true, idem.ErrLockHeld
+		}
+		err = s.onBehalf(at).release(ctx)
+		if errors.Is(err, idem.ErrCancelled) { // its record is written, and the lock is free
+			err = nil
+		}
+		return true, err
+	})
+}
+
+// asClient is what a client of the lock API is told: its lock is all that it knows.
+func asClient(err error) error {
+	if errors.Is(err, idem.ErrNoExecution) || errors.Is(err, idem.ErrFinished) {
+		return fmt.Errorf("%w: %w", idem.ErrLockLost, err)
+	}
+	return err
+}
+
+// ofLockAPI reports whether l was acquired over the lock API: no route has led there.
+func ofLockAPI(l *idem.Lock) bool { return l.Held && l.Route == "" }

@@ -1,0 +1,175 @@
+package etcdlock
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+func mustAcquireLock(tb testing.TB, s *Store, q idem.AcquireRequest) *idem.Acquired {
+	tb.Helper()
+	got, err := s.AcquireLock(within(tb, patience), q)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return got
+}
+
+// client is what a client of the lock API shows: a token of the admin API stands for the callback key.
+func client(got *idem.Acquired) idem.Callback {
+	return idem.Callback{Execution: got.Lock.Execution, Workflow: got.Lock.Scope.Workflow, Token: got.Lock.Token, AnyKey: true}
+}
+
+func TestALockIsAcquiredRenewedAndReleasedAtAnyReplica(t *testing.T) {
+	e, a, b := replicas(t)
+	q := idem.AcquireRequest{Workflow: "nightly", Holder: "cron/1", TTL: time.Minute}
+	got := mustAcquireLock(t, a, q)
+	if l := got.Lock; l.Token == 0 || l.Holder != "cron/1" || !l.Held || time.Until(l.HoldUntil) < 50*time.Second || got.CallbackKey == "" {
+		t.Fatalf("%+v", got)
+	}
+	var taken *idem.LockHeldError
+	if _, err := b.AcquireLock(within(t, patience), q); !errors.As(err, &taken) || taken.Holder == nil || taken.Holder.Execution != got.Lock.Execution {
+		t.Fatalf("taken: %v", err)
+	}
+	if _, seen, err := b.Claim(within(t, patience), lockFor("nightly", "delivery"), 0); err != nil || seen.Lock == nil {
+		t.Fatalf("a delivery passes it: %+v %v", seen, err)
+	}
+	cb := client(got)
+	if found, err := b.Heartbeat(within(t, patience), cb, 2*time.Minute); err != nil || time.Until(found.Lock.HoldUntil) < 110*time.Second {
+		t.Fatalf("%+v %v", found, err)
+	}
+	stale := cb
+	stale.Token--
+	if err := b.ReleaseLock(within(t, patience), "nightly", stale); !errors.Is(err, idem.ErrStaleToken) {
+		t.Fatalf("got %v", err)
+	}
+	if err := b.ReleaseLock(within(t, patience), "nightly", cb); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"release": a.ReleaseLock(within(t, patience), "nightly", cb), "renew": second(a.Heartbeat(within(t, patience), cb, 0))} {
+		if !errors.Is(err, idem.ErrLockLost) {
+			t.Errorf("%s after the release: %v", what, err)
+		}
+	}
+	for _, kind := range []string{kindLocks, kindHolds, kindRecords} {
+		count(t, e, a.layout.root+kind, 0)
+	}
+	if next := mustAcquireLock(t, b, q); next.Lock.Token <= got.Lock.Token {
+		t.Errorf("token %d after %d", next.Lock.Token, got.Lock.Token)
+	}
+}
+
+func TestALockThatNobodyRenewsIsFreeAndItsEndIsKnown(t *testing.T) {
+	_, a, b := replicas(t)
+	q := idem.AcquireRequest{Workflow: "w", Holder: "cron/1", TTL: time.Second}
+	got := mustAcquireLock(t, a, q)
+	q.Wait = patience
+	next := mustAcquireLock(t, b, q)
+	if next.Lock.Token <= got.Lock.Token {
+		t.Errorf("token %d after %d", next.Lock.Token, got.Lock.Token)
+	}
+	if r := mustFind(t, a, got.Lock.Execution).Record; r == nil || r.Status != idem.Failed || r.Outcome != idem.Unknown || r.Error.Code != codeHoldExpired {
+		t.Errorf("%+v", r)
+	}
+	for what, err := range map[string]error{"release": a.ReleaseLock(within(t, patience), "w", client(got)), "renew": second(a.Heartbeat(within(t, patience), client(got), 0))} {
+		if !errors.Is(err, idem.ErrLockExpired) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestALockIsWaitedForFirstComeFirstServed(t *testing.T) {
+	e, a, b := replicas(t)
+	running := mustClaim(t, a, lockFor("w", "one"), 0)
+	q := idem.AcquireRequest{Workflow: "w", Holder: "first", TTL: time.Minute, Wait: patience}
+	got := make(chan *idem.Acquired, 2)
+	for i, s := range []*Store{a, b} {
+		q := q
+		if i == 1 {
+			q.Holder = "second"
+		}
+		go func() {
+			l, err := s.AcquireLock(within(t, patience), q)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- l
+		}()
+		waiters(t, e, int64(i+1))
+	}
+	if _, err := running.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	first := <-got
+	if first.Lock.Holder != "first" || !first.Lock.Held || first.Lock.HoldUntil.IsZero() {
+		t.Fatalf("%+v", first.Lock)
+	}
+	if a.holds(first.Lock.Execution) {
+		t.Error("the process takes it for its own")
+	}
+	if err := b.ReleaseLock(within(t, patience), "w", client(first)); err != nil {
+		t.Fatal(err)
+	}
+	if second := <-got; second.Lock.Holder != "second" {
+		t.Fatalf("%+v", second.Lock)
+	}
+}
+
+func TestWhoHasWaitedLongEnoughLearnsWhoHasTheLock(t *testing.T) {
+	e, a, _ := replicas(t)
+	running := mustClaim(t, a, lockFor("w", "one"), 0)
+	_, err := a.AcquireLock(within(t, patience), idem.AcquireRequest{Workflow: "w", TTL: time.Minute, Wait: 100 * time.Millisecond})
+	var taken *idem.LockHeldError
+	if !errors.As(err, &taken) || taken.Holder == nil || taken.Holder.Execution != running.Lock().Execution {
+		t.Fatalf("got %v", err)
+	}
+	waiters(t, e, 0)
+}
+
+func TestALockThatWasCancelledLeavesARecord(t *testing.T) {
+	_, a, b := replicas(t)
+	got := mustAcquireLock(t, a, idem.AcquireRequest{Workflow: "w", TTL: time.Minute})
+	mustCancel(t, b, got.Lock.Execution, byOps(false))
+	if _, err := a.Heartbeat(within(t, patience), client(got), 0); !errors.Is(err, idem.ErrCancelled) {
+		t.Fatalf("got %v", err)
+	}
+	if err := a.ReleaseLock(within(t, patience), "w", client(got)); err != nil {
+		t.Fatal(err)
+	}
+	if r := mustFind(t, b, got.Lock.Execution).Record; r == nil || r.Status != idem.Aborted || r.Outcome != idem.Unknown || r.Abort.By != "ops" {
+		t.Fatalf("%+v", r)
+	}
+	mustAcquireLock(t, b, idem.AcquireRequest{Workflow: "w", TTL: time.Minute})
+}
+
+func TestTheLockAPIDoesNotTouchADeliverysLock(t *testing.T) {
+	_, a, b := replicas(t)
+	held := mustHold(t, a, withKey(lockFor("w", "one")), time.Minute)
+	cb := idem.Callback{Execution: held.Lock().Execution, Workflow: "w", Token: held.Lock().Token, AnyKey: true}
+	if err := b.ReleaseLock(within(t, patience), "w", cb); !errors.Is(err, idem.ErrLockHeld) {
+		t.Errorf("release: %v", err)
+	}
+	if _, err := b.Heartbeat(within(t, patience), cb, 0); !errors.Is(err, idem.ErrLockHeld) {
+		t.Errorf("renew: %v", err)
+	}
+}
+
+func TestALockOutlivesTheProcessThatTookItForItsClient(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	got := mustAcquireLock(t, a, idem.AcquireRequest{Workflow: "w", TTL: time.Minute})
+	die(t, e, a)
+	b.sweeper.everything()
+	if _, err := b.Heartbeat(within(t, patience), client(got), 0); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := b.ForceRelease(within(t, patience), "w", got.Lock.Execution, byOps(false)); err != nil || found.Status() != idem.Aborted {
+		t.Fatalf("%+v %v", found, err)
+	}
+	if err := b.ReleaseLock(within(t, patience), "w", client(got)); !errors.Is(err, idem.ErrLockLost) {
+		t.Fatalf("after the force release: %v", err)
+	}
+}
