@@ -14,6 +14,7 @@ var reloadable = []string{
 	"limits.request_body",
 	"limits.body_timeout",
 	"limits.waiting",
+	"log.sample",
 	"unmatched",
 }
 

@@ -186,6 +186,9 @@ type Log struct {
 	Level LogLevel `koanf:"level"`
 	// json (one object a line) or text (for people). Default json.
 	Format LogFormat `koanf:"format"`
+	// Of the deliveries that went well, one in so many has its lines; 0: none has. What went wrong always has its lines. All
+	// replicas pick the same ones, by trace ID. Default 1: each has its lines.
+	Sample int `koanf:"sample"`
 }
 
 // Route says which deliveries are guarded, and by which rules.
@@ -371,7 +374,7 @@ func Default() *Config {
 			RequestTimeout: 2 * time.Second,
 		},
 		Admin:  Admin{Listen: "127.0.0.1:8079", Hosts: []string{}, Tokens: []Token{}},
-		Log:    Log{Level: LogInfo, Format: LogJSON},
+		Log:    Log{Level: LogInfo, Format: LogJSON, Sample: 1},
 		Routes: []Route{},
 	}
 }

@@ -50,6 +50,7 @@ func (v *validator) run() {
 	v.etcd()
 	v.choice("log.level", string(c.Log.Level), c.Log.Level)
 	v.choice("log.format", string(c.Log.Format), c.Log.Format)
+	v.require(c.Log.Sample >= 0, "log.sample", "%d is negative; 1 logs each delivery, 100 one in a hundred, 0 none that went well", c.Log.Sample)
 	v.routes()
 	v.warnShutdown()
 }

@@ -147,6 +147,7 @@ func (s *service) openProxy(ctx context.Context) error {
 	s.onStop("upstream", func(context.Context) error { return upstream.Close() })
 	s.sweepIdle(upstream.CloseIdle)
 	s.telemetry.SetRoutes(rules.Table.Routes)
+	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
 		Observer: s.telemetry, Tracer: s.telemetry.Tracer(), Log: s.log,
@@ -255,7 +256,7 @@ func (s *service) drain(ctx context.Context, server interface{ Shutdown(context.
 	if err == nil {
 		return nil
 	}
-	s.log.Warn("shutdown_timeout passed: what still runs is told to stop and recorded as unknown")
+	s.log.Warn("shutdown.timeout", "problem", "shutdown_timeout passed: what still runs is told to stop and recorded as unknown")
 	rest, cancel := context.WithTimeout(ctx, s.config.Etcd.RequestTimeout+2*time.Second)
 	defer cancel()
 	return server.Shutdown(rest)

@@ -10,6 +10,7 @@ import (
 type protocol string
 
 const (
+	otlpNone protocol = ""
 	otlpHTTP protocol = "http/protobuf"
 	otlpGRPC protocol = "grpc"
 )
@@ -55,7 +56,7 @@ func (w *wishes) exporter(env func(string) string, signal string, known ...strin
 		}
 	}
 	if !wanted {
-		return ""
+		return otlpNone
 	}
 	name = "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL"
 	p := env(name)

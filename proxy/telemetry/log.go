@@ -3,42 +3,34 @@ package telemetry
 import (
 	"context"
 	"log/slog"
-	"math"
 	"strconv"
 
 	"hooklock/idem"
 	"hooklock/proxy"
 )
 
-// SetSampling keeps a line for this share of the routine deliveries, from 0 to 1, and of the lock events that belong to them. What went
-// wrong always has its lines. All replicas keep the same ones, because the trace ID decides.
-func (t *Telemetry) SetSampling(share float64) {
-	if share >= 1 {
-		t.sampling.Store(nil)
-		return
-	}
-	bound := uint64(math.MaxUint64)
-	if share <= 0 {
-		bound = 0
-	} else {
-		bound = uint64(share * float64(bound))
-	}
-	keep := func(traceID string) bool {
-		n, err := strconv.ParseUint(traceID[max(0, len(traceID)-16):], 16, 64) // the half that is random in all versions
-		return err != nil || n < bound
-	}
-	t.sampling.Store(&keep)
-}
+// SetSampling keeps the lines of one in so many of the deliveries that went well, and of the lock events that belong to them; 0 keeps none.
+// What went wrong always has its lines. All replicas keep the same ones, because the trace ID decides.
+func (t *Telemetry) SetSampling(oneIn int) { t.oneIn.Store(int64(oneIn)) }
 
+// kept reports whether the routine lines of a delivery are among those that are kept.
 func (t *Telemetry) kept(r *proxy.Report) bool {
-	keep := t.sampling.Load()
-	return keep == nil || (*keep)(r.TraceID)
+	oneIn := t.oneIn.Load()
+	if oneIn <= 1 {
+		return oneIn == 1
+	}
+	n, err := strconv.ParseUint(r.TraceID[max(0, len(r.TraceID)-15):], 16, 64) // its end is random in all versions
+	return err != nil || n%uint64(oneIn) == 0
 }
 
 // routine reports whether nobody will ask about a delivery.
 func routine(r *proxy.Report) bool {
-	switch r.Decision {
-	case idem.DecisionExecuted, idem.DecisionReplayed, idem.DecisionAttached, idem.DecisionBypassed:
+	decision := r.Decision
+	if decision == idem.DecisionBypassed {
+		decision = r.Would
+	}
+	switch decision {
+	case idem.DecisionExecuted, idem.DecisionReplayed, idem.DecisionAttached:
 		return r.Err == nil && r.Status < 400 && (r.Attempt == 0 || r.Recorded)
 	}
 	return false

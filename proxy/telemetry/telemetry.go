@@ -34,8 +34,8 @@ type Telemetry struct {
 	is       *instruments
 	tracer   trace.Tracer // nil: nothing is traced
 	follow   bool
-	sampling atomic.Pointer[func(traceID string) bool] // of routine lines; nil: all of them
-	patterns atomic.Pointer[map[string]string]         // of routes, by name
+	oneIn    atomic.Int64                      // of routine lines; see SetSampling
+	patterns atomic.Pointer[map[string]string] // of routes, by name
 
 	deliveries   *series[deliveryKey]
 	byRoute      *series[string]
@@ -80,6 +80,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		reloads: newSeries(labelsOf("result")), extractions: newSeries(partLabels), signatures: newSeries(schemeLabels),
 	}
 	t.patterns.Store(&map[string]string{})
+	t.oneIn.Store(1)
 	if t.is, err = newInstruments(s.meter); err != nil {
 		return nil, err
 	}

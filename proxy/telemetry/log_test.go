@@ -1,0 +1,171 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/proxy"
+)
+
+// full is a report in which everything is said.
+func full() *proxy.Report {
+	r := executed()
+	r.Would, r.Code, r.Signature, r.SignaturePart, r.SpanID, r.By, r.Loss = idem.DecisionLocked, "", "mismatch", "header", "b7ad6b7169203331", "ops", proxy.LossSession
+	r.Rooms.Wait.For, r.Hold, r.Err = time.Second, time.Minute, os.ErrDeadlineExceeded
+	return r
+}
+
+// documented are the fields of each event in docs/logs.md.
+func documented(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/logs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticks := regexp.MustCompile("`([^`]+)`")
+	events := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 {
+			continue
+		}
+		for _, event := range ticks.FindAllStringSubmatch(cells[1], -1) {
+			for _, field := range ticks.FindAllStringSubmatch(cells[4], -1) {
+				events[event[1]] = append(events[event[1]], field[1])
+			}
+		}
+	}
+	return events
+}
+
+// last is the last line of the log.
+func (r *rig) last(t *testing.T) map[string]any {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(r.log.String()), "\n")
+	var line map[string]any
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &line); err != nil {
+		t.Fatalf("%v in %q", err, lines[len(lines)-1])
+	}
+	return line
+}
+
+func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
+	table := documented(t)
+	r := open(t)
+	rejected := full()
+	rejected.Code = "body_too_large"
+	lines := map[string]func(){"delivery": func() { r.Delivered(full()) }}
+	for _, name := range []proxy.EventName{
+		proxy.EventAcquired, proxy.EventRefused, proxy.EventReleased, proxy.EventHeld, proxy.EventLost, proxy.EventUnknown, proxy.EventCancelled,
+	} {
+		lines[string(name)] = func() { r.Event(name, full()) }
+	}
+	lines["lock.expired"] = func() {
+		r.Buried(&idem.Lock{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began})
+	}
+	for event, write := range lines {
+		write()
+		line := r.last(t)
+		if event == "delivery" {
+			line["code"] = "" // a line has a code or an error
+		}
+		if event == "lock.refused" {
+			delete(line, "attempt") // which only an execution has
+		}
+		if line["msg"] != event {
+			t.Errorf("%v, want %s", line, event)
+		}
+		for field := range line {
+			if !slices.Contains([]string{"time", "level", "msg"}, field) && !slices.Contains(table[event], field) {
+				t.Errorf("%s: field %s is not in docs/logs.md", event, field)
+			}
+		}
+		for _, field := range table[event] {
+			if _, there := line[field]; !there {
+				t.Errorf("%s: docs/logs.md promises %s", event, field)
+			}
+		}
+	}
+}
+
+func TestSamplingDropsOnlyWhatWentWell(t *testing.T) {
+	r := open(t)
+	r.SetSampling(0)
+	failed := executed()
+	failed.Status = 500
+	unrecorded := executed()
+	unrecorded.Recorded = false
+	stopped := met(idem.DecisionBypassed, 200)
+	stopped.Would = idem.DecisionLocked
+	for name, c := range map[string]struct {
+		report *proxy.Report
+		said   bool
+	}{
+		"executed": {executed(), false}, "replayed": {met(idem.DecisionReplayed, 200), false}, "upstream's error": {failed, true},
+		"not recorded": {unrecorded, true}, "locked": {met(idem.DecisionLocked, 409), true}, "skipped": {met(idem.DecisionSkipped, 200), true},
+		"observed": {stopped, true},
+	} {
+		r.log.Reset()
+		r.Delivered(c.report)
+		if said := r.log.Len() > 0; said != c.said {
+			t.Errorf("%s: %v", name, said)
+		}
+	}
+	r.log.Reset()
+	r.Event(proxy.EventAcquired, executed())
+	r.Event(proxy.EventReleased, executed())
+	if r.log.Len() > 0 {
+		t.Errorf("%s", r.log)
+	}
+	r.Event(proxy.EventUnknown, executed())
+	if r.log.Len() == 0 {
+		t.Error("an unknown outcome is not said")
+	}
+}
+
+func TestSamplingKeepsAShareAndTheSameOnesEverywhere(t *testing.T) {
+	a, b := open(t), open(t)
+	a.SetSampling(10)
+	b.SetSampling(10)
+	kept := 0
+	for i := range 10_000 {
+		d := executed()
+		d.TraceID = traceID(i)
+		if a.kept(d) != b.kept(d) {
+			t.Fatal("two replicas do not agree")
+		}
+		if a.kept(d) {
+			kept++
+		}
+	}
+	if kept < 900 || kept > 1100 {
+		t.Errorf("%d of 10000 are kept", kept)
+	}
+}
+
+// traceID is one as senders make them: its bits are spread.
+func traceID(i int) string {
+	const digits = "0123456789abcdef"
+	id := make([]byte, 32)
+	x := uint64(i)*0x9E3779B97F4A7C15 + 1
+	for j := range id {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		id[j] = digits[x>>60]
+	}
+	return string(id)
+}
+
+func TestABadVariableIsSaidAndNoReasonToStop(t *testing.T) {
+	r := open(t, "OTEL_TRACES_EXPORTER", "zipkin", "OTEL_RESOURCE_ATTRIBUTES", "no equals sign")
+	if log := r.log.String(); strings.Count(log, "telemetry.config") != 2 {
+		t.Errorf("%s", log)
+	}
+}
