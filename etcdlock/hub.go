@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"context"
+	"hash/maphash"
 	"strings"
 	"sync"
 
@@ -23,26 +24,33 @@ type hub struct {
 
 	mu       sync.Mutex
 	watching bool
-	n        int                // waiters
-	waiters  map[string][]*news // by key
-	from     int64              // deletions after this revision are known
-	recent   map[string]int64   // some of them, to be told to those who come a little late
-	order    []string           // their keys, the oldest first
+	n        int             // waiters
+	waiters  map[sum][]*news // by key
+	from     int64           // deletions after this revision are known
+	recent   map[sum]int64   // some of them, to be told to those who come a little late
+	order    []sum           // their keys, the oldest first
+	seed     maphash.Seed
 }
+
+// sum stands for a key: a hundred bytes less for each of thousands of waiters. Two keys of one sum cost a waiter a reading too many and
+// nothing else; the seed is this process's own, so that nobody can choose names that meet.
+type sum uint64
+
+func (h *hub) sum(key string) sum { return sum(maphash.String(h.seed, key)) }
 
 // maxRecent bounds what is kept for those who have read just before a deletion and ask just after.
 const maxRecent = 4096
 
 // news is what one waiter waits for.
 type news struct {
-	keys []string
+	keys []sum
 	told chan struct{} // closed when one of the keys is gone, or when nobody can know any more
 }
 
 func newHub(p *pool, y layout, l *live) *hub {
 	return &hub{
 		pool: p, layout: y, live: l, wanted: make(chan struct{}, 1), idle: make(chan struct{}, 1),
-		waiters: map[string][]*news{}, recent: map[string]int64{},
+		waiters: map[sum][]*news{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
 	}
 }
 
@@ -77,13 +85,14 @@ func (h *hub) subscribe(revision int64, keys []string) *news {
 	}
 	for _, key := range keys {
 		session, is := strings.CutPrefix(key, h.layout.sessions())
-		if h.recent[key] > revision || is && !h.live.has(session) { // died comes after live knows
+		if h.recent[h.sum(key)] > revision || is && !h.live.has(session) { // died comes after live knows
 			return nil
 		}
 	}
-	n := &news{keys: keys, told: make(chan struct{})}
-	for _, key := range keys {
-		h.waiters[key] = append(h.waiters[key], n)
+	n := &news{keys: make([]sum, len(keys)), told: make(chan struct{})}
+	for i, key := range keys {
+		n.keys[i] = h.sum(key)
+		h.waiters[n.keys[i]] = append(h.waiters[n.keys[i]], n)
 	}
 	h.n++
 	return n
@@ -116,7 +125,7 @@ func (h *hub) forget(n *news) {
 }
 
 // tell wakes who asked for key. It wants the mutex held.
-func (h *hub) tell(key string) {
+func (h *hub) tell(key sum) {
 	for _, n := range append([]*news(nil), h.waiters[key]...) {
 		h.forget(n)
 		close(n.told)
@@ -128,14 +137,15 @@ func (h *hub) died(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
-		h.tell(h.layout.session(name))
+		h.tell(h.sum(h.layout.session(name)))
 	}
 }
 
-// deleted is told of a key that is gone since revision.
-func (h *hub) deleted(key string, revision int64) {
+// deleted is told of the key name, which is gone since revision.
+func (h *hub) deleted(name string, revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	key := h.sum(name)
 	if _, there := h.recent[key]; !there {
 		h.order = append(h.order, key)
 	}

@@ -3,8 +3,6 @@ package etcdlock
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,9 +20,9 @@ func takeTurns(tb testing.TB, s *Store, places []*Place, ran func(*Place)) (wait
 	var wg sync.WaitGroup
 	for _, p := range places {
 		wg.Go(func() {
-			held, err := s.inPlace(ctx, p, p.lock)
+			held, err := s.inPlace(ctx, p, p.lock())
 			if err != nil {
-				tb.Errorf("%s: %v", p.lock.Scope.Key, err)
+				tb.Errorf("%s: %v", p.scope.Key, err)
 				return
 			}
 			ran(p)
@@ -90,7 +88,7 @@ func TestACrowdOfWaitersRunsInOrderAndNobodyIsLeftBehind(t *testing.T) {
 	wait := takeTurns(t, s, places, func(p *Place) {
 		mu.Lock()
 		defer mu.Unlock()
-		if w := p.lock.Scope.Workflow; p.q < last[w] {
+		if w := p.scope.Workflow; p.q < last[w] {
 			t.Errorf("%s: place %d ran after %d", w, p.q, last[w])
 		} else {
 			last[w] = p.q
@@ -203,45 +201,4 @@ func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
 	if len(h.recent) != maxRecent || len(h.order) != maxRecent || h.subscribe(19, []string{"other"}) != nil {
 		t.Error("what is not known any more counts as changed")
 	}
-}
-
-// BenchmarkWaiters is what a waiter costs this process beyond its goroutine: heap-B and stack-B are for each waiter, of which there are
-// ten on each workflow. Places are taken before the first reading, because etcd is in this process, too. A goroutine takes stack of its
-// own, which in the proxy is the connection's.
-//
-//	go test -run '^$' -bench Waiters -benchtime 1x ./etcdlock
-func BenchmarkWaiters(b *testing.B) {
-	for range b.N {
-		e := etcdtest.Start(b)
-		s := openStore(b, Options{Endpoints: []string{e.Endpoint}, SessionTTL: time.Minute})
-		holders, places := crowd(b, s, 1000, 10)
-		var before, after runtime.MemStats
-		readMemory(&before)
-		var ran atomic.Int32
-		start := time.Now()
-		wait := takeTurns(b, s, places, func(*Place) { ran.Add(1) })
-		settled(b, s, len(places))
-		b.ReportMetric(time.Since(start).Seconds(), "s-to-wait")
-		readMemory(&after)
-		n := float64(len(places))
-		b.ReportMetric((float64(after.HeapAlloc)-float64(before.HeapAlloc))/n, "heap-B/waiter")
-		b.ReportMetric((float64(after.StackInuse)-float64(before.StackInuse))/n, "stack-B/waiter")
-		b.ReportMetric(float64(runtime.NumGoroutine())/n, "goroutines/waiter")
-		start = time.Now()
-		releaseAll(b, holders)
-		wait()
-		b.ReportMetric(n/time.Since(start).Seconds(), "ran/s")
-		if int(ran.Load()) != len(places) {
-			b.Fatalf("%d of %d ran", ran.Load(), len(places))
-		}
-	}
-	b.ReportMetric(0, "ns/op")
-}
-
-func readMemory(m *runtime.MemStats) {
-	for range 2 {
-		runtime.GC()
-	}
-	debug.FreeOSMemory()
-	runtime.ReadMemStats(m)
 }

@@ -12,13 +12,23 @@ import (
 // Place is a place in the queue of a workflow: first come, first served, over all processes. It lives as long as the session that
 // took it. Await and ClaimHead are for one goroutine; end it with a successful ClaimHead or with Leave.
 //
-// It implements idem.Place.
+// It implements idem.Place. It is small because thousands may wait: what follows from its names is made when it is needed.
 type Place struct {
-	store   *Store
-	session *session
-	keys    keys
-	lock    idem.Lock
-	q       int64 // create revision: the order in the queue
+	store     *Store
+	session   *session
+	execution idem.ExecutionID
+	scope     idem.Scope
+	q         int64 // create revision: the order in the queue
+}
+
+// lock is what the place says of its execution.
+func (p *Place) lock() idem.Lock {
+	return idem.Lock{Execution: p.execution, Scope: p.scope, Alive: sessionAlive(p.session.name), Holder: p.store.holder(p.session)}
+}
+
+func (p *Place) keys() keys {
+	l := p.lock()
+	return p.store.keysOf(&l)
 }
 
 // Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of it waits or runs. behind
@@ -34,7 +44,7 @@ func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (i
 		seen  *idem.Seen
 		err   error
 	}
-	p := &Place{store: s, session: session, keys: s.keysOf(&l), lock: l}
+	p := &Place{store: s, session: session, execution: l.Execution, scope: l.Scope}
 	results, nobody := make(chan result), make(chan struct{})
 	if !s.tasks.start(func(life context.Context) {
 		seen, err := p.enqueue(life, leased{value, session.lease}, prev, behind)
@@ -65,9 +75,10 @@ func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (i
 }
 
 func (p *Place) enqueue(life context.Context, value leased, prev, behind int64) (*idem.Seen, error) {
+	k := p.keys()
 	for again := false; ; again = true {
 		epoch := p.session.currentEpoch()
-		r := newRequest(p.keys.L, enqueue(p.keys, seen{epoch: epoch, token: behind, prev: prev}, value), len(value.value))
+		r := newRequest(k.L, enqueue(k, seen{epoch: epoch, token: behind, prev: prev}, value), len(value.value))
 		r.again = again
 		answer := p.store.sender.do(life, r)
 		if answer.err == nil && answer.Succeeded {
@@ -81,12 +92,12 @@ func (p *Place) enqueue(life context.Context, value leased, prev, behind int64) 
 		switch {
 		case err != nil:
 			return nil, unavailable(err)
-		case st.waits(p.lock.Execution): // the answer got lost, or an earlier one
+		case st.waits(p.execution): // the answer got lost, or an earlier one
 			p.q = st.place
 			return nil, nil
 		case answer.err != nil && fencing(answer.err):
 			return nil, idem.ErrNotClaimed
-		case st.place != 0 || st.prev != prev || st.token() != behind && st.copyRuns(p.lock.Scope.Key):
+		case st.place != 0 || st.prev != prev || st.token() != behind && st.copyRuns(p.scope.Key):
 			return p.inTheWay(life, st)
 		case answer.err != nil: // the store is full: another attempt would get the same answer
 			return nil, unavailable(answer.err)
@@ -105,7 +116,7 @@ func (p *Place) inTheWay(life context.Context, st *state) (_ *idem.Seen, err err
 	if st.unread != nil {
 		return nil, unavailable(st.unread)
 	}
-	if st.copyRuns(p.lock.Scope.Key) {
+	if st.copyRuns(p.scope.Key) {
 		if st.lock.Dead, err = p.store.isDead(life, st.lock); err != nil {
 			return nil, unavailable(err)
 		}
@@ -123,7 +134,7 @@ func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*
 			return nil, err
 		}
 	}
-	return p.store.look(life, p.keys)
+	return p.store.look(life, p.keys())
 }
 
 // Await waits until it is this place's turn: nobody is before it and the lock is free, or dead and to be buried first; or until the
@@ -138,7 +149,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 			return nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, p.session.err())
 		case err != nil:
 			return nil, err
-		case at.place != p.q && at.ended(p.lock.Execution) == nil && !at.vouched:
+		case at.place != p.q && at.ended(p.execution) == nil && !at.vouched:
 			return nil, idem.ErrPlaceLost // etcd knows it before this session does
 		case at.place != p.q:
 			return p.cancelled(at.state), idem.ErrCancelled
@@ -147,7 +158,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		case at.prev != prev:
 			return at.seen(), nil
 		case at.before != "":
-			p.store.hub.wait(ctx, p.session.over, at.revision, p.keys.Q, at.before)
+			p.store.hub.wait(ctx, p.session.over, at.revision, p.store.layout.queued(p.scope), at.before)
 			continue
 		case at.lock == nil:
 			return at.seen(), nil
@@ -165,18 +176,20 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 // cancelled is how this execution ended: a place that goes while its session lives was cancelled, also where its record was forgotten or
 // written over since.
 func (p *Place) cancelled(st *state) *idem.Seen {
-	r := st.ended(p.lock.Execution)
+	r := st.ended(p.execution)
 	if r == nil {
-		r = recordOf(&p.lock, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted})
+		l := p.lock()
+		r = recordOf(&l, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted})
 	}
 	return &idem.Seen{Record: r, RecordRevision: r.Revision}
 }
 
 // awaitLock waits for the end of the lock, or of who holds it. A lock of our own goes with it from session to session.
 func (p *Place) awaitLock(ctx context.Context, st *state) {
-	keys := []string{p.keys.Q, p.keys.L, p.store.layout.alive(holdAlive(st.lock.Execution))}
+	y := p.store.layout
+	keys := []string{y.queued(p.scope), y.lock(p.scope), y.alive(holdAlive(st.lock.Execution))}
 	if !isHold(st.lock.Alive) && !p.store.holds(st.lock.Execution) {
-		keys = append(keys, p.store.layout.alive(st.lock.Alive))
+		keys = append(keys, y.alive(st.lock.Alive))
 	}
 	p.store.hub.wait(ctx, p.session.over, st.revision, keys...)
 }
@@ -191,20 +204,48 @@ type standing struct {
 	vouched bool   // its session lives in etcd
 }
 
-// look reads how things stand now.
+// look reads how things stand now. The way to etcd is deep, and each attempt has a context: on a goroutine that ends here they cost nothing
+// while the place waits.
 func (p *Place) look(ctx context.Context) (*standing, error) {
 	select {
 	case p.store.looks <- struct{}{}:
-		defer func() { <-p.store.looks }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("wait in the queue: %w", context.Cause(ctx))
+		return nil, leftWaiting(ctx)
 	}
-	ops := append(lockRecordAndQueue(p.keys),
-		clientv3.OpGet(p.keys.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...),
+	type result struct {
+		at  *standing
+		err error
+	}
+	results := make(chan result, 1)
+	if !p.store.tasks.start(func(life context.Context) {
+		defer func() { <-p.store.looks }()
+		at, err := p.read(life, func() bool { return ctx.Err() != nil || p.session.err() != nil })
+		results <- result{at, err}
+	}) {
+		<-p.store.looks
+		return nil, unavailable(errClosed)
+	}
+	select {
+	case r := <-results:
+		return r.at, r.err
+	case <-ctx.Done():
+		return nil, leftWaiting(ctx)
+	}
+}
+
+func leftWaiting(ctx context.Context) error {
+	return fmt.Errorf("wait in the queue: %w", context.Cause(ctx))
+}
+
+// read repeats until there is an answer, or nobody wants one any more.
+func (p *Place) read(life context.Context, unwanted func() bool) (*standing, error) {
+	k := p.keys()
+	ops := append(lockRecordAndQueue(k),
+		clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...),
 		clientv3.OpGet(p.session.key, clientv3.WithKeysOnly()))
 	for pause := newBackoff(); ; {
 		var response *clientv3.TxnResponse
-		err := p.store.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		err := p.store.pool.try(life, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			response, err = c.Txn(ctx).Then(ops...).Commit()
 			return err
 		})
@@ -216,11 +257,8 @@ func (p *Place) look(ctx context.Context) (*standing, error) {
 			}
 			return at, err
 		}
-		if p.session.err() != nil {
-			return nil, err
-		}
-		if err := pause.wait(ctx); err != nil {
-			return nil, fmt.Errorf("wait in the queue: %w", err)
+		if unwanted() || pause.wait(life) != nil {
+			return nil, unavailable(fmt.Errorf("wait in the queue: %w", err))
 		}
 	}
 }
@@ -231,13 +269,15 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	if err := p.session.err(); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, err)
 	}
-	l.Execution, l.Scope, l.Alive, l.Holder = p.lock.Execution, p.lock.Scope, p.lock.Alive, p.lock.Holder
+	mine := p.lock()
+	l.Execution, l.Scope, l.Alive, l.Holder = mine.Execution, mine.Scope, mine.Alive, mine.Holder
 	value, err := encodeLock(&l)
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
-	c := &claimer{store: p.store, session: p.session, lock: l, keys: p.keys, size: len(value), prev: prev, q: p.q, nobody: make(chan struct{})}
-	c.txn = func(at seen) clientv3.Op { return claimAsHead(p.keys, at, leased{value: value}) }
+	k := p.store.keysOf(&l)
+	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, size: len(value), prev: prev, q: p.q, nobody: make(chan struct{})}
+	c.txn = func(at seen) clientv3.Op { return claimAsHead(k, at, leased{value: value}) }
 	return c.run(ctx)
 }
 
@@ -257,8 +297,9 @@ func (p *Place) Leave(ctx context.Context) error {
 
 // leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
 func (p *Place) leave(life context.Context) error {
+	k := p.keys()
 	for pause := newBackoff(); ; {
-		answer := p.store.sender.do(life, newRequest(p.keys.L, leave(p.keys, seen{q: p.q}), 0))
+		answer := p.store.sender.do(life, newRequest(k.L, leave(k, seen{q: p.q}), 0))
 		err := answer.err
 		if err == nil && answer.Succeeded {
 			return nil
@@ -277,10 +318,10 @@ func (p *Place) leave(life context.Context) error {
 
 // giveBack releases the lock that the place has become by a claim whose answer nobody waited for.
 func (p *Place) giveBack(life context.Context, st *state) error {
-	if !st.runs(p.lock.Execution) {
+	if !st.runs(p.execution) {
 		return nil
 	}
-	h := newOwned(p.store, *st.lock, p.keys, p.session)
+	h := newOwned(p.store, *st.lock, p.keys(), p.session)
 	h.startEnding()
 	return h.release(life)
 }

@@ -234,7 +234,7 @@ func TestAwaitEndsWithItsContextAndKeepsThePlace(t *testing.T) {
 	if _, err := p.Await(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
-	if st, err := s.look(within(t, patience), p.keys); err != nil || st.place != p.q {
+	if st, err := s.look(within(t, patience), p.keys()); err != nil || st.place != p.q {
 		t.Fatalf("%+v %v", st, err)
 	}
 	for _, end := range []func(context.Context) error{p.Leave, p.Leave, holder.Release} {

@@ -54,11 +54,11 @@ func (w *room) leave(workflow string) {
 // patience is how long a delivery waits: until d has passed, the sender has gone, or the process ends.
 func (g *Guard) patience(sender context.Context, d time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(g.o.Base)
-	ctx, done := context.WithTimeoutCause(ctx, d, errWaited)
+	over := time.AfterFunc(d, func() { cancel(errWaited) }) // a context with a deadline would be one more, for each who waits
 	stop := context.AfterFunc(sender, func() { cancel(ErrSenderGone) })
 	return ctx, func() {
 		stop()
-		done()
+		over.Stop()
 		cancel(nil)
 	}
 }
@@ -102,16 +102,14 @@ func (w *waiter) behind(v Verdict) {
 // queue takes a place and waits there. over is false when it has to begin again.
 func (w *waiter) queue() (a Admission, over bool) {
 	lock, callbackKey := w.guard.newLock(w.r, w.verdict)
-	ctx, cancel := context.WithTimeout(w.ctx, w.guard.o.RequestTimeout)
-	defer cancel()
-	place, seen, err := w.guard.o.Ledger.Enqueue(ctx, lock, w.verdict.Prev, w.verdict.Behind)
+	place, seen, err := w.enqueue(lock)
 	switch {
 	case errors.Is(err, ErrNotClaimed):
 		return a, false
 	case err != nil:
 		return w.notQueued(err)
 	case seen != nil:
-		return w.decide(ctx, seen)
+		return w.decide(seen)
 	}
 	a, over = w.inPlace(place, lock, callbackKey)
 	if a.Execution == nil {
@@ -124,8 +122,15 @@ func (w *waiter) queue() (a Admission, over bool) {
 	return a, over
 }
 
+// enqueue has a time of its own. It is no child of the time to wait: a context keeps the room for children that it once had.
+func (w *waiter) enqueue(lock Lock) (Place, *Seen, error) {
+	ctx, cancel := context.WithTimeout(w.guard.o.Base, w.guard.o.RequestTimeout)
+	defer cancel()
+	return w.guard.o.Ledger.Enqueue(ctx, lock, w.verdict.Prev, w.verdict.Behind)
+}
+
 // decide is after a refusal to let the delivery wait: its event was settled, or a copy of it waits or runs.
-func (w *waiter) decide(ctx context.Context, seen *Seen) (Admission, bool) {
+func (w *waiter) decide(seen *Seen) (Admission, bool) {
 	behind := int64(0)
 	seen.Queue = false
 	if l := seen.Lock; l != nil && (l.Cooling || l.Scope.Key != w.r.Scope.Key || w.r.Policy.OnMismatch == MismatchExecute && w.r.other(l.Fingerprint)) {
@@ -133,6 +138,8 @@ func (w *waiter) decide(ctx context.Context, seen *Seen) (Admission, bool) {
 	}
 	v := Decide(seen, w.r, w.guard.o.Now())
 	if v.Bury != nil {
+		ctx, cancel := context.WithTimeout(w.ctx, w.guard.o.RequestTimeout)
+		defer cancel()
 		if err := w.guard.o.Ledger.Bury(ctx, v.Bury); err != nil {
 			return unavailable(err), true
 		}
