@@ -1,0 +1,163 @@
+package proxy
+
+import (
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+var byOps = idem.Cancel{By: "ops", Reason: "wrong customer", At: time.Unix(1_800_000_000, 0)}
+
+// executionOf is the execution of an event that waits, runs or is held.
+func executionOf(t *testing.T, r *replica, workflow, event string) idem.ExecutionID {
+	t.Helper()
+	got := await(t, r.send(t.Context(), workflow, event))
+	if got.decision != "in_flight" {
+		t.Fatalf("got %+v", got)
+	}
+	return idem.ExecutionID(got.header.Get("Hooklock-Execution"))
+}
+
+func TestACancelAtAnyReplicaClosesTheCallAndTellsTheSender(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	a, b := newReplica(t, etcd, up, func(*idem.Policy) {}), newReplica(t, etcd, up, func(*idem.Policy) {})
+	for _, r := range []*replica{a, b} {
+		first := a.send(t.Context(), "w", "1")
+		await(t, up.begun)
+		id := executionOf(t, b, "w", "1")
+		asked := time.Now()
+		if _, _, err := r.store.Cancel(t.Context(), id, byOps); err != nil {
+			t.Fatal(err)
+		}
+		await(t, up.closed)
+		if took := time.Since(asked); took > time.Second { // 15 ms in the middle, 70 ms at most of 20; the rest is for a busy machine
+			t.Errorf("the call was closed after %s", took)
+		}
+		told(t, await(t, first), "execution_aborted", "aborted", "unknown")
+		found, err := b.store.Execution(t.Context(), id)
+		if err != nil || found.Record == nil || found.Record.Status != idem.Aborted || found.Record.Outcome != idem.Unknown || found.Record.Abort.By != "ops" {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		if !a.events.heard(EventCancelled) {
+			t.Error("nobody logged it")
+		}
+	}
+	up.reply <- ""
+	if got := await(t, b.send(t.Context(), "w", "1")); got.decision != "executed" {
+		t.Errorf("the event may run again: %+v", got)
+	}
+}
+
+func TestAnEventThatIsCancelledWhileItWaitsNeverRuns(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	a, b := newReplica(t, etcd, up, waits), newReplica(t, etcd, up, waits)
+	first := a.send(t.Context(), "w", "1")
+	await(t, up.begun)
+	second := a.send(t.Context(), "w", "2")
+	queued(t, etcd, 1)
+	id := executionOf(t, b, "w", "2")
+	if _, _, err := b.store.Cancel(t.Context(), id, byOps); err != nil {
+		t.Fatal(err)
+	}
+	got := await(t, second)
+	told(t, got, "execution_aborted", "aborted", "no")
+	if got.header.Get("Hooklock-Execution") != string(id) || !a.events.heard(EventCancelled) {
+		t.Errorf("got %+v, events %v", got, a.events.names)
+	}
+	queued(t, etcd, 0)
+	up.reply <- ""
+	await(t, first)
+	if runs, _ := up.count(); runs != 1 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+func TestAnEventThatIsCancelledForGoodNeverRunsAgain(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	a, b := newReplica(t, etcd, up, waits), newReplica(t, etcd, up, waits)
+	running := a.send(t.Context(), "w", "1")
+	await(t, up.begun)
+	waiting := a.send(t.Context(), "w", "2")
+	queued(t, etcd, 1)
+	forGood := byOps
+	forGood.Final = true
+	for _, event := range []string{"2", "1"} {
+		if _, _, err := b.store.Cancel(t.Context(), executionOf(t, b, "w", event), forGood); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told(t, await(t, waiting), "execution_aborted", "aborted", "no")
+	told(t, await(t, running), "execution_aborted", "aborted", "unknown")
+	for _, r := range []*replica{a, b, a} {
+		told(t, await(t, r.send(t.Context(), "w", "2")), "execution_aborted", "aborted", "no")
+		told(t, await(t, r.send(t.Context(), "w", "1")), "execution_aborted", "aborted", "unknown")
+	}
+	if runs, _ := up.count(); runs != 1 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+func TestALockThatIsReleasedByForceClosesTheCall(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	a, b := newReplica(t, etcd, up, func(*idem.Policy) {}), newReplica(t, etcd, up, func(*idem.Policy) {})
+	first := a.send(t.Context(), "w", "1")
+	await(t, up.begun)
+	id := executionOf(t, b, "w", "1")
+	if _, err := b.store.ForceRelease(t.Context(), "w/w", id, byOps); err != nil {
+		t.Fatal(err)
+	}
+	await(t, up.closed)
+	told(t, await(t, first), "lock_lost", "lock_lost", "unknown")
+	up.reply <- ""
+	if got := await(t, b.send(t.Context(), "w", "2")); got.decision != "executed" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDuplicatesOfACompletedHoldGetItsFinalAnswer(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	a, b := newReplica(t, etcd, up, holds), newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); attaches(p) })
+	up.reply <- "202"
+	await(t, a.send(t.Context(), "w", "1"))
+	call := await(t, up.calls)
+	attached := b.send(t.Context(), "w", "1")
+	following(t, b, 1)
+	final := idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 201, Bytes: 4, Whole: true, Body: []byte("done"), Header: []idem.HeaderField{{Name: "X-Result", Value: "7"}}}}
+	if _, err := b.store.Complete(t.Context(), call, final); err != nil {
+		t.Fatal(err)
+	}
+	if got := await(t, attached); got.status != 201 || got.body != "done" || got.decision != "attached" || got.header.Get("X-Result") != "7" {
+		t.Errorf("the attached copy: %+v", got)
+	}
+	for _, r := range []*replica{a, b} {
+		if got := await(t, r.send(t.Context(), "w", "1")); got.status != 201 || got.body != "done" || got.decision != "replayed" {
+			t.Errorf("got %+v", got)
+		}
+	}
+	up.reply <- ""
+	if got := await(t, a.send(t.Context(), "w", "2")); got.decision != "executed" {
+		t.Errorf("the lock is free: %+v", got)
+	}
+}
+
+func TestACopyThatIsAttachedToAHoldThatFailedIsToldSo(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); attaches(p) })
+	up.reply <- "202"
+	await(t, r.send(t.Context(), "w", "1"))
+	call := await(t, up.calls)
+	attached := r.send(t.Context(), "w", "1")
+	following(t, r, 1)
+	if _, err := r.store.Complete(t.Context(), call, idem.Final{Status: idem.Failed}); err != nil {
+		t.Fatal(err)
+	}
+	if got := await(t, attached); got.status != 502 || got.decision != "upstream_failed" {
+		t.Errorf("got %+v", got)
+	}
+	up.reply <- ""
+	if got := await(t, r.send(t.Context(), "w", "1")); got.decision != "executed" {
+		t.Errorf("the event may run again: %+v", got)
+	}
+}
