@@ -14,7 +14,8 @@ import (
 
 // What the upstream of an execution, or a client of the lock API, asks with its callback key, at any process.
 
-// allowed says why cb may not speak for the execution that has this callback hash, token and scope, or nil.
+// allowed says why cb may not speak for the execution that has this callback hash, token and scope, or nil. The upstream of a lock that
+// covers one event alone is given no token, because that would fence nothing, and need show none.
 func allowed(cb *idem.Callback, hash string, token int64, scope idem.Scope) error {
 	own := sha256.Sum256([]byte(cb.Key))
 	switch {
@@ -22,6 +23,8 @@ func allowed(cb *idem.Callback, hash string, token int64, scope idem.Scope) erro
 		return idem.ErrCallbackKey
 	case cb.Workflow != "" && cb.Workflow != scope.Workflow:
 		return idem.ErrNoExecution
+	case scope.PerEvent && cb.Token == 0:
+		return nil
 	case token == 0 || cb.Token != token:
 		return idem.ErrStaleToken
 	}

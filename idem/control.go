@@ -142,7 +142,8 @@ type Callback struct {
 	Execution ExecutionID
 	// Workflow, where it is not "", is the one that the execution has to be of; otherwise there is no such execution.
 	Workflow string
-	Token    int64
+	// Token is the fencing token; 0 where the lock covers the event alone, whose upstream is given none.
+	Token int64
 	// Key is the execution's callback key. It is compared in constant time with the hash in the ledger. Clients of the lock API are known by
 	// a token of the admin API instead: they leave it empty, and AnyKey is true.
 	Key    string

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -159,5 +160,45 @@ func TestACopyThatIsAttachedToAHoldThatFailedIsToldSo(t *testing.T) {
 	up.reply <- ""
 	if got := await(t, r.send(t.Context(), "w", "1")); got.decision != "executed" {
 		t.Errorf("the event may run again: %+v", got)
+	}
+}
+
+func TestTheUpstreamOfAnEventWithoutALockNeedsNoToken(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); p.Strategy = idem.NoLock })
+	up.reply <- "202"
+	await(t, r.send(t.Context(), "w", "1"))
+	call := await(t, up.calls)
+	if call.Token != 0 {
+		t.Fatalf("a token that fences nothing: %d", call.Token)
+	}
+	stranger := call
+	stranger.Key = "of another one"
+	if _, err := r.store.Guard(t.Context(), stranger, "one", nil); !errors.Is(err, idem.ErrCallbackKey) {
+		t.Errorf("a stranger: %v", err)
+	}
+	if _, err := r.store.Guard(t.Context(), call, "one", nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.store.Heartbeat(t.Context(), call, 0); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.store.Complete(t.Context(), call, idem.Final{Status: idem.Success}); err != nil {
+		t.Error(err)
+	}
+	if got := await(t, r.send(t.Context(), "w", "1")); got.status != 200 || got.decision != "replayed" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestTheUpstreamOfALockNeedsItsToken(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, holds)
+	up.reply <- "202"
+	await(t, r.send(t.Context(), "w", "1"))
+	call := await(t, up.calls)
+	call.Token = 0
+	if _, err := r.store.Complete(t.Context(), call, idem.Final{Status: idem.Success}); !errors.Is(err, idem.ErrStaleToken) {
+		t.Errorf("got %v", err)
 	}
 }
