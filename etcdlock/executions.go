@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/idem"
 )
@@ -109,6 +110,17 @@ func (p *executionPage) finish(ctx context.Context) (idem.ExecutionPage, error) 
 	}
 	if err := p.store.vouch(ctx, locks, p.walk.revision); err != nil {
 		return idem.ExecutionPage{}, unavailable(err)
+	}
+	counts := make([]clientv3.Op, len(p.found))
+	for i := range p.found {
+		counts[i] = p.store.readCounts(p.found[i].ID())
+	}
+	answers, err := p.store.readEach(ctx, counts)
+	if err != nil {
+		return idem.ExecutionPage{}, unavailable(err)
+	}
+	for i := range p.found {
+		p.found[i].Duplicates = p.store.duplicates.of(p.found[i].ID(), answers[i].GetResponseRange().Kvs)
 	}
 	page := idem.ExecutionPage{Executions: p.found}
 	if p.walk.full() {

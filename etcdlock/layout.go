@@ -29,13 +29,15 @@ const (
 	kindRecords  = "keys/"
 	kindCancels  = "cancels/"
 	kindForgets  = "forgets/"
+	kindCounts   = "duplicates/"
 )
 
-func (y layout) sessions() string { return y.root + kindSessions }
-func (y layout) locks() string    { return y.root + kindLocks }
-func (y layout) queues() string   { return y.root + kindQueue }
-func (y layout) records() string  { return y.root + kindRecords }
-func (y layout) forgets() string  { return y.root + kindForgets }
+func (y layout) sessions() string                  { return y.root + kindSessions }
+func (y layout) locks() string                     { return y.root + kindLocks }
+func (y layout) queues() string                    { return y.root + kindQueue }
+func (y layout) records() string                   { return y.root + kindRecords }
+func (y layout) counts(id idem.ExecutionID) string { return y.root + kindCounts + string(id) + "/" }
+func (y layout) forgets() string                   { return y.root + kindForgets }
 
 // forget tells every process to drop what it remembers of an execution's record.
 func (y layout) forget(id idem.ExecutionID) string { return y.forgets() + string(id) }

@@ -47,13 +47,6 @@ func allLocks(tb testing.TB, s *Store, q idem.LockQuery) (locks []idem.LockView)
 	}
 }
 
-func idOf(f *idem.Found) idem.ExecutionID {
-	if f.Record != nil {
-		return f.Record.Execution
-	}
-	return f.Lock.Execution
-}
-
 // names of workflows that are hard to put into a key or into a URL.
 var oddNames = []string{"w", "a/b", "a-b", "a", "ä:1", "100%", "日本/語", "a b", "..", "%FF"}
 
@@ -84,10 +77,10 @@ func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
 	for _, limit := range []int{0, 1, 7} {
 		got := map[idem.ExecutionID]idem.Status{}
 		for _, f := range allExecutions(t, s, idem.ExecutionQuery{Limit: limit}) {
-			if _, twice := got[idOf(&f)]; twice {
-				t.Fatalf("limit %d: %s twice", limit, idOf(&f))
+			if _, twice := got[f.ID()]; twice {
+				t.Fatalf("limit %d: %s twice", limit, f.ID())
 			}
-			got[idOf(&f)] = f.Status()
+			got[f.ID()] = f.Status()
 		}
 		if len(got) != len(want) {
 			t.Errorf("limit %d: %d executions, want %d", limit, len(got), len(want))

@@ -18,16 +18,17 @@ type sighting struct {
 	*state
 	id idem.ExecutionID
 
-	scope idem.Scope
-	keys  keys  // with A, where it runs: what proves its owner alive; and with C, where a process runs it
-	h     int64 // the mod revision of its hold, 0 = it is not held, or dead
+	scope      idem.Scope
+	keys       keys  // with A, where it runs: what proves its owner alive; and with C, where a process runs it
+	h          int64 // the mod revision of its hold, 0 = it is not held, or dead
+	duplicates int64
 }
 
 // sight reads how things stand around an execution whose scope is known. The lock says whether it is dead, as far as this process knows, and
 // until when it is held. The error is idem.ErrStoreUnavailable.
 func (s *Store) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*sighting, error) {
 	k := s.keysOf(&idem.Lock{Execution: id, Scope: scope})
-	answers, revision, err := s.read(ctx, append(lockRecordAndQueue(k), clientv3.OpGet(k.H))...)
+	answers, revision, err := s.read(ctx, append(lockRecordAndQueue(k), clientv3.OpGet(k.H), s.readCounts(id))...)
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -36,6 +37,7 @@ func (s *Store) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope
 		return nil, unavailable(err)
 	}
 	at := &sighting{state: st, id: id, scope: scope, keys: k}
+	at.duplicates = s.duplicates.of(id, answers[readCopies].GetResponseRange().Kvs)
 	if !at.runs(id) {
 		return at, nil
 	}
@@ -52,12 +54,15 @@ func (s *Store) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope
 	return at, nil
 }
 
-// readHold is where sight finds the execution's hold: after what lockRecordAndQueue reads.
-const readHold = readHead + 1
+// Where sight finds more than lockRecordAndQueue reads.
+const (
+	readHold   = readHead + 1
+	readCopies = readHead + 2
+)
 
 // found is what people see of it. The error is idem.ErrNoExecution, or idem.ErrStoreUnavailable where a value cannot be read.
 func (at *sighting) found(now time.Time) (*idem.Found, error) {
-	f := &idem.Found{Revision: at.revision}
+	f := &idem.Found{Revision: at.revision, Duplicates: at.duplicates}
 	switch {
 	case at.runs(at.id):
 		f.Lock = at.lock

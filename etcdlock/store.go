@@ -80,9 +80,11 @@ type Store struct {
 	release *releases
 	guarded sightings
 
+	duplicates *duplicates
+
 	tasks *tasks
 
-	keeping     sync.WaitGroup // the keeper, the sweeper and the look at releases
+	keeping     sync.WaitGroup // the keeper, the sweeper, the hub, the look at releases and the count of duplicates
 	stopKeeping context.CancelFunc
 	closing     sync.Once
 
@@ -128,10 +130,12 @@ func open(o Options, c clock) (*Store, error) {
 	s.keeper = s.newKeeper()
 	var keeping context.Context
 	keeping, s.stopKeeping = context.WithCancel(context.Background())
+	s.duplicates = newDuplicates(keeping, s)
 	s.keeping.Go(func() { s.keeper.run(keeping) })
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
 	s.keeping.Go(func() { s.hub.run(keeping) })
 	s.keeping.Go(func() { s.release.run(keeping) })
+	s.keeping.Go(func() { s.duplicates.run(keeping) })
 	return s, nil
 }
 
@@ -206,6 +210,7 @@ func (s *Store) SessionTTLRemaining() time.Duration {
 // are lost, and buried by others at once. The error says that something was left unresolved. Only the first call does anything.
 func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
+		s.duplicates.finish(ctx)
 		if left := s.tasks.close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left: %w", left)
 		}

@@ -180,6 +180,14 @@ func forceReleaseCooling(k keys, at seen) clientv3.Op {
 		nil)
 }
 
+// countCopies says how many copies of an execution this process has answered without running. The key is its own, and nobody compares it.
+func countCopies(key string, copies leased) clientv3.Op {
+	return clientv3.OpTxn(
+		compares{},
+		writes{put(key, copies)},
+		nil)
+}
+
 // fence makes every unanswered transaction of the epoch fail for ever. It is not sent in company: it must not be read together
 // with the claims that it is to stop.
 func fence(k keys, at seen, session leased) clientv3.Op {

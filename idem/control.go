@@ -77,6 +77,17 @@ type Found struct {
 	Revision int64
 }
 
+// ID is the execution's.
+func (f *Found) ID() ExecutionID {
+	switch {
+	case f.Record != nil:
+		return f.Record.Execution
+	case f.Short != nil:
+		return f.Short.Execution
+	}
+	return f.Lock.Execution
+}
+
 // Status is the status that the execution's place in the ledger means.
 func (f *Found) Status() Status {
 	switch {

@@ -78,7 +78,25 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
 		a = g.waited(a, g.attach, sender, r)
 	}
+	if a.Execution == nil && !r.Policy.Observe && a.ofCopy() {
+		g.o.Ledger.Duplicate(a.Holder, r.retention())
+	}
 	return a
+}
+
+// ofCopy reports whether a delivery that did not run gets its answer as a copy of Holder, or is refused as one.
+func (v *Verdict) ofCopy() bool {
+	switch v.Decision {
+	case DecisionReplayed, DecisionAttached, DecisionInFlight, DecisionUnknown:
+		return v.Holder != ""
+	case DecisionSkipped:
+		return v.Copy != nil
+	case DecisionAborted:
+		return v.Holder != "" && !v.WhileWaiting
+	case DecisionLockLost, DecisionUpstreamUnreachable, DecisionUpstreamFailed, DecisionUpstreamTimeout, DecisionInternalError:
+		return v.Holder != "" // attached to one that ended so
+	}
+	return false
 }
 
 // waited lets a delivery wait that came as far as a, and notes for how long.

@@ -43,6 +43,8 @@ type Ledger interface {
 	// dead lock, or else how that very execution ended, where that can be known: its record, even when it is gone by now, or
 	// Released.
 	Follow(ctx context.Context, l *Lock) (*Seen, error)
+	// Duplicate counts one copy of an execution that was answered without running. It never blocks. The count is kept for retention.
+	Duplicate(id ExecutionID, retention time.Duration)
 }
 
 // Place is a place in the queue of a workflow: first come, first served, over all processes. It lives as long as the session that took

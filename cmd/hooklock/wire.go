@@ -114,6 +114,7 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 		Idempotency:   c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
 		ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: idem.OnMismatch(c.Idempotency.OnMismatch),
 		OnUnknown: idem.OnUnknown(c.Idempotency.OnUnknown), HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
+		Observe: c.Mode == config.ModeObserve,
 	}
 	for _, r := range c.Idempotency.Keep {
 		p.Keep.Add(r.Low, r.High)

@@ -19,6 +19,11 @@ type written struct {
 	writes   string
 }
 
+// besideTheModel are transactions that touch keys which no transaction compares, so that they can break no promise, and what they write.
+var besideTheModel = map[string]string{
+	"countCopies": "writes{put(key, copies)}",
+}
+
 // TestTheCodeAndTheModelHaveTheSameTransactions fails when one of the two tables has a row, a compare or a write that the other has not.
 func TestTheCodeAndTheModelHaveTheSameTransactions(t *testing.T) {
 	code, _ := readCode(t)
@@ -35,6 +40,13 @@ func TestTheCodeAndTheModelHaveTheSameTransactions(t *testing.T) {
 			if w.writes != r.writes {
 				t.Errorf("transaction %s writes %s in etcdlock, and the model knows %s: change what it does in writes.go first", r.name, w.writes, r.writes)
 			}
+		}
+	}
+	for name, writes := range besideTheModel {
+		w, there := code[name]
+		delete(code, name)
+		if !there || len(w.compares) > 0 || w.writes != writes {
+			t.Errorf("etcdlock's %s compares %v and writes %s, and it was left out of the model because it compares nothing and writes %s", name, w.compares, w.writes, writes)
 		}
 	}
 	for name := range code {

@@ -1,0 +1,236 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
+)
+
+const (
+	countEvery = 700 * time.Millisecond // between two writes: readers are to see a copy within a second
+	countBatch = 100                    // counts in one request; etcd takes 128
+	countMost  = 1000                   // counts in one write, the rest comes with the next
+	maxTallies = 100_000                // executions that are counted at a time
+)
+
+// duplicates counts the copies of executions that this process has answered without running. Each process has a key of its own for each
+// execution and puts its count so far there, so nobody compares these keys, and readers add them up.
+type duplicates struct {
+	store   *Store
+	wake    chan struct{}
+	writing sync.Mutex // one write at a time
+	// buckets are apart from those of records: nobody has to wait for a lease of these when the store closes.
+	buckets *buckets
+
+	mu      sync.Mutex
+	tallies map[idem.ExecutionID]*tally
+	queue   []*tally // those that are not written yet, the oldest first
+	out     int      // those that are being written
+	// generation is in the name of the keys. Tallies that are written may be dropped; what is counted after that begins at zero and
+	// must not go over what it was.
+	generation int
+}
+
+// tally is what this process knows of one execution.
+type tally struct {
+	id        idem.ExecutionID
+	n         int64
+	queued    bool
+	retention time.Duration
+
+	// Whoever writes owns these.
+	lease  clientv3.LeaseID // that the count was written with, 0 = none
+	leased instant
+}
+
+func newDuplicates(life context.Context, s *Store) *duplicates {
+	d := &duplicates{store: s, wake: make(chan struct{}, 1), tallies: map[idem.ExecutionID]*tally{}}
+	d.buckets = &buckets{grant: s.pool.newLease, clock: s.clock, classes: map[time.Duration]*class{}}
+	d.buckets.spawn = func(f func(context.Context)) bool {
+		s.keeping.Go(func() { f(life) })
+		return true
+	}
+	return d
+}
+
+// Duplicate counts one copy of an execution that was answered without running. It never blocks; readers in this process know of it at once,
+// others within a second. The count lives for retention after the copy. When more than 100,000 executions have unwritten copies at a time,
+// further ones are not counted.
+func (s *Store) Duplicate(id idem.ExecutionID, retention time.Duration) {
+	s.duplicates.add(id, retention)
+}
+
+func (d *duplicates) add(id idem.ExecutionID, retention time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.tallies[id]
+	if t == nil {
+		if len(d.tallies) >= maxTallies && !d.renew() {
+			return
+		}
+		t = &tally{id: id, retention: retention}
+		d.tallies[id] = t
+	}
+	t.n++
+	d.enqueue(t)
+}
+
+// enqueue wants the mutex held.
+func (d *duplicates) enqueue(t *tally) {
+	if !t.queued {
+		t.queued = true
+		d.queue = append(d.queue, t)
+		poke(d.wake)
+	}
+}
+
+// renew drops all tallies, if all are written. It wants the mutex held.
+func (d *duplicates) renew() bool {
+	if len(d.queue) > 0 || d.out > 0 {
+		return false
+	}
+	clear(d.tallies)
+	d.generation++
+	return true
+}
+
+// key wants the mutex held.
+func (d *duplicates) key(id idem.ExecutionID) string {
+	return d.store.layout.counts(id) + d.store.writer + "-" + strconv.Itoa(d.generation)
+}
+
+// run writes what was counted, until ctx ends.
+func (d *duplicates) run(ctx context.Context) {
+	for {
+		select {
+		case <-d.wake:
+		case <-ctx.Done():
+			return
+		}
+		for d.pending() {
+			if sleep(ctx, countEvery) != nil {
+				return
+			}
+			d.write(ctx)
+		}
+	}
+}
+
+func (d *duplicates) pending() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.queue) > 0
+}
+
+// finish writes what is left, if etcd takes it at once.
+func (d *duplicates) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, txnTimeout)
+	defer cancel()
+	for d.pending() && d.write(ctx) {
+	}
+}
+
+// write writes the counts that have waited longest; false when etcd did not take them: they wait on.
+func (d *duplicates) write(ctx context.Context) bool {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	var err error
+	for batch := range slices.Chunk(d.take(), countBatch) {
+		if err == nil {
+			err = d.send(ctx, batch)
+		}
+		d.sent(batch, err != nil)
+	}
+	return err == nil
+}
+
+func (d *duplicates) take() []*tally {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out = min(len(d.queue), countMost)
+	some := d.queue[:d.out:d.out]
+	d.queue = d.queue[d.out:]
+	return some
+}
+
+func (d *duplicates) sent(some []*tally, again bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out -= len(some)
+	for _, t := range some {
+		if again {
+			t.queued = false
+			d.enqueue(t)
+		}
+	}
+}
+
+// send writes a batch in one request. A copy that comes meanwhile queues its execution again. Writing twice does no harm, so nothing is
+// done about answers that get lost.
+func (d *duplicates) send(ctx context.Context, batch []*tally) error {
+	ops := make([]clientv3.Op, len(batch))
+	for i, t := range batch {
+		if err := d.prolong(ctx, t); err != nil {
+			return err
+		}
+		d.mu.Lock()
+		t.queued = false
+		key, value := d.key(t.id), encodeCount(t.n)
+		d.mu.Unlock()
+		ops[i] = countCopies(key, leased{value, t.lease})
+	}
+	err := d.store.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Txn(ctx).Then(ops...).Commit()
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	for _, t := range batch {
+		d.buckets.dropIfGone(t.lease, err)
+		t.lease = 0
+	}
+	return fmt.Errorf("write duplicates: %w", err)
+}
+
+// prolong sees to it that the count lives for the retention from now on, and takes a place on a lease only where it has to.
+func (d *duplicates) prolong(ctx context.Context, t *tally) (err error) {
+	clock := d.store.clock
+	if t.lease != 0 && clock.since(t.leased) < slack(t.retention) {
+		return nil
+	}
+	t.leased = clock.instant()
+	t.lease, err = d.buckets.take(ctx, t.retention)
+	return err
+}
+
+// maxCounts bounds what is read of the copies of one execution: each process that has answered one has a key.
+const maxCounts = 1000
+
+func (s *Store) readCounts(id idem.ExecutionID) clientv3.Op {
+	return clientv3.OpGet(s.layout.counts(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
+}
+
+// of adds up the copies of an execution: what all processes have written, and for this one what it knows itself.
+func (d *duplicates) of(id idem.ExecutionID, written []*mvccpb.KeyValue) (n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	own := ""
+	if t := d.tallies[id]; t != nil {
+		own, n = d.key(id), t.n
+	}
+	for _, kv := range written {
+		if string(kv.Key) != own {
+			n += decodeCount(kv.Value)
+		}
+	}
+	return n
+}

@@ -1,0 +1,233 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// endedNow is an execution that has ended.
+func endedNow(tb testing.TB, s *Store, event string) idem.ExecutionID {
+	tb.Helper()
+	l := lockFor("w", event)
+	if _, err := mustClaim(tb, s, l, 0).Settle(within(tb, patience), success("")); err != nil {
+		tb.Fatal(err)
+	}
+	return l.Execution
+}
+
+func TestCopiesAreCountedOverAllProcessesWithinASecond(t *testing.T) {
+	e := etcdtest.Start(t)
+	a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	id, other := endedNow(t, a, "event"), endedNow(t, a, "another one")
+	var wg sync.WaitGroup
+	for _, s := range []*Store{a, b} {
+		for range 50 {
+			wg.Go(func() { s.Duplicate(id, time.Hour) })
+		}
+	}
+	wg.Wait()
+	if f := mustFind(t, a, id); f.Duplicates < 50 {
+		t.Errorf("the process that counted knows of %d", f.Duplicates)
+	}
+	ctx := within(t, patience)
+	for _, s := range []*Store{a, b} { // a write for each process, and then all is known to both
+		for r := range e.Client.Watch(ctx, s.layout.counts(id)+s.writer, clientv3.WithPrefix(), clientv3.WithRev(1)) {
+			if r.Err() != nil {
+				t.Fatal(r.Err())
+			}
+			break
+		}
+	}
+	for _, s := range []*Store{a, b} {
+		if f := mustFind(t, s, id); f.Duplicates != 100 {
+			t.Errorf("%d copies", f.Duplicates)
+		}
+		for _, f := range allExecutions(t, s, idem.ExecutionQuery{}) {
+			if want := map[idem.ExecutionID]int64{id: 100, other: 0}[f.ID()]; f.Duplicates != want {
+				t.Errorf("%d copies of %s in the list, want %d", f.Duplicates, f.ID(), want)
+			}
+		}
+	}
+}
+
+func TestWhatWasCountedIsWrittenWhenTheStoreCloses(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, err := Open(Options{Endpoints: []string{e.Endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.WaitReady(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	id := endedNow(t, a, "event")
+	for range 3 {
+		a.Duplicate(id, time.Hour)
+	}
+	closeStore(t, a)
+	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	b.Duplicate(id, time.Hour)
+	if f := mustFind(t, b, id); f.Duplicates != 4 {
+		t.Errorf("%d copies", f.Duplicates)
+	}
+}
+
+func TestCopiesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewProxy(t, e.Endpoint)
+	a := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
+	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	ids := make([]idem.ExecutionID, 3*countBatch)
+	for i := range ids {
+		ids[i] = lockFor("w", fmt.Sprint(i)).Execution
+		a.Duplicate(ids[i], time.Hour)
+	}
+	wire.Blackhole(true)
+	if a.duplicates.write(within(t, patience)) {
+		t.Fatal("written through a black hole")
+	}
+	for _, id := range ids {
+		a.Duplicate(id, time.Hour)
+	}
+	wire.Blackhole(false)
+	ctx := within(t, patience)
+	for a.duplicates.pending() && ctx.Err() == nil {
+		a.duplicates.write(ctx)
+	}
+	for _, id := range ids {
+		answers, _, err := b.read(ctx, b.readCounts(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := b.duplicates.of(id, answers[0].GetResponseRange().Kvs); n != 2 {
+			t.Fatalf("%d copies", n)
+		}
+	}
+}
+
+func TestTheTalliesOfAProcessAreBoundedAndNothingWrittenIsLostWithThem(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	id := endedNow(t, s, "event")
+	s.Duplicate(id, time.Hour)
+	ctx := within(t, patience)
+	if !s.duplicates.write(ctx) && s.duplicates.pending() {
+		t.Fatal("not written")
+	}
+	for i := range maxTallies - 1 { // as if written
+		s.duplicates.mu.Lock()
+		s.duplicates.tallies[idem.ExecutionID(fmt.Sprint(i))] = &tally{n: 1}
+		s.duplicates.mu.Unlock()
+	}
+	s.Duplicate("exec_of_another", time.Hour)
+	if n := len(s.duplicates.tallies); n != 1 {
+		t.Fatalf("%d tallies", n)
+	}
+	s.Duplicate(id, time.Hour)
+	for s.duplicates.pending() && ctx.Err() == nil {
+		s.duplicates.write(ctx)
+	}
+	if f := mustFind(t, s, id); f.Duplicates != 2 {
+		t.Errorf("%d copies", f.Duplicates)
+	}
+}
+
+func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	id := endedNow(t, s, "event")
+	ctx := within(t, patience)
+	leases := map[int64]bool{}
+	for range 5 {
+		s.Duplicate(id, time.Hour)
+		for s.duplicates.pending() && ctx.Err() == nil {
+			s.duplicates.write(ctx)
+		}
+		got, err := e.Client.Get(ctx, s.layout.counts(id), clientv3.WithPrefix())
+		if err != nil || len(got.Kvs) != 1 || got.Kvs[0].Lease == 0 {
+			t.Fatalf("%+v %v", got, err)
+		}
+		leases[got.Kvs[0].Lease] = true
+	}
+	if len(leases) != 1 {
+		t.Errorf("%d leases", len(leases))
+	}
+	if left := s.duplicates.buckets.classes[time.Hour].left; left != bucketKeys-1 {
+		t.Errorf("%d places left on the lease", left)
+	}
+	// A lease that dies is replaced.
+	for lease := range leases {
+		if _, err := e.Client.Revoke(ctx, clientv3.LeaseID(lease)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Duplicate(id, time.Hour)
+	for s.duplicates.pending() && ctx.Err() == nil {
+		s.duplicates.write(ctx)
+	}
+	if n, err := e.Count(ctx, strings.TrimSuffix(s.layout.counts(id), "/")); err != nil || n != 1 {
+		t.Errorf("%d counts: %v", n, err)
+	}
+}
+
+func TestCountingNeverBlocksWithoutAnEtcd(t *testing.T) {
+	s, err := Open(Options{Endpoints: []string{"127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxTallies + 10 {
+		s.Duplicate(idem.ExecutionID(fmt.Sprint(i)), time.Hour)
+	}
+	if n := len(s.duplicates.tallies); n != maxTallies {
+		t.Errorf("%d tallies", n)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzDecodeCount(f *testing.F) {
+	f.Add(encodeCount(7))
+	f.Add([]byte(`{"v":1,"count":-1}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if decodeCount(b) < 0 {
+			t.Fatal("fewer than none")
+		}
+	})
+}
+
+func FuzzDecodeHold(f *testing.F) {
+	f.Add(encodeHold("h", time.Unix(1, 0)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if until, err := decodeHold(b); err != nil && !until.IsZero() {
+			t.Fatal("an end with an error")
+		}
+	})
+}
+
+// BenchmarkDuplicate is what counting costs a copy that is answered in process.
+func BenchmarkDuplicate(b *testing.B) {
+	e := etcdtest.Start(b)
+	s := openStore(b, Options{Endpoints: []string{e.Endpoint}})
+	ids := make([]idem.ExecutionID, 1000)
+	for i := range ids {
+		ids[i] = lockFor("w", fmt.Sprint(i)).Execution
+	}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i++ {
+			s.Duplicate(ids[i%len(ids)], time.Hour)
+		}
+	})
+}

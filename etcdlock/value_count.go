@@ -1,0 +1,25 @@
+package etcdlock
+
+import "encoding/json"
+
+const countVersion = 1
+
+// countValue is how many copies of one execution one process has answered without running.
+type countValue struct {
+	Version int   `json:"v"`
+	Count   int64 `json:"count"`
+}
+
+func encodeCount(n int64) []byte {
+	b, _ := json.Marshal(countValue{countVersion, n}) // numbers always encode
+	return b
+}
+
+// decodeCount is 0 for what this release cannot read: a count is for people only.
+func decodeCount(b []byte) int64 {
+	var v countValue
+	if checkVersion("a count", b, countVersion) != nil || json.Unmarshal(b, &v) != nil {
+		return 0
+	}
+	return max(0, v.Count)
+}
