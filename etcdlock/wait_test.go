@@ -213,8 +213,8 @@ func TestAPlaceIsLostWithItsSession(t *testing.T) {
 	if err := <-result; !errors.Is(err, idem.ErrPlaceLost) {
 		t.Fatalf("got %v", err)
 	}
-	if _, _, err := p.ClaimHead(within(t, patience), lockFor("w", "two"), 0); !errors.Is(err, idem.ErrPlaceLost) {
-		t.Fatalf("got %v", err)
+	if held, _, err := p.ClaimHead(within(t, patience), lockFor("w", "two"), 0); held != nil || err != nil && !errors.Is(err, idem.ErrPlaceLost) {
+		t.Fatalf("got %v %v", held, err)
 	}
 	if err := p.Leave(within(t, patience)); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,267 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// lossyKV loses the answer of the next transaction that writes while armed. It is applied at once, or when arrive is called.
+type lossyKV struct {
+	clientv3.KV
+	armed chan bool // true: applied at once
+	late  chan []clientv3.Op
+}
+
+type lossyTxn struct {
+	clientv3.Txn
+	kv  *lossyKV
+	ops []clientv3.Op
+}
+
+func (kv *lossyKV) Txn(ctx context.Context) clientv3.Txn {
+	return &lossyTxn{Txn: kv.KV.Txn(ctx), kv: kv}
+}
+
+func (t *lossyTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	t.Txn, t.ops = t.Txn.Then(ops...), ops
+	return t
+}
+
+func (t *lossyTxn) Commit() (*clientv3.TxnResponse, error) {
+	if len(t.ops) == 0 || !t.ops[0].IsTxn() { // a read, or a session
+		return t.Txn.Commit()
+	}
+	select {
+	case atOnce := <-t.kv.armed:
+		if atOnce {
+			_, _ = t.Txn.Commit()
+		} else {
+			t.kv.late <- t.ops
+		}
+		return nil, context.DeadlineExceeded
+	default:
+		return t.Txn.Commit()
+	}
+}
+
+// arrive applies the lost transaction, if it still can be.
+func (kv *lossyKV) arrive(tb testing.TB) (applied bool) {
+	tb.Helper()
+	select {
+	case ops := <-kv.late:
+		r, err := kv.KV.Txn(within(tb, patience)).Then(ops...).Commit()
+		if err != nil {
+			return false // its lease is gone
+		}
+		return r.Responses[0].GetResponseTxn().Succeeded
+	default:
+		return false
+	}
+}
+
+// lossy is a store whose answers can be lost.
+func lossy(tb testing.TB, e *etcdtest.Etcd) (*Store, *lossyKV) {
+	tb.Helper()
+	client := etcdtest.Dial(tb, e.Endpoint)
+	kv := &lossyKV{KV: client.KV, armed: make(chan bool, 1), late: make(chan []clientv3.Op, 1)}
+	client.KV = kv
+	return openStore(tb, Options{Client: client}), kv
+}
+
+// scenes are what is sent, on what, and how it has to stand afterwards, lost answer or not.
+var scenes = map[string]struct {
+	scene func(t *testing.T, other *Store) *idem.Lock
+	send  func(s *Store, ctx context.Context, l *idem.Lock) error
+	want  func(found *idem.Found) bool
+	none  bool // no trace is left
+}{
+	"cancel": {running, func(s *Store, ctx context.Context, l *idem.Lock) error {
+		return first3(s.Cancel(ctx, l.Execution, byOps(true)))
+	}, func(f *idem.Found) bool { return f.Status() == idem.CancelRequested && f.Lock.Cancel.By == "ops" }, false},
+	"cancel of a waiting one": {queuedUp, func(s *Store, ctx context.Context, l *idem.Lock) error {
+		return first3(s.Cancel(ctx, l.Execution, byOps(true)))
+	}, func(f *idem.Found) bool { return f.Status() == idem.Aborted && f.Record.Outcome == idem.NotExecuted }, false},
+	"guard": {running, func(s *Store, ctx context.Context, l *idem.Lock) error {
+		return second(s.Guard(ctx, callbackOf(l), "one", nil))
+	}, func(f *idem.Found) bool { return stepsOf(f.AllSteps()) == "one running" }, false},
+	"heartbeat": {onHold, func(s *Store, ctx context.Context, l *idem.Lock) error {
+		return second(s.Heartbeat(ctx, callbackOf(l), time.Hour))
+	}, func(f *idem.Found) bool { return f.Lock != nil && time.Until(f.Lock.HoldUntil) > 50*time.Minute }, false},
+	"complete": {onHold, func(s *Store, ctx context.Context, l *idem.Lock) error {
+		return second(s.Complete(ctx, callbackOf(l), idem.Final{Status: idem.Success}))
+	}, func(f *idem.Found) bool { return f.Status() == idem.Success }, false},
+	"forget": {settledOne, func(s *Store, ctx context.Context, l *idem.Lock) error {
+		return second(s.Forget(ctx, l.Execution))
+	}, nil, true},
+	"force release": {running, func(s *Store, ctx context.Context, l *idem.Lock) error {
+		return second(s.ForceRelease(ctx, "w", l.Execution, byOps(false)))
+	}, func(f *idem.Found) bool { return f.Status() == idem.Aborted && f.Record.Abort.Forced }, false},
+	"force release of a cooling lock": {coolingOne, func(s *Store, ctx context.Context, l *idem.Lock) error {
+		err := second(s.ForceRelease(ctx, "w", l.Execution, byOps(false)))
+		if errors.Is(err, idem.ErrNoLock) { // the answer got lost, and the lock is free
+			err = nil
+		}
+		return err
+	}, func(f *idem.Found) bool { return f.Status() == idem.Failed }, false},
+	"release": {acquired, func(s *Store, ctx context.Context, l *idem.Lock) error {
+		return s.ReleaseLock(ctx, "w", idem.Callback{Execution: l.Execution, Token: l.Token, AnyKey: true})
+	}, nil, true},
+}
+
+func first3[T, U any](_ T, _ U, err error) error { return err }
+
+func running(t *testing.T, s *Store) *idem.Lock {
+	t.Helper()
+	return mustClaim(t, s, withKey(lockFor("w", "one")), 0).Lock()
+}
+
+func queuedUp(t *testing.T, s *Store) *idem.Lock {
+	t.Helper()
+	running(t, s)
+	l := lockFor("w", "two")
+	mustEnqueue(t, s, l)
+	return &l
+}
+
+func onHold(t *testing.T, s *Store) *idem.Lock {
+	t.Helper()
+	return mustHold(t, s, withKey(lockFor("w", "one")), 10*time.Minute).Lock()
+}
+
+func settledOne(t *testing.T, s *Store) *idem.Lock {
+	t.Helper()
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	if _, err := held.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	return held.Lock()
+}
+
+func coolingOne(t *testing.T, s *Store) *idem.Lock {
+	t.Helper()
+	l := lockFor("w", "one")
+	l.ReleaseDelay = time.Hour
+	held := mustClaim(t, s, l, 0)
+	if _, err := held.Settle(within(t, patience), unknownEnd()); err != nil {
+		t.Fatal(err)
+	}
+	return held.Lock()
+}
+
+func acquired(t *testing.T, s *Store) *idem.Lock {
+	t.Helper()
+	return mustAcquireLock(t, s, idem.AcquireRequest{Workflow: "w", TTL: time.Hour}).Lock
+}
+
+func TestWhatIsAskedForIsTrueAlsoWhereItsAnswerGotLost(t *testing.T) {
+	for name, c := range scenes {
+		for how, atOnce := range map[string]bool{"applied, and its answer lost": true, "applied after the next attempt": false} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				e := etcdtest.Start(t)
+				other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+				s, kv := lossy(t, e)
+				l := c.scene(t, other)
+				kv.armed <- atOnce
+				if err := c.send(s, within(t, patience), l); err != nil {
+					t.Fatal(err)
+				}
+				if len(kv.armed) != 0 {
+					t.Fatal("no answer was lost")
+				}
+				if kv.arrive(t) {
+					t.Error("what was lost is applied once more")
+				}
+				found, err := other.Execution(within(t, patience), l.Execution)
+				switch {
+				case c.none && !errors.Is(err, idem.ErrNoExecution), !c.none && err != nil:
+					t.Fatalf("%+v %v", found, err)
+				case !c.none && !c.want(found):
+					t.Fatalf("%+v lock %+v record %+v", found, found.Lock, found.Record)
+				}
+			})
+		}
+	}
+}
+
+func TestAHoldIsHeldAlsoWhereItsAnswerGotLost(t *testing.T) {
+	for how, atOnce := range map[string]bool{"applied": true, "applied after the next attempt": false} {
+		t.Run(how, func(t *testing.T) {
+			e := etcdtest.Start(t)
+			other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+			s, kv := lossy(t, e)
+			held := mustClaim(t, s, withKey(lockFor("w", "one")), 0)
+			kv.armed <- atOnce
+			if err := held.Hold(within(t, patience), time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			if kv.arrive(t) {
+				t.Error("what was lost is applied once more")
+			}
+			if s.holds(held.Lock().Execution) || !held.Lock().Held {
+				t.Errorf("%+v", held.Lock())
+			}
+			if _, err := other.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestALockIsAcquiredOnceAlsoWhereTheAnswerGotLost(t *testing.T) {
+	for how, atOnce := range map[string]bool{"applied": true, "applied after the next attempt": false} {
+		t.Run(how, func(t *testing.T) {
+			e := etcdtest.Start(t)
+			other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+			s, kv := lossy(t, e)
+			kv.armed <- atOnce
+			got := mustAcquireLock(t, s, idem.AcquireRequest{Workflow: "w", TTL: time.Minute})
+			if kv.arrive(t) {
+				t.Error("what was lost is applied once more")
+			}
+			count(t, e, s.layout.locks(), 1)
+			if err := other.ReleaseLock(within(t, patience), "w", client(got)); err != nil {
+				t.Fatal(err)
+			}
+			count(t, e, s.layout.locks(), 0)
+			count(t, e, s.layout.root+kindHolds, 0)
+		})
+	}
+}
+
+// What is lost while somebody else ends the execution is not applied to what comes after.
+func TestAnEndThatSomebodyElseWroteIsToldApart(t *testing.T) {
+	e := etcdtest.Start(t)
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s, kv := lossy(t, e)
+	held := mustHold(t, other, withKey(lockFor("w", "one")), time.Minute)
+	cb := callbackOf(held.Lock())
+	kv.armed <- false
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Complete(within(t, patience), cb, idem.Final{Status: idem.Failed})
+		ended <- err
+	}()
+	ops := <-kv.late // it has left, and got no answer
+	if _, err := other.Complete(within(t, patience), cb, idem.Final{Status: idem.Success}); err != nil {
+		<-ended
+		t.Skip("the second attempt was faster")
+	}
+	kv.late <- ops
+	if kv.arrive(t) {
+		t.Error("what was lost is applied to what has ended")
+	}
+	if err := <-ended; !errors.Is(err, idem.ErrFinished) {
+		t.Errorf("got %v", err)
+	}
+	if found := mustFind(t, s, cb.Execution); found.Status() != idem.Success {
+		t.Errorf("%+v", found.Record)
+	}
+}
