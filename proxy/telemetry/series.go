@@ -10,13 +10,42 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// series are the label sets of one instrument. Making a set costs more than counting, so each is made once. K is a comparable value with
-// what the labels say; it must come from closed sets, because nothing is ever dropped.
-type series[K comparable] struct {
-	labels func(K) []attribute.KeyValue
-	known  atomic.Pointer[map[K]*labelled]
-	mu     sync.Mutex // who adds
+// once keeps what is made of a key from closed sets, because making it costs more than using it. Nothing is ever dropped.
+type once[K comparable, V any] struct {
+	make  func(K) V
+	known atomic.Pointer[map[K]V]
+	mu    sync.Mutex // who adds
 }
+
+func newOnce[K comparable, V any](make func(K) V) *once[K, V] {
+	o := &once[K, V]{make: make}
+	o.known.Store(&map[K]V{})
+	return o
+}
+
+func (o *once[K, V]) of(k K) V {
+	if v, ok := (*o.known.Load())[k]; ok {
+		return v
+	}
+	o.know(k)
+	return (*o.known.Load())[k]
+}
+
+// know makes the values of keys, many at once, because the table is copied each time.
+func (o *once[K, V]) know(keys ...K) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	known := maps.Clone(*o.known.Load())
+	for _, k := range keys {
+		if _, ok := known[k]; !ok {
+			known[k] = o.make(k)
+		}
+	}
+	o.known.Store(&known)
+}
+
+// series are the label sets of one instrument. K is a comparable value with what the labels say.
+type series[K comparable] struct{ *once[K, *labelled] }
 
 // labelled is one label set, as instruments take it.
 type labelled struct {
@@ -25,33 +54,10 @@ type labelled struct {
 }
 
 func newSeries[K comparable](labels func(K) []attribute.KeyValue) *series[K] {
-	s := &series[K]{labels: labels}
-	s.known.Store(&map[K]*labelled{})
-	return s
-}
-
-// of is the label set for k.
-func (s *series[K]) of(k K) *labelled {
-	if l := (*s.known.Load())[k]; l != nil {
-		return l
-	}
-	s.know(k)
-	return (*s.known.Load())[k]
-}
-
-// know makes the label sets for keys, many at once, because the table is copied each time.
-func (s *series[K]) know(keys ...K) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := maps.Clone(*s.known.Load())
-	for _, k := range keys {
-		if known[k] != nil {
-			continue
-		}
-		set := metric.WithAttributeSet(attribute.NewSet(s.labels(k)...))
-		known[k] = &labelled{add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
-	}
-	s.known.Store(&known)
+	return &series[K]{newOnce(func(k K) *labelled {
+		set := metric.WithAttributeSet(attribute.NewSet(labels(k)...))
+		return &labelled{add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
+	})}
 }
 
 // zero makes the series of keys appear before anything happened.

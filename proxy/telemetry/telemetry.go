@@ -49,7 +49,10 @@ type Telemetry struct {
 	server       *series[serverKey]
 	client       *series[clientKey]
 	operations   *series[operationKey]
+	spanNames    *once[spanName, string]
 }
+
+type spanName struct{ method, pattern string }
 
 var (
 	_ proxy.Observer = (*Telemetry)(nil)
@@ -79,6 +82,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		lookups: newSeries(resultLabels), executions: newSeries(outcomeLabels), losses: newSeries(labelsOf("reason")),
 		reloads: newSeries(labelsOf("result")), extractions: newSeries(partLabels), signatures: newSeries(schemeLabels),
 	}
+	t.spanNames = newOnce(func(k spanName) string { return k.method + " " + k.pattern })
 	t.patterns.Store(&map[string]string{})
 	t.oneIn.Store(1)
 	if t.is, err = newInstruments(s.meter); err != nil {

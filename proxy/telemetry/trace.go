@@ -13,19 +13,23 @@ import (
 	"hooklock/proxy"
 )
 
+// serverSpan is made once: options cost as much as the span of a delivery that is not sampled.
+var serverSpan = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
+
 // Begin implements proxy.Tracer.
 func (t *Telemetry) Begin(r *proxy.Report, traceparent, tracestate []byte) proxy.Trace {
 	ctx := context.Background()
 	if t.follow {
-		if parent := parse(string(traceparent)); parent.IsValid() {
-			if state, err := trace.ParseTraceState(string(tracestate)); err == nil {
-				parent = parent.WithTraceState(state)
+		if parent := parse(traceparent); parent.IsValid() {
+			if len(tracestate) > 0 {
+				if state, err := trace.ParseTraceState(string(tracestate)); err == nil {
+					parent = parent.WithTraceState(state)
+				}
 			}
 			ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 		}
 	}
-	name := r.Method + " " + (*t.patterns.Load())[r.Route]
-	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(r.Started))
+	ctx, span := t.tracer.Start(ctx, t.spanNames.of(spanName{r.Method, (*t.patterns.Load())[r.Route]}), serverSpan...)
 	return &delivery{t: t, ctx: ctx, span: span}
 }
 
@@ -65,7 +69,7 @@ func (d *delivery) End(r *proxy.Report) {
 	d.room("settle", r.Rooms.Settle)
 	d.endCall(r)
 	d.span.SetAttributes(attributesOf(r, (*d.t.patterns.Load())[r.Route])...)
-	if link := parse(r.Met); link.IsValid() {
+	if link := parse([]byte(r.Met)); link.IsValid() {
 		d.span.AddLink(trace.Link{SpanContext: link, Attributes: []attribute.KeyValue{attribute.String("hooklock.execution.id", string(r.Execution))}})
 	}
 	if r.Status >= 500 || r.Loss != "" {
@@ -135,25 +139,30 @@ func attributesOf(r *proxy.Report, pattern string) []attribute.KeyValue {
 }
 
 // parse reads what the proxy has checked, or what stands in the ledger; anything else is no context.
-func parse(text string) trace.SpanContext {
-	if len(text) != 55 {
+func parse(text []byte) trace.SpanContext {
+	if len(text) != w3cLen {
 		return trace.SpanContext{}
 	}
-	id, err1 := trace.TraceIDFromHex(text[3:35])
-	span, err2 := trace.SpanIDFromHex(text[36:52])
+	var c trace.SpanContextConfig
 	var flags [1]byte
-	_, err3 := hex.Decode(flags[:], []byte(text[53:]))
+	_, err1 := hex.Decode(c.TraceID[:], text[3:35])
+	_, err2 := hex.Decode(c.SpanID[:], text[36:52])
+	_, err3 := hex.Decode(flags[:], text[53:])
 	if err1 != nil || err2 != nil || err3 != nil {
 		return trace.SpanContext{}
 	}
-	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: trace.TraceFlags(flags[0]) & trace.FlagsSampled, Remote: true})
+	c.TraceFlags, c.Remote = trace.TraceFlags(flags[0])&trace.FlagsSampled, true
+	return trace.NewSpanContext(c)
 }
+
+const w3cLen = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 
 // format is a span context as W3C spells it (https://www.w3.org/TR/trace-context/).
 func format(c trace.SpanContext) string {
 	id, span := c.TraceID(), c.SpanID()
-	b := append(make([]byte, 0, 55), "00-"...)
-	b = append(hex.AppendEncode(b, id[:]), '-')
-	b = append(hex.AppendEncode(b, span[:]), '-')
-	return string(hex.AppendEncode(b, []byte{byte(c.TraceFlags())}))
+	text := [w3cLen]byte{0: '0', 1: '0', 2: '-', 35: '-', 52: '-'}
+	hex.Encode(text[3:], id[:])
+	hex.Encode(text[36:], span[:])
+	hex.Encode(text[53:], []byte{byte(c.TraceFlags())})
+	return string(text[:])
 }

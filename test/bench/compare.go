@@ -19,6 +19,8 @@ import (
 const (
 	subjectDirect   = "upstream alone"
 	subjectHooklock = "hooklock"
+	subjectBare     = "hooklock, measuring nothing"
+	subjectAll      = "hooklock, with traces and OTLP"
 	subjectNginx    = "nginx"
 	subjectNetHTTP  = "net/http ReverseProxy"
 )
@@ -95,16 +97,35 @@ func cast(f *family, o *options, out io.Writer) ([]*subject, error) {
 	if o.hooklock == "" {
 		return subjects, nil
 	}
-	h, err := startHooklock(f, o.hooklock, up.addr)
+	hooklocks, err := castHooklock(f, o.hooklock, up)
+	return append(subjects, hooklocks...), err
+}
+
+// castHooklock starts the program three times: as it is, measuring nothing, and with everything that it can measure.
+func castHooklock(f *family, program string, up *child) ([]*subject, error) {
+	h, err := startHooklock(f, program, up.addr, "hooklock")
 	if err != nil {
 		return nil, err
 	}
-	return append(subjects,
-		&subject{name: subjectHooklock, child: h, kind: kindPlain},
-		&subject{name: subjectHooklock, child: h, kind: kindReplayed, prepare: settled(h)},
-		&subject{name: subjectHooklock, child: h, kind: kindLocked, prepare: held(h, up)},
-		&subject{name: subjectHooklock, child: h, kind: kindExecuted},
-	), nil
+	bare, err := startHooklock(f, program, up.addr, "bare", "OTEL_SDK_DISABLED=true")
+	if err != nil {
+		return nil, err
+	}
+	all, err := startHooklock(f, program, up.addr, "all", // nobody listens there
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_SAMPLER=always_off", "OTEL_METRIC_EXPORT_INTERVAL=1000")
+	if err != nil {
+		return nil, err
+	}
+	return []*subject{
+		{name: subjectHooklock, child: h, kind: kindPlain},
+		{name: subjectBare, child: bare, kind: kindPlain},
+		{name: subjectAll, child: all, kind: kindPlain},
+		{name: subjectHooklock, child: h, kind: kindReplayed, prepare: settled(h)},
+		{name: subjectBare, child: bare, kind: kindReplayed, prepare: settled(bare)},
+		{name: subjectAll, child: all, kind: kindReplayed, prepare: settled(all)},
+		{name: subjectHooklock, child: h, kind: kindLocked, prepare: held(h, up)},
+		{name: subjectHooklock, child: h, kind: kindExecuted},
+	}, nil
 }
 
 // settled delivers the event whose duplicates follow.

@@ -12,8 +12,9 @@ import (
 	"runtime"
 )
 
-// startHooklock runs the program with four lines of configuration, and what keeps it out of the way of others.
-func startHooklock(f *family, program, upstream string) (*child, error) {
+// startHooklock runs the program with four lines of configuration, and what keeps it out of the way of others. name tells it from others of
+// its kind; env is added to the environment.
+func startHooklock(f *family, program, upstream, name string, env ...string) (*child, error) {
 	addrs, err := freePorts(2)
 	if err != nil {
 		return nil, err
@@ -26,12 +27,14 @@ listen: %s
 admin: {listen: "%s"}
 data_dir: %s
 log: {level: error} # nginx has its access log off, too
-`, upstream, listen, admin, filepath.Join(f.dir, "data"))
-	file := filepath.Join(f.dir, "sidecar.yaml")
+`, upstream, listen, admin, filepath.Join(f.dir, name+".data"))
+	file := filepath.Join(f.dir, name+".yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err
 	}
-	c, err := f.start("hooklock", exec.Command(program, "serve", "--config", file))
+	cmd := exec.Command(program, "serve", "--config", file)
+	cmd.Env = append(os.Environ(), env...)
+	c, err := f.start(name, cmd)
 	if err != nil {
 		return nil, fmt.Errorf("%w (make build builds it)", err)
 	}
