@@ -270,7 +270,10 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		return nil, nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, err)
 	}
 	mine := p.lock()
-	l.Execution, l.Scope, l.Alive, l.Holder = mine.Execution, mine.Scope, mine.Alive, mine.Holder
+	l.Execution, l.Scope, l.Alive = mine.Execution, mine.Scope, mine.Alive
+	if l.Holder == "" { // a client of the lock API has named itself
+		l.Holder = mine.Holder
+	}
 	value, err := encodeLock(&l)
 	if err != nil {
 		return nil, nil, unavailable(err)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"hooklock/admin"
 )
 
 // Where the demo listens, unless it may pick free ports.
@@ -125,6 +127,13 @@ Try these in another terminal:
 4. While one event of a workflow runs, another one is refused (409, and who holds the lock):
    curl -s '%[1]s?sleep=5s' -d '{"id":"evt_2"}' & sleep 1; curl -i %[1]s -d '{"id":"evt_3"}'; wait
 
+5. What ran, and who holds which lock:
+   curl http://%[3]s/v1/executions
+   curl http://%[3]s/v1/locks
+
+6. A lock for a job of your own (docs/api.md has the rest):
+   curl http://%[3]s/v1/locks/backup/acquire -d '{"holder":"me","ttl":"1m"}' -H "Authorization: Bearer $(cat '%[5]s')"
+
 Ctrl-C ends it.
-`, hook, receiverAt, s.admin.Addr(), path)
+`, hook, receiverAt, s.admin.Addr(), path, filepath.Join(s.config.DataDir, admin.TokenFile))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -37,10 +36,15 @@ type service struct {
 	base     context.Context
 	stopBase context.CancelCauseFunc
 
-	door     net.Listener // where senders come in
-	admin    net.Listener
+	door  net.Listener // where senders come in
+	admin net.Listener
+	api   *admin.API
+	// localToken is the generated token of the API; "" where tokens are configured, or where it cannot be kept.
+	localToken string
+
 	live     chan struct{} // closed when the first session is there
 	opened   sync.Once
+	routing  atomic.Bool // routes are loaded and the door is open
 	draining atomic.Bool
 
 	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
@@ -59,7 +63,7 @@ func start(ctx context.Context, c *config.Config, log *slog.Logger) (*service, e
 	s := &service{log: log, config: c, failed: make(chan error, 3), live: make(chan struct{})}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
-	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openProxy, s.openAdmin} {
+	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openAdmin, s.openProxy} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.stop())
 		}
@@ -172,6 +176,7 @@ func (s *service) openProxy(ctx context.Context) error {
 		}
 		return s.server.Serve(s.door)
 	})
+	s.routing.Store(true)
 	return nil
 }
 
@@ -193,34 +198,6 @@ func (s *service) sweepIdle(closeIdle func(age time.Duration)) {
 	})
 }
 
-// openAdmin opens health and metrics.
-func (s *service) openAdmin(ctx context.Context) (err error) {
-	health := admin.Health(admin.Options{Ready: s.ready, Metrics: s.telemetry.Page()})
-	if s.admin, err = s.serveHTTP(ctx, "admin.listen", s.config.Admin.Listen, admin.Local(health)); err != nil {
-		return err
-	}
-	if s.config.Health.Listen != "" {
-		_, err = s.serveHTTP(ctx, "health.listen", s.config.Health.Listen, health)
-	}
-	return err
-}
-
-func (s *service) serveHTTP(ctx context.Context, setting, address string, h http.Handler) (net.Listener, error) {
-	ln, err := listen(ctx, setting, address)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
-	s.onStop(setting, server.Shutdown)
-	s.serve(func() error {
-		if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve %s: %w", setting, err)
-		}
-		return nil
-	})
-	return ln, nil
-}
-
 // serve runs a listener; stop waits for its end.
 func (s *service) serve(run func() error) {
 	s.serving.Go(func() {
@@ -234,6 +211,9 @@ func (s *service) serve(run func() error) {
 func (s *service) ready() error {
 	if s.draining.Load() {
 		return errors.New("shutting down")
+	}
+	if !s.routing.Load() {
+		return errors.New("routes are not loaded yet")
 	}
 	return s.store.Ready()
 }

@@ -70,7 +70,7 @@ func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
 		t.Skip("curl is not installed: the demo's curl lines are not tried")
 	}
 	p, lines := demo(t)
-	if len(lines) != 4 {
+	if len(lines) != 7 {
 		t.Fatalf("%d curl lines:\n%s", len(lines), p.Stdout)
 	}
 	for i, want := range [][]string{
@@ -78,6 +78,9 @@ func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
 		{"HTTP/1.1 200", "Hooklock-Decision: replayed", "Idempotent-Replayed: true", `{"charged":true,"receipt":1}`},
 		{"HTTP/1.1 422", "idempotency_key_reused"},
 		{"HTTP/1.1 409", "workflow_locked", `"existingExecutionId":"exec_`, `{"charged":true,"receipt":2}`},
+		{`"workflow":"demo/acme"`, `"status":"SUCCESS"`},
+		{`{"locks":[]`},
+		{`"workflow":"backup"`, `"holder":"me"`, `"callbackKey":`},
 	} {
 		out, err := exec.Command("sh", "-c", lines[i]).Output()
 		for _, text := range want {

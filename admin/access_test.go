@@ -1,0 +1,245 @@
+package admin
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"hooklock/idem"
+)
+
+// unreachable is a ledger whose store does not answer: whoever gets 503 was let in.
+type unreachable struct{}
+
+func (unreachable) Execution(context.Context, idem.ExecutionID) (*idem.Found, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) Await(context.Context, idem.ExecutionID, *idem.Found) (*idem.Found, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) Executions(context.Context, idem.ExecutionQuery) (idem.ExecutionPage, error) {
+	return idem.ExecutionPage{}, idem.ErrStoreUnavailable
+}
+func (unreachable) Lock(context.Context, string) (*idem.LockView, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) Locks(context.Context, idem.LockQuery) (idem.LockPage, error) {
+	return idem.LockPage{}, idem.ErrStoreUnavailable
+}
+func (unreachable) Cancel(context.Context, idem.ExecutionID, idem.Cancel) (*idem.Found, bool, error) {
+	return nil, false, idem.ErrStoreUnavailable
+}
+func (unreachable) Forget(context.Context, idem.ExecutionID) (*idem.Found, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) ForceRelease(context.Context, string, idem.ExecutionID, idem.Cancel) (*idem.Found, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) Guard(context.Context, idem.Callback, string, []string) (*idem.Found, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) Heartbeat(context.Context, idem.Callback, time.Duration) (*idem.Found, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) Complete(context.Context, idem.Callback, idem.Final) (*idem.Found, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) AcquireLock(context.Context, idem.AcquireRequest) (*idem.Acquired, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) ReleaseLock(context.Context, string, idem.Callback) error {
+	return idem.ErrStoreUnavailable
+}
+
+const anID = "exec_mjyg3x6slz3ns4tdjh2hkbwzqi4dr7xk"
+
+// wellFormed requests, by endpoint.
+var requests = []struct{ method, path, body string }{
+	{"GET", "/v1/locks?prefix=a&limit=1000", ""},
+	{"GET", "/v1/locks/w", ""},
+	{"DELETE", "/v1/locks/w?reason=r&execution=" + anID, ""},
+	{"POST", "/v1/locks/w/acquire", `{"holder":"me","ttl":"1m","wait":"0s"}`},
+	{"POST", "/v1/locks/w/renew", `{"executionId":"` + anID + `","token":7}`},
+	{"POST", "/v1/locks/w/release", `{"executionId":"` + anID + `","token":7}`},
+	{"GET", "/v1/executions?workflow=w&status=RUNNING&limit=1", ""},
+	{"GET", "/v1/executions/" + anID + "?wait=1s", ""},
+	{"DELETE", "/v1/executions/" + anID + "?reason=r", ""},
+	{"POST", "/v1/executions/" + anID + "/cancel", `{"reason":"r","final":true}`},
+	{"POST", "/v1/executions/" + anID + "/guard", `{"token":7,"step":"a","plan":["a","b"]}`},
+	{"POST", "/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"30m"}`},
+	{"POST", "/v1/executions/" + anID + "/complete", `{"token":7,"status":"SUCCESS","response":{"status":200,"headers":{"A":["b","c"]},"body":"x"}}`},
+}
+
+func TestWhoMayWhat(t *testing.T) {
+	if len(requests) != len(endpoints()) {
+		t.Fatalf("%d requests for %d endpoints", len(requests), len(endpoints()))
+	}
+	r := newRig(t, unreachable{}, nil)
+	for _, q := range requests {
+		path, _, _ := strings.Cut(q.path, "?")
+		e, _, p := find(endpoints(), q.method, path)
+		if p != nil {
+			t.Fatal(p)
+		}
+		read, write := map[access]int{forRead: 503, forWrite: 403, forCallback: 503}[e.access], map[access]int{forRead: 403, forWrite: 503, forCallback: 503}[e.access]
+		for token, want := range map[string]int{"": 401, opsToken: 503, readToken1: read, writeToken1: write} {
+			a := r.ask(q.method, q.path, token, q.body)
+			if a.StatusCode != want {
+				t.Errorf("%s %s with %q: got %d, want %d: %s", q.method, q.path, token, a.StatusCode, want, a.body)
+			}
+			if (want == 401 || want == 403) != (a.Header.Get("WWW-Authenticate") != "") {
+				t.Errorf("%s %s with %q: WWW-Authenticate %q", q.method, q.path, token, a.Header.Get("WWW-Authenticate"))
+			}
+		}
+		if e.access != forCallback { // a key that nobody has asked the ledger about yet
+			r.want(401, "unauthorized", q.method, q.path, "guess", q.body)
+		}
+	}
+}
+
+func TestWithoutConfiguredTokensReadingIsOpenAndChangingIsNot(t *testing.T) {
+	r := newRig(t, unreachable{}, func(o *Options) {
+		o.Access = Access{Open: true, Tokens: []Token{{Name: "admin", Digest: Digest(opsToken), Read: true, Write: true}}}
+	})
+	for _, q := range requests {
+		path, _, _ := strings.Cut(q.path, "?")
+		e, _, _ := find(endpoints(), q.method, path)
+		want := 401
+		if e.access == forRead {
+			want = 503
+		}
+		if a := r.ask(q.method, q.path, "", q.body); a.StatusCode != want {
+			t.Errorf("%s %s: got %d, want %d", q.method, q.path, a.StatusCode, want)
+		}
+		if a := r.ask(q.method, q.path, opsToken, q.body); a.StatusCode != 503 {
+			t.Errorf("%s %s with the token: got %d", q.method, q.path, a.StatusCode)
+		}
+	}
+	r.want(401, "unauthorized", "GET", "/v1/locks", "wrong", "")
+}
+
+func TestATokenIsGivenOnceAndAsABearer(t *testing.T) {
+	r := newRig(t, unreachable{}, nil)
+	for authorization, want := range map[string]int{
+		"Bearer " + opsToken: 503, "bearer " + opsToken: 503, "BEARER  " + opsToken: 503,
+		opsToken: 401, "Basic " + opsToken: 401, "Bearer": 401, "Bearer ": 401, "Bearer " + opsToken + "x": 401, "Bearer " + opsToken[1:]: 401,
+	} {
+		a := r.raw("GET /v1/locks HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + authorization + "\r\n\r\n")
+		if a.StatusCode != want {
+			t.Errorf("%q: got %d, want %d", authorization, a.StatusCode, want)
+		}
+	}
+	twice := strings.Repeat("Authorization: Bearer "+opsToken+"\r\n", 2)
+	if a := r.raw("GET /v1/locks HTTP/1.1\r\nHost: localhost\r\n" + twice + "\r\n"); a.StatusCode != 401 {
+		t.Errorf("twice: got %d", a.StatusCode)
+	}
+}
+
+func TestATokenInTheQueryIsNotTaken(t *testing.T) {
+	r := newRig(t, unreachable{}, nil)
+	r.want(401, "unauthorized", "GET", "/v1/locks?access_token="+opsToken, "", "")
+}
+
+func TestPatternsOfWorkflows(t *testing.T) {
+	for _, c := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"*", "", true}, {"*", "a/b", true}, {"", "", true}, {"", "a", false}, {"a", "a", true}, {"a", "ab", false},
+		{"stripe/*", "stripe/acme", true}, {"stripe/*", "stripe/", true}, {"stripe/*", "stripe", false}, {"stripe/*", "xstripe/acme", false},
+		{"*/acme", "stripe/acme", true}, {"*/acme", "a/b/acme", true}, {"*/acme", "acme", false},
+		{"a*b*c", "abc", true}, {"a*b*c", "a-b-b-c", true}, {"a*b*c", "ac", false}, {"a*a", "a", false}, {"a*a", "aa", true}, {"*a*", "bab", true},
+		{"a?", "ab", false}, {"[ab]", "a", false}, {"ä*", "äö", true},
+		{strings.Repeat("a*", 400) + "b", strings.Repeat("a", 2000), false},
+	} {
+		if got := matches(c.pattern, c.text); got != c.want {
+			t.Errorf("matches(%q, %q) = %v", c.pattern, c.text, got)
+		}
+	}
+}
+
+func TestOtherHostsAreMisdirected(t *testing.T) {
+	r := newRig(t, unreachable{}, func(o *Options) { o.Access.Hosts = []string{"hooklock.internal"} })
+	for host, want := range map[string]int{"hooklock.internal:8079": 503, "127.0.0.1": 503, "evil.example": 421} {
+		for _, path := range []string{"/v1/locks"} {
+			if a := r.raw("GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nAuthorization: Bearer " + opsToken + "\r\n\r\n"); a.StatusCode != want {
+				t.Errorf("%s at %s: got %d, want %d", path, host, a.StatusCode, want)
+			}
+		}
+	}
+	if a := r.raw("GET /openapi.json HTTP/1.1\r\nHost: evil.example\r\n\r\n"); a.StatusCode != 421 {
+		t.Errorf("openapi.json: got %d", a.StatusCode)
+	}
+}
+
+func TestWhoTriesManyTokensIsHeldBackAndTheOthersAreNot(t *testing.T) {
+	now := time.Now()
+	r := newRig(t, unreachable{}, func(o *Options) { o.Now = func() time.Time { return now } })
+	for range failureBurst + 1 {
+		r.want(401, "unauthorized", "GET", "/v1/locks", "guess", "")
+	}
+	a := r.want(429, "rate_limited", "GET", "/v1/locks", opsToken, "")
+	if a.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	r.want(401, "unauthorized", "GET", "/v1/locks", "", "") // without a token there is nothing to guess
+	r.want(503, "store_unavailable", "POST", "/v1/executions/"+anID+"/guard", "key", `{"token":1}`)
+	if p := get(r.api, "GET", "127.0.0.1", "/v1/locks"); p.Code != 401 {
+		t.Errorf("another address: got %d", p.Code)
+	}
+	now = now.Add(2 * failureEvery)
+	r.want(503, "store_unavailable", "GET", "/v1/locks", opsToken, "")
+}
+
+func TestAddressesOfFailuresAreBounded(t *testing.T) {
+	now := time.Now()
+	f := failures{now: func() time.Time { return now }}
+	for i := range 3 * maxAddresses {
+		f.note(strings.Repeat("x", i%7) + time.Duration(i).String())
+	}
+	if len(f.paid) > maxAddresses {
+		t.Errorf("%d addresses", len(f.paid))
+	}
+}
+
+func TestClientsOfOneNetworkAreOne(t *testing.T) {
+	for remote, want := range map[string]string{
+		"10.1.2.3:4": "10.1.2.3", "[::ffff:10.1.2.3]:4": "10.1.2.3", "[2001:db8::1]:4": "2001:db8::/64", "[2001:db8::2]:5": "2001:db8::/64",
+		"[fe80::1%eth0]:4": "fe80::/64", "[::1]:4": "::1", "@": "@",
+	} {
+		if got := network(remote); got != want {
+			t.Errorf("%s: got %s, want %s", remote, got, want)
+		}
+	}
+}
+
+func TestTokensAreReplacedWhileTheAPIRuns(t *testing.T) {
+	r := newRig(t, unreachable{}, nil)
+	r.api.SetAccess(Access{Tokens: []Token{{Name: "new", Digest: Digest("new"), Read: true}}})
+	r.want(401, "unauthorized", "GET", "/v1/locks", opsToken, "")
+	r.want(503, "store_unavailable", "GET", "/v1/locks", "new", "")
+}
+
+func TestCursorsSayNothingToATokenThatDoesNotSeeAll(t *testing.T) {
+	all, some := caller{token: rigTokens()[0]}, caller{token: rigTokens()[2]}
+	other := caller{token: Token{Digest: Digest("other"), Workflows: []string{"a"}}}
+	if all.sealCursor("c1/secret") != "c1/secret" || some.sealCursor("") != "" {
+		t.Error("a cursor without need was sealed")
+	}
+	sealed := some.sealCursor("c1/secret")
+	if strings.Contains(sealed, "secret") {
+		t.Error("not sealed")
+	}
+	if got, err := some.openCursor(sealed); got != "c1/secret" || err != nil {
+		t.Errorf("%q %v", got, err)
+	}
+	for _, bad := range []string{"c1/secret", sealed + "A", sealed[1:], "é", "AAAA"} {
+		if _, err := some.openCursor(bad); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+	if _, err := other.openCursor(sealed); err == nil {
+		t.Error("another token's cursor was taken")
+	}
+}

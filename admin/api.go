@@ -1,0 +1,266 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"hooklock/idem"
+)
+
+// Options are what the API works with.
+type Options struct {
+	// Ready says why deliveries should not come here now, or nil.
+	Ready func() error
+	// Metrics serves /metrics.
+	Metrics http.Handler
+
+	// What follows is for New alone.
+
+	Ledger Ledger
+	Access Access
+	// RequestTimeout bounds each question to the ledger; a list may take a few of them. Zero means 2 s.
+	RequestTimeout time.Duration
+	Log            *slog.Logger     // gets the audit lines; nil means nobody
+	Now            func() time.Time // nil means time.Now
+}
+
+// API is the handler of the admin listener: everything under /v1, /openapi.json, and what Health serves.
+type API struct {
+	o      Options
+	table  []endpoint
+	health http.Handler
+	access atomic.Pointer[Access]
+	busy   room
+	polls  room
+	failed failures
+
+	// life ends with Close: it is that of requests which wait for something.
+	life context.Context
+	end  context.CancelFunc
+}
+
+// New makes the API. It starts no goroutine.
+func New(o Options) *API {
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = 2 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	a := &API{o: o, table: endpoints(), health: Health(o), busy: newRoom(maxBusy), polls: newRoom(maxPolls), failed: failures{now: o.Now}}
+	a.life, a.end = context.WithCancel(context.Background())
+	a.SetAccess(o.Access)
+	return a
+}
+
+// SetAccess replaces who may use the API; requests that are on their way keep what they had.
+func (a *API) SetAccess(access Access) { a.access.Store(&access) }
+
+// Close ends the requests that wait for something: a server that shuts down would wait for them.
+func (a *API) Close() { a.end() }
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer a.contain(w)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if !hostAllowed(r.Host, a.access.Load().Hosts) {
+		refuse("host_refused", "ask for this listener by its IP address, as localhost, or by a name in admin.hosts").write(w)
+		return
+	}
+	switch r.URL.EscapedPath() {
+	case "/livez", "/readyz", "/metrics":
+		a.health.ServeHTTP(w, r)
+	case "/openapi.json":
+		serveOpenAPI(w, r)
+	default:
+		a.serve(w, r)
+	}
+}
+
+// contain keeps a bug in one request from being more than that. net/http would log the whole request's stack and cut the connection.
+func (a *API) contain(w http.ResponseWriter) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	a.o.Log.Error("panic", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
+	refuse("internal_error", "a bug in Hooklock; its log has more").write(w)
+}
+
+// serve answers what is below /v1.
+func (a *API) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	if !a.busy.enter() {
+		refuse("overloaded", "too many requests are under way").write(w)
+		return
+	}
+	defer a.busy.leave()
+	e, name, p := find(a.table, r.Method, r.URL.EscapedPath())
+	if p != nil {
+		p.write(w)
+		return
+	}
+	c := &call{api: a, endpoint: e, name: name, w: w, r: r, now: a.o.Now()}
+	c.run()
+}
+
+// call is one request on its way through the API.
+type call struct {
+	api      *API
+	endpoint *endpoint
+	name     string // the workflow or the execution ID in the path
+	caller   caller
+	w        http.ResponseWriter
+	r        *http.Request
+	now      time.Time
+	query    func(name string) string
+	audit    entry
+}
+
+// run lets the caller in, does what was asked, and writes the audit line of a change.
+func (c *call) run() {
+	err := c.admit()
+	if err == nil {
+		err = c.endpoint.do(c)
+	}
+	var p *problem
+	if err != nil {
+		p = c.problemOf(err)
+		guessed := p.Code == "unauthorized" || c.endpoint.access == forCallback && p.Code == "execution_not_found"
+		if guessed && c.r.Header.Get("Authorization") != "" {
+			c.api.failed.note(c.address())
+		}
+	}
+	if c.endpoint.change != "" && !c.audit.quiet && (p == nil || p.Code != "rate_limited") {
+		c.writeAudit(p)
+	}
+	if p != nil {
+		p.write(c.w)
+	}
+}
+
+// admit decides whether the caller may ask for this at all.
+func (c *call) admit() error {
+	if c.r.Header.Get("Authorization") != "" && c.api.failed.tooMany(c.address()) {
+		return refuse("rate_limited", "too many requests from your address had a wrong token or key")
+	}
+	var p *problem
+	if c.caller, p = c.api.access.Load().admit(c.endpoint, c.r); p != nil {
+		return p
+	}
+	values, p := c.endpoint.parameters(c.r)
+	if p != nil {
+		return p
+	}
+	c.query = values.Get
+	if c.r.Method != http.MethodPost && (c.r.ContentLength != 0 || len(c.r.TransferEncoding) > 0) {
+		return refuse("bad_request", c.r.Method+" takes no body here: its arguments are in the query")
+	}
+	return nil
+}
+
+// address is where the request comes from, and what its failures are counted under. An upstream that uses up its failures with
+// outdated callback keys does not lock the people out who come from the same address.
+func (c *call) address() string {
+	address := network(c.r.RemoteAddr)
+	if c.endpoint.access == forCallback {
+		return "callback " + address
+	}
+	return address
+}
+
+// body reads the body of the request.
+func (c *call) body(into fields) error { return readBody(c.w, c.r, into) }
+
+// reading bounds a question to the ledger, which nobody needs when the caller is gone.
+func (c *call) reading() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.r.Context(), c.api.o.RequestTimeout)
+}
+
+// changing bounds a change. It goes on when the caller hangs up: whoever asked for a cancel and left gets it all the same.
+func (c *call) changing() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(c.r.Context()), c.api.o.RequestTimeout)
+}
+
+// waiting is the life of a request that waits for something. It ends with the caller's connection and with the API.
+func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, error) {
+	if !c.api.polls.enter() {
+		return nil, nil, refuse("rate_limited", "too many requests wait for something; ask without wait")
+	}
+	// The listener's own timeouts are made for requests that do not wait.
+	deadline := time.Now().Add(d + slack)
+	control := http.NewResponseController(c.w)
+	if err := errors.Join(control.SetReadDeadline(deadline), control.SetWriteDeadline(deadline)); err != nil {
+		c.api.o.Log.Debug("admin.deadline", "error", err)
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), d)
+	stop := context.AfterFunc(c.api.life, cancel)
+	return ctx, func() { stop(); cancel(); c.api.polls.leave() }, nil
+}
+
+// slack is what a request that waits may take longer than its wait.
+const slack = 30 * time.Second
+
+// ok answers with v.
+func (c *call) ok(status int, v any) error {
+	writeJSON(c.w, status, "application/json", v)
+	return nil
+}
+
+// problemOf is the table from the ledger's errors to what the client sees.
+func (c *call) problemOf(err error) *problem {
+	var p *problem
+	if errors.As(err, &p) {
+		return p
+	}
+	for _, row := range []struct {
+		err          error
+		code, detail string
+	}{
+		{idem.ErrNoExecution, "execution_not_found", "there is no execution with this ID, or its record has expired or was forgotten"},
+		{idem.ErrExecutionID, "execution_not_found", `an execution ID is "exec_" and 32 letters or digits`},
+		{idem.ErrNoLock, "lock_not_found", "nobody holds the lock of this workflow"},
+		{idem.ErrCursor, "bad_request", "the cursor is none that this list gave with the same filters; begin again without one"},
+		{idem.ErrStaleToken, "stale_token", "another one has held the lock since; stop, and let nobody take your writes"},
+		{idem.ErrLockExpired, "lock_expired", "nobody renewed the lock in time; stop, the lock is free for others"},
+		{idem.ErrLockLost, "lock_lost", "the lock is no longer this execution's: its process is gone, or it was released; stop"},
+		{idem.ErrCallbackKey, "unauthorized", "the callback key is not this execution's own (header Hooklock-Callback-Key of its delivery)"},
+		{idem.ErrTooManySteps, "too_many_steps", "no further step fits; use fewer steps, or shorter names"},
+		{idem.ErrSuperseded, "execution_superseded", "the event has run again since, and this attempt is kept in short only; name the last attempt"},
+		{idem.ErrAlive, "execution_in_flight", "the execution has not ended; cancel it first, or wait for its end"},
+		{idem.ErrFinished, "already_finished", "the execution has ended, and its first end stays"},
+		{idem.ErrCancelled, "execution_aborted", "somebody cancelled the wait for the lock"},
+	} {
+		if errors.Is(err, row.err) {
+			p := refuse(row.code, row.detail)
+			if p.Code == "unauthorized" {
+				p = unauthorized(row.detail)
+			}
+			return p
+		}
+	}
+	if !errors.Is(err, idem.ErrStoreUnavailable) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		c.api.o.Log.Error("admin.request", "error", err.Error(), "path", c.endpoint.path)
+		return refuse("internal_error", "a bug in Hooklock; its log has more")
+	}
+	detail := "etcd does not answer in time; ask again"
+	switch {
+	case c.api.life.Err() != nil:
+		detail = "this Hooklock shuts down; ask again"
+	case c.endpoint.change != "":
+		detail = "etcd does not answer in time: whether this was done is not known; look, then ask again"
+	}
+	return refuse("store_unavailable", detail)
+}

@@ -1,0 +1,73 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+
+	"hooklock/idem"
+)
+
+// entry is what the audit line of a change says besides who and what. Nothing in it is a secret.
+type entry struct {
+	why       string
+	workflow  string
+	execution idem.ExecutionID
+	before    string // "" = not known: it was refused before anybody looked
+	after     string
+	existing  bool // nothing was changed, because it had been before
+	quiet     bool // it was a question and no change
+}
+
+// of fills in what was found.
+func (e *entry) of(f *idem.Found) {
+	v := viewOfExecution(f)
+	e.workflow, e.execution = v.Workflow, idem.ExecutionID(v.Execution)
+}
+
+// writeAudit writes the line: who, what, why, before, after, result. A refused change has one, too.
+func (c *call) writeAudit(p *problem) {
+	result, status := "done", 0
+	switch {
+	case p != nil && p.Code == "store_unavailable":
+		result = "unknown"
+	case p != nil:
+		result = "refused"
+	case c.audit.existing:
+		result = "nothing to do"
+	}
+	code := ""
+	if p != nil {
+		code, status = p.Code, p.Status
+	}
+	attributes := []slog.Attr{slog.String("who", c.who()), slog.String("what", c.endpoint.change), slog.String("result", result)}
+	for _, a := range []slog.Attr{
+		slog.String("why", c.audit.why), slog.String("before", c.audit.before), slog.String("after", c.audit.after),
+		slog.String("workflow", cut(c.audit.workflow)), slog.String("execution", cut(string(c.audit.execution))),
+		slog.String("code", code), slog.Int("status", status), slog.String("remote", c.r.RemoteAddr),
+	} {
+		if !a.Value.Equal(slog.StringValue("")) && !a.Value.Equal(slog.IntValue(0)) {
+			attributes = append(attributes, a)
+		}
+	}
+	c.api.o.Log.LogAttrs(context.Background(), slog.LevelInfo, "admin.audit", attributes...)
+}
+
+// who is the name of the token, or whose callback it is.
+func (c *call) who() string {
+	switch {
+	case c.caller.key != "":
+		return "callback of " + cut(c.name)
+	case c.caller.token.Name == "":
+		return "unknown"
+	}
+	return c.caller.token.Name
+}
+
+// cut keeps what somebody sent from filling the log.
+func cut(s string) string {
+	const longest = 2048
+	if len(s) > longest {
+		return s[:longest] + "…"
+	}
+	return s
+}

@@ -1,0 +1,143 @@
+package admin
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Token is somebody who may use the API.
+type Token struct {
+	// Name says in the audit log, and in what was aborted, who did it.
+	Name string
+	// Digest is the SHA-256 of the secret; see Digest.
+	Digest [sha256.Size]byte
+	Read   bool // may look
+	Write  bool // may change
+	// Workflows are patterns of the workflows that the token is for; "*" stands for any characters. None means all workflows.
+	Workflows []string
+}
+
+// Digest is what a Token keeps of its secret.
+func Digest(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
+
+// Access says who may use the API.
+type Access struct {
+	Tokens []Token
+	// Open lets everybody read who can reach the listener.
+	Open bool
+	// Hosts are names that the Host header may be, besides IP addresses and localhost.
+	Hosts []string
+}
+
+// caller is who asks.
+type caller struct {
+	token Token
+	// key is a callback key, which the ledger has yet to compare.
+	key string
+}
+
+// sees reports whether the caller may know of a workflow.
+func (c *caller) sees(workflow string) bool {
+	if !c.limited() {
+		return true
+	}
+	for _, pattern := range c.token.Workflows {
+		if matches(pattern, workflow) {
+			return true
+		}
+	}
+	return false
+}
+
+// limited reports whether there are workflows that the caller does not see.
+func (c *caller) limited() bool {
+	return len(c.token.Workflows) > 0 && !slices.Contains(c.token.Workflows, "*")
+}
+
+// matches compares with a pattern, in which "*" stands for any characters. It takes the shortest match for each star, which finds one
+// where there is one, in time that no pattern can blow up.
+func matches(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, parts[0])
+	if !ok {
+		return false
+	}
+	last := len(parts) - 1
+	for _, part := range parts[1:last] {
+		_, rest, found := strings.Cut(text, part)
+		if !found {
+			return false
+		}
+		text = rest
+	}
+	return strings.HasSuffix(text, parts[last])
+}
+
+// bearer is the token of a request; "" when there is none. ok is false for a header that is no bearer token, or given twice.
+func bearer(r *http.Request) (token string, ok bool) {
+	given := r.Header.Values("Authorization")
+	if len(given) == 0 {
+		return "", true
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	token = strings.TrimSpace(token)
+	return token, len(given) == 1 && strings.EqualFold(scheme, "Bearer") && token != ""
+}
+
+// known finds the token with this secret. It compares with all of them, in a time that says nothing about any.
+func (a *Access) known(secret string) (Token, bool) {
+	digest := Digest(secret)
+	var found Token
+	var ok bool
+	for _, t := range a.Tokens {
+		if subtle.ConstantTimeCompare(digest[:], t.Digest[:]) == 1 && !ok {
+			found, ok = t, true
+		}
+	}
+	return found, ok
+}
+
+// admit says who asks, or why nobody is let in.
+func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
+	secret, ok := bearer(r)
+	switch {
+	case !ok:
+		return caller{}, unauthorized("give one header Authorization: Bearer <token>")
+	case e.access == forCallback && secret == "":
+		return caller{}, unauthorized("give the execution's own callback key (header Hooklock-Callback-Key of its delivery) as Authorization: Bearer <key>")
+	case e.access == forCallback:
+		return caller{token: Token{Name: "callback"}, key: secret}, nil
+	case secret == "" && e.access == forRead && a.Open:
+		return caller{token: Token{Name: "anonymous", Read: true}}, nil
+	case secret == "":
+		return caller{}, unauthorized("give a token: Authorization: Bearer <token>")
+	}
+	token, ok := a.known(secret)
+	switch {
+	case !ok:
+		return caller{}, unauthorized("the token is not known here")
+	case e.access == forRead && !token.Read:
+		return caller{token: token}, forbidden("read")
+	case e.access == forWrite && !token.Write:
+		return caller{token: token}, forbidden("write")
+	}
+	return caller{token: token}, nil
+}
+
+func unauthorized(detail string) *problem {
+	p := refuse("unauthorized", detail)
+	p.header.Set("WWW-Authenticate", `Bearer realm="hooklock"`)
+	return p
+}
+
+func forbidden(scope string) *problem {
+	p := refuse("forbidden", "the token lacks the scope "+scope)
+	p.header.Set("WWW-Authenticate", `Bearer realm="hooklock", error="insufficient_scope", scope="`+scope+`"`)
+	return p
+}

@@ -1,0 +1,335 @@
+package admin
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"hooklock/idem"
+)
+
+// callback reads what an upstream says about its own execution. The ledger compares the key.
+func (c *call) callback(more fields) (idem.Callback, error) {
+	by := idem.Callback{Execution: idem.ExecutionID(c.name), Key: c.caller.key}
+	c.audit.execution = by.Execution
+	all := fields{"token": &by.Token}
+	for name, place := range more {
+		all[name] = place
+	}
+	if err := c.body(all); err != nil {
+		return by, err
+	}
+	if by.Token < 0 { // without one it is 0: an execution whose lock fences nothing has none, and the ledger knows which these are
+		return by, refuse("bad_request", "give the token: the number in the header Hooklock-Fencing-Token of the delivery")
+	}
+	if _, _, err := by.Execution.Parse(); err != nil {
+		return by, err
+	}
+	return by, nil
+}
+
+// goOn is the answer to a guard.
+type goOn struct {
+	Proceed bool        `json:"proceed"`
+	Status  idem.Status `json:"status,omitempty"` // why not
+}
+
+func (c *call) guard() error {
+	var step string
+	var plan []string
+	by, err := c.callback(fields{"step": &step, "plan": &plan})
+	if err != nil {
+		return err
+	}
+	c.audit.quiet = step == ""
+	if err := checkPlan(step, plan); err != nil {
+		return err
+	}
+	ctx, done := c.changing()
+	defer done()
+	found, err := c.api.o.Ledger.Guard(ctx, by, step, plan)
+	switch {
+	case err == nil:
+		c.audit.of(found)
+		c.audit.before, c.audit.after = stepsOf(found.Lock)
+		return c.ok(http.StatusOK, goOn{Proceed: true})
+	case stopped(found, err):
+		c.audit.of(found)
+		c.audit.existing, c.audit.before, c.audit.after = true, string(found.Status()), string(found.Status())
+		return c.ok(http.StatusConflict, goOn{Status: found.Status()})
+	}
+	return c.doNotProceed(by, err)
+}
+
+// stopped reports whether an execution may not go on because somebody cancelled it, or because it has ended.
+func stopped(found *idem.Found, err error) bool {
+	return found != nil && (errors.Is(err, idem.ErrCancelled) || errors.Is(err, idem.ErrFinished))
+}
+
+// noToken tells a token that was left out from one that is not current.
+func noToken(by idem.Callback, err error) error {
+	if by.Token == 0 && errors.Is(err, idem.ErrStaleToken) {
+		return refuse("bad_request", "give the token: the number in the header Hooklock-Fencing-Token of the delivery")
+	}
+	return err
+}
+
+// doNotProceed says no also to clients that look at nothing else than guard's answer.
+func (c *call) doNotProceed(by idem.Callback, err error) error {
+	p := c.problemOf(noToken(by, err))
+	if p.Status == http.StatusPreconditionFailed {
+		p.Proceed = new(bool)
+	}
+	return p
+}
+
+// checkPlan bounds what goes into the lock.
+func checkPlan(step string, plan []string) error {
+	if len(plan) > maxPlan {
+		return refuse("bad_request", fmt.Sprintf("plan has more than %d steps", maxPlan))
+	}
+	if step == "" && plan != nil {
+		return refuse("bad_request", "a plan comes with the step that begins now")
+	}
+	for _, name := range append([]string{step}, plan...) {
+		if err := checkWord("step", name); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(plan, "") {
+		return refuse("bad_request", "plan: a step without a name")
+	}
+	return nil
+}
+
+// stepsOf says in the audit log which step began, and after which.
+func stepsOf(l *idem.Lock) (before, after string) {
+	if l == nil || len(l.Steps) == 0 {
+		return "", ""
+	}
+	last := len(l.Steps) - 1
+	if last > 0 {
+		before = "step " + l.Steps[last-1].Name
+	}
+	return before, "step " + l.Steps[last].Name
+}
+
+// extended is the answer to a heartbeat.
+type extended struct {
+	Execution string      `json:"executionId"`
+	Status    idem.Status `json:"status"`
+	ExpiresAt *stamp      `json:"expiresAt,omitempty"`
+	ExpiresIn *int64      `json:"expiresIn,omitempty"` // seconds
+}
+
+func (c *call) heartbeat() error {
+	var ttl time.Duration
+	by, err := c.callback(fields{"ttl": &ttl})
+	if err != nil {
+		return err
+	}
+	if ttl != 0 {
+		if err := checkTTL(ttl); err != nil {
+			return err
+		}
+	}
+	ctx, done := c.changing()
+	defer done()
+	found, err := c.api.o.Ledger.Heartbeat(ctx, by, ttl)
+	if stopped(found, err) {
+		c.audit.of(found)
+		c.audit.before, c.audit.after = string(found.Status()), string(found.Status())
+		return c.cancelled(found)
+	}
+	if err != nil {
+		return c.doNotProceed(by, err)
+	}
+	c.audit.of(found)
+	c.audit.before, c.audit.after = "held", until(found.Lock)
+	answer := extended{Execution: c.name, Status: found.Status()}
+	answer.ExpiresAt, answer.ExpiresIn = remaining(found.Lock, c.api.o.Now())
+	return c.ok(http.StatusOK, answer)
+}
+
+// cancelled is the refusal of a heartbeat.
+func (c *call) cancelled(f *idem.Found) error {
+	p := refuse("cancel_requested", "somebody asked to stop the execution: stop, then say with complete what became of it")
+	if f.Status().Terminal() {
+		p = refuse("already_finished", "the execution has ended as "+string(f.Status())+", and its first end stays")
+	}
+	p.Execution, p.Workflow, p.State, p.Proceed = c.name, f.Workflow(), f.Status(), new(bool)
+	return p
+}
+
+func (c *call) complete() error {
+	var status string
+	var answer final
+	var failure idem.Failure
+	by, err := c.callback(fields{
+		"status": &status, "response": func(text json.RawMessage) error { return answer.read(text) },
+		"error": fields{"code": &failure.Code, "detail": &failure.Detail},
+	})
+	if err != nil {
+		return err
+	}
+	f := idem.Final{Status: idem.Status(status), Answer: answer.made}
+	if f.Status != idem.Success && f.Status != idem.Failed {
+		return refuse("bad_request", "status: give SUCCESS or FAILED; an end as ABORTED is asked for with cancel")
+	}
+	if failure != (idem.Failure{}) {
+		if f.Status == idem.Success {
+			return refuse("bad_request", "error: only what is FAILED has one")
+		}
+		if err := errors.Join(checkWord("error.code", failure.Code), checkText("error.detail", failure.Detail, maxText)); err != nil {
+			return err
+		}
+		f.Error = &failure
+	}
+	ctx, done := c.changing()
+	defer done()
+	found, err := c.api.o.Ledger.Complete(ctx, by, f)
+	if found != nil {
+		c.audit.of(found)
+		c.audit.after = string(found.Status())
+	}
+	if err != nil {
+		return noToken(by, err)
+	}
+	c.audit.before = "held"
+	return c.ok(http.StatusOK, viewOfExecution(found))
+}
+
+// final reads the answer that duplicates will get.
+type final struct{ made *idem.Answer }
+
+func (f *final) read(text json.RawMessage) error {
+	var status int
+	var body, encoded string
+	headers := map[string]any{}
+	if err := object(text, fields{
+		"status": &status, "body": &body, "bodyBase64": &encoded,
+		"headers": func(text json.RawMessage) error {
+			if json.Unmarshal(text, &headers) != nil {
+				return errors.New("give an object of names and values")
+			}
+			return nil
+		},
+	}); err != nil {
+		return err
+	}
+	if status < 200 || status > 599 {
+		return errors.New("status: give the status of the answer, 200 to 599")
+	}
+	content := []byte(body)
+	if encoded != "" {
+		var err error
+		if content, err = base64.StdEncoding.DecodeString(encoded); err != nil || body != "" {
+			return errors.New("give body, or bodyBase64 in standard base64")
+		}
+	}
+	if (status == http.StatusNoContent || status == http.StatusNotModified) && len(content) > 0 {
+		return fmt.Errorf("an answer with status %d has no body", status)
+	}
+	kept, err := replayable(headers)
+	if err != nil {
+		return fmt.Errorf("headers: %w", err)
+	}
+	f.made = &idem.Answer{Status: status, Bytes: int64(len(content)), Whole: true, Header: kept, Body: content}
+	return nil
+}
+
+// maxHeader bounds names and values of all headers of an answer.
+const maxHeader = 16 << 10
+
+// replayable is what duplicates get of headers, in the order of their names: all but what belongs to one connection, one moment or one
+// sender, and what only Hooklock may set.
+func replayable(headers map[string]any) ([]idem.HeaderField, error) {
+	var kept []idem.HeaderField
+	listed := connectionLists(headers)
+	seen := map[string]bool{}
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		values, err := valuesOf(headers[name])
+		if err != nil || !isToken(name) {
+			return nil, fmt.Errorf("%s: give a header's name, and its value as a text or a list of texts", quote(name))
+		}
+		lower := strings.ToLower(name)
+		if seen[lower] {
+			return nil, fmt.Errorf("%s is given twice; several values are a list", quote(name))
+		}
+		if seen[lower] = true; dropped(lower) || slices.Contains(listed, lower) {
+			continue
+		}
+		for _, v := range values {
+			v = strings.Trim(v, " \t")
+			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+				return nil, fmt.Errorf("%s: the value has control characters in it", quote(name))
+			}
+			size += len(name) + len(v)
+			kept = append(kept, idem.HeaderField{Name: name, Value: v})
+		}
+	}
+	if size > maxHeader {
+		return nil, fmt.Errorf("they are longer than %d bytes", maxHeader)
+	}
+	return kept, nil
+}
+
+func valuesOf(v any) ([]string, error) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}, nil
+	case []any:
+		values := make([]string, 0, len(v))
+		for _, one := range v {
+			s, ok := one.(string)
+			if !ok {
+				return nil, errors.New("not a text")
+			}
+			values = append(values, s)
+		}
+		return values, nil
+	}
+	return nil, errors.New("not a text")
+}
+
+// connectionLists are the headers that a Connection header names (RFC 9110 section 7.6.1), in lower case.
+func connectionLists(headers map[string]any) []string {
+	var listed []string
+	for name, v := range headers {
+		values, err := valuesOf(v)
+		if err != nil || !strings.EqualFold(name, "connection") {
+			continue
+		}
+		for _, element := range strings.Split(strings.Join(values, ","), ",") {
+			listed = append(listed, strings.ToLower(strings.TrimSpace(element)))
+		}
+	}
+	return listed
+}
+
+// dropped reports whether duplicates never get a header; name is in lower case. The framing is made anew for each answer.
+func dropped(name string) bool {
+	switch name {
+	case "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
+		"upgrade", "content-length", "date", "set-cookie", "www-authenticate", "idempotent-replayed":
+		return true
+	}
+	return strings.HasPrefix(name, "hooklock-")
+}
+
+// isToken reports whether s may be a header's name (RFC 9110 section 5.6.2).
+func isToken(s string) bool {
+	for _, c := range []byte(s) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
+			return false
+		}
+	}
+	return s != ""
+}

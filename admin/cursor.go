@@ -1,0 +1,55 @@
+package admin
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+
+	"hooklock/idem"
+)
+
+// A cursor of the ledger names the last key of its page, and with it a workflow that a token with patterns may not see. Such a token
+// gets it sealed, under a key made of the token itself: every replica knows the token, so every replica can go on with the list.
+
+// sealCursor is what the caller gets for a cursor of the ledger.
+func (c *caller) sealCursor(cursor string) string {
+	if cursor == "" || !c.limited() {
+		return cursor
+	}
+	seal := c.cursorSeal()
+	nonce := make([]byte, seal.NonceSize())
+	_, _ = rand.Read(nonce) // crypto/rand.Read never returns an error
+	return base64.RawURLEncoding.EncodeToString(seal.Seal(nonce, nonce, []byte(cursor), nil))
+}
+
+// openCursor is the ledger's cursor of one that the caller sent.
+func (c *caller) openCursor(cursor string) (string, error) {
+	if cursor == "" || !c.limited() {
+		return cursor, nil
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(cursor)
+	seal := c.cursorSeal()
+	if err != nil || len(sealed) < seal.NonceSize() {
+		return "", idem.ErrCursor
+	}
+	plain, err := seal.Open(nil, sealed[:seal.NonceSize()], sealed[seal.NonceSize():], nil)
+	if err != nil {
+		return "", idem.ErrCursor
+	}
+	return string(plain), nil
+}
+
+func (c *caller) cursorSeal() cipher.AEAD {
+	key := sha256.Sum256(append([]byte("hooklock cursor "), c.token.Digest[:]...))
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // the key has 32 bytes
+	}
+	seal, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // AES has the block that GCM wants
+	}
+	return seal
+}

@@ -1,0 +1,129 @@
+package admin
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// access is what one needs to be let in.
+type access int
+
+const (
+	forRead     access = iota // a token with scope read, or none where no tokens are configured
+	forWrite                  // a token with scope write
+	forCallback               // the callback key of the execution
+)
+
+// endpoint is one thing that can be asked of the API.
+type endpoint struct {
+	method string
+	path   string // as openapi.json has it
+	access access
+	// change names it in the audit log; "" for what changes nothing.
+	change string
+	query  []string // the parameters that it takes
+	do     func(*call) error
+}
+
+// endpoints are all there are below /v1.
+func endpoints() []endpoint {
+	return []endpoint{
+		{"GET", "/v1/locks", forRead, "", []string{"prefix", "limit", "cursor"}, (*call).listLocks},
+		{"GET", "/v1/locks/{workflow}", forRead, "", nil, (*call).getLock},
+		{"DELETE", "/v1/locks/{workflow}", forWrite, "lock.force_release", []string{"execution", "reason"}, (*call).forceRelease},
+		{"POST", "/v1/locks/{workflow}/acquire", forWrite, "lock.acquire", nil, (*call).acquire},
+		{"POST", "/v1/locks/{workflow}/renew", forWrite, "lock.renew", nil, (*call).renew},
+		{"POST", "/v1/locks/{workflow}/release", forWrite, "lock.release", nil, (*call).release},
+		{"GET", "/v1/executions", forRead, "", []string{"workflow", "status", "limit", "cursor"}, (*call).listExecutions},
+		{"GET", "/v1/executions/{id}", forRead, "", []string{"wait"}, (*call).getExecution},
+		{"DELETE", "/v1/executions/{id}", forWrite, "execution.forget", []string{"reason"}, (*call).forget},
+		{"POST", "/v1/executions/{id}/cancel", forWrite, "execution.cancel", nil, (*call).cancel},
+		{"POST", "/v1/executions/{id}/guard", forCallback, "execution.guard", nil, (*call).guard},
+		{"POST", "/v1/executions/{id}/heartbeat", forCallback, "execution.heartbeat", nil, (*call).heartbeat},
+		{"POST", "/v1/executions/{id}/complete", forCallback, "execution.complete", nil, (*call).complete},
+	}
+}
+
+// find finds the endpoint for a method and a path that is still percent-encoded, and the name in the path: a workflow or an execution
+// ID. A workflow may hold any character, so an encoded slash is a part of the name, and nothing is cleaned.
+func find(table []endpoint, method, escapedPath string) (*endpoint, string, *problem) {
+	segments, ok := unescape(escapedPath)
+	if !ok {
+		return nil, "", refuse("not_found", "the path is not well encoded")
+	}
+	var allowed []string
+	for i := range table {
+		e := &table[i]
+		name, ok := e.match(segments)
+		if !ok {
+			continue
+		}
+		if e.method == method {
+			return e, name, nil
+		}
+		allowed = append(allowed, e.method)
+	}
+	if allowed == nil {
+		p := refuse("not_found", "no such path: /openapi.json lists what is here")
+		if len(segments) > 3 && segments[1] == "locks" {
+			p.Detail += "; a slash in a workflow's name is written %2F"
+		}
+		return nil, "", p
+	}
+	slices.Sort(allowed)
+	p := refuse("method_not_allowed", "this path takes "+strings.Join(allowed, ", "))
+	p.header.Set("Allow", strings.Join(allowed, ", "))
+	return nil, "", p
+}
+
+// unescape takes a path apart, and then decodes its segments.
+func unescape(path string) ([]string, bool) {
+	path, absolute := strings.CutPrefix(path, "/")
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		plain, err := url.PathUnescape(s)
+		if err != nil {
+			return nil, false
+		}
+		segments[i] = plain
+	}
+	return segments, absolute
+}
+
+// match compares with the endpoint's path, segment by segment.
+func (e *endpoint) match(segments []string) (name string, ok bool) {
+	want := strings.Split(e.path[1:], "/")
+	if len(want) != len(segments) {
+		return "", false
+	}
+	for i, w := range want {
+		switch {
+		case w[0] == '{' && segments[i] != "":
+			name = segments[i]
+		case w != segments[i]:
+			return "", false
+		}
+	}
+	return name, true
+}
+
+// parameters are the query of a request, each given once and each one that the endpoint takes.
+func (e *endpoint) parameters(r *http.Request) (url.Values, *problem) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, refuse("bad_request", "the query is not well encoded")
+	}
+	for name, given := range values {
+		switch {
+		case !slices.Contains(e.query, name) && len(e.query) == 0:
+			return nil, refuse("bad_request", "unknown query parameter "+quote(name)+": there are none here")
+		case !slices.Contains(e.query, name):
+			return nil, refuse("bad_request", "unknown query parameter "+quote(name)+": there are "+strings.Join(e.query, ", "))
+		case len(given) > 1:
+			return nil, refuse("bad_request", "query parameter "+quote(name)+" is given twice")
+		}
+	}
+	return values, nil
+}

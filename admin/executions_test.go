@@ -1,0 +1,325 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"hooklock/idem"
+)
+
+func TestAnExecutionIsReadableAtAnyReplicaWithAllItsFields(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("stripe/acme", "evt_1")
+	a := f.execution(d.id)
+	for name, want := range map[string]any{
+		"executionId": d.id, "workflow": "stripe/acme", "route": "route", "eventId": "evt_1", "status": "RUNNING", "attempt": 1.0, "duplicates": 0.0,
+		"token": float64(d.token), "traceId": "0af7651916cd43dd8448eb211c80319c", "idempotencyKey": string(d.Lock().Scope.Key),
+		"fingerprint": hexOf(d.Lock().Fingerprint), "holder": d.Lock().Holder,
+	} {
+		if a.json[name] != want {
+			t.Errorf("%s: got %v, want %v", name, a.json[name], want)
+		}
+	}
+	for _, absent := range []string{"outcome", "finishedAt", "error", "abortedAt", "abortedBy", "abortReason", "response"} {
+		if v, there := a.json[absent]; there {
+			t.Errorf("a running execution has %s: %v", absent, v)
+		}
+	}
+	f.settle(d, success())
+	a = f.execution(d.id)
+	if a.text("status") != "SUCCESS" || a.text("outcome") != "executed" || a.text("finishedAt") == "" {
+		t.Errorf("%s", a.body)
+	}
+	if got := fmt.Sprint(a.json["response"]); got != "map[bytes:4 kept:true status:200]" {
+		t.Errorf("response: %s", got)
+	}
+}
+
+func TestFieldsComeInTheOrderOfTheDocumentation(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("w", "1")
+	f.post(200, "", d, "guard", bodyOf(d, `,"step":"a"`))
+	inOrder(t, string(f.execution(d.id).body), "executionId", "workflow", "route", "idempotencyKey", "eventId", "fingerprint", "status", "token", "holder", "attempt", "startedAt", "steps", "duplicates", "traceId")
+	f.settle(d, failure())
+	inOrder(t, string(f.execution(d.id).body), "executionId", "status", "outcome", "token", "finishedAt", "error", "steps", "duplicates", "traceId")
+	held := f.hold("w", "2", time.Minute)
+	inOrder(t, string(f.want(200, "", "GET", "/v1/locks/w", opsToken, "").body), "workflow", "executionId", "holder", "token", "lockedAt", "expiresAt", "heldFor", "expiresIn", "held", "waiting", "isStale")
+	f.post(200, "", held, "complete", bodyOf(held, `,"status":"SUCCESS"`))
+}
+
+func inOrder(t *testing.T, body string, names ...string) {
+	t.Helper()
+	last := -1
+	for _, name := range names {
+		at := strings.Index(body, `"`+name+`":`)
+		if at <= last {
+			t.Errorf("%s is missing or not in order: %s", name, body)
+		}
+		last = at
+	}
+}
+
+func TestAFailureAndAnAbortAreNeverConfused(t *testing.T) {
+	f := newFleet(t, nil)
+	failed := f.run("w/failed", "1")
+	f.settle(failed, failure())
+	a := f.execution(failed.id)
+	if got := fmt.Sprint(a.json["error"]); a.text("status") != "FAILED" || got != "map[code:upstream_timeout detail:no answer in 30s]" || a.json["abortedAt"] != nil {
+		t.Errorf("%s", a.body)
+	}
+	aborted := f.run("w/aborted", "1")
+	f.post(202, "", aborted, "cancel", `{"reason":"wrong amount"}`)
+	f.stopped(aborted)
+	f.settle(aborted, failure())
+	a = f.execution(aborted.id)
+	if a.text("status") != "ABORTED" || a.text("abortedBy") != "ops" || a.text("abortReason") != "wrong amount" || a.text("abortedAt") == "" || a.json["error"] != nil || a.text("outcome") != "unknown" {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func TestCancelReachesTheOwnerAtAnotherReplica(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("w", "1")
+	a := f.post(202, "", d, "cancel", `{"reason":"wrong amount"}`)
+	if a.text("status") != "CANCEL_REQUESTED" || a.json["success"] != true || a.text("message") == "" {
+		t.Errorf("%s", a.body)
+	}
+	if cause := f.stopped(d); !errors.Is(cause, idem.ErrCancelled) {
+		t.Errorf("told to stop: %v", cause)
+	}
+	again := f.post(200, "", d, "cancel", `{"reason":"twice"}`)
+	if again.text("status") != "CANCEL_REQUESTED" || again.json["success"] != true {
+		t.Errorf("%s", again.body)
+	}
+	says502 := failure()
+	says502.Answer = &idem.Answer{Status: 502, Bytes: 11}
+	f.settle(d, says502)
+	if a := f.post(200, "", d, "cancel", `{"reason":"it has been carried out"}`); a.text("status") != "ABORTED" || fmt.Sprint(a.json["response"]) != "map[bytes:11 kept:false status:502]" {
+		t.Errorf("%s", a.body)
+	}
+	f.post(400, "already_finished", d, "cancel", `{"reason":"but that was not final","final":true}`)
+}
+
+func TestCancelOfWhatHasEndedIsRefused(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("w", "1")
+	f.settle(d, success())
+	a := f.post(400, "already_finished", d, "cancel", `{"reason":"too late"}`)
+	if a.json["success"] != false || a.text("message") == "" || a.text("executionId") != d.id {
+		t.Errorf("%s", a.body)
+	}
+	if got := f.execution(d.id).text("status"); got != "SUCCESS" {
+		t.Errorf("it is %s now", got)
+	}
+	f.want(404, "execution_not_found", "POST", "/v1/executions/"+anID+"/cancel", opsToken, `{"reason":"r"}`)
+}
+
+func TestWhatWaitsIsAbortedAtOnce(t *testing.T) {
+	f := newFleet(t, nil)
+	f.run("w", "1")
+	l := lockOf("w", "2")
+	place, seen, err := f.first.Enqueue(within(t), l, 0, 0)
+	if err == nil && place == nil && seen != nil && seen.Lock != nil {
+		place, seen, err = f.first.Enqueue(within(t), l, 0, seen.Lock.Token)
+	}
+	if err != nil || place == nil {
+		t.Fatalf("enqueue: %+v %v", seen, err)
+	}
+	id := string(l.Execution)
+	if a := f.execution(id); a.text("status") != "PENDING" || a.json["token"] != nil {
+		t.Errorf("%s", a.body)
+	}
+	if a := f.want(200, "", "GET", "/v1/locks/w", opsToken, ""); a.number("waiting") != 1 {
+		t.Errorf("%s", a.body)
+	}
+	a := f.want(202, "", "POST", "/v1/executions/"+id+"/cancel", opsToken, `{"reason":"not needed any more","final":true}`)
+	if a.text("status") != "ABORTED" || a.text("outcome") != "not_executed" || a.json["success"] != true {
+		t.Errorf("%s", a.body)
+	}
+	f.want(200, "", "POST", "/v1/executions/"+id+"/cancel", opsToken, `{"reason":"twice","final":true}`)
+}
+
+func TestWaitAnswersOnChangeAndAtOnceWhenEnded(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("w", "1")
+	answers := make(chan *reply)
+	go func() { answers <- f.ask("GET", "/v1/executions/"+d.id+"?wait=1m", readToken1, "") }()
+	f.awaitWaiting(1)
+	f.settle(d, success())
+	select {
+	case a := <-answers:
+		if a.text("status") != "SUCCESS" {
+			t.Errorf("%s", a.body)
+		}
+	case <-within(t).Done():
+		t.Fatal("no answer")
+	}
+	began := time.Now()
+	f.want(200, "", "GET", "/v1/executions/"+d.id+"?wait=1m", readToken1, "")
+	if took := time.Since(began); took > patience {
+		t.Errorf("an ended one took %v", took)
+	}
+}
+
+func TestWaitAnswersAsItIsWhenTimeIsOver(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("w", "1")
+	if a := f.want(200, "", "GET", "/v1/executions/"+d.id+"?wait=50ms", readToken1, ""); a.text("status") != "RUNNING" {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func TestWaitingRequestsEndWithTheAPI(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("w", "1")
+	answers := make(chan *reply)
+	go func() { answers <- f.ask("GET", "/v1/executions/"+d.id+"?wait=5m", readToken1, "") }()
+	f.awaitWaiting(1)
+	f.api.Close()
+	select {
+	case a := <-answers:
+		if a.StatusCode != 200 || a.text("status") != "RUNNING" {
+			t.Errorf("%d %s", a.StatusCode, a.body)
+		}
+	case <-within(t).Done():
+		t.Fatal("no answer")
+	}
+}
+
+// awaitWaiting waits until so many requests wait for something.
+func (r *rig) awaitWaiting(n int) {
+	r.t.Helper()
+	r.until(fmt.Sprintf("%d requests wait", n), func() bool { return len(r.api.polls) == n })
+}
+
+// until asks check again and again until it says yes: for what has no event to wait for.
+func (r *rig) until(what string, check func() bool) {
+	r.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !check(); <-tick.C {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+func TestForgetLetsAnEventRunAgain(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("w", "1")
+	f.want(409, "execution_in_flight", "DELETE", "/v1/executions/"+d.id+"?reason=again", opsToken, "")
+	f.settle(d, success())
+	a := f.want(200, "", "DELETE", "/v1/executions/"+d.id+"?reason="+url.QueryEscape("lost at the bank"), opsToken, "")
+	if a.text("status") != "SUCCESS" {
+		t.Errorf("%s", a.body)
+	}
+	line := f.log.audit(t)
+	if line["who"] != "ops" || line["what"] != "execution.forget" || line["why"] != "lost at the bank" || line["before"] != "SUCCESS" || line["after"] != "forgotten" || line["result"] != "done" {
+		t.Errorf("%v", line)
+	}
+	f.want(404, "execution_not_found", "GET", "/v1/executions/"+d.id, opsToken, "")
+	f.want(404, "execution_not_found", "DELETE", "/v1/executions/"+d.id+"?reason=again", opsToken, "")
+	f.run("w", "1")
+}
+
+func TestAnEarlierAttemptIsShownInShortAndCannotBeForgottenAlone(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("stripe/w", "1")
+	rec := f.settle(d, failure())
+	second := lockOf("stripe/w", "1")
+	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.Short()}
+	f.settle(f.start(second, rec.Revision), success())
+	a := f.execution(d.id)
+	if a.text("status") != "FAILED" || a.text("outcome") != "unknown" || a.text("workflow") != "stripe/w" || a.json["error"] != nil {
+		t.Errorf("%s", a.body)
+	}
+	f.want(200, "", "GET", "/v1/executions/"+d.id, stripeToken, "")
+	f.want(409, "execution_superseded", "DELETE", "/v1/executions/"+d.id+"?reason=r", opsToken, "")
+}
+
+func TestListsAreFilteredAndPaged(t *testing.T) {
+	f := newFleet(t, nil)
+	running := f.run("stripe/a", "1")
+	for i := range 5 {
+		f.settle(f.run(fmt.Sprintf("stripe/%d", i), "e"), success())
+		f.settle(f.run(fmt.Sprintf("github/%d", i), "e"), failure())
+	}
+	for query, want := range map[string]int{
+		"": 11, "workflow=stripe%2Fa": 1, "status=RUNNING": 1, "status=FAILED": 5, "status=SUCCESS": 5, "status=ABORTED": 0, "workflow=stripe%2F0&status=SUCCESS": 1,
+		"workflow=none": 0,
+	} {
+		if got := f.all(opsToken, "executions", query+"&limit=2"); len(got) != want {
+			t.Errorf("%s: %d, want %d: %v", query, len(got), want, got)
+		}
+	}
+	if got := f.all(stripeToken, "executions", "limit=3"); len(got) != 6 {
+		t.Errorf("a token for stripe/* sees %v", got)
+	}
+	if got := f.all(stripeToken, "executions", "workflow=github%2F1"); len(got) != 0 {
+		t.Errorf("a token for stripe/* sees %v", got)
+	}
+	if got := f.all(opsToken, "locks", ""); len(got) != 1 || got[0] != running.id {
+		t.Errorf("locks: %v", got)
+	}
+	if got := f.all(opsToken, "locks", "prefix=github%2F"); len(got) != 0 {
+		t.Errorf("locks of github: %v", got)
+	}
+	f.want(400, "bad_request", "GET", "/v1/executions?cursor=nonsense", opsToken, "")
+	f.want(400, "bad_request", "GET", "/v1/locks?cursor=nonsense", opsToken, "")
+	f.want(400, "bad_request", "GET", "/v1/locks?cursor=nonsense", stripeToken, "")
+}
+
+// all reads a whole list, page by page.
+func (f *fleet) all(token, list, query string) (ids []string) {
+	f.t.Helper()
+	cursor := ""
+	for range 100 {
+		a := f.want(200, "", "GET", "/v1/"+list+"?"+strings.Trim(query, "&")+"&cursor="+url.QueryEscape(cursor), token, "")
+		page, _ := a.json[list].([]any)
+		for _, one := range page {
+			ids = append(ids, one.(map[string]any)["executionId"].(string))
+		}
+		if cursor = a.text("nextCursor"); cursor == "" {
+			return ids
+		}
+		if strings.Contains(token, "stripe") && strings.Contains(cursor, "github") {
+			f.t.Errorf("the cursor tells of others: %s", cursor)
+		}
+	}
+	f.t.Fatal("the list does not end")
+	return nil
+}
+
+func TestOtherPeoplesWorkflowsAreNotThere(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("github/acme", "1")
+	for _, q := range []struct{ method, path, body, code string }{
+		{"GET", "/v1/executions/" + d.id, "", "execution_not_found"},
+		{"POST", "/v1/executions/" + d.id + "/cancel", `{"reason":"r"}`, "execution_not_found"},
+		{"DELETE", "/v1/executions/" + d.id + "?reason=r", "", "execution_not_found"},
+		{"GET", "/v1/locks/github%2Facme", "", "lock_not_found"},
+		{"DELETE", "/v1/locks/github%2Facme?reason=r&execution=" + d.id, "", "lock_not_found"},
+		{"POST", "/v1/locks/github%2Facme/acquire", `{"holder":"h","ttl":"1m"}`, "not_found"},
+	} {
+		a := f.want(404, q.code, q.method, q.path, stripeToken, q.body)
+		if strings.Contains(string(a.body), "github") {
+			t.Errorf("%s %s tells of it: %s", q.method, q.path, a.body)
+		}
+		nothing := strings.NewReplacer(d.id, anID, "github%2Facme", "github%2Fnone").Replace(q.path)
+		if b := f.want(404, q.code, q.method, nothing, stripeToken, q.body); string(a.body) != string(b.body) {
+			t.Errorf("%s %s: %s, and where there is nothing: %s", q.method, q.path, a.body, b.body)
+		}
+	}
+	for _, what := range []string{"renew", "release"} {
+		body := fmt.Sprintf(`{"executionId":%q,"token":%d}`, d.id, d.token)
+		f.want(412, "lock_lost", "POST", "/v1/locks/github%2Facme/"+what, stripeToken, body)
+		f.want(412, "lock_lost", "POST", "/v1/locks/stripe%2Fmine/"+what, stripeToken, body)
+	}
+	if a := f.execution(d.id); a.text("status") != "RUNNING" {
+		t.Errorf("%s", a.body)
+	}
+}

@@ -1,0 +1,65 @@
+package admin
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Health serves /livez, /readyz and /metrics, without a token.
+//
+// /livez says that the process answers; it looks at neither etcd nor the upstream, because a restart heals neither. /readyz is 503
+// while no session is live: a short etcd outage does not flip it, since a session outlives it.
+func Health(o Options) http.Handler {
+	paths := map[string]http.HandlerFunc{
+		"/livez":   func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") },
+		"/readyz":  func(w http.ResponseWriter, r *http.Request) { readyz(w, r, o.Ready()) },
+		"/metrics": o.Metrics.ServeHTTP,
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serve, found := paths[r.URL.EscapedPath()]
+		switch {
+		case !found:
+			refuse("not_found", "there is /livez, /readyz and /metrics here").write(w)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			onlyGet(w)
+		default:
+			serve(w, r)
+		}
+	})
+}
+
+func readyz(w http.ResponseWriter, r *http.Request, why error) {
+	switch {
+	case why == nil:
+		say(w, http.StatusOK, "ok")
+	case r.URL.Query().Has("verbose"):
+		say(w, http.StatusServiceUnavailable, "not ready: "+why.Error())
+	default:
+		say(w, http.StatusServiceUnavailable, "not ready")
+	}
+}
+
+func onlyGet(w http.ResponseWriter) {
+	p := refuse("method_not_allowed", "this path takes GET, HEAD")
+	p.header.Set("Allow", "GET, HEAD")
+	p.write(w)
+}
+
+// hostAllowed reports whether a Host header is an IP address, localhost or one of names: a page in somebody's browser that was made to
+// resolve its own name to this machine gets nothing (DNS rebinding).
+func hostAllowed(host string, names []string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || net.ParseIP(strings.Trim(host, "[]")) != nil ||
+		slices.ContainsFunc(names, func(n string) bool { return host != "" && strings.EqualFold(host, strings.TrimSuffix(n, ".")) })
+}
+
+func say(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n")) // whoever asked may have gone
+}

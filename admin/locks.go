@@ -1,0 +1,259 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"hooklock/idem"
+)
+
+func (c *call) listLocks() error {
+	q := idem.LockQuery{Prefix: c.query("prefix")}
+	var err error
+	if q.Limit, err = c.limit(); err != nil {
+		return err
+	}
+	if q.Cursor, err = c.caller.openCursor(c.query("cursor")); err != nil {
+		return err
+	}
+	ctx, cancel := c.reading()
+	defer cancel()
+	page, err := c.api.o.Ledger.Locks(ctx, q)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Locks      []lockView `json:"locks"`
+		NextCursor string     `json:"nextCursor"`
+	}{[]lockView{}, c.caller.sealCursor(page.NextCursor)}
+	for i := range page.Locks {
+		if l := &page.Locks[i]; c.caller.sees(l.Lock.Scope.Workflow) {
+			answer.Locks = append(answer.Locks, viewOfLock(l, c.api.o.Now()))
+		}
+	}
+	return c.ok(http.StatusOK, answer)
+}
+
+func (c *call) getLock() error {
+	if !c.caller.sees(c.name) {
+		return idem.ErrNoLock
+	}
+	ctx, cancel := c.reading()
+	defer cancel()
+	lock, err := c.api.o.Ledger.Lock(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, viewOfLock(lock, c.api.o.Now()))
+}
+
+func (c *call) forceRelease() error {
+	c.audit.workflow = c.name
+	id := idem.ExecutionID(c.query("execution"))
+	c.audit.execution = id
+	if err := c.reason(c.query("reason")); err != nil {
+		return err
+	}
+	if id == "" {
+		return refuse("bad_request", "name the execution that holds the lock (execution=ID), so that no other one is released by mistake")
+	}
+	if !c.caller.sees(c.name) {
+		return idem.ErrNoLock
+	}
+	ctx, done := c.changing()
+	defer done()
+	lock, err := c.api.o.Ledger.Lock(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	c.audit.before = "locked by " + string(lock.Lock.Execution)
+	asked := idem.Cancel{By: c.caller.token.Name, Reason: c.query("reason"), At: c.api.o.Now()}
+	found, err := c.api.o.Ledger.ForceRelease(ctx, c.name, id, asked)
+	if errors.Is(err, idem.ErrLockLost) {
+		p := refuse("lock_lost", "the lock is not this execution's; look who holds it now")
+		p.Execution, p.Workflow = string(lock.Lock.Execution), c.name
+		return p
+	}
+	if err != nil {
+		return err
+	}
+	if found == nil { // it cooled, and its record was forgotten before
+		found = &idem.Found{ShortOf: lock.Lock.Scope, Short: &idem.Attempt{
+			Execution: id, Status: idem.Failed, Outcome: idem.Unknown, StartedAt: lock.Lock.StartedAt,
+		}}
+	}
+	c.audit.after = "free, execution " + string(found.Status())
+	return c.ok(http.StatusOK, viewOfExecution(found))
+}
+
+// acquired is a lock of the lock API, as the one sees it who took it.
+type acquired struct {
+	lockView
+	CallbackKey string `json:"callbackKey"`
+}
+
+func (c *call) acquire() error {
+	c.audit.workflow = c.name
+	want := idem.AcquireRequest{Workflow: c.name, Holder: c.caller.token.Name}
+	if err := c.body(fields{"holder": &want.Holder, "ttl": &want.TTL, "wait": &want.Wait}); err != nil {
+		return err
+	}
+	c.audit.why = "holder " + cut(want.Holder)
+	if !c.caller.sees(c.name) {
+		return refuse("not_found", "the token is not for this workflow")
+	}
+	if err := errors.Join(checkWorkflow(c.name), checkWord("holder", want.Holder), checkTTL(want.TTL), checkWait(want.Wait)); err != nil {
+		return err
+	}
+	got, err := c.take(want)
+	var held *idem.LockHeldError
+	if errors.As(err, &held) {
+		return c.lockHeld(held.Holder, want.Wait)
+	}
+	if err != nil {
+		return err
+	}
+	c.audit.execution, c.audit.before = got.Lock.Execution, "free"
+	c.audit.after = "locked by " + string(got.Lock.Execution) + ", token " + strconv.FormatInt(got.Lock.Token, 10)
+	c.w.Header().Set("Location", "/v1/locks/"+url.PathEscape(c.name))
+	return c.ok(http.StatusCreated, acquired{c.lockNow(got.Lock), got.CallbackKey})
+}
+
+// take acquires the lock. It is given back at once where nobody is there any more to hear of it.
+func (c *call) take(want idem.AcquireRequest) (*idem.Acquired, error) {
+	ctx, done := c.changing()
+	defer done()
+	if want.Wait > 0 {
+		done() // the ledger's own time comes on top of the wait
+		waiting, left, err := c.waiting(want.Wait + c.api.o.RequestTimeout)
+		if err != nil {
+			return nil, err
+		}
+		defer left()
+		ctx = waiting
+	}
+	got, err := c.api.o.Ledger.AcquireLock(ctx, want)
+	if err == nil && c.r.Context().Err() != nil {
+		back, done := c.changing()
+		defer done()
+		err = c.api.o.Ledger.ReleaseLock(back, c.name, idem.Callback{Execution: got.Lock.Execution, Token: got.Lock.Token, AnyKey: true})
+		return nil, errors.Join(context.Canceled, err)
+	}
+	return got, err
+}
+
+// lockHeld is the refusal that callers of the older in-application locks understand.
+func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
+	code, detail := "workflow_locked", "another one holds the lock; come again, or give a wait"
+	if wait > 0 {
+		code, detail = "lock_wait_timeout", "the lock did not become free within "+wait.String()
+	}
+	p := refuse(code, detail).retry(0)
+	if holder == nil {
+		return p.blocked("", c.name)
+	}
+	c.audit.before = "locked by " + string(holder.Execution)
+	c.audit.after = c.audit.before
+	if holder.Held || holder.Cooling { // how long a call takes nobody knows
+		if end := expiry(holder); !end.IsZero() {
+			p = p.retry(end.Sub(c.api.o.Now()))
+		}
+	}
+	return p.blocked(holder.Execution, c.name)
+}
+
+// lockNow is a lock that was just taken or renewed, with how many wait for it.
+func (c *call) lockNow(l *idem.Lock) lockView {
+	ctx, cancel := c.reading()
+	defer cancel()
+	view := viewOfLock(&idem.LockView{Lock: l}, c.api.o.Now())
+	if now, err := c.api.o.Ledger.Lock(ctx, l.Scope.Workflow); err == nil && now.Lock.Execution == l.Execution {
+		view.Waiting = now.Waiting
+	}
+	return view
+}
+
+// held reads what a client of the lock API shows for its lock.
+func (c *call) held(more fields) (idem.Callback, error) {
+	c.audit.workflow = c.name
+	by := idem.Callback{AnyKey: true, Workflow: c.name}
+	var id string
+	all := fields{"executionId": &id, "token": &by.Token}
+	for name, place := range more {
+		all[name] = place
+	}
+	err := c.body(all)
+	by.Execution = idem.ExecutionID(id)
+	c.audit.execution = by.Execution
+	switch {
+	case err != nil:
+		return by, err
+	case id == "" || by.Token <= 0:
+		return by, refuse("bad_request", "give executionId and token as acquire answered them")
+	case !c.caller.sees(c.name):
+		return by, idem.ErrLockLost
+	}
+	if _, _, err := by.Execution.Parse(); err != nil {
+		return by, idem.ErrLockLost
+	}
+	return by, nil
+}
+
+func (c *call) renew() error {
+	var ttl time.Duration
+	by, err := c.held(fields{"ttl": &ttl})
+	if err != nil {
+		return err
+	}
+	if ttl != 0 {
+		if err := checkTTL(ttl); err != nil {
+			return err
+		}
+	}
+	ctx, done := c.changing()
+	defer done()
+	found, err := c.api.o.Ledger.Heartbeat(ctx, by, ttl)
+	if err != nil {
+		return asClient(err)
+	}
+	c.audit.before, c.audit.after = "held", until(found.Lock)
+	return c.ok(http.StatusOK, c.lockNow(found.Lock))
+}
+
+// asClient is what a client of the lock API is told: that it has the lock, or not. A delivery's lock is none of its.
+func asClient(err error) error {
+	for _, gone := range []error{idem.ErrCancelled, idem.ErrFinished, idem.ErrNoExecution, idem.ErrNoLock, idem.ErrLockHeld} {
+		if errors.Is(err, gone) {
+			return idem.ErrLockLost
+		}
+	}
+	return err
+}
+
+// until says in the audit log how long a lock is held.
+func until(l *idem.Lock) string {
+	if l == nil {
+		return "ended"
+	}
+	return "held until " + l.HoldUntil.UTC().Format(time.RFC3339)
+}
+
+func (c *call) release() error {
+	by, err := c.held(nil)
+	if err != nil {
+		return err
+	}
+	ctx, done := c.changing()
+	defer done()
+	c.audit.before = "locked by " + string(by.Execution)
+	if err := c.api.o.Ledger.ReleaseLock(ctx, c.name, by); err != nil {
+		return asClient(err)
+	}
+	c.audit.after = "free"
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}

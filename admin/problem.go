@@ -1,0 +1,131 @@
+package admin
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"hooklock/idem"
+)
+
+// kind is one row of the only table from codes to what a client sees. openapi.json lists the same codes.
+type kind struct {
+	code   string
+	status int
+	title  string
+}
+
+func kinds() []kind {
+	return []kind{
+		{"bad_request", 400, "The request is not what the API takes"},
+		{"unauthorized", 401, "Who asks is not known"},
+		{"forbidden", 403, "The token may not do this"},
+		{"not_found", 404, "There is nothing here"},
+		{"lock_not_found", 404, "The lock is free"},
+		{"execution_not_found", 404, "No such execution"},
+		{"method_not_allowed", 405, "There is no such method here"},
+		{"workflow_locked", 409, "The lock is held"},
+		{"lock_wait_timeout", 409, "The lock did not become free in time"},
+		{"execution_in_flight", 409, "The execution has not ended"},
+		{"execution_superseded", 409, "The event has run again since"},
+		{"cancel_requested", 409, "The execution is to be stopped"},
+		{"already_finished", 409, "The execution has ended"},
+		{"stale_token", 412, "The fencing token is not current"},
+		{"lock_expired", 412, "The lock's own lease ran out"},
+		{"lock_lost", 412, "The lock is another one's, or nobody's"},
+		{"body_too_large", 413, "The body is too large"},
+		{"unsupported_media_type", 415, "The body is not JSON"},
+		{"host_refused", 421, "This Host is not served here"},
+		{"too_many_steps", 422, "The execution has too many steps"},
+		{"rate_limited", 429, "Too many requests"},
+		{"internal_error", 500, "Internal error"},
+		{"execution_aborted", 503, "The wait was cancelled"},
+		{"overloaded", 503, "Too many requests at one time"},
+		{"store_unavailable", 503, "The lock store cannot decide now"},
+	}
+}
+
+// problem is an answer that is not what was asked for (RFC 9457).
+type problem struct {
+	Type       string `json:"type"`
+	Title      string `json:"title"`
+	Status     int    `json:"status"`
+	Detail     string `json:"detail"`
+	Code       string `json:"code"`
+	Execution  string `json:"executionId,omitempty"`
+	Workflow   string `json:"workflow,omitempty"`
+	RetryAfter int    `json:"retryAfter,omitempty"`
+
+	*conflict
+	Proceed *bool       `json:"proceed,omitempty"`         // of guard and heartbeat: false
+	State   idem.Status `json:"executionStatus,omitempty"` // of heartbeat, beside proceed
+	Message string      `json:"message,omitempty"`         // of cancel, beside success
+
+	header http.Header // what the answer's head says besides
+}
+
+// conflict are the fields that callers of the older in-application locks read.
+type conflict struct {
+	Success  bool   `json:"success"`
+	Error    string `json:"error,omitempty"`
+	Details  string `json:"details,omitempty"`
+	Existing string `json:"existingExecutionId,omitempty"`
+}
+
+// Error makes a problem an error.
+func (p *problem) Error() string { return p.Code + ": " + p.Detail }
+
+// refuse makes the problem with a code of the table.
+func refuse(code, detail string) *problem {
+	for _, k := range kinds() {
+		if k.code == code {
+			p := &problem{Type: "urn:hooklock:problem:" + code, Title: k.title, Status: k.status, Detail: detail, Code: code, header: http.Header{}}
+			if k.status == http.StatusTooManyRequests || k.status == http.StatusServiceUnavailable {
+				p = p.retry(time.Second)
+			}
+			return p
+		}
+	}
+	panic("admin: no such code: " + code)
+}
+
+// retry says when to come again: whole seconds, 1 to 60.
+func (p *problem) retry(after time.Duration) *problem {
+	p.RetryAfter = int(min(max((after+time.Second-1)/time.Second, 1), 60))
+	return p
+}
+
+// blocked adds the fields of the older in-application locks.
+func (p *problem) blocked(by idem.ExecutionID, workflow string) *problem {
+	p.Execution, p.Workflow = string(by), workflow
+	p.conflict = &conflict{
+		Error:    "Workflow currently executing",
+		Details:  "Only one execution can run at a time. Currently executing: " + string(by),
+		Existing: string(by),
+	}
+	return p
+}
+
+func (p *problem) write(w http.ResponseWriter) {
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	if p.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(p.RetryAfter))
+	}
+	writeJSON(w, p.Status, "application/problem+json", p)
+}
+
+// writeJSON answers with v, which must be made of what always encodes.
+func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // strings, numbers and lists of them alone
+	}
+	body = append(body, '\n')
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // whoever asked may have gone
+}

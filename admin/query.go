@@ -1,0 +1,120 @@
+package admin
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"hooklock/idem"
+)
+
+// Bounds of what a request may ask for.
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+	maxWait      = 5 * time.Minute
+	maxText      = idem.MaxReason // bytes of a reason or a detail
+	maxWord      = 256            // bytes of a holder, a step or a code
+	maxPlan      = 200            // steps
+	minTTL       = time.Second
+	maxTTL       = 24 * time.Hour
+)
+
+// limit is how many one page has.
+func (c *call) limit() (int, error) {
+	text := c.query("limit")
+	if text == "" {
+		return defaultLimit, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxLimit {
+		return 0, refuse("bad_request", fmt.Sprintf("limit=%s: give a number from 1 to %d", quote(text), maxLimit))
+	}
+	return n, nil
+}
+
+// status is which executions are asked for.
+func (c *call) status() (idem.Status, error) {
+	all := []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed, idem.Aborted}
+	text := idem.Status(c.query("status"))
+	if text == "" || slices.Contains(all, text) {
+		return text, nil
+	}
+	return "", refuse("bad_request", fmt.Sprintf("status=%s: give one of %s", quote(string(text)), strings.Trim(fmt.Sprint(all), "[]")))
+}
+
+// parseWait reads the query parameter wait.
+func parseWait(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := parseDuration(text)
+	if err != nil {
+		return 0, refuse("bad_request", "wait: "+err.Error())
+	}
+	return d, checkWait(d)
+}
+
+// checkWait bounds how long a request may wait.
+func checkWait(d time.Duration) error {
+	if d > maxWait {
+		return refuse("bad_request", fmt.Sprintf("wait: at most %v; ask again after that", maxWait))
+	}
+	return nil
+}
+
+// checkTTL takes whole seconds, which are what etcd's leases have.
+func checkTTL(d time.Duration) error {
+	switch {
+	case d < minTTL || d > maxTTL:
+		return refuse("bad_request", fmt.Sprintf("ttl: give %v to %v; a lock that is needed for longer is renewed", minTTL, maxTTL))
+	case d%time.Second != 0:
+		return refuse("bad_request", "ttl: give whole seconds")
+	}
+	return nil
+}
+
+// reason is why somebody changes what others run; the audit log asks for it.
+func (c *call) reason(text string) error {
+	c.audit.why = cut(text)
+	if strings.TrimSpace(text) == "" {
+		return refuse("bad_request", "give a reason: it goes into the audit log and into the record")
+	}
+	return checkText("reason", text, maxText)
+}
+
+// checkText bounds what is kept in the ledger.
+func checkText(field, text string, longest int) error {
+	if len(text) > longest {
+		return refuse("bad_request", fmt.Sprintf("%s is longer than %d bytes", field, longest))
+	}
+	if !utf8.ValidString(text) {
+		return refuse("bad_request", field+" is not UTF-8")
+	}
+	return nil
+}
+
+// checkWord is checkText for a name: it has no line breaks or other control characters.
+func checkWord(field, text string) error {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return refuse("bad_request", field+" has control characters in it")
+	}
+	return checkText(field, text, maxWord)
+}
+
+// checkWorkflow is for a lock that is made here; workflows of deliveries are built from printable text, too.
+func checkWorkflow(name string) error {
+	switch {
+	case len(name) > idem.MaxName:
+		return refuse("bad_request", fmt.Sprintf("the workflow's name is longer than %d bytes", idem.MaxName))
+	case !utf8.ValidString(name):
+		return refuse("bad_request", "the workflow's name is not UTF-8")
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return refuse("bad_request", "the workflow's name has control characters in it")
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"hooklock/admin"
+	"hooklock/config"
+	"hooklock/etcdlock"
+)
+
+// The API's view of the ledger, and the ledger.
+var _ admin.Ledger = (*etcdlock.Store)(nil)
+
+// localAdmin is the name of whoever has the generated token.
+const localAdmin = "admin"
+
+// openAdmin opens the admin API, with health and metrics, and the listener that has only these.
+func (s *service) openAdmin(ctx context.Context) (err error) {
+	if err := s.readLocalToken(); err != nil {
+		return err
+	}
+	o := admin.Options{
+		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.store, Access: s.access(s.config), Log: s.log,
+		RequestTimeout: s.config.Etcd.RequestTimeout,
+	}
+	s.api = admin.New(o)
+	t, err := adminTLS(&s.config.Admin.TLS)
+	if err != nil {
+		return err
+	}
+	if s.admin, err = s.serveHTTP(ctx, "admin.listen", s.config.Admin.Listen, t, s.api); err != nil {
+		return err
+	}
+	if s.config.Health.Listen != "" {
+		_, err = s.serveHTTP(ctx, "health.listen", s.config.Health.Listen, nil, admin.Health(o))
+	}
+	return err
+}
+
+// readLocalToken reads or makes the token for changes where none is configured. Deliveries do not need it: where it cannot be kept, the
+// API takes no changes.
+func (s *service) readLocalToken() error {
+	if len(s.config.Admin.Tokens) > 0 {
+		return nil
+	}
+	if !loopback(s.config.Admin.Listen) {
+		return usageError{fmt.Errorf("admin.listen: %s can be reached from other machines: configure admin.tokens, or listen on 127.0.0.1", s.config.Admin.Listen)}
+	}
+	token, err := admin.LocalToken(s.config.DataDir)
+	if err != nil {
+		s.log.Warn("admin.read_only", "reason", err.Error(), "help", "configure admin.tokens, or give hooklock a data_dir that it can write to")
+		return nil
+	}
+	s.localToken = token
+	return nil
+}
+
+// loopback reports whether only this machine reaches an address.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// access says who may use the API: the configured tokens, or else the generated one for changes, and everybody for reads.
+func (s *service) access(c *config.Config) admin.Access {
+	a := admin.Access{Hosts: c.Admin.Hosts, Open: len(c.Admin.Tokens) == 0}
+	if a.Open && s.localToken != "" {
+		a.Tokens = []admin.Token{{Name: localAdmin, Digest: admin.Digest(s.localToken), Read: true, Write: true}}
+	}
+	for i := range c.Admin.Tokens {
+		t := &c.Admin.Tokens[i]
+		if t.Token.IsZero() {
+			continue // nobody's
+		}
+		a.Tokens = append(a.Tokens, admin.Token{
+			Name: t.Name, Digest: admin.Digest(t.Token.Reveal()), Workflows: t.Workflows,
+			Read: slices.Contains(t.Scopes, config.ScopeRead), Write: slices.Contains(t.Scopes, config.ScopeWrite),
+		})
+	}
+	return a
+}
+
+// reloadAccess takes over changed tokens and names. Without any token left the generated one is for changes, as after a start.
+func (s *service) reloadAccess(c *config.Config) error {
+	if len(c.Admin.Tokens) == 0 && s.localToken == "" {
+		if err := s.readLocalToken(); err != nil {
+			return err
+		}
+	}
+	s.api.SetAccess(s.access(c))
+	return nil
+}
+
+// adminTLS is nil where no certificate is configured.
+func adminTLS(c *config.AdminTLS) (*tls.Config, error) {
+	t, err := serverTLS(&config.ServerTLS{CertFile: c.CertFile, KeyFile: c.KeyFile})
+	if err != nil || t == nil || c.ClientCAFile == "" {
+		return t, err
+	}
+	pem, err := os.ReadFile(c.ClientCAFile)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("admin.tls.client_ca_file: %w", err)}
+	}
+	t.ClientAuth, t.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+	if !t.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, usageError{fmt.Errorf("admin.tls.client_ca_file: no PEM certificate in %s", c.ClientCAFile)}
+	}
+	return t, nil
+}
+
+// serveHTTP serves h at address until stop, over TLS where t is not nil.
+func (s *service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener, error) {
+	ln, err := listen(ctx, setting, address)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	server := &http.Server{
+		Handler: h, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		// A request that waits for something moves its own deadlines.
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 75 * time.Second,
+		MaxHeaderBytes: 32 << 10,
+	}
+	if closing, ok := h.(interface{ Close() }); ok {
+		server.RegisterOnShutdown(closing.Close)
+	}
+	s.onStop(setting, server.Shutdown)
+	s.serve(func() error {
+		serving := ln
+		if t != nil {
+			serving = tls.NewListener(ln, t)
+		}
+		if err := server.Serve(serving); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve %s: %w", setting, err)
+		}
+		return nil
+	})
+	return ln, nil
+}
