@@ -5,6 +5,10 @@ GOLANGCI_VERSION := v2.15.0
 FUZZTIME         ?= 20s
 VERSION          ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
+# The time of every file in a release: that of the commit.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+export SOURCE_DATE_EPOCH
+
 GO      := go
 BIN     := bin
 LINTER  := $(BIN)/tools/golangci-lint-$(GOLANGCI_VERSION)
@@ -23,7 +27,7 @@ APART := hooklock/test/fault%
 RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-short test-fault test-fault-short test-deploy fuzz bench lint fmt tidy-check clean ci
+.PHONY: help run build install test test-short test-fault test-fault-short test-deploy fuzz bench lint fmt tidy-check licences release packages image test-packages clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -81,6 +85,22 @@ fmt: ## gofmt
 
 tidy-check: ## go.mod and go.sum say what is imported, and nothing else
 	$(GO) mod tidy -diff
+
+licences: ## docs/licences.md: what is linked in, and under which licence
+	$(GO) -C deploy/tools run ./release -version none -licences ../../docs/licences.md
+
+release: ## bin/release: programs for Linux and macOS, bills of materials, checksums; the same bytes each time
+	$(GO) -C deploy/tools run ./release -version '$(VERSION)' -out '$(CURDIR)/$(BIN)/release'
+	@ls -l $(BIN)/release
+
+packages: ## bin/release: deb and rpm for amd64 and arm64 (MAINTAINER='You <you@example.com>')
+	$(GO) -C deploy/tools run ./packages -version '$(VERSION)' $(if $(MAINTAINER),-maintainer '$(MAINTAINER)') -out '$(CURDIR)/$(BIN)/release'
+
+image: ## bin/image: the container image, as an OCI layout and as bin/image.tar; needs no container engine
+	$(GO) -C deploy/tools run ./image -version '$(VERSION)' -out '$(CURDIR)/$(BIN)/image'
+
+test-packages: ## what is handed out: unit, packages, image, compose file, release; each made and looked into
+	$(GO) -C deploy/tools test -count=1 -timeout 15m ./...
 
 clean: ## what was built
 	rm -rf $(BIN)
