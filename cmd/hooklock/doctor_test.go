@@ -41,7 +41,7 @@ func write(t *testing.T, name, text string) string {
 // secured are configurations of an etcd that asks who comes: with a password, and with a client certificate.
 func secured(t *testing.T) map[string]string {
 	t.Helper()
-	const rest = "\nlisten: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: %s\nroutes: [{name: a, path: /a}]\n"
+	rest := "\nlisten: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: %s\nroutes: [{name: a, path: /a}]\ndata_dir: " + t.TempDir() + "\n"
 	up := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(up.Close)
 	plain := etcdtest.StartWithUsers(t, "/locks")
