@@ -49,20 +49,12 @@ func (c *Client) callback(ctx context.Context, cb Callback, action string, call 
 
 // Verdict says whether a workflow may go on.
 type Verdict struct {
-	Proceed bool   `json:"proceed"`
-	Status  Status `json:"status"` // why not, where Proceed is false: CANCEL_REQUESTED, or how the execution ended
+	Proceed bool `json:"proceed"`
+	// Where the execution is. It says why not, where Proceed is false: CANCEL_REQUESTED, or how it ended.
+	Status Status `json:"status"`
 	// Until when the hold lasts now. Of a heartbeat alone.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	ExpiresIn float64   `json:"expiresIn"` // seconds
-}
-
-// verdict sends a call whose answer may be no.
-func (c *Client) verdict(ctx context.Context, cb Callback, action string, body any) (*Verdict, error) {
-	v := new(Verdict)
-	if err := c.callback(ctx, cb, action, call{body: body, into: v, accept: v.refusal}); err != nil {
-		return nil, err
-	}
-	return v, nil
 }
 
 // Guard asks before a step whether to go on, and proves the fencing token current. The step before ends, and step begins; "" names none. plan
@@ -75,7 +67,11 @@ func (c *Client) Guard(ctx context.Context, cb Callback, step string, plan []str
 		Step  string   `json:"step,omitempty"`
 		Plan  []string `json:"plan,omitempty"`
 	}{cb.Token, step, plan}
-	return c.verdict(ctx, cb, "guard", body)
+	v := new(Verdict)
+	if err := c.callback(ctx, cb, "guard", call{body: body, into: v, accept: v.refusal}); err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // refusal reads a 409 that says whether to go on.
@@ -103,7 +99,11 @@ func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) 
 		Token int64    `json:"token"`
 		TTL   Duration `json:"ttl,omitzero"`
 	}{cb.Token, Duration(ttl)}
-	return c.verdict(ctx, cb, "heartbeat", body)
+	v := &Verdict{Proceed: true} // an answer that extends the hold does not say so besides
+	if err := c.callback(ctx, cb, "heartbeat", call{body: body, into: v, accept: v.refusal}); err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // Answer is the final answer of a held execution, which its duplicates will get.

@@ -279,7 +279,7 @@ func TestGuardThatSaysNoIsNoError(t *testing.T) {
 			t.Errorf("got %+v, %v", v, err)
 		}
 	}
-	s := script(t, answer{200, `{"proceed":true,"executionId":"exec_a","status":"RUNNING","expiresAt":"2026-11-21T10:30:00.000Z","expiresIn":1800}`, nil},
+	s := script(t, answer{200, `{"executionId":"exec_a","status":"RUNNING","expiresAt":"2026-11-21T10:30:00.000Z","expiresIn":1800}`, nil},
 		answer{409, `{"proceed":false,"status":"SUCCESS"}`, nil})
 	if v, err := s.client.Heartbeat(t.Context(), cb, 0); err != nil || !v.Proceed || v.ExpiresIn != 1800 || v.ExpiresAt.Hour() != 10 {
 		t.Errorf("got %+v, %v", v, err)

@@ -43,10 +43,9 @@ const (
 	CodeLockWaitTimeout   = "lock_wait_timeout"
 	CodeInFlight          = "execution_in_flight"  // it has not ended
 	CodeSuperseded        = "execution_superseded" // the event has run again since
-	CodeNotHeld           = "not_held"
-	CodeStaleToken        = "stale_token"  // 412: the fencing token is not the current one
-	CodeLockExpired       = "lock_expired" // 412: the lock's own lease ran out
-	CodeLockLost          = "lock_lost"    // 412: the session is gone, the lock was released by force, or another has it
+	CodeStaleToken        = "stale_token"          // 412: the fencing token is not the current one
+	CodeLockExpired       = "lock_expired"         // 412: the lock's own lease ran out
+	CodeLockLost          = "lock_lost"            // 412: the session is gone, the lock was released by force, or another has it
 	CodeRateLimited       = "rate_limited"
 	CodeStoreUnavailable  = "store_unavailable"
 )
