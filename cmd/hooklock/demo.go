@@ -134,6 +134,10 @@ Try these in another terminal:
 6. A lock for a job of your own (docs/api.md has the rest):
    curl http://%[3]s/v1/locks/backup/acquire -d '{"holder":"me","ttl":"1m"}' -H "Authorization: Bearer $(cat '%[5]s')"
 
+7. The same for people (docs/cli.md: how to cancel, release and forget):
+   export HOOKLOCK_ADMIN=http://%[3]s HOOKLOCK_TOKEN_FILE='%[5]s'
+   %[6]s executions list; %[6]s locks list
+
 Ctrl-C ends it.
-`, hook, receiverAt, s.admin.Addr(), path, filepath.Join(s.config.DataDir, admin.TokenFile))
+`, hook, receiverAt, s.admin.Addr(), path, filepath.Join(s.config.DataDir, admin.TokenFile), os.Args[0])
 }

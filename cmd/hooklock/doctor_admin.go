@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/admin"
 	"hooklock/admin/client"
 	"hooklock/config"
 	"hooklock/etcdlock"
@@ -35,7 +36,7 @@ func adminFindings(ctx context.Context, c *config.Config, running bool) []etcdlo
 // tokenFindings judge the modes of the files that hold tokens: who can read one is who it names.
 func tokenFindings(c *config.Config) []etcdlock.Finding {
 	if len(c.Admin.Tokens) == 0 {
-		return []etcdlock.Finding{generatedFinding(filepath.Join(c.DataDir, tokenName))}
+		return []etcdlock.Finding{generatedFinding(filepath.Join(c.DataDir, admin.TokenFile))}
 	}
 	var findings []etcdlock.Finding
 	for _, t := range c.Admin.Tokens {
@@ -79,7 +80,7 @@ func secretFinding(check, path, who string) etcdlock.Finding {
 		f.Found, f.Advice = path+" is no file", "give a file with the token in its only line"
 	case mode&0o007 != 0:
 		f.Result, f.Advice = etcdlock.Warning, "everybody on this machine may know the token: make a new one, and chmod 600 its file"
-		if filepath.Base(path) == tokenName {
+		if filepath.Base(path) == admin.TokenFile {
 			f.Result, f.Advice = etcdlock.Failed, "everybody on this machine may know the token, so serve does not start: remove the file, and a new one is made"
 		}
 	default:
@@ -186,7 +187,7 @@ func readingToken(c *config.Config) (client.TokenSource, string) {
 			return client.Token(secret), "the token " + t.Name
 		}
 	}
-	path := filepath.Join(c.DataDir, tokenName)
+	path := filepath.Join(c.DataDir, admin.TokenFile)
 	if _, err := client.TokenFile(path)(); err == nil && len(c.Admin.Tokens) == 0 {
 		return client.TokenFile(path), "the token in " + path
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"hooklock/admin"
 	"hooklock/config"
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
@@ -18,7 +19,7 @@ import (
 
 func TestDoctorJudgesWhoCanReadTheTokens(t *testing.T) {
 	dir := t.TempDir()
-	generated := filepath.Join(dir, tokenName)
+	generated := filepath.Join(dir, admin.TokenFile)
 	for _, c := range []struct {
 		name   string
 		mode   os.FileMode
@@ -117,7 +118,7 @@ func TestDoctorAsksARunningHooklockAsTheCommandsDo(t *testing.T) {
 		return strings.TrimPrefix(server.URL, "https://")
 	}
 	address := strings.TrimPrefix(plainServer.URL, "http://")
-	right, wrong := write(t, tokenName, "right\n"), write(t, tokenName, "wrong\n")
+	right, wrong := write(t, admin.TokenFile, "right\n"), write(t, admin.TokenFile, "wrong\n")
 	ownTLS := config.AdminTLS{CertFile: cert.CertFile, KeyFile: cert.KeyFile}
 	mutual := ownTLS
 	mutual.ClientCAFile = authority.CAFile

@@ -120,7 +120,7 @@ func (d *desk) advice(err error) string {
 	var dns *net.DNSError
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
-	var alert tls.AlertError
+	var alert *net.OpError
 	var record tls.RecordHeaderError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
@@ -133,7 +133,7 @@ func (d *desk) advice(err error) string {
 		return "name the authority of its certificate with --ca-file"
 	case errors.As(err, &name):
 		return "ask by a name that is in its certificate"
-	case errors.As(err, &alert):
+	case errors.As(err, &alert) && alert.Op == "remote error": // a TLS alert (crypto/tls does not export its type)
 		return "it asks for a client certificate: --cert-file and --key-file"
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return "it speaks no TLS: begin --admin with http://"

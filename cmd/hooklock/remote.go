@@ -13,12 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hooklock/admin"
 	"hooklock/admin/client"
 	"hooklock/config"
 )
-
-// tokenName is the generated token's file in the data directory.
-const tokenName = "admin.token"
 
 // The variables of the environment that stand for flags.
 const (
@@ -88,7 +86,7 @@ func (r *remote) open(e *environment) (*desk, error) {
 	if !strings.Contains(d.url, "://") {
 		d.url = "http://" + d.url
 	}
-	source, err := r.source(e, d, filepath.Join(dir, tokenName))
+	source, err := r.source(e, d, filepath.Join(dir, admin.TokenFile))
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/admin"
 	"hooklock/admin/client"
 )
 
@@ -272,7 +273,7 @@ func TestTheGeneratedTokenIsFoundAndStaysOnThisMachine(t *testing.T) {
 	data := t.TempDir()
 	token := write(t, "token", "given\n")
 	other := write(t, "other", "other\n")
-	if err := os.WriteFile(filepath.Join(data, tokenName), []byte("generated\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(data, admin.TokenFile), []byte("generated\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	config := write(t, "sidecar.yaml", "upstream: http://127.0.0.1:1\ndata_dir: "+data+"\nadmin: {listen: "+strings.TrimPrefix(api.url, "http://")+"}\n")
