@@ -1,0 +1,218 @@
+package kube
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	psa "k8s.io/pod-security-admission/api"
+	psapolicy "k8s.io/pod-security-admission/policy"
+
+	"hooklock/config"
+	"hooklock/deploy/test/kit"
+	"hooklock/deploy/test/schema"
+)
+
+func TestTheSidecarIsInTheDeploymentAndTheServiceLeadsToIt(t *testing.T) {
+	deployment, all := example(t)
+	spec := &deployment.Spec.Template.Spec
+	c := container(t, spec)
+	if c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+		t.Errorf("restartPolicy %v: it is no sidecar", c.RestartPolicy)
+	}
+	if c.Image != "registry.example.com/hooklock:1.0" {
+		t.Errorf("image %q: what the user set did not arrive", c.Image)
+	}
+	if got := settings(c)["HOOKLOCK__UPSTREAM__URL"]; got != "http://127.0.0.1:8080" {
+		t.Errorf("it sends deliveries to %q; the container listens on 8080", got)
+	}
+	port := of[*corev1.Service](t, all).Spec.Ports[0]
+	if port.TargetPort.StrVal != "hooklock" || c.Ports[0].Name != "hooklock" || settings(c)["HOOKLOCK__LISTEN__ADDRESS"] != ":18080" || c.Ports[0].ContainerPort != 18080 {
+		t.Errorf("the Service leads to %v; ports %v", port.TargetPort, c.Ports)
+	}
+	if deployment.Spec.Template.Labels["hooklock"] != "sidecar" {
+		t.Errorf("labels %v", deployment.Spec.Template.Labels)
+	}
+}
+
+func TestConfigurationAndSecretsArriveUnderTheirHashes(t *testing.T) {
+	deployment, all := example(t)
+	config, secret := of[*corev1.ConfigMap](t, all), of[*corev1.Secret](t, all)
+	names := map[string]string{}
+	for _, v := range deployment.Spec.Template.Spec.Volumes {
+		switch {
+		case v.ConfigMap != nil:
+			names[v.Name] = v.ConfigMap.Name
+		case v.Secret != nil:
+			names[v.Name] = v.Secret.SecretName
+		}
+	}
+	if names["hooklock-config"] != config.Name || names["hooklock-secrets"] != secret.Name || config.Name == "hooklock" || secret.Name == "hooklock" {
+		t.Errorf("volumes %v, ConfigMap %s, Secret %s", names, config.Name, secret.Name)
+	}
+	if config.Data["sidecar.yaml"] != kit.Read(t, kit.Deploy("kubernetes/example/sidecar.yaml")) {
+		t.Error("another configuration")
+	}
+}
+
+func TestWhatWasThereIsThereStill(t *testing.T) {
+	deployment, _ := example(t)
+	was := of[*appsv1.Deployment](t, objects(t, before(t)))
+	deployment.Spec.Template.Spec.Containers[0].Lifecycle = nil
+	if !reflect.DeepEqual(was.Spec.Template.Spec.Containers, deployment.Spec.Template.Spec.Containers) {
+		t.Error("the containers have changed")
+	}
+	deployment.Spec.Template, was.Spec.Template = corev1.PodTemplateSpec{}, corev1.PodTemplateSpec{}
+	if !reflect.DeepEqual(was, deployment) {
+		t.Error("something else of the Deployment has changed")
+	}
+}
+
+// kustomize passes over a patch that meets nothing in silence; the pods would run unguarded.
+func TestASidecarThatMeetsNothingOrTooMuchIsAnError(t *testing.T) {
+	for name, edit := range map[string]func(t *testing.T, example string){
+		"no Deployment": func(t *testing.T, dir string) {
+			change(t, filepath.Join(dir, "kustomization.yaml"), "  - deployment.yaml\n", "")
+		},
+		"no Service": func(t *testing.T, dir string) {
+			change(t, filepath.Join(dir, "kustomization.yaml"), "  - service.yaml\n", "")
+		},
+		"two Deployments": func(t *testing.T, dir string) {
+			twice := kit.Read(t, filepath.Join(dir, "deployment.yaml"))
+			change(t, filepath.Join(dir, "deployment.yaml"), twice, twice+"---\n"+strings.Replace(twice, "name: shop", "name: other", 1))
+		},
+		"a container without a port": func(t *testing.T, dir string) {
+			change(t, filepath.Join(dir, "deployment.yaml"), "          ports:\n            - {name: http, containerPort: 8080}\n", "")
+		},
+		"a lifecycle that app-waits would replace": func(t *testing.T, dir string) {
+			change(t, filepath.Join(dir, "deployment.yaml"), "        - name: shop\n", "        - name: shop\n          lifecycle: {preStop: {sleep: {seconds: 3}}}\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(copied(t), "example")
+			edit(t, dir)
+			if text, err := Kustomize(dir); err == nil {
+				t.Errorf("rendered all the same:\n%s", text)
+			} else {
+				t.Log(err)
+			}
+		})
+	}
+}
+
+func TestThePodPassesPodSecurityRestricted(t *testing.T) {
+	deployment, _ := example(t)
+	pod := &deployment.Spec.Template
+	for i := range pod.Spec.Containers { // whether the other containers pass is their affair
+		pod.Spec.Containers[i].SecurityContext = container(t, &pod.Spec).SecurityContext
+	}
+	refused := func() string {
+		checks, err := psapolicy.NewEvaluator(psapolicy.DefaultChecks(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := psapolicy.AggregateCheckResults(checks.EvaluatePod(psa.LevelVersion{Level: psa.LevelRestricted, Version: psa.LatestVersion()}, &pod.ObjectMeta, &pod.Spec))
+		return result.ForbiddenDetail()
+	}
+	if why := refused(); why != "" {
+		t.Error(why)
+	}
+	container(t, &pod.Spec).SecurityContext.Capabilities = nil
+	if refused() == "" {
+		t.Error("a container that keeps its capabilities was not refused")
+	}
+}
+
+// The pod's patience is the sum of what happens in it, one after the other.
+func TestThePodWaitsForItsLastDelivery(t *testing.T) {
+	deployment, _ := example(t)
+	spec := &deployment.Spec.Template.Spec
+	loaded, err := config.Load(config.Source{Path: "four lines", Bytes: []byte("upstream: http://127.0.0.1:8081\nroutes: [{name: a, path: /a, workflow: a}]\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := loaded.Config
+	longest := time.Duration(spec.Containers[0].Lifecycle.PreStop.Sleep.Seconds)*time.Second + // kustomize has put it there
+		c.Routes[0].Lock.WaitTimeout + c.Upstream.ConnectTimeout + c.Upstream.Timeout + // the last delivery
+		c.Etcd.RequestTimeout + 2*time.Second // Hooklock leaves
+	if patience := time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second; patience < longest {
+		t.Errorf("terminationGracePeriodSeconds is %v; a delivery may need %v", patience, longest)
+	}
+}
+
+func TestTheOptionalComponentsSelectThePods(t *testing.T) {
+	dir := copied(t)
+	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../network-policy\n  - ../pod-monitor\n")
+	text := rendered(t, filepath.Join(dir, "example"))
+	objects(t, text) // the NetworkPolicy among them
+	for _, kind := range []string{"kind: NetworkPolicy", "kind: PodMonitor"} {
+		_, doc, found := strings.Cut(text, kind)
+		doc, _, _ = strings.Cut(doc, "\n---")
+		if !found || !strings.Contains(doc, "matchLabels:\n      hooklock: sidecar") {
+			t.Errorf("%s selects something else:\n%s", kind, doc)
+		}
+	}
+	kinds := schema.Kinds{}
+	if err := kinds.Add(kit.Read(t, filepath.Join(kit.Source(t, prometheusOperator), "example", "prometheus-operator-crd", "monitoring.coreos.com_podmonitors.yaml"))); err != nil {
+		t.Fatal(err)
+	}
+	monitors, err := schema.Objects(kit.Read(t, kit.Deploy("kubernetes/pod-monitor/podmonitor.yaml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range kinds.Check(monitors[0]) {
+		t.Error(p)
+	}
+}
+
+func TestIngressesAreValid(t *testing.T) {
+	for _, file := range []string{"f5-nginx/ingress.yaml", "ingress-nginx/ingress.yaml"} {
+		if got := objects(t, kit.Read(t, kit.Deploy(file))); len(got) != 1 {
+			t.Errorf("%s: %d objects", file, len(got))
+		}
+	}
+}
+
+func TestMistakesAreSeen(t *testing.T) {
+	text := rendered(t, kit.Deploy("kubernetes/example"))
+	for from, to := range map[string]string{
+		"restartPolicy: Always":  "restartPolicy: Sometimes",
+		"path: /livez":           "pathz: /livez",
+		"name: hooklock-health":  "name: hooklock-health-and-metrics", // too long for a port
+		"mountPath: /etc/hookl":  "mountPath: /var/lib/hookl",         // two volumes at one place
+		"name: hooklock-data\n":  "name: hooklock-date\n",             // no such volume
+		"failureThreshold: 60":   "failureThreshold: -60",
+		"targetPort: hooklock":   "targetPort: Hooklock",
+		"cpu: 50m":               "cpu: fifty",
+		"type: RuntimeDefault":   "type: Runtime",
+		"runAsUser: 65532":       "runAsUser: \"65532\"",
+		"containerPort: 18080\n": "containerPort: 1808000\n",
+	} {
+		if !strings.Contains(text, from) {
+			t.Errorf("%q is not in the output", from)
+			continue
+		}
+		if firstProblem(strings.Replace(text, from, to, 1)) == nil {
+			t.Errorf("%s instead of %s was not seen", to, from)
+		}
+	}
+}
+
+func firstProblem(text string) error {
+	for _, doc := range schema.Documents(text) {
+		var o runtime.Object
+		var err error
+		if o, err = Decode(doc); err == nil {
+			err = Validate(o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
