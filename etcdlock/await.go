@@ -38,5 +38,5 @@ func (s *Store) Await(ctx context.Context, id idem.ExecutionID, since *idem.Foun
 
 // changed reports whether now is another state than before of an execution that has not ended.
 func changed(before, now *idem.Found) bool {
-	return before.Lock == nil || before.Place != now.Place || !now.Place && before.Lock.Revision != now.Lock.Revision || before.Status() != now.Status()
+	return before.Lock == nil || before.Place != now.Place || !now.Place && before.Lock.Revision != now.Lock.Revision || before.Status().Precedes(now.Status())
 }

@@ -160,6 +160,9 @@ type recordValue struct {
 
 // encodeRecord writes r, without the answer's head and body where it would be too large: then r.Answer says so, too.
 func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
+	if err := r.Check(); err != nil {
+		return nil, fmt.Errorf("encode record: %w", err)
+	}
 	v := recordValue{
 		Version: recordVersion, Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, Workflow: r.Scope.Workflow, Key: r.Scope.Key,
 		PerEvent: r.Scope.PerEvent, Route: r.Route, EventID: r.EventID, Fingerprint: hex.EncodeToString(r.Fingerprint[:]),
