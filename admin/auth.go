@@ -116,18 +116,29 @@ func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
 	case secret == "" && e.access == forRead && a.Open:
 		return caller{token: Token{Name: "anonymous", Read: true}}, nil
 	case secret == "":
-		return caller{}, unauthorized("give a token: Authorization: Bearer <token>")
+		return caller{}, unauthorized(a.whichToken())
 	}
 	token, ok := a.known(secret)
 	switch {
 	case !ok:
-		return caller{}, unauthorized("the token is not known here")
+		return caller{}, unauthorized("the token is not known here; " + a.whichToken())
 	case e.access == forRead && !token.Read:
 		return caller{token: token}, forbidden("read")
 	case e.access == forWrite && !token.Write:
 		return caller{token: token}, forbidden("write")
 	}
 	return caller{token: token}, nil
+}
+
+// whichToken says where a token comes from.
+func (a *Access) whichToken() string {
+	switch {
+	case !a.Open:
+		return "give one of admin.tokens: Authorization: Bearer <token>"
+	case len(a.Tokens) == 0:
+		return "this Hooklock takes no changes: its generated token could not be kept in data_dir; configure admin.tokens"
+	}
+	return "give the one in <data_dir>/" + TokenFile + ": Authorization: Bearer <token>"
 }
 
 func unauthorized(detail string) *problem {

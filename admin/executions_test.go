@@ -3,6 +3,7 @@ package admin
 import (
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -162,6 +163,26 @@ func TestWaitAnswersOnChangeAndAtOnceWhenEnded(t *testing.T) {
 	f.want(200, "", "GET", "/v1/executions/"+d.id+"?wait=1m", readToken1, "")
 	if took := time.Since(began); took > patience {
 		t.Errorf("an ended one took %v", took)
+	}
+}
+
+func TestWaitOutlivesTheTimeoutsOfItsListener(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("w", "1")
+	const short = 200 * time.Millisecond
+	hasty := httptest.NewUnstartedServer(f.api)
+	hasty.Config.ReadTimeout, hasty.Config.WriteTimeout = short, short
+	hasty.Start()
+	defer hasty.Close()
+	f.rig.http = hasty
+	began := time.Now()
+	if a := f.want(200, "", "GET", "/v1/executions/"+d.id+"?wait=1s", readToken1, ""); a.text("status") != "RUNNING" || time.Since(began) < time.Second {
+		t.Errorf("after %v: %s", time.Since(began), a.body)
+	}
+	path, _, _ := f.take("lock", `{"ttl":"1m"}`)
+	began = time.Now()
+	if f.want(409, "lock_wait_timeout", "POST", path+"/acquire", opsToken, `{"ttl":"1m","wait":"1s"}`); time.Since(began) < time.Second {
+		t.Errorf("after %v", time.Since(began))
 	}
 }
 

@@ -1,8 +1,10 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -70,6 +72,51 @@ func TestAcquireWaitsForItsTurn(t *testing.T) {
 	case <-within(t).Done():
 		t.Fatal("no answer")
 	}
+}
+
+func TestWhoHangsUpWhileItWaitsGivesUpItsPlace(t *testing.T) {
+	f := newFleet(t, nil)
+	path, claim, _ := f.take("w", `{"ttl":"1m"}`)
+	c, err := net.Dial("tcp", f.http.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const body = `{"holder":"impatient","ttl":"1m","wait":"1m"}`
+	fmt.Fprintf(c, "POST %s/acquire HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", path, opsToken, len(body), body)
+	f.until("it waits", func() bool { return f.want(200, "", "GET", path, opsToken, "").number("waiting") == 1 })
+	_ = c.Close()
+	f.until("it has left", func() bool { return f.want(200, "", "GET", path, opsToken, "").number("waiting") == 0 })
+	f.want(204, "", "POST", path+"/release", opsToken, claim)
+	f.take("w", `{"ttl":"1m"}`)
+}
+
+// late is a ledger that answers an acquire when the client has gone.
+type late struct {
+	Ledger
+	gone chan struct{}
+}
+
+func (l *late) AcquireLock(ctx context.Context, r idem.AcquireRequest) (*idem.Acquired, error) {
+	<-l.gone
+	<-ctx.Done()
+	return l.Ledger.AcquireLock(context.WithoutCancel(ctx), r)
+}
+
+func TestALockThatNobodyIsThereToHearOfIsGivenBack(t *testing.T) {
+	f := newFleet(t, nil)
+	l := &late{f.second, make(chan struct{})}
+	f.rig = newRig(t, l, nil)
+	c, err := net.Dial("tcp", f.http.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const body = `{"holder":"impatient","ttl":"1m","wait":"1m"}`
+	fmt.Fprintf(c, "POST /v1/locks/w/acquire HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", opsToken, len(body), body)
+	f.awaitWaiting(1)
+	_ = c.Close()
+	close(l.gone)
+	f.until("the audit line", func() bool { return strings.Contains(f.log.String(), "lock.acquire") })
+	f.want(404, "lock_not_found", "GET", "/v1/locks/w", opsToken, "")
 }
 
 func TestAWaitForALockCanBeCancelled(t *testing.T) {

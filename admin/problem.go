@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -115,6 +116,16 @@ func (p *problem) write(w http.ResponseWriter) {
 		w.Header().Set("Retry-After", strconv.Itoa(p.RetryAfter))
 	}
 	writeJSON(w, p.Status, "application/problem+json", p)
+}
+
+// Overloaded is the whole answer for a connection that is one too many.
+func Overloaded() []byte {
+	body, err := json.Marshal(refuse("overloaded", "too many connections are open"))
+	if err != nil {
+		panic(err) // strings and numbers alone
+	}
+	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
+		len(body), body)
 }
 
 // writeJSON answers with v, which must be made of what always encodes.

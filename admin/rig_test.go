@@ -50,10 +50,11 @@ func newRig(t *testing.T, ledger Ledger, change func(*Options)) *rig {
 		change(&o)
 	}
 	r.api = New(o)
-	r.http = httptest.NewServer(r.api)
+	server := httptest.NewServer(r.api)
+	r.http = server
 	t.Cleanup(func() {
 		r.api.Close()
-		r.http.Close()
+		server.Close()
 	})
 	return r
 }

@@ -16,6 +16,7 @@ import (
 	"hooklock/admin"
 	"hooklock/config"
 	"hooklock/etcdlock"
+	"hooklock/proxy/wire"
 )
 
 // The API's view of the ledger, and the ledger.
@@ -119,6 +120,9 @@ func adminTLS(c *config.AdminTLS) (*tls.Config, error) {
 	return t, nil
 }
 
+// maxAdminConnections bounds the open connections of the admin listener, and of the health listener.
+const maxAdminConnections = 2000
+
 // serveHTTP serves h at address until stop, over TLS where t is not nil.
 func (s *service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener, error) {
 	ln, err := listen(ctx, setting, address)
@@ -136,9 +140,9 @@ func (s *service) serveHTTP(ctx context.Context, setting, address string, t *tls
 	}
 	s.onStop(setting, server.Shutdown)
 	s.serve(func() error {
-		serving := ln
+		serving := net.Listener(wire.NewListener(ln, wire.ListenerOptions{MaxConns: maxAdminConnections, Refusal: admin.Overloaded()}))
 		if t != nil {
-			serving = tls.NewListener(ln, t)
+			serving = tls.NewListener(serving, t)
 		}
 		if err := server.Serve(serving); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve %s: %w", setting, err)

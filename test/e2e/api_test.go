@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hooklock/proxy/wiretest"
@@ -220,4 +221,40 @@ func TestTheAdminListenerMayAskForCertificates(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhileHooklockDrainsItsUpstreamMayStillAsk(t *testing.T) {
+	t.Parallel()
+	h := testkit.Serve(t, hooklockProgram, shared.config("asking", ""))
+	path := at(t, "plain")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	answer := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	r := work.await(t)
+	h.Signal(t, syscall.SIGTERM)
+	h.Stderr.AwaitRecord(t, "stopping", nil)
+	id, token := r.Header.Get("Hooklock-Execution"), r.Header.Get("Hooklock-Fencing-Token")
+	status, a := asked(t, h, "POST", "/v1/executions/"+id+"/guard", r.Header.Get("Hooklock-Callback-Key"), `{"token":`+token+`,"step":"last"}`)
+	if status != 200 || a["proceed"] != true {
+		t.Errorf("%d %v", status, a)
+	}
+	work.answer <- testkit.OK("done")
+	passed(t, testkit.Receive(t, "the answer", answer), 200, "done", "executed")
+	ended(t, h)
+}
+
+func TestRequestsThatWaitEndWhenHooklockStops(t *testing.T) {
+	t.Parallel()
+	h := testkit.Serve(t, hooklockProgram, shared.config("waitstop", ""))
+	_, lock := asked(t, h, "POST", "/v1/locks/w/acquire", localToken(t, h), `{"ttl":"10m"}`)
+	c := testkit.Dial(t, h.Admin)
+	c.Say(fmt.Sprintf("GET /v1/executions/%s?wait=5m HTTP/1.1\r\nHost: localhost\r\n\r\n", lock["executionId"]))
+	if status, _ := asked(t, h, "GET", "/livez", "", ""); status != 200 {
+		t.Errorf("livez: %d", status)
+	}
+	h.Signal(t, syscall.SIGTERM)
+	if a := c.Answer("GET"); a.Status != 200 || a.JSON()["status"] != "RUNNING" {
+		t.Errorf("%v", a)
+	}
+	ended(t, h)
 }
