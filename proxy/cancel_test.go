@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -200,5 +201,64 @@ func TestTheUpstreamOfALockNeedsItsToken(t *testing.T) {
 	call.Token = 0
 	if _, err := r.store.Complete(t.Context(), call, idem.Final{Status: idem.Success}); !errors.Is(err, idem.ErrStaleToken) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestTheFirstOfAnswerAndCancelWins lets both come at once, and in both orders: what the sender hears is what the ledger has.
+func TestTheFirstOfAnswerAndCancelWins(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	a, b := newReplica(t, etcd, up, func(*idem.Policy) {}), newReplica(t, etcd, up, func(*idem.Policy) {})
+	ended := map[idem.Status]int{}
+	for i := range 30 {
+		event := fmt.Sprint(i)
+		sender := a.send(t.Context(), "w", event)
+		await(t, up.begun)
+		id := executionOf(t, b, "w", event)
+		cancelled := make(chan error, 1)
+		cancelIt := func() {
+			_, _, err := b.store.Cancel(t.Context(), id, byOps)
+			cancelled <- err
+		}
+		switch i % 3 {
+		case 0: // the answer comes first
+			up.reply <- ""
+			cancelIt()
+		case 1: // the cancel does
+			cancelIt()
+			await(t, up.closed)
+		default:
+			go cancelIt()
+			up.reply <- ""
+		}
+		if err := await(t, cancelled); err != nil && !errors.Is(err, idem.ErrFinished) {
+			t.Error(err)
+		}
+		got := await(t, sender)
+		found, err := b.store.Execution(t.Context(), id)
+		if err != nil || found.Record == nil {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		switch ended[found.Record.Status]++; found.Record.Status {
+		case idem.Success:
+			if got.status != 200 || got.decision != "executed" {
+				t.Errorf("%d: recorded %s, and the sender got %+v", i, found.Record.Status, got)
+			}
+		case idem.Aborted:
+			told(t, got, "execution_aborted", "aborted", "unknown")
+			drain(up.reply)
+		default:
+			t.Errorf("recorded %+v", found.Record)
+		}
+	}
+	if t.Logf("%v", ended); ended[idem.Success] == 0 || ended[idem.Aborted] == 0 {
+		t.Errorf("one of the orders never came: %v", ended)
+	}
+}
+
+// drain takes an answer that nobody fetched.
+func drain(replies chan string) {
+	select {
+	case <-replies:
+	default:
 	}
 }

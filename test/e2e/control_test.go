@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strings"
@@ -389,4 +390,32 @@ func oneEnd(t *testing.T, h controlled, up upstream, said map[string]int) {
 	if _, again := asked(t, h.Hooklock, "GET", "/v1/executions/"+up.execution, "", ""); again["status"] != end["status"] || again["outcome"] != end["outcome"] {
 		t.Errorf("first %v, then %v", end, again)
 	}
+}
+
+func TestACancelCutsAnAnswerThatIsStreamed(t *testing.T) {
+	t.Parallel()
+	h := own(t, shared.config("streamed", "limits: {response_body: 64KiB}"))
+	by := controlled{h, localToken(t, h)}
+	path := at(t, "plain")
+	arrived := make(chan string, 1)
+	shared.on(t, path, func(r *testkit.Received) string {
+		_ = r.Conn.Say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", long, strings.Repeat("a", long/2)))
+		arrived <- r.Header.Get("Hooklock-Execution")
+		_, _ = r.Conn.Read(make([]byte, 1))
+		return ""
+	})
+	c := testkit.Dial(t, h.Addr)
+	c.Say(testkit.Request(path, "{}", key("1")))
+	if line, err := c.Reader().ReadString('\n'); err != nil || line != "HTTP/1.1 200 OK\r\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	id := testkit.Receive(t, "the event at the upstream", arrived)
+	by.cancel(t, id, `{"reason":"wrong customer"}`, 202)
+	if rest, err := io.ReadAll(c.Reader()); err != nil || len(rest) > long {
+		t.Errorf("%d bytes, %v", len(rest), err)
+	}
+	if ended := by.shows(t, id, "ABORTED"); ended["outcome"] != "unknown" {
+		t.Errorf("%v", ended)
+	}
+	h.Stderr.AwaitRecord(t, "delivery", func(r testkit.Record) bool { return r.Text("execution") == id && r.Text("decision") == "aborted" })
 }
