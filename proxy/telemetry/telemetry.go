@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"hooklock/idem"
@@ -34,8 +37,10 @@ type Telemetry struct {
 	is       *instruments
 	tracer   trace.Tracer // nil: nothing is traced
 	follow   bool
-	oneIn    atomic.Int64                      // of routine lines; see SetSampling
-	patterns atomic.Pointer[map[string]string] // of routes, by name
+	oneIn    atomic.Int64                           // of routine lines; see SetSampling
+	patterns atomic.Pointer[map[string]string]      // of routes, by name
+	routes   atomic.Pointer[[]metric.ObserveOption] // labels of those that are in force
+	stale    atomic.Bool                            // the last configuration was refused
 
 	deliveries   *series[deliveryKey]
 	byRoute      *series[string]
@@ -89,7 +94,8 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		return nil, err
 	}
 	t.server, t.client, t.operations = newSeries(t.serverLabels), newSeries(t.clientLabels), newSeries(t.operationLabels)
-	if err := t.countBuild(); err != nil {
+	t.routes.Store(&[]metric.ObserveOption{})
+	if err := errors.Join(t.countBuild(), t.showConfig()); err != nil {
 		return nil, err
 	}
 	t.losses.zero(t.is.losses, string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
@@ -115,12 +121,14 @@ func (t *Telemetry) Close(ctx context.Context) error { return t.sdk.close(ctx) }
 // SetRoutes makes the series of these routes, with 0 where nothing has happened yet. Series of routes that are gone stay until the process ends.
 func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	patterns := maps.Clone(*t.patterns.Load())
+	var infos []metric.ObserveOption
 	var deliveries []deliveryKey
 	var acquisitions, lookups, executions []resultKey
 	var parts []partKey
 	var signatures []schemeKey
 	for _, r := range routes {
 		patterns[r.Name] = r.Pattern.String()
+		infos = append(infos, metric.WithAttributes(attribute.String("route", r.Name), attribute.String("mode", modeOf(r))))
 		deliveries = append(deliveries, deliveryKeys(r)...)
 		for _, result := range acquisitionResults {
 			acquisitions = append(acquisitions, resultKey{r.Name, result})
@@ -146,12 +154,20 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 		}
 	}
 	t.patterns.Store(&patterns)
+	t.routes.Store(&infos)
 	t.deliveries.zero(t.is.deliveries, deliveries...)
 	t.acquisitions.zero(t.is.acquisitions, acquisitions...)
 	t.lookups.zero(t.is.lookups, lookups...)
 	t.executions.zero(t.is.executions, executions...)
 	t.extractions.zero(t.is.extractions, parts...)
 	t.signatures.zero(t.is.signatures, signatures...)
+}
+
+func modeOf(r *proxy.Route) string {
+	if r.Observe {
+		return "observe"
+	}
+	return "enforce"
 }
 
 // deliveryKeys are the decisions that deliveries of r can get.

@@ -50,6 +50,31 @@ func (t *Telemetry) Watch(w Watched) error {
 	return nil
 }
 
+// showConfig shows what is in force.
+func (t *Telemetry) showConfig() error {
+	_, routes := t.sdk.meter.Int64ObservableGauge("hooklock.route.info", metric.WithDescription("1 for each configured route, with its mode: enforce or observe."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			for _, r := range *t.routes.Load() {
+				o.Observe(1, r)
+			}
+			return nil
+		}))
+	_, last := t.sdk.meter.Int64ObservableGauge("hooklock.config.last_reload.successful",
+		metric.WithDescription("1 while the configuration as it was last written is in force; 0 while it was refused and an older one is."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			if t.stale.Load() {
+				o.Observe(0)
+			} else {
+				o.Observe(1)
+			}
+			return nil
+		}))
+	if err := errors.Join(routes, last); err != nil {
+		return fmt.Errorf("make metrics: %w", err)
+	}
+	return nil
+}
+
 // countBuild shows which program this is.
 func (t *Telemetry) countBuild() error {
 	revision := "unknown"
@@ -95,6 +120,7 @@ func (t *Telemetry) Reloaded(taken bool) {
 	if taken {
 		result = reloaded
 	}
+	t.stale.Store(!taken)
 	t.is.reloads.Add(context.Background(), 1, t.reloads.of(result).add...)
 }
 

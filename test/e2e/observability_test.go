@@ -1,0 +1,283 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"hooklock/test/testkit"
+)
+
+const observability = "../../deploy/observability/"
+
+// exported is what a page of metrics has: the values of each label of each series name.
+type exported map[string]map[string]map[string]bool
+
+var (
+	sampleIn = regexp.MustCompile(`(?m)^([a-z_][a-z0-9_]*)(?:\{(.*)\})? \S+$`)
+	pairIn   = regexp.MustCompile(`([a-z_]+)="((?:[^"\\]|\\.)*)"`)
+)
+
+func (e exported) read(page string) {
+	for _, m := range sampleIn.FindAllStringSubmatch(page, -1) {
+		if e[m[1]] == nil {
+			e[m[1]] = map[string]map[string]bool{"job": nil, "instance": nil} // which whoever scrapes adds
+		}
+		for _, p := range pairIn.FindAllStringSubmatch(m[2], -1) {
+			if e[m[1]][p[1]] == nil {
+				e[m[1]][p[1]] = map[string]bool{}
+			}
+			e[m[1]][p[1]][p[2]] = true
+		}
+	}
+}
+
+// busy is a process of which everything was asked, so that it shows all that it can, beside what its etcd shows.
+func busy(t *testing.T) exported {
+	t.Helper()
+	h := own(t, shared.config("observability", "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n", "SIGNED="+planted)
+	path := at(t, "wait")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	work.await(t)
+	second := testkit.GoPost(t, h.Addr, path, "{}", key("2"))
+	testkit.Until(t, "one waits", func() bool { return strings.Contains(h.Metrics(t), "\nhooklock_lock_waiting 1\n") })
+	work.answer <- testkit.OK("")
+	testkit.Receive(t, "the first answer", first)
+	work.answer <- "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
+	testkit.Receive(t, "the second answer", second)
+	all := exported{}
+	all.read(h.Metrics(t))
+	all["db_client_operation_duration_seconds_count"]["error_type"] = nil // only a failing etcd makes one
+	res, err := http.Get(shared.etcd.Endpoint + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.read(string(text))
+	return all
+}
+
+var (
+	matchers = regexp.MustCompile(`([a-z_][a-z0-9_]*)\{([^}]*)\}`)
+	matcher  = regexp.MustCompile(`([a-z_]+)(=~|!~|!=|=)"([^"]*)"`)
+	grouping = regexp.MustCompile(`(?:by|on|without|ignoring|group_left|group_right) \(([^)]*)\)`)
+	metricIn = regexp.MustCompile(`\b(?:hooklock|http|db|go|etcd|process|target)_[a-z0-9_]+\b`)
+)
+
+// check says what a query asks for that is not there.
+func (e exported) check(t *testing.T, where, query string) {
+	t.Helper()
+	labels := map[string]bool{"le": true}
+	plain := grouping.ReplaceAllString(query, "")
+	for _, m := range matchers.FindAllStringSubmatch(plain, -1) {
+		for _, p := range matcher.FindAllStringSubmatch(m[2], -1) {
+			values, there := e[m[1]][p[1]]
+			if !there {
+				t.Errorf("%s: %s has no label %s", where, m[1], p[1])
+			}
+			for value := range strings.SplitSeq(p[3], "|") {
+				if values != nil && value != "" && regexp.MustCompile(`^[a-z_]+$`).MatchString(value) && !values[value] {
+					t.Errorf("%s: %s never has %s=%q", where, m[1], p[1], value)
+				}
+			}
+		}
+	}
+	asked := metricIn.FindAllString(matchers.ReplaceAllString(plain, "$1"), -1)
+	if len(asked) == 0 {
+		t.Errorf("%s: asks for nothing: %s", where, query)
+	}
+	for _, metric := range asked {
+		if e[metric] == nil {
+			t.Errorf("%s: nobody shows %s", where, metric)
+		}
+		for label := range e[metric] {
+			labels[label] = true
+		}
+	}
+	for _, g := range grouping.FindAllStringSubmatch(query, -1) {
+		for label := range strings.SplitSeq(g[1], ",") {
+			if !labels[strings.TrimSpace(label)] {
+				t.Errorf("%s: groups by %s, which nothing in it has: %s", where, label, query)
+			}
+		}
+	}
+}
+
+// panel is what matters of a Grafana panel.
+type panel struct {
+	Title   string
+	Targets []struct{ Expr string }
+}
+
+// dashboard returns the queries of the dashboard by where they stand.
+func dashboard(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(observability + "grafana-dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Panels      []panel
+		Annotations struct{ List []struct{ Name, Expr string } }
+		Templating  struct {
+			List []struct {
+				Name, Type string
+				Definition string
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	queries := map[string]string{}
+	for _, p := range d.Panels {
+		for i, target := range p.Targets {
+			queries[fmt.Sprint(p.Title, " ", i)] = target.Expr
+		}
+	}
+	for _, a := range d.Annotations.List {
+		queries["annotation "+a.Name] = a.Expr
+	}
+	asks := regexp.MustCompile(`^label_values\((.*), ([a-z_]+)\)$`)
+	for _, v := range d.Templating.List {
+		if m := asks.FindStringSubmatch(v.Definition); m != nil {
+			queries["variable "+v.Name] = "count by (" + m[2] + ") (" + m[1] + ")"
+		} else if v.Type == "query" {
+			t.Errorf("variable %s: %s", v.Name, v.Definition)
+		}
+	}
+	filled := strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$instance", ".*", "$route", ".*")
+	for where, q := range queries {
+		queries[where] = filled.Replace(q)
+	}
+	return queries
+}
+
+// rules are the alerts by name.
+func rules(t *testing.T) map[string]alert {
+	t.Helper()
+	text, err := os.ReadFile(observability + "alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Groups []struct{ Rules []alert } }
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]alert{}
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			all[r.Alert] = r
+		}
+	}
+	return all
+}
+
+type alert struct {
+	Alert, Expr string
+	Annotations map[string]string
+}
+
+func TestTheDashboardAndTheAlertsAskForWhatTheProgramShows(t *testing.T) {
+	t.Parallel()
+	all := busy(t)
+	queries := dashboard(t)
+	for name, r := range rules(t) {
+		queries["alert "+name] = r.Expr
+	}
+	if len(queries) < 40 {
+		t.Errorf("%d queries", len(queries))
+	}
+	for _, where := range slices.Sorted(maps.Keys(queries)) {
+		all.check(t, where, queries[where])
+	}
+}
+
+func TestEachAlertHasItsSectionInTheRunbook(t *testing.T) {
+	t.Parallel()
+	book, err := os.ReadFile("../../docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := os.ReadFile(observability + "alerts_test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range rules(t) {
+		if !strings.HasPrefix(r.Annotations["runbook"], "docs/runbook.md#"+strings.ToLower(name)+" - ") {
+			t.Errorf("%s: runbook %q", name, r.Annotations["runbook"])
+		}
+		if !strings.Contains(string(book), "\n## "+name+"\n") {
+			t.Errorf("docs/runbook.md has no section %s", name)
+		}
+		if !strings.Contains(string(tests), name) {
+			t.Errorf("alerts_test.yaml does not test %s", name)
+		}
+	}
+}
+
+// promtool runs Prometheus's own checker.
+func promtool(t *testing.T, stdin string, args ...string) {
+	t.Helper()
+	program, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not installed (Debian has it in the package prometheus)")
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir, cmd.Stdin = observability, strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func TestPrometheusTakesTheAlertsAndTheyFireWhenTheyShould(t *testing.T) {
+	t.Parallel()
+	promtool(t, "", "check", "rules", "alerts.yaml")
+	promtool(t, "", "test", "rules", "alerts_test.yaml")
+}
+
+func TestPrometheusUnderstandsTheQueriesOfTheDashboard(t *testing.T) {
+	t.Parallel()
+	type record struct {
+		Record string `yaml:"record"`
+		Expr   string `yaml:"expr"`
+	}
+	var records []record
+	for where, q := range dashboard(t) {
+		records = append(records, record{fmt.Sprintf("q%x", where), q})
+	}
+	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": records}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "dashboard.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "", "check", "rules", file)
+}
+
+func TestPrometheusFindsNothingWrongWithTheMetrics(t *testing.T) {
+	t.Parallel()
+	h := own(t, shared.config("linted", ""))
+	testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1"))
+	page := regexp.MustCompile(`(?m)^.*\bgo_goroutine_count\b.*\n`).ReplaceAllString(h.Metrics(t), "") // OpenTelemetry's name, which promtool takes for a histogram's
+	promtool(t, page, "check", "metrics")
+}
