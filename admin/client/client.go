@@ -22,7 +22,8 @@ const maxAnswer = 32 << 20
 
 // Options say how to reach the admin API and who is asking. The zero value asks DefaultURL without a token.
 type Options struct {
-	// URL is where the API is: http://HOST:PORT, https://HOST:PORT or unix:///PATH of a socket. "" is DefaultURL.
+	// URL is where the API is: http://HOST:PORT, https://HOST:PORT or unix:///PATH of a socket. "" is DefaultURL. HTTP_PROXY, HTTPS_PROXY and
+	// NO_PROXY of the environment hold for hosts other than this one.
 	URL string
 	// Token is asked for each request, so that a token that was changed on disk is used at once. nil, or a Token that returns "", sends none.
 	Token TokenSource

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -199,16 +200,23 @@ func ownTrust(c *config.Config) client.TLS {
 	if c.Admin.TLS.CertFile == "" {
 		return client.TLS{}
 	}
-	t := client.TLS{CAFile: c.Admin.TLS.CertFile}
-	pair, err := tls.LoadX509KeyPair(c.Admin.TLS.CertFile, c.Admin.TLS.KeyFile)
-	if err == nil {
-		t.ServerName = firstName(pair.Leaf)
-	}
-	return t
+	return client.TLS{CAFile: c.Admin.TLS.CertFile, ServerName: nameIn(c.Admin.TLS.CertFile)}
 }
 
-func firstName(leaf *x509.Certificate) string {
+// nameIn is a name that the first certificate in a PEM file is for; "" where there is none.
+func nameIn(certFile string) string {
+	text, err := os.ReadFile(certFile)
+	if err != nil {
+		return ""
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return ""
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
 	switch {
+	case err != nil:
+		return ""
 	case len(leaf.DNSNames) > 0:
 		return strings.Replace(leaf.DNSNames[0], "*", "any", 1)
 	case len(leaf.IPAddresses) > 0:

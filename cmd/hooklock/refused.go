@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"strings"
@@ -28,8 +29,9 @@ func (d *desk) explain(ctx context.Context, err error) error {
 	var p *client.Problem
 	var usage usageError
 	var coded codedError
+	var file *fs.PathError // a token file that has gone, or a full disk under the output
 	switch {
-	case err == nil || errors.As(err, &usage) || errors.As(err, &coded):
+	case err == nil || errors.As(err, &usage) || errors.As(err, &coded) || errors.As(err, &file):
 		return err
 	case errors.As(err, &p):
 		return d.refused(p)

@@ -71,16 +71,21 @@ func (r *remote) run(ctx context.Context, e *environment, work func(context.Cont
 
 func (r *remote) open(e *environment) (*desk, error) {
 	d := &desk{e: e, json: r.output == "json"}
-	dir, address := config.Default().DataDir, ""
+	dir, address, trust := config.Default().DataDir, "", r.tls
+	var own client.TLS
 	if r.config != "" {
 		loaded, err := load(e, r.config, nil, false)
 		if err != nil {
 			return nil, err
 		}
-		dir, address = loaded.Config.DataDir, adminURL(loaded.Config)
+		dir, address, own = loaded.Config.DataDir, adminURL(loaded.Config), ownTrust(loaded.Config)
 	}
-	if d.url = firstOf(r.url, e.lookup(envAdmin), address); d.url == "" && r.config != "" {
+	d.url = firstOf(r.url, e.lookup(envAdmin), address)
+	switch {
+	case d.url == "" && r.config != "":
 		return nil, usageError{fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and name it with --admin", r.config)}
+	case d.url == address && trust.CAFile == "": // its own certificate is as good as the authority that signed it
+		trust.CAFile, trust.ServerName = own.CAFile, own.ServerName
 	}
 	d.url = firstOf(d.url, client.DefaultURL)
 	if !strings.Contains(d.url, "://") {
@@ -90,7 +95,7 @@ func (r *remote) open(e *environment) (*desk, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	d.Client, err = client.New(client.Options{URL: d.url, Token: source, UserAgent: "hooklock/" + buildVersion(), TLS: r.tls})
+	d.Client, err = client.New(client.Options{URL: d.url, Token: source, UserAgent: "hooklock/" + buildVersion(), TLS: trust})
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--admin %s: %w", plain(d.url), err)}
 	}

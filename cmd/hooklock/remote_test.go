@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -341,6 +343,20 @@ func TestAnInterruptEndsAWait(t *testing.T) {
 	cancel()
 	if code := <-ended; code != exitFailed || problems.String() != "hooklock: interrupted\n" || out.Len() != 0 {
 		t.Errorf("%d %s%s", code, &out, &problems)
+	}
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, &fs.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC} }
+
+func TestAFullDiskIsNotTheServersFault(t *testing.T) {
+	api := serveAPI(t, map[string]string{"*": "200 " + endedJSON})
+	var problems bytes.Buffer
+	code := run(t.Context(), []string{"executions", "get", id, "-o", "json", "--admin", api.url}, nil, full{}, &problems)
+	if code != exitFailed || problems.String() != "hooklock: write out.json: no space left on device\n" {
+		t.Errorf("%d %s", code, &problems)
 	}
 }
 

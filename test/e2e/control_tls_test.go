@@ -87,7 +87,7 @@ routes: [{name: seen, path: "/seen/{w}", workflow: "seen/{path.w}"}, {name: othe
 		{"what it may not see", []string{"executions", "get", other, at, trust, cert, private, "--token-file", reader}, 3, "execution_not_found"},
 		{"what it may not do", []string{"executions", "forget", seen, "--reason=x", at, trust, cert, private, "--token-file", reader}, 1, "its scopes are in admin.tokens of the server"},
 		{"what another may do", []string{"executions", "forget", seen, "--reason=x", at, trust, cert, private, "--token-file", writer}, 0, "is forgotten"},
-		{"where its configuration says", []string{"executions", "get", other, "--config", h.Config, trust, cert, private, "--token-file", writer}, 0, "SUCCESS"},
+		{"where its configuration says", []string{"executions", "get", other, "--config", h.Config, cert, private, "--token-file", writer}, 0, "SUCCESS"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := hooklockSays(t, c.args...)
