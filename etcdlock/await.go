@@ -13,25 +13,23 @@ func (s *Store) Await(ctx context.Context, id idem.ExecutionID, since *idem.Foun
 	var last *idem.Found
 	for {
 		f, err := s.Execution(ctx, id)
-		switch {
-		case err != nil && last != nil && ctx.Err() != nil:
-			return last, nil // the time was over before etcd could say more
-		case err != nil:
+		switch over := ctx.Err() != nil; {
+		case err == nil:
+			last = f
+		case last == nil || !over:
 			return nil, err
-		case f.Lock == nil || since != nil && changed(since, f):
-			return f, nil
 		}
-		if last = f; since == nil {
-			since = f
+		if since == nil {
+			since = last
 		}
-		k := s.keysOf(f.Lock)
-		if f.Place {
-			s.watch(ctx, f.Revision, k.Q)
+		if last.Lock == nil || ctx.Err() != nil || changed(since, last) {
+			return last, nil //nolint:nilerr // the time was over before etcd could say more
+		}
+		k := s.keysOf(last.Lock)
+		if last.Place {
+			s.watch(ctx, last.Revision, k.Q)
 		} else {
-			s.watch(ctx, f.Revision, k.L, k.A)
-		}
-		if ctx.Err() != nil {
-			return last, nil
+			s.watch(ctx, last.Revision, k.L, k.A)
 		}
 	}
 }

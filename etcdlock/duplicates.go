@@ -134,7 +134,10 @@ func (d *duplicates) pending() bool {
 func (d *duplicates) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, txnTimeout)
 	defer cancel()
-	for d.pending() && d.write(ctx) {
+	for more := d.pending(); more; more = d.pending() {
+		if !d.write(ctx) {
+			return
+		}
 	}
 }
 

@@ -41,11 +41,9 @@ func TestCopiesAreCountedOverAllProcessesWithinASecond(t *testing.T) {
 	}
 	ctx := within(t, patience)
 	for _, s := range []*Store{a, b} { // a write for each process, and then all is known to both
-		for r := range e.Client.Watch(ctx, s.layout.counts(id)+s.writer, clientv3.WithPrefix(), clientv3.WithRev(1)) {
-			if r.Err() != nil {
-				t.Fatal(r.Err())
-			}
-			break
+		r := <-e.Client.Watch(ctx, s.layout.counts(id)+s.writer, clientv3.WithPrefix(), clientv3.WithRev(1))
+		if r.Err() != nil || len(r.Events) == 0 {
+			t.Fatal(r.Err())
 		}
 	}
 	for _, s := range []*Store{a, b} {

@@ -2,7 +2,6 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,15 +16,6 @@ const (
 	findValues = 16   // values that a search reads at a time: a record may be large
 	findKeys   = 1000 // keys alone
 )
-
-// find looks an execution up and says how things stand around it. The error is idem.ErrNoExecution, or idem.ErrStoreUnavailable.
-func (s *Store) find(ctx context.Context, id idem.ExecutionID) (*sighting, error) {
-	scope, err := s.scopeOf(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return s.sight(ctx, id, scope)
-}
 
 // scopeOf finds the scope of an execution, which never changes. The ID says where to look: at the records of its event, at the locks and in
 // the queues of its workflow. It holds hashes of these only, so each value found there is asked for the whole ID. All is read
@@ -163,10 +153,8 @@ func (s *Store) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Found
 		}
 		if at.runs(id) && at.lock.Dead && at.lock.Revision != buried {
 			buried = at.lock.Revision
-			if err := s.Bury(ctx, at.lock); err == nil {
+			if s.Bury(ctx, at.lock) == nil {
 				continue
-			} else if !errors.Is(err, idem.ErrStoreUnavailable) {
-				return nil, err
 			}
 		}
 		return at.found(s.clock.now())

@@ -73,10 +73,10 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	case taken && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
 	case a.Decision == DecisionLocked && r.Policy.Strategy == Wait:
-		a = g.waited(a, g.wait, sender, r)
+		a = g.waited(sender, a, g.wait, r)
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
-		a = g.waited(a, g.attach, sender, r)
+		a = g.waited(sender, a, g.attach, r)
 	}
 	if a.Execution == nil && !r.Policy.Observe && a.ofCopy() {
 		g.o.Ledger.Duplicate(a.Holder, r.retention())
@@ -100,7 +100,7 @@ func (v *Verdict) ofCopy() bool {
 }
 
 // waited lets a delivery wait that came as far as a, and notes for how long.
-func (g *Guard) waited(a Admission, wait func(context.Context, *Request, Verdict) Admission, sender context.Context, r *Request) Admission {
+func (g *Guard) waited(sender context.Context, a Admission, wait func(context.Context, *Request, Verdict) Admission, r *Request) Admission {
 	before, since := a.Waited, g.o.Now()
 	a = wait(sender, r, a.Verdict)
 	a.Waited = before + g.o.Now().Sub(since)

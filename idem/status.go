@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrContradiction: a record says two things that cannot both be true, so it is a bug of who made it.
+// ErrContradiction is a record that says two things which cannot both be true: a bug of who made it.
 var ErrContradiction = errors.New("record contradicts itself")
 
 // Precedes reports whether an execution that was seen in s may be seen in next afterwards. It is the one-way order of the statuses: no status
