@@ -26,7 +26,7 @@ type Options struct {
 	Access Access
 	// RequestTimeout bounds each question to the ledger; a list may take a few of them. Zero means 2 s.
 	RequestTimeout time.Duration
-	Log            *slog.Logger     // gets the audit lines; nil means nobody
+	Log            *slog.Logger     // also gets the audit lines, whatever its level; nil means nobody
 	Now            func() time.Time // nil means time.Now
 }
 
@@ -39,6 +39,8 @@ type API struct {
 	busy   room
 	polls  room
 	failed failures
+
+	logAlways *slog.Logger
 
 	// life ends with Close: it is that of requests which wait for something.
 	life context.Context
@@ -57,6 +59,7 @@ func New(o Options) *API {
 		o.Now = time.Now
 	}
 	a := &API{o: o, table: endpoints(), health: Health(o), busy: newRoom(maxBusy), polls: newRoom(maxPolls), failed: failures{now: o.Now}}
+	a.logAlways = slog.New(everyLevel{o.Log.Handler()})
 	a.life, a.end = context.WithCancel(context.Background())
 	a.SetAccess(o.Access)
 	return a

@@ -135,7 +135,7 @@ func (c *call) heartbeat() error {
 		return err
 	}
 	if ttl != 0 {
-		if err := checkTTL(ttl); err != nil {
+		if err := takeTTL(&ttl); err != nil {
 			return err
 		}
 	}

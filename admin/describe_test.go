@@ -246,6 +246,43 @@ func TestOpenAPIListsEveryCode(t *testing.T) {
 	}
 }
 
+func TestOpenAPIIsWellFormed(t *testing.T) {
+	names := map[string]bool{}
+	for path, item := range document()["paths"].(map[string]any) {
+		shared, _ := item.(map[string]any)["parameters"].([]any)
+		for method := range item.(map[string]any) {
+			op := document().operation(method, path)
+			if method == "parameters" {
+				continue
+			}
+			if id, _ := op["operationId"].(string); id == "" || names[id] {
+				t.Errorf("%s %s: operationId %q", method, path, id)
+			} else {
+				names[id] = true
+			}
+			for status, response := range op["responses"].(map[string]any) {
+				if document().resolve(response)["description"] == nil {
+					t.Errorf("%s %s: %s has no description", method, path, status)
+				}
+			}
+			own, _ := op["parameters"].([]any)
+			inPath := 0
+			for _, p := range append(own, shared...) {
+				p := document().resolve(p)
+				if p["schema"] == nil || p["in"] == "path" && p["required"] != true {
+					t.Errorf("%s %s: parameter %v", method, path, p["name"])
+				}
+				if p["in"] == "path" && strings.Contains(path, "{"+p["name"].(string)+"}") {
+					inPath++
+				}
+			}
+			if inPath != strings.Count(path, "{") {
+				t.Errorf("%s %s: the names in the path are not described", method, path)
+			}
+		}
+	}
+}
+
 func TestOpenAPIReferencesLeadSomewhere(t *testing.T) {
 	for _, m := range regexp.MustCompile(`"\$ref": "(#/[^"]+)"`).FindAllStringSubmatch(string(openAPI), -1) {
 		if document().at(m[1]) == nil {

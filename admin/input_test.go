@@ -72,6 +72,14 @@ func TestAHugeBodyIsNotReadWhole(t *testing.T) {
 	}
 }
 
+func TestATTLIsWholeSecondsAndAStartedOneCounts(t *testing.T) {
+	for given, want := range map[time.Duration]time.Duration{1: time.Second, time.Second: time.Second, 1500 * time.Millisecond: 2 * time.Second, maxTTL: maxTTL} {
+		if got := given; takeTTL(&got) != nil || got != want {
+			t.Errorf("%v: got %v, want %v", given, got, want)
+		}
+	}
+}
+
 func TestEveryBodyIsBounded(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
 	for _, q := range requests {
@@ -124,9 +132,10 @@ func TestNumbersAreNumbersAndDurationsHaveUnits(t *testing.T) {
 		{"/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"1800"}`, 400, `is no duration`},
 		{"/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"-1m"}`, 400, `is negative`},
 		{"/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"25h"}`, 400, `ttl: give`},
-		{"/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"1500ms"}`, 400, `whole seconds`},
+		{"/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"1500ms"}`, 503, ""},
 		{"/v1/locks/w/acquire", `{"holder":"h"}`, 400, "ttl: give"},
 		{"/v1/locks/w/acquire", `{"holder":"h","ttl":"0s"}`, 400, "ttl: give"},
+		{"/v1/locks/w/acquire", `{"holder":"h","ttl":"24h1ns"}`, 400, "ttl: give"},
 		{"/v1/locks/w/acquire", `{"ttl":"1m"}`, 503, ""},
 		{"/v1/locks/w/acquire", `{"holder":"h","ttl":"1m","wait":"6m"}`, 400, "wait: at most"},
 		{"/v1/locks/w/acquire", `{"holder":"h","ttl":"1m","wait":5}`, 400, "wait: give a duration"},

@@ -106,7 +106,7 @@ func (c *call) acquire() error {
 	if !c.caller.sees(c.name) {
 		return refuse("not_found", "the token is not for this workflow")
 	}
-	if err := errors.Join(checkWorkflow(c.name), checkWord("holder", want.Holder), checkTTL(want.TTL), checkWait(want.Wait)); err != nil {
+	if err := errors.Join(checkWorkflow(c.name), checkWord("holder", want.Holder), takeTTL(&want.TTL), checkWait(want.Wait)); err != nil {
 		return err
 	}
 	got, err := c.take(want)
@@ -210,7 +210,7 @@ func (c *call) renew() error {
 		return err
 	}
 	if ttl != 0 {
-		if err := checkTTL(ttl); err != nil {
+		if err := takeTTL(&ttl); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"strings"
@@ -231,5 +232,16 @@ func TestEveryChangeLeavesAnAuditLineAlsoARefusedOne(t *testing.T) {
 	f.execution(d.id)
 	if n := strings.Count(f.log.String(), "admin.audit"); n != 8 {
 		t.Error("a read left an audit line")
+	}
+}
+
+func TestTheAuditLogDoesNotDependOnTheLevelOfTheLog(t *testing.T) {
+	r := newRig(t, unreachable{}, nil)
+	quiet := newRig(t, unreachable{}, func(o *Options) {
+		o.Log = slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelError})).With("room", "admin")
+	})
+	quiet.want(503, "store_unavailable", "POST", "/v1/executions/"+anID+"/cancel", opsToken, `{"reason":"r"}`)
+	if line := r.log.audit(t); line["who"] != "ops" || line["result"] != "unknown" || line["room"] != "admin" {
+		t.Errorf("%v", line)
 	}
 }

@@ -20,7 +20,6 @@ const (
 	maxText      = idem.MaxReason // bytes of a reason or a detail
 	maxWord      = 256            // bytes of a holder, a step or a code
 	maxPlan      = 200            // steps
-	minTTL       = time.Second
 	maxTTL       = 24 * time.Hour
 )
 
@@ -67,14 +66,12 @@ func checkWait(d time.Duration) error {
 	return nil
 }
 
-// checkTTL takes whole seconds, which are what etcd's leases have.
-func checkTTL(d time.Duration) error {
-	switch {
-	case d < minTTL || d > maxTTL:
-		return refuse("bad_request", fmt.Sprintf("ttl: give %v to %v; a lock that is needed for longer is renewed", minTTL, maxTTL))
-	case d%time.Second != 0:
-		return refuse("bad_request", "ttl: give whole seconds")
+// takeTTL makes *d whole seconds, which are what etcd's leases have; a started one counts.
+func takeTTL(d *time.Duration) error {
+	if *d <= 0 || *d > maxTTL {
+		return refuse("bad_request", fmt.Sprintf("ttl: give up to %v; a lock that is needed for longer is renewed", maxTTL))
 	}
+	*d = (*d + time.Second - 1).Truncate(time.Second)
 	return nil
 }
 

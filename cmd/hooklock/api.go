@@ -27,8 +27,8 @@ const localAdmin = "admin"
 
 // openAdmin opens the admin API, with health and metrics, and the listener that has only these.
 func (s *service) openAdmin(ctx context.Context) (err error) {
-	if err := s.readLocalToken(); err != nil {
-		return err
+	if len(s.config.Admin.Tokens) == 0 {
+		s.readLocalToken()
 	}
 	o := admin.Options{
 		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.store, Access: s.access(s.config), Log: s.log,
@@ -48,29 +48,14 @@ func (s *service) openAdmin(ctx context.Context) (err error) {
 	return err
 }
 
-// readLocalToken reads or makes the token for changes where none is configured. Deliveries do not need it: where it cannot be kept, the
-// API takes no changes.
-func (s *service) readLocalToken() error {
-	if len(s.config.Admin.Tokens) > 0 {
-		return nil
-	}
-	if !loopback(s.config.Admin.Listen) {
-		return usageError{fmt.Errorf("admin.listen: %s can be reached from other machines: configure admin.tokens, or listen on 127.0.0.1", s.config.Admin.Listen)}
-	}
+// readLocalToken reads or makes the token for changes where none is configured; the configuration has been refused then unless the
+// listener is for this machine alone. Deliveries do not need the token: where it cannot be kept, the API takes no changes.
+func (s *service) readLocalToken() {
 	token, err := admin.LocalToken(s.config.DataDir)
 	if err != nil {
 		s.log.Warn("admin.read_only", "reason", err.Error(), "help", "configure admin.tokens, or give hooklock a data_dir that it can write to")
-		return nil
 	}
 	s.localToken = token
-	return nil
-}
-
-// loopback reports whether only this machine reaches an address.
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	ip := net.ParseIP(host)
-	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // access says who may use the API: the configured tokens, or else the generated one for changes, and everybody for reads.
@@ -93,19 +78,16 @@ func (s *service) access(c *config.Config) admin.Access {
 }
 
 // reloadAccess takes over changed tokens and names. Without any token left the generated one is for changes, as after a start.
-func (s *service) reloadAccess(c *config.Config) error {
+func (s *service) reloadAccess(c *config.Config) {
 	if len(c.Admin.Tokens) == 0 && s.localToken == "" {
-		if err := s.readLocalToken(); err != nil {
-			return err
-		}
+		s.readLocalToken()
 	}
 	s.api.SetAccess(s.access(c))
-	return nil
 }
 
 // adminTLS is nil where no certificate is configured.
 func adminTLS(c *config.AdminTLS) (*tls.Config, error) {
-	t, err := serverTLS(&config.ServerTLS{CertFile: c.CertFile, KeyFile: c.KeyFile})
+	t, err := serverTLS("admin.tls", &config.ServerTLS{CertFile: c.CertFile, KeyFile: c.KeyFile})
 	if err != nil || t == nil || c.ClientCAFile == "" {
 		return t, err
 	}

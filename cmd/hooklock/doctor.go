@@ -81,7 +81,7 @@ func usable(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if _, err := serverTLS(&c.Listen.TLS); err != nil {
+	if _, err := serverTLS("listen.tls", &c.Listen.TLS); err != nil {
 		return errors.Join(err, upstream.Close())
 	}
 	return upstream.Close()

@@ -172,9 +172,7 @@ func (s *service) takeOver(e *environment, path string, text []byte) (changed []
 	if err != nil {
 		return nil, err
 	}
-	if err := s.reloadAccess(loaded.Config); err != nil {
-		return nil, err
-	}
+	s.reloadAccess(loaded.Config)
 	for _, w := range loaded.Warnings {
 		s.log.Warn("config.warning", "problem", w.String())
 	}

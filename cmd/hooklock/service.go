@@ -160,7 +160,7 @@ func (s *service) openProxy(ctx context.Context) error {
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
 		MaxConnections: s.config.Limits.MaxConnections, Log: s.log,
 	})
-	t, err := serverTLS(&s.config.Listen.TLS)
+	t, err := serverTLS("listen.tls", &s.config.Listen.TLS)
 	if err != nil {
 		return err
 	}

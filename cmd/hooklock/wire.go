@@ -190,14 +190,14 @@ func clientTLS(c *config.ClientTLS) (*tls.Config, error) {
 	return t, nil
 }
 
-// serverTLS is nil where no certificate is configured.
-func serverTLS(c *config.ServerTLS) (*tls.Config, error) {
+// serverTLS is nil where no certificate is configured. setting names it in an error.
+func serverTLS(setting string, c *config.ServerTLS) (*tls.Config, error) {
 	if c.CertFile == "" {
 		return nil, nil //nolint:nilnil // no certificate, no TLS
 	}
 	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("listen.tls: %w", err)}
+		return nil, usageError{fmt.Errorf("%s: %w", setting, err)}
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}, nil
 }
