@@ -8,67 +8,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"hooklock/deploy/test/kit"
-	"hooklock/deploy/test/schema"
 )
-
-// The definitions of the Prometheus operator; later releases cannot be fetched everywhere, and PodMonitor has been v1 for years.
-const prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
-
-// objects reads a YAML stream and fails the test for what an API server would refuse.
-func objects(t *testing.T, text string) []runtime.Object {
-	t.Helper()
-	var found []runtime.Object
-	for _, doc := range schema.Documents(text) {
-		if strings.TrimSpace(doc) == "" || strings.Contains(doc, "apiVersion: monitoring.coreos.com") {
-			continue
-		}
-		o, err := Decode(doc)
-		if err != nil {
-			t.Fatalf("%v in:\n%s", err, doc)
-		}
-		if err := Validate(o); err != nil {
-			t.Errorf("%v in:\n%s", err, doc)
-		}
-		found = append(found, o)
-	}
-	return found
-}
-
-// of is the only object of type T.
-func of[T runtime.Object](t *testing.T, all []runtime.Object) T {
-	t.Helper()
-	var found []T
-	for _, o := range all {
-		if typed, ok := o.(T); ok {
-			found = append(found, typed)
-		}
-	}
-	if len(found) != 1 {
-		t.Fatalf("%d objects of type %T", len(found), *new(T))
-	}
-	return found[0]
-}
-
-// container is the init container named hooklock; the test fails where there is none, or several.
-func container(t *testing.T, spec *corev1.PodSpec) *corev1.Container {
-	t.Helper()
-	var found *corev1.Container
-	for i := range spec.InitContainers {
-		if c := &spec.InitContainers[i]; c.Name == "hooklock" {
-			if found != nil {
-				t.Fatal("two containers named hooklock")
-			}
-			found = c
-		}
-	}
-	if found == nil {
-		t.Fatal("no container named hooklock: the sidecar is not there")
-	}
-	return found
-}
 
 func settings(c *corev1.Container) map[string]string {
 	env := map[string]string{}
@@ -109,10 +51,10 @@ func rendered(t *testing.T, dir string) string {
 	return text
 }
 
-func example(t *testing.T) (*appsv1.Deployment, []runtime.Object) {
+func example(t *testing.T) (*appsv1.Deployment, []any) {
 	t.Helper()
-	all := objects(t, rendered(t, kit.Deploy("kubernetes/example")))
-	return of[*appsv1.Deployment](t, all), all
+	all := Objects(t, rendered(t, kit.Deploy("kubernetes/example")))
+	return Of[*appsv1.Deployment](t, all), all
 }
 
 // before is the example as it was: the first lines of its kustomization.

@@ -78,8 +78,8 @@ func (n named) ReturnTypes() []*celgo.Type { return []*celgo.Type{celgo.AnyType,
 
 func shippedPolicy(t *testing.T) *admissionv1.MutatingAdmissionPolicy {
 	t.Helper()
-	all := objects(t, kit.Read(t, kit.Deploy("kubernetes/mutatingadmissionpolicy.yaml")))
-	binding, p := of[*admissionv1.MutatingAdmissionPolicyBinding](t, all), of[*admissionv1.MutatingAdmissionPolicy](t, all)
+	all := Objects(t, kit.Read(t, kit.Deploy("kubernetes/mutatingadmissionpolicy.yaml")))
+	binding, p := Of[*admissionv1.MutatingAdmissionPolicyBinding](t, all), Of[*admissionv1.MutatingAdmissionPolicy](t, all)
 	if binding.Spec.PolicyName != p.Name {
 		t.Errorf("the binding is for %q", binding.Spec.PolicyName)
 	}
@@ -89,7 +89,7 @@ func shippedPolicy(t *testing.T) *admissionv1.MutatingAdmissionPolicy {
 // plain is a pod of the example, as a ReplicaSet makes it before anything of Hooklock is there.
 func plain(t *testing.T, annotations map[string]string) *corev1.Pod {
 	t.Helper()
-	template := of[*appsv1.Deployment](t, objects(t, before(t))).Spec.Template
+	template := Of[*appsv1.Deployment](t, Objects(t, before(t))).Spec.Template
 	template.Annotations = annotations
 	return &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 }
@@ -118,7 +118,7 @@ func TestThePolicyPutsTheSameContainerIntoAPodAsTheComponent(t *testing.T) {
 			if err := Validate(got); err != nil {
 				t.Error(err)
 			}
-			if mine, theirs := container(t, &got.Spec), container(t, &want.Spec); !reflect.DeepEqual(mine, theirs) {
+			if mine, theirs := Sidecar(t, &got.Spec), Sidecar(t, &want.Spec); !reflect.DeepEqual(mine, theirs) {
 				t.Errorf("another container:\n%v\nwant\n%v", mine, theirs)
 			}
 			if got.Spec.InitContainers[0].Name != "hooklock" || len(got.Spec.InitContainers) != 1+len(had.Spec.InitContainers) || got.Labels["hooklock"] != "sidecar" || got.Labels["app"] != "shop" {

@@ -42,7 +42,7 @@ func asked(t *testing.T, c *corev1.Container, p *corev1.Probe, addr string) int 
 // has, are exchanged for this machine's.
 func TestTheContainerRunsAsItIsRendered(t *testing.T) {
 	deployment, _ := example(t)
-	c := container(t, &deployment.Spec.Template.Spec)
+	c := Sidecar(t, &deployment.Spec.Template.Spec)
 	service := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
 	env := settings(c)
 	health, door := testkit.FreePort(t), testkit.FreePort(t)
@@ -97,14 +97,14 @@ func TestTheContainerRunsAsItIsRendered(t *testing.T) {
 func TestTheExampleConfigurationIsValidInThePod(t *testing.T) {
 	deployment, all := example(t)
 	path := filepath.Join(t.TempDir(), "sidecar.yaml")
-	write(t, path, of[*corev1.ConfigMap](t, all).Data["sidecar.yaml"])
-	for name := range of[*corev1.Secret](t, all).Data {
+	write(t, path, Of[*corev1.ConfigMap](t, all).Data["sidecar.yaml"])
+	for name := range Of[*corev1.Secret](t, all).Data {
 		if !strings.Contains(kit.Read(t, path), "/etc/hooklock-secrets/"+name) {
 			t.Errorf("nothing names the secret %s", name)
 		}
 	}
 	validate := exec.Command(hooklockProgram, "validate", "--config", path)
-	for name, value := range settings(container(t, &deployment.Spec.Template.Spec)) {
+	for name, value := range settings(Sidecar(t, &deployment.Spec.Template.Spec)) {
 		validate.Env = append(validate.Environ(), name+"="+value)
 	}
 	if out, err := validate.CombinedOutput(); err != nil {

@@ -10,8 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	psa "k8s.io/pod-security-admission/api"
-	psapolicy "k8s.io/pod-security-admission/policy"
 
 	"hooklock/config"
 	"hooklock/deploy/test/kit"
@@ -21,7 +19,7 @@ import (
 func TestTheSidecarIsInTheDeploymentAndTheServiceLeadsToIt(t *testing.T) {
 	deployment, all := example(t)
 	spec := &deployment.Spec.Template.Spec
-	c := container(t, spec)
+	c := Sidecar(t, spec)
 	if c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
 		t.Errorf("restartPolicy %v: it is no sidecar", c.RestartPolicy)
 	}
@@ -31,7 +29,7 @@ func TestTheSidecarIsInTheDeploymentAndTheServiceLeadsToIt(t *testing.T) {
 	if got := settings(c)["HOOKLOCK__UPSTREAM__URL"]; got != "http://127.0.0.1:8080" {
 		t.Errorf("it sends deliveries to %q; the container listens on 8080", got)
 	}
-	port := of[*corev1.Service](t, all).Spec.Ports[0]
+	port := Of[*corev1.Service](t, all).Spec.Ports[0]
 	if port.TargetPort.StrVal != "hooklock" || c.Ports[0].Name != "hooklock" || settings(c)["HOOKLOCK__LISTEN__ADDRESS"] != ":18080" || c.Ports[0].ContainerPort != 18080 {
 		t.Errorf("the Service leads to %v; ports %v", port.TargetPort, c.Ports)
 	}
@@ -42,7 +40,7 @@ func TestTheSidecarIsInTheDeploymentAndTheServiceLeadsToIt(t *testing.T) {
 
 func TestConfigurationAndSecretsArriveUnderTheirHashes(t *testing.T) {
 	deployment, all := example(t)
-	config, secret := of[*corev1.ConfigMap](t, all), of[*corev1.Secret](t, all)
+	config, secret := Of[*corev1.ConfigMap](t, all), Of[*corev1.Secret](t, all)
 	names := map[string]string{}
 	for _, v := range deployment.Spec.Template.Spec.Volumes {
 		switch {
@@ -62,7 +60,7 @@ func TestConfigurationAndSecretsArriveUnderTheirHashes(t *testing.T) {
 
 func TestWhatWasThereIsThereStill(t *testing.T) {
 	deployment, _ := example(t)
-	was := of[*appsv1.Deployment](t, objects(t, before(t)))
+	was := Of[*appsv1.Deployment](t, Objects(t, before(t)))
 	deployment.Spec.Template.Spec.Containers[0].Lifecycle = nil
 	if !reflect.DeepEqual(was.Spec.Template.Spec.Containers, deployment.Spec.Template.Spec.Containers) {
 		t.Error("the containers have changed")
@@ -109,21 +107,13 @@ func TestThePodPassesPodSecurityRestricted(t *testing.T) {
 	deployment, _ := example(t)
 	pod := &deployment.Spec.Template
 	for i := range pod.Spec.Containers { // whether the other containers pass is their affair
-		pod.Spec.Containers[i].SecurityContext = container(t, &pod.Spec).SecurityContext
+		pod.Spec.Containers[i].SecurityContext = Sidecar(t, &pod.Spec).SecurityContext
 	}
-	refused := func() string {
-		checks, err := psapolicy.NewEvaluator(psapolicy.DefaultChecks(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		result := psapolicy.AggregateCheckResults(checks.EvaluatePod(psa.LevelVersion{Level: psa.LevelRestricted, Version: psa.LatestVersion()}, &pod.ObjectMeta, &pod.Spec))
-		return result.ForbiddenDetail()
-	}
-	if why := refused(); why != "" {
+	if why := Restricted(t, pod); why != "" {
 		t.Error(why)
 	}
-	container(t, &pod.Spec).SecurityContext.Capabilities = nil
-	if refused() == "" {
+	Sidecar(t, &pod.Spec).SecurityContext.Capabilities = nil
+	if Restricted(t, pod) == "" {
 		t.Error("a container that keeps its capabilities was not refused")
 	}
 }
@@ -149,7 +139,7 @@ func TestTheOptionalComponentsSelectThePods(t *testing.T) {
 	dir := copied(t)
 	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../network-policy\n  - ../pod-monitor\n")
 	text := rendered(t, filepath.Join(dir, "example"))
-	objects(t, text) // the NetworkPolicy among them
+	Objects(t, text) // the NetworkPolicy among them
 	for _, kind := range []string{"kind: NetworkPolicy", "kind: PodMonitor"} {
 		_, doc, found := strings.Cut(text, kind)
 		doc, _, _ = strings.Cut(doc, "\n---")
@@ -157,22 +147,12 @@ func TestTheOptionalComponentsSelectThePods(t *testing.T) {
 			t.Errorf("%s selects something else:\n%s", kind, doc)
 		}
 	}
-	kinds := schema.Kinds{}
-	if err := kinds.Add(kit.Read(t, filepath.Join(kit.Source(t, prometheusOperator), "example", "prometheus-operator-crd", "monitoring.coreos.com_podmonitors.yaml"))); err != nil {
-		t.Fatal(err)
-	}
-	monitors, err := schema.Objects(kit.Read(t, kit.Deploy("kubernetes/pod-monitor/podmonitor.yaml")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range kinds.Check(monitors[0]) {
-		t.Error(p)
-	}
+	CheckPodMonitors(t, text)
 }
 
 func TestIngressesAreValid(t *testing.T) {
 	for _, file := range []string{"f5-nginx/ingress.yaml", "ingress-nginx/ingress.yaml"} {
-		if got := objects(t, kit.Read(t, kit.Deploy(file))); len(got) != 1 {
+		if got := Objects(t, kit.Read(t, kit.Deploy(file))); len(got) != 1 {
 			t.Errorf("%s: %d objects", file, len(got))
 		}
 	}
