@@ -78,7 +78,7 @@ func (r *reader) take(e *event) {
 		if e.Test == "" {
 			return // a package without tests
 		}
-		r.skipped = append(r.skipped, strings.TrimPrefix(e.Package, "hooklock/deploy/test/")+" "+e.Test+": "+strings.TrimSpace(strings.Join(r.output[key], " ")))
+		r.skipped = append(r.skipped, strings.TrimPrefix(e.Package, "hooklock/deploy/")+" "+e.Test+": "+strings.TrimSpace(strings.Join(r.output[key], " ")))
 	case "fail":
 		r.failed = true
 		fmt.Fprintf(r.out, "FAIL %s (%.1fs)\n", key, e.Elapsed)
