@@ -176,7 +176,7 @@ func TestOtherHostsAreMisdirected(t *testing.T) {
 func TestWhoTriesManyTokensIsHeldBackAndTheOthersAreNot(t *testing.T) {
 	now := time.Now()
 	r := newRig(t, unreachable{}, func(o *Options) { o.Now = func() time.Time { return now } })
-	for range failureBurst + 1 {
+	for range credit/guessCost + 1 {
 		r.want(401, "unauthorized", "GET", "/v1/locks", "guess", "")
 	}
 	a := r.want(429, "rate_limited", "GET", "/v1/locks", opsToken, "")
@@ -188,15 +188,55 @@ func TestWhoTriesManyTokensIsHeldBackAndTheOthersAreNot(t *testing.T) {
 	if p := get(r.api, "GET", "127.0.0.1", "/v1/locks"); p.Code != 401 {
 		t.Errorf("another address: got %d", p.Code)
 	}
-	now = now.Add(2 * failureEvery)
+	now = now.Add(2 * guessCost)
 	r.want(503, "store_unavailable", "GET", "/v1/locks", opsToken, "")
+}
+
+// keyless is a ledger that knows one execution, and takes no key for its own.
+type keyless struct{ unreachable }
+
+func (keyless) Guard(_ context.Context, by idem.Callback, _ string, _ []string) (*idem.Found, error) {
+	if by.Execution == anID {
+		return nil, idem.ErrCallbackKey
+	}
+	return nil, idem.ErrNoExecution
+}
+
+func TestAnOutdatedWorkerDoesNotLockOutTheOthersOfItsUpstream(t *testing.T) {
+	now := time.Now()
+	r := newRig(t, keyless{}, func(o *Options) { o.Now = func() time.Time { return now } })
+	other := strings.Replace(anID, "exec_m", "exec_n", 1)
+	for range credit/guessCost + 1 {
+		r.want(401, "unauthorized", "POST", "/v1/executions/"+anID+"/guard", "guess", `{"token":1}`)
+	}
+	r.want(429, "rate_limited", "POST", "/v1/executions/"+anID+"/guard", "guess", `{"token":1}`)
+	for range credit/searchCost + 1 {
+		r.want(404, "execution_not_found", "POST", "/v1/executions/"+other+"/guard", "key", `{"token":1}`)
+	}
+	r.want(429, "rate_limited", "POST", "/v1/executions/"+other+"/guard", "key", `{"token":1}`)
+	r.want(503, "store_unavailable", "GET", "/v1/locks", opsToken, "")
+}
+
+func TestNobodyWithoutATokenFillsTheAuditLog(t *testing.T) {
+	now := time.Now()
+	r := newRig(t, unreachable{}, func(o *Options) { o.Now = func() time.Time { return now } })
+	for range 2 * credit / searchCost {
+		r.want(401, "unauthorized", "POST", "/v1/locks/w/acquire", "", `{"ttl":"1m"}`)
+	}
+	if n := time.Duration(strings.Count(r.log.String(), "admin.audit")); n < credit/searchCost || n > credit/searchCost+1 {
+		t.Errorf("%d lines", n)
+	}
+	r.want(403, "forbidden", "POST", "/v1/locks/w/acquire", readToken1, `{"ttl":"1m"}`)
+	if line := r.log.audit(t); line["who"] != "reader" {
+		t.Errorf("%v", line)
+	}
 }
 
 func TestAddressesOfFailuresAreBounded(t *testing.T) {
 	now := time.Now()
 	f := failures{now: func() time.Time { return now }}
 	for i := range 3 * maxAddresses {
-		f.note(strings.Repeat("x", i%7) + time.Duration(i).String())
+		f.note(time.Duration(i).String(), guessCost)
 	}
 	if len(f.paid) > maxAddresses {
 		t.Errorf("%d addresses", len(f.paid))

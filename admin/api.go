@@ -38,7 +38,9 @@ type API struct {
 	access atomic.Pointer[Access]
 	busy   room
 	polls  room
-	failed failures
+	// callbacks are apart from busy: whoever makes up keys takes no place of those who have a token.
+	callbacks room
+	failed    failures
 
 	logAlways *slog.Logger
 
@@ -58,7 +60,8 @@ func New(o Options) *API {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &API{o: o, table: endpoints(), health: Health(o), busy: newRoom(maxBusy), polls: newRoom(maxPolls), failed: failures{now: o.Now}}
+	a := &API{o: o, table: endpoints(), health: Health(o), failed: failures{now: o.Now}}
+	a.busy, a.polls, a.callbacks = newRoom(maxBusy), newRoom(maxPolls), newRoom(maxCallbacks)
 	a.logAlways = slog.New(everyLevel{o.Log.Handler()})
 	a.life, a.end = context.WithCancel(context.Background())
 	a.SetAccess(o.Access)
@@ -105,17 +108,21 @@ func (a *API) contain(w http.ResponseWriter) {
 // serve answers what is below /v1.
 func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	if !a.busy.enter() {
-		refuse("overloaded", "too many requests are under way").write(w)
-		return
-	}
-	defer a.busy.leave()
 	e, name, p := find(a.table, r.Method, r.URL.EscapedPath())
 	if p != nil {
 		p.write(w)
 		return
 	}
-	c := &call{api: a, endpoint: e, name: name, w: w, r: r, now: a.o.Now()}
+	room := a.busy
+	if e.access == forCallback { // whose key is only known to be wrong when the ledger has looked
+		room = a.callbacks
+	}
+	if !room.enter() {
+		refuse("overloaded", "too many requests are under way").write(w)
+		return
+	}
+	defer room.leave()
+	c := &call{api: a, endpoint: e, name: name, w: w, r: r}
 	c.run()
 }
 
@@ -127,7 +134,6 @@ type call struct {
 	caller   caller
 	w        http.ResponseWriter
 	r        *http.Request
-	now      time.Time
 	query    func(name string) string
 	audit    entry
 }
@@ -141,12 +147,9 @@ func (c *call) run() {
 	var p *problem
 	if err != nil {
 		p = c.problemOf(err)
-		guessed := p.Code == "unauthorized" || c.endpoint.access == forCallback && p.Code == "execution_not_found"
-		if guessed && c.r.Header.Get("Authorization") != "" {
-			c.api.failed.note(c.address())
-		}
+		c.countFailure(p)
 	}
-	if c.endpoint.change != "" && !c.audit.quiet && (p == nil || p.Code != "rate_limited") {
+	if c.endpoint.change != "" && !c.audit.quiet && !c.drowns(p) {
 		c.writeAudit(p)
 	}
 	if p != nil {
@@ -156,8 +159,9 @@ func (c *call) run() {
 
 // admit decides whether the caller may ask for this at all.
 func (c *call) admit() error {
-	if c.r.Header.Get("Authorization") != "" && c.api.failed.tooMany(c.address()) {
-		return refuse("rate_limited", "too many requests from your address had a wrong token or key")
+	tooMany := c.api.failed.tooMany
+	if c.r.Header.Get("Authorization") != "" && (tooMany(c.guesser()) || c.endpoint.access == forCallback && tooMany(c.stranger())) {
+		return refuse("rate_limited", "too many requests from your address had a wrong token or key, or named nothing that exists")
 	}
 	var p *problem
 	if c.caller, p = c.api.access.Load().admit(c.endpoint, c.r); p != nil {
@@ -174,14 +178,44 @@ func (c *call) admit() error {
 	return nil
 }
 
-// address is where the request comes from, and what its failures are counted under. An upstream that uses up its failures with
-// outdated callback keys does not lock the people out who come from the same address.
-func (c *call) address() string {
-	address := network(c.r.RemoteAddr)
+// guesser is who may be trying out secrets: an address, and for callbacks also the execution, because one outdated worker of an upstream
+// must not lock out its other executions.
+func (c *call) guesser() string {
 	if c.endpoint.access == forCallback {
-		return "callback " + address
+		return "callback " + c.name + " " + network(c.r.RemoteAddr)
 	}
-	return address
+	return "token " + network(c.r.RemoteAddr)
+}
+
+// stranger is who has the ledger search for executions that are not there, without having shown a token that is known.
+func (c *call) stranger() string { return "stranger " + network(c.r.RemoteAddr) }
+
+// countFailure counts what somebody may be trying out.
+func (c *call) countFailure(p *problem) {
+	switch {
+	case c.r.Header.Get("Authorization") == "":
+	case p.Code == "unauthorized":
+		c.api.failed.note(c.guesser(), guessCost)
+	case c.endpoint.access == forCallback && p.Code == "execution_not_found":
+		c.api.failed.note(c.stranger(), searchCost)
+	}
+}
+
+// drowns reports whether the audit line of a refusal is left out, because whoever has no token could fill the log with it.
+func (c *call) drowns(p *problem) bool {
+	known := c.caller.token.Name != ""
+	switch {
+	case p == nil, known && p.Code != "unauthorized":
+		return false
+	case p.Code == "rate_limited":
+		return true
+	}
+	from := "audit " + network(c.r.RemoteAddr)
+	if c.api.failed.tooMany(from) {
+		return true
+	}
+	c.api.failed.note(from, searchCost)
+	return false
 }
 
 // body reads the body of the request.

@@ -20,6 +20,7 @@ import (
 const (
 	maxBody  = 1 << 20
 	maxDepth = 16
+	bodyTime = 10 * time.Second
 )
 
 // fields are the members that an object may have, and where each goes. A member that is missing or null leaves its place as it is.
@@ -35,6 +36,7 @@ func readBody(w http.ResponseWriter, r *http.Request, into fields) error {
 		w.Header().Set("Connection", "close") // so that nobody reads it for us
 		return tooLarge
 	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // where there is none, the listener's own holds
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var long *http.MaxBytesError
 	switch {

@@ -8,12 +8,16 @@ import (
 
 // Bounds on what clients can take of this process.
 const (
-	maxBusy  = 512 // requests under way
-	maxPolls = 256 // of them, those that wait for something
+	maxBusy      = 512 // requests with a token, or without one where reads need none
+	maxPolls     = 256 // of them, those that wait for something
+	maxCallbacks = 256
 
-	failureBurst = 30          // wrong tokens or keys of one address, at once
-	failureEvery = time.Second // then one more per
-	maxAddresses = 4096        // that are remembered
+	// A failure costs, and is forgiven as time goes by; with credit used up, one waits.
+	credit     = 30 * time.Second
+	guessCost  = time.Second            // a wrong token or key: 30 at once, then one a second
+	searchCost = 100 * time.Millisecond // an execution that is not there: 300 at once, then ten a second
+
+	maxAddresses = 4096 // that are remembered
 )
 
 // room lets in as many as it has places.
@@ -37,40 +41,40 @@ func (r room) leave() { <-r }
 type failures struct {
 	now func() time.Time
 	mu  sync.Mutex
-	// paid is when the failures of an address will be forgotten: each adds failureEvery.
+	// paid is when all failures of somebody will be forgiven.
 	paid map[string]time.Time
 }
 
-// tooMany reports whether an address has used up its failures for now.
-func (f *failures) tooMany(address string) bool {
+// tooMany reports whether somebody's credit is used up for now.
+func (f *failures) tooMany(who string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.paid[address].Sub(f.now()) > failureBurst*failureEvery
+	return f.paid[who].Sub(f.now()) > credit
 }
 
 // note counts one failure.
-func (f *failures) note(address string) {
+func (f *failures) note(who string, cost time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
 	if f.paid == nil {
 		f.paid = map[string]time.Time{}
 	}
-	if _, known := f.paid[address]; !known && len(f.paid) >= maxAddresses {
+	if _, known := f.paid[who]; !known && len(f.paid) >= maxAddresses {
 		f.forget(now)
 	}
-	from := f.paid[address]
+	from := f.paid[who]
 	if from.Before(now) {
 		from = now
 	}
-	f.paid[address] = from.Add(failureEvery)
+	f.paid[who] = from.Add(cost)
 }
 
-// forget drops the addresses that have no failures left to forget, or all, when somebody commands thousands of addresses.
+// forget drops those who owe nothing, or all, when somebody commands thousands of addresses.
 func (f *failures) forget(now time.Time) {
-	for address, until := range f.paid {
+	for who, until := range f.paid {
 		if until.Before(now) {
-			delete(f.paid, address)
+			delete(f.paid, who)
 		}
 	}
 	if len(f.paid) >= maxAddresses {
