@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
@@ -48,6 +49,14 @@ func TestWhoAwaitsAnExecutionHearsOfEachChangeAtAnyReplica(t *testing.T) {
 		t.Fatalf("%+v", running)
 	}
 	news = awaiting(t, b, l.Execution, running)
+	if _, _, err := a.Cancel(within(t, patience), l.Execution, idem.Cancel{By: "ops", At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	asked := <-news
+	if asked.Status() != idem.CancelRequested || asked.Lock.Cancel.By != "ops" {
+		t.Fatalf("%+v", asked)
+	}
+	news = awaiting(t, b, l.Execution, asked)
 	if _, err := held.Settle(within(t, patience), success("ok")); err != nil {
 		t.Fatal(err)
 	}

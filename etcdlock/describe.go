@@ -8,27 +8,27 @@ import (
 	"hooklock/idem"
 )
 
-// vouch says of locks that were read at revision whether they are dead, as far as this process knows, and until when they are held.
+// vouch says of locks that were read at revision whether they are dead, and until when they are held. A session that this process knows of is
+// taken for alive, the others are asked for.
 func (s *Store) vouch(ctx context.Context, locks []*idem.Lock, revision int64) error {
-	var held []*idem.Lock
+	var asked []*idem.Lock
 	var ops []clientv3.Op
 	for _, l := range locks {
-		if isHold(l.Alive) {
-			held = append(held, l)
+		if isHold(l.Alive) || !s.live.has(l.Alive) {
+			asked = append(asked, l)
 			ops = append(ops, clientv3.OpGet(s.layout.alive(l.Alive), clientv3.WithRev(revision)))
-			continue
 		}
-		l.Dead = !s.holds(l.Execution) && !s.live.has(l.Alive)
 	}
 	answers, err := s.readEach(ctx, ops)
 	if err != nil {
 		return err
 	}
-	for i, l := range held {
-		if hold := first(answers[i]); hold != nil {
-			l.HoldUntil, _ = decodeHold(hold.Value) // for people only
-		} else {
+	for i, l := range asked {
+		switch alive := first(answers[i]); {
+		case alive == nil:
 			l.Dead = !s.holds(l.Execution)
+		case isHold(l.Alive):
+			l.HoldUntil, _ = decodeHold(alive.Value) // for people only
 		}
 	}
 	return nil

@@ -48,10 +48,30 @@ func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	place(idem.Running, 0, 1, 0)
-	if _, err := held.Settle(within(t, patience), success("ok")); err != nil {
+	if _, _, err := b.Cancel(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "test", At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	place(idem.CancelRequested, 0, 1, 0)
+	if _, err := held.Settle(within(t, patience), success("ok")); err != nil { // a whole answer came all the same
 		t.Fatal(err)
 	}
 	place(idem.Success, 0, 0, 1)
+	for want, end := range map[idem.Status]idem.End{
+		idem.Failed:  {Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_failed"}},
+		idem.Aborted: {Status: idem.Aborted, Outcome: idem.Unknown, Abort: &idem.Cancel{By: "policy", At: time.Now()}},
+	} {
+		other := lockFor("w/ä:1", string(want))
+		end.FinishedAt = time.Now()
+		if _, err := mustClaim(t, a, other, 0).Settle(within(t, patience), end); err != nil {
+			t.Fatal(err)
+		}
+		f := mustFind(t, b, other.Execution)
+		if f.Status() != want || (f.Record.Error != nil) != (want == idem.Failed) || (f.Record.Abort != nil) != (want == idem.Aborted) {
+			t.Errorf("%s: %+v", want, f.Record)
+		}
+	}
+	count(t, e, "/hooklock/v1/keys/", 3)
+	count(t, e, "/hooklock/v1/locks/", 0)
 }
 
 func count(t *testing.T, e *etcdtest.Etcd, prefix string, want int) {

@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 	"fmt"
+	"unicode/utf8"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -37,6 +38,9 @@ func (s *Store) prepare(l *idem.Lock) (*session, []byte, error) {
 	}
 	if len(l.Scope.Workflow) > maxWorkflowBytes {
 		return nil, nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), maxWorkflowBytes, errTooLarge))
+	}
+	if !utf8.ValidString(l.Scope.Workflow) { // its value could not spell it
+		return nil, nil, unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))
 	}
 	l.Alive = sessionAlive(session.name)
 	if l.Holder == "" {

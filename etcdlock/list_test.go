@@ -154,6 +154,15 @@ func TestAListOfLocksHasOneForEachWorkflowThatIsHeld(t *testing.T) {
 	}
 }
 
+func TestAWorkflowThatIsNotUTF8IsRefused(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	if held, seen, err := s.Claim(within(t, patience), lockFor("\xff\xfe", "event"), 0); held != nil || !errors.Is(err, idem.ErrStoreUnavailable) {
+		t.Errorf("%+v %v", seen, err)
+	}
+	count(t, e, "/hooklock/v1/locks/", 0)
+}
+
 func TestAListSkipsWhatItCannotReadAndWhatHasExpired(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
