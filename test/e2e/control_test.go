@@ -5,8 +5,10 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -418,4 +420,25 @@ func TestACancelCutsAnAnswerThatIsStreamed(t *testing.T) {
 		t.Errorf("%v", ended)
 	}
 	h.Stderr.AwaitRecord(t, "delivery", func(r testkit.Record) bool { return r.Text("execution") == id && r.Text("decision") == "aborted" })
+}
+
+func TestATokenThatIsRolledIsTakenOverByASignal(t *testing.T) {
+	t.Parallel()
+	const first, second = planted + "-the-first-token", planted + "-the-second-token"
+	file := filepath.Join(t.TempDir(), "ops.token")
+	write(t, file, first)
+	h := own(t, apiConfig("rolled", fmt.Sprintf(`{listen: "127.0.0.1:0", tokens: [{name: ops, token_file: %q}]}`, file)))
+	if status, _ := asked(t, h, "GET", "/v1/locks", first, ""); status != 200 {
+		t.Fatalf("the first token: %d", status)
+	}
+	write(t, file, second+"\n")
+	h.Signal(t, syscall.SIGHUP)
+	if r := h.Stderr.AwaitRecord(t, "config.reloaded", func(testkit.Record) bool { return true }); !strings.Contains(fmt.Sprint(r), "token ops: changed") {
+		t.Errorf("%v", r)
+	}
+	for token, want := range map[string]int{first: 401, second: 200} {
+		if status, _ := asked(t, h, "GET", "/v1/locks", token, ""); status != want {
+			t.Errorf("%d instead of %d", status, want)
+		}
+	}
 }
