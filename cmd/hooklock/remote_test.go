@@ -349,7 +349,9 @@ func TestAnInterruptEndsAWait(t *testing.T) {
 // full is a disk without room.
 type full struct{}
 
-func (full) Write([]byte) (int, error) { return 0, &fs.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC} }
+func (full) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC}
+}
 
 func TestAFullDiskIsNotTheServersFault(t *testing.T) {
 	api := serveAPI(t, map[string]string{"*": "200 " + endedJSON})

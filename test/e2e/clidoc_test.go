@@ -38,12 +38,12 @@ func tellTheStory(t *testing.T) *testkit.Hooklock {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: %s
-etcd: {endpoints: [%q], prefix: /cli-page}
+etcd: {endpoints: [%q], prefix: %s}
 shutdown_timeout: 1s
 routes:
   - {name: stripe, path: "/hooks/stripe/{account}", workflow: "stripe/{path.account}"}
   - {name: assess, path: "/assess/{flow}", workflow: "assess/{path.flow}", hold: {on_status: [202]}}
-`, up.URL, shared.etcd.Endpoint))
+`, up.URL, shared.etcd.Endpoint, ownPrefix()))
 	first := testkit.Post(t, h.Addr, "/hooks/stripe/acme", "{}", key("evt_1")).Execution()
 	testkit.Post(t, h.Addr, "/hooks/stripe/acme", "{}", key("evt_1"))
 	testkit.Post(t, h.Addr, "/hooks/stripe/globex", "{}", key("evt_2"))

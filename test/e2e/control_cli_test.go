@@ -87,7 +87,7 @@ data_dir: %q
 upstream: {url: %q, timeout: 30s}
 etcd: {endpoints: [%q], prefix: %q}
 shutdown_timeout: 1s
-%s`, dir, up.URL, shared.etcd.Endpoint, "/scene-"+filepath.Base(tb.Name()), sceneRoutes))
+%s`, dir, up.URL, shared.etcd.Endpoint, ownPrefix(), sceneRoutes))
 	e.Values[sceneKey{}] = s
 	e.Setenv("PATH", filepath.Dir(hooklockProgram)+string(os.PathListSeparator)+e.Getenv("PATH"))
 	e.Setenv("HOOKLOCK_ADMIN", "http://"+s.h.Admin)

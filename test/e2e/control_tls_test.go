@@ -56,7 +56,7 @@ func TestTheCommandLineSpeaksTLSAndHasARightOfItsOwn(t *testing.T) {
 	config := fmt.Sprintf(`
 listen: 127.0.0.1:0
 upstream: %s
-etcd: {endpoints: [%q], prefix: /cli-tls}
+etcd: {endpoints: [%q], prefix: %s}
 admin:
   listen: %s
   tls: {cert_file: %q, key_file: %q, client_ca_file: %q}
@@ -64,7 +64,7 @@ admin:
     - {name: reader, token_file: %q, workflows: ["seen/*"]}
     - {name: writer, token_file: %q, scopes: [read, write]}
 routes: [{name: seen, path: "/seen/{w}", workflow: "seen/{path.w}"}, {name: other, path: "/other/{w}", workflow: "other/{path.w}"}]
-`, shared.up.URL, shared.etcd.Endpoint, testkit.FreePort(t), server.CertFile, server.KeyFile, authority.CAFile, reader, writer)
+`, shared.up.URL, shared.etcd.Endpoint, ownPrefix(), testkit.FreePort(t), server.CertFile, server.KeyFile, authority.CAFile, reader, writer)
 	h := testkit.StartServe(t, hooklockProgram, config)
 	started := h.Stderr.AwaitRecord(t, "started", nil)
 	h.Stderr.AwaitRecord(t, "session.opened", nil)

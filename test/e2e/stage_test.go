@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -70,6 +71,12 @@ routes:
   - {name: respond, path: "/respond/{w}", workflow: "respond/{path.w}", lock: {release_delay: 0s},
      respond: {locked: 503, in_flight: 425, mismatch: 409, upstream_failed: 503, rejected: 422}}
 `
+
+// prefixes counts those that ownPrefix gave.
+var prefixes atomic.Int64
+
+// ownPrefix is a part of the shared etcd in which nobody has been, also when a test is run again.
+func ownPrefix() string { return fmt.Sprintf("/own-%d", prefixes.Add(1)) }
 
 // config is a whole sidecar.yaml in front of the shared upstream and etcd.
 func (s *stage) config(name, top string) string {
