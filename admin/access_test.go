@@ -69,6 +69,7 @@ var requests = []struct{ method, path, body string }{
 	{"POST", "/v1/executions/" + anID + "/guard", `{"token":7,"step":"a","plan":["a","b"]}`},
 	{"POST", "/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"30m"}`},
 	{"POST", "/v1/executions/" + anID + "/complete", `{"token":7,"status":"SUCCESS","response":{"status":200,"headers":{"A":["b","c"]},"body":"x"}}`},
+	{"GET", "/v1/report", ""},
 }
 
 func TestWhoMayWhat(t *testing.T) {
@@ -81,6 +82,9 @@ func TestWhoMayWhat(t *testing.T) {
 		e, _, p := find(endpoints(), q.method, path)
 		if p != nil {
 			t.Fatal(p)
+		}
+		if q.path == "/v1/report" { // which asks no ledger, and has a test of its own
+			continue
 		}
 		read, write := map[access]int{forRead: 503, forWrite: 403, forCallback: 503}[e.access], map[access]int{forRead: 403, forWrite: 503, forCallback: 503}[e.access]
 		for token, want := range map[string]int{"": 401, opsToken: 503, readToken1: read, writeToken1: write} {
@@ -104,6 +108,9 @@ func TestWithoutConfiguredTokensReadingIsOpenAndChangingIsNot(t *testing.T) {
 	})
 	for _, q := range requests {
 		path, _, _ := strings.Cut(q.path, "?")
+		if path == "/v1/report" {
+			continue
+		}
 		e, _, _ := find(endpoints(), q.method, path)
 		want := 401
 		if e.access == forRead {

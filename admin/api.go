@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"hooklock/admin/report"
 	"hooklock/idem"
 )
 
@@ -24,6 +26,10 @@ type Options struct {
 
 	Ledger Ledger
 	Access Access
+	// Report says what the routes have found since then; the zero time means everything that is known.
+	Report func(since time.Time) report.Report
+	// Profiling serves /debug/pprof, to tokens with scope write.
+	Profiling bool
 	// RequestTimeout bounds each question to the ledger; a list may take a few of them. Zero means 2 s.
 	RequestTimeout time.Duration
 	Log            *slog.Logger     // also gets the audit lines, whatever its level; nil means nobody
@@ -88,6 +94,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/openapi.json":
 		serveOpenAPI(w, r)
 	default:
+		if name, ok := strings.CutPrefix(r.URL.Path, profiles); ok && a.o.Profiling {
+			a.profile(w, r, name)
+			return
+		}
 		a.serve(w, r)
 	}
 }

@@ -43,6 +43,7 @@ func endpoints() []endpoint {
 		{"POST", "/v1/executions/{id}/guard", forCallback, "execution.guard", nil, (*call).guard},
 		{"POST", "/v1/executions/{id}/heartbeat", forCallback, "execution.heartbeat", nil, (*call).heartbeat},
 		{"POST", "/v1/executions/{id}/complete", forCallback, "execution.complete", nil, (*call).complete},
+		{"GET", "/v1/report", forRead, "", []string{"since"}, (*call).report},
 	}
 }
 

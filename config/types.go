@@ -139,6 +139,8 @@ type Admin struct {
 	Listen string `koanf:"listen"`
 	// Names that the Host header of a request may have, beside localhost and addresses; the case does not matter. Default none.
 	Hosts []string `koanf:"hosts"`
+	// Serve /debug/pprof, to tokens with the scope write. Default false.
+	Pprof bool `koanf:"pprof"`
 	// Certificate of the listener.
 	TLS AdminTLS `koanf:"tls"`
 	// Who may use the API, and for what. Default none: reads need no token, and changes need the one that is generated at

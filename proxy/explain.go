@@ -92,7 +92,7 @@ func (x *Explanation) seal(route *Route, m *idem.Message, now time.Time) {
 			x.Rejection = &Rejection{cmp.Or(route.Respond[idem.DecisionUnverified], v.status), v.code, v.title, "its signature is not accepted"}
 		}
 	case route.Seal.Verifier != nil:
-		x.Signature = signatureValid
+		x.Signature = SignatureValid
 	}
 	if found.handshake != nil {
 		x.Handshake = found.handshake.Name

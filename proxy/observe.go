@@ -108,6 +108,30 @@ type Observer interface {
 	Event(EventName, *Report)
 }
 
+// Observers are several that hear of the same.
+type Observers []Observer
+
+// Delivered implements Observer.
+func (all Observers) Delivered(r *Report) {
+	for _, o := range all {
+		o.Delivered(r)
+	}
+}
+
+// Passed implements Observer.
+func (all Observers) Passed(r *Report) {
+	for _, o := range all {
+		o.Passed(r)
+	}
+}
+
+// Event implements Observer.
+func (all Observers) Event(name EventName, r *Report) {
+	for _, o := range all {
+		o.Event(name, r)
+	}
+}
+
 // Tracer begins traces.
 type Tracer interface {
 	// Begin begins the trace of a delivery that has found its route. The sender's traceparent and tracestate are valid during the call; they

@@ -26,6 +26,14 @@ type Route struct {
 	RetryAfterUnit time.Duration
 }
 
+// Mode is observe or enforce.
+func (r *Route) Mode() string {
+	if r.Observe {
+		return "observe"
+	}
+	return "enforce"
+}
+
 func (r *Route) takesMethod(method []byte) bool {
 	for _, m := range r.Methods {
 		if string(method) == m {

@@ -53,7 +53,7 @@ func (d *delivery) unseal(ctx *fasthttp.RequestCtx) (ended bool) {
 	d.letter = sender.DeliveryOf(&d.msg)
 	found := s.inspect(&d.letter, d.h.o.Now())
 	if s.Verifier != nil {
-		d.report.Scheme, d.report.Signature = s.Scheme, signatureValid
+		d.report.Scheme, d.report.Signature = s.Scheme, SignatureValid
 		if found.broken != nil {
 			d.report.Signature, d.report.SignaturePart = string(found.broken.Reason), found.broken.Part
 		}
@@ -72,8 +72,8 @@ func (d *delivery) unseal(ctx *fasthttp.RequestCtx) (ended bool) {
 	return true
 }
 
-// signatureValid is what a report says of a signature that is right. Otherwise it says the sender.Reason.
-const signatureValid = "valid"
+// SignatureValid is what a Report says of a signature that is right. Otherwise it says the sender.Reason.
+const SignatureValid = "valid"
 
 func unverifiedDetail(e *sender.SignatureError) string {
 	return cmp.Or(e.Part, "signature") + ": " + e.Detail + "; nothing was executed"

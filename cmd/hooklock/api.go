@@ -32,7 +32,7 @@ func (s *service) openAdmin(ctx context.Context) (err error) {
 	}
 	o := admin.Options{
 		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.store, Access: s.access(s.config), Log: s.log,
-		RequestTimeout: s.config.Etcd.RequestTimeout,
+		RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Profiling: s.config.Admin.Pprof,
 	}
 	s.api = admin.New(o)
 	t, err := adminTLS(&s.config.Admin.TLS)

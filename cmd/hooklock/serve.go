@@ -178,7 +178,7 @@ func (s *service) takeOver(e *environment, path string, text []byte) (changed []
 	}
 	s.config = loaded.Config
 	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
-	s.telemetry.SetRoutes(rules.Table.Routes)
+	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(loaded.Config.Log.Sample)
 	s.handler.SetRules(rules)
 	return slices.Clip(reload), nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hooklock/admin"
+	"hooklock/admin/report"
 	"hooklock/config"
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/embedded"
@@ -31,6 +32,7 @@ type service struct {
 	handler   *proxy.Handler
 	server    *proxy.Server
 	telemetry *telemetry.Telemetry
+	report    *report.Tally
 
 	// base is the life of executions, and of deliveries that pass through.
 	base     context.Context
@@ -82,6 +84,7 @@ func (s *service) openTelemetry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.report = report.New(o.Instance, nil)
 	if s.telemetry, err = telemetry.Open(ctx, o); err != nil {
 		return usageError{fmt.Errorf("telemetry: %w", err)}
 	}
@@ -150,11 +153,11 @@ func (s *service) openProxy(ctx context.Context) error {
 	}
 	s.onStop("upstream", func(context.Context) error { return upstream.Close() })
 	s.sweepIdle(upstream.CloseIdle)
-	s.telemetry.SetRoutes(rules.Table.Routes)
+	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
-		Observer: s.telemetry, Tracer: s.telemetry.Tracer(), Log: s.log,
+		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.log,
 	}, rules)
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,

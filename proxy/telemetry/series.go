@@ -12,13 +12,13 @@ import (
 
 // once keeps what is made of a key from closed sets, because making it costs more than using it. Nothing is ever dropped.
 type once[K comparable, V any] struct {
-	make  func(K) V
+	new   func(K) V
 	known atomic.Pointer[map[K]V]
 	mu    sync.Mutex // who adds
 }
 
-func newOnce[K comparable, V any](make func(K) V) *once[K, V] {
-	o := &once[K, V]{make: make}
+func newOnce[K comparable, V any](of func(K) V) *once[K, V] {
+	o := &once[K, V]{new: of}
 	o.known.Store(&map[K]V{})
 	return o
 }
@@ -38,7 +38,7 @@ func (o *once[K, V]) know(keys ...K) {
 	known := maps.Clone(*o.known.Load())
 	for _, k := range keys {
 		if _, ok := known[k]; !ok {
-			known[k] = o.make(k)
+			known[k] = o.new(k)
 		}
 	}
 	o.known.Store(&known)

@@ -128,7 +128,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	var signatures []schemeKey
 	for _, r := range routes {
 		patterns[r.Name] = r.Pattern.String()
-		infos = append(infos, metric.WithAttributes(attribute.String("route", r.Name), attribute.String("mode", modeOf(r))))
+		infos = append(infos, metric.WithAttributes(attribute.String("route", r.Name), attribute.String("mode", r.Mode())))
 		deliveries = append(deliveries, deliveryKeys(r)...)
 		for _, result := range acquisitionResults {
 			acquisitions = append(acquisitions, resultKey{r.Name, result})
@@ -161,13 +161,6 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.executions.zero(t.is.executions, executions...)
 	t.extractions.zero(t.is.extractions, parts...)
 	t.signatures.zero(t.is.signatures, signatures...)
-}
-
-func modeOf(r *proxy.Route) string {
-	if r.Observe {
-		return "observe"
-	}
-	return "enforce"
 }
 
 // deliveryKeys are the decisions that deliveries of r can get.

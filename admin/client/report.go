@@ -1,0 +1,74 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// Report is what the routes of one process have found wrong with their deliveries; in mode observe these were forwarded all the same.
+type Report struct {
+	Replica   string        `json:"replica"` // which process counted; others have counted their own deliveries
+	StartedAt time.Time     `json:"startedAt"`
+	Since     time.Time     `json:"since"` // from when on it counts
+	Until     time.Time     `json:"until"`
+	Routes    []RouteReport `json:"routes"`
+
+	raw json.RawMessage
+}
+
+// RouteReport is what was found on one route.
+type RouteReport struct {
+	Route           string  `json:"route"`
+	Mode            string  `json:"mode"` // enforce or observe
+	Deliveries      int64   `json:"deliveries"`
+	Duplicates      Finding `json:"duplicates"`
+	Overlaps        Finding `json:"overlaps"`
+	Mismatches      Finding `json:"mismatches"`
+	MissingEventIDs Finding `json:"missingEventIds"`
+	Forged          Finding `json:"forged"`
+	Unnamed         Finding `json:"unnamed"`
+}
+
+// Finding is how often something was found, with the newest examples, the newest first.
+type Finding struct {
+	Count    int64     `json:"count"`
+	Examples []Example `json:"examples"`
+}
+
+// Example is one delivery.
+type Example struct {
+	At          time.Time `json:"at"`
+	Decision    string    `json:"decision"`
+	CarriedOut  bool      `json:"carriedOut"` // otherwise the delivery was forwarded
+	Key         string    `json:"key,omitempty"`
+	Workflow    string    `json:"workflow,omitempty"`
+	ExecutionID string    `json:"executionId,omitempty"` // that it met
+	Code        string    `json:"code,omitempty"`        // of a rejection
+	Signature   string    `json:"signature,omitempty"`   // why it is not valid
+	Status      int       `json:"status,omitempty"`      // that its sender got
+	TraceID     string    `json:"traceId,omitempty"`
+}
+
+// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+func (r *Report) RawJSON() []byte { return r.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (r *Report) UnmarshalJSON(text []byte) error {
+	type plain Report
+	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
+		return err
+	}
+	r.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// Report says what was found since then: a time (RFC 3339), or how long ago (24h); "" is everything that is known.
+func (c *Client) Report(ctx context.Context, since string) (*Report, error) {
+	r := new(Report)
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/report", query: query("since", since), into: r}); err != nil {
+		return nil, err
+	}
+	return r, nil
+}

@@ -1,0 +1,209 @@
+// Package report counts what each route found wrong with its deliveries: what mode observe would have stopped, so that a user can decide to
+// enforce. It is kept in memory, of this process alone, in bounded space.
+package report
+
+import (
+	"sync"
+	"time"
+
+	"hooklock/idem"
+)
+
+const (
+	// Step is how finely time is told apart: counts are kept for each stretch of this length.
+	Step = 10 * time.Minute
+	// Kept is how far a report looks back.
+	Kept = 7 * 24 * time.Hour
+	// MaxExamples is how many examples of each finding are kept, the newest.
+	MaxExamples = 5
+
+	steps = int64(Kept / Step)
+)
+
+// Kind is what was found.
+type Kind int
+
+// The kinds.
+const (
+	Duplicate Kind = iota // a copy of an event that is settled, runs, or ended in a way that lets no copy run
+	Overlap               // another event of the workflow ran
+	Mismatch              // a known event ID with another request
+	MissingID             // no event ID
+	Forged                // the signature was not valid
+	Unnamed               // no workflow or key could be made of it, or it was refused for its form
+	kinds
+)
+
+// Delivery is what the tally wants to know of one.
+type Delivery struct {
+	Route string
+	// Decision is what was decided, or, where that was not carried out, what would have been.
+	Decision idem.Decision
+	// Carried: the decision was carried out. Otherwise the delivery was forwarded.
+	Carried   bool
+	MissingID bool
+	Workflow  string
+	Key       string // short
+	Execution idem.ExecutionID
+	Code      string // of a rejection
+	Signature string // why it is not valid
+	TraceID   string
+	Status    int
+}
+
+// kindOf is what a decision says; ok is false where nothing was found.
+func kindOf(d idem.Decision) (kind Kind, ok bool) {
+	switch d {
+	case idem.DecisionReplayed, idem.DecisionAttached, idem.DecisionInFlight, idem.DecisionUnknown:
+		return Duplicate, true
+	case idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped:
+		return Overlap, true
+	case idem.DecisionMismatch:
+		return Mismatch, true
+	case idem.DecisionUnverified:
+		return Forged, true
+	case idem.DecisionRejected:
+		return Unnamed, true
+	}
+	return 0, false
+}
+
+// Tally counts deliveries. Make one with New; it is safe for concurrent use.
+type Tally struct {
+	replica string
+	now     func() time.Time
+	started time.Time
+
+	mu     sync.RWMutex
+	routes map[string]*route
+	order  []string
+	modes  map[string]string
+}
+
+// New makes a tally for the process that is called replica. A nil now means time.Now.
+func New(replica string, now func() time.Time) *Tally {
+	if now == nil {
+		now = time.Now
+	}
+	return &Tally{replica: replica, now: now, started: now(), routes: map[string]*route{}, modes: map[string]string{}}
+}
+
+// Route is a configured route as the report shows it.
+type Route struct{ Name, Mode string }
+
+// SetRoutes says which routes there are, in their order. What was counted of others is dropped.
+func (t *Tally) SetRoutes(routes []Route) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := t.routes
+	t.routes, t.order, t.modes = map[string]*route{}, nil, map[string]string{}
+	for _, r := range routes {
+		t.order = append(t.order, r.Name)
+		t.modes[r.Name] = r.Mode
+		if t.routes[r.Name] = old[r.Name]; t.routes[r.Name] == nil {
+			t.routes[r.Name] = &route{}
+		}
+	}
+}
+
+// Note counts a delivery. One of an unknown route is not counted.
+func (t *Tally) Note(d *Delivery) {
+	t.mu.RLock()
+	r := t.routes[d.Route]
+	t.mu.RUnlock()
+	if r != nil {
+		r.note(d, t.now())
+	}
+}
+
+// route is the counts of one route.
+type route struct {
+	mu       sync.Mutex
+	all      ring
+	found    [kinds]*ring // nil until the first one
+	examples [kinds]examples
+}
+
+func (r *route) note(d *Delivery, now time.Time) {
+	at := now.UnixNano() / int64(Step)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all.add(at)
+	if kind, ok := kindOf(d.Decision); ok {
+		r.find(kind, d, at, now)
+	}
+	if d.MissingID {
+		r.find(MissingID, d, at, now)
+	}
+}
+
+func (r *route) find(kind Kind, d *Delivery, at int64, now time.Time) {
+	if r.found[kind] == nil {
+		r.found[kind] = new(ring)
+	}
+	r.found[kind].add(at)
+	r.examples[kind].add(Example{
+		At: Time(now), Decision: d.Decision, Carried: d.Carried, Key: d.Key, Workflow: d.Workflow, Execution: d.Execution, Code: d.Code,
+		Signature: d.Signature, Status: d.Status, TraceID: d.TraceID,
+	})
+}
+
+// ring is counts by step of time; it forgets what is older than Kept.
+type ring struct {
+	last   int64 // the newest step in it
+	counts []uint32
+}
+
+func (r *ring) add(at int64) {
+	if r.counts == nil {
+		r.counts, r.last = make([]uint32, steps), at
+	}
+	if at <= r.last-steps { // the clock was set back by a week
+		return
+	}
+	for ; r.last < at; r.last++ {
+		if at-r.last > steps {
+			r.last = at - steps
+		}
+		r.counts[(r.last+1)%steps] = 0
+	}
+	r.counts[at%steps]++
+}
+
+// since is how many there were from step from to step to, both included.
+func (r *ring) since(from, to int64) (n uint64) {
+	if r == nil || r.counts == nil {
+		return 0
+	}
+	for at := max(from, r.last-steps+1, 0); at <= min(to, r.last); at++ {
+		n += uint64(r.counts[at%steps])
+	}
+	return n
+}
+
+// examples are the newest of one kind.
+type examples struct {
+	next int
+	all  []Example
+}
+
+func (e *examples) add(x Example) {
+	if len(e.all) < MaxExamples {
+		e.all = append(e.all, x)
+		return
+	}
+	e.all[e.next] = x
+	e.next = (e.next + 1) % MaxExamples
+}
+
+// since are those that are not older than from, the newest first.
+func (e *examples) since(from time.Time) []Example {
+	found := []Example{}
+	for i := range e.all {
+		x := e.all[(e.next+len(e.all)-1-i)%len(e.all)]
+		if !time.Time(x.At).Before(from) {
+			found = append(found, x)
+		}
+	}
+	return found
+}

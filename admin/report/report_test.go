@@ -1,0 +1,161 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"hooklock/idem"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clock is a time that a test sets.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func newTally() (*Tally, *clock) {
+	c := &clock{time.Date(2026, 11, 21, 12, 3, 0, 0, time.UTC)}
+	t := New("host/1", c.now)
+	t.SetRoutes([]Route{{"stripe", "observe"}, {"github", "enforce"}})
+	return t, c
+}
+
+func TestEachDecisionIsCountedAsWhatItWouldHaveStopped(t *testing.T) {
+	for d, want := range map[idem.Decision]func(RouteCount) uint64{
+		idem.DecisionReplayed:   func(c RouteCount) uint64 { return c.Duplicates.Count },
+		idem.DecisionAttached:   func(c RouteCount) uint64 { return c.Duplicates.Count },
+		idem.DecisionInFlight:   func(c RouteCount) uint64 { return c.Duplicates.Count },
+		idem.DecisionUnknown:    func(c RouteCount) uint64 { return c.Duplicates.Count },
+		idem.DecisionLocked:     func(c RouteCount) uint64 { return c.Overlaps.Count },
+		idem.DecisionSkipped:    func(c RouteCount) uint64 { return c.Overlaps.Count },
+		idem.DecisionMismatch:   func(c RouteCount) uint64 { return c.Mismatches.Count },
+		idem.DecisionUnverified: func(c RouteCount) uint64 { return c.Forged.Count },
+		idem.DecisionRejected:   func(c RouteCount) uint64 { return c.Unnamed.Count },
+		idem.DecisionExecuted:   func(c RouteCount) uint64 { return c.Deliveries },
+	} {
+		tally, _ := newTally()
+		tally.Note(&Delivery{Route: "stripe", Decision: d, Key: "k"})
+		c := tally.Report(time.Time{}).Routes[0]
+		found := c.Duplicates.Count + c.Overlaps.Count + c.Mismatches.Count + c.Forged.Count + c.Unnamed.Count
+		if want(c) != 1 || c.Deliveries != 1 || d != idem.DecisionExecuted && found != 1 || d == idem.DecisionExecuted && found != 0 {
+			t.Errorf("%s: %+v", d, c)
+		}
+	}
+}
+
+func TestAMissingIDIsCountedBesideTheDecision(t *testing.T) {
+	tally, _ := newTally()
+	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, MissingID: true})
+	if c := tally.Report(time.Time{}).Routes[0]; c.MissingIDs.Count != 1 || c.Duplicates.Count != 1 || c.Deliveries != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestRoutesComeInTheirOrderWithTheirMode(t *testing.T) {
+	tally, _ := newTally()
+	r := tally.Report(time.Time{})
+	if len(r.Routes) != 2 || r.Routes[0].Route != "stripe" || r.Routes[0].Mode != "observe" || r.Routes[1].Mode != "enforce" {
+		t.Errorf("%+v", r.Routes)
+	}
+	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted})
+	tally.SetRoutes([]Route{{"new", "enforce"}, {"stripe", "enforce"}})
+	if r = tally.Report(time.Time{}); r.Routes[0].Route != "new" || r.Routes[1].Deliveries != 1 || r.Routes[1].Mode != "enforce" {
+		t.Errorf("after a reload: %+v", r.Routes)
+	}
+	tally.Note(&Delivery{Route: "github"}) // is gone
+}
+
+func TestSinceLeavesOutWhatWasBefore(t *testing.T) {
+	tally, c := newTally()
+	began := c.at
+	for range 3 { // at 0 h, 1 h, 2 h
+		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked, Key: fmt.Sprint(c.at.Hour())})
+		c.at = c.at.Add(time.Hour)
+	}
+	r := tally.Report(c.at.Add(-90 * time.Minute))
+	if o := r.Routes[0].Overlaps; o.Count != 1 || len(o.Examples) != 1 || o.Examples[0].Key != "14" {
+		t.Errorf("%+v", o)
+	}
+	if got := time.Time(r.Since); !got.Equal(time.Date(2026, 11, 21, 13, 30, 0, 0, time.UTC)) {
+		t.Errorf("since %v", got)
+	}
+	if r = tally.Report(began.Add(-time.Hour)); r.Routes[0].Overlaps.Count != 3 || !time.Time(r.Since).Equal(began) {
+		t.Errorf("since before the start: %+v", r)
+	}
+}
+
+func TestExamplesAreFewAndTheNewestComeFirst(t *testing.T) {
+	tally, _ := newTally()
+	for i := range 100 {
+		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked, Key: fmt.Sprint(i)})
+	}
+	o := tally.Report(time.Time{}).Routes[0].Overlaps
+	if o.Count != 100 || len(o.Examples) != MaxExamples || o.Examples[0].Key != "99" || o.Examples[MaxExamples-1].Key != "95" {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestCountsGoAfterAWeek(t *testing.T) {
+	tally, c := newTally()
+	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
+	c.at = c.at.Add(Kept + Step)
+	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
+	if n := tally.Report(time.Time{}).Routes[0].Overlaps; n.Count != 1 || len(n.Examples) != 1 {
+		t.Errorf("%+v", n)
+	}
+}
+
+// The ring against a list of everything.
+func TestTheRingCountsWhatAListWould(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r ring
+		var all []int64
+		at := int64(5000)
+		for range rapid.IntRange(0, 60).Draw(t, "notes") {
+			at += rapid.Int64Range(0, steps).Draw(t, "later")
+			r.add(at)
+			all = append(all, at)
+		}
+		from, want := at-rapid.Int64Range(0, steps-1).Draw(t, "from"), uint64(0)
+		for _, one := range all {
+			if one >= from {
+				want++
+			}
+		}
+		if got := r.since(from, at); got != want {
+			t.Fatalf("%d, want %d", got, want)
+		}
+	})
+}
+
+func TestAClockThatIsSetBackLosesNothingButThat(t *testing.T) {
+	tally, c := newTally()
+	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
+	c.at = c.at.Add(-time.Hour)
+	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
+	c.at = c.at.Add(-2 * Kept)
+	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
+}
+
+func TestTimesHaveMilliseconds(t *testing.T) {
+	text, err := json.Marshal(Time(time.Date(2026, 11, 21, 12, 0, 0, 5e6, time.FixedZone("", 3600))))
+	if err != nil || string(text) != `"2026-11-21T11:00:00.005Z"` {
+		t.Errorf("%s %v", text, err)
+	}
+}
+
+func BenchmarkNote(b *testing.B) {
+	tally := New("host/1", nil)
+	tally.SetRoutes([]Route{{"stripe", "observe"}})
+	d := &Delivery{Route: "stripe", Decision: idem.DecisionReplayed, Key: "0123456789abcdef", Workflow: "stripe/acme"}
+	b.ReportAllocs()
+	for b.Loop() {
+		tally.Note(d)
+	}
+}

@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"hooklock/admin/client"
+	"hooklock/test/testkit"
+)
+
+func TestTheReportSaysWhatObserveWouldHaveStopped(t *testing.T) {
+	t.Parallel()
+	slow := newHeld(t)
+	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
+		if strings.Contains(r.Header.Get("Idempotency-Key"), "slow") {
+			return slow.handle(r)
+		}
+		return testkit.OK("done")
+	})
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: /report}
+shutdown_timeout: 1s
+routes:
+  - {name: watched, path: "/watched/{w}", workflow: "{path.w}", mode: observe, verify: {scheme: token, header: X-Token, secret_env: WATCHED}}
+  - {name: other, path: /other}
+`, up.URL, shared.etcd.Endpoint), "WATCHED="+planted)
+	token := "X-Token: " + planted
+	send := func(body string, headers ...string) *testkit.Answer {
+		a := testkit.Post(t, h.Addr, "/watched/w", body, headers...)
+		if a.Status != 200 {
+			t.Fatalf("observe refused: %v", a)
+		}
+		return a
+	}
+	first := send("{}", token, key("1")).Execution()
+	send("{}", token, key("1"))         // duplicate
+	send(`{"n":2}`, token, key("1"))    // mismatch
+	send(`{"n":3}`, token)              // no ID
+	send("{}", "X-Token: no", key("4")) // forged
+	holder := testkit.GoPost(t, h.Addr, "/watched/w", "{}", token, key("slow"))
+	slow.await(t)
+	send("{}", token, key("5")) // overlap
+	slow.answer <- testkit.OK("")
+	testkit.Receive(t, "the holder's answer", holder)
+
+	r := reported(t, h, "1h")
+	w := r.Routes[0]
+	if w.Route != "watched" || w.Mode != "observe" || w.Deliveries != 7 || r.Routes[1].Mode != "enforce" || r.Routes[1].Deliveries != 0 {
+		t.Errorf("%+v", r)
+	}
+	for name, f := range map[string]client.Finding{"duplicates": w.Duplicates, "overlaps": w.Overlaps, "mismatches": w.Mismatches, "missing": w.MissingEventIDs, "forged": w.Forged} {
+		if f.Count != 1 || len(f.Examples) != 1 || name != "missing" && f.Examples[0].CarriedOut {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	if x := w.Duplicates.Examples[0]; x.ExecutionID != first || !regexp.MustCompile(`^[0-9a-f]{16}$`).MatchString(x.Key) || x.Workflow != "w" || x.Decision != "replayed" {
+		t.Errorf("%+v", x)
+	}
+	table := cli(t, h, "report", "--examples")
+	for _, line := range []string{
+		`(?m)^watched +observe +7 +1 +1 +1 +1 +1 +0$`, `(?m)^watched +duplicate +\S+ +replayed +[0-9a-f]{16} +w +` + first + ` +-$`, `(?m)^watched +forged +.* unverified .* mismatch$`,
+	} {
+		if !regexp.MustCompile(line).MatchString(table) {
+			t.Errorf("no line %s in\n%s", line, table)
+		}
+	}
+	if strings.Contains(table, planted) {
+		t.Error("the report has a secret")
+	}
+}
+
+// cli runs a command of the program against h.
+func cli(t *testing.T, h *testkit.Hooklock, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), hooklockProgram, append(args, "--admin", "http://"+h.Admin)...)
+	cmd.Dir = filepath.Dir(h.Config)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("hooklock %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func reported(t *testing.T, h *testkit.Hooklock, since string) *client.Report {
+	t.Helper()
+	r := new(client.Report)
+	if err := json.Unmarshal([]byte(cli(t, h, "report", "--since", since, "-o", "json")), r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestProfilesNeedTheSwitchAndAToken(t *testing.T) {
+	t.Parallel()
+	config := shared.config("profiles", "")
+	plain := own(t, config)
+	on := own(t, strings.Replace(config, `admin: {listen: "127.0.0.1:0"}`, `admin: {listen: "127.0.0.1:0", pprof: true, tokens: [{name: ops, token_env: OPS, scopes: [write]}, {name: eye, token_env: EYE, scopes: [read]}]}`, 1),
+		"OPS="+strings.Repeat("o", 32), "EYE="+strings.Repeat("e", 32))
+	get := func(h *testkit.Hooklock, token string) int {
+		return testkit.Exchange(t, h.Admin, "GET /debug/pprof/heap HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+token+"\r\n").Status
+	}
+	for _, c := range []struct {
+		h      *testkit.Hooklock
+		token  string
+		status int
+	}{
+		{plain, "", 404}, {on, "", 401}, {on, "Authorization: Bearer " + strings.Repeat("e", 32) + "\r\n", 403},
+		{on, "Authorization: Bearer " + strings.Repeat("o", 32) + "\r\n", 200},
+	} {
+		if status := get(c.h, c.token); status != c.status {
+			t.Errorf("%q: %d, want %d", c.token, status, c.status)
+		}
+	}
+}
