@@ -262,3 +262,29 @@ func drain(replies chan string) {
 	default:
 	}
 }
+
+func TestACopyThatWasAttachedBeforeTheHoldWaitsForItsEnd(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	both := func(p *idem.Policy) { holds(p); attaches(p) }
+	a, b := newReplica(t, etcd, up, both), newReplica(t, etcd, up, both)
+	first := a.send(t.Context(), "w", "1")
+	call := await(t, up.calls)
+	copies := []<-chan answer{a.send(t.Context(), "w", "1"), b.send(t.Context(), "w", "1")}
+	following(t, a, 1)
+	following(t, b, 1)
+	up.reply <- "202"
+	if got := await(t, first); got.status != 202 {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := b.store.Heartbeat(t.Context(), call, 0); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.store.Complete(t.Context(), call, idem.Final{Status: idem.Success}); err != nil {
+		t.Fatal(err)
+	}
+	for _, ch := range copies {
+		if got := await(t, ch); got.status != 200 || got.body != "" || got.decision != "attached" {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
