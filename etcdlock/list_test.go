@@ -252,6 +252,33 @@ func TestACursorSaysHashesOnlyAndSurvivesTheEndOfWhatItNames(t *testing.T) {
 	}
 }
 
+func TestWorkflowsOfOneHashAreListedOnceEach(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	for _, name := range []string{"a", "b", "c"} { // as if somebody had made them so
+		l := lockFor(name, "runs")
+		l.Alive = sessionAlive(currentSession(t, s).name)
+		value, err := encodeLock(&l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		putRaw(t, e, map[string][]byte{"locks/" + hash16("w") + "/" + name: value})
+		for i := range 3 {
+			l := lockFor(name, fmt.Sprintf("waits %d", i))
+			if value, err = encodeLock(&l); err != nil {
+				t.Fatal(err)
+			}
+			putRaw(t, e, map[string][]byte{"queue/" + hash16("w") + "/" + name + "/" + string(l.Scope.Key): value})
+		}
+	}
+	if got := allLocks(t, s, idem.LockQuery{Limit: 1}); len(got) != 3 {
+		t.Errorf("%d locks", len(got))
+	}
+	if got := allExecutions(t, s, idem.ExecutionQuery{Limit: 1}); len(got) != 12 {
+		t.Errorf("%d executions", len(got))
+	}
+}
+
 func TestAnythingButACursorOfTheListIsRefused(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
