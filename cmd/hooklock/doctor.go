@@ -25,7 +25,7 @@ func newDoctor(e *environment) *cobra.Command {
 		Use:   "doctor",
 		Short: "check what a configuration needs: etcd, its release and permissions, the upstream, the addresses",
 		Long: `Check what a configuration needs, before serve needs it: the configuration itself, each etcd endpoint, etcd's release, leases,
-transactions and permissions, its alarms and space, the upstream's port, the own addresses, the clock.
+transactions and permissions, its alarms and space, the upstream's port, the own addresses, who can read the admin API's tokens, the clock.
 
 It may run beside a running hooklock. The upstream gets no request; etcd gets a few keys below <prefix>/v1/doctor/, which are removed.
 A line is ok, warning, failed or skipped. The exit code is 1 when one failed, and 2 when the configuration is not valid.`,

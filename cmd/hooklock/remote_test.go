@@ -40,7 +40,7 @@ func (a *adminAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if text == "" {
 		text = a.answers["*"]
 	}
-	status := map[string]int{"200": 200, "202": 202, "400": 400, "401": 401, "403": 403, "404": 404, "409": 409, "412": 412, "421": 421, "429": 429, "503": 503}[text[:3]]
+	status := map[string]int{"200": 200, "202": 202, "400": 400, "401": 401, "403": 403, "404": 404, "409": 409, "412": 412, "421": 421, "429": 429, "502": 502, "503": 503}[text[:3]]
 	w.Header().Set("Content-Type", "application/json")
 	if status == 429 {
 		w.Header().Set("Retry-After", "5")
@@ -207,6 +207,8 @@ func TestEveryRefusalHasItsExitCodeAndSaysWhatToDo(t *testing.T) {
 		{"too fast", `429 {"code":"rate_limited","detail":"slower"}`, exitFailed, "try again in 5s"},
 		{"no etcd", `503 {"code":"store_unavailable","detail":"etcd is away"}`, exitFailed, "etcd is away"},
 		{"the health listener", `404 {"code":"not_found","detail":"there is /livez"}`, exitFailed, "this is no admin listener"},
+		{"the door of senders", `404 {"code":"route_not_found","detail":"no route"}`, exitFailed, "this is no admin listener"},
+		{"the door before a service that is away", `502 {"code":"upstream_unreachable","detail":"no byte was sent"}`, exitFailed, "this is no admin listener"},
 		{"another server", `404 <html>`, exitFailed, "name Hooklock's admin listener with --admin"},
 		{"one with TLS", `400 Client sent an HTTP request to an HTTPS server.`, exitFailed, "https://"},
 		{"an escape", `404 {"code":"lock_not_found","detail":"\u001b[2Jgone"}`, exitNotFound, `\x1b[2Jgone`},

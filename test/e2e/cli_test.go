@@ -104,6 +104,26 @@ func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
 	}
 }
 
+func TestTheDemoSaysHowPeopleSeeWhatRan(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no shell here: the demo's lines are not tried")
+	}
+	p, _ := demo(t)
+	text := p.Stdout.String()
+	hook := regexp.MustCompile(`http://([^/]+)/hooks/acme`).FindStringSubmatch(text)
+	testkit.Post(t, hook[1], "/hooks/acme", `{"id":"evt_7"}`)
+	_, lines, found := strings.Cut(text, "   export HOOKLOCK_ADMIN=")
+	lines, _, ended := strings.Cut(lines, "\n\n")
+	if !found || !ended {
+		t.Fatal(text)
+	}
+	out, err := exec.Command("sh", "-c", "export HOOKLOCK_ADMIN="+lines).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), " evt_7 ") || !strings.Contains(string(out), "no lock is taken") {
+		t.Errorf("%v\n%s\n%s", err, lines, out)
+	}
+}
+
 func TestTheDemoLeavesNothingBehindUnlessItIsGivenAFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
