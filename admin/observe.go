@@ -10,7 +10,7 @@ func (c *call) report() error {
 	if c.caller.limited() {
 		return refuse("forbidden", "the report is over all workflows, and the token is limited to some")
 	}
-	since, err := parseSince(c.query("since"), c.now)
+	since, err := parseSince(c.query("since"), c.api.o.Now())
 	if err != nil {
 		return err
 	}

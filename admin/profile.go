@@ -22,25 +22,21 @@ const (
 // sizes, and a heap dump's neighbours may be anything: they are for whoever may change things.
 func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Cache-Control", "no-store")
-	c := &call{api: a, endpoint: &endpoint{method: http.MethodGet, path: profiles, access: forWrite, query: []string{"seconds", "debug", "gc"}}, w: w, r: r, now: a.o.Now()}
-	if err := c.profile(name); err != nil {
-		p := c.problemOf(err)
-		if p.Code == "unauthorized" && r.Header.Get("Authorization") != "" {
-			a.failed.note(c.address())
-		}
+	if r.Method != http.MethodGet {
+		p := refuse("method_not_allowed", "this path takes GET")
+		p.header.Set("Allow", http.MethodGet)
 		p.write(w)
+		return
 	}
+	e := &endpoint{
+		method: http.MethodGet, path: profiles, access: forWrite, query: []string{"seconds", "debug", "gc"},
+		do: func(c *call) error { return c.profile(name) },
+	}
+	c := &call{api: a, endpoint: e, w: w, r: r}
+	c.run()
 }
 
 func (c *call) profile(name string) error {
-	if c.r.Method != http.MethodGet {
-		p := refuse("method_not_allowed", "this path takes GET")
-		p.header.Set("Allow", http.MethodGet)
-		return p
-	}
-	if err := c.admit(); err != nil {
-		return err
-	}
 	switch name {
 	case "":
 		return c.listProfiles()
