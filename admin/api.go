@@ -246,10 +246,8 @@ func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, er
 	if !c.api.polls.enter() {
 		return nil, nil, refuse("rate_limited", "too many requests wait for something; ask without wait")
 	}
-	// The listener's own timeouts are made for requests that do not wait.
-	deadline := time.Now().Add(d + slack)
-	control := http.NewResponseController(c.w)
-	if err := errors.Join(control.SetReadDeadline(deadline), control.SetWriteDeadline(deadline)); err != nil {
+	// The listener's time to write is made for requests that do not wait; its time to read ended with the body.
+	if err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(d + slack)); err != nil {
 		c.api.o.Log.Debug("admin.deadline", "error", err)
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), d)

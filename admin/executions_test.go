@@ -265,12 +265,13 @@ func TestAnEarlierAttemptIsShownInShortAndCannotBeForgottenAlone(t *testing.T) {
 func TestListsAreFilteredAndPaged(t *testing.T) {
 	f := newFleet(t, nil)
 	running := f.run("stripe/a", "1")
+	others := f.run("github/a", "1")
 	for i := range 5 {
 		f.settle(f.run(fmt.Sprintf("stripe/%d", i), "e"), success())
 		f.settle(f.run(fmt.Sprintf("github/%d", i), "e"), failure())
 	}
 	for query, want := range map[string]int{
-		"": 11, "workflow=stripe%2Fa": 1, "status=RUNNING": 1, "status=FAILED": 5, "status=SUCCESS": 5, "status=ABORTED": 0, "workflow=stripe%2F0&status=SUCCESS": 1,
+		"": 12, "workflow=stripe%2Fa": 1, "status=RUNNING": 2, "status=FAILED": 5, "status=SUCCESS": 5, "status=ABORTED": 0, "workflow=stripe%2F0&status=SUCCESS": 1,
 		"workflow=none": 0,
 	} {
 		if got := f.all(opsToken, "executions", query+"&limit=2"); len(got) != want {
@@ -283,6 +284,10 @@ func TestListsAreFilteredAndPaged(t *testing.T) {
 	if got := f.all(stripeToken, "executions", "workflow=github%2F1"); len(got) != 0 {
 		t.Errorf("a token for stripe/* sees %v", got)
 	}
+	if got := f.all(stripeToken, "locks", ""); len(got) != 1 || got[0] != running.id {
+		t.Errorf("a token for stripe/* sees the locks %v", got)
+	}
+	f.settle(others, success())
 	if got := f.all(opsToken, "locks", ""); len(got) != 1 || got[0] != running.id {
 		t.Errorf("locks: %v", got)
 	}
@@ -335,12 +340,17 @@ func TestOtherPeoplesWorkflowsAreNotThere(t *testing.T) {
 			t.Errorf("%s %s: %s, and where there is nothing: %s", q.method, q.path, a.body, b.body)
 		}
 	}
+	_, foreign, held := f.take("github/held", `{"ttl":"1m"}`)
 	for _, what := range []string{"renew", "release"} {
+		f.want(412, "lock_lost", "POST", "/v1/locks/stripe%2Fmine/"+what, stripeToken, foreign)
 		body := fmt.Sprintf(`{"executionId":%q,"token":%d}`, d.id, d.token)
 		f.want(412, "lock_lost", "POST", "/v1/locks/github%2Facme/"+what, stripeToken, body)
 		f.want(412, "lock_lost", "POST", "/v1/locks/stripe%2Fmine/"+what, stripeToken, body)
 	}
 	if a := f.execution(d.id); a.text("status") != "RUNNING" {
 		t.Errorf("%s", a.body)
+	}
+	if a := f.want(200, "", "GET", "/v1/locks/github%2Fheld", opsToken, ""); a.text("expiresAt") != held.text("expiresAt") {
+		t.Errorf("%s, and when it was taken %s", a.body, held.body)
 	}
 }

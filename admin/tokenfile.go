@@ -75,7 +75,7 @@ func readToken(path string) (string, error) {
 		return "", err
 	}
 	token := strings.TrimSpace(string(text))
-	if len(token) < 32 {
+	if len(token) < 32 || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", fmt.Errorf("%s holds no token; remove the file, and a new one is made", path)
 	}
 	return token, nil
