@@ -21,6 +21,7 @@ var errUnwell = errors.New("a check failed")
 
 func newDoctor(e *environment) *cobra.Command {
 	var path, output string
+	var o probeOptions
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "check what a configuration needs: etcd, its release and permissions, the upstream, the addresses",
@@ -28,15 +29,19 @@ func newDoctor(e *environment) *cobra.Command {
 transactions and permissions, its alarms and space, the upstream's port, the own addresses, who can read the admin API's tokens, the clock.
 
 It may run beside a running hooklock. The upstream gets no request; etcd gets a few keys below <prefix>/v1/doctor/, which are removed.
+With --probe it also finds out what stands in front: whether it sends a delivery twice, strips headers, changes bodies, replaces answers or
+gives up too early. For that doctor stands in hooklock's place, so hooklock must not run at that address; the upstream gets nothing.
+
 A line is ok, warning, failed or skipped. The exit code is 1 when one failed, and 2 when the configuration is not valid.`,
 		Example: `  hooklock doctor --config sidecar.yaml
-  hooklock doctor -o json`,
+  hooklock doctor -o json
+  hooklock doctor --probe https://hooks.example.com/hooks/acme`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "text" && output != "json" {
 				return usageError{fmt.Errorf("-o %s: use text or json", output)}
 			}
-			findings, err := doctor(cmd.Context(), e, path)
+			findings, err := doctor(cmd.Context(), e, path, o)
 			if printed := printFindings(e, findings, output == "json"); printed != nil {
 				return printed
 			}
@@ -45,11 +50,14 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 	}
 	cmd.Flags().StringVar(&path, "config", defaultConfig, "configuration file")
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	cmd.Flags().StringVar(&o.url, "probe", "", "send probes through this URL, as a sender would call it")
+	cmd.Flags().StringVar(&o.listen, "probe-listen", "", "where probes arrive (default: listen of the configuration)")
+	cmd.Flags().DurationVar(&o.wait, "probe-wait", -1, "how late the slow probe is answered; 0s leaves it out (default: as long as a delivery may take)")
 	return cmd
 }
 
 // doctor checks everything, or the configuration alone where that is not valid.
-func doctor(ctx context.Context, e *environment, path string) ([]etcdlock.Finding, error) {
+func doctor(ctx context.Context, e *environment, path string, o probeOptions) ([]etcdlock.Finding, error) {
 	loaded, err := load(e, path, nil, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = usageError{fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err)}
@@ -65,7 +73,8 @@ func doctor(ctx context.Context, e *environment, path string) ([]etcdlock.Findin
 	findings = append(findings, storeFindings(ctx, loaded.Config)...)
 	findings = append(findings, upstreamFinding(ctx, loaded.Config))
 	findings = append(findings, listenFindings(ctx, loaded.Config)...)
-	findings = append(findings, clock(), frontFinding())
+	findings = append(findings, clock())
+	findings = append(findings, front(ctx, loaded.Config, o)...)
 	if slices.ContainsFunc(findings, func(f etcdlock.Finding) bool { return f.Result == etcdlock.Failed }) {
 		return findings, errUnwell
 	}
@@ -105,12 +114,15 @@ func configFinding(path string, loaded *config.Loaded) etcdlock.Finding {
 	return f
 }
 
-// frontFinding is for what matters and nobody can see from here.
-func frontFinding() etcdlock.Finding {
-	return etcdlock.Finding{
-		Check: "retries in front", Result: etcdlock.Skipped, Found: "what stands in front of hooklock cannot be seen from here",
-		Advice: "turn retries of POST off there (nginx: proxy_next_upstream off; Envoy: no retry_policy)",
+// front probes what stands in front, or says that it could be.
+func front(ctx context.Context, c *config.Config, o probeOptions) []etcdlock.Finding {
+	if o.url != "" {
+		return frontFindings(ctx, c, o)
 	}
+	return []etcdlock.Finding{{
+		Check: "retries in front", Result: etcdlock.Skipped, Found: "what stands in front of hooklock cannot be seen from here",
+		Advice: "give --probe with the URL that a sender calls, and doctor sends itself requests through it",
+	}}
 }
 
 func printFindings(e *environment, findings []etcdlock.Finding, asJSON bool) error {

@@ -10,7 +10,7 @@ import (
 )
 
 // newMan is for whoever packages the program, so it is not in the help.
-func newMan(e *environment) *cobra.Command {
+func newMan() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:    "man",
