@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
 )
 
@@ -244,4 +245,33 @@ func TestTheAuditLogDoesNotDependOnTheLevelOfTheLog(t *testing.T) {
 	if line := r.log.audit(t); line["who"] != "ops" || line["result"] != "unknown" || line["room"] != "admin" {
 		t.Errorf("%v", line)
 	}
+}
+
+func TestWhenEtcdDoesNotAnswerNothingIsClaimed(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("w", "1")
+	cable := etcdtest.NewProxy(t, f.etcd.Endpoint)
+	store := f.openAt(t, "cut off", cable.Endpoint)
+	f.rig = newRig(t, store, func(o *Options) { o.RequestTimeout = 300 * time.Millisecond })
+	f.execution(d.id)
+	cable.Blackhole(true)
+	for _, q := range requests {
+		if q.path == "/v1/report" { // which asks no ledger
+			continue
+		}
+		token := opsToken
+		if strings.HasSuffix(q.path, "guard") || strings.HasSuffix(q.path, "heartbeat") || strings.HasSuffix(q.path, "complete") {
+			token = callbackKey
+		}
+		began := time.Now()
+		a := f.want(503, "store_unavailable", q.method, strings.ReplaceAll(q.path, anID, d.id), token, strings.ReplaceAll(q.body, anID, d.id))
+		if took := time.Since(began); took > 5*time.Second || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s %s took %v", q.method, q.path, took)
+		}
+	}
+	if line := f.log.audit(t); line["result"] != "unknown" || line["code"] != "store_unavailable" {
+		t.Errorf("%v", line)
+	}
+	cable.Blackhole(false)
+	f.until("etcd answers", func() bool { return f.ask("GET", "/v1/executions/"+d.id, opsToken, "").StatusCode == 200 })
 }

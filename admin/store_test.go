@@ -36,7 +36,12 @@ func newFleet(t *testing.T, change func(*Options)) *fleet {
 
 func (f *fleet) open(t *testing.T, holder string) *etcdlock.Store {
 	t.Helper()
-	s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{f.etcd.Endpoint}, Holder: holder})
+	return f.openAt(t, holder, f.etcd.Endpoint)
+}
+
+func (f *fleet) openAt(t *testing.T, holder, endpoint string) *etcdlock.Store {
+	t.Helper()
+	s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{endpoint}, Holder: holder})
 	if err != nil {
 		t.Fatal(err)
 	}
