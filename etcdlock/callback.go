@@ -130,6 +130,8 @@ func (s *Store) beat(ctx context.Context, at *sighting, ttl time.Duration) (foun
 	if !applied {
 		return nil, err
 	}
+	// Nothing that is still on its way can use the lease before: it would compare the revision of the hold that was on it.
+	s.tasks.help(func(life context.Context) { s.pool.drop(life, at.lease) })
 	kv := first(answer.Responses[1]) // after the write
 	if kv == nil {
 		return nil, nil
@@ -139,7 +141,7 @@ func (s *Store) beat(ctx context.Context, at *sighting, ttl time.Duration) (foun
 		return nil, unavailable(fmt.Errorf("%s: %w", kv.Key, err))
 	}
 	l.Token, l.Revision, l.HoldUntil = kv.CreateRevision, kv.ModRevision, until
-	found = &idem.Found{Lock: l, Revision: answer.revision}
+	found = &idem.Found{Lock: l, Revision: answer.revision, Duplicates: at.duplicates}
 	if l.Cancel != nil {
 		return found, idem.ErrCancelled
 	}
@@ -163,11 +165,11 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 		record, err := h.settle(ctx, endOf(at.lock, final, s.clock.now()), nil)
 		switch {
 		case errors.Is(err, idem.ErrLockLost) && record != nil:
-			found, err = &idem.Found{Record: record, Revision: record.Revision}, howItEnded(record)
+			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}, howItEnded(record)
 		case err != nil:
 			found = nil
 		default:
-			found = &idem.Found{Record: record, Revision: record.Revision}
+			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}
 		}
 		return true, err
 	})

@@ -321,6 +321,28 @@ func TestHeartbeatsKeepAHoldUntilMaxDuration(t *testing.T) {
 	}
 }
 
+func TestAHeartbeatLeavesNoLeaseBehind(t *testing.T) {
+	e, a, b := replicas(t)
+	held := mustHold(t, a, withKey(lockFor("w", "one")), time.Minute)
+	leases := func() int {
+		got, err := e.Client.Leases(within(t, patience))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(got.Leases)
+	}
+	before := leases()
+	for range 5 {
+		if _, err := b.Heartbeat(within(t, patience), callbackOf(held.Lock()), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the leases before are gone", func() bool { return leases() == before })
+	if _, err := b.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestACancelReachesAHeldExecutionByItsNextCallback(t *testing.T) {
 	_, a, b := replicas(t)
 	held := mustHold(t, a, withKey(lockFor("w", "one")), time.Minute)

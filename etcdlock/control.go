@@ -140,7 +140,7 @@ func (a *asking) ask(ctx context.Context, at *sighting) (bool, error) {
 		return false, err
 	}
 	next.Revision = answer.revision
-	a.found = &idem.Found{Lock: &next, Revision: answer.revision}
+	a.found = &idem.Found{Lock: &next, Revision: answer.revision, Duplicates: at.duplicates}
 	return true, nil
 }
 
@@ -158,7 +158,7 @@ func (a *asking) endWaiting(ctx context.Context, at *sighting) (bool, error) {
 		return false, err
 	}
 	record.Revision = answer.revision
-	a.found = &idem.Found{Record: record, Revision: answer.revision}
+	a.found = &idem.Found{Record: record, Revision: answer.revision, Duplicates: at.duplicates}
 	return true, nil
 }
 
@@ -250,7 +250,7 @@ func (s *Store) ForceRelease(ctx context.Context, workflow string, id idem.Execu
 		case err != nil:
 			return false, err
 		case at.ended(id) != nil && at.writer == writer: // an attempt whose answer got lost
-			found = &idem.Found{Record: at.record, Revision: at.revision}
+			found = &idem.Found{Record: at.record, Revision: at.revision, Duplicates: at.duplicates}
 			return true, nil
 		case at.lock == nil:
 			return true, idem.ErrNoLock
@@ -287,5 +287,5 @@ func (s *Store) force(ctx context.Context, at *sighting, by *idem.Cancel, writer
 		return nil, false, err
 	}
 	record.Revision = answer.revision
-	return &idem.Found{Record: record, Revision: answer.revision}, true, nil
+	return &idem.Found{Record: record, Revision: answer.revision, Duplicates: at.duplicates}, true, nil
 }

@@ -79,6 +79,23 @@ func TestACancelStopsTheOwnerAtAnotherReplicaWithin200ms(t *testing.T) {
 	}
 }
 
+func TestACancelIsHeardAlsoWhereTheWatchWasBroken(t *testing.T) {
+	e := etcdtest.Start(t)
+	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	a, b := openStore(t, Options{Endpoints: []string{proxy.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, a, lockFor("w", "one"), 0)
+	causes := stopped(held)
+	proxy.Blackhole(true)
+	mustCancel(t, b, held.Lock().Execution, byOps(false))
+	revision := mustFind(t, b, held.Lock().Execution).Revision
+	if _, err := e.Client.Compact(within(t, patience), revision); err != nil { // the watch cannot begin where it broke
+		t.Fatal(err)
+	}
+	proxy.KillConns()
+	proxy.Blackhole(false)
+	awaitStop(t, causes, idem.ErrCancelled)
+}
+
 func TestACancelAskedTwiceStaysAsItWasFirstAsked(t *testing.T) {
 	_, a, b := replicas(t)
 	held := mustClaim(t, a, lockFor("w", "one"), 0)

@@ -89,3 +89,11 @@ func (p *pool) newLease(ctx context.Context, ttl time.Duration) (id clientv3.Lea
 		}
 	}
 }
+
+// drop ends a lease that no key is on any more and that no transaction names. Where it fails, the lease runs out by itself.
+func (p *pool) drop(ctx context.Context, id clientv3.LeaseID) {
+	_ = p.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Revoke(ctx, id)
+		return err
+	})
+}

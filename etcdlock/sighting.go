@@ -19,8 +19,9 @@ type sighting struct {
 	id idem.ExecutionID
 
 	scope      idem.Scope
-	keys       keys  // with A, where it runs: what proves its owner alive; and with C, where a process runs it
-	h          int64 // the mod revision of its hold, 0 = it is not held, or dead
+	keys       keys             // with A, where it runs: what proves its owner alive; and with C, where a process runs it
+	h          int64            // the mod revision of its hold, 0 = it is not held, or dead
+	lease      clientv3.LeaseID // of that hold
 	duplicates int64
 }
 
@@ -48,7 +49,7 @@ func (s *Store) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope
 	case hold == nil:
 		st.lock.Dead = !s.holds(id)
 	default:
-		at.h = hold.ModRevision
+		at.h, at.lease = hold.ModRevision, clientv3.LeaseID(hold.Lease)
 		st.lock.HoldUntil, _ = decodeHold(hold.Value) // for people only
 	}
 	return at, nil

@@ -136,6 +136,37 @@ func TestACopyDoesNotWaitWhileItsEventRuns(t *testing.T) {
 	}
 }
 
+// The lock changes hands all the time while a crowd comes: whoever is refused because of that passes those who come after it.
+func TestACrowdGetsItsPlacesWhileTheLockChangesHands(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	const each = 100
+	var wg sync.WaitGroup
+	began := time.Now()
+	for n := range each {
+		for i, s := range []*Store{a, b} {
+			wg.Go(func() {
+				l := lockFor("w", fmt.Sprintf("%d/%d", i, n))
+				p, seen, err := s.Enqueue(within(t, patience), l, 0, 0)
+				if p == nil {
+					t.Errorf("%+v %v", seen, err)
+					return
+				}
+				held, err := s.inPlace(within(t, patience), p, l)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := held.Settle(within(t, patience), success("")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	t.Logf("%d executions one after the other in %v", 2*each, time.Since(began))
+}
+
 func TestAWaiterWhoseEventHasRunMeanwhileFindsTheRecord(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})

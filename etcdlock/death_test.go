@@ -1,0 +1,188 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+var errDead = errors.New("the process is dead")
+
+// mortalKV lets some transactions that write through and then nothing any more. The answer of the last one does not arrive.
+type mortalKV struct {
+	clientv3.KV
+	left atomic.Int64
+	dead chan struct{}
+}
+
+type mortalTxn struct {
+	clientv3.Txn
+	kv     *mortalKV
+	writes bool
+}
+
+func (kv *mortalKV) Txn(ctx context.Context) clientv3.Txn {
+	return &mortalTxn{Txn: kv.KV.Txn(ctx), kv: kv}
+}
+
+func (t *mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	t.Txn, t.writes = t.Txn.Then(ops...), len(ops) > 0 && ops[0].IsTxn()
+	return t
+}
+
+func (t *mortalTxn) Commit() (*clientv3.TxnResponse, error) {
+	if !t.writes {
+		return t.Txn.Commit()
+	}
+	switch left := t.kv.left.Add(-1); {
+	case left == 0:
+		_, _ = t.Txn.Commit()
+		close(t.kv.dead)
+		return nil, errDead
+	case left == -1:
+		select {
+		case <-t.kv.dead:
+		default:
+			close(t.kv.dead)
+		}
+		return nil, errDead
+	case left < 0:
+		return nil, errDead
+	}
+	return t.Txn.Commit()
+}
+
+// diesAfter runs do in a process of its own, which dies after some transactions; with 0 the first one does not arrive.
+func diesAfter(t *testing.T, e *etcdtest.Etcd, writes int64, do func(ctx context.Context, s *Store, dies func())) {
+	t.Helper()
+	client := etcdtest.Dial(t, e.Endpoint)
+	kv := &mortalKV{KV: client.KV, dead: make(chan struct{})}
+	kv.left.Store(1 << 30)
+	client.KV = kv
+	s, err := Open(Options{Client: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitReady(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do(ctx, s, func() { kv.left.Store(writes) })
+	}()
+	select {
+	case <-kv.dead:
+	case <-time.After(patience):
+		t.Error("it has never come so far")
+	}
+	die(t, e, s)
+	cancel()
+	<-done
+	if err := s.Close(ctx); err == nil && writes == 0 {
+		t.Log("nothing was left undone")
+	}
+}
+
+// TestADeathAtAnyMomentLeavesOneClearEnd lets the process that acts die before and after each transaction of a hold, a cancel, a complete and a force
+// release. Whatever was asked is then true or not, the execution has one end in the time that its leases have, and its lock is free.
+func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
+	claimed := func(s *Store) *owned {
+		held, _, err := s.Claim(context.Background(), withKey(lockFor("w", "one")), 0)
+		if err != nil || held == nil {
+			panic(fmt.Sprint("claim: ", err))
+		}
+		return held.(*owned)
+	}
+	for name, c := range map[string]struct {
+		writes int64
+		do     func(ctx context.Context, s *Store, dies func()) *idem.Lock // by the process that dies
+		on     func(s *Store) *owned                                       // by another one, before
+		ask    func(ctx context.Context, s *Store, l *idem.Lock)           // by the process that dies
+		want   string
+	}{
+		"a hold that did not arrive": {0, func(ctx context.Context, s *Store, dies func()) *idem.Lock {
+			h := claimed(s)
+			dies()
+			_ = h.Hold(ctx, time.Second)
+			return h.Lock()
+		}, nil, nil, "FAILED unknown lock_lost"},
+		"a hold without an answer": {1, func(ctx context.Context, s *Store, dies func()) *idem.Lock {
+			h := claimed(s)
+			dies()
+			_ = h.Hold(ctx, time.Second)
+			return h.Lock()
+		}, nil, nil, "FAILED unknown hold_expired"},
+		"a cancel that did not arrive": {0, nil, held(time.Second), func(ctx context.Context, s *Store, l *idem.Lock) {
+			_, _, _ = s.Cancel(ctx, l.Execution, byOps(false))
+		}, "FAILED unknown hold_expired"},
+		"a cancel without an answer": {1, nil, held(time.Second), func(ctx context.Context, s *Store, l *idem.Lock) {
+			_, _, _ = s.Cancel(ctx, l.Execution, byOps(false))
+		}, "ABORTED unknown ops"},
+		"a complete that did not arrive": {0, nil, held(time.Second), func(ctx context.Context, s *Store, l *idem.Lock) {
+			_, _ = s.Complete(ctx, callbackOf(l), idem.Final{Status: idem.Success})
+		}, "FAILED unknown hold_expired"},
+		"a complete without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
+			_, _ = s.Complete(ctx, callbackOf(l), idem.Final{Status: idem.Success})
+		}, "SUCCESS executed"},
+		"a force release without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
+			_, _ = s.ForceRelease(ctx, "w", l.Execution, byOps(false))
+		}, "ABORTED unknown ops"},
+		"a heartbeat without an answer": {1, nil, held(3 * time.Second), func(ctx context.Context, s *Store, l *idem.Lock) {
+			_, _ = s.Heartbeat(ctx, callbackOf(l), time.Second)
+		}, "FAILED unknown hold_expired"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := etcdtest.Start(t)
+			other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+			var l *idem.Lock
+			if c.on != nil {
+				l = c.on(other).Lock()
+			}
+			diesAfter(t, e, c.writes, func(ctx context.Context, s *Store, dies func()) {
+				if c.do != nil {
+					l = c.do(ctx, s, dies)
+					return
+				}
+				dies()
+				c.ask(ctx, s, l)
+			})
+			eventually(t, "it ends", func() bool { return mustFind(t, other, l.Execution).Record != nil })
+			r := mustFind(t, other, l.Execution).Record
+			got := fmt.Sprintf("%s %s", r.Status, r.Outcome)
+			if r.Error != nil {
+				got += " " + r.Error.Code
+			}
+			if r.Abort != nil {
+				got += " " + r.Abort.By
+			}
+			if got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			count(t, e, other.layout.locks(), 0)
+			count(t, e, other.layout.root+kindHolds, 0)
+			mustClaim(t, other, lockFor("w", "two"), 0)
+		})
+	}
+}
+
+// held is a lock that a process which lives has taken and holds.
+func held(ttl time.Duration) func(s *Store) *owned {
+	return func(s *Store) *owned {
+		h, _, err := s.Claim(context.Background(), withKey(lockFor("w", "one")), 0)
+		if err != nil || h == nil || h.Hold(context.Background(), ttl) != nil {
+			panic(fmt.Sprint("hold: ", err))
+		}
+		return h.(*owned)
+	}
+}
