@@ -26,7 +26,7 @@ const (
 type duplicates struct {
 	store   *Store
 	wake    chan struct{}
-	writing sync.Mutex // one write at a time
+	writing chan struct{} // holds a token while somebody writes: one at a time
 	// buckets are apart from those of records: nobody has to wait for a lease of these when the store closes.
 	buckets *buckets
 
@@ -52,7 +52,7 @@ type tally struct {
 }
 
 func newDuplicates(life context.Context, s *Store) *duplicates {
-	d := &duplicates{store: s, wake: make(chan struct{}, 1), tallies: map[idem.ExecutionID]*tally{}}
+	d := &duplicates{writing: make(chan struct{}, 1), store: s, wake: make(chan struct{}, 1), tallies: map[idem.ExecutionID]*tally{}}
 	d.buckets = &buckets{grant: s.pool.newLease, clock: s.clock, classes: map[time.Duration]*class{}}
 	d.buckets.spawn = func(f func(context.Context)) bool {
 		s.keeping.Go(func() { f(life) })
@@ -143,8 +143,12 @@ func (d *duplicates) finish(ctx context.Context) {
 
 // write writes the counts that have waited longest; false when etcd did not take them: they wait on.
 func (d *duplicates) write(ctx context.Context) bool {
-	d.writing.Lock()
-	defer d.writing.Unlock()
+	select {
+	case d.writing <- struct{}{}:
+		defer func() { <-d.writing }()
+	case <-ctx.Done(): // another one waits for an etcd that does not answer
+		return false
+	}
 	var err error
 	for batch := range slices.Chunk(d.take(), countBatch) {
 		if err == nil {
