@@ -97,8 +97,8 @@ func (v *Verdict) refusal(status int, body []byte) bool {
 func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) (*Verdict, error) {
 	body := struct {
 		Token int64    `json:"token"`
-		TTL   Duration `json:"ttl,omitzero"`
-	}{cb.Token, Duration(ttl)}
+		TTL   duration `json:"ttl,omitzero"`
+	}{cb.Token, duration(ttl)}
 	v := &Verdict{Proceed: true} // an answer that extends the hold does not say so besides
 	if err := c.callback(ctx, cb, "heartbeat", call{body: body, into: v, accept: v.refusal}); err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func New(o Options) (*Client, error) {
 	}
 	u, err := url.Parse(o.URL)
 	if err != nil {
-		return nil, fmt.Errorf("parse URL: %w", err)
+		return nil, fmt.Errorf("parse URL: %w", bare(err))
 	}
 	transport, err := newTransport(u, o.TLS)
 	if err != nil {
@@ -102,11 +102,7 @@ func (c *Client) do(ctx context.Context, call call) (status int, err error) {
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err // it would name the method and the whole URL again
-		}
-		return 0, fmt.Errorf("%s: %w", what, err)
+		return 0, fmt.Errorf("%s: %w", what, bare(err))
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
@@ -164,6 +160,15 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 	return request, nil
 }
 
+// bare leaves out the URL, which the caller knows, and which may hold a password.
+func bare(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
 // segment escapes text to be one segment of a path. A segment of one or two dots would be taken for a way up.
 func segment(text string) string {
 	if text == "." || text == ".." {
@@ -191,15 +196,8 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
-// Duration is a time span that is a Go duration string in JSON, such as "30m0s".
-type Duration time.Duration
+// duration is a time span that is a Go duration string in JSON, such as "30m0s".
+type duration time.Duration
 
-// MarshalText writes the duration as Go does.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// UnmarshalText reads what time.ParseDuration reads.
-func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
-	*d = Duration(v)
-	return err
-}
+// MarshalText writes it.
+func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }

@@ -181,9 +181,9 @@ func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest)
 	acquired := new(Acquired)
 	body := struct {
 		Holder string   `json:"holder"`
-		TTL    Duration `json:"ttl"`
-		Wait   Duration `json:"wait"`
-	}{r.Holder, Duration(r.TTL), Duration(r.Wait)}
+		TTL    duration `json:"ttl"`
+		Wait   duration `json:"wait"`
+	}{r.Holder, duration(r.TTL), duration(r.Wait)}
 	_, err := c.do(ctx, call{method: http.MethodPost, path: lockPath(workflow, "acquire"), body: body, wait: r.Wait, into: acquired})
 	if err != nil {
 		return nil, err
@@ -197,8 +197,8 @@ func (c *Client) Renew(ctx context.Context, workflow, executionID string, token 
 	body := struct {
 		ExecutionID string   `json:"executionId"`
 		Token       int64    `json:"token"`
-		TTL         Duration `json:"ttl,omitzero"`
-	}{executionID, token, Duration(ttl)}
+		TTL         duration `json:"ttl,omitzero"`
+	}{executionID, token, duration(ttl)}
 	return c.lock(ctx, workflow, "renew", call{method: http.MethodPost, body: body})
 }
 

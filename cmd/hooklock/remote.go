@@ -97,7 +97,7 @@ func (r *remote) open(e *environment) (*desk, error) {
 	}
 	d.Client, err = client.New(client.Options{URL: d.url, Token: source, UserAgent: "hooklock/" + buildVersion(), TLS: trust})
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--admin %s: %w", plain(d.url), err)}
+		return nil, usageError{fmt.Errorf("--admin %s: %w", plain(withoutPassword(d.url)), err)}
 	}
 	return d, nil
 }
@@ -170,6 +170,15 @@ func isLocal(url string) bool {
 	}
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// withoutPassword leaves out what stands before an @, which is refused but may be a secret.
+func withoutPassword(url string) string {
+	scheme, rest, _ := strings.Cut(url, "://")
+	if i := strings.LastIndex(rest, "@"); i >= 0 {
+		return scheme + "://…@" + rest[i+1:]
+	}
+	return url
 }
 
 func firstOf(texts ...string) string {

@@ -256,6 +256,7 @@ func TestMistakesOfUsageAreFoundBeforeAnythingIsSent(t *testing.T) {
 		"executions list --token-file none":             "--token-file: read token file: open none",
 		"executions list --config none.yaml":            "none.yaml",
 		"executions list --admin ftp://x":               "--admin ftp://x",
+		"executions list --admin http://me:secret@x":    "--admin http://…@x: URL: write it as http://HOST:PORT",
 		"executions list --ca-file none":                "begins with https://",
 		"executions list --admin https://a --ca-file x": "read CA file",
 	} {
