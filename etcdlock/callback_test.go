@@ -387,4 +387,12 @@ func TestAnUpstreamMayCompleteBeforeItsAnswerIsRead(t *testing.T) {
 	if a.holds(held.Lock().Execution) {
 		t.Error("the process takes it for its own")
 	}
+	held = mustClaim(t, a, withKey(lockFor("w", "two")), 0)
+	done, err := b.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 201}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec, err := held.Settle(within(t, patience), success("")); err != nil || rec.Revision != done.Record.Revision || rec.Answer.Status != 201 {
+		t.Fatalf("the answer that comes too late: %+v %v", rec, err)
+	}
 }

@@ -234,7 +234,7 @@ func (h *owned) endedBy(life context.Context, st *state) (*idem.Record, error) {
 		seen, writer = h.store.lookBack(life, h.keys, l.Execution, l.Revision)
 		record = seen.Record
 	}
-	if record != nil && writer == h.writer {
+	if record != nil && (writer == h.writer || !h.worked && record.Outcome == idem.Executed) { // the upstream itself has completed it
 		return record, nil
 	}
 	return record, idem.ErrLockLost

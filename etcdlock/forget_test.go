@@ -1,0 +1,57 @@
+package etcdlock
+
+import (
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// gate is a Guard on a store of its own, with the cache that a process has.
+func gate(tb testing.TB, e *etcdtest.Etcd) (*idem.Guard, *Store) {
+	tb.Helper()
+	cache := idem.NewCache(0)
+	s := openStore(tb, Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset})
+	return idem.NewGuard(idem.GuardOptions{Ledger: s, Base: tb.Context(), Cache: cache}), s
+}
+
+func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, _ := gate(t, e)
+	b, store := gate(t, e)
+	keep := idem.StatusSet{}
+	keep.Add(200, 299)
+	policy := &idem.Policy{Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, Keep: keep, ReplayBody: 100, OnUnknown: idem.UnknownRetry, InFlight: idem.Conflict, OnMismatch: idem.MismatchReplay}
+	deliver := func(g *idem.Guard) idem.Admission {
+		return g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", "one").Scope, Policy: policy})
+	}
+	run := deliver(a)
+	if run.Execution == nil {
+		t.Fatalf("%+v", run)
+	}
+	id := run.Execution.Lock().Execution
+	if end := run.Execution.Complete(idem.Answer{Status: 200, Whole: true}); !end.Recorded {
+		t.Fatalf("%+v", end)
+	}
+	for _, g := range []*idem.Guard{a, b, b} { // the second one of b is from its cache
+		if got := deliver(g); got.Decision != idem.DecisionReplayed {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if _, err := store.Forget(within(t, patience), id); err != nil {
+		t.Fatal(err)
+	}
+	forgotten := time.Now()
+	for name, g := range map[string]*idem.Guard{"a": a, "b": b} {
+		var again idem.Admission
+		eventually(t, name+" runs it again", func() bool { again = deliver(g); return again.Execution != nil })
+		if took := time.Since(forgotten); took > 2*time.Second {
+			t.Errorf("%s ran it again after %v", name, took)
+		}
+		if again.Execution.Lock().Attempt != 1 {
+			t.Errorf("attempt %d of an event that was forgotten", again.Execution.Lock().Attempt)
+		}
+		again.Execution.Release()
+	}
+}
