@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -296,7 +297,8 @@ func (c *call) problemOf(err error) *problem {
 			return p
 		}
 	}
-	if !errors.Is(err, idem.ErrStoreUnavailable) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+	unclear := func(e error) bool { return errors.Is(err, e) }
+	if !slices.ContainsFunc([]error{idem.ErrStoreUnavailable, idem.ErrNotRecorded, context.DeadlineExceeded, context.Canceled}, unclear) {
 		c.api.o.Log.Error("admin.request", "error", err.Error(), "path", c.endpoint.path)
 		return refuse("internal_error", "a bug in Hooklock; its log has more")
 	}

@@ -152,6 +152,9 @@ func (c *call) heartbeat() error {
 	}
 	c.audit.of(found)
 	c.audit.before, c.audit.after = "held", until(found.Lock)
+	if c.audit.existing = !found.Lock.Held; c.audit.existing {
+		c.audit.before = c.audit.after
+	}
 	answer := extended{Execution: c.name, Status: found.Status()}
 	answer.ExpiresAt, answer.ExpiresIn = remaining(found.Lock, c.api.o.Now())
 	return c.ok(http.StatusOK, answer)
@@ -193,6 +196,9 @@ func (c *call) complete() error {
 	}
 	ctx, done := c.changing()
 	defer done()
+	if now, err := c.api.o.Ledger.Execution(ctx, by.Execution); err == nil { // for the audit log; Complete looks for itself
+		c.audit.before = string(now.Status())
+	}
 	found, err := c.api.o.Ledger.Complete(ctx, by, f)
 	if found != nil {
 		c.audit.of(found)
@@ -201,7 +207,6 @@ func (c *call) complete() error {
 	if err != nil {
 		return noToken(by, err)
 	}
-	c.audit.before = "held"
 	return c.ok(http.StatusOK, viewOfExecution(found))
 }
 

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -122,6 +123,39 @@ func TestCallbacksAboutALockThatWasReleasedByForce(t *testing.T) {
 	}
 }
 
+func TestAHeartbeatOfWhatStillRunsExtendsNothing(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("w", "1")
+	if a := f.post(200, "", d, "heartbeat", bodyOf(d, `,"ttl":"10m"`)); a.text("status") != "RUNNING" || a.number("expiresIn") < 3000 { // max_duration
+		t.Errorf("%s", a.body)
+	}
+	if line := f.log.audit(t); line["after"] != "running" || line["result"] != "nothing to do" {
+		t.Errorf("%v", line)
+	}
+}
+
+func FuzzReplayable(f *testing.F) {
+	f.Add(`{"A":"b","connection":"A","Set-Cookie":["x"],"X":["1","2"]}`)
+	f.Add(`{"hooklock-x":"y","a\u0000":"b"}`)
+	f.Add(`{"A":"b\r\nX: y"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var headers map[string]any
+		if json.Unmarshal([]byte(text), &headers) != nil {
+			return
+		}
+		kept, err := replayable(headers)
+		if err != nil {
+			return
+		}
+		for _, h := range kept {
+			lower := strings.ToLower(h.Name)
+			if !isToken(h.Name) || strings.ContainsAny(h.Value, "\r\n\x00") || strings.HasPrefix(lower, "hooklock-") || lower == "set-cookie" || lower == "transfer-encoding" {
+				t.Fatalf("%q: %q", text, h)
+			}
+		}
+	})
+}
+
 func TestTheAuditLineOfACallbackShowsNoKey(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.hold("w", "1", time.Minute)
@@ -139,7 +173,7 @@ func TestTheAuditLineOfACallbackShowsNoKey(t *testing.T) {
 		t.Error("a guard without a step left an audit line")
 	}
 	f.post(200, "", d, "complete", bodyOf(d, `,"status":"SUCCESS","response":{"status":200,"body":"private"}`))
-	if line := f.log.audit(t); line["what"] != "execution.complete" || line["after"] != "SUCCESS" {
+	if line := f.log.audit(t); line["what"] != "execution.complete" || line["before"] != "RUNNING" || line["after"] != "SUCCESS" {
 		t.Errorf("%v", line)
 	}
 	for _, secret := range []string{callbackKey, opsToken, "private"} {

@@ -394,3 +394,14 @@ func FuzzMatches(f *testing.F) {
 		}
 	})
 }
+
+func FuzzOpenCursor(f *testing.F) {
+	some := caller{token: rigTokens()[2]}
+	f.Add(some.sealCursor("c1/w"))
+	f.Add("AAAA")
+	f.Fuzz(func(t *testing.T, cursor string) {
+		if plain, err := some.openCursor(cursor); err == nil && plain != "" && plain != "c1/w" {
+			t.Fatalf("%q was taken for %q", cursor, plain)
+		}
+	})
+}

@@ -236,8 +236,11 @@ func asClient(err error) error {
 
 // until says in the audit log how long a lock is held.
 func until(l *idem.Lock) string {
-	if l == nil {
+	switch {
+	case l == nil:
 		return "ended"
+	case !l.Held: // its delivery is still at the upstream
+		return "running"
 	}
 	return "held until " + l.HoldUntil.UTC().Format(time.RFC3339)
 }
