@@ -108,7 +108,7 @@ const preamble = `# Metrics
 
 Generated from the program: ` + "`go test ./proxy/telemetry -run Documented -update`" + ` writes this page, and a test keeps it equal to what the program shows.
 
-They are on ` + "`/metrics`" + ` of ` + "`admin.listen`" + ` and ` + "`health.listen`" + `, as Prometheus text or, where asked for, as OpenMetrics, which has trace IDs as exemplars where [traces](tracing.md) are sent. Over OTLP
+They are on ` + "`/metrics`" + ` of ` + "`admin.listen`" + ` and ` + "`health.listen`" + `, as Prometheus text or, where asked for, as OpenMetrics, whose histograms have trace IDs as exemplars where [traces](tracing.md) are sent. Over OTLP
 they have the names of OpenTelemetry: dots for underscores, and no unit or ` + "`_total`" + ` at the end.
 
 All times are in seconds, all sizes in bytes. ` + "`route`" + ` is the name of a configured route, empty where none took the request. No label holds a workflow, a key, an event ID, a path or a host that a sender chose;

@@ -21,7 +21,8 @@ const (
 type wishes struct {
 	off             bool // OTEL_SDK_DISABLED
 	traces, metrics protocol
-	follow          bool     // the sender's trace context is taken over
+	follow          bool // the sender's trace context is taken over
+	never           sampling
 	problems        []string // what was asked for and is not to be had
 }
 
@@ -37,6 +38,7 @@ func wishesOf(env func(string) string) wishes {
 		w.problems = append(w.problems, "OTEL_LOGS_EXPORTER="+e+": logs go to standard error and nowhere else")
 	}
 	w.follow = w.propagator(env("OTEL_PROPAGATORS"))
+	w.never = samplingOf(env("OTEL_TRACES_SAMPLER"), env("OTEL_TRACES_SAMPLER_ARG"))
 	return w
 }
 

@@ -40,32 +40,28 @@ var (
 
 // instruments are all that is measured where it happens. What is only known when somebody looks is in watch.go.
 type instruments struct {
-	deliveries   metric.Int64Counter
-	overhead     metric.Float64Histogram
-	acquisitions metric.Int64Counter
-	wait, hold   metric.Float64Histogram
-	losses       metric.Int64Counter
-	executions   metric.Int64Counter
-	lookups      metric.Int64Counter
-	recordSize   metric.Int64Histogram
-	extractions  metric.Int64Counter
-	signatures   metric.Int64Counter
-	reloads      metric.Int64Counter
-	server       httpconv.ServerRequestDuration
-	client       httpconv.ClientRequestDuration
-	operations   dbconv.ClientOperationDuration
+	deliveries   *counter[deliveryKey]
+	acquisitions *counter[resultKey]
+	losses       *counter[string]
+	executions   *counter[resultKey]
+	lookups      *counter[resultKey]
+	extractions  *counter[partKey]
+	signatures   *counter[schemeKey]
+	reloads      *counter[string]
+
+	overhead, wait, hold metric.Float64Histogram
+	recordSize           metric.Int64Histogram
+	byRoute              *histograms[string] // the labels of these four
+
+	server     httpconv.ServerRequestDuration
+	client     httpconv.ClientRequestDuration
+	operations dbconv.ClientOperationDuration
 }
 
 // maker makes instruments and remembers what went wrong.
 type maker struct {
 	meter metric.Meter
 	errs  []error
-}
-
-func (m *maker) counter(name, unit, description string) metric.Int64Counter {
-	c, err := m.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
-	m.errs = append(m.errs, err)
-	return c
 }
 
 func (m *maker) seconds(name, description string, bounds []float64) metric.Float64Histogram {
@@ -77,17 +73,19 @@ func (m *maker) seconds(name, description string, bounds []float64) metric.Float
 func newInstruments(meter metric.Meter) (*instruments, error) {
 	m := &maker{meter: meter}
 	i := &instruments{
-		deliveries:   m.counter("hooklock.deliveries", "{delivery}", "Deliveries by decision. would is what a bypassed one would have got; route is empty where no route took a rejected one."),
-		overhead:     m.seconds("hooklock.delivery.overhead.duration", "What Hooklock itself took of a delivery on a route: the whole time but for the call of the upstream, waiting included.", overheadBounds),
-		acquisitions: m.counter("hooklock.lock.acquisitions", "{acquisition}", "Attempts to get a lock, by result."),
-		wait:         m.seconds("hooklock.lock.wait.duration", "How long deliveries waited: for their turn, or for the answer of a copy. Those that did not wait are not in it.", waitBounds),
-		hold:         m.seconds("hooklock.lock.hold.duration", "From getting a lock to the end of the execution.", holdBounds),
-		losses:       m.counter("hooklock.lock.losses", "{loss}", "Locks that were lost while their execution ran, by reason."),
-		executions:   m.counter("hooklock.executions", "{execution}", "Executions that ended in this process, by what is known of their effect; buried ones are those of dead processes that it ended."),
-		lookups:      m.counter("hooklock.idempotency.lookups", "{lookup}", "What was known of an event when a delivery asked to run, by result."),
-		extractions:  m.counter("hooklock.key.extractions", "{extraction}", "How the workflow and the event ID were found in a delivery, by part and result."),
-		signatures:   m.counter("hooklock.signature.verifications", "{verification}", "Signatures by result."),
-		reloads:      m.counter("hooklock.config.reloads", "{reload}", "Changes of the configuration, by result."),
+		deliveries:   newCounter(m, "hooklock.deliveries", "{delivery}", "Deliveries by decision. would is what a bypassed one would have got; route is empty where no route took a rejected one.", deliveryLabels),
+		acquisitions: newCounter(m, "hooklock.lock.acquisitions", "{acquisition}", "Attempts to get a lock, by result.", resultLabels),
+		losses:       newCounter(m, "hooklock.lock.losses", "{loss}", "Locks that were lost while their execution ran, by reason.", labelsOf("reason")),
+		executions:   newCounter(m, "hooklock.executions", "{execution}", "Executions that ended in this process, by what is known of their effect; buried ones are those of dead processes that it ended.", outcomeLabels),
+		lookups:      newCounter(m, "hooklock.idempotency.lookups", "{lookup}", "What was known of an event when a delivery asked to run, by result.", resultLabels),
+		extractions:  newCounter(m, "hooklock.key.extractions", "{extraction}", "How the workflow and the event ID were found in a delivery, by part and result.", partLabels),
+		signatures:   newCounter(m, "hooklock.signature.verifications", "{verification}", "Signatures by result.", schemeLabels),
+		reloads:      newCounter(m, "hooklock.config.reloads", "{reload}", "Changes of the configuration, by result.", labelsOf("result")),
+
+		overhead: m.seconds("hooklock.delivery.overhead.duration", "What Hooklock itself took of a delivery on a route: the whole time but for the call of the upstream, waiting included.", overheadBounds),
+		wait:     m.seconds("hooklock.lock.wait.duration", "How long deliveries waited: for their turn, or for the answer of a copy. Those that did not wait are not in it.", waitBounds),
+		hold:     m.seconds("hooklock.lock.hold.duration", "From getting a lock to the end of the execution.", holdBounds),
+		byRoute:  newHistograms(labelsOf("route")),
 	}
 	var err error
 	i.recordSize, err = meter.Int64Histogram("hooklock.idempotency.record.size", metric.WithUnit("By"),
@@ -107,10 +105,6 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 
 func deliveryLabels(k deliveryKey) []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("decision", k.decision), attribute.String("would", k.would)}
-}
-
-func routeLabels(route string) []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("route", route)}
 }
 
 func resultLabels(k resultKey) []attribute.KeyValue {

@@ -16,12 +16,12 @@ import (
 // Delivered implements proxy.Observer.
 func (t *Telemetry) Delivered(r *proxy.Report) {
 	ctx := contextOf(r)
-	t.is.deliveries.Add(ctx, 1, t.deliveries.of(deliveryKey{r.Route, string(r.Decision), string(r.Would)}).add...)
-	t.countNames(ctx, r)
+	t.is.deliveries.add(deliveryKey{r.Route, string(r.Decision), string(r.Would)})
+	t.countNames(r)
 	t.countGate(ctx, r)
 	t.countEnd(ctx, r)
 	if r.Route != "" {
-		t.is.overhead.Record(ctx, (r.Total - r.Upstream).Seconds(), t.byRoute.of(r.Route).record...)
+		t.is.overhead.Record(ctx, (r.Total - r.Upstream).Seconds(), t.is.byRoute.of(r.Route)...)
 	}
 	t.countHTTP(ctx, r)
 	t.logDelivery(ctx, r)
@@ -31,15 +31,15 @@ func (t *Telemetry) Delivered(r *proxy.Report) {
 func (t *Telemetry) Passed(r *proxy.Report) { t.countHTTP(contextOf(r), r) }
 
 // countNames counts what was found in the delivery.
-func (t *Telemetry) countNames(ctx context.Context, r *proxy.Report) {
+func (t *Telemetry) countNames(r *proxy.Report) {
 	if r.Signature != "" {
-		t.is.signatures.Add(ctx, 1, t.signatures.of(schemeKey{r.Route, r.Scheme, r.Signature}).add...)
+		t.is.signatures.add(schemeKey{r.Route, r.Scheme, r.Signature})
 	}
 	if r.WorkflowPart != "" {
-		t.is.extractions.Add(ctx, 1, t.extractions.of(partKey{r.Route, idem.PartWorkflow, string(r.WorkflowPart)}).add...)
+		t.is.extractions.add(partKey{r.Route, idem.PartWorkflow, string(r.WorkflowPart)})
 	}
 	if r.EventIDPart != "" {
-		t.is.extractions.Add(ctx, 1, t.extractions.of(partKey{r.Route, idem.PartEventID, string(r.EventIDPart)}).add...)
+		t.is.extractions.add(partKey{r.Route, idem.PartEventID, string(r.EventIDPart)})
 	}
 }
 
@@ -49,20 +49,20 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 		return
 	}
 	if result := acquisitionOf(r.Gate); result != "" {
-		t.is.acquisitions.Add(ctx, 1, t.acquisitions.of(resultKey{r.Route, result}).add...)
+		t.is.acquisitions.add(resultKey{r.Route, result})
 	}
 	if r.Keyed {
-		t.is.lookups.Add(ctx, 1, t.lookups.of(resultKey{r.Route, lookupOf(r.Gate, r.Attempt)}).add...)
+		t.is.lookups.add(resultKey{r.Route, lookupOf(r.Gate, r.Attempt)})
 	}
 	if waited := r.Rooms.Wait.For; waited > 0 {
-		t.is.wait.Record(ctx, waited.Seconds(), t.byRoute.of(r.Route).record...)
+		t.is.wait.Record(ctx, waited.Seconds(), t.is.byRoute.of(r.Route)...)
 	}
 }
 
 // countEnd counts how an execution ended.
 func (t *Telemetry) countEnd(ctx context.Context, r *proxy.Report) {
 	if r.Loss != "" {
-		t.is.losses.Add(ctx, 1, t.losses.of(string(r.Loss)).add...)
+		t.is.losses.add(string(r.Loss))
 	}
 	if r.Held == 0 || r.Hold > 0 && r.Recorded { // it did not run, or it goes on without this process
 		return
@@ -74,11 +74,11 @@ func (t *Telemetry) countEnd(ctx context.Context, r *proxy.Report) {
 	if outcome == "" {
 		outcome = idem.Unknown
 	}
-	t.is.executions.Add(ctx, 1, t.executions.of(resultKey{r.Route, string(outcome)}).add...)
-	labels := t.byRoute.of(r.Route)
-	t.is.hold.Record(ctx, r.Held.Seconds(), labels.record...)
+	t.is.executions.add(resultKey{r.Route, string(outcome)})
+	labels := t.is.byRoute.of(r.Route)
+	t.is.hold.Record(ctx, r.Held.Seconds(), labels...)
 	if r.RecordSize > 0 {
-		t.is.recordSize.Record(ctx, int64(r.RecordSize), labels.record...)
+		t.is.recordSize.Record(ctx, int64(r.RecordSize), labels...)
 	}
 }
 
@@ -89,7 +89,7 @@ func (t *Telemetry) countHTTP(ctx context.Context, r *proxy.Report) {
 		pattern = (*t.patterns.Load())[r.Route]
 	}
 	key := serverKey{route: pattern, method: r.Method, status: r.Status, tls: r.TLS, http10: r.HTTP10}
-	t.is.server.Inst().Record(ctx, r.Total.Seconds(), t.server.of(key).record...)
+	t.is.server.Inst().Record(ctx, r.Total.Seconds(), t.server.of(key)...)
 	if r.UpstreamFrom.IsZero() {
 		return
 	}
@@ -97,7 +97,7 @@ func (t *Telemetry) countHTTP(ctx context.Context, r *proxy.Report) {
 	if r.UpstreamStatus == 0 {
 		call.failed = callFailure(r)
 	}
-	t.is.client.Inst().Record(ctx, r.Upstream.Seconds(), t.client.of(call).record...)
+	t.is.client.Inst().Record(ctx, r.Upstream.Seconds(), t.client.of(call)...)
 }
 
 // callFailure is how a call ended that brought no answer: one of our own decisions.

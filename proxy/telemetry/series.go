@@ -44,26 +44,38 @@ func (o *once[K, V]) know(keys ...K) {
 	o.known.Store(&known)
 }
 
-// series are the label sets of one instrument. K is a comparable value with what the labels say.
-type series[K comparable] struct{ *once[K, *labelled] }
-
-// labelled is one label set, as instruments take it.
-type labelled struct {
-	add    []metric.AddOption
-	record []metric.RecordOption
+// histograms are the label sets of one histogram. K is a comparable value with what the labels say.
+type histograms[K comparable] struct {
+	*once[K, []metric.RecordOption]
 }
 
-func newSeries[K comparable](labels func(K) []attribute.KeyValue) *series[K] {
-	return &series[K]{newOnce(func(k K) *labelled {
-		set := metric.WithAttributeSet(attribute.NewSet(labels(k)...))
-		return &labelled{add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
+func newHistograms[K comparable](labels func(K) []attribute.KeyValue) *histograms[K] {
+	return &histograms[K]{newOnce(func(k K) []metric.RecordOption {
+		return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(labels(k)...))}
 	})}
 }
 
-// zero makes the series of keys appear before anything happened.
-func (s *series[K]) zero(c metric.Int64Counter, keys ...K) {
-	s.know(keys...)
-	for _, k := range keys {
-		c.Add(context.Background(), 0, s.of(k).add...)
-	}
+// counter is a counter of many series, each of which is a number in memory that is only looked at when somebody asks. A counter of the SDK
+// costs ten times as much with each count, because it looks at every label anew. What is lost are exemplars; the histograms have them.
+type counter[K comparable] struct{ *once[K, *count] }
+
+type count struct {
+	atomic.Int64
+	labels metric.ObserveOption
 }
+
+func newCounter[K comparable](m *maker, name, unit, description string, labels func(K) []attribute.KeyValue) *counter[K] {
+	c := &counter[K]{newOnce(func(k K) *count { return &count{labels: metric.WithAttributeSet(attribute.NewSet(labels(k)...))} })}
+	_, err := m.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description), metric.WithInt64Callback(c.show))
+	m.errs = append(m.errs, err)
+	return c
+}
+
+func (c *counter[K]) show(_ context.Context, o metric.Int64Observer) error {
+	for _, n := range *c.known.Load() {
+		o.Observe(n.Load(), n.labels)
+	}
+	return nil
+}
+
+func (c *counter[K]) add(k K) { c.of(k).Add(1) }

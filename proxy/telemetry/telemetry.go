@@ -37,24 +37,16 @@ type Telemetry struct {
 	is       *instruments
 	tracer   trace.Tracer // nil: nothing is traced
 	follow   bool
+	never    sampling
 	oneIn    atomic.Int64                           // of routine lines; see SetSampling
 	patterns atomic.Pointer[map[string]string]      // of routes, by name
 	routes   atomic.Pointer[[]metric.ObserveOption] // labels of those that are in force
 	stale    atomic.Bool                            // the last configuration was refused
 
-	deliveries   *series[deliveryKey]
-	byRoute      *series[string]
-	acquisitions *series[resultKey]
-	lookups      *series[resultKey]
-	executions   *series[resultKey]
-	losses       *series[string]
-	reloads      *series[string]
-	extractions  *series[partKey]
-	signatures   *series[schemeKey]
-	server       *series[serverKey]
-	client       *series[clientKey]
-	operations   *series[operationKey]
-	spanNames    *once[spanName, string]
+	server     *histograms[serverKey]
+	client     *histograms[clientKey]
+	operations *histograms[operationKey]
+	spanNames  *once[spanName, string]
 }
 
 type spanName struct{ method, pattern string }
@@ -82,10 +74,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		return nil, err
 	}
 	t := &Telemetry{
-		o: o, sdk: s, tracer: s.tracer, follow: w.follow,
-		deliveries: newSeries(deliveryLabels), byRoute: newSeries(routeLabels), acquisitions: newSeries(resultLabels),
-		lookups: newSeries(resultLabels), executions: newSeries(outcomeLabels), losses: newSeries(labelsOf("reason")),
-		reloads: newSeries(labelsOf("result")), extractions: newSeries(partLabels), signatures: newSeries(schemeLabels),
+		o: o, sdk: s, tracer: s.tracer, follow: w.follow, never: w.never,
 	}
 	t.spanNames = newOnce(func(k spanName) string { return k.method + " " + k.pattern })
 	t.patterns.Store(&map[string]string{})
@@ -93,14 +82,14 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	if t.is, err = newInstruments(s.meter); err != nil {
 		return nil, err
 	}
-	t.server, t.client, t.operations = newSeries(t.serverLabels), newSeries(t.clientLabels), newSeries(t.operationLabels)
+	t.server, t.client, t.operations = newHistograms(t.serverLabels), newHistograms(t.clientLabels), newHistograms(t.operationLabels)
 	t.routes.Store(&[]metric.ObserveOption{})
 	if err := errors.Join(t.countBuild(), t.showConfig()); err != nil {
 		return nil, err
 	}
-	t.losses.zero(t.is.losses, string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
-	t.reloads.zero(t.is.reloads, reloaded, refused)
-	t.deliveries.zero(t.is.deliveries, deliveryKey{decision: string(idem.DecisionRejected)}, deliveryKey{decision: string(idem.DecisionInternalError)})
+	t.is.losses.know(string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
+	t.is.reloads.know(reloaded, refused)
+	t.is.deliveries.know(deliveryKey{decision: string(idem.DecisionRejected)}, deliveryKey{decision: string(idem.DecisionInternalError)})
 	return t, nil
 }
 
@@ -155,12 +144,12 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	}
 	t.patterns.Store(&patterns)
 	t.routes.Store(&infos)
-	t.deliveries.zero(t.is.deliveries, deliveries...)
-	t.acquisitions.zero(t.is.acquisitions, acquisitions...)
-	t.lookups.zero(t.is.lookups, lookups...)
-	t.executions.zero(t.is.executions, executions...)
-	t.extractions.zero(t.is.extractions, parts...)
-	t.signatures.zero(t.is.signatures, signatures...)
+	t.is.deliveries.know(deliveries...)
+	t.is.acquisitions.know(acquisitions...)
+	t.is.lookups.know(lookups...)
+	t.is.executions.know(executions...)
+	t.is.extractions.know(parts...)
+	t.is.signatures.know(signatures...)
 }
 
 // deliveryKeys are the decisions that deliveries of r can get.

@@ -18,16 +18,21 @@ var serverSpan = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer
 
 // Begin implements proxy.Tracer.
 func (t *Telemetry) Begin(r *proxy.Report, traceparent, tracestate []byte) proxy.Trace {
-	ctx := context.Background()
+	var parent trace.SpanContext
 	if t.follow {
-		if parent := parse(traceparent); parent.IsValid() {
-			if len(tracestate) > 0 {
-				if state, err := trace.ParseTraceState(string(tracestate)); err == nil {
-					parent = parent.WithTraceState(state)
-				}
+		parent = parse(traceparent)
+	}
+	if t.never.never(parent) {
+		return nil
+	}
+	ctx := context.Background()
+	if parent.IsValid() {
+		if len(tracestate) > 0 {
+			if state, err := trace.ParseTraceState(string(tracestate)); err == nil {
+				parent = parent.WithTraceState(state)
 			}
-			ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 		}
+		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
 	ctx, span := t.tracer.Start(ctx, t.spanNames.of(spanName{r.Method, (*t.patterns.Load())[r.Route]}), serverSpan...)
 	return &delivery{t: t, ctx: ctx, span: span}

@@ -153,11 +153,9 @@ func TestADeliveryThatIsNotSampledLeavesTheSendersContextAlone(t *testing.T) {
 	url, got := take(t)
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none", "OTEL_TRACES_SAMPLER", "always_off")
 	d := executed()
-	trace := r.Begin(d, []byte(sendersTrace), nil)
-	if call := trace.Call(); call != "" {
-		t.Errorf("the upstream gets %s", call)
+	if trace := r.Begin(d, []byte(sendersTrace), nil); trace != nil {
+		t.Error("a span is made")
 	}
-	trace.End(d)
 	if all := flush(t, r, got); len(all) != 0 {
 		t.Errorf("%v", all)
 	}
@@ -167,8 +165,9 @@ func TestTheSamplersOfTheVariablesAreHonoured(t *testing.T) {
 	for sampler, recorded := range map[string]bool{"always_on": true, "parentbased_always_off": true, "parentbased_traceidratio": true, "traceidratio": false} {
 		url, _ := take(t)
 		r := open(t, "OTEL_TRACES_EXPORTER", "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", url, "OTEL_TRACES_SAMPLER", sampler, "OTEL_TRACES_SAMPLER_ARG", "0")
-		if call := r.Begin(executed(), []byte(sendersTrace), nil).Call(); (call != "") != recorded {
-			t.Errorf("%s: %q", sampler, call)
+		trace := r.Begin(executed(), []byte(sendersTrace), nil)
+		if call := trace != nil && trace.Call() != ""; call != recorded {
+			t.Errorf("%s: %v", sampler, call)
 		}
 	}
 }

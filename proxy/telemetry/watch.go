@@ -101,7 +101,7 @@ func (t *Telemetry) countBuild() error {
 // Operation counts one request to etcd. name, host, port and code come from closed sets: etcd's requests, the configured members, and the
 // codes of gRPC; code is empty when it did not fail.
 func (t *Telemetry) Operation(name, host, port string, took time.Duration, code string) {
-	t.is.operations.Inst().Record(context.Background(), took.Seconds(), t.operations.of(operationKey{name, host, port, code}).record...)
+	t.is.operations.Inst().Record(context.Background(), took.Seconds(), t.operations.of(operationKey{name, host, port, code})...)
 }
 
 func (t *Telemetry) operationLabels(k operationKey) []attribute.KeyValue {
@@ -121,7 +121,7 @@ func (t *Telemetry) Reloaded(taken bool) {
 		result = reloaded
 	}
 	t.stale.Store(!taken)
-	t.is.reloads.Add(context.Background(), 1, t.reloads.of(result).add...)
+	t.is.reloads.add(result)
 }
 
 // Buried counts and logs the execution of a dead process that this one has ended. Its route is a label only where this process has it, too:
@@ -131,7 +131,7 @@ func (t *Telemetry) Buried(l *idem.Lock) {
 	if _, known := (*t.patterns.Load())[route]; !known {
 		route = ""
 	}
-	t.is.executions.Add(context.Background(), 1, t.executions.of(resultKey{route, buried}).add...)
+	t.is.executions.add(resultKey{route, buried})
 	t.o.Log.Warn("lock.expired", "route", l.Route, "workflow", l.Scope.Workflow, "key", l.Scope.Key.Short(), "execution", string(l.Execution),
 		"attempt", l.Attempt, "holder", l.Holder, "held_ms", milliseconds(t.o.Now().Sub(l.StartedAt)))
 }

@@ -112,7 +112,7 @@ func castHooklock(f *family, program string, up *child) ([]*subject, error) {
 		return nil, err
 	}
 	all, err := startHooklock(f, program, up.addr, "all", // nobody listens there
-		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_SAMPLER=always_off", "OTEL_METRIC_EXPORT_INTERVAL=1000")
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.0001", "OTEL_METRIC_EXPORT_INTERVAL=1000")
 	if err != nil {
 		return nil, err
 	}
