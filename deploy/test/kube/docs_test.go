@@ -4,8 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
 
 	"hooklock/deploy/test/kit"
 	"hooklock/test/testkit"
@@ -16,18 +19,6 @@ func write(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// fenced is the text between ```language and ``` that stands in a page after the line mark.
-func fenced(t *testing.T, page, mark, language string) string {
-	t.Helper()
-	_, rest, found := strings.Cut(kit.Read(t, filepath.Join(kit.Root(), filepath.FromSlash(page))), mark)
-	_, rest, opened := strings.Cut(rest, "```"+language+"\n")
-	text, _, closed := strings.Cut(rest, "```\n")
-	if !found || !opened || !closed {
-		t.Fatalf("%s: nothing fenced after %q", page, mark)
-	}
-	return text
 }
 
 // withoutData is a rendered stream without ConfigMaps and Secrets, whose content is not what the page is about.
@@ -57,14 +48,27 @@ func difference(t *testing.T, was, is string) string {
 
 func TestTheDifferenceInTheDocumentationIsTheRenderedOne(t *testing.T) {
 	got := difference(t, withoutData(before(t)), withoutData(rendered(t, kit.Deploy("kubernetes/example"))))
-	if got != fenced(t, "docs/kubernetes.md", "<summary>The rendered difference", "diff") {
+	if got != kit.Fenced(t, "docs/kubernetes.md", "<summary>The rendered difference", "diff") {
 		t.Errorf("docs/kubernetes.md shows something else; what is rendered is\n%s", got)
 	}
 }
 
 func TestTheKustomizationInTheDocumentationIsTheExample(t *testing.T) {
-	if got := kit.Read(t, kit.Deploy("kubernetes/example/kustomization.yaml")); got != fenced(t, "docs/kubernetes.md", "Your `kustomization.yaml`", "yaml") {
+	if got := kit.Read(t, kit.Deploy("kubernetes/example/kustomization.yaml")); got != kit.Fenced(t, "docs/kubernetes.md", "Your `kustomization.yaml`", "yaml") {
 		t.Errorf("docs/kubernetes.md shows something else; the example is\n%s", got)
+	}
+}
+
+func TestWhatTheREADMEAddsToAKustomizationIsEnough(t *testing.T) {
+	dir := filepath.Join(copied(t), "example")
+	write(t, filepath.Join(dir, "stripe.secret"), "whsec_made_up")
+	path := filepath.Join(dir, "kustomization.yaml")
+	was, _, _ := strings.Cut(kit.Read(t, path), "# All that follows was added.")
+	write(t, path, was+kit.Fenced(t, "README.md", "## In Kubernetes", "yaml"))
+	all := Objects(t, rendered(t, dir))
+	got, _ := example(t)
+	if !reflect.DeepEqual(Sidecar(t, &Of[*appsv1.Deployment](t, all).Spec.Template.Spec), Sidecar(t, &got.Spec.Template.Spec)) {
+		t.Error("another container than the example's")
 	}
 }
 
@@ -77,7 +81,7 @@ func TestEtcdTakesTheFlagsInTheDocumentation(t *testing.T) {
 		t.Fatalf("build etcd: %v\n%s", err, out)
 	}
 	client, peer := "http://"+testkit.FreePort(t), "http://"+testkit.FreePort(t)
-	flags := strings.Fields(fenced(t, "docs/kubernetes.md", "## etcd", "etcd"))
+	flags := strings.Fields(kit.Fenced(t, "docs/kubernetes.md", "## etcd", "etcd"))
 	m := testkit.Member{Endpoint: client, Process: testkit.Start(t, testkit.Command{Program: program, Args: append([]string{
 		"--data-dir", filepath.Join(t.TempDir(), "data"), "--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer,

@@ -1,0 +1,200 @@
+package quickstart
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"hooklock/deploy/test/kit"
+	"hooklock/test/testkit"
+)
+
+const page = "docs/quickstart-php-java-rails.md"
+
+var hooklockProgram string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "hooklock-quickstart-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if hooklockProgram, err = kit.BuildHooklock(dir); err != nil {
+		panic(err)
+	}
+	return m.Run()
+}
+
+// place is a folder with what the page has the reader write, and the addresses that stand for those of the page.
+type place struct {
+	dir              string
+	public, door, up string // what the page calls :80, :8080 and :8081
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	p := &place{dir: t.TempDir(), public: testkit.FreePort(t), door: testkit.FreePort(t), up: testkit.FreePort(t)}
+	p.write(t, "stripe.secret", "whsec_made_up\n")
+	return p
+}
+
+func (p *place) write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// here are the page's words in this place.
+func (p *place) here(text string) string {
+	return strings.NewReplacer("127.0.0.1:8080", p.door, "127.0.0.1:8081", p.up, "unix:///run/shop/puma.sock", "unix://"+p.dir+"/puma.sock", "bin/hooklock", hooklockProgram).Replace(text)
+}
+
+// shell runs lines of the page as a shell does.
+func (p *place) shell(t *testing.T, lines string) string {
+	t.Helper()
+	c := exec.Command("sh", "-c", p.here(lines))
+	c.Dir = p.dir
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", lines, err, out)
+	}
+	return string(out)
+}
+
+func (p *place) serve(t *testing.T) *testkit.Process {
+	t.Helper()
+	h := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"serve"}, Dir: p.dir, Env: []string{"HOOKLOCK__LISTEN=" + p.door, "HOOKLOCK__ADMIN__LISTEN=127.0.0.1:0"}})
+	h.AwaitLine(t, h.Stderr, `"msg":"session.opened"`)
+	return h
+}
+
+// awaitOpen waits until somebody listens.
+func awaitOpen(t *testing.T, p *testkit.Process, network, addr string) {
+	t.Helper()
+	testkit.Until(t, addr+" is open", func() bool {
+		select {
+		case <-p.Done():
+			t.Fatalf("it ended: %s%s", p.Stdout, p.Stderr)
+		default:
+		}
+		c, err := net.Dial(network, addr)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+}
+
+// seen checks step 5: the first sample runs, the second is replayed.
+func (p *place) seen(t *testing.T) {
+	t.Helper()
+	out := p.shell(t, kit.Fenced(t, page, "## 5. See it work", ""))
+	if strings.Count(out, "Hooklock-Decision: executed") != 1 || strings.Count(out, "Hooklock-Decision: replayed") != 1 || strings.Count(out, "Idempotent-Replayed: true") != 1 {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestTheCommandsOfThePageDoWhatItSays(t *testing.T) {
+	p := newPlace(t)
+	service := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
+	p.up = service.Addr
+	p.write(t, "sidecar.yaml", p.here(kit.Fenced(t, page, "## 2.", "yaml")))
+	out := p.shell(t, kit.Fenced(t, page, "Check it, and see", "")+"true # explain fails for a delivery that is refused")
+	for _, want := range []string{"sidecar.yaml: valid", "stripe/acme", "evt_1", "signature_invalid"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in:\n%s", want, out)
+		}
+	}
+	p.serve(t)
+	p.seen(t)
+	if n := len(service.Received("/hooks/stripe/acme")); n != 1 {
+		t.Errorf("%d requests reached the service", n)
+	}
+}
+
+func TestBehindItPHPSeesADeliveryOnceAndItsSendersAddress(t *testing.T) {
+	fpm, _ := filepath.Glob("/usr/sbin/php-fpm*")
+	nginx, err := exec.LookPath("nginx")
+	if len(fpm) == 0 || err != nil {
+		t.Skip("PHP-FPM or nginx is not installed: the PHP part of " + page + " is not run (apt-get install php-fpm nginx-light)")
+	}
+	p := newPlace(t)
+	p.write(t, "index.php", `<?php file_put_contents(__DIR__."/runs", "run\n", FILE_APPEND); echo $_SERVER["REMOTE_ADDR"]," ",$_SERVER["HTTP_HOOKLOCK_WORKFLOW"]," ",strlen(file_get_contents("php://input"));`)
+	user, group := "", ""
+	if os.Geteuid() == 0 { // FPM wants one, and takes root only when it is told to
+		user, group = "user = root\n", "group = root\n"
+	}
+	socket := filepath.Join(p.dir, "fpm.sock")
+	pool := p.write(t, "fpm.conf", "[global]\nerror_log = /dev/stderr\ndaemonize = no\n[www]\n"+user+group+"listen = "+socket+"\npm = static\npm.max_children = 2\n")
+	php := testkit.Start(t, testkit.Command{Program: fpm[len(fpm)-1], Args: []string{"-R", "-F", "-y", pool}})
+	t.Cleanup(func() { // its children would outlive a SIGKILL
+		php.Signal(t, syscall.SIGTERM)
+		<-php.Done()
+	})
+	awaitOpen(t, php, "unix", socket)
+
+	shipped := kit.Read(t, kit.Deploy("nginx/webhooks.conf"))
+	_, upstream, _ := strings.Cut(shipped, "#   upstream")
+	upstream, _, _ = strings.Cut(upstream, "\n")
+	shown := strings.NewReplacer("listen 80;", "listen "+p.public+";", "/etc/nginx/webhooks.conf", p.write(t, "webhooks.conf", shipped),
+		"/srv/shop/public", p.dir, "unix:/run/php/php-fpm.sock", "unix:"+socket, "include fastcgi_params", "include "+p.write(t, "fastcgi_params", fastcgi)).Replace(p.here(kit.Fenced(t, page, "### PHP", "nginx")))
+	conf := p.write(t, "nginx.conf", strings.NewReplacer("DIR", p.dir).Replace(`daemon off; master_process off; pid DIR/nginx.pid; error_log stderr; events {} http { access_log off;
+client_body_temp_path DIR/a; proxy_temp_path DIR/b; fastcgi_temp_path DIR/c; uwsgi_temp_path DIR/d; scgi_temp_path DIR/e;
+upstream `)+p.here(upstream)+"\n"+shown+"}\n")
+	web := testkit.Start(t, testkit.Command{Program: nginx, Args: []string{"-p", p.dir, "-c", conf, "-e", "stderr"}})
+	awaitOpen(t, web, "tcp", p.public)
+
+	p.write(t, "sidecar.yaml", p.here(kit.Fenced(t, page, "## 2.", "yaml")))
+	p.serve(t)
+	p.seen(t)
+	runs, err := os.ReadFile(filepath.Join(p.dir, "runs"))
+	if err != nil || string(runs) != "run\n" {
+		t.Errorf("PHP ran %q, %v", runs, err)
+	}
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}}
+	c, err := from.Dial("tcp", p.public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender := testkit.NewConn(t, c)
+	sender.Say(testkit.Request("/unmatched", "12345", "X-Forwarded-For: 203.0.113.7"))
+	if a := sender.Answer("POST"); !strings.HasPrefix(string(a.Body), "127.0.0.9 ") || !strings.HasSuffix(string(a.Body), " 5") {
+		t.Errorf("PHP says %q", a.Body)
+	}
+}
+
+// fastcgi is what Debian's /etc/nginx/fastcgi_params has of what this test looks at.
+const fastcgi = `
+fastcgi_param QUERY_STRING $query_string; fastcgi_param REQUEST_METHOD $request_method; fastcgi_param CONTENT_TYPE $content_type;
+fastcgi_param CONTENT_LENGTH $content_length; fastcgi_param REQUEST_URI $request_uri; fastcgi_param REMOTE_ADDR $remote_addr;
+fastcgi_param SERVER_PROTOCOL $server_protocol; fastcgi_param GATEWAY_INTERFACE CGI/1.1;
+`
+
+func TestBehindItPumaSeesADeliveryOnce(t *testing.T) {
+	puma, err := exec.LookPath("puma")
+	if err != nil {
+		t.Skip("Puma is not installed: the Rails part of " + page + " is not run (apt-get install puma)")
+	}
+	p := newPlace(t)
+	p.write(t, "config.ru", `n = 0; run ->(env) { n += 1; [200, {}, ["#{n} #{env["HTTP_X_FORWARDED_FOR"]} #{env["HTTP_HOOKLOCK_WORKFLOW"]}"]] }`)
+	config := p.write(t, "puma.rb", p.here(kit.Fenced(t, page, "### Rails", "ruby")))
+	server := testkit.Start(t, testkit.Command{Program: puma, Args: []string{"-C", config, "-e", "production", filepath.Join(p.dir, "config.ru")}, Dir: p.dir})
+	awaitOpen(t, server, "unix", filepath.Join(p.dir, "puma.sock"))
+	p.write(t, "sidecar.yaml", p.here(kit.Fenced(t, page, "and in sidecar.yaml", "yaml")))
+	p.serve(t)
+	for _, want := range []string{"executed", "replayed"} {
+		a := testkit.Post(t, p.door, "/hooks/orders", "{}", "Idempotency-Key: 1")
+		if a.Status != 200 || a.Decision() != want || string(a.Body) != "1 127.0.0.1 orders" {
+			t.Errorf("%v", a)
+		}
+	}
+}
