@@ -70,7 +70,7 @@ func TestTheContainerRunsAsItIsRendered(t *testing.T) {
 	}
 
 	hook := c.Lifecycle.PreStop.Exec.Command
-	if hook[0] != "hooklock" {
+	if hook[0] != "/usr/bin/hooklock" { // where the image has it
 		t.Fatalf("preStop runs %v", hook)
 	}
 	if out, err := exec.Command(hooklockProgram, append(hook[1:], "--pid", strconv.Itoa(p.Pid()))...).CombinedOutput(); err != nil {

@@ -24,7 +24,7 @@ ports:
 # Runs when the pod begins to end, while your containers still run. SIGTERM comes when they have ended.
 lifecycle:
   preStop:
-    exec: {command: [hooklock, drain]}
+    exec: {command: [/usr/bin/hooklock, drain]}
 {{ include "hooklock.container" .values }}
 {{- end -}}
 
