@@ -281,6 +281,9 @@ func TestListsAreFilteredAndPaged(t *testing.T) {
 	if got := f.all(stripeToken, "executions", "limit=3"); len(got) != 6 {
 		t.Errorf("a token for stripe/* sees %v", got)
 	}
+	if a := f.want(200, "", "GET", "/v1/executions?limit=1&status=FAILED", stripeToken, ""); len(a.json["executions"].([]any)) != 0 || a.text("nextCursor") != "" {
+		t.Errorf("pages of others are asked for one by one: %s", a.body)
+	}
 	if got := f.all(stripeToken, "executions", "workflow=github%2F1"); len(got) != 0 {
 		t.Errorf("a token for stripe/* sees %v", got)
 	}

@@ -22,19 +22,24 @@ func (c *call) listLocks() error {
 	}
 	ctx, cancel := c.reading()
 	defer cancel()
-	page, err := c.api.o.Ledger.Locks(ctx, q)
-	if err != nil {
-		return err
-	}
 	answer := struct {
 		Locks      []lockView `json:"locks"`
 		NextCursor string     `json:"nextCursor"`
-	}{[]lockView{}, c.caller.sealCursor(page.NextCursor)}
-	for i := range page.Locks {
-		if l := &page.Locks[i]; c.caller.sees(l.Lock.Scope.Workflow) {
-			answer.Locks = append(answer.Locks, viewOfLock(l, c.api.o.Now()))
+	}{Locks: []lockView{}}
+	began := time.Now()
+	for more := true; more; more = len(answer.Locks) == 0 && c.mayGoOn(q.Cursor, began) {
+		page, err := c.api.o.Ledger.Locks(ctx, q)
+		if err != nil {
+			return err
 		}
+		for i := range page.Locks {
+			if l := &page.Locks[i]; c.caller.sees(l.Lock.Scope.Workflow) {
+				answer.Locks = append(answer.Locks, viewOfLock(l, c.api.o.Now()))
+			}
+		}
+		q.Cursor = page.NextCursor
 	}
+	answer.NextCursor = c.caller.sealCursor(q.Cursor)
 	return c.ok(http.StatusOK, answer)
 }
 
