@@ -13,7 +13,7 @@ import (
 )
 
 // described compares an answer with openapi.json, and notes what of it was met.
-func described(t *testing.T, method, path string, a *reply) {
+func described(t testing.TB, method, path string, a *reply) {
 	t.Helper()
 	e, _, p := find(endpoints(), method, path)
 	if p != nil {

@@ -33,13 +33,13 @@ func rigTokens() []Token {
 
 // rig is an API behind a real listener.
 type rig struct {
-	t    *testing.T
+	t    testing.TB
 	api  *API
 	http *httptest.Server
 	log  *lines
 }
 
-func newRig(t *testing.T, ledger Ledger, change func(*Options)) *rig {
+func newRig(t testing.TB, ledger Ledger, change func(*Options)) *rig {
 	t.Helper()
 	r := &rig{t: t, log: &lines{}}
 	o := Options{

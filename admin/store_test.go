@@ -26,7 +26,7 @@ type fleet struct {
 	etcd          *etcdtest.Etcd
 }
 
-func newFleet(t *testing.T, change func(*Options)) *fleet {
+func newFleet(t testing.TB, change func(*Options)) *fleet {
 	t.Helper()
 	f := &fleet{etcd: etcdtest.Start(t)}
 	f.first, f.second = f.open(t, "first"), f.open(t, "second")
@@ -34,12 +34,12 @@ func newFleet(t *testing.T, change func(*Options)) *fleet {
 	return f
 }
 
-func (f *fleet) open(t *testing.T, holder string) *etcdlock.Store {
+func (f *fleet) open(t testing.TB, holder string) *etcdlock.Store {
 	t.Helper()
 	return f.openAt(t, holder, f.etcd.Endpoint)
 }
 
-func (f *fleet) openAt(t *testing.T, holder, endpoint string) *etcdlock.Store {
+func (f *fleet) openAt(t testing.TB, holder, endpoint string) *etcdlock.Store {
 	t.Helper()
 	s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{endpoint}, Holder: holder})
 	if err != nil {
@@ -59,7 +59,7 @@ func (f *fleet) openAt(t *testing.T, holder, endpoint string) *etcdlock.Store {
 	return s
 }
 
-func within(t *testing.T) context.Context {
+func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
