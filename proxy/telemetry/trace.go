@@ -47,8 +47,13 @@ type delivery struct {
 	call trace.Span // nil: the upstream was not called
 }
 
-// Context implements proxy.Trace.
-func (d *delivery) Context() context.Context { return d.ctx }
+// Context implements proxy.Trace. Of a delivery that is not sampled nobody needs to look up the span.
+func (d *delivery) Context() context.Context {
+	if !d.span.IsRecording() {
+		return context.Background()
+	}
+	return d.ctx
+}
 
 // TraceParent implements proxy.Trace.
 func (d *delivery) TraceParent() string { return format(d.span.SpanContext()) }
