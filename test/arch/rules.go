@@ -46,6 +46,16 @@ var Rules = []Rule{
 		Why:   "what may run is decided behind a small interface; the proxy carries deliveries and knows no store, no file and no API",
 	},
 	{
+		Rooms: []string{"hooklock/proxy", "hooklock/idem", "hooklock/etcdlock"},
+		Never: []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "hooklock/proxy/telemetry", "hooklock/admin/report"},
+		Why:   "whoever does the work says what became of it, in its own words; who counts, traces and reports it is behind a small interface",
+	},
+	{
+		Rooms: []string{"hooklock/admin/report"},
+		Only:  []string{"hooklock/idem"},
+		Why:   "the report counts what it is told, and knows neither the proxy that tells it nor the API that shows it",
+	},
+	{
 		Rooms: []string{"hooklock/proxy/wire"},
 		Only:  []string{"golang.org/x/sys/...", "github.com/valyala/fasthttp", "hooklock/idem"},
 		Why:   "exact bytes need no help; each library here would run on every request",
