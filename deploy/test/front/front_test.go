@@ -260,3 +260,21 @@ func TestTheCommandsThatCheckTheFilesFindThemRight(t *testing.T) {
 		}
 	})
 }
+
+// A limit of what is written in Go: net/http takes a request with this header and without a body for one that may be repeated.
+// docs/limits.md names it; the day that this fails, take it out there.
+func TestCaddyRepeatsARequestWithoutABodyWhoseConnectionBreaks(t *testing.T) {
+	inFront(t, func(t *testing.T, p *proxy) {
+		up := dying(t)
+		front := p.of(t, up.Addr)
+		sender := testkit.Dial(t, front)
+		sender.Say(testkit.Request("/lives", "{}"))
+		sender.Answer("POST")
+		sender.Say(testkit.Request("/reused-dies", "", "Idempotency-Key: 1"))
+		_, _ = sender.TryAnswer("POST")
+		want := map[string]int{"caddy": 2}[p.name]
+		if n := len(up.Received("/reused-dies")); n != max(want, 1) {
+			t.Errorf("it was sent %d times", n)
+		}
+	})
+}

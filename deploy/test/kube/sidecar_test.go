@@ -103,6 +103,20 @@ func TestASidecarThatMeetsNothingOrTooMuchIsAnError(t *testing.T) {
 	}
 }
 
+func TestAStatefulSetGetsTheSameSidecar(t *testing.T) {
+	dir := copied(t)
+	for _, file := range []string{"sidecar/kustomization.yaml", "app-waits/kustomization.yaml", "example/deployment.yaml"} {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		text := kit.Read(t, path)
+		change(t, path, text, strings.ReplaceAll(text, "kind: Deployment", "kind: StatefulSet"))
+	}
+	deployment, _ := example(t)
+	set := Of[*appsv1.StatefulSet](t, Objects(t, rendered(t, filepath.Join(dir, "example"))))
+	if !reflect.DeepEqual(set.Spec.Template, deployment.Spec.Template) {
+		t.Errorf("another pod: %v", set.Spec.Template)
+	}
+}
+
 func TestThePodPassesPodSecurityRestricted(t *testing.T) {
 	deployment, _ := example(t)
 	pod := &deployment.Spec.Template

@@ -52,6 +52,9 @@ func problems(object runtime.Object) field.ErrorList {
 	case *apps.Deployment:
 		namespaced(&o.Namespace)
 		return appsvalidation.ValidateDeployment(o, podutil.GetValidationOptionsFromPodTemplate(&o.Spec.Template, nil))
+	case *apps.StatefulSet:
+		namespaced(&o.Namespace)
+		return appsvalidation.ValidateStatefulSet(o, podutil.GetValidationOptionsFromPodTemplate(&o.Spec.Template, nil))
 	case *core.Pod:
 		namespaced(&o.Namespace)
 		return corevalidation.ValidatePodCreate(o, podutil.GetValidationOptionsFromPodSpecAndMeta(&o.Spec, nil, &o.ObjectMeta, nil))
