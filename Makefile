@@ -18,7 +18,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 #   test/arch   reads source files, in one goroutine
 #   test/bench  measures; the detector would be what it measures
 #   test/model  explores sixteen million states in one goroutine
-NO_RACE := hooklock/test/arch hooklock/test/bench hooklock/test/model
+#   test/scale  simulates, and measures what etcd carries
+NO_RACE := hooklock/test/arch hooklock/test/bench hooklock/test/model hooklock/test/scale
 
 # Apart, because it takes longer than one likes to wait: it kills and freezes processes and waits for leases to run out.
 APART := hooklock/test/fault%
