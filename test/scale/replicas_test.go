@@ -85,7 +85,7 @@ func deliver(t *testing.T, addr, path, id string) error {
 	c := testkit.Dial(t, addr)
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
-	last := ""
+	var last string
 	for {
 		c.Say(testkit.Request(path, "{}", "Idempotency-Key: "+id))
 		a, err := c.TryAnswer("POST")
