@@ -33,6 +33,9 @@ func TestTheSidecarIsInTheDeploymentAndTheServiceLeadsToIt(t *testing.T) {
 	if port.TargetPort.StrVal != "hooklock" || c.Ports[0].Name != "hooklock" || settings(c)["HOOKLOCK__LISTEN__ADDRESS"] != ":18080" || c.Ports[0].ContainerPort != 18080 {
 		t.Errorf("the Service leads to %v; ports %v", port.TargetPort, c.Ports)
 	}
+	if label := Of[*corev1.Service](t, all).Labels["hooklock"]; label != "service" {
+		t.Errorf("the Service cannot be left out of a first apply: it is labelled %q", label)
+	}
 	if deployment.Spec.Template.Labels["hooklock"] != "sidecar" {
 		t.Errorf("labels %v", deployment.Spec.Template.Labels)
 	}
