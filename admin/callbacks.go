@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -62,6 +63,7 @@ func (c *call) guard() error {
 	case stopped(found, err):
 		c.audit.of(found)
 		c.audit.existing, c.audit.before, c.audit.after = true, string(found.Status()), string(found.Status())
+		c.w.Header().Set("Retry-After", strconv.Itoa(int(longestRetry/time.Second))) // as every 409
 		return c.ok(http.StatusConflict, goOn{Status: found.Status()})
 	}
 	return c.doNotProceed(by, err)

@@ -137,7 +137,7 @@ func (c *call) cancel() error {
 // finished is the refusal of a cancel that came too late.
 func (c *call) finished(f *idem.Found) error {
 	p := refuse("already_finished", "the execution has ended as "+string(f.Status())+", and its first end stays")
-	p.Status = http.StatusBadRequest
+	p.Status, p.RetryAfter = http.StatusBadRequest, 0
 	p.Execution, p.Workflow = c.name, f.Workflow()
 	p.conflict, p.Message = &conflict{}, "The execution has ended already"
 	return p

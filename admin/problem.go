@@ -82,8 +82,11 @@ func refuse(code, detail string) *problem {
 	for _, k := range kinds() {
 		if k.code == code {
 			p := &problem{Type: "urn:hooklock:problem:" + code, Title: k.title, Status: k.status, Detail: detail, Code: code, header: http.Header{}}
-			if k.status == http.StatusTooManyRequests || k.status == http.StatusServiceUnavailable {
+			switch k.status {
+			case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 				p = p.retry(time.Second)
+			case http.StatusConflict: // what holds a lock knows better; the others stay as they are
+				p = p.retry(longestRetry)
 			}
 			return p
 		}
@@ -91,9 +94,12 @@ func refuse(code, detail string) *problem {
 	panic("admin: no such code: " + code)
 }
 
+// longestRetry bounds Retry-After.
+const longestRetry = time.Minute
+
 // retry says when to come again: whole seconds, 1 to 60.
 func (p *problem) retry(after time.Duration) *problem {
-	p.RetryAfter = int(min(max((after+time.Second-1)/time.Second, 1), 60))
+	p.RetryAfter = int((min(max(after, 1), longestRetry) + time.Second - 1) / time.Second)
 	return p
 }
 

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -134,6 +136,9 @@ func (r *rig) read(method, path string, res *http.Response) *reply {
 		if strings.HasPrefix(name, "Access-Control-") {
 			r.t.Errorf("%s %s: %s", method, path, name)
 		}
+	}
+	if after, err := strconv.Atoi(res.Header.Get("Retry-After")); (err == nil && after >= 1 && after <= 60) != slices.Contains([]int{409, 429, 503}, res.StatusCode) {
+		r.t.Errorf("%s %s: %d with Retry-After %q", method, path, res.StatusCode, res.Header.Get("Retry-After"))
 	}
 	described(r.t, method, path, a)
 	return a
