@@ -24,6 +24,21 @@ func mustEnqueue(tb testing.TB, s *Store, l idem.Lock) *Place {
 	return p.(*Place)
 }
 
+// myTurn waits until the lock is free for p. A process that has not heard of its neighbour's session yet takes a lock of it for dead, as
+// everybody who waits does: it buries it, is refused, and waits on.
+func myTurn(tb testing.TB, p *Place) error {
+	ctx := within(tb, patience)
+	for {
+		seen, err := p.Await(ctx, 0)
+		if err != nil || seen.Lock == nil {
+			return err
+		}
+		if err := p.store.Bury(ctx, seen.Lock); err != nil {
+			return err
+		}
+	}
+}
+
 func TestWhoWaitsRunsInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
 	e := etcdtest.Start(t)
 	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
@@ -36,9 +51,8 @@ func TestWhoWaitsRunsInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
 		l := lockFor("w", fmt.Sprintf("event %d", i))
 		p := mustEnqueue(t, stores[i%2], l)
 		wg.Go(func() {
-			seen, err := p.Await(within(t, patience), 0)
-			if err != nil || seen.Lock != nil {
-				t.Errorf("%d: %+v %v", i, seen, err)
+			if err := myTurn(t, p); err != nil {
+				t.Errorf("%d: %v", i, err)
 				return
 			}
 			held, seen, err := p.ClaimHead(within(t, patience), l, 0)
@@ -242,10 +256,13 @@ func TestAPlaceIsLostWithItsSession(t *testing.T) {
 	}()
 	endSession(t, e, currentSession(t, s))
 	if err := <-result; !errors.Is(err, idem.ErrPlaceLost) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("await: got %v", err)
 	}
-	if held, _, err := p.ClaimHead(within(t, patience), lockFor("w", "two"), 0); held != nil || err != nil && !errors.Is(err, idem.ErrPlaceLost) {
-		t.Fatalf("got %v %v", held, err)
+	// Why not depends on what this process has heard, and on whether etcd answered in time; the session's end explains each of these.
+	held, seen, err := p.ClaimHead(within(t, patience), lockFor("w", "two"), 0)
+	expected := err == nil || errors.Is(err, idem.ErrPlaceLost) || errors.Is(err, idem.ErrNotClaimed) || errors.Is(err, idem.ErrStoreUnavailable)
+	if held != nil || !expected {
+		t.Fatalf("claimed without a place: %v %+v %v", held, seen, err)
 	}
 	if err := p.Leave(within(t, patience)); err != nil {
 		t.Fatal(err)
