@@ -131,7 +131,7 @@ func (s *Store) beat(ctx context.Context, at *sighting, ttl time.Duration) (foun
 		return nil, err
 	}
 	// Nothing that is still on its way can use the lease before: it would compare the revision of the hold that was on it.
-	s.tasks.help(func(life context.Context) { s.pool.drop(life, at.lease) })
+	s.dropLater(at.lease)
 	kv := first(answer.Responses[1]) // after the write
 	if kv == nil {
 		return nil, nil
@@ -170,6 +170,7 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 			found = nil
 		default:
 			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}
+			s.dropLater(at.lease)
 		}
 		return true, err
 	})

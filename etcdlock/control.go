@@ -286,6 +286,7 @@ func (s *Store) force(ctx context.Context, at *sighting, by *idem.Cancel, writer
 	if !applied {
 		return nil, false, err
 	}
+	s.dropLater(at.lease)
 	record.Revision = answer.revision
 	return &idem.Found{Record: record, Revision: answer.revision, Duplicates: at.duplicates}, true, nil
 }

@@ -69,6 +69,14 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 	}
 }
 
+// dropLater ends the lease of a hold that no key is on any more, on behalf of what runs; 0 = there is none. Otherwise etcd would carry it until
+// it runs out, which for a lock that is taken every minute with a TTL of a day is a thousand of them.
+func (s *Store) dropLater(id clientv3.LeaseID) {
+	if id != 0 {
+		s.tasks.help(func(life context.Context) { s.pool.drop(life, id) })
+	}
+}
+
 // letGo is when this process has nothing to do with the lock any more.
 func (h *owned) letGo(as *idem.Lock) {
 	h.store.letGo(as.Execution)

@@ -75,6 +75,10 @@ func (s *Store) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
 
 // acquireNow takes the lock, if it is free and nobody waits for it.
 func (s *Store) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.Acquired, error) {
+	if !s.tasks.enter() {
+		return nil, unavailable(errClosed)
+	}
+	defer s.tasks.leave()
 	for {
 		l, callbackKey := s.clientLock(q)
 		session, _, err := s.prepare(&l)
@@ -89,6 +93,9 @@ func (s *Store) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.A
 		c := &claimer{store: s, session: session, lock: *next, keys: k, size: len(lock.value), alone: true, nobody: make(chan struct{})}
 		c.txn = func(at seen) clientv3.Op { return acquire(k, at, lock, alive) }
 		held, seen, err := c.run(ctx)
+		if held == nil && err == nil || errors.Is(err, idem.ErrNotClaimed) { // and never will be
+			s.dropLater(alive.lease)
+		}
 		switch {
 		case errors.Is(err, idem.ErrNotClaimed): // again, under a new execution ID
 		case err != nil:
@@ -123,6 +130,9 @@ func (s *Store) ReleaseLock(ctx context.Context, workflow string, cb idem.Callba
 		err = s.onBehalf(at).release(ctx)
 		if errors.Is(err, idem.ErrCancelled) { // its record is written, and the lock is free
 			err = nil
+		}
+		if err == nil {
+			s.dropLater(at.lease)
 		}
 		return true, err
 	})

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
 )
@@ -59,6 +61,56 @@ func TestALockIsAcquiredRenewedAndReleasedAtAnyReplica(t *testing.T) {
 	}
 	if next := mustAcquireLock(t, b, q); next.Lock.Token <= got.Lock.Token {
 		t.Errorf("token %d after %d", next.Lock.Token, got.Lock.Token)
+	}
+}
+
+func TestNoLeaseIsLeftOfAHoldThatIsOver(t *testing.T) {
+	e, a, b := replicas(t)
+	q := idem.AcquireRequest{Workflow: "nightly", TTL: time.Hour}
+	leases := func() int {
+		got, err := e.Client.Leases(within(t, patience))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(got.Leases)
+	}
+	before := leases()
+	got := mustAcquireLock(t, a, q)
+	for range 5 {
+		if _, err := b.AcquireLock(within(t, patience), q); err == nil {
+			t.Fatal("two have it")
+		}
+	}
+	eventually(t, "those of refused ones are gone", func() bool { return leases() == before+1 })
+	if _, err := b.Heartbeat(within(t, patience), client(got), 0); err != nil {
+		t.Fatalf("and the holder's own: %v", err)
+	}
+	if err := b.ReleaseLock(within(t, patience), "nightly", client(got)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "that of a released one is gone", func() bool { return leases() == before })
+
+	ends := map[string]func(*idem.Lock) error{
+		"complete": func(l *idem.Lock) error {
+			return second(b.Complete(within(t, patience), callbackOf(l), idem.Final{Status: idem.Success}))
+		},
+		"force release": func(l *idem.Lock) error {
+			return second(b.ForceRelease(within(t, patience), "w", l.Execution, byOps(false)))
+		},
+	}
+	for how, end := range ends {
+		held := mustHold(t, a, withKey(lockFor("w", how)), time.Hour)
+		hold, err := e.Client.Get(within(t, patience), held.keys.H)
+		if err != nil || len(hold.Kvs) != 1 {
+			t.Fatalf("%+v %v", hold, err)
+		}
+		if err := end(held.Lock()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "that of one ended by "+how+" is gone", func() bool {
+			left, err := e.Client.TimeToLive(within(t, patience), clientv3.LeaseID(hold.Kvs[0].Lease))
+			return err == nil && left.TTL == -1
+		})
 	}
 }
 
