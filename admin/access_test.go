@@ -224,6 +224,18 @@ func TestAnOutdatedWorkerDoesNotLockOutTheOthersOfItsUpstream(t *testing.T) {
 	r.want(503, "store_unavailable", "GET", "/v1/locks", opsToken, "")
 }
 
+func TestNamesThatAreMadeUpAreNotRemembered(t *testing.T) {
+	r := newRig(t, keyless{}, nil)
+	for i := range 5 {
+		r.want(401, "unauthorized", "POST", "/v1/executions/"+strings.Repeat("x", 10_000+i)+"/guard", "", `{"token":1}`, "Authorization", "Basic x")
+	}
+	r.api.failed.mu.Lock()
+	defer r.api.failed.mu.Unlock()
+	if len(r.api.failed.paid) != 2 { // the address as one that guesses, and as one that is audited
+		t.Errorf("%d are remembered", len(r.api.failed.paid))
+	}
+}
+
 func TestNobodyWithoutATokenFillsTheAuditLog(t *testing.T) {
 	now := time.Now()
 	r := newRig(t, unreachable{}, func(o *Options) { o.Now = func() time.Time { return now } })

@@ -193,7 +193,11 @@ func (c *call) admit() error {
 // must not lock out its other executions.
 func (c *call) guesser() string {
 	if c.endpoint.access == forCallback {
-		return "callback " + c.name + " " + network(c.r.RemoteAddr)
+		id := idem.ExecutionID(c.name)
+		if _, _, err := id.Parse(); err != nil { // whoever makes names up may not have long ones remembered
+			id = ""
+		}
+		return "callback " + string(id) + " " + network(c.r.RemoteAddr)
 	}
 	return "token " + network(c.r.RemoteAddr)
 }
