@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -70,6 +71,9 @@ func checkTokenName(name string) error {
 	}
 	if len(name) > maxTokenName {
 		return fmt.Errorf("is longer than %d characters", maxTokenName)
+	}
+	if slices.Contains([]string{"policy", "callback", "anonymous"}, name) {
+		return fmt.Errorf("%q is what Hooklock itself writes into records and the audit log; choose another name", name)
 	}
 	return nil
 }
