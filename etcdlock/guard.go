@@ -116,14 +116,18 @@ func (s *Store) saw(l *idem.Lock) {
 	s.guarded.put(l)
 }
 
-// maxSightings is how many locks of others are remembered.
+// maxSightings is how many locks of others are remembered, where they have few steps: it bounds what weigh counts.
 const maxSightings = 4096
+
+// weigh is how much room a lock takes, in locks without steps: one with a thousand steps takes a hundred times as much.
+func weigh(l *idem.Lock) int { return 1 + (len(l.Steps)+len(l.Plan))/8 }
 
 // sightings are locks as this process has seen them, of executions that others run or that are held. They spare a read: what is sent because of
 // one compares its revision.
 type sightings struct {
-	mu    sync.Mutex
-	locks map[idem.ExecutionID]*idem.Lock
+	mu     sync.Mutex
+	locks  map[idem.ExecutionID]*idem.Lock
+	weight int // of all of them
 }
 
 func (c *sightings) get(id idem.ExecutionID) *idem.Lock {
@@ -132,24 +136,36 @@ func (c *sightings) get(id idem.ExecutionID) *idem.Lock {
 	return c.locks[id]
 }
 
-// put drops any other one when there are too many.
+// put drops others, any of them, when they take too much room.
 func (c *sightings) put(l *idem.Lock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.locks == nil {
 		c.locks = map[idem.ExecutionID]*idem.Lock{}
 	}
-	if _, known := c.locks[l.Execution]; !known && len(c.locks) >= maxSightings {
-		for id := range c.locks {
-			delete(c.locks, id)
-			break
+	c.remove(l.Execution)
+	c.locks[l.Execution] = l
+	c.weight += weigh(l)
+	for id := range c.locks {
+		if c.weight <= maxSightings {
+			return
+		}
+		if id != l.Execution {
+			c.remove(id)
 		}
 	}
-	c.locks[l.Execution] = l
 }
 
 func (c *sightings) drop(id idem.ExecutionID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.locks, id)
+	c.remove(id)
+}
+
+// remove wants the mutex held.
+func (c *sightings) remove(id idem.ExecutionID) {
+	if l := c.locks[id]; l != nil {
+		c.weight -= weigh(l)
+		delete(c.locks, id)
+	}
 }
