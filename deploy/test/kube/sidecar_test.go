@@ -106,6 +106,25 @@ func TestASidecarThatMeetsNothingOrTooMuchIsAnError(t *testing.T) {
 	}
 }
 
+func TestAServiceThatNamesNoTargetPortGetsOne(t *testing.T) {
+	dir := filepath.Join(copied(t), "example")
+	change(t, filepath.Join(dir, "service.yaml"), ", targetPort: http", "")
+	service := Of[*corev1.Service](t, Objects(t, rendered(t, dir)))
+	if got := service.Spec.Ports[0].TargetPort.String(); got != "hooklock" {
+		t.Errorf("targetPort is %q", got)
+	}
+}
+
+func TestAPatchOfYourOwnComesAfterTheComponent(t *testing.T) {
+	dir := filepath.Join(copied(t), "example")
+	path := filepath.Join(dir, "kustomization.yaml")
+	write(t, path, kit.Read(t, path)+kit.Fenced(t, "docs/kubernetes.md", "`terminationGracePeriodSeconds` becomes 60", "yaml"))
+	deployment := Of[*appsv1.Deployment](t, Objects(t, rendered(t, dir)))
+	if got := *deployment.Spec.Template.Spec.TerminationGracePeriodSeconds; got != 300 {
+		t.Errorf("terminationGracePeriodSeconds is %d", got)
+	}
+}
+
 func TestAStatefulSetGetsTheSameSidecar(t *testing.T) {
 	dir := copied(t)
 	for _, file := range []string{"sidecar/kustomization.yaml", "app-waits/kustomization.yaml", "example/deployment.yaml"} {
