@@ -49,9 +49,7 @@ type instruments struct {
 	signatures   *counter[schemeKey]
 	reloads      *counter[string]
 
-	overhead, wait, hold metric.Float64Histogram
-	recordSize           metric.Int64Histogram
-	byRoute              *histograms[string] // the labels of these four
+	overhead, wait, hold, recordSize *routeHistogram
 
 	server     httpconv.ServerRequestDuration
 	client     httpconv.ClientRequestDuration
@@ -64,33 +62,24 @@ type maker struct {
 	errs  []error
 }
 
-func (m *maker) seconds(name, description string, bounds []float64) metric.Float64Histogram {
-	h, err := m.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(bounds...))
-	m.errs = append(m.errs, err)
-	return h
-}
-
 func newInstruments(meter metric.Meter) (*instruments, error) {
 	m := &maker{meter: meter}
 	i := &instruments{
 		deliveries:   newCounter(m, "hooklock.deliveries", "{delivery}", "Deliveries by decision. would is what a bypassed one would have got; route is empty where no route took a rejected one.", deliveryLabels),
 		acquisitions: newCounter(m, "hooklock.lock.acquisitions", "{acquisition}", "Attempts to get a lock, by result.", resultLabels),
 		losses:       newCounter(m, "hooklock.lock.losses", "{loss}", "Locks that were lost while their execution ran, by reason.", labelsOf("reason")),
-		executions:   newCounter(m, "hooklock.executions", "{execution}", "Executions that ended in this process, by what is known of their effect; buried ones are those of dead processes that it ended.", outcomeLabels),
+		executions:   newCounter(m, "hooklock.executions", "{execution}", "Executions that ended in this process, by what is known of their effect; buried ones are those of dead processes, and holds that nobody renewed, that it ended.", outcomeLabels),
 		lookups:      newCounter(m, "hooklock.idempotency.lookups", "{lookup}", "What was known of an event when a delivery asked to run, by result.", resultLabels),
 		extractions:  newCounter(m, "hooklock.key.extractions", "{extraction}", "How the workflow and the event ID were found in a delivery, by part and result.", partLabels),
 		signatures:   newCounter(m, "hooklock.signature.verifications", "{verification}", "Signatures by result.", schemeLabels),
 		reloads:      newCounter(m, "hooklock.config.reloads", "{reload}", "Changes of the configuration, by result.", labelsOf("result")),
 
-		overhead: m.seconds("hooklock.delivery.overhead.duration", "What Hooklock itself took of a delivery on a route: the whole time but for the call of the upstream, waiting included.", overheadBounds),
-		wait:     m.seconds("hooklock.lock.wait.duration", "How long deliveries waited: for their turn, or for the answer of a copy. Those that did not wait are not in it.", waitBounds),
-		hold:     m.seconds("hooklock.lock.hold.duration", "From getting a lock to the end of the execution.", holdBounds),
-		byRoute:  newHistograms(labelsOf("route")),
+		overhead:   newRouteHistogram(m, "hooklock.delivery.overhead.duration", "s", "What Hooklock itself took of a delivery on a route: the whole time but for the call of the upstream, waiting included.", overheadBounds),
+		wait:       newRouteHistogram(m, "hooklock.lock.wait.duration", "s", "How long deliveries waited: for their turn, or for the answer of a copy. Those that did not wait are not in it.", waitBounds),
+		hold:       newRouteHistogram(m, "hooklock.lock.hold.duration", "s", "From getting a lock to the end of the execution.", holdBounds),
+		recordSize: newRouteHistogram(m, "hooklock.idempotency.record.size", "By", "Size of the records that executions leave in etcd.", sizeBounds),
 	}
 	var err error
-	i.recordSize, err = meter.Int64Histogram("hooklock.idempotency.record.size", metric.WithUnit("By"),
-		metric.WithDescription("Size of the records that executions leave in etcd."), metric.WithExplicitBucketBoundaries(sizeBounds...))
-	m.errs = append(m.errs, err)
 	i.server, err = httpconv.NewServerRequestDuration(meter, metric.WithExplicitBucketBoundaries(httpBounds...))
 	m.errs = append(m.errs, err)
 	i.client, err = httpconv.NewClientRequestDuration(meter, metric.WithExplicitBucketBoundaries(httpBounds...))

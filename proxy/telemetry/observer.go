@@ -21,7 +21,7 @@ func (t *Telemetry) Delivered(r *proxy.Report) {
 	t.countGate(ctx, r)
 	t.countEnd(ctx, r)
 	if r.Route != "" {
-		t.is.overhead.Record(ctx, (r.Total - r.Upstream).Seconds(), t.is.byRoute.of(r.Route)...)
+		t.is.overhead.measure(ctx, r.Route, (r.Total - r.Upstream).Seconds())
 	}
 	t.countHTTP(ctx, r)
 	t.logDelivery(ctx, r)
@@ -54,8 +54,8 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	if r.Keyed {
 		t.is.lookups.add(resultKey{r.Route, lookupOf(r.Gate, r.Attempt)})
 	}
-	if waited := r.Rooms.Wait.For; waited > 0 {
-		t.is.wait.Record(ctx, waited.Seconds(), t.is.byRoute.of(r.Route)...)
+	if waited := r.Rooms.Wait.For; waited > 0 && r.Gate != idem.DecisionQueueFull { // which only looked whether it may wait
+		t.is.wait.measure(ctx, r.Route, waited.Seconds())
 	}
 }
 
@@ -75,10 +75,9 @@ func (t *Telemetry) countEnd(ctx context.Context, r *proxy.Report) {
 		outcome = idem.Unknown
 	}
 	t.is.executions.add(resultKey{r.Route, string(outcome)})
-	labels := t.is.byRoute.of(r.Route)
-	t.is.hold.Record(ctx, r.Held.Seconds(), labels...)
+	t.is.hold.measure(ctx, r.Route, r.Held.Seconds())
 	if r.RecordSize > 0 {
-		t.is.recordSize.Record(ctx, int64(r.RecordSize), labels...)
+		t.is.recordSize.measure(ctx, r.Route, float64(r.RecordSize))
 	}
 }
 

@@ -36,12 +36,13 @@ type sdk struct {
 	meter    metric.Meter
 	tracer   trace.Tracer // nil: nothing is traced
 	page     http.Handler
+	zeros    *zeros // of the page
 	shutdown []func(context.Context) error
 }
 
 func newSDK(ctx context.Context, o Options, w wishes) (*sdk, error) {
 	registry := prometheus.NewRegistry()
-	s := &sdk{page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})}
+	s := &sdk{zeros: new(zeros), page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})}
 	if w.off {
 		s.meter = metricnoop.Meter{}
 		return s, nil
@@ -72,7 +73,7 @@ func resourceOf(ctx context.Context, o Options) (*resource.Resource, error) {
 
 func (s *sdk) openMetrics(ctx context.Context, w wishes, registry *prometheus.Registry, whoami *resource.Resource) error {
 	// Without WithoutScopeInfo every series carries three labels about the library that made it.
-	page, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
+	page, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(), otelprometheus.WithProducer(s.zeros))
 	if err != nil {
 		return fmt.Errorf("make metrics page: %w", err)
 	}

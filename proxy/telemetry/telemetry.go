@@ -83,6 +83,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		return nil, err
 	}
 	t.server, t.client, t.operations = newHistograms(t.serverLabels), newHistograms(t.clientLabels), newHistograms(t.operationLabels)
+	s.zeros.histograms = []*routeHistogram{t.is.overhead, t.is.wait, t.is.hold, t.is.recordSize}
 	t.routes.Store(&[]metric.ObserveOption{})
 	if err := errors.Join(t.countBuild(), t.showConfig()); err != nil {
 		return nil, err
@@ -144,6 +145,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	}
 	t.patterns.Store(&patterns)
 	t.routes.Store(&infos)
+	t.sdk.zeros.know(slices.Sorted(maps.Keys(patterns)))
 	t.is.deliveries.know(deliveries...)
 	t.is.acquisitions.know(acquisitions...)
 	t.is.lookups.know(lookups...)
