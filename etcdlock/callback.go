@@ -171,6 +171,7 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 		default:
 			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}
 			s.dropLater(at.lease)
+			s.ended(at.lock, record)
 		}
 		return true, err
 	})
@@ -178,6 +179,13 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 		return nil, unavailable(err)
 	}
 	return found, err
+}
+
+// ended tells of the end of a hold, which no delivery tells of. A lock of the lock API is no execution of a route.
+func (s *Store) ended(l *idem.Lock, record *idem.Record) {
+	if l.Held && !ofLockAPI(l) && s.o.OnEnded != nil {
+		s.o.OnEnded(record)
+	}
 }
 
 // onBehalf is a lock that somebody elsewhere has, for what only its holder may do. Its record is told apart from all others.

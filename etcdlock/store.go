@@ -40,6 +40,9 @@ type Options struct {
 	OnOperation func(Operation)
 	// OnBuried is called when this process has ended the execution of a lock whose owner is dead. It must not block.
 	OnBuried func(*idem.Lock)
+	// OnEnded is called when this process has ended a held execution of a route because somebody asked for it: its upstream that completed
+	// it, or a person who forced its lock open. It must not block.
+	OnEnded func(*idem.Record)
 	// OnSession is called after a session has opened and after one was lost. What was known from the store before a loss may
 	// be out of date afterwards. Calls do not overlap. It must not block.
 	OnSession func(SessionEvent)

@@ -94,6 +94,8 @@ func (d *delivery) reportEnd(x *idem.Execution, end idem.Ending) {
 		d.report.Err = errors.Join(d.report.Err, end.Err)
 	}
 	switch {
+	case end.Lost && end.Record != nil: // as whoever ended it wrote
+		d.report.Outcome = end.Record.Outcome
 	case end.Lost:
 	case end.Record != nil:
 		d.report.Outcome, d.report.RecordSize = end.Record.Outcome, end.Record.Size

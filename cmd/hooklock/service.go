@@ -122,7 +122,7 @@ func (s *service) openStore(context.Context) error {
 	}
 	cache := idem.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
-	o.OnBuried = s.telemetry.Buried
+	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
 	o.OnOperation = func(op etcdlock.Operation) { s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code) }
 	o.OnSession = func(e etcdlock.SessionEvent) {
 		if e.Opened {

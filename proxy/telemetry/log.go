@@ -81,7 +81,8 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	attrs := appendNames(append(make([]slog.Attr, 0, 14), slog.String("route", r.Route)), r)
 	switch name {
 	case proxy.EventReleased:
-		attrs = append(attrs, slog.Float64("held_ms", milliseconds(r.Held)), slog.Bool("recorded", r.Recorded), slog.String("outcome", string(r.Outcome)))
+		attrs = append(attrs, slog.Float64("held_ms", milliseconds(r.Held)), slog.Bool("recorded", r.Recorded))
+		attrs = appendText(attrs, "outcome", string(r.Outcome))
 	case proxy.EventLost:
 		attrs = append(attrs, slog.String("reason", string(r.Loss)))
 	case proxy.EventHeld:

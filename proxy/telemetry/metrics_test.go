@@ -23,7 +23,48 @@ func TestWhatIsRareIsThereFromTheStart(t *testing.T) {
 		`hooklock_idempotency_lookups_total{result="mismatch",route="plain"} 0`,
 		`hooklock_key_extractions_total{part="event_id",result="missing",route="plain"} 0`,
 		`hooklock_config_reloads_total{result="refused"} 0`,
+		`hooklock_lock_wait_duration_seconds_count{route="plain"} 0`, `hooklock_lock_wait_duration_seconds_bucket{route="observe",le="+Inf"} 0`,
+		`hooklock_lock_hold_duration_seconds_sum{route="plain"} 0`, `hooklock_delivery_overhead_duration_seconds_bucket{route="plain",le="5e-05"} 0`,
+		`hooklock_idempotency_record_size_bytes_count{route="plain"} 0`,
 	)
+}
+
+func TestAFirstValueTakesThePlaceOfItsZero(t *testing.T) {
+	r := open(t)
+	r.Delivered(executed())
+	page := r.page(t, "")
+	for line, times := range map[string]int{
+		`hooklock_lock_hold_duration_seconds_count{route="plain"} `: 1, `hooklock_lock_hold_duration_seconds_count{route="observe"} 0`: 1,
+		`hooklock_lock_wait_duration_seconds_count{route="plain"} 0`: 1, "# TYPE hooklock_lock_hold_duration_seconds histogram": 1,
+	} {
+		if n := strings.Count(page, line); n != times {
+			t.Errorf("%s is there %d times", line, n)
+		}
+	}
+}
+
+func TestAHoldThatSomebodyEndedIsMeasuredAndLogged(t *testing.T) {
+	r := open(t)
+	ended := &idem.Record{
+		Execution: "exec_9", Route: "plain", Scope: idem.Scope{Workflow: "acme"}, Attempt: 2, Status: idem.Success, Outcome: idem.Executed,
+		StartedAt: began, FinishedAt: began.Add(time.Minute), Size: 900, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	}
+	r.Ended(ended)
+	forced := *ended
+	forced.Route, forced.Outcome = "somebody else's", idem.Unknown
+	r.Ended(&forced)
+	r.wants(t,
+		`hooklock_executions_total{outcome="executed",route="plain"} 1`, `hooklock_executions_total{outcome="unknown",route=""} 1`,
+		`hooklock_lock_hold_duration_seconds_sum{route="plain"} 60`, `hooklock_idempotency_record_size_bytes_sum{route="plain"} 900`,
+	)
+	for _, part := range []string{
+		`"msg":"lock.released","route":"plain","workflow":"acme"`, `"trace_id":"0af7651916cd43dd8448eb211c80319c","held_ms":60000,"recorded":true,"outcome":"executed"`,
+		`"msg":"execution.unknown","route":"somebody else's"`,
+	} {
+		if !strings.Contains(r.log.String(), part) {
+			t.Errorf("%s is not in %s", part, r.log)
+		}
+	}
 }
 
 func TestADeliveryIsMeasuredOnce(t *testing.T) {
@@ -70,6 +111,11 @@ func TestWhatStoodInTheWayIsCounted(t *testing.T) {
 			r.Rooms.Wait.For = 5 * time.Second
 			return r
 		}(), []string{`hooklock_lock_wait_duration_seconds_sum{route="plain"} 5`}},
+		{func() *proxy.Report {
+			r := met(idem.DecisionQueueFull, 429)
+			r.Rooms.Wait.For = time.Microsecond
+			return r
+		}(), []string{`hooklock_lock_wait_duration_seconds_count{route="plain"} 0`}},
 		{func() *proxy.Report {
 			r := executed()
 			r.Loss, r.Outcome, r.Recorded = proxy.LossUnheard, "", false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -14,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.43.0/dbconv"
 
 	"hooklock/idem"
+	"hooklock/proxy"
 )
 
 // Watched is what is only known when somebody looks.
@@ -127,11 +129,39 @@ func (t *Telemetry) Reloaded(taken bool) {
 // Buried counts and logs the execution of a dead process that this one has ended. Its route is a label only where this process has it, too:
 // the lock may be of another configuration.
 func (t *Telemetry) Buried(l *idem.Lock) {
-	route := l.Route
-	if _, known := (*t.patterns.Load())[route]; !known {
-		route = ""
-	}
-	t.is.executions.add(resultKey{route, buried})
+	t.is.executions.add(resultKey{t.ours(l.Route), buried})
 	t.o.Log.Warn("lock.expired", "route", l.Route, "workflow", l.Scope.Workflow, "key", l.Scope.Key.Short(), "execution", string(l.Execution),
-		"attempt", l.Attempt, "holder", l.Holder, "held_ms", milliseconds(t.o.Now().Sub(l.StartedAt)))
+		"attempt", l.Attempt, "trace_id", traceIDOf(l.TraceParent), "holder", l.Holder, "held_ms", milliseconds(t.o.Now().Sub(l.StartedAt)))
+}
+
+// Ended counts and logs the end of a held execution that this process has written down because somebody asked for it. The delivery that began
+// it has its own line, and said nothing of the end.
+func (t *Telemetry) Ended(record *idem.Record) {
+	r := &proxy.Report{
+		Route: t.ours(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), Execution: record.Execution, Attempt: record.Attempt,
+		TraceID: traceIDOf(record.TraceParent), Outcome: record.Outcome, Recorded: true, RecordSize: record.Size,
+		Held: record.FinishedAt.Sub(record.StartedAt),
+	}
+	t.countEnd(context.Background(), r)
+	r.Route = record.Route
+	t.Event(proxy.EventReleased, r)
+	if r.Outcome == idem.Unknown {
+		t.Event(proxy.EventUnknown, r)
+	}
+}
+
+// ours is the route where this process has it, else empty: the ledger may tell of another configuration.
+func (t *Telemetry) ours(route string) string {
+	if _, known := (*t.patterns.Load())[route]; !known {
+		return ""
+	}
+	return route
+}
+
+// traceIDOf is the trace ID of a traceparent, empty where there is none.
+func traceIDOf(traceParent string) string {
+	if fields := strings.Split(traceParent, "-"); len(fields) == 4 {
+		return fields[1]
+	}
+	return ""
 }

@@ -202,6 +202,10 @@ func TestAHeldExecutionIsRenewedAndCompletedAtAnotherReplica(t *testing.T) {
 	}
 	both[0].Kill()
 	up.mustSay(t, both[1], "complete", `,"status":"SUCCESS","response":{"status":201,"headers":{"X-Result":"7"},"body":"shipped"}`, 200)
+	r := both[1].Stderr.AwaitRecord(t, "lock.released", func(r testkit.Record) bool { return r.Text("execution") == up.execution })
+	if r.Number("held_ms") <= 0 || r.Text("outcome") != "executed" || r.Text("trace_id") == "" {
+		t.Errorf("%v", r)
+	}
 	a := testkit.Post(t, both[1].Addr, path, "{}", key("1"))
 	passed(t, a, 201, "shipped", "replayed")
 	if a.Header.Get("X-Result") != "7" || a.Execution() != up.execution {
