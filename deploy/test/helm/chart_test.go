@@ -119,6 +119,21 @@ func TestTheGatewayIsWhatAnAPIServerTakes(t *testing.T) {
 	}
 }
 
+// An etcd takes 130 MB as soon as it starts: a kubelet would put the pod out that has no more than the room for a token.
+func TestAnEmbeddedEtcdHasRoomAndIsNeverThereTwice(t *testing.T) {
+	for file, embedded := range map[string]bool{"gateway-values.yaml": false, "single-values.yaml": true} {
+		_, all := gateway(t, file)
+		spec := &kube.Of[*appsv1.Deployment](t, all).Spec
+		volumes := spec.Template.Spec.Volumes
+		if room := volumes[len(volumes)-1].EmptyDir.SizeLimit; (room.Value() > 1<<30) != embedded {
+			t.Errorf("%s: room for %v", file, room)
+		}
+		if (spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType) != embedded {
+			t.Errorf("%s: strategy %v", file, spec.Strategy)
+		}
+	}
+}
+
 func TestTheGatewaysConfigurationIsValid(t *testing.T) {
 	program, err := kit.BuildHooklock(t.TempDir())
 	if err != nil {

@@ -56,6 +56,11 @@ volumeMounts:
   - {name: hooklock-data, mountPath: /var/lib/hooklock}
 {{- end -}}
 
+{{/* Says something where the configuration names no etcd, so that Hooklock runs its own. Takes values of this chart. */}}
+{{- define "hooklock.embedded" -}}
+{{- if empty (dig "etcd" "endpoints" (list) .config) -}}embedded{{- end -}}
+{{- end -}}
+
 {{/* Volumes of a pod with Hooklock in it. Takes a dict: root, values. */}}
 {{- define "hooklock.volumes" -}}
 - name: hooklock-config
@@ -63,7 +68,7 @@ volumeMounts:
 # Files, so that a secret is in no environment.
 - name: hooklock-secrets
   secret: {secretName: {{ .values.secretName | default (include "hooklock.name" .root) }}, optional: {{ empty .values.secretName }}}
-# The generated token of the admin API; it goes with the pod.
+# The generated token of the admin API, and the embedded etcd where there is no other; it goes with the pod.
 - name: hooklock-data
-  emptyDir: {sizeLimit: 16Mi}
+  emptyDir: {sizeLimit: {{ include "hooklock.embedded" .values | empty | ternary "16Mi" "4Gi" }}}
 {{- end -}}
