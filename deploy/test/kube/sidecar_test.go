@@ -1,8 +1,10 @@
 package kube
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +105,45 @@ func TestASidecarThatMeetsNothingOrTooMuchIsAnError(t *testing.T) {
 				t.Log(err)
 			}
 		})
+	}
+}
+
+// What the page says about a kustomization with several Deployments.
+func TestTwoDeploymentsHaveACopyEach(t *testing.T) {
+	dir := copied(t)
+	example := filepath.Join(dir, "example")
+	for _, file := range []string{"deployment.yaml", "service.yaml"} {
+		path := filepath.Join(example, file)
+		one := kit.Read(t, path)
+		write(t, path, one+"---\n"+strings.NewReplacer("name: shop", "name: other", "app: shop", "app: other", "8080", "9090").Replace(one))
+	}
+	for _, component := range []string{"sidecar", "app-waits"} {
+		for _, name := range []string{"shop", "other"} {
+			to := filepath.Join(dir, component+"-"+name)
+			if err := os.CopyFS(to, os.DirFS(filepath.Join(dir, component))); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(to, "kustomization.yaml")
+			write(t, path, regexp.MustCompile(`\{kind: (\w+)\}|source:\n      kind: \w+\n`).ReplaceAllStringFunc(kit.Read(t, path), func(s string) string {
+				if object, ok := strings.CutSuffix(s, "}"); ok {
+					return object + ", name: " + name + "}"
+				}
+				return s + "      name: " + name + "\n"
+			}))
+		}
+		change(t, filepath.Join(example, "kustomization.yaml"), "  - ../"+component+"\n", "  - ../"+component+"-shop\n  - ../"+component+"-other\n")
+	}
+	text := rendered(t, example)
+	Objects(t, text)
+	for _, want := range []string{"value: http://127.0.0.1:8080\n", "value: http://127.0.0.1:9090\n"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%q is there %d times", want, strings.Count(text, want))
+		}
+	}
+	for want, n := range map[string]int{"targetPort: hooklock\n": 2, "hooklock: service\n": 2, "hooklock: sidecar\n": 2, "sleep:\n": 2} {
+		if got := strings.Count(text, want); got != n {
+			t.Errorf("%q is there %d times", want, got)
+		}
 	}
 }
 
