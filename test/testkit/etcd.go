@@ -2,7 +2,6 @@ package testkit
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -95,21 +94,3 @@ func (m *Member) Freeze(tb testing.TB) {
 
 // Thaw lets it go on.
 func (m *Member) Thaw(tb testing.TB) { tb.Helper(); m.Signal(tb, syscall.SIGCONT) }
-
-// freePorts are n different loopback addresses that nobody listened on a moment ago.
-func freePorts(tb testing.TB, n int) []string {
-	tb.Helper()
-	addresses := make([]string, n)
-	for i := range addresses {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatal(err)
-		}
-		defer l.Close()
-		addresses[i] = l.Addr().String()
-	}
-	return addresses
-}
-
-// FreePort is a loopback address that nobody listened on a moment ago.
-func FreePort(tb testing.TB) string { tb.Helper(); return freePorts(tb, 1)[0] }
