@@ -89,7 +89,9 @@ func (x *Explanation) seal(route *Route, m *idem.Message, now time.Time) {
 		x.Signature = fmt.Sprintf("%s: %s: %s", found.broken.Reason, found.broken.Part, found.broken.Detail)
 		if !route.Observe {
 			v := verdictOf(idem.DecisionUnverified)
-			x.Rejection = &Rejection{cmp.Or(route.Respond[idem.DecisionUnverified], v.status), v.code, v.title, "its signature is not accepted"}
+			x.Rejection = &Rejection{
+				Status: cmp.Or(route.Respond[idem.DecisionUnverified], v.status), Code: v.code, Title: v.title, Detail: "its signature is not accepted",
+			}
 		}
 	case route.Seal.Verifier != nil:
 		x.Signature = SignatureValid

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -287,6 +288,12 @@ func (d *delivery) reject(ctx *fasthttp.RequestCtx, bad *Rejection) {
 	}
 	r.write(ctx)
 	d.mark(ctx, idem.DecisionRejected)
+	if bad.About != nil {
+		ctx.Response.Header.Set(headerDecision, string(idem.DecisionRejected))
+		if bad.Status == fasthttp.StatusMethodNotAllowed {
+			ctx.Response.Header.Set(fasthttp.HeaderAllow, strings.Join(bad.About.Methods, ", ")) // RFC 9110 section 15.5.6 wants it
+		}
+	}
 }
 
 // hangUp ends a connection with this answer, because what follows on it cannot be told from the rest of this request: fasthttp would take a

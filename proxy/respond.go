@@ -60,6 +60,13 @@ type Rejection struct {
 	Code   string
 	Title  string
 	Detail string
+	// About is the route that the delivery was meant for and may not take; nil where that is not why.
+	About *Route
+}
+
+func (r *Rejection) about(route *Route) *Rejection {
+	r.About = route
+	return r
 }
 
 // Error makes a Rejection an error.
@@ -86,7 +93,7 @@ func reject(code, detail string) *Rejection {
 	case "upgrade_refused":
 		title = "Upgrade is not possible on a route"
 	}
-	return &Rejection{status, code, title, detail}
+	return &Rejection{Status: status, Code: code, Title: title, Detail: detail}
 }
 
 // problem is RFC 9457, with our members, and with the fields of the older in-application locks where they apply.

@@ -74,7 +74,7 @@ func (t *Table) find(method, host, path []byte, vars []idem.PathVar, scratch []b
 	normal := idem.NormalPath(path, scratch[:0])
 	if !bytes.Equal(normal, path) {
 		if other, _ := t.match(host, normal, nil); other != nil && other != route {
-			return nil, nil, reject("ambiguous_path", "this path is another spelling of the route "+other.Pattern.String()+"; send it spelled like that")
+			return nil, nil, reject("ambiguous_path", "this path is another spelling of the route "+other.Pattern.String()+"; send it spelled like that").about(other)
 		}
 	}
 	switch {
@@ -85,7 +85,7 @@ func (t *Table) find(method, host, path []byte, vars []idem.PathVar, scratch []b
 	case !route.Policy.Verified || route.passesBy(method):
 		return nil, nil, nil
 	}
-	return nil, nil, reject("method_not_allowed", "this route takes other methods; add the method to the route's match.methods if the sender uses it")
+	return nil, nil, reject("method_not_allowed", "this route takes other methods; add the method to the route's match.methods if the sender uses it").about(route)
 }
 
 func (t *Table) match(host, path []byte, vars []idem.PathVar) (*Route, []idem.PathVar) {

@@ -118,6 +118,9 @@ func TestABodyThatNobodyReadIsNotTheNextRequest(t *testing.T) {
 				if a.Status != tt.status {
 					t.Errorf("%v", a)
 				}
+				if a.Status == 405 && (a.Decision() != "rejected" || !strings.Contains(a.Header.Get("Allow"), "POST")) {
+					t.Errorf("405 does not say which methods, or who decided: %v", a)
+				}
 				c.Say(body[read:])
 				if a, err := c.TryAnswer("POST"); err == nil {
 					t.Errorf("a second answer: %v", a)
@@ -136,7 +139,7 @@ func TestAnotherSpellingOfARoutesPathIsAmbiguous(t *testing.T) {
 	for _, spelled := range []string{"/" + path, path + "/", "/x/.." + path, "/./plain/" + last, "/%70lain/" + last, "/plain;v=1/" + last, "/plain//" + last} {
 		t.Run(spelled, func(t *testing.T) {
 			a := testkit.Post(t, shared.patient.Addr, spelled, "{}", key("1"))
-			if p := a.JSON(); a.Status != 400 || p["code"] != "ambiguous_path" || p["executed"] != "no" {
+			if p := a.JSON(); a.Status != 400 || p["code"] != "ambiguous_path" || p["executed"] != "no" || a.Decision() != "rejected" {
 				t.Errorf("%v", a)
 			}
 		})
