@@ -24,6 +24,9 @@ NO_RACE := hooklock/test/arch hooklock/test/bench hooklock/test/model hooklock/t
 # Apart, because it takes longer than one likes to wait: it kills and freezes processes and waits for leases to run out.
 APART := hooklock/test/fault%
 
+# These take longest, so they begin first: the rest fills the other core meanwhile.
+SLOW := hooklock/test/e2e hooklock/etcdlock
+
 # The race detector is C. Without a compiler the tests run all the same.
 RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 
@@ -44,7 +47,7 @@ install: ## the program, to where Go keeps programs
 
 test: ## all tests, with the race detector where a C compiler is installed
 	@test -n '$(RACE)' || echo 'no C compiler found: the race detector stays off'
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 10m $(filter-out $(NO_RACE) $(APART),$(shell $(GO) list ./...))
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 10m $(SLOW) $(filter-out $(SLOW) $(NO_RACE) $(APART),$(shell $(GO) list ./...))
 	$(GO) test -timeout 5m $(NO_RACE)
 
 test-short: ## the same without the race detector, for while you work

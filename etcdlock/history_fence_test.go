@@ -14,12 +14,12 @@ import (
 // This shows what the fence is for, and that the histories would tell if it were broken: without it a claim that was given up lands
 // later, on a lock that is free by then, and stays there for ever.
 func TestWithoutTheFenceHistoriesAreIllegal(t *testing.T) {
-	tries := 15
+	tries := 30
 	if testing.Short() {
 		tries = 3
 	}
 	for range tries {
-		switch v := unfencedHistory(t, 8*time.Second).CheckExclusion(20 * time.Second); v {
+		switch v := unfencedHistory(t, 4*time.Second).CheckExclusion(20 * time.Second); v {
 		case history.Illegal:
 			return
 		default:
