@@ -236,10 +236,7 @@ func TestEachAlertHasItsSectionInTheRunbook(t *testing.T) {
 // promtool runs Prometheus's own checker.
 func promtool(t *testing.T, stdin string, args ...string) {
 	t.Helper()
-	program, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not installed (Debian has it in the package prometheus)")
-	}
+	program := testkit.Program(t, "promtool") // Debian has it in the package prometheus
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir, cmd.Stdin = observability, strings.NewReader(stdin)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,10 +90,7 @@ func (s *sample) deliver(t *testing.T, addr string) {
 // senderFront is nginx in front of a Hooklock with an embedded etcd, in front of the shared upstream.
 func senderFront(t *testing.T) string {
 	t.Helper()
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		t.Skip("nginx is not installed: signed deliveries through a front proxy are not tested")
-	}
+	program := testkit.Program(t, "nginx")
 	config := embedded(t.TempDir(), "")
 	h := own(t, config[:strings.Index(config, "routes:")]+senderRoutes)
 	dir, addr := t.TempDir(), testkit.FreePort(t)
