@@ -20,6 +20,7 @@ import (
 	"hooklock/config"
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/proxy/wiretest"
 )
 
 func TestMain(m *testing.M) {
@@ -114,7 +115,7 @@ func TestDoctorSaysWhatIsWrongWithTheUpstream(t *testing.T) {
 	}
 	secure := listenOn(t, "tcp", "127.0.0.1:0", &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
 	plain := listenOn(t, "tcp", "127.0.0.1:0", nil)
-	socket := filepath.Join(t.TempDir(), "app.sock")
+	socket := wiretest.SocketPath(t)
 	listenOn(t, "unix", socket, nil)
 	for _, c := range []struct {
 		name   string
