@@ -48,11 +48,11 @@ func sampleOf(r *sender.Request) *proxy.Sample {
 }
 
 func TestEveryPresetNamesItsOwnSample(t *testing.T) {
-	for name, page := range senderPages() {
-		p, _ := sender.Lookup(name)
-		table := tableOf(t, "routes: [{name: x, path: '"+page.path+"', workflow: '"+page.workflow+"', preset: "+name+", verify: {scheme: none}}]")
+	for _, p := range sender.Presets() {
+		name := p.Name
+		table := tableOf(t, "routes: [{name: x, path: '"+p.Page.Path+"', workflow: '"+p.Page.Workflow+"', preset: "+name+", verify: {scheme: none}}]")
 		id := func(event string, at time.Time) *proxy.Explanation {
-			r, err := sender.Sample(name, nil, at, sender.WithURL("https://a"+pathVar.ReplaceAllString(page.path, "a")), sender.WithEvent(event), sender.Unsigned())
+			r, err := sender.Sample(name, nil, at, sender.WithURL("https://a"+pathVar.ReplaceAllString(p.Page.Path, "a")), sender.WithEvent(event), sender.Unsigned())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,8 +70,8 @@ func TestEveryPresetNamesItsOwnSample(t *testing.T) {
 		if one.Key != again.Key || one.Key == two.Key {
 			t.Errorf("%s: keys %s, again %s, of another %s", name, one.Key, again.Key, two.Key)
 		}
-		if page.expect != "" && one.EventID != page.expect {
-			t.Errorf("%s: the event ID is %q, want %q", name, one.EventID, page.expect)
+		if p.Page.SampleID != "" && one.EventID != p.Page.SampleID {
+			t.Errorf("%s: the event ID is %q, want %q", name, one.EventID, p.Page.SampleID)
 		}
 		later := id("one", now.Add(time.Hour))
 		if later.Key != one.Key { // what changes between attempts is not in the ID
@@ -265,7 +265,7 @@ func TestSampleSendsWhatTheSenderWould(t *testing.T) {
 		{"no secret", []string{"twilio", "--url", fine.URL}, exitUsage, "give --secret-file"},
 		{"no URL", []string{"twilio"}, exitUsage, "give where Hooklock listens"},
 		{"no preset", nil, exitUsage, "takes one preset"},
-		{"unknown preset", []string{"twillio", "--url", fine.URL}, exitUsage, "unknown; give one of stripe"},
+		{"unknown preset", []string{"twillio", "--url", fine.URL}, exitUsage, "unknown; give one of adyen"},
 		{"printed", []string{"twilio", "--url", fine.URL + "/it's", "--secret-file", secret, "--print"}, exitFine, "curl -i -X POST '" + fine.URL + `/it'\''s'`},
 	} {
 		e, out := testEnvironment()

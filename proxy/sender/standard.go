@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// maxSlowSignatures bounds the Ed25519 signatures of one delivery that are tried: each costs far more than a digest.
-const maxSlowSignatures = 8
-
 // standard is Standard Webhooks: v1 (HMAC-SHA256) with secrets, v1a (Ed25519) with public keys, or both. The spec:
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 type standard struct {
@@ -53,36 +50,6 @@ func newStandard(c Config) (*standard, error) {
 	return v, nil
 }
 
-// newStandardWebhooks is the scheme standard-webhooks: headers of the spec, or with Svix's own names.
-func newStandardWebhooks(c Config) (Verifier, error) {
-	v, err := newStandard(c)
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
-const signingPrefix = "whsec_"
-
-func isSigningSecret(secret []byte) bool { return bytes.HasPrefix(secret, []byte(signingPrefix)) }
-
-// signingSecrets decodes what stands after whsec_; the prefix may be left out. Stripe's secrets look the same and are used
-// undecoded.
-func signingSecrets(secrets [][]byte) ([][]byte, error) {
-	if err := checkSecrets(secrets); err != nil {
-		return nil, err
-	}
-	var keys [][]byte
-	for i, s := range secrets {
-		key, err := base64.StdEncoding.DecodeString(string(bytes.TrimPrefix(s, []byte(signingPrefix))))
-		if err != nil {
-			return nil, fmt.Errorf("secret %d: give whsec_ and base64, as the sender shows it", i+1)
-		}
-		keys = append(keys, key)
-	}
-	return keys, nil
-}
-
 // Verify implements Verifier.
 func (v *standard) Verify(d *Delivery, now time.Time) error {
 	set := standardSet(d)
@@ -106,17 +73,6 @@ func (v *standard) Verify(d *Delivery, now time.Time) error {
 		return err
 	}
 	return v.age.check(v.scheme, set+"timestamp", stamp, now)
-}
-
-const unbrandedSet = "webhook-"
-
-// standardSet is how the names of d's headers begin: one set or the other, never a mixture. The ID that was signed is the ID that
-// counts.
-func standardSet(d *Delivery) string {
-	if !d.has("webhook-id") && !d.has("webhook-signature") && d.has("svix-id") {
-		return "svix-"
-	}
-	return unbrandedSet
 }
 
 func (v *standard) match(part string, list []byte, parts [][]byte) error {
@@ -147,6 +103,41 @@ func (v *standard) match(part string, list []byte, parts [][]byte) error {
 	return &SignatureError{v.scheme, Mismatch, part, "made with another secret, or changed on the way: the ID, the timestamp and the raw body"}
 }
 
+const signingPrefix = "whsec_"
+
+func isSigningSecret(secret []byte) bool { return bytes.HasPrefix(secret, []byte(signingPrefix)) }
+
+// signingSecrets decodes what stands after whsec_; the prefix may be left out. Stripe's secrets look the same and are used
+// undecoded.
+func signingSecrets(secrets [][]byte) ([][]byte, error) {
+	if err := checkSecrets(secrets); err != nil {
+		return nil, err
+	}
+	var keys [][]byte
+	for i, s := range secrets {
+		key, err := base64.StdEncoding.DecodeString(string(bytes.TrimPrefix(s, []byte(signingPrefix))))
+		if err != nil {
+			return nil, fmt.Errorf("secret %d: give whsec_ and base64, as the sender shows it", i+1)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+const unbrandedSet = "webhook-"
+
+// standardSet is how the names of d's headers begin: one set or the other, never a mixture. The ID that was signed is the ID that
+// counts.
+func standardSet(d *Delivery) string {
+	if !d.has("webhook-id") && !d.has("webhook-signature") && d.has("svix-id") {
+		return "svix-"
+	}
+	return unbrandedSet
+}
+
+// maxSlowSignatures bounds the Ed25519 signatures of one delivery that are tried: each costs far more than a digest.
+const maxSlowSignatures = 8
+
 // decoded is the signature in bytes, empty when it is no base64.
 func decoded(text []byte) []byte {
 	if out, ok := decodeBase64(text); ok {
@@ -155,50 +146,25 @@ func decoded(text []byte) []byte {
 	return nil
 }
 
-// gitLab is Standard Webhooks when a signing token is configured, and the plain X-Gitlab-Token otherwise. With both, as
-// while one replaces the other, a delivery that says it is signed is judged by its signature alone.
-type gitLab struct {
-	token  Verifier // nil: no plain token is configured
-	signed Verifier // nil: no signing token is configured
-}
-
-func newGitLab(c Config) (Verifier, error) {
-	if err := checkSecrets(c.Secrets); err != nil {
-		return nil, err
+func (s *sample) standard(id string) error {
+	s.add("webhook-id", id)
+	s.add("webhook-timestamp", s.seconds())
+	if s.unsigned {
+		return nil
 	}
-	var v gitLab
-	plain, signing := c, c
-	plain.Secrets, signing.Secrets, signing.PublicKeys = nil, nil, nil
-	plain.Header, plain.Prefix = "X-Gitlab-Token", ""
-	for _, s := range c.Secrets {
-		if isSigningSecret(s) {
-			signing.Secrets = append(signing.Secrets, s)
-		} else {
-			plain.Secrets = append(plain.Secrets, s)
-		}
-	}
-	if len(signing.Secrets) > 0 {
-		signed, err := newStandard(signing)
+	content := id + "." + s.seconds() + "." + string(s.request.Body)
+	if bytes.HasPrefix(s.secret, []byte(asymmetricPrefix)) {
+		signature, err := signWith[ed25519.PrivateKey](s, 0, []byte(content))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		signed.unbranded = true
-		v.signed = signed
+		s.add("webhook-signature", "v1a,"+base64.StdEncoding.EncodeToString(signature))
+		return nil
 	}
-	if len(plain.Secrets) > 0 {
-		token, err := newToken(plain)
-		if err != nil {
-			return nil, err
-		}
-		v.token = token
+	keys, err := signingSecrets([][]byte{s.secret})
+	if err != nil {
+		return err
 	}
-	return &v, nil
-}
-
-// Verify implements Verifier.
-func (v *gitLab) Verify(d *Delivery, now time.Time) error {
-	if v.signed != nil && (v.token == nil || d.has("webhook-signature")) {
-		return v.signed.Verify(d, now)
-	}
-	return v.token.Verify(d, now)
+	s.add("webhook-signature", "v1,"+s.keyedSHA256(keys[0], inBase64, content))
+	return nil
 }

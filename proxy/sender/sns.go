@@ -3,12 +3,39 @@ package sender
 import (
 	"crypto"
 	"crypto/rsa"
-	_ "crypto/sha1" // SignatureVersion 1
+	"encoding/base64"
 	"fmt"
 	"time"
 
 	"github.com/valyala/fastjson"
 )
+
+// SNS is the sender of that name.
+func (known) SNS() Preset {
+	return Preset{
+		Name: "sns", ExtractID: snsID, IDHeaders: []string{"x-amz-sns-subscription-arn"}, IDText: "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)", OnMismatch: mismatchReplay,
+		Strategy: strategyWait, WaitTimeout: 6 * time.Second, SenderTimeout: 15 * time.Second, RetryHorizon: time.Hour, Respond: only5xx(),
+		Handshakes: []Handshake{
+			{"SubscriptionConfirmation", true, bodyKind("SubscriptionConfirmation")},
+			{"UnsubscribeConfirmation", true, bodyKind("UnsubscribeConfirmation")},
+		},
+		verify: scheme{new: newSNS},
+		sample: sampleSNS, key: keyRSA,
+		Page: Page{
+			Title: "Amazon SNS", Path: "/hooks/sns", Workflow: `sns/{header.x-amz-sns-topic-arn ?? "other"}`,
+			Verify:   "public_key_file: /etc/hooklock/sns.pem",
+			Secret:   "The certificate that SigningCertURL names: fetch it once, from AWS, and look at it. Signature versions 1 and 2 are taken; `algorithm: sha256` refuses version 1.",
+			SampleID: "arn:aws:sns:us-east-1:123456789012:Sample:00000000-0000-4000-8000-000000000001/one",
+		},
+		Sources: []string{"docs.aws.amazon.com/sns/latest/dg/sns-message-delivery-retries.html", "docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html", "docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html"},
+		Notes: []string{
+			"SNS takes every 4xx for final and loses the message: every refusal is 503. It retries three times, 20 s apart, so a delivery waits its turn.",
+			"Give the topic's signing certificate as public_key_file; SigningCertURL is never followed, so a new certificate has to be added by hand. Give old and new.",
+			"Raw message delivery is not signed.",
+			"The subscription's ARN is a header and not signed: who captured a delivery can send it again under another one. No age is checked, because a retry keeps its time.",
+		},
+	}
+}
 
 // sns verifies the envelope of AWS SNS. https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html
 // Its Timestamp is that of the message, also on retries, so there is no age check. SigningCertURL is not followed.
@@ -102,5 +129,53 @@ func snsMembers(kind string) []string {
 	case "SubscriptionConfirmation", "UnsubscribeConfirmation":
 		return []string{"Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"}
 	}
+	return nil
+}
+
+// bodyKind is the "Type" of SNS. The header x-amz-sns-message-type says the same and is not signed.
+func bodyKind(value string) func(*Delivery) bool { return memberIs("Type", value) }
+
+// snsID takes the message's ID from the signed body; only a raw delivery has it in the header alone.
+func snsID(d *Delivery) EventID {
+	arn, arns := d.header("x-amz-sns-subscription-arn")
+	inHeader, ids := d.header("x-amz-sns-message-id")
+	raw, raws := d.header("x-amz-sns-rawdelivery")
+	if arns > 1 || ids > 1 || raws > 1 {
+		return ambiguousID
+	}
+	if equalName(raw, "true") {
+		return foundID("sns", string(arn), string(inHeader))
+	}
+	v, err := fastjson.ParseBytes(d.Body)
+	if err != nil {
+		return missingID
+	}
+	inBody, status := members(v, "MessageId")
+	if status != IDFound {
+		return EventID{Status: status}
+	}
+	if ids == 1 && string(inHeader) != inBody[0] {
+		return ambiguousID
+	}
+	return foundID("sns", string(arn), inBody[0])
+}
+
+func sampleSNS(s *sample) error {
+	const topic = "arn:aws:sns:us-east-1:123456789012:Sample"
+	s.set("Content-Type", "text/plain; charset=UTF-8")
+	s.add("x-amz-sns-message-type", "Notification")
+	s.add("x-amz-sns-message-id", s.id)
+	s.add("x-amz-sns-topic-arn", topic)
+	s.add("x-amz-sns-subscription-arn", topic+":00000000-0000-4000-8000-000000000001")
+	var signature []byte
+	if !s.unsigned {
+		signed := "Message\nsample\nMessageId\n" + s.id + "\nTimestamp\n" + s.rfc3339() + "\nTopicArn\n" + topic + "\nType\nNotification\n"
+		var err error
+		if signature, err = signWith[*rsa.PrivateKey](s, crypto.SHA256, []byte(signed)); err != nil {
+			return err
+		}
+	}
+	s.body(`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s}`,
+		s.id, topic, s.rfc3339(), base64.StdEncoding.EncodeToString(signature))
 	return nil
 }

@@ -197,3 +197,9 @@ func (v *token) Verify(d *Delivery, _ time.Time) error {
 	}
 	return &SignatureError{v.scheme, Mismatch, v.header, "is another token than the configured one"}
 }
+
+type none struct{}
+
+func newNone(Config) (Verifier, error) { return none{}, nil }
+
+func (none) Verify(*Delivery, time.Time) error { return nil }
