@@ -40,9 +40,10 @@ type Options struct {
 	OnOperation func(Operation)
 	// OnBuried is called when this process has ended the execution of a lock whose owner is dead. It must not block.
 	OnBuried func(*idem.Lock)
-	// OnEnded is called when this process has ended a held execution of a route because somebody asked for it: its upstream that completed
-	// it, or a person who forced its lock open. It must not block.
-	OnEnded func(*idem.Record)
+	// OnEnded is called when this process has ended an execution of a route, and no call of idem.Held says so: its upstream has completed a
+	// hold, a person has forced its lock open, or what was left with ErrNotRecorded, or with a release that got no answer, has come to its
+	// end. recorded is false where that will never be in etcd, because it is full; the lock is free then. It must not block.
+	OnEnded func(ended *idem.Record, recorded bool)
 	// OnSession is called after a session has opened and after one was lost. What was known from the store before a loss may
 	// be out of date afterwards. Calls do not overlap. It must not block.
 	OnSession func(SessionEvent)

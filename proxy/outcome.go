@@ -27,8 +27,8 @@ func (d *delivery) complete(ctx *fasthttp.RequestCtx, x *idem.Execution) {
 // leave is the net under every way out: an execution that was not ended by then is abandoned. One whose answer is still being streamed is ended
 // by the stream.
 func (d *delivery) leave(x *idem.Execution) {
-	if !d.detached {
-		x.Abandon(notEnded())
+	if !d.detached && !x.Ended() {
+		d.reportEnd(x, x.Abandon(notEnded()))
 	}
 }
 
@@ -119,7 +119,7 @@ func (d *delivery) reportEnd(x *idem.Execution, end idem.Ending) {
 	if d.report.Loss != "" {
 		d.h.o.Observer.Event(EventLost, &d.report)
 	}
-	if d.report.Outcome == idem.Unknown {
+	if end.Recorded && d.report.Outcome == idem.Unknown { // otherwise whoever writes it down says so
 		d.h.o.Observer.Event(EventUnknown, &d.report)
 	}
 }

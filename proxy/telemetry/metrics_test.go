@@ -49,10 +49,10 @@ func TestAHoldThatSomebodyEndedIsMeasuredAndLogged(t *testing.T) {
 		Execution: "exec_9", Route: "plain", Scope: idem.Scope{Workflow: "acme"}, Attempt: 2, Status: idem.Success, Outcome: idem.Executed,
 		StartedAt: began, FinishedAt: began.Add(time.Minute), Size: 900, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}
-	r.Ended(ended)
+	r.Ended(ended, true)
 	forced := *ended
 	forced.Route, forced.Outcome = "somebody else's", idem.Unknown
-	r.Ended(&forced)
+	r.Ended(&forced, true)
 	r.wants(t,
 		`hooklock_executions_total{outcome="executed",route="plain"} 1`, `hooklock_executions_total{outcome="unknown",route=""} 1`,
 		`hooklock_lock_hold_duration_seconds_sum{route="plain"} 60`, `hooklock_idempotency_record_size_bytes_sum{route="plain"} 900`,
@@ -120,7 +120,15 @@ func TestWhatStoodInTheWayIsCounted(t *testing.T) {
 			r := executed()
 			r.Loss, r.Outcome, r.Recorded = proxy.LossUnheard, "", false
 			return r
-		}(), []string{`hooklock_lock_losses_total{reason="unheard"} 1`, `hooklock_executions_total{outcome="unknown",route="plain"} 1`}},
+		}(), []string{`hooklock_lock_losses_total{reason="unheard"} 1`, `hooklock_executions_total{outcome="unknown",route="plain"} 0`}},
+		{func() *proxy.Report { r := executed(); r.Outcome, r.Recorded = "", false; return r }(), []string{
+			`hooklock_answers_unrecorded_total{route="plain"} 1`, `hooklock_executions_total{outcome="executed",route="plain"} 0`,
+		}},
+		{func() *proxy.Report {
+			r := executed()
+			r.Decision, r.Would, r.Outcome, r.Recorded = idem.DecisionBypassed, idem.DecisionStoreUnavailable, "", false
+			return r
+		}(), []string{`hooklock_answers_unrecorded_total{route="plain"} 0`}},
 		{func() *proxy.Report { r := executed(); r.Outcome = ""; return r }(), []string{`hooklock_executions_total{outcome="not_executed",route="plain"} 1`}},
 		{func() *proxy.Report { r := executed(); r.Hold, r.Outcome = time.Minute, ""; return r }(), []string{
 			`hooklock_executions_total{outcome="executed",route="plain"} 0`, `hooklock_executions_total{outcome="unknown",route="plain"} 0`,

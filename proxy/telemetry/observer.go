@@ -19,7 +19,7 @@ func (t *Telemetry) Delivered(r *proxy.Report) {
 	t.is.deliveries.add(deliveryKey{r.Route, string(r.Decision), string(r.Would)})
 	t.countNames(r)
 	t.countGate(ctx, r)
-	t.countEnd(ctx, r)
+	t.countRun(ctx, r)
 	if r.Route != "" {
 		t.is.overhead.measure(ctx, r.Route, (r.Total - r.Upstream).Seconds())
 	}
@@ -59,20 +59,28 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	}
 }
 
-// countEnd counts how an execution ended.
-func (t *Telemetry) countEnd(ctx context.Context, r *proxy.Report) {
+// countRun counts what became of a delivery that ran. An end that is not recorded yet is counted by Ended, and one that somebody else wrote
+// down is counted there; a hold goes on without this process.
+func (t *Telemetry) countRun(ctx context.Context, r *proxy.Report) {
 	if r.Loss != "" {
 		t.is.losses.add(string(r.Loss))
 	}
-	if r.Held == 0 || r.Hold > 0 && r.Recorded { // it did not run, or it goes on without this process
-		return
+	switch {
+	case r.Held == 0: // it did not run
+	case !r.Recorded:
+		if r.Decision != idem.DecisionBypassed { // whose answer is not that of the execution
+			t.is.unrecorded.add(r.Route)
+		}
+	case r.Hold == 0:
+		t.countEnd(ctx, r)
 	}
+}
+
+// countEnd counts how an execution ended.
+func (t *Telemetry) countEnd(ctx context.Context, r *proxy.Report) {
 	outcome := r.Outcome
-	if outcome == "" && r.Recorded { // given back without a record
+	if outcome == "" { // given back without a record
 		outcome = idem.NotExecuted
-	}
-	if outcome == "" {
-		outcome = idem.Unknown
 	}
 	t.is.executions.add(resultKey{r.Route, string(outcome)})
 	t.is.hold.measure(ctx, r.Route, r.Held.Seconds())

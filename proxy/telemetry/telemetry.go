@@ -116,8 +116,10 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	var acquisitions, lookups, executions []resultKey
 	var parts []partKey
 	var signatures []schemeKey
+	var names []string
 	for _, r := range routes {
 		patterns[r.Name] = r.Pattern.String()
+		names = append(names, r.Name)
 		infos = append(infos, metric.WithAttributes(attribute.String("route", r.Name), attribute.String("mode", r.Mode())))
 		deliveries = append(deliveries, deliveryKeys(r)...)
 		for _, result := range acquisitionResults {
@@ -150,6 +152,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.acquisitions.know(acquisitions...)
 	t.is.lookups.know(lookups...)
 	t.is.executions.know(executions...)
+	t.is.unrecorded.know(names...)
 	t.is.extractions.know(parts...)
 	t.is.signatures.know(signatures...)
 }

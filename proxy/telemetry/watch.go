@@ -134,12 +134,12 @@ func (t *Telemetry) Buried(l *idem.Lock) {
 		"attempt", l.Attempt, "trace_id", traceIDOf(l.TraceParent), "holder", l.Holder, "held_ms", milliseconds(t.o.Now().Sub(l.StartedAt)))
 }
 
-// Ended counts and logs the end of a held execution that this process has written down because somebody asked for it. The delivery that began
-// it has its own line, and said nothing of the end.
-func (t *Telemetry) Ended(record *idem.Record) {
+// Ended counts and logs an end that this process has written down, and that no delivery tells of: that of a hold, of a lock that was released
+// by force, or one that was not recorded when its sender got the answer. recorded is false where it never will be.
+func (t *Telemetry) Ended(record *idem.Record, recorded bool) {
 	r := &proxy.Report{
 		Route: t.ours(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), Execution: record.Execution, Attempt: record.Attempt,
-		TraceID: traceIDOf(record.TraceParent), Outcome: record.Outcome, Recorded: true, RecordSize: record.Size,
+		TraceID: traceIDOf(record.TraceParent), Outcome: record.Outcome, Recorded: recorded, RecordSize: record.Size,
 		Held: record.FinishedAt.Sub(record.StartedAt),
 	}
 	t.countEnd(context.Background(), r)
