@@ -135,7 +135,7 @@ func (all Observers) Event(name EventName, r *Report) {
 // Tracer begins traces.
 type Tracer interface {
 	// Begin begins the trace of a delivery that has found its route. The sender's traceparent and tracestate are valid during the call; they
-	// are empty where it sent none. A nil Trace records nothing.
+	// are empty where it sent none. It is nil where the delivery is not recorded.
 	Begin(r *Report, traceparent, tracestate []byte) Trace
 }
 
@@ -145,7 +145,7 @@ type Trace interface {
 	Context() context.Context
 	// TraceParent is the delivery's span, as W3C spells it: what duplicates of the event link to.
 	TraceParent() string
-	// Call is the span of the call of the upstream, as W3C spells it, begun now. "" means that the sender's own context goes on.
+	// Call is the span of the call of the upstream, as W3C spells it, begun now.
 	Call() string
 	// End ends the trace. Nothing of r changes any more.
 	End(r *Report)

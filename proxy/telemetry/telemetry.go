@@ -65,7 +65,6 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		o.Now = time.Now
 	}
 	w := wishesOf(o.Env)
-	takeOverErrors(o.Log, o.Now)
 	for _, p := range w.problems {
 		o.Log.Warn("telemetry.config", "problem", p)
 	}
