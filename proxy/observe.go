@@ -26,6 +26,7 @@ type Report struct {
 	// WorkflowPart and EventIDPart say how these were found in the delivery; "" where nobody looked, or where there is nothing to find.
 	WorkflowPart, EventIDPart PartResult
 	Keyed                     bool // the route remembers events
+	Locks                     bool // the route takes locks: its strategy is not none
 	Workflow                  string
 	Key                       string // short
 	Execution                 idem.ExecutionID

@@ -48,7 +48,7 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	if r.Gate == "" {
 		return
 	}
-	if result := acquisitionOf(r.Gate); result != "" {
+	if result := acquisitionOf(r.Gate); result != "" && (r.Locks || result == string(idem.DecisionStoreUnavailable)) {
 		t.is.acquisitions.add(resultKey{r.Route, result})
 	}
 	if r.Keyed {
@@ -95,16 +95,27 @@ func (t *Telemetry) countHTTP(ctx context.Context, r *proxy.Report) {
 	if r.Route != "" {
 		pattern = (*t.patterns.Load())[r.Route]
 	}
-	key := serverKey{route: pattern, method: r.Method, status: r.Status, tls: r.TLS, http10: r.HTTP10}
+	key := serverKey{route: pattern, method: r.Method, status: statusLabel(r.Status), tls: r.TLS, http10: r.HTTP10}
 	t.is.server.Inst().Record(ctx, r.Total.Seconds(), t.server.of(key)...)
 	if r.UpstreamFrom.IsZero() {
 		return
 	}
-	call := clientKey{method: r.Method, status: r.UpstreamStatus}
-	if r.UpstreamStatus == 0 {
+	call := clientKey{method: r.Method, status: statusLabel(r.UpstreamStatus)}
+	switch {
+	case r.UpstreamStatus == 0:
 		call.failed = callFailure(r)
+	case call.status == 0:
+		call.failed = errorType(0).Value.AsString()
 	}
 	t.is.client.Inst().Record(ctx, r.Upstream.Seconds(), t.client.of(call)...)
+}
+
+// statusLabel is a status of an answer as a label: 0 for one of no class that HTTP knows, of which an upstream can make 400.
+func statusLabel(status int) int {
+	if status > 599 {
+		return 0
+	}
+	return status
 }
 
 // callFailure is how a call ended that brought no answer: one of our own decisions.

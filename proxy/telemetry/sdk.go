@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/instrumentation/runtime"
 	"go.opentelemetry.io/otel"
@@ -78,6 +79,10 @@ func resourceOf(ctx context.Context, o Options) (*resource.Resource, error) {
 }
 
 func (s *sdk) openMetrics(ctx context.Context, w wishes, registry *prometheus.Registry, whoami *resource.Resource) error {
+	// CPU, memory, open files and the start, under the names that everybody's rules and dashboards ask for.
+	if err := registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})); err != nil {
+		return fmt.Errorf("measure the process: %w", err)
+	}
 	// Without WithoutScopeInfo every series carries three labels about the library that made it.
 	page, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(), otelprometheus.WithProducer(s.zeros))
 	if err != nil {
