@@ -59,8 +59,8 @@ func everything(t *testing.T) *rig {
 	failed.Rooms.Wait = proxy.Stretch{From: began, For: time.Second}
 	r.Delivered(failed)
 	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "UNAVAILABLE")
-	zero := func() int { return 0 }
-	if err := r.Watch(Watched{Active: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }}); err != nil {
+	zero := func() (int, time.Time) { return 0, time.Time{} }
+	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }}); err != nil {
 		t.Fatal(err)
 	}
 	return r
