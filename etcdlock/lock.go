@@ -148,7 +148,7 @@ func (h *owned) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 		record *idem.Record
 		err    error
 	}
-	r, err := handOver(ctx, h.store.tasks.help, func(life context.Context) result {
+	r, err := inTime(ctx, h.store.tasks.help, func(life context.Context) result {
 		record, err := h.settle(life, e, first)
 		return result{record, err}
 	}, func(late result) {
@@ -257,7 +257,7 @@ func (h *owned) freeWithoutRecord(life context.Context, e idem.End) error {
 // says that somebody else ended it.
 func (h *owned) Release(ctx context.Context) error {
 	h.startEnding()
-	released, err := handOver(ctx, h.store.tasks.start, h.release, func(late error) {
+	released, err := inTime(ctx, h.store.tasks.start, h.release, func(late error) {
 		if late == nil || errors.Is(late, idem.ErrCancelled) {
 			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.now()}
 			h.store.ended(recordOf(h.Lock(), end), true)

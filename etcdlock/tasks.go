@@ -39,9 +39,9 @@ func (t *tasks) run(f func(context.Context), helps bool) bool {
 	return true
 }
 
-// handOver runs f as a task, by start or help, and waits for what it brings until ctx ends. What comes after that goes to late. The error is
+// inTime runs f as a task, by start or help, and waits until ctx ends for what it brings. What comes after that goes to late. The error is
 // errClosed, or the context's.
-func handOver[T any](ctx context.Context, run func(func(context.Context)) bool, f func(context.Context) T, late func(T)) (result T, err error) {
+func inTime[T any](ctx context.Context, run func(func(context.Context)) bool, f func(context.Context) T, late func(T)) (result T, err error) {
 	done, gone := make(chan T), make(chan struct{})
 	if !run(func(life context.Context) {
 		r := f(life)

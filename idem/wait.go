@@ -74,7 +74,7 @@ func (g *Guard) patience(sender context.Context, d time.Duration) (context.Conte
 func (g *Guard) wait(sender context.Context, r *Request, first Verdict) Admission {
 	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), g.o.Now())
 	if seat == nil {
-		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: first.Holder, HolderTrace: first.HolderTrace}}
+		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: first.Holder, HolderTrace: first.HolderTrace, ClosedUntil: first.ClosedUntil}}
 	}
 	defer g.waiting.leave(r.Scope.Workflow, seat)
 	ctx, done := g.patience(sender, r.Policy.WaitTimeout)
@@ -245,7 +245,7 @@ func (w *waiter) gaveUp() Admission {
 	if errors.Is(cause, errWaited) {
 		cause = nil
 	}
-	v := Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace}
+	v := Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace, ClosedUntil: w.holder.ClosedUntil}
 	if !w.freeAt.IsZero() {
 		v.RetryAfter = w.freeAt.Sub(w.guard.o.Now())
 	}

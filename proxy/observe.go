@@ -36,6 +36,7 @@ type Report struct {
 	RecordSize                int           // bytes; 0 = no record was written
 	Hold                      time.Duration // how long the lock outlives the answer; 0: it does not
 	By                        string        // who cancelled it
+	ClosedUntil               time.Time     // Execution, which stood in the way, has ended, and its lock stays closed; zero: it has not
 	Loss                      Loss          // of the lock, while the execution ran
 
 	TraceID string

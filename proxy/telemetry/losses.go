@@ -74,11 +74,11 @@ func (l *losses) sayAfter(earliest time.Time) {
 	case l.full:
 		why = errQueueFull
 	}
-	attrs := append(make([]slog.Attr, 0, 2), slog.String("error", why.Error()))
 	if l.spans > 0 {
-		attrs = append(attrs, slog.Int("spans", l.spans))
+		l.log.Warn("telemetry.lost", "error", why.Error(), "spans", l.spans)
+	} else {
+		l.log.Warn("telemetry.lost", "error", why.Error())
 	}
-	l.log.LogAttrs(context.Background(), slog.LevelWarn, "telemetry.lost", attrs...)
 	l.spans, l.full, l.failed, l.next = 0, false, nil, at.Add(lossesPeriod)
 }
 
