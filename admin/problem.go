@@ -103,14 +103,20 @@ func (p *problem) retry(after time.Duration) *problem {
 	return p
 }
 
-// blocked adds the fields of the older in-application locks.
-func (p *problem) blocked(by idem.ExecutionID, workflow string) *problem {
-	p.Execution, p.Workflow = string(by), workflow
-	p.conflict = &conflict{
-		Error:    "Workflow currently executing",
-		Details:  "Only one execution can run at a time. Currently executing: " + string(by),
-		Existing: string(by),
+// blocked adds the fields of the older in-application locks. by has the lock; nil where nobody can say who.
+func (p *problem) blocked(by *idem.Lock, workflow string) *problem {
+	p.Workflow = workflow
+	p.conflict = &conflict{Error: "Workflow currently executing", Details: "Only one execution can run at a time."}
+	switch {
+	case by == nil:
+		return p
+	case by.Cooling:
+		p.conflict.Details += " " + idem.Closed(by.Execution, by.CoolUntil)
+		p.Detail = idem.Closed(by.Execution, by.CoolUntil) + "; come again then, or give a wait"
+	default:
+		p.conflict.Details += " Currently executing: " + string(by.Execution)
 	}
+	p.Execution, p.conflict.Existing = string(by.Execution), string(by.Execution)
 	return p
 }
 

@@ -171,7 +171,9 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 		default:
 			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}
 			s.dropLater(at.lease)
-			s.ended(at.lock, record)
+			if at.lock.Held { // otherwise the first answer is under way, and its delivery tells
+				s.ended(record, true)
+			}
 		}
 		return true, err
 	})
@@ -181,10 +183,10 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 	return found, err
 }
 
-// ended tells of the end of a hold, which no delivery tells of. A lock of the lock API is no execution of a route.
-func (s *Store) ended(l *idem.Lock, record *idem.Record) {
-	if l.Held && !ofLockAPI(l) && s.o.OnEnded != nil {
-		s.o.OnEnded(record)
+// ended tells of an end that no delivery tells of. A lock of the lock API is no execution of a route.
+func (s *Store) ended(record *idem.Record, recorded bool) {
+	if record.Route != "" && s.o.OnEnded != nil {
+		s.o.OnEnded(record, recorded)
 	}
 }
 

@@ -288,6 +288,6 @@ func (s *Store) force(ctx context.Context, at *sighting, by *idem.Cancel, writer
 	}
 	s.dropLater(at.lease)
 	record.Revision = answer.revision
-	s.ended(at.lock, record)
+	s.ended(record, true)
 	return &idem.Found{Record: record, Revision: answer.revision, Duplicates: at.duplicates}, true, nil
 }

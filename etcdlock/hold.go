@@ -19,16 +19,11 @@ const (
 // Hold implements idem.Held.
 func (h *owned) Hold(ctx context.Context, ttl time.Duration) error {
 	h.startEnding()
-	done := make(chan error, 1)
-	if !h.store.tasks.start(func(life context.Context) { done <- h.hold(life, ttl) }) {
-		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, errClosed)
+	held, err := inTime(ctx, h.store.tasks.start, func(life context.Context) error { return h.hold(life, ttl) }, func(error) {})
+	if err != nil {
+		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, context.Cause(ctx))
-	}
+	return held
 }
 
 // hold sends until the answer is definite. From then on this process has nothing to do with the lock.

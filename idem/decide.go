@@ -42,7 +42,9 @@ type Verdict struct {
 	// StatusOnly: the duplicate gets the first status, and neither headers nor body.
 	StatusOnly bool
 	RetryAfter time.Duration // 0 = not known
-	Copy       *Lock         // of in_flight: the execution of the same event
+	// ClosedUntil: Holder has ended, its outcome is unknown, and until then its lock stays closed. The zero time: it has not ended.
+	ClosedUntil time.Time
+	Copy        *Lock // of in_flight: the execution of the same event
 
 	// WhileWaiting: (of aborted) it is this delivery that was cancelled, while it waited. Otherwise an earlier one was, for good.
 	WhileWaiting bool
@@ -131,7 +133,11 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	case lock != nil && lock.Dead:
 		return Verdict{Bury: lock}
 	case lock != nil:
-		return Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now), Behind: lock.Token}
+		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now), Behind: lock.Token}
+		if lock.Cooling {
+			v.ClosedUntil = lock.CoolUntil
+		}
+		return v
 	case seen.Queue:
 		return Verdict{Decision: DecisionLocked}
 	}

@@ -60,6 +60,9 @@ func (x *Execution) Begin() error {
 	return x.held.Begin()
 }
 
+// Ended reports whether it has ended, or this process has let go of it.
+func (x *Execution) Ended() bool { return x.ended.Load() }
+
 // Ending is what became of an execution.
 type Ending struct {
 	// Record is what the ledger has now; nil when it was released, or when nothing was recorded.

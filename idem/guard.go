@@ -107,8 +107,8 @@ func (g *Guard) waited(sender context.Context, a Admission, wait func(context.Co
 	return a
 }
 
-// Waiting is how many deliveries wait in this process.
-func (g *Guard) Waiting() int { return g.waiting.waiting() }
+// Waiting is how many deliveries wait in this process, and since when the oldest of them does; the zero time when none does.
+func (g *Guard) Waiting() (n int, since time.Time) { return g.waiting.waiting() }
 
 // admit decides without waiting.
 func (g *Guard) admit(r *Request) Admission {

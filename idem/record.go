@@ -86,6 +86,12 @@ func (l *Lock) remaining(now time.Time) time.Duration {
 	return 0
 }
 
+// Closed says why nobody gets the lock of an execution that has ended, and until when.
+func Closed(id ExecutionID, until time.Time) string {
+	return string(id) + " has ended with an unknown outcome, and its upstream may still be at work: the lock stays closed until " +
+		until.Add(time.Second-1).UTC().Format(time.RFC3339)
+}
+
 // Cancel is a request to stop an execution: who, why, when. A ledger keeps no more than MaxReason bytes of By and Reason each; whoever takes
 // them in refuses longer ones.
 type Cancel struct {

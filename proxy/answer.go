@@ -247,9 +247,9 @@ func (s *answerStream) contain(err *error) {
 	}
 	s.d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", s.d.trace.ID(), "stack", string(debug.Stack()))
 	*err = fmt.Errorf("panic: %v", p)
-	if x := s.x; x != nil {
-		s.x = nil
-		x.Abandon(notEnded())
+	if x := s.x; x != nil && !x.Ended() {
+		s.d.reportEnd(x, x.Abandon(notEnded()))
 	}
+	s.x = nil
 	s.err = *err
 }

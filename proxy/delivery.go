@@ -91,7 +91,7 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
 // enter notes what only a delivery on a route needs to know of itself.
 func (d *delivery) enter(ctx *fasthttp.RequestCtx, route *Route, vars []idem.PathVar) {
 	d.route, d.vars = route, vars
-	d.report.Route, d.report.Keyed = route.Name, route.Policy.Idempotency
+	d.report.Route, d.report.Keyed, d.report.Locks = route.Name, route.Policy.Idempotency, route.Policy.Strategy != idem.NoLock
 	d.sender = append(d.sender[:0], ctx.RemoteIP().String()...)
 	d.proto = httpProto
 	if ctx.IsTLS() {

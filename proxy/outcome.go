@@ -27,8 +27,8 @@ func (d *delivery) complete(ctx *fasthttp.RequestCtx, x *idem.Execution) {
 // leave is the net under every way out: an execution that was not ended by then is abandoned. One whose answer is still being streamed is ended
 // by the stream.
 func (d *delivery) leave(x *idem.Execution) {
-	if !d.detached {
-		x.Abandon(notEnded())
+	if !d.detached && !x.Ended() {
+		d.reportEnd(x, x.Abandon(notEnded()))
 	}
 }
 
@@ -119,7 +119,7 @@ func (d *delivery) reportEnd(x *idem.Execution, end idem.Ending) {
 	if d.report.Loss != "" {
 		d.h.o.Observer.Event(EventLost, &d.report)
 	}
-	if d.report.Outcome == idem.Unknown {
+	if end.Recorded && d.report.Outcome == idem.Unknown { // otherwise whoever writes it down says so
 		d.h.o.Observer.Event(EventUnknown, &d.report)
 	}
 }
@@ -139,7 +139,7 @@ func lossOf(cause error, end idem.Ending) Loss {
 
 // turnAway answers a delivery that may not run: with the first answer, or with a refusal.
 func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
-	d.report.Gate, d.report.Execution, d.report.Err = a.Decision, a.Holder, a.Err
+	d.report.Gate, d.report.Execution, d.report.Err, d.report.ClosedUntil = a.Decision, a.Holder, a.Err, a.ClosedUntil
 	if a.WhileWaiting {
 		d.report.Outcome = a.Record.Outcome
 		d.cancelled(a.Record.Abort)
@@ -158,7 +158,7 @@ func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
 		case idem.DecisionLocked, idem.DecisionInFlight, idem.DecisionWaitTimeout, idem.DecisionQueueFull:
 			d.h.o.Observer.Event(EventRefused, &d.report)
 		}
-		d.refuse(ctx, a.Decision, refusal{detail: refusalDetail(a), execution: a.Holder, retryAfter: a.RetryAfter, effect: effectOf(&a)})
+		d.refuse(ctx, a.Decision, refusal{detail: refusalDetail(a), execution: a.Holder, closedUntil: a.ClosedUntil, retryAfter: a.RetryAfter, effect: effectOf(&a)})
 	}
 }
 
@@ -184,6 +184,12 @@ func effectIf(sent bool) string {
 }
 
 func refusalDetail(a idem.Admission) string {
+	switch a.Decision {
+	case idem.DecisionLocked, idem.DecisionWaitTimeout:
+		if !a.ClosedUntil.IsZero() {
+			return idem.Closed(a.Holder, a.ClosedUntil) + " (lock.release_delay); nothing was executed, send this event again then"
+		}
+	}
 	switch a.Decision {
 	case idem.DecisionInFlight:
 		return "a copy of this event is being executed; send it again to get its answer"
@@ -212,7 +218,7 @@ func (d *delivery) skip(ctx *fasthttp.RequestCtx, a idem.Admission) {
 	if s, ok := d.route.Respond[idem.DecisionSkipped]; ok {
 		status = s
 	}
-	skipped(ctx, status, a.Holder, d.names.Workflow)
+	skipped(ctx, status, &a, d.names.Workflow)
 	d.mark(ctx, idem.DecisionSkipped)
 }
 

@@ -25,7 +25,7 @@ func verdictOf(d idem.Decision) verdict {
 	case idem.DecisionInFlight:
 		return verdict{409, "execution_in_flight", "no", "This event is being executed", true}
 	case idem.DecisionLocked:
-		return verdict{409, "workflow_locked", "no", "Another event of this workflow is being executed", true}
+		return verdict{409, "workflow_locked", "no", "The workflow is locked", true}
 	case idem.DecisionWaitTimeout:
 		return verdict{409, "lock_wait_timeout", "no", "The lock did not become free in time", true}
 	case idem.DecisionQueueFull:
@@ -107,6 +107,8 @@ type problem struct {
 	Execution  string `json:"executionId,omitempty"`
 	Workflow   string `json:"workflow,omitempty"`
 	RetryAfter int    `json:"retryAfter,omitempty"`
+	// ClosedUntil is when a lock is free whose execution has ended; absent where it has not.
+	ClosedUntil time.Time `json:"closedUntil,omitzero"`
 
 	*conflict
 }
@@ -121,13 +123,15 @@ type conflict struct {
 // refusal is everything that one answer made by Hooklock itself says.
 type refusal struct {
 	verdict
-	status     int // differs from verdict.status where the route's respond says so
-	detail     string
-	execution  idem.ExecutionID
-	workflow   string
-	retryAfter time.Duration
-	retryUnit  time.Duration // of the header, where the sender does not take seconds; 0 means a second
-	effect     string        // as executed; "" = what the decision says
+	status    int // differs from verdict.status where the route's respond says so
+	detail    string
+	execution idem.ExecutionID
+	workflow  string
+	// closedUntil: execution has ended, and its lock stays closed; zero: it has not.
+	closedUntil time.Time
+	retryAfter  time.Duration
+	retryUnit   time.Duration // of the header, where the sender does not take seconds; 0 means a second
+	effect      string        // as executed; "" = what the decision says
 }
 
 // write makes r the answer.
@@ -141,11 +145,15 @@ func (r *refusal) write(ctx *fasthttp.RequestCtx) {
 		p.RetryAfter = seconds(r.retryAfter)
 		ctx.Response.Header.Set("Retry-After", inUnit(p.RetryAfter, r.retryUnit))
 	}
+	p.ClosedUntil = r.closedUntil.UTC()
 	if r.conflict {
 		p.conflict = &conflict{
 			Error:    "Workflow currently executing",
 			Details:  "Only one execution can run at a time. Currently executing: " + string(r.execution),
 			Existing: string(r.execution),
+		}
+		if !r.closedUntil.IsZero() {
+			p.Details = "Only one execution can run at a time. " + idem.Closed(r.execution, r.closedUntil)
 		}
 	}
 	body, err := json.Marshal(p)
@@ -169,13 +177,14 @@ func own(ctx *fasthttp.RequestCtx) {
 }
 
 // skipped is the answer to a delivery that was dropped because the lock is held: a success, so that it does not come again.
-func skipped(ctx *fasthttp.RequestCtx, status int, holder idem.ExecutionID, workflow string) {
+func skipped(ctx *fasthttp.RequestCtx, status int, a *idem.Admission, workflow string) {
 	own(ctx)
 	body, err := json.Marshal(struct {
-		Status    string `json:"status"`
-		Execution string `json:"executionId"`
-		Workflow  string `json:"workflow"`
-	}{"already_running", string(holder), workflow})
+		Status      string    `json:"status"`
+		Execution   string    `json:"executionId"`
+		Workflow    string    `json:"workflow"`
+		ClosedUntil time.Time `json:"closedUntil,omitzero"`
+	}{"already_running", string(a.Holder), workflow, a.ClosedUntil.UTC()})
 	if err != nil {
 		panic(err) // strings alone
 	}

@@ -138,7 +138,9 @@ func (s *service) openStore(context.Context) error {
 	s.onStop("store", s.store.Close)
 	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.store, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
 		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }})
-	return s.telemetry.Watch(telemetry.Watched{Active: s.store.Active, Waiting: s.guard.Waiting, Remaining: s.store.SessionTTLRemaining})
+	return s.telemetry.Watch(telemetry.Watched{
+		Active: s.store.Active, Held: s.store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.store.SessionTTLRemaining,
+	})
 }
 
 // openProxy opens the way from the senders to the upstream.

@@ -97,7 +97,7 @@ var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // executed is a delivery that ran.
 func executed() *proxy.Report {
 	return &proxy.Report{
-		Route: "plain", Decision: idem.DecisionExecuted, Gate: idem.DecisionExecuted, Status: 200, Method: "POST", Keyed: true,
+		Route: "plain", Decision: idem.DecisionExecuted, Gate: idem.DecisionExecuted, Status: 200, Method: "POST", Keyed: true, Locks: true,
 		WorkflowPart: proxy.PartOK, EventIDPart: proxy.PartOK, Workflow: "acme", Key: "0123456789abcdef", Execution: "exec_1", Attempt: 1,
 		Outcome: idem.Executed, Recorded: true, RecordSize: 700, TraceID: "0af7651916cd43dd8448eb211c80319c",
 		Started: began, Total: 12 * time.Millisecond, UpstreamFrom: began.Add(time.Millisecond), Upstream: 10 * time.Millisecond, UpstreamStatus: 200,

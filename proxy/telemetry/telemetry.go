@@ -65,7 +65,6 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		o.Now = time.Now
 	}
 	w := wishesOf(o.Env)
-	takeOverErrors(o.Log, o.Now)
 	for _, p := range w.problems {
 		o.Log.Warn("telemetry.config", "problem", p)
 	}
@@ -83,13 +82,16 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		return nil, err
 	}
 	t.server, t.client, t.operations = newHistograms(t.serverLabels), newHistograms(t.clientLabels), newHistograms(t.operationLabels)
-	s.zeros.histograms = []*routeHistogram{t.is.overhead, t.is.wait, t.is.hold, t.is.recordSize}
+	s.zeros.of = []zeroed{t.is.overhead.zeros(), t.is.wait.zeros(), t.is.hold.zeros(), t.is.recordSize.zeros(), t.refusals()}
 	t.routes.Store(&[]metric.ObserveOption{})
 	if err := errors.Join(t.countBuild(), t.showConfig()); err != nil {
 		return nil, err
 	}
 	t.is.losses.know(string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
 	t.is.reloads.know(reloaded, refused)
+	for _, outcome := range outcomes { // of routes that only other processes have, and of locks of the lock API
+		t.is.executions.know(resultKey{"", outcome})
+	}
 	t.is.deliveries.know(deliveryKey{decision: string(idem.DecisionRejected)}, deliveryKey{decision: string(idem.DecisionInternalError)})
 	return t, nil
 }
@@ -116,11 +118,13 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	var acquisitions, lookups, executions []resultKey
 	var parts []partKey
 	var signatures []schemeKey
+	var names []string
 	for _, r := range routes {
 		patterns[r.Name] = r.Pattern.String()
+		names = append(names, r.Name)
 		infos = append(infos, metric.WithAttributes(attribute.String("route", r.Name), attribute.String("mode", r.Mode())))
 		deliveries = append(deliveries, deliveryKeys(r)...)
-		for _, result := range acquisitionResults {
+		for _, result := range acquisitionsOf(r) {
 			acquisitions = append(acquisitions, resultKey{r.Name, result})
 		}
 		for _, outcome := range outcomes {
@@ -150,8 +154,17 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.acquisitions.know(acquisitions...)
 	t.is.lookups.know(lookups...)
 	t.is.executions.know(executions...)
+	t.is.unrecorded.know(names...)
 	t.is.extractions.know(parts...)
 	t.is.signatures.know(signatures...)
+}
+
+// acquisitionsOf are the results that a delivery of r can get where it asks for a lock. Without locks it can still find that nobody decides.
+func acquisitionsOf(r *proxy.Route) []string {
+	if r.Policy.Strategy == idem.NoLock {
+		return []string{string(idem.DecisionStoreUnavailable)}
+	}
+	return acquisitionResults
 }
 
 // deliveryKeys are the decisions that deliveries of r can get.
