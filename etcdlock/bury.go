@@ -123,7 +123,7 @@ func recordOf(l *idem.Lock, e idem.End) *idem.Record {
 	r := &idem.Record{
 		Execution: l.Execution, Scope: l.Scope, Route: l.Route, EventID: l.EventID, Fingerprint: l.Fingerprint, Credentials: l.Credentials,
 		CallbackHash: l.CallbackHash, TraceParent: l.TraceParent, Holder: l.Holder, Token: l.Token, Attempt: l.Attempt, Earlier: l.Earlier,
-		Status: e.Status, Outcome: e.Outcome, StartedAt: l.StartedAt, FinishedAt: e.FinishedAt, ExpiresAt: e.FinishedAt.Add(l.Retention),
+		Status: e.Status, Outcome: e.Outcome, StartedAt: l.StartedAt, FinishedAt: e.FinishedAt, Retention: l.Retention,
 		Error: e.Error, Abort: e.Abort, Kept: e.Kept, Answer: e.Answer,
 	}
 	if l.Cancel != nil && e.Outcome != idem.Executed && (e.Abort == nil || !e.Abort.Forced) {

@@ -54,7 +54,7 @@ func (s *Store) current(ctx context.Context, cb *idem.Callback) (*sighting, *ide
 		if err != nil {
 			return nil, nil, err
 		}
-		found, err := at.found(s.clock.now())
+		found, err := at.found()
 		switch {
 		case err != nil:
 			return nil, nil, err

@@ -90,7 +90,7 @@ func (a *asking) try(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if a.found, err = at.found(a.store.clock.now()); err != nil {
+	if a.found, err = at.found(); err != nil {
 		return true, err
 	}
 	switch {
@@ -191,7 +191,7 @@ func (s *Store) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Fo
 		if err != nil {
 			return false, err
 		}
-		found, err = at.found(s.clock.now())
+		found, err = at.found()
 		switch {
 		case forgotten != nil && errors.Is(err, idem.ErrNoExecution): // an attempt whose answer got lost
 			found = forgotten
@@ -257,7 +257,7 @@ func (s *Store) ForceRelease(ctx context.Context, workflow string, id idem.Execu
 		case at.lock.Execution != id:
 			return true, idem.ErrLockLost
 		case at.lock.Cooling:
-			found, _ = at.found(s.clock.now()) // its record may have been forgotten
+			found, _ = at.found() // its record may have been forgotten
 			_, applied, err := s.change(ctx, newRequest(at.keys.L, forceReleaseCooling(at.keys, seen{l: at.lock.Revision}), 0))
 			return applied, err
 		}

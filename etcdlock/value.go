@@ -147,7 +147,7 @@ type recordValue struct {
 	Earlier      []idem.Attempt   `json:"earlier,omitempty"`
 	StartedAt    time.Time        `json:"startedAt"`
 	FinishedAt   time.Time        `json:"finishedAt"`
-	ExpiresAt    time.Time        `json:"expiresAt"`
+	ExpiresAt    time.Time        `json:"expiresAt"` // by the writer's clock: for people, and as the retention behind FinishedAt
 	Error        *idem.Failure    `json:"error,omitempty"`
 	Abort        *idem.Cancel     `json:"abort,omitempty"`
 	Final        bool             `json:"final,omitempty"`
@@ -167,7 +167,7 @@ func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
 		Version: recordVersion, Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, Workflow: r.Scope.Workflow, Key: r.Scope.Key,
 		PerEvent: r.Scope.PerEvent, Route: r.Route, EventID: r.EventID, Fingerprint: hex.EncodeToString(r.Fingerprint[:]),
 		Credentials: r.Credentials, CallbackHash: r.CallbackHash, TraceParent: r.TraceParent, Holder: r.Holder, Token: r.Token,
-		Attempt: r.Attempt, Earlier: r.Earlier, StartedAt: r.StartedAt.UTC(), FinishedAt: r.FinishedAt.UTC(), ExpiresAt: r.ExpiresAt.UTC(),
+		Attempt: r.Attempt, Earlier: r.Earlier, StartedAt: r.StartedAt.UTC(), FinishedAt: r.FinishedAt.UTC(), ExpiresAt: r.FinishedAt.Add(r.Retention).UTC(),
 		Error: r.Error, Abort: r.Abort, Final: r.Final, Steps: r.Steps, Kept: r.Kept, Writer: writer,
 	}
 	if r.Answer == nil {
@@ -210,7 +210,7 @@ func decodeRecord(b []byte) (*idem.Record, string, error) {
 		Execution: v.Execution, Scope: idem.Scope{Workflow: v.Workflow, Key: v.Key, PerEvent: v.PerEvent}, Route: v.Route, EventID: v.EventID,
 		Credentials: v.Credentials, CallbackHash: v.CallbackHash, TraceParent: v.TraceParent, Holder: v.Holder, Token: v.Token,
 		Attempt: v.Attempt, Earlier: v.Earlier, Status: v.Status, Outcome: v.Outcome, StartedAt: v.StartedAt, FinishedAt: v.FinishedAt,
-		ExpiresAt: v.ExpiresAt, Error: v.Error, Abort: v.Abort, Steps: v.Steps, Kept: v.Kept,
+		Retention: v.ExpiresAt.Sub(v.FinishedAt), Error: v.Error, Abort: v.Abort, Steps: v.Steps, Kept: v.Kept,
 		Final: v.Final || v.Abort != nil && v.Abort.Final, // an older release said it in the abort alone
 	}
 	if a := v.Answer; a != nil {

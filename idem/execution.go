@@ -156,12 +156,12 @@ func (x *Execution) settle(end End) Ending {
 	}
 	defer x.close()
 	end.FinishedAt = x.guard.o.Now()
-	seenAt := x.guard.cache.seenAt()
+	seenAt := x.guard.cache.seenAt(end.FinishedAt)
 	ctx, cancel := x.bounded()
 	defer cancel()
 	rec, err := x.held.Settle(ctx, end)
 	if err == nil {
-		x.guard.remember(x.policy, rec, seenAt)
+		x.guard.remember(x.policy, rec, seenAt, rec.Retention)
 	}
 	cancelled := err == nil && rec.Status == Aborted && end.Abort == nil
 	return Ending{
