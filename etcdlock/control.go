@@ -198,7 +198,7 @@ func (s *Store) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Fo
 			return true, nil
 		case err != nil:
 			return true, err
-		case at.copyRuns(scope.Key) || at.copied != nil:
+		case at.copyRuns(scope.Key) != nil || at.copied != nil:
 			return s.refuseAlive(ctx, at, scope.Key)
 		case found.Record == nil:
 			return true, idem.ErrSuperseded
@@ -218,17 +218,18 @@ func (s *Store) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Fo
 
 // refuseAlive refuses to forget what has not ended. Who is dead is buried first, as everywhere.
 func (s *Store) refuseAlive(ctx context.Context, at *sighting, event idem.Key) (bool, error) {
-	if !at.copyRuns(event) {
+	runs := at.copyRuns(event)
+	if runs == nil {
 		return true, idem.ErrAlive
 	}
-	dead, err := s.isDead(ctx, at.lock)
+	dead, err := s.isDead(ctx, runs)
 	switch {
 	case err != nil:
 		return false, err
 	case !dead:
 		return true, idem.ErrAlive
 	}
-	return false, s.Bury(ctx, at.lock)
+	return false, s.Bury(ctx, runs)
 }
 
 // ForceRelease takes the lock of workflow away from the execution id, in by's name: a call that runs is closed, its sender is told lock_lost, and

@@ -56,8 +56,8 @@ func (s *Store) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope
 
 // Where sight finds more than lockRecordAndQueue reads.
 const (
-	readHold   = readHead + 1
-	readCopies = readHead + 2
+	readHold   = readOther + 1
+	readCopies = readOther + 2
 )
 
 // found is what people see of it. The error is idem.ErrNoExecution, or idem.ErrStoreUnavailable where a value cannot be read.
@@ -84,7 +84,7 @@ func (at *sighting) found() (*idem.Found, error) {
 
 // earlier is the execution in short, where its event has run again since.
 func (at *sighting) earlier() *idem.Attempt {
-	for _, l := range []*idem.Lock{at.lock, at.copied} {
+	for _, l := range []*idem.Lock{at.lock, at.copied, at.other} {
 		if l != nil {
 			if a := short(l.Earlier, at.id); a != nil {
 				return a
