@@ -154,12 +154,14 @@ func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer
 		size += len(cool.lock.value) + len(cool.hold.value)
 	}
 	request := newRequest(k.L, txn(leased{value, lease}, cool), size)
-	request.lease, request.alone = lease, cool != nil
+	if request.lease = lease; cool != nil {
+		request.own, request.alone = cool.hold.lease, true
+	}
 	return request, nil
 }
 
-// coolDown makes the cooling lock on a new lease. Where that lease is not used after all it runs out by itself: a transaction
-// without an answer may yet use it, so it is not revoked.
+// coolDown makes the cooling lock on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs out by
+// itself: the transaction may yet use it.
 func (s *Store) coolDown(ctx context.Context, l *idem.Lock) (*cooling, error) {
 	lease, err := s.pool.newLease(ctx, l.ReleaseDelay)
 	if err != nil {

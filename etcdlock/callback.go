@@ -125,7 +125,7 @@ func (s *Store) beat(ctx context.Context, at *sighting, ttl time.Duration) (foun
 		return nil, err
 	}
 	r := newRequest(at.keys.L, heartbeat(at.keys, seen{token: at.lock.Token, h: at.h}, alive), len(alive.value))
-	r.alone = true
+	r.own, r.alone = alive.lease, true
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
 		return nil, err
@@ -170,7 +170,6 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 			found = nil
 		default:
 			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}
-			s.dropLater(at.lease)
 			s.ended(at.lock, record)
 		}
 		return true, err

@@ -287,7 +287,6 @@ func (s *Store) force(ctx context.Context, at *sighting, by *idem.Cancel, writer
 	if !applied {
 		return nil, false, err
 	}
-	s.dropLater(at.lease)
 	record.Revision = answer.revision
 	s.ended(at.lock, record)
 	return &idem.Found{Record: record, Revision: answer.revision, Duplicates: at.duplicates}, true, nil

@@ -38,7 +38,7 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 		next, lock, alive, err := h.store.heldLock(life, l, ttl)
 		if err == nil {
 			r := newRequest(h.keys.L, hold(h.keys, seen{token: l.Token, l: l.Revision}, lock, alive), len(lock.value))
-			r.alone = true
+			r.own, r.alone = alive.lease, true
 			answer := h.store.sender.do(life, r)
 			if err = answer.err; err == nil && answer.Succeeded {
 				next.Revision = answer.revision
@@ -69,8 +69,8 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 	}
 }
 
-// dropLater ends the lease of a hold that no key is on any more, on behalf of what runs; 0 = there is none. Otherwise etcd would carry it until
-// it runs out, which for a lock that is taken every minute with a TTL of a day is a thousand of them.
+// dropLater ends a lease that no key is on any more and that no transaction will use, on behalf of what runs; 0 = there is none. Otherwise etcd
+// would carry it until it runs out, which for a lock that is taken every minute with a TTL of a day is a thousand of them.
 func (s *Store) dropLater(id clientv3.LeaseID) {
 	if id != 0 {
 		s.tasks.help(func(life context.Context) { s.pool.drop(life, id) })
@@ -90,8 +90,8 @@ func wasHeld(r *idem.Record) bool {
 	return r != nil && (r.Outcome == idem.Executed || r.Error != nil && r.Error.Code == codeHoldExpired)
 }
 
-// heldLock is l on a hold of its own for ttl, on a new lease. Where that is not used after all it runs out by itself: a transaction without an
-// answer may yet use it.
+// heldLock is l on a hold of its own for ttl, on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs
+// out by itself: the transaction may yet use it.
 func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl time.Duration) (next *idem.Lock, lock, alive leased, err error) {
 	held := *l
 	held.Held, held.HoldTTL, held.Alive = true, ttl, holdAlive(l.Execution)

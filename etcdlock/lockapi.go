@@ -131,9 +131,6 @@ func (s *Store) ReleaseLock(ctx context.Context, workflow string, cb idem.Callba
 		if errors.Is(err, idem.ErrCancelled) { // its record is written, and the lock is free
 			err = nil
 		}
-		if err == nil {
-			s.dropLater(at.lease)
-		}
 		return true, err
 	})
 }

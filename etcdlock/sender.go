@@ -24,6 +24,7 @@ type request struct {
 	again bool   // the one before it was refused, and what that has read will not be true for long: it passes those who wait for the place
 	reply chan reply
 	lease clientv3.LeaseID // the shared one that it names, 0 = none
+	own   clientv3.LeaseID // the one that was granted for it and nothing else, 0 = none
 
 	// owned by the sender's mutex
 	state requestState
@@ -55,6 +56,8 @@ func newRequest(place string, txn clientv3.Op, size int) *request {
 // in two that are out at once: the second waits until the first is answered. A busy lock does not hold up the others.
 type sender struct {
 	pool *pool
+	// unused hears of leases that nothing is on and that no transaction will use: etcd would carry them until they run out. Nil ends none.
+	unused func(clientv3.LeaseID)
 
 	departing chan []*request // takes a batch without waiting while fewer than maxInFlight are out
 	wg        sync.WaitGroup
@@ -158,7 +161,7 @@ func (s *sender) next() (batch []*request) {
 		switch {
 		case r.state == withdrawn:
 			s.pop()
-			r.reply <- reply{err: errNotSent}
+			s.answer(r, reply{err: errNotSent})
 			s.free(r.place)
 			continue
 		case len(batch) > 0 && (r.alone || batch[0].alone || size+r.size > maxBatchBytes):
@@ -194,7 +197,7 @@ func (s *sender) deliver(batch []*request) {
 	switch {
 	case err == nil:
 		for i, r := range batch {
-			r.reply <- reply{response.Responses[i].GetResponseTxn(), response.Header.Revision, nil}
+			s.answer(r, reply{response.Responses[i].GetResponseTxn(), response.Header.Revision, nil})
 		}
 	case len(batch) > 1 && memberAlone(err):
 		for _, r := range batch {
@@ -202,9 +205,25 @@ func (s *sender) deliver(batch []*request) {
 		}
 	default:
 		for _, r := range batch {
-			r.reply <- reply{err: err}
+			s.answer(r, reply{err: err})
 		}
 	}
+}
+
+// answer hands out an answer, and tells of the leases that are over with it: of a hold that the transaction deleted, and its own where it
+// was not applied and never will be.
+func (s *sender) answer(r *request, answer reply) {
+	if s.unused != nil {
+		for _, op := range answer.GetResponses() {
+			for _, hold := range op.GetResponseDeleteRange().GetPrevKvs() {
+				s.unused(clientv3.LeaseID(hold.Lease))
+			}
+		}
+		if answer.err == nil && !answer.Succeeded || definite(answer.err) {
+			s.unused(r.own)
+		}
+	}
+	r.reply <- answer
 }
 
 func (s *sender) commit(batch []*request) (*clientv3.TxnResponse, error) {

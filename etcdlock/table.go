@@ -241,7 +241,10 @@ func tell(k keys, news leased) writes {
 	return writes{put(k.C, news)}
 }
 
-func freeLock(k keys) writes { return writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H)} }
+// freeLock asks for the hold that it deletes: the sender then ends its lease.
+func freeLock(k keys) writes {
+	return writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H, clientv3.WithPrevKV())}
+}
 
 func endLock(k keys, record leased, cool *cooling) writes {
 	if cool != nil {
