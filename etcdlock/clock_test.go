@@ -100,6 +100,47 @@ func TestAfterItsRetentionAnEqualPayloadRunsAgain(t *testing.T) {
 	}
 }
 
+// TestMaxDurationOfAHoldIsCountedByEtcd: the upstream renews its hold at any replica, so no replica's wall clock may say that the time is up.
+func TestMaxDurationOfAHoldIsCountedByEtcd(t *testing.T) {
+	const week = 7 * 24 * time.Hour
+	for name, off := range map[string]time.Duration{"a week ahead": week, "a week behind": -week} {
+		t.Run(name, func(t *testing.T) {
+			e := etcdtest.Start(t)
+			a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+			_, b := skewed(t, e, off)
+			l := withKey(lockFor("w", "one"))
+			l.MaxDuration = time.Hour
+			held := mustHold(t, a, l, 10*time.Minute)
+			life := func() time.Duration {
+				t.Helper()
+				hold, err := e.Client.Get(within(t, patience), a.layout.alive(holdAlive(l.Execution)))
+				if err != nil || len(hold.Kvs) != 1 {
+					t.Fatalf("%+v %v", hold, err)
+				}
+				left, err := e.Client.TimeToLive(within(t, patience), clientv3.LeaseID(hold.Kvs[0].Lease))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return time.Duration(left.GrantedTTL) * time.Second
+			}
+			for ttl, want := range map[time.Duration]time.Duration{20 * time.Minute: 20 * time.Minute, 3 * time.Hour: time.Hour} {
+				if _, err := b.Heartbeat(within(t, patience), callbackOf(held.Lock()), ttl); err != nil {
+					t.Fatal(err)
+				}
+				if got := life(); got > want || got < want-time.Minute {
+					t.Errorf("renewed for %v, max_duration 1h: etcd holds it for %v", ttl, got)
+				}
+			}
+			if _, err := e.Client.Delete(within(t, patience), a.layout.alive(holdAlive(l.Execution))); err != nil {
+				t.Fatal(err)
+			}
+			if f := mustFind(t, b, l.Execution); f.Record == nil || f.Record.Error == nil || f.Record.Error.Code != codeHoldExpired {
+				t.Errorf("its upstream was silent, and its max_duration is not over: %+v", f.Record)
+			}
+		})
+	}
+}
+
 func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 	for _, retention := range []time.Duration{1, time.Second, 1500 * time.Millisecond, 10 * time.Minute, 168 * time.Hour} {
 		now := time.Unix(0, 0)

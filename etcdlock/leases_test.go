@@ -109,7 +109,7 @@ func TestAHoldThatHasEndedLeavesNoLease(t *testing.T) {
 			before := 0
 			eventually(t, "the leases of these are gone", func() bool { before = leases(t, e); return before <= 2+4 })
 			l := withKey(lockFor("w", "one"))
-			l.ReleaseDelay = time.Hour
+			l.ReleaseDelay, l.MaxDuration = time.Hour, 2*time.Hour
 			own := mustClaim(t, a, l, 0)
 			f(t, &holding{a, b, own, callbackOf(own.Lock())})
 			eventually(t, "its leases are gone", func() bool { return leases(t, e) <= before })

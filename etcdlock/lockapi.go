@@ -86,7 +86,7 @@ func (s *Store) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.A
 			return nil, err
 		}
 		k := s.keysOf(&l)
-		next, lock, alive, err := s.heldLock(ctx, &l, q.TTL)
+		next, lock, alive, err := s.heldLock(ctx, &l, q.TTL, 0)
 		if err != nil {
 			return nil, unavailable(err)
 		}

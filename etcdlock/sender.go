@@ -23,8 +23,9 @@ type request struct {
 	alone bool   // it names a lease of its own, which may be missing and would fail the whole batch
 	again bool   // the one before it was refused, and what that has read will not be true for long: it passes those who wait for the place
 	reply chan reply
-	lease clientv3.LeaseID // the shared one that it names, 0 = none
-	own   clientv3.LeaseID // the one that was granted for it and nothing else, 0 = none
+	lease clientv3.LeaseID   // the shared one that it names, 0 = none
+	own   []clientv3.LeaseID // those that were granted for it and nothing else
+	over  clientv3.LeaseID   // the one that is over when it is applied, 0 = none
 
 	// owned by the sender's mutex
 	state requestState
@@ -210,8 +211,8 @@ func (s *sender) deliver(batch []*request) {
 	}
 }
 
-// answer hands out an answer, and tells of the leases that are over with it: of a hold that the transaction deleted, and its own where it
-// was not applied and never will be.
+// answer hands out an answer, and tells of the leases that are over with it: of a hold that the transaction deleted, and those of its own
+// where it was not applied and never will be.
 func (s *sender) answer(r *request, answer reply) {
 	if s.unused != nil {
 		for _, op := range answer.GetResponses() {
@@ -219,8 +220,13 @@ func (s *sender) answer(r *request, answer reply) {
 				s.unused(clientv3.LeaseID(hold.Lease))
 			}
 		}
-		if answer.err == nil && !answer.Succeeded || definite(answer.err) {
-			s.unused(r.own)
+		switch {
+		case answer.err == nil && answer.Succeeded:
+			s.unused(r.over)
+		case answer.err == nil || definite(answer.err):
+			for _, lease := range r.own {
+				s.unused(lease)
+			}
 		}
 	}
 	r.reply <- answer

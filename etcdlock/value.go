@@ -68,6 +68,7 @@ type lockValue struct {
 	Steps        []idem.Step      `json:"steps,omitempty"`
 	Held         bool             `json:"held,omitempty"`
 	HoldTTL      time.Duration    `json:"holdTtlNs,omitempty"`
+	Limit        int64            `json:"limitLease,omitempty"`
 	Cancel       *idem.Cancel     `json:"cancel,omitempty"`
 	Cooling      bool             `json:"cooling,omitempty"`
 	CoolUntil    *time.Time       `json:"coolUntil,omitempty"`
@@ -79,7 +80,7 @@ func encodeLock(l *idem.Lock) ([]byte, error) {
 		Alive: l.Alive, Holder: l.Holder, Route: l.Route, EventID: l.EventID, Fingerprint: hex.EncodeToString(l.Fingerprint[:]),
 		Credentials: l.Credentials, CallbackHash: l.CallbackHash, TraceParent: l.TraceParent, Attempt: l.Attempt, Earlier: l.Earlier,
 		StartedAt: l.StartedAt.UTC(), MaxDuration: l.MaxDuration, ReleaseDelay: l.ReleaseDelay, Retention: l.Retention,
-		ReplayBody: l.ReplayBody, Plan: l.Plan, Steps: l.Steps, Held: l.Held, HoldTTL: l.HoldTTL, Cancel: l.Cancel, Cooling: l.Cooling,
+		ReplayBody: l.ReplayBody, Plan: l.Plan, Steps: l.Steps, Held: l.Held, HoldTTL: l.HoldTTL, Limit: l.Limit, Cancel: l.Cancel, Cooling: l.Cooling,
 	}
 	if l.Cooling {
 		until := l.CoolUntil.UTC()
@@ -108,7 +109,7 @@ func decodeLock(b []byte) (*idem.Lock, error) {
 		Execution: v.Execution, Scope: idem.Scope{Workflow: v.Workflow, Key: v.Key, PerEvent: v.PerEvent}, Alive: v.Alive, Holder: v.Holder,
 		Route: v.Route, EventID: v.EventID, Credentials: v.Credentials, CallbackHash: v.CallbackHash, TraceParent: v.TraceParent,
 		Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: v.StartedAt, MaxDuration: v.MaxDuration, ReleaseDelay: v.ReleaseDelay,
-		Retention: v.Retention, ReplayBody: v.ReplayBody, Plan: v.Plan, Steps: v.Steps, Held: v.Held, HoldTTL: v.HoldTTL,
+		Retention: v.Retention, ReplayBody: v.ReplayBody, Plan: v.Plan, Steps: v.Steps, Held: v.Held, HoldTTL: v.HoldTTL, Limit: v.Limit,
 		Cancel: v.Cancel, Cooling: v.Cooling,
 	}
 	if v.CoolUntil != nil {

@@ -60,6 +60,8 @@ type Lock struct {
 	Held      bool
 	HoldTTL   time.Duration // what a renewal without a TTL means
 	HoldUntil time.Time     // as read with the hold; zero when it is not known
+	// Limit is the ledger's name for what ends when a held execution reaches MaxDuration, by the ledger's own clock; opaque to idem. 0 = none.
+	Limit int64
 	// ReplayBody is the policy's, for whoever completes a held execution; bytes.
 	ReplayBody int
 
