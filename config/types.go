@@ -320,10 +320,10 @@ type Idempotency struct {
 	Enabled bool `koanf:"enabled"`
 	// What a copy of a running event gets: conflict is 409, attach waits for the first one's answer. Default conflict.
 	InFlight InFlight `koanf:"in_flight"`
-	// How long a finished execution answers its duplicates, counted from its end. Default 168h. It must be longer than the
+	// How long a finished execution answers its duplicates at least, counted from its end. Default 168h. It must be longer than the
 	// sender's whole retry schedule, or a late retry runs the event again.
 	Retention time.Duration `koanf:"retention"`
-	// The same where the fingerprint is the key: equal bodies after that are new events. Default 10m.
+	// The same where the fingerprint is the key: equal bodies after that are new events, for certain an eighth later. Default 10m.
 	PayloadRetention time.Duration `koanf:"payload_retention"`
 	// Longest answer that is kept for duplicates; of a longer one they get the status without a body. Default 64KiB, at most
 	// 512KiB. 0B keeps no body.

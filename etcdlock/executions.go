@@ -81,7 +81,7 @@ func (s *Store) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	c, _ := s.layout.cursorOf(string(kv.Key))
 	if letters[c.kind] == kindRecords {
 		r, _, err := decodeRecord(kv.Value)
-		if err != nil || !visible(r, s.clock.now()) {
+		if err != nil {
 			return f, false
 		}
 		r.Revision = kv.ModRevision

@@ -19,6 +19,7 @@ type owned struct {
 	writer string // marks the record that it writes
 	// worked: it speaks for somebody elsewhere who may have been at work.
 	worked bool
+	since  instant // when this process got it
 
 	mu      sync.Mutex
 	lock    *idem.Lock // as last seen in etcd; replaced, never changed
@@ -31,7 +32,7 @@ type owned struct {
 var _ idem.Held = (*owned)(nil)
 
 func newOwned(s *Store, l idem.Lock, k keys, session *session) *owned {
-	return &owned{store: s, keys: k, writer: s.writer, lock: &l, session: session}
+	return &owned{store: s, keys: k, writer: s.writer, since: s.clock.instant(), lock: &l, session: session}
 }
 
 // Lock implements idem.Held.

@@ -128,6 +128,7 @@ func open(o Options, c clock) (*Store, error) {
 	}
 	s.pool, s.sender = p, newSender(p)
 	s.tasks = newTasks()
+	s.sender.unused = s.dropLater
 	s.buckets = &buckets{grant: p.newLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
 	s.sweeper = newSweeper(s)
 	s.hub = newHub(p, s.layout, s.live)

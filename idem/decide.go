@@ -81,9 +81,6 @@ func (s *Seen) traceOf(id ExecutionID) string {
 
 func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	rec := seen.Record
-	if rec != nil && !now.Before(rec.ExpiresAt) {
-		rec = nil // etcd has not dropped it yet, but it says nothing any more
-	}
 	if rec != nil && r.other(rec.Fingerprint) {
 		switch r.Policy.OnMismatch {
 		case MismatchReject:

@@ -148,14 +148,16 @@ func unavailable(err error) Admission {
 func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, error) {
 	v := Verdict{Attempt: 1}
 	for {
-		seenAt := g.cache.seenAt()
+		seenAt := g.cache.seenAt(g.o.Now())
 		lock, callbackKey := g.newLock(r, v)
 		held, seen, err := g.o.Ledger.Claim(ctx, lock, v.Prev)
 		switch {
 		case err == nil && held != nil:
 			return held, callbackKey, v, nil
 		case err == nil:
-			g.remember(r.Policy, seen.Record, seenAt)
+			if rec := seen.Record; rec != nil { // written at any time before
+				g.remember(r.Policy, rec, seenAt, Slack(rec.Retention))
+			}
 			if v = Decide(seen, r, g.o.Now()); v.Decision != "" {
 				return nil, "", v, nil
 			}
@@ -175,10 +177,10 @@ func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, e
 }
 
 // remember keeps a record that stays as it is until somebody forgets it: one that settles its event, and one of unknown outcome where
-// the policy lets no copy run. The cache does not know of final ones.
-func (g *Guard) remember(p *Policy, rec *Record, seenAt uint64) {
-	if rec != nil && (rec.Settled() || !rec.Final && rec.Outcome == Unknown && p.OnUnknown == UnknownBlock) {
-		g.cache.add(rec, seenAt)
+// the policy lets no copy run. The cache does not know of final ones. life is for how long after seenAt it is known to be right.
+func (g *Guard) remember(p *Policy, rec *Record, seenAt moment, life time.Duration) {
+	if rec.Settled() || !rec.Final && rec.Outcome == Unknown && p.OnUnknown == UnknownBlock {
+		g.cache.add(rec, seenAt, life)
 	}
 }
 

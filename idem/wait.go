@@ -141,7 +141,7 @@ func (w *waiter) enqueue(lock Lock) (Place, *Seen, error) {
 func (w *waiter) decide(seen *Seen) (Admission, bool) {
 	behind := int64(0)
 	seen.Queue = false
-	if l := seen.Lock; l != nil && (l.Cooling || l.Scope.Key != w.r.Scope.Key || w.r.Policy.OnMismatch == MismatchExecute && w.r.other(l.Fingerprint)) {
+	if l := seen.Lock; l != nil && l.Scope.PerEvent == w.r.Scope.PerEvent && (l.Cooling || l.Scope.Key != w.r.Scope.Key || w.r.Policy.OnMismatch == MismatchExecute && w.r.other(l.Fingerprint)) {
 		seen.Lock, behind = nil, l.Token // another event: this one comes after it
 	}
 	v := Decide(seen, w.r, w.guard.o.Now())
