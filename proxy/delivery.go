@@ -27,8 +27,8 @@ type delivery struct {
 	msg    idem.Message
 	letter sender.Delivery // msg as the seal reads it
 	names  idem.Names
+	place  question
 	vars   []idem.PathVar
-	norm   []byte // scratch for the normal path
 	extra  []byte // scratch for our own header lines
 	out    []byte // the head for the upstream
 	answer wire.Answer
@@ -66,7 +66,7 @@ func (p *deliveryPool) put(d *delivery) {
 	}
 	d.msg.Reset()
 	*d = delivery{
-		head: d.head, body: d.body[:0], msg: d.msg, vars: d.vars[:0], norm: d.norm[:0], extra: d.extra[:0], out: d.out[:0],
+		head: d.head, body: d.body[:0], msg: d.msg, place: d.place, extra: d.extra[:0], out: d.out[:0],
 		answer: d.answer, fields: d.fields[:0], sender: d.sender[:0], headReader: d.headReader,
 	}
 	p.pool.Put(d)
@@ -84,6 +84,8 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
 		d.msg.Fields = append(d.msg.Fields, idem.Field(f))
 	}
 	d.msg.Host = d.header("host")
+	q := &d.place
+	q.method, q.host, q.path, q.bare = d.msg.Method, d.msg.Host, d.msg.Path, !d.head.HasBody() && d.head.Upgrade() == nil
 	d.report.Method, d.report.TLS, d.report.HTTP10 = knownMethod(d.msg.Method), ctx.IsTLS(), d.head.HTTP10()
 	return nil
 }

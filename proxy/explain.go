@@ -44,7 +44,7 @@ type ExplainedAnswer struct {
 func (t *Table) Explain(s *Sample, now time.Time) *Explanation {
 	m := s.message()
 	x := &Explanation{}
-	route, vars, bad := t.find(m.Method, m.Host, m.Path, nil, nil)
+	route, vars, bad := t.find(&question{method: m.Method, host: m.Host, path: m.Path, bare: len(m.Body) == 0})
 	switch {
 	case bad != nil:
 		x.Rejection = bad

@@ -96,7 +96,7 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	rules := d.h.rules.Load()
-	route, vars, bad := rules.Table.find(d.msg.Method, d.msg.Host, d.msg.Path, d.vars, d.norm)
+	route, vars, bad := rules.Table.find(&d.place)
 	if bad != nil {
 		d.reject(ctx, bad)
 		return

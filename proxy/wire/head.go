@@ -85,7 +85,7 @@ func checkRequestLine(method, target, protocol []byte) error {
 		return ErrMethod
 	}
 	for _, c := range target {
-		if c <= ' ' || c == 0x7f {
+		if c <= ' ' || c >= 0x7f { // a byte above ASCII is a letter to one reader and white space (0xA0) to another
 			return ErrTarget
 		}
 	}
