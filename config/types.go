@@ -16,7 +16,7 @@ type Config struct {
 	// The service that deliveries are for. The URL alone is the short form.
 	Upstream Upstream `koanf:"upstream" short:"url"`
 	// What happens to requests that match no route: pass streams them through (an Upgrade is tunnelled), reject answers 404.
-	// Default pass.
+	// Default pass; reject as soon as a route checks signatures (verify) and enforces.
 	Unmatched Unmatched `koanf:"unmatched"`
 	// Bounds on what one sender, one connection or all of them may use.
 	Limits Limits `koanf:"limits"`

@@ -73,8 +73,8 @@ func (p *deliveryPool) put(d *delivery) {
 }
 
 // readHead copies and checks the head. What two HTTP parsers could read differently is refused here, on unmatched paths too.
-func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
-	if err := wire.ParseHead(&ctx.Request.Header, &d.head); err != nil {
+func (d *delivery) readHead(h *fasthttp.RequestHeader) *Rejection {
+	if err := wire.ParseHead(h, &d.head); err != nil {
 		return reject("bad_request", err.Error())
 	}
 	path, query, _ := bytes.Cut(d.head.Target(), []byte{'?'})
@@ -86,7 +86,7 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
 	d.msg.Host = d.header("host")
 	q := &d.place
 	q.method, q.host, q.path, q.bare = d.msg.Method, d.msg.Host, d.msg.Path, !d.head.HasBody() && d.head.Upgrade() == nil
-	d.report.Method, d.report.TLS, d.report.HTTP10 = knownMethod(d.msg.Method), ctx.IsTLS(), d.head.HTTP10()
+	d.report.Method, d.report.HTTP10 = knownMethod(d.msg.Method), d.head.HTTP10()
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
 	switch {
 	case errors.Is(err, wire.ErrBodyTooLarge):
 		wire.LingerOnClose(ctx.Conn())
-		return reject("body_too_large", "the body is larger than limits.request_body")
+		return bodyTooLarge()
 	case errors.Is(err, wire.ErrBodySlow):
 		return reject("request_timeout", "the body did not arrive within limits.body_timeout")
 	}
