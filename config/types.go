@@ -331,6 +331,9 @@ type Idempotency struct {
 	// What a known key with another fingerprint gets: reject is 422, replay is the first answer (the event ID alone decides),
 	// execute runs it. Default reject.
 	OnMismatch OnMismatch `koanf:"on_mismatch"`
+	// Headers that must be equal for a duplicate to get more of the first answer than its status, beside those that look like a
+	// credential by their name (Authorization, Cookie, X-Api-Key, …-Token …). Default none: with verify, the signature decides.
+	Credentials []string `koanf:"credentials"`
 	// What an event gets whose earlier outcome is unknown: retry runs it again, block is 409 until somebody looked. Default
 	// retry.
 	OnUnknown OnUnknown `koanf:"on_unknown"`
@@ -403,6 +406,7 @@ func DefaultRoute() Route {
 			PayloadRetention: 10 * time.Minute,
 			ReplayBody:       64 * KiB,
 			OnMismatch:       MismatchReject,
+			Credentials:      []string{},
 			OnUnknown:        UnknownRetry,
 			Keep:             []StatusRange{{200, 299}},
 			Unknown:          []StatusRange{},

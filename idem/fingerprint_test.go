@@ -51,7 +51,9 @@ func TestTheFingerprintStaysAcrossReleases(t *testing.T) {
 }
 
 func TestCredentialsShowOnlyWhetherTheyAreEqual(t *testing.T) {
-	digest := func(id ExecutionID, lines ...string) string { return CredentialsDigest(id, fields(lines...)) }
+	digest := func(id ExecutionID, lines ...string) string {
+		return CredentialsDigest(id, &Message{Fields: fields(lines...)}, testPolicy())
+	}
 	first := digest("exec_a", "X: 1", "Authorization: Bearer x", "cookie: y")
 	if len(first) != 32 {
 		t.Fatalf("%q is not 16 bytes in hex", first)

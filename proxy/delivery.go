@@ -191,7 +191,7 @@ func (d *delivery) request() *idem.Request {
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
 		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, ByPayload: d.names.ByPayload,
 		Policy: &d.route.Policy, TraceParent: d.trace.String(),
-		Credentials: func(id idem.ExecutionID) string { return idem.CredentialsDigest(id, d.msg.Fields) },
+		Credentials: func(id idem.ExecutionID) string { return idem.CredentialsDigest(id, &d.msg, &d.route.Policy) },
 	}
 }
 

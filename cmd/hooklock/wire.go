@@ -116,6 +116,9 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 		OnUnknown: idem.OnUnknown(c.Idempotency.OnUnknown), HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
 		Observe: c.Mode == config.ModeObserve,
 	}
+	for _, name := range c.Idempotency.Credentials {
+		p.Credentials = append(p.Credentials, strings.ToLower(name))
+	}
 	for _, r := range c.Idempotency.Keep {
 		p.Keep.Add(r.Low, r.High)
 	}
