@@ -329,7 +329,8 @@ type Idempotency struct {
 	// 512KiB. 0B keeps no body.
 	ReplayBody Size `koanf:"replay_body"`
 	// What a known key with another fingerprint gets: reject is 422, replay is the first answer (the event ID alone decides),
-	// execute runs it. Default reject.
+	// execute runs it. Without verify, whoever knows an event's ID could settle it with a body of his own, and the event itself would
+	// never run: replay is refused there, and whoever keeps strangers out by other means writes replay_unsigned. Default reject.
 	OnMismatch OnMismatch `koanf:"on_mismatch"`
 	// Headers that must be equal for a duplicate to get more of the first answer than its status, beside those that look like a
 	// credential by their name (Authorization, Cookie, X-Api-Key, …-Token …). Default none: with verify, the signature decides.

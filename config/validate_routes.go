@@ -149,6 +149,9 @@ func (v *validator) idempotency(path string, r *Route) {
 	for n, name := range i.Credentials {
 		v.require(isHeaderName(name), indexed(path+".credentials", n), "%q is no name of a header; write it as X-Api-Key", name)
 	}
+	v.require(!i.Enabled || i.OnMismatch != MismatchReplay || r.Verify.Scheme != SchemeNone, path+".on_mismatch",
+		"replay, without a signature: whoever knows the ID of an event can settle it with a body of his own, and the event never runs; "+
+			"check signatures (verify), write reject, or replay_unsigned if nobody but the sender reaches this route")
 	v.statuses(path, i)
 	v.idleIdempotency(path, r)
 }

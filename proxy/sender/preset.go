@@ -30,7 +30,7 @@ type Preset struct {
 	IDText    string
 	OnMissing string // on_missing_event_id: payload, reject or pass
 
-	OnMismatch string        // idempotency.on_mismatch: reject, replay or execute
+	OnMismatch string        // idempotency.on_mismatch: reject, replay, execute or replay_unsigned
 	InFlight   string        // idempotency.in_flight: conflict or attach
 	Retention  time.Duration // idempotency.retention: over the sender's retries, and where that is feasible its manual ones
 	Strategy   string        // lock.strategy: fail_fast or wait
@@ -119,6 +119,8 @@ const (
 	mismatchReject  = "reject"
 	mismatchReplay  = "replay"
 	mismatchExecute = "execute"
+	// mismatchReplayUnsigned is replay for senders whose deliveries nobody can verify.
+	mismatchReplayUnsigned = "replay_unsigned"
 
 	inFlightConflict = "conflict"
 	inFlightAttach   = "attach"

@@ -21,13 +21,18 @@ func standardWebhooks() Preset {
 	}
 }
 
+// unsignedReplay is what goes with mismatchReplayUnsigned.
+const unsignedReplay = "The event's ID alone decides, and nobody signs it: whoever reaches the route and knows an ID can settle that event with a body of his own, and it never runs. " +
+	"Let nobody but the sender reach the route, or have it send a secret header and check that: `verify: {scheme: token, header: …, secret_file: …}`."
+
 func cloudevents() Preset {
 	return Preset{
-		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: mismatchReplay, Strategy: strategyWait,
+		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: mismatchReplayUnsigned, Strategy: strategyWait,
 		Respond:    map[idem.Decision]int{inFlight: 429, locked: 429, waitTimeout: 429, queueFull: 429, mismatch: 429, unknown: 503, unverified: 503, rejected: 503},
 		Handshakes: []Handshake{{"OPTIONS", false, isWebHookOptions}},
 		Sources:    []string{"cloudevents/spec spec.md", "cloudevents/spec bindings/http-protocol-binding.md", "cloudevents/spec http-webhook.md"},
 		Notes: []string{
+			unsignedReplay,
 			"source and id together name an event, and are the same key in binary mode (percent-decoded once) and structured mode. A batch is one event.",
 			"Nothing is signed. What is retried is the sender's choice, except that it must observe 429 with Retry-After: that is the refusal here.",
 			"A sender may give a re-sent event a new ID; then it runs again.",
@@ -55,10 +60,11 @@ func snsPreset() Preset {
 
 func pubsub() Preset {
 	return Preset{
-		Name: "pubsub", Scheme: "none", EventID: "{body.subscription}/{body.message.messageId ?? body.message.message_id}", OnMismatch: mismatchReplay, Retention: 8 * day,
+		Name: "pubsub", Scheme: "none", EventID: "{body.subscription}/{body.message.messageId ?? body.message.message_id}", OnMismatch: mismatchReplayUnsigned, Retention: 8 * day,
 		SenderTimeout: 10 * time.Second, RetryHorizon: 7 * day,
 		Sources: []string{"cloud.google.com/pubsub/docs/push"},
 		Notes: []string{
+			unsignedReplay,
 			"deliveryAttempt changes between attempts, so the body does not decide.",
 			"Google signs a token for the sender, not the body, and Hooklock does not check it: let the service or the ingress do that. Because the token changes, a duplicate gets the first status without headers and body.",
 			"Success is exactly 102, 200, 201, 202 and 204. Seek and replay send the same IDs again: within the retention they get the first answer.",
@@ -69,7 +75,7 @@ func pubsub() Preset {
 
 func eventgrid() Preset {
 	return Preset{
-		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: mismatchReplay,
+		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: mismatchReplayUnsigned,
 		SenderTimeout: 30 * time.Second, RetryHorizon: day, Respond: map[idem.Decision]int{unverified: 503, rejected: 503},
 		Handshakes: []Handshake{
 			{"SubscriptionValidation", false, aegType("SubscriptionValidation", "Microsoft.EventGrid.SubscriptionValidationEvent")},
@@ -78,6 +84,7 @@ func eventgrid() Preset {
 		},
 		Sources: []string{"MicrosoftDocs/azure-docs articles/event-grid/delivery-and-retry.md", "MicrosoftDocs/azure-docs articles/event-grid/webhook-event-delivery.md"},
 		Notes: []string{
+			unsignedReplay,
 			"Event Grid never retries 400, 401, 403 and 413: those refusals are 503. Success is 200 to 204.",
 			"Nothing is signed: keep a secret in the URL's query, or an Entra ID token that the service checks.",
 			"A batch is one event; if Event Grid regroups it on a retry, it runs again.",
