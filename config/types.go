@@ -16,7 +16,7 @@ type Config struct {
 	// The service that deliveries are for. The URL alone is the short form.
 	Upstream Upstream `koanf:"upstream" short:"url"`
 	// What happens to requests that match no route: pass streams them through (an Upgrade is tunnelled), reject answers 404.
-	// Default pass.
+	// Default pass; reject as soon as a route checks signatures (verify) and enforces.
 	Unmatched Unmatched `koanf:"unmatched"`
 	// Bounds on what one sender, one connection or all of them may use.
 	Limits Limits `koanf:"limits"`
@@ -329,8 +329,12 @@ type Idempotency struct {
 	// 512KiB. 0B keeps no body.
 	ReplayBody Size `koanf:"replay_body"`
 	// What a known key with another fingerprint gets: reject is 422, replay is the first answer (the event ID alone decides),
-	// execute runs it. Default reject.
+	// execute runs it. Without verify, whoever knows an event's ID could settle it with a body of his own, and the event itself would
+	// never run: replay is refused there, and whoever keeps strangers out by other means writes replay_unsigned. Default reject.
 	OnMismatch OnMismatch `koanf:"on_mismatch"`
+	// Headers that must be equal for a duplicate to get more of the first answer than its status, beside those that look like a
+	// credential by their name (Authorization, Cookie, X-Api-Key, …-Token …). Default none: with verify, the signature decides.
+	Credentials []string `koanf:"credentials"`
 	// What an event gets whose earlier outcome is unknown: retry runs it again, block is 409 until somebody looked. Default
 	// retry.
 	OnUnknown OnUnknown `koanf:"on_unknown"`
@@ -403,6 +407,7 @@ func DefaultRoute() Route {
 			PayloadRetention: 10 * time.Minute,
 			ReplayBody:       64 * KiB,
 			OnMismatch:       MismatchReject,
+			Credentials:      []string{},
 			OnUnknown:        UnknownRetry,
 			Keep:             []StatusRange{{200, 299}},
 			Unknown:          []StatusRange{},

@@ -110,7 +110,7 @@ func TestACopyAttachesToOneUnderAnotherStrategy(t *testing.T) {
 		run := r.mustRun(t, before, "one")
 		answers := make(chan idem.Admission, 1)
 		go func() { answers <- r.deliver(t, after, "one") }()
-		eventually(t, "the copy waits", func() bool { return after.Waiting() == 1 })
+		eventually(t, "the copy waits", func() bool { n, _ := after.Waiting(); return n == 1 })
 		run.Complete(idem.Answer{Status: 200, Whole: true})
 		if got := <-answers; got.Decision != idem.DecisionAttached || got.Holder != run.Lock().Execution {
 			t.Errorf("%+v", got)

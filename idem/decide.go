@@ -11,7 +11,7 @@ type Request struct {
 	ByPayload   bool
 	Policy      *Policy
 	TraceParent string
-	// Credentials digests the Authorization and Cookie of this delivery, salted with an execution; see CredentialsDigest.
+	// Credentials digests the credentials of this delivery, salted with an execution; see CredentialsDigest.
 	// Nil means that it came with none.
 	Credentials func(ExecutionID) string
 }
@@ -101,8 +101,7 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	switch {
 	case rec == nil:
 	case rec.Settled():
-		other := !r.Policy.Verified && rec.Credentials != r.credentials(rec.Execution)
-		return Verdict{Decision: DecisionReplayed, Holder: rec.Execution, Record: rec, StatusOnly: other}
+		return Verdict{Decision: DecisionReplayed, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(rec)}
 	case rec.Final:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
 	case rec.Outcome == Unknown && r.Policy.OnUnknown == UnknownBlock:

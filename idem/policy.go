@@ -111,6 +111,8 @@ type Policy struct {
 	// Verified: deliveries are signed, so a duplicate proves that it is the sender's. Otherwise one that comes with other
 	// credentials than the first does not get to see the first one's answer.
 	Verified bool
+	// Credentials are headers whose values count as credentials, signed or not, in lower case.
+	Credentials []string
 	// Observe: every delivery runs, whatever is decided, so no copy counts as answered without running.
 	Observe bool
 }

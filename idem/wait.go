@@ -287,8 +287,7 @@ func sameAs(seen *Seen, r *Request, v Verdict) Verdict {
 	case rec == nil || rec.Execution != v.Holder && !rec.Settled(): // nobody can tell any more
 		return Verdict{Decision: DecisionLockLost, Holder: v.Holder}
 	case rec.Answer != nil:
-		other := !r.Policy.Verified && rec.Credentials != r.credentials(rec.Execution)
-		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: other}
+		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(rec)}
 	case rec.Status == Aborted:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
 	}

@@ -27,8 +27,8 @@ type delivery struct {
 	msg    idem.Message
 	letter sender.Delivery // msg as the seal reads it
 	names  idem.Names
+	place  question
 	vars   []idem.PathVar
-	norm   []byte // scratch for the normal path
 	extra  []byte // scratch for our own header lines
 	out    []byte // the head for the upstream
 	answer wire.Answer
@@ -66,15 +66,15 @@ func (p *deliveryPool) put(d *delivery) {
 	}
 	d.msg.Reset()
 	*d = delivery{
-		head: d.head, body: d.body[:0], msg: d.msg, vars: d.vars[:0], norm: d.norm[:0], extra: d.extra[:0], out: d.out[:0],
+		head: d.head, body: d.body[:0], msg: d.msg, place: d.place, extra: d.extra[:0], out: d.out[:0],
 		answer: d.answer, fields: d.fields[:0], sender: d.sender[:0], headReader: d.headReader,
 	}
 	p.pool.Put(d)
 }
 
 // readHead copies and checks the head. What two HTTP parsers could read differently is refused here, on unmatched paths too.
-func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
-	if err := wire.ParseHead(&ctx.Request.Header, &d.head); err != nil {
+func (d *delivery) readHead(h *fasthttp.RequestHeader) *Rejection {
+	if err := wire.ParseHead(h, &d.head); err != nil {
 		return reject("bad_request", err.Error())
 	}
 	path, query, _ := bytes.Cut(d.head.Target(), []byte{'?'})
@@ -84,7 +84,9 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
 		d.msg.Fields = append(d.msg.Fields, idem.Field(f))
 	}
 	d.msg.Host = d.header("host")
-	d.report.Method, d.report.TLS, d.report.HTTP10 = knownMethod(d.msg.Method), ctx.IsTLS(), d.head.HTTP10()
+	q := &d.place
+	q.method, q.host, q.path, q.bare = d.msg.Method, d.msg.Host, d.msg.Path, !d.head.HasBody() && d.head.Upgrade() == nil
+	d.report.Method, d.report.HTTP10 = knownMethod(d.msg.Method), d.head.HTTP10()
 	return nil
 }
 
@@ -127,7 +129,7 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
 	switch {
 	case errors.Is(err, wire.ErrBodyTooLarge):
 		wire.LingerOnClose(ctx.Conn())
-		return reject("body_too_large", "the body is larger than limits.request_body")
+		return bodyTooLarge()
 	case errors.Is(err, wire.ErrBodySlow):
 		return reject("request_timeout", "the body did not arrive within limits.body_timeout")
 	}
@@ -189,7 +191,7 @@ func (d *delivery) request() *idem.Request {
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
 		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, ByPayload: d.names.ByPayload,
 		Policy: &d.route.Policy, TraceParent: d.trace.String(),
-		Credentials: func(id idem.ExecutionID) string { return idem.CredentialsDigest(id, d.msg.Fields) },
+		Credentials: func(id idem.ExecutionID) string { return idem.CredentialsDigest(id, &d.msg, &d.route.Policy) },
 	}
 }
 

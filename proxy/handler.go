@@ -91,12 +91,13 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 // serve is the life of one delivery, room by room (docs/architecture.md). Each room is entered once, and hands on what the next one
 // needs.
 func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
-	if bad := d.readHead(ctx); bad != nil {
+	d.report.TLS = ctx.IsTLS()
+	if bad := d.readHead(&ctx.Request.Header); bad != nil {
 		d.reject(ctx, bad)
 		return
 	}
 	rules := d.h.rules.Load()
-	route, vars, bad := rules.Table.find(d.msg.Method, d.msg.Host, d.msg.Path, d.vars, d.norm)
+	route, vars, bad := rules.Table.find(&d.place)
 	if bad != nil {
 		d.reject(ctx, bad)
 		return
@@ -108,7 +109,7 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
 	d.enter(ctx, route, vars)
 	if d.head.Upgrade() != nil {
 		ctx.SetConnectionClose() // what follows may be the other protocol already
-		d.reject(ctx, reject("upgrade_refused", "a delivery on a route is one request with one answer, and cannot become another protocol"))
+		d.reject(ctx, upgradeRefused())
 		return
 	}
 	if bad := d.readBody(ctx); bad != nil {

@@ -96,6 +96,14 @@ func reject(code, detail string) *Rejection {
 	return &Rejection{Status: status, Code: code, Title: title, Detail: detail}
 }
 
+func bodyTooLarge() *Rejection {
+	return reject("body_too_large", "the body is larger than limits.request_body")
+}
+
+func upgradeRefused() *Rejection {
+	return reject("upgrade_refused", "a delivery on a route is one request with one answer, and cannot become another protocol")
+}
+
 // problem is RFC 9457, with our members, and with the fields of the older in-application locks where they apply.
 type problem struct {
 	Type       string `json:"type"`

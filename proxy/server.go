@@ -95,21 +95,27 @@ func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	d := s.o.Handler.pool.get(s.o.Handler)
 	defer d.finish()
 	ctx.Response.Header.DisableNormalizing()
+	bad := unread(err)
+	if bad.Status == fasthttp.StatusRequestEntityTooLarge || bad.Status == fasthttp.StatusRequestHeaderFieldsTooLarge {
+		wire.LingerOnClose(ctx.Conn())
+	}
+	d.reject(ctx, bad)
+	ctx.SetConnectionClose()
+}
+
+// unread says what is wrong with a request that fasthttp could not read.
+func unread(err error) *Rejection {
 	var small *fasthttp.ErrSmallBuffer
 	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &small):
-		wire.LingerOnClose(ctx.Conn())
-		d.reject(ctx, reject("header_too_large", "request line and header are larger than limits.request_header"))
+		return reject("header_too_large", "request line and header are larger than limits.request_header")
 	case errors.As(err, &timeout) && timeout.Timeout():
-		d.reject(ctx, reject("request_timeout", "the request did not arrive within limits.header_timeout, or its body within limits.body_timeout"))
+		return reject("request_timeout", "the request did not arrive within limits.header_timeout, or its body within limits.body_timeout")
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		wire.LingerOnClose(ctx.Conn())
-		d.reject(ctx, reject("body_too_large", "the body is larger than limits.request_body"))
-	default:
-		d.reject(ctx, reject("bad_request", "the request is not well-formed HTTP/1.1, or broke off"))
+		return bodyTooLarge()
 	}
-	ctx.SetConnectionClose()
+	return reject("bad_request", "the request is not well-formed HTTP/1.1, or broke off")
 }
 
 // tooManyConnections is the whole answer for a connection that is one too many.

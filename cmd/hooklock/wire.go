@@ -76,7 +76,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := idem.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: idem.MissingEventID(c.OnMissingEventID)}
+	spec := idem.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: idem.MissingEventID(c.OnMissingEventID), Open: leftOpen(c)}
 	if !c.Idempotency.Enabled { // every delivery is its own event: what the sender calls it is not asked
 		spec.EventID, spec.Missing = "", idem.MissingPayload
 	}
@@ -112,9 +112,12 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 		WaitTimeout: c.Lock.WaitTimeout, MaxWaiting: c.Lock.MaxWaiting, InFlight: idem.InFlight(c.Idempotency.InFlight),
 		AttachTimeout: upstream + c.Lock.WaitTimeout,
 		Idempotency:   c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
-		ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: idem.OnMismatch(c.Idempotency.OnMismatch),
+		ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: onMismatch(c.Idempotency.OnMismatch),
 		OnUnknown: idem.OnUnknown(c.Idempotency.OnUnknown), HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
 		Observe: c.Mode == config.ModeObserve,
+	}
+	for _, name := range c.Idempotency.Credentials {
+		p.Credentials = append(p.Credentials, strings.ToLower(name))
 	}
 	for _, r := range c.Idempotency.Keep {
 		p.Keep.Add(r.Low, r.High)
@@ -126,6 +129,14 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 		p.HoldOn.Add(r.Low, r.High)
 	}
 	return p
+}
+
+// onMismatch: that a replay is unsigned is for people to know.
+func onMismatch(c config.OnMismatch) idem.OnMismatch {
+	if c == config.MismatchReplayUnsigned {
+		return idem.MismatchReplay
+	}
+	return idem.OnMismatch(c)
 }
 
 // idleUpstream is how long an unused connection to the upstream is kept. It is shorter than the keep-alive of every server that

@@ -13,7 +13,7 @@ import (
 // CloudEvents is the sender of that name.
 func (known) CloudEvents() Preset {
 	return Preset{
-		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: mismatchReplay, Strategy: strategyWait,
+		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: mismatchReplayUnsigned, Strategy: strategyWait,
 		Respond:    map[idem.Decision]int{inFlight: 429, locked: 429, waitTimeout: 429, queueFull: 429, mismatch: 429, unknown: 503, unverified: 503, rejected: 503},
 		Handshakes: []Handshake{{"OPTIONS", false, isWebHookOptions}},
 		sample:     sampleCloudEvents,
@@ -23,6 +23,7 @@ func (known) CloudEvents() Preset {
 		},
 		Sources: []string{"cloudevents/spec spec.md", "cloudevents/spec bindings/http-protocol-binding.md", "cloudevents/spec http-webhook.md"},
 		Notes: []string{
+			unsignedReplay,
 			"source and id together name an event, and are the same key in binary mode (percent-decoded once) and structured mode. A batch is one event.",
 			"Nothing is signed. What is retried is the sender's choice, except that it must observe 429 with Retry-After: that is the refusal here.",
 			"A sender may give a re-sent event a new ID; then it runs again.",

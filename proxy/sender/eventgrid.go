@@ -12,7 +12,7 @@ import (
 // EventGrid is the sender of that name.
 func (known) EventGrid() Preset {
 	return Preset{
-		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: mismatchReplay,
+		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: mismatchReplayUnsigned,
 		SenderTimeout: 30 * time.Second, RetryHorizon: day, Respond: map[idem.Decision]int{unverified: 503, rejected: 503},
 		Handshakes: []Handshake{
 			{"SubscriptionValidation", false, aegType("SubscriptionValidation", "Microsoft.EventGrid.SubscriptionValidationEvent")},
@@ -26,6 +26,7 @@ func (known) EventGrid() Preset {
 		},
 		Sources: []string{"MicrosoftDocs/azure-docs articles/event-grid/delivery-and-retry.md", "MicrosoftDocs/azure-docs articles/event-grid/webhook-event-delivery.md"},
 		Notes: []string{
+			unsignedReplay,
 			"Event Grid never retries 400, 401, 403 and 413: those refusals are 503. Success is 200 to 204.",
 			"Nothing is signed: keep a secret in the URL's query, or an Entra ID token that the service checks.",
 			"A batch is one event; if Event Grid regroups it on a retry, it runs again.",

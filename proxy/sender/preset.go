@@ -33,7 +33,7 @@ type Preset struct {
 	IDText    string
 	OnMissing string // on_missing_event_id: payload, reject or pass
 
-	OnMismatch string        // idempotency.on_mismatch: reject, replay or execute
+	OnMismatch string        // idempotency.on_mismatch: reject, replay, execute or replay_unsigned
 	InFlight   string        // idempotency.in_flight: conflict or attach
 	Retention  time.Duration // idempotency.retention: over the sender's retries, and where that is feasible its manual ones
 	Strategy   string        // lock.strategy: fail_fast or wait
@@ -153,6 +153,8 @@ const (
 	mismatchReject  = "reject"
 	mismatchReplay  = "replay"
 	mismatchExecute = "execute"
+	// mismatchReplayUnsigned is replay for senders whose deliveries nobody can verify.
+	mismatchReplayUnsigned = "replay_unsigned"
 
 	inFlightConflict = "conflict"
 	inFlightAttach   = "attach"
@@ -198,6 +200,10 @@ func (p *Preset) fill() {
 	}
 	p.Tolerance = p.verify.tolerance
 }
+
+// unsignedReplay is the note that goes with mismatchReplayUnsigned.
+const unsignedReplay = "The event's ID alone decides, and nobody signs it: whoever reaches the route and knows an ID can settle that event with a body of his own, and it never runs. " +
+	"Let nobody but the sender reach the route, or have it send a secret header and check that: `verify: {scheme: token, header: …, secret_file: …}`."
 
 // Decisions that refuse a delivery with a 4xx unless a preset says otherwise. Their names are the contract's.
 const (

@@ -5,7 +5,7 @@ import "time"
 // PubSub is the sender of that name.
 func (known) PubSub() Preset {
 	return Preset{
-		Name: "pubsub", Scheme: "none", EventID: "{body.subscription}/{body.message.messageId ?? body.message.message_id}", OnMismatch: mismatchReplay, Retention: 8 * day,
+		Name: "pubsub", Scheme: "none", EventID: "{body.subscription}/{body.message.messageId ?? body.message.message_id}", OnMismatch: mismatchReplayUnsigned, Retention: 8 * day,
 		SenderTimeout: 10 * time.Second, RetryHorizon: 7 * day,
 		sample: samplePubSub,
 		Page: Page{
@@ -14,6 +14,7 @@ func (known) PubSub() Preset {
 		},
 		Sources: []string{"cloud.google.com/pubsub/docs/push"},
 		Notes: []string{
+			unsignedReplay,
 			"deliveryAttempt changes between attempts, so the body does not decide.",
 			"Google signs a token for the sender, not the body, and Hooklock does not check it: let the service or the ingress do that. Because the token changes, a duplicate gets the first status without headers and body.",
 			"Success is exactly 102, 200, 201, 202 and 204. Seek and replay send the same IDs again: within the retention they get the first answer.",

@@ -11,7 +11,7 @@ import (
 var (
 	ErrMethod     = errors.New("method is not proxied: CONNECT and TRACE are for proxies and debuggers, not for upstreams")
 	ErrVersion    = errors.New("HTTP version is neither 1.0 nor 1.1")
-	ErrTarget     = errors.New("request target is neither a path nor, for OPTIONS, *")
+	ErrTarget     = errors.New("request target is neither a path in ASCII without # nor, for OPTIONS, *")
 	ErrLine       = errors.New("header line is not strictly formed")
 	ErrFraming    = errors.New("length of the request body can be read in two ways")
 	ErrHost       = errors.New("Host is missing or given twice")
@@ -85,7 +85,7 @@ func checkRequestLine(method, target, protocol []byte) error {
 		return ErrMethod
 	}
 	for _, c := range target {
-		if c <= ' ' || c == 0x7f {
+		if c <= ' ' || c >= 0x7f { // a byte above ASCII is a letter to one reader and white space (0xA0) to another
 			return ErrTarget
 		}
 	}

@@ -31,6 +31,7 @@ type sample struct {
 const senderRoutes = `
 routes:
   - {name: front, path: "/front/{w}", workflow: "front/{path.w}", lock: {release_delay: 0s}}
+  - {name: named, match: {path: "/named/{w}", hosts: [hooks.example.com]}, workflow: "named/{path.w}"}
   - {name: stripe, path: /stripe, workflow: stripe, event_id: "{body.id}"}
   - {name: github, path: /github, workflow: github, event_id: "{header.X-GitHub-Hook-ID}/{header.X-GitHub-Delivery}"}
   - {name: shopify, path: /shopify, workflow: "shopify/{header.X-Shopify-Shop-Domain}", event_id: "{header.X-Shopify-Webhook-Id}"}
