@@ -121,6 +121,9 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
 		d.reject(ctx, reject("upgrade_refused", "a delivery on a route is one request with one answer, and cannot become another protocol"))
 		return
 	}
+	if d.refuseUnsigned(ctx) {
+		return
+	}
 	if bad := d.readBody(ctx); bad != nil {
 		d.reject(ctx, bad)
 		return

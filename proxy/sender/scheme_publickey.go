@@ -47,6 +47,8 @@ func newSendGrid(c Config) (Verifier, error) {
 	return &sendGrid{c.Scheme, keys, age{tolerance: c.Tolerance}}, nil
 }
 
+func (v *sendGrid) head(d *Delivery) error { return d.needs(v.scheme, sendGridHeader, sendGridTime) }
+
 // Verify implements Verifier.
 func (v *sendGrid) Verify(d *Delivery, now time.Time) error {
 	value, err := d.one(v.scheme, sendGridHeader)
@@ -93,6 +95,8 @@ func newDiscord(c Config) (Verifier, error) {
 	}
 	return &discord{c.Scheme, keys, age{tolerance: c.Tolerance}, &scratch{}}, nil
 }
+
+func (v *discord) head(d *Delivery) error { return d.needs(v.scheme, discordHeader, discordTime) }
 
 // Verify implements Verifier.
 func (v *discord) Verify(d *Delivery, now time.Time) error {
@@ -169,6 +173,10 @@ func newPayPal(c Config) (Verifier, error) {
 		return nil, err
 	}
 	return &paypal{c.Scheme, c.WebhookID, keys, age{tolerance: c.Tolerance}}, nil
+}
+
+func (v *paypal) head(d *Delivery) error {
+	return d.needs(v.scheme, paypalHeader, paypalID, paypalTime, paypalAlgo)
 }
 
 // Verify implements Verifier.

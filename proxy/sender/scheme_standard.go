@@ -83,12 +83,22 @@ func signingSecrets(secrets [][]byte) ([][]byte, error) {
 	return keys, nil
 }
 
+// set is how the names of d's headers begin.
+func (v *standard) set(d *Delivery) string {
+	if v.unbranded {
+		return unbrandedSet
+	}
+	return standardSet(d)
+}
+
+func (v *standard) head(d *Delivery) error {
+	set := v.set(d)
+	return d.needs(v.scheme, set+"id", set+"timestamp", set+"signature")
+}
+
 // Verify implements Verifier.
 func (v *standard) Verify(d *Delivery, now time.Time) error {
-	set := standardSet(d)
-	if v.unbranded {
-		set = unbrandedSet
-	}
+	set := v.set(d)
 	var values [3][]byte
 	for i, name := range [3]string{"id", "timestamp", "signature"} {
 		value, err := d.one(v.scheme, set+name)
@@ -195,10 +205,15 @@ func newGitLab(c Config) (Verifier, error) {
 	return &v, nil
 }
 
+func (v *gitLab) head(d *Delivery) error { return CheckHead(v.judge(d), d) }
+
 // Verify implements Verifier.
-func (v *gitLab) Verify(d *Delivery, now time.Time) error {
+func (v *gitLab) Verify(d *Delivery, now time.Time) error { return v.judge(d).Verify(d, now) }
+
+// judge is who decides about d.
+func (v *gitLab) judge(d *Delivery) Verifier {
 	if v.signed != nil && (v.token == nil || d.has("webhook-signature")) {
-		return v.signed.Verify(d, now)
+		return v.signed
 	}
-	return v.token.Verify(d, now)
+	return v.token
 }

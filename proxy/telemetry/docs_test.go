@@ -15,6 +15,7 @@ import (
 	"hooklock/idem"
 	"hooklock/proxy"
 	"hooklock/proxy/sender"
+	"hooklock/proxy/wire"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
@@ -59,7 +60,7 @@ func everything(t *testing.T) *rig {
 	r.Delivered(failed)
 	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "UNAVAILABLE")
 	zero := func() int { return 0 }
-	if err := r.Watch(Watched{Active: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }}); err != nil {
+	if err := r.Watch(Watched{Active: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0)}); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -8,6 +8,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/wire"
 )
 
 func TestWhatIsRareIsThereFromTheStart(t *testing.T) {
@@ -164,7 +165,7 @@ func TestAPassingRequestIsMeasuredWithoutARoute(t *testing.T) {
 func TestWhatIsOnlyKnownWhenSomebodyLooks(t *testing.T) {
 	r := open(t)
 	err := r.Watch(Watched{
-		Active: func() int { return 3 }, Waiting: func() int { return 2 }, Remaining: func() time.Duration { return 11 * time.Second },
+		Active: func() int { return 3 }, Waiting: func() int { return 2 }, Remaining: func() time.Duration { return 11 * time.Second }, Memory: wire.NewBudget(1 << 20),
 	})
 	if err != nil {
 		t.Fatal(err)

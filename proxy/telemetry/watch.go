@@ -16,6 +16,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/wire"
 )
 
 // Watched is what is only known when somebody looks.
@@ -23,6 +24,7 @@ type Watched struct {
 	Active    func() int           // locks that this process holds
 	Waiting   func() int           // deliveries that wait in this process
 	Remaining func() time.Duration // how long the session may still act
+	Memory    *wire.Budget         // of bodies and answers
 }
 
 // Watch shows it with each look at the metrics. Call it once.
@@ -46,10 +48,28 @@ func (t *Telemetry) Watch(w Watched) error {
 			o.Observe(w.Remaining().Seconds())
 			return nil
 		}))
-	if err := errors.Join(active, waiting, remaining); err != nil {
+	if err := errors.Join(active, waiting, remaining, t.watchMemory(w.Memory)); err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}
 	return nil
+}
+
+func (t *Telemetry) watchMemory(b *wire.Budget) error {
+	meter := t.sdk.meter
+	of := func(value func() int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(value())
+			return nil
+		}
+	}
+	_, used := meter.Int64ObservableUpDownCounter("hooklock.memory.used", metric.WithUnit("By"),
+		metric.WithDescription("Memory that bodies and answers take now."), metric.WithInt64Callback(of(b.Used)))
+	_, limit := meter.Int64ObservableUpDownCounter("hooklock.memory.limit", metric.WithUnit("By"),
+		metric.WithDescription("Memory that bodies and answers may take: limits.memory, or its default."), metric.WithInt64Callback(of(b.Limit)))
+	_, refused := meter.Int64ObservableCounter("hooklock.memory.refused", metric.WithUnit("{body}"),
+		metric.WithDescription("Bodies and answers that found no room: a request is answered 503, an answer is streamed and not kept."),
+		metric.WithInt64Callback(of(b.Refused)))
+	return errors.Join(used, limit, refused)
 }
 
 // showConfig shows what is in force.
