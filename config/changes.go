@@ -11,6 +11,7 @@ import (
 // clients when the process starts.
 var reloadable = []string{
 	"admin.hosts",
+	"limits.memory",
 	"limits.request_body",
 	"limits.body_timeout",
 	"limits.waiting",

@@ -91,8 +91,21 @@ type Limits struct {
 	RequestHeader Size `koanf:"request_header"`
 	// Time for a whole request head, from its first byte. Default 10s.
 	HeaderTimeout time.Duration `koanf:"header_timeout"`
-	// Time for a whole request body. Default 30s.
+	// Time for a whole request body; on an unmatched path for each progress of it. Default 30s.
 	BodyTimeout time.Duration `koanf:"body_timeout"`
+	// What all bodies and kept answers may take in memory at one time; past it 503, and a quarter of it is for bodies up to 64KiB
+	// alone. Default 0B: half of GOMEMLIMIT, or of nine tenths of the cgroup's limit, or a quarter of the machine's memory.
+	Memory Size `koanf:"memory"`
+	// How much of a body on an unmatched path is read before a connection of the upstream is taken. Default 1MiB. What follows is
+	// passed on as it comes.
+	RequestBuffer Size `koanf:"request_buffer"`
+	// How much a sender must send in body_timeout of a body on an unmatched path, and take in write_timeout of an answer; a slower
+	// one is cut off. Default 64KiB.
+	Progress Size `koanf:"progress"`
+	// How long a sender may take for each progress of an answer. Default 30s.
+	WriteTimeout time.Duration `koanf:"write_timeout"`
+	// How long the upstream may be silent in the middle of an answer on an unmatched path. Default 10m.
+	StreamTimeout time.Duration `koanf:"stream_timeout"`
 	// How long a connection without a request stays open. Default 75s.
 	IdleTimeout time.Duration `koanf:"idle_timeout"`
 	// Connections from senders at one time. Default 10000.
@@ -100,6 +113,9 @@ type Limits struct {
 	// Deliveries that wait for a lock at one time, over all workflows of this process. Default 2000.
 	Waiting int `koanf:"waiting"`
 }
+
+// LeastMemory is the memory with which a body of the greatest length has room, when it is alone: a quarter is for small ones.
+func (l *Limits) LeastMemory() Size { return (l.RequestBody*4 + 2) / 3 }
 
 // Etcd is the store of locks and records.
 type Etcd struct {
@@ -368,6 +384,10 @@ func Default() *Config {
 			RequestHeader:  16 * KiB,
 			HeaderTimeout:  10 * time.Second,
 			BodyTimeout:    30 * time.Second,
+			RequestBuffer:  MiB,
+			Progress:       64 * KiB,
+			WriteTimeout:   30 * time.Second,
+			StreamTimeout:  10 * time.Minute,
 			IdleTimeout:    75 * time.Second,
 			MaxConnections: 10000,
 			Waiting:        2000,

@@ -17,6 +17,9 @@ const (
 	maxSessionTTL  = 10 * time.Minute
 	maxRouteName   = 64
 	maxConnections = 1_000_000
+	maxBuffer      = 64 * MiB
+	minProgress    = 1 * KiB
+	maxMemory      = 1024 * GiB
 	minHold        = 2 * time.Second // etcd gives a lease whole seconds, and a shorter one ends before anybody can renew it
 )
 
@@ -143,6 +146,13 @@ func (v *validator) limits() {
 	v.within("limits.request_body", l.RequestBody, 1, maxBody)
 	v.within("limits.response_body", l.ResponseBody, 1, maxBody)
 	v.within("limits.request_header", l.RequestHeader, minHeader, maxHeader)
+	v.within("limits.request_buffer", l.RequestBuffer, 1, maxBuffer)
+	v.within("limits.progress", l.Progress, minProgress, MiB)
+	if l.Memory > 0 {
+		v.within("limits.memory", l.Memory, l.LeastMemory(), maxMemory)
+	}
+	v.positive("limits.write_timeout", l.WriteTimeout)
+	v.positive("limits.stream_timeout", l.StreamTimeout)
 	v.positive("limits.header_timeout", l.HeaderTimeout)
 	v.positive("limits.body_timeout", l.BodyTimeout)
 	v.positive("limits.idle_timeout", l.IdleTimeout)

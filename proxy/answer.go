@@ -111,20 +111,20 @@ func (d *delivery) streamAnswer(ctx *fasthttp.RequestCtx, x *idem.Execution, c *
 // stream hands the rest of the answer to fasthttp, which reads it after the handler has returned.
 func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
 	s.plain = s.x == nil
+	s.call.pause()
 	if d.answer.Length >= 0 || !d.head.HTTP10() {
 		d.detached = true
 		ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
 		return
 	}
 	// HTTP/1.0 knows no chunks, and fasthttp sends nothing else where the length is not known: the answer is read whole.
-	body, err := io.ReadAll(io.LimitReader(s, longestOldAnswer+1))
-	tooLong := len(body) > longestOldAnswer
-	if err = errors.Join(err, s.Close()); err != nil || tooLong {
+	body, err := wire.Gather(s, longestOldAnswer, &d.memory)
+	if err = errors.Join(err, s.Close()); err != nil {
 		ctx.SetConnectionClose()
-		body = nil
 		ctx.Response.SetStatusCode(fasthttp.StatusBadGateway)
+		return
 	}
-	ctx.Response.SetBodyRaw(body)
+	d.lend(ctx, body)
 }
 
 // longestOldAnswer bounds an answer without a length for a sender that speaks HTTP/1.0.
@@ -161,7 +161,9 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 		case s.err != nil:
 			return 0, s.err
 		case s.x == nil: // nothing to hold back
+			s.call.give(s.d.h.o.StreamTimeout)
 			n, s.err = s.rest.Read(p)
+			s.call.pause() // the sender is waited for, who has a pace to keep
 			return n, s.err
 		default:
 			s.advance()
@@ -175,6 +177,7 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 // advance reads the next piece, and lets go of the one before it.
 func (s *answerStream) advance() {
 	if s.bufs[s.turn] == nil {
+		s.d.memory.Hold(streamPiece)
 		s.bufs[s.turn] = make([]byte, streamPiece)
 	}
 	s.call.progress()

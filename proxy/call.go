@@ -24,10 +24,13 @@ func newCall(parent context.Context, timeout time.Duration) *call {
 	return c
 }
 
-// progress gives the upstream its whole time again: something moved.
-func (c *call) progress() { c.timer.Reset(c.timeout) }
+// give gives the upstream d from now on.
+func (c *call) give(d time.Duration) { c.timer.Reset(d) }
 
-// pause stops the clock: it is not the upstream that is waited for.
+// progress gives the upstream its whole time again: something moved.
+func (c *call) progress() { c.give(c.timeout) }
+
+// pause stops the clock: it is not the upstream that is waited for, but a sender who has a pace to keep.
 func (c *call) pause() { c.timer.Stop() }
 
 func (c *call) end() {

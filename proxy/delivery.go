@@ -33,6 +33,7 @@ type delivery struct {
 	out    []byte // the head for the upstream
 	answer wire.Answer
 	fields []wire.Field
+	memory wire.Account // what body and answer take
 
 	headBytes  bytes.Reader // the answer's head on its way through fasthttp's parser
 	headReader *bufio.Reader
@@ -56,12 +57,15 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 		d = new(delivery)
 	}
 	d.h, d.base = h, h.o.Base
+	d.memory = h.o.Budget.Open()
+	d.answer.Memory = &d.memory
 	d.report.Started = h.o.Now()
 	return d
 }
 
 func (p *deliveryPool) put(d *delivery) {
-	if cap(d.body) > keepBuffer || cap(d.answer.Body) > keepBuffer {
+	d.memory.Close()
+	if cap(d.body) > keepBuffer || d.answer.Room() > keepBuffer {
 		return
 	}
 	d.msg.Reset()
@@ -120,15 +124,21 @@ var (
 // readBody copies the whole body of a delivery on a route.
 func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
 	var err error
-	d.body, err = wire.ReadBody(ctx, d.body[:0], d.h.limits().RequestBody)
+	d.body, err = wire.ReadBody(ctx, d.body[:0], d.h.limits().RequestBody, &d.memory)
 	d.msg.Body = d.body
 	if err == nil {
 		return nil
 	}
-	ctx.SetConnectionClose() // what follows is the rest of this body, and no request
+	hangUp(ctx)
+	return badBody(err)
+}
+
+// badBody refuses a body that could not be read. What follows it on the connection is the rest of this body, and no request: hang up.
+func badBody(err error) *Rejection {
 	switch {
+	case errors.Is(err, wire.ErrMemory):
+		return reject("memory_exhausted", "the bodies and answers of other deliveries fill limits.memory; nothing was executed, send the event again")
 	case errors.Is(err, wire.ErrBodyTooLarge):
-		wire.LingerOnClose(ctx.Conn())
 		return bodyTooLarge()
 	case errors.Is(err, wire.ErrBodySlow):
 		return reject("request_timeout", "the body did not arrive within limits.body_timeout")

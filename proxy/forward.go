@@ -36,7 +36,6 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 		err = d.h.o.Upstream.Stream(c.ctx, d.passHead(false), d.passBody(ctx, c), &d.answer)
 	}
 	d.called()
-	c.pause() // how long the answer's body takes is the upstream's own affair: it may be an event stream
 	if err != nil {
 		d.passFailed(ctx, c, err)
 		c.end()
@@ -46,8 +45,7 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 	if d.answer.RequestPending {
 		hangUp(ctx)
 	}
-	if d.answer.Rest == nil {
-		ctx.Response.SetBody(d.answer.Body)
+	if d.answer.Rest == nil { // it has no body: what has one is streamed
 		c.end()
 		return
 	}
@@ -59,23 +57,23 @@ func (d *delivery) passHead(upgrade bool) []byte {
 	return d.out
 }
 
-// passBody is the request's body as it comes in, nil without one. Each piece has body_timeout to arrive.
+// passBody is the request's body as it comes in, nil without one.
 func (d *delivery) passBody(ctx *fasthttp.RequestCtx, c *call) *wire.RequestBody {
 	body := wire.BodyOf(ctx)
 	if body == nil {
 		return nil
 	}
-	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: c, piece: d.h.limits().BodyTimeout}
+	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: c, pacer: d.h.limits().bodyPace().Begin()}
 	body.Reader, body.Interrupt = paced, paced.interrupt
 	return body
 }
 
-// pacedReader gives each piece of a body its time, the sender's and the upstream's.
+// pacedReader reads a body as long as its sender keeps the pace. Meanwhile the upstream's clock stands still.
 type pacedReader struct {
 	io.Reader
 	conn  net.Conn
 	call  *call
-	piece time.Duration
+	pacer wire.Pacer
 
 	mu          sync.Mutex
 	interrupted bool // for good: the deadline of another piece must not undo it
@@ -84,21 +82,23 @@ type pacedReader struct {
 // Read implements io.Reader.
 func (r *pacedReader) Read(p []byte) (int, error) {
 	r.call.pause()
-	if err := r.allow(); err != nil {
+	began := time.Now()
+	if err := r.allow(r.pacer.Deadline(began)); err != nil {
 		return 0, err
 	}
 	n, err := r.Reader.Read(p)
+	r.pacer.Moved(n, time.Since(began))
 	r.call.progress()
 	return n, err
 }
 
-func (r *pacedReader) allow() error {
+func (r *pacedReader) allow(until time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.interrupted {
 		return os.ErrDeadlineExceeded
 	}
-	return r.conn.SetReadDeadline(time.Now().Add(r.piece))
+	return r.conn.SetReadDeadline(until)
 }
 
 func (r *pacedReader) interrupt() {
@@ -114,6 +114,10 @@ func (d *delivery) passFailed(ctx *fasthttp.RequestCtx, c *call, err error) {
 	}
 	var send *wire.SendError
 	sent := !errors.As(err, &send) || send.Sent()
+	if !sent && c.ctx.Err() == nil && wire.IsBodyError(err) {
+		d.reject(ctx, badBody(send.Err))
+		return
+	}
 	decision := failureDecision(c, send)
 	d.refuse(ctx, decision, refusal{detail: failureDetail(decision, sent), effect: effectIf(sent)})
 }
@@ -133,10 +137,9 @@ func (d *delivery) bypass(ctx *fasthttp.RequestCtx, would idem.Decision) {
 	d.writeAnswer(ctx)
 	d.mark(ctx, idem.DecisionBypassed)
 	if !d.answer.Whole {
-		c.pause()
 		d.stream(ctx, &answerStream{d: d, call: c, rest: d.answer.Rest, held: d.answer.Body})
 		return
 	}
-	ctx.Response.SetBody(d.answer.Body)
+	d.lendAnswer(ctx)
 	c.end()
 }

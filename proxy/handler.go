@@ -27,6 +27,10 @@ type HandlerOptions struct {
 	UpstreamHost string
 	// Timeout bounds one call of the upstream.
 	Timeout time.Duration
+	// StreamTimeout bounds the silence of the upstream in the middle of an answer of which nothing is recorded; 0 means Timeout.
+	StreamTimeout time.Duration
+	// Budget bounds what all bodies and answers take in memory; nil: nothing does.
+	Budget *wire.Budget
 	// Base is the life of deliveries that pass through. The life of executions is the Guard's.
 	Base     context.Context
 	Observer Observer
@@ -53,13 +57,19 @@ type Rules struct {
 type Limits struct {
 	RequestBody int           // bytes
 	HeadTimeout time.Duration // from the first byte to the end of the head
-	BodyTimeout time.Duration // for the whole body on a route, and between two pieces of it where it passes through
+	BodyTimeout time.Duration // for the whole body on a route, and for each Progress of it where it passes through
+	Progress    int           // bytes; 0: each byte has BodyTimeout
 }
+
+func (l *Limits) bodyPace() wire.Pace { return wire.Pace{Bytes: l.Progress, Time: l.BodyTimeout} }
 
 // NewHandler makes a Handler.
 func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.StreamTimeout == 0 {
+		o.StreamTimeout = o.Timeout
 	}
 	h := &Handler{o: o}
 	h.rules.Store(rules)
@@ -110,6 +120,9 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
 	if d.head.Upgrade() != nil {
 		ctx.SetConnectionClose() // what follows may be the other protocol already
 		d.reject(ctx, upgradeRefused())
+		return
+	}
+	if d.refuseUnsigned(ctx) {
 		return
 	}
 	if bad := d.readBody(ctx); bad != nil {

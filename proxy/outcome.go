@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -14,12 +13,12 @@ import (
 
 // complete records a whole answer, and then answers.
 func (d *delivery) complete(ctx *fasthttp.RequestCtx, x *idem.Execution) {
-	body := bytes.Clone(d.answer.Body) // for the ledger, its cache, and this answer: d's own memory goes back to the pool
+	body := d.takeAnswer()
 	end := d.conclude(x, idem.Answer{
 		Status: d.answer.Status, Bytes: int64(len(body)), Whole: true, Header: d.replayHeader(), Body: body,
 	})
 	d.writeAnswer(ctx)
-	ctx.Response.SetBodyRaw(body)
+	d.lend(ctx, body)
 	d.decided(ctx, idem.DecisionExecuted)
 	d.ended(ctx, x, end)
 }
@@ -225,13 +224,17 @@ func (d *delivery) skip(ctx *fasthttp.RequestCtx, a idem.Admission) {
 // replay answers a duplicate with the first answer.
 func (d *delivery) replay(ctx *fasthttp.RequestCtx, a idem.Admission) {
 	first := a.Record.Answer
+	if !d.memory.Take(len(first.Body)) {
+		d.reject(ctx, badBody(wire.ErrMemory)) // it may come again
+		return
+	}
 	own(ctx)
 	ctx.Response.SetStatusCode(first.Status)
 	if first.Whole && !a.StatusOnly {
 		for _, f := range first.Header {
 			ctx.Response.Header.Add(f.Name, f.Value)
 		}
-		ctx.Response.SetBodyRaw(first.Body)
+		d.lend(ctx, first.Body)
 	}
 	d.decided(ctx, a.Decision)
 	if a.Decision == idem.DecisionReplayed {
@@ -285,7 +288,8 @@ func (d *delivery) reject(ctx *fasthttp.RequestCtx, bad *Rejection) {
 	r := refusal{verdict: verdict{bad.Status, bad.Code, "no", bad.Title, false}, status: bad.Status, detail: bad.Detail}
 	if d.route != nil {
 		r.retryUnit = d.route.RetryAfterUnit
-		if status, ok := d.route.Respond[idem.DecisionRejected]; ok {
+		// A 503 says that this process has no room now, and nothing about the delivery.
+		if status, ok := d.route.Respond[idem.DecisionRejected]; ok && bad.Status < 500 {
 			r.status = status
 		}
 	}

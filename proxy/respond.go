@@ -86,6 +86,8 @@ func reject(code, detail string) *Rejection {
 		status, title = 413, "The body is too large"
 	case "header_too_large":
 		status, title = 431, "The request head is too large"
+	case "memory_exhausted":
+		status, title = 503, "No memory is left for bodies"
 	case "ambiguous_path":
 		title = "The path is not spelled as the route is"
 	case "workflow_missing", "event_id_missing", "event_id_ambiguous", "key_too_long":

@@ -38,10 +38,47 @@ func (s *Seal) inspect(d *sender.Delivery, now time.Time) sealed {
 	if s.Verifier == nil || found.handshake != nil && !found.handshake.Signed && string(d.Method) == "OPTIONS" {
 		return found
 	}
-	if err := s.Verifier.Verify(d, now); err != nil && !errors.As(err, &found.broken) {
-		found.broken = &sender.SignatureError{Scheme: s.Scheme, Reason: sender.Malformed, Part: "delivery", Detail: err.Error()}
-	}
+	found.broken = s.brokenBy(s.Verifier.Verify(d, now))
 	return found
+}
+
+// brokenBy is what a Verifier's error says; nil for none.
+func (s *Seal) brokenBy(err error) *sender.SignatureError {
+	var broken *sender.SignatureError
+	if err != nil && !errors.As(err, &broken) {
+		broken = &sender.SignatureError{Scheme: s.Scheme, Reason: sender.Malformed, Part: "delivery", Detail: err.Error()}
+	}
+	return broken
+}
+
+// refuseUnsigned refuses a delivery whose head says that it is not signed, before its body takes memory. It reports whether it did.
+func (d *delivery) refuseUnsigned(ctx *fasthttp.RequestCtx) bool {
+	s := &d.route.Seal
+	if s.Verifier == nil || d.route.Observe || !d.head.HasBody() || string(d.msg.Method) == "OPTIONS" {
+		return false
+	}
+	d.letter = sender.DeliveryOf(&d.msg)
+	broken := s.brokenBy(sender.CheckHead(s.Verifier, &d.letter))
+	if broken == nil {
+		return false
+	}
+	hangUp(ctx) // what follows is a body that nobody has read
+	d.forged(ctx, broken)
+	return true
+}
+
+// forged refuses a delivery whose signature is not right.
+func (d *delivery) forged(ctx *fasthttp.RequestCtx, broken *sender.SignatureError) {
+	d.noteSignature(broken)
+	d.report.Err = broken
+	d.refuse(ctx, idem.DecisionUnverified, refusal{detail: unverifiedDetail(broken)})
+}
+
+func (d *delivery) noteSignature(broken *sender.SignatureError) {
+	d.report.Scheme, d.report.Signature = d.route.Seal.Scheme, SignatureValid
+	if broken != nil {
+		d.report.Signature, d.report.SignaturePart = string(broken.Reason), broken.Part
+	}
 }
 
 // unseal is the room between desk and name tag. It reports whether the delivery ends here: it is a forgery, or no event at all.
@@ -53,17 +90,13 @@ func (d *delivery) unseal(ctx *fasthttp.RequestCtx) (ended bool) {
 	d.letter = sender.DeliveryOf(&d.msg)
 	found := s.inspect(&d.letter, d.h.o.Now())
 	if s.Verifier != nil {
-		d.report.Scheme, d.report.Signature = s.Scheme, SignatureValid
-		if found.broken != nil {
-			d.report.Signature, d.report.SignaturePart = string(found.broken.Reason), found.broken.Part
-		}
+		d.noteSignature(found.broken)
 	}
 	switch {
 	case found.broken != nil && d.route.Observe:
 		d.bypass(ctx, idem.DecisionUnverified)
 	case found.broken != nil:
-		d.report.Err = found.broken
-		d.refuse(ctx, idem.DecisionUnverified, refusal{detail: unverifiedDetail(found.broken)})
+		d.forged(ctx, found.broken)
 	case found.handshake != nil:
 		d.bypass(ctx, idem.DecisionExecuted)
 	default:

@@ -20,6 +20,7 @@ type ServerOptions struct {
 	MaxHead        int           // bytes of a request head; larger ones are 431
 	IdleTimeout    time.Duration // of a connection between two requests
 	MaxConnections int           // beyond it: 503
+	WritePace      wire.Pace     // how slowly a sender may take its answer
 	Log            *slog.Logger
 }
 
@@ -72,7 +73,7 @@ func (s *Server) Drain() { s.draining.Store(true) }
 
 // Serve takes connections from ln, which may be one of TLS, until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
-	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.o.MaxConnections, Refusal: tooManyConnections()})
+	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.o.MaxConnections, Refusal: tooManyConnections(), WritePace: s.o.WritePace})
 	if err := s.fast.Serve(bounded); err != nil {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	}

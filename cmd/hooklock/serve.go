@@ -178,6 +178,7 @@ func (s *service) takeOver(e *environment, path string, text []byte) (changed []
 	}
 	s.config = loaded.Config
 	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
+	s.setMemory(&loaded.Config.Limits)
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(loaded.Config.Log.Sample)
 	s.handler.SetRules(rules)

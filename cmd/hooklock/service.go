@@ -19,7 +19,9 @@ import (
 	"hooklock/etcdlock/embedded"
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/memory"
 	"hooklock/proxy/telemetry"
+	"hooklock/proxy/wire"
 )
 
 // service is a running Hooklock: start makes it, stop ends it.
@@ -49,6 +51,8 @@ type service struct {
 	routing  atomic.Bool // routes are loaded and the door is open
 	draining atomic.Bool
 
+	memory     memory.Limit // of the process
+	budget     *wire.Budget
 	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
 	serving    sync.WaitGroup
 	failed     chan error // a listener that ended by itself
@@ -64,6 +68,9 @@ type closer struct {
 func start(ctx context.Context, c *config.Config, log *slog.Logger) (*service, error) {
 	s := &service{log: log, config: c, failed: make(chan error, 3), live: make(chan struct{})}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
+	s.memory = memory.Find()
+	s.budget = wire.NewBudget(0)
+	s.setMemory(&c.Limits)
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
 	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openAdmin, s.openProxy} {
 		if err := step(ctx); err != nil {
@@ -140,6 +147,7 @@ func (s *service) openStore(context.Context) error {
 		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }})
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.store.Active, Held: s.store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.store.SessionTTLRemaining,
+		Memory: s.budget,
 	})
 }
 
@@ -155,15 +163,18 @@ func (s *service) openProxy(ctx context.Context) error {
 	}
 	s.onStop("upstream", func(context.Context) error { return upstream.Close() })
 	s.sweepIdle(upstream.CloseIdle)
+	s.keepMemory()
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
+		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget,
 		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.log,
 	}, rules)
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
 		MaxConnections: s.config.Limits.MaxConnections, Log: s.log,
+		WritePace: wire.Pace{Bytes: int(s.config.Limits.Progress), Time: s.config.Limits.WriteTimeout},
 	})
 	t, err := serverTLS("listen.tls", &s.config.Listen.TLS)
 	if err != nil {
@@ -201,6 +212,23 @@ func (s *service) sweepIdle(closeIdle func(age time.Duration)) {
 			}
 		}
 	})
+}
+
+// setMemory bounds what bodies may take, from now on.
+func (s *service) setMemory(l *config.Limits) {
+	s.budget.SetLimit(bodyMemory(l, s.memory))
+	if least := int64(l.LeastMemory()); s.budget.Limit() < least {
+		s.log.Warn("config.warning", "problem", fmt.Sprintf("limits.memory: the %s leaves %d bytes for bodies, so that one as long as limits.request_body never has room; "+
+			"give the process more memory, or lower limits.request_body", s.memory.From, s.budget.Limit()))
+	}
+}
+
+// keepMemory watches over what bodies take.
+func (s *service) keepMemory() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.onStop("memory", func(context.Context) error { cancel(); return nil })
+	keeper := memory.NewKeeper(s.budget, s.log)
+	s.serving.Go(func() { keeper.Run(ctx) })
 }
 
 // serve runs a listener; stop waits for its end.

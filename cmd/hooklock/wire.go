@@ -18,6 +18,7 @@ import (
 	"hooklock/etcdlock"
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/memory"
 	"hooklock/proxy/telemetry"
 	"hooklock/proxy/wire"
 )
@@ -59,6 +60,7 @@ func newRules(c *config.Config) (*proxy.Rules, error) {
 		Table: proxy.Table{RejectUnmatched: c.Unmatched == config.UnmatchedReject},
 		Limits: proxy.Limits{
 			RequestBody: int(c.Limits.RequestBody), HeadTimeout: c.Limits.HeaderTimeout, BodyTimeout: c.Limits.BodyTimeout,
+			Progress: int(c.Limits.Progress),
 		},
 	}
 	for i := range c.Routes {
@@ -151,7 +153,7 @@ func newUpstream(c *config.Config) (*wire.Upstream, string, error) {
 	}
 	o := wire.Options{
 		Network: "tcp", Addr: u.Host, ConnectTimeout: c.Upstream.ConnectTimeout, MaxIdle: 256, IdleTimeout: idleUpstream,
-		MaxResponseBody: int(c.Limits.ResponseBody),
+		MaxResponseBody: int(c.Limits.ResponseBody), RequestBuffer: int(c.Limits.RequestBuffer),
 	}
 	switch u.Scheme {
 	case "unix":
@@ -169,6 +171,14 @@ func newUpstream(c *config.Config) (*wire.Upstream, string, error) {
 		o.Addr = withPort(u, "80")
 	}
 	return wire.NewUpstream(o), u.Host, nil
+}
+
+// bodyMemory is how many bytes bodies may take: what limits.memory says, or a share of what the process may take.
+func bodyMemory(l *config.Limits, process memory.Limit) int64 {
+	if l.Memory > 0 {
+		return int64(l.Memory)
+	}
+	return process.Bodies()
 }
 
 func withPort(u *url.URL, port string) string {

@@ -56,6 +56,8 @@ func newDiscord(c Config) (Verifier, error) {
 	return &discord{c.Scheme, keys, age{tolerance: c.Tolerance}, &scratch{}}, nil
 }
 
+func (v *discord) head(d *Delivery) error { return d.needs(v.scheme, discordHeader, discordTime) }
+
 // Verify implements Verifier.
 func (v *discord) Verify(d *Delivery, now time.Time) error {
 	value, err := d.one(v.scheme, discordHeader)

@@ -69,12 +69,17 @@ func newGitLab(c Config) (Verifier, error) {
 	return &v, nil
 }
 
+func (v *gitLab) head(d *Delivery) error { return CheckHead(v.judge(d), d) }
+
 // Verify implements Verifier.
-func (v *gitLab) Verify(d *Delivery, now time.Time) error {
+func (v *gitLab) Verify(d *Delivery, now time.Time) error { return v.judge(d).Verify(d, now) }
+
+// judge is who decides about d.
+func (v *gitLab) judge(d *Delivery) Verifier {
 	if v.signed != nil && (v.token == nil || d.has("webhook-signature")) {
-		return v.signed.Verify(d, now)
+		return v.signed
 	}
-	return v.token.Verify(d, now)
+	return v.token
 }
 
 // gitLabCovers: a plain token covers nothing.

@@ -59,6 +59,10 @@ func newPayPal(c Config) (Verifier, error) {
 	return &paypal{c.Scheme, c.WebhookID, keys, age{tolerance: c.Tolerance}}, nil
 }
 
+func (v *paypal) head(d *Delivery) error {
+	return d.needs(v.scheme, paypalHeader, paypalID, paypalTime, paypalAlgo)
+}
+
 // Verify implements Verifier.
 func (v *paypal) Verify(d *Delivery, now time.Time) error {
 	var values [4][]byte

@@ -212,3 +212,37 @@ func TestSamplesFollowTheURL(t *testing.T) {
 		}
 	}
 }
+
+// TestTheHeadAloneRefusesNothingThatIsSigned: and what it refuses is refused with the body, too, for the same reason.
+func TestTheHeadAloneRefusesNothingThatIsSigned(t *testing.T) {
+	inBody := map[string]bool{"mailgun": true, "sns": true, "adyen": true, "none": true}
+	for _, p := range Presets() {
+		c, secret := credentials(t, p.Name)
+		v, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := mustSample(t, p.Name, secret)
+		head := *whole
+		head.Body = nil
+		if err := CheckHead(v, &head); err != nil {
+			t.Errorf("%s: a signed delivery is refused: %v", p.Name, err)
+		}
+		found := false
+		for i := range whole.Fields {
+			d := *whole
+			d.Fields = append(append(d.Fields[:0:0], whole.Fields[:i]...), whole.Fields[i+1:]...)
+			want := v.Verify(&d, testNow())
+			d.Body = nil
+			if got := CheckHead(v, &d); got != nil {
+				found = true
+				if want == nil || got.Error() != want.Error() {
+					t.Errorf("%s without %s: the head says %v, and the whole %v", p.Name, whole.Fields[i].Name, got, want)
+				}
+			}
+		}
+		if found == inBody[p.Scheme] {
+			t.Errorf("%s: found in the head: %v", p.Name, found)
+		}
+	}
+}

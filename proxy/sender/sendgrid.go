@@ -54,6 +54,8 @@ func newSendGrid(c Config) (Verifier, error) {
 	return &sendGrid{c.Scheme, keys, age{tolerance: c.Tolerance}}, nil
 }
 
+func (v *sendGrid) head(d *Delivery) error { return d.needs(v.scheme, sendGridHeader, sendGridTime) }
+
 // Verify implements Verifier.
 func (v *sendGrid) Verify(d *Delivery, now time.Time) error {
 	value, err := d.one(v.scheme, sendGridHeader)

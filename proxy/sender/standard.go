@@ -50,12 +50,22 @@ func newStandard(c Config) (*standard, error) {
 	return v, nil
 }
 
+// set is how the names of d's headers begin.
+func (v *standard) set(d *Delivery) string {
+	if v.unbranded {
+		return unbrandedSet
+	}
+	return standardSet(d)
+}
+
+func (v *standard) head(d *Delivery) error {
+	set := v.set(d)
+	return d.needs(v.scheme, set+"id", set+"timestamp", set+"signature")
+}
+
 // Verify implements Verifier.
 func (v *standard) Verify(d *Delivery, now time.Time) error {
-	set := standardSet(d)
-	if v.unbranded {
-		set = unbrandedSet
-	}
+	set := v.set(d)
 	var values [3][]byte
 	for i, name := range [3]string{"id", "timestamp", "signature"} {
 		value, err := d.one(v.scheme, set+name)

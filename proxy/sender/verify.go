@@ -150,3 +150,28 @@ func Covers(c Config) Coverage {
 func (s *scheme) coverage() Coverage {
 	return Coverage{Body: s.body, URL: s.url, Method: s.method, Time: s.aged, Headers: s.headers}
 }
+
+// headVerifier is a Verifier that sees in the head alone that a delivery is not signed.
+type headVerifier interface {
+	// head returns a *SignatureError, or nil where the body has to be read.
+	head(d *Delivery) error
+}
+
+// CheckHead says what the head of a delivery tells, before its body was read: a *SignatureError where no body could be signed by it, else
+// nil. d has no body yet.
+func CheckHead(v Verifier, d *Delivery) error {
+	if h, ok := v.(headVerifier); ok {
+		return h.head(d)
+	}
+	return nil
+}
+
+// needs is the head of a scheme whose deliveries have all of these headers.
+func (d *Delivery) needs(scheme string, names ...string) error {
+	for _, name := range names {
+		if _, err := d.one(scheme, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

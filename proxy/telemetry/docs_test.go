@@ -16,6 +16,7 @@ import (
 	"hooklock/idem"
 	"hooklock/proxy"
 	"hooklock/proxy/sender"
+	"hooklock/proxy/wire"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
@@ -60,7 +61,7 @@ func everything(t *testing.T) *rig {
 	r.Delivered(failed)
 	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "UNAVAILABLE")
 	zero := func() (int, time.Time) { return 0, time.Time{} }
-	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }}); err != nil {
+	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0)}); err != nil {
 		t.Fatal(err)
 	}
 	return r

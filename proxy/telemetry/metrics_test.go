@@ -9,6 +9,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/wire"
 )
 
 func TestWhatIsRareIsThereFromTheStart(t *testing.T) {
@@ -177,7 +178,7 @@ func TestWhatIsOnlyKnownWhenSomebodyLooks(t *testing.T) {
 	err := r.Watch(Watched{
 		Active: func() (int, time.Time) { return 3, began }, Waiting: func() (int, time.Time) { return 2, began.Add(time.Second) },
 		Held: func() (int, time.Time) { return 0, time.Time{} },
-		TTL:  15 * time.Second, Remaining: func() time.Duration { return 11 * time.Second },
+		TTL:  15 * time.Second, Remaining: func() time.Duration { return 11 * time.Second }, Memory: wire.NewBudget(1 << 20),
 	})
 	if err != nil {
 		t.Fatal(err)

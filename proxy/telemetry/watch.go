@@ -16,6 +16,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/wire"
 )
 
 // Watched is what is only known when somebody looks.
@@ -25,6 +26,7 @@ type Watched struct {
 	Waiting   func() (n int, since time.Time) // deliveries that wait in this process, and since when the oldest does; zero: none does
 	TTL       time.Duration                   // etcd.session_ttl
 	Remaining func() time.Duration            // how long the session may still act
+	Memory    *wire.Budget                    // of bodies and answers
 }
 
 // Watch shows it with each look at the metrics. Call it once.
@@ -38,6 +40,7 @@ func (t *Telemetry) Watch(w Watched) error {
 			"How long the oldest of them has waited; 0 when none waits.", w.Waiting),
 		t.showSeconds("hooklock.session.ttl", "etcd.session_ttl, as this process has it.", func() time.Duration { return w.TTL }),
 		t.showSeconds("hooklock.session.ttl.remaining", "How long the session may still act without another renewal; 0 when there is none.", w.Remaining),
+		t.watchMemory(w.Memory),
 	)
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
@@ -60,6 +63,24 @@ func (t *Telemetry) showCrowd(name, unit, description, oldest string, look func(
 		}
 		return max(0, t.o.Now().Sub(since))
 	}))
+}
+
+func (t *Telemetry) watchMemory(b *wire.Budget) error {
+	meter := t.sdk.meter
+	of := func(value func() int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(value())
+			return nil
+		}
+	}
+	_, used := meter.Int64ObservableUpDownCounter("hooklock.memory.used", metric.WithUnit("By"),
+		metric.WithDescription("Memory that bodies and answers take now."), metric.WithInt64Callback(of(b.Used)))
+	_, limit := meter.Int64ObservableUpDownCounter("hooklock.memory.limit", metric.WithUnit("By"),
+		metric.WithDescription("Memory that bodies and answers may take: limits.memory, or its default."), metric.WithInt64Callback(of(b.Limit)))
+	_, refused := meter.Int64ObservableCounter("hooklock.memory.refused", metric.WithUnit("{body}"),
+		metric.WithDescription("Bodies and answers that found no room: a request is answered 503, an answer is streamed and not kept."),
+		metric.WithInt64Callback(of(b.Refused)))
+	return errors.Join(used, limit, refused)
 }
 
 func (t *Telemetry) showSeconds(name, description string, look func() time.Duration) error {

@@ -12,6 +12,10 @@ type Answer struct {
 	Whole  bool    // the body was read to its true end
 	Length int64   // bytes of the body as declared, of a HEAD answer too; -1 where only its end will tell
 
+	// Memory pays for what is read into memory here: Body, and the part of a request's body that Stream reads before it sends it. It is the
+	// caller's, and whoever uses the Answer again keeps it. Nil: there is no bound.
+	Memory *Account
+
 	// Rest delivers what follows Body; nil where nothing does. It must be closed.
 	Rest *Rest
 	// Evidence is how far the exchange had come when Send, Stream or Upgrade returned.
@@ -26,12 +30,15 @@ type Answer struct {
 	head []byte // status line and header as received
 	ends []int  // where its lines end
 
-	gathered []byte // room for a short request body of Stream
+	gathered []byte // the part of a request's body that Stream read before it sent it
 }
 
 func (a *Answer) reset() {
-	*a = Answer{Fields: a.Fields[:0], Body: a.Body[:0], head: a.head[:0], ends: a.ends[:0], gathered: a.gathered}
+	*a = Answer{Fields: a.Fields[:0], Body: a.Body[:0], head: a.head[:0], ends: a.ends[:0], gathered: a.gathered[:0], Memory: a.Memory}
 }
+
+// Room is how many bytes of memory a keeps for its next use.
+func (a *Answer) Room() int { return max(cap(a.Body), cap(a.gathered)) }
 
 // EndToEnd appends the fields that are for the sender to dst: all but the hop-by-hop ones, those that Connection lists,
 // and the framing (Content-Length, Transfer-Encoding). Their slices belong to a.

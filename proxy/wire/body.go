@@ -85,12 +85,12 @@ func (b *bodyStream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadBody reads the whole body of a request into dst[:0] and returns it, at most max bytes. It has the needs of BodyOf;
-// without StreamRequestBody fasthttp would allocate the declared length before a byte of it came.
+// ReadBody reads the whole body of a request into dst[:0] and returns it, at most max bytes, which memory pays for. It has the needs of
+// BodyOf; without StreamRequestBody fasthttp would allocate the declared length before a byte of it came.
 //
-// The error is one of those above, with the cause behind it. After any error the connection is in the middle of a
+// The error is one of those above or ErrMemory, with the cause behind it. After any error the connection is in the middle of a
 // message: close it behind the answer (LingerOnClose lets the sender read that).
-func ReadBody(ctx *fasthttp.RequestCtx, dst []byte, max int) ([]byte, error) {
+func ReadBody(ctx *fasthttp.RequestCtx, dst []byte, max int, memory *Account) ([]byte, error) {
 	dst = dst[:0]
 	body := BodyOf(ctx)
 	if body == nil {
@@ -99,36 +99,59 @@ func ReadBody(ctx *fasthttp.RequestCtx, dst []byte, max int) ([]byte, error) {
 	if body.Length > int64(max) {
 		return dst, ErrBodyTooLarge
 	}
+	if !memory.Take(cap(dst)) {
+		return nil, ErrMemory
+	}
+	dst, whole, err := body.gather(dst, max, memory)
+	if err == nil && !whole {
+		err = ErrBodyTooLarge
+	}
+	return dst, err
+}
+
+// gather reads the body behind what is in dst, until its end or until more than max bytes of it came. memory pays for what dst grows by.
+func (b *RequestBody) gather(dst []byte, max int, memory *Account) (got []byte, whole bool, err error) {
+	start := len(dst)
 	for {
 		if len(dst) == cap(dst) {
-			dst = grow(dst, body.Length, int64(max)+1)
+			declared := b.Length
+			if declared >= 0 {
+				declared += int64(start)
+			}
+			if dst, err = memory.grow(dst, declared, int64(start+max)+1); err != nil {
+				return dst, false, err
+			}
 		}
-		n, err := body.Reader.Read(dst[len(dst):cap(dst)])
+		n, err := b.Reader.Read(dst[len(dst):cap(dst)])
 		dst = dst[:len(dst)+n]
-		switch {
-		case len(dst) > max:
-			return dst, ErrBodyTooLarge
-		case err == io.EOF, int64(len(dst)) == body.Length:
-			return dst, nil
+		switch size := len(dst) - start; {
+		case size > max:
+			return dst, false, nil
+		case err == io.EOF, int64(size) == b.Length:
+			return dst, true, nil
 		case err != nil:
-			return dst, bodyError(err)
+			return dst, false, bodyError(err)
 		}
 	}
 }
 
-// grow makes room in b for at least one byte. Memory follows what arrived: it doubles, and the declared size (where not
-// negative) or the bound only ever makes the step smaller.
-func grow(b []byte, declared, bound int64) []byte {
-	size := max(2*int64(cap(b)), firstGrowth)
-	if declared > int64(len(b)) {
-		size = min(size, declared)
+// Gather reads all of r, at most max bytes, which memory pays for. The error is that of ReadBody.
+func Gather(r io.Reader, max int, memory *Account) ([]byte, error) {
+	body, whole, err := (&RequestBody{Reader: r, Length: -1}).gather(nil, max, memory)
+	if err == nil && !whole {
+		err = ErrBodyTooLarge
 	}
-	if bound > int64(len(b)) {
-		size = min(size, bound)
+	return body, err
+}
+
+// IsBodyError reports whether err is one of those of ReadBody.
+func IsBodyError(err error) bool {
+	for _, reason := range []error{ErrBodyTooLarge, ErrBodyTruncated, ErrBodySlow, ErrBodyBroken, ErrMemory} {
+		if errors.Is(err, reason) {
+			return true
+		}
 	}
-	grown := make([]byte, len(b), size)
-	copy(grown, b)
-	return grown
+	return false
 }
 
 // bodyError names the reason behind a failed read of a sender's body.

@@ -22,7 +22,7 @@ func readThrough(t *testing.T, max int, raw string, fin bool) (body string, call
 	done := make(chan struct{})
 	d := openDoor(t, ListenerOptions{}, func(ctx *fasthttp.RequestCtx) {
 		var b []byte
-		b, err = ReadBody(ctx, nil, max)
+		b, err = ReadBody(ctx, nil, max, nil)
 		body, called = string(b), true
 		if err != nil {
 			refuse(ctx, 400)
@@ -89,7 +89,7 @@ func TestABodyThatDoesNotComeInTimeIsSlow(t *testing.T) {
 		result := make(chan error, 1)
 		d := openDoor(t, ListenerOptions{}, func(ctx *fasthttp.RequestCtx) {
 			_ = ctx.Conn().SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-			_, err := ReadBody(ctx, nil, 1<<20)
+			_, err := ReadBody(ctx, nil, 1<<20, nil)
 			result <- err
 			refuse(ctx, 408)
 		})
@@ -110,7 +110,7 @@ func TestAChunkedBodyNeedsAListenerThatSeesItsEnd(t *testing.T) {
 	ctx.Init2(nil, silent{}, false)
 	ctx.Request.Header.SetContentLength(-1)
 	ctx.Request.SetBodyStream(strings.NewReader("x"), -1)
-	if _, err := ReadBody(&ctx, nil, 10); !errors.Is(err, errNoListener) {
+	if _, err := ReadBody(&ctx, nil, 10, nil); !errors.Is(err, errNoListener) {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -124,11 +124,12 @@ func TestADeclaredLengthIsNotAllocated(t *testing.T) {
 	ctxs := make(chan struct{}, senders)
 	d := openDoor(t, ListenerOptions{}, func(ctx *fasthttp.RequestCtx) {
 		body := BodyOf(ctx)
-		buf := grow(nil, body.Length, 2<<30)
+		var free *Account
+		buf, _ := free.grow(nil, body.Length, 2<<30)
 		n := 0
 		for n < 8193 {
 			if len(buf) == cap(buf) {
-				buf = grow(buf, body.Length, 2<<30)
+				buf, _ = free.grow(buf, body.Length, 2<<30)
 			}
 			m, err := body.Reader.Read(buf[len(buf):cap(buf)])
 			if err != nil {

@@ -253,9 +253,15 @@ func (e *exchange) readBody() error {
 		e.handOver()
 		return nil
 	}
+	a.Memory.Hold(cap(a.Body))
 	for {
 		if len(a.Body) == cap(a.Body) {
-			a.Body = grow(a.Body, a.Length, limit+1)
+			grown, err := a.Memory.grow(a.Body, a.Length, limit+1)
+			if err != nil { // what there is no room for is not kept, and passed on as it comes
+				e.handOver()
+				return nil
+			}
+			a.Body = grown
 		}
 		n, err := e.rest.Read(a.Body[len(a.Body):cap(a.Body)])
 		a.Body = a.Body[:len(a.Body)+n]
@@ -296,7 +302,7 @@ func (e *exchange) handOver() {
 func (e *exchange) pending() bool { return e.pump != nil && !e.pump.drained.Load() }
 
 // Send makes one exchange: it writes head and body, and reads the answer into ans, at most MaxResponseBody bytes of its
-// body; for what is longer there is ans.Rest. Both slices are only read, and by nobody once Send has returned and
+// body; for what is longer, or finds no room in ans.Memory, there is ans.Rest. Both slices are only read, and by nobody once Send has returned and
 // ans.Rest was closed.
 //
 // It is one attempt. The request goes out a second time only if it met an idle connection that was dead, and the peer

@@ -74,7 +74,7 @@ func buffered(u *Upstream, max int, o HeadOptions) fasthttp.RequestHandler {
 			refuse(ctx, 400)
 			return
 		}
-		body, err := ReadBody(ctx, nil, max)
+		body, err := ReadBody(ctx, nil, max, nil)
 		if err != nil {
 			if errors.Is(err, ErrBodyTooLarge) {
 				refuse(ctx, 413)

@@ -16,6 +16,7 @@ type ListenerOptions struct {
 	Refusal     []byte        // the whole HTTP answer to a connection over MaxConns; empty, or over TLS: closed without one
 	LingerTime  time.Duration // how long the Close of a lingering connection reads on; 0 means 2 s
 	LingerBytes int64         // how much it reads on; 0 means 64 MiB
+	WritePace   Pace          // how slowly a sender may take an answer; the connection of a slower one is cut
 }
 
 const (
@@ -58,7 +59,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if n := l.live.Add(1); l.o.MaxConns <= 0 || n <= int64(l.o.MaxConns) {
-			s := &served{Conn: c, l: l}
+			s := &served{Conn: c, l: l, writing: l.o.WritePace.Begin()}
 			if secure, ok := c.(*tls.Conn); ok {
 				return &servedTLS{s, secure}, nil
 			}
@@ -117,10 +118,11 @@ func (l *Listener) Close() error {
 // served is an accepted connection.
 type served struct {
 	net.Conn
-	l      *Listener
-	linger atomic.Bool
-	fault  atomic.Pointer[error] // why a Read failed; the first one stays
-	once   sync.Once
+	l       *Listener
+	writing Pacer
+	linger  atomic.Bool
+	fault   atomic.Pointer[error] // why a Read failed; the first one stays
+	once    sync.Once
 }
 
 // servedTLS has the methods by which fasthttp recognizes TLS.

@@ -73,7 +73,7 @@ func TestASenderOfARefusedBodyReadsTheAnswer(t *testing.T) {
 			if ctx.IsTLS() != secure {
 				t.Errorf("IsTLS is %v", ctx.IsTLS())
 			}
-			if _, err := ReadBody(ctx, nil, 10); err != ErrBodyTooLarge {
+			if _, err := ReadBody(ctx, nil, 10, nil); err != ErrBodyTooLarge {
 				t.Errorf("error is %v", err)
 			}
 			refuse(ctx, 413)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -12,15 +13,15 @@ import (
 const (
 	// pumpBuffer is what a streamed body needs in memory.
 	pumpBuffer = 32 << 10
-	// gathered is the length up to which a body is read before the request goes out: it then travels in one write, needs
-	// no goroutine, and can be sent again if the connection turns out to be dead.
-	gathered = 16 << 10
+	// keepGathered is how much room for gathered bodies an Answer keeps for its next use.
+	keepGathered = 16 << 10
 	// settleTime is how long the last bytes of a request may take after its answer was whole.
 	settleTime = 50 * time.Millisecond
 )
 
-// Stream makes one exchange without holding it in memory. It writes the head and passes the body on as it comes, returns
-// as soon as the answer's head is there, and leaves the answer's body to ans.Rest, which is nil where there is none.
+// Stream makes one exchange without holding it in memory whole. It reads the body up to RequestBuffer before it takes a connection, so
+// that a sender who drips holds none; then it writes the head and passes what follows on as it comes. It returns as soon as the
+// answer's head is there, and leaves the answer's body to ans.Rest, which is nil where there is none.
 // body is BodyOf the request, nil for one without; the head must keep its framing (HeadOptions.Streamed). An answer may begin, and end, before the body was sent whole: see
 // ans.RequestPending, which is right after errors, too.
 //
@@ -49,33 +50,47 @@ func (e *exchange) pass() {
 		e.wholeAnswer()
 		return
 	}
+	e.dropGathered()
 	e.handOver()
 }
 
-// take prepares the request's body: a short one is read here, a long one is left to a pump.
+// take reads the request's body, up to the bound. What fits travels in one write, needs no goroutine, and can be sent again if the
+// connection turns out to be dead. What follows is left to a pump.
 func (e *exchange) take(body *RequestBody) error {
 	if body == nil || body.Length == 0 {
-		return nil
-	}
-	if body.Length < 0 || body.Length > gathered {
-		e.source = body
 		return nil
 	}
 	if err := e.guard(body.Interrupt); err != nil {
 		return err
 	}
-	if cap(e.ans.gathered) < int(body.Length) {
-		e.ans.gathered = make([]byte, gathered)
+	if !e.ans.Memory.Take(cap(e.ans.gathered)) {
+		return ErrMemory
 	}
-	e.body = e.ans.gathered[:body.Length]
-	_, err := io.ReadFull(body.Reader, e.body)
+	got, whole, err := body.gather(append(e.ans.gathered, make([]byte, chunkRoom)...), e.u.o.RequestBuffer, e.ans.Memory)
+	e.ans.gathered = got
 	if cause := e.guard(nil); cause != nil {
 		return cause
 	}
 	if err != nil {
-		return bodyError(err)
+		return err
+	}
+	switch {
+	case !whole:
+		e.source = &RequestBody{Reader: io.MultiReader(bytes.NewReader(got[chunkRoom:]), body.Reader), Length: body.Length, Interrupt: body.Interrupt}
+	case body.Length < 0:
+		e.body = frameAll(got)
+	default:
+		e.body = got[chunkRoom:]
 	}
 	return nil
+}
+
+// dropGathered lets go of a gathered body that was written, while its answer may still be long on its way.
+func (e *exchange) dropGathered() {
+	if e.pump == nil && cap(e.ans.gathered) > keepGathered {
+		e.ans.Memory.Give(cap(e.ans.gathered))
+		e.body, e.ans.gathered = nil, nil
+	}
 }
 
 // pump writes a request's body while the answer is awaited. Whoever starts one waits for done.
@@ -161,6 +176,20 @@ func (p *pump) copyChunks(e *exchange, buf []byte) error {
 			return &senderError{err}
 		}
 	}
+}
+
+// chunkRoom is the space before a gathered body for the size line of the one chunk that it may become.
+const chunkRoom = 16
+
+// frameAll makes a chunked body of what is behind the room.
+func frameAll(gathered []byte) []byte {
+	if len(gathered) == chunkRoom {
+		return []byte("0\r\n\r\n")
+	}
+	size := append(strconv.AppendInt(nil, int64(len(gathered)-chunkRoom), 16), "\r\n"...)
+	start := chunkRoom - len(size)
+	copy(gathered[start:], size)
+	return append(gathered, "\r\n0\r\n\r\n"...)[start:]
 }
 
 // frameChunk puts size line and CRLF around the n bytes at sizeRoom.

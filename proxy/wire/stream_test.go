@@ -177,11 +177,12 @@ func writeBody(c net.Conn, framing string, size int, sum io.Writer, beforeLast <
 
 // TestASenderThatHangsUpNeverLooksWhole: whatever the framing, the upstream sees a request that is cut.
 func TestASenderThatHangsUpNeverLooksWhole(t *testing.T) {
+	gathered := "4e20\r\n" + strings.Repeat("x", 0x4e20) + "\r\n" // what the upstream does not see before it is there
 	for _, raw := range []string{
 		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 50000),
-		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
-		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc",
-		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + gathered + "3\r\nabc\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + gathered + "5\r\nabc",
+		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + gathered + "3\r\nabc\r\n0\r\n",
 	} {
 		for _, reset := range []bool{false, true} {
 			result := make(chan error, 1)
@@ -297,6 +298,7 @@ func TestCloseEndsAStreamInTheMiddle(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
 	body := &RequestBody{Reader: r, Length: -1, Interrupt: func() { _ = r.CloseWithError(errors.New("interrupted")) }}
+	go func() { _, _ = w.Write(make([]byte, 20000)) }()
 	var ans Answer
 	if err := u.Stream(soon(t), []byte("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"), body, &ans); err != nil {
 		t.Fatal(err)
@@ -330,8 +332,12 @@ func TestAContextEndsAStreamThatWaitsForTheSender(t *testing.T) {
 		body := &RequestBody{Reader: r, Length: length, Interrupt: func() { _ = r.CloseWithError(errors.New("interrupted")) }}
 		why := errors.New("shutdown")
 		ctx, cancel := context.WithCancelCause(context.Background())
+		begun := 20000
+		if length == 100 {
+			begun = 3
+		}
 		go func() {
-			_, _ = w.Write([]byte("abc")) // returns when it was read
+			_, _ = w.Write(make([]byte, begun)) // returns when it was read
 			cancel(why)
 		}()
 		var ans Answer

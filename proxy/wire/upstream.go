@@ -19,6 +19,7 @@ type Options struct {
 	MaxIdle         int              // idle connections kept; 0 means none, so each request gets its own
 	IdleTimeout     time.Duration    // how long one may be idle; keep it below the upstream's keep-alive; 0 means 4 s
 	MaxResponseBody int              // bytes that Send buffers before it hands over a Rest; 0 means 8 MiB
+	RequestBuffer   int              // bytes of a body that Stream reads before it takes a connection; 0 means 16 KiB
 	MaxResponseHead int              // bytes of status line and header; 0 means 64 KiB
 	Now             func() time.Time // ages idle connections; nil means time.Now
 }
@@ -63,6 +64,9 @@ func NewUpstream(o Options) *Upstream {
 	}
 	if o.MaxResponseBody == 0 {
 		o.MaxResponseBody = 8 << 20
+	}
+	if o.RequestBuffer == 0 {
+		o.RequestBuffer = 16 << 10
 	}
 	if o.MaxResponseHead == 0 {
 		o.MaxResponseHead = 64 << 10

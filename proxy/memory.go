@@ -1,0 +1,78 @@
+package proxy
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/valyala/fasthttp"
+
+	"hooklock/proxy/wire"
+)
+
+// lentBody is the length from which an answer's body is accounted for until it was written. A shorter one fits into the buffers of
+// fasthttp and of the kernel, so that its sender cannot make us keep it.
+const lentBody = 4 << 10
+
+// takeAnswer takes the answer's body out of d, whose own memory goes back to the pool, for the ledger, its cache, and the answer. One that
+// the ledger will not keep is not copied.
+func (d *delivery) takeAnswer() []byte {
+	body := d.answer.Body
+	if len(body) <= d.route.Policy.ReplayBody || len(body) <= lentBody {
+		return bytes.Clone(body) // the cache counts its length
+	}
+	d.answer.Body = nil
+	return body
+}
+
+// lend makes body, which is not d's any more, the answer's.
+func (d *delivery) lend(ctx *fasthttp.RequestCtx, body []byte) {
+	if len(body) < lentBody {
+		ctx.Response.SetBodyRaw(body)
+		return
+	}
+	b := &lent{rest: body, memory: d.h.o.Budget.Open()}
+	b.memory.Hold(cap(body))
+	ctx.Response.SetBodyStream(b, len(body))
+}
+
+// lendAnswer is lend for an answer that is not kept.
+func (d *delivery) lendAnswer(ctx *fasthttp.RequestCtx) {
+	body := d.answer.Body
+	if len(body) < lentBody {
+		ctx.Response.SetBody(body)
+		return
+	}
+	d.answer.Body = nil
+	d.lend(ctx, body)
+}
+
+// lent is a body that fasthttp writes after the handler has returned. It is a stream because the end of a stream is the only one that
+// fasthttp tells of.
+type lent struct {
+	rest   []byte
+	memory wire.Account
+}
+
+// Read implements io.Reader.
+func (b *lent) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// WriteTo implements io.WriterTo: the body is written in one piece.
+func (b *lent) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(b.rest)
+	b.rest = b.rest[n:]
+	return int64(n), err
+}
+
+// Close implements io.Closer; fasthttp calls it when the body was written, or could not be.
+func (b *lent) Close() error {
+	b.rest = nil
+	b.memory.Close()
+	return nil
+}

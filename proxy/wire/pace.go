@@ -1,0 +1,51 @@
+package wire
+
+import "time"
+
+// Pace is how slowly a peer may go: each Bytes bytes may be waited for during Time. The zero value has no bound.
+type Pace struct {
+	Bytes int
+	Time  time.Duration
+}
+
+// Pacer watches over the Pace of one direction of a connection. Only the time that was spent waiting for the peer counts.
+type Pacer struct {
+	pace   Pace
+	moved  int
+	waited time.Duration
+}
+
+// Begin begins to watch.
+func (p Pace) Begin() Pacer { return Pacer{pace: p} }
+
+// Deadline is until when the peer may keep somebody waiting who begins to wait now.
+func (p *Pacer) Deadline(now time.Time) time.Time { return now.Add(p.pace.Time - p.waited) }
+
+// Moved notes that n bytes took so long.
+func (p *Pacer) Moved(n int, took time.Duration) {
+	p.moved += n
+	p.waited += took
+	if p.moved >= p.pace.Bytes {
+		p.moved, p.waited = 0, 0
+	}
+}
+
+// Write writes all of b, as long as the sender keeps the pace of ListenerOptions.WritePace: one that does not read would else hold the
+// answer, and what stands behind it, for as long as it likes.
+func (c *served) Write(b []byte) (n int, err error) {
+	if c.l.o.WritePace.Bytes == 0 {
+		return c.Conn.Write(b)
+	}
+	for {
+		began := time.Now()
+		if err := c.SetWriteDeadline(c.writing.Deadline(began)); err != nil {
+			return n, err
+		}
+		m, err := c.Conn.Write(b[n:min(len(b), n+c.l.o.WritePace.Bytes)])
+		n += m
+		c.writing.Moved(m, time.Since(began))
+		if err != nil || n == len(b) {
+			return n, err
+		}
+	}
+}
