@@ -223,7 +223,7 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 func (d *delivery) upstreamHead(x *idem.Execution) []byte {
 	trace, own := d.traceForUpstream()
 	o := wire.HeadOptions{
-		Length: int64(len(d.body)), ForwardedFor: d.sender, ForwardedProto: d.proto, ForwardedHost: d.msg.Host,
+		Length: int64(len(d.body)), Close: !d.h.o.Upstream.Reuses(d.body), ForwardedFor: d.sender, ForwardedProto: d.proto, ForwardedHost: d.msg.Host,
 		Host: []byte(d.h.o.UpstreamHost), Traceparent: []byte(trace), OwnTrace: own,
 	}
 	if x != nil {

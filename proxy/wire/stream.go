@@ -57,6 +57,7 @@ func (e *exchange) take(body *RequestBody) error {
 	if body == nil || body.Length == 0 {
 		return nil
 	}
+	e.last = true
 	if body.Length < 0 || body.Length > gathered {
 		e.source = body
 		return nil
