@@ -26,8 +26,8 @@ const (
 )
 
 // Listener counts and bounds the connections of another listener, which it closes. It goes on top, over TLS too
-// (NewListener(tls.NewListener(...))), because it also notes what fasthttp v1.74 does not report: that the connection ended
-// or failed in the middle of a chunked body.
+// (NewListener(tls.NewListener(...))), because it also notes what fasthttp v1.74 does not report, that the connection ended
+// or failed in the middle of a chunked body, and refuses what fasthttp forgives (see strict).
 type Listener struct {
 	inner net.Listener
 	o     ListenerOptions
@@ -120,6 +120,7 @@ type served struct {
 	l      *Listener
 	linger atomic.Bool
 	fault  atomic.Pointer[error] // why a Read failed; the first one stays
+	strict strict
 	once   sync.Once
 }
 
@@ -144,7 +145,7 @@ func base(c net.Conn) *served {
 }
 
 func (c *served) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+	n, err := c.strict.read(c.Conn, p)
 	if err != nil {
 		first := err
 		c.fault.CompareAndSwap(nil, &first)
