@@ -124,14 +124,20 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
 		return nil
 	}
 	ctx.SetConnectionClose() // what follows is the rest of this body, and no request
+	return badBody(err)
+}
+
+// badBody refuses a delivery whose body did not come as it should; nil where that is not what err says.
+func badBody(err error) *Rejection {
 	switch {
 	case errors.Is(err, wire.ErrBodyTooLarge):
-		wire.LingerOnClose(ctx.Conn())
 		return reject("body_too_large", "the body is larger than limits.request_body")
 	case errors.Is(err, wire.ErrBodySlow):
 		return reject("request_timeout", "the body did not arrive within limits.body_timeout")
+	case errors.Is(err, wire.ErrBodyTruncated), errors.Is(err, wire.ErrBodyBroken):
+		return reject("bad_request", err.Error())
 	}
-	return reject("bad_request", err.Error())
+	return nil
 }
 
 // name builds workflow, key and fingerprint.

@@ -114,6 +114,13 @@ func (d *delivery) passFailed(ctx *fasthttp.RequestCtx, c *call, err error) {
 	}
 	var send *wire.SendError
 	sent := !errors.As(err, &send) || send.Sent()
+	if send != nil {
+		if bad := badBody(send.Err); bad != nil {
+			bad.Sent = sent
+			d.reject(ctx, bad)
+			return
+		}
+	}
 	decision := failureDecision(c, send)
 	d.refuse(ctx, decision, refusal{detail: failureDetail(decision, sent), effect: effectIf(sent)})
 }

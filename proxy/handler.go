@@ -88,6 +88,9 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	}()
 	ctx.Response.Header.DisableNormalizing()
 	d.serve(ctx)
+	if d.head.Closes() && !ctx.Hijacked() {
+		ctx.SetConnectionClose()
+	}
 }
 
 // serve is the life of one delivery, room by room (docs/architecture.md). Each room is entered once, and hands on what the next one

@@ -277,6 +277,9 @@ func (d *delivery) refuse(ctx *fasthttp.RequestCtx, decision idem.Decision, r re
 func (d *delivery) reject(ctx *fasthttp.RequestCtx, bad *Rejection) {
 	d.report.Code, d.report.Err = bad.Code, bad
 	r := refusal{verdict: verdict{bad.Status, bad.Code, "no", bad.Title, false}, status: bad.Status, detail: bad.Detail}
+	if bad.Sent {
+		r.executed = "unknown"
+	}
 	if d.route != nil {
 		r.retryUnit = d.route.RetryAfterUnit
 		if status, ok := d.route.Respond[idem.DecisionRejected]; ok {

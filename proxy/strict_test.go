@@ -1,0 +1,65 @@
+package proxy
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+	"hooklock/proxy/wiretest"
+)
+
+// TestAConnectionEndsWhereItsSenderSaysSo: `close` counts in a list, too, and in any line.
+func TestAConnectionEndsWhereItsSenderSaysSo(t *testing.T) {
+	up := wiretest.Script(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+	r := newReplica(t, etcdtest.Start(t), &service{url: up.Addr}, func(*idem.Policy) {})
+	for _, lines := range []string{"Connection: close, x\r\n", "Connection: x,CLOSE\r\n", "Connection: close\r\nConnection: x\r\n"} {
+		for _, target := range []string{"/x", "/hooks/" + strings.Map(letters, lines)} {
+			c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			one := "POST " + target + " HTTP/1.1\r\nHost: a\r\n" + lines + "Content-Length: 0\r\n\r\n"
+			if _, err := io.WriteString(c, one); err != nil {
+				t.Fatal(err)
+			}
+			all, err := io.ReadAll(c) // ends with the connection
+			if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 OK\r\n") || !strings.Contains(string(all), "\r\nConnection: close\r\n") {
+				t.Errorf("%q to %s: %q, %v", lines, target, all, err)
+			}
+		}
+	}
+}
+
+func letters(c rune) rune {
+	if c < 'a' || c > 'z' {
+		return '-'
+	}
+	return c
+}
+
+// TestABodyThatBreaksOnItsWayThroughIsTheSendersFault: the service has begun to read it, and never gets the end of a request.
+func TestABodyThatBreaksOnItsWayThroughIsTheSendersFault(t *testing.T) {
+	got := make(chan string, 1)
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		request, err := c.ReadRequest()
+		if err == nil {
+			t.Error("the service got a whole request")
+		}
+		got <- request
+	})
+	r := newReplica(t, etcdtest.Start(t), &service{url: up.Addr}, func(*idem.Policy) {})
+	head := "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n"
+	for _, broken := range []string{"zz\r\n", "1\r\nab\r\n", "0\r\nX : y\r\n\r\n"} {
+		status, body := r.exchange(t, head+broken)
+		if status != 400 || !strings.Contains(body, `"bad_request"`) || !strings.Contains(body, `"executed":"unknown"`) {
+			t.Errorf("%q: %d %s", broken, status, body)
+		}
+		if request := await(t, got); !strings.Contains(request, "body") {
+			t.Errorf("the service got %q", request)
+		}
+	}
+}
