@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"runtime/debug"
 	"strconv"
 
@@ -113,6 +114,7 @@ func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
 	s.plain = s.x == nil
 	if d.answer.Length >= 0 || !d.head.HTTP10() {
 		d.detached = true
+		s.endWith(ctx.Conn())
 		ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
 		return
 	}
@@ -138,6 +140,8 @@ type answerStream struct {
 	x    *idem.Execution // nil where nothing is recorded, and once it is
 	call *call
 	rest *wire.Rest
+
+	release func() bool // lets go of the sender's connection; nil where nothing holds it
 
 	ready []byte // to be handed out now
 	held  []byte // the piece after it
@@ -193,10 +197,21 @@ func (s *answerStream) advance() {
 	}
 }
 
+// endWith closes the sender's connection when the execution is told to stop: fasthttp may be writing to a sender that does not read, and
+// would hear of nothing else.
+func (s *answerStream) endWith(sender net.Conn) {
+	if s.x != nil {
+		s.release = context.AfterFunc(s.x.Context(), func() { _ = sender.Close() })
+	}
+}
+
 // settle records how the answer ended.
 func (s *answerStream) settle(cut error) {
 	if s.x == nil {
 		return
+	}
+	if s.release != nil {
+		s.release() // the end of the execution is not that of the connection
 	}
 	var end idem.Ending
 	if cut == nil {
