@@ -27,7 +27,7 @@ func (d *delivery) writeAnswer(ctx *fasthttp.RequestCtx) {
 	head = strconv.AppendInt(head, int64(d.answer.Status), 10)
 	head = append(append(append(head, ' '), d.answer.Reason...), "\r\n"...)
 	head = d.appendFields(head)
-	head = append(append(head, d.framing(ctx)...), "\r\n\r\n"...)
+	head = append(append(head, d.framing(ctx)...), "\r\n"...)
 	d.out = head
 	d.headBytes.Reset(head)
 	if d.headReader == nil || d.headReader.Size() < len(head) {
@@ -40,6 +40,7 @@ func (d *delivery) writeAnswer(ctx *fasthttp.RequestCtx) {
 		ctx.Response.Header.Reset()
 		ctx.Response.SetStatusCode(d.answer.Status)
 	}
+	ctx.Response.Header.ResetConnectionClose() // of an answer to HEAD without a length fasthttp believes that it ends with the connection
 }
 
 // appendFields appends the end-to-end fields. Of Content-Encoding fasthttp keeps one line alone, so several become the one list that says
@@ -66,15 +67,21 @@ func (d *delivery) appendFields(head []byte) []byte {
 }
 
 // framing keeps fasthttp from guessing. It writes the real framing when it writes the body; only where there is none does the upstream's
-// Content-Length stand, because it says what a GET would have brought.
+// Content-Length stand, if there is one, because it says what a GET would have brought. A 204 has none (RFC 9110 section 8.6).
 func (d *delivery) framing(ctx *fasthttp.RequestCtx) string {
-	if length := d.answer.Get("content-length"); length != nil && (ctx.IsHead() || d.answer.Status == fasthttp.StatusNotModified) {
-		return "Content-Length: " + string(length)
+	length := d.answer.Get("content-length")
+	switch {
+	case d.answer.Status == fasthttp.StatusNoContent:
+		return ""
+	case !ctx.IsHead() && d.answer.Status != fasthttp.StatusNotModified:
+		return "Content-Length: 0\r\n"
+	case length == nil:
+		return ""
 	}
-	return "Content-Length: 0"
+	return "Content-Length: " + string(length) + "\r\n"
 }
 
-var contentEncoding = []byte("Content-Encoding")
+var contentEncoding = []byte(fasthttp.HeaderContentEncoding)
 
 // ours reports whether a field of an answer is one that only Hooklock may set.
 func ours(name []byte) bool {

@@ -223,7 +223,11 @@ func (d *delivery) replay(ctx *fasthttp.RequestCtx, a idem.Admission) {
 	ctx.Response.SetStatusCode(first.Status)
 	if first.Whole && !a.StatusOnly {
 		for _, f := range first.Header {
-			ctx.Response.Header.Add(f.Name, f.Value)
+			value := f.Value
+			if codings := ctx.Response.Header.ContentEncoding(); len(codings) > 0 && strings.EqualFold(f.Name, fasthttp.HeaderContentEncoding) {
+				value = string(codings) + ", " + value // as in the first answer: see appendFields
+			}
+			ctx.Response.Header.Add(f.Name, value)
 		}
 		ctx.Response.SetBodyRaw(first.Body)
 	}
