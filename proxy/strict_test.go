@@ -41,6 +41,28 @@ func letters(c rune) rune {
 	return c
 }
 
+// TestWhatFasthttpForgivesIsRefused: wire has every vector; here is one of each kind, on a route and beside it.
+func TestWhatFasthttpForgivesIsRefused(t *testing.T) {
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		if _, err := c.ReadRequest(); err == nil {
+			t.Error("the service got a whole request")
+		}
+	})
+	r := newReplica(t, etcdtest.Start(t), &service{url: up.Addr}, func(*idem.Policy) {})
+	for _, target := range []string{"/x", "/hooks/w"} {
+		for _, request := range []string{
+			"GET " + target + " HTTP/1.1\nHost: a\r\n\r\n",
+			"POST " + target + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;\x01\r\na\r\n0\r\n\r\n",
+			"POST " + target + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX : y\r\n\r\n",
+			"POST " + target + " HTTP/1.1\r\nHost: a\r\nContent_Length: 0\r\n\r\n",
+		} {
+			if status, body := r.exchange(t, request); status != 400 || !strings.Contains(body, `"bad_request"`) {
+				t.Errorf("%q: %d %s", request, status, body)
+			}
+		}
+	}
+}
+
 // TestABodyThatBreaksOnItsWayThroughIsTheSendersFault: the service has begun to read it, and never gets the end of a request.
 func TestABodyThatBreaksOnItsWayThroughIsTheSendersFault(t *testing.T) {
 	got := make(chan string, 1)
