@@ -77,3 +77,21 @@ func TestAStrangerCannotWriteAnEventsOutcome(t *testing.T) {
 		passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key(fmt.Sprint(i))), 200, string(first.Body), "replayed")
 	}
 }
+
+func TestConnectionsOfDeliveriesAreKeptWhereTheServiceReadsBodies(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]int{"": 3, "reuse_after_body: true, ": 1} {
+		up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
+		config := strings.Replace(shared.config("reuse", ""), shared.up.URL, up.URL, 1)
+		h := own(t, strings.Replace(config, "timeout: 30s", setting+"timeout: 30s", 1))
+		for i := range 3 {
+			passed(t, testkit.Post(t, h.Addr, at(t, "off"), "{}", key(fmt.Sprint(i))), 200, "done", "executed")
+		}
+		if up.Conns() != want {
+			t.Errorf("%q: %d connections, want %d", setting, up.Conns(), want)
+		}
+		if a := testkit.Post(t, h.Addr, "/unmatched", "{}"); a.Status != 200 || up.Conns() != want+1 {
+			t.Errorf("%q: an unmatched request went over a connection of deliveries: %v", setting, a)
+		}
+	}
+}
