@@ -77,6 +77,10 @@ type Upstream struct {
 	Timeout time.Duration `koanf:"timeout"`
 	// Time to connect, TLS handshake included. Default 1s. Past it nothing was sent, and the event may run again.
 	ConnectTimeout time.Duration `koanf:"connect_timeout"`
+	// Use a connection again after it carried a delivery with a body. Default false: what a service leaves unread of a body it takes
+	// for the next request, and the answer to that would become another event's. Say true only of a service that reads each body to its
+	// end, or else closes the connection, as most frameworks do. Requests that match no route are not meant: theirs never are.
+	ReuseAfterBody bool `koanf:"reuse_after_body"`
 	// How an https upstream is verified.
 	TLS ClientTLS `koanf:"tls"`
 }

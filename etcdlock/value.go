@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"hooklock/idem"
 )
@@ -122,10 +123,41 @@ func decodeLock(b []byte) (*idem.Lock, error) {
 }
 
 type answerValue struct {
-	Status int                `json:"status"`
-	Bytes  int64              `json:"bytes"`
-	Whole  bool               `json:"whole,omitempty"`
-	Header []idem.HeaderField `json:"header,omitempty"`
+	Status int           `json:"status"`
+	Bytes  int64         `json:"bytes"`
+	Whole  bool          `json:"whole,omitempty"`
+	Header []headerValue `json:"header,omitempty"`
+}
+
+// headerValue is a header line of an answer. JSON cannot spell a value that is not UTF-8: its bytes are in Raw, and Value is what an
+// older release makes of them.
+type headerValue struct {
+	Name, Value string
+	Raw         []byte `json:",omitempty"`
+}
+
+func headerValues(fields []idem.HeaderField) []headerValue {
+	var values []headerValue
+	for _, f := range fields {
+		v := headerValue{Name: f.Name, Value: f.Value}
+		if !utf8.ValidString(f.Value) {
+			v.Raw = []byte(f.Value)
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+func headerFields(values []headerValue) []idem.HeaderField {
+	var fields []idem.HeaderField
+	for _, v := range values {
+		f := idem.HeaderField{Name: v.Name, Value: v.Value}
+		if v.Raw != nil {
+			f.Value = string(v.Raw)
+		}
+		fields = append(fields, f)
+	}
+	return fields
 }
 
 type recordValue struct {
@@ -174,7 +206,7 @@ func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	if r.Answer == nil {
 		return marshalRecord(&v, nil)
 	}
-	v.Answer = &answerValue{Status: r.Answer.Status, Bytes: r.Answer.Bytes, Whole: r.Answer.Whole, Header: r.Answer.Header}
+	v.Answer = &answerValue{Status: r.Answer.Status, Bytes: r.Answer.Bytes, Whole: r.Answer.Whole, Header: headerValues(r.Answer.Header)}
 	if len(r.Answer.Body) <= maxRecordBytes {
 		b, err := marshalRecord(&v, r.Answer.Body)
 		if !errors.Is(err, errTooLarge) {
@@ -215,7 +247,7 @@ func decodeRecord(b []byte) (*idem.Record, string, error) {
 		Final: v.Final || v.Abort != nil && v.Abort.Final, // an older release said it in the abort alone
 	}
 	if a := v.Answer; a != nil {
-		r.Answer = &idem.Answer{Status: a.Status, Bytes: a.Bytes, Whole: a.Whole, Header: a.Header}
+		r.Answer = &idem.Answer{Status: a.Status, Bytes: a.Bytes, Whole: a.Whole, Header: headerFields(a.Header)}
 		if len(body) > 0 {
 			r.Answer.Body = body
 		}

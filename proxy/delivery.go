@@ -130,10 +130,14 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
 		return nil
 	}
 	hangUp(ctx)
-	return badBody(err)
+	if bad := badBody(err); bad != nil {
+		return bad
+	}
+	return reject("bad_request", err.Error())
 }
 
-// badBody refuses a body that could not be read. What follows it on the connection is the rest of this body, and no request: hang up.
+// badBody refuses a delivery whose body did not come as it should; nil where that is not what err says. What follows such a body on its
+// connection is the rest of it, and no request: hang up.
 func badBody(err error) *Rejection {
 	switch {
 	case errors.Is(err, wire.ErrMemory):
@@ -142,8 +146,10 @@ func badBody(err error) *Rejection {
 		return bodyTooLarge()
 	case errors.Is(err, wire.ErrBodySlow):
 		return reject("request_timeout", "the body did not arrive within limits.body_timeout")
+	case errors.Is(err, wire.ErrBodyTruncated), errors.Is(err, wire.ErrBodyBroken):
+		return reject("bad_request", err.Error())
 	}
-	return reject("bad_request", err.Error())
+	return nil
 }
 
 // name builds workflow, key and fingerprint.
@@ -235,7 +241,7 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 func (d *delivery) upstreamHead(x *idem.Execution) []byte {
 	trace, own := d.traceForUpstream()
 	o := wire.HeadOptions{
-		Length: int64(len(d.body)), ForwardedFor: d.sender, ForwardedProto: d.proto, ForwardedHost: d.msg.Host,
+		Length: int64(len(d.body)), Close: !d.h.o.Upstream.Reuses(d.body), ForwardedFor: d.sender, ForwardedProto: d.proto, ForwardedHost: d.msg.Host,
 		Host: []byte(d.h.o.UpstreamHost), Traceparent: []byte(trace), OwnTrace: own,
 	}
 	if x != nil {

@@ -22,7 +22,9 @@ type Gate interface {
 // HandlerOptions are what a Handler works with.
 type HandlerOptions struct {
 	Gate     Gate
-	Upstream *wire.Upstream
+	Upstream *wire.Upstream // of deliveries on routes
+	// Unmatched is the pool of requests that no route takes: nothing that a stranger sends travels on a connection of deliveries.
+	Unmatched *wire.Upstream
 	// UpstreamHost is the Host of a request whose sender gave none, which only HTTP/1.0 may.
 	UpstreamHost string
 	// Timeout bounds one call of the upstream.
@@ -96,6 +98,9 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	}()
 	ctx.Response.Header.DisableNormalizing()
 	d.serve(ctx)
+	if d.head.Closes() && !ctx.Hijacked() {
+		ctx.SetConnectionClose()
+	}
 }
 
 // serve is the life of one delivery, room by room (docs/architecture.md). Each room is entered once, and hands on what the next one

@@ -232,7 +232,11 @@ func (d *delivery) replay(ctx *fasthttp.RequestCtx, a idem.Admission) {
 	ctx.Response.SetStatusCode(first.Status)
 	if first.Whole && !a.StatusOnly {
 		for _, f := range first.Header {
-			ctx.Response.Header.Add(f.Name, f.Value)
+			value := f.Value
+			if codings := ctx.Response.Header.ContentEncoding(); len(codings) > 0 && strings.EqualFold(f.Name, fasthttp.HeaderContentEncoding) {
+				value = string(codings) + ", " + value // as in the first answer: see appendFields
+			}
+			ctx.Response.Header.Add(f.Name, value)
 		}
 		d.lend(ctx, first.Body)
 	}
@@ -286,6 +290,9 @@ func (d *delivery) refuse(ctx *fasthttp.RequestCtx, decision idem.Decision, r re
 func (d *delivery) reject(ctx *fasthttp.RequestCtx, bad *Rejection) {
 	d.report.Code, d.report.Err = bad.Code, bad
 	r := refusal{verdict: verdict{bad.Status, bad.Code, "no", bad.Title, false}, status: bad.Status, detail: bad.Detail}
+	if bad.Sent {
+		r.executed = "unknown"
+	}
 	if d.route != nil {
 		r.retryUnit = d.route.RetryAfterUnit
 		// A 503 says that this process has no room now, and nothing about the delivery.

@@ -60,6 +60,8 @@ type Rejection struct {
 	Code   string
 	Title  string
 	Detail string
+	// Sent says that the upstream had begun to get it: its body broke on the way through.
+	Sent bool
 	// About is the route that the delivery was meant for and may not take; nil where that is not why.
 	About *Route
 }

@@ -73,7 +73,7 @@ func (s *Server) Drain() { s.draining.Store(true) }
 
 // Serve takes connections from ln, which may be one of TLS, until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
-	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.o.MaxConnections, Refusal: tooManyConnections(), WritePace: s.o.WritePace})
+	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.o.MaxConnections, Strict: true, Refusal: tooManyConnections(), WritePace: s.o.WritePace})
 	if err := s.fast.Serve(bounded); err != nil {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	}

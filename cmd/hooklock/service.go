@@ -157,17 +157,20 @@ func (s *service) openProxy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	upstream, host, err := newUpstream(s.config)
+	o, host, err := upstreamOptions(s.config)
 	if err != nil {
 		return err
 	}
-	s.onStop("upstream", func(context.Context) error { return upstream.Close() })
-	s.sweepIdle(upstream.CloseIdle)
+	unmatched := wire.NewUpstream(o)
+	o.ReuseAfterBody = s.config.Upstream.ReuseAfterBody
+	upstream := wire.NewUpstream(o)
+	s.onStop("upstream", func(context.Context) error { return errors.Join(upstream.Close(), unmatched.Close()) })
+	s.sweepIdle(upstream, unmatched)
 	s.keepMemory()
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
-		Gate: s.guard, Upstream: upstream, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
+		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
 		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget,
 		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.log,
 	}, rules)
@@ -197,7 +200,7 @@ func (s *service) openProxy(ctx context.Context) error {
 }
 
 // sweepIdle closes connections to the upstream that nobody has used for a while: the pool itself looks only when it is used.
-func (s *service) sweepIdle(closeIdle func(age time.Duration)) {
+func (s *service) sweepIdle(pools ...*wire.Upstream) {
 	over := make(chan struct{})
 	s.onStop("idle connections", func(context.Context) error { close(over); return nil })
 	s.serving.Go(func() {
@@ -206,7 +209,9 @@ func (s *service) sweepIdle(closeIdle func(age time.Duration)) {
 		for {
 			select {
 			case <-ticker.C:
-				closeIdle(idleUpstream)
+				for _, pool := range pools {
+					pool.CloseIdle(idleUpstream)
+				}
 			case <-over:
 				return
 			}

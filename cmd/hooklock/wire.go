@@ -145,23 +145,23 @@ func onMismatch(c config.OnMismatch) idem.OnMismatch {
 // docs/limits.md names but gunicorn's 2 s; a connection that the upstream closed is noticed before it is used anyway.
 const idleUpstream = 4 * time.Second
 
-// newUpstream makes the pool of connections to the upstream, and the Host of requests that have none.
-func newUpstream(c *config.Config) (*wire.Upstream, string, error) {
+// upstreamOptions say how the upstream is called, and the Host of requests that have none.
+func upstreamOptions(c *config.Config) (o wire.Options, host string, err error) {
 	u, err := url.Parse(c.Upstream.URL)
 	if err != nil {
-		return nil, "", usageError{fmt.Errorf("upstream.url: %w", err)}
+		return o, "", usageError{fmt.Errorf("upstream.url: %w", err)}
 	}
-	o := wire.Options{
+	o = wire.Options{
 		Network: "tcp", Addr: u.Host, ConnectTimeout: c.Upstream.ConnectTimeout, MaxIdle: 256, IdleTimeout: idleUpstream,
 		MaxResponseBody: int(c.Limits.ResponseBody), RequestBuffer: int(c.Limits.RequestBuffer),
 	}
 	switch u.Scheme {
 	case "unix":
 		o.Network, o.Addr = "unix", u.Path
-		return wire.NewUpstream(o), "localhost", nil
+		return o, "localhost", nil
 	case "https":
 		if o.TLS, err = clientTLS(&c.Upstream.TLS); err != nil {
-			return nil, "", usageError{fmt.Errorf("upstream.tls: %w", err)}
+			return o, "", usageError{fmt.Errorf("upstream.tls: %w", err)}
 		}
 		if o.TLS.ServerName == "" {
 			o.TLS.ServerName = u.Hostname()
@@ -170,7 +170,7 @@ func newUpstream(c *config.Config) (*wire.Upstream, string, error) {
 	default:
 		o.Addr = withPort(u, "80")
 	}
-	return wire.NewUpstream(o), u.Host, nil
+	return o, u.Host, nil
 }
 
 // bodyMemory is how many bytes bodies may take: what limits.memory says, or a share of what the process may take.
