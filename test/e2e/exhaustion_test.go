@@ -68,18 +68,22 @@ func TestAllMemoryIsGivenBack(t *testing.T) {
 			return "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc" // and no more of it: the connection ends
 		case strings.Contains(r.Target, "long"):
 			return testkit.OK(long)
+		case strings.Contains(r.Target, "whole"):
+			return testkit.OK(long[:1<<20])
+		case strings.Contains(r.Target, "kept"):
+			return testkit.OK(long[:20<<10])
 		}
 		return testkit.OK("done")
 	})
 	h := exhausted(t, up, "memory: 64MiB, request_body: 1MiB, response_body: 2MiB, body_timeout: 500ms", `, lock: {release_delay: 0s}`)
 	body := strings.Repeat("x", 512<<10)
-	for _, target := range []string{"/plain/a", "/plain/long", "/other", "/other/long"} {
+	for _, target := range []string{"/plain/a", "/plain/whole", "/plain/long", "/other", "/other/long"} {
 		if a := testkit.Post(t, h.Addr, target, body); a.Status != 200 || a.Cut != nil {
 			t.Errorf("%s: %.300s", target, a)
 		}
 	}
-	testkit.Post(t, h.Addr, "/plain/a", body, key("replayed"))
-	testkit.Post(t, h.Addr, "/plain/a", body, key("replayed"))
+	passed(t, testkit.Post(t, h.Addr, "/plain/kept", body, key("1")), 200, long[:20<<10], "executed")
+	passed(t, testkit.Post(t, h.Addr, "/plain/kept", body, key("1")), 200, long[:20<<10], "replayed")
 	for _, target := range []string{"/plain/hangs-up", "/other/hangs-up", "/plain/long-hangs-up", "/other/long-hangs-up"} {
 		c := testkit.Dial(t, h.Addr)
 		request := testkit.Request(target, body)
