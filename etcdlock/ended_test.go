@@ -54,7 +54,7 @@ func TestAnEndThatIsWrittenAfterItsCallerHasGoneIsTold(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			proxy.Blackhole(false)
-			got := <-ends
+			got := received(t, ends)
 			if got.record.Execution != held.Lock().Execution || got.record.Outcome != c.want || !got.recorded {
 				t.Errorf("got %+v, recorded %v", got.record, got.recorded)
 			}
@@ -82,7 +82,7 @@ func TestAnEndForWhichThereIsNoRoomIsTold(t *testing.T) {
 	if _, err := held.Settle(within(t, patience), failure()); !errors.Is(err, ErrStoreFull) {
 		t.Fatalf("got %v", err)
 	}
-	if got := <-ends; got.recorded || got.record.Outcome != idem.Executed || got.record.Execution != held.Lock().Execution {
+	if got := received(t, ends); got.recorded || got.record.Outcome != idem.Executed || got.record.Execution != held.Lock().Execution {
 		t.Errorf("got %+v, recorded %v", got.record, got.recorded)
 	}
 }
@@ -97,7 +97,48 @@ func TestALockThatIsReleasedByForceIsToldWhereThatWasAsked(t *testing.T) {
 	if _, err := other.ForceRelease(within(t, patience), "w", held.Lock().Execution, idem.Cancel{By: "ops", Reason: "test", At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-ends; !got.recorded || got.record.Outcome != idem.Unknown || got.record.Abort == nil || got.record.Abort.By != "ops" {
+	if got := received(t, ends); !got.recorded || got.record.Outcome != idem.Unknown || got.record.Abort == nil || got.record.Abort.By != "ops" {
 		t.Errorf("got %+v", got.record)
+	}
+}
+
+func TestACompletionThatComesBeforeTheHoldIsToldOnce(t *testing.T) {
+	e := etcdtest.Start(t)
+	runs, asked := Options{Endpoints: []string{e.Endpoint}}, Options{Endpoints: []string{e.Endpoint}}
+	endsOfOwner, endsOfOther := endsOf(&runs), endsOf(&asked)
+	owner, other := openStore(t, runs), openStore(t, asked)
+	early := mustClaim(t, owner, withKey(routed("w", "early")), 0)
+	if _, err := other.Complete(within(t, patience), callbackOf(early.Lock()), idem.Final{Status: idem.Success}); err != nil {
+		t.Fatal(err)
+	}
+	if err := early.Hold(within(t, patience), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if got := received(t, endsOfOwner); got.record.Execution != early.Lock().Execution || got.record.Outcome != idem.Executed || !got.recorded {
+		t.Errorf("got %+v", got)
+	}
+	late := mustClaim(t, owner, withKey(routed("w", "late")), 0)
+	if err := late.Hold(within(t, patience), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Complete(within(t, patience), callbackOf(late.Lock()), idem.Final{Status: idem.Success}); err != nil {
+		t.Fatal(err)
+	}
+	if got := received(t, endsOfOther); got.record.Execution != late.Lock().Execution {
+		t.Errorf("got %+v", got)
+	}
+	if a, b := len(endsOfOwner), len(endsOfOther); a+b != 0 {
+		t.Errorf("%d and %d more", a, b)
+	}
+}
+
+func received(t *testing.T, ends <-chan end) end {
+	t.Helper()
+	select {
+	case e := <-ends:
+		return e
+	case <-time.After(patience):
+		t.Fatal("nobody told of an end")
+		panic("unreachable")
 	}
 }

@@ -28,6 +28,7 @@ func (h *owned) Hold(ctx context.Context, ttl time.Duration) error {
 
 // hold sends until the answer is definite. From then on this process has nothing to do with the lock.
 func (h *owned) hold(life context.Context, ttl time.Duration) error {
+	mayBeHeld := false // by an attempt whose answer got lost
 	for pause := newBackoff(); ; {
 		l := h.Lock()
 		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.store.clock.since(h.since))
@@ -40,6 +41,7 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 				h.letGo(next)
 				return nil
 			}
+			mayBeHeld = mayBeHeld || err != nil
 		}
 		if err == nil {
 			var st *state
@@ -52,10 +54,14 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 					l = st.lock
 				}
 				h.letGo(l)
-				if l.Held || wasHeld(st.ended(l.Execution)) { // by an attempt whose answer got lost
-					return nil
+				ended := st.ended(l.Execution)
+				switch {
+				case !l.Held && !wasHeld(ended):
+					return idem.ErrLockLost
+				case !l.Held && !mayBeHeld: // completed before it was held, and nobody has told of that
+					h.store.ended(ended, true)
 				}
-				return idem.ErrLockLost
+				return nil
 			}
 		}
 		if pause.wait(life) != nil {

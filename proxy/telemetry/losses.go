@@ -89,6 +89,9 @@ type queue struct {
 	losses                 *losses
 	room                   int64
 	inside                 atomic.Int64 // handed to the batches, and by them not yet to the exporter
+
+	mu   sync.Mutex
+	over bool // what is still inside was counted as lost
 }
 
 // newQueue makes one in front of exporter.
@@ -119,10 +122,21 @@ func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
 // Shutdown implements sdktrace.SpanProcessor. What has not left when ctx ends is lost.
 func (q *queue) Shutdown(ctx context.Context) error {
 	err := q.SpanProcessor.Shutdown(ctx)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.over = true
 	if left := q.inside.Load(); left > 0 && err != nil {
 		q.losses.fail(err, int(left))
 	}
 	return err
+}
+
+// leave lets spans out, to the exporter; false where they were counted as lost.
+func (q *queue) leave(spans int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.inside.Add(-int64(spans))
+	return !q.over
 }
 
 // countedExporter says what an export has lost. The batches hear of no error, because they would say the same without its count.
@@ -133,7 +147,9 @@ type countedExporter struct {
 
 // ExportSpans implements sdktrace.SpanExporter.
 func (e *countedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	e.queue.inside.Add(-int64(len(spans)))
+	if !e.queue.leave(len(spans)) {
+		return nil
+	}
 	if err := e.SpanExporter.ExportSpans(ctx, spans); err != nil {
 		e.queue.losses.fail(err, len(spans))
 	}

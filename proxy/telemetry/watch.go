@@ -89,7 +89,7 @@ func (t *Telemetry) showSeconds(name, description string, look func() time.Durat
 			o.Observe(look().Seconds())
 			return nil
 		}))
-	return err //nolint:wrapcheck // the caller says what it was for
+	return err
 }
 
 // showConfig shows what is in force.
