@@ -30,9 +30,9 @@ func (s *Store) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Exe
 	}
 	p := &executionPage{store: s, q: q, walk: s.newWalk(q.Limit, recordBatch)}
 	for _, kind := range kinds {
-		start, end, err := s.pageRange(ctx, kind, q.Workflow, from)
+		keys, err := s.pageRange(ctx, kind, q.Workflow, from)
 		if err == nil {
-			err = p.walk.through(ctx, start, end, p.show)
+			err = p.walk.through(ctx, keys, p.show)
 		}
 		switch {
 		case errors.Is(err, idem.ErrCursor):
