@@ -89,6 +89,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse("host_refused", "ask for this listener by its IP address, as localhost, or by a name in admin.hosts").write(w)
 		return
 	}
+	if crossSite(r) {
+		w.Header().Set("Cache-Control", "no-store")
+		refuse("cross_site", "a browser says that a page from elsewhere asks (Origin or Sec-Fetch-Site); use a client that is no browser, or the address of this listener itself").write(w)
+		return
+	}
 	switch r.URL.EscapedPath() {
 	case "/livez", "/readyz", "/metrics":
 		a.health.ServeHTTP(w, r)

@@ -22,6 +22,7 @@ func kinds() []kind {
 		{"bad_request", 400, "The request is not what the API takes"},
 		{"unauthorized", 401, "Who asks is not known"},
 		{"forbidden", 403, "The token may not do this"},
+		{"cross_site", 403, "Pages of other sites are not served here"},
 		{"not_found", 404, "There is nothing here"},
 		{"lock_not_found", 404, "The lock is free"},
 		{"execution_not_found", 404, "No such execution"},

@@ -345,6 +345,9 @@ type Idempotency struct {
 	Retention time.Duration `koanf:"retention"`
 	// The same where the fingerprint is the key: equal bodies after that are new events, for certain an eighth later. Default 10m.
 	PayloadRetention time.Duration `koanf:"payload_retention"`
+	// New events that a process takes for this route in a second; more are 503, and nothing is executed. Default 0: no bound.
+	// Where strangers reach a route without a signature, it keeps them from filling the etcd of all routes.
+	NewPerSecond int `koanf:"new_per_second"`
 	// Longest answer that is kept for duplicates; of a longer one they get the status without a body. Default 64KiB, at most
 	// 512KiB. 0B keeps no body.
 	ReplayBody Size `koanf:"replay_body"`

@@ -145,6 +145,7 @@ func (v *validator) idempotency(path string, r *Route) {
 	} {
 		v.require(t.ok, path+t.key, "must be longer than 0s and at most %s", formatDuration(maxRetention))
 	}
+	v.require(i.NewPerSecond >= 0 && i.NewPerSecond <= maxConnections, path+".new_per_second", "%d is out of bounds; choose from 1 to %d, or 0 for no bound", i.NewPerSecond, maxConnections)
 	v.within(path+".replay_body", i.ReplayBody, 0, maxReplayBody)
 	for n, name := range i.Credentials {
 		v.require(isHeaderName(name), indexed(path+".credentials", n), "%q is no name of a header; write it as X-Api-Key", name)

@@ -34,6 +34,7 @@ type Guard struct {
 	o       GuardOptions
 	live    live
 	waiting room
+	quotas  quotas
 	cache   *Cache
 }
 
@@ -73,7 +74,9 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	case taken && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
 	case a.Decision == DecisionLocked && r.Policy.Strategy == Wait:
-		a = g.waited(sender, a, g.wait, r)
+		if a = g.waited(sender, a, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
+			g.quotas.add(r.Policy, -1, g.o.Now())
+		}
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
 		a = g.waited(sender, a, g.attach, r)
@@ -128,7 +131,14 @@ func (g *Guard) admit(r *Request) Admission {
 	case running != nil:
 		return Admission{Verdict: Decide(&Seen{Lock: running}, r, g.o.Now())}
 	}
+	if wait, ok := g.quotas.take(r.Policy, g.o.Now()); !ok {
+		g.live.leave(mine)
+		return Admission{Verdict: Verdict{Decision: DecisionThrottled, RetryAfter: wait}}
+	}
 	held, callbackKey, v, err := g.claim(ctx, r)
+	if held == nil || v.Attempt > 1 { // nothing new
+		g.quotas.add(r.Policy, 1, g.o.Now())
+	}
 	if held == nil {
 		g.live.leave(mine)
 		if err != nil {

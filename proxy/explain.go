@@ -168,6 +168,8 @@ func (r *Route) gives(d idem.Decision) bool {
 		return s == idem.Wait || d == idem.DecisionQueueFull && r.Policy.InFlight == idem.Attach
 	case idem.DecisionSkipped:
 		return s == idem.Skip
+	case idem.DecisionThrottled:
+		return r.Policy.NewPerSecond > 0
 	case idem.DecisionUnverified:
 		return r.Seal.Verifier != nil
 	}
@@ -197,7 +199,7 @@ func (r *Route) answers() []ExplainedAnswer {
 		answers[len(answers)-1].Text = fmt.Sprintf("%d, with a code that says what is wrong", status)
 	}
 	for _, d := range []idem.Decision{
-		idem.DecisionUnverified, idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,
+		idem.DecisionUnverified, idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionThrottled, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,
 		idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionStoreUnavailable, idem.DecisionInternalError,
 	} {
 		if !r.gives(d) {

@@ -198,6 +198,8 @@ func refusalDetail(a idem.Admission) string {
 		return "the delivery waited for its turn for as long as the route lets it; nothing was executed, send it again"
 	case idem.DecisionQueueFull:
 		return "as many deliveries wait as may; nothing was executed, send it again"
+	case idem.DecisionThrottled:
+		return "more new events come than the route takes in a second; nothing was executed, send it again"
 	case idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionLockLost, idem.DecisionUpstreamUnreachable, idem.DecisionInternalError:
 		return "that is how the execution ended which this copy was attached to; the copy ran nothing"
 	case idem.DecisionMismatch:

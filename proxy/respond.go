@@ -30,6 +30,8 @@ func verdictOf(d idem.Decision) verdict {
 		return verdict{409, "lock_wait_timeout", "no", "The lock did not become free in time", true}
 	case idem.DecisionQueueFull:
 		return verdict{429, "too_many_waiting", "no", "Too many deliveries wait", false}
+	case idem.DecisionThrottled:
+		return verdict{503, "too_many_new_events", "no", "Too many new events on this route", false}
 	case idem.DecisionMismatch:
 		return verdict{422, "idempotency_key_reused", "no", "This event ID was used for another request", false}
 	case idem.DecisionUnknown:
