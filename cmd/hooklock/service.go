@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"path/filepath"
 	"sync"
@@ -24,7 +23,7 @@ import (
 
 // service is a running Hooklock: start makes it, stop ends it.
 type service struct {
-	log    *slog.Logger
+	log    *serverLog
 	config *config.Config
 
 	store     *etcdlock.Store
@@ -61,7 +60,7 @@ type closer struct {
 }
 
 // start opens everything, or nothing.
-func start(ctx context.Context, c *config.Config, log *slog.Logger) (*service, error) {
+func start(ctx context.Context, c *config.Config, log *serverLog) (*service, error) {
 	s := &service{log: log, config: c, failed: make(chan error, 3), live: make(chan struct{})}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -80,13 +79,16 @@ func (s *service) onStop(name string, f func(context.Context) error) {
 }
 
 func (s *service) openTelemetry(ctx context.Context) error {
-	o, err := telemetryOptions(s.config, s.log)
+	o, err := telemetryOptions(s.config, s.log.Logger)
 	if err != nil {
 		return err
 	}
 	s.report = report.New(o.Instance, nil)
 	if s.telemetry, err = telemetry.Open(ctx, o); err != nil {
 		return usageError{fmt.Errorf("telemetry: %w", err)}
+	}
+	if err := s.telemetry.WatchLog(s.log.writer.Lost); err != nil {
+		return err
 	}
 	s.onStop("telemetry", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, min(s.config.ShutdownTimeout/telemetryShare, telemetryMost))
@@ -107,12 +109,12 @@ const (
 
 // openStore opens the ledger, with the embedded etcd under it where none is configured.
 func (s *service) openStore(context.Context) error {
-	o, err := storeOptions(s.config, s.log)
+	o, err := storeOptions(s.config, s.log.Logger)
 	if err != nil {
 		return err
 	}
 	if len(s.config.Etcd.Endpoints) == 0 {
-		etcd, err := embedded.Start(embedded.Options{Dir: filepath.Join(s.config.DataDir, "etcd"), Logger: s.log})
+		etcd, err := embedded.Start(embedded.Options{Dir: filepath.Join(s.config.DataDir, "etcd"), Logger: s.log.Logger, Flush: s.log.flush})
 		if err != nil {
 			return fmt.Errorf("start embedded etcd: %w", err)
 		}
@@ -157,11 +159,11 @@ func (s *service) openProxy(ctx context.Context) error {
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
-		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.log,
+		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.log.Logger,
 	}, rules)
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
-		MaxConnections: s.config.Limits.MaxConnections, Log: s.log,
+		MaxConnections: s.config.Limits.MaxConnections, Log: s.log.Logger,
 	})
 	t, err := serverTLS("listen.tls", &s.config.Listen.TLS)
 	if err != nil {

@@ -250,19 +250,6 @@ func holder() string {
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
-// newLogger writes to standard error as the configuration says.
-func newLogger(e *environment, c *config.Log) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		level = slog.LevelInfo // the configuration was checked: this is no level that it lets through
-	}
-	o := &slog.HandlerOptions{Level: level}
-	if c.Format == config.LogText {
-		return slog.New(slog.NewTextHandler(e.stderr, o))
-	}
-	return slog.New(slog.NewJSONHandler(e.stderr, o))
-}
-
 // listen opens a listener; its errors say which setting to change.
 func listen(ctx context.Context, setting, address string) (net.Listener, error) {
 	var lc net.ListenConfig

@@ -62,6 +62,9 @@ func everything(t *testing.T) *rig {
 	if err := r.Watch(Watched{Active: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }}); err != nil {
 		t.Fatal(err)
 	}
+	if err := r.WatchLog(func() int64 { return 0 }); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 

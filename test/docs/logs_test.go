@@ -24,7 +24,7 @@ type logLine struct {
 // together from a report, and are tested there.
 func logLines(t *testing.T) (lines []logLine) {
 	t.Helper()
-	for _, room := range []string{"cmd", "proxy", "etcdlock", "idem", "admin", "config"} {
+	for _, room := range []string{"cmd", "proxy", "etcdlock", "idem", "admin", "config", "logs"} {
 		err := filepath.WalkDir(filepath.Join(root, room), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err
