@@ -205,7 +205,7 @@ func serverTLS(setting string, c *config.ServerTLS) (*tls.Config, error) {
 // telemetryOptions say who is measured. What is exported is said by the standard variables of OpenTelemetry, which its SDK reads from the
 // process itself.
 func telemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, error) {
-	o := telemetry.Options{Log: log, Env: os.Getenv, Version: buildVersion(), Instance: holder()}
+	o := telemetry.Options{Log: log, Env: os.Getenv, Setenv: os.Setenv, Version: buildVersion(), Instance: holder()}
 	u, err := url.Parse(c.Upstream.URL)
 	if err != nil {
 		return o, usageError{fmt.Errorf("upstream.url: %w", err)}

@@ -138,7 +138,7 @@ func (s *sdk) close(ctx context.Context) error {
 
 // takeOverErrors makes OpenTelemetry complain into our log, once a minute at most: it has one place for that in a process, and it
 // complains with every batch that a dead endpoint does not take.
-func takeOverErrors(log *slog.Logger, now func() time.Time) {
+func takeOverErrors(log *slog.Logger, clean scrubber, now func() time.Time) {
 	var mu sync.Mutex
 	var next time.Time
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
@@ -146,8 +146,8 @@ func takeOverErrors(log *slog.Logger, now func() time.Time) {
 		defer mu.Unlock()
 		if at := now(); at.After(next) {
 			next = at.Add(time.Minute)
-			log.Warn("telemetry.lost", "error", err.Error())
+			log.Warn("telemetry.lost", "error", clean.text(err.Error()))
 		}
 	}))
-	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
+	otel.SetLogger(logr.FromSlogHandler(sdkLog{log}))
 }
