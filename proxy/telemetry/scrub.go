@@ -22,13 +22,15 @@ func newScrubber(env func(string) string) scrubber {
 	return scrubber{strings.NewReplacer(pairs...)}
 }
 
-var aURL = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
+// aURL may be none that can be parsed: in quotes, all of it is one.
+var aURL = regexp.MustCompile(`"[^"]*://[^"]*"|[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
 
 // text is what may be shown of s.
 func (c scrubber) text(s string) string {
 	return aURL.ReplaceAllStringFunc(c.secrets.Replace(s), func(found string) string {
-		if u, err := url.Parse(strings.TrimRight(found, ":;,.)")); err == nil && u.Host != "" {
-			return u.Scheme + "://" + u.Host
+		bare := strings.Trim(found, `"`)
+		if u, err := url.Parse(strings.TrimRight(bare, ":;,.)")); err == nil && u.Host != "" {
+			return strings.Replace(found, bare, u.Scheme+"://"+u.Host, 1)
 		}
 		return "(a URL)"
 	})

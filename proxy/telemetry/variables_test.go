@@ -117,7 +117,8 @@ func TestAnErrorOfOpenTelemetryIsShownWithoutWhatItQuotesOfSecrets(t *testing.T)
 		"Authorization was Basic%20" + planted + "%3D":                                                                        "Authorization was ***",
 		"token " + planted + "= is unknown":                                                                                   "token *** is unknown",
 		"parse http://u:" + planted + "%zz@h: bad":                                                                            "parse (a URL) bad",
-		"1 span of 1": "1 span of 1",
+		`parse "http://u:p4 ss@h": invalid`:                                                                                   `parse (a URL): invalid`,
+		"1 span of 1":                                                                                                         "1 span of 1",
 	} {
 		if got := c.text(text); got != want {
 			t.Errorf("%s\n%s", got, want)

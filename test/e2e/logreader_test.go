@@ -147,6 +147,21 @@ func TestAReaderOfTheLogThatStopsReadingStopsNoDeliveryAndItsMissingLinesAreCoun
 	h.Stderr.AwaitRecord(t, "stopped", nil)
 }
 
+func TestAProcessEndsAsAskedAlthoughNobodyReadsItsLog(t *testing.T) {
+	t.Parallel()
+	h, reader := serveRead(t, shared.config("stalled-end", ""))
+	reader.gate.Lock()
+	defer reader.gate.Unlock()
+	path := at(t, "plain")
+	for n := range 150 { // more than a pipe holds
+		passed(t, testkit.Post(t, h.Addr, path, "{}", key(fmt.Sprint(n))), 200, "done", "executed")
+	}
+	h.Signal(t, syscall.SIGTERM)
+	if code := h.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 func TestAReaderOfTheLogThatDiesEndsNoDelivery(t *testing.T) {
 	t.Parallel()
 	h, reader := serveRead(t, shared.config("dead-log", ""))
