@@ -129,7 +129,7 @@ func TestLinesKeepTheirOrder(t *testing.T) {
 func TestWhoeverHasALineNeverWaitsAndWhatIsMissingIsSaidWhereItWouldHaveBeen(t *testing.T) {
 	p := newPlace()
 	p.hangs = true
-	w := open(t, p, func(o *Options) { o.Room = 64 })
+	w := open(t, p, func(o *Options) { o.Room = 66 })
 	say(w, "first")
 	p.await(func(p *place) bool { return p.inside == 1 })
 	const line = "0123456789abcde" // 16 bytes with its end: four fit
