@@ -42,6 +42,7 @@ func kinds() []kind {
 		{"too_many_steps", 422, "The execution has too many steps"},
 		{"rate_limited", 429, "Too many requests"},
 		{"internal_error", 500, "Internal error"},
+		{"audit_unavailable", 503, "The audit log cannot be written"},
 		{"execution_aborted", 503, "The wait was cancelled"},
 		{"overloaded", 503, "Too many requests at one time"},
 		{"store_unavailable", 503, "The lock store cannot decide now"},

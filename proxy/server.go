@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -128,10 +129,21 @@ func tooManyConnections() []byte {
 	return []byte(ctx.Response.String())
 }
 
+// quoted is a text in quotes, as %q writes it.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// unquoted is an error of fasthttp without the lines and values of a head that it quotes: they may be secrets.
+func unquoted(err error) string { return quoted.ReplaceAllString(err.Error(), `"…"`) }
+
 // quietLogger takes what fasthttp says about broken connections: it is the senders' affair.
 type quietLogger struct{ log *slog.Logger }
 
 // Printf implements fasthttp.Logger.
 func (l quietLogger) Printf(format string, args ...any) {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = unquoted(err)
+		}
+	}
 	l.log.Debug("connection", "error", fmt.Sprintf(format, args...))
 }

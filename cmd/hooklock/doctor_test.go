@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"log/slog"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -63,7 +63,9 @@ func TestServeReachesAnEtcdThatAsksWhoComes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := start(t.Context(), loaded.Config, slog.New(slog.DiscardHandler))
+			e := &environment{stderr: io.Discard}
+			defer e.close()
+			s, err := start(t.Context(), loaded.Config, openLog(e, &loaded.Config.Log))
 			if err != nil {
 				t.Fatal(err)
 			}

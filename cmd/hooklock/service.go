@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"path/filepath"
 	"sync"
@@ -26,7 +25,7 @@ import (
 
 // service is a running Hooklock: start makes it, stop ends it.
 type service struct {
-	log    *slog.Logger
+	log    *serverLog
 	config *config.Config
 
 	store     *etcdlock.Store
@@ -65,7 +64,7 @@ type closer struct {
 }
 
 // start opens everything, or nothing.
-func start(ctx context.Context, c *config.Config, log *slog.Logger) (*service, error) {
+func start(ctx context.Context, c *config.Config, log *serverLog) (*service, error) {
 	s := &service{log: log, config: c, failed: make(chan error, 3), live: make(chan struct{})}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
 	s.memory = memory.Find()
@@ -87,13 +86,16 @@ func (s *service) onStop(name string, f func(context.Context) error) {
 }
 
 func (s *service) openTelemetry(ctx context.Context) error {
-	o, err := telemetryOptions(s.config, s.log)
+	o, err := telemetryOptions(s.config, s.log.Logger)
 	if err != nil {
 		return err
 	}
 	s.report = report.New(o.Instance, nil)
 	if s.telemetry, err = telemetry.Open(ctx, o); err != nil {
 		return usageError{fmt.Errorf("telemetry: %w", err)}
+	}
+	if err := s.telemetry.WatchLog(s.log.writer.Lost); err != nil {
+		return err
 	}
 	s.onStop("telemetry", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, min(s.config.ShutdownTimeout/telemetryShare, telemetryMost))
@@ -114,12 +116,12 @@ const (
 
 // openStore opens the ledger, with the embedded etcd under it where none is configured.
 func (s *service) openStore(context.Context) error {
-	o, err := storeOptions(s.config, s.log)
+	o, err := storeOptions(s.config, s.log.Logger)
 	if err != nil {
 		return err
 	}
 	if len(s.config.Etcd.Endpoints) == 0 {
-		etcd, err := embedded.Start(embedded.Options{Dir: filepath.Join(s.config.DataDir, "etcd"), Logger: s.log})
+		etcd, err := embedded.Start(embedded.Options{Dir: filepath.Join(s.config.DataDir, "etcd"), Logger: s.log.Logger, Flush: s.log.flush})
 		if err != nil {
 			return fmt.Errorf("start embedded etcd: %w", err)
 		}
@@ -172,11 +174,11 @@ func (s *service) openProxy(ctx context.Context) error {
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
 		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget,
-		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.log,
+		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.log.Logger,
 	}, rules)
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
-		MaxConnections: s.config.Limits.MaxConnections, Log: s.log,
+		MaxConnections: s.config.Limits.MaxConnections, Log: s.log.Logger,
 		WritePace: wire.Pace{Bytes: int(s.config.Limits.Progress), Time: s.config.Limits.WriteTimeout},
 	})
 	t, err := serverTLS("listen.tls", &s.config.Listen.TLS)
@@ -232,7 +234,7 @@ func (s *service) setMemory(l *config.Limits) {
 func (s *service) keepMemory() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.onStop("memory", func(context.Context) error { cancel(); return nil })
-	keeper := memory.NewKeeper(s.budget, s.log)
+	keeper := memory.NewKeeper(s.budget, s.log.Logger)
 	s.serving.Go(func() { keeper.Run(ctx) })
 }
 

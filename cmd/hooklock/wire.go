@@ -226,7 +226,7 @@ func serverTLS(setting string, c *config.ServerTLS) (*tls.Config, error) {
 // telemetryOptions say who is measured. What is exported is said by the standard variables of OpenTelemetry, which its SDK reads from the
 // process itself.
 func telemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, error) {
-	o := telemetry.Options{Log: log, Env: os.Getenv, Version: buildVersion(), Instance: holder()}
+	o := telemetry.Options{Log: log, Env: os.Getenv, Setenv: os.Setenv, Version: buildVersion(), Instance: holder()}
 	u, err := url.Parse(c.Upstream.URL)
 	if err != nil {
 		return o, usageError{fmt.Errorf("upstream.url: %w", err)}
@@ -269,19 +269,6 @@ func holder() string {
 		host = "unknown"
 	}
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
-}
-
-// newLogger writes to standard error as the configuration says.
-func newLogger(e *environment, c *config.Log) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		level = slog.LevelInfo // the configuration was checked: this is no level that it lets through
-	}
-	o := &slog.HandlerOptions{Level: level}
-	if c.Format == config.LogText {
-		return slog.New(slog.NewTextHandler(e.stderr, o))
-	}
-	return slog.New(slog.NewJSONHandler(e.stderr, o))
 }
 
 // listen opens a listener; its errors say which setting to change.

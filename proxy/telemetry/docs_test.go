@@ -64,6 +64,9 @@ func everything(t *testing.T) *rig {
 	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0)}); err != nil {
 		t.Fatal(err)
 	}
+	if err := r.WatchLog(func() int64 { return 0 }); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 

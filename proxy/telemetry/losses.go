@@ -15,8 +15,9 @@ import (
 
 // losses says what does not leave this process: at once, and then once a minute at most, with all that was lost since the line before.
 type losses struct {
-	log *slog.Logger
-	now func() time.Time
+	log   *slog.Logger
+	now   func() time.Time
+	clean scrubber // an exporter quotes its URL and headers
 
 	mu     sync.Mutex
 	spans  int
@@ -74,10 +75,11 @@ func (l *losses) sayAfter(earliest time.Time) {
 	case l.full:
 		why = errQueueFull
 	}
+	text := l.clean.text(why.Error())
 	if l.spans > 0 {
-		l.log.Warn("telemetry.lost", "error", why.Error(), "spans", l.spans)
+		l.log.Warn("telemetry.lost", "error", text, "spans", l.spans)
 	} else {
-		l.log.Warn("telemetry.lost", "error", why.Error())
+		l.log.Warn("telemetry.lost", "error", text)
 	}
 	l.spans, l.full, l.failed, l.next = 0, false, nil, at.Add(lossesPeriod)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func open(tb testing.TB, env ...string) *rig {
 	r := &rig{log: new(bytes.Buffer)}
 	var err error
 	r.Telemetry, err = Open(tb.Context(), Options{
-		Log: slog.New(slog.NewJSONHandler(r.log, nil)), Version: "1.2.3", Instance: "host/1", UpstreamHost: "upstream.example", UpstreamPort: "8081",
+		Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug - 8})), Setenv: os.Setenv, Version: "1.2.3", Instance: "host/1", UpstreamHost: "upstream.example", UpstreamPort: "8081",
 		Env: func(name string) string {
 			for i := len(env) - 2; i >= 0; i -= 2 {
 				if env[i] == name {

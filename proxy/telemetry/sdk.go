@@ -44,9 +44,9 @@ type sdk struct {
 	stopLosses func() // ends its goroutine, after the rest was said
 }
 
-func newSDK(ctx context.Context, o Options, w wishes) (*sdk, error) {
+func newSDK(ctx context.Context, o Options, w wishes, clean scrubber) (*sdk, error) {
 	registry := prometheus.NewRegistry()
-	l := &losses{log: o.Log, now: o.Now}
+	l := &losses{log: o.Log, now: o.Now, clean: clean}
 	takeOverErrors(o.Log, l)
 	s := &sdk{losses: l, stopLosses: func() {}, zeros: new(zeros), page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})}
 	if w.off {
@@ -164,5 +164,5 @@ func (s *sdk) close(ctx context.Context) error {
 // takeOverErrors makes OpenTelemetry complain into our log: it has one place for that in a process.
 func takeOverErrors(log *slog.Logger, l *losses) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { l.fail(err, 0) }))
-	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
+	otel.SetLogger(logr.FromSlogHandler(sdkLog{log}))
 }

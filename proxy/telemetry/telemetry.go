@@ -21,8 +21,10 @@ import (
 // Options are what a Telemetry works with.
 type Options struct {
 	Log *slog.Logger
-	// Env reads the standard OTEL_* variables. The SDK reads some of them by itself, from the process.
-	Env func(string) string
+	// Env reads the standard OTEL_* variables. The SDK reads some of them by itself, from the process; Setenv keeps from it, there, what it
+	// could not use. nil means an environment without variables.
+	Env    func(string) string
+	Setenv func(name, value string) error
 	// Version of this program, and Instance that tells this process from its like.
 	Version, Instance string
 	// UpstreamHost and UpstreamPort are where the upstream is, as configured. Of one on a unix socket the host is its path.
@@ -33,6 +35,7 @@ type Options struct {
 // Telemetry is the proxy.Observer and proxy.Tracer of production.
 type Telemetry struct {
 	o        Options
+	clean    scrubber
 	sdk      *sdk
 	is       *instruments
 	tracer   trace.Tracer // nil: nothing is traced
@@ -61,19 +64,23 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}
+	if o.Setenv == nil {
+		o.Setenv = func(string, string) error { return nil }
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	w := wishesOf(o.Env)
-	for _, p := range w.problems {
+	clean := newScrubber(o.Env)
+	for _, p := range append(w.problems, mendVariables(&w, o.Env, o.Setenv)...) {
 		o.Log.Warn("telemetry.config", "problem", p)
 	}
-	s, err := newSDK(ctx, o, w)
+	s, err := newSDK(ctx, o, w, clean)
 	if err != nil {
-		return nil, err
+		return nil, clean.error(err)
 	}
 	t := &Telemetry{
-		o: o, sdk: s, tracer: s.tracer, follow: w.follow, never: w.never,
+		o: o, clean: clean, sdk: s, tracer: s.tracer, follow: w.follow, never: w.never,
 	}
 	t.spanNames = newOnce(func(k spanName) string { return k.method + " " + k.pattern })
 	t.patterns.Store(&map[string]string{})
@@ -108,7 +115,7 @@ func (t *Telemetry) Tracer() proxy.Tracer {
 }
 
 // Close sends what is left, until ctx ends. What does not leave by then is lost, and that is its error.
-func (t *Telemetry) Close(ctx context.Context) error { return t.sdk.close(ctx) }
+func (t *Telemetry) Close(ctx context.Context) error { return t.clean.error(t.sdk.close(ctx)) }
 
 // SetRoutes makes the series of these routes, with 0 where nothing has happened yet. Series of routes that are gone stay until the process ends.
 func (t *Telemetry) SetRoutes(routes []*proxy.Route) {

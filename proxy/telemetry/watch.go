@@ -92,6 +92,20 @@ func (t *Telemetry) showSeconds(name, description string, look func() time.Durat
 	return err
 }
 
+// WatchLog shows with each look at the metrics how many lines of the log were lost. Call it once.
+func (t *Telemetry) WatchLog(lost func() int64) error {
+	_, err := t.sdk.meter.Int64ObservableCounter("hooklock.log.lines.dropped", metric.WithUnit("{line}"),
+		metric.WithDescription("Lines of the log that were lost because standard error took no more; deliveries do not wait for it."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(lost())
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("make metrics: %w", err)
+	}
+	return nil
+}
+
 // showConfig shows what is in force.
 func (t *Telemetry) showConfig() error {
 	_, routes := t.sdk.meter.Int64ObservableGauge("hooklock.route.info", metric.WithDescription("1 for each configured route, with its mode: enforce or observe."),
