@@ -56,7 +56,7 @@ func BenchmarkProxy(b *testing.B) {
 	})
 	s := NewServer(ServerOptions{Handler: h, MaxHead: 16 << 10, IdleTimeout: time.Minute, MaxConnections: 1000, Log: slog.New(slog.DiscardHandler)})
 	door := loopback(b)
-	go s.Serve(door)
+	go s.Serve(s.Listener(door))
 	defer s.Shutdown(context.Background())
 	for name, path := range map[string]string{"pass-through": "/x", "refused": "/hooks/a"} {
 		b.Run(name, func(b *testing.B) {
