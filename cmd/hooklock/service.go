@@ -49,6 +49,7 @@ type service struct {
 	routing  atomic.Bool // routes are loaded and the door is open
 	draining atomic.Bool
 
+	bounds     connectionBounds
 	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
 	serving    sync.WaitGroup
 	failed     chan error // a listener that ended by itself
@@ -62,7 +63,10 @@ type closer struct {
 
 // start opens everything, or nothing.
 func start(ctx context.Context, c *config.Config, log *slog.Logger) (*service, error) {
-	s := &service{log: log, config: c, failed: make(chan error, 3), live: make(chan struct{})}
+	s := &service{log: log, config: c, failed: make(chan error, 3), live: make(chan struct{}), bounds: boundsFor(c, openFiles())}
+	if s.bounds.warning != "" {
+		log.Warn("config.warning", "problem", s.bounds.warning)
+	}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
 	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openAdmin, s.openProxy} {
@@ -161,7 +165,7 @@ func (s *service) openProxy(ctx context.Context) error {
 	}, rules)
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
-		MaxConnections: s.config.Limits.MaxConnections, Log: s.log,
+		MaxConnections: s.bounds.senders, Log: s.log,
 	})
 	t, err := serverTLS("listen.tls", &s.config.Listen.TLS)
 	if err != nil {
@@ -172,13 +176,14 @@ func (s *service) openProxy(ctx context.Context) error {
 	}
 	// fasthttp does not know its listener before Serve runs: when the start fails at the next step, Shutdown may find nothing to close.
 	s.onStop("listen", func(context.Context) error { _ = s.door.Close(); return nil })
+	inner := s.door
+	if t != nil {
+		inner = tls.NewListener(inner, t)
+	}
+	bounded := s.server.Listener(inner)
+	s.watchListener("listen", bounded, s.bounds.senders)
 	s.onStop("proxy", func(ctx context.Context) error { return s.drain(ctx, s.server) })
-	s.serve(func() error {
-		if t != nil {
-			return s.server.Serve(tls.NewListener(s.door, t))
-		}
-		return s.server.Serve(s.door)
-	})
+	s.serve(func() error { return s.server.Serve(bounded) })
 	s.routing.Store(true)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func ask(t *testing.T, c net.Conn) {
 // until waits for what no event tells.
 func until(t *testing.T, what string, check func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !check(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); !check(); runtime.Gosched() {
 		if time.Now().After(end) {
 			t.Fatal("in vain: " + what)
 		}

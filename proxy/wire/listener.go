@@ -40,6 +40,7 @@ const (
 // Counts are what a Listener has and has seen since it was made.
 type Counts struct {
 	Open       int   // connections, those included that linger
+	Idle       int   // those of them without a request, as far as it is known: nothing came yet, or they are set aside
 	Refused    int64 // over MaxConns
 	ClosedIdle int64 // had no request, and made room for a new one
 	Failed     int64 // accepts, because the system lacked descriptors or memory, or the network was away
@@ -182,12 +183,15 @@ func (l *Listener) notice() {
 // taken.
 func (l *Listener) Trouble() <-chan struct{} { return l.trouble }
 
-// Counts returns what there is now. Its numbers never go back, but for Open.
+// Counts returns what there is now. Its numbers never go back, but for Open and Idle.
 func (l *Listener) Counts() Counts {
 	c := Counts{Open: int(l.live.Load()), Refused: l.over.Load(), ClosedIdle: l.closedIdle.Load(), Failed: l.failed.Load()}
 	if cause := l.failure.Load(); cause != nil {
 		c.Failure = *cause
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.Idle = l.idle.Len()
 	return c
 }
 
