@@ -62,7 +62,7 @@ func TestServeReachesAnEtcdThatAsksWhoComes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := start(t.Context(), loaded.Config, slog.New(slog.DiscardHandler))
+			s, err := start(t.Context(), loaded.Config, slog.New(slog.DiscardHandler), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

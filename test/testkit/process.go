@@ -27,6 +27,8 @@ type Command struct {
 	Args    []string
 	Dir     string   // working directory; empty: that of the test
 	Env     []string // added to a minimal environment, in which nothing configures Hooklock
+	// Socket is given to it as systemd gives one (LISTEN_FDS); nil: none is. It takes a shell.
+	Socket *os.File
 }
 
 // Start starts a process for tb. The end of tb kills it, if nobody stopped it before.
@@ -34,6 +36,11 @@ func Start(tb testing.TB, c Command) *Process {
 	tb.Helper()
 	p := &Process{Stdout: newOutput(), Stderr: newOutput(), name: filepath.Base(c.Program), done: make(chan struct{})}
 	p.cmd = exec.Command(c.Program, c.Args...)
+	if c.Socket != nil { // only the process itself knows its ID before it begins
+		p.cmd = exec.Command("/bin/sh", append([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`, c.Program}, c.Args...)...)
+		p.cmd.ExtraFiles = []*os.File{c.Socket}
+		c.Env = append([]string{"LISTEN_FDS=1"}, c.Env...)
+	}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = c.Dir, p.Stdout, p.Stderr
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "GORACE=halt_on_error=1"}, c.Env...)
 	p.cmd.SysProcAttr = dieWithParent()
