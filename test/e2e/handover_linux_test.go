@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -202,42 +203,95 @@ func (c *line) post(target string) (string, error) {
 	return fmt.Sprint(res.StatusCode, " ", res.Header.Get("Hooklock-Decision")), err
 }
 
-func TestAReplicaIsReplacedWithoutAGapUnderLoad(t *testing.T) {
+// instance starts hooklock@port as its unit says, with another configuration.
+func (h *holder) instance(t *testing.T, port, config string) *testkit.Hooklock {
+	t.Helper()
+	unit, dropIn := readFile(t, "../../deploy/systemd/hooklock.service"), readFile(t, "../../deploy/systemd/instance.conf")
+	if !strings.Contains(unit, "\nExecStart=/usr/bin/hooklock serve --config /etc/hooklock/sidecar.yaml\n") || !strings.Contains(dropIn, "\nSockets=hooklock.socket\n") {
+		t.Fatal("the units start something else")
+	}
+	var env []string
+	for _, m := range regexp.MustCompile(`(?m)^Environment=(.*)$`).FindAllStringSubmatch(dropIn, -1) {
+		env = append(env, strings.ReplaceAll(m[1], "%i", port))
+	}
+	return h.start(t, config, env...)
+}
+
+// replacement are the commands of docs/operations.md, which replace the instance old by next.
+func replacement(t *testing.T) (commands [][2]string) {
+	t.Helper()
+	names := map[string]string{"8078": "next", "8079": "old"}
+	for _, m := range regexp.MustCompile(`(?m)^systemctl (start|stop) hooklock@(\d+)$`).FindAllStringSubmatch(readFile(t, "../../docs/operations.md"), -1) {
+		commands = append(commands, [2]string{m[1], names[m[2]]})
+	}
+	if len(commands) == 0 {
+		t.Fatal("docs/operations.md has no commands")
+	}
+	return commands
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestTheCommandsReplaceAReplicaWithoutAGap does what the commands do, in the place of systemctl: start returns when the process is ready,
+// stop when it has ended.
+func TestTheCommandsReplaceAReplicaWithoutAGap(t *testing.T) {
 	t.Parallel()
 	socket, own := hold(t), ownPrefix()[1:]
-	path, config := at(t, "plain")+"-"+own, shared.config(own, "shutdown_delay: 1s")
+	path, config := at(t, "plain")+"-"+own, shared.config(own, "shutdown_delay: 2s")
 	slow := newHeld(t)
 	shared.on(t, path+"-slow", slow.handle)
-	now := socket.start(t, config)
-	now.AwaitReady(t)
+	_, port, _ := net.SplitHostPort(testkit.FreePort(t))
+	units := map[string]*testkit.Hooklock{"old": socket.instance(t, port, config)}
+	units["old"].AwaitReady(t)
 	l := &load{addr: socket.addr, path: path, stop: make(chan struct{})}
 	l.begin(8)
 	t.Cleanup(l.end)
-	more := func(n int64) {
-		t.Helper()
-		from := l.done.Load()
-		testkit.Until(t, fmt.Sprintf("%d more answers", n), func() bool { return l.done.Load() >= from+n || l.failed() })
-	}
 	const rounds = 3
 	for round := range rounds {
-		more(20)
+		l.more(t, 20)
 		answer := testkit.GoPost(t, socket.addr, path+"-slow", "{}", key(fmt.Sprint(round)))
 		slow.await(t)
-		next := socket.start(t, config)
-		next.AwaitReady(t)
-		now.Signal(t, syscall.SIGTERM)
-		more(50)
-		slow.answer <- testkit.OK("slow")
-		passed(t, testkit.Receive(t, "the slow answer", answer), 200, "slow", "executed")
-		ended(t, now)
-		more(20)
-		now = next
+		for _, command := range replacement(t) {
+			if command[0] == "start" {
+				_, port, _ := net.SplitHostPort(testkit.FreePort(t))
+				units[command[1]] = socket.instance(t, port, config)
+				units[command[1]].AwaitReady(t)
+				continue
+			}
+			units[command[1]].Signal(t, syscall.SIGTERM)
+			l.more(t, 50)
+			slow.answer <- testkit.OK("slow")
+			passed(t, testkit.Receive(t, "the slow answer", answer), 200, "slow", "executed")
+			ended(t, units[command[1]])
+		}
+		l.more(t, 20)
+		units["old"] = units["next"]
 	}
 	l.end()
-	leave(t, now.Process)
+	leave(t, units["old"].Process)
+	l.check(t)
+}
+
+// more waits for so many more answers, or for a fault.
+func (l *load) more(t *testing.T, n int64) {
+	t.Helper()
+	from := l.done.Load()
+	testkit.Until(t, fmt.Sprintf("%d more answers", n), func() bool { return l.done.Load() >= from+n || l.failed() })
+}
+
+// check compares what the senders saw with what the upstream saw.
+func (l *load) check(t *testing.T) {
+	t.Helper()
 	count := map[string]int{}
 	for _, r := range shared.up.Received("") {
-		if strings.HasPrefix(r.Target, path+"-") && r.Target != path+"-slow" {
+		if strings.HasPrefix(r.Target, l.path+"-") && r.Target != l.path+"-slow" {
 			count[r.Target]++
 		}
 	}
@@ -251,7 +305,7 @@ func TestAReplicaIsReplacedWithoutAGapUnderLoad(t *testing.T) {
 	if repeated != 0 || len(count) != int(l.sent.Load()) {
 		t.Errorf("of %d events %d reached the upstream, %d times again", l.sent.Load(), len(count), repeated)
 	}
-	t.Logf("%d replacements, %d deliveries: %d refused or cut off, %d repeated", rounds, l.sent.Load(), len(l.wrong), repeated)
+	t.Logf("%d deliveries: %d refused or cut off, %d repeated", l.sent.Load(), len(l.wrong), repeated)
 }
 
 func (l *load) failed() bool {
