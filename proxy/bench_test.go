@@ -35,29 +35,35 @@ func loopback(b *testing.B) net.Listener {
 	return ln
 }
 
-// BenchmarkProxy is the whole in-process path over loopback: sender, proxy and upstream in one process.
-func BenchmarkProxy(b *testing.B) {
-	up := loopback(b)
-	upstream := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("ok") }}
-	go upstream.Serve(up)
-	defer upstream.Shutdown()
+// benchServer is a Server that refuses each delivery, in front of upstream.
+func benchServer(b *testing.B, upstream string) *Server {
 	keys, err := idem.NewKeys(idem.KeySpec{Route: "r", Workflow: "w/{path.a}", EventID: "{header.Idempotency-Key}"})
 	if err != nil {
 		b.Fatal(err)
 	}
 	pattern, _ := ParsePattern("/hooks/{a}")
-	pool := wire.NewUpstream(wire.Options{Addr: up.Addr().String(), MaxIdle: 256})
-	defer pool.Close()
+	pool := wire.NewUpstream(wire.Options{Addr: upstream, MaxIdle: 256})
+	b.Cleanup(func() { _ = pool.Close() })
 	h := NewHandler(HandlerOptions{
 		Gate: refuser{}, Upstream: pool, Unmatched: pool, UpstreamHost: "u", Timeout: time.Minute, Base: context.Background(), Observer: deaf{}, Log: slog.New(slog.DiscardHandler),
 	}, &Rules{
 		Table:  Table{Routes: []*Route{{Name: "r", Pattern: pattern, Methods: []string{"POST"}, Keys: keys, Policy: idem.Policy{Route: "r", Idempotency: true}}}},
 		Limits: Limits{RequestBody: 8 << 20, HeadTimeout: time.Minute, BodyTimeout: time.Minute},
 	})
-	s := NewServer(ServerOptions{Handler: h, MaxHead: 16 << 10, IdleTimeout: time.Minute, MaxConnections: 1000, Log: slog.New(slog.DiscardHandler)})
+	s := NewServer(ServerOptions{Handler: h, MaxHead: 16 << 10, IdleTimeout: time.Minute, MaxConnections: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+	b.Cleanup(func() { _ = s.Shutdown(context.Background()) })
+	return s
+}
+
+// BenchmarkProxy is the whole in-process path over loopback: sender, proxy and upstream in one process.
+func BenchmarkProxy(b *testing.B) {
+	up := loopback(b)
+	upstream := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("ok") }}
+	go upstream.Serve(up)
+	defer upstream.Shutdown()
+	s := benchServer(b, up.Addr().String())
 	door := loopback(b)
-	go s.Serve(door)
-	defer s.Shutdown(context.Background())
+	go s.Serve(s.Listener(door))
 	for name, path := range map[string]string{"pass-through": "/x", "refused": "/hooks/a"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

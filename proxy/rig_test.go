@@ -169,7 +169,7 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	server.fast.MaxIdleWorkerDuration = time.Millisecond
 	door := local(t)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(door) }()
+	go func() { served <- server.Serve(server.Listener(door)) }()
 	r.url = "http://" + door.Addr().String()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

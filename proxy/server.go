@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"regexp"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +22,7 @@ type ServerOptions struct {
 	Handler        *Handler
 	MaxHead        int           // bytes of a request head; larger ones are 431
 	IdleTimeout    time.Duration // of a connection between two requests
-	MaxConnections int           // beyond it: 503
+	MaxConnections int           // beyond it, each with a request: 503
 	WritePace      wire.Pace     // how slowly a sender may take its answer
 	Log            *slog.Logger
 }
@@ -30,7 +32,12 @@ type Server struct {
 	fast     *fasthttp.Server
 	o        ServerOptions
 	draining atomic.Bool
+	resumed  sync.WaitGroup // the connections that were set aside and have a request again
 }
+
+// restAfter is how long a kept connection may be without a request before its buffers are taken from it. A busy one keeps them:
+// each time costs some microseconds.
+const restAfter = 100 * time.Millisecond
 
 // NewServer makes a Server.
 func NewServer(o ServerOptions) *Server {
@@ -40,11 +47,12 @@ func NewServer(o ServerOptions) *Server {
 		Handler:         s.serve,
 		ErrorHandler:    s.unreadable,
 		ReadTimeout:     limits.HeadTimeout,
-		IdleTimeout:     o.IdleTimeout,
+		IdleTimeout:     min(o.IdleTimeout, restAfter),
 		ReadBufferSize:  o.MaxHead,
-		Concurrency:     o.MaxConnections * 2, // the listener bounds connections, with an answer of its own
+		Concurrency:     math.MaxInt32, // the listener bounds connections, with an answer of its own
 		CloseOnShutdown: true,
 		Logger:          quietLogger{o.Log},
+		ConnState:       func(c net.Conn, state fasthttp.ConnState) { wire.Between(c, state == fasthttp.StateIdle) },
 		HeaderReceived: func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
 			return fasthttp.RequestConfig{ReadTimeout: o.Handler.limits().BodyTimeout} // the head had its own time
 		},
@@ -72,10 +80,19 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 // makes the next one to another replica. There is no way back.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Serve takes connections from ln, which may be one of TLS, until Shutdown.
-func (s *Server) Serve(ln net.Listener) error {
-	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.o.MaxConnections, Strict: true, Refusal: tooManyConnections(), WritePace: s.o.WritePace})
-	if err := s.fast.Serve(bounded); err != nil {
+// Listener bounds the connections of ln, which may be one of TLS.
+func (s *Server) Listener(ln net.Listener) *wire.Listener {
+	o := wire.ListenerOptions{MaxConns: s.o.MaxConnections, Strict: true, WritePace: s.o.WritePace, Refusal: tooManyConnections()}
+	if s.o.IdleTimeout > restAfter {
+		o.IdleTime = s.o.IdleTimeout - restAfter
+		o.Resume = func(c net.Conn) { s.resumed.Go(func() { _ = s.fast.ServeConn(c) }) }
+	}
+	return wire.NewListener(ln, o)
+}
+
+// Serve takes connections from ln, which Listener has made, until Shutdown.
+func (s *Server) Serve(ln *wire.Listener) error {
+	if err := s.fast.Serve(ln); err != nil {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	}
 	return nil
@@ -84,7 +101,22 @@ func (s *Server) Serve(ln net.Listener) error {
 // Shutdown stops taking connections and waits for the deliveries that are there, at most until ctx ends. Tunnels are cut.
 func (s *Server) Shutdown(ctx context.Context) error {
 	tunnels := s.o.Handler.tunnels.Close(ctx)
-	return errors.Join(s.fast.ShutdownWithContext(ctx), tunnels)
+	return errors.Join(s.fast.ShutdownWithContext(ctx), s.awaitResumed(ctx), tunnels)
+}
+
+// awaitResumed waits for what fasthttp may not know of yet: a connection that got its next request when the shutdown began.
+func (s *Server) awaitResumed(ctx context.Context) error {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s.resumed.Wait()
+	}()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // unreadable answers a request that fasthttp could not read.

@@ -102,9 +102,6 @@ func adminTLS(c *config.AdminTLS) (*tls.Config, error) {
 	return t, nil
 }
 
-// maxAdminConnections bounds the open connections of the admin listener, and of the health listener.
-const maxAdminConnections = 2000
-
 // serveHTTP serves h at address until stop, over TLS where t is not nil.
 func (s *service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener, error) {
 	ln, err := listen(ctx, setting, address)
@@ -120,9 +117,11 @@ func (s *service) serveHTTP(ctx context.Context, setting, address string, t *tls
 	if closing, ok := h.(interface{ Close() }); ok {
 		server.RegisterOnShutdown(closing.Close)
 	}
+	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.bounds.admin, Refusal: admin.Overloaded()})
+	s.watchListener(setting, bounded, s.bounds.admin)
 	s.onStop(setting, server.Shutdown)
 	s.serve(func() error {
-		serving := net.Listener(wire.NewListener(ln, wire.ListenerOptions{MaxConns: maxAdminConnections, Refusal: admin.Overloaded()}))
+		serving := net.Listener(bounded)
 		if t != nil {
 			serving = tls.NewListener(serving, t)
 		}

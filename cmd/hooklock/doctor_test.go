@@ -65,7 +65,7 @@ func TestServeReachesAnEtcdThatAsksWhoComes(t *testing.T) {
 			}
 			e := &environment{stderr: io.Discard}
 			defer e.close()
-			s, err := start(t.Context(), loaded.Config, openLog(e, &loaded.Config.Log))
+			s, err := start(t.Context(), loaded.Config, openLog(e, &loaded.Config.Log), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -52,7 +52,11 @@ func serve(ctx context.Context, e *environment, path string, loaded *config.Load
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1)
 	defer signal.Stop(signals)
-	s, err := start(ctx, loaded.Config, log)
+	door, err := givenDoor()
+	if err != nil {
+		return err
+	}
+	s, err := start(ctx, loaded.Config, log, door)
 	if err != nil {
 		return err
 	}

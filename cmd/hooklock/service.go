@@ -39,6 +39,7 @@ type service struct {
 	base     context.Context
 	stopBase context.CancelCauseFunc
 
+	given net.Listener // by whoever started the process; nil: none
 	door  net.Listener // where senders come in
 	admin net.Listener
 	api   *admin.API
@@ -52,6 +53,7 @@ type service struct {
 
 	memory     memory.Limit // of the process
 	budget     *wire.Budget
+	bounds     connectionBounds
 	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
 	serving    sync.WaitGroup
 	failed     chan error // a listener that ended by itself
@@ -63,9 +65,15 @@ type closer struct {
 	close func(context.Context) error
 }
 
-// start opens everything, or nothing.
-func start(ctx context.Context, c *config.Config, log *serverLog) (*service, error) {
-	s := &service{log: log, config: c, failed: make(chan error, 3), live: make(chan struct{})}
+// start opens everything, or nothing. door is where senders come in; nil: it opens listen.address.
+func start(ctx context.Context, c *config.Config, log *serverLog, door net.Listener) (*service, error) {
+	s := &service{log: log, config: c, given: door, failed: make(chan error, 3), live: make(chan struct{}), bounds: boundsFor(c, openFiles())}
+	if s.bounds.warning != "" {
+		log.Warn("config.warning", "problem", s.bounds.warning)
+	}
+	if door != nil {
+		s.onStop("given socket", func(context.Context) error { _ = door.Close(); return nil }) // where the start ends before it is used
+	}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
 	s.memory = memory.Find()
 	s.budget = wire.NewBudget(0)
@@ -77,7 +85,7 @@ func start(ctx context.Context, c *config.Config, log *serverLog) (*service, err
 		}
 	}
 	s.log.Info("started", "version", buildVersion(), "listen", s.door.Addr().String(), "admin", s.admin.Addr().String(),
-		"upstream", c.Upstream.URL, "routes", len(c.Routes), "embedded_etcd", len(c.Etcd.Endpoints) == 0)
+		"upstream", c.Upstream.URL, "routes", len(c.Routes), "embedded_etcd", len(c.Etcd.Endpoints) == 0, "socket_given", door != nil)
 	return s, nil
 }
 
@@ -178,27 +186,49 @@ func (s *service) openProxy(ctx context.Context) error {
 	}, rules)
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
-		MaxConnections: s.config.Limits.MaxConnections, Log: s.log.Logger,
+		MaxConnections: s.bounds.senders, Log: s.log.Logger,
 		WritePace: wire.Pace{Bytes: int(s.config.Limits.Progress), Time: s.config.Limits.WriteTimeout},
 	})
 	t, err := serverTLS("listen.tls", &s.config.Listen.TLS)
 	if err != nil {
 		return err
 	}
-	if s.door, err = listen(ctx, "listen", s.config.Listen.Address); err != nil {
-		return usageError{err}
+	if s.door = s.given; s.door == nil {
+		if s.door, err = listen(ctx, "listen", s.config.Listen.Address); err != nil {
+			return usageError{err}
+		}
 	}
 	// fasthttp does not know its listener before Serve runs: when the start fails at the next step, Shutdown may find nothing to close.
 	s.onStop("listen", func(context.Context) error { _ = s.door.Close(); return nil })
+	inner := s.door
+	if t != nil {
+		inner = tls.NewListener(inner, t)
+	}
+	bounded := s.server.Listener(inner)
+	s.watchListener("listen", bounded, s.bounds.senders)
 	s.onStop("proxy", func(ctx context.Context) error { return s.drain(ctx, s.server) })
 	s.serve(func() error {
-		if t != nil {
-			return s.server.Serve(tls.NewListener(s.door, t))
+		if s.given != nil && !s.awaitSession() {
+			return nil
 		}
-		return s.server.Serve(s.door)
+		return s.server.Serve(bounded)
 	})
 	s.routing.Store(true)
 	return nil
+}
+
+// awaitSession waits for the first session, as long as a supervisor does: connections can wait in a given socket, or are taken by the
+// process that has it, too. It is false when the process ends before.
+func (s *service) awaitSession() bool {
+	timer := time.NewTimer(startPatience)
+	defer timer.Stop()
+	select {
+	case <-s.live:
+	case <-timer.C:
+	case <-s.base.Done():
+		return false
+	}
+	return true
 }
 
 // sweepIdle closes connections to the upstream that nobody has used for a while: the pool itself looks only when it is used.

@@ -60,6 +60,7 @@ func everything(t *testing.T) *rig {
 	failed.Rooms.Wait = proxy.Stretch{From: began, For: time.Second}
 	r.Delivered(failed)
 	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "UNAVAILABLE")
+	r.WatchListener("listen", 1, func() wire.Counts { return wire.Counts{} })
 	zero := func() (int, time.Time) { return 0, time.Time{} }
 	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0)}); err != nil {
 		t.Fatal(err)
@@ -95,6 +96,9 @@ func values(metric, label string) []string {
 		return []string{reloaded, refused}
 	case "hooklock_route_info mode":
 		return []string{"enforce", "observe"}
+	case "hooklock_connections_open listener", "hooklock_connections_idle listener", "hooklock_connections_limit listener", "hooklock_connections_refused_total listener",
+		"hooklock_connections_closed_idle_total listener", "hooklock_accept_failures_total listener":
+		return []string{"listen, admin.listen, health.listen"}
 	case "hooklock_deliveries_total would":
 		return []string{"a decision, or empty"}
 	}

@@ -105,7 +105,7 @@ func newQueue(exporter sdktrace.SpanExporter, room int, l *losses) *queue {
 
 // queueSize is OTEL_BSP_MAX_QUEUE_SIZE; the SDK's default where that is no size.
 func queueSize(env func(string) string) int {
-	if n, err := strconv.Atoi(env("OTEL_BSP_MAX_QUEUE_SIZE")); err == nil && n > 0 {
+	if n, err := strconv.Atoi(env("OTEL_BSP_MAX_QUEUE_SIZE")); err == nil && n > 0 && n <= mostSpans {
 		return n
 	}
 	return sdktrace.DefaultMaxQueueSize

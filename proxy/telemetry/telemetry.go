@@ -46,6 +46,8 @@ type Telemetry struct {
 	routes   atomic.Pointer[[]metric.ObserveOption] // labels of those that are in force
 	stale    atomic.Bool                            // the last configuration was refused
 
+	listeners listeners
+
 	server     *histograms[serverKey]
 	client     *histograms[clientKey]
 	operations *histograms[operationKey]
@@ -91,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	t.server, t.client, t.operations = newHistograms(t.serverLabels), newHistograms(t.clientLabels), newHistograms(t.operationLabels)
 	s.zeros.of = []zeroed{t.is.overhead.zeros(), t.is.wait.zeros(), t.is.hold.zeros(), t.is.recordSize.zeros(), t.refusals()}
 	t.routes.Store(&[]metric.ObserveOption{})
-	if err := errors.Join(t.countBuild(), t.showConfig()); err != nil {
+	if err := errors.Join(t.countBuild(), t.showConfig(), t.showConnections()); err != nil {
 		return nil, err
 	}
 	t.is.losses.know(string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))

@@ -3,11 +3,13 @@ package wire
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,15 +28,29 @@ type door struct {
 	done   chan struct{}
 }
 
-// open serves h with the settings that the package asks for.
+// openDoor serves h with the settings that the package asks for.
 func openDoor(t testing.TB, o ListenerOptions, h fasthttp.RequestHandler) *door {
+	t.Helper()
+	return openDoorTLS(t, o, nil, h)
+}
+
+// openDoorTLS is openDoor over TLS, where secure is not nil.
+func openDoorTLS(t testing.TB, o ListenerOptions, secure *tls.Config, h fasthttp.RequestHandler) *door {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Strict = true
-	d := &door{Addr: inner.Addr().String(), listen: NewListener(inner, o), done: make(chan struct{})}
+	if secure != nil {
+		inner = tls.NewListener(inner, secure)
+	}
+	d := &door{Addr: inner.Addr().String(), done: make(chan struct{})}
+	var resumed sync.WaitGroup
+	if o.IdleTime > 0 {
+		o.Resume = func(c net.Conn) { resumed.Go(func() { _ = d.server.ServeConn(c) }) }
+	}
+	d.listen = NewListener(inner, o)
 	d.server = &fasthttp.Server{
 		Handler:                      h,
 		StreamRequestBody:            true,
@@ -47,8 +63,12 @@ func openDoor(t testing.TB, o ListenerOptions, h fasthttp.RequestHandler) *door 
 		Logger:                       silent{},
 		ReadBufferSize:               16 << 10,
 		ReadTimeout:                  10 * time.Second,
+		ConnState:                    func(c net.Conn, state fasthttp.ConnState) { Between(c, state == fasthttp.StateIdle) },
 		MaxRequestBodySize:           1 << 20,
 		MaxIdleWorkerDuration:        20 * time.Millisecond, // its cleaner sleeps this long after the end
+	}
+	if o.IdleTime > 0 {
+		d.server.IdleTimeout = 20 * time.Millisecond // then the connection is set aside
 	}
 	go func() {
 		defer close(d.done)
@@ -59,6 +79,7 @@ func openDoor(t testing.TB, o ListenerOptions, h fasthttp.RequestHandler) *door 
 		defer cancel()
 		_ = d.server.ShutdownWithContext(ctx)
 		<-d.done
+		resumed.Wait()
 	})
 	return d
 }

@@ -1,12 +1,14 @@
 package wire
 
 import (
+	"container/list"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -18,6 +20,12 @@ type ListenerOptions struct {
 	LingerTime  time.Duration // how long the Close of a lingering connection reads on; 0 means 2 s
 	LingerBytes int64         // how much it reads on; 0 means 64 MiB
 	WritePace   Pace          // how slowly a sender may take an answer; the connection of a slower one is cut
+
+	// Resume serves a connection that was set aside (see Between) and has a byte to read again. It returns at once; whoever serves
+	// it closes it. It is not called after Close. nil: no connection is set aside.
+	Resume func(net.Conn)
+	// IdleTime is how long a connection may be set aside; then it is closed. 0 means without end.
+	IdleTime time.Duration
 }
 
 const (
@@ -25,19 +33,41 @@ const (
 	refusing = 64
 	// refusalTime is that moment.
 	refusalTime = time.Second
+
+	// An accept that failed for want of something is tried again after acceptPause, which doubles up to acceptPauseMost.
+	acceptPause     = 5 * time.Millisecond
+	acceptPauseMost = time.Second
 )
+
+// Counts are what a Listener has and has seen since it was made.
+type Counts struct {
+	Open       int   // connections, those included that linger
+	Idle       int   // those of them without a request, as far as it is known: nothing came yet, or they are set aside
+	Refused    int64 // over MaxConns
+	ClosedIdle int64 // had no request, and made room for a new one
+	Failed     int64 // accepts, because the system lacked descriptors or memory, or the network was away
+	Failure    error // why the last of them did; nil: none
+}
 
 // Listener counts and bounds the connections of another listener, which it closes. It goes on top, over TLS too
 // (NewListener(tls.NewListener(...))), because it also notes what fasthttp v1.74 does not report, that the connection ended
 // or failed in the middle of a chunked body, and with Strict refuses what fasthttp forgives.
+//
+// Where all MaxConns are open, the connection that has been without a request for longest makes room for a new one; only
+// where each has a request the new one is refused. Without Resume that is one on which nothing came yet.
 type Listener struct {
 	inner net.Listener
 	o     ListenerOptions
-	live  atomic.Int64
+
+	live, over, closedIdle, failed atomic.Int64
+	failure                        atomic.Pointer[error]
+	trouble                        chan struct{}
 
 	mu      sync.Mutex
 	refused map[net.Conn]struct{}
-	closed  bool
+	idle    *list.List // of *served: those without a request, the longest one first
+	closed  chan struct{}
+	ended   bool
 	workers sync.WaitGroup
 }
 
@@ -49,31 +79,77 @@ func NewListener(l net.Listener, o ListenerOptions) *Listener {
 	if o.LingerBytes == 0 {
 		o.LingerBytes = 64 << 20
 	}
-	return &Listener{inner: l, o: o, refused: make(map[net.Conn]struct{})}
+	return &Listener{
+		inner: l, o: o, refused: make(map[net.Conn]struct{}), idle: list.New(), closed: make(chan struct{}), trouble: make(chan struct{}, 1),
+	}
 }
 
-// Accept returns the next connection inside the bound. Those over it get the refusal and are closed.
+// Accept returns the next connection inside the bound. Those over it get the refusal and are closed. Where the system cannot
+// give a connection now, it is asked again; an error says that there will never be one.
 func (l *Listener) Accept() (net.Conn, error) {
+	pause := acceptPause
 	for {
 		c, err := l.inner.Accept()
 		if err != nil {
-			return nil, err
-		}
-		if n := l.live.Add(1); l.o.MaxConns <= 0 || n <= int64(l.o.MaxConns) {
-			s := &served{Conn: c, l: l, strict: strict{free: !l.o.Strict}, writing: l.o.WritePace.Begin()}
-			if secure, ok := c.(*tls.Conn); ok {
-				return &servedTLS{s, secure}, nil
+			if !mayPass(err) {
+				return nil, err
 			}
-			return s, nil
+			if err := l.await(pause, err); err != nil {
+				return nil, err
+			}
+			pause = min(2*pause, acceptPauseMost)
+			continue
 		}
-		l.live.Add(-1)
+		pause = acceptPause
+		if l.o.MaxConns <= 0 || l.live.Load() < int64(l.o.MaxConns) || l.makeRoom() {
+			return l.take(c), nil
+		}
 		l.refuse(c)
 	}
+}
+
+// mayPass reports whether an accept failed for something that may get better: descriptors or memory that the system lacks, or
+// the errors of a network that accept(2) hands on. What is left says that this is no listener any more.
+func mayPass(err error) bool {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return false
+	}
+	return errno != syscall.EBADF && errno != syscall.EINVAL && errno != syscall.ENOTSOCK && errno != syscall.EFAULT
+}
+
+// await counts a failed accept, and waits. A connection without a request is closed meanwhile: its descriptor may be what lacks.
+func (l *Listener) await(pause time.Duration, cause error) error {
+	l.failed.Add(1)
+	l.failure.Store(&cause)
+	l.makeRoom()
+	l.notice()
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-l.closed:
+		return net.ErrClosed
+	}
+}
+
+// take makes c a connection of l.
+func (l *Listener) take(c net.Conn) net.Conn {
+	l.live.Add(1)
+	s := &served{Conn: c, l: l, strict: strict{free: !l.o.Strict}, writing: l.o.WritePace.Begin()}
+	s.fresh.Store(true)
+	l.mu.Lock()
+	s.place = l.idle.PushBack(s)
+	l.mu.Unlock()
+	return s.conn()
 }
 
 // refuse answers and closes. Closing at once would reset the connection under the sender's request, and the answer would
 // be lost; under a flood it is.
 func (l *Listener) refuse(c net.Conn) {
+	l.over.Add(1)
+	l.notice()
 	_, secure := c.(*tls.Conn) // it would have to shake hands first
 	answer := len(l.o.Refusal) > 0 && !secure
 	if answer {
@@ -82,7 +158,7 @@ func (l *Listener) refuse(c net.Conn) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || !answer || len(l.refused) >= refusing {
+	if l.ended || !answer || len(l.refused) >= refusing {
 		_ = c.Close()
 		return
 	}
@@ -97,122 +173,51 @@ func (l *Listener) refuse(c net.Conn) {
 	})
 }
 
-// Live returns the number of open connections, those included that linger.
-func (l *Listener) Live() int { return int(l.live.Load()) }
+// notice wakes who waits for Trouble.
+func (l *Listener) notice() {
+	select {
+	case l.trouble <- struct{}{}:
+	default: // it has not looked yet
+	}
+}
+
+// Trouble gets a value when a connection was refused or closed for another, or an accept failed, since the last value was
+// taken.
+func (l *Listener) Trouble() <-chan struct{} { return l.trouble }
+
+// Counts returns what there is now. Its numbers never go back, but for Open and Idle.
+func (l *Listener) Counts() Counts {
+	c := Counts{Open: int(l.live.Load()), Refused: l.over.Load(), ClosedIdle: l.closedIdle.Load(), Failed: l.failed.Load()}
+	if cause := l.failure.Load(); cause != nil {
+		c.Failure = *cause
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.Idle = l.idle.Len()
+	return c
+}
 
 // Addr returns the address of the listener underneath.
 func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
 
-// Close closes the listener underneath and the connections that were being refused. It does not wait for the accepted ones.
+// Close closes the listener underneath, the connections that were being refused, and those that are set aside. It does not
+// wait for the others.
 func (l *Listener) Close() error {
 	err := l.inner.Close()
 	l.mu.Lock()
-	l.closed = true
+	if !l.ended {
+		l.ended = true
+		close(l.closed)
+	}
 	for c := range l.refused {
 		_ = c.Close()
+	}
+	for e := l.idle.Front(); e != nil; e = e.Next() {
+		if c := e.Value.(*served); c.aside { //nolint:forcetypeassert // nothing else is in it
+			_ = c.socket().Close()
+		}
 	}
 	l.mu.Unlock()
 	l.workers.Wait()
 	return err
-}
-
-// served is an accepted connection.
-type served struct {
-	net.Conn
-	l       *Listener
-	writing Pacer
-	linger  atomic.Bool
-	fault   atomic.Pointer[error] // why a Read failed; the first one stays
-	strict  strict
-	once    sync.Once
-}
-
-// servedTLS has the methods by which fasthttp recognizes TLS.
-type servedTLS struct {
-	*served
-	tls *tls.Conn
-}
-
-func (c *servedTLS) Handshake() error                     { return c.tls.Handshake() }
-func (c *servedTLS) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
-
-// base finds the connection of a Listener, nil if c is none.
-func base(c net.Conn) *served {
-	switch s := c.(type) {
-	case *served:
-		return s
-	case *servedTLS:
-		return s.served
-	}
-	return nil
-}
-
-func (c *served) Read(p []byte) (int, error) {
-	n, err := c.strict.read(c.Conn, p)
-	if err != nil {
-		first := err
-		c.fault.CompareAndSwap(nil, &first)
-	}
-	return n, err
-}
-
-// failure returns why a Read failed, nil if none did. Once the connection is broken it stays so.
-func (c *served) failure() error {
-	if err := c.fault.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-// NetConn returns the connection underneath.
-func (c *served) NetConn() net.Conn { return c.Conn }
-
-// CloseWrite ends the sending side.
-func (c *served) CloseWrite() error {
-	if !closeWrite(c.Conn) {
-		return errors.ErrUnsupported
-	}
-	return nil
-}
-
-// Close closes the connection; one that lingers reads on before.
-func (c *served) Close() error {
-	err := net.ErrClosed
-	c.once.Do(func() {
-		if c.linger.Load() {
-			c.drain()
-		}
-		err = c.Conn.Close()
-		c.l.live.Add(-1)
-	})
-	return err
-}
-
-// drain ends the sending side and reads what the sender is still busy to send. Closing with unread bytes would reset the
-// connection, and the reset may overtake the answer.
-func (c *served) drain() {
-	socket := c.Conn
-	if secure, ok := socket.(*tls.Conn); ok {
-		_ = secure.CloseWrite() // close_notify; what is drained need not be decrypted
-		socket = secure.NetConn()
-	}
-	if !closeWrite(socket) || socket.SetDeadline(time.Now().Add(c.l.o.LingerTime)) != nil {
-		return
-	}
-	_, _ = io.CopyN(io.Discard, socket, c.l.o.LingerBytes)
-}
-
-// closeWrite ends the sending side of c, where it can be ended alone.
-func closeWrite(c net.Conn) bool {
-	half, ok := c.(interface{ CloseWrite() error })
-	return ok && half.CloseWrite() == nil
-}
-
-// LingerOnClose marks a connection of a Listener: its Close ends the sending side first and reads on for a while, so that
-// a sender that is still busy with a refused body can read the answer. Close then takes up to LingerTime. Other
-// connections are left alone.
-func LingerOnClose(c net.Conn) {
-	if s := base(c); s != nil {
-		s.linger.Store(true)
-	}
 }

@@ -28,6 +28,8 @@ type Command struct {
 	Dir     string   // working directory; empty: that of the test
 	Env     []string // added to a minimal environment, in which nothing configures Hooklock
 	Stderr  *os.File // is its standard error, in place of Process.Stderr; nil: there is no other one
+	// Socket is given to it as systemd gives one (LISTEN_FDS); nil: none is. It takes a shell.
+	Socket *os.File
 }
 
 // Start starts a process for tb. The end of tb kills it, if nobody stopped it before.
@@ -35,6 +37,11 @@ func Start(tb testing.TB, c Command) *Process {
 	tb.Helper()
 	p := &Process{Stdout: newOutput(), Stderr: newOutput(), name: filepath.Base(c.Program), done: make(chan struct{})}
 	p.cmd = exec.Command(c.Program, c.Args...)
+	if c.Socket != nil { // only the process itself knows its ID before it begins
+		p.cmd = exec.Command("/bin/sh", append([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`, c.Program}, c.Args...)...)
+		p.cmd.ExtraFiles = []*os.File{c.Socket}
+		c.Env = append([]string{"LISTEN_FDS=1"}, c.Env...)
+	}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = c.Dir, p.Stdout, p.Stderr
 	if c.Stderr != nil {
 		p.cmd.Stderr = c.Stderr

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"hooklock/config"
+)
+
+func TestConnectionsLeaveRoomForTheFilesOfTheProcess(t *testing.T) {
+	for _, tt := range []struct {
+		wanted int
+		health string
+		limit  uint64
+		want   int // of senders
+		admin  int
+	}{
+		{10000, "", 0, 10000, 2000},
+		{10000, "", 1 << 40, 10000, 2000},
+		{10000, "", 65536, 10000, 2000},
+		{10000, "", 20778, 10000, 649},
+		{10000, "", 20776, 9999, 649},
+		{10000, "127.0.0.1:1", 20778, 9676, 649},
+		{40000, "", 82128, 40000, 2000},
+		{40000, "", 82127, 39999, 2000},
+		{10000, "", 1024, 432, 32},
+		{10000, "", 256, 60, 8},
+		{10, "", 256, 10, 8},
+		{10, "", 64, 1, 2},
+	} {
+		c := config.Default()
+		c.Limits.MaxConnections, c.Health.Listen = tt.wanted, tt.health
+		b := boundsFor(c, tt.limit)
+		if b.senders != tt.want || b.admin != tt.admin {
+			t.Errorf("%d connections of %d files: %+v", tt.wanted, tt.limit, b)
+		}
+		if warns := strings.Contains(b.warning, "limits.max_connections"); warns != (tt.want < tt.wanted) {
+			t.Errorf("%d connections of %d files: warning %q", tt.wanted, tt.limit, b.warning)
+		}
+		if files := uint64(2*b.senders + ownFiles + b.admin); b.senders > 1 && tt.limit > 0 && files > tt.limit {
+			t.Errorf("%d connections of %d files: %d", tt.wanted, tt.limit, files)
+		}
+	}
+}

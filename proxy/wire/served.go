@@ -1,0 +1,160 @@
+package wire
+
+import (
+	"container/list"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// served is an accepted connection.
+type served struct {
+	net.Conn
+	l       *Listener
+	writing Pacer
+	strict  strict
+	linger  atomic.Bool
+	fresh   atomic.Bool           // nothing came yet
+	between atomic.Bool           // two requests; see Between
+	rested  atomic.Bool           // no request came for a while: the next Close sets it aside
+	evicted atomic.Bool           // it made room for another one
+	left    atomic.Bool           // it counts no more
+	fault   atomic.Pointer[error] // why a Read failed; the first one stays
+	once    sync.Once
+
+	// These are under l.mu.
+	place *list.Element // in l.idle; nil: it has a request
+	aside bool          // nobody serves it
+}
+
+// servedTLS has the methods by which fasthttp recognizes TLS.
+type servedTLS struct {
+	*served
+	tls *tls.Conn
+}
+
+func (c *servedTLS) Handshake() error                     { return c.tls.Handshake() }
+func (c *servedTLS) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
+
+// base finds the connection of a Listener, nil if c is none.
+func base(c net.Conn) *served {
+	switch s := c.(type) {
+	case *served:
+		return s
+	case *servedTLS:
+		return s.served
+	}
+	return nil
+}
+
+// conn is c as its server sees it.
+func (c *served) conn() net.Conn {
+	if secure, ok := c.Conn.(*tls.Conn); ok {
+		return &servedTLS{c, secure}
+	}
+	return c
+}
+
+func (c *served) Read(p []byte) (int, error) {
+	n, err := c.strict.read(c.Conn, p)
+	if n > 0 && c.fresh.Load() {
+		c.fresh.Store(false)
+		c.l.occupied(c)
+	}
+	switch {
+	case err == nil:
+		return n, nil
+	case c.evicted.Load():
+		return n, io.EOF // for the server, it is the sender who left
+	case c.between.Load() && c.l.o.Resume != nil && errors.Is(err, os.ErrDeadlineExceeded):
+		c.rested.Store(true)
+		return n, io.EOF
+	}
+	first := err
+	c.fault.CompareAndSwap(nil, &first)
+	return n, err
+}
+
+// failure returns why a Read failed, nil if none did. Once the connection is broken it stays so.
+func (c *served) failure() error {
+	if err := c.fault.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// NetConn returns the connection underneath.
+func (c *served) NetConn() net.Conn { return c.Conn }
+
+// socket is the connection under TLS, too.
+func (c *served) socket() net.Conn {
+	if secure, ok := c.Conn.(*tls.Conn); ok {
+		return secure.NetConn()
+	}
+	return c.Conn
+}
+
+// CloseWrite ends the sending side.
+func (c *served) CloseWrite() error {
+	if !closeWrite(c.Conn) {
+		return errors.ErrUnsupported
+	}
+	return nil
+}
+
+// Close closes the connection; one that lingers reads on before, and one that waits for its next request is set aside.
+func (c *served) Close() error {
+	if c.rested.Swap(false) && c.l.setAside(c) {
+		return nil
+	}
+	err := net.ErrClosed
+	c.once.Do(func() {
+		c.l.occupied(c)
+		if c.linger.Load() {
+			c.drain()
+		}
+		err = c.Conn.Close()
+		c.leave()
+	})
+	return err
+}
+
+// leave takes c out of the count of open connections, once.
+func (c *served) leave() {
+	if c.left.CompareAndSwap(false, true) {
+		c.l.live.Add(-1)
+	}
+}
+
+// drain ends the sending side and reads what the sender is still busy to send. Closing with unread bytes would reset the
+// connection, and the reset may overtake the answer.
+func (c *served) drain() {
+	if secure, ok := c.Conn.(*tls.Conn); ok {
+		_ = secure.CloseWrite() // close_notify; what is drained need not be decrypted
+	}
+	socket := c.socket()
+	if !closeWrite(socket) || socket.SetDeadline(time.Now().Add(c.l.o.LingerTime)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, socket, c.l.o.LingerBytes)
+}
+
+// closeWrite ends the sending side of c, where it can be ended alone.
+func closeWrite(c net.Conn) bool {
+	half, ok := c.(interface{ CloseWrite() error })
+	return ok && half.CloseWrite() == nil
+}
+
+// LingerOnClose marks a connection of a Listener: its Close ends the sending side first and reads on for a while, so that
+// a sender that is still busy with a refused body can read the answer. Close then takes up to LingerTime. Other
+// connections are left alone.
+func LingerOnClose(c net.Conn) {
+	if s := base(c); s != nil {
+		s.linger.Store(true)
+	}
+}
