@@ -20,6 +20,8 @@ import (
 type Options struct {
 	// Ready says why deliveries should not come here now, or nil.
 	Ready func() error
+	// Space says for people how full the embedded etcd is; nil where there is none. /readyz?verbose shows it.
+	Space func() string
 	// Metrics serves /metrics.
 	Metrics http.Handler
 

@@ -21,11 +21,13 @@ import (
 type Options struct {
 	// Dir holds its data and nothing else. It is made with mode 0700, or set to it.
 	Dir string
-	// Quota bounds the database, in bytes; 0 = 2 GiB. When it is used up, etcd takes no more writes until it was compacted and
-	// defragmented.
+	// Quota bounds the database, in bytes; 0 = 2 GiB. When it is used up, etcd takes no more writes until records have expired. History
+	// is dropped, and the file made smaller, before that and then.
 	Quota int64
 	// Logger gets etcd's errors, and before etcd ends the process the reason; nil = slog.Default().
 	Logger *slog.Logger
+
+	tidyEvery time.Duration // 0 = defaultTidyEvery
 }
 
 const (
@@ -40,8 +42,12 @@ type Server struct {
 	etcd   *embed.Etcd
 	client *clientv3.Client
 	lock   *os.File
+	tidier *tidier
 	once   sync.Once
 	err    error
+
+	tidying  sync.WaitGroup
+	stopTidy context.CancelFunc
 }
 
 // Start returns when the member answers. Its errors say what to do.
@@ -52,6 +58,9 @@ func Start(o Options) (*Server, error) {
 	if o.Quota == 0 {
 		o.Quota = defaultQuota
 	}
+	if o.tidyEvery == 0 {
+		o.tidyEvery = defaultTidyEvery
+	}
 	lock, err := prepare(o.Dir)
 	if err != nil {
 		return nil, err
@@ -61,8 +70,25 @@ func Start(o Options) (*Server, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("start the embedded etcd in %s: %w", o.Dir, err)
 	}
-	return &Server{etcd: etcd, client: v3client.New(etcd.Server), lock: lock}, nil
+	s := &Server{etcd: etcd, client: v3client.New(etcd.Server), lock: lock}
+	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, log: o.Logger}
+	s.keepTidy(o.tidyEvery)
+	return s, nil
 }
+
+// keepTidy makes room from now on until Close.
+func (s *Server) keepTidy(every time.Duration) {
+	var life context.Context
+	life, s.stopTidy = context.WithCancel(context.Background())
+	s.tidying.Go(func() {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		s.tidier.run(life, ticker.C)
+	})
+}
+
+// Space is how full the database was when that was last looked at, some seconds ago at most.
+func (s *Server) Space() Space { return s.tidier.space() }
 
 // Client is the way in. It ends with the Server.
 func (s *Server) Client() *clientv3.Client { return s.client }
@@ -70,6 +96,8 @@ func (s *Server) Client() *clientv3.Client { return s.client }
 // Close ends the member and frees its directory. It may be called more than once.
 func (s *Server) Close() error {
 	s.once.Do(func() {
+		s.stopTidy()
+		s.tidying.Wait()
 		err := s.client.Close()
 		if errors.Is(err, context.Canceled) { // what a client without a connection says
 			err = nil
