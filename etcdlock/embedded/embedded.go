@@ -87,7 +87,7 @@ func (s *Server) keepTidy(every time.Duration) {
 	})
 }
 
-// Space is how full the database was when that was last looked at, some seconds ago at most.
+// Space is how full the database was when that was last looked at, about a second ago.
 func (s *Server) Space() Space { return s.tidier.space() }
 
 // Client is the way in. It ends with the Server.

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
 // Space is how full the database is.
@@ -49,9 +50,10 @@ func (s Space) worthwhile() bool {
 func (s Space) roomy() bool { return s.Size <= s.Quota/10*9 }
 
 const (
-	defaultTidyEvery = 5 * time.Second
-	// tidyRest is the number of looks from one compaction to the next: where the records themselves fill the quota, it frees nothing.
-	tidyRest = 12
+	defaultTidyEvery = time.Second
+	// tidyRest is the number of looks from one compaction to the next while there is room for writes: where the records themselves fill the
+	// quota, each reads all of them and frees nothing.
+	tidyRest = 30
 )
 
 // tidier makes room in a database that nobody else can reach: near the quota it compacts what etcd's own compaction would keep for some
@@ -61,7 +63,9 @@ type tidier struct {
 	client *clientv3.Client
 	quota  int64
 	log    *slog.Logger
-	rest   int // looks until the next compaction
+
+	rest      int   // looks until the next compaction
+	compacted int64 // revision of the last one
 
 	mu   sync.Mutex
 	last Space
@@ -88,12 +92,12 @@ func (t *tidier) look(ctx context.Context) error {
 		t.rest = 0
 		return nil
 	}
-	if t.rest--; t.rest < 0 {
-		t.rest = tidyRest
+	if t.rest--; t.rest < 0 || s.Full {
 		if err := t.compact(ctx); err != nil {
 			return err
 		}
 	}
+	t.settle()
 	if s = t.measure(); s.worthwhile() {
 		if err := t.defragment(); err != nil {
 			return err
@@ -135,11 +139,28 @@ func (t *tidier) alarmed() bool {
 }
 
 func (t *tidier) compact(ctx context.Context) error {
-	_, err := t.client.Compact(ctx, t.server.KV().Rev())
-	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // nothing was written since the last one
+	revision := t.server.KV().Rev()
+	if revision == t.compacted {
+		return nil
+	}
+	if _, err := t.client.Compact(ctx, revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // by etcd itself
 		return fmt.Errorf("compact: %w", err)
 	}
+	t.rest, t.compacted = tidyRest, revision
 	return nil
+}
+
+// settle commits something that changes nothing: a page that was freed is counted as free one commit later, and under the alarm nobody else
+// writes.
+func (t *tidier) settle() {
+	backend := t.server.Backend()
+	tx := backend.BatchTx()
+	tx.LockOutsideApply()
+	if revision, found := mvcc.UnsafeReadScheduledCompact(tx); found {
+		mvcc.UnsafeSetScheduledCompact(tx, revision)
+	}
+	tx.Unlock()
+	backend.ForceCommit()
 }
 
 func (t *tidier) defragment() error {
