@@ -35,6 +35,9 @@ const (
 	startTimeout = 60 * time.Second // a large database is read whole
 	// The history is for etcd's watches; nobody reads it here. It goes after five minutes.
 	history = "5m"
+	// What the member is called in its data. Nobody else sees it.
+	memberName  = "hooklock"
+	defaultPeer = "http://localhost:2380"
 )
 
 // Server is a running embedded etcd.
@@ -144,7 +147,7 @@ func boot(c *embed.Config) (etcd *embed.Etcd, err error) {
 
 func config(o Options) *embed.Config {
 	c := embed.NewConfig()
-	c.Name = "hooklock"
+	c.Name = memberName
 	c.Dir = o.Dir
 	c.ListenClientUrls, c.ListenPeerUrls = nil, nil // the advertised ones are only names then
 	c.InitialCluster = c.InitialClusterFromName(c.Name)

@@ -67,6 +67,9 @@ type tidier struct {
 	rest      int   // looks until the next compaction
 	compacted int64 // revision of the last one
 
+	// copying is held for reading by snapshots: a defragmentation waits for those who read, and everybody else for the defragmentation.
+	copying sync.RWMutex
+
 	mu   sync.Mutex
 	last Space
 }
@@ -164,6 +167,10 @@ func (t *tidier) settle() {
 }
 
 func (t *tidier) defragment() error {
+	if !t.copying.TryLock() {
+		return nil // the next look finds the same
+	}
+	defer t.copying.Unlock()
 	before, began := t.space(), time.Now()
 	if err := t.server.Defragment(); err != nil {
 		return fmt.Errorf("defragment: %w; the disk needs as much free space as is in use, %d bytes", err, before.InUse)
