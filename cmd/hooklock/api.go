@@ -36,6 +36,7 @@ func (s *service) openAdmin(ctx context.Context) (err error) {
 	}
 	if s.embedded != nil {
 		o.Space = func() string { return s.embedded.Space().String() }
+		o.Backup = s.embedded.Snapshot
 	}
 	s.api = admin.New(o)
 	t, err := adminTLS(&s.config.Admin.TLS)
