@@ -75,6 +75,7 @@ func Start(o Options) (*Server, error) {
 	}
 	s := &Server{etcd: etcd, client: v3client.New(etcd.Server), lock: lock}
 	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, log: o.Logger}
+	s.tidier.measure() // Space knows from the start
 	s.keepTidy(o.tidyEvery)
 	return s, nil
 }

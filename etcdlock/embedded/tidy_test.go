@@ -179,6 +179,9 @@ func TestARaisedQuotaEndsIt(t *testing.T) {
 
 func TestAnEtcdWithRoomIsLeftAlone(t *testing.T) {
 	s, log := small(t, filepath.Join(t.TempDir(), "data"), never)
+	if s := s.Space(); s.Size == 0 || s.Quota != smallQuota || s.Full {
+		t.Errorf("at first %+v", s)
+	}
 	ctx := within(t, patience)
 	for range 3 {
 		if _, err := s.Client().Put(ctx, "k", "v"); err != nil {
