@@ -222,6 +222,15 @@ func TestADefragmentationWaitsForASnapshotThatIsRead(t *testing.T) {
 	}
 }
 
+func TestTheBackupOfAFullEtcdDoesNotStayFull(t *testing.T) {
+	s, _ := small(t, filepath.Join(t.TempDir(), "data"), never)
+	fill(t, s, func(int) string { return "the same key" })
+	dir := filepath.Join(t.TempDir(), "data")
+	restore(t, RestoreOptions{File: backup(t, s), Dir: dir, Now: someday})
+	s, _ = small(t, dir, 50*time.Millisecond)
+	awaitRoom(t, s)
+}
+
 func TestAnExportIsRefusedWhereItWouldLoseSomething(t *testing.T) {
 	members := []Member{{"m0", "http://127.0.0.1:1"}}
 	to := t.TempDir()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -115,7 +116,7 @@ func (t *tidier) look(ctx context.Context) error {
 // measure says how full it is, and when it has become full.
 func (t *tidier) measure() Space {
 	backend := t.server.Backend()
-	s := Space{Size: backend.Size(), InUse: backend.SizeInUse(), Quota: t.quota, Full: t.alarmed()}
+	s := Space{Size: backend.Size(), InUse: backend.SizeInUse(), Quota: t.quota, Full: len(t.alarms()) > 0}
 	t.mu.Lock()
 	before := t.last
 	t.last = s
@@ -132,13 +133,9 @@ func (t *tidier) space() Space {
 	return t.last
 }
 
-func (t *tidier) alarmed() bool {
-	for _, a := range t.server.Alarms() {
-		if a.Alarm == pb.AlarmType_NOSPACE {
-			return true
-		}
-	}
-	return false
+// alarms are those that stop writes. After a restore they are of the member that was backed up.
+func (t *tidier) alarms() []*pb.AlarmMember {
+	return slices.DeleteFunc(t.server.Alarms(), func(a *pb.AlarmMember) bool { return a.Alarm != pb.AlarmType_NOSPACE })
 }
 
 func (t *tidier) compact(ctx context.Context) error {
@@ -180,8 +177,10 @@ func (t *tidier) defragment() error {
 }
 
 func (t *tidier) disarm(ctx context.Context) error {
-	if _, err := t.client.AlarmDisarm(ctx, &clientv3.AlarmMember{MemberID: uint64(t.server.MemberID()), Alarm: pb.AlarmType_NOSPACE}); err != nil {
-		return fmt.Errorf("disarm the alarm NOSPACE: %w", err)
+	for _, a := range t.alarms() {
+		if _, err := t.client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(a)); err != nil {
+			return fmt.Errorf("disarm the alarm NOSPACE: %w", err)
+		}
 	}
 	s := t.measure()
 	t.log.Info("etcd.room", "size", s.Size, "in_use", s.InUse, "quota", s.Quota)

@@ -39,7 +39,7 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-// small starts an etcd with a small quota that looks after itself every so often.
+// small starts an etcd with a small quota that looks after itself every so often, or never: then the test does.
 func small(t *testing.T, dir string, every time.Duration) (*Server, *lines) {
 	t.Helper()
 	log := &lines{}
@@ -48,6 +48,10 @@ func small(t *testing.T, dir string, every time.Duration) (*Server, *lines) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
+	if every == never {
+		s.stopTidy()
+		s.tidying.Wait()
+	}
 	return s, log
 }
 

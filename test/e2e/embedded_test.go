@@ -20,7 +20,9 @@ admin: {listen: "127.0.0.1:0"}
 data_dir: %s
 upstream: %s
 etcd: {embedded: {quota: 16MiB}, session_ttl: 5s}
-routes: [{name: hooks, path: "/hooks/{w}", workflow: "{path.w}", idempotency: {on_mismatch: execute, replay_body: 512KiB}}]
+routes:
+  - {name: hooks, path: "/hooks/{w}", workflow: "{path.w}", idempotency: {on_mismatch: execute, replay_body: 512KiB}}
+  - {name: held, path: "/held/{w}", workflow: "held/{path.w}", hold: {on_status: [202]}}
 `, dir, upstream)
 }
 
@@ -102,11 +104,26 @@ func (p *passage) command(code int, args ...string) string {
 // newPassage starts a Hooklock with an embedded etcd.
 func newPassage(t *testing.T) (*passage, *testkit.Hooklock) {
 	t.Helper()
-	p := &passage{t: t, up: testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })}
+	p := &passage{t: t, up: testkit.NewUpstream(t, func(r *testkit.Received) string {
+		if strings.HasPrefix(r.Target, "/held/") {
+			return testkit.Reply(202, "taken")
+		}
+		return testkit.OK("done")
+	})}
 	config := strings.Replace(embeddedAlone(p.up.URL, t.TempDir()), `admin: {listen: "127.0.0.1:0"}`, fmt.Sprintf("admin: {listen: %q}", testkit.FreePort(t)), 1)
 	h := own(t, config)
 	p.config = h.Config
+	passed(t, testkit.Post(t, h.Addr, "/held/w", "{}", key("held")), 202, "taken", "executed")
+	p.held(h)
 	return p, h
+}
+
+// held posts another event to the workflow that newPassage left held.
+func (p *passage) held(h *testkit.Hooklock) {
+	p.t.Helper()
+	if a := testkit.Post(p.t, h.Addr, "/held/w", "{}", key("another")); a.Status != 409 || a.Decision() != "locked" {
+		p.t.Errorf("the workflow is not held: %v", a)
+	}
 }
 
 func (p *passage) again() *testkit.Hooklock {
@@ -143,6 +160,7 @@ func TestABackupOfTheRunningEmbeddedEtcdIsRestoredAndTokensGrow(t *testing.T) {
 		}
 		h = p.again()
 		p.replayed(h, "1", first)
+		p.held(h)
 		p.run(h, "2") // it is not in the backup
 		p.run(h, "3")
 		p.end(h)
@@ -174,6 +192,7 @@ func TestTheEmbeddedEtcdMovesToAClusterThatKnowsEverythingAndTokensGrow(t *testi
 	h = own(t, strings.Replace(string(text), "embedded: {quota: 16MiB}", "endpoints: ["+strings.Join(endpoints, ", ")+"]", 1))
 	p.replayed(h, "1", first)
 	p.replayed(h, "2", second)
+	p.held(h)
 	p.run(h, "3")
 	if said := p.command(3, "backup", filepath.Join(dir, "x")); !strings.Contains(said, "no_embedded_etcd") {
 		t.Errorf("of a cluster: %s", said)
