@@ -77,10 +77,15 @@ type tidier struct {
 
 // run looks at once, and at each tick until ctx ends.
 func (t *tidier) run(ctx context.Context, tick <-chan time.Time) {
-	for {
+	for said := ""; ; {
+		text := ""
 		if err := t.look(ctx); err != nil && ctx.Err() == nil {
-			t.log.Warn("etcd.tidy", "error", err.Error())
+			text = err.Error()
 		}
+		if text != "" && text != said {
+			t.log.Warn("etcd.tidy", "error", text)
+		}
+		said = text
 		select {
 		case <-tick:
 		case <-ctx.Done():
@@ -140,7 +145,7 @@ func (t *tidier) alarms() []*pb.AlarmMember {
 
 func (t *tidier) compact(ctx context.Context) error {
 	revision := t.server.KV().Rev()
-	if revision == t.compacted {
+	if revision == t.compacted || t.compacting() {
 		return nil
 	}
 	if _, err := t.client.Compact(ctx, revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // by etcd itself
@@ -148,6 +153,16 @@ func (t *tidier) compact(ctx context.Context) error {
 	}
 	t.rest, t.compacted = tidyRest, revision
 	return nil
+}
+
+// compacting reports whether the last compaction is still at work: another one would wait behind it, and read everything again.
+func (t *tidier) compacting() bool {
+	tx := t.server.Backend().ReadTx()
+	tx.RLock()
+	defer tx.RUnlock()
+	scheduled, _ := mvcc.UnsafeReadScheduledCompact(tx)
+	finished, _ := mvcc.UnsafeReadFinishedCompact(tx)
+	return finished < scheduled
 }
 
 // settle commits something that changes nothing: a page that was freed is counted as free one commit later, and under the alarm nobody else
