@@ -14,7 +14,7 @@ import (
 
 func put(t *testing.T, s *Server, key, value string) (revision int64) {
 	t.Helper()
-	answer, err := s.Client().Put(within(t, patience), key, value)
+	answer, err := s.Client().Put(within(t), key, value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func put(t *testing.T, s *Server, key, value string) (revision int64) {
 
 func value(t *testing.T, s *Server, key string) string {
 	t.Helper()
-	got, err := s.Client().Get(within(t, patience), key)
+	got, err := s.Client().Get(within(t), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func backup(t *testing.T, s *Server) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "backup.db")
 	if _, err := Save(file, func(w io.Writer) error {
-		r, err := s.Snapshot(within(t, patience))
+		r, err := s.Snapshot(within(t))
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func TestABackupReplacesTheOneBeforeOnlyWhenItIsWhole(t *testing.T) {
 func TestADefragmentationWaitsForASnapshotThatIsRead(t *testing.T) {
 	s, log := small(t, filepath.Join(t.TempDir(), "data"), never)
 	fill(t, s, func(int) string { return "the same key" })
-	ctx, cancel := context.WithCancel(within(t, patience))
+	ctx, cancel := context.WithCancel(within(t))
 	defer cancel()
 	r, err := s.Snapshot(ctx)
 	if err != nil {
@@ -235,7 +235,7 @@ func TestAnExportIsRefusedWhereItWouldLoseSomething(t *testing.T) {
 	members := []Member{{"m0", "http://127.0.0.1:1"}}
 	to := t.TempDir()
 	export := func(dir string) error {
-		_, err := Export(within(t, patience), Options{Dir: dir}, to, members, someday)
+		_, err := Export(within(t), Options{Dir: dir}, to, members, someday)
 		return err
 	}
 	dir := filepath.Join(t.TempDir(), "data")

@@ -55,9 +55,10 @@ func small(t *testing.T, dir string, every time.Duration) (*Server, *lines) {
 	return s, log
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
+// within is a context for what must happen.
+func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), d)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -65,7 +66,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 // fill writes values of 256 KiB under the names that name gives, until etcd takes no more.
 func fill(t *testing.T, s *Server, name func(n int) string) {
 	t.Helper()
-	ctx := within(t, patience)
+	ctx := within(t)
 	value := strings.Repeat("x", 256<<10)
 	for n := 0; ; n++ {
 		_, err := s.Client().Put(ctx, name(n), value)
@@ -105,7 +106,7 @@ func TestAnEtcdThatWasLeftFullWorksAgainAfterARestart(t *testing.T) {
 		full, room, both := strings.Cut(log.String(), "msg=etcd.room")
 		return both && strings.Contains(full, "msg=etcd.full") && room != ""
 	})
-	if _, err := s.Client().Grant(within(t, patience), 60); err != nil {
+	if _, err := s.Client().Grant(within(t), 60); err != nil {
 		t.Error(err)
 	}
 }
@@ -119,7 +120,7 @@ func awaitRoom(t *testing.T, s *Server) {
 // taken writes, and reports whether there was room.
 func taken(t *testing.T, s *Server, key, value string) bool {
 	t.Helper()
-	_, err := s.Client().Put(within(t, patience), key, value)
+	_, err := s.Client().Put(within(t), key, value)
 	if err != nil && !errors.Is(err, rpctypes.ErrNoSpace) {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestAnEtcdThatRecordsFillStaysFullUntilTheyAreGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s, _ := small(t, dir, never)
 	fill(t, s, func(n int) string { return fmt.Sprintf("record %d", n) })
-	ctx := within(t, patience)
+	ctx := within(t)
 	for range 3 * tidyRest {
 		if err := s.tidier.look(ctx); err != nil {
 			t.Fatal(err)
@@ -186,7 +187,7 @@ func TestAnEtcdWithRoomIsLeftAlone(t *testing.T) {
 	if s := s.Space(); s.Size == 0 || s.Quota != smallQuota || s.Full {
 		t.Errorf("at first %+v", s)
 	}
-	ctx := within(t, patience)
+	ctx := within(t)
 	for range 3 {
 		if _, err := s.Client().Put(ctx, "k", "v"); err != nil {
 			t.Fatal(err)
