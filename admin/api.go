@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -20,6 +21,8 @@ import (
 type Options struct {
 	// Ready says why deliveries should not come here now, or nil.
 	Ready func() error
+	// Space says for people how full the embedded etcd is; nil where there is none. /readyz?verbose shows it.
+	Space func() string
 	// Metrics serves /metrics.
 	Metrics http.Handler
 
@@ -29,6 +32,8 @@ type Options struct {
 	Access Access
 	// Report says what the routes have found since then; the zero time means everything that is known.
 	Report func(since time.Time) report.Report
+	// Backup is a copy of the embedded etcd, which ends with the context; nil where there is none.
+	Backup func(context.Context) (io.ReadCloser, error)
 	// Profiling serves /debug/pprof, to tokens with scope write.
 	Profiling bool
 	// RequestTimeout bounds each question to the ledger; a list may take a few of them. Zero means 2 s.
@@ -180,8 +185,11 @@ func (c *call) run() {
 	if c.endpoint.change != "" && !c.audit.quiet && !c.drowns(p) {
 		c.writeAudit(p)
 	}
-	if p != nil {
+	switch {
+	case p != nil:
 		p.write(c.w)
+	case c.audit.broken: // nobody must take a part of the answer for the whole
+		panic(http.ErrAbortHandler)
 	}
 }
 

@@ -16,6 +16,7 @@ type entry struct {
 	after     string
 	existing  bool // nothing was changed, because it had been before
 	quiet     bool // it was a question and no change
+	broken    bool // the answer ended in its middle
 }
 
 // of fills in what was found.
@@ -34,6 +35,8 @@ func (c *call) writeAudit(p *problem) {
 		result = "refused"
 	case c.audit.existing:
 		result = "nothing to do"
+	case c.audit.broken:
+		result = "unknown"
 	}
 	code := ""
 	if p != nil {

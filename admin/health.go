@@ -15,7 +15,7 @@ import (
 func Health(o Options) http.Handler {
 	paths := map[string]http.HandlerFunc{
 		"/livez":   func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") },
-		"/readyz":  func(w http.ResponseWriter, r *http.Request) { readyz(w, r, o.Ready()) },
+		"/readyz":  func(w http.ResponseWriter, r *http.Request) { readyz(w, r, o) },
 		"/metrics": o.Metrics.ServeHTTP,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,15 +31,18 @@ func Health(o Options) http.Handler {
 	})
 }
 
-func readyz(w http.ResponseWriter, r *http.Request, why error) {
-	switch {
-	case why == nil:
-		say(w, http.StatusOK, "ok")
-	case r.URL.Query().Has("verbose"):
-		say(w, http.StatusServiceUnavailable, "not ready: "+why.Error())
-	default:
-		say(w, http.StatusServiceUnavailable, "not ready")
+func readyz(w http.ResponseWriter, r *http.Request, o Options) {
+	status, text, more := http.StatusOK, "ok", ""
+	if why := o.Ready(); why != nil {
+		status, text, more = http.StatusServiceUnavailable, "not ready", ": "+why.Error()
 	}
+	if r.URL.Query().Has("verbose") {
+		text += more
+		if o.Space != nil {
+			text += "\nembedded etcd: " + o.Space()
+		}
+	}
+	say(w, status, text)
 }
 
 func onlyGet(w http.ResponseWriter) {

@@ -34,6 +34,19 @@ func TestReadyzSaysWhyOnlyWhenAskedVerbosely(t *testing.T) {
 	}
 }
 
+func TestReadyzSaysVerboselyHowFullTheEmbeddedEtcdIs(t *testing.T) {
+	var why error
+	h := Health(Options{Ready: func() error { return why }, Space: func() string { return "it is full" }, Metrics: http.NotFoundHandler()})
+	if w := get(h, "GET", "127.0.0.1", "/readyz"); w.Body.String() != "ok\n" {
+		t.Errorf("got %q", w.Body)
+	}
+	for _, why = range []error{nil, errors.New("no session")} {
+		if w := get(h, "GET", "127.0.0.1", "/readyz?verbose"); !strings.Contains(w.Body.String(), "\nembedded etcd: it is full\n") {
+			t.Errorf("%v: got %q", why, w.Body)
+		}
+	}
+}
+
 func TestTheHealthListenerHasNothingElse(t *testing.T) {
 	h := Health(Options{Ready: func() error { return nil }, Metrics: http.NotFoundHandler()})
 	for _, path := range []string{"/v1/locks", "/openapi.json", "/", "/livez/", "/v1/executions/exec_a/cancel"} {

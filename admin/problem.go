@@ -26,6 +26,7 @@ func kinds() []kind {
 		{"not_found", 404, "There is nothing here"},
 		{"lock_not_found", 404, "The lock is free"},
 		{"execution_not_found", 404, "No such execution"},
+		{"no_embedded_etcd", 404, "There is no embedded etcd"},
 		{"method_not_allowed", 405, "There is no such method here"},
 		{"workflow_locked", 409, "The lock is held"},
 		{"lock_wait_timeout", 409, "The lock did not become free in time"},

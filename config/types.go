@@ -151,6 +151,9 @@ type Embedded struct {
 	// Confirms that there is only ever one replica. Default false: the embedded etcd is refused inside Kubernetes, where two
 	// replicas with a store each would run every event twice.
 	SingleReplica bool `koanf:"single_replica"`
+	// How large its database may become. Default 2GiB; 16MiB to 8GiB. When records alone fill it, nothing new is taken until some have
+	// expired.
+	Quota Size `koanf:"quota"`
 }
 
 // Admin is the listener of the admin API, and who may use it.
@@ -402,6 +405,7 @@ func Default() *Config {
 		ShutdownTimeout: 40 * time.Second,
 		Etcd: Etcd{
 			Endpoints:      []string{},
+			Embedded:       Embedded{Quota: 2 * GiB},
 			Prefix:         "/hooklock",
 			SessionTTL:     15 * time.Second,
 			RequestTimeout: 2 * time.Second,

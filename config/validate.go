@@ -13,6 +13,8 @@ const (
 	minHeader      = 4 * KiB
 	maxHeader      = MiB
 	maxReplayBody  = 512 * KiB // an etcd request is at most 1.5 MiB, and several records travel in one
+	minQuota       = 16 * MiB
+	maxQuota       = 8 * GiB // etcd's own advice
 	minSessionTTL  = 2 * time.Second
 	maxSessionTTL  = 10 * time.Minute
 	maxRouteName   = 64

@@ -14,6 +14,7 @@ func (v *validator) etcd() {
 	}
 	v.positive("etcd.request_timeout", e.RequestTimeout)
 	v.require(e.RequestTimeout < e.SessionTTL, "etcd.request_timeout", "%s must be shorter than session_ttl (%s), or a session can end while a decision is awaited", formatDuration(e.RequestTimeout), formatDuration(e.SessionTTL))
+	v.within("etcd.embedded.quota", e.Embedded.Quota, minQuota, maxQuota)
 	v.pair("etcd.tls", e.TLS.CertFile, e.TLS.KeyFile)
 	hasPassword := e.PasswordFile != "" || e.PasswordEnv != "" || !e.Password.IsZero()
 	v.require(e.Username == "" || hasPassword, "etcd.username", "needs password_file or password_env beside it")
@@ -90,5 +91,8 @@ func (v *validator) endpoints() {
 	}
 	if e.Embedded.SingleReplica {
 		v.warn("etcd.embedded.single_replica", "has no effect: etcd.endpoints are given, so there is no embedded etcd")
+	}
+	if e.Embedded.Quota != Default().Etcd.Embedded.Quota {
+		v.warn("etcd.embedded.quota", "has no effect: etcd.endpoints are given, so there is no embedded etcd")
 	}
 }

@@ -50,7 +50,7 @@ func margin(ttl time.Duration) time.Duration { return max(ttl/10, 250*time.Milli
 func (k *keeper) run(ctx context.Context) {
 	defer k.wg.Wait()
 	said := ""
-	pause := newBackoff()
+	pause := &backoff{firstPause, sessionPause}
 	for ctx.Err() == nil {
 		s, names, revision, err := k.open(ctx)
 		if err != nil {
@@ -60,10 +60,14 @@ func (k *keeper) run(ctx context.Context) {
 				said = err.Error()
 				k.failed(err)
 			}
-			_ = pause.wait(ctx)
+			if turnedAway(err) {
+				_ = sleep(ctx, lastPause)
+			} else {
+				_ = pause.wait(ctx)
+			}
 			continue
 		}
-		said, pause = "", newBackoff()
+		said, pause = "", &backoff{firstPause, sessionPause}
 		k.hold(ctx, s, names, revision)
 	}
 }
@@ -163,8 +167,8 @@ func (k *keeper) renew(ctx context.Context, s *session) {
 			wait = s.ttl / 4
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			s.end(errSessionGone)
-		case staleToken(err), says(err, rpctypes.ErrAuthFailed), says(err, rpctypes.ErrPermissionDenied):
-			wait = min(s.ttl/4, time.Second) // another member says the same, and each attempt costs etcd a password hash
+		case turnedAway(err):
+			wait = min(s.ttl/4, lastPause)
 		default:
 			wait = 50 * time.Millisecond // the next attempt asks another member
 		}

@@ -10,6 +10,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
 )
 
 const (
@@ -19,6 +21,13 @@ const (
 	// etcd's own limit is 7 s, and behind it the client repeats writes by itself (etcd-io/etcd#18424).
 	txnTimeout = time.Second
 )
+
+// reconnect is how often a member that is away is looked for. gRPC's own pauses grow to two minutes, and a member that is back would be
+// unused for as long. A connection that was begun while packets got lost is given up before the system's own pauses grow.
+var reconnect = grpc.ConnectParams{
+	Backoff:           grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 300 * time.Millisecond},
+	MinConnectTimeout: 2 * time.Second,
+}
 
 // pool has one connection for each etcd member and uses one of them until it fails. etcd's own balancer goes round all of
 // them, so that one hung member eats its share of the requests for as long as it hangs.
@@ -91,7 +100,7 @@ func dial(o *Options, endpoint string, limit time.Duration) (*clientv3.Client, e
 		MaxUnaryRetries: 1, // a retry of our own goes to another member
 		Username:        o.Username, Password: o.Password, TLS: config,
 		Logger:      zap.NewNop(),
-		DialOptions: interceptors(endpoint, o.OnOperation),
+		DialOptions: append(interceptors(endpoint, o.OnOperation), grpc.WithConnectParams(reconnect)),
 	})
 }
 

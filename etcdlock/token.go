@@ -18,6 +18,12 @@ func staleToken(err error) bool {
 	return says(err, rpctypes.ErrInvalidAuthToken) || says(err, rpctypes.ErrAuthOldRevision) || says(err, rpctypes.ErrUserEmpty)
 }
 
+// turnedAway reports whether etcd answers and wants somebody else. Another member says the same, each attempt may cost etcd a password hash,
+// and only a person can change it: so there is no hurry to ask again.
+func turnedAway(err error) bool {
+	return staleToken(err) || says(err, rpctypes.ErrAuthFailed) || says(err, rpctypes.ErrPermissionDenied)
+}
+
 // watcher is where waits at this member watch. Watches share a stream, and a stream shows the token that it was opened with for as
 // long as it lives: when that has run out, new watches on it are refused for ever. So with a user name waits have a watcher of their
 // own, which refresh replaces.

@@ -56,7 +56,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	}
 	codes := api.Components.Schemas["Code"].Enum
 	for _, code := range []string{
-		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodeAlreadyFinished,
+		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished,
 		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeRateLimited, CodeStoreUnavailable,
 	} {
 		if !slices.Contains(codes, code) {

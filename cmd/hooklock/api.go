@@ -34,6 +34,10 @@ func (s *service) openAdmin(ctx context.Context) (err error) {
 		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.store, Access: s.access(s.config), Log: s.log.Logger, Audit: s.log.reserve,
 		RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Profiling: s.config.Admin.Pprof,
 	}
+	if s.embedded != nil {
+		o.Space = func() string { return s.embedded.Space().String() }
+		o.Backup = s.embedded.Snapshot
+	}
 	s.api = admin.New(o)
 	t, err := adminTLS(&s.config.Admin.TLS)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,10 +36,11 @@ func storeFindings(ctx context.Context, c *config.Config) []etcdlock.Finding {
 
 // embeddedFinding does not start the embedded etcd: that would change its data, as whoever runs doctor.
 func embeddedFinding(c *config.Config) etcdlock.Finding {
-	dir := filepath.Join(c.DataDir, "etcd")
+	o := embeddedOptions(c, nil)
+	dir := o.Dir
 	f := etcdlock.Finding{Check: "embedded etcd", Result: etcdlock.OK}
 	s, err := embedded.Look(dir)
-	size := fmt.Sprintf("its database has %.1f MiB of %.1f MiB", float64(s.Size)/(1<<20), float64(s.Quota)/(1<<20))
+	size := fmt.Sprintf("its database has %.1f MiB of %.1f MiB", float64(s.Size)/(1<<20), float64(o.Quota)/(1<<20))
 	switch {
 	case errors.Is(err, embedded.ErrInUse):
 		f.Found = dir + " is in use by a running hooklock; " + size
@@ -54,9 +54,9 @@ func embeddedFinding(c *config.Config) etcdlock.Finding {
 		f.Found = dir + " can be used; " + size
 	}
 	switch {
-	case float64(s.Size) > 0.8*float64(s.Quota):
-		f.Result, f.Advice = etcdlock.Warning, "shorten idempotency.retention: a full database takes no new locks and records"
-	case s.Free < s.Quota-s.Size:
+	case float64(s.Size) > 0.8*float64(o.Quota):
+		f.Result, f.Advice = etcdlock.Warning, "shorten idempotency.retention, or raise etcd.embedded.quota: a full database takes no new locks and records"
+	case s.Free < o.Quota-s.Size:
 		f.Result, f.Advice = etcdlock.Warning, "make room: a full disk ends the embedded etcd, and the process with it"
 		f.Found += fmt.Sprintf("; the disk has %.1f MiB left, less than the database may yet take", float64(s.Free)/(1<<20))
 	}

@@ -95,7 +95,7 @@ Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration, 3 not found, 4 r
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
 	root.AddCommand(newServe(e), newDrain(), newDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), newDoctor(e),
-		newVersion(e), newMan(), newLocks(e), newExecutions(e), newReport(e))
+		newVersion(e), newMan(), newLocks(e), newExecutions(e), newReport(e), newEmbedded(e))
 	return root
 }
 

@@ -99,7 +99,7 @@ func (d *desk) refused(p *client.Problem) error {
 		text += "; " + d.token + "; its scopes are in admin.tokens of the server"
 	case p.Status == http.StatusMisdirectedRequest:
 		text += "; ask by its IP address with --admin, or add the name to admin.hosts of the server"
-	case p.Code == client.CodeLockNotFound, p.Code == client.CodeExecutionNotFound:
+	case p.Code == client.CodeLockNotFound, p.Code == client.CodeExecutionNotFound, p.Code == client.CodeNoEmbeddedEtcd:
 		code = exitNotFound
 	case p.Status == http.StatusNotFound, p.Status == http.StatusMethodNotAllowed, p.Status == http.StatusBadGateway:
 		text = plain(d.url) + ": " + text + "; this is no admin listener (admin.listen), or one of another release"

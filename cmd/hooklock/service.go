@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +27,7 @@ type service struct {
 	log    *serverLog
 	config *config.Config
 
+	embedded  *embedded.Server // nil where etcd.endpoints are given
 	store     *etcdlock.Store
 	guard     *idem.Guard
 	handler   *proxy.Handler
@@ -129,12 +129,13 @@ func (s *service) openStore(context.Context) error {
 		return err
 	}
 	if len(s.config.Etcd.Endpoints) == 0 {
-		etcd, err := embedded.Start(embedded.Options{Dir: filepath.Join(s.config.DataDir, "etcd"), Logger: s.log.Logger, Flush: s.log.flush})
-		if err != nil {
+		eo := embeddedOptions(s.config, s.log.Logger)
+		eo.Flush = s.log.flush
+		if s.embedded, err = embedded.Start(eo); err != nil {
 			return fmt.Errorf("start embedded etcd: %w", err)
 		}
-		s.onStop("embedded etcd", func(context.Context) error { return etcd.Close() })
-		o.Client = etcd.Client()
+		s.onStop("embedded etcd", func(context.Context) error { return s.embedded.Close() })
+		o.Client = s.embedded.Client()
 		o.Alone = true // whoever was here before is dead, and its locks need not wait for its session to run out
 	}
 	cache := idem.NewCache(0)

@@ -10,12 +10,14 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"hooklock/config"
 	"hooklock/etcdlock"
+	"hooklock/etcdlock/embedded"
 	"hooklock/idem"
 	"hooklock/proxy"
 	"hooklock/proxy/memory"
@@ -241,6 +243,11 @@ func telemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, er
 		o.UpstreamPort = "80"
 	}
 	return o, nil
+}
+
+// embeddedOptions are those of the etcd in this process.
+func embeddedOptions(c *config.Config, log *slog.Logger) embedded.Options {
+	return embedded.Options{Dir: filepath.Join(c.DataDir, "etcd"), Quota: int64(c.Etcd.Embedded.Quota), Logger: log}
 }
 
 // storeOptions say where the ledger is.

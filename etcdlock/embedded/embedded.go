@@ -21,14 +21,16 @@ import (
 type Options struct {
 	// Dir holds its data and nothing else. It is made with mode 0700, or set to it.
 	Dir string
-	// Quota bounds the database, in bytes; 0 = 2 GiB. When it is used up, etcd takes no more writes until it was compacted and
-	// defragmented.
+	// Quota bounds the database, in bytes; 0 = 2 GiB. When it is used up, etcd takes no more writes until records have expired. History
+	// is dropped, and the file made smaller, before that and then.
 	Quota int64
 	// Logger gets etcd's errors, and before etcd ends the process the reason; nil = slog.Default().
 	Logger *slog.Logger
 	// Flush writes what the Logger was told, for a Logger that does not do so at once; nil = nothing to do. It is called before etcd ends the
 	// process.
 	Flush func()
+
+	tidyEvery time.Duration // 0 = defaultTidyEvery
 }
 
 const (
@@ -36,6 +38,9 @@ const (
 	startTimeout = 60 * time.Second // a large database is read whole
 	// The history is for etcd's watches; nobody reads it here. It goes after five minutes.
 	history = "5m"
+	// What the member is called in its data. Nobody else sees it.
+	memberName  = "hooklock"
+	defaultPeer = "http://localhost:2380"
 )
 
 // Server is a running embedded etcd.
@@ -43,8 +48,12 @@ type Server struct {
 	etcd   *embed.Etcd
 	client *clientv3.Client
 	lock   *os.File
+	tidier *tidier
 	once   sync.Once
 	err    error
+
+	tidying  sync.WaitGroup
+	stopTidy context.CancelFunc
 }
 
 // Start returns when the member answers. Its errors say what to do.
@@ -55,6 +64,9 @@ func Start(o Options) (*Server, error) {
 	if o.Quota == 0 {
 		o.Quota = defaultQuota
 	}
+	if o.tidyEvery == 0 {
+		o.tidyEvery = defaultTidyEvery
+	}
 	lock, err := prepare(o.Dir)
 	if err != nil {
 		return nil, err
@@ -64,8 +76,26 @@ func Start(o Options) (*Server, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("start the embedded etcd in %s: %w", o.Dir, err)
 	}
-	return &Server{etcd: etcd, client: v3client.New(etcd.Server), lock: lock}, nil
+	s := &Server{etcd: etcd, client: v3client.New(etcd.Server), lock: lock}
+	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, log: o.Logger}
+	s.tidier.measure() // Space knows from the start
+	s.keepTidy(o.tidyEvery)
+	return s, nil
 }
+
+// keepTidy makes room from now on until Close.
+func (s *Server) keepTidy(every time.Duration) {
+	var life context.Context
+	life, s.stopTidy = context.WithCancel(context.Background())
+	s.tidying.Go(func() {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		s.tidier.run(life, ticker.C)
+	})
+}
+
+// Space is how full the database was when that was last looked at, about a second ago.
+func (s *Server) Space() Space { return s.tidier.space() }
 
 // Client is the way in. It ends with the Server.
 func (s *Server) Client() *clientv3.Client { return s.client }
@@ -73,6 +103,8 @@ func (s *Server) Client() *clientv3.Client { return s.client }
 // Close ends the member and frees its directory. It may be called more than once.
 func (s *Server) Close() error {
 	s.once.Do(func() {
+		s.stopTidy()
+		s.tidying.Wait()
 		err := s.client.Close()
 		if errors.Is(err, context.Canceled) { // what a client without a connection says
 			err = nil
@@ -119,7 +151,7 @@ func boot(c *embed.Config) (etcd *embed.Etcd, err error) {
 
 func config(o Options) *embed.Config {
 	c := embed.NewConfig()
-	c.Name = "hooklock"
+	c.Name = memberName
 	c.Dir = o.Dir
 	c.ListenClientUrls, c.ListenPeerUrls = nil, nil // the advertised ones are only names then
 	c.InitialCluster = c.InitialClusterFromName(c.Name)

@@ -18,13 +18,12 @@ type State struct {
 	Exists bool  // false: Start would make it
 	Size   int64 // of the database, bytes; 0 where there is none
 	Free   int64 // bytes of the disk that this user may still write
-	Quota  int64 // bytes that the database may have by default
 }
 
 // Look says whether Start could use dir, without changing anything in it. ErrInUse comes with a State that holds; any other error
 // says what to do.
 func Look(dir string) (State, error) {
-	s := State{Quota: defaultQuota}
+	var s State
 	there, err := nearest(dir)
 	if err != nil {
 		return s, err

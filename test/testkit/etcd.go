@@ -18,23 +18,40 @@ type Member struct {
 	command Command
 }
 
+// MemberAddress is where a member of a cluster will be.
+type MemberAddress struct{ Name, Client, Peer string } // URLs
+
+// MemberAddresses are those of a cluster of n members that is still to be started.
+func MemberAddresses(tb testing.TB, n int) []MemberAddress {
+	tb.Helper()
+	ports := freePorts(tb, 2*n)
+	all := make([]MemberAddress, n)
+	for i := range all {
+		all[i] = MemberAddress{fmt.Sprintf("m%d", i), "http://" + ports[2*i], "http://" + ports[2*i+1]}
+	}
+	return all
+}
+
 // StartEtcd starts a cluster of n members for tb, with their data under a temporary folder, and waits until each of them answers.
 // It does not sync to disk: do not use it to test a power cut. program is what Build made of EtcdPackage.
 func StartEtcd(tb testing.TB, program string, n int) []*Member {
 	tb.Helper()
-	ports := freePorts(tb, 2*n)
-	peers := make([]string, n)
-	for i := range peers {
-		peers[i] = fmt.Sprintf("m%d=http://%s", i, ports[2*i+1])
+	return StartEtcdIn(tb, program, tb.TempDir(), MemberAddresses(tb, n))
+}
+
+// StartEtcdIn is StartEtcd with members at given addresses. The data of each is in a folder with its name below dir; what is there is used.
+func StartEtcdIn(tb testing.TB, program, dir string, at []MemberAddress) []*Member {
+	tb.Helper()
+	var peers []string
+	for _, a := range at {
+		peers = append(peers, a.Name+"="+a.Peer)
 	}
-	dir := tb.TempDir()
-	members := make([]*Member, n)
-	for i := range members {
-		client, peer := "http://"+ports[2*i], "http://"+ports[2*i+1]
-		m := &Member{Endpoint: client, command: Command{Program: program, Args: []string{
-			"--name", fmt.Sprintf("m%d", i), "--data-dir", filepath.Join(dir, fmt.Sprintf("m%d", i)),
-			"--listen-client-urls", client, "--advertise-client-urls", client,
-			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+	members := make([]*Member, len(at))
+	for i, a := range at {
+		m := &Member{Endpoint: a.Client, command: Command{Program: program, Args: []string{
+			"--name", a.Name, "--data-dir", filepath.Join(dir, a.Name),
+			"--listen-client-urls", a.Client, "--advertise-client-urls", a.Client,
+			"--listen-peer-urls", a.Peer, "--initial-advertise-peer-urls", a.Peer,
 			"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-state", "new",
 			"--heartbeat-interval", "50", "--election-timeout", "500",
 			"--unsafe-no-fsync", "--log-level", "error",

@@ -1,0 +1,39 @@
+package admin
+
+import (
+	"errors"
+	"io"
+	"time"
+)
+
+// longestBackup is the time in which a copy of the embedded etcd must have been taken: its file grows meanwhile.
+const longestBackup = 15 * time.Minute
+
+// backup sends a copy of the embedded etcd. Every answer that is kept is in it, so it wants a token for everything.
+func (c *call) backup() error {
+	switch {
+	case !c.caller.token.Read:
+		return forbidden("read")
+	case c.caller.limited():
+		return refuse("forbidden", "a backup is of all workflows, and the token is limited to some")
+	case c.api.o.Backup == nil:
+		return refuse("no_embedded_etcd", "this Hooklock keeps its records in an etcd cluster: make a snapshot of etcd itself, with etcdctl snapshot save")
+	}
+	ctx, done, err := c.waiting(longestBackup)
+	if err != nil {
+		return err
+	}
+	defer done()
+	snapshot, err := c.api.o.Backup(ctx)
+	if err != nil {
+		c.api.o.Log.Warn("admin.backup", "error", err.Error())
+		return refuse("store_unavailable", "the embedded etcd cannot be copied now; its log says why")
+	}
+	c.w.Header().Set("Content-Type", "application/octet-stream")
+	_, err = io.Copy(c.w, snapshot)
+	if err = errors.Join(err, snapshot.Close()); err != nil {
+		c.api.o.Log.Warn("admin.backup", "error", err.Error())
+		c.audit.broken = true
+	}
+	return nil
+}

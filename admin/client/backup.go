@@ -1,0 +1,34 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// Backup writes a copy of the server's embedded etcd to w: an etcd snapshot, with its checksum at the end. What was written before an error is
+// of no use. It may take minutes; only ctx bounds it. A server with an etcd cluster has none: a *Problem with CodeNoEmbeddedEtcd.
+func (c *Client) Backup(ctx context.Context, w io.Writer) error {
+	what := call{method: http.MethodGet, path: "/v1/embedded/backup"}
+	request, err := c.request(ctx, what)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what.method, what.path, err)
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what.method, what.path, bare(err))
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+		if err != nil {
+			return fmt.Errorf("%s %s: read answer: %w", what.method, what.path, err)
+		}
+		return newProblem(answer, body)
+	}
+	if _, err := io.Copy(w, answer.Body); err != nil {
+		return fmt.Errorf("%s %s: the copy was cut off: %w; see the log of hooklock, and try again", what.method, what.path, err)
+	}
+	return nil
+}

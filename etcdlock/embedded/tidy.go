@@ -1,0 +1,203 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+)
+
+// Space is how full the database is.
+type Space struct {
+	Size  int64 // of its file, bytes; etcd compares this with the quota
+	InUse int64 // bytes of the file that hold something; what is left is used again, and only a defragmentation gives it back
+	Quota int64 // bytes
+	// Full says that etcd takes no more writes: its alarm NOSPACE is raised.
+	Full bool
+}
+
+// String is for people.
+func (s Space) String() string {
+	const mib = 1 << 20
+	text := fmt.Sprintf("the database has %.1f MiB, %.1f MiB of it in use, of a quota of %.1f MiB", float64(s.Size)/mib, float64(s.InUse)/mib, float64(s.Quota)/mib)
+	if s.Full {
+		text += "; it is full, and nothing new is taken until records have expired or etcd.embedded.quota is raised"
+	}
+	return text
+}
+
+// reclaimable is what a defragmentation would give back.
+func (s Space) reclaimable() int64 { return s.Size - s.InUse }
+
+// crowded says that the file has so little room left that history has to go at once.
+func (s Space) crowded() bool { return s.Size >= s.Quota/4*3 }
+
+// worthwhile says that a defragmentation should be made, in which etcd answers nobody. Before the alarm it must be short, so
+// little may be in use. Under the alarm nothing can get worse, but it must help for a while.
+func (s Space) worthwhile() bool {
+	return s.reclaimable() >= s.Quota/2 || s.Full && s.reclaimable() >= s.Quota/10
+}
+
+// roomy says that the alarm may go.
+func (s Space) roomy() bool { return s.Size <= s.Quota/10*9 }
+
+const (
+	defaultTidyEvery = time.Second
+	// tidyRest is the number of looks from one compaction to the next while there is room for writes: where the records themselves fill the
+	// quota, each reads all of them and frees nothing.
+	tidyRest = 30
+)
+
+// tidier makes room in a database that nobody else can reach: near the quota it compacts what etcd's own compaction would keep for some
+// minutes, defragments, and takes the alarm back when there is room again.
+type tidier struct {
+	server *etcdserver.EtcdServer
+	client *clientv3.Client
+	quota  int64
+	log    *slog.Logger
+
+	rest      int   // looks until the next compaction
+	compacted int64 // revision of the last one
+
+	// copying is held for reading by snapshots: a defragmentation waits for those who read, and everybody else for the defragmentation.
+	copying sync.RWMutex
+
+	mu   sync.Mutex
+	last Space
+}
+
+// run looks at once, and at each tick until ctx ends.
+func (t *tidier) run(ctx context.Context, tick <-chan time.Time) {
+	for said := ""; ; {
+		text := ""
+		if err := t.look(ctx); err != nil && ctx.Err() == nil {
+			text = err.Error()
+		}
+		if text != "" && text != said {
+			t.log.Warn("etcd.tidy", "error", text)
+		}
+		said = text
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look does what is needed now. A compaction frees pages in the background; the looks after it find them.
+func (t *tidier) look(ctx context.Context) error {
+	s := t.measure()
+	if !s.Full && !s.crowded() {
+		t.rest = 0
+		return nil
+	}
+	if t.rest--; t.rest < 0 || s.Full {
+		if err := t.compact(ctx); err != nil {
+			return err
+		}
+	}
+	t.settle()
+	if s = t.measure(); s.worthwhile() {
+		if err := t.defragment(); err != nil {
+			return err
+		}
+	}
+	if s = t.measure(); s.Full && s.roomy() {
+		return t.disarm(ctx)
+	}
+	return nil
+}
+
+// measure says how full it is, and when it has become full.
+func (t *tidier) measure() Space {
+	backend := t.server.Backend()
+	s := Space{Size: backend.Size(), InUse: backend.SizeInUse(), Quota: t.quota, Full: len(t.alarms()) > 0}
+	t.mu.Lock()
+	before := t.last
+	t.last = s
+	t.mu.Unlock()
+	if s.Full && !before.Full {
+		t.log.Error("etcd.full", "size", s.Size, "in_use", s.InUse, "quota", s.Quota)
+	}
+	return s
+}
+
+func (t *tidier) space() Space {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
+// alarms are those that stop writes. After a restore they are of the member that was backed up.
+func (t *tidier) alarms() []*pb.AlarmMember {
+	return slices.DeleteFunc(t.server.Alarms(), func(a *pb.AlarmMember) bool { return a.Alarm != pb.AlarmType_NOSPACE })
+}
+
+func (t *tidier) compact(ctx context.Context) error {
+	revision := t.server.KV().Rev()
+	if revision == t.compacted || t.compacting() {
+		return nil
+	}
+	if _, err := t.client.Compact(ctx, revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // by etcd itself
+		return fmt.Errorf("compact: %w", err)
+	}
+	t.rest, t.compacted = tidyRest, revision
+	return nil
+}
+
+// compacting reports whether the last compaction is still at work: another one would wait behind it, and read everything again.
+func (t *tidier) compacting() bool {
+	tx := t.server.Backend().ReadTx()
+	tx.RLock()
+	defer tx.RUnlock()
+	scheduled, _ := mvcc.UnsafeReadScheduledCompact(tx)
+	finished, _ := mvcc.UnsafeReadFinishedCompact(tx)
+	return finished < scheduled
+}
+
+// settle commits something that changes nothing: a page that was freed is counted as free one commit later, and under the alarm nobody else
+// writes.
+func (t *tidier) settle() {
+	backend := t.server.Backend()
+	tx := backend.BatchTx()
+	tx.LockOutsideApply()
+	if revision, found := mvcc.UnsafeReadScheduledCompact(tx); found {
+		mvcc.UnsafeSetScheduledCompact(tx, revision)
+	}
+	tx.Unlock()
+	backend.ForceCommit()
+}
+
+func (t *tidier) defragment() error {
+	if !t.copying.TryLock() {
+		return nil // the next look finds the same
+	}
+	defer t.copying.Unlock()
+	before, began := t.space(), time.Now()
+	if err := t.server.Defragment(); err != nil {
+		return fmt.Errorf("defragment: %w; the disk needs as much free space as is in use, %d bytes", err, before.InUse)
+	}
+	t.log.Info("etcd.defragmented", "before", before.Size, "after", t.measure().Size, "quota", t.quota, "took_ms", time.Since(began).Milliseconds())
+	return nil
+}
+
+func (t *tidier) disarm(ctx context.Context) error {
+	for _, a := range t.alarms() {
+		if _, err := t.client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(a)); err != nil {
+			return fmt.Errorf("disarm the alarm NOSPACE: %w", err)
+		}
+	}
+	s := t.measure()
+	t.log.Info("etcd.room", "size", s.Size, "in_use", s.InUse, "quota", s.Quota)
+	return nil
+}
