@@ -2,6 +2,7 @@
 # (a C compiler for the race detector, nginx for a comparison), and the target says so when it is missing.
 
 GOLANGCI_VERSION := v2.15.0
+GOVULN_VERSION   := v1.8.0
 FUZZTIME         ?= 20s
 VERSION          ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
@@ -31,7 +32,7 @@ SLOW := hooklock/test/e2e hooklock/etcdlock
 RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-short test-fault test-fault-short test-deploy fuzz bench lint fmt tidy-check licences release packages image test-packages clean ci
+.PHONY: help run build install test test-short test-fault test-fault-short test-deploy fuzz bench lint fmt tidy-check advisories pictures licences release packages image test-packages clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -89,6 +90,12 @@ fmt: ## gofmt
 
 tidy-check: ## go.mod and go.sum say what is imported, and nothing else
 	$(GO) mod tidy -diff
+
+advisories: ## what is known against the modules that are linked in (asks the Go vulnerability database where it can be reached)
+	@.ci/advisories golang.org/x/vuln/cmd/govulncheck@$(GOVULN_VERSION)
+
+pictures: ## docs/pictures: each .dot drawn as .svg (needs graphviz)
+	@docs/pictures/draw
 
 licences: ## docs/licences.md: what is linked in, and under which licence
 	$(GO) -C deploy/tools run ./release -version none -licences ../../docs/licences.md

@@ -302,3 +302,26 @@ func TestCursorsSayNothingToATokenThatDoesNotSeeAll(t *testing.T) {
 		t.Error("another token's cursor was taken")
 	}
 }
+
+func TestPagesOfOtherOriginsGetNothing(t *testing.T) {
+	r := newRig(t, unreachable{}, nil)
+	own := "http://" + r.http.Listener.Addr().String()
+	foreign := [][]string{
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "Same-Origin"}, {"Sec-Fetch-Site", ""},
+		{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Origin", ""}, {"Origin", "http://127.0.0.1"}, {"Origin", "http://localhost:3000"}, {"Origin", own + ".evil.example"},
+		{"Sec-Fetch-Site", "same-origin", "Origin", "http://localhost:3000"}, {"Sec-Fetch-Site", "cross-site", "Origin", own},
+	}
+	for _, q := range requests {
+		for _, headers := range foreign {
+			r.want(403, "cross_site", q.method, q.path, opsToken, q.body, headers...)
+		}
+	}
+	for _, path := range []string{"/metrics", "/readyz", "/openapi.json"} {
+		if a := r.raw("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\n\r\n"); a.StatusCode != 403 || a.code() != "cross_site" {
+			t.Errorf("%s: %d %s", path, a.StatusCode, a.body)
+		}
+	}
+	for _, headers := range [][]string{{}, {"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"}, {"Origin", own}, {"Origin", strings.ToUpper(own), "Sec-Fetch-Site", "same-origin"}} {
+		r.want(503, "store_unavailable", "GET", "/v1/locks", opsToken, "", headers...)
+	}
+}

@@ -33,8 +33,11 @@ type Options struct {
 	Profiling bool
 	// RequestTimeout bounds each question to the ledger; a list may take a few of them. Zero means 2 s.
 	RequestTimeout time.Duration
-	Log            *slog.Logger     // also gets the audit lines, whatever its level; nil means nobody
-	Now            func() time.Time // nil means time.Now
+	Log            *slog.Logger // nil means nobody
+	// Audit keeps room for the line of a change, which is then written whatever happens to the log meanwhile; release gives it back if there was
+	// none. Its error says why no line can be written: the change is not made then. nil means that Log takes them all, whatever its level.
+	Audit func() (line *slog.Logger, release func(), err error)
+	Now   func() time.Time // nil means time.Now
 }
 
 // API is the handler of the admin listener: everything under /v1, /openapi.json, and what Health serves.
@@ -49,8 +52,6 @@ type API struct {
 	callbacks room
 	failed    failures
 
-	logAlways *slog.Logger
-
 	// life ends with Close: it is that of requests which wait for something.
 	life context.Context
 	end  context.CancelFunc
@@ -64,12 +65,14 @@ func New(o Options) *API {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Audit == nil {
+		o.Audit = func() (*slog.Logger, func(), error) { return o.Log, func() {}, nil }
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	a := &API{o: o, table: endpoints(), health: Health(o), failed: failures{now: o.Now}}
 	a.busy, a.polls, a.callbacks = newRoom(maxBusy), newRoom(maxPolls), newRoom(maxCallbacks)
-	a.logAlways = slog.New(everyLevel{o.Log.Handler()})
 	a.life, a.end = context.WithCancel(context.Background())
 	a.SetAccess(o.Access)
 	return a
@@ -87,6 +90,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if !hostAllowed(r.Host, a.access.Load().Hosts) {
 		refuse("host_refused", "ask for this listener by its IP address, as localhost, or by a name in admin.hosts").write(w)
+		return
+	}
+	if crossSite(r) {
+		w.Header().Set("Cache-Control", "no-store")
+		refuse("cross_site", "a browser says that a page from elsewhere asks (Origin or Sec-Fetch-Site); use a client that is no browser, or the address of this listener itself").write(w)
 		return
 	}
 	switch r.URL.EscapedPath() {
@@ -147,11 +155,20 @@ type call struct {
 	r        *http.Request
 	query    func(name string) string
 	audit    entry
+	line     *slog.Logger // for the audit line; nil until there is room for it
 }
 
 // run lets the caller in, does what was asked, and writes the audit line of a change.
 func (c *call) run() {
 	err := c.admit()
+	if err == nil && c.endpoint.access == forWrite {
+		release, p := c.reserve()
+		if p != nil {
+			err = p
+		} else {
+			defer release()
+		}
+	}
 	if err == nil {
 		err = c.endpoint.do(c)
 	}

@@ -49,7 +49,31 @@ func (c *call) writeAudit(p *problem) {
 			attributes = append(attributes, a)
 		}
 	}
-	c.api.logAlways.LogAttrs(context.Background(), slog.LevelInfo, "admin.audit", attributes...)
+	logger := slog.New(everyLevel{c.auditLine().Handler()})
+	logger.LogAttrs(context.Background(), slog.LevelInfo, "admin.audit", attributes...)
+}
+
+// reserve keeps room for the audit line of a change that a person asks for. What an upstream says of its own execution is a part of that
+// execution, which no log may stop.
+func (c *call) reserve() (release func(), p *problem) {
+	line, release, err := c.api.o.Audit()
+	if err != nil {
+		return nil, refuse("audit_unavailable", "nothing was changed, because the audit log (standard error) cannot be written: "+err.Error()+
+			"; see to what reads it, then ask again")
+	}
+	c.line = line
+	return release, nil
+}
+
+// auditLine is where the line goes: to its own room, if there is some, else to where any line goes.
+func (c *call) auditLine() *slog.Logger {
+	if c.line == nil {
+		if line, _, err := c.api.o.Audit(); err == nil {
+			return line
+		}
+		return c.api.o.Log
+	}
+	return c.line
 }
 
 // everyLevel is a handler to which nothing is too unimportant: that nobody wants to read of deliveries does not mean that changes leave no

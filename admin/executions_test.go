@@ -92,6 +92,11 @@ func TestCancelReachesTheOwnerAtAnotherReplica(t *testing.T) {
 	if cause := f.stopped(d); !errors.Is(cause, idem.ErrCancelled) {
 		t.Errorf("told to stop: %v", cause)
 	}
+	for _, asked := range []*reply{a, f.execution(d.id)} {
+		if asked.text("abortedBy") != "ops" || asked.text("abortReason") != "wrong amount" || asked.text("abortedAt") == "" {
+			t.Errorf("%s", asked.body)
+		}
+	}
 	again := f.post(200, "", d, "cancel", `{"reason":"twice"}`)
 	if again.text("status") != "CANCEL_REQUESTED" || again.json["success"] != true {
 		t.Errorf("%s", again.body)

@@ -3,6 +3,7 @@ package admin
 import (
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -56,6 +57,22 @@ func hostAllowed(host string, names []string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return host == "localhost" || net.ParseIP(strings.Trim(host, "[]")) != nil ||
 		slices.ContainsFunc(names, func(n string) bool { return host != "" && strings.EqualFold(host, strings.TrimSuffix(n, ".")) })
+}
+
+// crossSite reports whether a browser asks for a page that did not come from this listener: somebody's session must not be used by a page
+// that he happens to look at, also where a token is not needed. Other clients send neither header.
+func crossSite(r *http.Request) bool {
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		if site != "same-origin" && site != "none" { // none: the address was typed in
+			return true
+		}
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		if u, err := url.Parse(origin); err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
+			return true
+		}
+	}
+	return false
 }
 
 func say(w http.ResponseWriter, status int, text string) {

@@ -322,7 +322,7 @@ func TestRequestsAtOneTimeAreBounded(t *testing.T) {
 func TestNothingIsSaidToOtherPages(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
 	a := r.ask("OPTIONS", "/v1/locks", "", "", "Origin", "https://evil.example", "Access-Control-Request-Method", "DELETE") // read looks for CORS headers
-	if a.StatusCode != http.StatusMethodNotAllowed {
+	if a.StatusCode != http.StatusForbidden {
 		t.Errorf("got %d", a.StatusCode)
 	}
 	if a := r.ask("GET", "/v1/locks", opsToken, "", "Origin", "https://evil.example"); a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("X-Content-Type-Options") != "nosniff" {

@@ -159,7 +159,7 @@ func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 	}
 	p := refuse(code, detail).retry(0)
 	if holder == nil {
-		return p.blocked("", c.name)
+		return p.blocked(nil, c.name)
 	}
 	c.audit.before = "locked by " + string(holder.Execution)
 	c.audit.after = c.audit.before
@@ -168,7 +168,7 @@ func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 			p = p.retry(end.Sub(c.api.o.Now()))
 		}
 	}
-	return p.blocked(holder.Execution, c.name)
+	return p.blocked(holder, c.name)
 }
 
 // lockNow is a lock that was just taken or renewed, with how many wait for it.

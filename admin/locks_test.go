@@ -191,7 +191,8 @@ func TestALockThatCoolsDownIsShownAsThat(t *testing.T) {
 	if a.json["cooling"] != true || a.text("executionId") != d.id || a.number("expiresIn") < 30 || a.number("expiresIn") > 60 {
 		t.Errorf("%s", a.body)
 	}
-	if held := f.want(409, "workflow_locked", "POST", "/v1/locks/w/acquire", opsToken, `{"ttl":"1m"}`); held.number("retryAfter") < 30 {
+	if held := f.want(409, "workflow_locked", "POST", "/v1/locks/w/acquire", opsToken, `{"ttl":"1m"}`); held.number("retryAfter") < 30 ||
+		strings.Contains(string(held.body), "Currently executing") || !strings.Contains(held.text("details"), d.id+" has ended") || !strings.Contains(held.text("detail"), " closed until 20") {
 		t.Errorf("%s", held.body)
 	}
 	f.want(200, "", "DELETE", "/v1/locks/w?reason=the+upstream+is+dead&execution="+d.id, opsToken, "")

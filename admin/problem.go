@@ -22,6 +22,7 @@ func kinds() []kind {
 		{"bad_request", 400, "The request is not what the API takes"},
 		{"unauthorized", 401, "Who asks is not known"},
 		{"forbidden", 403, "The token may not do this"},
+		{"cross_site", 403, "Pages of other sites are not served here"},
 		{"not_found", 404, "There is nothing here"},
 		{"lock_not_found", 404, "The lock is free"},
 		{"execution_not_found", 404, "No such execution"},
@@ -41,6 +42,7 @@ func kinds() []kind {
 		{"too_many_steps", 422, "The execution has too many steps"},
 		{"rate_limited", 429, "Too many requests"},
 		{"internal_error", 500, "Internal error"},
+		{"audit_unavailable", 503, "The audit log cannot be written"},
 		{"execution_aborted", 503, "The wait was cancelled"},
 		{"overloaded", 503, "Too many requests at one time"},
 		{"store_unavailable", 503, "The lock store cannot decide now"},
@@ -103,14 +105,20 @@ func (p *problem) retry(after time.Duration) *problem {
 	return p
 }
 
-// blocked adds the fields of the older in-application locks.
-func (p *problem) blocked(by idem.ExecutionID, workflow string) *problem {
-	p.Execution, p.Workflow = string(by), workflow
-	p.conflict = &conflict{
-		Error:    "Workflow currently executing",
-		Details:  "Only one execution can run at a time. Currently executing: " + string(by),
-		Existing: string(by),
+// blocked adds the fields of the older in-application locks. by has the lock; nil where nobody can say who.
+func (p *problem) blocked(by *idem.Lock, workflow string) *problem {
+	p.Workflow = workflow
+	p.conflict = &conflict{Error: "Workflow currently executing", Details: "Only one execution can run at a time."}
+	switch {
+	case by == nil:
+		return p
+	case by.Cooling:
+		p.conflict.Details += " " + idem.Closed(by.Execution, by.CoolUntil)
+		p.Detail = idem.Closed(by.Execution, by.CoolUntil) + "; come again then, or give a wait"
+	default:
+		p.conflict.Details += " Currently executing: " + string(by.Execution)
 	}
+	p.Execution, p.conflict.Existing = string(by.Execution), string(by.Execution)
 	return p
 }
 

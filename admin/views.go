@@ -76,7 +76,7 @@ func expiry(l *idem.Lock) time.Time {
 func whole(d time.Duration) int64 { return int64(max(d, 0) / time.Second) }
 
 // executionView is an execution as the API shows it. What does not apply is absent: an outcome before the end, an error of what is not
-// FAILED, an abort of what is not ABORTED.
+// FAILED, an abort of what is neither ABORTED nor asked to be.
 type executionView struct {
 	Execution   string        `json:"executionId"`
 	Workflow    string        `json:"workflow"`
@@ -140,6 +140,14 @@ func (v *executionView) fromLock(l *idem.Lock) {
 	v.Execution, v.Route, v.Key, v.EventID = string(l.Execution), l.Route, string(l.Scope.Key), l.EventID
 	v.Fingerprint, v.Token, v.Holder, v.Attempt = hexOf(l.Fingerprint), l.Token, l.Holder, l.Attempt
 	v.StartedAt, v.TraceID = stamp(l.StartedAt), traceID(l.TraceParent)
+	v.aborted(l.Cancel)
+}
+
+// aborted says who asked for the end, why and when; nil: nobody has.
+func (v *executionView) aborted(by *idem.Cancel) {
+	if by != nil {
+		v.AbortedAt, v.AbortedBy, v.AbortReason = known(by.At), by.By, by.Reason
+	}
 }
 
 func (v *executionView) fromRecord(r *idem.Record) {
@@ -150,8 +158,8 @@ func (v *executionView) fromRecord(r *idem.Record) {
 	if r.Status == idem.Failed {
 		v.Error = r.Error
 	}
-	if r.Status == idem.Aborted && r.Abort != nil {
-		v.AbortedAt, v.AbortedBy, v.AbortReason = known(r.Abort.At), r.Abort.By, r.Abort.Reason
+	if r.Status == idem.Aborted {
+		v.aborted(r.Abort)
 	}
 	if r.Answer != nil {
 		v.Response = &answerView{r.Answer.Status, r.Answer.Bytes, r.Kept && r.Answer.Whole}

@@ -58,9 +58,12 @@ func plainHost(host string) string {
 
 // checkUpstreamURL accepts http://host, https://host and unix:///path.
 func checkUpstreamURL(text string) error {
+	if hasUser(text) {
+		return errUser
+	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Opaque != "" {
-		return fmt.Errorf("%q is not a URL; write http://host:port, https://host:port or unix:///path", text)
+		return fmt.Errorf("%q is not a URL; write http://host:port, https://host:port or unix:///path", beforeQuery(text))
 	}
 	switch u.Scheme {
 	case "http", "https":
@@ -71,14 +74,27 @@ func checkUpstreamURL(text string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%q: the scheme is http, https or unix", text)
+	return fmt.Errorf("%q: the scheme is http, https or unix", beforeQuery(text))
+}
+
+var errUser = errors.New("a user name or password in a URL ends up in logs; remove it")
+
+// hasUser reports whether a URL, which may be none that can be parsed, has a user name in it. Then it is not shown.
+func hasUser(text string) bool {
+	return strings.Contains(text, "@") && !strings.HasPrefix(text, "unix:")
+}
+
+// beforeQuery is what may be shown of a URL: keys are passed in queries.
+func beforeQuery(text string) string {
+	before, _, _ := strings.Cut(text, "?")
+	return before
 }
 
 // checkServerURL refuses what would be silently left out: a path, a query, a password.
 func checkServerURL(u *url.URL) error {
 	switch {
 	case u.User != nil:
-		return errors.New("a user name or password in a URL ends up in logs; remove it")
+		return errUser
 	case u.Hostname() == "":
 		return errors.New("the URL has no host")
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
@@ -106,6 +122,9 @@ func upstreamAddress(text string) string {
 
 // checkEndpoint accepts http://host:2379, https://host:2379 and host:2379. The scheme is empty for the last.
 func checkEndpoint(text string) (scheme string, err error) {
+	if hasUser(text) {
+		return "", errUser
+	}
 	if !strings.Contains(text, "://") {
 		host, port, err := net.SplitHostPort(text)
 		if err != nil || host == "" || strings.ContainsAny(host, " /@%") {
@@ -115,7 +134,7 @@ func checkEndpoint(text string) (scheme string, err error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("%q is not an endpoint; write http://host:2379, https://host:2379 or host:2379", text)
+		return "", fmt.Errorf("%q is not an endpoint; write http://host:2379, https://host:2379 or host:2379", beforeQuery(text))
 	}
 	return u.Scheme, checkServerURL(u)
 }

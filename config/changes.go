@@ -94,8 +94,8 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 		}
 		for _, path := range differences(was, r) {
 			text := fmt.Sprintf("route %s: %s", r.Name, path)
-			// Under none the lock covers the event, else the workflow: two processes of one installation that disagree do
-			// not see each other's locks.
+			// Under none the lock covers the event, else the workflow. Two processes that disagree see each other's claims, because their
+			// requests come to etcd one after the other; one process sends many in one request, so it has to be of one mind.
 			if path == "lock.strategy" && (was.Lock.Strategy == StrategyNone || r.Lock.Strategy == StrategyNone) {
 				restart = append(restart, fmt.Sprintf("%s (from %s to %s)", text, was.Lock.Strategy, r.Lock.Strategy))
 			} else {

@@ -58,9 +58,13 @@ const (
 	MismatchReject  OnMismatch = "reject"
 	MismatchReplay  OnMismatch = "replay"
 	MismatchExecute OnMismatch = "execute"
+	// MismatchReplayUnsigned is replay where no signature is checked.
+	MismatchReplayUnsigned OnMismatch = "replay_unsigned"
 )
 
-func (OnMismatch) choices() []string { return []string{"reject", "replay", "execute"} }
+func (OnMismatch) choices() []string {
+	return []string{"reject", "replay", "execute", "replay_unsigned"}
+}
 
 // OnUnknown says what an event gets whose earlier outcome is unknown.
 type OnUnknown string

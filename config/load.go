@@ -49,6 +49,8 @@ type Loaded struct {
 	Config *Config
 	// Warnings are what is allowed and most likely not meant, in the order of the file.
 	Warnings Problems
+	// Notes are what is in force although nobody said it, because of what else was said.
+	Notes Problems
 	// File is the text that was read, nil where there was no file. It is what a Watcher compares with.
 	File []byte
 
@@ -73,6 +75,10 @@ func Load(src Source) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	var notes Problems
+	if _, said := m.places["unmatched"]; !said {
+		notes = config.rejectUnmatched()
+	}
 	env := environment(src.Env)
 	secrets := secretReader{env: env, required: src.NeedFiles}
 	secrets.fill(rootKey(), "", reflect.ValueOf(config).Elem())
@@ -85,7 +91,7 @@ func Load(src Source) (*Loaded, error) {
 		m.problems.sort()
 		return nil, m.problems
 	}
-	loaded := &Loaded{Config: config, File: text, places: m.places}
+	loaded := &Loaded{Config: config, Notes: notes, File: text, places: m.places}
 	for _, w := range slices.Concat(secrets.warnings, v.warnings) {
 		w.Origin = loaded.nearest(w.Path)
 		loaded.Warnings = append(loaded.Warnings, w)

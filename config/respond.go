@@ -17,6 +17,7 @@ func refusals() []refusal {
 		{"wait_timeout", true},
 		{"queue_full", true},
 		{"skipped", false}, // a 2xx by default: the strategy says that the event may be dropped
+		{"throttled", true},
 		{"mismatch", true},
 		{"unknown", true},
 		{"aborted", true},

@@ -145,3 +145,19 @@ func TestARefusedTokenIsNotShown(t *testing.T) {
 		}
 	}
 }
+
+// What cannot be parsed may still be a URL with a password in it.
+func TestAPasswordOrAKeyInAURLIsNotShown(t *testing.T) {
+	for _, url := range []string{
+		"http://u:hunter2@h", "http://u:hunter2@h:port", "http://u:hun ter2@h", "http://u:hunter2%zz@h", "http://u:hun/ter2@h", "u:hunter2@h:1", "ftp://u:hunter2@h",
+		"http://h:port/?key=hunter2", "ftp://h?key=hunter2",
+	} {
+		for _, text := range []string{
+			fmt.Sprintf("upstream: %q\nroutes: [{name: a, path: /a}]", url), fmt.Sprintf("etcd: {endpoints: [%q]}\nroutes: [{name: a, path: /a}]", url),
+		} {
+			if got := refusalOf(t, Source{Bytes: []byte(text)}); strings.Contains(got, "ter2") {
+				t.Error(got)
+			}
+		}
+	}
+}

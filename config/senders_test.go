@@ -16,7 +16,7 @@ func someSenders() Senders {
 	return Senders{
 		Presets: []Known{
 			{Name: "post", Aliases: []string{"mail"}, Values: map[string]string{
-				"match.methods": "GET,POST", "event_id": "{body.id}", "verify.scheme": "post", "idempotency.retention": "720h", "idempotency.on_mismatch": "replay",
+				"match.methods": "GET,POST", "event_id": "{body.id}", "verify.scheme": "post", "idempotency.retention": "720h", "idempotency.on_mismatch": "execute",
 				"lock.strategy": "wait", "lock.wait_timeout": "2s", "respond.locked": "503", "respond.rejected": "503",
 			}},
 			{Name: "open", Values: map[string]string{"event_id": EventIDOfPreset}},
@@ -41,7 +41,7 @@ func TestAPresetFillsWhatIsLeftOut(t *testing.T) {
 		want.Name, want.Match.Path, want.Preset, want.EventID = "a", "/a", preset, "{body.id}"
 		want.Match.Methods = []string{"GET", "POST"}
 		want.Verify.Scheme, want.Verify.Tolerance = "post", 5*time.Minute
-		want.Idempotency.Retention, want.Idempotency.OnMismatch = 720*time.Hour, MismatchReplay
+		want.Idempotency.Retention, want.Idempotency.OnMismatch = 720*time.Hour, MismatchExecute
 		want.Lock.Strategy, want.Lock.WaitTimeout = StrategyWait, 2*time.Second
 		want.Respond = map[string]int{"locked": 503, "rejected": 503}
 		if !reflect.DeepEqual(r, want) {

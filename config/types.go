@@ -16,7 +16,7 @@ type Config struct {
 	// The service that deliveries are for. The URL alone is the short form.
 	Upstream Upstream `koanf:"upstream" short:"url"`
 	// What happens to requests that match no route: pass streams them through (an Upgrade is tunnelled), reject answers 404.
-	// Default pass.
+	// Default pass; reject as soon as a route checks signatures (verify) and enforces.
 	Unmatched Unmatched `koanf:"unmatched"`
 	// Bounds on what one sender, one connection or all of them may use.
 	Limits Limits `koanf:"limits"`
@@ -77,6 +77,10 @@ type Upstream struct {
 	Timeout time.Duration `koanf:"timeout"`
 	// Time to connect, TLS handshake included. Default 1s. Past it nothing was sent, and the event may run again.
 	ConnectTimeout time.Duration `koanf:"connect_timeout"`
+	// Use a connection again after it carried a delivery with a body. Default false: what a service leaves unread of a body it takes
+	// for the next request, and the answer to that would become another event's. Say true only of a service that reads each body to its
+	// end, or else closes the connection, as most frameworks do. Requests that match no route are not meant: theirs never are.
+	ReuseAfterBody bool `koanf:"reuse_after_body"`
 	// How an https upstream is verified.
 	TLS ClientTLS `koanf:"tls"`
 }
@@ -336,17 +340,24 @@ type Idempotency struct {
 	Enabled bool `koanf:"enabled"`
 	// What a copy of a running event gets: conflict is 409, attach waits for the first one's answer. Default conflict.
 	InFlight InFlight `koanf:"in_flight"`
-	// How long a finished execution answers its duplicates, counted from its end. Default 168h. It must be longer than the
+	// How long a finished execution answers its duplicates at least, counted from its end. Default 168h. It must be longer than the
 	// sender's whole retry schedule, or a late retry runs the event again.
 	Retention time.Duration `koanf:"retention"`
-	// The same where the fingerprint is the key: equal bodies after that are new events. Default 10m.
+	// The same where the fingerprint is the key: equal bodies after that are new events, for certain an eighth later. Default 10m.
 	PayloadRetention time.Duration `koanf:"payload_retention"`
+	// New events that a process takes for this route in a second; more are 503, and nothing is executed. Default 0: no bound.
+	// Where strangers reach a route without a signature, it keeps them from filling the etcd of all routes.
+	NewPerSecond int `koanf:"new_per_second"`
 	// Longest answer that is kept for duplicates; of a longer one they get the status without a body. Default 64KiB, at most
 	// 512KiB. 0B keeps no body.
 	ReplayBody Size `koanf:"replay_body"`
 	// What a known key with another fingerprint gets: reject is 422, replay is the first answer (the event ID alone decides),
-	// execute runs it. Default reject.
+	// execute runs it. Without verify, whoever knows an event's ID could settle it with a body of his own, and the event itself would
+	// never run: replay is refused there, and whoever keeps strangers out by other means writes replay_unsigned. Default reject.
 	OnMismatch OnMismatch `koanf:"on_mismatch"`
+	// Headers that must be equal for a duplicate to get more of the first answer than its status, beside those that look like a
+	// credential by their name (Authorization, Cookie, X-Api-Key, …-Token …). Default none: with verify, the signature decides.
+	Credentials []string `koanf:"credentials"`
 	// What an event gets whose earlier outcome is unknown: retry runs it again, block is 409 until somebody looked. Default
 	// retry.
 	OnUnknown OnUnknown `koanf:"on_unknown"`
@@ -423,6 +434,7 @@ func DefaultRoute() Route {
 			PayloadRetention: 10 * time.Minute,
 			ReplayBody:       64 * KiB,
 			OnMismatch:       MismatchReject,
+			Credentials:      []string{},
 			OnUnknown:        UnknownRetry,
 			Keep:             []StatusRange{{200, 299}},
 			Unknown:          []StatusRange{},

@@ -46,7 +46,7 @@ func (v *validator) run() {
 	v.require(c.ConfigVersion == 1, "config_version", "%d is not known; this release reads version 1", c.ConfigVersion)
 	v.listeners()
 	v.upstream()
-	v.choice("unmatched", string(c.Unmatched), c.Unmatched)
+	v.unmatched()
 	v.limits()
 	v.notNegative("shutdown_delay", c.ShutdownDelay)
 	v.positive("shutdown_timeout", c.ShutdownTimeout)

@@ -145,9 +145,21 @@ func (v *validator) idempotency(path string, r *Route) {
 	} {
 		v.require(t.ok, path+t.key, "must be longer than 0s and at most %s", formatDuration(maxRetention))
 	}
+	v.require(i.NewPerSecond >= 0 && i.NewPerSecond <= maxConnections, path+".new_per_second", "%d is out of bounds; choose from 1 to %d, or 0 for no bound", i.NewPerSecond, maxConnections)
 	v.within(path+".replay_body", i.ReplayBody, 0, maxReplayBody)
+	for n, name := range i.Credentials {
+		v.require(isHeaderName(name), indexed(path+".credentials", n), "%q is no name of a header; write it as X-Api-Key", name)
+	}
+	v.require(!i.Enabled || i.OnMismatch != MismatchReplay || r.Verify.Scheme != SchemeNone, path+".on_mismatch",
+		"replay, without a signature: whoever knows the ID of an event can settle it with a body of his own, and the event never runs; "+
+			"check signatures (verify), write reject, or replay_unsigned if nobody but the sender reaches this route")
 	v.statuses(path, i)
 	v.idleIdempotency(path, r)
+}
+
+// isHeaderName reports whether name is a token of RFC 9110.
+func isHeaderName(name string) bool {
+	return name != "" && strings.Trim(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
 func (v *validator) statuses(path string, i *Idempotency) {
@@ -203,6 +215,7 @@ func (v *validator) idleIdempotency(path string, r *Route) {
 	v.warnIdle(path+".payload_retention", i.PayloadRetention != usual.PayloadRetention, off)
 	v.warnIdle(path+".replay_body", i.ReplayBody != usual.ReplayBody, off)
 	v.warnIdle(path+".on_mismatch", i.OnMismatch != usual.OnMismatch, off)
+	v.warnIdle(path+".credentials", len(i.Credentials) > 0, off)
 	v.warnIdle(path+".on_unknown", i.OnUnknown != usual.OnUnknown, off)
 	v.warnIdle(path+".keep", !slices.Equal(i.Keep, usual.Keep), off)
 }

@@ -8,6 +8,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/idem"
 )
 
 const (
@@ -16,8 +18,6 @@ const (
 	bucketKeys = 1000
 	// bucketLow: the next lease is asked for when so few are left.
 	bucketLow = 200
-	// minRetention keeps a record for at least so long, also where nothing is to be remembered, so that people see it.
-	minRetention = time.Minute
 )
 
 // buckets are the leases that records live on. They are shared, because a lease costs etcd more than a record does.
@@ -39,14 +39,15 @@ type class struct {
 	err     error         // of the last grant
 }
 
-// slack is what a lease lives longer than the retention, and so for how long it takes new records.
-func slack(retention time.Duration) time.Duration {
-	return min(max(retention/8, time.Minute), 6*time.Hour)
+// wholeSeconds is d as etcd counts: leases last for whole seconds.
+func wholeSeconds(d time.Duration) time.Duration {
+	return time.Duration(leaseSeconds(d)) * time.Second
 }
 
-// take is the lease for one more record. The error is the grant's or the context's.
+// take is the lease for one more record: it lives for the retention, and for idem.Slack longer at most. For so long it takes new ones.
+// The error is the grant's or the context's.
 func (b *buckets) take(ctx context.Context, retention time.Duration) (clientv3.LeaseID, error) {
-	retention = max(retention, minRetention).Round(time.Second)
+	retention = wholeSeconds(retention)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.classes[retention]
@@ -56,8 +57,8 @@ func (b *buckets) take(ctx context.Context, retention time.Duration) (clientv3.L
 	}
 	for {
 		age := b.clock.since(c.granted)
-		usable := c.lease != 0 && c.left > 0 && age < slack(retention)
-		if c.coming == nil && (!usable || c.left <= bucketLow || age > slack(retention)*3/4) {
+		usable := c.lease != 0 && c.left > 0 && age < idem.Slack(retention)
+		if c.coming == nil && (!usable || c.left <= bucketLow || age > idem.Slack(retention)*3/4) {
 			b.next(c, retention)
 		}
 		if usable {
@@ -76,7 +77,7 @@ func (b *buckets) next(c *class, retention time.Duration) {
 	c.coming = done
 	started := b.spawn(func(ctx context.Context) {
 		granted := b.clock.instant() // before etcd starts to count
-		lease, err := b.grant(ctx, retention+slack(retention))
+		lease, err := b.grant(ctx, retention+idem.Slack(retention))
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if err == nil {

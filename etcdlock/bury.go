@@ -86,28 +86,31 @@ func (s *Store) burial(life context.Context, dead *idem.Lock, k keys) (*request,
 	if dead.Cooling {
 		return newRequest(k.L, buryCooling(k, at), 0), nil
 	}
-	return s.ending(life, dead, recordOf(dead, deathOf(dead, s.clock.now())), s.writer, func(record leased, cool *cooling) clientv3.Op { return bury(k, at, record, cool) }, k)
+	end, err := s.deathOf(life, dead)
+	if err != nil {
+		return nil, err
+	}
+	return s.ending(life, dead, recordOf(dead, end), s.writer, func(record leased, cool *cooling) clientv3.Op { return bury(k, at, record, cool) }, k)
 }
-
-// clockSkew is how far the clocks of two processes may be apart without a hold that its max_duration ended being taken for one that nobody
-// renewed. The lease of such a hold is never shorter than that, either.
-const clockSkew = time.Second
 
 // policyName is who aborts at max_duration.
 const policyName = "policy"
 
 // deathOf is the end of an execution whose owner is dead, or whose hold ran out.
-func deathOf(dead *idem.Lock, now time.Time) idem.End {
+func (s *Store) deathOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
+	now := s.clock.now()
 	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: now}
-	switch {
-	case !isHold(dead.Alive):
+	if !isHold(dead.Alive) {
 		end.Error = &idem.Failure{Code: codeLockLost, Detail: "the process that ran it lost its session; nobody knows how far it came"}
-	case dead.MaxDuration > 0 && now.Sub(dead.StartedAt) >= dead.MaxDuration-clockSkew:
+		return end, nil
+	}
+	left, err := s.untilLimit(ctx, dead)
+	if left <= time.Second {
 		end.Status, end.Abort = idem.Aborted, &idem.Cancel{By: policyName, Reason: "max_duration of " + dead.MaxDuration.String() + " reached", At: now}
-	default:
+	} else {
 		end.Error = &idem.Failure{Code: codeHoldExpired, Detail: "nobody renewed the hold in time; nobody knows how far the work came"}
 	}
-	return end
+	return end, err
 }
 
 // meet takes note of a session that turned out to be alive, so that its locks are not taken for dead again.
@@ -123,7 +126,7 @@ func recordOf(l *idem.Lock, e idem.End) *idem.Record {
 	r := &idem.Record{
 		Execution: l.Execution, Scope: l.Scope, Route: l.Route, EventID: l.EventID, Fingerprint: l.Fingerprint, Credentials: l.Credentials,
 		CallbackHash: l.CallbackHash, TraceParent: l.TraceParent, Holder: l.Holder, Token: l.Token, Attempt: l.Attempt, Earlier: l.Earlier,
-		Status: e.Status, Outcome: e.Outcome, StartedAt: l.StartedAt, FinishedAt: e.FinishedAt, ExpiresAt: e.FinishedAt.Add(l.Retention),
+		Status: e.Status, Outcome: e.Outcome, StartedAt: l.StartedAt, FinishedAt: e.FinishedAt, Retention: l.Retention,
 		Error: e.Error, Abort: e.Abort, Kept: e.Kept, Answer: e.Answer,
 	}
 	if l.Cancel != nil && e.Outcome != idem.Executed && (e.Abort == nil || !e.Abort.Forced) {
@@ -154,19 +157,23 @@ func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer
 		size += len(cool.lock.value) + len(cool.hold.value)
 	}
 	request := newRequest(k.L, txn(leased{value, lease}, cool), size)
-	request.lease, request.alone = lease, cool != nil
+	if request.lease = lease; cool != nil {
+		request.own, request.alone = []clientv3.LeaseID{cool.hold.lease}, true
+	}
+	request.over = clientv3.LeaseID(l.Limit)
 	return request, nil
 }
 
-// coolDown makes the cooling lock on a new lease. Where that lease is not used after all it runs out by itself: a transaction
-// without an answer may yet use it, so it is not revoked.
+// coolDown makes the cooling lock on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs out by
+// itself: the transaction may yet use it.
 func (s *Store) coolDown(ctx context.Context, l *idem.Lock) (*cooling, error) {
 	lease, err := s.pool.newLease(ctx, l.ReleaseDelay)
 	if err != nil {
 		return nil, err
 	}
 	cold := *l
-	cold.Cooling, cold.CoolUntil, cold.Alive, cold.Cancel = true, s.clock.now().Add(l.ReleaseDelay).Round(time.Millisecond), holdAlive(l.Execution), nil
+	cold.Cooling, cold.CoolUntil, cold.Alive = true, s.clock.now().Add(l.ReleaseDelay).Round(time.Millisecond), holdAlive(l.Execution)
+	cold.Cancel, cold.Limit = nil, 0
 	value, err := encodeLock(&cold)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"hooklock/idem"
 )
 
@@ -54,7 +56,7 @@ func (s *Store) current(ctx context.Context, cb *idem.Callback) (*sighting, *ide
 		if err != nil {
 			return nil, nil, err
 		}
-		found, err := at.found(s.clock.now())
+		found, err := at.found()
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -101,31 +103,30 @@ func (s *Store) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Durati
 			return true, err
 		case cb.Workflow != "" && !ofLockAPI(at.lock):
 			return true, idem.ErrLockHeld
-		case !at.lock.Held || s.overdue(at.lock):
+		case !at.lock.Held:
 			return true, nil
 		}
-		found, err = s.beat(ctx, at, ttl)
+		left, err := s.untilLimit(ctx, at.lock)
+		if left <= 0 { // it has reached its MaxDuration, and nothing extends it any more; or nobody knows
+			return err == nil, err
+		}
+		found, err = s.beat(ctx, at, ttl, left)
 		return found != nil, err
 	})
 	return found, err
 }
 
-// overdue: the execution has reached its MaxDuration, and nothing extends it any more.
-func (s *Store) overdue(l *idem.Lock) bool {
-	return l.MaxDuration > 0 && s.clock.now().Sub(l.StartedAt) >= l.MaxDuration
-}
-
-// beat puts the hold of at on a new lease. Without an answer, and after a refusal, found is nil.
-func (s *Store) beat(ctx context.Context, at *sighting, ttl time.Duration) (found *idem.Found, err error) {
+// beat puts the hold of at on a new lease, for left at most. Without an answer, and after a refusal, found is nil.
+func (s *Store) beat(ctx context.Context, at *sighting, ttl, left time.Duration) (found *idem.Found, err error) {
 	if ttl == 0 {
 		ttl = at.lock.HoldTTL
 	}
-	alive, until, err := s.newHold(ctx, at.lock, ttl)
+	alive, until, err := s.newHold(ctx, at.lock, min(ttl, left))
 	if err != nil {
 		return nil, err
 	}
 	r := newRequest(at.keys.L, heartbeat(at.keys, seen{token: at.lock.Token, h: at.h}, alive), len(alive.value))
-	r.alone = true
+	r.own, r.alone = []clientv3.LeaseID{alive.lease}, true
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
 		return nil, err
@@ -170,8 +171,9 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 			found = nil
 		default:
 			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}
-			s.dropLater(at.lease)
-			s.ended(at.lock, record)
+			if at.lock.Held { // otherwise the first answer is under way, and its delivery tells
+				s.ended(record, true)
+			}
 		}
 		return true, err
 	})
@@ -181,10 +183,10 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 	return found, err
 }
 
-// ended tells of the end of a hold, which no delivery tells of. A lock of the lock API is no execution of a route.
-func (s *Store) ended(l *idem.Lock, record *idem.Record) {
-	if l.Held && !ofLockAPI(l) && s.o.OnEnded != nil {
-		s.o.OnEnded(record)
+// ended tells of an end that no delivery tells of. A lock of the lock API is no execution of a route.
+func (s *Store) ended(record *idem.Record, recorded bool) {
+	if record.Route != "" && s.o.OnEnded != nil {
+		s.o.OnEnded(record, recorded)
 	}
 }
 

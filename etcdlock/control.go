@@ -90,7 +90,7 @@ func (a *asking) try(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if a.found, err = at.found(a.store.clock.now()); err != nil {
+	if a.found, err = at.found(); err != nil {
 		return true, err
 	}
 	switch {
@@ -191,14 +191,14 @@ func (s *Store) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Fo
 		if err != nil {
 			return false, err
 		}
-		found, err = at.found(s.clock.now())
+		found, err = at.found()
 		switch {
 		case forgotten != nil && errors.Is(err, idem.ErrNoExecution): // an attempt whose answer got lost
 			found = forgotten
 			return true, nil
 		case err != nil:
 			return true, err
-		case at.copyRuns(scope.Key) || at.copied != nil:
+		case at.copyRuns(scope.Key) != nil || at.copied != nil:
 			return s.refuseAlive(ctx, at, scope.Key)
 		case found.Record == nil:
 			return true, idem.ErrSuperseded
@@ -218,17 +218,18 @@ func (s *Store) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Fo
 
 // refuseAlive refuses to forget what has not ended. Who is dead is buried first, as everywhere.
 func (s *Store) refuseAlive(ctx context.Context, at *sighting, event idem.Key) (bool, error) {
-	if !at.copyRuns(event) {
+	runs := at.copyRuns(event)
+	if runs == nil {
 		return true, idem.ErrAlive
 	}
-	dead, err := s.isDead(ctx, at.lock)
+	dead, err := s.isDead(ctx, runs)
 	switch {
 	case err != nil:
 		return false, err
 	case !dead:
 		return true, idem.ErrAlive
 	}
-	return false, s.Bury(ctx, at.lock)
+	return false, s.Bury(ctx, runs)
 }
 
 // ForceRelease takes the lock of workflow away from the execution id, in by's name: a call that runs is closed, its sender is told lock_lost, and
@@ -257,7 +258,7 @@ func (s *Store) ForceRelease(ctx context.Context, workflow string, id idem.Execu
 		case at.lock.Execution != id:
 			return true, idem.ErrLockLost
 		case at.lock.Cooling:
-			found, _ = at.found(s.clock.now()) // its record may have been forgotten
+			found, _ = at.found() // its record may have been forgotten
 			_, applied, err := s.change(ctx, newRequest(at.keys.L, forceReleaseCooling(at.keys, seen{l: at.lock.Revision}), 0))
 			return applied, err
 		}
@@ -286,8 +287,7 @@ func (s *Store) force(ctx context.Context, at *sighting, by *idem.Cancel, writer
 	if !applied {
 		return nil, false, err
 	}
-	s.dropLater(at.lease)
 	record.Revision = answer.revision
-	s.ended(at.lock, record)
+	s.ended(record, true)
 	return &idem.Found{Record: record, Revision: answer.revision, Duplicates: at.duplicates}, true, nil
 }

@@ -211,7 +211,7 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 // prolong sees to it that the count lives for the retention from now on, and takes a place on a lease only where it has to.
 func (d *duplicates) prolong(ctx context.Context, t *tally) (err error) {
 	clock := d.store.clock
-	if t.lease != 0 && clock.since(t.leased) < slack(t.retention) {
+	if t.lease != 0 && clock.since(t.leased) < idem.Slack(t.retention) {
 		return nil
 	}
 	t.leased = clock.instant()

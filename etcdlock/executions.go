@@ -30,9 +30,9 @@ func (s *Store) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Exe
 	}
 	p := &executionPage{store: s, q: q, walk: s.newWalk(q.Limit, recordBatch)}
 	for _, kind := range kinds {
-		start, end, err := s.pageRange(ctx, kind, q.Workflow, from)
+		keys, err := s.pageRange(ctx, kind, q.Workflow, from)
 		if err == nil {
-			err = p.walk.through(ctx, start, end, p.show)
+			err = p.walk.through(ctx, keys, p.show)
 		}
 		switch {
 		case errors.Is(err, idem.ErrCursor):
@@ -81,7 +81,7 @@ func (s *Store) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	c, _ := s.layout.cursorOf(string(kv.Key))
 	if letters[c.kind] == kindRecords {
 		r, _, err := decodeRecord(kv.Value)
-		if err != nil || !visible(r, s.clock.now()) {
+		if err != nil {
 			return f, false
 		}
 		r.Revision = kv.ModRevision

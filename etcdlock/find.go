@@ -157,6 +157,6 @@ func (s *Store) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Found
 				continue
 			}
 		}
-		return at.found(s.clock.now())
+		return at.found()
 	}
 }

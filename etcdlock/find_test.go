@@ -193,25 +193,6 @@ func TestAnExecutionInAValueOfANewerReleaseIsNotDenied(t *testing.T) {
 	}
 }
 
-func TestARecordThatHasExpiredIsNotShownEvenWhereEtcdStillHasIt(t *testing.T) {
-	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	for event, want := range map[string]bool{"long ago": false, "just now": true} {
-		l := lockFor("w", event)
-		l.Retention = time.Millisecond
-		end := success("")
-		if !want {
-			end.FinishedAt = time.Now().Add(-minRetention - time.Second)
-		}
-		if _, err := mustClaim(t, s, l, 0).Settle(within(t, patience), end); err != nil {
-			t.Fatal(err)
-		}
-		if f, err := s.Execution(within(t, patience), l.Execution); (err == nil) != want || err != nil && !errors.Is(err, idem.ErrNoExecution) {
-			t.Errorf("%s: %+v %v", event, f, err)
-		}
-	}
-}
-
 func TestALockWhoseHoldRanOutIsBuriedByWhoeverLooksAtItsExecution(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})

@@ -26,7 +26,7 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 				return nil, unavailable(err)
 			}
 			if st.lock.Dead {
-				return st.seen(), nil
+				return st.seen(l.Scope.Key), nil
 			}
 			s.watch(ctx, st.revision, k.L, s.layout.alive(st.lock.Alive))
 		case st.waits(l.Execution):
@@ -34,7 +34,7 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 		case st.unread != nil:
 			return nil, unavailable(st.unread)
 		case ran == 0 || st.ended(l.Execution) != nil:
-			return st.seen(), nil
+			return st.seen(l.Scope.Key), nil
 		default:
 			seen, _ := s.lookBack(ctx, k, l.Execution, ran)
 			return seen, nil

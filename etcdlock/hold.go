@@ -19,32 +19,29 @@ const (
 // Hold implements idem.Held.
 func (h *owned) Hold(ctx context.Context, ttl time.Duration) error {
 	h.startEnding()
-	done := make(chan error, 1)
-	if !h.store.tasks.start(func(life context.Context) { done <- h.hold(life, ttl) }) {
-		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, errClosed)
+	held, err := inTime(ctx, h.store.tasks.start, func(life context.Context) error { return h.hold(life, ttl) }, func(error) {})
+	if err != nil {
+		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, context.Cause(ctx))
-	}
+	return held
 }
 
 // hold sends until the answer is definite. From then on this process has nothing to do with the lock.
 func (h *owned) hold(life context.Context, ttl time.Duration) error {
+	mayBeHeld := false // by an attempt whose answer got lost
 	for pause := newBackoff(); ; {
 		l := h.Lock()
-		next, lock, alive, err := h.store.heldLock(life, l, ttl)
+		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.store.clock.since(h.since))
 		if err == nil {
 			r := newRequest(h.keys.L, hold(h.keys, seen{token: l.Token, l: l.Revision}, lock, alive), len(lock.value))
-			r.alone = true
+			r.own, r.alone = []clientv3.LeaseID{alive.lease, clientv3.LeaseID(next.Limit)}, true
 			answer := h.store.sender.do(life, r)
 			if err = answer.err; err == nil && answer.Succeeded {
 				next.Revision = answer.revision
 				h.letGo(next)
 				return nil
 			}
+			mayBeHeld = mayBeHeld || err != nil
 		}
 		if err == nil {
 			var st *state
@@ -57,10 +54,14 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 					l = st.lock
 				}
 				h.letGo(l)
-				if l.Held || wasHeld(st.ended(l.Execution)) { // by an attempt whose answer got lost
-					return nil
+				ended := st.ended(l.Execution)
+				switch {
+				case !l.Held && !wasHeld(ended):
+					return idem.ErrLockLost
+				case !l.Held && !mayBeHeld: // completed before it was held, and nobody has told of that
+					h.store.ended(ended, true)
 				}
-				return idem.ErrLockLost
+				return nil
 			}
 		}
 		if pause.wait(life) != nil {
@@ -69,8 +70,8 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 	}
 }
 
-// dropLater ends the lease of a hold that no key is on any more, on behalf of what runs; 0 = there is none. Otherwise etcd would carry it until
-// it runs out, which for a lock that is taken every minute with a TTL of a day is a thousand of them.
+// dropLater ends a lease that no key is on any more and that no transaction will use, on behalf of what runs; 0 = there is none. Otherwise etcd
+// would carry it until it runs out, which for a lock that is taken every minute with a TTL of a day is a thousand of them.
 func (s *Store) dropLater(id clientv3.LeaseID) {
 	if id != 0 {
 		s.tasks.help(func(life context.Context) { s.pool.drop(life, id) })
@@ -90,26 +91,53 @@ func wasHeld(r *idem.Record) bool {
 	return r != nil && (r.Outcome == idem.Executed || r.Error != nil && r.Error.Code == codeHoldExpired)
 }
 
-// heldLock is l on a hold of its own for ttl, on a new lease. Where that is not used after all it runs out by itself: a transaction without an
-// answer may yet use it.
-func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl time.Duration) (next *idem.Lock, lock, alive leased, err error) {
+// heldLock is l, which is ran old, on a hold of its own for ttl, on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs
+// out by itself: the transaction may yet use it.
+func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Duration) (next *idem.Lock, lock, alive leased, err error) {
 	held := *l
 	held.Held, held.HoldTTL, held.Alive = true, ttl, holdAlive(l.Execution)
-	if lock.value, err = encodeLock(&held); err != nil {
+	if l.MaxDuration > 0 {
+		left := max(time.Second, l.MaxDuration-ran)
+		limit, err := s.pool.newLease(ctx, left)
+		if err != nil {
+			return nil, lock, alive, err
+		}
+		held.Limit, ttl = int64(limit), min(ttl, left)
+	}
+	if lock.value, err = encodeLock(&held); err == nil {
+		alive, held.HoldUntil, err = s.newHold(ctx, l, ttl)
+	}
+	if err != nil {
+		s.dropLater(clientv3.LeaseID(held.Limit))
 		return nil, lock, alive, err
 	}
-	alive, held.HoldUntil, err = s.newHold(ctx, l, ttl)
-	return &held, lock, alive, err
+	return &held, lock, alive, nil
 }
 
-// newHold is a hold for ttl on a new lease, and when it runs out. MaxDuration bounds it.
+// newHold is a hold for ttl on a new lease, and when it runs out.
 func (s *Store) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (alive leased, until time.Time, err error) {
-	now := s.clock.now()
-	if l.MaxDuration > 0 {
-		ttl = min(ttl, max(time.Second, l.StartedAt.Add(l.MaxDuration).Sub(now)))
-	}
-	until = now.Add(ttl).Round(time.Millisecond)
-	var lease clientv3.LeaseID
-	lease, err = s.pool.newLease(ctx, ttl)
+	until = s.clock.now().Add(ttl).Round(time.Millisecond)
+	lease, err := s.pool.newLease(ctx, ttl)
 	return leased{encodeHold(l.Holder, until), lease}, until, err
+}
+
+// untilLimit is how long it takes until a held execution has reached its MaxDuration, up to a second more; 0 = it has. Nobody's wall clock is
+// asked: the limit is a lease that nothing is on. The error is the context's.
+func (s *Store) untilLimit(ctx context.Context, l *idem.Lock) (time.Duration, error) {
+	if l.Limit == 0 {
+		return maxLease, nil
+	}
+	var limit *clientv3.LeaseTimeToLiveResponse
+	for pause := newBackoff(); ; {
+		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+			limit, err = c.TimeToLive(ctx, clientv3.LeaseID(l.Limit))
+			return err
+		})
+		if err == nil {
+			return time.Duration(max(0, limit.TTL+1)) * time.Second, nil // -1 = it has run out
+		}
+		if err := pause.wait(ctx); err != nil {
+			return 0, fmt.Errorf("time left: %w", err)
+		}
+	}
 }

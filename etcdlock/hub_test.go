@@ -52,6 +52,9 @@ func crowd(tb testing.TB, s *Store, workflows, each int) (holders []*owned, plac
 		})
 	}
 	wg.Wait()
+	if tb.Failed() { // in a goroutine, which could not end the test
+		tb.FailNow()
+	}
 	return holders, places
 }
 

@@ -66,7 +66,11 @@ func hash16(workflow string) string        { return hex16(xxhash.Sum64String(wor
 func (y layout) record(s idem.Scope) string {
 	return y.root + kindRecords + hash16(s.Workflow) + "/" + string(s.Key)
 }
-func (y layout) queued(s idem.Scope) string { return y.queue(s) + string(s.Key) }
+
+// queued is the event's place in the queue of its workflow, whatever the strategy of who asks.
+func (y layout) queued(s idem.Scope) string {
+	return y.root + kindQueue + hash16(s.Workflow) + "/" + url.PathEscape(s.Workflow) + "/" + string(s.Key)
+}
 
 // lock is the lock that s takes: the workflow's, or under strategy none the event's own.
 func (y layout) lock(s idem.Scope) string {
@@ -77,13 +81,19 @@ func (y layout) lock(s idem.Scope) string {
 	return key
 }
 
-// queue is the prefix of everybody who waits for the lock of s. Nobody waits under strategy none: its prefix stays empty.
+// other is the lock that a copy of the event takes at a replica whose route has strategy none where this one's has not, or the other way.
+func (y layout) other(s idem.Scope) string {
+	s.PerEvent = !s.PerEvent
+	return y.lock(s)
+}
+
+// queue is the prefix of everybody who comes before s. Under strategy none that is a copy of the event alone, and there is no queue: it waits
+// at a replica with another strategy.
 func (y layout) queue(s idem.Scope) string {
-	prefix := y.root + kindQueue + hash16(s.Workflow) + "/" + url.PathEscape(s.Workflow) + "/"
-	if s.PerEvent {
-		prefix += string(s.Key) + "/"
+	if !s.PerEvent {
+		s.Key = ""
 	}
-	return prefix
+	return y.queued(s)
 }
 
 func hex16(n uint64) string {

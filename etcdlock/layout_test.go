@@ -70,8 +70,11 @@ func TestALockOfOneEventIsNotThatOfItsWorkflow(t *testing.T) {
 	y := newLayout("/p")
 	whole := idem.Scope{Workflow: "w", Key: "k"}
 	alone := idem.Scope{Workflow: "w", Key: "k", PerEvent: true}
-	if y.lock(whole) == y.lock(alone) || strings.HasPrefix(y.queued(whole), y.queue(alone)) {
+	if y.lock(whole) == y.lock(alone) || y.other(whole) != y.lock(alone) || y.other(alone) != y.lock(whole) {
 		t.Fatal("they meet")
+	}
+	if y.queued(whole) != y.queued(alone) || y.queue(alone) != y.queued(whole) || !strings.HasPrefix(y.queued(whole), y.queue(whole)) {
+		t.Fatal("under strategy none an event does not see that it waits")
 	}
 }
 

@@ -62,7 +62,7 @@ func (s *Store) holder(session *session) string {
 
 func (s *Store) keysOf(l *idem.Lock) keys {
 	return keys{
-		S: s.layout.alive(l.Alive), A: s.layout.alive(l.Alive), H: s.layout.alive(holdAlive(l.Execution)), L: s.layout.lock(l.Scope),
+		S: s.layout.alive(l.Alive), A: s.layout.alive(l.Alive), H: s.layout.alive(holdAlive(l.Execution)), L: s.layout.lock(l.Scope), O: s.layout.other(l.Scope),
 		Q: s.layout.queued(l.Scope), W: s.layout.queue(l.Scope), I: s.layout.record(l.Scope),
 		C: s.layout.cancel(l.Alive, l.Execution), F: s.layout.forget(l.Execution),
 	}
@@ -77,6 +77,7 @@ type claimer struct {
 	txn     func(seen) clientv3.Op
 	size    int
 	prev    int64
+	o       int64         // the revision of the lock under another strategy, which another event has; 0 = it is free
 	q       int64         // the own place in the queue, 0 = it did not wait
 	alone   bool          // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
 	nobody  chan struct{} // closed when nobody waits for the result any more
@@ -121,7 +122,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 // depart sends the claim, with the epoch that it carries.
 func (c *claimer) depart() (r *request, epoch int64) {
 	epoch = c.session.currentEpoch()
-	r = newRequest(c.keys.L, c.txn(seen{epoch: epoch, prev: c.prev, q: c.q}), c.size)
+	r = newRequest(c.keys.L, c.txn(seen{epoch: epoch, o: c.o, prev: c.prev, q: c.q}), c.size)
 	r.alone = c.alone
 	c.store.sender.send(r)
 	return r, epoch
@@ -141,6 +142,10 @@ func (c *claimer) claim(life context.Context, r *request, epoch int64) claimed {
 			}
 			if c.blocked(st) {
 				return c.inTheWay(life, st)
+			}
+			if c.q == 0 && st.otherRevision() != c.o {
+				c.o = st.otherRevision()
+				continue
 			}
 			if err := c.session.moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
 				return claimed{err: unavailable(err)}
@@ -168,7 +173,7 @@ func (c *claimer) blocked(st *state) bool {
 		return true
 	}
 	if c.q == 0 {
-		return st.head != 0 || st.place != 0
+		return st.head != 0 || st.place != 0 || st.copyInOther(c.lock.Scope.Key)
 	}
 	return st.place != c.q || st.head < c.q
 }
@@ -231,14 +236,15 @@ func (c *claimer) inTheWay(life context.Context, st *state) claimed {
 	if st.unread != nil {
 		return claimed{err: unavailable(st.unread)}
 	}
-	if st.lock != nil {
-		dead, err := c.store.isDead(life, st.lock)
+	seen := st.seen(c.lock.Scope.Key)
+	if l := seen.Lock; l != nil {
+		dead, err := c.store.isDead(life, l)
 		if err != nil {
 			return claimed{err: unavailable(err)}
 		}
-		st.lock.Dead = dead
+		l.Dead = dead
 	}
-	return claimed{seen: st.seen()}
+	return claimed{seen: seen}
 }
 
 // giveBack releases a lock that nobody wants any more: its sender has been told that nothing was claimed.

@@ -19,6 +19,7 @@ type owned struct {
 	writer string // marks the record that it writes
 	// worked: it speaks for somebody elsewhere who may have been at work.
 	worked bool
+	since  instant // when this process got it
 
 	mu      sync.Mutex
 	lock    *idem.Lock // as last seen in etcd; replaced, never changed
@@ -31,7 +32,7 @@ type owned struct {
 var _ idem.Held = (*owned)(nil)
 
 func newOwned(s *Store, l idem.Lock, k keys, session *session) *owned {
-	return &owned{store: s, keys: k, writer: s.writer, lock: &l, session: session}
+	return &owned{store: s, keys: k, writer: s.writer, since: s.clock.instant(), lock: &l, session: session}
 }
 
 // Lock implements idem.Held.
@@ -148,17 +149,18 @@ func (h *owned) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 		record *idem.Record
 		err    error
 	}
-	done := make(chan result, 1)
-	h.store.tasks.help(func(life context.Context) {
-		r, err := h.settle(life, e, first)
-		done <- result{r, err}
+	r, err := inTime(ctx, h.store.tasks.help, func(life context.Context) result {
+		record, err := h.settle(life, e, first)
+		return result{record, err}
+	}, func(late result) {
+		if late.err == nil {
+			h.store.ended(late.record, true)
+		}
 	})
-	select {
-	case r := <-done:
-		return r.record, r.err
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, context.Cause(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}
+	return r.record, r.err
 }
 
 // conclusion is a settle on its way.
@@ -215,7 +217,7 @@ func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*ide
 			h.store.buckets.dropIfGone(sent.lease, err)
 		}
 		if errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept && h.Lock().Cancel == nil {
-			return nil, h.freeWithoutRecord(life)
+			return nil, h.freeWithoutRecord(life, e)
 		}
 		if pause.wait(life) != nil {
 			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
@@ -242,8 +244,11 @@ func (h *owned) endedBy(life context.Context, st *state) (*idem.Record, error) {
 
 // freeWithoutRecord is for a store that is full: it lets deletions through. It is only for an end that nothing depends on: the
 // event may run again anyway. A kept answer waits for space instead, and so does an unknown outcome; nobody can claim meanwhile.
-func (h *owned) freeWithoutRecord(life context.Context) error {
-	if err := h.release(life); err != nil && !errors.Is(err, idem.ErrLockLost) {
+func (h *owned) freeWithoutRecord(life context.Context, e idem.End) error {
+	switch err := h.release(life); {
+	case err == nil:
+		h.store.ended(recordOf(h.Lock(), e), false)
+	case !errors.Is(err, idem.ErrLockLost):
 		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}
 	return ErrStoreFull
@@ -253,16 +258,16 @@ func (h *owned) freeWithoutRecord(life context.Context) error {
 // says that somebody else ended it.
 func (h *owned) Release(ctx context.Context) error {
 	h.startEnding()
-	done := make(chan error, 1)
-	if !h.store.tasks.start(func(life context.Context) { done <- h.release(life) }) {
-		return unavailable(errClosed)
+	released, err := inTime(ctx, h.store.tasks.start, h.release, func(late error) {
+		if late == nil || errors.Is(late, idem.ErrCancelled) {
+			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.now()}
+			h.store.ended(recordOf(h.Lock(), end), true)
+		}
+	})
+	if err != nil {
+		return unavailable(err)
 	}
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return unavailable(context.Cause(ctx))
-	}
+	return released
 }
 
 // release sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it, or

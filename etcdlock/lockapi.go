@@ -86,7 +86,7 @@ func (s *Store) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.A
 			return nil, err
 		}
 		k := s.keysOf(&l)
-		next, lock, alive, err := s.heldLock(ctx, &l, q.TTL)
+		next, lock, alive, err := s.heldLock(ctx, &l, q.TTL, 0)
 		if err != nil {
 			return nil, unavailable(err)
 		}
@@ -130,9 +130,6 @@ func (s *Store) ReleaseLock(ctx context.Context, workflow string, cb idem.Callba
 		err = s.onBehalf(at).release(ctx)
 		if errors.Is(err, idem.ErrCancelled) { // its record is written, and the lock is free
 			err = nil
-		}
-		if err == nil {
-			s.dropLater(at.lease)
 		}
 		return true, err
 	})

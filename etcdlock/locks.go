@@ -55,9 +55,9 @@ func (s *Store) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, err
 	}
 	var page idem.LockPage
 	w := s.newWalk(q.Limit, lockBatch)
-	start, end, err := s.pageRange(ctx, kindLocks, "", from)
+	keys, err := s.pageRange(ctx, kindLocks, "", from)
 	if err == nil {
-		err = w.through(ctx, start, end, func(kv *mvccpb.KeyValue) bool {
+		err = w.through(ctx, keys, func(kv *mvccpb.KeyValue) bool {
 			l, err := lockAt(kv)
 			if err != nil || l.Scope.PerEvent || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
 				return false // of a newer release, or no lock of a workflow

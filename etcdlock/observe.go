@@ -145,6 +145,11 @@ func (l *observedLease) Grant(ctx context.Context, ttl int64) (*clientv3.LeaseGr
 	return measured(l.report, "lease_grant", func() (*clientv3.LeaseGrantResponse, error) { return l.Lease.Grant(ctx, ttl) })
 }
 
+// TimeToLive implements clientv3.Lease.
+func (l *observedLease) TimeToLive(ctx context.Context, id clientv3.LeaseID, o ...clientv3.LeaseOption) (*clientv3.LeaseTimeToLiveResponse, error) {
+	return measured(l.report, "lease_time_to_live", func() (*clientv3.LeaseTimeToLiveResponse, error) { return l.Lease.TimeToLive(ctx, id, o...) })
+}
+
 // Revoke implements clientv3.Lease.
 func (l *observedLease) Revoke(ctx context.Context, id clientv3.LeaseID) (*clientv3.LeaseRevokeResponse, error) {
 	return measured(l.report, "lease_revoke", func() (*clientv3.LeaseRevokeResponse, error) { return l.Lease.Revoke(ctx, id) })

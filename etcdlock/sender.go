@@ -23,7 +23,9 @@ type request struct {
 	alone bool   // it names a lease of its own, which may be missing and would fail the whole batch
 	again bool   // the one before it was refused, and what that has read will not be true for long: it passes those who wait for the place
 	reply chan reply
-	lease clientv3.LeaseID // the shared one that it names, 0 = none
+	lease clientv3.LeaseID   // the shared one that it names, 0 = none
+	own   []clientv3.LeaseID // those that were granted for it and nothing else
+	over  clientv3.LeaseID   // the one that is over when it is applied, 0 = none
 
 	// owned by the sender's mutex
 	state requestState
@@ -55,6 +57,8 @@ func newRequest(place string, txn clientv3.Op, size int) *request {
 // in two that are out at once: the second waits until the first is answered. A busy lock does not hold up the others.
 type sender struct {
 	pool *pool
+	// unused hears of leases that nothing is on and that no transaction will use: etcd would carry them until they run out. Nil ends none.
+	unused func(clientv3.LeaseID)
 
 	departing chan []*request // takes a batch without waiting while fewer than maxInFlight are out
 	wg        sync.WaitGroup
@@ -158,7 +162,7 @@ func (s *sender) next() (batch []*request) {
 		switch {
 		case r.state == withdrawn:
 			s.pop()
-			r.reply <- reply{err: errNotSent}
+			s.answer(r, reply{err: errNotSent})
 			s.free(r.place)
 			continue
 		case len(batch) > 0 && (r.alone || batch[0].alone || size+r.size > maxBatchBytes):
@@ -194,7 +198,7 @@ func (s *sender) deliver(batch []*request) {
 	switch {
 	case err == nil:
 		for i, r := range batch {
-			r.reply <- reply{response.Responses[i].GetResponseTxn(), response.Header.Revision, nil}
+			s.answer(r, reply{response.Responses[i].GetResponseTxn(), response.Header.Revision, nil})
 		}
 	case len(batch) > 1 && memberAlone(err):
 		for _, r := range batch {
@@ -202,9 +206,30 @@ func (s *sender) deliver(batch []*request) {
 		}
 	default:
 		for _, r := range batch {
-			r.reply <- reply{err: err}
+			s.answer(r, reply{err: err})
 		}
 	}
+}
+
+// answer hands out an answer, and tells of the leases that are over with it: of a hold that the transaction deleted, and those of its own
+// where it was not applied and never will be.
+func (s *sender) answer(r *request, answer reply) {
+	if s.unused != nil {
+		for _, op := range answer.GetResponses() {
+			for _, hold := range op.GetResponseDeleteRange().GetPrevKvs() {
+				s.unused(clientv3.LeaseID(hold.Lease))
+			}
+		}
+		switch {
+		case answer.err == nil && answer.Succeeded:
+			s.unused(r.over)
+		case answer.err == nil || definite(answer.err):
+			for _, lease := range r.own {
+				s.unused(lease)
+			}
+		}
+	}
+	r.reply <- answer
 }
 
 func (s *sender) commit(batch []*request) (*clientv3.TxnResponse, error) {

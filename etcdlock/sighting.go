@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -57,22 +56,22 @@ func (s *Store) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope
 
 // Where sight finds more than lockRecordAndQueue reads.
 const (
-	readHold   = readHead + 1
-	readCopies = readHead + 2
+	readHold   = readOther + 1
+	readCopies = readOther + 2
 )
 
 // found is what people see of it. The error is idem.ErrNoExecution, or idem.ErrStoreUnavailable where a value cannot be read.
-func (at *sighting) found(now time.Time) (*idem.Found, error) {
+func (at *sighting) found() (*idem.Found, error) {
 	f := &idem.Found{Revision: at.revision, Duplicates: at.duplicates}
 	switch {
 	case at.runs(at.id):
 		f.Lock = at.lock
 	case at.waits(at.id):
 		f.Lock, f.Place = at.copied, true
-	case at.ended(at.id) != nil && visible(at.record, now):
+	case at.ended(at.id) != nil:
 		f.Record = at.record
 	default:
-		if f.Short = at.earlier(now); f.Short == nil && at.unread != nil {
+		if f.Short = at.earlier(); f.Short == nil && at.unread != nil {
 			return nil, unavailable(at.unread)
 		}
 		if f.Short == nil {
@@ -84,23 +83,18 @@ func (at *sighting) found(now time.Time) (*idem.Found, error) {
 }
 
 // earlier is the execution in short, where its event has run again since.
-func (at *sighting) earlier(now time.Time) *idem.Attempt {
-	for _, l := range []*idem.Lock{at.lock, at.copied} {
+func (at *sighting) earlier() *idem.Attempt {
+	for _, l := range []*idem.Lock{at.lock, at.copied, at.other} {
 		if l != nil {
 			if a := short(l.Earlier, at.id); a != nil {
 				return a
 			}
 		}
 	}
-	if at.record != nil && visible(at.record, now) {
+	if at.record != nil {
 		return short(at.record.Earlier, at.id)
 	}
 	return nil
-}
-
-// visible reports whether a record is still to be shown. It is for so long as it answers duplicates, and for minRetention at least.
-func visible(r *idem.Record, now time.Time) bool {
-	return now.Before(r.ExpiresAt) || now.Before(r.FinishedAt.Add(minRetention))
 }
 
 // read asks etcd for several things at one revision. It repeats until there is an answer; the error is the context's, or that the revision asked

@@ -13,6 +13,7 @@ import (
 // state is how things stand around an execution, as a refused transaction or a read found them at one revision.
 type state struct {
 	lock   *idem.Lock   // nil = free
+	other  *idem.Lock   // the one that a copy under another strategy would have; nil = free, or not read
 	record *idem.Record // nil = none, or one that cannot be read
 	writer string       // which Store wrote the record
 	prev   int64        // the record's mod revision, 0 = none
@@ -24,16 +25,14 @@ type state struct {
 	revision int64 // of the store
 }
 
-// readState takes the answers of one of the reads in table.go; who is first in the queue is known after lockRecordAndQueue only.
-func readState(answers []*pb.ResponseOp, revision int64) (*state, error) {
-	st := &state{revision: revision}
+// readState takes the answers of one of the reads in table.go; who is first in the queue, and the other lock, are known after
+// lockRecordAndQueue only.
+func readState(answers []*pb.ResponseOp, revision int64) (st *state, err error) {
+	st = &state{revision: revision}
 	if kv := first(answers[readLock]); kv != nil {
-		l, err := decodeLock(kv.Value)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", kv.Key, err)
+		if st.lock, err = lockAt(kv); err != nil {
+			return nil, err
 		}
-		l.Token, l.Revision = kv.CreateRevision, kv.ModRevision
-		st.lock = l
 	}
 	if kv := first(answers[readRecord]); kv != nil {
 		st.prev = kv.ModRevision
@@ -45,9 +44,14 @@ func readState(answers []*pb.ResponseOp, revision int64) (*state, error) {
 			st.record, st.writer = r, writer
 		}
 	}
-	if len(answers) > readHead {
+	if len(answers) > readOther {
 		if kv := first(answers[readHead]); kv != nil {
 			st.head = kv.CreateRevision
+		}
+		if kv := first(answers[readOther]); kv != nil {
+			if st.other, err = lockAt(kv); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if kv := first(answers[readPlace]); kv != nil {
@@ -83,9 +87,27 @@ func (st *state) token() int64 {
 	return st.lock.Token
 }
 
-// copyRuns reports whether an execution of this event has the lock, alive or dead.
-func (st *state) copyRuns(event idem.Key) bool {
-	return st.lock != nil && st.lock.Scope.Key == event && !st.lock.Cooling
+// otherRevision is the other lock's, 0 = it is free.
+func (st *state) otherRevision() int64 {
+	if st.other == nil {
+		return 0
+	}
+	return st.other.Revision
+}
+
+// copyInOther reports whether the other lock is that of this event, also where it cools. Otherwise nobody need care for it.
+func (st *state) copyInOther(event idem.Key) bool {
+	return st.other != nil && st.other.Scope.Key == event
+}
+
+// copyRuns is the lock that an execution of this event has, alive or dead; nil = none.
+func (st *state) copyRuns(event idem.Key) *idem.Lock {
+	for _, l := range []*idem.Lock{st.lock, st.other} {
+		if l != nil && l.Scope.Key == event && !l.Cooling {
+			return l
+		}
+	}
+	return nil
 }
 
 // waits reports whether id is in the event's place in the queue.
@@ -93,9 +115,13 @@ func (st *state) waits(id idem.ExecutionID) bool {
 	return st.copied != nil && st.copied.Execution == id
 }
 
-// seen is what the Guard decides on.
-func (st *state) seen() *idem.Seen {
-	return &idem.Seen{Lock: st.lock, Record: st.record, RecordRevision: st.prev, Queue: st.head != 0 || st.place != 0, Waiting: st.copied}
+// seen is what the Guard decides on about this event. What a copy of it has comes before its workflow's lock.
+func (st *state) seen(event idem.Key) *idem.Seen {
+	lock := st.lock
+	if st.copyInOther(event) {
+		lock = st.other
+	}
+	return &idem.Seen{Lock: lock, Record: st.record, RecordRevision: st.prev, Queue: st.head != 0 || st.place != 0, Waiting: st.copied}
 }
 
 // ended is the record of how id ended, if it is still there.

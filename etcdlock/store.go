@@ -40,9 +40,10 @@ type Options struct {
 	OnOperation func(Operation)
 	// OnBuried is called when this process has ended the execution of a lock whose owner is dead. It must not block.
 	OnBuried func(*idem.Lock)
-	// OnEnded is called when this process has ended a held execution of a route because somebody asked for it: its upstream that completed
-	// it, or a person who forced its lock open. It must not block.
-	OnEnded func(*idem.Record)
+	// OnEnded is called when this process has ended an execution of a route, and no call of idem.Held says so: its upstream has completed a
+	// hold, a person has forced its lock open, or what was left with ErrNotRecorded, or with a release that got no answer, has come to its
+	// end. recorded is false where that will never be in etcd, because it is full; the lock is free then. It must not block.
+	OnEnded func(ended *idem.Record, recorded bool)
 	// OnSession is called after a session has opened and after one was lost. What was known from the store before a loss may
 	// be out of date afterwards. Calls do not overlap. It must not block.
 	OnSession func(SessionEvent)
@@ -68,26 +69,27 @@ const (
 
 // Store is the ledger in etcd. It implements idem.Ledger. Make one with Open, and Close it.
 type Store struct {
-	o       Options
-	layout  layout
-	clock   clock
-	writer  string // marks the records that this Store wrote
-	pool    *pool
-	sender  *sender
-	keeper  *keeper
-	live    *live
-	hub     *hub
-	looks   chan struct{} // has a token for each place that is reading
-	buckets *buckets
-	sweeper *sweeper
-	release *releases
-	guarded sightings
+	o        Options
+	layout   layout
+	clock    clock
+	writer   string // marks the records that this Store wrote
+	pool     *pool
+	sender   *sender
+	keeper   *keeper
+	live     *live
+	hub      *hub
+	looks    chan struct{} // has a token for each place that is reading
+	buckets  *buckets
+	sweeper  *sweeper
+	release  *releases
+	holdings *holdings
+	guarded  sightings
 
 	duplicates *duplicates
 
 	tasks *tasks
 
-	keeping     sync.WaitGroup // the keeper, the sweeper, the hub, the look at releases and the count of duplicates
+	keeping     sync.WaitGroup // the keeper, the sweeper, the hub, the looks at releases and at holds, and the count of duplicates
 	stopKeeping context.CancelFunc
 	closing     sync.Once
 
@@ -126,10 +128,12 @@ func open(o Options, c clock) (*Store, error) {
 	}
 	s.pool, s.sender = p, newSender(p)
 	s.tasks = newTasks()
+	s.sender.unused = s.dropLater
 	s.buckets = &buckets{grant: p.newLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
 	s.sweeper = newSweeper(s)
 	s.hub = newHub(p, s.layout, s.live)
 	s.release = newReleases(s)
+	s.holdings = &holdings{store: s}
 	s.keeper = s.newKeeper()
 	var keeping context.Context
 	keeping, s.stopKeeping = context.WithCancel(context.Background())
@@ -138,6 +142,7 @@ func open(o Options, c clock) (*Store, error) {
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
 	s.keeping.Go(func() { s.hub.run(keeping) })
 	s.keeping.Go(func() { s.release.run(keeping) })
+	s.keeping.Go(func() { s.holdings.run(keeping) })
 	s.keeping.Go(func() { s.duplicates.run(keeping) })
 	return s, nil
 }
@@ -250,12 +255,22 @@ func (s *Store) sessionExpired(session *session) {
 	}
 }
 
-// Active is how many locks this process holds, those included whose end is not in etcd yet.
-func (s *Store) Active() int {
+// Active is how many locks this process holds, those included whose end is not in etcd yet, and when the oldest of them was taken; the zero time
+// when there is none.
+func (s *Store) Active() (n int, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.running)
+	for _, l := range s.running {
+		if at := l.Lock().StartedAt; since.IsZero() || at.Before(since) {
+			since = at
+		}
+	}
+	return len(s.running), since
 }
+
+// Held is how many locks in etcd are no process's, as this one saw last: those of holds and of the lock API, and those that are closed after an
+// unknown outcome. since is when the oldest of their executions began; the zero time when there is none.
+func (s *Store) Held() (n int, since time.Time) { return s.holdings.seen() }
 
 // stopAll stops whatever still runs.
 func (s *Store) stopAll(cause error) {

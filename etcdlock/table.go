@@ -11,7 +11,8 @@ import clientv3 "go.etcd.io/etcd/client/v3"
 // keys are what the transactions of one execution touch.
 type keys struct {
 	S string // the session that does it
-	L string // the workflow's lock
+	L string // the lock: the workflow's, or under strategy none the event's own
+	O string // the other of the two: a copy of the event may have it, at a replica whose route has another strategy
 	Q string // the execution's place in the queue
 	W string // the prefix of all places in that queue
 	I string // the event's record
@@ -27,6 +28,7 @@ type seen struct {
 	token int64 // L.create
 	l     int64 // L.mod
 	q     int64 // Q.create
+	o     int64 // O.mod; 0 = absent
 	prev  int64 // I.mod; 0 = absent
 	h     int64 // H.mod
 }
@@ -40,9 +42,10 @@ type leased struct {
 // cooling replaces the lock of an execution that ended with an unknown outcome: nobody gets it until the hold runs out.
 type cooling struct{ lock, hold leased }
 
+// claim compares the lock that a copy under another strategy would have. Where another event has it, at.o is its revision.
 func claim(k keys, at seen, lock leased) clientv3.Op {
 	return clientv3.OpTxn(
-		compares{epochIs(k, at), absent(k.L), nobodyWaits(k), modified(k.I, at.prev)},
+		compares{epochIs(k, at), absent(k.L), modified(k.O, at.o), nobodyWaits(k), modified(k.I, at.prev)},
 		writes{put(k.L, lock)},
 		lockRecordAndPlace(k))
 }
@@ -51,7 +54,7 @@ func claim(k keys, at seen, lock leased) clientv3.Op {
 // event would wait and run at once.
 func enqueue(k keys, at seen, place leased) clientv3.Op {
 	return clientv3.OpTxn(
-		compares{epochIs(k, at), created(k.L, at.token), absent(k.Q), modified(k.I, at.prev)},
+		compares{epochIs(k, at), created(k.L, at.token), absent(k.O), absent(k.Q), modified(k.I, at.prev)},
 		writes{put(k.Q, place)},
 		lockRecordAndQueue(k))
 }
@@ -238,7 +241,10 @@ func tell(k keys, news leased) writes {
 	return writes{put(k.C, news)}
 }
 
-func freeLock(k keys) writes { return writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H)} }
+// freeLock asks for the hold that it deletes: the sender then ends its lease.
+func freeLock(k keys) writes {
+	return writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H, clientv3.WithPrevKV())}
+}
 
 func endLock(k keys, record leased, cool *cooling) writes {
 	if cool != nil {
@@ -255,7 +261,7 @@ func lockRecordAndPlace(k keys) writes {
 
 func lockRecordAndQueue(k keys) writes {
 	first := append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())
-	return append(lockRecordAndPlace(k), clientv3.OpGet(k.W, first...))
+	return append(lockRecordAndPlace(k), clientv3.OpGet(k.W, first...), clientv3.OpGet(k.O))
 }
 
 func lockRecordAndAlive(k keys) writes {
@@ -269,6 +275,7 @@ const (
 	readRecord
 	readPlace // the event's own place in the queue
 	readHead  // who is first in it
+	readOther // the lock that a copy under another strategy would have
 
 	readAlive = readRecord + 1
 )

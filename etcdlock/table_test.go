@@ -73,13 +73,15 @@ type row struct {
 
 var value = leased{value: []byte("new")}
 
-func session0(s *scene) { s.at.epoch = s.put(s.k.S) }
-func locked(s *scene)   { s.at.token = s.put(s.k.L); s.at.l = s.put(s.k.L) }
-func queued(s *scene)   { s.at.q = s.put(s.k.Q) }
+func session0(s *scene)  { s.at.epoch = s.put(s.k.S) }
+func locked(s *scene)    { s.at.token = s.put(s.k.L); s.at.l = s.put(s.k.L) }
+func queued(s *scene)    { s.at.q = s.put(s.k.Q) }
+func elsewhere(s *scene) { s.at.o = s.put(s.k.O) }
 
 func moveEpoch(s *scene)   { s.put(s.k.S) }
 func takeLock(s *scene)    { s.put(s.k.L) }
 func touchLock(s *scene)   { s.put(s.k.L) }
+func takeOther(s *scene)   { s.put(s.k.O) }
 func otherToken(s *scene)  { s.at.token-- }
 func writeRecord(s *scene) { s.put(s.k.I) }
 func somebodyWaits(s *scene) {
@@ -97,13 +99,15 @@ func rows() []row {
 	cool := &cooling{lock: value, hold: value}
 	return []row{
 		{"claim", session0, func(s *scene) clientv3.Op { return claim(s.k, s.at, value) }, l, nil,
-			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
+			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
 		{"claim over a record", func(s *scene) { session0(s); s.at.prev = s.put(s.k.I) }, func(s *scene) clientv3.Op { return claim(s.k, s.at, value) }, l, nil,
-			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "queue empty": somebodyWaits, "I.mod=prev": func(s *scene) { s.del(s.k.I) }}},
+			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": func(s *scene) { s.del(s.k.I) }}},
+		{"claim under strategy none, while another event has the workflow", func(s *scene) { session0(s); elsewhere(s) }, func(s *scene) clientv3.Op { return claim(s.k, s.at, value) }, l, nil,
+			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
 		{"enqueue behind nobody", session0, func(s *scene) clientv3.Op { return enqueue(s.k, s.at, value) }, q, nil,
-			map[string]func(*scene){"E": moveEpoch, "L.create=token": takeLock, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
+			map[string]func(*scene){"E": moveEpoch, "L.create=token": takeLock, "O absent": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
 		{"enqueue", func(s *scene) { session0(s); locked(s) }, func(s *scene) clientv3.Op { return enqueue(s.k, s.at, value) }, q, nil,
-			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
+			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "O absent": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
 		{"claim as head", func(s *scene) { session0(s); queued(s); somebodyWaits(s) }, func(s *scene) clientv3.Op { return claimAsHead(s.k, s.at, value) }, l, q,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "Q.create=q": placeOfAnother, "I.mod=prev": writeRecord,
 				"no Q with a smaller create revision": func(s *scene) { s.del(s.k.W + "another"); s.del(s.k.Q); s.put(s.k.W + "earlier"); queued(s) }}},
@@ -153,7 +157,7 @@ func TestEachTransactionPassesWhereItShouldAndEachCompareRefuses(t *testing.T) {
 	stage := func(t *testing.T, r row) *scene {
 		n++
 		p := fmt.Sprintf("/%d/", n)
-		s := &scene{t: t, etcd: e, k: keys{S: p + "S", L: p + "L", W: p + "Q/", Q: p + "Q/mine", I: p + "I", A: p + "A", H: p + "H", C: p + "C", F: p + "F"}}
+		s := &scene{t: t, etcd: e, k: keys{S: p + "S", L: p + "L", O: p + "O", W: p + "Q/", Q: p + "Q/mine", I: p + "I", A: p + "A", H: p + "H", C: p + "C", F: p + "F"}}
 		r.scene(s)
 		return s
 	}

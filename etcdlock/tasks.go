@@ -39,6 +39,29 @@ func (t *tasks) run(f func(context.Context), helps bool) bool {
 	return true
 }
 
+// inTime runs f as a task, by start or help, and waits until ctx ends for what it brings. What comes after that goes to late. The error is
+// errClosed, or the context's.
+func inTime[T any](ctx context.Context, run func(func(context.Context)) bool, f func(context.Context) T, late func(T)) (result T, err error) {
+	done, gone := make(chan T), make(chan struct{})
+	if !run(func(life context.Context) {
+		r := f(life)
+		select {
+		case done <- r:
+		case <-gone:
+			late(r)
+		}
+	}) {
+		return result, errClosed
+	}
+	select {
+	case result = <-done:
+		return result, nil
+	case <-ctx.Done():
+		close(gone)
+		return result, context.Cause(ctx)
+	}
+}
+
 // enter makes the caller itself a task, until it calls leave; false after close.
 func (t *tasks) enter() bool { return t.add(false) }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"hooklock/idem"
 )
@@ -68,6 +69,7 @@ type lockValue struct {
 	Steps        []idem.Step      `json:"steps,omitempty"`
 	Held         bool             `json:"held,omitempty"`
 	HoldTTL      time.Duration    `json:"holdTtlNs,omitempty"`
+	Limit        int64            `json:"limitLease,omitempty"`
 	Cancel       *idem.Cancel     `json:"cancel,omitempty"`
 	Cooling      bool             `json:"cooling,omitempty"`
 	CoolUntil    *time.Time       `json:"coolUntil,omitempty"`
@@ -79,7 +81,7 @@ func encodeLock(l *idem.Lock) ([]byte, error) {
 		Alive: l.Alive, Holder: l.Holder, Route: l.Route, EventID: l.EventID, Fingerprint: hex.EncodeToString(l.Fingerprint[:]),
 		Credentials: l.Credentials, CallbackHash: l.CallbackHash, TraceParent: l.TraceParent, Attempt: l.Attempt, Earlier: l.Earlier,
 		StartedAt: l.StartedAt.UTC(), MaxDuration: l.MaxDuration, ReleaseDelay: l.ReleaseDelay, Retention: l.Retention,
-		ReplayBody: l.ReplayBody, Plan: l.Plan, Steps: l.Steps, Held: l.Held, HoldTTL: l.HoldTTL, Cancel: l.Cancel, Cooling: l.Cooling,
+		ReplayBody: l.ReplayBody, Plan: l.Plan, Steps: l.Steps, Held: l.Held, HoldTTL: l.HoldTTL, Limit: l.Limit, Cancel: l.Cancel, Cooling: l.Cooling,
 	}
 	if l.Cooling {
 		until := l.CoolUntil.UTC()
@@ -108,7 +110,7 @@ func decodeLock(b []byte) (*idem.Lock, error) {
 		Execution: v.Execution, Scope: idem.Scope{Workflow: v.Workflow, Key: v.Key, PerEvent: v.PerEvent}, Alive: v.Alive, Holder: v.Holder,
 		Route: v.Route, EventID: v.EventID, Credentials: v.Credentials, CallbackHash: v.CallbackHash, TraceParent: v.TraceParent,
 		Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: v.StartedAt, MaxDuration: v.MaxDuration, ReleaseDelay: v.ReleaseDelay,
-		Retention: v.Retention, ReplayBody: v.ReplayBody, Plan: v.Plan, Steps: v.Steps, Held: v.Held, HoldTTL: v.HoldTTL,
+		Retention: v.Retention, ReplayBody: v.ReplayBody, Plan: v.Plan, Steps: v.Steps, Held: v.Held, HoldTTL: v.HoldTTL, Limit: v.Limit,
 		Cancel: v.Cancel, Cooling: v.Cooling,
 	}
 	if v.CoolUntil != nil {
@@ -121,10 +123,41 @@ func decodeLock(b []byte) (*idem.Lock, error) {
 }
 
 type answerValue struct {
-	Status int                `json:"status"`
-	Bytes  int64              `json:"bytes"`
-	Whole  bool               `json:"whole,omitempty"`
-	Header []idem.HeaderField `json:"header,omitempty"`
+	Status int           `json:"status"`
+	Bytes  int64         `json:"bytes"`
+	Whole  bool          `json:"whole,omitempty"`
+	Header []headerValue `json:"header,omitempty"`
+}
+
+// headerValue is a header line of an answer. JSON cannot spell a value that is not UTF-8: its bytes are in Raw, and Value is what an
+// older release makes of them.
+type headerValue struct {
+	Name, Value string
+	Raw         []byte `json:",omitempty"`
+}
+
+func headerValues(fields []idem.HeaderField) []headerValue {
+	var values []headerValue
+	for _, f := range fields {
+		v := headerValue{Name: f.Name, Value: f.Value}
+		if !utf8.ValidString(f.Value) {
+			v.Raw = []byte(f.Value)
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+func headerFields(values []headerValue) []idem.HeaderField {
+	var fields []idem.HeaderField
+	for _, v := range values {
+		f := idem.HeaderField{Name: v.Name, Value: v.Value}
+		if v.Raw != nil {
+			f.Value = string(v.Raw)
+		}
+		fields = append(fields, f)
+	}
+	return fields
 }
 
 type recordValue struct {
@@ -147,7 +180,7 @@ type recordValue struct {
 	Earlier      []idem.Attempt   `json:"earlier,omitempty"`
 	StartedAt    time.Time        `json:"startedAt"`
 	FinishedAt   time.Time        `json:"finishedAt"`
-	ExpiresAt    time.Time        `json:"expiresAt"`
+	ExpiresAt    time.Time        `json:"expiresAt"` // by the writer's clock: for people, and as the retention behind FinishedAt
 	Error        *idem.Failure    `json:"error,omitempty"`
 	Abort        *idem.Cancel     `json:"abort,omitempty"`
 	Final        bool             `json:"final,omitempty"`
@@ -167,13 +200,13 @@ func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
 		Version: recordVersion, Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, Workflow: r.Scope.Workflow, Key: r.Scope.Key,
 		PerEvent: r.Scope.PerEvent, Route: r.Route, EventID: r.EventID, Fingerprint: hex.EncodeToString(r.Fingerprint[:]),
 		Credentials: r.Credentials, CallbackHash: r.CallbackHash, TraceParent: r.TraceParent, Holder: r.Holder, Token: r.Token,
-		Attempt: r.Attempt, Earlier: r.Earlier, StartedAt: r.StartedAt.UTC(), FinishedAt: r.FinishedAt.UTC(), ExpiresAt: r.ExpiresAt.UTC(),
+		Attempt: r.Attempt, Earlier: r.Earlier, StartedAt: r.StartedAt.UTC(), FinishedAt: r.FinishedAt.UTC(), ExpiresAt: r.FinishedAt.Add(r.Retention).UTC(),
 		Error: r.Error, Abort: r.Abort, Final: r.Final, Steps: r.Steps, Kept: r.Kept, Writer: writer,
 	}
 	if r.Answer == nil {
 		return marshalRecord(&v, nil)
 	}
-	v.Answer = &answerValue{Status: r.Answer.Status, Bytes: r.Answer.Bytes, Whole: r.Answer.Whole, Header: r.Answer.Header}
+	v.Answer = &answerValue{Status: r.Answer.Status, Bytes: r.Answer.Bytes, Whole: r.Answer.Whole, Header: headerValues(r.Answer.Header)}
 	if len(r.Answer.Body) <= maxRecordBytes {
 		b, err := marshalRecord(&v, r.Answer.Body)
 		if !errors.Is(err, errTooLarge) {
@@ -210,11 +243,11 @@ func decodeRecord(b []byte) (*idem.Record, string, error) {
 		Execution: v.Execution, Scope: idem.Scope{Workflow: v.Workflow, Key: v.Key, PerEvent: v.PerEvent}, Route: v.Route, EventID: v.EventID,
 		Credentials: v.Credentials, CallbackHash: v.CallbackHash, TraceParent: v.TraceParent, Holder: v.Holder, Token: v.Token,
 		Attempt: v.Attempt, Earlier: v.Earlier, Status: v.Status, Outcome: v.Outcome, StartedAt: v.StartedAt, FinishedAt: v.FinishedAt,
-		ExpiresAt: v.ExpiresAt, Error: v.Error, Abort: v.Abort, Steps: v.Steps, Kept: v.Kept,
+		Retention: v.ExpiresAt.Sub(v.FinishedAt), Error: v.Error, Abort: v.Abort, Steps: v.Steps, Kept: v.Kept,
 		Final: v.Final || v.Abort != nil && v.Abort.Final, // an older release said it in the abort alone
 	}
 	if a := v.Answer; a != nil {
-		r.Answer = &idem.Answer{Status: a.Status, Bytes: a.Bytes, Whole: a.Whole, Header: a.Header}
+		r.Answer = &idem.Answer{Status: a.Status, Bytes: a.Bytes, Whole: a.Whole, Header: headerFields(a.Header)}
 		if len(body) > 0 {
 			r.Answer.Body = body
 		}

@@ -56,6 +56,25 @@ func TestARecordComesBackWithItsBodyByteForByte(t *testing.T) {
 	}
 }
 
+// TestAHeaderThatIsNotUTF8ComesBackByteForByte, and beside it the text that a release reads which does not know of bytes.
+func TestAHeaderThatIsNotUTF8ComesBackByteForByte(t *testing.T) {
+	r := sampleRecord()
+	latin := idem.HeaderField{Name: "Content-Disposition", Value: "attachment; filename=\"r\xe9sum\xe9.pdf\""}
+	r.Answer.Header = append(r.Answer.Header, latin)
+	b, err := encodeRecord(r, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := decodeRecord(b)
+	if err != nil || !reflect.DeepEqual(got, r) {
+		t.Errorf("%+v %v", got, err)
+	}
+	stored := `"header":[{"Name":"content-Type","Value":"a"},{"Name":"Content-Disposition","Value":"attachment; filename=\"r\ufffdsum\ufffd.pdf\"","Raw":"`
+	if !bytes.Contains(b, []byte(stored)) {
+		t.Errorf("%s has not %s", b, stored)
+	}
+}
+
 func TestAnAnswerThatIsTooLargeIsKeptAsItsStatus(t *testing.T) {
 	for name, spoil := range map[string]func(*idem.Answer){
 		"body":    func(a *idem.Answer) { a.Body = make([]byte, maxRecordBytes) },

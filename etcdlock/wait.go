@@ -97,7 +97,7 @@ func (p *Place) enqueue(life context.Context, value leased, prev, behind int64) 
 			return nil, nil
 		case answer.err != nil && fencing(answer.err):
 			return nil, idem.ErrNotClaimed
-		case st.place != 0 || st.prev != prev || st.token() != behind && st.copyRuns(p.scope.Key):
+		case st.place != 0 || st.prev != prev || st.copyInOther(p.scope.Key) || st.token() != behind && st.copyRuns(p.scope.Key) != nil:
 			return p.inTheWay(life, st)
 		case answer.err != nil: // the store is full: another attempt would get the same answer
 			return nil, unavailable(answer.err)
@@ -116,12 +116,13 @@ func (p *Place) inTheWay(life context.Context, st *state) (_ *idem.Seen, err err
 	if st.unread != nil {
 		return nil, unavailable(st.unread)
 	}
-	if st.copyRuns(p.scope.Key) {
-		if st.lock.Dead, err = p.store.isDead(life, st.lock); err != nil {
+	seen := st.seen(p.scope.Key)
+	if l := seen.Lock; l != nil && l.Scope.Key == p.scope.Key {
+		if l.Dead, err = p.store.isDead(life, l); err != nil {
 			return nil, unavailable(err)
 		}
 	}
-	return st.seen(), nil
+	return seen, nil
 }
 
 // afterEnqueue is how things stand after a refusal, or for certain after an answer got lost.
@@ -156,18 +157,18 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		case at.unread != nil:
 			return nil, unavailable(at.unread)
 		case at.prev != prev:
-			return at.seen(), nil
+			return at.seen(p.scope.Key), nil
 		case at.before != "":
 			p.store.hub.wait(ctx, p.session.over, at.revision, p.store.layout.queued(p.scope), at.before)
 			continue
 		case at.lock == nil:
-			return at.seen(), nil
+			return at.seen(p.scope.Key), nil
 		}
 		if at.lock.Dead, err = p.store.isDead(ctx, at.lock); err != nil {
 			return nil, err
 		}
 		if at.lock.Dead {
-			return at.seen(), nil
+			return at.seen(p.scope.Key), nil
 		}
 		p.awaitLock(ctx, at.state)
 	}
@@ -251,11 +252,15 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*standing, err
 		})
 		if err == nil {
 			st, err := readState(response.Responses, response.Header.Revision)
+			if err != nil {
+				return nil, err
+			}
+			st.other = nil // enqueue has compared it, and nobody claims it past a place
 			at := &standing{state: st, vouched: first(response.Responses[len(ops)-1]) != nil}
 			if kv := first(response.Responses[len(ops)-2]); kv != nil {
 				at.before = string(kv.Key)
 			}
-			return at, err
+			return at, nil
 		}
 		if unwanted() || pause.wait(life) != nil {
 			return nil, unavailable(fmt.Errorf("wait in the queue: %w", err))

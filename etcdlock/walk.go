@@ -38,11 +38,11 @@ func (s *Store) newWalk(limit, batch int) *walk {
 
 func (w *walk) full() bool { return w.shown >= w.limit || w.left <= 0 }
 
-// through shows the keys from one to the other to show, which reports whether it took one. It returns early when the page is full.
-func (w *walk) through(ctx context.Context, from, end string, show func(*mvccpb.KeyValue) bool) error {
-	for !w.full() {
-		n := min(w.batch, w.left)
-		answers, revision, err := w.store.read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(int64(n)), clientv3.WithRev(w.revision)))
+// through shows the keys of a range to show, which reports whether it took one. It returns early when the page is full.
+func (w *walk) through(ctx context.Context, keys *windows, show func(*mvccpb.KeyValue) bool) error {
+	for !w.full() && !keys.over() {
+		n, end := min(w.batch, w.left), keys.next()
+		answers, revision, err := w.store.read(ctx, clientv3.OpGet(keys.from, clientv3.WithRange(end), clientv3.WithLimit(int64(n)), clientv3.WithRev(w.revision)))
 		if err != nil {
 			return err
 		}
@@ -64,10 +64,11 @@ func (w *walk) through(ctx context.Context, from, end string, show func(*mvccpb.
 				w.shown++
 			}
 		}
-		if !page.More || len(page.Kvs) == 0 {
-			return nil
+		last := ""
+		if page.More && len(page.Kvs) > 0 {
+			last = string(page.Kvs[len(page.Kvs)-1].Key)
 		}
-		from = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
+		keys.found(end, last, page.Count)
 	}
 	return nil
 }
@@ -86,18 +87,19 @@ func (s *Store) readEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.
 
 // pageRange is the range of one kind of keys, or of those of one workflow; after the cursor, if one is given. The error is idem.ErrCursor where
 // that is of another workflow.
-func (s *Store) pageRange(ctx context.Context, kind, workflow string, c *cursor) (from, end string, err error) {
-	prefix := s.layout.root + kind
+func (s *Store) pageRange(ctx context.Context, kind, workflow string, c *cursor) (*windows, error) {
+	root := s.layout.root + kind
+	from := root
 	if workflow != "" {
-		prefix += hash16(workflow) + "/"
+		from += hash16(workflow) + "/"
 	}
-	from, end = prefix, clientv3.GetPrefixRangeEnd(prefix)
+	end := clientv3.GetPrefixRangeEnd(from)
 	if c == nil {
-		return from, end, nil
+		return newWindows(root, from, end), nil
 	}
 	if workflow != "" && hex16(c.workflow()) != hash16(workflow) {
-		return "", "", fmt.Errorf("%w: it is of another workflow", idem.ErrCursor)
+		return nil, fmt.Errorf("%w: it is of another workflow", idem.ErrCursor)
 	}
-	from, err = s.after(ctx, *c)
-	return from, end, err
+	from, err := s.after(ctx, *c)
+	return newWindows(root, from, end), err
 }

@@ -18,6 +18,13 @@ type Cache struct {
 	recent remembered             // ring: next is the one used last, prev the one to go
 	// generation counts what was dropped. A record that was read before a drop must not come in after it.
 	generation uint64
+	began      time.Time // when the first record was asked for: times are kept as what has passed since
+}
+
+// moment is when the store was asked.
+type moment struct {
+	generation uint64
+	at         time.Time
 }
 
 // remembered is what Decide and an answer need of a record, and no more: it is what a hundred thousand of cost memory.
@@ -29,7 +36,7 @@ type remembered struct {
 	credentials string
 	answer      *Answer
 	fingerprint Fingerprint
-	expires     int64 // Unix nanoseconds
+	expires     time.Duration // since the cache began
 	attempt     int32
 	unknown     bool // else executed
 	sampled     bool // the trace
@@ -57,7 +64,7 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 	if !ok || r == nil || r.key != whole {
 		return nil
 	}
-	if now.UnixNano() >= r.expires {
+	if now.Sub(c.began) >= r.expires {
 		c.drop(r)
 		return nil
 	}
@@ -65,7 +72,7 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 	r.linkAfter(&c.recent)
 	rec := &Record{
 		Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint, Credentials: r.credentials, Attempt: int(r.attempt),
-		Outcome: Executed, Kept: !r.unknown, Answer: r.answer, ExpiresAt: time.Unix(0, r.expires), TraceParent: r.traceParent(),
+		Outcome: Executed, Kept: !r.unknown, Answer: r.answer, TraceParent: r.traceParent(),
 	}
 	if r.unknown {
 		rec.Outcome = Unknown
@@ -74,25 +81,28 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 }
 
 // seenAt is what add wants: take it before the store is asked.
-func (c *Cache) seenAt() uint64 {
+func (c *Cache) seenAt(now time.Time) moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.generation
+	if c.began.IsZero() {
+		c.began = now
+	}
+	return moment{c.generation, now}
 }
 
-// add remembers rec, which is settled or of unknown outcome, unless something was dropped since seenAt.
-func (c *Cache) add(rec *Record, seenAt uint64) {
+// add remembers rec, which is settled or of unknown outcome, for life after seenAt, unless something was dropped since then.
+func (c *Cache) add(rec *Record, seenAt moment, life time.Duration) {
 	whole, ok := rec.Scope.Key.binary()
 	half := binary.BigEndian.Uint64(whole[:])
 	execution, err := rec.Execution.binary()
 	r := &remembered{
 		key: whole, execution: execution, credentials: rec.Credentials, answer: rec.Answer, fingerprint: rec.Fingerprint,
-		expires: rec.ExpiresAt.UnixNano(), attempt: int32(rec.Attempt), unknown: rec.Outcome == Unknown, //nolint:gosec // attempts are few
+		expires: seenAt.at.Sub(c.began) + life, attempt: int32(rec.Attempt), unknown: rec.Outcome == Unknown, //nolint:gosec // attempts are few
 	}
 	r.setTrace(rec.TraceParent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !ok || err != nil || seenAt != c.generation || r.weight() > c.max {
+	if !ok || err != nil || seenAt.generation != c.generation || r.weight() > c.max {
 		return
 	}
 	if old := c.byHalf[half]; old != nil {

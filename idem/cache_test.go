@@ -11,14 +11,14 @@ func cached(i int) *Record {
 	key := Key(fmt.Sprintf("%016x-%032x", i+1, i+1))
 	return &Record{
 		Execution: NewExecutionID("w", key, [4]byte{1}), Scope: Scope{Workflow: "w", Key: key}, Kept: true, Outcome: Executed,
-		ExpiresAt: later, Answer: &Answer{Status: 200, Whole: true, Body: []byte("answer")},
+		Answer: &Answer{Status: 200, Whole: true, Body: []byte("answer")},
 	}
 }
 
 func TestCacheForgetsWhatIsForgotten(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
-	c.add(rec, c.seenAt())
+	c.add(rec, c.seenAt(noon), time.Hour)
 	if got := c.get(rec.Scope.Key, noon); got == nil || got.Execution != rec.Execution || got.Answer != rec.Answer || !got.Settled() {
 		t.Fatal("not found")
 	}
@@ -32,9 +32,9 @@ func TestRecordThatWasReadBeforeAForgetDoesNotComeInAfterIt(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
 	for name, forget := range map[string]func(){"forget": func() { c.Forget(rec.Execution) }, "reset": c.Reset} {
-		seenAt := c.seenAt()
+		seenAt := c.seenAt(noon)
 		forget()
-		c.add(rec, seenAt)
+		c.add(rec, seenAt, time.Hour)
 		if c.get(rec.Scope.Key, noon) != nil {
 			t.Errorf("%s: came in after it", name)
 		}
@@ -44,7 +44,7 @@ func TestRecordThatWasReadBeforeAForgetDoesNotComeInAfterIt(t *testing.T) {
 func TestForgettingAnotherExecutionOfTheKeyKeepsTheRecord(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
-	c.add(rec, c.seenAt())
+	c.add(rec, c.seenAt(noon), time.Hour)
 	c.Forget(NewExecutionID("w", rec.Scope.Key, [4]byte{2}))
 	if c.get(rec.Scope.Key, noon) == nil {
 		t.Error("dropped")
@@ -54,7 +54,7 @@ func TestForgettingAnotherExecutionOfTheKeyKeepsTheRecord(t *testing.T) {
 func TestForgedHalfOfAKeyFindsNothing(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
-	c.add(rec, c.seenAt())
+	c.add(rec, c.seenAt(noon), time.Hour)
 	if c.get(rec.Scope.Key[:17]+Key(fmt.Sprintf("%032x", 99)), noon) != nil {
 		t.Error("found a record of another key with the same XXH64")
 	}
@@ -63,7 +63,7 @@ func TestForgedHalfOfAKeyFindsNothing(t *testing.T) {
 func TestCacheDropsExpiredAndOldestRecords(t *testing.T) {
 	c := NewCache(3 * (rememberedSize + 6))
 	for i := range 4 {
-		c.add(cached(i), c.seenAt())
+		c.add(cached(i), c.seenAt(noon), time.Hour)
 		c.get(cached(0).Scope.Key, noon) // the first one stays in use
 	}
 	for i, want := range []bool{true, false, true, true} {
@@ -86,7 +86,7 @@ func TestCacheKnowsTheTraceOfAnExecution(t *testing.T) {
 		c := NewCache(0)
 		rec := cached(1)
 		rec.TraceParent = trace
-		c.add(rec, c.seenAt())
+		c.add(rec, c.seenAt(noon), time.Hour)
 		if got := c.get(rec.Scope.Key, noon).TraceParent; got != trace {
 			t.Errorf("%q, want %q", got, trace)
 		}
@@ -94,7 +94,7 @@ func TestCacheKnowsTheTraceOfAnExecution(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
 	rec.TraceParent = "no trace"
-	c.add(rec, c.seenAt())
+	c.add(rec, c.seenAt(noon), time.Hour)
 	if got := c.get(rec.Scope.Key, noon).TraceParent; got != "" {
 		t.Errorf("%q", got)
 	}
@@ -107,7 +107,7 @@ func BenchmarkCacheMemory(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range n {
-		c.add(cached(i), c.seenAt())
+		c.add(cached(i), c.seenAt(noon), time.Hour)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)

@@ -11,7 +11,7 @@ type Request struct {
 	ByPayload   bool
 	Policy      *Policy
 	TraceParent string
-	// Credentials digests the Authorization and Cookie of this delivery, salted with an execution; see CredentialsDigest.
+	// Credentials digests the credentials of this delivery, salted with an execution; see CredentialsDigest.
 	// Nil means that it came with none.
 	Credentials func(ExecutionID) string
 }
@@ -42,7 +42,9 @@ type Verdict struct {
 	// StatusOnly: the duplicate gets the first status, and neither headers nor body.
 	StatusOnly bool
 	RetryAfter time.Duration // 0 = not known
-	Copy       *Lock         // of in_flight: the execution of the same event
+	// ClosedUntil: Holder has ended, its outcome is unknown, and until then its lock stays closed. The zero time: it has not ended.
+	ClosedUntil time.Time
+	Copy        *Lock // of in_flight: the execution of the same event
 
 	// WhileWaiting: (of aborted) it is this delivery that was cancelled, while it waited. Otherwise an earlier one was, for good.
 	WhileWaiting bool
@@ -79,9 +81,6 @@ func (s *Seen) traceOf(id ExecutionID) string {
 
 func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	rec := seen.Record
-	if rec != nil && !now.Before(rec.ExpiresAt) {
-		rec = nil // etcd has not dropped it yet, but it says nothing any more
-	}
 	if rec != nil && r.other(rec.Fingerprint) {
 		switch r.Policy.OnMismatch {
 		case MismatchReject:
@@ -102,8 +101,7 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	switch {
 	case rec == nil:
 	case rec.Settled():
-		other := !r.Policy.Verified && rec.Credentials != r.credentials(rec.Execution)
-		return Verdict{Decision: DecisionReplayed, Holder: rec.Execution, Record: rec, StatusOnly: other}
+		return Verdict{Decision: DecisionReplayed, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(rec)}
 	case rec.Final:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
 	case rec.Outcome == Unknown && r.Policy.OnUnknown == UnknownBlock:
@@ -131,7 +129,11 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	case lock != nil && lock.Dead:
 		return Verdict{Bury: lock}
 	case lock != nil:
-		return Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now), Behind: lock.Token}
+		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now), Behind: lock.Token}
+		if lock.Cooling {
+			v.ClosedUntil = lock.CoolUntil
+		}
+		return v
 	case seen.Queue:
 		return Verdict{Decision: DecisionLocked}
 	}

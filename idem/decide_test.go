@@ -31,7 +31,7 @@ func record(change ...func(*Record)) seenBy {
 	return func(s *Seen, _ *Policy) {
 		s.Record = &Record{
 			Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Attempt: 1, Status: Success,
-			Outcome: Executed, ExpiresAt: later, Kept: true, Answer: &Answer{Status: 200, Whole: true}, Revision: 7,
+			Outcome: Executed, Retention: time.Hour, Kept: true, Answer: &Answer{Status: 200, Whole: true}, Revision: 7,
 		}
 		s.RecordRevision = 7
 		for _, f := range change {
@@ -57,7 +57,7 @@ func notKept(r *Record) {
 	r.Status, r.Kept, r.Answer = Failed, false, &Answer{Status: 500}
 }
 func changed(r *Record)   { r.Fingerprint = Fingerprint{2} }
-func expired(r *Record)   { r.ExpiresAt = noon }
+func old(r *Record)       { r.FinishedAt = noon.Add(-48 * time.Hour) }
 func changedLock(l *Lock) { l.Fingerprint = Fingerprint{2} }
 func dead(l *Lock)        { l.Dead = true }
 func cooling(l *Lock)     { l.Cooling, l.CoolUntil = true, noon.Add(9*time.Second) }
@@ -93,8 +93,7 @@ func TestDecide(t *testing.T) {
 		"a settled event is replayed while another event runs":         {[]seenBy{record(), lockOf(keyB)}, DecisionReplayed},
 		"a settled event is replayed though the lock's owner is dead":  {[]seenBy{record(), lockOf(keyB, dead)}, DecisionReplayed},
 		"an answer that is not kept lets the event run again":          {[]seenBy{record(notKept)}, run},
-		"a record past its retention says nothing":                     {[]seenBy{record(expired)}, run},
-		"a record past its retention says nothing of its fingerprint":  {[]seenBy{record(expired, changed)}, run},
+		"a record counts for as long as the ledger has it":             {[]seenBy{record(old)}, DecisionReplayed},
 		"a known key with another fingerprint is a mismatch":           {[]seenBy{record(changed)}, DecisionMismatch},
 		"so it is when the event may run again":                        {[]seenBy{record(changed, notKept)}, DecisionMismatch},
 		"so it is while the event runs":                                {[]seenBy{lockOf(keyA, changedLock)}, DecisionMismatch},
@@ -191,7 +190,7 @@ func TestCoolingLockTellsHowLong(t *testing.T) {
 func TestADeliveryThatMeetsAnExecutionLearnsItsTrace(t *testing.T) {
 	const first, holder = "trace of the first", "trace of the holder"
 	for name, seen := range map[string]Seen{
-		first:  {Record: &Record{Execution: "exec_first", Scope: Scope{Key: keyA}, Fingerprint: Fingerprint{1}, Outcome: Executed, Kept: true, ExpiresAt: later, TraceParent: first}},
+		first:  {Record: &Record{Execution: "exec_first", Scope: Scope{Key: keyA}, Fingerprint: Fingerprint{1}, Outcome: Executed, Kept: true, TraceParent: first}},
 		holder: {Lock: &Lock{Execution: "exec_holder", Scope: Scope{Key: keyB}, TraceParent: holder}},
 		"":     {},
 	} {

@@ -28,7 +28,7 @@ func (c *counting) Duplicate(id ExecutionID, retention time.Duration) {
 func TestACopyThatIsAnsweredWithoutRunningCountsForTheExecutionThatItCopies(t *testing.T) {
 	const id = ExecutionID("exec_first")
 	record := func(change func(*Record)) Seen {
-		r := &Record{Execution: id, Scope: Scope{Key: keyA}, Status: Success, Outcome: Executed, Kept: true, Answer: &Answer{Status: 200}, ExpiresAt: noon.Add(time.Hour)}
+		r := &Record{Execution: id, Scope: Scope{Key: keyA}, Status: Success, Outcome: Executed, Kept: true, Answer: &Answer{Status: 200}, Retention: time.Hour}
 		change(r)
 		return Seen{Record: r, RecordRevision: 7}
 	}

@@ -24,6 +24,7 @@ type Execution struct {
 	policy *Policy
 	held   Held
 	spot   *spot
+	began  time.Time // by the guard's clock; MaxDuration is counted from here
 	// CallbackKey is the bearer token for callbacks about this execution. It goes to the upstream and is never stored or logged.
 	CallbackKey string
 
@@ -34,7 +35,7 @@ type Execution struct {
 }
 
 func newExecution(g *Guard, r *Request, held Held, at *spot, callbackKey string) *Execution {
-	x := &Execution{guard: g, policy: r.Policy, held: held, spot: at, CallbackKey: callbackKey}
+	x := &Execution{guard: g, policy: r.Policy, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey}
 	x.ctx, x.stop = context.WithCancelCause(g.o.Base)
 	x.deadline = func() {}
 	if d := r.Policy.MaxDuration; d > 0 {
@@ -59,6 +60,9 @@ func (x *Execution) Begin() error {
 	}
 	return x.held.Begin()
 }
+
+// Ended reports whether it has ended, or this process has let go of it.
+func (x *Execution) Ended() bool { return x.ended.Load() }
 
 // Ending is what became of an execution.
 type Ending struct {
@@ -131,7 +135,7 @@ func (x *Execution) Hold(ttl time.Duration) Ending {
 	defer x.close()
 	since := x.guard.o.Now()
 	if most := x.policy.MaxDuration; most > 0 {
-		ttl = min(ttl, x.held.Lock().StartedAt.Add(most).Sub(since))
+		ttl = min(ttl, most-since.Sub(x.began))
 	}
 	ttl = max((min(ttl, MaxHold) + time.Second - 1).Truncate(time.Second), MinHold)
 	ctx, cancel := x.bounded()
@@ -156,12 +160,12 @@ func (x *Execution) settle(end End) Ending {
 	}
 	defer x.close()
 	end.FinishedAt = x.guard.o.Now()
-	seenAt := x.guard.cache.seenAt()
+	seenAt := x.guard.cache.seenAt(end.FinishedAt)
 	ctx, cancel := x.bounded()
 	defer cancel()
 	rec, err := x.held.Settle(ctx, end)
 	if err == nil {
-		x.guard.remember(x.policy, rec, seenAt)
+		x.guard.remember(x.policy, rec, seenAt, rec.Retention)
 	}
 	cancelled := err == nil && rec.Status == Aborted && end.Abort == nil
 	return Ending{

@@ -10,7 +10,7 @@ func request() *Message {
 }
 
 func TestTheFingerprintIsOfWhatWasAskedFor(t *testing.T) {
-	first := FingerprintOf(request())
+	first := FingerprintOf(request(), Open{})
 	for _, tt := range []struct {
 		sentence string
 		change   func(*Message)
@@ -35,7 +35,7 @@ func TestTheFingerprintIsOfWhatWasAskedFor(t *testing.T) {
 		t.Run(tt.sentence, func(t *testing.T) {
 			m := request()
 			tt.change(m)
-			if got := FingerprintOf(m); (got == first) != tt.same {
+			if got := FingerprintOf(m, Open{}); (got == first) != tt.same {
 				t.Fatalf("same is %v", got == first)
 			}
 		})
@@ -44,14 +44,16 @@ func TestTheFingerprintIsOfWhatWasAskedFor(t *testing.T) {
 
 func TestTheFingerprintStaysAcrossReleases(t *testing.T) {
 	// Records in etcd outlive a release: a fingerprint that changes makes every duplicate a mismatch.
-	f := FingerprintOf(request())
+	f := FingerprintOf(request(), Open{})
 	if got := hex.EncodeToString(f[:]); got != "d377f0e0732b3c1fda9ba0a535aa85c6b19f304a1f52cccf36f73e56223ff3d6" {
 		t.Fatal(got)
 	}
 }
 
 func TestCredentialsShowOnlyWhetherTheyAreEqual(t *testing.T) {
-	digest := func(id ExecutionID, lines ...string) string { return CredentialsDigest(id, fields(lines...)) }
+	digest := func(id ExecutionID, lines ...string) string {
+		return CredentialsDigest(id, &Message{Fields: fields(lines...)}, testPolicy())
+	}
 	first := digest("exec_a", "X: 1", "Authorization: Bearer x", "cookie: y")
 	if len(first) != 32 {
 		t.Fatalf("%q is not 16 bytes in hex", first)
@@ -74,6 +76,36 @@ func TestCredentialsShowOnlyWhetherTheyAreEqual(t *testing.T) {
 	} {
 		if got == first || got == "" {
 			t.Errorf("%s: %q", sentence, got)
+		}
+	}
+}
+
+func TestWhatASignatureLeavesOpenIsNoOtherRequest(t *testing.T) {
+	request := func(method, host, path, query, body string) *Message {
+		return &Message{Method: []byte(method), Host: []byte(host), Path: []byte(path), Query: []byte(query), Body: []byte(body)}
+	}
+	bodyAlone, url := Open{Method: true, Host: true, Target: true}, Open{Method: true, Host: true}
+	first := request("POST", "h", "/hooks/a", "", "{}")
+	for _, c := range []struct {
+		sentence       string
+		m              *Message
+		ofBody, ofURLs bool // the same where the body alone, and where the URL, too, is signed
+	}{
+		{"a query", request("POST", "h", "/hooks/a", "x", "{}"), true, false},
+		{"another host", request("POST", "h.", "/hooks/a", "", "{}"), true, true},
+		{"another method", request("PUT", "h", "/hooks/a", "", "{}"), true, true},
+		{"another spelling", request("POST", "h", "/hooks/%61", "", "{}"), true, false},
+		{"another path", request("POST", "h", "/hooks/b", "", "{}"), false, false},
+		{"another body", request("POST", "h", "/hooks/a", "", "{ }"), false, false},
+	} {
+		if FingerprintOf(c.m, Open{}) == FingerprintOf(first, Open{}) {
+			t.Errorf("%s, unsigned: the same", c.sentence)
+		}
+		if got := FingerprintOf(c.m, bodyAlone) == FingerprintOf(first, bodyAlone); got != c.ofBody {
+			t.Errorf("%s, the body is signed: same %v", c.sentence, got)
+		}
+		if got := FingerprintOf(c.m, url) == FingerprintOf(first, url); got != c.ofURLs {
+			t.Errorf("%s, the URL is signed: same %v", c.sentence, got)
 		}
 	}
 }

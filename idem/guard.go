@@ -34,6 +34,7 @@ type Guard struct {
 	o       GuardOptions
 	live    live
 	waiting room
+	quotas  quotas
 	cache   *Cache
 }
 
@@ -73,7 +74,9 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	case taken && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
 	case a.Decision == DecisionLocked && r.Policy.Strategy == Wait:
-		a = g.waited(sender, a, g.wait, r)
+		if a = g.waited(sender, a, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
+			g.quotas.add(r.Policy, -1, g.o.Now())
+		}
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
 		a = g.waited(sender, a, g.attach, r)
@@ -107,8 +110,8 @@ func (g *Guard) waited(sender context.Context, a Admission, wait func(context.Co
 	return a
 }
 
-// Waiting is how many deliveries wait in this process.
-func (g *Guard) Waiting() int { return g.waiting.waiting() }
+// Waiting is how many deliveries wait in this process, and since when the oldest of them does; the zero time when none does.
+func (g *Guard) Waiting() (n int, since time.Time) { return g.waiting.waiting() }
 
 // admit decides without waiting.
 func (g *Guard) admit(r *Request) Admission {
@@ -128,7 +131,14 @@ func (g *Guard) admit(r *Request) Admission {
 	case running != nil:
 		return Admission{Verdict: Decide(&Seen{Lock: running}, r, g.o.Now())}
 	}
+	if wait, ok := g.quotas.take(r.Policy, g.o.Now()); !ok {
+		g.live.leave(mine)
+		return Admission{Verdict: Verdict{Decision: DecisionThrottled, RetryAfter: wait}}
+	}
 	held, callbackKey, v, err := g.claim(ctx, r)
+	if held == nil || v.Attempt > 1 { // nothing new
+		g.quotas.add(r.Policy, 1, g.o.Now())
+	}
 	if held == nil {
 		g.live.leave(mine)
 		if err != nil {
@@ -148,14 +158,16 @@ func unavailable(err error) Admission {
 func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, error) {
 	v := Verdict{Attempt: 1}
 	for {
-		seenAt := g.cache.seenAt()
+		seenAt := g.cache.seenAt(g.o.Now())
 		lock, callbackKey := g.newLock(r, v)
 		held, seen, err := g.o.Ledger.Claim(ctx, lock, v.Prev)
 		switch {
 		case err == nil && held != nil:
 			return held, callbackKey, v, nil
 		case err == nil:
-			g.remember(r.Policy, seen.Record, seenAt)
+			if rec := seen.Record; rec != nil { // written at any time before
+				g.remember(r.Policy, rec, seenAt, Slack(rec.Retention))
+			}
 			if v = Decide(seen, r, g.o.Now()); v.Decision != "" {
 				return nil, "", v, nil
 			}
@@ -175,10 +187,10 @@ func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, e
 }
 
 // remember keeps a record that stays as it is until somebody forgets it: one that settles its event, and one of unknown outcome where
-// the policy lets no copy run. The cache does not know of final ones.
-func (g *Guard) remember(p *Policy, rec *Record, seenAt uint64) {
-	if rec != nil && (rec.Settled() || !rec.Final && rec.Outcome == Unknown && p.OnUnknown == UnknownBlock) {
-		g.cache.add(rec, seenAt)
+// the policy lets no copy run. The cache does not know of final ones. life is for how long after seenAt it is known to be right.
+func (g *Guard) remember(p *Policy, rec *Record, seenAt moment, life time.Duration) {
+	if rec.Settled() || !rec.Final && rec.Outcome == Unknown && p.OnUnknown == UnknownBlock {
+		g.cache.add(rec, seenAt, life)
 	}
 }
 

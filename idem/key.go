@@ -38,6 +38,7 @@ type KeySpec struct {
 	// Extract reads the event ID where no template can say it; then EventID is empty.
 	Extract Extractor
 	Missing MissingEventID
+	Open    Open // what the signature of a delivery leaves open
 }
 
 // Keys names the deliveries of one route. It is immutable and may be shared.
@@ -47,12 +48,13 @@ type Keys struct {
 	event    *Template // nil: extract reads the event ID
 	extract  Extractor // nil with event: deliveries carry no event ID
 	missing  MissingEventID
+	open     Open
 }
 
 // NewKeys compiles the templates of spec. Its errors say which template is wrong, and a *TemplateError in them where.
 func NewKeys(spec KeySpec) (*Keys, error) {
 	set := new(bodySet)
-	k := &Keys{route: spec.Route, missing: spec.Missing, extract: spec.Extract}
+	k := &Keys{route: spec.Route, missing: spec.Missing, extract: spec.Extract, open: spec.Open}
 	var err error
 	if k.workflow, err = compile(spec.Workflow, set); err != nil {
 		return nil, fmt.Errorf("workflow: %w", err)
@@ -107,7 +109,7 @@ type Names struct {
 func (k *Keys) Name(m *Message) (Names, error) {
 	s := &m.scratch
 	s.begin(k.route)
-	s.fingerprint = FingerprintOf(m)
+	s.fingerprint = FingerprintOf(m, k.open)
 	names := Names{Fingerprint: s.fingerprint}
 
 	var failed *failure

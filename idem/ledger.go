@@ -18,7 +18,7 @@ var (
 	// ErrUnheard: the session was not renewed in time, so nobody may act for it any more. It comes together with ErrLockLost, and says
 	// that nobody else need have taken the lock.
 	ErrUnheard = errors.New("session was not renewed in time")
-	// ErrNotRecorded: the outcome is not in the ledger yet. The ledger goes on trying.
+	// ErrNotRecorded: the outcome is not in the ledger yet. The ledger goes on trying, and tells its owner of the end when it is known.
 	ErrNotRecorded = errors.New("outcome not recorded yet")
 	// ErrPlaceLost: the place in the queue is gone with its session.
 	ErrPlaceLost = errors.New("place in the queue lost")

@@ -99,10 +99,12 @@ type Policy struct {
 	Retention time.Duration
 	// PayloadRetention replaces Retention where the fingerprint is the key: equal bodies after that are new events.
 	PayloadRetention time.Duration
-	ReplayBody       int // bytes; a longer answer is not kept, its duplicate gets the first status alone
-	OnMismatch       OnMismatch
-	OnUnknown        OnUnknown
-	Keep             StatusSet // upstream answers that settle the event
+	// NewPerSecond bounds the new events that a process takes for the route; 0 = no bound.
+	NewPerSecond int
+	ReplayBody   int // bytes; a longer answer is not kept, its duplicate gets the first status alone
+	OnMismatch   OnMismatch
+	OnUnknown    OnUnknown
+	Keep         StatusSet // upstream answers that settle the event
 	// HoldOn are the upstream answers after which the work goes on, and HoldTTL is how long the upstream may be silent then. What
 	// the upstream asks for in its answer comes before both.
 	HoldOn  StatusSet
@@ -111,6 +113,8 @@ type Policy struct {
 	// Verified: deliveries are signed, so a duplicate proves that it is the sender's. Otherwise one that comes with other
 	// credentials than the first does not get to see the first one's answer.
 	Verified bool
+	// Credentials are headers whose values count as credentials, signed or not, in lower case.
+	Credentials []string
 	// Observe: every delivery runs, whatever is decided, so no copy counts as answered without running.
 	Observe bool
 }

@@ -60,6 +60,8 @@ type Lock struct {
 	Held      bool
 	HoldTTL   time.Duration // what a renewal without a TTL means
 	HoldUntil time.Time     // as read with the hold; zero when it is not known
+	// Limit is the ledger's name for what ends when a held execution reaches MaxDuration, by the ledger's own clock; opaque to idem. 0 = none.
+	Limit int64
 	// ReplayBody is the policy's, for whoever completes a held execution; bytes.
 	ReplayBody int
 
@@ -84,6 +86,12 @@ func (l *Lock) remaining(now time.Time) time.Duration {
 		return l.HoldUntil.Sub(now)
 	}
 	return 0
+}
+
+// Closed says why nobody gets the lock of an execution that has ended, and until when.
+func Closed(id ExecutionID, until time.Time) string {
+	return string(id) + " has ended with an unknown outcome, and its upstream may still be at work: the lock stays closed until " +
+		until.Add(time.Second-1).UTC().Format(time.RFC3339)
 }
 
 // Cancel is a request to stop an execution: who, why, when. A ledger keeps no more than MaxReason bytes of By and Reason each; whoever takes
@@ -130,9 +138,11 @@ type Record struct {
 	Outcome    Outcome
 	StartedAt  time.Time
 	FinishedAt time.Time
-	ExpiresAt  time.Time // after this the record says nothing any more, even if it is still there
-	Error      *Failure  // FAILED only
-	Abort      *Cancel   // ABORTED only
+	// Retention is how long the record answers duplicates, from its end. It is the ledger that ends it, up to Slack later: clocks of
+	// processes differ.
+	Retention time.Duration
+	Error     *Failure // FAILED only
+	Abort     *Cancel  // ABORTED only
 	// Final: somebody cancelled the event for good, whatever became of this execution. It never runs again.
 	Final bool
 	Steps []Step
@@ -143,6 +153,12 @@ type Record struct {
 
 	Revision int64 // mod revision
 	Size     int   // bytes in the ledger, as this process wrote it; 0 = not known
+}
+
+// Slack is how much longer than its retention a ledger may keep a record, because records share leases, and how long a process may
+// believe one that it has read without asking again.
+func Slack(retention time.Duration) time.Duration {
+	return min(max(retention/16, 5*time.Second), 6*time.Hour)
 }
 
 // Failure says why an execution is FAILED.

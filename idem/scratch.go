@@ -13,6 +13,7 @@ type scratch struct {
 	fingerprint Fingerprint // of the delivery
 	sum         hash.Hash   // SHA-256
 	values      []byte      // decoded values, one behind the other; older ones stay valid when it grows
+	path        []byte      // the normal path, where it is fingerprinted
 	line        []byte      // for one use at a time: hashed parts, built strings, decoded names
 	workflow    []part
 	event       []part
@@ -36,6 +37,9 @@ func (s *scratch) reset() {
 	s.body.scan.text = nil
 	if cap(s.values) > maxScratch {
 		s.values = nil
+	}
+	if cap(s.path) > maxScratch {
+		s.path = nil
 	}
 	if cap(s.line) > maxScratch {
 		s.line = nil

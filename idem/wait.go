@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"sync"
@@ -17,35 +18,41 @@ var (
 // room counts who waits in this process, so that a flood is a refusal and not memory.
 type room struct {
 	mu         sync.Mutex
-	all        int
+	since      list.List // when each came who is inside, the oldest first
 	byWorkflow map[string]int
 }
 
-func (w *room) enter(workflow string, perWorkflow, overAll int) bool {
+// seat is the place of one who waits.
+type seat = *list.Element
+
+// enter lets one in at now; nil: as many are inside as may be.
+func (w *room) enter(workflow string, perWorkflow, overAll int, now time.Time) seat {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.all >= overAll || w.byWorkflow[workflow] >= perWorkflow {
-		return false
+	if w.since.Len() >= overAll || w.byWorkflow[workflow] >= perWorkflow {
+		return nil
 	}
 	if w.byWorkflow == nil {
 		w.byWorkflow = map[string]int{}
 	}
-	w.all++
 	w.byWorkflow[workflow]++
-	return true
+	return w.since.PushBack(now)
 }
 
-// waiting is how many are inside.
-func (w *room) waiting() int {
+// waiting is how many are inside, and since when the first of them is; the zero time when nobody is.
+func (w *room) waiting() (n int, since time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.all
+	if first := w.since.Front(); first != nil {
+		since, _ = first.Value.(time.Time)
+	}
+	return w.since.Len(), since
 }
 
-func (w *room) leave(workflow string) {
+func (w *room) leave(workflow string, s seat) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all--
+	w.since.Remove(s)
 	if w.byWorkflow[workflow]--; w.byWorkflow[workflow] == 0 {
 		delete(w.byWorkflow, workflow)
 	}
@@ -65,10 +72,11 @@ func (g *Guard) patience(sender context.Context, d time.Duration) (context.Conte
 
 // wait is strategy wait: the delivery takes its place in the queue, and is admitted when it is its turn.
 func (g *Guard) wait(sender context.Context, r *Request, first Verdict) Admission {
-	if !g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
-		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: first.Holder, HolderTrace: first.HolderTrace}}
+	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), g.o.Now())
+	if seat == nil {
+		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: first.Holder, HolderTrace: first.HolderTrace, ClosedUntil: first.ClosedUntil}}
 	}
-	defer g.waiting.leave(r.Scope.Workflow)
+	defer g.waiting.leave(r.Scope.Workflow, seat)
 	ctx, done := g.patience(sender, r.Policy.WaitTimeout)
 	defer done()
 	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1, Behind: first.Behind}}
@@ -133,7 +141,7 @@ func (w *waiter) enqueue(lock Lock) (Place, *Seen, error) {
 func (w *waiter) decide(seen *Seen) (Admission, bool) {
 	behind := int64(0)
 	seen.Queue = false
-	if l := seen.Lock; l != nil && (l.Cooling || l.Scope.Key != w.r.Scope.Key || w.r.Policy.OnMismatch == MismatchExecute && w.r.other(l.Fingerprint)) {
+	if l := seen.Lock; l != nil && l.Scope.PerEvent == w.r.Scope.PerEvent && (l.Cooling || l.Scope.Key != w.r.Scope.Key || w.r.Policy.OnMismatch == MismatchExecute && w.r.other(l.Fingerprint)) {
 		seen.Lock, behind = nil, l.Token // another event: this one comes after it
 	}
 	v := Decide(seen, w.r, w.guard.o.Now())
@@ -237,7 +245,7 @@ func (w *waiter) gaveUp() Admission {
 	if errors.Is(cause, errWaited) {
 		cause = nil
 	}
-	v := Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace}
+	v := Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace, ClosedUntil: w.holder.ClosedUntil}
 	if !w.freeAt.IsZero() {
 		v.RetryAfter = w.freeAt.Sub(w.guard.o.Now())
 	}
@@ -246,10 +254,11 @@ func (w *waiter) gaveUp() Admission {
 
 // attach is in_flight: attach. The copy waits for the end of the first one and gets what its sender got. It never runs anything itself.
 func (g *Guard) attach(sender context.Context, r *Request, v Verdict) Admission {
-	if !g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
+	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), g.o.Now())
+	if seat == nil {
 		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace}}
 	}
-	defer g.waiting.leave(r.Scope.Workflow)
+	defer g.waiting.leave(r.Scope.Workflow, seat)
 	ctx, done := g.patience(sender, r.Policy.AttachTimeout)
 	defer done()
 	seen, err := g.o.Ledger.Follow(ctx, v.Copy)
@@ -278,8 +287,7 @@ func sameAs(seen *Seen, r *Request, v Verdict) Verdict {
 	case rec == nil || rec.Execution != v.Holder && !rec.Settled(): // nobody can tell any more
 		return Verdict{Decision: DecisionLockLost, Holder: v.Holder}
 	case rec.Answer != nil:
-		other := !r.Policy.Verified && rec.Credentials != r.credentials(rec.Execution)
-		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: other}
+		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(rec)}
 	case rec.Status == Aborted:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
 	}

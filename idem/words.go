@@ -45,6 +45,7 @@ const (
 	DecisionWaitTimeout         Decision = "wait_timeout"
 	DecisionQueueFull           Decision = "queue_full"
 	DecisionSkipped             Decision = "skipped"
+	DecisionThrottled           Decision = "throttled"
 	DecisionMismatch            Decision = "mismatch"
 	DecisionUnknown             Decision = "unknown"
 	DecisionAborted             Decision = "aborted"

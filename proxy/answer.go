@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"runtime/debug"
 	"strconv"
 
@@ -26,7 +27,7 @@ func (d *delivery) writeAnswer(ctx *fasthttp.RequestCtx) {
 	head = strconv.AppendInt(head, int64(d.answer.Status), 10)
 	head = append(append(append(head, ' '), d.answer.Reason...), "\r\n"...)
 	head = d.appendFields(head)
-	head = append(append(head, d.framing(ctx)...), "\r\n\r\n"...)
+	head = append(append(head, d.framing(ctx)...), "\r\n"...)
 	d.out = head
 	d.headBytes.Reset(head)
 	if d.headReader == nil || d.headReader.Size() < len(head) {
@@ -35,10 +36,11 @@ func (d *delivery) writeAnswer(ctx *fasthttp.RequestCtx) {
 	d.headReader.Reset(&d.headBytes)
 	if err := ctx.Response.Header.Read(d.headReader); err != nil {
 		// Our own parser let it through and fasthttp's does not: the answer matters more than its head.
-		d.h.o.Log.Warn("answer.head", "error", err, "trace_id", d.trace.ID())
+		d.h.o.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.ID())
 		ctx.Response.Header.Reset()
 		ctx.Response.SetStatusCode(d.answer.Status)
 	}
+	ctx.Response.Header.ResetConnectionClose() // of an answer to HEAD without a length fasthttp believes that it ends with the connection
 }
 
 // appendFields appends the end-to-end fields. Of Content-Encoding fasthttp keeps one line alone, so several become the one list that says
@@ -65,15 +67,21 @@ func (d *delivery) appendFields(head []byte) []byte {
 }
 
 // framing keeps fasthttp from guessing. It writes the real framing when it writes the body; only where there is none does the upstream's
-// Content-Length stand, because it says what a GET would have brought.
+// Content-Length stand, if there is one, because it says what a GET would have brought. A 204 has none (RFC 9110 section 8.6).
 func (d *delivery) framing(ctx *fasthttp.RequestCtx) string {
-	if length := d.answer.Get("content-length"); length != nil && (ctx.IsHead() || d.answer.Status == fasthttp.StatusNotModified) {
-		return "Content-Length: " + string(length)
+	length := d.answer.Get("content-length")
+	switch {
+	case d.answer.Status == fasthttp.StatusNoContent:
+		return ""
+	case !ctx.IsHead() && d.answer.Status != fasthttp.StatusNotModified:
+		return "Content-Length: 0\r\n"
+	case length == nil:
+		return ""
 	}
-	return "Content-Length: 0"
+	return "Content-Length: " + string(length) + "\r\n"
 }
 
-var contentEncoding = []byte("Content-Encoding")
+var contentEncoding = []byte(fasthttp.HeaderContentEncoding)
 
 // ours reports whether a field of an answer is one that only Hooklock may set.
 func ours(name []byte) bool {
@@ -114,6 +122,7 @@ func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
 	s.call.pause()
 	if d.answer.Length >= 0 || !d.head.HTTP10() {
 		d.detached = true
+		s.endWith(ctx.Conn())
 		ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
 		return
 	}
@@ -138,6 +147,8 @@ type answerStream struct {
 	x    *idem.Execution // nil where nothing is recorded, and once it is
 	call *call
 	rest *wire.Rest
+
+	release func() bool // lets go of the sender's connection; nil where nothing holds it
 
 	ready []byte // to be handed out now
 	held  []byte // the piece after it
@@ -196,10 +207,21 @@ func (s *answerStream) advance() {
 	}
 }
 
+// endWith closes the sender's connection when the execution is told to stop: fasthttp may be writing to a sender that does not read, and
+// would hear of nothing else.
+func (s *answerStream) endWith(sender net.Conn) {
+	if s.x != nil {
+		s.release = context.AfterFunc(s.x.Context(), func() { _ = sender.Close() })
+	}
+}
+
 // settle records how the answer ended.
 func (s *answerStream) settle(cut error) {
 	if s.x == nil {
 		return
+	}
+	if s.release != nil {
+		s.release() // the end of the execution is not that of the connection
 	}
 	var end idem.Ending
 	if cut == nil {
@@ -250,9 +272,9 @@ func (s *answerStream) contain(err *error) {
 	}
 	s.d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", s.d.trace.ID(), "stack", string(debug.Stack()))
 	*err = fmt.Errorf("panic: %v", p)
-	if x := s.x; x != nil {
-		s.x = nil
-		x.Abandon(notEnded())
+	if x := s.x; x != nil && !x.Ended() {
+		s.d.reportEnd(x, x.Abandon(notEnded()))
 	}
+	s.x = nil
 	s.err = *err
 }

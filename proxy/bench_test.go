@@ -49,7 +49,7 @@ func BenchmarkProxy(b *testing.B) {
 	pool := wire.NewUpstream(wire.Options{Addr: up.Addr().String(), MaxIdle: 256})
 	defer pool.Close()
 	h := NewHandler(HandlerOptions{
-		Gate: refuser{}, Upstream: pool, UpstreamHost: "u", Timeout: time.Minute, Base: context.Background(), Observer: deaf{}, Log: slog.New(slog.DiscardHandler),
+		Gate: refuser{}, Upstream: pool, Unmatched: pool, UpstreamHost: "u", Timeout: time.Minute, Base: context.Background(), Observer: deaf{}, Log: slog.New(slog.DiscardHandler),
 	}, &Rules{
 		Table:  Table{Routes: []*Route{{Name: "r", Pattern: pattern, Methods: []string{"POST"}, Keys: keys, Policy: idem.Policy{Route: "r", Idempotency: true}}}},
 		Limits: Limits{RequestBody: 8 << 20, HeadTimeout: time.Minute, BodyTimeout: time.Minute},

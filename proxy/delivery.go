@@ -27,8 +27,8 @@ type delivery struct {
 	msg    idem.Message
 	letter sender.Delivery // msg as the seal reads it
 	names  idem.Names
+	place  question
 	vars   []idem.PathVar
-	norm   []byte // scratch for the normal path
 	extra  []byte // scratch for our own header lines
 	out    []byte // the head for the upstream
 	answer wire.Answer
@@ -70,15 +70,15 @@ func (p *deliveryPool) put(d *delivery) {
 	}
 	d.msg.Reset()
 	*d = delivery{
-		head: d.head, body: d.body[:0], msg: d.msg, vars: d.vars[:0], norm: d.norm[:0], extra: d.extra[:0], out: d.out[:0],
+		head: d.head, body: d.body[:0], msg: d.msg, place: d.place, extra: d.extra[:0], out: d.out[:0],
 		answer: d.answer, fields: d.fields[:0], sender: d.sender[:0], headReader: d.headReader,
 	}
 	p.pool.Put(d)
 }
 
 // readHead copies and checks the head. What two HTTP parsers could read differently is refused here, on unmatched paths too.
-func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
-	if err := wire.ParseHead(&ctx.Request.Header, &d.head); err != nil {
+func (d *delivery) readHead(h *fasthttp.RequestHeader) *Rejection {
+	if err := wire.ParseHead(h, &d.head); err != nil {
 		return reject("bad_request", err.Error())
 	}
 	path, query, _ := bytes.Cut(d.head.Target(), []byte{'?'})
@@ -88,14 +88,16 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *Rejection {
 		d.msg.Fields = append(d.msg.Fields, idem.Field(f))
 	}
 	d.msg.Host = d.header("host")
-	d.report.Method, d.report.TLS, d.report.HTTP10 = knownMethod(d.msg.Method), ctx.IsTLS(), d.head.HTTP10()
+	q := &d.place
+	q.method, q.host, q.path, q.bare = d.msg.Method, d.msg.Host, d.msg.Path, !d.head.HasBody() && d.head.Upgrade() == nil
+	d.report.Method, d.report.HTTP10 = knownMethod(d.msg.Method), d.head.HTTP10()
 	return nil
 }
 
 // enter notes what only a delivery on a route needs to know of itself.
 func (d *delivery) enter(ctx *fasthttp.RequestCtx, route *Route, vars []idem.PathVar) {
 	d.route, d.vars = route, vars
-	d.report.Route, d.report.Keyed = route.Name, route.Policy.Idempotency
+	d.report.Route, d.report.Keyed, d.report.Locks = route.Name, route.Policy.Idempotency, route.Policy.Strategy != idem.NoLock
 	d.sender = append(d.sender[:0], ctx.RemoteIP().String()...)
 	d.proto = httpProto
 	if ctx.IsTLS() {
@@ -128,20 +130,26 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
 		return nil
 	}
 	hangUp(ctx)
-	return badBody(err)
+	if bad := badBody(err); bad != nil {
+		return bad
+	}
+	return reject("bad_request", err.Error())
 }
 
-// badBody refuses a body that could not be read. What follows it on the connection is the rest of this body, and no request: hang up.
+// badBody refuses a delivery whose body did not come as it should; nil where that is not what err says. What follows such a body on its
+// connection is the rest of it, and no request: hang up.
 func badBody(err error) *Rejection {
 	switch {
 	case errors.Is(err, wire.ErrMemory):
 		return reject("memory_exhausted", "the bodies and answers of other deliveries fill limits.memory; nothing was executed, send the event again")
 	case errors.Is(err, wire.ErrBodyTooLarge):
-		return reject("body_too_large", "the body is larger than limits.request_body")
+		return bodyTooLarge()
 	case errors.Is(err, wire.ErrBodySlow):
 		return reject("request_timeout", "the body did not arrive within limits.body_timeout")
+	case errors.Is(err, wire.ErrBodyTruncated), errors.Is(err, wire.ErrBodyBroken):
+		return reject("bad_request", err.Error())
 	}
-	return reject("bad_request", err.Error())
+	return nil
 }
 
 // name builds workflow, key and fingerprint.
@@ -199,7 +207,7 @@ func (d *delivery) request() *idem.Request {
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
 		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, ByPayload: d.names.ByPayload,
 		Policy: &d.route.Policy, TraceParent: d.trace.String(),
-		Credentials: func(id idem.ExecutionID) string { return idem.CredentialsDigest(id, d.msg.Fields) },
+		Credentials: func(id idem.ExecutionID) string { return idem.CredentialsDigest(id, &d.msg, &d.route.Policy) },
 	}
 }
 
@@ -233,7 +241,7 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 func (d *delivery) upstreamHead(x *idem.Execution) []byte {
 	trace, own := d.traceForUpstream()
 	o := wire.HeadOptions{
-		Length: int64(len(d.body)), ForwardedFor: d.sender, ForwardedProto: d.proto, ForwardedHost: d.msg.Host,
+		Length: int64(len(d.body)), Close: !d.h.o.Upstream.Reuses(d.body), ForwardedFor: d.sender, ForwardedProto: d.proto, ForwardedHost: d.msg.Host,
 		Host: []byte(d.h.o.UpstreamHost), Traceparent: []byte(trace), OwnTrace: own,
 	}
 	if x != nil {

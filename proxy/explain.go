@@ -1,12 +1,17 @@
 package proxy
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
 	"hooklock/proxy/sender"
@@ -40,11 +45,15 @@ type ExplainedAnswer struct {
 	Text     string
 }
 
-// Explain says which route s takes and how it is named there at the time now. It runs the code that a delivery runs.
-func (t *Table) Explain(s *Sample, now time.Time) *Explanation {
-	m := s.message()
+// Explain says which route s takes and how it is named there at the time now. It runs the code that a delivery runs, from its head on.
+// maxHead bounds that, in bytes.
+func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	x := &Explanation{}
-	route, vars, bad := t.find(m.Method, m.Host, m.Path, nil, nil)
+	var d delivery
+	if x.Rejection = s.read(&d, maxHead); x.Rejection != nil {
+		return x
+	}
+	route, vars, bad := r.Table.find(&d.place)
 	switch {
 	case bad != nil:
 		x.Rejection = bad
@@ -53,28 +62,54 @@ func (t *Table) Explain(s *Sample, now time.Time) *Explanation {
 		x.Note = "no route takes it: it passes through to the upstream, untouched and unguarded"
 		return x
 	}
-	x.Route, x.Pattern, m.Vars = route.Name, route.Pattern.String(), vars
+	m := &d.msg
+	x.Route, x.Pattern, m.Vars, m.Body = route.Name, route.Pattern.String(), vars, s.Body
 	for _, v := range vars {
 		x.Vars = append(x.Vars, [2]string{v.Name, string(v.Raw)})
 	}
 	x.Answers = route.answers()
-	if x.seal(route, m, now); x.Handshake == "" {
-		x.name(route, m)
+	switch {
+	case d.head.Upgrade() != nil:
+		x.refuse(route, upgradeRefused())
+	case len(s.Body) > r.Limits.RequestBody:
+		x.refuse(route, bodyTooLarge())
+	default:
+		if x.seal(route, m, now); x.Handshake == "" {
+			x.name(route, m)
+		}
 	}
 	return x
 }
 
-func (s *Sample) message() *idem.Message {
-	var m idem.Message
-	m.Method, m.Target, m.Body = []byte(s.Method), []byte(s.Target), s.Body
-	m.Path, m.Query, _ = bytes.Cut(m.Target, []byte{'?'})
-	for _, h := range s.Header {
-		m.Fields = append(m.Fields, idem.Field{Name: []byte(h[0]), Value: []byte(h[1])})
-		if bytes.EqualFold([]byte(h[0]), []byte("host")) {
-			m.Host = []byte(h[1])
-		}
+// read puts s on a wire and takes it off as a server does. A sample without a Host is for localhost.
+func (s *Sample) read(d *delivery, maxHead int) *Rejection {
+	raw := fmt.Appendf(nil, "%s %s HTTP/1.1\r\n", s.Method, s.Target)
+	if !s.has("host") {
+		raw = append(raw, "Host: localhost\r\n"...)
 	}
-	return &m
+	for _, h := range s.Header {
+		raw = fmt.Appendf(raw, "%s: %s\r\n", h[0], h[1])
+	}
+	if len(s.Body) > 0 && !s.has("content-length") && !s.has("transfer-encoding") {
+		raw = fmt.Appendf(raw, "Content-Length: %d\r\n", len(s.Body))
+	}
+	var head fasthttp.RequestHeader
+	if err := head.Read(bufio.NewReaderSize(bytes.NewReader(append(raw, "\r\n"...)), maxHead)); err != nil {
+		return unread(err)
+	}
+	return d.readHead(&head)
+}
+
+func (s *Sample) has(name string) bool {
+	return slices.ContainsFunc(s.Header, func(h [2]string) bool { return strings.EqualFold(h[0], name) })
+}
+
+// refuse notes why the route does not take it, unless there is a reason already.
+func (x *Explanation) refuse(route *Route, bad *Rejection) {
+	if x.Rejection == nil {
+		bad.Status = cmp.Or(route.Respond[idem.DecisionRejected], bad.Status)
+		x.Rejection = bad
+	}
 }
 
 // seal says what the signature is worth, and whether this is an event at all.
@@ -109,10 +144,7 @@ func (x *Explanation) name(route *Route, m *idem.Message) {
 	var refused *idem.NameError
 	switch {
 	case errors.As(err, &refused):
-		if x.Rejection == nil {
-			x.Rejection = reject(refused.Code, refused.Detail)
-			x.Rejection.Status = cmp.Or(route.Respond[idem.DecisionRejected], x.Rejection.Status)
-		}
+		x.refuse(route, reject(refused.Code, refused.Detail))
 		return
 	case names.Missing:
 		x.Note = "it has no event ID, and on_missing_event_id is pass: it is forwarded unguarded"
@@ -136,6 +168,8 @@ func (r *Route) gives(d idem.Decision) bool {
 		return s == idem.Wait || d == idem.DecisionQueueFull && r.Policy.InFlight == idem.Attach
 	case idem.DecisionSkipped:
 		return s == idem.Skip
+	case idem.DecisionThrottled:
+		return r.Policy.NewPerSecond > 0
 	case idem.DecisionUnverified:
 		return r.Seal.Verifier != nil
 	}
@@ -165,7 +199,7 @@ func (r *Route) answers() []ExplainedAnswer {
 		answers[len(answers)-1].Text = fmt.Sprintf("%d, with a code that says what is wrong", status)
 	}
 	for _, d := range []idem.Decision{
-		idem.DecisionUnverified, idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,
+		idem.DecisionUnverified, idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionThrottled, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,
 		idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionStoreUnavailable, idem.DecisionInternalError,
 	} {
 		if !r.gives(d) {

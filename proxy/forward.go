@@ -19,9 +19,9 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 	c := newCall(d.base, d.h.o.Timeout)
 	d.upstream = d.h.o.Now()
 	var err error
-	if d.head.Upgrade() != nil {
+	if d.head.Upgrade() != nil && !d.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
 		var switched *wire.Switched
-		switched, err = d.h.o.Upstream.Upgrade(c.ctx, d.passHead(true), &d.answer)
+		switched, err = d.h.o.Unmatched.Upgrade(c.ctx, d.passHead(true), &d.answer)
 		if switched != nil {
 			c.end()
 			d.called()
@@ -33,7 +33,7 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 			return
 		}
 	} else {
-		err = d.h.o.Upstream.Stream(c.ctx, d.passHead(false), d.passBody(ctx, c), &d.answer)
+		err = d.h.o.Unmatched.Stream(c.ctx, d.passHead(false), d.passBody(ctx, c), &d.answer)
 	}
 	d.called()
 	if err != nil {
@@ -53,7 +53,7 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 }
 
 func (d *delivery) passHead(upgrade bool) []byte {
-	d.out = d.head.AppendTo(d.out[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Host: []byte(d.h.o.UpstreamHost)})
+	d.out = d.head.AppendTo(d.out[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Close: d.head.HasBody(), Host: []byte(d.h.o.UpstreamHost)})
 	return d.out
 }
 
@@ -114,9 +114,12 @@ func (d *delivery) passFailed(ctx *fasthttp.RequestCtx, c *call, err error) {
 	}
 	var send *wire.SendError
 	sent := !errors.As(err, &send) || send.Sent()
-	if !sent && c.ctx.Err() == nil && wire.IsBodyError(err) {
-		d.reject(ctx, badBody(send.Err))
-		return
+	if send != nil {
+		if bad := badBody(send.Err); bad != nil {
+			bad.Sent = sent
+			d.reject(ctx, bad)
+			return
+		}
 	}
 	decision := failureDecision(c, send)
 	d.refuse(ctx, decision, refusal{detail: failureDetail(decision, sent), effect: effectIf(sent)})

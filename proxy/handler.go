@@ -22,7 +22,9 @@ type Gate interface {
 // HandlerOptions are what a Handler works with.
 type HandlerOptions struct {
 	Gate     Gate
-	Upstream *wire.Upstream
+	Upstream *wire.Upstream // of deliveries on routes
+	// Unmatched is the pool of requests that no route takes: nothing that a stranger sends travels on a connection of deliveries.
+	Unmatched *wire.Upstream
 	// UpstreamHost is the Host of a request whose sender gave none, which only HTTP/1.0 may.
 	UpstreamHost string
 	// Timeout bounds one call of the upstream.
@@ -96,17 +98,21 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	}()
 	ctx.Response.Header.DisableNormalizing()
 	d.serve(ctx)
+	if d.head.Closes() && !ctx.Hijacked() {
+		ctx.SetConnectionClose()
+	}
 }
 
 // serve is the life of one delivery, room by room (docs/architecture.md). Each room is entered once, and hands on what the next one
 // needs.
 func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
-	if bad := d.readHead(ctx); bad != nil {
+	d.report.TLS = ctx.IsTLS()
+	if bad := d.readHead(&ctx.Request.Header); bad != nil {
 		d.reject(ctx, bad)
 		return
 	}
 	rules := d.h.rules.Load()
-	route, vars, bad := rules.Table.find(d.msg.Method, d.msg.Host, d.msg.Path, d.vars, d.norm)
+	route, vars, bad := rules.Table.find(&d.place)
 	if bad != nil {
 		d.reject(ctx, bad)
 		return
@@ -118,7 +124,7 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
 	d.enter(ctx, route, vars)
 	if d.head.Upgrade() != nil {
 		ctx.SetConnectionClose() // what follows may be the other protocol already
-		d.reject(ctx, reject("upgrade_refused", "a delivery on a route is one request with one answer, and cannot become another protocol"))
+		d.reject(ctx, upgradeRefused())
 		return
 	}
 	if d.refuseUnsigned(ctx) {

@@ -26,6 +26,7 @@ type Report struct {
 	// WorkflowPart and EventIDPart say how these were found in the delivery; "" where nobody looked, or where there is nothing to find.
 	WorkflowPart, EventIDPart PartResult
 	Keyed                     bool // the route remembers events
+	Locks                     bool // the route takes locks: its strategy is not none
 	Workflow                  string
 	Key                       string // short
 	Execution                 idem.ExecutionID
@@ -35,6 +36,7 @@ type Report struct {
 	RecordSize                int           // bytes; 0 = no record was written
 	Hold                      time.Duration // how long the lock outlives the answer; 0: it does not
 	By                        string        // who cancelled it
+	ClosedUntil               time.Time     // Execution, which stood in the way, has ended, and its lock stays closed; zero: it has not
 	Loss                      Loss          // of the lock, while the execution ran
 
 	TraceID string
@@ -135,7 +137,7 @@ func (all Observers) Event(name EventName, r *Report) {
 // Tracer begins traces.
 type Tracer interface {
 	// Begin begins the trace of a delivery that has found its route. The sender's traceparent and tracestate are valid during the call; they
-	// are empty where it sent none. A nil Trace records nothing.
+	// are empty where it sent none. It is nil where the delivery is not recorded.
 	Begin(r *Report, traceparent, tracestate []byte) Trace
 }
 
@@ -145,7 +147,7 @@ type Trace interface {
 	Context() context.Context
 	// TraceParent is the delivery's span, as W3C spells it: what duplicates of the event link to.
 	TraceParent() string
-	// Call is the span of the call of the upstream, as W3C spells it, begun now. "" means that the sender's own context goes on.
+	// Call is the span of the call of the upstream, as W3C spells it, begun now.
 	Call() string
 	// End ends the trace. Nothing of r changes any more.
 	End(r *Report)

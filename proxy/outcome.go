@@ -26,8 +26,8 @@ func (d *delivery) complete(ctx *fasthttp.RequestCtx, x *idem.Execution) {
 // leave is the net under every way out: an execution that was not ended by then is abandoned. One whose answer is still being streamed is ended
 // by the stream.
 func (d *delivery) leave(x *idem.Execution) {
-	if !d.detached {
-		x.Abandon(notEnded())
+	if !d.detached && !x.Ended() {
+		d.reportEnd(x, x.Abandon(notEnded()))
 	}
 }
 
@@ -118,7 +118,7 @@ func (d *delivery) reportEnd(x *idem.Execution, end idem.Ending) {
 	if d.report.Loss != "" {
 		d.h.o.Observer.Event(EventLost, &d.report)
 	}
-	if d.report.Outcome == idem.Unknown {
+	if end.Recorded && d.report.Outcome == idem.Unknown { // otherwise whoever writes it down says so
 		d.h.o.Observer.Event(EventUnknown, &d.report)
 	}
 }
@@ -138,7 +138,7 @@ func lossOf(cause error, end idem.Ending) Loss {
 
 // turnAway answers a delivery that may not run: with the first answer, or with a refusal.
 func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
-	d.report.Gate, d.report.Execution, d.report.Err = a.Decision, a.Holder, a.Err
+	d.report.Gate, d.report.Execution, d.report.Err, d.report.ClosedUntil = a.Decision, a.Holder, a.Err, a.ClosedUntil
 	if a.WhileWaiting {
 		d.report.Outcome = a.Record.Outcome
 		d.cancelled(a.Record.Abort)
@@ -157,7 +157,7 @@ func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
 		case idem.DecisionLocked, idem.DecisionInFlight, idem.DecisionWaitTimeout, idem.DecisionQueueFull:
 			d.h.o.Observer.Event(EventRefused, &d.report)
 		}
-		d.refuse(ctx, a.Decision, refusal{detail: refusalDetail(a), execution: a.Holder, retryAfter: a.RetryAfter, effect: effectOf(&a)})
+		d.refuse(ctx, a.Decision, refusal{detail: refusalDetail(a), execution: a.Holder, closedUntil: a.ClosedUntil, retryAfter: a.RetryAfter, effect: effectOf(&a)})
 	}
 }
 
@@ -184,6 +184,12 @@ func effectIf(sent bool) string {
 
 func refusalDetail(a idem.Admission) string {
 	switch a.Decision {
+	case idem.DecisionLocked, idem.DecisionWaitTimeout:
+		if !a.ClosedUntil.IsZero() {
+			return idem.Closed(a.Holder, a.ClosedUntil) + " (lock.release_delay); nothing was executed, send this event again then"
+		}
+	}
+	switch a.Decision {
 	case idem.DecisionInFlight:
 		return "a copy of this event is being executed; send it again to get its answer"
 	case idem.DecisionLocked:
@@ -192,6 +198,8 @@ func refusalDetail(a idem.Admission) string {
 		return "the delivery waited for its turn for as long as the route lets it; nothing was executed, send it again"
 	case idem.DecisionQueueFull:
 		return "as many deliveries wait as may; nothing was executed, send it again"
+	case idem.DecisionThrottled:
+		return "more new events come than the route takes in a second; nothing was executed, send it again"
 	case idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionLockLost, idem.DecisionUpstreamUnreachable, idem.DecisionInternalError:
 		return "that is how the execution ended which this copy was attached to; the copy ran nothing"
 	case idem.DecisionMismatch:
@@ -211,7 +219,7 @@ func (d *delivery) skip(ctx *fasthttp.RequestCtx, a idem.Admission) {
 	if s, ok := d.route.Respond[idem.DecisionSkipped]; ok {
 		status = s
 	}
-	skipped(ctx, status, a.Holder, d.names.Workflow)
+	skipped(ctx, status, &a, d.names.Workflow)
 	d.mark(ctx, idem.DecisionSkipped)
 }
 
@@ -226,7 +234,11 @@ func (d *delivery) replay(ctx *fasthttp.RequestCtx, a idem.Admission) {
 	ctx.Response.SetStatusCode(first.Status)
 	if first.Whole && !a.StatusOnly {
 		for _, f := range first.Header {
-			ctx.Response.Header.Add(f.Name, f.Value)
+			value := f.Value
+			if codings := ctx.Response.Header.ContentEncoding(); len(codings) > 0 && strings.EqualFold(f.Name, fasthttp.HeaderContentEncoding) {
+				value = string(codings) + ", " + value // as in the first answer: see appendFields
+			}
+			ctx.Response.Header.Add(f.Name, value)
 		}
 		d.lend(ctx, first.Body)
 	}
@@ -280,6 +292,9 @@ func (d *delivery) refuse(ctx *fasthttp.RequestCtx, decision idem.Decision, r re
 func (d *delivery) reject(ctx *fasthttp.RequestCtx, bad *Rejection) {
 	d.report.Code, d.report.Err = bad.Code, bad
 	r := refusal{verdict: verdict{bad.Status, bad.Code, "no", bad.Title, false}, status: bad.Status, detail: bad.Detail}
+	if bad.Sent {
+		r.executed = "unknown"
+	}
 	if d.route != nil {
 		r.retryUnit = d.route.RetryAfterUnit
 		// A 503 says that this process has no room now, and nothing about the delivery.

@@ -14,6 +14,7 @@ type Pattern struct {
 	text     string
 	segments []segment // what stands between the slashes
 	rest     string    // name of the {x...} at the end, if any
+	folded   []segment // segments as a laxPath has them
 }
 
 type segment struct {
@@ -46,6 +47,7 @@ func ParsePattern(text string) (*Pattern, error) {
 			p.segments = append(p.segments, segment{literal: part, name: name})
 		}
 	}
+	p.folded = p.lax()
 	return p, nil
 }
 

@@ -25,11 +25,13 @@ func verdictOf(d idem.Decision) verdict {
 	case idem.DecisionInFlight:
 		return verdict{409, "execution_in_flight", "no", "This event is being executed", true}
 	case idem.DecisionLocked:
-		return verdict{409, "workflow_locked", "no", "Another event of this workflow is being executed", true}
+		return verdict{409, "workflow_locked", "no", "The workflow is locked", true}
 	case idem.DecisionWaitTimeout:
 		return verdict{409, "lock_wait_timeout", "no", "The lock did not become free in time", true}
 	case idem.DecisionQueueFull:
 		return verdict{429, "too_many_waiting", "no", "Too many deliveries wait", false}
+	case idem.DecisionThrottled:
+		return verdict{503, "too_many_new_events", "no", "Too many new events on this route", false}
 	case idem.DecisionMismatch:
 		return verdict{422, "idempotency_key_reused", "no", "This event ID was used for another request", false}
 	case idem.DecisionUnknown:
@@ -60,6 +62,8 @@ type Rejection struct {
 	Code   string
 	Title  string
 	Detail string
+	// Sent says that the upstream had begun to get it: its body broke on the way through.
+	Sent bool
 	// About is the route that the delivery was meant for and may not take; nil where that is not why.
 	About *Route
 }
@@ -98,6 +102,14 @@ func reject(code, detail string) *Rejection {
 	return &Rejection{Status: status, Code: code, Title: title, Detail: detail}
 }
 
+func bodyTooLarge() *Rejection {
+	return reject("body_too_large", "the body is larger than limits.request_body")
+}
+
+func upgradeRefused() *Rejection {
+	return reject("upgrade_refused", "a delivery on a route is one request with one answer, and cannot become another protocol")
+}
+
 // problem is RFC 9457, with our members, and with the fields of the older in-application locks where they apply.
 type problem struct {
 	Type       string `json:"type"`
@@ -109,6 +121,8 @@ type problem struct {
 	Execution  string `json:"executionId,omitempty"`
 	Workflow   string `json:"workflow,omitempty"`
 	RetryAfter int    `json:"retryAfter,omitempty"`
+	// ClosedUntil is when a lock is free whose execution has ended; absent where it has not.
+	ClosedUntil time.Time `json:"closedUntil,omitzero"`
 
 	*conflict
 }
@@ -123,13 +137,15 @@ type conflict struct {
 // refusal is everything that one answer made by Hooklock itself says.
 type refusal struct {
 	verdict
-	status     int // differs from verdict.status where the route's respond says so
-	detail     string
-	execution  idem.ExecutionID
-	workflow   string
-	retryAfter time.Duration
-	retryUnit  time.Duration // of the header, where the sender does not take seconds; 0 means a second
-	effect     string        // as executed; "" = what the decision says
+	status    int // differs from verdict.status where the route's respond says so
+	detail    string
+	execution idem.ExecutionID
+	workflow  string
+	// closedUntil: execution has ended, and its lock stays closed; zero: it has not.
+	closedUntil time.Time
+	retryAfter  time.Duration
+	retryUnit   time.Duration // of the header, where the sender does not take seconds; 0 means a second
+	effect      string        // as executed; "" = what the decision says
 }
 
 // write makes r the answer.
@@ -143,11 +159,15 @@ func (r *refusal) write(ctx *fasthttp.RequestCtx) {
 		p.RetryAfter = seconds(r.retryAfter)
 		ctx.Response.Header.Set("Retry-After", inUnit(p.RetryAfter, r.retryUnit))
 	}
+	p.ClosedUntil = r.closedUntil.UTC()
 	if r.conflict {
 		p.conflict = &conflict{
 			Error:    "Workflow currently executing",
 			Details:  "Only one execution can run at a time. Currently executing: " + string(r.execution),
 			Existing: string(r.execution),
+		}
+		if !r.closedUntil.IsZero() {
+			p.Details = "Only one execution can run at a time. " + idem.Closed(r.execution, r.closedUntil)
 		}
 	}
 	body, err := json.Marshal(p)
@@ -171,13 +191,14 @@ func own(ctx *fasthttp.RequestCtx) {
 }
 
 // skipped is the answer to a delivery that was dropped because the lock is held: a success, so that it does not come again.
-func skipped(ctx *fasthttp.RequestCtx, status int, holder idem.ExecutionID, workflow string) {
+func skipped(ctx *fasthttp.RequestCtx, status int, a *idem.Admission, workflow string) {
 	own(ctx)
 	body, err := json.Marshal(struct {
-		Status    string `json:"status"`
-		Execution string `json:"executionId"`
-		Workflow  string `json:"workflow"`
-	}{"already_running", string(holder), workflow})
+		Status      string    `json:"status"`
+		Execution   string    `json:"executionId"`
+		Workflow    string    `json:"workflow"`
+		ClosedUntil time.Time `json:"closedUntil,omitzero"`
+	}{"already_running", string(a.Holder), workflow, a.ClosedUntil.UTC()})
 	if err != nil {
 		panic(err) // strings alone
 	}

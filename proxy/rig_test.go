@@ -142,7 +142,7 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	base, end := context.WithCancelCause(context.Background())
 	r := &replica{store: store, events: &events{}}
 	r.guard = idem.NewGuard(idem.GuardOptions{Ledger: store, Base: base, Cache: cache, MaxWaiting: func() int { return 1000 }})
-	pool := wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64})
+	pool, unmatched := wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64}), wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64})
 	keys, err := idem.NewKeys(idem.KeySpec{Route: "r", Workflow: "w/{path.w}", EventID: "{header.Idempotency-Key}"})
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	change(&policy)
 	quiet := slog.New(slog.DiscardHandler)
 	r.handler = NewHandler(HandlerOptions{
-		Gate: r.guard, Upstream: pool, UpstreamHost: "u", Timeout: patience, Base: base, Observer: r.events, Log: quiet,
+		Gate: r.guard, Upstream: pool, Unmatched: unmatched, UpstreamHost: "u", Timeout: patience, Base: base, Observer: r.events, Log: quiet,
 	}, &Rules{
 		Table:  Table{Routes: []*Route{{Name: "r", Pattern: pattern, Methods: []string{"POST"}, Keys: keys, Policy: policy}}},
 		Limits: Limits{RequestBody: 1 << 20, HeadTimeout: patience, BodyTimeout: patience},
@@ -186,6 +186,7 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 			t.Error(err)
 		}
 		pool.Close()
+		unmatched.Close()
 	})
 	return r
 }

@@ -51,6 +51,7 @@ func (r *Route) takesHost(host []byte) bool {
 	if i := bytes.LastIndexByte(host, ':'); i > bytes.LastIndexByte(host, ']') {
 		name = host[:i]
 	}
+	name = bytes.TrimSuffix(name, []byte{'.'}) // the root of all names may be written, and nginx takes it for the same host
 	for _, h := range r.Hosts {
 		if len(h) == len(name) && bytes.EqualFold(name, []byte(h)) {
 			return true
@@ -66,26 +67,64 @@ type Table struct {
 	RejectUnmatched bool
 }
 
+// question is what a delivery says of where it goes. Its memory is used again.
+type question struct {
+	method, host, path []byte
+	// bare: neither a body nor an Upgrade comes with it.
+	bare bool
+
+	vars   []idem.PathVar
+	normal []byte
+	lax    laxPath
+}
+
 // find returns the route for a delivery; nil means that no route takes it and that it passes through. Which deliveries a route
-// covers must not depend on spelling: a path that only becomes a route's path when it is normalised is refused, because the upstream
-// may well normalise it.
-func (t *Table) find(method, host, path []byte, vars []idem.PathVar, scratch []byte) (*Route, []idem.PathVar, *Rejection) {
-	route, vars := t.match(host, path, vars)
-	normal := idem.NormalPath(path, scratch[:0])
-	if !bytes.Equal(normal, path) {
-		if other, _ := t.match(host, normal, nil); other != nil && other != route {
-			return nil, nil, reject("ambiguous_path", "this path is another spelling of the route "+other.Pattern.String()+"; send it spelled like that").about(other)
-		}
+// covers must not depend on spelling: a path that only becomes a route's path when somebody reads it differently is refused, because the
+// upstream may be that somebody.
+func (t *Table) find(q *question) (*Route, []idem.PathVar, *Rejection) {
+	var route *Route
+	route, q.vars = t.match(q.host, q.path, q.vars)
+	if other := t.otherSpelling(q, route); other != nil {
+		return nil, nil, reject("ambiguous_path", "this path is another spelling of the route "+other.Pattern.String()+"; send it spelled like that").about(other)
 	}
 	switch {
 	case route == nil && t.RejectUnmatched:
 		return nil, nil, reject("route_not_found", "no route takes this path, and unmatched deliveries are not passed on here")
-	case route == nil || route.takesMethod(method):
-		return route, vars, nil
-	case !route.Policy.Verified || route.passesBy(method):
+	case route == nil || route.takesMethod(q.method):
+		return route, q.vars, nil
+	case route.passesBy(q):
 		return nil, nil, nil
 	}
-	return nil, nil, reject("method_not_allowed", "this route takes other methods; add the method to the route's match.methods if the sender uses it").about(route)
+	return nil, nil, reject("method_not_allowed", "this route takes other methods, and others pass it by only as GET, HEAD or OPTIONS without a body; "+
+		"add the method to the route's match.methods if the sender uses it").about(route)
+}
+
+// otherSpelling is the route that somebody else could take the path for, nil without one. A normal path counts in any case. What only some
+// servers do counts where the delivery would lose the signature: a route that has one, or for want of a route altogether.
+func (t *Table) otherSpelling(q *question, route *Route) *Route {
+	q.normal = idem.NormalPath(q.path, q.normal)
+	if !bytes.Equal(q.normal, q.path) {
+		if other, _ := t.match(q.host, q.normal, nil); other != nil && other != route {
+			return other
+		}
+	}
+	if route != nil && route.Policy.Verified {
+		return nil
+	}
+	read := false
+	for _, r := range t.Routes {
+		if r == route || route != nil && !r.Policy.Verified || !r.takesHost(q.host) || !r.takesMethod(q.method) && r.passesBy(q) {
+			continue
+		}
+		if !read {
+			q.lax.read(q.path)
+			read = true
+		}
+		if r.Pattern.couldBe(&q.lax) {
+			return r
+		}
+	}
+	return nil
 }
 
 func (t *Table) match(host, path []byte, vars []idem.PathVar) (*Route, []idem.PathVar) {
@@ -100,14 +139,18 @@ func (t *Table) match(host, path []byte, vars []idem.PathVar) (*Route, []idem.Pa
 	return nil, vars[:0]
 }
 
-// passesBy reports whether a method that r does not take passes it by without a signature: those do with which senders and people
-// look at an endpoint. Not HEAD where GET is a delivery (Twilio), because services run for it what they run for GET.
-func (r *Route) passesBy(method []byte) bool {
-	switch string(method) {
-	case "GET", "OPTIONS":
+// passesBy reports whether a delivery with a method that r does not take passes it by. Where signatures are checked, only what senders'
+// handshakes need does: GET, HEAD and OPTIONS, without a body that the service could take for an event. Not HEAD where GET is a delivery
+// (Twilio), because services run for it what they run for GET.
+func (r *Route) passesBy(q *question) bool {
+	if !r.Policy.Verified {
 		return true
+	}
+	switch string(q.method) {
+	case "GET", "OPTIONS":
+		return q.bare
 	case "HEAD":
-		return !r.takesMethod([]byte("GET"))
+		return q.bare && !r.takesMethod([]byte("GET"))
 	}
 	return false
 }

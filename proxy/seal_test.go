@@ -84,7 +84,7 @@ func TestWhatPassesAVerifiedRouteByIsNoDeliveryOfIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		table := &Table{Routes: []*Route{{Pattern: pattern, Methods: c.takes, Policy: idem.Policy{Verified: true}}}}
-		if _, _, bad := table.find([]byte(c.method), nil, []byte("/x"), nil, nil); (bad != nil) != c.refused {
+		if _, _, bad := table.find(&question{method: []byte(c.method), path: []byte("/x"), bare: true}); (bad != nil) != c.refused {
 			t.Errorf("%s where %v are deliveries: %v", c.method, c.takes, bad)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -73,7 +74,7 @@ func (s *Server) Drain() { s.draining.Store(true) }
 
 // Serve takes connections from ln, which may be one of TLS, until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
-	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.o.MaxConnections, Refusal: tooManyConnections(), WritePace: s.o.WritePace})
+	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.o.MaxConnections, Strict: true, Refusal: tooManyConnections(), WritePace: s.o.WritePace})
 	if err := s.fast.Serve(bounded); err != nil {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	}
@@ -96,21 +97,27 @@ func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	d := s.o.Handler.pool.get(s.o.Handler)
 	defer d.finish()
 	ctx.Response.Header.DisableNormalizing()
+	bad := unread(err)
+	if bad.Status == fasthttp.StatusRequestEntityTooLarge || bad.Status == fasthttp.StatusRequestHeaderFieldsTooLarge {
+		wire.LingerOnClose(ctx.Conn())
+	}
+	d.reject(ctx, bad)
+	ctx.SetConnectionClose()
+}
+
+// unread says what is wrong with a request that fasthttp could not read.
+func unread(err error) *Rejection {
 	var small *fasthttp.ErrSmallBuffer
 	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &small):
-		wire.LingerOnClose(ctx.Conn())
-		d.reject(ctx, reject("header_too_large", "request line and header are larger than limits.request_header"))
+		return reject("header_too_large", "request line and header are larger than limits.request_header")
 	case errors.As(err, &timeout) && timeout.Timeout():
-		d.reject(ctx, reject("request_timeout", "the request did not arrive within limits.header_timeout, or its body within limits.body_timeout"))
+		return reject("request_timeout", "the request did not arrive within limits.header_timeout, or its body within limits.body_timeout")
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		wire.LingerOnClose(ctx.Conn())
-		d.reject(ctx, reject("body_too_large", "the body is larger than limits.request_body"))
-	default:
-		d.reject(ctx, reject("bad_request", "the request is not well-formed HTTP/1.1, or broke off"))
+		return bodyTooLarge()
 	}
-	ctx.SetConnectionClose()
+	return reject("bad_request", "the request is not well-formed HTTP/1.1, or broke off")
 }
 
 // tooManyConnections is the whole answer for a connection that is one too many.
@@ -122,10 +129,21 @@ func tooManyConnections() []byte {
 	return []byte(ctx.Response.String())
 }
 
+// quoted is a text in quotes, as %q writes it.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// unquoted is an error of fasthttp without the lines and values of a head that it quotes: they may be secrets.
+func unquoted(err error) string { return quoted.ReplaceAllString(err.Error(), `"…"`) }
+
 // quietLogger takes what fasthttp says about broken connections: it is the senders' affair.
 type quietLogger struct{ log *slog.Logger }
 
 // Printf implements fasthttp.Logger.
 func (l quietLogger) Printf(format string, args ...any) {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = unquoted(err)
+		}
+	}
 	l.log.Debug("connection", "error", fmt.Sprintf(format, args...))
 }

@@ -231,9 +231,13 @@ func TestAttachedCopiesGetWhatTheFirstOneGot(t *testing.T) {
 // following waits until n deliveries wait in this process.
 func following(t *testing.T, r *replica, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); r.guard.Waiting() != n; {
+	for deadline := time.Now().Add(patience); ; {
+		got, _ := r.guard.Waiting()
+		if got == n {
+			return
+		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d wait, want %d", r.guard.Waiting(), n)
+			t.Fatalf("%d wait, want %d", got, n)
 		}
 	}
 }

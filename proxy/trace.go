@@ -5,25 +5,41 @@ import (
 	"encoding/hex"
 )
 
-// traceContext is the sender's W3C trace context, or a new one where it sent none or a broken one
-// (https://www.w3.org/TR/trace-context/).
+// traceContext is a W3C trace context of version 00 (https://www.w3.org/TR/trace-context/).
 type traceContext struct{ text string }
 
 const traceLen = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 
-func readTrace(header []byte) traceContext {
-	if validTrace(header) {
-		return traceContext{string(header)}
-	}
+func newTrace() traceContext {
 	var b [24]byte
 	_, _ = rand.Read(b[:]) // crypto/rand.Read never returns an error
 	return traceContext{"00-" + hex.EncodeToString(b[:16]) + "-" + hex.EncodeToString(b[16:]) + "-00"}
 }
 
-func validTrace(b []byte) bool {
-	if len(b) != traceLen {
-		return false
+// readParent is a sender's traceparent as version 00 spells it; nil where it is none. A later version begins with the same fields, and of its
+// flags the one of today is known (section 3.2.4 there). What is returned may be header itself.
+func readParent(header []byte) []byte {
+	if len(header) < traceLen || !isTrace(header[:traceLen]) {
+		return nil
 	}
+	switch version := string(header[:2]); {
+	case version == "00":
+		if len(header) > traceLen {
+			return nil
+		}
+		return header
+	case version == "ff", len(header) > traceLen && header[traceLen] != '-':
+		return nil
+	}
+	parent := append([]byte("00"), header[2:traceLen-2]...)
+	if last := header[traceLen-1]; last >= 'a' && last%2 == 0 || last <= '9' && last%2 == 1 {
+		return append(parent, "01"...)
+	}
+	return append(parent, "00"...)
+}
+
+// isTrace reports whether b has the four fields, with IDs that name something.
+func isTrace(b []byte) bool {
 	for i, c := range b {
 		switch {
 		case i == 2 || i == 35 || i == 52:
@@ -34,7 +50,7 @@ func validTrace(b []byte) bool {
 			return false
 		}
 	}
-	return string(b[:2]) == "00" && string(b[3:35]) != "00000000000000000000000000000000" && string(b[36:52]) != "0000000000000000"
+	return string(b[3:35]) != "00000000000000000000000000000000" && string(b[36:52]) != "0000000000000000"
 }
 
 // String is the traceparent header.
@@ -55,18 +71,18 @@ func (t traceContext) part(from, to int) string {
 
 // beginTrace finds out which trace a delivery belongs to: one that is recorded here, or the sender's.
 func (d *delivery) beginTrace() {
-	parent := d.header("traceparent")
-	if !validTrace(parent) {
-		parent = nil
-	}
+	parent := readParent(d.header("traceparent"))
 	if d.h.o.Tracer != nil {
 		d.report.Trace = d.h.o.Tracer.Begin(&d.report, parent, d.header("tracestate"))
 	}
-	if t := d.report.Trace; t != nil {
+	switch t := d.report.Trace; {
+	case t != nil:
 		d.trace = traceContext{t.TraceParent()}
 		d.report.SpanID = d.trace.SpanID()
-	} else {
-		d.trace = readTrace(parent)
+	case parent != nil:
+		d.trace = traceContext{string(parent)}
+	default:
+		d.trace = newTrace()
 	}
 	d.report.TraceID = d.trace.ID()
 }
@@ -74,9 +90,7 @@ func (d *delivery) beginTrace() {
 // traceForUpstream is the trace context that goes to the upstream, and whether it takes the place of the sender's.
 func (d *delivery) traceForUpstream() (text string, own bool) {
 	if d.report.Trace != nil {
-		if call := d.report.Trace.Call(); call != "" {
-			return call, true
-		}
+		return d.report.Trace.Call(), true
 	}
 	return d.trace.String(), false
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"hooklock/proxy/wiretest"
 )
 
 // scripted answers each request as a test says, and remembers it.
@@ -391,7 +393,7 @@ func TestATokenThatIsReplacedOnDiskIsUsedAtOnce(t *testing.T) {
 }
 
 func TestASocketIsReachedByItsPath(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "admin.sock")
+	path := wiretest.SocketPath(t)
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)

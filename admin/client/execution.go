@@ -56,7 +56,7 @@ type Execution struct {
 	StartedAt      time.Time `json:"startedAt,omitzero"`
 	FinishedAt     time.Time `json:"finishedAt,omitzero"`
 	Error          *Failure  `json:"error"`              // of FAILED
-	AbortedAt      time.Time `json:"abortedAt,omitzero"` // this and the next two: of ABORTED
+	AbortedAt      time.Time `json:"abortedAt,omitzero"` // this and the next two: of ABORTED, and of CANCEL_REQUESTED as it was asked
 	AbortedBy      string    `json:"abortedBy"`
 	AbortReason    string    `json:"abortReason"`
 	Steps          []Step    `json:"steps"`

@@ -34,6 +34,7 @@ const (
 	CodeBadRequest        = "bad_request"
 	CodeUnauthorized      = "unauthorized"
 	CodeForbidden         = "forbidden"
+	CodeCrossSite         = "cross_site"
 	CodeHostRefused       = "host_refused"
 	CodeNotFound          = "not_found" // the path: this is not the admin API, or another release of it
 	CodeLockNotFound      = "lock_not_found"

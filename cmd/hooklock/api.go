@@ -31,7 +31,7 @@ func (s *service) openAdmin(ctx context.Context) (err error) {
 		s.readLocalToken()
 	}
 	o := admin.Options{
-		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.store, Access: s.access(s.config), Log: s.log,
+		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.store, Access: s.access(s.config), Log: s.log.Logger, Audit: s.log.reserve,
 		RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Profiling: s.config.Admin.Pprof,
 	}
 	s.api = admin.New(o)

@@ -62,19 +62,19 @@ A secret or certificate file that is missing here is a warning; serve refuses it
 			if err == nil {
 				_, err = newRules(loaded.Config)
 			}
-			var problems, warnings config.Problems
+			var problems, warnings, notes config.Problems
 			if err != nil && !errors.As(err, &problems) {
 				return err
 			}
 			if loaded != nil {
-				warnings = loaded.Warnings
+				warnings, notes = loaded.Warnings, loaded.Notes
 			}
 			if format == "json" {
-				if err := printJSON(e, problems, warnings); err != nil {
+				if err := printJSON(e, problems, warnings, notes); err != nil {
 					return err
 				}
 			} else {
-				printText(e, path, problems, warnings)
+				printText(e, path, problems, warnings, notes)
 			}
 			if len(problems) > 0 {
 				return usageError{fmt.Errorf("%s: %d to mend", path, len(problems))}
@@ -87,7 +87,7 @@ A secret or certificate file that is missing here is a warning; serve refuses it
 	return cmd
 }
 
-func printText(e *environment, path string, problems, warnings config.Problems) {
+func printText(e *environment, path string, problems, warnings, notes config.Problems) {
 	for _, p := range problems {
 		fmt.Fprintln(e.stderr, p.String())
 	}
@@ -97,14 +97,18 @@ func printText(e *environment, path string, problems, warnings config.Problems) 
 	if len(problems) == 0 {
 		fmt.Fprintf(e.stdout, "%s: valid\n", path)
 	}
+	for _, n := range notes {
+		fmt.Fprintln(e.stdout, "note: "+n.String())
+	}
 }
 
-func printJSON(e *environment, problems, warnings config.Problems) error {
+func printJSON(e *environment, problems, warnings, notes config.Problems) error {
 	out := json.NewEncoder(e.stdout)
 	out.SetIndent("", "  ")
 	return out.Encode(struct {
 		Valid    bool            `json:"valid"`
 		Errors   config.Problems `json:"errors"`
 		Warnings config.Problems `json:"warnings"`
-	}{len(problems) == 0, append(config.Problems{}, problems...), append(config.Problems{}, warnings...)})
+		Notes    config.Problems `json:"notes"`
+	}{len(problems) == 0, append(config.Problems{}, problems...), append(config.Problems{}, warnings...), append(config.Problems{}, notes...)})
 }

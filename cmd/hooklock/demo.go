@@ -72,7 +72,7 @@ func demo(ctx context.Context, e *environment, dir string, autoPorts bool) (err 
 	if err != nil {
 		return err
 	}
-	log := newLogger(e, &loaded.Config.Log)
+	log := openLog(e, &loaded.Config.Log)
 	return serve(ctx, e, path, loaded, log, func(s *service) {
 		// The first curl line should not meet a store that is just starting. If it takes this long, the answers say why.
 		patience := time.NewTimer(10 * time.Second)

@@ -86,14 +86,11 @@ func usable(c *config.Config) error {
 	if _, err := newRules(c); err != nil {
 		return err
 	}
-	upstream, _, err := newUpstream(c)
-	if err != nil {
+	if _, _, err := upstreamOptions(c); err != nil {
 		return err
 	}
-	if _, err := serverTLS("listen.tls", &c.Listen.TLS); err != nil {
-		return errors.Join(err, upstream.Close())
-	}
-	return upstream.Close()
+	_, err := serverTLS("listen.tls", &c.Listen.TLS)
+	return err
 }
 
 func badConfig(err error) ([]etcdlock.Finding, error) {

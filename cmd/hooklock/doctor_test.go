@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"log/slog"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +20,7 @@ import (
 	"hooklock/config"
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/proxy/wiretest"
 )
 
 func TestMain(m *testing.M) {
@@ -62,7 +63,9 @@ func TestServeReachesAnEtcdThatAsksWhoComes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := start(t.Context(), loaded.Config, slog.New(slog.DiscardHandler))
+			e := &environment{stderr: io.Discard}
+			defer e.close()
+			s, err := start(t.Context(), loaded.Config, openLog(e, &loaded.Config.Log))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +117,7 @@ func TestDoctorSaysWhatIsWrongWithTheUpstream(t *testing.T) {
 	}
 	secure := listenOn(t, "tcp", "127.0.0.1:0", &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
 	plain := listenOn(t, "tcp", "127.0.0.1:0", nil)
-	socket := filepath.Join(t.TempDir(), "app.sock")
+	socket := wiretest.SocketPath(t)
 	listenOn(t, "unix", socket, nil)
 	for _, c := range []struct {
 		name   string

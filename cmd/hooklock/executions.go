@@ -106,7 +106,7 @@ func took(from, to time.Time) string {
 	return span(to.Sub(from))
 }
 
-// why is the reason of an end that is no success.
+// why is the reason of an end that is no success, or of one that is asked for.
 func why(x *client.Execution) string {
 	switch {
 	case x.Error != nil && x.Error.Detail != "":
@@ -185,7 +185,11 @@ func (d *desk) show(x *client.Execution) error {
 	if x.Error != nil {
 		add("error", why(x))
 	}
-	if !x.AbortedAt.IsZero() {
+	switch {
+	case x.AbortedAt.IsZero():
+	case x.FinishedAt.IsZero():
+		add("cancel asked", stamp(x.AbortedAt)+" by "+why(x))
+	default:
 		add("aborted", stamp(x.AbortedAt)+" by "+why(x))
 	}
 	if x.Response != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -39,14 +40,14 @@ func newExplain(e *environment) *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			return printExplanation(e, loaded, rules.Table.Explain(sample, time.Now()))
+			return printExplanation(e, loaded, rules.Explain(sample, int(loaded.Config.Limits.RequestHeader), time.Now()))
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&path, "config", defaultConfig, "configuration file")
 	f.StringVarP(&method, "request", "X", "POST", "method")
 	f.StringVar(&target, "path", "", "request target, with its query (required)")
-	f.StringArrayVarP(&headers, "header", "H", nil, "header line `'Name: value'`; may be given several times")
+	f.StringArrayVarP(&headers, "header", "H", nil, "header line `'Name: value'`; may be given several times; without a Host it is localhost")
 	f.StringVarP(&data, "data", "d", "", "body, or @file")
 	return cmd
 }
@@ -97,6 +98,12 @@ func printExplanation(e *environment, loaded *config.Loaded, x *proxy.Explanatio
 	row("key", x.Key)
 	row("fingerprint", x.Fingerprint)
 	row("note", x.Note)
+	if x.Route == "" && (x.Rejection == nil || x.Rejection.Status == http.StatusNotFound) {
+		row("unmatched", string(loaded.Config.Unmatched))
+		for _, n := range loaded.Notes {
+			row("", n.String())
+		}
+	}
 	if x.Rejection != nil {
 		row("refused", fmt.Sprintf("%d %s: %s", x.Rejection.Status, x.Rejection.Code, x.Rejection.Detail))
 	}

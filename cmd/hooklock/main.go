@@ -32,7 +32,15 @@ func main() {
 type environment struct {
 	env    []string
 	stdout io.Writer
-	stderr io.Writer
+	stderr io.Writer  // a server's log takes its place
+	log    *serverLog // nil: no server was started
+}
+
+// close ends the log of a server.
+func (e *environment) close() {
+	if e.log != nil {
+		e.log.close()
+	}
 }
 
 // usageError is a mistake on the command line or in the configuration.
@@ -43,13 +51,15 @@ func (e usageError) Unwrap() error { return e.error }
 
 // run is main without the process.
 func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int {
-	root := newRoot(&environment{env: env, stdout: stdout, stderr: stderr})
+	e := &environment{env: env, stdout: stdout, stderr: stderr}
+	defer e.close()
+	root := newRoot(e)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitFine
 	}
-	fmt.Fprintln(stderr, "hooklock: "+err.Error())
+	fmt.Fprintln(e.stderr, "hooklock: "+err.Error())
 	var usage usageError
 	var coded codedError
 	switch {

@@ -33,27 +33,27 @@ func statuses() map[idem.Decision]int {
 }
 
 // routeOf is the route to copy.
-func routeOf(p *sender.Preset, page senderPage) string {
+func routeOf(p *sender.Preset) string {
 	var b strings.Builder
 	b.WriteString("upstream:\n  url: http://127.0.0.1:8081\n")
 	if left := p.UpstreamTimeout(); left > 0 {
 		fmt.Fprintf(&b, "  timeout: %s\n", left)
 	}
-	fmt.Fprintf(&b, "routes:\n  - name: %s\n    path: %q\n    preset: %s\n    workflow: '%s'\n", p.Name, page.path, p.Name, page.workflow)
-	if page.verify != "" {
-		fmt.Fprintf(&b, "    verify: {%s}\n", page.verify)
+	fmt.Fprintf(&b, "routes:\n  - name: %s\n    path: %q\n    preset: %s\n    workflow: '%s'\n", p.Name, p.Page.Path, p.Name, p.Page.Workflow)
+	if p.Page.Verify != "" {
+		fmt.Fprintf(&b, "    verify: {%s}\n", p.Page.Verify)
 	}
 	return b.String()
 }
 
-func senderPageText(p *sender.Preset, page senderPage) string {
+func senderPageText(p *sender.Preset) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n<!-- Generated from proxy/sender and cmd/hooklock/senderpages_test.go: go test ./cmd/hooklock -update -->\n\n", page.title)
-	fmt.Fprintf(&b, "```yaml\n%s```\n\n", routeOf(p, page))
-	if page.secret != "" {
-		b.WriteString(page.secret + "\n\n")
+	fmt.Fprintf(&b, "# %s\n\n<!-- Generated from proxy/sender: go test ./cmd/hooklock -update -->\n\n", p.Page.Title)
+	fmt.Fprintf(&b, "```yaml\n%s```\n\n", routeOf(p))
+	if p.Page.Secret != "" {
+		b.WriteString(p.Page.Secret + "\n\n")
 	}
-	fmt.Fprintf(&b, "To try it: `%s`\n\n", tryOut(p, page))
+	fmt.Fprintf(&b, "To try it: `%s`\n\n", tryOut(p))
 	b.WriteString("## What the preset sets\n\nEvery setting of the route overrides it.\n\n| Setting | Value |\n| --- | --- |\n")
 	values := settingsOf(p)
 	for _, name := range sortedNames(values) {
@@ -66,7 +66,7 @@ func senderPageText(p *sender.Preset, page senderPage) string {
 	}
 	b.WriteString("\n## What Hooklock relies on\n\n")
 	fmt.Fprintf(&b, "- Event ID: %s.\n", idText(p))
-	b.WriteString(patience(p, page.title))
+	b.WriteString(patience(p, p.Page.Title))
 	b.WriteString(coverage(p))
 	for _, h := range p.Handshakes {
 		how := "as `bypassed`; it is not signed"
@@ -107,19 +107,19 @@ func shortDuration(d time.Duration) string { return emptyTail.ReplaceAllString(d
 
 var pathVar = regexp.MustCompile(`\{.*?\}`)
 
-func tryOut(p *sender.Preset, page senderPage) string {
-	line := "hooklock sample " + p.Name + " --url http://127.0.0.1:8080" + pathVar.ReplaceAllString(page.path, "a")
+func tryOut(p *sender.Preset) string {
+	line := "hooklock sample " + p.Name + " --url http://127.0.0.1:8080" + pathVar.ReplaceAllString(p.Page.Path, "a")
 	switch {
-	case strings.HasPrefix(page.verify, "secret_file: "):
-		file, _, _ := strings.Cut(strings.TrimPrefix(page.verify, "secret_file: "), ",")
+	case strings.HasPrefix(p.Page.Verify, "secret_file: "):
+		file, _, _ := strings.Cut(strings.TrimPrefix(p.Page.Verify, "secret_file: "), ",")
 		line += " --secret-file " + file
-	case page.verify != "":
+	case p.Page.Verify != "":
 		line += " --secret-file test-private-key.pem"
 	}
-	if strings.Contains(page.verify, "public_url") {
+	if strings.Contains(p.Page.Verify, "public_url") {
 		line += " --public-url https://hooks.example.com"
 	}
-	if strings.Contains(page.verify, "webhook_id") {
+	if strings.Contains(p.Page.Verify, "webhook_id") {
 		line += " --webhook-id 5GP028458E2496506"
 	}
 	return line
@@ -205,7 +205,7 @@ func senderIndexText() string {
 	var b strings.Builder
 	b.WriteString(`# Senders
 
-<!-- Generated from proxy/sender and cmd/hooklock/senderpages_test.go: go test ./cmd/hooklock -update -->
+<!-- Generated from proxy/sender: go test ./cmd/hooklock -update -->
 
 ` + "`preset: NAME`" + ` on a route says what is known of a sender: where its event ID is, what it signs, how long it waits, and which answers make it send again. Every setting
 of the route overrides it, ` + "`hooklock config show --origin`" + ` says where each value came from, and ` + "`hooklock explain`" + ` what becomes of one delivery. A preset without a secret is refused:
@@ -220,7 +220,7 @@ that share a secret and differ in the path alone are not kept apart by it: give 
 `)
 	for _, p := range sender.Presets() {
 		names := append([]string{p.Name}, p.Aliases...)
-		fmt.Fprintf(&b, "- [%s](%s.md): `%s`\n", senderPages()[p.Name].title, p.Name, strings.Join(names, "`, `"))
+		fmt.Fprintf(&b, "- [%s](%s.md): `%s`\n", p.Page.Title, p.Name, strings.Join(names, "`, `"))
 	}
 	b.WriteString("- [another sender](other.md): `hmac`, `token`, templates\n\n## All of them\n\n")
 	b.WriteString("The columns behind the retention are the status of each decision that Hooklock answers itself. For every sender it is one after which that sender sends again, or loses nothing; ")
@@ -230,10 +230,9 @@ that share a secret and differ in the path alone are not kept apart by it: give 
 }
 
 func TestThePagesOfTheSendersAreGenerated(t *testing.T) {
-	pages := senderPages()
 	want := map[string]string{"README.md": senderIndexText()}
 	for _, p := range sender.Presets() {
-		want[p.Name+".md"] = senderPageText(&p, pages[p.Name])
+		want[p.Name+".md"] = senderPageText(&p)
 	}
 	for name, text := range want {
 		path := filepath.Join(senderDocs, name)
@@ -246,9 +245,6 @@ func TestThePagesOfTheSendersAreGenerated(t *testing.T) {
 		if err != nil || string(got) != text {
 			t.Errorf("%s is not what the presets say (%v); run go test ./cmd/hooklock -update", path, err)
 		}
-	}
-	if len(pages) != len(sender.Presets()) {
-		t.Errorf("%d pages for %d presets", len(pages), len(sender.Presets()))
 	}
 }
 

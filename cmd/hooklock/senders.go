@@ -62,6 +62,17 @@ func newSeal(r *config.Route) (proxy.Seal, error) {
 	return seal, nil
 }
 
+// leftOpen is what whoever captured a delivery of r could change in it. A scheme that does not sign the body signs nothing that tells one
+// delivery from another.
+func leftOpen(r *config.Route) idem.Open {
+	covers := sender.Covers(signatureConfig(&r.Verify))
+	if !covers.Body {
+		return idem.Open{}
+	}
+	host := slices.ContainsFunc(covers.Headers, func(h string) bool { return strings.EqualFold(h, "host") })
+	return idem.Open{Method: !covers.Method, Host: !host, Target: !covers.URL}
+}
+
 // secretMissing accepts nothing. It stands where validate and explain run without the secrets that serve insists on.
 type secretMissing struct{ scheme string }
 

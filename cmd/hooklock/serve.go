@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -37,7 +36,7 @@ func newServe(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			log := newLogger(e, &loaded.Config.Log)
+			log := openLog(e, &loaded.Config.Log)
 			for _, w := range loaded.Warnings {
 				log.Warn("config.warning", "problem", w.String())
 			}
@@ -49,7 +48,7 @@ func newServe(e *environment) *cobra.Command {
 }
 
 // serve runs a service until a signal ends it. started is called when senders may come.
-func serve(ctx context.Context, e *environment, path string, loaded *config.Loaded, log *slog.Logger, started func(*service)) error {
+func serve(ctx context.Context, e *environment, path string, loaded *config.Loaded, log *serverLog, started func(*service)) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1)
 	defer signal.Stop(signals)
@@ -62,7 +61,7 @@ func serve(ctx context.Context, e *environment, path string, loaded *config.Load
 		return errors.Join(err, s.stop())
 	}
 	defer stopWatching()
-	boss := newSupervisor(e.env, log)
+	boss := newSupervisor(e.env, log.Logger)
 	defer boss.close()
 	started(s)
 	live := s.live

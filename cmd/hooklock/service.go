@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"path/filepath"
 	"sync"
@@ -26,7 +25,7 @@ import (
 
 // service is a running Hooklock: start makes it, stop ends it.
 type service struct {
-	log    *slog.Logger
+	log    *serverLog
 	config *config.Config
 
 	store     *etcdlock.Store
@@ -65,7 +64,7 @@ type closer struct {
 }
 
 // start opens everything, or nothing.
-func start(ctx context.Context, c *config.Config, log *slog.Logger) (*service, error) {
+func start(ctx context.Context, c *config.Config, log *serverLog) (*service, error) {
 	s := &service{log: log, config: c, failed: make(chan error, 3), live: make(chan struct{})}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
 	s.memory = memory.Find()
@@ -87,13 +86,16 @@ func (s *service) onStop(name string, f func(context.Context) error) {
 }
 
 func (s *service) openTelemetry(ctx context.Context) error {
-	o, err := telemetryOptions(s.config, s.log)
+	o, err := telemetryOptions(s.config, s.log.Logger)
 	if err != nil {
 		return err
 	}
 	s.report = report.New(o.Instance, nil)
 	if s.telemetry, err = telemetry.Open(ctx, o); err != nil {
 		return usageError{fmt.Errorf("telemetry: %w", err)}
+	}
+	if err := s.telemetry.WatchLog(s.log.writer.Lost); err != nil {
+		return err
 	}
 	s.onStop("telemetry", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, min(s.config.ShutdownTimeout/telemetryShare, telemetryMost))
@@ -114,12 +116,12 @@ const (
 
 // openStore opens the ledger, with the embedded etcd under it where none is configured.
 func (s *service) openStore(context.Context) error {
-	o, err := storeOptions(s.config, s.log)
+	o, err := storeOptions(s.config, s.log.Logger)
 	if err != nil {
 		return err
 	}
 	if len(s.config.Etcd.Endpoints) == 0 {
-		etcd, err := embedded.Start(embedded.Options{Dir: filepath.Join(s.config.DataDir, "etcd"), Logger: s.log})
+		etcd, err := embedded.Start(embedded.Options{Dir: filepath.Join(s.config.DataDir, "etcd"), Logger: s.log.Logger, Flush: s.log.flush})
 		if err != nil {
 			return fmt.Errorf("start embedded etcd: %w", err)
 		}
@@ -145,8 +147,10 @@ func (s *service) openStore(context.Context) error {
 	s.onStop("store", s.store.Close)
 	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.store, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
 		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }})
-	return s.telemetry.Watch(telemetry.Watched{Active: s.store.Active, Waiting: s.guard.Waiting, Remaining: s.store.SessionTTLRemaining,
-		Memory: s.budget})
+	return s.telemetry.Watch(telemetry.Watched{
+		Active: s.store.Active, Held: s.store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.store.SessionTTLRemaining,
+		Memory: s.budget,
+	})
 }
 
 // openProxy opens the way from the senders to the upstream.
@@ -155,23 +159,26 @@ func (s *service) openProxy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	upstream, host, err := newUpstream(s.config)
+	o, host, err := upstreamOptions(s.config)
 	if err != nil {
 		return err
 	}
-	s.onStop("upstream", func(context.Context) error { return upstream.Close() })
-	s.sweepIdle(upstream.CloseIdle)
+	unmatched := wire.NewUpstream(o)
+	o.ReuseAfterBody = s.config.Upstream.ReuseAfterBody
+	upstream := wire.NewUpstream(o)
+	s.onStop("upstream", func(context.Context) error { return errors.Join(upstream.Close(), unmatched.Close()) })
+	s.sweepIdle(upstream, unmatched)
 	s.keepMemory()
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
-		Gate: s.guard, Upstream: upstream, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
+		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
 		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget,
-		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.log,
+		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.log.Logger,
 	}, rules)
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
-		MaxConnections: s.config.Limits.MaxConnections, Log: s.log,
+		MaxConnections: s.config.Limits.MaxConnections, Log: s.log.Logger,
 		WritePace: wire.Pace{Bytes: int(s.config.Limits.Progress), Time: s.config.Limits.WriteTimeout},
 	})
 	t, err := serverTLS("listen.tls", &s.config.Listen.TLS)
@@ -195,7 +202,7 @@ func (s *service) openProxy(ctx context.Context) error {
 }
 
 // sweepIdle closes connections to the upstream that nobody has used for a while: the pool itself looks only when it is used.
-func (s *service) sweepIdle(closeIdle func(age time.Duration)) {
+func (s *service) sweepIdle(pools ...*wire.Upstream) {
 	over := make(chan struct{})
 	s.onStop("idle connections", func(context.Context) error { close(over); return nil })
 	s.serving.Go(func() {
@@ -204,7 +211,9 @@ func (s *service) sweepIdle(closeIdle func(age time.Duration)) {
 		for {
 			select {
 			case <-ticker.C:
-				closeIdle(idleUpstream)
+				for _, pool := range pools {
+					pool.CloseIdle(idleUpstream)
+				}
 			case <-over:
 				return
 			}
@@ -225,7 +234,7 @@ func (s *service) setMemory(l *config.Limits) {
 func (s *service) keepMemory() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.onStop("memory", func(context.Context) error { cancel(); return nil })
-	keeper := memory.NewKeeper(s.budget, s.log)
+	keeper := memory.NewKeeper(s.budget, s.log.Logger)
 	s.serving.Go(func() { keeper.Run(ctx) })
 }
 

@@ -78,7 +78,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := idem.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: idem.MissingEventID(c.OnMissingEventID)}
+	spec := idem.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: idem.MissingEventID(c.OnMissingEventID), Open: leftOpen(c)}
 	if !c.Idempotency.Enabled { // every delivery is its own event: what the sender calls it is not asked
 		spec.EventID, spec.Missing = "", idem.MissingPayload
 	}
@@ -114,9 +114,12 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 		WaitTimeout: c.Lock.WaitTimeout, MaxWaiting: c.Lock.MaxWaiting, InFlight: idem.InFlight(c.Idempotency.InFlight),
 		AttachTimeout: upstream + c.Lock.WaitTimeout,
 		Idempotency:   c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
-		ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: idem.OnMismatch(c.Idempotency.OnMismatch),
+		NewPerSecond: c.Idempotency.NewPerSecond, ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: onMismatch(c.Idempotency.OnMismatch),
 		OnUnknown: idem.OnUnknown(c.Idempotency.OnUnknown), HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
 		Observe: c.Mode == config.ModeObserve,
+	}
+	for _, name := range c.Idempotency.Credentials {
+		p.Credentials = append(p.Credentials, strings.ToLower(name))
 	}
 	for _, r := range c.Idempotency.Keep {
 		p.Keep.Add(r.Low, r.High)
@@ -130,27 +133,35 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 	return p
 }
 
+// onMismatch: that a replay is unsigned is for people to know.
+func onMismatch(c config.OnMismatch) idem.OnMismatch {
+	if c == config.MismatchReplayUnsigned {
+		return idem.MismatchReplay
+	}
+	return idem.OnMismatch(c)
+}
+
 // idleUpstream is how long an unused connection to the upstream is kept. It is shorter than the keep-alive of every server that
 // docs/limits.md names but gunicorn's 2 s; a connection that the upstream closed is noticed before it is used anyway.
 const idleUpstream = 4 * time.Second
 
-// newUpstream makes the pool of connections to the upstream, and the Host of requests that have none.
-func newUpstream(c *config.Config) (*wire.Upstream, string, error) {
+// upstreamOptions say how the upstream is called, and the Host of requests that have none.
+func upstreamOptions(c *config.Config) (o wire.Options, host string, err error) {
 	u, err := url.Parse(c.Upstream.URL)
 	if err != nil {
-		return nil, "", usageError{fmt.Errorf("upstream.url: %w", err)}
+		return o, "", usageError{fmt.Errorf("upstream.url: %w", err)}
 	}
-	o := wire.Options{
+	o = wire.Options{
 		Network: "tcp", Addr: u.Host, ConnectTimeout: c.Upstream.ConnectTimeout, MaxIdle: 256, IdleTimeout: idleUpstream,
 		MaxResponseBody: int(c.Limits.ResponseBody), RequestBuffer: int(c.Limits.RequestBuffer),
 	}
 	switch u.Scheme {
 	case "unix":
 		o.Network, o.Addr = "unix", u.Path
-		return wire.NewUpstream(o), "localhost", nil
+		return o, "localhost", nil
 	case "https":
 		if o.TLS, err = clientTLS(&c.Upstream.TLS); err != nil {
-			return nil, "", usageError{fmt.Errorf("upstream.tls: %w", err)}
+			return o, "", usageError{fmt.Errorf("upstream.tls: %w", err)}
 		}
 		if o.TLS.ServerName == "" {
 			o.TLS.ServerName = u.Hostname()
@@ -159,7 +170,7 @@ func newUpstream(c *config.Config) (*wire.Upstream, string, error) {
 	default:
 		o.Addr = withPort(u, "80")
 	}
-	return wire.NewUpstream(o), u.Host, nil
+	return o, u.Host, nil
 }
 
 // bodyMemory is how many bytes bodies may take: what limits.memory says, or a share of what the process may take.
@@ -215,7 +226,7 @@ func serverTLS(setting string, c *config.ServerTLS) (*tls.Config, error) {
 // telemetryOptions say who is measured. What is exported is said by the standard variables of OpenTelemetry, which its SDK reads from the
 // process itself.
 func telemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, error) {
-	o := telemetry.Options{Log: log, Env: os.Getenv, Version: buildVersion(), Instance: holder()}
+	o := telemetry.Options{Log: log, Env: os.Getenv, Setenv: os.Setenv, Version: buildVersion(), Instance: holder()}
 	u, err := url.Parse(c.Upstream.URL)
 	if err != nil {
 		return o, usageError{fmt.Errorf("upstream.url: %w", err)}
@@ -258,19 +269,6 @@ func holder() string {
 		host = "unknown"
 	}
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
-}
-
-// newLogger writes to standard error as the configuration says.
-func newLogger(e *environment, c *config.Log) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		level = slog.LevelInfo // the configuration was checked: this is no level that it lets through
-	}
-	o := &slog.HandlerOptions{Level: level}
-	if c.Format == config.LogText {
-		return slog.New(slog.NewTextHandler(e.stderr, o))
-	}
-	return slog.New(slog.NewJSONHandler(e.stderr, o))
 }
 
 // listen opens a listener; its errors say which setting to change.

@@ -26,6 +26,9 @@ type Options struct {
 	Quota int64
 	// Logger gets etcd's errors, and before etcd ends the process the reason; nil = slog.Default().
 	Logger *slog.Logger
+	// Flush writes what the Logger was told, for a Logger that does not do so at once; nil = nothing to do. It is called before etcd ends the
+	// process.
+	Flush func()
 }
 
 const (
@@ -126,6 +129,6 @@ func config(o Options) *embed.Config {
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, history
 	// The raft log is kept in memory; grouped transactions make its entries large, and no follower has to catch up.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 500, 100
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger(o.Logger))
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger(o.Logger, o.Flush))
 	return c
 }

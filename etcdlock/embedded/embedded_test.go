@@ -99,10 +99,21 @@ func TestRefusesADirectoryThatItCannotUse(t *testing.T) {
 
 func TestSaysWhyEtcdGaveUp(t *testing.T) {
 	var out bytes.Buffer
-	log := newLogger(slog.New(slog.NewTextHandler(&out, nil))).With(zap.String("member", "m"))
+	flushed := 0
+	log := newLogger(slog.New(slog.NewTextHandler(&out, nil)), func() { flushed++ }).With(zap.String("member", "m"))
 	log.Info("talk")
 	log.Error("disk failed", zap.Int("code", 5))
 	if got := out.String(); strings.Contains(got, "talk") || !strings.Contains(got, "disk failed") || !strings.Contains(got, "code=5") || !strings.Contains(got, "member=m") {
 		t.Fatalf("got %q", got)
+	}
+	if flushed != 0 {
+		t.Error("an error that ends nothing waits for the log")
+	}
+	func() {
+		defer func() { _ = recover() }()
+		log.Panic("damaged")
+	}()
+	if flushed != 1 || !strings.Contains(out.String(), "damaged") {
+		t.Errorf("flushed %d times: the last words may be lost: %q", flushed, out.String())
 	}
 }

@@ -11,19 +11,20 @@ import (
 // newLogger passes on what etcd says of errors, and nothing else: it is talkative. Before etcd ends the process (a disk that fails,
 // a damaged file) it says why at level fatal; the process then exits with status 1 as etcd wants it, because what it would
 // do next is not to be trusted.
-func newLogger(to *slog.Logger) *zap.Logger {
-	return zap.New(&core{LevelEnabler: zapcore.ErrorLevel, to: to})
+func newLogger(to *slog.Logger, flush func()) *zap.Logger {
+	return zap.New(&core{LevelEnabler: zapcore.ErrorLevel, to: to, flush: flush})
 }
 
 // core is a zapcore.Core over slog.
 type core struct {
 	zapcore.LevelEnabler
 	to     *slog.Logger
+	flush  func()
 	fields []zapcore.Field
 }
 
 func (c *core) With(fields []zapcore.Field) zapcore.Core {
-	return &core{c.LevelEnabler, c.to, append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+	return &core{c.LevelEnabler, c.to, c.flush, append(c.fields[:len(c.fields):len(c.fields)], fields...)}
 }
 
 func (c *core) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
@@ -43,6 +44,9 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 		attrs = append(attrs, name, value)
 	}
 	c.to.Log(context.Background(), level(e), "etcd: "+e.Message, attrs...)
+	if e.Level > zapcore.ErrorLevel && c.flush != nil { // it may be the last thing that this process says
+		c.flush()
+	}
 	return nil
 }
 

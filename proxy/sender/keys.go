@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // minRSA is the shortest RSA key that is accepted, in bits.
@@ -147,4 +148,47 @@ func decodeBase64(text []byte) ([]byte, bool) {
 	out := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	n, err := base64.StdEncoding.Strict().Decode(out, text)
 	return out[:n], err == nil
+}
+
+// Public keys are the configured ones: addresses of certificates that a delivery names are not looked at.
+
+// scratch lends memory for messages that must be in one piece, which is what Ed25519 asks for.
+type scratch struct{ pool sync.Pool }
+
+func (s *scratch) verifyEd25519(keys []ed25519.PublicKey, signature []byte, parts [][]byte) bool {
+	if len(signature) != ed25519.SignatureSize {
+		return false
+	}
+	memory, _ := s.pool.Get().(*[]byte)
+	if memory == nil {
+		memory = new([]byte)
+	}
+	message := (*memory)[:0]
+	for _, p := range parts {
+		message = append(message, p...)
+	}
+	valid := false
+	for _, k := range keys {
+		valid = valid || ed25519.Verify(k, message, signature)
+	}
+	if cap(message) <= maxScratch {
+		*memory = message
+		s.pool.Put(memory)
+	}
+	return valid
+}
+
+// maxScratch bounds the memory that is kept between deliveries, in bytes for each.
+const maxScratch = 1 << 20
+
+func verifyRSA(keys []*rsa.PublicKey, algorithm crypto.Hash, message, signature []byte) bool {
+	h := algorithm.New()
+	h.Write(message)
+	sum := h.Sum(nil)
+	for _, k := range keys {
+		if rsa.VerifyPKCS1v15(k, algorithm, sum, signature) == nil {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,9 @@
 package sender
 
 import (
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"hooklock/idem"
@@ -30,7 +33,7 @@ type Preset struct {
 	IDText    string
 	OnMissing string // on_missing_event_id: payload, reject or pass
 
-	OnMismatch string        // idempotency.on_mismatch: reject, replay or execute
+	OnMismatch string        // idempotency.on_mismatch: reject, replay, execute or replay_unsigned
 	InFlight   string        // idempotency.in_flight: conflict or attach
 	Retention  time.Duration // idempotency.retention: over the sender's retries, and where that is feasible its manual ones
 	Strategy   string        // lock.strategy: fail_fast or wait
@@ -53,7 +56,38 @@ type Preset struct {
 	Sources []string
 	// Notes are what a user must know: what is promised, what cannot be, which facts were too weak to rely on.
 	Notes []string
+
+	// Page is what its page in docs/senders says beside all this.
+	Page Page
+
+	verify scheme              // zero where Scheme is none
+	sample func(*sample) error // adds header, body and signature to a delivery as this sender makes it; the bodies are ours
+	key    keyKind             // what a sample is signed with
 }
+
+// Page is what the page of a sender shows that no delivery needs.
+type Page struct {
+	Title string
+	// Path and Workflow are those of the route to copy.
+	Path, Workflow string
+	// Verify is the rest of the route's verify; empty where nothing is signed.
+	Verify string
+	Secret string // what goes into the secret or key file, and where the sender shows it
+	// SampleID is the event ID of the sample with the event "one", as the route names it; empty where it is a digest.
+	SampleID string
+}
+
+// keyKind says what a sender's samples are signed with. The zero value is a secret of any characters.
+type keyKind uint8
+
+const (
+	keySecret  keyKind = iota
+	keyHex             // a secret in hex
+	keyWhsec           // whsec_ and base64
+	keyECDSA           // a private key on P-256
+	keyEd25519         // a private key
+	keyRSA             // a private key
+)
 
 // Handshake is a request of the sender that is no event: it goes to the upstream without a key or a lock.
 type Handshake struct {
@@ -89,26 +123,26 @@ func (p *Preset) UpstreamTimeout() time.Duration {
 // Lookup finds a preset by its name or alias.
 func Lookup(name string) (*Preset, bool) {
 	all := Presets()
-	for i := range all {
-		if all[i].Name == name {
-			return &all[i], true
-		}
-		for _, alias := range all[i].Aliases {
-			if alias == name {
-				return &all[i], true
-			}
-		}
+	i := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name || slices.Contains(p.Aliases, name) })
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
+	return &all[i], true
 }
 
-// Presets lists the presets. The slice is the caller's.
+// known has a method for each sender, in a file of its own: that is all the list there is, so that nobody who adds one has to name it twice.
+// The methods are exported because reflection sees no others.
+type known struct{}
+
+// Presets lists the presets by name. The slice is the caller's.
 func Presets() []Preset {
-	all := []Preset{stripe(), github(), gitlab(), bitbucket(), shopify(), slack(), twilio(), sendgrid(), paypalPreset(), square(), adyenPreset(), mailgun(),
-		hubspot(), zoom(), jira(), linear(), discordPreset(), standardWebhooks(), cloudevents(), snsPreset(), pubsub(), eventgrid()}
+	senders := reflect.ValueOf(known{})
+	all := make([]Preset, senders.NumMethod())
 	for i := range all {
+		all[i] = senders.Method(i).Interface().(func() Preset)()
 		all[i].fill()
 	}
+	slices.SortFunc(all, func(a, b Preset) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
@@ -119,6 +153,8 @@ const (
 	mismatchReject  = "reject"
 	mismatchReplay  = "replay"
 	mismatchExecute = "execute"
+	// mismatchReplayUnsigned is replay for senders whose deliveries nobody can verify.
+	mismatchReplayUnsigned = "replay_unsigned"
 
 	inFlightConflict = "conflict"
 	inFlightAttach   = "attach"
@@ -127,13 +163,17 @@ const (
 	strategyWait     = "wait"
 )
 
-const day = 24 * time.Hour
+const (
+	day      = 24 * time.Hour
+	minutes5 = 5 * time.Minute
+)
 
 // fill sets what most presets have in common.
 func (p *Preset) fill() {
 	if p.Scheme == "" {
 		p.Scheme = p.Name
 	}
+	p.verify.name, p.verify.aliases = p.Scheme, p.Aliases
 	if p.IDText == "" {
 		p.IDText = p.EventID
 	}
@@ -158,8 +198,12 @@ func (p *Preset) fill() {
 			p.InFlight = inFlightAttach
 		}
 	}
-	p.Tolerance = DefaultTolerance(p.Scheme)
+	p.Tolerance = p.verify.tolerance
 }
+
+// unsignedReplay is the note that goes with mismatchReplayUnsigned.
+const unsignedReplay = "The event's ID alone decides, and nobody signs it: whoever reaches the route and knows an ID can settle that event with a body of his own, and it never runs. " +
+	"Let nobody but the sender reach the route, or have it send a secret header and check that: `verify: {scheme: token, header: …, secret_file: …}`."
 
 // Decisions that refuse a delivery with a 4xx unless a preset says otherwise. Their names are the contract's.
 const (

@@ -53,48 +53,37 @@ var (
 
 // scheme is how the deliveries of one sender are verified.
 type scheme struct {
-	name string
-	new  func(Config) (Verifier, error)
+	name    string
+	aliases []string
+	new     func(Config) (Verifier, error)
 	// tolerance is what the sender or its library documents; 0 with aged set: it signs a time and documents none, so that an
 	// age check might refuse honest retries.
 	tolerance time.Duration
 	aged      bool
-	// What the signature covers, for warnings. hmac reads it from its content.
+	// What the signature covers, for warnings. covers says it where that depends on the configuration; nil: it does not.
 	body    bool
 	url     bool
 	method  bool
 	headers []string
+	covers  func(Config) Coverage
 }
 
+// schemes are those of no sender in particular, and then those of the presets.
 func schemes() []scheme {
-	const minutes5 = 5 * time.Minute
-	return []scheme{
+	all := []scheme{
 		{name: "none", new: newNone},
-		{name: "hmac", new: newGenericHMAC, body: true},
+		{name: "hmac", new: newGenericHMAC, covers: func(c Config) Coverage { return contentCoverage(c.Content) }},
 		{name: "token", new: newToken},
-		{name: "stripe", new: newStripe, tolerance: minutes5, aged: true, body: true},
-		{name: "github", new: newGitHub, body: true},
-		{name: "gitlab", new: newGitLab, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp"}},
-		{name: "bitbucket", new: newBitbucket, body: true},
-		{name: "shopify", new: newShopify, body: true},
-		{name: "slack", new: newSlack, tolerance: minutes5, aged: true, body: true, headers: []string{slackTime}},
-		{name: "twilio", new: newTwilio, body: true, url: true},
-		{name: "sendgrid", new: newSendGrid, aged: true, body: true, headers: []string{sendGridTime}},
-		{name: "paypal", new: newPayPal, aged: true, body: true, headers: []string{paypalID, paypalTime}},
-		{name: "square", new: newSquare, body: true, url: true},
-		{name: "adyen", new: newAdyen},
-		{name: "mailgun", new: newMailgun, aged: true},
-		{name: "hubspot", new: newHubSpot, tolerance: minutes5, aged: true, body: true, url: true, method: true, headers: []string{hubspotTime}},
-		{name: "zoom", new: newZoom, aged: true, body: true, headers: []string{zoomTime}},
-		{name: "jira", new: newJira, body: true},
-		{name: "linear", new: newLinear, tolerance: time.Minute, aged: true, body: true},
-		{name: "discord", new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
-		{name: "standard-webhooks", new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
-		{name: "sns", new: newSNS},
 	}
+	for _, p := range Presets() {
+		if p.verify.new != nil {
+			all = append(all, p.verify)
+		}
+	}
+	return all
 }
 
-// Schemes lists the names that Config.Scheme takes, without the alias svix.
+// Schemes lists the names that Config.Scheme takes, without aliases.
 func Schemes() []string {
 	var names []string
 	for _, s := range schemes() {
@@ -104,11 +93,8 @@ func Schemes() []string {
 }
 
 func findScheme(name string) (scheme, bool) {
-	if name == "svix" {
-		name = "standard-webhooks"
-	}
 	all := schemes()
-	i := slices.IndexFunc(all, func(s scheme) bool { return s.name == name })
+	i := slices.IndexFunc(all, func(s scheme) bool { return s.name == name || slices.Contains(s.aliases, name) })
 	if i < 0 {
 		return scheme{}, false
 	}
@@ -155,27 +141,15 @@ func Covers(c Config) Coverage {
 	if !ok {
 		return Coverage{}
 	}
-	cov := Coverage{Body: s.body, URL: s.url, Method: s.method, Time: s.aged, Headers: s.headers}
-	switch s.name {
-	case "hmac":
-		cov = contentCoverage(c.Content)
-	case "gitlab":
-		if !slices.ContainsFunc(c.Secrets, isSigningSecret) { // a plain token covers nothing
-			cov = Coverage{}
-		}
-	case "hubspot":
-		if c.Algorithm == "v1" || c.Algorithm == "v2" {
-			cov = Coverage{Body: true, URL: c.Algorithm == "v2", Method: c.Algorithm == "v2"}
-		}
+	if s.covers != nil {
+		return s.covers(c)
 	}
-	return cov
+	return s.coverage()
 }
 
-type none struct{}
-
-func newNone(Config) (Verifier, error) { return none{}, nil }
-
-func (none) Verify(*Delivery, time.Time) error { return nil }
+func (s *scheme) coverage() Coverage {
+	return Coverage{Body: s.body, URL: s.url, Method: s.method, Time: s.aged, Headers: s.headers}
+}
 
 // headVerifier is a Verifier that sees in the head alone that a delivery is not signed.
 type headVerifier interface {

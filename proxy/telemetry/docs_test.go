@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -59,8 +60,11 @@ func everything(t *testing.T) *rig {
 	failed.Rooms.Wait = proxy.Stretch{From: began, For: time.Second}
 	r.Delivered(failed)
 	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "UNAVAILABLE")
-	zero := func() int { return 0 }
-	if err := r.Watch(Watched{Active: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0)}); err != nil {
+	zero := func() (int, time.Time) { return 0, time.Time{} }
+	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WatchLog(func() int64 { return 0 }); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -113,12 +117,15 @@ They are on ` + "`/metrics`" + ` of ` + "`admin.listen`" + ` and ` + "`health.li
 they have the names of OpenTelemetry: dots for underscores, and no unit or ` + "`_total`" + ` at the end.
 
 All times are in seconds, all sizes in bytes. ` + "`route`" + ` is the name of a configured route, empty where none took the request. No label holds a workflow, a key, an event ID, a path or a host that a sender chose;
-a method that no standard names is ` + "`_OTHER`" + `, so a flood of deliveries makes no new series. What only a rare event counts is there from the start with 0, so ` + "`increase()`" + ` sees the first one. Series of routes that a
+a method that no standard names is ` + "`_OTHER`" + `, and a status above 599 is no label but the error type ` + "`_OTHER`" + `, so a flood of deliveries makes no new series. What only a rare event counts is there from the start with 0, so ` + "`increase()`" + ` sees the first one. Series of routes that a
 reload took away stay until the process ends. All of it is of one process: sum over replicas.
 
 `
 
 func TestAllMetricsAreDocumented(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what is known of a process differs from system to system")
+	}
 	var b bytes.Buffer
 	b.WriteString(preamble)
 	sections := []struct {
@@ -128,6 +135,8 @@ func TestAllMetricsAreDocumented(t *testing.T) {
 		{"Ours", "", func(name string) bool { return strings.HasPrefix(name, "hooklock_") }},
 		{"HTTP and etcd", "As OpenTelemetry's conventions have them: the door, the calls of the upstream, and the requests to etcd (watches are not in it).\n\n",
 			func(name string) bool { return strings.HasPrefix(name, "http_") || strings.HasPrefix(name, "db_") }},
+		{"The process", "On Linux, and on the page alone: as every program has them that Prometheus watches.\n\n",
+			func(name string) bool { return strings.HasPrefix(name, "process_") }},
 		{"The Go runtime, and who measures", "", func(name string) bool { return strings.HasPrefix(name, "go_") || name == "target_info" }},
 	}
 	all := families(everything(t).page(t, ""))

@@ -16,8 +16,8 @@ const (
 )
 
 // wishes are what the standard variables ask for
-// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). What is not here, the SDK reads itself: endpoints,
-// headers, certificates, sampling, batches, limits.
+// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). What is not here, the SDK reads itself, after
+// mendVariables: endpoints, headers, certificates, sampling, batches, limits.
 type wishes struct {
 	off             bool // OTEL_SDK_DISABLED
 	traces, metrics protocol
@@ -38,9 +38,6 @@ func wishesOf(env func(string) string) wishes {
 		w.problems = append(w.problems, "OTEL_LOGS_EXPORTER="+e+": logs go to standard error and nowhere else")
 	}
 	w.follow = w.propagator(env("OTEL_PROPAGATORS"))
-	if w.traces != otlpNone {
-		w.sampler(env("OTEL_TRACES_SAMPLER"))
-	}
 	w.never = samplingOf(env("OTEL_TRACES_SAMPLER"), env("OTEL_TRACES_SAMPLER_ARG"))
 	return w
 }
@@ -77,14 +74,6 @@ func (w *wishes) exporter(env func(string) string, signal string, known ...strin
 	}
 	w.problems = append(w.problems, fmt.Sprintf("%s=%s: choose from %s, %s; taken for %[3]s", name, p, otlpHTTP, otlpGRPC))
 	return otlpHTTP
-}
-
-// sampler checks the name of one. The SDK says no more of an unknown one than that, and takes the default.
-func (w *wishes) sampler(name string) {
-	known := []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
-	if name != "" && !slices.Contains(known, strings.ToLower(strings.TrimSpace(name))) {
-		w.problems = append(w.problems, fmt.Sprintf("OTEL_TRACES_SAMPLER=%s: choose from %s; taken for parentbased_always_on", name, strings.Join(known, ", ")))
-	}
 }
 
 // propagator reports whether a sender's traceparent is read. Baggage passes through as any header does.

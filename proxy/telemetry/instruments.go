@@ -47,6 +47,7 @@ type instruments struct {
 	lookups      *counter[resultKey]
 	extractions  *counter[partKey]
 	signatures   *counter[schemeKey]
+	unrecorded   *counter[string]
 	reloads      *counter[string]
 
 	overhead, wait, hold, recordSize *routeHistogram
@@ -68,7 +69,8 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		deliveries:   newCounter(m, "hooklock.deliveries", "{delivery}", "Deliveries by decision. would is what a bypassed one would have got; route is empty where no route took a rejected one.", deliveryLabels),
 		acquisitions: newCounter(m, "hooklock.lock.acquisitions", "{acquisition}", "Attempts to get a lock, by result.", resultLabels),
 		losses:       newCounter(m, "hooklock.lock.losses", "{loss}", "Locks that were lost while their execution ran, by reason.", labelsOf("reason")),
-		executions:   newCounter(m, "hooklock.executions", "{execution}", "Executions that ended in this process, by what is known of their effect; buried ones are those of dead processes, and holds that nobody renewed, that it ended.", outcomeLabels),
+		executions:   newCounter(m, "hooklock.executions", "{execution}", "Executions whose end this process has recorded, by what is known of their effect; buried ones are those of dead processes, and holds that nobody renewed.", outcomeLabels),
+		unrecorded:   newCounter(m, "hooklock.answers.unrecorded", "{answer}", "Answers that went out with Hooklock-Recorded: false, because etcd did not have their outcome yet. Of a streamed answer that could not be said any more; it is counted all the same.", labelsOf("route")),
 		lookups:      newCounter(m, "hooklock.idempotency.lookups", "{lookup}", "What was known of an event when a delivery asked to run, by result.", resultLabels),
 		extractions:  newCounter(m, "hooklock.key.extractions", "{extraction}", "How the workflow and the event ID were found in a delivery, by part and result.", partLabels),
 		signatures:   newCounter(m, "hooklock.signature.verifications", "{verification}", "Signatures by result.", schemeLabels),

@@ -45,12 +45,12 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	if !t.o.Log.Enabled(ctx, level) || routine(r) && !t.kept(r) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 24), slog.String("decision", string(r.Decision)), slog.String("route", r.Route), slog.Int("status", r.Status))
+	attrs := append(make([]slog.Attr, 0, 25), slog.String("decision", string(r.Decision)), slog.String("route", r.Route), slog.Int("status", r.Status))
 	attrs = appendText(attrs, "would", string(r.Would))
 	attrs = appendText(attrs, "code", r.Code)
 	attrs = appendText(attrs, "signature", r.Signature)
 	attrs = appendText(attrs, "signature_part", r.SignaturePart)
-	attrs = appendNames(attrs, r)
+	attrs = appendClosed(appendNames(attrs, r), r)
 	attrs = append(attrs, slog.Float64("duration_ms", milliseconds(r.Total)))
 	if !r.UpstreamFrom.IsZero() {
 		attrs = append(attrs, slog.Float64("upstream_ms", milliseconds(r.Upstream)))
@@ -80,6 +80,8 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	}
 	attrs := appendNames(append(make([]slog.Attr, 0, 14), slog.String("route", r.Route)), r)
 	switch name {
+	case proxy.EventRefused:
+		attrs = appendClosed(attrs, r)
 	case proxy.EventReleased:
 		attrs = append(attrs, slog.Float64("held_ms", milliseconds(r.Held)), slog.Bool("recorded", r.Recorded))
 		attrs = appendText(attrs, "outcome", string(r.Outcome))
@@ -91,6 +93,14 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 		attrs = appendText(attrs, "by", r.By)
 	}
 	t.o.Log.LogAttrs(ctx, level, string(name), attrs...)
+}
+
+// appendClosed says that the execution in the way has ended.
+func appendClosed(attrs []slog.Attr, r *proxy.Report) []slog.Attr {
+	if r.ClosedUntil.IsZero() {
+		return attrs
+	}
+	return append(attrs, slog.Time("closed_until", r.ClosedUntil.UTC()))
 }
 
 func appendNames(attrs []slog.Attr, r *proxy.Report) []slog.Attr {

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,8 @@ func TestWhatIsRareIsThereFromTheStart(t *testing.T) {
 		`hooklock_executions_total{outcome="unknown",route="plain"} 0`, `hooklock_executions_total{outcome="buried",route="plain"} 0`,
 		`hooklock_idempotency_lookups_total{result="mismatch",route="plain"} 0`,
 		`hooklock_key_extractions_total{part="event_id",result="missing",route="plain"} 0`,
-		`hooklock_config_reloads_total{result="refused"} 0`,
+		`hooklock_config_reloads_total{result="refused"} 0`, `hooklock_answers_unrecorded_total{route="plain"} 0`,
+		`hooklock_executions_total{outcome="buried",route=""} 0`, `hooklock_executions_total{outcome="unknown",route=""} 0`,
 		`hooklock_lock_wait_duration_seconds_count{route="plain"} 0`, `hooklock_lock_wait_duration_seconds_bucket{route="observe",le="+Inf"} 0`,
 		`hooklock_lock_hold_duration_seconds_sum{route="plain"} 0`, `hooklock_delivery_overhead_duration_seconds_bucket{route="plain",le="5e-05"} 0`,
 		`hooklock_idempotency_record_size_bytes_count{route="plain"} 0`,
@@ -50,10 +52,10 @@ func TestAHoldThatSomebodyEndedIsMeasuredAndLogged(t *testing.T) {
 		Execution: "exec_9", Route: "plain", Scope: idem.Scope{Workflow: "acme"}, Attempt: 2, Status: idem.Success, Outcome: idem.Executed,
 		StartedAt: began, FinishedAt: began.Add(time.Minute), Size: 900, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}
-	r.Ended(ended)
+	r.Ended(ended, true)
 	forced := *ended
 	forced.Route, forced.Outcome = "somebody else's", idem.Unknown
-	r.Ended(&forced)
+	r.Ended(&forced, true)
 	r.wants(t,
 		`hooklock_executions_total{outcome="executed",route="plain"} 1`, `hooklock_executions_total{outcome="unknown",route=""} 1`,
 		`hooklock_lock_hold_duration_seconds_sum{route="plain"} 60`, `hooklock_idempotency_record_size_bytes_sum{route="plain"} 900`,
@@ -121,7 +123,15 @@ func TestWhatStoodInTheWayIsCounted(t *testing.T) {
 			r := executed()
 			r.Loss, r.Outcome, r.Recorded = proxy.LossUnheard, "", false
 			return r
-		}(), []string{`hooklock_lock_losses_total{reason="unheard"} 1`, `hooklock_executions_total{outcome="unknown",route="plain"} 1`}},
+		}(), []string{`hooklock_lock_losses_total{reason="unheard"} 1`, `hooklock_executions_total{outcome="unknown",route="plain"} 0`}},
+		{func() *proxy.Report { r := executed(); r.Outcome, r.Recorded = "", false; return r }(), []string{
+			`hooklock_answers_unrecorded_total{route="plain"} 1`, `hooklock_executions_total{outcome="executed",route="plain"} 0`,
+		}},
+		{func() *proxy.Report {
+			r := executed()
+			r.Decision, r.Would, r.Outcome, r.Recorded = idem.DecisionBypassed, idem.DecisionStoreUnavailable, "", false
+			return r
+		}(), []string{`hooklock_answers_unrecorded_total{route="plain"} 0`}},
 		{func() *proxy.Report { r := executed(); r.Outcome = ""; return r }(), []string{`hooklock_executions_total{outcome="not_executed",route="plain"} 1`}},
 		{func() *proxy.Report { r := executed(); r.Hold, r.Outcome = time.Minute, ""; return r }(), []string{
 			`hooklock_executions_total{outcome="executed",route="plain"} 0`, `hooklock_executions_total{outcome="unknown",route="plain"} 0`,
@@ -164,8 +174,11 @@ func TestAPassingRequestIsMeasuredWithoutARoute(t *testing.T) {
 
 func TestWhatIsOnlyKnownWhenSomebodyLooks(t *testing.T) {
 	r := open(t)
+	r.o.Now = func() time.Time { return began.Add(time.Minute) }
 	err := r.Watch(Watched{
-		Active: func() int { return 3 }, Waiting: func() int { return 2 }, Remaining: func() time.Duration { return 11 * time.Second }, Memory: wire.NewBudget(1 << 20),
+		Active: func() (int, time.Time) { return 3, began }, Waiting: func() (int, time.Time) { return 2, began.Add(time.Second) },
+		Held: func() (int, time.Time) { return 0, time.Time{} },
+		TTL:  15 * time.Second, Remaining: func() time.Duration { return 11 * time.Second }, Memory: wire.NewBudget(1 << 20),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +189,8 @@ func TestWhatIsOnlyKnownWhenSomebodyLooks(t *testing.T) {
 	r.Buried(&idem.Lock{Route: "plain"})
 	r.Buried(&idem.Lock{Route: "somebody else's"})
 	r.wants(t,
-		`hooklock_lock_active 3`, `hooklock_lock_waiting 2`, `hooklock_session_ttl_remaining_seconds 11`,
+		`hooklock_lock_active 3`, `hooklock_lock_waiting 2`, `hooklock_session_ttl_remaining_seconds 11`, `hooklock_session_ttl_seconds 15`,
+		`hooklock_lock_active_oldest_seconds 60`, `hooklock_lock_waiting_oldest_seconds 59`, `hooklock_lock_held 0`, `hooklock_lock_held_oldest_seconds 0`,
 		`db_client_operation_duration_seconds_count{db_operation_name="txn",db_system_name="etcd",server_address="etcd-0",server_port="2379"} 1`,
 		`db_client_operation_duration_seconds_count{db_operation_name="txn",db_system_name="etcd",error_type="UNAVAILABLE",server_address="etcd-0",server_port="2379"} 1`,
 		`hooklock_config_reloads_total{result="refused"} 1`, `hooklock_config_reloads_total{result="reloaded"} 0`,
@@ -224,5 +238,62 @@ func TestADisabledSDKMeasuresNothing(t *testing.T) {
 	r.Delivered(executed())
 	if page := r.page(t, ""); page != "" || r.Tracer() != nil {
 		t.Errorf("%s", page)
+	}
+}
+
+func TestThatEtcdIsFullIsThereFromTheFirstRequestToIt(t *testing.T) {
+	r := open(t)
+	const series = `db_client_operation_duration_seconds_count{db_operation_name="txn",db_system_name="etcd",error_type="RESOURCE_EXHAUSTED",server_address="etcd-0",server_port="2379"} `
+	if strings.Contains(r.page(t, ""), series) {
+		t.Error("before anybody was asked")
+	}
+	r.Operation("range", "etcd-0", "2379", time.Millisecond, "")
+	r.Operation("range", "", "", time.Millisecond, "")
+	r.wants(t, series+"0", `db_client_operation_duration_seconds_count{db_operation_name="put",db_system_name="etcd",error_type="RESOURCE_EXHAUSTED"} 0`)
+	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "RESOURCE_EXHAUSTED")
+	r.wants(t, series+"1")
+	if n := strings.Count(r.page(t, ""), series); n != 1 {
+		t.Errorf("it is there %d times", n)
+	}
+}
+
+func TestAnUpstreamMakesNoSeriesWithStatusesThatAreNone(t *testing.T) {
+	r := open(t)
+	for status := 600; status < 1000; status++ {
+		d := executed()
+		d.Status, d.UpstreamStatus = status, status
+		r.Delivered(d)
+	}
+	r.wants(t,
+		`http_server_request_duration_seconds_count{error_type="_OTHER",http_request_method="POST",http_route="/plain/{account}",network_protocol_version="1.1",url_scheme="http"} 400`,
+		`http_client_request_duration_seconds_count{error_type="_OTHER",http_request_method="POST",network_protocol_version="1.1",server_address="upstream.example",server_port="8081"} 400`,
+	)
+}
+
+func TestARouteWithoutLocksAcquiresNone(t *testing.T) {
+	r := open(t)
+	unlocked := route(t, "unlocked")
+	unlocked.Policy.Strategy = idem.NoLock
+	r.SetRoutes([]*proxy.Route{unlocked})
+	ran, down := executed(), met(idem.DecisionStoreUnavailable, 503)
+	for _, d := range []*proxy.Report{ran, down} {
+		d.Route, d.Locks = "unlocked", false
+		r.Delivered(d)
+	}
+	r.wants(t, `hooklock_executions_total{outcome="executed",route="unlocked"} 1`, `hooklock_lock_acquisitions_total{result="store_unavailable",route="unlocked"} 1`)
+	if page := r.page(t, ""); strings.Contains(page, `hooklock_lock_acquisitions_total{result="acquired",route="unlocked"}`) {
+		t.Error(page)
+	}
+}
+
+func TestTheProcessIsMeasured(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what is known of a process differs from system to system")
+	}
+	page := open(t).page(t, "")
+	for _, name := range []string{"process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "process_max_fds", "process_start_time_seconds"} {
+		if !strings.Contains(page, "\n"+name+" ") {
+			t.Errorf("no %s", name)
+		}
 	}
 }

@@ -19,7 +19,7 @@ func (t *Telemetry) Delivered(r *proxy.Report) {
 	t.is.deliveries.add(deliveryKey{r.Route, string(r.Decision), string(r.Would)})
 	t.countNames(r)
 	t.countGate(ctx, r)
-	t.countEnd(ctx, r)
+	t.countRun(ctx, r)
 	if r.Route != "" {
 		t.is.overhead.measure(ctx, r.Route, (r.Total - r.Upstream).Seconds())
 	}
@@ -48,7 +48,7 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	if r.Gate == "" {
 		return
 	}
-	if result := acquisitionOf(r.Gate); result != "" {
+	if result := acquisitionOf(r.Gate); result != "" && (r.Locks || result == string(idem.DecisionStoreUnavailable)) {
 		t.is.acquisitions.add(resultKey{r.Route, result})
 	}
 	if r.Keyed {
@@ -59,20 +59,28 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	}
 }
 
-// countEnd counts how an execution ended.
-func (t *Telemetry) countEnd(ctx context.Context, r *proxy.Report) {
+// countRun counts what became of a delivery that ran. An end that is not recorded yet is counted by Ended, and one that somebody else wrote
+// down is counted there; a hold goes on without this process.
+func (t *Telemetry) countRun(ctx context.Context, r *proxy.Report) {
 	if r.Loss != "" {
 		t.is.losses.add(string(r.Loss))
 	}
-	if r.Held == 0 || r.Hold > 0 && r.Recorded { // it did not run, or it goes on without this process
-		return
+	switch {
+	case r.Held == 0: // it did not run
+	case !r.Recorded:
+		if r.Decision != idem.DecisionBypassed { // whose answer is not that of the execution
+			t.is.unrecorded.add(r.Route)
+		}
+	case r.Hold == 0:
+		t.countEnd(ctx, r)
 	}
+}
+
+// countEnd counts how an execution ended.
+func (t *Telemetry) countEnd(ctx context.Context, r *proxy.Report) {
 	outcome := r.Outcome
-	if outcome == "" && r.Recorded { // given back without a record
+	if outcome == "" { // given back without a record
 		outcome = idem.NotExecuted
-	}
-	if outcome == "" {
-		outcome = idem.Unknown
 	}
 	t.is.executions.add(resultKey{r.Route, string(outcome)})
 	t.is.hold.measure(ctx, r.Route, r.Held.Seconds())
@@ -87,16 +95,27 @@ func (t *Telemetry) countHTTP(ctx context.Context, r *proxy.Report) {
 	if r.Route != "" {
 		pattern = (*t.patterns.Load())[r.Route]
 	}
-	key := serverKey{route: pattern, method: r.Method, status: r.Status, tls: r.TLS, http10: r.HTTP10}
+	key := serverKey{route: pattern, method: r.Method, status: statusLabel(r.Status), tls: r.TLS, http10: r.HTTP10}
 	t.is.server.Inst().Record(ctx, r.Total.Seconds(), t.server.of(key)...)
 	if r.UpstreamFrom.IsZero() {
 		return
 	}
-	call := clientKey{method: r.Method, status: r.UpstreamStatus}
-	if r.UpstreamStatus == 0 {
+	call := clientKey{method: r.Method, status: statusLabel(r.UpstreamStatus)}
+	switch {
+	case r.UpstreamStatus == 0:
 		call.failed = callFailure(r)
+	case call.status == 0:
+		call.failed = errorType(0).Value.AsString()
 	}
 	t.is.client.Inst().Record(ctx, r.Upstream.Seconds(), t.client.of(call)...)
+}
+
+// statusLabel is a status of an answer as a label: 0 for one of no class that HTTP knows, of which an upstream can make 400.
+func statusLabel(status int) int {
+	if status > 599 {
+		return 0
+	}
+	return status
 }
 
 // callFailure is how a call ended that brought no answer: one of our own decisions.

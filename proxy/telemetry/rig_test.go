@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func open(tb testing.TB, env ...string) *rig {
 	r := &rig{log: new(bytes.Buffer)}
 	var err error
 	r.Telemetry, err = Open(tb.Context(), Options{
-		Log: slog.New(slog.NewJSONHandler(r.log, nil)), Version: "1.2.3", Instance: "host/1", UpstreamHost: "upstream.example", UpstreamPort: "8081",
+		Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug - 8})), Setenv: os.Setenv, Version: "1.2.3", Instance: "host/1", UpstreamHost: "upstream.example", UpstreamPort: "8081",
 		Env: func(name string) string {
 			for i := len(env) - 2; i >= 0; i -= 2 {
 				if env[i] == name {
@@ -97,7 +98,7 @@ var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // executed is a delivery that ran.
 func executed() *proxy.Report {
 	return &proxy.Report{
-		Route: "plain", Decision: idem.DecisionExecuted, Gate: idem.DecisionExecuted, Status: 200, Method: "POST", Keyed: true,
+		Route: "plain", Decision: idem.DecisionExecuted, Gate: idem.DecisionExecuted, Status: 200, Method: "POST", Keyed: true, Locks: true,
 		WorkflowPart: proxy.PartOK, EventIDPart: proxy.PartOK, Workflow: "acme", Key: "0123456789abcdef", Execution: "exec_1", Attempt: 1,
 		Outcome: idem.Executed, Recorded: true, RecordSize: 700, TraceID: "0af7651916cd43dd8448eb211c80319c",
 		Started: began, Total: 12 * time.Millisecond, UpstreamFrom: began.Add(time.Millisecond), Upstream: 10 * time.Millisecond, UpstreamStatus: 200,

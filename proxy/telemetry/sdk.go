@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/instrumentation/runtime"
 	"go.opentelemetry.io/otel"
@@ -38,11 +39,16 @@ type sdk struct {
 	page     http.Handler
 	zeros    *zeros // of the page
 	shutdown []func(context.Context) error
+
+	losses     *losses
+	stopLosses func() // ends its goroutine, after the rest was said
 }
 
-func newSDK(ctx context.Context, o Options, w wishes) (*sdk, error) {
+func newSDK(ctx context.Context, o Options, w wishes, clean scrubber) (*sdk, error) {
 	registry := prometheus.NewRegistry()
-	s := &sdk{zeros: new(zeros), page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})}
+	l := &losses{log: o.Log, now: o.Now, clean: clean}
+	takeOverErrors(o.Log, l)
+	s := &sdk{losses: l, stopLosses: func() {}, zeros: new(zeros), page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})}
 	if w.off {
 		s.meter = metricnoop.Meter{}
 		return s, nil
@@ -51,10 +57,11 @@ func newSDK(ctx context.Context, o Options, w wishes) (*sdk, error) {
 	if err != nil {
 		o.Log.Warn("telemetry.config", "problem", err.Error())
 	}
+	s.watchLosses()
 	if err := s.openMetrics(ctx, w, registry, whoami); err != nil {
 		return nil, errors.Join(err, s.close(ctx))
 	}
-	if err := s.openTraces(ctx, w, whoami); err != nil {
+	if err := s.openTraces(ctx, w, whoami, queueSize(o.Env)); err != nil {
 		return nil, errors.Join(err, s.close(ctx))
 	}
 	return s, nil
@@ -72,6 +79,10 @@ func resourceOf(ctx context.Context, o Options) (*resource.Resource, error) {
 }
 
 func (s *sdk) openMetrics(ctx context.Context, w wishes, registry *prometheus.Registry, whoami *resource.Resource) error {
+	// CPU, memory, open files and the start, under the names that everybody's rules and dashboards ask for.
+	if err := registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})); err != nil {
+		return fmt.Errorf("measure the process: %w", err)
+	}
 	// Without WithoutScopeInfo every series carries three labels about the library that made it.
 	page, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(), otelprometheus.WithProducer(s.zeros))
 	if err != nil {
@@ -104,7 +115,7 @@ func newMetricExporter(ctx context.Context, p protocol) (sdkmetric.Exporter, err
 	return otlpmetrichttp.New(ctx)
 }
 
-func (s *sdk) openTraces(ctx context.Context, w wishes, whoami *resource.Resource) error {
+func (s *sdk) openTraces(ctx context.Context, w wishes, whoami *resource.Resource, room int) error {
 	if w.traces == "" {
 		return nil
 	}
@@ -112,7 +123,7 @@ func (s *sdk) openTraces(ctx context.Context, w wishes, whoami *resource.Resourc
 	if err != nil {
 		return fmt.Errorf("export traces: %w", err)
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(whoami))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(newQueue(exporter, room, s.losses)), sdktrace.WithResource(whoami))
 	s.shutdown = append(s.shutdown, provider.Shutdown)
 	s.tracer = provider.Tracer(scope)
 	return nil
@@ -125,6 +136,19 @@ func newSpanExporter(ctx context.Context, p protocol) (sdktrace.SpanExporter, er
 	return otlptracehttp.New(ctx)
 }
 
+// watchLosses begins to say what was lost, also where nothing is lost any more when it may be said.
+func (s *sdk) watchLosses() {
+	ctx, cancel := context.WithCancel(context.Background())
+	ticker := time.NewTicker(lossesPeriod / 6)
+	var running sync.WaitGroup
+	running.Go(func() { s.losses.run(ctx, ticker.C) })
+	s.stopLosses = func() {
+		ticker.Stop()
+		cancel()
+		running.Wait()
+	}
+}
+
 // close sends what is left, everything at once, until ctx ends.
 func (s *sdk) close(ctx context.Context) error {
 	errs := make([]error, len(s.shutdown))
@@ -133,21 +157,12 @@ func (s *sdk) close(ctx context.Context) error {
 		all.Go(func() { errs[i] = end(ctx) })
 	}
 	all.Wait()
+	s.stopLosses()
 	return errors.Join(errs...)
 }
 
-// takeOverErrors makes OpenTelemetry complain into our log, once a minute at most: it has one place for that in a process, and it
-// complains with every batch that a dead endpoint does not take.
-func takeOverErrors(log *slog.Logger, now func() time.Time) {
-	var mu sync.Mutex
-	var next time.Time
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if at := now(); at.After(next) {
-			next = at.Add(time.Minute)
-			log.Warn("telemetry.lost", "error", err.Error())
-		}
-	}))
-	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
+// takeOverErrors makes OpenTelemetry complain into our log: it has one place for that in a process.
+func takeOverErrors(log *slog.Logger, l *losses) {
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { l.fail(err, 0) }))
+	otel.SetLogger(logr.FromSlogHandler(sdkLog{log}))
 }

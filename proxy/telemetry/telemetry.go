@@ -21,8 +21,10 @@ import (
 // Options are what a Telemetry works with.
 type Options struct {
 	Log *slog.Logger
-	// Env reads the standard OTEL_* variables. The SDK reads some of them by itself, from the process.
-	Env func(string) string
+	// Env reads the standard OTEL_* variables. The SDK reads some of them by itself, from the process; Setenv keeps from it, there, what it
+	// could not use. nil means an environment without variables.
+	Env    func(string) string
+	Setenv func(name, value string) error
 	// Version of this program, and Instance that tells this process from its like.
 	Version, Instance string
 	// UpstreamHost and UpstreamPort are where the upstream is, as configured. Of one on a unix socket the host is its path.
@@ -33,6 +35,7 @@ type Options struct {
 // Telemetry is the proxy.Observer and proxy.Tracer of production.
 type Telemetry struct {
 	o        Options
+	clean    scrubber
 	sdk      *sdk
 	is       *instruments
 	tracer   trace.Tracer // nil: nothing is traced
@@ -61,20 +64,23 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}
+	if o.Setenv == nil {
+		o.Setenv = func(string, string) error { return nil }
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	w := wishesOf(o.Env)
-	takeOverErrors(o.Log, o.Now)
-	for _, p := range w.problems {
+	clean := newScrubber(o.Env)
+	for _, p := range append(w.problems, mendVariables(&w, o.Env, o.Setenv)...) {
 		o.Log.Warn("telemetry.config", "problem", p)
 	}
-	s, err := newSDK(ctx, o, w)
+	s, err := newSDK(ctx, o, w, clean)
 	if err != nil {
-		return nil, err
+		return nil, clean.error(err)
 	}
 	t := &Telemetry{
-		o: o, sdk: s, tracer: s.tracer, follow: w.follow, never: w.never,
+		o: o, clean: clean, sdk: s, tracer: s.tracer, follow: w.follow, never: w.never,
 	}
 	t.spanNames = newOnce(func(k spanName) string { return k.method + " " + k.pattern })
 	t.patterns.Store(&map[string]string{})
@@ -83,13 +89,16 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		return nil, err
 	}
 	t.server, t.client, t.operations = newHistograms(t.serverLabels), newHistograms(t.clientLabels), newHistograms(t.operationLabels)
-	s.zeros.histograms = []*routeHistogram{t.is.overhead, t.is.wait, t.is.hold, t.is.recordSize}
+	s.zeros.of = []zeroed{t.is.overhead.zeros(), t.is.wait.zeros(), t.is.hold.zeros(), t.is.recordSize.zeros(), t.refusals()}
 	t.routes.Store(&[]metric.ObserveOption{})
 	if err := errors.Join(t.countBuild(), t.showConfig()); err != nil {
 		return nil, err
 	}
 	t.is.losses.know(string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
 	t.is.reloads.know(reloaded, refused)
+	for _, outcome := range outcomes { // of routes that only other processes have, and of locks of the lock API
+		t.is.executions.know(resultKey{"", outcome})
+	}
 	t.is.deliveries.know(deliveryKey{decision: string(idem.DecisionRejected)}, deliveryKey{decision: string(idem.DecisionInternalError)})
 	return t, nil
 }
@@ -106,7 +115,7 @@ func (t *Telemetry) Tracer() proxy.Tracer {
 }
 
 // Close sends what is left, until ctx ends. What does not leave by then is lost, and that is its error.
-func (t *Telemetry) Close(ctx context.Context) error { return t.sdk.close(ctx) }
+func (t *Telemetry) Close(ctx context.Context) error { return t.clean.error(t.sdk.close(ctx)) }
 
 // SetRoutes makes the series of these routes, with 0 where nothing has happened yet. Series of routes that are gone stay until the process ends.
 func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
@@ -116,11 +125,13 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	var acquisitions, lookups, executions []resultKey
 	var parts []partKey
 	var signatures []schemeKey
+	var names []string
 	for _, r := range routes {
 		patterns[r.Name] = r.Pattern.String()
+		names = append(names, r.Name)
 		infos = append(infos, metric.WithAttributes(attribute.String("route", r.Name), attribute.String("mode", r.Mode())))
 		deliveries = append(deliveries, deliveryKeys(r)...)
-		for _, result := range acquisitionResults {
+		for _, result := range acquisitionsOf(r) {
 			acquisitions = append(acquisitions, resultKey{r.Name, result})
 		}
 		for _, outcome := range outcomes {
@@ -150,8 +161,17 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.acquisitions.know(acquisitions...)
 	t.is.lookups.know(lookups...)
 	t.is.executions.know(executions...)
+	t.is.unrecorded.know(names...)
 	t.is.extractions.know(parts...)
 	t.is.signatures.know(signatures...)
+}
+
+// acquisitionsOf are the results that a delivery of r can get where it asks for a lock. Without locks it can still find that nobody decides.
+func acquisitionsOf(r *proxy.Route) []string {
+	if r.Policy.Strategy == idem.NoLock {
+		return []string{string(idem.DecisionStoreUnavailable)}
+	}
+	return acquisitionResults
 }
 
 // deliveryKeys are the decisions that deliveries of r can get.

@@ -35,6 +35,9 @@ func (t *Telemetry) Begin(r *proxy.Report, traceparent, tracestate []byte) proxy
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
 	ctx, span := t.tracer.Start(ctx, t.spanNames.of(spanName{r.Method, (*t.patterns.Load())[r.Route]}), serverSpan...)
+	if !span.IsRecording() { // nobody would find it: neither its lines nor other spans shall lead there
+		return nil
+	}
 	return &delivery{t: t, ctx: ctx, span: span}
 }
 
@@ -47,39 +50,27 @@ type delivery struct {
 	call trace.Span // nil: the upstream was not called
 }
 
-// Context implements proxy.Trace. Of a delivery that is not sampled nobody needs to look up the span.
-func (d *delivery) Context() context.Context {
-	if !d.span.IsRecording() {
-		return context.Background()
-	}
-	return d.ctx
-}
+// Context implements proxy.Trace.
+func (d *delivery) Context() context.Context { return d.ctx }
 
 // TraceParent implements proxy.Trace.
 func (d *delivery) TraceParent() string { return format(d.span.SpanContext()) }
 
-// Call implements proxy.Trace. Where the delivery is not sampled the sender's context goes on: nobody would find a span of ours.
+// Call implements proxy.Trace.
 func (d *delivery) Call() string {
-	if !d.span.IsRecording() {
-		return ""
-	}
 	_, d.call = d.t.tracer.Start(d.ctx, "call", trace.WithSpanKind(trace.SpanKindClient))
 	return format(d.call.SpanContext())
 }
 
 // End implements proxy.Trace.
 func (d *delivery) End(r *proxy.Report) {
-	if !d.span.IsRecording() {
-		d.span.End()
-		return
-	}
 	over := r.Started.Add(r.Total)
 	d.room("claim", r.Rooms.Claim)
 	d.room("wait", r.Rooms.Wait)
 	d.room("settle", r.Rooms.Settle)
 	d.endCall(r)
 	d.span.SetAttributes(attributesOf(r, (*d.t.patterns.Load())[r.Route])...)
-	if link := parse([]byte(r.Met)); link.IsValid() {
+	if link := parse([]byte(r.Met)); link.IsSampled() {
 		d.span.AddLink(trace.Link{SpanContext: link, Attributes: []attribute.KeyValue{attribute.String("hooklock.execution.id", string(r.Execution))}})
 	}
 	if r.Status >= 500 || r.Loss != "" {

@@ -21,37 +21,48 @@ import (
 
 // Watched is what is only known when somebody looks.
 type Watched struct {
-	Active    func() int           // locks that this process holds
-	Waiting   func() int           // deliveries that wait in this process
-	Remaining func() time.Duration // how long the session may still act
-	Memory    *wire.Budget         // of bodies and answers
+	Active    func() (n int, since time.Time) // locks that this process holds, and when the oldest was taken; zero: there is none
+	Held      func() (n int, since time.Time) // locks that are no process's, and when the oldest was taken; zero: there is none
+	Waiting   func() (n int, since time.Time) // deliveries that wait in this process, and since when the oldest does; zero: none does
+	TTL       time.Duration                   // etcd.session_ttl
+	Remaining func() time.Duration            // how long the session may still act
+	Memory    *wire.Budget                    // of bodies and answers
 }
 
 // Watch shows it with each look at the metrics. Call it once.
 func (t *Telemetry) Watch(w Watched) error {
-	meter := t.sdk.meter
-	_, active := meter.Int64ObservableUpDownCounter("hooklock.lock.active", metric.WithUnit("{lock}"),
-		metric.WithDescription("Locks that this process holds, those included whose end is not in etcd yet."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(w.Active()))
-			return nil
-		}))
-	_, waiting := meter.Int64ObservableUpDownCounter("hooklock.lock.waiting", metric.WithUnit("{request}"),
-		metric.WithDescription("Deliveries that wait for a lock, or for the answer of a copy, in this process."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(w.Waiting()))
-			return nil
-		}))
-	_, remaining := meter.Float64ObservableGauge("hooklock.session.ttl.remaining", metric.WithUnit("s"),
-		metric.WithDescription("How long the session may still act without another renewal; 0 when there is none."),
-		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
-			o.Observe(w.Remaining().Seconds())
-			return nil
-		}))
-	if err := errors.Join(active, waiting, remaining, t.watchMemory(w.Memory)); err != nil {
+	err := errors.Join(
+		t.showCrowd("hooklock.lock.active", "{lock}", "Locks that this process holds, those included whose end is not in etcd yet.",
+			"How long ago the oldest lock was taken that this process holds; 0 when it holds none.", w.Active),
+		t.showCrowd("hooklock.lock.held", "{lock}", "Locks in etcd that are no process's: those of holds and of the lock API, and those that are closed after an unknown outcome. Each replica shows all of them, as it saw them up to 15 s ago: take the maximum and not the sum.",
+			"How long ago the execution of the oldest of them began; 0 when there is none.", w.Held),
+		t.showCrowd("hooklock.lock.waiting", "{request}", "Deliveries that wait for a lock, or for the answer of a copy, in this process.",
+			"How long the oldest of them has waited; 0 when none waits.", w.Waiting),
+		t.showSeconds("hooklock.session.ttl", "etcd.session_ttl, as this process has it.", func() time.Duration { return w.TTL }),
+		t.showSeconds("hooklock.session.ttl.remaining", "How long the session may still act without another renewal; 0 when there is none.", w.Remaining),
+		t.watchMemory(w.Memory),
+	)
+	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}
 	return nil
+}
+
+// showCrowd shows how many there are, and how old the oldest is.
+func (t *Telemetry) showCrowd(name, unit, description, oldest string, look func() (int, time.Time)) error {
+	_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			n, _ := look()
+			o.Observe(int64(n))
+			return nil
+		}))
+	return errors.Join(err, t.showSeconds(name+".oldest", oldest, func() time.Duration {
+		_, since := look()
+		if since.IsZero() {
+			return 0
+		}
+		return max(0, t.o.Now().Sub(since))
+	}))
 }
 
 func (t *Telemetry) watchMemory(b *wire.Budget) error {
@@ -70,6 +81,29 @@ func (t *Telemetry) watchMemory(b *wire.Budget) error {
 		metric.WithDescription("Bodies and answers that found no room: a request is answered 503, an answer is streamed and not kept."),
 		metric.WithInt64Callback(of(b.Refused)))
 	return errors.Join(used, limit, refused)
+}
+
+func (t *Telemetry) showSeconds(name, description string, look func() time.Duration) error {
+	_, err := t.sdk.meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(description),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			o.Observe(look().Seconds())
+			return nil
+		}))
+	return err
+}
+
+// WatchLog shows with each look at the metrics how many lines of the log were lost. Call it once.
+func (t *Telemetry) WatchLog(lost func() int64) error {
+	_, err := t.sdk.meter.Int64ObservableCounter("hooklock.log.lines.dropped", metric.WithUnit("{line}"),
+		metric.WithDescription("Lines of the log that were lost because standard error took no more; deliveries do not wait for it."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(lost())
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("make metrics: %w", err)
+	}
+	return nil
 }
 
 // showConfig shows what is in force.
@@ -154,12 +188,12 @@ func (t *Telemetry) Buried(l *idem.Lock) {
 		"attempt", l.Attempt, "trace_id", traceIDOf(l.TraceParent), "holder", l.Holder, "held_ms", milliseconds(t.o.Now().Sub(l.StartedAt)))
 }
 
-// Ended counts and logs the end of a held execution that this process has written down because somebody asked for it. The delivery that began
-// it has its own line, and said nothing of the end.
-func (t *Telemetry) Ended(record *idem.Record) {
+// Ended counts and logs an end that this process has written down, and that no delivery tells of: that of a hold, of a lock that was released
+// by force, or one that was not recorded when its sender got the answer. recorded is false where it never will be.
+func (t *Telemetry) Ended(record *idem.Record, recorded bool) {
 	r := &proxy.Report{
 		Route: t.ours(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), Execution: record.Execution, Attempt: record.Attempt,
-		TraceID: traceIDOf(record.TraceParent), Outcome: record.Outcome, Recorded: true, RecordSize: record.Size,
+		TraceID: traceIDOf(record.TraceParent), Outcome: record.Outcome, Recorded: recorded, RecordSize: record.Size,
 		Held: record.FinishedAt.Sub(record.StartedAt),
 	}
 	t.countEnd(context.Background(), r)

@@ -10,7 +10,7 @@ import (
 var (
 	decisions = []idem.Decision{
 		idem.DecisionExecuted, idem.DecisionReplayed, idem.DecisionAttached, idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionWaitTimeout,
-		idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,
+		idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionThrottled, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,
 		idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionStoreUnavailable,
 		idem.DecisionBypassed, idem.DecisionUnverified, idem.DecisionRejected, idem.DecisionInternalError,
 	}
@@ -61,7 +61,7 @@ func lookupOf(gate idem.Decision, attempt int) string {
 			return lookupRetry
 		}
 		return lookupMiss
-	case idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped:
+	case idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionThrottled:
 		return lookupMiss
 	case idem.DecisionReplayed:
 		return lookupHit

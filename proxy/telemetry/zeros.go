@@ -14,35 +14,68 @@ import (
 // routeHistogram is a histogram with one series for each route.
 type routeHistogram struct {
 	metric.Float64Histogram
-	*histograms[string] // of the routes that were measured
-	zero                func(route string) metricdata.HistogramDataPoint[float64]
+	*histograms[string]                    // of the routes that were measured
 	shape               metricdata.Metrics // without data
+	bounds              []float64
 }
 
 func newRouteHistogram(m *maker, name, unit, description string, bounds []float64) *routeHistogram {
 	h, err := m.meter.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(bounds...))
 	m.errs = append(m.errs, err)
-	labels := labelsOf("route")
-	return &routeHistogram{
-		Float64Histogram: h, histograms: newHistograms(labels),
-		shape: metricdata.Metrics{Name: name, Description: description, Unit: unit},
-		zero: func(route string) metricdata.HistogramDataPoint[float64] {
-			return metricdata.HistogramDataPoint[float64]{
-				Attributes: attribute.NewSet(labels(route)...), Bounds: bounds, BucketCounts: make([]uint64, len(bounds)+1),
-			}
-		},
-	}
+	return &routeHistogram{h, newHistograms(labelsOf("route")), metricdata.Metrics{Name: name, Description: description, Unit: unit}, bounds}
 }
 
 func (h *routeHistogram) measure(ctx context.Context, route string, value float64) {
 	h.Record(ctx, value, h.of(route)...)
 }
 
+// zeros are those of the routes that were not measured.
+func (h *routeHistogram) zeros() zeroed {
+	labels := labelsOf("route")
+	return zeroed{h.shape, h.bounds, func(routes []string) (missing [][]attribute.KeyValue) {
+		measured := *h.known.Load()
+		for _, route := range routes {
+			if _, ok := measured[route]; !ok {
+				missing = append(missing, labels(route))
+			}
+		}
+		return missing
+	}}
+}
+
+// refusals are the zeros of etcd's answer that it is full, at each member that was asked anything. An alert waits for the first one.
+func (t *Telemetry) refusals() zeroed {
+	i := t.is.operations
+	shape := metricdata.Metrics{Name: i.Name(), Description: i.Description(), Unit: i.Unit()}
+	return zeroed{shape, etcdBounds, func([]string) (missing [][]attribute.KeyValue) {
+		measured := *t.operations.known.Load()
+		zeros := map[operationKey]bool{}
+		for k := range measured {
+			for _, name := range []string{"txn", "put", "lease_grant"} {
+				zeros[operationKey{name, k.host, k.port, "RESOURCE_EXHAUSTED"}] = true
+			}
+		}
+		for k := range zeros {
+			if _, ok := measured[k]; !ok {
+				missing = append(missing, t.operationLabels(k))
+			}
+		}
+		return missing
+	}}
+}
+
+// zeroed is a histogram of which series are shown in which nothing was measured yet: those with the labels that missing gives.
+type zeroed struct {
+	shape   metricdata.Metrics // without data
+	bounds  []float64
+	missing func(routes []string) [][]attribute.KeyValue
+}
+
 // zeros are the series of histograms in which nothing was measured yet. The SDK has no way to make one without a value, and without them the
 // first wait of a route is no increase.
 type zeros struct {
-	histograms []*routeHistogram
-	routes     atomic.Pointer[[]string]
+	of     []zeroed
+	routes atomic.Pointer[[]string]
 }
 
 var _ sdkmetric.Producer = (*zeros)(nil)
@@ -50,21 +83,20 @@ var _ sdkmetric.Producer = (*zeros)(nil)
 // know sets the routes that have series.
 func (z *zeros) know(routes []string) { z.routes.Store(&routes) }
 
-// Produce implements sdkmetric.Producer. The SDK asks it after its own series, and a route is known to be measured before its first value is
-// recorded: no series is there twice.
+// Produce implements sdkmetric.Producer. The SDK asks it after its own series, and what is measured is known before its first value is recorded:
+// no series is there twice.
 func (z *zeros) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	routes := z.routes.Load()
 	if routes == nil {
 		return nil, nil
 	}
 	all := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scope}}
-	for _, h := range z.histograms {
-		measured := *h.known.Load()
+	for _, h := range z.of {
 		data := metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality}
-		for _, route := range *routes {
-			if _, ok := measured[route]; !ok {
-				data.DataPoints = append(data.DataPoints, h.zero(route))
-			}
+		for _, labels := range h.missing(*routes) {
+			data.DataPoints = append(data.DataPoints, metricdata.HistogramDataPoint[float64]{
+				Attributes: attribute.NewSet(labels...), Bounds: h.bounds, BucketCounts: make([]uint64, len(h.bounds)+1),
+			})
 		}
 		if len(data.DataPoints) > 0 {
 			m := h.shape

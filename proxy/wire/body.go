@@ -144,16 +144,6 @@ func Gather(r io.Reader, max int, memory *Account) ([]byte, error) {
 	return body, err
 }
 
-// IsBodyError reports whether err is one of those of ReadBody.
-func IsBodyError(err error) bool {
-	for _, reason := range []error{ErrBodyTooLarge, ErrBodyTruncated, ErrBodySlow, ErrBodyBroken, ErrMemory} {
-		if errors.Is(err, reason) {
-			return true
-		}
-	}
-	return false
-}
-
 // bodyError names the reason behind a failed read of a sender's body.
 func bodyError(err error) error {
 	var nerr net.Error

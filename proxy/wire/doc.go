@@ -2,10 +2,11 @@
 // evidence of how far it came.
 //
 // A request head is rebuilt from the bytes that the sender sent (Head), so names, case, order and spacing arrive
-// unchanged; what two HTTP parsers could read differently is refused. An Upstream is a pool of connections to one
-// address. It makes one attempt, and a second one only with proof that the peer never had a byte of the first.
-// Answers are parsed strictly, and a cut-off one is never taken for a whole one. Send buffers request and answer,
-// Stream passes both through, Upgrade and Tunnels turn the connection over to another protocol.
+// unchanged; what two HTTP parsers could read differently is refused, in the head by Head, in lines and chunks by the
+// Listener. An Upstream is a pool of connections to one address. It makes one attempt, and a second one only with proof
+// that the peer never had a byte of the first. Answers are parsed strictly, and a cut-off one is never taken for a whole
+// one. Send buffers request and answer, Stream passes both through, Upgrade and Tunnels turn the connection over to
+// another protocol.
 //
 // The package knows no routes, no locks and no decisions.
 package wire

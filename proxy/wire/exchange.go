@@ -26,6 +26,7 @@ type exchange struct {
 	body    []byte       // where it is in memory
 	source  *RequestBody // where it is passed through
 	upgrade bool
+	last    bool // nothing goes over this connection after it
 
 	c        *conn
 	pump     *pump // nil where everything was written at once
@@ -229,12 +230,12 @@ func (e *exchange) checkSwitch() error {
 }
 
 // finish ends the exchange. A connection goes back to the pool only if the answer was whole, the request too, nothing
-// came behind it, and no cancel reached it.
+// came behind it or may still come, and no cancel reached it.
 func (e *exchange) finish(whole bool) {
 	clean := e.settle(whole)
 	if e.detach() != nil || !whole || !clean {
 		e.c.hangUp()
-	} else if e.close || e.c.br.Buffered() > 0 {
+	} else if e.close || e.last || e.c.br.Buffered() > 0 {
 		e.c.close()
 	} else {
 		e.u.put(e.c)
@@ -311,7 +312,7 @@ func (e *exchange) pending() bool { return e.pump != nil && !e.pump.drained.Load
 // Evidence.
 func (u *Upstream) Send(ctx context.Context, head, body []byte, ans *Answer) error {
 	e := u.newExchange(ctx, head, ans)
-	e.body = body
+	e.body, e.last = body, !u.Reuses(body)
 	if err := e.open(); err != nil {
 		return err
 	}

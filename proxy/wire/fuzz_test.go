@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -145,4 +146,68 @@ func parseAnswer(raw []byte, isHead bool) (int, []byte, error) {
 	r := newBodyReader(br, f, 4<<10)
 	body, err := io.ReadAll(&r)
 	return ans.Status, body, err
+}
+
+// FuzzStrict: however the bytes are cut, the same ones are let through; and of what is, net/http and fasthttp find the same ends of requests.
+func FuzzStrict(f *testing.F) {
+	for _, v := range vectors {
+		f.Add([]byte(v.raw), uint8(3))
+	}
+	f.Add([]byte(benchHead+strings.Repeat("x", 1024)+benchHead), uint8(7))
+	f.Add([]byte(upgradeRequest+"early "), uint8(200))
+	f.Fuzz(func(t *testing.T, raw []byte, step uint8) {
+		ends, err := strictly(raw, 1)
+		start := 0
+		for _, end := range ends {
+			checkEnd(t, raw[start:], end-start)
+			start = end
+		}
+		for _, step := range []int{int(step) + 1, len(raw)} {
+			if _, again := strictly(raw, step); !errors.Is(again, err) {
+				t.Fatalf("%q: %v, and in pieces of %d %v", raw, err, step, again)
+			}
+		}
+	})
+}
+
+// strictly returns where the requests in raw end and why it is refused, io.EOF where it is not, when step bytes come at a time.
+func strictly(raw []byte, step int) (ends []int, err error) {
+	var s strict
+	from := bytes.NewReader(raw)
+	buf := make([]byte, max(step, 1))
+	for passed := 0; ; {
+		n, err := s.read(from, buf)
+		passed += n
+		if n > 0 && s.scan == nil {
+			ends = append(ends, passed)
+		}
+		if err != nil {
+			return ends, err
+		}
+	}
+}
+
+// checkEnd fails where a parser that takes the request at the beginning of raw finds another end of it than n.
+func checkEnd(t *testing.T, raw []byte, n int) {
+	t.Helper()
+	from := bytes.NewReader(raw)
+	br := bufio.NewReaderSize(from, 16<<10)
+	read := func() int { return len(raw) - from.Len() - br.Buffered() }
+	var r fasthttp.Request
+	var head Head
+	if r.Header.Read(br) != nil || ParseHead(&r.Header, &head) != nil {
+		return // refused behind strict
+	}
+	if err := r.ContinueReadBody(br, 1<<20, false); err == nil && read() != n {
+		t.Fatalf("for fasthttp the first request of %q ends at %d, not %d", raw, read(), n)
+	}
+	from.Reset(raw)
+	br.Reset(from)
+	theirs, err := http.ReadRequest(br)
+	if err != nil {
+		return
+	}
+	if _, err := io.Copy(io.Discard, theirs.Body); err == nil && read() != n {
+		t.Fatalf("for net/http the first request of %q ends at %d, not %d", raw, read(), n)
+	}
 }

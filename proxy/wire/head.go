@@ -11,7 +11,7 @@ import (
 var (
 	ErrMethod     = errors.New("method is not proxied: CONNECT and TRACE are for proxies and debuggers, not for upstreams")
 	ErrVersion    = errors.New("HTTP version is neither 1.0 nor 1.1")
-	ErrTarget     = errors.New("request target is neither a path nor, for OPTIONS, *")
+	ErrTarget     = errors.New("request target is neither a path in ASCII without # nor, for OPTIONS, *")
 	ErrLine       = errors.New("header line is not strictly formed")
 	ErrFraming    = errors.New("length of the request body can be read in two ways")
 	ErrHost       = errors.New("Host is missing or given twice")
@@ -36,9 +36,9 @@ type Head struct {
 	fields []Field
 	lines  []line // parallel to fields
 
-	length      int64 // -1: chunked
-	framed      bool  // the sender declared a length, or chunks
+	bodyFraming
 	http10      bool
+	closes      bool // Connection lists close
 	hasHost     bool
 	expects     bool
 	proto       bool   // X-Forwarded-Proto is there
@@ -85,7 +85,7 @@ func checkRequestLine(method, target, protocol []byte) error {
 		return ErrMethod
 	}
 	for _, c := range target {
-		if c <= ' ' || c == 0x7f {
+		if c <= ' ' || c >= 0x7f { // a byte above ASCII is a letter to one reader and white space (0xA0) to another
 			return ErrTarget
 		}
 	}
@@ -132,17 +132,11 @@ func (h *Head) addLine(whole []byte) error {
 	h.fields = append(h.fields, f)
 	h.lines = append(h.lines, line{whole, k})
 	switch k {
-	case kindLength:
-		n, ok := parseLength(f.Value)
-		if !ok || h.framed {
+	case kindLength, kindChunked, kindAlias:
+		if k == kindChunked && h.http10 {
 			return ErrFraming
 		}
-		h.framed, h.length = true, n
-	case kindChunked:
-		if h.framed || h.http10 || !equalFold(f.Value, "chunked") {
-			return ErrFraming
-		}
-		h.framed, h.length = true, -1
+		return h.add(k, f.Value)
 	case kindHost:
 		if h.hasHost {
 			return ErrHost
@@ -197,7 +191,9 @@ func (h *Head) checkWhole() error {
 		switch {
 		case equalFold(name, "upgrade"):
 			upgrades = true
-		case equalFold(name, "close"), equalFold(name, "keep-alive"):
+		case equalFold(name, "close"):
+			h.closes = true
+		case equalFold(name, "keep-alive"):
 		default:
 			h.dropListed(name)
 		}
@@ -258,6 +254,9 @@ func (h *Head) Method() []byte { return h.method }
 
 // Target returns the request target as received: a path with its query, or *.
 func (h *Head) Target() []byte { return h.target }
+
+// Closes reports whether the sender ends the connection behind this request. fasthttp v1.74 sees it only where Connection lists nothing else.
+func (h *Head) Closes() bool { return h.closes }
 
 // HTTP10 reports whether the sender speaks HTTP/1.0.
 func (h *Head) HTTP10() bool { return h.http10 }

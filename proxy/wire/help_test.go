@@ -33,6 +33,7 @@ func openDoor(t testing.TB, o ListenerOptions, h fasthttp.RequestHandler) *door 
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Strict = true
 	d := &door{Addr: inner.Addr().String(), listen: NewListener(inner, o), done: make(chan struct{})}
 	d.server = &fasthttp.Server{
 		Handler:                      h,

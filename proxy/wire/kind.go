@@ -9,6 +9,7 @@ const (
 	kindDropped             // for this connection only, or not the sender's to say
 	kindLength              // Content-Length
 	kindChunked             // Transfer-Encoding
+	kindAlias               // a CGI program could read it as one of these two
 	kindHost                // exactly one
 	kindConnection          // names lines to drop
 	kindUpgrade             // kept for a tunnel only
@@ -56,6 +57,9 @@ func kindOf(name []byte) kind {
 		if equalFold(name, "content-length") {
 			return kindLength
 		}
+		if isAlias(name, "content-length") {
+			return kindAlias
+		}
 		return when(name, "http2-settings", kindDropped)
 	case 15:
 		return when(name, "x-forwarded-for", kindForwardedFor)
@@ -67,6 +71,9 @@ func kindOf(name []byte) kind {
 	case 17:
 		if equalFold(name, "transfer-encoding") {
 			return kindChunked
+		}
+		if isAlias(name, "transfer-encoding") {
+			return kindAlias
 		}
 		return when(name, "x-forwarded-proto", kindForwardedProto)
 	case 18:
@@ -89,6 +96,16 @@ func when(name []byte, want string, k kind) kind {
 func isReserved(name []byte) bool {
 	const prefix = "hooklock"
 	return len(name) > len(prefix) && hasPrefixFold(name, prefix) && !isAlnum(name[len(prefix)])
+}
+
+// isAlias reports whether name differs from want, which is as long, in case and in what is neither letter nor digit alone.
+func isAlias(name []byte, want string) bool {
+	for i, c := range name {
+		if lower(c) != want[i] && (isAlnum(c) || isAlnum(want[i])) {
+			return false
+		}
+	}
+	return true
 }
 
 // isHopByHop reports whether an answer's field is for one connection only (RFC 9110 section 7.6.1) or says how its body

@@ -13,6 +13,7 @@ import (
 // ListenerOptions bound the connections of a Listener.
 type ListenerOptions struct {
 	MaxConns    int           // open connections; 0 means no bound
+	Strict      bool          // let no request through that is not strictly formed: for fasthttp, on top of TLS
 	Refusal     []byte        // the whole HTTP answer to a connection over MaxConns; empty, or over TLS: closed without one
 	LingerTime  time.Duration // how long the Close of a lingering connection reads on; 0 means 2 s
 	LingerBytes int64         // how much it reads on; 0 means 64 MiB
@@ -27,8 +28,8 @@ const (
 )
 
 // Listener counts and bounds the connections of another listener, which it closes. It goes on top, over TLS too
-// (NewListener(tls.NewListener(...))), because it also notes what fasthttp v1.74 does not report: that the connection ended
-// or failed in the middle of a chunked body.
+// (NewListener(tls.NewListener(...))), because it also notes what fasthttp v1.74 does not report, that the connection ended
+// or failed in the middle of a chunked body, and with Strict refuses what fasthttp forgives.
 type Listener struct {
 	inner net.Listener
 	o     ListenerOptions
@@ -59,7 +60,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if n := l.live.Add(1); l.o.MaxConns <= 0 || n <= int64(l.o.MaxConns) {
-			s := &served{Conn: c, l: l, writing: l.o.WritePace.Begin()}
+			s := &served{Conn: c, l: l, strict: strict{free: !l.o.Strict}, writing: l.o.WritePace.Begin()}
 			if secure, ok := c.(*tls.Conn); ok {
 				return &servedTLS{s, secure}, nil
 			}
@@ -122,6 +123,7 @@ type served struct {
 	writing Pacer
 	linger  atomic.Bool
 	fault   atomic.Pointer[error] // why a Read failed; the first one stays
+	strict  strict
 	once    sync.Once
 }
 
@@ -146,7 +148,7 @@ func base(c net.Conn) *served {
 }
 
 func (c *served) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+	n, err := c.strict.read(c.Conn, p)
 	if err != nil {
 		first := err
 		c.fault.CompareAndSwap(nil, &first)

@@ -11,6 +11,8 @@ type HeadOptions struct {
 	Streamed bool
 	// Upgrade keeps the Upgrade lines and sends `Connection: Upgrade`, if Head.Upgrade is not nil.
 	Upgrade bool
+	// Close sends `Connection: close`, but for an Upgrade.
+	Close bool
 	// Host is sent where the sender gave none, which only HTTP/1.0 may.
 	Host []byte
 	// ForwardedFor is added to the last X-Forwarded-For line, or as a line where there is none. Empty adds nothing.
@@ -71,6 +73,9 @@ func (h *Head) AppendTo(dst []byte, o HeadOptions) []byte {
 		}
 		dst = append(dst, l.whole...)
 		dst = append(dst, "\r\n"...)
+	}
+	if o.Close && !upgrade {
+		dst = append(dst, "Connection: close\r\n"...)
 	}
 	dst = h.appendAbsent(dst, o)
 	dst = append(dst, o.Extra...)

@@ -19,7 +19,7 @@ const postHead = "POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n"
 // pool makes a pool for up that ends with the test.
 func pool(t testing.TB, up *wiretest.Upstream, change ...func(*Options)) *Upstream {
 	t.Helper()
-	o := Options{Network: up.Network, Addr: up.Addr, TLS: up.TLS, MaxIdle: 8, IdleTimeout: time.Minute}
+	o := Options{Network: up.Network, Addr: up.Addr, TLS: up.TLS, MaxIdle: 8, IdleTimeout: time.Minute, ReuseAfterBody: true}
 	for _, f := range change {
 		f(&o)
 	}

@@ -60,6 +60,7 @@ func (e *exchange) take(body *RequestBody) error {
 	if body == nil || body.Length == 0 {
 		return nil
 	}
+	e.last = true
 	if err := e.guard(body.Interrupt); err != nil {
 		return err
 	}

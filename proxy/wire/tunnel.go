@@ -86,6 +86,9 @@ func (t *Tunnels) Serve(ctx *fasthttp.RequestCtx, s *Switched) error {
 	}
 	t.open[tn] = struct{}{}
 	tn.late = time.AfterFunc(takeOverTime, func() { t.drop(tn) })
+	if c := base(ctx.Conn()); c != nil {
+		c.strict.free = true
+	}
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(c net.Conn) { t.run(tn, c) })
 	return nil

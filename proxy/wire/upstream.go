@@ -21,11 +21,12 @@ type Options struct {
 	MaxResponseBody int              // bytes that Send buffers before it hands over a Rest; 0 means 8 MiB
 	RequestBuffer   int              // bytes of a body that Stream reads before it takes a connection; 0 means 16 KiB
 	MaxResponseHead int              // bytes of status line and header; 0 means 64 KiB
+	ReuseAfterBody  bool             // use a connection again after Send had a body: see Upstream.Reuses
 	Now             func() time.Time // ages idle connections; nil means time.Now
 }
 
 // Upstream is a pool of HTTP/1.1 connections to one address, used newest first. Safe for concurrent use. Names are
-// resolved at each dial.
+// resolved at each dial. Whoever may not write another's answer needs a pool of his own: see Reuses.
 type Upstream struct {
 	o       Options
 	dialer  net.Dialer
@@ -78,6 +79,15 @@ func NewUpstream(o Options) *Upstream {
 	u.buffers.New = func() any { return new([pumpBuffer]byte) }
 	return u
 }
+
+// Reuses reports whether the connection of a Send is used again; of a Stream it is only without a body. A request that it does not hold
+// for should say `Connection: close` (HeadOptions.Close).
+//
+// A service that does not read a body takes it for the next request (Python's http.server, where the handler ignores a body). It then
+// runs what the body says, and its answer to that, which may come at any time, would become the answer to the request of somebody else.
+// Nothing on the connection tells the two apart, so one that carried a body is used again only where ReuseAfterBody says that the service
+// reads each to its end, or closes the connection.
+func (u *Upstream) Reuses(body []byte) bool { return len(body) == 0 || u.o.ReuseAfterBody }
 
 // get returns an idle connection that looks alive, or with fresh a new one.
 func (u *Upstream) get(ctx context.Context, fresh bool) (c *conn, reused bool, err error) {

@@ -3,6 +3,7 @@ package wiretest
 import (
 	"crypto/tls"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -40,7 +41,19 @@ func Serve(t testing.TB, serve func(*Conn)) *Upstream {
 // ServeUnix is Serve on a unix socket.
 func ServeUnix(t testing.TB, serve func(*Conn)) *Upstream {
 	t.Helper()
-	return start(t, "unix", filepath.Join(t.TempDir(), "up.sock"), nil, serve)
+	return start(t, "unix", SocketPath(t), nil, serve)
+}
+
+// SocketPath is a path for a unix socket. The kernel takes some hundred bytes (108 on Linux, 104 on macOS, unix(7)), and t.TempDir
+// spends most of them on the test's name: with a long TMPDIR, as macOS has it, they do not suffice.
+func SocketPath(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return filepath.Join(dir, "s")
 }
 
 // ServeTLS is Serve behind TLS, with a certificate for 127.0.0.1.

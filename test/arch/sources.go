@@ -23,7 +23,7 @@ const (
 // topLevel is everything that may lie at the root, besides files that begin with a dot. Each entry is a room or is what people look for.
 var topLevel = []string{
 	"cmd", "proxy", "etcdlock", "idem", "config", "deploy", "admin", "docs", "test",
-	"sidecar.yaml", "go.mod", "go.sum", "Makefile", "README.md", "CHANGELOG.md", "LICENSE",
+	"sidecar.yaml", "go.mod", "go.sum", "Makefile", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE",
 	"bin", "hooklock-data", // ignored by git: what make builds, and what a first run keeps
 }
 

@@ -27,9 +27,7 @@ type docRun struct {
 func TestTheCommandsOfTheAPIPageRun(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"curl", "sh", "sed"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("the page is for people who have %s: %v", program, err)
-		}
+		testkit.Program(t, program)
 	}
 	text, err := os.ReadFile(apiPage)
 	if err != nil {

@@ -66,9 +66,7 @@ func demo(t *testing.T, args ...string) (*testkit.Process, []string) {
 
 func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is not installed: the demo's curl lines are not tried")
-	}
+	testkit.Program(t, "curl")
 	p, lines := demo(t)
 	if len(lines) != 7 {
 		t.Fatalf("%d curl lines:\n%s", len(lines), p.Stdout)
@@ -106,9 +104,7 @@ func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
 
 func TestTheDemoSaysHowPeopleSeeWhatRan(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("there is no shell here: the demo's lines are not tried")
-	}
+	testkit.Program(t, "sh")
 	p, _ := demo(t)
 	text := p.Stdout.String()
 	hook := regexp.MustCompile(`http://([^/]+)/hooks/acme`).FindStringSubmatch(text)

@@ -72,9 +72,7 @@ func steady(text string) string {
 
 func TestThePageOfTheCommandLineShowsWhatItPrints(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("there is no shell here: the commands of docs/cli.md are not run")
-	}
+	testkit.Program(t, "sh")
 	page, err := os.ReadFile(cliPage)
 	if err != nil {
 		t.Fatal(err)

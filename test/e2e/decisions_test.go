@@ -67,11 +67,35 @@ func TestADuplicateWithOtherCredentialsGetsTheFirstStatusAlone(t *testing.T) {
 		"another Authorization": {key("1"), auth("b")},
 		"no Authorization":      {key("1")},
 		"another Cookie":        {key("1"), auth("a"), "Cookie: s=" + planted},
+		"an API key":            {key("1"), auth("a"), "X-Api-Key: " + planted},
+		"somebody else's name":  {key("1"), auth("a"), "X-Forwarded-User: mallory"},
 	} {
 		a := testkit.Post(t, shared.patient.Addr, path, "{}", lines...)
 		if a.Status != 201 || len(a.Body) != 0 || a.Header.Get("X-Private") != "" || a.Decision() != "replayed" || a.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("%s: %v", name, a)
 		}
+	}
+}
+
+func TestAWrongAPIKeyDoesNotGetTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+	path := at(t, "named-credentials")
+	shared.on(t, path, answers(testkit.OK("for the first one only")))
+	first := []string{key("1"), "X-Api-Key: " + planted, "X-Tenant: acme"}
+	passed(t, testkit.Post(t, shared.patient.Addr, path+"?token=a", "{}", first...), 200, "for the first one only", "executed")
+	retry := append([]string{"Traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "X-Signature: other", "X-Request-Id: 2"}, first...)
+	passed(t, testkit.Post(t, shared.patient.Addr, path+"?token=a", "{}", retry...), 200, "for the first one only", "replayed")
+	for name, lines := range map[string][]string{
+		"a wrong key":    {key("1"), "X-Api-Key: wrong", "X-Tenant: acme"},
+		"no key":         {key("1"), "X-Tenant: acme"},
+		"another tenant": {key("1"), "X-Api-Key: " + planted, "X-Tenant: other"},
+	} {
+		if a := testkit.Post(t, shared.patient.Addr, path+"?token=a", "{}", lines...); a.Status != 200 || len(a.Body) != 0 || a.Decision() != "replayed" {
+			t.Errorf("%s: %v", name, a)
+		}
+	}
+	if a := testkit.Post(t, shared.patient.Addr, path+"?token=b", "{}", first...); a.Status != 200 || len(a.Body) != 0 || a.Decision() != "replayed" {
+		t.Errorf("another token in the query: %v", a)
 	}
 }
 

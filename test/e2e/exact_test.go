@@ -13,7 +13,7 @@ import (
 
 // ours are the names of the header lines that may be added to a delivery on a route.
 var ours = []string{"hooklock-execution", "hooklock-workflow", "hooklock-fencing-token", "hooklock-attempt", "hooklock-key", "hooklock-callback-key",
-	"x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "traceparent"}
+	"x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "traceparent", "connection"}
 
 func name(line string) string {
 	n, _, _ := strings.Cut(line, ":")

@@ -33,3 +33,15 @@ func TestBehindNginxADeliveryIsSentOnceAndAnswersComeThroughWhole(t *testing.T) 
 	work.answer <- testkit.OK("done")
 	passed(t, testkit.Receive(t, "the first answer", first), 200, "done", "executed")
 }
+
+// nginx takes a name with the root's dot behind it for the same server, and hands it on as it came.
+func TestBehindNginxAHostIsTheSameInAllItsSpellings(t *testing.T) {
+	t.Parallel()
+	front := senderFront(t)
+	for i, host := range []string{"hooks.example.com.", "HOOKS.example.com", "hooks.example.com:80", "hooks.example.com.:80"} {
+		request := strings.Replace(testkit.Request(at(t, "named"), "{}", key(host)), "hooks.example.com", host, 1)
+		if a := testkit.Exchange(t, front, request); a.Status != 200 || a.Decision() != "executed" {
+			t.Errorf("%d: %s: %v", i, host, a)
+		}
+	}
+}

@@ -88,3 +88,28 @@ func TestDecisionsAreCounted(t *testing.T) {
 		t.Errorf("a workflow or a key is a label:\n%s", page)
 	}
 }
+
+// What cannot be read as a request is said at level debug, without the line that could not be read.
+func TestNoSecretIsInALineAboutARequestThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	h := own(t, shared.config("unreadable", "log: {level: debug}")) // at its end, nothing that was planted may be in the log
+	heads := []string{
+		"Authorization: Bearer " + planted + "\x01", "Authorization: " + planted + "\x00", "Authorization: " + planted + "\rx", "Authorization " + planted,
+		"Authorization: \"" + planted + "\\\"\x01" + planted, "Author ization: " + planted, "Authorization\x01" + planted + ": x", "Transfer-Encoding: " + planted,
+		"Content-Length: " + planted, "Cookie: " + planted + "\x7f",
+	}
+	path := at(t, "plain")
+	requests := []string{"POST /" + planted + "\x01 HTTP/1.1\r\nHost: h\r\n\r\n", "POST / HTTP/" + planted + "\r\n\r\n", planted + "\r\n\r\n"}
+	for _, line := range heads {
+		requests = append(requests, testkit.Request(path, "{}", line))
+	}
+	for _, request := range requests {
+		if a := testkit.Exchange(t, h.Addr, request); a.Status < 400 {
+			t.Errorf("%q: %v", request, a)
+		}
+	}
+	h.Stderr.AwaitRecord(t, "connection", func(r testkit.Record) bool { return strings.Contains(r.Text("error"), `invalid header value "…"`) })
+	work := at(t, "plain") + "-upstream"
+	shared.on(t, work, answers(testkit.Reply(200, "x", "Set-Cookie: "+planted+"\x01")))
+	testkit.Post(t, h.Addr, work, "{}", key("1"))
+}

@@ -120,32 +120,57 @@ func (e exported) check(t *testing.T, where, query string) {
 	}
 }
 
-// panel is what matters of a Grafana panel.
-type panel struct {
-	Title   string
-	Targets []struct{ Expr string }
+// grafana is what matters of the dashboard.
+type grafana struct {
+	Panels []struct {
+		Title, Type, Description string
+		Targets                  []struct{ Expr string }
+	}
+	Annotations struct{ List []struct{ Name, Expr string } }
+	Templating  struct {
+		List []struct {
+			Name, Type string
+			Definition string
+		}
+	}
 }
 
-// dashboard returns the queries of the dashboard by where they stand.
-func dashboard(t *testing.T) map[string]string {
+func readDashboard(t *testing.T) *grafana {
 	t.Helper()
 	text, err := os.ReadFile(observability + "grafana-dashboard.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var d struct {
-		Panels      []panel
-		Annotations struct{ List []struct{ Name, Expr string } }
-		Templating  struct {
-			List []struct {
-				Name, Type string
-				Definition string
+	d := new(grafana)
+	if err := json.Unmarshal(text, d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestEachPanelSaysWhatItShowsAndOfWhom(t *testing.T) {
+	t.Parallel()
+	for _, p := range readDashboard(t).Panels {
+		if p.Type != "row" && p.Description == "" {
+			t.Errorf("%s has no description", p.Title)
+		}
+		for _, target := range p.Targets {
+			expr := grouping.ReplaceAllString(target.Expr, "")
+			for _, at := range metricIn.FindAllStringIndex(expr, -1) {
+				rest := expr[at[1]:]
+				selector, _, _ := strings.Cut(rest, "}")
+				if !strings.HasPrefix(rest, "{") || !strings.Contains(selector, `job=~"$`) || !strings.Contains(selector, `instance=~"$`) {
+					t.Errorf("%s asks everybody: %s", p.Title, target.Expr)
+				}
 			}
 		}
 	}
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+}
+
+// dashboard returns the queries of the dashboard by where they stand.
+func dashboard(t *testing.T) map[string]string {
+	t.Helper()
+	d := readDashboard(t)
 	queries := map[string]string{}
 	for _, p := range d.Panels {
 		for i, target := range p.Targets {
@@ -163,7 +188,7 @@ func dashboard(t *testing.T) map[string]string {
 			t.Errorf("variable %s: %s", v.Name, v.Definition)
 		}
 	}
-	filled := strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$instance", ".*", "$route", ".*")
+	filled := strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$instance", ".*", "$route", ".*", "$store_job", ".*", "$store", ".*")
 	for where, q := range queries {
 		queries[where] = filled.Replace(q)
 	}
@@ -236,10 +261,7 @@ func TestEachAlertHasItsSectionInTheRunbook(t *testing.T) {
 // promtool runs Prometheus's own checker.
 func promtool(t *testing.T, stdin string, args ...string) {
 	t.Helper()
-	program, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not installed (Debian has it in the package prometheus)")
-	}
+	program := testkit.Program(t, "promtool") // Debian has it in the package prometheus
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir, cmd.Stdin = observability, strings.NewReader(stdin)
 	if out, err := cmd.CombinedOutput(); err != nil {

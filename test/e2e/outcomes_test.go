@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"hooklock/test/testkit"
 )
@@ -134,7 +135,20 @@ func TestAfterAnUnknownOutcomeNobodyGetsTheLockForReleaseDelay(t *testing.T) {
 	refused{502, "upstream_failed", "unknown", "upstream_failed"}.check(t, first)
 	other := testkit.Post(t, shared.patient.Addr, path, "{}", key("2"))
 	refused{409, "workflow_locked", "no", "locked"}.check(t, other)
-	conflict(t, other, first.Execution(), strings.TrimPrefix(path, "/"))
+	p := other.JSON()
+	until, err := time.Parse(time.RFC3339, fmt.Sprint(p["closedUntil"]))
+	if left := time.Until(until); err != nil || left > 4*time.Second || p["existingExecutionId"] != first.Execution() || other.Execution() != first.Execution() {
+		t.Errorf("closed until %v: %v", p["closedUntil"], other)
+	}
+	for _, field := range []string{"detail", "details"} {
+		if text, _ := p[field].(string); strings.Contains(text, "Currently") || !strings.Contains(text, first.Execution()+" has ended") || !strings.Contains(text, " closed until 20") {
+			t.Errorf("%s: %v", field, p[field])
+		}
+	}
+	line := shared.patient.Stderr.AwaitRecord(t, "lock.refused", func(r testkit.Record) bool { return r.Text("execution") == first.Execution() })
+	if at, err := time.Parse(time.RFC3339, line.Text("closed_until")); err != nil || !at.Equal(until) {
+		t.Errorf("%v", line)
+	}
 	refused{409, "workflow_locked", "no", "locked"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")))
 	var a *testkit.Answer
 	testkit.Until(t, "the lock is free", func() bool {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,10 +14,7 @@ import (
 // inFront starts nginx on a port of its own, with that server block, in front of backend.
 func inFront(t *testing.T, backend, upstream, server string) string {
 	t.Helper()
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		t.Skip("nginx is not installed: doctor's probe is not tested")
-	}
+	program := testkit.Program(t, "nginx")
 	dir, addr := t.TempDir(), testkit.FreePort(t)
 	text := strings.NewReplacer("DIR", dir, "LISTEN", addr, "UPSTREAM", upstream, "SERVER", server).Replace(`
 daemon off; master_process off; worker_processes 1; pid DIR/pid; error_log DIR/error.log;
@@ -125,6 +121,7 @@ func TestTheProbeFindsAnImpatientFrontAndAPathThatIsRewritten(t *testing.T) {
 
 func TestTheProbeLeavesAServiceAloneThatTheFrontLeadsTo(t *testing.T) {
 	t.Parallel()
+	testkit.Program(t, "nginx") // here, and not in the parts alone: what follows them counts what they sent
 	legacy := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
 	address := testkit.FreePort(t)
 	for name, upstream := range map[string]string{

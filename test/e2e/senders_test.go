@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,6 +31,7 @@ type sample struct {
 const senderRoutes = `
 routes:
   - {name: front, path: "/front/{w}", workflow: "front/{path.w}", lock: {release_delay: 0s}}
+  - {name: named, match: {path: "/named/{w}", hosts: [hooks.example.com]}, workflow: "named/{path.w}"}
   - {name: stripe, path: /stripe, workflow: stripe, event_id: "{body.id}"}
   - {name: github, path: /github, workflow: github, event_id: "{header.X-GitHub-Hook-ID}/{header.X-GitHub-Delivery}"}
   - {name: shopify, path: /shopify, workflow: "shopify/{header.X-Shopify-Shop-Domain}", event_id: "{header.X-Shopify-Webhook-Id}"}
@@ -91,10 +91,7 @@ func (s *sample) deliver(t *testing.T, addr string) {
 // senderFront is nginx in front of a Hooklock with an embedded etcd, in front of the shared upstream.
 func senderFront(t *testing.T) string {
 	t.Helper()
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		t.Skip("nginx is not installed: signed deliveries through a front proxy are not tested")
-	}
+	program := testkit.Program(t, "nginx")
 	config := embedded(t.TempDir(), "")
 	h := own(t, config[:strings.Index(config, "routes:")]+senderRoutes)
 	dir, addr := t.TempDir(), testkit.FreePort(t)

@@ -46,7 +46,8 @@ routes:
   - {name: plain, path: "/plain/{w}", workflow: "plain/{path.w}", lock: {release_delay: 0s}}
   - {name: body-id, path: "/body-id/{w}", workflow: "body-id/{path.w}", event_id: "{header.Idempotency-Key ?? body.event.id}"}
   - {name: by-query, path: /by-query, workflow: "by-query/{query.account}"}
-  - {name: mismatch-replay, path: "/mismatch-replay/{w}", workflow: "r/{path.w}", idempotency: {on_mismatch: replay}}
+  - {name: mismatch-replay, path: "/mismatch-replay/{w}", workflow: "r/{path.w}", idempotency: {on_mismatch: replay_unsigned}}
+  - {name: named-credentials, path: "/named-credentials/{w}", workflow: "nc/{path.w}", idempotency: {on_mismatch: replay_unsigned, credentials: [X-Tenant]}}
   - {name: mismatch-execute, path: "/mismatch-execute/{w}", workflow: "e/{path.w}", idempotency: {on_mismatch: execute}}
   - {name: keep, path: "/keep/{w}", workflow: "keep/{path.w}", lock: {release_delay: 0s}, idempotency: {keep: [2xx, 404], unknown: [502, 504]}}
   - {name: block, path: "/block/{w}", workflow: "block/{path.w}", lock: {release_delay: 0s}, idempotency: {on_unknown: block}}

@@ -82,7 +82,7 @@ func TestTheCompareHelpersMeanWhatTheModelTakesThemFor(t *testing.T) {
 		"nobodyBefore": `return clientv3.Compare(clientv3.CreateRevision(k.W), ">", q-1).WithPrefix()`,
 		"present":      `return clientv3.Compare(clientv3.CreateRevision(key), ">", 0)`,
 		"tell":         `if k.C == "" { return nil } return writes{put(k.C, news)}`,
-		"freeLock":     "return writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H)}",
+		"freeLock":     "return writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H, clientv3.WithPrevKV())}",
 		"endLock":      "if cool != nil { return writes{put(k.L, cool.lock), put(k.H, cool.hold), put(k.I, record)} } return append(freeLock(k), put(k.I, record))",
 	} {
 		if helpers[name] != meaning {

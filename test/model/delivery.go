@@ -12,7 +12,7 @@ func (a *actor) delivery() *delivery  { return &a.s.deliveries[a.d] }
 func (a *actor) process() *process    { return &a.s.processes[a.delivery().process] }
 func (a *actor) execution() execution { return executionOf(a.d, a.delivery().ids) }
 func (a *actor) event() int           { return a.m.events[a.d] }
-func (a *actor) lock() int            { return a.m.lockOf[a.event()] }
+func (a *actor) lock() int            { return a.m.lock(a.execution()) }
 
 // stale: the process has noticed that the session of this delivery is over.
 func (a *actor) stale() bool { return a.process().session != a.delivery().session }
@@ -85,7 +85,7 @@ func (a *actor) arrive() {
 		}
 		for o := range m.deliveryCount { // refusals are decided in process first
 			other := &s.deliveries[o]
-			if o == a.d || m.events[o] != a.event() || other.at == idle || other.at == done || other.at == attached || int(other.process) != p {
+			if o == a.d || m.events[o] != a.event() || m.none[o] != m.none[a.d] || other.at == idle || other.at == done || other.at == attached || int(other.process) != p {
 				continue
 			}
 			if m.attach[a.d] {
@@ -120,14 +120,28 @@ func (a *actor) claim() {
 		return
 	}
 	t := a.delivery()
-	a.send(txn{kind: claim, session: t.session, epoch: a.process().epoch, prev: t.prev}, func(n *state, t *delivery, ok bool) {
+	a.send(txn{kind: claim, session: t.session, epoch: a.process().epoch, prev: t.prev, o: t.o}, func(n *state, t *delivery, ok bool) {
 		switch {
 		case ok:
 			a.won(n, t)
 		default:
-			a.decide(n, t)
+			a.refused(n, t)
 		}
 	}, a.resolve)
+}
+
+// refused: a refusal brings lock, record and place. What they do not explain may be the other lock, which is read then.
+func (a *actor) refused(n *state, t *delivery) {
+	l, copied := n.locks[a.lock()], a.m.copyInOther(n, a.execution())
+	free := l.created == 0 && n.records[a.event()].modified == t.prev && a.m.ahead(n, a.lock(), everybody) == 0
+	switch {
+	case free && copied.created != 0:
+		a.decide(n, t, copied)
+	case free && a.m.otherIs(n, a.execution()) != t.o: // another event has it
+		t.o = a.m.otherIs(n, a.execution())
+	default:
+		a.decide(n, t, l)
+	}
 }
 
 func (a *actor) won(n *state, t *delivery) {
@@ -135,9 +149,9 @@ func (a *actor) won(n *state, t *delivery) {
 	t.at, t.token, t.l, t.q = claimedPhase, l.created, l.modified, 0
 }
 
-// decide is idem.Decide, from the lock, the record and the queue of one revision.
-func (a *actor) decide(n *state, t *delivery) {
-	l, rec, e := n.locks[a.lock()], n.records[a.event()], a.event()
+// decide is idem.Decide, from the lock that stands in the way, the record and the queue of one revision.
+func (a *actor) decide(n *state, t *delivery, l lock) {
+	rec, e := n.records[a.event()], a.event()
 	q := n.queue[e]
 	runs := l.created != 0 && !l.cooling && !n.isDead(l) && a.m.event(l.by) == e
 	waits := a.m.ahead(n, a.lock(), everybody) > 0
@@ -161,7 +175,7 @@ func (a *actor) decide(n *state, t *delivery) {
 		t.finish(storeUnavailable) // nothing is in the way but the session
 	case l.created == 0 && !waits:
 		t.prev = rec.modified
-	case a.m.waits[a.d]:
+	case a.m.waits[a.d] && l == n.locks[a.lock()]: // there is no queue before the other lock
 		t.prev, t.token, t.at = rec.modified, l.created, enqueueing
 	default:
 		t.finish(locked)
@@ -236,6 +250,9 @@ func (a *actor) enqueue() {
 			t.at, t.q, t.token = waiting, n.queue[e].created, 0
 		case n.sessions[t.session] == 0:
 			t.finish(storeUnavailable)
+		case a.m.copyInOther(n, a.execution()).created != 0:
+			t.at, t.token = claiming, 0
+			a.decide(n, t, a.m.copyInOther(n, a.execution()))
 		case n.queue[e].created == 0 && n.records[e].modified == t.prev && (l.created == 0 || l.cooling || a.m.event(l.by) != e):
 			t.token = l.created // the lock has changed hands, and no copy has it
 		default:
@@ -315,7 +332,8 @@ func (a *actor) leave() {
 // attached waits for the end of the execution that runs. It never runs itself.
 func (a *actor) attached() {
 	s, e := a.s, a.event()
-	t, rec, l := a.delivery(), s.records[e], s.locks[a.lock()]
+	t := a.delivery()
+	rec, l := s.records[e], s.locks[a.m.lock(t.first)]
 	switch {
 	case rec.modified != 0 && (rec.by == t.first || a.m.breaks == attachToAnybody):
 		a.step("copy finds the record", func(n *state, t *delivery) {

@@ -49,7 +49,7 @@ func (sc *scenario) deliveries() string {
 		for _, w := range []struct {
 			is   bool
 			word string
-		}{{sc.waits[d], " waits"}, {sc.attach[d], " attaches"}, {sc.holds[d], " may be held"}, {sc.byAPI[d], " by the lock API"}} {
+		}{{sc.waits[d], " waits"}, {sc.attach[d], " attaches"}, {sc.holds[d], " may be held"}, {sc.byAPI[d], " by the lock API"}, {sc.none[d], " under strategy none"}} {
 			if w.is {
 				s += w.word
 			}
@@ -57,7 +57,7 @@ func (sc *scenario) deliveries() string {
 		all = append(all, s)
 	}
 	s := strings.Join(all, ", ")
-	if sc.lockCount > 1 {
+	if sc.lockOf[1] != 0 {
 		s += "; a lock for each event"
 	}
 	return s

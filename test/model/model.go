@@ -152,6 +152,7 @@ func (m *model) revisions(s *state) {
 		add(&t.token)
 		add(&t.l)
 		add(&t.q)
+		add(&t.o)
 	}
 	for i := range s.lost {
 		t := &s.lost[i]
@@ -164,5 +165,6 @@ func (m *model) revisions(s *state) {
 		add(&t.q)
 		add(&t.prev)
 		add(&t.h)
+		add(&t.o)
 	}
 }

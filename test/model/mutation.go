@@ -13,12 +13,14 @@ var brokenBy = map[kind]map[string]string{
 	claim: {
 		"epochIs(k, at)":         "known failure",
 		"absent(k.L)":            "known failure",
+		"modified(k.O, at.o)":    "strategy changes",
 		"nobodyWaits(k)":         "wait, a copy waits, retry",
 		"modified(k.I, at.prev)": "known failure",
 	},
 	enqueue: {
 		"epochIs(k, at)":         "lock API, two clients, wait",
 		"created(k.L, at.token)": "wait, a copy waits, retry",
+		"absent(k.O)":            "strategy changes, wait",
 		"absent(k.Q)":            "wait, copies behind another",
 		"modified(k.I, at.prev)": "wait, a copy waits, retry",
 	},

@@ -124,6 +124,9 @@ func (m *model) checkTurn(s *state, t *txn) {
 	if s.known.closed[i] != 0 {
 		m.broke(delayKept)
 	}
+	if o := m.copyInOther(s, t.by); o.created != 0 && o.cooling && s.known.closed[m.lock(o.by)] == o.by {
+		m.broke(delayKept)
+	}
 }
 
 // checkEnd is for a transaction that writes a record.
@@ -160,14 +163,14 @@ func (m *model) begin(s *state, d int) {
 	x := executionOf(d, t.ids)
 	e, i := m.event(x), m.lock(x)
 	for o := execution(1); o < maxExecutions; o++ {
-		if o != x && k.upstream[o] == atWork && m.lock(o) == i && k.excuse[o] == 0 && k.excuse[x] == 0 {
+		if o != x && k.upstream[o] == atWork && (m.lock(o) == i || m.event(o) == e) && k.excuse[o] == 0 && k.excuse[x] == 0 {
 			if m.event(o) == e {
 				m.broke(oneAlivePerEvent)
 			}
 			m.broke(oneLiveHolder)
 		}
 	}
-	if t.token <= k.token[i] {
+	if t.token <= k.token[i] || m.newerCopyBegan(s, d) {
 		if k.excuse[x] == 0 {
 			m.broke(tokensGrow)
 		}
@@ -176,6 +179,17 @@ func (m *model) begin(s *state, d int) {
 		m.checkMayRun(s, x)
 	}
 	k.upstream[x] = atWork
+}
+
+// newerCopyBegan: a copy of the event has begun under the other strategy, with a newer token.
+func (m *model) newerCopyBegan(s *state, d int) bool {
+	for o := range m.deliveryCount {
+		c := &s.deliveries[o]
+		if m.events[o] == m.events[d] && m.none[o] != m.none[d] && c.token > s.deliveries[d].token && s.known.upstream[executionOf(o, c.ids)] != notCalled {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *model) checkMayRun(s *state, x execution) {

@@ -10,6 +10,9 @@ type scenario struct {
 
 	events [maxDeliveries]int // of each delivery
 	lockOf [maxEvents]int     // of each event: its workflow's; under strategy none its own
+	// none: this delivery comes to a replica whose route says strategy none, while those without it meet others that lock the workflow.
+	// Only event A has a lock of its own then.
+	none [maxDeliveries]bool
 
 	waits, attach, holds, byAPI [maxDeliveries]bool
 
@@ -25,7 +28,7 @@ type scenario struct {
 
 func (sc *scenario) alike(a, b int) bool {
 	return sc.events[a] == sc.events[b] && sc.waits[a] == sc.waits[b] && sc.attach[a] == sc.attach[b] && sc.holds[a] == sc.holds[b] &&
-		sc.byAPI[a] == sc.byAPI[b]
+		sc.byAPI[a] == sc.byAPI[b] && sc.none[a] == sc.none[b]
 }
 
 func bounded(name string, events []int, b budget, change func(sc *scenario)) scenario {
@@ -86,8 +89,17 @@ func scenarios() []scenario {
 		}),
 		bounded("strategy none", []int{0, 0, 1}, budget{ambiguous: 1, crash: 1}, perEvent),
 		bounded("two workflows", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) { perEvent(sc); sc.cuts = true }),
+		bounded("strategy changes", copies, budget{ambiguous: 2, crash: 1, expire: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts = true }),
+		bounded("strategy changes, copy and other", []int{0, 0, 1}, budget{ambiguous: 1, crash: 1}, strategyChanges),
+		bounded("strategy changes, wait", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) { strategyChanges(sc); first(&sc.waits) }),
+		bounded("strategy changes, hold, attach", copies, budget{ambiguous: 1, expire: 1, beat: 1, force: 1}, func(sc *scenario) { strategyChanges(sc); all(&sc.holds); first(&sc.attach) }),
+		bounded("strategy changes, release delay", copies, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true }),
+		bounded("strategy changes, wait, release delay", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true; first(&sc.waits) }),
 	}
 }
+
+// strategyChanges: some replicas have gone over to strategy none, others have not.
+func strategyChanges(sc *scenario) { second(&sc.none); sc.lockCount = 2 }
 
 // perEvent gives each event a lock of its own, as strategy none does, and as different workflows have.
 func perEvent(sc *scenario) { sc.lockCount, sc.lockOf = 2, [maxEvents]int{0, 1} }
@@ -103,6 +115,7 @@ func inCompany() []scenario {
 		two("hold", budget{expire: 1, beat: 2, age: 1, cancel: 1, guard: 1}, func(sc *scenario) { all(&sc.holds) }),
 		two("lock API", budget{ambiguous: 1, beat: 2}, func(sc *scenario) { all(&sc.byAPI) }),
 		bounded("wait in one workflow", []int{0, 1, 1}, budget{expire: 1, cancel: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
+		bounded("strategy changes", []int{0, 0, 1}, budget{expire: 1, cancel: 1, forget: 1, force: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true; first(&sc.waits) }),
 		bounded("clients and deliveries in one workflow", []int{0, 1, 2}, budget{beat: 1}, func(sc *scenario) { first(&sc.byAPI); second(&sc.waits) }),
 	}
 }

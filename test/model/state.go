@@ -87,7 +87,7 @@ type delivery struct {
 	ids     uint8 // execution IDs used up
 	prev    revision
 	token   revision
-	l, q    revision
+	l, q, o revision
 	first   execution // that it attached to
 	outcome outcome
 	cancel  uint8 // as seen in the own lock

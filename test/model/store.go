@@ -101,17 +101,57 @@ func executionOf(delivery int, n uint8) execution {
 func (x execution) delivery() int { return int(x-1) / idsPerArrival }
 
 func (m *model) event(x execution) int { return m.events[x.delivery()] }
-func (m *model) lock(x execution) int  { return m.lockOf[m.event(x)] }
 
-// ahead counts the places in the queue of a lock that are older than q.
+// lock is the lock that an execution takes: its workflow's, or its event's own.
+func (m *model) lock(x execution) int {
+	if m.none[x.delivery()] {
+		return ownLock
+	}
+	return m.lockOf[m.event(x)]
+}
+
+// ownLock is event A's own, where some replicas have strategy none.
+const ownLock = 1
+
+// other is the lock that a copy of the event takes at a replica with another strategy; nil = it has none.
+func (m *model) other(s *state, x execution) *lock {
+	switch {
+	case m.none[x.delivery()]:
+		return &s.locks[m.lockOf[m.event(x)]]
+	case m.none != [maxDeliveries]bool{} && m.event(x) == 0:
+		return &s.locks[ownLock]
+	}
+	return nil
+}
+
+// otherIs is the mod revision of that lock.
+func (m *model) otherIs(s *state, x execution) revision {
+	if o := m.other(s, x); o != nil {
+		return o.modified
+	}
+	return 0
+}
+
+// copyInOther is that lock where a copy of the event has it, running or cooling; the zero lock otherwise.
+func (m *model) copyInOther(s *state, x execution) lock {
+	if o := m.other(s, x); o != nil && o.created != 0 && m.event(o.by) == m.event(x) {
+		return *o
+	}
+	return lock{}
+}
+
+// ahead counts the places in the queue of a lock that are older than q. Before an event's own lock only that event itself can wait.
 func (m *model) ahead(s *state, lock int, q revision) (n int) {
 	for e := range m.eventCount {
-		if p := &s.queue[e]; p.created != 0 && p.created < q && m.lockOf[e] == lock {
+		if p := &s.queue[e]; p.created != 0 && p.created < q && (m.lockOf[e] == lock || m.ofEventA(lock) && e == 0) {
 			n++
 		}
 	}
 	return n
 }
+
+// ofEventA: lock is event A's own.
+func (m *model) ofEventA(lock int) bool { return lock == ownLock && m.none != [maxDeliveries]bool{} }
 
 const everybody revision = 255
 

@@ -34,6 +34,7 @@ type txn struct {
 	epoch             revision // S.mod
 	token, l, q, prev revision // L.create, L.mod, Q.create, I.mod
 	h                 revision // H.mod
+	o                 revision // O.mod
 	alive             alive    // what L named at l
 	outcome           outcome  // to write into I
 	lease             uint8    // of the H to write
@@ -58,6 +59,9 @@ var (
 	lIs   = compare{"modified(k.L, at.l)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].modified == t.l }, nil}
 	recIs = compare{"modified(k.I, at.prev)", func(m *model, s *state, t *txn) bool { return s.records[m.event(t.by)].modified == t.prev },
 		func(t *txn) bool { return t.prev == 0 }}
+	otherIs = compare{"modified(k.O, at.o)", func(m *model, s *state, t *txn) bool { return m.otherIs(s, t.by) == t.o },
+		func(t *txn) bool { return t.o == 0 }}
+	otherFree    = compare{"absent(k.O)", func(m *model, s *state, t *txn) bool { return m.otherIs(s, t.by) == 0 }, always}
 	nobodyWaits  = compare{"nobodyWaits(k)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), everybody) == 0 }, always}
 	nobodyBefore = compare{"nobodyBefore(k, at.q)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), t.q) == 0 }, always}
 	qAbsent      = compare{"absent(k.Q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == 0 }, always}
@@ -79,8 +83,8 @@ type row struct {
 func table() [kinds]row {
 	mine := []compare{lToken, lIs}
 	return [kinds]row{
-		claim:       {"claim", []compare{epochIs, lAbsent, nobodyWaits, recIs}, "writes{put(k.L, lock)}", nil, (*model).claimed},
-		enqueue:     {"enqueue", []compare{epochIs, lToken, qAbsent, recIs}, "writes{put(k.Q, place)}", sessionLives, (*model).enqueued},
+		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, nobodyWaits, recIs}, "writes{put(k.L, lock)}", nil, (*model).claimed},
+		enqueue:     {"enqueue", []compare{epochIs, lToken, otherFree, qAbsent, recIs}, "writes{put(k.Q, place)}", sessionLives, (*model).enqueued},
 		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs}, "writes{clientv3.OpDelete(k.Q), put(k.L, lock)}", nil, (*model).claimed},
 		leave:       {"leave", []compare{qMine}, "writes{clientv3.OpDelete(k.Q)}", nil, (*model).left},
 		settle:      {"settle", mine, "endLock(k, record, cool)", coolingLeaseLives, (*model).settled},

@@ -28,12 +28,18 @@ func Serve(tb testing.TB, program, config string, env ...string) *Hooklock {
 // StartServe is Serve without the wait: for a process that is expected to fail, or to wait for its etcd.
 func StartServe(tb testing.TB, program, config string, env ...string) *Hooklock {
 	tb.Helper()
+	return StartServeTo(tb, nil, program, config, env...)
+}
+
+// StartServeTo is StartServe with a file as standard error; nil: Stderr keeps it.
+func StartServeTo(tb testing.TB, stderr *os.File, program, config string, env ...string) *Hooklock {
+	tb.Helper()
 	dir := tb.TempDir()
 	path := filepath.Join(dir, "sidecar.yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	p := Start(tb, Command{Program: program, Args: []string{"serve", "--config", path}, Dir: dir, Env: env})
+	p := Start(tb, Command{Program: program, Args: []string{"serve", "--config", path}, Dir: dir, Env: env, Stderr: stderr})
 	return &Hooklock{Process: p, Config: path}
 }
 

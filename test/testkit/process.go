@@ -27,6 +27,7 @@ type Command struct {
 	Args    []string
 	Dir     string   // working directory; empty: that of the test
 	Env     []string // added to a minimal environment, in which nothing configures Hooklock
+	Stderr  *os.File // is its standard error, in place of Process.Stderr; nil: there is no other one
 }
 
 // Start starts a process for tb. The end of tb kills it, if nobody stopped it before.
@@ -35,6 +36,9 @@ func Start(tb testing.TB, c Command) *Process {
 	p := &Process{Stdout: newOutput(), Stderr: newOutput(), name: filepath.Base(c.Program), done: make(chan struct{})}
 	p.cmd = exec.Command(c.Program, c.Args...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = c.Dir, p.Stdout, p.Stderr
+	if c.Stderr != nil {
+		p.cmd.Stderr = c.Stderr
+	}
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "GORACE=halt_on_error=1"}, c.Env...)
 	p.cmd.SysProcAttr = dieWithParent()
 	if err := p.cmd.Start(); err != nil {

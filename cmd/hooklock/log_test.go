@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"log"
+	"os"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/grpclog"
+
+	"hooklock/config"
+)
+
+// opened is the log of a server at level error, and what it wrote by its end.
+func opened(t *testing.T, format config.LogFormat, use func(*serverLog)) string {
+	t.Helper()
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	var text bytes.Buffer
+	e := &environment{stderr: &text}
+	use(openLog(e, &config.Log{Level: "error", Format: format}))
+	e.close()
+	return text.String()
+}
+
+func TestLostLinesAreSaidAtAnyLevelInTheConfiguredFormat(t *testing.T) {
+	for format, want := range map[config.LogFormat]string{config.LogJSON: `"level":"WARN","msg":"log.lost","lines":3}` + "\n", config.LogText: "level=WARN msg=log.lost lines=3\n"} {
+		opened(t, format, func(l *serverLog) {
+			if got := string(l.lost(3)); !strings.HasSuffix(got, want) {
+				t.Errorf("%s: %s", format, got)
+			}
+		})
+	}
+}
+
+func TestTheLineOfAChangeIsWrittenWhateverTheLevel(t *testing.T) {
+	got := opened(t, config.LogJSON, func(l *serverLog) {
+		l.Warn("below the level")
+		line, release, err := l.reserve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		line.Info("admin.audit")
+	})
+	if !strings.Contains(got, `"msg":"admin.audit"`) || strings.Contains(got, "below") {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestWhatLibrariesSayToStandardErrorGoesThroughTheLog(t *testing.T) {
+	got := opened(t, config.LogJSON, func(*serverLog) {
+		log.Print("said by a library")
+		grpclog.Error("said by gRPC")
+		grpclog.Warning("talk")
+	})
+	if !strings.Contains(got, "said by a library") || !strings.Contains(got, "said by gRPC") || strings.Contains(got, "talk") {
+		t.Errorf("%s", got)
+	}
+}

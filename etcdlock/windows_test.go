@@ -1,0 +1,135 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// through goes over sorted keys as walk does, batch keys at a time, and says how many reads that took and how many keys the largest counted.
+func (w *windows) through(tb testing.TB, keys []string, batch, most int) (got []string, reads, counted int) {
+	tb.Helper()
+	for !w.over() && len(got) < most {
+		end := w.next()
+		if end <= w.from || end > w.end {
+			tb.Fatalf("a window from %q to %q, of a range that ends at %q", w.from, end, w.end)
+		}
+		first, _ := slices.BinarySearch(keys, w.from)
+		behind, _ := slices.BinarySearch(keys, end)
+		in, last := keys[first:behind], ""
+		reads, counted = reads+1, max(counted, len(in))
+		if some := in[:min(batch, len(in))]; len(some) > 0 {
+			got = append(got, some...)
+			if len(some) < len(in) {
+				last = some[len(some)-1]
+			}
+		}
+		w.found(end, last, int64(len(in)))
+	}
+	return got, reads, counted
+}
+
+func TestWindowsShowEachKeyOnceAndInOrder(t *testing.T) {
+	const root = "/hooklock/v1/" + kindRecords
+	for name, key := range map[string]func(i int) string{
+		"one workflow":                      func(i int) string { return hash16("w") + "/" + hash16(fmt.Sprint(i)) + "-x" },
+		"a workflow for each":               func(i int) string { return hash16(fmt.Sprint(i)) + "/" + hash16(fmt.Sprint(i)) + "-x" },
+		"a hundred workflows":               func(i int) string { return hash16(fmt.Sprint(i%100)) + "/" + hash16(fmt.Sprint(i)) + "-x" },
+		"a large workflow among small ones": func(i int) string { return hash16(fmt.Sprint(max(0, i-1000))) + "/" + hash16(fmt.Sprint(i)) + "-x" },
+		"keys that are not ours":            func(i int) string { return fmt.Sprintf("zz%d/\x00%d", i, i) },
+	} {
+		for _, n := range []int{0, 1, 40, 3000, 240_000} {
+			var keys []string
+			for i := range n {
+				keys = append(keys, root+key(i))
+			}
+			slices.Sort(keys)
+			all := newWindows(root, root, clientv3.GetPrefixRangeEnd(root))
+			got, reads, _ := all.through(t, keys, 32, n+1)
+			if !slices.Equal(got, keys) || reads > 10+n/8 {
+				t.Errorf("%s: %d of %d keys in %d reads", name, len(got), n, reads)
+			}
+			for _, at := range []int{n / 3, n / 2, n - 1} { // a page somewhere in the middle
+				if n < 3000 || name == "keys that are not ours" {
+					continue
+				}
+				page := newWindows(root, keys[at]+"\x00", clientv3.GetPrefixRangeEnd(root))
+				got, reads, counted := page.through(t, keys, 32, 100)
+				if want := keys[at+1 : min(at+1+len(got), n)]; !slices.Equal(got, want) || reads > 14 || counted > 16*manyKeys {
+					t.Errorf("%s: a page of %d keys took %d reads, and the largest counted %d of %d", name, len(got), reads, counted, n)
+				}
+			}
+		}
+	}
+}
+
+// countingKV notes how many keys etcd counted.
+type countingKV struct {
+	clientv3.KV
+	keys int64
+}
+
+type countingTxn struct {
+	clientv3.Txn
+	kv *countingKV
+}
+
+func (kv *countingKV) Txn(ctx context.Context) clientv3.Txn { return &countingTxn{kv.KV.Txn(ctx), kv} }
+
+func (t *countingTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	t.Txn = t.Txn.Then(ops...)
+	return t
+}
+
+func (t *countingTxn) Commit() (*clientv3.TxnResponse, error) {
+	response, err := t.Txn.Commit()
+	if err == nil {
+		for _, op := range response.Responses {
+			t.kv.keys += op.GetResponseRange().GetCount()
+		}
+	}
+	return response, err
+}
+
+func TestAPageOfAListDoesNotCountWhatIsNotOnIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills etcd")
+	}
+	for name, workflows := range map[string]int{"one workflow": 1, "many workflows": 20_000} {
+		t.Run(name, func(t *testing.T) {
+			e := etcdtest.Start(t)
+			client := etcdtest.Dial(t, e.Endpoint)
+			s := openStore(t, Options{Client: client})
+			kv := &countingKV{KV: client.KV}
+			putMany(t, e, 20_000, func(i int) (string, []byte) {
+				l := lockFor(fmt.Sprintf("w%d", i%workflows), fmt.Sprintf("event %05d", i))
+				l.Scope.Key = idem.Key(hash16(fmt.Sprint(i)) + "-00000000000000000000000000000000")
+				value, err := encodeRecord(recordOf(&l, success("body")), "me")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s.layout.record(l.Scope), value
+			})
+			closeStore(t, s)
+			client.KV = kv
+			s = openStore(t, Options{Client: client})
+			page, err := s.Executions(within(t, patience), idem.ExecutionQuery{Limit: 100})
+			if err != nil || page.NextCursor == "" {
+				t.Fatalf("%+v %v", page, err)
+			}
+			kv.keys = 0
+			if page, err = s.Executions(within(t, patience), idem.ExecutionQuery{Limit: 100, Cursor: page.NextCursor}); err != nil || len(page.Executions) != 100 {
+				t.Fatalf("%+v %v", page, err)
+			}
+			if kv.keys > 20_000 {
+				t.Errorf("etcd counted %d keys for a page of 100", kv.keys)
+			}
+		})
+	}
+}

@@ -1,0 +1,194 @@
+package sender
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/valyala/fastjson"
+)
+
+// Adyen is the sender of that name.
+func (known) Adyen() Preset {
+	return Preset{
+		Name: "adyen", ExtractID: adyenID, IDText: "merchantAccountCode, eventCode, pspReference and success of every item", OnMismatch: mismatchReplay, Retention: 31 * day,
+		Strategy: strategyWait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, RetryHorizon: 30 * day,
+		verify: scheme{new: newAdyen},
+		sample: sampleAdyen, key: keyHex,
+		Page: Page{
+			Title: "Adyen", Path: "/hooks/adyen", Workflow: `adyen/{body.notificationItems[0].NotificationRequestItem.merchantAccountCode ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/adyen.secret",
+			Secret:   "The HMAC key of the webhook, in hex, as the Customer Area shows it.",
+			SampleID: "SampleCOM/AUTHORISATION/one/true",
+		},
+		Sources: []string{"docs.adyen.com/development-resources/webhooks/handle-webhook-events", "docs.adyen.com/development-resources/webhooks/troubleshoot", "Adyen/adyen-go-api-library src/hmacvalidator"},
+		Notes: []string{
+			"Waits its turn: one refused notification puts the whole endpoint into the retry queue, and everything else behind it.",
+			"There is no delivery ID. eventDate may differ between attempts, so the body does not decide; Adyen asks to use the latest, Hooklock answers with the first that succeeded.",
+			"The signature covers eight fields of each item and nothing else of the body. Platform webhooks (header HmacSignature) are signed as a whole and have no such ID: there the body is the key.",
+		},
+	}
+}
+
+const adyenHeader = "HmacSignature"
+
+// adyen checks every item of a standard notification by its own signature, or, where the header HmacSignature says so
+// (platform and management webhooks), the raw body. https://docs.adyen.com/development-resources/webhooks
+type adyen struct {
+	scheme string
+	macs   []*mac
+	body   *macVerifier
+	colon  []byte
+}
+
+func newAdyen(c Config) (Verifier, error) {
+	if err := checkSecrets(c.Secrets); err != nil {
+		return nil, err
+	}
+	keys := make([][]byte, len(c.Secrets))
+	for i, s := range c.Secrets {
+		key, err := hex.DecodeString(string(s))
+		if err != nil {
+			return nil, fmt.Errorf("secret %d: give the HMAC key in hex, as the Customer Area shows it", i+1)
+		}
+		keys[i] = key
+	}
+	c.Secrets = keys
+	all, err := keyedSHA256(c)
+	if err != nil {
+		return nil, err
+	}
+	body := &macVerifier{scheme: c.Scheme, macs: all.macs, encoding: inBase64, digest: all.digest, part: adyenHeader, covers: coversBody}
+	body.read = func(d *Delivery, cl *claim) error {
+		signature, err := d.one(c.Scheme, adyenHeader)
+		if err != nil {
+			return err
+		}
+		// The signed text of an item looks like "psp:ref:…" and is under the same key: sent as a body, it must not pass for one.
+		if !bytes.HasPrefix(bytes.TrimLeft(d.Body, " \t\r\n"), []byte("{")) {
+			return &SignatureError{c.Scheme, Malformed, "body", "is no JSON object"}
+		}
+		cl.signatures, cl.parts = append(cl.signatures, signature), append(cl.parts, d.Body)
+		return nil
+	}
+	return &adyen{c.Scheme, all.macs, body, []byte(":")}, nil
+}
+
+// Verify implements Verifier.
+func (v *adyen) Verify(d *Delivery, now time.Time) error {
+	if d.has(adyenHeader) {
+		return v.body.Verify(d, now)
+	}
+	body, err := parseStrict(v.scheme, d.Body)
+	if err != nil {
+		return err
+	}
+	if _, err := signedObject(v.scheme, "body", body); err != nil {
+		return err
+	}
+	items := body.GetArray("notificationItems")
+	if len(items) == 0 {
+		return &SignatureError{v.scheme, Missing, "body.notificationItems", "neither items nor a header " + adyenHeader}
+	}
+	for i, item := range items {
+		part := fmt.Sprintf("body.notificationItems[%d].NotificationRequestItem", i)
+		if err := v.item(part, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *adyen) item(part string, item *fastjson.Value) error {
+	if _, err := signedObject(v.scheme, part, item); err != nil {
+		return err
+	}
+	n, err := signedObject(v.scheme, part, item, "NotificationRequestItem")
+	if err != nil {
+		return err
+	}
+	extra, err := signedObject(v.scheme, part+".additionalData", n, "additionalData")
+	if err != nil {
+		return err
+	}
+	amount := fastjson.MustParse("{}")
+	if n.Exists("amount") {
+		if amount, err = signedObject(v.scheme, part+".amount", n, "amount"); err != nil {
+			return err
+		}
+	}
+	signature := extra.GetStringBytes("hmacSignature")
+	if len(signature) == 0 {
+		return &SignatureError{v.scheme, Missing, part + ".additionalData.hmacSignature", "the item is not signed"}
+	}
+	var parts [][]byte
+	for _, f := range adyenFields() {
+		from := n
+		if f.amount {
+			from = amount
+		}
+		value, ok := text(from, f.name)
+		if !ok {
+			return &SignatureError{v.scheme, Malformed, part + "." + f.name, "is an object or array"}
+		}
+		if len(parts) > 0 {
+			parts = append(parts, v.colon)
+		}
+		parts = append(parts, value)
+	}
+	for _, m := range v.macs {
+		if m.matches(inBase64, parts, [][]byte{signature}) {
+			return nil
+		}
+	}
+	return &SignatureError{v.scheme, Mismatch, part + ".additionalData.hmacSignature",
+		"made with another key, or changed on the way: references, account, amount, eventCode or success"}
+}
+
+// adyenField is one of the eight signed members, in the order in which they are signed.
+type adyenField struct {
+	name   string
+	amount bool // a member of amount
+}
+
+func adyenFields() [8]adyenField {
+	return [8]adyenField{{"pspReference", false}, {"originalReference", false}, {"merchantAccountCode", false}, {"merchantReference", false},
+		{"value", true}, {"currency", true}, {"eventCode", false}, {"success", false}}
+}
+
+// adyenID: duplicates have the same eventCode and pspReference; success tells a failed attempt at something from the later
+// one that worked.
+func adyenID(d *Delivery) EventID {
+	v, err := fastjson.ParseBytes(d.Body)
+	if err != nil {
+		return missingID
+	}
+	if n := countMember(v, "notificationItems"); n != 1 {
+		return onceOrAmbiguous(n)
+	}
+	var items []*fastjson.Value
+	for _, item := range v.GetArray("notificationItems") {
+		if countMember(item, "NotificationRequestItem") > 1 {
+			return ambiguousID
+		}
+		items = append(items, item.Get("NotificationRequestItem"))
+	}
+	return eachMembers("adyen", items, "merchantAccountCode", "eventCode", "pspReference", "success")
+}
+
+func sampleAdyen(s *sample) error {
+	var signature string
+	if !s.unsigned {
+		key, err := hex.DecodeString(string(s.secret))
+		if err != nil || len(key) == 0 {
+			return errors.New("give the HMAC key in hex")
+		}
+		signature = s.keyedSHA256(key, inBase64, strings.Join([]string{s.id, "", "SampleCOM", "order-1", "1000", "EUR", "AUTHORISATION", "true"}, ":"))
+	}
+	s.body(`{"live":"false","notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":%s},"amount":{"currency":"EUR","value":1000},"eventCode":"AUTHORISATION",`+
+		`"eventDate":"`+s.rfc3339()+`","merchantAccountCode":"SampleCOM","merchantReference":"order-1","pspReference":%s,"success":"true"}}]}`, signature, s.id)
+	return nil
+}

@@ -1,0 +1,39 @@
+package sender
+
+import "time"
+
+// Bitbucket is the sender of that name.
+func (known) Bitbucket() Preset {
+	return Preset{
+		Name: "bitbucket", EventID: `{header.X-Hook-UUID ?? "-"}/{header.X-Request-UUID ?? header.X-Request-Id}`, OnMismatch: mismatchExecute,
+		Strategy: strategyWait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, Respond: only5xx(),
+		verify: scheme{new: newBitbucket, body: true},
+		sample: sampleBitbucket,
+		Page: Page{
+			Title: "Bitbucket Cloud", Path: "/hooks/bitbucket", Workflow: `bitbucket/{body.repository.full_name ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/bitbucket.secret",
+			Secret:   "The secret of the webhook.",
+			SampleID: "{5d9c5e2a-0000-4000-8000-000000000001}/one",
+		},
+		Sources: []string{"support.atlassian.com/bitbucket-cloud/docs/troubleshoot-webhooks", "support.atlassian.com/bitbucket-cloud/docs/event-payloads"},
+		Notes: []string{
+			"Only 5xx is sent again, twice and at once: a delivery waits its turn.",
+			"That X-Request-UUID is the same on a retry is not documented. If it is not, a retry runs again, as without Hooklock; a known ID with another body runs.",
+			"The headers are not signed, nor is a time.",
+		},
+	}
+}
+
+// newBitbucket: https://support.atlassian.com/bitbucket-cloud/docs/event-payloads. The header has no -256.
+func newBitbucket(c Config) (Verifier, error) {
+	return verifier(newBodyMAC(c, "sha256", "sha256=", inHex, "X-Hub-Signature"))
+}
+
+func sampleBitbucket(s *sample) error {
+	s.body(`{"push":{"changes":[]},"repository":{"full_name":%s}}`, "team/"+s.id)
+	s.add("X-Event-Key", "repo:push")
+	s.add("X-Hook-UUID", "{5d9c5e2a-0000-4000-8000-000000000001}")
+	s.add("X-Request-UUID", s.id)
+	s.signBody("X-Hub-Signature", "sha256=", inHex)
+	return nil
+}

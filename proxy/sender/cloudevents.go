@@ -1,0 +1,108 @@
+package sender
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+
+	"github.com/valyala/fastjson"
+
+	"hooklock/idem"
+)
+
+// CloudEvents is the sender of that name.
+func (known) CloudEvents() Preset {
+	return Preset{
+		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: mismatchReplayUnsigned, Strategy: strategyWait,
+		Respond:    map[idem.Decision]int{inFlight: 429, locked: 429, waitTimeout: 429, queueFull: 429, mismatch: 429, unknown: 503, unverified: 503, rejected: 503},
+		Handshakes: []Handshake{{"OPTIONS", false, isWebHookOptions}},
+		sample:     sampleCloudEvents,
+		Page: Page{
+			Title: "CloudEvents over HTTP", Path: "/hooks/cloudevents", Workflow: `cloudevents/{header.ce-source ?? "other"}`,
+			SampleID: "/hooklock/sample/one",
+		},
+		Sources: []string{"cloudevents/spec spec.md", "cloudevents/spec bindings/http-protocol-binding.md", "cloudevents/spec http-webhook.md"},
+		Notes: []string{
+			unsignedReplay,
+			"source and id together name an event, and are the same key in binary mode (percent-decoded once) and structured mode. A batch is one event.",
+			"Nothing is signed. What is retried is the sender's choice, except that it must observe 429 with Retry-After: that is the refusal here.",
+			"A sender may give a re-sent event a new ID; then it runs again.",
+		},
+	}
+}
+
+// cloudEventID is source and id in the three modes of the HTTP binding. The mode is told by Content-Type; media types are
+// compared without their case.
+func cloudEventID(d *Delivery) EventID {
+	kind, kinds := d.header("Content-Type")
+	if kinds > 1 {
+		return ambiguousID
+	}
+	kind = bytes.ToLower(bytes.TrimSpace(kind))
+	switch {
+	case bytes.HasPrefix(kind, []byte("application/cloudevents-batch")):
+		v, err := fastjson.ParseBytes(d.Body)
+		if err != nil || v.Type() != fastjson.TypeArray {
+			return missingID
+		}
+		return eachMembers("cloudevents", v.GetArray(), "source", "id")
+	case bytes.HasPrefix(kind, []byte("application/cloudevents")):
+		v, err := fastjson.ParseBytes(d.Body)
+		if err != nil {
+			return missingID
+		}
+		parts, status := members(v, "source", "id")
+		if status != IDFound {
+			return EventID{Status: status}
+		}
+		return foundID("cloudevents", parts...)
+	}
+	source, sources := d.header("ce-source")
+	id, ids := d.header("ce-id")
+	if sources > 1 || ids > 1 {
+		return ambiguousID
+	}
+	return foundID("cloudevents", ceHeader(source), ceHeader(id))
+}
+
+// ceHeader undoes the quotes, and then one round of percent-encoding, of an attribute in a header (HTTP binding, 3.1.3.2).
+// What does not decode is taken as it is.
+func ceHeader(value []byte) string {
+	text := string(value)
+	if len(text) >= 2 && text[0] == '"' && text[len(text)-1] == '"' {
+		text = unescapeQuoted(text[1 : len(text)-1])
+	}
+	if decoded, err := url.PathUnescape(text); err == nil {
+		return decoded
+	}
+	return text
+}
+
+func unescapeQuoted(text string) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			i++
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
+}
+
+// isWebHookOptions is the abuse protection of CloudEvents' webhook spec, section 4.
+func isWebHookOptions(d *Delivery) bool {
+	return string(d.Method) == "OPTIONS" && d.has("WebHook-Request-Origin")
+}
+
+func sampleCloudEvents(s *sample) error {
+	s.body(`{"sample":%s}`, s.id)
+	s.add("ce-specversion", "1.0")
+	s.add("ce-type", "com.example.sample")
+	s.add("ce-source", "/hooklock/sample")
+	s.add("ce-id", s.id)
+	s.add("ce-time", s.rfc3339())
+	return nil
+}

@@ -1,0 +1,129 @@
+package sender
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fastjson"
+)
+
+// Discord is the sender of that name.
+func (known) Discord() Preset {
+	r := only5xx()
+	r[unverified] = 401
+	return Preset{
+		Name: "discord", ExtractID: discordID, IDText: "application_id and id of an interaction; webhook events have none", OnMismatch: mismatchReplay,
+		Strategy: strategyWait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, NeverRetries: true, Respond: r,
+		Handshakes: []Handshake{{"PING", true, isDiscordPing}},
+		verify:     scheme{new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
+		sample:     sampleDiscord, key: keyEd25519,
+		Page: Page{
+			Title: "Discord", Path: "/hooks/discord", Workflow: `discord/{body.guild_id ?? body.application_id ?? "other"}`,
+			Verify:   "public_key_file: /etc/hooklock/discord.pub",
+			Secret:   "The application's public key, 64 hex digits, as its page shows it.",
+			SampleID: "2000/one",
+		},
+		Sources: []string{"discord/discord-api-docs developers/interactions/overview.mdx", "discord/discord-api-docs developers/events/webhook-events.mdx"},
+		Notes: []string{
+			"Interactions are never retried and need an answer within 3 s: they wait 1 s.",
+			"Discord sends wrong signatures on purpose and removes the URL unless they are answered with 401. Do not set mode: observe or scheme: none unless the service checks them itself.",
+			"Webhook events have no ID: the body is the key.",
+		},
+	}
+}
+
+const (
+	discordHeader = "X-Signature-Ed25519"
+	discordTime   = "X-Signature-Timestamp"
+)
+
+// discord is Ed25519 over timestamp and raw body. https://discord.com/developers/docs/interactions/overview
+// Discord sends wrong signatures on purpose and removes the URL unless they are answered with 401.
+type discord struct {
+	scheme string
+	keys   []ed25519.PublicKey
+	age    age
+	memory *scratch
+}
+
+func newDiscord(c Config) (Verifier, error) {
+	keys, err := publicKeys(c.PublicKeys, hexEd25519, checkEd25519)
+	if err != nil {
+		return nil, err
+	}
+	return &discord{c.Scheme, keys, age{tolerance: c.Tolerance}, &scratch{}}, nil
+}
+
+func (v *discord) head(d *Delivery) error { return d.needs(v.scheme, discordHeader, discordTime) }
+
+// Verify implements Verifier.
+func (v *discord) Verify(d *Delivery, now time.Time) error {
+	value, err := d.one(v.scheme, discordHeader)
+	if err != nil {
+		return err
+	}
+	digits, err := d.one(v.scheme, discordTime)
+	if err != nil {
+		return err
+	}
+	signature := make([]byte, ed25519.SignatureSize)
+	if len(value) != hex.EncodedLen(ed25519.SignatureSize) {
+		return &SignatureError{v.scheme, Malformed, discordHeader, "has " + strconv.Itoa(len(value)) + " characters where 128 are due"}
+	}
+	if _, err := hex.Decode(signature, value); err != nil {
+		return &SignatureError{v.scheme, Malformed, discordHeader, "is no hex"}
+	}
+	stamp, ok := unixTime(digits, unitOf(digits))
+	if !ok {
+		return &SignatureError{v.scheme, Malformed, discordTime, "is no Unix time"}
+	}
+	parts := [...][]byte{digits, d.Body}
+	if !v.memory.verifyEd25519(v.keys, signature, parts[:]) {
+		return &SignatureError{v.scheme, Mismatch, discordHeader, "made with another key, or changed on the way: " + coversTime}
+	}
+	return v.age.check(v.scheme, discordTime, stamp, now)
+}
+
+// discordID: only interactions have an ID.
+func discordID(d *Delivery) EventID {
+	v, err := fastjson.ParseBytes(d.Body)
+	if err != nil || v.Type() != fastjson.TypeObject || v.Exists("event") {
+		return missingID
+	}
+	parts, status := members(v, "application_id", "id")
+	if status != IDFound {
+		return EventID{Status: status}
+	}
+	return foundID("discord", parts...)
+}
+
+// isDiscordPing: type 1 is the PING of interactions and, with a member event, an ordinary webhook event; type 0 is the PING
+// of webhook events.
+func isDiscordPing(d *Delivery) bool {
+	v := object(d.Body, `"type"`)
+	if v == nil || v.Exists("event") || countMember(v, "type") != 1 {
+		return false
+	}
+	kind := v.Get("type")
+	if kind == nil || kind.Type() != fastjson.TypeNumber {
+		return false
+	}
+	n, err := kind.Int()
+	return err == nil && (n == 0 || n == 1)
+}
+
+func sampleDiscord(s *sample) error {
+	s.body(`{"id":%s,"application_id":"2000","type":2,"token":"sample","version":1,"data":{"id":"1","name":"sample","type":1}}`, s.id)
+	if s.unsigned {
+		return nil
+	}
+	signature, err := signWith[ed25519.PrivateKey](s, 0, append([]byte(s.seconds()), s.request.Body...))
+	if err != nil {
+		return err
+	}
+	s.add(discordHeader, hex.EncodeToString(signature))
+	s.add(discordTime, s.seconds())
+	return nil
+}

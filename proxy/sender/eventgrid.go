@@ -1,0 +1,93 @@
+package sender
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/valyala/fastjson"
+
+	"hooklock/idem"
+)
+
+// EventGrid is the sender of that name.
+func (known) EventGrid() Preset {
+	return Preset{
+		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: mismatchReplayUnsigned,
+		SenderTimeout: 30 * time.Second, RetryHorizon: day, Respond: map[idem.Decision]int{unverified: 503, rejected: 503},
+		Handshakes: []Handshake{
+			{"SubscriptionValidation", false, aegType("SubscriptionValidation", "Microsoft.EventGrid.SubscriptionValidationEvent")},
+			{"SubscriptionDeletion", false, aegType("SubscriptionDeletion", "Microsoft.EventGrid.SubscriptionDeletedEvent")},
+			{"OPTIONS", false, isWebHookOptions},
+		},
+		sample: sampleEventGrid,
+		Page: Page{
+			Title: "Azure Event Grid", Path: "/hooks/eventgrid", Workflow: `eventgrid/{header.aeg-subscription-name ?? "other"}`,
+			SampleID: "SAMPLE//subscriptions/sample/one",
+		},
+		Sources: []string{"MicrosoftDocs/azure-docs articles/event-grid/delivery-and-retry.md", "MicrosoftDocs/azure-docs articles/event-grid/webhook-event-delivery.md"},
+		Notes: []string{
+			unsignedReplay,
+			"Event Grid never retries 400, 401, 403 and 413: those refusals are 503. Success is 200 to 204.",
+			"Nothing is signed: keep a secret in the URL's query, or an Entra ID token that the service checks.",
+			"A batch is one event; if Event Grid regroups it on a retry, it runs again.",
+		},
+	}
+}
+
+// eventGridID: in Event Grid's own schema topic and id, in the CloudEvents schema source and id; and the subscription,
+// because each gets the event.
+func eventGridID(d *Delivery) EventID {
+	subscription, count := d.header("aeg-subscription-name")
+	if count > 1 {
+		return ambiguousID
+	}
+	kind, _ := d.header("Content-Type")
+	if bytes.HasPrefix(bytes.ToLower(kind), []byte("application/cloudevents")) || d.has("ce-id") {
+		return scoped(cloudEventID(d), string(subscription))
+	}
+	v, err := fastjson.ParseBytes(d.Body)
+	if err != nil || v.Type() != fastjson.TypeArray {
+		return missingID
+	}
+	return scoped(eachMembers("eventgrid", v.GetArray(), "topic", "id"), string(subscription))
+}
+
+// scoped puts the subscription's name, if there is one, in front of an ID.
+func scoped(id EventID, subscription string) EventID {
+	if id.Status == IDFound && subscription != "" {
+		id.Parts = append([]string{subscription}, id.Parts...)
+	}
+	return id
+}
+
+// aegType is Event Grid's own header together with the type of every event in the body: nothing of its requests is signed, and the
+// header alone would let any event past its lock. What does not fit is executed as an event, so that a handshake is answered anyway.
+func aegType(value, eventType string) func(*Delivery) bool {
+	return func(d *Delivery) bool {
+		kind, count := d.header("aeg-event-type")
+		if count != 1 || !equalName(kind, value) {
+			return false
+		}
+		v, err := fastjson.ParseBytes(d.Body)
+		if err != nil {
+			return false
+		}
+		if v.Type() == fastjson.TypeObject { // CloudEvents schema
+			return hasMember(v, "type", eventType)
+		}
+		events := v.GetArray()
+		for _, e := range events {
+			if !hasMember(e, "eventType", eventType) {
+				return false
+			}
+		}
+		return len(events) > 0
+	}
+}
+
+func sampleEventGrid(s *sample) error {
+	s.body(`[{"id":%s,"topic":"/subscriptions/sample","subject":"sample","data":{},"eventType":"Sample.Event","eventTime":"`+s.rfc3339()+`","metadataVersion":"1","dataVersion":"1"}]`, s.id)
+	s.add("aeg-event-type", "Notification")
+	s.add("aeg-subscription-name", "SAMPLE")
+	return nil
+}

@@ -1,0 +1,105 @@
+package sender
+
+import (
+	"slices"
+	"time"
+)
+
+// GitLab is the sender of that name.
+func (known) GitLab() Preset {
+	return Preset{
+		Name: "gitlab", EventID: "{header.webhook-id ?? header.Idempotency-Key}", OnMismatch: mismatchReplay,
+		Strategy: strategyWait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, NeverRetries: true, Respond: only5xx(),
+		verify: scheme{new: newGitLab, tolerance: minutes5, covers: gitLabCovers},
+		sample: sampleGitLab,
+		Page: Page{
+			Title: "GitLab", Path: "/hooks/gitlab", Workflow: `gitlab/{body.project_id ?? body.project.id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/gitlab.secret",
+			Secret:   "The signing token of the webhook (`whsec_…`), or its older secret token.",
+			SampleID: "one",
+		},
+		Sources: []string{"docs.gitlab.com/user/project/integrations/webhooks", "gitlabhq/gitlabhq app/services/web_hook_service.rb"},
+		Notes: []string{
+			"GitLab does not retry on a status, and disables a hook after 4 failures in a row: a delivery waits its turn, and no refusal is a 4xx.",
+			"Needs GitLab 17.4 for an ID; before that the body is the key. X-Gitlab-Webhook-UUID and X-Gitlab-Event-UUID are no IDs of deliveries.",
+			"A secret that begins with whsec_ is a signing token (the body is signed); any other is compared with X-Gitlab-Token and signs nothing.",
+			"The two IDs are equal. webhook-id comes first because it is signed when a signing token is set; Idempotency-Key never is.",
+			"The 10 s are of GitLab.com; a self-managed one may differ.",
+		},
+	}
+}
+
+// gitLab is Standard Webhooks when a signing token is configured, and the plain X-Gitlab-Token otherwise. With both, as
+// while one replaces the other, a delivery that says it is signed is judged by its signature alone.
+type gitLab struct {
+	token  Verifier // nil: no plain token is configured
+	signed Verifier // nil: no signing token is configured
+}
+
+func newGitLab(c Config) (Verifier, error) {
+	if err := checkSecrets(c.Secrets); err != nil {
+		return nil, err
+	}
+	var v gitLab
+	plain, signing := c, c
+	plain.Secrets, signing.Secrets, signing.PublicKeys = nil, nil, nil
+	plain.Header, plain.Prefix = "X-Gitlab-Token", ""
+	for _, s := range c.Secrets {
+		if isSigningSecret(s) {
+			signing.Secrets = append(signing.Secrets, s)
+		} else {
+			plain.Secrets = append(plain.Secrets, s)
+		}
+	}
+	if len(signing.Secrets) > 0 {
+		signed, err := newStandard(signing)
+		if err != nil {
+			return nil, err
+		}
+		signed.unbranded = true
+		v.signed = signed
+	}
+	if len(plain.Secrets) > 0 {
+		token, err := newToken(plain)
+		if err != nil {
+			return nil, err
+		}
+		v.token = token
+	}
+	return &v, nil
+}
+
+func (v *gitLab) head(d *Delivery) error { return CheckHead(v.judge(d), d) }
+
+// Verify implements Verifier.
+func (v *gitLab) Verify(d *Delivery, now time.Time) error { return v.judge(d).Verify(d, now) }
+
+// judge is who decides about d.
+func (v *gitLab) judge(d *Delivery) Verifier {
+	if v.signed != nil && (v.token == nil || d.has("webhook-signature")) {
+		return v.signed
+	}
+	return v.token
+}
+
+// gitLabCovers: a plain token covers nothing.
+func gitLabCovers(c Config) Coverage {
+	if !slices.ContainsFunc(c.Secrets, isSigningSecret) {
+		return Coverage{}
+	}
+	return Coverage{Body: true, Time: true, Headers: []string{"webhook-id", "webhook-timestamp"}}
+}
+
+func sampleGitLab(s *sample) error {
+	s.body(`{"object_kind":"push","project_id":1,"checkout_sha":%s}`, s.id)
+	s.add("X-Gitlab-Event", "Push Hook")
+	s.add("Idempotency-Key", s.id)
+	switch {
+	case s.unsigned:
+		return nil
+	case isSigningSecret(s.secret):
+		return s.standard(s.id)
+	}
+	s.add("X-Gitlab-Token", string(s.secret))
+	return nil
+}

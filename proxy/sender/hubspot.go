@@ -1,0 +1,163 @@
+package sender
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/valyala/fastjson"
+)
+
+// HubSpot is the sender of that name.
+func (known) HubSpot() Preset {
+	return Preset{
+		Name: "hubspot", ExtractID: hubSpotID, IDText: "digest of all elements without attemptNumber", OnMismatch: mismatchReplay, Strategy: strategyWait, WaitTimeout: 2 * time.Second,
+		SenderTimeout: 5 * time.Second, RetryHorizon: day, RetryAfterUnit: time.Millisecond, Respond: only5xx(),
+		verify: scheme{new: newHubSpot, tolerance: minutes5, covers: hubSpotCovers},
+		sample: sampleHubSpot,
+		Page: Page{
+			Title: "HubSpot", Path: "/hooks/hubspot", Workflow: "hubspot",
+			Verify: "secret_file: /etc/hooklock/hubspot.secret, public_url: \"https://hooks.example.com\"",
+			Secret: "The client secret of the app. `public_url` is the origin of its target URL.",
+		},
+		Sources: []string{"developers.hubspot.com/docs/api/webhooks", "developers.hubspot.com/docs/guides/apps/authentication/validating-requests", "HubSpot/hubspot-api-nodejs src/utils/signature.ts"},
+		Notes: []string{
+			"A batch is one event. HubSpot says that eventId is not unique, so the batch is named by everything in it except attemptNumber. If HubSpot regroups a batch on a retry, it runs again.",
+			"Workflow webhooks take every 4xx but 429 for final: every refusal is 503. They read Retry-After in milliseconds; they send no array, so the body is the key.",
+			"Version 3 is checked unless algorithm says v1 or v2. Those two are plain digests: no time is signed, and who captured a delivery can append to its body.",
+			"The public URL is signed as the target arrived; HubSpot may have signed another percent-encoding of it.",
+		},
+	}
+}
+
+const (
+	hubspotV3     = "X-HubSpot-Signature-v3"
+	hubspotTime   = "X-HubSpot-Request-Timestamp"
+	hubspotLegacy = "X-HubSpot-Signature"
+)
+
+// newHubSpot: https://developers.hubspot.com/docs/guides/apps/authentication/validating-requests. Versions 1 and 2 are
+// plain digests without a time, and only read when the configuration asks for them: HubSpot sends old and new side by
+// side, and whoever captured a delivery could drop the new one.
+func newHubSpot(c Config) (Verifier, error) {
+	switch c.Algorithm {
+	case "", "v3":
+		return newHubSpotV3(c)
+	case "v1", "v2":
+		return newHubSpotLegacy(c)
+	}
+	return nil, fmt.Errorf("algorithm %q: give v3, or v1 or v2 for the older signatures", c.Algorithm)
+}
+
+func newHubSpotV3(c Config) (Verifier, error) {
+	public, err := parsePublicURL(c.PublicURL)
+	if err != nil {
+		return nil, err
+	}
+	v, err := sha256MACs(c)
+	if err != nil {
+		return nil, err
+	}
+	v.encoding, v.part = inBase64, hubspotV3
+	v.covers = "the method, the public URL, the raw body and the timestamp; look at public_url, too"
+	v.read = func(d *Delivery, cl *claim) error {
+		if !d.has(hubspotV3) && d.has(hubspotLegacy) {
+			return &SignatureError{c.Scheme, Missing, hubspotV3, "only an older signature came: set algorithm to v1 or v2 to accept it"}
+		}
+		signature, err := d.one(c.Scheme, hubspotV3)
+		if err != nil {
+			return err
+		}
+		stamp, err := d.one(c.Scheme, hubspotTime)
+		if err != nil {
+			return err
+		}
+		url, err := public.of(c.Scheme, d)
+		if err != nil {
+			return err
+		}
+		cl.signatures = append(cl.signatures, signature)
+		cl.parts = append(cl.parts, d.Method, url, d.Body, stamp)
+		return cl.setTime(c.Scheme, hubspotTime, stamp, time.Millisecond)
+	}
+	return v, nil
+}
+
+func newHubSpotLegacy(c Config) (Verifier, error) {
+	if err := checkSecrets(c.Secrets); err != nil {
+		return nil, err
+	}
+	v := &macVerifier{scheme: c.Scheme, digest: sha256.Size, part: hubspotLegacy, covers: coversBody}
+	for _, secret := range c.Secrets {
+		v.macs = append(v.macs, newPrefixDigest(secret))
+	}
+	var public *publicURL
+	if c.Algorithm == "v2" {
+		var err error
+		if public, err = parsePublicURL(c.PublicURL); err != nil {
+			return nil, err
+		}
+		v.covers = "the method, the public URL and the raw body; look at public_url, too"
+	}
+	v.read = func(d *Delivery, cl *claim) error {
+		signature, err := d.one(c.Scheme, hubspotLegacy)
+		if err != nil {
+			return err
+		}
+		if version, count := d.header("X-HubSpot-Signature-Version"); count > 0 && string(version) != c.Algorithm {
+			return &SignatureError{c.Scheme, Malformed, "X-HubSpot-Signature-Version", "is not the configured version " + c.Algorithm}
+		}
+		cl.signatures = append(cl.signatures, signature)
+		if public != nil {
+			url, err := public.of(c.Scheme, d)
+			if err != nil {
+				return err
+			}
+			cl.parts = append(cl.parts, d.Method, url)
+		}
+		cl.parts = append(cl.parts, d.Body)
+		return nil
+	}
+	return v, nil
+}
+
+// hubSpotCovers: the older versions are plain digests without a time.
+func hubSpotCovers(c Config) Coverage {
+	if c.Algorithm == "v1" || c.Algorithm == "v2" {
+		return Coverage{Body: true, URL: c.Algorithm == "v2", Method: c.Algorithm == "v2"}
+	}
+	return Coverage{Body: true, URL: true, Method: true, Time: true, Headers: []string{hubspotTime}}
+}
+
+// hubSpotID is the digest of the whole batch without attemptNumber, the one member that changes between attempts: eventId
+// is documented not to be unique. It is one pass over the text of the elements, as HubSpot wrote them.
+func hubSpotID(d *Delivery) EventID {
+	v, err := fastjson.ParseBytes(d.Body)
+	if err != nil || v.Type() != fastjson.TypeArray || len(v.GetArray()) == 0 {
+		return missingID
+	}
+	h := sha256.New()
+	var text []byte
+	for _, e := range v.GetArray() {
+		if _, status := members(e, "eventId", "subscriptionId", "occurredAt"); status != IDFound {
+			return EventID{Status: status}
+		}
+		if countMember(e, "attemptNumber") > 1 {
+			return ambiguousID
+		}
+		e.Del("attemptNumber")
+		text = append(e.MarshalTo(text[:0]), '\n')
+		h.Write(text)
+	}
+	return foundID("hubspot", hex.EncodeToString(h.Sum(nil)))
+}
+
+func sampleHubSpot(s *sample) error {
+	s.body(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+millis(s.happened)+`,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1,"changeSource":%s}]`, s.id)
+	if !s.unsigned {
+		s.add(hubspotV3, s.hmac256(inBase64, s.request.Method, s.url, string(s.request.Body), s.millis()))
+		s.add(hubspotTime, s.millis())
+	}
+	return nil
+}

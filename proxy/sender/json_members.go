@@ -1,0 +1,183 @@
+package sender
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/valyala/fastjson"
+)
+
+// Some senders sign single members of a JSON body. What is signed is what was parsed, so a body that two JSON parsers could read differently is
+// refused: else the signature would be checked on one reading and the upstream would act on the other.
+
+// parseStrict parses JSON that has one meaning as far as objects with signed members go. fastjson lets some through that
+// is no JSON; the standard library's check comes first.
+func parseStrict(scheme string, body []byte) (*fastjson.Value, error) {
+	if !json.Valid(body) {
+		return nil, &SignatureError{scheme, Malformed, "body", "is no JSON"}
+	}
+	v, err := fastjson.ParseBytes(body)
+	if err != nil {
+		return nil, &SignatureError{scheme, Malformed, "body", "nests too deep"}
+	}
+	return v, nil
+}
+
+// signedObject returns the object at keys, whose members' names must differ by more than their case: Go's encoding/json,
+// for one, takes "message" for Message.
+func signedObject(scheme, part string, v *fastjson.Value, keys ...string) (*fastjson.Value, error) {
+	at := v.Get(keys...)
+	if at == nil || at.Type() != fastjson.TypeObject {
+		return nil, &SignatureError{scheme, Missing, part, "no such object in the body"}
+	}
+	seen, twice := map[string]bool{}, false
+	at.GetObject().Visit(func(name []byte, _ *fastjson.Value) {
+		folded := foldCase(name)
+		twice = twice || seen[folded]
+		seen[folded] = true
+	})
+	if twice {
+		return nil, &SignatureError{scheme, Malformed, part, "has a member twice"}
+	}
+	return at, nil
+}
+
+// foldCase maps names that differ only by the case of letters, as Unicode folds it, to one text: of each letter the
+// spelling with the smallest code.
+func foldCase(name []byte) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, string(name))
+}
+
+// halfCharacter reports whether valid JSON escapes one half of a surrogate pair without the other. Parsers differ there: one keeps
+// the escape as it is written, the next puts U+FFFD, so that one signature would fit two texts.
+func halfCharacter(body []byte) bool {
+	for i := 0; i+1 < len(body); i++ {
+		if body[i] != '\\' {
+			continue
+		}
+		first, ok := escaped(body[i:])
+		switch second, pair := escaped(body[min(i+6, len(body)):]); {
+		case !ok:
+			i++ // the character after the backslash, which may be another backslash
+		case !utf16.IsSurrogate(first):
+			i += 5
+		case !pair || utf16.DecodeRune(first, second) == unicode.ReplacementChar:
+			return true
+		default:
+			i += 11
+		}
+	}
+	return false
+}
+
+// escaped reads the \uXXXX that text begins with.
+func escaped(text []byte) (r rune, ok bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return rune(n), err == nil
+}
+
+// text is a member as the sender wrote it into the signed text: strings unescaped, numbers and booleans as they stand,
+// absent and null as nothing. ok is false for objects and arrays.
+func text(v *fastjson.Value, name string) (value []byte, ok bool) {
+	m := v.Get(name)
+	if m == nil {
+		return nil, true
+	}
+	switch m.Type() {
+	case fastjson.TypeString:
+		return m.GetStringBytes(), true
+	case fastjson.TypeNull:
+		return nil, true
+	case fastjson.TypeObject, fastjson.TypeArray:
+		return nil, false
+	}
+	return m.MarshalTo(nil), true
+}
+
+// members reads members of an object: strings, or numbers and booleans with their digits.
+func members(v *fastjson.Value, names ...string) ([]string, IDStatus) {
+	if v == nil || v.Type() != fastjson.TypeObject {
+		return nil, IDMissing
+	}
+	values := make([]string, len(names))
+	seen := make([]bool, len(names))
+	twice := false
+	v.GetObject().Visit(func(name []byte, m *fastjson.Value) {
+		i := slices.Index(names, string(name))
+		if i < 0 {
+			return
+		}
+		twice = twice || seen[i]
+		seen[i] = true
+		switch m.Type() {
+		case fastjson.TypeString:
+			values[i] = string(m.GetStringBytes())
+		case fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
+			values[i] = m.String()
+		}
+	})
+	if twice {
+		return nil, IDAmbiguous
+	}
+	if slices.Contains(values, "") {
+		return nil, IDMissing
+	}
+	return values, IDFound
+}
+
+func countMember(v *fastjson.Value, name string) int {
+	if v.Type() != fastjson.TypeObject {
+		return 0
+	}
+	n := 0
+	v.GetObject().Visit(func(key []byte, _ *fastjson.Value) {
+		if string(key) == name {
+			n++
+		}
+	})
+	return n
+}
+
+func onceOrAmbiguous(n int) EventID {
+	if n > 1 {
+		return ambiguousID
+	}
+	return missingID
+}
+
+// memberIs tells a handshake by one member. Given twice it is none: the upstream might read the other one.
+func memberIs(member, value string) func(*Delivery) bool {
+	return func(d *Delivery) bool { return hasMember(object(d.Body, value), member, value) }
+}
+
+func hasMember(v *fastjson.Value, member, value string) bool {
+	got, status := members(v, member)
+	return status == IDFound && got[0] == value
+}
+
+// object parses the body as a JSON object if it contains word, else nil. The look for the word comes first because nearly no
+// delivery is a handshake and parsing costs more. No sender escapes the letters of such words.
+func object(body []byte, word string) *fastjson.Value {
+	if !bytes.Contains(body, []byte(word)) {
+		return nil
+	}
+	v, err := fastjson.ParseBytes(body)
+	if err != nil || v.Type() != fastjson.TypeObject {
+		return nil
+	}
+	return v
+}

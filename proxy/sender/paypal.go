@@ -1,0 +1,113 @@
+package sender
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+)
+
+// PayPal is the sender of that name.
+func (known) PayPal() Preset {
+	return Preset{
+		Name: "paypal", EventID: "{body.id}", OnMismatch: mismatchReplay, RetryHorizon: 3 * day,
+		verify: scheme{new: newPayPal, aged: true, body: true, headers: []string{paypalID, paypalTime}},
+		sample: samplePayPal, key: keyRSA,
+		Page: Page{
+			Title: "PayPal", Path: "/hooks/paypal", Workflow: `paypal/{body.resource.id ?? "other"}`,
+			Verify:   "public_key_file: /etc/hooklock/paypal.pem, webhook_id: 5GP028458E2496506",
+			Secret:   "The certificate that PAYPAL-CERT-URL names: fetch it once, from PayPal, and look at it. `webhook_id` is the one of the webhook in the developer dashboard.",
+			SampleID: "WH-one",
+		},
+		Sources: []string{"developer.paypal.com/api/rest/webhooks", "developer.paypal.com/api/rest/webhooks/rest"},
+		Notes: []string{
+			"Give PayPal's certificate as public_key_file, and webhook_id. The address in PAYPAL-CERT-URL is never followed, so a new certificate has to be added by hand; give old and new.",
+			"The signature covers a CRC-32 of the body: it finds accidents, but who captured a delivery can make another body with the same CRC-32.",
+			"Deliveries of PayPal's simulator cannot be verified.",
+			"Neither PayPal's timeout nor whether it renews the signed time on a retry is known: there is no age check unless tolerance is set.",
+		},
+	}
+}
+
+const (
+	paypalHeader = "PAYPAL-TRANSMISSION-SIG"
+	paypalID     = "PAYPAL-TRANSMISSION-ID"
+	paypalTime   = "PAYPAL-TRANSMISSION-TIME"
+	paypalAlgo   = "PAYPAL-AUTH-ALGO"
+)
+
+// paypal is RSA over the transmission's ID and time, the configured webhook ID and the CRC-32 of the body.
+// https://developer.paypal.com/api/rest/webhooks/rest
+type paypal struct {
+	scheme    string
+	webhookID string
+	keys      []*rsa.PublicKey
+	age       age
+}
+
+func newPayPal(c Config) (Verifier, error) {
+	if c.WebhookID == "" {
+		return nil, errors.New("give webhook_id: PayPal signs the ID of the webhook, which is not in the delivery")
+	}
+	keys, err := publicKeys(c.PublicKeys, onlyPEM, checkRSA)
+	if err != nil {
+		return nil, err
+	}
+	return &paypal{c.Scheme, c.WebhookID, keys, age{tolerance: c.Tolerance}}, nil
+}
+
+func (v *paypal) head(d *Delivery) error {
+	return d.needs(v.scheme, paypalHeader, paypalID, paypalTime, paypalAlgo)
+}
+
+// Verify implements Verifier.
+func (v *paypal) Verify(d *Delivery, now time.Time) error {
+	var values [4][]byte
+	for i, name := range [4]string{paypalHeader, paypalID, paypalTime, paypalAlgo} {
+		value, err := d.one(v.scheme, name)
+		if err != nil {
+			return err
+		}
+		values[i] = value
+	}
+	if !equalName(values[3], "SHA256withRSA") {
+		return &SignatureError{v.scheme, Malformed, paypalAlgo, "is not SHA256withRSA"}
+	}
+	signature, ok := decodeBase64(values[0])
+	if !ok {
+		return &SignatureError{v.scheme, Malformed, paypalHeader, "is no base64"}
+	}
+	stamp, err := time.Parse(time.RFC3339, string(values[2]))
+	if err != nil {
+		return &SignatureError{v.scheme, Malformed, paypalTime, "is no time in RFC 3339"}
+	}
+	signed := paypalContent(values[1], values[2], v.webhookID, d.Body)
+	if !verifyRSA(v.keys, crypto.SHA256, signed, signature) {
+		return &SignatureError{v.scheme, Mismatch, paypalHeader,
+			"made with another key, or changed on the way: transmission ID, time and body; look at webhook_id and the configured certificate, too"}
+	}
+	return v.age.check(v.scheme, paypalTime, stamp, now)
+}
+
+func paypalContent(id, stamp []byte, webhookID string, body []byte) []byte {
+	return fmt.Appendf(nil, "%s|%s|%s|%d", id, stamp, webhookID, crc32.ChecksumIEEE(body))
+}
+
+func samplePayPal(s *sample) error {
+	s.body(`{"id":%s,"event_version":"1.0","create_time":"`+s.rfc3339()+`","resource_type":"capture","event_type":"PAYMENT.CAPTURE.COMPLETED","resource":{"id":"CAP-SAMPLE"}}`, "WH-"+s.id)
+	if s.unsigned {
+		return nil
+	}
+	signature, err := signWith[*rsa.PrivateKey](s, crypto.SHA256, paypalContent([]byte(s.id), []byte(s.rfc3339()), s.webhookID, s.request.Body))
+	if err != nil {
+		return err
+	}
+	s.add(paypalID, s.id)
+	s.add(paypalTime, s.rfc3339())
+	s.add(paypalAlgo, "SHA256withRSA")
+	s.add(paypalHeader, base64.StdEncoding.EncodeToString(signature))
+	return nil
+}

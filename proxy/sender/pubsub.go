@@ -1,0 +1,29 @@
+package sender
+
+import "time"
+
+// PubSub is the sender of that name.
+func (known) PubSub() Preset {
+	return Preset{
+		Name: "pubsub", Scheme: "none", EventID: "{body.subscription}/{body.message.messageId ?? body.message.message_id}", OnMismatch: mismatchReplayUnsigned, Retention: 8 * day,
+		SenderTimeout: 10 * time.Second, RetryHorizon: 7 * day,
+		sample: samplePubSub,
+		Page: Page{
+			Title: "Google Pub/Sub push", Path: "/hooks/pubsub", Workflow: `pubsub/{body.subscription ?? "other"}`,
+			SampleID: "projects/sample/subscriptions/sample/one",
+		},
+		Sources: []string{"cloud.google.com/pubsub/docs/push"},
+		Notes: []string{
+			unsignedReplay,
+			"deliveryAttempt changes between attempts, so the body does not decide.",
+			"Google signs a token for the sender, not the body, and Hooklock does not check it: let the service or the ingress do that. Because the token changes, a duplicate gets the first status without headers and body.",
+			"Success is exactly 102, 200, 201, 202 and 204. Seek and replay send the same IDs again: within the retention they get the first answer.",
+			"Unwrapped messages are not relied on: there the body is the key. The 10 s are the default acknowledgement deadline of a subscription; retries go on as long as it retains messages.",
+		},
+	}
+}
+
+func samplePubSub(s *sample) error {
+	s.body(`{"message":{"data":"c2FtcGxl","messageId":%s,"publishTime":"`+s.rfc3339()+`"},"subscription":"projects/sample/subscriptions/sample"}`, s.id)
+	return nil
+}

@@ -1,0 +1,119 @@
+package sender
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/valyala/fastjson"
+)
+
+// SendGrid is the sender of that name.
+func (known) SendGrid() Preset {
+	return Preset{
+		Name: "sendgrid", ExtractID: sendGridID, IDText: "the set of sg_event_id of all elements", OnMismatch: mismatchReplay, RetryHorizon: day,
+		verify: scheme{new: newSendGrid, aged: true, body: true, headers: []string{sendGridTime}},
+		sample: sampleSendGrid, key: keyECDSA,
+		Page: Page{
+			Title: "Twilio SendGrid", Path: "/hooks/sendgrid", Workflow: "sendgrid",
+			Verify:   "public_key_file: /etc/hooklock/sendgrid.pub",
+			Secret:   "The verification key of the signed event webhook, as its settings show it.",
+			SampleID: "one",
+		},
+		Sources: []string{"twilio.com/docs/sendgrid/for-developers/tracking-events/event", "sendgrid/sendgrid-go helpers/eventwebhook"},
+		Notes: []string{
+			"A batch is one event, named by the sg_event_id of all its elements. If SendGrid regroups them on a retry, they run again. If one element has none, the body is the key.",
+			"\"Test Your Integration\" sends fixed IDs: the second click gets the first one's answer.",
+			"SendGrid does not say how long it waits, nor whether it renews the signed time on a retry: there is no age check unless tolerance is set.",
+		},
+	}
+}
+
+const (
+	sendGridHeader = "X-Twilio-Email-Event-Webhook-Signature"
+	sendGridTime   = "X-Twilio-Email-Event-Webhook-Timestamp"
+)
+
+// sendGrid is ECDSA over SHA-256 of timestamp and raw body (which ends in CRLF).
+// https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
+type sendGrid struct {
+	scheme string
+	keys   []*ecdsa.PublicKey
+	age    age
+}
+
+func newSendGrid(c Config) (Verifier, error) {
+	keys, err := publicKeys(c.PublicKeys, base64SPKI, checkP256)
+	if err != nil {
+		return nil, err
+	}
+	return &sendGrid{c.Scheme, keys, age{tolerance: c.Tolerance}}, nil
+}
+
+func (v *sendGrid) head(d *Delivery) error { return d.needs(v.scheme, sendGridHeader, sendGridTime) }
+
+// Verify implements Verifier.
+func (v *sendGrid) Verify(d *Delivery, now time.Time) error {
+	value, err := d.one(v.scheme, sendGridHeader)
+	if err != nil {
+		return err
+	}
+	digits, err := d.one(v.scheme, sendGridTime)
+	if err != nil {
+		return err
+	}
+	signature, ok := decodeBase64(value)
+	if !ok {
+		return &SignatureError{v.scheme, Malformed, sendGridHeader, "is no base64"}
+	}
+	stamp, ok := unixTime(digits, time.Second)
+	if !ok {
+		return &SignatureError{v.scheme, Malformed, sendGridTime, "is no Unix time"}
+	}
+	h := sha256.New()
+	h.Write(digits)
+	h.Write(d.Body)
+	sum := h.Sum(nil)
+	for _, k := range v.keys {
+		if ecdsa.VerifyASN1(k, sum, signature) {
+			return v.age.check(v.scheme, sendGridTime, stamp, now)
+		}
+	}
+	return &SignatureError{v.scheme, Mismatch, sendGridHeader, "made with another key, or changed on the way: " + coversTime}
+}
+
+// sendGridID: the elements of a batch may come in any order.
+func sendGridID(d *Delivery) EventID {
+	v, err := fastjson.ParseBytes(d.Body)
+	if err != nil || v.Type() != fastjson.TypeArray {
+		return missingID
+	}
+	var all [][]string
+	for _, e := range v.GetArray() {
+		parts, status := members(e, "sg_event_id")
+		if status != IDFound {
+			return EventID{Status: status}
+		}
+		all = append(all, parts)
+	}
+	slices.SortFunc(all, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	return batchID("sg_event_id", all)
+}
+
+func sampleSendGrid(s *sample) error {
+	s.body(`[{"email":"sample@example.com","event":"delivered","sg_event_id":%s,"timestamp":`+s.seconds()+"}]\r\n", s.id)
+	if s.unsigned {
+		return nil
+	}
+	signature, err := signWith[*ecdsa.PrivateKey](s, crypto.SHA256, append([]byte(s.seconds()), s.request.Body...))
+	if err != nil {
+		return err
+	}
+	s.add(sendGridHeader, base64.StdEncoding.EncodeToString(signature))
+	s.add(sendGridTime, s.seconds())
+	return nil
+}

@@ -1,0 +1,40 @@
+package sender
+
+import "time"
+
+// Shopify is the sender of that name.
+func (known) Shopify() Preset {
+	return Preset{
+		Name: "shopify", EventID: `{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "-"}/{header.X-Shopify-Webhook-Id ?? header.shopify-webhook-id}`,
+		OnMismatch: mismatchExecute, Strategy: strategyWait, WaitTimeout: 2 * time.Second, SenderTimeout: 5 * time.Second, RetryHorizon: 4 * time.Hour,
+		verify: scheme{new: newShopify, body: true},
+		sample: sampleShopify,
+		Page: Page{
+			Title: "Shopify", Path: "/hooks/shopify", Workflow: `shopify/{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/shopify.secret",
+			Secret:   "The client secret of the app; for webhooks of the store's notification settings the key that is shown there.",
+			SampleID: "sample.myshopify.com/one",
+		},
+		Sources: []string{"shopify.dev/changelog/updates-to-webhook-retry-mechanism", "shopify.dev/apps/build/webhooks/ignore-duplicates", "Shopify/shopify-app-js lib/types.ts, CHANGELOG"},
+		Notes: []string{
+			"Waits its turn: after 8 failures in a row Shopify deletes a subscription that was made through the Admin API.",
+			"Shopify's own pages disagree on which ID is the delivery's; the Webhook-Id is used, and a delivery with a known ID and another body runs.",
+			"The ID's header is not signed: who captured a delivery can send it again under another ID. No time is signed either.",
+			"Webhooks made in the store's notification settings are signed with another secret.",
+		},
+	}
+}
+
+// newShopify: https://shopify.dev/docs/apps/build/webhooks. The newer "Events" deliveries have no X- before their headers.
+func newShopify(c Config) (Verifier, error) {
+	return verifier(newBodyMAC(c, "sha256", "", inBase64, "X-Shopify-Hmac-Sha256", "shopify-hmac-sha256"))
+}
+
+func sampleShopify(s *sample) error {
+	s.body(`{"id":1,"name":%s,"total_price":"403.00"}`, s.id)
+	s.add("X-Shopify-Topic", "orders/create")
+	s.add("X-Shopify-Shop-Domain", "sample.myshopify.com")
+	s.add("X-Shopify-Webhook-Id", s.id)
+	s.signBody("X-Shopify-Hmac-Sha256", "", inBase64)
+	return nil
+}

@@ -1,0 +1,181 @@
+package sender
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	"github.com/valyala/fastjson"
+)
+
+// SNS is the sender of that name.
+func (known) SNS() Preset {
+	return Preset{
+		Name: "sns", ExtractID: snsID, IDHeaders: []string{"x-amz-sns-subscription-arn"}, IDText: "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)", OnMismatch: mismatchReplay,
+		Strategy: strategyWait, WaitTimeout: 6 * time.Second, SenderTimeout: 15 * time.Second, RetryHorizon: time.Hour, Respond: only5xx(),
+		Handshakes: []Handshake{
+			{"SubscriptionConfirmation", true, bodyKind("SubscriptionConfirmation")},
+			{"UnsubscribeConfirmation", true, bodyKind("UnsubscribeConfirmation")},
+		},
+		verify: scheme{new: newSNS},
+		sample: sampleSNS, key: keyRSA,
+		Page: Page{
+			Title: "Amazon SNS", Path: "/hooks/sns", Workflow: `sns/{header.x-amz-sns-topic-arn ?? "other"}`,
+			Verify:   "public_key_file: /etc/hooklock/sns.pem",
+			Secret:   "The certificate that SigningCertURL names: fetch it once, from AWS, and look at it. Signature versions 1 and 2 are taken; `algorithm: sha256` refuses version 1.",
+			SampleID: "arn:aws:sns:us-east-1:123456789012:Sample:00000000-0000-4000-8000-000000000001/one",
+		},
+		Sources: []string{"docs.aws.amazon.com/sns/latest/dg/sns-message-delivery-retries.html", "docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html", "docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html"},
+		Notes: []string{
+			"SNS takes every 4xx for final and loses the message: every refusal is 503. It retries three times, 20 s apart, so a delivery waits its turn.",
+			"Give the topic's signing certificate as public_key_file; SigningCertURL is never followed, so a new certificate has to be added by hand. Give old and new.",
+			"Raw message delivery is not signed.",
+			"The subscription's ARN is a header and not signed: who captured a delivery can send it again under another one. No age is checked, because a retry keeps its time.",
+		},
+	}
+}
+
+// sns verifies the envelope of AWS SNS. https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html
+// Its Timestamp is that of the message, also on retries, so there is no age check. SigningCertURL is not followed.
+type sns struct {
+	scheme string
+	keys   []*rsa.PublicKey
+	onlyV2 bool
+}
+
+func newSNS(c Config) (Verifier, error) {
+	if c.Algorithm != "" && c.Algorithm != "sha256" {
+		return nil, fmt.Errorf("algorithm %q: give sha256 to refuse SignatureVersion 1 (SHA-1), or leave it out", c.Algorithm)
+	}
+	keys, err := publicKeys(c.PublicKeys, onlyPEM, checkRSA)
+	if err != nil {
+		return nil, err
+	}
+	return &sns{c.Scheme, keys, c.Algorithm == "sha256"}, nil
+}
+
+// Verify implements Verifier.
+func (v *sns) Verify(d *Delivery, _ time.Time) error {
+	if raw, _ := d.header("x-amz-sns-rawdelivery"); len(raw) > 0 && !equalName(raw, "false") {
+		return &SignatureError{v.scheme, Missing, "body.Signature", "raw message delivery is not signed: turn it off, or set scheme: none"}
+	}
+	parsed, err := parseStrict(v.scheme, d.Body)
+	if err != nil {
+		return err
+	}
+	if halfCharacter(d.Body) {
+		return &SignatureError{v.scheme, Malformed, "body", "holds half a character, which JSON parsers read differently"}
+	}
+	body, err := signedObject(v.scheme, "body", parsed)
+	if err != nil {
+		return err
+	}
+	var algorithm crypto.Hash
+	switch string(body.GetStringBytes("SignatureVersion")) {
+	case "1":
+		algorithm = crypto.SHA1
+	case "2":
+		algorithm = crypto.SHA256
+	case "":
+		return &SignatureError{v.scheme, Missing, "body.SignatureVersion", "the body is no signed envelope"}
+	default:
+		return &SignatureError{v.scheme, Malformed, "body.SignatureVersion", "is neither 1 nor 2"}
+	}
+	if v.onlyV2 && algorithm == crypto.SHA1 {
+		return &SignatureError{v.scheme, Malformed, "body.SignatureVersion", "is 1 (SHA-1), and the configuration asks for sha256: set the topic's SignatureVersion to 2"}
+	}
+	signature, ok := decodeBase64(body.GetStringBytes("Signature"))
+	if !ok || len(signature) == 0 {
+		return &SignatureError{v.scheme, Malformed, "body.Signature", "is not there or no base64"}
+	}
+	message, err := v.content(body)
+	if err != nil {
+		return err
+	}
+	if !verifyRSA(v.keys, algorithm, message, signature) {
+		return &SignatureError{v.scheme, Mismatch, "body.Signature", "made with another key, or changed on the way; look at the configured certificate, too: AWS changes it from time to time"}
+	}
+	return nil
+}
+
+// content is the signed text: name and value of each signed member, each with a line break.
+func (v *sns) content(body *fastjson.Value) ([]byte, error) {
+	names := snsMembers(string(body.GetStringBytes("Type")))
+	if names == nil {
+		return nil, &SignatureError{v.scheme, Malformed, "body.Type", "is no type of SNS message"}
+	}
+	var message []byte
+	for _, name := range names {
+		value := body.Get(name)
+		if name == "Subject" && (value == nil || value.Type() == fastjson.TypeNull) {
+			continue
+		}
+		if value == nil || value.Type() != fastjson.TypeString {
+			return nil, &SignatureError{v.scheme, Malformed, "body." + name, "is not there or no text"}
+		}
+		message = append(append(message, name...), '\n')
+		message = append(append(message, value.GetStringBytes()...), '\n')
+	}
+	return message, nil
+}
+
+// snsMembers names the signed members of a type of message, in their order; nil for an unknown type.
+func snsMembers(kind string) []string {
+	switch kind {
+	case "Notification":
+		return []string{"Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"}
+	case "SubscriptionConfirmation", "UnsubscribeConfirmation":
+		return []string{"Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"}
+	}
+	return nil
+}
+
+// bodyKind is the "Type" of SNS. The header x-amz-sns-message-type says the same and is not signed.
+func bodyKind(value string) func(*Delivery) bool { return memberIs("Type", value) }
+
+// snsID takes the message's ID from the signed body; only a raw delivery has it in the header alone.
+func snsID(d *Delivery) EventID {
+	arn, arns := d.header("x-amz-sns-subscription-arn")
+	inHeader, ids := d.header("x-amz-sns-message-id")
+	raw, raws := d.header("x-amz-sns-rawdelivery")
+	if arns > 1 || ids > 1 || raws > 1 {
+		return ambiguousID
+	}
+	if equalName(raw, "true") {
+		return foundID("sns", string(arn), string(inHeader))
+	}
+	v, err := fastjson.ParseBytes(d.Body)
+	if err != nil {
+		return missingID
+	}
+	inBody, status := members(v, "MessageId")
+	if status != IDFound {
+		return EventID{Status: status}
+	}
+	if ids == 1 && string(inHeader) != inBody[0] {
+		return ambiguousID
+	}
+	return foundID("sns", string(arn), inBody[0])
+}
+
+func sampleSNS(s *sample) error {
+	const topic = "arn:aws:sns:us-east-1:123456789012:Sample"
+	s.set("Content-Type", "text/plain; charset=UTF-8")
+	s.add("x-amz-sns-message-type", "Notification")
+	s.add("x-amz-sns-message-id", s.id)
+	s.add("x-amz-sns-topic-arn", topic)
+	s.add("x-amz-sns-subscription-arn", topic+":00000000-0000-4000-8000-000000000001")
+	var signature []byte
+	if !s.unsigned {
+		signed := "Message\nsample\nMessageId\n" + s.id + "\nTimestamp\n" + s.rfc3339() + "\nTopicArn\n" + topic + "\nType\nNotification\n"
+		var err error
+		if signature, err = signWith[*rsa.PrivateKey](s, crypto.SHA256, []byte(signed)); err != nil {
+			return err
+		}
+	}
+	s.body(`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s}`,
+		s.id, topic, s.rfc3339(), base64.StdEncoding.EncodeToString(signature))
+	return nil
+}

@@ -1,0 +1,60 @@
+package sender
+
+import "time"
+
+// Square is the sender of that name.
+func (known) Square() Preset {
+	return Preset{
+		Name: "square", EventID: "{body.event_id}", OnMismatch: mismatchReplay, SenderTimeout: 10 * time.Second, RetryHorizon: day,
+		verify: scheme{new: newSquare, body: true, url: true},
+		sample: sampleSquare,
+		Page: Page{
+			Title: "Square", Path: "/hooks/square", Workflow: `square/{body.merchant_id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/square.secret, public_url: \"https://hooks.example.com\"",
+			Secret:   "The signature key of the subscription. `public_url` is the origin of its notification URL.",
+			SampleID: "one",
+		},
+		Sources: []string{"developer.squareup.com/docs/webhooks-overview", "square/square-nodejs-sdk tests/integration/webhooks.test.ts"},
+		Notes: []string{
+			"Signs the registered URL letter for letter: public_url and the received target must give it. No time is signed.",
+			"Every subscription that matches an event gets the same ID: give each its own route.",
+		},
+	}
+}
+
+const squareHeader = "x-square-hmacsha256-signature"
+
+// newSquare: https://developer.squareup.com/docs/webhooks/step3validate. The URL is the one registered, letter for letter.
+func newSquare(c Config) (Verifier, error) {
+	public, err := parsePublicURL(c.PublicURL)
+	if err != nil {
+		return nil, err
+	}
+	v, err := newBodyMAC(c, "sha256", "", inBase64, squareHeader)
+	if err != nil {
+		return nil, err
+	}
+	v.covers = "the registered URL and the raw body; look at public_url, too"
+	v.read = func(d *Delivery, cl *claim) error {
+		signature, err := d.one(c.Scheme, squareHeader)
+		if err != nil {
+			return err
+		}
+		url, err := public.of(c.Scheme, d)
+		if err != nil {
+			return err
+		}
+		cl.signatures = append(cl.signatures, signature)
+		cl.parts = append(cl.parts, url, d.Body)
+		return nil
+	}
+	return v, nil
+}
+
+func sampleSquare(s *sample) error {
+	s.body(`{"merchant_id":"SAMPLE","type":"payment.updated","event_id":%s,"created_at":"`+s.rfc3339()+`","data":{"type":"payment","id":"p1"}}`, s.id)
+	if !s.unsigned {
+		s.add(squareHeader, s.hmac256(inBase64, s.url, string(s.request.Body)))
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package sender
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// standard is Standard Webhooks: v1 (HMAC-SHA256) with secrets, v1a (Ed25519) with public keys, or both. The spec:
+// https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+type standard struct {
+	scheme string
+	macs   []*mac
+	keys   []ed25519.PublicKey
+	age    age
+	memory *scratch
+	dot    []byte
+	// unbranded: the sender never calls its headers svix-, so that they are not looked at.
+	unbranded bool
+}
+
+func newStandard(c Config) (*standard, error) {
+	v := &standard{scheme: c.Scheme, age: age{tolerance: c.Tolerance}, memory: &scratch{}, dot: []byte(".")}
+	if len(c.Secrets) == 0 && len(c.PublicKeys) == 0 {
+		return nil, fmt.Errorf("%w; for v1a signatures public_key_file", errNeedsSecret)
+	}
+	if len(c.Secrets) > 0 {
+		keys, err := signingSecrets(c.Secrets)
+		if err != nil {
+			return nil, err
+		}
+		c.Secrets = keys
+		h, err := keyedSHA256(c)
+		if err != nil {
+			return nil, err
+		}
+		v.macs = h.macs
+	}
+	if len(c.PublicKeys) > 0 {
+		keys, err := publicKeys(c.PublicKeys, whpk, checkEd25519)
+		if err != nil {
+			return nil, err
+		}
+		v.keys = keys
+	}
+	return v, nil
+}
+
+// set is how the names of d's headers begin.
+func (v *standard) set(d *Delivery) string {
+	if v.unbranded {
+		return unbrandedSet
+	}
+	return standardSet(d)
+}
+
+func (v *standard) head(d *Delivery) error {
+	set := v.set(d)
+	return d.needs(v.scheme, set+"id", set+"timestamp", set+"signature")
+}
+
+// Verify implements Verifier.
+func (v *standard) Verify(d *Delivery, now time.Time) error {
+	set := v.set(d)
+	var values [3][]byte
+	for i, name := range [3]string{"id", "timestamp", "signature"} {
+		value, err := d.one(v.scheme, set+name)
+		if err != nil {
+			return err
+		}
+		values[i] = value
+	}
+	stamp, ok := unixTime(values[1], time.Second)
+	if !ok {
+		return &SignatureError{v.scheme, Malformed, set + "timestamp", "is no Unix time"}
+	}
+	parts := [...][]byte{values[0], v.dot, values[1], v.dot, d.Body}
+	if err := v.match(set+"signature", values[2], parts[:]); err != nil {
+		return err
+	}
+	return v.age.check(v.scheme, set+"timestamp", stamp, now)
+}
+
+func (v *standard) match(part string, list []byte, parts [][]byte) error {
+	var shared, asymmetric [][]byte
+	for item := range bytes.SplitSeq(list, []byte(" ")) {
+		version, signature, _ := bytes.Cut(item, []byte(","))
+		switch string(version) {
+		case "v1":
+			shared = append(shared, signature)
+		case "v1a":
+			asymmetric = append(asymmetric, signature)
+		}
+	}
+	if slices.ContainsFunc(v.macs, func(m *mac) bool { return m.matches(inBase64, parts, shared) }) {
+		return nil
+	}
+	if len(v.keys) > 0 && len(asymmetric) > maxSlowSignatures {
+		return &SignatureError{v.scheme, Malformed, part, "has more than " + strconv.Itoa(maxSlowSignatures) + " v1a signatures"}
+	}
+	for _, s := range asymmetric {
+		if v.memory.verifyEd25519(v.keys, decoded(s), parts) {
+			return nil
+		}
+	}
+	if (len(v.macs) == 0 || len(shared) == 0) && (len(v.keys) == 0 || len(asymmetric) == 0) {
+		return &SignatureError{v.scheme, Missing, part, "has no signature of a version for which a key is configured (v1: secret, v1a: public key)"}
+	}
+	return &SignatureError{v.scheme, Mismatch, part, "made with another secret, or changed on the way: the ID, the timestamp and the raw body"}
+}
+
+const signingPrefix = "whsec_"
+
+func isSigningSecret(secret []byte) bool { return bytes.HasPrefix(secret, []byte(signingPrefix)) }
+
+// signingSecrets decodes what stands after whsec_; the prefix may be left out. Stripe's secrets look the same and are used
+// undecoded.
+func signingSecrets(secrets [][]byte) ([][]byte, error) {
+	if err := checkSecrets(secrets); err != nil {
+		return nil, err
+	}
+	var keys [][]byte
+	for i, s := range secrets {
+		key, err := base64.StdEncoding.DecodeString(string(bytes.TrimPrefix(s, []byte(signingPrefix))))
+		if err != nil {
+			return nil, fmt.Errorf("secret %d: give whsec_ and base64, as the sender shows it", i+1)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+const unbrandedSet = "webhook-"
+
+// standardSet is how the names of d's headers begin: one set or the other, never a mixture. The ID that was signed is the ID that
+// counts.
+func standardSet(d *Delivery) string {
+	if !d.has("webhook-id") && !d.has("webhook-signature") && d.has("svix-id") {
+		return "svix-"
+	}
+	return unbrandedSet
+}
+
+// maxSlowSignatures bounds the Ed25519 signatures of one delivery that are tried: each costs far more than a digest.
+const maxSlowSignatures = 8
+
+// decoded is the signature in bytes, empty when it is no base64.
+func decoded(text []byte) []byte {
+	if out, ok := decodeBase64(text); ok {
+		return out
+	}
+	return nil
+}
+
+func (s *sample) standard(id string) error {
+	s.add("webhook-id", id)
+	s.add("webhook-timestamp", s.seconds())
+	if s.unsigned {
+		return nil
+	}
+	content := id + "." + s.seconds() + "." + string(s.request.Body)
+	if bytes.HasPrefix(s.secret, []byte(asymmetricPrefix)) {
+		signature, err := signWith[ed25519.PrivateKey](s, 0, []byte(content))
+		if err != nil {
+			return err
+		}
+		s.add("webhook-signature", "v1a,"+base64.StdEncoding.EncodeToString(signature))
+		return nil
+	}
+	keys, err := signingSecrets([][]byte{s.secret})
+	if err != nil {
+		return err
+	}
+	s.add("webhook-signature", "v1,"+s.keyedSHA256(keys[0], inBase64, content))
+	return nil
+}

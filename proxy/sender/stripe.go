@@ -1,0 +1,85 @@
+package sender
+
+import (
+	"bytes"
+	"time"
+)
+
+// Stripe is the sender of that name.
+func (known) Stripe() Preset {
+	return Preset{
+		Name: "stripe", EventID: "{body.id}", OnMismatch: mismatchReplay, Retention: 30 * day, RetryHorizon: 3 * day,
+		verify: scheme{new: newStripe, tolerance: minutes5, aged: true, body: true},
+		sample: sampleStripe,
+		Page: Page{
+			Title: "Stripe", Path: "/hooks/stripe/{account}", Workflow: "stripe/{path.account}",
+			Verify:   "secret_file: /etc/hooklock/stripe.secret",
+			Secret:   "The endpoint's signing secret, `whsec_` included. Stripe shows it once for each endpoint; after \"Roll secret\" both are valid for a while: give both as `secret_files`.",
+			SampleID: "evt_one",
+		},
+		Sources: []string{"docs.stripe.com/webhooks", "stripe/stripe-go webhook/client.go"},
+		Notes: []string{
+			"The event ID is in the signed body. Stripe retries any answer that is not 2xx for 3 days, so a refused event comes again; retention covers manual resends, too (15 days in the Dashboard, 30 with the CLI).",
+			"Stripe may make two events for one change: two IDs, both run.",
+			"Several endpoints on one URL get the same event ID: give each its own route.",
+			"Stripe does not publish how long it waits.",
+		},
+	}
+}
+
+const stripeHeader = "Stripe-Signature"
+
+// newStripe: https://docs.stripe.com/webhooks. The whole text of the secret, whsec_ included, is the key. While a secret is
+// rolled the header has one v1 for each. As in Stripe's library, a timestamp of the future is fine.
+func newStripe(c Config) (Verifier, error) {
+	v, err := sha256MACs(c)
+	if err != nil {
+		return nil, err
+	}
+	v.part, v.covers, v.age.pastOnly = stripeHeader, coversTime, true
+	dot := []byte(".")
+	v.read = func(d *Delivery, cl *claim) error {
+		value, err := d.one(c.Scheme, stripeHeader)
+		if err != nil {
+			return err
+		}
+		t, err := stripeFields(c.Scheme, value, cl)
+		if err != nil {
+			return err
+		}
+		cl.parts = append(cl.parts, t, dot, d.Body)
+		return cl.setTime(c.Scheme, stripeHeader+" t", t, time.Second)
+	}
+	return v, nil
+}
+
+// stripeFields reads "t=1767225600,v1=…,v1=…" and skips schemes that it does not know, as Stripe asks.
+func stripeFields(scheme string, value []byte, cl *claim) (t []byte, err error) {
+	for item := range bytes.SplitSeq(value, []byte(",")) {
+		name, content, _ := bytes.Cut(bytes.TrimSpace(item), []byte("="))
+		switch string(name) {
+		case "t":
+			if t != nil {
+				return nil, &SignatureError{scheme, Malformed, stripeHeader, "has two timestamps"}
+			}
+			t = content
+		case "v1":
+			cl.signatures = append(cl.signatures, content)
+		}
+	}
+	if len(t) == 0 {
+		return nil, &SignatureError{scheme, Malformed, stripeHeader, "has no timestamp t"}
+	}
+	if len(cl.signatures) == 0 {
+		return nil, &SignatureError{scheme, Missing, stripeHeader, "has no v1 signature"}
+	}
+	return t, nil
+}
+
+func sampleStripe(s *sample) error {
+	s.body(`{"id":%s,"object":"event","created":`+s.seconds()+`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`, "evt_"+s.id)
+	if !s.unsigned {
+		s.add(stripeHeader, "t="+s.seconds()+",v1="+s.hmac256(inHex, s.seconds(), ".", string(s.request.Body)))
+	}
+	return nil
+}

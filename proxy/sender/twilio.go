@@ -1,0 +1,152 @@
+package sender
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Twilio is the sender of that name.
+func (known) Twilio() Preset {
+	return Preset{
+		Name: "twilio", Methods: []string{"GET", "POST"}, EventID: "{header.I-Twilio-Idempotency-Token}", OnMismatch: mismatchExecute,
+		Strategy: strategyWait, WaitTimeout: 5 * time.Second, SenderTimeout: 15 * time.Second, NeverRetries: true, Respond: only5xx(),
+		verify: scheme{new: newTwilio, body: true, url: true},
+		sample: sampleTwilio,
+		Page: Page{
+			Title: "Twilio", Path: "/hooks/twilio", Workflow: `twilio/{form.MessageSid ?? form.CallSid ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/twilio.secret, public_url: \"https://hooks.example.com\"",
+			Secret:   "The account's auth token. `public_url` is the origin of the URL that Twilio was given.",
+			SampleID: "one",
+		},
+		Sources: []string{"twilio.com/docs/usage/webhooks/webhooks-connection-overrides", "twilio.com/docs/usage/security", "twilio/twilio-go client/request_validator.go"},
+		Notes: []string{
+			"By default Twilio retries failed connections only, and needs the TwiML of the answer: a delivery waits its turn, and a copy gets the first one's answer. With #rp=5xx at the end of the URL it retries a 503, too.",
+			"GET is a delivery here; HEAD is refused, because a service would do for it what it does for GET.",
+			"Signs the public URL, with or without its port. Names and values of form parameters are joined without separators (Twilio's design), so ab=c and a=bc are signed alike. No time is signed.",
+			"That the token is the same on a retry is likely, not documented; a known token with another body runs. The token's header is not signed.",
+			"A fragment (#rc=…) never reaches Hooklock; whether Twilio signs it was not established.",
+		},
+	}
+}
+
+const twilioHeader = "X-Twilio-Signature"
+
+// newTwilio: https://www.twilio.com/docs/usage/security. It signs the URL with or without its port, and then either each
+// form parameter, or, through the query parameter bodySHA256, the digest of another body.
+func newTwilio(c Config) (Verifier, error) {
+	public, err := parsePublicURL(c.PublicURL)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := macs(c, sha1.New)
+	if err != nil {
+		return nil, err
+	}
+	v := &macVerifier{scheme: c.Scheme, macs: keys, encoding: inBase64, digest: sha1.Size, part: twilioHeader}
+	v.covers = "the public URL with its query, and the form parameters; look at public_url, too"
+	v.read = func(d *Delivery, cl *claim) error {
+		signature, err := d.one(c.Scheme, twilioHeader)
+		if err != nil {
+			return err
+		}
+		cl.signatures = append(cl.signatures, signature)
+		bases := []string{public.base, public.withoutPort, public.withPort}
+		slices.Sort(bases)
+		for _, base := range slices.Compact(bases) {
+			url, err := join(c.Scheme, base, d)
+			if err != nil {
+				return err
+			}
+			cl.urls = append(cl.urls, url)
+		}
+		cl.parts = append(cl.parts, nil) // the URL's place
+		return twilioBody(c.Scheme, d, cl)
+	}
+	return v, nil
+}
+
+// twilioBody adds the form parameters to the claim, or checks the digest of the body. A body of which nothing is signed is
+// refused, and so is one that disagrees with the URL's digest, whatever its type: else the type, which is not signed, could
+// be changed to get around the digest.
+func twilioBody(scheme string, d *Delivery, cl *claim) error {
+	digest, given, err := bodySHA256(scheme, d.Target)
+	if err != nil {
+		return err
+	}
+	if given {
+		sum := sha256.Sum256(d.Body)
+		if subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(digest)) != 1 {
+			return &SignatureError{scheme, Mismatch, "query.bodySHA256", "is not the SHA-256 of the body: the body was changed on the way"}
+		}
+	}
+	if isForm(d) {
+		form, err := url.ParseQuery(string(d.Body))
+		if err != nil {
+			return &SignatureError{scheme, Malformed, "form", "the body is no form that can be read in one way only"}
+		}
+		cl.parts = appendForm(cl.parts, form)
+		return nil
+	}
+	if !given && len(d.Body) > 0 {
+		return &SignatureError{scheme, Missing, "query.bodySHA256", "nothing signs this body: it is no form, and the URL has no bodySHA256"}
+	}
+	return nil
+}
+
+// bodySHA256 finds the query parameter of that name.
+func bodySHA256(scheme string, target []byte) (digest string, given bool, err error) {
+	_, query, _ := bytes.Cut(target, []byte("?"))
+	for item := range bytes.SplitSeq(query, []byte("&")) {
+		name, value, _ := bytes.Cut(item, []byte("="))
+		if string(name) != "bodySHA256" {
+			continue
+		}
+		if given {
+			return "", false, &SignatureError{scheme, Malformed, "query.bodySHA256", "given more than once"}
+		}
+		digest, given = strings.ToLower(string(value)), true
+	}
+	return digest, given, nil
+}
+
+func isForm(d *Delivery) bool {
+	kind, count := d.header("Content-Type")
+	kind, _, _ = bytes.Cut(kind, []byte(";"))
+	return count == 1 && equalName(bytes.TrimSpace(kind), "application/x-www-form-urlencoded")
+}
+
+// appendForm adds each name and value, names sorted, the values of one name sorted and without repetition.
+func appendForm(parts [][]byte, form url.Values) [][]byte {
+	names := make([]string, 0, len(form))
+	for name := range form {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		values := slices.Compact(slices.Sorted(slices.Values(form[name])))
+		for _, value := range values {
+			parts = append(parts, []byte(name), []byte(value))
+		}
+	}
+	return parts
+}
+
+func sampleTwilio(s *sample) error {
+	form := url.Values{"MessageSid": {s.id}, "MessageStatus": {"delivered"}, "From": {"+15005550006"}, "To": {"+15005550001"}}
+	s.request.Body = []byte(form.Encode())
+	s.set("Content-Type", "application/x-www-form-urlencoded; charset=UTF-8")
+	s.add("I-Twilio-Idempotency-Token", s.id)
+	if s.unsigned {
+		return nil
+	}
+	parts := appendForm([][]byte{[]byte(s.url)}, form)
+	s.add(twilioHeader, string(newMAC(sha1.New, s.secret).sign(nil, inBase64, parts...)))
+	return nil
+}

@@ -1,0 +1,44 @@
+package sender
+
+import "time"
+
+// Zoom is the sender of that name.
+func (known) Zoom() Preset {
+	return Preset{
+		Name:    "zoom",
+		EventID: `{body.event}/{body.event_ts}/{body.payload.account_id}/{body.payload.object.uuid ?? body.payload.object.id}/{body.payload.object.participant.user_id ?? body.payload.object.participant.id ?? "-"}`, OnMismatch: mismatchExecute,
+		Strategy: strategyWait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, RetryHorizon: 90 * time.Minute, Respond: only5xx(),
+		Handshakes: []Handshake{{"endpoint.url_validation", true, isZoomValidation}},
+		verify:     scheme{new: newZoom, aged: true, body: true, headers: []string{zoomTime}},
+		sample:     sampleZoom,
+		Page: Page{
+			Title: "Zoom", Path: "/hooks/zoom", Workflow: `zoom/{body.payload.account_id ?? "other"}`,
+			Verify: "secret_file: /etc/hooklock/zoom.secret",
+			Secret: "The secret token of the app's event subscription. The service answers `endpoint.url_validation` itself, so it needs the secret, too.",
+		},
+		Sources: []string{"developers.zoom.us/docs/api/webhooks", "developers.zoom.us/changelog/platform/webhook-url-validation", "zoom/webhook-sample index.js"},
+		Notes: []string{
+			"Zoom documents no ID of an event. The ID is put together from event, time, account, object and participant; because two events could share all of them, a known ID with another body runs. So a retry with a new download token runs again.",
+			"Waits its turn for 1 s of the 3 s that Zoom gives. Which statuses it retries is not documented: every refusal is 503.",
+			"The unit of the signed time is not documented, nor whether a retry renews it: there is no age check unless tolerance is set.",
+		},
+	}
+}
+
+const (
+	zoomHeader = "x-zm-signature"
+	zoomTime   = "x-zm-request-timestamp"
+)
+
+// newZoom signs like Slack. The unit of its timestamp is not documented; seconds and milliseconds are told by their size.
+func newZoom(c Config) (Verifier, error) { return newV0(c, zoomHeader, zoomTime) }
+
+func isZoomValidation(d *Delivery) bool {
+	return memberIs("event", "endpoint.url_validation")(d)
+}
+
+func sampleZoom(s *sample) error {
+	s.body(`{"event":"meeting.started","event_ts":`+millis(s.happened)+`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
+	s.v0(zoomHeader, zoomTime)
+	return nil
+}

@@ -1,0 +1,69 @@
+package logs
+
+import "bytes"
+
+// batch is lines that are written together.
+type batch struct {
+	missing  int64 // lines that were lost before the first one
+	text     []byte
+	reserved []span // the lines of text that may not be lost, in their order
+}
+
+// span is from a line's first byte to behind its last one.
+type span struct{ from, to int }
+
+func (b *batch) empty() bool { return b.missing == 0 && len(b.text) == 0 }
+
+// add adds a line at the end.
+func (b *batch) add(line []byte, reserved bool) {
+	if reserved {
+		b.reserved = append(b.reserved, span{len(b.text), len(b.text) + len(line)})
+	}
+	b.text = append(b.text, line...)
+}
+
+// cut is how many bytes to write at once: whole lines.
+func (b *batch) cut() int {
+	if len(b.text) <= piece {
+		return len(b.text)
+	}
+	if end := bytes.LastIndexByte(b.text[:piece], '\n') + 1; end > 0 {
+		return end
+	}
+	if end := bytes.IndexByte(b.text, '\n') + 1; end > 0 {
+		return end
+	}
+	return len(b.text)
+}
+
+// drop forgets the first n bytes, which are whole lines, and returns how many of these were reserved.
+func (b *batch) drop(n int) (reserved int) {
+	b.text = b.text[n:]
+	for i := range b.reserved {
+		b.reserved[i].from -= n
+		b.reserved[i].to -= n
+		if b.reserved[i].to <= 0 {
+			reserved++
+		}
+	}
+	b.reserved = b.reserved[reserved:]
+	return reserved
+}
+
+// give takes the reserved lines out of b and returns how many others there were.
+func (b *batch) give() (lost int64, reserved batch) {
+	for _, s := range b.reserved {
+		reserved.add(b.text[s.from:s.to], true)
+	}
+	return int64(bytes.Count(b.text, []byte{'\n'}) - len(b.reserved)), reserved
+}
+
+// then is b with the lines of another one behind.
+func (b batch) then(other batch) batch {
+	b.missing += other.missing
+	for _, s := range other.reserved {
+		b.reserved = append(b.reserved, span{s.from + len(b.text), s.to + len(b.text)})
+	}
+	b.text = append(b.text, other.text...)
+	return b
+}

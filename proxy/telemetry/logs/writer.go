@@ -1,0 +1,346 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options are what a Writer works with.
+type Options struct {
+	// To takes the lines, several with one call, which may block for as long as it likes.
+	To io.Writer
+	// Lost is the line that stands where so many lines are missing.
+	Lost func(lines int64) []byte
+	// Room is how many bytes of lines may wait while To is busy; zero means 4 MiB.
+	Room int
+	// Reserved is how many lines of Reserve may wait besides; zero means 256.
+	Reserved int
+	// Patience is how long one call of To may take before nobody is thought to read; zero means 5 s.
+	Patience time.Duration
+	// Retry is when To is tried again after an error; zero means 1 s.
+	Retry time.Duration
+	Now   func() time.Time // nil means time.Now
+}
+
+// piece is how many bytes one call of To gets at most, longer lines apart. A pipe takes that many whole or not at all (PIPE_BUF), so that
+// lines are not torn where several processes write to one pipe.
+const piece = 4096
+
+// Memory is taken in chunks, of which a few are kept for the next lines.
+const (
+	chunk     = 64 << 10 // bytes
+	mostSpare = 8        // chunks
+)
+
+// Writer is an io.Writer that takes whole lines, one with each call, keeps their order, and never waits. Close ends it.
+type Writer struct {
+	o     Options
+	total atomic.Int64 // lines that were lost
+
+	mu      sync.Mutex
+	more    sync.Cond // there is something to write, or the end has come
+	written sync.Cond // done has grown
+	queue   []batch   // what waits
+	size    int       // bytes of it
+	missing int64     // lines that were lost after the last one of it
+	spare   [][]byte  // chunks that wait for use
+	taken   uint64    // batches that were begun
+	done    uint64    // batches that are over
+	places  int       // of reserved lines: given out, or waiting
+	failed  error     // of the last batch
+	closing bool
+
+	start time.Time
+	began atomic.Int64 // when the call of To began that is under way, in ns after start; 0: there is none
+	torn  bool         // To has the beginning of a line whose end it did not take; run's own
+	end   chan struct{}
+	ended chan struct{}
+}
+
+// NewWriter makes a Writer.
+func NewWriter(o Options) *Writer {
+	if o.Room == 0 {
+		o.Room = 4 << 20
+	}
+	if o.Reserved == 0 {
+		o.Reserved = 256
+	}
+	if o.Patience == 0 {
+		o.Patience = 5 * time.Second
+	}
+	if o.Retry == 0 {
+		o.Retry = time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	w := &Writer{o: o, start: o.Now(), end: make(chan struct{}), ended: make(chan struct{})}
+	w.more.L, w.written.L = &w.mu, &w.mu
+	go w.run()
+	return w
+}
+
+// Write takes one line, or counts it as lost. It never fails.
+func (w *Writer) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closing || w.missing > 0 || w.size+len(line) > w.o.Room {
+		w.missing++
+		w.total.Add(1)
+		w.more.Signal()
+	} else {
+		w.add(line, false)
+	}
+	return len(line), nil
+}
+
+// add adds a line at the end of the queue. Its caller has mu.
+func (w *Writer) add(line []byte, reserved bool) {
+	last := len(w.queue) - 1
+	if last < 0 || len(w.queue[last].text)+len(line) > chunk {
+		w.queue = append(w.queue, batch{text: w.memory()})
+		last++
+	}
+	w.queue[last].add(line, reserved)
+	w.size += len(line)
+	w.more.Signal()
+}
+
+// putBack puts what must not be lost in front of the queue. Its caller has mu.
+func (w *Writer) putBack(b batch) {
+	if b.empty() {
+		return
+	}
+	if len(w.queue) == 0 {
+		w.queue = append(w.queue, b)
+	} else {
+		w.queue[0] = b.then(w.queue[0])
+	}
+	w.size += len(b.text)
+}
+
+// memory is an empty chunk. Its caller has mu.
+func (w *Writer) memory() []byte {
+	last := len(w.spare) - 1
+	if last < 0 {
+		return make([]byte, 0, chunk)
+	}
+	memory := w.spare[last]
+	w.spare = w.spare[:last]
+	return memory
+}
+
+// Lost is how many lines were lost so far.
+func (w *Writer) Lost() int64 { return w.total.Load() }
+
+// Reserve keeps room for one line. Its error says why no line can be written now.
+func (w *Writer) Reserve() (*Reserved, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.closing:
+		return nil, errors.New("the process ends")
+	case w.failed != nil:
+		return nil, fmt.Errorf("the last line failed: %w", w.failed)
+	case w.stalled():
+		return nil, fmt.Errorf("nobody has read it for more than %s", w.o.Patience)
+	case w.places >= w.o.Reserved:
+		return nil, fmt.Errorf("%d lines that must not be lost wait to be written", w.places)
+	}
+	w.places++
+	return &Reserved{w: w}, nil
+}
+
+// stalled reports whether nobody seems to read.
+func (w *Writer) stalled() bool {
+	began := w.began.Load()
+	return began != 0 && w.now()-time.Duration(began) > w.o.Patience
+}
+
+// now is the time since start, and never 0.
+func (w *Writer) now() time.Duration { return w.o.Now().Sub(w.start) + 1 }
+
+// Reserved is room for one line, which is not lost as long as the process lives. It has one user at a time.
+type Reserved struct {
+	w    *Writer
+	over bool
+}
+
+// Write takes the line. Another one after it is an ordinary line.
+func (r *Reserved) Write(line []byte) (int, error) {
+	if r.over {
+		return r.w.Write(line)
+	}
+	r.over = true
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.w.add(line, true)
+	return len(line), nil
+}
+
+// Release gives the room back if no line took it.
+func (r *Reserved) Release() {
+	if r.over {
+		return
+	}
+	r.over = true
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.w.places--
+}
+
+// Flush waits until what was handed over before has been written or given up, or until ctx ends.
+func (w *Writer) Flush(ctx context.Context) {
+	defer context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.written.Broadcast()
+	})()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := w.taken + uint64(len(w.queue))
+	if w.missing > 0 {
+		last++
+	}
+	for w.done < last && ctx.Err() == nil {
+		w.written.Wait()
+	}
+}
+
+// Close writes what waits, until ctx ends, and takes no lines any more.
+func (w *Writer) Close(ctx context.Context) error {
+	w.mu.Lock()
+	if !w.closing {
+		w.closing = true
+		close(w.end)
+		w.more.Signal()
+	}
+	w.mu.Unlock()
+	select {
+	case <-w.ended:
+	case <-ctx.Done():
+		return fmt.Errorf("write the last lines of the log: %w", ctx.Err())
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}
+
+// run writes until Close.
+func (w *Writer) run() {
+	defer close(w.ended)
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	for {
+		b, ok := w.take()
+		if !ok {
+			return
+		}
+		if w.put(b) {
+			continue
+		}
+		retry.Reset(w.o.Retry)
+		select {
+		case <-retry.C:
+		case <-w.end:
+			if last, ok := w.take(); ok { // the end does not wait, and tries once more
+				w.put(last)
+			}
+			return
+		}
+	}
+}
+
+// take waits for something to write; there is nothing more after Close.
+func (w *Writer) take() (batch, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		if w.missing > 0 && w.size <= w.o.Room/2 { // not each time that one line fits
+			w.queue = append(w.queue, batch{missing: w.missing, text: w.memory()})
+			w.missing = 0
+		}
+		if len(w.queue) > 0 {
+			b := w.queue[0]
+			w.queue = slices.Delete(w.queue, 0, 1)
+			w.size -= len(b.text)
+			w.taken++
+			return b, true
+		}
+		if w.closing {
+			return batch{}, false
+		}
+		w.more.Wait()
+	}
+}
+
+// put writes b. After an error the reserved lines that To did not take wait for the next time, and the others are lost.
+func (w *Writer) put(b batch) bool {
+	memory := b.text[:0]
+	err := w.putMissing(&b)
+	for err == nil && len(b.text) > 0 {
+		var n int
+		n, err = w.call(b.text[:b.cut()])
+		if reserved := b.drop(n); reserved > 0 {
+			w.settle(reserved)
+		}
+	}
+	lost, kept := b.give()
+	w.total.Add(lost)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed = err
+	kept.missing = b.missing + lost
+	w.putBack(kept)
+	if cap(memory) == chunk && len(w.spare) < mostSpare {
+		w.spare = append(w.spare, memory)
+	}
+	w.done++
+	w.written.Broadcast()
+	return err == nil
+}
+
+// putMissing writes the line that says how many are missing.
+func (w *Writer) putMissing(b *batch) error {
+	if b.missing == 0 {
+		return nil
+	}
+	_, err := w.call(w.o.Lost(b.missing))
+	if err == nil {
+		b.missing = 0
+	}
+	return err
+}
+
+// settle frees the places of reserved lines that were written.
+func (w *Writer) settle(lines int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.places -= lines
+}
+
+// call is one call of To. It returns how many bytes of whole lines To took; all of them are no error.
+func (w *Writer) call(text []byte) (int, error) {
+	w.began.Store(int64(w.now()))
+	defer w.began.Store(0)
+	if w.torn {
+		if n, err := w.o.To.Write([]byte{'\n'}); n == 0 {
+			return 0, err
+		}
+		w.torn = false
+	}
+	n, err := w.o.To.Write(text)
+	if n == len(text) {
+		return n, nil
+	}
+	whole := bytes.LastIndexByte(text[:n], '\n') + 1
+	w.torn = n > whole
+	return whole, err
+}

@@ -1,0 +1,189 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	spans "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// lossesIn are the spans that lines of telemetry.lost count, and what they say.
+func lossesIn(t *testing.T, log string) (lost int, said []string) {
+	t.Helper()
+	for line := range strings.Lines(log) {
+		var l struct {
+			Msg, Error string
+			Spans      int
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Msg == "telemetry.lost" {
+			lost += l.Spans
+			said = append(said, l.Error)
+		}
+	}
+	return lost, said
+}
+
+func TestEachSpanArrivesOrIsCountedAsLost(t *testing.T) {
+	var mu sync.Mutex
+	arrived, refusals := 0, 0
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request collector.ExportTraceServiceRequest
+		body, _ := io.ReadAll(r.Body)
+		if err := proto.Unmarshal(body, &request); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if refusals++; refusals%3 == 0 {
+			w.WriteHeader(http.StatusBadRequest) // which is not tried again
+			return
+		}
+		got := make(chan *spans.Span, 1000)
+		unpack(&request, got)
+		arrived += len(got)
+	}))
+	t.Cleanup(busy.Close)
+	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", busy.URL, "OTEL_METRICS_EXPORTER", "none", "OTEL_BSP_MAX_QUEUE_SIZE", "32", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
+	const deliveries = 2000
+	for range deliveries {
+		d := executed()
+		trace := r.Begin(d, nil, nil)
+		trace.Call()
+		trace.End(d)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := r.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	lost, said := lossesIn(t, r.log.String())
+	if made := deliveries * 4; arrived+lost != made || arrived == 0 || lost == 0 {
+		t.Errorf("%d arrived and %d are said to be lost of %d: %v", arrived, lost, made, said)
+	}
+	all := strings.Join(said, "\n")
+	if len(said) > 2 || !strings.Contains(all, "OTEL_BSP_MAX_QUEUE_SIZE") || !strings.Contains(all, "400") {
+		t.Errorf("%d lines: %s", len(said), all)
+	}
+}
+
+func TestWhatIsLeftAtTheEndIsCountedAsLost(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+ln.Addr().String(), "OTEL_METRICS_EXPORTER", "none", "OTEL_BSP_MAX_QUEUE_SIZE", "32", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
+	const deliveries = 100
+	for range deliveries {
+		d := executed()
+		trace := r.Begin(d, nil, nil)
+		trace.Call()
+		trace.End(d)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := r.Close(ctx); err == nil {
+		t.Error("nothing was lost")
+	}
+	lost, said := lossesIn(t, r.log.String())
+	if made := deliveries * 4; lost > made || lost < made-8 { // one batch is on its way
+		t.Errorf("%d are said to be lost of %d: %q", lost, made, said)
+	}
+}
+
+func TestWhatIsLostIsSaidOnceAMinuteWithItsCount(t *testing.T) {
+	var out bytes.Buffer
+	now := began
+	l := &losses{clean: newScrubber(func(string) string { return "" }), log: slog.New(slog.NewJSONHandler(&out, nil)), now: func() time.Time { return now }}
+	look, over := make(chan time.Time), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer close(over)
+		l.run(ctx, look)
+	}()
+	at := func(since time.Duration) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		now = began.Add(since)
+	}
+	check := func(spans int, wants ...string) {
+		t.Helper()
+		look <- began
+		look <- began // so the look before is over
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		lost, said := lossesIn(t, out.String())
+		out.Reset()
+		if lost != spans || len(said) != len(wants) {
+			t.Fatalf("%d spans in %q", lost, said)
+		}
+		for i, want := range wants {
+			if !strings.Contains(said[i], want) {
+				t.Errorf("%q does not say %q", said[i], want)
+			}
+		}
+	}
+	check(0)
+	l.drop(1)
+	check(1, "queue")
+	l.drop(2)
+	l.fail(errors.New("no route to host"), 5)
+	l.fail(errors.New("connection refused"), 0)
+	at(lossesPeriod - time.Second)
+	check(0)
+	at(lossesPeriod)
+	check(7, "connection refused; "+errQueueFull.Error())
+	at(2 * lossesPeriod)
+	check(0)
+	l.fail(errors.New("no route to host"), 0)
+	check(0, "no route to host")
+	l.drop(3)
+	cancel()
+	<-over
+	if lost, _ := lossesIn(t, out.String()); lost != 3 {
+		t.Errorf("%d spans at the end", lost)
+	}
+}
+
+func TestADeliveryThatIsNotSampledHasNoSpanToLookFor(t *testing.T) {
+	url, _ := take(t)
+	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none", "OTEL_TRACES_SAMPLER", "traceidratio", "OTEL_TRACES_SAMPLER_ARG", "1e-18")
+	if trace := r.Begin(executed(), []byte(sendersTrace), nil); trace != nil {
+		t.Errorf("%s", trace.TraceParent())
+	}
+}
+
+func TestNoSpanLinksToOneThatWasNotRecorded(t *testing.T) {
+	url, got := take(t)
+	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
+	d := met("replayed", 200)
+	d.Met = strings.TrimSuffix(firstTrace, "1") + "0"
+	r.Begin(d, nil, nil).End(d)
+	if s := flush(t, r, got)["POST /plain/{account}"]; s == nil || len(s.GetLinks()) != 0 {
+		t.Errorf("%v", s)
+	}
+}
+
+func TestAQueueSizeThatIsNoneIsTheDefault(t *testing.T) {
+	for text, want := range map[string]int{"": 2048, "16": 16, "-1": 2048, "0": 2048, "many": 2048} {
+		if got := queueSize(func(string) string { return text }); got != want {
+			t.Errorf("%q: %d", text, got)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package telemetry
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// variable is one that the SDK reads by itself. What it cannot use it would log, secrets included, and some values end the process; so each
+// is looked at first, and the SDK gets to see what it can use.
+type variable struct {
+	name string
+	// mend returns what is left of a value, "" where the default is to be taken, and what is wrong with it, without showing it.
+	mend func(value string) (usable, problem string)
+}
+
+// variablesOf are those that matter for what is wished.
+func variablesOf(w *wishes) []variable {
+	all := []variable{{"OTEL_RESOURCE_ATTRIBUTES", mendAttributes}}
+	if w.traces != otlpNone {
+		all = append(all,
+			number("OTEL_BSP_MAX_QUEUE_SIZE", 1, mostSpans, "2048"), number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, mostSpans, "512"),
+			number("OTEL_BSP_SCHEDULE_DELAY", 1, mostMillis, "5000"), number("OTEL_BSP_EXPORT_TIMEOUT", 0, mostMillis, "30000"),
+			number("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", -1, math.MaxInt32, "no limit"), number("OTEL_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			number("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", -1, math.MaxInt32, "no limit"),
+			number("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"), number("OTEL_SPAN_EVENT_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			number("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"), number("OTEL_SPAN_LINK_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			number("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			variable{"OTEL_TRACES_SAMPLER", mendSampler}, variable{"OTEL_TRACES_SAMPLER_ARG", mendRatio},
+		)
+		all = append(all, exporterVariables("TRACES_")...)
+	}
+	if w.metrics != otlpNone {
+		all = append(all, number("OTEL_METRIC_EXPORT_INTERVAL", 1, mostMillis, "60000"), number("OTEL_METRIC_EXPORT_TIMEOUT", 1, mostMillis, "30000"))
+		all = append(all, exporterVariables("METRICS_")...)
+	}
+	if w.traces != otlpNone || w.metrics != otlpNone {
+		all = append(all, exporterVariables("")...)
+	}
+	return all
+}
+
+const (
+	mostSpans  = 1 << 20       // the SDK takes the memory for so many at once
+	mostMillis = math.MaxInt32 // almost 25 days
+)
+
+// exporterVariables are those of one signal, or, without one, of both.
+func exporterVariables(signal string) []variable {
+	prefix := "OTEL_EXPORTER_OTLP_" + signal
+	return []variable{
+		{prefix + "ENDPOINT", mendEndpoint}, {prefix + "HEADERS", mendHeaders}, number(prefix+"TIMEOUT", 0, mostMillis, "10000"),
+		{prefix + "CERTIFICATE", mendFile}, {prefix + "CLIENT_CERTIFICATE", mendFile}, {prefix + "CLIENT_KEY", mendFile},
+	}
+}
+
+// mendVariables looks at the variables, sets those that the SDK could not use to what is left of them, and returns what to say about them.
+func mendVariables(w *wishes, env func(string) string, set func(name, value string) error) (problems []string) {
+	for _, v := range variablesOf(w) {
+		value := env(v.name)
+		if strings.TrimSpace(value) == "" {
+			continue
+		}
+		usable, problem := v.mend(value)
+		if problem == "" {
+			continue
+		}
+		problems = append(problems, v.name+": "+problem)
+		if err := set(v.name, usable); err != nil {
+			problems = append(problems, v.name+": cannot be set aside")
+		}
+	}
+	return problems
+}
+
+// number is a variable with a whole number.
+func number(name string, least, most int64, standard string) variable {
+	return variable{name, func(value string) (string, string) {
+		n, err := strconv.ParseInt(value, 10, 64)
+		switch {
+		case err != nil:
+			return "", fmt.Sprintf("no whole number; write one from %d to %d; taken for %s", least, most, standard)
+		case n < least || n > most:
+			return "", fmt.Sprintf("%d is out of bounds; choose from %d to %d; taken for %s", n, least, most, standard)
+		}
+		return value, ""
+	}}
+}
+
+// samplers are those that the SDK knows.
+var samplers = []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
+
+func mendSampler(value string) (string, string) {
+	if !slices.Contains(samplers, strings.ToLower(strings.TrimSpace(value))) {
+		return "", "choose from " + strings.Join(samplers, ", ") + "; taken for parentbased_always_on"
+	}
+	return value, ""
+}
+
+// mendRatio is for the argument of a sampler. Those that are no ratio take none.
+func mendRatio(value string) (string, string) {
+	ratio, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	if err != nil || !(ratio >= 0 && ratio <= 1) {
+		return "", "no share of the deliveries; write a number from 0 to 1, such as 0.1; taken for 1"
+	}
+	return value, ""
+}
+
+func mendEndpoint(value string) (string, string) {
+	u, err := url.Parse(strings.TrimSpace(value))
+	switch {
+	case err != nil:
+		return "", "not a URL; write e.g. http://collector:4318; taken for the default, on localhost"
+	case u.User != nil:
+		u.User = nil
+		return u.String(), "a user name or password in it is not sent; use OTEL_EXPORTER_OTLP_HEADERS=Authorization=Basic%20…"
+	}
+	return value, ""
+}
+
+// mendFile is for a file, which is the SDK's to read. A key itself in place of its path would be in the error.
+func mendFile(value string) (string, string) {
+	f, err := os.Open(strings.TrimSpace(value))
+	if err != nil {
+		return "", "no file that can be read; write its path; none is used"
+	}
+	_ = f.Close()
+	return value, ""
+}
+
+func mendHeaders(value string) (string, string) {
+	usable, bad := goodPairs(value, func(name, value string) bool {
+		return httpguts.ValidHeaderFieldName(name) && httpguts.ValidHeaderFieldValue(value)
+	})
+	if bad > 0 {
+		return usable, fmt.Sprintf("%d of its headers cannot be sent, and are left out; write name=value,name=value with percent-encoded values", bad)
+	}
+	return value, ""
+}
+
+func mendAttributes(value string) (string, string) {
+	usable, bad := goodPairs(value, func(name, _ string) bool { return name != "" })
+	if bad > 0 {
+		return usable, fmt.Sprintf("%d of its attributes cannot be read, and are left out; write name=value,name=value with percent-encoded values", bad)
+	}
+	return value, ""
+}
+
+// goodPairs are those of a list of name=value with percent-encoded values that are good, as they were written, and how many are not.
+func goodPairs(list string, good func(name, value string) bool) (usable string, bad int) {
+	var kept []string
+	for pair := range strings.SplitSeq(list, ",") {
+		name, encoded, found := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(encoded)
+		if !found || err != nil || !good(strings.TrimSpace(name), strings.TrimSpace(value)) {
+			bad++
+			continue
+		}
+		kept = append(kept, pair)
+	}
+	return strings.Join(kept, ","), bad
+}
+
+// secretsOf are the values of headers that are sent with OTLP, as they might come back in an error: whole, and without a word such as Basic.
+func secretsOf(env func(string) string) (secrets []string) {
+	for _, signal := range []string{"", "TRACES_", "METRICS_"} {
+		for pair := range strings.SplitSeq(env("OTEL_EXPORTER_OTLP_"+signal+"HEADERS"), ",") {
+			_, encoded, _ := strings.Cut(pair, "=")
+			value, err := url.PathUnescape(encoded)
+			if err != nil {
+				continue
+			}
+			_, words, _ := strings.Cut(strings.TrimSpace(value), " ")
+			for _, text := range []string{value, encoded, words} {
+				if text = strings.TrimSpace(text); len(text) >= shortest {
+					secrets = append(secrets, text)
+				}
+			}
+		}
+	}
+	return secrets
+}
+
+// shortest is how long a secret is at least; what is shorter is in any text.
+const shortest = 4

@@ -1,0 +1,53 @@
+package wire
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"hooklock/proxy/wiretest"
+)
+
+// TestAConnectionThatCarriedABodyIsUsedAgainOnlyWhereTheServiceIsKnownToReadIt: see Upstream.Reuses.
+func TestAConnectionThatCarriedABodyIsUsedAgainOnlyWhereTheServiceIsKnownToReadIt(t *testing.T) {
+	const bare = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+	send := func(head, body string) func(*Upstream, *Answer) error {
+		return func(u *Upstream, ans *Answer) error { return u.Send(soon(t), []byte(head), []byte(body), ans) }
+	}
+	stream := func(head, body string) func(*Upstream, *Answer) error {
+		return func(u *Upstream, ans *Answer) error {
+			b := &RequestBody{Reader: strings.NewReader(body), Length: int64(len(body))}
+			return u.Stream(soon(t), []byte(head), b, ans)
+		}
+	}
+	long := strings.Repeat("x", 32<<10)
+	for _, tt := range []struct {
+		name     string
+		exchange func(*Upstream, *Answer) error
+		reads    bool // ReuseAfterBody
+		again    bool
+	}{
+		{"Send without a body", send(bare, ""), false, true},
+		{"Send with a body", send(postHead, "body"), false, false},
+		{"Send with a body to a service that reads it", send(postHead, "body"), true, true},
+		{"Stream without a body", stream(bare, ""), false, true},
+		{"Stream with a body", stream(postHead, "body"), true, false},
+		{"Stream with a long body", stream(strings.Replace(postHead, "4", itoa(len(long)), 1), long), true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u := pool(t, wiretest.Script(t, okAnswer), func(o *Options) { o.ReuseAfterBody = tt.reads })
+			var ans Answer
+			if err := tt.exchange(u, &ans); err != nil || ans.Status != 200 {
+				t.Fatalf("%v, %+v", err, ans)
+			}
+			if ans.Rest != nil {
+				if _, err := io.Copy(io.Discard, ans.Rest); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if again := u.Stats().Idle == 1; again != tt.again {
+				t.Errorf("the connection is kept: %v, want %v", again, tt.again)
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"hooklock/test/testkit"
+)
+
+func TestAFloodOfNewEventsOfOneRouteIsBoundedAndTheOthersAreNot(t *testing.T) {
+	t.Parallel()
+	const flood = 100
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s}
+routes:
+  - {name: bounded, path: /flood/bounded, lock: {strategy: none}, idempotency: {new_per_second: 1}}
+  - {name: free, path: /flood/free, lock: {strategy: none}}
+`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()))
+	began := time.Now()
+	passed(t, testkit.Post(t, h.Addr, "/flood/bounded", "{}", key("first")), 200, "done", "executed")
+	ran := 1
+	for i := range flood {
+		a := testkit.Post(t, h.Addr, "/flood/bounded", "{}", key(fmt.Sprint(i)))
+		if a.Decision() == "executed" {
+			ran++
+			continue
+		}
+		refused{503, "too_many_new_events", "no", "throttled"}.check(t, a)
+	}
+	if most := 1 + int(time.Since(began).Seconds()+1); ran > most {
+		t.Errorf("%d events ran, where %d may", ran, most)
+	}
+	for range flood { // known events are not new
+		passed(t, testkit.Post(t, h.Addr, "/flood/bounded", "{}", key("first")), 200, "done", "replayed")
+	}
+	for i := range flood {
+		passed(t, testkit.Post(t, h.Addr, "/flood/free", "{}", key(fmt.Sprint(i))), 200, "done", "executed")
+	}
+}

@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+// careless is Python's own HTTP server with a handler that leaves the body of a GET unread: what is in it is the next request. It answers
+// /slow when the request behind that has come.
+const careless = `
+import http.server, select
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def say(self, text):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+    def do_GET(self):
+        if self.path == "/slow":
+            select.select([self.connection], [], [])
+        self.say(self.path)
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.say("ran " + self.headers["Hooklock-Key"])
+    def log_message(self, *args): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server.daemon_threads = True
+print(server.server_address[1], flush=True)
+server.serve_forever()
+`
+
+// startPython starts the careless server and returns its URL.
+func startPython(t *testing.T) string {
+	t.Helper()
+	ctx, end := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, "python3", "-c", careless)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		end()
+		t.Skipf("needs python3: %v", err)
+	}
+	t.Cleanup(func() {
+		end()
+		_ = cmd.Wait()
+	})
+	port, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Skipf("needs a python3 that works: %v", err)
+	}
+	return "http://127.0.0.1:" + strings.TrimSpace(port)
+}
+
+// TestAStrangerCannotWriteAnEventsOutcome: the service runs what a stranger hid in a body, and answers that when the event is under way.
+// proxy tests the same with a service that is not Python's.
+func TestAStrangerCannotWriteAnEventsOutcome(t *testing.T) {
+	t.Parallel()
+	h := own(t, strings.Replace(shared.config("careless", ""), shared.up.URL, startPython(t), 1))
+	hidden := "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n"
+	for i := range 5 {
+		if a := testkit.Exchange(t, h.Addr, testkit.RequestWith("GET", "/x", hidden)); a.Status != 200 || string(a.Body) != "/x" {
+			t.Fatalf("the stranger's own answer is %v", a)
+		}
+		first := testkit.Post(t, h.Addr, at(t, "plain"), "{}", key(fmt.Sprint(i)))
+		if first.Status != 200 || !strings.HasPrefix(string(first.Body), "ran ") || first.Decision() != "executed" {
+			t.Fatalf("the event's answer is %v", first)
+		}
+		passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key(fmt.Sprint(i))), 200, string(first.Body), "replayed")
+	}
+}
+
+func TestConnectionsOfDeliveriesAreKeptWhereTheServiceReadsBodies(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]int{"": 3, "reuse_after_body: true, ": 1} {
+		up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
+		config := strings.Replace(shared.config("reuse", ""), shared.up.URL, up.URL, 1)
+		h := own(t, strings.Replace(config, "timeout: 30s", setting+"timeout: 30s", 1))
+		for i := range 3 {
+			passed(t, testkit.Post(t, h.Addr, at(t, "off"), "{}", key(fmt.Sprint(i))), 200, "done", "executed")
+		}
+		if up.Conns() != want {
+			t.Errorf("%q: %d connections, want %d", setting, up.Conns(), want)
+		}
+		if a := testkit.Post(t, h.Addr, "/unmatched", "{}"); a.Status != 200 || up.Conns() != want+1 {
+			t.Errorf("%q: an unmatched request went over a connection of deliveries: %v", setting, a)
+		}
+	}
+}
