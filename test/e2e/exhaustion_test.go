@@ -75,7 +75,7 @@ func TestAllMemoryIsGivenBack(t *testing.T) {
 		}
 		return testkit.OK("done")
 	})
-	h := exhausted(t, up, "memory: 64MiB, request_body: 1MiB, response_body: 2MiB, body_timeout: 500ms", `, lock: {release_delay: 0s}`)
+	h := exhausted(t, up, "memory: 64MiB, request_body: 1MiB, response_body: 2MiB, body_timeout: 4s", `, lock: {release_delay: 0s}`)
 	body := strings.Repeat("x", 512<<10)
 	for _, target := range []string{"/plain/a", "/plain/whole", "/plain/long", "/other", "/other/long"} {
 		if a := testkit.Post(t, h.Addr, target, body); a.Status != 200 || a.Cut != nil {
@@ -152,7 +152,7 @@ func TestASenderThatDoesNotReadIsCutOff(t *testing.T) {
 func TestABodyThatDripsHoldsNoConnectionOfTheService(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
-	h := exhausted(t, up, "request_buffer: 64KiB, body_timeout: 500ms", "")
+	h := exhausted(t, up, "request_buffer: 64KiB, body_timeout: 2s", "")
 	for _, framing := range []string{"Content-Length: 50000", "Transfer-Encoding: chunked"} {
 		c := testkit.Dial(t, h.Addr)
 		c.Say("POST /other HTTP/1.1\r\nHost: a\r\n" + framing + "\r\n\r\n2710\r\n" + strings.Repeat("x", 10000) + "\r\n")
@@ -185,7 +185,7 @@ func TestAnAnswerThatFallsSilentIsCutOff(t *testing.T) {
 		gone <- err
 		return ""
 	})
-	h := exhausted(t, up, "stream_timeout: 500ms", "")
+	h := exhausted(t, up, "stream_timeout: 2s", "")
 	if a := testkit.Exchange(t, h.Addr, testkit.RequestWith("GET", "/other", "")); a.Cut == nil {
 		t.Errorf("got %v", a)
 	}
