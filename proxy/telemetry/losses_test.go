@@ -10,11 +10,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -104,6 +107,59 @@ func TestWhatIsLeftAtTheEndIsCountedAsLost(t *testing.T) {
 	lost, said := lossesIn(t, r.log.String())
 	if made := deliveries * 4; lost > made || lost < made-8 { // one batch is on its way
 		t.Errorf("%d are said to be lost of %d: %q", lost, made, said)
+	}
+}
+
+// stuck is an exporter that sends nothing before it is let.
+type stuck struct {
+	entered, let chan struct{}
+	sent         atomic.Int64
+}
+
+func (s *stuck) ExportSpans(_ context.Context, all []sdktrace.ReadOnlySpan) error {
+	s.entered <- struct{}{}
+	<-s.let
+	s.sent.Add(int64(len(all)))
+	return nil
+}
+
+func (s *stuck) Shutdown(context.Context) error { return nil }
+
+func TestNothingIsSentThatWasCountedAsLost(t *testing.T) {
+	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
+	var out bytes.Buffer
+	l := &losses{log: slog.New(slog.NewJSONHandler(&out, nil)), now: time.Now}
+	exporter := &stuck{entered: make(chan struct{}, 100), let: make(chan struct{})}
+	q := newQueue(exporter, 32, l)
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(q))
+	tracer := provider.Tracer("test")
+	made := 0
+	make8 := func() {
+		for range 8 {
+			_, span := tracer.Start(t.Context(), "span")
+			span.End()
+			made++
+		}
+	}
+	make8()
+	<-exporter.entered // and the first batch is on its way
+	make8()
+	make8()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := q.Shutdown(ctx); err == nil {
+		t.Error("everything left")
+	}
+	close(exporter.let)
+	for deadline := time.Now().Add(20 * time.Second); q.inside.Load() > 0 || exporter.sent.Load() == 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d are still inside", q.inside.Load())
+		}
+		runtime.Gosched()
+	}
+	lost, _ := lossesIn(t, out.String())
+	if sent := int(exporter.sent.Load()); sent+lost != made || sent != 8 {
+		t.Errorf("%d sent and %d lost of %d", sent, lost, made)
 	}
 }
 
