@@ -104,3 +104,20 @@ func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing
 		t.Errorf("got %+v, %v", got.rec, got.err)
 	}
 }
+
+func TestWhoFollowsDoesNotTakeTheEndOfTheEventsNextExecution(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	first := mustClaim(t, s, lockFor("w", "one"), 0)
+	l := *first.Lock()
+	rec, err := first.Settle(within(t, patience), failure())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mustClaim(t, s, lockFor("w", "one"), rec.Revision).Settle(within(t, patience), unknownEnd()); err != nil {
+		t.Fatal(err)
+	}
+	if seen := <-follow(t, s, l); seen.Record == nil || seen.Record.Execution != l.Execution || seen.Record.Outcome != idem.Executed {
+		t.Errorf("%+v", seen)
+	}
+}

@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,5 +54,26 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 			t.Errorf("attempt %d of an event that was forgotten", again.Execution.Lock().Attempt)
 		}
 		again.Execution.Release()
+	}
+}
+
+func TestALostSessionDropsWhatWasRememberedBeforeItIsTold(t *testing.T) {
+	e := etcdtest.Start(t)
+	var resets atomic.Int64
+	lost := make(chan int64, 10)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnReset: func() { resets.Add(1) }, OnSession: func(e SessionEvent) {
+		if !e.Opened {
+			lost <- resets.Load()
+		}
+	}})
+	before := resets.Load()
+	endSession(t, e, currentSession(t, s))
+	select {
+	case at := <-lost:
+		if at <= before {
+			t.Error("a session was lost, and what was remembered stays")
+		}
+	case <-time.After(patience):
+		t.Fatal("the loss of the session was not told")
 	}
 }
