@@ -119,6 +119,17 @@ func TestAnotherRoutesPathIsAmbiguousOnlyWhereASignatureWouldBeLost(t *testing.T
 	}
 }
 
+func TestARouteThatObservesRefusesNothingForWhatItLooksLike(t *testing.T) {
+	table := tableOf(t, true, "/hooks/a", "/{rest...}")
+	table.Routes[0].Observe = true
+	table.Routes[1].Policy.Verified = false
+	for _, c := range [][2]string{{"GET", "/hooks/a"}, {"DELETE", "/hooks/a"}, {"POST", "/Hooks/a"}, {"POST", "/hooks/a.json"}} {
+		if _, code := ask(table, c[0], c[1], false); code != "" {
+			t.Errorf("%v: %q", c, code)
+		}
+	}
+}
+
 func TestAHostIsTheSameInAnyCaseWithAnyPortAndWithADotBehindIt(t *testing.T) {
 	for _, r := range []Route{{Hosts: []string{"hooks.example.com"}}, {Hosts: []string{"Hooks.Example.COM"}}} {
 		for host, want := range map[string]bool{

@@ -108,12 +108,12 @@ func (t *Table) otherSpelling(q *question, route *Route) *Route {
 			return other
 		}
 	}
-	if route != nil && route.Policy.Verified {
+	if route != nil && route.checks() {
 		return nil
 	}
 	read := false
 	for _, r := range t.Routes {
-		if r == route || route != nil && !r.Policy.Verified || !r.takesHost(q.host) || !r.takesMethod(q.method) && r.passesBy(q) {
+		if r == route || r.Observe || route != nil && !r.checks() || !r.takesHost(q.host) || !r.takesMethod(q.method) && r.passesBy(q) {
 			continue
 		}
 		if !read {
@@ -139,11 +139,14 @@ func (t *Table) match(host, path []byte, vars []idem.PathVar) (*Route, []idem.Pa
 	return nil, vars[:0]
 }
 
+// checks reports whether r turns forged deliveries away.
+func (r *Route) checks() bool { return r.Policy.Verified && !r.Observe }
+
 // passesBy reports whether a delivery with a method that r does not take passes it by. Where signatures are checked, only what senders'
 // handshakes need does: GET, HEAD and OPTIONS, without a body that the service could take for an event. Not HEAD where GET is a delivery
 // (Twilio), because services run for it what they run for GET.
 func (r *Route) passesBy(q *question) bool {
-	if !r.Policy.Verified {
+	if !r.checks() {
 		return true
 	}
 	switch string(q.method) {

@@ -28,8 +28,8 @@ func setups() []setup {
 		{"Node, the target compared", "/hooks/a", node(`(q, s) => end(s, q.url.split("?")[0] === "/hooks/a")`)},
 		{"Node, the target read by new URL", "/hooks/a", node(`(q, s) => end(s, new URL(q.url, "http://localhost").pathname === "/hooks/a")`)},
 		{"Node, the decoded path compared", "/hooks/a", node(`(q, s) => end(s, decodeURIComponent(q.url.split("?")[0]).trim() === "/hooks/a")`)},
-		{"Express", "/hooks/a", npm("express", `const app = require("express")(); app.all("/hooks/a", (q, s) => end(s, true)); app.use((q, s) => end(s, false)); serve(app)`)},
-		{"Koa with its router", "/hooks/a", npm("koa @koa/router", `const app = new (require("koa"))(), Router = require("@koa/router"), r = new (Router.Router || Router)();
+		{"Express", "/hooks/a", npm("express@5", `const app = require("express")(); app.all("/hooks/a", (q, s) => end(s, true)); app.use((q, s) => end(s, false)); serve(app)`)},
+		{"Koa with its router", "/hooks/a", npm("koa@3 @koa/router@15", `const app = new (require("koa"))(), Router = require("@koa/router"), r = new (Router.Router || Router)();
 r.all("/hooks/a", c => { c.set("X-Ran", "1"); c.body = "ran" }); app.use(r.routes()); serve(app.callback())`)},
 		{"Django, path()", "/hooks/a", django(`path("hooks/a", run)`)},
 		{"Django, re_path with $", "/hooks/a", django(`re_path(r"^hooks/a$", run)`)},
