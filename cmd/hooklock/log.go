@@ -39,8 +39,18 @@ func openLog(e *environment, c *config.Log) *serverLog {
 	l.Logger = l.to(l.writer, level)
 	e.log, e.stderr = l, l.writer
 	log.SetOutput(l.writer) // of libraries that know no other place
-	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, l.writer))
 	return l
+}
+
+// whereLibrariesLog is where the standard library's log goes now.
+type whereLibrariesLog struct{}
+
+// Write implements io.Writer.
+func (whereLibrariesLog) Write(line []byte) (int, error) { return log.Writer().Write(line) }
+
+// redirectGRPC keeps gRPC, which has a log of its own, from writing to standard error by itself. It is to be called before gRPC is used.
+func redirectGRPC() {
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, whereLibrariesLog{}))
 }
 
 // to is a logger in the configured format.

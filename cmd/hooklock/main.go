@@ -25,6 +25,7 @@ const (
 )
 
 func main() {
+	redirectGRPC()
 	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 

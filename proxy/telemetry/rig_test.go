@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,8 +24,24 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rig is a Telemetry with two routes and what it wrote.
 type rig struct {
 	*Telemetry
-	log *bytes.Buffer
+	log *lines
 }
+
+// lines is what was logged. The SDK's goroutines log when they like.
+type lines struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.Write(p)
+}
+
+func (l *lines) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.Buffer.String() }
+
+func (l *lines) Reset() { l.mu.Lock(); defer l.mu.Unlock(); l.Buffer.Reset() }
 
 // open makes one in an environment of name, value, ....
 func open(tb testing.TB, env ...string) *rig {
@@ -34,7 +51,7 @@ func open(tb testing.TB, env ...string) *rig {
 			t.Setenv(env[i], env[i+1])
 		}
 	}
-	r := &rig{log: new(bytes.Buffer)}
+	r := &rig{log: new(lines)}
 	var err error
 	r.Telemetry, err = Open(tb.Context(), Options{
 		Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug - 8})), Setenv: os.Setenv, Version: "1.2.3", Instance: "host/1", UpstreamHost: "upstream.example", UpstreamPort: "8081",
