@@ -112,7 +112,8 @@ type Limits struct {
 	StreamTimeout time.Duration `koanf:"stream_timeout"`
 	// How long a connection without a request stays open. Default 75s.
 	IdleTimeout time.Duration `koanf:"idle_timeout"`
-	// Connections from senders at one time. Default 10000.
+	// Connections from senders at one time; fewer where the limit on open files has no room for two files each. Past it, the one
+	// that is without a request for longest is closed, and where each has one, a new one gets 503. Default 10000.
 	MaxConnections int `koanf:"max_connections"`
 	// Deliveries that wait for a lock at one time, over all workflows of this process. Default 2000.
 	Waiting int `koanf:"waiting"`

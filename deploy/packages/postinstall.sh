@@ -7,6 +7,6 @@ fi
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
 	if { [ "$1" = configure ] && [ -n "$2" ]; } || [ "$1" = 2 ]; then
-		systemctl try-restart hooklock.service
+		systemctl try-restart hooklock.service 'hooklock@*.service'
 	fi
 fi

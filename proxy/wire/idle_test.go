@@ -146,3 +146,22 @@ func TestClosingTheListenerClosesWhatIsSetAside(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A request that comes while its connection makes room is not begun: its sender cannot hear the answer.
+func TestARequestOnAConnectionThatWasClosedForAnotherIsNotBegun(t *testing.T) {
+	l := NewListener(listening(t), ListenerOptions{MaxConns: 1})
+	defer l.Close()
+	sender := dial(t, l.Addr().String())
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	base(accepted).evicted.Store(true) // as makeRoom does, when it has seen nothing to read
+	if _, err := io.WriteString(sender, plainGet); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := accepted.Read(make([]byte, 100)); n != 0 || err != io.EOF {
+		t.Errorf("%d, %v", n, err)
+	}
+	_ = accepted.Close()
+}

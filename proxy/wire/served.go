@@ -65,6 +65,9 @@ func (c *served) Read(p []byte) (int, error) {
 	if n > 0 && c.fresh.Load() {
 		c.fresh.Store(false)
 		c.l.occupied(c)
+		if c.evicted.Load() { // just now: nobody would hear the answer
+			return 0, io.EOF
+		}
 	}
 	switch {
 	case err == nil:

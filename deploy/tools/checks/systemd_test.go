@@ -108,6 +108,34 @@ func TestSystemdUnderstandsTheUnit(t *testing.T) {
 	})
 }
 
+// The socket and the instances are checked as systemd reads them, with the unit beside them: it has to find what each refers to.
+func TestSystemdUnderstandsTheSocketAndTheInstances(t *testing.T) {
+	analyze := tool(t, "systemd-analyze", "systemd")
+	from, dir := filepath.Join(checkout(t).Root, "deploy/systemd"), t.TempDir()
+	unit := strings.ReplaceAll(read(t, filepath.Join(from, "hooklock.service")), "/usr/bin/hooklock", "/bin/true")
+	files := map[string]string{
+		"hooklock.socket": read(t, filepath.Join(from, "hooklock.socket")), "hooklock.service": unit, "hooklock@.service": unit,
+		"hooklock@8079.service.d/instance.conf": read(t, filepath.Join(from, "instance.conf")),
+	}
+	for name, text := range files {
+		text = regexp.MustCompile(`(?m)^Documentation=.*\n`).ReplaceAllString(text, "")
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"hooklock.socket", "hooklock@8079.service"} {
+		cmd := exec.Command(analyze, "verify", "--no-pager", filepath.Join(dir, name))
+		cmd.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+dir+":")
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
 func systemdRelease(t *testing.T) int {
 	t.Helper()
 	out, err := exec.Command(tool(t, "systemd-analyze", "systemd"), "--version").Output()

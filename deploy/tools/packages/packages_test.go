@@ -28,16 +28,19 @@ const (
 // in is where everything belongs, with its mode; deb and rpm differ in zsh's folder alone.
 func in(zsh string) map[string]string {
 	files := map[string]string{
-		"/usr/bin/hooklock":                                  "0755",
-		"/etc/hooklock/sidecar.yaml":                         "0644",
-		"/usr/lib/systemd/system/hooklock.service":           "0644",
-		"/usr/lib/sysusers.d/hooklock.conf":                  "0644",
-		"/usr/share/man/man1/hooklock.1.gz":                  "0644",
-		"/usr/share/man/man1/hooklock-serve.1.gz":            "0644",
-		"/usr/share/bash-completion/completions/hooklock":    "0644",
-		"/usr/share/fish/vendor_completions.d/hooklock.fish": "0644",
-		"/usr/share/doc/hooklock/THIRD-PARTY.txt":            "0644",
-		"/usr/share/doc/hooklock/notify-reload.conf":         "0644",
+		"/usr/bin/hooklock":                                         "0755",
+		"/etc/hooklock/sidecar.yaml":                                "0644",
+		"/usr/lib/systemd/system/hooklock.service":                  "0644",
+		"/usr/lib/systemd/system/hooklock.socket":                   "0644",
+		"/usr/lib/systemd/system/hooklock@.service":                 "0644",
+		"/usr/lib/systemd/system/hooklock@.service.d/instance.conf": "0644",
+		"/usr/lib/sysusers.d/hooklock.conf":                         "0644",
+		"/usr/share/man/man1/hooklock.1.gz":                         "0644",
+		"/usr/share/man/man1/hooklock-serve.1.gz":                   "0644",
+		"/usr/share/bash-completion/completions/hooklock":           "0644",
+		"/usr/share/fish/vendor_completions.d/hooklock.fish":        "0644",
+		"/usr/share/doc/hooklock/THIRD-PARTY.txt":                   "0644",
+		"/usr/share/doc/hooklock/notify-reload.conf":                "0644",
 	}
 	files[zsh] = "0644"
 	return files
@@ -224,7 +227,8 @@ func TestScriptsCallWhatTheyShould(t *testing.T) {
 		}
 	}
 	sysusers, reload := "systemd-sysusers hooklock.conf\n", "systemctl daemon-reload\n"
-	restart, disable := "systemctl try-restart hooklock.service\n", "systemctl disable --now hooklock.service\n"
+	restart, disable := "systemctl try-restart hooklock.service hooklock@*.service\n", "systemctl stop hooklock.socket hooklock@*.service\n"+
+		"systemctl disable hooklock.socket hooklock@.service\nsystemctl disable --now hooklock.service\n"
 	for _, c := range []struct {
 		script string
 		args   []string
