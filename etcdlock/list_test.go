@@ -184,19 +184,29 @@ func TestAListSkipsWhatItCannotRead(t *testing.T) {
 
 func TestALockWhoseOwnerIsDeadIsStaleInAListAndBuriedWhenAskedFor(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	l := lockFor("w", "event")
-	l.Alive = sessionAlive("nobody")
-	value, err := encodeLock(&l)
-	if err != nil {
-		t.Fatal(err)
+	y := newLayout(defaultPrefix)
+	putDead := func(workflow string) idem.Lock {
+		l := lockFor(workflow, "event")
+		l.Alive = sessionAlive("nobody")
+		value, err := encodeLock(&l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		putRaw(t, e, map[string][]byte{strings.TrimPrefix(y.lock(l.Scope), y.root): value})
+		return l
 	}
-	putRaw(t, e, map[string][]byte{strings.TrimPrefix(s.layout.lock(l.Scope), s.layout.root): value})
+	swept := putDead("swept")
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	eventually(t, "the store has looked at every lock, as it does once at its start", func() bool {
+		f, err := s.Executions(within(t, patience), idem.ExecutionQuery{Workflow: "swept", Status: idem.Failed})
+		return err == nil && len(f.Executions) == 1 && f.Executions[0].ID() == swept.Execution
+	})
+	l := putDead("w")
 	for range 2 {
 		if got := allLocks(t, s, idem.LockQuery{}); len(got) != 1 || !got[0].Lock.Dead {
 			t.Fatalf("%+v", got)
 		}
-		if got := allExecutions(t, s, idem.ExecutionQuery{}); len(got) != 1 || !got[0].Lock.Dead {
+		if got := allExecutions(t, s, idem.ExecutionQuery{Workflow: "w"}); len(got) != 1 || !got[0].Lock.Dead {
 			t.Fatalf("%+v", got)
 		}
 	}
