@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // Bounds of what a request may ask for.
@@ -106,8 +107,8 @@ func checkWord(field, text string) error {
 // checkWorkflow is for a lock that is made here; workflows of deliveries are built from printable text, too.
 func checkWorkflow(name string) error {
 	switch {
-	case len(name) > idem.MaxName:
-		return refuse("bad_request", fmt.Sprintf("the workflow's name is longer than %d bytes", idem.MaxName))
+	case len(name) > naming.MaxName:
+		return refuse("bad_request", fmt.Sprintf("the workflow's name is longer than %d bytes", naming.MaxName))
 	case !utf8.ValidString(name):
 		return refuse("bad_request", "the workflow's name is not UTF-8")
 	case strings.ContainsFunc(name, unicode.IsControl):

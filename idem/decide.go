@@ -144,3 +144,9 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	}
 	return v
 }
+
+// stranger reports whether the delivery came with other credentials than the one that wrote rec. It may know that the event is settled,
+// and no more.
+func (r *Request) stranger(rec *Record) bool {
+	return (!r.Policy.Verified || len(r.Policy.Credentials) > 0) && rec.Credentials != r.credentials(rec.Execution)
+}

@@ -3,7 +3,10 @@ package idem
 import (
 	"encoding/base32"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
@@ -56,4 +59,24 @@ func (id ExecutionID) binary() (b [20]byte, err error) {
 func (k Key) half() uint64 {
 	n, _ := strconv.ParseUint(k.Short(), 16, 64)
 	return n
+}
+
+func MakeKey(short uint64, long [16]byte) Key {
+	var b [24]byte
+	binary.BigEndian.PutUint64(b[:], short)
+	copy(b[8:], long[:])
+	var text [49]byte
+	hex.Encode(text[:16], b[:8])
+	text[16] = '-'
+	hex.Encode(text[17:], b[8:])
+	return Key(text[:])
+}
+
+// RandomKey makes a key that no other delivery has, for routes without idempotency. random is crypto/rand.Reader or as good.
+func RandomKey(random io.Reader) (Key, error) {
+	var b [24]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("read random bytes: %w", err)
+	}
+	return MakeKey(binary.BigEndian.Uint64(b[:]), [16]byte(b[8:])), nil
 }

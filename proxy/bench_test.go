@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy/wire"
 )
 
@@ -37,7 +38,7 @@ func loopback(b *testing.B) net.Listener {
 
 // benchServer is a Server that refuses each delivery, in front of upstream.
 func benchServer(b *testing.B, upstream string) *Server {
-	keys, err := idem.NewKeys(idem.KeySpec{Route: "r", Workflow: "w/{path.a}", EventID: "{header.Idempotency-Key}"})
+	keys, err := naming.NewKeys(naming.KeySpec{Route: "r", Workflow: "w/{path.a}", EventID: "{header.Idempotency-Key}"})
 	if err != nil {
 		b.Fatal(err)
 	}

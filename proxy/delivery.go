@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
 )
@@ -24,11 +25,11 @@ type delivery struct {
 
 	head   wire.Head
 	body   []byte
-	msg    idem.Message
+	msg    naming.Message
 	letter sender.Delivery // msg as the seal reads it
-	names  idem.Names
+	names  naming.Names
 	place  question
-	vars   []idem.PathVar
+	vars   []naming.PathVar
 	extra  []byte // scratch for our own header lines
 	out    []byte // the head for the upstream
 	answer wire.Answer
@@ -85,7 +86,7 @@ func (d *delivery) readHead(h *fasthttp.RequestHeader) *Rejection {
 	d.msg.Method, d.msg.Target, d.msg.Path, d.msg.Query = d.head.Method(), d.head.Target(), path, query
 	d.msg.Fields = d.msg.Fields[:0]
 	for _, f := range d.head.Fields() {
-		d.msg.Fields = append(d.msg.Fields, idem.Field(f))
+		d.msg.Fields = append(d.msg.Fields, naming.Field(f))
 	}
 	d.msg.Host = d.header("host")
 	q := &d.place
@@ -95,7 +96,7 @@ func (d *delivery) readHead(h *fasthttp.RequestHeader) *Rejection {
 }
 
 // enter notes what only a delivery on a route needs to know of itself.
-func (d *delivery) enter(ctx *fasthttp.RequestCtx, route *Route, vars []idem.PathVar) {
+func (d *delivery) enter(ctx *fasthttp.RequestCtx, route *Route, vars []naming.PathVar) {
 	d.route, d.vars = route, vars
 	d.report.Route, d.report.Keyed, d.report.Locks = route.Name, route.Policy.Idempotency, route.Policy.Strategy != idem.NoLock
 	d.sender = append(d.sender[:0], ctx.RemoteIP().String()...)
@@ -159,7 +160,7 @@ func (d *delivery) name() *Rejection {
 	var err error
 	d.names, err = d.route.Keys.Name(&d.msg)
 	d.report.Rooms.Key = d.since(since)
-	var bad *idem.NameError
+	var bad *naming.NameError
 	_ = errors.As(err, &bad)
 	d.report.WorkflowPart, d.report.EventIDPart = d.partResults(bad)
 	if err == nil {
@@ -173,10 +174,10 @@ func (d *delivery) name() *Rejection {
 }
 
 // partResults says how the parts of the delivery's name were found.
-func (d *delivery) partResults(bad *idem.NameError) (workflow, eventID PartResult) {
+func (d *delivery) partResults(bad *naming.NameError) (workflow, eventID PartResult) {
 	workflow = PartOK
 	switch {
-	case bad != nil && bad.Part == idem.PartWorkflow:
+	case bad != nil && bad.Part == naming.PartWorkflow:
 		return partResult(bad.Code), ""
 	case !d.route.Keys.ReadsEventID():
 	case bad != nil:
@@ -191,9 +192,9 @@ func (d *delivery) partResults(bad *idem.NameError) (workflow, eventID PartResul
 
 func partResult(code string) PartResult {
 	switch code {
-	case idem.CodeEventIDAmbiguous:
+	case naming.CodeEventIDAmbiguous:
 		return PartAmbiguous
-	case idem.CodeKeyTooLong:
+	case naming.CodeKeyTooLong:
 		return PartTooLong
 	}
 	return PartMissing
@@ -207,7 +208,7 @@ func (d *delivery) request() *idem.Request {
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
 		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, ByPayload: d.names.ByPayload,
 		Policy: &d.route.Policy, TraceParent: d.trace.String(),
-		Credentials: func(id idem.ExecutionID) string { return idem.CredentialsDigest(id, &d.msg, &d.route.Policy) },
+		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.msg, &d.route.Policy) },
 	}
 }
 

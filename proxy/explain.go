@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy/sender"
 )
 
@@ -113,7 +114,7 @@ func (x *Explanation) refuse(route *Route, bad *Rejection) {
 }
 
 // seal says what the signature is worth, and whether this is an event at all.
-func (x *Explanation) seal(route *Route, m *idem.Message, now time.Time) {
+func (x *Explanation) seal(route *Route, m *naming.Message, now time.Time) {
 	if route.Seal.Preset != nil {
 		x.Preset = route.Seal.Preset.Name
 	}
@@ -138,10 +139,10 @@ func (x *Explanation) seal(route *Route, m *idem.Message, now time.Time) {
 }
 
 // name says how the delivery is called.
-func (x *Explanation) name(route *Route, m *idem.Message) {
+func (x *Explanation) name(route *Route, m *naming.Message) {
 	names, err := route.Keys.Name(m)
 	x.Workflow, x.Fingerprint = names.Workflow, hex.EncodeToString(names.Fingerprint[:])
-	var refused *idem.NameError
+	var refused *naming.NameError
 	switch {
 	case errors.As(err, &refused):
 		x.refuse(route, reject(refused.Code, refused.Detail))

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // laxPath is a path in forms in which every spelling meets that some server takes for the same path (docs/bypass.md has the servers).
@@ -32,7 +32,7 @@ func (l *laxPath) read(raw []byte) {
 	for _, end := range []byte{0, '?', '#'} { // a C string ends at the first, and a target that was decoded too early has its path end at the others
 		l.spare, _, _ = bytes.Cut(l.spare, []byte{end})
 	}
-	l.text = idem.NormalPath(l.spare, l.text)
+	l.text = naming.NormalPath(l.spare, l.text)
 	for step := range bytes.SplitSeq(l.text, []byte{'/'}) {
 		switch step = foldStep(step); string(step) {
 		case "", ".":

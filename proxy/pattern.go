@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // Pattern is a path with variables: "/hooks/stripe/{account}". {x} matches one segment that is not empty, {x...} at the end the
@@ -91,7 +91,7 @@ func (p *Pattern) Vars() (names []string) {
 }
 
 // Match appends the variables of path to vars, and says whether it matches. The values point into path.
-func (p *Pattern) Match(path []byte, vars []idem.PathVar) ([]idem.PathVar, bool) {
+func (p *Pattern) Match(path []byte, vars []naming.PathVar) ([]naming.PathVar, bool) {
 	if len(path) == 0 || path[0] != '/' {
 		return vars, false
 	}
@@ -105,13 +105,13 @@ func (p *Pattern) Match(path []byte, vars []idem.PathVar) ([]idem.PathVar, bool)
 		switch {
 		case s.name == "" && string(part) == s.literal:
 		case s.name != "" && len(part) > 0:
-			vars = append(vars, idem.PathVar{Name: s.name, Raw: part})
+			vars = append(vars, naming.PathVar{Name: s.name, Raw: part})
 		default:
 			return vars, false
 		}
 	}
 	if p.rest != "" && more {
-		return append(vars, idem.PathVar{Name: p.rest, Raw: left}), true
+		return append(vars, naming.PathVar{Name: p.rest, Raw: left}), true
 	}
 	return vars, p.rest == "" && !more
 }

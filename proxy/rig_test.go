@@ -17,6 +17,7 @@ import (
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy/wire"
 )
 
@@ -143,7 +144,7 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	r := &replica{store: store, events: &events{}}
 	r.guard = idem.NewGuard(idem.GuardOptions{Ledger: store, Base: base, Cache: cache, MaxWaiting: func() int { return 1000 }})
 	pool, unmatched := wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64}), wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64})
-	keys, err := idem.NewKeys(idem.KeySpec{Route: "r", Workflow: "w/{path.w}", EventID: "{header.Idempotency-Key}"})
+	keys, err := naming.NewKeys(naming.KeySpec{Route: "r", Workflow: "w/{path.w}", EventID: "{header.Idempotency-Key}"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // Route says which deliveries it takes, and the rules for them. It is made once at load and never changed.
@@ -14,7 +15,7 @@ type Route struct {
 	Methods []string
 	Hosts   []string // lower case, without port; empty means every host
 	Seal    Seal
-	Keys    *idem.Keys
+	Keys    *naming.Keys
 	Policy  idem.Policy
 	// Forward: where the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.
 	Forward bool
@@ -73,7 +74,7 @@ type question struct {
 	// bare: neither a body nor an Upgrade comes with it.
 	bare bool
 
-	vars   []idem.PathVar
+	vars   []naming.PathVar
 	normal []byte
 	lax    laxPath
 }
@@ -81,7 +82,7 @@ type question struct {
 // find returns the route for a delivery; nil means that no route takes it and that it passes through. Which deliveries a route
 // covers must not depend on spelling: a path that only becomes a route's path when somebody reads it differently is refused, because the
 // upstream may be that somebody.
-func (t *Table) find(q *question) (*Route, []idem.PathVar, *Rejection) {
+func (t *Table) find(q *question) (*Route, []naming.PathVar, *Rejection) {
 	var route *Route
 	route, q.vars = t.match(q.host, q.path, q.vars)
 	if other := t.otherSpelling(q, route); other != nil {
@@ -102,7 +103,7 @@ func (t *Table) find(q *question) (*Route, []idem.PathVar, *Rejection) {
 // otherSpelling is the route that somebody else could take the path for, nil without one. A normal path counts in any case. What only some
 // servers do counts where the delivery would lose the signature: a route that has one, or for want of a route altogether.
 func (t *Table) otherSpelling(q *question, route *Route) *Route {
-	q.normal = idem.NormalPath(q.path, q.normal)
+	q.normal = naming.NormalPath(q.path, q.normal)
 	if !bytes.Equal(q.normal, q.path) {
 		if other, _ := t.match(q.host, q.normal, nil); other != nil && other != route {
 			return other
@@ -127,7 +128,7 @@ func (t *Table) otherSpelling(q *question, route *Route) *Route {
 	return nil
 }
 
-func (t *Table) match(host, path []byte, vars []idem.PathVar) (*Route, []idem.PathVar) {
+func (t *Table) match(host, path []byte, vars []naming.PathVar) (*Route, []naming.PathVar) {
 	for _, r := range t.Routes {
 		if !r.takesHost(host) {
 			continue

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy/sender"
 )
 
@@ -24,7 +25,7 @@ func TestASealIsInspectedBeforeAHandshakePasses(t *testing.T) {
 		return &Seal{Scheme: c.Scheme, Verifier: v, Preset: p}
 	}
 	token := sender.Config{Scheme: "token", Header: "X-Token", Secrets: [][]byte{[]byte("right")}}
-	field := func(name, value string) idem.Field { return idem.Field{Name: []byte(name), Value: []byte(value)} }
+	field := func(name, value string) naming.Field { return naming.Field{Name: []byte(name), Value: []byte(value)} }
 	validation, options := field("aeg-event-type", "SubscriptionValidation"), field("WebHook-Request-Origin", "a")
 	const validate = `[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent"}]`
 	for _, c := range []struct {
@@ -32,16 +33,16 @@ func TestASealIsInspectedBeforeAHandshakePasses(t *testing.T) {
 		seal      *Seal
 		method    string
 		body      string
-		fields    []idem.Field
+		fields    []naming.Field
 		broken    bool
 		handshake string
 	}{
 		{"nothing asked", &Seal{}, "POST", "", nil, false, ""},
-		{"an unsigned handshake where nothing is asked", seal("eventgrid", sender.Config{}), "POST", validate, []idem.Field{validation}, false, "SubscriptionValidation"},
-		{"the same without the token that the route asks for", seal("eventgrid", token), "POST", validate, []idem.Field{validation}, true, "SubscriptionValidation"},
-		{"the same with it", seal("eventgrid", token), "POST", validate, []idem.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation"},
-		{"the same as GET, where GET is a delivery", seal("eventgrid", token), "GET", validate, []idem.Field{validation}, true, "SubscriptionValidation"},
-		{"OPTIONS cannot carry one", seal("cloudevents", token), "OPTIONS", "", []idem.Field{options}, false, "OPTIONS"},
+		{"an unsigned handshake where nothing is asked", seal("eventgrid", sender.Config{}), "POST", validate, []naming.Field{validation}, false, "SubscriptionValidation"},
+		{"the same without the token that the route asks for", seal("eventgrid", token), "POST", validate, []naming.Field{validation}, true, "SubscriptionValidation"},
+		{"the same with it", seal("eventgrid", token), "POST", validate, []naming.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation"},
+		{"the same as GET, where GET is a delivery", seal("eventgrid", token), "GET", validate, []naming.Field{validation}, true, "SubscriptionValidation"},
+		{"OPTIONS cannot carry one", seal("cloudevents", token), "OPTIONS", "", []naming.Field{options}, false, "OPTIONS"},
 		{"a signed handshake without its signature", seal("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"url_verification"}`, nil, true, "url_verification"},
 		{"an event without its signature", seal("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"event_callback"}`, nil, true, ""},
 		{"a harmless method is no way around the signature of an event", seal("cloudevents", token), "OPTIONS", "", nil, true, ""},

@@ -16,7 +16,7 @@ import (
 
 	"hooklock/config"
 	"hooklock/etcdlock"
-	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // probeOptions are doctor's flags about what stands in front.
@@ -184,9 +184,9 @@ func (p *probe) sentHeaders() http.Header {
 	for i := range p.config.Routes {
 		r := &p.config.Routes[i]
 		for _, text := range []string{r.Workflow, r.EventID} {
-			if t, err := idem.CompileTemplate(text); err == nil {
+			if t, err := naming.CompileTemplate(text); err == nil {
 				for _, s := range t.Sources() {
-					if s.Kind == idem.SourceHeader {
+					if s.Kind == naming.SourceHeader {
 						names = append(names, http.CanonicalHeaderKey(s.Name))
 					}
 				}

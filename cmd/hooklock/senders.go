@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"hooklock/config"
-	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy"
 	"hooklock/proxy/sender"
 )
@@ -64,13 +64,13 @@ func newSeal(r *config.Route) (proxy.Seal, error) {
 
 // leftOpen is what whoever captured a delivery of r could change in it. A scheme that does not sign the body signs nothing that tells one
 // delivery from another.
-func leftOpen(r *config.Route) idem.Open {
+func leftOpen(r *config.Route) naming.Open {
 	covers := sender.Covers(signatureConfig(&r.Verify))
 	if !covers.Body {
-		return idem.Open{}
+		return naming.Open{}
 	}
 	host := slices.ContainsFunc(covers.Headers, func(h string) bool { return strings.EqualFold(h, "host") })
-	return idem.Open{Method: !covers.Method, Host: !host, Target: !covers.URL}
+	return naming.Open{Method: !covers.Method, Host: !host, Target: !covers.URL}
 }
 
 // secretMissing accepts nothing. It stands where validate and explain run without the secrets that serve insists on.
@@ -136,16 +136,16 @@ func uncovered(template string, preset *sender.Preset, covers *sender.Coverage) 
 		}
 		return ""
 	}
-	t, err := idem.CompileTemplate(template)
+	t, err := naming.CompileTemplate(template)
 	if err != nil {
 		return "" // reported already
 	}
 	for _, s := range t.Sources() {
 		covered := true
 		switch s.Kind {
-		case idem.SourceHeader:
+		case naming.SourceHeader:
 			covered = signed(s.Name)
-		case idem.SourcePath, idem.SourceQuery:
+		case naming.SourcePath, naming.SourceQuery:
 			covered = covers.URL
 		}
 		if !covered {

@@ -13,6 +13,7 @@ import (
 
 	"hooklock/config"
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy"
 	"hooklock/proxy/sender"
 )
@@ -233,7 +234,7 @@ func TestSampleSendsWhatTheSenderWould(t *testing.T) {
 			d := sender.Delivery{Method: []byte(r.Method), Target: []byte(r.RequestURI)}
 			for name, values := range r.Header {
 				for _, v := range values {
-					d.Fields = append(d.Fields, idem.Field{Name: []byte(name), Value: []byte(v)})
+					d.Fields = append(d.Fields, naming.Field{Name: []byte(name), Value: []byte(v)})
 				}
 			}
 			body := make([]byte, r.ContentLength)

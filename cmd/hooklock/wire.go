@@ -19,6 +19,7 @@ import (
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/embedded"
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy"
 	"hooklock/proxy/memory"
 	"hooklock/proxy/telemetry"
@@ -44,12 +45,12 @@ func checkPattern(text string) error {
 
 // checkTemplate compiles a template. A {path.x} that the route's pattern does not capture would always be missing.
 func checkTemplate(text string, vars []string) error {
-	t, err := idem.CompileTemplate(text)
+	t, err := naming.CompileTemplate(text)
 	if err != nil {
 		return err
 	}
 	for _, source := range t.Sources() {
-		if source.Kind == idem.SourcePath && !slices.Contains(vars, source.Name) {
+		if source.Kind == naming.SourcePath && !slices.Contains(vars, source.Name) {
 			return fmt.Errorf("column %d: {%s}: the route's path captures no {%s}", source.Column, source.Text, source.Name)
 		}
 	}
@@ -80,15 +81,15 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := idem.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: idem.MissingEventID(c.OnMissingEventID), Open: leftOpen(c)}
+	spec := naming.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: naming.MissingEventID(c.OnMissingEventID), Open: leftOpen(c)}
 	if !c.Idempotency.Enabled { // every delivery is its own event: what the sender calls it is not asked
-		spec.EventID, spec.Missing = "", idem.MissingPayload
+		spec.EventID, spec.Missing = "", naming.MissingPayload
 	}
 	preset := presetOf(c)
 	if spec.EventID == config.EventIDOfPreset {
 		spec.EventID, spec.Extract = "", preset.Extractor()
 	}
-	keys, err := idem.NewKeys(spec)
+	keys, err := naming.NewKeys(spec)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,15 @@
 package sender
 
-import "hooklock/idem"
+import (
+	"hooklock/idem/naming"
+)
 
 // Delivery is what a Verifier, a handshake or an event ID is read from. The caller owns all of its bytes, and nothing in
 // this package keeps or changes them.
 type Delivery struct {
 	Method []byte
 	Target []byte // the request target as received: raw path and query
-	Fields []idem.Field
+	Fields []naming.Field
 	Body   []byte // raw, without any transfer coding
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // idOf is the ID of a body under a preset, as one text; "missing" or "ambiguous" where there is none.
@@ -13,7 +13,7 @@ func idOf(t *testing.T, preset, body string, fields ...string) string {
 	p, _ := Lookup(preset)
 	d := &Delivery{Method: []byte("POST"), Target: []byte("/"), Body: []byte(body)}
 	for i := 0; i+1 < len(fields); i += 2 {
-		d.Fields = append(d.Fields, idem.Field{Name: []byte(fields[i]), Value: []byte(fields[i+1])})
+		d.Fields = append(d.Fields, naming.Field{Name: []byte(fields[i]), Value: []byte(fields[i+1])})
 	}
 	id := p.ExtractID(d)
 	switch id.Status {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // fuzzVerifiers builds a verifier for every scheme whose key the fuzzer cannot know.
@@ -57,7 +57,7 @@ func FuzzVerify(f *testing.F) {
 			if !found && len(line) > 0 { // a line without a name belongs to one of the known ones
 				name, value = []byte(names[int(line[0])%len(names)]), line[1:]
 			}
-			d.Fields = append(d.Fields, idem.Field{Name: name, Value: value})
+			d.Fields = append(d.Fields, naming.Field{Name: name, Value: value})
 		}
 		before := bytes.Clone(body)
 		for i, v := range verifiers {

@@ -1,21 +1,23 @@
 package sender
 
-import "hooklock/idem"
+import (
+	"hooklock/idem/naming"
+)
 
 // DeliveryOf is m as this package reads it. It shares m's memory.
-func DeliveryOf(m *idem.Message) Delivery {
+func DeliveryOf(m *naming.Message) Delivery {
 	return Delivery{Method: m.Method, Target: m.Target, Fields: m.Fields, Body: m.Body}
 }
 
 // Extractor is ExtractID in idem's words; nil where the preset has a template.
-func (p *Preset) Extractor() idem.Extractor {
+func (p *Preset) Extractor() naming.Extractor {
 	if p.ExtractID == nil {
 		return nil
 	}
 	extract := p.ExtractID
-	return func(m *idem.Message) idem.Extracted {
+	return func(m *naming.Message) naming.Extracted {
 		d := DeliveryOf(m)
 		id := extract(&d)
-		return idem.Extracted{Values: id.Parts, Source: id.Source, Ambiguous: id.Status == IDAmbiguous}
+		return naming.Extracted{Values: id.Parts, Source: id.Source, Ambiguous: id.Status == IDAmbiguous}
 	}
 }

@@ -4,18 +4,18 @@ import (
 	"errors"
 	"testing"
 
-	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 func TestAnExtractedIDReachesTheKey(t *testing.T) {
 	p, _ := Lookup("cloudevents")
-	keys, err := idem.NewKeys(idem.KeySpec{Route: "r", Workflow: "w", Extract: p.Extractor(), Missing: idem.MissingReject})
+	keys, err := naming.NewKeys(naming.KeySpec{Route: "r", Workflow: "w", Extract: p.Extractor(), Missing: naming.MissingReject})
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := func(body string, fields ...idem.Field) (idem.Names, string) {
-		names, err := keys.Name(&idem.Message{Method: []byte("POST"), Target: []byte("/"), Path: []byte("/"), Body: []byte(body), Fields: fields})
-		var bad *idem.NameError
+	name := func(body string, fields ...naming.Field) (naming.Names, string) {
+		names, err := keys.Name(&naming.Message{Method: []byte("POST"), Target: []byte("/"), Path: []byte("/"), Body: []byte(body), Fields: fields})
+		var bad *naming.NameError
 		if errors.As(err, &bad) {
 			return names, bad.Code
 		}
@@ -29,10 +29,10 @@ func TestAnExtractedIDReachesTheKey(t *testing.T) {
 	if other, _ := name("{}", field("ce-source", "/a b/1"), field("ce-id", "1")); other.Key == binary.Key {
 		t.Error("two events, one key")
 	}
-	if _, code := name("{}", field("ce-source", "/a"), field("ce-id", "1"), field("ce-id", "2")); code != idem.CodeEventIDAmbiguous {
+	if _, code := name("{}", field("ce-source", "/a"), field("ce-id", "1"), field("ce-id", "2")); code != naming.CodeEventIDAmbiguous {
 		t.Errorf("an ID given twice is %q", code)
 	}
-	if _, code := name("{}", field("ce-source", "/a")); code != idem.CodeEventIDMissing {
+	if _, code := name("{}", field("ce-source", "/a")); code != naming.CodeEventIDMissing {
 		t.Errorf("no ID is %q", code)
 	}
 	if stripe, _ := Lookup("stripe"); stripe.Extractor() != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // fact is what senders.json says about one sender, as far as this test reads it.
@@ -202,30 +203,30 @@ func TestHandshakesAreToldFromEvents(t *testing.T) {
 func TestHandshakesRestOnWhatIsSigned(t *testing.T) {
 	cases := []struct {
 		name, preset, body string
-		field              idem.Field
+		field              naming.Field
 		handshake          bool
 	}{
-		{"Slack says that its app is rate limited", "slack", `{"type":"app_rate_limited","team_id":"T1","minute_rate_limited":1}`, idem.Field{}, true},
-		{"a message that quotes url_verification", "slack", `{"type":"event_callback","event":{"type":"url_verification"},"event_id":"E1"}`, idem.Field{}, false},
+		{"Slack says that its app is rate limited", "slack", `{"type":"app_rate_limited","team_id":"T1","minute_rate_limited":1}`, naming.Field{}, true},
+		{"a message that quotes url_verification", "slack", `{"type":"event_callback","event":{"type":"url_verification"},"event_id":"E1"}`, naming.Field{}, false},
 		{"an SNS notification with the header of a confirmation", "sns", `{"Type":"Notification","MessageId":"m"}`, field("x-amz-sns-message-type", "SubscriptionConfirmation"), false},
-		{"an SNS unsubscription", "sns", `{"Type":"UnsubscribeConfirmation","MessageId":"m"}`, idem.Field{}, true},
-		{"a Discord webhook event of type 1", "discord", `{"version":1,"application_id":"2","type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}`, idem.Field{}, false},
-		{"a Discord body of two types", "discord", `{"id":"1","application_id":"2","type":1,"type":2}`, idem.Field{}, false},
-		{"a Discord command", "discord", `{"id":"1","application_id":"2","type":2}`, idem.Field{}, false},
-		{"a Zoom event that mentions the validation", "zoom", `{"event":"meeting.started","payload":"endpoint.url_validation"}`, idem.Field{}, false},
-		{"a Slack verification that carries an event", "slack", `{"type":"url_verification","event":{"type":"message"},"event_id":"E1"}`, idem.Field{}, false},
-		{"a Slack body of two types", "slack", `{"type":"url_verification","type":"event_callback"}`, idem.Field{}, false},
-		{"a Zoom body of two events", "zoom", `{"event":"endpoint.url_validation","event":"meeting.started"}`, idem.Field{}, false},
+		{"an SNS unsubscription", "sns", `{"Type":"UnsubscribeConfirmation","MessageId":"m"}`, naming.Field{}, true},
+		{"a Discord webhook event of type 1", "discord", `{"version":1,"application_id":"2","type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}`, naming.Field{}, false},
+		{"a Discord body of two types", "discord", `{"id":"1","application_id":"2","type":1,"type":2}`, naming.Field{}, false},
+		{"a Discord command", "discord", `{"id":"1","application_id":"2","type":2}`, naming.Field{}, false},
+		{"a Zoom event that mentions the validation", "zoom", `{"event":"meeting.started","payload":"endpoint.url_validation"}`, naming.Field{}, false},
+		{"a Slack verification that carries an event", "slack", `{"type":"url_verification","event":{"type":"message"},"event_id":"E1"}`, naming.Field{}, false},
+		{"a Slack body of two types", "slack", `{"type":"url_verification","type":"event_callback"}`, naming.Field{}, false},
+		{"a Zoom body of two events", "zoom", `{"event":"endpoint.url_validation","event":"meeting.started"}`, naming.Field{}, false},
 		{"an Event Grid deletion", "eventgrid", `[{"eventType":"Microsoft.EventGrid.SubscriptionDeletedEvent"}]`, field("aeg-event-type", "subscriptiondeletion"), true},
 		{"an Event Grid deletion as a CloudEvent", "eventgrid", `{"type":"Microsoft.EventGrid.SubscriptionDeletedEvent"}`, field("aeg-event-type", "SubscriptionDeletion"), true},
 		{"an Event Grid event under the header of a validation", "eventgrid", `[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent"},{"eventType":"Order.Paid"}]`, field("aeg-event-type", "SubscriptionValidation"), false},
 		{"the header of a validation alone", "eventgrid", `[]`, field("aeg-event-type", "SubscriptionValidation"), false},
 		{"an Event Grid event", "eventgrid", `[]`, field("aeg-event-type", "Notification"), false},
-		{"a body that is no object", "slack", `["url_verification"]`, idem.Field{}, false},
+		{"a body that is no object", "slack", `["url_verification"]`, naming.Field{}, false},
 	}
 	for _, c := range cases {
 		p, _ := Lookup(c.preset)
-		d := &Delivery{Method: []byte("POST"), Target: []byte("/"), Fields: []idem.Field{c.field}, Body: []byte(c.body)}
+		d := &Delivery{Method: []byte("POST"), Target: []byte("/"), Fields: []naming.Field{c.field}, Body: []byte(c.body)}
 		if got := p.Handshake(d) != nil; got != c.handshake {
 			t.Errorf("%s: handshake is %v", c.name, got)
 		}

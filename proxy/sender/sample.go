@@ -17,14 +17,14 @@ import (
 	"strings"
 	"time"
 
-	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // Request is a sample delivery, ready to be sent.
 type Request struct {
 	Method string
-	Target string       // path and query
-	Fields []idem.Field // in order; without Host and Content-Length
+	Target string         // path and query
+	Fields []naming.Field // in order; without Host and Content-Length
 	Body   []byte
 }
 
@@ -109,7 +109,7 @@ type sample struct {
 }
 
 func (s *sample) add(name, value string) {
-	s.request.Fields = append(s.request.Fields, idem.Field{Name: []byte(name), Value: []byte(value)})
+	s.request.Fields = append(s.request.Fields, naming.Field{Name: []byte(name), Value: []byte(value)})
 }
 
 // set changes a field that is there already.

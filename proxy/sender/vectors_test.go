@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // vector is a delivery whose signature is known, from testdata/vectors.json.
@@ -125,8 +125,8 @@ func formOf(params map[string]any) url.Values {
 	return form
 }
 
-func field(name, value string) idem.Field {
-	return idem.Field{Name: []byte(name), Value: []byte(value)}
+func field(name, value string) naming.Field {
+	return naming.Field{Name: []byte(name), Value: []byte(value)}
 }
 
 func TestKnownSignaturesAreJudgedRight(t *testing.T) {

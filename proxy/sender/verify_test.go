@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // with returns a copy of d with one field replaced, or appended where it is new.
@@ -76,7 +76,7 @@ func TestAMissingOrRepeatedSignatureIsNamed(t *testing.T) {
 		}
 		twice := *d
 		value, _ := d.header(name)
-		twice.Fields = append(append([]idem.Field{}, d.Fields...), idem.Field{Name: []byte(strings.ToUpper(name)), Value: value})
+		twice.Fields = append(append([]naming.Field{}, d.Fields...), naming.Field{Name: []byte(strings.ToUpper(name)), Value: value})
 		if got := reasonOf(t, v.Verify(&twice, testNow())); got != Malformed {
 			t.Errorf("%s: with %s twice the reason is %s", preset, name, got)
 		}
@@ -259,7 +259,7 @@ func TestStandardWebhooksHeadersAreNotMixed(t *testing.T) {
 	svix.Fields = nil
 	for _, f := range d.Fields {
 		name := strings.Replace(string(f.Name), "webhook-", "svix-", 1)
-		svix.Fields = append(svix.Fields, idem.Field{Name: []byte(name), Value: f.Value})
+		svix.Fields = append(svix.Fields, naming.Field{Name: []byte(name), Value: f.Value})
 	}
 	v := mustNew(t, c)
 	if err := v.Verify(&svix, testNow()); err != nil {
@@ -350,7 +350,7 @@ func TestTwilioRefusesABodyThatNothingSigns(t *testing.T) {
 func TestHubSpotOldVersionsAreReadOnlyWhenAsked(t *testing.T) {
 	secret, body := "client-secret", `[{"eventId":1}]`
 	sum := sha256.Sum256([]byte(secret + body))
-	d := &Delivery{Method: []byte("POST"), Target: []byte("/x"), Body: []byte(body), Fields: []idem.Field{
+	d := &Delivery{Method: []byte("POST"), Target: []byte("/x"), Body: []byte(body), Fields: []naming.Field{
 		field(hubspotLegacy, hex.EncodeToString(sum[:])), field("X-HubSpot-Signature-Version", "v1")}}
 	c := Config{Scheme: "hubspot", Secrets: [][]byte{[]byte(secret)}, PublicURL: "https://a.example.com"}
 	if err := mustNew(t, c).Verify(d, testNow()); reasonOf(t, err) != Missing || !strings.Contains(err.Error(), "algorithm") {
@@ -431,7 +431,7 @@ func TestGenericHMACSignsWhatItsContentSays(t *testing.T) {
 		return hex.EncodeToString(h.Sum(nil))
 	}
 	c := Config{Scheme: "hmac", Secrets: [][]byte{[]byte("s3cret")}, Header: "X-Sig", Prefix: "sha256=", Content: "{method}:{header.X-Time}:{url}:{body}", PublicURL: "https://a.example.com"}
-	d := &Delivery{Method: []byte("PUT"), Target: []byte("/x?y"), Body: []byte("hello"), Fields: []idem.Field{field("X-Time", "12"), field("x-sig", "sha256="+sign("PUT:12:https://a.example.com/x?y:hello"))}}
+	d := &Delivery{Method: []byte("PUT"), Target: []byte("/x?y"), Body: []byte("hello"), Fields: []naming.Field{field("X-Time", "12"), field("x-sig", "sha256="+sign("PUT:12:https://a.example.com/x?y:hello"))}}
 	v := mustNew(t, c)
 	if err := v.Verify(d, testNow()); err != nil {
 		t.Fatal(err)

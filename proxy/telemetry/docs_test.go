@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy"
 	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
@@ -85,7 +86,7 @@ func values(metric, label string) []string {
 	case "hooklock_lock_losses_total reason":
 		return texts([]proxy.Loss{proxy.LossSession, proxy.LossUnheard, proxy.LossReleased})
 	case "hooklock_key_extractions_total part":
-		return []string{idem.PartWorkflow, idem.PartEventID}
+		return []string{naming.PartWorkflow, naming.PartEventID}
 	case "hooklock_key_extractions_total result":
 		return texts(partResults)
 	case "hooklock_signature_verifications_total result":

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.43.0/httpconv"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy"
 )
 
@@ -36,10 +37,10 @@ func (t *Telemetry) countNames(r *proxy.Report) {
 		t.is.signatures.add(schemeKey{r.Route, r.Scheme, r.Signature})
 	}
 	if r.WorkflowPart != "" {
-		t.is.extractions.add(partKey{r.Route, idem.PartWorkflow, string(r.WorkflowPart)})
+		t.is.extractions.add(partKey{r.Route, naming.PartWorkflow, string(r.WorkflowPart)})
 	}
 	if r.EventIDPart != "" {
-		t.is.extractions.add(partKey{r.Route, idem.PartEventID, string(r.EventIDPart)})
+		t.is.extractions.add(partKey{r.Route, naming.PartEventID, string(r.EventIDPart)})
 	}
 }
 

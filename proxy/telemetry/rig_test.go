@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy"
 )
 
@@ -82,7 +83,7 @@ func route(tb testing.TB, name string) *proxy.Route {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	keys, err := idem.NewKeys(idem.KeySpec{Route: name, Workflow: "{path.account}", EventID: "{header.Idempotency-Key}"})
+	keys, err := naming.NewKeys(naming.KeySpec{Route: name, Workflow: "{path.account}", EventID: "{header.Idempotency-Key}"})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy"
 )
 
@@ -145,9 +146,9 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 			}
 		}
 		for _, result := range partResults {
-			parts = append(parts, partKey{r.Name, idem.PartWorkflow, string(result)})
+			parts = append(parts, partKey{r.Name, naming.PartWorkflow, string(result)})
 			if r.Keys.ReadsEventID() {
-				parts = append(parts, partKey{r.Name, idem.PartEventID, string(result)})
+				parts = append(parts, partKey{r.Name, naming.PartEventID, string(result)})
 			}
 		}
 		if r.Seal.Verifier != nil {

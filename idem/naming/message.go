@@ -1,4 +1,4 @@
-package idem
+package naming
 
 // Message is one delivery as the proxy copied it: what templates, keys and fingerprints read.
 //

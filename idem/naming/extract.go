@@ -1,4 +1,4 @@
-package idem
+package naming
 
 // Extractor reads the event ID of a delivery where no template can: of a batch, or from a place that depends on the kind of the
 // delivery. It is a pure function. Values that it returns may point into m.

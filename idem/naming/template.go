@@ -1,4 +1,4 @@
-package idem
+package naming
 
 // Template builds a name out of a delivery. It is literal text and parts in braces; see CompileTemplate for the grammar.
 // It is immutable and may be shared.

@@ -1,8 +1,10 @@
-package idem
+package naming
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
+
+	"hooklock/idem"
 )
 
 // Open are the parts of a delivery that its signature leaves open, so that whoever captured it could change them. The zero value is of
@@ -17,7 +19,7 @@ type Open struct {
 // FingerprintOf is the SHA-256 of method, host (in lower case), path, query and body of m, each behind its length, but for what is
 // open: nobody gets a signed delivery to run again by changing that. Path and query count as they were spelled. Headers do not count:
 // signatures and trace IDs are new in each attempt.
-func FingerprintOf(m *Message, open Open) Fingerprint {
+func FingerprintOf(m *Message, open Open) idem.Fingerprint {
 	s := &m.scratch
 	if s.sum == nil {
 		s.sum = sha256.New()
@@ -43,5 +45,5 @@ func FingerprintOf(m *Message, open Open) Fingerprint {
 	s.sum.Write(b)
 	s.sum.Write(m.Body)
 	s.line = s.sum.Sum(b[:0])
-	return Fingerprint(s.line)
+	return idem.Fingerprint(s.line)
 }

@@ -1,4 +1,4 @@
-package idem
+package naming
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"hooklock/idem"
 )
 
 // fields makes header lines of "Name: value" texts.
@@ -137,7 +139,7 @@ func TestReadsAnEventID(t *testing.T) {
 			if !errors.As(err, &bad) || bad.Code != tt.code || bad.Part != PartEventID || bad.Detail == "" {
 				t.Fatalf("%q, %#v; want %s", n.EventID, err, tt.code)
 			}
-			if n.Key != "" || n.Workflow != "w" || n.Fingerprint == (Fingerprint{}) {
+			if n.Key != "" || n.Workflow != "w" || n.Fingerprint == (idem.Fingerprint{}) {
 				t.Fatalf("a refused delivery has workflow and fingerprint and no key: %+v", n)
 			}
 		})
@@ -223,23 +225,23 @@ func TestMakesKeysOfTheAgreedShape(t *testing.T) {
 	shape := regexp.MustCompile(`^[0-9a-f]{16}-[0-9a-f]{32}$`)
 	k := mustKeys(t, KeySpec{Route: "r", Workflow: "w", EventID: "{header.Id}"})
 	n := mustName(t, k, &Message{Fields: fields("Id: 1")})
-	random, err := RandomKey(rand.Reader)
+	random, err := idem.RandomKey(rand.Reader)
 	if err != nil || !shape.MatchString(string(n.Key)) || !shape.MatchString(string(random)) {
 		t.Fatalf("%s, %s, %v", n.Key, random, err)
 	}
 	// Records in etcd outlive a release: a key that changes makes every known event new.
-	if want := Key("78206ee9cee71b3c-f5928d6cfe64f131e244b85ce2b8b4b6"); n.Key != want {
+	if want := idem.Key("78206ee9cee71b3c-f5928d6cfe64f131e244b85ce2b8b4b6"); n.Key != want {
 		t.Fatalf("the key of route r, workflow w and header Id: 1 was %s and is %s", want, n.Key)
 	}
 }
 
 func TestMakesRandomKeysThatDiffer(t *testing.T) {
-	a, errA := RandomKey(rand.Reader)
-	b, errB := RandomKey(rand.Reader)
+	a, errA := idem.RandomKey(rand.Reader)
+	b, errB := idem.RandomKey(rand.Reader)
 	if errA != nil || errB != nil || a == b {
 		t.Fatal(a, b, errA, errB)
 	}
-	if _, err := RandomKey(iotest.ErrReader(errors.New("dry"))); err == nil {
+	if _, err := idem.RandomKey(iotest.ErrReader(errors.New("dry"))); err == nil {
 		t.Fatal("no error without random bytes")
 	}
 }

@@ -1,4 +1,4 @@
-package idem
+package naming
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"hooklock/idem"
 
 	"pgregory.net/rapid"
 )
@@ -19,7 +21,7 @@ type named struct {
 	sources, values []string
 }
 
-func (n named) key() Key {
+func (n named) key() idem.Key {
 	s := &scratch{route: n.route}
 	for _, v := range n.workflow {
 		s.workflow = append(s.workflow, part{value: []byte(v)})
@@ -123,7 +125,7 @@ func FuzzNames(f *testing.F) {
 }
 
 // nameOfID names a delivery whose body has the ID, and returns the ID as JSON can say it.
-func nameOfID(t *testing.T, k *Keys, m *Message, id string) (string, Key) {
+func nameOfID(t *testing.T, k *Keys, m *Message, id string) (string, idem.Key) {
 	id = strings.ToValidUTF8(id, "?")
 	text, err := json.Marshal(map[string]string{"id": id, "other": "x"})
 	if err != nil {

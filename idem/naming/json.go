@@ -1,4 +1,4 @@
-package idem
+package naming
 
 // maxDepth is how deep arrays and objects may nest. A deeper body counts as no JSON.
 const maxDepth = 300

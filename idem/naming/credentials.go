@@ -1,4 +1,4 @@
-package idem
+package naming
 
 import (
 	"bytes"
@@ -6,13 +6,15 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
+
+	"hooklock/idem"
 )
 
 // CredentialsDigest is a name for the credentials that a delivery came with, good for nothing but to see whether a duplicate
 // came with the same ones: all values of the headers that p counts, in their order, and of the parameters of the query that look like
 // one, hashed together with the execution that they ran, so that equal passwords do not show as equal digests. It is empty when there
 // are none.
-func CredentialsDigest(execution ExecutionID, m *Message, p *Policy) string {
+func CredentialsDigest(execution idem.ExecutionID, m *Message, p *idem.Policy) string {
 	var b []byte
 	add := func(name, value []byte) {
 		if b == nil {
@@ -22,7 +24,7 @@ func CredentialsDigest(execution ExecutionID, m *Message, p *Policy) string {
 		b = appendSized(b, value)
 	}
 	for _, f := range m.Fields {
-		if p.countsAsCredential(f.Name) {
+		if countsAsCredential(p, f.Name) {
 			add(f.Name, f.Value)
 		}
 	}
@@ -43,14 +45,8 @@ func CredentialsDigest(execution ExecutionID, m *Message, p *Policy) string {
 }
 
 // countsAsCredential: where deliveries are signed, the signature is the credential, and only what the route names counts beside it.
-func (p *Policy) countsAsCredential(header []byte) bool {
+func countsAsCredential(p *idem.Policy, header []byte) bool {
 	return !p.Verified && looksSecret(header) || slices.ContainsFunc(p.Credentials, func(name string) bool { return equalFold(header, name) })
-}
-
-// stranger reports whether the delivery came with other credentials than the one that wrote rec. It may know that the event is settled,
-// and no more.
-func (r *Request) stranger(rec *Record) bool {
-	return (!r.Policy.Verified || len(r.Policy.Credentials) > 0) && rec.Credentials != r.credentials(rec.Execution)
 }
 
 // looksSecret reports whether a header or parameter of that name is a credential, or says whom an authenticating proxy has found, as far as

@@ -1,6 +1,10 @@
-package idem
+package naming
 
-import "hash"
+import (
+	"hash"
+
+	"hooklock/idem"
+)
 
 // maxScratch bounds the memory that a pooled Message keeps for the next delivery. An ordinary name needs some hundred
 // bytes; what an odd one needed is given back.
@@ -9,12 +13,12 @@ const maxScratch = 16 << 10
 // scratch is the memory in which names are built, so that only the strings that leave are allocated. Values point into it
 // or into the Message, and are good until the next call of Keys.Name.
 type scratch struct {
-	route       string      // of the Keys at work
-	fingerprint Fingerprint // of the delivery
-	sum         hash.Hash   // SHA-256
-	values      []byte      // decoded values, one behind the other; older ones stay valid when it grows
-	path        []byte      // the normal path, where it is fingerprinted
-	line        []byte      // for one use at a time: hashed parts, built strings, decoded names
+	route       string           // of the Keys at work
+	fingerprint idem.Fingerprint // of the delivery
+	sum         hash.Hash        // SHA-256
+	values      []byte           // decoded values, one behind the other; older ones stay valid when it grows
+	path        []byte           // the normal path, where it is fingerprinted
+	line        []byte           // for one use at a time: hashed parts, built strings, decoded names
 	workflow    []part
 	event       []part
 	body        bodyValues

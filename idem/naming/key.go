@@ -1,12 +1,12 @@
-package idem
+package naming
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+
+	"hooklock/idem"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -94,8 +94,8 @@ type Names struct {
 	// Source is where the event ID came from: "header.Idempotency-Key", or several with a comma between them.
 	Source string
 	// Key names the event inside route and workflow. It is empty when Missing is set.
-	Key         Key
-	Fingerprint Fingerprint
+	Key         idem.Key
+	Fingerprint idem.Fingerprint
 	// ByPayload: the fingerprint is (part of) the key, so PayloadRetention applies.
 	ByPayload bool
 	// Missing: there is no event ID, and the route lets such deliveries pass without a key.
@@ -202,7 +202,7 @@ func (s *scratch) text(parts []part, name string) (string, error) {
 }
 
 // key hashes the route and the parts of workflow and event ID.
-func (s *scratch) key() Key {
+func (s *scratch) key() idem.Key {
 	b := appendSized(s.line[:0], s.route)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s.workflow)))
 	for _, p := range s.workflow {
@@ -219,31 +219,11 @@ func (s *scratch) key() Key {
 	}
 	s.line = b
 	sum := sha256.Sum256(b)
-	return makeKey(xxhash.Sum64(b), [16]byte(sum[:16]))
+	return idem.MakeKey(xxhash.Sum64(b), [16]byte(sum[:16]))
 }
 
 // appendSized appends v behind its length.
 func appendSized[T string | []byte](b []byte, v T) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
 	return append(b, v...)
-}
-
-func makeKey(short uint64, long [16]byte) Key {
-	var b [24]byte
-	binary.BigEndian.PutUint64(b[:], short)
-	copy(b[8:], long[:])
-	var text [49]byte
-	hex.Encode(text[:16], b[:8])
-	text[16] = '-'
-	hex.Encode(text[17:], b[8:])
-	return Key(text[:])
-}
-
-// RandomKey makes a key that no other delivery has, for routes without idempotency. random is crypto/rand.Reader or as good.
-func RandomKey(random io.Reader) (Key, error) {
-	var b [24]byte
-	if _, err := io.ReadFull(random, b[:]); err != nil {
-		return "", fmt.Errorf("read random bytes: %w", err)
-	}
-	return makeKey(binary.BigEndian.Uint64(b[:]), [16]byte(b[8:])), nil
 }

@@ -1,9 +1,11 @@
-package idem
+package naming
 
 import (
 	"errors"
 	"strings"
 	"testing"
+
+	"hooklock/idem"
 )
 
 func extracting(t *testing.T, missing MissingEventID, e Extractor) (Names, error) {
@@ -59,7 +61,7 @@ func slicesOf(text string, length, n int) []string {
 }
 
 func TestExtractedValuesAreNeverJoined(t *testing.T) {
-	key := func(e Extractor) Key {
+	key := func(e Extractor) idem.Key {
 		names, err := extracting(t, MissingReject, e)
 		if err != nil {
 			t.Fatal(err)

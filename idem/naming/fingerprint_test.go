@@ -1,8 +1,10 @@
-package idem
+package naming
 
 import (
 	"encoding/hex"
 	"testing"
+
+	"hooklock/idem"
 )
 
 func request() *Message {
@@ -51,8 +53,8 @@ func TestTheFingerprintStaysAcrossReleases(t *testing.T) {
 }
 
 func TestCredentialsShowOnlyWhetherTheyAreEqual(t *testing.T) {
-	digest := func(id ExecutionID, lines ...string) string {
-		return CredentialsDigest(id, &Message{Fields: fields(lines...)}, testPolicy())
+	digest := func(id idem.ExecutionID, lines ...string) string {
+		return CredentialsDigest(id, &Message{Fields: fields(lines...)}, &idem.Policy{})
 	}
 	first := digest("exec_a", "X: 1", "Authorization: Bearer x", "cookie: y")
 	if len(first) != 32 {

@@ -1,4 +1,4 @@
-package idem
+package naming
 
 // bodySource reads a member of a JSON body.
 type bodySource struct {

@@ -1,6 +1,10 @@
-package idem
+package naming
 
-import "testing"
+import (
+	"testing"
+
+	"hooklock/idem"
+)
 
 func TestAHeaderThatLooksLikeACredentialIsOne(t *testing.T) {
 	for _, name := range []string{
@@ -23,7 +27,7 @@ func TestAHeaderThatLooksLikeACredentialIsOne(t *testing.T) {
 }
 
 func TestWhatARouteNamesCountsAlsoBesideASignature(t *testing.T) {
-	p := testPolicy()
+	p := &idem.Policy{}
 	p.Credentials = []string{"x-tenant"}
 	m := func(lines ...string) *Message { return &Message{Fields: fields(lines...), Query: []byte("a=1")} }
 	one := CredentialsDigest("exec_a", m("X-Tenant: 1"), p)
@@ -37,7 +41,7 @@ func TestWhatARouteNamesCountsAlsoBesideASignature(t *testing.T) {
 }
 
 func TestACredentialInTheQueryCounts(t *testing.T) {
-	p := testPolicy()
+	p := &idem.Policy{}
 	digest := func(query string) string { return CredentialsDigest("exec_a", &Message{Query: []byte(query)}, p) }
 	if digest("a=1&b=2") != "" || digest("") != "" {
 		t.Error("parameters that are no credentials count")
