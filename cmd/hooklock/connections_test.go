@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"log/slog"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hooklock/config"
+	"hooklock/proxy/wire"
 )
 
 func TestConnectionsLeaveRoomForTheFilesOfTheProcess(t *testing.T) {
@@ -39,6 +43,26 @@ func TestConnectionsLeaveRoomForTheFilesOfTheProcess(t *testing.T) {
 		}
 		if files := uint64(2*b.senders + ownFiles + b.admin); b.senders > 1 && tt.limit > 0 && files > tt.limit {
 			t.Errorf("%d connections of %d files: %d", tt.wanted, tt.limit, files)
+		}
+	}
+}
+
+func TestALineSaysWhatHappenedSinceTheLastOne(t *testing.T) {
+	var log bytes.Buffer
+	s := &service{log: slog.New(slog.NewTextHandler(&log, nil))}
+	first := wire.Counts{Open: 10, Refused: 3, ClosedIdle: 2}
+	second := wire.Counts{Open: 9, Refused: 8, ClosedIdle: 2, Failed: 4, Failure: syscall.EMFILE}
+	said := s.tellTrouble("listen", wire.Counts{}, first, 10)
+	said = s.tellTrouble("listen", said, second, 10)
+	s.tellTrouble("listen", said, second, 10) // nothing new: no line
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	for i, want := range []string{
+		"msg=connections.full listener=listen refused=3 closed_idle=2 open=10 limit=10",
+		"msg=connections.full listener=listen refused=5 closed_idle=0 open=9 limit=10",
+		`msg=accept.failed listener=listen failures=4 error="too many open files"`,
+	} {
+		if len(lines) != 3 || !strings.HasSuffix(lines[i], want) {
+			t.Errorf("want %s in:\n%s", want, log.String())
 		}
 	}
 }
