@@ -186,7 +186,7 @@ func (t *lateTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 }
 
 func (t *lateTxn) Commit() (*clientv3.TxnResponse, error) {
-	if t.kv.armed.CompareAndSwap(true, false) {
+	if t.ops[0].IsTxn() && t.kv.armed.CompareAndSwap(true, false) { // else it is a read, which the Store makes from time to time
 		t.kv.late <- t.ops
 		return nil, context.DeadlineExceeded
 	}

@@ -49,7 +49,7 @@ func TestConnectionsLeaveRoomForTheFilesOfTheProcess(t *testing.T) {
 
 func TestALineSaysWhatHappenedSinceTheLastOne(t *testing.T) {
 	var log bytes.Buffer
-	s := &service{log: slog.New(slog.NewTextHandler(&log, nil))}
+	s := &service{log: &serverLog{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
 	first := wire.Counts{Open: 10, Refused: 3, ClosedIdle: 2}
 	second := wire.Counts{Open: 9, Refused: 8, ClosedIdle: 2, Failed: 4, Failure: syscall.EMFILE}
 	said := s.tellTrouble("listen", wire.Counts{}, first, 10)

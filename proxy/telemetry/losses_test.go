@@ -166,7 +166,7 @@ func TestNothingIsSentThatWasCountedAsLost(t *testing.T) {
 func TestWhatIsLostIsSaidOnceAMinuteWithItsCount(t *testing.T) {
 	var out bytes.Buffer
 	now := began
-	l := &losses{clean: newScrubber(func(string) string { return "" }), log: slog.New(slog.NewJSONHandler(&out, nil)), now: func() time.Time { return now }}
+	l := &losses{log: slog.New(slog.NewJSONHandler(&out, nil)), now: func() time.Time { return now }}
 	look, over := make(chan time.Time), make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

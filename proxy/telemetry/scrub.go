@@ -10,6 +10,7 @@ import (
 )
 
 // scrubber takes out of an error of OpenTelemetry what may be a secret: the headers that are sent with OTLP, and of URLs all but their host.
+// The zero value knows no headers.
 type scrubber struct{ secrets *strings.Replacer }
 
 func newScrubber(env func(string) string) scrubber {
@@ -27,7 +28,10 @@ var aURL = regexp.MustCompile(`"[^"]*://[^"]*"|[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<
 
 // text is what may be shown of s.
 func (c scrubber) text(s string) string {
-	return aURL.ReplaceAllStringFunc(c.secrets.Replace(s), func(found string) string {
+	if c.secrets != nil {
+		s = c.secrets.Replace(s)
+	}
+	return aURL.ReplaceAllStringFunc(s, func(found string) string {
 		bare := strings.Trim(found, `"`)
 		if u, err := url.Parse(strings.TrimRight(bare, ":;,.)")); err == nil && u.Host != "" {
 			return strings.Replace(found, bare, u.Scheme+"://"+u.Host, 1)
