@@ -26,8 +26,14 @@ var Rules = []Rule{
 	{
 		Rooms: []string{"hooklock/idem"},
 		Never: []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/..."},
-		Only:  []string{"github.com/cespare/xxhash/v2", "github.com/valyala/fastjson"},
+		Only:  []string{"github.com/cespare/xxhash/v2"},
 		Why:   "decisions are pure: they see no server, no store and no other room, so that they can be tested as tables",
+	},
+	{
+		Rooms: []string{"hooklock/idem/naming"},
+		Never: []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/..."},
+		Only:  []string{"github.com/cespare/xxhash/v2", "github.com/valyala/fastjson", "hooklock/idem"},
+		Why:   "a name is a pure function of a delivery, and deciding does not know how it was made",
 	},
 	{
 		Rooms: []string{"hooklock/etcdlock"},
@@ -64,7 +70,7 @@ var Rules = []Rule{
 		Rooms: []string{"hooklock/proxy/sender"},
 		Own:   []string{"net"}, // crypto/x509, which reads keys, needs it
 		Never: []string{"net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/..."},
-		Only:  []string{"github.com/valyala/fastjson", "hooklock/idem"},
+		Only:  []string{"github.com/valyala/fastjson", "hooklock/idem/..."},
 		Why:   "a signature is verified by a pure function: nothing that a delivery names is ever fetched",
 	},
 	{
