@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -29,7 +30,7 @@ func left(tb testing.TB, e *etcdtest.Etcd) int64 {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sessions, err := e.Count(within(tb, patience), defaultPrefix+"/v1/"+kindSessions)
+	sessions, err := e.Count(within(tb, patience), defaultPrefix+"/v1/"+protocol.KindSessions)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func left(tb testing.TB, e *etcdtest.Etcd) int64 {
 func waiters(tb testing.TB, e *etcdtest.Etcd, n int64) {
 	tb.Helper()
 	eventually(tb, fmt.Sprintf("%d wait", n), func() bool {
-		got, err := e.Count(within(tb, patience), defaultPrefix+"/v1/"+kindQueue)
+		got, err := e.Count(within(tb, patience), defaultPrefix+"/v1/"+protocol.KindQueue)
 		return err == nil && got == n
 	})
 }
@@ -212,7 +213,7 @@ func TestAcquireOutlivesItsSession(t *testing.T) {
 func TestAcquireSaysAtOnceWhatIsNoOutage(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	if _, err := s.Acquire(within(t, patience), strings.Repeat("w", maxWorkflowBytes+1)); !errors.Is(err, errTooLarge) {
+	if _, err := s.Acquire(within(t, patience), strings.Repeat("w", protocol.MaxWorkflowBytes+1)); !errors.Is(err, protocol.ErrTooLarge) {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -16,13 +17,13 @@ func (s *Store) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	if s.holds(l.Execution) {
 		return false, nil // ours, and on its way to the next session
 	}
-	if !isHold(l.Alive) {
+	if !protocol.IsHold(l.Alive) {
 		return !s.live.has(l.Alive), nil
 	}
 	for pause := newBackoff(); ; {
 		var response *clientv3.GetResponse
 		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-			response, err = c.Get(ctx, s.layout.alive(l.Alive))
+			response, err = c.Get(ctx, s.layout.Alive(l.Alive))
 			return err
 		})
 		if err == nil {
@@ -30,7 +31,7 @@ func (s *Store) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 				return true, nil
 			}
 			if l.Held {
-				l.HoldUntil, _ = decodeHold(response.Kvs[0].Value) // nobody knows until when where it does not say
+				l.HoldUntil, _ = protocol.DecodeHold(response.Kvs[0].Value) // nobody knows until when where it does not say
 			}
 			return false, nil
 		}
@@ -81,16 +82,18 @@ func (s *Store) bury(ctx context.Context, dead *idem.Lock) error {
 	}
 }
 
-func (s *Store) burial(life context.Context, dead *idem.Lock, k keys) (*request, error) {
-	at := seen{l: dead.Revision}
+func (s *Store) burial(life context.Context, dead *idem.Lock, k protocol.Keys) (*request, error) {
+	at := protocol.Seen{L: dead.Revision}
 	if dead.Cooling {
-		return newRequest(k.L, buryCooling(k, at), 0), nil
+		return newRequest(k.L, protocol.BuryCooling(k, at), 0), nil
 	}
 	end, err := s.deathOf(life, dead)
 	if err != nil {
 		return nil, err
 	}
-	return s.ending(life, dead, recordOf(dead, end), s.writer, func(record leased, cool *cooling) clientv3.Op { return bury(k, at, record, cool) }, k)
+	return s.ending(life, dead, protocol.RecordOf(dead, end), s.writer, func(record protocol.Leased, cool *protocol.Cooling) clientv3.Op {
+		return protocol.Bury(k, at, record, cool)
+	}, k)
 }
 
 // policyName is who aborts at max_duration.
@@ -100,7 +103,7 @@ const policyName = "policy"
 func (s *Store) deathOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
 	now := s.clock.now()
 	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: now}
-	if !isHold(dead.Alive) {
+	if !protocol.IsHold(dead.Alive) {
 		end.Error = &idem.Failure{Code: codeLockLost, Detail: "the process that ran it lost its session; nobody knows how far it came"}
 		return end, nil
 	}
@@ -115,32 +118,15 @@ func (s *Store) deathOf(ctx context.Context, dead *idem.Lock) (idem.End, error) 
 
 // meet takes note of a session that turned out to be alive, so that its locks are not taken for dead again.
 func (s *Store) meet(alive string, answer reply) {
-	if first(answer.Responses[readAlive]) != nil && !isHold(alive) {
-		s.live.met(alive[len(kindSessions):], answer.revision)
+	if protocol.First(answer.Responses[protocol.ReadAlive]) != nil && !protocol.IsHold(alive) {
+		s.live.met(alive[len(protocol.KindSessions):], answer.revision)
 	}
-}
-
-// recordOf is the record of an execution that ended with e. A cancel that was asked is why an execution ended whose effect is not
-// known to have happened; that it was for good stays true whatever became of the execution.
-func recordOf(l *idem.Lock, e idem.End) *idem.Record {
-	r := &idem.Record{
-		Execution: l.Execution, Scope: l.Scope, Route: l.Route, EventID: l.EventID, Fingerprint: l.Fingerprint, Credentials: l.Credentials,
-		CallbackHash: l.CallbackHash, TraceParent: l.TraceParent, Holder: l.Holder, Token: l.Token, Attempt: l.Attempt, Earlier: l.Earlier,
-		Status: e.Status, Outcome: e.Outcome, StartedAt: l.StartedAt, FinishedAt: e.FinishedAt, Retention: l.Retention,
-		Error: e.Error, Abort: e.Abort, Kept: e.Kept, Answer: e.Answer,
-	}
-	if l.Cancel != nil && e.Outcome != idem.Executed && (e.Abort == nil || !e.Abort.Forced) {
-		r.Status, r.Abort, r.Error = idem.Aborted, l.Cancel, nil
-	}
-	r.Final = l.Cancel != nil && l.Cancel.Final || r.Abort != nil && r.Abort.Final
-	r.Steps = l.EndSteps(r.Status, r.FinishedAt)
-	return r
 }
 
 // ending builds a transaction that takes an execution out of its lock: with the leases that it needs. Whoever has to recognise its own record
 // gives a writer that nobody else has.
-func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn func(leased, *cooling) clientv3.Op, k keys) (*request, error) {
-	value, err := encodeRecord(r, writer)
+func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn func(protocol.Leased, *protocol.Cooling) clientv3.Op, k protocol.Keys) (*request, error) {
+	value, err := protocol.EncodeRecord(r, writer)
 	if err != nil {
 		return nil, err
 	}
@@ -148,17 +134,17 @@ func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer
 	if err != nil {
 		return nil, err
 	}
-	var cool *cooling
+	var cool *protocol.Cooling
 	size := len(value)
 	if r.Outcome == idem.Unknown && l.ReleaseDelay > 0 {
 		if cool, err = s.coolDown(ctx, l); err != nil {
 			return nil, err
 		}
-		size += len(cool.lock.value) + len(cool.hold.value)
+		size += len(cool.Lock.Value) + len(cool.Hold.Value)
 	}
-	request := newRequest(k.L, txn(leased{value, lease}, cool), size)
+	request := newRequest(k.L, txn(protocol.Leased{Value: value, Lease: lease}, cool), size)
 	if request.lease = lease; cool != nil {
-		request.own, request.alone = []clientv3.LeaseID{cool.hold.lease}, true
+		request.own, request.alone = []clientv3.LeaseID{cool.Hold.Lease}, true
 	}
 	request.over = clientv3.LeaseID(l.Limit)
 	return request, nil
@@ -166,17 +152,17 @@ func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer
 
 // coolDown makes the cooling lock on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs out by
 // itself: the transaction may yet use it.
-func (s *Store) coolDown(ctx context.Context, l *idem.Lock) (*cooling, error) {
+func (s *Store) coolDown(ctx context.Context, l *idem.Lock) (*protocol.Cooling, error) {
 	lease, err := s.pool.newLease(ctx, l.ReleaseDelay)
 	if err != nil {
 		return nil, err
 	}
 	cold := *l
-	cold.Cooling, cold.CoolUntil, cold.Alive = true, s.clock.now().Add(l.ReleaseDelay).Round(time.Millisecond), holdAlive(l.Execution)
+	cold.Cooling, cold.CoolUntil, cold.Alive = true, s.clock.now().Add(l.ReleaseDelay).Round(time.Millisecond), protocol.HoldAlive(l.Execution)
 	cold.Cancel, cold.Limit = nil, 0
-	value, err := encodeLock(&cold)
+	value, err := protocol.EncodeLock(&cold)
 	if err != nil {
 		return nil, err
 	}
-	return &cooling{lock: leased{value: value}, hold: leased{encodeHold(l.Holder, cold.CoolUntil), lease}}, nil
+	return &protocol.Cooling{Lock: protocol.Leased{Value: value}, Hold: protocol.Leased{Value: protocol.EncodeHold(l.Holder, cold.CoolUntil), Lease: lease}}, nil
 }

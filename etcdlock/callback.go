@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -101,12 +102,12 @@ func (s *Store) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Durati
 			return true, asClient(err)
 		case err != nil:
 			return true, err
-		case cb.Workflow != "" && !ofLockAPI(at.lock):
+		case cb.Workflow != "" && !ofLockAPI(at.Lock):
 			return true, idem.ErrLockHeld
-		case !at.lock.Held:
+		case !at.Lock.Held:
 			return true, nil
 		}
-		left, err := s.untilLimit(ctx, at.lock)
+		left, err := s.untilLimit(ctx, at.Lock)
 		if left <= 0 { // it has reached its MaxDuration, and nothing extends it any more; or nobody knows
 			return err == nil, err
 		}
@@ -119,25 +120,25 @@ func (s *Store) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Durati
 // beat puts the hold of at on a new lease, for left at most. Without an answer, and after a refusal, found is nil.
 func (s *Store) beat(ctx context.Context, at *sighting, ttl, left time.Duration) (found *idem.Found, err error) {
 	if ttl == 0 {
-		ttl = at.lock.HoldTTL
+		ttl = at.Lock.HoldTTL
 	}
-	alive, until, err := s.newHold(ctx, at.lock, min(ttl, left))
+	alive, until, err := s.newHold(ctx, at.Lock, min(ttl, left))
 	if err != nil {
 		return nil, err
 	}
-	r := newRequest(at.keys.L, heartbeat(at.keys, seen{token: at.lock.Token, h: at.h}, alive), len(alive.value))
-	r.own, r.alone = []clientv3.LeaseID{alive.lease}, true
+	r := newRequest(at.keys.L, protocol.Heartbeat(at.keys, protocol.Seen{Token: at.Lock.Token, H: at.h}, alive), len(alive.Value))
+	r.own, r.alone = []clientv3.LeaseID{alive.Lease}, true
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
 		return nil, err
 	}
 	// Nothing that is still on its way can use the lease before: it would compare the revision of the hold that was on it.
 	s.dropLater(at.lease)
-	kv := first(answer.Responses[1]) // after the write
+	kv := protocol.First(answer.Responses[1]) // after the write
 	if kv == nil {
 		return nil, nil
 	}
-	l, err := decodeLock(kv.Value)
+	l, err := protocol.DecodeLock(kv.Value)
 	if err != nil {
 		return nil, unavailable(fmt.Errorf("%s: %w", kv.Key, err))
 	}
@@ -163,7 +164,7 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 			return true, err
 		}
 		h := s.onBehalf(at)
-		record, err := h.settle(ctx, endOf(at.lock, final, s.clock.now()), nil)
+		record, err := h.settle(ctx, endOf(at.Lock, final, s.clock.now()), nil)
 		switch {
 		case errors.Is(err, idem.ErrLockLost) && record != nil:
 			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}, howItEnded(record)
@@ -171,7 +172,7 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 			found = nil
 		default:
 			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}
-			if at.lock.Held { // otherwise the first answer is under way, and its delivery tells
+			if at.Lock.Held { // otherwise the first answer is under way, and its delivery tells
 				s.ended(record, true)
 			}
 		}
@@ -192,7 +193,7 @@ func (s *Store) ended(record *idem.Record, recorded bool) {
 
 // onBehalf is a lock that somebody elsewhere has, for what only its holder may do. Its record is told apart from all others.
 func (s *Store) onBehalf(at *sighting) *owned {
-	h := newOwned(s, *at.lock, at.keys, nil)
+	h := newOwned(s, *at.Lock, at.keys, nil)
 	h.writer, h.worked, h.ending = newSessionName(), true, true
 	return h
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -146,7 +147,7 @@ func TestStepsAreBounded(t *testing.T) {
 	_, a, b := replicas(t)
 	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
 	cb := callbackOf(held.Lock())
-	if _, err := b.Guard(within(t, patience), cb, "one", []string{strings.Repeat("x", maxLockBytes-roomToEnd)}); !errors.Is(err, idem.ErrTooManySteps) {
+	if _, err := b.Guard(within(t, patience), cb, "one", []string{strings.Repeat("x", protocol.MaxLockBytes-roomToEnd)}); !errors.Is(err, idem.ErrTooManySteps) {
 		t.Fatalf("got %v", err)
 	}
 	if _, err := b.Guard(within(t, patience), cb, "one", make([]string, idem.MaxSteps)); !errors.Is(err, idem.ErrTooManySteps) {
@@ -226,7 +227,7 @@ func TestAHoldSurvivesTheDeathOfWhoTookItAndTheLossOfItsSession(t *testing.T) {
 	if found, err := b.Complete(within(t, patience), cb, idem.Final{Status: idem.Success}); err != nil || found.Status() != idem.Success {
 		t.Fatalf("%+v %v", found, err)
 	}
-	count(t, e, b.layout.root+kindHolds, 0)
+	count(t, e, b.layout.Root+protocol.KindHolds, 0)
 }
 
 // replaceable are the sessions that are known.
@@ -265,7 +266,7 @@ func TestAHoldThatNobodyRenewsEndsUnknown(t *testing.T) {
 			}
 			eventually(t, "somebody buries it, whom nobody asked", func() bool {
 				st, err := b.look(within(t, patience), held.keys)
-				return err == nil && st.lock == nil && st.record != nil
+				return err == nil && st.Lock == nil && st.Record != nil
 			})
 			r := mustFind(t, b, id).Record
 			got := string(r.Status)

@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -113,7 +114,7 @@ func TestMaxDurationOfAHoldIsCountedByEtcd(t *testing.T) {
 			held := mustHold(t, a, l, 10*time.Minute)
 			life := func() time.Duration {
 				t.Helper()
-				hold, err := e.Client.Get(within(t, patience), a.layout.alive(holdAlive(l.Execution)))
+				hold, err := e.Client.Get(within(t, patience), a.layout.Alive(protocol.HoldAlive(l.Execution)))
 				if err != nil || len(hold.Kvs) != 1 {
 					t.Fatalf("%+v %v", hold, err)
 				}
@@ -131,7 +132,7 @@ func TestMaxDurationOfAHoldIsCountedByEtcd(t *testing.T) {
 					t.Errorf("renewed for %v, max_duration 1h: etcd holds it for %v", ttl, got)
 				}
 			}
-			if _, err := e.Client.Delete(within(t, patience), a.layout.alive(holdAlive(l.Execution))); err != nil {
+			if _, err := e.Client.Delete(within(t, patience), a.layout.Alive(protocol.HoldAlive(l.Execution))); err != nil {
 				t.Fatal(err)
 			}
 			if f := mustFind(t, b, l.Execution); f.Record == nil || f.Record.Error == nil || f.Record.Error.Code != codeHoldExpired {

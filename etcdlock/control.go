@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -54,9 +55,9 @@ func (s *Store) change(ctx context.Context, r *request) (answer reply, applied b
 }
 
 // news is what tells processes of a change, on a lease that lasts for newsLife.
-func (s *Store) news(ctx context.Context) (leased, error) {
+func (s *Store) news(ctx context.Context) (protocol.Leased, error) {
 	lease, err := s.buckets.take(ctx, newsLife)
-	return leased{newsValue, lease}, err
+	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
 
 // Cancel asks whoever runs or holds an execution to stop, in c's name. One that waits is ABORTED at once, and so is one whose owner is dead.
@@ -98,8 +99,8 @@ func (a *asking) try(ctx context.Context) (bool, error) {
 		return a.endWaiting(ctx, at)
 	case a.found.Lock == nil:
 		return true, a.ended(at)
-	case at.lock.Cancel != nil && (at.lock.Cancel.Final || !a.cancel.Final):
-		a.before = !a.mine(at.lock.Cancel)
+	case at.Lock.Cancel != nil && (at.Lock.Cancel.Final || !a.cancel.Final):
+		a.before = !a.mine(at.Lock.Cancel)
 	default:
 		if done, err := a.ask(ctx, at); !done {
 			return false, err
@@ -118,14 +119,14 @@ func (a *asking) mine(c *idem.Cancel) bool {
 
 // ask puts the cancel into the lock.
 func (a *asking) ask(ctx context.Context, at *sighting) (bool, error) {
-	next := *at.lock
+	next := *at.Lock
 	asked := a.cancel
 	if next.Cancel != nil { // it becomes final
 		asked = *next.Cancel
 		asked.Final, a.before = true, true
 	}
 	next.Cancel = &asked
-	value, err := encodeLock(&next)
+	value, err := protocol.EncodeLock(&next)
 	if err != nil {
 		return true, unavailable(err)
 	}
@@ -133,8 +134,8 @@ func (a *asking) ask(ctx context.Context, at *sighting) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r := newRequest(at.keys.L, cancel(at.keys, seen{l: next.Revision}, leased{value: value}, news), len(value))
-	r.lease = news.lease
+	r := newRequest(at.keys.L, protocol.Cancel(at.keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, news), len(value))
+	r.lease = news.Lease
 	answer, applied, err := a.store.change(ctx, r)
 	if !applied {
 		return false, err
@@ -146,9 +147,9 @@ func (a *asking) ask(ctx context.Context, at *sighting) (bool, error) {
 
 // endWaiting takes the execution out of the queue.
 func (a *asking) endWaiting(ctx context.Context, at *sighting) (bool, error) {
-	record := recordOf(at.copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.now(), Abort: &a.cancel})
-	r, err := a.store.ending(ctx, at.copied, record, a.writer, func(rec leased, _ *cooling) clientv3.Op {
-		return cancelWaiting(at.keys, seen{q: at.place, prev: at.prev}, rec)
+	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.now(), Abort: &a.cancel})
+	r, err := a.store.ending(ctx, at.Copied, record, a.writer, func(rec protocol.Leased, _ *protocol.Cooling) clientv3.Op {
+		return protocol.CancelWaiting(at.keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec)
 	}, at.keys)
 	if err != nil {
 		return false, err
@@ -168,7 +169,7 @@ func (a *asking) ended(at *sighting) error {
 	switch {
 	case r == nil || r.Status != idem.Aborted || r.Abort == nil || r.Abort.Forced || r.Abort.By == policyName:
 		return idem.ErrFinished
-	case at.writer == a.writer || a.mine(r.Abort):
+	case at.Writer == a.writer || a.mine(r.Abort):
 		return nil
 	case a.cancel.Final && !r.Final:
 		return idem.ErrFinished
@@ -198,7 +199,7 @@ func (s *Store) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Fo
 			return true, nil
 		case err != nil:
 			return true, err
-		case at.copyRuns(scope.Key) != nil || at.copied != nil:
+		case at.CopyRuns(scope.Key) != nil || at.Copied != nil:
 			return s.refuseAlive(ctx, at, scope.Key)
 		case found.Record == nil:
 			return true, idem.ErrSuperseded
@@ -207,8 +208,8 @@ func (s *Store) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Fo
 		if err != nil {
 			return false, err
 		}
-		r := newRequest(at.keys.L, forget(at.keys, seen{prev: at.prev}, news), len(news.value))
-		r.lease = news.lease
+		r := newRequest(at.keys.L, protocol.Forget(at.keys, protocol.Seen{Prev: at.Prev}, news), len(news.Value))
+		r.lease = news.Lease
 		forgotten = found
 		_, applied, err := s.change(ctx, r)
 		return applied, err
@@ -218,7 +219,7 @@ func (s *Store) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Fo
 
 // refuseAlive refuses to forget what has not ended. Who is dead is buried first, as everywhere.
 func (s *Store) refuseAlive(ctx context.Context, at *sighting, event idem.Key) (bool, error) {
-	runs := at.copyRuns(event)
+	runs := at.CopyRuns(event)
 	if runs == nil {
 		return true, idem.ErrAlive
 	}
@@ -250,16 +251,16 @@ func (s *Store) ForceRelease(ctx context.Context, workflow string, id idem.Execu
 		switch {
 		case err != nil:
 			return false, err
-		case at.ended(id) != nil && at.writer == writer: // an attempt whose answer got lost
-			found = &idem.Found{Record: at.record, Revision: at.revision, Duplicates: at.duplicates}
+		case at.Ended(id) != nil && at.Writer == writer: // an attempt whose answer got lost
+			found = &idem.Found{Record: at.Record, Revision: at.Revision, Duplicates: at.duplicates}
 			return true, nil
-		case at.lock == nil:
+		case at.Lock == nil:
 			return true, idem.ErrNoLock
-		case at.lock.Execution != id:
+		case at.Lock.Execution != id:
 			return true, idem.ErrLockLost
-		case at.lock.Cooling:
+		case at.Lock.Cooling:
 			found, _ = at.found() // its record may have been forgotten
-			_, applied, err := s.change(ctx, newRequest(at.keys.L, forceReleaseCooling(at.keys, seen{l: at.lock.Revision}), 0))
+			_, applied, err := s.change(ctx, newRequest(at.keys.L, protocol.ForceReleaseCooling(at.keys, protocol.Seen{L: at.Lock.Revision}), 0))
 			return applied, err
 		}
 		var applied bool
@@ -270,15 +271,15 @@ func (s *Store) ForceRelease(ctx context.Context, workflow string, id idem.Execu
 }
 
 func (s *Store) force(ctx context.Context, at *sighting, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
-	record := recordOf(at.lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: s.clock.now(), Abort: by})
+	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: s.clock.now(), Abort: by})
 	news, err := s.news(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	free := *at.lock
+	free := *at.Lock
 	free.ReleaseDelay = 0 // whoever forces wants it free
-	r, err := s.ending(ctx, &free, record, writer, func(rec leased, _ *cooling) clientv3.Op {
-		return forceRelease(at.keys, seen{l: at.lock.Revision}, rec, news)
+	r, err := s.ending(ctx, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) clientv3.Op {
+		return protocol.ForceRelease(at.keys, protocol.Seen{L: at.Lock.Revision}, rec, news)
 	}, at.keys)
 	if err != nil {
 		return nil, false, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -254,7 +255,7 @@ func recordRevision(tb testing.TB, s *Store, l idem.Lock) int64 {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return st.prev
+	return st.Prev
 }
 
 // die ends a store's process without a word: its session is gone, and it does not know.
@@ -435,7 +436,7 @@ func TestAForceReleaseOpensALockThatCools(t *testing.T) {
 	if got := mustFind(t, a, l.Execution); got.Record.Revision != rec.Revision {
 		t.Errorf("its record was written over: %+v", got.Record)
 	}
-	count(t, e, a.layout.root+kindHolds, 0)
+	count(t, e, a.layout.Root+protocol.KindHolds, 0)
 	mustClaim(t, b, lockFor("w", "two"), 0)
 }
 

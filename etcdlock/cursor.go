@@ -12,6 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -25,7 +26,7 @@ type cursor struct {
 }
 
 // letters are the kinds of keys that are listed, by their letter in a cursor.
-var letters = map[byte]string{'q': kindQueue, 'l': kindLocks, 'k': kindRecords}
+var letters = map[byte]string{'q': protocol.KindQueue, 'l': protocol.KindLocks, 'k': protocol.KindRecords}
 
 const (
 	cursorHead = 1 + 8 + 4
@@ -35,8 +36,8 @@ const (
 var cursorEncoding = base64.RawURLEncoding.Strict()
 
 // cursorOf is false for a key that is none of ours.
-func (y layout) cursorOf(key string) (c cursor, ok bool) {
-	parts := strings.Split(strings.TrimPrefix(key, y.root), "/")
+func cursorOf(y protocol.Layout, key string) (c cursor, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(key, y.Root), "/")
 	for letter, kind := range letters {
 		if parts[0]+"/" == kind {
 			c.kind = letter
@@ -90,7 +91,7 @@ func (c cursor) workflow() uint64 { return binary.BigEndian.Uint64(c.w[:]) }
 // after is the first key that may follow the one that c was made of. The name of the workflow is found again among those with its hash, nearly
 // always one; where it has gone with all its keys, what follows is behind them all.
 func (s *Store) after(ctx context.Context, c cursor) (string, error) {
-	base := s.layout.root + letters[c.kind] + hex.EncodeToString(c.w[:]) + "/"
+	base := s.layout.Root + letters[c.kind] + hex.EncodeToString(c.w[:]) + "/"
 	if c.kind == 'k' {
 		return base + string(c.key) + "\x00", nil
 	}
@@ -100,7 +101,7 @@ func (s *Store) after(ctx context.Context, c cursor) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("find the place of the cursor: %w", err)
 		}
-		kv := first(answers[0])
+		kv := protocol.First(answers[0])
 		if kv == nil {
 			return end, nil
 		}

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -169,8 +170,8 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
-			count(t, e, other.layout.locks(), 0)
-			count(t, e, other.layout.root+kindHolds, 0)
+			count(t, e, other.layout.Locks(), 0)
+			count(t, e, other.layout.Root+protocol.KindHolds, 0)
 			mustClaim(t, other, lockFor("w", "two"), 0)
 		})
 	}

@@ -5,6 +5,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -14,9 +15,9 @@ func (s *Store) vouch(ctx context.Context, locks []*idem.Lock, revision int64) e
 	var asked []*idem.Lock
 	var ops []clientv3.Op
 	for _, l := range locks {
-		if isHold(l.Alive) || !s.live.has(l.Alive) {
+		if protocol.IsHold(l.Alive) || !s.live.has(l.Alive) {
 			asked = append(asked, l)
-			ops = append(ops, clientv3.OpGet(s.layout.alive(l.Alive), clientv3.WithRev(revision)))
+			ops = append(ops, clientv3.OpGet(s.layout.Alive(l.Alive), clientv3.WithRev(revision)))
 		}
 	}
 	answers, err := s.readEach(ctx, ops)
@@ -24,11 +25,11 @@ func (s *Store) vouch(ctx context.Context, locks []*idem.Lock, revision int64) e
 		return err
 	}
 	for i, l := range asked {
-		switch alive := first(answers[i]); {
+		switch alive := protocol.First(answers[i]); {
 		case alive == nil:
 			l.Dead = !s.holds(l.Execution)
-		case isHold(l.Alive):
-			l.HoldUntil, _ = decodeHold(alive.Value) // for people only
+		case protocol.IsHold(l.Alive):
+			l.HoldUntil, _ = protocol.DecodeHold(alive.Value) // for people only
 		}
 	}
 	return nil
@@ -40,7 +41,7 @@ func (s *Store) describe(ctx context.Context, views []idem.LockView, revision in
 	ops := make([]clientv3.Op, len(views))
 	for i, v := range views {
 		locks[i] = v.Lock
-		ops[i] = clientv3.OpGet(s.layout.queue(v.Lock.Scope), clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision))
+		ops[i] = clientv3.OpGet(s.layout.Queue(v.Lock.Scope), clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision))
 	}
 	if err := s.vouch(ctx, locks, revision); err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/etcdlock/protocol"
+
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -30,7 +32,7 @@ func Diagnose(ctx context.Context, o Options) []Finding {
 	if o.SessionTTL == 0 {
 		o.SessionTTL = defaultTTL
 	}
-	d := &diagnosis{o: &o, layout: newLayout(o.Prefix), status: status}
+	d := &diagnosis{o: &o, layout: protocol.NewLayout(o.Prefix), status: status}
 	d.run(ctx)
 	return d.findings
 }
@@ -38,7 +40,7 @@ func Diagnose(ctx context.Context, o Options) []Finding {
 // diagnosis is one run of Diagnose.
 type diagnosis struct {
 	o        *Options
-	layout   layout
+	layout   protocol.Layout
 	status   func(ctx context.Context, c *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error)
 	findings []Finding
 	answered []answered

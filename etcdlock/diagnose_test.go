@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 )
 
 // found is the one finding of a check; the check may be named by its beginning.
@@ -132,7 +133,7 @@ func TestWhatAMembersStatusTellsIsJudged(t *testing.T) {
 		{"a damaged member", func(s *clientv3.StatusResponse) { s.Errors = []string{"memberID:1 alarm:CORRUPT "} }, "etcd alarms", Failed, "CORRUPT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := &diagnosis{o: &Options{Endpoints: []string{e.Endpoint}, SessionTTL: defaultTTL, Prefix: defaultPrefix}, layout: newLayout(defaultPrefix)}
+			d := &diagnosis{o: &Options{Endpoints: []string{e.Endpoint}, SessionTTL: defaultTTL, Prefix: defaultPrefix}, layout: protocol.NewLayout(defaultPrefix)}
 			d.status = func(ctx context.Context, client *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error) {
 				s, err := status(ctx, client, endpoint)
 				if err == nil {

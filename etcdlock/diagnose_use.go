@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/etcdlock/protocol"
+
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -21,7 +23,7 @@ func (d *diagnosis) use(ctx context.Context, c *clientv3.Client) {
 		defer func() { // also when the caller is interrupted; and should it fail, what was written goes with the lease
 			_ = d.step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, lease); return err })
 		}()
-		key := d.layout.root + "doctor/" + newSessionName()
+		key := d.layout.Root + "doctor/" + newSessionName()
 		if d.transaction(ctx, c, key, lease) {
 			d.cluster(ctx, key)
 		}
@@ -104,8 +106,8 @@ func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key str
 	took, err := timed(func() error {
 		return d.step(ctx, func(ctx context.Context) (err error) {
 			response, err = c.Txn(ctx).Then(
-				clientv3.OpTxn(compares{absent(key)}, writes{put(key, leased{[]byte("doctor"), lease})}, writes{clientv3.OpGet(key)}),
-				clientv3.OpTxn(compares{created(another, 1)}, writes{put(another, leased{[]byte("doctor"), lease})}, writes{clientv3.OpGet(another)}),
+				clientv3.OpTxn(protocol.Compares{protocol.Absent(key)}, protocol.Writes{protocol.Put(key, protocol.Leased{Value: []byte("doctor"), Lease: lease})}, protocol.Writes{clientv3.OpGet(key)}),
+				clientv3.OpTxn(protocol.Compares{protocol.Created(another, 1)}, protocol.Writes{protocol.Put(another, protocol.Leased{Value: []byte("doctor"), Lease: lease})}, protocol.Writes{clientv3.OpGet(another)}),
 			).Commit()
 			return err
 		})
@@ -153,8 +155,8 @@ func (d *diagnosis) permissions(ctx context.Context, c *clientv3.Client, key str
 		doing string
 		f     func(context.Context) error
 	}{
-		{"read below " + d.layout.root, func(ctx context.Context) error {
-			_, err := c.Get(ctx, d.layout.root, clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+		{"read below " + d.layout.Root, func(ctx context.Context) error {
+			_, err := c.Get(ctx, d.layout.Root, clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly())
 			return err
 		}},
 		{"put " + key, func(ctx context.Context) error {
@@ -225,7 +227,7 @@ func (d *diagnosis) compaction(ctx context.Context, c *clientv3.Client) {
 	)
 	var got *clientv3.GetResponse
 	err := d.step(ctx, func(ctx context.Context) (err error) {
-		got, err = c.Get(ctx, d.layout.root+"doctor/", clientv3.WithRev(1), clientv3.WithCountOnly())
+		got, err = c.Get(ctx, d.layout.Root+"doctor/", clientv3.WithRev(1), clientv3.WithCountOnly())
 		return err
 	})
 	const advice = "start etcd with --auto-compaction-mode=periodic --auto-compaction-retention=1h, or its history grows until it is full"

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -104,7 +105,7 @@ func (d *duplicates) renew() bool {
 
 // key wants the mutex held.
 func (d *duplicates) key(id idem.ExecutionID) string {
-	return d.store.layout.counts(id) + d.store.writer + "-" + strconv.Itoa(d.generation)
+	return d.store.layout.Counts(id) + d.store.writer + "-" + strconv.Itoa(d.generation)
 }
 
 // run writes what was counted, until ctx ends.
@@ -190,9 +191,9 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 		}
 		d.mu.Lock()
 		t.queued = false
-		key, value := d.key(t.id), encodeCount(t.n)
+		key, value := d.key(t.id), protocol.EncodeCount(t.n)
 		d.mu.Unlock()
-		ops[i] = countCopies(key, leased{value, t.lease})
+		ops[i] = protocol.CountCopies(key, protocol.Leased{Value: value, Lease: t.lease})
 	}
 	err := d.store.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Txn(ctx).Then(ops...).Commit()
@@ -223,7 +224,7 @@ func (d *duplicates) prolong(ctx context.Context, t *tally) (err error) {
 const maxCounts = 1000
 
 func (s *Store) readCounts(id idem.ExecutionID) clientv3.Op {
-	return clientv3.OpGet(s.layout.counts(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
+	return clientv3.OpGet(s.layout.Counts(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 
 // of adds up the copies of an execution: what all processes have written, and for this one what it knows itself.
@@ -236,7 +237,7 @@ func (d *duplicates) of(id idem.ExecutionID, written []*mvccpb.KeyValue) (n int6
 	}
 	for _, kv := range written {
 		if string(kv.Key) != own {
-			n += decodeCount(kv.Value)
+			n += protocol.DecodeCount(kv.Value)
 		}
 	}
 	return n

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -41,7 +42,7 @@ func TestCopiesAreCountedOverAllProcessesWithinASecond(t *testing.T) {
 	}
 	ctx := within(t, patience)
 	for _, s := range []*Store{a, b} { // a write for each process, and then all is known to both
-		r := <-e.Client.Watch(ctx, s.layout.counts(id)+s.writer, clientv3.WithPrefix(), clientv3.WithRev(1))
+		r := <-e.Client.Watch(ctx, s.layout.Counts(id)+s.writer, clientv3.WithPrefix(), clientv3.WithRev(1))
 		if r.Err() != nil || len(r.Events) == 0 {
 			t.Fatal(r.Err())
 		}
@@ -152,7 +153,7 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 		for s.duplicates.pending() && ctx.Err() == nil {
 			s.duplicates.write(ctx)
 		}
-		got, err := e.Client.Get(ctx, s.layout.counts(id), clientv3.WithPrefix())
+		got, err := e.Client.Get(ctx, s.layout.Counts(id), clientv3.WithPrefix())
 		if err != nil || len(got.Kvs) != 1 || got.Kvs[0].Lease == 0 {
 			t.Fatalf("%+v %v", got, err)
 		}
@@ -174,7 +175,7 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 	for s.duplicates.pending() && ctx.Err() == nil {
 		s.duplicates.write(ctx)
 	}
-	if n, err := e.Count(ctx, strings.TrimSuffix(s.layout.counts(id), "/")); err != nil || n != 1 {
+	if n, err := e.Count(ctx, strings.TrimSuffix(s.layout.Counts(id), "/")); err != nil || n != 1 {
 		t.Errorf("%d counts: %v", n, err)
 	}
 }
@@ -198,19 +199,19 @@ func TestCountingNeverBlocksWithoutAnEtcd(t *testing.T) {
 }
 
 func FuzzDecodeCount(f *testing.F) {
-	f.Add(encodeCount(7))
+	f.Add(protocol.EncodeCount(7))
 	f.Add([]byte(`{"v":1,"count":-1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if decodeCount(b) < 0 {
+		if protocol.DecodeCount(b) < 0 {
 			t.Fatal("fewer than none")
 		}
 	})
 }
 
 func FuzzDecodeHold(f *testing.F) {
-	f.Add(encodeHold("h", time.Unix(1, 0)))
+	f.Add(protocol.EncodeHold("h", time.Unix(1, 0)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if until, err := decodeHold(b); err != nil && !until.IsZero() {
+		if until, err := protocol.DecodeHold(b); err != nil && !until.IsZero() {
 			t.Fatal("an end with an error")
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -49,13 +50,13 @@ func (s *Store) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Exe
 func kindsOf(s idem.Status) []string {
 	switch {
 	case s == "":
-		return []string{kindQueue, kindLocks, kindRecords}
+		return []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords}
 	case s == idem.Pending:
-		return []string{kindQueue}
+		return []string{protocol.KindQueue}
 	case s.Terminal():
-		return []string{kindRecords}
+		return []string{protocol.KindRecords}
 	}
-	return []string{kindLocks}
+	return []string{protocol.KindLocks}
 }
 
 type executionPage struct {
@@ -78,9 +79,9 @@ func (p *executionPage) show(kv *mvccpb.KeyValue) bool {
 
 // foundIn is the execution in kv; not that of a cooling lock, which has ended and is in its record.
 func (s *Store) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
-	c, _ := s.layout.cursorOf(string(kv.Key))
-	if letters[c.kind] == kindRecords {
-		r, _, err := decodeRecord(kv.Value)
+	c, _ := cursorOf(s.layout, string(kv.Key))
+	if letters[c.kind] == protocol.KindRecords {
+		r, _, err := protocol.DecodeRecord(kv.Value)
 		if err != nil {
 			return f, false
 		}
@@ -90,14 +91,14 @@ func (s *Store) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 		}
 		return idem.Found{Record: r}, true
 	}
-	l, err := lockAt(kv)
+	l, err := protocol.LockAt(kv)
 	if err != nil || l.Cooling {
 		return f, false
 	}
-	if letters[c.kind] == kindQueue {
+	if letters[c.kind] == protocol.KindQueue {
 		l.Token, l.Revision = 0, 0 // who waits has no lock
 	}
-	return idem.Found{Lock: l, Place: letters[c.kind] == kindQueue}, true
+	return idem.Found{Lock: l, Place: letters[c.kind] == protocol.KindQueue}, true
 }
 
 // finish adds what stands elsewhere than in the values.

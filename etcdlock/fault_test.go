@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -81,7 +82,7 @@ func TestARunningLockIsAdoptedByTheNextSession(t *testing.T) {
 	if err := held.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	if alive := held.Lock().Alive; alive != sessionAlive(currentSession(t, s).name) {
+	if alive := held.Lock().Alive; alive != protocol.SessionAlive(currentSession(t, s).name) {
 		t.Fatalf("alive key is %q", alive)
 	}
 	if rec, err := held.Settle(within(t, patience), success("")); err != nil || rec.Status != idem.Success {
@@ -130,7 +131,7 @@ func TestTheLockOfADeadProcessIsBuriedAndItsLateEndTouchesNobody(t *testing.T) {
 		t.Fatalf("%+v %v", rec, err)
 	}
 	st, err := other.look(within(t, patience), next.keys)
-	if err != nil || !next.mine(st) || st.lock.Revision != next.Lock().Revision {
+	if err != nil || !next.mine(st) || st.Lock.Revision != next.Lock().Revision {
 		t.Fatalf("the successor's lock was touched: %+v %v", st, err)
 	}
 	if _, err := next.Settle(within(t, patience), success("")); err != nil {
@@ -153,7 +154,7 @@ func TestTheSweepBuriesWhatADeadProcessLeft(t *testing.T) {
 			return err == nil && len(got.Kvs) == 1
 		})
 	}
-	got, err := e.Client.Get(within(t, patience), other.layout.locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	got, err := e.Client.Get(within(t, patience), other.layout.Locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err != nil || got.Count != 0 {
 		t.Fatalf("%d locks left, %v", got.Count, err)
 	}
@@ -231,7 +232,7 @@ func lateClaim(t *testing.T, unfenced bool) (ghosts int64, applied bool) {
 		t.Fatal(err)
 	}
 	applied = kv.arrive(t).Responses[0].GetResponseTxn().Succeeded
-	got, err := e.Client.Get(within(t, patience), s.layout.locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	got, err := e.Client.Get(within(t, patience), s.layout.Locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +265,7 @@ func TestAClaimIsTakenBackWhenItsCallerHasGone(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	locks := func() int64 {
-		got, err := e.Client.Get(within(t, patience), s.layout.locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+		got, err := e.Client.Get(within(t, patience), s.layout.Locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,7 +393,7 @@ func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
 		return false
 	})
 	st, err := s.look(within(t, patience), held.keys)
-	if err != nil || st.record == nil || st.prev != rec.Revision {
+	if err != nil || st.Record == nil || st.Prev != rec.Revision {
 		t.Fatalf("the record of a cooling lock was touched: %+v %v", st, err)
 	}
 }
@@ -455,7 +456,7 @@ func cancelIn(tb testing.TB, e *etcdtest.Etcd, h *owned) {
 	tb.Helper()
 	l := *h.Lock()
 	l.Cancel = &idem.Cancel{By: "ops", Reason: "test", At: time.Now().UTC().Round(time.Millisecond), Final: true}
-	value, err := encodeLock(&l)
+	value, err := protocol.EncodeLock(&l)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -485,11 +486,11 @@ func TestACancelFoundInTheOwnLockIsHonoured(t *testing.T) {
 				t.Fatal(err)
 			}
 			st, err := s.look(within(t, patience), held.keys)
-			if err != nil || st.lock != nil || st.record == nil || st.record.Status != c.want || st.record.Outcome != c.out {
+			if err != nil || st.Lock != nil || st.Record == nil || st.Record.Status != c.want || st.Record.Outcome != c.out {
 				t.Fatalf("%+v %v", st, err)
 			}
-			if c.want == idem.Aborted && (st.record.Abort == nil || st.record.Abort.By != "ops" || !st.record.Abort.Final) {
-				t.Fatalf("%+v", st.record.Abort)
+			if c.want == idem.Aborted && (st.Record.Abort == nil || st.Record.Abort.By != "ops" || !st.Record.Abort.Final) {
+				t.Fatalf("%+v", st.Record.Abort)
 			}
 		})
 	}
@@ -499,11 +500,11 @@ func TestAValueOfANewerReleaseMakesTheStoreUnavailable(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "one")
-	for _, key := range []string{s.layout.record(l.Scope), s.layout.lock(l.Scope)} {
+	for _, key := range []string{s.layout.Record(l.Scope), s.layout.Lock(l.Scope)} {
 		if _, err := e.Client.Put(within(t, patience), key, "{\"v\":99}\n"); err != nil {
 			t.Fatal(err)
 		}
-		var newer *newerError
+		var newer *protocol.NewerError
 		if _, _, err := s.Claim(within(t, patience), l, 0); !errors.Is(err, idem.ErrStoreUnavailable) || !errors.As(err, &newer) {
 			t.Fatalf("got %v", err)
 		}
@@ -520,7 +521,7 @@ func TestForgetsAndBrokenWatchesReachTheCache(t *testing.T) {
 	s := openStore(t, Options{
 		Endpoints: []string{proxy.Endpoint}, OnForget: func(id idem.ExecutionID) { forgot <- id }, OnReset: func() { reset <- struct{}{} },
 	})
-	if _, err := e.Client.Put(within(t, patience), s.layout.forgets()+"exec_a", ""); err != nil {
+	if _, err := e.Client.Put(within(t, patience), s.layout.Forgets()+"exec_a", ""); err != nil {
 		t.Fatal(err)
 	}
 	if id := <-forgot; id != "exec_a" {
@@ -554,7 +555,7 @@ func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 	if _, err := kept.Settle(ctx, success("")); !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, ErrStoreFull) {
 		t.Fatalf("got %v", err)
 	}
-	if st, err := s.look(within(t, patience), again.keys); err != nil || st.lock != nil {
+	if st, err := s.look(within(t, patience), again.keys); err != nil || st.Lock != nil {
 		t.Fatalf("%+v %v", st, err)
 	}
 	if _, _, err := s.Claim(within(t, patience), lockFor("new", "one"), 0); !errors.Is(err, idem.ErrStoreUnavailable) {
@@ -563,7 +564,7 @@ func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 	e.MakeRoom(t)
 	eventually(t, "the record", func() bool {
 		st, err := s.look(within(t, patience), kept.keys)
-		return err == nil && st.lock == nil && st.record != nil && st.record.Settled()
+		return err == nil && st.Lock == nil && st.Record != nil && st.Record.Settled()
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -25,8 +26,8 @@ func (s *Store) scopeOf(ctx context.Context, id idem.ExecutionID) (idem.Scope, e
 	if err != nil {
 		return idem.Scope{}, fmt.Errorf("%w: %w", idem.ErrNoExecution, err)
 	}
-	w := hex16(workflow) + "/"
-	prefixes := []string{s.layout.records() + w + hex16(half), s.layout.locks() + w, s.layout.queues() + w}
+	w := protocol.Hex16(workflow) + "/"
+	prefixes := []string{s.layout.Records() + w + protocol.Hex16(half), s.layout.Locks() + w, s.layout.Queues() + w}
 	ops := make([]clientv3.Op, len(prefixes))
 	for i, p := range prefixes {
 		ops[i] = clientv3.OpGet(p, clientv3.WithPrefix(), clientv3.WithLimit(findValues))
@@ -35,7 +36,7 @@ func (s *Store) scopeOf(ctx context.Context, id idem.ExecutionID) (idem.Scope, e
 	if err != nil {
 		return idem.Scope{}, unavailable(err)
 	}
-	search := &search{store: s, id: id, half: hex16(half), revision: revision}
+	search := &search{store: s, id: id, half: protocol.Hex16(half), revision: revision}
 	for _, a := range answers {
 		for _, kv := range a.GetResponseRange().Kvs {
 			if search.asks(kv) {
@@ -77,14 +78,14 @@ func (f *search) asks(kv *mvccpb.KeyValue) bool {
 	var execution idem.ExecutionID
 	var earlier []idem.Attempt
 	var err error
-	if strings.HasPrefix(string(kv.Key), f.store.layout.records()) {
+	if strings.HasPrefix(string(kv.Key), f.store.layout.Records()) {
 		var r *idem.Record
-		if r, _, err = decodeRecord(kv.Value); err == nil {
+		if r, _, err = protocol.DecodeRecord(kv.Value); err == nil {
 			scope, execution, earlier = r.Scope, r.Execution, r.Earlier
 		}
 	} else {
 		var l *idem.Lock
-		if l, err = decodeLock(kv.Value); err == nil {
+		if l, err = protocol.DecodeLock(kv.Value); err == nil {
 			scope, execution, earlier = l.Scope, l.Execution, l.Earlier
 		}
 	}
@@ -122,7 +123,7 @@ func (f *search) goOn(ctx context.Context, prefix string, last []byte) error {
 			if err != nil {
 				return err
 			}
-			if whole := first(answers[0]); whole != nil && f.asks(whole) {
+			if whole := protocol.First(answers[0]); whole != nil && f.asks(whole) {
 				return nil
 			}
 		}
@@ -135,8 +136,8 @@ func (f *search) goOn(ctx context.Context, prefix string, last []byte) error {
 
 // mayBe reports whether a key may belong to the execution: a workflow's own lock, or what ends with the key of an event that begins right.
 func (f *search) mayBe(key string) bool {
-	parts := strings.Split(strings.TrimPrefix(key, f.store.layout.root), "/") // kind, workflow's hash, the rest
-	return parts[0]+"/" == kindLocks && len(parts) == 3 || strings.HasPrefix(parts[len(parts)-1], f.half)
+	parts := strings.Split(strings.TrimPrefix(key, f.store.layout.Root), "/") // kind, workflow's hash, the rest
+	return parts[0]+"/" == protocol.KindLocks && len(parts) == 3 || strings.HasPrefix(parts[len(parts)-1], f.half)
 }
 
 // Execution is where an execution is now. What it meets dead it buries first, so that the answer is the truth; where etcd takes no burial now,
@@ -151,9 +152,9 @@ func (s *Store) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Found
 		if err != nil {
 			return nil, err
 		}
-		if at.runs(id) && at.lock.Dead && at.lock.Revision != buried {
-			buried = at.lock.Revision
-			if s.Bury(ctx, at.lock) == nil {
+		if at.Runs(id) && at.Lock.Dead && at.Lock.Revision != buried {
+			buried = at.Lock.Revision
+			if s.Bury(ctx, at.Lock) == nil {
 				continue
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -152,15 +153,15 @@ func TestAForgedHashFindsNothing(t *testing.T) {
 	forged := lockFor("other", "x")
 	for i := range 2 * findValues {
 		forged.Scope.Key = l.Scope.Key[:17] + idem.Key(fmt.Sprintf("%032x", i))
-		value, err := encodeLock(&forged)
+		value, err := protocol.EncodeLock(&forged)
 		if err != nil {
 			t.Fatal(err)
 		}
-		record, err := encodeRecord(recordOf(&forged, success("")), "them")
+		record, err := protocol.EncodeRecord(protocol.RecordOf(&forged, success("")), "them")
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, key := hash16("w")+"/", string(forged.Scope.Key)
+		w, key := protocol.Hash16("w")+"/", string(forged.Scope.Key)
 		putRaw(t, e, map[string][]byte{"locks/" + w + "other": value, "queue/" + w + "other/" + key: value, "keys/" + w + key: record})
 	}
 	if f, err := s.Execution(within(t, patience), l.Execution); !errors.Is(err, idem.ErrNoExecution) {
@@ -185,9 +186,9 @@ func TestAnExecutionInAValueOfANewerReleaseIsNotDenied(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "event")
-	putRaw(t, e, map[string][]byte{"locks/" + hash16("w") + "/w": []byte(`{"v":99}`)})
+	putRaw(t, e, map[string][]byte{"locks/" + protocol.Hash16("w") + "/w": []byte(`{"v":99}`)})
 	_, err := s.Execution(within(t, patience), l.Execution)
-	var newer *newerError
+	var newer *protocol.NewerError
 	if !errors.Is(err, idem.ErrStoreUnavailable) || !errors.As(err, &newer) {
 		t.Fatalf("got %v", err)
 	}
@@ -197,14 +198,14 @@ func TestALockWhoseHoldRanOutIsBuriedByWhoeverLooksAtItsExecution(t *testing.T) 
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "held")
-	l.Alive, l.Holder = holdAlive(l.Execution), "h/1/s"
-	value, err := encodeLock(&l)
+	l.Alive, l.Holder = protocol.HoldAlive(l.Execution), "h/1/s"
+	value, err := protocol.EncodeLock(&l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	until := time.Now().Add(time.Hour).Truncate(time.Millisecond)
 	k := s.keysOf(&l)
-	putRaw(t, e, map[string][]byte{k.H[len("/hooklock/v1/"):]: encodeHold("h/1/s", until), k.L[len("/hooklock/v1/"):]: value})
+	putRaw(t, e, map[string][]byte{k.H[len("/hooklock/v1/"):]: protocol.EncodeHold("h/1/s", until), k.L[len("/hooklock/v1/"):]: value})
 	if f := mustFind(t, s, l.Execution); f.Lock == nil || f.Lock.Dead || !f.Lock.HoldUntil.Equal(until) {
 		t.Fatalf("%+v", f.Lock)
 	}

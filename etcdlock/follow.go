@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -20,21 +21,21 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 			return nil, unavailable(err)
 		}
 		switch {
-		case st.runs(l.Execution):
-			ran = st.revision
-			if st.lock.Dead, err = s.isDead(ctx, st.lock); err != nil {
+		case st.Runs(l.Execution):
+			ran = st.Revision
+			if st.Lock.Dead, err = s.isDead(ctx, st.Lock); err != nil {
 				return nil, unavailable(err)
 			}
-			if st.lock.Dead {
-				return st.seen(l.Scope.Key), nil
+			if st.Lock.Dead {
+				return st.Seen(l.Scope.Key), nil
 			}
-			s.watch(ctx, st.revision, k.L, s.layout.alive(st.lock.Alive))
-		case st.waits(l.Execution):
-			s.watch(ctx, st.revision, k.Q)
-		case st.unread != nil:
-			return nil, unavailable(st.unread)
-		case ran == 0 || st.ended(l.Execution) != nil:
-			return st.seen(l.Scope.Key), nil
+			s.watch(ctx, st.Revision, k.L, s.layout.Alive(st.Lock.Alive))
+		case st.Waits(l.Execution):
+			s.watch(ctx, st.Revision, k.Q)
+		case st.Unread != nil:
+			return nil, unavailable(st.Unread)
+		case ran == 0 || st.Ended(l.Execution) != nil:
+			return st.Seen(l.Scope.Key), nil
 		default:
 			seen, _ := s.lookBack(ctx, k, l.Execution, ran)
 			return seen, nil
@@ -48,7 +49,7 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 // lookBack finds how an execution ended that had the lock at revision ran, and whose record is not there now: it left none, or its record
 // was replaced or forgotten since. The transaction that took it out of the lock also wrote its record, so the record's state at that
 // revision tells, and which Store wrote it. What etcd has compacted it cannot tell; then nothing is known.
-func (s *Store) lookBack(ctx context.Context, k keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string) {
+func (s *Store) lookBack(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string) {
 	seen = &idem.Seen{}
 	client, at, err := s.pool.current()
 	if err != nil {
@@ -59,7 +60,7 @@ func (s *Store) lookBack(ctx context.Context, k keys, id idem.ExecutionID, ran i
 	for news := range s.pool.members[at].watcher(client).Watch(ctx, k.L, clientv3.WithRev(ran+1)) {
 		for _, e := range news.Events {
 			if e.Type == clientv3.EventTypePut {
-				if l, err := decodeLock(e.Kv.Value); err == nil && l.Execution == id && !l.Cooling {
+				if l, err := protocol.DecodeLock(e.Kv.Value); err == nil && l.Execution == id && !l.Cooling {
 					continue // adopted
 				}
 			}
@@ -69,7 +70,7 @@ func (s *Store) lookBack(ctx context.Context, k keys, id idem.ExecutionID, ran i
 			}
 			seen.Released = true
 			for _, kv := range got.Kvs {
-				r, by, err := decodeRecord(kv.Value)
+				r, by, err := protocol.DecodeRecord(kv.Value)
 				if err != nil {
 					return &idem.Seen{}, ""
 				}

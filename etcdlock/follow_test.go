@@ -89,8 +89,8 @@ func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing
 	var revision int64
 	eventually(t, "the first record", func() bool {
 		st, err := other.look(within(t, patience), other.keysOf(held.Lock()))
-		if err == nil && st.ended(first) != nil {
-			revision = st.prev
+		if err == nil && st.Ended(first) != nil {
+			revision = st.Prev
 		}
 		return revision != 0
 	})

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -55,15 +56,15 @@ func (s *Store) pass(ctx context.Context, l *idem.Lock, step string, plan []stri
 	if slices.Equal(next.Steps, l.Steps) && slices.Equal(next.Plan, l.Plan) {
 		return s.stillRuns(ctx, l)
 	}
-	value, err := encodeLock(next)
+	value, err := protocol.EncodeLock(next)
 	switch {
-	case len(value) > maxLockBytes-roomToEnd, len(next.Steps)+len(next.Plan) > idem.MaxSteps, errors.Is(err, errTooLarge):
+	case len(value) > protocol.MaxLockBytes-roomToEnd, len(next.Steps)+len(next.Plan) > idem.MaxSteps, errors.Is(err, protocol.ErrTooLarge):
 		return nil, idem.ErrTooManySteps
 	case err != nil:
 		return nil, err
 	}
 	k := s.keysOf(l)
-	r := newRequest(k.L, guard(k, seen{token: l.Token, l: l.Revision}, leased{value: value}), len(value))
+	r := newRequest(k.L, protocol.Guard(k, protocol.Seen{Token: l.Token, L: l.Revision}, protocol.Leased{Value: value}), len(value))
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
 		return nil, err
@@ -79,8 +80,8 @@ func (s *Store) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, error)
 	if err != nil {
 		return nil, err
 	}
-	kv := first(answers[0])
-	if kv == nil || kv.CreateRevision != l.Token || first(answers[1]) == nil {
+	kv := protocol.First(answers[0])
+	if kv == nil || kv.CreateRevision != l.Token || protocol.First(answers[1]) == nil {
 		return nil, nil
 	}
 	if kv.ModRevision == l.Revision {
@@ -91,7 +92,7 @@ func (s *Store) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, error)
 
 // sameLock reads a lock that has changed; nil where it is not that of l any more, or has another alive key.
 func sameLock(kv *mvccpb.KeyValue, l *idem.Lock) (*idem.Lock, error) {
-	now, err := decodeLock(kv.Value)
+	now, err := protocol.DecodeLock(kv.Value)
 	if err != nil || now.Execution != l.Execution || now.Cooling || now.Alive != l.Alive {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -33,8 +34,8 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 		l := h.Lock()
 		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.store.clock.since(h.since))
 		if err == nil {
-			r := newRequest(h.keys.L, hold(h.keys, seen{token: l.Token, l: l.Revision}, lock, alive), len(lock.value))
-			r.own, r.alone = []clientv3.LeaseID{alive.lease, clientv3.LeaseID(next.Limit)}, true
+			r := newRequest(h.keys.L, protocol.Hold(h.keys, protocol.Seen{Token: l.Token, L: l.Revision}, lock, alive), len(lock.Value))
+			r.own, r.alone = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
 			answer := h.store.sender.do(life, r)
 			if err = answer.err; err == nil && answer.Succeeded {
 				next.Revision = answer.revision
@@ -44,17 +45,17 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 			mayBeHeld = mayBeHeld || err != nil
 		}
 		if err == nil {
-			var st *state
+			var st *protocol.State
 			if st, err = h.store.look(life, h.keys); err == nil {
-				if h.mine(st) && !st.lock.Held {
-					h.see(st.lock)
+				if h.mine(st) && !st.Lock.Held {
+					h.see(st.Lock)
 					continue
 				}
 				if h.mine(st) {
-					l = st.lock
+					l = st.Lock
 				}
 				h.letGo(l)
-				ended := st.ended(l.Execution)
+				ended := st.Ended(l.Execution)
 				switch {
 				case !l.Held && !wasHeld(ended):
 					return idem.ErrLockLost
@@ -93,9 +94,9 @@ func wasHeld(r *idem.Record) bool {
 
 // heldLock is l, which is ran old, on a hold of its own for ttl, on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs
 // out by itself: the transaction may yet use it.
-func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Duration) (next *idem.Lock, lock, alive leased, err error) {
+func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Duration) (next *idem.Lock, lock, alive protocol.Leased, err error) {
 	held := *l
-	held.Held, held.HoldTTL, held.Alive = true, ttl, holdAlive(l.Execution)
+	held.Held, held.HoldTTL, held.Alive = true, ttl, protocol.HoldAlive(l.Execution)
 	if l.MaxDuration > 0 {
 		left := max(time.Second, l.MaxDuration-ran)
 		limit, err := s.pool.newLease(ctx, left)
@@ -104,7 +105,7 @@ func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Durati
 		}
 		held.Limit, ttl = int64(limit), min(ttl, left)
 	}
-	if lock.value, err = encodeLock(&held); err == nil {
+	if lock.Value, err = protocol.EncodeLock(&held); err == nil {
 		alive, held.HoldUntil, err = s.newHold(ctx, l, ttl)
 	}
 	if err != nil {
@@ -115,10 +116,10 @@ func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Durati
 }
 
 // newHold is a hold for ttl on a new lease, and when it runs out.
-func (s *Store) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (alive leased, until time.Time, err error) {
+func (s *Store) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (alive protocol.Leased, until time.Time, err error) {
 	until = s.clock.now().Add(ttl).Round(time.Millisecond)
 	lease, err := s.pool.newLease(ctx, ttl)
-	return leased{encodeHold(l.Holder, until), lease}, until, err
+	return protocol.Leased{Value: protocol.EncodeHold(l.Holder, until), Lease: lease}, until, err
 }
 
 // untilLimit is how long it takes until a held execution has reached its MaxDuration, up to a second more; 0 = it has. Nobody's wall clock is

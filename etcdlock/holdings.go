@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -49,7 +50,7 @@ func (h *holdings) run(ctx context.Context) {
 
 // look counts. What it cannot read now stays as it was.
 func (h *holdings) look(ctx context.Context) {
-	prefix := h.store.layout.root + kindHolds
+	prefix := h.store.layout.Root + protocol.KindHolds
 	answers, _, err := h.store.read(ctx, clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
 	if err != nil {
 		return

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"hooklock/etcdlock/protocol"
+
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -17,7 +19,7 @@ import (
 // first waiter asked for, too: of the old session, or of the hold that bears the execution's name.
 type hub struct {
 	pool   *pool
-	layout layout
+	layout protocol.Layout
 	live   *live
 	wanted chan struct{} // somebody waits, and nothing is watched
 	idle   chan struct{} // nobody waits any more
@@ -47,7 +49,7 @@ type news struct {
 	told chan struct{} // closed when one of the keys is gone, or when nobody can know any more
 }
 
-func newHub(p *pool, y layout, l *live) *hub {
+func newHub(p *pool, y protocol.Layout, l *live) *hub {
 	return &hub{
 		pool: p, layout: y, live: l, wanted: make(chan struct{}, 1), idle: make(chan struct{}, 1),
 		waiters: map[sum][]*news{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
@@ -84,7 +86,7 @@ func (h *hub) subscribe(revision int64, keys []string) *news {
 		return nil
 	}
 	for _, key := range keys {
-		session, is := strings.CutPrefix(key, h.layout.sessions())
+		session, is := strings.CutPrefix(key, h.layout.Sessions())
 		if h.recent[h.sum(key)] > revision || is && !h.live.has(session) { // died comes after live knows
 			return nil
 		}
@@ -137,7 +139,7 @@ func (h *hub) died(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
-		h.tell(h.sum(h.layout.session(name)))
+		h.tell(h.sum(h.layout.Session(name)))
 	}
 }
 
@@ -197,9 +199,9 @@ func (h *hub) follow(ctx context.Context) {
 	from := clientv3.WithRev(h.from + 1)
 	h.mu.Unlock()
 	watch := func(kind string) clientv3.WatchChan {
-		return watcher.Watch(ctx, h.layout.root+kind, clientv3.WithPrefix(), from, clientv3.WithFilterPut())
+		return watcher.Watch(ctx, h.layout.Root+kind, clientv3.WithPrefix(), from, clientv3.WithFilterPut())
 	}
-	queue, locks, holds := watch(kindQueue), watch(kindLocks), watch(kindHolds)
+	queue, locks, holds := watch(protocol.KindQueue), watch(protocol.KindLocks), watch(protocol.KindHolds)
 	for {
 		var news clientv3.WatchResponse
 		select {

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 )
 
 // takeTurns lets all places have the lock, each as soon as it is its turn, and calls ran for each.
@@ -177,7 +178,7 @@ func TestAFreedLockWakesOneWaiter(t *testing.T) {
 }
 
 func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
-	h := newHub(nil, newLayout("/p"), newLive())
+	h := newHub(nil, protocol.NewLayout("/p"), newLive())
 	if h.subscribe(10, []string{"k"}) == nil {
 		t.Fatal("the first one begins the watch, where it has read")
 	}
@@ -192,7 +193,7 @@ func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
 		{"made anew since", 12, "gone", true},
 		{"another key", 11, "other", true},
 		{"read before the watch began", 9, "other", false},
-		{"a session that nobody knows", 12, h.layout.session("s"), false},
+		{"a session that nobody knows", 12, h.layout.Session("s"), false},
 	} {
 		if n := h.subscribe(tt.revision, []string{tt.key}); (n != nil) != tt.waits {
 			t.Errorf("%s: waits is %v", tt.sentence, n != nil)

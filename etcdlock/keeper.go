@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"hooklock/etcdlock/protocol"
+
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -17,7 +19,7 @@ import (
 // keeper keeps a session open: it opens one, renews it, and opens the next when it is lost, until it is stopped.
 type keeper struct {
 	pool   *pool
-	layout layout
+	layout protocol.Layout
 	clock  clock
 	ttl    time.Duration
 	holder string
@@ -92,8 +94,8 @@ func (k *keeper) hold(ctx context.Context, s *session, names map[string]struct{}
 // by itself: the name is used for this attempt only.
 func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64, error) {
 	s := &session{name: newSessionName(), ttl: k.ttl, margin: margin(k.ttl), clock: k.clock, over: make(chan struct{}), fencing: make(chan struct{}, 1)}
-	s.key = k.layout.session(s.name)
-	s.value = encodeSession(k.holder+"/"+s.name, k.clock.now())
+	s.key = k.layout.Session(s.name)
+	s.value = protocol.EncodeSession(k.holder+"/"+s.name, k.clock.now())
 	s.sent = k.clock.instant()
 	err := k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 		s.lease, err = grantLease(ctx, c, newLeaseID(), k.ttl)
@@ -107,9 +109,9 @@ func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64
 	}
 	var response *clientv3.TxnResponse
 	err = k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-		response, err = c.Txn(ctx).If(absent(s.key)).Then(
-			put(s.key, leased{[]byte(s.value), s.lease}),
-			clientv3.OpGet(k.layout.sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+		response, err = c.Txn(ctx).If(protocol.Absent(s.key)).Then(
+			protocol.Put(s.key, protocol.Leased{Value: []byte(s.value), Lease: s.lease}),
+			clientv3.OpGet(k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
 		).Commit()
 		return err
 	})
@@ -122,7 +124,7 @@ func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64
 	s.epoch = response.Header.Revision
 	names := map[string]struct{}{}
 	for _, kv := range response.Responses[1].GetResponseRange().Kvs {
-		names[strings.TrimPrefix(string(kv.Key), k.layout.sessions())] = struct{}{}
+		names[strings.TrimPrefix(string(kv.Key), k.layout.Sessions())] = struct{}{}
 	}
 	return s, names, s.epoch, nil
 }
@@ -133,7 +135,7 @@ func (k *keeper) clear(ctx context.Context) error {
 		return nil
 	}
 	return k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-		_, err := c.Delete(ctx, k.layout.sessions(), clientv3.WithPrefix())
+		_, err := c.Delete(ctx, k.layout.Sessions(), clientv3.WithPrefix())
 		return err
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -26,7 +27,7 @@ func (s *Store) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, 
 	}
 	k := s.keysOf(&l)
 	c := &claimer{store: s, session: session, lock: l, keys: k, size: len(value), prev: prev, nobody: make(chan struct{})}
-	c.txn = func(at seen) clientv3.Op { return claim(k, at, leased{value: value}) }
+	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Claim(k, at, protocol.Leased{Value: value}) }
 	return c.run(ctx)
 }
 
@@ -36,17 +37,17 @@ func (s *Store) prepare(l *idem.Lock) (*session, []byte, error) {
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
-	if len(l.Scope.Workflow) > maxWorkflowBytes {
-		return nil, nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), maxWorkflowBytes, errTooLarge))
+	if len(l.Scope.Workflow) > protocol.MaxWorkflowBytes {
+		return nil, nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
 	}
 	if !utf8.ValidString(l.Scope.Workflow) { // its value could not spell it
 		return nil, nil, unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))
 	}
-	l.Alive = sessionAlive(session.name)
+	l.Alive = protocol.SessionAlive(session.name)
 	if l.Holder == "" {
 		l.Holder = s.holder(session)
 	}
-	value, err := encodeLock(l)
+	value, err := protocol.EncodeLock(l)
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
@@ -60,11 +61,11 @@ func (s *Store) holder(session *session) string {
 	return s.o.Holder + "/" + session.name
 }
 
-func (s *Store) keysOf(l *idem.Lock) keys {
-	return keys{
-		S: s.layout.alive(l.Alive), A: s.layout.alive(l.Alive), H: s.layout.alive(holdAlive(l.Execution)), L: s.layout.lock(l.Scope), O: s.layout.other(l.Scope),
-		Q: s.layout.queued(l.Scope), W: s.layout.queue(l.Scope), I: s.layout.record(l.Scope),
-		C: s.layout.cancel(l.Alive, l.Execution), F: s.layout.forget(l.Execution),
+func (s *Store) keysOf(l *idem.Lock) protocol.Keys {
+	return protocol.Keys{
+		S: s.layout.Alive(l.Alive), A: s.layout.Alive(l.Alive), H: s.layout.Alive(protocol.HoldAlive(l.Execution)), L: s.layout.Lock(l.Scope), O: s.layout.Other(l.Scope),
+		Q: s.layout.Queued(l.Scope), W: s.layout.Queue(l.Scope), I: s.layout.Record(l.Scope),
+		C: s.layout.Cancel(l.Alive, l.Execution), F: s.layout.Forget(l.Execution),
 	}
 }
 
@@ -73,8 +74,8 @@ type claimer struct {
 	store   *Store
 	session *session
 	lock    idem.Lock
-	keys    keys
-	txn     func(seen) clientv3.Op
+	keys    protocol.Keys
+	txn     func(protocol.Seen) clientv3.Op
 	size    int
 	prev    int64
 	o       int64         // the revision of the lock under another strategy, which another event has; 0 = it is free
@@ -122,7 +123,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 // depart sends the claim, with the epoch that it carries.
 func (c *claimer) depart() (r *request, epoch int64) {
 	epoch = c.session.currentEpoch()
-	r = newRequest(c.keys.L, c.txn(seen{epoch: epoch, o: c.o, prev: c.prev, q: c.q}), c.size)
+	r = newRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), c.size)
 	r.alone = c.alone
 	c.store.sender.send(r)
 	return r, epoch
@@ -143,8 +144,8 @@ func (c *claimer) claim(life context.Context, r *request, epoch int64) claimed {
 			if c.blocked(st) {
 				return c.inTheWay(life, st)
 			}
-			if c.q == 0 && st.otherRevision() != c.o {
-				c.o = st.otherRevision()
+			if c.q == 0 && st.OtherRevision() != c.o {
+				c.o = st.OtherRevision()
 				continue
 			}
 			if err := c.session.moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
@@ -159,7 +160,7 @@ func (c *claimer) claim(life context.Context, r *request, epoch int64) claimed {
 }
 
 // refused is how things stand after a refusal. A claim past the queue brings lock and record, which explain nearly all refusals.
-func (c *claimer) refused(life context.Context, answer reply) (*state, error) {
+func (c *claimer) refused(life context.Context, answer reply) (*protocol.State, error) {
 	st, err := answer.refused()
 	if err != nil || c.q != 0 || c.blocked(st) {
 		return st, err
@@ -168,14 +169,14 @@ func (c *claimer) refused(life context.Context, answer reply) (*state, error) {
 }
 
 // blocked reports whether a refusal is explained by what stands in etcd.
-func (c *claimer) blocked(st *state) bool {
-	if st.lock != nil || st.prev != c.prev {
+func (c *claimer) blocked(st *protocol.State) bool {
+	if st.Lock != nil || st.Prev != c.prev {
 		return true
 	}
 	if c.q == 0 {
-		return st.head != 0 || st.place != 0 || st.copyInOther(c.lock.Scope.Key)
+		return st.Head != 0 || st.Place != 0 || st.CopyInOther(c.lock.Scope.Key)
 	}
-	return st.place != c.q || st.head < c.q
+	return st.Place != c.q || st.Head < c.q
 }
 
 // await is the answer to r. A request that has not left is taken back when nobody waits for it.
@@ -204,15 +205,15 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	switch {
 	case err != nil:
 		return claimed{err: unavailable(err)}
-	case st.runs(c.lock.Execution):
-		won := c.won(st.lock.Token, st.lock.Revision)
-		won.held.see(st.lock)
+	case st.Runs(c.lock.Execution):
+		won := c.won(st.Lock.Token, st.Lock.Revision)
+		won.held.see(st.Lock)
 		if full {
 			c.giveBack(life, won)
 			return claimed{err: unavailable(cause)}
 		}
 		return won
-	case st.ended(c.lock.Execution) != nil && (c.q == 0 || st.record.Outcome != idem.NotExecuted):
+	case st.Ended(c.lock.Execution) != nil && (c.q == 0 || st.Record.Outcome != idem.NotExecuted):
 		return claimed{err: idem.ErrLockLost}
 	case full && c.blocked(st): // a full store can still say that it is not this one's turn, or how the event ended
 		return c.inTheWay(life, st)
@@ -232,11 +233,11 @@ func (c *claimer) won(token, revision int64) claimed {
 }
 
 // inTheWay is what the Guard decides on.
-func (c *claimer) inTheWay(life context.Context, st *state) claimed {
-	if st.unread != nil {
-		return claimed{err: unavailable(st.unread)}
+func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
+	if st.Unread != nil {
+		return claimed{err: unavailable(st.Unread)}
 	}
-	seen := st.seen(c.lock.Scope.Key)
+	seen := st.Seen(c.lock.Scope.Key)
 	if l := seen.Lock; l != nil {
 		dead, err := c.store.isDead(life, l)
 		if err != nil {

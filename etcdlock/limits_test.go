@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -40,7 +41,7 @@ func TestAFullStoreRefusesClaimsAndPlacesAndSaysWhatToDo(t *testing.T) {
 		}
 	}
 	// Nothing of them is left behind, and who runs is not disturbed.
-	for _, prefix := range []string{s.layout.root + kindQueue, s.layout.locks() + hash16("new")} {
+	for _, prefix := range []string{s.layout.Root + protocol.KindQueue, s.layout.Locks() + protocol.Hash16("new")} {
 		got, err := e.Client.Get(within(t, patience), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err != nil || got.Count != 0 {
 			t.Errorf("%s: %v %v", prefix, got, err)
@@ -100,7 +101,7 @@ func TestInAFullStoreAnEndThatIsNotKeptFreesItsLock(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	st, err := s.look(within(t, patience), held.keys)
-	if err != nil || st.lock != nil || st.record != nil {
+	if err != nil || st.Lock != nil || st.Record != nil {
 		t.Fatalf("%+v %v", st, err)
 	}
 }
@@ -127,7 +128,7 @@ func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNobodyRunsMeanwhile(
 	e.MakeRoom(t)
 	eventually(t, "the record", func() bool {
 		st, err := s.look(within(t, patience), held.keys)
-		return err == nil && st.lock == nil && st.record != nil && string(st.record.Answer.Body) == "the answer"
+		return err == nil && st.Lock == nil && st.Record != nil && string(st.Record.Answer.Body) == "the answer"
 	})
 }
 
@@ -224,23 +225,23 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 	dead := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, dead, lockFor("w", "one"), 0)
 	name := currentSession(t, dead).name
-	eventually(t, "the other session is known", func() bool { return s.live.has(sessionAlive(name)) })
+	eventually(t, "the other session is known", func() bool { return s.live.has(protocol.SessionAlive(name)) })
 	for len(dropped) > 0 {
 		<-dropped
 	}
 	proxy.Blackhole(true)
 	held.startEnding() // its process is gone, as far as anybody can see: it adopts nothing
 	endSession(t, e, currentSession(t, dead))
-	if _, err := e.Client.Put(within(t, patience), s.layout.forgets()+"exec_x", ""); err != nil {
+	if _, err := e.Client.Put(within(t, patience), s.layout.Forgets()+"exec_x", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Client.Delete(within(t, patience), s.layout.forgets()+"exec_x"); err != nil {
+	if _, err := e.Client.Delete(within(t, patience), s.layout.Forgets()+"exec_x"); err != nil {
 		t.Fatal(err)
 	}
 	compact(t, e)
 	proxy.KillConns()
 	proxy.Blackhole(false)
-	eventually(t, "the death is known", func() bool { return !s.live.has(sessionAlive(name)) })
+	eventually(t, "the death is known", func() bool { return !s.live.has(protocol.SessionAlive(name)) })
 	select {
 	case <-dropped: // whoever caches records drops them all: the forget itself cannot be seen any more
 	case <-time.After(patience):
@@ -248,6 +249,6 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 	}
 	eventually(t, "the dead process's lock is buried", func() bool {
 		st, err := s.look(within(t, patience), held.keys)
-		return err == nil && st.record != nil
+		return err == nil && st.Record != nil
 	})
 }

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -54,15 +55,15 @@ func TestTenThousandLocksAreListedInPagesOfLittleMemory(t *testing.T) {
 	}
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	alive := sessionAlive(currentSession(t, s).name)
+	alive := protocol.SessionAlive(currentSession(t, s).name)
 	putMany(t, e, many, func(i int) (string, []byte) {
 		l := lockFor(fmt.Sprintf("stripe/account-%05d", i), "event")
 		l.Alive, l.Holder = alive, "host/1/session"
-		value, err := encodeLock(&l)
+		value, err := protocol.EncodeLock(&l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.layout.lock(l.Scope), value
+		return s.layout.Lock(l.Scope), value
 	})
 	seen := map[string]bool{}
 	h := newHeap()
@@ -109,11 +110,11 @@ func TestAPageOfTenThousandExecutionsReadsNoMoreThanItShows(t *testing.T) {
 		if i%1000 == 0 {
 			end = idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "x"}}
 		}
-		value, err := encodeRecord(recordOf(&l, end), "me")
+		value, err := protocol.EncodeRecord(protocol.RecordOf(&l, end), "me")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.layout.record(l.Scope), value
+		return s.layout.Record(l.Scope), value
 	})
 	all := map[idem.ExecutionID]bool{}
 	pages := 0

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -166,7 +167,7 @@ func TestAListSkipsWhatItCannotRead(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustClaim(t, s, lockFor("w", "runs"), 0)
-	k := hash16("x") + "/"
+	k := protocol.Hash16("x") + "/"
 	putRaw(t, e, map[string][]byte{
 		"locks/" + k + "x": []byte(`{"v":99}`), "queue/" + k + "x/k": []byte(`{"v":99}`), "keys/" + k + "k": []byte(`{"v":99}` + "\n"),
 		"locks/foreign": []byte("x"), "locks/" + k + "y": []byte("x"),
@@ -184,15 +185,15 @@ func TestAListSkipsWhatItCannotRead(t *testing.T) {
 
 func TestALockWhoseOwnerIsDeadIsStaleInAListAndBuriedWhenAskedFor(t *testing.T) {
 	e := etcdtest.Start(t)
-	y := newLayout(defaultPrefix)
+	y := protocol.NewLayout(defaultPrefix)
 	putDead := func(workflow string) idem.Lock {
 		l := lockFor(workflow, "event")
-		l.Alive = sessionAlive("nobody")
-		value, err := encodeLock(&l)
+		l.Alive = protocol.SessionAlive("nobody")
+		value, err := protocol.EncodeLock(&l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		putRaw(t, e, map[string][]byte{strings.TrimPrefix(y.lock(l.Scope), y.root): value})
+		putRaw(t, e, map[string][]byte{strings.TrimPrefix(y.Lock(l.Scope), y.Root): value})
 		return l
 	}
 	swept := putDead("swept")
@@ -261,18 +262,18 @@ func TestWorkflowsOfOneHashAreListedOnceEach(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for _, name := range []string{"a", "b", "c"} { // as if somebody had made them so
 		l := lockFor(name, "runs")
-		l.Alive = sessionAlive(currentSession(t, s).name)
-		value, err := encodeLock(&l)
+		l.Alive = protocol.SessionAlive(currentSession(t, s).name)
+		value, err := protocol.EncodeLock(&l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		putRaw(t, e, map[string][]byte{"locks/" + hash16("w") + "/" + name: value})
+		putRaw(t, e, map[string][]byte{"locks/" + protocol.Hash16("w") + "/" + name: value})
 		for i := range 3 {
 			l := lockFor(name, fmt.Sprintf("waits %d", i))
-			if value, err = encodeLock(&l); err != nil {
+			if value, err = protocol.EncodeLock(&l); err != nil {
 				t.Fatal(err)
 			}
-			putRaw(t, e, map[string][]byte{"queue/" + hash16("w") + "/" + name + "/" + string(l.Scope.Key): value})
+			putRaw(t, e, map[string][]byte{"queue/" + protocol.Hash16("w") + "/" + name + "/" + string(l.Scope.Key): value})
 		}
 	}
 	if got := allLocks(t, s, idem.LockQuery{Limit: 1}); len(got) != 3 {
@@ -312,11 +313,11 @@ func TestAnythingButACursorOfTheListIsRefused(t *testing.T) {
 }
 
 func FuzzParseCursor(f *testing.F) {
-	y := newLayout("/p")
+	y := protocol.NewLayout("/p")
 	for _, w := range oddNames {
 		s := idem.Scope{Workflow: w, Key: "00000000000000ff-01"}
-		for _, key := range []string{y.lock(s), y.queued(s), y.record(s), y.lock(idem.Scope{Workflow: w, Key: "k", PerEvent: true})} {
-			c, ok := y.cursorOf(key)
+		for _, key := range []string{y.Lock(s), y.Queued(s), y.Record(s), y.Lock(idem.Scope{Workflow: w, Key: "k", PerEvent: true})} {
+			c, ok := cursorOf(y, key)
 			if !ok {
 				f.Fatalf("%s has no cursor", key)
 			}

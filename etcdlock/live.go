@@ -4,6 +4,8 @@ import (
 	"maps"
 	"strings"
 	"sync"
+
+	"hooklock/etcdlock/protocol"
 )
 
 // live is the set of sessions that exist, as this process has heard. It may be late in both directions: a lock whose owner is
@@ -56,6 +58,6 @@ func (l *live) met(name string, revision int64) {
 func (l *live) has(alive string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, there := l.names[strings.TrimPrefix(alive, kindSessions)]
+	_, there := l.names[strings.TrimPrefix(alive, protocol.KindSessions)]
 	return there
 }

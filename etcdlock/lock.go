@@ -9,13 +9,14 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
 // owned is a lock that this process holds. It implements idem.Held.
 type owned struct {
 	store  *Store
-	keys   keys
+	keys   protocol.Keys
 	writer string // marks the record that it writes
 	// worked: it speaks for somebody elsewhere who may have been at work.
 	worked bool
@@ -31,7 +32,7 @@ type owned struct {
 
 var _ idem.Held = (*owned)(nil)
 
-func newOwned(s *Store, l idem.Lock, k keys, session *session) *owned {
+func newOwned(s *Store, l idem.Lock, k protocol.Keys, session *session) *owned {
 	return &owned{store: s, keys: k, writer: s.writer, since: s.clock.instant(), lock: &l, session: session}
 }
 
@@ -109,7 +110,7 @@ func (h *owned) lookAgain(life context.Context) {
 	switch {
 	case err != nil: // the end of the call finds out
 	case h.mine(st):
-		h.see(st.lock)
+		h.see(st.Lock)
 	default:
 		h.stopNow(idem.ErrLockLost)
 	}
@@ -122,9 +123,9 @@ func (h *owned) startEnding() {
 }
 
 // mine reports whether the lock in etcd is still the one of this execution.
-func (h *owned) mine(st *state) bool {
+func (h *owned) mine(st *protocol.State) bool {
 	l := h.Lock()
-	return st.runs(l.Execution) && st.lock.Token == l.Token
+	return st.Runs(l.Execution) && st.Lock.Token == l.Token
 }
 
 // Settle implements idem.Held. Under etcd's NOSPACE alarm it may return ErrStoreFull. The usual way, one answer, takes no goroutine.
@@ -172,11 +173,11 @@ type conclusion struct {
 
 func (h *owned) conclude(ctx context.Context, e idem.End) (*conclusion, error) {
 	l := h.Lock()
-	record, at := recordOf(l, e), seen{token: l.Token, l: l.Revision}
+	record, at := protocol.RecordOf(l, e), protocol.Seen{Token: l.Token, L: l.Revision}
 	written := 0
-	r, err := h.store.ending(ctx, l, record, h.writer, func(rec leased, cool *cooling) clientv3.Op {
-		written = len(rec.value)
-		return settle(h.keys, at, rec, cool)
+	r, err := h.store.ending(ctx, l, record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) clientv3.Op {
+		written = len(rec.Value)
+		return protocol.Settle(h.keys, at, rec, cool)
 	}, h.keys)
 	if err != nil {
 		return nil, err
@@ -205,9 +206,9 @@ func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*ide
 				return h.concluded(sent, answer), nil
 			}
 			if err == nil {
-				var st *state
+				var st *protocol.State
 				if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) {
-					h.see(st.lock)
+					h.see(st.Lock)
 					continue
 				}
 				if err == nil {
@@ -227,10 +228,10 @@ func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*ide
 
 // endedBy tells an end that is ours, whose answer got lost, from one that somebody else wrote. Where the event has run again since, our
 // record is not there any more, and etcd is asked how it was.
-func (h *owned) endedBy(life context.Context, st *state) (*idem.Record, error) {
+func (h *owned) endedBy(life context.Context, st *protocol.State) (*idem.Record, error) {
 	l := h.Lock()
 	h.store.letGo(l.Execution)
-	record, writer := st.ended(l.Execution), st.writer
+	record, writer := st.Ended(l.Execution), st.Writer
 	if record == nil {
 		var seen *idem.Seen
 		seen, writer = h.store.lookBack(life, h.keys, l.Execution, l.Revision)
@@ -247,7 +248,7 @@ func (h *owned) endedBy(life context.Context, st *state) (*idem.Record, error) {
 func (h *owned) freeWithoutRecord(life context.Context, e idem.End) error {
 	switch err := h.release(life); {
 	case err == nil:
-		h.store.ended(recordOf(h.Lock(), e), false)
+		h.store.ended(protocol.RecordOf(h.Lock(), e), false)
 	case !errors.Is(err, idem.ErrLockLost):
 		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}
@@ -261,7 +262,7 @@ func (h *owned) Release(ctx context.Context) error {
 	released, err := inTime(ctx, h.store.tasks.start, h.release, func(late error) {
 		if late == nil || errors.Is(late, idem.ErrCancelled) {
 			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.now()}
-			h.store.ended(recordOf(h.Lock(), end), true)
+			h.store.ended(protocol.RecordOf(h.Lock(), end), true)
 		}
 	})
 	if err != nil {
@@ -278,15 +279,15 @@ func (h *owned) release(life context.Context) error {
 		if l.Cancel != nil {
 			return h.abort(life)
 		}
-		answer := h.store.sender.do(life, newRequest(h.keys.L, release(h.keys, seen{token: l.Token, l: l.Revision}), 0))
+		answer := h.store.sender.do(life, newRequest(h.keys.L, protocol.Release(h.keys, protocol.Seen{Token: l.Token, L: l.Revision}), 0))
 		err := answer.err
 		if err == nil && !answer.Succeeded {
-			var st *state
+			var st *protocol.State
 			if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) {
-				h.see(st.lock)
+				h.see(st.Lock)
 				continue
 			}
-			if err == nil && st.ended(l.Execution) != nil {
+			if err == nil && st.Ended(l.Execution) != nil {
 				h.store.letGo(l.Execution)
 				return idem.ErrLockLost
 			}
@@ -326,14 +327,14 @@ func (h *owned) adopt(life context.Context, to *session) {
 		}
 		k := h.keys
 		k.S = to.key
-		at := seen{epoch: to.currentEpoch(), token: l.Token, l: l.Revision}
-		l.Alive, l.Holder = sessionAlive(to.name), h.store.holder(to)
-		value, err := encodeLock(&l)
+		at := protocol.Seen{Epoch: to.currentEpoch(), Token: l.Token, L: l.Revision}
+		l.Alive, l.Holder = protocol.SessionAlive(to.name), h.store.holder(to)
+		value, err := protocol.EncodeLock(&l)
 		if err != nil {
 			h.stopNow(idem.ErrLockLost)
 			return
 		}
-		answer := h.store.sender.do(life, newRequest(k.L, adopt(k, at, leased{value: value}), len(value)))
+		answer := h.store.sender.do(life, newRequest(k.L, protocol.Adopt(k, at, protocol.Leased{Value: value}), len(value)))
 		switch {
 		case answer.err == nil && answer.Succeeded:
 			l.Revision = answer.revision
@@ -358,15 +359,15 @@ func (h *owned) adopted(l *idem.Lock, by *session) {
 }
 
 // adoptRefused reports whether nothing is left to adopt: an earlier attempt has done it, or the lock is somebody else's.
-func (h *owned) adoptRefused(st *state, to *session) bool {
+func (h *owned) adoptRefused(st *protocol.State, to *session) bool {
 	switch {
 	case !h.mine(st):
 		h.stopNow(idem.ErrLockLost)
 		return true
-	case st.lock.Alive == sessionAlive(to.name):
-		h.adopted(st.lock, to)
+	case st.Lock.Alive == protocol.SessionAlive(to.name):
+		h.adopted(st.Lock, to)
 		return true
 	}
-	h.see(st.lock)
+	h.see(st.Lock)
 	return false
 }

@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -56,10 +57,10 @@ func (s *Store) handOver(ctx context.Context, h *owned, q *idem.AcquireRequest, 
 // heldBy is who has the lock now, after the time to wait is over; or else who had it.
 func (s *Store) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
 	st, err := s.look(ctx, s.keysOf(&idem.Lock{Scope: idem.Scope{Workflow: workflow}}))
-	if err != nil || st.lock == nil {
+	if err != nil || st.Lock == nil {
 		return before
 	}
-	return &idem.LockHeldError{Holder: st.lock}
+	return &idem.LockHeldError{Holder: st.Lock}
 }
 
 // clientLock is an execution of an event that nobody else has, and its callback key.
@@ -90,11 +91,11 @@ func (s *Store) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.A
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		c := &claimer{store: s, session: session, lock: *next, keys: k, size: len(lock.value), alone: true, nobody: make(chan struct{})}
-		c.txn = func(at seen) clientv3.Op { return acquire(k, at, lock, alive) }
+		c := &claimer{store: s, session: session, lock: *next, keys: k, size: len(lock.Value), alone: true, nobody: make(chan struct{})}
+		c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Acquire(k, at, lock, alive) }
 		held, seen, err := c.run(ctx)
 		if held == nil && err == nil || errors.Is(err, idem.ErrNotClaimed) { // and never will be
-			s.dropLater(alive.lease)
+			s.dropLater(alive.Lease)
 		}
 		switch {
 		case errors.Is(err, idem.ErrNotClaimed): // again, under a new execution ID
@@ -124,7 +125,7 @@ func (s *Store) ReleaseLock(ctx context.Context, workflow string, cb idem.Callba
 			return false, err
 		case err != nil && !errors.Is(err, idem.ErrCancelled):
 			return true, asClient(err)
-		case !ofLockAPI(at.lock):
+		case !ofLockAPI(at.Lock):
 			return true, idem.ErrLockHeld
 		}
 		err = s.onBehalf(at).release(ctx)

@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -56,8 +57,8 @@ func TestALockIsAcquiredRenewedAndReleasedAtAnyReplica(t *testing.T) {
 			t.Errorf("%s after the release: %v", what, err)
 		}
 	}
-	for _, kind := range []string{kindLocks, kindHolds, kindRecords} {
-		count(t, e, a.layout.root+kind, 0)
+	for _, kind := range []string{protocol.KindLocks, protocol.KindHolds, protocol.KindRecords} {
+		count(t, e, a.layout.Root+kind, 0)
 	}
 	if next := mustAcquireLock(t, b, q); next.Lock.Token <= got.Lock.Token {
 		t.Errorf("token %d after %d", next.Lock.Token, got.Lock.Token)

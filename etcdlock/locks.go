@@ -2,12 +2,12 @@ package etcdlock
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -19,15 +19,15 @@ const lockBatch = 100
 func (s *Store) Lock(ctx context.Context, workflow string) (*idem.LockView, error) {
 	scope := idem.Scope{Workflow: workflow}
 	for buried := int64(0); ; {
-		answers, revision, err := s.read(ctx, clientv3.OpGet(s.layout.lock(scope)))
+		answers, revision, err := s.read(ctx, clientv3.OpGet(s.layout.Lock(scope)))
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		kv := first(answers[0])
+		kv := protocol.First(answers[0])
 		if kv == nil {
 			return nil, idem.ErrNoLock
 		}
-		l, err := lockAt(kv)
+		l, err := protocol.LockAt(kv)
 		if err != nil {
 			return nil, unavailable(err)
 		}
@@ -48,17 +48,17 @@ func (s *Store) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, err
 	var from *cursor
 	if q.Cursor != "" {
 		c, err := parseCursor(q.Cursor)
-		if err != nil || letters[c.kind] != kindLocks {
+		if err != nil || letters[c.kind] != protocol.KindLocks {
 			return idem.LockPage{}, idem.ErrCursor
 		}
 		from = &c
 	}
 	var page idem.LockPage
 	w := s.newWalk(q.Limit, lockBatch)
-	keys, err := s.pageRange(ctx, kindLocks, "", from)
+	keys, err := s.pageRange(ctx, protocol.KindLocks, "", from)
 	if err == nil {
 		err = w.through(ctx, keys, func(kv *mvccpb.KeyValue) bool {
-			l, err := lockAt(kv)
+			l, err := protocol.LockAt(kv)
 			if err != nil || l.Scope.PerEvent || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
 				return false // of a newer release, or no lock of a workflow
 			}
@@ -76,14 +76,4 @@ func (s *Store) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, err
 		page.NextCursor = w.last.String()
 	}
 	return page, nil
-}
-
-// lockAt is the lock in kv.
-func lockAt(kv *mvccpb.KeyValue) (*idem.Lock, error) {
-	l, err := decodeLock(kv.Value)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", kv.Key, err)
-	}
-	l.Token, l.Revision = kv.CreateRevision, kv.ModRevision
-	return l, nil
 }

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -226,12 +227,12 @@ func TestALockIsAcquiredOnceAlsoWhereTheAnswerGotLost(t *testing.T) {
 			if kv.arrive(t) {
 				t.Error("what was lost is applied once more")
 			}
-			count(t, e, s.layout.locks(), 1)
+			count(t, e, s.layout.Locks(), 1)
 			if err := other.ReleaseLock(within(t, patience), "w", client(got)); err != nil {
 				t.Fatal(err)
 			}
-			count(t, e, s.layout.locks(), 0)
-			count(t, e, s.layout.root+kindHolds, 0)
+			count(t, e, s.layout.Locks(), 0)
+			count(t, e, s.layout.Root+protocol.KindHolds, 0)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 )
 
 // gateKV lets one request through for each token in gate, and says how many transactions were in it.
@@ -55,7 +56,7 @@ func gatedSender(t *testing.T) (*sender, *gateKV, *etcdtest.Etcd) {
 }
 
 func putRequest(place, key string) *request {
-	return newRequest(place, clientv3.OpTxn(nil, writes{clientv3.OpPut(key, "v")}, nil), 1)
+	return newRequest(place, clientv3.OpTxn(nil, protocol.Writes{clientv3.OpPut(key, "v")}, nil), 1)
 }
 
 func open2(kv *gateKV) { kv.gate <- struct{}{}; kv.gate <- struct{}{} }
@@ -157,7 +158,7 @@ func TestAMissingLeaseFailsItsMemberAlone(t *testing.T) {
 	<-kv.sizes
 	<-kv.sizes
 	var good []*request
-	bad := newRequest("bad", clientv3.OpTxn(nil, writes{clientv3.OpPut("bad", "v", clientv3.WithLease(12345))}, nil), 1)
+	bad := newRequest("bad", clientv3.OpTxn(nil, protocol.Writes{clientv3.OpPut("bad", "v", clientv3.WithLease(12345))}, nil), 1)
 	for i := range 4 {
 		r := putRequest(fmt.Sprintf("w%d", i), fmt.Sprintf("k%d", i))
 		good = append(good, r)
@@ -183,7 +184,7 @@ func TestABatchStaysBelowItsSize(t *testing.T) {
 	s.send(putRequest("b", "b"))
 	<-kv.sizes
 	<-kv.sizes
-	for i, size := range []int{maxBatchBytes / 2, maxBatchBytes / 2, 1, maxRecordBytes} {
+	for i, size := range []int{maxBatchBytes / 2, maxBatchBytes / 2, 1, protocol.MaxRecordBytes} {
 		r := putRequest(fmt.Sprintf("w%d", i), fmt.Sprintf("k%d", i))
 		r.size = size
 		s.send(r)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"hooklock/etcdlock/protocol"
+
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -109,7 +111,7 @@ func (s *session) fence(ctx context.Context, p *pool, epoch int64) error {
 }
 
 func (s *session) tryFence(ctx context.Context, p *pool, epoch int64) error {
-	op := fence(keys{S: s.key}, seen{epoch: epoch}, leased{[]byte(s.value), s.lease})
+	op := protocol.Fence(protocol.Keys{S: s.key}, protocol.Seen{Epoch: epoch}, protocol.Leased{Value: []byte(s.value), Lease: s.lease})
 	var response *clientv3.TxnResponse
 	err := p.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 		response, err = c.Txn(ctx).Then(op).Commit()

@@ -9,16 +9,17 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
 // sighting is how things stand around one execution, read at one revision.
 type sighting struct {
-	*state
+	*protocol.State
 	id idem.ExecutionID
 
 	scope      idem.Scope
-	keys       keys             // with A, where it runs: what proves its owner alive; and with C, where a process runs it
+	keys       protocol.Keys    // with A, where it runs: what proves its owner alive; and with C, where a process runs it
 	h          int64            // the mod revision of its hold, 0 = it is not held, or dead
 	lease      clientv3.LeaseID // of that hold
 	duplicates int64
@@ -28,51 +29,51 @@ type sighting struct {
 // until when it is held. The error is idem.ErrStoreUnavailable.
 func (s *Store) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*sighting, error) {
 	k := s.keysOf(&idem.Lock{Execution: id, Scope: scope})
-	answers, revision, err := s.read(ctx, append(lockRecordAndQueue(k), clientv3.OpGet(k.H), s.readCounts(id))...)
+	answers, revision, err := s.read(ctx, append(protocol.LockRecordAndQueue(k), clientv3.OpGet(k.H), s.readCounts(id))...)
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	st, err := readState(answers, revision)
+	st, err := protocol.ReadState(answers, revision)
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	at := &sighting{state: st, id: id, scope: scope, keys: k}
+	at := &sighting{State: st, id: id, scope: scope, keys: k}
 	at.duplicates = s.duplicates.of(id, answers[readCopies].GetResponseRange().Kvs)
-	if !at.runs(id) {
+	if !at.Runs(id) {
 		return at, nil
 	}
-	at.keys.A, at.keys.C = s.layout.alive(st.lock.Alive), s.layout.cancel(st.lock.Alive, id)
-	switch hold := first(answers[readHold]); {
-	case !isHold(st.lock.Alive):
-		st.lock.Dead = !s.holds(id) && !s.live.has(st.lock.Alive)
+	at.keys.A, at.keys.C = s.layout.Alive(st.Lock.Alive), s.layout.Cancel(st.Lock.Alive, id)
+	switch hold := protocol.First(answers[readHold]); {
+	case !protocol.IsHold(st.Lock.Alive):
+		st.Lock.Dead = !s.holds(id) && !s.live.has(st.Lock.Alive)
 	case hold == nil:
-		st.lock.Dead = !s.holds(id)
+		st.Lock.Dead = !s.holds(id)
 	default:
 		at.h, at.lease = hold.ModRevision, clientv3.LeaseID(hold.Lease)
-		st.lock.HoldUntil, _ = decodeHold(hold.Value) // for people only
+		st.Lock.HoldUntil, _ = protocol.DecodeHold(hold.Value) // for people only
 	}
 	return at, nil
 }
 
 // Where sight finds more than lockRecordAndQueue reads.
 const (
-	readHold   = readOther + 1
-	readCopies = readOther + 2
+	readHold   = protocol.ReadOther + 1
+	readCopies = protocol.ReadOther + 2
 )
 
 // found is what people see of it. The error is idem.ErrNoExecution, or idem.ErrStoreUnavailable where a value cannot be read.
 func (at *sighting) found() (*idem.Found, error) {
-	f := &idem.Found{Revision: at.revision, Duplicates: at.duplicates}
+	f := &idem.Found{Revision: at.Revision, Duplicates: at.duplicates}
 	switch {
-	case at.runs(at.id):
-		f.Lock = at.lock
-	case at.waits(at.id):
-		f.Lock, f.Place = at.copied, true
-	case at.ended(at.id) != nil:
-		f.Record = at.record
+	case at.Runs(at.id):
+		f.Lock = at.Lock
+	case at.Waits(at.id):
+		f.Lock, f.Place = at.Copied, true
+	case at.Ended(at.id) != nil:
+		f.Record = at.Record
 	default:
-		if f.Short = at.earlier(); f.Short == nil && at.unread != nil {
-			return nil, unavailable(at.unread)
+		if f.Short = at.earlier(); f.Short == nil && at.Unread != nil {
+			return nil, unavailable(at.Unread)
 		}
 		if f.Short == nil {
 			return nil, idem.ErrNoExecution
@@ -84,15 +85,15 @@ func (at *sighting) found() (*idem.Found, error) {
 
 // earlier is the execution in short, where its event has run again since.
 func (at *sighting) earlier() *idem.Attempt {
-	for _, l := range []*idem.Lock{at.lock, at.copied, at.other} {
+	for _, l := range []*idem.Lock{at.Lock, at.Copied, at.Other} {
 		if l != nil {
 			if a := short(l.Earlier, at.id); a != nil {
 				return a
 			}
 		}
 	}
-	if at.record != nil {
-		return short(at.record.Earlier, at.id)
+	if at.Record != nil {
+		return short(at.Record.Earlier, at.id)
 	}
 	return nil
 }
@@ -116,4 +117,16 @@ func (s *Store) read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.Res
 			return nil, 0, fmt.Errorf("read: %w", err)
 		}
 	}
+}
+
+// refused reads the answers of a transaction that was not applied.
+func (r reply) refused() (*protocol.State, error) { return protocol.ReadState(r.Responses, r.revision) }
+
+// look reads how things stand now. It repeats until there is an answer; the error is the context's or about an unreadable value.
+func (s *Store) look(ctx context.Context, k protocol.Keys) (*protocol.State, error) {
+	answers, revision, err := s.read(ctx, protocol.LockRecordAndQueue(k)...)
+	if err != nil {
+		return nil, fmt.Errorf("lock and record: %w", err)
+	}
+	return protocol.ReadState(answers, revision)
 }

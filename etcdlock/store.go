@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -70,7 +71,7 @@ const (
 // Store is the ledger in etcd. It implements idem.Ledger. Make one with Open, and Close it.
 type Store struct {
 	o        Options
-	layout   layout
+	layout   protocol.Layout
 	clock    clock
 	writer   string // marks the records that this Store wrote
 	pool     *pool
@@ -119,7 +120,7 @@ func open(o Options, c clock) (*Store, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{
-		o: o, layout: newLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, live: newLive(),
+		o: o, layout: protocol.NewLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, live: newLive(),
 		looks: make(chan struct{}, maxLooks),
 	}
 	p, err := openPool(&s.o)
@@ -298,7 +299,7 @@ func (s *Store) which(f func(*owned) bool) (locks []*owned) {
 }
 
 // hold registers a lock that was won with session. Where that is over by now the lock follows the others to the next one.
-func (s *Store) hold(l idem.Lock, k keys, session *session) *owned {
+func (s *Store) hold(l idem.Lock, k protocol.Keys, session *session) *owned {
 	h := newOwned(s, l, k, session)
 	s.mu.Lock()
 	s.running[l.Execution] = h

@@ -9,6 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -90,14 +91,14 @@ func (w *sweeper) run(ctx context.Context) {
 		w.names, w.holds, w.all = map[string]struct{}{}, map[idem.ExecutionID]struct{}{}, false
 		w.mu.Unlock()
 		if all || len(names) > 0 {
-			w.sweep(ctx, w.store.layout.locks(), func(l *idem.Lock) bool {
-				_, ended := names[strings.TrimPrefix(l.Alive, kindSessions)]
+			w.sweep(ctx, w.store.layout.Locks(), func(l *idem.Lock) bool {
+				_, ended := names[strings.TrimPrefix(l.Alive, protocol.KindSessions)]
 				return all || ended
 			})
 		}
 		for id := range holds {
 			if workflow, _, err := id.Parse(); err == nil && !all {
-				w.sweep(ctx, w.store.layout.locks()+hex16(workflow)+"/", func(l *idem.Lock) bool { return l.Execution == id && isHold(l.Alive) })
+				w.sweep(ctx, w.store.layout.Locks()+protocol.Hex16(workflow)+"/", func(l *idem.Lock) bool { return l.Execution == id && protocol.IsHold(l.Alive) })
 			}
 		}
 	}
@@ -117,7 +118,7 @@ func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem
 			}
 		}
 		for _, kv := range page.Kvs {
-			l, err := decodeLock(kv.Value)
+			l, err := protocol.DecodeLock(kv.Value)
 			if err != nil {
 				continue // of a newer release, which sweeps, too
 			}

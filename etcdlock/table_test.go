@@ -7,14 +7,15 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 )
 
 // scene is a piece of etcd in which one transaction would pass.
 type scene struct {
 	t    *testing.T
 	etcd *etcdtest.Etcd
-	k    keys
-	at   seen
+	k    protocol.Keys
+	at   protocol.Seen
 }
 
 func (s *scene) put(key string) int64 {
@@ -66,23 +67,23 @@ type row struct {
 	name   string
 	scene  func(*scene)
 	op     func(*scene) clientv3.Op
-	there  func(keys) []string
-	gone   func(keys) []string
+	there  func(protocol.Keys) []string
+	gone   func(protocol.Keys) []string
 	breaks map[string]func(*scene)
 }
 
-var value = leased{value: []byte("new")}
+var value = protocol.Leased{Value: []byte("new")}
 
-func session0(s *scene)  { s.at.epoch = s.put(s.k.S) }
-func locked(s *scene)    { s.at.token = s.put(s.k.L); s.at.l = s.put(s.k.L) }
-func queued(s *scene)    { s.at.q = s.put(s.k.Q) }
-func elsewhere(s *scene) { s.at.o = s.put(s.k.O) }
+func session0(s *scene)  { s.at.Epoch = s.put(s.k.S) }
+func locked(s *scene)    { s.at.Token = s.put(s.k.L); s.at.L = s.put(s.k.L) }
+func queued(s *scene)    { s.at.Q = s.put(s.k.Q) }
+func elsewhere(s *scene) { s.at.O = s.put(s.k.O) }
 
 func moveEpoch(s *scene)   { s.put(s.k.S) }
 func takeLock(s *scene)    { s.put(s.k.L) }
 func touchLock(s *scene)   { s.put(s.k.L) }
 func takeOther(s *scene)   { s.put(s.k.O) }
-func otherToken(s *scene)  { s.at.token-- }
+func otherToken(s *scene)  { s.at.Token-- }
 func writeRecord(s *scene) { s.put(s.k.I) }
 func somebodyWaits(s *scene) {
 	s.put(s.k.W + "another")
@@ -90,63 +91,63 @@ func somebodyWaits(s *scene) {
 func placeOfAnother(s *scene) { s.del(s.k.Q); s.put(s.k.Q) }
 
 func rows() []row {
-	l := func(k keys) []string { return []string{k.L} }
-	q := func(k keys) []string { return []string{k.Q} }
-	i := func(k keys) []string { return []string{k.I} }
-	held := func(k keys) []string { return []string{k.L, k.H} }
+	l := func(k protocol.Keys) []string { return []string{k.L} }
+	q := func(k protocol.Keys) []string { return []string{k.Q} }
+	i := func(k protocol.Keys) []string { return []string{k.I} }
+	held := func(k protocol.Keys) []string { return []string{k.L, k.H} }
 	ownLock := map[string]func(*scene){"L.create=token": otherToken, "L.mod=l": touchLock}
 	dead := map[string]func(*scene){"L.mod=l": touchLock, "alive key absent": func(s *scene) { s.put(s.k.A) }}
-	cool := &cooling{lock: value, hold: value}
+	cool := &protocol.Cooling{Lock: value, Hold: value}
 	return []row{
-		{"claim", session0, func(s *scene) clientv3.Op { return claim(s.k, s.at, value) }, l, nil,
+		{"claim", session0, func(s *scene) clientv3.Op { return protocol.Claim(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
-		{"claim over a record", func(s *scene) { session0(s); s.at.prev = s.put(s.k.I) }, func(s *scene) clientv3.Op { return claim(s.k, s.at, value) }, l, nil,
+		{"claim over a record", func(s *scene) { session0(s); s.at.Prev = s.put(s.k.I) }, func(s *scene) clientv3.Op { return protocol.Claim(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": func(s *scene) { s.del(s.k.I) }}},
-		{"claim under strategy none, while another event has the workflow", func(s *scene) { session0(s); elsewhere(s) }, func(s *scene) clientv3.Op { return claim(s.k, s.at, value) }, l, nil,
+		{"claim under strategy none, while another event has the workflow", func(s *scene) { session0(s); elsewhere(s) }, func(s *scene) clientv3.Op { return protocol.Claim(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
-		{"enqueue behind nobody", session0, func(s *scene) clientv3.Op { return enqueue(s.k, s.at, value) }, q, nil,
+		{"enqueue behind nobody", session0, func(s *scene) clientv3.Op { return protocol.Enqueue(s.k, s.at, value) }, q, nil,
 			map[string]func(*scene){"E": moveEpoch, "L.create=token": takeLock, "O absent": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
-		{"enqueue", func(s *scene) { session0(s); locked(s) }, func(s *scene) clientv3.Op { return enqueue(s.k, s.at, value) }, q, nil,
+		{"enqueue", func(s *scene) { session0(s); locked(s) }, func(s *scene) clientv3.Op { return protocol.Enqueue(s.k, s.at, value) }, q, nil,
 			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "O absent": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
-		{"claim as head", func(s *scene) { session0(s); queued(s); somebodyWaits(s) }, func(s *scene) clientv3.Op { return claimAsHead(s.k, s.at, value) }, l, q,
+		{"claim as head", func(s *scene) { session0(s); queued(s); somebodyWaits(s) }, func(s *scene) clientv3.Op { return protocol.ClaimAsHead(s.k, s.at, value) }, l, q,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "Q.create=q": placeOfAnother, "I.mod=prev": writeRecord,
 				"no Q with a smaller create revision": func(s *scene) { s.del(s.k.W + "another"); s.del(s.k.Q); s.put(s.k.W + "earlier"); queued(s) }}},
-		{"leave", queued, func(s *scene) clientv3.Op { return leave(s.k, s.at) }, nil, q,
+		{"leave", queued, func(s *scene) clientv3.Op { return protocol.Leave(s.k, s.at) }, nil, q,
 			map[string]func(*scene){"Q.create=q": placeOfAnother}},
-		{"settle", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return settle(s.k, s.at, value, nil) }, i,
-			func(k keys) []string { return []string{k.L, k.H} }, ownLock},
-		{"settle and cool", locked, func(s *scene) clientv3.Op { return settle(s.k, s.at, value, cool) },
-			func(k keys) []string { return []string{k.I, k.L, k.H} }, nil, ownLock},
-		{"release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return release(s.k, s.at) }, nil,
-			func(k keys) []string { return []string{k.L, k.H, k.I} }, ownLock},
-		{"adopt", func(s *scene) { session0(s); locked(s) }, func(s *scene) clientv3.Op { return adopt(s.k, s.at, value) }, l, nil,
+		{"settle", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.Settle(s.k, s.at, value, nil) }, i,
+			func(k protocol.Keys) []string { return []string{k.L, k.H} }, ownLock},
+		{"settle and cool", locked, func(s *scene) clientv3.Op { return protocol.Settle(s.k, s.at, value, cool) },
+			func(k protocol.Keys) []string { return []string{k.I, k.L, k.H} }, nil, ownLock},
+		{"release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.Release(s.k, s.at) }, nil,
+			func(k protocol.Keys) []string { return []string{k.L, k.H, k.I} }, ownLock},
+		{"adopt", func(s *scene) { session0(s); locked(s) }, func(s *scene) clientv3.Op { return protocol.Adopt(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "L.mod=l": touchLock}},
-		{"bury", locked, func(s *scene) clientv3.Op { return bury(s.k, s.at, value, nil) }, i, l, dead},
-		{"bury and cool", locked, func(s *scene) clientv3.Op { return bury(s.k, s.at, value, cool) },
-			func(k keys) []string { return []string{k.I, k.L, k.H} }, nil, dead},
-		{"bury a cooling lock", locked, func(s *scene) clientv3.Op { return buryCooling(s.k, s.at) }, nil,
-			func(k keys) []string { return []string{k.L, k.I} }, dead},
-		{"acquire", session0, func(s *scene) clientv3.Op { return acquire(s.k, s.at, value, value) }, held, nil,
+		{"bury", locked, func(s *scene) clientv3.Op { return protocol.Bury(s.k, s.at, value, nil) }, i, l, dead},
+		{"bury and cool", locked, func(s *scene) clientv3.Op { return protocol.Bury(s.k, s.at, value, cool) },
+			func(k protocol.Keys) []string { return []string{k.I, k.L, k.H} }, nil, dead},
+		{"bury a cooling lock", locked, func(s *scene) clientv3.Op { return protocol.BuryCooling(s.k, s.at) }, nil,
+			func(k protocol.Keys) []string { return []string{k.L, k.I} }, dead},
+		{"acquire", session0, func(s *scene) clientv3.Op { return protocol.Acquire(s.k, s.at, value, value) }, held, nil,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "queue empty": somebodyWaits}},
-		{"hold", locked, func(s *scene) clientv3.Op { return hold(s.k, s.at, value, value) }, held, nil, ownLock},
-		{"heartbeat", func(s *scene) { locked(s); s.at.h = s.put(s.k.H) }, func(s *scene) clientv3.Op { return heartbeat(s.k, s.at, value) }, held, nil,
+		{"hold", locked, func(s *scene) clientv3.Op { return protocol.Hold(s.k, s.at, value, value) }, held, nil, ownLock},
+		{"heartbeat", func(s *scene) { locked(s); s.at.H = s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.Heartbeat(s.k, s.at, value) }, held, nil,
 			map[string]func(*scene){"L.create=token": otherToken, "H.mod=h": func(s *scene) { s.del(s.k.H) }}},
-		{"guard", func(s *scene) { locked(s); s.put(s.k.A) }, func(s *scene) clientv3.Op { return guard(s.k, s.at, value) }, l, nil,
+		{"guard", func(s *scene) { locked(s); s.put(s.k.A) }, func(s *scene) clientv3.Op { return protocol.Guard(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"L.create=token": otherToken, "L.mod=l": touchLock, "alive key present": func(s *scene) { s.del(s.k.A) }}},
-		{"cancel", locked, func(s *scene) clientv3.Op { return cancel(s.k, s.at, value, value) }, func(k keys) []string { return []string{k.L, k.C} }, nil,
+		{"cancel", locked, func(s *scene) clientv3.Op { return protocol.Cancel(s.k, s.at, value, value) }, func(k protocol.Keys) []string { return []string{k.L, k.C} }, nil,
 			map[string]func(*scene){"L.mod=l": touchLock}},
-		{"cancel what no process runs", locked, func(s *scene) clientv3.Op { k := s.k; k.C = ""; return cancel(k, s.at, value, value) }, l,
-			func(k keys) []string { return []string{k.C} }, map[string]func(*scene){"L.mod=l": touchLock}},
-		{"cancel a waiting one", queued, func(s *scene) clientv3.Op { return cancelWaiting(s.k, s.at, value) }, i, q,
+		{"cancel what no process runs", locked, func(s *scene) clientv3.Op { k := s.k; k.C = ""; return protocol.Cancel(k, s.at, value, value) }, l,
+			func(k protocol.Keys) []string { return []string{k.C} }, map[string]func(*scene){"L.mod=l": touchLock}},
+		{"cancel a waiting one", queued, func(s *scene) clientv3.Op { return protocol.CancelWaiting(s.k, s.at, value) }, i, q,
 			map[string]func(*scene){"Q.create=q": placeOfAnother, "I.mod=prev": writeRecord}},
-		{"forget", func(s *scene) { s.at.prev = s.put(s.k.I) }, func(s *scene) clientv3.Op { return forget(s.k, s.at, value) },
-			func(k keys) []string { return []string{k.F} }, i, map[string]func(*scene){"I.mod=prev": writeRecord}},
-		{"force release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return forceRelease(s.k, s.at, value, value) },
-			func(k keys) []string { return []string{k.I, k.C} }, func(k keys) []string { return []string{k.L, k.H} }, map[string]func(*scene){"L.mod=l": touchLock}},
-		{"force release a cooling lock", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return forceReleaseCooling(s.k, s.at) },
-			nil, func(k keys) []string { return []string{k.L, k.H, k.I} }, map[string]func(*scene){"L.mod=l": touchLock}},
-		{"count copies", func(*scene) {}, func(s *scene) clientv3.Op { return countCopies(s.k.C, value) }, func(k keys) []string { return []string{k.C} }, nil, nil},
-		{"fence", session0, func(s *scene) clientv3.Op { return fence(s.k, s.at, value) }, func(k keys) []string { return []string{k.S} }, nil,
+		{"forget", func(s *scene) { s.at.Prev = s.put(s.k.I) }, func(s *scene) clientv3.Op { return protocol.Forget(s.k, s.at, value) },
+			func(k protocol.Keys) []string { return []string{k.F} }, i, map[string]func(*scene){"I.mod=prev": writeRecord}},
+		{"force release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.ForceRelease(s.k, s.at, value, value) },
+			func(k protocol.Keys) []string { return []string{k.I, k.C} }, func(k protocol.Keys) []string { return []string{k.L, k.H} }, map[string]func(*scene){"L.mod=l": touchLock}},
+		{"force release a cooling lock", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.ForceReleaseCooling(s.k, s.at) },
+			nil, func(k protocol.Keys) []string { return []string{k.L, k.H, k.I} }, map[string]func(*scene){"L.mod=l": touchLock}},
+		{"count copies", func(*scene) {}, func(s *scene) clientv3.Op { return protocol.CountCopies(s.k.C, value) }, func(k protocol.Keys) []string { return []string{k.C} }, nil, nil},
+		{"fence", session0, func(s *scene) clientv3.Op { return protocol.Fence(s.k, s.at, value) }, func(k protocol.Keys) []string { return []string{k.S} }, nil,
 			map[string]func(*scene){"E": moveEpoch}},
 	}
 }
@@ -157,7 +158,7 @@ func TestEachTransactionPassesWhereItShouldAndEachCompareRefuses(t *testing.T) {
 	stage := func(t *testing.T, r row) *scene {
 		n++
 		p := fmt.Sprintf("/%d/", n)
-		s := &scene{t: t, etcd: e, k: keys{S: p + "S", L: p + "L", O: p + "O", W: p + "Q/", Q: p + "Q/mine", I: p + "I", A: p + "A", H: p + "H", C: p + "C", F: p + "F"}}
+		s := &scene{t: t, etcd: e, k: protocol.Keys{S: p + "S", L: p + "L", O: p + "O", W: p + "Q/", Q: p + "Q/mine", I: p + "I", A: p + "A", H: p + "H", C: p + "C", F: p + "F"}}
 		r.scene(s)
 		return s
 	}

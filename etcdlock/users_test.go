@@ -61,7 +61,7 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 	endSession(t, e, currentSession(t, other))
 	eventually(t, "the dead process's lock is buried", func() bool {
 		st, err := s.look(within(t, patience), lost.keys)
-		return err == nil && st.record != nil
+		return err == nil && st.Record != nil
 	})
 	before := currentSession(t, s)
 	endSession(t, e, before)
@@ -71,7 +71,7 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 	if _, err := running.Settle(within(t, patience), success("")); err != nil {
 		t.Fatalf("settle after adopting: %v", err)
 	}
-	if _, err := e.Client.Put(within(t, patience), s.layout.forgets()+"exec_x", ""); err != nil {
+	if _, err := e.Client.Put(within(t, patience), s.layout.Forgets()+"exec_x", ""); err != nil {
 		t.Fatal(err)
 	}
 	select {

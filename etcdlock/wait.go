@@ -6,6 +6,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -23,10 +24,10 @@ type Place struct {
 
 // lock is what the place says of its execution.
 func (p *Place) lock() idem.Lock {
-	return idem.Lock{Execution: p.execution, Scope: p.scope, Alive: sessionAlive(p.session.name), Holder: p.store.holder(p.session)}
+	return idem.Lock{Execution: p.execution, Scope: p.scope, Alive: protocol.SessionAlive(p.session.name), Holder: p.store.holder(p.session)}
 }
 
-func (p *Place) keys() keys {
+func (p *Place) keys() protocol.Keys {
 	l := p.lock()
 	return p.store.keysOf(&l)
 }
@@ -47,7 +48,7 @@ func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (i
 	p := &Place{store: s, session: session, execution: l.Execution, scope: l.Scope}
 	results, nobody := make(chan result), make(chan struct{})
 	if !s.tasks.start(func(life context.Context) {
-		seen, err := p.enqueue(life, leased{value, session.lease}, prev, behind)
+		seen, err := p.enqueue(life, protocol.Leased{Value: value, Lease: session.lease}, prev, behind)
 		r := result{seen: seen, err: err}
 		if seen == nil && err == nil {
 			r.place = p
@@ -74,11 +75,11 @@ func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (i
 	}
 }
 
-func (p *Place) enqueue(life context.Context, value leased, prev, behind int64) (*idem.Seen, error) {
+func (p *Place) enqueue(life context.Context, value protocol.Leased, prev, behind int64) (*idem.Seen, error) {
 	k := p.keys()
 	for again := false; ; again = true {
 		epoch := p.session.currentEpoch()
-		r := newRequest(k.L, enqueue(k, seen{epoch: epoch, token: behind, prev: prev}, value), len(value.value))
+		r := newRequest(k.L, protocol.Enqueue(k, protocol.Seen{Epoch: epoch, Token: behind, Prev: prev}, value), len(value.Value))
 		r.again = again
 		answer := p.store.sender.do(life, r)
 		if answer.err == nil && answer.Succeeded {
@@ -92,17 +93,17 @@ func (p *Place) enqueue(life context.Context, value leased, prev, behind int64) 
 		switch {
 		case err != nil:
 			return nil, unavailable(err)
-		case st.waits(p.execution): // the answer got lost, or an earlier one
-			p.q = st.place
+		case st.Waits(p.execution): // the answer got lost, or an earlier one
+			p.q = st.Place
 			return nil, nil
 		case answer.err != nil && fencing(answer.err):
 			return nil, idem.ErrNotClaimed
-		case st.place != 0 || st.prev != prev || st.copyInOther(p.scope.Key) || st.token() != behind && st.copyRuns(p.scope.Key) != nil:
+		case st.Place != 0 || st.Prev != prev || st.CopyInOther(p.scope.Key) || st.Token() != behind && st.CopyRuns(p.scope.Key) != nil:
 			return p.inTheWay(life, st)
 		case answer.err != nil: // the store is full: another attempt would get the same answer
 			return nil, unavailable(answer.err)
-		case st.token() != behind: // the lock has changed hands, and no copy has it
-			behind = st.token()
+		case st.Token() != behind: // the lock has changed hands, and no copy has it
+			behind = st.Token()
 			continue
 		}
 		if err := p.session.moved(life, p.store.pool, epoch); err != nil {
@@ -112,11 +113,11 @@ func (p *Place) enqueue(life context.Context, value leased, prev, behind int64) 
 }
 
 // inTheWay is why the execution may not wait.
-func (p *Place) inTheWay(life context.Context, st *state) (_ *idem.Seen, err error) {
-	if st.unread != nil {
-		return nil, unavailable(st.unread)
+func (p *Place) inTheWay(life context.Context, st *protocol.State) (_ *idem.Seen, err error) {
+	if st.Unread != nil {
+		return nil, unavailable(st.Unread)
 	}
-	seen := st.seen(p.scope.Key)
+	seen := st.Seen(p.scope.Key)
 	if l := seen.Lock; l != nil && l.Scope.Key == p.scope.Key {
 		if l.Dead, err = p.store.isDead(life, l); err != nil {
 			return nil, unavailable(err)
@@ -126,7 +127,7 @@ func (p *Place) inTheWay(life context.Context, st *state) (_ *idem.Seen, err err
 }
 
 // afterEnqueue is how things stand after a refusal, or for certain after an answer got lost.
-func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*state, error) {
+func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*protocol.State, error) {
 	if answer.err == nil {
 		return answer.refused()
 	}
@@ -150,49 +151,49 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 			return nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, p.session.err())
 		case err != nil:
 			return nil, err
-		case at.place != p.q && at.ended(p.execution) == nil && !at.vouched:
+		case at.Place != p.q && at.Ended(p.execution) == nil && !at.vouched:
 			return nil, idem.ErrPlaceLost // etcd knows it before this session does
-		case at.place != p.q:
-			return p.cancelled(at.state), idem.ErrCancelled
-		case at.unread != nil:
-			return nil, unavailable(at.unread)
-		case at.prev != prev:
-			return at.seen(p.scope.Key), nil
+		case at.Place != p.q:
+			return p.cancelled(at.State), idem.ErrCancelled
+		case at.Unread != nil:
+			return nil, unavailable(at.Unread)
+		case at.Prev != prev:
+			return at.Seen(p.scope.Key), nil
 		case at.before != "":
-			p.store.hub.wait(ctx, p.session.over, at.revision, p.store.layout.queued(p.scope), at.before)
+			p.store.hub.wait(ctx, p.session.over, at.Revision, p.store.layout.Queued(p.scope), at.before)
 			continue
-		case at.lock == nil:
-			return at.seen(p.scope.Key), nil
+		case at.Lock == nil:
+			return at.Seen(p.scope.Key), nil
 		}
-		if at.lock.Dead, err = p.store.isDead(ctx, at.lock); err != nil {
+		if at.Lock.Dead, err = p.store.isDead(ctx, at.Lock); err != nil {
 			return nil, err
 		}
-		if at.lock.Dead {
-			return at.seen(p.scope.Key), nil
+		if at.Lock.Dead {
+			return at.Seen(p.scope.Key), nil
 		}
-		p.awaitLock(ctx, at.state)
+		p.awaitLock(ctx, at.State)
 	}
 }
 
 // cancelled is how this execution ended: a place that goes while its session lives was cancelled, also where its record was forgotten or
 // written over since.
-func (p *Place) cancelled(st *state) *idem.Seen {
-	r := st.ended(p.execution)
+func (p *Place) cancelled(st *protocol.State) *idem.Seen {
+	r := st.Ended(p.execution)
 	if r == nil {
 		l := p.lock()
-		r = recordOf(&l, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted})
+		r = protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted})
 	}
 	return &idem.Seen{Record: r, RecordRevision: r.Revision}
 }
 
 // awaitLock waits for the end of the lock, or of who holds it. A lock of our own goes with it from session to session.
-func (p *Place) awaitLock(ctx context.Context, st *state) {
+func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	y := p.store.layout
-	keys := []string{y.queued(p.scope), y.lock(p.scope), y.alive(holdAlive(st.lock.Execution))}
-	if !isHold(st.lock.Alive) && !p.store.holds(st.lock.Execution) {
-		keys = append(keys, y.alive(st.lock.Alive))
+	keys := []string{y.Queued(p.scope), y.Lock(p.scope), y.Alive(protocol.HoldAlive(st.Lock.Execution))}
+	if !protocol.IsHold(st.Lock.Alive) && !p.store.holds(st.Lock.Execution) {
+		keys = append(keys, y.Alive(st.Lock.Alive))
 	}
-	p.store.hub.wait(ctx, p.session.over, st.revision, keys...)
+	p.store.hub.wait(ctx, p.session.over, st.Revision, keys...)
 }
 
 // maxLooks is how many places read at a time. When a watch breaks everybody reads again, and more at once would only time out.
@@ -200,7 +201,7 @@ const maxLooks = 32
 
 // standing is how things stand around a place.
 type standing struct {
-	*state
+	*protocol.State
 	before  string // the last place before it, "" = it is first
 	vouched bool   // its session lives in etcd
 }
@@ -241,7 +242,7 @@ func leftWaiting(ctx context.Context) error {
 // read repeats until there is an answer, or nobody wants one any more.
 func (p *Place) read(life context.Context, unwanted func() bool) (*standing, error) {
 	k := p.keys()
-	ops := append(lockRecordAndQueue(k),
+	ops := append(protocol.LockRecordAndQueue(k),
 		clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...),
 		clientv3.OpGet(p.session.key, clientv3.WithKeysOnly()))
 	for pause := newBackoff(); ; {
@@ -251,13 +252,13 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*standing, err
 			return err
 		})
 		if err == nil {
-			st, err := readState(response.Responses, response.Header.Revision)
+			st, err := protocol.ReadState(response.Responses, response.Header.Revision)
 			if err != nil {
 				return nil, err
 			}
-			st.other = nil // enqueue has compared it, and nobody claims it past a place
-			at := &standing{state: st, vouched: first(response.Responses[len(ops)-1]) != nil}
-			if kv := first(response.Responses[len(ops)-2]); kv != nil {
+			st.Other = nil // enqueue has compared it, and nobody claims it past a place
+			at := &standing{State: st, vouched: protocol.First(response.Responses[len(ops)-1]) != nil}
+			if kv := protocol.First(response.Responses[len(ops)-2]); kv != nil {
 				at.before = string(kv.Key)
 			}
 			return at, nil
@@ -279,13 +280,13 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	if l.Holder == "" { // a client of the lock API has named itself
 		l.Holder = mine.Holder
 	}
-	value, err := encodeLock(&l)
+	value, err := protocol.EncodeLock(&l)
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
 	k := p.store.keysOf(&l)
 	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, size: len(value), prev: prev, q: p.q, nobody: make(chan struct{})}
-	c.txn = func(at seen) clientv3.Op { return claimAsHead(k, at, leased{value: value}) }
+	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.ClaimAsHead(k, at, protocol.Leased{Value: value}) }
 	return c.run(ctx)
 }
 
@@ -307,13 +308,13 @@ func (p *Place) Leave(ctx context.Context) error {
 func (p *Place) leave(life context.Context) error {
 	k := p.keys()
 	for pause := newBackoff(); ; {
-		answer := p.store.sender.do(life, newRequest(k.L, leave(k, seen{q: p.q}), 0))
+		answer := p.store.sender.do(life, newRequest(k.L, protocol.Leave(k, protocol.Seen{Q: p.q}), 0))
 		err := answer.err
 		if err == nil && answer.Succeeded {
 			return nil
 		}
 		if err == nil {
-			var st *state
+			var st *protocol.State
 			if st, err = answer.refused(); err == nil {
 				return p.giveBack(life, st)
 			}
@@ -325,11 +326,11 @@ func (p *Place) leave(life context.Context) error {
 }
 
 // giveBack releases the lock that the place has become by a claim whose answer nobody waited for.
-func (p *Place) giveBack(life context.Context, st *state) error {
-	if !st.runs(p.execution) {
+func (p *Place) giveBack(life context.Context, st *protocol.State) error {
+	if !st.Runs(p.execution) {
 		return nil
 	}
-	h := newOwned(p.store, *st.lock, p.keys(), p.session)
+	h := newOwned(p.store, *st.Lock, p.keys(), p.session)
 	h.startEnding()
 	return h.release(life)
 }

@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -282,7 +283,7 @@ func TestAwaitEndsWithItsContextAndKeepsThePlace(t *testing.T) {
 	if _, err := p.Await(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
-	if st, err := s.look(within(t, patience), p.keys()); err != nil || st.place != p.q {
+	if st, err := s.look(within(t, patience), p.keys()); err != nil || st.Place != p.q {
 		t.Fatalf("%+v %v", st, err)
 	}
 	for _, end := range []func(context.Context) error{p.Leave, p.Leave, holder.Release} {
@@ -310,7 +311,7 @@ func TestAnEnqueueThatArrivesLateLeavesNoGhost(t *testing.T) {
 type hungWatcher struct{ clientv3.Watcher }
 
 func (w hungWatcher) Watch(ctx context.Context, key string, o ...clientv3.OpOption) clientv3.WatchChan {
-	if strings.HasSuffix(key, "/"+kindSessions) || strings.HasSuffix(key, "/"+kindForgets) {
+	if strings.HasSuffix(key, "/"+protocol.KindSessions) || strings.HasSuffix(key, "/"+protocol.KindForgets) {
 		return w.Watcher.Watch(ctx, key, o...)
 	}
 	<-ctx.Done()

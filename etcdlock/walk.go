@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -54,7 +55,7 @@ func (w *walk) through(ctx context.Context, keys *windows, show func(*mvccpb.Key
 			if w.full() {
 				return nil
 			}
-			c, ours := w.store.layout.cursorOf(string(kv.Key))
+			c, ours := cursorOf(w.store.layout, string(kv.Key))
 			if !ours {
 				continue
 			}
@@ -88,16 +89,16 @@ func (s *Store) readEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.
 // pageRange is the range of one kind of keys, or of those of one workflow; after the cursor, if one is given. The error is idem.ErrCursor where
 // that is of another workflow.
 func (s *Store) pageRange(ctx context.Context, kind, workflow string, c *cursor) (*windows, error) {
-	root := s.layout.root + kind
+	root := s.layout.Root + kind
 	from := root
 	if workflow != "" {
-		from += hash16(workflow) + "/"
+		from += protocol.Hash16(workflow) + "/"
 	}
 	end := clientv3.GetPrefixRangeEnd(from)
 	if c == nil {
 		return newWindows(root, from, end), nil
 	}
-	if workflow != "" && hex16(c.workflow()) != hash16(workflow) {
+	if workflow != "" && protocol.Hex16(c.workflow()) != protocol.Hash16(workflow) {
 		return nil, fmt.Errorf("%w: it is of another workflow", idem.ErrCursor)
 	}
 	from, err := s.after(ctx, *c)

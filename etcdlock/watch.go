@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"hooklock/etcdlock/protocol"
+
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -52,10 +54,10 @@ func (k *keeper) follow(ctx context.Context, s *session, revision int64) error {
 		case <-ctx.Done():
 		}
 	})
-	sessions := client.Watch(ctx, k.layout.sessions(), clientv3.WithPrefix(), clientv3.WithRev(revision+1))
-	forgets := client.Watch(ctx, k.layout.forgets(), clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterDelete())
-	cancels := client.Watch(ctx, k.layout.cancels(s.name), clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterDelete())
-	holds := client.Watch(ctx, k.layout.root+kindHolds, clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterPut())
+	sessions := client.Watch(ctx, k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithRev(revision+1))
+	forgets := client.Watch(ctx, k.layout.Forgets(), clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterDelete())
+	cancels := client.Watch(ctx, k.layout.Cancels(s.name), clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterDelete())
+	holds := client.Watch(ctx, k.layout.Root+protocol.KindHolds, clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterPut())
 	for {
 		select {
 		case news, ok := <-sessions:
@@ -70,21 +72,21 @@ func (k *keeper) follow(ctx context.Context, s *session, revision int64) error {
 				return news.Err()
 			}
 			for _, e := range news.Events {
-				k.forgot(strings.TrimPrefix(string(e.Kv.Key), k.layout.forgets()))
+				k.forgot(strings.TrimPrefix(string(e.Kv.Key), k.layout.Forgets()))
 			}
 		case news, ok := <-cancels:
 			if !ok || news.Err() != nil {
 				return news.Err()
 			}
 			for _, e := range news.Events {
-				k.asked(strings.TrimPrefix(string(e.Kv.Key), k.layout.cancels(s.name)))
+				k.asked(strings.TrimPrefix(string(e.Kv.Key), k.layout.Cancels(s.name)))
 			}
 		case news, ok := <-holds:
 			if !ok || news.Err() != nil {
 				return news.Err()
 			}
 			for _, e := range news.Events {
-				k.unheld(strings.TrimPrefix(string(e.Kv.Key), k.layout.root+kindHolds))
+				k.unheld(strings.TrimPrefix(string(e.Kv.Key), k.layout.Root+protocol.KindHolds))
 			}
 		case <-ctx.Done():
 			return nil
@@ -93,7 +95,7 @@ func (k *keeper) follow(ctx context.Context, s *session, revision int64) error {
 }
 
 func (k *keeper) sessionChanged(s *session, e *clientv3.Event) {
-	name := strings.TrimPrefix(string(e.Kv.Key), k.layout.sessions())
+	name := strings.TrimPrefix(string(e.Kv.Key), k.layout.Sessions())
 	switch {
 	case e.Type != mvccpb.DELETE:
 		k.live.appeared(name, e.Kv.ModRevision)
@@ -112,18 +114,18 @@ func (k *keeper) list(ctx context.Context, s *session) (map[string]struct{}, int
 		var response *clientv3.TxnResponse
 		err := k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			response, err = c.Txn(ctx).Then(
-				clientv3.OpGet(k.layout.sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
-				clientv3.OpGet(k.layout.cancels(s.name), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+				clientv3.OpGet(k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+				clientv3.OpGet(k.layout.Cancels(s.name), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
 			).Commit()
 			return err
 		})
 		if err == nil {
 			names := map[string]struct{}{}
 			for _, kv := range response.Responses[0].GetResponseRange().Kvs {
-				names[strings.TrimPrefix(string(kv.Key), k.layout.sessions())] = struct{}{}
+				names[strings.TrimPrefix(string(kv.Key), k.layout.Sessions())] = struct{}{}
 			}
 			for _, kv := range response.Responses[1].GetResponseRange().Kvs {
-				k.asked(strings.TrimPrefix(string(kv.Key), k.layout.cancels(s.name)))
+				k.asked(strings.TrimPrefix(string(kv.Key), k.layout.Cancels(s.name)))
 			}
 			return names, response.Header.Revision, nil
 		}

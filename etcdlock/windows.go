@@ -1,6 +1,10 @@
 package etcdlock
 
-import "strings"
+import (
+	"strings"
+
+	"hooklock/etcdlock/protocol"
+)
 
 // windows cut a range of keys of one kind into short ones. A limit alone does not make a read short: etcd counts every key of the range that
 // it was asked for. Keys begin with the hash of their workflow, and those of records go on with the hash of their event, so a number of digits
@@ -23,7 +27,7 @@ const (
 )
 
 func newWindows(root, from, end string) *windows {
-	w := &windows{root: root, end: end, from: from, records: strings.HasSuffix(root, kindRecords), outer: firstDigits, inner: firstDigits}
+	w := &windows{root: root, end: end, from: from, records: strings.HasSuffix(root, protocol.KindRecords), outer: firstDigits, inner: firstDigits}
 	w.inside = w.insideOf(from) // it goes on there, or is about one workflow
 	return w
 }

@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -37,13 +38,19 @@ func (w *windows) through(tb testing.TB, keys []string, batch, most int) (got []
 }
 
 func TestWindowsShowEachKeyOnceAndInOrder(t *testing.T) {
-	const root = "/hooklock/v1/" + kindRecords
+	const root = "/hooklock/v1/" + protocol.KindRecords
 	for name, key := range map[string]func(i int) string{
-		"one workflow":                      func(i int) string { return hash16("w") + "/" + hash16(fmt.Sprint(i)) + "-x" },
-		"a workflow for each":               func(i int) string { return hash16(fmt.Sprint(i)) + "/" + hash16(fmt.Sprint(i)) + "-x" },
-		"a hundred workflows":               func(i int) string { return hash16(fmt.Sprint(i%100)) + "/" + hash16(fmt.Sprint(i)) + "-x" },
-		"a large workflow among small ones": func(i int) string { return hash16(fmt.Sprint(max(0, i-1000))) + "/" + hash16(fmt.Sprint(i)) + "-x" },
-		"keys that are not ours":            func(i int) string { return fmt.Sprintf("zz%d/\x00%d", i, i) },
+		"one workflow": func(i int) string { return protocol.Hash16("w") + "/" + protocol.Hash16(fmt.Sprint(i)) + "-x" },
+		"a workflow for each": func(i int) string {
+			return protocol.Hash16(fmt.Sprint(i)) + "/" + protocol.Hash16(fmt.Sprint(i)) + "-x"
+		},
+		"a hundred workflows": func(i int) string {
+			return protocol.Hash16(fmt.Sprint(i%100)) + "/" + protocol.Hash16(fmt.Sprint(i)) + "-x"
+		},
+		"a large workflow among small ones": func(i int) string {
+			return protocol.Hash16(fmt.Sprint(max(0, i-1000))) + "/" + protocol.Hash16(fmt.Sprint(i)) + "-x"
+		},
+		"keys that are not ours": func(i int) string { return fmt.Sprintf("zz%d/\x00%d", i, i) },
 	} {
 		for _, n := range []int{0, 1, 40, 3000, 240_000} {
 			var keys []string
@@ -110,12 +117,12 @@ func TestAPageOfAListDoesNotCountWhatIsNotOnIt(t *testing.T) {
 			kv := &countingKV{KV: client.KV}
 			putMany(t, e, 20_000, func(i int) (string, []byte) {
 				l := lockFor(fmt.Sprintf("w%d", i%workflows), fmt.Sprintf("event %05d", i))
-				l.Scope.Key = idem.Key(hash16(fmt.Sprint(i)) + "-00000000000000000000000000000000")
-				value, err := encodeRecord(recordOf(&l, success("body")), "me")
+				l.Scope.Key = idem.Key(protocol.Hash16(fmt.Sprint(i)) + "-00000000000000000000000000000000")
+				value, err := protocol.EncodeRecord(protocol.RecordOf(&l, success("body")), "me")
 				if err != nil {
 					t.Fatal(err)
 				}
-				return s.layout.record(l.Scope), value
+				return s.layout.Record(l.Scope), value
 			})
 			closeStore(t, s)
 			client.KV = kv

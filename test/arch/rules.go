@@ -36,6 +36,12 @@ var Rules = []Rule{
 		Why:   "a name is a pure function of a delivery, and deciding does not know how it was made",
 	},
 	{
+		Rooms: []string{"hooklock/etcdlock/protocol"},
+		Never: []string{"net/http/...", "hooklock/etcdlock"},
+		Only:  []string{"go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/api/v3/...", "github.com/cespare/xxhash/v2", "hooklock/idem"},
+		Why:   "the protocol is values and transactions: it sends nothing, so that a model can hold it against every order of events",
+	},
+	{
 		Rooms: []string{"hooklock/etcdlock"},
 		Never: []string{"github.com/valyala/fasthttp/...", "hooklock/proxy/...", "hooklock/config/...", "hooklock/admin/...", "go.etcd.io/etcd/server/..."},
 		Why:   "the ledger can be imported by any Go service, without a proxy and without a whole etcd server coming along",

@@ -6,12 +6,14 @@ import (
 	"go/printer"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-const codeDir = "../../etcdlock"
+// codeDirs are where requests to etcd are made.
+var codeDirs = []string{"../../etcdlock", "../../etcdlock/protocol"}
 
 // written is a transaction as the code spells it.
 type written struct {
@@ -120,14 +122,14 @@ func TestNothingIsWrittenPastTheTable(t *testing.T) {
 			}
 			switch name.Sel.Name {
 			case "OpPut", "OpDelete", "OpTxn", "If", "Put", "Delete", "Revoke":
-				t.Errorf("%s: %s calls %s: a transaction of the protocol belongs into etcdlock/table.go, where this test compares it with the model", file, f.Name.Name, name.Sel.Name)
+				t.Errorf("%s: %s calls %s: a transaction of the protocol belongs into etcdlock/protocol/table.go, where this test compares it with the model", file, f.Name.Name, name.Sel.Name)
 			}
 			return true
 		})
 	})
 }
 
-// readCode finds the functions of etcdlock/table.go that make a transaction, and the bodies of the others.
+// readCode finds the functions of etcdlock/protocol/table.go that make a transaction, and the bodies of the others.
 func readCode(t *testing.T) (transactions map[string]written, helpers map[string]string) {
 	t.Helper()
 	transactions, helpers = map[string]written{}, map[string]string{}
@@ -136,11 +138,11 @@ func readCode(t *testing.T) (transactions map[string]written, helpers map[string
 			return
 		}
 		if call := transactionIn(f); call != nil {
-			transactions[f.Name.Name] = readTransaction(t, f.Name.Name, call)
+			transactions[plain(f.Name.Name)] = readTransaction(t, f.Name.Name, call)
 			return
 		}
 		body := strings.Join(strings.Fields(spelled(t, f.Body)), " ")
-		helpers[f.Name.Name] = strings.TrimSuffix(strings.TrimPrefix(body, "{ "), " }")
+		helpers[plain(f.Name.Name)] = strings.TrimSuffix(strings.TrimPrefix(body, "{ "), " }")
 	})
 	return transactions, helpers
 }
@@ -176,14 +178,31 @@ func spelled(t *testing.T, n ast.Node) string {
 	if err := printer.Fprint(&b, token.NewFileSet(), n); err != nil {
 		t.Fatal(err)
 	}
-	return b.String()
+	return plain(b.String())
+}
+
+// ownName is a name of the protocol's that begins with a capital; those of keys (k.L), of etcd's client and of its methods stay as they are.
+var ownName = regexp.MustCompile(`(clientv3\.|k\.|\)\.)?\b[A-Z]`)
+
+// plain is a piece of code as the model spells it: without the capitals that say which names other packages use.
+func plain(code string) string {
+	return ownName.ReplaceAllStringFunc(code, func(found string) string {
+		if len(found) > 1 {
+			return found
+		}
+		return strings.ToLower(found)
+	})
 }
 
 func eachFunction(t *testing.T, visit func(file string, f *ast.FuncDecl)) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(codeDir, "*.go"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no Go files in %s: %v", codeDir, err)
+	var paths []string
+	for _, dir := range codeDirs {
+		found, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no Go files in %s: %v", dir, err)
+		}
+		paths = append(paths, found...)
 	}
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {

@@ -2,7 +2,7 @@
 // that end early or are given up too soon, answers that get lost while their transaction is applied later or never, waiters that hang up,
 // and people who cancel, force, guard and forget. In every state that can be reached it checks the promises of promises.go.
 //
-//	table.go      the transactions, each with its compares, spelled as in etcdlock/table.go
+//	table.go      the transactions, each with its compares, spelled as in etcdlock/protocol/table.go
 //	writes.go     what each does in etcd (store.go)
 //	delivery.go   what a delivery does before it has the lock, running.go what it does then, world.go what happens to it
 //	promises.go   what must hold

@@ -41,7 +41,7 @@ type txn struct {
 	cancel            uint8    // that L carried at l
 }
 
-// compare is one condition of a transaction, spelled as in etcdlock/table.go.
+// compare is one condition of a transaction, spelled as in etcdlock/protocol/table.go.
 type compare struct {
 	spelling string
 	holds    func(m *model, s *state, t *txn) bool
@@ -73,7 +73,7 @@ var (
 
 // row is one row of the table: what a transaction compares, and what it then does.
 type row struct {
-	name     string // of the function in etcdlock/table.go
+	name     string // of the function in etcdlock/protocol/table.go
 	compares []compare
 	writes   string                                // as spelled there
 	lease    func(m *model, s *state, t *txn) bool // one missing lease fails the whole request

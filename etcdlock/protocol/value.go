@@ -1,4 +1,4 @@
-package etcdlock
+package protocol
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 	"unicode/utf8"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"hooklock/idem"
 )
@@ -22,25 +24,25 @@ const (
 
 const (
 	// maxLockBytes bounds a lock's value: a hundred of them fit into one request.
-	maxLockBytes = 64 << 10
+	MaxLockBytes = 64 << 10
 	// maxRecordBytes bounds a record: etcd refuses requests above 1.5 MiB, and they travel in company.
-	maxRecordBytes = 600 << 10
+	MaxRecordBytes = 600 << 10
 	// maxWorkflowBytes bounds a lock's key; it is escaped, so up to three times as long in etcd.
-	maxWorkflowBytes = 4 << 10
+	MaxWorkflowBytes = 4 << 10
 )
 
 var (
-	errTooLarge = errors.New("value too large for the store")
+	ErrTooLarge = errors.New("value too large for the store")
 	errCorrupt  = errors.New("not a value of Hooklock: somebody else writes below the prefix, see etcd.prefix")
 )
 
-// newerError: a neighbour of a newer release wrote a value that this one cannot read.
-type newerError struct {
+// NewerError: a neighbour of a newer release wrote a value that this one cannot read.
+type NewerError struct {
 	kind         string
 	version, max int
 }
 
-func (e *newerError) Error() string {
+func (e *NewerError) Error() string {
 	return fmt.Sprintf("%s has version %d and this release reads up to %d: finish the upgrade of all replicas", e.kind, e.version, e.max)
 }
 
@@ -75,7 +77,7 @@ type lockValue struct {
 	CoolUntil    *time.Time       `json:"coolUntil,omitempty"`
 }
 
-func encodeLock(l *idem.Lock) ([]byte, error) {
+func EncodeLock(l *idem.Lock) ([]byte, error) {
 	v := lockValue{
 		Version: lockVersion, Execution: l.Execution, Workflow: l.Scope.Workflow, Key: l.Scope.Key, PerEvent: l.Scope.PerEvent,
 		Alive: l.Alive, Holder: l.Holder, Route: l.Route, EventID: l.EventID, Fingerprint: hex.EncodeToString(l.Fingerprint[:]),
@@ -91,14 +93,14 @@ func encodeLock(l *idem.Lock) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("encode lock: %w", err)
-	case len(b) > maxLockBytes:
-		return nil, fmt.Errorf("encode lock of %d bytes: %w", len(b), errTooLarge)
+	case len(b) > MaxLockBytes:
+		return nil, fmt.Errorf("encode lock of %d bytes: %w", len(b), ErrTooLarge)
 	}
 	return b, nil
 }
 
-// decodeLock reads a lock's value; the revisions are the caller's to add.
-func decodeLock(b []byte) (*idem.Lock, error) {
+// DecodeLock reads a lock's value; the revisions are the caller's to add.
+func DecodeLock(b []byte) (*idem.Lock, error) {
 	if err := checkVersion("a lock", b, lockVersion); err != nil {
 		return nil, err
 	}
@@ -191,8 +193,8 @@ type recordValue struct {
 	Writer string `json:"writer,omitempty"`
 }
 
-// encodeRecord writes r, without the answer's head and body where it would be too large: then r.Answer says so, too.
-func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
+// EncodeRecord writes r, without the answer's head and body where it would be too large: then r.Answer says so, too.
+func EncodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	if err := r.Check(); err != nil {
 		return nil, fmt.Errorf("encode record: %w", err)
 	}
@@ -207,9 +209,9 @@ func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
 		return marshalRecord(&v, nil)
 	}
 	v.Answer = &answerValue{Status: r.Answer.Status, Bytes: r.Answer.Bytes, Whole: r.Answer.Whole, Header: headerValues(r.Answer.Header)}
-	if len(r.Answer.Body) <= maxRecordBytes {
+	if len(r.Answer.Body) <= MaxRecordBytes {
 		b, err := marshalRecord(&v, r.Answer.Body)
-		if !errors.Is(err, errTooLarge) {
+		if !errors.Is(err, ErrTooLarge) {
 			return b, err
 		}
 	}
@@ -223,14 +225,14 @@ func marshalRecord(v *recordValue, body []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("encode record: %w", err)
-	case len(line)+1+len(body) > maxRecordBytes:
-		return nil, fmt.Errorf("encode record of %d bytes: %w", len(line)+1+len(body), errTooLarge)
+	case len(line)+1+len(body) > MaxRecordBytes:
+		return nil, fmt.Errorf("encode record of %d bytes: %w", len(line)+1+len(body), ErrTooLarge)
 	}
 	return append(append(line, '\n'), body...), nil
 }
 
-// decodeRecord reads a record and who wrote it. The record's body aliases b; its revision is the caller's to add.
-func decodeRecord(b []byte) (*idem.Record, string, error) {
+// DecodeRecord reads a record and who wrote it. The record's body aliases b; its revision is the caller's to add.
+func DecodeRecord(b []byte) (*idem.Record, string, error) {
 	if err := checkVersion("a record", b, recordVersion); err != nil {
 		return nil, "", err
 	}
@@ -264,7 +266,7 @@ type sessionValue struct {
 	Since   time.Time `json:"since"`
 }
 
-func encodeSession(holder string, since time.Time) string {
+func EncodeSession(holder string, since time.Time) string {
 	b, _ := json.Marshal(sessionValue{sessionVersion, holder, since.UTC()}) // strings, numbers and times always encode
 	return string(b)
 }
@@ -279,7 +281,7 @@ func checkVersion(kind string, b []byte, known int) error { //nolint:unparam // 
 	case err != nil || v.Version < 1:
 		return fmt.Errorf("read %s: %w", kind, errCorrupt)
 	case v.Version > known:
-		return &newerError{kind, v.Version, known}
+		return &NewerError{kind, v.Version, known}
 	}
 	return nil
 }
@@ -292,4 +294,31 @@ func decodeFingerprint(to *idem.Fingerprint, text string) error {
 		return errCorrupt
 	}
 	return nil
+}
+
+// RecordOf is the record of an execution that ended with e. A cancel that was asked is why an execution ended whose effect is not
+// known to have happened; that it was for good stays true whatever became of the execution.
+func RecordOf(l *idem.Lock, e idem.End) *idem.Record {
+	r := &idem.Record{
+		Execution: l.Execution, Scope: l.Scope, Route: l.Route, EventID: l.EventID, Fingerprint: l.Fingerprint, Credentials: l.Credentials,
+		CallbackHash: l.CallbackHash, TraceParent: l.TraceParent, Holder: l.Holder, Token: l.Token, Attempt: l.Attempt, Earlier: l.Earlier,
+		Status: e.Status, Outcome: e.Outcome, StartedAt: l.StartedAt, FinishedAt: e.FinishedAt, Retention: l.Retention,
+		Error: e.Error, Abort: e.Abort, Kept: e.Kept, Answer: e.Answer,
+	}
+	if l.Cancel != nil && e.Outcome != idem.Executed && (e.Abort == nil || !e.Abort.Forced) {
+		r.Status, r.Abort, r.Error = idem.Aborted, l.Cancel, nil
+	}
+	r.Final = l.Cancel != nil && l.Cancel.Final || r.Abort != nil && r.Abort.Final
+	r.Steps = l.EndSteps(r.Status, r.FinishedAt)
+	return r
+}
+
+// LockAt is the lock in kv.
+func LockAt(kv *mvccpb.KeyValue) (*idem.Lock, error) {
+	l, err := DecodeLock(kv.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kv.Key, err)
+	}
+	l.Token, l.Revision = kv.CreateRevision, kv.ModRevision
+	return l, nil
 }

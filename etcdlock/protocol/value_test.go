@@ -1,4 +1,4 @@
-package etcdlock
+package protocol
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func sampleLock() *idem.Lock {
 
 func sampleRecord() *idem.Record {
 	l := sampleLock()
-	r := recordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: l.StartedAt, Kept: true, Answer: &idem.Answer{
+	r := RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: l.StartedAt, Kept: true, Answer: &idem.Answer{
 		Status: 200, Bytes: 5, Whole: true, Header: []idem.HeaderField{{Name: "content-Type", Value: "a"}}, Body: []byte("a\nb\x00\xff"),
 	}})
 	r.Token = 7
@@ -32,11 +32,11 @@ func sampleRecord() *idem.Record {
 }
 
 func TestALockComesBackAsItWasWritten(t *testing.T) {
-	b, err := encodeLock(sampleLock())
+	b, err := EncodeLock(sampleLock())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := decodeLock(b)
+	got, err := DecodeLock(b)
 	if err != nil || !reflect.DeepEqual(got, sampleLock()) {
 		t.Fatalf("%+v %v", got, err)
 	}
@@ -46,11 +46,11 @@ func TestALockComesBackAsItWasWritten(t *testing.T) {
 }
 
 func TestARecordComesBackWithItsBodyByteForByte(t *testing.T) {
-	b, err := encodeRecord(sampleRecord(), "me")
+	b, err := EncodeRecord(sampleRecord(), "me")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, writer, err := decodeRecord(b)
+	got, writer, err := DecodeRecord(b)
 	if err != nil || writer != "me" || !reflect.DeepEqual(got, sampleRecord()) {
 		t.Fatalf("%+v %s %v", got, writer, err)
 	}
@@ -61,11 +61,11 @@ func TestAHeaderThatIsNotUTF8ComesBackByteForByte(t *testing.T) {
 	r := sampleRecord()
 	latin := idem.HeaderField{Name: "Content-Disposition", Value: "attachment; filename=\"r\xe9sum\xe9.pdf\""}
 	r.Answer.Header = append(r.Answer.Header, latin)
-	b, err := encodeRecord(r, "me")
+	b, err := EncodeRecord(r, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := decodeRecord(b)
+	got, _, err := DecodeRecord(b)
 	if err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -77,17 +77,17 @@ func TestAHeaderThatIsNotUTF8ComesBackByteForByte(t *testing.T) {
 
 func TestAnAnswerThatIsTooLargeIsKeptAsItsStatus(t *testing.T) {
 	for name, spoil := range map[string]func(*idem.Answer){
-		"body":    func(a *idem.Answer) { a.Body = make([]byte, maxRecordBytes) },
-		"headers": func(a *idem.Answer) { a.Header[0].Value = strings.Repeat("x", maxRecordBytes) },
+		"body":    func(a *idem.Answer) { a.Body = make([]byte, MaxRecordBytes) },
+		"headers": func(a *idem.Answer) { a.Header[0].Value = strings.Repeat("x", MaxRecordBytes) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := sampleRecord()
 			spoil(r.Answer)
-			b, err := encodeRecord(r, "me")
-			if err != nil || len(b) > maxRecordBytes {
+			b, err := EncodeRecord(r, "me")
+			if err != nil || len(b) > MaxRecordBytes {
 				t.Fatalf("%d bytes, %v", len(b), err)
 			}
-			got, _, err := decodeRecord(b)
+			got, _, err := DecodeRecord(b)
 			if err != nil || got.Answer.Whole || got.Answer.Body != nil || got.Answer.Header != nil || got.Answer.Status != 200 || got.Answer.Bytes != 5 {
 				t.Fatalf("%+v %v", got.Answer, err)
 			}
@@ -100,19 +100,19 @@ func TestAnAnswerThatIsTooLargeIsKeptAsItsStatus(t *testing.T) {
 
 func TestALockThatIsTooLargeIsRefused(t *testing.T) {
 	l := sampleLock()
-	l.EventID = strings.Repeat("e", maxLockBytes)
-	if _, err := encodeLock(l); !errors.Is(err, errTooLarge) {
+	l.EventID = strings.Repeat("e", MaxLockBytes)
+	if _, err := EncodeLock(l); !errors.Is(err, ErrTooLarge) {
 		t.Fatalf("got %v", err)
 	}
 }
 
 func TestAValueOfANewerReleaseSaysSo(t *testing.T) {
 	newer := []byte(`{"v":2,"fingerprint":17}` + "\n")
-	var want *newerError
-	if _, err := decodeLock(newer); !errors.As(err, &want) {
+	var want *NewerError
+	if _, err := DecodeLock(newer); !errors.As(err, &want) {
 		t.Errorf("lock: %v", err)
 	}
-	if _, _, err := decodeRecord(newer); !errors.As(err, &want) {
+	if _, _, err := DecodeRecord(newer); !errors.As(err, &want) {
 		t.Errorf("record: %v", err)
 	}
 	if !strings.Contains(want.Error(), "upgrade") {
@@ -122,10 +122,10 @@ func TestAValueOfANewerReleaseSaysSo(t *testing.T) {
 
 func TestAForeignValueIsRefused(t *testing.T) {
 	for _, b := range []string{"", "x", "{}", `{"v":0}`, `{"v":1}`, `{"v":1,"fingerprint":"00"}`, `[]`, "null"} {
-		if _, err := decodeLock([]byte(b)); !errors.Is(err, errCorrupt) {
+		if _, err := DecodeLock([]byte(b)); !errors.Is(err, errCorrupt) {
 			t.Errorf("lock %q: %v", b, err)
 		}
-		if _, _, err := decodeRecord([]byte(b + "\n")); !errors.Is(err, errCorrupt) {
+		if _, _, err := DecodeRecord([]byte(b + "\n")); !errors.Is(err, errCorrupt) {
 			t.Errorf("record %q: %v", b, err)
 		}
 	}
@@ -134,51 +134,51 @@ func TestAForeignValueIsRefused(t *testing.T) {
 func TestACancelThatWasAskedIsWhyAnUnknownExecutionEnded(t *testing.T) {
 	l := sampleLock()
 	failed := idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "x"}}
-	if r := recordOf(l, failed); r.Status != idem.Aborted || r.Error != nil || r.Abort == nil || !r.Abort.Final {
+	if r := RecordOf(l, failed); r.Status != idem.Aborted || r.Error != nil || r.Abort == nil || !r.Abort.Final {
 		t.Errorf("unknown: %+v", r)
 	}
-	if r := recordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed}); r.Status != idem.Success || r.Abort != nil {
+	if r := RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed}); r.Status != idem.Success || r.Abort != nil {
 		t.Errorf("executed: %+v", r)
 	}
 	l.Cancel = nil
-	if r := recordOf(l, failed); r.Status != idem.Failed || r.Error == nil {
+	if r := RecordOf(l, failed); r.Status != idem.Failed || r.Error == nil {
 		t.Errorf("no cancel: %+v", r)
 	}
 }
 
 func FuzzDecodeLock(f *testing.F) {
-	b, _ := encodeLock(sampleLock())
+	b, _ := EncodeLock(sampleLock())
 	f.Add(b)
 	f.Add([]byte(`{"v":1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		l, err := decodeLock(b)
+		l, err := DecodeLock(b)
 		if err != nil {
 			return
 		}
-		again, err := encodeLock(l)
+		again, err := EncodeLock(l)
 		if err != nil {
 			return // larger than what we would write
 		}
-		if l2, err := decodeLock(again); err != nil || l2.Execution != l.Execution || l2.Fingerprint != l.Fingerprint {
+		if l2, err := DecodeLock(again); err != nil || l2.Execution != l.Execution || l2.Fingerprint != l.Fingerprint {
 			t.Fatalf("%q became %q: %v", b, again, err)
 		}
 	})
 }
 
 func FuzzDecodeRecord(f *testing.F) {
-	b, _ := encodeRecord(sampleRecord(), "me")
+	b, _ := EncodeRecord(sampleRecord(), "me")
 	f.Add(b)
 	f.Add([]byte("{\"v\":1}\nbody"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, writer, err := decodeRecord(b)
+		r, writer, err := DecodeRecord(b)
 		if err != nil {
 			return
 		}
-		again, err := encodeRecord(r, writer)
+		again, err := EncodeRecord(r, writer)
 		if err != nil {
 			return
 		}
-		if r2, _, err := decodeRecord(again); err != nil || r2.Execution != r.Execution || (r2.Answer == nil) != (r.Answer == nil) {
+		if r2, _, err := DecodeRecord(again); err != nil || r2.Execution != r.Execution || (r2.Answer == nil) != (r.Answer == nil) {
 			t.Fatalf("%q became %q: %v", b, again, err)
 		}
 	})

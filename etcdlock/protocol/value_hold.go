@@ -1,4 +1,4 @@
-package etcdlock
+package protocol
 
 import (
 	"encoding/json"
@@ -15,13 +15,13 @@ type holdValue struct {
 	Until   time.Time `json:"until"`
 }
 
-func encodeHold(holder string, until time.Time) []byte {
+func EncodeHold(holder string, until time.Time) []byte {
 	b, _ := json.Marshal(holdValue{holdVersion, holder, until.UTC()}) // strings, numbers and times always encode
 	return b
 }
 
-// decodeHold reads when a hold runs out; zero where its value does not say.
-func decodeHold(b []byte) (until time.Time, err error) {
+// DecodeHold reads when a hold runs out; zero where its value does not say.
+func DecodeHold(b []byte) (until time.Time, err error) {
 	if err := checkVersion("a hold", b, holdVersion); err != nil {
 		return time.Time{}, err
 	}

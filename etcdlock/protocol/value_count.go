@@ -1,4 +1,4 @@
-package etcdlock
+package protocol
 
 import "encoding/json"
 
@@ -10,13 +10,13 @@ type countValue struct {
 	Count   int64 `json:"count"`
 }
 
-func encodeCount(n int64) []byte {
+func EncodeCount(n int64) []byte {
 	b, _ := json.Marshal(countValue{countVersion, n}) // numbers always encode
 	return b
 }
 
-// decodeCount is 0 for what this release cannot read: a count is for people only.
-func decodeCount(b []byte) int64 {
+// DecodeCount is 0 for what this release cannot read: a count is for people only.
+func DecodeCount(b []byte) int64 {
 	var v countValue
 	if checkVersion("a count", b, countVersion) != nil || json.Unmarshal(b, &v) != nil {
 		return 0

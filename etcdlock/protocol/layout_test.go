@@ -1,4 +1,4 @@
-package etcdlock
+package protocol
 
 import (
 	"errors"
@@ -14,11 +14,11 @@ var errForeignKey = errors.New("not a key of this layout")
 // What follows reads keys back: the proof that no two scopes share one.
 
 // parseLock is the scope of a lock's key. Where it is a workflow's lock, the event's key stands in the value alone.
-func (y layout) parseLock(key string) (idem.Scope, error) { return y.parseScoped(y.locks(), key) }
+func (y Layout) parseLock(key string) (idem.Scope, error) { return y.parseScoped(y.Locks(), key) }
 
 // parseQueued is the scope of a place in the queue.
-func (y layout) parseQueued(key string) (idem.Scope, error) {
-	s, err := y.parseScoped(y.root+kindQueue, key)
+func (y Layout) parseQueued(key string) (idem.Scope, error) {
+	s, err := y.parseScoped(y.Root+KindQueue, key)
 	if err != nil || s.Key == "" {
 		return idem.Scope{}, errForeignKey
 	}
@@ -26,14 +26,14 @@ func (y layout) parseQueued(key string) (idem.Scope, error) {
 	return s, nil
 }
 
-func (y layout) parseScoped(prefix, key string) (idem.Scope, error) {
+func (y Layout) parseScoped(prefix, key string) (idem.Scope, error) {
 	rest, ok := strings.CutPrefix(key, prefix)
 	parts := strings.Split(rest, "/")
 	if !ok || len(parts) < 2 || len(parts) > 3 {
 		return idem.Scope{}, errForeignKey
 	}
 	workflow, err := url.PathUnescape(parts[1])
-	if err != nil || url.PathEscape(workflow) != parts[1] || hash16(workflow) != parts[0] {
+	if err != nil || url.PathEscape(workflow) != parts[1] || Hash16(workflow) != parts[0] {
 		return idem.Scope{}, errForeignKey
 	}
 	s := idem.Scope{Workflow: workflow}
@@ -47,15 +47,15 @@ func (y layout) parseScoped(prefix, key string) (idem.Scope, error) {
 }
 
 func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
-	y := newLayout("/hooklock/")
+	y := NewLayout("/hooklock/")
 	s := idem.Scope{Workflow: "stripe/acme", Key: "00000000000000ff-0123"}
-	w := hash16("stripe/acme")
+	w := Hash16("stripe/acme")
 	for got, want := range map[string]string{
-		y.session("abc"):        "/hooklock/v1/sessions/abc",
-		y.lock(s):               "/hooklock/v1/locks/" + w + "/stripe%2Facme",
-		y.queued(s):             "/hooklock/v1/queue/" + w + "/stripe%2Facme/00000000000000ff-0123",
-		y.record(s):             "/hooklock/v1/keys/" + w + "/00000000000000ff-0123",
-		y.alive("holds/exec_a"): "/hooklock/v1/holds/exec_a",
+		y.Session("abc"):        "/hooklock/v1/sessions/abc",
+		y.Lock(s):               "/hooklock/v1/locks/" + w + "/stripe%2Facme",
+		y.Queued(s):             "/hooklock/v1/queue/" + w + "/stripe%2Facme/00000000000000ff-0123",
+		y.Record(s):             "/hooklock/v1/keys/" + w + "/00000000000000ff-0123",
+		y.Alive("holds/exec_a"): "/hooklock/v1/holds/exec_a",
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -67,13 +67,13 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 }
 
 func TestALockOfOneEventIsNotThatOfItsWorkflow(t *testing.T) {
-	y := newLayout("/p")
+	y := NewLayout("/p")
 	whole := idem.Scope{Workflow: "w", Key: "k"}
 	alone := idem.Scope{Workflow: "w", Key: "k", PerEvent: true}
-	if y.lock(whole) == y.lock(alone) || y.other(whole) != y.lock(alone) || y.other(alone) != y.lock(whole) {
+	if y.Lock(whole) == y.Lock(alone) || y.Other(whole) != y.Lock(alone) || y.Other(alone) != y.Lock(whole) {
 		t.Fatal("they meet")
 	}
-	if y.queued(whole) != y.queued(alone) || y.queue(alone) != y.queued(whole) || !strings.HasPrefix(y.queued(whole), y.queue(whole)) {
+	if y.Queued(whole) != y.Queued(alone) || y.Queue(alone) != y.Queued(whole) || !strings.HasPrefix(y.Queued(whole), y.Queue(whole)) {
 		t.Fatal("under strategy none an event does not see that it waits")
 	}
 }
@@ -87,28 +87,28 @@ func FuzzLockKeyRoundTrip(f *testing.F) {
 		if key == "" || strings.Contains(key, "/") {
 			t.Skip()
 		}
-		y := newLayout("/hooklock")
+		y := NewLayout("/hooklock")
 		s := idem.Scope{Workflow: workflow, Key: idem.Key(key), PerEvent: perEvent}
-		got, err := y.parseLock(y.lock(s))
+		got, err := y.parseLock(y.Lock(s))
 		if want := (idem.Scope{Workflow: workflow, PerEvent: perEvent}); err != nil || got.Workflow != workflow || got.PerEvent != want.PerEvent || perEvent && got.Key != s.Key {
 			t.Fatalf("%+v became %+v, %v", s, got, err)
 		}
 		s.PerEvent = false
-		if got, err := y.parseQueued(y.queued(s)); err != nil || got != s {
+		if got, err := y.parseQueued(y.Queued(s)); err != nil || got != s {
 			t.Fatalf("%+v became %+v, %v", s, got, err)
 		}
 	})
 }
 
 func FuzzParseLockKey(f *testing.F) {
-	f.Add("/hooklock/v1/locks/" + hash16("w") + "/w")
-	f.Add("/hooklock/v1/locks/" + hash16("w") + "/w/k")
+	f.Add("/hooklock/v1/locks/" + Hash16("w") + "/w")
+	f.Add("/hooklock/v1/locks/" + Hash16("w") + "/w/k")
 	f.Add("/hooklock/v1/locks/0/w")
 	f.Fuzz(func(t *testing.T, key string) {
-		y := newLayout("/hooklock")
+		y := NewLayout("/hooklock")
 		s, err := y.parseLock(key)
-		if err == nil && y.lock(s) != key {
-			t.Fatalf("%q was read as %+v, which is %q", key, s, y.lock(s))
+		if err == nil && y.Lock(s) != key {
+			t.Fatalf("%q was read as %+v, which is %q", key, s, y.Lock(s))
 		}
 	})
 }

@@ -1,0 +1,102 @@
+package protocol
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"hooklock/idem"
+)
+
+// Layout makes and reads the keys below one prefix. Their shape is a promise to people with etcdctl and to neighbouring
+// releases: a change needs a new version.
+type Layout struct{ Root string } // "<prefix>/v1/"
+
+const layoutVersion = "v1"
+
+func NewLayout(prefix string) Layout {
+	return Layout{strings.TrimRight(prefix, "/") + "/" + layoutVersion + "/"}
+}
+
+// The kinds of keys.
+const (
+	KindSessions = "sessions/"
+	KindQueue    = "queue/"
+	KindLocks    = "locks/"
+	KindHolds    = "holds/"
+	KindRecords  = "keys/"
+	kindCancels  = "cancels/"
+	KindForgets  = "forgets/"
+	kindCounts   = "duplicates/"
+)
+
+func (y Layout) Sessions() string                  { return y.Root + KindSessions }
+func (y Layout) Locks() string                     { return y.Root + KindLocks }
+func (y Layout) Queues() string                    { return y.Root + KindQueue }
+func (y Layout) Records() string                   { return y.Root + KindRecords }
+func (y Layout) Counts(id idem.ExecutionID) string { return y.Root + kindCounts + string(id) + "/" }
+func (y Layout) Forgets() string                   { return y.Root + KindForgets }
+
+// Forget tells every process to drop what it remembers of an execution's record.
+func (y Layout) Forget(id idem.ExecutionID) string { return y.Forgets() + string(id) }
+
+// Cancels is the prefix of what the process of that session has to look at.
+func (y Layout) Cancels(session string) string { return y.Root + kindCancels + session + "/" }
+
+// Cancel is "" where no process runs what lives on alive.
+func (y Layout) Cancel(alive string, id idem.ExecutionID) string {
+	session, is := strings.CutPrefix(alive, KindSessions)
+	if !is {
+		return ""
+	}
+	return y.Cancels(session) + string(id)
+}
+
+func (y Layout) Session(name string) string { return y.Root + SessionAlive(name) }
+
+// Alive is the key that a lock names as the proof that its owner lives.
+func (y Layout) Alive(name string) string { return y.Root + name }
+
+func SessionAlive(name string) string      { return KindSessions + name }
+func HoldAlive(id idem.ExecutionID) string { return KindHolds + string(id) }
+func IsHold(alive string) bool             { return strings.HasPrefix(alive, KindHolds) }
+func Hash16(workflow string) string        { return Hex16(xxhash.Sum64String(workflow)) }
+func (y Layout) Record(s idem.Scope) string {
+	return y.Root + KindRecords + Hash16(s.Workflow) + "/" + string(s.Key)
+}
+
+// Queued is the event's place in the queue of its workflow, whatever the strategy of who asks.
+func (y Layout) Queued(s idem.Scope) string {
+	return y.Root + KindQueue + Hash16(s.Workflow) + "/" + url.PathEscape(s.Workflow) + "/" + string(s.Key)
+}
+
+// Lock is the lock that s takes: the workflow's, or under strategy none the event's own.
+func (y Layout) Lock(s idem.Scope) string {
+	key := y.Locks() + Hash16(s.Workflow) + "/" + url.PathEscape(s.Workflow)
+	if s.PerEvent {
+		key += "/" + string(s.Key)
+	}
+	return key
+}
+
+// Other is the lock that a copy of the event takes at a replica whose route has strategy none where this one's has not, or the other way.
+func (y Layout) Other(s idem.Scope) string {
+	s.PerEvent = !s.PerEvent
+	return y.Lock(s)
+}
+
+// Queue is the prefix of everybody who comes before s. Under strategy none that is a copy of the event alone, and there is no queue: it waits
+// at a replica with another strategy.
+func (y Layout) Queue(s idem.Scope) string {
+	if !s.PerEvent {
+		s.Key = ""
+	}
+	return y.Queued(s)
+}
+
+func Hex16(n uint64) string {
+	s := strconv.FormatUint(n, 16)
+	return strings.Repeat("0", 16-len(s)) + s
+}

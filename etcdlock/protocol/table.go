@@ -1,0 +1,281 @@
+package protocol
+
+import clientv3 "go.etcd.io/etcd/client/v3"
+
+// This is the protocol. An execution is in exactly one place, its workflow's queue, its lock or its event's record, and each
+// transaction moves it. A model checked the compares: leaving one out breaks something, so a change here needs the model first.
+//
+// Every transaction is a nested one, so that many travel in one request. etcd then reads all compares before the first write:
+// two transactions that compare what the other writes must not travel together. The sender keeps one workflow to one request.
+
+// Keys are what the transactions of one execution touch.
+type Keys struct {
+	S string // the session that does it
+	L string // the lock: the workflow's, or under strategy none the event's own
+	O string // the other of the two: a copy of the event may have it, at a replica whose route has another strategy
+	Q string // the execution's place in the queue
+	W string // the prefix of all places in that queue
+	I string // the event's record
+	A string // the key that L names as the proof that its owner lives: a session or a hold
+	H string // the hold of this execution: the alive key of its lock while it is held or cools
+	C string // tells the process that runs it to look at its lock; "" = no process does
+	F string // tells every process to drop what it remembers of its record
+}
+
+// Seen are the revisions that a transaction relies on.
+type Seen struct {
+	Epoch int64 // S.mod
+	Token int64 // L.create
+	L     int64 // L.mod
+	Q     int64 // Q.create
+	O     int64 // O.mod; 0 = absent
+	Prev  int64 // I.mod; 0 = absent
+	H     int64 // H.mod
+}
+
+// Leased is a value and the lease that it lives on; lease 0 = until a transaction deletes it.
+type Leased struct {
+	Value []byte
+	Lease clientv3.LeaseID
+}
+
+// Cooling replaces the lock of an execution that ended with an unknown outcome: nobody gets it until the hold runs out.
+type Cooling struct{ Lock, Hold Leased }
+
+// Claim compares the lock that a copy under another strategy would have. Where another event has it, at.o is its revision.
+func Claim(k Keys, at Seen, lock Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), nobodyWaits(k), modified(k.I, at.Prev)},
+		Writes{Put(k.L, lock)},
+		lockRecordAndPlace(k))
+}
+
+// Enqueue compares the lock that the refusal showed, token 0 = it was free: otherwise a copy could have been claimed meanwhile, and the
+// event would wait and run at once.
+func Enqueue(k Keys, at Seen, place Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{epochIs(k, at), Created(k.L, at.Token), Absent(k.O), Absent(k.Q), modified(k.I, at.Prev)},
+		Writes{Put(k.Q, place)},
+		LockRecordAndQueue(k))
+}
+
+func ClaimAsHead(k Keys, at Seen, lock Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{epochIs(k, at), Absent(k.L), Created(k.Q, at.Q), nobodyBefore(k, at.Q), modified(k.I, at.Prev)},
+		Writes{clientv3.OpDelete(k.Q), Put(k.L, lock)},
+		LockRecordAndQueue(k))
+}
+
+func Leave(k Keys, at Seen) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.Q, at.Q)},
+		Writes{clientv3.OpDelete(k.Q)},
+		LockRecordAndQueue(k))
+}
+
+// Settle with cool nil frees the lock.
+func Settle(k Keys, at Seen, record Leased, cool *Cooling) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.L, at.Token), modified(k.L, at.L)},
+		endLock(k, record, cool),
+		nil)
+}
+
+func Release(k Keys, at Seen) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.L, at.Token), modified(k.L, at.L)},
+		freeLock(k),
+		nil)
+}
+
+func Adopt(k Keys, at Seen, lock Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{epochIs(k, at), Created(k.L, at.Token), modified(k.L, at.L)},
+		Writes{Put(k.L, lock)},
+		nil)
+}
+
+// Bury with cool nil frees the lock.
+func Bury(k Keys, at Seen, record Leased, cool *Cooling) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{modified(k.L, at.L), Absent(k.A)},
+		endLock(k, record, cool),
+		lockRecordAndAlive(k))
+}
+
+// BuryCooling: the execution has ended before, only its lock is left.
+func BuryCooling(k Keys, at Seen) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{modified(k.L, at.L), Absent(k.A)},
+		freeLock(k),
+		lockRecordAndAlive(k))
+}
+
+// Acquire is a claim for a client of the lock API: its lock lives on a hold of its own, not on a session.
+func Acquire(k Keys, at Seen, lock, alive Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{epochIs(k, at), Absent(k.L), nobodyWaits(k)},
+		Writes{Put(k.L, lock), Put(k.H, alive)},
+		lockRecordAndPlace(k))
+}
+
+// Hold lets the lock outlive its answer and its session.
+func Hold(k Keys, at Seen, lock, alive Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.L, at.Token), modified(k.L, at.L)},
+		Writes{Put(k.L, lock), Put(k.H, alive)},
+		nil)
+}
+
+// Heartbeat puts H on a new lease, and reads L: a cancel that is not seen here comes after it. It is sent only where H was seen: to
+// etcd an absent key has revision 0, and a late heartbeat would revive a hold that has run out.
+func Heartbeat(k Keys, at Seen, alive Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.L, at.Token), modified(k.H, at.H)},
+		Writes{Put(k.H, alive), clientv3.OpGet(k.L)},
+		lockAndHold(k))
+}
+
+func Guard(k Keys, at Seen, lock Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.L, at.Token), modified(k.L, at.L), present(k.A)},
+		Writes{Put(k.L, lock)},
+		lockRecordAndAlive(k))
+}
+
+// Cancel asks whoever runs or holds the execution to stop.
+func Cancel(k Keys, at Seen, lock, news Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{modified(k.L, at.L)},
+		append(tell(k, news), Put(k.L, lock)),
+		nil)
+}
+
+// CancelWaiting ends an execution that has not begun. Its waiter watches the place.
+func CancelWaiting(k Keys, at Seen, record Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.Q, at.Q), modified(k.I, at.Prev)},
+		Writes{clientv3.OpDelete(k.Q), Put(k.I, record)},
+		nil)
+}
+
+// Forget lets the event run again.
+func Forget(k Keys, at Seen, news Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{modified(k.I, at.Prev)},
+		Writes{clientv3.OpDelete(k.I), Put(k.F, news)},
+		nil)
+}
+
+// ForceRelease takes the lock away from who has it. The lock does not cool: whoever forces wants it free.
+func ForceRelease(k Keys, at Seen, record, news Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{modified(k.L, at.L)},
+		append(tell(k, news), endLock(k, record, nil)...),
+		nil)
+}
+
+// ForceReleaseCooling: the execution has ended before, only its lock is left.
+func ForceReleaseCooling(k Keys, at Seen) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{modified(k.L, at.L)},
+		freeLock(k),
+		nil)
+}
+
+// CountCopies says how many copies of an execution this process has answered without running. The key is its own, and nobody compares it.
+func CountCopies(key string, copies Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{},
+		Writes{Put(key, copies)},
+		nil)
+}
+
+// Fence makes every unanswered transaction of the epoch fail for ever. It is not sent in company: it must not be read together
+// with the claims that it is to stop.
+func Fence(k Keys, at Seen, session Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{epochIs(k, at)},
+		Writes{Put(k.S, session)},
+		Writes{clientv3.OpGet(k.S)})
+}
+
+type (
+	Compares = []clientv3.Cmp
+	Writes   = []clientv3.Op
+)
+
+func epochIs(k Keys, at Seen) clientv3.Cmp { return modified(k.S, at.Epoch) }
+
+func modified(key string, revision int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(key), "=", revision)
+}
+
+func Created(key string, revision int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(key), "=", revision)
+}
+
+func Absent(key string) clientv3.Cmp { return Created(key, 0) }
+
+func present(key string) clientv3.Cmp { return clientv3.Compare(clientv3.CreateRevision(key), ">", 0) }
+
+// A compare over a prefix holds when it holds for every key below it.
+func nobodyWaits(k Keys) clientv3.Cmp { return Created(k.W, 0).WithPrefix() }
+
+func nobodyBefore(k Keys, q int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(k.W), ">", q-1).WithPrefix()
+}
+
+func Put(key string, v Leased) clientv3.Op {
+	if v.Lease == 0 {
+		return clientv3.OpPut(key, string(v.Value))
+	}
+	return clientv3.OpPut(key, string(v.Value), clientv3.WithLease(v.Lease))
+}
+
+// tell lets the process that runs an execution know that somebody has changed its lock.
+func tell(k Keys, news Leased) Writes {
+	if k.C == "" {
+		return nil
+	}
+	return Writes{Put(k.C, news)}
+}
+
+// freeLock asks for the hold that it deletes: the sender then ends its lease.
+func freeLock(k Keys) Writes {
+	return Writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H, clientv3.WithPrevKV())}
+}
+
+func endLock(k Keys, record Leased, cool *Cooling) Writes {
+	if cool != nil {
+		return Writes{Put(k.L, cool.Lock), Put(k.H, cool.Hold), Put(k.I, record)}
+	}
+	return append(freeLock(k), Put(k.I, record))
+}
+
+// Most refusals bring how things stand now, in the order of the read constants below. What is hardly ever refused brings nothing, and
+// the sender reads: etcd and the network carry an else branch with each request, taken or not.
+func lockRecordAndPlace(k Keys) Writes {
+	return Writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I), clientv3.OpGet(k.Q)}
+}
+
+func LockRecordAndQueue(k Keys) Writes {
+	first := append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())
+	return append(lockRecordAndPlace(k), clientv3.OpGet(k.W, first...), clientv3.OpGet(k.O))
+}
+
+func lockRecordAndAlive(k Keys) Writes {
+	return Writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I), clientv3.OpGet(k.A, clientv3.WithKeysOnly())}
+}
+
+func lockAndHold(k Keys) Writes { return Writes{clientv3.OpGet(k.L), clientv3.OpGet(k.H)} }
+
+const (
+	readLock = iota
+	readRecord
+	readPlace // the event's own place in the queue
+	readHead  // who is first in it
+	ReadOther // the lock that a copy under another strategy would have
+
+	ReadAlive = readRecord + 1
+)
