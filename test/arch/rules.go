@@ -37,7 +37,8 @@ var Rules = []Rule{
 	},
 	{
 		Rooms: []string{"hooklock/etcdlock/protocol"},
-		Never: []string{"net/http/...", "hooklock/etcdlock"},
+		Own:   []string{"net/http"}, // etcd's client brings it along
+		Never: []string{"hooklock/etcdlock"},
 		Only:  []string{"go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/api/v3/...", "github.com/cespare/xxhash/v2", "hooklock/idem"},
 		Why:   "the protocol is values and transactions: it sends nothing, so that a model can hold it against every order of events",
 	},
