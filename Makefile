@@ -13,7 +13,7 @@ export SOURCE_DATE_EPOCH
 GO      := go
 BIN     := bin
 LINTER  := $(BIN)/tools/golangci-lint-$(GOLANGCI_VERSION)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+LDFLAGS := -s -w -X hooklock/cmd/hooklock/cli.version=$(VERSION)
 
 # The race detector costs time and finds nothing in these packages:
 #   test/arch   reads source files, in one goroutine

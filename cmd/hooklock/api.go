@@ -97,11 +97,11 @@ func adminTLS(c *config.AdminTLS) (*tls.Config, error) {
 	}
 	pem, err := os.ReadFile(c.ClientCAFile)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("admin.tls.client_ca_file: %w", err)}
+		return nil, misuse(fmt.Errorf("admin.tls.client_ca_file: %w", err))
 	}
 	t.ClientAuth, t.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
 	if !t.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, usageError{fmt.Errorf("admin.tls.client_ca_file: no PEM certificate in %s", c.ClientCAFile)}
+		return nil, misuse(fmt.Errorf("admin.tls.client_ca_file: no PEM certificate in %s", c.ClientCAFile))
 	}
 	return t, nil
 }
@@ -110,7 +110,7 @@ func adminTLS(c *config.AdminTLS) (*tls.Config, error) {
 func (s *service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener, error) {
 	ln, err := listen(ctx, setting, address)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, misuse(err)
 	}
 	server := &http.Server{
 		Handler: h, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),

@@ -56,7 +56,7 @@ A secret or certificate file that is missing here is a warning; serve refuses it
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if format != "text" && format != "json" {
-				return usageError{fmt.Errorf("--format %s: use text or json", format)}
+				return misuse(fmt.Errorf("--format %s: use text or json", format))
 			}
 			loaded, err := load(e, path, nil, false)
 			if err == nil {
@@ -77,7 +77,7 @@ A secret or certificate file that is missing here is a warning; serve refuses it
 				printText(e, path, problems, warnings, notes)
 			}
 			if len(problems) > 0 {
-				return usageError{fmt.Errorf("%s: %d to mend", path, len(problems))}
+				return misuse(fmt.Errorf("%s: %d to mend", path, len(problems)))
 			}
 			return nil
 		},

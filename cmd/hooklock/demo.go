@@ -53,7 +53,7 @@ func demo(ctx context.Context, e *environment, dir string, autoPorts bool) (err 
 	}
 	ln, err := listen(ctx, "the legacy receiver", receiverAt)
 	if err != nil {
-		return usageError{fmt.Errorf("%w (or use --auto-ports)", err)}
+		return misuse(fmt.Errorf("%w (or use --auto-ports)", err))
 	}
 	legacy := &http.Server{Handler: &receiver{now: time.Now}, ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)

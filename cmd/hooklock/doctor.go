@@ -39,7 +39,7 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "text" && output != "json" {
-				return usageError{fmt.Errorf("-o %s: use text or json", output)}
+				return misuse(fmt.Errorf("-o %s: use text or json", output))
 			}
 			findings, err := doctor(cmd.Context(), e, path, o)
 			if printed := printFindings(e, findings, output == "json"); printed != nil {
@@ -60,7 +60,7 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 func doctor(ctx context.Context, e *environment, path string, o probeOptions) ([]etcdlock.Finding, error) {
 	loaded, err := load(e, path, nil, true)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = usageError{fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err)}
+		err = misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err))
 	}
 	if err == nil {
 		err = usable(loaded.Config)
@@ -99,7 +99,7 @@ func badConfig(err error) ([]etcdlock.Finding, error) {
 		findings = append(findings, etcdlock.Finding{Check: "configuration", Result: etcdlock.Failed, Found: strings.TrimSpace(line)})
 	}
 	findings = append(findings, etcdlock.Finding{Check: "the rest", Result: etcdlock.Skipped, Found: "it needs a valid configuration"})
-	return findings, usageError{errors.New("the configuration is not valid")}
+	return findings, misuse(errors.New("the configuration is not valid"))
 }
 
 func configFinding(path string, loaded *config.Loaded) etcdlock.Finding {

@@ -33,7 +33,7 @@ func drainProcess(pid int) error {
 		return fmt.Errorf("find own program: %w", err)
 	}
 	if program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && filepath.Base(program) != filepath.Base(own) {
-		return usageError{fmt.Errorf("process %d is %s, and not hooklock; give --pid", pid, program)}
+		return misuse(fmt.Errorf("process %d is %s, and not hooklock; give --pid", pid, program))
 	}
 	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
 		return fmt.Errorf("signal process %d: %w; give --pid", pid, err)

@@ -102,7 +102,7 @@ embedded etcd's data stays as it is; do not use it again.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := embedded.ParseMembers(members)
 			if err != nil {
-				return usageError{fmt.Errorf("--member: %w", err)}
+				return misuse(fmt.Errorf("--member: %w", err))
 			}
 			c, err := embeddedConfig(e, path)
 			if err != nil {

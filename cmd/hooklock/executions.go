@@ -42,7 +42,7 @@ func newExecutionsList(e *environment, r *remote) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			wanted, err := parseStatus(status)
 			if err != nil {
-				return usageError{err}
+				return misuse(err)
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *desk) error {
 				now := time.Now()
@@ -134,7 +134,7 @@ or was forgotten.`,
 		Args: oneArg("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if wait < 0 {
-				return usageError{fmt.Errorf("--wait %s: a time span is not negative", wait)}
+				return misuse(fmt.Errorf("--wait %s: a time span is not negative", wait))
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *desk) error {
 				x, err := d.AwaitExecution(ctx, args[0], wait)

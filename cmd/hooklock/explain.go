@@ -38,7 +38,7 @@ func newExplain(e *environment) *cobra.Command {
 			}
 			sample, err := newSample(method, target, headers, data)
 			if err != nil {
-				return usageError{err}
+				return misuse(err)
 			}
 			return printExplanation(e, loaded, rules.Explain(sample, int(loaded.Config.Limits.RequestHeader), time.Now()))
 		},

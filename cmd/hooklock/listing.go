@@ -33,7 +33,7 @@ func listFlags(cmd *cobra.Command, limit *int, cursor *string) {
 
 func (l *listing[T]) print(d *desk) error {
 	if l.limit < 0 {
-		return usageError{errors.New("--limit: give a number from 0 on")}
+		return misuse(errors.New("--limit: give a number from 0 on"))
 	}
 	if d.json {
 		return l.printJSON(d.e.stdout)

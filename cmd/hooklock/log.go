@@ -37,7 +37,7 @@ func openLog(e *environment, c *config.Log) *serverLog {
 	l := &serverLog{format: c.Format}
 	l.writer = logs.NewWriter(logs.Options{To: e.stderr, Lost: l.lost})
 	l.Logger = l.to(l.writer, level)
-	e.log, e.stderr = l, l.writer
+	e.atEnd, e.stderr = l.close, l.writer
 	log.SetOutput(l.writer) // of libraries that know no other place
 	return l
 }

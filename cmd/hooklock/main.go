@@ -15,40 +15,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes, as README.md lists them.
-const (
-	exitFine     = 0
-	exitFailed   = 1
-	exitUsage    = 2 // bad usage or bad configuration
-	exitNotFound = 3
-	exitRefused  = 4 // somebody else holds the lock, or it has ended
-)
-
 func main() {
 	redirectGRPC()
 	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
-
-// environment is what a command works with.
-type environment struct {
-	env    []string
-	stdout io.Writer
-	stderr io.Writer  // a server's log takes its place
-	log    *serverLog // nil: no server was started
-}
-
-// close ends the log of a server.
-func (e *environment) close() {
-	if e.log != nil {
-		e.log.close()
-	}
-}
-
-// usageError is a mistake on the command line or in the configuration.
-type usageError struct{ error }
-
-// Unwrap returns the mistake.
-func (e usageError) Unwrap() error { return e.error }
 
 // run is main without the process.
 func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int {
@@ -84,7 +54,7 @@ Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration, 3 not found, 4 r
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q; hooklock --help lists them%s", args[0], suggestion(cmd, args[0]))}
+				return misuse(fmt.Errorf("unknown command %q; hooklock --help lists them%s", args[0], suggestion(cmd, args[0])))
 			}
 			return nil
 		},
@@ -93,25 +63,9 @@ Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration, 3 not found, 4 r
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		return misuse(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
 	root.AddCommand(newServe(e), newDrain(), newDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), newDoctor(e),
 		newVersion(e), newMan(), newLocks(e), newExecutions(e), newReport(e), newEmbedded(e))
 	return root
-}
-
-func suggestion(cmd *cobra.Command, word string) string {
-	cmd.SuggestionsMinimumDistance = 2 // letters that may be wrong
-	if near := cmd.SuggestionsFor(word); len(near) > 0 {
-		return "; did you mean " + near[0] + "?"
-	}
-	return ""
-}
-
-// noArgs refuses arguments as a mistake of usage.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])}
-	}
-	return nil
 }

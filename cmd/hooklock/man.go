@@ -20,7 +20,7 @@ func newMan() *cobra.Command {
 		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
-				return usageError{errors.New("say where to with --dir")}
+				return misuse(errors.New("say where to with --dir"))
 			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return fmt.Errorf("make the folder of the pages: %w", err)

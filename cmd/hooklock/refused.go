@@ -15,15 +15,6 @@ import (
 	"hooklock/admin/client"
 )
 
-// codedError ends the program with an exit code of its own.
-type codedError struct {
-	error
-	code int
-}
-
-// Unwrap returns the error.
-func (e codedError) Unwrap() error { return e.error }
-
 // explain turns what came of a call into what a person should know and do, and into an exit code. Text of the server is made plain.
 func (d *desk) explain(ctx context.Context, err error) error {
 	var p *client.Problem
@@ -114,7 +105,7 @@ func (d *desk) refused(p *client.Problem) error {
 	if p.RetryAfter > 0 && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable) {
 		text += fmt.Sprintf("; try again in %s", span(p.RetryAfter))
 	}
-	return codedError{errors.New(text), code}
+	return withCode(errors.New(text), code)
 }
 
 // advice says what to do where no answer came.

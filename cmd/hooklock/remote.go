@@ -57,7 +57,7 @@ type desk struct {
 // run opens the way, and gives work a context that Ctrl-C ends. Its errors say what to do next.
 func (r *remote) run(ctx context.Context, e *environment, work func(context.Context, *desk) error) error {
 	if r.output != "table" && r.output != "json" {
-		return usageError{fmt.Errorf("-o %s: use table or json", plain(r.output))}
+		return misuse(fmt.Errorf("-o %s: use table or json", plain(r.output)))
 	}
 	d, err := r.open(e)
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *remote) open(e *environment) (*desk, error) {
 	d.url = firstOf(r.url, e.lookup(envAdmin), address)
 	switch {
 	case d.url == "" && r.config != "":
-		return nil, usageError{fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and name it with --admin", r.config)}
+		return nil, misuse(fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and name it with --admin", r.config))
 	case d.url == address && trust.CAFile == "": // its own certificate is as good as the authority that signed it
 		trust.CAFile, trust.ServerName = own.CAFile, own.ServerName
 	}
@@ -93,11 +93,11 @@ func (r *remote) open(e *environment) (*desk, error) {
 	}
 	source, err := r.source(e, d, filepath.Join(dir, admin.TokenFile))
 	if err != nil {
-		return nil, usageError{err}
+		return nil, misuse(err)
 	}
 	d.Client, err = client.New(client.Options{URL: d.url, Token: source, UserAgent: "hooklock/" + buildVersion(), TLS: trust})
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--admin %s: %w", plain(withoutPassword(d.url)), err)}
+		return nil, misuse(fmt.Errorf("--admin %s: %w", plain(withoutPassword(d.url)), err))
 	}
 	return d, nil
 }
@@ -190,22 +190,11 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// lookup is the value of a variable of the environment; "" where it is not set.
-func (e *environment) lookup(name string) string {
-	value := ""
-	for _, pair := range e.env {
-		if v, ok := strings.CutPrefix(pair, name+"="); ok {
-			value = v
-		}
-	}
-	return value
-}
-
 // oneArg wants one argument; what says which.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 || args[0] == "" {
-			return usageError{fmt.Errorf("%s takes one %s, got %d arguments; see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath())}
+			return misuse(fmt.Errorf("%s takes one %s, got %d arguments; see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath()))
 		}
 		return nil
 	}
@@ -214,7 +203,7 @@ func oneArg(what string) cobra.PositionalArgs {
 // subcommand refuses words that are no command of this group.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unknown command %q for %s; %s --help lists them%s", args[0], cmd.CommandPath(), cmd.CommandPath(), suggestion(cmd, args[0]))}
+		return misuse(fmt.Errorf("unknown command %q for %s; %s --help lists them%s", args[0], cmd.CommandPath(), cmd.CommandPath(), suggestion(cmd, args[0])))
 	}
 	return nil
 }
@@ -228,7 +217,7 @@ func reasonFlag(cmd *cobra.Command, reason *string) {
 // needed refuses a flag that was left out.
 func needed(cmd *cobra.Command, flag, value, example string) error {
 	if strings.TrimSpace(value) == "" {
-		return usageError{fmt.Errorf("%s needs --%s, such as --%s %s", cmd.CommandPath(), flag, flag, example)}
+		return misuse(fmt.Errorf("%s needs --%s, such as --%s %s", cmd.CommandPath(), flag, flag, example))
 	}
 	return nil
 }

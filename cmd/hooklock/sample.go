@@ -38,14 +38,14 @@ pair whose public key is the route's public_key_file.`,
   hooklock sample github --url http://127.0.0.1:8080/hooks/github --secret-file github.secret --print`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("%s takes one preset, such as stripe", cmd.CommandPath())}
+				return misuse(fmt.Errorf("%s takes one preset, such as stripe", cmd.CommandPath()))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := o.request(args[0])
 			if err != nil {
-				return usageError{err}
+				return misuse(err)
 			}
 			if o.show {
 				_, err := io.WriteString(e.stdout, curl(r, o.url))

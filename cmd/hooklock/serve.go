@@ -31,7 +31,7 @@ func newServe(e *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := load(e, path, nil, true)
 			if errors.Is(err, fs.ErrNotExist) {
-				return usageError{fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err)}
+				return misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err))
 			}
 			if err != nil {
 				return err

@@ -100,7 +100,7 @@ func (s *service) openTelemetry(ctx context.Context) error {
 	}
 	s.report = report.New(o.Instance, nil)
 	if s.telemetry, err = telemetry.Open(ctx, o); err != nil {
-		return usageError{fmt.Errorf("telemetry: %w", err)}
+		return misuse(fmt.Errorf("telemetry: %w", err))
 	}
 	if err := s.telemetry.WatchLog(s.log.writer.Lost); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (s *service) openStore(context.Context) error {
 		s.log.Warn("session.lost", "session", e.Session, "reason", fmt.Sprint(e.Reason))
 	}
 	if s.store, err = etcdlock.Open(o); err != nil {
-		return usageError{fmt.Errorf("etcd: %w", err)}
+		return misuse(fmt.Errorf("etcd: %w", err))
 	}
 	s.onStop("store", s.store.Close)
 	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.store, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
@@ -196,7 +196,7 @@ func (s *service) openProxy(ctx context.Context) error {
 	}
 	if s.door = s.given; s.door == nil {
 		if s.door, err = listen(ctx, "listen", s.config.Listen.Address); err != nil {
-			return usageError{err}
+			return misuse(err)
 		}
 	}
 	// fasthttp does not know its listener before Serve runs: when the start fails at the next step, Shutdown may find nothing to close.

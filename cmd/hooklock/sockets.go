@@ -21,15 +21,15 @@ func givenDoor() (net.Listener, error) {
 		return nil, nil //nolint:nilnil // it opens its own
 	}
 	if len(files) > 1 {
-		return nil, usageError{fmt.Errorf("LISTEN_FDS has %d sockets; give hooklock one, for listen: admin.listen and health.listen are its own", len(files))}
+		return nil, misuse(fmt.Errorf("LISTEN_FDS has %d sockets; give hooklock one, for listen: admin.listen and health.listen are its own", len(files)))
 	}
 	ln, err := net.FileListener(files[0])
 	if err != nil {
-		return nil, usageError{fmt.Errorf("socket of LISTEN_FDS: %w; give hooklock a TCP socket that listens (ListenStream= of a systemd socket)", err)}
+		return nil, misuse(fmt.Errorf("socket of LISTEN_FDS: %w; give hooklock a TCP socket that listens (ListenStream= of a systemd socket)", err))
 	}
 	if _, tcp := ln.(*net.TCPListener); !tcp {
 		addr := ln.Addr()
-		return nil, errors.Join(usageError{fmt.Errorf("socket of LISTEN_FDS: it listens on %s %s; give hooklock a TCP socket", addr.Network(), addr)}, ln.Close())
+		return nil, errors.Join(misuse(fmt.Errorf("socket of LISTEN_FDS: it listens on %s %s; give hooklock a TCP socket", addr.Network(), addr)), ln.Close())
 	}
 	return ln, nil
 }

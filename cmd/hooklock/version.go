@@ -3,24 +3,9 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
-
-// version is set by the linker in a release.
-var version string
-
-// buildVersion is the version of this binary, as well as it is known.
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
 
 func newVersion(e *environment) *cobra.Command {
 	return &cobra.Command{

@@ -33,7 +33,7 @@ func load(e *environment, path string, text []byte, needFiles bool) (*config.Loa
 		Senders: knownSenders(), Checks: config.Checks{Template: checkTemplate, Pattern: checkPattern, Route: checkRoute},
 	})
 	if err != nil {
-		return nil, usageError{err}
+		return nil, misuse(err)
 	}
 	return loaded, nil
 }
@@ -69,7 +69,7 @@ func newRules(c *config.Config) (*proxy.Rules, error) {
 	for i := range c.Routes {
 		route, err := newRoute(&c.Routes[i], c.Upstream.Timeout)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("routes[%d] %s: %w", i, c.Routes[i].Name, err)}
+			return nil, misuse(fmt.Errorf("routes[%d] %s: %w", i, c.Routes[i].Name, err))
 		}
 		rules.Table.Routes = append(rules.Table.Routes, route)
 	}
@@ -152,7 +152,7 @@ const idleUpstream = 4 * time.Second
 func upstreamOptions(c *config.Config) (o wire.Options, host string, err error) {
 	u, err := url.Parse(c.Upstream.URL)
 	if err != nil {
-		return o, "", usageError{fmt.Errorf("upstream.url: %w", err)}
+		return o, "", misuse(fmt.Errorf("upstream.url: %w", err))
 	}
 	o = wire.Options{
 		Network: "tcp", Addr: u.Host, ConnectTimeout: c.Upstream.ConnectTimeout, MaxIdle: 256, IdleTimeout: idleUpstream,
@@ -164,7 +164,7 @@ func upstreamOptions(c *config.Config) (o wire.Options, host string, err error) 
 		return o, "localhost", nil
 	case "https":
 		if o.TLS, err = clientTLS(&c.Upstream.TLS); err != nil {
-			return o, "", usageError{fmt.Errorf("upstream.tls: %w", err)}
+			return o, "", misuse(fmt.Errorf("upstream.tls: %w", err))
 		}
 		if o.TLS.ServerName == "" {
 			o.TLS.ServerName = u.Hostname()
@@ -221,7 +221,7 @@ func serverTLS(setting string, c *config.ServerTLS) (*tls.Config, error) {
 	}
 	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s: %w", setting, err)}
+		return nil, misuse(fmt.Errorf("%s: %w", setting, err))
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}, nil
 }
@@ -232,7 +232,7 @@ func telemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, er
 	o := telemetry.Options{Log: log, Env: os.Getenv, Setenv: os.Setenv, Version: buildVersion(), Instance: holder()}
 	u, err := url.Parse(c.Upstream.URL)
 	if err != nil {
-		return o, usageError{fmt.Errorf("upstream.url: %w", err)}
+		return o, misuse(fmt.Errorf("upstream.url: %w", err))
 	}
 	o.UpstreamHost, o.UpstreamPort = u.Hostname(), u.Port()
 	switch {
@@ -261,7 +261,7 @@ func storeOptions(c *config.Config, log *slog.Logger) (etcdlock.Options, error) 
 		if strings.HasPrefix(endpoint, "https://") || c.Etcd.TLS != (config.ClientTLS{}) {
 			t, err := clientTLS(&c.Etcd.TLS)
 			if err != nil {
-				return o, usageError{fmt.Errorf("etcd.tls: %w", err)}
+				return o, misuse(fmt.Errorf("etcd.tls: %w", err))
 			}
 			o.TLS = t
 			break

@@ -1,0 +1,17 @@
+package main
+
+import "runtime/debug"
+
+// buildVersion is the version of this binary, as well as it is known.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// version is set by the linker in a release.
+var version string
