@@ -1,8 +1,8 @@
 // Command hooklock is a reverse proxy in front of webhook endpoints: each event runs once, and each workflow runs one at a time, across
 // all replicas.
 //
-// This is the only room that knows every other room. main.go has the command line, wire.go turns configuration into objects, service.go
-// starts and stops them; each command has a file of its own.
+// These are the only packages that know every other one. main.go has the command line; serve, remote and doctor are families of commands,
+// wiring turns configuration into objects, cli is what commands have in common; the other commands have a file each beside main.go.
 package main
 
 import (
@@ -12,37 +12,42 @@ import (
 	"io"
 	"os"
 
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/doctor"
+	"hooklock/cmd/hooklock/remote"
+	"hooklock/cmd/hooklock/serve"
+
 	"github.com/spf13/cobra"
 )
 
 func main() {
-	redirectGRPC()
+	serve.RedirectGRPC()
 	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
 // run is main without the process.
 func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int {
-	e := &environment{env: env, stdout: stdout, stderr: stderr}
-	defer e.close()
+	e := &cli.Environment{Env: env, Stdout: stdout, Stderr: stderr}
+	defer e.Close()
 	root := newRoot(e)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitFine
+		return cli.ExitFine
 	}
-	fmt.Fprintln(e.stderr, "hooklock: "+err.Error())
-	var usage usageError
-	var coded codedError
+	fmt.Fprintln(e.Stderr, "hooklock: "+err.Error())
+	var usage cli.UsageError
+	var coded cli.CodedError
 	switch {
 	case errors.As(err, &usage):
-		return exitUsage
+		return cli.ExitUsage
 	case errors.As(err, &coded):
-		return coded.code
+		return coded.Code
 	}
-	return exitFailed
+	return cli.ExitFailed
 }
 
-func newRoot(e *environment) *cobra.Command {
+func newRoot(e *cli.Environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hooklock",
 		Short: "each webhook event runs once, each workflow runs one at a time, across all replicas",
@@ -54,18 +59,18 @@ Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration, 3 not found, 4 r
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return misuse(fmt.Errorf("unknown command %q; hooklock --help lists them%s", args[0], suggestion(cmd, args[0])))
+				return cli.Misuse(fmt.Errorf("unknown command %q; hooklock --help lists them%s", args[0], cli.Suggestion(cmd, args[0])))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetOut(e.stdout)
-	root.SetErr(e.stderr)
+	root.SetOut(e.Stdout)
+	root.SetErr(e.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return misuse(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+		return cli.Misuse(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
-	root.AddCommand(newServe(e), newDrain(), newDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), newDoctor(e),
-		newVersion(e), newMan(), newLocks(e), newExecutions(e), newReport(e), newEmbedded(e))
+	root.AddCommand(serve.NewServe(e), newDrain(), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), doctor.NewDoctor(e),
+		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewReport(e), newEmbedded(e))
 	return root
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/idem"
 	"hooklock/proxy/sender"
@@ -195,7 +197,7 @@ func coverage(p *sender.Preset) string {
 		parts = []string{"parts of the body, see below"}
 	}
 	text := "- The signature covers " + strings.Join(parts, ", ")
-	if name := uncovered(cmp.Or(p.EventID, config.EventIDOfPreset), p, &c); name != "" {
+	if name := wiring.Uncovered(cmp.Or(p.EventID, config.EventIDOfPreset), p, &c); name != "" {
 		text += "; the event ID (" + name + ") is not signed, so finding duplicates is no protection against replays"
 	}
 	return text + ".\n"
@@ -248,9 +250,9 @@ func TestThePagesOfTheSendersAreGenerated(t *testing.T) {
 	}
 }
 
-func testEnvironment() (e *environment, out *bytes.Buffer) {
+func testEnvironment() (e *cli.Environment, out *bytes.Buffer) {
 	out = new(bytes.Buffer)
-	return &environment{stdout: out, stderr: out}, out
+	return &cli.Environment{Stdout: out, Stderr: out}, out
 }
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
@@ -272,12 +274,12 @@ func TestEveryRouteInTheDocsIsValid(t *testing.T) {
 			}
 			snippets++
 			e, _ := testEnvironment()
-			loaded, err := load(e, file, []byte(block[1]), false)
+			loaded, err := wiring.Load(e, file, []byte(block[1]), false)
 			if err != nil {
 				t.Errorf("%v\n%s", err, block[1])
 				continue
 			}
-			if _, err := newRules(loaded.Config); err != nil {
+			if _, err := wiring.NewRules(loaded.Config); err != nil {
 				t.Errorf("%s: %v\n%s", file, err, block[1])
 			}
 			for _, w := range loaded.Warnings {

@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"runtime"
 
+	"hooklock/cmd/hooklock/cli"
+
 	"github.com/spf13/cobra"
 )
 
-func newVersion(e *environment) *cobra.Command {
+func newVersion(e *cli.Environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "print the version",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprintf(e.stdout, "hooklock %s %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(e.Stdout, "hooklock %s %s %s/%s\n", cli.BuildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		},
 	}
