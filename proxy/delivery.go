@@ -80,7 +80,7 @@ func (p *deliveryPool) put(d *delivery) {
 // readHead copies and checks the head. What two HTTP parsers could read differently is refused here, on unmatched paths too.
 func (d *delivery) readHead(h *fasthttp.RequestHeader) *Rejection {
 	if err := wire.ParseHead(h, &d.head); err != nil {
-		return reject("bad_request", err.Error())
+		return reject(codeBadRequest, err.Error())
 	}
 	path, query, _ := bytes.Cut(d.head.Target(), []byte{'?'})
 	d.msg.Method, d.msg.Target, d.msg.Path, d.msg.Query = d.head.Method(), d.head.Target(), path, query
@@ -134,7 +134,7 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
 	if bad := badBody(err); bad != nil {
 		return bad
 	}
-	return reject("bad_request", err.Error())
+	return reject(codeBadRequest, err.Error())
 }
 
 // badBody refuses a delivery whose body did not come as it should; nil where that is not what err says. What follows such a body on its
@@ -142,13 +142,13 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
 func badBody(err error) *Rejection {
 	switch {
 	case errors.Is(err, wire.ErrMemory):
-		return reject("memory_exhausted", "the bodies and answers of other deliveries fill limits.memory; nothing was executed, send the event again")
+		return reject(codeMemoryExhausted, "the bodies and answers of other deliveries fill limits.memory; nothing was executed, send the event again")
 	case errors.Is(err, wire.ErrBodyTooLarge):
 		return bodyTooLarge()
 	case errors.Is(err, wire.ErrBodySlow):
-		return reject("request_timeout", "the body did not arrive within limits.body_timeout")
+		return reject(codeRequestTimeout, "the body did not arrive within limits.body_timeout")
 	case errors.Is(err, wire.ErrBodyTruncated), errors.Is(err, wire.ErrBodyBroken):
-		return reject("bad_request", err.Error())
+		return reject(codeBadRequest, err.Error())
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (d *delivery) name() *Rejection {
 	if bad != nil {
 		return reject(bad.Code, bad.Detail)
 	}
-	return reject("bad_request", err.Error())
+	return reject(codeBadRequest, err.Error())
 }
 
 // partResults says how the parts of the delivery's name were found.

@@ -28,7 +28,7 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
 			d.report.Status, d.report.UpstreamStatus = d.answer.Status, d.answer.Status
 			if d.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
 				ctx.SetConnectionClose()
-				d.refuse(ctx, idem.DecisionUpstreamFailed, refusal{detail: "Hooklock is shutting down", effect: "no"})
+				d.refuse(ctx, idem.DecisionUpstreamFailed, refusal{detail: "Hooklock is shutting down", effect: idem.EffectNo})
 			}
 			return
 		}

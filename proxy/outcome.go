@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -32,7 +33,7 @@ func (d *delivery) leave(x *idem.Execution) {
 }
 
 func notEnded() idem.Failure {
-	return idem.Failure{Code: "internal_error", Detail: "the proxy did not end this execution"}
+	return idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the proxy did not end this execution"}
 }
 
 // failed ends an execution whose call brought no whole answer. The evidence alone says what is known of the effect.
@@ -162,24 +163,24 @@ func (d *delivery) turnAway(ctx *fasthttp.RequestCtx, a idem.Admission) {
 }
 
 // effectOf is what the end of an earlier execution says of the effect; empty where that is no more than the decision says.
-func effectOf(a *idem.Admission) string {
+func effectOf(a *idem.Admission) idem.Effect {
 	switch {
 	case a.Record == nil:
 		return ""
 	case a.Record.Outcome == idem.NotExecuted:
-		return "no"
+		return idem.EffectNo
 	case a.Record.Outcome == idem.Executed:
-		return "yes"
+		return idem.EffectYes
 	}
 	return ""
 }
 
 // effectIf is what is known where nothing was sent, whatever the decision.
-func effectIf(sent bool) string {
+func effectIf(sent bool) idem.Effect {
 	if sent {
 		return ""
 	}
-	return "no"
+	return idem.EffectNo
 }
 
 func refusalDetail(a idem.Admission) string {
@@ -189,27 +190,14 @@ func refusalDetail(a idem.Admission) string {
 			return idem.Closed(a.Holder, a.ClosedUntil) + " (lock.release_delay); nothing was executed, send this event again then"
 		}
 	}
-	switch a.Decision {
-	case idem.DecisionInFlight:
-		return "a copy of this event is being executed; send it again to get its answer"
-	case idem.DecisionLocked:
-		return "only one event of this workflow runs at a time; send this one again"
-	case idem.DecisionWaitTimeout:
-		return "the delivery waited for its turn for as long as the route lets it; nothing was executed, send it again"
-	case idem.DecisionQueueFull:
-		return "as many deliveries wait as may; nothing was executed, send it again"
-	case idem.DecisionThrottled:
-		return "more new events come than the route takes in a second; nothing was executed, send it again"
-	case idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionLockLost, idem.DecisionUpstreamUnreachable, idem.DecisionInternalError:
-		return "that is how the execution ended which this copy was attached to; the copy ran nothing"
-	case idem.DecisionMismatch:
-		return "this event ID came before with another method, host, path, query or body; nothing was executed"
-	case idem.DecisionUnknown:
-		return "nobody knows whether the earlier execution of this event took effect; whoever runs this endpoint has to look, and lets it run again with: hooklock executions forget " + string(a.Holder) + " --reason TEXT"
-	case idem.DecisionAborted:
+	row := a.Decision.Row()
+	switch {
+	case a.Decision == idem.DecisionAborted:
 		return abortedDetail(a.Record)
+	case row.Class == idem.ClassFailed || row.Class == idem.ClassBug:
+		return "that is how the execution ended which this copy was attached to; the copy ran nothing"
 	}
-	return "nothing was executed; send the event again"
+	return strings.Replace(row.Detail, "EXECUTION", string(a.Holder), 1)
 }
 
 // skip drops a delivery.
@@ -273,16 +261,14 @@ func (d *delivery) mark(ctx *fasthttp.RequestCtx, decision idem.Decision) {
 
 // refuse makes the answer that Hooklock gives itself.
 func (d *delivery) refuse(ctx *fasthttp.RequestCtx, decision idem.Decision, r refusal) {
-	r.verdict = verdictOf(decision)
-	if r.effect != "" {
-		r.verdict.executed = r.effect
-	}
-	r.status = r.verdict.status
+	base := refusalOf(decision)
+	base.detail = cmp.Or(r.detail, base.detail)
+	base.effect = cmp.Or(r.effect, base.effect)
+	base.execution, base.closedUntil, base.retryAfter = r.execution, r.closedUntil, r.retryAfter
+	r = base
 	if d.route != nil {
 		r.workflow, r.retryUnit = d.names.Workflow, d.route.RetryAfterUnit
-		if status, ok := d.route.Respond[decision]; ok {
-			r.status = status
-		}
+		r.status = cmp.Or(d.route.Respond[decision], r.status)
 	}
 	r.write(ctx)
 	d.mark(ctx, decision)
@@ -291,10 +277,7 @@ func (d *delivery) refuse(ctx *fasthttp.RequestCtx, decision idem.Decision, r re
 // reject refuses a delivery for what it is.
 func (d *delivery) reject(ctx *fasthttp.RequestCtx, bad *Rejection) {
 	d.report.Code, d.report.Err = bad.Code, bad
-	r := refusal{verdict: verdict{bad.Status, bad.Code, "no", bad.Title, false}, status: bad.Status, detail: bad.Detail}
-	if bad.Sent {
-		r.executed = "unknown"
-	}
+	r := bad.refusal()
 	if d.route != nil {
 		r.retryUnit = d.route.RetryAfterUnit
 		// A 503 says that this process has no room now, and nothing about the delivery.

@@ -49,7 +49,7 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	if r.Gate == "" {
 		return
 	}
-	if result := acquisitionOf(r.Gate); result != "" && (r.Locks || result == string(idem.DecisionStoreUnavailable)) {
+	if result := r.Gate.Row().Acquisition; result != "" && (r.Locks || result == string(idem.DecisionStoreUnavailable)) {
 		t.is.acquisitions.add(resultKey{r.Route, result})
 	}
 	if r.Keyed {
@@ -121,8 +121,7 @@ func statusLabel(status int) int {
 
 // callFailure is how a call ended that brought no answer: one of our own decisions.
 func callFailure(r *proxy.Report) string {
-	switch r.Decision {
-	case idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionLockLost, idem.DecisionAborted:
+	if r.Decision.Row().Class == idem.ClassFailed {
 		return string(r.Decision)
 	}
 	return "_OTHER"
