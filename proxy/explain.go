@@ -76,7 +76,7 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	case len(s.Body) > r.Limits.RequestBody:
 		x.refuse(route, bodyTooLarge())
 	default:
-		if x.seal(route, m, now); x.Handshake == "" {
+		if x.verify(route, m, now); x.Handshake == "" {
 			x.name(route, m)
 		}
 	}
@@ -99,7 +99,7 @@ func (s *Sample) read(d *delivery, maxHead int) *Rejection {
 	if err := head.Read(bufio.NewReaderSize(bytes.NewReader(append(raw, "\r\n"...)), maxHead)); err != nil {
 		return unread(err)
 	}
-	return d.readHead(&head)
+	return d.parse(&head)
 }
 
 func (s *Sample) has(name string) bool {
@@ -114,13 +114,13 @@ func (x *Explanation) refuse(route *Route, bad *Rejection) {
 	}
 }
 
-// seal says what the signature is worth, and whether this is an event at all.
-func (x *Explanation) seal(route *Route, m *naming.Message, now time.Time) {
-	if route.Seal.Preset != nil {
-		x.Preset = route.Seal.Preset.Name
+// verify says what the signature is worth, and whether this is an event at all.
+func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
+	if route.Verify.Preset != nil {
+		x.Preset = route.Verify.Preset.Name
 	}
-	letter := sender.DeliveryOf(m)
-	found := route.Seal.inspect(&letter, now)
+	delivery := sender.DeliveryOf(m)
+	found := route.Verify.inspect(&delivery, now)
 	switch {
 	case found.broken != nil:
 		x.Signature = fmt.Sprintf("%s: %s: %s", found.broken.Reason, found.broken.Part, found.broken.Detail)
@@ -128,7 +128,7 @@ func (x *Explanation) seal(route *Route, m *naming.Message, now time.Time) {
 			row := idem.DecisionUnverified.Row()
 			x.Rejection = &Rejection{Status: route.status(&row), Code: row.Code, Title: row.Title, Detail: row.Detail}
 		}
-	case route.Seal.Verifier != nil:
+	case route.Verify.Verifier != nil:
 		x.Signature = SignatureValid
 	}
 	if found.handshake != nil {
@@ -171,7 +171,7 @@ func (r *Route) gives(d idem.Decision) bool {
 	case idem.DecisionThrottled:
 		return r.Policy.NewPerSecond > 0
 	case idem.DecisionUnverified:
-		return r.Seal.Verifier != nil
+		return r.Verify.Verifier != nil
 	}
 	return true
 }

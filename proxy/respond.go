@@ -105,19 +105,19 @@ func own(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// skipped is the answer to a delivery that was dropped because the lock is held: a success, so that it does not come again.
-func skipped(ctx *fasthttp.RequestCtx, status int, a *idem.Admission, workflow string) {
+// writeSkipped answers a delivery that was dropped because the lock is held: a success, so that it does not come again.
+func (r *refusal) writeSkipped(ctx *fasthttp.RequestCtx) {
 	own(ctx)
 	body, err := json.Marshal(struct {
 		Status      string    `json:"status"`
 		Execution   string    `json:"executionId"`
 		Workflow    string    `json:"workflow"`
 		ClosedUntil time.Time `json:"closedUntil,omitzero"`
-	}{idem.DecisionSkipped.Row().Code, string(a.Holder), workflow, a.ClosedUntil.UTC()})
+	}{r.code, string(r.execution), r.workflow, r.closedUntil.UTC()})
 	if err != nil {
 		panic(err) // strings alone
 	}
-	ctx.Response.SetStatusCode(status)
+	ctx.Response.SetStatusCode(r.status)
 	ctx.Response.Header.SetContentType("application/json")
 	ctx.Response.SetBodyRaw(body)
 }

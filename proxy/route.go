@@ -14,7 +14,7 @@ type Route struct {
 	Pattern *Pattern
 	Methods []string
 	Hosts   []string // lower case, without port; empty means every host
-	Seal    Seal
+	Verify  Verification
 	Keys    *naming.Keys
 	Policy  idem.Policy
 	// Forward: where the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.

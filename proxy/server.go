@@ -133,7 +133,7 @@ func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	if bad.Status == fasthttp.StatusRequestEntityTooLarge || bad.Status == fasthttp.StatusRequestHeaderFieldsTooLarge {
 		wire.LingerOnClose(ctx.Conn())
 	}
-	d.reject(ctx, bad)
+	d.write(ctx, d.reject(bad))
 	ctx.SetConnectionClose()
 }
 

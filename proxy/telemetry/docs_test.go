@@ -58,7 +58,7 @@ func everything(t *testing.T) *rig {
 	r.Delivered(full())
 	failed := executed()
 	failed.Decision, failed.Status, failed.UpstreamStatus, failed.Scheme, failed.Signature = idem.DecisionUpstreamFailed, 502, 0, "stripe", "valid"
-	failed.Rooms.Wait = proxy.Stretch{From: began, For: time.Second}
+	failed.Stages.Wait = proxy.Stretch{From: began, For: time.Second}
 	r.Delivered(failed)
 	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "UNAVAILABLE")
 	r.WatchListener("listen", 1, func() wire.Counts { return wire.Counts{} })

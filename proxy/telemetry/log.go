@@ -48,8 +48,8 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	if !r.UpstreamFrom.IsZero() {
 		attrs = append(attrs, slog.Float64("upstream_ms", milliseconds(r.Upstream)))
 	}
-	if r.Rooms.Wait.For > 0 {
-		attrs = append(attrs, slog.Float64("wait_ms", milliseconds(r.Rooms.Wait.For)))
+	if r.Stages.Wait.For > 0 {
+		attrs = append(attrs, slog.Float64("wait_ms", milliseconds(r.Stages.Wait.For)))
 	}
 	if r.Hold > 0 {
 		attrs = append(attrs, slog.Float64("hold_ms", milliseconds(r.Hold)))

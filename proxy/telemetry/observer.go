@@ -55,7 +55,7 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	if r.Keyed {
 		t.is.lookups.add(resultKey{r.Route, lookupOf(r.Gate, r.Attempt)})
 	}
-	if waited := r.Rooms.Wait.For; waited > 0 && r.Gate != idem.DecisionQueueFull { // which only looked whether it may wait
+	if waited := r.Stages.Wait.For; waited > 0 && r.Gate != idem.DecisionQueueFull { // which only looked whether it may wait
 		t.is.wait.measure(ctx, r.Route, waited.Seconds())
 	}
 }
