@@ -99,8 +99,8 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 		return object{"type": []string{"array", "null"}, "items": items}
 	case kindRespond:
 		properties := object{}
-		for _, r := range refusals() {
-			properties[r.decision] = object{"type": "integer", "minimum": 200, "maximum": 599}
+		for r := range refusals() {
+			properties[string(r.Decision)] = object{"type": "integer", "minimum": 200, "maximum": 599}
 		}
 		return object{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}
 	}

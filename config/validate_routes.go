@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"hooklock/idem"
 )
 
 func (v *validator) routes() {
@@ -231,7 +233,7 @@ func (v *validator) respond(path string, statuses map[string]int) {
 			v.check(at, err)
 			continue
 		}
-		if status < 300 && dropsEvent(decision) {
+		if status < 300 && !idem.Decision(decision).Row().Droppable {
 			v.warn(at, "%d tells the sender that all is well, and it does not send the event again, although it did not surely run", status)
 		}
 	}

@@ -89,17 +89,14 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 
 // ofCopy reports whether a delivery that did not run gets its answer as a copy of Holder, or is refused as one.
 func (v *Verdict) ofCopy() bool {
-	switch v.Decision {
-	case DecisionReplayed, DecisionAttached, DecisionInFlight, DecisionUnknown:
-		return v.Holder != ""
-	case DecisionSkipped:
-		return v.Copy != nil
-	case DecisionAborted:
-		return v.Holder != "" && !v.WhileWaiting
-	case DecisionLockLost, DecisionUpstreamUnreachable, DecisionUpstreamFailed, DecisionUpstreamTimeout, DecisionInternalError:
-		return v.Holder != "" // attached to one that ended so
+	if v.Holder == "" || v.WhileWaiting {
+		return false
 	}
-	return false
+	switch v.Decision.Row().Class {
+	case ClassDuplicate, ClassFailed, ClassBug: // settled, running, or attached to one that ended so
+		return true
+	}
+	return v.Copy != nil && v.Decision == DecisionSkipped
 }
 
 // waited lets a delivery wait that came as far as a, and notes for how long.

@@ -46,7 +46,7 @@ type Report struct {
 
 	Started time.Time
 	Total   time.Duration
-	Rooms   Rooms
+	Stages  Stages
 	// UpstreamFrom is when the call began; zero: there was none.
 	UpstreamFrom   time.Time
 	Upstream       time.Duration
@@ -55,8 +55,8 @@ type Report struct {
 	Err            error
 }
 
-// Rooms is when a delivery was where (docs/architecture.md).
-type Rooms struct{ Key, Claim, Wait, Settle Stretch }
+// Stages is when a delivery was where (docs/architecture.md).
+type Stages struct{ Key, Claim, Wait, Settle Stretch }
 
 // Stretch is a stretch of time. The zero value: there was none.
 type Stretch struct {

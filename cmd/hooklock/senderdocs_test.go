@@ -25,13 +25,15 @@ var update = flag.Bool("update", false, "write the generated pages anew")
 
 const senderDocs = "../../docs/senders"
 
-// statuses of the decisions that Hooklock answers itself, without a preset. TestTheStatusesAreThoseOfTheProgram holds them true.
+// statuses of the decisions that refuse, without a preset.
 func statuses() map[idem.Decision]int {
-	return map[idem.Decision]int{
-		idem.DecisionInFlight: 409, idem.DecisionLocked: 409, idem.DecisionWaitTimeout: 409, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 422, idem.DecisionUnknown: 409,
-		idem.DecisionAborted: 503, idem.DecisionLockLost: 503, idem.DecisionUpstreamUnreachable: 502, idem.DecisionUpstreamFailed: 502, idem.DecisionUpstreamTimeout: 504,
-		idem.DecisionStoreUnavailable: 503, idem.DecisionUnverified: 401, idem.DecisionRejected: 400, idem.DecisionInternalError: 500,
+	all := map[idem.Decision]int{}
+	for row := range idem.Decisions() {
+		if row.Status >= 400 {
+			all[row.Decision] = row.Status
+		}
 	}
+	return all
 }
 
 // routeOf is the route to copy.

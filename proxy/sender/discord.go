@@ -6,13 +6,15 @@ import (
 	"strconv"
 	"time"
 
+	"hooklock/idem"
+
 	"github.com/valyala/fastjson"
 )
 
 // Discord is the sender of that name.
 func (known) Discord() Preset {
 	r := only5xx()
-	r[unverified] = 401
+	r[idem.DecisionUnverified] = 401
 	return Preset{
 		Name: "discord", ExtractID: discordID, IDText: "application_id and id of an interaction; webhook events have none", OnMismatch: mismatchReplay,
 		Strategy: strategyWait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, NeverRetries: true, Respond: r,

@@ -205,20 +205,14 @@ func (p *Preset) fill() {
 const unsignedReplay = "The event's ID alone decides, and nobody signs it: whoever reaches the route and knows an ID can settle that event with a body of his own, and it never runs. " +
 	"Let nobody but the sender reach the route, or have it send a secret header and check that: `verify: {scheme: token, header: …, secret_file: …}`."
 
-// Decisions that refuse a delivery with a 4xx unless a preset says otherwise. Their names are the contract's.
-const (
-	inFlight    idem.Decision = "in_flight"
-	locked      idem.Decision = "locked"
-	waitTimeout idem.Decision = "wait_timeout"
-	queueFull   idem.Decision = "queue_full"
-	mismatch    idem.Decision = "mismatch"
-	unknown     idem.Decision = "unknown"
-	unverified  idem.Decision = "unverified"
-	rejected    idem.Decision = "rejected"
-)
-
 // only5xx is for senders that take a 4xx for final, or may: every refusal is 503. That includes a wrong signature, because a
 // delivery that is refused while the secret is configured wrongly should come again.
 func only5xx() map[idem.Decision]int {
-	return map[idem.Decision]int{inFlight: 503, locked: 503, waitTimeout: 503, queueFull: 503, mismatch: 503, unknown: 503, unverified: 503, rejected: 503}
+	respond := map[idem.Decision]int{}
+	for row := range idem.Decisions() {
+		if row.Status >= 400 && row.Status < 500 {
+			respond[row.Decision] = 503
+		}
+	}
+	return respond
 }

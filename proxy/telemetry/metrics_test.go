@@ -111,12 +111,12 @@ func TestWhatStoodInTheWayIsCounted(t *testing.T) {
 		{func() *proxy.Report { r := executed(); r.Attempt = 2; return r }(), []string{`hooklock_idempotency_lookups_total{result="retry",route="plain"} 1`}},
 		{func() *proxy.Report {
 			r := met(idem.DecisionWaitTimeout, 409)
-			r.Rooms.Wait.For = 5 * time.Second
+			r.Stages.Wait.For = 5 * time.Second
 			return r
 		}(), []string{`hooklock_lock_wait_duration_seconds_sum{route="plain"} 5`}},
 		{func() *proxy.Report {
 			r := met(idem.DecisionQueueFull, 429)
-			r.Rooms.Wait.For = time.Microsecond
+			r.Stages.Wait.For = time.Microsecond
 			return r
 		}(), []string{`hooklock_lock_wait_duration_seconds_count{route="plain"} 0`}},
 		{func() *proxy.Report {

@@ -65,9 +65,9 @@ func (d *delivery) Call() string {
 // End implements proxy.Trace.
 func (d *delivery) End(r *proxy.Report) {
 	over := r.Started.Add(r.Total)
-	d.room("claim", r.Rooms.Claim)
-	d.room("wait", r.Rooms.Wait)
-	d.room("settle", r.Rooms.Settle)
+	d.room("claim", r.Stages.Claim)
+	d.room("wait", r.Stages.Wait)
+	d.room("settle", r.Stages.Settle)
 	d.endCall(r)
 	d.span.SetAttributes(attributesOf(r, (*d.t.patterns.Load())[r.Route])...)
 	if link := parse([]byte(r.Met)); link.IsSampled() {
@@ -132,7 +132,7 @@ func attributesOf(r *proxy.Report, pattern string) []attribute.KeyValue {
 		name string
 		took time.Duration
 	}{
-		{"key", r.Rooms.Key.For}, {"claim", r.Rooms.Claim.For}, {"wait", r.Rooms.Wait.For}, {"upstream", r.Upstream}, {"settle", r.Rooms.Settle.For},
+		{"key", r.Stages.Key.For}, {"claim", r.Stages.Claim.For}, {"wait", r.Stages.Wait.For}, {"upstream", r.Upstream}, {"settle", r.Stages.Settle.For},
 	} {
 		attrs = append(attrs, attribute.Float64("hooklock.time."+room.name, room.took.Seconds()))
 	}

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,5 +36,50 @@ func (known) Acme() Preset { return Preset{Name: "acme", Page: Page{Title: "Acme
 	}
 	if got := Strays([]*Source{home, parse("config/senders_test.go", "package config\nvar x = \"acme\"")}); len(got) > 0 {
 		t.Errorf("a test may name a sender: %q", got)
+	}
+}
+
+func TestADecisionIsOneRow(t *testing.T) {
+	_, sources := project(t)
+	codes := 0
+	for _, s := range sources {
+		if slices.Contains(decisionHomes, s.Path) {
+			codes += len(s.codes())
+		}
+	}
+	if codes < 21+16+14 { // decisions, their codes, and those of rejections
+		t.Fatalf("found %d decisions and codes: this test looks in the wrong place", codes)
+	}
+	for _, p := range Decided(sources) {
+		t.Error(p)
+	}
+}
+
+func TestADecisionThatIsSpelledInASecondPlaceIsFound(t *testing.T) {
+	parse := func(path, text string) *Source {
+		s, err := Parse(path, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	home := parse("idem/decisions.go", `package idem
+const DecisionLate Decision = "late"
+var decisions = [...]DecisionRow{{Decision: DecisionLate, Code: "too_late", Effect: "no"}}`)
+	for text, want := range map[string]string{
+		`package config; var x = []string{"late"}`:                   "config/x.go:1: names late, which lives in idem/decisions.go",
+		`package config; func f() string { return "too_" + "late" }`: "names late",
+		`package config; var x = map[string]int{"too_late": 1}`:      "names too_late",
+		`package config; var x = "no"`:                               "",
+	} {
+		got := strings.Join(Decided([]*Source{home, parse("config/x.go", text)}), "\n")
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+	for _, path := range []string{"config/x_test.go", "admin/problem.go", "test/bench/load.go"} {
+		if got := Decided([]*Source{home, parse(path, `package x; var x = "late"`)}); len(got) > 0 {
+			t.Errorf("%s: %q", path, got)
+		}
 	}
 }

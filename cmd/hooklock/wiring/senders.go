@@ -46,20 +46,20 @@ func presetOf(r *config.Route) *sender.Preset {
 	return p
 }
 
-func newSeal(r *config.Route) (proxy.Seal, error) {
-	seal := proxy.Seal{Scheme: r.Verify.Scheme, Preset: presetOf(r)}
+func newVerification(r *config.Route) (proxy.Verification, error) {
+	verification := proxy.Verification{Scheme: r.Verify.Scheme, Preset: presetOf(r)}
 	switch {
 	case r.Verify.Scheme == config.SchemeNone:
 	case !r.Verify.Complete():
-		seal.Verifier = secretMissing{r.Verify.Scheme}
+		verification.Verifier = secretMissing{r.Verify.Scheme}
 	default:
 		v, err := sender.New(signatureConfig(&r.Verify))
 		if err != nil {
-			return seal, fmt.Errorf("verify: %w", err)
+			return verification, fmt.Errorf("verify: %w", err)
 		}
-		seal.Verifier = v
+		verification.Verifier = v
 	}
-	return seal, nil
+	return verification, nil
 }
 
 // leftOpen is what whoever captured a delivery of r could change in it. A scheme that does not sign the body signs nothing that tells one

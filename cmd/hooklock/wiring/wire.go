@@ -96,12 +96,12 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	seal, err := newSeal(c)
+	verification, err := newVerification(c)
 	if err != nil {
 		return nil, err
 	}
 	r := &proxy.Route{
-		Name: c.Name, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Seal: seal, Keys: keys, Policy: newPolicy(c, upstream),
+		Name: c.Name, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Verify: verification, Keys: keys, Policy: newPolicy(c, upstream),
 		Forward: c.OnStoreDown == config.StoreDownForward, Observe: c.Mode == config.ModeObserve,
 		Respond: map[idem.Decision]int{},
 	}

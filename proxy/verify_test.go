@@ -9,20 +9,20 @@ import (
 	"hooklock/proxy/sender"
 )
 
-func TestASealIsInspectedBeforeAHandshakePasses(t *testing.T) {
-	seal := func(preset string, c sender.Config) *Seal {
+func TestASignatureIsInspectedBeforeAHandshakePasses(t *testing.T) {
+	seal := func(preset string, c sender.Config) *Verification {
 		p, ok := sender.Lookup(preset)
 		if !ok {
 			t.Fatal(preset)
 		}
 		if c.Scheme == "" {
-			return &Seal{Preset: p}
+			return &Verification{Preset: p}
 		}
 		v, err := sender.New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &Seal{Scheme: c.Scheme, Verifier: v, Preset: p}
+		return &Verification{Scheme: c.Scheme, Verifier: v, Preset: p}
 	}
 	token := sender.Config{Scheme: "token", Header: "X-Token", Secrets: [][]byte{[]byte("right")}}
 	field := func(name, value string) naming.Field { return naming.Field{Name: []byte(name), Value: []byte(value)} }
@@ -30,14 +30,14 @@ func TestASealIsInspectedBeforeAHandshakePasses(t *testing.T) {
 	const validate = `[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent"}]`
 	for _, c := range []struct {
 		name      string
-		seal      *Seal
+		seal      *Verification
 		method    string
 		body      string
 		fields    []naming.Field
 		broken    bool
 		handshake string
 	}{
-		{"nothing asked", &Seal{}, "POST", "", nil, false, ""},
+		{"nothing asked", &Verification{}, "POST", "", nil, false, ""},
 		{"an unsigned handshake where nothing is asked", seal("eventgrid", sender.Config{}), "POST", validate, []naming.Field{validation}, false, "SubscriptionValidation"},
 		{"the same without the token that the route asks for", seal("eventgrid", token), "POST", validate, []naming.Field{validation}, true, "SubscriptionValidation"},
 		{"the same with it", seal("eventgrid", token), "POST", validate, []naming.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation"},
