@@ -154,7 +154,7 @@ func (c *call) forget() error {
 	}
 	found, err := c.api.o.Ledger.Forget(ctx, idem.ExecutionID(c.name))
 	if errors.Is(err, idem.ErrAlive) {
-		return c.problemOf(err).blocked(&idem.Lock{Execution: idem.ExecutionID(c.name)}, c.audit.workflow).retry(0)
+		return c.problemOf(err).blocked(&idem.Lock{Entry: idem.Entry{Execution: idem.ExecutionID(c.name)}}, c.audit.workflow).retry(0)
 	}
 	if err != nil {
 		return err

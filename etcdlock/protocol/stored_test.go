@@ -18,10 +18,10 @@ func TestWhatIsStoredStays(t *testing.T) {
 	full.StartedAt, full.CoolUntil = full.StartedAt.In(east), full.CoolUntil.In(east)
 	record := sampleRecord()
 	record.StartedAt, record.FinishedAt = record.StartedAt.In(east), record.FinishedAt.In(east)
-	aborted := RecordOf(&idem.Lock{Execution: "exec_c", StartedAt: full.StartedAt, Cancel: full.Cancel}, idem.End{
+	aborted := RecordOf(&idem.Lock{Entry: idem.Entry{Execution: "exec_c", StartedAt: full.StartedAt}, Cancel: full.Cancel}, idem.End{
 		Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: full.StartedAt, Error: &idem.Failure{Code: "x"},
 	})
-	failed := RecordOf(&idem.Lock{Execution: "exec_c", StartedAt: full.StartedAt, Token: 9}, idem.End{
+	failed := RecordOf(&idem.Lock{Entry: idem.Entry{Execution: "exec_c", StartedAt: full.StartedAt, Token: 9}}, idem.End{
 		Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: full.StartedAt, Error: &idem.Failure{Code: "x", Detail: "y"}, Answer: &idem.Answer{Status: 500, Bytes: 3},
 	})
 	const nobody = `"0000000000000000000000000000000000000000000000000000000000000000"`
@@ -38,7 +38,7 @@ func TestWhatIsStoredStays(t *testing.T) {
 			"held":true,"holdTtlNs":60000000000,"cancel":{"by":"ops","reason":"why","at":"2026-01-02T03:04:05.006Z","final":true},
 			"cooling":true,"coolUntil":"2026-01-02T03:04:05.006Z"}`},
 		"a lock with nothing": {func() ([]byte, error) {
-			return EncodeLock(&idem.Lock{Execution: "exec_c", Token: 9, Revision: 9, Dead: true, HoldUntil: full.StartedAt})
+			return EncodeLock(&idem.Lock{Entry: idem.Entry{Execution: "exec_c", Token: 9}, Revision: 9, Dead: true, HoldUntil: full.StartedAt})
 		}, `{
 			"v":1,"executionId":"exec_c","workflow":"","key":"","alive":"","holder":"","route":"","fingerprint":` + nobody + `,"attempt":0,
 			"startedAt":"0001-01-01T00:00:00Z","retentionNs":0}`},
