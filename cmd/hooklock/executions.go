@@ -90,10 +90,10 @@ func parseStatus(text string) (client.Status, error) {
 func executionRow(x *client.Execution, now time.Time) []string {
 	age := ""
 	if !x.StartedAt.IsZero() {
-		age = span(now.Sub(x.StartedAt))
+		age = span(now.Sub(x.StartedAt.Time))
 	}
 	return []string{
-		x.ExecutionID, string(x.Status), string(x.Outcome), age, took(x.StartedAt, x.FinishedAt), strconv.Itoa(x.Attempt),
+		x.ExecutionID, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
 		strconv.FormatInt(x.Duplicates, 10), x.Workflow, x.EventID, clip(why(x), 60),
 	}
 }
@@ -177,10 +177,10 @@ func (d *desk) show(x *client.Execution) error {
 	}
 	add("holder", x.Holder)
 	if !x.StartedAt.IsZero() {
-		add("started", stamp(x.StartedAt)+" ("+span(time.Since(x.StartedAt))+" ago)")
+		add("started", stamp(x.StartedAt.Time)+" ("+span(time.Since(x.StartedAt.Time))+" ago)")
 	}
 	if !x.FinishedAt.IsZero() {
-		add("finished", stamp(x.FinishedAt)+" (it took "+took(x.StartedAt, x.FinishedAt)+")")
+		add("finished", stamp(x.FinishedAt.Time)+" (it took "+took(x.StartedAt.Time, x.FinishedAt.Time)+")")
 	}
 	if x.Error != nil {
 		add("error", why(x))
@@ -188,9 +188,9 @@ func (d *desk) show(x *client.Execution) error {
 	switch {
 	case x.AbortedAt.IsZero():
 	case x.FinishedAt.IsZero():
-		add("cancel asked", stamp(x.AbortedAt)+" by "+why(x))
+		add("cancel asked", stamp(x.AbortedAt.Time)+" by "+why(x))
 	default:
-		add("aborted", stamp(x.AbortedAt)+" by "+why(x))
+		add("aborted", stamp(x.AbortedAt.Time)+" by "+why(x))
 	}
 	if x.Response != nil {
 		add("response", responseText(x.Response))
@@ -217,9 +217,9 @@ func (d *desk) steps(steps []client.Step) error {
 	for _, s := range steps {
 		started := ""
 		if !s.StartedAt.IsZero() {
-			started = stamp(s.StartedAt)
+			started = stamp(s.StartedAt.Time)
 		}
-		t.add(s.Name, s.Status, started, took(s.StartedAt, s.FinishedAt))
+		t.add(s.Name, s.Status, started, took(s.StartedAt.Time, s.FinishedAt.Time))
 	}
 	return t.flush()
 }

@@ -79,10 +79,10 @@ func lockState(l *client.Lock) string {
 
 // timeLeft is until a lock ends if nobody renews it; "" where nothing ends it.
 func timeLeft(l *client.Lock) string {
-	if l.ExpiresAt.IsZero() {
+	if l.ExpiresAt.IsZero() || l.ExpiresIn == nil {
 		return ""
 	}
-	return spanSeconds(l.ExpiresIn)
+	return spanSeconds(*l.ExpiresIn)
 }
 
 func lockRow(l *client.Lock) []string {
@@ -121,9 +121,9 @@ func printLock(d *desk, l *client.Lock) error {
 	t.add("execution", l.ExecutionID)
 	t.add("holder", l.Holder)
 	t.add("token", strconv.FormatInt(l.Token, 10))
-	t.add("locked at", stamp(l.LockedAt)+" ("+spanSeconds(l.HeldFor)+" ago)")
-	if !l.ExpiresAt.IsZero() {
-		t.add("expires at", stamp(l.ExpiresAt)+" (in "+spanSeconds(l.ExpiresIn)+")")
+	t.add("locked at", stamp(l.LockedAt.Time)+" ("+spanSeconds(l.HeldFor)+" ago)")
+	if left := timeLeft(l); left != "" {
+		t.add("expires at", stamp(l.ExpiresAt.Time)+" (in "+left+")")
 	}
 	t.add("waiting", strconv.Itoa(l.Waiting))
 	return t.flush()
