@@ -28,7 +28,7 @@ type sighting struct {
 // sight reads how things stand around an execution whose scope is known. The lock says whether it is dead, as far as this process knows, and
 // until when it is held. The error is idem.ErrStoreUnavailable.
 func (s *Store) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*sighting, error) {
-	k := s.keysOf(&idem.Lock{Execution: id, Scope: scope})
+	k := s.keysOf(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
 	answers, revision, err := s.read(ctx, append(protocol.LockRecordAndQueue(k), clientv3.OpGet(k.H), s.readCounts(id))...)
 	if err != nil {
 		return nil, unavailable(err)

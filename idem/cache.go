@@ -71,8 +71,11 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 	r.unlink()
 	r.linkAfter(&c.recent)
 	rec := &Record{
-		Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint, Credentials: r.credentials, Attempt: int(r.attempt),
-		Outcome: Executed, Kept: !r.unknown, Answer: r.answer, TraceParent: r.traceParent(),
+		Entry: Entry{
+			Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint,
+			Credentials: r.credentials, Attempt: int(r.attempt), TraceParent: r.traceParent(),
+		},
+		End: End{Outcome: Executed, Kept: !r.unknown, Answer: r.answer},
 	}
 	if r.unknown {
 		rec.Outcome = Unknown

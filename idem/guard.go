@@ -199,10 +199,12 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 	hash := sha256.Sum256([]byte(callbackKey))
 	id := NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
 	return Lock{
-		Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint,
-		Credentials: r.credentials(id), CallbackHash: hex.EncodeToString(hash[:]), TraceParent: r.TraceParent,
-		Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(),
-		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, Retention: r.retention(), ReplayBody: r.Policy.ReplayBody,
+		Entry: Entry{
+			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint,
+			Credentials: r.credentials(id), CallbackHash: hex.EncodeToString(hash[:]), TraceParent: r.TraceParent,
+			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(), Retention: r.retention(),
+		},
+		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,
 	}, callbackKey
 }
 

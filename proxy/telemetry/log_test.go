@@ -67,7 +67,7 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 		lines[string(name)] = func() { r.Event(name, full()) }
 	}
 	lines["lock.expired"] = func() {
-		r.Buried(&idem.Lock{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began})
+		r.Buried(&idem.Lock{Entry: idem.Entry{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began}})
 	}
 	for event, write := range lines {
 		write()

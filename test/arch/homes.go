@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,4 +152,105 @@ func (s *Source) literals() map[string]int {
 		return true
 	})
 	return found
+}
+
+// layout is a way in which JSON spells an execution or a lock: the types that have its names, and the folder that they are in.
+type layout struct {
+	folder string
+	types  []string
+}
+
+// layouts are what the API shows, whose server and client share their types, and what the ledger stores.
+var layouts = []layout{
+	{"admin/client", []string{"Execution"}},
+	{"admin/client", []string{"Lock"}},
+	{"idem", []string{"Entry", "Scope", "Lock", "End", "Record"}},
+}
+
+// references are those names of an execution's fields by which others say which one they mean, or what is also true of other things: answers
+// that refuse, reports, and what is stored beside an execution.
+var references = []string{
+	"executionId", "workflow", "key", "route", "holder", "token", "status", "error", "startedAt", "expiresAt", "expiresIn", "duplicates", "traceId",
+}
+
+// Copies returns a sentence for each field of an execution that is named, in what is shipped, outside of the types that have it: a field that
+// is new stands in one struct, and is stored and shown from there.
+func Copies(sources []*Source) []string {
+	var problems []string
+	home := map[string]string{} // a field's name in JSON, and the type that has it
+	for _, l := range layouts {
+		own := map[string]string{}
+		for _, s := range sources {
+			for _, f := range l.fields(s) {
+				if at, ok := own[f.name]; ok {
+					problems = append(problems, fmt.Sprintf("%s:%d: names %s, which %s has: embed that, or give it another name", s.Path, f.line, f.name, at))
+				}
+				own[f.name] = l.folder + "." + f.owner
+			}
+		}
+		maps.Copy(home, own)
+	}
+	for _, name := range references {
+		delete(home, name)
+	}
+	for _, s := range sources {
+		if !s.shipped() || slices.ContainsFunc(layouts, func(l layout) bool { return l.folder == path.Dir(s.Path) }) {
+			continue
+		}
+		for _, f := range s.fields() {
+			if at, ok := home[f.name]; ok {
+				problems = append(problems, fmt.Sprintf("%s:%d: names %s, a field of an execution that %s has: use that type", s.Path, f.line, f.name, at))
+			}
+		}
+	}
+	return problems
+}
+
+// fields are those fields in s that are l's.
+func (l *layout) fields(s *Source) []field {
+	if path.Dir(s.Path) != l.folder || !s.shipped() {
+		return nil
+	}
+	return slices.DeleteFunc(s.fields(), func(f field) bool { return !slices.Contains(l.types, f.owner) })
+}
+
+// field is a field of a struct that has a name in JSON.
+type field struct {
+	owner string // the type; "" = it has no name of its own
+	name  string
+	line  int
+}
+
+// fields are all fields in s that have a name in JSON.
+func (s *Source) fields() []field {
+	var found []field
+	owners := map[ast.Node]string{}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.TypeSpec:
+			owners[n.Type] = n.Name.Name
+		case *ast.StructType:
+			for _, f := range n.Fields.List {
+				if f.Tag == nil {
+					continue
+				}
+				tag, _ := strconv.Unquote(f.Tag.Value) // the parser has read it
+				if name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ","); name != "" && name != "-" {
+					found = append(found, field{owners[n], name, s.fset.Position(f.Pos()).Line})
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// shipped reports whether s is a part of the program.
+func (s *Source) shipped() bool {
+	for _, p := range []string{"test/", "deploy/", "docs/"} {
+		if strings.HasPrefix(s.Path, p) {
+			return false
+		}
+	}
+	return !strings.HasSuffix(s.Path, "_test.go")
 }

@@ -83,3 +83,51 @@ var decisions = [...]DecisionRow{{Decision: DecisionLate, Code: "too_late", Effe
 		}
 	}
 }
+
+func parsed(t *testing.T, path, text string) *Source {
+	t.Helper()
+	s, err := Parse(path, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestAFieldOfAnExecutionIsNamedOnce(t *testing.T) {
+	_, sources := project(t)
+	for _, l := range layouts {
+		n := 0
+		for _, s := range sources {
+			n += len(l.fields(s))
+		}
+		if n < 10 {
+			t.Fatalf("found %d fields of %+v: this test looks in the wrong place", n, l)
+		}
+	}
+	for _, p := range Copies(sources) {
+		t.Error(p)
+	}
+}
+
+func TestAFieldOfAnExecutionInASecondPlaceIsFound(t *testing.T) {
+	home := parsed(t, "idem/record.go", `package idem
+type Entry struct { Execution string `+"`json:\"executionId\"`"+`; Attempt int `+"`json:\"attempt\"`"+` }
+type Attempt struct { Execution string `+"`json:\"executionId\"`"+` }`)
+	for name, c := range map[string]struct{ path, text, want string }{
+		"a struct that is encoded instead": {
+			"etcdlock/protocol/value.go", "type lockValue struct {\n\tTries int `json:\"attempt,omitempty\"`\n}", "etcdlock/protocol/value.go:3: names attempt, a field of an execution that idem.Entry has",
+		},
+		"a struct without a name": {"admin/views.go", "var v struct { Attempt int `json:\"attempt\"` }", "admin/views.go:2: names attempt"},
+		"the record again":        {"idem/other.go", "type Record struct { Attempt int `json:\"attempt\"` }", "idem/other.go:2: names attempt, which idem.Entry has"},
+		"a reference":             {"proxy/respond.go", "type answer struct { Execution string `json:\"executionId\"` }", ""},
+		"the API's own":           {"admin/client/execution.go", "type Execution struct { Attempt int `json:\"attempt\"` }", ""},
+		"a test":                  {"admin/views_test.go", "var v struct { Attempt int `json:\"attempt\"` }", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := strings.Join(Copies([]*Source{home, parsed(t, c.path, "package p\n"+c.text)}), "\n")
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -91,10 +91,10 @@ func parseStatus(text string) (client.Status, error) {
 func executionRow(x *client.Execution, now time.Time) []string {
 	age := ""
 	if !x.StartedAt.IsZero() {
-		age = cli.Span(now.Sub(x.StartedAt))
+		age = cli.Span(now.Sub(x.StartedAt.Time))
 	}
 	return []string{
-		x.ExecutionID, string(x.Status), string(x.Outcome), age, took(x.StartedAt, x.FinishedAt), strconv.Itoa(x.Attempt),
+		x.ExecutionID, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
 		strconv.FormatInt(x.Duplicates, 10), x.Workflow, x.EventID, cli.Clip(why(x), 60),
 	}
 }
@@ -178,10 +178,10 @@ func (d *Desk) show(x *client.Execution) error {
 	}
 	add("holder", x.Holder)
 	if !x.StartedAt.IsZero() {
-		add("started", Stamp(x.StartedAt)+" ("+cli.Span(time.Since(x.StartedAt))+" ago)")
+		add("started", Stamp(x.StartedAt.Time)+" ("+cli.Span(time.Since(x.StartedAt.Time))+" ago)")
 	}
 	if !x.FinishedAt.IsZero() {
-		add("finished", Stamp(x.FinishedAt)+" (it took "+took(x.StartedAt, x.FinishedAt)+")")
+		add("finished", Stamp(x.FinishedAt.Time)+" (it took "+took(x.StartedAt.Time, x.FinishedAt.Time)+")")
 	}
 	if x.Error != nil {
 		add("error", why(x))
@@ -189,9 +189,9 @@ func (d *Desk) show(x *client.Execution) error {
 	switch {
 	case x.AbortedAt.IsZero():
 	case x.FinishedAt.IsZero():
-		add("cancel asked", Stamp(x.AbortedAt)+" by "+why(x))
+		add("cancel asked", Stamp(x.AbortedAt.Time)+" by "+why(x))
 	default:
-		add("aborted", Stamp(x.AbortedAt)+" by "+why(x))
+		add("aborted", Stamp(x.AbortedAt.Time)+" by "+why(x))
 	}
 	if x.Response != nil {
 		add("response", responseText(x.Response))
@@ -218,9 +218,9 @@ func (d *Desk) steps(steps []client.Step) error {
 	for _, s := range steps {
 		started := ""
 		if !s.StartedAt.IsZero() {
-			started = Stamp(s.StartedAt)
+			started = Stamp(s.StartedAt.Time)
 		}
-		t.Add(s.Name, s.Status, started, took(s.StartedAt, s.FinishedAt))
+		t.Add(s.Name, s.Status, started, took(s.StartedAt.Time, s.FinishedAt.Time))
 	}
 	return t.Flush()
 }

@@ -80,10 +80,10 @@ func lockState(l *client.Lock) string {
 
 // timeLeft is until a lock ends if nobody renews it; "" where nothing ends it.
 func timeLeft(l *client.Lock) string {
-	if l.ExpiresAt.IsZero() {
+	if l.ExpiresAt.IsZero() || l.ExpiresIn == nil {
 		return ""
 	}
-	return cli.SpanSeconds(l.ExpiresIn)
+	return cli.SpanSeconds(*l.ExpiresIn)
 }
 
 func lockRow(l *client.Lock) []string {
@@ -122,9 +122,9 @@ func printLock(d *Desk, l *client.Lock) error {
 	t.Add("execution", l.ExecutionID)
 	t.Add("holder", l.Holder)
 	t.Add("token", strconv.FormatInt(l.Token, 10))
-	t.Add("locked at", Stamp(l.LockedAt)+" ("+cli.SpanSeconds(l.HeldFor)+" ago)")
-	if !l.ExpiresAt.IsZero() {
-		t.Add("expires at", Stamp(l.ExpiresAt)+" (in "+cli.SpanSeconds(l.ExpiresIn)+")")
+	t.Add("locked at", Stamp(l.LockedAt.Time)+" ("+cli.SpanSeconds(l.HeldFor)+" ago)")
+	if left := timeLeft(l); left != "" {
+		t.Add("expires at", Stamp(l.ExpiresAt.Time)+" (in "+left+")")
 	}
 	t.Add("waiting", strconv.Itoa(l.Waiting))
 	return t.Flush()
