@@ -161,3 +161,7 @@ func checkHost(host string) error {
 	}
 	return nil
 }
+
+func isAlphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}

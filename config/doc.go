@@ -5,6 +5,5 @@
 // forms (an upstream that is just a URL) are spelled out while reading, before the layers are merged, so an environment
 // variable can override a part of what the file gave in short.
 //
-// The package imports no other room of Hooklock. What it cannot judge by itself, such as the grammar of templates, it asks
-// the functions in Checks.
+// Policies, templates and path patterns are those of idem and idem/naming. What needs to know senders it asks Source.CheckRoute.
 package config

@@ -30,18 +30,9 @@ type Source struct {
 	NeedFiles bool
 	// Senders fill what a route's preset and verify.scheme stand for.
 	Senders Senders
-	// Checks judge what this package cannot.
-	Checks Checks
-}
-
-// Checks are the judgements of other rooms. A nil function finds nothing wrong.
-type Checks struct {
-	// Template reports what is wrong with a template. vars are the names that the route's path pattern captures.
-	Template func(text string, vars []string) error
-	// Pattern reports what is wrong with a path pattern that this package takes for valid.
-	Pattern func(pattern string) error
-	// Route judges a whole route. The paths of what it finds are inside of the route, such as lock.strategy.
-	Route func(c *Config, r *Route) (problems, warnings Problems)
+	// CheckRoute judges what needs to know senders, with the paths inside of the route, such as verify. It is not asked about a
+	// route that is known to be wrong. nil finds nothing wrong.
+	CheckRoute func(c *Config, r *Route) (problems, warnings Problems)
 }
 
 // Loaded is a configuration without problems, and what is known about it.
@@ -83,7 +74,7 @@ func Load(src Source) (*Loaded, error) {
 	secrets := secretReader{env: env, required: src.NeedFiles}
 	secrets.fill(rootKey(), "", reflect.ValueOf(config).Elem())
 	secrets.readable(config)
-	v := &validator{config: config, senders: src.Senders, checks: src.Checks, places: m.places, inKubernetes: env["KUBERNETES_SERVICE_HOST"] != ""}
+	v := &validator{config: config, senders: src.Senders, checkRoute: src.CheckRoute, places: m.places, inKubernetes: env["KUBERNETES_SERVICE_HOST"] != ""}
 	v.run()
 	m.add(secrets.problems)
 	m.add(v.problems)
@@ -106,11 +97,6 @@ func (l *Loaded) Origin(path string) Origin {
 		return at
 	}
 	return Origin{Kind: FromDefault}
-}
-
-// Problem makes a problem with the value at path, for errors that only show when the configuration is used.
-func (l *Loaded) Problem(path, format string, args ...any) Problem {
-	return Problem{Origin: l.nearest(path), Path: path, Text: fmt.Sprintf(format, args...)}
 }
 
 func (l *Loaded) nearest(path string) Origin { return nearestPlace(l.places, path) }

@@ -172,19 +172,19 @@ func TestVerifySettingsWithoutEffectAreWarnedAbout(t *testing.T) {
 	}
 }
 
-func TestOtherRoomsJudgeARouteOnlyWhenItIsSound(t *testing.T) {
-	checks := Checks{Route: func(_ *Config, r *Route) (problems, warnings Problems) {
+func TestTheCallerJudgesARouteOnlyWhenItIsSound(t *testing.T) {
+	check := func(_ *Config, r *Route) (problems, warnings Problems) {
 		if r.Name == "bad" {
 			return Problems{{Path: "verify", Text: "give secret_file or scheme: none"}}, nil
 		}
 		return nil, Problems{{Path: "idempotency.retention", Text: "short"}}
-	}}
+	}
 	text := "routes:\n- {name: a, path: /a, preset: post}\n- {name: b, path: /b, idempotency: {retention: 1h}}\n"
-	loaded, err := Load(Source{Path: "s", Bytes: []byte(text), Senders: someSenders(), Checks: checks})
+	loaded, err := Load(Source{Path: "s", Bytes: []byte(text), Senders: someSenders(), CheckRoute: check})
 	if err != nil || loaded.Warnings.Error() != "s:2:3: routes[0].idempotency.retention: short\ns:3:48: routes[1].idempotency.retention: short" {
 		t.Errorf("%v\n%v", err, loaded.Warnings)
 	}
-	got := refusalOf(t, Source{Bytes: []byte("routes: [{name: bad, path: /a}, {name: bad, path: '', mode: x}]"), Checks: checks})
+	got := refusalOf(t, Source{Bytes: []byte("routes: [{name: bad, path: /a}, {name: bad, path: '', mode: x}]"), CheckRoute: check})
 	if strings.Count(got, "secret_file") != 1 {
 		t.Error(got)
 	}

@@ -25,18 +25,11 @@ const (
 	minHold        = 2 * time.Second // etcd gives a lease whole seconds, and a shorter one ends before anybody can renew it
 )
 
-// Validate checks a configuration that did not come from Load; Load does the same and knows the places. It reads no files.
-func (c *Config) Validate(senders Senders, checks Checks) Problems {
-	v := &validator{config: c, senders: senders, checks: checks}
-	v.run()
-	return v.problems
-}
-
 // validator judges the shape and the sense of a configuration.
 type validator struct {
 	config       *Config
 	senders      Senders
-	checks       Checks
+	checkRoute   func(c *Config, r *Route) (problems, warnings Problems)
 	places       map[string]Origin // where values came from
 	inKubernetes bool
 	problems     Problems

@@ -1,9 +1,13 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"hooklock/idem/naming"
 )
 
 func (v *validator) routes() {
@@ -21,8 +25,8 @@ func (v *validator) routes() {
 			v.refuse(path+".name", "%q is also the name of routes[%d]", r.Name, first)
 		}
 		names[r.Name] = i
-		v.match(path+".match", &r.Match)
-		v.templates(path, r)
+		pattern := v.match(path+".match", &r.Match)
+		v.templates(path, r, pattern)
 		v.verify(path, r)
 		v.choice(path+".on_missing_event_id", string(r.OnMissingEventID), r.OnMissingEventID)
 		v.lock(path+".lock", &r.Lock)
@@ -32,8 +36,7 @@ func (v *validator) routes() {
 		v.choice(path+".mode", string(r.Mode), r.Mode)
 		v.respond(path+".respond", r.Respond)
 		v.whole(path, r)
-		segments, _ := parsePattern(r.Match.Path)
-		own := scope{&r.Match, segments}
+		own := scope{&r.Match, pattern}
 		if j := slices.IndexFunc(earlier, func(e scope) bool { return e.shadows(own) }); j >= 0 {
 			v.warn(path, "no delivery can reach this route: routes[%d] (%s) comes first and matches all of them", j, c.Routes[j].Name)
 		}
@@ -56,14 +59,13 @@ func (v *validator) routeName(path, name string) {
 	v.require(len(name) <= maxRouteName, path, "is longer than %d characters", maxRouteName)
 }
 
-func (v *validator) match(path string, m *Match) {
+// match returns the pattern of m, nil where it is wrong.
+func (v *validator) match(path string, m *Match) *naming.Pattern {
+	pattern, err := naming.ParsePattern(m.Path)
 	if m.Path == "" {
-		v.refuse(path+".path", "a route needs a path, e.g. /hooks/stripe/{account}")
-	} else if _, err := parsePattern(m.Path); err != nil {
-		v.check(path+".path", err)
-	} else if v.checks.Pattern != nil {
-		v.check(path+".path", v.checks.Pattern(m.Path))
+		err = errors.New("a route needs a path, e.g. /hooks/stripe/{account}")
 	}
+	v.check(path+".path", err)
 	v.require(len(m.Methods) > 0, path+".methods", "is empty, so no delivery could match")
 	for i, method := range m.Methods {
 		at := indexed(path+".methods", i)
@@ -77,6 +79,34 @@ func (v *validator) match(path string, m *Match) {
 		}
 	}
 	v.hosts(path+".hosts", m.Hosts)
+	return pattern
+}
+
+// scope is a route's match with its pattern read, nil where that is wrong.
+type scope struct {
+	*Match
+	pattern *naming.Pattern
+}
+
+// shadows reports whether no delivery reaches the later route, because the earlier one takes them all.
+func (earlier scope) shadows(later scope) bool {
+	if earlier.pattern == nil || later.pattern == nil || !earlier.pattern.Covers(later.pattern) {
+		return false
+	}
+	for _, method := range later.Methods {
+		if !slices.Contains(earlier.Methods, method) {
+			return false
+		}
+	}
+	if len(earlier.Hosts) == 0 {
+		return true
+	}
+	for _, host := range later.Hosts {
+		if !slices.ContainsFunc(earlier.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
+			return false
+		}
+	}
+	return len(later.Hosts) > 0
 }
 
 func (v *validator) hosts(path string, names []string) {
@@ -89,22 +119,33 @@ func (v *validator) hosts(path string, names []string) {
 	}
 }
 
-func (v *validator) templates(path string, r *Route) {
-	segments, err := parsePattern(r.Match.Path)
-	if err != nil {
-		segments = nil
-	}
+func (v *validator) templates(path string, r *Route, pattern *naming.Pattern) {
 	v.require(r.Workflow != "", path+".workflow", `is empty; "{route}" makes the whole route one workflow`)
 	v.require(r.EventID != "", path+".event_id", `is empty; "{fingerprint}" takes what was sent as its own name`)
-	// A broken pattern captures nothing, and each {path.x} would be reported a second time.
-	if err != nil || v.checks.Template == nil {
+	if pattern == nil { // it captures nothing, and each {path.x} would be reported a second time
 		return
 	}
-	for _, t := range []struct{ key, text string }{{".workflow", r.Workflow}, {".event_id", r.EventID}} {
-		if t.text != "" && (t.key != ".event_id" || t.text != EventIDOfPreset) {
-			v.check(path+t.key, v.checks.Template(t.text, variables(segments)))
+	v.check(path+".workflow", checkTemplate(r.Workflow, pattern))
+	if r.EventID != EventIDOfPreset {
+		v.check(path+".event_id", checkTemplate(r.EventID, pattern))
+	}
+}
+
+// checkTemplate refuses what naming does, and a {path.x} that the pattern does not capture: it would always be missing.
+func checkTemplate(text string, pattern *naming.Pattern) error {
+	if text == "" {
+		return nil
+	}
+	t, err := naming.CompileTemplate(text)
+	if err != nil {
+		return err
+	}
+	for _, source := range t.Sources() {
+		if source.Kind == naming.SourcePath && !slices.Contains(pattern.Vars(), source.Name) {
+			return fmt.Errorf("column %d: {%s}: the route's path captures no {%s}", source.Column, source.Text, source.Name)
 		}
 	}
+	return nil
 }
 
 func (v *validator) lock(path string, l *Lock) {
@@ -237,7 +278,7 @@ func (v *validator) respond(path string, statuses map[string]int) {
 	}
 }
 
-// verify judges preset and signature as far as names go; whether they fit together is for Checks.Route.
+// verify judges preset and signature as far as names go; whether they fit together is for Source.CheckRoute.
 func (v *validator) verify(path string, r *Route) {
 	if r.Preset != "" && find(v.senders.Presets, r.Preset) == nil {
 		v.check(path+".preset", nameError(v.senders.Presets, r.Preset))
@@ -259,9 +300,9 @@ func (v *validator) verify(path string, r *Route) {
 	}
 }
 
-// whole asks Checks.Route, unless the route is broken already: then it would be told the same in other words.
+// whole asks Source.CheckRoute, unless the route is broken already: then it would be told the same in other words.
 func (v *validator) whole(path string, r *Route) {
-	if v.checks.Route == nil {
+	if v.checkRoute == nil {
 		return
 	}
 	for _, p := range v.problems {
@@ -269,7 +310,7 @@ func (v *validator) whole(path string, r *Route) {
 			return
 		}
 	}
-	problems, warnings := v.checks.Route(v.config, r)
+	problems, warnings := v.checkRoute(v.config, r)
 	for _, p := range problems {
 		v.refuse(join(path, p.Path), "%s", p.Text)
 	}

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,35 +25,16 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// load reads the configuration and lets the other rooms judge it.
+// load reads the configuration and judges what needs to know senders.
 func load(e *environment, path string, text []byte, needFiles bool) (*config.Loaded, error) {
 	loaded, err := config.Load(config.Source{
 		Path: path, Bytes: text, Env: e.env, NeedFiles: needFiles,
-		Senders: knownSenders(), Checks: config.Checks{Template: checkTemplate, Pattern: checkPattern, Route: checkRoute},
+		Senders: knownSenders(), CheckRoute: checkRoute,
 	})
 	if err != nil {
 		return nil, usageError{err}
 	}
 	return loaded, nil
-}
-
-func checkPattern(text string) error {
-	_, err := proxy.ParsePattern(text)
-	return err
-}
-
-// checkTemplate compiles a template. A {path.x} that the route's pattern does not capture would always be missing.
-func checkTemplate(text string, vars []string) error {
-	t, err := naming.CompileTemplate(text)
-	if err != nil {
-		return err
-	}
-	for _, source := range t.Sources() {
-		if source.Kind == naming.SourcePath && !slices.Contains(vars, source.Name) {
-			return fmt.Errorf("column %d: {%s}: the route's path captures no {%s}", source.Column, source.Text, source.Name)
-		}
-	}
-	return nil
 }
 
 // newRules makes what a reload replaces.
