@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"hooklock/idem"
 )
 
 // reloadable are the settings outside of routes that a running process takes over. Everything else is built into listeners and
@@ -96,7 +98,7 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 			text := fmt.Sprintf("route %s: %s", r.Name, path)
 			// Under none the lock covers the event, else the workflow. Two processes that disagree see each other's claims, because their
 			// requests come to etcd one after the other; one process sends many in one request, so it has to be of one mind.
-			if path == "lock.strategy" && (was.Lock.Strategy == StrategyNone || r.Lock.Strategy == StrategyNone) {
+			if path == "lock.strategy" && (was.Lock.Strategy == idem.NoLock || r.Lock.Strategy == idem.NoLock) {
 				restart = append(restart, fmt.Sprintf("%s (from %s to %s)", text, was.Lock.Strategy, r.Lock.Strategy))
 			} else {
 				reload = append(reload, text)

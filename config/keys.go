@@ -79,12 +79,12 @@ func (k *key) addFields(typ reflect.Type) {
 
 func (k *key) classify() {
 	if c, ok := reflect.Zero(k.typ).Interface().(choice); ok {
-		k.kind, k.choices = kindChoice, c.choices()
+		k.kind, k.choices = kindChoice, c.Choices()
 		return
 	}
 	if k.typ.Kind() == reflect.Slice {
 		if c, ok := reflect.Zero(k.typ.Elem()).Interface().(choice); ok {
-			k.kind, k.choices = kindChoices, c.choices()
+			k.kind, k.choices = kindChoices, c.Choices()
 			return
 		}
 	}

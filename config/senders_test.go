@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // someSenders has post, a sender that does not exist, with settings of every kind.
@@ -19,7 +22,7 @@ func someSenders() Senders {
 				"match.methods": "GET,POST", "event_id": "{body.id}", "verify.scheme": "post", "idempotency.retention": "720h", "idempotency.on_mismatch": "execute",
 				"lock.strategy": "wait", "lock.wait_timeout": "2s", "respond.locked": "503", "respond.rejected": "503",
 			}},
-			{Name: "open", Values: map[string]string{"event_id": EventIDOfPreset}},
+			{Name: "open", Values: map[string]string{"event_id": naming.EventIDOfPreset}},
 		},
 		Schemes: []Known{{Name: "none"}, {Name: "hmac"}, {Name: "post", Values: map[string]string{"verify.tolerance": "5m"}}},
 	}
@@ -41,8 +44,8 @@ func TestAPresetFillsWhatIsLeftOut(t *testing.T) {
 		want.Name, want.Match.Path, want.Preset, want.EventID = "a", "/a", preset, "{body.id}"
 		want.Match.Methods = []string{"GET", "POST"}
 		want.Verify.Scheme, want.Verify.Tolerance = "post", 5*time.Minute
-		want.Idempotency.Retention, want.Idempotency.OnMismatch = 720*time.Hour, MismatchExecute
-		want.Lock.Strategy, want.Lock.WaitTimeout = StrategyWait, 2*time.Second
+		want.Idempotency.Retention, want.Idempotency.OnMismatch = 720*time.Hour, idem.MismatchExecute
+		want.Lock.Strategy, want.Lock.WaitTimeout = idem.Wait, 2*time.Second
 		want.Respond = map[string]int{"locked": 503, "rejected": 503}
 		if !reflect.DeepEqual(r, want) {
 			t.Errorf("got  %+v\nwant %+v", r, want)

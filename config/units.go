@@ -108,18 +108,6 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// formatDuration is d without the empty tail that Duration.String puts on: 168h, not 168h0m0s.
-func formatDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
 // StatusRange is the HTTP statuses from Low to High, both included. Its text is 2xx, 404 or 200-299.
 type StatusRange struct{ Low, High int }
 

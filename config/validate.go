@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"hooklock/idem"
 )
 
 // Bounds beyond which a value is most likely a slip.
@@ -79,7 +81,7 @@ func (v *validator) positive(path string, d time.Duration) {
 }
 
 func (v *validator) notNegative(path string, d time.Duration) {
-	v.require(d >= 0, path, "%s is negative", formatDuration(d))
+	v.require(d >= 0, path, "%s is negative", idem.DurationText(d))
 }
 
 func (v *validator) within(path string, size, least, most Size) {
@@ -87,7 +89,7 @@ func (v *validator) within(path string, size, least, most Size) {
 }
 
 func (v *validator) choice(path, value string, c choice) {
-	k := key{kind: kindText, choices: c.choices()}
+	k := key{kind: kindText, choices: c.Choices()}
 	for _, known := range k.choices {
 		if value == known {
 			return
@@ -160,7 +162,7 @@ func (v *validator) warnShutdown() {
 	c := v.config
 	var wait time.Duration
 	for _, r := range c.Routes {
-		if r.Lock.Strategy == StrategyWait {
+		if r.Lock.Strategy == idem.Wait {
 			wait = max(wait, r.Lock.WaitTimeout)
 		}
 	}
@@ -173,5 +175,5 @@ func (v *validator) warnShutdown() {
 		what += " + the longest lock.wait_timeout"
 	}
 	v.warn("shutdown_timeout", "%s is shorter than %s (%s): a shutdown can cut off deliveries, and their outcome is unknown",
-		formatDuration(c.ShutdownTimeout), what, formatDuration(needed))
+		idem.DurationText(c.ShutdownTimeout), what, idem.DurationText(needed))
 }

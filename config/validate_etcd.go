@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"hooklock/idem"
 )
 
 func (v *validator) etcd() {
 	e := v.config.Etcd
 	v.check("etcd.prefix", checkPrefix(e.Prefix))
 	if e.SessionTTL < minSessionTTL || e.SessionTTL > maxSessionTTL || e.SessionTTL%time.Second != 0 {
-		v.refuse("etcd.session_ttl", "%s is out of bounds; choose whole seconds from %s to %s", formatDuration(e.SessionTTL), formatDuration(minSessionTTL), formatDuration(maxSessionTTL))
+		v.refuse("etcd.session_ttl", "%s is out of bounds; choose whole seconds from %s to %s", idem.DurationText(e.SessionTTL), idem.DurationText(minSessionTTL), idem.DurationText(maxSessionTTL))
 	}
 	v.positive("etcd.request_timeout", e.RequestTimeout)
-	v.require(e.RequestTimeout < e.SessionTTL, "etcd.request_timeout", "%s must be shorter than session_ttl (%s), or a session can end while a decision is awaited", formatDuration(e.RequestTimeout), formatDuration(e.SessionTTL))
+	v.require(e.RequestTimeout < e.SessionTTL, "etcd.request_timeout", "%s must be shorter than session_ttl (%s), or a session can end while a decision is awaited", idem.DurationText(e.RequestTimeout), idem.DurationText(e.SessionTTL))
 	v.within("etcd.embedded.quota", e.Embedded.Quota, minQuota, maxQuota)
 	v.pair("etcd.tls", e.TLS.CertFile, e.TLS.KeyFile)
 	hasPassword := e.PasswordFile != "" || e.PasswordEnv != "" || !e.Password.IsZero()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/idem"
 	"hooklock/idem/naming"
 )
 
@@ -126,7 +127,7 @@ func (v *validator) templates(path string, r *Route, pattern *naming.Pattern) {
 		return
 	}
 	v.check(path+".workflow", checkTemplate(r.Workflow, pattern))
-	if r.EventID != EventIDOfPreset {
+	if r.EventID != naming.EventIDOfPreset {
 		v.check(path+".event_id", checkTemplate(r.EventID, pattern))
 	}
 }
@@ -157,9 +158,9 @@ func (v *validator) lock(path string, l *Lock) {
 	v.notNegative(path+".release_delay", l.ReleaseDelay)
 	if l.MaxDuration > 0 && l.MaxDuration < v.config.Upstream.Timeout {
 		v.warn(path+".max_duration", "%s is shorter than upstream.timeout (%s): executions are ended while the upstream may still answer",
-			formatDuration(l.MaxDuration), formatDuration(v.config.Upstream.Timeout))
+			idem.DurationText(l.MaxDuration), idem.DurationText(v.config.Upstream.Timeout))
 	}
-	if l.Strategy != StrategyWait {
+	if l.Strategy != idem.Wait {
 		v.warnIdle(path+".wait_timeout", l.WaitTimeout != usual.WaitTimeout, "lock.strategy is not wait")
 		v.warnIdle(path+".max_waiting", l.MaxWaiting != usual.MaxWaiting, "lock.strategy is not wait")
 	}
@@ -184,14 +185,14 @@ func (v *validator) idempotency(path string, r *Route) {
 		{".retention", i.Retention > 0 && i.Retention <= maxRetention},
 		{".payload_retention", i.PayloadRetention > 0 && i.PayloadRetention <= maxRetention},
 	} {
-		v.require(t.ok, path+t.key, "must be longer than 0s and at most %s", formatDuration(maxRetention))
+		v.require(t.ok, path+t.key, "must be longer than 0s and at most %s", idem.DurationText(maxRetention))
 	}
 	v.require(i.NewPerSecond >= 0 && i.NewPerSecond <= maxConnections, path+".new_per_second", "%d is out of bounds; choose from 1 to %d, or 0 for no bound", i.NewPerSecond, maxConnections)
 	v.within(path+".replay_body", i.ReplayBody, 0, maxReplayBody)
 	for n, name := range i.Credentials {
 		v.require(isHeaderName(name), indexed(path+".credentials", n), "%q is no name of a header; write it as X-Api-Key", name)
 	}
-	v.require(!i.Enabled || i.OnMismatch != MismatchReplay || r.Verify.Scheme != SchemeNone, path+".on_mismatch",
+	v.require(!i.Enabled || i.OnMismatch != idem.MismatchReplay || r.Verify.Scheme != SchemeNone, path+".on_mismatch",
 		"replay, without a signature: whoever knows the ID of an event can settle it with a body of his own, and the event never runs; "+
 			"check signatures (verify), write reject, or replay_unsigned if nobody but the sender reaches this route")
 	v.statuses(path, i)
@@ -227,10 +228,10 @@ func (v *validator) statuses(path string, i *Idempotency) {
 func (v *validator) hold(path string, r *Route) {
 	h, most := &r.Hold, r.Lock.MaxDuration
 	v.require(h.TTL >= minHold && h.TTL <= maxRetention && h.TTL%time.Second == 0, path+".ttl",
-		"%s is out of bounds; choose whole seconds from %s to %s", formatDuration(h.TTL), formatDuration(minHold), formatDuration(maxRetention))
+		"%s is out of bounds; choose whole seconds from %s to %s", idem.DurationText(h.TTL), idem.DurationText(minHold), idem.DurationText(maxRetention))
 	v.warnIdle(path+".ttl", h.TTL != DefaultRoute().Hold.TTL && len(h.OnStatus) == 0, "hold.on_status is empty; an upstream that asks with Hooklock-Hold says for how long")
 	if most > 0 && h.TTL > most && len(h.OnStatus) > 0 {
-		v.warn(path+".ttl", "%s is longer than lock.max_duration (%s), which ends every execution", formatDuration(h.TTL), formatDuration(most))
+		v.warn(path+".ttl", "%s is longer than lock.max_duration (%s), which ends every execution", idem.DurationText(h.TTL), idem.DurationText(most))
 	}
 	for i, held := range h.OnStatus {
 		for _, unknown := range r.Idempotency.Unknown {
@@ -244,7 +245,7 @@ func (v *validator) hold(path string, r *Route) {
 // idleIdempotency warns about settings that other settings switch off.
 func (v *validator) idleIdempotency(path string, r *Route) {
 	i, usual := &r.Idempotency, DefaultRoute().Idempotency
-	if r.OnMissingEventID != MissingPayload && i.Enabled {
+	if r.OnMissingEventID != naming.MissingPayload && i.Enabled {
 		v.warnIdle(path+".payload_retention", i.PayloadRetention != usual.PayloadRetention, "on_missing_event_id is not payload")
 	}
 	if i.Enabled {

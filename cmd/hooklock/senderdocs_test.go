@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"hooklock/config"
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy/sender"
 )
 
@@ -195,7 +195,7 @@ func coverage(p *sender.Preset) string {
 		parts = []string{"parts of the body, see below"}
 	}
 	text := "- The signature covers " + strings.Join(parts, ", ")
-	if name := uncovered(cmp.Or(p.EventID, config.EventIDOfPreset), p, &c); name != "" {
+	if name := uncovered(cmp.Or(p.EventID, naming.EventIDOfPreset), p, &c); name != "" {
 		text += "; the event ID (" + name + ") is not signed, so finding duplicates is no protection against replays"
 	}
 	return text + ".\n"

@@ -13,7 +13,7 @@ import (
 // CloudEvents is the sender of that name.
 func (known) CloudEvents() Preset {
 	return Preset{
-		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: mismatchReplayUnsigned, Strategy: strategyWait,
+		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: idem.MismatchReplayUnsigned, Strategy: idem.Wait,
 		Respond:    map[idem.Decision]int{inFlight: 429, locked: 429, waitTimeout: 429, queueFull: 429, mismatch: 429, unknown: 503, unverified: 503, rejected: 503},
 		Handshakes: []Handshake{{"OPTIONS", false, isWebHookOptions}},
 		sample:     sampleCloudEvents,
