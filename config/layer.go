@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// layer is what one source says: the file, the environment, or the flags. Short forms are already spelled out.
+// layer is what one source says: the file, the environment, or presets and schemes. Short forms are already spelled out.
 type layer struct {
 	kind   string            // of its origins
 	values map[string]any    // path in koanf's form, such as routes.0.lock.strategy, to a value of the field's type

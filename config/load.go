@@ -23,9 +23,6 @@ type Source struct {
 	// Env is the environment as os.Environ gives it. Settings, secrets named by …_env, and KUBERNETES_SERVICE_HOST are looked
 	// up in it.
 	Env []string
-	// Flags are values by path, such as etcd.endpoints or routes[0].workflow, with lists between commas. They win over all
-	// else.
-	Flags map[string]string
 	// NeedFiles makes a secret or certificate file that is missing here a problem (serve) instead of a warning (validate).
 	NeedFiles bool
 	// Senders fill what a route's preset and verify.scheme stand for.
@@ -134,7 +131,6 @@ type merger struct {
 func (m *merger) read(src Source, text []byte) error {
 	file := newFileLayer(src.Path)
 	fromEnv, environ := envLayer(src.Env)
-	fromFlags, flags := flagLayer(src.Flags)
 	above := koanf.New(".")
 	if err := above.Load(rawbytes.Provider(text), file); err != nil {
 		return fmt.Errorf("load file: %w", err)
@@ -142,17 +138,14 @@ func (m *merger) read(src Source, text []byte) error {
 	if err := above.Load(environ, nil); err != nil {
 		return fmt.Errorf("load environment: %w", err)
 	}
-	if err := above.Load(flags, nil); err != nil {
-		return fmt.Errorf("load flags: %w", err)
-	}
 	if src.Path != "" {
 		m.places[""] = Origin{Kind: FromFile, Name: src.Path}
 	}
-	for _, l := range []*layer{file.layer, fromEnv, fromFlags} {
+	for _, l := range []*layer{file.layer, fromEnv} {
 		m.addItems(l)
 	}
 	filled := src.Senders.layer(m.items["routes"], func(path string) string { return above.String(koanfPath(path)) })
-	for _, l := range []*layer{filled, file.layer, fromEnv, fromFlags} {
+	for _, l := range []*layer{filled, file.layer, fromEnv} {
 		maps.Copy(m.places, l.places)
 		maps.Copy(m.seen, l.seen)
 		m.problems = append(m.problems, l.problems...)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/v2"
 )
@@ -29,15 +28,6 @@ func envLayer(environ []string) (*layer, koanf.Provider) {
 			return koanfPath(path), l.values[koanfPath(path)]
 		},
 	})
-}
-
-// flagLayer reads values by path, such as etcd.endpoints or routes[0].workflow.
-func flagLayer(flags map[string]string) (*layer, koanf.Provider) {
-	l := newLayer(FromFlag)
-	for _, name := range sortedKeys(flags) {
-		l.override(strings.Split(koanfPath(name), "."), flags[name], Origin{Kind: FromFlag, Name: name})
-	}
-	return l, confmap.Provider(l.values, ".")
 }
 
 // override sets one value from text and returns its path, or nothing if it is refused.

@@ -16,7 +16,7 @@ type Senders struct {
 type Known struct {
 	Name    string
 	Aliases []string
-	// Values are settings inside of a route, such as lock.strategy, as a flag would give them: lists between commas.
+	// Values are settings inside of a route, such as lock.strategy, as a variable would give them: lists between commas.
 	Values map[string]string
 }
 

@@ -45,11 +45,8 @@ func (v *validator) run() {
 	v.upstream()
 	v.unmatched()
 	v.limits()
-	v.notNegative("shutdown_delay", c.ShutdownDelay)
 	v.positive("shutdown_timeout", c.ShutdownTimeout)
 	v.etcd()
-	v.choice("log.level", string(c.Log.Level), c.Log.Level)
-	v.choice("log.format", string(c.Log.Format), c.Log.Format)
 	v.require(c.Log.Sample >= 0, "log.sample", "%d is negative; 1 logs each delivery, 100 one in a hundred, 0 none that went well", c.Log.Sample)
 	v.routes()
 	v.warnShutdown()
@@ -80,22 +77,8 @@ func (v *validator) positive(path string, d time.Duration) {
 	v.require(d > 0, path, "must be longer than 0s")
 }
 
-func (v *validator) notNegative(path string, d time.Duration) {
-	v.require(d >= 0, path, "%s is negative", idem.DurationText(d))
-}
-
 func (v *validator) within(path string, size, least, most Size) {
 	v.require(size >= least && size <= most, path, "%s is out of bounds; choose from %s to %s", size, least, most)
-}
-
-func (v *validator) choice(path, value string, c choice) {
-	k := key{kind: kindText, choices: c.Choices()}
-	for _, known := range k.choices {
-		if value == known {
-			return
-		}
-	}
-	v.check(path, unknownWord(value, k.choices))
 }
 
 func (v *validator) listeners() {

@@ -49,9 +49,6 @@ func (v *validator) tokens(tokens []Token) {
 		}
 		v.tokenSecret(path, tokens, i)
 		v.require(len(t.Scopes) > 0, path+".scopes", "is empty, so the token would be good for nothing; write [read] or [read, write]")
-		for j, s := range t.Scopes {
-			v.choice(indexed(path+".scopes", j), string(s), s)
-		}
 		v.require(len(t.Workflows) > 0, path+".workflows", `is empty, so the token would see nothing; write e.g. ["stripe/*"], or ["*"] for all`)
 		for j, pattern := range t.Workflows {
 			v.require(pattern != "", indexed(path+".workflows", j), `is empty; write e.g. "stripe/*", or "*" for all`)

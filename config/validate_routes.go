@@ -29,12 +29,9 @@ func (v *validator) routes() {
 		pattern := v.match(path+".match", &r.Match)
 		v.templates(path, r, pattern)
 		v.verify(path, r)
-		v.choice(path+".on_missing_event_id", string(r.OnMissingEventID), r.OnMissingEventID)
 		v.lock(path+".lock", &r.Lock)
 		v.idempotency(path+".idempotency", r)
 		v.hold(path+".hold", r)
-		v.choice(path+".on_store_down", string(r.OnStoreDown), r.OnStoreDown)
-		v.choice(path+".mode", string(r.Mode), r.Mode)
 		v.respond(path+".respond", r.Respond)
 		v.whole(path, r)
 		own := scope{&r.Match, pattern}
@@ -151,11 +148,8 @@ func checkTemplate(text string, pattern *naming.Pattern) error {
 
 func (v *validator) lock(path string, l *Lock) {
 	usual := DefaultRoute().Lock
-	v.choice(path+".strategy", string(l.Strategy), l.Strategy)
 	v.positive(path+".wait_timeout", l.WaitTimeout)
 	v.require(l.MaxWaiting >= 1 && l.MaxWaiting <= maxConnections, path+".max_waiting", "%d is out of bounds; choose from 1 to %d", l.MaxWaiting, maxConnections)
-	v.notNegative(path+".max_duration", l.MaxDuration)
-	v.notNegative(path+".release_delay", l.ReleaseDelay)
 	if l.MaxDuration > 0 && l.MaxDuration < v.config.Upstream.Timeout {
 		v.warn(path+".max_duration", "%s is shorter than upstream.timeout (%s): executions are ended while the upstream may still answer",
 			idem.DurationText(l.MaxDuration), idem.DurationText(v.config.Upstream.Timeout))
@@ -175,9 +169,6 @@ func (v *validator) warnIdle(path string, changed bool, because string) {
 
 func (v *validator) idempotency(path string, r *Route) {
 	i := &r.Idempotency
-	v.choice(path+".in_flight", string(i.InFlight), i.InFlight)
-	v.choice(path+".on_mismatch", string(i.OnMismatch), i.OnMismatch)
-	v.choice(path+".on_unknown", string(i.OnUnknown), i.OnUnknown)
 	for _, t := range []struct {
 		key string
 		ok  bool
@@ -289,7 +280,6 @@ func (v *validator) verify(path string, r *Route) {
 	if s.Scheme != SchemeNone && find(v.senders.Schemes, s.Scheme) == nil {
 		v.check(path+".scheme", nameError(v.senders.Schemes, s.Scheme))
 	}
-	v.notNegative(path+".tolerance", s.Tolerance)
 	if s.Scheme == SchemeNone {
 		secrets := s.SecretFile != "" || s.SecretEnv != "" || len(s.SecretFiles) > 0 || s.PublicKeyFile != "" || len(s.PublicKeyFiles) > 0
 		v.warnIdle(path, secrets, "verify.scheme is none: no signature is checked")
