@@ -68,3 +68,12 @@ func TestStatusRangesAreReadAndWrittenBack(t *testing.T) {
 		}
 	}
 }
+
+func TestAWrongItemIsNamedByItsPlaceInTheList(t *testing.T) {
+	got := refusalOf(t, Source{Bytes: []byte("routes: [{name: a, path: /a, idempotency: {keep: [true, 9xx]}}]")})
+	want := `sidecar.yaml:1:51: routes[0].idempotency.keep[0]: needs a status, e.g. 2xx, 404 or 200-299` + "\n" +
+		`sidecar.yaml:1:57: routes[0].idempotency.keep[1]: "9xx" is not a status: write e.g. 2xx, 404 or 200-299`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
