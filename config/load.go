@@ -88,21 +88,3 @@ func (l *Loaded) Origin(path string) Origin {
 	}
 	return Origin{Kind: FromDefault}
 }
-
-// eachValue calls f for every setting below k, in the order of the types. v is what k is in the configuration.
-func eachValue(k *key, path string, v reflect.Value, f func(k *key, path string, v reflect.Value)) {
-	switch k.kind {
-	case kindGroup:
-		for _, child := range k.keys {
-			eachValue(child, join(path, child.name), v.Field(child.index), f)
-		}
-	case kindItems:
-		for i := range v.Len() {
-			for _, child := range k.keys {
-				eachValue(child, join(indexed(path, i), child.name), v.Index(i).Field(child.index), f)
-			}
-		}
-	default:
-		f(k, path, v)
-	}
-}

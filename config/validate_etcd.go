@@ -36,19 +36,10 @@ func passwordPath(e Etcd) string {
 }
 
 func checkPrefix(prefix string) error {
-	for _, c := range []byte(prefix) {
-		if c != '/' && !isAlphanumeric(c) && strings.IndexByte("-_.", c) < 0 {
-			return unusable(prefix)
-		}
-	}
-	if len(prefix) < 2 || len(prefix) > 256 || prefix[0] != '/' || strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") {
-		return unusable(prefix)
+	if !madeOf(prefix, alphanumeric+"/-_.") || len(prefix) < 2 || len(prefix) > 256 || prefix[0] != '/' || strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") {
+		return fmt.Errorf("%q is not a prefix; write e.g. /hooklock: letters, digits, -, _ and . between single slashes, none at the end", prefix)
 	}
 	return nil
-}
-
-func unusable(prefix string) error {
-	return fmt.Errorf("%q is not a prefix; write e.g. /hooklock: letters, digits, -, _ and . between single slashes, none at the end", prefix)
 }
 
 // embedded checks what only matters where no endpoints are given.
