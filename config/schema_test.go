@@ -17,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"hooklock/idem"
 	"hooklock/proxy/sender"
 )
 
@@ -153,7 +154,7 @@ func presetNames() []string {
 // plain is a default as JSON has it.
 func plain(v reflect.Value) any {
 	if d, ok := v.Interface().(time.Duration); ok {
-		return formatDuration(d)
+		return idem.DurationText(d)
 	}
 	return v.Interface()
 }

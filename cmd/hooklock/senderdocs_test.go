@@ -16,8 +16,8 @@ import (
 
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
-	"hooklock/config"
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy/sender"
 )
 
@@ -199,7 +199,7 @@ func coverage(p *sender.Preset) string {
 		parts = []string{"parts of the body, see below"}
 	}
 	text := "- The signature covers " + strings.Join(parts, ", ")
-	if name := wiring.Uncovered(cmp.Or(p.EventID, config.EventIDOfPreset), p, &c); name != "" {
+	if name := wiring.Uncovered(cmp.Or(p.EventID, naming.EventIDOfPreset), p, &c); name != "" {
 		text += "; the event ID (" + name + ") is not signed, so finding duplicates is no protection against replays"
 	}
 	return text + ".\n"

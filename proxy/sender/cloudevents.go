@@ -13,7 +13,7 @@ import (
 // CloudEvents is the sender of that name.
 func (known) CloudEvents() Preset {
 	return Preset{
-		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: mismatchReplayUnsigned, Strategy: strategyWait,
+		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: idem.MismatchReplayUnsigned, Strategy: idem.Wait,
 		Respond: map[idem.Decision]int{
 			idem.DecisionInFlight: 429, idem.DecisionLocked: 429, idem.DecisionWaitTimeout: 429, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 429,
 			idem.DecisionUnknown: 503, idem.DecisionUnverified: 503, idem.DecisionRejected: 503,

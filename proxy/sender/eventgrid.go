@@ -12,7 +12,7 @@ import (
 // EventGrid is the sender of that name.
 func (known) EventGrid() Preset {
 	return Preset{
-		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: mismatchReplayUnsigned,
+		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: idem.MismatchReplayUnsigned,
 		SenderTimeout: 30 * time.Second, RetryHorizon: day, Respond: map[idem.Decision]int{idem.DecisionUnverified: 503, idem.DecisionRejected: 503},
 		Handshakes: []Handshake{
 			{"SubscriptionValidation", false, aegType("SubscriptionValidation", "Microsoft.EventGrid.SubscriptionValidationEvent")},

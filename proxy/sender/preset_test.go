@@ -106,7 +106,7 @@ func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing
 		if never != p.NeverRetries {
 			t.Errorf("%s: never retries should be %v", p.Name, never)
 		}
-		if never && (p.Strategy != strategyWait || p.InFlight != inFlightAttach || p.OnMismatch == mismatchReject) {
+		if never && (p.Strategy != idem.Wait || p.InFlight != idem.Attach || p.OnMismatch == idem.MismatchReject) {
 			t.Errorf("%s never retries: it must wait its turn, attach its copies, and not refuse a body that changed", p.Name)
 		}
 		for decision, status := range contractStatus() {
@@ -136,7 +136,7 @@ func TestAWaitFitsIntoTheTimeThatTheSenderGives(t *testing.T) {
 		if ok && p.SenderTimeout != time.Duration(documented)*time.Second {
 			t.Errorf("%s: sender timeout is %v, documented %v s", p.Name, p.SenderTimeout, documented)
 		}
-		if p.Strategy == strategyWait && p.SenderTimeout > 0 && p.UpstreamTimeout() < time.Second {
+		if p.Strategy == idem.Wait && p.SenderTimeout > 0 && p.UpstreamTimeout() < time.Second {
 			t.Errorf("%s: %v are left for the upstream", p.Name, p.UpstreamTimeout())
 		}
 		if p.Retention <= p.RetryHorizon {

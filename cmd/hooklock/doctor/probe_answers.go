@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"hooklock/config"
 	"hooklock/etcdlock"
+	"hooklock/idem"
 )
 
 // largeBody sends as much as limits.request_body lets through.
@@ -127,7 +127,7 @@ func (p *probe) patience(ctx context.Context, wait time.Duration) etcdlock.Findi
 func (p *probe) longest() time.Duration {
 	var wait time.Duration
 	for i := range p.config.Routes {
-		if l := p.config.Routes[i].Lock; l.Strategy == config.StrategyWait {
+		if l := p.config.Routes[i].Lock; l.Strategy == idem.Wait {
 			wait = max(wait, l.WaitTimeout)
 		}
 	}

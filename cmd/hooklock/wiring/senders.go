@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hooklock/config"
+	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy"
 	"hooklock/proxy/sender"
@@ -84,7 +85,7 @@ func (s secretMissing) Verify(*sender.Delivery, time.Time) error {
 // checkRoute judges what needs the knowledge of senders.
 func checkRoute(c *config.Config, r *config.Route) (problems, warnings config.Problems) {
 	preset := presetOf(r)
-	if r.EventID == config.EventIDOfPreset && (preset == nil || preset.ExtractID == nil) {
+	if r.EventID == naming.EventIDOfPreset && (preset == nil || preset.ExtractID == nil) {
 		problems = append(problems, config.Problem{Path: "event_id", Text: `"{preset}" needs a preset that reads the ID itself; give a template such as "{body.id}"`})
 	}
 	if r.Verify.Complete() {
@@ -128,7 +129,7 @@ func Uncovered(template string, preset *sender.Preset, covers *sender.Coverage) 
 	signed := func(header string) bool {
 		return slices.ContainsFunc(covers.Headers, func(h string) bool { return strings.EqualFold(h, header) })
 	}
-	if template == config.EventIDOfPreset {
+	if template == naming.EventIDOfPreset {
 		if preset != nil {
 			if i := slices.IndexFunc(preset.IDHeaders, func(h string) bool { return !signed(h) }); i >= 0 {
 				return "header." + preset.IDHeaders[i]
@@ -161,7 +162,7 @@ func warnTimes(c *config.Config, r *config.Route, p *sender.Preset, warn warner)
 		warn("idempotency.retention", "%s: %s goes on trying for %s, and a retry after the retention runs the event again", r.Idempotency.Retention, p.Name, p.RetryHorizon)
 	}
 	needed, what := c.Upstream.Timeout, "upstream.timeout"
-	if r.Lock.Strategy == config.StrategyWait {
+	if r.Lock.Strategy == idem.Wait {
 		needed, what = needed+r.Lock.WaitTimeout, "lock.wait_timeout + upstream.timeout"
 	}
 	if p.SenderTimeout > 0 && needed > p.SenderTimeout {

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,35 +28,16 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// Load reads the configuration and lets the other rooms judge it.
+// Load reads the configuration and judges what needs to know senders.
 func Load(e *cli.Environment, path string, text []byte, needFiles bool) (*config.Loaded, error) {
 	loaded, err := config.Load(config.Source{
 		Path: path, Bytes: text, Env: e.Env, NeedFiles: needFiles,
-		Senders: knownSenders(), Checks: config.Checks{Template: checkTemplate, Pattern: checkPattern, Route: checkRoute},
+		Senders: knownSenders(), CheckRoute: checkRoute,
 	})
 	if err != nil {
 		return nil, cli.Misuse(err)
 	}
 	return loaded, nil
-}
-
-func checkPattern(text string) error {
-	_, err := proxy.ParsePattern(text)
-	return err
-}
-
-// checkTemplate compiles a template. A {path.x} that the route's pattern does not capture would always be missing.
-func checkTemplate(text string, vars []string) error {
-	t, err := naming.CompileTemplate(text)
-	if err != nil {
-		return err
-	}
-	for _, source := range t.Sources() {
-		if source.Kind == naming.SourcePath && !slices.Contains(vars, source.Name) {
-			return fmt.Errorf("column %d: {%s}: the route's path captures no {%s}", source.Column, source.Text, source.Name)
-		}
-	}
-	return nil
 }
 
 // NewRules makes what a reload replaces.
@@ -84,12 +64,12 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := naming.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: naming.MissingEventID(c.OnMissingEventID), Open: leftOpen(c)}
+	spec := naming.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: c.OnMissingEventID, Open: leftOpen(c)}
 	if !c.Idempotency.Enabled { // every delivery is its own event: what the sender calls it is not asked
 		spec.EventID, spec.Missing = "", naming.MissingPayload
 	}
 	preset := presetOf(c)
-	if spec.EventID == config.EventIDOfPreset {
+	if spec.EventID == naming.EventIDOfPreset {
 		spec.EventID, spec.Extract = "", preset.Extractor()
 	}
 	keys, err := naming.NewKeys(spec)
@@ -116,12 +96,12 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 
 func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 	p := idem.Policy{
-		Route: c.Name, Strategy: idem.Strategy(c.Lock.Strategy), MaxDuration: c.Lock.MaxDuration, ReleaseDelay: c.Lock.ReleaseDelay,
-		WaitTimeout: c.Lock.WaitTimeout, MaxWaiting: c.Lock.MaxWaiting, InFlight: idem.InFlight(c.Idempotency.InFlight),
+		Route: c.Name, Strategy: c.Lock.Strategy, MaxDuration: c.Lock.MaxDuration, ReleaseDelay: c.Lock.ReleaseDelay,
+		WaitTimeout: c.Lock.WaitTimeout, MaxWaiting: c.Lock.MaxWaiting, InFlight: c.Idempotency.InFlight,
 		AttachTimeout: upstream + c.Lock.WaitTimeout,
 		Idempotency:   c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
 		NewPerSecond: c.Idempotency.NewPerSecond, ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: onMismatch(c.Idempotency.OnMismatch),
-		OnUnknown: idem.OnUnknown(c.Idempotency.OnUnknown), HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
+		OnUnknown: c.Idempotency.OnUnknown, HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
 		Observe: c.Mode == config.ModeObserve,
 	}
 	for _, name := range c.Idempotency.Credentials {
@@ -140,11 +120,11 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 }
 
 // onMismatch: that a replay is unsigned is for people to know.
-func onMismatch(c config.OnMismatch) idem.OnMismatch {
-	if c == config.MismatchReplayUnsigned {
+func onMismatch(c idem.OnMismatch) idem.OnMismatch {
+	if c == idem.MismatchReplayUnsigned {
 		return idem.MismatchReplay
 	}
-	return idem.OnMismatch(c)
+	return c
 }
 
 // IdleUpstream is how long an unused connection to the upstream is kept. It is shorter than the keep-alive of every server that
