@@ -139,7 +139,7 @@ func viewOfExecution(f *idem.Found) executionView {
 func (v *executionView) fromLock(l *idem.Lock) {
 	v.Execution, v.Route, v.Key, v.EventID = string(l.Execution), l.Route, string(l.Scope.Key), l.EventID
 	v.Fingerprint, v.Token, v.Holder, v.Attempt = hexOf(l.Fingerprint), l.Token, l.Holder, l.Attempt
-	v.StartedAt, v.TraceID = stamp(l.StartedAt), traceID(l.TraceParent)
+	v.StartedAt, v.TraceID = stamp(l.StartedAt), idem.ParseTrace(l.TraceParent).TraceID()
 	v.aborted(l.Cancel)
 }
 
@@ -153,7 +153,7 @@ func (v *executionView) aborted(by *idem.Cancel) {
 func (v *executionView) fromRecord(r *idem.Record) {
 	v.Execution, v.Route, v.Key, v.EventID = string(r.Execution), r.Route, string(r.Scope.Key), r.EventID
 	v.Fingerprint, v.Token, v.Holder, v.Attempt = hexOf(r.Fingerprint), r.Token, r.Holder, r.Attempt
-	v.StartedAt, v.FinishedAt, v.TraceID = stamp(r.StartedAt), known(r.FinishedAt), traceID(r.TraceParent)
+	v.StartedAt, v.FinishedAt, v.TraceID = stamp(r.StartedAt), known(r.FinishedAt), idem.ParseTrace(r.TraceParent).TraceID()
 	v.Outcome = r.Outcome
 	if r.Status == idem.Failed {
 		v.Error = r.Error
@@ -172,12 +172,4 @@ func hexOf(f idem.Fingerprint) string {
 		return ""
 	}
 	return hex.EncodeToString(f[:])
-}
-
-// traceID is the trace of a traceparent (https://www.w3.org/TR/trace-context/).
-func traceID(parent string) string {
-	if len(parent) < 35 {
-		return ""
-	}
-	return parent[3:35]
 }

@@ -36,7 +36,7 @@ func (d *delivery) writeAnswer(ctx *fasthttp.RequestCtx) {
 	d.headReader.Reset(&d.headBytes)
 	if err := ctx.Response.Header.Read(d.headReader); err != nil {
 		// Our own parser let it through and fasthttp's does not: the answer matters more than its head.
-		d.h.o.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.ID())
+		d.h.o.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.TraceID())
 		ctx.Response.Header.Reset()
 		ctx.Response.SetStatusCode(d.answer.Status)
 	}
@@ -270,7 +270,7 @@ func (s *answerStream) contain(err *error) {
 	if p == nil {
 		return
 	}
-	s.d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", s.d.trace.ID(), "stack", string(debug.Stack()))
+	s.d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", s.d.trace.TraceID(), "stack", string(debug.Stack()))
 	*err = fmt.Errorf("panic: %v", p)
 	if x := s.x; x != nil && !x.Ended() {
 		s.d.reportEnd(x, x.Abandon(notEnded()))

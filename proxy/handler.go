@@ -88,7 +88,7 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	d := h.pool.get(h)
 	defer func() {
 		if p := recover(); p != nil {
-			h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.ID(), "stack", string(debug.Stack()))
+			h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
 			ctx.SetConnectionClose() // nobody knows how much of the request was read
 			d.refuse(ctx, idem.DecisionInternalError, refusal{detail: "this is a bug in Hooklock; its log has the details"})
 		}
