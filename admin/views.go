@@ -69,7 +69,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 func showEntry(v *client.Execution, e *idem.Entry) {
 	v.ExecutionID, v.Route, v.IdempotencyKey, v.EventID = string(e.Execution), e.Route, string(e.Key), e.EventID
 	v.Fingerprint, v.Token, v.Holder, v.Attempt = hexOf(e.Fingerprint), e.Token, e.Holder, e.Attempt
-	v.StartedAt.Time, v.TraceID = e.StartedAt, traceID(e.TraceParent)
+	v.StartedAt.Time, v.TraceID = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID()
 }
 
 func showEnd(v *client.Execution, e *idem.End) {
@@ -98,12 +98,4 @@ func hexOf(f idem.Fingerprint) string {
 		return ""
 	}
 	return hex.EncodeToString(f[:])
-}
-
-// traceID is the trace of a traceparent (https://www.w3.org/TR/trace-context/).
-func traceID(parent string) string {
-	if len(parent) < 35 {
-		return ""
-	}
-	return parent[3:35]
 }

@@ -29,7 +29,7 @@ func (d *delivery) writeAnswer(ctx *fasthttp.RequestCtx) {
 	d.headReader.Reset(&d.headBytes)
 	if err := ctx.Response.Header.Read(d.headReader); err != nil {
 		// Our own parser let it through and fasthttp's does not: the answer matters more than its head.
-		d.h.o.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.ID())
+		d.h.o.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.TraceID())
 		ctx.Response.Header.Reset()
 		ctx.Response.SetStatusCode(d.answer.Status)
 	}

@@ -39,7 +39,7 @@ type delivery struct {
 	headBytes  bytes.Reader // the answer's head on its way through fasthttp's parser
 	headReader *bufio.Reader
 
-	trace     traceContext
+	trace     idem.TraceContext
 	sender    []byte // the address of whoever connected, for X-Forwarded-For
 	proto     []byte
 	report    Report

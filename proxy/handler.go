@@ -108,7 +108,7 @@ func (d *delivery) contain(ctx *fasthttp.RequestCtx) {
 }
 
 func (d *delivery) logPanic(p any) {
-	d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.ID(), "stack", string(debug.Stack()))
+	d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
 }
 
 // deliver answers a delivery. An execution that was not settled by then is abandoned, unless its answer is being streamed.

@@ -17,7 +17,7 @@ func (d *delivery) holdFor(status int) time.Duration {
 	asked, given, err := askedHold(d.answer.Fields)
 	switch {
 	case err != nil:
-		d.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", d.route.Name, "execution", string(d.report.Execution), "trace_id", d.trace.ID())
+		d.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", d.route.Name, "execution", string(d.report.Execution), "trace_id", d.trace.TraceID())
 		return p.HoldTTL
 	case given:
 		return asked

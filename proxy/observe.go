@@ -136,17 +136,17 @@ func (all Observers) Event(name EventName, r *Report) {
 
 // Tracer begins traces.
 type Tracer interface {
-	// Begin begins the trace of a delivery that has found its route. The sender's traceparent and tracestate are valid during the call; they
-	// are empty where it sent none. It is nil where the delivery is not recorded.
-	Begin(r *Report, traceparent, tracestate []byte) Trace
+	// Begin begins the trace of a delivery that has found its route. parent is the sender's span, and tracestate, which is valid during the
+	// call, its header of that name; empty where it sent none. It is nil where the delivery is not recorded.
+	Begin(r *Report, parent idem.TraceContext, tracestate []byte) Trace
 }
 
 // Trace is the trace of one delivery. It is for one goroutine.
 type Trace interface {
 	// Context holds the delivery's span, for exemplars.
 	Context() context.Context
-	// TraceParent is the delivery's span, as W3C spells it: what duplicates of the event link to.
-	TraceParent() string
+	// TraceParent is the delivery's span: what duplicates of the event link to.
+	TraceParent() idem.TraceContext
 	// Call is the span of the call of the upstream, as W3C spells it, begun now.
 	Call() string
 	// End ends the trace. Nothing of r changes any more.

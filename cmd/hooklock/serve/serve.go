@@ -65,7 +65,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 		return errors.Join(err, s.Stop())
 	}
 	defer stopWatching()
-	boss := newSupervisor(e.Env, log.Logger)
+	boss := newSupervisor(log.Logger)
 	defer boss.close()
 	started(s)
 	live := s.live

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/coreos/go-systemd/v22/daemon"
 )
 
 // startPatience is how long a supervisor waits for the first session before it hears that the start is over. Without etcd there is none,
@@ -30,32 +30,21 @@ type supervisor struct {
 	Beat <-chan time.Time
 }
 
-// newSupervisor reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID from env. A socket is a path, or a name that begins with @ (Linux's
-// abstract ones). close ends its timers.
-func newSupervisor(env []string, log *slog.Logger) *supervisor {
+// newSupervisor reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID of this process. A socket is a path, or a name that begins with @
+// (Linux's abstract ones). close ends its timers.
+func newSupervisor(log *slog.Logger) *supervisor {
 	s := &supervisor{log: log, patience: time.NewTimer(startPatience)}
 	s.Late = s.patience.C
-	address := lookup(env, "NOTIFY_SOCKET")
+	address := os.Getenv("NOTIFY_SOCKET")
 	if address == "" || address[0] != '/' && address[0] != '@' {
 		return s
 	}
 	s.socket = &net.UnixAddr{Name: address, Net: "unixgram"}
-	micros, err := strconv.ParseInt(lookup(env, "WATCHDOG_USEC"), 10, 64)
-	watched := lookup(env, "WATCHDOG_PID")
-	if err == nil && micros > 1 && (watched == "" || watched == strconv.Itoa(os.Getpid())) {
-		s.ticker = time.NewTicker(time.Duration(micros) * time.Microsecond / 2) // half of it, as sd_watchdog_enabled(3) advises
+	if limit, err := daemon.SdWatchdogEnabled(false); err == nil && limit > 0 {
+		s.ticker = time.NewTicker(limit / 2) // as sd_watchdog_enabled(3) advises
 		s.Beat = s.ticker.C
 	}
 	return s
-}
-
-func lookup(env []string, name string) string {
-	for _, e := range env {
-		if value, ok := strings.CutPrefix(e, name+"="); ok {
-			return value
-		}
-	}
-	return ""
 }
 
 func (s *supervisor) close() {
@@ -69,7 +58,7 @@ func (s *supervisor) close() {
 func (s *supervisor) ready(status string) {
 	s.isReady = true
 	s.Late = nil
-	s.tell("READY=1", "STATUS="+status)
+	s.tell(daemon.SdNotifyReady, "STATUS="+status)
 }
 
 // reloading begins a reload, unless the start is not over. The time is what Type=notify-reload compares with that of its signal, to tell this reload from an older one.
@@ -77,12 +66,7 @@ func (s *supervisor) reloading() {
 	if !s.isReady {
 		return
 	}
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		s.log.Warn("supervisor.unreachable", "error", err.Error())
-		return
-	}
-	s.tell("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(now.Nano()/1000, 10))
+	s.tell(daemon.SdNotifyReloading, strings.TrimSuffix(daemon.SdNotifyMonotonicUsec(), "\n"))
 }
 
 // reloaded ends a reload. A refused configuration is no failure of the process: the old one stays in force.
@@ -95,19 +79,20 @@ func (s *supervisor) reloaded(taken bool) {
 		s.tell(status)
 		return
 	}
-	s.tell("READY=1", status)
+	s.tell(daemon.SdNotifyReady, status)
 }
 
 // stopping asks for the time that a graceful end may take, so that the unit's TimeoutStopSec need not know the configuration.
 func (s *supervisor) stopping(within time.Duration) {
 	s.Late = nil
-	s.tell("STOPPING=1", "STATUS=waiting for running deliveries", "EXTEND_TIMEOUT_USEC="+strconv.FormatInt(within.Microseconds(), 10))
+	s.tell(daemon.SdNotifyStopping, "STATUS=waiting for running deliveries", "EXTEND_TIMEOUT_USEC="+strconv.FormatInt(within.Microseconds(), 10))
 }
 
 // alive is the watchdog's sign of life.
-func (s *supervisor) alive() { s.tell("WATCHDOG=1") }
+func (s *supervisor) alive() { s.tell(daemon.SdNotifyWatchdog) }
 
-// tell sends one datagram. Nobody may be there to hear it: that is worth a line in the log, and nothing else.
+// tell sends one datagram. Nobody may be there to hear it: that is worth a line in the log, and nothing else. daemon.SdNotify would wait
+// without an end for a systemd that hangs, and signals would wait with it.
 func (s *supervisor) tell(lines ...string) {
 	if s.socket == nil {
 		return

@@ -1,4 +1,4 @@
-package proxy
+package idem
 
 import (
 	"strings"
@@ -33,25 +33,26 @@ func TestASendersTraceContextIsReadByItsFirstFields(t *testing.T) {
 		"01-" + traceID + "-" + spanID + "-0a":                      "00" + ids + "00",
 		"01-" + traceID + "-" + spanID + "-0b-" + traceID + "-what": "00" + ids + "01",
 	} {
-		if got := string(readParent([]byte(header))); got != want {
+		if got := ParseTrace(header).String(); got != want {
 			t.Errorf("%q is read as %q, want %q", header, got, want)
 		}
 	}
 }
 
 // What is read is a context of version 00 that is read as itself, with the IDs of the header.
-func FuzzReadParent(f *testing.F) {
+func FuzzParseTrace(f *testing.F) {
 	f.Add([]byte("00-" + traceID + "-" + spanID + "-01"))
 	f.Add([]byte("01-" + traceID + "-" + spanID + "-ff-and-more"))
 	f.Fuzz(func(t *testing.T, header []byte) {
-		parent := readParent(header)
-		if parent == nil {
+		read := ParseTrace(header)
+		if read == (TraceContext{}) {
 			return
 		}
-		if len(parent) != traceLen || string(parent[:3]) != "00-" || string(parent[3:52]) != string(header[3:52]) {
+		parent := read.String()
+		if len(parent) != traceLen || parent[:3] != "00-" || parent[3:52] != string(header[3:52]) {
 			t.Errorf("%q is read as %q", header, parent)
 		}
-		if again := readParent(parent); string(again) != string(parent) {
+		if again := ParseTrace(parent); again != read {
 			t.Errorf("%q, read again, is %q", parent, again)
 		}
 	})
