@@ -170,6 +170,7 @@ func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, e
 			}
 			if v.Bury != nil {
 				err = g.o.Ledger.Bury(ctx, v.Bury)
+				v = Verdict{Attempt: 1} // look again, as at first
 			}
 		case errors.Is(err, ErrNotClaimed): // again, under a new execution ID
 			err = nil
