@@ -21,8 +21,8 @@ type ending struct {
 	rejected *Rejection   // of the decision rejected; nil otherwise
 	first    *idem.Answer // of fromFirst
 	bare     bool         // of the first answer, the status alone
-	body     []byte       // of the answer, and not the delivery's memory; nil: none, or own, or stream
-	own      bool         // the body is the delivery's memory
+	body     []byte       // of the answer; nil: it has none, or it is pooled, or a stream
+	pooled   bool         // the body is in the delivery's memory
 	stream   *answerStream
 
 	err        error // for the report; nil: nothing to add
@@ -115,7 +115,7 @@ func (d *delivery) write(ctx *fasthttp.RequestCtx, end *ending) {
 	switch {
 	case end.stream != nil:
 		d.stream(ctx, end.stream)
-	case end.own:
+	case end.pooled:
 		d.lendAnswer(ctx)
 	case end.body != nil:
 		d.lend(ctx, end.body)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestASignatureIsInspectedBeforeAHandshakePasses(t *testing.T) {
-	seal := func(preset string, c sender.Config) *Verification {
+	verification := func(preset string, c sender.Config) *Verification {
 		p, ok := sender.Lookup(preset)
 		if !ok {
 			t.Fatal(preset)
@@ -29,25 +29,25 @@ func TestASignatureIsInspectedBeforeAHandshakePasses(t *testing.T) {
 	validation, options := field("aeg-event-type", "SubscriptionValidation"), field("WebHook-Request-Origin", "a")
 	const validate = `[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent"}]`
 	for _, c := range []struct {
-		name      string
-		seal      *Verification
-		method    string
-		body      string
-		fields    []naming.Field
-		broken    bool
-		handshake string
+		name         string
+		verification *Verification
+		method       string
+		body         string
+		fields       []naming.Field
+		broken       bool
+		handshake    string
 	}{
 		{"nothing asked", &Verification{}, "POST", "", nil, false, ""},
-		{"an unsigned handshake where nothing is asked", seal("eventgrid", sender.Config{}), "POST", validate, []naming.Field{validation}, false, "SubscriptionValidation"},
-		{"the same without the token that the route asks for", seal("eventgrid", token), "POST", validate, []naming.Field{validation}, true, "SubscriptionValidation"},
-		{"the same with it", seal("eventgrid", token), "POST", validate, []naming.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation"},
-		{"the same as GET, where GET is a delivery", seal("eventgrid", token), "GET", validate, []naming.Field{validation}, true, "SubscriptionValidation"},
-		{"OPTIONS cannot carry one", seal("cloudevents", token), "OPTIONS", "", []naming.Field{options}, false, "OPTIONS"},
-		{"a signed handshake without its signature", seal("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"url_verification"}`, nil, true, "url_verification"},
-		{"an event without its signature", seal("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"event_callback"}`, nil, true, ""},
-		{"a harmless method is no way around the signature of an event", seal("cloudevents", token), "OPTIONS", "", nil, true, ""},
+		{"an unsigned handshake where nothing is asked", verification("eventgrid", sender.Config{}), "POST", validate, []naming.Field{validation}, false, "SubscriptionValidation"},
+		{"the same without the token that the route asks for", verification("eventgrid", token), "POST", validate, []naming.Field{validation}, true, "SubscriptionValidation"},
+		{"the same with it", verification("eventgrid", token), "POST", validate, []naming.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation"},
+		{"the same as GET, where GET is a delivery", verification("eventgrid", token), "GET", validate, []naming.Field{validation}, true, "SubscriptionValidation"},
+		{"OPTIONS cannot carry one", verification("cloudevents", token), "OPTIONS", "", []naming.Field{options}, false, "OPTIONS"},
+		{"a signed handshake without its signature", verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"url_verification"}`, nil, true, "url_verification"},
+		{"an event without its signature", verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"event_callback"}`, nil, true, ""},
+		{"a harmless method is no way around the signature of an event", verification("cloudevents", token), "OPTIONS", "", nil, true, ""},
 	} {
-		got := c.seal.inspect(&sender.Delivery{Method: []byte(c.method), Target: []byte("/"), Body: []byte(c.body), Fields: c.fields}, time.Now())
+		got := c.verification.inspect(&sender.Delivery{Method: []byte(c.method), Target: []byte("/"), Body: []byte(c.body), Fields: c.fields}, time.Now())
 		name := ""
 		if got.handshake != nil {
 			name = got.handshake.Name

@@ -41,7 +41,7 @@ func (t *Telemetry) Begin(r *proxy.Report, sender idem.TraceContext, tracestate 
 	return &delivery{t: t, ctx: ctx, span: span}
 }
 
-// delivery is the trace of one delivery: its own span, and that of the call of the upstream while it runs. The other rooms get their spans at
+// delivery is the trace of one delivery: its own span, and that of the call of the upstream while it runs. The other stages get their spans at
 // the end, from the times in the report.
 type delivery struct {
 	t    *Telemetry
@@ -65,9 +65,9 @@ func (d *delivery) Call() string {
 // End implements proxy.Trace.
 func (d *delivery) End(r *proxy.Report) {
 	over := r.Started.Add(r.Total)
-	d.room("claim", r.Stages.Claim)
-	d.room("wait", r.Stages.Wait)
-	d.room("settle", r.Stages.Settle)
+	d.stage("claim", r.Stages.Claim)
+	d.stage("wait", r.Stages.Wait)
+	d.stage("settle", r.Stages.Settle)
 	d.endCall(r)
 	d.span.SetAttributes(attributesOf(r, (*d.t.patterns.Load())[r.Route])...)
 	if link := spanContextOf(idem.ParseTrace(r.Met)); link.IsSampled() {
@@ -79,8 +79,8 @@ func (d *delivery) End(r *proxy.Report) {
 	d.span.End(trace.WithTimestamp(over))
 }
 
-// room is a span that is over.
-func (d *delivery) room(name string, s proxy.Stretch) {
+// stage is a span that is over.
+func (d *delivery) stage(name string, s proxy.Stretch) {
 	if s.From.IsZero() {
 		return
 	}
@@ -128,13 +128,13 @@ func attributesOf(r *proxy.Report, pattern string) []attribute.KeyValue {
 	if r.Attempt > 0 {
 		attrs = append(attrs, attribute.Int("hooklock.execution.attempt", r.Attempt))
 	}
-	for _, room := range []struct {
+	for _, stage := range []struct {
 		name string
 		took time.Duration
 	}{
 		{"key", r.Stages.Key.For}, {"claim", r.Stages.Claim.For}, {"wait", r.Stages.Wait.For}, {"upstream", r.Upstream}, {"settle", r.Stages.Settle.For},
 	} {
-		attrs = append(attrs, attribute.Float64("hooklock.time."+room.name, room.took.Seconds()))
+		attrs = append(attrs, attribute.Float64("hooklock.time."+stage.name, stage.took.Seconds()))
 	}
 	return attrs
 }
