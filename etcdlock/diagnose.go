@@ -100,7 +100,7 @@ func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
 		d.say(check, Failed, err.Error(), advice)
 		return
 	}
-	c, err := dial(d.o, endpoint, diagnoseTimeout)
+	c, err := dial(d.o.target(), endpoint, diagnoseTimeout)
 	if err != nil {
 		d.fail(check, "log in", err, "look at this member's log")
 		return

@@ -15,8 +15,8 @@ type releases struct {
 	said      map[string]string // endpoint to release
 }
 
-func newReleases(s *Store) *releases {
-	return &releases{endpoints: s.o.Endpoints, version: s.pool.version, log: s.o.Logger, wake: make(chan struct{}, 1), said: map[string]string{}}
+func newReleases(p *pool, endpoints []string, log *slog.Logger) *releases {
+	return &releases{endpoints: endpoints, version: p.version, log: log, wake: make(chan struct{}, 1), said: map[string]string{}}
 }
 
 // look asks for a look at all members; it does not wait.

@@ -47,7 +47,7 @@ type member struct {
 
 	mu     sync.Mutex
 	client *clientv3.Client
-	waits  clientv3.Watcher // with a user name only; see token.go
+	waits  clientv3.Watcher // with a user name only; see watching.go
 }
 
 func (m *member) get() (*clientv3.Client, error) {
@@ -63,7 +63,22 @@ func (m *member) get() (*clientv3.Client, error) {
 	return m.client, nil
 }
 
-func openPool(o *Options) (*pool, error) {
+// Target is which etcd is used, as whom.
+type Target struct {
+	// Endpoints of the members, host:port or http(s)://host:port. Each gets a connection of its own.
+	Endpoints []string
+	// Client is used instead of Endpoints, for an etcd in this process. Nobody here closes it.
+	Client *clientv3.Client
+
+	Username string // "" = none, or the name in the client certificate
+	Password string
+	TLS      *tls.Config // nil = no TLS
+
+	// OnOperation is called after each request, but for watches. It must not block. Nil measures nothing.
+	OnOperation func(Operation)
+}
+
+func openPool(o *Target) (*pool, error) {
 	p := &pool{moved: make(chan struct{})}
 	if o.Client != nil {
 		p.members = []*member{{client: observed(o.Client, o.OnOperation)}}
@@ -87,7 +102,7 @@ func openPool(o *Options) (*pool, error) {
 }
 
 // dial connects to one endpoint in the background. With a user name it fetches a token first, within limit.
-func dial(o *Options, endpoint string, limit time.Duration) (*clientv3.Client, error) {
+func dial(o *Target, endpoint string, limit time.Duration) (*clientv3.Client, error) {
 	var config *tls.Config
 	if o.TLS != nil {
 		config = o.TLS.Clone()

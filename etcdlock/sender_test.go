@@ -46,7 +46,7 @@ func gatedSender(t *testing.T) (*sender, *gateKV, *etcdtest.Etcd) {
 	client := etcdtest.Dial(t, e.Endpoint)
 	kv := &gateKV{KV: client.KV, gate: make(chan struct{}, 1000), sizes: make(chan int, 1000)}
 	client.KV = kv
-	p, err := openPool(&Options{Client: client})
+	p, err := openPool(&Target{Client: client})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,10 @@ type Options struct {
 	OnReset func()
 }
 
+func (o *Options) target() *Target {
+	return &Target{Endpoints: o.Endpoints, Client: o.Client, Username: o.Username, Password: o.Password, TLS: o.TLS, OnOperation: o.OnOperation}
+}
+
 // SessionEvent is a change in the life of this process's session.
 type SessionEvent struct {
 	Opened  bool   // false: it was lost
@@ -123,7 +127,7 @@ func open(o Options, c clock) (*Store, error) {
 		o: o, layout: protocol.NewLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, live: newLive(),
 		looks: make(chan struct{}, maxLooks),
 	}
-	p, err := openPool(&s.o)
+	p, err := openPool(s.o.target())
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +137,7 @@ func open(o Options, c clock) (*Store, error) {
 	s.buckets = &buckets{grant: p.newLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
 	s.sweeper = newSweeper(s)
 	s.hub = newHub(p, s.layout, s.live)
-	s.release = newReleases(s)
+	s.release = newReleases(p, o.Endpoints, o.Logger)
 	s.holdings = &holdings{store: s}
 	s.keeper = s.newKeeper()
 	var keeping context.Context

@@ -2,23 +2,19 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"hooklock/etcdlock/protocol"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // watch follows the sessions, the forgets, the own cancels and the ends of holds from after revision, until ctx ends. One key for each
 // process is all that it sees in quiet times, so this costs the same however many deliveries there are.
 func (k *keeper) watch(ctx context.Context, s *session, revision int64) {
-	for ctx.Err() == nil {
-		if err := k.follow(ctx, s, revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
-			_ = sleep(ctx, brokenPause) // refused, and the next one would be refused at once, too
-		}
+	for {
+		_ = k.pool.watch(ctx, ofSession, k.watches(s, revision)...) // whatever it was, what came meanwhile is read
 		if ctx.Err() != nil {
 			return
 		}
@@ -36,61 +32,19 @@ func (k *keeper) watch(ctx context.Context, s *session, revision int64) {
 	}
 }
 
-// follow returns when the watch breaks: compacted, without a leader, or at a member that has stopped to answer. The error is etcd's.
-func (k *keeper) follow(ctx context.Context, s *session, revision int64) error {
-	client, at, err := k.pool.current()
-	if err != nil {
-		k.pool.failover(at)
-		return err
+func (k *keeper) watches(s *session, revision int64) []watch {
+	below := func(prefix string, news func(name string), but ...clientv3.OpOption) watch {
+		return watch{prefix, append(but, clientv3.WithPrefix(), clientv3.WithRev(revision+1)), func(e *clientv3.Event) {
+			news(strings.TrimPrefix(string(e.Kv.Key), prefix))
+		}}
 	}
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	defer cancel()
-	// A watch at a member that hangs does not even begin: it has to be broken off from outside.
-	left := k.pool.left(at)
-	k.wg.Go(func() {
-		select {
-		case <-left:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	sessions := client.Watch(ctx, k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithRev(revision+1))
-	forgets := client.Watch(ctx, k.layout.Forgets(), clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterDelete())
-	cancels := client.Watch(ctx, k.layout.Cancels(s.name), clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterDelete())
-	holds := client.Watch(ctx, k.layout.Root+protocol.KindHolds, clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithFilterPut())
-	for {
-		select {
-		case news, ok := <-sessions:
-			if !ok || news.Err() != nil {
-				return news.Err()
-			}
-			for _, e := range news.Events {
-				k.sessionChanged(s, e)
-			}
-		case news, ok := <-forgets:
-			if !ok || news.Err() != nil {
-				return news.Err()
-			}
-			for _, e := range news.Events {
-				k.forgot(strings.TrimPrefix(string(e.Kv.Key), k.layout.Forgets()))
-			}
-		case news, ok := <-cancels:
-			if !ok || news.Err() != nil {
-				return news.Err()
-			}
-			for _, e := range news.Events {
-				k.asked(strings.TrimPrefix(string(e.Kv.Key), k.layout.Cancels(s.name)))
-			}
-		case news, ok := <-holds:
-			if !ok || news.Err() != nil {
-				return news.Err()
-			}
-			for _, e := range news.Events {
-				k.unheld(strings.TrimPrefix(string(e.Kv.Key), k.layout.Root+protocol.KindHolds))
-			}
-		case <-ctx.Done():
-			return nil
-		}
+	sessions := below(k.layout.Sessions(), nil)
+	sessions.news = func(e *clientv3.Event) { k.sessionChanged(s, e) }
+	return []watch{
+		sessions,
+		below(k.layout.Forgets(), k.forgot, clientv3.WithFilterDelete()),
+		below(k.layout.Cancels(s.name), k.asked, clientv3.WithFilterDelete()),
+		below(k.layout.Root+protocol.KindHolds, k.unheld, clientv3.WithFilterPut()),
 	}
 }
 
