@@ -119,7 +119,7 @@ func (s *Store) inPlace(ctx context.Context, place idem.Place, l idem.Lock) (ide
 			}
 			continue
 		}
-		l.StartedAt = s.clock.now()
+		l.StartedAt = s.clock.Now()
 		if held, _, err := place.ClaimHead(ctx, l, 0); held != nil || err != nil {
 			return held, err
 		}
@@ -133,7 +133,7 @@ func (s *Store) lockOnly(workflow string) idem.Lock {
 	_, _ = rand.Read(random[:]) // never fails
 	return idem.Lock{
 		Execution: idem.NewExecutionID(workflow, key, random), Scope: idem.Scope{Workflow: workflow, Key: key},
-		Attempt: 1, StartedAt: s.clock.now(), Retention: afterDeath,
+		Attempt: 1, StartedAt: s.clock.Now(), Retention: afterDeath,
 	}
 }
 

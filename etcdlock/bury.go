@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -20,9 +21,9 @@ func (s *Store) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	if !protocol.IsHold(l.Alive) {
 		return !s.live.has(l.Alive), nil
 	}
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		var response *clientv3.GetResponse
-		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			response, err = c.Get(ctx, s.layout.Alive(l.Alive))
 			return err
 		})
@@ -35,7 +36,7 @@ func (s *Store) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 			}
 			return false, nil
 		}
-		if err := pause.wait(ctx); err != nil {
+		if err := pause.Wait(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -61,7 +62,7 @@ func (s *Store) Bury(ctx context.Context, dead *idem.Lock) error {
 // bury is safe to repeat: the lock's revision changes when it is applied.
 func (s *Store) bury(ctx context.Context, dead *idem.Lock) error {
 	k := s.keysOf(dead)
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		r, err := s.burial(ctx, dead, k)
 		if err == nil {
 			answer := s.sender.do(ctx, r)
@@ -76,7 +77,7 @@ func (s *Store) bury(ctx context.Context, dead *idem.Lock) error {
 			}
 			s.buckets.dropIfGone(r.lease, err)
 		}
-		if pause.wait(ctx) != nil {
+		if pause.Wait(ctx) != nil {
 			return unavailable(fmt.Errorf("bury: %w", err))
 		}
 	}
@@ -101,7 +102,7 @@ const policyName = "policy"
 
 // deathOf is the end of an execution whose owner is dead, or whose hold ran out.
 func (s *Store) deathOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
-	now := s.clock.now()
+	now := s.clock.Now()
 	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: now}
 	if !protocol.IsHold(dead.Alive) {
 		end.Error = &idem.Failure{Code: codeLockLost, Detail: "the process that ran it lost its session; nobody knows how far it came"}
@@ -153,12 +154,12 @@ func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer
 // coolDown makes the cooling lock on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs out by
 // itself: the transaction may yet use it.
 func (s *Store) coolDown(ctx context.Context, l *idem.Lock) (*protocol.Cooling, error) {
-	lease, err := s.pool.newLease(ctx, l.ReleaseDelay)
+	lease, err := s.pool.NewLease(ctx, l.ReleaseDelay)
 	if err != nil {
 		return nil, err
 	}
 	cold := *l
-	cold.Cooling, cold.CoolUntil, cold.Alive = true, s.clock.now().Add(l.ReleaseDelay).Round(time.Millisecond), protocol.HoldAlive(l.Execution)
+	cold.Cooling, cold.CoolUntil, cold.Alive = true, s.clock.Now().Add(l.ReleaseDelay).Round(time.Millisecond), protocol.HoldAlive(l.Execution)
 	cold.Cancel, cold.Limit = nil, 0
 	value, err := protocol.EncodeLock(&cold)
 	if err != nil {

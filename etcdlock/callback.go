@@ -164,7 +164,7 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 			return true, err
 		}
 		h := s.onBehalf(at)
-		record, err := h.settle(ctx, endOf(at.Lock, final, s.clock.now()), nil)
+		record, err := h.settle(ctx, endOf(at.Lock, final, s.clock.Now()), nil)
 		switch {
 		case errors.Is(err, idem.ErrLockLost) && record != nil:
 			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}, howItEnded(record)

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -28,14 +29,14 @@ func (s *Store) repeat(ctx context.Context, try attempt) error {
 		return unavailable(errClosed)
 	}
 	defer s.tasks.leave()
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		done, err := try(ctx)
 		if done {
 			return err
 		}
 		if err == nil {
 			err = context.Cause(ctx)
-		} else if pause.wait(ctx) == nil {
+		} else if pause.Wait(ctx) == nil {
 			continue
 		}
 		if errors.Is(err, idem.ErrStoreUnavailable) {
@@ -147,7 +148,7 @@ func (a *asking) ask(ctx context.Context, at *sighting) (bool, error) {
 
 // endWaiting takes the execution out of the queue.
 func (a *asking) endWaiting(ctx context.Context, at *sighting) (bool, error) {
-	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.now(), Abort: &a.cancel})
+	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.Now(), Abort: &a.cancel})
 	r, err := a.store.ending(ctx, at.Copied, record, a.writer, func(rec protocol.Leased, _ *protocol.Cooling) clientv3.Op {
 		return protocol.CancelWaiting(at.keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec)
 	}, at.keys)
@@ -271,7 +272,7 @@ func (s *Store) ForceRelease(ctx context.Context, workflow string, id idem.Execu
 }
 
 func (s *Store) force(ctx context.Context, at *sighting, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
-	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: s.clock.now(), Abort: by})
+	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: s.clock.Now(), Abort: by})
 	news, err := s.news(ctx)
 	if err != nil {
 		return nil, false, err

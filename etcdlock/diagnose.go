@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -65,7 +66,7 @@ func (d *diagnosis) say(check string, r Result, found, advice string) {
 
 // fail is for what etcd refuses, with the advice that belongs to its answer, or otherwise.
 func (d *diagnosis) fail(check, doing string, err error, otherwise string) {
-	advice := adviceFor(err)
+	advice := link.AdviceFor(err)
 	if advice == "" {
 		advice = otherwise
 	}
@@ -100,7 +101,7 @@ func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
 		d.say(check, Failed, err.Error(), advice)
 		return
 	}
-	c, err := dial(d.o.target(), endpoint, diagnoseTimeout)
+	c, err := link.Dial(d.o.target(), endpoint, diagnoseTimeout)
 	if err != nil {
 		d.fail(check, "log in", err, "look at this member's log")
 		return
@@ -113,8 +114,8 @@ func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
 	}
 	d.answered = append(d.answered, answered{endpoint, c, s})
 	d.say(check, OK, fmt.Sprintf("answers after %s", milliseconds(time.Since(began))), "")
-	if err := checkRelease(s.Version); err != nil {
-		d.say("etcd release "+endpoint, Failed, err.Error(), newEnough)
+	if err := link.CheckRelease(s.Version); err != nil {
+		d.say("etcd release "+endpoint, Failed, err.Error(), link.NewEnough)
 	} else {
 		d.say("etcd release "+endpoint, OK, s.Version, "")
 	}

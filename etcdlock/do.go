@@ -3,10 +3,12 @@ package etcdlock
 import (
 	"context"
 	"errors"
+
+	"hooklock/etcdlock/link"
 )
 
 // patienceAtEnd is how long Do waits for etcd to take the lock back. The Store goes on by itself.
-const patienceAtEnd = 2 * txnTimeout
+const patienceAtEnd = 2 * link.TxnTimeout
 
 type tokenKey struct{}
 

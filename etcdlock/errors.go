@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"fmt"
 
+	"hooklock/etcdlock/link"
 	"hooklock/idem"
 )
 
@@ -12,5 +13,5 @@ var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact
 
 // unavailable says that the store cannot decide, and why.
 func unavailable(why error) error {
-	return fmt.Errorf("%w: %w", idem.ErrStoreUnavailable, explain(why))
+	return fmt.Errorf("%w: %w", idem.ErrStoreUnavailable, link.Explain(why))
 }

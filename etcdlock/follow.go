@@ -6,6 +6,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -49,7 +50,7 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 // was replaced or forgotten since. The transaction that took it out of the lock also wrote its record, so the record's state at that
 // revision tells, and which Store wrote it. What etcd has compacted it cannot tell; then nothing is known.
 func (s *Store) lookBack(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, link.AttemptTimeout)
 	defer cancel()
 	left := s.leftLock(ctx, k, id, ran)
 	if left == 0 {
@@ -78,7 +79,7 @@ func (s *Store) lookBack(ctx context.Context, k protocol.Keys, id idem.Execution
 func (s *Store) leftLock(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (left int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	_ = s.pool.watch(ctx, ofWaits, watch{k.L, []clientv3.OpOption{clientv3.WithRev(ran + 1)}, func(e *clientv3.Event) {
+	_ = s.pool.Watch(ctx, link.OfWaits, link.Watch{Key: k.L, Opts: []clientv3.OpOption{clientv3.WithRev(ran + 1)}, News: func(e *clientv3.Event) {
 		if left != 0 {
 			return
 		}
@@ -97,9 +98,9 @@ func (s *Store) leftLock(ctx context.Context, k protocol.Keys, id idem.Execution
 func (s *Store) watch(ctx context.Context, revision int64, keys ...string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watches := make([]watch, len(keys))
+	watches := make([]link.Watch, len(keys))
 	for i, key := range keys {
-		watches[i] = watch{key, []clientv3.OpOption{clientv3.WithRev(revision + 1)}, func(*clientv3.Event) { cancel() }}
+		watches[i] = link.Watch{Key: key, Opts: []clientv3.OpOption{clientv3.WithRev(revision + 1)}, News: func(*clientv3.Event) { cancel() }}
 	}
-	_ = s.pool.watch(ctx, ofWaits, watches...)
+	_ = s.pool.Watch(ctx, link.OfWaits, watches...)
 }

@@ -52,7 +52,7 @@ func (s *Store) Guard(ctx context.Context, cb idem.Callback, step string, plan [
 
 // pass is the check itself. It returns the lock as it is then; nil: l is not how things stand, or nobody knows.
 func (s *Store) pass(ctx context.Context, l *idem.Lock, step string, plan []string) (*idem.Lock, error) {
-	next := l.BeginStep(step, plan, s.clock.now().UTC().Round(time.Millisecond))
+	next := l.BeginStep(step, plan, s.clock.Now().UTC().Round(time.Millisecond))
 	if slices.Equal(next.Steps, l.Steps) && slices.Equal(next.Plan, l.Plan) {
 		return s.stillRuns(ctx, l)
 	}

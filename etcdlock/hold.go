@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -30,9 +31,9 @@ func (h *owned) Hold(ctx context.Context, ttl time.Duration) error {
 // hold sends until the answer is definite. From then on this process has nothing to do with the lock.
 func (h *owned) hold(life context.Context, ttl time.Duration) error {
 	mayBeHeld := false // by an attempt whose answer got lost
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		l := h.Lock()
-		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.store.clock.since(h.since))
+		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.store.clock.Since(h.since))
 		if err == nil {
 			r := newRequest(h.keys.L, protocol.Hold(h.keys, protocol.Seen{Token: l.Token, L: l.Revision}, lock, alive), len(lock.Value))
 			r.own, r.alone = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
@@ -65,7 +66,7 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 				return nil
 			}
 		}
-		if pause.wait(life) != nil {
+		if pause.Wait(life) != nil {
 			return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 		}
 	}
@@ -75,7 +76,7 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 // would carry it until it runs out, which for a lock that is taken every minute with a TTL of a day is a thousand of them.
 func (s *Store) dropLater(id clientv3.LeaseID) {
 	if id != 0 {
-		s.tasks.help(func(life context.Context) { s.pool.drop(life, id) })
+		s.tasks.help(func(life context.Context) { s.pool.Drop(life, id) })
 	}
 }
 
@@ -99,7 +100,7 @@ func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Durati
 	held.Held, held.HoldTTL, held.Alive = true, ttl, protocol.HoldAlive(l.Execution)
 	if l.MaxDuration > 0 {
 		left := max(time.Second, l.MaxDuration-ran)
-		limit, err := s.pool.newLease(ctx, left)
+		limit, err := s.pool.NewLease(ctx, left)
 		if err != nil {
 			return nil, lock, alive, err
 		}
@@ -117,8 +118,8 @@ func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Durati
 
 // newHold is a hold for ttl on a new lease, and when it runs out.
 func (s *Store) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (alive protocol.Leased, until time.Time, err error) {
-	until = s.clock.now().Add(ttl).Round(time.Millisecond)
-	lease, err := s.pool.newLease(ctx, ttl)
+	until = s.clock.Now().Add(ttl).Round(time.Millisecond)
+	lease, err := s.pool.NewLease(ctx, ttl)
 	return protocol.Leased{Value: protocol.EncodeHold(l.Holder, until), Lease: lease}, until, err
 }
 
@@ -126,18 +127,18 @@ func (s *Store) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (a
 // asked: the limit is a lease that nothing is on. The error is the context's.
 func (s *Store) untilLimit(ctx context.Context, l *idem.Lock) (time.Duration, error) {
 	if l.Limit == 0 {
-		return maxLease, nil
+		return link.MaxLease, nil
 	}
 	var limit *clientv3.LeaseTimeToLiveResponse
-	for pause := newBackoff(); ; {
-		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+	for pause := link.NewBackoff(); ; {
+		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			limit, err = c.TimeToLive(ctx, clientv3.LeaseID(l.Limit))
 			return err
 		})
 		if err == nil {
 			return time.Duration(max(0, limit.TTL+1)) * time.Second, nil // -1 = it has run out
 		}
-		if err := pause.wait(ctx); err != nil {
+		if err := pause.Wait(ctx); err != nil {
 			return 0, fmt.Errorf("time left: %w", err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -39,10 +40,10 @@ func (h *holdings) run(ctx context.Context) {
 		if err := h.store.WaitReady(ctx); err != nil {
 			return // ctx has ended, or the Store is closed
 		}
-		looking, cancel := context.WithTimeout(ctx, txnTimeout)
+		looking, cancel := context.WithTimeout(ctx, link.TxnTimeout)
 		h.look(looking)
 		cancel()
-		if sleep(ctx, holdingsPeriod) != nil {
+		if link.Sleep(ctx, holdingsPeriod) != nil {
 			return
 		}
 	}

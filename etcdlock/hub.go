@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -18,7 +19,7 @@ import (
 // Only deletions matter. What becomes of a lock while it is held, a new session or a cooling, ends with a deletion that its
 // first waiter asked for, too: of the old session, or of the hold that bears the execution's name.
 type hub struct {
-	pool   *pool
+	pool   *link.Pool
 	layout protocol.Layout
 	live   *live
 	wanted chan struct{} // somebody waits, and nothing is watched
@@ -49,7 +50,7 @@ type news struct {
 	told chan struct{} // closed when one of the keys is gone, or when nobody can know any more
 }
 
-func newHub(p *pool, y protocol.Layout, l *live) *hub {
+func newHub(p *link.Pool, y protocol.Layout, l *live) *hub {
 	return &hub{
 		pool: p, layout: y, live: l, wanted: make(chan struct{}, 1), idle: make(chan struct{}, 1),
 		waiters: map[sum][]*news{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
@@ -181,7 +182,7 @@ func (h *hub) follow(ctx context.Context) {
 	broken := make(chan struct{})
 	go func() {
 		defer close(broken)
-		_ = h.pool.watch(ctx, ofWaits, watches...) // whatever it was, everybody reads
+		_ = h.pool.Watch(ctx, link.OfWaits, watches...) // whatever it was, everybody reads
 	}()
 	defer func() { cancel(); <-broken }()
 	for {
@@ -197,9 +198,9 @@ func (h *hub) follow(ctx context.Context) {
 	}
 }
 
-func (h *hub) watches(from int64) (watches []watch) {
+func (h *hub) watches(from int64) (watches []link.Watch) {
 	for _, kind := range []string{protocol.KindQueue, protocol.KindLocks, protocol.KindHolds} {
-		watches = append(watches, watch{h.layout.Root + kind, []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithFilterPut()}, func(e *clientv3.Event) {
+		watches = append(watches, link.Watch{Key: h.layout.Root + kind, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithFilterPut()}, News: func(e *clientv3.Event) {
 			h.deleted(string(e.Kv.Key), e.Kv.ModRevision)
 		}})
 	}

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -151,7 +152,7 @@ func (c *claimer) claim(life context.Context, r *request, epoch int64) claimed {
 			if err := c.session.moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
 				return claimed{err: unavailable(err)}
 			}
-		case definite(answer.err):
+		case link.Definite(answer.err):
 			return claimed{err: unavailable(answer.err)}
 		default:
 			return c.resolve(life, epoch, answer.err)
@@ -186,7 +187,7 @@ func (c *claimer) await(r *request) reply {
 		return answer
 	case <-c.nobody:
 		if c.store.sender.withdraw(r) {
-			return reply{err: errNotSent}
+			return reply{err: link.ErrNotSent}
 		}
 		return <-r.reply
 	}
@@ -195,7 +196,7 @@ func (c *claimer) await(r *request) reply {
 // resolve finds out what became of a claim without a definite answer. It may still be on its way, so reading alone proves
 // nothing: first a fence makes it fail if it has not been applied.
 func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
-	full := !fencing(cause)
+	full := !link.Fencing(cause)
 	if !full && !c.store.unfenced {
 		if err := c.session.fence(life, c.store.pool, epoch); err != nil {
 			return claimed{err: unavailable(err)}

@@ -141,7 +141,7 @@ func TestAFullStoreKeepsItsSessionsAndOpensNone(t *testing.T) {
 	eventually(t, "a renewal past the first TTL", func() bool {
 		before.mu.Lock()
 		defer before.mu.Unlock()
-		return before.sent.at.Sub(began) > 2*time.Second
+		return before.sent.At.Sub(began) > 2*time.Second
 	})
 	if currentSession(t, s) != before {
 		t.Error("another session")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -14,7 +15,7 @@ import (
 // process is all that it sees in quiet times, so this costs the same however many deliveries there are.
 func (k *keeper) watch(ctx context.Context, s *session, revision int64) {
 	for {
-		_ = k.pool.watch(ctx, ofSession, k.watches(s, revision)...) // whatever it was, what came meanwhile is read
+		_ = k.pool.Watch(ctx, link.OfSession, k.watches(s, revision)...) // whatever it was, what came meanwhile is read
 		if ctx.Err() != nil {
 			return
 		}
@@ -32,15 +33,15 @@ func (k *keeper) watch(ctx context.Context, s *session, revision int64) {
 	}
 }
 
-func (k *keeper) watches(s *session, revision int64) []watch {
-	below := func(prefix string, news func(name string), but ...clientv3.OpOption) watch {
-		return watch{prefix, append(but, clientv3.WithPrefix(), clientv3.WithRev(revision+1)), func(e *clientv3.Event) {
+func (k *keeper) watches(s *session, revision int64) []link.Watch {
+	below := func(prefix string, news func(name string), but ...clientv3.OpOption) link.Watch {
+		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(revision+1)), News: func(e *clientv3.Event) {
 			news(strings.TrimPrefix(string(e.Kv.Key), prefix))
 		}}
 	}
 	sessions := below(k.layout.Sessions(), nil)
-	sessions.news = func(e *clientv3.Event) { k.sessionChanged(s, e) }
-	return []watch{
+	sessions.News = func(e *clientv3.Event) { k.sessionChanged(s, e) }
+	return []link.Watch{
 		sessions,
 		below(k.layout.Forgets(), k.forgot, clientv3.WithFilterDelete()),
 		below(k.layout.Cancels(s.name), k.asked, clientv3.WithFilterDelete()),
@@ -64,9 +65,9 @@ func (k *keeper) sessionChanged(s *session, e *clientv3.Event) {
 
 // list asks until it gets an answer: who is there, and what this process was asked to look at. The error is the context's.
 func (k *keeper) list(ctx context.Context, s *session) (map[string]struct{}, int64, error) {
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		var response *clientv3.TxnResponse
-		err := k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		err := k.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			response, err = c.Txn(ctx).Then(
 				clientv3.OpGet(k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
 				clientv3.OpGet(k.layout.Cancels(s.name), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
@@ -83,7 +84,7 @@ func (k *keeper) list(ctx context.Context, s *session) (map[string]struct{}, int
 			}
 			return names, response.Header.Revision, nil
 		}
-		if err := pause.wait(ctx); err != nil {
+		if err := pause.Wait(ctx); err != nil {
 			return nil, 0, err
 		}
 	}

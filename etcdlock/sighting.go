@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -101,9 +102,9 @@ func (at *sighting) earlier() *idem.Attempt {
 // read asks etcd for several things at one revision. It repeats until there is an answer; the error is the context's, or that the revision asked
 // for is compacted.
 func (s *Store) read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		var response *clientv3.TxnResponse
-		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			response, err = c.Txn(ctx).Then(ops...).Commit()
 			return err
 		})
@@ -111,7 +112,7 @@ func (s *Store) read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.Res
 			return response.Responses, response.Header.Revision, nil
 		}
 		if !errors.Is(err, rpctypes.ErrCompacted) {
-			err = pause.wait(ctx)
+			err = pause.Wait(ctx)
 		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("read: %w", err)

@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -38,7 +39,7 @@ type Options struct {
 	Logger *slog.Logger // nil = silent
 
 	// OnOperation is called after each request to etcd, but for watches. It must not block. Nil measures nothing.
-	OnOperation func(Operation)
+	OnOperation func(link.Operation)
 	// OnBuried is called when this process has ended the execution of a lock whose owner is dead. It must not block.
 	OnBuried func(*idem.Lock)
 	// OnEnded is called when this process has ended an execution of a route, and no call of idem.Held says so: its upstream has completed a
@@ -54,8 +55,8 @@ type Options struct {
 	OnReset func()
 }
 
-func (o *Options) target() *Target {
-	return &Target{Endpoints: o.Endpoints, Client: o.Client, Username: o.Username, Password: o.Password, TLS: o.TLS, OnOperation: o.OnOperation}
+func (o *Options) target() *link.Target {
+	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, Username: o.Username, Password: o.Password, TLS: o.TLS, OnOperation: o.OnOperation}
 }
 
 // SessionEvent is a change in the life of this process's session.
@@ -76,9 +77,9 @@ const (
 type Store struct {
 	o        Options
 	layout   protocol.Layout
-	clock    clock
+	clock    link.Clock
 	writer   string // marks the records that this Store wrote
-	pool     *pool
+	pool     *link.Pool
 	sender   *sender
 	keeper   *keeper
 	live     *live
@@ -86,7 +87,7 @@ type Store struct {
 	looks    chan struct{} // has a token for each place that is reading
 	buckets  *buckets
 	sweeper  *sweeper
-	release  *releases
+	release  *link.Releases
 	holdings *holdings
 	guarded  sightings
 
@@ -108,9 +109,9 @@ type Store struct {
 var _ idem.Ledger = (*Store)(nil)
 
 // Open returns at once; the session opens in the background, for as long as it takes. The error is about the options.
-func Open(o Options) (*Store, error) { return open(o, systemClock()) }
+func Open(o Options) (*Store, error) { return open(o, link.SystemClock()) }
 
-func open(o Options, c clock) (*Store, error) {
+func open(o Options, c link.Clock) (*Store, error) {
 	if o.Prefix == "" {
 		o.Prefix = defaultPrefix
 	}
@@ -127,17 +128,17 @@ func open(o Options, c clock) (*Store, error) {
 		o: o, layout: protocol.NewLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, live: newLive(),
 		looks: make(chan struct{}, maxLooks),
 	}
-	p, err := openPool(s.o.target())
+	p, err := link.OpenPool(s.o.target())
 	if err != nil {
 		return nil, err
 	}
 	s.pool, s.sender = p, newSender(p)
 	s.tasks = newTasks()
 	s.sender.unused = s.dropLater
-	s.buckets = &buckets{grant: p.newLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
+	s.buckets = &buckets{grant: p.NewLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
 	s.sweeper = newSweeper(s)
 	s.hub = newHub(p, s.layout, s.live)
-	s.release = newReleases(p, o.Endpoints, o.Logger)
+	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.holdings = &holdings{store: s}
 	s.keeper = s.newKeeper()
 	var keeping context.Context
@@ -146,7 +147,7 @@ func open(o Options, c clock) (*Store, error) {
 	s.keeping.Go(func() { s.keeper.run(keeping) })
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
 	s.keeping.Go(func() { s.hub.run(keeping) })
-	s.keeping.Go(func() { s.release.run(keeping) })
+	s.keeping.Go(func() { s.release.Run(keeping) })
 	s.keeping.Go(func() { s.holdings.run(keeping) })
 	s.keeping.Go(func() { s.duplicates.run(keeping) })
 	return s, nil
@@ -232,7 +233,7 @@ func (s *Store) Close(ctx context.Context) (err error) {
 		s.stopKeeping()
 		s.keeping.Wait()
 		s.keeper.leave()
-		err = errors.Join(err, s.pool.close())
+		err = errors.Join(err, s.pool.Close())
 	})
 	return err
 }
@@ -244,7 +245,7 @@ func (s *Store) sessionOpened(session *session) {
 		s.tasks.start(func(life context.Context) { l.adopt(life, session) })
 	}
 	s.sweeper.everything()
-	s.release.look()
+	s.release.Look()
 	s.tell(SessionEvent{Opened: true, Session: session.name, Adopted: len(locks)})
 }
 

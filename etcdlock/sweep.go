@@ -9,6 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -83,7 +84,7 @@ func (w *sweeper) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if sleep(ctx, rand.N(sweepPause)) != nil {
+		if link.Sleep(ctx, rand.N(sweepPause)) != nil {
 			return
 		}
 		w.mu.Lock()
@@ -108,12 +109,12 @@ func (w *sweeper) run(ctx context.Context) {
 func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
 	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
 		var page *clientv3.GetResponse
-		for pause := newBackoff(); page == nil; {
-			err := w.store.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		for pause := link.NewBackoff(); page == nil; {
+			err := w.store.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 				page, err = c.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(sweepPage))
 				return err
 			})
-			if err != nil && pause.wait(ctx) != nil {
+			if err != nil && pause.Wait(ctx) != nil {
 				return
 			}
 		}
@@ -135,7 +136,7 @@ func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem
 }
 
 func (w *sweeper) buryIfDead(ctx context.Context, l *idem.Lock) {
-	ctx, cancel := context.WithTimeout(ctx, 2*txnTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*link.TxnTimeout)
 	defer cancel()
 	if dead, err := w.store.isDead(ctx, l); err == nil && dead {
 		if err := w.store.Bury(ctx, l); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -86,7 +87,7 @@ func (p *Place) enqueue(life context.Context, value protocol.Leased, prev, behin
 			p.q = answer.revision
 			return nil, nil
 		}
-		if answer.err != nil && definite(answer.err) {
+		if answer.err != nil && link.Definite(answer.err) {
 			return nil, unavailable(answer.err)
 		}
 		st, err := p.afterEnqueue(life, answer, epoch)
@@ -96,7 +97,7 @@ func (p *Place) enqueue(life context.Context, value protocol.Leased, prev, behin
 		case st.Waits(p.execution): // the answer got lost, or an earlier one
 			p.q = st.Place
 			return nil, nil
-		case answer.err != nil && fencing(answer.err):
+		case answer.err != nil && link.Fencing(answer.err):
 			return nil, idem.ErrNotClaimed
 		case st.Place != 0 || st.Prev != prev || st.CopyInOther(p.scope.Key) || st.Token() != behind && st.CopyRuns(p.scope.Key) != nil:
 			return p.inTheWay(life, st)
@@ -131,7 +132,7 @@ func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*
 	if answer.err == nil {
 		return answer.refused()
 	}
-	if fencing(answer.err) {
+	if link.Fencing(answer.err) {
 		if err := p.session.fence(life, p.store.pool, epoch); err != nil {
 			return nil, err
 		}
@@ -245,9 +246,9 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*standing, err
 	ops := append(protocol.LockRecordAndQueue(k),
 		clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...),
 		clientv3.OpGet(p.session.key, clientv3.WithKeysOnly()))
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		var response *clientv3.TxnResponse
-		err := p.store.pool.try(life, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		err := p.store.pool.Try(life, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			response, err = c.Txn(ctx).Then(ops...).Commit()
 			return err
 		})
@@ -263,7 +264,7 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*standing, err
 			}
 			return at, nil
 		}
-		if unwanted() || pause.wait(life) != nil {
+		if unwanted() || pause.Wait(life) != nil {
 			return nil, unavailable(fmt.Errorf("wait in the queue: %w", err))
 		}
 	}
@@ -307,7 +308,7 @@ func (p *Place) Leave(ctx context.Context) error {
 // leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
 func (p *Place) leave(life context.Context) error {
 	k := p.keys()
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		answer := p.store.sender.do(life, newRequest(k.L, protocol.Leave(k, protocol.Seen{Q: p.q}), 0))
 		err := answer.err
 		if err == nil && answer.Succeeded {
@@ -319,7 +320,7 @@ func (p *Place) leave(life context.Context) error {
 				return p.giveBack(life, st)
 			}
 		}
-		if pause.wait(life) != nil {
+		if pause.Wait(life) != nil {
 			return unavailable(fmt.Errorf("leave the queue: %w", err))
 		}
 	}

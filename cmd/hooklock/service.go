@@ -15,6 +15,7 @@ import (
 	"hooklock/config"
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/embedded"
+	"hooklock/etcdlock/link"
 	"hooklock/idem"
 	"hooklock/proxy"
 	"hooklock/proxy/memory"
@@ -141,7 +142,7 @@ func (s *service) openStore(context.Context) error {
 	cache := idem.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
 	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
-	o.OnOperation = func(op etcdlock.Operation) { s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code) }
+	o.OnOperation = func(op link.Operation) { s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code) }
 	o.OnSession = func(e etcdlock.SessionEvent) {
 		if e.Opened {
 			s.opened.Do(func() { close(s.live) })

@@ -1,4 +1,4 @@
-package etcdlock
+package link
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 
 // staleToken reports whether a request was refused for its token, so that the next attempt may pass. Nothing of it was applied.
 func staleToken(err error) bool {
-	return says(err, rpctypes.ErrInvalidAuthToken) || says(err, rpctypes.ErrAuthOldRevision) || says(err, rpctypes.ErrUserEmpty)
+	return Says(err, rpctypes.ErrInvalidAuthToken) || Says(err, rpctypes.ErrAuthOldRevision) || Says(err, rpctypes.ErrUserEmpty)
 }
 
-// turnedAway reports whether etcd answers and wants somebody else. Another member says the same, each attempt may cost etcd a password hash,
+// TurnedAway reports whether etcd answers and wants somebody else. Another member says the same, each attempt may cost etcd a password hash,
 // and only a person can change it: so there is no hurry to ask again.
-func turnedAway(err error) bool {
-	return staleToken(err) || says(err, rpctypes.ErrAuthFailed) || says(err, rpctypes.ErrPermissionDenied)
+func TurnedAway(err error) bool {
+	return staleToken(err) || Says(err, rpctypes.ErrAuthFailed) || Says(err, rpctypes.ErrPermissionDenied)
 }
 
 // watcher is where waits at this member watch. Watches share a stream, and a stream shows the token that it was opened with for as
@@ -54,35 +54,35 @@ func (m *member) refresh(old clientv3.Watcher) {
 // brokenPause is between two attempts to watch while watches are refused.
 const brokenPause = 100 * time.Millisecond
 
-// stream says which of the streams of a client a watch is on.
-type stream int
+// Stream says which of the streams of a client a watch is on.
+type Stream int
 
 const (
 	// ofSession is for what is watched for as long as a session lives. Where it breaks its owner has to look at everything again.
-	ofSession stream = iota
+	OfSession Stream = iota
 	// ofWaits is for watches that come and go with those who wait.
-	ofWaits
+	OfWaits
 )
 
-// watch is what somebody wants to hear of.
-type watch struct {
-	key  string
-	opts []clientv3.OpOption
-	news func(*clientv3.Event) // must not block
+// Watch is what somebody wants to hear of.
+type Watch struct {
+	Key  string
+	Opts []clientv3.OpOption
+	News func(*clientv3.Event) // must not block
 }
 
-// watch tells of news until one of the watches ends, the member that they are at is left for another one, or ctx ends: then nobody is told any
+// Watch tells of news until one of the watches ends, the member that they are at is left for another one, or ctx ends: then nobody is told any
 // more, and the caller reads what it may have missed. The error is etcd's, and where there is one a pause has passed: what was refused would
 // be refused at once again.
-func (p *pool) watch(ctx context.Context, on stream, watches ...watch) error {
-	client, at, err := p.current()
+func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
+	client, at, err := p.Current()
 	if err != nil {
 		p.failover(at)
-		_ = sleep(ctx, brokenPause)
+		_ = Sleep(ctx, brokenPause)
 		return err
 	}
 	member, watcher := p.members[at], clientv3.Watcher(client)
-	if on == ofWaits {
+	if on == OfWaits {
 		watcher = member.watcher(client)
 	}
 	if err = p.follow(ctx, at, watcher, watches); err == nil || errors.Is(err, rpctypes.ErrCompacted) || ctx.Err() != nil {
@@ -91,12 +91,12 @@ func (p *pool) watch(ctx context.Context, on stream, watches ...watch) error {
 	if staleToken(err) {
 		member.refresh(watcher)
 	}
-	_ = sleep(ctx, brokenPause)
+	_ = Sleep(ctx, brokenPause)
 	return err
 }
 
 // follow ends its watches before it returns. At a member that hangs a watch does not even begin: each has a goroutine, and ctx breaks it off.
-func (p *pool) follow(ctx context.Context, at int, watcher clientv3.Watcher, watches []watch) error {
+func (p *Pool) follow(ctx context.Context, at int, watcher clientv3.Watcher, watches []Watch) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	ended := make(chan error, len(watches))
 	var following sync.WaitGroup
@@ -114,13 +114,13 @@ func (p *pool) follow(ctx context.Context, at int, watcher clientv3.Watcher, wat
 	return nil
 }
 
-func (w *watch) follow(ctx context.Context, watcher clientv3.Watcher) error {
-	for news := range watcher.Watch(ctx, w.key, w.opts...) {
+func (w *Watch) follow(ctx context.Context, watcher clientv3.Watcher) error {
+	for news := range watcher.Watch(ctx, w.Key, w.Opts...) {
 		if err := news.Err(); err != nil {
 			return err
 		}
 		for _, e := range news.Events {
-			w.news(e)
+			w.News(e)
 		}
 	}
 	return nil
