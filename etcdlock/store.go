@@ -55,7 +55,22 @@ type Options struct {
 	OnReset func()
 }
 
-func (o *Options) target() *link.Target {
+// WithDefaults is o with what a Store takes for what is not set.
+func (o Options) WithDefaults() Options {
+	if o.Prefix == "" {
+		o.Prefix = defaultPrefix
+	}
+	if o.SessionTTL == 0 {
+		o.SessionTTL = defaultTTL
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Target is which etcd o names, and as whom.
+func (o *Options) Target() *link.Target {
 	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, Username: o.Username, Password: o.Password, TLS: o.TLS, OnOperation: o.OnOperation}
 }
 
@@ -112,23 +127,15 @@ var _ idem.Ledger = (*Store)(nil)
 func Open(o Options) (*Store, error) { return open(o, link.SystemClock()) }
 
 func open(o Options, c link.Clock) (*Store, error) {
-	if o.Prefix == "" {
-		o.Prefix = defaultPrefix
-	}
-	if o.SessionTTL == 0 {
-		o.SessionTTL = defaultTTL
-	}
+	o = o.WithDefaults()
 	if o.SessionTTL < minTTL || o.SessionTTL%time.Second != 0 {
 		return nil, fmt.Errorf("session TTL of %v: give whole seconds, at least %v", o.SessionTTL, minTTL)
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{
 		o: o, layout: protocol.NewLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, live: newLive(),
 		looks: make(chan struct{}, maxLooks),
 	}
-	p, err := link.OpenPool(s.o.target())
+	p, err := link.OpenPool(s.o.Target())
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,13 @@ var Rules = []Rule{
 		Why:   "the way to etcd is the same whatever travels on it: it knows no lock and no execution",
 	},
 	{
-		Rooms: []string{"hooklock/etcdlock", "hooklock/etcdlock/link"},
+		Rooms: []string{"hooklock/..."},
+		But:   append([]string{"hooklock/cmd/...", "hooklock/etcdlock/diagnose"}, around...),
+		Never: []string{"hooklock/etcdlock/diagnose"},
+		Why:   "a diagnosis is for a person who asks: what runs does not depend on it",
+	},
+	{
+		Rooms: []string{"hooklock/etcdlock", "hooklock/etcdlock/link", "hooklock/etcdlock/diagnose"},
 		Never: []string{"github.com/valyala/fasthttp/...", "hooklock/proxy/...", "hooklock/config/...", "hooklock/admin/...", "go.etcd.io/etcd/server/..."},
 		Why:   "the ledger can be imported by any Go service, without a proxy and without a whole etcd server coming along",
 	},

@@ -1,7 +1,8 @@
-package etcdlock
+package diagnose
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,7 +25,7 @@ func (d *diagnosis) use(ctx context.Context, c *clientv3.Client) {
 		defer func() { // also when the caller is interrupted; and should it fail, what was written goes with the lease
 			_ = d.step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, lease); return err })
 		}()
-		key := d.layout.Root + "doctor/" + newSessionName()
+		key := d.layout.Root + "doctor/" + strings.ToLower(rand.Text())
 		if d.transaction(ctx, c, key, lease) {
 			d.cluster(ctx, key)
 		}

@@ -1,4 +1,4 @@
-package etcdlock
+package diagnose
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 // sane is before which no clock of today can be: this did not exist.
 var sane = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// WatchClock begins to look at this machine's clocks, and returns what ends that with a finding. Locks need no clock that others share:
+// Clock begins to look at this machine's clocks, and returns what ends that with a finding. Locks need no clock that others share:
 // each process measures for itself how long its session has not been heard of. What it needs is a clock that sees a suspended machine.
-func WatchClock() func() Finding { return watchClock(link.SystemClock()) }
+func Clock() func() Finding { return watchClock(link.SystemClock()) }
 
 func watchClock(c link.Clock) func() Finding {
 	began := c.Instant()

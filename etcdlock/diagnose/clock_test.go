@@ -1,4 +1,4 @@
-package etcdlock
+package diagnose
 
 import (
 	"strings"
@@ -35,7 +35,7 @@ func TestTheClockIsJudgedByWhatASessionNeedsOfIt(t *testing.T) {
 			}
 		})
 	}
-	if f := WatchClock()(); f.Result == Failed {
+	if f := Clock()(); f.Result == Failed {
 		t.Errorf("this machine: %+v", f)
 	}
 }
