@@ -26,7 +26,7 @@ const (
 // duplicates counts the copies of executions that this process has answered without running. Each process has a key of its own for each
 // execution and puts its count so far there, so nobody compares these keys, and readers add them up.
 type duplicates struct {
-	store   *Store
+	store   *core
 	wake    chan struct{}
 	writing chan struct{} // holds a token while somebody writes: one at a time
 	// buckets are apart from those of records: nobody has to wait for a lease of these when the store closes.
@@ -53,7 +53,7 @@ type tally struct {
 	leased link.Instant
 }
 
-func newDuplicates(life context.Context, s *Store) *duplicates {
+func newDuplicates(life context.Context, s *core) *duplicates {
 	d := &duplicates{writing: make(chan struct{}, 1), store: s, wake: make(chan struct{}, 1), tallies: map[idem.ExecutionID]*tally{}}
 	d.buckets = &buckets{grant: s.pool.NewLease, clock: s.clock, classes: map[time.Duration]*class{}}
 	d.buckets.spawn = func(f func(context.Context)) bool {
@@ -66,7 +66,7 @@ func newDuplicates(life context.Context, s *Store) *duplicates {
 // Duplicate counts one copy of an execution that was answered without running. It never blocks; readers in this process know of it at once,
 // others within a second. The count lives for retention after the copy. When more than 100,000 executions have unwritten copies at a time,
 // further ones are not counted.
-func (s *Store) Duplicate(id idem.ExecutionID, retention time.Duration) {
+func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
 	s.duplicates.add(id, retention)
 }
 
@@ -224,7 +224,7 @@ func (d *duplicates) prolong(ctx context.Context, t *tally) (err error) {
 // maxCounts bounds what is read of the copies of one execution: each process that has answered one has a key.
 const maxCounts = 1000
 
-func (s *Store) readCounts(id idem.ExecutionID) clientv3.Op {
+func (s *Control) readCounts(id idem.ExecutionID) clientv3.Op {
 	return clientv3.OpGet(s.layout.Counts(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Follow implements idem.Ledger.
-func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
+func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 	k := s.keysOf(l)
 	ran := l.Revision // the last revision at which it is known to have had the lock; 0 = none
 	for {
@@ -49,7 +49,7 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 // lookBack finds how an execution ended that had the lock at revision ran, and whose record is not there now: it left none, or its record
 // was replaced or forgotten since. The transaction that took it out of the lock also wrote its record, so the record's state at that
 // revision tells, and which Store wrote it. What etcd has compacted it cannot tell; then nothing is known.
-func (s *Store) lookBack(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string) {
+func (s *core) lookBack(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string) {
 	ctx, cancel := context.WithTimeout(ctx, link.AttemptTimeout)
 	defer cancel()
 	left := s.leftLock(ctx, k, id, ran)
@@ -76,7 +76,7 @@ func (s *Store) lookBack(ctx context.Context, k protocol.Keys, id idem.Execution
 }
 
 // leftLock is the revision at which an execution that had the lock at revision ran left it; 0 = nobody can tell.
-func (s *Store) leftLock(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (left int64) {
+func (s *core) leftLock(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (left int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	_ = s.pool.Watch(ctx, link.OfWaits, link.Watch{Key: k.L, Opts: []clientv3.OpOption{clientv3.WithRev(ran + 1)}, News: func(e *clientv3.Event) {
@@ -95,7 +95,7 @@ func (s *Store) leftLock(ctx context.Context, k protocol.Keys, id idem.Execution
 }
 
 // watch returns when one of the keys has changed after revision, and also when it cannot know any more: the caller reads again.
-func (s *Store) watch(ctx context.Context, revision int64, keys ...string) {
+func (s *core) watch(ctx context.Context, revision int64, keys ...string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watches := make([]link.Watch, len(keys))

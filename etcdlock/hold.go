@@ -74,7 +74,7 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 
 // dropLater ends a lease that no key is on any more and that no transaction will use, on behalf of what runs; 0 = there is none. Otherwise etcd
 // would carry it until it runs out, which for a lock that is taken every minute with a TTL of a day is a thousand of them.
-func (s *Store) dropLater(id clientv3.LeaseID) {
+func (s *core) dropLater(id clientv3.LeaseID) {
 	if id != 0 {
 		s.tasks.help(func(life context.Context) { s.pool.Drop(life, id) })
 	}
@@ -95,7 +95,7 @@ func wasHeld(r *idem.Record) bool {
 
 // heldLock is l, which is ran old, on a hold of its own for ttl, on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs
 // out by itself: the transaction may yet use it.
-func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Duration) (next *idem.Lock, lock, alive protocol.Leased, err error) {
+func (s *core) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Duration) (next *idem.Lock, lock, alive protocol.Leased, err error) {
 	held := *l
 	held.Held, held.HoldTTL, held.Alive = true, ttl, protocol.HoldAlive(l.Execution)
 	if l.MaxDuration > 0 {
@@ -117,7 +117,7 @@ func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Durati
 }
 
 // newHold is a hold for ttl on a new lease, and when it runs out.
-func (s *Store) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (alive protocol.Leased, until time.Time, err error) {
+func (s *core) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (alive protocol.Leased, until time.Time, err error) {
 	until = s.clock.Now().Add(ttl).Round(time.Millisecond)
 	lease, err := s.pool.NewLease(ctx, ttl)
 	return protocol.Leased{Value: protocol.EncodeHold(l.Holder, until), Lease: lease}, until, err
@@ -125,7 +125,7 @@ func (s *Store) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (a
 
 // untilLimit is how long it takes until a held execution has reached its MaxDuration, up to a second more; 0 = it has. Nobody's wall clock is
 // asked: the limit is a lease that nothing is on. The error is the context's.
-func (s *Store) untilLimit(ctx context.Context, l *idem.Lock) (time.Duration, error) {
+func (s *core) untilLimit(ctx context.Context, l *idem.Lock) (time.Duration, error) {
 	if l.Limit == 0 {
 		return link.MaxLease, nil
 	}

@@ -21,19 +21,19 @@ type claimed struct {
 
 // Claim implements idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then still arrives in etcd is given
 // back by the Store.
-func (s *Store) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	session, value, err := s.prepare(&l)
 	if err != nil {
 		return nil, nil, err
 	}
 	k := s.keysOf(&l)
-	c := &claimer{store: s, session: session, lock: l, keys: k, size: len(value), prev: prev, nobody: make(chan struct{})}
+	c := &claimer{store: s.core, session: session, lock: l, keys: k, size: len(value), prev: prev, nobody: make(chan struct{})}
 	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Claim(k, at, protocol.Leased{Value: value}) }
 	return c.run(ctx)
 }
 
 // prepare makes l the lock of the live session, and its value.
-func (s *Store) prepare(l *idem.Lock) (*session, []byte, error) {
+func (s *core) prepare(l *idem.Lock) (*session, []byte, error) {
 	session, _, err := s.keeper.current()
 	if err != nil {
 		return nil, nil, unavailable(err)
@@ -55,14 +55,14 @@ func (s *Store) prepare(l *idem.Lock) (*session, []byte, error) {
 	return session, value, nil
 }
 
-func (s *Store) holder(session *session) string {
+func (s *core) holder(session *session) string {
 	if s.o.Holder == "" {
 		return session.name
 	}
 	return s.o.Holder + "/" + session.name
 }
 
-func (s *Store) keysOf(l *idem.Lock) protocol.Keys {
+func (s *core) keysOf(l *idem.Lock) protocol.Keys {
 	return protocol.Keys{
 		S: s.layout.Alive(l.Alive), A: s.layout.Alive(l.Alive), H: s.layout.Alive(protocol.HoldAlive(l.Execution)), L: s.layout.Lock(l.Scope), O: s.layout.Other(l.Scope),
 		Q: s.layout.Queued(l.Scope), W: s.layout.Queue(l.Scope), I: s.layout.Record(l.Scope),
@@ -72,7 +72,7 @@ func (s *Store) keysOf(l *idem.Lock) protocol.Keys {
 
 // claimer is one claim on its way to a definite end.
 type claimer struct {
-	store   *Store
+	store   *core
 	session *session
 	lock    idem.Lock
 	keys    protocol.Keys

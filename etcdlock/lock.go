@@ -16,7 +16,7 @@ import (
 
 // owned is a lock that this process holds. It implements idem.Held.
 type owned struct {
-	store  *Store
+	store  *core
 	keys   protocol.Keys
 	writer string // marks the record that it writes
 	// worked: it speaks for somebody elsewhere who may have been at work.
@@ -33,7 +33,7 @@ type owned struct {
 
 var _ idem.Held = (*owned)(nil)
 
-func newOwned(s *Store, l idem.Lock, k protocol.Keys, session *session) *owned {
+func newOwned(s *core, l idem.Lock, k protocol.Keys, session *session) *owned {
 	return &owned{store: s, keys: k, writer: s.writer, since: s.clock.Instant(), lock: &l, session: session}
 }
 

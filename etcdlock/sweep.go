@@ -21,7 +21,7 @@ const (
 
 // sweeper buries what the dead have left. Whoever meets a dead lock buries it, too; the sweeper is for locks that nobody asks for.
 type sweeper struct {
-	store *Store
+	store *core
 	wake  chan struct{}
 
 	mu    sync.Mutex
@@ -30,7 +30,7 @@ type sweeper struct {
 	all   bool                          // look at every lock, once after a session has opened
 }
 
-func newSweeper(s *Store) *sweeper {
+func newSweeper(s *core) *sweeper {
 	return &sweeper{store: s, wake: make(chan struct{}, 1), names: map[string]struct{}{}, holds: map[idem.ExecutionID]struct{}{}}
 }
 
@@ -139,7 +139,7 @@ func (w *sweeper) buryIfDead(ctx context.Context, l *idem.Lock) {
 	ctx, cancel := context.WithTimeout(ctx, 2*link.TxnTimeout)
 	defer cancel()
 	if dead, err := w.store.isDead(ctx, l); err == nil && dead {
-		if err := w.store.Bury(ctx, l); err != nil {
+		if err := w.store.bury(ctx, l); err != nil {
 			w.store.o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 //
 // It implements idem.Place. It is small because thousands may wait: what follows from its names is made when it is needed.
 type Place struct {
-	store     *Store
+	store     *core
 	session   *session
 	execution idem.ExecutionID
 	scope     idem.Scope
@@ -36,7 +36,7 @@ func (p *Place) keys() protocol.Keys {
 // Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of it waits or runs. behind
 // is the token of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three results
 // is set, as with Claim.
-func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
+func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
 	session, value, err := s.prepare(&l)
 	if err != nil {
 		return nil, nil, err
@@ -46,7 +46,7 @@ func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (i
 		seen  *idem.Seen
 		err   error
 	}
-	p := &Place{store: s, session: session, execution: l.Execution, scope: l.Scope}
+	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope}
 	results, nobody := make(chan result), make(chan struct{})
 	if !s.tasks.start(func(life context.Context) {
 		seen, err := p.enqueue(life, protocol.Leased{Value: value, Lease: session.lease}, prev, behind)

@@ -20,7 +20,7 @@ import (
 )
 
 // The API's view of the ledger, and the ledger.
-var _ admin.Ledger = (*etcdlock.Store)(nil)
+var _ admin.Ledger = (*etcdlock.Control)(nil)
 
 // localAdmin is the name of whoever has the generated token.
 const localAdmin = "admin"
@@ -31,7 +31,7 @@ func (s *service) openAdmin(ctx context.Context) (err error) {
 		s.readLocalToken()
 	}
 	o := admin.Options{
-		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.store, Access: s.access(s.config), Log: s.log.Logger, Audit: s.log.reserve,
+		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.store.Control, Access: s.access(s.config), Log: s.log.Logger, Audit: s.log.reserve,
 		RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Profiling: s.config.Admin.Pprof,
 	}
 	if s.embedded != nil {

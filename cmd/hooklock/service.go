@@ -155,7 +155,7 @@ func (s *service) openStore(context.Context) error {
 		return usageError{fmt.Errorf("etcd: %w", err)}
 	}
 	s.onStop("store", s.store.Close)
-	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.store, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
+	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.store.Ledger, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
 		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }})
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.store.Active, Held: s.store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.store.SessionTTLRemaining,
