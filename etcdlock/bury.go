@@ -50,16 +50,14 @@ func (s *core) bury(ctx context.Context, dead *idem.Lock) error {
 	if s.holds(dead.Execution) {
 		return nil
 	}
-	result := make(chan error, 1)
-	if !s.tasks.start(func(life context.Context) {
-		life, cancel := context.WithCancel(life)
-		defer context.AfterFunc(ctx, cancel)()
-		defer cancel()
-		result <- s.buryFor(life, dead)
-	}) {
+	if !s.tasks.enter() {
 		return unavailable(errClosed)
 	}
-	return <-result
+	defer s.tasks.leave()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.tasks.life, cancel)()
+	return s.buryFor(ctx, dead)
 }
 
 // buryFor repeats until the answer is definite, which is safe: the lock's revision changes when it is applied.

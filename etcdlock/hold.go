@@ -21,7 +21,7 @@ const (
 // Hold implements idem.Held.
 func (h *owned) Hold(ctx context.Context, ttl time.Duration) error {
 	h.startEnding()
-	held, err := inTime(ctx, h.store.tasks.start, func(life context.Context) error { return h.hold(life, ttl) }, func(error) {})
+	held, err := inTime(ctx, h.store.tasks.start, func(life context.Context) error { return h.hold(life, ttl) }, nil)
 	if err != nil {
 		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}

@@ -27,7 +27,7 @@ func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 		return nil, nil, err
 	}
 	k := s.keysOf(&l)
-	c := &claimer{store: s.core, session: session, lock: l, keys: k, size: len(value), prev: prev, nobody: make(chan struct{})}
+	c := &claimer{store: s.core, session: session, lock: l, keys: k, size: len(value), prev: prev}
 	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Claim(k, at, protocol.Leased{Value: value}) }
 	return c.run(ctx)
 }
@@ -79,10 +79,9 @@ type claimer struct {
 	txn     func(protocol.Seen) clientv3.Op
 	size    int
 	prev    int64
-	o       int64         // the revision of the lock under another strategy, which another event has; 0 = it is free
-	q       int64         // the own place in the queue, 0 = it did not wait
-	alone   bool          // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
-	nobody  chan struct{} // closed when nobody waits for the result any more
+	o       int64 // the revision of the lock under another strategy, which another event has; 0 = it is free
+	q       int64 // the own place in the queue, 0 = it did not wait
+	alone   bool  // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
 }
 
 // run claims for as long as ctx lives; what comes later is given back. The usual way, one answer and the lock, takes no goroutine.
@@ -100,25 +99,14 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 		r.reply <- answer
 	case <-ctx.Done():
 	}
-	result := make(chan claimed)
-	c.store.tasks.help(func(life context.Context) {
-		claimed := c.claim(life, r, epoch)
-		select {
-		case result <- claimed:
-		case <-c.nobody:
-			c.giveBack(life, claimed)
-		}
-	})
-	select {
-	case r := <-result:
-		if r.held == nil {
-			return nil, r.seen, r.err
-		}
-		return r.held, nil, nil
-	case <-ctx.Done():
-		close(c.nobody)
-		return nil, nil, unavailable(context.Cause(ctx))
+	result, err := inTime(ctx, c.store.tasks.help, func(life context.Context) claimed { return c.claim(life, ctx.Done(), r, epoch) }, c.giveBack)
+	switch {
+	case err != nil:
+		return nil, nil, unavailable(err)
+	case result.held == nil:
+		return nil, result.seen, result.err
 	}
+	return result.held, nil, nil
 }
 
 // depart sends the claim, with the epoch that it carries.
@@ -130,10 +118,10 @@ func (c *claimer) depart() (r *request, epoch int64) {
 	return r, epoch
 }
 
-// claim takes r, which is on its way, to a definite end.
-func (c *claimer) claim(life context.Context, r *request, epoch int64) claimed {
+// claim takes r, which is on its way, to a definite end. When nobody is closed, nobody waits for the result any more.
+func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request, epoch int64) claimed {
 	for ; ; r, epoch = c.depart() {
-		answer := c.await(r)
+		answer := c.await(nobody, r)
 		switch {
 		case answer.err == nil && answer.Succeeded:
 			return c.won(answer.revision, answer.revision)
@@ -181,11 +169,11 @@ func (c *claimer) blocked(st *protocol.State) bool {
 }
 
 // await is the answer to r. A request that has not left is taken back when nobody waits for it.
-func (c *claimer) await(r *request) reply {
+func (c *claimer) await(nobody <-chan struct{}, r *request) reply {
 	select {
 	case answer := <-r.reply:
 		return answer
-	case <-c.nobody:
+	case <-nobody:
 		if c.store.sender.withdraw(r) {
 			return reply{err: link.ErrNotSent}
 		}

@@ -154,7 +154,7 @@ func (h *owned) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 	r, err := inTime(ctx, h.store.tasks.help, func(life context.Context) result {
 		record, err := h.settle(life, e, first)
 		return result{record, err}
-	}, func(late result) {
+	}, func(_ context.Context, late result) {
 		if late.err == nil {
 			h.store.ended(late.record, true)
 		}
@@ -260,7 +260,7 @@ func (h *owned) freeWithoutRecord(life context.Context, e idem.End) error {
 // says that somebody else ended it.
 func (h *owned) Release(ctx context.Context) error {
 	h.startEnding()
-	released, err := inTime(ctx, h.store.tasks.start, h.release, func(late error) {
+	released, err := inTime(ctx, h.store.tasks.start, h.release, func(_ context.Context, late error) {
 		if late == nil || errors.Is(late, idem.ErrCancelled) {
 			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.Now()}
 			h.store.ended(protocol.RecordOf(h.Lock(), end), true)

@@ -91,7 +91,7 @@ func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		c := &claimer{store: s.core, session: session, lock: *next, keys: k, size: len(lock.Value), alone: true, nobody: make(chan struct{})}
+		c := &claimer{store: s.core, session: session, lock: *next, keys: k, size: len(lock.Value), alone: true}
 		c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Acquire(k, at, lock, alive) }
 		held, seen, err := c.run(ctx)
 		if held == nil && err == nil || errors.Is(err, idem.ErrNotClaimed) { // and never will be

@@ -42,38 +42,25 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		return nil, nil, err
 	}
 	type result struct {
-		place *Place
-		seen  *idem.Seen
-		err   error
+		seen *idem.Seen
+		err  error
 	}
 	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope}
-	results, nobody := make(chan result), make(chan struct{})
-	if !s.tasks.start(func(life context.Context) {
+	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
 		seen, err := p.enqueue(life, protocol.Leased{Value: value, Lease: session.lease}, prev, behind)
-		r := result{seen: seen, err: err}
-		if seen == nil && err == nil {
-			r.place = p
+		return result{seen, err}
+	}, func(life context.Context, late result) {
+		if late.seen == nil && late.err == nil {
+			_ = p.leave(life)
 		}
-		select {
-		case results <- r:
-		case <-nobody:
-			if r.place != nil {
-				_ = p.leave(life)
-			}
-		}
-	}) {
-		return nil, nil, unavailable(errClosed)
+	})
+	switch {
+	case err != nil:
+		return nil, nil, unavailable(err)
+	case r.seen != nil || r.err != nil:
+		return nil, r.seen, r.err
 	}
-	select {
-	case r := <-results:
-		if r.place == nil {
-			return nil, r.seen, r.err
-		}
-		return r.place, nil, nil
-	case <-ctx.Done():
-		close(nobody)
-		return nil, nil, unavailable(context.Cause(ctx))
-	}
+	return p, nil, nil
 }
 
 func (p *Place) enqueue(life context.Context, value protocol.Leased, prev, behind int64) (*idem.Seen, error) {
@@ -219,21 +206,21 @@ func (p *Place) look(ctx context.Context) (*standing, error) {
 		at  *standing
 		err error
 	}
-	results := make(chan result, 1)
-	if !p.store.tasks.start(func(life context.Context) {
+	started := false
+	start := func(f func(context.Context)) bool { started = p.store.tasks.start(f); return started }
+	r, err := inTime(ctx, start, func(life context.Context) result {
 		defer func() { <-p.store.looks }()
 		at, err := p.read(life, func() bool { return ctx.Err() != nil || p.session.err() != nil })
-		results <- result{at, err}
-	}) {
+		return result{at, err}
+	}, nil)
+	switch {
+	case !started:
 		<-p.store.looks
-		return nil, unavailable(errClosed)
-	}
-	select {
-	case r := <-results:
-		return r.at, r.err
-	case <-ctx.Done():
+		return nil, unavailable(err)
+	case err != nil:
 		return nil, leftWaiting(ctx)
 	}
+	return r.at, r.err
 }
 
 func leftWaiting(ctx context.Context) error {
@@ -286,23 +273,18 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		return nil, nil, unavailable(err)
 	}
 	k := p.store.keysOf(&l)
-	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, size: len(value), prev: prev, q: p.q, nobody: make(chan struct{})}
+	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, size: len(value), prev: prev, q: p.q}
 	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.ClaimAsHead(k, at, protocol.Leased{Value: value}) }
 	return c.run(ctx)
 }
 
 // Leave gives the place up; should a claim of it still arrive, the Store gives that back, too. It goes on by itself when ctx ends first.
 func (p *Place) Leave(ctx context.Context) error {
-	done := make(chan error, 1)
-	if !p.store.tasks.start(func(life context.Context) { done <- p.leave(life) }) {
-		return unavailable(errClosed)
+	left, err := inTime(ctx, p.store.tasks.start, p.leave, nil)
+	if err != nil {
+		return unavailable(err)
 	}
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return unavailable(context.Cause(ctx))
-	}
+	return left
 }
 
 // leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
