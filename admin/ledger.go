@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// Ledger is the store of locks and records as the API needs it; *etcdlock.Store is one. Besides the errors that each method names, all
+// Ledger is the store of locks and records as the API needs it; *etcdlock.Control is one. Besides the errors that each method names, all
 // of them return idem.ErrStoreUnavailable. They end when their context does.
 type Ledger interface {
 	// Execution finds an execution wherever it is now. What it meets dead it buries, so that the answer is the truth.

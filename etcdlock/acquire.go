@@ -47,9 +47,9 @@ const afterDeath = time.Hour
 
 // TryAcquire takes the lock of workflow, or returns a *HeldError. It does not wait for a session: after Open, WaitReady does. When ctx
 // ends first, what then still arrives in etcd is given back by the Store.
-func (s *Store) TryAcquire(ctx context.Context, workflow string) (*Lock, error) {
+func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error) {
 	for {
-		held, seen, err := s.Claim(ctx, s.lockOnly(workflow), 0)
+		held, seen, err := s.ledger.Claim(ctx, s.lockOnly(workflow), 0)
 		switch {
 		case errors.Is(err, idem.ErrNotClaimed): // again, under a new execution ID
 		case err != nil:
@@ -61,7 +61,7 @@ func (s *Store) TryAcquire(ctx context.Context, workflow string) (*Lock, error) 
 		case !seen.Lock.Dead:
 			return nil, &HeldError{workflow, seen.Lock.Holder, seen.Lock.Execution}
 		default:
-			if err := s.Bury(ctx, seen.Lock); err != nil {
+			if err := s.bury(ctx, seen.Lock); err != nil {
 				return nil, fmt.Errorf("acquire %q: %w", workflow, err)
 			}
 		}
@@ -70,9 +70,9 @@ func (s *Store) TryAcquire(ctx context.Context, workflow string) (*Lock, error) 
 
 // Acquire waits for the lock of workflow until ctx ends: first come, first served, over all processes. It waits for a session, too, and
 // when that is lost it begins again at the end of the queue.
-func (s *Store) Acquire(ctx context.Context, workflow string) (*Lock, error) {
+func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 	for {
-		if err := s.WaitReady(ctx); err != nil {
+		if err := s.waitReady(ctx); err != nil {
 			return nil, fmt.Errorf("acquire %q: %w", workflow, err)
 		}
 		before, _, _ := s.keeper.current()
@@ -92,8 +92,8 @@ func (s *Store) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 }
 
 // queueUp waits in the queue, and ends its place where it leaves without the lock.
-func (s *Store) queueUp(ctx context.Context, l idem.Lock) (idem.Held, error) {
-	place, _, err := s.Enqueue(ctx, l, 0, 0)
+func (s *Locker) queueUp(ctx context.Context, l idem.Lock) (idem.Held, error) {
+	place, _, err := s.ledger.Enqueue(ctx, l, 0, 0)
 	switch {
 	case err != nil:
 		return nil, err
@@ -107,19 +107,19 @@ func (s *Store) queueUp(ctx context.Context, l idem.Lock) (idem.Held, error) {
 	return held, err
 }
 
-func (s *Store) inPlace(ctx context.Context, place idem.Place, l idem.Lock) (idem.Held, error) {
+func (s *Locker) inPlace(ctx context.Context, place idem.Place, l idem.Lock) (idem.Held, error) {
 	for {
 		seen, err := place.Await(ctx, 0)
 		switch {
 		case err != nil:
 			return nil, err
 		case seen.Lock != nil: // dead
-			if err := s.Bury(ctx, seen.Lock); err != nil {
+			if err := s.bury(ctx, seen.Lock); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		l.StartedAt = s.clock.now()
+		l.StartedAt = s.clock.Now()
 		if held, _, err := place.ClaimHead(ctx, l, 0); held != nil || err != nil {
 			return held, err
 		}
@@ -127,19 +127,19 @@ func (s *Store) inPlace(ctx context.Context, place idem.Place, l idem.Lock) (ide
 }
 
 // lockOnly is an execution of an event that nobody else has: all that it shares with others is its workflow.
-func (s *Store) lockOnly(workflow string) idem.Lock {
+func (s *Locker) lockOnly(workflow string) idem.Lock {
 	key, _ := idem.RandomKey(rand.Reader) // never fails
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	return idem.Lock{
 		Entry: idem.Entry{
 			Execution: idem.NewExecutionID(workflow, key, random), Scope: idem.Scope{Workflow: workflow, Key: key},
-			Attempt: 1, StartedAt: s.clock.now(), Retention: afterDeath,
+			Attempt: 1, StartedAt: s.clock.Now(), Retention: afterDeath,
 		},
 	}
 }
 
-func (s *Store) acquired(ctx context.Context, workflow string, held idem.Held) (*Lock, error) {
+func (s *Locker) acquired(ctx context.Context, workflow string, held idem.Held) (*Lock, error) {
 	life, lose := context.WithCancelCause(context.Background())
 	held.OnStop(lose)
 	l := &Lock{owned: held.(*owned), life: life}

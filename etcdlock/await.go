@@ -9,7 +9,7 @@ import (
 // Await returns when an execution is not as since shows it any more, nil being as it is now; at once when it has ended. Its status, its lock
 // with steps and cancel, and its end count as changes; heartbeats and duplicates do not. When ctx ends first it returns the execution as it is.
 // The error is idem.ErrNoExecution, also when it went without a trace while it was awaited, or idem.ErrStoreUnavailable.
-func (s *Store) Await(ctx context.Context, id idem.ExecutionID, since *idem.Found) (*idem.Found, error) {
+func (s *Control) Await(ctx context.Context, id idem.ExecutionID, since *idem.Found) (*idem.Found, error) {
 	var last *idem.Found
 	for {
 		f, err := s.Execution(ctx, id)

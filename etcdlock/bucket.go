@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/idem"
 )
 
@@ -23,7 +24,7 @@ const (
 // buckets are the leases that records live on. They are shared, because a lease costs etcd more than a record does.
 type buckets struct {
 	grant func(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
-	clock clock
+	clock link.Clock
 	spawn func(func(context.Context)) bool // runs something for the Store; false when that is closed
 
 	mu      sync.Mutex
@@ -34,14 +35,14 @@ type buckets struct {
 type class struct {
 	lease   clientv3.LeaseID // 0 = none
 	left    int              // records that it still takes
-	granted instant
+	granted link.Instant
 	coming  chan struct{} // not nil while the next one is being granted; closed when that is done
 	err     error         // of the last grant
 }
 
 // wholeSeconds is d as etcd counts: leases last for whole seconds.
 func wholeSeconds(d time.Duration) time.Duration {
-	return time.Duration(leaseSeconds(d)) * time.Second
+	return time.Duration(link.LeaseSeconds(d)) * time.Second
 }
 
 // take is the lease for one more record: it lives for the retention, and for idem.Slack longer at most. For so long it takes new ones.
@@ -56,7 +57,7 @@ func (b *buckets) take(ctx context.Context, retention time.Duration) (clientv3.L
 		b.classes[retention] = c
 	}
 	for {
-		age := b.clock.since(c.granted)
+		age := b.clock.Since(c.granted)
 		usable := c.lease != 0 && c.left > 0 && age < idem.Slack(retention)
 		if c.coming == nil && (!usable || c.left <= bucketLow || age > idem.Slack(retention)*3/4) {
 			b.next(c, retention)
@@ -76,7 +77,7 @@ func (b *buckets) next(c *class, retention time.Duration) {
 	done := make(chan struct{})
 	c.coming = done
 	started := b.spawn(func(ctx context.Context) {
-		granted := b.clock.instant() // before etcd starts to count
+		granted := b.clock.Instant() // before etcd starts to count
 		lease, err := b.grant(ctx, retention+idem.Slack(retention))
 		b.mu.Lock()
 		defer b.mu.Unlock()

@@ -7,22 +7,23 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
 // isDead says whether the owner of l is gone, as far as this process knows. Holds are few, so those are asked for; where l has one, it is
 // noted in l until when.
-func (s *Store) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
+func (s *core) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	if s.holds(l.Execution) {
 		return false, nil // ours, and on its way to the next session
 	}
 	if !protocol.IsHold(l.Alive) {
 		return !s.live.has(l.Alive), nil
 	}
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		var response *clientv3.GetResponse
-		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			response, err = c.Get(ctx, s.layout.Alive(l.Alive))
 			return err
 		})
@@ -35,33 +36,34 @@ func (s *Store) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 			}
 			return false, nil
 		}
-		if err := pause.wait(ctx); err != nil {
+		if err := pause.Wait(ctx); err != nil {
 			return false, err
 		}
 	}
 }
 
 // Bury implements idem.Ledger.
-func (s *Store) Bury(ctx context.Context, dead *idem.Lock) error {
+func (s *Ledger) Bury(ctx context.Context, dead *idem.Lock) error { return s.bury(ctx, dead) }
+
+// bury ends the execution of a dead lock, for as long as ctx and the Store live.
+func (s *core) bury(ctx context.Context, dead *idem.Lock) error {
 	if s.holds(dead.Execution) {
 		return nil
 	}
-	result := make(chan error, 1)
-	if !s.tasks.start(func(life context.Context) {
-		life, cancel := context.WithCancel(life)
-		defer context.AfterFunc(ctx, cancel)()
-		defer cancel()
-		result <- s.bury(life, dead)
-	}) {
+	if !s.tasks.enter() {
 		return unavailable(errClosed)
 	}
-	return <-result
+	defer s.tasks.leave()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.tasks.life, cancel)()
+	return s.buryFor(ctx, dead)
 }
 
-// bury is safe to repeat: the lock's revision changes when it is applied.
-func (s *Store) bury(ctx context.Context, dead *idem.Lock) error {
+// buryFor repeats until the answer is definite, which is safe: the lock's revision changes when it is applied.
+func (s *core) buryFor(ctx context.Context, dead *idem.Lock) error {
 	k := s.keysOf(dead)
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		r, err := s.burial(ctx, dead, k)
 		if err == nil {
 			answer := s.sender.do(ctx, r)
@@ -76,13 +78,13 @@ func (s *Store) bury(ctx context.Context, dead *idem.Lock) error {
 			}
 			s.buckets.dropIfGone(r.lease, err)
 		}
-		if pause.wait(ctx) != nil {
+		if pause.Wait(ctx) != nil {
 			return unavailable(fmt.Errorf("bury: %w", err))
 		}
 	}
 }
 
-func (s *Store) burial(life context.Context, dead *idem.Lock, k protocol.Keys) (*request, error) {
+func (s *core) burial(life context.Context, dead *idem.Lock, k protocol.Keys) (*request, error) {
 	at := protocol.Seen{L: dead.Revision}
 	if dead.Cooling {
 		return newRequest(k.L, protocol.BuryCooling(k, at), 0), nil
@@ -100,8 +102,8 @@ func (s *Store) burial(life context.Context, dead *idem.Lock, k protocol.Keys) (
 const policyName = "policy"
 
 // deathOf is the end of an execution whose owner is dead, or whose hold ran out.
-func (s *Store) deathOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
-	now := s.clock.now()
+func (s *core) deathOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
+	now := s.clock.Now()
 	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: now}
 	if !protocol.IsHold(dead.Alive) {
 		end.Error = &idem.Failure{Code: codeLockLost, Detail: "the process that ran it lost its session; nobody knows how far it came"}
@@ -117,7 +119,7 @@ func (s *Store) deathOf(ctx context.Context, dead *idem.Lock) (idem.End, error) 
 }
 
 // meet takes note of a session that turned out to be alive, so that its locks are not taken for dead again.
-func (s *Store) meet(alive string, answer reply) {
+func (s *core) meet(alive string, answer reply) {
 	if protocol.First(answer.Responses[protocol.ReadAlive]) != nil && !protocol.IsHold(alive) {
 		s.live.met(alive[len(protocol.KindSessions):], answer.revision)
 	}
@@ -125,7 +127,7 @@ func (s *Store) meet(alive string, answer reply) {
 
 // ending builds a transaction that takes an execution out of its lock: with the leases that it needs. Whoever has to recognise its own record
 // gives a writer that nobody else has.
-func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn func(protocol.Leased, *protocol.Cooling) clientv3.Op, k protocol.Keys) (*request, error) {
+func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn func(protocol.Leased, *protocol.Cooling) clientv3.Op, k protocol.Keys) (*request, error) {
 	value, err := protocol.EncodeRecord(r, writer)
 	if err != nil {
 		return nil, err
@@ -152,13 +154,13 @@ func (s *Store) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer
 
 // coolDown makes the cooling lock on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs out by
 // itself: the transaction may yet use it.
-func (s *Store) coolDown(ctx context.Context, l *idem.Lock) (*protocol.Cooling, error) {
-	lease, err := s.pool.newLease(ctx, l.ReleaseDelay)
+func (s *core) coolDown(ctx context.Context, l *idem.Lock) (*protocol.Cooling, error) {
+	lease, err := s.pool.NewLease(ctx, l.ReleaseDelay)
 	if err != nil {
 		return nil, err
 	}
 	cold := *l
-	cold.Cooling, cold.CoolUntil, cold.Alive = true, s.clock.now().Add(l.ReleaseDelay).Round(time.Millisecond), protocol.HoldAlive(l.Execution)
+	cold.Cooling, cold.CoolUntil, cold.Alive = true, s.clock.Now().Add(l.ReleaseDelay).Round(time.Millisecond), protocol.HoldAlive(l.Execution)
 	cold.Cancel, cold.Limit = nil, 0
 	value, err := protocol.EncodeLock(&cold)
 	if err != nil {

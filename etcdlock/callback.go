@@ -47,7 +47,7 @@ func howItEnded(r *idem.Record) error {
 
 // current is the lock that cb may speak for, alive as far as this process knows; with idem.ErrCancelled where it was asked to stop. Other
 // errors are those of a callback; the execution comes with them where cb is its own.
-func (s *Store) current(ctx context.Context, cb *idem.Callback) (*sighting, *idem.Found, error) {
+func (s *Control) current(ctx context.Context, cb *idem.Callback) (*sighting, *idem.Found, error) {
 	scope, err := s.scopeOf(ctx, cb.Execution)
 	if err != nil {
 		return nil, nil, err
@@ -75,7 +75,7 @@ func (s *Store) current(ctx context.Context, cb *idem.Callback) (*sighting, *ide
 		case err != nil:
 			return nil, nil, err
 		case l.Dead:
-			if err := s.Bury(ctx, l); err != nil {
+			if err := s.bury(ctx, l); err != nil {
 				return nil, nil, err
 			}
 		case l.Cancel != nil:
@@ -91,7 +91,7 @@ func (s *Store) current(ctx context.Context, cb *idem.Callback) (*sighting, *ide
 // lock: it may not renew a delivery's (idem.ErrLockHeld), and what has ended is idem.ErrLockLost to it. The error is idem.ErrCancelled, with the execution, which is not
 // extended then; idem.ErrFinished, with how it ended; idem.ErrStaleToken, idem.ErrLockExpired, idem.ErrLockLost, idem.ErrCallbackKey,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (s *Store) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Duration) (found *idem.Found, err error) {
+func (s *Control) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Duration) (found *idem.Found, err error) {
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
 		var at *sighting
 		at, found, err = s.current(ctx, &cb)
@@ -118,7 +118,7 @@ func (s *Store) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Durati
 }
 
 // beat puts the hold of at on a new lease, for left at most. Without an answer, and after a refusal, found is nil.
-func (s *Store) beat(ctx context.Context, at *sighting, ttl, left time.Duration) (found *idem.Found, err error) {
+func (s *Control) beat(ctx context.Context, at *sighting, ttl, left time.Duration) (found *idem.Found, err error) {
 	if ttl == 0 {
 		ttl = at.Lock.HoldTTL
 	}
@@ -153,7 +153,7 @@ func (s *Store) beat(ctx context.Context, at *sighting, ttl, left time.Duration)
 // Complete ends an execution as its upstream says. One that still waits for the first answer may be completed, too. A cancel that was asked does not
 // change what is known: the work was done. The error is idem.ErrFinished, with how it had ended; idem.ErrStaleToken, idem.ErrLockExpired,
 // idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final) (found *idem.Found, err error) {
+func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Final) (found *idem.Found, err error) {
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
 		var at *sighting
 		at, found, err = s.current(ctx, &cb)
@@ -164,7 +164,7 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 			return true, err
 		}
 		h := s.onBehalf(at)
-		record, err := h.settle(ctx, endOf(at.Lock, final, s.clock.now()), nil)
+		record, err := h.settle(ctx, endOf(at.Lock, final, s.clock.Now()), nil)
 		switch {
 		case errors.Is(err, idem.ErrLockLost) && record != nil:
 			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}, howItEnded(record)
@@ -185,15 +185,15 @@ func (s *Store) Complete(ctx context.Context, cb idem.Callback, final idem.Final
 }
 
 // ended tells of an end that no delivery tells of. A lock of the lock API is no execution of a route.
-func (s *Store) ended(record *idem.Record, recorded bool) {
+func (s *core) ended(record *idem.Record, recorded bool) {
 	if record.Route != "" && s.o.OnEnded != nil {
 		s.o.OnEnded(record, recorded)
 	}
 }
 
 // onBehalf is a lock that somebody elsewhere has, for what only its holder may do. Its record is told apart from all others.
-func (s *Store) onBehalf(at *sighting) *owned {
-	h := newOwned(s, *at.Lock, at.keys, nil)
+func (s *Control) onBehalf(at *sighting) *owned {
+	h := newOwned(s.core, *at.Lock, at.keys, nil)
 	h.writer, h.worked, h.ending = newSessionName(), true, true
 	return h
 }

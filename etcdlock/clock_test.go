@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -17,7 +18,7 @@ func skewed(tb testing.TB, e *etcdtest.Etcd, d time.Duration) (*idem.Guard, *Sto
 	tb.Helper()
 	now := func() time.Time { return time.Now().Add(d) }
 	cache := idem.NewCache(0)
-	s, err := open(Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset}, clock{now, bootTime})
+	s, err := open(Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset}, link.Clock{Now: now, Boot: link.BootTime})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -147,11 +148,11 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 		now := time.Unix(0, 0)
 		ends := map[clientv3.LeaseID]time.Time{}
 		b := &buckets{
-			clock: clock{func() time.Time { return now }, func() time.Duration { return 0 }}, classes: map[time.Duration]*class{},
+			clock: link.Clock{Now: func() time.Time { return now }, Boot: func() time.Duration { return 0 }}, classes: map[time.Duration]*class{},
 			spawn: func(f func(context.Context)) bool { go f(t.Context()); return true },
 			grant: func(_ context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
 				id := clientv3.LeaseID(len(ends) + 1)
-				ends[id] = now.Add(time.Duration(leaseSeconds(ttl)) * time.Second)
+				ends[id] = now.Add(time.Duration(link.LeaseSeconds(ttl)) * time.Second)
 				return id, nil
 			},
 		}

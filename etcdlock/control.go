@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -23,19 +24,19 @@ type attempt func(ctx context.Context) (done bool, err error)
 
 // repeat tries until it is done, or until ctx ends; then nobody knows, and the next one to read finds out. All that is repeated is safe to
 // repeat: its transaction compares what it changes.
-func (s *Store) repeat(ctx context.Context, try attempt) error {
+func (s *Control) repeat(ctx context.Context, try attempt) error {
 	if !s.tasks.enter() {
 		return unavailable(errClosed)
 	}
 	defer s.tasks.leave()
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		done, err := try(ctx)
 		if done {
 			return err
 		}
 		if err == nil {
 			err = context.Cause(ctx)
-		} else if pause.wait(ctx) == nil {
+		} else if pause.Wait(ctx) == nil {
 			continue
 		}
 		if errors.Is(err, idem.ErrStoreUnavailable) {
@@ -48,14 +49,14 @@ func (s *Store) repeat(ctx context.Context, try attempt) error {
 }
 
 // change sends a transaction that compares what it changes. Where it is refused, or where its answer gets lost, the caller reads again.
-func (s *Store) change(ctx context.Context, r *request) (answer reply, applied bool, err error) {
+func (s *Control) change(ctx context.Context, r *request) (answer reply, applied bool, err error) {
 	answer = s.sender.do(ctx, r)
 	s.buckets.dropIfGone(r.lease, answer.err)
 	return answer, answer.err == nil && answer.Succeeded, answer.err
 }
 
 // news is what tells processes of a change, on a lease that lasts for newsLife.
-func (s *Store) news(ctx context.Context) (protocol.Leased, error) {
+func (s *Control) news(ctx context.Context) (protocol.Leased, error) {
 	lease, err := s.buckets.take(ctx, newsLife)
 	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
@@ -63,7 +64,7 @@ func (s *Store) news(ctx context.Context) (protocol.Leased, error) {
 // Cancel asks whoever runs or holds an execution to stop, in c's name. One that waits is ABORTED at once, and so is one whose owner is dead.
 // before: it had been asked already, and stays as it was first asked; only that it is for good may be added while it runs. The error is
 // idem.ErrFinished, with how it ended, idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (s *Store) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error) {
+func (s *Control) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error) {
 	scope, err := s.scopeOf(ctx, id)
 	if err != nil {
 		return nil, false, err
@@ -76,7 +77,7 @@ func (s *Store) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) 
 
 // asking is a cancel on its way.
 type asking struct {
-	store  *Store
+	store  *Control
 	id     idem.ExecutionID
 	scope  idem.Scope
 	cancel idem.Cancel
@@ -109,7 +110,7 @@ func (a *asking) try(ctx context.Context) (bool, error) {
 	if !a.found.Lock.Dead {
 		return true, nil
 	}
-	return false, a.store.Bury(ctx, a.found.Lock) // and read how it ended
+	return false, a.store.bury(ctx, a.found.Lock) // and read how it ended
 }
 
 // mine reports whether c is this cancel, or one that it made final.
@@ -147,7 +148,7 @@ func (a *asking) ask(ctx context.Context, at *sighting) (bool, error) {
 
 // endWaiting takes the execution out of the queue.
 func (a *asking) endWaiting(ctx context.Context, at *sighting) (bool, error) {
-	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.now(), Abort: &a.cancel})
+	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.Now(), Abort: &a.cancel})
 	r, err := a.store.ending(ctx, at.Copied, record, a.writer, func(rec protocol.Leased, _ *protocol.Cooling) clientv3.Op {
 		return protocol.CancelWaiting(at.keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec)
 	}, at.keys)
@@ -181,7 +182,7 @@ func (a *asking) ended(at *sighting) error {
 // Forget lets the event of an ended execution run again: its record goes, and every process drops what it remembers of it. It returns what is
 // forgotten. The error is idem.ErrAlive where the execution, or another one of the event, has not ended; idem.ErrSuperseded,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (s *Store) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
+func (s *Control) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
 	scope, err := s.scopeOf(ctx, id)
 	if err != nil {
 		return nil, err
@@ -218,7 +219,7 @@ func (s *Store) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Fo
 }
 
 // refuseAlive refuses to forget what has not ended. Who is dead is buried first, as everywhere.
-func (s *Store) refuseAlive(ctx context.Context, at *sighting, event idem.Key) (bool, error) {
+func (s *Control) refuseAlive(ctx context.Context, at *sighting, event idem.Key) (bool, error) {
 	runs := at.CopyRuns(event)
 	if runs == nil {
 		return true, idem.ErrAlive
@@ -230,13 +231,13 @@ func (s *Store) refuseAlive(ctx context.Context, at *sighting, event idem.Key) (
 	case !dead:
 		return true, idem.ErrAlive
 	}
-	return false, s.Bury(ctx, runs)
+	return false, s.bury(ctx, runs)
 }
 
 // ForceRelease takes the lock of workflow away from the execution id, in by's name: a call that runs is closed, its sender is told lock_lost, and
 // its record is ABORTED with an unknown outcome. A lock that cools is free at once. It returns the execution's record. The error is
 // idem.ErrNoLock, idem.ErrLockLost where another execution has the lock, or idem.ErrStoreUnavailable.
-func (s *Store) ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, by idem.Cancel) (found *idem.Found, err error) {
+func (s *Control) ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, by idem.Cancel) (found *idem.Found, err error) {
 	scope, err := s.scopeOf(ctx, id)
 	switch {
 	case errors.Is(err, idem.ErrNoExecution), err == nil && scope.Workflow != workflow:
@@ -270,8 +271,8 @@ func (s *Store) ForceRelease(ctx context.Context, workflow string, id idem.Execu
 	return found, err
 }
 
-func (s *Store) force(ctx context.Context, at *sighting, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
-	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: s.clock.now(), Abort: by})
+func (s *Control) force(ctx context.Context, at *sighting, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
+	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: s.clock.Now(), Abort: by})
 	news, err := s.news(ctx)
 	if err != nil {
 		return nil, false, err

@@ -90,7 +90,7 @@ func (c cursor) workflow() uint64 { return binary.BigEndian.Uint64(c.w[:]) }
 
 // after is the first key that may follow the one that c was made of. The name of the workflow is found again among those with its hash, nearly
 // always one; where it has gone with all its keys, what follows is behind them all.
-func (s *Store) after(ctx context.Context, c cursor) (string, error) {
+func (s *Control) after(ctx context.Context, c cursor) (string, error) {
 	base := s.layout.Root + letters[c.kind] + hex.EncodeToString(c.w[:]) + "/"
 	if c.kind == 'k' {
 		return base + string(c.key) + "\x00", nil

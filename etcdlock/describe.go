@@ -11,7 +11,7 @@ import (
 
 // vouch says of locks that were read at revision whether they are dead, and until when they are held. A session that this process knows of is
 // taken for alive, the others are asked for.
-func (s *Store) vouch(ctx context.Context, locks []*idem.Lock, revision int64) error {
+func (s *Control) vouch(ctx context.Context, locks []*idem.Lock, revision int64) error {
 	var asked []*idem.Lock
 	var ops []clientv3.Op
 	for _, l := range locks {
@@ -36,7 +36,7 @@ func (s *Store) vouch(ctx context.Context, locks []*idem.Lock, revision int64) e
 }
 
 // describe fills in what people see of locks that were read at revision, beside what stands in them.
-func (s *Store) describe(ctx context.Context, views []idem.LockView, revision int64) error {
+func (s *Control) describe(ctx context.Context, views []idem.LockView, revision int64) error {
 	locks := make([]*idem.Lock, len(views))
 	ops := make([]clientv3.Op, len(views))
 	for i, v := range views {

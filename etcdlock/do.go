@@ -3,10 +3,12 @@ package etcdlock
 import (
 	"context"
 	"errors"
+
+	"hooklock/etcdlock/link"
 )
 
 // patienceAtEnd is how long Do waits for etcd to take the lock back. The Store goes on by itself.
-const patienceAtEnd = 2 * txnTimeout
+const patienceAtEnd = 2 * link.TxnTimeout
 
 type tokenKey struct{}
 
@@ -24,7 +26,7 @@ func Token(ctx context.Context) int64 {
 //
 // The error is fn's, joined with ErrLockLost where the lock was lost before fn returned, and with ErrNotReleased where etcd did not
 // answer in the end. nil says that nobody else had the lock until fn was done.
-func (s *Store) Do(ctx context.Context, workflow string, fn func(context.Context) error) (err error) {
+func (s *Locker) Do(ctx context.Context, workflow string, fn func(context.Context) error) (err error) {
 	l, err := s.Acquire(ctx, workflow)
 	if err != nil {
 		return err

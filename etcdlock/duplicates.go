@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -25,7 +26,7 @@ const (
 // duplicates counts the copies of executions that this process has answered without running. Each process has a key of its own for each
 // execution and puts its count so far there, so nobody compares these keys, and readers add them up.
 type duplicates struct {
-	store   *Store
+	store   *core
 	wake    chan struct{}
 	writing chan struct{} // holds a token while somebody writes: one at a time
 	// buckets are apart from those of records: nobody has to wait for a lease of these when the store closes.
@@ -49,12 +50,12 @@ type tally struct {
 
 	// Whoever writes owns these.
 	lease  clientv3.LeaseID // that the count was written with, 0 = none
-	leased instant
+	leased link.Instant
 }
 
-func newDuplicates(life context.Context, s *Store) *duplicates {
+func newDuplicates(life context.Context, s *core) *duplicates {
 	d := &duplicates{writing: make(chan struct{}, 1), store: s, wake: make(chan struct{}, 1), tallies: map[idem.ExecutionID]*tally{}}
-	d.buckets = &buckets{grant: s.pool.newLease, clock: s.clock, classes: map[time.Duration]*class{}}
+	d.buckets = &buckets{grant: s.pool.NewLease, clock: s.clock, classes: map[time.Duration]*class{}}
 	d.buckets.spawn = func(f func(context.Context)) bool {
 		s.keeping.Go(func() { f(life) })
 		return true
@@ -65,7 +66,7 @@ func newDuplicates(life context.Context, s *Store) *duplicates {
 // Duplicate counts one copy of an execution that was answered without running. It never blocks; readers in this process know of it at once,
 // others within a second. The count lives for retention after the copy. When more than 100,000 executions have unwritten copies at a time,
 // further ones are not counted.
-func (s *Store) Duplicate(id idem.ExecutionID, retention time.Duration) {
+func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
 	s.duplicates.add(id, retention)
 }
 
@@ -117,7 +118,7 @@ func (d *duplicates) run(ctx context.Context) {
 			return
 		}
 		for d.pending() {
-			if sleep(ctx, countEvery) != nil {
+			if link.Sleep(ctx, countEvery) != nil {
 				return
 			}
 			d.write(ctx)
@@ -133,7 +134,7 @@ func (d *duplicates) pending() bool {
 
 // finish writes what is left, if etcd takes it at once.
 func (d *duplicates) finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, txnTimeout)
+	ctx, cancel := context.WithTimeout(ctx, link.TxnTimeout)
 	defer cancel()
 	for more := d.pending(); more; more = d.pending() {
 		if !d.write(ctx) {
@@ -195,7 +196,7 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 		d.mu.Unlock()
 		ops[i] = protocol.CountCopies(key, protocol.Leased{Value: value, Lease: t.lease})
 	}
-	err := d.store.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+	err := d.store.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Txn(ctx).Then(ops...).Commit()
 		return err
 	})
@@ -212,10 +213,10 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 // prolong sees to it that the count lives for the retention from now on, and takes a place on a lease only where it has to.
 func (d *duplicates) prolong(ctx context.Context, t *tally) (err error) {
 	clock := d.store.clock
-	if t.lease != 0 && clock.since(t.leased) < idem.Slack(t.retention) {
+	if t.lease != 0 && clock.Since(t.leased) < idem.Slack(t.retention) {
 		return nil
 	}
-	t.leased = clock.instant()
+	t.leased = clock.Instant()
 	t.lease, err = d.buckets.take(ctx, t.retention)
 	return err
 }
@@ -223,7 +224,7 @@ func (d *duplicates) prolong(ctx context.Context, t *tally) (err error) {
 // maxCounts bounds what is read of the copies of one execution: each process that has answered one has a key.
 const maxCounts = 1000
 
-func (s *Store) readCounts(id idem.ExecutionID) clientv3.Op {
+func (s *Control) readCounts(id idem.ExecutionID) clientv3.Op {
 	return clientv3.OpGet(s.layout.Counts(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 

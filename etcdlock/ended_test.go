@@ -78,7 +78,7 @@ func TestAnEndForWhichThereIsNoRoomIsTold(t *testing.T) {
 	ends := endsOf(&o)
 	s := openStore(t, o)
 	held := mustClaim(t, s, routed("w", "one"), 0)
-	fill(t, e)
+	e.Fill(t)
 	if _, err := held.Settle(within(t, patience), failure()); !errors.Is(err, ErrStoreFull) {
 		t.Fatalf("got %v", err)
 	}

@@ -1,11 +1,9 @@
 package etcdlock
 
 import (
-	"errors"
 	"fmt"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-
+	"hooklock/etcdlock/link"
 	"hooklock/idem"
 )
 
@@ -13,39 +11,7 @@ import (
 // may run again. Compact and defragment etcd or raise its quota, then disarm the NOSPACE alarm.
 var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact, defragment or raise the quota, then disarm the alarm", idem.ErrNotRecorded)
 
-// errNotSent: the request provably never left this process.
-var errNotSent = errors.New("request was not sent")
-
-// never are the answers after which a transaction has not been applied and never will be. Everything else may mean anything:
-// measured, up to 16 s later. ErrNoSpace is missing on purpose: etcd applies the transaction first and then says it.
-var never = []error{
-	errNotSent,
-	rpctypes.ErrLeaseNotFound, // one missing lease fails the whole request
-	rpctypes.ErrTooManyOps, rpctypes.ErrDuplicateKey, rpctypes.ErrEmptyKey, rpctypes.ErrRequestTooLarge,
-	rpctypes.ErrTooManyRequests, // refused before it was proposed
-	rpctypes.ErrPermissionDenied, rpctypes.ErrAuthOldRevision, rpctypes.ErrInvalidAuthToken, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed,
-}
-
-// definite reports whether a request that got err was not applied and never will be.
-func definite(err error) bool {
-	for _, e := range never {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
-// fencing reports whether a transaction that got err may still be on its way. etcd says ErrNoSpace after it has applied or refused
-// it, so then reading is enough; and under that alarm a fence would be refused itself.
-func fencing(err error) bool { return !errors.Is(err, rpctypes.ErrNoSpace) }
-
-// memberAlone reports whether a definite error of a batch may be the fault of one of its members.
-func memberAlone(err error) bool {
-	return definite(err) && !errors.Is(err, errNotSent) && !errors.Is(err, rpctypes.ErrTooManyRequests)
-}
-
 // unavailable says that the store cannot decide, and why.
 func unavailable(why error) error {
-	return fmt.Errorf("%w: %w", idem.ErrStoreUnavailable, explain(why))
+	return fmt.Errorf("%w: %w", idem.ErrStoreUnavailable, link.Explain(why))
 }

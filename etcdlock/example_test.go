@@ -25,13 +25,13 @@ func openExample() (store *etcdlock.Store, stop func()) {
 }
 
 // One thing at a time for each customer, over all processes. The token goes along with the work.
-func ExampleStore_Do() {
+func ExampleLocker_Do() {
 	store, stop := openExample()
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 
-	err := store.Do(ctx, "customer/acme", func(ctx context.Context) error {
+	err := store.Locker.Do(ctx, "customer/acme", func(ctx context.Context) error {
 		select {
 		case <-time.After(time.Millisecond): // the work, with etcdlock.Token(ctx)
 			fmt.Println("charged, token is set:", etcdlock.Token(ctx) > 0)
@@ -47,7 +47,7 @@ func ExampleStore_Do() {
 }
 
 // Whoever does not want to wait is told who has the lock.
-func ExampleStore_TryAcquire() {
+func ExampleLocker_TryAcquire() {
 	store, stop := openExample()
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -56,10 +56,10 @@ func ExampleStore_TryAcquire() {
 		log.Panic(err)
 	}
 
-	first, err := store.TryAcquire(ctx, "customer/acme")
+	first, err := store.Locker.TryAcquire(ctx, "customer/acme")
 	fmt.Println(err)
 
-	_, err = store.TryAcquire(ctx, "customer/acme")
+	_, err = store.Locker.TryAcquire(ctx, "customer/acme")
 	var held *etcdlock.HeldError
 	fmt.Println(errors.As(err, &held), held.Execution == first.Execution())
 
@@ -71,13 +71,13 @@ func ExampleStore_TryAcquire() {
 }
 
 // Whoever waits gets the lock in the order of arrival.
-func ExampleStore_Acquire() {
+func ExampleLocker_Acquire() {
 	store, stop := openExample()
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 
-	lock, err := store.Acquire(ctx, "customer/acme")
+	lock, err := store.Locker.Acquire(ctx, "customer/acme")
 	if err != nil {
 		log.Panic(err)
 	}

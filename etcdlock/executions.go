@@ -18,7 +18,7 @@ const recordBatch = 32
 // Executions is a part of the executions: those that wait, then those that run or are held, then those that have ended, each in the order of
 // their keys. An execution moves in that order too, so that none is missed that was there all the time; one that moves between two
 // pages may be on both. Bodies of answers are left out. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
-func (s *Store) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error) {
+func (s *Control) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error) {
 	kinds := kindsOf(q.Status)
 	var from *cursor
 	if q.Cursor != "" {
@@ -60,7 +60,7 @@ func kindsOf(s idem.Status) []string {
 }
 
 type executionPage struct {
-	store *Store
+	store *Control
 	q     idem.ExecutionQuery
 	walk  *walk
 	found []idem.Found
@@ -78,7 +78,7 @@ func (p *executionPage) show(kv *mvccpb.KeyValue) bool {
 }
 
 // foundIn is the execution in kv; not that of a cooling lock, which has ended and is in its record.
-func (s *Store) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
+func (s *Control) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	c, _ := cursorOf(s.layout, string(kv.Key))
 	if letters[c.kind] == protocol.KindRecords {
 		r, _, err := protocol.DecodeRecord(kv.Value)

@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -403,9 +404,9 @@ func TestTheFirstByteIsRefusedPastTheSessionsValidity(t *testing.T) {
 	for _, name := range []string{"monotonic", "boot"} {
 		t.Run(name, func(t *testing.T) {
 			var mono, boot atomic.Int64 // what the clocks are ahead
-			c := clock{
-				now:  func() time.Time { return time.Now().Add(time.Duration(mono.Load())) },
-				boot: func() time.Duration { return bootTime() + time.Duration(boot.Load()) },
+			c := link.Clock{
+				Now:  func() time.Time { return time.Now().Add(time.Duration(mono.Load())) },
+				Boot: func() time.Duration { return link.BootTime() + time.Duration(boot.Load()) },
 			}
 			o := Options{Endpoints: []string{e.Endpoint}, Prefix: "/" + name}
 			s, err := open(o, c)
@@ -584,7 +585,7 @@ func TestAHungMemberCostsNeitherTheSessionNorTheDeliveries(t *testing.T) {
 	sent := func() time.Time {
 		before.mu.Lock()
 		defer before.mu.Unlock()
-		return before.sent.at
+		return before.sent.At
 	}
 	began := time.Now()
 	eventually(t, "a renewal over the other member, past the first TTL", func() bool { return sent().Sub(began) > o.SessionTTL })

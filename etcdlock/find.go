@@ -21,7 +21,7 @@ const (
 // scopeOf finds the scope of an execution, which never changes. The ID says where to look: at the records of its event, at the locks and in
 // the queues of its workflow. It holds hashes of these only, so each value found there is asked for the whole ID. All is read
 // at one revision: an execution that moves meanwhile is not missed.
-func (s *Store) scopeOf(ctx context.Context, id idem.ExecutionID) (idem.Scope, error) {
+func (s *Control) scopeOf(ctx context.Context, id idem.ExecutionID) (idem.Scope, error) {
 	workflow, half, err := id.Parse()
 	if err != nil {
 		return idem.Scope{}, fmt.Errorf("%w: %w", idem.ErrNoExecution, err)
@@ -62,7 +62,7 @@ func (s *Store) scopeOf(ctx context.Context, id idem.ExecutionID) (idem.Scope, e
 
 // search is for the scope of one execution.
 type search struct {
-	store    *Store
+	store    *Control
 	id       idem.ExecutionID
 	half     string // of the key, in hex
 	revision int64
@@ -142,7 +142,7 @@ func (f *search) mayBe(key string) bool {
 
 // Execution is where an execution is now. What it meets dead it buries first, so that the answer is the truth; where etcd takes no burial now,
 // the lock says that it is Dead. The error is idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (s *Store) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Found, error) {
+func (s *Control) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Found, error) {
 	scope, err := s.scopeOf(ctx, id)
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (s *Store) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Found
 		}
 		if at.Runs(id) && at.Lock.Dead && at.Lock.Revision != buried {
 			buried = at.Lock.Revision
-			if s.Bury(ctx, at.Lock) == nil {
+			if s.bury(ctx, at.Lock) == nil {
 				continue
 			}
 		}

@@ -3,16 +3,16 @@ package etcdlock
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
 // Follow implements idem.Ledger.
-func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
+func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 	k := s.keysOf(l)
 	ran := l.Revision // the last revision at which it is known to have had the lock; 0 = none
 	for {
@@ -49,72 +49,58 @@ func (s *Store) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 // lookBack finds how an execution ended that had the lock at revision ran, and whose record is not there now: it left none, or its record
 // was replaced or forgotten since. The transaction that took it out of the lock also wrote its record, so the record's state at that
 // revision tells, and which Store wrote it. What etcd has compacted it cannot tell; then nothing is known.
-func (s *Store) lookBack(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string) {
-	seen = &idem.Seen{}
-	client, at, err := s.pool.current()
-	if err != nil {
-		return seen, ""
-	}
-	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), attemptTimeout)
+func (s *core) lookBack(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string) {
+	ctx, cancel := context.WithTimeout(ctx, link.AttemptTimeout)
 	defer cancel()
-	for news := range s.pool.members[at].watcher(client).Watch(ctx, k.L, clientv3.WithRev(ran+1)) {
-		for _, e := range news.Events {
-			if e.Type == clientv3.EventTypePut {
-				if l, err := protocol.DecodeLock(e.Kv.Value); err == nil && l.Execution == id && !l.Cooling {
-					continue // adopted
-				}
-			}
-			got, err := client.Get(ctx, k.I, clientv3.WithRev(e.Kv.ModRevision))
-			if err != nil {
-				return seen, ""
-			}
-			seen.Released = true
-			for _, kv := range got.Kvs {
-				r, by, err := protocol.DecodeRecord(kv.Value)
-				if err != nil {
-					return &idem.Seen{}, ""
-				}
-				if r.Execution == id {
-					r.Revision = kv.ModRevision
-					seen.Record, seen.Released, writer = r, false, by
-				}
-			}
-			return seen, writer
-		}
-		if news.Err() != nil {
-			return seen, ""
-		}
+	left := s.leftLock(ctx, k, id, ran)
+	if left == 0 {
+		return &idem.Seen{}, ""
 	}
-	return seen, ""
+	answers, _, err := s.read(ctx, clientv3.OpGet(k.I, clientv3.WithRev(left)))
+	if err != nil {
+		return &idem.Seen{}, ""
+	}
+	kv := protocol.First(answers[0])
+	if kv == nil {
+		return &idem.Seen{Released: true}, ""
+	}
+	r, writer, err := protocol.DecodeRecord(kv.Value)
+	switch {
+	case err != nil:
+		return &idem.Seen{}, ""
+	case r.Execution != id:
+		return &idem.Seen{Released: true}, ""
+	}
+	r.Revision = kv.ModRevision
+	return &idem.Seen{Record: r}, writer
 }
 
-// watch returns when one of the keys has changed after revision, and also when it cannot know any more: the
-// caller reads again.
-func (s *Store) watch(ctx context.Context, revision int64, watched ...string) {
-	client, at, err := s.pool.current()
-	if err != nil {
-		s.pool.failover(at)
-		_ = sleep(ctx, firstPause)
-		return
-	}
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	var watching sync.WaitGroup
-	defer watching.Wait()
+// leftLock is the revision at which an execution that had the lock at revision ran left it; 0 = nobody can tell.
+func (s *core) leftLock(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (left int64) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	member := s.pool.members[at]
-	watcher := member.watcher(client)
-	changed := make(chan error, len(watched))
-	for _, key := range watched {
-		watching.Go(func() {
-			// At a member that hangs a watch does not even begin. Both the beginning and the news end with ctx.
-			news := <-watcher.Watch(ctx, key, clientv3.WithRev(revision+1))
-			changed <- news.Err()
-		})
+	_ = s.pool.Watch(ctx, link.OfWaits, link.Watch{Key: k.L, Opts: []clientv3.OpOption{clientv3.WithRev(ran + 1)}, News: func(e *clientv3.Event) {
+		if left != 0 {
+			return
+		}
+		if e.Type == clientv3.EventTypePut {
+			if l, err := protocol.DecodeLock(e.Kv.Value); err == nil && l.Execution == id && !l.Cooling {
+				return // adopted
+			}
+		}
+		left = e.Kv.ModRevision
+		cancel()
+	}})
+	return left
+}
+
+// watch returns when one of the keys has changed after revision, and also when it cannot know any more: the caller reads again.
+func (s *core) watch(ctx context.Context, revision int64, keys ...string) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watches := make([]link.Watch, len(keys))
+	for i, key := range keys {
+		watches[i] = link.Watch{Key: key, Opts: []clientv3.OpOption{clientv3.WithRev(revision + 1)}, News: func(*clientv3.Event) { cancel() }}
 	}
-	select {
-	case err := <-changed:
-		member.afterWatch(ctx, watcher, err)
-	case <-s.pool.left(at):
-	case <-ctx.Done():
-	}
+	_ = s.pool.Watch(ctx, link.OfWaits, watches...)
 }

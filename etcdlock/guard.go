@@ -22,8 +22,8 @@ const roomToEnd = 16 << 10
 // execution before: a read, or with a step a transaction. The error is idem.ErrCancelled or idem.ErrFinished, with the execution;
 // idem.ErrStaleToken, idem.ErrLockExpired, idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrTooManySteps, idem.ErrNoExecution or
 // idem.ErrStoreUnavailable.
-func (s *Store) Guard(ctx context.Context, cb idem.Callback, step string, plan []string) (found *idem.Found, err error) {
-	l := s.lastSeen(cb.Execution)
+func (s *Control) Guard(ctx context.Context, cb idem.Callback, step string, plan []string) (found *idem.Found, err error) {
+	l := s.lastSeenOf(cb.Execution)
 	if l != nil && (l.Cancel != nil || allowed(&cb, l.CallbackHash, l.Token, l.Scope) != nil) {
 		l = nil // only etcd may refuse
 	}
@@ -51,8 +51,8 @@ func (s *Store) Guard(ctx context.Context, cb idem.Callback, step string, plan [
 }
 
 // pass is the check itself. It returns the lock as it is then; nil: l is not how things stand, or nobody knows.
-func (s *Store) pass(ctx context.Context, l *idem.Lock, step string, plan []string) (*idem.Lock, error) {
-	next := l.BeginStep(step, plan, s.clock.now().UTC().Round(time.Millisecond))
+func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []string) (*idem.Lock, error) {
+	next := l.BeginStep(step, plan, s.clock.Now().UTC().Round(time.Millisecond))
 	if slices.Equal(next.Steps, l.Steps) && slices.Equal(next.Plan, l.Plan) {
 		return s.stillRuns(ctx, l)
 	}
@@ -74,7 +74,7 @@ func (s *Store) pass(ctx context.Context, l *idem.Lock, step string, plan []stri
 }
 
 // stillRuns reads the lock and what proves its owner alive.
-func (s *Store) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, error) {
+func (s *Control) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, error) {
 	k := s.keysOf(l)
 	answers, _, err := s.read(ctx, clientv3.OpGet(k.L), clientv3.OpGet(k.A, clientv3.WithKeysOnly()))
 	if err != nil {
@@ -100,8 +100,8 @@ func sameLock(kv *mvccpb.KeyValue, l *idem.Lock) (*idem.Lock, error) {
 	return now, nil
 }
 
-// lastSeen is the lock of an execution as this process has seen it last; nil = never, or too long ago.
-func (s *Store) lastSeen(id idem.ExecutionID) *idem.Lock {
+// lastSeenOf is the lock of an execution as this process has seen it last; nil = never, or too long ago.
+func (s *Control) lastSeenOf(id idem.ExecutionID) *idem.Lock {
 	if h := s.ours(id); h != nil {
 		return h.Lock()
 	}
@@ -109,7 +109,7 @@ func (s *Store) lastSeen(id idem.ExecutionID) *idem.Lock {
 }
 
 // saw keeps a lock for the next guard.
-func (s *Store) saw(l *idem.Lock) {
+func (s *Control) saw(l *idem.Lock) {
 	if h := s.ours(l.Execution); h != nil {
 		h.see(l)
 		return
@@ -117,28 +117,28 @@ func (s *Store) saw(l *idem.Lock) {
 	s.guarded.put(l)
 }
 
-// maxSightings is how many locks of others are remembered, where they have few steps: it bounds what weigh counts.
-const maxSightings = 4096
+// maxLastSeen is how many locks of others are remembered, where they have few steps: it bounds what weigh counts.
+const maxLastSeen = 4096
 
 // weigh is how much room a lock takes, in locks without steps: one with a thousand steps takes a hundred times as much.
 func weigh(l *idem.Lock) int { return 1 + (len(l.Steps)+len(l.Plan))/8 }
 
-// sightings are locks as this process has seen them, of executions that others run or that are held. They spare a read: what is sent because of
+// lastSeen are locks as this process has seen them, of executions that others run or that are held. They spare a read: what is sent because of
 // one compares its revision.
-type sightings struct {
+type lastSeen struct {
 	mu     sync.Mutex
 	locks  map[idem.ExecutionID]*idem.Lock
 	weight int // of all of them
 }
 
-func (c *sightings) get(id idem.ExecutionID) *idem.Lock {
+func (c *lastSeen) get(id idem.ExecutionID) *idem.Lock {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.locks[id]
 }
 
 // put drops others, any of them, when they take too much room.
-func (c *sightings) put(l *idem.Lock) {
+func (c *lastSeen) put(l *idem.Lock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.locks == nil {
@@ -148,7 +148,7 @@ func (c *sightings) put(l *idem.Lock) {
 	c.locks[l.Execution] = l
 	c.weight += weigh(l)
 	for id := range c.locks {
-		if c.weight <= maxSightings {
+		if c.weight <= maxLastSeen {
 			return
 		}
 		if id != l.Execution {
@@ -157,14 +157,14 @@ func (c *sightings) put(l *idem.Lock) {
 	}
 }
 
-func (c *sightings) drop(id idem.ExecutionID) {
+func (c *lastSeen) drop(id idem.ExecutionID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.remove(id)
 }
 
 // remove wants the mutex held.
-func (c *sightings) remove(id idem.ExecutionID) {
+func (c *lastSeen) remove(id idem.ExecutionID) {
 	if l := c.locks[id]; l != nil {
 		c.weight -= weigh(l)
 		delete(c.locks, id)

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -20,7 +21,7 @@ const (
 // Hold implements idem.Held.
 func (h *owned) Hold(ctx context.Context, ttl time.Duration) error {
 	h.startEnding()
-	held, err := inTime(ctx, h.store.tasks.start, func(life context.Context) error { return h.hold(life, ttl) }, func(error) {})
+	held, err := inTime(ctx, h.store.tasks.start, func(life context.Context) error { return h.hold(life, ttl) }, nil)
 	if err != nil {
 		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}
@@ -30,9 +31,9 @@ func (h *owned) Hold(ctx context.Context, ttl time.Duration) error {
 // hold sends until the answer is definite. From then on this process has nothing to do with the lock.
 func (h *owned) hold(life context.Context, ttl time.Duration) error {
 	mayBeHeld := false // by an attempt whose answer got lost
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		l := h.Lock()
-		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.store.clock.since(h.since))
+		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.store.clock.Since(h.since))
 		if err == nil {
 			r := newRequest(h.keys.L, protocol.Hold(h.keys, protocol.Seen{Token: l.Token, L: l.Revision}, lock, alive), len(lock.Value))
 			r.own, r.alone = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
@@ -65,7 +66,7 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 				return nil
 			}
 		}
-		if pause.wait(life) != nil {
+		if pause.Wait(life) != nil {
 			return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 		}
 	}
@@ -73,9 +74,9 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 
 // dropLater ends a lease that no key is on any more and that no transaction will use, on behalf of what runs; 0 = there is none. Otherwise etcd
 // would carry it until it runs out, which for a lock that is taken every minute with a TTL of a day is a thousand of them.
-func (s *Store) dropLater(id clientv3.LeaseID) {
+func (s *core) dropLater(id clientv3.LeaseID) {
 	if id != 0 {
-		s.tasks.help(func(life context.Context) { s.pool.drop(life, id) })
+		s.tasks.help(func(life context.Context) { s.pool.Drop(life, id) })
 	}
 }
 
@@ -94,12 +95,12 @@ func wasHeld(r *idem.Record) bool {
 
 // heldLock is l, which is ran old, on a hold of its own for ttl, on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs
 // out by itself: the transaction may yet use it.
-func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Duration) (next *idem.Lock, lock, alive protocol.Leased, err error) {
+func (s *core) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Duration) (next *idem.Lock, lock, alive protocol.Leased, err error) {
 	held := *l
 	held.Held, held.HoldTTL, held.Alive = true, ttl, protocol.HoldAlive(l.Execution)
 	if l.MaxDuration > 0 {
 		left := max(time.Second, l.MaxDuration-ran)
-		limit, err := s.pool.newLease(ctx, left)
+		limit, err := s.pool.NewLease(ctx, left)
 		if err != nil {
 			return nil, lock, alive, err
 		}
@@ -116,28 +117,28 @@ func (s *Store) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Durati
 }
 
 // newHold is a hold for ttl on a new lease, and when it runs out.
-func (s *Store) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (alive protocol.Leased, until time.Time, err error) {
-	until = s.clock.now().Add(ttl).Round(time.Millisecond)
-	lease, err := s.pool.newLease(ctx, ttl)
+func (s *core) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (alive protocol.Leased, until time.Time, err error) {
+	until = s.clock.Now().Add(ttl).Round(time.Millisecond)
+	lease, err := s.pool.NewLease(ctx, ttl)
 	return protocol.Leased{Value: protocol.EncodeHold(l.Holder, until), Lease: lease}, until, err
 }
 
 // untilLimit is how long it takes until a held execution has reached its MaxDuration, up to a second more; 0 = it has. Nobody's wall clock is
 // asked: the limit is a lease that nothing is on. The error is the context's.
-func (s *Store) untilLimit(ctx context.Context, l *idem.Lock) (time.Duration, error) {
+func (s *core) untilLimit(ctx context.Context, l *idem.Lock) (time.Duration, error) {
 	if l.Limit == 0 {
-		return maxLease, nil
+		return link.MaxLease, nil
 	}
 	var limit *clientv3.LeaseTimeToLiveResponse
-	for pause := newBackoff(); ; {
-		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+	for pause := link.NewBackoff(); ; {
+		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			limit, err = c.TimeToLive(ctx, clientv3.LeaseID(l.Limit))
 			return err
 		})
 		if err == nil {
 			return time.Duration(max(0, limit.TTL+1)) * time.Second, nil // -1 = it has run out
 		}
-		if err := pause.wait(ctx); err != nil {
+		if err := pause.Wait(ctx); err != nil {
 			return 0, fmt.Errorf("time left: %w", err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -18,7 +19,7 @@ const holdingsPeriod = 15 * time.Second
 
 // holdings knows how many holds there are, for whoever watches the process.
 type holdings struct {
-	store *Store
+	control *Control
 
 	mu     sync.Mutex
 	n      int
@@ -36,13 +37,13 @@ func (h *holdings) seen() (n int, since time.Time) {
 // run looks from time to time, until ctx ends.
 func (h *holdings) run(ctx context.Context) {
 	for {
-		if err := h.store.WaitReady(ctx); err != nil {
+		if err := h.control.waitReady(ctx); err != nil {
 			return // ctx has ended, or the Store is closed
 		}
-		looking, cancel := context.WithTimeout(ctx, txnTimeout)
+		looking, cancel := context.WithTimeout(ctx, link.TxnTimeout)
 		h.look(looking)
 		cancel()
-		if sleep(ctx, holdingsPeriod) != nil {
+		if link.Sleep(ctx, holdingsPeriod) != nil {
 			return
 		}
 	}
@@ -50,8 +51,8 @@ func (h *holdings) run(ctx context.Context) {
 
 // look counts. What it cannot read now stays as it was.
 func (h *holdings) look(ctx context.Context) {
-	prefix := h.store.layout.Root + protocol.KindHolds
-	answers, _, err := h.store.read(ctx, clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
+	prefix := h.control.layout.Root + protocol.KindHolds
+	answers, _, err := h.control.read(ctx, clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
 	if err != nil {
 		return
 	}
@@ -65,7 +66,7 @@ func (h *holdings) look(ctx context.Context) {
 	since, same := h.since, h.oldest == oldest
 	h.mu.Unlock()
 	if !same {
-		found, err := h.store.Execution(ctx, oldest)
+		found, err := h.control.Execution(ctx, oldest)
 		switch {
 		case err != nil: // it is going, or cannot be read: the next look finds another one
 			since = time.Time{}

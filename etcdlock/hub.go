@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -18,7 +19,7 @@ import (
 // Only deletions matter. What becomes of a lock while it is held, a new session or a cooling, ends with a deletion that its
 // first waiter asked for, too: of the old session, or of the hold that bears the execution's name.
 type hub struct {
-	pool   *pool
+	pool   *link.Pool
 	layout protocol.Layout
 	live   *live
 	wanted chan struct{} // somebody waits, and nothing is watched
@@ -49,7 +50,7 @@ type news struct {
 	told chan struct{} // closed when one of the keys is gone, or when nobody can know any more
 }
 
-func newHub(p *pool, y protocol.Layout, l *live) *hub {
+func newHub(p *link.Pool, y protocol.Layout, l *live) *hub {
 	return &hub{
 		pool: p, layout: y, live: l, wanted: make(chan struct{}, 1), idle: make(chan struct{}, 1),
 		waiters: map[sum][]*news{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
@@ -174,55 +175,36 @@ func (h *hub) run(ctx context.Context) {
 
 // follow watches until nobody waits, or until the watch breaks: then everybody reads again.
 func (h *hub) follow(ctx context.Context) {
-	client, at, err := h.pool.current()
-	if err != nil {
-		h.pool.failover(at)
-		_ = sleep(ctx, firstPause)
-		h.broke()
-		return
-	}
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	left := h.pool.left(at)
-	var hung sync.WaitGroup // a watch at a member that hangs does not even begin: it has to be broken off from outside
-	hung.Go(func() {
-		select {
-		case <-left:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	defer hung.Wait()
-	defer cancel()
-	member := h.pool.members[at]
-	watcher := member.watcher(client)
+	ctx, cancel := context.WithCancel(ctx)
 	h.mu.Lock()
-	from := clientv3.WithRev(h.from + 1)
+	watches := h.watches(h.from + 1)
 	h.mu.Unlock()
-	watch := func(kind string) clientv3.WatchChan {
-		return watcher.Watch(ctx, h.layout.Root+kind, clientv3.WithPrefix(), from, clientv3.WithFilterPut())
-	}
-	queue, locks, holds := watch(protocol.KindQueue), watch(protocol.KindLocks), watch(protocol.KindHolds)
+	broken := make(chan struct{})
+	go func() {
+		defer close(broken)
+		_ = h.pool.Watch(ctx, link.OfWaits, watches...) // whatever it was, everybody reads
+	}()
+	defer func() { cancel(); <-broken }()
 	for {
-		var news clientv3.WatchResponse
 		select {
-		case news = <-queue:
-		case news = <-locks:
-		case news = <-holds:
+		case <-broken:
+			h.broke()
+			return
 		case <-h.idle:
 			if h.stop() {
 				return
 			}
-			continue
-		}
-		if err := news.Err(); err != nil || len(news.Events) == 0 {
-			member.afterWatch(ctx, watcher, err)
-			h.broke()
-			return
-		}
-		for _, e := range news.Events {
-			h.deleted(string(e.Kv.Key), e.Kv.ModRevision)
 		}
 	}
+}
+
+func (h *hub) watches(from int64) (watches []link.Watch) {
+	for _, kind := range []string{protocol.KindQueue, protocol.KindLocks, protocol.KindHolds} {
+		watches = append(watches, link.Watch{Key: h.layout.Root + kind, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithFilterPut()}, News: func(e *clientv3.Event) {
+			h.deleted(string(e.Kv.Key), e.Kv.ModRevision)
+		}})
+	}
+	return watches
 }
 
 // stop ends the watching, unless somebody has come since.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -18,9 +19,9 @@ import (
 
 // keeper keeps a session open: it opens one, renews it, and opens the next when it is lost, until it is stopped.
 type keeper struct {
-	pool   *pool
+	pool   *link.Pool
 	layout protocol.Layout
-	clock  clock
+	clock  link.Clock
 	ttl    time.Duration
 	holder string
 	alone  bool // nobody else uses this etcd
@@ -52,24 +53,24 @@ func margin(ttl time.Duration) time.Duration { return max(ttl/10, 250*time.Milli
 func (k *keeper) run(ctx context.Context) {
 	defer k.wg.Wait()
 	said := ""
-	pause := &backoff{firstPause, sessionPause}
+	pause := link.NewSessionBackoff()
 	for ctx.Err() == nil {
 		s, names, revision, err := k.open(ctx)
 		if err != nil {
-			err = fmt.Errorf("open a session: %w", explain(err))
+			err = fmt.Errorf("open a session: %w", link.Explain(err))
 			k.set(nil, err)
 			if ctx.Err() == nil && err.Error() != said {
 				said = err.Error()
 				k.failed(err)
 			}
-			if turnedAway(err) {
-				_ = sleep(ctx, lastPause)
+			if link.TurnedAway(err) {
+				_ = link.Sleep(ctx, link.LastPause)
 			} else {
-				_ = pause.wait(ctx)
+				_ = pause.Wait(ctx)
 			}
 			continue
 		}
-		said, pause = "", &backoff{firstPause, sessionPause}
+		said, pause = "", link.NewSessionBackoff()
 		k.hold(ctx, s, names, revision)
 	}
 }
@@ -95,10 +96,10 @@ func (k *keeper) hold(ctx context.Context, s *session, names map[string]struct{}
 func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64, error) {
 	s := &session{name: newSessionName(), ttl: k.ttl, margin: margin(k.ttl), clock: k.clock, over: make(chan struct{}), fencing: make(chan struct{}, 1)}
 	s.key = k.layout.Session(s.name)
-	s.value = protocol.EncodeSession(k.holder+"/"+s.name, k.clock.now())
-	s.sent = k.clock.instant()
-	err := k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-		s.lease, err = grantLease(ctx, c, newLeaseID(), k.ttl)
+	s.value = protocol.EncodeSession(k.holder+"/"+s.name, k.clock.Now())
+	s.sent = k.clock.Instant()
+	err := k.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		s.lease, err = link.GrantLease(ctx, c, link.NewLeaseID(), k.ttl)
 		return err
 	})
 	if err != nil {
@@ -108,7 +109,7 @@ func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64
 		return nil, nil, 0, err
 	}
 	var response *clientv3.TxnResponse
-	err = k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+	err = k.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 		response, err = c.Txn(ctx).If(protocol.Absent(s.key)).Then(
 			protocol.Put(s.key, protocol.Leased{Value: []byte(s.value), Lease: s.lease}),
 			clientv3.OpGet(k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
@@ -134,7 +135,7 @@ func (k *keeper) clear(ctx context.Context) error {
 	if !k.alone {
 		return nil
 	}
-	return k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+	return k.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Delete(ctx, k.layout.Sessions(), clientv3.WithPrefix())
 		return err
 	})
@@ -159,9 +160,9 @@ func (k *keeper) renew(ctx context.Context, s *session) {
 			t.Stop()
 			return
 		}
-		sent := k.clock.instant()
-		err := k.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-			return renewLease(ctx, c, s.lease)
+		sent := k.clock.Instant()
+		err := k.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+			return link.RenewLease(ctx, c, s.lease)
 		})
 		switch {
 		case err == nil:
@@ -169,8 +170,8 @@ func (k *keeper) renew(ctx context.Context, s *session) {
 			wait = s.ttl / 4
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			s.end(errSessionGone)
-		case turnedAway(err):
-			wait = min(s.ttl/4, lastPause)
+		case link.TurnedAway(err):
+			wait = min(s.ttl/4, link.LastPause)
 		default:
 			wait = 50 * time.Millisecond // the next attempt asks another member
 		}
@@ -187,7 +188,7 @@ func (k *keeper) expire(ctx context.Context, s *session) {
 			k.expired(s)
 			return
 		}
-		if sleep(ctx, min(left, time.Second)) != nil {
+		if link.Sleep(ctx, min(left, time.Second)) != nil {
 			return
 		}
 	}
@@ -222,7 +223,7 @@ func (k *keeper) leave() {
 		return
 	}
 	s.end(errClosed)
-	_ = k.pool.try(context.Background(), attemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+	_ = k.pool.Try(context.Background(), link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Revoke(ctx, s.lease)
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -20,19 +21,19 @@ type claimed struct {
 
 // Claim implements idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then still arrives in etcd is given
 // back by the Store.
-func (s *Store) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	session, value, err := s.prepare(&l)
 	if err != nil {
 		return nil, nil, err
 	}
 	k := s.keysOf(&l)
-	c := &claimer{store: s, session: session, lock: l, keys: k, size: len(value), prev: prev, nobody: make(chan struct{})}
+	c := &claimer{store: s.core, session: session, lock: l, keys: k, size: len(value), prev: prev}
 	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Claim(k, at, protocol.Leased{Value: value}) }
 	return c.run(ctx)
 }
 
 // prepare makes l the lock of the live session, and its value.
-func (s *Store) prepare(l *idem.Lock) (*session, []byte, error) {
+func (s *core) prepare(l *idem.Lock) (*session, []byte, error) {
 	session, _, err := s.keeper.current()
 	if err != nil {
 		return nil, nil, unavailable(err)
@@ -54,14 +55,14 @@ func (s *Store) prepare(l *idem.Lock) (*session, []byte, error) {
 	return session, value, nil
 }
 
-func (s *Store) holder(session *session) string {
+func (s *core) holder(session *session) string {
 	if s.o.Holder == "" {
 		return session.name
 	}
 	return s.o.Holder + "/" + session.name
 }
 
-func (s *Store) keysOf(l *idem.Lock) protocol.Keys {
+func (s *core) keysOf(l *idem.Lock) protocol.Keys {
 	return protocol.Keys{
 		S: s.layout.Alive(l.Alive), A: s.layout.Alive(l.Alive), H: s.layout.Alive(protocol.HoldAlive(l.Execution)), L: s.layout.Lock(l.Scope), O: s.layout.Other(l.Scope),
 		Q: s.layout.Queued(l.Scope), W: s.layout.Queue(l.Scope), I: s.layout.Record(l.Scope),
@@ -71,17 +72,16 @@ func (s *Store) keysOf(l *idem.Lock) protocol.Keys {
 
 // claimer is one claim on its way to a definite end.
 type claimer struct {
-	store   *Store
+	store   *core
 	session *session
 	lock    idem.Lock
 	keys    protocol.Keys
 	txn     func(protocol.Seen) clientv3.Op
 	size    int
 	prev    int64
-	o       int64         // the revision of the lock under another strategy, which another event has; 0 = it is free
-	q       int64         // the own place in the queue, 0 = it did not wait
-	alone   bool          // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
-	nobody  chan struct{} // closed when nobody waits for the result any more
+	o       int64 // the revision of the lock under another strategy, which another event has; 0 = it is free
+	q       int64 // the own place in the queue, 0 = it did not wait
+	alone   bool  // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
 }
 
 // run claims for as long as ctx lives; what comes later is given back. The usual way, one answer and the lock, takes no goroutine.
@@ -99,25 +99,14 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 		r.reply <- answer
 	case <-ctx.Done():
 	}
-	result := make(chan claimed)
-	c.store.tasks.help(func(life context.Context) {
-		claimed := c.claim(life, r, epoch)
-		select {
-		case result <- claimed:
-		case <-c.nobody:
-			c.giveBack(life, claimed)
-		}
-	})
-	select {
-	case r := <-result:
-		if r.held == nil {
-			return nil, r.seen, r.err
-		}
-		return r.held, nil, nil
-	case <-ctx.Done():
-		close(c.nobody)
-		return nil, nil, unavailable(context.Cause(ctx))
+	result, err := inTime(ctx, c.store.tasks.help, func(life context.Context) claimed { return c.claim(life, ctx.Done(), r, epoch) }, c.giveBack)
+	switch {
+	case err != nil:
+		return nil, nil, unavailable(err)
+	case result.held == nil:
+		return nil, result.seen, result.err
 	}
+	return result.held, nil, nil
 }
 
 // depart sends the claim, with the epoch that it carries.
@@ -129,10 +118,10 @@ func (c *claimer) depart() (r *request, epoch int64) {
 	return r, epoch
 }
 
-// claim takes r, which is on its way, to a definite end.
-func (c *claimer) claim(life context.Context, r *request, epoch int64) claimed {
+// claim takes r, which is on its way, to a definite end. When nobody is closed, nobody waits for the result any more.
+func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request, epoch int64) claimed {
 	for ; ; r, epoch = c.depart() {
-		answer := c.await(r)
+		answer := c.await(nobody, r)
 		switch {
 		case answer.err == nil && answer.Succeeded:
 			return c.won(answer.revision, answer.revision)
@@ -151,7 +140,7 @@ func (c *claimer) claim(life context.Context, r *request, epoch int64) claimed {
 			if err := c.session.moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
 				return claimed{err: unavailable(err)}
 			}
-		case definite(answer.err):
+		case link.Definite(answer.err):
 			return claimed{err: unavailable(answer.err)}
 		default:
 			return c.resolve(life, epoch, answer.err)
@@ -180,13 +169,13 @@ func (c *claimer) blocked(st *protocol.State) bool {
 }
 
 // await is the answer to r. A request that has not left is taken back when nobody waits for it.
-func (c *claimer) await(r *request) reply {
+func (c *claimer) await(nobody <-chan struct{}, r *request) reply {
 	select {
 	case answer := <-r.reply:
 		return answer
-	case <-c.nobody:
+	case <-nobody:
 		if c.store.sender.withdraw(r) {
-			return reply{err: errNotSent}
+			return reply{err: link.ErrNotSent}
 		}
 		return <-r.reply
 	}
@@ -195,7 +184,7 @@ func (c *claimer) await(r *request) reply {
 // resolve finds out what became of a claim without a definite answer. It may still be on its way, so reading alone proves
 // nothing: first a fence makes it fail if it has not been applied.
 func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
-	full := !fencing(cause)
+	full := !link.Fencing(cause)
 	if !full && !c.store.unfenced {
 		if err := c.session.fence(life, c.store.pool, epoch); err != nil {
 			return claimed{err: unavailable(err)}

@@ -15,15 +15,6 @@ import (
 )
 
 // fill uses up the quota of e, which MakeRoom undoes.
-func fill(t *testing.T, e *etcdtest.Etcd) {
-	t.Helper()
-	lump := string(make([]byte, 256<<10))
-	eventually(t, "the store is full", func() bool {
-		_, err := e.Client.Put(within(t, patience), "fill", lump)
-		return err != nil
-	})
-}
-
 func failure() idem.End {
 	return idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_status"}}
 }
@@ -32,7 +23,7 @@ func TestAFullStoreRefusesClaimsAndPlacesAndSaysWhatToDo(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("busy", "one"), 0)
-	fill(t, e)
+	e.Fill(t)
 	_, _, claimed := s.Claim(within(t, patience), lockFor("new", "one"), 0)
 	_, _, queued := s.Enqueue(within(t, patience), lockFor("busy", "two"), 0, 0)
 	for what, err := range map[string]error{"claim": claimed, "place": queued} {
@@ -68,7 +59,7 @@ func TestAFullStoreStillSaysHowAnEventEndedAndWhoRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := mustClaim(t, s, lockFor("busy", "one"), 0)
-	fill(t, e)
+	e.Fill(t)
 	claims := func(l idem.Lock) *idem.Seen {
 		t.Helper()
 		_, seen, err := s.Claim(within(t, patience), l, 0)
@@ -96,7 +87,7 @@ func TestInAFullStoreAnEndThatIsNotKeptFreesItsLock(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "one")
 	held := mustClaim(t, s, l, 0)
-	fill(t, e)
+	e.Fill(t)
 	if _, err := held.Settle(within(t, patience), failure()); !errors.Is(err, ErrStoreFull) || !errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatalf("got %v", err)
 	}
@@ -111,7 +102,7 @@ func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNobodyRunsMeanwhile(
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
-	fill(t, e)
+	e.Fill(t)
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
@@ -136,12 +127,12 @@ func TestAFullStoreKeepsItsSessionsAndOpensNone(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, SessionTTL: 2 * time.Second})
 	before := currentSession(t, s)
-	fill(t, e)
+	e.Fill(t)
 	began := time.Now()
 	eventually(t, "a renewal past the first TTL", func() bool {
 		before.mu.Lock()
 		defer before.mu.Unlock()
-		return before.sent.at.Sub(began) > 2*time.Second
+		return before.sent.At.Sub(began) > 2*time.Second
 	})
 	if currentSession(t, s) != before {
 		t.Error("another session")
@@ -157,18 +148,6 @@ func TestAFullStoreKeepsItsSessionsAndOpensNone(t *testing.T) {
 	e.MakeRoom(t)
 	if err := late.WaitReady(within(t, patience)); err != nil {
 		t.Error(err)
-	}
-}
-
-// compact throws away all history, as etcd's auto-compaction does sooner or later.
-func compact(t *testing.T, e *etcdtest.Etcd) {
-	t.Helper()
-	put, err := e.Client.Put(within(t, patience), "elsewhere", "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Client.Compact(within(t, patience), put.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -189,7 +168,7 @@ func TestACompactionUnderAWaiterMissesNothing(t *testing.T) {
 	if _, err := held.Settle(within(t, patience), success("")); err != nil {
 		t.Fatal(err)
 	}
-	compact(t, e)
+	e.Compact(t)
 	proxy.KillConns()
 	proxy.Blackhole(false)
 	if err := <-turn; err != nil {
@@ -203,7 +182,7 @@ func TestACompactionUnderAWaiterMissesNothing(t *testing.T) {
 func TestAWatchFromARevisionThatIsCompactedEndsAtOnce(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	compact(t, e)
+	e.Compact(t)
 	ctx := within(t, patience)
 	s.watch(ctx, 1, "never changes") // and whoever waits reads again
 	if ctx.Err() != nil {
@@ -238,7 +217,7 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 	if _, err := e.Client.Delete(within(t, patience), s.layout.Forgets()+"exec_x"); err != nil {
 		t.Fatal(err)
 	}
-	compact(t, e)
+	e.Compact(t)
 	proxy.KillConns()
 	proxy.Blackhole(false)
 	eventually(t, "the death is known", func() bool { return !s.live.has(protocol.SessionAlive(name)) })

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -99,7 +100,7 @@ func TestAPageOfTenThousandExecutionsReadsNoMoreThanItShows(t *testing.T) {
 	}
 	e := etcdtest.Start(t)
 	var requests atomic.Int64
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnOperation: func(o Operation) {
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnOperation: func(o link.Operation) {
 		if o.Name == "txn" || o.Name == "range" {
 			requests.Add(1)
 		}

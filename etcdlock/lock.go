@@ -9,18 +9,19 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
 // owned is a lock that this process holds. It implements idem.Held.
 type owned struct {
-	store  *Store
+	store  *core
 	keys   protocol.Keys
 	writer string // marks the record that it writes
 	// worked: it speaks for somebody elsewhere who may have been at work.
 	worked bool
-	since  instant // when this process got it
+	since  link.Instant // when this process got it
 
 	mu      sync.Mutex
 	lock    *idem.Lock // as last seen in etcd; replaced, never changed
@@ -32,8 +33,8 @@ type owned struct {
 
 var _ idem.Held = (*owned)(nil)
 
-func newOwned(s *Store, l idem.Lock, k protocol.Keys, session *session) *owned {
-	return &owned{store: s, keys: k, writer: s.writer, since: s.clock.instant(), lock: &l, session: session}
+func newOwned(s *core, l idem.Lock, k protocol.Keys, session *session) *owned {
+	return &owned{store: s, keys: k, writer: s.writer, since: s.clock.Instant(), lock: &l, session: session}
 }
 
 // Lock implements idem.Held.
@@ -153,7 +154,7 @@ func (h *owned) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 	r, err := inTime(ctx, h.store.tasks.help, func(life context.Context) result {
 		record, err := h.settle(life, e, first)
 		return result{record, err}
-	}, func(late result) {
+	}, func(_ context.Context, late result) {
 		if late.err == nil {
 			h.store.ended(late.record, true)
 		}
@@ -195,7 +196,7 @@ func (h *owned) concluded(c *conclusion, answer reply) *idem.Record {
 // settle sends until the answer is definite: the transaction can be applied once only, because it takes the lock away that it
 // compares. sent is on its way already, or nil.
 func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*idem.Record, error) {
-	for pause := newBackoff(); ; sent = nil {
+	for pause := link.NewBackoff(); ; sent = nil {
 		var err error
 		if sent == nil {
 			sent, err = h.conclude(life, e)
@@ -220,7 +221,7 @@ func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*ide
 		if errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept && h.Lock().Cancel == nil {
 			return nil, h.freeWithoutRecord(life, e)
 		}
-		if pause.wait(life) != nil {
+		if pause.Wait(life) != nil {
 			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 		}
 	}
@@ -259,9 +260,9 @@ func (h *owned) freeWithoutRecord(life context.Context, e idem.End) error {
 // says that somebody else ended it.
 func (h *owned) Release(ctx context.Context) error {
 	h.startEnding()
-	released, err := inTime(ctx, h.store.tasks.start, h.release, func(late error) {
+	released, err := inTime(ctx, h.store.tasks.start, h.release, func(_ context.Context, late error) {
 		if late == nil || errors.Is(late, idem.ErrCancelled) {
-			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.now()}
+			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.Now()}
 			h.store.ended(protocol.RecordOf(h.Lock(), end), true)
 		}
 	})
@@ -274,7 +275,7 @@ func (h *owned) Release(ctx context.Context) error {
 // release sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it, or
 // somebody has buried it, and then there is a record.
 func (h *owned) release(life context.Context) error {
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		l := h.Lock()
 		if l.Cancel != nil {
 			return h.abort(life)
@@ -296,7 +297,7 @@ func (h *owned) release(life context.Context) error {
 			h.store.letGo(l.Execution)
 			return nil
 		}
-		if pause.wait(life) != nil {
+		if pause.Wait(life) != nil {
 			return unavailable(fmt.Errorf("release: %w", err))
 		}
 	}
@@ -304,7 +305,7 @@ func (h *owned) release(life context.Context) error {
 
 // abort ends an execution that was cancelled and is released: the cancel needs its record.
 func (h *owned) abort(life context.Context) error {
-	end := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.now()}
+	end := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.Now()}
 	if h.worked {
 		end.Outcome = idem.Unknown
 	}
@@ -318,7 +319,7 @@ func (h *owned) abort(life context.Context) error {
 // adopt moves the lock to a new session, for as long as the call runs and the session lives. Somebody may have buried it since the
 // old session went.
 func (h *owned) adopt(life context.Context, to *session) {
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		h.mu.Lock()
 		l, over := *h.lock, h.ending || h.stopped != nil || h.session == to
 		h.mu.Unlock()
@@ -345,7 +346,7 @@ func (h *owned) adopt(life context.Context, to *session) {
 				return
 			}
 		}
-		if pause.wait(life) != nil {
+		if pause.Wait(life) != nil {
 			return
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // AcquireLock takes the lock of a workflow for somebody who is no delivery: it lives on a hold of its own, whatever becomes of this process.
 // With a wait it queues, first come, first served. The error is an *idem.LockHeldError, also when the time is over,
 // idem.ErrCancelled where somebody ended the wait, or idem.ErrStoreUnavailable.
-func (s *Store) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem.Acquired, error) {
+func (s *Control) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem.Acquired, error) {
 	held, err := s.acquireNow(ctx, &q)
 	var taken *idem.LockHeldError
 	if q.Wait <= 0 || !errors.As(err, &taken) {
@@ -27,11 +27,11 @@ func (s *Store) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem.A
 	waiting, cancel := context.WithTimeoutCause(ctx, q.Wait, err)
 	defer cancel()
 	l, callbackKey := s.clientLock(&q)
-	h, err := s.queueUp(waiting, l)
+	h, err := s.locker.queueUp(waiting, l)
 	for errors.Is(err, idem.ErrNotClaimed) || errors.Is(err, idem.ErrPlaceLost) {
-		_ = s.WaitReady(waiting) // its place went with the session
+		_ = s.waitReady(waiting) // its place went with the session
 		l, callbackKey = s.clientLock(&q)
-		h, err = s.queueUp(waiting, l)
+		h, err = s.locker.queueUp(waiting, l)
 	}
 	switch {
 	case h == nil && ctx.Err() == nil && waiting.Err() != nil:
@@ -45,7 +45,7 @@ func (s *Store) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem.A
 }
 
 // handOver moves a lock that was won in the queue from the session to a hold.
-func (s *Store) handOver(ctx context.Context, h *owned, q *idem.AcquireRequest, callbackKey string) (*idem.Acquired, error) {
+func (s *Control) handOver(ctx context.Context, h *owned, q *idem.AcquireRequest, callbackKey string) (*idem.Acquired, error) {
 	if err := h.Hold(ctx, q.TTL); err != nil {
 		_ = h.Release(ctx) // goes on by itself; where it was held after all that is the end of it
 		return nil, unavailable(err)
@@ -55,7 +55,7 @@ func (s *Store) handOver(ctx context.Context, h *owned, q *idem.AcquireRequest, 
 }
 
 // heldBy is who has the lock now, after the time to wait is over; or else who had it.
-func (s *Store) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
+func (s *Control) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
 	st, err := s.look(ctx, s.keysOf(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
 	if err != nil || st.Lock == nil {
 		return before
@@ -64,18 +64,18 @@ func (s *Store) heldBy(ctx context.Context, workflow string, before *idem.LockHe
 }
 
 // clientLock is an execution of an event that nobody else has, and its callback key.
-func (s *Store) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
+func (s *Control) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
 	var random [10]byte
 	_, _ = rand.Read(random[:]) // never fails
 	callbackKey := base32.StdEncoding.EncodeToString(random[:])
 	hash := sha256.Sum256([]byte(callbackKey))
-	l := s.lockOnly(q.Workflow)
+	l := s.locker.lockOnly(q.Workflow)
 	l.Holder, l.CallbackHash, l.HoldTTL = q.Holder, hex.EncodeToString(hash[:]), q.TTL
 	return l, callbackKey
 }
 
 // acquireNow takes the lock, if it is free and nobody waits for it.
-func (s *Store) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.Acquired, error) {
+func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.Acquired, error) {
 	if !s.tasks.enter() {
 		return nil, unavailable(errClosed)
 	}
@@ -91,7 +91,7 @@ func (s *Store) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.A
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		c := &claimer{store: s, session: session, lock: *next, keys: k, size: len(lock.Value), alone: true, nobody: make(chan struct{})}
+		c := &claimer{store: s.core, session: session, lock: *next, keys: k, size: len(lock.Value), alone: true}
 		c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Acquire(k, at, lock, alive) }
 		held, seen, err := c.run(ctx)
 		if held == nil && err == nil || errors.Is(err, idem.ErrNotClaimed) { // and never will be
@@ -106,7 +106,7 @@ func (s *Store) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.A
 		case seen.Lock == nil || !seen.Lock.Dead:
 			return nil, &idem.LockHeldError{Holder: seen.Lock}
 		default:
-			if err := s.Bury(ctx, seen.Lock); err != nil {
+			if err := s.bury(ctx, seen.Lock); err != nil {
 				return nil, err
 			}
 		}
@@ -116,7 +116,7 @@ func (s *Store) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.A
 // ReleaseLock gives a lock of the lock API back. Nothing of it is left, unless a cancel was asked, which needs its record. The error is
 // idem.ErrLockLost, idem.ErrLockExpired, idem.ErrStaleToken, idem.ErrCallbackKey, idem.ErrLockHeld where the lock is a delivery's, or
 // idem.ErrStoreUnavailable.
-func (s *Store) ReleaseLock(ctx context.Context, workflow string, cb idem.Callback) error {
+func (s *Control) ReleaseLock(ctx context.Context, workflow string, cb idem.Callback) error {
 	cb.Workflow = workflow
 	return s.repeat(ctx, func(ctx context.Context) (bool, error) {
 		at, _, err := s.current(ctx, &cb)

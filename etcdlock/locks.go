@@ -16,7 +16,7 @@ const lockBatch = 100
 
 // Lock is the lock of a workflow. A dead one it buries first, so that the answer is the truth; where etcd takes no burial now, the lock says
 // that it is Dead. Under strategy none a workflow has no lock. The error is idem.ErrNoLock or idem.ErrStoreUnavailable.
-func (s *Store) Lock(ctx context.Context, workflow string) (*idem.LockView, error) {
+func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, error) {
 	scope := idem.Scope{Workflow: workflow}
 	for buried := int64(0); ; {
 		answers, revision, err := s.read(ctx, clientv3.OpGet(s.layout.Lock(scope)))
@@ -35,7 +35,7 @@ func (s *Store) Lock(ctx context.Context, workflow string) (*idem.LockView, erro
 		if err := s.describe(ctx, views, revision); err != nil {
 			return nil, unavailable(err)
 		}
-		if !l.Dead || l.Revision == buried || s.Bury(ctx, l) != nil {
+		if !l.Dead || l.Revision == buried || s.bury(ctx, l) != nil {
 			return &views[0], nil //nolint:nilerr // etcd takes no burial now, and the lock says that it is dead
 		}
 		buried = l.Revision
@@ -44,7 +44,7 @@ func (s *Store) Lock(ctx context.Context, workflow string) (*idem.LockView, erro
 
 // Locks is a part of the locks, in the order of their keys. It buries nothing: a lock whose owner is dead says so. The error is
 // idem.ErrCursor or idem.ErrStoreUnavailable.
-func (s *Store) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error) {
+func (s *Control) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error) {
 	var from *cursor
 	if q.Cursor != "" {
 		c, err := parseCursor(q.Cursor)

@@ -1,27 +1,24 @@
 package etcdlock
 
 import (
-	"context"
-	"errors"
-	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
 )
 
 // operations remembers what was reported.
 type operations struct {
 	mu   sync.Mutex
 	news sync.Cond
-	all  []Operation
+	all  []link.Operation
 }
 
-func (o *operations) add(op Operation) {
+func (o *operations) add(op link.Operation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all = append(o.all, op)
@@ -41,7 +38,7 @@ func (o *operations) await(t *testing.T, name string) {
 	defer timer.Stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for !slices.ContainsFunc(o.all, func(op Operation) bool { return op.Name == name }) {
+	for !slices.ContainsFunc(o.all, func(op link.Operation) bool { return op.Name == name }) {
 		if late {
 			t.Fatalf("no %s was measured", name)
 		}
@@ -49,7 +46,7 @@ func (o *operations) await(t *testing.T, name string) {
 	}
 }
 
-func (o *operations) find(name string) (Operation, bool) {
+func (o *operations) find(name string) (link.Operation, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, op := range o.all {
@@ -57,12 +54,15 @@ func (o *operations) find(name string) (Operation, bool) {
 			return op, true
 		}
 	}
-	return Operation{}, false
+	return link.Operation{}, false
 }
 
 func TestEveryRequestToEtcdIsMeasured(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	host, port := hostPort(etcd.Endpoint)
+	host, port, err := net.SplitHostPort(etcd.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, o := range map[string]Options{
 		"over the network": {Endpoints: []string{etcd.Endpoint}},
 		"in this process":  {Client: startEmbedded(t, t.TempDir()).Client()},
@@ -87,30 +87,5 @@ func TestEveryRequestToEtcdIsMeasured(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestAFailedRequestIsMeasuredWithACodeOfAClosedSet(t *testing.T) {
-	for code, err := range map[string]error{
-		"":                   nil,
-		"DEADLINE_EXCEEDED":  fmt.Errorf("wrapped: %w", context.DeadlineExceeded),
-		"CANCELLED":          context.Canceled,
-		"RESOURCE_EXHAUSTED": rpctypes.ErrNoSpace,
-		"NOT_FOUND":          rpctypes.ErrLeaseNotFound,
-		"UNKNOWN":            errors.New("anything else"),
-	} {
-		if got := codeOf(err); got != code {
-			t.Errorf("%v: %q, want %q", err, got, code)
-		}
-	}
-}
-
-func TestOperationsAreNamedInSnakeCase(t *testing.T) {
-	for method, name := range map[string]string{
-		"/etcdserverpb.Lease/LeaseKeepAlive": "lease_keep_alive", "/etcdserverpb.KV/Txn": "txn", "/etcdserverpb.KV/DeleteRange": "delete_range",
-	} {
-		if got := operationOf(method); got != name {
-			t.Errorf("%s: %s", method, got)
-		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"hooklock/etcdlock/link"
+
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -56,7 +58,7 @@ func newRequest(place string, txn clientv3.Op, size int) *request {
 // All compares of a request are read before its first write, so two transactions about one lock must not meet in one request, nor
 // in two that are out at once: the second waits until the first is answered. A busy lock does not hold up the others.
 type sender struct {
-	pool *pool
+	pool *link.Pool
 	// unused hears of leases that nothing is on and that no transaction will use: etcd would carry them until they run out. Nil ends none.
 	unused func(clientv3.LeaseID)
 
@@ -70,7 +72,7 @@ type sender struct {
 	closed   bool
 }
 
-func newSender(p *pool) *sender {
+func newSender(p *link.Pool) *sender {
 	s := &sender{pool: p, departing: make(chan []*request, maxInFlight), behind: map[string][]*request{}}
 	for range maxInFlight {
 		s.wg.Go(s.run)
@@ -108,7 +110,7 @@ func (s *sender) await(ctx context.Context, r *request) reply {
 		return answer
 	case <-ctx.Done():
 		if s.withdraw(r) {
-			return reply{err: errNotSent}
+			return reply{err: link.ErrNotSent}
 		}
 		return reply{err: context.Cause(ctx)}
 	}
@@ -162,7 +164,7 @@ func (s *sender) next() (batch []*request) {
 		switch {
 		case r.state == withdrawn:
 			s.pop()
-			s.answer(r, reply{err: errNotSent})
+			s.answer(r, reply{err: link.ErrNotSent})
 			s.free(r.place)
 			continue
 		case len(batch) > 0 && (r.alone || batch[0].alone || size+r.size > maxBatchBytes):
@@ -200,7 +202,7 @@ func (s *sender) deliver(batch []*request) {
 		for i, r := range batch {
 			s.answer(r, reply{response.Responses[i].GetResponseTxn(), response.Header.Revision, nil})
 		}
-	case len(batch) > 1 && memberAlone(err):
+	case len(batch) > 1 && link.MemberAlone(err):
 		for _, r := range batch {
 			s.deliver([]*request{r})
 		}
@@ -223,7 +225,7 @@ func (s *sender) answer(r *request, answer reply) {
 		switch {
 		case answer.err == nil && answer.Succeeded:
 			s.unused(r.over)
-		case answer.err == nil || definite(answer.err):
+		case answer.err == nil || link.Definite(answer.err):
 			for _, lease := range r.own {
 				s.unused(lease)
 			}
@@ -239,7 +241,7 @@ func (s *sender) commit(batch []*request) (*clientv3.TxnResponse, error) {
 	}
 	var response *clientv3.TxnResponse
 	// Not the life of any one delivery: the members of a batch share its fate.
-	err := s.pool.try(context.Background(), txnTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+	err := s.pool.Try(context.Background(), link.TxnTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 		response, err = c.Txn(ctx).Then(txns...).Commit()
 		return err
 	})

@@ -2,7 +2,6 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 )
 
@@ -46,7 +46,7 @@ func gatedSender(t *testing.T) (*sender, *gateKV, *etcdtest.Etcd) {
 	client := etcdtest.Dial(t, e.Endpoint)
 	kv := &gateKV{KV: client.KV, gate: make(chan struct{}, 1000), sizes: make(chan int, 1000)}
 	client.KV = kv
-	p, err := openPool(&Options{Client: client})
+	p, err := link.OpenPool(&link.Target{Client: client})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestAWithdrawnRequestIsNeverSent(t *testing.T) {
 	r := putRequest("w", "second")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if answer := s.do(ctx, r); !definite(answer.err) {
+	if answer := s.do(ctx, r); !link.Definite(answer.err) {
 		t.Fatalf("got %v", answer.err)
 	}
 	last := putRequest("w", "third")
@@ -173,7 +173,7 @@ func TestAMissingLeaseFailsItsMemberAlone(t *testing.T) {
 			t.Fatalf("in bad company: %v", answer.err)
 		}
 	}
-	if answer := <-bad.reply; !definite(answer.err) {
+	if answer := <-bad.reply; !link.Definite(answer.err) {
 		t.Fatalf("got %v", answer.err)
 	}
 }
@@ -226,18 +226,5 @@ func TestTheSenderSurvivesCrowds(t *testing.T) {
 	defer s.sender.mu.Unlock()
 	if len(s.sender.behind)+len(s.sender.ready) != 0 {
 		t.Fatalf("%d places taken, %d requests ready after the last answer", len(s.sender.behind), len(s.sender.ready))
-	}
-}
-
-func TestEverythingButARefusalMayHaveBeenApplied(t *testing.T) {
-	for _, err := range never {
-		if !definite(fmt.Errorf("wrapped: %w", err)) {
-			t.Errorf("%v", err)
-		}
-	}
-	for _, err := range []error{errors.New("any"), context.DeadlineExceeded, context.Canceled} {
-		if definite(err) {
-			t.Errorf("%v", err)
-		}
 	}
 }

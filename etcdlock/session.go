@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -30,15 +31,15 @@ type session struct {
 	lease  clientv3.LeaseID
 	ttl    time.Duration
 	margin time.Duration
-	clock  clock
+	clock  link.Clock
 
 	over    chan struct{} // closed by end
 	fencing chan struct{} // holds one token: who has it may fence
 
 	mu     sync.Mutex
-	epoch  int64   // the key's mod revision, as far as this process knows
-	sent   instant // when the last renewal that etcd confirmed was sent
-	reason error   // why it is over
+	epoch  int64        // the key's mod revision, as far as this process knows
+	sent   link.Instant // when the last renewal that etcd confirmed was sent
+	reason error        // why it is over
 	// vanished: etcd said that it is no more. That may come after another reason: a session that was not heard of in time is over
 	// for this process long before etcd ends it.
 	vanished bool
@@ -49,7 +50,7 @@ type session struct {
 func (s *session) remaining() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ttl - s.margin - s.clock.since(s.sent)
+	return s.ttl - s.margin - s.clock.Since(s.sent)
 }
 
 // err says why the session may not act, or nil.
@@ -63,7 +64,7 @@ func (s *session) err() error {
 	return reason
 }
 
-func (s *session) renewed(sent instant) {
+func (s *session) renewed(sent link.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent = sent
@@ -94,26 +95,26 @@ func (s *session) setEpoch(revision int64) {
 
 // fence makes every transaction that was sent with that epoch fail from now on, if it has not been applied yet. It repeats until
 // the answer is definite; a session that is gone is a definite answer, too. The error is the context's.
-func (s *session) fence(ctx context.Context, p *pool, epoch int64) error {
+func (s *session) fence(ctx context.Context, p *link.Pool, epoch int64) error {
 	select {
 	case s.fencing <- struct{}{}:
 		defer func() { <-s.fencing }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	for pause := newBackoff(); s.currentEpoch() == epoch && !s.gone(); {
+	for pause := link.NewBackoff(); s.currentEpoch() == epoch && !s.gone(); {
 		err := s.tryFence(ctx, p, epoch)
-		if err != nil && pause.wait(ctx) != nil {
+		if err != nil && pause.Wait(ctx) != nil {
 			return fmt.Errorf("fence: %w", err)
 		}
 	}
 	return nil
 }
 
-func (s *session) tryFence(ctx context.Context, p *pool, epoch int64) error {
+func (s *session) tryFence(ctx context.Context, p *link.Pool, epoch int64) error {
 	op := protocol.Fence(protocol.Keys{S: s.key}, protocol.Seen{Epoch: epoch}, protocol.Leased{Value: []byte(s.value), Lease: s.lease})
 	var response *clientv3.TxnResponse
-	err := p.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+	err := p.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 		response, err = c.Txn(ctx).Then(op).Commit()
 		return err
 	})
@@ -139,7 +140,7 @@ func (s *session) tryFence(ctx context.Context, p *pool, epoch int64) error {
 }
 
 // moved learns the new epoch after a refusal that nothing else explains: this process fenced, or the session is gone.
-func (s *session) moved(ctx context.Context, p *pool, epoch int64) error {
+func (s *session) moved(ctx context.Context, p *link.Pool, epoch int64) error {
 	if s.currentEpoch() == epoch {
 		if err := s.fence(ctx, p, epoch); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -27,7 +28,7 @@ type sighting struct {
 
 // sight reads how things stand around an execution whose scope is known. The lock says whether it is dead, as far as this process knows, and
 // until when it is held. The error is idem.ErrStoreUnavailable.
-func (s *Store) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*sighting, error) {
+func (s *Control) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*sighting, error) {
 	k := s.keysOf(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
 	answers, revision, err := s.read(ctx, append(protocol.LockRecordAndQueue(k), clientv3.OpGet(k.H), s.readCounts(id))...)
 	if err != nil {
@@ -100,10 +101,10 @@ func (at *sighting) earlier() *idem.Attempt {
 
 // read asks etcd for several things at one revision. It repeats until there is an answer; the error is the context's, or that the revision asked
 // for is compacted.
-func (s *Store) read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
-	for pause := newBackoff(); ; {
+func (s *core) read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
+	for pause := link.NewBackoff(); ; {
 		var response *clientv3.TxnResponse
-		err := s.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			response, err = c.Txn(ctx).Then(ops...).Commit()
 			return err
 		})
@@ -111,7 +112,7 @@ func (s *Store) read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.Res
 			return response.Responses, response.Header.Revision, nil
 		}
 		if !errors.Is(err, rpctypes.ErrCompacted) {
-			err = pause.wait(ctx)
+			err = pause.Wait(ctx)
 		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("read: %w", err)
@@ -123,7 +124,7 @@ func (s *Store) read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.Res
 func (r reply) refused() (*protocol.State, error) { return protocol.ReadState(r.Responses, r.revision) }
 
 // look reads how things stand now. It repeats until there is an answer; the error is the context's or about an unreadable value.
-func (s *Store) look(ctx context.Context, k protocol.Keys) (*protocol.State, error) {
+func (s *core) look(ctx context.Context, k protocol.Keys) (*protocol.State, error) {
 	answers, revision, err := s.read(ctx, protocol.LockRecordAndQueue(k)...)
 	if err != nil {
 		return nil, fmt.Errorf("lock and record: %w", err)

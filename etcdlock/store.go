@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -38,7 +39,7 @@ type Options struct {
 	Logger *slog.Logger // nil = silent
 
 	// OnOperation is called after each request to etcd, but for watches. It must not block. Nil measures nothing.
-	OnOperation func(Operation)
+	OnOperation func(link.Operation)
 	// OnBuried is called when this process has ended the execution of a lock whose owner is dead. It must not block.
 	OnBuried func(*idem.Lock)
 	// OnEnded is called when this process has ended an execution of a route, and no call of idem.Held says so: its upstream has completed a
@@ -52,6 +53,25 @@ type Options struct {
 	OnForget func(idem.ExecutionID)
 	// OnReset is called when forgets may have been missed: whoever caches records drops them all. It must not block.
 	OnReset func()
+}
+
+// WithDefaults is o with what a Store takes for what is not set.
+func (o Options) WithDefaults() Options {
+	if o.Prefix == "" {
+		o.Prefix = defaultPrefix
+	}
+	if o.SessionTTL == 0 {
+		o.SessionTTL = defaultTTL
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Target is which etcd o names, and as whom.
+func (o *Options) Target() *link.Target {
+	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, Username: o.Username, Password: o.Password, TLS: o.TLS, OnOperation: o.OnOperation}
 }
 
 // SessionEvent is a change in the life of this process's session.
@@ -68,23 +88,50 @@ const (
 	minTTL        = 2 * time.Second // etcd's own, with its default election timeout
 )
 
-// Store is the ledger in etcd. It implements idem.Ledger. Make one with Open, and Close it.
+// Store keeps the session of this process, and is what each of its faces works with: Ledger for who runs executions, Control for who looks
+// at them and ends them, Locker for everybody else. Make one with Open, and Close it.
 type Store struct {
-	o        Options
-	layout   protocol.Layout
-	clock    clock
-	writer   string // marks the records that this Store wrote
-	pool     *pool
-	sender   *sender
-	keeper   *keeper
-	live     *live
-	hub      *hub
-	looks    chan struct{} // has a token for each place that is reading
-	buckets  *buckets
-	sweeper  *sweeper
-	release  *releases
+	*core
+	*Ledger
+	*Control
+	*Locker
+}
+
+// Ledger is the store of locks and records as the Guard of idem needs it.
+type Ledger struct{ *core }
+
+var _ idem.Ledger = (*Ledger)(nil)
+
+// Control is for people and upstreams, at any process: it finds executions and locks wherever they are, and ends them. What it may do is
+// said by the callback key of an execution, or by whoever calls it.
+type Control struct {
+	*core
+	locker   *Locker
+	guarded  lastSeen
 	holdings *holdings
-	guarded  sightings
+}
+
+// Locker is a lock for Go programs that know nothing of webhooks: one holder for each workflow, over all processes.
+type Locker struct {
+	*core
+	ledger *Ledger
+}
+
+// core is what the faces of a Store share. Its methods are for this package alone.
+type core struct {
+	o       Options
+	layout  protocol.Layout
+	clock   link.Clock
+	writer  string // marks the records that this Store wrote
+	pool    *link.Pool
+	sender  *sender
+	keeper  *keeper
+	live    *live
+	hub     *hub
+	looks   chan struct{} // has a token for each place that is reading
+	buckets *buckets
+	sweeper *sweeper
+	release *link.Releases
 
 	duplicates *duplicates
 
@@ -101,54 +148,47 @@ type Store struct {
 	unfenced bool
 }
 
-var _ idem.Ledger = (*Store)(nil)
-
 // Open returns at once; the session opens in the background, for as long as it takes. The error is about the options.
-func Open(o Options) (*Store, error) { return open(o, systemClock()) }
+func Open(o Options) (*Store, error) { return open(o, link.SystemClock()) }
 
-func open(o Options, c clock) (*Store, error) {
-	if o.Prefix == "" {
-		o.Prefix = defaultPrefix
-	}
-	if o.SessionTTL == 0 {
-		o.SessionTTL = defaultTTL
-	}
+func open(o Options, c link.Clock) (*Store, error) {
+	o = o.WithDefaults()
 	if o.SessionTTL < minTTL || o.SessionTTL%time.Second != 0 {
 		return nil, fmt.Errorf("session TTL of %v: give whole seconds, at least %v", o.SessionTTL, minTTL)
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	s := &Store{
+	s := &core{
 		o: o, layout: protocol.NewLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, live: newLive(),
 		looks: make(chan struct{}, maxLooks),
 	}
-	p, err := openPool(&s.o)
+	p, err := link.OpenPool(s.o.Target())
 	if err != nil {
 		return nil, err
 	}
 	s.pool, s.sender = p, newSender(p)
 	s.tasks = newTasks()
 	s.sender.unused = s.dropLater
-	s.buckets = &buckets{grant: p.newLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
+	s.buckets = &buckets{grant: p.NewLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
 	s.sweeper = newSweeper(s)
 	s.hub = newHub(p, s.layout, s.live)
-	s.release = newReleases(s)
-	s.holdings = &holdings{store: s}
+	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
+	ledger := &Ledger{s}
+	locker := &Locker{s, ledger}
+	control := &Control{core: s, locker: locker}
+	control.holdings = &holdings{control: control}
 	var keeping context.Context
 	keeping, s.stopKeeping = context.WithCancel(context.Background())
 	s.duplicates = newDuplicates(keeping, s)
 	s.keeping.Go(func() { s.keeper.run(keeping) })
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
 	s.keeping.Go(func() { s.hub.run(keeping) })
-	s.keeping.Go(func() { s.release.run(keeping) })
-	s.keeping.Go(func() { s.holdings.run(keeping) })
+	s.keeping.Go(func() { s.release.Run(keeping) })
+	s.keeping.Go(func() { control.holdings.run(keeping) })
 	s.keeping.Go(func() { s.duplicates.run(keeping) })
-	return s, nil
+	return &Store{s, ledger, control, locker}, nil
 }
 
-func (s *Store) newKeeper() *keeper {
+func (s *core) newKeeper() *keeper {
 	return &keeper{
 		pool: s.pool, layout: s.layout, clock: s.clock, ttl: s.o.SessionTTL, holder: s.o.Holder, alone: s.o.Alone, live: s.live,
 		trouble: errOpening, change: make(chan struct{}),
@@ -173,20 +213,22 @@ func (s *Store) newKeeper() *keeper {
 }
 
 // lookAgain is after somebody has changed the lock of an execution that this process may run.
-func (s *Store) lookAgain(id idem.ExecutionID) {
+func (s *core) lookAgain(id idem.ExecutionID) {
 	if h := s.ours(id); h != nil {
 		s.tasks.help(h.lookAgain)
 	}
 }
 
-func (s *Store) reset() {
+func (s *core) reset() {
 	if s.o.OnReset != nil {
 		s.o.OnReset()
 	}
 }
 
 // WaitReady waits until a session is live. Its error is the context's, with the reason why none is.
-func (s *Store) WaitReady(ctx context.Context) error {
+func (s *Store) WaitReady(ctx context.Context) error { return s.waitReady(ctx) }
+
+func (s *core) waitReady(ctx context.Context) error {
 	for {
 		_, change, err := s.keeper.current()
 		if err == nil || errors.Is(err, errClosed) {
@@ -228,29 +270,29 @@ func (s *Store) Close(ctx context.Context) (err error) {
 		s.stopKeeping()
 		s.keeping.Wait()
 		s.keeper.leave()
-		err = errors.Join(err, s.pool.close())
+		err = errors.Join(err, s.pool.Close())
 	})
 	return err
 }
 
 // sessionOpened hands the running locks of the session before over to the new one.
-func (s *Store) sessionOpened(session *session) {
+func (s *core) sessionOpened(session *session) {
 	locks := s.which(func(l *owned) bool { return !l.boundTo(session) })
 	for _, l := range locks {
 		s.tasks.start(func(life context.Context) { l.adopt(life, session) })
 	}
 	s.sweeper.everything()
-	s.release.look()
+	s.release.Look()
 	s.tell(SessionEvent{Opened: true, Session: session.name, Adopted: len(locks)})
 }
 
-func (s *Store) sessionEnded(session *session) {
+func (s *core) sessionEnded(session *session) {
 	s.reset()
 	s.tell(SessionEvent{Session: session.name, Reason: session.err()})
 }
 
 // sessionExpired stops the calls whose lock nobody can vouch for any more.
-func (s *Store) sessionExpired(session *session) {
+func (s *core) sessionExpired(session *session) {
 	for _, l := range s.which(func(l *owned) bool { return l.boundTo(session) }) {
 		l.stopNow(fmt.Errorf("%w: %w", idem.ErrLockLost, idem.ErrUnheard))
 	}
@@ -274,20 +316,20 @@ func (s *Store) Active() (n int, since time.Time) {
 func (s *Store) Held() (n int, since time.Time) { return s.holdings.seen() }
 
 // stopAll stops whatever still runs.
-func (s *Store) stopAll(cause error) {
+func (s *core) stopAll(cause error) {
 	for _, l := range s.which(func(*owned) bool { return true }) {
 		l.stopNow(cause)
 	}
 }
 
-func (s *Store) tell(e SessionEvent) {
+func (s *core) tell(e SessionEvent) {
 	if s.o.OnSession != nil {
 		s.o.OnSession(e)
 	}
 }
 
 // which are the locks of this process that f holds for.
-func (s *Store) which(f func(*owned) bool) (locks []*owned) {
+func (s *core) which(f func(*owned) bool) (locks []*owned) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.running {
@@ -299,7 +341,7 @@ func (s *Store) which(f func(*owned) bool) (locks []*owned) {
 }
 
 // hold registers a lock that was won with session. Where that is over by now the lock follows the others to the next one.
-func (s *Store) hold(l idem.Lock, k protocol.Keys, session *session) *owned {
+func (s *core) hold(l idem.Lock, k protocol.Keys, session *session) *owned {
 	h := newOwned(s, l, k, session)
 	s.mu.Lock()
 	s.running[l.Execution] = h
@@ -310,17 +352,17 @@ func (s *Store) hold(l idem.Lock, k protocol.Keys, session *session) *owned {
 	return h
 }
 
-func (s *Store) letGo(id idem.ExecutionID) {
+func (s *core) letGo(id idem.ExecutionID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.running, id)
 }
 
 // holds reports whether this process has the lock of id, and so ends it itself.
-func (s *Store) holds(id idem.ExecutionID) bool { return s.ours(id) != nil }
+func (s *core) holds(id idem.ExecutionID) bool { return s.ours(id) != nil }
 
 // ours is the lock of id where this process has it, or nil.
-func (s *Store) ours(id idem.ExecutionID) *owned {
+func (s *core) ours(id idem.ExecutionID) *owned {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running[id]

@@ -9,6 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -20,7 +21,7 @@ const (
 
 // sweeper buries what the dead have left. Whoever meets a dead lock buries it, too; the sweeper is for locks that nobody asks for.
 type sweeper struct {
-	store *Store
+	store *core
 	wake  chan struct{}
 
 	mu    sync.Mutex
@@ -29,7 +30,7 @@ type sweeper struct {
 	all   bool                          // look at every lock, once after a session has opened
 }
 
-func newSweeper(s *Store) *sweeper {
+func newSweeper(s *core) *sweeper {
 	return &sweeper{store: s, wake: make(chan struct{}, 1), names: map[string]struct{}{}, holds: map[idem.ExecutionID]struct{}{}}
 }
 
@@ -83,7 +84,7 @@ func (w *sweeper) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if sleep(ctx, rand.N(sweepPause)) != nil {
+		if link.Sleep(ctx, rand.N(sweepPause)) != nil {
 			return
 		}
 		w.mu.Lock()
@@ -108,12 +109,12 @@ func (w *sweeper) run(ctx context.Context) {
 func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
 	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
 		var page *clientv3.GetResponse
-		for pause := newBackoff(); page == nil; {
-			err := w.store.pool.try(ctx, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		for pause := link.NewBackoff(); page == nil; {
+			err := w.store.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 				page, err = c.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(sweepPage))
 				return err
 			})
-			if err != nil && pause.wait(ctx) != nil {
+			if err != nil && pause.Wait(ctx) != nil {
 				return
 			}
 		}
@@ -135,10 +136,10 @@ func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem
 }
 
 func (w *sweeper) buryIfDead(ctx context.Context, l *idem.Lock) {
-	ctx, cancel := context.WithTimeout(ctx, 2*txnTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*link.TxnTimeout)
 	defer cancel()
 	if dead, err := w.store.isDead(ctx, l); err == nil && dead {
-		if err := w.store.Bury(ctx, l); err != nil {
+		if err := w.store.bury(ctx, l); err != nil {
 			w.store.o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
 		}
 	}

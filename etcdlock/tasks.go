@@ -39,16 +39,18 @@ func (t *tasks) run(f func(context.Context), helps bool) bool {
 	return true
 }
 
-// inTime runs f as a task, by start or help, and waits until ctx ends for what it brings. What comes after that goes to late. The error is
-// errClosed, or the context's.
-func inTime[T any](ctx context.Context, run func(func(context.Context)) bool, f func(context.Context) T, late func(T)) (result T, err error) {
+// inTime runs f as a task, by start or help, and waits until ctx ends for what it brings. What comes after that goes to late, on the same
+// goroutine; nil = nobody wants it then. The error is errClosed, or the context's.
+func inTime[T any](ctx context.Context, run func(func(context.Context)) bool, f func(life context.Context) T, late func(life context.Context, result T)) (result T, err error) {
 	done, gone := make(chan T), make(chan struct{})
 	if !run(func(life context.Context) {
 		r := f(life)
 		select {
 		case done <- r:
 		case <-gone:
-			late(r)
+			if late != nil {
+				late(life, r)
+			}
 		}
 	}) {
 		return result, errClosed

@@ -2,7 +2,6 @@ package etcdlock
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
@@ -102,7 +101,7 @@ func TestTokensThatHaveRunOutAreFetchedAgainWithoutALostRequest(t *testing.T) {
 	o.SessionTTL = time.Minute // renewals, which fetch a token too, are far away
 	s := openStore(t, o)
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
-	client, _, err := s.pool.current()
+	client, _, err := s.pool.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,43 +124,6 @@ func runOut(t *testing.T, e *etcdtest.Etcd, c *clientv3.Client) {
 		t.Fatalf("got %v", err)
 	}
 	e.ForgetTokens(t) // the one that the client has fetched since
-}
-
-func TestAWaitThatBeginsAfterItsTokenRanOutHearsTheNews(t *testing.T) {
-	e := etcdtest.StartWithUsers(t, "/locks")
-	o := withUser(e)
-	o.SessionTTL = time.Minute
-	s := openStore(t, o)
-	member := s.pool.members[0]
-	client, _, err := s.pool.current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := member.watcher(client)
-	quiet, cancel := context.WithCancel(clientv3.WithRequireLeader(context.Background()))
-	defer cancel()
-	<-first.Watch(quiet, "/locks/quiet", clientv3.WithCreatedNotify()) // it keeps the stream open, and the stream its token
-	e.ForgetTokens(t)
-	watched := make(chan error, 1)
-	ctx := within(t, patience)
-	go func() {
-		for ctx.Err() == nil { // as those who wait do
-			s.watch(ctx, 0, "/locks/news")
-			got, err := e.Client.Get(ctx, "/locks/news")
-			if err != nil || len(got.Kvs) > 0 {
-				watched <- err
-				return
-			}
-		}
-		watched <- ctx.Err()
-	}()
-	eventually(t, "another stream with a new token", func() bool { return member.watcher(client) != first })
-	if _, err := e.Client.Put(ctx, "/locks/news", "x"); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-watched; err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestWhatIsWrongWithAUserIsSaidWithWhatToDo(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -15,7 +16,7 @@ import (
 //
 // It implements idem.Place. It is small because thousands may wait: what follows from its names is made when it is needed.
 type Place struct {
-	store     *Store
+	store     *core
 	session   *session
 	execution idem.ExecutionID
 	scope     idem.Scope
@@ -35,44 +36,31 @@ func (p *Place) keys() protocol.Keys {
 // Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of it waits or runs. behind
 // is the token of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three results
 // is set, as with Claim.
-func (s *Store) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
+func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
 	session, value, err := s.prepare(&l)
 	if err != nil {
 		return nil, nil, err
 	}
 	type result struct {
-		place *Place
-		seen  *idem.Seen
-		err   error
+		seen *idem.Seen
+		err  error
 	}
-	p := &Place{store: s, session: session, execution: l.Execution, scope: l.Scope}
-	results, nobody := make(chan result), make(chan struct{})
-	if !s.tasks.start(func(life context.Context) {
+	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope}
+	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
 		seen, err := p.enqueue(life, protocol.Leased{Value: value, Lease: session.lease}, prev, behind)
-		r := result{seen: seen, err: err}
-		if seen == nil && err == nil {
-			r.place = p
+		return result{seen, err}
+	}, func(life context.Context, late result) {
+		if late.seen == nil && late.err == nil {
+			_ = p.leave(life)
 		}
-		select {
-		case results <- r:
-		case <-nobody:
-			if r.place != nil {
-				_ = p.leave(life)
-			}
-		}
-	}) {
-		return nil, nil, unavailable(errClosed)
+	})
+	switch {
+	case err != nil:
+		return nil, nil, unavailable(err)
+	case r.seen != nil || r.err != nil:
+		return nil, r.seen, r.err
 	}
-	select {
-	case r := <-results:
-		if r.place == nil {
-			return nil, r.seen, r.err
-		}
-		return r.place, nil, nil
-	case <-ctx.Done():
-		close(nobody)
-		return nil, nil, unavailable(context.Cause(ctx))
-	}
+	return p, nil, nil
 }
 
 func (p *Place) enqueue(life context.Context, value protocol.Leased, prev, behind int64) (*idem.Seen, error) {
@@ -86,7 +74,7 @@ func (p *Place) enqueue(life context.Context, value protocol.Leased, prev, behin
 			p.q = answer.revision
 			return nil, nil
 		}
-		if answer.err != nil && definite(answer.err) {
+		if answer.err != nil && link.Definite(answer.err) {
 			return nil, unavailable(answer.err)
 		}
 		st, err := p.afterEnqueue(life, answer, epoch)
@@ -96,7 +84,7 @@ func (p *Place) enqueue(life context.Context, value protocol.Leased, prev, behin
 		case st.Waits(p.execution): // the answer got lost, or an earlier one
 			p.q = st.Place
 			return nil, nil
-		case answer.err != nil && fencing(answer.err):
+		case answer.err != nil && link.Fencing(answer.err):
 			return nil, idem.ErrNotClaimed
 		case st.Place != 0 || st.Prev != prev || st.CopyInOther(p.scope.Key) || st.Token() != behind && st.CopyRuns(p.scope.Key) != nil:
 			return p.inTheWay(life, st)
@@ -131,7 +119,7 @@ func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*
 	if answer.err == nil {
 		return answer.refused()
 	}
-	if fencing(answer.err) {
+	if link.Fencing(answer.err) {
 		if err := p.session.fence(life, p.store.pool, epoch); err != nil {
 			return nil, err
 		}
@@ -218,21 +206,21 @@ func (p *Place) look(ctx context.Context) (*standing, error) {
 		at  *standing
 		err error
 	}
-	results := make(chan result, 1)
-	if !p.store.tasks.start(func(life context.Context) {
+	started := false
+	start := func(f func(context.Context)) bool { started = p.store.tasks.start(f); return started }
+	r, err := inTime(ctx, start, func(life context.Context) result {
 		defer func() { <-p.store.looks }()
 		at, err := p.read(life, func() bool { return ctx.Err() != nil || p.session.err() != nil })
-		results <- result{at, err}
-	}) {
+		return result{at, err}
+	}, nil)
+	switch {
+	case !started:
 		<-p.store.looks
-		return nil, unavailable(errClosed)
-	}
-	select {
-	case r := <-results:
-		return r.at, r.err
-	case <-ctx.Done():
+		return nil, unavailable(err)
+	case err != nil:
 		return nil, leftWaiting(ctx)
 	}
+	return r.at, r.err
 }
 
 func leftWaiting(ctx context.Context) error {
@@ -245,9 +233,9 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*standing, err
 	ops := append(protocol.LockRecordAndQueue(k),
 		clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...),
 		clientv3.OpGet(p.session.key, clientv3.WithKeysOnly()))
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		var response *clientv3.TxnResponse
-		err := p.store.pool.try(life, attemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		err := p.store.pool.Try(life, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			response, err = c.Txn(ctx).Then(ops...).Commit()
 			return err
 		})
@@ -263,7 +251,7 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*standing, err
 			}
 			return at, nil
 		}
-		if unwanted() || pause.wait(life) != nil {
+		if unwanted() || pause.Wait(life) != nil {
 			return nil, unavailable(fmt.Errorf("wait in the queue: %w", err))
 		}
 	}
@@ -285,29 +273,24 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		return nil, nil, unavailable(err)
 	}
 	k := p.store.keysOf(&l)
-	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, size: len(value), prev: prev, q: p.q, nobody: make(chan struct{})}
+	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, size: len(value), prev: prev, q: p.q}
 	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.ClaimAsHead(k, at, protocol.Leased{Value: value}) }
 	return c.run(ctx)
 }
 
 // Leave gives the place up; should a claim of it still arrive, the Store gives that back, too. It goes on by itself when ctx ends first.
 func (p *Place) Leave(ctx context.Context) error {
-	done := make(chan error, 1)
-	if !p.store.tasks.start(func(life context.Context) { done <- p.leave(life) }) {
-		return unavailable(errClosed)
+	left, err := inTime(ctx, p.store.tasks.start, p.leave, nil)
+	if err != nil {
+		return unavailable(err)
 	}
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return unavailable(context.Cause(ctx))
-	}
+	return left
 }
 
 // leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
 func (p *Place) leave(life context.Context) error {
 	k := p.keys()
-	for pause := newBackoff(); ; {
+	for pause := link.NewBackoff(); ; {
 		answer := p.store.sender.do(life, newRequest(k.L, protocol.Leave(k, protocol.Seen{Q: p.q}), 0))
 		err := answer.err
 		if err == nil && answer.Succeeded {
@@ -319,7 +302,7 @@ func (p *Place) leave(life context.Context) error {
 				return p.giveBack(life, st)
 			}
 		}
-		if pause.wait(life) != nil {
+		if pause.Wait(life) != nil {
 			return unavailable(fmt.Errorf("leave the queue: %w", err))
 		}
 	}

@@ -34,7 +34,7 @@ func myTurn(tb testing.TB, p *Place) error {
 		if err != nil || seen.Lock == nil {
 			return err
 		}
-		if err := p.store.Bury(ctx, seen.Lock); err != nil {
+		if err := p.store.bury(ctx, seen.Lock); err != nil {
 			return err
 		}
 	}

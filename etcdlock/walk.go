@@ -21,7 +21,7 @@ const (
 
 // walk makes one page of a list: it goes through keys in order, all at one revision, until the page is full.
 type walk struct {
-	store    *Store
+	store    *Control
 	limit    int // of what is shown
 	shown    int
 	left     int    // keys that it may still look at
@@ -30,7 +30,7 @@ type walk struct {
 	revision int64
 }
 
-func (s *Store) newWalk(limit, batch int) *walk {
+func (s *Control) newWalk(limit, batch int) *walk {
 	if limit <= 0 {
 		limit = defaultPage
 	}
@@ -75,7 +75,7 @@ func (w *walk) through(ctx context.Context, keys *windows, show func(*mvccpb.Key
 }
 
 // readEach asks many things, in few requests.
-func (s *Store) readEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.ResponseOp, err error) {
+func (s *Control) readEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.ResponseOp, err error) {
 	for some := range slices.Chunk(ops, readOps) {
 		a, _, err := s.read(ctx, some...)
 		if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) readEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.
 
 // pageRange is the range of one kind of keys, or of those of one workflow; after the cursor, if one is given. The error is idem.ErrCursor where
 // that is of another workflow.
-func (s *Store) pageRange(ctx context.Context, kind, workflow string, c *cursor) (*windows, error) {
+func (s *Control) pageRange(ctx context.Context, kind, workflow string, c *cursor) (*windows, error) {
 	root := s.layout.Root + kind
 	from := root
 	if workflow != "" {

@@ -43,7 +43,7 @@ func (s *script) Duplicate(ExecutionID, time.Duration) { s.copies++ }
 
 // What a claim says is all that any process will ever know of the delivery.
 func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
-	earlier := &Record{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Attempt: 4, Status: Failed, Outcome: Executed}
+	earlier := &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Attempt: 4}, End: End{Status: Failed, Outcome: Executed}}
 	l := &script{answers: []answered{{seen: &Seen{Record: earlier, RecordRevision: 9}}, {}}}
 	p := testPolicy()
 	p.Route, p.MaxDuration, p.ReleaseDelay, p.ReplayBody = "orders", time.Hour, time.Minute, 77
@@ -57,11 +57,7 @@ func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
 		t.Fatalf("%+v, claims over %v", a, l.prevs)
 	}
 	got, key := l.locks[1], sha256.Sum256([]byte(a.Execution.CallbackKey))
-	want := Lock{
-		Execution: got.Execution, Scope: r.Scope, Route: "orders", EventID: "evt_1", Fingerprint: r.Fingerprint, Credentials: "login for " + string(got.Execution),
-		CallbackHash: hex.EncodeToString(key[:]), TraceParent: "trace", Attempt: 5, Earlier: []Attempt{earlier.Short()}, StartedAt: noon,
-		MaxDuration: time.Hour, ReleaseDelay: time.Minute, Retention: 24 * time.Hour, ReplayBody: 77,
-	}
+	want := Lock{Entry: Entry{Execution: got.Execution, Scope: r.Scope, Route: "orders", EventID: "evt_1", Fingerprint: r.Fingerprint, Credentials: "login for " + string(got.Execution), CallbackHash: hex.EncodeToString(key[:]), TraceParent: "trace", Attempt: 5, Earlier: []Attempt{earlier.Short()}, StartedAt: noon, Retention: 24 * time.Hour}, MaxDuration: time.Hour, ReleaseDelay: time.Minute, ReplayBody: 77}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
@@ -133,7 +129,7 @@ func TestAConflictInOneProcessCostsNoCallToTheLedger(t *testing.T) {
 }
 
 func TestAClaimGoesOnUntilTheLedgerHasSaidSomething(t *testing.T) {
-	dead := &Lock{Execution: "exec_dead", Scope: Scope{Workflow: "w", Key: keyB}, Dead: true}
+	dead := &Lock{Entry: Entry{Execution: "exec_dead", Scope: Scope{Workflow: "w", Key: keyB}}, Dead: true}
 	l := &script{answers: []answered{{err: ErrNotClaimed}, {seen: &Seen{Lock: dead}}, {}}}
 	a := guardOf(t, l, &noon).Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()})
 	if a.Execution == nil || len(l.locks) != 3 || !reflect.DeepEqual(l.buried, []ExecutionID{"exec_dead"}) {
@@ -170,8 +166,8 @@ func TestAClaimThatNeverEndsIsNoExecution(t *testing.T) {
 func TestOnlyNewEventsUseUpTheQuotaOfTheirRoute(t *testing.T) {
 	p := testPolicy()
 	p.NewPerSecond = 1
-	again := &Seen{Record: &Record{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Attempt: 1, Status: Failed, Outcome: Executed}, RecordRevision: 3}
-	l := &script{answers: []answered{{seen: again}, {}, {seen: &Seen{Lock: &Lock{Execution: "exec_other", Scope: Scope{Workflow: "v", Key: keyB}}}}, {}}}
+	again := &Seen{Record: &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Attempt: 1}, End: End{Status: Failed, Outcome: Executed}}, RecordRevision: 3}
+	l := &script{answers: []answered{{seen: again}, {}, {seen: &Seen{Lock: &Lock{Entry: Entry{Execution: "exec_other", Scope: Scope{Workflow: "v", Key: keyB}}}}}, {}}}
 	g := guardOf(t, l, &noon)
 	for i, want := range []struct {
 		workflow string

@@ -54,14 +54,14 @@ var endings = map[string]func(*Execution) Ending{
 
 func TestAnEndingSaysWhatTheLedgerHasOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &Record{Execution: "exec_x", Status: Success, Outcome: Executed}
+		rec := &Record{Entry: Entry{Execution: "exec_x"}, End: End{Status: Success, Outcome: Executed}}
 		for name, end := range endings {
 			for _, c := range []struct {
 				rec      *Record
 				err      error
 				recorded bool
 				lost     bool
-			}{{rec, nil, true, false}, {nil, ErrNotRecorded, false, false}, {rec, ErrLockLost, false, true}, {&Record{Status: Aborted, Outcome: Unknown}, ErrLockLost, false, true}} {
+			}{{rec, nil, true, false}, {nil, ErrNotRecorded, false, false}, {rec, ErrLockLost, false, true}, {&Record{End: End{Status: Aborted, Outcome: Unknown}}, ErrLockLost, false, true}} {
 				clock := noon
 				l := &slow{clock: &clock, err: c.err, rec: c.rec}
 				x := admittedBy(t, guardOf(t, l, &clock), testPolicy())
@@ -152,7 +152,7 @@ func TestAnExecutionEndsAtItsMaxDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, most := range []time.Duration{0, time.Hour} {
 			clock := noon
-			l := &slow{clock: &clock, rec: &Record{Status: Aborted, Outcome: Unknown}}
+			l := &slow{clock: &clock, rec: &Record{End: End{Status: Aborted, Outcome: Unknown}}}
 			p := testPolicy()
 			p.MaxDuration = most
 			x := admittedBy(t, guardOf(t, l, &clock), p)
@@ -205,7 +205,7 @@ func TestAFailureSaysWhatTheUpstreamAnswered(t *testing.T) {
 
 func TestAnAttachedCopySaysWhomItWasAttachedTo(t *testing.T) {
 	first := func(change func(*Record)) Seen {
-		r := &Record{Execution: "exec_first", Status: Failed, Outcome: Unknown, TraceParent: "trace"}
+		r := &Record{Entry: Entry{Execution: "exec_first", TraceParent: "trace"}, End: End{Status: Failed, Outcome: Unknown}}
 		change(r)
 		return Seen{Record: r}
 	}

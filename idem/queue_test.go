@@ -83,7 +83,7 @@ func (l *line) Leave(context.Context) error {
 }
 
 func busy() Lock {
-	return Lock{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyB}, Token: 5, TraceParent: "trace of the holder"}
+	return Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyB}, Token: 5, TraceParent: "trace of the holder"}}
 }
 
 // lined lets event A wait in l for a minute.
@@ -103,7 +103,7 @@ func lined(t *testing.T, l *line, change func(*Policy)) (Admission, *Guard) {
 
 func TestADeliveryWaitsForItsTurnAndRunsThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &line{awaits: []awaited{{seen: &Seen{Queue: true, Waiting: &Lock{Execution: "exec_itself", Scope: Scope{Key: keyA}}}}}}
+		l := &line{awaits: []awaited{{seen: &Seen{Queue: true, Waiting: &Lock{Entry: Entry{Execution: "exec_itself", Scope: Scope{Key: keyA}}}}}}}
 		a, g := lined(t, l, nil)
 		if a.Execution == nil || a.Decision != "" || len(l.enqueued) != 1 || l.behind[0] != 5 || l.left != 0 {
 			t.Fatalf("%+v, behind %v, left %d times", a, l.behind, l.left)
@@ -195,8 +195,8 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 	deadCopy := dead
 	deadCopy.Scope.Key = keyA
 	other := busy()
-	again := &Record{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Attempt: 3, Status: Failed, Outcome: Executed}
-	cancelled := &Record{Execution: "exec_own", Status: Aborted, Outcome: NotExecuted, Abort: &Cancel{By: "ops"}}
+	again := &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Attempt: 3}, End: End{Status: Failed, Outcome: Executed}}
+	cancelled := &Record{Entry: Entry{Execution: "exec_own"}, End: End{Status: Aborted, Outcome: NotExecuted, Abort: &Cancel{By: "ops"}}}
 	for name, c := range map[string]struct {
 		answers []queued
 		awaits  []awaited
@@ -210,7 +210,7 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 	}{
 		"its event was settled":                            {nil, []awaited{{seen: &Seen{Record: settled, RecordRevision: 9}}}, nil, DecisionReplayed, nil, 1, 1, 0, 0},
 		"it was settled before it had a place":             {[]queued{{seen: &Seen{Record: settled, RecordRevision: 9}}}, nil, nil, DecisionReplayed, nil, 0, 1, 0, 0},
-		"a copy waits already":                             {[]queued{{seen: &Seen{Lock: &other, Waiting: &Lock{Execution: "exec_copy", Scope: Scope{Key: keyA}, Fingerprint: Fingerprint{1}}}}}, nil, nil, DecisionInFlight, nil, 0, 1, 0, 0},
+		"a copy waits already":                             {[]queued{{seen: &Seen{Lock: &other, Waiting: &Lock{Entry: Entry{Execution: "exec_copy", Scope: Scope{Key: keyA}, Fingerprint: Fingerprint{1}}}}}}, nil, nil, DecisionInFlight, nil, 0, 1, 0, 0},
 		"its record has changed, and it may run again":     {nil, []awaited{{seen: &Seen{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 1, 4, 0},
 		"so it has before it had a place":                  {[]queued{{seen: &Seen{Record: again, RecordRevision: 9}}, {}}, []awaited{{seen: &Seen{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 2, 4, 0},
 		"the place did not come to be":                     {[]queued{{err: ErrNotClaimed}, {}}, []awaited{{seen: &Seen{}}}, nil, "", nil, 0, 2, 1, 0},

@@ -22,7 +22,7 @@ import (
 	"hooklock/cmd/hooklock/serve"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
-	"hooklock/etcdlock"
+	"hooklock/etcdlock/diagnose"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/proxy/wiretest"
 )
@@ -127,23 +127,23 @@ func TestDoctorSaysWhatIsWrongWithTheUpstream(t *testing.T) {
 		name   string
 		url    string
 		ca     string
-		result etcdlock.Result
+		result diagnose.Result
 		says   string
 	}{
-		{"plain", "http://" + plain, "", etcdlock.OK, "no request was sent"},
-		{"a socket", "unix://" + socket, "", etcdlock.OK, "connected in"},
-		{"no socket", "unix:///nowhere.sock", "", etcdlock.Failed, "no such file"},
-		{"refused", "http://127.0.0.1:1", "", etcdlock.Failed, "connection refused"},
-		{"a certificate that ends soon", "https://" + secure, authority.CAFile, etcdlock.Warning, "its certificate ends at"},
-		{"an unknown authority", "https://" + secure, "", etcdlock.Failed, "unknown authority"},
-		{"no TLS there", "https://" + plain, authority.CAFile, etcdlock.Failed, "TLS handshake"},
-		{"a file that is none", "https://" + secure, cert.KeyFile, etcdlock.Failed, "no PEM certificate"},
+		{"plain", "http://" + plain, "", diagnose.OK, "no request was sent"},
+		{"a socket", "unix://" + socket, "", diagnose.OK, "connected in"},
+		{"no socket", "unix:///nowhere.sock", "", diagnose.Failed, "no such file"},
+		{"refused", "http://127.0.0.1:1", "", diagnose.Failed, "connection refused"},
+		{"a certificate that ends soon", "https://" + secure, authority.CAFile, diagnose.Warning, "its certificate ends at"},
+		{"an unknown authority", "https://" + secure, "", diagnose.Failed, "unknown authority"},
+		{"no TLS there", "https://" + plain, authority.CAFile, diagnose.Failed, "TLS handshake"},
+		{"a file that is none", "https://" + secure, cert.KeyFile, diagnose.Failed, "no PEM certificate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conf := config.Default()
 			conf.Upstream.URL, conf.Upstream.TLS.CAFile = c.url, c.ca
 			f := doctor.UpstreamFinding(t.Context(), conf)
-			if f.Result != c.result || !strings.Contains(f.Found, c.says) || (f.Result != etcdlock.OK && f.Advice == "") {
+			if f.Result != c.result || !strings.Contains(f.Found, c.says) || (f.Result != diagnose.OK && f.Advice == "") {
 				t.Errorf("got %+v", f)
 			}
 		})

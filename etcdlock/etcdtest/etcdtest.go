@@ -4,10 +4,12 @@ package etcdtest
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net/url"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -110,4 +112,32 @@ func (e *Etcd) Count(ctx context.Context, prefix string) (int64, error) {
 		return 0, err
 	}
 	return got.Count, nil
+}
+
+// Fill uses up the space of an etcd with a quota.
+func (e *Etcd) Fill(tb testing.TB) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	lump := string(make([]byte, 256<<10))
+	for ctx.Err() == nil {
+		if _, err := e.Client.Put(ctx, "fill", lump); errors.Is(err, rpctypes.ErrNoSpace) {
+			return
+		}
+	}
+	tb.Fatal("the store does not get full")
+}
+
+// Compact throws away all history, as etcd's auto-compaction does sooner or later.
+func (e *Etcd) Compact(tb testing.TB) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	put, err := e.Client.Put(ctx, "elsewhere", "x")
+	if err == nil {
+		_, err = e.Client.Compact(ctx, put.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	if err != nil {
+		tb.Fatalf("compact: %v", err)
+	}
 }

@@ -37,13 +37,24 @@ var Rules = []Rule{
 	},
 	{
 		Rooms: []string{"hooklock/etcdlock/protocol"},
-		Own:   []string{"net/http"}, // etcd's client brings it along
-		Never: []string{"hooklock/etcdlock"},
+		Own:   []string{"net/http"}, // etcd's client, whose operations a transaction is made of, brings it along
+		Never: []string{"hooklock/etcdlock", "hooklock/etcdlock/link"},
 		Only:  []string{"go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/api/v3/...", "github.com/cespare/xxhash/v2", "hooklock/idem"},
 		Why:   "the protocol is values and transactions: it sends nothing, so that a model can hold it against every order of events",
 	},
 	{
-		Rooms: []string{"hooklock/etcdlock"},
+		Rooms: []string{"hooklock/etcdlock/link"},
+		Never: []string{"hooklock/idem", "hooklock/etcdlock", "hooklock/etcdlock/protocol"},
+		Why:   "the way to etcd is the same whatever travels on it: it knows no lock and no execution",
+	},
+	{
+		Rooms: []string{"hooklock/..."},
+		But:   append([]string{"hooklock/cmd/...", "hooklock/etcdlock/diagnose"}, around...),
+		Never: []string{"hooklock/etcdlock/diagnose"},
+		Why:   "a diagnosis is for a person who asks: what runs does not depend on it",
+	},
+	{
+		Rooms: []string{"hooklock/etcdlock", "hooklock/etcdlock/link", "hooklock/etcdlock/diagnose"},
 		Never: []string{"github.com/valyala/fasthttp/...", "hooklock/proxy/...", "hooklock/config/...", "hooklock/admin/...", "go.etcd.io/etcd/server/..."},
 		Why:   "the ledger can be imported by any Go service, without a proxy and without a whole etcd server coming along",
 	},

@@ -13,7 +13,7 @@ import (
 )
 
 // codeDirs are where requests to etcd are made.
-var codeDirs = []string{"../../etcdlock", "../../etcdlock/protocol"}
+var codeDirs = []string{"../../etcdlock", "../../etcdlock/link", "../../etcdlock/diagnose", "../../etcdlock/protocol"}
 
 // written is a transaction as the code spells it.
 type written struct {
@@ -101,8 +101,8 @@ func besideTheTable(file, function string) bool {
 	case "keeper.go":
 		return function == "open" || function == "clear" || function == "leave"
 	case "lease.go":
-		return function == "drop"
-	case "diagnose_use.go", "observe.go":
+		return function == "Drop"
+	case "use.go", "observe.go":
 		return true
 	}
 	return false

@@ -15,7 +15,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
-	"hooklock/etcdlock"
+	"hooklock/etcdlock/diagnose"
 )
 
 // errUnwell makes doctor fail; its findings were printed before.
@@ -59,7 +59,7 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 }
 
 // doctor checks everything, or the configuration alone where that is not valid.
-func doctor(ctx context.Context, e *cli.Environment, path string, o probeOptions) ([]etcdlock.Finding, error) {
+func doctor(ctx context.Context, e *cli.Environment, path string, o probeOptions) ([]diagnose.Finding, error) {
 	loaded, err := wiring.Load(e, path, nil, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err))
@@ -70,14 +70,14 @@ func doctor(ctx context.Context, e *cli.Environment, path string, o probeOptions
 	if err != nil {
 		return badConfig(err)
 	}
-	clock := etcdlock.WatchClock()
-	findings := []etcdlock.Finding{configFinding(path, loaded)}
+	clock := diagnose.Clock()
+	findings := []diagnose.Finding{configFinding(path, loaded)}
 	findings = append(findings, storeFindings(ctx, loaded.Config)...)
 	findings = append(findings, UpstreamFinding(ctx, loaded.Config))
 	findings = append(findings, listenFindings(ctx, loaded.Config)...)
 	findings = append(findings, clock())
 	findings = append(findings, front(ctx, loaded.Config, o)...)
-	if slices.ContainsFunc(findings, func(f etcdlock.Finding) bool { return f.Result == etcdlock.Failed }) {
+	if slices.ContainsFunc(findings, func(f diagnose.Finding) bool { return f.Result == diagnose.Failed }) {
 		return findings, errUnwell
 	}
 	return findings, nil
@@ -95,43 +95,43 @@ func usable(c *config.Config) error {
 	return err
 }
 
-func badConfig(err error) ([]etcdlock.Finding, error) {
-	var findings []etcdlock.Finding
+func badConfig(err error) ([]diagnose.Finding, error) {
+	var findings []diagnose.Finding
 	for line := range strings.Lines(err.Error()) {
-		findings = append(findings, etcdlock.Finding{Check: "configuration", Result: etcdlock.Failed, Found: strings.TrimSpace(line)})
+		findings = append(findings, diagnose.Finding{Check: "configuration", Result: diagnose.Failed, Found: strings.TrimSpace(line)})
 	}
-	findings = append(findings, etcdlock.Finding{Check: "the rest", Result: etcdlock.Skipped, Found: "it needs a valid configuration"})
+	findings = append(findings, diagnose.Finding{Check: "the rest", Result: diagnose.Skipped, Found: "it needs a valid configuration"})
 	return findings, cli.Misuse(errors.New("the configuration is not valid"))
 }
 
-func configFinding(path string, loaded *config.Loaded) etcdlock.Finding {
-	f := etcdlock.Finding{Check: "configuration", Result: etcdlock.OK, Found: fmt.Sprintf("%s is valid; routes: %d", path, len(loaded.Config.Routes))}
+func configFinding(path string, loaded *config.Loaded) diagnose.Finding {
+	f := diagnose.Finding{Check: "configuration", Result: diagnose.OK, Found: fmt.Sprintf("%s is valid; routes: %d", path, len(loaded.Config.Routes))}
 	if n := len(loaded.Warnings); n > 0 {
-		f.Result, f.Advice = etcdlock.Warning, "hooklock validate prints them"
+		f.Result, f.Advice = diagnose.Warning, "hooklock validate prints them"
 		f.Found += fmt.Sprintf("; warnings: %d", n)
 	}
 	return f
 }
 
 // front probes what stands in front, or says that it could be.
-func front(ctx context.Context, c *config.Config, o probeOptions) []etcdlock.Finding {
+func front(ctx context.Context, c *config.Config, o probeOptions) []diagnose.Finding {
 	if o.url != "" {
 		return frontFindings(ctx, c, o)
 	}
-	return []etcdlock.Finding{{
-		Check: "retries in front", Result: etcdlock.Skipped, Found: "what stands in front of hooklock cannot be seen from here",
+	return []diagnose.Finding{{
+		Check: "retries in front", Result: diagnose.Skipped, Found: "what stands in front of hooklock cannot be seen from here",
 		Advice: "give --probe with the URL that a sender calls, and doctor sends itself requests through it",
 	}}
 }
 
-func printFindings(e *cli.Environment, findings []etcdlock.Finding, asJSON bool) error {
+func printFindings(e *cli.Environment, findings []diagnose.Finding, asJSON bool) error {
 	if asJSON {
 		out := json.NewEncoder(e.Stdout)
 		out.SetEscapeHTML(false)
 		out.SetIndent("", "  ")
 		return out.Encode(struct {
-			Checks []etcdlock.Finding `json:"checks"`
-		}{append([]etcdlock.Finding{}, findings...)})
+			Checks []diagnose.Finding `json:"checks"`
+		}{append([]diagnose.Finding{}, findings...)})
 	}
 	w := tabwriter.NewWriter(e.Stdout, 0, 4, 2, ' ', 0)
 	for _, f := range findings {

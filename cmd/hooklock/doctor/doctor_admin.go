@@ -20,11 +20,11 @@ import (
 	"hooklock/cmd/hooklock/remote"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
-	"hooklock/etcdlock"
+	"hooklock/etcdlock/diagnose"
 )
 
 // adminFindings look at who may use the admin API: the files that hold tokens, the certificate, and what a running hooklock says to them.
-func adminFindings(ctx context.Context, c *config.Config, running bool) []etcdlock.Finding {
+func adminFindings(ctx context.Context, c *config.Config, running bool) []diagnose.Finding {
 	findings := tokenFindings(c)
 	if c.Admin.TLS.CertFile != "" {
 		findings = append(findings, certificateFinding("admin certificate", c.Admin.TLS.CertFile, c.Admin.TLS.KeyFile))
@@ -36,13 +36,13 @@ func adminFindings(ctx context.Context, c *config.Config, running bool) []etcdlo
 }
 
 // tokenFindings judge the modes of the files that hold tokens: who can read one is who it names.
-func tokenFindings(c *config.Config) []etcdlock.Finding {
+func tokenFindings(c *config.Config) []diagnose.Finding {
 	if len(c.Admin.Tokens) == 0 {
-		return []etcdlock.Finding{generatedFinding(filepath.Join(c.DataDir, admin.TokenFile))}
+		return []diagnose.Finding{generatedFinding(filepath.Join(c.DataDir, admin.TokenFile))}
 	}
-	var findings []etcdlock.Finding
+	var findings []diagnose.Finding
 	for _, t := range c.Admin.Tokens {
-		f := etcdlock.Finding{Check: "admin token " + t.Name, Result: etcdlock.OK, Found: "from the environment variable " + t.TokenEnv}
+		f := diagnose.Finding{Check: "admin token " + t.Name, Result: diagnose.OK, Found: "from the environment variable " + t.TokenEnv}
 		if t.TokenFile != "" {
 			f = secretFinding("admin token "+t.Name, t.TokenFile, "hooklock's user")
 		}
@@ -52,24 +52,24 @@ func tokenFindings(c *config.Config) []etcdlock.Finding {
 }
 
 // generatedFinding is for the token that serve makes for itself.
-func generatedFinding(path string) etcdlock.Finding {
+func generatedFinding(path string) diagnose.Finding {
 	const check = "admin token"
 	_, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return etcdlock.Finding{
-			Check: check, Result: etcdlock.OK, Found: path + " will be made at the start, because admin.tokens is empty",
+		return diagnose.Finding{
+			Check: check, Result: diagnose.OK, Found: path + " will be made at the start, because admin.tokens is empty",
 			Advice: "who can read it may change everything; reading needs no token",
 		}
 	case errors.Is(err, fs.ErrPermission):
-		return etcdlock.Finding{Check: check, Result: etcdlock.Skipped, Found: err.Error(), Advice: "run doctor as the user of hooklock serve"}
+		return diagnose.Finding{Check: check, Result: diagnose.Skipped, Found: err.Error(), Advice: "run doctor as the user of hooklock serve"}
 	}
 	return secretFinding(check, path, "you")
 }
 
 // secretFinding looks at a file that holds a token.
-func secretFinding(check, path, who string) etcdlock.Finding {
-	f := etcdlock.Finding{Check: check, Result: etcdlock.Failed}
+func secretFinding(check, path, who string) diagnose.Finding {
+	f := diagnose.Finding{Check: check, Result: diagnose.Failed}
 	info, err := os.Stat(path)
 	if err != nil {
 		f.Found, f.Advice = err.Error(), "make the file, or correct its name"
@@ -81,14 +81,14 @@ func secretFinding(check, path, who string) etcdlock.Finding {
 	case !info.Mode().IsRegular():
 		f.Found, f.Advice = path+" is no file", "give a file with the token in its only line"
 	case mode&0o007 != 0:
-		f.Result, f.Advice = etcdlock.Warning, "everybody on this machine may know the token: make a new one, and chmod 600 its file"
+		f.Result, f.Advice = diagnose.Warning, "everybody on this machine may know the token: make a new one, and chmod 600 its file"
 		if filepath.Base(path) == admin.TokenFile {
-			f.Result, f.Advice = etcdlock.Failed, "everybody on this machine may know the token, so serve does not start: remove the file, and a new one is made"
+			f.Result, f.Advice = diagnose.Failed, "everybody on this machine may know the token, so serve does not start: remove the file, and a new one is made"
 		}
 	default:
-		f.Result = etcdlock.OK
+		f.Result = diagnose.OK
 		if _, err := client.TokenFile(path)(); err != nil {
-			f.Result, f.Found, f.Advice = etcdlock.Failed, err.Error(), "it must be readable for "+who
+			f.Result, f.Found, f.Advice = diagnose.Failed, err.Error(), "it must be readable for "+who
 			if !errors.Is(err, fs.ErrPermission) {
 				f.Advice = "write the token into it, in one line"
 			}
@@ -98,26 +98,26 @@ func secretFinding(check, path, who string) etcdlock.Finding {
 }
 
 // certificateFinding looks at a certificate of ours.
-func certificateFinding(check, certFile, keyFile string) etcdlock.Finding {
-	f := etcdlock.Finding{Check: check, Result: etcdlock.OK}
+func certificateFinding(check, certFile, keyFile string) diagnose.Finding {
+	f := diagnose.Finding{Check: check, Result: diagnose.OK}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
-		f.Result, f.Found, f.Advice = etcdlock.Failed, err.Error(), "give a certificate and its key in PEM"
+		f.Result, f.Found, f.Advice = diagnose.Failed, err.Error(), "give a certificate and its key in PEM"
 		return f
 	}
 	left := time.Until(pair.Leaf.NotAfter)
 	f.Found = fmt.Sprintf("%s is valid until %s", certFile, remote.Stamp(pair.Leaf.NotAfter))
 	switch {
 	case left < 0:
-		f.Result, f.Advice = etcdlock.Failed, "renew it: nobody trusts it any more"
+		f.Result, f.Advice = diagnose.Failed, "renew it: nobody trusts it any more"
 	case left < soon:
-		f.Result, f.Advice = etcdlock.Warning, "renew it"
+		f.Result, f.Advice = diagnose.Warning, "renew it"
 	}
 	return f
 }
 
 // runningAdmin looks for a running hooklock at admin.listen.
-func runningAdmin(ctx context.Context, c *config.Config) (f etcdlock.Finding, is bool) {
+func runningAdmin(ctx context.Context, c *config.Config) (f diagnose.Finding, is bool) {
 	at := remote.AdminURL(c)
 	if at == "" {
 		return f, false
@@ -139,11 +139,11 @@ func runningAdmin(ctx context.Context, c *config.Config) (f etcdlock.Finding, is
 		return f, false
 	}
 	_ = conn.Close()
-	return etcdlock.Finding{Check: "running hooklock", Result: etcdlock.OK, Found: "shows the certificate of admin.tls at " + at}, true
+	return diagnose.Finding{Check: "running hooklock", Result: diagnose.OK, Found: "shows the certificate of admin.tls at " + at}, true
 }
 
 // runningHealth looks for a running hooklock at health.listen.
-func runningHealth(ctx context.Context, c *config.Config) (f etcdlock.Finding, is bool) {
+func runningHealth(ctx context.Context, c *config.Config) (f diagnose.Finding, is bool) {
 	at := remote.FromHere(c.Health.Listen)
 	if at == "" {
 		return f, false
@@ -152,10 +152,10 @@ func runningHealth(ctx context.Context, c *config.Config) (f etcdlock.Finding, i
 }
 
 // apiFinding asks the running hooklock for one lock, as the commands locks and executions would.
-func apiFinding(ctx context.Context, c *config.Config) etcdlock.Finding {
-	f := etcdlock.Finding{Check: "admin API " + remote.AdminURL(c), Result: etcdlock.Failed}
+func apiFinding(ctx context.Context, c *config.Config) diagnose.Finding {
+	f := diagnose.Finding{Check: "admin API " + remote.AdminURL(c), Result: diagnose.Failed}
 	if c.Admin.TLS.ClientCAFile != "" {
-		f.Result, f.Found, f.Advice = etcdlock.Skipped, "it asks for a client certificate, which doctor has not", "try hooklock locks list --cert-file … --key-file …"
+		f.Result, f.Found, f.Advice = diagnose.Skipped, "it asks for a client certificate, which doctor has not", "try hooklock locks list --cert-file … --key-file …"
 		return f
 	}
 	token, name := readingToken(c)
@@ -169,13 +169,13 @@ func apiFinding(ctx context.Context, c *config.Config) etcdlock.Finding {
 	var p *client.Problem
 	switch {
 	case err == nil:
-		f.Result, f.Found = etcdlock.OK, "it answers "+name
+		f.Result, f.Found = diagnose.OK, "it answers "+name
 	case errors.As(err, &p) && p.Status == http.StatusUnauthorized:
 		f.Found, f.Advice = "it does not know "+name, "reload it, or give this configuration the token that it has"
 	case errors.As(err, &p) && p.Code == client.CodeStoreUnavailable:
-		f.Result, f.Found, f.Advice = etcdlock.Warning, p.Detail, "see the checks of etcd"
+		f.Result, f.Found, f.Advice = diagnose.Warning, p.Detail, "see the checks of etcd"
 	case errors.As(err, &p) && p.Code == client.CodeNotFound:
-		f.Result, f.Found, f.Advice = etcdlock.Warning, "the running hooklock has no such API", "it is of another release: restart it with this one"
+		f.Result, f.Found, f.Advice = diagnose.Warning, "the running hooklock has no such API", "it is of another release: restart it with this one"
 	default:
 		f.Found, f.Advice = cli.Plain(err.Error()), "its log says more"
 	}

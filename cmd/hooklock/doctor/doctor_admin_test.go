@@ -13,7 +13,7 @@ import (
 
 	"hooklock/admin"
 	"hooklock/config"
-	"hooklock/etcdlock"
+	"hooklock/etcdlock/diagnose"
 	"hooklock/etcdlock/etcdtest"
 )
 
@@ -24,14 +24,14 @@ func TestDoctorJudgesWhoCanReadTheTokens(t *testing.T) {
 		name   string
 		mode   os.FileMode
 		text   string
-		result etcdlock.Result
+		result diagnose.Result
 		says   string
 	}{
-		{"as it was made", 0o600, "hooklock_token\n", etcdlock.OK, "has mode 0600"},
-		{"of a volume with a group", 0o660, "hooklock_token\n", etcdlock.OK, "has mode 0660"},
-		{"of everybody", 0o644, "hooklock_token\n", etcdlock.Failed, "serve does not start: remove the file"},
-		{"empty", 0o600, "\n", etcdlock.Failed, "is empty; write the token into it"},
-		{"two lines", 0o600, "a\nb\n", etcdlock.Failed, "one line"},
+		{"as it was made", 0o600, "hooklock_token\n", diagnose.OK, "has mode 0600"},
+		{"of a volume with a group", 0o660, "hooklock_token\n", diagnose.OK, "has mode 0660"},
+		{"of everybody", 0o644, "hooklock_token\n", diagnose.Failed, "serve does not start: remove the file"},
+		{"empty", 0o600, "\n", diagnose.Failed, "is empty; write the token into it"},
+		{"two lines", 0o600, "a\nb\n", diagnose.Failed, "one line"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := os.WriteFile(generated, []byte(c.text), c.mode); err != nil {
@@ -50,7 +50,7 @@ func TestDoctorJudgesWhoCanReadTheTokens(t *testing.T) {
 			}
 		})
 	}
-	if f := tokenFindings(&config.Config{DataDir: t.TempDir()})[0]; f.Result != etcdlock.OK || !strings.Contains(f.Found, "will be made at the start") {
+	if f := tokenFindings(&config.Config{DataDir: t.TempDir()})[0]; f.Result != diagnose.OK || !strings.Contains(f.Found, "will be made at the start") {
 		t.Errorf("got %+v", f)
 	}
 	open := write(t, "ops.token", "secret\n")
@@ -61,10 +61,10 @@ func TestDoctorJudgesWhoCanReadTheTokens(t *testing.T) {
 		{Name: "ops", TokenFile: open}, {Name: "ci", TokenEnv: "CI_TOKEN"}, {Name: "away", TokenFile: open + ".none"}, {Name: "dir", TokenFile: t.TempDir()},
 	}}})
 	for i, want := range []struct {
-		result etcdlock.Result
+		result diagnose.Result
 		says   string
 	}{
-		{etcdlock.Warning, "chmod 600"}, {etcdlock.OK, "CI_TOKEN"}, {etcdlock.Failed, "correct its name"}, {etcdlock.Failed, "is no file"},
+		{diagnose.Warning, "chmod 600"}, {diagnose.OK, "CI_TOKEN"}, {diagnose.Failed, "correct its name"}, {diagnose.Failed, "is no file"},
 	} {
 		if f := findings[i]; f.Result != want.result || !strings.Contains(f.Found+"; "+f.Advice, want.says) {
 			t.Errorf("got %+v", f)
@@ -126,18 +126,18 @@ func TestDoctorAsksARunningHooklockAsTheCommandsDo(t *testing.T) {
 		name   string
 		admin  config.Admin
 		dir    string
-		result etcdlock.Result
+		result diagnose.Result
 		says   string
 	}{
-		{"without a token", config.Admin{Listen: address}, t.TempDir(), etcdlock.OK, "it answers without a token"},
-		{"with its own", config.Admin{Listen: address}, filepath.Dir(right), etcdlock.OK, "it answers the token in " + right},
-		{"with another's", config.Admin{Listen: address}, filepath.Dir(wrong), etcdlock.Failed, "it does not know the token in " + wrong},
-		{"over TLS", config.Admin{Listen: secure(false), TLS: ownTLS}, t.TempDir(), etcdlock.OK, "it answers"},
-		{"with certificates of clients", config.Admin{Listen: secure(true), TLS: mutual}, t.TempDir(), etcdlock.Skipped, "--cert-file"},
+		{"without a token", config.Admin{Listen: address}, t.TempDir(), diagnose.OK, "it answers without a token"},
+		{"with its own", config.Admin{Listen: address}, filepath.Dir(right), diagnose.OK, "it answers the token in " + right},
+		{"with another's", config.Admin{Listen: address}, filepath.Dir(wrong), diagnose.Failed, "it does not know the token in " + wrong},
+		{"over TLS", config.Admin{Listen: secure(false), TLS: ownTLS}, t.TempDir(), diagnose.OK, "it answers"},
+		{"with certificates of clients", config.Admin{Listen: secure(true), TLS: mutual}, t.TempDir(), diagnose.Skipped, "--cert-file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conf := &config.Config{DataDir: c.dir, Admin: c.admin}
-			if f, is := runningAdmin(t.Context(), conf); !is || f.Result != etcdlock.OK {
+			if f, is := runningAdmin(t.Context(), conf); !is || f.Result != diagnose.OK {
 				t.Errorf("it is not found to run: %+v", f)
 			}
 			if f := apiFinding(t.Context(), conf); f.Result != c.result || !strings.Contains(f.Found+"; "+f.Advice, c.says) {
@@ -154,10 +154,10 @@ func TestDoctorAsksARunningHooklockAsTheCommandsDo(t *testing.T) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
-	if f := certificateFinding("admin certificate", cert.CertFile, cert.KeyFile); f.Result != etcdlock.Warning || f.Advice != "renew it" {
+	if f := certificateFinding("admin certificate", cert.CertFile, cert.KeyFile); f.Result != diagnose.Warning || f.Advice != "renew it" {
 		t.Errorf("got %+v", f)
 	}
-	if f := certificateFinding("admin certificate", cert.KeyFile, cert.KeyFile); f.Result != etcdlock.Failed {
+	if f := certificateFinding("admin certificate", cert.KeyFile, cert.KeyFile); f.Result != diagnose.Failed {
 		t.Errorf("got %+v", f)
 	}
 }

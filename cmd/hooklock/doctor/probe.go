@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"hooklock/config"
-	"hooklock/etcdlock"
+	"hooklock/etcdlock/diagnose"
 	"hooklock/idem/naming"
 )
 
@@ -59,12 +59,12 @@ func (a *answered) String() string {
 }
 
 // frontFindings probe what stands in front.
-func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []etcdlock.Finding {
-	f := etcdlock.Finding{Check: "front", Result: etcdlock.Failed}
+func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []diagnose.Finding {
+	f := diagnose.Finding{Check: "front", Result: diagnose.Failed}
 	u, err := url.Parse(o.url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		f.Found, f.Advice = fmt.Sprintf("--probe %s is no URL", o.url), "give the one that a sender calls, such as https://hooks.example.com/hooks/acme"
-		return []etcdlock.Finding{f}
+		return []diagnose.Finding{f}
 	}
 	setting, address := "--probe-listen", o.listen
 	if address == "" {
@@ -74,7 +74,7 @@ func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []etcd
 	if err != nil {
 		f.Found = err.Error()
 		f.Advice = "doctor has to stand where the front sends deliveries: probe before hooklock is started, or give the front a route for the probe that is like the real one, and its address with --probe-listen"
-		return []etcdlock.Finding{f}
+		return []diagnose.Finding{f}
 	}
 	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true, DisableCompression: true}
 	defer transport.CloseIdleConnections()
@@ -83,24 +83,24 @@ func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []etcd
 	}}
 	findings := p.run(ctx, o.wait)
 	if n := l.strangers(); n > 0 {
-		findings = append(findings, etcdlock.Finding{
-			Check: "front, others", Result: etcdlock.OK, Found: fmt.Sprintf("%d requests of others came meanwhile, and got 503 with Retry-After", n),
+		findings = append(findings, diagnose.Finding{
+			Check: "front, others", Result: diagnose.OK, Found: fmt.Sprintf("%d requests of others came meanwhile, and got 503 with Retry-After", n),
 		})
 	}
 	if err := l.close(); err != nil {
-		findings = append(findings, etcdlock.Finding{Check: "front", Result: etcdlock.Failed, Found: err.Error()})
+		findings = append(findings, diagnose.Finding{Check: "front", Result: diagnose.Failed, Found: err.Error()})
 	}
 	return findings
 }
 
 // run sends the probes, the slow one beside the others.
-func (p *probe) run(ctx context.Context, wait time.Duration) []etcdlock.Finding {
+func (p *probe) run(ctx context.Context, wait time.Duration) []diagnose.Finding {
 	reach := p.reaches(ctx)
-	if reach.Result != etcdlock.OK {
-		return []etcdlock.Finding{reach, {Check: "front, the rest", Result: etcdlock.Skipped, Found: "nothing more was sent there, so that no service takes a probe for a delivery"}}
+	if reach.Result != diagnose.OK {
+		return []diagnose.Finding{reach, {Check: "front, the rest", Result: diagnose.Skipped, Found: "nothing more was sent there, so that no service takes a probe for a delivery"}}
 	}
-	findings := []etcdlock.Finding{reach}
-	var slow etcdlock.Finding
+	findings := []diagnose.Finding{reach}
+	var slow diagnose.Finding
 	var running sync.WaitGroup
 	running.Go(func() { slow = p.patience(ctx, wait) })
 	findings = append(findings, p.delivery(ctx)...)
@@ -151,15 +151,15 @@ func (p *probe) probed(ctx context.Context, kind, method string, body []byte, he
 }
 
 // reaches looks where the URL leads, with requests that change nothing anywhere.
-func (p *probe) reaches(ctx context.Context) etcdlock.Finding {
-	f := etcdlock.Finding{Check: "front " + p.url.Redacted(), Result: etcdlock.OK, Found: "leads here"}
+func (p *probe) reaches(ctx context.Context) diagnose.Finding {
+	f := diagnose.Finding{Check: "front " + p.url.Redacted(), Result: diagnose.OK, Found: "leads here"}
 	for i := range probeTries {
 		text := fmt.Sprintf("hooklock doctor %s %d", p.nonce, i)
 		a, came := p.probed(ctx, fmt.Sprintf("get-%d", i), http.MethodGet, nil, nil, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 		if len(came) > 0 && a.err == nil && string(a.body) == text {
 			continue
 		}
-		f.Result, f.Found = etcdlock.Failed, fmt.Sprintf("%v; nothing arrived here", a)
+		f.Result, f.Found = diagnose.Failed, fmt.Sprintf("%v; nothing arrived here", a)
 		f.Advice = "let the URL lead to the address that doctor listens on, " + p.config.Listen.Address + " or --probe-listen"
 		switch {
 		case len(came) > 0:
@@ -206,20 +206,20 @@ func (p *probe) sentHeaders() http.Header {
 }
 
 // delivery sends what looks like a delivery, and compares it with what arrived.
-func (p *probe) delivery(ctx context.Context) []etcdlock.Finding {
+func (p *probe) delivery(ctx context.Context) []diagnose.Finding {
 	sent := p.sentHeaders()
 	body := []byte("{\n  \"id\" : \"" + p.nonce + "\", \"amount\": 1.10, \"name\": \"Zo\\u00eb \u00e9\"  }\n")
 	a, came := p.probed(ctx, "post", http.MethodPost, body, sent, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	if len(came) == 0 {
-		return []etcdlock.Finding{{Check: "front, deliveries", Result: etcdlock.Failed, Found: fmt.Sprintf("a POST did not arrive: %v", a), Advice: "let POST through"}}
+		return []diagnose.Finding{{Check: "front, deliveries", Result: diagnose.Failed, Found: fmt.Sprintf("a POST did not arrive: %v", a), Advice: "let POST through"}}
 	}
 	got := came[0]
-	return []etcdlock.Finding{p.headersOf(&got, sent), p.addressOf(&got), p.bodyOf(&got, body)}
+	return []diagnose.Finding{p.headersOf(&got, sent), p.addressOf(&got), p.bodyOf(&got, body)}
 }
 
 // headersOf finds headers that are missing, or are not what was sent.
-func (p *probe) headersOf(got *arrival, sent http.Header) etcdlock.Finding {
-	f := etcdlock.Finding{Check: "front, headers", Result: etcdlock.OK}
+func (p *probe) headersOf(got *arrival, sent http.Header) diagnose.Finding {
+	f := diagnose.Finding{Check: "front, headers", Result: diagnose.OK}
 	var lost, changed, added []string
 	for name, values := range sent {
 		switch there := got.header.Values(name); {
@@ -245,36 +245,36 @@ func (p *probe) headersOf(got *arrival, sent http.Header) etcdlock.Finding {
 		}
 	}
 	if len(lost)+len(changed) > 0 {
-		f.Result, f.Advice = etcdlock.Failed, "pass on every header as it came: signatures and event IDs are in them (nginx drops names with _ unless underscores_in_headers is on)"
+		f.Result, f.Advice = diagnose.Failed, "pass on every header as it came: signatures and event IDs are in them (nginx drops names with _ unless underscores_in_headers is on)"
 	}
 	return f
 }
 
 // addressOf compares what the sender called with what arrived.
-func (p *probe) addressOf(got *arrival) etcdlock.Finding {
-	f := etcdlock.Finding{Check: "front, address", Result: etcdlock.OK, Found: "Host, path and query arrive as they were sent; the sender's address is in X-Forwarded-For"}
+func (p *probe) addressOf(got *arrival) diagnose.Finding {
+	f := diagnose.Finding{Check: "front, address", Result: diagnose.OK, Found: "Host, path and query arrive as they were sent; the sender's address is in X-Forwarded-For"}
 	if !strings.EqualFold(got.host, p.url.Host) {
-		f.Result, f.Found, f.Advice = etcdlock.Warning, fmt.Sprintf("Host %s arrives as %s", p.url.Host, got.host), "keep it (nginx: proxy_set_header Host $http_host): some senders sign it, and it is part of the fingerprint"
+		f.Result, f.Found, f.Advice = diagnose.Warning, fmt.Sprintf("Host %s arrives as %s", p.url.Host, got.host), "keep it (nginx: proxy_set_header Host $http_host): some senders sign it, and it is part of the fingerprint"
 		return f
 	}
 	path, _, _ := strings.Cut(got.target, "?")
 	want, _, _ := strings.Cut(p.url.RequestURI(), "?")
 	if path != want || !strings.Contains(got.target, probeQuery+"=") || !strings.Contains(got.target, p.url.RawQuery) {
-		f.Result, f.Found = etcdlock.Warning, fmt.Sprintf("%s arrives as %s", p.url.RequestURI(), got.target)
+		f.Result, f.Found = diagnose.Warning, fmt.Sprintf("%s arrives as %s", p.url.RequestURI(), got.target)
 		f.Advice = "routes see what arrives; for senders that sign the URL, give verify.public_url with what is stripped"
 		return f
 	}
 	if got.header.Get("X-Forwarded-For") == "" {
-		f.Result, f.Found, f.Advice = etcdlock.Warning, "no X-Forwarded-For arrives", "add the sender's address to it, or the service sees that of the front alone"
+		f.Result, f.Found, f.Advice = diagnose.Warning, "no X-Forwarded-For arrives", "add the sender's address to it, or the service sees that of the front alone"
 	}
 	return f
 }
 
 // bodyOf compares the body with what was sent.
-func (p *probe) bodyOf(got *arrival, sent []byte) etcdlock.Finding {
-	f := etcdlock.Finding{Check: "front, body", Result: etcdlock.OK, Found: "arrives byte for byte"}
+func (p *probe) bodyOf(got *arrival, sent []byte) diagnose.Finding {
+	f := diagnose.Finding{Check: "front, body", Result: diagnose.OK, Found: "arrives byte for byte"}
 	if got.bodyErr != nil || !bytes.Equal(got.body, sent) {
-		f.Result, f.Found, f.Advice = etcdlock.Failed, fmt.Sprintf("%d bytes were sent, and %d others arrived", len(sent), len(got.body)), "turn off what reads or changes bodies: signatures are over their bytes"
+		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("%d bytes were sent, and %d others arrived", len(sent), len(got.body)), "turn off what reads or changes bodies: signatures are over their bytes"
 	}
 	return f
 }

@@ -8,22 +8,22 @@ import (
 	"strings"
 	"time"
 
-	"hooklock/etcdlock"
+	"hooklock/etcdlock/diagnose"
 	"hooklock/idem"
 )
 
 // largeBody sends as much as limits.request_body lets through.
-func (p *probe) largeBody(ctx context.Context) etcdlock.Finding {
+func (p *probe) largeBody(ctx context.Context) diagnose.Finding {
 	limit := int(p.config.Limits.RequestBody)
-	f := etcdlock.Finding{Check: "front, size", Result: etcdlock.OK, Found: fmt.Sprintf("a body of limits.request_body, %d bytes, arrives", limit)}
+	f := diagnose.Finding{Check: "front, size", Result: diagnose.OK, Found: fmt.Sprintf("a body of limits.request_body, %d bytes, arrives", limit)}
 	body := bytes.Repeat([]byte("x"), limit)
 	a, came := p.probed(ctx, "large", http.MethodPost, body, http.Header{"Content-Type": {"text/plain"}}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	switch {
 	case len(came) == 0:
-		f.Result, f.Found = etcdlock.Failed, fmt.Sprintf("a body of limits.request_body, %d bytes, does not arrive: %v", limit, a)
+		f.Result, f.Found = diagnose.Failed, fmt.Sprintf("a body of limits.request_body, %d bytes, does not arrive: %v", limit, a)
 		f.Advice = "raise the front's limit (nginx: client_max_body_size), or lower limits.request_body to it"
 	case came[0].bodyErr != nil || !bytes.Equal(came[0].body, body):
-		f.Result, f.Found, f.Advice = etcdlock.Failed, fmt.Sprintf("of %d bytes, %d arrive", limit, len(came[0].body)), "turn off what changes bodies"
+		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("of %d bytes, %d arrive", limit, len(came[0].body)), "turn off what changes bodies"
 	}
 	return f
 }
@@ -35,8 +35,8 @@ var refusals = []int{
 }
 
 // refusals answers like Hooklock, and looks whether the answer comes through, and whether the front asks again because of it.
-func (p *probe) refusals(ctx context.Context) etcdlock.Finding {
-	f := etcdlock.Finding{Check: "front, answers", Result: etcdlock.OK, Found: fmt.Sprintf("%d kinds of refusals come through whole, with Retry-After, and are not asked for again", len(refusals))}
+func (p *probe) refusals(ctx context.Context) diagnose.Finding {
+	f := diagnose.Finding{Check: "front, answers", Result: diagnose.OK, Found: fmt.Sprintf("%d kinds of refusals come through whole, with Retry-After, and are not asked for again", len(refusals))}
 	var lost, repeated []string
 	for _, status := range refusals {
 		detail := fmt.Sprintf("%s %d", p.nonce, status)
@@ -57,7 +57,7 @@ func (p *probe) refusals(ctx context.Context) etcdlock.Finding {
 	if len(lost)+len(repeated) == 0 {
 		return f
 	}
-	f.Result, f.Found, f.Advice = etcdlock.Failed, strings.Join(lost, ", "), "do not replace answers (nginx: proxy_intercept_errors off): they say whether the event was executed, and when to come again"
+	f.Result, f.Found, f.Advice = diagnose.Failed, strings.Join(lost, ", "), "do not replace answers (nginx: proxy_intercept_errors off): they say whether the event was executed, and when to come again"
 	if len(repeated) > 0 {
 		f.Found = strings.Join(append(lost, "sent again after "+strings.Join(repeated, ", ")), ", ")
 		f.Advice = noRetries
@@ -68,8 +68,8 @@ func (p *probe) refusals(ctx context.Context) etcdlock.Finding {
 const noRetries = "turn retries off for these routes (nginx: proxy_next_upstream off; HAProxy: retry-on conn-failure; Envoy, Gateway API: no retry): docs/ingress has each of them"
 
 // retries hangs up on a request that was read. Whoever sends it again would let an event run twice that a service had taken.
-func (p *probe) retries(ctx context.Context) etcdlock.Finding {
-	f := etcdlock.Finding{Check: "front, retries", Result: etcdlock.OK, Found: "a delivery whose connection breaks is sent once"}
+func (p *probe) retries(ctx context.Context) diagnose.Finding {
+	f := diagnose.Finding{Check: "front, retries", Result: diagnose.OK, Found: "a delivery whose connection breaks is sent once"}
 	var again []string
 	for _, method := range []string{http.MethodPost, http.MethodPut} {
 		header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {p.nonce}}
@@ -82,19 +82,19 @@ func (p *probe) retries(ctx context.Context) etcdlock.Finding {
 		}
 	}
 	if len(again) > 0 {
-		f.Result, f.Found, f.Advice = etcdlock.Failed, strings.Join(again, "; "), noRetries
+		f.Result, f.Found, f.Advice = diagnose.Failed, strings.Join(again, "; "), noRetries
 	}
 	return f
 }
 
 // patience answers as late as Hooklock may.
-func (p *probe) patience(ctx context.Context, wait time.Duration) etcdlock.Finding {
+func (p *probe) patience(ctx context.Context, wait time.Duration) diagnose.Finding {
 	if wait < 0 {
 		wait = p.longest()
 	}
-	f := etcdlock.Finding{Check: "front, patience", Result: etcdlock.OK, Found: fmt.Sprintf("it waits %v for an answer", wait)}
+	f := diagnose.Finding{Check: "front, patience", Result: diagnose.OK, Found: fmt.Sprintf("it waits %v for an answer", wait)}
 	if wait == 0 {
-		f.Result, f.Found = etcdlock.Skipped, "--probe-wait is 0s"
+		f.Result, f.Found = diagnose.Skipped, "--probe-wait is 0s"
 		return f
 	}
 	name := p.nonce + "-slow"
@@ -115,9 +115,9 @@ func (p *probe) patience(ctx context.Context, wait time.Duration) etcdlock.Findi
 	came := p.listener.of(name)
 	switch {
 	case len(came) > 1:
-		f.Result, f.Found, f.Advice = etcdlock.Failed, fmt.Sprintf("a delivery that takes long is sent %d times", len(came)), noRetries
+		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("a delivery that takes long is sent %d times", len(came)), noRetries
 	case a.err != nil || a.status != http.StatusOK:
-		f.Result, f.Found = etcdlock.Failed, fmt.Sprintf("it gives up after %v (%v), and a delivery may take %v", took, a, wait)
+		f.Result, f.Found = diagnose.Failed, fmt.Sprintf("it gives up after %v (%v), and a delivery may take %v", took, a, wait)
 		f.Advice = "let it wait longer than upstream.timeout and lock.wait_timeout together (nginx: proxy_read_timeout)"
 	}
 	return f

@@ -22,7 +22,7 @@ import (
 )
 
 // The API's view of the ledger, and the ledger.
-var _ admin.Ledger = (*etcdlock.Store)(nil)
+var _ admin.Ledger = (*etcdlock.Control)(nil)
 
 // localAdmin is the name of whoever has the generated token.
 const localAdmin = "admin"
@@ -33,7 +33,7 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 		s.readLocalToken()
 	}
 	o := admin.Options{
-		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.Store, Access: s.access(s.config), Log: s.Log.Logger, Audit: s.Log.Reserve,
+		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.Store.Control, Access: s.access(s.config), Log: s.Log.Logger, Audit: s.Log.Reserve,
 		RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Profiling: s.config.Admin.Pprof,
 	}
 	if s.embedded != nil {

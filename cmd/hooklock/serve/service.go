@@ -17,6 +17,7 @@ import (
 	"hooklock/config"
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/embedded"
+	"hooklock/etcdlock/link"
 	"hooklock/idem"
 	"hooklock/proxy"
 	"hooklock/proxy/memory"
@@ -143,7 +144,7 @@ func (s *Service) openStore(context.Context) error {
 	cache := idem.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
 	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
-	o.OnOperation = func(op etcdlock.Operation) { s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code) }
+	o.OnOperation = func(op link.Operation) { s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code) }
 	o.OnSession = func(e etcdlock.SessionEvent) {
 		if e.Opened {
 			s.opened.Do(func() { close(s.live) })
@@ -156,7 +157,7 @@ func (s *Service) openStore(context.Context) error {
 		return cli.Misuse(fmt.Errorf("etcd: %w", err))
 	}
 	s.onStop("store", s.Store.Close)
-	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.Store, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
+	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.Store.Ledger, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
 		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }})
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.Store.SessionTTLRemaining,

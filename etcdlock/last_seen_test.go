@@ -9,8 +9,8 @@ import (
 
 func TestWhatIsRememberedOfOthersLocksIsBounded(t *testing.T) {
 	for _, steps := range []int{0, 7, idem.MaxSteps} {
-		var c sightings
-		room := maxSightings / (1 + steps/8)
+		var c lastSeen
+		room := maxLastSeen / (1 + steps/8)
 		for i := range room + 100 {
 			l := lockFor("w", fmt.Sprint(i))
 			l.Steps = make([]idem.Step, steps)

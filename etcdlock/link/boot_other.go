@@ -1,6 +1,6 @@
 //go:build !linux
 
-package etcdlock
+package link
 
 import "time"
 

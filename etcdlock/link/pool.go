@@ -1,4 +1,4 @@
-package etcdlock
+package link
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 
 const (
 	// attemptTimeout bounds one renewal, grant or read. A hung member must cost less than a session's life.
-	attemptTimeout = 700 * time.Millisecond
+	AttemptTimeout = 700 * time.Millisecond
 	// txnTimeout bounds one transaction. It is longer: giving up too early makes an answer ambiguous that was merely late.
 	// etcd's own limit is 7 s, and behind it the client repeats writes by itself (etcd-io/etcd#18424).
-	txnTimeout = time.Second
+	TxnTimeout = time.Second
 )
 
 // reconnect is how often a member that is away is looked for. gRPC's own pauses grow to two minutes, and a member that is back would be
@@ -29,9 +29,9 @@ var reconnect = grpc.ConnectParams{
 	MinConnectTimeout: 2 * time.Second,
 }
 
-// pool has one connection for each etcd member and uses one of them until it fails. etcd's own balancer goes round all of
+// Pool has one connection for each etcd member and uses one of them until it fails. etcd's own balancer goes round all of
 // them, so that one hung member eats its share of the requests for as long as it hangs.
-type pool struct {
+type Pool struct {
 	members []*member
 	owned   bool
 
@@ -47,7 +47,7 @@ type member struct {
 
 	mu     sync.Mutex
 	client *clientv3.Client
-	waits  clientv3.Watcher // with a user name only; see token.go
+	waits  clientv3.Watcher // with a user name only; see watching.go
 }
 
 func (m *member) get() (*clientv3.Client, error) {
@@ -56,15 +56,31 @@ func (m *member) get() (*clientv3.Client, error) {
 	if m.client == nil {
 		c, err := m.dial()
 		if err != nil {
-			return nil, fmt.Errorf("%w: connect to etcd: %w", errNotSent, err)
+			return nil, fmt.Errorf("%w: connect to etcd: %w", ErrNotSent, err)
 		}
 		m.client = c
 	}
 	return m.client, nil
 }
 
-func openPool(o *Options) (*pool, error) {
-	p := &pool{moved: make(chan struct{})}
+// Target is which etcd is used, as whom.
+type Target struct {
+	// Endpoints of the members, host:port or http(s)://host:port. Each gets a connection of its own.
+	Endpoints []string
+	// Client is used instead of Endpoints, for an etcd in this process. Nobody here closes it.
+	Client *clientv3.Client
+
+	Username string // "" = none, or the name in the client certificate
+	Password string
+	TLS      *tls.Config // nil = no TLS
+
+	// OnOperation is called after each request, but for watches. It must not block. Nil measures nothing.
+	OnOperation func(Operation)
+}
+
+// OpenPool needs no network yet. The error is about o.
+func OpenPool(o *Target) (*Pool, error) {
+	p := &Pool{moved: make(chan struct{})}
 	if o.Client != nil {
 		p.members = []*member{{client: observed(o.Client, o.OnOperation)}}
 		return p, nil
@@ -74,10 +90,10 @@ func openPool(o *Options) (*pool, error) {
 	}
 	p.owned = true
 	for _, endpoint := range o.Endpoints {
-		m := &member{dial: func() (*clientv3.Client, error) { return dial(o, endpoint, attemptTimeout) }}
+		m := &member{dial: func() (*clientv3.Client, error) { return Dial(o, endpoint, AttemptTimeout) }}
 		if o.Username == "" {
 			if _, err := m.get(); err != nil { // no network yet: the endpoint is malformed
-				_ = p.close()
+				_ = p.Close()
 				return nil, err
 			}
 		}
@@ -86,8 +102,8 @@ func openPool(o *Options) (*pool, error) {
 	return p, nil
 }
 
-// dial connects to one endpoint in the background. With a user name it fetches a token first, within limit.
-func dial(o *Options, endpoint string, limit time.Duration) (*clientv3.Client, error) {
+// Dial connects to one endpoint in the background. With a user name it fetches a token first, within limit.
+func Dial(o *Target, endpoint string, limit time.Duration) (*clientv3.Client, error) {
 	var config *tls.Config
 	if o.TLS != nil {
 		config = o.TLS.Clone()
@@ -104,8 +120,8 @@ func dial(o *Options, endpoint string, limit time.Duration) (*clientv3.Client, e
 	})
 }
 
-// current is the client in use, with the number that failover wants.
-func (p *pool) current() (*clientv3.Client, int, error) {
+// Current is the client in use, with the number that failover wants.
+func (p *Pool) Current() (*clientv3.Client, int, error) {
 	p.mu.Lock()
 	at := p.at
 	p.mu.Unlock()
@@ -114,7 +130,7 @@ func (p *pool) current() (*clientv3.Client, int, error) {
 }
 
 // failover moves on from member from, unless somebody else did.
-func (p *pool) failover(from int) {
+func (p *Pool) failover(from int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.at != from || len(p.members) == 1 {
@@ -126,7 +142,7 @@ func (p *pool) failover(from int) {
 }
 
 // left is closed when member at is no longer the current one.
-func (p *pool) left(at int) <-chan struct{} {
+func (p *Pool) left(at int) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.at != at {
@@ -137,9 +153,9 @@ func (p *pool) left(at int) <-chan struct{} {
 	return p.moved
 }
 
-// try runs f once against the current member; when that member does not answer, the next call goes to another one.
-func (p *pool) try(parent context.Context, limit time.Duration, f func(context.Context, *clientv3.Client) error) error {
-	c, at, err := p.current()
+// Try runs f once against the current member; when that member does not answer, the next call goes to another one.
+func (p *Pool) Try(parent context.Context, limit time.Duration, f func(context.Context, *clientv3.Client) error) error {
+	c, at, err := p.Current()
 	if err != nil {
 		p.failover(at)
 		return err
@@ -149,13 +165,14 @@ func (p *pool) try(parent context.Context, limit time.Duration, f func(context.C
 	if err = f(ctx, c); staleToken(err) {
 		err = f(ctx, c)
 	}
-	if err != nil && parent.Err() == nil && !definite(err) {
+	if err != nil && parent.Err() == nil && !Definite(err) {
 		p.failover(at)
 	}
 	return err
 }
 
-func (p *pool) close() error {
+// Close closes the connections that OpenPool has made.
+func (p *Pool) Close() error {
 	var errs []error
 	for _, m := range p.members {
 		m.mu.Lock()

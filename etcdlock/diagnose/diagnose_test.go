@@ -1,4 +1,4 @@
-package etcdlock
+package diagnose
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
-	"hooklock/etcdlock/protocol"
 )
 
 // found is the one finding of a check; the check may be named by its beginning.
@@ -26,6 +26,13 @@ func found(t *testing.T, findings []Finding, check string) Finding {
 }
 
 // wants fails where the check did not end so, or does not say so.
+func within(tb testing.TB) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
 func wants(t *testing.T, findings []Finding, check string, r Result, says string) {
 	t.Helper()
 	f := found(t, findings, check)
@@ -39,12 +46,12 @@ func wants(t *testing.T, findings []Finding, check string, r Result, says string
 
 func TestAHealthyEtcdIsFoundFitAndNothingIsLeftInIt(t *testing.T) {
 	e := etcdtest.Start(t)
-	before, err := e.Client.Get(within(t, patience), "", clientv3.WithPrefix())
+	before, err := e.Client.Get(within(t), "", clientv3.WithPrefix())
 	if err != nil {
 		t.Fatal(err)
 	}
-	writes := e.Client.Watch(within(t, patience), "", clientv3.WithPrefix(), clientv3.WithRev(before.Header.Revision+1))
-	findings := Diagnose(within(t, patience), Options{Endpoints: []string{"http://" + e.Endpoint}, Prefix: "/locks"})
+	writes := e.Client.Watch(within(t), "", clientv3.WithPrefix(), clientv3.WithRev(before.Header.Revision+1))
+	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{"http://" + e.Endpoint}, Prefix: "/locks"})
 	for _, f := range findings {
 		if f.Result != OK {
 			t.Errorf("%+v", f)
@@ -54,11 +61,11 @@ func TestAHealthyEtcdIsFoundFitAndNothingIsLeftInIt(t *testing.T) {
 	wants(t, findings, "etcd lease", OK, "session_ttl 15s is renewed every 3.75s")
 	wants(t, findings, "etcd space", OK, "of a quota of 2048.0 MiB")
 	wants(t, findings, "etcd outside", OK, "allowed, without a name")
-	after, err := e.Client.Get(within(t, patience), "", clientv3.WithPrefix())
+	after, err := e.Client.Get(within(t), "", clientv3.WithPrefix())
 	if err != nil || len(after.Kvs) != 0 {
 		t.Errorf("left behind: %v %v", after, err)
 	}
-	leases, err := e.Client.Leases(within(t, patience))
+	leases, err := e.Client.Leases(within(t))
 	if err != nil || len(leases.Leases) != 0 {
 		t.Errorf("left behind: %v %v", leases, err)
 	}
@@ -95,7 +102,7 @@ func TestEachEndpointIsLookedAtByItself(t *testing.T) {
 	}()
 	hung := etcdtest.NewProxy(t, e.Endpoint)
 	hung.Blackhole(true)
-	findings := Diagnose(within(t, patience), Options{Endpoints: []string{e.Endpoint, "127.0.0.1:1", hung.Endpoint, mute.Addr().String(), "https://" + e.Endpoint, other.Endpoint}})
+	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint, "127.0.0.1:1", hung.Endpoint, mute.Addr().String(), "https://" + e.Endpoint, other.Endpoint}})
 	wants(t, findings, "etcd "+e.Endpoint, OK, "answers after")
 	wants(t, findings, "etcd 127.0.0.1:1", Failed, "start this member, or correct etcd.endpoints")
 	wants(t, findings, "etcd "+hung.Endpoint, Failed, "it takes connections and does not answer")
@@ -106,7 +113,7 @@ func TestEachEndpointIsLookedAtByItself(t *testing.T) {
 }
 
 func TestWhenNoEndpointAnswersTheRestIsSkipped(t *testing.T) {
-	findings := Diagnose(within(t, patience), Options{Endpoints: []string{"127.0.0.1:1"}})
+	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{"127.0.0.1:1"}})
 	wants(t, findings, "etcd 127.0.0.1:1", Failed, "connection refused")
 	wants(t, findings, "etcd use", Skipped, "no endpoint answers")
 	if len(findings) != 2 {
@@ -133,7 +140,7 @@ func TestWhatAMembersStatusTellsIsJudged(t *testing.T) {
 		{"a damaged member", func(s *clientv3.StatusResponse) { s.Errors = []string{"memberID:1 alarm:CORRUPT "} }, "etcd alarms", Failed, "CORRUPT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := &diagnosis{o: &Options{Endpoints: []string{e.Endpoint}, SessionTTL: defaultTTL, Prefix: defaultPrefix}, layout: protocol.NewLayout(defaultPrefix)}
+			d := newDiagnosis(etcdlock.Options{Endpoints: []string{e.Endpoint}})
 			d.status = func(ctx context.Context, client *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error) {
 				s, err := status(ctx, client, endpoint)
 				if err == nil {
@@ -141,7 +148,7 @@ func TestWhatAMembersStatusTellsIsJudged(t *testing.T) {
 				}
 				return s, err
 			}
-			d.run(within(t, patience))
+			d.run(within(t))
 			wants(t, d.findings, c.check, c.result, c.says)
 		})
 	}
@@ -149,8 +156,8 @@ func TestWhatAMembersStatusTellsIsJudged(t *testing.T) {
 
 func TestAFullStoreIsFoundOut(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
-	fill(t, e)
-	findings := Diagnose(within(t, patience), Options{Endpoints: []string{e.Endpoint}})
+	e.Fill(t)
+	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	wants(t, findings, "etcd alarms", Failed, "NOSPACE")
 	wants(t, findings, "etcd lease", Failed, "disarm the NOSPACE alarm")
 	wants(t, findings, "etcd permissions", Skipped, "needs a lease")
@@ -158,14 +165,14 @@ func TestAFullStoreIsFoundOut(t *testing.T) {
 
 func TestACompactedHistoryIsSeen(t *testing.T) {
 	e := etcdtest.Start(t)
-	compact(t, e)
-	wants(t, Diagnose(within(t, patience), Options{Endpoints: []string{e.Endpoint}}), "etcd compaction", OK, "it has been compacted")
+	e.Compact(t)
+	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint}}), "etcd compaction", OK, "it has been compacted")
 }
 
 func TestUsersAndTheirPermissionsAreFoundOut(t *testing.T) {
 	e := etcdtest.StartWithUsers(t, "/locks")
-	right := withUser(e)
-	findings := Diagnose(within(t, patience), right)
+	right := etcdlock.Options{Endpoints: []string{e.Endpoint}, Username: etcdtest.User, Password: etcdtest.Password, Prefix: "/locks"}
+	findings := Etcd(within(t), right)
 	for _, f := range findings {
 		if f.Result != OK {
 			t.Errorf("%+v", f)
@@ -174,17 +181,17 @@ func TestUsersAndTheirPermissionsAreFoundOut(t *testing.T) {
 	wants(t, findings, "etcd outside", OK, "denied, as it should be")
 	elsewhere, guess, nobody := right, right, right
 	elsewhere.Prefix, guess.Password, nobody.Username, nobody.Password = "/other", "guess", "", ""
-	wants(t, Diagnose(within(t, patience), elsewhere), "etcd transaction", Failed, "permission denied")
-	wants(t, Diagnose(within(t, patience), elsewhere), "etcd permissions", Failed, "etcdctl role grant-permission ROLE readwrite --prefix=true /other/")
-	wants(t, Diagnose(within(t, patience), guess), "etcd "+e.Endpoint, Failed, "correct etcd.username and its password")
-	wants(t, Diagnose(within(t, patience), nobody), "etcd "+e.Endpoint, Failed, "set etcd.username and its password, or a client certificate")
+	wants(t, Etcd(within(t), elsewhere), "etcd transaction", Failed, "permission denied")
+	wants(t, Etcd(within(t), elsewhere), "etcd permissions", Failed, "etcdctl role grant-permission ROLE readwrite --prefix=true /other/")
+	wants(t, Etcd(within(t), guess), "etcd "+e.Endpoint, Failed, "correct etcd.username and its password")
+	wants(t, Etcd(within(t), nobody), "etcd "+e.Endpoint, Failed, "set etcd.username and its password, or a client certificate")
 }
 
 func TestWhatIsWrongWithTLSIsSaidWithTheSettingToChange(t *testing.T) {
 	a, stranger := etcdtest.NewAuthority(t), etcdtest.NewAuthority(t)
 	e := etcdtest.StartWithCertificates(t, a, "/locks")
-	right := Options{Endpoints: []string{"https://" + e.Endpoint}, TLS: a.Client(a.Issue(etcdtest.User)), Prefix: "/locks", SessionTTL: 15 * time.Second}
-	for _, f := range Diagnose(within(t, patience), right) {
+	right := etcdlock.Options{Endpoints: []string{"https://" + e.Endpoint}, TLS: a.Client(a.Issue(etcdtest.User)), Prefix: "/locks", SessionTTL: 15 * time.Second}
+	for _, f := range Etcd(within(t), right) {
 		if f.Result != OK {
 			t.Errorf("%+v", f)
 		}
@@ -198,7 +205,7 @@ func TestWhatIsWrongWithTLSIsSaidWithTheSettingToChange(t *testing.T) {
 	otherName.TLS.ServerName = "etcd.example.com"
 	for _, c := range []struct {
 		name string
-		o    Options
+		o    etcdlock.Options
 		says string
 	}{
 		{"no TLS", noTLS, "Where it wants TLS, write https://"},
@@ -208,9 +215,9 @@ func TestWhatIsWrongWithTLSIsSaidWithTheSettingToChange(t *testing.T) {
 		{"another name", otherName, "set etcd.tls.server_name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			wants(t, Diagnose(within(t, patience), c.o), "etcd http", Failed, c.says)
+			wants(t, Etcd(within(t), c.o), "etcd http", Failed, c.says)
 		})
 	}
 	plain := etcdtest.Start(t)
-	wants(t, Diagnose(within(t, patience), Options{Endpoints: []string{"https://" + plain.Endpoint}, TLS: right.TLS}), "etcd https", Failed, "if this endpoint speaks no TLS, write http://")
+	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{"https://" + plain.Endpoint}, TLS: right.TLS}), "etcd https", Failed, "if this endpoint speaks no TLS, write http://")
 }

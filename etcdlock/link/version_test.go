@@ -1,4 +1,4 @@
-package etcdlock
+package link
 
 import (
 	"errors"
@@ -39,7 +39,7 @@ func TestReleasesThatBreakAPromiseAreRefusedWithTheReason(t *testing.T) {
 		{"3.-6.1", "is not a version"},
 		{"latest", "is not a version"},
 	} {
-		err := checkRelease(c.version)
+		err := CheckRelease(c.version)
 		switch {
 		case c.says == "" && err != nil:
 			t.Errorf("%s: %v", c.version, err)
@@ -50,7 +50,7 @@ func TestReleasesThatBreakAPromiseAreRefusedWithTheReason(t *testing.T) {
 }
 
 func TestARefusalNamesOnlyTheErrorsOfThatRelease(t *testing.T) {
-	err := checkRelease("3.6.11")
+	err := CheckRelease("3.6.11")
 	if !errors.Is(err, errTooOld) || strings.Contains(err.Error(), "stale") || !strings.Contains(err.Error(), "space quota") {
 		t.Errorf("got %v", err)
 	}

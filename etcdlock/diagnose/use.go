@@ -1,12 +1,14 @@
-package etcdlock
+package diagnose
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -23,7 +25,7 @@ func (d *diagnosis) use(ctx context.Context, c *clientv3.Client) {
 		defer func() { // also when the caller is interrupted; and should it fail, what was written goes with the lease
 			_ = d.step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, lease); return err })
 		}()
-		key := d.layout.Root + "doctor/" + newSessionName()
+		key := d.layout.Root + "doctor/" + strings.ToLower(rand.Text())
 		if d.transaction(ctx, c, key, lease) {
 			d.cluster(ctx, key)
 		}
@@ -46,14 +48,17 @@ func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (clientv3.Lea
 	asked := min(d.o.SessionTTL, diagnoseLease)
 	var granted *clientv3.LeaseGrantResponse
 	grant, err := timed(func() error {
-		return d.step(ctx, func(ctx context.Context) (err error) { granted, err = c.Grant(ctx, leaseSeconds(asked)); return err })
+		return d.step(ctx, func(ctx context.Context) (err error) {
+			granted, err = c.Grant(ctx, link.LeaseSeconds(asked))
+			return err
+		})
 	})
 	if err != nil {
 		d.fail(check, "grant", err, "look at etcd's log")
 		return 0, false
 	}
 	renewal, err := timed(func() error {
-		return d.step(ctx, func(ctx context.Context) error { return renewLease(ctx, c, granted.ID) })
+		return d.step(ctx, func(ctx context.Context) error { return link.RenewLease(ctx, c, granted.ID) })
 	})
 	if err != nil {
 		d.fail(check, "renew", err, "look at etcd's log")
@@ -68,13 +73,13 @@ func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (clientv3.Lea
 	found := fmt.Sprintf("granted in %s, renewed in %s, granted and revoked in %s; session_ttl %v is renewed every %v",
 		milliseconds(grant), milliseconds(renewal), milliseconds(revocation), d.o.SessionTTL, every)
 	switch {
-	case granted.TTL > leaseSeconds(asked):
+	case granted.TTL > link.LeaseSeconds(asked):
 		d.say(check, Warning, fmt.Sprintf("etcd made %d s of a lease of %v; %s", granted.TTL, asked, found),
 			fmt.Sprintf("etcd's election timeout is too long for this session_ttl: locks of a dead process stay closed for %d s", granted.TTL))
-	case renewal > attemptTimeout:
-		d.say(check, Failed, found, fmt.Sprintf("a renewal is given up after %v: find out why etcd is slow (disk, network, CPU)", attemptTimeout))
-	case renewal > attemptTimeout/2:
-		d.say(check, Warning, found, fmt.Sprintf("a renewal is given up after %v; with a password each costs etcd one hash, a client certificate none", attemptTimeout))
+	case renewal > link.AttemptTimeout:
+		d.say(check, Failed, found, fmt.Sprintf("a renewal is given up after %v: find out why etcd is slow (disk, network, CPU)", link.AttemptTimeout))
+	case renewal > link.AttemptTimeout/2:
+		d.say(check, Warning, found, fmt.Sprintf("a renewal is given up after %v; with a password each costs etcd one hash, a client certificate none", link.AttemptTimeout))
 	default:
 		d.say(check, OK, found, "")
 	}
@@ -84,7 +89,7 @@ func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (clientv3.Lea
 // revokeAnother grants a lease and revokes it: the one that is in use is needed on.
 func (d *diagnosis) revokeAnother(ctx context.Context, c *clientv3.Client) error {
 	return d.step(ctx, func(ctx context.Context) error {
-		granted, err := c.Grant(ctx, leaseSeconds(diagnoseLease))
+		granted, err := c.Grant(ctx, link.LeaseSeconds(diagnoseLease))
 		if err == nil {
 			_, err = c.Revoke(ctx, granted.ID)
 		}
@@ -167,8 +172,8 @@ func (d *diagnosis) permissions(ctx context.Context, c *clientv3.Client, key str
 		{"delete " + key, func(ctx context.Context) error { _, err := c.Delete(ctx, key); return err }},
 	} {
 		if err := d.step(ctx, try.f); err != nil {
-			advice := adviceFor(err)
-			if says(err, rpctypes.ErrPermissionDenied) {
+			advice := link.AdviceFor(err)
+			if link.Says(err, rpctypes.ErrPermissionDenied) {
 				advice = "etcdctl role grant-permission ROLE readwrite --prefix=true " + d.o.Prefix + "/"
 			}
 			d.say(check, Failed, try.doing+": "+err.Error(), advice)
@@ -208,7 +213,7 @@ func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
 		return err
 	})
 	switch {
-	case says(err, rpctypes.ErrPermissionDenied):
+	case link.Says(err, rpctypes.ErrPermissionDenied):
 		d.say(check, OK, "denied, as it should be", "")
 	case err != nil:
 		d.say(check, Skipped, err.Error(), "")

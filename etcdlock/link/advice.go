@@ -1,4 +1,4 @@
-package etcdlock
+package link
 
 import (
 	"errors"
@@ -22,25 +22,25 @@ var advices = []struct {
 	{rpctypes.ErrNoLeader, "a majority of etcd's members is away"},
 }
 
-// explain adds what can be done about err, where that is known.
-func explain(err error) error {
-	if advice := adviceFor(err); advice != "" {
+// Explain adds what can be done about err, where that is known.
+func Explain(err error) error {
+	if advice := AdviceFor(err); advice != "" {
 		return fmt.Errorf("%w; %s", err, advice)
 	}
 	return err
 }
 
-// adviceFor is "" where nothing is known.
-func adviceFor(err error) string {
+// AdviceFor is "" where nothing is known.
+func AdviceFor(err error) string {
 	for _, a := range advices {
-		if says(err, a.answer) {
+		if Says(err, a.answer) {
 			return a.advice
 		}
 	}
 	return ""
 }
 
-// says reports whether err is this answer of etcd. The reason why a watch was refused comes as a text alone.
-func says(err, answer error) bool {
+// Says reports whether err is this answer of etcd. The reason why a watch was refused comes as a text alone.
+func Says(err, answer error) bool {
 	return err != nil && (errors.Is(err, answer) || strings.Contains(err.Error(), rpctypes.ErrorDesc(answer)))
 }

@@ -1,35 +1,37 @@
-package etcdlock
+package diagnose
 
 import (
 	"fmt"
 	"time"
+
+	"hooklock/etcdlock/link"
 )
 
 // sane is before which no clock of today can be: this did not exist.
 var sane = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// WatchClock begins to look at this machine's clocks, and returns what ends that with a finding. Locks need no clock that others share:
+// Clock begins to look at this machine's clocks, and returns what ends that with a finding. Locks need no clock that others share:
 // each process measures for itself how long its session has not been heard of. What it needs is a clock that sees a suspended machine.
-func WatchClock() func() Finding { return watchClock(systemClock()) }
+func Clock() func() Finding { return watchClock(link.SystemClock()) }
 
-func watchClock(c clock) func() Finding {
-	began := c.instant()
+func watchClock(c link.Clock) func() Finding {
+	began := c.Instant()
 	return func() Finding {
 		f := Finding{Check: "clock", Result: OK}
-		now := c.instant()
-		elapsed, boot := now.at.Sub(began.at), now.boot-began.boot
+		now := c.Instant()
+		elapsed, boot := now.At.Sub(began.At), now.Boot-began.Boot
 		switch apart := (boot - elapsed).Abs(); {
-		case now.at.Before(sane):
-			f.Result, f.Found = Failed, "this machine believes that it is "+now.at.UTC().Format(time.RFC3339)
+		case now.At.Before(sane):
+			f.Result, f.Found = Failed, "this machine believes that it is "+now.At.UTC().Format(time.RFC3339)
 			f.Advice = "set the clock: signatures with a time, certificates and records depend on it"
-		case now.boot == 0:
+		case now.Boot == 0:
 			f.Result, f.Found = Warning, "there is no clock that goes on while the machine is suspended"
 			f.Advice = "do not suspend this machine: a process that wakes would trust its session for too long"
 		case apart > time.Second:
 			f.Result, f.Found = Warning, fmt.Sprintf("the machine stood still for %v during these checks", apart.Round(time.Millisecond))
 			f.Advice = "a process that stands still longer than session_ttl loses its locks: see to it that this machine is not paused"
 		default:
-			f.Found = now.at.UTC().Format(time.RFC3339) + "; not compared with etcd, which tells no time: locks need none in common"
+			f.Found = now.At.UTC().Format(time.RFC3339) + "; not compared with etcd, which tells no time: locks need none in common"
 		}
 		return f
 	}

@@ -1,6 +1,6 @@
-package etcdlock
+package diagnose
 
-// Result is how a check of Diagnose ended.
+// Result is how a check ended.
 type Result string
 
 // The results of a check.

@@ -1,9 +1,11 @@
-package etcdlock
+package diagnose
 
 import (
 	"strings"
 	"testing"
 	"time"
+
+	"hooklock/etcdlock/link"
 )
 
 func TestTheClockIsJudgedByWhatASessionNeedsOfIt(t *testing.T) {
@@ -26,14 +28,14 @@ func TestTheClockIsJudgedByWhatASessionNeedsOfIt(t *testing.T) {
 			if c.noBoot {
 				boot = 0
 			}
-			end := watchClock(clock{now: func() time.Time { return now }, boot: func() time.Duration { return boot }})
+			end := watchClock(link.Clock{Now: func() time.Time { return now }, Boot: func() time.Duration { return boot }})
 			now, boot = now.Add(c.passed), boot+c.boot
 			if f := end(); f.Result != c.result || !strings.Contains(f.Found, c.says) || (f.Result != OK && f.Advice == "") {
 				t.Errorf("got %+v", f)
 			}
 		})
 	}
-	if f := WatchClock()(); f.Result == Failed {
+	if f := Clock()(); f.Result == Failed {
 		t.Errorf("this machine: %+v", f)
 	}
 }

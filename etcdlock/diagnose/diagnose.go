@@ -1,4 +1,4 @@
-package etcdlock
+package diagnose
 
 import (
 	"context"
@@ -8,38 +8,39 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/etcdlock"
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 const (
-	// diagnoseTimeout bounds one step of Diagnose. It is longer than the Store would wait, so that a slow member is told from a dead one.
+	// diagnoseTimeout bounds one step of a diagnosis. It is longer than the Store would wait, so that a slow member is told from a dead one.
 	diagnoseTimeout = 3 * time.Second
-	// diagnoseLease is how long the keys of Diagnose live, should it not come to removing them.
+	// diagnoseLease is how long the keys of a diagnosis live, should it not come to removing them.
 	diagnoseLease = 10 * time.Second
 	// nearlyFull is the part of the quota from which on it is time to do something.
 	nearlyFull = 0.8
 )
 
-// Diagnose looks at the etcd that o names, as a Store would use it, and says what it found, check by check. It writes below
+// Etcd looks at the etcd that o names, as a Store would use it, and says what it found, check by check. It writes below
 // <prefix>/v1/doctor/ alone, on a lease of a few seconds, and removes it again. It takes no session and no lock, so it may run beside
 // anything. o must name Endpoints.
-func Diagnose(ctx context.Context, o Options) []Finding {
-	if o.Prefix == "" {
-		o.Prefix = defaultPrefix
-	}
-	if o.SessionTTL == 0 {
-		o.SessionTTL = defaultTTL
-	}
-	d := &diagnosis{o: &o, layout: protocol.NewLayout(o.Prefix), status: status}
+func Etcd(ctx context.Context, o etcdlock.Options) []Finding {
+	d := newDiagnosis(o)
 	d.run(ctx)
 	return d.findings
 }
 
-// diagnosis is one run of Diagnose.
+func newDiagnosis(o etcdlock.Options) *diagnosis {
+	o = o.WithDefaults()
+	return &diagnosis{o: &o, layout: protocol.NewLayout(o.Prefix), status: status}
+}
+
+// diagnosis is one run of Etcd.
 type diagnosis struct {
-	o        *Options
+	o        *etcdlock.Options
 	layout   protocol.Layout
 	status   func(ctx context.Context, c *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error)
 	findings []Finding
@@ -65,7 +66,7 @@ func (d *diagnosis) say(check string, r Result, found, advice string) {
 
 // fail is for what etcd refuses, with the advice that belongs to its answer, or otherwise.
 func (d *diagnosis) fail(check, doing string, err error, otherwise string) {
-	advice := adviceFor(err)
+	advice := link.AdviceFor(err)
 	if advice == "" {
 		advice = otherwise
 	}
@@ -100,7 +101,7 @@ func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
 		d.say(check, Failed, err.Error(), advice)
 		return
 	}
-	c, err := dial(d.o, endpoint, diagnoseTimeout)
+	c, err := link.Dial(d.o.Target(), endpoint, diagnoseTimeout)
 	if err != nil {
 		d.fail(check, "log in", err, "look at this member's log")
 		return
@@ -113,8 +114,8 @@ func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
 	}
 	d.answered = append(d.answered, answered{endpoint, c, s})
 	d.say(check, OK, fmt.Sprintf("answers after %s", milliseconds(time.Since(began))), "")
-	if err := checkRelease(s.Version); err != nil {
-		d.say("etcd release "+endpoint, Failed, err.Error(), newEnough)
+	if err := link.CheckRelease(s.Version); err != nil {
+		d.say("etcd release "+endpoint, Failed, err.Error(), link.NewEnough)
 	} else {
 		d.say("etcd release "+endpoint, OK, s.Version, "")
 	}

@@ -1,4 +1,4 @@
-package etcdlock
+package link
 
 import (
 	"bytes"
@@ -11,17 +11,21 @@ import (
 	"hooklock/etcdlock/etcdtest"
 )
 
-func TestAStoreLooksAtTheReleaseOfEachMember(t *testing.T) {
+func TestThePoolTellsTheReleaseOfEachMember(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint, "127.0.0.1:1"}})
-	version, err := s.pool.version(within(t, patience), e.Endpoint)
-	if err != nil || checkRelease(version) != nil {
+	p, err := OpenPool(&Target{Endpoints: []string{e.Endpoint, "127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	version, err := p.version(t.Context(), e.Endpoint)
+	if err != nil || CheckRelease(version) != nil {
 		t.Errorf("%q %v", version, err)
 	}
-	if version, err := s.pool.version(within(t, patience), "127.0.0.1:1"); err == nil {
+	if version, err := p.version(t.Context(), "127.0.0.1:1"); err == nil {
 		t.Errorf("nobody listens there, and is %q", version)
 	}
-	if _, at, _ := s.pool.current(); at != 0 {
+	if _, at, _ := p.Current(); at != 0 {
 		t.Error("the question to one member gave up another one")
 	}
 }
@@ -30,7 +34,7 @@ func TestAStoreLooksAtTheReleaseOfEachMember(t *testing.T) {
 func TestAMemberThatIsTooOldIsWarnedAboutOnceWithTheReason(t *testing.T) {
 	var log bytes.Buffer
 	old := "3.6.10"
-	r := &releases{
+	r := &Releases{
 		endpoints: []string{"a:2379", "away:2379", "b:2379"},
 		version: func(_ context.Context, endpoint string) (string, error) {
 			switch endpoint {
@@ -48,7 +52,7 @@ func TestAMemberThatIsTooOldIsWarnedAboutOnceWithTheReason(t *testing.T) {
 	}
 	text := log.String()
 	if strings.Count(text, "etcd.release") != 1 || !strings.Contains(text, "endpoint=a:2379") || !strings.Contains(text, "release=3.6.10") ||
-		!strings.Contains(text, "past the permissions of a role") || !strings.Contains(text, newEnough) {
+		!strings.Contains(text, "past the permissions of a role") || !strings.Contains(text, NewEnough) {
 		t.Errorf("got %s", text)
 	}
 	old = "3.5.1" // a roll-back

@@ -1,4 +1,4 @@
-package etcdlock
+package link
 
 import (
 	"cmp"
@@ -52,14 +52,14 @@ var flaws = []struct {
 	{28, 14, "a watch can show keys that the role must not read"},                   // GHSA-xg4h-6gfc-h4m8
 }
 
-// newEnough is what every refusal of a version ends with.
-const newEnough = "upgrade to 3.6.14, 3.5.28 or 3.7"
+// NewEnough is what every refusal of a version ends with.
+const NewEnough = "upgrade to 3.6.14, 3.5.28 or 3.7"
 
 // errTooOld: locks in such an etcd cannot be relied on.
 var errTooOld = errors.New("too old to be relied on")
 
-// checkRelease refuses a release with an error that breaks a promise of ours: Hooklock works with it, most of the time.
-func checkRelease(text string) error {
+// CheckRelease refuses a release with an error that breaks a promise of ours: Hooklock works with it, most of the time.
+func CheckRelease(text string) error {
 	v, err := parseVersion(text)
 	if err != nil {
 		return err

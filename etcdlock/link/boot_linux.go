@@ -1,4 +1,4 @@
-package etcdlock
+package link
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime reads CLOCK_BOOTTIME: the monotonic clock and the time of suspension.
-func bootTime() time.Duration {
+// BootTime reads CLOCK_BOOTTIME: the monotonic clock and the time of suspension.
+func BootTime() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
 		return 0 // then the monotonic clock decides alone

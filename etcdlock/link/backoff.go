@@ -1,0 +1,43 @@
+package link
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	firstPause   = 20 * time.Millisecond
+	sessionPause = 200 * time.Millisecond
+	// LastPause is the longest pause of a Backoff.
+	LastPause = time.Second
+)
+
+// Backoff makes the pauses between attempts: each about twice as long as the one before, with a random part, because all
+// deliveries meet the same trouble at the same moment.
+type Backoff struct{ next, most time.Duration }
+
+// NewBackoff begins with a pause of about 20 ms and ends with pauses of about a second.
+func NewBackoff() *Backoff { return &Backoff{firstPause, LastPause} }
+
+// NewSessionBackoff is for attempts to open a session: nothing runs before there is one.
+func NewSessionBackoff() *Backoff { return &Backoff{firstPause, sessionPause} }
+
+// Wait returns the context's error if that ends first.
+func (b *Backoff) Wait(ctx context.Context) error {
+	pause := b.next/2 + rand.N(b.next)
+	b.next = min(2*b.next, b.most)
+	return Sleep(ctx, pause)
+}
+
+// Sleep waits for d. The error is the context's, if that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,100 @@
+package link
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// GrantLease grants a lease with the ID that the caller chose, so that a repeated request finds the lease of the first one
+// instead of leaving it behind. An etcd in this process loses no answers and chooses the ID itself.
+func GrantLease(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID, ttl time.Duration) (clientv3.LeaseID, error) {
+	if c.ActiveConnection() == nil {
+		granted, err := c.Grant(ctx, LeaseSeconds(ttl))
+		if err != nil {
+			return 0, err
+		}
+		return granted.ID, nil
+	}
+	_, err := clientv3.RetryLeaseClient(c).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: int64(id), TTL: LeaseSeconds(ttl)})
+	if err = rpctypes.Error(err); err != nil && !errors.Is(err, rpctypes.ErrLeaseExist) {
+		return 0, err
+	}
+	return id, nil
+}
+
+// RenewLease prolongs a lease once. The client's own KeepAliveOnce repeats without a pause while nobody listens.
+func RenewLease(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID) error {
+	if c.ActiveConnection() == nil {
+		_, err := c.KeepAliveOnce(ctx, id)
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx) // ends the stream
+	defer cancel()
+	stream, err := clientv3.RetryLeaseClient(c).LeaseKeepAlive(ctx)
+	if err != nil {
+		return rpctypes.Error(err)
+	}
+	if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(id)}); err != nil {
+		return rpctypes.Error(err)
+	}
+	answer, err := stream.Recv()
+	switch {
+	case err != nil:
+		return rpctypes.Error(err)
+	case answer.TTL <= 0:
+		return rpctypes.ErrLeaseNotFound
+	}
+	return nil
+}
+
+// NewLeaseID is random: two processes must not choose the same.
+func NewLeaseID() clientv3.LeaseID {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return clientv3.LeaseID(max(1, binary.BigEndian.Uint64(b[:])&math.MaxInt64))
+}
+
+// MaxLease is below etcd's largest TTL, 9,000,000,000 s.
+const MaxLease = 100 * 365 * 24 * time.Hour
+
+// LeaseSeconds is ttl as etcd counts it: rounded up to whole seconds, at least one.
+func LeaseSeconds(ttl time.Duration) int64 {
+	return max(1, int64((min(ttl, MaxLease)+time.Second-1)/time.Second))
+}
+
+// NewLease grants a lease and repeats until the answer is definite.
+func (p *Pool) NewLease(ctx context.Context, ttl time.Duration) (id clientv3.LeaseID, err error) {
+	id = NewLeaseID()
+	for pause := NewBackoff(); ; {
+		err := p.Try(ctx, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+			granted, err := GrantLease(ctx, c, id, ttl)
+			if err == nil {
+				id = granted
+			}
+			return err
+		})
+		switch {
+		case err == nil:
+			return id, nil
+		case errors.Is(err, rpctypes.ErrNoSpace), pause.Wait(ctx) != nil:
+			return 0, fmt.Errorf("grant lease: %w", err)
+		}
+	}
+}
+
+// Drop ends a lease that no key is on any more and that no transaction names. Where it fails, the lease runs out by itself.
+func (p *Pool) Drop(ctx context.Context, id clientv3.LeaseID) {
+	_ = p.Try(ctx, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Revoke(ctx, id)
+		return err
+	})
+}

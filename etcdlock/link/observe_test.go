@@ -1,0 +1,35 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+)
+
+func TestAFailedRequestIsMeasuredWithACodeOfAClosedSet(t *testing.T) {
+	for code, err := range map[string]error{
+		"":                   nil,
+		"DEADLINE_EXCEEDED":  fmt.Errorf("wrapped: %w", context.DeadlineExceeded),
+		"CANCELLED":          context.Canceled,
+		"RESOURCE_EXHAUSTED": rpctypes.ErrNoSpace,
+		"NOT_FOUND":          rpctypes.ErrLeaseNotFound,
+		"UNKNOWN":            errors.New("anything else"),
+	} {
+		if got := codeOf(err); got != code {
+			t.Errorf("%v: %q, want %q", err, got, code)
+		}
+	}
+}
+
+func TestOperationsAreNamedInSnakeCase(t *testing.T) {
+	for method, name := range map[string]string{
+		"/etcdserverpb.Lease/LeaseKeepAlive": "lease_keep_alive", "/etcdserverpb.KV/Txn": "txn", "/etcdserverpb.KV/DeleteRange": "delete_range",
+	} {
+		if got := operationOf(method); got != name {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+}

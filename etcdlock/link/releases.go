@@ -1,0 +1,70 @@
+package link
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Releases warns of members whose release breaks a promise. It does not stop anything: an upgrade of etcd goes member by member, and
+// an outage does not mend an old one.
+type Releases struct {
+	endpoints []string
+	version   func(ctx context.Context, endpoint string) (string, error)
+	log       *slog.Logger
+	wake      chan struct{}
+	said      map[string]string // endpoint to release
+}
+
+// NewReleases makes a watch over the releases of these endpoints; Run works.
+func NewReleases(p *Pool, endpoints []string, log *slog.Logger) *Releases {
+	return &Releases{endpoints: endpoints, version: p.version, log: log, wake: make(chan struct{}, 1), said: map[string]string{}}
+}
+
+// Look asks for a look at all members; it does not wait.
+func (r *Releases) Look() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run looks at the members when Look asks for it, until ctx ends.
+func (r *Releases) Run(ctx context.Context) {
+	for {
+		select {
+		case <-r.wake:
+			r.check(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// check leaves a member that does not answer to the next session.
+func (r *Releases) check(ctx context.Context) {
+	for _, endpoint := range r.endpoints {
+		version, err := r.version(ctx, endpoint)
+		if err != nil || r.said[endpoint] == version {
+			continue
+		}
+		r.said[endpoint] = version
+		if err := CheckRelease(version); err != nil {
+			r.log.Warn("etcd.release", "endpoint", endpoint, "release", version, "problem", err, "advice", NewEnough)
+		}
+	}
+}
+
+// version is the release of the member at endpoint, over a connection made for the question: it says nothing about the one in use.
+func (p *Pool) version(parent context.Context, endpoint string) (string, error) {
+	c, _, err := p.Current()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(parent, AttemptTimeout)
+	defer cancel()
+	status, err := c.Status(ctx, endpoint)
+	if err != nil {
+		return "", err
+	}
+	return status.Version, nil
+}

@@ -1,0 +1,127 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// With a user name, each request shows a token. etcd forgets one that was not used for five minutes, and all of them when it
+// restarts or its users change. The client has fetched a new one by the time that it reports this, but does not repeat the request:
+// it was told to make one attempt.
+
+// staleToken reports whether a request was refused for its token, so that the next attempt may pass. Nothing of it was applied.
+func staleToken(err error) bool {
+	return Says(err, rpctypes.ErrInvalidAuthToken) || Says(err, rpctypes.ErrAuthOldRevision) || Says(err, rpctypes.ErrUserEmpty)
+}
+
+// TurnedAway reports whether etcd answers and wants somebody else. Another member says the same, each attempt may cost etcd a password hash,
+// and only a person can change it: so there is no hurry to ask again.
+func TurnedAway(err error) bool {
+	return staleToken(err) || Says(err, rpctypes.ErrAuthFailed) || Says(err, rpctypes.ErrPermissionDenied)
+}
+
+// watcher is where waits at this member watch. Watches share a stream, and a stream shows the token that it was opened with for as
+// long as it lives: when that has run out, new watches on it are refused for ever. So with a user name waits have a watcher of their
+// own, which refresh replaces.
+func (m *member) watcher(c *clientv3.Client) clientv3.Watcher {
+	if c.Username == "" {
+		return c
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waits == nil {
+		m.waits = clientv3.NewWatcher(c)
+	}
+	return m.waits
+}
+
+// refresh ends the watcher old, if it is still the one in use: the next one opens a stream with a new token. Those who watch on the
+// old one read again, as after any watch that breaks.
+func (m *member) refresh(old clientv3.Watcher) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waits != nil && m.waits == old {
+		_ = m.waits.Close() // its stream was refused
+		m.waits = nil
+	}
+}
+
+// brokenPause is between two attempts to watch while watches are refused.
+const brokenPause = 100 * time.Millisecond
+
+// Stream says which of the streams of a client a watch is on.
+type Stream int
+
+const (
+	// ofSession is for what is watched for as long as a session lives. Where it breaks its owner has to look at everything again.
+	OfSession Stream = iota
+	// ofWaits is for watches that come and go with those who wait.
+	OfWaits
+)
+
+// Watch is what somebody wants to hear of.
+type Watch struct {
+	Key  string
+	Opts []clientv3.OpOption
+	News func(*clientv3.Event) // must not block
+}
+
+// Watch tells of news until one of the watches ends, the member that they are at is left for another one, or ctx ends: then nobody is told any
+// more, and the caller reads what it may have missed. The error is etcd's, and where there is one a pause has passed: what was refused would
+// be refused at once again.
+func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
+	client, at, err := p.Current()
+	if err != nil {
+		p.failover(at)
+		_ = Sleep(ctx, brokenPause)
+		return err
+	}
+	member, watcher := p.members[at], clientv3.Watcher(client)
+	if on == OfWaits {
+		watcher = member.watcher(client)
+	}
+	if err = p.follow(ctx, at, watcher, watches); err == nil || errors.Is(err, rpctypes.ErrCompacted) || ctx.Err() != nil {
+		return err
+	}
+	if staleToken(err) {
+		member.refresh(watcher)
+	}
+	_ = Sleep(ctx, brokenPause)
+	return err
+}
+
+// follow ends its watches before it returns. At a member that hangs a watch does not even begin: each has a goroutine, and ctx breaks it off.
+func (p *Pool) follow(ctx context.Context, at int, watcher clientv3.Watcher, watches []Watch) error {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	ended := make(chan error, len(watches))
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer cancel()
+	for _, w := range watches {
+		following.Go(func() { ended <- w.follow(ctx, watcher) })
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-p.left(at):
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (w *Watch) follow(ctx context.Context, watcher clientv3.Watcher) error {
+	for news := range watcher.Watch(ctx, w.Key, w.Opts...) {
+		if err := news.Err(); err != nil {
+			return err
+		}
+		for _, e := range news.Events {
+			w.News(e)
+		}
+	}
+	return nil
+}
