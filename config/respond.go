@@ -2,27 +2,20 @@ package config
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 
 	"hooklock/idem"
 )
 
 // refusals are the decisions that Hooklock answers itself, so that their status can be chosen.
-func refusals() iter.Seq[idem.DecisionRow] {
-	return func(yield func(idem.DecisionRow) bool) {
-		for row := range idem.Decisions() {
-			if row.Own() && !yield(row) {
-				return
-			}
-		}
-	}
+func refusals() []idem.DecisionRow {
+	return slices.DeleteFunc(idem.Decisions(), func(r idem.DecisionRow) bool { return !r.Own() })
 }
 
 // checkDecision refuses what is not a refusing decision.
 func checkDecision(name string) error {
 	var words []string
-	for row := range refusals() {
+	for _, row := range refusals() {
 		words = append(words, string(row.Decision))
 	}
 	if slices.Contains(words, name) {

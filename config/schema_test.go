@@ -100,7 +100,7 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 		return object{"type": []string{"array", "null"}, "items": items}
 	case kindRespond:
 		properties := object{}
-		for r := range refusals() {
+		for _, r := range refusals() {
 			properties[string(r.Decision)] = object{"type": "integer", "minimum": 200, "maximum": 599}
 		}
 		return object{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}

@@ -1,8 +1,8 @@
 package idem
 
 import (
-	"iter"
 	"log/slog"
+	"slices"
 )
 
 // Decision is what Hooklock did with one delivery. A new one needs a name and a row here, a row in docs/decisions.md, and whatever makes it.
@@ -163,16 +163,8 @@ var decisions = [...]DecisionRow{
 	},
 }
 
-// Decisions are the rows, in the order of docs/decisions.md.
-func Decisions() iter.Seq[DecisionRow] {
-	return func(yield func(DecisionRow) bool) {
-		for _, row := range decisions {
-			if !yield(row) {
-				return
-			}
-		}
-	}
-}
+// Decisions are the rows, in the order of docs/decisions.md. The slice is the caller's.
+func Decisions() []DecisionRow { return slices.Clone(decisions[:]) }
 
 // Row is the row of d; the zero value where there is none.
 func (d Decision) Row() DecisionRow {

@@ -192,7 +192,7 @@ func (r *Route) answers() []ExplainedAnswer {
 	}
 	answers := []ExplainedAnswer{{idem.DecisionExecuted, r.executed()}, {idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"}}
 	rows := []idem.DecisionRow{idem.DecisionRejected.Row(), idem.DecisionUnverified.Row()} // in the order of the questions
-	for row := range idem.Decisions() {
+	for _, row := range idem.Decisions() {
 		if row.Own() && row.Decision != idem.DecisionRejected && row.Decision != idem.DecisionUnverified {
 			rows = append(rows, row)
 		}

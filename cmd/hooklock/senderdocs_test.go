@@ -28,7 +28,7 @@ const senderDocs = "../../docs/senders"
 // statuses of the decisions that refuse, without a preset.
 func statuses() map[idem.Decision]int {
 	all := map[idem.Decision]int{}
-	for row := range idem.Decisions() {
+	for _, row := range idem.Decisions() {
 		if row.Status >= 400 {
 			all[row.Decision] = row.Status
 		}

@@ -193,7 +193,7 @@ const unsignedReplay = "The event's ID alone decides, and nobody signs it: whoev
 // delivery that is refused while the secret is configured wrongly should come again.
 func only5xx() map[idem.Decision]int {
 	respond := map[idem.Decision]int{}
-	for row := range idem.Decisions() {
+	for _, row := range idem.Decisions() {
 		if row.Status >= 400 && row.Status < 500 {
 			respond[row.Decision] = 503
 		}

@@ -35,7 +35,7 @@ const (
 // words are those that the decisions have, each once, in their order.
 func words[T ~string](of func(*idem.DecisionRow) []T) []T {
 	var all []T
-	for row := range idem.Decisions() {
+	for _, row := range idem.Decisions() {
 		for _, word := range of(&row) {
 			if word != "" && !slices.Contains(all, word) {
 				all = append(all, word)

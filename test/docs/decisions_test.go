@@ -17,7 +17,7 @@ func TestTheTableOfDecisionsIsTheOneOfTheCode(t *testing.T) {
 	}
 	text, _, _ = strings.Cut(text, "\n\n")
 	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| .* \\| ([^|]*) \\| ([^|]*)\\|$").FindAllStringSubmatch(text, -1)
-	for row := range idem.Decisions() {
+	for _, row := range idem.Decisions() {
 		if len(rows) == 0 || rows[0][1] != string(row.Decision) {
 			t.Fatalf("the next row is to be that of %s: %q", row.Decision, rows)
 		}
