@@ -25,7 +25,7 @@ func (s *Control) Await(ctx context.Context, id idem.ExecutionID, since *idem.Fo
 		if last.Lock == nil || ctx.Err() != nil || changed(since, last) {
 			return last, nil //nolint:nilerr // the time was over before etcd could say more
 		}
-		k := s.keysOf(last.Lock)
+		k := s.layout.Keys(last.Lock)
 		if last.Place {
 			s.watch(ctx, last.Revision, k.Q)
 		} else {

@@ -60,20 +60,20 @@ func (b *buckets) take(ctx context.Context, retention time.Duration) (clientv3.L
 		age := b.clock.Since(c.granted)
 		usable := c.lease != 0 && c.left > 0 && age < idem.Slack(retention)
 		if c.coming == nil && (!usable || c.left <= bucketLow || age > idem.Slack(retention)*3/4) {
-			b.next(c, retention)
+			b.nextLocked(c, retention)
 		}
 		if usable {
 			c.left--
 			return c.lease, nil
 		}
-		if err := b.await(ctx, c); err != nil {
+		if err := b.awaitLocked(ctx, c); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// next asks for the next lease. It wants the mutex held.
-func (b *buckets) next(c *class, retention time.Duration) {
+// nextLocked asks for the next lease.
+func (b *buckets) nextLocked(c *class, retention time.Duration) {
 	done := make(chan struct{})
 	c.coming = done
 	started := b.spawn(func(ctx context.Context) {
@@ -93,8 +93,8 @@ func (b *buckets) next(c *class, retention time.Duration) {
 	}
 }
 
-// await waits for the lease that was asked for. It wants the mutex held, and gives it up meanwhile.
-func (b *buckets) await(ctx context.Context, c *class) error {
+// awaitLocked waits for the lease that was asked for. It gives the mutex up meanwhile.
+func (b *buckets) awaitLocked(ctx context.Context, c *class) error {
 	if coming := c.coming; coming != nil {
 		b.mu.Unlock()
 		var err error

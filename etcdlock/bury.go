@@ -62,7 +62,7 @@ func (s *core) bury(ctx context.Context, dead *idem.Lock) error {
 
 // buryFor repeats until the answer is definite, which is safe: the lock's revision changes when it is applied.
 func (s *core) buryFor(ctx context.Context, dead *idem.Lock) error {
-	k := s.keysOf(dead)
+	k := s.layout.Keys(dead)
 	for pause := link.NewBackoff(); ; {
 		r, err := s.burial(ctx, dead, k)
 		if err == nil {

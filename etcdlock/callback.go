@@ -47,13 +47,13 @@ func howItEnded(r *idem.Record) error {
 
 // current is the lock that cb may speak for, alive as far as this process knows; with idem.ErrCancelled where it was asked to stop. Other
 // errors are those of a callback; the execution comes with them where cb is its own.
-func (s *Control) current(ctx context.Context, cb *idem.Callback) (*sighting, *idem.Found, error) {
+func (s *Control) current(ctx context.Context, cb *idem.Callback) (*executionState, *idem.Found, error) {
 	scope, err := s.scopeOf(ctx, cb.Execution)
 	if err != nil {
 		return nil, nil, err
 	}
 	for {
-		at, err := s.sight(ctx, cb.Execution, scope)
+		at, err := s.stateOf(ctx, cb.Execution, scope)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -93,7 +93,7 @@ func (s *Control) current(ctx context.Context, cb *idem.Callback) (*sighting, *i
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Duration) (found *idem.Found, err error) {
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		var at *sighting
+		var at *executionState
 		at, found, err = s.current(ctx, &cb)
 		switch {
 		case errors.Is(err, idem.ErrStoreUnavailable):
@@ -118,7 +118,7 @@ func (s *Control) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Dura
 }
 
 // beat puts the hold of at on a new lease, for left at most. Without an answer, and after a refusal, found is nil.
-func (s *Control) beat(ctx context.Context, at *sighting, ttl, left time.Duration) (found *idem.Found, err error) {
+func (s *Control) beat(ctx context.Context, at *executionState, ttl, left time.Duration) (found *idem.Found, err error) {
 	if ttl == 0 {
 		ttl = at.Lock.HoldTTL
 	}
@@ -155,7 +155,7 @@ func (s *Control) beat(ctx context.Context, at *sighting, ttl, left time.Duratio
 // idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Final) (found *idem.Found, err error) {
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		var at *sighting
+		var at *executionState
 		at, found, err = s.current(ctx, &cb)
 		switch {
 		case errors.Is(err, idem.ErrStoreUnavailable):
@@ -192,7 +192,7 @@ func (s *core) ended(record *idem.Record, recorded bool) {
 }
 
 // onBehalf is a lock that somebody elsewhere has, for what only its holder may do. Its record is told apart from all others.
-func (s *Control) onBehalf(at *sighting) *owned {
+func (s *Control) onBehalf(at *executionState) *owned {
 	h := newOwned(s.core, *at.Lock, at.keys, nil)
 	h.writer, h.worked, h.ending = newSessionName(), true, true
 	return h

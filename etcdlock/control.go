@@ -88,7 +88,7 @@ type asking struct {
 }
 
 func (a *asking) try(ctx context.Context) (bool, error) {
-	at, err := a.store.sight(ctx, a.id, a.scope)
+	at, err := a.store.stateOf(ctx, a.id, a.scope)
 	if err != nil {
 		return false, err
 	}
@@ -119,7 +119,7 @@ func (a *asking) mine(c *idem.Cancel) bool {
 }
 
 // ask puts the cancel into the lock.
-func (a *asking) ask(ctx context.Context, at *sighting) (bool, error) {
+func (a *asking) ask(ctx context.Context, at *executionState) (bool, error) {
 	next := *at.Lock
 	asked := a.cancel
 	if next.Cancel != nil { // it becomes final
@@ -147,7 +147,7 @@ func (a *asking) ask(ctx context.Context, at *sighting) (bool, error) {
 }
 
 // endWaiting takes the execution out of the queue.
-func (a *asking) endWaiting(ctx context.Context, at *sighting) (bool, error) {
+func (a *asking) endWaiting(ctx context.Context, at *executionState) (bool, error) {
 	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.Now(), Abort: &a.cancel})
 	r, err := a.store.ending(ctx, at.Copied, record, a.writer, func(rec protocol.Leased, _ *protocol.Cooling) clientv3.Op {
 		return protocol.CancelWaiting(at.keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec)
@@ -165,7 +165,7 @@ func (a *asking) endWaiting(ctx context.Context, at *sighting) (bool, error) {
 }
 
 // ended tells an execution that ended because of a cancel, this one or an earlier one, from one that ended otherwise.
-func (a *asking) ended(at *sighting) error {
+func (a *asking) ended(at *executionState) error {
 	r := a.found.Record
 	switch {
 	case r == nil || r.Status != idem.Aborted || r.Abort == nil || r.Abort.Forced || r.Abort.By == policyName:
@@ -189,7 +189,7 @@ func (s *Control) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.
 	}
 	var forgotten *idem.Found
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := s.sight(ctx, id, scope)
+		at, err := s.stateOf(ctx, id, scope)
 		if err != nil {
 			return false, err
 		}
@@ -219,7 +219,7 @@ func (s *Control) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.
 }
 
 // refuseAlive refuses to forget what has not ended. Who is dead is buried first, as everywhere.
-func (s *Control) refuseAlive(ctx context.Context, at *sighting, event idem.Key) (bool, error) {
+func (s *Control) refuseAlive(ctx context.Context, at *executionState, event idem.Key) (bool, error) {
 	runs := at.CopyRuns(event)
 	if runs == nil {
 		return true, idem.ErrAlive
@@ -248,7 +248,7 @@ func (s *Control) ForceRelease(ctx context.Context, workflow string, id idem.Exe
 	by.At, by.Forced = by.At.UTC().Round(time.Millisecond), true
 	writer := newSessionName()
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := s.sight(ctx, id, scope)
+		at, err := s.stateOf(ctx, id, scope)
 		switch {
 		case err != nil:
 			return false, err
@@ -271,7 +271,7 @@ func (s *Control) ForceRelease(ctx context.Context, workflow string, id idem.Exe
 	return found, err
 }
 
-func (s *Control) force(ctx context.Context, at *sighting, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
+func (s *Control) force(ctx context.Context, at *executionState, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
 	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: s.clock.Now(), Abort: by})
 	news, err := s.news(ctx)
 	if err != nil {

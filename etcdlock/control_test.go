@@ -251,7 +251,7 @@ func TestACancelAndASettleThatMeetAgreeOnOneEnd(t *testing.T) {
 
 func recordRevision(tb testing.TB, s *Store, l idem.Lock) int64 {
 	tb.Helper()
-	st, err := s.look(within(tb, patience), s.keysOf(&l))
+	st, err := s.look(within(tb, patience), s.layout.Keys(&l))
 	if err != nil {
 		tb.Fatal(err)
 	}

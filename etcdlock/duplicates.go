@@ -75,18 +75,17 @@ func (d *duplicates) add(id idem.ExecutionID, retention time.Duration) {
 	defer d.mu.Unlock()
 	t := d.tallies[id]
 	if t == nil {
-		if len(d.tallies) >= maxTallies && !d.renew() {
+		if len(d.tallies) >= maxTallies && !d.renewLocked() {
 			return
 		}
 		t = &tally{id: id, retention: retention}
 		d.tallies[id] = t
 	}
 	t.n++
-	d.enqueue(t)
+	d.enqueueLocked(t)
 }
 
-// enqueue wants the mutex held.
-func (d *duplicates) enqueue(t *tally) {
+func (d *duplicates) enqueueLocked(t *tally) {
 	if !t.queued {
 		t.queued = true
 		d.queue = append(d.queue, t)
@@ -94,8 +93,8 @@ func (d *duplicates) enqueue(t *tally) {
 	}
 }
 
-// renew drops all tallies, if all are written. It wants the mutex held.
-func (d *duplicates) renew() bool {
+// renewLocked drops all tallies, if all are written.
+func (d *duplicates) renewLocked() bool {
 	if len(d.queue) > 0 || d.out > 0 {
 		return false
 	}
@@ -104,8 +103,7 @@ func (d *duplicates) renew() bool {
 	return true
 }
 
-// key wants the mutex held.
-func (d *duplicates) key(id idem.ExecutionID) string {
+func (d *duplicates) keyLocked(id idem.ExecutionID) string {
 	return d.store.layout.Counts(id) + d.store.writer + "-" + strconv.Itoa(d.generation)
 }
 
@@ -177,7 +175,7 @@ func (d *duplicates) sent(some []*tally, again bool) {
 	for _, t := range some {
 		if again {
 			t.queued = false
-			d.enqueue(t)
+			d.enqueueLocked(t)
 		}
 	}
 }
@@ -192,7 +190,7 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 		}
 		d.mu.Lock()
 		t.queued = false
-		key, value := d.key(t.id), protocol.EncodeCount(t.n)
+		key, value := d.keyLocked(t.id), protocol.EncodeCount(t.n)
 		d.mu.Unlock()
 		ops[i] = protocol.CountCopies(key, protocol.Leased{Value: value, Lease: t.lease})
 	}
@@ -234,7 +232,7 @@ func (d *duplicates) of(id idem.ExecutionID, written []*mvccpb.KeyValue) (n int6
 	defer d.mu.Unlock()
 	own := ""
 	if t := d.tallies[id]; t != nil {
-		own, n = d.key(id), t.n
+		own, n = d.keyLocked(id), t.n
 	}
 	for _, kv := range written {
 		if string(kv.Key) != own {

@@ -148,7 +148,7 @@ func (s *Control) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Fou
 		return nil, err
 	}
 	for buried := int64(0); ; {
-		at, err := s.sight(ctx, id, scope)
+		at, err := s.stateOf(ctx, id, scope)
 		if err != nil {
 			return nil, err
 		}

@@ -204,7 +204,7 @@ func TestALockWhoseHoldRanOutIsBuriedByWhoeverLooksAtItsExecution(t *testing.T) 
 		t.Fatal(err)
 	}
 	until := time.Now().Add(time.Hour).Truncate(time.Millisecond)
-	k := s.keysOf(&l)
+	k := s.layout.Keys(&l)
 	putRaw(t, e, map[string][]byte{k.H[len("/hooklock/v1/"):]: protocol.EncodeHold("h/1/s", until), k.L[len("/hooklock/v1/"):]: value})
 	if f := mustFind(t, s, l.Execution); f.Lock == nil || f.Lock.Dead || !f.Lock.HoldUntil.Equal(until) {
 		t.Fatalf("%+v", f.Lock)

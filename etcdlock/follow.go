@@ -13,7 +13,7 @@ import (
 
 // Follow implements idem.Ledger.
 func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
-	k := s.keysOf(l)
+	k := s.layout.Keys(l)
 	ran := l.Revision // the last revision at which it is known to have had the lock; 0 = none
 	for {
 		st, err := s.look(ctx, k)

@@ -45,7 +45,7 @@ func TestWhoFollowsLearnsHowThatVeryExecutionEnded(t *testing.T) {
 	}
 
 	// Somebody forgets the record before who follows has looked.
-	if _, err := e.Client.Delete(within(t, patience), other.keysOf(&l).I); err != nil {
+	if _, err := e.Client.Delete(within(t, patience), other.layout.Keys(&l).I); err != nil {
 		t.Fatal(err)
 	}
 	if seen := <-follow(t, other, l); seen.Released || seen.Record == nil || seen.Record.Execution != l.Execution {
@@ -88,7 +88,7 @@ func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing
 	first := held.Lock().Execution
 	var revision int64
 	eventually(t, "the first record", func() bool {
-		st, err := other.look(within(t, patience), other.keysOf(held.Lock()))
+		st, err := other.look(within(t, patience), other.layout.Keys(held.Lock()))
 		if err == nil && st.Ended(first) != nil {
 			revision = st.Prev
 		}

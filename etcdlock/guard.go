@@ -63,7 +63,7 @@ func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []st
 	case err != nil:
 		return nil, err
 	}
-	k := s.keysOf(l)
+	k := s.layout.Keys(l)
 	r := newRequest(k.L, protocol.Guard(k, protocol.Seen{Token: l.Token, L: l.Revision}, protocol.Leased{Value: value}), len(value))
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
@@ -75,7 +75,7 @@ func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []st
 
 // stillRuns reads the lock and what proves its owner alive.
 func (s *Control) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, error) {
-	k := s.keysOf(l)
+	k := s.layout.Keys(l)
 	answers, _, err := s.read(ctx, clientv3.OpGet(k.L), clientv3.OpGet(k.A, clientv3.WithKeysOnly()))
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (c *lastSeen) put(l *idem.Lock) {
 	if c.locks == nil {
 		c.locks = map[idem.ExecutionID]*idem.Lock{}
 	}
-	c.remove(l.Execution)
+	c.removeLocked(l.Execution)
 	c.locks[l.Execution] = l
 	c.weight += weigh(l)
 	for id := range c.locks {
@@ -152,7 +152,7 @@ func (c *lastSeen) put(l *idem.Lock) {
 			return
 		}
 		if id != l.Execution {
-			c.remove(id)
+			c.removeLocked(id)
 		}
 	}
 }
@@ -160,11 +160,10 @@ func (c *lastSeen) put(l *idem.Lock) {
 func (c *lastSeen) drop(id idem.ExecutionID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.remove(id)
+	c.removeLocked(id)
 }
 
-// remove wants the mutex held.
-func (c *lastSeen) remove(id idem.ExecutionID) {
+func (c *lastSeen) removeLocked(id idem.ExecutionID) {
 	if l := c.locks[id]; l != nil {
 		c.weight -= weigh(l)
 		delete(c.locks, id)

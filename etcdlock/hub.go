@@ -72,7 +72,7 @@ func (h *hub) wait(ctx context.Context, over <-chan struct{}, revision int64, ke
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.forget(n)
+	h.forgetLocked(n)
 }
 
 // subscribe returns nil when the caller has to read again: something happened since, or the hub did not watch yet.
@@ -101,8 +101,8 @@ func (h *hub) subscribe(revision int64, keys []string) *news {
 	return n
 }
 
-// forget takes n out. It wants the mutex held, and does nothing the second time.
-func (h *hub) forget(n *news) {
+// forgetLocked takes n out. It does nothing the second time.
+func (h *hub) forgetLocked(n *news) {
 	for _, key := range n.keys {
 		rest := h.waiters[key]
 		for i, other := range rest {
@@ -127,10 +127,10 @@ func (h *hub) forget(n *news) {
 	}
 }
 
-// tell wakes who asked for key. It wants the mutex held.
-func (h *hub) tell(key sum) {
+// tellLocked wakes who asked for key.
+func (h *hub) tellLocked(key sum) {
 	for _, n := range append([]*news(nil), h.waiters[key]...) {
-		h.forget(n)
+		h.forgetLocked(n)
 		close(n.told)
 	}
 }
@@ -140,7 +140,7 @@ func (h *hub) died(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
-		h.tell(h.sum(h.layout.Session(name)))
+		h.tellLocked(h.sum(h.layout.Session(name)))
 	}
 }
 
@@ -158,7 +158,7 @@ func (h *hub) deleted(name string, revision int64) {
 		delete(h.recent, h.order[0])
 		h.order = h.order[1:]
 	}
-	h.tell(key)
+	h.tellLocked(key)
 }
 
 // run watches while somebody waits, until ctx ends.
@@ -214,7 +214,7 @@ func (h *hub) stop() bool {
 	if h.n > 0 {
 		return false
 	}
-	h.reset()
+	h.resetLocked()
 	return true
 }
 
@@ -232,10 +232,10 @@ func (h *hub) broke() {
 	}
 	clear(h.waiters)
 	h.n = 0
-	h.reset()
+	h.resetLocked()
 }
 
-func (h *hub) reset() {
+func (h *hub) resetLocked() {
 	h.watching, h.order = false, nil
 	clear(h.recent)
 }

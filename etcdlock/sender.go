@@ -94,7 +94,7 @@ func (s *sender) send(r *request) {
 	}
 	s.behind[r.place] = nil
 	s.ready = append(s.ready, r)
-	s.dispatch()
+	s.dispatchLocked()
 }
 
 // do sends r and waits.
@@ -127,10 +127,10 @@ func (s *sender) withdraw(r *request) bool {
 	return true
 }
 
-// dispatch sends what may go now. It wants the mutex held.
-func (s *sender) dispatch() {
+// dispatchLocked sends what may go now.
+func (s *sender) dispatchLocked() {
 	for s.inFlight < maxInFlight {
-		batch := s.next()
+		batch := s.nextLocked()
 		if len(batch) == 0 {
 			break
 		}
@@ -149,28 +149,28 @@ func (s *sender) run() {
 		s.mu.Lock()
 		s.inFlight--
 		for _, r := range batch {
-			s.free(r.place)
+			s.freeLocked(r.place)
 		}
-		s.dispatch()
+		s.dispatchLocked()
 		s.mu.Unlock()
 	}
 }
 
-// next takes the next batch out of ready. It wants the mutex held.
-func (s *sender) next() (batch []*request) {
+// nextLocked takes the next batch out of ready.
+func (s *sender) nextLocked() (batch []*request) {
 	size := 0
 	for len(s.ready) > 0 && len(batch) < maxBatch {
 		r := s.ready[0]
 		switch {
 		case r.state == withdrawn:
-			s.pop()
+			s.popLocked()
 			s.answer(r, reply{err: link.ErrNotSent})
-			s.free(r.place)
+			s.freeLocked(r.place)
 			continue
 		case len(batch) > 0 && (r.alone || batch[0].alone || size+r.size > maxBatchBytes):
 			return batch
 		}
-		s.pop()
+		s.popLocked()
 		r.state = sent
 		size += r.size
 		batch = append(batch, r)
@@ -178,13 +178,13 @@ func (s *sender) next() (batch []*request) {
 	return batch
 }
 
-func (s *sender) pop() {
+func (s *sender) popLocked() {
 	s.ready[0] = nil
 	s.ready = s.ready[1:]
 }
 
-// free lets the next request about place go. It wants the mutex held.
-func (s *sender) free(place string) {
+// freeLocked lets the next request about place go.
+func (s *sender) freeLocked(place string) {
 	queue := s.behind[place]
 	if len(queue) == 0 {
 		delete(s.behind, place)
@@ -252,7 +252,7 @@ func (s *sender) commit(batch []*request) (*clientv3.TxnResponse, error) {
 func (s *sender) close() {
 	s.mu.Lock()
 	s.closed = true
-	s.dispatch()
+	s.dispatchLocked()
 	s.mu.Unlock()
 	s.wg.Wait()
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -154,4 +156,35 @@ func (s *session) gone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.vanished
+}
+
+// prepare makes l the lock of the live session, and its value.
+func (s *core) prepare(l *idem.Lock) (*session, []byte, error) {
+	session, _, err := s.keeper.current()
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	if len(l.Scope.Workflow) > protocol.MaxWorkflowBytes {
+		return nil, nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
+	}
+	if !utf8.ValidString(l.Scope.Workflow) { // its value could not spell it
+		return nil, nil, unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))
+	}
+	l.Alive = protocol.SessionAlive(session.name)
+	if l.Holder == "" {
+		l.Holder = s.holder(session)
+	}
+	value, err := protocol.EncodeLock(l)
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	return session, value, nil
+}
+
+// holder names the session for people.
+func (s *core) holder(session *session) string {
+	if s.o.Holder == "" {
+		return session.name
+	}
+	return s.o.Holder + "/" + session.name
 }

@@ -30,7 +30,7 @@ func (p *Place) lock() idem.Lock {
 
 func (p *Place) keys() protocol.Keys {
 	l := p.lock()
-	return p.store.keysOf(&l)
+	return p.store.layout.Keys(&l)
 }
 
 // Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of it waits or runs. behind
@@ -187,8 +187,8 @@ func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 // maxLooks is how many places read at a time. When a watch breaks everybody reads again, and more at once would only time out.
 const maxLooks = 32
 
-// standing is how things stand around a place.
-type standing struct {
+// queueState is how things stand around a place.
+type queueState struct {
 	*protocol.State
 	before  string // the last place before it, "" = it is first
 	vouched bool   // its session lives in etcd
@@ -196,14 +196,14 @@ type standing struct {
 
 // look reads how things stand now. The way to etcd is deep, and each attempt has a context: on a goroutine that ends here they cost nothing
 // while the place waits.
-func (p *Place) look(ctx context.Context) (*standing, error) {
+func (p *Place) look(ctx context.Context) (*queueState, error) {
 	select {
 	case p.store.looks <- struct{}{}:
 	case <-ctx.Done():
 		return nil, leftWaiting(ctx)
 	}
 	type result struct {
-		at  *standing
+		at  *queueState
 		err error
 	}
 	started := false
@@ -228,7 +228,7 @@ func leftWaiting(ctx context.Context) error {
 }
 
 // read repeats until there is an answer, or nobody wants one any more.
-func (p *Place) read(life context.Context, unwanted func() bool) (*standing, error) {
+func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, error) {
 	k := p.keys()
 	ops := append(protocol.LockRecordAndQueue(k),
 		clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...),
@@ -245,7 +245,7 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*standing, err
 				return nil, err
 			}
 			st.Other = nil // enqueue has compared it, and nobody claims it past a place
-			at := &standing{State: st, vouched: protocol.First(response.Responses[len(ops)-1]) != nil}
+			at := &queueState{State: st, vouched: protocol.First(response.Responses[len(ops)-1]) != nil}
 			if kv := protocol.First(response.Responses[len(ops)-2]); kv != nil {
 				at.before = string(kv.Key)
 			}
@@ -272,7 +272,7 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
-	k := p.store.keysOf(&l)
+	k := p.store.layout.Keys(&l)
 	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, size: len(value), prev: prev, q: p.q}
 	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.ClaimAsHead(k, at, protocol.Leased{Value: value}) }
 	return c.run(ctx)

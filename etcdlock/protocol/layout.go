@@ -100,3 +100,12 @@ func Hex16(n uint64) string {
 	s := strconv.FormatUint(n, 16)
 	return strings.Repeat("0", 16-len(s)) + s
 }
+
+// Keys are what the transactions about the execution of l touch.
+func (y Layout) Keys(l *idem.Lock) Keys {
+	return Keys{
+		S: y.Alive(l.Alive), A: y.Alive(l.Alive), H: y.Alive(HoldAlive(l.Execution)), L: y.Lock(l.Scope), O: y.Other(l.Scope),
+		Q: y.Queued(l.Scope), W: y.Queue(l.Scope), I: y.Record(l.Scope),
+		C: y.Cancel(l.Alive, l.Execution), F: y.Forget(l.Execution),
+	}
+}

@@ -14,8 +14,8 @@ import (
 	"hooklock/idem"
 )
 
-// sighting is how things stand around one execution, read at one revision.
-type sighting struct {
+// executionState is how things stand around one execution, read at one revision.
+type executionState struct {
 	*protocol.State
 	id idem.ExecutionID
 
@@ -26,10 +26,10 @@ type sighting struct {
 	duplicates int64
 }
 
-// sight reads how things stand around an execution whose scope is known. The lock says whether it is dead, as far as this process knows, and
+// stateOf reads how things stand around an execution whose scope is known. The lock says whether it is dead, as far as this process knows, and
 // until when it is held. The error is idem.ErrStoreUnavailable.
-func (s *Control) sight(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*sighting, error) {
-	k := s.keysOf(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
+func (s *Control) stateOf(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*executionState, error) {
+	k := s.layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
 	answers, revision, err := s.read(ctx, append(protocol.LockRecordAndQueue(k), clientv3.OpGet(k.H), s.readCounts(id))...)
 	if err != nil {
 		return nil, unavailable(err)
@@ -38,7 +38,7 @@ func (s *Control) sight(ctx context.Context, id idem.ExecutionID, scope idem.Sco
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	at := &sighting{State: st, id: id, scope: scope, keys: k}
+	at := &executionState{State: st, id: id, scope: scope, keys: k}
 	at.duplicates = s.duplicates.of(id, answers[readCopies].GetResponseRange().Kvs)
 	if !at.Runs(id) {
 		return at, nil
@@ -56,14 +56,14 @@ func (s *Control) sight(ctx context.Context, id idem.ExecutionID, scope idem.Sco
 	return at, nil
 }
 
-// Where sight finds more than lockRecordAndQueue reads.
+// Where stateOf finds more than lockRecordAndQueue reads.
 const (
 	readHold   = protocol.ReadOther + 1
 	readCopies = protocol.ReadOther + 2
 )
 
 // found is what people see of it. The error is idem.ErrNoExecution, or idem.ErrStoreUnavailable where a value cannot be read.
-func (at *sighting) found() (*idem.Found, error) {
+func (at *executionState) found() (*idem.Found, error) {
 	f := &idem.Found{Revision: at.Revision, Duplicates: at.duplicates}
 	switch {
 	case at.Runs(at.id):
@@ -85,7 +85,7 @@ func (at *sighting) found() (*idem.Found, error) {
 }
 
 // earlier is the execution in short, where its event has run again since.
-func (at *sighting) earlier() *idem.Attempt {
+func (at *executionState) earlier() *idem.Attempt {
 	for _, l := range []*idem.Lock{at.Lock, at.Copied, at.Other} {
 		if l != nil {
 			if a := short(l.Earlier, at.id); a != nil {

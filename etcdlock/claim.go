@@ -1,0 +1,219 @@
+package etcdlock
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// How a lock is claimed. One transaction takes it (protocol.Claim); these are its answers, and what follows from each:
+//
+//	applied                            the lock is ours
+//	refused: the lock, who waits for
+//	it, or the record is in the way    the caller decides on what it sees, which says whether the lock's owner is dead
+//	refused: the event's lock under
+//	the other strategy has changed     again, with its revision now; a copy of the event in it is in the way
+//	refused: nothing of that           the epoch has moved, by a fence of ours: again, if the session lives
+//	an error that is definite          it was not applied and never will be
+//	no answer                          fence, so that it never will be, and read whether it was
+//
+// A claim of who is first in the queue and one of a client of the lock API are other transactions with the same answers.
+
+// Claim implements idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then still arrives in etcd is given
+// back by the Store.
+func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+	session, value, err := s.prepare(&l)
+	if err != nil {
+		return nil, nil, err
+	}
+	k := s.layout.Keys(&l)
+	c := &claimer{store: s.core, session: session, lock: l, keys: k, size: len(value), prev: prev}
+	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Claim(k, at, protocol.Leased{Value: value}) }
+	return c.run(ctx)
+}
+
+// claim takes r, which is on its way, to a definite end. When nobody is closed, nobody waits for the result any more.
+func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request, epoch int64) claimed {
+	for ; ; r, epoch = c.depart() {
+		answer := c.await(nobody, r)
+		switch {
+		case answer.err == nil && answer.Succeeded:
+			return c.won(answer.revision, answer.revision)
+		case answer.err == nil:
+			st, err := c.refused(life, answer)
+			if err != nil {
+				return claimed{err: unavailable(err)}
+			}
+			if c.blocked(st) {
+				return c.inTheWay(life, st)
+			}
+			if c.q == 0 && st.OtherRevision() != c.o {
+				c.o = st.OtherRevision()
+				continue
+			}
+			if err := c.session.moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
+				return claimed{err: unavailable(err)}
+			}
+		case link.Definite(answer.err):
+			return claimed{err: unavailable(answer.err)}
+		default:
+			return c.resolve(life, epoch, answer.err)
+		}
+	}
+}
+
+// blocked reports whether a refusal is explained by what stands in etcd.
+func (c *claimer) blocked(st *protocol.State) bool {
+	if st.Lock != nil || st.Prev != c.prev {
+		return true
+	}
+	if c.q == 0 {
+		return st.Head != 0 || st.Place != 0 || st.CopyInOther(c.lock.Scope.Key)
+	}
+	return st.Place != c.q || st.Head < c.q
+}
+
+// inTheWay is what the Guard decides on.
+func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
+	if st.Unread != nil {
+		return claimed{err: unavailable(st.Unread)}
+	}
+	seen := st.Seen(c.lock.Scope.Key)
+	if l := seen.Lock; l != nil {
+		dead, err := c.store.isDead(life, l)
+		if err != nil {
+			return claimed{err: unavailable(err)}
+		}
+		l.Dead = dead
+	}
+	return claimed{seen: seen}
+}
+
+// resolve finds out what became of a claim without a definite answer. It may still be on its way, so reading alone proves
+// nothing: first a fence makes it fail if it has not been applied.
+func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
+	full := !link.Fencing(cause)
+	if !full && !c.store.unfenced {
+		if err := c.session.fence(life, c.store.pool, epoch); err != nil {
+			return claimed{err: unavailable(err)}
+		}
+	}
+	st, err := c.store.look(life, c.keys)
+	switch {
+	case err != nil:
+		return claimed{err: unavailable(err)}
+	case st.Runs(c.lock.Execution):
+		won := c.won(st.Lock.Token, st.Lock.Revision)
+		won.held.see(st.Lock)
+		if full {
+			c.giveBack(life, won)
+			return claimed{err: unavailable(cause)}
+		}
+		return won
+	case st.Ended(c.lock.Execution) != nil && (c.q == 0 || st.Record.Outcome != idem.NotExecuted):
+		return claimed{err: idem.ErrLockLost}
+	case full && c.blocked(st): // a full store can still say that it is not this one's turn, or how the event ended
+		return c.inTheWay(life, st)
+	case full:
+		return claimed{err: unavailable(cause)}
+	}
+	return claimed{err: idem.ErrNotClaimed} // where the place is gone, too, Await finds out why
+}
+
+// claimer is one claim on its way to a definite end.
+type claimer struct {
+	store   *core
+	session *session
+	lock    idem.Lock
+	keys    protocol.Keys
+	txn     func(protocol.Seen) clientv3.Op
+	size    int
+	prev    int64
+	o       int64 // the revision of the lock under another strategy, which another event has; 0 = it is free
+	q       int64 // the own place in the queue, 0 = it did not wait
+	alone   bool  // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
+}
+
+// claimed is the result of a claim: one of the three is set.
+type claimed struct {
+	held *owned
+	seen *idem.Seen
+	err  error
+}
+
+// run claims for as long as ctx lives; what comes later is given back. The usual way, one answer and the lock, takes no goroutine.
+func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
+	if !c.store.tasks.enter() {
+		return nil, nil, unavailable(errClosed)
+	}
+	defer c.store.tasks.leave()
+	r, epoch := c.depart()
+	select {
+	case answer := <-r.reply:
+		if answer.err == nil && answer.Succeeded {
+			return c.won(answer.revision, answer.revision).held, nil, nil
+		}
+		r.reply <- answer
+	case <-ctx.Done():
+	}
+	result, err := inTime(ctx, c.store.tasks.help, func(life context.Context) claimed { return c.claim(life, ctx.Done(), r, epoch) }, c.giveBack)
+	switch {
+	case err != nil:
+		return nil, nil, unavailable(err)
+	case result.held == nil:
+		return nil, result.seen, result.err
+	}
+	return result.held, nil, nil
+}
+
+// depart sends the claim, with the epoch that it carries.
+func (c *claimer) depart() (r *request, epoch int64) {
+	epoch = c.session.currentEpoch()
+	r = newRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), c.size)
+	r.alone = c.alone
+	c.store.sender.send(r)
+	return r, epoch
+}
+
+// refused is how things stand after a refusal. A claim past the queue brings lock and record, which explain nearly all refusals.
+func (c *claimer) refused(life context.Context, answer reply) (*protocol.State, error) {
+	st, err := answer.refused()
+	if err != nil || c.q != 0 || c.blocked(st) {
+		return st, err
+	}
+	return c.store.look(life, c.keys)
+}
+
+// await is the answer to r. A request that has not left is taken back when nobody waits for it.
+func (c *claimer) await(nobody <-chan struct{}, r *request) reply {
+	select {
+	case answer := <-r.reply:
+		return answer
+	case <-nobody:
+		if c.store.sender.withdraw(r) {
+			return reply{err: link.ErrNotSent}
+		}
+		return <-r.reply
+	}
+}
+
+func (c *claimer) won(token, revision int64) claimed {
+	l := c.lock
+	l.Token, l.Revision = token, revision
+	if c.alone {
+		return claimed{held: newOwned(c.store, l, c.keys, c.session)}
+	}
+	return claimed{held: c.store.hold(l, c.keys, c.session)}
+}
+
+// giveBack releases a lock that nobody wants any more: its sender has been told that nothing was claimed.
+func (c *claimer) giveBack(life context.Context, r claimed) {
+	if r.held != nil {
+		r.held.startEnding()
+		_ = r.held.release(life) // tries until it is definite or the Store's time is up
+	}
+}
