@@ -52,24 +52,21 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	for _, s := range f.AllSteps() {
 		v.Steps = append(v.Steps, client.Step{Name: s.Name, Status: string(s.Status), StartedAt: client.Time{Time: s.StartedAt}, FinishedAt: client.Time{Time: s.FinishedAt}})
 	}
+	if e := f.Entry(); e != nil {
+		v.ExecutionID, v.Route, v.IdempotencyKey, v.EventID = string(e.Execution), e.Route, string(e.Key), e.EventID
+		v.Fingerprint, v.Token, v.Holder, v.Attempt = hexOf(e.Fingerprint), e.Token, e.Holder, e.Attempt
+		v.StartedAt.Time, v.TraceID = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID()
+	}
 	switch {
 	case f.Record != nil:
-		showEntry(&v, &f.Record.Entry)
 		showEnd(&v, &f.Record.End)
 	case f.Short != nil:
 		v.ExecutionID, v.IdempotencyKey, v.Outcome = string(f.Short.Execution), string(f.ShortOf.Key), client.Outcome(f.Short.Outcome)
 		v.StartedAt.Time, v.FinishedAt.Time = f.Short.StartedAt, f.Short.FinishedAt
 	default:
-		showEntry(&v, &f.Lock.Entry)
 		showAbort(&v, f.Lock.Cancel)
 	}
 	return v
-}
-
-func showEntry(v *client.Execution, e *idem.Entry) {
-	v.ExecutionID, v.Route, v.IdempotencyKey, v.EventID = string(e.Execution), e.Route, string(e.Key), e.EventID
-	v.Fingerprint, v.Token, v.Holder, v.Attempt = hexOf(e.Fingerprint), e.Token, e.Holder, e.Attempt
-	v.StartedAt.Time, v.TraceID = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID()
 }
 
 func showEnd(v *client.Execution, e *idem.End) {

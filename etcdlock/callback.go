@@ -17,18 +17,18 @@ import (
 
 // What the upstream of an execution, or a client of the lock API, asks with its callback key, at any process.
 
-// allowed says why cb may not speak for the execution that has this callback hash, token and scope, or nil. The upstream of a lock that
+// allowed says why cb may not speak for the execution of e, or nil. The upstream of a lock that
 // covers one event alone is given no token, because that would fence nothing, and need show none.
-func allowed(cb *idem.Callback, hash string, token int64, scope idem.Scope) error {
+func allowed(cb *idem.Callback, e *idem.Entry) error {
 	own := sha256.Sum256([]byte(cb.Key))
 	switch {
-	case !cb.AnyKey && (hash == "" || subtle.ConstantTimeCompare([]byte(hex.EncodeToString(own[:])), []byte(hash)) != 1):
+	case !cb.AnyKey && (e.CallbackHash == "" || subtle.ConstantTimeCompare([]byte(hex.EncodeToString(own[:])), []byte(e.CallbackHash)) != 1):
 		return idem.ErrCallbackKey
-	case cb.Workflow != "" && cb.Workflow != scope.Workflow:
+	case cb.Workflow != "" && cb.Workflow != e.Workflow:
 		return idem.ErrNoExecution
-	case scope.PerEvent && cb.Token == 0:
+	case e.PerEvent && cb.Token == 0:
 		return nil
-	case token == 0 || cb.Token != token:
+	case e.Token == 0 || cb.Token != e.Token:
 		return idem.ErrStaleToken
 	}
 	return nil
@@ -63,17 +63,13 @@ func (s *Control) current(ctx context.Context, cb *idem.Callback) (*executionSta
 			return nil, nil, err
 		case found.Short != nil: // its event has run again, and its key is not known any more
 			return nil, nil, idem.ErrStaleToken
-		case found.Record != nil:
-			r := found.Record
-			if err := allowed(cb, r.CallbackHash, r.Token, r.Scope); err != nil {
-				return nil, nil, err
-			}
-			return at, found, howItEnded(r)
 		}
-		l := found.Lock
-		switch err := allowed(cb, l.CallbackHash, l.Token, l.Scope); {
-		case err != nil:
+		if err := allowed(cb, found.Entry()); err != nil {
 			return nil, nil, err
+		}
+		switch l := found.Lock; {
+		case found.Record != nil:
+			return at, found, howItEnded(found.Record)
 		case l.Dead:
 			if err := s.bury(ctx, l); err != nil {
 				return nil, nil, err

@@ -24,7 +24,7 @@ const roomToEnd = 16 << 10
 // idem.ErrStoreUnavailable.
 func (s *Control) Guard(ctx context.Context, cb idem.Callback, step string, plan []string) (found *idem.Found, err error) {
 	l := s.lastSeenOf(cb.Execution)
-	if l != nil && (l.Cancel != nil || allowed(&cb, l.CallbackHash, l.Token, l.Scope) != nil) {
+	if l != nil && (l.Cancel != nil || allowed(&cb, &l.Entry) != nil) {
 		l = nil // only etcd may refuse
 	}
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {

@@ -77,15 +77,23 @@ type Found struct {
 	Revision int64
 }
 
-// ID is the execution's.
-func (f *Found) ID() ExecutionID {
+// Entry is what the ledger says of the execution, wherever it is; nil where only Short is left of it.
+func (f *Found) Entry() *Entry {
 	switch {
 	case f.Record != nil:
-		return f.Record.Execution
-	case f.Short != nil:
-		return f.Short.Execution
+		return &f.Record.Entry
+	case f.Lock != nil:
+		return &f.Lock.Entry
 	}
-	return f.Lock.Execution
+	return nil
+}
+
+// ID is the execution's.
+func (f *Found) ID() ExecutionID {
+	if e := f.Entry(); e != nil {
+		return e.Execution
+	}
+	return f.Short.Execution
 }
 
 // Status is the status that the execution's place in the ledger means.
@@ -105,11 +113,8 @@ func (f *Found) Status() Status {
 
 // Workflow is the execution's workflow.
 func (f *Found) Workflow() string {
-	switch {
-	case f.Record != nil:
-		return f.Record.Scope.Workflow
-	case f.Lock != nil:
-		return f.Lock.Scope.Workflow
+	if e := f.Entry(); e != nil {
+		return e.Workflow
 	}
 	return f.ShortOf.Workflow
 }
