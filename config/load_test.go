@@ -218,3 +218,11 @@ func TestShowNamesTheOrigin(t *testing.T) {
 		t.Error("the password is shown")
 	}
 }
+
+func TestAGapIsNamedByItsVariableAlsoWhereThatIsWrong(t *testing.T) {
+	got := refusalOf(t, Source{Bytes: []byte{}, Env: []string{"HOOKLOCK__ADMIN__TOKENS__1__SCOPES=all"}})
+	want := "environment HOOKLOCK__ADMIN__TOKENS__1__SCOPES: admin.tokens[1]: leaves a gap; the next new one is admin.tokens[0]"
+	if !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

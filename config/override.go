@@ -22,59 +22,57 @@ func (r *reading) envProvider(environ []string) koanf.Provider {
 		Prefix:      EnvPrefix,
 		EnvironFunc: func() []string { return sorted },
 		TransformFunc: func(name, text string) (string, any) {
-			segments := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "__")
-			path := koanfPath(r.override(segments, text, Origin{Kind: FromEnvironment, Name: name}))
+			names := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "__")
+			path := koanfPath(r.override(rootKey(), "", names, text, Origin{Kind: FromEnvironment, Name: name}))
 			return path, r.values[path]
 		},
 	})
 }
 
-// override sets one value from text and returns its path, or nothing if it is refused.
-func (r *reading) override(segments []string, text string, at Origin) string {
-	k, path := rootKey(), ""
-	for i := 0; i < len(segments); i++ {
-		name := segments[i]
-		child, via := k.child(name)
-		if child == nil {
-			r.refuseUnknown(at, k, path, name)
+// override sets one value from text and returns its path, or nothing if it is refused. names lead to it from k, which is at path.
+func (r *reading) override(k *key, path string, names []string, text string, at Origin) string {
+	switch {
+	case len(names) == 0 && k.short != "":
+		short, _ := k.child(k.short)
+		return r.overrideValue(short, join(path, k.short), text, at)
+	case len(names) == 0:
+		return r.overrideValue(k, path, text, at)
+	case k.kind == kindItems:
+		return r.overrideItem(k, path, names, text, at)
+	case k.kind == kindRespond && len(names) == 1:
+		if err := checkDecision(names[0]); err != nil {
+			r.refuse(at, join(path, names[0]), "%s", err)
 			return ""
 		}
-		if via != nil {
-			path = join(path, via.name)
-		}
-		k, path = child, join(path, name)
-		if k.kind == kindItems && i+1 < len(segments) {
-			i++
-			number, err := parseDigits(segments[i])
-			if err != nil || len(segments[i]) > 4 {
-				r.refuse(at, path, "%q is not a number; the first of %s is 0", segments[i], path)
-				return ""
-			}
-			r.addItem(path, int(number), at)
-			path = indexed(path, int(number))
-			if i+1 == len(segments) {
-				break
-			}
-			continue
-		}
-		if k.kind == kindRespond && i+2 == len(segments) {
-			name = segments[i+1]
-			if err := checkDecision(name); err != nil {
-				r.refuse(at, join(path, name), "%s", err)
-				return ""
-			}
-			return r.overrideValue(statusKey(), join(path, name), text, at)
-		}
-		if k.leaf() && i+1 < len(segments) {
-			r.refuse(at, path, "has no settings inside, so %q means nothing", strings.Join(segments[i+1:], "."))
-			return ""
-		}
+		return r.overrideValue(statusKey(), join(path, names[0]), text, at)
+	case k.leaf():
+		r.refuse(at, path, "has no settings inside, so %q means nothing", strings.Join(names, "."))
+		return ""
 	}
-	if k.short != "" {
-		path = join(path, k.short)
-		k, _ = k.child(k.short)
+	child, via := k.child(names[0])
+	if child == nil {
+		r.refuseUnknown(at, k, path, names[0])
+		return ""
 	}
-	return r.overrideValue(k, path, text, at)
+	if via != nil {
+		path = join(path, via.name)
+	}
+	return r.override(child, join(path, names[0]), names[1:], text, at)
+}
+
+// overrideItem is override from a list, whose item the first name numbers.
+func (r *reading) overrideItem(k *key, path string, names []string, text string, at Origin) string {
+	number, err := parseDigits(names[0])
+	if err != nil || len(names[0]) > 4 {
+		r.refuse(at, path, "%q is not a number; the first of %s is 0", names[0], path)
+		return ""
+	}
+	r.addItem(path, int(number), at)
+	path = indexed(path, int(number))
+	if len(names) == 1 {
+		return r.overrideValue(k, path, text, at)
+	}
+	return r.override(&key{kind: kindGroup, keys: k.keys}, path, names[1:], text, at)
 }
 
 func (r *reading) overrideValue(k *key, path, text string, at Origin) string {

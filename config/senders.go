@@ -60,7 +60,7 @@ func (r *reading) fill(path string, values map[string]string, at Origin) {
 	for _, name := range sortedKeys(values) {
 		full := join(path, name)
 		if _, said := r.places[full]; !said {
-			r.override(strings.Split(koanfPath(full), "."), values[name], at)
+			r.override(rootKey(), "", strings.Split(koanfPath(full), "."), values[name], at)
 		}
 	}
 }
