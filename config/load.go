@@ -108,11 +108,6 @@ func (l *Loaded) Origin(path string) Origin {
 	return Origin{Kind: FromDefault}
 }
 
-// Problem makes a problem with the value at path, for errors that only show when the configuration is used.
-func (l *Loaded) Problem(path, format string, args ...any) Problem {
-	return Problem{Origin: l.nearest(path), Path: path, Text: fmt.Sprintf(format, args...)}
-}
-
 func (l *Loaded) nearest(path string) Origin { return nearestPlace(l.places, path) }
 
 // nearestPlace is where somebody wrote path, or else what it is in; in the end the file, whose place has the empty path.

@@ -77,19 +77,6 @@ func (p *Pattern) has(name string) bool {
 // String is the pattern as it was written.
 func (p *Pattern) String() string { return p.text }
 
-// Vars lists the names of the variables.
-func (p *Pattern) Vars() (names []string) {
-	for _, s := range p.segments {
-		if s.name != "" {
-			names = append(names, s.name)
-		}
-	}
-	if p.rest != "" {
-		names = append(names, p.rest)
-	}
-	return names
-}
-
 // Match appends the variables of path to vars, and says whether it matches. The values point into path.
 func (p *Pattern) Match(path []byte, vars []naming.PathVar) ([]naming.PathVar, bool) {
 	if len(path) == 0 || path[0] != '/' {
