@@ -83,7 +83,7 @@ func decode(text []byte, into fields) error {
 }
 
 // walk reads one value, and refuses nesting that no request needs and names that are given twice, which readers understand
-// differently.
+// differently: encoding/json takes the last of two, and its DisallowUnknownFields takes "Token" for "token" as well.
 func walk(d *json.Decoder) error {
 	var names []map[string]bool // of the objects that are open; nil for an array
 	awaitsName := false
@@ -126,7 +126,7 @@ func wellFormed(err error) error {
 	return fmt.Errorf("it is not JSON (%w)", err)
 }
 
-// object takes the members of one that walk has seen. Unlike encoding/json it does not take "Token" for "token".
+// object takes the members of one that walk has seen.
 func object(text []byte, into fields) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil || members == nil {

@@ -37,7 +37,8 @@ func (r room) enter() bool {
 func (r room) leave() { <-r }
 
 // failures counts wrong tokens and keys by where they come from, so that nobody can try many of them. The zero value with a clock is
-// ready.
+// ready. A time for each is all there is to it: of golang.org/x/time/rate it would be one limiter for each address, which a failure that
+// was let in could not overdraw, and what to forget would still be decided here.
 type failures struct {
 	now func() time.Time
 	mu  sync.Mutex

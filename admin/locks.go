@@ -215,14 +215,15 @@ func (c *call) renew() error {
 	defer done()
 	found, err := c.api.o.Ledger.Heartbeat(ctx, by, ttl)
 	if err != nil {
-		return asClient(err)
+		return hasNot(err)
 	}
 	c.audit.before, c.audit.after = "held", until(found.Lock)
 	return c.ok(http.StatusOK, c.lockNow(found.Lock))
 }
 
-// asClient is what a client of the lock API is told: that it has the lock, or not. A delivery's lock is none of its.
-func asClient(err error) error {
+// hasNot is err, but where it says whose the lock is now: a client of the lock API is told that it has the lock, or not. That of a delivery is
+// none of its.
+func hasNot(err error) error {
 	for _, gone := range []error{idem.ErrCancelled, idem.ErrFinished, idem.ErrNoExecution, idem.ErrNoLock, idem.ErrLockHeld} {
 		if errors.Is(err, gone) {
 			return idem.ErrLockLost
@@ -251,7 +252,7 @@ func (c *call) release() error {
 	defer done()
 	c.audit.before = "locked by " + string(by.Execution)
 	if err := c.api.o.Ledger.ReleaseLock(ctx, c.name, by); err != nil {
-		return asClient(err)
+		return hasNot(err)
 	}
 	c.audit.after = "free"
 	c.w.WriteHeader(http.StatusNoContent)

@@ -412,7 +412,7 @@ func TestSpansAreReadable(t *testing.T) {
 }
 
 func TestColumnsCountWhatATerminalShows(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "abc": 3, "ä": 1, "a\u0308": 1, "界": 2, "한글": 4, "🔒": 2} {
+	for text, want := range map[string]int{"": 0, "abc": 3, "ä": 1, "a\u0308": 1, "界": 2, "한글": 4, "🔒": 2, "👩‍💻": 2, "→": 1} {
 		if got := cli.Width(text); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
 		}

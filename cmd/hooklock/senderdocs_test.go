@@ -229,8 +229,44 @@ that share a secret and differ in the path alone are not kept apart by it: give 
 	b.WriteString("- [another sender](other.md): `hmac`, `token`, templates\n\n## All of them\n\n")
 	b.WriteString("The columns behind the retention are the status of each decision that Hooklock answers itself. For every sender it is one after which that sender sends again, or loses nothing; ")
 	b.WriteString("where a sender never sends again, a delivery waits its turn instead. 410 is never sent: some senders then give up for good.\n\n")
-	b.WriteString(sender.Table(statuses()))
+	b.WriteString(senderTable(statuses()))
 	return b.String()
+}
+
+// senderTable is the presets as a table in Markdown. defaults holds the status of every refusing decision
+// where no preset says otherwise.
+func senderTable(defaults map[idem.Decision]int) string {
+	decisions := slices.Sorted(maps.Keys(defaults))
+	var out strings.Builder
+	out.WriteString("| preset | event ID | signature (tolerance) | on_mismatch | strategy (wait) | sender waits, left for the upstream | retention |")
+	for _, d := range decisions {
+		fmt.Fprintf(&out, " %s |", d)
+	}
+	out.WriteString("\n|" + strings.Repeat(" --- |", 7+len(decisions)) + "\n")
+	for _, p := range sender.Presets() {
+		id := p.IDText
+		if p.EventID != "" {
+			id = "`" + id + "`"
+		}
+		strategy := string(p.Strategy)
+		if p.Strategy == idem.Wait {
+			strategy += " (" + p.WaitTimeout.String() + ")"
+		}
+		fmt.Fprintf(&out, "| %s | %s | %s (%s) | %s | %s | %s, %s | %dh |", p.Name, id, p.Scheme, orNone(p.Tolerance), p.OnMismatch, strategy,
+			orNone(p.SenderTimeout), orNone(p.UpstreamTimeout()), int(p.Retention.Hours()))
+		for _, d := range decisions {
+			fmt.Fprintf(&out, " %d |", cmp.Or(p.Respond[d], defaults[d]))
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+func orNone(d time.Duration) string {
+	if d == 0 {
+		return "–"
+	}
+	return d.String()
 }
 
 func TestThePagesOfTheSendersAreGenerated(t *testing.T) {

@@ -1,42 +1,28 @@
 package link
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
-// version is an etcd release.
-type version struct {
-	major, minor, patch int
-	pre                 bool // 3.7.0-rc.1 comes before 3.7.0
-}
+// version is an etcd release, as golang.org/x/mod/semver spells it: v3.6.14, or v3.7.0-rc.1, which comes before v3.7.0.
+type version string
 
 // parseVersion reads what etcd says of itself, such as 3.6.14 or 3.7.0-rc.1.
 func parseVersion(text string) (version, error) {
-	numbers, _, _ := strings.Cut(text, "+") // what comes after + says how it was built
-	numbers, _, pre := strings.Cut(numbers, "-")
-	parts := strings.Split(numbers, ".")
-	v := version{pre: pre}
-	if len(parts) != 3 {
-		return version{}, fmt.Errorf("%q is not a version of etcd", text)
+	v := "v" + text
+	if semver.Canonical(v)+semver.Build(v) != v { // Canonical adds what is missing
+		return "", fmt.Errorf("%q is not a version of etcd", text)
 	}
-	for i, to := range []*int{&v.major, &v.minor, &v.patch} {
-		n, err := strconv.ParseUint(parts[i], 10, 16)
-		if err != nil {
-			return version{}, fmt.Errorf("%q is not a version of etcd", text)
-		}
-		*to = int(n)
-	}
-	return v, nil
+	return version(v), nil
 }
 
 // before reports whether v is older than the release major.minor.patch.
 func (v version) before(major, minor, patch int) bool {
-	c := cmp.Or(cmp.Compare(v.major, major), cmp.Compare(v.minor, minor), cmp.Compare(v.patch, patch))
-	return c < 0 || c == 0 && v.pre
+	return semver.Compare(string(v), fmt.Sprintf("v%d.%d.%d", major, minor, patch)) < 0
 }
 
 // flaws are errors of etcd that break a promise of ours, with the first releases of 3.5 and 3.6 without them. Everything older than
@@ -66,14 +52,14 @@ func CheckRelease(text string) error {
 	}
 	var known []string
 	for _, f := range flaws {
-		if v.before(3, 5, f.in35) || v.major == 3 && v.minor == 6 && v.before(3, 6, f.in36) {
+		if v.before(3, 5, f.in35) || semver.MajorMinor(string(v)) == "v3.6" && v.before(3, 6, f.in36) {
 			known = append(known, f.what)
 		}
 	}
 	switch {
 	case len(known) > 0:
 		return fmt.Errorf("etcd %s is %w: %s", text, errTooOld, strings.Join(known, "; "))
-	case v.pre:
+	case semver.Prerelease(string(v)) != "":
 		return fmt.Errorf("etcd %s is not a release; nobody promises that what it writes can be read later", text)
 	}
 	return nil

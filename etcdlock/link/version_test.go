@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/semver"
 )
 
 // Debian and others still package 3.4 and 3.5. Installing those here would test their packages; what matters is what is concluded from
@@ -62,10 +64,10 @@ func FuzzVersion(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		v, err := parseVersion(text)
-		if err != nil && v != (version{}) {
+		if err != nil && v != "" {
 			t.Fatalf("%q: %v beside an error", text, v)
 		}
-		if err == nil && v.before(0, 0, 0) && !v.pre {
+		if err == nil && v.before(0, 0, 0) && semver.Prerelease(string(v)) == "" {
 			t.Fatalf("%q is before everything", text)
 		}
 	})

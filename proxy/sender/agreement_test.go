@@ -36,10 +36,10 @@ func TestStandardWebhooksAgreesWithTheReferenceLibrary(t *testing.T) {
 		if err := s.standard(id); err != nil {
 			t.Fatal(err)
 		}
-		if own, _ := s.request.Delivery().header("webhook-signature"); string(own) != signed {
+		if own, _ := s.request.delivery().header("webhook-signature"); string(own) != signed {
 			t.Fatalf("ours %s, theirs %s", own, signed)
 		}
-		d := s.request.Delivery()
+		d := s.request.delivery()
 		switch rapid.IntRange(0, 4).Draw(t, "change") {
 		case 1:
 			d.Body = append(append([]byte{}, body...), '!')

@@ -68,7 +68,7 @@ func resign(b *testing.B, preset string, secret, body []byte) *Delivery {
 			b.Fatal(err)
 		}
 	}
-	return s.request.Delivery()
+	return s.request.delivery()
 }
 
 func BenchmarkVerifyOthers(b *testing.B) {

@@ -28,11 +28,6 @@ type Request struct {
 	Body   []byte
 }
 
-// Delivery is r as a Verifier reads it. It shares r's memory.
-func (r *Request) Delivery() *Delivery {
-	return &Delivery{Method: []byte(r.Method), Target: []byte(r.Target), Fields: r.Fields, Body: r.Body}
-}
-
 // SampleOption changes what Sample makes.
 type SampleOption func(*sample)
 

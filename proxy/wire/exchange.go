@@ -63,7 +63,6 @@ func (e *exchange) open() error {
 		if !again {
 			return e.over(err)
 		}
-		e.u.resent.Add(1)
 		e.ans.Resent, fresh = true, true
 	}
 }

@@ -40,7 +40,7 @@ func checkOneRequest(t *testing.T, head *Head, o HeadOptions) {
 	t.Helper()
 	length := o.Length
 	if o.Streamed {
-		length = head.Length()
+		length = head.length
 	}
 	if !head.framed {
 		length = 0

@@ -265,9 +265,6 @@ func (h *Head) HTTP10() bool { return h.http10 }
 // valid until it is parsed again.
 func (h *Head) Fields() []Field { return h.fields }
 
-// Get returns the value of the first line of that name, which is given in lower case; nil without one.
-func (h *Head) Get(name string) []byte { return get(h.fields, name) }
-
 func get(fields []Field, name string) []byte {
 	for _, f := range fields {
 		if equalFold(f.Name, name) {
@@ -280,15 +277,6 @@ func get(fields []Field, name string) []byte {
 // HasBody reports whether a body follows: a declared length above zero, or chunks.
 func (h *Head) HasBody() bool { return h.length != 0 }
 
-// Chunked reports whether the body comes in chunks.
-func (h *Head) Chunked() bool { return h.length < 0 }
-
-// Length returns the declared length, 0 without one, -1 for chunks.
-func (h *Head) Length() int64 { return h.length }
-
 // Upgrade returns the protocols that the sender offers to switch to, as received: `Upgrade`, confirmed by `Connection`.
 // Nil without, and for protocols that are never tunnelled (h2c, HTTP, TLS): their lines are dropped.
 func (h *Head) Upgrade() []byte { return h.upgrade }
-
-// ExpectContinue reports whether the sender waits for 100 Continue before it sends the body.
-func (h *Head) ExpectContinue() bool { return h.expects }

@@ -63,7 +63,7 @@ func TestReadsEveryFramingOfAnAnswer(t *testing.T) {
 			if ans.Status != tt.status || string(ans.Body) != tt.body || !ans.Whole || ans.Evidence != AnswerWhole || ans.Rest != nil {
 				t.Errorf("answer is %+v", ans)
 			}
-			if idle := u.Stats().Idle; idle != 0 != tt.pooled {
+			if idle := u.idleNow(); idle != 0 != tt.pooled {
 				t.Errorf("%d idle connections", idle)
 			}
 		})
@@ -136,8 +136,8 @@ func TestNeverTakesACutOrBrokenAnswerForAWholeOne(t *testing.T) {
 			if !errors.Is(err, tt.want) || serr.Timeout || !serr.Sent() || ans.Evidence != want || ans.Whole {
 				t.Errorf("error is %v, want %v; answer %+v", err, tt.want, ans)
 			}
-			if s := u.Stats(); s.Idle != 0 || s.Dialled != 1 {
-				t.Errorf("stats %+v", s)
+			if up.Conns() != 1 || u.idleNow() != 0 {
+				t.Errorf("%d connections, %d idle", up.Conns(), u.idleNow())
 			}
 		})
 	}
@@ -220,8 +220,8 @@ func TestNeverReusesAConnectionThatTalksOutOfTurn(t *testing.T) {
 		if err := post(t, u, &ans); err != nil || string(ans.Body) != "ok" {
 			t.Fatalf("body is %q, %v", ans.Body, err)
 		}
-		if s := u.Stats(); s.Stale != 1 || s.Dialled != 2 {
-			t.Errorf("stats %+v", s)
+		if up.Conns() != 2 {
+			t.Errorf("%d connections", up.Conns())
 		}
 	}
 }
@@ -272,8 +272,8 @@ func TestHandsOverWhatIsLongerThanTheLimit(t *testing.T) {
 			if err != nil || string(ans.Body)+string(rest) != body {
 				t.Errorf("%d and %d bytes, %v", len(ans.Body), len(rest), err)
 			}
-			if ans.Rest.Evidence() != AnswerWhole || ans.Rest.Close() != nil {
-				t.Errorf("evidence is %v", ans.Rest.Evidence())
+			if ans.Rest.evidence() != AnswerWhole || ans.Rest.Close() != nil {
+				t.Errorf("evidence is %v", ans.Rest.evidence())
 			}
 		})
 	}
@@ -314,14 +314,14 @@ func TestARestThatIsCutOrLeftIsNotWhole(t *testing.T) {
 	}
 	_, _ = left.Rest.Read(make([]byte, 10))
 	for range 2 {
-		if err := left.Rest.Close(); err != nil || left.Rest.Evidence() != AnswerBegun {
-			t.Errorf("evidence is %v, %v", left.Rest.Evidence(), err)
+		if err := left.Rest.Close(); err != nil || left.Rest.evidence() != AnswerBegun {
+			t.Errorf("evidence is %v, %v", left.Rest.evidence(), err)
 		}
 	}
 	if n, err := left.Rest.Read(make([]byte, 1)); n != 0 || err == nil || err == io.EOF {
 		t.Errorf("read %d, %v after Close", n, err)
 	}
-	if s := u.Stats(); s.Idle != 0 {
+	if u.idleNow() != 0 {
 		t.Errorf("a connection in the middle of an answer was pooled")
 	}
 }

@@ -60,10 +60,3 @@ func (r *Rest) Close() error {
 	}
 	return nil
 }
-
-// Evidence tells how far the exchange has come: AnswerWhole after Read gave io.EOF.
-func (r *Rest) Evidence() Evidence {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.e.evidence
-}

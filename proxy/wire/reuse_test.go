@@ -45,7 +45,7 @@ func TestAConnectionThatCarriedABodyIsUsedAgainOnlyWhereTheServiceIsKnownToReadI
 					t.Fatal(err)
 				}
 			}
-			if again := u.Stats().Idle == 1; again != tt.again {
+			if again := u.idleNow() == 1; again != tt.again {
 				t.Errorf("the connection is kept: %v, want %v", again, tt.again)
 			}
 		})

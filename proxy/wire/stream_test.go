@@ -213,7 +213,7 @@ func TestASenderThatHangsUpNeverLooksWhole(t *testing.T) {
 			if !errors.As(err, &serr) || !errors.Is(err, ErrBodyTruncated) && !errors.Is(err, ErrBodyBroken) || !serr.Sent() {
 				t.Errorf("error is %v", err)
 			}
-			if u.Stats().Idle != 0 {
+			if u.idleNow() != 0 {
 				t.Error("the connection was pooled")
 			}
 		}
@@ -248,7 +248,7 @@ func TestAnAnswerMayComeBeforeTheBodyWasSent(t *testing.T) {
 			if err != nil || !resp.Close || resp.StatusCode/100 == 5 {
 				t.Errorf("status %d, close %v, %v", resp.StatusCode, resp.Close, err)
 			}
-			if u.Stats().Idle != 0 {
+			if u.idleNow() != 0 {
 				t.Error("the connection was pooled in the middle of a request")
 			}
 		})
@@ -318,7 +318,7 @@ func TestCloseEndsAStreamInTheMiddle(t *testing.T) {
 		t.Errorf("the read ends with %v", err)
 	}
 	<-ended
-	if u.Stats().Idle != 0 {
+	if u.idleNow() != 0 {
 		t.Error("the connection was pooled")
 	}
 }

@@ -176,13 +176,6 @@ func (t *Tunnels) forget(tn *tunnel) {
 	}
 }
 
-// Len returns the number of open tunnels.
-func (t *Tunnels) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.open)
-}
-
 // Close ends all tunnels and waits for them, at most until ctx ends; its error is then that of ctx. No tunnel begins
 // from then on.
 func (t *Tunnels) Close(ctx context.Context) error {

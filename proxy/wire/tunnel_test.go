@@ -50,15 +50,15 @@ func TestATunnelCarriesBytesBothWaysAndEachEnd(t *testing.T) {
 		if _, err := io.ReadFull(c, got[:4]); err != nil || string(got[:4]) != "ping" {
 			t.Fatalf("got %q, %v", got[:4], err)
 		}
-		if tunnels.Len() != 1 {
-			t.Errorf("%d tunnels", tunnels.Len())
+		if tunnels.running() != 1 {
+			t.Errorf("%d tunnels", tunnels.running())
 		}
 		_ = c.(*net.TCPConn).CloseWrite()
 		if rest, err := io.ReadAll(c); err != nil || string(rest) != "bye" {
 			t.Errorf("after the half-close got %q, %v", rest, err)
 		}
-		if err := tunnels.Close(soon(t)); err != nil || tunnels.Len() != 0 || u.Stats().Idle != 0 {
-			t.Errorf("%v, %d tunnels", err, tunnels.Len())
+		if err := tunnels.Close(soon(t)); err != nil || tunnels.running() != 0 || u.idleNow() != 0 {
+			t.Errorf("%v, %d tunnels", err, tunnels.running())
 		}
 	}
 }
@@ -80,11 +80,11 @@ func TestClosingTheTunnelsEndsThemAll(t *testing.T) {
 		}
 		senders = append(senders, c)
 	}
-	if tunnels.Len() != 8 {
-		t.Errorf("%d tunnels", tunnels.Len())
+	if tunnels.running() != 8 {
+		t.Errorf("%d tunnels", tunnels.running())
 	}
-	if err := tunnels.Close(soon(t)); err != nil || tunnels.Len() != 0 {
-		t.Errorf("%v, %d tunnels", err, tunnels.Len())
+	if err := tunnels.Close(soon(t)); err != nil || tunnels.running() != 0 {
+		t.Errorf("%v, %d tunnels", err, tunnels.running())
 	}
 	for _, c := range senders {
 		if n, err := c.Read(make([]byte, 1)); err == nil {
@@ -112,7 +112,7 @@ func TestARefusedUpgradeIsAnOrdinaryAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != 426 || string(got) != body || tunnels.Len() != 0 {
+		if err != nil || resp.StatusCode != 426 || string(got) != body || tunnels.running() != 0 {
 			t.Errorf("%v, %d bytes, %v", resp.Status, len(got), err)
 		}
 	}
@@ -156,10 +156,10 @@ func TestATunnelThatNobodyTakesOverIsClosed(t *testing.T) {
 	}
 	var tunnels Tunnels
 	ctx := newCtx()
-	if err := tunnels.Serve(ctx, s); err != nil || tunnels.Len() != 1 {
+	if err := tunnels.Serve(ctx, s); err != nil || tunnels.running() != 1 {
 		t.Fatal(err)
 	}
-	if err := tunnels.Close(soon(t)); err != nil || tunnels.Len() != 0 {
+	if err := tunnels.Close(soon(t)); err != nil || tunnels.running() != 0 {
 		t.Error(err)
 	}
 	select {

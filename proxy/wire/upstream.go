@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -36,18 +35,7 @@ type Upstream struct {
 	idle   []*conn
 	closed bool
 
-	dialled, reused, stale, resent atomic.Int64
-
 	beforeWrite func(reused bool) // test hook: between the look at a connection and the first byte
-}
-
-// Stats counts what an Upstream did since it was made.
-type Stats struct {
-	Dialled int64 // connections made
-	Reused  int64 // exchanges that began on an idle connection
-	Stale   int64 // idle connections that were found dead, too old or talking out of turn
-	Resent  int64 // requests that went out again because the peer provably had no byte of them
-	Idle    int64 // idle connections now
 }
 
 var errConnectTimeout = errors.New("upstream did not accept the connection within connect_timeout")
@@ -97,10 +85,8 @@ func (u *Upstream) get(ctx context.Context, fresh bool) (c *conn, reused bool, e
 			break
 		}
 		if u.o.Now().Sub(c.idleSince) < u.o.IdleTimeout && c.quiet() {
-			u.reused.Add(1)
 			return c, true, nil
 		}
-		u.stale.Add(1)
 		c.close()
 	}
 	c, err = u.dial(ctx)
@@ -149,7 +135,6 @@ func (u *Upstream) dial(ctx context.Context) (*conn, error) {
 			return nil, dialError(bounded, err)
 		}
 	}
-	u.dialled.Add(1)
 	return c, nil
 }
 
@@ -193,12 +178,4 @@ func (u *Upstream) Close() error {
 	u.mu.Unlock()
 	u.CloseIdle(0)
 	return nil
-}
-
-// Stats returns the counters.
-func (u *Upstream) Stats() Stats {
-	u.mu.Lock()
-	idle := len(u.idle)
-	u.mu.Unlock()
-	return Stats{u.dialled.Load(), u.reused.Load(), u.stale.Load(), u.resent.Load(), int64(idle)}
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -183,7 +184,7 @@ func TestEverySenderIsVerifiedRunsOnceAndIsReplayed(t *testing.T) {
 // or burn the event's ID: the real one runs after that.
 func (o *office) refuseForgery(t *testing.T, p *sender.Preset) {
 	t.Helper()
-	status := p.Status(idem.DecisionUnverified, map[idem.Decision]int{idem.DecisionUnverified: 401})
+	status := cmp.Or(p.Respond[idem.DecisionUnverified], 401)
 	want := refused{status, "signature_invalid", "no", "unverified"}
 	forged := o.sample(t, p.Name, "first")
 	forge(p.Name, forged, "first")

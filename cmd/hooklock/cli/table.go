@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // widest is how far a column is padded: a longer cell shifts its own line, and no other.
@@ -94,44 +95,14 @@ func Plain(text string) string {
 func Odd(r rune) bool { return !strconv.IsPrint(r) }
 
 // Clip shortens text that nobody needs whole, such as a reason, to n columns.
-func Clip(text string, n int) string {
-	text = Plain(text)
-	if Width(text) <= n {
-		return text
-	}
-	used := 0
-	for i, r := range text {
-		if used += runeWidth(r); used >= n {
-			return text[:i] + "…"
-		}
-	}
-	return text
-}
+func Clip(text string, n int) string { return columns().Truncate(Plain(text), n, "…") }
 
 // Width is how many columns a terminal gives to text.
-func Width(text string) int {
-	n := 0
-	for _, r := range text {
-		n += runeWidth(r)
-	}
-	return n
-}
+func Width(text string) int { return columns().StringWidth(text) }
 
-// runeWidth is 0 for marks that join the letter before, 2 for the wide letters of East Asia and pictures, else 1 (UAX 11, roughly: terminals
-// differ).
-func runeWidth(r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me):
-		return 0
-	case r >= 0x1100 && r <= 0x115F, r >= 0x2E80 && r <= 0xA4CF, r >= 0xAC00 && r <= 0xD7A3, r >= 0xF900 && r <= 0xFAFF,
-		r >= 0xFE30 && r <= 0xFE6F, r >= 0xFF00 && r <= 0xFF60, r >= 0xFFE0 && r <= 0xFFE6, r >= 0x1F300 && r <= 0x1FAFF,
-		r >= 0x20000 && r <= 0x3FFFD:
-		return 2
-	}
-	return 1
-}
+// columns is the same for everybody: go-runewidth's own default makes letters of ambiguous width wide where LANG is of East Asia, which most
+// terminals there do not.
+func columns() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
 // Span is a time span as people read it, in at most two units.
 func Span(d time.Duration) string {

@@ -1,0 +1,22 @@
+package wire
+
+// What tests ask, and the program does not.
+
+func (u *Upstream) idleNow() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.idle)
+}
+
+// evidence is how far the exchange has come: AnswerWhole after Read gave io.EOF.
+func (r *Rest) evidence() Evidence {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.e.evidence
+}
+
+func (t *Tunnels) running() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open)
+}
