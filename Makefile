@@ -13,7 +13,7 @@ export SOURCE_DATE_EPOCH
 GO      := go
 BIN     := bin
 LINTER  := $(BIN)/tools/golangci-lint-$(GOLANGCI_VERSION)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+LDFLAGS := -s -w -X hooklock/cmd/hooklock/cli.version=$(VERSION)
 
 # The race detector costs time and finds nothing in these packages:
 #   test/arch   reads source files, in one goroutine
@@ -27,6 +27,9 @@ APART := hooklock/test/fault%
 
 # These take longest, so they begin first: the rest fills the other core meanwhile.
 SLOW := hooklock/test/e2e hooklock/etcdlock
+
+# Tests wait for most of their time, for leases and for other processes, so more of them run at a time than there are cores.
+AT_A_TIME := 4
 
 # The race detector is C. Without a compiler the tests run all the same.
 RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
@@ -48,11 +51,11 @@ install: ## the program, to where Go keeps programs
 
 test: ## all tests, with the race detector where a C compiler is installed
 	@test -n '$(RACE)' || echo 'no C compiler found: the race detector stays off'
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 10m $(SLOW) $(filter-out $(SLOW) $(NO_RACE) $(APART),$(shell $(GO) list ./...))
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 10m -parallel $(AT_A_TIME) $(SLOW) $(filter-out $(SLOW) $(NO_RACE) $(APART),$(shell $(GO) list ./...))
 	$(GO) test -timeout 5m $(NO_RACE)
 
 test-short: ## the same without the race detector, for while you work
-	$(GO) test -timeout 5m $(filter-out $(APART),$(shell $(GO) list ./...))
+	$(GO) test -timeout 5m -parallel $(AT_A_TIME) $(filter-out $(APART),$(shell $(GO) list ./...))
 
 test-fault: ## everything that can break between any two rooms, broken (ARGS="-soak 10m": under traffic, for so long)
 	$(GO) test -count=1 -timeout 60m ./test/fault/... $(ARGS)

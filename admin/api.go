@@ -55,7 +55,10 @@ type API struct {
 	polls  room
 	// callbacks are apart from busy: whoever makes up keys takes no place of those who have a token.
 	callbacks room
-	failed    failures
+	// The Go runtime records one profile of each kind at a time.
+	profiling, tracing room
+
+	failed failures
 
 	// life ends with Close: it is that of requests which wait for something.
 	life context.Context
@@ -78,6 +81,7 @@ func New(o Options) *API {
 	}
 	a := &API{o: o, table: endpoints(), health: Health(o), failed: failures{now: o.Now}}
 	a.busy, a.polls, a.callbacks = newRoom(maxBusy), newRoom(maxPolls), newRoom(maxCallbacks)
+	a.profiling, a.tracing = newRoom(1), newRoom(1)
 	a.life, a.end = context.WithCancel(context.Background())
 	a.SetAccess(o.Access)
 	return a
@@ -108,7 +112,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/openapi.json":
 		serveOpenAPI(w, r)
 	default:
-		if name, ok := strings.CutPrefix(r.URL.Path, profiles); ok && a.o.Profiling {
+		if name, ok := strings.CutPrefix(r.URL.Path, profilePath); ok && a.o.Profiling {
 			a.profile(w, r, name)
 			return
 		}

@@ -21,8 +21,7 @@ type entry struct {
 
 // of fills in what was found.
 func (e *entry) of(f *idem.Found) {
-	v := viewOfExecution(f)
-	e.workflow, e.execution = v.Workflow, idem.ExecutionID(v.Execution)
+	e.workflow, e.execution = f.Workflow(), f.ID()
 }
 
 // writeAudit writes the line: who, what, why, before, after, result. A refused change has one, too.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/admin/client"
 	"hooklock/idem"
 )
 
@@ -126,8 +127,8 @@ func stepsOf(l *idem.Lock) (before, after string) {
 type extended struct {
 	Execution string      `json:"executionId"`
 	Status    idem.Status `json:"status"`
-	ExpiresAt *stamp      `json:"expiresAt,omitempty"`
-	ExpiresIn *int64      `json:"expiresIn,omitempty"` // seconds
+	ExpiresAt client.Time `json:"expiresAt,omitzero"`
+	ExpiresIn *float64    `json:"expiresIn,omitempty"` // seconds
 }
 
 func (c *call) heartbeat() error {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"hooklock/admin/client"
 	"hooklock/idem"
 )
 
@@ -40,10 +41,7 @@ func (c *call) listExecutions() error {
 	if q.Cursor, err = c.caller.openCursor(c.query("cursor")); err != nil {
 		return err
 	}
-	answer := struct {
-		Executions []executionView `json:"executions"`
-		NextCursor string          `json:"nextCursor"`
-	}{Executions: []executionView{}}
+	answer := client.ExecutionPage{Executions: []client.Execution{}}
 	if q.Workflow != "" && !c.caller.sees(q.Workflow) {
 		return c.ok(http.StatusOK, answer)
 	}
@@ -123,8 +121,9 @@ func (c *call) cancel() error {
 		return err
 	}
 	c.audit.after, c.audit.existing = string(found.Status()), before
-	view := viewOfExecution(found)
-	view.Success, view.Message = true, "Cancel requested; the execution ends as soon as its owner has heard of it"
+	view := client.Cancelled{
+		Execution: viewOfExecution(found), Success: true, Message: "Cancel requested; the execution ends as soon as its owner has heard of it",
+	}
 	if found.Status().Terminal() {
 		view.Message = "The execution is cancelled"
 	}
@@ -154,7 +153,7 @@ func (c *call) forget() error {
 	}
 	found, err := c.api.o.Ledger.Forget(ctx, idem.ExecutionID(c.name))
 	if errors.Is(err, idem.ErrAlive) {
-		return c.problemOf(err).blocked(&idem.Lock{Execution: idem.ExecutionID(c.name)}, c.audit.workflow).retry(0)
+		return c.problemOf(err).blocked(&idem.Lock{Entry: idem.Entry{Execution: idem.ExecutionID(c.name)}}, c.audit.workflow).retry(0)
 	}
 	if err != nil {
 		return err

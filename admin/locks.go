@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"hooklock/admin/client"
 	"hooklock/idem"
 )
 
@@ -22,10 +23,7 @@ func (c *call) listLocks() error {
 	}
 	ctx, cancel := c.reading()
 	defer cancel()
-	answer := struct {
-		Locks      []lockView `json:"locks"`
-		NextCursor string     `json:"nextCursor"`
-	}{Locks: []lockView{}}
+	answer := client.LockPage{Locks: []client.Lock{}}
 	began := time.Now()
 	for more := true; more; more = len(answer.Locks) == 0 && c.mayGoOn(q.Cursor, began) {
 		page, err := c.api.o.Ledger.Locks(ctx, q)
@@ -95,12 +93,6 @@ func (c *call) forceRelease() error {
 	return c.ok(http.StatusOK, viewOfExecution(found))
 }
 
-// acquired is a lock of the lock API, as the one sees it who took it.
-type acquired struct {
-	lockView
-	CallbackKey string `json:"callbackKey"`
-}
-
 func (c *call) acquire() error {
 	c.audit.workflow = c.name
 	want := idem.AcquireRequest{Workflow: c.name, Holder: c.caller.token.Name}
@@ -125,7 +117,7 @@ func (c *call) acquire() error {
 	c.audit.execution, c.audit.before = got.Lock.Execution, "free"
 	c.audit.after = "locked by " + string(got.Lock.Execution) + ", token " + strconv.FormatInt(got.Lock.Token, 10)
 	c.w.Header().Set("Location", "/v1/locks/"+url.PathEscape(c.name))
-	return c.ok(http.StatusCreated, acquired{c.lockNow(got.Lock), got.CallbackKey})
+	return c.ok(http.StatusCreated, client.Acquired{Lock: c.lockNow(got.Lock), CallbackKey: got.CallbackKey})
 }
 
 // take acquires the lock. It is given back at once where nobody is there any more to hear of it.
@@ -172,7 +164,7 @@ func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 }
 
 // lockNow is a lock that was just taken or renewed, with how many wait for it.
-func (c *call) lockNow(l *idem.Lock) lockView {
+func (c *call) lockNow(l *idem.Lock) client.Lock {
 	ctx, cancel := c.reading()
 	defer cancel()
 	view := viewOfLock(&idem.LockView{Lock: l}, c.api.o.Now())

@@ -1,7 +1,9 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -113,9 +115,31 @@ func TestProfilesAreNotForReadersOfAnOpenListener(t *testing.T) {
 
 func TestABadProfileRequestSaysWhatIsWrong(t *testing.T) {
 	r := newReportRig(t, func(o *Options) { o.Profiling = true })
-	r.want(404, "not_found", "GET", "/debug/pprof/nothing", opsToken, "")
+	for _, path := range []string{"/debug/pprof/nothing", "/debug/pprof/cmdline", "/debug/pprof/symbol"} {
+		r.want(404, "not_found", "GET", path, opsToken, "")
+	}
 	r.want(400, "bad_request", "GET", "/debug/pprof/profile?seconds=0", opsToken, "")
 	r.want(400, "bad_request", "GET", "/debug/pprof/profile?seconds=x", opsToken, "")
 	r.want(400, "bad_request", "GET", "/debug/pprof/heap?debug=x", opsToken, "")
 	r.want(405, "method_not_allowed", "POST", "/debug/pprof/heap", opsToken, "")
+}
+
+func TestOneProfileOfAKindIsRecordedAtATime(t *testing.T) {
+	r := newReportRig(t, func(o *Options) { o.Profiling = true })
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	first, err := http.NewRequestWithContext(ctx, "GET", r.http.URL+"/debug/pprof/trace?seconds=300", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Header.Set("Authorization", "Bearer "+opsToken)
+	answer, err := http.DefaultClient.Do(first) // its first bytes come at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	r.want(503, "overloaded", "GET", "/debug/pprof/trace?seconds=1", opsToken, "")
+	stop()
+	for r.ask("GET", "/debug/pprof/trace?seconds=1", opsToken, "").StatusCode != 200 { //nolint:revive // the first one ends when its caller has gone
+	}
 }

@@ -1,25 +1,26 @@
 package admin
 
 import (
+	"cmp"
+	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"runtime"
-	"runtime/pprof"
-	"runtime/trace"
+	"net/http/pprof"
+	"net/url"
+	profiles "runtime/pprof"
 	"strconv"
 	"strings"
 	"time"
 )
 
 const (
-	profiles       = "/debug/pprof/"
+	profilePath    = "/debug/pprof/"
 	defaultProfile = 30 // seconds
 	maxProfile     = 300
 )
 
-// profile serves what `go tool pprof` reads (https://pkg.go.dev/net/http/pprof has the same paths). Profiles show names of functions and
-// sizes, and a heap dump's neighbours may be anything: they are for whoever may change things.
+// profile serves what `go tool pprof` reads. Profiles show names of functions and sizes, and a heap dump's neighbours may be anything: they
+// are for whoever may change things.
 func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet {
@@ -29,65 +30,48 @@ func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	e := &endpoint{
-		method: http.MethodGet, path: profiles, access: forWrite, query: []string{"seconds", "debug", "gc"},
+		method: http.MethodGet, path: profilePath, access: forWrite, query: []string{"seconds", "debug", "gc"},
 		do: func(c *call) error { return c.profile(name) },
 	}
 	c := &call{api: a, endpoint: e, w: w, r: r}
 	c.run()
 }
 
+// profile hands over to net/http/pprof, which also puts its handlers into http.DefaultServeMux, where nobody asks for a token: nothing in
+// Hooklock serves that mux. Its command line and its index, which names that, are not offered.
 func (c *call) profile(name string) error {
 	switch name {
 	case "":
 		return c.listProfiles()
 	case "profile":
-		return c.record("application/octet-stream", pprof.StartCPUProfile, pprof.StopCPUProfile)
+		return c.record(c.api.profiling, pprof.Profile)
 	case "trace":
-		return c.record("application/octet-stream", trace.Start, trace.Stop)
+		return c.record(c.api.tracing, pprof.Trace)
 	}
-	p := pprof.Lookup(name)
-	if p == nil {
-		return refuse("not_found", "no such profile: "+profiles+" lists them")
+	if profiles.Lookup(name) == nil {
+		return refuse("not_found", "no such profile: "+profilePath+" lists them")
 	}
-	debug, err := strconv.Atoi(orZero(c.query("debug")))
-	if err != nil {
-		return refuse("bad_request", "debug="+quote(c.query("debug"))+": give 0 (for go tool pprof), 1 or 2 (to read)")
+	debug := cmp.Or(c.query("debug"), "0")
+	if _, err := strconv.Atoi(debug); err != nil {
+		return refuse("bad_request", "debug="+quote(debug)+": give 0 (for go tool pprof), 1 or 2 (to read)")
 	}
-	if name == "heap" && orZero(c.query("gc")) != "0" {
-		runtime.GC()
-	}
-	c.w.Header().Set("Content-Type", "application/octet-stream")
-	if debug > 0 {
-		c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	}
-	_ = p.WriteTo(c.w, debug) // whoever asked may have gone
-	return nil
-}
-
-func orZero(text string) string {
-	if text == "" {
-		return "0"
-	}
-	return text
+	return c.handOver(c.r.Context(), pprof.Handler(name), url.Values{"debug": {debug}, "gc": {c.query("gc")}})
 }
 
 func (c *call) listProfiles() error {
 	var b strings.Builder
-	for _, p := range pprof.Profiles() {
-		fmt.Fprintf(&b, "%s%s\n", profiles, p.Name())
+	for _, p := range profiles.Profiles() {
+		fmt.Fprintf(&b, "%s%s\n", profilePath, p.Name())
 	}
-	fmt.Fprintf(&b, "%[1]sprofile?seconds=%[2]d\n%[1]strace?seconds=1\n", profiles, defaultProfile)
+	fmt.Fprintf(&b, "%[1]sprofile?seconds=%[2]d\n%[1]strace?seconds=1\n", profilePath, defaultProfile)
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = c.w.Write([]byte(b.String())) // whoever asked may have gone
 	return nil
 }
 
 // record lets something run for a while that writes as it goes. One of each kind runs at a time.
-func (c *call) record(contentType string, start func(io.Writer) error, stop func()) error {
-	text := c.query("seconds")
-	if text == "" {
-		text = strconv.Itoa(defaultProfile)
-	}
+func (c *call) record(one room, with http.HandlerFunc) error {
+	text := cmp.Or(c.query("seconds"), strconv.Itoa(defaultProfile))
 	seconds, err := strconv.Atoi(text)
 	if err != nil || seconds < 1 || seconds > maxProfile {
 		return refuse("bad_request", fmt.Sprintf("seconds=%s: give a number from 1 to %d", quote(text), maxProfile))
@@ -97,11 +81,17 @@ func (c *call) record(contentType string, start func(io.Writer) error, stop func
 		return err
 	}
 	defer done()
-	c.w.Header().Set("Content-Type", contentType)
-	if err := start(c.w); err != nil {
+	if !one.enter() {
 		return refuse("overloaded", "another one is being recorded; ask again when it is done")
 	}
-	<-ctx.Done()
-	stop()
+	defer one.leave()
+	return c.handOver(ctx, with, url.Values{"seconds": {text}})
+}
+
+// handOver gives h the arguments that were checked, and no other.
+func (c *call) handOver(ctx context.Context, h http.Handler, arguments url.Values) error {
+	r := c.r.WithContext(ctx)
+	r.Form = arguments
+	h.ServeHTTP(c.w, r)
 	return nil
 }

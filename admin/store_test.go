@@ -74,9 +74,12 @@ func lockOf(workflow, event string) idem.Lock {
 	_, _ = rand.Read(random[:])
 	hash := sha256.Sum256([]byte(callbackKey))
 	return idem.Lock{
-		Execution: idem.NewExecutionID(workflow, name, random), Scope: idem.Scope{Workflow: workflow, Key: name}, Route: "route", EventID: event,
-		Fingerprint: sha256.Sum256([]byte("body")), CallbackHash: hex.EncodeToString(hash[:]), Attempt: 1, StartedAt: time.Now(),
-		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", MaxDuration: time.Hour, Retention: time.Hour, ReplayBody: 64 << 10,
+		Entry: idem.Entry{
+			Execution: idem.NewExecutionID(workflow, name, random), Scope: idem.Scope{Workflow: workflow, Key: name}, Route: "route", EventID: event,
+			Fingerprint: sha256.Sum256([]byte("body")), CallbackHash: hex.EncodeToString(hash[:]), Attempt: 1, StartedAt: time.Now(),
+			TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Retention: time.Hour,
+		},
+		MaxDuration: time.Hour, ReplayBody: 64 << 10,
 	}
 }
 

@@ -154,10 +154,18 @@ func checkHost(host string) error {
 	case strings.ContainsAny(host, ":/"):
 		return fmt.Errorf("%q: write the name alone, without scheme and port", host)
 	}
-	for _, c := range []byte(host) {
-		if !isAlphanumeric(c) && c != '-' && c != '.' && c != '_' {
-			return fmt.Errorf("%q is not a host name", host)
-		}
+	if !madeOf(host, alphanumeric+"-._") {
+		return fmt.Errorf("%q is not a host name", host)
 	}
 	return nil
 }
+
+const (
+	lowerCase    = "abcdefghijklmnopqrstuvwxyz"
+	upperCase    = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits       = "0123456789"
+	alphanumeric = lowerCase + upperCase + digits
+)
+
+// madeOf reports whether text has no other characters than these.
+func madeOf(text, characters string) bool { return strings.Trim(text, characters) == "" }

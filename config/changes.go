@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"hooklock/idem"
 )
 
 // reloadable are the settings outside of routes that a running process takes over. Everything else is built into listeners and
@@ -23,28 +25,15 @@ var reloadable = []string{
 // a reload takes over, such as "route stripe: lock.max_duration". A route is known by its name. Both are empty when nothing
 // differs.
 func Changes(before, after *Config) (restart, reload []string) {
-	type entry struct {
-		path  string
-		value any
+	changed := differences(rootKey().keys, before.withoutLists(), after.withoutLists())
+	if before.Etcd.Password != after.Etcd.Password {
+		changed = append(changed, "etcd.password")
 	}
-	flat := func(c *Config) (entries []entry) {
-		for _, k := range rootKey().keys {
-			if k.kind != kindItems {
-				eachSetting(k, k.name, reflect.ValueOf(c).Elem().Field(k.index), func(path string, v reflect.Value) {
-					entries = append(entries, entry{path, v.Interface()})
-				})
-			}
-		}
-		return append(entries, entry{"etcd.password", c.Etcd.Password})
-	}
-	old, changed := flat(before), flat(after)
-	for i := range changed {
-		switch {
-		case reflect.DeepEqual(old[i].value, changed[i].value):
-		case slices.Contains(reloadable, changed[i].path):
-			reload = append(reload, changed[i].path)
-		default:
-			restart = append(restart, changed[i].path)
+	for _, path := range changed {
+		if slices.Contains(reloadable, path) {
+			reload = append(reload, path)
+		} else {
+			restart = append(restart, path)
 		}
 	}
 	reload = append(reload, tokenChanges(before.Admin.Tokens, after.Admin.Tokens)...)
@@ -81,6 +70,7 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 		old[before[i].Name] = &before[i]
 	}
 	var kept []string
+	settings, _ := rootKey().child("routes")
 	for i := range after {
 		r := &after[i]
 		was, found := old[r.Name]
@@ -92,11 +82,11 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 		if !slices.Equal(was.Verify.Secrets, r.Verify.Secrets) || !slices.Equal(was.Verify.PublicKeys, r.Verify.PublicKeys) {
 			reload = append(reload, fmt.Sprintf("route %s: secrets of verify", r.Name))
 		}
-		for _, path := range differences(was, r) {
+		for _, path := range differences(settings.keys, *was, *r) {
 			text := fmt.Sprintf("route %s: %s", r.Name, path)
 			// Under none the lock covers the event, else the workflow. Two processes that disagree see each other's claims, because their
 			// requests come to etcd one after the other; one process sends many in one request, so it has to be of one mind.
-			if path == "lock.strategy" && (was.Lock.Strategy == StrategyNone || r.Lock.Strategy == StrategyNone) {
+			if path == "lock.strategy" && (was.Lock.Strategy == idem.NoLock || r.Lock.Strategy == idem.NoLock) {
 				restart = append(restart, fmt.Sprintf("%s (from %s to %s)", text, was.Lock.Strategy, r.Lock.Strategy))
 			} else {
 				reload = append(reload, text)
@@ -117,22 +107,21 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 	return restart, reload
 }
 
-// differences are the settings in which two routes of one name differ.
-func differences(a, b *Route) (paths []string) {
-	for _, k := range rootKey().keys {
-		if k.kind != kindItems {
-			continue
+// withoutLists is c without its tokens and routes, which are known by their names.
+func (c Config) withoutLists() Config {
+	c.Admin.Tokens, c.Routes = nil, nil
+	return c
+}
+
+// differences are the settings in which two structs differ that have keys.
+func differences(keys []*key, a, b any) (paths []string) {
+	group := &key{kind: kindGroup, keys: keys}
+	values := map[string]any{}
+	eachValue(group, "", reflect.ValueOf(b), func(_ *key, path string, v reflect.Value) { values[path] = v.Interface() })
+	eachValue(group, "", reflect.ValueOf(a), func(_ *key, path string, v reflect.Value) {
+		if !reflect.DeepEqual(v.Interface(), values[path]) {
+			paths = append(paths, path)
 		}
-		for _, child := range k.keys {
-			other := reflect.ValueOf(b).Elem().Field(child.index)
-			values := map[string]any{}
-			eachValue(child, child.name, other, func(_ *key, path string, v reflect.Value) { values[path] = v.Interface() })
-			eachValue(child, child.name, reflect.ValueOf(a).Elem().Field(child.index), func(_ *key, path string, v reflect.Value) {
-				if !reflect.DeepEqual(v.Interface(), values[path]) {
-					paths = append(paths, path)
-				}
-			})
-		}
-	}
+	})
 	return paths
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"reflect"
 	"testing"
+
+	"hooklock/idem"
 )
 
 func TestChangesTellWhatNeedsARestart(t *testing.T) {
@@ -20,13 +22,13 @@ func TestChangesTellWhatNeedsARestart(t *testing.T) {
 		"secret":            {func(c *Config) { c.Etcd.Password = NewSecret("x") }, []string{"etcd.password"}, nil},
 		"endpoints":         {func(c *Config) { c.Etcd.Endpoints = []string{"a:1"} }, []string{"etcd.endpoints"}, nil},
 		"setting of route":  {func(c *Config) { c.Routes[1].Lock.MaxDuration++; c.Routes[1].Respond = map[string]int{"locked": 503} }, nil, []string{"route b: lock.max_duration", "route b: respond"}},
-		"strategy":          {func(c *Config) { c.Routes[0].Lock.Strategy = StrategyWait }, nil, []string{"route a: lock.strategy"}},
-		"strategy to none":  {func(c *Config) { c.Routes[0].Lock.Strategy = StrategyNone }, []string{"route a: lock.strategy (from fail_fast to none)"}, nil},
+		"strategy":          {func(c *Config) { c.Routes[0].Lock.Strategy = idem.Wait }, nil, []string{"route a: lock.strategy"}},
+		"strategy to none":  {func(c *Config) { c.Routes[0].Lock.Strategy = idem.NoLock }, []string{"route a: lock.strategy (from fail_fast to none)"}, nil},
 		"route added":       {func(c *Config) { c.Routes = append(c.Routes, Route{Name: "d"}) }, nil, []string{"route d: added"}},
 		"route removed":     {func(c *Config) { c.Routes = c.Routes[1:] }, nil, []string{"route a: removed"}},
 		"route renamed":     {func(c *Config) { c.Routes[2].Name = "d" }, nil, []string{"route d: added", "route c: removed"}},
 		"order":             {func(c *Config) { c.Routes[0], c.Routes[1] = c.Routes[1], c.Routes[0] }, nil, []string{"routes: order"}},
-		"new one as none":   {func(c *Config) { c.Routes = append(c.Routes, Route{Name: "d", Lock: Lock{Strategy: StrategyNone}}) }, nil, []string{"route d: added"}},
+		"new one as none":   {func(c *Config) { c.Routes = append(c.Routes, Route{Name: "d", Lock: Lock{Strategy: idem.NoLock}}) }, nil, []string{"route d: added"}},
 		"hold":              {func(c *Config) { c.Routes[0].Hold.TTL++ }, nil, []string{"route a: hold.ttl"}},
 		"admin listener":    {func(c *Config) { c.Admin.Listen = ":1"; c.Admin.TLS.ClientCAFile = "x" }, []string{"admin.listen", "admin.tls.client_ca_file"}, nil},
 		"admin hosts":       {func(c *Config) { c.Admin.Hosts = []string{"h"} }, nil, []string{"admin.hosts"}},

@@ -1,10 +1,9 @@
 // Package config is sidecar.yaml as Go types: every setting with its unit and default, strict loading, and all problems of
 // a configuration at once, each with its file, line and column.
 //
-// A value comes from, in rising order, the defaults, the file, the environment (HOOKLOCK__ETCD__ENDPOINTS) and flags. Short
+// A value comes from, in rising order, the defaults, the presets, the file and the environment (HOOKLOCK__ETCD__ENDPOINTS). Short
 // forms (an upstream that is just a URL) are spelled out while reading, before the layers are merged, so an environment
 // variable can override a part of what the file gave in short.
 //
-// The package imports no other room of Hooklock. What it cannot judge by itself, such as the grammar of templates, it asks
-// the functions in Checks.
+// Policies, templates and path patterns are those of idem and idem/naming. What needs to know senders it asks Source.CheckRoute.
 package config

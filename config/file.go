@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,20 +21,16 @@ const (
 	maxItems = 1000 // of one list
 )
 
-// fileLayer reads sidecar.yaml. It is a parser for koanf, stricter than koanf's own, which keeps where each value stands.
-type fileLayer struct {
+// fileParser reads sidecar.yaml. It is a parser for koanf, stricter than koanf's own, which keeps where each value stands.
+type fileParser struct {
 	koanfyaml.YAML // how to write YAML, which koanf's interface asks for too
-	*layer
+	*reading
 	name  string
 	nodes int
 }
 
-func newFileLayer(name string) *fileLayer {
-	return &fileLayer{layer: newLayer(FromFile), name: name}
-}
-
 // Unmarshal reads one YAML or JSON document. What is wrong with it goes into problems, not into the error.
-func (f *fileLayer) Unmarshal(text []byte) (map[string]any, error) {
+func (f *fileParser) Unmarshal(text []byte) (map[string]any, error) {
 	if root := f.parse(text); root != nil {
 		f.group(rootKey(), "", root)
 	}
@@ -43,7 +38,7 @@ func (f *fileLayer) Unmarshal(text []byte) (map[string]any, error) {
 }
 
 // parse returns the top mapping, or nil where there is none.
-func (f *fileLayer) parse(text []byte) *yaml.Node {
+func (f *fileParser) parse(text []byte) *yaml.Node {
 	if len(text) > maxFile {
 		f.refuse(f.at(nil), "", "larger than %d MiB", maxFile>>20)
 		return nil
@@ -68,7 +63,7 @@ func (f *fileLayer) parse(text []byte) *yaml.Node {
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
 // syntax reports an error of the YAML parser, which knows the line only.
-func (f *fileLayer) syntax(text []byte, err error) {
+func (f *fileParser) syntax(text []byte, err error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	at := f.at(nil)
 	if found := yamlLine.FindStringSubmatchIndex(message); found != nil {
@@ -94,7 +89,7 @@ func tabLine(text []byte) int {
 	return 0
 }
 
-func (f *fileLayer) at(n *yaml.Node) Origin {
+func (f *fileParser) at(n *yaml.Node) Origin {
 	at := Origin{Kind: FromFile, Name: f.name}
 	if n != nil {
 		at.Line, at.Column = n.Line, n.Column
@@ -104,7 +99,7 @@ func (f *fileLayer) at(n *yaml.Node) Origin {
 
 // resolve follows an alias. It returns nil when the budget of values is used up: a few lines of aliases to aliases can stand for
 // billions of values.
-func (f *fileLayer) resolve(n *yaml.Node) *yaml.Node {
+func (f *fileParser) resolve(n *yaml.Node) *yaml.Node {
 	f.nodes++
 	if f.nodes > maxNodes {
 		if f.nodes == maxNodes+1 {
@@ -121,7 +116,7 @@ func (f *fileLayer) resolve(n *yaml.Node) *yaml.Node {
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
 // group reads a mapping with the keys of k.
-func (f *fileLayer) group(k *key, path string, n *yaml.Node) {
+func (f *fileParser) group(k *key, path string, n *yaml.Node) {
 	if n = f.resolve(n); n == nil || isNull(n) {
 		return // every setting below is commented out
 	}
@@ -152,7 +147,7 @@ func (f *fileLayer) group(k *key, path string, n *yaml.Node) {
 }
 
 // pairs calls each for every key of a mapping that is a plain word and stands there once.
-func (f *fileLayer) pairs(n *yaml.Node, path string, each func(name string, keyNode, value *yaml.Node)) {
+func (f *fileParser) pairs(n *yaml.Node, path string, each func(name string, keyNode, value *yaml.Node)) {
 	lines := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		keyNode, value := n.Content[i], n.Content[i+1]
@@ -172,7 +167,7 @@ func (f *fileLayer) pairs(n *yaml.Node, path string, each func(name string, keyN
 }
 
 // value reads whatever k is.
-func (f *fileLayer) value(k *key, path string, n *yaml.Node) {
+func (f *fileParser) value(k *key, path string, n *yaml.Node) {
 	switch k.kind {
 	case kindGroup:
 		f.group(k, path, n)
@@ -187,7 +182,7 @@ func (f *fileLayer) value(k *key, path string, n *yaml.Node) {
 	}
 }
 
-func (f *fileLayer) items(k *key, path string, n *yaml.Node) {
+func (f *fileParser) items(k *key, path string, n *yaml.Node) {
 	if n = f.resolve(n); n == nil || isNull(n) {
 		return
 	}
@@ -200,13 +195,13 @@ func (f *fileLayer) items(k *key, path string, n *yaml.Node) {
 		return
 	}
 	for i, item := range n.Content {
-		f.addItem(path, i)
+		f.addItem(path, i, f.at(item))
 		f.places[indexed(path, i)] = f.at(item)
 		f.group(k, indexed(path, i), item)
 	}
 }
 
-func (f *fileLayer) respond(k *key, path string, n *yaml.Node) {
+func (f *fileParser) respond(k *key, path string, n *yaml.Node) {
 	if n = f.resolve(n); n == nil || isNull(n) {
 		return
 	}
@@ -223,7 +218,7 @@ func (f *fileLayer) respond(k *key, path string, n *yaml.Node) {
 	})
 }
 
-func (f *fileLayer) list(k *key, path string, n *yaml.Node) {
+func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 	at := f.at(n)
 	if n = f.resolve(n); n == nil {
 		return
@@ -240,7 +235,7 @@ func (f *fileLayer) list(k *key, path string, n *yaml.Node) {
 		f.refuse(at, path, "has %d items; at most %d are read", len(n.Content), maxItems)
 		return
 	}
-	items := make([]string, 0, len(n.Content))
+	values, wrong := make([]any, 0, len(n.Content)), false
 	for i, item := range n.Content {
 		if item = f.resolve(item); item == nil {
 			return
@@ -248,25 +243,32 @@ func (f *fileLayer) list(k *key, path string, n *yaml.Node) {
 		f.places[indexed(path, i)] = f.at(item)
 		number := k.kind == kindStatuses && item.ShortTag() == "!!int"
 		if item.Kind != yaml.ScalarNode || item.ShortTag() != "!!str" && !number {
-			hint := "a status, e.g. 2xx, 404 or 200-299"
-			switch k.kind {
-			case kindTexts:
-				hint = quoteHint(item)
-			case kindChoices:
-				hint = "one of " + strings.Join(k.choices, ", ")
-			}
-			f.refuse(f.at(item), indexed(path, i), "needs %s", hint)
+			f.refuse(f.at(item), indexed(path, i), "needs %s", k.itemHint(item))
 			continue
 		}
-		items = append(items, item.Value)
+		value, err := k.parseItem(item.Value)
+		if err != nil {
+			f.refuse(f.at(n.Content[i]), indexed(path, i), "%s", err)
+			wrong = true
+			continue
+		}
+		values = append(values, value)
 	}
-	value := k.parseList(items, func(i int, err error) {
-		f.refuse(f.at(n.Content[i]), indexed(path, i), "%s", err)
-	})
-	if len(items) == 0 && len(n.Content) > 0 || reflect.ValueOf(value).Len() < len(items) {
+	if wrong || len(values) == 0 && len(n.Content) > 0 {
 		f.seen[path] = true // what is left of it says nothing
 	}
-	f.set(path, value, at)
+	f.set(path, values, at)
+}
+
+// itemHint says how an item is written that is none.
+func (k *key) itemHint(item *yaml.Node) string {
+	switch k.kind {
+	case kindTexts:
+		return quoteHint(item)
+	case kindChoices:
+		return "one of " + strings.Join(k.choices, ", ")
+	}
+	return "a status, e.g. 2xx, 404 or 200-299"
 }
 
 // scalarTags are the YAML types that a kind is read from. Others are refused rather than converted: `1` is not "1".
@@ -275,7 +277,7 @@ var scalarTags = map[kind]string{
 	kindInt: "!!int", kindBool: "!!bool",
 }
 
-func (f *fileLayer) scalar(k *key, path string, n *yaml.Node) {
+func (f *fileParser) scalar(k *key, path string, n *yaml.Node) {
 	at := f.at(n)
 	if n = f.resolve(n); n == nil {
 		return

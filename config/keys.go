@@ -79,12 +79,12 @@ func (k *key) addFields(typ reflect.Type) {
 
 func (k *key) classify() {
 	if c, ok := reflect.Zero(k.typ).Interface().(choice); ok {
-		k.kind, k.choices = kindChoice, c.choices()
+		k.kind, k.choices = kindChoice, c.Choices()
 		return
 	}
 	if k.typ.Kind() == reflect.Slice {
 		if c, ok := reflect.Zero(k.typ.Elem()).Interface().(choice); ok {
-			k.kind, k.choices = kindChoices, c.choices()
+			k.kind, k.choices = kindChoices, c.Choices()
 			return
 		}
 	}
@@ -151,4 +151,22 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
+}
+
+// eachValue calls f for every setting below k, in the order of the types. v is what k is in the configuration.
+func eachValue(k *key, path string, v reflect.Value, f func(k *key, path string, v reflect.Value)) {
+	switch k.kind {
+	case kindGroup:
+		for _, child := range k.keys {
+			eachValue(child, join(path, child.name), v.Field(child.index), f)
+		}
+	case kindItems:
+		for i := range v.Len() {
+			for _, child := range k.keys {
+				eachValue(child, join(indexed(path, i), child.name), v.Index(i).Field(child.index), f)
+			}
+		}
+	default:
+		f(k, path, v)
+	}
 }

@@ -105,15 +105,14 @@ routes:
 	}
 }
 
-func TestFlagsWinOverEnvironmentOverFileOverDefaults(t *testing.T) {
+func TestTheEnvironmentWinsOverTheFileOverTheDefaults(t *testing.T) {
 	loaded, err := Load(Source{
 		Path:  "sidecar.yaml",
 		Bytes: []byte("upstream: http://127.0.0.1:1\nshutdown_timeout: 1m\nlimits: {waiting: 1}\nlog: {level: warn}\n"),
 		Env: []string{
-			"HOOKLOCK__UPSTREAM__TIMEOUT=3s", "HOOKLOCK__LIMITS__WAITING=2", "HOOKLOCK__LOG__LEVEL=error",
+			"HOOKLOCK__UPSTREAM__TIMEOUT=3s", "HOOKLOCK__LIMITS__WAITING=3", "HOOKLOCK__LISTEN=127.0.0.1:0", "HOOKLOCK__LOG__LEVEL=error",
 			"HOOKLOCK__ETCD__ENDPOINTS=http://a:2379, http://b:2379", "HOOKLOCK_PORT=tcp://10.0.0.1:8080", "HOOKLOCK_LISTEN=no",
 		},
-		Flags: map[string]string{"limits.waiting": "3", "listen": "127.0.0.1:0"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -127,9 +126,9 @@ func TestFlagsWinOverEnvironmentOverFileOverDefaults(t *testing.T) {
 		{"upstream.url", c.Upstream.URL, "http://127.0.0.1:1", "sidecar.yaml:1"},
 		{"upstream.timeout", c.Upstream.Timeout, 3 * time.Second, "environment HOOKLOCK__UPSTREAM__TIMEOUT"},
 		{"shutdown_timeout", c.ShutdownTimeout, time.Minute, "sidecar.yaml:2"},
-		{"limits.waiting", c.Limits.Waiting, 3, "flag limits.waiting"},
+		{"limits.waiting", c.Limits.Waiting, 3, "environment HOOKLOCK__LIMITS__WAITING"},
 		{"log.level", c.Log.Level, LogError, "environment HOOKLOCK__LOG__LEVEL"},
-		{"listen.address", c.Listen.Address, "127.0.0.1:0", "flag listen"},
+		{"listen.address", c.Listen.Address, "127.0.0.1:0", "environment HOOKLOCK__LISTEN"},
 		{"etcd.endpoints", c.Etcd.Endpoints, []string{"http://a:2379", "http://b:2379"}, "environment HOOKLOCK__ETCD__ENDPOINTS"},
 		{"data_dir", c.DataDir, "./hooklock-data", "default"},
 	} {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/v2"
 )
@@ -15,39 +14,29 @@ import (
 // such as HOOKLOCK_PORT for every Service named hooklock.
 const EnvPrefix = "HOOKLOCK__"
 
-// envLayer reads HOOKLOCK__ETCD__ENDPOINTS=a,b and HOOKLOCK__ROUTES__0__WORKFLOW=… from environ, which has the form of
+// envProvider reads HOOKLOCK__ETCD__ENDPOINTS=a,b and HOOKLOCK__ROUTES__0__WORKFLOW=… from environ, which has the form of
 // os.Environ.
-func envLayer(environ []string) (*layer, koanf.Provider) {
-	l := newLayer(FromEnvironment)
+func (r *reading) envProvider(environ []string) koanf.Provider {
 	sorted := slices.Sorted(slices.Values(environ))
-	return l, env.Provider(".", env.Opt{
+	return env.Provider(".", env.Opt{
 		Prefix:      EnvPrefix,
 		EnvironFunc: func() []string { return sorted },
 		TransformFunc: func(name, text string) (string, any) {
 			segments := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "__")
-			path := l.override(segments, text, Origin{Kind: FromEnvironment, Name: name})
-			return koanfPath(path), l.values[koanfPath(path)]
+			path := koanfPath(r.override(segments, text, Origin{Kind: FromEnvironment, Name: name}))
+			return path, r.values[path]
 		},
 	})
 }
 
-// flagLayer reads values by path, such as etcd.endpoints or routes[0].workflow.
-func flagLayer(flags map[string]string) (*layer, koanf.Provider) {
-	l := newLayer(FromFlag)
-	for _, name := range sortedKeys(flags) {
-		l.override(strings.Split(koanfPath(name), "."), flags[name], Origin{Kind: FromFlag, Name: name})
-	}
-	return l, confmap.Provider(l.values, ".")
-}
-
 // override sets one value from text and returns its path, or nothing if it is refused.
-func (l *layer) override(segments []string, text string, at Origin) string {
+func (r *reading) override(segments []string, text string, at Origin) string {
 	k, path := rootKey(), ""
 	for i := 0; i < len(segments); i++ {
 		name := segments[i]
 		child, via := k.child(name)
 		if child == nil {
-			l.refuseUnknown(at, k, path, name)
+			r.refuseUnknown(at, k, path, name)
 			return ""
 		}
 		if via != nil {
@@ -58,10 +47,10 @@ func (l *layer) override(segments []string, text string, at Origin) string {
 			i++
 			number, err := parseDigits(segments[i])
 			if err != nil || len(segments[i]) > 4 {
-				l.refuse(at, path, "%q is not a number; the first of %s is 0", segments[i], path)
+				r.refuse(at, path, "%q is not a number; the first of %s is 0", segments[i], path)
 				return ""
 			}
-			l.addItem(path, int(number))
+			r.addItem(path, int(number), at)
 			path = indexed(path, int(number))
 			if i+1 == len(segments) {
 				break
@@ -71,13 +60,13 @@ func (l *layer) override(segments []string, text string, at Origin) string {
 		if k.kind == kindRespond && i+2 == len(segments) {
 			name = segments[i+1]
 			if err := checkDecision(name); err != nil {
-				l.refuse(at, join(path, name), "%s", err)
+				r.refuse(at, join(path, name), "%s", err)
 				return ""
 			}
-			return l.overrideValue(statusKey(), join(path, name), text, at)
+			return r.overrideValue(statusKey(), join(path, name), text, at)
 		}
 		if k.leaf() && i+1 < len(segments) {
-			l.refuse(at, path, "has no settings inside, so %q means nothing", strings.Join(segments[i+1:], "."))
+			r.refuse(at, path, "has no settings inside, so %q means nothing", strings.Join(segments[i+1:], "."))
 			return ""
 		}
 	}
@@ -85,27 +74,32 @@ func (l *layer) override(segments []string, text string, at Origin) string {
 		path = join(path, k.short)
 		k, _ = k.child(k.short)
 	}
-	return l.overrideValue(k, path, text, at)
+	return r.overrideValue(k, path, text, at)
 }
 
-func (l *layer) overrideValue(k *key, path, text string, at Origin) string {
+func (r *reading) overrideValue(k *key, path, text string, at Origin) string {
 	var value any
 	var err error
 	switch k.kind {
 	case kindTexts, kindChoices, kindStatuses:
 		items := splitList(text)
 		if len(items) > maxItems {
-			l.refuse(at, path, "has %d items; at most %d are read", len(items), maxItems)
+			r.refuse(at, path, "has %d items; at most %d are read", len(items), maxItems)
 			return ""
 		}
-		failed := false
-		value = k.parseList(items, func(_ int, err error) {
-			failed = true
-			l.refuse(at, path, "%s", err)
-		})
-		if failed {
+		values, wrong := make([]any, 0, len(items)), false
+		for _, item := range items {
+			one, err := k.parseItem(item)
+			if err != nil {
+				r.refuse(at, path, "%s", err)
+				wrong = true
+			}
+			values = append(values, one)
+		}
+		if wrong {
 			return ""
 		}
+		value = values
 	case kindItems:
 		err = errors.New("cannot be set as a whole; name one of them by its number, from 0, and one of its settings")
 	case kindRespond:
@@ -116,24 +110,13 @@ func (l *layer) overrideValue(k *key, path, text string, at Origin) string {
 		value, err = k.parseScalar(text)
 	}
 	if err != nil {
-		l.refuse(at, path, "%s", err)
+		r.refuse(at, path, "%s", err)
 		return ""
 	}
-	if _, twice := l.values[koanfPath(path)]; twice {
-		l.refuse(at, path, "given twice, also as %s", l.places[path])
+	if !r.set(path, value, at) {
 		return ""
 	}
-	l.set(path, value, at)
 	return path
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // statusKey is the key of one entry of respond.

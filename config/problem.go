@@ -14,13 +14,12 @@ const (
 	FromScheme      = "scheme"
 	FromFile        = "file"
 	FromEnvironment = "environment"
-	FromFlag        = "flag"
 )
 
 // Origin says where a value came from, or where a problem is. The zero value means nowhere in particular.
 type Origin struct {
-	Kind string `json:"kind,omitempty"` // FromDefault, FromPreset, FromScheme, FromFile, FromEnvironment, FromFlag
-	// Name is the path of the file as it was given, or the name of the preset, scheme, environment variable or flag.
+	Kind string `json:"kind,omitempty"` // FromDefault, FromPreset, FromScheme, FromFile, FromEnvironment
+	// Name is the path of the file as it was given, or the name of the preset, scheme or environment variable.
 	Name   string `json:"name,omitempty"`
 	Line   int    `json:"line,omitempty"`   // from 1; 0 where there is none
 	Column int    `json:"column,omitempty"` // from 1, in characters; 0 where there is none
@@ -29,7 +28,7 @@ type Origin struct {
 // filled reports whether a value came with a preset or scheme, and not from the user.
 func (o Origin) filled() bool { return o.Kind == FromPreset || o.Kind == FromScheme }
 
-// String is how `config show --origin` names it: default, preset NAME, sidecar.yaml:12, environment NAME, flag NAME.
+// String is how `config show --origin` names it: default, preset NAME, sidecar.yaml:12, environment NAME.
 func (o Origin) String() string {
 	switch o.Kind {
 	case FromFile:
@@ -37,7 +36,7 @@ func (o Origin) String() string {
 			return o.Name
 		}
 		return fmt.Sprintf("%s:%d", o.Name, o.Line)
-	case FromEnvironment, FromFlag, FromPreset, FromScheme:
+	case FromEnvironment, FromPreset, FromScheme:
 		return o.Kind + " " + o.Name
 	}
 	return o.Kind
@@ -80,7 +79,7 @@ func (ps Problems) Error() string {
 
 // sort puts the problems in the order in which a person meets them: the file from top to bottom, then the rest.
 func (ps Problems) sort() {
-	rank := map[string]int{FromFile: 0, FromEnvironment: 1, FromFlag: 2, FromDefault: 3, FromPreset: 3, FromScheme: 3, "": 3}
+	rank := map[string]int{FromFile: 0, FromEnvironment: 1, FromDefault: 2, FromPreset: 2, FromScheme: 2, "": 2}
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(
 			cmp.Compare(rank[a.Origin.Kind], rank[b.Origin.Kind]),

@@ -1,45 +1,25 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
 
-// refusal is a decision that Hooklock answers itself, so that its status can be chosen.
-type refusal struct {
-	decision string
-	// drops: the sender takes a 2xx for done, although this event did not run, or not surely. Why says so.
-	drops bool
-}
+	"hooklock/idem"
+)
 
-// refusals are the rows of the table in docs/decisions.md that Hooklock answers itself.
-func refusals() []refusal {
-	return []refusal{
-		{"in_flight", true},
-		{"locked", true},
-		{"wait_timeout", true},
-		{"queue_full", true},
-		{"skipped", false}, // a 2xx by default: the strategy says that the event may be dropped
-		{"throttled", true},
-		{"mismatch", true},
-		{"unknown", true},
-		{"aborted", true},
-		{"lock_lost", true},
-		{"upstream_unreachable", true},
-		{"upstream_failed", true},
-		{"upstream_timeout", true},
-		{"store_unavailable", true},
-		{"unverified", true},
-		{"rejected", true},
-		{"internal_error", true},
-	}
+// refusals are the decisions that Hooklock answers itself, so that their status can be chosen.
+func refusals() []idem.DecisionRow {
+	return slices.DeleteFunc(idem.Decisions(), func(r idem.DecisionRow) bool { return !r.Own() })
 }
 
 // checkDecision refuses what is not a refusing decision.
 func checkDecision(name string) error {
-	words := []string{}
-	for _, r := range refusals() {
-		if r.decision == name {
-			return nil
-		}
-		words = append(words, r.decision)
+	var words []string
+	for _, row := range refusals() {
+		words = append(words, string(row.Decision))
+	}
+	if slices.Contains(words, name) {
+		return nil
 	}
 	return unknownWord(name, words)
 }
@@ -54,14 +34,4 @@ func checkRespondStatus(status int) error {
 		return nil
 	}
 	return fmt.Errorf("%d cannot be the answer to a delivery; use 2xx, 4xx or 5xx", status)
-}
-
-// dropsEvent reports whether a 2xx for decision tells the sender that all is well although the event did not surely run.
-func dropsEvent(decision string) bool {
-	for _, r := range refusals() {
-		if r.decision == decision {
-			return r.drops
-		}
-	}
-	return false
 }

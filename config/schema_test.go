@@ -17,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"hooklock/idem"
 	"hooklock/proxy/sender"
 )
 
@@ -100,7 +101,7 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 	case kindRespond:
 		properties := object{}
 		for _, r := range refusals() {
-			properties[r.decision] = object{"type": "integer", "minimum": 200, "maximum": 599}
+			properties[string(r.Decision)] = object{"type": "integer", "minimum": 200, "maximum": 599}
 		}
 		return object{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}
 	}
@@ -153,7 +154,7 @@ func presetNames() []string {
 // plain is a default as JSON has it.
 func plain(v reflect.Value) any {
 	if d, ok := v.Interface().(time.Duration); ok {
-		return formatDuration(d)
+		return idem.DurationText(d)
 	}
 	return v.Interface()
 }

@@ -49,11 +49,11 @@ func TestOneNewlineIsCutFromASecret(t *testing.T) {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		fromFile, err := Load(Source{Flags: map[string]string{"etcd.username": "me", "etcd.password_file": name}, NeedFiles: true})
+		fromFile, err := Load(Source{Env: []string{"HOOKLOCK__ETCD__USERNAME=me", "HOOKLOCK__ETCD__PASSWORD_FILE=" + name}, NeedFiles: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		fromEnv, err := Load(Source{Flags: map[string]string{"etcd.username": "me", "etcd.password_env": "PW"}, Env: []string{"PW=" + content}})
+		fromEnv, err := Load(Source{Env: []string{"HOOKLOCK__ETCD__USERNAME=me", "HOOKLOCK__ETCD__PASSWORD_ENV=PW", "PW=" + content}})
 		if err != nil {
 			t.Fatal(err)
 		}

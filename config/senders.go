@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -16,7 +17,7 @@ type Senders struct {
 type Known struct {
 	Name    string
 	Aliases []string
-	// Values are settings inside of a route, such as lock.strategy, as a flag would give them: lists between commas.
+	// Values are settings inside of a route, such as lock.strategy, as a variable would give them: lists between commas.
 	Values map[string]string
 }
 
@@ -39,32 +40,27 @@ func nameError(words []Known, name string) error {
 	return unknownWord(name, names)
 }
 
-// layer is what presets and schemes fill in. text looks up a setting of the layers above: routes[0].preset.
-func (s *Senders) layer(routes int, text func(path string) string) *layer {
-	l := newLayer(FromPreset)
-	for i := range routes {
+// fillIn sets what the presets and schemes of routes stand for, where nobody has said something else.
+func (r *reading) fillIn(senders *Senders) {
+	for i := range r.routes {
 		path := indexed("routes", i)
-		preset := find(s.Presets, text(path+".preset"))
-		schemeName := text(path + ".verify.scheme")
-		if schemeName == "" && preset != nil {
-			schemeName = preset.Values["verify.scheme"]
-		}
+		preset := find(senders.Presets, r.merged.String(koanfPath(path+".preset")))
+		schemeName := r.merged.String(koanfPath(path + ".verify.scheme"))
 		if preset != nil {
-			l.fill(path, preset.Values, Origin{Kind: FromPreset, Name: preset.Name})
+			schemeName = cmp.Or(schemeName, preset.Values["verify.scheme"])
+			r.fill(path, preset.Values, Origin{Kind: FromPreset, Name: preset.Name})
 		}
-		if scheme := find(s.Schemes, schemeName); scheme != nil {
-			l.fill(path, scheme.Values, Origin{Kind: FromScheme, Name: scheme.Name})
+		if scheme := find(senders.Schemes, schemeName); scheme != nil {
+			r.fill(path, scheme.Values, Origin{Kind: FromScheme, Name: scheme.Name})
 		}
 	}
-	return l
 }
 
-// fill sets the values of one route that are not set yet.
-func (l *layer) fill(path string, values map[string]string, at Origin) {
+func (r *reading) fill(path string, values map[string]string, at Origin) {
 	for _, name := range sortedKeys(values) {
 		full := join(path, name)
-		if _, set := l.values[koanfPath(full)]; !set {
-			l.override(strings.Split(koanfPath(full), "."), values[name], at)
+		if _, said := r.places[full]; !said {
+			r.override(strings.Split(koanfPath(full), "."), values[name], at)
 		}
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // someSenders has post, a sender that does not exist, with settings of every kind.
@@ -19,7 +22,7 @@ func someSenders() Senders {
 				"match.methods": "GET,POST", "event_id": "{body.id}", "verify.scheme": "post", "idempotency.retention": "720h", "idempotency.on_mismatch": "execute",
 				"lock.strategy": "wait", "lock.wait_timeout": "2s", "respond.locked": "503", "respond.rejected": "503",
 			}},
-			{Name: "open", Values: map[string]string{"event_id": EventIDOfPreset}},
+			{Name: "open", Values: map[string]string{"event_id": naming.EventIDOfPreset}},
 		},
 		Schemes: []Known{{Name: "none"}, {Name: "hmac"}, {Name: "post", Values: map[string]string{"verify.tolerance": "5m"}}},
 	}
@@ -41,8 +44,8 @@ func TestAPresetFillsWhatIsLeftOut(t *testing.T) {
 		want.Name, want.Match.Path, want.Preset, want.EventID = "a", "/a", preset, "{body.id}"
 		want.Match.Methods = []string{"GET", "POST"}
 		want.Verify.Scheme, want.Verify.Tolerance = "post", 5*time.Minute
-		want.Idempotency.Retention, want.Idempotency.OnMismatch = 720*time.Hour, MismatchExecute
-		want.Lock.Strategy, want.Lock.WaitTimeout = StrategyWait, 2*time.Second
+		want.Idempotency.Retention, want.Idempotency.OnMismatch = 720*time.Hour, idem.MismatchExecute
+		want.Lock.Strategy, want.Lock.WaitTimeout = idem.Wait, 2*time.Second
 		want.Respond = map[string]int{"locked": 503, "rejected": 503}
 		if !reflect.DeepEqual(r, want) {
 			t.Errorf("got  %+v\nwant %+v", r, want)
@@ -172,19 +175,19 @@ func TestVerifySettingsWithoutEffectAreWarnedAbout(t *testing.T) {
 	}
 }
 
-func TestOtherRoomsJudgeARouteOnlyWhenItIsSound(t *testing.T) {
-	checks := Checks{Route: func(_ *Config, r *Route) (problems, warnings Problems) {
+func TestTheCallerJudgesARouteOnlyWhenItIsSound(t *testing.T) {
+	check := func(_ *Config, r *Route) (problems, warnings Problems) {
 		if r.Name == "bad" {
 			return Problems{{Path: "verify", Text: "give secret_file or scheme: none"}}, nil
 		}
 		return nil, Problems{{Path: "idempotency.retention", Text: "short"}}
-	}}
+	}
 	text := "routes:\n- {name: a, path: /a, preset: post}\n- {name: b, path: /b, idempotency: {retention: 1h}}\n"
-	loaded, err := Load(Source{Path: "s", Bytes: []byte(text), Senders: someSenders(), Checks: checks})
+	loaded, err := Load(Source{Path: "s", Bytes: []byte(text), Senders: someSenders(), CheckRoute: check})
 	if err != nil || loaded.Warnings.Error() != "s:2:3: routes[0].idempotency.retention: short\ns:3:48: routes[1].idempotency.retention: short" {
 		t.Errorf("%v\n%v", err, loaded.Warnings)
 	}
-	got := refusalOf(t, Source{Bytes: []byte("routes: [{name: bad, path: /a}, {name: bad, path: '', mode: x}]"), Checks: checks})
+	got := refusalOf(t, Source{Bytes: []byte("routes: [{name: bad, path: /a}, {name: bad, path: '', mode: x}]"), CheckRoute: check})
 	if strings.Count(got, "secret_file") != 1 {
 		t.Error(got)
 	}

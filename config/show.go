@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/idem"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -94,7 +96,7 @@ func scalarNode(v reflect.Value) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch value := v.Interface().(type) {
 	case time.Duration:
-		n.Value = formatDuration(value)
+		n.Value = idem.DurationText(value)
 	case encoding.TextMarshaler:
 		n.Value = textOf(value)
 		if _, err := strconv.Atoi(n.Value); err == nil {

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"hooklock/idem/naming"
+)
 
 // suggest finds the key that somebody meant who wrote name inside parent: below parent, or else anywhere. It is empty when
 // nothing is near.
@@ -41,9 +45,9 @@ func (c *candidate) search(k *key, path, name string) {
 // nameCost is how far two names are apart. A missing _file, _env or _timeout costs one letter, not five: who writes password
 // means password_file.
 func nameCost(name, known string) int {
-	cost := distance(name, known)
+	cost := naming.Distance(name, known)
 	if i := strings.LastIndexByte(known, '_'); i > 0 {
-		cost = min(cost, distance(name, known[:i])+1)
+		cost = min(cost, naming.Distance(name, known[:i])+1)
 	}
 	return cost
 }
@@ -56,32 +60,9 @@ func nearest(text string, words []string) string {
 	text = strings.ToLower(strings.ReplaceAll(text, "-", "_"))
 	best, bestCost := "", tolerance(text)+1
 	for _, w := range words {
-		if cost := distance(text, w); cost < bestCost {
+		if cost := naming.Distance(text, w); cost < bestCost {
 			best, bestCost = w, cost
 		}
 	}
 	return best
-}
-
-// distance is the number of letters to insert, delete or replace to get from a to b (Levenshtein). Names longer than any key
-// are cut, so that a hostile file costs nothing.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1,6 +1,11 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"hooklock/idem"
+	"hooklock/idem/naming"
+)
 
 // The comment of each field is also its description in the JSON Schema. A field's zero value means what its comment says;
 // where it says nothing, zero is refused.
@@ -234,7 +239,7 @@ type Route struct {
 	EventID string `koanf:"event_id"`
 	// What happens when event_id yields nothing: payload takes the fingerprint as the key, reject answers 400, pass forwards
 	// the delivery unguarded. Default payload.
-	OnMissingEventID OnMissing `koanf:"on_missing_event_id"`
+	OnMissingEventID naming.MissingEventID `koanf:"on_missing_event_id"`
 	// How deliveries are signed.
 	Verify Verify `koanf:"verify"`
 	// One delivery of a workflow at a time.
@@ -261,9 +266,6 @@ type Match struct {
 	// Host names without port; the case does not matter. Default none: any host.
 	Hosts []string `koanf:"hosts"`
 }
-
-// EventIDOfPreset is the event_id of a preset whose sender's ID no template can read.
-const EventIDOfPreset = "{preset}"
 
 // SchemeNone is the verify.scheme of deliveries whose signature is not checked.
 const SchemeNone = "none"
@@ -326,7 +328,7 @@ func (v *Verify) Complete() bool {
 type Lock struct {
 	// What a delivery does when another one of its workflow runs: fail_fast is 409, wait queues, skip is 200 and drops the
 	// event, none takes no lock. Default fail_fast.
-	Strategy Strategy `koanf:"strategy"`
+	Strategy idem.Strategy `koanf:"strategy"`
 	// strategy wait: how long a delivery waits for the lock. Default 5s.
 	WaitTimeout time.Duration `koanf:"wait_timeout"`
 	// strategy wait: deliveries of one workflow that wait in this process; more is 429. Default 100.
@@ -343,7 +345,7 @@ type Idempotency struct {
 	// false: every delivery is its own event, and only the lock guards it. Default true.
 	Enabled bool `koanf:"enabled"`
 	// What a copy of a running event gets: conflict is 409, attach waits for the first one's answer. Default conflict.
-	InFlight InFlight `koanf:"in_flight"`
+	InFlight idem.InFlight `koanf:"in_flight"`
 	// How long a finished execution answers its duplicates at least, counted from its end. Default 168h. It must be longer than the
 	// sender's whole retry schedule, or a late retry runs the event again.
 	Retention time.Duration `koanf:"retention"`
@@ -358,13 +360,13 @@ type Idempotency struct {
 	// What a known key with another fingerprint gets: reject is 422, replay is the first answer (the event ID alone decides),
 	// execute runs it. Without verify, whoever knows an event's ID could settle it with a body of his own, and the event itself would
 	// never run: replay is refused there, and whoever keeps strangers out by other means writes replay_unsigned. Default reject.
-	OnMismatch OnMismatch `koanf:"on_mismatch"`
+	OnMismatch idem.OnMismatch `koanf:"on_mismatch"`
 	// Headers that must be equal for a duplicate to get more of the first answer than its status, beside those that look like a
 	// credential by their name (Authorization, Cookie, X-Api-Key, …-Token …). Default none: with verify, the signature decides.
 	Credentials []string `koanf:"credentials"`
 	// What an event gets whose earlier outcome is unknown: retry runs it again, block is 409 until somebody looked. Default
 	// retry.
-	OnUnknown OnUnknown `koanf:"on_unknown"`
+	OnUnknown idem.OnUnknown `koanf:"on_unknown"`
 	// Upstream statuses that settle the event: 2xx, 404, 200-299. Default 2xx. After any other answer the event may run again.
 	Keep []StatusRange `koanf:"keep"`
 	// Upstream statuses that say nothing about the effect, where the upstream is itself a proxy: 502, 504. Default none.
@@ -423,10 +425,10 @@ func DefaultRoute() Route {
 		Match:            Match{Methods: []string{"POST", "PUT", "PATCH"}, Hosts: []string{}},
 		Workflow:         "{route}",
 		EventID:          "{header.Idempotency-Key}",
-		OnMissingEventID: MissingPayload,
+		OnMissingEventID: naming.MissingPayload,
 		Verify:           Verify{Scheme: SchemeNone, SecretFiles: []string{}, PublicKeyFiles: []string{}},
 		Lock: Lock{
-			Strategy:     StrategyFailFast,
+			Strategy:     idem.FailFast,
 			WaitTimeout:  5 * time.Second,
 			MaxWaiting:   100,
 			MaxDuration:  time.Hour,
@@ -434,13 +436,13 @@ func DefaultRoute() Route {
 		},
 		Idempotency: Idempotency{
 			Enabled:          true,
-			InFlight:         InFlightConflict,
+			InFlight:         idem.Conflict,
 			Retention:        168 * time.Hour,
 			PayloadRetention: 10 * time.Minute,
 			ReplayBody:       64 * KiB,
-			OnMismatch:       MismatchReject,
+			OnMismatch:       idem.MismatchReject,
 			Credentials:      []string{},
-			OnUnknown:        UnknownRetry,
+			OnUnknown:        idem.UnknownRetry,
 			Keep:             []StatusRange{{200, 299}},
 			Unknown:          []StatusRange{},
 		},

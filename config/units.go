@@ -41,12 +41,12 @@ func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // UnmarshalText reads 512B, 64KiB, 8MiB or 1GiB, and nothing else: MB and M mean 1000 or 1024 times, depending on whom one
 // asks.
 func (s *Size) UnmarshalText(text []byte) error {
-	digits := strings.TrimRight(string(text), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	n, err := parseDigits(digits)
+	number := strings.TrimRight(string(text), lowerCase+upperCase)
+	n, err := parseDigits(number)
 	if err != nil {
 		return fmt.Errorf("%q is not a size: write a whole number and a unit, e.g. 64KiB", text)
 	}
-	unit := string(text)[len(digits):]
+	unit := string(text)[len(number):]
 	for _, u := range sizeUnits {
 		if u.name != unit {
 			continue
@@ -57,7 +57,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 		*s = Size(n) * u.size
 		return nil
 	}
-	return fmt.Errorf("%q: %s, e.g. %s", text, sizeHint(unit), digits+sizeGuess(unit))
+	return fmt.Errorf("%q: %s, e.g. %s", text, sizeHint(unit), number+sizeGuess(unit))
 }
 
 func sizeHint(unit string) string {
@@ -81,7 +81,7 @@ func sizeGuess(unit string) string {
 }
 
 func parseDigits(s string) (int64, error) {
-	if s == "" || strings.Trim(s, "0123456789") != "" {
+	if s == "" || !madeOf(s, digits) {
 		return 0, errors.New("not a whole number")
 	}
 	return strconv.ParseInt(s, 10, 64)
@@ -106,18 +106,6 @@ func parseDuration(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%s is negative", text)
 	}
 	return d, nil
-}
-
-// formatDuration is d without the empty tail that Duration.String puts on: 168h, not 168h0m0s.
-func formatDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 // StatusRange is the HTTP statuses from Low to High, both included. Its text is 2xx, 404 or 200-299.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hooklock/idem"
 )
 
 func TestSizesAreReadAndWrittenBack(t *testing.T) {
@@ -43,7 +45,7 @@ func TestDurationsAreWrittenShort(t *testing.T) {
 	for want, d := range map[string]time.Duration{
 		"0s": 0, "168h": 168 * time.Hour, "1h30m": 90 * time.Minute, "10m": 10 * time.Minute, "1m5s": 65 * time.Second, "1h0m5s": 3605 * time.Second, "200ms": 200 * time.Millisecond,
 	} {
-		got := formatDuration(d)
+		got := idem.DurationText(d)
 		back, err := parseDuration(got)
 		if got != want || err != nil || back != d {
 			t.Errorf("%s: %s, %v", want, got, err)
@@ -64,5 +66,14 @@ func TestStatusRangesAreReadAndWrittenBack(t *testing.T) {
 		if r.UnmarshalText([]byte(text)) == nil {
 			t.Errorf("%q is accepted as %v", text, r)
 		}
+	}
+}
+
+func TestAWrongItemIsNamedByItsPlaceInTheList(t *testing.T) {
+	got := refusalOf(t, Source{Bytes: []byte("routes: [{name: a, path: /a, idempotency: {keep: [true, 9xx]}}]")})
+	want := `sidecar.yaml:1:51: routes[0].idempotency.keep[0]: needs a status, e.g. 2xx, 404 or 200-299` + "\n" +
+		`sidecar.yaml:1:57: routes[0].idempotency.keep[1]: "9xx" is not a status: write e.g. 2xx, 404 or 200-299`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

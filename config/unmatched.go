@@ -38,7 +38,6 @@ func (c *Config) firstSigned() (index int, enforced bool) {
 // unmatched warns about what passes signatures by.
 func (v *validator) unmatched() {
 	c := v.config
-	v.choice("unmatched", string(c.Unmatched), c.Unmatched)
 	if i, enforced := c.firstSigned(); enforced && c.Unmatched == UnmatchedPass {
 		v.warn("unmatched", "pass, beside the signatures of routes[%d] (%s): whatever the service takes for that route and Hooklock does not reaches it unsigned, without a lock and as often as it is sent, "+
 			"such as a rewritten path, another Host or a path in the query or a header; reject, or give what else the service serves another way in", i, c.Routes[i].Name)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"hooklock/idem"
 )
 
 // Bounds beyond which a value is most likely a slip.
@@ -25,18 +27,11 @@ const (
 	minHold        = 2 * time.Second // etcd gives a lease whole seconds, and a shorter one ends before anybody can renew it
 )
 
-// Validate checks a configuration that did not come from Load; Load does the same and knows the places. It reads no files.
-func (c *Config) Validate(senders Senders, checks Checks) Problems {
-	v := &validator{config: c, senders: senders, checks: checks}
-	v.run()
-	return v.problems
-}
-
 // validator judges the shape and the sense of a configuration.
 type validator struct {
 	config       *Config
 	senders      Senders
-	checks       Checks
+	checkRoute   func(c *Config, r *Route) (problems, warnings Problems)
 	places       map[string]Origin // where values came from
 	inKubernetes bool
 	problems     Problems
@@ -50,11 +45,8 @@ func (v *validator) run() {
 	v.upstream()
 	v.unmatched()
 	v.limits()
-	v.notNegative("shutdown_delay", c.ShutdownDelay)
 	v.positive("shutdown_timeout", c.ShutdownTimeout)
 	v.etcd()
-	v.choice("log.level", string(c.Log.Level), c.Log.Level)
-	v.choice("log.format", string(c.Log.Format), c.Log.Format)
 	v.require(c.Log.Sample >= 0, "log.sample", "%d is negative; 1 logs each delivery, 100 one in a hundred, 0 none that went well", c.Log.Sample)
 	v.routes()
 	v.warnShutdown()
@@ -85,22 +77,8 @@ func (v *validator) positive(path string, d time.Duration) {
 	v.require(d > 0, path, "must be longer than 0s")
 }
 
-func (v *validator) notNegative(path string, d time.Duration) {
-	v.require(d >= 0, path, "%s is negative", formatDuration(d))
-}
-
 func (v *validator) within(path string, size, least, most Size) {
 	v.require(size >= least && size <= most, path, "%s is out of bounds; choose from %s to %s", size, least, most)
-}
-
-func (v *validator) choice(path, value string, c choice) {
-	k := key{kind: kindText, choices: c.choices()}
-	for _, known := range k.choices {
-		if value == known {
-			return
-		}
-	}
-	v.check(path, unknownWord(value, k.choices))
 }
 
 func (v *validator) listeners() {
@@ -167,7 +145,7 @@ func (v *validator) warnShutdown() {
 	c := v.config
 	var wait time.Duration
 	for _, r := range c.Routes {
-		if r.Lock.Strategy == StrategyWait {
+		if r.Lock.Strategy == idem.Wait {
 			wait = max(wait, r.Lock.WaitTimeout)
 		}
 	}
@@ -180,5 +158,5 @@ func (v *validator) warnShutdown() {
 		what += " + the longest lock.wait_timeout"
 	}
 	v.warn("shutdown_timeout", "%s is shorter than %s (%s): a shutdown can cut off deliveries, and their outcome is unknown",
-		formatDuration(c.ShutdownTimeout), what, formatDuration(needed))
+		idem.DurationText(c.ShutdownTimeout), what, idem.DurationText(needed))
 }

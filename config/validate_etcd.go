@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"hooklock/idem"
 )
 
 func (v *validator) etcd() {
 	e := v.config.Etcd
 	v.check("etcd.prefix", checkPrefix(e.Prefix))
 	if e.SessionTTL < minSessionTTL || e.SessionTTL > maxSessionTTL || e.SessionTTL%time.Second != 0 {
-		v.refuse("etcd.session_ttl", "%s is out of bounds; choose whole seconds from %s to %s", formatDuration(e.SessionTTL), formatDuration(minSessionTTL), formatDuration(maxSessionTTL))
+		v.refuse("etcd.session_ttl", "%s is out of bounds; choose whole seconds from %s to %s", idem.DurationText(e.SessionTTL), idem.DurationText(minSessionTTL), idem.DurationText(maxSessionTTL))
 	}
 	v.positive("etcd.request_timeout", e.RequestTimeout)
-	v.require(e.RequestTimeout < e.SessionTTL, "etcd.request_timeout", "%s must be shorter than session_ttl (%s), or a session can end while a decision is awaited", formatDuration(e.RequestTimeout), formatDuration(e.SessionTTL))
+	v.require(e.RequestTimeout < e.SessionTTL, "etcd.request_timeout", "%s must be shorter than session_ttl (%s), or a session can end while a decision is awaited", idem.DurationText(e.RequestTimeout), idem.DurationText(e.SessionTTL))
 	v.within("etcd.embedded.quota", e.Embedded.Quota, minQuota, maxQuota)
 	v.pair("etcd.tls", e.TLS.CertFile, e.TLS.KeyFile)
 	hasPassword := e.PasswordFile != "" || e.PasswordEnv != "" || !e.Password.IsZero()
@@ -34,19 +36,10 @@ func passwordPath(e Etcd) string {
 }
 
 func checkPrefix(prefix string) error {
-	for _, c := range []byte(prefix) {
-		if c != '/' && !isAlphanumeric(c) && strings.IndexByte("-_.", c) < 0 {
-			return unusable(prefix)
-		}
-	}
-	if len(prefix) < 2 || len(prefix) > 256 || prefix[0] != '/' || strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") {
-		return unusable(prefix)
+	if !madeOf(prefix, alphanumeric+"/-_.") || len(prefix) < 2 || len(prefix) > 256 || prefix[0] != '/' || strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") {
+		return fmt.Errorf("%q is not a prefix; write e.g. /hooklock: letters, digits, -, _ and . between single slashes, none at the end", prefix)
 	}
 	return nil
-}
-
-func unusable(prefix string) error {
-	return fmt.Errorf("%q is not a prefix; write e.g. /hooklock: letters, digits, -, _ and . between single slashes, none at the end", prefix)
 }
 
 // embedded checks what only matters where no endpoints are given.

@@ -1,9 +1,14 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 func (v *validator) routes() {
@@ -21,19 +26,15 @@ func (v *validator) routes() {
 			v.refuse(path+".name", "%q is also the name of routes[%d]", r.Name, first)
 		}
 		names[r.Name] = i
-		v.match(path+".match", &r.Match)
-		v.templates(path, r)
+		pattern := v.match(path+".match", &r.Match)
+		v.templates(path, r, pattern)
 		v.verify(path, r)
-		v.choice(path+".on_missing_event_id", string(r.OnMissingEventID), r.OnMissingEventID)
 		v.lock(path+".lock", &r.Lock)
 		v.idempotency(path+".idempotency", r)
 		v.hold(path+".hold", r)
-		v.choice(path+".on_store_down", string(r.OnStoreDown), r.OnStoreDown)
-		v.choice(path+".mode", string(r.Mode), r.Mode)
 		v.respond(path+".respond", r.Respond)
 		v.whole(path, r)
-		segments, _ := parsePattern(r.Match.Path)
-		own := scope{&r.Match, segments}
+		own := scope{&r.Match, pattern}
 		if j := slices.IndexFunc(earlier, func(e scope) bool { return e.shadows(own) }); j >= 0 {
 			v.warn(path, "no delivery can reach this route: routes[%d] (%s) comes first and matches all of them", j, c.Routes[j].Name)
 		}
@@ -47,28 +48,25 @@ func (v *validator) routeName(path, name string) {
 		v.refuse(path, "a route needs a name")
 		return
 	}
-	for _, c := range []byte(name) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			v.refuse(path, "%q: a name is made of a-z, 0-9 and -", name)
-			return
-		}
+	if !madeOf(name, lowerCase+digits+"-") {
+		v.refuse(path, "%q: a name is made of a-z, 0-9 and -", name)
+		return
 	}
 	v.require(len(name) <= maxRouteName, path, "is longer than %d characters", maxRouteName)
 }
 
-func (v *validator) match(path string, m *Match) {
+// match returns the pattern of m, nil where it is wrong.
+func (v *validator) match(path string, m *Match) *naming.Pattern {
+	pattern, err := naming.ParsePattern(m.Path)
 	if m.Path == "" {
-		v.refuse(path+".path", "a route needs a path, e.g. /hooks/stripe/{account}")
-	} else if _, err := parsePattern(m.Path); err != nil {
-		v.check(path+".path", err)
-	} else if v.checks.Pattern != nil {
-		v.check(path+".path", v.checks.Pattern(m.Path))
+		err = errors.New("a route needs a path, e.g. /hooks/stripe/{account}")
 	}
+	v.check(path+".path", err)
 	v.require(len(m.Methods) > 0, path+".methods", "is empty, so no delivery could match")
 	for i, method := range m.Methods {
 		at := indexed(path+".methods", i)
 		switch {
-		case method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "":
+		case method == "" || !madeOf(method, upperCase+"-_"):
 			v.refuse(at, "%q is not a method; write it in capitals, e.g. POST", method)
 		case method == "CONNECT":
 			v.refuse(at, "CONNECT has no path, so it cannot match")
@@ -77,6 +75,34 @@ func (v *validator) match(path string, m *Match) {
 		}
 	}
 	v.hosts(path+".hosts", m.Hosts)
+	return pattern
+}
+
+// scope is a route's match with its pattern read, nil where that is wrong.
+type scope struct {
+	*Match
+	pattern *naming.Pattern
+}
+
+// shadows reports whether no delivery reaches the later route, because the earlier one takes them all.
+func (earlier scope) shadows(later scope) bool {
+	if earlier.pattern == nil || later.pattern == nil || !earlier.pattern.Covers(later.pattern) {
+		return false
+	}
+	for _, method := range later.Methods {
+		if !slices.Contains(earlier.Methods, method) {
+			return false
+		}
+	}
+	if len(earlier.Hosts) == 0 {
+		return true
+	}
+	for _, host := range later.Hosts {
+		if !slices.ContainsFunc(earlier.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
+			return false
+		}
+	}
+	return len(later.Hosts) > 0
 }
 
 func (v *validator) hosts(path string, names []string) {
@@ -89,36 +115,44 @@ func (v *validator) hosts(path string, names []string) {
 	}
 }
 
-func (v *validator) templates(path string, r *Route) {
-	segments, err := parsePattern(r.Match.Path)
-	if err != nil {
-		segments = nil
-	}
+func (v *validator) templates(path string, r *Route, pattern *naming.Pattern) {
 	v.require(r.Workflow != "", path+".workflow", `is empty; "{route}" makes the whole route one workflow`)
 	v.require(r.EventID != "", path+".event_id", `is empty; "{fingerprint}" takes what was sent as its own name`)
-	// A broken pattern captures nothing, and each {path.x} would be reported a second time.
-	if err != nil || v.checks.Template == nil {
+	if pattern == nil { // it captures nothing, and each {path.x} would be reported a second time
 		return
 	}
-	for _, t := range []struct{ key, text string }{{".workflow", r.Workflow}, {".event_id", r.EventID}} {
-		if t.text != "" && (t.key != ".event_id" || t.text != EventIDOfPreset) {
-			v.check(path+t.key, v.checks.Template(t.text, variables(segments)))
+	v.check(path+".workflow", checkTemplate(r.Workflow, pattern))
+	if r.EventID != naming.EventIDOfPreset {
+		v.check(path+".event_id", checkTemplate(r.EventID, pattern))
+	}
+}
+
+// checkTemplate refuses what naming does, and a {path.x} that the pattern does not capture: it would always be missing.
+func checkTemplate(text string, pattern *naming.Pattern) error {
+	if text == "" {
+		return nil
+	}
+	t, err := naming.CompileTemplate(text)
+	if err != nil {
+		return err
+	}
+	for _, source := range t.Sources() {
+		if source.Kind == naming.SourcePath && !slices.Contains(pattern.Vars(), source.Name) {
+			return fmt.Errorf("column %d: {%s}: the route's path captures no {%s}", source.Column, source.Text, source.Name)
 		}
 	}
+	return nil
 }
 
 func (v *validator) lock(path string, l *Lock) {
 	usual := DefaultRoute().Lock
-	v.choice(path+".strategy", string(l.Strategy), l.Strategy)
 	v.positive(path+".wait_timeout", l.WaitTimeout)
 	v.require(l.MaxWaiting >= 1 && l.MaxWaiting <= maxConnections, path+".max_waiting", "%d is out of bounds; choose from 1 to %d", l.MaxWaiting, maxConnections)
-	v.notNegative(path+".max_duration", l.MaxDuration)
-	v.notNegative(path+".release_delay", l.ReleaseDelay)
 	if l.MaxDuration > 0 && l.MaxDuration < v.config.Upstream.Timeout {
 		v.warn(path+".max_duration", "%s is shorter than upstream.timeout (%s): executions are ended while the upstream may still answer",
-			formatDuration(l.MaxDuration), formatDuration(v.config.Upstream.Timeout))
+			idem.DurationText(l.MaxDuration), idem.DurationText(v.config.Upstream.Timeout))
 	}
-	if l.Strategy != StrategyWait {
+	if l.Strategy != idem.Wait {
 		v.warnIdle(path+".wait_timeout", l.WaitTimeout != usual.WaitTimeout, "lock.strategy is not wait")
 		v.warnIdle(path+".max_waiting", l.MaxWaiting != usual.MaxWaiting, "lock.strategy is not wait")
 	}
@@ -133,9 +167,6 @@ func (v *validator) warnIdle(path string, changed bool, because string) {
 
 func (v *validator) idempotency(path string, r *Route) {
 	i := &r.Idempotency
-	v.choice(path+".in_flight", string(i.InFlight), i.InFlight)
-	v.choice(path+".on_mismatch", string(i.OnMismatch), i.OnMismatch)
-	v.choice(path+".on_unknown", string(i.OnUnknown), i.OnUnknown)
 	for _, t := range []struct {
 		key string
 		ok  bool
@@ -143,14 +174,14 @@ func (v *validator) idempotency(path string, r *Route) {
 		{".retention", i.Retention > 0 && i.Retention <= maxRetention},
 		{".payload_retention", i.PayloadRetention > 0 && i.PayloadRetention <= maxRetention},
 	} {
-		v.require(t.ok, path+t.key, "must be longer than 0s and at most %s", formatDuration(maxRetention))
+		v.require(t.ok, path+t.key, "must be longer than 0s and at most %s", idem.DurationText(maxRetention))
 	}
 	v.require(i.NewPerSecond >= 0 && i.NewPerSecond <= maxConnections, path+".new_per_second", "%d is out of bounds; choose from 1 to %d, or 0 for no bound", i.NewPerSecond, maxConnections)
 	v.within(path+".replay_body", i.ReplayBody, 0, maxReplayBody)
 	for n, name := range i.Credentials {
 		v.require(isHeaderName(name), indexed(path+".credentials", n), "%q is no name of a header; write it as X-Api-Key", name)
 	}
-	v.require(!i.Enabled || i.OnMismatch != MismatchReplay || r.Verify.Scheme != SchemeNone, path+".on_mismatch",
+	v.require(!i.Enabled || i.OnMismatch != idem.MismatchReplay || r.Verify.Scheme != SchemeNone, path+".on_mismatch",
 		"replay, without a signature: whoever knows the ID of an event can settle it with a body of his own, and the event never runs; "+
 			"check signatures (verify), write reject, or replay_unsigned if nobody but the sender reaches this route")
 	v.statuses(path, i)
@@ -159,7 +190,7 @@ func (v *validator) idempotency(path string, r *Route) {
 
 // isHeaderName reports whether name is a token of RFC 9110.
 func isHeaderName(name string) bool {
-	return name != "" && strings.Trim(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	return name != "" && madeOf(name, alphanumeric+"!#$%&'*+-.^_`|~")
 }
 
 func (v *validator) statuses(path string, i *Idempotency) {
@@ -168,7 +199,7 @@ func (v *validator) statuses(path string, i *Idempotency) {
 		ranges []StatusRange
 	}{{".keep", i.Keep}, {".unknown", i.Unknown}} {
 		for n, r := range list.ranges {
-			v.require(r.Low >= 200 && r.Low <= r.High && r.High <= 599, indexed(path+list.key, n), "%s: an answer has a status from 200 to 599", r)
+			v.require(r.Low >= 200, indexed(path+list.key, n), "%s: an answer has a status from 200 to 599", r)
 		}
 	}
 	for n, u := range i.Unknown {
@@ -186,10 +217,10 @@ func (v *validator) statuses(path string, i *Idempotency) {
 func (v *validator) hold(path string, r *Route) {
 	h, most := &r.Hold, r.Lock.MaxDuration
 	v.require(h.TTL >= minHold && h.TTL <= maxRetention && h.TTL%time.Second == 0, path+".ttl",
-		"%s is out of bounds; choose whole seconds from %s to %s", formatDuration(h.TTL), formatDuration(minHold), formatDuration(maxRetention))
+		"%s is out of bounds; choose whole seconds from %s to %s", idem.DurationText(h.TTL), idem.DurationText(minHold), idem.DurationText(maxRetention))
 	v.warnIdle(path+".ttl", h.TTL != DefaultRoute().Hold.TTL && len(h.OnStatus) == 0, "hold.on_status is empty; an upstream that asks with Hooklock-Hold says for how long")
 	if most > 0 && h.TTL > most && len(h.OnStatus) > 0 {
-		v.warn(path+".ttl", "%s is longer than lock.max_duration (%s), which ends every execution", formatDuration(h.TTL), formatDuration(most))
+		v.warn(path+".ttl", "%s is longer than lock.max_duration (%s), which ends every execution", idem.DurationText(h.TTL), idem.DurationText(most))
 	}
 	for i, held := range h.OnStatus {
 		for _, unknown := range r.Idempotency.Unknown {
@@ -203,7 +234,7 @@ func (v *validator) hold(path string, r *Route) {
 // idleIdempotency warns about settings that other settings switch off.
 func (v *validator) idleIdempotency(path string, r *Route) {
 	i, usual := &r.Idempotency, DefaultRoute().Idempotency
-	if r.OnMissingEventID != MissingPayload && i.Enabled {
+	if r.OnMissingEventID != naming.MissingPayload && i.Enabled {
 		v.warnIdle(path+".payload_retention", i.PayloadRetention != usual.PayloadRetention, "on_missing_event_id is not payload")
 	}
 	if i.Enabled {
@@ -231,13 +262,13 @@ func (v *validator) respond(path string, statuses map[string]int) {
 			v.check(at, err)
 			continue
 		}
-		if status < 300 && dropsEvent(decision) {
+		if status < 300 && !idem.Decision(decision).Row().Droppable {
 			v.warn(at, "%d tells the sender that all is well, and it does not send the event again, although it did not surely run", status)
 		}
 	}
 }
 
-// verify judges preset and signature as far as names go; whether they fit together is for Checks.Route.
+// verify judges preset and signature as far as names go; whether they fit together is for Source.CheckRoute.
 func (v *validator) verify(path string, r *Route) {
 	if r.Preset != "" && find(v.senders.Presets, r.Preset) == nil {
 		v.check(path+".preset", nameError(v.senders.Presets, r.Preset))
@@ -247,7 +278,6 @@ func (v *validator) verify(path string, r *Route) {
 	if s.Scheme != SchemeNone && find(v.senders.Schemes, s.Scheme) == nil {
 		v.check(path+".scheme", nameError(v.senders.Schemes, s.Scheme))
 	}
-	v.notNegative(path+".tolerance", s.Tolerance)
 	if s.Scheme == SchemeNone {
 		secrets := s.SecretFile != "" || s.SecretEnv != "" || len(s.SecretFiles) > 0 || s.PublicKeyFile != "" || len(s.PublicKeyFiles) > 0
 		v.warnIdle(path, secrets, "verify.scheme is none: no signature is checked")
@@ -259,9 +289,9 @@ func (v *validator) verify(path string, r *Route) {
 	}
 }
 
-// whole asks Checks.Route, unless the route is broken already: then it would be told the same in other words.
+// whole asks Source.CheckRoute, unless the route is broken already: then it would be told the same in other words.
 func (v *validator) whole(path string, r *Route) {
-	if v.checks.Route == nil {
+	if v.checkRoute == nil {
 		return
 	}
 	for _, p := range v.problems {
@@ -269,7 +299,7 @@ func (v *validator) whole(path string, r *Route) {
 			return
 		}
 	}
-	problems, warnings := v.checks.Route(v.config, r)
+	problems, warnings := v.checkRoute(v.config, r)
 	for _, p := range problems {
 		v.refuse(join(path, p.Path), "%s", p.Text)
 	}

@@ -3,13 +3,12 @@ package config
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// parseScalar reads the text of a value whose kind is neither a list nor a map. The result has the type of the Go field.
+// parseScalar reads the text of a value whose kind is neither a list nor a map. The result fits the Go field.
 func (k *key) parseScalar(text string) (any, error) {
 	switch k.kind {
 	case kindText:
@@ -18,7 +17,7 @@ func (k *key) parseScalar(text string) (any, error) {
 		if !slices.Contains(k.choices, text) {
 			return nil, unknownWord(text, k.choices)
 		}
-		return reflect.ValueOf(text).Convert(k.typ).Interface(), nil
+		return text, nil
 	case kindInt:
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -40,36 +39,17 @@ func (k *key) parseScalar(text string) (any, error) {
 	return nil, errors.New("needs a list or a mapping, not a single value")
 }
 
-// parseList reads the items of kindTexts, kindChoices and kindStatuses; a problem with an item is reported with its number.
-func (k *key) parseList(items []string, problem func(i int, err error)) any {
-	if k.kind == kindTexts {
-		return items
-	}
-	if k.kind == kindChoices {
-		return k.parseChoices(items, problem)
-	}
-	ranges := make([]StatusRange, 0, len(items))
-	for i, item := range items {
+// parseItem reads one item of kindTexts, kindChoices and kindStatuses.
+func (k *key) parseItem(text string) (any, error) {
+	switch {
+	case k.kind == kindStatuses:
 		var r StatusRange
-		if err := r.UnmarshalText([]byte(item)); err != nil {
-			problem(i, err)
-			continue
-		}
-		ranges = append(ranges, r)
+		err := r.UnmarshalText([]byte(text))
+		return r, err
+	case k.kind == kindChoices && !slices.Contains(k.choices, text):
+		return nil, unknownWord(text, k.choices)
 	}
-	return ranges
-}
-
-func (k *key) parseChoices(items []string, problem func(i int, err error)) any {
-	words := reflect.MakeSlice(k.typ, 0, len(items))
-	for i, item := range items {
-		if !slices.Contains(k.choices, item) {
-			problem(i, unknownWord(item, k.choices))
-			continue
-		}
-		words = reflect.Append(words, reflect.ValueOf(item).Convert(k.typ.Elem()))
-	}
-	return words.Interface()
+	return text, nil
 }
 
 // splitList is a list from a source that has only text: items between commas.

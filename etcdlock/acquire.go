@@ -132,8 +132,10 @@ func (s *Locker) lockOnly(workflow string) idem.Lock {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	return idem.Lock{
-		Execution: idem.NewExecutionID(workflow, key, random), Scope: idem.Scope{Workflow: workflow, Key: key},
-		Attempt: 1, StartedAt: s.clock.Now(), Retention: afterDeath,
+		Entry: idem.Entry{
+			Execution: idem.NewExecutionID(workflow, key, random), Scope: idem.Scope{Workflow: workflow, Key: key},
+			Attempt: 1, StartedAt: s.clock.Now(), Retention: afterDeath,
+		},
 	}
 }
 

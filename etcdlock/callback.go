@@ -213,7 +213,7 @@ func endOf(l *idem.Lock, f idem.Final, now time.Time) idem.End {
 	case end.Kept && end.Answer == nil:
 		end.Answer = &idem.Answer{Status: 200, Whole: true}
 	case !end.Kept && end.Error == nil:
-		end.Error = &idem.Failure{Code: "upstream_failed", Detail: "the upstream said that it failed, and gave no reason"}
+		end.Error = &idem.Failure{Code: string(idem.DecisionUpstreamFailed), Detail: "the upstream said that it failed, and gave no reason"}
 	}
 	if end.Kept {
 		end.Error = nil

@@ -14,8 +14,8 @@ import (
 
 // Why an execution failed that somebody else had to end.
 const (
-	codeHoldExpired = "hold_expired" // nobody renewed its hold
-	codeLockLost    = "lock_lost"    // its process is dead
+	codeHoldExpired = "hold_expired"                // nobody renewed its hold
+	codeLockLost    = string(idem.DecisionLockLost) // its process is dead
 )
 
 // Hold implements idem.Held.

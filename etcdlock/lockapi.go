@@ -56,7 +56,7 @@ func (s *Control) handOver(ctx context.Context, h *owned, q *idem.AcquireRequest
 
 // heldBy is who has the lock now, after the time to wait is over; or else who had it.
 func (s *Control) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
-	st, err := s.look(ctx, s.layout.Keys(&idem.Lock{Scope: idem.Scope{Workflow: workflow}}))
+	st, err := s.look(ctx, s.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
 	if err != nil || st.Lock == nil {
 		return before
 	}

@@ -29,7 +29,7 @@ type executionState struct {
 // stateOf reads how things stand around an execution whose scope is known. The lock says whether it is dead, as far as this process knows, and
 // until when it is held. The error is idem.ErrStoreUnavailable.
 func (s *Control) stateOf(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*executionState, error) {
-	k := s.layout.Keys(&idem.Lock{Execution: id, Scope: scope})
+	k := s.layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
 	answers, revision, err := s.read(ctx, append(protocol.LockRecordAndQueue(k), clientv3.OpGet(k.H), s.readCounts(id))...)
 	if err != nil {
 		return nil, unavailable(err)

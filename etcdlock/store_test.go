@@ -57,8 +57,10 @@ func lockFor(workflow, event string) idem.Lock {
 	key := idem.Key(fmt.Sprintf("%016x-%032x", len(event), event))
 	n := executions.Add(1)
 	return idem.Lock{
-		Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}),
-		Scope:     idem.Scope{Workflow: workflow, Key: key}, Route: "r", EventID: event, Attempt: 1, StartedAt: time.Now(), Retention: time.Hour,
+		Entry: idem.Entry{
+			Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}),
+			Scope:     idem.Scope{Workflow: workflow, Key: key}, Route: "r", EventID: event, Attempt: 1, StartedAt: time.Now(), Retention: time.Hour,
+		},
 	}
 }
 

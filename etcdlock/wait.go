@@ -25,7 +25,7 @@ type Place struct {
 
 // lock is what the place says of its execution.
 func (p *Place) lock() idem.Lock {
-	return idem.Lock{Execution: p.execution, Scope: p.scope, Alive: protocol.SessionAlive(p.session.name), Holder: p.store.holder(p.session)}
+	return idem.Lock{Entry: idem.Entry{Execution: p.execution, Scope: p.scope, Holder: p.store.holder(p.session)}, Alive: protocol.SessionAlive(p.session.name)}
 }
 
 func (p *Place) keys() protocol.Keys {

@@ -67,7 +67,7 @@ func TestReplayBodyBoundsWhatIsKeptOfAnAnswer(t *testing.T) {
 // attachedTo is what a copy gets that was attached to exec_first, when the ledger says how that ended.
 func attachedTo(t *testing.T, ended *Seen, change func(*Request, *Policy)) Admission {
 	t.Helper()
-	running := Seen{Lock: &Lock{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Token: 5}}
+	running := Seen{Lock: &Lock{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Token: 5}}}
 	l := &counting{seen: running, follow: ended, copies: map[ExecutionID]int{}}
 	p := testPolicy()
 	p.InFlight, p.MaxWaiting, p.AttachTimeout = Attach, 1, MinHold
@@ -85,13 +85,13 @@ func TestAnAttachedCopyGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testing.T) 
 		seen Seen
 		want Decision
 	}{
-		"its answer": {Seen{Record: &Record{Execution: "exec_first", Status: Failed, Outcome: Executed, Answer: answer}}, DecisionAttached},
+		"its answer": {Seen{Record: &Record{Entry: Entry{Execution: "exec_first"}, End: End{Status: Failed, Outcome: Executed, Answer: answer}}}, DecisionAttached},
 		"not that of the event's next execution, which settles nothing": {
-			Seen{Record: &Record{Execution: "exec_next", Status: Failed, Outcome: Executed, Answer: answer}}, DecisionLockLost},
-		"nor its unknown outcome":                            {Seen{Record: &Record{Execution: "exec_next", Status: Failed, Outcome: Unknown, Error: &Failure{Code: "upstream_timeout"}}}, DecisionLockLost},
-		"but the answer of the next one, where that settles": {Seen{Record: &Record{Execution: "exec_next", Status: Success, Outcome: Executed, Kept: true, Answer: answer}}, DecisionAttached},
-		"its time-out":                      {Seen{Record: &Record{Execution: "exec_first", Status: Failed, Outcome: Unknown, Error: &Failure{Code: "upstream_timeout"}}}, DecisionUpstreamTimeout},
-		"its abort":                         {Seen{Record: &Record{Execution: "exec_first", Status: Aborted, Outcome: Unknown, Abort: &Cancel{By: "ops"}}}, DecisionAborted},
+			Seen{Record: &Record{Entry: Entry{Execution: "exec_next"}, End: End{Status: Failed, Outcome: Executed, Answer: answer}}}, DecisionLockLost},
+		"nor its unknown outcome":                            {Seen{Record: &Record{Entry: Entry{Execution: "exec_next"}, End: End{Status: Failed, Outcome: Unknown, Error: &Failure{Code: "upstream_timeout"}}}}, DecisionLockLost},
+		"but the answer of the next one, where that settles": {Seen{Record: &Record{Entry: Entry{Execution: "exec_next"}, End: End{Status: Success, Outcome: Executed, Kept: true, Answer: answer}}}, DecisionAttached},
+		"its time-out":                      {Seen{Record: &Record{Entry: Entry{Execution: "exec_first"}, End: End{Status: Failed, Outcome: Unknown, Error: &Failure{Code: "upstream_timeout"}}}}, DecisionUpstreamTimeout},
+		"its abort":                         {Seen{Record: &Record{Entry: Entry{Execution: "exec_first"}, End: End{Status: Aborted, Outcome: Unknown, Abort: &Cancel{By: "ops"}}}}, DecisionAborted},
 		"nothing, where nobody can tell":    {Seen{}, DecisionLockLost},
 		"its release, which reached nobody": {Seen{Released: true}, DecisionUpstreamUnreachable},
 	} {
@@ -102,7 +102,7 @@ func TestAnAttachedCopyGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testing.T) 
 }
 
 func TestAnAttachedCopyWithOtherCredentialsGetsTheStatusAlone(t *testing.T) {
-	ended := &Seen{Record: &Record{Execution: "exec_first", Status: Success, Outcome: Executed, Kept: true, Credentials: "alice", Answer: &Answer{Status: 200, Whole: true}}}
+	ended := &Seen{Record: &Record{Entry: Entry{Execution: "exec_first", Credentials: "alice"}, End: End{Status: Success, Outcome: Executed, Kept: true, Answer: &Answer{Status: 200, Whole: true}}}}
 	login := func(name string) func(ExecutionID) string { return func(ExecutionID) string { return name } }
 	for name, c := range map[string]struct {
 		credentials func(ExecutionID) string

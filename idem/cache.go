@@ -32,14 +32,13 @@ type remembered struct {
 	next, prev  *remembered
 	key         [24]byte
 	execution   [20]byte
-	trace       [24]byte // trace and span ID; zero = not known
+	trace       TraceContext // in half of what its text takes
 	credentials string
 	answer      *Answer
 	fingerprint Fingerprint
 	expires     time.Duration // since the cache began
 	attempt     int32
 	unknown     bool // else executed
-	sampled     bool // the trace
 }
 
 // rememberedSize is what one of them weighs without its answer, the map's share included. BenchmarkCacheMemory measures it.
@@ -71,8 +70,11 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 	r.unlink()
 	r.linkAfter(&c.recent)
 	rec := &Record{
-		Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint, Credentials: r.credentials, Attempt: int(r.attempt),
-		Outcome: Executed, Kept: !r.unknown, Answer: r.answer, TraceParent: r.traceParent(),
+		Entry: Entry{
+			Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint,
+			Credentials: r.credentials, Attempt: int(r.attempt), TraceParent: r.trace.String(),
+		},
+		End: End{Outcome: Executed, Kept: !r.unknown, Answer: r.answer},
 	}
 	if r.unknown {
 		rec.Outcome = Unknown
@@ -99,7 +101,7 @@ func (c *Cache) add(rec *Record, seenAt moment, life time.Duration) {
 		key: whole, execution: execution, credentials: rec.Credentials, answer: rec.Answer, fingerprint: rec.Fingerprint,
 		expires: seenAt.at.Sub(c.began) + life, attempt: int32(rec.Attempt), unknown: rec.Outcome == Unknown, //nolint:gosec // attempts are few
 	}
-	r.setTrace(rec.TraceParent)
+	r.trace = ParseTrace(rec.TraceParent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !ok || err != nil || seenAt.generation != c.generation || r.weight() > c.max {
@@ -158,35 +160,6 @@ func (r *remembered) weight() int {
 		}
 	}
 	return n
-}
-
-// traceParentLen is that of 00-<32 hex digits>-<16 hex digits>-<2 hex digits> (https://www.w3.org/TR/trace-context/).
-const traceParentLen = 55
-
-// setTrace keeps a W3C trace context in less than half of its length; one that is no such thing is not kept.
-func (r *remembered) setTrace(text string) {
-	if len(text) != traceParentLen {
-		return
-	}
-	var trace [24]byte
-	_, first := hex.Decode(trace[:16], []byte(text[3:35]))
-	_, second := hex.Decode(trace[16:], []byte(text[36:52]))
-	if first == nil && second == nil {
-		r.trace, r.sampled = trace, text[54]&1 == 1 // the last bit of the last hex digit, and of its ASCII
-	}
-}
-
-func (r *remembered) traceParent() string {
-	if r.trace == [24]byte{} {
-		return ""
-	}
-	text := append(make([]byte, 0, traceParentLen), "00-"...)
-	text = append(hex.AppendEncode(text, r.trace[:16]), '-')
-	text = append(hex.AppendEncode(text, r.trace[16:]), '-', '0', '0')
-	if r.sampled {
-		text[traceParentLen-1] = '1'
-	}
-	return string(text)
 }
 
 // binary is the key without its spelling; ok is false for what is not a key.

@@ -10,8 +10,8 @@ import (
 func cached(i int) *Record {
 	key := Key(fmt.Sprintf("%016x-%032x", i+1, i+1))
 	return &Record{
-		Execution: NewExecutionID("w", key, [4]byte{1}), Scope: Scope{Workflow: "w", Key: key}, Kept: true, Outcome: Executed,
-		Answer: &Answer{Status: 200, Whole: true, Body: []byte("answer")},
+		Entry: Entry{Execution: NewExecutionID("w", key, [4]byte{1}), Scope: Scope{Workflow: "w", Key: key}},
+		End:   End{Kept: true, Outcome: Executed, Answer: &Answer{Status: 200, Whole: true, Body: []byte("answer")}},
 	}
 }
 

@@ -2,7 +2,7 @@ package idem
 
 import "time"
 
-// Request is a delivery that has its name tag and asks to run.
+// Request is a delivery that has its names and asks to run.
 type Request struct {
 	Scope       Scope
 	EventID     string

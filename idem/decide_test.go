@@ -30,8 +30,11 @@ type seenBy func(*Seen, *Policy)
 func record(change ...func(*Record)) seenBy {
 	return func(s *Seen, _ *Policy) {
 		s.Record = &Record{
-			Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Attempt: 1, Status: Success,
-			Outcome: Executed, Retention: time.Hour, Kept: true, Answer: &Answer{Status: 200, Whole: true}, Revision: 7,
+			Entry: Entry{
+				Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Attempt: 1, Retention: time.Hour,
+			},
+			End:      End{Status: Success, Outcome: Executed, Kept: true, Answer: &Answer{Status: 200, Whole: true}},
+			Revision: 7,
 		}
 		s.RecordRevision = 7
 		for _, f := range change {
@@ -42,7 +45,7 @@ func record(change ...func(*Record)) seenBy {
 
 func lockOf(key Key, change ...func(*Lock)) seenBy {
 	return func(s *Seen, _ *Policy) {
-		s.Lock = &Lock{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: key}, Fingerprint: Fingerprint{1}}
+		s.Lock = &Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: key}, Fingerprint: Fingerprint{1}}}
 		for _, f := range change {
 			f(s.Lock)
 		}
@@ -66,10 +69,10 @@ func finalAbort(r *Record) {
 }
 func otherLogin(r *Record) { r.Credentials = "somebody else" }
 func waiting(s *Seen, _ *Policy) {
-	s.Waiting = &Lock{Execution: "exec_waiter", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}}
+	s.Waiting = &Lock{Entry: Entry{Execution: "exec_waiter", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}}}
 }
 func waitingChanged(s *Seen, _ *Policy) {
-	s.Waiting = &Lock{Execution: "exec_waiter", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{2}}
+	s.Waiting = &Lock{Entry: Entry{Execution: "exec_waiter", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{2}}}
 }
 func queue(s *Seen, _ *Policy) { s.Queue = true }
 
@@ -190,8 +193,8 @@ func TestCoolingLockTellsHowLong(t *testing.T) {
 func TestADeliveryThatMeetsAnExecutionLearnsItsTrace(t *testing.T) {
 	const first, holder = "trace of the first", "trace of the holder"
 	for name, seen := range map[string]Seen{
-		first:  {Record: &Record{Execution: "exec_first", Scope: Scope{Key: keyA}, Fingerprint: Fingerprint{1}, Outcome: Executed, Kept: true, TraceParent: first}},
-		holder: {Lock: &Lock{Execution: "exec_holder", Scope: Scope{Key: keyB}, TraceParent: holder}},
+		first:  {Record: &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Key: keyA}, Fingerprint: Fingerprint{1}, TraceParent: first}, End: End{Outcome: Executed, Kept: true}}},
+		holder: {Lock: &Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Key: keyB}, TraceParent: holder}}},
 		"":     {},
 	} {
 		r := &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: testPolicy()}

@@ -28,13 +28,13 @@ func (c *counting) Duplicate(id ExecutionID, retention time.Duration) {
 func TestACopyThatIsAnsweredWithoutRunningCountsForTheExecutionThatItCopies(t *testing.T) {
 	const id = ExecutionID("exec_first")
 	record := func(change func(*Record)) Seen {
-		r := &Record{Execution: id, Scope: Scope{Key: keyA}, Status: Success, Outcome: Executed, Kept: true, Answer: &Answer{Status: 200}, Retention: time.Hour}
+		r := &Record{Entry: Entry{Execution: id, Scope: Scope{Key: keyA}, Retention: time.Hour}, End: End{Status: Success, Outcome: Executed, Kept: true, Answer: &Answer{Status: 200}}}
 		change(r)
 		return Seen{Record: r, RecordRevision: 7}
 	}
 	keep := func(*Record) {}
-	running := Seen{Lock: &Lock{Execution: id, Scope: Scope{Workflow: "w", Key: keyA}, Token: 5}}
-	other := Seen{Lock: &Lock{Execution: id, Scope: Scope{Workflow: "w", Key: keyB}, Token: 5}}
+	running := Seen{Lock: &Lock{Entry: Entry{Execution: id, Scope: Scope{Workflow: "w", Key: keyA}, Token: 5}}}
+	other := Seen{Lock: &Lock{Entry: Entry{Execution: id, Scope: Scope{Workflow: "w", Key: keyB}, Token: 5}}}
 	ended := record(keep)
 	for name, c := range map[string]struct {
 		seen     Seen

@@ -37,7 +37,7 @@ func (o *oneLock) Settle(_ context.Context, e End) (*Record, error) {
 	if o.record != nil {
 		return o.record, nil
 	}
-	return &Record{Status: e.Status, Outcome: e.Outcome, Abort: e.Abort, Error: e.Error}, nil
+	return &Record{End: End{Status: e.Status, Outcome: e.Outcome, Abort: e.Abort, Error: e.Error}}, nil
 }
 
 // admitted is an execution of o, at the time that clock says.
@@ -115,7 +115,7 @@ func TestACancelIsTheEndOfWhatIsGivenUpWithoutAnAnswer(t *testing.T) {
 	if end := admitted(t, o, &clock, nil).Release(); !end.Recorded || !end.Cancelled || end.Err != nil {
 		t.Errorf("released: %+v", end)
 	}
-	o = &oneLock{record: &Record{Status: Aborted, Outcome: Unknown, Abort: &Cancel{By: "ops"}}}
+	o = &oneLock{record: &Record{End: End{Status: Aborted, Outcome: Unknown, Abort: &Cancel{By: "ops"}}}}
 	if end := admitted(t, o, &clock, nil).Abandon(Failure{Code: "upstream_failed"}); !end.Recorded || !end.Cancelled {
 		t.Errorf("abandoned: %+v", end)
 	}
@@ -126,7 +126,7 @@ func TestACancelIsTheEndOfWhatIsGivenUpWithoutAnAnswer(t *testing.T) {
 }
 
 func TestARefusalSaysWhenAHoldRunsOut(t *testing.T) {
-	held := &Lock{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyA}, Held: true, HoldUntil: noon.Add(42 * time.Second)}
+	held := &Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyA}}, Held: true, HoldUntil: noon.Add(42 * time.Second)}
 	for key, want := range map[Key]Decision{keyA: DecisionInFlight, keyB: DecisionLocked} {
 		v := Decide(&Seen{Lock: held}, &Request{Scope: Scope{Workflow: "w", Key: key}, Policy: testPolicy()}, noon)
 		if v.Decision != want || v.RetryAfter != 42*time.Second {

@@ -89,17 +89,14 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 
 // ofCopy reports whether a delivery that did not run gets its answer as a copy of Holder, or is refused as one.
 func (v *Verdict) ofCopy() bool {
-	switch v.Decision {
-	case DecisionReplayed, DecisionAttached, DecisionInFlight, DecisionUnknown:
-		return v.Holder != ""
-	case DecisionSkipped:
-		return v.Copy != nil
-	case DecisionAborted:
-		return v.Holder != "" && !v.WhileWaiting
-	case DecisionLockLost, DecisionUpstreamUnreachable, DecisionUpstreamFailed, DecisionUpstreamTimeout, DecisionInternalError:
-		return v.Holder != "" // attached to one that ended so
+	if v.Holder == "" || v.WhileWaiting {
+		return false
 	}
-	return false
+	switch v.Decision.Row().Class {
+	case ClassDuplicate, ClassFailed, ClassBug: // settled, running, or attached to one that ended so
+		return true
+	}
+	return v.Copy != nil && v.Decision == DecisionSkipped
 }
 
 // waited lets a delivery wait that came as far as a, and notes for how long.
@@ -173,6 +170,7 @@ func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, e
 			}
 			if v.Bury != nil {
 				err = g.o.Ledger.Bury(ctx, v.Bury)
+				v = Verdict{Attempt: 1} // look again, as at first
 			}
 		case errors.Is(err, ErrNotClaimed): // again, under a new execution ID
 			err = nil
@@ -202,10 +200,12 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 	hash := sha256.Sum256([]byte(callbackKey))
 	id := NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
 	return Lock{
-		Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint,
-		Credentials: r.credentials(id), CallbackHash: hex.EncodeToString(hash[:]), TraceParent: r.TraceParent,
-		Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(),
-		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, Retention: r.retention(), ReplayBody: r.Policy.ReplayBody,
+		Entry: Entry{
+			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint,
+			Credentials: r.credentials(id), CallbackHash: hex.EncodeToString(hash[:]), TraceParent: r.TraceParent,
+			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(), Retention: r.retention(),
+		},
+		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,
 	}, callbackKey
 }
 

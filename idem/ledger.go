@@ -101,14 +101,3 @@ type Held interface {
 	// ended as ABORTED, not executed, instead. ErrLockLost: somebody else had ended it.
 	Release(ctx context.Context) error
 }
-
-// End is how an execution ended.
-type End struct {
-	Status     Status
-	Outcome    Outcome
-	FinishedAt time.Time
-	Error      *Failure
-	Abort      *Cancel
-	Kept       bool
-	Answer     *Answer
-}

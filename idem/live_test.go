@@ -20,7 +20,7 @@ func TestSecondDeliveryWaitsForTheClaimAndThenKnowsTheHolder(t *testing.T) {
 			got <- lock
 		}()
 		synctest.Wait()
-		first.won(&Lock{Execution: "exec_1"})
+		first.won(&Lock{Entry: Entry{Execution: "exec_1"}})
 		if lock := <-got; lock == nil || lock.Execution != "exec_1" {
 			t.Errorf("got %v", lock)
 		}

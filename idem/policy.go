@@ -17,6 +17,9 @@ const (
 	NoLock   Strategy = "none"      // events of one workflow may overlap; only copies of one event meet
 )
 
+// Choices lists the strategies.
+func (Strategy) Choices() []string { return words(FailFast, Wait, Skip, NoLock) }
+
 // InFlight says what a copy of a running event gets.
 type InFlight string
 
@@ -26,6 +29,9 @@ const (
 	Attach   InFlight = "attach"   // it waits for the first one's answer and gets the same
 )
 
+// Choices lists the policies for copies of a running event.
+func (InFlight) Choices() []string { return words(Conflict, Attach) }
+
 // OnMismatch says what a delivery gets whose key is known with another fingerprint.
 type OnMismatch string
 
@@ -34,7 +40,14 @@ const (
 	MismatchReject  OnMismatch = "reject"  // 422: somebody reused an event ID
 	MismatchReplay  OnMismatch = "replay"  // the event ID alone decides; for senders that change the body between attempts
 	MismatchExecute OnMismatch = "execute" // run it, as the key's next attempt
+	// MismatchReplayUnsigned is how a configuration says MismatchReplay where nobody signs deliveries. A Policy has MismatchReplay.
+	MismatchReplayUnsigned OnMismatch = "replay_unsigned"
 )
+
+// Choices lists the mismatch policies.
+func (OnMismatch) Choices() []string {
+	return words(MismatchReject, MismatchReplay, MismatchExecute, MismatchReplayUnsigned)
+}
 
 // OnUnknown says what a delivery gets whose earlier execution ended with an unknown outcome.
 type OnUnknown string
@@ -44,6 +57,29 @@ const (
 	UnknownRetry OnUnknown = "retry" // run it again, as the key's next attempt
 	UnknownBlock OnUnknown = "block" // 409 until somebody looked and forgot the record
 )
+
+// Choices lists the policies for an unknown outcome.
+func (OnUnknown) Choices() []string { return words(UnknownRetry, UnknownBlock) }
+
+func words[W ~string](choices ...W) []string {
+	texts := make([]string, len(choices))
+	for i, c := range choices {
+		texts[i] = string(c)
+	}
+	return texts
+}
+
+// DurationText is d as a policy is written, without the empty tail that Duration.String puts on: 168h, not 168h0m0s.
+func DurationText(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
 
 // StatusSet is a set of HTTP statuses. The zero value is empty.
 type StatusSet struct{ bits [10]uint64 }

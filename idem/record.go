@@ -1,6 +1,11 @@
 package idem
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+)
 
 // ExecutionID names one attempt to run one delivery: "exec_" and 32 letters. It carries the hashes of its workflow and of
 // its idempotency key, so that its place in the ledger is found without a pointer. See NewExecutionID.
@@ -18,63 +23,88 @@ func (k Key) Short() string {
 	return string(k[:16])
 }
 
-// Fingerprint is the SHA-256 of method, host, path, query and raw body: what the sender asked for.
-type Fingerprint [32]byte
+// Fingerprint is the SHA-256 of method, host, path, query and raw body: what the sender asked for. As text it is 64 hex digits.
+type Fingerprint [sha256.Size]byte
+
+// MarshalText implements encoding.TextMarshaler.
+func (f Fingerprint) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, f[:]), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *Fingerprint) UnmarshalText(text []byte) error {
+	if len(text) != hex.EncodedLen(len(f)) {
+		return fmt.Errorf("a fingerprint has %d hex digits, not %d", hex.EncodedLen(len(f)), len(text))
+	}
+	_, err := hex.Decode(f[:], text)
+	return err
+}
 
 // Scope says what one lock covers.
 type Scope struct {
-	Workflow string
-	Key      Key
+	Workflow string `json:"workflow"`
+	Key      Key    `json:"key"`
 	// PerEvent is set by strategy none: the lock covers the event alone, not its workflow.
-	PerEvent bool
+	PerEvent bool `json:"perEvent,omitempty"`
+}
+
+// Entry is what the ledger says of an execution for as long as it knows it: in its lock first, and then in its record. The tags of Entry, Lock,
+// End and Record are the stored names; whatever shows an execution takes them from here.
+type Entry struct {
+	Execution ExecutionID `json:"executionId"`
+	Scope
+	Holder      string      `json:"holder"` // host/pid/session of the owner, for people
+	Route       string      `json:"route"`  // "" for a lock of the lock API
+	EventID     string      `json:"eventId,omitempty"`
+	Fingerprint Fingerprint `json:"fingerprint"`
+	// Credentials is CredentialsDigest of the delivery that runs; empty when it came with none.
+	Credentials string `json:"credentials,omitempty"`
+	// CallbackHash is the SHA-256 of the execution's callback key, in hex.
+	CallbackHash string    `json:"callbackHash,omitempty"`
+	TraceParent  string    `json:"traceParent,omitempty"`
+	Attempt      int       `json:"attempt"`           // 1 for the first execution of the key
+	Earlier      []Attempt `json:"earlier,omitempty"` // the ones before, oldest first, at most MaxEarlier
+	StartedAt    time.Time `json:"startedAt"`
+	Steps        []Step    `json:"steps,omitempty"` // those that the upstream has begun, and in a record those that were skipped
+
+	// Lock and record store the next two in ways of their own: a lock's token is the revision that its key was created at, and a record says
+	// when it expires.
+
+	Token int64 `json:"-"` // the fencing token; 0 = it never had the lock
+	// Retention is how long the record answers duplicates, from its end. It is the ledger that ends it, up to Slack later: clocks of
+	// processes differ.
+	Retention time.Duration `json:"-"`
 }
 
 // Lock is a running execution as the ledger keeps it, in its workflow's lock.
 type Lock struct {
-	Execution   ExecutionID
-	Scope       Scope
-	Route       string
-	EventID     string
-	Fingerprint Fingerprint
-	// Credentials is CredentialsDigest of the delivery that runs; empty when it came with none.
-	Credentials string
-	// CallbackHash is the SHA-256 of the execution's callback key, in hex.
-	CallbackHash string
-	TraceParent  string
-	Attempt      int       // 1 for the first execution of the key
-	Earlier      []Attempt // the ones before, oldest first, at most MaxEarlier
-	StartedAt    time.Time
+	Entry
 
-	// What whoever ends this execution in our place must know.
-	MaxDuration  time.Duration // 0 = none
-	ReleaseDelay time.Duration // 0 = the lock is free at once after an unknown outcome
-	Retention    time.Duration
+	// Alive is the ledger's name for the key that proves the owner alive; opaque to idem.
+	Alive string `json:"alive"`
 
-	Holder string  // host/pid/session of the owner, for people
-	Cancel *Cancel // a cancel that was asked and not yet carried out
+	// What whoever ends this execution in our place must know, besides the retention.
+	MaxDuration  time.Duration `json:"maxDurationNs,omitempty"`  // 0 = none
+	ReleaseDelay time.Duration `json:"releaseDelayNs,omitempty"` // 0 = the lock is free at once after an unknown outcome
+	// ReplayBody is the policy's, for whoever completes a held execution; bytes.
+	ReplayBody int `json:"replayBody,omitempty"`
 
-	Plan  []string // the steps that the upstream means to take, as it last told them
-	Steps []Step   // those that it has begun
+	Cancel *Cancel `json:"cancel,omitempty"` // a cancel that was asked and not yet carried out
+
+	Plan []string `json:"plan,omitempty"` // the steps that the upstream means to take, as it last told them
 
 	// Held: the lock outlives the answer of its delivery, or never had one, and lives until HoldUntil unless somebody renews it.
-	Held      bool
-	HoldTTL   time.Duration // what a renewal without a TTL means
-	HoldUntil time.Time     // as read with the hold; zero when it is not known
+	Held      bool          `json:"held,omitempty"`
+	HoldTTL   time.Duration `json:"holdTtlNs,omitempty"` // what a renewal without a TTL means
+	HoldUntil time.Time     `json:"-"`                   // as read with the hold; zero when it is not known
 	// Limit is the ledger's name for what ends when a held execution reaches MaxDuration, by the ledger's own clock; opaque to idem. 0 = none.
-	Limit int64
-	// ReplayBody is the policy's, for whoever completes a held execution; bytes.
-	ReplayBody int
+	Limit int64 `json:"limitLease,omitempty"`
 
 	// Cooling: the execution has ended, outcome unknown, and the lock stays closed until CoolUntil. Such a lock is nobody's.
-	Cooling   bool
-	CoolUntil time.Time
+	Cooling   bool      `json:"cooling,omitempty"`
+	CoolUntil time.Time `json:"coolUntil,omitzero"`
 
-	Token    int64 // create revision: the fencing token
-	Revision int64 // mod revision
-	// Dead: the key that proves its owner alive is gone, as far as this process knows. The burying transaction proves it.
-	Dead bool
-	// Alive is the ledger's name for that key; opaque to idem.
-	Alive string
+	Revision int64 `json:"-"` // mod revision
+	// Dead: the key that Alive names is gone, as far as this process knows. The burying transaction proves it.
+	Dead bool `json:"-"`
 }
 
 // remaining is how long the lock stays as it is unless somebody renews it; 0 = nobody knows.
@@ -119,40 +149,27 @@ type Attempt struct {
 	FinishedAt time.Time   `json:"finishedAt"`
 }
 
+// End is how an execution ended.
+type End struct {
+	Status     Status    `json:"status"`
+	Outcome    Outcome   `json:"outcome"`
+	FinishedAt time.Time `json:"finishedAt"`
+	Error      *Failure  `json:"error,omitempty"` // FAILED only
+	Abort      *Cancel   `json:"abort,omitempty"` // ABORTED only
+	// Kept: the answer settles the event; duplicates get it. Without it the event may run again.
+	Kept   bool    `json:"kept,omitempty"`
+	Answer *Answer `json:"-"` // nil when no whole answer came; the ledger stores its body as it is
+}
+
 // Record is the ended execution of an event, and what its duplicates get.
 type Record struct {
-	Execution    ExecutionID
-	Scope        Scope
-	Route        string
-	EventID      string
-	Fingerprint  Fingerprint
-	Credentials  string
-	CallbackHash string
-	TraceParent  string
-	Holder       string
-	Token        int64
-	Attempt      int
-	Earlier      []Attempt
-
-	Status     Status
-	Outcome    Outcome
-	StartedAt  time.Time
-	FinishedAt time.Time
-	// Retention is how long the record answers duplicates, from its end. It is the ledger that ends it, up to Slack later: clocks of
-	// processes differ.
-	Retention time.Duration
-	Error     *Failure // FAILED only
-	Abort     *Cancel  // ABORTED only
+	Entry
+	End
 	// Final: somebody cancelled the event for good, whatever became of this execution. It never runs again.
-	Final bool
-	Steps []Step
+	Final bool `json:"final,omitempty"`
 
-	// Kept: the answer settles the event; duplicates get it. Without it the event may run again.
-	Kept   bool
-	Answer *Answer // nil when no whole answer came
-
-	Revision int64 // mod revision
-	Size     int   // bytes in the ledger, as this process wrote it; 0 = not known
+	Revision int64 `json:"-"` // mod revision
+	Size     int   `json:"-"` // bytes in the ledger, as this process wrote it; 0 = not known
 }
 
 // Slack is how much longer than its retention a ledger may keep a record, because records share leases, and how long a process may
@@ -169,13 +186,14 @@ type Failure struct {
 
 // Answer is the upstream's answer as far as it is kept for duplicates.
 type Answer struct {
-	Status int
+	Status int `json:"status"`
 	// Bytes is the length of the body as the first sender got it, kept or not.
-	Bytes int64
+	Bytes int64 `json:"bytes"`
 	// Whole: Header and Body are here. Otherwise the answer was too long and duplicates get the status alone.
-	Whole  bool
-	Header []HeaderField
-	Body   []byte
+	Whole bool `json:"whole,omitempty"`
+
+	Header []HeaderField `json:"-"` // this and the body are bytes, which JSON cannot spell
+	Body   []byte        `json:"-"`
 }
 
 // HeaderField is one header line of an answer, spelled as the upstream spelled it.

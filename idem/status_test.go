@@ -40,7 +40,7 @@ func TestFailedAndAbortedAreNeverConfused(t *testing.T) {
 			for _, e := range []*Failure{nil, failure} {
 				for _, a := range []*Cancel{nil, abort} {
 					for _, kept := range []bool{false, true} {
-						r := &Record{Status: status, Outcome: outcome, Error: e, Abort: a, Kept: kept}
+						r := &Record{End: End{Status: status, Outcome: outcome, Error: e, Abort: a, Kept: kept}}
 						want := (!kept || outcome == Executed) && map[Status]bool{
 							Success: e == nil && a == nil && outcome == Executed,
 							Failed:  e != nil && a == nil,
@@ -54,7 +54,7 @@ func TestFailedAndAbortedAreNeverConfused(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range []Record{{}, {Status: Running, Outcome: Unknown}, {Status: Failed, Error: failure}, {Status: Failed, Error: failure, Outcome: "maybe"}} {
+	for _, r := range []Record{{}, {End: End{Status: Running, Outcome: Unknown}}, {End: End{Status: Failed, Error: failure}}, {End: End{Status: Failed, Error: failure, Outcome: "maybe"}}} {
 		if err := r.Check(); !errors.Is(err, ErrContradiction) {
 			t.Error(fmt.Sprintf("%+v", r), err)
 		}

@@ -30,32 +30,3 @@ const (
 	NotExecuted Outcome = "not_executed" // provably nothing reached the upstream
 	Unknown     Outcome = "unknown"      // bytes were sent, and no whole answer came
 )
-
-// Decision is what Hooklock did with one delivery. A new one needs a row in proxy/respond.go, in docs/decisions.md and in
-// the test that counts them.
-type Decision string
-
-// The decisions, in the order of the table in docs/decisions.md.
-const (
-	DecisionExecuted            Decision = "executed"
-	DecisionReplayed            Decision = "replayed"
-	DecisionAttached            Decision = "attached"
-	DecisionInFlight            Decision = "in_flight"
-	DecisionLocked              Decision = "locked"
-	DecisionWaitTimeout         Decision = "wait_timeout"
-	DecisionQueueFull           Decision = "queue_full"
-	DecisionSkipped             Decision = "skipped"
-	DecisionThrottled           Decision = "throttled"
-	DecisionMismatch            Decision = "mismatch"
-	DecisionUnknown             Decision = "unknown"
-	DecisionAborted             Decision = "aborted"
-	DecisionLockLost            Decision = "lock_lost"
-	DecisionUpstreamUnreachable Decision = "upstream_unreachable"
-	DecisionUpstreamFailed      Decision = "upstream_failed"
-	DecisionUpstreamTimeout     Decision = "upstream_timeout"
-	DecisionStoreUnavailable    Decision = "store_unavailable"
-	DecisionBypassed            Decision = "bypassed"
-	DecisionUnverified          Decision = "unverified"
-	DecisionRejected            Decision = "rejected"
-	DecisionInternalError       Decision = "internal_error"
-)

@@ -3,18 +3,11 @@ package proxy
 import (
 	"bufio"
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"runtime/debug"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
-	"hooklock/proxy/wire"
 )
 
 // writeAnswer makes the upstream's answer the answer, but for its body. Hop-by-hop fields stay behind, and on routes so do those that
@@ -36,7 +29,7 @@ func (d *delivery) writeAnswer(ctx *fasthttp.RequestCtx) {
 	d.headReader.Reset(&d.headBytes)
 	if err := ctx.Response.Header.Read(d.headReader); err != nil {
 		// Our own parser let it through and fasthttp's does not: the answer matters more than its head.
-		d.h.o.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.ID())
+		d.h.o.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.TraceID())
 		ctx.Response.Header.Reset()
 		ctx.Response.SetStatusCode(d.answer.Status)
 	}
@@ -107,174 +100,4 @@ func personal(name []byte) bool {
 		return true
 	}
 	return false
-}
-
-// streamAnswer passes on an answer that is too long to be read whole before it is committed. It is committed at its end.
-func (d *delivery) streamAnswer(ctx *fasthttp.RequestCtx, x *idem.Execution, c *call) {
-	d.writeAnswer(ctx)
-	d.decided(ctx, idem.DecisionExecuted)
-	d.stream(ctx, &answerStream{d: d, x: x, call: c, rest: d.answer.Rest, held: d.answer.Body, total: int64(len(d.answer.Body))})
-}
-
-// stream hands the rest of the answer to fasthttp, which reads it after the handler has returned.
-func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
-	s.plain = s.x == nil
-	s.call.pause()
-	if d.answer.Length >= 0 || !d.head.HTTP10() {
-		d.detached = true
-		s.endWith(ctx.Conn())
-		ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
-		return
-	}
-	// HTTP/1.0 knows no chunks, and fasthttp sends nothing else where the length is not known: the answer is read whole.
-	body, err := wire.Gather(s, longestOldAnswer, &d.memory)
-	if err = errors.Join(err, s.Close()); err != nil {
-		ctx.SetConnectionClose()
-		ctx.Response.SetStatusCode(fasthttp.StatusBadGateway)
-		return
-	}
-	d.lend(ctx, body)
-}
-
-// longestOldAnswer bounds an answer without a length for a sender that speaks HTTP/1.0.
-const longestOldAnswer = 8 << 20
-
-// answerStream reads an answer from the upstream while it is written to the sender. Of an execution's answer, the last piece is
-// held back until the outcome is in the ledger: nobody sees a whole answer that is not recorded. When the sender hangs up, the rest is
-// read all the same, because its end is the outcome.
-type answerStream struct {
-	d    *delivery
-	x    *idem.Execution // nil where nothing is recorded, and once it is
-	call *call
-	rest *wire.Rest
-
-	release func() bool // lets go of the sender's connection; nil where nothing holds it
-
-	ready []byte // to be handed out now
-	held  []byte // the piece after it
-	bufs  [2][]byte
-	turn  int // which of bufs is free when ready is empty
-	total int64
-	err   error // io.EOF after a whole answer
-	plain bool  // nothing is recorded
-	over  bool
-}
-
-const streamPiece = 32 << 10
-
-// Read implements io.Reader.
-func (s *answerStream) Read(p []byte) (n int, err error) {
-	defer s.contain(&err)
-	for len(s.ready) == 0 {
-		switch {
-		case len(s.held) > 0 && (s.err != nil || s.x == nil):
-			s.ready, s.held = s.held, nil
-		case s.err != nil:
-			return 0, s.err
-		case s.x == nil: // nothing to hold back
-			s.call.give(s.d.h.o.StreamTimeout)
-			n, s.err = s.rest.Read(p)
-			s.call.pause() // the sender is waited for, who has a pace to keep
-			return n, s.err
-		default:
-			s.advance()
-		}
-	}
-	n = copy(p, s.ready)
-	s.ready = s.ready[n:]
-	return n, nil
-}
-
-// advance reads the next piece, and lets go of the one before it.
-func (s *answerStream) advance() {
-	if s.bufs[s.turn] == nil {
-		s.d.memory.Hold(streamPiece)
-		s.bufs[s.turn] = make([]byte, streamPiece)
-	}
-	s.call.progress()
-	n, err := s.rest.Read(s.bufs[s.turn])
-	s.call.pause()
-	s.total += int64(n)
-	s.ready, s.held = s.held, s.bufs[s.turn][:n]
-	s.turn = 1 - s.turn
-	switch {
-	case err == io.EOF:
-		s.settle(nil)
-		s.err = io.EOF
-	case err != nil:
-		s.settle(err)
-		s.ready, s.held, s.err = nil, nil, err
-	}
-}
-
-// endWith closes the sender's connection when the execution is told to stop: fasthttp may be writing to a sender that does not read, and
-// would hear of nothing else.
-func (s *answerStream) endWith(sender net.Conn) {
-	if s.x != nil {
-		s.release = context.AfterFunc(s.x.Context(), func() { _ = sender.Close() })
-	}
-}
-
-// settle records how the answer ended.
-func (s *answerStream) settle(cut error) {
-	if s.x == nil {
-		return
-	}
-	if s.release != nil {
-		s.release() // the end of the execution is not that of the connection
-	}
-	var end idem.Ending
-	if cut == nil {
-		end = s.d.conclude(s.x, idem.Answer{Status: s.d.answer.Status, Bytes: s.total})
-	} else {
-		why := idem.Failure{Code: string(idem.DecisionUpstreamFailed), Detail: "the answer was cut off: " + cut.Error()}
-		if cause := context.Cause(s.x.Context()); cause != nil {
-			stop := stopOf(cause, true)
-			why = idem.Failure{Code: string(stop.decision), Detail: stop.detail}
-		}
-		end = s.x.Abandon(why)
-		s.d.report.Err, s.d.report.Decision = cut, idem.Decision(why.Code) // the sender sees a cut connection
-		if end.Cancelled {
-			s.d.report.Decision = idem.DecisionAborted
-		}
-	}
-	s.d.called()
-	s.d.reportEnd(s.x, end)
-	s.x = nil
-}
-
-// Close implements io.Closer; fasthttp calls it when the answer was written, or could not be.
-func (s *answerStream) Close() (err error) {
-	if s.over {
-		return nil
-	}
-	s.over = true
-	if s.d.detached {
-		defer s.d.finish()
-	}
-	if s.plain {
-		s.d.called()
-	}
-	defer s.call.end()
-	defer s.rest.Close()
-	defer s.contain(&err)
-	for s.x != nil && s.err == nil {
-		s.advance()
-	}
-	return nil
-}
-
-// contain keeps a panic from ending the process: fasthttp calls a stream outside of the handler.
-func (s *answerStream) contain(err *error) {
-	p := recover()
-	if p == nil {
-		return
-	}
-	s.d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", s.d.trace.ID(), "stack", string(debug.Stack()))
-	*err = fmt.Errorf("panic: %v", p)
-	if x := s.x; x != nil && !x.Ended() {
-		s.d.reportEnd(x, x.Abandon(notEnded()))
-	}
-	s.x = nil
-	s.err = *err
 }

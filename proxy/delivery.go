@@ -16,7 +16,7 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// delivery is one HTTP request on its way through the rooms. It owns copies of everything: nothing in it points into fasthttp's memory,
+// delivery is one HTTP request on its way through the stages. It owns copies of everything: nothing in it points into fasthttp's memory,
 // so it may outlive the handler, as it does while a long answer is streamed.
 type delivery struct {
 	h     *Handler
@@ -26,7 +26,7 @@ type delivery struct {
 	head   wire.Head
 	body   []byte
 	msg    naming.Message
-	letter sender.Delivery // msg as the seal reads it
+	signed sender.Delivery // msg as a verifier reads it
 	names  naming.Names
 	place  question
 	vars   []naming.PathVar
@@ -39,12 +39,14 @@ type delivery struct {
 	headBytes  bytes.Reader // the answer's head on its way through fasthttp's parser
 	headReader *bufio.Reader
 
-	trace    traceContext
-	sender   []byte // the address of whoever connected, for X-Forwarded-For
-	proto    []byte
-	report   Report
-	upstream time.Time // when the call began
-	detached bool      // an answer is still being streamed: whoever streams it ends the delivery
+	trace     idem.TraceContext
+	sender    []byte // the address of whoever connected, for X-Forwarded-For
+	proto     []byte
+	report    Report
+	execution *idem.Execution // nil until it was admitted
+	end       ending
+	upstream  time.Time // when the call began
+	detached  bool      // an answer is still being streamed: whoever streams it ends the delivery
 }
 
 // deliveries are pooled with their buffers; large ones are left to the collector.
@@ -77,10 +79,16 @@ func (p *deliveryPool) put(d *delivery) {
 	p.pool.Put(d)
 }
 
-// readHead copies and checks the head. What two HTTP parsers could read differently is refused here, on unmatched paths too.
-func (d *delivery) readHead(h *fasthttp.RequestHeader) *Rejection {
+// readHead is the first stage.
+func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *ending {
+	d.report.TLS = ctx.IsTLS()
+	return d.rejectedBy(d.parse(&ctx.Request.Header))
+}
+
+// parse copies and checks the head. What two HTTP parsers could read differently is refused here, on unmatched paths too.
+func (d *delivery) parse(h *fasthttp.RequestHeader) *Rejection {
 	if err := wire.ParseHead(h, &d.head); err != nil {
-		return reject("bad_request", err.Error())
+		return reject(codeBadRequest, err.Error())
 	}
 	path, query, _ := bytes.Cut(d.head.Target(), []byte{'?'})
 	d.msg.Method, d.msg.Target, d.msg.Path, d.msg.Query = d.head.Method(), d.head.Target(), path, query
@@ -95,8 +103,13 @@ func (d *delivery) readHead(h *fasthttp.RequestHeader) *Rejection {
 	return nil
 }
 
-// enter notes what only a delivery on a route needs to know of itself.
-func (d *delivery) enter(ctx *fasthttp.RequestCtx, route *Route, vars []naming.PathVar) {
+// findRoute finds the route that takes the delivery, and what a delivery on a route needs to know of itself. It stays nil where none does.
+func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
+	rules := d.h.rules.Load()
+	route, vars, bad := rules.Table.find(&d.place)
+	if bad != nil || route == nil {
+		return d.rejectedBy(bad)
+	}
 	d.route, d.vars = route, vars
 	d.report.Route, d.report.Keyed, d.report.Locks = route.Name, route.Policy.Idempotency, route.Policy.Strategy != idem.NoLock
 	d.sender = append(d.sender[:0], ctx.RemoteIP().String()...)
@@ -105,6 +118,11 @@ func (d *delivery) enter(ctx *fasthttp.RequestCtx, route *Route, vars []naming.P
 		d.proto = httpsProto
 	}
 	d.beginTrace()
+	if d.head.Upgrade() != nil {
+		ctx.SetConnectionClose() // what follows may be the other protocol already
+		return d.reject(upgradeRefused())
+	}
+	return nil
 }
 
 // header is the value of the first header line of that name, which is in lower case.
@@ -122,19 +140,24 @@ var (
 	httpsProto = []byte("https")
 )
 
-// readBody copies the whole body of a delivery on a route.
-func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
+// readBody copies the whole body of a delivery on a route, unless its head says already that it is not signed: that would take memory.
+func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *ending {
+	if end := d.unsigned(); end != nil {
+		return end
+	}
 	var err error
 	d.body, err = wire.ReadBody(ctx, d.body[:0], d.h.limits().RequestBody, &d.memory)
 	d.msg.Body = d.body
 	if err == nil {
 		return nil
 	}
-	hangUp(ctx)
-	if bad := badBody(err); bad != nil {
-		return bad
+	bad := badBody(err)
+	if bad == nil {
+		bad = reject(codeBadRequest, err.Error())
 	}
-	return reject("bad_request", err.Error())
+	end := d.reject(bad)
+	end.hangUp = true
+	return end
 }
 
 // badBody refuses a delivery whose body did not come as it should; nil where that is not what err says. What follows such a body on its
@@ -142,35 +165,44 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *Rejection {
 func badBody(err error) *Rejection {
 	switch {
 	case errors.Is(err, wire.ErrMemory):
-		return reject("memory_exhausted", "the bodies and answers of other deliveries fill limits.memory; nothing was executed, send the event again")
+		return reject(codeMemoryExhausted, "the bodies and answers of other deliveries fill limits.memory; nothing was executed, send the event again")
 	case errors.Is(err, wire.ErrBodyTooLarge):
 		return bodyTooLarge()
 	case errors.Is(err, wire.ErrBodySlow):
-		return reject("request_timeout", "the body did not arrive within limits.body_timeout")
+		return reject(codeRequestTimeout, "the body did not arrive within limits.body_timeout")
 	case errors.Is(err, wire.ErrBodyTruncated), errors.Is(err, wire.ErrBodyBroken):
-		return reject("bad_request", err.Error())
+		return reject(codeBadRequest, err.Error())
 	}
 	return nil
 }
 
 // name builds workflow, key and fingerprint.
-func (d *delivery) name() *Rejection {
+func (d *delivery) name() *ending {
 	d.msg.Vars = d.vars
 	since := d.h.o.Now()
 	var err error
 	d.names, err = d.route.Keys.Name(&d.msg)
-	d.report.Rooms.Key = d.since(since)
+	d.report.Stages.Key = d.since(since)
 	var bad *naming.NameError
 	_ = errors.As(err, &bad)
 	d.report.WorkflowPart, d.report.EventIDPart = d.partResults(bad)
-	if err == nil {
+	var end *ending
+	switch {
+	case bad != nil:
+		end = d.reject(reject(bad.Code, bad.Detail))
+	case err != nil:
+		end = d.reject(reject(codeBadRequest, err.Error()))
+	default:
 		d.report.Workflow, d.report.Key = d.names.Workflow, d.names.Key.Short()
-		return nil
+		if !d.names.Missing {
+			return nil
+		}
+		end = d.refuse(idem.DecisionRejected)
+		end.forward = forwardAlways // on_missing_event_id: pass
+		return end
 	}
-	if bad != nil {
-		return reject(bad.Code, bad.Detail)
-	}
-	return reject("bad_request", err.Error())
+	end.forward = forwardByRule
+	return end
 }
 
 // partResults says how the parts of the delivery's name were found.
@@ -201,41 +233,6 @@ func partResult(code string) PartResult {
 }
 
 func (d *delivery) since(from time.Time) Stretch { return Stretch{from, d.h.o.Now().Sub(from)} }
-
-// request is what the gate is asked.
-func (d *delivery) request() *idem.Request {
-	return &idem.Request{
-		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
-		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, ByPayload: d.names.ByPayload,
-		Policy: &d.route.Policy, TraceParent: d.trace.String(),
-		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.msg, &d.route.Policy) },
-	}
-}
-
-// admit asks the gate. Only where the delivery may have to wait is the sender's connection watched: one that leaves gives up its place.
-func (d *delivery) admit(ctx *fasthttp.RequestCtx) idem.Admission {
-	since := d.h.o.Now()
-	a := d.ask(ctx)
-	gate := d.since(since)
-	rooms := &d.report.Rooms
-	rooms.Claim = Stretch{since, gate.For - a.Waited}
-	if a.Waited > 0 {
-		rooms.Wait = Stretch{since.Add(rooms.Claim.For), a.Waited}
-	}
-	d.report.Met = a.HolderTrace
-	return a
-}
-
-func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
-	p := &d.route.Policy
-	if p.Strategy != idem.Wait && p.InFlight != idem.Attach {
-		return d.h.o.Gate.Admit(d.base, d.request())
-	}
-	sender, gone := context.WithCancel(d.base)
-	defer gone()
-	defer wire.WatchPeer(ctx.Conn(), gone)()
-	return d.h.o.Gate.Admit(sender, d.request())
-}
 
 // upstreamHead builds the head for the upstream. A delivery on a route says where it comes from; one that passes through says nothing
 // that the sender did not say.

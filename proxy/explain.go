@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	case len(s.Body) > r.Limits.RequestBody:
 		x.refuse(route, bodyTooLarge())
 	default:
-		if x.seal(route, m, now); x.Handshake == "" {
+		if x.verify(route, m, now); x.Handshake == "" {
 			x.name(route, m)
 		}
 	}
@@ -98,7 +99,7 @@ func (s *Sample) read(d *delivery, maxHead int) *Rejection {
 	if err := head.Read(bufio.NewReaderSize(bytes.NewReader(append(raw, "\r\n"...)), maxHead)); err != nil {
 		return unread(err)
 	}
-	return d.readHead(&head)
+	return d.parse(&head)
 }
 
 func (s *Sample) has(name string) bool {
@@ -113,23 +114,21 @@ func (x *Explanation) refuse(route *Route, bad *Rejection) {
 	}
 }
 
-// seal says what the signature is worth, and whether this is an event at all.
-func (x *Explanation) seal(route *Route, m *naming.Message, now time.Time) {
-	if route.Seal.Preset != nil {
-		x.Preset = route.Seal.Preset.Name
+// verify says what the signature is worth, and whether this is an event at all.
+func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
+	if route.Verify.Preset != nil {
+		x.Preset = route.Verify.Preset.Name
 	}
-	letter := sender.DeliveryOf(m)
-	found := route.Seal.inspect(&letter, now)
+	delivery := sender.DeliveryOf(m)
+	found := route.Verify.inspect(&delivery, now)
 	switch {
 	case found.broken != nil:
 		x.Signature = fmt.Sprintf("%s: %s: %s", found.broken.Reason, found.broken.Part, found.broken.Detail)
 		if !route.Observe {
-			v := verdictOf(idem.DecisionUnverified)
-			x.Rejection = &Rejection{
-				Status: cmp.Or(route.Respond[idem.DecisionUnverified], v.status), Code: v.code, Title: v.title, Detail: "its signature is not accepted",
-			}
+			row := idem.DecisionUnverified.Row()
+			x.Rejection = &Rejection{Status: route.status(&row), Code: row.Code, Title: row.Title, Detail: row.Detail}
 		}
-	case route.Seal.Verifier != nil:
+	case route.Verify.Verifier != nil:
 		x.Signature = SignatureValid
 	}
 	if found.handshake != nil {
@@ -172,7 +171,7 @@ func (r *Route) gives(d idem.Decision) bool {
 	case idem.DecisionThrottled:
 		return r.Policy.NewPerSecond > 0
 	case idem.DecisionUnverified:
-		return r.Seal.Verifier != nil
+		return r.Verify.Verifier != nil
 	}
 	return true
 }
@@ -191,40 +190,53 @@ func (r *Route) answers() []ExplainedAnswer {
 	if r.Observe {
 		return []ExplainedAnswer{{idem.DecisionBypassed, "mode is observe: whatever is decided, the upstream's answer"}}
 	}
-	answers := []ExplainedAnswer{
-		{idem.DecisionExecuted, r.executed()},
-		{idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"},
-		{idem.DecisionRejected, "400, 405, 408, 413 or 431, by its code"},
+	answers := []ExplainedAnswer{{idem.DecisionExecuted, r.executed()}, {idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"}}
+	rows := []idem.DecisionRow{idem.DecisionRejected.Row(), idem.DecisionUnverified.Row()} // in the order of the questions
+	for _, row := range idem.Decisions() {
+		if row.Own() && row.Decision != idem.DecisionRejected && row.Decision != idem.DecisionUnverified {
+			rows = append(rows, row)
+		}
 	}
-	if status, ok := r.Respond[idem.DecisionRejected]; ok {
-		answers[len(answers)-1].Text = fmt.Sprintf("%d, with a code that says what is wrong", status)
-	}
-	for _, d := range []idem.Decision{
-		idem.DecisionUnverified, idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped, idem.DecisionThrottled, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionAborted, idem.DecisionLockLost,
-		idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionStoreUnavailable, idem.DecisionInternalError,
-	} {
-		if !r.gives(d) {
-			continue
+	for _, row := range rows {
+		if r.gives(row.Decision) {
+			answers = append(answers, ExplainedAnswer{row.Decision, r.answer(&row)})
 		}
-		v := verdictOf(d)
-		status := v.status
-		if s, ok := r.Respond[d]; ok {
-			status = s
-		}
-		text := fmt.Sprintf("%d %s", status, v.code)
-		switch {
-		case d == idem.DecisionInFlight && r.Policy.InFlight == idem.Attach:
-			text = "the first one's answer, or " + text + " when it takes too long"
-		case d == idem.DecisionSkipped:
-			text = fmt.Sprintf("%d {\"status\":\"already_running\"}", cmp.Or(r.Respond[d], 200))
-		case d == idem.DecisionMismatch && r.Policy.OnMismatch != idem.MismatchReject:
-			text = "does not happen: on_mismatch is " + string(r.Policy.OnMismatch)
-		case d == idem.DecisionUnknown && r.Policy.OnUnknown != idem.UnknownBlock:
-			text = "does not happen: on_unknown is " + string(r.Policy.OnUnknown)
-		case d == idem.DecisionStoreUnavailable && r.Forward:
-			text = "the upstream's answer: on_store_down is forward"
-		}
-		answers = append(answers, ExplainedAnswer{d, text})
 	}
 	return answers
+}
+
+// answer is what a decision would answer that Hooklock answers itself.
+func (r *Route) answer(row *idem.DecisionRow) string {
+	text := fmt.Sprintf("%d %s", r.status(row), row.Code)
+	switch d := row.Decision; {
+	case d == idem.DecisionRejected && r.Respond[d] != 0:
+		return fmt.Sprintf("%d, with a code that says what is wrong", r.Respond[d])
+	case d == idem.DecisionRejected:
+		return rejectedStatuses() + ", by its code"
+	case d == idem.DecisionInFlight && r.Policy.InFlight == idem.Attach:
+		return "the first one's answer, or " + text + " when it takes too long"
+	case d == idem.DecisionSkipped:
+		return fmt.Sprintf("%d {\"status\":%q}", r.status(row), row.Code)
+	case d == idem.DecisionMismatch && r.Policy.OnMismatch != idem.MismatchReject:
+		return "does not happen: on_mismatch is " + string(r.Policy.OnMismatch)
+	case d == idem.DecisionUnknown && r.Policy.OnUnknown != idem.UnknownBlock:
+		return "does not happen: on_unknown is " + string(r.Policy.OnUnknown)
+	case d == idem.DecisionStoreUnavailable && r.Forward:
+		return "the upstream's answer: on_store_down is forward"
+	}
+	return text
+}
+
+// status is that of a decision which Hooklock answers itself, as the route has it.
+func (r *Route) status(row *idem.DecisionRow) int { return cmp.Or(r.Respond[row.Decision], row.Status) }
+
+// rejectedStatuses are those that the route's choice replaces, as a list in words.
+func rejectedStatuses() string {
+	var all []string
+	for _, row := range rejections {
+		if text := strconv.Itoa(row.status); row.status < 500 && row.code != codeRouteNotFound && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }

@@ -15,41 +15,66 @@ import (
 )
 
 // passThrough carries a delivery that no route takes: both bodies are streamed, nothing is added, nothing is remembered.
-func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) {
+func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
+	if d.head.Upgrade() != nil && !d.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
+		return d.passUpgrade(ctx)
+	}
 	c := newCall(d.base, d.h.o.Timeout)
 	d.upstream = d.h.o.Now()
-	var err error
-	if d.head.Upgrade() != nil && !d.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
-		var switched *wire.Switched
-		switched, err = d.h.o.Unmatched.Upgrade(c.ctx, d.passHead(true), &d.answer)
-		if switched != nil {
-			c.end()
-			d.called()
-			d.report.Status, d.report.UpstreamStatus = d.answer.Status, d.answer.Status
-			if d.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
-				ctx.SetConnectionClose()
-				d.refuse(ctx, idem.DecisionUpstreamFailed, refusal{detail: "Hooklock is shutting down", effect: "no"})
-			}
-			return
-		}
-	} else {
-		err = d.h.o.Unmatched.Stream(c.ctx, d.passHead(false), d.passBody(ctx, c), &d.answer)
+	err := d.h.o.Unmatched.Stream(c.ctx, d.passHead(false), d.passBody(ctx, c), &d.answer)
+	d.noteCall()
+	return d.passed(c, err)
+}
+
+// passUpgrade carries a request for another protocol, and then that.
+func (d *delivery) passUpgrade(ctx *fasthttp.RequestCtx) *ending {
+	c := newCall(d.base, d.h.o.Timeout)
+	d.upstream = d.h.o.Now()
+	switched, err := d.h.o.Unmatched.Upgrade(c.ctx, d.passHead(true), &d.answer)
+	d.noteCall()
+	if switched == nil {
+		return d.passed(c, err)
 	}
-	d.called()
+	c.end()
+	d.report.Status, d.report.UpstreamStatus = d.answer.Status, d.answer.Status
+	if d.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
+		ctx.SetConnectionClose()
+		return d.tell(failureOf(idem.DecisionUpstreamFailed, "Hooklock is shutting down"), false)
+	}
+	d.end = ending{source: fromTunnel}
+	return &d.end
+}
+
+// passed is the ending of a delivery that was forwarded without lock and without memory: the upstream's answer, or why there is none.
+func (d *delivery) passed(c *call, err error) *ending {
 	if err != nil {
-		d.passFailed(ctx, c, err)
-		c.end()
-		return
+		defer c.end()
+		return d.notPassed(c, err)
 	}
-	d.writeAnswer(ctx)
-	if d.answer.RequestPending {
-		hangUp(ctx)
+	d.end = ending{source: fromUpstream, hangUp: d.answer.RequestPending}
+	if d.route != nil {
+		d.end.decision = idem.DecisionBypassed
 	}
-	if d.answer.Rest == nil { // it has no body: what has one is streamed
-		c.end()
-		return
+	if d.answer.Rest != nil {
+		d.end.stream = &answerStream{d: d, call: c, rest: d.answer.Rest, held: d.answer.Body}
+		return &d.end
 	}
-	d.stream(ctx, &answerStream{d: d, call: c, rest: d.answer.Rest, held: d.answer.Body})
+	d.end.pooled = d.route != nil // where no route took it, it has no body: what has one is streamed
+	c.end()
+	return &d.end
+}
+
+func (d *delivery) notPassed(c *call, err error) *ending {
+	end := d.tell(callFailure(c, err), wasSent(err))
+	var send *wire.SendError
+	if errors.As(err, &send) {
+		if bad := badBody(send.Err); bad != nil {
+			bad.Sent = send.Sent()
+			end = d.reject(bad)
+		}
+	}
+	end.hangUp = end.hangUp || d.head.HasBody()
+	return end
 }
 
 func (d *delivery) passHead(upgrade bool) []byte {
@@ -108,41 +133,8 @@ func (r *pacedReader) interrupt() {
 	_ = r.conn.SetReadDeadline(time.Unix(1, 0)) // a closed connection needs no deadline
 }
 
-func (d *delivery) passFailed(ctx *fasthttp.RequestCtx, c *call, err error) {
-	if d.head.HasBody() {
-		hangUp(ctx)
-	}
-	var send *wire.SendError
-	sent := !errors.As(err, &send) || send.Sent()
-	if send != nil {
-		if bad := badBody(send.Err); bad != nil {
-			bad.Sent = sent
-			d.reject(ctx, bad)
-			return
-		}
-	}
-	decision := failureDecision(c, send)
-	d.refuse(ctx, decision, refusal{detail: failureDetail(decision, sent), effect: effectIf(sent)})
-}
-
-// bypass forwards a delivery of a route without lock and without memory. would is the decision that was not carried out.
-func (d *delivery) bypass(ctx *fasthttp.RequestCtx, would idem.Decision) {
-	d.report.Would = would
+// bypass forwards a delivery of a route without lock and without memory.
+func (d *delivery) bypass() *ending {
 	c := newCall(d.base, d.h.o.Timeout)
-	d.upstream = d.h.o.Now()
-	err := d.h.o.Upstream.Send(c.ctx, d.upstreamHead(nil), d.body, &d.answer)
-	d.called()
-	if err != nil {
-		d.passFailed(ctx, c, err)
-		c.end()
-		return
-	}
-	d.writeAnswer(ctx)
-	d.mark(ctx, idem.DecisionBypassed)
-	if !d.answer.Whole {
-		d.stream(ctx, &answerStream{d: d, call: c, rest: d.answer.Rest, held: d.answer.Body})
-		return
-	}
-	d.lendAnswer(ctx)
-	c.end()
+	return d.passed(c, d.send(c, nil))
 }

@@ -83,98 +83,67 @@ func (h *Handler) SetRules(r *Rules) { h.rules.Store(r) }
 
 func (h *Handler) limits() *Limits { return &h.rules.Load().Limits }
 
-// ServeHTTP is the door: a clock is started, and whatever goes wrong inside stays inside.
+// ServeHTTP takes one delivery through its stages. Whatever they come to, one answer is written and one report is made; only where the answer is
+// streamed, the end of the stream settles and reports.
 func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	d := h.pool.get(h)
-	defer func() {
-		if p := recover(); p != nil {
-			h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.ID(), "stack", string(debug.Stack()))
-			ctx.SetConnectionClose() // nobody knows how much of the request was read
-			d.refuse(ctx, idem.DecisionInternalError, refusal{detail: "this is a bug in Hooklock; its log has the details"})
-		}
-		if !d.detached {
-			d.finish()
-		}
-	}()
+	defer d.contain(ctx)
 	ctx.Response.Header.DisableNormalizing()
-	d.serve(ctx)
+	d.deliver(ctx)
 	if d.head.Closes() && !ctx.Hijacked() {
 		ctx.SetConnectionClose()
 	}
 }
 
-// serve is the life of one delivery, room by room (docs/architecture.md). Each room is entered once, and hands on what the next one
-// needs.
-func (d *delivery) serve(ctx *fasthttp.RequestCtx) {
-	d.report.TLS = ctx.IsTLS()
-	if bad := d.readHead(&ctx.Request.Header); bad != nil {
-		d.reject(ctx, bad)
-		return
+// contain keeps inside whatever goes wrong, and ends the delivery.
+func (d *delivery) contain(ctx *fasthttp.RequestCtx) {
+	if p := recover(); p != nil {
+		d.logPanic(p)
+		ctx.SetConnectionClose() // nobody knows how much of the request was read
+		d.write(ctx, d.policy(d.refuse(idem.DecisionInternalError)))
 	}
-	rules := d.h.rules.Load()
-	route, vars, bad := rules.Table.find(&d.place)
-	if bad != nil {
-		d.reject(ctx, bad)
-		return
+	if !d.detached {
+		d.finish()
 	}
-	if route == nil {
-		d.passThrough(ctx)
-		return
-	}
-	d.enter(ctx, route, vars)
-	if d.head.Upgrade() != nil {
-		ctx.SetConnectionClose() // what follows may be the other protocol already
-		d.reject(ctx, upgradeRefused())
-		return
-	}
-	if d.refuseUnsigned(ctx) {
-		return
-	}
-	if bad := d.readBody(ctx); bad != nil {
-		d.reject(ctx, bad)
-		return
-	}
-	if d.unseal(ctx) {
-		return
-	}
-	if bad := d.name(); bad != nil {
-		d.rejectOrBypass(ctx, bad)
-		return
-	}
-	if d.names.Missing { // on_missing_event_id: pass
-		d.bypass(ctx, idem.DecisionRejected)
-		return
-	}
-	admission := d.admit(ctx)
-	if admission.Execution == nil {
-		d.turnAway(ctx, admission)
-		return
-	}
-	defer d.leave(admission.Execution)
-	d.execute(ctx, admission.Execution)
 }
 
-// execute runs an admitted delivery: one attempt upstream, one end in the ledger, one answer.
-func (d *delivery) execute(ctx *fasthttp.RequestCtx, x *idem.Execution) {
-	d.report.Gate = idem.DecisionExecuted
-	d.report.Execution, d.report.Attempt = x.Lock().Execution, x.Lock().Attempt
-	d.h.o.Observer.Event(EventAcquired, &d.report)
-	if err := x.Begin(); err != nil {
-		d.stopped(ctx, x, err, false)
-		return
+func (d *delivery) logPanic(p any) {
+	d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
+}
+
+// deliver answers a delivery. An execution that was not settled by then is abandoned, unless its answer is being streamed.
+func (d *delivery) deliver(ctx *fasthttp.RequestCtx) {
+	defer func() {
+		if !d.detached {
+			d.abandon()
+		}
+	}()
+	d.write(ctx, d.policy(d.serve(ctx)))
+}
+
+// serve is the life of one delivery (docs/architecture.md). Each stage takes the delivery, and returns nil where it leaves in it what the next one
+// needs, or the ending that the delivery has come to. None is entered twice, and none reaches back.
+func (d *delivery) serve(ctx *fasthttp.RequestCtx) *ending {
+	if end := d.readHead(ctx); end != nil {
+		return end
 	}
-	call := newCall(x.Context(), d.h.o.Timeout)
-	d.upstream = d.h.o.Now()
-	err := d.h.o.Upstream.Send(call.ctx, d.upstreamHead(x), d.body, &d.answer)
-	d.called()
-	switch {
-	case err != nil:
-		d.failed(ctx, x, call, err)
-	case !d.answer.Whole:
-		d.streamAnswer(ctx, x, call)
-		return // the stream ends the call and the execution
-	default:
-		d.complete(ctx, x)
+	if end := d.findRoute(ctx); end != nil {
+		return end
 	}
-	call.end()
+	if d.route == nil {
+		return d.passThrough(ctx)
+	}
+	if end := d.readBody(ctx); end != nil {
+		return end
+	}
+	if end := d.verify(); end != nil {
+		return end
+	}
+	if end := d.name(); end != nil {
+		return end
+	}
+	if end := d.admit(ctx); end != nil {
+		return end
+	}
+	return d.settle(d.call())
 }

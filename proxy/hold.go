@@ -6,17 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"hooklock/idem"
 	"hooklock/proxy/wire"
 )
-
-// conclude ends an execution whose whole answer came, or lets go of it where the upstream goes on.
-func (d *delivery) conclude(x *idem.Execution, answer idem.Answer) idem.Ending {
-	if ttl := d.holdFor(answer.Status); ttl > 0 {
-		return x.Hold(ttl)
-	}
-	return x.Complete(answer)
-}
 
 // holdFor is how long the upstream may be silent after its answer; 0 = the work is done. What it asks for comes before what the route
 // says of the status. A wish that cannot be read is a wish all the same: the work goes on, and a lock that is given away too early lets
@@ -26,7 +17,7 @@ func (d *delivery) holdFor(status int) time.Duration {
 	asked, given, err := askedHold(d.answer.Fields)
 	switch {
 	case err != nil:
-		d.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", d.route.Name, "execution", string(d.report.Execution), "trace_id", d.trace.ID())
+		d.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", d.route.Name, "execution", string(d.report.Execution), "trace_id", d.trace.TraceID())
 		return p.HoldTTL
 	case given:
 		return asked

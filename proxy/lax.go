@@ -151,21 +151,21 @@ func isIndex(segment []byte) bool {
 	return isScript(segment) && bytes.HasPrefix(segment, []byte("index."))
 }
 
-// lax is the pattern's segments as laxPath has them: without an empty one at the end, and without the folder's index.
-func (p *Pattern) lax() []segment {
-	folded := make([]segment, 0, len(p.segments))
-	for _, s := range p.segments {
-		if s.name == "" {
-			s.literal = string(foldStep([]byte(s.literal)))
+// folded is the pattern's segments as laxPath has them: without an empty one at the end, and without the folder's index.
+func folded(p *naming.Pattern) []naming.Segment {
+	segments := make([]naming.Segment, 0, len(p.Segments()))
+	for _, s := range p.Segments() {
+		if s.Variable == "" {
+			s.Literal = string(foldStep([]byte(s.Literal)))
 		}
-		if s.name != "" || s.literal != "" {
-			folded = append(folded, s)
+		if s != (naming.Segment{}) {
+			segments = append(segments, s)
 		}
 	}
-	if n := len(folded); p.rest == "" && n > 0 && isIndex([]byte(folded[n-1].literal)) {
-		folded = folded[:n-1]
+	if n := len(segments); !p.HasRest() && n > 0 && isIndex([]byte(segments[n-1].Literal)) {
+		segments = segments[:n-1]
 	}
-	return folded
+	return segments
 }
 
 // couldBe reports whether some server takes path for one of p's.
@@ -205,15 +205,15 @@ func (p *Pattern) begins(base, path [][]byte) bool {
 		return path[i-len(base)]
 	}
 	for i, s := range p.folded {
-		last := i == n-1 && length == n && p.rest == ""
-		if s.name == "" && string(at(i)) != s.literal && !(last && sameButEnding(at(i), s.literal)) {
+		last := i == n-1 && length == n && !p.HasRest()
+		if s.Variable == "" && string(at(i)) != s.Literal && !(last && sameButEnding(at(i), s.Literal)) {
 			return false
 		}
 	}
-	if length == n || p.rest != "" || isIndex(at(n)) {
+	if length == n || p.HasRest() || isIndex(at(n)) {
 		return true
 	}
-	return n > 0 && (isScript(at(n-1)) || hasEnding(p.folded[n-1].literal)) // PATH_INFO: /hook.php/x
+	return n > 0 && (isScript(at(n-1)) || hasEnding(p.folded[n-1].Literal)) // PATH_INFO: /hook.php/x
 }
 
 // sameButEnding reports whether one of the two is the other with an ending: /hooks/a.json is /hooks/a to Rails, /hook is /hook.php to

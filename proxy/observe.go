@@ -46,7 +46,7 @@ type Report struct {
 
 	Started time.Time
 	Total   time.Duration
-	Rooms   Rooms
+	Stages  Stages
 	// UpstreamFrom is when the call began; zero: there was none.
 	UpstreamFrom   time.Time
 	Upstream       time.Duration
@@ -55,8 +55,8 @@ type Report struct {
 	Err            error
 }
 
-// Rooms is when a delivery was where (docs/architecture.md).
-type Rooms struct{ Key, Claim, Wait, Settle Stretch }
+// Stages is when a delivery was where (docs/architecture.md).
+type Stages struct{ Key, Claim, Wait, Settle Stretch }
 
 // Stretch is a stretch of time. The zero value: there was none.
 type Stretch struct {
@@ -136,17 +136,17 @@ func (all Observers) Event(name EventName, r *Report) {
 
 // Tracer begins traces.
 type Tracer interface {
-	// Begin begins the trace of a delivery that has found its route. The sender's traceparent and tracestate are valid during the call; they
-	// are empty where it sent none. It is nil where the delivery is not recorded.
-	Begin(r *Report, traceparent, tracestate []byte) Trace
+	// Begin begins the trace of a delivery that has found its route. parent is the sender's span, and tracestate, which is valid during the
+	// call, its header of that name; empty where it sent none. It is nil where the delivery is not recorded.
+	Begin(r *Report, parent idem.TraceContext, tracestate []byte) Trace
 }
 
 // Trace is the trace of one delivery. It is for one goroutine.
 type Trace interface {
 	// Context holds the delivery's span, for exemplars.
 	Context() context.Context
-	// TraceParent is the delivery's span, as W3C spells it: what duplicates of the event link to.
-	TraceParent() string
+	// TraceParent is the delivery's span: what duplicates of the event link to.
+	TraceParent() idem.TraceContext
 	// Call is the span of the call of the upstream, as W3C spells it, begun now.
 	Call() string
 	// End ends the trace. Nothing of r changes any more.

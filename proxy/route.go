@@ -14,7 +14,7 @@ type Route struct {
 	Pattern *Pattern
 	Methods []string
 	Hosts   []string // lower case, without port; empty means every host
-	Seal    Seal
+	Verify  Verification
 	Keys    *naming.Keys
 	Policy  idem.Policy
 	// Forward: where the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.
@@ -86,17 +86,17 @@ func (t *Table) find(q *question) (*Route, []naming.PathVar, *Rejection) {
 	var route *Route
 	route, q.vars = t.match(q.host, q.path, q.vars)
 	if other := t.otherSpelling(q, route); other != nil {
-		return nil, nil, reject("ambiguous_path", "this path is another spelling of the route "+other.Pattern.String()+"; send it spelled like that").about(other)
+		return nil, nil, reject(codeAmbiguousPath, "this path is another spelling of the route "+other.Pattern.String()+"; send it spelled like that").about(other)
 	}
 	switch {
 	case route == nil && t.RejectUnmatched:
-		return nil, nil, reject("route_not_found", "no route takes this path, and unmatched deliveries are not passed on here")
+		return nil, nil, reject(codeRouteNotFound, "no route takes this path, and unmatched deliveries are not passed on here")
 	case route == nil || route.takesMethod(q.method):
 		return route, q.vars, nil
 	case route.passesBy(q):
 		return nil, nil, nil
 	}
-	return nil, nil, reject("method_not_allowed", "this route takes other methods, and others pass it by only as GET, HEAD or OPTIONS without a body; "+
+	return nil, nil, reject(codeMethodNotAllowed, "this route takes other methods, and others pass it by only as GET, HEAD or OPTIONS without a body; "+
 		"add the method to the route's match.methods if the sender uses it").about(route)
 }
 

@@ -133,7 +133,7 @@ func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	if bad.Status == fasthttp.StatusRequestEntityTooLarge || bad.Status == fasthttp.StatusRequestHeaderFieldsTooLarge {
 		wire.LingerOnClose(ctx.Conn())
 	}
-	d.reject(ctx, bad)
+	d.write(ctx, d.reject(bad))
 	ctx.SetConnectionClose()
 }
 
@@ -143,19 +143,19 @@ func unread(err error) *Rejection {
 	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &small):
-		return reject("header_too_large", "request line and header are larger than limits.request_header")
+		return reject(codeHeaderTooLarge, "request line and header are larger than limits.request_header")
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return reject("request_timeout", "the request did not arrive within limits.header_timeout, or its body within limits.body_timeout")
+		return reject(codeRequestTimeout, "the request did not arrive within limits.header_timeout, or its body within limits.body_timeout")
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		return bodyTooLarge()
 	}
-	return reject("bad_request", "the request is not well-formed HTTP/1.1, or broke off")
+	return reject(codeBadRequest, "the request is not well-formed HTTP/1.1, or broke off")
 }
 
 // tooManyConnections is the whole answer for a connection that is one too many.
 func tooManyConnections() []byte {
 	var ctx fasthttp.RequestCtx
-	r := refusal{verdict: verdict{503, "too_many_connections", "no", "Too many connections", false}, status: 503, detail: "limits.max_connections are open; send the event again"}
+	r := reject(codeTooManyConns, "limits.max_connections are open; send the event again").refusal()
 	r.write(&ctx)
 	ctx.Response.Header.SetConnectionClose()
 	return []byte(ctx.Response.String())

@@ -197,7 +197,7 @@ func TestAnswersAreReadWhole(t *testing.T) {
 		answer{201, strings.Replace(aLock, "{", `{"callbackKey":"ck",`, 1), nil})
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	l, err := s.client.Lock(t.Context(), "w")
-	if err != nil || l.Token != 9007199254740993 || l.Waiting != 2 || !l.IsStale || !l.Cooling || !l.Held || l.HeldFor != 12.5 || l.ExpiresIn != 3587.5 ||
+	if err != nil || l.Token != 9007199254740993 || l.Waiting != 2 || !l.IsStale || !l.Cooling || !l.Held || l.HeldFor != 12.5 || l.ExpiresIn == nil || *l.ExpiresIn != 3587.5 ||
 		!l.LockedAt.Equal(at.Add(123*time.Millisecond)) || !l.ExpiresAt.Equal(at.Add(time.Hour+123*time.Millisecond)) || l.Holder != "host/1/s" || l.ExecutionID != "exec_a" {
 		t.Errorf("%v %+v", err, l)
 	}

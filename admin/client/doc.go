@@ -5,5 +5,5 @@
 // once: nothing is tried again, because whoever calls knows best what a second try means. What the server refuses is a *Problem; any other
 // error means that no answer came, and that a change may or may not have happened.
 //
-// The types mirror the JSON of the API. Times are UTC; what the server leaves out is the zero value.
+// The types are the JSON of the API: the server answers with them, too. Times are UTC; what the server leaves out is the zero value.
 package client

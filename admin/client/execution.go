@@ -46,23 +46,23 @@ type Execution struct {
 	Workflow       string    `json:"workflow"`
 	Route          string    `json:"route"` // "" for a lock of the lock API
 	IdempotencyKey string    `json:"idempotencyKey"`
-	EventID        string    `json:"eventId"` // what the sender calls the event; "" where its payload is the key
-	Fingerprint    string    `json:"fingerprint"`
+	EventID        string    `json:"eventId,omitempty"`     // what the sender calls the event; "" where its payload is the key
+	Fingerprint    string    `json:"fingerprint,omitempty"` // "" for a lock of the lock API
 	Status         Status    `json:"status"`
-	Outcome        Outcome   `json:"outcome"`
-	Token          int64     `json:"token"` // the fencing token; 0 while it waits
-	Holder         string    `json:"holder"`
-	Attempt        int       `json:"attempt"` // 1 for the first execution of the event
-	StartedAt      time.Time `json:"startedAt,omitzero"`
-	FinishedAt     time.Time `json:"finishedAt,omitzero"`
-	Error          *Failure  `json:"error"`              // of FAILED
-	AbortedAt      time.Time `json:"abortedAt,omitzero"` // this and the next two: of ABORTED, and of CANCEL_REQUESTED as it was asked
-	AbortedBy      string    `json:"abortedBy"`
-	AbortReason    string    `json:"abortReason"`
+	Outcome        Outcome   `json:"outcome,omitempty"`
+	Token          int64     `json:"token,omitempty"` // the fencing token; 0 while it waits
+	Holder         string    `json:"holder,omitempty"`
+	Attempt        int       `json:"attempt,omitempty"` // 1 for the first execution of the event
+	StartedAt      Time      `json:"startedAt"`
+	FinishedAt     Time      `json:"finishedAt,omitzero"`
+	Error          *Failure  `json:"error,omitempty"`    // of FAILED
+	AbortedAt      Time      `json:"abortedAt,omitzero"` // this and the next two: of ABORTED, and of CANCEL_REQUESTED as it was asked
+	AbortedBy      string    `json:"abortedBy,omitempty"`
+	AbortReason    string    `json:"abortReason,omitempty"`
 	Steps          []Step    `json:"steps"`
-	Response       *Response `json:"response"` // nil where no whole answer came
+	Response       *Response `json:"response,omitempty"` // nil where no whole answer came
 	Duplicates     int64     `json:"duplicates"`
-	TraceID        string    `json:"traceId"`
+	TraceID        string    `json:"traceId,omitempty"`
 
 	raw json.RawMessage
 }
@@ -82,10 +82,10 @@ type Response struct {
 
 // Step is one step that the upstream told with guard.
 type Step struct {
-	Name       string    `json:"name"`
-	Status     string    `json:"status"` // running, done, or skipped: the execution was cancelled before it began
-	StartedAt  time.Time `json:"startedAt,omitzero"`
-	FinishedAt time.Time `json:"finishedAt,omitzero"`
+	Name       string `json:"name"`
+	Status     string `json:"status"` // running, done, or skipped: the execution was cancelled before it began
+	StartedAt  Time   `json:"startedAt,omitzero"`
+	FinishedAt Time   `json:"finishedAt,omitzero"`
 }
 
 // RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
@@ -187,9 +187,9 @@ func (c *Client) execution(ctx context.Context, call call) (*Execution, error) {
 // Cancelled is what a cancel came to.
 type Cancelled struct {
 	Execution
-	Success bool
-	Message string
-	Before  bool // somebody had asked before, and this changed nothing
+	Success bool   `json:"success"`
+	Message string `json:"message"`
+	Before  bool   `json:"-"` // somebody had asked before, and this changed nothing
 }
 
 // UnmarshalJSON reads the execution and what is beside it.

@@ -11,18 +11,18 @@ import (
 
 // Lock is a workflow's lock and who has it.
 type Lock struct {
-	Workflow    string    `json:"workflow"`
-	ExecutionID string    `json:"executionId"`
-	Holder      string    `json:"holder"`             // host/pid/session of a delivery; a client's own words otherwise
-	Token       int64     `json:"token"`              // the fencing token: it grows with each new holder of the workflow
-	LockedAt    time.Time `json:"lockedAt,omitzero"`  // when the execution began
-	ExpiresAt   time.Time `json:"expiresAt,omitzero"` // the latest end if nobody renews it; zero = there is none
-	HeldFor     float64   `json:"heldFor"`            // seconds, by the server's clock
-	ExpiresIn   float64   `json:"expiresIn"`          // seconds; 0 where ExpiresAt is zero
-	Held        bool      `json:"held"`               // it outlives the answer of its delivery, or never had one
-	Waiting     int       `json:"waiting"`            // executions in the queue for it
-	IsStale     bool      `json:"isStale"`            // its owner is dead: the next one to come will take over
-	Cooling     bool      `json:"cooling,omitempty"`  // the execution has ended, and the lock stays closed for its release_delay
+	Workflow    string   `json:"workflow"`
+	ExecutionID string   `json:"executionId"`
+	Holder      string   `json:"holder"`              // host/pid/session of a delivery; a client's own words otherwise
+	Token       int64    `json:"token"`               // the fencing token: it grows with each new holder of the workflow
+	LockedAt    Time     `json:"lockedAt"`            // when the execution began
+	ExpiresAt   Time     `json:"expiresAt,omitzero"`  // the latest end if nobody renews it; zero = there is none
+	HeldFor     float64  `json:"heldFor"`             // seconds, by the server's clock
+	ExpiresIn   *float64 `json:"expiresIn,omitempty"` // seconds; nil where ExpiresAt is zero
+	Held        bool     `json:"held"`                // it outlives the answer of its delivery, or never had one
+	Waiting     int      `json:"waiting"`             // executions in the queue for it
+	IsStale     bool     `json:"isStale"`             // its owner is dead: the next one to come will take over
+	Cooling     bool     `json:"cooling,omitempty"`   // the execution has ended, and the lock stays closed for its release_delay
 
 	raw json.RawMessage
 }
@@ -155,7 +155,7 @@ type AcquireRequest struct {
 // Acquired is a lock that the caller has now. It is the caller's until ExpiresAt, unless it is renewed.
 type Acquired struct {
 	Lock
-	CallbackKey string // the right to guard, heartbeat and complete the lock's execution; see Callback
+	CallbackKey string `json:"callbackKey"` // the right to guard, heartbeat and complete the lock's execution; see Callback
 }
 
 // UnmarshalJSON reads the lock and the key beside it.

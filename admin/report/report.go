@@ -20,18 +20,18 @@ const (
 	steps = int64(Kept / Step)
 )
 
-// Kind is what was found.
+// Kind is what was found: the class of a decision, or that there was no event ID.
 type Kind int
 
 // The kinds.
 const (
-	Duplicate Kind = iota // a copy of an event that is settled, runs, or ended in a way that lets no copy run
-	Overlap               // another event of the workflow ran
-	Mismatch              // a known event ID with another request
-	MissingID             // no event ID
-	Forged                // the signature was not valid
-	Unnamed               // no workflow or key could be made of it, or it was refused for its form
-	kinds
+	Duplicate = Kind(idem.ClassDuplicate)
+	Overlap   = Kind(idem.ClassOverlap)
+	Mismatch  = Kind(idem.ClassMismatch)
+	Forged    = Kind(idem.ClassForged)
+	Unnamed   = Kind(idem.ClassUnnamed)
+	MissingID = Unnamed + 1 // no event ID
+	kinds     = MissingID + 1
 )
 
 // Delivery is what the tally wants to know of one.
@@ -49,23 +49,6 @@ type Delivery struct {
 	Signature string // why it is not valid
 	TraceID   string
 	Status    int
-}
-
-// kindOf is what a decision says; ok is false where nothing was found.
-func kindOf(d idem.Decision) (kind Kind, ok bool) {
-	switch d {
-	case idem.DecisionReplayed, idem.DecisionAttached, idem.DecisionInFlight, idem.DecisionUnknown:
-		return Duplicate, true
-	case idem.DecisionLocked, idem.DecisionWaitTimeout, idem.DecisionQueueFull, idem.DecisionSkipped:
-		return Overlap, true
-	case idem.DecisionMismatch:
-		return Mismatch, true
-	case idem.DecisionUnverified:
-		return Forged, true
-	case idem.DecisionRejected:
-		return Unnamed, true
-	}
-	return 0, false
 }
 
 // Tally counts deliveries. Make one with New; it is safe for concurrent use.
@@ -129,7 +112,7 @@ func (r *route) note(d *Delivery, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all.add(at)
-	if kind, ok := kindOf(d.Decision); ok {
+	if kind := Kind(d.Decision.Row().Class); kind >= Duplicate && kind <= Unnamed {
 		r.find(kind, d, at, now)
 	}
 	if d.MissingID {

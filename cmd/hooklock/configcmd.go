@@ -7,14 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 )
 
-func newConfig(e *environment) *cobra.Command {
+func newConfig(e *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "show the configuration, or its schema",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var path string
@@ -22,23 +24,23 @@ func newConfig(e *environment) *cobra.Command {
 	show := &cobra.Command{
 		Use:   "show",
 		Short: "print the configuration with every default filled in; secrets are not shown",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			loaded, err := load(e, path, nil, false)
+			loaded, err := wiring.Load(e, path, nil, false)
 			if err != nil {
 				return err
 			}
-			return loaded.Show(e.stdout, origin)
+			return loaded.Show(e.Stdout, origin)
 		},
 	}
-	show.Flags().StringVar(&path, "config", defaultConfig, "configuration file")
+	show.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
 	show.Flags().BoolVar(&origin, "origin", false, "say where each value comes from")
 	schema := &cobra.Command{
 		Use:   "schema",
 		Short: "print the JSON Schema of the configuration file",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := e.stdout.Write(config.Schema())
+			_, err := e.Stdout.Write(config.Schema())
 			return err
 		},
 	}
@@ -46,21 +48,21 @@ func newConfig(e *environment) *cobra.Command {
 	return cmd
 }
 
-func newValidate(e *environment) *cobra.Command {
+func newValidate(e *cli.Environment) *cobra.Command {
 	var path, format string
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "check a configuration file, its shape and its sense, without running anything",
 		Long: `Check a configuration file with the code that serve uses. All problems are printed at once.
 A secret or certificate file that is missing here is a warning; serve refuses it.`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if format != "text" && format != "json" {
-				return usageError{fmt.Errorf("--format %s: use text or json", format)}
+				return cli.Misuse(fmt.Errorf("--format %s: use text or json", format))
 			}
-			loaded, err := load(e, path, nil, false)
+			loaded, err := wiring.Load(e, path, nil, false)
 			if err == nil {
-				_, err = newRules(loaded.Config)
+				_, err = wiring.NewRules(loaded.Config)
 			}
 			var problems, warnings, notes config.Problems
 			if err != nil && !errors.As(err, &problems) {
@@ -77,33 +79,33 @@ A secret or certificate file that is missing here is a warning; serve refuses it
 				printText(e, path, problems, warnings, notes)
 			}
 			if len(problems) > 0 {
-				return usageError{fmt.Errorf("%s: %d to mend", path, len(problems))}
+				return cli.Misuse(fmt.Errorf("%s: %d to mend", path, len(problems)))
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&path, "config", defaultConfig, "configuration file")
+	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
 	return cmd
 }
 
-func printText(e *environment, path string, problems, warnings, notes config.Problems) {
+func printText(e *cli.Environment, path string, problems, warnings, notes config.Problems) {
 	for _, p := range problems {
-		fmt.Fprintln(e.stderr, p.String())
+		fmt.Fprintln(e.Stderr, p.String())
 	}
 	for _, w := range warnings {
-		fmt.Fprintln(e.stderr, "warning: "+w.String())
+		fmt.Fprintln(e.Stderr, "warning: "+w.String())
 	}
 	if len(problems) == 0 {
-		fmt.Fprintf(e.stdout, "%s: valid\n", path)
+		fmt.Fprintf(e.Stdout, "%s: valid\n", path)
 	}
 	for _, n := range notes {
-		fmt.Fprintln(e.stdout, "note: "+n.String())
+		fmt.Fprintln(e.Stdout, "note: "+n.String())
 	}
 }
 
-func printJSON(e *environment, problems, warnings, notes config.Problems) error {
-	out := json.NewEncoder(e.stdout)
+func printJSON(e *cli.Environment, problems, warnings, notes config.Problems) error {
+	out := json.NewEncoder(e.Stdout)
 	out.SetIndent("", "  ")
 	return out.Encode(struct {
 		Valid    bool            `json:"valid"`

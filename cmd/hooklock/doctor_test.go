@@ -17,6 +17,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/doctor"
+	"hooklock/cmd/hooklock/serve"
+	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/etcdlock/diagnose"
 	"hooklock/etcdlock/etcdtest"
@@ -59,22 +63,22 @@ func secured(t *testing.T) map[string]string {
 func TestServeReachesAnEtcdThatAsksWhoComes(t *testing.T) {
 	for name, text := range secured(t) {
 		t.Run(name, func(t *testing.T) {
-			loaded, err := load(&environment{}, write(t, "sidecar.yaml", text), nil, true)
+			loaded, err := wiring.Load(&cli.Environment{}, write(t, "sidecar.yaml", text), nil, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := &environment{stderr: io.Discard}
-			defer e.close()
-			s, err := start(t.Context(), loaded.Config, openLog(e, &loaded.Config.Log), nil)
+			e := &cli.Environment{Stderr: io.Discard}
+			defer e.Close()
+			s, err := serve.Start(t.Context(), loaded.Config, serve.OpenLog(e, &loaded.Config.Log), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			if err := s.store.WaitReady(ctx); err != nil {
+			if err := s.Store.WaitReady(ctx); err != nil {
 				t.Error(err)
 			}
-			if err := s.stop(); err != nil {
+			if err := s.Stop(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -86,7 +90,7 @@ func TestDoctorPrintsALineForEachCheckAndNoSecret(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out, problems bytes.Buffer
 			code := run(t.Context(), []string{"doctor", "--config", write(t, "sidecar.yaml", text)}, nil, &out, &problems)
-			if code != exitFine || problems.Len() != 0 {
+			if code != cli.ExitFine || problems.Len() != 0 {
 				t.Errorf("exit code %d, %s", code, problems.String())
 			}
 			for line := range strings.Lines(out.String()) {
@@ -103,7 +107,7 @@ func TestDoctorPrintsALineForEachCheckAndNoSecret(t *testing.T) {
 		})
 	}
 	var out, problems bytes.Buffer
-	if code := run(t.Context(), []string{"doctor", "-o", "yaml"}, nil, &out, &problems); code != exitUsage {
+	if code := run(t.Context(), []string{"doctor", "-o", "yaml"}, nil, &out, &problems); code != cli.ExitUsage {
 		t.Errorf("exit code %d for an unknown format", code)
 	}
 }
@@ -138,7 +142,7 @@ func TestDoctorSaysWhatIsWrongWithTheUpstream(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			conf := config.Default()
 			conf.Upstream.URL, conf.Upstream.TLS.CAFile = c.url, c.ca
-			f := upstreamFinding(t.Context(), conf)
+			f := doctor.UpstreamFinding(t.Context(), conf)
 			if f.Result != c.result || !strings.Contains(f.Found, c.says) || (f.Result != diagnose.OK && f.Advice == "") {
 				t.Errorf("got %+v", f)
 			}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"hooklock/cmd/hooklock/cli"
+
 	"github.com/spf13/cobra"
 )
 
@@ -18,7 +20,7 @@ func newDrain() *cobra.Command {
 taken, and what runs goes on; SIGTERM ends the process. There is no way back but a restart.
 
 It sends SIGUSR1 to --pid, which is 1 in a container of its own.`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return drainProcess(pid) },
 	}
 	cmd.Flags().IntVar(&pid, "pid", 1, "process ID of hooklock serve")
@@ -33,7 +35,7 @@ func drainProcess(pid int) error {
 		return fmt.Errorf("find own program: %w", err)
 	}
 	if program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && filepath.Base(program) != filepath.Base(own) {
-		return usageError{fmt.Errorf("process %d is %s, and not hooklock; give --pid", pid, program)}
+		return cli.Misuse(fmt.Errorf("process %d is %s, and not hooklock; give --pid", pid, program))
 	}
 	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
 		return fmt.Errorf("signal process %d: %w; give --pid", pid, err)

@@ -11,51 +11,54 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/remote"
+	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/etcdlock/embedded"
 )
 
-func newEmbedded(e *environment) *cobra.Command {
+func newEmbedded(e *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "embedded",
 		Short: "back up the embedded etcd, restore it, or move it to an etcd cluster",
 		Long: `Back up the embedded etcd, restore it, or move it to an etcd cluster. Do not copy data_dir instead: fencing tokens would go back, and a copy
 of files that are being written may be none.`,
-		Args: subcommand,
+		Args: remote.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBackup(e), newRestore(e), newExport(e))
 	return cmd
 }
 
-func newBackup(e *environment) *cobra.Command {
-	var r remote
+func newBackup(e *cli.Environment) *cobra.Command {
+	var r remote.Remote
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "write a consistent copy of the embedded etcd of a running hooklock into a file",
 		Long: `Write a consistent copy of the embedded etcd of a running hooklock into a file, with mode 0600: every answer that is kept is in it. A file that
 is there is replaced when the new one is whole. It is an etcd snapshot: "etcdutl snapshot status" shows it, too.`,
 		Example: `  hooklock embedded backup backup.db --config sidecar.yaml`,
-		Args:    oneArg("FILE"),
+		Args:    remote.OneArg("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.run(cmd.Context(), e, func(ctx context.Context, d *desk) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *remote.Desk) error {
 				size, err := embedded.Save(args[0], func(w io.Writer) error { return d.Backup(ctx, w) })
 				if err != nil {
 					return err
 				}
-				if d.json {
-					return json.NewEncoder(e.stdout).Encode(map[string]any{"file": args[0], "bytes": size})
+				if d.JSON {
+					return json.NewEncoder(e.Stdout).Encode(map[string]any{"file": args[0], "bytes": size})
 				}
-				fmt.Fprintf(e.stdout, "%s: %d bytes, whole\n", plain(args[0]), size)
+				fmt.Fprintf(e.Stdout, "%s: %d bytes, whole\n", cli.Plain(args[0]), size)
 				return nil
 			})
 		},
 	}
-	r.flags(cmd)
+	r.Flags(cmd)
 	return cmd
 }
 
-func newRestore(e *environment) *cobra.Command {
+func newRestore(e *cli.Environment) *cobra.Command {
 	var path string
 	var replace bool
 	cmd := &cobra.Command{
@@ -66,29 +69,29 @@ func newRestore(e *environment) *cobra.Command {
 Fencing tokens grow: the new ones are larger than all that were given out before. What ran since the backup is not known any more: such
 events run again when their senders repeat them. What ran at the time of the backup is taken for unknown.`,
 		Example: `  hooklock embedded restore backup.db --config sidecar.yaml --replace`,
-		Args:    oneArg("FILE"),
+		Args:    remote.OneArg("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := embeddedConfig(e, path)
 			if err != nil {
 				return err
 			}
-			done, err := embedded.Restore(embedded.RestoreOptions{File: args[0], Dir: embeddedOptions(c, nil).Dir, Replace: replace, Now: time.Now()})
+			done, err := embedded.Restore(embedded.RestoreOptions{File: args[0], Dir: wiring.EmbeddedOptions(c, nil).Dir, Replace: replace, Now: time.Now()})
 			if err != nil {
-				return fmt.Errorf("restore %s: %w", plain(args[0]), err)
+				return fmt.Errorf("restore %s: %w", cli.Plain(args[0]), err)
 			}
-			fmt.Fprintf(e.stdout, "restored into %s; fencing tokens go on after %d\n", plain(c.DataDir), done.Revision)
+			fmt.Fprintf(e.Stdout, "restored into %s; fencing tokens go on after %d\n", cli.Plain(c.DataDir), done.Revision)
 			if done.Kept != "" {
-				fmt.Fprintf(e.stdout, "the data before is in %s; remove it when nobody needs it\n", plain(done.Kept))
+				fmt.Fprintf(e.Stdout, "the data before is in %s; remove it when nobody needs it\n", cli.Plain(done.Kept))
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&path, "config", defaultConfig, "configuration file")
+	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
 	cmd.Flags().BoolVar(&replace, "replace", false, "move the data that is there out of the way")
 	return cmd
 }
 
-func newExport(e *environment) *cobra.Command {
+func newExport(e *cli.Environment) *cobra.Command {
 	var path string
 	var members []string
 	cmd := &cobra.Command{
@@ -98,37 +101,37 @@ func newExport(e *environment) *cobra.Command {
 --data-dir, start etcd, set etcd.endpoints, and start hooklock. Everything that was recorded is known there, and fencing tokens grow. The
 embedded etcd's data stays as it is; do not use it again.`,
 		Example: `  hooklock embedded export new-cluster --member etcd-0=https://10.0.0.1:2380 --member etcd-1=https://10.0.0.2:2380 --member etcd-2=https://10.0.0.3:2380`,
-		Args:    oneArg("DIR"),
+		Args:    remote.OneArg("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := embedded.ParseMembers(members)
 			if err != nil {
-				return usageError{fmt.Errorf("--member: %w", err)}
+				return cli.Misuse(fmt.Errorf("--member: %w", err))
 			}
 			c, err := embeddedConfig(e, path)
 			if err != nil {
 				return err
 			}
-			o := embeddedOptions(c, slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+			o := wiring.EmbeddedOptions(c, slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 			revision, err := embedded.Export(cmd.Context(), o, args[0], all, time.Now())
 			if err != nil {
 				return fmt.Errorf("export: %w", err)
 			}
 			for _, m := range all {
-				fmt.Fprintf(e.stdout, "%s\n", plain(filepath.Join(args[0], m.Name)))
+				fmt.Fprintf(e.Stdout, "%s\n", cli.Plain(filepath.Join(args[0], m.Name)))
 			}
-			fmt.Fprintf(e.stdout, "fencing tokens go on after %d\n", revision)
+			fmt.Fprintf(e.Stdout, "fencing tokens go on after %d\n", revision)
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&path, "config", defaultConfig, "configuration file of the hooklock that has the embedded etcd")
+	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file of the hooklock that has the embedded etcd")
 	cmd.Flags().StringArrayVar(&members, "member", nil, "NAME=URL of a member of the new cluster, with the URL at which the other members reach it")
-	noFiles(cmd, "member")
+	remote.NoFiles(cmd, "member")
 	return cmd
 }
 
 // embeddedConfig reads a configuration for its data_dir: it may name etcd.endpoints already.
-func embeddedConfig(e *environment, path string) (*config.Config, error) {
-	loaded, err := load(e, path, nil, false)
+func embeddedConfig(e *cli.Environment, path string) (*config.Config, error) {
+	loaded, err := wiring.Load(e, path, nil, false)
 	if err != nil {
 		return nil, err
 	}

@@ -13,11 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/proxy"
 )
 
-func newExplain(e *environment) *cobra.Command {
+func newExplain(e *cli.Environment) *cobra.Command {
 	var path, method, target, data string
 	var headers []string
 	cmd := &cobra.Command{
@@ -26,25 +28,25 @@ func newExplain(e *environment) *cobra.Command {
 		Long:  "Say what Hooklock would make of a delivery: which route, workflow, event ID and key, and what each decision would answer. Nothing is sent and no store is asked.",
 		Example: `  hooklock explain --path /hooks/stripe/acme -H 'Idempotency-Key: k1' -d '{"id":"evt_1"}'
   hooklock explain --path /hooks/stripe/acme -d @event.json`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			loaded, err := load(e, path, nil, false)
+			loaded, err := wiring.Load(e, path, nil, false)
 			if err != nil {
 				return err
 			}
-			rules, err := newRules(loaded.Config)
+			rules, err := wiring.NewRules(loaded.Config)
 			if err != nil {
 				return err
 			}
 			sample, err := newSample(method, target, headers, data)
 			if err != nil {
-				return usageError{err}
+				return cli.Misuse(err)
 			}
 			return printExplanation(e, loaded, rules.Explain(sample, int(loaded.Config.Limits.RequestHeader), time.Now()))
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&path, "config", defaultConfig, "configuration file")
+	f.StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
 	f.StringVarP(&method, "request", "X", "POST", "method")
 	f.StringVar(&target, "path", "", "request target, with its query (required)")
 	f.StringArrayVarP(&headers, "header", "H", nil, "header line `'Name: value'`; may be given several times; without a Host it is localhost")
@@ -77,8 +79,8 @@ func newSample(method, target string, headers []string, data string) (*proxy.Sam
 // errNotNamed makes explain fail for a delivery that would be refused as it is.
 var errNotNamed = errors.New("this delivery would be refused")
 
-func printExplanation(e *environment, loaded *config.Loaded, x *proxy.Explanation) error {
-	w := tabwriter.NewWriter(e.stdout, 0, 4, 2, ' ', 0)
+func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explanation) error {
+	w := tabwriter.NewWriter(e.Stdout, 0, 4, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "%s\t%s\n", name, value)

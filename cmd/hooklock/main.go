@@ -1,8 +1,8 @@
 // Command hooklock is a reverse proxy in front of webhook endpoints: each event runs once, and each workflow runs one at a time, across
 // all replicas.
 //
-// This is the only room that knows every other room. main.go has the command line, wire.go turns configuration into objects, service.go
-// starts and stops them; each command has a file of its own.
+// These are the only packages that know every other one. main.go has the command line; serve, remote and doctor are families of commands,
+// wiring turns configuration into objects, cli is what commands have in common; the other commands have a file each beside main.go.
 package main
 
 import (
@@ -12,67 +12,42 @@ import (
 	"io"
 	"os"
 
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/doctor"
+	"hooklock/cmd/hooklock/remote"
+	"hooklock/cmd/hooklock/serve"
+
 	"github.com/spf13/cobra"
 )
 
-// Exit codes, as README.md lists them.
-const (
-	exitFine     = 0
-	exitFailed   = 1
-	exitUsage    = 2 // bad usage or bad configuration
-	exitNotFound = 3
-	exitRefused  = 4 // somebody else holds the lock, or it has ended
-)
-
 func main() {
-	redirectGRPC()
+	serve.RedirectGRPC()
 	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// environment is what a command works with.
-type environment struct {
-	env    []string
-	stdout io.Writer
-	stderr io.Writer  // a server's log takes its place
-	log    *serverLog // nil: no server was started
-}
-
-// close ends the log of a server.
-func (e *environment) close() {
-	if e.log != nil {
-		e.log.close()
-	}
-}
-
-// usageError is a mistake on the command line or in the configuration.
-type usageError struct{ error }
-
-// Unwrap returns the mistake.
-func (e usageError) Unwrap() error { return e.error }
-
 // run is main without the process.
 func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int {
-	e := &environment{env: env, stdout: stdout, stderr: stderr}
-	defer e.close()
+	e := &cli.Environment{Env: env, Stdout: stdout, Stderr: stderr}
+	defer e.Close()
 	root := newRoot(e)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitFine
+		return cli.ExitFine
 	}
-	fmt.Fprintln(e.stderr, "hooklock: "+err.Error())
-	var usage usageError
-	var coded codedError
+	fmt.Fprintln(e.Stderr, "hooklock: "+err.Error())
+	var usage cli.UsageError
+	var coded cli.CodedError
 	switch {
 	case errors.As(err, &usage):
-		return exitUsage
+		return cli.ExitUsage
 	case errors.As(err, &coded):
-		return coded.code
+		return coded.Code
 	}
-	return exitFailed
+	return cli.ExitFailed
 }
 
-func newRoot(e *environment) *cobra.Command {
+func newRoot(e *cli.Environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hooklock",
 		Short: "each webhook event runs once, each workflow runs one at a time, across all replicas",
@@ -84,34 +59,18 @@ Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration, 3 not found, 4 r
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q; hooklock --help lists them%s", args[0], suggestion(cmd, args[0]))}
+				return cli.Misuse(fmt.Errorf("unknown command %q; hooklock --help lists them%s", args[0], cli.Suggestion(cmd, args[0])))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetOut(e.stdout)
-	root.SetErr(e.stderr)
+	root.SetOut(e.Stdout)
+	root.SetErr(e.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		return cli.Misuse(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
-	root.AddCommand(newServe(e), newDrain(), newDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), newDoctor(e),
-		newVersion(e), newMan(), newLocks(e), newExecutions(e), newReport(e), newEmbedded(e))
+	root.AddCommand(serve.NewServe(e), newDrain(), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), doctor.NewDoctor(e),
+		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewReport(e), newEmbedded(e))
 	return root
-}
-
-func suggestion(cmd *cobra.Command, word string) string {
-	cmd.SuggestionsMinimumDistance = 2 // letters that may be wrong
-	if near := cmd.SuggestionsFor(word); len(near) > 0 {
-		return "; did you mean " + near[0] + "?"
-	}
-	return ""
-}
-
-// noArgs refuses arguments as a mistake of usage.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])}
-	}
-	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"hooklock/cmd/hooklock/cli"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
@@ -17,17 +19,17 @@ func newMan() *cobra.Command {
 		Short:  "write the manual pages",
 		Long:   "Write a manual page for each command. Their date is SOURCE_DATE_EPOCH where that is set, so that they can be reproduced.",
 		Hidden: true,
-		Args:   noArgs,
+		Args:   cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
-				return usageError{errors.New("say where to with --dir")}
+				return cli.Misuse(errors.New("say where to with --dir"))
 			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return fmt.Errorf("make the folder of the pages: %w", err)
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
-			header := &doc.GenManHeader{Section: "1", Source: "hooklock " + buildVersion(), Manual: "Hooklock"}
+			header := &doc.GenManHeader{Section: "1", Source: "hooklock " + cli.BuildVersion(), Manual: "Hooklock"}
 			if err := doc.GenManTree(root, header, dir); err != nil {
 				return fmt.Errorf("write the pages: %w", err)
 			}

@@ -18,6 +18,8 @@ import (
 
 	"hooklock/admin"
 	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/remote"
 )
 
 // adminAPI gives the answers of the admin API that a test names by "METHOD /path", and remembers what it was asked.
@@ -92,7 +94,7 @@ func TestLocksListShowsWhoHoldsWhatInColumns(t *testing.T) {
 stripe/acme  running  1m15s  58m45s  3        exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra  host/1/s
 w\x1b[31m\u202e界  held,stale  0s     -       0        exec_b                                 \x1b]0;evil\x07
 `
-	if code != exitFine || problems != "" || strings.Join(strings.Fields(out), " ") != strings.Join(strings.Fields(want), " ") {
+	if code != cli.ExitFine || problems != "" || strings.Join(strings.Fields(out), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("%d %s\n%s", code, problems, out)
 	}
 }
@@ -120,7 +122,7 @@ func TestAListIsOneJSONDocumentOfTheAPIsShapes(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.want), &want); err != nil {
 			t.Fatal(err)
 		}
-		if a, b := encoded(t, got), encoded(t, want); code != exitFine || problems != "" || a != b {
+		if a, b := encoded(t, got), encoded(t, want); code != cli.ExitFine || problems != "" || a != b {
 			t.Errorf("%v: %d %s\n%s\n%s", c.args, code, problems, a, b)
 		}
 		if strings.ContainsAny(out, "\x1b\u202e\x07") {
@@ -150,7 +152,7 @@ func TestExecutionsAreShownWithAllThatMatters(t *testing.T) {
 			t.Errorf("no %q in\n%s", text, out)
 		}
 	}
-	if code != exitFine || problems != "" {
+	if code != cli.ExitFine || problems != "" {
 		t.Errorf("%d %s", code, problems)
 	}
 	code, out, problems = command(t, nil, "executions", "get", id, "--wait", "30s", "--admin", api.url)
@@ -159,7 +161,7 @@ func TestExecutionsAreShownWithAllThatMatters(t *testing.T) {
 			t.Errorf("no %q in\n%s", text, out)
 		}
 	}
-	if code != exitFine || problems != "" {
+	if code != cli.ExitFine || problems != "" {
 		t.Errorf("%d %s", code, problems)
 	}
 	if _, out, _ = command(t, nil, "executions", "get", id, "-o", "json", "--admin", api.url); !strings.Contains(out, "\n  \"executionId\": \""+id+"\",\n") {
@@ -179,11 +181,11 @@ func TestChangesSayWhatTheyDid(t *testing.T) {
 		{"executions forget " + id + " --reason again", "DELETE /v1/executions/" + id + "?reason=again", "its event may run again"},
 	} {
 		code, out, problems := command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, strings.Fields(c.args)...)
-		if code != exitFine || problems != "" || !strings.Contains(out, c.says) || api.last() != c.asked {
+		if code != cli.ExitFine || problems != "" || !strings.Contains(out, c.says) || api.last() != c.asked {
 			t.Errorf("%s: %d %s%s, asked %s", c.args, code, out, problems, api.last())
 		}
 		code, out, _ = command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, append(strings.Fields(c.args), "-o", "json")...)
-		if !json.Valid([]byte(out)) || code != exitFine {
+		if !json.Valid([]byte(out)) || code != cli.ExitFine {
 			t.Errorf("%s: %d %s", c.args, code, out)
 		}
 	}
@@ -195,23 +197,23 @@ func TestEveryRefusalHasItsExitCodeAndSaysWhatToDo(t *testing.T) {
 		code         int
 		says         string
 	}{
-		{"free", `404 {"code":"lock_not_found","detail":"the lock is free"}`, exitNotFound, "lock_not_found: the lock is free"},
-		{"nobody", `404 {"code":"execution_not_found","detail":"no trace"}`, exitNotFound, "execution_not_found"},
-		{"ended", `400 {"code":"already_finished","detail":"it is SUCCESS"}`, exitRefused, "it is SUCCESS"},
-		{"alive", `409 {"code":"execution_in_flight","detail":"it runs"}`, exitRefused, "it runs"},
-		{"another holder", `412 {"code":"lock_lost","detail":"another has it","executionId":"exec_b"}`, exitRefused, "another has it; the holder is exec_b"},
-		{"bad ID", `400 {"code":"bad_request","detail":"no ID"}`, exitUsage, "no ID"},
-		{"no token", `401 {"code":"unauthorized","detail":"give a token"}`, exitFailed, "there is no hooklock-data/admin.token here; name the token's file with --token-file"},
-		{"no scope", `403 {"code":"forbidden","detail":"the token lacks the scope write"}`, exitFailed, "admin.tokens"},
-		{"a name", `421 {"code":"host_refused","detail":"no"}`, exitFailed, "admin.hosts"},
-		{"too fast", `429 {"code":"rate_limited","detail":"slower"}`, exitFailed, "try again in 5s"},
-		{"no etcd", `503 {"code":"store_unavailable","detail":"etcd is away"}`, exitFailed, "etcd is away"},
-		{"the health listener", `404 {"code":"not_found","detail":"there is /livez"}`, exitFailed, "this is no admin listener"},
-		{"the door of senders", `404 {"code":"route_not_found","detail":"no route"}`, exitFailed, "this is no admin listener"},
-		{"the door before a service that is away", `502 {"code":"upstream_unreachable","detail":"no byte was sent"}`, exitFailed, "this is no admin listener"},
-		{"another server", `404 <html>`, exitFailed, "name Hooklock's admin listener with --admin"},
-		{"one with TLS", `400 Client sent an HTTP request to an HTTPS server.`, exitFailed, "https://"},
-		{"an escape", `404 {"code":"lock_not_found","detail":"\u001b[2Jgone"}`, exitNotFound, `\x1b[2Jgone`},
+		{"free", `404 {"code":"lock_not_found","detail":"the lock is free"}`, cli.ExitNotFound, "lock_not_found: the lock is free"},
+		{"nobody", `404 {"code":"execution_not_found","detail":"no trace"}`, cli.ExitNotFound, "execution_not_found"},
+		{"ended", `400 {"code":"already_finished","detail":"it is SUCCESS"}`, cli.ExitRefused, "it is SUCCESS"},
+		{"alive", `409 {"code":"execution_in_flight","detail":"it runs"}`, cli.ExitRefused, "it runs"},
+		{"another holder", `412 {"code":"lock_lost","detail":"another has it","executionId":"exec_b"}`, cli.ExitRefused, "another has it; the holder is exec_b"},
+		{"bad ID", `400 {"code":"bad_request","detail":"no ID"}`, cli.ExitUsage, "no ID"},
+		{"no token", `401 {"code":"unauthorized","detail":"give a token"}`, cli.ExitFailed, "there is no hooklock-data/admin.token here; name the token's file with --token-file"},
+		{"no scope", `403 {"code":"forbidden","detail":"the token lacks the scope write"}`, cli.ExitFailed, "admin.tokens"},
+		{"a name", `421 {"code":"host_refused","detail":"no"}`, cli.ExitFailed, "admin.hosts"},
+		{"too fast", `429 {"code":"rate_limited","detail":"slower"}`, cli.ExitFailed, "try again in 5s"},
+		{"no etcd", `503 {"code":"store_unavailable","detail":"etcd is away"}`, cli.ExitFailed, "etcd is away"},
+		{"the health listener", `404 {"code":"not_found","detail":"there is /livez"}`, cli.ExitFailed, "this is no admin listener"},
+		{"the door of senders", `404 {"code":"route_not_found","detail":"no route"}`, cli.ExitFailed, "this is no admin listener"},
+		{"the door before a service that is away", `502 {"code":"upstream_unreachable","detail":"no byte was sent"}`, cli.ExitFailed, "this is no admin listener"},
+		{"another server", `404 <html>`, cli.ExitFailed, "name Hooklock's admin listener with --admin"},
+		{"one with TLS", `400 Client sent an HTTP request to an HTTPS server.`, cli.ExitFailed, "https://"},
+		{"an escape", `404 {"code":"lock_not_found","detail":"\u001b[2Jgone"}`, cli.ExitNotFound, `\x1b[2Jgone`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			api := serveAPI(t, map[string]string{"*": c.answer})
@@ -229,7 +231,7 @@ func TestNoServerThereSaysHowToStartOneOrNameIt(t *testing.T) {
 		{"unix:///nowhere.sock", "start it (hooklock serve)"},
 	} {
 		code, _, problems := command(t, nil, "locks", "list", "--admin", c.admin)
-		if code != exitFailed || !strings.Contains(problems, c.says) {
+		if code != cli.ExitFailed || !strings.Contains(problems, c.says) {
 			t.Errorf("%s: %d %s", c.admin, code, problems)
 		}
 	}
@@ -261,11 +263,11 @@ func TestMistakesOfUsageAreFoundBeforeAnythingIsSent(t *testing.T) {
 		"executions list --admin https://a --ca-file x": "read CA file",
 	} {
 		code, out, problems := command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, strings.Fields(args)...)
-		if code != exitUsage || out != "" || !strings.Contains(problems, says) {
+		if code != cli.ExitUsage || out != "" || !strings.Contains(problems, says) {
 			t.Errorf("%s: %d %s%s", args, code, out, problems)
 		}
 	}
-	if code, _, problems := command(t, []string{"HOOKLOCK_TOKEN_FILE=none"}, "locks", "list"); code != exitUsage || !strings.Contains(problems, "HOOKLOCK_TOKEN_FILE: read token file: open none") {
+	if code, _, problems := command(t, []string{"HOOKLOCK_TOKEN_FILE=none"}, "locks", "list"); code != cli.ExitUsage || !strings.Contains(problems, "HOOKLOCK_TOKEN_FILE: read token file: open none") {
 		t.Errorf("%d %s", code, problems)
 	}
 	if len(api.asked) != 0 {
@@ -293,12 +295,12 @@ func TestTheGeneratedTokenIsFoundAndStaysOnThisMachine(t *testing.T) {
 		{[]string{"HOOKLOCK_TOKEN_FILE=" + other, "HOOKLOCK_ADMIN=http://127.0.0.1:1"}, []string{"--token-file", token, "--admin", api.url}, "given"},
 	} {
 		code, _, problems := command(t, c.env, append([]string{"locks", "list"}, c.args...)...)
-		if code != exitFine || api.token != c.want {
+		if code != cli.ExitFine || api.token != c.want {
 			t.Errorf("%v %v: %d %s, token %q", c.env, c.args, code, problems, api.token)
 		}
 	}
 	free := write(t, "sidecar.yaml", "upstream: http://127.0.0.1:1\nadmin: {listen: \"127.0.0.1:0\"}\n")
-	if code, _, problems := command(t, nil, "locks", "list", "--config", free); code != exitUsage || !strings.Contains(problems, "name it with --admin") {
+	if code, _, problems := command(t, nil, "locks", "list", "--config", free); code != cli.ExitUsage || !strings.Contains(problems, "name it with --admin") {
 		t.Errorf("%d %s", code, problems)
 	}
 	for _, c := range []struct {
@@ -308,7 +310,7 @@ func TestTheGeneratedTokenIsFoundAndStaysOnThisMachine(t *testing.T) {
 		{"http://127.0.0.1:8079", true}, {"http://[::1]:8079", true}, {"https://LOCALHOST", true}, {"unix:///x", true}, {"http://127.9.9.9/x", true},
 		{"http://10.0.0.1:8079", false}, {"http://127.0.0.1.evil.example", false}, {"http://localhost.evil.example:1", false}, {"http://evil.example/127.0.0.1", false},
 	} {
-		if isLocal(c.url) != c.local {
+		if remote.IsLocal(c.url) != c.local {
 			t.Errorf("%s: local is %v", c.url, !c.local)
 		}
 	}
@@ -323,10 +325,10 @@ func TestAChangeWhoseAnswerIsLostSaysHowToLook(t *testing.T) {
 	}))
 	defer server.Close()
 	code, _, problems := command(t, nil, "executions", "cancel", id, "--reason", "r", "--admin", server.URL)
-	if code != exitFailed || !strings.Contains(problems, "it may have been done all the same: hooklock executions get "+id+" tells") {
+	if code != cli.ExitFailed || !strings.Contains(problems, "it may have been done all the same: hooklock executions get "+id+" tells") {
 		t.Errorf("%d %s", code, problems)
 	}
-	if code, _, problems = command(t, nil, "executions", "get", id, "--admin", server.URL); code != exitFailed || strings.Contains(problems, "all the same") {
+	if code, _, problems = command(t, nil, "executions", "get", id, "--admin", server.URL); code != cli.ExitFailed || strings.Contains(problems, "all the same") {
 		t.Errorf("%d %s", code, problems)
 	}
 }
@@ -344,7 +346,7 @@ func TestAnInterruptEndsAWait(t *testing.T) {
 	}()
 	<-arrived
 	cancel()
-	if code := <-ended; code != exitFailed || problems.String() != "hooklock: interrupted\n" || out.Len() != 0 {
+	if code := <-ended; code != cli.ExitFailed || problems.String() != "hooklock: interrupted\n" || out.Len() != 0 {
 		t.Errorf("%d %s%s", code, &out, &problems)
 	}
 }
@@ -360,14 +362,14 @@ func TestAFullDiskIsNotTheServersFault(t *testing.T) {
 	api := serveAPI(t, map[string]string{"*": "200 " + endedJSON})
 	var problems bytes.Buffer
 	code := run(t.Context(), []string{"executions", "get", id, "-o", "json", "--admin", api.url}, nil, full{}, &problems)
-	if code != exitFailed || problems.String() != "hooklock: write out.json: no space left on device\n" {
+	if code != cli.ExitFailed || problems.String() != "hooklock: write out.json: no space left on device\n" {
 		t.Errorf("%d %s", code, &problems)
 	}
 }
 
 func TestStatusNamesAreCompleted(t *testing.T) {
 	code, out, _ := command(t, nil, "__complete", "executions", "list", "--status", "")
-	if code != exitFine || !strings.HasPrefix(out, "PENDING\nRUNNING\nCANCEL_REQUESTED\nSUCCESS\nFAILED\nABORTED\n") {
+	if code != cli.ExitFine || !strings.HasPrefix(out, "PENDING\nRUNNING\nCANCEL_REQUESTED\nSUCCESS\nFAILED\nABORTED\n") {
 		t.Errorf("%d %s", code, out)
 	}
 	if _, out, _ = command(t, nil, "__complete", "locks", "list", "-o", ""); !strings.HasPrefix(out, "table\njson\n") {
@@ -392,7 +394,7 @@ func TestWhatTheServerHasIsCompleted(t *testing.T) {
 		"locks get no":                           ":4\n",
 	} {
 		code, out, _ := command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, append([]string{"__complete"}, strings.Split(args, " ")...)...)
-		if code != exitFine || out != want {
+		if code != cli.ExitFine || out != want {
 			t.Errorf("%s: %d %q, want %q", args, code, out, want)
 		}
 	}
@@ -403,7 +405,7 @@ func TestSpansAreReadable(t *testing.T) {
 		-time.Second: "0s", 0: "0s", 250 * time.Millisecond: "250ms", 1500 * time.Millisecond: "1.5s", 2 * time.Second: "2s", 59 * time.Second: "59s",
 		time.Minute: "1m", 75 * time.Second: "1m15s", time.Hour: "1h", 90*time.Minute + time.Second: "1h30m", 26 * time.Hour: "1d2h", 24 * time.Hour: "1d",
 	} {
-		if got := span(d); got != want {
+		if got := cli.Span(d); got != want {
 			t.Errorf("%s: got %s, want %s", d, got, want)
 		}
 	}
@@ -411,11 +413,11 @@ func TestSpansAreReadable(t *testing.T) {
 
 func TestColumnsCountWhatATerminalShows(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "abc": 3, "ä": 1, "a\u0308": 1, "界": 2, "한글": 4, "🔒": 2} {
-		if got := width(text); got != want {
+		if got := cli.Width(text); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
 		}
 	}
-	if got := clip("界界界界", 6); got != "界界…" {
+	if got := cli.Clip("界界界界", 6); got != "界界…" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -423,14 +425,14 @@ func TestColumnsCountWhatATerminalShows(t *testing.T) {
 func FuzzNothingFromAServerReachesTheTerminalRaw(f *testing.F) {
 	f.Add("w\x1b[31m\u202e\x9b\u009b\u2028界\xff\U000e0001")
 	f.Fuzz(func(t *testing.T, text string) {
-		if shown := plain(text); strings.ContainsFunc(shown, odd) || plain(shown) != shown {
+		if shown := cli.Plain(text); strings.ContainsFunc(shown, cli.Odd) || cli.Plain(shown) != shown {
 			t.Errorf("%q is shown as %q", text, shown)
 		}
 		raw, err := json.Marshal(client.Lock{Workflow: text, Holder: text})
 		if err != nil {
 			t.Fatal(err)
 		}
-		line, err := jsonLine(raw)
+		line, err := cli.JsonLine(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -438,7 +440,7 @@ func FuzzNothingFromAServerReachesTheTerminalRaw(f *testing.F) {
 		if json.Unmarshal(raw, &before) != nil || text == "" {
 			return
 		}
-		if err := json.Unmarshal(line, &after); err != nil || before.Workflow != after.Workflow || bytes.ContainsFunc(line, odd) {
+		if err := json.Unmarshal(line, &after); err != nil || before.Workflow != after.Workflow || bytes.ContainsFunc(line, cli.Odd) {
 			t.Errorf("%s became %s: %v", raw, line, err)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hooklock/cmd/hooklock/cli"
 	"hooklock/proxy/sender"
 )
 
@@ -26,7 +27,7 @@ type sampleOptions struct {
 	unsigned, show                               bool
 }
 
-func newSampleCommand(e *environment) *cobra.Command {
+func newSampleCommand(e *cli.Environment) *cobra.Command {
 	var o sampleOptions
 	cmd := &cobra.Command{
 		Use:   "sample PRESET",
@@ -38,17 +39,17 @@ pair whose public key is the route's public_key_file.`,
   hooklock sample github --url http://127.0.0.1:8080/hooks/github --secret-file github.secret --print`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("%s takes one preset, such as stripe", cmd.CommandPath())}
+				return cli.Misuse(fmt.Errorf("%s takes one preset, such as stripe", cmd.CommandPath()))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := o.request(args[0])
 			if err != nil {
-				return usageError{err}
+				return cli.Misuse(err)
 			}
 			if o.show {
-				_, err := io.WriteString(e.stdout, curl(r, o.url))
+				_, err := io.WriteString(e.Stdout, curl(r, o.url))
 				return err
 			}
 			return sendSample(cmd.Context(), e, r, o.url)
@@ -105,7 +106,7 @@ func (o *sampleOptions) request(preset string) (*sender.Request, error) {
 var errNotTaken = errors.New("the sample was not taken")
 
 // sendSample sends r once and prints what came back.
-func sendSample(ctx context.Context, e *environment, r *sender.Request, to string) error {
+func sendSample(ctx context.Context, e *cli.Environment, r *sender.Request, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, r.Method, to, bytes.NewReader(r.Body))
@@ -120,7 +121,7 @@ func sendSample(ctx context.Context, e *environment, r *sender.Request, to strin
 		Transport:     &http.Transport{Proxy: nil, DisableKeepAlives: true, DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	fmt.Fprintf(e.stdout, "> %s %s (%d bytes)\n", r.Method, r.Target, len(r.Body))
+	fmt.Fprintf(e.Stdout, "> %s %s (%d bytes)\n", r.Method, r.Target, len(r.Body))
 	res, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("send sample: %w; is Hooklock running there?", err)
@@ -130,13 +131,13 @@ func sendSample(ctx context.Context, e *environment, r *sender.Request, to strin
 	if err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	fmt.Fprintf(e.stdout, "< %s\n", res.Status)
+	fmt.Fprintf(e.Stdout, "< %s\n", res.Status)
 	for _, name := range []string{"Hooklock-Decision", "Hooklock-Execution", "Idempotent-Replayed", "Retry-After"} {
 		if value := res.Header.Get(name); value != "" {
-			fmt.Fprintf(e.stdout, "< %s: %s\n", name, value)
+			fmt.Fprintf(e.Stdout, "< %s: %s\n", name, value)
 		}
 	}
-	fmt.Fprintf(e.stdout, "%s\n", bytes.TrimRight(body, "\n"))
+	fmt.Fprintf(e.Stdout, "%s\n", bytes.TrimRight(body, "\n"))
 	switch {
 	case res.StatusCode/100 != 2:
 		return errNotTaken

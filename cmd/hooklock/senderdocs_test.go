@@ -14,8 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"hooklock/config"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy/sender"
 )
 
@@ -23,13 +25,15 @@ var update = flag.Bool("update", false, "write the generated pages anew")
 
 const senderDocs = "../../docs/senders"
 
-// statuses of the decisions that Hooklock answers itself, without a preset. TestTheStatusesAreThoseOfTheProgram holds them true.
+// statuses of the decisions that refuse, without a preset.
 func statuses() map[idem.Decision]int {
-	return map[idem.Decision]int{
-		idem.DecisionInFlight: 409, idem.DecisionLocked: 409, idem.DecisionWaitTimeout: 409, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 422, idem.DecisionUnknown: 409,
-		idem.DecisionAborted: 503, idem.DecisionLockLost: 503, idem.DecisionUpstreamUnreachable: 502, idem.DecisionUpstreamFailed: 502, idem.DecisionUpstreamTimeout: 504,
-		idem.DecisionStoreUnavailable: 503, idem.DecisionUnverified: 401, idem.DecisionRejected: 400, idem.DecisionInternalError: 500,
+	all := map[idem.Decision]int{}
+	for _, row := range idem.Decisions() {
+		if row.Status >= 400 {
+			all[row.Decision] = row.Status
+		}
 	}
+	return all
 }
 
 // routeOf is the route to copy.
@@ -195,7 +199,7 @@ func coverage(p *sender.Preset) string {
 		parts = []string{"parts of the body, see below"}
 	}
 	text := "- The signature covers " + strings.Join(parts, ", ")
-	if name := uncovered(cmp.Or(p.EventID, config.EventIDOfPreset), p, &c); name != "" {
+	if name := wiring.Uncovered(cmp.Or(p.EventID, naming.EventIDOfPreset), p, &c); name != "" {
 		text += "; the event ID (" + name + ") is not signed, so finding duplicates is no protection against replays"
 	}
 	return text + ".\n"
@@ -248,9 +252,9 @@ func TestThePagesOfTheSendersAreGenerated(t *testing.T) {
 	}
 }
 
-func testEnvironment() (e *environment, out *bytes.Buffer) {
+func testEnvironment() (e *cli.Environment, out *bytes.Buffer) {
 	out = new(bytes.Buffer)
-	return &environment{stdout: out, stderr: out}, out
+	return &cli.Environment{Stdout: out, Stderr: out}, out
 }
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
@@ -272,12 +276,12 @@ func TestEveryRouteInTheDocsIsValid(t *testing.T) {
 			}
 			snippets++
 			e, _ := testEnvironment()
-			loaded, err := load(e, file, []byte(block[1]), false)
+			loaded, err := wiring.Load(e, file, []byte(block[1]), false)
 			if err != nil {
 				t.Errorf("%v\n%s", err, block[1])
 				continue
 			}
-			if _, err := newRules(loaded.Config); err != nil {
+			if _, err := wiring.NewRules(loaded.Config); err != nil {
 				t.Errorf("%s: %v\n%s", file, err, block[1])
 			}
 			for _, w := range loaded.Warnings {

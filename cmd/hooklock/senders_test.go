@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/idem"
 	"hooklock/idem/naming"
@@ -23,8 +25,8 @@ const aSecret = "s3cret-of-the-test"
 func loadText(t *testing.T, text string, env ...string) *config.Loaded {
 	t.Helper()
 	e, _ := testEnvironment()
-	e.env = append(env, "S="+aSecret)
-	loaded, err := load(e, "sidecar.yaml", []byte(text), false)
+	e.Env = append(env, "S="+aSecret)
+	loaded, err := wiring.Load(e, "sidecar.yaml", []byte(text), false)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -35,7 +37,7 @@ const maxHead = 16 << 10
 
 func rulesOf(t *testing.T, text string) *proxy.Rules {
 	t.Helper()
-	rules, err := newRules(loadText(t, text).Config)
+	rules, err := wiring.NewRules(loadText(t, text).Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +82,7 @@ func TestEveryPresetNamesItsOwnSample(t *testing.T) {
 		if later.Key != one.Key { // what changes between attempts is not in the ID
 			t.Errorf("%s: a later attempt has another key", name)
 		}
-		if !strings.HasPrefix(p.OnMismatch, "replay") && later.Fingerprint != one.Fingerprint && name != "mailgun" { // it signs by a part of the body
+		if !strings.HasPrefix(string(p.OnMismatch), "replay") && later.Fingerprint != one.Fingerprint && name != "mailgun" { // it signs by a part of the body
 			t.Errorf("%s: a later attempt has another body, so that no duplicate can be tried", name)
 		}
 	}
@@ -121,8 +123,8 @@ func TestWhatCannotBeVerifiedIsRefusedWithAWayOut(t *testing.T) {
 		"verify: {scheme: hmac, header: X, secret_env: S, encoding: hex64}": "give hex or base64",
 	} {
 		e, _ := testEnvironment()
-		e.env = []string{"S=" + aSecret}
-		_, err := load(e, "sidecar.yaml", []byte("routes: [{name: x, path: /x, "+route+"}]"), false)
+		e.Env = []string{"S=" + aSecret}
+		_, err := wiring.Load(e, "sidecar.yaml", []byte("routes: [{name: x, path: /x, "+route+"}]"), false)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", route, err)
 		}
@@ -141,7 +143,7 @@ func TestTheStatusesAreThoseOfTheProgram(t *testing.T) {
 	want := statuses()
 	seen := map[idem.Decision]bool{}
 	for _, strategy := range []string{"fail_fast", "wait"} {
-		rules := rulesOf(t, "routes: [{name: x, path: /x, lock: {strategy: "+strategy+"}, idempotency: {on_unknown: block}, verify: {scheme: token, header: X, secret_env: S}}]")
+		rules := rulesOf(t, "routes: [{name: x, path: /x, lock: {strategy: "+strategy+"}, idempotency: {on_unknown: block, new_per_second: 5}, verify: {scheme: token, header: X, secret_env: S}}]")
 		for _, a := range rules.Explain(&proxy.Sample{Method: "POST", Target: "/x"}, maxHead, time.Now()).Answers {
 			var status int
 			if _, err := fmt.Sscanf(a.Text, "%d ", &status); err != nil {
@@ -168,7 +170,7 @@ func inFolder(t *testing.T, text string, args ...string) (code int, out string) 
 		t.Fatal(err)
 	}
 	e, buffer := testEnvironment()
-	code = run(t.Context(), append(args, "--config", path), []string{"S=" + aSecret}, e.stdout, e.stderr)
+	code = run(t.Context(), append(args, "--config", path), []string{"S=" + aSecret}, e.Stdout, e.Stderr)
 	return code, buffer.String()
 }
 
@@ -191,10 +193,10 @@ func TestExplainSaysWhatIsWrongWithASignatureAndNeverTheSecret(t *testing.T) {
 		code int
 		want string
 	}{
-		{"right", sign(aSecret, time.Now()), exitFine, "signature      valid"},
-		{"wrong", sign("another", time.Now()), exitFailed, "mismatch: Stripe-Signature: "},
-		{"old", sign(aSecret, time.Now().Add(-time.Hour)), exitFailed, "too_old: "},
-		{"none", []string{"explain", "--path", "/x", "-d", "{}"}, exitFailed, "missing: Stripe-Signature"},
+		{"right", sign(aSecret, time.Now()), cli.ExitFine, "signature      valid"},
+		{"wrong", sign("another", time.Now()), cli.ExitFailed, "mismatch: Stripe-Signature: "},
+		{"old", sign(aSecret, time.Now().Add(-time.Hour)), cli.ExitFailed, "too_old: "},
+		{"none", []string{"explain", "--path", "/x", "-d", "{}"}, cli.ExitFailed, "missing: Stripe-Signature"},
 	} {
 		code, out := inFolder(t, route, c.args...)
 		for _, want := range []string{c.want, "# preset stripe", "# scheme stripe", "goes on trying for", "unverified "} {
@@ -259,20 +261,20 @@ func TestSampleSendsWhatTheSenderWould(t *testing.T) {
 		code int
 		want string
 	}{
-		{"taken", []string{"twilio", "--url", fine.URL + "/a?b=c", "--secret-file", secret, "--public-url", "https://hooks.example.com", "--event", "e1"}, exitFine,
+		{"taken", []string{"twilio", "--url", fine.URL + "/a?b=c", "--secret-file", secret, "--public-url", "https://hooks.example.com", "--event", "e1"}, cli.ExitFine,
 			"< 200 OK\n< Hooklock-Decision: executed\n{\"seen\":\"e1\"}\n"},
-		{"refused", []string{"twilio", "--url", refusing.URL, "--secret-file", secret, "--public-url", "https://hooks.example.com"}, exitFailed, "409 Conflict"},
-		{"signed for another URL", []string{"twilio", "--url", fine.URL, "--secret-file", secret}, exitFailed, "401 Unauthorized"},
-		{"no Hooklock there", []string{"twilio", "--url", plain.URL, "--secret-file", secret, "--public-url", "https://hooks.example.com"}, exitFailed, "no route of Hooklock has it"},
-		{"nothing there", []string{"twilio", "--url", "http://127.0.0.1:1", "--secret-file", secret}, exitFailed, "is Hooklock running there?"},
-		{"no secret", []string{"twilio", "--url", fine.URL}, exitUsage, "give --secret-file"},
-		{"no URL", []string{"twilio"}, exitUsage, "give where Hooklock listens"},
-		{"no preset", nil, exitUsage, "takes one preset"},
-		{"unknown preset", []string{"twillio", "--url", fine.URL}, exitUsage, "unknown; give one of adyen"},
-		{"printed", []string{"twilio", "--url", fine.URL + "/it's", "--secret-file", secret, "--print"}, exitFine, "curl -i -X POST '" + fine.URL + `/it'\''s'`},
+		{"refused", []string{"twilio", "--url", refusing.URL, "--secret-file", secret, "--public-url", "https://hooks.example.com"}, cli.ExitFailed, "409 Conflict"},
+		{"signed for another URL", []string{"twilio", "--url", fine.URL, "--secret-file", secret}, cli.ExitFailed, "401 Unauthorized"},
+		{"no Hooklock there", []string{"twilio", "--url", plain.URL, "--secret-file", secret, "--public-url", "https://hooks.example.com"}, cli.ExitFailed, "no route of Hooklock has it"},
+		{"nothing there", []string{"twilio", "--url", "http://127.0.0.1:1", "--secret-file", secret}, cli.ExitFailed, "is Hooklock running there?"},
+		{"no secret", []string{"twilio", "--url", fine.URL}, cli.ExitUsage, "give --secret-file"},
+		{"no URL", []string{"twilio"}, cli.ExitUsage, "give where Hooklock listens"},
+		{"no preset", nil, cli.ExitUsage, "takes one preset"},
+		{"unknown preset", []string{"twillio", "--url", fine.URL}, cli.ExitUsage, "unknown; give one of adyen"},
+		{"printed", []string{"twilio", "--url", fine.URL + "/it's", "--secret-file", secret, "--print"}, cli.ExitFine, "curl -i -X POST '" + fine.URL + `/it'\''s'`},
 	} {
 		e, out := testEnvironment()
-		code := run(t.Context(), append([]string{"sample"}, c.args...), nil, e.stdout, e.stderr)
+		code := run(t.Context(), append([]string{"sample"}, c.args...), nil, e.Stdout, e.Stderr)
 		if code != c.code || !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), aSecret) {
 			t.Errorf("%s: exit code %d\n%s", c.name, code, out)
 		}

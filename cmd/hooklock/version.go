@@ -3,32 +3,19 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
+
+	"hooklock/cmd/hooklock/cli"
 
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker in a release.
-var version string
-
-// buildVersion is the version of this binary, as well as it is known.
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
-
-func newVersion(e *environment) *cobra.Command {
+func newVersion(e *cli.Environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "print the version",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprintf(e.stdout, "hooklock %s %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(e.Stdout, "hooklock %s %s %s/%s\n", cli.BuildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		},
 	}

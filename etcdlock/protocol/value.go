@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,49 +45,16 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("%s has version %d and this release reads up to %d: finish the upgrade of all replicas", e.kind, e.version, e.max)
 }
 
+// lockValue is a lock as it is stored.
 type lockValue struct {
-	Version      int              `json:"v"`
-	Execution    idem.ExecutionID `json:"executionId"`
-	Workflow     string           `json:"workflow"`
-	Key          idem.Key         `json:"key"`
-	PerEvent     bool             `json:"perEvent,omitempty"`
-	Alive        string           `json:"alive"`
-	Holder       string           `json:"holder"`
-	Route        string           `json:"route"`
-	EventID      string           `json:"eventId,omitempty"`
-	Fingerprint  string           `json:"fingerprint"`
-	Credentials  string           `json:"credentials,omitempty"`
-	CallbackHash string           `json:"callbackHash,omitempty"`
-	TraceParent  string           `json:"traceParent,omitempty"`
-	Attempt      int              `json:"attempt"`
-	Earlier      []idem.Attempt   `json:"earlier,omitempty"`
-	StartedAt    time.Time        `json:"startedAt"`
-	MaxDuration  time.Duration    `json:"maxDurationNs,omitempty"`
-	ReleaseDelay time.Duration    `json:"releaseDelayNs,omitempty"`
-	Retention    time.Duration    `json:"retentionNs"`
-	ReplayBody   int              `json:"replayBody,omitempty"`
-	Plan         []string         `json:"plan,omitempty"`
-	Steps        []idem.Step      `json:"steps,omitempty"`
-	Held         bool             `json:"held,omitempty"`
-	HoldTTL      time.Duration    `json:"holdTtlNs,omitempty"`
-	Limit        int64            `json:"limitLease,omitempty"`
-	Cancel       *idem.Cancel     `json:"cancel,omitempty"`
-	Cooling      bool             `json:"cooling,omitempty"`
-	CoolUntil    *time.Time       `json:"coolUntil,omitempty"`
+	Version int `json:"v"`
+	idem.Lock
+	RetentionNs time.Duration `json:"retentionNs"`
 }
 
 func EncodeLock(l *idem.Lock) ([]byte, error) {
-	v := lockValue{
-		Version: lockVersion, Execution: l.Execution, Workflow: l.Scope.Workflow, Key: l.Scope.Key, PerEvent: l.Scope.PerEvent,
-		Alive: l.Alive, Holder: l.Holder, Route: l.Route, EventID: l.EventID, Fingerprint: hex.EncodeToString(l.Fingerprint[:]),
-		Credentials: l.Credentials, CallbackHash: l.CallbackHash, TraceParent: l.TraceParent, Attempt: l.Attempt, Earlier: l.Earlier,
-		StartedAt: l.StartedAt.UTC(), MaxDuration: l.MaxDuration, ReleaseDelay: l.ReleaseDelay, Retention: l.Retention,
-		ReplayBody: l.ReplayBody, Plan: l.Plan, Steps: l.Steps, Held: l.Held, HoldTTL: l.HoldTTL, Limit: l.Limit, Cancel: l.Cancel, Cooling: l.Cooling,
-	}
-	if l.Cooling {
-		until := l.CoolUntil.UTC()
-		v.CoolUntil = &until
-	}
+	v := lockValue{Version: lockVersion, Lock: *l, RetentionNs: l.Retention}
+	v.StartedAt, v.CoolUntil = v.StartedAt.UTC(), v.CoolUntil.UTC()
 	b, err := json.Marshal(&v)
 	switch {
 	case err != nil:
@@ -105,29 +71,16 @@ func DecodeLock(b []byte) (*idem.Lock, error) {
 		return nil, err
 	}
 	var v lockValue
-	if err := json.Unmarshal(b, &v); err != nil {
+	if err := json.Unmarshal(b, &v); err != nil || v.Execution == "" {
 		return nil, fmt.Errorf("read lock: %w", errCorrupt)
 	}
-	l := &idem.Lock{
-		Execution: v.Execution, Scope: idem.Scope{Workflow: v.Workflow, Key: v.Key, PerEvent: v.PerEvent}, Alive: v.Alive, Holder: v.Holder,
-		Route: v.Route, EventID: v.EventID, Credentials: v.Credentials, CallbackHash: v.CallbackHash, TraceParent: v.TraceParent,
-		Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: v.StartedAt, MaxDuration: v.MaxDuration, ReleaseDelay: v.ReleaseDelay,
-		Retention: v.Retention, ReplayBody: v.ReplayBody, Plan: v.Plan, Steps: v.Steps, Held: v.Held, HoldTTL: v.HoldTTL, Limit: v.Limit,
-		Cancel: v.Cancel, Cooling: v.Cooling,
-	}
-	if v.CoolUntil != nil {
-		l.CoolUntil = *v.CoolUntil
-	}
-	if err := decodeFingerprint(&l.Fingerprint, v.Fingerprint); err != nil {
-		return nil, fmt.Errorf("read lock: %w", err)
-	}
-	return l, nil
+	v.Retention = v.RetentionNs
+	return &v.Lock, nil
 }
 
+// answerValue is the head of an answer as it is stored, in its record.
 type answerValue struct {
-	Status int           `json:"status"`
-	Bytes  int64         `json:"bytes"`
-	Whole  bool          `json:"whole,omitempty"`
+	idem.Answer
 	Header []headerValue `json:"header,omitempty"`
 }
 
@@ -162,33 +115,13 @@ func headerFields(values []headerValue) []idem.HeaderField {
 	return fields
 }
 
+// recordValue is a record as it is stored.
 type recordValue struct {
-	Version      int              `json:"v"`
-	Execution    idem.ExecutionID `json:"executionId"`
-	Status       idem.Status      `json:"status"`
-	Outcome      idem.Outcome     `json:"outcome"`
-	Workflow     string           `json:"workflow"`
-	Key          idem.Key         `json:"key"`
-	PerEvent     bool             `json:"perEvent,omitempty"`
-	Route        string           `json:"route"`
-	EventID      string           `json:"eventId,omitempty"`
-	Fingerprint  string           `json:"fingerprint"`
-	Credentials  string           `json:"credentials,omitempty"`
-	CallbackHash string           `json:"callbackHash,omitempty"`
-	TraceParent  string           `json:"traceParent,omitempty"`
-	Holder       string           `json:"holder"`
-	Token        int64            `json:"token"`
-	Attempt      int              `json:"attempt"`
-	Earlier      []idem.Attempt   `json:"earlier,omitempty"`
-	StartedAt    time.Time        `json:"startedAt"`
-	FinishedAt   time.Time        `json:"finishedAt"`
-	ExpiresAt    time.Time        `json:"expiresAt"` // by the writer's clock: for people, and as the retention behind FinishedAt
-	Error        *idem.Failure    `json:"error,omitempty"`
-	Abort        *idem.Cancel     `json:"abort,omitempty"`
-	Final        bool             `json:"final,omitempty"`
-	Steps        []idem.Step      `json:"steps,omitempty"`
-	Kept         bool             `json:"kept,omitempty"`
-	Answer       *answerValue     `json:"answer,omitempty"`
+	Version int `json:"v"`
+	idem.Record
+	Token     int64        `json:"token"`
+	ExpiresAt time.Time    `json:"expiresAt"` // by the writer's clock: for people, and as the retention behind FinishedAt
+	Answer    *answerValue `json:"answer,omitempty"`
 	// Writer is the Store that wrote it: after a lost answer it recognises its own record.
 	Writer string `json:"writer,omitempty"`
 }
@@ -198,17 +131,12 @@ func EncodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	if err := r.Check(); err != nil {
 		return nil, fmt.Errorf("encode record: %w", err)
 	}
-	v := recordValue{
-		Version: recordVersion, Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, Workflow: r.Scope.Workflow, Key: r.Scope.Key,
-		PerEvent: r.Scope.PerEvent, Route: r.Route, EventID: r.EventID, Fingerprint: hex.EncodeToString(r.Fingerprint[:]),
-		Credentials: r.Credentials, CallbackHash: r.CallbackHash, TraceParent: r.TraceParent, Holder: r.Holder, Token: r.Token,
-		Attempt: r.Attempt, Earlier: r.Earlier, StartedAt: r.StartedAt.UTC(), FinishedAt: r.FinishedAt.UTC(), ExpiresAt: r.FinishedAt.Add(r.Retention).UTC(),
-		Error: r.Error, Abort: r.Abort, Final: r.Final, Steps: r.Steps, Kept: r.Kept, Writer: writer,
-	}
+	v := recordValue{Version: recordVersion, Record: *r, Token: r.Token, ExpiresAt: r.FinishedAt.Add(r.Retention).UTC(), Writer: writer}
+	v.StartedAt, v.FinishedAt = v.StartedAt.UTC(), v.FinishedAt.UTC()
 	if r.Answer == nil {
 		return marshalRecord(&v, nil)
 	}
-	v.Answer = &answerValue{Status: r.Answer.Status, Bytes: r.Answer.Bytes, Whole: r.Answer.Whole, Header: headerValues(r.Answer.Header)}
+	v.Answer = &answerValue{*r.Answer, headerValues(r.Answer.Header)}
 	if len(r.Answer.Body) <= MaxRecordBytes {
 		b, err := marshalRecord(&v, r.Answer.Body)
 		if !errors.Is(err, ErrTooLarge) {
@@ -216,7 +144,7 @@ func EncodeRecord(r *idem.Record, writer string) ([]byte, error) {
 		}
 	}
 	r.Answer = &idem.Answer{Status: r.Answer.Status, Bytes: r.Answer.Bytes}
-	v.Answer = &answerValue{Status: r.Answer.Status, Bytes: r.Answer.Bytes}
+	v.Answer = &answerValue{Answer: *r.Answer}
 	return marshalRecord(&v, nil)
 }
 
@@ -238,24 +166,18 @@ func DecodeRecord(b []byte) (*idem.Record, string, error) {
 	}
 	line, body, ok := bytes.Cut(b, []byte{'\n'})
 	var v recordValue
-	if err := json.Unmarshal(line, &v); err != nil || !ok {
+	if err := json.Unmarshal(line, &v); err != nil || !ok || v.Execution == "" {
 		return nil, "", fmt.Errorf("read record: %w", errCorrupt)
 	}
-	r := &idem.Record{
-		Execution: v.Execution, Scope: idem.Scope{Workflow: v.Workflow, Key: v.Key, PerEvent: v.PerEvent}, Route: v.Route, EventID: v.EventID,
-		Credentials: v.Credentials, CallbackHash: v.CallbackHash, TraceParent: v.TraceParent, Holder: v.Holder, Token: v.Token,
-		Attempt: v.Attempt, Earlier: v.Earlier, Status: v.Status, Outcome: v.Outcome, StartedAt: v.StartedAt, FinishedAt: v.FinishedAt,
-		Retention: v.ExpiresAt.Sub(v.FinishedAt), Error: v.Error, Abort: v.Abort, Steps: v.Steps, Kept: v.Kept,
-		Final: v.Final || v.Abort != nil && v.Abort.Final, // an older release said it in the abort alone
-	}
-	if a := v.Answer; a != nil {
-		r.Answer = &idem.Answer{Status: a.Status, Bytes: a.Bytes, Whole: a.Whole, Header: headerFields(a.Header)}
+	r := &v.Record
+	r.Token, r.Retention = v.Token, v.ExpiresAt.Sub(v.FinishedAt)
+	r.Final = r.Final || r.Abort != nil && r.Abort.Final // an older release said it in the abort alone
+	if v.Answer != nil {
+		r.Answer = &v.Answer.Answer
+		r.Answer.Header = headerFields(v.Answer.Header)
 		if len(body) > 0 {
 			r.Answer.Body = body
 		}
-	}
-	if err := decodeFingerprint(&r.Fingerprint, v.Fingerprint); err != nil {
-		return nil, "", fmt.Errorf("read record: %w", err)
 	}
 	return r, v.Writer, nil
 }
@@ -286,25 +208,10 @@ func checkVersion(kind string, b []byte, known int) error { //nolint:unparam // 
 	return nil
 }
 
-func decodeFingerprint(to *idem.Fingerprint, text string) error {
-	if len(text) != hex.EncodedLen(len(to)) {
-		return errCorrupt
-	}
-	if _, err := hex.Decode(to[:], []byte(text)); err != nil {
-		return errCorrupt
-	}
-	return nil
-}
-
 // RecordOf is the record of an execution that ended with e. A cancel that was asked is why an execution ended whose effect is not
 // known to have happened; that it was for good stays true whatever became of the execution.
 func RecordOf(l *idem.Lock, e idem.End) *idem.Record {
-	r := &idem.Record{
-		Execution: l.Execution, Scope: l.Scope, Route: l.Route, EventID: l.EventID, Fingerprint: l.Fingerprint, Credentials: l.Credentials,
-		CallbackHash: l.CallbackHash, TraceParent: l.TraceParent, Holder: l.Holder, Token: l.Token, Attempt: l.Attempt, Earlier: l.Earlier,
-		Status: e.Status, Outcome: e.Outcome, StartedAt: l.StartedAt, FinishedAt: e.FinishedAt, Retention: l.Retention,
-		Error: e.Error, Abort: e.Abort, Kept: e.Kept, Answer: e.Answer,
-	}
+	r := &idem.Record{Entry: l.Entry, End: e}
 	if l.Cancel != nil && e.Outcome != idem.Executed && (e.Abort == nil || !e.Abort.Forced) {
 		r.Status, r.Abort, r.Error = idem.Aborted, l.Cancel, nil
 	}

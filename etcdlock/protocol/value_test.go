@@ -14,11 +14,14 @@ import (
 func sampleLock() *idem.Lock {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000000, time.UTC)
 	return &idem.Lock{
-		Execution: "exec_a", Scope: idem.Scope{Workflow: "w/\"1\"", Key: "k", PerEvent: true}, Route: "r", EventID: "e", Fingerprint: idem.Fingerprint{1, 2},
-		Credentials: "c", CallbackHash: "h", TraceParent: "t", Attempt: 3, Earlier: []idem.Attempt{{Execution: "exec_b", Status: idem.Failed, Outcome: idem.Unknown, StartedAt: at, FinishedAt: at}},
-		StartedAt: at, MaxDuration: time.Hour, ReleaseDelay: time.Second, Retention: time.Minute, Holder: "host/1/s", Cancel: &idem.Cancel{By: "ops", Reason: "why", At: at, Final: true},
-		ReplayBody: 5, Plan: []string{"one", "two"}, Steps: []idem.Step{{Name: "one", Status: idem.StepDone, StartedAt: at, FinishedAt: at}},
-		Held: true, HoldTTL: time.Minute, Cooling: true, CoolUntil: at, Alive: "sessions/s",
+		Entry: idem.Entry{
+			Execution: "exec_a", Scope: idem.Scope{Workflow: "w/\"1\"", Key: "k", PerEvent: true}, Route: "r", EventID: "e",
+			Fingerprint: idem.Fingerprint{1, 2}, Credentials: "c", CallbackHash: "h", TraceParent: "t", Attempt: 3,
+			Earlier:   []idem.Attempt{{Execution: "exec_b", Status: idem.Failed, Outcome: idem.Unknown, StartedAt: at, FinishedAt: at}},
+			StartedAt: at, Retention: time.Minute, Holder: "host/1/s", Steps: []idem.Step{{Name: "one", Status: idem.StepDone, StartedAt: at, FinishedAt: at}},
+		},
+		MaxDuration: time.Hour, ReleaseDelay: time.Second, Cancel: &idem.Cancel{By: "ops", Reason: "why", At: at, Final: true},
+		ReplayBody: 5, Plan: []string{"one", "two"}, Held: true, HoldTTL: time.Minute, Cooling: true, CoolUntil: at, Alive: "sessions/s",
 	}
 }
 

@@ -21,6 +21,14 @@ const (
 	MissingPass    MissingEventID = "pass"    // it goes through without a key
 )
 
+// Choices lists the policies for a missing event ID.
+func (MissingEventID) Choices() []string {
+	return []string{string(MissingPayload), string(MissingReject), string(MissingPass)}
+}
+
+// EventIDOfPreset stands for a template where none can say the event ID: the sender's preset reads it, as KeySpec.Extract.
+const EventIDOfPreset = "{preset}"
+
 // Bounds of names.
 const (
 	// MaxValue is the longest value of one source, decoded, in bytes.

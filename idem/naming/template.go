@@ -79,18 +79,6 @@ func (t *Template) Constant() bool {
 	return true
 }
 
-// FallsBackToConstant reports whether deliveries that carry none of the other sources all get one and the same name, as by
-// {body.id ?? "none"}. As an event ID that is worth a warning: all of them are one event.
-func (t *Template) FallsBackToConstant() bool {
-	for _, p := range t.pieces {
-		last := len(p.alternatives) - 1
-		if last >= 0 && !p.alternatives[last].Kind.constant() {
-			return false
-		}
-	}
-	return true
-}
-
 func (k SourceKind) constant() bool {
 	switch k {
 	case SourceHost, SourceMethod, SourceRoute, SourceLiteral:

@@ -64,15 +64,17 @@ func nearest(word string) (SourceKind, bool) {
 	}
 	best, least := SourceKind(""), 3
 	for _, kind := range sourceKinds {
-		if d := distance(word, string(kind)); d < least && 2*d < len(kind) {
+		if d := Distance(word, string(kind)); d < least && 2*d < len(kind) {
 			best, least = kind, d
 		}
 	}
 	return best, best != ""
 }
 
-// distance counts the letters to insert, delete or replace to make b of a (Levenshtein).
-func distance(a, b string) int {
+// Distance counts the letters to insert, delete or replace to make b of a (Levenshtein). Only the first 64 bytes of either count, so
+// that a hostile text costs nothing.
+func Distance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -81,12 +83,12 @@ func distance(a, b string) int {
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
+			replace := diagonal
 			if a[i] != b[j] {
-				cost++
+				replace++
 			}
 			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
 		}
 	}
 	return row[len(b)]

@@ -92,24 +92,24 @@ func TestListsTheSourcesOfATemplate(t *testing.T) {
 
 func TestKnowsTemplatesThatNameAllDeliveriesAlike(t *testing.T) {
 	for _, tt := range []struct {
-		template            string
-		constant, fallsBack bool
+		template string
+		constant bool
 	}{
-		{"w", true, true},
-		{"{route}/{method}@{host}", true, true},
-		{"{body.id}", false, false},
-		{`{body.id ?? "none"}`, false, true},
-		{"{body.id ?? route}", false, true},
-		{`{body.id ?? "none"}-{header.A}`, false, false},
-		{"{fingerprint}", false, false},
-		{"{body_sha256}", false, false},
+		{"w", true},
+		{"{route}/{method}@{host}", true},
+		{"{body.id}", false},
+		{`{body.id ?? "none"}`, false},
+		{"{body.id ?? route}", false},
+		{`{body.id ?? "none"}-{header.A}`, false},
+		{"{fingerprint}", false},
+		{"{body_sha256}", false},
 	} {
 		tpl, err := CompileTemplate(tt.template)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if tpl.Constant() != tt.constant || tpl.FallsBackToConstant() != tt.fallsBack {
-			t.Errorf("%s: constant %v, falls back %v", tt.template, tpl.Constant(), tpl.FallsBackToConstant())
+		if tpl.Constant() != tt.constant {
+			t.Errorf("%s: constant %v", tt.template, tpl.Constant())
 		}
 	}
 }

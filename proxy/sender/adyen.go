@@ -8,14 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/idem"
+
 	"github.com/valyala/fastjson"
 )
 
 // Adyen is the sender of that name.
 func (known) Adyen() Preset {
 	return Preset{
-		Name: "adyen", ExtractID: adyenID, IDText: "merchantAccountCode, eventCode, pspReference and success of every item", OnMismatch: mismatchReplay, Retention: 31 * day,
-		Strategy: strategyWait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, RetryHorizon: 30 * day,
+		Name: "adyen", ExtractID: adyenID, IDText: "merchantAccountCode, eventCode, pspReference and success of every item", OnMismatch: idem.MismatchReplay, Retention: 31 * day,
+		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, RetryHorizon: 30 * day,
 		verify: scheme{new: newAdyen},
 		sample: sampleAdyen, key: keyHex,
 		Page: Page{

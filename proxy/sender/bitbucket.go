@@ -1,12 +1,16 @@
 package sender
 
-import "time"
+import (
+	"time"
+
+	"hooklock/idem"
+)
 
 // Bitbucket is the sender of that name.
 func (known) Bitbucket() Preset {
 	return Preset{
-		Name: "bitbucket", EventID: `{header.X-Hook-UUID ?? "-"}/{header.X-Request-UUID ?? header.X-Request-Id}`, OnMismatch: mismatchExecute,
-		Strategy: strategyWait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, Respond: only5xx(),
+		Name: "bitbucket", EventID: `{header.X-Hook-UUID ?? "-"}/{header.X-Request-UUID ?? header.X-Request-Id}`, OnMismatch: idem.MismatchExecute,
+		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, Respond: only5xx(),
 		verify: scheme{new: newBitbucket, body: true},
 		sample: sampleBitbucket,
 		Page: Page{

@@ -13,8 +13,11 @@ import (
 // CloudEvents is the sender of that name.
 func (known) CloudEvents() Preset {
 	return Preset{
-		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: mismatchReplayUnsigned, Strategy: strategyWait,
-		Respond:    map[idem.Decision]int{inFlight: 429, locked: 429, waitTimeout: 429, queueFull: 429, mismatch: 429, unknown: 503, unverified: 503, rejected: 503},
+		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: idem.MismatchReplayUnsigned, Strategy: idem.Wait,
+		Respond: map[idem.Decision]int{
+			idem.DecisionInFlight: 429, idem.DecisionLocked: 429, idem.DecisionWaitTimeout: 429, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 429,
+			idem.DecisionUnknown: 503, idem.DecisionUnverified: 503, idem.DecisionRejected: 503,
+		},
 		Handshakes: []Handshake{{"OPTIONS", false, isWebHookOptions}},
 		sample:     sampleCloudEvents,
 		Page: Page{

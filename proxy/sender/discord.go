@@ -6,16 +6,18 @@ import (
 	"strconv"
 	"time"
 
+	"hooklock/idem"
+
 	"github.com/valyala/fastjson"
 )
 
 // Discord is the sender of that name.
 func (known) Discord() Preset {
 	r := only5xx()
-	r[unverified] = 401
+	r[idem.DecisionUnverified] = 401
 	return Preset{
-		Name: "discord", ExtractID: discordID, IDText: "application_id and id of an interaction; webhook events have none", OnMismatch: mismatchReplay,
-		Strategy: strategyWait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, NeverRetries: true, Respond: r,
+		Name: "discord", ExtractID: discordID, IDText: "application_id and id of an interaction; webhook events have none", OnMismatch: idem.MismatchReplay,
+		Strategy: idem.Wait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, NeverRetries: true, Respond: r,
 		Handshakes: []Handshake{{"PING", true, isDiscordPing}},
 		verify:     scheme{new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
 		sample:     sampleDiscord, key: keyEd25519,

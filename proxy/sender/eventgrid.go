@@ -12,8 +12,8 @@ import (
 // EventGrid is the sender of that name.
 func (known) EventGrid() Preset {
 	return Preset{
-		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: mismatchReplayUnsigned,
-		SenderTimeout: 30 * time.Second, RetryHorizon: day, Respond: map[idem.Decision]int{unverified: 503, rejected: 503},
+		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: idem.MismatchReplayUnsigned,
+		SenderTimeout: 30 * time.Second, RetryHorizon: day, Respond: map[idem.Decision]int{idem.DecisionUnverified: 503, idem.DecisionRejected: 503},
 		Handshakes: []Handshake{
 			{"SubscriptionValidation", false, aegType("SubscriptionValidation", "Microsoft.EventGrid.SubscriptionValidationEvent")},
 			{"SubscriptionDeletion", false, aegType("SubscriptionDeletion", "Microsoft.EventGrid.SubscriptionDeletedEvent")},

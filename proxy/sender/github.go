@@ -3,16 +3,18 @@ package sender
 import (
 	"fmt"
 	"time"
+
+	"hooklock/idem"
 )
 
 // GitHub is the sender of that name.
 func (known) GitHub() Preset {
 	r := only5xx()
-	delete(r, unverified) // nothing brings these two back, so that they may say in GitHub's list what is wrong
-	delete(r, rejected)
+	delete(r, idem.DecisionUnverified) // nothing brings these two back, so that they may say in GitHub's list what is wrong
+	delete(r, idem.DecisionRejected)
 	return Preset{
-		Name: "github", EventID: `{header.X-GitHub-Hook-ID ?? "-"}/{header.X-GitHub-Delivery}`, OnMismatch: mismatchReplay,
-		Strategy: strategyWait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, NeverRetries: true,
+		Name: "github", EventID: `{header.X-GitHub-Hook-ID ?? "-"}/{header.X-GitHub-Delivery}`, OnMismatch: idem.MismatchReplay,
+		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, NeverRetries: true,
 		Respond: r,
 		verify:  scheme{new: newGitHub, body: true},
 		sample:  sampleGitHub,

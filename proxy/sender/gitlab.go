@@ -3,13 +3,15 @@ package sender
 import (
 	"slices"
 	"time"
+
+	"hooklock/idem"
 )
 
 // GitLab is the sender of that name.
 func (known) GitLab() Preset {
 	return Preset{
-		Name: "gitlab", EventID: "{header.webhook-id ?? header.Idempotency-Key}", OnMismatch: mismatchReplay,
-		Strategy: strategyWait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, NeverRetries: true, Respond: only5xx(),
+		Name: "gitlab", EventID: "{header.webhook-id ?? header.Idempotency-Key}", OnMismatch: idem.MismatchReplay,
+		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, NeverRetries: true, Respond: only5xx(),
 		verify: scheme{new: newGitLab, tolerance: minutes5, covers: gitLabCovers},
 		sample: sampleGitLab,
 		Page: Page{

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"hooklock/idem"
+
 	"github.com/valyala/fastjson"
 )
 
 // HubSpot is the sender of that name.
 func (known) HubSpot() Preset {
 	return Preset{
-		Name: "hubspot", ExtractID: hubSpotID, IDText: "digest of all elements without attemptNumber", OnMismatch: mismatchReplay, Strategy: strategyWait, WaitTimeout: 2 * time.Second,
+		Name: "hubspot", ExtractID: hubSpotID, IDText: "digest of all elements without attemptNumber", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
 		SenderTimeout: 5 * time.Second, RetryHorizon: day, RetryAfterUnit: time.Millisecond, Respond: only5xx(),
 		verify: scheme{new: newHubSpot, tolerance: minutes5, covers: hubSpotCovers},
 		sample: sampleHubSpot,

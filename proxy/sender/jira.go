@@ -1,13 +1,17 @@
 package sender
 
-import "time"
+import (
+	"time"
+
+	"hooklock/idem"
+)
 
 // Jira is the sender of that name.
 func (known) Jira() Preset {
 	r := only5xx()
-	r[inFlight], r[locked], r[waitTimeout], r[queueFull], r[unknown] = 409, 409, 409, 429, 409
+	r[idem.DecisionInFlight], r[idem.DecisionLocked], r[idem.DecisionWaitTimeout], r[idem.DecisionQueueFull], r[idem.DecisionUnknown] = 409, 409, 409, 429, 409
 	return Preset{
-		Name: "jira", EventID: "{header.X-Atlassian-Webhook-Identifier}", OnMismatch: mismatchExecute, RetryHorizon: 90 * time.Minute, Respond: r,
+		Name: "jira", EventID: "{header.X-Atlassian-Webhook-Identifier}", OnMismatch: idem.MismatchExecute, RetryHorizon: 90 * time.Minute, Respond: r,
 		verify: scheme{new: newJira, body: true},
 		sample: sampleJira,
 		Page: Page{

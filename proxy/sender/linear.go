@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"time"
 
+	"hooklock/idem"
+
 	"github.com/valyala/fastjson"
 )
 
 // Linear is the sender of that name.
 func (known) Linear() Preset {
 	return Preset{
-		Name: "linear", EventID: "{header.Linear-Delivery}", OnMismatch: mismatchReplay, Strategy: strategyWait, WaitTimeout: 2 * time.Second, SenderTimeout: 5 * time.Second, RetryHorizon: 8 * time.Hour,
+		Name: "linear", EventID: "{header.Linear-Delivery}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second, SenderTimeout: 5 * time.Second, RetryHorizon: 8 * time.Hour,
 		verify: scheme{new: newLinear, tolerance: time.Minute, aged: true, body: true},
 		sample: sampleLinear,
 		Page: Page{

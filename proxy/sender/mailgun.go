@@ -3,12 +3,14 @@ package sender
 import (
 	"strings"
 	"time"
+
+	"hooklock/idem"
 )
 
 // Mailgun is the sender of that name.
 func (known) Mailgun() Preset {
 	return Preset{
-		Name: "mailgun", EventID: "{body.event-data.id}", OnMismatch: mismatchExecute, Strategy: strategyWait, RetryHorizon: 8 * time.Hour,
+		Name: "mailgun", EventID: "{body.event-data.id}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, RetryHorizon: 8 * time.Hour,
 		verify: scheme{new: newMailgun, aged: true},
 		sample: sampleMailgun,
 		Page: Page{

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"hash/crc32"
 	"time"
+
+	"hooklock/idem"
 )
 
 // PayPal is the sender of that name.
 func (known) PayPal() Preset {
 	return Preset{
-		Name: "paypal", EventID: "{body.id}", OnMismatch: mismatchReplay, RetryHorizon: 3 * day,
+		Name: "paypal", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, RetryHorizon: 3 * day,
 		verify: scheme{new: newPayPal, aged: true, body: true, headers: []string{paypalID, paypalTime}},
 		sample: samplePayPal, key: keyRSA,
 		Page: Page{

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // Preset is what a route should say for one sender, and why. A route may override every field.
@@ -31,12 +32,12 @@ type Preset struct {
 	IDHeaders []string
 	// IDText says in a table where the ID comes from.
 	IDText    string
-	OnMissing string // on_missing_event_id: payload, reject or pass
+	OnMissing naming.MissingEventID // on_missing_event_id
 
-	OnMismatch string        // idempotency.on_mismatch: reject, replay, execute or replay_unsigned
-	InFlight   string        // idempotency.in_flight: conflict or attach
-	Retention  time.Duration // idempotency.retention: over the sender's retries, and where that is feasible its manual ones
-	Strategy   string        // lock.strategy: fail_fast or wait
+	OnMismatch idem.OnMismatch // idempotency.on_mismatch
+	InFlight   idem.InFlight   // idempotency.in_flight
+	Retention  time.Duration   // idempotency.retention: over the sender's retries, and where that is feasible its manual ones
+	Strategy   idem.Strategy   // lock.strategy: FailFast or Wait
 	// WaitTimeout is the lock.wait_timeout; for fail_fast the default, in case the route changes the strategy.
 	WaitTimeout time.Duration
 	// SenderTimeout is how long the sender waits for its answer; 0 = it does not say.
@@ -114,7 +115,7 @@ func (p *Preset) Handshake(d *Delivery) *Handshake {
 func (p *Preset) UpstreamTimeout() time.Duration {
 	const overhead = 500 * time.Millisecond // network, signature, two transactions
 	left := p.SenderTimeout - overhead
-	if p.Strategy == strategyWait {
+	if p.Strategy == idem.Wait {
 		left -= p.WaitTimeout
 	}
 	return max(left, 0)
@@ -146,23 +147,6 @@ func Presets() []Preset {
 	return all
 }
 
-// The words of the configuration that presets use.
-const (
-	onMissingPayload = "payload"
-
-	mismatchReject  = "reject"
-	mismatchReplay  = "replay"
-	mismatchExecute = "execute"
-	// mismatchReplayUnsigned is replay for senders whose deliveries nobody can verify.
-	mismatchReplayUnsigned = "replay_unsigned"
-
-	inFlightConflict = "conflict"
-	inFlightAttach   = "attach"
-
-	strategyFailFast = "fail_fast"
-	strategyWait     = "wait"
-)
-
 const (
 	day      = 24 * time.Hour
 	minutes5 = 5 * time.Minute
@@ -178,7 +162,7 @@ func (p *Preset) fill() {
 		p.IDText = p.EventID
 	}
 	if p.OnMissing == "" {
-		p.OnMissing = onMissingPayload
+		p.OnMissing = naming.MissingPayload
 	}
 	if p.Retention == 0 {
 		p.Retention = 7 * day
@@ -190,35 +174,29 @@ func (p *Preset) fill() {
 		p.WaitTimeout = 5 * time.Second
 	}
 	if p.Strategy == "" {
-		p.Strategy = strategyFailFast
+		p.Strategy = idem.FailFast
 	}
 	if p.InFlight == "" {
-		p.InFlight = inFlightConflict
-		if p.Strategy == strategyWait {
-			p.InFlight = inFlightAttach
+		p.InFlight = idem.Conflict
+		if p.Strategy == idem.Wait {
+			p.InFlight = idem.Attach
 		}
 	}
 	p.Tolerance = p.verify.tolerance
 }
 
-// unsignedReplay is the note that goes with mismatchReplayUnsigned.
+// unsignedReplay is the note that goes with idem.MismatchReplayUnsigned.
 const unsignedReplay = "The event's ID alone decides, and nobody signs it: whoever reaches the route and knows an ID can settle that event with a body of his own, and it never runs. " +
 	"Let nobody but the sender reach the route, or have it send a secret header and check that: `verify: {scheme: token, header: …, secret_file: …}`."
-
-// Decisions that refuse a delivery with a 4xx unless a preset says otherwise. Their names are the contract's.
-const (
-	inFlight    idem.Decision = "in_flight"
-	locked      idem.Decision = "locked"
-	waitTimeout idem.Decision = "wait_timeout"
-	queueFull   idem.Decision = "queue_full"
-	mismatch    idem.Decision = "mismatch"
-	unknown     idem.Decision = "unknown"
-	unverified  idem.Decision = "unverified"
-	rejected    idem.Decision = "rejected"
-)
 
 // only5xx is for senders that take a 4xx for final, or may: every refusal is 503. That includes a wrong signature, because a
 // delivery that is refused while the secret is configured wrongly should come again.
 func only5xx() map[idem.Decision]int {
-	return map[idem.Decision]int{inFlight: 503, locked: 503, waitTimeout: 503, queueFull: 503, mismatch: 503, unknown: 503, unverified: 503, rejected: 503}
+	respond := map[idem.Decision]int{}
+	for _, row := range idem.Decisions() {
+		if row.Status >= 400 && row.Status < 500 {
+			respond[row.Decision] = 503
+		}
+	}
+	return respond
 }

@@ -86,8 +86,12 @@ func (f fact) sendsAgain(status int) bool {
 
 // contractStatus is the status of each decision that Hooklock answers itself, unless a preset says otherwise.
 func contractStatus() map[idem.Decision]int {
-	return map[idem.Decision]int{inFlight: 409, locked: 409, waitTimeout: 409, queueFull: 429, mismatch: 422, unknown: 409, "aborted": 503, "lock_lost": 503,
-		"upstream_unreachable": 502, "upstream_failed": 502, "upstream_timeout": 504, "store_unavailable": 503, unverified: 401, rejected: 400, "internal_error": 500}
+	return map[idem.Decision]int{
+		idem.DecisionInFlight: 409, idem.DecisionLocked: 409, idem.DecisionWaitTimeout: 409, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 422,
+		idem.DecisionUnknown: 409, idem.DecisionAborted: 503, idem.DecisionLockLost: 503, idem.DecisionUpstreamUnreachable: 502,
+		idem.DecisionUpstreamFailed: 502, idem.DecisionUpstreamTimeout: 504, idem.DecisionStoreUnavailable: 503, idem.DecisionUnverified: 401,
+		idem.DecisionRejected: 400, idem.DecisionInternalError: 500,
+	}
 }
 
 func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing.T) {
@@ -102,7 +106,7 @@ func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing
 		if never != p.NeverRetries {
 			t.Errorf("%s: never retries should be %v", p.Name, never)
 		}
-		if never && (p.Strategy != strategyWait || p.InFlight != inFlightAttach || p.OnMismatch == mismatchReject) {
+		if never && (p.Strategy != idem.Wait || p.InFlight != idem.Attach || p.OnMismatch == idem.MismatchReject) {
 			t.Errorf("%s never retries: it must wait its turn, attach its copies, and not refuse a body that changed", p.Name)
 		}
 		for decision, status := range contractStatus() {
@@ -112,11 +116,11 @@ func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing
 				t.Errorf("%s: %s answers %d", p.Name, decision, status)
 			case p.Name == "sns" && status < 500:
 				t.Errorf("sns: %s answers %d, and every 4xx loses the message", decision, status)
-			case p.Name == "discord" && decision == unverified:
+			case p.Name == "discord" && decision == idem.DecisionUnverified:
 				if status != 401 {
 					t.Errorf("discord: a wrong signature must get 401")
 				}
-			case never && (decision == unverified || decision == rejected):
+			case never && (decision == idem.DecisionUnverified || decision == idem.DecisionRejected):
 				// No status brings such a delivery back; it may say what is wrong with it.
 			case !never && !f.sendsAgain(status), never && status < 500:
 				t.Errorf("%s: after %s with %d the event is lost", p.Name, decision, status)
@@ -132,7 +136,7 @@ func TestAWaitFitsIntoTheTimeThatTheSenderGives(t *testing.T) {
 		if ok && p.SenderTimeout != time.Duration(documented)*time.Second {
 			t.Errorf("%s: sender timeout is %v, documented %v s", p.Name, p.SenderTimeout, documented)
 		}
-		if p.Strategy == strategyWait && p.SenderTimeout > 0 && p.UpstreamTimeout() < time.Second {
+		if p.Strategy == idem.Wait && p.SenderTimeout > 0 && p.UpstreamTimeout() < time.Second {
 			t.Errorf("%s: %v are left for the upstream", p.Name, p.UpstreamTimeout())
 		}
 		if p.Retention <= p.RetryHorizon {

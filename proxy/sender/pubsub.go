@@ -1,11 +1,15 @@
 package sender
 
-import "time"
+import (
+	"time"
+
+	"hooklock/idem"
+)
 
 // PubSub is the sender of that name.
 func (known) PubSub() Preset {
 	return Preset{
-		Name: "pubsub", Scheme: "none", EventID: "{body.subscription}/{body.message.messageId ?? body.message.message_id}", OnMismatch: mismatchReplayUnsigned, Retention: 8 * day,
+		Name: "pubsub", Scheme: "none", EventID: "{body.subscription}/{body.message.messageId ?? body.message.message_id}", OnMismatch: idem.MismatchReplayUnsigned, Retention: 8 * day,
 		SenderTimeout: 10 * time.Second, RetryHorizon: 7 * day,
 		sample: samplePubSub,
 		Page: Page{

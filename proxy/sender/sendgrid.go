@@ -9,13 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/idem"
+
 	"github.com/valyala/fastjson"
 )
 
 // SendGrid is the sender of that name.
 func (known) SendGrid() Preset {
 	return Preset{
-		Name: "sendgrid", ExtractID: sendGridID, IDText: "the set of sg_event_id of all elements", OnMismatch: mismatchReplay, RetryHorizon: day,
+		Name: "sendgrid", ExtractID: sendGridID, IDText: "the set of sg_event_id of all elements", OnMismatch: idem.MismatchReplay, RetryHorizon: day,
 		verify: scheme{new: newSendGrid, aged: true, body: true, headers: []string{sendGridTime}},
 		sample: sampleSendGrid, key: keyECDSA,
 		Page: Page{

@@ -3,7 +3,9 @@ package sender
 import (
 	"strconv"
 	"strings"
-	"time"
+
+	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // Word is a word of the configuration and the settings of a route that it stands for, by their paths in the file, such as
@@ -13,9 +15,6 @@ type Word struct {
 	Aliases  []string
 	Settings map[string]string
 }
-
-// ExtractedID is the event_id of a preset whose ID no template can read.
-const ExtractedID = "{preset}"
 
 // PresetWords are the values of a route's preset, without the tolerance: that follows the scheme.
 func PresetWords() []Word {
@@ -35,7 +34,7 @@ func SchemeWords() []Word {
 			w.Aliases = p.Aliases
 		}
 		if tolerance := DefaultTolerance(name); tolerance > 0 {
-			w.Settings["verify.tolerance"] = duration(tolerance)
+			w.Settings["verify.tolerance"] = idem.DurationText(tolerance)
 		}
 		words = append(words, w)
 	}
@@ -44,15 +43,15 @@ func SchemeWords() []Word {
 
 func (p *Preset) settings() map[string]string {
 	s := map[string]string{
-		"event_id": p.EventID, "on_missing_event_id": p.OnMissing, "verify.scheme": p.Scheme,
-		"idempotency.on_mismatch": p.OnMismatch, "idempotency.in_flight": p.InFlight, "idempotency.retention": duration(p.Retention),
-		"lock.strategy": p.Strategy,
+		"event_id": p.EventID, "on_missing_event_id": string(p.OnMissing), "verify.scheme": p.Scheme,
+		"idempotency.on_mismatch": string(p.OnMismatch), "idempotency.in_flight": string(p.InFlight), "idempotency.retention": idem.DurationText(p.Retention),
+		"lock.strategy": string(p.Strategy),
 	}
 	if p.EventID == "" {
-		s["event_id"] = ExtractedID
+		s["event_id"] = naming.EventIDOfPreset
 	}
-	if p.Strategy == strategyWait {
-		s["lock.wait_timeout"] = duration(p.WaitTimeout)
+	if p.Strategy == idem.Wait {
+		s["lock.wait_timeout"] = idem.DurationText(p.WaitTimeout)
 	}
 	if len(p.Methods) > 0 {
 		s["match.methods"] = strings.Join(p.Methods, ",")
@@ -61,16 +60,4 @@ func (p *Preset) settings() map[string]string {
 		s["respond."+string(decision)] = strconv.Itoa(status)
 	}
 	return s
-}
-
-// duration is d without the empty tail that Duration.String puts on: 168h, not 168h0m0s.
-func duration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }

@@ -1,12 +1,16 @@
 package sender
 
-import "time"
+import (
+	"time"
+
+	"hooklock/idem"
+)
 
 // Shopify is the sender of that name.
 func (known) Shopify() Preset {
 	return Preset{
 		Name: "shopify", EventID: `{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "-"}/{header.X-Shopify-Webhook-Id ?? header.shopify-webhook-id}`,
-		OnMismatch: mismatchExecute, Strategy: strategyWait, WaitTimeout: 2 * time.Second, SenderTimeout: 5 * time.Second, RetryHorizon: 4 * time.Hour,
+		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 2 * time.Second, SenderTimeout: 5 * time.Second, RetryHorizon: 4 * time.Hour,
 		verify: scheme{new: newShopify, body: true},
 		sample: sampleShopify,
 		Page: Page{

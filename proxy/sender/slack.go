@@ -1,11 +1,15 @@
 package sender
 
-import "time"
+import (
+	"time"
+
+	"hooklock/idem"
+)
 
 // Slack is the sender of that name.
 func (known) Slack() Preset {
 	return Preset{
-		Name: "slack", EventID: "{body.api_app_id}/{body.event_id}", OnMismatch: mismatchReplay, Strategy: strategyWait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, RetryHorizon: day + 6*time.Minute,
+		Name: "slack", EventID: "{body.api_app_id}/{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, RetryHorizon: day + 6*time.Minute,
 		Handshakes: []Handshake{
 			{"url_verification", true, bodyType("url_verification")},
 			{"app_rate_limited", true, bodyType("app_rate_limited")},

@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"time"
 
+	"hooklock/idem"
+
 	"github.com/valyala/fastjson"
 )
 
 // SNS is the sender of that name.
 func (known) SNS() Preset {
 	return Preset{
-		Name: "sns", ExtractID: snsID, IDHeaders: []string{"x-amz-sns-subscription-arn"}, IDText: "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)", OnMismatch: mismatchReplay,
-		Strategy: strategyWait, WaitTimeout: 6 * time.Second, SenderTimeout: 15 * time.Second, RetryHorizon: time.Hour, Respond: only5xx(),
+		Name: "sns", ExtractID: snsID, IDHeaders: []string{"x-amz-sns-subscription-arn"}, IDText: "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)", OnMismatch: idem.MismatchReplay,
+		Strategy: idem.Wait, WaitTimeout: 6 * time.Second, SenderTimeout: 15 * time.Second, RetryHorizon: time.Hour, Respond: only5xx(),
 		Handshakes: []Handshake{
 			{"SubscriptionConfirmation", true, bodyKind("SubscriptionConfirmation")},
 			{"UnsubscribeConfirmation", true, bodyKind("UnsubscribeConfirmation")},

@@ -1,11 +1,15 @@
 package sender
 
-import "time"
+import (
+	"time"
+
+	"hooklock/idem"
+)
 
 // Square is the sender of that name.
 func (known) Square() Preset {
 	return Preset{
-		Name: "square", EventID: "{body.event_id}", OnMismatch: mismatchReplay, SenderTimeout: 10 * time.Second, RetryHorizon: day,
+		Name: "square", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay, SenderTimeout: 10 * time.Second, RetryHorizon: day,
 		verify: scheme{new: newSquare, body: true, url: true},
 		sample: sampleSquare,
 		Page: Page{

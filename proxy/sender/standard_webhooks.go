@@ -1,11 +1,15 @@
 package sender
 
-import "time"
+import (
+	"time"
+
+	"hooklock/idem"
+)
 
 // StandardWebhooks is the sender of that name.
 func (known) StandardWebhooks() Preset {
 	return Preset{
-		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: mismatchReject,
+		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: idem.MismatchReject,
 		SenderTimeout: 15 * time.Second, RetryHorizon: 28 * time.Hour,
 		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
 		sample: sampleStandard, key: keyWhsec,

@@ -3,12 +3,14 @@ package sender
 import (
 	"bytes"
 	"time"
+
+	"hooklock/idem"
 )
 
 // Stripe is the sender of that name.
 func (known) Stripe() Preset {
 	return Preset{
-		Name: "stripe", EventID: "{body.id}", OnMismatch: mismatchReplay, Retention: 30 * day, RetryHorizon: 3 * day,
+		Name: "stripe", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Retention: 30 * day, RetryHorizon: 3 * day,
 		verify: scheme{new: newStripe, tolerance: minutes5, aged: true, body: true},
 		sample: sampleStripe,
 		Page: Page{

@@ -33,8 +33,8 @@ func Table(defaults map[idem.Decision]int) string {
 		if p.EventID != "" {
 			id = "`" + id + "`"
 		}
-		strategy := p.Strategy
-		if strategy == strategyWait {
+		strategy := string(p.Strategy)
+		if p.Strategy == idem.Wait {
 			strategy += " (" + p.WaitTimeout.String() + ")"
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s (%s) | %s | %s | %s, %s | %dh |", p.Name, id, p.Scheme, orNone(p.Tolerance), p.OnMismatch, strategy,

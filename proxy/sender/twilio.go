@@ -10,13 +10,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"hooklock/idem"
 )
 
 // Twilio is the sender of that name.
 func (known) Twilio() Preset {
 	return Preset{
-		Name: "twilio", Methods: []string{"GET", "POST"}, EventID: "{header.I-Twilio-Idempotency-Token}", OnMismatch: mismatchExecute,
-		Strategy: strategyWait, WaitTimeout: 5 * time.Second, SenderTimeout: 15 * time.Second, NeverRetries: true, Respond: only5xx(),
+		Name: "twilio", Methods: []string{"GET", "POST"}, EventID: "{header.I-Twilio-Idempotency-Token}", OnMismatch: idem.MismatchExecute,
+		Strategy: idem.Wait, WaitTimeout: 5 * time.Second, SenderTimeout: 15 * time.Second, NeverRetries: true, Respond: only5xx(),
 		verify: scheme{new: newTwilio, body: true, url: true},
 		sample: sampleTwilio,
 		Page: Page{

@@ -1,13 +1,17 @@
 package sender
 
-import "time"
+import (
+	"time"
+
+	"hooklock/idem"
+)
 
 // Zoom is the sender of that name.
 func (known) Zoom() Preset {
 	return Preset{
 		Name:    "zoom",
-		EventID: `{body.event}/{body.event_ts}/{body.payload.account_id}/{body.payload.object.uuid ?? body.payload.object.id}/{body.payload.object.participant.user_id ?? body.payload.object.participant.id ?? "-"}`, OnMismatch: mismatchExecute,
-		Strategy: strategyWait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, RetryHorizon: 90 * time.Minute, Respond: only5xx(),
+		EventID: `{body.event}/{body.event_ts}/{body.payload.account_id}/{body.payload.object.uuid ?? body.payload.object.id}/{body.payload.object.participant.user_id ?? body.payload.object.participant.id ?? "-"}`, OnMismatch: idem.MismatchExecute,
+		Strategy: idem.Wait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, RetryHorizon: 90 * time.Minute, Respond: only5xx(),
 		Handshakes: []Handshake{{"endpoint.url_validation", true, isZoomValidation}},
 		verify:     scheme{new: newZoom, aged: true, body: true, headers: []string{zoomTime}},
 		sample:     sampleZoom,

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"testing"
 
+	"hooklock/idem"
 	"hooklock/proxy"
 )
 
@@ -38,7 +39,7 @@ func deliver(b *testing.B, r *rig) {
 	for b.Loop() {
 		d := executed()
 		if tracer != nil {
-			d.Trace = tracer.Begin(d, nil, nil)
+			d.Trace = tracer.Begin(d, idem.TraceContext{}, nil)
 		}
 		r.Event(proxy.EventAcquired, d)
 		r.Event(proxy.EventReleased, d)

@@ -29,19 +29,12 @@ func routine(r *proxy.Report) bool {
 	if decision == idem.DecisionBypassed {
 		decision = r.Would
 	}
-	switch decision {
-	case idem.DecisionExecuted, idem.DecisionReplayed, idem.DecisionAttached:
-		return r.Err == nil && r.Status < 400 && (r.Attempt == 0 || r.Recorded)
-	}
-	return false
+	return decision.Row().Routine && r.Err == nil && r.Status < 400 && (r.Attempt == 0 || r.Recorded)
 }
 
 // logDelivery writes the line of a delivery.
 func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
-	level := slog.LevelInfo
-	if r.Decision == idem.DecisionInternalError {
-		level = slog.LevelError
-	}
+	level := r.Decision.Row().Level
 	if !t.o.Log.Enabled(ctx, level) || routine(r) && !t.kept(r) {
 		return
 	}
@@ -55,8 +48,8 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	if !r.UpstreamFrom.IsZero() {
 		attrs = append(attrs, slog.Float64("upstream_ms", milliseconds(r.Upstream)))
 	}
-	if r.Rooms.Wait.For > 0 {
-		attrs = append(attrs, slog.Float64("wait_ms", milliseconds(r.Rooms.Wait.For)))
+	if r.Stages.Wait.For > 0 {
+		attrs = append(attrs, slog.Float64("wait_ms", milliseconds(r.Stages.Wait.For)))
 	}
 	if r.Hold > 0 {
 		attrs = append(attrs, slog.Float64("hold_ms", milliseconds(r.Hold)))

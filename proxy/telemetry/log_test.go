@@ -17,7 +17,7 @@ import (
 func full() *proxy.Report {
 	r := executed()
 	r.Would, r.Code, r.Signature, r.SignaturePart, r.SpanID, r.By, r.Loss = idem.DecisionLocked, "", "mismatch", "header", "b7ad6b7169203331", "ops", proxy.LossSession
-	r.Rooms.Wait.For, r.Hold, r.Err, r.ClosedUntil = time.Second, time.Minute, os.ErrDeadlineExceeded, began.Add(time.Minute)
+	r.Stages.Wait.For, r.Hold, r.Err, r.ClosedUntil = time.Second, time.Minute, os.ErrDeadlineExceeded, began.Add(time.Minute)
 	return r
 }
 
@@ -67,7 +67,7 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 		lines[string(name)] = func() { r.Event(name, full()) }
 	}
 	lines["lock.expired"] = func() {
-		r.Buried(&idem.Lock{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began})
+		r.Buried(&idem.Lock{Entry: idem.Entry{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began}})
 	}
 	for event, write := range lines {
 		write()

@@ -21,6 +21,8 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"hooklock/idem"
 )
 
 // lossesIn are the spans that lines of telemetry.lost count, and what they say.
@@ -66,7 +68,7 @@ func TestEachSpanArrivesOrIsCountedAsLost(t *testing.T) {
 	const deliveries = 2000
 	for range deliveries {
 		d := executed()
-		trace := r.Begin(d, nil, nil)
+		trace := r.Begin(d, idem.TraceContext{}, nil)
 		trace.Call()
 		trace.End(d)
 	}
@@ -95,7 +97,7 @@ func TestWhatIsLeftAtTheEndIsCountedAsLost(t *testing.T) {
 	const deliveries = 100
 	for range deliveries {
 		d := executed()
-		trace := r.Begin(d, nil, nil)
+		trace := r.Begin(d, idem.TraceContext{}, nil)
 		trace.Call()
 		trace.End(d)
 	}
@@ -220,7 +222,7 @@ func TestWhatIsLostIsSaidOnceAMinuteWithItsCount(t *testing.T) {
 func TestADeliveryThatIsNotSampledHasNoSpanToLookFor(t *testing.T) {
 	url, _ := take(t)
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none", "OTEL_TRACES_SAMPLER", "traceidratio", "OTEL_TRACES_SAMPLER_ARG", "1e-18")
-	if trace := r.Begin(executed(), []byte(sendersTrace), nil); trace != nil {
+	if trace := r.Begin(executed(), idem.ParseTrace(sendersTrace), nil); trace != nil {
 		t.Errorf("%s", trace.TraceParent())
 	}
 }
@@ -230,7 +232,7 @@ func TestNoSpanLinksToOneThatWasNotRecorded(t *testing.T) {
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
 	d := met("replayed", 200)
 	d.Met = strings.TrimSuffix(firstTrace, "1") + "0"
-	r.Begin(d, nil, nil).End(d)
+	r.Begin(d, idem.TraceContext{}, nil).End(d)
 	if s := flush(t, r, got)["POST /plain/{account}"]; s == nil || len(s.GetLinks()) != 0 {
 		t.Errorf("%v", s)
 	}

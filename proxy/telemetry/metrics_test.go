@@ -49,8 +49,12 @@ func TestAFirstValueTakesThePlaceOfItsZero(t *testing.T) {
 func TestAHoldThatSomebodyEndedIsMeasuredAndLogged(t *testing.T) {
 	r := open(t)
 	ended := &idem.Record{
-		Execution: "exec_9", Route: "plain", Scope: idem.Scope{Workflow: "acme"}, Attempt: 2, Status: idem.Success, Outcome: idem.Executed,
-		StartedAt: began, FinishedAt: began.Add(time.Minute), Size: 900, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		Entry: idem.Entry{
+			Execution: "exec_9", Route: "plain", Scope: idem.Scope{Workflow: "acme"}, Attempt: 2, StartedAt: began,
+			TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		},
+		End:  idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: began.Add(time.Minute)},
+		Size: 900,
 	}
 	r.Ended(ended, true)
 	forced := *ended
@@ -111,12 +115,12 @@ func TestWhatStoodInTheWayIsCounted(t *testing.T) {
 		{func() *proxy.Report { r := executed(); r.Attempt = 2; return r }(), []string{`hooklock_idempotency_lookups_total{result="retry",route="plain"} 1`}},
 		{func() *proxy.Report {
 			r := met(idem.DecisionWaitTimeout, 409)
-			r.Rooms.Wait.For = 5 * time.Second
+			r.Stages.Wait.For = 5 * time.Second
 			return r
 		}(), []string{`hooklock_lock_wait_duration_seconds_sum{route="plain"} 5`}},
 		{func() *proxy.Report {
 			r := met(idem.DecisionQueueFull, 429)
-			r.Rooms.Wait.For = time.Microsecond
+			r.Stages.Wait.For = time.Microsecond
 			return r
 		}(), []string{`hooklock_lock_wait_duration_seconds_count{route="plain"} 0`}},
 		{func() *proxy.Report {
@@ -186,8 +190,8 @@ func TestWhatIsOnlyKnownWhenSomebodyLooks(t *testing.T) {
 	r.Operation("txn", "etcd-0", "2379", 3*time.Millisecond, "")
 	r.Operation("txn", "etcd-0", "2379", time.Second, "UNAVAILABLE")
 	r.Reloaded(false)
-	r.Buried(&idem.Lock{Route: "plain"})
-	r.Buried(&idem.Lock{Route: "somebody else's"})
+	r.Buried(&idem.Lock{Entry: idem.Entry{Route: "plain"}})
+	r.Buried(&idem.Lock{Entry: idem.Entry{Route: "somebody else's"}})
 	r.wants(t,
 		`hooklock_lock_active 3`, `hooklock_lock_waiting 2`, `hooklock_session_ttl_remaining_seconds 11`, `hooklock_session_ttl_seconds 15`,
 		`hooklock_lock_active_oldest_seconds 60`, `hooklock_lock_waiting_oldest_seconds 59`, `hooklock_lock_held 0`, `hooklock_lock_held_oldest_seconds 0`,

@@ -49,13 +49,13 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	if r.Gate == "" {
 		return
 	}
-	if result := acquisitionOf(r.Gate); result != "" && (r.Locks || result == string(idem.DecisionStoreUnavailable)) {
+	if result := r.Gate.Row().Acquisition; result != "" && (r.Locks || result == string(idem.DecisionStoreUnavailable)) {
 		t.is.acquisitions.add(resultKey{r.Route, result})
 	}
 	if r.Keyed {
 		t.is.lookups.add(resultKey{r.Route, lookupOf(r.Gate, r.Attempt)})
 	}
-	if waited := r.Rooms.Wait.For; waited > 0 && r.Gate != idem.DecisionQueueFull { // which only looked whether it may wait
+	if waited := r.Stages.Wait.For; waited > 0 && r.Gate != idem.DecisionQueueFull { // which only looked whether it may wait
 		t.is.wait.measure(ctx, r.Route, waited.Seconds())
 	}
 }
@@ -121,8 +121,7 @@ func statusLabel(status int) int {
 
 // callFailure is how a call ended that brought no answer: one of our own decisions.
 func callFailure(r *proxy.Report) string {
-	switch r.Decision {
-	case idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout, idem.DecisionLockLost, idem.DecisionAborted:
+	if r.Decision.Row().Class == idem.ClassFailed {
 		return string(r.Decision)
 	}
 	return "_OTHER"

@@ -121,7 +121,7 @@ func executed() *proxy.Report {
 		Outcome: idem.Executed, Recorded: true, RecordSize: 700, TraceID: "0af7651916cd43dd8448eb211c80319c",
 		Started: began, Total: 12 * time.Millisecond, UpstreamFrom: began.Add(time.Millisecond), Upstream: 10 * time.Millisecond, UpstreamStatus: 200,
 		Held: 11 * time.Millisecond,
-		Rooms: proxy.Rooms{
+		Stages: proxy.Stages{
 			Key:   proxy.Stretch{From: began, For: 5 * time.Microsecond},
 			Claim: proxy.Stretch{From: began.Add(100 * time.Microsecond), For: 900 * time.Microsecond}, Settle: proxy.Stretch{From: began.Add(11 * time.Millisecond), For: time.Millisecond},
 		},
@@ -132,6 +132,6 @@ func executed() *proxy.Report {
 func met(decision idem.Decision, status int) *proxy.Report {
 	r := executed()
 	r.Decision, r.Gate, r.Status, r.Attempt, r.Outcome, r.Recorded, r.RecordSize, r.Held = decision, decision, status, 0, "", false, 0, 0
-	r.UpstreamFrom, r.Upstream, r.UpstreamStatus, r.Rooms.Settle = time.Time{}, 0, 0, proxy.Stretch{}
+	r.UpstreamFrom, r.Upstream, r.UpstreamStatus, r.Stages.Settle = time.Time{}, 0, 0, proxy.Stretch{}
 	return r
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"hooklock/idem"
 )
 
 // What is said to be never recorded must not be what the SDK, which reads the same variables, would record.
@@ -18,7 +20,7 @@ func TestWhatIsNeverRecordedIsWhatTheSDKWouldNotRecord(t *testing.T) {
 			for _, parent := range []string{"", sendersTrace, unsampled} {
 				r := &Telemetry{tracer: provider.Tracer("test"), follow: true, spanNames: newOnce(func(spanName) string { return "" })}
 				r.patterns.Store(&map[string]string{})
-				recorded, never := r.Begin(executed(), []byte(parent), nil) != nil, said.never(parse([]byte(parent)))
+				recorded, never := r.Begin(executed(), idem.ParseTrace(parent), nil) != nil, said.never(spanContextOf(idem.ParseTrace(parent)))
 				if recorded && never {
 					t.Errorf("sampler %q, arg %q, parent %q: recorded, and said to be never", sampler, arg, parent)
 				}

@@ -151,9 +151,9 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 				parts = append(parts, partKey{r.Name, naming.PartEventID, string(result)})
 			}
 		}
-		if r.Seal.Verifier != nil {
+		if r.Verify.Verifier != nil {
 			for _, result := range signatureResults {
-				signatures = append(signatures, schemeKey{r.Name, r.Seal.Scheme, result})
+				signatures = append(signatures, schemeKey{r.Name, r.Verify.Scheme, result})
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func acquisitionsOf(r *proxy.Route) []string {
 // deliveryKeys are the decisions that deliveries of r can get.
 func deliveryKeys(r *proxy.Route) []deliveryKey {
 	woulds := []idem.Decision{idem.DecisionStoreUnavailable, idem.DecisionRejected}
-	if r.Seal.Preset != nil {
+	if r.Verify.Preset != nil {
 		woulds = append(woulds, idem.DecisionExecuted) // a handshake
 	}
 	if r.Observe {

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"encoding/hex"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -10,6 +9,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"hooklock/idem"
 	"hooklock/proxy"
 )
 
@@ -17,10 +17,10 @@ import (
 var serverSpan = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
 
 // Begin implements proxy.Tracer.
-func (t *Telemetry) Begin(r *proxy.Report, traceparent, tracestate []byte) proxy.Trace {
+func (t *Telemetry) Begin(r *proxy.Report, sender idem.TraceContext, tracestate []byte) proxy.Trace {
 	var parent trace.SpanContext
 	if t.follow {
-		parent = parse(traceparent)
+		parent = spanContextOf(sender)
 	}
 	if t.never.never(parent) {
 		return nil
@@ -41,7 +41,7 @@ func (t *Telemetry) Begin(r *proxy.Report, traceparent, tracestate []byte) proxy
 	return &delivery{t: t, ctx: ctx, span: span}
 }
 
-// delivery is the trace of one delivery: its own span, and that of the call of the upstream while it runs. The other rooms get their spans at
+// delivery is the trace of one delivery: its own span, and that of the call of the upstream while it runs. The other stages get their spans at
 // the end, from the times in the report.
 type delivery struct {
 	t    *Telemetry
@@ -54,23 +54,23 @@ type delivery struct {
 func (d *delivery) Context() context.Context { return d.ctx }
 
 // TraceParent implements proxy.Trace.
-func (d *delivery) TraceParent() string { return format(d.span.SpanContext()) }
+func (d *delivery) TraceParent() idem.TraceContext { return traceContextOf(d.span.SpanContext()) }
 
 // Call implements proxy.Trace.
 func (d *delivery) Call() string {
 	_, d.call = d.t.tracer.Start(d.ctx, "call", trace.WithSpanKind(trace.SpanKindClient))
-	return format(d.call.SpanContext())
+	return traceContextOf(d.call.SpanContext()).String()
 }
 
 // End implements proxy.Trace.
 func (d *delivery) End(r *proxy.Report) {
 	over := r.Started.Add(r.Total)
-	d.room("claim", r.Rooms.Claim)
-	d.room("wait", r.Rooms.Wait)
-	d.room("settle", r.Rooms.Settle)
+	d.stage("claim", r.Stages.Claim)
+	d.stage("wait", r.Stages.Wait)
+	d.stage("settle", r.Stages.Settle)
 	d.endCall(r)
 	d.span.SetAttributes(attributesOf(r, (*d.t.patterns.Load())[r.Route])...)
-	if link := parse([]byte(r.Met)); link.IsSampled() {
+	if link := spanContextOf(idem.ParseTrace(r.Met)); link.IsSampled() {
 		d.span.AddLink(trace.Link{SpanContext: link, Attributes: []attribute.KeyValue{attribute.String("hooklock.execution.id", string(r.Execution))}})
 	}
 	if r.Status >= 500 || r.Loss != "" {
@@ -79,8 +79,8 @@ func (d *delivery) End(r *proxy.Report) {
 	d.span.End(trace.WithTimestamp(over))
 }
 
-// room is a span that is over.
-func (d *delivery) room(name string, s proxy.Stretch) {
+// stage is a span that is over.
+func (d *delivery) stage(name string, s proxy.Stretch) {
 	if s.From.IsZero() {
 		return
 	}
@@ -128,42 +128,24 @@ func attributesOf(r *proxy.Report, pattern string) []attribute.KeyValue {
 	if r.Attempt > 0 {
 		attrs = append(attrs, attribute.Int("hooklock.execution.attempt", r.Attempt))
 	}
-	for _, room := range []struct {
+	for _, stage := range []struct {
 		name string
 		took time.Duration
 	}{
-		{"key", r.Rooms.Key.For}, {"claim", r.Rooms.Claim.For}, {"wait", r.Rooms.Wait.For}, {"upstream", r.Upstream}, {"settle", r.Rooms.Settle.For},
+		{"key", r.Stages.Key.For}, {"claim", r.Stages.Claim.For}, {"wait", r.Stages.Wait.For}, {"upstream", r.Upstream}, {"settle", r.Stages.Settle.For},
 	} {
-		attrs = append(attrs, attribute.Float64("hooklock.time."+room.name, room.took.Seconds()))
+		attrs = append(attrs, attribute.Float64("hooklock.time."+stage.name, stage.took.Seconds()))
 	}
 	return attrs
 }
 
-// parse reads what the proxy has checked, or what stands in the ledger; anything else is no context.
-func parse(text []byte) trace.SpanContext {
-	if len(text) != w3cLen {
-		return trace.SpanContext{}
-	}
-	var c trace.SpanContextConfig
-	var flags [1]byte
-	_, err1 := hex.Decode(c.TraceID[:], text[3:35])
-	_, err2 := hex.Decode(c.SpanID[:], text[36:52])
-	_, err3 := hex.Decode(flags[:], text[53:])
-	if err1 != nil || err2 != nil || err3 != nil {
-		return trace.SpanContext{}
-	}
-	c.TraceFlags, c.Remote = trace.TraceFlags(flags[0])&trace.FlagsSampled, true
-	return trace.NewSpanContext(c)
+// spanContextOf is t for OpenTelemetry, as something that came from elsewhere.
+func spanContextOf(t idem.TraceContext) trace.SpanContext {
+	return trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: t.Trace, SpanID: t.Span, TraceFlags: trace.TraceFlags(t.Flags) & trace.FlagsSampled, Remote: true,
+	})
 }
 
-const w3cLen = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-
-// format is a span context as W3C spells it (https://www.w3.org/TR/trace-context/).
-func format(c trace.SpanContext) string {
-	id, span := c.TraceID(), c.SpanID()
-	text := [w3cLen]byte{0: '0', 1: '0', 2: '-', 35: '-', 52: '-'}
-	hex.Encode(text[3:], id[:])
-	hex.Encode(text[36:], span[:])
-	hex.Encode(text[53:], []byte{byte(c.TraceFlags())})
-	return string(text[:])
+func traceContextOf(c trace.SpanContext) idem.TraceContext {
+	return idem.TraceContext{Trace: c.TraceID(), Span: c.SpanID(), Flags: byte(c.TraceFlags())}
 }

@@ -82,8 +82,8 @@ func TestADeliveryIsOneTraceWithItsRooms(t *testing.T) {
 	url, got := take(t)
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
 	d := executed()
-	trace := r.Begin(d, []byte(sendersTrace), []byte("vendor=1"))
-	if parent := trace.TraceParent(); !strings.HasPrefix(parent, sendersTrace[:36]) || parent[36:52] == sendersTrace[36:52] || !strings.HasSuffix(parent, "-01") {
+	trace := r.Begin(d, idem.ParseTrace(sendersTrace), []byte("vendor=1"))
+	if parent := trace.TraceParent().String(); !strings.HasPrefix(parent, sendersTrace[:36]) || parent[36:52] == sendersTrace[36:52] || !strings.HasSuffix(parent, "-01") {
 		t.Errorf("own span %s", parent)
 	}
 	call := trace.Call()
@@ -128,7 +128,7 @@ func TestADeliveryThatDidNotRunLinksToTheExecutionItMet(t *testing.T) {
 	for _, decision := range []idem.Decision{idem.DecisionReplayed, idem.DecisionAttached, idem.DecisionLocked} {
 		d := met(decision, 200)
 		d.Met = firstTrace
-		r.Begin(d, nil, nil).End(d)
+		r.Begin(d, idem.TraceContext{}, nil).End(d)
 	}
 	if err := r.sdk.close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestADeliveryThatIsNotSampledLeavesTheSendersContextAlone(t *testing.T) {
 	url, got := take(t)
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none", "OTEL_TRACES_SAMPLER", "always_off")
 	d := executed()
-	if trace := r.Begin(d, []byte(sendersTrace), nil); trace != nil {
+	if trace := r.Begin(d, idem.ParseTrace(sendersTrace), nil); trace != nil {
 		t.Error("a span is made")
 	}
 	if all := flush(t, r, got); len(all) != 0 {
@@ -165,7 +165,7 @@ func TestTheSamplersOfTheVariablesAreHonoured(t *testing.T) {
 	for sampler, recorded := range map[string]bool{"always_on": true, "parentbased_always_off": true, "parentbased_traceidratio": true, "traceidratio": false} {
 		url, _ := take(t)
 		r := open(t, "OTEL_TRACES_EXPORTER", "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", url, "OTEL_TRACES_SAMPLER", sampler, "OTEL_TRACES_SAMPLER_ARG", "0")
-		trace := r.Begin(executed(), []byte(sendersTrace), nil)
+		trace := r.Begin(executed(), idem.ParseTrace(sendersTrace), nil)
 		if call := trace != nil && trace.Call() != ""; call != recorded {
 			t.Errorf("%s: %v", sampler, call)
 		}
@@ -177,7 +177,7 @@ func TestAnErrorIsAnErrorOnTheSpan(t *testing.T) {
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
 	d := executed()
 	d.Decision, d.Status, d.UpstreamStatus = idem.DecisionUpstreamFailed, 502, 0
-	trace := r.Begin(d, nil, nil)
+	trace := r.Begin(d, idem.TraceContext{}, nil)
 	trace.Call()
 	trace.End(d)
 	all := flush(t, r, got)
@@ -201,7 +201,7 @@ func TestSpansTravelOverGRPC(t *testing.T) {
 	t.Cleanup(func() { s.Stop(); <-served })
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+ln.Addr().String(), "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "OTEL_METRICS_EXPORTER", "none")
 	d := executed()
-	r.Begin(d, nil, nil).End(d)
+	r.Begin(d, idem.TraceContext{}, nil).End(d)
 	if all := flush(t, r, got); all["POST /plain/{account}"] == nil {
 		t.Errorf("%v", all)
 	}
@@ -221,7 +221,7 @@ func TestOpenMetricsHasTheTraceAsAnExemplar(t *testing.T) {
 	url, _ := take(t)
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
 	d := executed()
-	d.Trace = r.Begin(d, []byte(sendersTrace), nil)
+	d.Trace = r.Begin(d, idem.ParseTrace(sendersTrace), nil)
 	r.Delivered(d)
 	d.Trace.End(d)
 	page := r.page(t, "application/openmetrics-text; version=1.0.0")
@@ -243,7 +243,7 @@ func TestADeadCollectorHoldsNobodyUp(t *testing.T) {
 	since := time.Now()
 	for range 1000 {
 		d := executed()
-		d.Trace = r.Begin(d, nil, nil)
+		d.Trace = r.Begin(d, idem.TraceContext{}, nil)
 		d.Trace.Call()
 		r.Delivered(d)
 		d.Trace.End(d)

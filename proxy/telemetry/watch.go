@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -185,7 +184,7 @@ func (t *Telemetry) Reloaded(taken bool) {
 func (t *Telemetry) Buried(l *idem.Lock) {
 	t.is.executions.add(resultKey{t.ours(l.Route), buried})
 	t.o.Log.Warn("lock.expired", "route", l.Route, "workflow", l.Scope.Workflow, "key", l.Scope.Key.Short(), "execution", string(l.Execution),
-		"attempt", l.Attempt, "trace_id", traceIDOf(l.TraceParent), "holder", l.Holder, "held_ms", milliseconds(t.o.Now().Sub(l.StartedAt)))
+		"attempt", l.Attempt, "trace_id", idem.ParseTrace(l.TraceParent).TraceID(), "holder", l.Holder, "held_ms", milliseconds(t.o.Now().Sub(l.StartedAt)))
 }
 
 // Ended counts and logs an end that this process has written down, and that no delivery tells of: that of a hold, of a lock that was released
@@ -193,7 +192,7 @@ func (t *Telemetry) Buried(l *idem.Lock) {
 func (t *Telemetry) Ended(record *idem.Record, recorded bool) {
 	r := &proxy.Report{
 		Route: t.ours(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), Execution: record.Execution, Attempt: record.Attempt,
-		TraceID: traceIDOf(record.TraceParent), Outcome: record.Outcome, Recorded: recorded, RecordSize: record.Size,
+		TraceID: idem.ParseTrace(record.TraceParent).TraceID(), Outcome: record.Outcome, Recorded: recorded, RecordSize: record.Size,
 		Held: record.FinishedAt.Sub(record.StartedAt),
 	}
 	t.countEnd(context.Background(), r)
@@ -210,12 +209,4 @@ func (t *Telemetry) ours(route string) string {
 		return ""
 	}
 	return route
-}
-
-// traceIDOf is the trace ID of a traceparent, empty where there is none.
-func traceIDOf(traceParent string) string {
-	if fields := strings.Split(traceParent, "-"); len(fields) == 4 {
-		return fields[1]
-	}
-	return ""
 }

@@ -110,10 +110,10 @@ var Rules = []Rule{
 	{
 		Rooms: []string{"hooklock/config"},
 		Never: []string{
-			"hooklock/idem/...", "hooklock/proxy/...", "hooklock/etcdlock/...", "hooklock/admin/...",
+			"hooklock/proxy/...", "hooklock/etcdlock/...", "hooklock/admin/...",
 			"net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/...",
 		},
-		Why: "configuration is values with units and defaults; cmd/hooklock makes live objects of them",
+		Why: "configuration is values with units and defaults, in the words of idem and naming, which are pure; cmd/hooklock makes live objects of them",
 	},
 	{
 		Rooms: []string{"hooklock/..."},

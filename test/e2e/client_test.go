@@ -138,7 +138,7 @@ func TestAJobLocksThroughTheGoClient(t *testing.T) {
 			t.Errorf("%s: after a wait: %v", workflow, err)
 		}
 		renewed, err := c.Renew(ctx, workflow, l.ExecutionID, l.Token, time.Hour)
-		if err != nil || renewed.ExpiresIn < 3500 {
+		if err != nil || renewed.ExpiresIn == nil || *renewed.ExpiresIn < 3500 {
 			t.Errorf("%s: renew: %+v %v", workflow, renewed, err)
 		}
 		if v, err := c.Guard(ctx, l.Callback(), "", nil); err != nil || !v.Proceed {

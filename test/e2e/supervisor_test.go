@@ -176,6 +176,20 @@ func TestASupervisorThatIsAwayChangesNothing(t *testing.T) {
 	h.Stderr.AwaitRecord(t, "supervisor.unreachable", nil)
 }
 
+func TestASupervisorThatHangsHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	address := sockets(t)["path"]
+	boss, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"}) // it never reads: its queue fills
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer boss.Close()
+	h := own(t, shared.config("hung", ""), "NOTIFY_SOCKET="+address, "WATCHDOG_USEC=2000")
+	h.Stderr.AwaitRecord(t, "supervisor.unreachable", nil)
+	h.Signal(t, syscall.SIGTERM)
+	ended(t, h)
+}
+
 // ended waits for the end of a process that was asked to end.
 func ended(t *testing.T, h *testkit.Hooklock) {
 	t.Helper()

@@ -31,8 +31,10 @@ func TestAClaimWithoutAnAnswerIsResolvedAfterAnOutageThatItsSessionDidNotOutlive
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	l := idem.Lock{
-		Execution: idem.NewExecutionID("the-workflow", "k", [4]byte{}), Scope: idem.Scope{Workflow: "the-workflow", Key: "k"},
-		StartedAt: time.Now(), Retention: time.Hour,
+		Entry: idem.Entry{
+			Execution: idem.NewExecutionID("the-workflow", "k", [4]byte{}), Scope: idem.Scope{Workflow: "the-workflow", Key: "k"},
+			StartedAt: time.Now(), Retention: time.Hour,
+		},
 	}
 	if _, _, err := s.Claim(ctx, l, 0); !errors.Is(err, idem.ErrStoreUnavailable) {
 		t.Fatalf("claimed without an answer: %v", err)

@@ -67,7 +67,7 @@ func (s Source) Build(t Target, out string) error {
 	if err != nil {
 		return fmt.Errorf("name the program: %w", err)
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version="+s.Version, "-o", out, "./cmd/hooklock")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X hooklock/cmd/hooklock/cli.version="+s.Version, "-o", out, "./cmd/hooklock")
 	cmd.Dir = s.Root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Arch, "GOAMD64=v1", "GOARM64=v8.0")
 	return quietly(cmd)

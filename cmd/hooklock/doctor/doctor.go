@@ -1,0 +1,145 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
+	"hooklock/config"
+	"hooklock/etcdlock/diagnose"
+)
+
+// errUnwell makes doctor fail; its findings were printed before.
+var errUnwell = errors.New("a check failed")
+
+func NewDoctor(e *cli.Environment) *cobra.Command {
+	var path, output string
+	var o probeOptions
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "check what a configuration needs: etcd, its release and permissions, the upstream, the addresses",
+		Long: `Check what a configuration needs, before serve needs it: the configuration itself, each etcd endpoint, etcd's release, leases,
+transactions and permissions, its alarms and space, the upstream's port, the own addresses, who can read the admin API's tokens, the clock.
+
+It may run beside a running hooklock. The upstream gets no request; etcd gets a few keys below <prefix>/v1/doctor/, which are removed.
+With --probe it also finds out what stands in front: whether it sends a delivery twice, strips headers, changes bodies, replaces answers or
+gives up too early. For that doctor stands in hooklock's place, so hooklock must not run at that address; the upstream gets nothing.
+
+A line is ok, warning, failed or skipped. The exit code is 1 when one failed, and 2 when the configuration is not valid.`,
+		Example: `  hooklock doctor --config sidecar.yaml
+  hooklock doctor -o json
+  hooklock doctor --probe https://hooks.example.com/hooks/acme`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "text" && output != "json" {
+				return cli.Misuse(fmt.Errorf("-o %s: use text or json", output))
+			}
+			findings, err := doctor(cmd.Context(), e, path, o)
+			if printed := printFindings(e, findings, output == "json"); printed != nil {
+				return printed
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	cmd.Flags().StringVar(&o.url, "probe", "", "send probes through this URL, as a sender would call it")
+	cmd.Flags().StringVar(&o.listen, "probe-listen", "", "where probes arrive (default: listen of the configuration)")
+	cmd.Flags().DurationVar(&o.wait, "probe-wait", -1, "how late the slow probe is answered; 0s leaves it out (default: as long as a delivery may take)")
+	return cmd
+}
+
+// doctor checks everything, or the configuration alone where that is not valid.
+func doctor(ctx context.Context, e *cli.Environment, path string, o probeOptions) ([]diagnose.Finding, error) {
+	loaded, err := wiring.Load(e, path, nil, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err))
+	}
+	if err == nil {
+		err = usable(loaded.Config)
+	}
+	if err != nil {
+		return badConfig(err)
+	}
+	clock := diagnose.Clock()
+	findings := []diagnose.Finding{configFinding(path, loaded)}
+	findings = append(findings, storeFindings(ctx, loaded.Config)...)
+	findings = append(findings, UpstreamFinding(ctx, loaded.Config))
+	findings = append(findings, listenFindings(ctx, loaded.Config)...)
+	findings = append(findings, clock())
+	findings = append(findings, front(ctx, loaded.Config, o)...)
+	if slices.ContainsFunc(findings, func(f diagnose.Finding) bool { return f.Result == diagnose.Failed }) {
+		return findings, errUnwell
+	}
+	return findings, nil
+}
+
+// usable makes what serve makes of a configuration and its files, and throws it away.
+func usable(c *config.Config) error {
+	if _, err := wiring.NewRules(c); err != nil {
+		return err
+	}
+	if _, _, err := wiring.UpstreamOptions(c); err != nil {
+		return err
+	}
+	_, err := wiring.ServerTLS("listen.tls", &c.Listen.TLS)
+	return err
+}
+
+func badConfig(err error) ([]diagnose.Finding, error) {
+	var findings []diagnose.Finding
+	for line := range strings.Lines(err.Error()) {
+		findings = append(findings, diagnose.Finding{Check: "configuration", Result: diagnose.Failed, Found: strings.TrimSpace(line)})
+	}
+	findings = append(findings, diagnose.Finding{Check: "the rest", Result: diagnose.Skipped, Found: "it needs a valid configuration"})
+	return findings, cli.Misuse(errors.New("the configuration is not valid"))
+}
+
+func configFinding(path string, loaded *config.Loaded) diagnose.Finding {
+	f := diagnose.Finding{Check: "configuration", Result: diagnose.OK, Found: fmt.Sprintf("%s is valid; routes: %d", path, len(loaded.Config.Routes))}
+	if n := len(loaded.Warnings); n > 0 {
+		f.Result, f.Advice = diagnose.Warning, "hooklock validate prints them"
+		f.Found += fmt.Sprintf("; warnings: %d", n)
+	}
+	return f
+}
+
+// front probes what stands in front, or says that it could be.
+func front(ctx context.Context, c *config.Config, o probeOptions) []diagnose.Finding {
+	if o.url != "" {
+		return frontFindings(ctx, c, o)
+	}
+	return []diagnose.Finding{{
+		Check: "retries in front", Result: diagnose.Skipped, Found: "what stands in front of hooklock cannot be seen from here",
+		Advice: "give --probe with the URL that a sender calls, and doctor sends itself requests through it",
+	}}
+}
+
+func printFindings(e *cli.Environment, findings []diagnose.Finding, asJSON bool) error {
+	if asJSON {
+		out := json.NewEncoder(e.Stdout)
+		out.SetEscapeHTML(false)
+		out.SetIndent("", "  ")
+		return out.Encode(struct {
+			Checks []diagnose.Finding `json:"checks"`
+		}{append([]diagnose.Finding{}, findings...)})
+	}
+	w := tabwriter.NewWriter(e.Stdout, 0, 4, 2, ' ', 0)
+	for _, f := range findings {
+		text := f.Found
+		if f.Advice != "" {
+			text += "; " + f.Advice
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Result, f.Check, text)
+	}
+	return w.Flush()
+}

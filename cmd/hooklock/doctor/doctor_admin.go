@@ -1,0 +1,197 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hooklock/admin"
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/remote"
+	"hooklock/cmd/hooklock/wiring"
+	"hooklock/config"
+	"hooklock/etcdlock/diagnose"
+)
+
+// adminFindings look at who may use the admin API: the files that hold tokens, the certificate, and what a running hooklock says to them.
+func adminFindings(ctx context.Context, c *config.Config, running bool) []diagnose.Finding {
+	findings := tokenFindings(c)
+	if c.Admin.TLS.CertFile != "" {
+		findings = append(findings, certificateFinding("admin certificate", c.Admin.TLS.CertFile, c.Admin.TLS.KeyFile))
+	}
+	if running {
+		findings = append(findings, apiFinding(ctx, c))
+	}
+	return findings
+}
+
+// tokenFindings judge the modes of the files that hold tokens: who can read one is who it names.
+func tokenFindings(c *config.Config) []diagnose.Finding {
+	if len(c.Admin.Tokens) == 0 {
+		return []diagnose.Finding{generatedFinding(filepath.Join(c.DataDir, admin.TokenFile))}
+	}
+	var findings []diagnose.Finding
+	for _, t := range c.Admin.Tokens {
+		f := diagnose.Finding{Check: "admin token " + t.Name, Result: diagnose.OK, Found: "from the environment variable " + t.TokenEnv}
+		if t.TokenFile != "" {
+			f = secretFinding("admin token "+t.Name, t.TokenFile, "hooklock's user")
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// generatedFinding is for the token that serve makes for itself.
+func generatedFinding(path string) diagnose.Finding {
+	const check = "admin token"
+	_, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return diagnose.Finding{
+			Check: check, Result: diagnose.OK, Found: path + " will be made at the start, because admin.tokens is empty",
+			Advice: "who can read it may change everything; reading needs no token",
+		}
+	case errors.Is(err, fs.ErrPermission):
+		return diagnose.Finding{Check: check, Result: diagnose.Skipped, Found: err.Error(), Advice: "run doctor as the user of hooklock serve"}
+	}
+	return secretFinding(check, path, "you")
+}
+
+// secretFinding looks at a file that holds a token.
+func secretFinding(check, path, who string) diagnose.Finding {
+	f := diagnose.Finding{Check: check, Result: diagnose.Failed}
+	info, err := os.Stat(path)
+	if err != nil {
+		f.Found, f.Advice = err.Error(), "make the file, or correct its name"
+		return f
+	}
+	mode := info.Mode().Perm()
+	f.Found = fmt.Sprintf("%s has mode %04o", path, mode)
+	switch {
+	case !info.Mode().IsRegular():
+		f.Found, f.Advice = path+" is no file", "give a file with the token in its only line"
+	case mode&0o007 != 0:
+		f.Result, f.Advice = diagnose.Warning, "everybody on this machine may know the token: make a new one, and chmod 600 its file"
+		if filepath.Base(path) == admin.TokenFile {
+			f.Result, f.Advice = diagnose.Failed, "everybody on this machine may know the token, so serve does not start: remove the file, and a new one is made"
+		}
+	default:
+		f.Result = diagnose.OK
+		if _, err := client.TokenFile(path)(); err != nil {
+			f.Result, f.Found, f.Advice = diagnose.Failed, err.Error(), "it must be readable for "+who
+			if !errors.Is(err, fs.ErrPermission) {
+				f.Advice = "write the token into it, in one line"
+			}
+		}
+	}
+	return f
+}
+
+// certificateFinding looks at a certificate of ours.
+func certificateFinding(check, certFile, keyFile string) diagnose.Finding {
+	f := diagnose.Finding{Check: check, Result: diagnose.OK}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		f.Result, f.Found, f.Advice = diagnose.Failed, err.Error(), "give a certificate and its key in PEM"
+		return f
+	}
+	left := time.Until(pair.Leaf.NotAfter)
+	f.Found = fmt.Sprintf("%s is valid until %s", certFile, remote.Stamp(pair.Leaf.NotAfter))
+	switch {
+	case left < 0:
+		f.Result, f.Advice = diagnose.Failed, "renew it: nobody trusts it any more"
+	case left < soon:
+		f.Result, f.Advice = diagnose.Warning, "renew it"
+	}
+	return f
+}
+
+// runningAdmin looks for a running hooklock at admin.listen.
+func runningAdmin(ctx context.Context, c *config.Config) (f diagnose.Finding, is bool) {
+	at := remote.AdminURL(c)
+	if at == "" {
+		return f, false
+	}
+	if c.Admin.TLS.CertFile == "" {
+		return runningFinding(ctx, at, nil)
+	}
+	trust := wiring.OwnTrust(c)
+	t, err := wiring.ClientTLS(&config.ClientTLS{CAFile: trust.CAFile, ServerName: trust.ServerName})
+	if err != nil {
+		return f, false
+	}
+	if c.Admin.TLS.ClientCAFile == "" {
+		return runningFinding(ctx, at, t)
+	}
+	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: 2 * time.Second}, Config: t}
+	conn, err := dialer.DialContext(ctx, "tcp", strings.TrimPrefix(at, "https://"))
+	if err != nil {
+		return f, false
+	}
+	_ = conn.Close()
+	return diagnose.Finding{Check: "running hooklock", Result: diagnose.OK, Found: "shows the certificate of admin.tls at " + at}, true
+}
+
+// runningHealth looks for a running hooklock at health.listen.
+func runningHealth(ctx context.Context, c *config.Config) (f diagnose.Finding, is bool) {
+	at := remote.FromHere(c.Health.Listen)
+	if at == "" {
+		return f, false
+	}
+	return runningFinding(ctx, "http://"+at, nil)
+}
+
+// apiFinding asks the running hooklock for one lock, as the commands locks and executions would.
+func apiFinding(ctx context.Context, c *config.Config) diagnose.Finding {
+	f := diagnose.Finding{Check: "admin API " + remote.AdminURL(c), Result: diagnose.Failed}
+	if c.Admin.TLS.ClientCAFile != "" {
+		f.Result, f.Found, f.Advice = diagnose.Skipped, "it asks for a client certificate, which doctor has not", "try hooklock locks list --cert-file … --key-file …"
+		return f
+	}
+	token, name := readingToken(c)
+	api, err := client.New(client.Options{URL: remote.AdminURL(c), Token: token, Timeout: 3 * time.Second, TLS: wiring.OwnTrust(c)})
+	if err != nil {
+		f.Found = err.Error()
+		return f
+	}
+	defer api.Close()
+	_, err = api.LockPage(ctx, client.LockQuery{Limit: 1})
+	var p *client.Problem
+	switch {
+	case err == nil:
+		f.Result, f.Found = diagnose.OK, "it answers "+name
+	case errors.As(err, &p) && p.Status == http.StatusUnauthorized:
+		f.Found, f.Advice = "it does not know "+name, "reload it, or give this configuration the token that it has"
+	case errors.As(err, &p) && p.Code == client.CodeStoreUnavailable:
+		f.Result, f.Found, f.Advice = diagnose.Warning, p.Detail, "see the checks of etcd"
+	case errors.As(err, &p) && p.Code == client.CodeNotFound:
+		f.Result, f.Found, f.Advice = diagnose.Warning, "the running hooklock has no such API", "it is of another release: restart it with this one"
+	default:
+		f.Found, f.Advice = cli.Plain(err.Error()), "its log says more"
+	}
+	return f
+}
+
+// readingToken is a token that may read, and how to speak of it.
+func readingToken(c *config.Config) (client.TokenSource, string) {
+	for _, t := range c.Admin.Tokens {
+		if secret := t.Token.Reveal(); secret != "" && slices.Contains(t.Scopes, config.ScopeRead) {
+			return client.Token(secret), "the token " + t.Name
+		}
+	}
+	path := filepath.Join(c.DataDir, admin.TokenFile)
+	if _, err := client.TokenFile(path)(); err == nil && len(c.Admin.Tokens) == 0 {
+		return client.TokenFile(path), "the token in " + path
+	}
+	return nil, "without a token"
+}

@@ -1,0 +1,181 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"hooklock/cmd/hooklock/wiring"
+	"hooklock/config"
+	"hooklock/etcdlock/diagnose"
+	"hooklock/etcdlock/embedded"
+)
+
+// soon is before which a certificate's end is worth a warning.
+const soon = 14 * 24 * time.Hour
+
+// storeFindings look at the etcd that is configured, or at the directory of the embedded one.
+func storeFindings(ctx context.Context, c *config.Config) []diagnose.Finding {
+	if len(c.Etcd.Endpoints) == 0 {
+		return []diagnose.Finding{embeddedFinding(c)}
+	}
+	o, err := wiring.StoreOptions(c, nil)
+	if err != nil {
+		return []diagnose.Finding{{Check: "etcd", Result: diagnose.Failed, Found: err.Error(), Advice: "correct the files of etcd.tls"}}
+	}
+	return diagnose.Etcd(ctx, o)
+}
+
+// embeddedFinding does not start the embedded etcd: that would change its data, as whoever runs doctor.
+func embeddedFinding(c *config.Config) diagnose.Finding {
+	o := wiring.EmbeddedOptions(c, nil)
+	dir := o.Dir
+	f := diagnose.Finding{Check: "embedded etcd", Result: diagnose.OK}
+	s, err := embedded.Look(dir)
+	size := fmt.Sprintf("its database has %.1f MiB of %.1f MiB", float64(s.Size)/(1<<20), float64(o.Quota)/(1<<20))
+	switch {
+	case errors.Is(err, embedded.ErrInUse):
+		f.Found = dir + " is in use by a running hooklock; " + size
+		f.Advice = "its sessions and alarms are not looked at from outside: see its /readyz?verbose"
+	case err != nil:
+		f.Result, f.Found, f.Advice = diagnose.Failed, err.Error(), "etcd.endpoints is empty, so an etcd in this process keeps its data there"
+		return f
+	case !s.Exists:
+		f.Found = dir + " will be made"
+	default:
+		f.Found = dir + " can be used; " + size
+	}
+	switch {
+	case float64(s.Size) > 0.8*float64(o.Quota):
+		f.Result, f.Advice = diagnose.Warning, "shorten idempotency.retention, or raise etcd.embedded.quota: a full database takes no new locks and records"
+	case s.Free < o.Quota-s.Size:
+		f.Result, f.Advice = diagnose.Warning, "make room: a full disk ends the embedded etcd, and the process with it"
+		f.Found += fmt.Sprintf("; the disk has %.1f MiB left, less than the database may yet take", float64(s.Free)/(1<<20))
+	}
+	return f
+}
+
+// UpstreamFinding connects, with TLS where that is configured, and sends no request.
+func UpstreamFinding(ctx context.Context, c *config.Config) diagnose.Finding {
+	f := diagnose.Finding{Check: "upstream " + c.Upstream.URL, Result: diagnose.Failed, Advice: "start it, or correct upstream.url"}
+	u, err := url.Parse(c.Upstream.URL)
+	if err != nil {
+		f.Found = err.Error()
+		return f
+	}
+	network, address := "tcp", wiring.WithPort(u, map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	if u.Scheme == "unix" {
+		network, address = "unix", u.Path
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Upstream.ConnectTimeout)
+	defer cancel()
+	began := time.Now()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		f.Found = err.Error()
+		return f
+	}
+	defer conn.Close()
+	if u.Scheme != "https" {
+		f.Result, f.Advice, f.Found = diagnose.OK, "", fmt.Sprintf("connected in %.1f ms; no request was sent", sinceMS(began))
+		return f
+	}
+	f.Advice = "correct upstream.tls, or the upstream's certificate"
+	t, err := wiring.ClientTLS(&c.Upstream.TLS)
+	if err != nil {
+		f.Found = err.Error()
+		return f
+	}
+	if t.ServerName == "" {
+		t.ServerName = u.Hostname()
+	}
+	secured := tls.Client(conn, t)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		f.Found = "TLS handshake: " + err.Error()
+		return f
+	}
+	f.Result, f.Advice, f.Found = diagnose.OK, "", fmt.Sprintf("TLS handshake in %.1f ms; no request was sent", sinceMS(began))
+	if end := secured.ConnectionState().PeerCertificates[0].NotAfter; time.Until(end) < soon {
+		f.Result, f.Advice = diagnose.Warning, "renew the upstream's certificate"
+		f.Found += "; its certificate ends at " + end.UTC().Format(time.RFC3339)
+	}
+	return f
+}
+
+func sinceMS(began time.Time) float64 { return float64(time.Since(began).Microseconds()) / 1000 }
+
+// listenFindings try the own addresses. One that is taken is fine if a hooklock with this configuration has it: its admin or health
+// listener says so.
+func listenFindings(ctx context.Context, c *config.Config) []diagnose.Finding {
+	var findings []diagnose.Finding
+	running := false
+	for _, look := range []func(context.Context, *config.Config) (diagnose.Finding, bool){runningAdmin, runningHealth} {
+		if f, is := look(ctx, c); is && !running {
+			running, findings = true, append(findings, f)
+		}
+	}
+	for _, l := range []struct{ setting, address string }{
+		{"listen", c.Listen.Address}, {"admin.listen", c.Admin.Listen}, {"health.listen", c.Health.Listen},
+	} {
+		if l.address == "" {
+			continue
+		}
+		f := diagnose.Finding{Check: l.setting + " " + l.address, Result: diagnose.OK, Found: "free"}
+		ln, err := wiring.Listen(ctx, l.setting, l.address)
+		switch {
+		case err == nil:
+			_ = ln.Close()
+		case errors.Is(err, syscall.EADDRINUSE) && running:
+			f.Found = "taken by a running hooklock"
+		default:
+			f.Result, f.Found, f.Advice = diagnose.Failed, strings.TrimPrefix(err.Error(), l.setting+": "), "change "+l.setting
+		}
+		findings = append(findings, f)
+	}
+	return append(findings, adminFindings(ctx, c, running)...)
+}
+
+// runningFinding asks an admin or health listener for /livez, and for a path that nobody has: etcd and others have a /livez, too, but
+// refuse in other words. What it says is whether that hooklock is ready.
+func runningFinding(ctx context.Context, at string, t *tls.Config) (f diagnose.Finding, is bool) {
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: t}}
+	defer client.CloseIdleConnections()
+	if !strings.HasPrefix(get(ctx, client, at+"/livez"), "200 ok") || !strings.Contains(get(ctx, client, at+"/doctor"), "urn:hooklock:problem:") {
+		return f, false
+	}
+	_, address, _ := strings.Cut(at, "://")
+	f = diagnose.Finding{Check: "running hooklock", Result: diagnose.OK, Found: "alive and ready at " + address}
+	if ready := get(ctx, client, at+"/readyz?verbose"); !strings.HasPrefix(ready, "200 ") {
+		f.Result, f.Advice = diagnose.Warning, "its log says more"
+		f.Found = "alive at " + address + ", and " + strings.TrimSpace(strings.TrimPrefix(ready, "503 "))
+	}
+	return f, true
+}
+
+// get is the status and the first bytes of an answer, "" where there is none.
+func get(ctx context.Context, client *http.Client, url string) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return ""
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return ""
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<10))
+	if err != nil {
+		return ""
+	}
+	return strconv.Itoa(answer.StatusCode) + " " + string(body)
+}

@@ -1,0 +1,280 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"hooklock/config"
+	"hooklock/etcdlock/diagnose"
+	"hooklock/idem/naming"
+)
+
+// probeOptions are doctor's flags about what stands in front.
+type probeOptions struct {
+	url    string        // as a sender would call it; empty: no probe
+	listen string        // where doctor stands in Hooklock's place; empty: listen of the configuration
+	wait   time.Duration // how long the slow answer takes; negative: as long as the configuration lets a delivery take
+}
+
+// probeTries is how often a harmless GET must arrive here, each on a connection of its own, before anything is sent that a service could take
+// for a delivery: a front that balances over several processes would hand it to another one.
+const probeTries = 8
+
+// oneProbe is how long a probe may take that nobody holds up.
+const oneProbe = 30 * time.Second
+
+// probe finds out what stands in front does with requests and answers: it takes Hooklock's place behind it, and sends itself requests through
+// it. The service behind Hooklock gets nothing.
+type probe struct {
+	config   *config.Config
+	url      *url.URL
+	nonce    string
+	listener *probeListener
+	client   *http.Client
+}
+
+// answered is what came back of a probe.
+type answered struct {
+	status int
+	header http.Header
+	body   []byte
+	err    error
+}
+
+func (a *answered) String() string {
+	if a.err != nil {
+		return a.err.Error()
+	}
+	return fmt.Sprintf("status %d", a.status)
+}
+
+// frontFindings probe what stands in front.
+func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []diagnose.Finding {
+	f := diagnose.Finding{Check: "front", Result: diagnose.Failed}
+	u, err := url.Parse(o.url)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		f.Found, f.Advice = fmt.Sprintf("--probe %s is no URL", o.url), "give the one that a sender calls, such as https://hooks.example.com/hooks/acme"
+		return []diagnose.Finding{f}
+	}
+	setting, address := "--probe-listen", o.listen
+	if address == "" {
+		setting, address = "listen", c.Listen.Address
+	}
+	l, err := openProbe(ctx, setting, address, c)
+	if err != nil {
+		f.Found = err.Error()
+		f.Advice = "doctor has to stand where the front sends deliveries: probe before hooklock is started, or give the front a route for the probe that is like the real one, and its address with --probe-listen"
+		return []diagnose.Finding{f}
+	}
+	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true, DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	p := &probe{config: c, url: u, nonce: rand.Text()[:12], listener: l, client: &http.Client{
+		Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	findings := p.run(ctx, o.wait)
+	if n := l.strangers(); n > 0 {
+		findings = append(findings, diagnose.Finding{
+			Check: "front, others", Result: diagnose.OK, Found: fmt.Sprintf("%d requests of others came meanwhile, and got 503 with Retry-After", n),
+		})
+	}
+	if err := l.close(); err != nil {
+		findings = append(findings, diagnose.Finding{Check: "front", Result: diagnose.Failed, Found: err.Error()})
+	}
+	return findings
+}
+
+// run sends the probes, the slow one beside the others.
+func (p *probe) run(ctx context.Context, wait time.Duration) []diagnose.Finding {
+	reach := p.reaches(ctx)
+	if reach.Result != diagnose.OK {
+		return []diagnose.Finding{reach, {Check: "front, the rest", Result: diagnose.Skipped, Found: "nothing more was sent there, so that no service takes a probe for a delivery"}}
+	}
+	findings := []diagnose.Finding{reach}
+	var slow diagnose.Finding
+	var running sync.WaitGroup
+	running.Go(func() { slow = p.patience(ctx, wait) })
+	findings = append(findings, p.delivery(ctx)...)
+	findings = append(findings, p.largeBody(ctx), p.refusals(ctx))
+	running.Wait()
+	// The last one: a front may think little of an upstream that hangs up.
+	return append(findings, slow, p.retries(ctx))
+}
+
+// send sends one probe and returns the first answer. A probe with a nil body is a GET.
+func (p *probe) send(ctx context.Context, name, method string, body []byte, header http.Header) *answered {
+	u := *p.url
+	if u.RawQuery != "" {
+		u.RawQuery += "&"
+	}
+	u.RawQuery += probeQuery + "=" + name
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return &answered{err: err}
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	r.Header.Set(probeHeader, name)
+	r.Header.Set("User-Agent", "hooklock-doctor")
+	res, err := p.client.Do(r)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		return &answered{err: err}
+	}
+	defer res.Body.Close()
+	a := &answered{status: res.StatusCode, header: res.Header}
+	a.body, a.err = io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	return a
+}
+
+// probed sends one probe with a time limit, and returns what came back and what arrived.
+func (p *probe) probed(ctx context.Context, kind, method string, body []byte, header http.Header, answer http.HandlerFunc) (*answered, []arrival) {
+	ctx, cancel := context.WithTimeout(ctx, oneProbe)
+	defer cancel()
+	name := p.nonce + "-" + kind
+	p.listener.expect(name, answer)
+	a := p.send(ctx, name, method, body, header)
+	return a, p.listener.of(name)
+}
+
+// reaches looks where the URL leads, with requests that change nothing anywhere.
+func (p *probe) reaches(ctx context.Context) diagnose.Finding {
+	f := diagnose.Finding{Check: "front " + p.url.Redacted(), Result: diagnose.OK, Found: "leads here"}
+	for i := range probeTries {
+		text := fmt.Sprintf("hooklock doctor %s %d", p.nonce, i)
+		a, came := p.probed(ctx, fmt.Sprintf("get-%d", i), http.MethodGet, nil, nil, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
+		if len(came) > 0 && a.err == nil && string(a.body) == text {
+			continue
+		}
+		f.Result, f.Found = diagnose.Failed, fmt.Sprintf("%v; nothing arrived here", a)
+		f.Advice = "let the URL lead to the address that doctor listens on, " + p.config.Listen.Address + " or --probe-listen"
+		switch {
+		case len(came) > 0:
+			f.Found = fmt.Sprintf("a GET arrived here, and its answer did not come back: %v", a)
+		case i > 0:
+			f.Found = fmt.Sprintf("%d requests arrived here, and the next one did not: %v", i, a)
+			f.Advice = "it seems to lead to others, too: leave doctor alone behind it for the probe"
+		}
+		return f
+	}
+	return f
+}
+
+// sentHeaders are the headers that senders sign with and name events by, and those that the configuration reads. Each has a value of its own.
+func (p *probe) sentHeaders() http.Header {
+	names := []string{
+		"Content-Type", "Traceparent", "Idempotency-Key", "Stripe-Signature", "X-Hub-Signature-256", "X-GitHub-Delivery", "X-Gitlab-Token", "X-Shopify-Hmac-Sha256",
+		"X-Slack-Signature", "X-Slack-Request-Timestamp", "X-Twilio-Signature", "X-Twilio-Email-Event-Webhook-Signature", "Paypal-Transmission-Sig",
+		"X-Square-Hmacsha256-Signature", "X-Hubspot-Signature-V3", "X-Zm-Signature", "Linear-Signature", "X-Signature-Ed25519", "Webhook-Id", "Webhook-Timestamp",
+		"Webhook-Signature", "Ce-Id", "Aeg-Event-Type", "X-Amz-Sns-Message-Type",
+	}
+	for i := range p.config.Routes {
+		r := &p.config.Routes[i]
+		for _, text := range []string{r.Workflow, r.EventID} {
+			if t, err := naming.CompileTemplate(text); err == nil {
+				for _, s := range t.Sources() {
+					if s.Kind == naming.SourceHeader {
+						names = append(names, http.CanonicalHeaderKey(s.Name))
+					}
+				}
+			}
+		}
+		if r.Verify.Header != "" {
+			names = append(names, http.CanonicalHeaderKey(r.Verify.Header))
+		}
+	}
+	header := http.Header{}
+	for i, name := range names {
+		header[http.CanonicalHeaderKey(name)] = []string{fmt.Sprintf("probe-%d", i)}
+	}
+	header["Content-Type"] = []string{"application/json"}
+	header["Traceparent"] = []string{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+	return header
+}
+
+// delivery sends what looks like a delivery, and compares it with what arrived.
+func (p *probe) delivery(ctx context.Context) []diagnose.Finding {
+	sent := p.sentHeaders()
+	body := []byte("{\n  \"id\" : \"" + p.nonce + "\", \"amount\": 1.10, \"name\": \"Zo\\u00eb \u00e9\"  }\n")
+	a, came := p.probed(ctx, "post", http.MethodPost, body, sent, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	if len(came) == 0 {
+		return []diagnose.Finding{{Check: "front, deliveries", Result: diagnose.Failed, Found: fmt.Sprintf("a POST did not arrive: %v", a), Advice: "let POST through"}}
+	}
+	got := came[0]
+	return []diagnose.Finding{p.headersOf(&got, sent), p.addressOf(&got), p.bodyOf(&got, body)}
+}
+
+// headersOf finds headers that are missing, or are not what was sent.
+func (p *probe) headersOf(got *arrival, sent http.Header) diagnose.Finding {
+	f := diagnose.Finding{Check: "front, headers", Result: diagnose.OK}
+	var lost, changed, added []string
+	for name, values := range sent {
+		switch there := got.header.Values(name); {
+		case len(there) == 0:
+			lost = append(lost, name)
+		case name != "Traceparent" && !slices.Equal(there, values): // a front that traces makes a span of its own
+			changed = append(changed, name)
+		}
+	}
+	for name := range got.header {
+		if sent[name] == nil && name != probeHeader && name != "User-Agent" && name != "Content-Length" && name != "Connection" {
+			added = append(added, name)
+		}
+	}
+	f.Found = fmt.Sprintf("%d arrived as they were sent", len(sent)-len(lost)-len(changed))
+	for _, c := range []struct {
+		what  string
+		names []string
+	}{{"stripped", lost}, {"changed", changed}, {"added", added}} {
+		if len(c.names) > 0 {
+			slices.Sort(c.names)
+			f.Found += "; " + c.what + ": " + strings.Join(c.names, ", ")
+		}
+	}
+	if len(lost)+len(changed) > 0 {
+		f.Result, f.Advice = diagnose.Failed, "pass on every header as it came: signatures and event IDs are in them (nginx drops names with _ unless underscores_in_headers is on)"
+	}
+	return f
+}
+
+// addressOf compares what the sender called with what arrived.
+func (p *probe) addressOf(got *arrival) diagnose.Finding {
+	f := diagnose.Finding{Check: "front, address", Result: diagnose.OK, Found: "Host, path and query arrive as they were sent; the sender's address is in X-Forwarded-For"}
+	if !strings.EqualFold(got.host, p.url.Host) {
+		f.Result, f.Found, f.Advice = diagnose.Warning, fmt.Sprintf("Host %s arrives as %s", p.url.Host, got.host), "keep it (nginx: proxy_set_header Host $http_host): some senders sign it, and it is part of the fingerprint"
+		return f
+	}
+	path, _, _ := strings.Cut(got.target, "?")
+	want, _, _ := strings.Cut(p.url.RequestURI(), "?")
+	if path != want || !strings.Contains(got.target, probeQuery+"=") || !strings.Contains(got.target, p.url.RawQuery) {
+		f.Result, f.Found = diagnose.Warning, fmt.Sprintf("%s arrives as %s", p.url.RequestURI(), got.target)
+		f.Advice = "routes see what arrives; for senders that sign the URL, give verify.public_url with what is stripped"
+		return f
+	}
+	if got.header.Get("X-Forwarded-For") == "" {
+		f.Result, f.Found, f.Advice = diagnose.Warning, "no X-Forwarded-For arrives", "add the sender's address to it, or the service sees that of the front alone"
+	}
+	return f
+}
+
+// bodyOf compares the body with what was sent.
+func (p *probe) bodyOf(got *arrival, sent []byte) diagnose.Finding {
+	f := diagnose.Finding{Check: "front, body", Result: diagnose.OK, Found: "arrives byte for byte"}
+	if got.bodyErr != nil || !bytes.Equal(got.body, sent) {
+		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("%d bytes were sent, and %d others arrived", len(sent), len(got.body)), "turn off what reads or changes bodies: signatures are over their bytes"
+	}
+	return f
+}

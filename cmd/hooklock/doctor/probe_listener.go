@@ -1,0 +1,142 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"hooklock/cmd/hooklock/wiring"
+	"hooklock/config"
+)
+
+// probeHeader, and the query parameter probeQuery, name a probe. What stands in front may strip one of them.
+const (
+	probeHeader = "Hooklock-Probe"
+	probeQuery  = "hooklock_probe"
+)
+
+// arrival is what came of a probe.
+type arrival struct {
+	method, target, host string
+	header               http.Header
+	body                 []byte
+	bodyErr              error
+}
+
+// probeListener stands in Hooklock's place while doctor probes what is in front. It knows doctor's own requests by their names, and sends
+// everybody else away in the way that makes a sender come again.
+type probeListener struct {
+	server  *http.Server
+	served  chan error
+	maxBody int64
+
+	mu       sync.Mutex
+	answers  map[string]http.HandlerFunc
+	arrivals map[string][]arrival
+	others   int
+}
+
+// openProbe listens on address, with TLS where the configuration has it. close waits for its end.
+func openProbe(ctx context.Context, setting, address string, c *config.Config) (*probeListener, error) {
+	secure, err := wiring.ServerTLS("listen.tls", &c.Listen.TLS)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := wiring.Listen(ctx, setting, address)
+	if err != nil {
+		return nil, err
+	}
+	if secure != nil {
+		ln = tls.NewListener(ln, secure)
+	}
+	l := &probeListener{served: make(chan error, 1), maxBody: int64(c.Limits.RequestBody) + 1, answers: map[string]http.HandlerFunc{}, arrivals: map[string][]arrival{}}
+	l.server = &http.Server{Handler: l, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 1 << 20}
+	go func() { l.served <- l.server.Serve(ln) }()
+	return l, nil
+}
+
+func (l *probeListener) close() error {
+	err := l.server.Close()
+	if end := <-l.served; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
+	return err
+}
+
+// expect says how to answer the probe of that name.
+func (l *probeListener) expect(name string, answer http.HandlerFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answers[name] = answer
+}
+
+// of is what has come of a probe so far.
+func (l *probeListener) of(name string) []arrival {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.arrivals[name]
+}
+
+// strangers is how many requests were not doctor's own.
+func (l *probeListener) strangers() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.others
+}
+
+// ServeHTTP implements http.Handler.
+func (l *probeListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, l.maxBody))
+	a := arrival{method: r.Method, target: r.RequestURI, host: r.Host, header: r.Header, body: body, bodyErr: err}
+	l.mu.Lock()
+	answer := l.answers[a.name()]
+	if answer == nil {
+		l.others++
+	} else {
+		l.arrivals[a.name()] = append(l.arrivals[a.name()], a)
+	}
+	l.mu.Unlock()
+	if answer == nil {
+		writeProblem(w, http.StatusServiceUnavailable, "hooklock doctor stands here for some seconds; nothing was executed, send it again")
+		return
+	}
+	answer(w, r)
+}
+
+// name is that of the probe, wherever it was left.
+func (a *arrival) name() string {
+	if name := a.header.Get(probeHeader); name != "" {
+		return name
+	}
+	_, rest, _ := strings.Cut(a.target, probeQuery+"=")
+	name, _, _ := strings.Cut(rest, "&")
+	return name
+}
+
+// writeProblem answers as Hooklock's own refusals look.
+func writeProblem(w http.ResponseWriter, status int, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	if status == http.StatusConflict || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "7")
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, problemText(status, detail)) // whoever asked may be gone
+}
+
+func problemText(status int, detail string) string {
+	return fmt.Sprintf(`{"type":"about:blank","title":%q,"status":%d,"detail":%q,"executed":"no"}`, http.StatusText(status), status, detail)
+}
+
+// hangUp closes the connection of a request that was read, without an answer.
+func hangUp(w http.ResponseWriter, _ *http.Request) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		_ = conn.Close()
+	}
+}

@@ -1,0 +1,299 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+)
+
+func NewExecutions(e *cli.Environment) *cobra.Command {
+	var r Remote
+	cmd := &cobra.Command{
+		Use:   "executions",
+		Short: "see what ran and what runs, cancel it, or let an event run again",
+		Long: `See the executions: each is one attempt to run one delivery. STATUS is PENDING (it waits for the lock), RUNNING, CANCEL_REQUESTED,
+SUCCESS, FAILED (an error of the system or the upstream) or ABORTED (the decision of a person or a policy). OUTCOME says what is known of
+the effect: executed, not_executed, or unknown. DUPLICATES are the copies of the event that were answered without running.`,
+		Args: Subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	r.Flags(cmd)
+	cmd.AddCommand(newExecutionsList(e, &r), newExecutionsGet(e, &r), newExecutionsCancel(e, &r), newExecutionsForget(e, &r))
+	return cmd
+}
+
+func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command {
+	var workflow, status, cursor string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "list executions, by workflow and status",
+		Example: `  hooklock executions list
+  hooklock executions list --workflow stripe/acme --status FAILED
+  hooklock executions list --status RUNNING -o json | jq -r '.executions[].executionId'`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			wanted, err := parseStatus(status)
+			if err != nil {
+				return cli.Misuse(err)
+			}
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				now := time.Now()
+				l := &listing[client.Execution]{
+					name: "executions", none: "no such execution is known", limit: limit, cursor: cursor,
+					head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT", "WHY"},
+					row:  func(x *client.Execution) []string { return executionRow(x, now) }, raw: (*client.Execution).RawJSON,
+					page: func(limit int, cursor string) ([]client.Execution, string, error) {
+						page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Workflow: workflow, Status: wanted, Limit: limit, Cursor: cursor})
+						if err != nil {
+							return nil, "", err
+						}
+						return page.Executions, page.NextCursor, nil
+					},
+				}
+				return l.print(d)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&workflow, "workflow", "", "only of this workflow")
+	cmd.Flags().StringVar(&status, "status", "", "only with this status: "+strings.Join(statusNames(), ", "))
+	complete(cmd, "status", statusNames()...)
+	NoFiles(cmd, "workflow")
+	listFlags(cmd, &limit, &cursor)
+	return cmd
+}
+
+func statusNames() []string {
+	var names []string
+	for _, s := range client.Statuses {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+// parseStatus takes a status in any case; "" is any.
+func parseStatus(text string) (client.Status, error) {
+	s := client.Status(strings.ReplaceAll(strings.ToUpper(text), "-", "_"))
+	if s != "" && !slices.Contains(client.Statuses, s) {
+		return "", fmt.Errorf("--status %s: use %s", cli.Plain(text), strings.Join(statusNames(), ", "))
+	}
+	return s, nil
+}
+
+func executionRow(x *client.Execution, now time.Time) []string {
+	age := ""
+	if !x.StartedAt.IsZero() {
+		age = cli.Span(now.Sub(x.StartedAt.Time))
+	}
+	return []string{
+		x.ExecutionID, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
+		strconv.FormatInt(x.Duplicates, 10), x.Workflow, x.EventID, cli.Clip(why(x), 60),
+	}
+}
+
+// took is how long something ran; "" while it has not ended.
+func took(from, to time.Time) string {
+	if from.IsZero() || to.IsZero() {
+		return ""
+	}
+	return cli.Span(to.Sub(from))
+}
+
+// why is the reason of an end that is no success, or of one that is asked for.
+func why(x *client.Execution) string {
+	switch {
+	case x.Error != nil && x.Error.Detail != "":
+		return x.Error.Code + ": " + x.Error.Detail
+	case x.Error != nil:
+		return x.Error.Code
+	case x.AbortedBy != "" && x.AbortReason != "":
+		return x.AbortedBy + ": " + x.AbortReason
+	}
+	return x.AbortedBy
+}
+
+func newExecutionsGet(e *cli.Environment, r *Remote) *cobra.Command {
+	var wait time.Duration
+	cmd := &cobra.Command{
+		ValidArgsFunction: r.ask(e, knownExecutions),
+
+		Use:   "get ID",
+		Short: "show one execution, now or at its next change",
+		Long: `Show one execution with its steps. With --wait the answer comes when the execution changes, and at once when it has ended; when
+nothing changes in that time (at most 5m), it is shown as it is. The exit code is 3 when there is no trace of it: it never ran, or its record has expired
+or was forgotten.`,
+		Example: `  hooklock executions get exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra
+  hooklock executions get exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --wait 30s -o json`,
+		Args: OneArg("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if wait < 0 {
+				return cli.Misuse(fmt.Errorf("--wait %s: a time span is not negative", wait))
+			}
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				x, err := d.AwaitExecution(ctx, args[0], wait)
+				if err != nil {
+					return err
+				}
+				return d.show(x)
+			})
+		},
+	}
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for a change, e.g. 30s; at most 5m")
+	NoFiles(cmd, "wait")
+	return cmd
+}
+
+// show prints an execution, whole.
+func (d *Desk) show(x *client.Execution) error {
+	if d.JSON {
+		return cli.PrintObject(d.e.Stdout, x.RawJSON())
+	}
+	t := &cli.Table{Out: d.e.Stdout}
+	add := func(name, value string) {
+		if value != "" {
+			t.Add(name, value)
+		}
+	}
+	add("execution", x.ExecutionID)
+	add("status", string(x.Status))
+	add("outcome", string(x.Outcome))
+	add("workflow", x.Workflow)
+	add("route", x.Route)
+	add("event", x.EventID)
+	add("key", x.IdempotencyKey)
+	add("fingerprint", x.Fingerprint)
+	if x.Attempt > 0 {
+		add("attempt", strconv.Itoa(x.Attempt))
+	}
+	if x.Token > 0 {
+		add("token", strconv.FormatInt(x.Token, 10))
+	}
+	add("holder", x.Holder)
+	if !x.StartedAt.IsZero() {
+		add("started", Stamp(x.StartedAt.Time)+" ("+cli.Span(time.Since(x.StartedAt.Time))+" ago)")
+	}
+	if !x.FinishedAt.IsZero() {
+		add("finished", Stamp(x.FinishedAt.Time)+" (it took "+took(x.StartedAt.Time, x.FinishedAt.Time)+")")
+	}
+	if x.Error != nil {
+		add("error", why(x))
+	}
+	switch {
+	case x.AbortedAt.IsZero():
+	case x.FinishedAt.IsZero():
+		add("cancel asked", Stamp(x.AbortedAt.Time)+" by "+why(x))
+	default:
+		add("aborted", Stamp(x.AbortedAt.Time)+" by "+why(x))
+	}
+	if x.Response != nil {
+		add("response", responseText(x.Response))
+	}
+	add("duplicates", strconv.FormatInt(x.Duplicates, 10))
+	add("trace", x.TraceID)
+	if err := t.Flush(); err != nil || len(x.Steps) == 0 {
+		return err
+	}
+	return d.steps(x.Steps)
+}
+
+func responseText(r *client.Response) string {
+	text := fmt.Sprintf("%d, %d bytes", r.Status, r.Bytes)
+	if r.Kept {
+		return text + "; duplicates get it"
+	}
+	return text + "; not kept for duplicates"
+}
+
+func (d *Desk) steps(steps []client.Step) error {
+	fmt.Fprintln(d.e.Stdout)
+	t := &cli.Table{Out: d.e.Stdout, Head: []string{"STEP", "STATUS", "STARTED", "TOOK"}}
+	for _, s := range steps {
+		started := ""
+		if !s.StartedAt.IsZero() {
+			started = Stamp(s.StartedAt.Time)
+		}
+		t.Add(s.Name, s.Status, started, took(s.StartedAt.Time, s.FinishedAt.Time))
+	}
+	return t.Flush()
+}
+
+func newExecutionsCancel(e *cli.Environment, r *Remote) *cobra.Command {
+	var reason string
+	var final bool
+	cmd := &cobra.Command{
+		ValidArgsFunction: r.ask(e, knownExecutions),
+
+		Use:   "cancel ID --reason TEXT",
+		Short: "stop an execution that waits, runs or is held",
+		Long: `Stop an execution. One that waits is ABORTED at once and never reaches the upstream. One that runs has its upstream call closed, at
+whichever replica it runs, and its sender gets 503 execution_aborted. One that is held learns it from its next guard or heartbeat.
+
+The event may run again when its sender sends it again; with --final it never does. The exit code is 4 when the execution had ended.`,
+		Example: `  hooklock executions cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --reason "wrong account"
+  hooklock executions cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --final --reason "refunded by hand"`,
+		Args: OneArg("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := needed(cmd, "reason", reason, `"wrong account"`); err != nil {
+				return err
+			}
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				c, err := d.Cancel(ctx, args[0], reason, final)
+				if err != nil {
+					return doubtful(err, "hooklock executions get "+args[0])
+				}
+				return d.done(c.RawJSON(), cancelledText(c))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&final, "final", false, "the event never runs again: its duplicates get 503 execution_aborted")
+	reasonFlag(cmd, &reason)
+	return cmd
+}
+
+func cancelledText(c *client.Cancelled) string {
+	text := fmt.Sprintf("%s is %s", c.ExecutionID, c.Status)
+	if !c.Status.Terminal() {
+		text += ": it ends as soon as its owner has heard of it"
+	}
+	if c.Before {
+		text += "; somebody had asked for it before"
+	}
+	return text
+}
+
+func newExecutionsForget(e *cli.Environment, r *Remote) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		ValidArgsFunction: r.ask(e, knownExecutions),
+
+		Use:   "forget ID --reason TEXT",
+		Short: "drop the record of an ended execution, so that its event may run again",
+		Long: `Drop the record of an ended execution: its event runs again when the sender sends it again, on every replica within 2 s. This is how an
+event of unknown outcome is let through where the route says on_unknown: block, and how a redelivery from a sender's dashboard is made to run.
+The exit code is 4 while the execution has not ended.`,
+		Example: `  hooklock executions forget exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --reason "not in the ledger of the bank, run it again"`,
+		Args:    OneArg("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := needed(cmd, "reason", reason, `"run it again"`); err != nil {
+				return err
+			}
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				x, err := d.Forget(ctx, args[0], reason)
+				if err != nil {
+					return doubtful(err, "hooklock executions get "+args[0])
+				}
+				return d.done(x.RawJSON(), args[0]+" is forgotten: its event may run again")
+			})
+		},
+	}
+	reasonFlag(cmd, &reason)
+	return cmd
+}

@@ -1,0 +1,112 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"hooklock/cmd/hooklock/cli"
+
+	"github.com/spf13/cobra"
+)
+
+// mostOnAPage is how many items are asked for at once.
+const mostOnAPage = 200
+
+// listing is a list of the API that is printed while it comes, page after page.
+type listing[T any] struct {
+	name   string // of the list in the API's answer
+	none   string // said where there is nothing
+	limit  int    // 0 = all
+	cursor string
+	page   func(limit int, cursor string) (items []T, next string, err error)
+	raw    func(*T) []byte
+	row    func(*T) []string
+	head   []string
+}
+
+// listFlags adds the flags of a list.
+func listFlags(cmd *cobra.Command, limit *int, cursor *string) {
+	cmd.Flags().IntVar(limit, "limit", 0, "print at most so many (default 0: all)")
+	cmd.Flags().StringVar(cursor, "cursor", "", "go on behind a list that --limit cut: its nextCursor")
+	NoFiles(cmd, "limit", "cursor")
+}
+
+func (l *listing[T]) print(d *Desk) error {
+	if l.limit < 0 {
+		return cli.Misuse(errors.New("--limit: give a number from 0 on"))
+	}
+	if d.JSON {
+		return l.printJSON(d.e.Stdout)
+	}
+	t := &cli.Table{Out: d.e.Stdout, Head: l.head}
+	next, err := l.each(func(item *T) error { t.Add(l.row(item)...); return nil }, t.Flush)
+	switch {
+	case err != nil:
+		return err
+	case next != "":
+		fmt.Fprintf(d.e.Stderr, "there are more: --cursor %s\n", cli.Plain(next))
+	case !t.Begun:
+		fmt.Fprintln(d.e.Stderr, l.none)
+	}
+	return nil
+}
+
+// each goes through the items and the ends of the pages, and returns the cursor of the rest; "" where there is none.
+func (l *listing[T]) each(item func(*T) error, end func() error) (string, error) {
+	cursor := l.cursor
+	for printed := 0; ; {
+		want := mostOnAPage
+		if l.limit > 0 {
+			want = min(want, l.limit-printed)
+		}
+		items, next, err := l.page(want, cursor)
+		if err != nil {
+			return "", err
+		}
+		for i := range items {
+			if err := item(&items[i]); err != nil {
+				return "", err
+			}
+		}
+		if err := end(); err != nil {
+			return "", err
+		}
+		printed += len(items)
+		if next == "" || l.limit > 0 && printed >= l.limit {
+			return next, nil
+		}
+		if next == cursor {
+			return "", errors.New("the server gave the same cursor twice")
+		}
+		cursor = next
+	}
+}
+
+// printJSON prints one document in the API's shape, an item a line. It is cut off where an error comes in the middle, so that no reader
+// takes a part for the whole.
+func (l *listing[T]) printJSON(out io.Writer) error {
+	between := fmt.Sprintf("{%q:[\n", l.name)
+	next, err := l.each(func(item *T) error {
+		line, err := cli.JsonLine(l.raw(item))
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s%s", between, line)
+			between = ",\n"
+		}
+		return err
+	}, func() error { return nil })
+	if err != nil {
+		return err
+	}
+	if between != ",\n" {
+		if _, err := io.WriteString(out, between[:len(between)-1]); err != nil {
+			return err
+		}
+	}
+	cursor, err := json.Marshal(next)
+	if err == nil {
+		_, err = fmt.Fprintf(out, "],\"nextCursor\":%s}\n", cursor)
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+)
+
+func NewLocks(e *cli.Environment) *cobra.Command {
+	var r Remote
+	cmd := &cobra.Command{
+		Use:   "locks",
+		Short: "see which workflows are locked and by whom, and take a lock away",
+		Long: `See which workflows are locked, by whom and for how long, and take a lock away from who has it.
+
+STATE is running (a delivery is at the upstream), held (the lock outlives the answer, or belongs to a client of the lock API), or cooling
+(the execution has ended with an unknown outcome, and release_delay keeps the lock closed); stale means that the owner is dead and the
+next one to come will take over. LEFT is the time until the lock ends at the latest, if nobody renews it.`,
+		Args: Subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	r.Flags(cmd)
+	cmd.AddCommand(newLocksList(e, &r), newLocksGet(e, &r), newLocksRelease(e, &r))
+	return cmd
+}
+
+func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
+	var prefix, cursor string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "list the locks that are taken",
+		Long:  "List the locks that are taken: state, age, time left, how many wait, and who holds them.",
+		Example: `  hooklock locks list
+  hooklock locks list --prefix stripe/
+  hooklock locks list -o json | jq -r '.locks[] | select(.isStale) | .workflow'`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				l := &listing[client.Lock]{
+					name: "locks", none: "no lock is taken", limit: limit, cursor: cursor,
+					head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EXECUTION", "HOLDER"}, row: lockRow, raw: (*client.Lock).RawJSON,
+					page: func(limit int, cursor string) ([]client.Lock, string, error) {
+						page, err := d.LockPage(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
+						if err != nil {
+							return nil, "", err
+						}
+						return page.Locks, page.NextCursor, nil
+					},
+				}
+				return l.print(d)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only workflows that begin so")
+	listFlags(cmd, &limit, &cursor)
+	return cmd
+}
+
+// lockState says in a word or two what a lock is.
+func lockState(l *client.Lock) string {
+	state := "running"
+	switch {
+	case l.Cooling:
+		state = "cooling"
+	case l.Held:
+		state = "held"
+	}
+	if l.IsStale {
+		state += ",stale"
+	}
+	return state
+}
+
+// timeLeft is until a lock ends if nobody renews it; "" where nothing ends it.
+func timeLeft(l *client.Lock) string {
+	if l.ExpiresAt.IsZero() || l.ExpiresIn == nil {
+		return ""
+	}
+	return cli.SpanSeconds(*l.ExpiresIn)
+}
+
+func lockRow(l *client.Lock) []string {
+	return []string{l.Workflow, lockState(l), cli.SpanSeconds(l.HeldFor), timeLeft(l), strconv.Itoa(l.Waiting), l.ExecutionID, l.Holder}
+}
+
+func newLocksGet(e *cli.Environment, r *Remote) *cobra.Command {
+	return &cobra.Command{
+		ValidArgsFunction: r.ask(e, lockedWorkflows),
+
+		Use:   "get WORKFLOW",
+		Short: "show the lock of one workflow",
+		Long:  "Show the lock of one workflow. The exit code is 3 when it is free.",
+		Example: `  hooklock locks get stripe/acme
+  hooklock locks get stripe/acme -o json`,
+		Args: OneArg("WORKFLOW"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				l, err := d.Lock(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if d.JSON {
+					return cli.PrintObject(e.Stdout, l.RawJSON())
+				}
+				return printLock(d, l)
+			})
+		},
+	}
+}
+
+func printLock(d *Desk, l *client.Lock) error {
+	t := &cli.Table{Out: d.e.Stdout}
+	t.Add("workflow", l.Workflow)
+	t.Add("state", lockState(l))
+	t.Add("execution", l.ExecutionID)
+	t.Add("holder", l.Holder)
+	t.Add("token", strconv.FormatInt(l.Token, 10))
+	t.Add("locked at", Stamp(l.LockedAt.Time)+" ("+cli.SpanSeconds(l.HeldFor)+" ago)")
+	if left := timeLeft(l); left != "" {
+		t.Add("expires at", Stamp(l.ExpiresAt.Time)+" (in "+left+")")
+	}
+	t.Add("waiting", strconv.Itoa(l.Waiting))
+	return t.Flush()
+}
+
+// Stamp is a time as the API writes it.
+func Stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func newLocksRelease(e *cli.Environment, r *Remote) *cobra.Command {
+	var execution, reason string
+	cmd := &cobra.Command{
+		ValidArgsFunction: r.ask(e, lockedWorkflows),
+
+		Use:   "release WORKFLOW --execution ID --reason TEXT",
+		Short: "take a lock away from the execution that holds it",
+		Long: `Take a lock away from the execution that holds it. A running call is closed, its sender gets 503 lock_lost, and its record is
+ABORTED with the reason. The upstream may still be busy with the closed call: "hooklock executions cancel" is the gentler way, which keeps
+the lock until the call has ended.
+
+--execution names the holder as "hooklock locks get" shows it. If another has the lock by now, nothing happens and the exit code is 4.`,
+		Example: `  hooklock locks release stripe/acme --execution exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --reason "stuck since the deploy"`,
+		Args:    OneArg("WORKFLOW"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := needed(cmd, "execution", execution, "exec_…: the holder, as hooklock locks get shows it"); err != nil {
+				return err
+			}
+			if err := needed(cmd, "reason", reason, `"stuck since the deploy"`); err != nil {
+				return err
+			}
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				x, err := d.ForceRelease(ctx, args[0], execution, reason)
+				if err != nil {
+					return doubtful(err, "hooklock locks get "+args[0])
+				}
+				return d.done(x.RawJSON(), fmt.Sprintf("%s is released; %s has lost it", args[0], execution))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&execution, "execution", "", "ID of the execution that holds the lock (required)")
+	_ = cmd.RegisterFlagCompletionFunc("execution", r.ask(e, lockHolder)) // the flag is there
+	reasonFlag(cmd, &reason)
+	return cmd
+}

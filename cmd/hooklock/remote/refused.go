@@ -1,0 +1,136 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+)
+
+// explain turns what came of a call into what a person should know and do, and into an exit code. Text of the server is made plain.
+func (d *Desk) explain(ctx context.Context, err error) error {
+	var p *client.Problem
+	var usage cli.UsageError
+	var coded cli.CodedError
+	var file *fs.PathError // a token file that has gone, or a full disk under the output
+	switch {
+	case err == nil || errors.As(err, &usage) || errors.As(err, &coded) || errors.As(err, &file):
+		return err
+	case errors.As(err, &p):
+		return d.refused(p)
+	}
+	var half doubt
+	errors.As(err, &half)
+	if ctx.Err() != nil {
+		return errors.New("interrupted" + half.advice())
+	}
+	text := cli.Plain(d.url) + ": " + cli.Plain(err.Error())
+	if advice := d.advice(err); advice != "" {
+		text += "; " + advice
+	}
+	return errors.New(text + half.advice())
+}
+
+// doubt is an error after which nobody knows whether a change was made.
+type doubt struct {
+	error
+	look string // the command that tells
+}
+
+// Unwrap returns the error.
+func (e doubt) Unwrap() error { return e.error }
+
+func (e doubt) advice() string {
+	if e.look == "" {
+		return ""
+	}
+	return "; it may have been done all the same: " + cli.Plain(e.look) + " tells"
+}
+
+// doubtful is the error of a change that was sent. Where the server answered, or was not reached at all, there is no doubt.
+func doubtful(err error, look string) error {
+	var p *client.Problem
+	var dial *net.OpError
+	if errors.As(err, &p) || errors.As(err, &dial) && dial.Op == "dial" {
+		return err
+	}
+	return doubt{err, look}
+}
+
+// done says that a change was made: with what the server answered, or in a sentence.
+func (d *Desk) done(answer []byte, text string) error {
+	if d.JSON {
+		return cli.PrintObject(d.e.Stdout, answer)
+	}
+	_, err := fmt.Fprintln(d.e.Stdout, cli.Plain(text))
+	return err
+}
+
+// refused gives a problem its exit code, and an advice where the server cannot know it.
+func (d *Desk) refused(p *client.Problem) error {
+	text := cli.Plain(p.Error())
+	code := cli.ExitFailed
+	switch {
+	case p.Code == "":
+		text = cli.Plain(d.url) + ": " + text + "; name Hooklock's admin listener with --admin"
+		if p.Status == http.StatusBadRequest {
+			text += " (one with TLS begins with https://)"
+		}
+	case p.Status == http.StatusUnauthorized:
+		text += "; " + d.token
+	case p.Status == http.StatusForbidden:
+		text += "; " + d.token + "; its scopes are in admin.tokens of the server"
+	case p.Status == http.StatusMisdirectedRequest:
+		text += "; ask by its IP address with --admin, or add the name to admin.hosts of the server"
+	case p.Code == client.CodeLockNotFound, p.Code == client.CodeExecutionNotFound, p.Code == client.CodeNoEmbeddedEtcd:
+		code = cli.ExitNotFound
+	case p.Status == http.StatusNotFound, p.Status == http.StatusMethodNotAllowed, p.Status == http.StatusBadGateway:
+		text = cli.Plain(d.url) + ": " + text + "; this is no admin listener (admin.listen), or one of another release"
+	case p.Code == client.CodeAlreadyFinished, p.Status == http.StatusConflict, p.Status == http.StatusPreconditionFailed:
+		code = cli.ExitRefused
+		if p.Code == client.CodeLockLost && p.ExecutionID != "" {
+			text += "; the holder is " + cli.Plain(p.ExecutionID)
+		}
+	case p.Status == http.StatusBadRequest:
+		code = cli.ExitUsage
+	}
+	if p.RetryAfter > 0 && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable) {
+		text += fmt.Sprintf("; try again in %s", cli.Span(p.RetryAfter))
+	}
+	return cli.WithCode(errors.New(text), code)
+}
+
+// advice says what to do where no answer came.
+func (d *Desk) advice(err error) string {
+	var dns *net.DNSError
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var alert *net.OpError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
+		return "no hooklock listens there: start it (hooklock serve), or name its admin listener with --admin or " + envAdmin
+	case errors.As(err, &dns):
+		return "correct --admin or " + envAdmin
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it did not answer in time: is it the admin listener, and is a firewall between?"
+	case errors.As(err, &authority):
+		return "name the authority of its certificate with --ca-file"
+	case errors.As(err, &name):
+		return "ask by a name that is in its certificate"
+	case errors.As(err, &alert) && alert.Op == "remote error": // a TLS alert (crypto/tls does not export its type)
+		return "it asks for a client certificate: --cert-file and --key-file"
+	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+		return "it speaks no TLS: begin --admin with http://"
+	}
+	return ""
+}

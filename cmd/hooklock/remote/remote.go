@@ -1,0 +1,225 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin"
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
+	"hooklock/config"
+)
+
+// The variables of the environment that stand for flags.
+const (
+	envAdmin     = "HOOKLOCK_ADMIN"
+	envTokenFile = "HOOKLOCK_TOKEN_FILE"
+)
+
+// Remote is where the admin API is and who asks, as flags and environment say.
+type Remote struct {
+	url, tokenFile, config string
+	tls                    client.TLS
+	output                 string
+}
+
+// Flags adds the flags that every command on the admin API has.
+func (r *Remote) Flags(cmd *cobra.Command) {
+	f := cmd.PersistentFlags()
+	f.StringVar(&r.url, "admin", "", "URL of the admin listener, or its HOST:PORT, or unix:///PATH (default $"+envAdmin+", else "+client.DefaultURL+")")
+	f.StringVar(&r.tokenFile, "token-file", "", "file with the token (default $"+envTokenFile+", else the token that a hooklock on this machine generated)")
+	f.StringVar(&r.config, "config", "", "configuration of the hooklock that is asked: its admin.listen and data_dir are the defaults")
+	f.StringVar(&r.tls.CAFile, "ca-file", "", "authority that signed the admin listener's certificate (default: the system's)")
+	f.StringVar(&r.tls.CertFile, "cert-file", "", "client certificate, where admin.tls asks for one")
+	f.StringVar(&r.tls.KeyFile, "key-file", "", "key of the client certificate")
+	f.StringVarP(&r.output, "output", "o", "table", "table, or json as the API has it")
+	complete(cmd, "output", "table", "json")
+	NoFiles(cmd, "admin")
+}
+
+// Desk is an open way to an admin API.
+type Desk struct {
+	*client.Client
+	e     *cli.Environment
+	url   string
+	token string // which token is sent, or why none is; a sentence without an end
+	JSON  bool
+}
+
+// Run opens the way, and gives work a context that Ctrl-C ends. Its errors say what to do next.
+func (r *Remote) Run(ctx context.Context, e *cli.Environment, work func(context.Context, *Desk) error) error {
+	if r.output != "table" && r.output != "json" {
+		return cli.Misuse(fmt.Errorf("-o %s: use table or json", cli.Plain(r.output)))
+	}
+	d, err := r.open(e)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	return d.explain(ctx, work(ctx, d))
+}
+
+func (r *Remote) open(e *cli.Environment) (*Desk, error) {
+	d := &Desk{e: e, JSON: r.output == "json"}
+	dir, address, trust := config.Default().DataDir, "", r.tls
+	var own client.TLS
+	if r.config != "" {
+		loaded, err := wiring.Load(e, r.config, nil, false)
+		if err != nil {
+			return nil, err
+		}
+		dir, address, own = loaded.Config.DataDir, AdminURL(loaded.Config), wiring.OwnTrust(loaded.Config)
+	}
+	d.url = firstOf(r.url, e.Lookup(envAdmin), address)
+	switch {
+	case d.url == "" && r.config != "":
+		return nil, cli.Misuse(fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and name it with --admin", r.config))
+	case d.url == address && trust.CAFile == "": // its own certificate is as good as the authority that signed it
+		trust.CAFile, trust.ServerName = own.CAFile, own.ServerName
+	}
+	d.url = firstOf(d.url, client.DefaultURL)
+	if !strings.Contains(d.url, "://") {
+		d.url = "http://" + d.url
+	}
+	source, err := r.source(e, d, filepath.Join(dir, admin.TokenFile))
+	if err != nil {
+		return nil, cli.Misuse(err)
+	}
+	d.Client, err = client.New(client.Options{URL: d.url, Token: source, UserAgent: "hooklock/" + cli.BuildVersion(), TLS: trust})
+	if err != nil {
+		return nil, cli.Misuse(fmt.Errorf("--admin %s: %w", cli.Plain(withoutPassword(d.url)), err))
+	}
+	return d, nil
+}
+
+// source finds the token, and leaves in d.token what it found.
+func (r *Remote) source(e *cli.Environment, d *Desk, generated string) (client.TokenSource, error) {
+	given, from := r.tokenFile, "--token-file"
+	if given == "" {
+		given, from = e.Lookup(envTokenFile), envTokenFile
+	}
+	if given != "" {
+		source := client.TokenFile(given)
+		if _, err := source(); err != nil {
+			return nil, fmt.Errorf("%s: %w", from, err)
+		}
+		d.token = fmt.Sprintf("the token in %s (%s) was sent", given, from)
+		return source, nil
+	}
+	if !IsLocal(d.url) {
+		d.token = "no token was sent: name its file with --token-file or " + envTokenFile
+		return nil, nil //nolint:nilnil // no token
+	}
+	source := client.TokenFile(generated)
+	_, err := source()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.token = fmt.Sprintf("no token was sent: there is no %s here; name the token's file with --token-file, or the server's configuration with --config", generated)
+	case err != nil:
+		d.token = fmt.Sprintf("no token was sent: %v", err)
+	default:
+		d.token = fmt.Sprintf("the token in %s was sent; name another file with --token-file, or the server's configuration with --config", generated)
+		return source, nil
+	}
+	return nil, nil //nolint:nilnil // no token: reads may not need one
+}
+
+// AdminURL is where a hooklock with this configuration listens; "" where that is not known before it runs.
+func AdminURL(c *config.Config) string {
+	address := FromHere(c.Admin.Listen)
+	if address == "" {
+		return ""
+	}
+	if c.Admin.TLS.CertFile != "" {
+		return "https://" + address
+	}
+	return "http://" + address
+}
+
+// FromHere is the address at which a listener of this machine is reached; "" for a port that is picked at the start.
+func FromHere(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || port == "0" {
+		return ""
+	}
+	if host == "" || host == "0.0.0.0" || host == "::" {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// IsLocal reports whether the generated token may be sent there: it is a secret of this machine.
+func IsLocal(url string) bool {
+	scheme, rest, _ := strings.Cut(url, "://")
+	if scheme == "unix" {
+		return true
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// withoutPassword leaves out what stands before an @, which is refused but may be a secret.
+func withoutPassword(url string) string {
+	scheme, rest, _ := strings.Cut(url, "://")
+	if i := strings.LastIndex(rest, "@"); i >= 0 {
+		return scheme + "://…@" + rest[i+1:]
+	}
+	return url
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// OneArg wants one argument; what says which.
+func OneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return cli.Misuse(fmt.Errorf("%s takes one %s, got %d arguments; see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath()))
+		}
+		return nil
+	}
+}
+
+// Subcommand refuses words that are no command of this group.
+func Subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return cli.Misuse(fmt.Errorf("unknown command %q for %s; %s --help lists them%s", args[0], cmd.CommandPath(), cmd.CommandPath(), cli.Suggestion(cmd, args[0])))
+	}
+	return nil
+}
+
+// reasonFlag adds --reason, which the audit log and the record will show.
+func reasonFlag(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "why, for the record and the audit log (required)")
+	NoFiles(cmd, "reason")
+}
+
+// needed refuses a flag that was left out.
+func needed(cmd *cobra.Command, flag, value, example string) error {
+	if strings.TrimSpace(value) == "" {
+		return cli.Misuse(fmt.Errorf("%s needs --%s, such as --%s %s", cmd.CommandPath(), flag, flag, example))
+	}
+	return nil
+}

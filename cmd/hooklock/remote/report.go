@@ -1,0 +1,99 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+)
+
+func NewReport(e *cli.Environment) *cobra.Command {
+	var r Remote
+	var since string
+	var examples bool
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "see what the routes have found wrong with their deliveries: what mode observe would have stopped",
+		Long: `See what each route has found wrong with its deliveries. In mode observe these were forwarded all the same, so this is what enforce
+would stop:
+
+  DUPLICATES  copies of an event that is settled or runs: they would get the first answer, or a 409
+  OVERLAPS    other events of a workflow while one ran: they would wait, or be refused
+  MISMATCHES  a known event ID with another request
+  MISSING     deliveries without an event ID
+  FORGED      signatures that are not valid
+  UNNAMED     deliveries of which no workflow or key could be made
+
+It is counted in memory, by the process that is asked, since its start and at most 7 days back. Behind a load balancer, ask each replica
+(--admin); the metric hooklock_deliveries_total has the same counts over all of them.`,
+		Example: `  hooklock report
+  hooklock report --since 24h --examples
+  hooklock report -o json | jq '.routes[] | {route, mode, overlaps: .overlaps.count}'`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				found, err := d.Report(ctx, since)
+				if err != nil {
+					return err
+				}
+				if d.JSON {
+					return cli.PrintObject(d.e.Stdout, found.RawJSON())
+				}
+				return d.printReport(found, examples)
+			})
+		},
+	}
+	r.Flags(cmd)
+	cmd.Flags().StringVar(&since, "since", "", "a time (2026-01-31T12:00:00Z), or how long ago (24h); default: all that is known")
+	cmd.Flags().BoolVar(&examples, "examples", false, "print the newest examples of each finding, too")
+	NoFiles(cmd, "since")
+	return cmd
+}
+
+func (d *Desk) printReport(r *client.Report, examples bool) error {
+	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), r.Since.UTC().Format(time.RFC3339), cli.Span(r.Until.Sub(r.Since)))
+	t := &cli.Table{Out: d.e.Stdout, Head: []string{"ROUTE", "MODE", "DELIVERIES", "DUPLICATES", "OVERLAPS", "MISMATCHES", "MISSING", "FORGED", "UNNAMED"}}
+	for i := range r.Routes {
+		route := &r.Routes[i]
+		row := []string{route.Route, route.Mode, strconv.FormatInt(route.Deliveries, 10)}
+		for _, f := range findingsOf(route) {
+			row = append(row, strconv.FormatInt(f.Count, 10))
+		}
+		t.Add(row...)
+	}
+	if err := t.Flush(); err != nil || !examples {
+		return err
+	}
+	t = &cli.Table{Out: d.e.Stdout, Head: []string{"ROUTE", "FOUND", "AT", "DECISION", "KEY", "WORKFLOW", "EXECUTION", "WHY"}}
+	for i := range r.Routes {
+		route := &r.Routes[i]
+		for _, f := range findingsOf(route) {
+			for j := range f.Examples {
+				x := &f.Examples[j]
+				t.Add(route.Route, f.name, x.At.UTC().Format(time.RFC3339), x.Decision, x.Key, x.Workflow, x.ExecutionID, strings.TrimSpace(x.Code+" "+x.Signature))
+			}
+		}
+	}
+	if len(t.Rows) > 0 {
+		fmt.Fprintln(d.e.Stdout)
+	}
+	return t.Flush()
+}
+
+// namedFinding is a finding as the table calls it.
+type namedFinding struct {
+	name string
+	*client.Finding
+}
+
+func findingsOf(r *client.RouteReport) []namedFinding {
+	return []namedFinding{
+		{"duplicate", &r.Duplicates}, {"overlap", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"missing ID", &r.MissingEventIDs}, {"forged", &r.Forged}, {"unnamed", &r.Unnamed},
+	}
+}

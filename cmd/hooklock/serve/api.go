@@ -1,0 +1,140 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"hooklock/admin"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
+	"hooklock/config"
+	"hooklock/etcdlock"
+	"hooklock/proxy/wire"
+)
+
+// The API's view of the ledger, and the ledger.
+var _ admin.Ledger = (*etcdlock.Control)(nil)
+
+// localAdmin is the name of whoever has the generated token.
+const localAdmin = "admin"
+
+// openAdmin opens the admin API, with health and metrics, and the listener that has only these.
+func (s *Service) openAdmin(ctx context.Context) (err error) {
+	if len(s.config.Admin.Tokens) == 0 {
+		s.readLocalToken()
+	}
+	o := admin.Options{
+		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.Store.Control, Access: s.access(s.config), Log: s.Log.Logger, Audit: s.Log.Reserve,
+		RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Profiling: s.config.Admin.Pprof,
+	}
+	if s.embedded != nil {
+		o.Space = func() string { return s.embedded.Space().String() }
+		o.Backup = s.embedded.Snapshot
+	}
+	s.api = admin.New(o)
+	t, err := adminTLS(&s.config.Admin.TLS)
+	if err != nil {
+		return err
+	}
+	if s.admin, err = s.serveHTTP(ctx, "admin.listen", s.config.Admin.Listen, t, s.api); err != nil {
+		return err
+	}
+	if s.config.Health.Listen != "" {
+		_, err = s.serveHTTP(ctx, "health.listen", s.config.Health.Listen, nil, admin.Health(o))
+	}
+	return err
+}
+
+// readLocalToken reads or makes the token for changes where none is configured; the configuration has been refused then unless the
+// listener is for this machine alone. Deliveries do not need the token: where it cannot be kept, the API takes no changes.
+func (s *Service) readLocalToken() {
+	token, err := admin.LocalToken(s.config.DataDir)
+	if err != nil {
+		s.Log.Warn("admin.read_only", "reason", err.Error(), "help", "configure admin.tokens, or give hooklock a data_dir that it can write to")
+	}
+	s.localToken = token
+}
+
+// access says who may use the API: the configured tokens, or else the generated one for changes, and everybody for reads.
+func (s *Service) access(c *config.Config) admin.Access {
+	a := admin.Access{Hosts: c.Admin.Hosts, Open: len(c.Admin.Tokens) == 0}
+	if a.Open && s.localToken != "" {
+		a.Tokens = []admin.Token{{Name: localAdmin, Digest: admin.Digest(s.localToken), Read: true, Write: true}}
+	}
+	for i := range c.Admin.Tokens {
+		t := &c.Admin.Tokens[i]
+		if t.Token.IsZero() {
+			continue // nobody's
+		}
+		a.Tokens = append(a.Tokens, admin.Token{
+			Name: t.Name, Digest: admin.Digest(t.Token.Reveal()), Workflows: t.Workflows,
+			Read: slices.Contains(t.Scopes, config.ScopeRead), Write: slices.Contains(t.Scopes, config.ScopeWrite),
+		})
+	}
+	return a
+}
+
+// reloadAccess takes over changed tokens and names. Without any token left the generated one is for changes, as after a start.
+func (s *Service) reloadAccess(c *config.Config) {
+	if len(c.Admin.Tokens) == 0 && s.localToken == "" {
+		s.readLocalToken()
+	}
+	s.api.SetAccess(s.access(c))
+}
+
+// adminTLS is nil where no certificate is configured.
+func adminTLS(c *config.AdminTLS) (*tls.Config, error) {
+	t, err := wiring.ServerTLS("admin.tls", &config.ServerTLS{CertFile: c.CertFile, KeyFile: c.KeyFile})
+	if err != nil || t == nil || c.ClientCAFile == "" {
+		return t, err
+	}
+	pem, err := os.ReadFile(c.ClientCAFile)
+	if err != nil {
+		return nil, cli.Misuse(fmt.Errorf("admin.tls.client_ca_file: %w", err))
+	}
+	t.ClientAuth, t.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+	if !t.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, cli.Misuse(fmt.Errorf("admin.tls.client_ca_file: no PEM certificate in %s", c.ClientCAFile))
+	}
+	return t, nil
+}
+
+// serveHTTP serves h at address until stop, over TLS where t is not nil.
+func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener, error) {
+	ln, err := wiring.Listen(ctx, setting, address)
+	if err != nil {
+		return nil, cli.Misuse(err)
+	}
+	server := &http.Server{
+		Handler: h, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		// A request that waits for something moves its own deadlines.
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 75 * time.Second,
+		MaxHeaderBytes: 32 << 10,
+	}
+	if closing, ok := h.(interface{ Close() }); ok {
+		server.RegisterOnShutdown(closing.Close)
+	}
+	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.bounds.Admin, Refusal: admin.Overloaded()})
+	s.watchListener(setting, bounded, s.bounds.Admin)
+	s.onStop(setting, server.Shutdown)
+	s.serve(func() error {
+		serving := net.Listener(bounded)
+		if t != nil {
+			serving = tls.NewListener(serving, t)
+		}
+		if err := server.Serve(serving); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve %s: %w", setting, err)
+		}
+		return nil
+	})
+	return ln, nil
+}

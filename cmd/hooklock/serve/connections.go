@@ -1,0 +1,101 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hooklock/config"
+	"hooklock/proxy/wire"
+)
+
+const (
+	// ownFiles are the open files that nobody connects for: those of the embedded etcd, or connections to etcd and to a collector, the
+	// configuration, the refused connections that are still told so.
+	ownFiles = 128
+	// maxAdminConnections bounds the open connections of the admin listener, and of the health listener.
+	maxAdminConnections = 2000
+	// adminShare is the part of the open files that each of them may take at most.
+	adminShare = 32
+)
+
+// connectionBounds are how many connections each listener takes.
+type connectionBounds struct {
+	Senders, Admin int
+	Warning        string // where there is less room than limits.max_connections asks for; else empty
+}
+
+// boundsFor divides the open files that the process may have. A connection of a sender takes two: a delivery needs another one to the
+// upstream. limit is 0 where there is none.
+func boundsFor(c *config.Config, limit uint64) connectionBounds {
+	wanted := c.Limits.MaxConnections
+	b := connectionBounds{Senders: wanted, Admin: maxAdminConnections}
+	if limit == 0 {
+		return b
+	}
+	files, admins := int(min(limit, math.MaxInt32)), 1 //nolint:gosec // it fits
+	if c.Health.Listen != "" {
+		admins++
+	}
+	b.Admin = max(1, min(maxAdminConnections, files/adminShare))
+	b.Senders = max(1, min(wanted, (files-ownFiles-admins*b.Admin)/2))
+	if b.Senders < wanted {
+		apart := 2*wanted + ownFiles
+		needed := min(apart+admins*maxAdminConnections, apart*adminShare/(adminShare-admins)+1)
+		b.Warning = fmt.Sprintf("limits.max_connections: %d connections need %d open files and the limit is %d, so %d are taken at one time; "+
+			"raise it (ulimit -n, LimitNOFILE=), or lower the setting", wanted, needed, files, b.Senders)
+	}
+	return b
+}
+
+// openFiles is how many files the process may have open; 0 where the system has no limit, or does not say.
+func openFiles() uint64 {
+	var r unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil || r.Cur == unix.RLIM_INFINITY {
+		return 0
+	}
+	return r.Cur
+}
+
+// troubleEvery is how often the log says of a listener that it refuses connections.
+const troubleEvery = time.Minute
+
+// watchListener shows l in the metrics, and its trouble in the log: at once when it begins, and then a line in each troubleEvery.
+func (s *Service) watchListener(name string, l *wire.Listener, most int) {
+	s.telemetry.WatchListener(name, most, l.Counts)
+	over := make(chan struct{})
+	s.onStop(name+" watch", func(context.Context) error { close(over); return nil })
+	s.serving.Go(func() {
+		var said wire.Counts
+		for {
+			select {
+			case <-l.Trouble():
+			case <-over:
+				return
+			}
+			said = s.tellTrouble(name, said, l.Counts(), most)
+			pause := time.NewTimer(troubleEvery)
+			select {
+			case <-pause.C:
+			case <-over:
+				pause.Stop()
+				s.tellTrouble(name, said, l.Counts(), most)
+				return
+			}
+		}
+	})
+}
+
+// tellTrouble logs what has happened since the last line, and returns now.
+func (s *Service) tellTrouble(name string, said, now wire.Counts, most int) wire.Counts {
+	if refused, closed := now.Refused-said.Refused, now.ClosedIdle-said.ClosedIdle; refused > 0 || closed > 0 {
+		s.Log.Warn("connections.full", "listener", name, "refused", refused, "closed_idle", closed, "open", now.Open, "limit", most)
+	}
+	if failed := now.Failed - said.Failed; failed > 0 {
+		s.Log.Warn("accept.failed", "listener", name, "failures", failed, "error", now.Failure.Error())
+	}
+	return now
+}

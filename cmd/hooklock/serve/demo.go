@@ -1,0 +1,145 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
+)
+
+// Where the demo listens, unless it may pick free ports.
+const (
+	demoProxy    = "127.0.0.1:8080"
+	demoReceiver = "127.0.0.1:8081"
+	demoAdmin    = "127.0.0.1:8079"
+)
+
+func NewDemo(e *cli.Environment) *cobra.Command {
+	var dir string
+	var autoPorts bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "a sample legacy receiver, an embedded etcd, the proxy and the admin listener in one process, with curl lines to try",
+		Long: `Run everything that is needed to see Hooklock work, in one process: a sample legacy receiver, an embedded etcd, the proxy
+in front of the receiver, and the admin listener. It needs no configuration and no installed server.`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), e, dir, autoPorts) },
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "keep the data here (default: a temporary folder, removed at the end)")
+	cmd.Flags().BoolVar(&autoPorts, "auto-ports", false, "use free ports instead of 8079, 8080 and 8081")
+	return cmd
+}
+
+func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (err error) {
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "hooklock-demo-"); err != nil {
+			return fmt.Errorf("make a folder for the demo: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	} else if err = os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of the demo: %w", err)
+	}
+	proxyAt, receiverAt, adminAt := demoProxy, demoReceiver, demoAdmin
+	if autoPorts {
+		proxyAt, receiverAt, adminAt = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	}
+	ln, err := wiring.Listen(ctx, "the legacy receiver", receiverAt)
+	if err != nil {
+		return cli.Misuse(fmt.Errorf("%w (or use --auto-ports)", err))
+	}
+	legacy := &http.Server{Handler: &receiver{now: time.Now}, ReadHeaderTimeout: 5 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- legacy.Serve(ln) }()
+	defer func() {
+		_ = legacy.Close() // what still runs in a sample service may be cut
+		if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+			err = errors.Join(err, end)
+		}
+	}()
+	path, err := writeDemoConfig(dir, proxyAt, ln.Addr(), adminAt)
+	if err != nil {
+		return err
+	}
+	loaded, err := wiring.Load(e, path, nil, true)
+	if err != nil {
+		return err
+	}
+	log := OpenLog(e, &loaded.Config.Log)
+	return serve(ctx, e, path, loaded, log, func(s *Service) {
+		// The first curl line should not meet a store that is just starting. If it takes this long, the answers say why.
+		patience := time.NewTimer(10 * time.Second)
+		defer patience.Stop()
+		select {
+		case <-s.live:
+		case <-patience.C:
+		}
+		printDemo(e, s, ln.Addr(), path)
+	})
+}
+
+// writeDemoConfig writes what a user would write, so that the demo runs what serve runs.
+func writeDemoConfig(dir, proxyAt string, receiverAt net.Addr, adminAt string) (string, error) {
+	path := filepath.Join(dir, "sidecar.yaml")
+	text := fmt.Sprintf(`# Written by "hooklock demo". Change it while the demo runs: it is reloaded.
+listen: %s
+data_dir: %q
+upstream: http://%s
+etcd: {embedded: {single_replica: true}}
+admin: {listen: %q}
+log: {level: warn, format: text}
+routes:
+  - name: demo
+    path: /hooks/{account}
+    workflow: "demo/{path.account}"
+    event_id: "{header.Idempotency-Key ?? body.id}"
+`, proxyAt, filepath.Join(dir, "data"), receiverAt, adminAt)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return "", fmt.Errorf("write the demo's configuration: %w", err)
+	}
+	return path, nil
+}
+
+func printDemo(e *cli.Environment, s *Service, receiverAt net.Addr, path string) {
+	hook := "http://" + s.door.Addr().String() + "/hooks/acme"
+	fmt.Fprintf(e.Stdout, `
+Hooklock runs. Senders reach it at %[1]s, the legacy receiver behind it is at http://%[2]s/ (open it to see what arrives).
+Health: http://%[3]s/readyz  Metrics: http://%[3]s/metrics  Configuration: %[4]s
+
+Try these in another terminal:
+
+1. A first delivery runs:
+   curl -i %[1]s -d '{"id":"evt_1","amount":100}'
+
+2. The same delivery again is answered, and does not run ("Idempotent-Replayed: true", the same receipt):
+   curl -i %[1]s -d '{"id":"evt_1","amount":100}'
+
+3. The same event with a changed payload is refused (422):
+   curl -i %[1]s -d '{"id":"evt_1","amount":999}'
+
+4. While one event of a workflow runs, another one is refused (409, and who holds the lock):
+   curl -s '%[1]s?sleep=5s' -d '{"id":"evt_2"}' & sleep 1; curl -i %[1]s -d '{"id":"evt_3"}'; wait
+
+5. What ran, and who holds which lock:
+   curl http://%[3]s/v1/executions
+   curl http://%[3]s/v1/locks
+
+6. A lock for a job of your own (docs/api.md has the rest):
+   curl http://%[3]s/v1/locks/backup/acquire -d '{"holder":"me","ttl":"1m"}' -H "Authorization: Bearer $(cat '%[5]s')"
+
+7. The same for people (docs/cli.md: how to cancel, release and forget):
+   export HOOKLOCK_ADMIN=http://%[3]s HOOKLOCK_TOKEN_FILE='%[5]s'
+   %[6]s executions list; %[6]s locks list
+
+Ctrl-C ends it.
+`, hook, receiverAt, s.admin.Addr(), path, filepath.Join(s.config.DataDir, admin.TokenFile), os.Args[0])
+}

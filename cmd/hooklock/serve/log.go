@@ -1,0 +1,95 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"log/slog"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc/grpclog"
+
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/config"
+	"hooklock/proxy/telemetry/logs"
+)
+
+// lastLines is how long the end waits for a reader of the log.
+const lastLines = 2 * time.Second
+
+// ServerLog is the log of a server, as the configuration has it.
+type ServerLog struct {
+	*slog.Logger
+	writer *logs.Writer
+	format config.LogFormat
+}
+
+// OpenLog makes standard error the log of a server. From now on whatever the process says there goes through one writer that never blocks, and
+// that run closes at the end. A reader that went away is an error of that writer, and no signal that ends the process.
+func OpenLog(e *cli.Environment, c *config.Log) *ServerLog {
+	signal.Ignore(syscall.SIGPIPE)
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		level = slog.LevelInfo // the configuration was checked: this is no level that it lets through
+	}
+	l := &ServerLog{format: c.Format}
+	l.writer = logs.NewWriter(logs.Options{To: e.Stderr, Lost: l.Lost})
+	l.Logger = l.to(l.writer, level)
+	e.AtEnd, e.Stderr = l.close, l.writer
+	log.SetOutput(l.writer) // of libraries that know no other place
+	return l
+}
+
+// whereLibrariesLog is where the standard library's log goes now.
+type whereLibrariesLog struct{}
+
+// Write implements io.Writer.
+func (whereLibrariesLog) Write(line []byte) (int, error) { return log.Writer().Write(line) }
+
+// RedirectGRPC keeps gRPC, which has a log of its own, from writing to standard error by itself. It is to be called before gRPC is used.
+func RedirectGRPC() {
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, whereLibrariesLog{}))
+}
+
+// to is a logger in the configured format.
+func (l *ServerLog) to(w io.Writer, level slog.Level) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if l.format == config.LogText {
+		return slog.New(slog.NewTextHandler(w, o))
+	}
+	return slog.New(slog.NewJSONHandler(w, o))
+}
+
+// Lost is the line in the place of lines that were lost.
+func (l *ServerLog) Lost(lines int64) []byte {
+	var text bytes.Buffer
+	logger := l.to(&text, slog.LevelWarn) // whatever the configured level is
+	logger.Warn("log.lost", "lines", lines)
+	return text.Bytes()
+}
+
+// Reserve keeps room for the line of a change by the API.
+func (l *ServerLog) Reserve() (line *slog.Logger, release func(), err error) {
+	place, err := l.writer.Reserve()
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.to(place, slog.LevelInfo), place.Release, nil
+}
+
+// flush waits until what was said is written, for a bounded time.
+func (l *ServerLog) flush() {
+	ctx, cancel := context.WithTimeout(context.Background(), lastLines)
+	defer cancel()
+	l.writer.Flush(ctx)
+}
+
+// close writes what waits, for a bounded time. There is no place to say that it failed.
+func (l *ServerLog) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), lastLines)
+	defer cancel()
+	_ = l.writer.Close(ctx)
+}

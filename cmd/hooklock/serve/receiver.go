@@ -1,0 +1,77 @@
+package serve
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// receiver stands for the legacy service: it does something for every request that reaches it, and shows what it did. Nothing in it
+// knows of Hooklock.
+type receiver struct {
+	mu     sync.Mutex
+	events []received
+	now    func() time.Time
+}
+
+type received struct {
+	at      time.Time
+	target  string
+	attempt string
+	token   string
+	body    string
+}
+
+const (
+	keptEvents  = 200
+	longestBody = 1 << 20
+	longestNap  = time.Minute
+)
+
+// ServeHTTP runs an event, or shows the page of events.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.Method == http.MethodGet {
+		r.page(w)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, longestBody))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	r.events = append(r.events, received{r.now(), req.RequestURI, req.Header.Get("Hooklock-Attempt"), req.Header.Get("Hooklock-Fencing-Token"), string(body)})
+	if len(r.events) > keptEvents {
+		r.events = r.events[1:]
+	}
+	n := len(r.events)
+	r.mu.Unlock()
+	if nap, err := time.ParseDuration(req.URL.Query().Get("sleep")); err == nil {
+		timer := time.NewTimer(min(nap, longestNap))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-req.Context().Done():
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"charged":true,"receipt":%d}`+"\n", n)
+}
+
+func (r *receiver) page(w http.ResponseWriter) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=2><title>legacy receiver</title>"+
+		"<style>body{font:16px system-ui;margin:2em}td,th{padding:.3em 1em;text-align:left;border-bottom:1px solid #ddd}</style>"+
+		"<h1>Events that reached the legacy service: %d</h1><table><tr><th>time<th>target<th>attempt<th>fencing token<th>body", len(r.events))
+	for i := len(r.events) - 1; i >= 0; i-- {
+		e := &r.events[i]
+		fmt.Fprintf(w, "<tr><td>%s<td>%s<td>%s<td>%s<td><code>%s</code>", e.at.Format("15:04:05.000"), html.EscapeString(e.target),
+			html.EscapeString(e.attempt), html.EscapeString(e.token), html.EscapeString(e.body))
+	}
+	fmt.Fprint(w, "</table>")
+}

@@ -1,0 +1,189 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
+	"hooklock/config"
+)
+
+func NewServe(e *cli.Environment) *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "run the proxy",
+		Long:  "Run the proxy. SIGHUP, or a change of the file, reloads the configuration; SIGTERM ends the process when what runs has ended, a second one at once. SIGUSR1 drains, as hooklock drain does.",
+		Example: `  hooklock serve --config sidecar.yaml
+  HOOKLOCK__ETCD__ENDPOINTS=http://etcd-0:2379,http://etcd-1:2379 hooklock serve`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			loaded, err := wiring.Load(e, path, nil, true)
+			if errors.Is(err, fs.ErrNotExist) {
+				return cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err))
+			}
+			if err != nil {
+				return err
+			}
+			log := OpenLog(e, &loaded.Config.Log)
+			for _, w := range loaded.Warnings {
+				log.Warn("config.warning", "problem", w.String())
+			}
+			return serve(cmd.Context(), e, path, loaded, log, func(*Service) {})
+		},
+	}
+	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
+	return cmd
+}
+
+// serve runs a service until a signal ends it. started is called when senders may come.
+func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.Loaded, log *ServerLog, started func(*Service)) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1)
+	defer signal.Stop(signals)
+	door, err := givenDoor()
+	if err != nil {
+		return err
+	}
+	s, err := Start(ctx, loaded.Config, log, door)
+	if err != nil {
+		return err
+	}
+	changed, stopWatching, err := watch(path, loaded.File)
+	if err != nil {
+		return errors.Join(err, s.Stop())
+	}
+	defer stopWatching()
+	boss := newSupervisor(log.Logger)
+	defer boss.close()
+	started(s)
+	live := s.live
+	for {
+		select {
+		case <-live:
+			live = nil
+			boss.ready("serving")
+		case <-boss.Late:
+			boss.ready("serving; etcd has given no session yet")
+		case <-boss.Beat:
+			boss.alive()
+		case sig := <-signals:
+			if sig == syscall.SIGHUP {
+				boss.reloading()
+				boss.reloaded(s.reload(e, path, nil))
+				continue
+			}
+			if sig == syscall.SIGUSR1 {
+				log.Info("draining")
+				s.sendElsewhere()
+				continue
+			}
+			log.Info("stopping", "signal", sig.String())
+			return s.stopOrDie(signals, boss)
+		case text := <-changed:
+			boss.reloading()
+			boss.reloaded(s.reload(e, path, text))
+		case err := <-s.failed:
+			return errors.Join(err, s.stopOrDie(signals, boss))
+		case <-ctx.Done():
+			return s.stopOrDie(signals, boss)
+		}
+	}
+}
+
+// stopOrDie stops, unless a second signal says to end at once: then what still runs stays in the ledger as it is, and is buried as unknown
+// when the session has run out.
+func (s *Service) stopOrDie(signals <-chan os.Signal, boss *supervisor) error {
+	boss.stopping(s.patience())
+	done := make(chan error, 1)
+	go func() { done <- s.Stop() }()
+	for {
+		select {
+		case err := <-done:
+			s.Log.Info("stopped")
+			return err
+		case <-boss.Beat:
+			boss.alive()
+		case sig := <-signals:
+			if sig != syscall.SIGHUP && sig != syscall.SIGUSR1 {
+				return fmt.Errorf("ended at once by a second signal (%s); what still ran is unknown", sig)
+			}
+		}
+	}
+}
+
+// patience is how long a supervisor should wait for the end: longer than stop takes.
+func (s *Service) patience() time.Duration {
+	return s.config.ShutdownDelay + s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 10*time.Second
+}
+
+// watch tells of changes of the configuration file.
+func watch(path string, text []byte) (<-chan []byte, func(), error) {
+	changed := make(chan []byte)
+	done := make(chan struct{})
+	w := config.NewWatcher(path, text, func(text []byte, err error) {
+		if err != nil {
+			return // the file is away for a moment, as it is while a ConfigMap is swapped
+		}
+		select {
+		case changed <- text:
+		case <-done:
+		}
+	})
+	if err := w.Start(); err != nil {
+		return nil, nil, fmt.Errorf("watch %s: %w", path, err)
+	}
+	return changed, func() { close(done); w.Stop() }, nil
+}
+
+// reload takes over a changed configuration, or keeps the old one whole, says why, and returns false.
+func (s *Service) reload(e *cli.Environment, path string, text []byte) bool {
+	changed, err := s.takeOver(e, path, text)
+	s.telemetry.Reloaded(err == nil)
+	if err != nil {
+		for line := range strings.Lines(err.Error()) {
+			s.Log.Error("config.refused", "problem", strings.TrimSpace(line))
+		}
+		return false
+	}
+	s.Log.Info("config.reloaded", "changed", changed)
+	return true
+}
+
+// takeOver puts a configuration in the place of the one before, or changes nothing.
+func (s *Service) takeOver(e *cli.Environment, path string, text []byte) (changed []string, err error) {
+	loaded, err := wiring.Load(e, path, text, true)
+	if err != nil {
+		return nil, err
+	}
+	restart, reload := config.Changes(s.config, loaded.Config)
+	if len(restart) > 0 {
+		return nil, fmt.Errorf("needs a restart: %s", strings.Join(restart, ", "))
+	}
+	rules, err := wiring.NewRules(loaded.Config)
+	if err != nil {
+		return nil, err
+	}
+	s.reloadAccess(loaded.Config)
+	for _, w := range loaded.Warnings {
+		s.Log.Warn("config.warning", "problem", w.String())
+	}
+	s.config = loaded.Config
+	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
+	s.setMemory(&loaded.Config.Limits)
+	s.setRoutes(rules.Table.Routes)
+	s.telemetry.SetSampling(loaded.Config.Log.Sample)
+	s.handler.SetRules(rules)
+	return slices.Clip(reload), nil
+}

@@ -1,0 +1,338 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hooklock/admin"
+	"hooklock/admin/report"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
+	"hooklock/config"
+	"hooklock/etcdlock"
+	"hooklock/etcdlock/embedded"
+	"hooklock/etcdlock/link"
+	"hooklock/idem"
+	"hooklock/proxy"
+	"hooklock/proxy/memory"
+	"hooklock/proxy/telemetry"
+	"hooklock/proxy/wire"
+)
+
+// Service is a running Hooklock: start makes it, stop ends it.
+type Service struct {
+	Log    *ServerLog
+	config *config.Config
+
+	embedded  *embedded.Server // nil where etcd.endpoints are given
+	Store     *etcdlock.Store
+	guard     *idem.Guard
+	handler   *proxy.Handler
+	server    *proxy.Server
+	telemetry *telemetry.Telemetry
+	report    *report.Tally
+
+	// base is the life of executions, and of deliveries that pass through.
+	base     context.Context
+	stopBase context.CancelCauseFunc
+
+	given net.Listener // by whoever started the process; nil: none
+	door  net.Listener // where senders come in
+	admin net.Listener
+	api   *admin.API
+	// localToken is the generated token of the API; "" where tokens are configured, or where it cannot be kept.
+	localToken string
+
+	live     chan struct{} // closed when the first session is there
+	opened   sync.Once
+	routing  atomic.Bool // routes are loaded and the door is open
+	draining atomic.Bool
+
+	memory     memory.Limit // of the process
+	budget     *wire.Budget
+	bounds     connectionBounds
+	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
+	serving    sync.WaitGroup
+	failed     chan error // a listener that ended by itself
+	closers    []closer   // in the order of starting; stop runs them backwards
+}
+
+type closer struct {
+	name  string
+	close func(context.Context) error
+}
+
+// Start opens everything, or nothing. door is where senders come in; nil: it opens listen.address.
+func Start(ctx context.Context, c *config.Config, log *ServerLog, door net.Listener) (*Service, error) {
+	s := &Service{Log: log, config: c, given: door, failed: make(chan error, 3), live: make(chan struct{}), bounds: boundsFor(c, openFiles())}
+	if s.bounds.Warning != "" {
+		log.Warn("config.warning", "problem", s.bounds.Warning)
+	}
+	if door != nil {
+		s.onStop("given socket", func(context.Context) error { _ = door.Close(); return nil }) // where the start ends before it is used
+	}
+	s.maxWaiting.Store(int64(c.Limits.Waiting))
+	s.memory = memory.Find()
+	s.budget = wire.NewBudget(0)
+	s.setMemory(&c.Limits)
+	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
+	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openAdmin, s.openProxy} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, s.Stop())
+		}
+	}
+	s.Log.Info("started", "version", cli.BuildVersion(), "listen", s.door.Addr().String(), "admin", s.admin.Addr().String(),
+		"upstream", c.Upstream.URL, "routes", len(c.Routes), "embedded_etcd", len(c.Etcd.Endpoints) == 0, "socket_given", door != nil)
+	return s, nil
+}
+
+func (s *Service) onStop(name string, f func(context.Context) error) {
+	s.closers = append(s.closers, closer{name, f})
+}
+
+func (s *Service) openTelemetry(ctx context.Context) error {
+	o, err := wiring.TelemetryOptions(s.config, s.Log.Logger)
+	if err != nil {
+		return err
+	}
+	s.report = report.New(o.Instance, nil)
+	if s.telemetry, err = telemetry.Open(ctx, o); err != nil {
+		return cli.Misuse(fmt.Errorf("telemetry: %w", err))
+	}
+	if err := s.telemetry.WatchLog(s.Log.writer.Lost); err != nil {
+		return err
+	}
+	s.onStop("telemetry", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, min(s.config.ShutdownTimeout/telemetryShare, telemetryMost))
+		defer cancel()
+		if err := s.telemetry.Close(ctx); err != nil { // nothing that anybody waits for
+			s.Log.Warn("telemetry.lost", "error", err.Error())
+		}
+		return nil
+	})
+	return nil
+}
+
+// What sending the last metrics and spans may take of shutdown_timeout.
+const (
+	telemetryShare = 8
+	telemetryMost  = 5 * time.Second
+)
+
+// openStore opens the ledger, with the embedded etcd under it where none is configured.
+func (s *Service) openStore(context.Context) error {
+	o, err := wiring.StoreOptions(s.config, s.Log.Logger)
+	if err != nil {
+		return err
+	}
+	if len(s.config.Etcd.Endpoints) == 0 {
+		eo := wiring.EmbeddedOptions(s.config, s.Log.Logger)
+		eo.Flush = s.Log.flush
+		if s.embedded, err = embedded.Start(eo); err != nil {
+			return fmt.Errorf("start embedded etcd: %w", err)
+		}
+		s.onStop("embedded etcd", func(context.Context) error { return s.embedded.Close() })
+		o.Client = s.embedded.Client()
+		o.Alone = true // whoever was here before is dead, and its locks need not wait for its session to run out
+	}
+	cache := idem.NewCache(0)
+	o.OnForget, o.OnReset = cache.Forget, cache.Reset
+	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
+	o.OnOperation = func(op link.Operation) { s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code) }
+	o.OnSession = func(e etcdlock.SessionEvent) {
+		if e.Opened {
+			s.opened.Do(func() { close(s.live) })
+			s.Log.Info("session.opened", "session", e.Session, "adopting", e.Adopted)
+			return
+		}
+		s.Log.Warn("session.lost", "session", e.Session, "reason", fmt.Sprint(e.Reason))
+	}
+	if s.Store, err = etcdlock.Open(o); err != nil {
+		return cli.Misuse(fmt.Errorf("etcd: %w", err))
+	}
+	s.onStop("store", s.Store.Close)
+	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.Store.Ledger, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
+		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }})
+	return s.telemetry.Watch(telemetry.Watched{
+		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.Store.SessionTTLRemaining,
+		Memory: s.budget,
+	})
+}
+
+// openProxy opens the way from the senders to the upstream.
+func (s *Service) openProxy(ctx context.Context) error {
+	rules, err := wiring.NewRules(s.config)
+	if err != nil {
+		return err
+	}
+	o, host, err := wiring.UpstreamOptions(s.config)
+	if err != nil {
+		return err
+	}
+	unmatched := wire.NewUpstream(o)
+	o.ReuseAfterBody = s.config.Upstream.ReuseAfterBody
+	upstream := wire.NewUpstream(o)
+	s.onStop("upstream", func(context.Context) error { return errors.Join(upstream.Close(), unmatched.Close()) })
+	s.sweepIdle(upstream, unmatched)
+	s.keepMemory()
+	s.setRoutes(rules.Table.Routes)
+	s.telemetry.SetSampling(s.config.Log.Sample)
+	s.handler = proxy.NewHandler(proxy.HandlerOptions{
+		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
+		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget,
+		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
+	}, rules)
+	s.server = proxy.NewServer(proxy.ServerOptions{
+		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
+		MaxConnections: s.bounds.Senders, Log: s.Log.Logger,
+		WritePace: wire.Pace{Bytes: int(s.config.Limits.Progress), Time: s.config.Limits.WriteTimeout},
+	})
+	t, err := wiring.ServerTLS("listen.tls", &s.config.Listen.TLS)
+	if err != nil {
+		return err
+	}
+	if s.door = s.given; s.door == nil {
+		if s.door, err = wiring.Listen(ctx, "listen", s.config.Listen.Address); err != nil {
+			return cli.Misuse(err)
+		}
+	}
+	// fasthttp does not know its listener before Serve runs: when the start fails at the next step, Shutdown may find nothing to close.
+	s.onStop("listen", func(context.Context) error { _ = s.door.Close(); return nil })
+	inner := s.door
+	if t != nil {
+		inner = tls.NewListener(inner, t)
+	}
+	bounded := s.server.Listener(inner)
+	s.watchListener("listen", bounded, s.bounds.Senders)
+	s.onStop("proxy", func(ctx context.Context) error { return s.drain(ctx, s.server) })
+	s.serve(func() error {
+		if s.given != nil && !s.awaitSession() {
+			return nil
+		}
+		return s.server.Serve(bounded)
+	})
+	s.routing.Store(true)
+	return nil
+}
+
+// awaitSession waits for the first session, as long as a supervisor does: connections can wait in a given socket, or are taken by the
+// process that has it, too. It is false when the process ends before.
+func (s *Service) awaitSession() bool {
+	timer := time.NewTimer(startPatience)
+	defer timer.Stop()
+	select {
+	case <-s.live:
+	case <-timer.C:
+	case <-s.base.Done():
+		return false
+	}
+	return true
+}
+
+// sweepIdle closes connections to the upstream that nobody has used for a while: the pool itself looks only when it is used.
+func (s *Service) sweepIdle(pools ...*wire.Upstream) {
+	over := make(chan struct{})
+	s.onStop("idle connections", func(context.Context) error { close(over); return nil })
+	s.serving.Go(func() {
+		ticker := time.NewTicker(wiring.IdleUpstream)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				for _, pool := range pools {
+					pool.CloseIdle(wiring.IdleUpstream)
+				}
+			case <-over:
+				return
+			}
+		}
+	})
+}
+
+// setMemory bounds what bodies may take, from now on.
+func (s *Service) setMemory(l *config.Limits) {
+	s.budget.SetLimit(wiring.BodyMemory(l, s.memory))
+	if least := int64(l.LeastMemory()); s.budget.Limit() < least {
+		s.Log.Warn("config.warning", "problem", fmt.Sprintf("limits.memory: the %s leaves %d bytes for bodies, so that one as long as limits.request_body never has room; "+
+			"give the process more memory, or lower limits.request_body", s.memory.From, s.budget.Limit()))
+	}
+}
+
+// keepMemory watches over what bodies take.
+func (s *Service) keepMemory() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.onStop("memory", func(context.Context) error { cancel(); return nil })
+	keeper := memory.NewKeeper(s.budget, s.Log.Logger)
+	s.serving.Go(func() { keeper.Run(ctx) })
+}
+
+// serve runs a listener; stop waits for its end.
+func (s *Service) serve(run func() error) {
+	s.serving.Go(func() {
+		if err := run(); err != nil {
+			s.failed <- err
+		}
+	})
+}
+
+// ready says why deliveries should not come here now, or nil.
+func (s *Service) ready() error {
+	if s.draining.Load() {
+		return errors.New("shutting down")
+	}
+	if !s.routing.Load() {
+		return errors.New("routes are not loaded yet")
+	}
+	return s.Store.Ready()
+}
+
+// sendElsewhere makes the process unready and ends each connection with its next answer; deliveries are still taken.
+func (s *Service) sendElsewhere() {
+	s.draining.Store(true)
+	if s.server != nil {
+		s.server.Drain()
+	}
+}
+
+// drain takes no more deliveries and lets those that run end, for shutdown_timeout. What does not end by then is told to stop, and
+// recorded as unknown.
+func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.Context) error }) error {
+	timed, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
+	defer cancel()
+	err := server.Shutdown(timed)
+	s.stopBase(idem.ErrShutdown)
+	if err == nil {
+		return nil
+	}
+	s.Log.Warn("shutdown.timeout", "problem", "shutdown_timeout passed: what still runs is told to stop and recorded as unknown")
+	rest, cancel := context.WithTimeout(ctx, s.config.Etcd.RequestTimeout+2*time.Second)
+	defer cancel()
+	return server.Shutdown(rest)
+}
+
+// Stop ends everything, in the order that loses nothing: the door first, the store last.
+func (s *Service) Stop() error {
+	s.sendElsewhere()
+	if s.door != nil && s.config.ShutdownDelay > 0 {
+		timer := time.NewTimer(s.config.ShutdownDelay)
+		<-timer.C
+	}
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		c := s.closers[i]
+		ctx, cancel := context.WithTimeout(context.Background(), s.config.ShutdownTimeout+s.config.Etcd.RequestTimeout+5*time.Second)
+		if err := c.close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", c.name, err))
+		}
+		cancel()
+	}
+	s.stopBase(idem.ErrShutdown)
+	s.serving.Wait()
+	return errors.Join(errs...)
+}

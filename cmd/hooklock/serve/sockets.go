@@ -1,0 +1,37 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"hooklock/cmd/hooklock/cli"
+
+	"github.com/coreos/go-systemd/v22/activation"
+)
+
+// givenDoor is the listener that whoever started this process has opened for it, by sd_listen_fds(3); nil where there is none. Connections
+// wait in it while no process takes them, and several processes may have it at one time: a connection goes to one of them.
+func givenDoor() (net.Listener, error) {
+	files := activation.Files(true)
+	defer func() {
+		for _, f := range files {
+			_ = f.Close() // the listener has a copy
+		}
+	}()
+	if len(files) == 0 {
+		return nil, nil //nolint:nilnil // it opens its own
+	}
+	if len(files) > 1 {
+		return nil, cli.Misuse(fmt.Errorf("LISTEN_FDS has %d sockets; give hooklock one, for listen: admin.listen and health.listen are its own", len(files)))
+	}
+	ln, err := net.FileListener(files[0])
+	if err != nil {
+		return nil, cli.Misuse(fmt.Errorf("socket of LISTEN_FDS: %w; give hooklock a TCP socket that listens (ListenStream= of a systemd socket)", err))
+	}
+	if _, tcp := ln.(*net.TCPListener); !tcp {
+		addr := ln.Addr()
+		return nil, errors.Join(cli.Misuse(fmt.Errorf("socket of LISTEN_FDS: it listens on %s %s; give hooklock a TCP socket", addr.Network(), addr)), ln.Close())
+	}
+	return ln, nil
+}

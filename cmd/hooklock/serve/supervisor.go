@@ -1,0 +1,110 @@
+package serve
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+)
+
+// startPatience is how long a supervisor waits for the first session before it hears that the start is over. Without etcd there is none,
+// and a restart would not bring one: deliveries get 503 meanwhile, and unmatched paths pass through.
+const startPatience = 10 * time.Second
+
+// supervisor tells systemd how this process is doing, in the words of sd_notify(3): ready, reloading, stopping, and the watchdog's
+// sign of life. One that was not asked to speak says nothing. It has one user at a time.
+type supervisor struct {
+	log      *slog.Logger
+	socket   *net.UnixAddr // nil: nobody listens
+	isReady  bool
+	patience *time.Timer
+	ticker   *time.Ticker
+
+	// Late is when READY is said without a session; Beat is when to call alive. Beat is nil where no watchdog watches.
+	Late <-chan time.Time
+	Beat <-chan time.Time
+}
+
+// newSupervisor reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID of this process. A socket is a path, or a name that begins with @
+// (Linux's abstract ones). close ends its timers.
+func newSupervisor(log *slog.Logger) *supervisor {
+	s := &supervisor{log: log, patience: time.NewTimer(startPatience)}
+	s.Late = s.patience.C
+	address := os.Getenv("NOTIFY_SOCKET")
+	if address == "" || address[0] != '/' && address[0] != '@' {
+		return s
+	}
+	s.socket = &net.UnixAddr{Name: address, Net: "unixgram"}
+	if limit, err := daemon.SdWatchdogEnabled(false); err == nil && limit > 0 {
+		s.ticker = time.NewTicker(limit / 2) // as sd_watchdog_enabled(3) advises
+		s.Beat = s.ticker.C
+	}
+	return s
+}
+
+func (s *supervisor) close() {
+	s.patience.Stop()
+	if s.ticker != nil {
+		s.ticker.Stop()
+	}
+}
+
+// ready says that the start is over. It is said once more, with another status, when a session comes after all.
+func (s *supervisor) ready(status string) {
+	s.isReady = true
+	s.Late = nil
+	s.tell(daemon.SdNotifyReady, "STATUS="+status)
+}
+
+// reloading begins a reload, unless the start is not over. The time is what Type=notify-reload compares with that of its signal, to tell this reload from an older one.
+func (s *supervisor) reloading() {
+	if !s.isReady {
+		return
+	}
+	s.tell(daemon.SdNotifyReloading, strings.TrimSuffix(daemon.SdNotifyMonotonicUsec(), "\n"))
+}
+
+// reloaded ends a reload. A refused configuration is no failure of the process: the old one stays in force.
+func (s *supervisor) reloaded(taken bool) {
+	status := "STATUS=serving; the changed configuration was taken over"
+	if !taken {
+		status = "STATUS=serving with the old configuration; the changed one was refused, see the log"
+	}
+	if !s.isReady { // it says nothing about the start
+		s.tell(status)
+		return
+	}
+	s.tell(daemon.SdNotifyReady, status)
+}
+
+// stopping asks for the time that a graceful end may take, so that the unit's TimeoutStopSec need not know the configuration.
+func (s *supervisor) stopping(within time.Duration) {
+	s.Late = nil
+	s.tell(daemon.SdNotifyStopping, "STATUS=waiting for running deliveries", "EXTEND_TIMEOUT_USEC="+strconv.FormatInt(within.Microseconds(), 10))
+}
+
+// alive is the watchdog's sign of life.
+func (s *supervisor) alive() { s.tell(daemon.SdNotifyWatchdog) }
+
+// tell sends one datagram. Nobody may be there to hear it: that is worth a line in the log, and nothing else. daemon.SdNotify would wait
+// without an end for a systemd that hangs, and signals would wait with it.
+func (s *supervisor) tell(lines ...string) {
+	if s.socket == nil {
+		return
+	}
+	conn, err := net.DialUnix(s.socket.Net, nil, s.socket)
+	if err == nil {
+		if err = conn.SetWriteDeadline(time.Now().Add(time.Second)); err == nil { // its queue may be full
+			_, err = conn.Write([]byte(strings.Join(lines, "\n") + "\n"))
+		}
+		err = errors.Join(err, conn.Close())
+	}
+	if err != nil {
+		s.log.Warn("supervisor.unreachable", "error", err.Error())
+	}
+}

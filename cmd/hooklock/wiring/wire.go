@@ -1,0 +1,309 @@
+package wiring
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/config"
+	"hooklock/etcdlock"
+	"hooklock/etcdlock/embedded"
+	"hooklock/idem"
+	"hooklock/idem/naming"
+	"hooklock/proxy"
+	"hooklock/proxy/memory"
+	"hooklock/proxy/telemetry"
+	"hooklock/proxy/wire"
+)
+
+// Load reads the configuration and judges what needs to know senders.
+func Load(e *cli.Environment, path string, text []byte, needFiles bool) (*config.Loaded, error) {
+	loaded, err := config.Load(config.Source{
+		Path: path, Bytes: text, Env: e.Env, NeedFiles: needFiles,
+		Senders: knownSenders(), CheckRoute: checkRoute,
+	})
+	if err != nil {
+		return nil, cli.Misuse(err)
+	}
+	return loaded, nil
+}
+
+// NewRules makes what a reload replaces.
+func NewRules(c *config.Config) (*proxy.Rules, error) {
+	rules := &proxy.Rules{
+		Table: proxy.Table{RejectUnmatched: c.Unmatched == config.UnmatchedReject},
+		Limits: proxy.Limits{
+			RequestBody: int(c.Limits.RequestBody), HeadTimeout: c.Limits.HeaderTimeout, BodyTimeout: c.Limits.BodyTimeout,
+			Progress: int(c.Limits.Progress),
+		},
+	}
+	for i := range c.Routes {
+		route, err := newRoute(&c.Routes[i], c.Upstream.Timeout)
+		if err != nil {
+			return nil, cli.Misuse(fmt.Errorf("routes[%d] %s: %w", i, c.Routes[i].Name, err))
+		}
+		rules.Table.Routes = append(rules.Table.Routes, route)
+	}
+	return rules, nil
+}
+
+func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
+	pattern, err := proxy.ParsePattern(c.Match.Path)
+	if err != nil {
+		return nil, err
+	}
+	spec := naming.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: c.OnMissingEventID, Open: leftOpen(c)}
+	if !c.Idempotency.Enabled { // every delivery is its own event: what the sender calls it is not asked
+		spec.EventID, spec.Missing = "", naming.MissingPayload
+	}
+	preset := presetOf(c)
+	if spec.EventID == naming.EventIDOfPreset {
+		spec.EventID, spec.Extract = "", preset.Extractor()
+	}
+	keys, err := naming.NewKeys(spec)
+	if err != nil {
+		return nil, err
+	}
+	verification, err := newVerification(c)
+	if err != nil {
+		return nil, err
+	}
+	r := &proxy.Route{
+		Name: c.Name, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Verify: verification, Keys: keys, Policy: newPolicy(c, upstream),
+		Forward: c.OnStoreDown == config.StoreDownForward, Observe: c.Mode == config.ModeObserve,
+		Respond: map[idem.Decision]int{},
+	}
+	if preset != nil {
+		r.RetryAfterUnit = preset.RetryAfterUnit
+	}
+	for decision, status := range c.Respond {
+		r.Respond[idem.Decision(decision)] = status
+	}
+	return r, nil
+}
+
+func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
+	p := idem.Policy{
+		Route: c.Name, Strategy: c.Lock.Strategy, MaxDuration: c.Lock.MaxDuration, ReleaseDelay: c.Lock.ReleaseDelay,
+		WaitTimeout: c.Lock.WaitTimeout, MaxWaiting: c.Lock.MaxWaiting, InFlight: c.Idempotency.InFlight,
+		AttachTimeout: upstream + c.Lock.WaitTimeout,
+		Idempotency:   c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
+		NewPerSecond: c.Idempotency.NewPerSecond, ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: onMismatch(c.Idempotency.OnMismatch),
+		OnUnknown: c.Idempotency.OnUnknown, HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
+		Observe: c.Mode == config.ModeObserve,
+	}
+	for _, name := range c.Idempotency.Credentials {
+		p.Credentials = append(p.Credentials, strings.ToLower(name))
+	}
+	for _, r := range c.Idempotency.Keep {
+		p.Keep.Add(r.Low, r.High)
+	}
+	for _, r := range c.Idempotency.Unknown {
+		p.Unknown.Add(r.Low, r.High)
+	}
+	for _, r := range c.Hold.OnStatus {
+		p.HoldOn.Add(r.Low, r.High)
+	}
+	return p
+}
+
+// onMismatch: that a replay is unsigned is for people to know.
+func onMismatch(c idem.OnMismatch) idem.OnMismatch {
+	if c == idem.MismatchReplayUnsigned {
+		return idem.MismatchReplay
+	}
+	return c
+}
+
+// IdleUpstream is how long an unused connection to the upstream is kept. It is shorter than the keep-alive of every server that
+// docs/limits.md names but gunicorn's 2 s; a connection that the upstream closed is noticed before it is used anyway.
+const IdleUpstream = 4 * time.Second
+
+// UpstreamOptions say how the upstream is called, and the Host of requests that have none.
+func UpstreamOptions(c *config.Config) (o wire.Options, host string, err error) {
+	u, err := url.Parse(c.Upstream.URL)
+	if err != nil {
+		return o, "", cli.Misuse(fmt.Errorf("upstream.url: %w", err))
+	}
+	o = wire.Options{
+		Network: "tcp", Addr: u.Host, ConnectTimeout: c.Upstream.ConnectTimeout, MaxIdle: 256, IdleTimeout: IdleUpstream,
+		MaxResponseBody: int(c.Limits.ResponseBody), RequestBuffer: int(c.Limits.RequestBuffer),
+	}
+	switch u.Scheme {
+	case "unix":
+		o.Network, o.Addr = "unix", u.Path
+		return o, "localhost", nil
+	case "https":
+		if o.TLS, err = ClientTLS(&c.Upstream.TLS); err != nil {
+			return o, "", cli.Misuse(fmt.Errorf("upstream.tls: %w", err))
+		}
+		if o.TLS.ServerName == "" {
+			o.TLS.ServerName = u.Hostname()
+		}
+		o.Addr = WithPort(u, "443")
+	default:
+		o.Addr = WithPort(u, "80")
+	}
+	return o, u.Host, nil
+}
+
+// BodyMemory is how many bytes bodies may take: what limits.memory says, or a share of what the process may take.
+func BodyMemory(l *config.Limits, process memory.Limit) int64 {
+	if l.Memory > 0 {
+		return int64(l.Memory)
+	}
+	return process.Bodies()
+}
+
+func WithPort(u *url.URL, port string) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// ClientTLS says how a server is verified, and who we are to it.
+func ClientTLS(c *config.ClientTLS) (*tls.Config, error) {
+	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
+	if c.CAFile != "" {
+		pem, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read ca_file: %w", err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("ca_file %s: no PEM certificate in it", c.CAFile)
+		}
+	}
+	if c.CertFile != "" {
+		cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("load cert_file and key_file: %w", err)
+		}
+		t.Certificates = []tls.Certificate{cert}
+	}
+	return t, nil
+}
+
+// ServerTLS is nil where no certificate is configured. setting names it in an error.
+func ServerTLS(setting string, c *config.ServerTLS) (*tls.Config, error) {
+	if c.CertFile == "" {
+		return nil, nil //nolint:nilnil // no certificate, no TLS
+	}
+	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	if err != nil {
+		return nil, cli.Misuse(fmt.Errorf("%s: %w", setting, err))
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}, nil
+}
+
+// TelemetryOptions say who is measured. What is exported is said by the standard variables of OpenTelemetry, which its SDK reads from the
+// process itself.
+func TelemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, error) {
+	o := telemetry.Options{Log: log, Env: os.Getenv, Setenv: os.Setenv, Version: cli.BuildVersion(), Instance: holder()}
+	u, err := url.Parse(c.Upstream.URL)
+	if err != nil {
+		return o, cli.Misuse(fmt.Errorf("upstream.url: %w", err))
+	}
+	o.UpstreamHost, o.UpstreamPort = u.Hostname(), u.Port()
+	switch {
+	case u.Scheme == "unix":
+		o.UpstreamHost = u.Path
+	case u.Port() == "" && u.Scheme == "https":
+		o.UpstreamPort = "443"
+	case u.Port() == "":
+		o.UpstreamPort = "80"
+	}
+	return o, nil
+}
+
+// EmbeddedOptions are those of the etcd in this process.
+func EmbeddedOptions(c *config.Config, log *slog.Logger) embedded.Options {
+	return embedded.Options{Dir: filepath.Join(c.DataDir, "etcd"), Quota: int64(c.Etcd.Embedded.Quota), Logger: log}
+}
+
+// StoreOptions say where the ledger is.
+func StoreOptions(c *config.Config, log *slog.Logger) (etcdlock.Options, error) {
+	o := etcdlock.Options{
+		Endpoints: c.Etcd.Endpoints, Username: c.Etcd.Username, Password: c.Etcd.Password.Reveal(),
+		Prefix: c.Etcd.Prefix, SessionTTL: c.Etcd.SessionTTL, Holder: holder(), Logger: log,
+	}
+	for _, endpoint := range c.Etcd.Endpoints {
+		if strings.HasPrefix(endpoint, "https://") || c.Etcd.TLS != (config.ClientTLS{}) {
+			t, err := ClientTLS(&c.Etcd.TLS)
+			if err != nil {
+				return o, cli.Misuse(fmt.Errorf("etcd.tls: %w", err))
+			}
+			o.TLS = t
+			break
+		}
+	}
+	return o, nil
+}
+
+// holder names this process for people.
+func holder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+// Listen opens a listener; its errors say which setting to change.
+func Listen(ctx context.Context, setting, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op.Err
+		}
+		return nil, fmt.Errorf("%s: listen on %s: %w; choose another address, or stop what has it", setting, address, err)
+	}
+	return ln, nil
+}
+
+// OwnTrust trusts the very certificate that is configured, under the name that it has: what is checked is that the listener shows it.
+func OwnTrust(c *config.Config) client.TLS {
+	if c.Admin.TLS.CertFile == "" {
+		return client.TLS{}
+	}
+	return client.TLS{CAFile: c.Admin.TLS.CertFile, ServerName: nameIn(c.Admin.TLS.CertFile)}
+}
+
+const DefaultConfig = "sidecar.yaml"
+
+// nameIn is a name that the first certificate in a PEM file is for; "" where there is none.
+func nameIn(certFile string) string {
+	text, err := os.ReadFile(certFile)
+	if err != nil {
+		return ""
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return ""
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	switch {
+	case err != nil:
+		return ""
+	case len(leaf.DNSNames) > 0:
+		return strings.Replace(leaf.DNSNames[0], "*", "any", 1)
+	case len(leaf.IPAddresses) > 0:
+		return leaf.IPAddresses[0].String()
+	}
+	return ""
+}

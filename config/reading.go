@@ -1,0 +1,201 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/rawbytes"
+	"github.com/knadh/koanf/v2"
+)
+
+// reading is what the sources say: the file, the environment over it, and presets where both say nothing. Short forms are spelled
+// out already.
+type reading struct {
+	merged *koanf.Koanf   // the values of all sources; a list of groups is a map with its numbers as keys
+	values map[string]any // of the source that is being read, by path in koanf's form, such as routes.0.lock.strategy
+	places map[string]Origin
+	// seen are the paths whose problem is known. A later check of the same value says nothing new.
+	seen     map[string]bool
+	items    map[string]map[int]Origin // which items the sources speak of, by the path of their list: routes, admin.tokens
+	tokens   int                       // how many there are, without those behind a gap
+	routes   int                       // likewise
+	problems Problems
+}
+
+func newReading() *reading {
+	return &reading{merged: koanf.New("."), places: map[string]Origin{}, seen: map[string]bool{}, items: map[string]map[int]Origin{}}
+}
+
+// read reads all sources. An error is a bug: what is wrong with a source is in r.problems.
+func (r *reading) read(src Source, text []byte) error {
+	if src.Path != "" {
+		r.places[""] = Origin{Kind: FromFile, Name: src.Path}
+	}
+	r.values = map[string]any{}
+	if err := r.merged.Load(rawbytes.Provider(text), &fileParser{reading: r, name: src.Path}); err != nil {
+		return fmt.Errorf("load file: %w", err)
+	}
+	r.values = map[string]any{}
+	if err := r.merged.Load(r.envProvider(src.Env), nil); err != nil {
+		return fmt.Errorf("load environment: %w", err)
+	}
+	r.tokens, r.routes = r.count("admin.tokens"), r.count("routes")
+	r.values = map[string]any{}
+	r.fillIn(&src.Senders)
+	if err := r.merged.Load(confmap.Provider(r.values, "."), nil); err != nil {
+		return fmt.Errorf("load presets: %w", err)
+	}
+	return nil
+}
+
+// set keeps a value, and reports whether it is the source's first one for this path.
+func (r *reading) set(path string, value any, at Origin) bool {
+	dotted := koanfPath(path)
+	if _, twice := r.values[dotted]; twice {
+		in := "as"
+		if at.Kind == FromFile {
+			in = "at"
+		}
+		r.refuse(at, path, "given twice, also %s %s", in, r.places[path])
+		return false
+	}
+	r.values[dotted] = value
+	r.places[path] = at
+	return true
+}
+
+// addItem notes that a source speaks of an item of the list at path.
+func (r *reading) addItem(path string, i int, at Origin) {
+	if r.items[path] == nil {
+		r.items[path] = map[int]Origin{}
+	}
+	if first, found := r.items[path][i]; !found || at.Name < first.Name {
+		r.items[path][i] = at
+	}
+}
+
+// count is how many items the list at path has. What comes after a gap is refused.
+func (r *reading) count(path string) (n int) {
+	for _, i := range sortedKeys(r.items[path]) {
+		if i == n {
+			n++
+			continue
+		}
+		r.refuse(r.items[path][i], indexed(path, i), "leaves a gap; the next new one is %s", indexed(path, n))
+	}
+	return n
+}
+
+// config is the defaults with what was read over them. An error is a bug, because the values were made for the fields.
+func (r *reading) config() (*Config, error) {
+	config := Default()
+	for range r.tokens {
+		config.Admin.Tokens = append(config.Admin.Tokens, DefaultToken())
+	}
+	for range r.routes {
+		config.Routes = append(config.Routes, DefaultRoute())
+	}
+	decoder := &mapstructure.DecoderConfig{DecodeHook: numberedItems}
+	if err := r.merged.UnmarshalWithConf("", config, koanf.UnmarshalConf{DecoderConfig: decoder}); err != nil {
+		return nil, fmt.Errorf("decode configuration: %w", err)
+	}
+	return config, nil
+}
+
+// numberedItems turns a map with the keys 0, 1 … into a list as long as the one that it goes to. nil changes nothing there.
+func numberedItems(from, to reflect.Value) (any, error) {
+	numbered, ok := from.Interface().(map[string]any)
+	if !ok || to.Kind() != reflect.Slice {
+		return from.Interface(), nil
+	}
+	items := make([]any, to.Len())
+	for i := range items {
+		items[i] = numbered[strconv.Itoa(i)]
+	}
+	return items, nil
+}
+
+// maxProblems is how many problems the sources may have; a file with more is not a configuration.
+const maxProblems = 500
+
+func (r *reading) full() bool { return len(r.problems) > maxProblems }
+
+func (r *reading) refuse(at Origin, path, format string, args ...any) {
+	r.seen[path] = true
+	if r.full() {
+		return
+	}
+	if len(r.problems) == maxProblems {
+		r.problems = append(r.problems, Problem{Origin: at, Text: "there are more problems after this one"})
+		return
+	}
+	r.problems = append(r.problems, Problem{Origin: at, Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// refuseUnknown reports a key that parent does not have.
+func (r *reading) refuseUnknown(at Origin, parent *key, parentPath, name string) {
+	path := join(parentPath, name)
+	if r.full() {
+		return
+	}
+	suggestion := suggest(parent, name)
+	if suggestion == "" {
+		r.refuse(at, path, "unknown key; known here are %s", parent.names())
+		return
+	}
+	// Whoever misspelled a required key needs to hear only that.
+	r.seen[join(parentPath, suggestion)] = true
+	r.refuse(at, path, "unknown key, did you mean %q?", suggestion)
+}
+
+// add takes over problems that have no place yet, but for those with a value that is known to be wrong.
+func (r *reading) add(problems Problems) {
+	for _, p := range problems {
+		if !r.known(p.Path) {
+			p.Origin = nearestPlace(r.places, p.Path)
+			r.problems = append(r.problems, p)
+		}
+	}
+}
+
+// known reports whether path, or something that it is in, has a problem already.
+func (r *reading) known(path string) bool {
+	for ; path != ""; path = parent(path) {
+		if r.seen[path] {
+			return true
+		}
+	}
+	return false
+}
+
+// nearestPlace is where somebody wrote path, or else what it is in; in the end the file, whose place has the empty path.
+func nearestPlace(places map[string]Origin, path string) Origin {
+	for path != "" {
+		if at, found := places[path]; found && !at.filled() {
+			return at
+		}
+		path = parent(path)
+	}
+	return places[""]
+}
+
+// parent cuts the last step off a path: routes[0].name, routes[0], routes.
+func parent(path string) string {
+	return path[:max(strings.LastIndexAny(path, ".["), 0)]
+}
+
+// koanfPath turns routes[0].name into routes.0.name.
+func koanfPath(path string) string {
+	return strings.NewReplacer("[", ".", "]", "").Replace(path)
+}
+
+func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,106 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"testing"
+	"time"
+
+	"hooklock/idem"
+)
+
+// What stands in etcd is a promise to the release before: which names, which of them are left out, how times and durations are spelled.
+// The order of the names is none, but for the version.
+func TestWhatIsStoredStays(t *testing.T) {
+	east := time.FixedZone("", 3600)
+	full := sampleLock()
+	full.StartedAt, full.CoolUntil = full.StartedAt.In(east), full.CoolUntil.In(east)
+	record := sampleRecord()
+	record.StartedAt, record.FinishedAt = record.StartedAt.In(east), record.FinishedAt.In(east)
+	aborted := RecordOf(&idem.Lock{Entry: idem.Entry{Execution: "exec_c", StartedAt: full.StartedAt}, Cancel: full.Cancel}, idem.End{
+		Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: full.StartedAt, Error: &idem.Failure{Code: "x"},
+	})
+	failed := RecordOf(&idem.Lock{Entry: idem.Entry{Execution: "exec_c", StartedAt: full.StartedAt, Token: 9}}, idem.End{
+		Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: full.StartedAt, Error: &idem.Failure{Code: "x", Detail: "y"}, Answer: &idem.Answer{Status: 500, Bytes: 3},
+	})
+	const nobody = `"0000000000000000000000000000000000000000000000000000000000000000"`
+	for name, c := range map[string]struct {
+		encode func() ([]byte, error)
+		want   string
+	}{
+		"a lock with everything": {func() ([]byte, error) { return EncodeLock(full) }, `{
+			"v":1,"executionId":"exec_a","workflow":"w/\"1\"","key":"k","perEvent":true,"alive":"sessions/s","holder":"host/1/s","route":"r","eventId":"e",
+			"fingerprint":"0102000000000000000000000000000000000000000000000000000000000000","credentials":"c","callbackHash":"h","traceParent":"t","attempt":3,
+			"earlier":[{"executionId":"exec_b","status":"FAILED","outcome":"unknown","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"}],
+			"startedAt":"2026-01-02T03:04:05.006Z","maxDurationNs":3600000000000,"releaseDelayNs":1000000000,"retentionNs":60000000000,"replayBody":5,"plan":["one","two"],
+			"steps":[{"name":"one","status":"done","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"}],
+			"held":true,"holdTtlNs":60000000000,"cancel":{"by":"ops","reason":"why","at":"2026-01-02T03:04:05.006Z","final":true},
+			"cooling":true,"coolUntil":"2026-01-02T03:04:05.006Z"}`},
+		"a lock with nothing": {func() ([]byte, error) {
+			return EncodeLock(&idem.Lock{Entry: idem.Entry{Execution: "exec_c", Token: 9}, Revision: 9, Dead: true, HoldUntil: full.StartedAt})
+		}, `{
+			"v":1,"executionId":"exec_c","workflow":"","key":"","alive":"","holder":"","route":"","fingerprint":` + nobody + `,"attempt":0,
+			"startedAt":"0001-01-01T00:00:00Z","retentionNs":0}`},
+		"a record with an answer": {func() ([]byte, error) { return EncodeRecord(record, "me") }, `{
+			"v":1,"executionId":"exec_a","status":"SUCCESS","outcome":"executed","workflow":"w/\"1\"","key":"k","perEvent":true,"route":"r","eventId":"e",
+			"fingerprint":"0102000000000000000000000000000000000000000000000000000000000000","credentials":"c","callbackHash":"h","traceParent":"t","holder":"host/1/s","token":7,"attempt":3,
+			"earlier":[{"executionId":"exec_b","status":"FAILED","outcome":"unknown","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"}],
+			"startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z","expiresAt":"2026-01-02T03:05:05.006Z","final":true,
+			"steps":[{"name":"one","status":"done","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"},{"name":"two","status":"skipped"}],
+			"kept":true,"answer":{"status":200,"bytes":5,"whole":true,"header":[{"Name":"content-Type","Value":"a"}]},"writer":"me"}`},
+		"a record of an abort": {func() ([]byte, error) { return EncodeRecord(aborted, "") }, `{
+			"v":1,"executionId":"exec_c","status":"ABORTED","outcome":"unknown","workflow":"","key":"","route":"","fingerprint":` + nobody + `,"holder":"","token":0,"attempt":0,
+			"startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z","expiresAt":"2026-01-02T03:04:05.006Z",
+			"abort":{"by":"ops","reason":"why","at":"2026-01-02T03:04:05.006Z","final":true},"final":true}`},
+		"a record of a failure": {func() ([]byte, error) { return EncodeRecord(failed, "") }, `{
+			"v":1,"executionId":"exec_c","status":"FAILED","outcome":"unknown","workflow":"","key":"","route":"","fingerprint":` + nobody + `,"holder":"","token":9,"attempt":0,
+			"startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z","expiresAt":"2026-01-02T03:04:05.006Z",
+			"error":{"code":"x","detail":"y"},"answer":{"status":500,"bytes":3}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := c.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, want any
+			if err := json.NewDecoder(bytes.NewReader(b)).Decode(&got); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal([]byte(c.want), &want); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("stored\n%s\nand not\n%s", b, c.want)
+			}
+		})
+	}
+}
+
+func BenchmarkEncodeLock(b *testing.B) {
+	l := sampleLock()
+	for b.Loop() {
+		_, _ = EncodeLock(l)
+	}
+}
+
+func BenchmarkDecodeLock(b *testing.B) {
+	value, _ := EncodeLock(sampleLock())
+	for b.Loop() {
+		_, _ = DecodeLock(value)
+	}
+}
+
+func BenchmarkEncodeRecord(b *testing.B) {
+	r := sampleRecord()
+	for b.Loop() {
+		_, _ = EncodeRecord(r, "me")
+	}
+}
+
+func BenchmarkDecodeRecord(b *testing.B) {
+	value, _ := EncodeRecord(sampleRecord(), "me")
+	for b.Loop() {
+		_, _, _ = DecodeRecord(value)
+	}
+}

@@ -1,0 +1,180 @@
+package idem
+
+import (
+	"log/slog"
+	"slices"
+)
+
+// Decision is what Hooklock did with one delivery. A new one needs a name and a row here, a row in docs/decisions.md, and whatever makes it.
+type Decision string
+
+// The decisions, in the order of the table in docs/decisions.md.
+const (
+	DecisionExecuted            Decision = "executed"
+	DecisionReplayed            Decision = "replayed"
+	DecisionAttached            Decision = "attached"
+	DecisionInFlight            Decision = "in_flight"
+	DecisionLocked              Decision = "locked"
+	DecisionWaitTimeout         Decision = "wait_timeout"
+	DecisionQueueFull           Decision = "queue_full"
+	DecisionSkipped             Decision = "skipped"
+	DecisionThrottled           Decision = "throttled"
+	DecisionMismatch            Decision = "mismatch"
+	DecisionUnknown             Decision = "unknown"
+	DecisionAborted             Decision = "aborted"
+	DecisionLockLost            Decision = "lock_lost"
+	DecisionUpstreamUnreachable Decision = "upstream_unreachable"
+	DecisionUpstreamFailed      Decision = "upstream_failed"
+	DecisionUpstreamTimeout     Decision = "upstream_timeout"
+	DecisionStoreUnavailable    Decision = "store_unavailable"
+	DecisionBypassed            Decision = "bypassed"
+	DecisionUnverified          Decision = "unverified"
+	DecisionRejected            Decision = "rejected"
+	DecisionInternalError       Decision = "internal_error"
+)
+
+// DecisionRow is all that is said of a decision: to the sender, in metrics, in the log and in the report. The zero value is of no decision.
+type DecisionRow struct {
+	Decision Decision
+	Class    Class
+	// Status is that of the answer that Hooklock makes itself; 0: the answer is the upstream's, or the first one's.
+	Status int
+	// Code is the answer's, for programs; "" where the delivery has one of its own (rejected), or where Status is 0.
+	Code string
+	// Effect answers the one question that a sender has, whether the event was executed; "" where Status is 0.
+	Effect Effect
+	Title  string
+	// Detail is what a sender reads unless more is known. "EXECUTION" in it is the one that stands in the way.
+	Detail string
+	// Droppable: the route says that the event need not run, so a 2xx for it loses nothing. Otherwise a 2xx tells the sender that all is well
+	// with an event that did not surely run.
+	Droppable bool
+	// Conflict: the answer has the fields that callers of the older in-application locks read.
+	Conflict bool
+	// Taken: a lock was in the way, and the log says so as lock.refused.
+	Taken bool
+	// Routine: nobody will ask about such a delivery, so its line of the log may be left out.
+	Routine bool
+	// Acquisition is the result that is counted for the lock; "" where the lock was not what it was about.
+	Acquisition string
+	// Lookup is the result that is counted for the event; "" where nobody looks one up.
+	Lookup string
+	Level  slog.Level // of the delivery's line
+}
+
+// Class says what a decision is about. The zero value: the delivery ran, or there is no more to say.
+type Class uint8
+
+// The classes.
+const (
+	ClassDuplicate Class = iota + 1 // a copy of an event that is settled, runs, or ended in a way that lets no copy run
+	ClassOverlap                    // another event of the workflow ran
+	ClassMismatch                   // a known event ID with another request
+	ClassForged                     // the signature was not valid
+	ClassUnnamed                    // no workflow or key could be made of it, or it was refused for its form
+	ClassFailed                     // the execution ended without an answer
+	ClassBug                        // so did it, and Hooklock is to blame
+)
+
+// Effect is what a sender is told about whether its event was executed.
+type Effect string
+
+// The effects. The zero value: the answer speaks for itself.
+const (
+	EffectYes     Effect = "yes"
+	EffectNo      Effect = "no"
+	EffectUnknown Effect = "unknown"
+)
+
+// LookupRetry is counted in place of the Lookup of DecisionExecuted where the event ran before.
+const LookupRetry = "retry"
+
+// decisions is the table: there is no second one.
+var decisions = [...]DecisionRow{
+	{Decision: DecisionExecuted, Routine: true, Acquisition: "acquired", Lookup: "miss"},
+	{Decision: DecisionReplayed, Class: ClassDuplicate, Routine: true, Lookup: "hit"},
+	{Decision: DecisionAttached, Class: ClassDuplicate, Routine: true, Lookup: string(DecisionInFlight)},
+	{
+		Decision: DecisionInFlight, Class: ClassDuplicate, Status: 409, Code: "execution_in_flight", Effect: EffectNo,
+		Title: "This event is being executed", Detail: "a copy of this event is being executed; send it again to get its answer",
+		Conflict: true, Taken: true, Lookup: string(DecisionInFlight),
+	}, {
+		Decision: DecisionLocked, Class: ClassOverlap, Status: 409, Code: "workflow_locked", Effect: EffectNo,
+		Title: "The workflow is locked", Detail: "only one event of this workflow runs at a time; send this one again",
+		Conflict: true, Taken: true, Acquisition: string(DecisionLocked), Lookup: "miss",
+	}, {
+		Decision: DecisionWaitTimeout, Class: ClassOverlap, Status: 409, Code: "lock_wait_timeout", Effect: EffectNo,
+		Title:    "The lock did not become free in time",
+		Detail:   "the delivery waited for its turn for as long as the route lets it; nothing was executed, send it again",
+		Conflict: true, Taken: true, Acquisition: string(DecisionWaitTimeout), Lookup: "miss",
+	}, {
+		Decision: DecisionQueueFull, Class: ClassOverlap, Status: 429, Code: "too_many_waiting", Effect: EffectNo,
+		Title: "Too many deliveries wait", Detail: "as many deliveries wait as may; nothing was executed, send it again",
+		Taken: true, Acquisition: string(DecisionQueueFull), Lookup: "miss",
+	}, {
+		Decision: DecisionSkipped, Class: ClassOverlap, Status: 200, Code: "already_running", Effect: EffectNo,
+		Droppable: true, Taken: true, Acquisition: string(DecisionSkipped), Lookup: "miss",
+	}, {
+		Decision: DecisionThrottled, Status: 503, Code: "too_many_new_events", Effect: EffectNo,
+		Title:  "Too many new events on this route",
+		Detail: "more new events come than the route takes in a second; nothing was executed, send it again", Lookup: "miss",
+	}, {
+		Decision: DecisionMismatch, Class: ClassMismatch, Status: 422, Code: "idempotency_key_reused", Effect: EffectNo,
+		Title:  "This event ID was used for another request",
+		Detail: "this event ID came before with another method, host, path, query or body; nothing was executed", Lookup: string(DecisionMismatch),
+	}, {
+		Decision: DecisionUnknown, Class: ClassDuplicate, Status: 409, Code: "outcome_unknown", Effect: EffectUnknown,
+		Title: "An earlier execution of this event ended with an unknown outcome",
+		Detail: "nobody knows whether the earlier execution of this event took effect; whoever runs this endpoint has to look, " +
+			"and lets it run again with: hooklock executions forget EXECUTION --reason TEXT",
+		Lookup: string(DecisionUnknown),
+	}, {
+		Decision: DecisionAborted, Class: ClassFailed, Status: 503, Code: "execution_aborted", Effect: EffectUnknown,
+		Title: "The execution was aborted", Detail: "the execution was cancelled before anything was sent to the upstream",
+		Acquisition: string(DecisionAborted), Lookup: string(DecisionAborted),
+	}, {
+		Decision: DecisionLockLost, Class: ClassFailed, Status: 503, Code: "lock_lost", Effect: EffectUnknown,
+		Title: "The lock was lost while the event was executed", Detail: "the lock was lost; another execution may have it", Lookup: string(DecisionInFlight),
+	}, {
+		Decision: DecisionUpstreamUnreachable, Class: ClassFailed, Status: 502, Code: "upstream_unreachable", Effect: EffectNo,
+		Title: "The upstream could not be reached", Detail: "no byte was sent to the upstream; the event may be delivered again", Lookup: string(DecisionInFlight),
+	}, {
+		Decision: DecisionUpstreamFailed, Class: ClassFailed, Status: 502, Code: "upstream_failed", Effect: EffectUnknown,
+		Title:  "The upstream broke off",
+		Detail: "the upstream took the request and its answer broke off; it may have executed the event", Lookup: string(DecisionInFlight),
+	}, {
+		Decision: DecisionUpstreamTimeout, Class: ClassFailed, Status: 504, Code: "upstream_timeout", Effect: EffectUnknown,
+		Title:  "The upstream did not answer in time",
+		Detail: "the upstream took the request and did not answer in time; it may have executed the event", Lookup: string(DecisionInFlight),
+	}, {
+		Decision: DecisionStoreUnavailable, Status: 503, Code: "store_unavailable", Effect: EffectNo,
+		Title: "The lock store cannot decide now", Detail: "nothing was executed; send the event again",
+		Acquisition: string(DecisionStoreUnavailable), Lookup: string(DecisionStoreUnavailable),
+	},
+	{Decision: DecisionBypassed},
+	{
+		Decision: DecisionUnverified, Class: ClassForged, Status: 401, Code: "signature_invalid", Effect: EffectNo,
+		Title: "The signature is not valid", Detail: "its signature is not accepted",
+	},
+	{Decision: DecisionRejected, Class: ClassUnnamed, Status: 400, Effect: EffectNo}, // each code of its own, in proxy/rejection.go
+	{
+		Decision: DecisionInternalError, Class: ClassBug, Status: 500, Code: "internal_error", Effect: EffectUnknown,
+		Title: "Internal error", Detail: "this is a bug in Hooklock; its log has the details", Lookup: string(DecisionInFlight), Level: slog.LevelError,
+	},
+}
+
+// Decisions are the rows, in the order of docs/decisions.md. The slice is the caller's.
+func Decisions() []DecisionRow { return slices.Clone(decisions[:]) }
+
+// Row is the row of d; the zero value where there is none.
+func (d Decision) Row() DecisionRow {
+	for i := range decisions {
+		if decisions[i].Decision == d {
+			return decisions[i]
+		}
+	}
+	return DecisionRow{}
+}
+
+// Own reports whether Hooklock makes the answer itself, so that a route can choose its status.
+func (r *DecisionRow) Own() bool { return r.Status != 0 }

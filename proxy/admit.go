@@ -1,0 +1,111 @@
+package proxy
+
+import (
+	"context"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"hooklock/idem"
+	"hooklock/idem/naming"
+	"hooklock/proxy/wire"
+)
+
+// admit asks the gate for an execution.
+func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
+	since := d.h.o.Now()
+	a := d.ask(ctx)
+	gate := d.since(since)
+	stages := &d.report.Stages
+	stages.Claim = Stretch{since, gate.For - a.Waited}
+	if a.Waited > 0 {
+		stages.Wait = Stretch{since.Add(stages.Claim.For), a.Waited}
+	}
+	d.report.Met = a.HolderTrace
+	if d.execution = a.Execution; d.execution != nil {
+		return nil
+	}
+	d.report.Gate, d.report.Execution, d.report.Err, d.report.ClosedUntil = a.Decision, a.Holder, a.Err, a.ClosedUntil
+	if a.WhileWaiting {
+		d.report.Outcome = a.Record.Outcome
+		d.cancelled(a.Record.Abort)
+	}
+	return d.refused(&a)
+}
+
+// ask is watched for the sender's connection only where the delivery may have to wait: one that leaves gives up its place.
+func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
+	p := &d.route.Policy
+	if p.Strategy != idem.Wait && p.InFlight != idem.Attach {
+		return d.h.o.Gate.Admit(d.base, d.request())
+	}
+	sender, gone := context.WithCancel(d.base)
+	defer gone()
+	defer wire.WatchPeer(ctx.Conn(), gone)()
+	return d.h.o.Gate.Admit(sender, d.request())
+}
+
+// request is what the gate is asked.
+func (d *delivery) request() *idem.Request {
+	return &idem.Request{
+		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
+		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, ByPayload: d.names.ByPayload,
+		Policy: &d.route.Policy, TraceParent: d.trace.String(),
+		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.msg, &d.route.Policy) },
+	}
+}
+
+// refused is the ending of a delivery that may not run: the first answer, or a refusal.
+func (d *delivery) refused(a *idem.Admission) *ending {
+	end := d.refuse(a.Decision)
+	end.forward = forwardByRule
+	switch a.Decision {
+	case idem.DecisionReplayed, idem.DecisionAttached:
+		end.source, end.first = fromFirst, a.Record.Answer
+		if end.bare = !end.first.Whole || a.StatusOnly; !end.bare {
+			end.body = end.first.Body
+		}
+		return end
+	}
+	r := &end.refusal
+	r.detail, r.execution, r.closedUntil, r.retryAfter = refusalDetail(a), a.Holder, a.ClosedUntil, a.RetryAfter
+	switch { // what the end of an earlier execution says of the effect
+	case a.Record == nil:
+	case a.Record.Outcome == idem.NotExecuted:
+		r.effect = idem.EffectNo
+	case a.Record.Outcome == idem.Executed:
+		r.effect = idem.EffectYes
+	}
+	return end
+}
+
+func refusalDetail(a *idem.Admission) string {
+	row := a.Decision.Row()
+	switch {
+	case a.Decision == idem.DecisionAborted:
+		return abortedDetail(a.Record)
+	case row.Class == idem.ClassFailed || row.Class == idem.ClassBug:
+		return "that is how the execution ended which this copy was attached to; the copy ran nothing"
+	case a.ClosedUntil.IsZero() || a.Decision != idem.DecisionLocked && a.Decision != idem.DecisionWaitTimeout:
+		return strings.Replace(row.Detail, "EXECUTION", string(a.Holder), 1)
+	}
+	return idem.Closed(a.Holder, a.ClosedUntil) + " (lock.release_delay); nothing was executed, send this event again then"
+}
+
+// abortedDetail is for a delivery that did not run.
+func abortedDetail(r *idem.Record) string {
+	switch {
+	case r != nil && r.Final:
+		return "this event was cancelled for good and never runs"
+	case r != nil && r.Outcome != idem.NotExecuted:
+		return "the execution of this event was aborted after the upstream had it; it may have executed the event"
+	}
+	return cancelledDetail(false)
+}
+
+func cancelledDetail(sent bool) string {
+	if sent {
+		return "the execution was cancelled after the upstream had the request; it may have executed the event"
+	}
+	return idem.DecisionAborted.Row().Detail
+}

@@ -1,0 +1,210 @@
+package proxy
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"hooklock/idem"
+	"hooklock/proxy/wire"
+)
+
+// ending is how a delivery ends: the decision, and what its sender gets. A stage returns one in place of what the next stage needs; policy
+// says what the route makes of it, and write makes it the answer. It lives in its delivery, so that none is allocated.
+type ending struct {
+	decision idem.Decision // "": no route took the delivery
+	source   source
+	forward  forward
+
+	refusal  refusal      // of fromHooklock
+	rejected *Rejection   // of the decision rejected; nil otherwise
+	first    *idem.Answer // of fromFirst
+	bare     bool         // of the first answer, the status alone
+	body     []byte       // of the answer; nil: it has none, or it is pooled, or a stream
+	pooled   bool         // the body is in the delivery's memory
+	stream   *answerStream
+
+	err        error // for the report; nil: nothing to add
+	hangUp     bool
+	unrecorded bool // the answer is true, and the ledger does not have it yet
+}
+
+// source says who makes an answer. The zero value is Hooklock itself.
+type source uint8
+
+const (
+	fromHooklock source = iota
+	fromUpstream
+	fromFirst // the upstream too, when the event ran
+	fromTunnel
+)
+
+// forward says whether a delivery goes to the upstream although it is not to run. The zero value: it does not.
+type forward uint8
+
+const (
+	forwardNever  forward = iota
+	forwardByRule         // where the route says so: nothing was sent, and the delivery is whole
+	forwardAlways         // it needs neither a lock nor memory
+)
+
+// refuse is the ending of a delivery that d refuses.
+func (d *delivery) refuse(decision idem.Decision) *ending {
+	d.end = ending{decision: decision, refusal: refusalOf(decision)}
+	return &d.end
+}
+
+// reject is the ending of a delivery that is refused for what it is. What follows on its connection may be the rest of it.
+func (d *delivery) reject(bad *Rejection) *ending {
+	d.report.Code = bad.Code
+	d.end = ending{decision: idem.DecisionRejected, refusal: bad.refusal(), rejected: bad, err: bad}
+	d.end.hangUp = bad.Status == 408 || bad.Status == 413 || d.route == nil && (bad.Status == 400 || d.head.HasBody())
+	return &d.end
+}
+
+// rejectedBy is reject, where there is something to refuse.
+func (d *delivery) rejectedBy(bad *Rejection) *ending {
+	if bad == nil {
+		return nil
+	}
+	return d.reject(bad)
+}
+
+// policy is what the route makes of an ending: mode observe and on_store_down forward the delivery all the same, and respond gives a refusal
+// another status.
+func (d *delivery) policy(end *ending) *ending {
+	r := d.route
+	if r == nil {
+		return end
+	}
+	rule := r.Observe || r.Forward && end.decision == idem.DecisionStoreUnavailable
+	switch {
+	case end.forward == forwardAlways || end.forward == forwardByRule && rule:
+		d.report.Would = end.decision
+		end = d.bypass()
+	case r.Observe && end.decision == idem.DecisionExecuted: // what was done as it would have been is marked as observed, too
+		d.report.Would, end.decision = end.decision, idem.DecisionBypassed
+	}
+	if end.rejected == nil || end.rejected.Status < 500 { // a 503 says that this process has no room now, and nothing about the delivery
+		end.refusal.status = cmp.Or(r.Respond[end.decision], end.refusal.status)
+	}
+	return end
+}
+
+// write makes end the answer. It is the only place where one is made, and the last stage but the report; of a streamed answer it makes the head,
+// and the stream goes on with the rest, the settling and the report.
+func (d *delivery) write(ctx *fasthttp.RequestCtx, end *ending) {
+	if end.source == fromFirst && !d.memory.Take(len(end.first.Body)) {
+		end = d.reject(badBody(wire.ErrMemory)) // it may come again
+	}
+	switch end.source {
+	case fromHooklock:
+		d.writeRefusal(ctx, end)
+	case fromUpstream:
+		d.writeAnswer(ctx)
+	case fromFirst:
+		writeFirst(ctx, end)
+	case fromTunnel: // it has been one, and is over
+		return
+	}
+	if end.hangUp {
+		hangUp(ctx)
+	}
+	d.mark(ctx, end)
+	switch {
+	case end.stream != nil:
+		d.stream(ctx, end.stream)
+	case end.pooled:
+		d.lendAnswer(ctx)
+	case end.body != nil:
+		d.lend(ctx, end.body)
+	}
+}
+
+// writeRefusal writes an answer that Hooklock makes itself.
+func (d *delivery) writeRefusal(ctx *fasthttp.RequestCtx, end *ending) {
+	if end.err != nil {
+		d.report.Err = end.err
+	}
+	r := &end.refusal
+	if d.route != nil {
+		r.retryUnit = d.route.RetryAfterUnit
+		if end.rejected == nil {
+			r.workflow = d.names.Workflow
+		}
+	}
+	if end.decision.Row().Taken {
+		d.h.o.Observer.Event(EventRefused, &d.report)
+	}
+	if end.decision == idem.DecisionSkipped {
+		r.writeSkipped(ctx)
+		return
+	}
+	r.write(ctx)
+}
+
+// writeFirst writes the answer that the first delivery of the event got, but for its body.
+func writeFirst(ctx *fasthttp.RequestCtx, end *ending) {
+	own(ctx)
+	ctx.Response.SetStatusCode(end.first.Status)
+	if end.bare {
+		return
+	}
+	for _, f := range end.first.Header {
+		value := f.Value
+		if codings := ctx.Response.Header.ContentEncoding(); len(codings) > 0 && strings.EqualFold(f.Name, fasthttp.HeaderContentEncoding) {
+			value = string(codings) + ", " + value // as in the first answer: see appendFields
+		}
+		ctx.Response.Header.Add(f.Name, value)
+	}
+}
+
+// mark says in the answer, and in the report, what was decided.
+func (d *delivery) mark(ctx *fasthttp.RequestCtx, end *ending) {
+	d.report.Decision, d.report.Status = end.decision, ctx.Response.StatusCode()
+	h := &ctx.Response.Header
+	switch {
+	case d.route != nil:
+		text := string(end.decision)
+		if d.report.Would != "" {
+			text += "; would=" + string(d.report.Would)
+		}
+		h.Set(headerDecision, text)
+		if d.report.Execution != "" {
+			h.Set(headerExecution, string(d.report.Execution))
+		}
+	case end.rejected != nil && end.rejected.About != nil:
+		h.Set(headerDecision, string(end.decision))
+		if end.rejected.Status == fasthttp.StatusMethodNotAllowed {
+			h.Set(fasthttp.HeaderAllow, strings.Join(end.rejected.About.Methods, ", ")) // RFC 9110 section 15.5.6 wants it
+		}
+	}
+	if end.unrecorded {
+		h.Set(headerRecorded, "false")
+	}
+	if end.decision == idem.DecisionReplayed {
+		h.Set(headerReplayed, "true")
+	}
+}
+
+// hangUp ends a connection with this answer, because what follows on it cannot be told from the rest of this request: fasthttp would take a
+// body that nobody has read for the next request, and a sender could write a whole one into it, past whoever checks requests in front.
+func hangUp(ctx *fasthttp.RequestCtx) {
+	wire.LingerOnClose(ctx.Conn())
+	ctx.SetConnectionClose()
+}
+
+// finish reports a delivery, and gives its memory back to the pool.
+func (d *delivery) finish() {
+	d.report.Total, d.report.UpstreamFrom = d.h.o.Now().Sub(d.report.Started), d.upstream
+	if d.route != nil || d.report.Decision == idem.DecisionRejected || d.report.Decision == idem.DecisionInternalError {
+		d.h.o.Observer.Delivered(&d.report)
+	} else {
+		d.h.o.Observer.Passed(&d.report)
+	}
+	if d.report.Trace != nil {
+		d.report.Trace.End(&d.report)
+	}
+	d.h.pool.put(d)
+}

@@ -1,0 +1,79 @@
+package proxy
+
+import "hooklock/idem/naming"
+
+// The codes of the decision "rejected", and of unmatched paths. Those of a delivery that cannot be named are naming's.
+const (
+	codeBadRequest       = "bad_request"
+	codeAmbiguousPath    = "ambiguous_path"
+	codeUpgradeRefused   = "upgrade_refused"
+	codeRouteNotFound    = "route_not_found"
+	codeMethodNotAllowed = "method_not_allowed"
+	codeRequestTimeout   = "request_timeout"
+	codeBodyTooLarge     = "body_too_large"
+	codeHeaderTooLarge   = "header_too_large"
+	codeMemoryExhausted  = "memory_exhausted"
+	codeTooManyConns     = "too_many_connections"
+)
+
+// rejections is the table of codes: each with its status, and what it says first.
+var rejections = [...]struct {
+	code   string
+	status int
+	title  string
+}{
+	{codeBadRequest, 400, "Bad request"},
+	{codeAmbiguousPath, 400, "The path is not spelled as the route is"},
+	{naming.CodeWorkflowMissing, 400, unnamed},
+	{naming.CodeEventIDMissing, 400, unnamed},
+	{naming.CodeEventIDAmbiguous, 400, unnamed},
+	{naming.CodeKeyTooLong, 400, unnamed},
+	{codeUpgradeRefused, 400, "Upgrade is not possible on a route"},
+	{codeRouteNotFound, 404, "No route"},
+	{codeMethodNotAllowed, 405, "Method not allowed on this route"},
+	{codeRequestTimeout, 408, "The request came too slowly"},
+	{codeBodyTooLarge, 413, "The body is too large"},
+	{codeHeaderTooLarge, 431, "The request head is too large"},
+	{codeMemoryExhausted, 503, "No memory is left for bodies"},
+	{codeTooManyConns, 503, "Too many connections"},
+}
+
+const unnamed = "The delivery cannot be named"
+
+// Rejection is a delivery that was refused for what it is: it never reaches the upstream, takes no lock and burns no key.
+type Rejection struct {
+	Status int
+	Code   string
+	Title  string
+	Detail string
+	// Sent says that the upstream had begun to get it: its body broke on the way through.
+	Sent bool
+	// About is the route that the delivery was meant for and may not take; nil where that is not why.
+	About *Route
+}
+
+func (r *Rejection) about(route *Route) *Rejection {
+	r.About = route
+	return r
+}
+
+// Error makes a Rejection an error.
+func (r *Rejection) Error() string { return r.Code + ": " + r.Detail }
+
+// reject makes the Rejection of a code.
+func reject(code, detail string) *Rejection {
+	for _, row := range rejections {
+		if row.code == code {
+			return &Rejection{Status: row.status, Code: code, Title: row.title, Detail: detail}
+		}
+	}
+	panic("the code " + code + " is not in the table")
+}
+
+func bodyTooLarge() *Rejection {
+	return reject(codeBodyTooLarge, "the body is larger than limits.request_body")
+}
+
+func upgradeRefused() *Rejection {
+	return reject(codeUpgradeRefused, "a delivery on a route is one request with one answer, and cannot become another protocol")
+}

@@ -1,0 +1,35 @@
+package sender
+
+import "testing"
+
+// What is signed is what was read: a form that two readers could read differently has no signature, whatever the URL's says.
+func TestTwilioRefusesAFormThatCannotBeRead(t *testing.T) {
+	v := mustNew(t, Config{Scheme: "twilio", Secrets: [][]byte{[]byte("12345")}, PublicURL: "https://mycompany.com"})
+	m := newMAC(sha1New, []byte("12345"))
+	url := string(m.sign(nil, inBase64, []byte("https://mycompany.com/a")))
+	d := with(&Delivery{Method: []byte("POST"), Target: []byte("/a")}, "Content-Type", "application/x-www-form-urlencoded")
+	for _, body := range []string{"a=%zz", "a=1;b=2"} {
+		d.Body = []byte(body)
+		if got := reasonOf(t, v.Verify(with(d, twilioHeader, url), testNow())); got != Malformed {
+			t.Errorf("%q, with a signature of the URL alone: %s", body, got)
+		}
+	}
+	d.Body = []byte("a=1")
+	signed := string(m.sign(nil, inBase64, []byte("https://mycompany.com/aa1")))
+	if err := v.Verify(with(d, twilioHeader, signed), testNow()); err != nil {
+		t.Error(err)
+	}
+	if got := reasonOf(t, v.Verify(with(d, twilioHeader, url), testNow())); got != Mismatch {
+		t.Errorf("with a signature of the URL alone: %s", got)
+	}
+}
+
+func TestASignatureOfTheWrongLengthIsMalformed(t *testing.T) {
+	config, secret := credentials(t, "github")
+	for _, value := range []string{"sha256=", "sha256=00", "sha256=" + string(make([]byte, 65))} {
+		d := with(mustSample(t, "github", secret), "X-Hub-Signature-256", value)
+		if got := reasonOf(t, mustNew(t, config).Verify(d, testNow())); got != Malformed {
+			t.Errorf("%q: %s", value, got)
+		}
+	}
+}

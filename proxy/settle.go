@@ -1,0 +1,174 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+
+	"hooklock/idem"
+)
+
+// settle writes down how the execution ended, before its sender hears of it.
+func (d *delivery) settle(got called) *ending {
+	switch {
+	case got.err != nil:
+		return d.settleUnanswered(got)
+	case !d.answer.Whole:
+		return d.streamed(&answerStream{d: d, x: d.execution, call: got.call, rest: d.answer.Rest, held: d.answer.Body, total: int64(len(d.answer.Body))})
+	}
+	body := d.takeAnswer()
+	end := d.settleAnswered(idem.Answer{Status: d.answer.Status, Bytes: int64(len(body)), Whole: true, Header: d.replayHeader(), Body: body})
+	d.settled(end)
+	d.end = ending{decision: idem.DecisionExecuted, source: fromUpstream, body: body, unrecorded: !end.Recorded}
+	return &d.end
+}
+
+// streamed is the ending of a delivery whose answer is too long to be read whole before it is settled. It is the one that goes on after write:
+// the end of the stream settles the execution and reports the delivery.
+func (d *delivery) streamed(s *answerStream) *ending {
+	d.end = ending{decision: idem.DecisionExecuted, source: fromUpstream, stream: s}
+	return &d.end
+}
+
+// settleAnswered ends an execution whose whole answer came, or lets go of it where the upstream goes on.
+func (d *delivery) settleAnswered(answer idem.Answer) idem.Ending {
+	if ttl := d.holdFor(answer.Status); ttl > 0 {
+		return d.execution.Hold(ttl)
+	}
+	return d.execution.Complete(answer)
+}
+
+// settleUnanswered ends an execution whose call brought no whole answer. The evidence alone says what is known of the effect.
+func (d *delivery) settleUnanswered(got called) *ending {
+	why := got.why
+	end := d.giveUp(got.sent, why.recorded())
+	mayForward := false
+	switch {
+	case end.Cancelled: // asked in the last moment, and what the ledger says is what the sender hears
+		why = stopOf(idem.ErrCancelled, got.sent)
+	case why.decision == idem.DecisionStoreUnavailable && end.Lost: // by force: whoever did that does not want it to run
+		why = stopOf(idem.ErrLockLost, true)
+	case why.decision == idem.DecisionStoreUnavailable:
+		mayForward = true
+	}
+	d.settled(end)
+	told := d.tell(why, got.sent)
+	told.refusal.execution, told.unrecorded = d.report.Execution, !end.Recorded
+	if mayForward {
+		told.forward = forwardByRule
+	}
+	return told
+}
+
+// giveUp ends the execution without an answer.
+func (d *delivery) giveUp(sent bool, why idem.Failure) idem.Ending {
+	if sent {
+		return d.execution.Abandon(why)
+	}
+	return d.execution.Release()
+}
+
+// tell is the ending of a delivery whose call brought no answer.
+func (d *delivery) tell(why failure, sent bool) *ending {
+	end := d.refuse(why.decision)
+	end.refusal.detail = why.detail
+	if !sent { // that is known whatever the decision
+		end.refusal.effect = idem.EffectNo
+	}
+	return end
+}
+
+// failure is what a sender hears of a call that brought no answer.
+type failure struct {
+	decision idem.Decision
+	detail   string
+	cause    string // as the ledger has it
+}
+
+func failureOf(decision idem.Decision, detail string) failure {
+	return failure{decision, detail, detail}
+}
+
+func (f *failure) recorded() idem.Failure {
+	return idem.Failure{Code: string(f.decision), Detail: f.cause}
+}
+
+// stopOf is what a sender hears of an execution that was told to stop.
+func stopOf(cause error, sent bool) failure {
+	switch {
+	case errors.Is(cause, idem.ErrMaxDuration):
+		return failureOf(idem.DecisionAborted, "the execution reached the route's max_duration")
+	case errors.Is(cause, idem.ErrCancelled):
+		return failureOf(idem.DecisionAborted, cancelledDetail(sent))
+	case errors.Is(cause, idem.ErrShutdown):
+		return failureOf(idem.DecisionUpstreamFailed, "Hooklock was shut down before the upstream answered")
+	case !sent:
+		return failureOf(idem.DecisionStoreUnavailable, "the lock was lost before anything was sent; the event may be delivered again")
+	}
+	return failureOf(idem.DecisionLockLost, idem.DecisionLockLost.Row().Detail)
+}
+
+// settled notes for the report, and tells the log, how the execution ended.
+func (d *delivery) settled(end idem.Ending) {
+	x, r := d.execution, &d.report
+	r.Held = d.h.o.Now().Sub(x.Lock().StartedAt)
+	r.Recorded = end.Recorded
+	if end.Err != nil {
+		r.Err = errors.Join(r.Err, end.Err)
+	}
+	switch {
+	case end.Lost && end.Record != nil: // as whoever ended it wrote
+		r.Outcome = end.Record.Outcome
+	case end.Lost:
+	case end.Record != nil:
+		r.Outcome, r.RecordSize = end.Record.Outcome, end.Record.Size
+	case end.Cancelled:
+		r.Outcome = idem.NotExecuted
+	}
+	r.Loss = lossOf(context.Cause(x.Context()), end)
+	if end.Took > 0 {
+		r.Stages.Settle = Stretch{d.h.o.Now().Add(-end.Took), end.Took}
+	}
+	if end.Hold > 0 && !end.Lost {
+		r.Hold = end.Hold
+		d.h.o.Observer.Event(EventHeld, r)
+	} else {
+		d.h.o.Observer.Event(EventReleased, r)
+	}
+	if end.Cancelled {
+		d.cancelled(x.Lock().Cancel)
+	}
+	if r.Loss != "" {
+		d.h.o.Observer.Event(EventLost, r)
+	}
+	if end.Recorded && r.Outcome == idem.Unknown { // otherwise whoever writes it down says so
+		d.h.o.Observer.Event(EventUnknown, r)
+	}
+}
+
+// cancelled logs that an execution ended because somebody asked for it; by is nil where the ledger did not say who.
+func (d *delivery) cancelled(by *idem.Cancel) {
+	if by != nil {
+		d.report.By = by.By
+	}
+	d.h.o.Observer.Event(EventCancelled, &d.report)
+}
+
+// lossOf says whether, and why, the lock was lost while its execution ran. cause is why that was told to stop.
+func lossOf(cause error, end idem.Ending) Loss {
+	switch {
+	case end.Lost && end.Record != nil && end.Record.Abort != nil:
+		return LossReleased
+	case errors.Is(cause, idem.ErrUnheard):
+		return LossUnheard
+	case end.Lost || errors.Is(cause, idem.ErrLockLost):
+		return LossSession
+	}
+	return ""
+}
+
+// abandon is the net under every way out: it ends an execution that was not settled.
+func (d *delivery) abandon() {
+	if x := d.execution; x != nil && !x.Ended() {
+		d.settled(x.Abandon(idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the proxy did not end this execution"}))
+	}
+}

@@ -1,0 +1,174 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/valyala/fasthttp"
+
+	"hooklock/idem"
+	"hooklock/proxy/wire"
+)
+
+// stream hands the rest of the answer to fasthttp, which reads it after the handler has returned.
+func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
+	s.plain = s.x == nil
+	s.call.pause()
+	if d.answer.Length >= 0 || !d.head.HTTP10() {
+		d.detached = true
+		s.endWith(ctx.Conn())
+		ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
+		return
+	}
+	// HTTP/1.0 knows no chunks, and fasthttp sends nothing else where the length is not known: the answer is read whole.
+	body, err := wire.Gather(s, longestOldAnswer, &d.memory)
+	if err = errors.Join(err, s.Close()); err != nil {
+		ctx.SetConnectionClose()
+		ctx.Response.SetStatusCode(fasthttp.StatusBadGateway)
+		return
+	}
+	d.lend(ctx, body)
+}
+
+// longestOldAnswer bounds an answer without a length for a sender that speaks HTTP/1.0.
+const longestOldAnswer = 8 << 20
+
+// answerStream reads an answer from the upstream while it is written to the sender. Of an execution's answer, the last piece is
+// held back until the outcome is in the ledger: nobody sees a whole answer that is not recorded. When the sender hangs up, the rest is
+// read all the same, because its end is the outcome.
+type answerStream struct {
+	d    *delivery
+	x    *idem.Execution // nil where nothing is recorded, and once it is
+	call *call
+	rest *wire.Rest
+
+	release func() bool // lets go of the sender's connection; nil where nothing holds it
+
+	ready []byte // to be handed out now
+	held  []byte // the piece after it
+	bufs  [2][]byte
+	turn  int // which of bufs is free when ready is empty
+	total int64
+	err   error // io.EOF after a whole answer
+	plain bool  // nothing is recorded
+	over  bool
+}
+
+const streamPiece = 32 << 10
+
+// Read implements io.Reader.
+func (s *answerStream) Read(p []byte) (n int, err error) {
+	defer s.contain(&err)
+	for len(s.ready) == 0 {
+		switch {
+		case len(s.held) > 0 && (s.err != nil || s.x == nil):
+			s.ready, s.held = s.held, nil
+		case s.err != nil:
+			return 0, s.err
+		case s.x == nil: // nothing to hold back
+			s.call.give(s.d.h.o.StreamTimeout)
+			n, s.err = s.rest.Read(p)
+			s.call.pause() // the sender is waited for, who has a pace to keep
+			return n, s.err
+		default:
+			s.advance()
+		}
+	}
+	n = copy(p, s.ready)
+	s.ready = s.ready[n:]
+	return n, nil
+}
+
+// advance reads the next piece, and lets go of the one before it.
+func (s *answerStream) advance() {
+	if s.bufs[s.turn] == nil {
+		s.d.memory.Hold(streamPiece)
+		s.bufs[s.turn] = make([]byte, streamPiece)
+	}
+	s.call.progress()
+	n, err := s.rest.Read(s.bufs[s.turn])
+	s.call.pause()
+	s.total += int64(n)
+	s.ready, s.held = s.held, s.bufs[s.turn][:n]
+	s.turn = 1 - s.turn
+	switch {
+	case err == io.EOF:
+		s.settle(nil)
+		s.err = io.EOF
+	case err != nil:
+		s.settle(err)
+		s.ready, s.held, s.err = nil, nil, err
+	}
+}
+
+// endWith closes the sender's connection when the execution is told to stop: fasthttp may be writing to a sender that does not read, and
+// would hear of nothing else.
+func (s *answerStream) endWith(sender net.Conn) {
+	if s.x != nil {
+		s.release = context.AfterFunc(s.x.Context(), func() { _ = sender.Close() })
+	}
+}
+
+// settle records how the answer ended.
+func (s *answerStream) settle(cut error) {
+	if s.x == nil {
+		return
+	}
+	if s.release != nil {
+		s.release() // the end of the execution is not that of the connection
+	}
+	var end idem.Ending
+	if cut == nil {
+		end = s.d.settleAnswered(idem.Answer{Status: s.d.answer.Status, Bytes: s.total})
+	} else {
+		why := failureOf(idem.DecisionUpstreamFailed, "the answer was cut off: "+cut.Error())
+		if cause := context.Cause(s.x.Context()); cause != nil {
+			why = stopOf(cause, true)
+		}
+		end = s.d.giveUp(true, why.recorded())
+		s.d.report.Err, s.d.report.Decision = cut, why.decision // the sender sees a cut connection
+		if end.Cancelled {
+			s.d.report.Decision = idem.DecisionAborted
+		}
+	}
+	s.d.noteCall()
+	s.d.settled(end)
+	s.x = nil
+}
+
+// Close implements io.Closer; fasthttp calls it when the answer was written, or could not be.
+func (s *answerStream) Close() (err error) {
+	if s.over {
+		return nil
+	}
+	s.over = true
+	if s.d.detached {
+		defer s.d.finish()
+	}
+	if s.plain {
+		s.d.noteCall()
+	}
+	defer s.call.end()
+	defer s.rest.Close()
+	defer s.contain(&err)
+	for s.x != nil && s.err == nil {
+		s.advance()
+	}
+	return nil
+}
+
+// contain keeps a panic from ending the process: fasthttp calls a stream outside of the handler.
+func (s *answerStream) contain(err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	s.d.logPanic(p)
+	*err = fmt.Errorf("panic: %v", p)
+	s.d.abandon()
+	s.x = nil
+	s.err = *err
+}

@@ -1,0 +1,112 @@
+package proxy
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/proxy/sender"
+)
+
+// Verification is how the deliveries of a route prove that they are the sender's, and which of the sender's requests are no events. The zero
+// value checks nothing and knows no handshake.
+type Verification struct {
+	// Scheme is the verify.scheme; empty means none.
+	Scheme string
+	// Verifier is nil where Scheme is none.
+	Verifier sender.Verifier
+	// Preset knows the sender's handshakes; nil without one.
+	Preset *sender.Preset
+}
+
+// inspected is what a Verification says of one delivery.
+type inspected struct {
+	broken    *sender.SignatureError // nil: the signature is right, or none is asked for
+	handshake *sender.Handshake      // nil: it is an event
+}
+
+// inspect looks at a delivery before anything is claimed for it: a forged one takes no lock and burns no event ID. A handshake is no
+// way around the signature. Only OPTIONS, which its sender cannot sign and which asks for nothing to be done, is let through without one.
+func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
+	var found inspected
+	if v.Preset != nil {
+		found.handshake = v.Preset.Handshake(d)
+	}
+	if v.Verifier == nil || found.handshake != nil && !found.handshake.Signed && string(d.Method) == "OPTIONS" {
+		return found
+	}
+	found.broken = v.brokenBy(v.Verifier.Verify(d, now))
+	return found
+}
+
+// brokenBy is what a Verifier's error says; nil for none.
+func (v *Verification) brokenBy(err error) *sender.SignatureError {
+	var broken *sender.SignatureError
+	if err != nil && !errors.As(err, &broken) {
+		broken = &sender.SignatureError{Scheme: v.Scheme, Reason: sender.Malformed, Part: "delivery", Detail: err.Error()}
+	}
+	return broken
+}
+
+// unsigned is the ending of a delivery whose head says that it is not signed; nil where it may be.
+func (d *delivery) unsigned() *ending {
+	v := &d.route.Verify
+	if v.Verifier == nil || d.route.Observe || !d.head.HasBody() || string(d.msg.Method) == "OPTIONS" {
+		return nil
+	}
+	d.signed = sender.DeliveryOf(&d.msg)
+	broken := v.brokenBy(sender.CheckHead(v.Verifier, &d.signed))
+	if broken == nil {
+		return nil
+	}
+	end := d.forged(broken)
+	end.hangUp = true // what follows is a body that nobody has read
+	return end
+}
+
+// forged is the ending of a delivery whose signature is not right.
+func (d *delivery) forged(broken *sender.SignatureError) *ending {
+	d.noteSignature(broken)
+	end := d.refuse(idem.DecisionUnverified)
+	end.err, end.refusal.detail = broken, unverifiedDetail(broken)
+	return end
+}
+
+func (d *delivery) noteSignature(broken *sender.SignatureError) {
+	d.report.Scheme, d.report.Signature = d.route.Verify.Scheme, SignatureValid
+	if broken != nil {
+		d.report.Signature, d.report.SignaturePart = string(broken.Reason), broken.Part
+	}
+}
+
+// verify checks the signature, and finds out whether the delivery is an event at all.
+func (d *delivery) verify() *ending {
+	v := &d.route.Verify
+	if v.Verifier == nil && v.Preset == nil {
+		return nil
+	}
+	d.signed = sender.DeliveryOf(&d.msg)
+	found := v.inspect(&d.signed, d.h.o.Now())
+	switch {
+	case found.broken != nil:
+		end := d.forged(found.broken)
+		end.forward = forwardByRule
+		return end
+	case v.Verifier != nil:
+		d.noteSignature(nil)
+	}
+	if found.handshake == nil {
+		return nil
+	}
+	end := d.refuse(idem.DecisionExecuted)
+	end.forward = forwardAlways
+	return end
+}
+
+// SignatureValid is what a Report says of a signature that is right. Otherwise it says the sender.Reason.
+const SignatureValid = "valid"
+
+func unverifiedDetail(e *sender.SignatureError) string {
+	return cmp.Or(e.Part, "signature") + ": " + e.Detail + "; nothing was executed"
+}

@@ -1,0 +1,92 @@
+package proxy
+
+import (
+	"testing"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/idem/naming"
+	"hooklock/proxy/sender"
+)
+
+func TestASignatureIsInspectedBeforeAHandshakePasses(t *testing.T) {
+	verification := func(preset string, c sender.Config) *Verification {
+		p, ok := sender.Lookup(preset)
+		if !ok {
+			t.Fatal(preset)
+		}
+		if c.Scheme == "" {
+			return &Verification{Preset: p}
+		}
+		v, err := sender.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &Verification{Scheme: c.Scheme, Verifier: v, Preset: p}
+	}
+	token := sender.Config{Scheme: "token", Header: "X-Token", Secrets: [][]byte{[]byte("right")}}
+	field := func(name, value string) naming.Field { return naming.Field{Name: []byte(name), Value: []byte(value)} }
+	validation, options := field("aeg-event-type", "SubscriptionValidation"), field("WebHook-Request-Origin", "a")
+	const validate = `[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent"}]`
+	for _, c := range []struct {
+		name         string
+		verification *Verification
+		method       string
+		body         string
+		fields       []naming.Field
+		broken       bool
+		handshake    string
+	}{
+		{"nothing asked", &Verification{}, "POST", "", nil, false, ""},
+		{"an unsigned handshake where nothing is asked", verification("eventgrid", sender.Config{}), "POST", validate, []naming.Field{validation}, false, "SubscriptionValidation"},
+		{"the same without the token that the route asks for", verification("eventgrid", token), "POST", validate, []naming.Field{validation}, true, "SubscriptionValidation"},
+		{"the same with it", verification("eventgrid", token), "POST", validate, []naming.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation"},
+		{"the same as GET, where GET is a delivery", verification("eventgrid", token), "GET", validate, []naming.Field{validation}, true, "SubscriptionValidation"},
+		{"OPTIONS cannot carry one", verification("cloudevents", token), "OPTIONS", "", []naming.Field{options}, false, "OPTIONS"},
+		{"a signed handshake without its signature", verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"url_verification"}`, nil, true, "url_verification"},
+		{"an event without its signature", verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"event_callback"}`, nil, true, ""},
+		{"a harmless method is no way around the signature of an event", verification("cloudevents", token), "OPTIONS", "", nil, true, ""},
+	} {
+		got := c.verification.inspect(&sender.Delivery{Method: []byte(c.method), Target: []byte("/"), Body: []byte(c.body), Fields: c.fields}, time.Now())
+		name := ""
+		if got.handshake != nil {
+			name = got.handshake.Name
+		}
+		if (got.broken != nil) != c.broken || name != c.handshake {
+			t.Errorf("%s: broken %v, handshake %q", c.name, got.broken, name)
+		}
+	}
+}
+
+func TestRetryAfterIsInTheUnitThatTheSenderReads(t *testing.T) {
+	for unit, want := range map[time.Duration]string{0: "7", time.Second: "7", time.Millisecond: "7000"} {
+		if got := inUnit(7, unit); got != want {
+			t.Errorf("%v: %s", unit, got)
+		}
+	}
+}
+
+func TestWhatPassesAVerifiedRouteByIsNoDeliveryOfIt(t *testing.T) {
+	for _, c := range []struct {
+		takes   []string
+		method  string
+		refused bool
+	}{
+		{[]string{"POST"}, "GET", false},
+		{[]string{"POST"}, "HEAD", false},
+		{[]string{"POST"}, "OPTIONS", false},
+		{[]string{"POST"}, "DELETE", true},
+		{[]string{"POST"}, "post", true},
+		{[]string{"GET", "POST"}, "HEAD", true}, // the service would do what it does for GET
+		{[]string{"GET", "POST"}, "OPTIONS", false},
+	} {
+		pattern, err := ParsePattern("/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := &Table{Routes: []*Route{{Pattern: pattern, Methods: c.takes, Policy: idem.Policy{Verified: true}}}}
+		if _, _, bad := table.find(&question{method: []byte(c.method), path: []byte("/x"), bare: true}); (bad != nil) != c.refused {
+			t.Errorf("%s where %v are deliveries: %v", c.method, c.takes, bad)
+		}
+	}
+}
