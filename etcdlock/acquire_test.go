@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -199,9 +201,12 @@ func TestAcquireOutlivesItsSession(t *testing.T) {
 		result <- err
 	}()
 	waiters(t, e, 1)
-	endSession(t, e, currentSession(t, b))
-	waiters(t, e, 0)
-	waiters(t, e, 1)
+	before := currentSession(t, b)
+	endSession(t, e, before)
+	eventually(t, "a place of the next session", func() bool { // the one before may be gone for too short a time to be seen
+		queue, err := e.Client.Get(within(t, patience), b.layout.Queues(), clientv3.WithPrefix())
+		return err == nil && len(queue.Kvs) == 1 && queue.Kvs[0].Lease != int64(before.lease)
+	})
 	if err := first.Unlock(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
