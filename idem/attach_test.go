@@ -51,10 +51,10 @@ func (f *followed) Bury(_ context.Context, dead *Lock) error {
 }
 
 func TestACopyIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T) {
-	running := Lock{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Token: 5, TraceParent: "trace"}
+	running := Lock{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Token: 5, TraceParent: "trace"}}
 	dead := running
 	dead.Dead = true
-	lost := &Seen{Record: &Record{Execution: "exec_first", Status: Failed, Outcome: Unknown, Error: &Failure{Code: "owner_lost"}}}
+	lost := &Seen{Record: &Record{Entry: Entry{Execution: "exec_first"}, End: End{Status: Failed, Outcome: Unknown, Error: &Failure{Code: "owner_lost"}}}}
 	for name, c := range map[string]struct {
 		most   int
 		ends   []queued
