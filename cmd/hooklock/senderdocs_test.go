@@ -19,6 +19,7 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy/sender"
+	"hooklock/test/testkit"
 )
 
 var update = flag.Bool("update", false, "write the generated pages anew")
@@ -88,7 +89,7 @@ func senderPageText(p *sender.Preset) string {
 		b.WriteString("- " + n + "\n")
 	}
 	b.WriteString("- Events run in the order in which they come and get the lock, which need not be the order in which they happened.\n")
-	return b.String()
+	return testkit.Wrap(b.String())
 }
 
 // settingsOf is what preset and scheme fill in together.
@@ -230,7 +231,7 @@ that share a secret and differ in the path alone are not kept apart by it: give 
 	b.WriteString("The columns behind the retention are the status of each decision that Hooklock answers itself. For every sender it is one after which that sender sends again, or loses nothing; ")
 	b.WriteString("where a sender never sends again, a delivery waits its turn instead. 410 is never sent: some senders then give up for good.\n\n")
 	b.WriteString(senderTable(statuses()))
-	return b.String()
+	return testkit.Wrap(b.String())
 }
 
 // senderTable is the presets as a table in Markdown. defaults holds the status of every refusing decision

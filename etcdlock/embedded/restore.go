@@ -56,7 +56,7 @@ func Restore(o RestoreOptions) (Restored, error) {
 		return Restored{}, err
 	}
 	done := Restored{Revision: revision}
-	old := o.Dir + ".before-" + o.Now.UTC().Format("20060102T150405Z")
+	old := o.Dir + ".before-" + o.Now.UTC().Format("20060102T150405.000000Z")
 	switch err := os.Rename(member, old); {
 	case err == nil:
 		done.Kept = old

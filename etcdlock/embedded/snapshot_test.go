@@ -94,7 +94,7 @@ func TestWhatABackupHasIsThereAfterARestoreAndRevisionsGrow(t *testing.T) {
 	stop(t, s)
 
 	// What was there is whole, beside it.
-	if want := dir + ".before-20261122T040506Z"; done.Kept != want {
+	if want := dir + ".before-20261122T040506.000000Z"; done.Kept != want {
 		t.Errorf("kept in %s", done.Kept)
 	}
 	old := filepath.Join(t.TempDir(), "old")

@@ -18,6 +18,7 @@ import (
 	"hooklock/proxy"
 	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
+	"hooklock/test/testkit"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
@@ -159,8 +160,7 @@ func TestAllMetricsAreDocumented(t *testing.T) {
 	if rows != len(all) {
 		t.Errorf("%d of %d metrics have a section", rows, len(all))
 	}
-	page := bytes.TrimRight(b.Bytes(), "\n")
-	page = append(page, '\n')
+	page := []byte(testkit.Wrap(strings.TrimRight(b.String(), "\n") + "\n"))
 	const path = "../../docs/metrics.md"
 	if *update {
 		if err := os.WriteFile(path, page, 0o644); err != nil {
