@@ -48,24 +48,26 @@ const afterDeath = time.Hour
 // TryAcquire takes the lock of workflow, or returns a *HeldError. It does not wait for a session: after Open, WaitReady does. When ctx
 // ends first, what then still arrives in etcd is given back by the Store.
 func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error) {
-	for {
-		held, seen, err := s.ledger.Claim(ctx, s.lockOnly(workflow), 0)
-		switch {
-		case errors.Is(err, idem.ErrNotClaimed): // again, under a new execution ID
-		case err != nil:
-			return nil, fmt.Errorf("acquire %q: %w", workflow, err)
-		case held != nil:
-			return s.acquired(ctx, workflow, held)
-		case seen.Lock == nil:
-			return nil, &HeldError{Workflow: workflow}
-		case !seen.Lock.Dead:
-			return nil, &HeldError{workflow, seen.Lock.Holder, seen.Lock.Execution}
+	taken := &HeldError{Workflow: workflow}
+	held, err := idem.ClaimLock(ctx, func() (idem.Held, *idem.Seen, error) {
+		return s.ledger.Claim(ctx, s.lockOnly(workflow), 0)
+	}, func(seen *idem.Seen) (dead *idem.Lock, over bool) {
+		switch l := seen.Lock; {
+		case l == nil: // it is free, and others wait for it
+		case l.Dead:
+			return l, false
 		default:
-			if err := s.bury(ctx, seen.Lock); err != nil {
-				return nil, fmt.Errorf("acquire %q: %w", workflow, err)
-			}
+			taken.Holder, taken.Execution = l.Holder, l.Execution
 		}
+		return nil, true
+	}, s.bury)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("acquire %q: %w", workflow, err)
+	case held == nil:
+		return nil, taken
 	}
+	return s.acquired(ctx, workflow, held)
 }
 
 // Acquire waits for the lock of workflow until ctx ends: first come, first served, over all processes. It waits for a session, too, and

@@ -80,37 +80,48 @@ func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem
 		return nil, unavailable(errClosed)
 	}
 	defer s.tasks.leave()
-	for {
-		l, callbackKey := s.clientLock(q)
-		session, _, err := s.prepare(&l)
-		if err != nil {
-			return nil, err
+	var callbackKey string
+	taken := &idem.LockHeldError{}
+	held, err := idem.ClaimLock(ctx, func() (held idem.Held, seen *idem.Seen, err error) {
+		held, seen, callbackKey, err = s.claimForClient(ctx, q)
+		return held, seen, err
+	}, func(seen *idem.Seen) (dead *idem.Lock, over bool) {
+		if seen.Lock != nil && seen.Lock.Dead {
+			return seen.Lock, false
 		}
-		k := s.layout.Keys(&l)
-		next, lock, alive, err := s.heldLock(ctx, &l, q.TTL, 0)
-		if err != nil {
-			return nil, unavailable(err)
-		}
-		c := &claimer{store: s.core, session: session, lock: *next, keys: k, size: len(lock.Value), alone: true}
-		c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Acquire(k, at, lock, alive) }
-		held, seen, err := c.run(ctx)
-		if held == nil && err == nil || errors.Is(err, idem.ErrNotClaimed) { // and never will be
-			s.dropLater(alive.Lease)
-		}
-		switch {
-		case errors.Is(err, idem.ErrNotClaimed): // again, under a new execution ID
-		case err != nil:
-			return nil, err
-		case held != nil:
-			return &idem.Acquired{Lock: held.Lock(), CallbackKey: callbackKey}, nil
-		case seen.Lock == nil || !seen.Lock.Dead:
-			return nil, &idem.LockHeldError{Holder: seen.Lock}
-		default:
-			if err := s.bury(ctx, seen.Lock); err != nil {
-				return nil, err
-			}
-		}
+		taken.Holder = seen.Lock
+		return nil, true
+	}, s.bury)
+	switch {
+	case err != nil && ctx.Err() != nil && !errors.Is(err, idem.ErrStoreUnavailable):
+		return nil, unavailable(err)
+	case err != nil:
+		return nil, err
+	case held == nil:
+		return nil, taken
 	}
+	return &idem.Acquired{Lock: held.Lock(), CallbackKey: callbackKey}, nil
+}
+
+// claimForClient claims a lock that lives on a hold of its own.
+func (s *Control) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_ idem.Held, _ *idem.Seen, callbackKey string, _ error) {
+	l, callbackKey := s.clientLock(q)
+	session, _, err := s.prepare(&l)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	next, lock, alive, err := s.heldLock(ctx, &l, q.TTL, 0)
+	if err != nil {
+		return nil, nil, "", unavailable(err)
+	}
+	k := s.layout.Keys(&l)
+	c := &claimer{store: s.core, session: session, lock: *next, keys: k, size: len(lock.Value), alone: true}
+	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Acquire(k, at, lock, alive) }
+	held, seen, err := c.run(ctx)
+	if held == nil && err == nil || errors.Is(err, idem.ErrNotClaimed) { // and never will be
+		s.dropLater(alive.Lease)
+	}
+	return held, seen, callbackKey, err
 }
 
 // ReleaseLock gives a lock of the lock API back. Nothing of it is left, unless a cancel was asked, which needs its record. The error is

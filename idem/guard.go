@@ -152,34 +152,56 @@ func unavailable(err error) Admission {
 }
 
 // claim asks the ledger until it holds the lock, or knows why it may not.
-func (g *Guard) claim(ctx context.Context, r *Request) (Held, string, Verdict, error) {
-	v := Verdict{Attempt: 1}
+func (g *Guard) claim(ctx context.Context, r *Request) (held Held, callbackKey string, v Verdict, err error) {
+	v = Verdict{Attempt: 1}
+	var seenAt moment
+	held, err = ClaimLock(ctx, func() (Held, *Seen, error) {
+		var lock Lock
+		seenAt = g.cache.seenAt(g.o.Now())
+		lock, callbackKey = g.newLock(r, v)
+		return g.o.Ledger.Claim(ctx, lock, v.Prev)
+	}, func(seen *Seen) (dead *Lock, over bool) {
+		if rec := seen.Record; rec != nil { // written at any time before
+			g.remember(r.Policy, rec, seenAt, Slack(rec.Retention))
+		}
+		if v = Decide(seen, r, g.o.Now()); v.Decision != "" {
+			return nil, true
+		}
+		if dead = v.Bury; dead != nil {
+			v = Verdict{Attempt: 1} // look again, as at first
+		}
+		return dead, false
+	}, g.o.Ledger.Bury)
+	return held, callbackKey, v, err
+}
+
+// ClaimLock claims until the lock is held, or until judge says that it is over: then both results are nil. Judge is shown what stands in the way;
+// where it returns a lock whose owner is dead, that is buried before the next claim. A claim that was not applied is made again, so each one
+// needs an execution ID of its own. Other errors are those of claim and bury, and the context's.
+func ClaimLock(
+	ctx context.Context, claim func() (Held, *Seen, error), judge func(*Seen) (dead *Lock, over bool), bury func(context.Context, *Lock) error,
+) (Held, error) {
 	for {
-		seenAt := g.cache.seenAt(g.o.Now())
-		lock, callbackKey := g.newLock(r, v)
-		held, seen, err := g.o.Ledger.Claim(ctx, lock, v.Prev)
+		held, seen, err := claim()
 		switch {
-		case err == nil && held != nil:
-			return held, callbackKey, v, nil
-		case err == nil:
-			if rec := seen.Record; rec != nil { // written at any time before
-				g.remember(r.Policy, rec, seenAt, Slack(rec.Retention))
-			}
-			if v = Decide(seen, r, g.o.Now()); v.Decision != "" {
-				return nil, "", v, nil
-			}
-			if v.Bury != nil {
-				err = g.o.Ledger.Bury(ctx, v.Bury)
-				v = Verdict{Attempt: 1} // look again, as at first
-			}
-		case errors.Is(err, ErrNotClaimed): // again, under a new execution ID
+		case errors.Is(err, ErrNotClaimed):
 			err = nil
+		case err == nil && held != nil:
+			return held, nil
+		case err == nil:
+			dead, over := judge(seen)
+			if over {
+				return nil, nil
+			}
+			if dead != nil {
+				err = bury(ctx, dead)
+			}
 		}
 		if err == nil {
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, "", Verdict{}, err
+			return nil, err
 		}
 	}
 }
