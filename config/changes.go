@@ -108,9 +108,10 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 }
 
 // withoutLists is c without its tokens and routes, which are known by their names.
-func (c Config) withoutLists() Config {
-	c.Admin.Tokens, c.Routes = nil, nil
-	return c
+func (c *Config) withoutLists() Config {
+	rest := *c
+	rest.Admin.Tokens, rest.Routes = nil, nil
+	return rest
 }
 
 // differences are the settings in which two structs differ that have keys.

@@ -52,7 +52,7 @@ func mustRun(tb testing.TB, g *idem.Guard, r *idem.Request) idem.ExecutionID {
 }
 
 func TestASettledEventIsReplayedWhateverTheWallClocksSay(t *testing.T) {
-	const tenMinutes, week = 10 * time.Minute, 7 * 24 * time.Hour
+	const aWhile, week = 10 * time.Minute, 7 * 24 * time.Hour
 	for name, c := range map[string]struct{ settles, meets time.Duration }{
 		"the copy's process is 11 minutes ahead":    {0, 11 * time.Minute},
 		"the copy's process is a week ahead":        {0, week},
@@ -64,9 +64,9 @@ func TestASettledEventIsReplayedWhateverTheWallClocksSay(t *testing.T) {
 			e := etcdtest.Start(t)
 			first, firstStore := skewed(t, e, c.settles)
 			second, secondStore := skewed(t, e, c.meets)
-			id := mustRun(t, first, byPayload("one", tenMinutes))
+			id := mustRun(t, first, byPayload("one", aWhile))
 			for i, g := range []*idem.Guard{first, second, second} { // the third answer may come from a cache
-				if got := g.Admit(t.Context(), byPayload("one", tenMinutes)); got.Decision != idem.DecisionReplayed || got.Holder != id {
+				if got := g.Admit(t.Context(), byPayload("one", aWhile)); got.Decision != idem.DecisionReplayed || got.Holder != id {
 					t.Errorf("copy %d: %+v", i, got)
 				}
 			}

@@ -56,17 +56,18 @@ type Options struct {
 }
 
 // WithDefaults is o with what a Store takes for what is not set.
-func (o Options) WithDefaults() Options {
-	if o.Prefix == "" {
-		o.Prefix = defaultPrefix
+func (o *Options) WithDefaults() Options {
+	d := *o
+	if d.Prefix == "" {
+		d.Prefix = defaultPrefix
 	}
-	if o.SessionTTL == 0 {
-		o.SessionTTL = defaultTTL
+	if d.SessionTTL == 0 {
+		d.SessionTTL = defaultTTL
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
 	}
-	return o
+	return d
 }
 
 // Target is which etcd o names, and as whom.

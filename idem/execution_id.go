@@ -61,6 +61,7 @@ func (k Key) half() uint64 {
 	return n
 }
 
+// MakeKey is the key of two hashes: the short one picks the shard, the long one is why nobody can forge a collision.
 func MakeKey(short uint64, long [16]byte) Key {
 	var b [24]byte
 	binary.BigEndian.PutUint64(b[:], short)

@@ -127,7 +127,7 @@ func isBlank(r rune) bool {
 // isScript reports whether a step looks like a program that a web server runs with the rest of the path as its PATH_INFO. Endings that
 // are also domains (.pl, .py) are not among them, because account names are often domains.
 func isScript(segment []byte) bool {
-	_, ending, found := cutLast(segment, '.')
+	ending, found := afterLast(segment, '.')
 	if !found {
 		return false
 	}
@@ -138,12 +138,10 @@ func isScript(segment []byte) bool {
 	return false
 }
 
-func cutLast(b []byte, sep byte) (before, after []byte, found bool) {
+// afterLast is what stands behind the last sep.
+func afterLast(b []byte, sep byte) (after []byte, found bool) {
 	i := bytes.LastIndexByte(b, sep)
-	if i < 0 {
-		return b, nil, false
-	}
-	return b[:i], b[i+1:], true
+	return b[i+1:], i >= 0
 }
 
 // isIndex reports whether a step is what a server runs for the folder that it is in.
@@ -228,6 +226,6 @@ func sameButEnding(a []byte, b string) bool {
 
 // hasEnding reports whether a literal ends like a file: hook.php, and not v1.0.
 func hasEnding(literal string) bool {
-	_, ending, found := cutLast([]byte(literal), '.')
+	ending, found := afterLast([]byte(literal), '.')
 	return found && len(ending) > 0 && 'a' <= ending[0] && ending[0] <= 'z'
 }

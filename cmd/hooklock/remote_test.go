@@ -432,7 +432,7 @@ func FuzzNothingFromAServerReachesTheTerminalRaw(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		line, err := cli.JsonLine(raw)
+		line, err := cli.JSONLine(raw)
 		if err != nil {
 			t.Fatal(err)
 		}

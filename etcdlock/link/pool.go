@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// attemptTimeout bounds one renewal, grant or read. A hung member must cost less than a session's life.
+	// AttemptTimeout bounds one renewal, grant or read. A hung member must cost less than a session's life.
 	AttemptTimeout = 700 * time.Millisecond
-	// txnTimeout bounds one transaction. It is longer: giving up too early makes an answer ambiguous that was merely late.
+	// TxnTimeout bounds one transaction. It is longer: giving up too early makes an answer ambiguous that was merely late.
 	// etcd's own limit is 7 s, and behind it the client repeats writes by itself (etcd-io/etcd#18424).
 	TxnTimeout = time.Second
 )

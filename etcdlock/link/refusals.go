@@ -6,7 +6,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// ErrNotSent: the request provably never left this process.
+// ErrNotSent says that the request provably never left this process.
 var ErrNotSent = errors.New("request was not sent")
 
 // never are the answers after which a transaction has not been applied and never will be. Everything else may mean anything:

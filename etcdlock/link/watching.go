@@ -58,9 +58,9 @@ const brokenPause = 100 * time.Millisecond
 type Stream int
 
 const (
-	// ofSession is for what is watched for as long as a session lives. Where it breaks its owner has to look at everything again.
+	// OfSession is for what is watched for as long as a session lives. Where it breaks its owner has to look at everything again.
 	OfSession Stream = iota
-	// ofWaits is for watches that come and go with those who wait.
+	// OfWaits is for watches that come and go with those who wait.
 	OfWaits
 )
 

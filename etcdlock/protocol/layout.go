@@ -16,6 +16,7 @@ type Layout struct{ Root string } // "<prefix>/v1/"
 
 const layoutVersion = "v1"
 
+// NewLayout is the layout below prefix.
 func NewLayout(prefix string) Layout {
 	return Layout{strings.TrimRight(prefix, "/") + "/" + layoutVersion + "/"}
 }
@@ -32,12 +33,23 @@ const (
 	kindCounts   = "duplicates/"
 )
 
-func (y Layout) Sessions() string                  { return y.Root + KindSessions }
-func (y Layout) Locks() string                     { return y.Root + KindLocks }
-func (y Layout) Queues() string                    { return y.Root + KindQueue }
-func (y Layout) Records() string                   { return y.Root + KindRecords }
+// Sessions is the prefix of all sessions.
+func (y Layout) Sessions() string { return y.Root + KindSessions }
+
+// Locks is the prefix of all locks.
+func (y Layout) Locks() string { return y.Root + KindLocks }
+
+// Queues is the prefix of all places in queues.
+func (y Layout) Queues() string { return y.Root + KindQueue }
+
+// Records is the prefix of all records.
+func (y Layout) Records() string { return y.Root + KindRecords }
+
+// Counts is the prefix of the counts of copies of an execution, one for each process.
 func (y Layout) Counts(id idem.ExecutionID) string { return y.Root + kindCounts + string(id) + "/" }
-func (y Layout) Forgets() string                   { return y.Root + KindForgets }
+
+// Forgets is the prefix of all forgets.
+func (y Layout) Forgets() string { return y.Root + KindForgets }
 
 // Forget tells every process to drop what it remembers of an execution's record.
 func (y Layout) Forget(id idem.ExecutionID) string { return y.Forgets() + string(id) }
@@ -54,15 +66,25 @@ func (y Layout) Cancel(alive string, id idem.ExecutionID) string {
 	return y.Cancels(session) + string(id)
 }
 
+// Session is the key of the session of that name.
 func (y Layout) Session(name string) string { return y.Root + SessionAlive(name) }
 
 // Alive is the key that a lock names as the proof that its owner lives.
 func (y Layout) Alive(name string) string { return y.Root + name }
 
-func SessionAlive(name string) string      { return KindSessions + name }
+// SessionAlive is what a lock names as its alive key while a session holds it; see Alive.
+func SessionAlive(name string) string { return KindSessions + name }
+
+// HoldAlive is what a lock names as its alive key while it is held, or cools; see Alive.
 func HoldAlive(id idem.ExecutionID) string { return KindHolds + string(id) }
-func IsHold(alive string) bool             { return strings.HasPrefix(alive, KindHolds) }
-func Hash16(workflow string) string        { return Hex16(xxhash.Sum64String(workflow)) }
+
+// IsHold reports whether an alive key is a hold's.
+func IsHold(alive string) bool { return strings.HasPrefix(alive, KindHolds) }
+
+// Hash16 is <W> of a key: XXH64 of the workflow, 16 hex digits.
+func Hash16(workflow string) string { return Hex16(xxhash.Sum64String(workflow)) }
+
+// Record is the record of the event.
 func (y Layout) Record(s idem.Scope) string {
 	return y.Root + KindRecords + Hash16(s.Workflow) + "/" + string(s.Key)
 }
@@ -96,6 +118,7 @@ func (y Layout) Queue(s idem.Scope) string {
 	return y.Queued(s)
 }
 
+// Hex16 is n in 16 hex digits.
 func Hex16(n uint64) string {
 	s := strconv.FormatUint(n, 16)
 	return strings.Repeat("0", 16-len(s)) + s

@@ -63,6 +63,7 @@ func ReadState(answers []*pb.ResponseOp, revision int64) (st *State, err error) 
 	return st, nil
 }
 
+// First is the first key of an answer; nil where there is none.
 func First(answer *pb.ResponseOp) *mvccpb.KeyValue {
 	if kvs := answer.GetResponseRange().Kvs; len(kvs) > 0 {
 		return kvs[0]

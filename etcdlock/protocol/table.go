@@ -59,6 +59,7 @@ func Enqueue(k Keys, at Seen, place Leased) clientv3.Op {
 		LockRecordAndQueue(k))
 }
 
+// ClaimAsHead takes the lock for who is first in the queue, and takes him out of it.
 func ClaimAsHead(k Keys, at Seen, lock Leased) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{epochIs(k, at), Absent(k.L), Created(k.Q, at.Q), nobodyBefore(k, at.Q), modified(k.I, at.Prev)},
@@ -66,6 +67,7 @@ func ClaimAsHead(k Keys, at Seen, lock Leased) clientv3.Op {
 		LockRecordAndQueue(k))
 }
 
+// Leave gives up a place in the queue.
 func Leave(k Keys, at Seen) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{Created(k.Q, at.Q)},
@@ -81,6 +83,7 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling) clientv3.Op {
 		nil)
 }
 
+// Release frees the lock of an execution of which nothing reached the upstream, and leaves the record as it was.
 func Release(k Keys, at Seen) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{Created(k.L, at.Token), modified(k.L, at.L)},
@@ -88,6 +91,7 @@ func Release(k Keys, at Seen) clientv3.Op {
 		nil)
 }
 
+// Adopt puts a lock on the session that its owner has now.
 func Adopt(k Keys, at Seen, lock Leased) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{epochIs(k, at), Created(k.L, at.Token), modified(k.L, at.L)},
@@ -103,7 +107,7 @@ func Bury(k Keys, at Seen, record Leased, cool *Cooling) clientv3.Op {
 		lockRecordAndAlive(k))
 }
 
-// BuryCooling: the execution has ended before, only its lock is left.
+// BuryCooling frees the lock of an execution that has ended before: only its lock is left.
 func BuryCooling(k Keys, at Seen) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{modified(k.L, at.L), Absent(k.A)},
@@ -136,6 +140,7 @@ func Heartbeat(k Keys, at Seen, alive Leased) clientv3.Op {
 		lockAndHold(k))
 }
 
+// Guard writes the steps of an execution into its lock.
 func Guard(k Keys, at Seen, lock Leased) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{Created(k.L, at.Token), modified(k.L, at.L), present(k.A)},
@@ -175,7 +180,7 @@ func ForceRelease(k Keys, at Seen, record, news Leased) clientv3.Op {
 		nil)
 }
 
-// ForceReleaseCooling: the execution has ended before, only its lock is left.
+// ForceReleaseCooling frees the lock of an execution that has ended before: only its lock is left.
 func ForceReleaseCooling(k Keys, at Seen) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{modified(k.L, at.L)},
@@ -200,10 +205,11 @@ func Fence(k Keys, at Seen, session Leased) clientv3.Op {
 		Writes{clientv3.OpGet(k.S)})
 }
 
-type (
-	Compares = []clientv3.Cmp
-	Writes   = []clientv3.Op
-)
+// Compares are what has to hold for a transaction to be applied.
+type Compares = []clientv3.Cmp
+
+// Writes are what it then does, or what it reads where it is not applied.
+type Writes = []clientv3.Op
 
 func epochIs(k Keys, at Seen) clientv3.Cmp { return modified(k.S, at.Epoch) }
 
@@ -211,10 +217,12 @@ func modified(key string, revision int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(key), "=", revision)
 }
 
+// Created holds while key was created at that revision; 0: it is absent.
 func Created(key string, revision int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(key), "=", revision)
 }
 
+// Absent holds while there is no such key.
 func Absent(key string) clientv3.Cmp { return Created(key, 0) }
 
 func present(key string) clientv3.Cmp { return clientv3.Compare(clientv3.CreateRevision(key), ">", 0) }
@@ -226,6 +234,7 @@ func nobodyBefore(k Keys, q int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(k.W), ">", q-1).WithPrefix()
 }
 
+// Put writes v, on its lease if it has one.
 func Put(key string, v Leased) clientv3.Op {
 	if v.Lease == 0 {
 		return clientv3.OpPut(key, string(v.Value))
@@ -259,6 +268,7 @@ func lockRecordAndPlace(k Keys) Writes {
 	return Writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I), clientv3.OpGet(k.Q)}
 }
 
+// LockRecordAndQueue reads all that a refusal may have to be explained with.
 func LockRecordAndQueue(k Keys) Writes {
 	first := append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())
 	return append(lockRecordAndPlace(k), clientv3.OpGet(k.W, first...), clientv3.OpGet(k.O))
@@ -270,6 +280,7 @@ func lockRecordAndAlive(k Keys) Writes {
 
 func lockAndHold(k Keys) Writes { return Writes{clientv3.OpGet(k.L), clientv3.OpGet(k.H)} }
 
+// What a refusal reads, in its order. Whoever reads more asks for it behind these.
 const (
 	readLock = iota
 	readRecord

@@ -22,20 +22,21 @@ const (
 )
 
 const (
-	// maxLockBytes bounds a lock's value: a hundred of them fit into one request.
+	// MaxLockBytes bounds a lock's value: a hundred of them fit into one request.
 	MaxLockBytes = 64 << 10
-	// maxRecordBytes bounds a record: etcd refuses requests above 1.5 MiB, and they travel in company.
+	// MaxRecordBytes bounds a record: etcd refuses requests above 1.5 MiB, and they travel in company.
 	MaxRecordBytes = 600 << 10
-	// maxWorkflowBytes bounds a lock's key; it is escaped, so up to three times as long in etcd.
+	// MaxWorkflowBytes bounds a lock's key; it is escaped, so up to three times as long in etcd.
 	MaxWorkflowBytes = 4 << 10
 )
 
 var (
+	// ErrTooLarge says that a value does not fit: the record keeps less of its answer then.
 	ErrTooLarge = errors.New("value too large for the store")
 	errCorrupt  = errors.New("not a value of Hooklock: somebody else writes below the prefix, see etcd.prefix")
 )
 
-// NewerError: a neighbour of a newer release wrote a value that this one cannot read.
+// NewerError says that a neighbour of a newer release wrote a value that this one cannot read.
 type NewerError struct {
 	kind         string
 	version, max int
@@ -52,6 +53,7 @@ type lockValue struct {
 	RetentionNs time.Duration `json:"retentionNs"`
 }
 
+// EncodeLock is a lock as it is stored. The error is ErrTooLarge, or a bug.
 func EncodeLock(l *idem.Lock) ([]byte, error) {
 	v := lockValue{Version: lockVersion, Lock: *l, RetentionNs: l.Retention}
 	v.StartedAt, v.CoolUntil = v.StartedAt.UTC(), v.CoolUntil.UTC()
@@ -188,6 +190,7 @@ type sessionValue struct {
 	Since   time.Time `json:"since"`
 }
 
+// EncodeSession is a session as it is stored, for people.
 func EncodeSession(holder string, since time.Time) string {
 	b, _ := json.Marshal(sessionValue{sessionVersion, holder, since.UTC()}) // strings, numbers and times always encode
 	return string(b)

@@ -10,6 +10,7 @@ type countValue struct {
 	Count   int64 `json:"count"`
 }
 
+// EncodeCount is a count of copies as it is stored.
 func EncodeCount(n int64) []byte {
 	b, _ := json.Marshal(countValue{countVersion, n}) // numbers always encode
 	return b

@@ -15,6 +15,7 @@ type holdValue struct {
 	Until   time.Time `json:"until"`
 }
 
+// EncodeHold is a hold as it is stored: for people who holds it, and until when as its writer's clock has it.
 func EncodeHold(holder string, until time.Time) []byte {
 	b, _ := json.Marshal(holdValue{holdVersion, holder, until.UTC()}) // strings, numbers and times always encode
 	return b

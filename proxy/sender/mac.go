@@ -53,13 +53,13 @@ func (m *mac) matches(enc encoding, parts, presented [][]byte) bool {
 	return match == 1
 }
 
-// sign appends the encoded digest of parts to dst.
-func (m *mac) sign(dst []byte, enc encoding, parts ...[]byte) []byte {
+// sign is the encoded digest of parts.
+func (m *mac) sign(enc encoding, parts ...[]byte) []byte {
 	s := m.states.Get().(*macState)
 	defer m.states.Put(s)
 	text := s.text[:enc.length(s.hash.Size())]
 	enc.encode(text, s.digest(parts))
-	return append(dst, text...)
+	return bytes.Clone(text)
 }
 
 func (s *macState) digest(parts [][]byte) []byte {

@@ -143,7 +143,7 @@ func (s *sample) hmac256(enc encoding, parts ...string) string {
 }
 
 func (s *sample) keyedSHA256(key []byte, enc encoding, parts ...string) string {
-	return string(newMAC(sha256.New, key).sign(nil, enc, []byte(strings.Join(parts, ""))))
+	return string(newMAC(sha256.New, key).sign(enc, []byte(strings.Join(parts, ""))))
 }
 
 // errPrivateKey says what a sample of a sender with public keys needs.

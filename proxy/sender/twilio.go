@@ -149,6 +149,6 @@ func sampleTwilio(s *sample) error {
 		return nil
 	}
 	parts := appendForm([][]byte{[]byte(s.url)}, form)
-	s.add(twilioHeader, string(newMAC(sha1.New, s.secret).sign(nil, inBase64, parts...)))
+	s.add(twilioHeader, string(newMAC(sha1.New, s.secret).sign(inBase64, parts...)))
 	return nil
 }

@@ -337,7 +337,7 @@ func TestTwilioRefusesABodyThatNothingSigns(t *testing.T) {
 	}
 	get := &Delivery{Method: []byte("GET"), Target: []byte("/a?b=c")}
 	m := newMAC(sha1New, []byte("12345"))
-	get = with(get, twilioHeader, string(m.sign(nil, inBase64, []byte("https://mycompany.com/a?b=c"))))
+	get = with(get, twilioHeader, string(m.sign(inBase64, []byte("https://mycompany.com/a?b=c"))))
 	if err := v.Verify(get, testNow()); err != nil {
 		t.Errorf("a GET: %v", err)
 	}

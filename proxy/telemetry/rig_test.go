@@ -55,7 +55,8 @@ func open(tb testing.TB, env ...string) *rig {
 	r := &rig{log: new(lines)}
 	var err error
 	r.Telemetry, err = Open(tb.Context(), Options{
-		Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug - 8})), Setenv: os.Setenv, Version: "1.2.3", Instance: "host/1", UpstreamHost: "upstream.example", UpstreamPort: "8081",
+		Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug - 8})), Setenv: os.Setenv, //nolint:usetesting // what the program does; the test has set, and so restores, each variable before
+		Version: "1.2.3", Instance: "host/1", UpstreamHost: "upstream.example", UpstreamPort: "8081",
 		Env: func(name string) string {
 			for i := len(env) - 2; i >= 0; i -= 2 {
 				if env[i] == name {

@@ -48,7 +48,7 @@ func ServeUnix(t testing.TB, serve func(*Conn)) *Upstream {
 // spends most of them on the test's name: with a long TMPDIR, as macOS has it, they do not suffice.
 func SocketPath(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "s")
+	dir, err := os.MkdirTemp("", "s") //nolint:usetesting // see above: t.TempDir is what is too long
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,6 +64,7 @@ func WithCode(err error, code int) error { return CodedError{err, code} }
 // Unwrap returns the error.
 func (e CodedError) Unwrap() error { return e.error }
 
+// Suggestion is the end of an error about an unknown word: the command that was probably meant, or nothing.
 func Suggestion(cmd *cobra.Command, word string) string {
 	cmd.SuggestionsMinimumDistance = 2 // letters that may be wrong
 	if near := cmd.SuggestionsFor(word); len(near) > 0 {

@@ -92,6 +92,7 @@ func Plain(text string) string {
 	return out.String()
 }
 
+// Odd reports whether a terminal could take r for anything but a letter.
 func Odd(r rune) bool { return !strconv.IsPrint(r) }
 
 // Clip shortens text that nobody needs whole, such as a reason, to n columns.
@@ -137,9 +138,9 @@ func SpanSeconds(seconds float64) string {
 	return Span(time.Duration(max(0, min(seconds, 1e9)) * float64(time.Second)))
 }
 
-// JsonLine is a JSON text of the server in one line. Characters that a terminal could take for a command are written as JSON escapes, which
+// JSONLine is a JSON text of the server in one line. Characters that a terminal could take for a command are written as JSON escapes, which
 // mean the same to a program.
-func JsonLine(raw []byte) ([]byte, error) {
+func JSONLine(raw []byte) ([]byte, error) {
 	var line bytes.Buffer
 	if err := json.Compact(&line, raw); err != nil {
 		return nil, err
@@ -164,7 +165,7 @@ func JsonLine(raw []byte) ([]byte, error) {
 
 // PrintObject prints one JSON object for scripts and readers.
 func PrintObject(out io.Writer, raw []byte) error {
-	line, err := JsonLine(raw)
+	line, err := JSONLine(raw)
 	if err != nil {
 		return err
 	}

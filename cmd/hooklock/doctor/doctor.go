@@ -21,6 +21,7 @@ import (
 // errUnwell makes doctor fail; its findings were printed before.
 var errUnwell = errors.New("a check failed")
 
+// NewDoctor is the command doctor.
 func NewDoctor(e *cli.Environment) *cobra.Command {
 	var path, output string
 	var o probeOptions

@@ -14,6 +14,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
+// NewExecutions is the command executions, with its subcommands.
 func NewExecutions(e *cli.Environment) *cobra.Command {
 	var r Remote
 	cmd := &cobra.Command{

@@ -89,7 +89,7 @@ func (l *listing[T]) each(item func(*T) error, end func() error) (string, error)
 func (l *listing[T]) printJSON(out io.Writer) error {
 	between := fmt.Sprintf("{%q:[\n", l.name)
 	next, err := l.each(func(item *T) error {
-		line, err := cli.JsonLine(l.raw(item))
+		line, err := cli.JSONLine(l.raw(item))
 		if err == nil {
 			_, err = fmt.Fprintf(out, "%s%s", between, line)
 			between = ",\n"

@@ -12,6 +12,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
+// NewLocks is the command locks, with its subcommands.
 func NewLocks(e *cli.Environment) *cobra.Command {
 	var r Remote
 	cmd := &cobra.Command{

@@ -13,6 +13,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
+// NewReport is the command report.
 func NewReport(e *cli.Environment) *cobra.Command {
 	var r Remote
 	var since string

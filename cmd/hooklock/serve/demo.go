@@ -24,6 +24,7 @@ const (
 	demoAdmin    = "127.0.0.1:8079"
 )
 
+// NewDemo is the command demo.
 func NewDemo(e *cli.Environment) *cobra.Command {
 	var dir string
 	var autoPorts bool

@@ -19,6 +19,7 @@ import (
 	"hooklock/config"
 )
 
+// NewServe is the command serve.
 func NewServe(e *cli.Environment) *cobra.Command {
 	var path string
 	cmd := &cobra.Command{

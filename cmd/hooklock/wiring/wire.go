@@ -167,6 +167,7 @@ func BodyMemory(l *config.Limits, process memory.Limit) int64 {
 	return process.Bodies()
 }
 
+// WithPort is the host of u with the port that its scheme means where it names none.
 func WithPort(u *url.URL, port string) string {
 	if u.Port() != "" {
 		return u.Host
@@ -284,6 +285,7 @@ func OwnTrust(c *config.Config) client.TLS {
 	return client.TLS{CAFile: c.Admin.TLS.CertFile, ServerName: nameIn(c.Admin.TLS.CertFile)}
 }
 
+// DefaultConfig is the file that commands read where --config names no other.
 const DefaultConfig = "sidecar.yaml"
 
 // nameIn is a name that the first certificate in a PEM file is for; "" where there is none.

@@ -58,12 +58,12 @@ func (b *batch) give() (lost int64, reserved batch) {
 	return int64(bytes.Count(b.text, []byte{'\n'}) - len(b.reserved)), reserved
 }
 
-// then is b with the lines of another one behind.
-func (b batch) then(other batch) batch {
+// then is b with the lines of another one behind. The memory of b goes over to it.
+func (b *batch) then(other batch) batch {
 	b.missing += other.missing
 	for _, s := range other.reserved {
 		b.reserved = append(b.reserved, span{s.from + len(b.text), s.to + len(b.text)})
 	}
 	b.text = append(b.text, other.text...)
-	return b
+	return *b
 }
