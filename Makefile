@@ -57,7 +57,7 @@ test: ## all tests, with the race detector where a C compiler is installed
 test-short: ## the same without the race detector, for while you work
 	$(GO) test -timeout 5m -parallel $(AT_A_TIME) $(filter-out $(APART),$(shell $(GO) list ./...))
 
-test-fault: ## everything that can break between any two rooms, broken (ARGS="-soak 10m": under traffic, for so long)
+test-fault: ## everything that can break between any two parts, broken (ARGS="-soak 10m": under traffic, for so long)
 	$(GO) test -count=1 -timeout 60m ./test/fault/... $(ARGS)
 
 test-fault-short: ## a part of it, in minutes

@@ -39,7 +39,7 @@ type Options struct {
 	// RequestTimeout bounds each question to the ledger; a list may take a few of them. Zero means 2 s.
 	RequestTimeout time.Duration
 	Log            *slog.Logger // nil means nobody
-	// Audit keeps room for the line of a change, which is then written whatever happens to the log meanwhile; release gives it back if there was
+	// Audit keeps places for the line of a change, which is then written whatever happens to the log meanwhile; release gives it back if there was
 	// none. Its error says why no line can be written: the change is not made then. nil means that Log takes them all, whatever its level.
 	Audit func() (line *slog.Logger, release func(), err error)
 	Now   func() time.Time // nil means time.Now
@@ -51,12 +51,12 @@ type API struct {
 	table  []endpoint
 	health http.Handler
 	access atomic.Pointer[Access]
-	busy   room
-	polls  room
+	busy   places
+	polls  places
 	// callbacks are apart from busy: whoever makes up keys takes no place of those who have a token.
-	callbacks room
+	callbacks places
 	// The Go runtime records one profile of each kind at a time.
-	profiling, tracing room
+	profiling, tracing places
 
 	failed failures
 
@@ -80,8 +80,8 @@ func New(o Options) *API {
 		o.Now = time.Now
 	}
 	a := &API{o: o, table: endpoints(), health: Health(o), failed: failures{now: o.Now}}
-	a.busy, a.polls, a.callbacks = newRoom(maxBusy), newRoom(maxPolls), newRoom(maxCallbacks)
-	a.profiling, a.tracing = newRoom(1), newRoom(1)
+	a.busy, a.polls, a.callbacks = newPlaces(maxBusy), newPlaces(maxPolls), newPlaces(maxCallbacks)
+	a.profiling, a.tracing = newPlaces(1), newPlaces(1)
 	a.life, a.end = context.WithCancel(context.Background())
 	a.SetAccess(o.Access)
 	return a
@@ -141,15 +141,15 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	room := a.busy
+	inside := a.busy
 	if e.access == forCallback { // whose key is only known to be wrong when the ledger has looked
-		room = a.callbacks
+		inside = a.callbacks
 	}
-	if !room.enter() {
+	if !inside.enter() {
 		refuse("overloaded", "too many requests are under way").write(w)
 		return
 	}
-	defer room.leave()
+	defer inside.leave()
 	c := &call{api: a, endpoint: e, name: name, w: w, r: r}
 	c.run()
 }
@@ -164,7 +164,7 @@ type call struct {
 	r        *http.Request
 	query    func(name string) string
 	audit    entry
-	line     *slog.Logger // for the audit line; nil until there is room for it
+	line     *slog.Logger // for the audit line; nil until there is places for it
 }
 
 // run lets the caller in, does what was asked, and writes the audit line of a change.

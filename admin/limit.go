@@ -20,12 +20,12 @@ const (
 	maxAddresses = 4096 // that are remembered
 )
 
-// room lets in as many as it has places.
-type room chan struct{}
+// places are how many may be inside at one time.
+type places chan struct{}
 
-func newRoom(places int) room { return make(room, places) }
+func newPlaces(n int) places { return make(places, n) }
 
-func (r room) enter() bool {
+func (r places) enter() bool {
 	select {
 	case r <- struct{}{}:
 		return true
@@ -34,7 +34,7 @@ func (r room) enter() bool {
 	}
 }
 
-func (r room) leave() { <-r }
+func (r places) leave() { <-r }
 
 // failures counts wrong tokens and keys by where they come from, so that nobody can try many of them. The zero value with a clock is
 // ready. A time for each is all there is to it: of golang.org/x/time/rate it would be one limiter for each address, which a failure that

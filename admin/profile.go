@@ -70,7 +70,7 @@ func (c *call) listProfiles() error {
 }
 
 // record lets something run for a while that writes as it goes. One of each kind runs at a time.
-func (c *call) record(one room, with http.HandlerFunc) error {
+func (c *call) record(one places, with http.HandlerFunc) error {
 	text := cmp.Or(c.query("seconds"), strconv.Itoa(defaultProfile))
 	seconds, err := strconv.Atoi(text)
 	if err != nil || seconds < 1 || seconds > maxProfile {

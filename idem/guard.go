@@ -33,7 +33,7 @@ type GuardOptions struct {
 type Guard struct {
 	o       GuardOptions
 	live    live
-	waiting room
+	waiting crowd
 	quotas  quotas
 	cache   *Cache
 }

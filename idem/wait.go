@@ -15,8 +15,8 @@ var (
 	ErrSenderGone = errors.New("the sender hung up while waiting")
 )
 
-// room counts who waits in this process, so that a flood is a refusal and not memory.
-type room struct {
+// crowd counts who waits in this process, so that a flood is a refusal and not memory.
+type crowd struct {
 	mu         sync.Mutex
 	since      list.List // when each came who is inside, the oldest first
 	byWorkflow map[string]int
@@ -26,7 +26,7 @@ type room struct {
 type seat = *list.Element
 
 // enter lets one in at now; nil: as many are inside as may be.
-func (w *room) enter(workflow string, perWorkflow, overAll int, now time.Time) seat {
+func (w *crowd) enter(workflow string, perWorkflow, overAll int, now time.Time) seat {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.since.Len() >= overAll || w.byWorkflow[workflow] >= perWorkflow {
@@ -40,7 +40,7 @@ func (w *room) enter(workflow string, perWorkflow, overAll int, now time.Time) s
 }
 
 // waiting is how many are inside, and since when the first of them is; the zero time when nobody is.
-func (w *room) waiting() (n int, since time.Time) {
+func (w *crowd) waiting() (n int, since time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if first := w.since.Front(); first != nil {
@@ -49,7 +49,7 @@ func (w *room) waiting() (n int, since time.Time) {
 	return w.since.Len(), since
 }
 
-func (w *room) leave(workflow string, s seat) {
+func (w *crowd) leave(workflow string, s seat) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.since.Remove(s)

@@ -6,7 +6,7 @@ import (
 )
 
 func TestARoomKnowsWhoHasWaitedLongest(t *testing.T) {
-	var w room
+	var w crowd
 	check := func(want int, since time.Time) {
 		t.Helper()
 		if n, got := w.waiting(); n != want || !got.Equal(since) {

@@ -8,107 +8,107 @@ import (
 // module is our own name, and the first element of the path of each of our packages.
 const module = "hooklock"
 
-// Rule says what some rooms may not know. Patterns are import paths; "/..." at the end means everything below, too.
+// Rule says what some packages may not know. Patterns are import paths; "/..." at the end means everything below, too.
 type Rule struct {
-	Rooms []string // whom the rule binds
-	But   []string // and whom of them it does not
-	Never []string // they may not reach these, not even through others
-	Own   []string // they may not import these themselves, though a library may bring them along
-	Only  []string // besides the standard library and themselves they import these alone; nil means no such limit
-	Why   string
+	Packages []string // whom the rule binds
+	But      []string // and whom of them it does not
+	Never    []string // they may not reach these, not even through others
+	Own      []string // they may not import these themselves, though a library may bring them along
+	Only     []string // besides the standard library and themselves they import these alone; nil means no such limit
+	Why      string
 }
 
-// Everything around the program may know every room: it is not part of it.
+// Everything around the program may know every package: it is not part of it.
 var around = []string{"hooklock/test/...", "hooklock/deploy/...", "hooklock/docs/..."}
 
-// Rules are the arrows of the project. They bind what is shipped; tests of a room may use more.
+// Rules are the arrows of the project. They bind what is shipped; tests of a package may use more.
 var Rules = []Rule{
 	{
-		Rooms: []string{"hooklock/idem"},
-		Never: []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/..."},
-		Only:  []string{"github.com/cespare/xxhash/v2"},
-		Why:   "decisions are pure: they see no server, no store and no other room, so that they can be tested as tables",
+		Packages: []string{"hooklock/idem"},
+		Never:    []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/..."},
+		Only:     []string{"github.com/cespare/xxhash/v2"},
+		Why:      "decisions are pure: they see no server, no store and no other package, so that they can be tested as tables",
 	},
 	{
-		Rooms: []string{"hooklock/idem/naming"},
-		Never: []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/..."},
-		Only:  []string{"github.com/cespare/xxhash/v2", "github.com/valyala/fastjson", "hooklock/idem"},
-		Why:   "a name is a pure function of a delivery, and deciding does not know how it was made",
+		Packages: []string{"hooklock/idem/naming"},
+		Never:    []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/..."},
+		Only:     []string{"github.com/cespare/xxhash/v2", "github.com/valyala/fastjson", "hooklock/idem"},
+		Why:      "a name is a pure function of a delivery, and deciding does not know how it was made",
 	},
 	{
-		Rooms: []string{"hooklock/etcdlock/protocol"},
-		Own:   []string{"net/http"}, // etcd's client, whose operations a transaction is made of, brings it along
-		Never: []string{"hooklock/etcdlock", "hooklock/etcdlock/link"},
-		Only:  []string{"go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/api/v3/...", "github.com/cespare/xxhash/v2", "hooklock/idem"},
-		Why:   "the protocol is values and transactions: it sends nothing, so that a model can hold it against every order of events",
+		Packages: []string{"hooklock/etcdlock/protocol"},
+		Own:      []string{"net/http"}, // etcd's client, whose operations a transaction is made of, brings it along
+		Never:    []string{"hooklock/etcdlock", "hooklock/etcdlock/link"},
+		Only:     []string{"go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/api/v3/...", "github.com/cespare/xxhash/v2", "hooklock/idem"},
+		Why:      "the protocol is values and transactions: it sends nothing, so that a model can hold it against every order of events",
 	},
 	{
-		Rooms: []string{"hooklock/etcdlock/link"},
-		Never: []string{"hooklock/idem", "hooklock/etcdlock", "hooklock/etcdlock/protocol"},
-		Why:   "the way to etcd is the same whatever travels on it: it knows no lock and no execution",
+		Packages: []string{"hooklock/etcdlock/link"},
+		Never:    []string{"hooklock/idem", "hooklock/etcdlock", "hooklock/etcdlock/protocol"},
+		Why:      "the way to etcd is the same whatever travels on it: it knows no lock and no execution",
 	},
 	{
-		Rooms: []string{"hooklock/..."},
-		But:   append([]string{"hooklock/cmd/...", "hooklock/etcdlock/diagnose"}, around...),
-		Never: []string{"hooklock/etcdlock/diagnose"},
-		Why:   "a diagnosis is for a person who asks: what runs does not depend on it",
+		Packages: []string{"hooklock/..."},
+		But:      append([]string{"hooklock/cmd/...", "hooklock/etcdlock/diagnose"}, around...),
+		Never:    []string{"hooklock/etcdlock/diagnose"},
+		Why:      "a diagnosis is for a person who asks: what runs does not depend on it",
 	},
 	{
-		Rooms: []string{"hooklock/etcdlock", "hooklock/etcdlock/link", "hooklock/etcdlock/diagnose"},
-		Never: []string{"github.com/valyala/fasthttp/...", "hooklock/proxy/...", "hooklock/config/...", "hooklock/admin/...", "go.etcd.io/etcd/server/..."},
-		Why:   "the ledger can be imported by any Go service, without a proxy and without a whole etcd server coming along",
+		Packages: []string{"hooklock/etcdlock", "hooklock/etcdlock/link", "hooklock/etcdlock/diagnose"},
+		Never:    []string{"github.com/valyala/fasthttp/...", "hooklock/proxy/...", "hooklock/config/...", "hooklock/admin/...", "go.etcd.io/etcd/server/..."},
+		Why:      "the ledger can be imported by any Go service, without a proxy and without a whole etcd server coming along",
 	},
 	{
-		Rooms: []string{"hooklock/..."},
-		But:   append([]string{"hooklock/cmd/...", "hooklock/etcdlock/embedded", "hooklock/etcdlock/etcdtest"}, around...),
-		Never: []string{"go.etcd.io/etcd/server/..."},
-		Why:   "the etcd server is large, and is one room's affair: etcdlock/embedded starts it, etcdtest does so for tests",
+		Packages: []string{"hooklock/..."},
+		But:      append([]string{"hooklock/cmd/...", "hooklock/etcdlock/embedded", "hooklock/etcdlock/etcdtest"}, around...),
+		Never:    []string{"go.etcd.io/etcd/server/..."},
+		Why:      "the etcd server is large, and is one package's affair: etcdlock/embedded starts it, etcdtest does so for tests",
 	},
 	{
-		Rooms: []string{"hooklock/proxy/..."},
-		Never: []string{"go.etcd.io/...", "hooklock/etcdlock/...", "hooklock/config/...", "hooklock/admin/..."},
-		Why:   "what may run is decided behind a small interface; the proxy carries deliveries and knows no store, no file and no API",
+		Packages: []string{"hooklock/proxy/..."},
+		Never:    []string{"go.etcd.io/...", "hooklock/etcdlock/...", "hooklock/config/...", "hooklock/admin/..."},
+		Why:      "what may run is decided behind a small interface; the proxy carries deliveries and knows no store, no file and no API",
 	},
 	{
-		Rooms: []string{"hooklock/proxy", "hooklock/idem", "hooklock/etcdlock"},
-		Never: []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "hooklock/proxy/telemetry", "hooklock/admin/report"},
-		Why:   "whoever does the work says what became of it, in its own words; who counts, traces and reports it is behind a small interface",
+		Packages: []string{"hooklock/proxy", "hooklock/idem", "hooklock/etcdlock"},
+		Never:    []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "hooklock/proxy/telemetry", "hooklock/admin/report"},
+		Why:      "whoever does the work says what became of it, in its own words; who counts, traces and reports it is behind a small interface",
 	},
 	{
-		Rooms: []string{"hooklock/admin/report"},
-		Only:  []string{"hooklock/idem"},
-		Why:   "the report counts what it is told, and knows neither the proxy that tells it nor the API that shows it",
+		Packages: []string{"hooklock/admin/report"},
+		Only:     []string{"hooklock/idem"},
+		Why:      "the report counts what it is told, and knows neither the proxy that tells it nor the API that shows it",
 	},
 	{
-		Rooms: []string{"hooklock/proxy/wire"},
-		Only:  []string{"golang.org/x/sys/...", "github.com/valyala/fasthttp", "hooklock/idem"},
-		Why:   "exact bytes need no help; each library here would run on every request",
+		Packages: []string{"hooklock/proxy/wire"},
+		Only:     []string{"golang.org/x/sys/...", "github.com/valyala/fasthttp", "hooklock/idem"},
+		Why:      "exact bytes need no help; each library here would run on every request",
 	},
 	{
-		Rooms: []string{"hooklock/proxy/sender"},
-		Own:   []string{"net"}, // crypto/x509, which reads keys, needs it
-		Never: []string{"net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/..."},
-		Only:  []string{"github.com/valyala/fastjson", "hooklock/idem/..."},
-		Why:   "a signature is verified by a pure function: nothing that a delivery names is ever fetched",
+		Packages: []string{"hooklock/proxy/sender"},
+		Own:      []string{"net"}, // crypto/x509, which reads keys, needs it
+		Never:    []string{"net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/..."},
+		Only:     []string{"github.com/valyala/fastjson", "hooklock/idem/..."},
+		Why:      "a signature is verified by a pure function: nothing that a delivery names is ever fetched",
 	},
 	{
-		Rooms: []string{"hooklock/..."},
-		But:   append([]string{"hooklock/cmd/...", "hooklock/admin/..."}, around...),
-		Never: []string{"hooklock/admin/..."},
-		Why:   "the API looks at the hot path, and the hot path does not know that it is looked at",
+		Packages: []string{"hooklock/..."},
+		But:      append([]string{"hooklock/cmd/...", "hooklock/admin/..."}, around...),
+		Never:    []string{"hooklock/admin/..."},
+		Why:      "the API looks at the hot path, and the hot path does not know that it is looked at",
 	},
 	{
-		Rooms: []string{"hooklock/proxy/telemetry/logs"},
-		Only:  []string{},
-		Why:   "each line of the log goes through here, on every delivery",
+		Packages: []string{"hooklock/proxy/telemetry/logs"},
+		Only:     []string{},
+		Why:      "each line of the log goes through here, on every delivery",
 	},
 	{
-		Rooms: []string{"hooklock/admin/client"},
-		Only:  []string{},
-		Why:   "any Go service can import the client, and nothing comes along",
+		Packages: []string{"hooklock/admin/client"},
+		Only:     []string{},
+		Why:      "any Go service can import the client, and nothing comes along",
 	},
 	{
-		Rooms: []string{"hooklock/config"},
+		Packages: []string{"hooklock/config"},
 		Never: []string{
 			"hooklock/proxy/...", "hooklock/etcdlock/...", "hooklock/admin/...",
 			"net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/...",
@@ -116,20 +116,20 @@ var Rules = []Rule{
 		Why: "configuration is values with units and defaults, in the words of idem and naming, which are pure; cmd/hooklock makes live objects of them",
 	},
 	{
-		Rooms: []string{"hooklock/..."},
-		But:   append([]string{"hooklock/cmd/...", "hooklock/config/..."}, around...),
-		Never: []string{"hooklock/config/..."},
-		Why:   "rooms take what they need through their constructors, so that each can be used and tested without a file",
+		Packages: []string{"hooklock/..."},
+		But:      append([]string{"hooklock/cmd/...", "hooklock/config/..."}, around...),
+		Never:    []string{"hooklock/config/..."},
+		Why:      "packages take what they need through their constructors, so that each can be used and tested without a file",
 	},
 	{
-		Rooms: []string{"hooklock/..."},
-		But:   append([]string{"hooklock/cmd/..."}, around...),
-		Never: []string{"hooklock/cmd/..."},
-		Why:   "cmd/hooklock is the only room that knows every other room, and nobody knows it",
+		Packages: []string{"hooklock/..."},
+		But:      append([]string{"hooklock/cmd/..."}, around...),
+		Never:    []string{"hooklock/cmd/..."},
+		Why:      "cmd/hooklock is the only package that knows every other package, and nobody knows it",
 	},
 	{
-		Rooms: []string{"hooklock/..."},
-		But:   append([]string{"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest"}, around...),
+		Packages: []string{"hooklock/..."},
+		But:      append([]string{"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest"}, around...),
 		Never: []string{
 			"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest", "testing",
 			"go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/rogpeppe/go-internal/...",
@@ -143,7 +143,7 @@ func Broken(packages []Package, rules []Rule) []string {
 	var broken []string
 	for _, p := range packages {
 		for _, r := range rules {
-			if coversAny(r.Rooms, p.ImportPath) && !coversAny(r.But, p.ImportPath) {
+			if coversAny(r.Packages, p.ImportPath) && !coversAny(r.But, p.ImportPath) {
 				broken = append(broken, r.brokenBy(p)...)
 			}
 		}

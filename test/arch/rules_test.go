@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-func TestArrowsBetweenRoomsAreThoseOfTheDesign(t *testing.T) {
+func TestArrowsBetweenPackagesAreThoseOfTheDesign(t *testing.T) {
 	packages, err := Load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, room := range []string{"hooklock/idem", "hooklock/etcdlock", "hooklock/proxy", "hooklock/proxy/wire", "hooklock/config", "hooklock/cmd/hooklock"} {
-		if !slices.ContainsFunc(packages, func(p Package) bool { return p.ImportPath == room && len(p.Deps) > 0 }) {
-			t.Errorf("go list does not know %s: the rules below would hold nothing", room)
+	for _, path := range []string{"hooklock/idem", "hooklock/etcdlock", "hooklock/proxy", "hooklock/proxy/wire", "hooklock/config", "hooklock/cmd/hooklock"} {
+		if !slices.ContainsFunc(packages, func(p Package) bool { return p.ImportPath == path && len(p.Deps) > 0 }) {
+			t.Errorf("go list does not know %s: the rules below would hold nothing", path)
 		}
 	}
 	for _, b := range Broken(packages, Rules) {
@@ -38,8 +38,8 @@ func TestForbiddenArrowsAreFound(t *testing.T) {
 		{"sender that fetches", Package{"hooklock/proxy/sender", []string{"net"}, []string{"net"}}, "nothing that a delivery names is ever fetched"},
 		{"hot path with the API", Package{"hooklock/etcdlock", nil, []string{"hooklock/admin"}}, "hooklock/admin"},
 		{"config with a live client", Package{"hooklock/config", nil, []string{"go.etcd.io/etcd/client/v3"}}, "go.etcd.io/etcd/client/v3"},
-		{"the client with a room of ours", Package{"hooklock/admin/client", []string{"hooklock/idem"}, nil}, "nothing comes along"},
-		{"a room with the configuration", Package{"hooklock/admin", nil, []string{"hooklock/config"}}, "hooklock/config"},
+		{"the client with a package of ours", Package{"hooklock/admin/client", []string{"hooklock/idem"}, nil}, "nothing comes along"},
+		{"a package with the configuration", Package{"hooklock/admin", nil, []string{"hooklock/config"}}, "hooklock/config"},
 		{"a test's help in the program", Package{"hooklock/cmd/hooklock", nil, []string{"hooklock/proxy/wiretest"}}, "what helps tests is not shipped"},
 		{"the command", Package{"hooklock/cmd/hooklock", nil, []string{"hooklock/config", "hooklock/admin", "go.etcd.io/etcd/server/v3/embed"}}, ""},
 		{"a test around the program", Package{"hooklock/test/fault", nil, []string{"hooklock/proxy/wiretest", "go.etcd.io/etcd/server/v3/embed"}}, ""},
@@ -53,9 +53,9 @@ func TestForbiddenArrowsAreFound(t *testing.T) {
 	}
 }
 
-func TestEveryRuleHasARoomAReasonAndALimit(t *testing.T) {
+func TestEveryRuleHasAPackageAReasonAndALimit(t *testing.T) {
 	for i, r := range Rules {
-		if len(r.Rooms) == 0 || r.Why == "" || len(r.Never) == 0 && r.Only == nil {
+		if len(r.Packages) == 0 || r.Why == "" || len(r.Never) == 0 && r.Only == nil {
 			t.Errorf("rule %d holds nothing: %+v", i, r)
 		}
 	}

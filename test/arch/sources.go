@@ -20,7 +20,7 @@ const (
 	maxSpine    = 60 // serve in proxy/handler.go is read aloud
 )
 
-// topLevel is everything that may lie at the root, besides files that begin with a dot. Each entry is a room or is what people look for.
+// topLevel is everything that may lie at the root, besides files that begin with a dot. Each entry is a package or is what people look for.
 var topLevel = []string{
 	"cmd", "proxy", "etcdlock", "idem", "config", "deploy", "admin", "docs", "test",
 	"sidecar.yaml", "go.mod", "go.sum", "Makefile", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE",

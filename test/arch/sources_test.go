@@ -64,13 +64,13 @@ func TestNothingNamesAPlaceOfOneMachine(t *testing.T) {
 	}
 }
 
-func TestTheRootHoldsOnlyRooms(t *testing.T) {
+func TestTheRootHoldsOnlyWhatPeopleLookFor(t *testing.T) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range Strangers(entries) {
-		t.Errorf("%s: what lies at the root is what people see first; put it into a room, or add it to topLevel with a reason", name)
+		t.Errorf("%s: what lies at the root is what people see first; put it into a package, or add it to topLevel with a reason", name)
 	}
 }
 
