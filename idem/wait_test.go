@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestARoomKnowsWhoHasWaitedLongest(t *testing.T) {
+func TestACrowdKnowsWhoHasWaitedLongest(t *testing.T) {
 	var w crowd
 	check := func(want int, since time.Time) {
 		t.Helper()
