@@ -406,7 +406,7 @@ func TestTheFirstByteIsRefusedPastTheSessionsValidity(t *testing.T) {
 			var mono, boot atomic.Int64 // what the clocks are ahead
 			c := link.Clock{
 				Now:  func() time.Time { return time.Now().Add(time.Duration(mono.Load())) },
-				Boot: func() time.Duration { return link.BootTime() + time.Duration(boot.Load()) },
+				Boot: func() time.Duration { return link.SystemClock().Boot() + time.Duration(boot.Load()) },
 			}
 			o := Options{Endpoints: []string{e.Endpoint}, Prefix: "/" + name}
 			s, err := open(o, c)

@@ -16,7 +16,7 @@ type Instant struct {
 }
 
 // SystemClock is the two clocks of this machine.
-func SystemClock() Clock { return Clock{time.Now, BootTime} }
+func SystemClock() Clock { return Clock{time.Now, bootTime} }
 
 // Instant is now.
 func (c Clock) Instant() Instant { return Instant{c.Now(), c.Boot()} }
