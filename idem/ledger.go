@@ -39,6 +39,9 @@ type Ledger interface {
 	// runs. behind is the token of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the
 	// three results is set, as with Claim. An execution that leaves the queue without a lock may not come back under its ID.
 	Enqueue(ctx context.Context, l Lock, prev, behind int64) (Place, *Seen, error)
+	// Park is Enqueue for an execution whose sender is told that it is accepted: its place needs no session, and whoever has its route runs
+	// it. l.Parked is set. With neither result it is parked; an error means that it is not, and never will be.
+	Park(ctx context.Context, l Lock, prev, behind int64, kept Kept) (*Seen, error)
 	// Follow waits until the execution of l, which somebody runs or waits with, has ended, or until its owner is dead. It returns the
 	// dead lock, or else how that very execution ended, where that can be known: its record, even when it is gone by now, or
 	// Released.
@@ -59,6 +62,9 @@ type Place interface {
 	// place is gone it may also return what it sees, or ErrNotClaimed: Await says why it is gone.
 	// Without a lock the place is still taken: wait again, or leave.
 	ClaimHead(ctx context.Context, l Lock, prev int64) (Held, *Seen, error)
+	// Park keeps the place beyond its session, with its place in line. p and kept as with Ledger.Park. After nil the place is nobody's any more;
+	// after an error it is still taken, and not parked.
+	Park(ctx context.Context, p Parked, kept Kept) error
 	// Leave gives the place up. Should a claim of it still arrive, the ledger gives that back too. It goes on by itself when ctx ends
 	// first.
 	Leave(ctx context.Context) error
@@ -96,8 +102,36 @@ type Held interface {
 	// process, at most until MaxDuration. This process has nothing to do with it any more. A cancel that was asked stays in it.
 	// ErrLockLost: somebody else had ended the execution. ErrNotRecorded: unknown so far, and the ledger goes on trying by itself.
 	Hold(ctx context.Context, ttl time.Duration) error
+	// Park makes the execution one that outlives this process; this process still has its lock, and goes on. After an error it is not parked, and
+	// never will be: ErrLockLost, ErrCancelled or ErrStoreUnavailable.
+	Park(ctx context.Context, p Parked, kept Kept) error
+	// Attempt says that a parked execution is about to be tried again. Its Lock has a new fencing token then. callbackHash replaces that of the
+	// try before. An error means that nothing may be sent: ErrLockLost, ErrCancelled or ErrStoreUnavailable.
+	Attempt(ctx context.Context, p Parked, callbackHash string) error
+	// Rest writes down how the latest try of a parked execution ended, and what it waits for. Errors as with Attempt.
+	Rest(ctx context.Context, p Parked) error
+	// DeadLetter is Settle for a parked execution that may not be tried again: its request is kept with the record.
+	DeadLetter(ctx context.Context, e End) (*Record, error)
 	// Release gives the lock back for an execution of which provably nothing reached the upstream, and leaves the event's record as
 	// it was. The ledger goes on trying by itself when the store does not answer. ErrCancelled: a cancel was asked, so the execution
 	// ended as ABORTED, not executed, instead. ErrLockLost: somebody else had ended it.
 	Release(ctx context.Context) error
+}
+
+// ParkLedger is what a Ledger knows of parked executions, over all processes.
+type ParkLedger interface {
+	// Parked counts them.
+	Parked() ParkedCount
+	// Waiting is how many of them are in the line of that scope.
+	Waiting(s Scope) int
+	// Ripe waits for a line whose first execution may be parked and without a carrier. It gives each line once for each reason to look, the one that
+	// became ripe first before the others. The route is that of an execution in it.
+	Ripe(ctx context.Context) (s Scope, route string, err error)
+	// Ripen makes the line ripe again; all lines where s is the zero value.
+	Ripen(s Scope)
+	// Take claims the first execution of a line, or carries on the one in its lock whose process is gone. nil, nil: there is nothing to take now,
+	// and the line becomes ripe when that changes. route must have been asked for: mine says whether this process can run that route.
+	Take(ctx context.Context, s Scope, mine func(route string) bool) (*Taken, error)
+	// Request is what Park was given to keep; the caller's.
+	Request(ctx context.Context, id ExecutionID) ([]byte, error)
 }

@@ -151,6 +151,8 @@ type Policy struct {
 	Verified bool
 	// Credentials are headers whose values count as credentials, signed or not, in lower case.
 	Credentials []string
+	// Park is what the route says about parking; nil = nothing is parked.
+	Park *ParkPolicy
 	// Observe: every delivery runs, whatever is decided, so no copy counts as answered without running.
 	Observe bool
 }

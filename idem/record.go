@@ -89,6 +89,8 @@ type Lock struct {
 
 	Cancel *Cancel `json:"cancel,omitempty"` // a cancel that was asked and not yet carried out
 
+	Parked *Parked `json:"parked,omitempty"` // nil = its sender waits for the answer, or had it
+
 	Plan []string `json:"plan,omitempty"` // the steps that the upstream means to take, as it last told them
 
 	// Held: the lock outlives the answer of its delivery, or never had one, and lives until HoldUntil unless somebody renews it.
@@ -102,6 +104,7 @@ type Lock struct {
 	Cooling   bool      `json:"cooling,omitempty"`
 	CoolUntil time.Time `json:"coolUntil,omitzero"`
 
+	Created  int64 `json:"-"` // create revision of its key: who holds it, or waits there, and nobody else
 	Revision int64 `json:"-"` // mod revision
 	// Dead: the key that Alive names is gone, as far as this process knows. The burying transaction proves it.
 	Dead bool `json:"-"`
@@ -167,6 +170,10 @@ type Record struct {
 	End
 	// Final: somebody cancelled the event for good, whatever became of this execution. It never runs again.
 	Final bool `json:"final,omitempty"`
+	// RequestKept: the request of a dead letter is kept as long as this record, and can be run again.
+	RequestKept bool `json:"requestKept,omitempty"`
+	// Tries is how often the upstream was called for a parked execution; 0 = it was not parked.
+	Tries int `json:"tries,omitempty"`
 
 	Revision int64 `json:"-"` // mod revision
 	Size     int   `json:"-"` // bytes in the ledger, as this process wrote it; 0 = not known

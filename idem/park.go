@@ -1,0 +1,113 @@
+package idem
+
+import "time"
+
+// An execution is parked when its sender has been told that it is accepted and it has not ended: it waits in its workflow's line without a
+// session, or has the lock and is tried again (docs/park.md). Nothing of it is lost with the process that accepted it.
+
+// ParkOn says what lets a delivery be parked.
+type ParkOn string
+
+// The reasons to park.
+const (
+	ParkLocked      ParkOn = "locked"      // another event of its workflow is before it
+	ParkSlow        ParkOn = "slow"        // its upstream takes longer than its sender waits
+	ParkUnreachable ParkOn = "unreachable" // nothing of it reached the upstream
+	ParkUnknown     ParkOn = "unknown"     // nobody knows whether it ran
+	ParkFailed      ParkOn = "failed"      // the upstream answered 5xx, 408 or 429
+)
+
+// Choices lists the reasons to park.
+func (ParkOn) Choices() []string {
+	return words(ParkLocked, ParkSlow, ParkUnreachable, ParkUnknown, ParkFailed)
+}
+
+// OnFailure says what becomes of a parked execution that may not be tried again.
+type OnFailure string
+
+// What becomes of it.
+const (
+	FailureHold OnFailure = "hold" // its workflow waits for a person, so that the order is kept
+	FailureSkip OnFailure = "skip" // it is a dead letter, and the next one runs
+)
+
+// Choices lists what may become of it.
+func (OnFailure) Choices() []string { return words(FailureHold, FailureSkip) }
+
+// ParkSignature says which signature a parked request has when it runs.
+type ParkSignature string
+
+// The signatures of a parked request.
+const (
+	SignatureKeep  ParkSignature = "keep"  // the one it came with
+	SignatureRenew ParkSignature = "renew" // a new one, with the time at which it is sent
+)
+
+// Choices lists the signatures of a parked request.
+func (ParkSignature) Choices() []string { return words(SignatureKeep, SignatureRenew) }
+
+// ParkPolicy is what a route says about parking. A nil one parks nothing.
+type ParkPolicy struct {
+	Locked, Slow, Unreachable, Unknown, Failed bool // its ParkOn
+	// After is the sender's patience, from the arrival of its delivery; 0 = it gets its 2xx at once, always.
+	After      time.Duration
+	Answer     int           // the status that a parked delivery's sender gets; 2xx
+	MaxAge     time.Duration // from when it was parked; then it is a dead letter
+	Attempts   int           // tries that may fail; those that provably did not run do not count
+	OnFailure  OnFailure
+	Signature  ParkSignature
+	MaxWaiting int // parked executions of one workflow
+	MaxBytes   int // of a request; a longer one is not parked. 0 = no bound
+}
+
+// Parked is what the ledger says of a parked execution, in its place or its lock.
+type Parked struct {
+	Since time.Time `json:"since"`
+	On    ParkOn    `json:"on"`              // what it was parked for
+	Bytes int64     `json:"bytes"`           // of the request as it is kept
+	Tries int       `json:"tries,omitempty"` // calls of the upstream that began, the one before it was parked included
+	// Failures are the tries that count against the policy's Attempts.
+	Failures int `json:"failures,omitempty"`
+	// Trying: a try began, and its end is not written down. Whoever carries the execution on takes its outcome for unknown.
+	Trying      bool      `json:"trying,omitempty"`
+	NextAttempt time.Time `json:"nextAttempt,omitzero"` // for people: who carries it keeps its own time
+	Last        *Evidence `json:"last,omitempty"`       // of the latest try that ended
+	Blocked     string    `json:"blocked,omitempty"`    // why it waits for a person; "" = it does not
+}
+
+// Evidence is what is known of one try of a parked execution.
+type Evidence struct {
+	Outcome Outcome   `json:"outcome"`
+	Status  int       `json:"status,omitempty"` // the upstream's answer; 0 = none came
+	Code    string    `json:"code,omitempty"`
+	Detail  string    `json:"detail,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// Kept is the request of a parked execution as the ledger keeps it.
+type Kept struct {
+	// Value goes into the ledger: the request itself, or where it is. The ledger does not read it.
+	Value []byte
+	Bytes int64 // of the request, for the budget
+	// MaxAge is for how long the execution may be tried, by the ledger's own clock.
+	MaxAge time.Duration
+}
+
+// ParkedCount is what is parked over all processes, as far as this one knows.
+type ParkedCount struct {
+	Events      int
+	Bytes       int64
+	Blocked     int       // workflows that wait for a person
+	DeadLetters int       // requests of ended executions
+	Oldest      time.Time // when the oldest one was parked; zero = none is
+	Known       bool      // false: this process has not heard from the store yet, or not lately
+}
+
+// Taken is a parked execution that this process carries from now on.
+type Taken struct {
+	Held Held
+	// TooOld: its MaxAge is over.
+	TooOld bool
+	// Carried: another process had it, and its latest try may still be at work.
+	Carried bool
+}
