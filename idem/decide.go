@@ -14,6 +14,8 @@ type Request struct {
 	// Credentials digests the credentials of this delivery, salted with an execution; see CredentialsDigest.
 	// Nil means that it came with none.
 	Credentials func(ExecutionID) string
+	// Parking is nil where the delivery may not be parked.
+	Parking *Parking
 }
 
 func (r *Request) credentials(id ExecutionID) string {
@@ -48,6 +50,9 @@ type Verdict struct {
 
 	// WhileWaiting: (of aborted) it is this delivery that was cancelled, while it waited. Otherwise an earlier one was, for good.
 	WhileWaiting bool
+
+	// Accepted: (of parked) it is this delivery that was parked. Otherwise a copy of it was.
+	Accepted bool
 
 	Bury *Lock
 	Prev int64
@@ -96,7 +101,11 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchExecute:
 			return Verdict{Decision: DecisionLocked, Holder: copied.Execution, RetryAfter: copied.remaining(now), Behind: copied.Token}
 		}
-		return Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied, RetryAfter: copied.remaining(now)}
+		v := Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied, RetryAfter: copied.remaining(now)}
+		if copied.Parked != nil { // it was accepted, and each copy of it is
+			v.Decision = DecisionParked
+		}
+		return v
 	}
 	switch {
 	case rec == nil:

@@ -18,6 +18,7 @@ const (
 	DecisionWaitTimeout         Decision = "wait_timeout"
 	DecisionQueueFull           Decision = "queue_full"
 	DecisionSkipped             Decision = "skipped"
+	DecisionParked              Decision = "parked"
 	DecisionThrottled           Decision = "throttled"
 	DecisionMismatch            Decision = "mismatch"
 	DecisionUnknown             Decision = "unknown"
@@ -114,6 +115,9 @@ var decisions = [...]DecisionRow{
 	}, {
 		Decision: DecisionSkipped, Class: ClassOverlap, Status: 200, Code: "already_running", Effect: EffectNo,
 		Droppable: true, Taken: true, Acquisition: string(DecisionSkipped), Lookup: "miss",
+	}, {
+		Decision: DecisionParked, Status: 202, Code: "accepted", Effect: EffectNo,
+		Droppable: true, Acquisition: string(DecisionParked), Lookup: "miss",
 	}, {
 		Decision: DecisionThrottled, Status: 503, Code: "too_many_new_events", Effect: EffectNo,
 		Title:  "Too many new events on this route",

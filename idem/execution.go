@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -31,7 +32,11 @@ type Execution struct {
 	ctx      context.Context
 	stop     context.CancelCauseFunc
 	deadline context.CancelFunc
-	ended    atomic.Bool
+
+	gate   sync.Mutex // held by whoever parks it, or ends it
+	ended  atomic.Bool
+	parked atomic.Bool
+	tried  chan<- Tried // whoever carries it hears of the end of this try; nil: nobody carries it yet
 }
 
 func newExecution(g *Guard, r *Request, held Held, at *spot, callbackKey string) *Execution {
@@ -103,7 +108,7 @@ func (x *Execution) Complete(answer Answer) Ending {
 
 // Release gives the lock back: provably nothing reached the upstream. The event burns nothing and may run later.
 func (x *Execution) Release() Ending {
-	if !x.ended.CompareAndSwap(false, true) {
+	if !x.finish() {
 		return Ending{Recorded: true}
 	}
 	defer x.close()
@@ -129,7 +134,7 @@ const MaxHold = 10 * 365 * 24 * time.Hour
 // MaxDuration. Where the hold cannot be written, the lock stays this process's until it can be, or until its session ends; nobody
 // else gets it meanwhile.
 func (x *Execution) Hold(ttl time.Duration) Ending {
-	if !x.ended.CompareAndSwap(false, true) {
+	if !x.finish() {
 		return Ending{Recorded: true}
 	}
 	defer x.close()
@@ -155,7 +160,7 @@ func (x *Execution) Abandon(why Failure) Ending {
 }
 
 func (x *Execution) settle(end End) Ending {
-	if !x.ended.CompareAndSwap(false, true) {
+	if !x.finish() {
 		return Ending{Recorded: true}
 	}
 	defer x.close()

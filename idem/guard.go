@@ -25,6 +25,10 @@ type GuardOptions struct {
 	// MaxWaiting bounds the deliveries that wait in this process, over all workflows. It is asked each time, because it may be
 	// reloaded. Nil means that none may.
 	MaxWaiting func() int
+	// Parks is what the ledger knows of parked executions, and ParkLimits bounds them; it is asked each time, because it may be reloaded. Nil
+	// means that nothing is parked.
+	Parks      ParkLedger
+	ParkLimits func() ParkLimits
 	Now        func() time.Time // nil means time.Now
 	Random     io.Reader        // nil means crypto/rand
 }
@@ -36,6 +40,10 @@ type Guard struct {
 	waiting crowd
 	quotas  quotas
 	cache   *Cache
+	carrier *Carrier // of what was parked here while it ran; nil where nothing is parked
+
+	draining context.Context // ends when deliveries that may be parked should not wait any more
+	drain    context.CancelCauseFunc
 }
 
 // NewGuard makes a Guard. It starts no goroutine and needs no Close.
@@ -52,7 +60,9 @@ func NewGuard(o GuardOptions) *Guard {
 	if o.Random == nil {
 		o.Random = rand.Reader
 	}
-	return &Guard{o: o, cache: o.Cache}
+	g := &Guard{o: o, cache: o.Cache}
+	g.draining, g.drain = context.WithCancelCause(context.Background())
+	return g
 }
 
 // Admission is the answer of Admit: an execution that may run, or the decision that the delivery does not.
@@ -68,6 +78,9 @@ type Admission struct {
 // somebody is there to wait for the answer; a decision that is on its way does not depend on it.
 func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	r.Scope.PerEvent = r.Policy.Strategy == NoLock
+	if g.atOnce(r) {
+		return g.park(r, Verdict{})
+	}
 	a := g.admit(r)
 	taken := a.Decision == DecisionLocked || a.Decision == DecisionInFlight
 	switch {
@@ -77,6 +90,9 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 		if a = g.waited(sender, a, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
 			g.quotas.add(r.Policy, -1, g.o.Now())
 		}
+	}
+	if a.Decision == DecisionLocked || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && r.Policy.Observe {
+		a = g.parkRefused(r, a)
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
 		a = g.waited(sender, a, g.attach, r)
@@ -216,19 +232,27 @@ func (g *Guard) remember(p *Policy, rec *Record, seenAt moment, life time.Durati
 
 // newLock is what a claim would put into the ledger.
 func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
-	var random [20]byte
+	var random [4]byte
 	g.read(random[:])
-	callbackKey := base32.StdEncoding.EncodeToString(random[4:14])
-	hash := sha256.Sum256([]byte(callbackKey))
-	id := NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
+	callbackKey, hash := g.newCallback()
+	id := NewExecutionID(r.Scope.Workflow, r.Scope.Key, random)
 	return Lock{
 		Entry: Entry{
 			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint,
-			Credentials: r.credentials(id), CallbackHash: hex.EncodeToString(hash[:]), TraceParent: r.TraceParent,
+			Credentials: r.credentials(id), CallbackHash: hash, TraceParent: r.TraceParent,
 			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(), Retention: r.retention(),
 		},
 		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,
 	}, callbackKey
+}
+
+// newCallback is a callback key, and what the ledger keeps of it.
+func (g *Guard) newCallback() (key, hash string) {
+	var random [10]byte
+	g.read(random[:])
+	key = base32.StdEncoding.EncodeToString(random[:])
+	sum := sha256.Sum256([]byte(key))
+	return key, hex.EncodeToString(sum[:])
 }
 
 // randomKey is the key of a delivery that is its own event: where idempotency is off.

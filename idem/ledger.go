@@ -132,6 +132,8 @@ type ParkLedger interface {
 	// Take claims the first execution of a line, or carries on the one in its lock whose process is gone. nil, nil: there is nothing to take now,
 	// and the line becomes ripe when that changes. route must have been asked for: mine says whether this process can run that route.
 	Take(ctx context.Context, s Scope, mine func(route string) bool) (*Taken, error)
+	// TooOld reports whether the MaxAge of an execution is over, by the ledger's own clock, as far as this process knows.
+	TooOld(id ExecutionID) bool
 	// Request is what Park was given to keep; the caller's.
 	Request(ctx context.Context, id ExecutionID) ([]byte, error)
 }

@@ -57,8 +57,8 @@ func (l *live) enter(ctx context.Context, s Scope) (*spot, *Lock, error) {
 		shard.mu.Unlock()
 		select {
 		case <-other.decided:
-			if other.lock != nil {
-				return nil, other.lock, nil
+			if lock := l.lockOf(other); lock != nil {
+				return nil, lock, nil
 			}
 		case <-ctx.Done():
 			return nil, nil, context.Cause(ctx)
@@ -103,4 +103,23 @@ func (l *live) leave(s *spot) {
 	if s.lock == nil {
 		close(s.decided)
 	}
+}
+
+// lockOf is the lock that was won at a spot; nil where none was.
+func (l *live) lockOf(s *spot) *Lock {
+	shard := l.shard(s.at)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	return s.lock
+}
+
+// replace notes what the lock at a spot says now: others decide on it. A nil spot is nobody's.
+func (l *live) replace(s *spot, lock *Lock) {
+	if s == nil {
+		return
+	}
+	shard := l.shard(s.at)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	s.lock = lock
 }

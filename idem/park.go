@@ -106,8 +106,6 @@ type ParkedCount struct {
 // Taken is a parked execution that this process carries from now on.
 type Taken struct {
 	Held Held
-	// TooOld: its MaxAge is over.
-	TooOld bool
 	// Carried: another process had it, and its latest try may still be at work.
 	Carried bool
 }

@@ -58,13 +58,19 @@ func (w *crowd) leave(workflow string, s seat) {
 	}
 }
 
-// patience is how long a delivery waits: until d has passed, the sender has gone, or the process ends.
-func (g *Guard) patience(sender context.Context, d time.Duration) (context.Context, func()) {
+// patience is how long a delivery waits: until d has passed, the sender has gone, or the process ends; where it may be parked, until the
+// process is about to.
+func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(g.o.Base)
+	drained := func() bool { return false }
+	if parks {
+		drained = context.AfterFunc(g.draining, func() { cancel(errDraining) })
+	}
 	over := time.AfterFunc(d, func() { cancel(errWaited) }) // a context with a deadline would be one more, for each who waits
 	stop := context.AfterFunc(sender, func() { cancel(ErrSenderGone) })
 	return ctx, func() {
 		stop()
+		drained()
 		over.Stop()
 		cancel(nil)
 	}
@@ -77,7 +83,11 @@ func (g *Guard) wait(sender context.Context, r *Request, first Verdict) Admissio
 		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: first.Holder, HolderTrace: first.HolderTrace, ClosedUntil: first.ClosedUntil}}
 	}
 	defer g.waiting.leave(r.Scope.Workflow, seat)
-	ctx, done := g.patience(sender, r.Policy.WaitTimeout)
+	patience, parks := r.Policy.WaitTimeout, g.MayPark(r, ParkLocked)
+	if parks {
+		patience = min(patience, r.Parking.Patience)
+	}
+	ctx, done := g.patience(sender, patience, parks)
 	defer done()
 	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1, Behind: first.Behind}}
 	w.behind(first)
@@ -120,7 +130,7 @@ func (w *waiter) queue() (a Admission, over bool) {
 		return w.decide(seen)
 	}
 	a, over = w.inPlace(place, lock, callbackKey)
-	if a.Execution == nil {
+	if a.Execution == nil && !a.Accepted {
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
 		defer cancel()
 		if err := place.Leave(leaving); err != nil && a.Err == nil {
@@ -194,6 +204,9 @@ func (w *waiter) inPlace(place Place, lock Lock, callbackKey string) (a Admissio
 		case errors.Is(err, ErrCancelled):
 			return cancelled(seen), true
 		case err != nil && w.ctx.Err() != nil:
+			if a, parked := w.parkPlace(place, lock); parked {
+				return a, true
+			}
 			return w.gaveUp(), true
 		case err != nil:
 			return unavailable(err), true
@@ -259,7 +272,7 @@ func (g *Guard) attach(sender context.Context, r *Request, v Verdict) Admission 
 		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace}}
 	}
 	defer g.waiting.leave(r.Scope.Workflow, seat)
-	ctx, done := g.patience(sender, r.Policy.AttachTimeout)
+	ctx, done := g.patience(sender, r.Policy.AttachTimeout, false)
 	defer done()
 	seen, err := g.o.Ledger.Follow(ctx, v.Copy)
 	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == v.Holder {

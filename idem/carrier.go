@@ -1,0 +1,462 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// CarrierOptions are what a Carrier works with.
+type CarrierOptions struct {
+	Guard *Guard
+	// Policy is what the route of that name says now; nil: this process has no such route, and leaves its executions to others.
+	Policy func(route string) *Policy
+	// Running bounds the tries that go on at a time. It is asked each time, because it may be reloaded.
+	Running func() int
+	// Try sends the request of a parked execution once, and tells x.Tried how it ended. request is what Parking.Keep kept.
+	Try func(x *Execution, request []byte)
+	// Told hears of what becomes of executions whose sender is gone. It must not block.
+	Told func(Told)
+}
+
+// Told is one thing that became of a parked execution.
+type Told struct {
+	What ToldKind
+	Lock *Lock  // as it was last seen
+	Why  string // for people
+	Code string
+	Err  error
+}
+
+// ToldKind says what became of a parked execution.
+type ToldKind string
+
+// What may become of it, besides its end.
+const (
+	ToldRetry      ToldKind = "retry"       // it is tried again
+	ToldBlocked    ToldKind = "blocked"     // its line waits for a person
+	ToldDeadLetter ToldKind = "dead_letter" // it ended without having gone through, and its request is kept
+	ToldDone       ToldKind = "done"        // an answer settled it
+	ToldLost       ToldKind = "lost"        // somebody else carries it, or ended it
+)
+
+// Carrier runs parked executions, of this process and of those that are gone: each line in its order, as many at a time as may. While the upstream
+// is away, one at a time asks whether it is back.
+type Carrier struct {
+	o     CarrierOptions
+	parks ParkLedger
+	slots slots
+	tasks sync.WaitGroup
+	life  context.Context
+	end   context.CancelCauseFunc
+
+	mu      sync.Mutex
+	carried map[ExecutionID]*carried
+	orphans map[string]struct{} // routes that this process does not have and was asked for
+}
+
+// NewCarrier makes the Carrier of a Guard, before that admits anything. Run it.
+func NewCarrier(o CarrierOptions) *Carrier {
+	if o.Told == nil {
+		o.Told = func(Told) {}
+	}
+	c := &Carrier{o: o, parks: o.Guard.o.Parks, carried: map[ExecutionID]*carried{}}
+	c.slots = slots{running: o.Running}
+	c.life, c.end = context.WithCancelCause(context.Background())
+	o.Guard.carrier = c
+	return c
+}
+
+// Run takes what is parked, until Close.
+func (c *Carrier) Run() {
+	for {
+		scope, route, err := c.parks.Ripe(c.life)
+		if c.life.Err() != nil {
+			return
+		}
+		if err != nil || c.o.Policy(route) == nil { // whoever has the route takes it; after a reload all lines are ripe again
+			continue
+		}
+		leave, err := c.slots.enter(c.life)
+		if err != nil {
+			return
+		}
+		c.tasks.Go(func() { c.take(scope, leave) })
+	}
+}
+
+// Reloaded is told of new rules: a route may be here now that was not.
+func (c *Carrier) Reloaded() {
+	c.parks.Ripen(Scope{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.carried {
+		poke(e.wake)
+	}
+}
+
+// Reached is told of an answer of the upstream to anybody: it is not away.
+func (c *Carrier) Reached() { c.slots.reached() }
+
+// Close takes nothing more, and waits for the tries that go on, until ctx ends. What is carried stays parked for others.
+func (c *Carrier) Close(ctx context.Context) error {
+	c.end(ErrShutdown)
+	over := make(chan struct{})
+	go func() { defer close(over); c.tasks.Wait() }()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// take carries the first execution of a line where it is parked and nobody carries it. leave gives the slot back.
+func (c *Carrier) take(s Scope, leave func()) {
+	ctx, cancel := context.WithTimeout(c.life, c.o.Guard.o.RequestTimeout)
+	defer cancel()
+	taken, err := c.parks.Take(ctx, s, func(route string) bool { return c.o.Policy(route) != nil })
+	if err != nil || taken == nil {
+		leave()
+		if err != nil && c.life.Err() == nil {
+			c.tasks.Go(func() { // the store does not answer: later
+				if sleep(c.life, pauseAfter(1)) == nil {
+					c.parks.Ripen(s)
+				}
+			})
+		}
+		return
+	}
+	e := c.begin(taken.Held, c.o.Guard.live.settle(s, taken.Held.Lock()))
+	lock := taken.Held.Lock()
+	if taken.Carried && lock.Parked.Trying { // whatever was sent, nobody will say how that ended
+		leave()
+		e.run(&Tried{Sent: true, Failure: Failure{Code: string(DecisionLockLost), Detail: "the process that tried it is gone; nobody knows how far it came"}}, nil)
+		return
+	}
+	e.run(nil, leave)
+}
+
+// carryOn takes over an execution that was parked in this process, after its try.
+func (c *Carrier) carryOn(x *Execution, t Tried) {
+	e := c.begin(x.held, x.spot)
+	c.tasks.Go(func() { e.run(&t, nil) })
+}
+
+// begin notes who is carried.
+func (c *Carrier) begin(held Held, at *spot) *carried {
+	e := &carried{c: c, held: held, spot: at, id: held.Lock().Execution, wake: make(chan struct{}, 1)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.carried[e.id] = e
+	return e
+}
+
+// carried is one execution that this process carries. Its methods are for one goroutine, but wake.
+type carried struct {
+	c    *Carrier
+	held Held
+	spot *spot
+	id   ExecutionID
+	wake chan struct{} // something about it has changed
+
+	inRow int       // tries in a row that did not go through
+	due   time.Time // of the next try, by the guard's clock; zero = now
+}
+
+// run carries it to its end, or until somebody else does. t is a try that has just ended, or nil; leave is a slot that is already taken, or nil.
+func (e *carried) run(t *Tried, leave func()) {
+	defer e.over()
+	for {
+		if t != nil && e.follow(t) {
+			return
+		}
+		if leave == nil {
+			var over bool
+			if leave, over = e.await(); over {
+				return
+			}
+		}
+		policy := e.c.o.Policy(e.held.Lock().Route)
+		if policy == nil { // the route went just now
+			leave()
+			leave, t = nil, nil
+			e.due = e.c.o.Guard.o.Now().Add(mostPause)
+			continue
+		}
+		tried := e.try(policy)
+		leave()
+		leave, t = nil, &tried
+	}
+}
+
+// over is when this process has nothing to do with the execution any more.
+func (e *carried) over() {
+	e.c.mu.Lock()
+	delete(e.c.carried, e.id)
+	e.c.mu.Unlock()
+	e.c.o.Guard.live.leave(e.spot)
+	e.c.parks.Ripen(e.held.Lock().Scope)
+}
+
+// await waits until the execution may be tried, and for a slot. over: there is nothing more to do here.
+func (e *carried) await() (leave func(), over bool) {
+	e.held.OnStop(func(error) { poke(e.wake) })
+	for {
+		lock := e.held.Lock()
+		if err := e.held.Begin(); err != nil {
+			if e.stopped(err) {
+				return nil, true
+			}
+			continue
+		}
+		now := e.c.o.Guard.o.Now()
+		policy := e.c.o.Policy(lock.Route)
+		if tooOld := e.c.parks.TooOld(e.id); tooOld || policy != nil && lock.Parked.Blocked == "" && !now.Before(e.due) {
+			if tooOld {
+				return nil, e.dead(&Tried{Failure: Failure{Code: codeTooOld}}, tooOldStep)
+			}
+			leave, err := e.c.slots.enter(e.c.life)
+			if err != nil {
+				return nil, true
+			}
+			return leave, false
+		}
+		pause := e.due.Sub(now)
+		if policy == nil || lock.Parked.Blocked != "" || pause > ageLook {
+			pause = ageLook // or until it is woken
+		}
+		timer := time.NewTimer(max(pause, 0))
+		select {
+		case <-timer.C:
+		case <-e.wake:
+			if changed := e.held.Lock().Parked; changed.NextAttempt.IsZero() && changed.Blocked == "" && !changed.Trying { // somebody wants it now
+				e.due = time.Time{}
+			}
+		case <-e.c.life.Done():
+			timer.Stop()
+			return nil, true
+		}
+		timer.Stop()
+	}
+}
+
+// stopped ends an execution that a person does not want any more. over is false where that is not known yet.
+func (e *carried) stopped(err error) (over bool) {
+	if errors.Is(err, ErrLockLost) {
+		if errors.Is(err, ErrUnheard) { // the session is gone, and the next one may adopt the lock
+			return sleep(e.c.life, firstPause) != nil
+		}
+		return true
+	}
+	cancel := e.held.Lock().Cancel
+	if cancel == nil {
+		return true
+	}
+	end := End{Status: Aborted, Outcome: e.outcome(), Abort: cancel, FinishedAt: e.c.o.Guard.o.Now()}
+	ctx, done := e.bounded()
+	defer done()
+	var rec *Record
+	if cancel.Keep {
+		rec, err = e.held.DeadLetter(ctx, end)
+		e.tell(ToldDeadLetter, "skipped", cancel.Reason, err)
+	} else {
+		rec, err = e.held.Settle(ctx, end)
+	}
+	_ = rec
+	return err == nil || errors.Is(err, ErrLockLost) || errors.Is(err, ErrNotRecorded)
+}
+
+// outcome is what is known of its latest try.
+func (e *carried) outcome() Outcome {
+	p := e.held.Lock().Parked
+	switch {
+	case p.Trying:
+		return Unknown
+	case p.Last != nil:
+		return p.Last.Outcome
+	}
+	return NotExecuted
+}
+
+// try sends the request once.
+func (e *carried) try(policy *Policy) Tried {
+	g := e.c.o.Guard
+	if e.c.parks.TooOld(e.id) {
+		return Tried{Failure: Failure{Code: codeTooOld}}
+	}
+	ctx, cancel := e.bounded()
+	defer cancel()
+	request, err := e.c.parks.Request(ctx, e.id)
+	if err != nil {
+		return Tried{Failure: Failure{Code: "request_unavailable", Detail: err.Error()}}
+	}
+	p := *e.held.Lock().Parked
+	p.Tries, p.Trying, p.NextAttempt = p.Tries+1, true, time.Time{}
+	callbackKey, hash := g.newCallback()
+	if err := e.held.Attempt(ctx, p, hash); err != nil {
+		return Tried{Stopped: err, Failure: Failure{Code: string(DecisionStoreUnavailable), Detail: err.Error()}}
+	}
+	g.live.replace(e.spot, e.held.Lock())
+	tried := make(chan Tried, 1)
+	x := newExecution(g, &Request{Policy: policy}, e.held, e.spot, callbackKey)
+	x.parked.Store(true)
+	x.tried = tried
+	e.c.o.Try(x, request)
+	return <-tried
+}
+
+// codeTooOld is of an execution that reached the route's max_age.
+const codeTooOld = "max_age"
+
+var tooOldStep = nextStep{code: codeTooOld, why: "it was not executed within the route's max_age"}
+
+// ageLook is how often a carrier looks whether what rests is too old.
+const ageLook = 30 * time.Second
+
+// follow writes down how a try ended, and what follows. over: the execution has ended, or is somebody else's.
+func (e *carried) follow(t *Tried) (over bool) {
+	lock := e.held.Lock()
+	policy := e.c.o.Policy(lock.Route)
+	switch {
+	case errors.Is(t.Stopped, ErrLockLost) && !errors.Is(t.Stopped, ErrUnheard):
+		e.tell(ToldLost, string(DecisionLockLost), "", t.Stopped)
+		return true
+	case errors.Is(t.Stopped, ErrCancelled):
+		if t.Sent {
+			_ = e.rest(t, nextStep{kind: stepRetry}, policy, false) // that it may have run stays known
+		}
+		return e.stopped(ErrCancelled)
+	case errors.Is(t.Stopped, ErrShutdown):
+		_ = e.rest(t, nextStep{kind: stepRetry}, policy, false)
+		return true
+	case t.Failure.Code == codeTooOld:
+		return e.dead(t, tooOldStep)
+	case policy == nil || policy.Park == nil: // the route is gone, or parks no more
+		policy = fallback(policy)
+	}
+	e.c.slots.outcome(t.outcome(policy) != NotExecuted || t.Stopped != nil || t.Failure.Code == "request_unavailable")
+	step, failed := policy.after(lock.Parked.Failures, t)
+	switch step.kind {
+	case stepEnd:
+		return e.done(t, policy)
+	case stepDead:
+		return e.dead(t, step)
+	}
+	return e.rest(t, step, policy, failed)
+}
+
+// fallback judges the tries of executions whose route is gone or parks no more: nothing of them is given up.
+func fallback(p *Policy) *Policy {
+	var q Policy
+	if p != nil {
+		q = *p
+	}
+	q.Park = &ParkPolicy{Attempts: 10, OnFailure: FailureHold}
+	return &q
+}
+
+// done ends it with the upstream's answer, or lets go of it where the upstream goes on.
+func (e *carried) done(t *Tried, policy *Policy) bool {
+	x := newExecution(e.c.o.Guard, &Request{Policy: policy}, e.held, nil, "")
+	var end Ending
+	if t.Hold > 0 {
+		end = x.Hold(t.Hold)
+	} else {
+		end = x.Complete(*t.Answer)
+	}
+	e.tell(ToldDone, "", "", end.Err)
+	return true
+}
+
+// dead ends it as a dead letter.
+func (e *carried) dead(t *Tried, step nextStep) bool {
+	outcome := e.outcome()
+	if policy := e.c.o.Policy(e.held.Lock().Route); policy != nil && t.Failure.Code != codeTooOld {
+		outcome = t.outcome(policy)
+	}
+	ctx, cancel := e.bounded()
+	defer cancel()
+	_, err := e.held.DeadLetter(ctx, End{
+		Status: Failed, Outcome: outcome, Error: &Failure{Code: step.code, Detail: step.why}, Answer: t.Answer, FinishedAt: e.c.o.Guard.o.Now(),
+	})
+	e.tell(ToldDeadLetter, step.code, step.why, err)
+	return true
+}
+
+// rest writes down what it waits for.
+func (e *carried) rest(t *Tried, step nextStep, policy *Policy, failed bool) (over bool) {
+	g := e.c.o.Guard
+	e.inRow++
+	pause := max(step.pause, pauseAfter(e.inRow))
+	for {
+		now := g.o.Now()
+		p := *e.held.Lock().Parked
+		p.Trying, p.Last = false, t.evidence(orNone(policy), now)
+		if failed {
+			p.Failures++
+		}
+		if e.due, p.NextAttempt = now.Add(pause), now.Add(pause); step.kind == stepBlock {
+			p.Blocked, p.NextAttempt = step.why, time.Time{}
+			if p.Blocked == "" {
+				p.Blocked = step.code
+			}
+		}
+		ctx, cancel := e.bounded()
+		err := e.held.Rest(ctx, p)
+		cancel()
+		switch {
+		case err == nil:
+			g.live.replace(e.spot, e.held.Lock())
+			what := ToldRetry
+			if step.kind == stepBlock {
+				what = ToldBlocked
+			}
+			e.tell(what, step.code, step.why, nil)
+			return false
+		case errors.Is(err, ErrCancelled):
+			return e.stopped(ErrCancelled)
+		case errors.Is(err, ErrLockLost) && !errors.Is(err, ErrUnheard):
+			e.tell(ToldLost, string(DecisionLockLost), "", err)
+			return true
+		}
+		if sleep(e.c.life, firstPause) != nil {
+			return true
+		}
+	}
+}
+
+func orNone(p *Policy) *Policy {
+	if p == nil {
+		return &Policy{}
+	}
+	return p
+}
+
+func (e *carried) tell(what ToldKind, code, why string, err error) {
+	e.c.o.Told(Told{What: what, Lock: e.held.Lock(), Code: code, Why: why, Err: err})
+}
+
+// bounded is the time of one question to the ledger. The end of a try is written down also while the process ends.
+func (e *carried) bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(e.c.life), e.c.o.Guard.o.RequestTimeout)
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,189 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Parking is what a delivery brings that may be parked.
+type Parking struct {
+	// Patience is how long its sender still waits for an answer; less than 0 = no longer.
+	Patience time.Duration
+	Size     int // bytes of the request
+	// Keep makes what the ledger keeps of it, for the execution of that ID. When it returns nil as its error, what is kept elsewhere is there
+	// to stay.
+	Keep func(ctx context.Context, id ExecutionID) (Kept, error)
+}
+
+// ParkLimits bound what is parked over all processes, as far as each knows of the others.
+type ParkLimits struct {
+	Events int
+	Bytes  int64
+}
+
+// Has reports whether a delivery may be parked for that reason.
+func (p *ParkPolicy) Has(on ParkOn) bool {
+	switch on {
+	case ParkLocked:
+		return p.Locked
+	case ParkSlow:
+		return p.Slow
+	case ParkUnreachable:
+		return p.Unreachable
+	case ParkUnknown:
+		return p.Unknown
+	case ParkFailed:
+		return p.Failed
+	}
+	return false
+}
+
+// MayPark reports whether a delivery may be parked for that reason now. Under Observe it says whether it might be.
+func (g *Guard) MayPark(r *Request, on ParkOn) bool {
+	p := r.Policy.Park
+	switch {
+	case p == nil || r.Parking == nil || !p.Has(on), p.MaxBytes > 0 && r.Parking.Size > p.MaxBytes:
+		return false
+	case r.Policy.Observe:
+		return true
+	case g.o.Parks == nil:
+		return false
+	}
+	now, most := g.o.Parks.Parked(), g.o.ParkLimits()
+	return now.Known && now.Events < most.Events && now.Bytes+int64(r.Parking.Size) <= most.Bytes && g.o.Parks.Waiting(r.Scope) < p.MaxWaiting
+}
+
+// atOnce reports whether a delivery is parked before anything is asked.
+func (g *Guard) atOnce(r *Request) bool {
+	p := r.Policy.Park
+	return p != nil && p.After == 0 && p.Locked && !r.Policy.Observe && g.MayPark(r, ParkLocked)
+}
+
+// parkRefused parks a delivery that is refused only because another one is before it.
+func (g *Guard) parkRefused(r *Request, a Admission) Admission {
+	switch {
+	case !g.MayPark(r, ParkLocked):
+		return a
+	case r.Policy.Observe:
+		a.Decision = DecisionParked
+		return a
+	}
+	parked := g.park(r, a.Verdict)
+	parked.Waited = a.Waited
+	return parked
+}
+
+// park puts a delivery into its line, to be run without its sender. Decided otherwise it says so: its event was settled, or a copy waits or runs.
+func (g *Guard) park(r *Request, first Verdict) Admission {
+	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
+	defer cancel()
+	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1, Behind: first.Behind}}
+	for {
+		if a, over := w.park(); over {
+			if a.Decision == DecisionParked && w.verdict.Attempt == 1 {
+				g.quotas.add(r.Policy, -1, g.o.Now())
+			}
+			return a
+		}
+		if err := context.Cause(ctx); err != nil {
+			return unavailable(err)
+		}
+	}
+}
+
+// park takes a place that needs no session. over is false when it has to begin again.
+func (w *waiter) park() (a Admission, over bool) {
+	lock, _ := w.guard.newLock(w.r, w.verdict) // who tries it gives it a callback key
+	kept, err := w.r.Parking.Keep(w.ctx, lock.Execution)
+	if err != nil {
+		return unavailable(err), true
+	}
+	lock.Parked = &Parked{Since: lock.StartedAt, On: ParkLocked, Bytes: kept.Bytes}
+	seen, err := w.guard.o.Ledger.Park(w.ctx, lock, w.verdict.Prev, w.verdict.Behind, kept)
+	switch {
+	case errors.Is(err, ErrNotClaimed):
+		return a, false
+	case err != nil:
+		return unavailable(err), true
+	case seen != nil:
+		return w.decide(seen)
+	}
+	return parkedAs(lock.Execution), true
+}
+
+// parkPlace parks a delivery that waits, in the place that it has. ok is false where it could not be.
+func (w *waiter) parkPlace(place Place, lock Lock) (a Admission, ok bool) {
+	if !w.guard.MayPark(w.r, ParkLocked) {
+		return a, false
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
+	defer cancel()
+	kept, err := w.r.Parking.Keep(ctx, lock.Execution)
+	if err == nil {
+		err = place.Park(ctx, Parked{Since: w.guard.o.Now(), On: ParkLocked, Bytes: kept.Bytes}, kept)
+	}
+	if err != nil {
+		return Admission{Err: err}, false
+	}
+	return parkedAs(lock.Execution), true
+}
+
+func parkedAs(id ExecutionID) Admission {
+	return Admission{Verdict: Verdict{Decision: DecisionParked, Holder: id, Accepted: true}}
+}
+
+// errEnded: the execution ended before it was to be parked.
+var errEnded = errors.New("the execution has ended")
+
+// Park makes an execution outlive its delivery. last is how its only try ended; nil: it still goes on, and its end is told with Tried. After an
+// error the execution is as it was.
+func (x *Execution) Park(r *Request, on ParkOn, last *Evidence) error {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if x.ended.Load() {
+		return errEnded
+	}
+	ctx, cancel := x.bounded()
+	defer cancel()
+	kept, err := r.Parking.Keep(ctx, x.Lock().Execution)
+	if err != nil {
+		return err
+	}
+	p := Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1, Trying: last == nil, Last: last}
+	if err := x.held.Park(ctx, p, kept); err != nil {
+		return err
+	}
+	x.parked.Store(true)
+	x.guard.live.replace(x.spot, x.held.Lock())
+	return nil
+}
+
+// Parked reports whether its sender was told that it is accepted: the end of its try is then told with Tried, and with nothing else.
+func (x *Execution) Parked() bool { return x.parked.Load() }
+
+// Tried says how the try of a parked execution ended. Whoever carries it decides what follows.
+func (x *Execution) Tried(t Tried) {
+	if !x.finish() {
+		return
+	}
+	x.deadline()
+	x.stop(nil)
+	if x.tried != nil {
+		x.tried <- t
+		return
+	}
+	x.guard.carrier.carryOn(x, t)
+}
+
+// finish is true for the first who ends the execution, after whoever parks it.
+func (x *Execution) finish() bool {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	return x.ended.CompareAndSwap(false, true)
+}
+
+// Drain lets deliveries that wait be parked where they may be, instead of being refused when the process ends.
+func (g *Guard) Drain() { g.drain(errDraining) }
+
+var errDraining = errors.New("the process is about to end")

@@ -1,0 +1,118 @@
+package idem
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// slots bound the tries that go on at a time, first come, first served. While nothing reaches the upstream there is one, and a pause before it.
+type slots struct {
+	running func() int
+
+	mu      sync.Mutex
+	taken   int
+	line    []chan struct{} // who waits; closed when it is his turn
+	missed  int             // tries in a row of which nothing reached the upstream
+	openAt  time.Time       // no try before it
+	opening *time.Timer
+}
+
+// away is how many tries in a row may miss the upstream before it counts as away.
+const away = 3
+
+// mostSilence bounds the pause between two questions whether the upstream is back.
+const mostSilence = 15 * time.Second
+
+// enter waits for a slot. leave gives it back, and may be called once.
+func (s *slots) enter(ctx context.Context) (leave func(), err error) {
+	turn := make(chan struct{})
+	s.mu.Lock()
+	s.line = append(s.line, turn)
+	s.nextLocked()
+	s.mu.Unlock()
+	select {
+	case <-turn:
+		return s.leave, nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, other := range s.line {
+		if other == turn {
+			s.line = append(s.line[:i:i], s.line[i+1:]...)
+			return nil, context.Cause(ctx)
+		}
+	}
+	s.taken-- // it was his turn just now
+	s.nextLocked()
+	return nil, context.Cause(ctx)
+}
+
+func (s *slots) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken--
+	s.nextLocked()
+}
+
+// nextLocked lets in who may.
+func (s *slots) nextLocked() {
+	most := max(s.running(), 1)
+	if s.missed >= away {
+		most = 1
+	}
+	for len(s.line) > 0 && s.taken < most {
+		if wait := time.Until(s.openAt); wait > 0 {
+			if s.opening == nil {
+				s.opening = time.AfterFunc(wait, s.open)
+			}
+			return
+		}
+		close(s.line[0])
+		s.line[0] = nil
+		s.line = s.line[1:]
+		s.taken++
+	}
+}
+
+func (s *slots) open() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opening = nil
+	s.nextLocked()
+}
+
+// outcome notes whether a try reached the upstream.
+func (s *slots) outcome(reached bool) {
+	if reached {
+		s.reached()
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.missed++; s.missed >= away {
+		s.openAt = time.Now().Add(min(pauseAfter(s.missed-away+1), mostSilence))
+	}
+}
+
+func (s *slots) reached() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.missed == 0 {
+		return
+	}
+	s.missed, s.openAt = 0, time.Time{}
+	if s.opening != nil {
+		s.opening.Stop()
+		s.opening = nil
+	}
+	s.nextLocked()
+}
+
+// isAway reports whether the upstream seems to be away.
+func (s *slots) isAway() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.missed >= away
+}
