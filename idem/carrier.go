@@ -294,7 +294,9 @@ func (e *carried) try(policy *Policy) Tried {
 	}
 	p := *e.held.Lock().Parked
 	p.Tries, p.Trying, p.NextAttempt = p.Tries+1, true, time.Time{}
-	callbackKey, hash := g.newCallback()
+	var random [10]byte
+	g.read(random[:])
+	callbackKey, hash := NewCallbackKey(random)
 	if err := e.held.Attempt(ctx, p, hash); err != nil {
 		return Tried{Stopped: err, Failure: Failure{Code: string(DecisionStoreUnavailable), Detail: err.Error()}}
 	}

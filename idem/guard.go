@@ -82,9 +82,8 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 		return g.park(r, Verdict{})
 	}
 	a := g.admit(r)
-	taken := a.Decision == DecisionLocked || a.Decision == DecisionInFlight
 	switch {
-	case taken && r.Policy.Strategy == Skip:
+	case a.taken() && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
 	case a.Decision == DecisionLocked && r.Policy.Strategy == Wait:
 		if a = g.waited(sender, a, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
@@ -232,10 +231,10 @@ func (g *Guard) remember(p *Policy, rec *Record, seenAt moment, life time.Durati
 
 // newLock is what a claim would put into the ledger.
 func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
-	var random [4]byte
+	var random [20]byte
 	g.read(random[:])
-	callbackKey, hash := g.newCallback()
-	id := NewExecutionID(r.Scope.Workflow, r.Scope.Key, random)
+	callbackKey, hash := NewCallbackKey([10]byte(random[4:14]))
+	id := NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
 	return Lock{
 		Entry: Entry{
 			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint,
@@ -246,13 +245,16 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 	}, callbackKey
 }
 
-// newCallback is a callback key, and what the ledger keeps of it.
-func (g *Guard) newCallback() (key, hash string) {
-	var random [10]byte
-	g.read(random[:])
+// NewCallbackKey is an upstream's right to speak about its own execution, made of what is random, and the hash of it that the ledger keeps.
+func NewCallbackKey(random [10]byte) (key, hash string) {
 	key = base32.StdEncoding.EncodeToString(random[:])
-	sum := sha256.Sum256([]byte(key))
-	return key, hex.EncodeToString(sum[:])
+	return key, HashCallbackKey(key)
+}
+
+// HashCallbackKey is what Entry.CallbackHash has of a callback key.
+func HashCallbackKey(key string) string {
+	hash := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(hash[:])
 }
 
 // randomKey is the key of a delivery that is its own event: where idempotency is off.

@@ -74,63 +74,39 @@ func (g *Guard) parkRefused(r *Request, a Admission) Admission {
 	return parked
 }
 
-// park puts a delivery into its line, to be run without its sender. Decided otherwise it says so: its event was settled, or a copy waits or runs.
+// park puts a delivery into its line, to be run without its sender. It may be decided otherwise: its event was settled, or a copy waits or runs.
 func (g *Guard) park(r *Request, first Verdict) Admission {
 	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
 	defer cancel()
-	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1, Behind: first.Behind}}
-	for {
-		if a, over := w.park(); over {
-			if a.Decision == DecisionParked && w.verdict.Attempt == 1 {
-				g.quotas.add(r.Policy, -1, g.o.Now())
-			}
-			return a
-		}
-		if err := context.Cause(ctx); err != nil {
-			return unavailable(err)
-		}
-	}
-}
-
-// park takes a place that needs no session. over is false when it has to begin again.
-func (w *waiter) park() (a Admission, over bool) {
-	lock, _ := w.guard.newLock(w.r, w.verdict) // who tries it gives it a callback key
-	kept, err := w.r.Parking.Keep(w.ctx, lock.Execution)
-	if err != nil {
-		return unavailable(err), true
-	}
-	lock.Parked = &Parked{Since: lock.StartedAt, On: ParkLocked, Bytes: kept.Bytes}
-	seen, err := w.guard.o.Ledger.Park(w.ctx, lock, w.verdict.Prev, w.verdict.Behind, kept)
+	w := &waiter{guard: g, r: r, ctx: ctx, parks: true}
+	_, v, err := AwaitLock(ctx, g.o.Ledger, w, Verdict{Attempt: 1, Behind: first.Behind})
 	switch {
-	case errors.Is(err, ErrNotClaimed):
-		return a, false
-	case err != nil:
-		return unavailable(err), true
-	case seen != nil:
-		return w.decide(seen)
+	case v.Accepted:
+		g.quotas.add(r.Policy, -1, g.o.Now())
+	case v.Decision == DecisionWaitTimeout, v.Decision == "":
+		return unavailable(errors.Join(err, context.Cause(ctx)))
 	}
-	return parkedAs(lock.Execution), true
+	return Admission{Verdict: v, Err: err}
 }
 
-// parkPlace parks a delivery that waits, in the place that it has. ok is false where it could not be.
-func (w *waiter) parkPlace(place Place, lock Lock) (a Admission, ok bool) {
+// Keep implements Waiter.
+func (w *waiter) Keep(ctx context.Context, id ExecutionID) (Kept, error) {
+	return w.r.Parking.Keep(ctx, id)
+}
+
+// Stays implements Waiter.
+func (w *waiter) Stays(place Place, lock Lock) bool {
 	if !w.guard.MayPark(w.r, ParkLocked) {
-		return a, false
+		return false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
+	request, cancel := w.Request()
 	defer cancel()
-	kept, err := w.r.Parking.Keep(ctx, lock.Execution)
+	kept, err := w.Keep(request, lock.Execution)
 	if err == nil {
-		err = place.Park(ctx, Parked{Since: w.guard.o.Now(), On: ParkLocked, Bytes: kept.Bytes}, kept)
+		err = place.Park(request, Parked{Since: w.Now(), On: ParkLocked, Bytes: kept.Bytes}, kept)
 	}
-	if err != nil {
-		return Admission{Err: err}, false
-	}
-	return parkedAs(lock.Execution), true
-}
-
-func parkedAs(id ExecutionID) Admission {
-	return Admission{Verdict: Verdict{Decision: DecisionParked, Holder: id, Accepted: true}}
+	w.notParked = err
+	return err == nil
 }
 
 // errEnded: the execution ended before it was to be parked.
