@@ -14,7 +14,7 @@ type CarrierOptions struct {
 	Policy func(route string) *Policy
 	// Running bounds the tries that go on at a time. It is asked each time, because it may be reloaded.
 	Running func() int
-	// Try sends the request of a parked execution once, and tells x.Tried how it ended. request is what Parking.Keep kept.
+	// Try sends the request of a parked execution once, and ends x with what it knows. request is what Parking.Keep kept.
 	Try func(x *Execution, request []byte)
 	// Told hears of what becomes of executions whose sender is gone. It must not block.
 	Told func(Told)
@@ -96,8 +96,12 @@ func (c *Carrier) Reloaded() {
 	}
 }
 
-// Reached is told of an answer of the upstream to anybody: it is not away.
-func (c *Carrier) Reached() { c.slots.reached() }
+// reached is told of an answer of the upstream to anybody: it is not away.
+func (c *Carrier) reached() {
+	if c.slots.seemsAway.Load() {
+		c.slots.reached()
+	}
+}
 
 // Close takes nothing more, and waits for the tries that go on, until ctx ends. What is carried stays parked for others.
 func (c *Carrier) Close(ctx context.Context) error {
@@ -364,9 +368,9 @@ func (e *carried) done(t *Tried, policy *Policy) bool {
 	x := newExecution(e.c.o.Guard, &Request{Policy: policy}, e.held, nil, "")
 	var end Ending
 	if t.Hold > 0 {
-		end = x.Hold(t.Hold)
+		end = x.hold(t.Hold)
 	} else {
-		end = x.Complete(*t.Answer)
+		end = x.complete(*t.Answer)
 	}
 	e.tell(ToldDone, "", "", end.Err)
 	return true

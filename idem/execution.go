@@ -83,12 +83,24 @@ type Ending struct {
 	Cancelled bool
 	// Hold is how long the lock outlives the answer; 0 = it does not.
 	Hold time.Duration
-	Err  error // why it was not recorded, for the log
+	// Parked: whoever carries it decides what follows, and nothing has ended yet.
+	Parked bool
+	Err    error // why it was not recorded, for the log
 }
 
 // Complete records that a whole answer came. What is kept of it is the policy's decision. The memory of answer goes over to the
 // Guard: the caller must not change it afterwards.
 func (x *Execution) Complete(answer Answer) Ending {
+	if c := x.guard.carrier; c != nil {
+		c.reached()
+	}
+	if x.told(Tried{Answer: &answer, RetryAfter: retryAfter(&answer)}) {
+		return Ending{Recorded: true, Parked: true}
+	}
+	return x.complete(answer)
+}
+
+func (x *Execution) complete(answer Answer) Ending {
 	end := End{Status: Failed, Outcome: Executed, Answer: &answer}
 	switch {
 	case x.policy.Unknown.Has(answer.Status):
@@ -106,8 +118,11 @@ func (x *Execution) Complete(answer Answer) Ending {
 	return x.settle(end)
 }
 
-// Release gives the lock back: provably nothing reached the upstream. The event burns nothing and may run later.
-func (x *Execution) Release() Ending {
+// Release gives the lock back: provably nothing reached the upstream. The event burns nothing and may run later. why is kept of a parked one.
+func (x *Execution) Release(why Failure) Ending {
+	if x.told(Tried{Failure: why, Stopped: context.Cause(x.ctx)}) {
+		return Ending{Recorded: true, Parked: true}
+	}
 	if !x.finish() {
 		return Ending{Recorded: true}
 	}
@@ -134,6 +149,13 @@ const MaxHold = 10 * 365 * 24 * time.Hour
 // MaxDuration. Where the hold cannot be written, the lock stays this process's until it can be, or until its session ends; nobody
 // else gets it meanwhile.
 func (x *Execution) Hold(ttl time.Duration) Ending {
+	if x.told(Tried{Sent: true, Hold: ttl}) {
+		return Ending{Recorded: true, Parked: true}
+	}
+	return x.hold(ttl)
+}
+
+func (x *Execution) hold(ttl time.Duration) Ending {
 	if !x.finish() {
 		return Ending{Recorded: true}
 	}
@@ -151,6 +173,9 @@ func (x *Execution) Hold(ttl time.Duration) Ending {
 
 // Abandon records that nobody knows what the upstream did. It does nothing when the execution has ended.
 func (x *Execution) Abandon(why Failure) Ending {
+	if x.told(Tried{Sent: true, Failure: why, Stopped: context.Cause(x.ctx)}) {
+		return Ending{Recorded: true, Parked: true}
+	}
 	end := End{Status: Failed, Outcome: Unknown, Error: &why}
 	if errors.Is(context.Cause(x.ctx), ErrMaxDuration) {
 		end.Status, end.Error = Aborted, nil

@@ -135,22 +135,28 @@ func (x *Execution) Park(r *Request, on ParkOn, last *Evidence) error {
 	return nil
 }
 
-// Parked reports whether its sender was told that it is accepted: the end of its try is then told with Tried, and with nothing else.
+// Parked reports whether its sender was told that it is accepted. What it ends with is then judged by whoever carries it.
 func (x *Execution) Parked() bool { return x.parked.Load() }
 
-// Tried says how the try of a parked execution ended. Whoever carries it decides what follows.
-func (x *Execution) Tried(t Tried) {
-	if !x.finish() {
-		return
+// told tells whoever carries a parked execution how its try ended; false: it is not parked, or has ended.
+func (x *Execution) told(t Tried) bool {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if !x.parked.Load() || !x.ended.CompareAndSwap(false, true) {
+		return false
 	}
 	x.deadline()
 	x.stop(nil)
 	if x.tried != nil {
 		x.tried <- t
-		return
+	} else {
+		x.guard.carrier.carryOn(x, t)
 	}
-	x.guard.carrier.carryOn(x, t)
+	return true
 }
+
+// MayPark reports whether the execution may be parked for that reason now.
+func (x *Execution) MayPark(r *Request, on ParkOn) bool { return r != nil && x.guard.MayPark(r, on) }
 
 // finish is true for the first who ends the execution, after whoever parks it.
 func (x *Execution) finish() bool {

@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +17,8 @@ type slots struct {
 	missed  int             // tries in a row of which nothing reached the upstream
 	openAt  time.Time       // no try before it
 	opening *time.Timer
+
+	seemsAway atomic.Bool
 }
 
 // away is how many tries in a row may miss the upstream before it counts as away.
@@ -92,6 +95,7 @@ func (s *slots) outcome(reached bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.missed++; s.missed >= away {
+		s.seemsAway.Store(true)
 		s.openAt = time.Now().Add(min(pauseAfter(s.missed-away+1), mostSilence))
 	}
 }
@@ -103,16 +107,10 @@ func (s *slots) reached() {
 		return
 	}
 	s.missed, s.openAt = 0, time.Time{}
+	s.seemsAway.Store(false)
 	if s.opening != nil {
 		s.opening.Stop()
 		s.opening = nil
 	}
 	s.nextLocked()
-}
-
-// isAway reports whether the upstream seems to be away.
-func (s *slots) isAway() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.missed >= away
 }

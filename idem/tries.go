@@ -2,6 +2,8 @@ package idem
 
 import (
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -68,6 +70,9 @@ func (t *Tried) outcome(p *Policy) Outcome {
 // after says what follows a try of a parked execution that had failed so often before. It reads no clock.
 func (p *Policy) after(failures int, t *Tried) (step nextStep, failed bool) {
 	park := p.Park
+	if t.Hold > 0 {
+		return nextStep{kind: stepEnd}, false
+	}
 	switch outcome := t.outcome(p); {
 	case outcome == NotExecuted: // that is not its fault, and does not count
 		return nextStep{kind: stepRetry}, false
@@ -75,9 +80,9 @@ func (p *Policy) after(failures int, t *Tried) (step nextStep, failed bool) {
 		return nextStep{kind: stepBlock, code: "outcome_unknown", why: "nobody knows whether the upstream executed it: " + t.Failure.Detail}, true
 	case outcome == Unknown:
 		step = nextStep{kind: stepRetry, pause: p.ReleaseDelay}
-	case t.Answer.Status < 400 || p.Keep.Has(t.Answer.Status) && !retried(t.Answer.Status):
+	case t.Answer.Status < 400 || p.Keep.Has(t.Answer.Status) && !Retried(t.Answer.Status):
 		return nextStep{kind: stepEnd}, false
-	case retried(t.Answer.Status):
+	case Retried(t.Answer.Status):
 		step = nextStep{kind: stepRetry, pause: min(t.RetryAfter, mostAsked)}
 	default:
 		return park.giveUp("upstream_status", t.Failure.Detail), true
@@ -96,8 +101,21 @@ func (p *ParkPolicy) giveUp(code, why string) nextStep {
 	return nextStep{kind: stepBlock, code: code, why: why}
 }
 
-// retried reports whether an answer says that the event may go through later.
-func retried(status int) bool { return status >= 500 || status == 408 || status == 429 }
+// retryAfter is when an upstream wants to be asked again; 0 = it does not say in seconds. A date is not read: whose clock would it be by?
+func retryAfter(a *Answer) time.Duration {
+	for _, f := range a.Header {
+		if !strings.EqualFold(f.Name, "Retry-After") {
+			continue
+		}
+		if n, err := strconv.ParseUint(strings.TrimSpace(f.Value), 10, 31); err == nil {
+			return time.Duration(n) * time.Second
+		}
+	}
+	return 0
+}
+
+// Retried reports whether an answer says that the event may go through later.
+func Retried(status int) bool { return status >= 500 || status == 408 || status == 429 }
 
 // pauseAfter is how long a carrier waits after n tries in a row that brought nothing: doubled each time, with jitter, so that many do not come
 // back together.

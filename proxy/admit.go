@@ -36,13 +36,14 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 // ask is watched for the sender's connection only where the delivery may have to wait: one that leaves gives up its place.
 func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 	p := &d.route.Policy
+	d.asked = d.request()
 	if p.Strategy != idem.Wait && p.InFlight != idem.Attach {
-		return d.h.o.Gate.Admit(d.base, d.request())
+		return d.h.o.Gate.Admit(d.base, d.asked)
 	}
 	sender, gone := context.WithCancel(d.base)
 	defer gone()
 	defer wire.WatchPeer(ctx.Conn(), gone)()
-	return d.h.o.Gate.Admit(sender, d.request())
+	return d.h.o.Gate.Admit(sender, d.asked)
 }
 
 // request is what the gate is asked.
@@ -50,13 +51,20 @@ func (d *delivery) request() *idem.Request {
 	return &idem.Request{
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
 		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, ByPayload: d.names.ByPayload,
-		Policy: &d.route.Policy, TraceParent: d.trace.String(),
+		Policy: &d.route.Policy, TraceParent: d.trace.String(), Parking: d.parking(),
 		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.msg, &d.route.Policy) },
 	}
 }
 
 // refused is the ending of a delivery that may not run: the first answer, or a refusal.
 func (d *delivery) refused(a *idem.Admission) *ending {
+	if a.Decision == idem.DecisionParked {
+		end := d.parkedAs(a.Holder)
+		if !a.Accepted || d.route.Observe {
+			end.forward = forwardByRule
+		}
+		return end
+	}
 	end := d.refuse(a.Decision)
 	end.forward = forwardByRule
 	switch a.Decision {

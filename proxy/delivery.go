@@ -44,9 +44,12 @@ type delivery struct {
 	proto     []byte
 	report    Report
 	execution *idem.Execution // nil until it was admitted
+	asked     *idem.Request   // what the gate was asked; nil before
 	end       ending
-	upstream  time.Time // when the call began
-	detached  bool      // an answer is still being streamed: whoever streams it ends the delivery
+	upstream  time.Time     // when the call began
+	detached  bool          // an answer is still being streamed, or the call goes on: whoever does that ends the delivery
+	left      chan struct{} // closed when the handler has left a detached delivery whose call goes on
+	accepted  bool          // its sender was answered before
 }
 
 // deliveries are pooled with their buffers; large ones are left to the collector.

@@ -84,10 +84,19 @@ func (d *delivery) policy(end *ending) *ending {
 		d.report.Would = end.decision
 		end = d.bypass()
 	case r.Observe && end.decision == idem.DecisionExecuted: // what was done as it would have been is marked as observed, too
-		d.report.Would, end.decision = end.decision, idem.DecisionBypassed
+		if d.report.Would == "" {
+			d.report.Would = end.decision
+		}
+		if p := r.Policy.Park; p != nil && p.Slow && d.patience() < 0 {
+			d.report.Would = idem.DecisionParked
+		}
+		end.decision = idem.DecisionBypassed
 	}
 	if end.rejected == nil || end.rejected.Status < 500 { // a 503 says that this process has no room now, and nothing about the delivery
 		end.refusal.status = cmp.Or(r.Respond[end.decision], end.refusal.status)
+	}
+	if end.decision == idem.DecisionParked {
+		end.refusal.status = r.parkedStatus()
 	}
 	return end
 }
@@ -137,11 +146,14 @@ func (d *delivery) writeRefusal(ctx *fasthttp.RequestCtx, end *ending) {
 	if end.decision.Row().Taken {
 		d.h.o.Observer.Event(EventRefused, &d.report)
 	}
-	if end.decision == idem.DecisionSkipped {
+	switch end.decision {
+	case idem.DecisionSkipped:
 		r.writeSkipped(ctx)
-		return
+	case idem.DecisionParked:
+		r.writeParked(ctx)
+	default:
+		r.write(ctx)
 	}
-	r.write(ctx)
 }
 
 // writeFirst writes the answer that the first delivery of the event got, but for its body.
@@ -198,9 +210,12 @@ func hangUp(ctx *fasthttp.RequestCtx) {
 // finish reports a delivery, and gives its memory back to the pool.
 func (d *delivery) finish() {
 	d.report.Total, d.report.UpstreamFrom = d.h.o.Now().Sub(d.report.Started), d.upstream
-	if d.route != nil || d.report.Decision == idem.DecisionRejected || d.report.Decision == idem.DecisionInternalError {
+	switch {
+	case d.accepted:
+		d.h.o.Observer.Event(EventTried, &d.report)
+	case d.route != nil || d.report.Decision == idem.DecisionRejected || d.report.Decision == idem.DecisionInternalError:
 		d.h.o.Observer.Delivered(&d.report)
-	} else {
+	default:
 		d.h.o.Observer.Passed(&d.report)
 	}
 	if d.report.Trace != nil {

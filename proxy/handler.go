@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,8 @@ type HandlerOptions struct {
 	StreamTimeout time.Duration
 	// Budget bounds what all bodies and answers take in memory; nil: nothing does.
 	Budget *wire.Budget
+	// Requests keep what is parked; nil: nothing is.
+	Requests Requests
 	// Base is the life of deliveries that pass through. The life of executions is the Guard's.
 	Base     context.Context
 	Observer Observer
@@ -47,6 +50,7 @@ type Handler struct {
 	rules   atomic.Pointer[Rules]
 	pool    deliveryPool
 	tunnels wire.Tunnels
+	calls   sync.WaitGroup // those that go on after their senders were answered
 }
 
 // Rules are what a reload replaces, all at once. A delivery keeps those that it began with.
@@ -102,8 +106,11 @@ func (d *delivery) contain(ctx *fasthttp.RequestCtx) {
 		ctx.SetConnectionClose() // nobody knows how much of the request was read
 		d.write(ctx, d.policy(d.refuse(idem.DecisionInternalError)))
 	}
-	if !d.detached {
+	switch {
+	case !d.detached:
 		d.finish()
+	case d.left != nil:
+		close(d.left) // nothing here touches d any more: whoever ends its call ends it
 	}
 }
 
@@ -118,11 +125,14 @@ func (d *delivery) deliver(ctx *fasthttp.RequestCtx) {
 			d.abandon()
 		}
 	}()
-	d.write(ctx, d.policy(d.serve(ctx)))
+	if end := d.serve(ctx); end != nil {
+		d.write(ctx, d.policy(end))
+	}
 }
 
 // serve is the life of one delivery (docs/architecture.md). Each stage takes the delivery, and returns nil where it leaves in it what the next one
-// needs, or the ending that the delivery has come to. None is entered twice, and none reaches back.
+// needs, or the ending that the delivery has come to. None is entered twice, and none reaches back. Where the sender was answered before the call
+// of the upstream ended, nothing is left to answer, and it is nil.
 func (d *delivery) serve(ctx *fasthttp.RequestCtx) *ending {
 	if end := d.readHead(ctx); end != nil {
 		return end
@@ -145,5 +155,5 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) *ending {
 	if end := d.admit(ctx); end != nil {
 		return end
 	}
-	return d.settle(d.call())
+	return d.run(ctx)
 }

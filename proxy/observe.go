@@ -99,6 +99,8 @@ const (
 	EventUnknown EventName = "execution.unknown"
 	// EventCancelled: a person asked for the end of the execution, which waited or ran here.
 	EventCancelled EventName = "execution.cancelled"
+	// EventTried: the upstream was called for a parked execution, whose sender was answered before.
+	EventTried EventName = "execution.tried"
 )
 
 // Observer hears of deliveries. The Report is the caller's: it is valid during the call.

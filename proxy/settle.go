@@ -9,6 +9,9 @@ import (
 
 // settle writes down how the execution ended, before its sender hears of it.
 func (d *delivery) settle(got called) *ending {
+	if end := d.parked(got); end != nil {
+		return end
+	}
 	switch {
 	case got.err != nil:
 		return d.settleUnanswered(got)
@@ -64,7 +67,7 @@ func (d *delivery) giveUp(sent bool, why idem.Failure) idem.Ending {
 	if sent {
 		return d.execution.Abandon(why)
 	}
-	return d.execution.Release()
+	return d.execution.Release(why)
 }
 
 // tell is the ending of a delivery whose call brought no answer.
@@ -109,6 +112,9 @@ func stopOf(cause error, sent bool) failure {
 
 // settled notes for the report, and tells the log, how the execution ended.
 func (d *delivery) settled(end idem.Ending) {
+	if end.Parked {
+		return // nothing has ended
+	}
 	x, r := d.execution, &d.report
 	r.Held = d.h.o.Now().Sub(x.Lock().StartedAt)
 	r.Recorded = end.Recorded

@@ -27,6 +27,23 @@ type HeadOptions struct {
 	Extra []byte
 }
 
+// Size is about how many bytes AppendRaw appends.
+func (h *Head) Size() int { return len(h.buf) }
+
+// AppendRaw appends request line and header lines as they were received, with the empty line behind them.
+func (h *Head) AppendRaw(dst []byte) []byte {
+	version := " HTTP/1.1\r\n"
+	if h.http10 {
+		version = " HTTP/1.0\r\n"
+	}
+	dst = append(append(append(dst, h.method...), ' '), h.target...)
+	dst = append(dst, version...)
+	for _, l := range h.lines {
+		dst = append(append(dst, l.whole...), "\r\n"...)
+	}
+	return append(dst, "\r\n"...)
+}
+
 // AppendTo appends the head for the upstream to dst, up to and with the empty line. Each end-to-end line is what the
 // sender sent, byte for byte and in its order. Dropped are hop-by-hop lines, Expect, and what could be read as
 // Hooklock-* or Proxy; nothing is added but what o says.

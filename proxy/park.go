@@ -1,0 +1,290 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"hooklock/idem"
+	"hooklock/proxy/parked"
+)
+
+// A delivery is parked where its sender would hear a refusal that time alone heals, or waits longer than it can (docs/park.md): its bytes are
+// committed, then the sender has its 2xx, and the execution goes on without it.
+
+// Requests keep the requests of parked executions. In production it is *parked.Keeper.
+type Requests interface {
+	// Keep returns what the ledger keeps of r. What is kept elsewhere is there to stay then.
+	Keep(ctx context.Context, id idem.ExecutionID, r *parked.Request) ([]byte, error)
+	// Fetch is Keep the other way.
+	Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*parked.Request, error)
+}
+
+// parking is what the gate needs to park the delivery; nil where its route parks nothing.
+func (d *delivery) parking() *idem.Parking {
+	p := d.route.Policy.Park
+	if p == nil || d.h.o.Requests == nil {
+		return nil
+	}
+	return &idem.Parking{Patience: d.patience(), Size: len(d.head.Target()) + d.head.Size() + len(d.body), Keep: d.keep}
+}
+
+// patience is how long the sender still waits.
+func (d *delivery) patience() time.Duration {
+	return d.route.Policy.Park.After - d.h.o.Now().Sub(d.report.Started)
+}
+
+// keep makes the delivery outlive this process.
+func (d *delivery) keep(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
+	value, err := d.h.o.Requests.Keep(ctx, id, &parked.Request{
+		Head: d.head.AppendRaw(nil), Body: d.body, Arrived: d.report.Started, Peer: string(d.sender), TLS: d.report.TLS,
+		TraceParent: d.trace.String(), TraceState: string(d.header("tracestate")),
+	})
+	if err != nil {
+		return idem.Kept{}, err
+	}
+	size, err := parked.Size(value)
+	return idem.Kept{Value: value, Bytes: size, MaxAge: d.route.Policy.Park.MaxAge}, err
+}
+
+// run calls the upstream and settles. A sender whose patience ends meanwhile is told that the delivery is accepted, and the call goes on.
+func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
+	if !d.execution.MayPark(d.asked, idem.ParkSlow) || d.route.Observe {
+		return d.settle(d.call())
+	}
+	front := d.front()
+	ended, left, alone := make(chan *ending, 1), make(chan struct{}), false
+	d.h.calls.Go(func() {
+		ended <- d.contained(func() *ending { return d.settle(d.call()) })
+		if <-left; alone {
+			d.accepted, d.report.Trace = true, nil // front has both reported
+			d.finish()
+		}
+	})
+	timer := time.NewTimer(d.patience())
+	defer timer.Stop()
+	select {
+	case end := <-ended:
+		close(left)
+		d.h.pool.put(front)
+		return end
+	case <-timer.C:
+	}
+	if err := d.execution.Park(d.asked, idem.ParkSlow, nil); err != nil { // it has ended, or its sender waits as on any route
+		end := <-ended
+		close(left)
+		d.h.pool.put(front)
+		return end
+	}
+	d.left, d.detached, alone = left, true, true
+	front.write(ctx, front.policy(front.parkedAs(d.execution.Lock().Execution)))
+	front.finish()
+	return nil
+}
+
+// front is a delivery that answers in the place of d while the call of that goes on. It shares no memory with it that changes.
+func (d *delivery) front() *delivery {
+	f := d.h.pool.get(d.h)
+	f.route, f.base, f.trace, f.report = d.route, d.base, d.trace, d.report
+	f.names.Workflow, f.names.Key = d.names.Workflow, d.names.Key
+	return f
+}
+
+// parkedAs is the ending of a delivery that was accepted as that execution, or is a copy of it.
+func (d *delivery) parkedAs(id idem.ExecutionID) *ending {
+	end := d.refuse(idem.DecisionParked)
+	d.report.Gate, d.report.Execution = idem.DecisionParked, id
+	end.refusal.execution = id
+	return end
+}
+
+// contained runs a stage outside of the handler, and keeps inside what goes wrong.
+func (d *delivery) contained(stage func() *ending) (end *ending) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.logPanic(p)
+			d.abandon()
+			end = d.refuse(idem.DecisionInternalError)
+		}
+	}()
+	return stage()
+}
+
+// parked is the ending of a delivery whose call did not bring what its sender should hear, where it could be parked; nil otherwise.
+func (d *delivery) parked(got called) *ending {
+	x := d.execution
+	on, last := d.parkedOn(got)
+	if on == "" || d.accepted || x.Parked() || !x.MayPark(d.asked, on) {
+		return nil
+	}
+	if cause := context.Cause(x.Context()); cause != nil && !errors.Is(cause, idem.ErrShutdown) && !errors.Is(cause, idem.ErrMaxDuration) {
+		return nil // it was cancelled, or is somebody else's
+	}
+	if d.route.Observe {
+		d.report.Would = idem.DecisionParked
+		return nil
+	}
+	if err := x.Park(d.asked, on, last); err != nil {
+		d.report.Err = errors.Join(d.report.Err, err)
+		return nil
+	}
+	d.handOver(got)
+	return d.parkedAs(x.Lock().Execution)
+}
+
+// parkedOn is what such a delivery may be parked for, and what is known of its call.
+func (d *delivery) parkedOn(got called) (idem.ParkOn, *idem.Evidence) {
+	last := &idem.Evidence{At: d.h.o.Now(), Code: string(got.why.decision), Detail: got.why.cause}
+	status := d.answer.Status
+	switch {
+	case got.err != nil && !got.sent:
+		last.Outcome = idem.NotExecuted
+		return idem.ParkUnreachable, last
+	case got.err != nil:
+		last.Outcome = idem.Unknown
+		return idem.ParkUnknown, last
+	case !d.answer.Whole || d.route.Policy.Keep.Has(status) || d.holdFor(status) > 0:
+		return "", nil
+	}
+	last.Status, last.Code, last.Detail = status, "upstream_status", ""
+	if d.route.Policy.Unknown.Has(status) {
+		last.Outcome = idem.Unknown
+		return idem.ParkUnknown, last
+	}
+	last.Outcome = idem.Executed
+	if idem.Retried(status) {
+		return idem.ParkFailed, last
+	}
+	return "", nil
+}
+
+// handOver tells whoever carries the execution how its call ended.
+func (d *delivery) handOver(got called) {
+	switch {
+	case got.err == nil:
+		d.settleAnswered(idem.Answer{Status: d.answer.Status, Bytes: int64(len(d.answer.Body)), Whole: true, Header: d.replayHeader(), Body: bytes.Clone(d.answer.Body)})
+	default:
+		d.giveUp(got.sent, got.why.recorded())
+	}
+}
+
+// Try sends the request of a parked execution once, and ends x with what is known then. It implements idem.CarrierOptions.Try.
+func (h *Handler) Try(x *idem.Execution, value []byte) {
+	d := h.pool.get(h)
+	d.accepted, d.execution = true, x
+	defer d.finish()
+	d.contained(func() *ending {
+		if err := d.restore(value); err != nil {
+			x.Release(idem.Failure{Code: "request_unavailable", Detail: err.Error()})
+			return nil
+		}
+		end := d.settle(d.call())
+		if end.stream != nil { // nobody reads it; its end is the outcome
+			_ = end.stream.Close()
+		}
+		return end
+	})
+}
+
+// restore makes the delivery again what it was when it came.
+func (d *delivery) restore(value []byte) error {
+	x := d.execution
+	lock := x.Lock()
+	ctx, cancel := context.WithTimeout(x.Context(), d.h.o.Timeout)
+	defer cancel()
+	r, err := d.h.o.Requests.Fetch(ctx, lock.Execution, value)
+	if err != nil {
+		return err
+	}
+	if d.route = d.h.rules.Load().Table.named(lock.Route); d.route == nil {
+		return errors.New("the route " + lock.Route + " is not configured here any more")
+	}
+	if bad := d.parseRaw(r.Head); bad != nil {
+		return bad
+	}
+	d.body = append(d.body[:0], r.Body...)
+	d.memory.Hold(len(d.body))
+	d.msg.Body = d.body
+	d.sender, d.proto = append(d.sender[:0], r.Peer...), httpProto
+	if r.TLS {
+		d.proto = httpsProto
+	}
+	d.names.Workflow, d.names.Key = lock.Scope.Workflow, lock.Scope.Key
+	d.report.Route, d.report.Workflow, d.report.Key, d.report.TLS = d.route.Name, lock.Scope.Workflow, lock.Scope.Key.Short(), r.TLS
+	d.report.Keyed, d.report.Locks = d.route.Policy.Idempotency, d.route.Policy.Strategy != idem.NoLock
+	d.trace = idem.ParseTrace([]byte(r.TraceParent))
+	d.report.TraceID = d.trace.TraceID()
+	return nil
+}
+
+// parseRaw is parse for a head that is written out.
+func (d *delivery) parseRaw(raw []byte) *Rejection {
+	var head fasthttp.RequestHeader
+	if err := head.Read(bufio.NewReaderSize(bytes.NewReader(raw), max(len(raw), 4096))); err != nil {
+		return unread(err)
+	}
+	return d.parse(&head)
+}
+
+// named is the route of that name; nil where there is none.
+func (t *Table) named(name string) *Route {
+	for _, r := range t.Routes {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// Policy is that of the route of that name now; nil where there is none. It implements idem.CarrierOptions.Policy.
+func (h *Handler) Policy(route string) *idem.Policy {
+	if r := h.rules.Load().Table.named(route); r != nil && !r.Observe {
+		return &r.Policy
+	}
+	return nil
+}
+
+// Wait waits for the calls that go on after their senders were answered, at most until ctx ends.
+func (h *Handler) Wait(ctx context.Context) error {
+	over := make(chan struct{})
+	go func() { defer close(over); h.calls.Wait() }()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// writeParked answers a delivery that is accepted, with the status that its sender wants.
+func (r *refusal) writeParked(ctx *fasthttp.RequestCtx) {
+	own(ctx)
+	ctx.Response.SetStatusCode(r.status)
+	if r.status == fasthttp.StatusNoContent {
+		return
+	}
+	body, err := json.Marshal(struct {
+		Status    string `json:"status"`
+		Execution string `json:"executionId"`
+		Workflow  string `json:"workflow"`
+	}{r.code, string(r.execution), r.workflow})
+	if err != nil {
+		panic(err) // strings alone
+	}
+	ctx.Response.Header.SetContentType("application/json")
+	ctx.Response.SetBodyRaw(body)
+}
+
+// parkedStatus is what the sender of a parked delivery gets.
+func (r *Route) parkedStatus() int {
+	if p := r.Policy.Park; p != nil {
+		return cmp.Or(p.Answer, fasthttp.StatusAccepted)
+	}
+	return fasthttp.StatusAccepted // it was parked when the route had park
+}
