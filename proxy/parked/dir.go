@@ -1,0 +1,260 @@
+package parked
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hooklock/idem"
+)
+
+// unfinished ends the name of a file that is being written. A crash leaves it behind; it is listed as its execution's.
+const unfinished = ".tmp"
+
+// Dir keeps each request in a file of one folder, named by its execution, with mode 0600. It touches regular files with such names alone, and
+// follows no symbolic link below the folder. Writing to a disk cannot be called off: its methods look at their context before they begin.
+type Dir struct {
+	disk disk
+	path string // for messages
+}
+
+// disk is what Dir asks of its folder; tests put something in between.
+type disk interface {
+	Create(name string) (file, error) // a file that was not there, to be written, for this user alone
+	Open(name string) (file, error)
+	Lstat(name string) (fs.FileInfo, error)
+	Rename(from, to string) error
+	Remove(name string) error
+	Walk(each func(fs.DirEntry) bool) error // until each returns false
+	Sync() error                            // the folder itself: what was created and renamed in it
+	Close() error
+}
+
+type file interface {
+	io.ReadWriteCloser
+	Sync() error
+}
+
+// OpenDir takes the folder at path, and makes it with mode 0700 where it is missing; the folder that it is in must be there. One that others may
+// read or write is refused. Close it.
+func OpenDir(path string) (*Dir, error) {
+	d, err := openDisk(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder for parked requests: %w; park_store.dir is to be a folder of this user's alone, or one that can be made", err)
+	}
+	return &Dir{disk: d, path: path}, nil
+}
+
+// Close gives the folder back. Nothing else may be called afterwards.
+func (d *Dir) Close() error { return d.disk.Close() }
+
+// Put writes a file beside the one that it is to be, and both the file and its name reach the disk before it returns.
+func (d *Dir) Put(ctx context.Context, execution idem.ExecutionID, b []byte) error {
+	name, err := d.place(ctx, execution)
+	if err != nil {
+		return err
+	}
+	if err := d.write(name+unfinished, b); err != nil {
+		return fmt.Errorf("keep a request in %s: %w", d.path, err)
+	}
+	if err := d.disk.Rename(name+unfinished, name); err != nil {
+		return fmt.Errorf("keep a request in %s: %w", d.path, errors.Join(err, d.remove(name+unfinished)))
+	}
+	if err := d.disk.Sync(); err != nil {
+		return fmt.Errorf("keep a request in %s: %w", d.path, err)
+	}
+	return nil
+}
+
+// write makes the file name with b in it, or leaves no such file.
+func (d *Dir) write(name string, b []byte) error {
+	f, err := d.disk.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return errors.Join(err, d.remove(name))
+	}
+	return nil
+}
+
+// Get reads a file whole.
+func (d *Dir) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error) {
+	name, err := d.place(ctx, execution)
+	if err != nil {
+		return nil, err
+	}
+	b, err := d.read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNotKept
+	case err != nil:
+		return nil, fmt.Errorf("read a request from %s: %w", d.path, err)
+	}
+	return b, nil
+}
+
+func (d *Dir) read(name string) (b []byte, err error) {
+	info, err := d.disk.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > int64(maxKept) {
+		return nil, ErrFormat
+	}
+	f, err := d.disk.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	b = make([]byte, info.Size())
+	if _, err := io.ReadFull(f, b); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Delete takes a file away, and what was left of writing it. A crash may bring the file back: then it is an orphan.
+func (d *Dir) Delete(ctx context.Context, execution idem.ExecutionID) error {
+	name, err := d.place(ctx, execution)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(d.remove(name), d.remove(name+unfinished)); err != nil {
+		return fmt.Errorf("delete a request from %s: %w", d.path, err)
+	}
+	return nil
+}
+
+// remove is no error where the file is gone.
+func (d *Dir) remove(name string) error {
+	if err := d.disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// List yields the executions of the folder's files, in the folder's order.
+func (d *Dir) List(ctx context.Context) iter.Seq2[idem.ExecutionID, error] {
+	return func(yield func(idem.ExecutionID, error) bool) {
+		enough := false
+		err := d.disk.Walk(func(entry fs.DirEntry) bool {
+			execution := idem.ExecutionID(strings.TrimSuffix(entry.Name(), unfinished))
+			if _, err := name(execution); err == nil && entry.Type().IsRegular() {
+				enough = !yield(execution, nil)
+			}
+			return !enough && ctx.Err() == nil
+		})
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil && !enough {
+			yield("", fmt.Errorf("list the requests in %s: %w", d.path, err))
+		}
+	}
+}
+
+// place is the name of an execution's file, where a file may be: something else that has the name is somebody else's.
+func (d *Dir) place(ctx context.Context, execution idem.ExecutionID) (string, error) {
+	name, err := name(execution)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, n := range []string{name, name + unfinished} {
+		info, err := d.disk.Lstat(n)
+		if err == nil && !info.Mode().IsRegular() {
+			return "", fmt.Errorf("%s is no file: Hooklock did not make it; look who did, and remove it", filepath.Join(d.path, n))
+		}
+	}
+	return name, nil
+}
+
+// root is a disk below a folder.
+type root struct{ *os.Root }
+
+func openDisk(path string) (disk, error) {
+	if path == "" {
+		return nil, errors.New("no folder is named")
+	}
+	made := os.Mkdir(path, 0o700)
+	if made != nil && !errors.Is(made, fs.ErrExist) {
+		return nil, made
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s is no folder", path)
+	case info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("others may look into %s: chmod 700 it, or name a folder inside of it that is not there yet", path)
+	}
+	opened, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	if made == nil { // its own name must survive, too
+		if err := syncFolder(os.Open(filepath.Dir(path))); err != nil {
+			return nil, errors.Join(err, opened.Close())
+		}
+	}
+	return root{opened}, nil
+}
+
+func (r root) Create(name string) (file, error) {
+	return r.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+func (r root) Open(name string) (file, error) { return r.Root.Open(name) }
+
+func (r root) Sync() error { return syncFolder(r.Root.Open(".")) }
+
+func (r root) Walk(each func(fs.DirEntry) bool) (err error) {
+	folder, err := r.Root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	for {
+		entries, err := folder.ReadDir(256)
+		for _, e := range entries {
+			if !each(e) {
+				return nil
+			}
+		}
+		if err != nil {
+			return ended(err)
+		}
+	}
+}
+
+// ended is nil for the end of a folder.
+func ended(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func syncFolder(folder *os.File, err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

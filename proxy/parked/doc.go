@@ -1,0 +1,9 @@
+// Package parked keeps the bytes of requests that run later: how a request is written down and sealed, where its bytes live, and how those that
+// nobody needs any more are found.
+//
+// A Keeper turns a Request into the value that the ledger writes in the transaction that parks it. A short request is in that value; a longer one
+// is written to a Store before, and the value refers to it. So a transaction that was committed always has its bytes, and one that was not leaves
+// bytes behind that a Sweeper deletes an hour later.
+//
+// The package knows neither a route nor an order, and nothing of etcd: whoever parks asks it for bytes, and whoever carries gives the value back.
+package parked

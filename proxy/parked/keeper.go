@@ -1,0 +1,158 @@
+package parked
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"hooklock/idem"
+)
+
+// ErrTooLarge is returned for a request that is above what the ledger takes inline, where there is no store for longer ones.
+var ErrTooLarge = errors.New("the request is above park_store.inline, and neither park_store.dir nor park_store.s3 is set: set one")
+
+// referenceMagic begins a value that refers to a store. The kind of the store follows, the number of bytes there, and their SHA-256.
+const referenceMagic = "HLB\x01"
+
+const referenceLen = len(referenceMagic) + 1 + 8 + sha256.Size
+
+// Kind says which store has the bytes, so that one that is not configured any more is named. Its numbers are kept in etcd.
+type Kind byte
+
+// The kinds of stores. Nowhere means that there is none.
+const (
+	Nowhere Kind = 0
+	InDir   Kind = 1
+	InS3    Kind = 2
+)
+
+// String is the setting of that store.
+func (k Kind) String() string {
+	switch k {
+	case InDir:
+		return "park_store.dir"
+	case InS3:
+		return "park_store.s3"
+	}
+	return "no store"
+}
+
+// Keeper turns requests into the values that the ledger writes when it parks, and back. It is safe for concurrent use.
+type Keeper struct {
+	store  Store // nil: there is none
+	kind   Kind
+	inline int
+	keys   atomic.Pointer[Keys]
+}
+
+// NewKeeper keeps requests of at most inline bytes, head and body and what is written with them, in the ledger's value, and longer ones in store.
+// A nil store, of the kind Nowhere, takes none. keys may be nil: nothing is sealed.
+func NewKeeper(inline int, kind Kind, store Store, keys *Keys) *Keeper {
+	k := &Keeper{store: store, kind: kind, inline: inline}
+	k.SetKeys(keys)
+	return k
+}
+
+// SetKeys takes over keys for what is sealed and opened from now on.
+func (k *Keeper) SetKeys(keys *Keys) { k.keys.Store(keys) }
+
+// Keep returns the value for the transaction that parks: the request itself, or a reference to the store, which then has it durably. The caller
+// owns the value. It calls Keep before the transaction; where that is not made, Drop takes back what Keep has stored, or else a Sweeper does.
+// ErrTooLarge: it can be kept nowhere.
+func (k *Keeper) Keep(ctx context.Context, execution idem.ExecutionID, r *Request) ([]byte, error) {
+	plain, err := r.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	b := k.keys.Load().Seal(execution, plain)
+	if len(b) <= k.inline {
+		return b, nil
+	}
+	if k.store == nil {
+		return nil, ErrTooLarge
+	}
+	if err := k.store.Put(ctx, execution, b); err != nil {
+		return nil, err
+	}
+	return refer(k.kind, b), nil
+}
+
+// Fetch returns the request that value, made by Keep for execution, stands for. It takes value over, as Unmarshal does. Beside the errors of
+// Store.Get, of Keys.Open and of Unmarshal there is one that names the setting which is missing.
+func (k *Keeper) Fetch(ctx context.Context, execution idem.ExecutionID, value []byte) (*Request, error) {
+	b := value
+	if isReference(value) {
+		var err error
+		if b, err = k.load(ctx, execution, value); err != nil {
+			return nil, err
+		}
+	}
+	plain, err := k.keys.Load().Open(execution, b)
+	if err != nil {
+		return nil, err
+	}
+	return Unmarshal(plain)
+}
+
+// load gets what a reference refers to, and nothing else.
+func (k *Keeper) load(ctx context.Context, execution idem.ExecutionID, value []byte) ([]byte, error) {
+	if err := k.has(value); err != nil {
+		return nil, err
+	}
+	b, err := k.store.Get(ctx, execution)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(refer(k.kind, b), value) {
+		return nil, ErrTampered
+	}
+	return b, nil
+}
+
+// Drop deletes what Keep has stored beside value. The caller does so when the ledger does not have value any more.
+func (k *Keeper) Drop(ctx context.Context, execution idem.ExecutionID, value []byte) error {
+	if !isReference(value) {
+		return nil
+	}
+	if err := k.has(value); err != nil {
+		return err
+	}
+	return k.store.Delete(ctx, execution)
+}
+
+// has refuses a reference to another store than the one there is.
+func (k *Keeper) has(value []byte) error {
+	if len(value) != referenceLen {
+		return ErrFormat
+	}
+	if kind := Kind(value[len(referenceMagic)]); kind != k.kind || k.store == nil {
+		return fmt.Errorf("the bytes of this request are in %s, which is not set: set it until all of them have run", kind)
+	}
+	return nil
+}
+
+// Size is how many bytes value stands for, in the ledger or in the store. ErrFormat: Keep did not make it.
+func Size(value []byte) (int64, error) {
+	switch {
+	case !isReference(value):
+		return int64(len(value)), nil
+	case len(value) != referenceLen:
+		return 0, ErrFormat
+	}
+	return int64(binary.BigEndian.Uint64(value[len(referenceMagic)+1:])), nil
+}
+
+func isReference(value []byte) bool { return bytes.HasPrefix(value, []byte(referenceMagic)) }
+
+func refer(kind Kind, b []byte) []byte {
+	value := make([]byte, 0, referenceLen)
+	value = append(value, referenceMagic...)
+	value = append(value, byte(kind))
+	value = binary.BigEndian.AppendUint64(value, uint64(len(b)))
+	sum := sha256.Sum256(b)
+	return append(value, sum[:]...)
+}
