@@ -159,17 +159,17 @@ func idText(p *sender.Preset) string {
 // patience says how long the sender waits and goes on trying.
 func patience(p *sender.Preset, title string) string {
 	text := "- " + title + " does not say how long it waits for an answer"
-	if p.SenderTimeout > 0 {
-		text = fmt.Sprintf("- %s waits %s for an answer", title, p.SenderTimeout)
+	if p.Facts.Patience > 0 {
+		text = fmt.Sprintf("- %s waits %s for an answer", title, p.Facts.Patience)
 		if p.Strategy == "wait" {
 			text += fmt.Sprintf("; a delivery waits at most %s of that for its turn, so that %s are left for the service", p.WaitTimeout, p.UpstreamTimeout())
 		}
 	}
 	switch {
-	case p.NeverRetries:
+	case p.Facts.Retries == sender.RetriesNever:
 		text += ". It does not send again what was refused"
-	case p.RetryHorizon > 0:
-		text += fmt.Sprintf(". It goes on trying for %s", shortDuration(p.RetryHorizon))
+	case p.Facts.RetriesFor > 0:
+		text += fmt.Sprintf(". It goes on trying for %s", shortDuration(p.Facts.RetriesFor))
 	}
 	if p.RetryAfterUnit == time.Millisecond {
 		text += ". Retry-After is in milliseconds here"
@@ -254,7 +254,7 @@ func senderTable(defaults map[idem.Decision]int) string {
 			strategy += " (" + p.WaitTimeout.String() + ")"
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s (%s) | %s | %s | %s, %s | %dh |", p.Name, id, p.Scheme, orNone(p.Tolerance), p.OnMismatch, strategy,
-			orNone(p.SenderTimeout), orNone(p.UpstreamTimeout()), int(p.Retention.Hours()))
+			orNone(p.Facts.Patience), orNone(p.UpstreamTimeout()), int(p.Retention.Hours()))
 		for _, d := range decisions {
 			fmt.Fprintf(&out, " %d |", cmp.Or(p.Respond[d], defaults[d]))
 		}

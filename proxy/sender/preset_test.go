@@ -104,7 +104,7 @@ func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing
 			continue
 		}
 		never := f.neverRetries()
-		if never != p.NeverRetries {
+		if never != (p.Facts.Retries == RetriesNever) {
 			t.Errorf("%s: never retries should be %v", p.Name, never)
 		}
 		if never && (p.Strategy != idem.Wait || p.InFlight != idem.Attach || p.OnMismatch == idem.MismatchReject) {
@@ -134,14 +134,14 @@ func TestAWaitFitsIntoTheTimeThatTheSenderGives(t *testing.T) {
 	facts := readFacts(t)
 	for _, p := range Presets() {
 		documented, ok := facts[p.Name].Timeout.(float64)
-		if ok && p.SenderTimeout != time.Duration(documented)*time.Second {
-			t.Errorf("%s: sender timeout is %v, documented %v s", p.Name, p.SenderTimeout, documented)
+		if ok && p.Facts.Patience != time.Duration(documented)*time.Second {
+			t.Errorf("%s: sender timeout is %v, documented %v s", p.Name, p.Facts.Patience, documented)
 		}
-		if p.Strategy == idem.Wait && p.SenderTimeout > 0 && p.UpstreamTimeout() < time.Second {
+		if p.Strategy == idem.Wait && p.Facts.Patience > 0 && p.UpstreamTimeout() < time.Second {
 			t.Errorf("%s: %v are left for the upstream", p.Name, p.UpstreamTimeout())
 		}
-		if p.Retention <= p.RetryHorizon {
-			t.Errorf("%s: retention %v ends before the retries do (%v)", p.Name, p.Retention, p.RetryHorizon)
+		if p.Retention <= p.Facts.RetriesFor {
+			t.Errorf("%s: retention %v ends before the retries do (%v)", p.Name, p.Retention, p.Facts.RetriesFor)
 		}
 	}
 }
