@@ -30,7 +30,7 @@ type fact struct {
 	}
 }
 
-// readFacts reads the facts about the senders, which are not part of this repository.
+// readFacts reads the facts about the first senders, which are not part of this repository.
 func readFacts(t *testing.T) map[string]fact {
 	t.Helper()
 	root := os.Getenv("HOOKLOCK_SHARED")
@@ -98,14 +98,12 @@ func contractStatus() map[idem.Decision]int {
 func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing.T) {
 	facts := readFacts(t)
 	for _, p := range Presets() {
-		f, ok := facts[p.Name]
-		if !ok {
-			t.Errorf("%s: no facts", p.Name)
-			continue
-		}
-		never := f.neverRetries()
-		if never != (p.Facts.Retries == RetriesNever) {
-			t.Errorf("%s: never retries should be %v", p.Name, never)
+		never, sendsAgain := p.Facts.EventIsLost(), func(status int) bool { return status >= 500 || p.Facts.Retries == RetriesAll }
+		if f, ok := facts[p.Name]; ok {
+			never, sendsAgain = f.neverRetries(), f.sendsAgain
+			if never != (p.Facts.Retries == RetriesNever) {
+				t.Errorf("%s: never retries should be %v", p.Name, never)
+			}
 		}
 		if never && (p.Strategy != idem.Wait || p.InFlight != idem.Attach || p.OnMismatch == idem.MismatchReject) {
 			t.Errorf("%s never retries: it must wait its turn, attach its copies, and not refuse a body that changed", p.Name)
@@ -123,7 +121,7 @@ func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing
 				}
 			case never && (decision == idem.DecisionUnverified || decision == idem.DecisionRejected):
 				// No status brings such a delivery back; it may say what is wrong with it.
-			case !never && !f.sendsAgain(status), never && status < 500:
+			case !never && !sendsAgain(status), never && status < 500:
 				t.Errorf("%s: after %s with %d the event is lost", p.Name, decision, status)
 			}
 		}
@@ -191,9 +189,9 @@ func TestHandshakesAreToldFromEvents(t *testing.T) {
 		"syn-cloudevents-options": "OPTIONS", "syn-eventgrid-validation": "SubscriptionValidation"}
 	for _, v := range readVectors(t) {
 		_, d, _ := v.testCase(t)
-		p, ok := Lookup(presetOf(t, v.Sender))
+		p, ok := Lookup(v.preset(t))
 		if !ok {
-			t.Fatalf("no preset for %s", v.Sender)
+			t.Fatalf("no preset for %s", v.ID)
 		}
 		got := ""
 		if h := p.Handshake(d); h != nil {
