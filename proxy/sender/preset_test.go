@@ -225,6 +225,14 @@ func TestHandshakesRestOnWhatIsSigned(t *testing.T) {
 		{"an Event Grid event under the header of a validation", "eventgrid", `[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent"},{"eventType":"Order.Paid"}]`, field("aeg-event-type", "SubscriptionValidation"), false},
 		{"the header of a validation alone", "eventgrid", `[]`, field("aeg-event-type", "SubscriptionValidation"), false},
 		{"an Event Grid event", "eventgrid", `[]`, field("aeg-event-type", "Notification"), false},
+		{"a verification of LINE", "line", `{"destination":"U1","events":[]}`, naming.Field{}, true},
+		{"a LINE delivery without a list", "line", `{"destination":"U1","events":null}`, naming.Field{}, false},
+		{"a LINE body with two lists", "line", `{"events":[],"events":[{"webhookEventId":"1"}]}`, naming.Field{}, false},
+		{"a challenge of Twitch", "twitch", `{"challenge":"c","subscription":{"id":"1"}}`, field("Twitch-Eventsub-Message-Type", "notification"), true},
+		{"a Twitch event under the header of a challenge", "twitch", `{"subscription":{"id":"1"},"event":{"challenge":"c"}}`, field("Twitch-Eventsub-Message-Type", "webhook_callback_verification"), false},
+		{"a ping of WooCommerce", "woocommerce", `webhook_id=12`, naming.Field{}, true},
+		{"a WooCommerce ping with more in it", "woocommerce", `webhook_id=12&x=1`, naming.Field{}, false},
+		{"a WooCommerce ping that is signed", "woocommerce", `webhook_id=12`, field("X-WC-Webhook-Signature", "AA=="), false},
 		{"a body that is no object", "slack", `["url_verification"]`, naming.Field{}, false},
 	}
 	for _, c := range cases {

@@ -13,7 +13,7 @@ func (known) StandardWebhooks() Preset {
 
 		Facts: Facts{
 			Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, SignedTime: TimeInHeader, IDSigned: true,
-			RetriesOn: "seven times over 28 h (hosted Svix)", GivesUp: "410 retires the endpoint", Changes: "the signature and its time",
+			RetriesOn: "seven times over 28 h (hosted Svix)", Changes: "the signature and its time",
 		},
 		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
 		sample: sampleStandard, key: keyWhsec,

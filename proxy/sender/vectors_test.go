@@ -19,7 +19,7 @@ type vector struct {
 	ID        string
 	Sender    string
 	Preset    string // of the sender; empty: as presetOf says
-	Library   string // what made the signature, with its version
+	Library   string // what made or accepted the signature, with its version
 	Secret    string
 	PublicKey string `json:"public_key"`
 	WebhookID string `json:"webhook_id"`

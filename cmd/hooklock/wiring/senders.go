@@ -148,6 +148,8 @@ func Uncovered(template string, preset *sender.Preset, covers *sender.Coverage) 
 			covered = signed(s.Name)
 		case naming.SourcePath, naming.SourceQuery:
 			covered = covers.URL
+		case naming.SourceBody, naming.SourceForm:
+			covered = covers.Body
 		}
 		if !covered {
 			return s.Text
