@@ -40,12 +40,8 @@ type Preset struct {
 	Strategy   idem.Strategy   // lock.strategy: FailFast or Wait
 	// WaitTimeout is the lock.wait_timeout; for fail_fast the default, in case the route changes the strategy.
 	WaitTimeout time.Duration
-	// SenderTimeout is how long the sender waits for its answer; 0 = it does not say.
-	SenderTimeout time.Duration
-	// RetryHorizon is how long after the first attempt the sender's last automatic one comes; 0 = none, or it does not say.
-	RetryHorizon time.Duration
-	// NeverRetries: an answer that refuses loses the delivery.
-	NeverRetries bool
+	// Facts is what the sender does, which no route can change.
+	Facts Facts
 	// RetryAfterUnit is what a number in Retry-After means to this sender.
 	RetryAfterUnit time.Duration
 	// Respond overrides the status of refusing decisions.
@@ -114,7 +110,7 @@ func (p *Preset) Handshake(d *Delivery) *Handshake {
 // unknown. It is a hint: an upstream that takes longer still has its outcome recorded, and the sender's retry gets it.
 func (p *Preset) UpstreamTimeout() time.Duration {
 	const overhead = 500 * time.Millisecond // network, signature, two transactions
-	left := p.SenderTimeout - overhead
+	left := p.Facts.Patience - overhead
 	if p.Strategy == idem.Wait {
 		left -= p.WaitTimeout
 	}
