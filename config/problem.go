@@ -47,6 +47,8 @@ type Problem struct {
 	Origin Origin `json:"origin,omitzero"`
 	Path   string `json:"path,omitempty"` // such as routes[0].lock.strategy; empty for the file as a whole
 	Text   string `json:"message"`
+	// Unless is a path whose setting makes this a warning where the user wrote it himself; empty: none does.
+	Unless string `json:"-"`
 }
 
 // String is sidecar.yaml:8:5: routes[0].retension: unknown key.

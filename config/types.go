@@ -122,6 +122,18 @@ type Limits struct {
 	MaxConnections int `koanf:"max_connections"`
 	// Deliveries that wait for a lock at one time, over all workflows of this process. Default 2000.
 	Waiting int `koanf:"waiting"`
+	// What may be parked at one time. Past it deliveries are refused, as they are without park.
+	Parked ParkedLimits `koanf:"parked"`
+}
+
+// ParkedLimits bound what is parked, over all replicas, as far as each knows of the others.
+type ParkedLimits struct {
+	// Events. Default 100000.
+	Events int `koanf:"events"`
+	// Their requests, wherever they are kept. Default 1GiB.
+	Bytes Size `koanf:"bytes"`
+	// Parked events that this process runs at one time. Default 16.
+	Running int `koanf:"running"`
 }
 
 // LeastMemory is the memory with which a body of the greatest length has room, when it is alone: a quarter is for small ones.
@@ -248,6 +260,8 @@ type Route struct {
 	Idempotency Idempotency `koanf:"idempotency"`
 	// When an execution goes on after its answer.
 	Hold Hold `koanf:"hold"`
+	// Which deliveries are accepted and run later, where their sender would lose them otherwise. true is the short form of enabled.
+	Park Park `koanf:"park" short:"enabled"`
 	// What happens while etcd cannot decide: reject answers 503 and leaves the upstream untouched, forward lets the delivery
 	// through unguarded. Default reject.
 	OnStoreDown OnStoreDown `koanf:"on_store_down"`
@@ -265,6 +279,33 @@ type Match struct {
 	Methods []string `koanf:"methods"`
 	// Host names without port; the case does not matter. Default none: any host.
 	Hosts []string `koanf:"hosts"`
+}
+
+// Park says which deliveries of a route are accepted and run later: their bytes are committed to the store, then the sender gets a 2xx, and
+// the event runs in its workflow's order, exactly as it came.
+type Park struct {
+	// Whether anything is parked. Default false.
+	Enabled bool `koanf:"enabled"`
+	// For what: locked (another event of the workflow is before it), slow (the service takes longer than the sender waits), unreachable
+	// (nothing reached the service), unknown (nobody knows whether it ran), failed (the service answered 5xx, 408 or 429). Default
+	// [locked, slow, unreachable, unknown], or what the preset says.
+	On []idem.ParkOn `koanf:"on"`
+	// How long the sender waits for an answer. Default 5s, or what the preset says. 0s: it gets its 2xx at once, always.
+	After time.Duration `koanf:"after"`
+	// The status that says to the sender that it may forget the event. Default 202, or what the preset says.
+	Answer int `koanf:"answer"`
+	// How old a parked event may become before it is a dead letter. Default 24h.
+	MaxAge time.Duration `koanf:"max_age"`
+	// How often it may fail. What provably did not run does not count. Default 10.
+	Attempts int `koanf:"attempts"`
+	// What becomes of one that may not be tried again: hold (its workflow waits for a person, and the order is kept), skip (it is a dead
+	// letter, and the next one runs). Default hold.
+	OnFailure idem.OnFailure `koanf:"on_failure"`
+	// The signature that a parked event has when it runs: keep (the one that it came with), renew (a new one with the time of sending, by
+	// the secret that the route checks with). Default keep.
+	Signature idem.ParkSignature `koanf:"signature"`
+	// Parked events of one workflow. Default 1000.
+	MaxWaiting int `koanf:"max_waiting"`
 }
 
 // SchemeNone is the verify.scheme of deliveries whose signature is not checked.
@@ -404,6 +445,7 @@ func Default() *Config {
 			IdleTimeout:    75 * time.Second,
 			MaxConnections: 10000,
 			Waiting:        2000,
+			Parked:         ParkedLimits{Events: 100_000, Bytes: 1024 * MiB, Running: 16},
 		},
 		ShutdownTimeout: 40 * time.Second,
 		Etcd: Etcd{
@@ -446,7 +488,12 @@ func DefaultRoute() Route {
 			Keep:             []StatusRange{{200, 299}},
 			Unknown:          []StatusRange{},
 		},
-		Hold:        Hold{OnStatus: []StatusRange{}, TTL: 30 * time.Minute},
+		Hold: Hold{OnStatus: []StatusRange{}, TTL: 30 * time.Minute},
+		Park: Park{
+			On:    []idem.ParkOn{idem.ParkLocked, idem.ParkSlow, idem.ParkUnreachable, idem.ParkUnknown},
+			After: 5 * time.Second, Answer: 202, MaxAge: 24 * time.Hour, Attempts: 10, OnFailure: idem.FailureHold,
+			Signature: idem.SignatureKeep, MaxWaiting: 1000,
+		},
 		OnStoreDown: StoreDownReject,
 		Mode:        ModeEnforce,
 		Respond:     map[string]int{},

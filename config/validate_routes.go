@@ -32,6 +32,7 @@ func (v *validator) routes() {
 		v.lock(path+".lock", &r.Lock)
 		v.idempotency(path+".idempotency", r)
 		v.hold(path+".hold", r)
+		v.park(path+".park", r)
 		v.respond(path+".respond", r.Respond)
 		v.whole(path, r)
 		own := scope{&r.Match, pattern}
@@ -289,6 +290,12 @@ func (v *validator) verify(path string, r *Route) {
 	}
 }
 
+// said reports whether the user wrote path, in so many words.
+func (v *validator) said(path string) bool {
+	at, found := v.places[path]
+	return found && !at.filled()
+}
+
 // whole asks Source.CheckRoute, unless the route is broken already: then it would be told the same in other words.
 func (v *validator) whole(path string, r *Route) {
 	if v.checkRoute == nil {
@@ -301,6 +308,10 @@ func (v *validator) whole(path string, r *Route) {
 	}
 	problems, warnings := v.checkRoute(v.config, r)
 	for _, p := range problems {
+		if p.Unless != "" && v.said(join(path, p.Unless)) {
+			warnings = append(warnings, p)
+			continue
+		}
 		v.refuse(join(path, p.Path), "%s", p.Text)
 	}
 	for _, w := range warnings {

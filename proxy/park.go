@@ -13,6 +13,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/proxy/parked"
+	"hooklock/proxy/sender"
 )
 
 // A delivery is parked where its sender would hear a refusal that time alone heals, or waits longer than it can (docs/park.md): its bytes are
@@ -29,10 +30,20 @@ type Requests interface {
 // parking is what the gate needs to park the delivery; nil where its route parks nothing.
 func (d *delivery) parking() *idem.Parking {
 	p := d.route.Policy.Park
-	if p == nil || d.h.o.Requests == nil {
+	if p == nil || d.h.o.Requests == nil || d.answerIsUsed() {
 		return nil
 	}
 	return &idem.Parking{Patience: d.patience(), Size: len(d.head.Target()) + d.head.Size() + len(d.body), Keep: d.keep}
+}
+
+// answerIsUsed reports whether the sender does more with the answer than to read its status: then nothing but the service can give it.
+func (d *delivery) answerIsUsed() bool {
+	p := d.route.Verify.Preset
+	if p == nil || p.Facts.UsesAnswer == nil {
+		return false
+	}
+	d.signed = sender.DeliveryOf(&d.msg)
+	return p.Facts.AnswerIsUsed(&d.signed)
 }
 
 // patience is how long the sender still waits.

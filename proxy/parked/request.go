@@ -21,8 +21,8 @@ const (
 // requestMagic begins each written request; its last byte is the version.
 const requestMagic = "HLR\x01"
 
-// headerLen is the magic, the arrival in nanoseconds since 1970, and the lengths of peer, trace parent, trace state, head and body.
-const headerLen = len(requestMagic) + 8 + 5*4
+// headerLen is the magic, the arrival in nanoseconds since 1970, a byte that is 1 where it came over TLS and 0 where not, and the lengths of peer, trace parent, trace state, head and body.
+const headerLen = len(requestMagic) + 8 + 1 + 5*4
 
 // ErrFormat is returned for bytes that are no request of this version. A newer release may have written them; nothing is guessed.
 var ErrFormat = errors.New("not a kept request of this release")
@@ -37,6 +37,8 @@ type Request struct {
 	Arrived time.Time
 	// Peer is the address that it came from. At most 256 bytes; empty: not known.
 	Peer string
+	// TLS: it came over TLS.
+	TLS bool
 	// TraceParent and TraceState are the trace context that the call to the upstream continues. At most 1 MiB each; empty: none.
 	TraceParent, TraceState string
 }
@@ -57,6 +59,10 @@ func (r *Request) Marshal() ([]byte, error) {
 	b := make([]byte, 0, size)
 	b = append(b, requestMagic...)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Arrived.UnixNano()))
+	b = append(b, 0)
+	if r.TLS {
+		b[len(b)-1] = 1
+	}
 	for _, p := range parts {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
 	}
@@ -72,7 +78,11 @@ func Unmarshal(b []byte) (*Request, error) {
 	if len(b) < headerLen || string(b[:len(requestMagic)]) != requestMagic {
 		return nil, ErrFormat
 	}
-	lengths, rest := b[len(requestMagic)+8:headerLen], b[headerLen:]
+	tls := b[len(requestMagic)+8]
+	if tls > 1 {
+		return nil, ErrFormat
+	}
+	lengths, rest := b[len(requestMagic)+9:headerLen], b[headerLen:]
 	var parts [5][]byte
 	for i := range parts {
 		n := int64(binary.BigEndian.Uint32(lengths[4*i:]))
@@ -85,8 +95,8 @@ func Unmarshal(b []byte) (*Request, error) {
 		return nil, ErrFormat
 	}
 	return &Request{
-		Arrived: time.Unix(0, int64(binary.BigEndian.Uint64(b[len(requestMagic):]))),
-		Peer:    string(parts[0]), TraceParent: string(parts[1]), TraceState: string(parts[2]),
+		Arrived: time.Unix(0, int64(binary.BigEndian.Uint64(b[len(requestMagic):]))), TLS: tls == 1,
+		Peer: string(parts[0]), TraceParent: string(parts[1]), TraceState: string(parts[2]),
 		Head: parts[3], Body: parts[4],
 	}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hooklock/idem"
 )
 
 // Facts is what one sender does with the answers it gets, and what it signs, as its documentation says. Nothing of it is a setting: a
@@ -86,3 +88,23 @@ func (f *Facts) SuccessText() string {
 
 // always is UsesAnswer of senders that act on every answer.
 func always(*Delivery) bool { return true }
+
+// Accepts reports whether the sender takes status for received.
+func (f *Facts) Accepts(status int) bool {
+	return len(f.Success) == 0 && status >= 200 && status < 300 || slices.Contains(f.Success, status)
+}
+
+// park are the settings of a route's park that suit the sender; none turns it on.
+func (f *Facts) park() map[string]string {
+	s := map[string]string{"park.answer": strconv.Itoa(f.AcceptStatus())}
+	if f.Patience > 0 {
+		s["park.after"] = idem.DurationText(f.Patience - max(f.Patience/5, time.Second)) // what is left is for the way there and back
+	}
+	if f.EventIsLost() {
+		s["park.on"] = "locked,slow,unreachable,unknown,failed"
+	}
+	return s
+}
+
+// NeverParks reports whether the sender uses every answer, so that none but the service can give one.
+func (f *Facts) NeverParks() bool { return f.UsesAnswer != nil && f.UsesAnswer(&Delivery{}) }

@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,7 @@ func (p *Preset) settings() map[string]string {
 	if p.Strategy == idem.Wait {
 		s["lock.wait_timeout"] = idem.DurationText(p.WaitTimeout)
 	}
+	maps.Copy(s, p.Facts.park())
 	if len(p.Methods) > 0 {
 		s["match.methods"] = strings.Join(p.Methods, ",")
 	}

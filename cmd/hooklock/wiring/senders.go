@@ -97,6 +97,8 @@ func checkRoute(c *config.Config, r *config.Route) (problems, warnings config.Pr
 		warnings = append(warnings, config.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 	}
 	warnSignature(r, warn)
+	p, w := checkPark(r, preset)
+	problems, warnings = append(problems, p...), append(warnings, w...)
 	if preset != nil {
 		warnTimes(c, r, preset, warn)
 	}

@@ -102,7 +102,7 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 		Idempotency:   c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
 		NewPerSecond: c.Idempotency.NewPerSecond, ReplayBody: int(c.Idempotency.ReplayBody), OnMismatch: onMismatch(c.Idempotency.OnMismatch),
 		OnUnknown: c.Idempotency.OnUnknown, HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
-		Observe: c.Mode == config.ModeObserve,
+		Observe: c.Mode == config.ModeObserve, Park: parkPolicy(&c.Park),
 	}
 	for _, name := range c.Idempotency.Credentials {
 		p.Credentials = append(p.Credentials, strings.ToLower(name))

@@ -1,0 +1,49 @@
+package config
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+const (
+	maxParkedEvents  = 10_000_000
+	maxParkedRunning = 10_000
+	maxParkAge       = 30 * 24 * time.Hour
+)
+
+func (v *validator) parkedLimits() {
+	p := v.config.Limits.Parked
+	v.require(p.Events >= 1 && p.Events <= maxParkedEvents, "limits.parked.events", "%d is out of bounds; choose from 1 to %d", p.Events, maxParkedEvents)
+	v.require(p.Bytes > 0, "limits.parked.bytes", "must be more than 0B; park: false parks nothing")
+	v.require(p.Running >= 1 && p.Running <= maxParkedRunning, "limits.parked.running", "%d is out of bounds; choose from 1 to %d", p.Running, maxParkedRunning)
+}
+
+// park judges what names and numbers say; what needs to know the sender is for Source.CheckRoute.
+func (v *validator) park(path string, r *Route) {
+	p, usual := &r.Park, DefaultRoute().Park
+	v.require(p.After >= 0 && p.After <= maxRetention, path+".after", "%s is out of bounds; choose from 0s to %s", idem.DurationText(p.After), idem.DurationText(maxRetention))
+	v.require(p.Answer >= 200 && p.Answer < 300 && p.Answer != 205, path+".answer", "%d does not say that the event was received; choose a 2xx that the sender takes", p.Answer)
+	v.require(p.MaxAge >= time.Second && p.MaxAge <= maxParkAge, path+".max_age", "%s is out of bounds; choose from 1s to %s", idem.DurationText(p.MaxAge), idem.DurationText(maxParkAge))
+	v.require(p.Attempts >= 1 && p.Attempts <= 1000, path+".attempts", "%d is out of bounds; choose from 1 to 1000", p.Attempts)
+	v.require(p.MaxWaiting >= 1 && p.MaxWaiting <= maxParkedEvents, path+".max_waiting", "%d is out of bounds; choose from 1 to %d", p.MaxWaiting, maxParkedEvents)
+	if !p.Enabled {
+		const off = "park.enabled is false"
+		v.warnIdle(path+".after", p.After != usual.After, off)
+		v.warnIdle(path+".max_age", p.MaxAge != usual.MaxAge, off)
+		v.warnIdle(path+".attempts", p.Attempts != usual.Attempts, off)
+		v.warnIdle(path+".on_failure", p.OnFailure != usual.OnFailure, off)
+		return
+	}
+	v.require(len(p.On) > 0, path+".on", "is empty: nothing would be parked; leave it out, or say park: false")
+	v.require(r.Lock.Strategy != idem.Skip, path, "lock.strategy skip drops what meets a lock, and park keeps it; choose one of them")
+	if !r.Idempotency.Enabled {
+		v.warn(path, "idempotency.enabled is false: a copy of a parked event is another event, and runs after it")
+	}
+	if r.OnStoreDown == StoreDownForward {
+		v.warn(path, "on_store_down is forward: while the store cannot decide, deliveries pass those that are parked")
+	}
+	if age := r.Idempotency.Retention; p.MaxAge > age {
+		v.warn(path+".max_age", "%s is longer than idempotency.retention (%s): a dead letter is kept for that long", idem.DurationText(p.MaxAge), idem.DurationText(age))
+	}
+}
