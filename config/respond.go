@@ -7,9 +7,9 @@ import (
 	"hooklock/idem"
 )
 
-// refusals are the decisions that Hooklock answers itself, so that their status can be chosen.
+// refusals are the decisions that Hooklock answers itself, so that their status can be chosen. That of parked is park.answer.
 func refusals() []idem.DecisionRow {
-	return slices.DeleteFunc(idem.Decisions(), func(r idem.DecisionRow) bool { return !r.Own() })
+	return slices.DeleteFunc(idem.Decisions(), func(r idem.DecisionRow) bool { return !r.Own() || r.Decision == idem.DecisionParked })
 }
 
 // checkDecision refuses what is not a refusing decision.

@@ -48,7 +48,7 @@ func (s *slow) Settle(ctx context.Context, e End) (*Record, error) {
 var endings = map[string]func(*Execution) Ending{
 	"complete": func(x *Execution) Ending { return x.Complete(Answer{Status: 200, Whole: true}) },
 	"abandon":  func(x *Execution) Ending { return x.Abandon(Failure{Code: "upstream_failed", Detail: "d"}) },
-	"release":  func(x *Execution) Ending { return x.Release() },
+	"release":  func(x *Execution) Ending { return x.Release(Failure{}) },
 	"hold":     func(x *Execution) Ending { return x.Hold(time.Minute) },
 }
 

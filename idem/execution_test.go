@@ -31,7 +31,11 @@ func (o *oneLock) Hold(_ context.Context, ttl time.Duration) error {
 	o.ttl = ttl
 	return o.hold
 }
-func (o *oneLock) Release(context.Context) error { return o.release }
+func (o *oneLock) Release(context.Context) error                    { return o.release }
+func (o *oneLock) Park(context.Context, Parked, Kept) error         { return nil }
+func (o *oneLock) Attempt(context.Context, Parked, string) error    { return nil }
+func (o *oneLock) Rest(context.Context, Parked) error               { return nil }
+func (o *oneLock) DeadLetter(context.Context, End) (*Record, error) { return nil, nil }
 func (o *oneLock) Settle(_ context.Context, e End) (*Record, error) {
 	o.settled = append(o.settled, e)
 	if o.record != nil {
@@ -112,7 +116,7 @@ func TestAHoldThatIsNotWrittenSaysSo(t *testing.T) {
 
 func TestACancelIsTheEndOfWhatIsGivenUpWithoutAnAnswer(t *testing.T) {
 	o, clock := &oneLock{release: ErrCancelled}, noon
-	if end := admitted(t, o, &clock, nil).Release(); !end.Recorded || !end.Cancelled || end.Err != nil {
+	if end := admitted(t, o, &clock, nil).Release(Failure{}); !end.Recorded || !end.Cancelled || end.Err != nil {
 		t.Errorf("released: %+v", end)
 	}
 	o = &oneLock{record: &Record{End: End{Status: Aborted, Outcome: Unknown, Abort: &Cancel{By: "ops"}}}}

@@ -39,9 +39,9 @@ type Ledger interface {
 	// runs. behind is the token of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the
 	// three results is set, as with Claim. An execution that leaves the queue without a lock may not come back under its ID.
 	Enqueue(ctx context.Context, l Lock, prev, behind int64) (Place, *Seen, error)
-	// Park is Enqueue for an execution whose sender is told that it is accepted: its place needs no session, and whoever has its route runs
+	// EnqueueParked is Enqueue for an execution whose sender is told that it is accepted: its place needs no session, and whoever has its route runs
 	// it. l.Parked is set. With neither result it is parked; an error means that it is not, and never will be.
-	Park(ctx context.Context, l Lock, prev, behind int64, kept Kept) (*Seen, error)
+	EnqueueParked(ctx context.Context, l Lock, prev, behind int64, kept Kept) (*Seen, error)
 	// Follow waits until the execution of l, which somebody runs or waits with, has ended, or until its owner is dead. It returns the
 	// dead lock, or else how that very execution ended, where that can be known: its record, even when it is gone by now, or
 	// Released.
@@ -62,7 +62,7 @@ type Place interface {
 	// place is gone it may also return what it sees, or ErrNotClaimed: Await says why it is gone.
 	// Without a lock the place is still taken: wait again, or leave.
 	ClaimHead(ctx context.Context, l Lock, prev int64) (Held, *Seen, error)
-	// Park keeps the place beyond its session, with its place in line. p and kept as with Ledger.Park. After nil the place is nobody's any more;
+	// Park keeps the place beyond its session, with its place in line. p and kept as with Ledger.EnqueueParked. After nil the place is nobody's any more;
 	// after an error it is still taken, and not parked.
 	Park(ctx context.Context, p Parked, kept Kept) error
 	// Leave gives the place up. Should a claim of it still arrive, the ledger gives that back too. It goes on by itself when ctx ends

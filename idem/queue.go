@@ -92,7 +92,7 @@ func (q *queuing) enqueue(lock Lock) (Place, *Seen, error) {
 		return nil, nil, err
 	}
 	lock.Parked.Bytes = kept.Bytes
-	seen, err := q.ledger.Park(request, lock, q.may.Prev, q.may.Behind, kept)
+	seen, err := q.ledger.EnqueueParked(request, lock, q.may.Prev, q.may.Behind, kept)
 	return nil, seen, err
 }
 

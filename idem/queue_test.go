@@ -77,6 +77,7 @@ func (l *line) ClaimHead(_ context.Context, lock Lock, prev int64) (Held, *Seen,
 	}
 	return &oneLock{lock: lock}, nil, nil
 }
+func (l *line) Park(context.Context, Parked, Kept) error { return nil }
 func (l *line) Leave(context.Context) error {
 	l.left++
 	return l.leave
@@ -118,7 +119,7 @@ func TestADeliveryWaitsForItsTurnAndRunsThen(t *testing.T) {
 		if copied := g.Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: testPolicy()}); copied.Decision != DecisionInFlight || copied.Holder != l.enqueued[0].Execution {
 			t.Errorf("%+v", copied)
 		}
-		a.Execution.Release()
+		a.Execution.Release(Failure{})
 		if next := g.Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()}); next.Holder != "exec_holder" {
 			t.Errorf("after its end, this process still knows of it: %+v", next)
 		}
@@ -247,7 +248,7 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 					if claim.Attempt != c.attempt || len(claim.Earlier) != min(c.attempt-1, 1) || c.attempt == 4 && l.prevs[len(l.prevs)-1] != 9 {
 						t.Errorf("it claims as %+v over %v", claim, l.prevs)
 					}
-					a.Execution.Release()
+					a.Execution.Release(Failure{})
 				}
 				if c.want == DecisionAborted && (a.Holder != "exec_own" || !a.WhileWaiting || a.Record != cancelled) {
 					t.Errorf("%+v", a)

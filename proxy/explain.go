@@ -38,6 +38,8 @@ type Explanation struct {
 	// Signature is the verdict on it, with the reason; it holds no secret. Empty where none is asked for.
 	Signature string
 	Rejection *Rejection
+	// Park is what would become of it where it cannot run, or its answer cannot wait; empty where the route parks nothing.
+	Park    string
 	Answers   []ExplainedAnswer
 }
 
@@ -78,6 +80,7 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	default:
 		if x.verify(route, m, now); x.Handshake == "" {
 			x.name(route, m)
+			x.park(route, m, len(s.Body))
 		}
 	}
 	return x
@@ -156,6 +159,46 @@ func (x *Explanation) name(route *Route, m *naming.Message) {
 	}
 }
 
+// park says whether the delivery would be parked, and what its sender would get.
+func (x *Explanation) park(route *Route, m *naming.Message, body int) {
+	p := route.Policy.Park
+	signed := sender.DeliveryOf(m)
+	switch {
+	case p == nil:
+	case route.Verify.Preset != nil && route.Verify.Preset.Facts.AnswerIsUsed(&signed):
+		x.Park = "never: " + route.Verify.Preset.Facts.Answer
+	case p.MaxBytes > 0 && body > p.MaxBytes:
+		x.Park = fmt.Sprintf("never: its body is longer than the %d bytes that can be kept here (park_store.inline)", p.MaxBytes)
+	default:
+		x.Park = route.parkedText()
+	}
+}
+
+// parkedText says for what a delivery is parked, and what its sender gets.
+func (r *Route) parkedText() string {
+	p := r.Policy.Park
+	if p.After == 0 && p.Locked {
+		return fmt.Sprintf("%d at once, always; then it runs in its turn", r.parkedStatus())
+	}
+	var on []string
+	for _, reason := range []struct {
+		set  bool
+		text string
+	}{
+		{p.Locked && r.Policy.Strategy == idem.Wait, "its turn does not come within " + idem.DurationText(min(p.After, r.Policy.WaitTimeout))},
+		{p.Locked && r.Policy.Strategy == idem.FailFast, "another event of its workflow is before it"},
+		{p.Slow, "no answer comes within " + idem.DurationText(p.After)},
+		{p.Unreachable, "nothing reaches the upstream"},
+		{p.Unknown, "nobody knows whether it ran"},
+		{p.Failed, "the upstream answers 5xx, 408 or 429"},
+	} {
+		if reason.set {
+			on = append(on, reason.text)
+		}
+	}
+	return fmt.Sprintf("%d where %s; then it runs in its turn", r.parkedStatus(), strings.Join(on, ", or "))
+}
+
 // gives reports whether d can happen with the route's strategy.
 func (r *Route) gives(d idem.Decision) bool {
 	s := r.Policy.Strategy
@@ -170,6 +213,8 @@ func (r *Route) gives(d idem.Decision) bool {
 		return s == idem.Skip
 	case idem.DecisionThrottled:
 		return r.Policy.NewPerSecond > 0
+	case idem.DecisionParked:
+		return r.Policy.Park != nil
 	case idem.DecisionUnverified:
 		return r.Verify.Verifier != nil
 	}
@@ -209,6 +254,8 @@ func (r *Route) answers() []ExplainedAnswer {
 func (r *Route) answer(row *idem.DecisionRow) string {
 	text := fmt.Sprintf("%d %s", r.status(row), row.Code)
 	switch d := row.Decision; {
+	case d == idem.DecisionParked:
+		return r.parkedText()
 	case d == idem.DecisionRejected && r.Respond[d] != 0:
 		return fmt.Sprintf("%d, with a code that says what is wrong", r.Respond[d])
 	case d == idem.DecisionRejected:

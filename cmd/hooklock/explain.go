@@ -100,6 +100,7 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	row("key", x.Key)
 	row("fingerprint", x.Fingerprint)
 	row("note", x.Note)
+	row("parked", x.Park)
 	if x.Route == "" && (x.Rejection == nil || x.Rejection.Status == http.StatusNotFound) {
 		row("unmatched", string(loaded.Config.Unmatched))
 		for _, n := range loaded.Notes {

@@ -1,0 +1,78 @@
+package idem
+
+import (
+	"testing"
+	"time"
+)
+
+// TestWhatFollowsATry: only evidence decides whether a parked execution is tried again.
+func TestWhatFollowsATry(t *testing.T) {
+	answered := func(status int) Tried { return Tried{Answer: &Answer{Status: status}, Sent: true} }
+	policy := func(change func(*Policy)) *Policy {
+		p := &Policy{OnUnknown: UnknownRetry, ReleaseDelay: 15 * time.Second, Park: &ParkPolicy{Attempts: 3, OnFailure: FailureHold}}
+		p.Keep.Add(200, 299)
+		if change != nil {
+			change(p)
+		}
+		return p
+	}
+	skips := func(p *Policy) { p.Park.OnFailure = FailureSkip }
+	for _, c := range []struct {
+		what     string
+		change   func(*Policy)
+		failures int
+		tried    Tried
+		want     stepKind
+		failed   bool
+		pause    time.Duration
+	}{
+		{"a 2xx settles it", nil, 0, answered(204), stepEnd, false, 0},
+		{"a redirect settles it", nil, 0, answered(302), stepEnd, false, 0},
+		{"an answer that is kept settles it", func(p *Policy) { p.Keep.Add(404, 404) }, 0, answered(404), stepEnd, false, 0},
+		{"a 5xx that is kept does not", func(p *Policy) { p.Keep.Add(500, 599) }, 0, answered(500), stepRetry, true, 0},
+		{"a 5xx is tried again", nil, 0, answered(503), stepRetry, true, 0},
+		{"so is a 408", nil, 0, answered(408), stepRetry, true, 0},
+		{"so is a 429", nil, 1, answered(429), stepRetry, true, 0},
+		{"the last attempt that may fail waits for a person", nil, 2, answered(500), stepBlock, true, 0},
+		{"or is a dead letter", skips, 2, answered(500), stepDead, true, 0},
+		{"another 4xx waits for a person at once", nil, 0, answered(404), stepBlock, true, 0},
+		{"or is a dead letter at once", skips, 0, answered(404), stepDead, true, 0},
+		{"what did not reach the upstream is tried again", nil, 0, Tried{}, stepRetry, false, 0},
+		{"however often", nil, 99, Tried{}, stepRetry, false, 0},
+		{"an unknown outcome is tried again after release_delay", nil, 0, Tried{Sent: true}, stepRetry, true, 15 * time.Second},
+		{"and counts", nil, 2, Tried{Sent: true}, stepBlock, true, 0},
+		{"or waits for a person at once", func(p *Policy) { p.OnUnknown = UnknownBlock }, 0, Tried{Sent: true}, stepBlock, true, 0},
+		{"an answer that says nothing is an unknown outcome", func(p *Policy) { p.Unknown.Add(504, 504) }, 0, answered(504), stepRetry, true, 15 * time.Second},
+		{"a hold is the upstream's own affair", nil, 0, Tried{Sent: true, Hold: time.Minute}, stepEnd, false, 0},
+	} {
+		step, failed := policy(c.change).after(c.failures, &c.tried)
+		if step.kind != c.want || failed != c.failed || step.pause != c.pause {
+			t.Errorf("%s: got step %d after %v, failed %v; want %d after %v, %v", c.what, step.kind, step.pause, failed, c.want, c.pause, c.failed)
+		}
+	}
+}
+
+// TestAskedPausesAreBounded: an upstream may ask for an hour at most, in seconds.
+func TestAskedPausesAreBounded(t *testing.T) {
+	for text, want := range map[string]time.Duration{"7": 7 * time.Second, " 90 ": 90 * time.Second, "soon": 0, "-1": 0, "Wed, 21 Oct 2026 07:28:00 GMT": 0} {
+		if got := retryAfter(&Answer{Header: []HeaderField{{"retry-after", text}}}); got != want {
+			t.Errorf("Retry-After %q: %v, want %v", text, got, want)
+		}
+	}
+	p := &Policy{Park: &ParkPolicy{Attempts: 9}}
+	step, _ := p.after(0, &Tried{Answer: &Answer{Status: 503}, RetryAfter: 48 * time.Hour})
+	if step.pause != time.Hour {
+		t.Errorf("paused for %v, want an hour at most", step.pause)
+	}
+}
+
+// TestPausesGrowToFiveMinutes, each by chance within the upper half of its length.
+func TestPausesGrowToFiveMinutes(t *testing.T) {
+	for n, most := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 1 << 40: 5 * time.Minute} {
+		for range 100 {
+			if d := pauseAfter(n); d < most/2 || d > most {
+				t.Fatalf("after %d tries: %v, want %v to %v", n, d, most/2, most)
+			}
+		}
+	}
+}
