@@ -141,6 +141,9 @@ type Tracer interface {
 	// Begin begins the trace of a delivery that has found its route. parent is the sender's span, and tracestate, which is valid during the
 	// call, its header of that name; empty where it sent none. It is nil where the delivery is not recorded.
 	Begin(r *Report, parent idem.TraceContext, tracestate []byte) Trace
+	// Try begins the trace of one more call of the upstream for a delivery that was accepted, whose span is accepted: a trace of its own, with a
+	// link to that. It is nil where the call is not recorded.
+	Try(r *Report, accepted idem.TraceContext) Trace
 }
 
 // Trace is the trace of one delivery. It is for one goroutine.

@@ -229,9 +229,31 @@ func (d *delivery) restore(value []byte) error {
 	d.names.Workflow, d.names.Key = lock.Scope.Workflow, lock.Scope.Key
 	d.report.Route, d.report.Workflow, d.report.Key, d.report.TLS = d.route.Name, lock.Scope.Workflow, lock.Scope.Key.Short(), r.TLS
 	d.report.Keyed, d.report.Locks = d.route.Policy.Idempotency, d.route.Policy.Strategy != idem.NoLock
-	d.trace = idem.ParseTrace([]byte(r.TraceParent))
-	d.report.TraceID = d.trace.TraceID()
+	d.beginTry(idem.ParseTrace([]byte(r.TraceParent)))
 	return nil
+}
+
+// beginTry finds out which trace the try of a delivery belongs to that was accepted in another one.
+func (d *delivery) beginTry(accepted idem.TraceContext) {
+	d.trace = accepted
+	d.report.TraceID, d.report.Execution = accepted.TraceID(), d.execution.Lock().Execution
+	if d.h.o.Tracer == nil {
+		return
+	}
+	if t := d.h.o.Tracer.Try(&d.report, accepted); t != nil {
+		d.report.Trace, d.report.SpanID = t, t.TraceParent().SpanID()
+	}
+}
+
+// noteTry notes for the report how a try ended.
+func (d *delivery) noteTry(got called) {
+	d.report.Outcome = idem.Executed
+	if _, last := d.parkedOn(got); last != nil {
+		d.report.Outcome = last.Outcome
+	}
+	if got.err == nil {
+		d.report.UpstreamStatus = d.answer.Status
+	}
 }
 
 // parseRaw is parse for a head that is written out.

@@ -49,6 +49,8 @@ type instruments struct {
 	signatures   *counter[schemeKey]
 	unrecorded   *counter[string]
 	reloads      *counter[string]
+	tries        *counter[resultKey]
+	parkEnds     *counter[resultKey]
 
 	overhead, wait, hold, recordSize *routeHistogram
 
@@ -74,6 +76,8 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		lookups:      newCounter(m, "hooklock.idempotency.lookups", "{lookup}", "What was known of an event when a delivery asked to run, by result.", resultLabels),
 		extractions:  newCounter(m, "hooklock.key.extractions", "{extraction}", "How the workflow and the event ID were found in a delivery, by part and result.", partLabels),
 		signatures:   newCounter(m, "hooklock.signature.verifications", "{verification}", "Signatures by result.", schemeLabels),
+		tries:        newCounter(m, "hooklock.parked.tries", "{try}", "Calls of the upstream for parked events, by result.", resultLabels),
+		parkEnds:     newCounter(m, "hooklock.parked.ends", "{event}", "What became of parked events here, by result: done, blocked, a dead letter, or lost to another replica.", resultLabels),
 		reloads:      newCounter(m, "hooklock.config.reloads", "{reload}", "Changes of the configuration, by result.", labelsOf("result")),
 
 		overhead:   newRouteHistogram(m, "hooklock.delivery.overhead.duration", "s", "What Hooklock itself took of a delivery on a route: the whole time but for the call of the upstream, waiting included.", overheadBounds),

@@ -64,6 +64,9 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	ctx := contextOf(r)
 	level := slog.LevelInfo
+	if name == proxy.EventTried {
+		t.tried(r)
+	}
 	switch name {
 	case proxy.EventLost, proxy.EventUnknown, proxy.EventCancelled:
 		level = slog.LevelWarn
@@ -84,6 +87,12 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 		attrs = append(attrs, slog.Float64("hold_ms", milliseconds(r.Hold)), slog.Bool("recorded", r.Recorded))
 	case proxy.EventCancelled:
 		attrs = appendText(attrs, "by", r.By)
+	case proxy.EventTried:
+		attrs = append(attrs, slog.Int("status", r.UpstreamStatus), slog.Float64("upstream_ms", milliseconds(r.Upstream)))
+		attrs = appendText(attrs, "outcome", string(r.Outcome))
+		if r.Err != nil {
+			attrs = append(attrs, slog.String("error", r.Err.Error()))
+		}
 	}
 	t.o.Log.LogAttrs(ctx, level, string(name), attrs...)
 }

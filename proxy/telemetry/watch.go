@@ -26,6 +26,7 @@ type Watched struct {
 	TTL       time.Duration                   // etcd.session_ttl
 	Remaining func() time.Duration            // how long the session may still act
 	Memory    *wire.Budget                    // of bodies and answers
+	Parked    func() idem.ParkedCount         // over all replicas; nil: nothing is parked
 }
 
 // Watch shows it with each look at the metrics. Call it once.
@@ -40,6 +41,7 @@ func (t *Telemetry) Watch(w Watched) error {
 		t.showSeconds("hooklock.session.ttl", "etcd.session_ttl, as this process has it.", func() time.Duration { return w.TTL }),
 		t.showSeconds("hooklock.session.ttl.remaining", "How long the session may still act without another renewal; 0 when there is none.", w.Remaining),
 		t.watchMemory(w.Memory),
+		t.watchParked(w.Parked),
 	)
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)

@@ -1,0 +1,113 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"hooklock/idem"
+	"hooklock/proxy"
+)
+
+// parkEnds are what becomes of parked executions, as words of a label.
+var parkEnds = []string{string(idem.ToldDone), string(idem.ToldBlocked), string(idem.ToldDeadLetter), string(idem.ToldLost)}
+
+// Told counts and logs what became of a parked execution, of which no delivery tells any more.
+func (t *Telemetry) Told(n idem.Told) {
+	l := n.Lock
+	if n.What != idem.ToldRetry {
+		t.is.parkEnds.add(resultKey{t.ours(l.Route), string(n.What)})
+	}
+	level, name := slog.LevelInfo, "execution."+string(n.What)
+	switch n.What {
+	case idem.ToldBlocked, idem.ToldDeadLetter, idem.ToldLost:
+		level = slog.LevelWarn
+	}
+	attrs := []slog.Attr{
+		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()),
+		slog.String("execution", string(l.Execution)), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()),
+	}
+	if p := l.Parked; p != nil {
+		attrs = append(attrs, slog.Int("tries", p.Tries), slog.Float64("age_ms", milliseconds(t.o.Now().Sub(p.Since))))
+		if n.What == idem.ToldRetry && p.Last != nil {
+			attrs = appendText(attrs, "outcome", string(p.Last.Outcome))
+			attrs = append(attrs, slog.Time("next_attempt", p.NextAttempt.UTC()))
+		}
+	}
+	attrs = appendText(appendText(attrs, "code", n.Code), "reason", n.Why)
+	if n.Err != nil {
+		attrs = append(attrs, slog.String("error", n.Err.Error()))
+	}
+	t.o.Log.LogAttrs(context.Background(), level, name, attrs...)
+}
+
+// tried counts a call of the upstream for a parked execution.
+func (t *Telemetry) tried(r *proxy.Report) {
+	t.is.tries.add(resultKey{r.Route, tryResult(r)})
+}
+
+// The results of a try.
+var tryResults = []string{trySuccess, tryFailed, string(idem.Unknown), string(idem.NotExecuted)}
+
+const (
+	trySuccess = "success"
+	tryFailed  = "failed"
+)
+
+func tryResult(r *proxy.Report) string {
+	switch {
+	case r.Outcome != idem.Executed:
+		return string(r.Outcome)
+	case r.UpstreamStatus >= 400:
+		return tryFailed
+	}
+	return trySuccess
+}
+
+// watchParked shows what is parked over all replicas.
+func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
+	if look == nil {
+		look = func() idem.ParkedCount { return idem.ParkedCount{} }
+	}
+	const each = " Each replica shows all of them: take the maximum and not the sum."
+	number := func(name, unit, description string, of func(idem.ParkedCount) int64) error {
+		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description+each),
+			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+				o.Observe(of(look()))
+				return nil
+			}))
+		return err
+	}
+	return errors.Join(
+		number("hooklock.parked.events", "{event}", "Events that were accepted and have not ended.", func(n idem.ParkedCount) int64 { return int64(n.Events) }),
+		number("hooklock.parked.size", "By", "Their requests.", func(n idem.ParkedCount) int64 { return n.Bytes }),
+		number("hooklock.parked.blocked", "{workflow}", "Workflows whose first parked event waits for a person.", func(n idem.ParkedCount) int64 { return int64(n.Blocked) }),
+		number("hooklock.parked.dead_letters", "{event}", "Parked events that ended without having gone through; their requests are kept.", func(n idem.ParkedCount) int64 { return int64(n.DeadLetters) }),
+		t.showSeconds("hooklock.parked.oldest", "How long ago the oldest parked event was accepted; 0 when none is parked."+each, func() time.Duration {
+			n := look()
+			if n.Oldest.IsZero() {
+				return 0
+			}
+			return max(0, t.o.Now().Sub(n.Oldest))
+		}),
+	)
+}
+
+// Try implements proxy.Tracer.
+func (t *Telemetry) Try(r *proxy.Report, accepted idem.TraceContext) proxy.Trace {
+	link := spanContextOf(accepted)
+	if t.never.never(trace.SpanContext{}) || !link.IsValid() {
+		return nil
+	}
+	ctx, span := t.tracer.Start(context.Background(), "try "+(*t.patterns.Load())[r.Route], trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithLinks(trace.Link{SpanContext: link, Attributes: []attribute.KeyValue{attribute.String("hooklock.execution.id", string(r.Execution))}}))
+	if !span.IsRecording() {
+		return nil
+	}
+	return &delivery{t: t, ctx: ctx, span: span}
+}

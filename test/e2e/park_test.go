@@ -1,0 +1,444 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"hooklock/test/testkit"
+)
+
+// parkRoutes are routes that park, on one replica with the shared etcd. Nobody loses patience unless a test is about that.
+const parkRoutes = `
+park_store: {single_member: true}
+routes:
+  - {name: park, path: "/park/{w}", workflow: "park/{path.w}", lock: {release_delay: 0s}, park: {enabled: true, after: 60s}}
+  - {name: park-slow, path: "/park-slow/{w}", workflow: "slow/{path.w}", lock: {release_delay: 0s}, park: {enabled: true, after: 300ms}}
+  - {name: park-wait, path: "/park-wait/{w}", workflow: "pw/{path.w}", lock: {strategy: wait, wait_timeout: 30s}, park: {enabled: true, after: 300ms}}
+  - {name: park-failed, path: "/park-failed/{w}", workflow: "pf/{path.w}", lock: {release_delay: 0s}, park: {enabled: true, on: [failed, locked], after: 60s}}
+  - {name: park-now, path: "/park-now/{w}", workflow: "now/{path.w}", park: {enabled: true, after: 0s, answer: 204}}
+  - {name: park-skip, path: "/park-skip/{w}", workflow: "ps/{path.w}", park: {enabled: true, after: 0s, on_failure: skip, attempts: 2}}
+  - {name: park-hold, path: "/park-hold/{w}", workflow: "ph/{path.w}", park: {enabled: true, after: 0s, attempts: 1}}
+`
+
+func parkConfig(upstream, prefix string) string {
+	return fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: {url: %q, timeout: 30s}
+etcd: {endpoints: [%q], prefix: %s, session_ttl: 2s}
+shutdown_timeout: 5s
+%s`, upstream, shared.etcd.Endpoint, prefix, parkRoutes)
+}
+
+func parking(t *testing.T) *testkit.Hooklock {
+	t.Helper()
+	return own(t, parkConfig(shared.up.URL, ownPrefix()))
+}
+
+// accepted checks the answer to a delivery that was parked, and returns its execution.
+func accepted(t *testing.T, a *testkit.Answer, status int) string {
+	t.Helper()
+	if a.Status != status || a.Decision() != "parked" || a.Execution() == "" {
+		t.Fatalf("want %d parked, got %v", status, a)
+	}
+	if p := a.JSON(); status != 204 && (p["status"] != "accepted" || p["executionId"] != a.Execution() || p["workflow"] == "") {
+		t.Fatalf("body of %v", a)
+	}
+	return a.Execution()
+}
+
+// settles waits until a copy of the delivery gets this answer.
+func settles(t *testing.T, addr, path, body, id string, status int, answer string) {
+	t.Helper()
+	var last *testkit.Answer
+	testkit.Until(t, "the event to be settled", func() bool {
+		last = testkit.Post(t, addr, path, body, key(id))
+		return last.Decision() == "replayed"
+	})
+	passed(t, last, status, answer, "replayed")
+}
+
+func TestADeliveryBehindALockIsAcceptedAndRunsAfterItExactlyAsItCame(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	path := at(t, "park")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, h.Addr, path, "1", key("1"))
+	work.await(t)
+	request := testkit.Request(path, "second\r\n\x00body", key("2"), "X-odd:  spaced  ", "x-ODD: again")
+	id := accepted(t, testkit.Exchange(t, h.Addr, request), 202)
+	if again := accepted(t, testkit.Exchange(t, h.Addr, request), 202); again != id {
+		t.Errorf("a copy was accepted as %s, and the first one as %s", again, id)
+	}
+	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Post(t, h.Addr, path, "another body", key("2")))
+	work.answer <- testkit.OK("one")
+	passed(t, testkit.Receive(t, "the first answer", first), 200, "one", "executed")
+	got := work.await(t)
+	if got.Body != "second\r\n\x00body" || !slices.Contains(got.Lines, "X-odd:  spaced  ") || !slices.Contains(got.Lines, "x-ODD: again") || got.Header.Get("Hooklock-Execution") != id {
+		t.Errorf("the parked delivery reached the upstream as %q", got.Raw)
+	}
+	work.answer <- testkit.Reply(201, "two", "X-Kept: yes")
+	testkit.Until(t, "the second event to be settled", func() bool { return testkit.Exchange(t, h.Addr, request).Decision() == "replayed" })
+	if a := testkit.Exchange(t, h.Addr, request); a.Status != 201 || string(a.Body) != "two" || a.Header.Get("X-Kept") != "yes" {
+		t.Errorf("a copy of the settled event gets %v", a)
+	}
+	if n := len(shared.up.Received(path)); n != 2 {
+		t.Errorf("the upstream was called %d times", n)
+	}
+}
+
+func TestASenderIsAnsweredWhenItsPatienceEndsAndTheCallGoesOn(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	path := at(t, "park-slow")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	began := time.Now()
+	a := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	work.await(t)
+	accepted(t, testkit.Receive(t, "an answer", a), 202)
+	if took := time.Since(began); took < 300*time.Millisecond {
+		t.Errorf("accepted after %v, and the sender waits for 300ms", took)
+	}
+	accepted(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 202)
+	work.answer <- testkit.OK("the true answer")
+	settles(t, h.Addr, path, "{}", "1", 200, "the true answer")
+	if n := len(shared.up.Received(path)); n != 1 {
+		t.Errorf("the upstream was called %d times", n)
+	}
+}
+
+func TestAnAnswerInTimeIsTheUpstreams(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	for _, route := range []string{"park", "park-slow", "park-wait", "park-failed"} {
+		passed(t, testkit.Post(t, h.Addr, at(t, route), "{}", key("1")), 200, "done", "executed")
+		passed(t, testkit.Post(t, h.Addr, at(t, route), "{}", key("1")), 200, "done", "replayed")
+	}
+}
+
+func TestWaitersParkInTheirPlaces(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	path := at(t, "park-wait")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	accepted(t, testkit.Receive(t, "the first is slow", testkit.GoPost(t, h.Addr, path, "1", key("1"))), 202)
+	work.await(t)
+	for i := 2; i < 6; i++ {
+		accepted(t, testkit.Post(t, h.Addr, path, strconv.Itoa(i), key(strconv.Itoa(i))), 202)
+	}
+	for i := 1; i < 5; i++ {
+		work.answer <- testkit.OK("done")
+		if got := work.await(t).Body; got != strconv.Itoa(i+1) {
+			t.Fatalf("%s runs after %d", got, i)
+		}
+	}
+	work.answer <- testkit.OK("done")
+	if n := shared.up.MostAtOnce("pw/" + path[strings.LastIndex(path, "/")+1:]); n != 1 {
+		t.Errorf("%d events of the workflow ran at once", n)
+	}
+}
+
+func TestWhatTheUpstreamFailsIsTriedAgainWithALargerToken(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	for name, c := range map[string]struct{ route, first string }{
+		"a 503":     {"park-failed", testkit.Reply(503, "not now")},
+		"no answer": {"park", ""},
+		"cut":       {"park", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := at(t, c.route)
+			var mu sync.Mutex
+			calls := 0
+			shared.on(t, path, func(*testkit.Received) string {
+				mu.Lock()
+				defer mu.Unlock()
+				if calls++; calls == 1 {
+					if strings.Contains(c.first, "half") {
+						return ""
+					}
+					return c.first
+				}
+				return testkit.OK("at last")
+			})
+			id := accepted(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 202)
+			settles(t, h.Addr, path, "{}", "1", 200, "at last")
+			got := shared.up.Received(path)
+			if len(got) != 2 {
+				t.Fatalf("called %d times", len(got))
+			}
+			var tokens [2]int
+			for i, r := range got {
+				tokens[i], _ = strconv.Atoi(r.Header.Get("Hooklock-Fencing-Token"))
+				if r.Header.Get("Hooklock-Execution") != id {
+					t.Errorf("try %d is of execution %s, not %s", i+1, r.Header.Get("Hooklock-Execution"), id)
+				}
+			}
+			if tokens[1] <= tokens[0] {
+				t.Errorf("tokens %v: the second try has no larger one", tokens)
+			}
+		})
+	}
+}
+
+// service is an upstream on a port of its own that goes away and comes back.
+type service struct {
+	addr string
+
+	mu   sync.Mutex
+	got  []string
+	srv  *http.Server
+	most map[string]int
+	runs map[string]int
+	work func(r *http.Request)
+}
+
+func newService(t *testing.T) *service {
+	s := &service{addr: testkit.FreePort(t), most: map[string]int{}, runs: map[string]int{}}
+	t.Cleanup(func() { s.down(t) })
+	return s
+}
+
+func (s *service) up(t *testing.T) {
+	t.Helper()
+	var lc net.ListenConfig
+	var ln net.Listener
+	testkit.Until(t, "the service's port", func() (ok bool) {
+		var err error
+		ln, err = lc.Listen(t.Context(), "tcp", s.addr)
+		return err == nil
+	})
+	s.srv = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	go func() { _ = s.srv.Serve(ln) }()
+}
+
+func (s *service) down(t *testing.T) {
+	t.Helper()
+	if s.srv != nil {
+		if err := s.srv.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+		s.srv = nil
+	}
+}
+
+// ServeHTTP notes what came, in its order.
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	workflow := r.Header.Get("Hooklock-Workflow")
+	s.mu.Lock()
+	s.got = append(s.got, workflow+" "+string(body))
+	s.runs[workflow]++
+	s.most[workflow] = max(s.most[workflow], s.runs[workflow])
+	work := s.work
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.runs[workflow]--
+	}()
+	if work != nil {
+		work(r)
+	}
+	fmt.Fprintf(w, "did %s", body)
+}
+
+func (s *service) received() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
+}
+
+func TestEventsOfAnOutageRunInOrderWhenTheUpstreamIsBack(t *testing.T) {
+	t.Parallel()
+	up := newService(t)
+	h := own(t, parkConfig("http://"+up.addr, ownPrefix()))
+	const workflows, events = 5, 6
+	for i := range events {
+		for w := range workflows {
+			accepted(t, testkit.Post(t, h.Addr, fmt.Sprintf("/park/w%d", w), strconv.Itoa(i), key(fmt.Sprint(w, "-", i))), 202)
+		}
+	}
+	up.up(t)
+	testkit.Until(t, "all to run", func() bool { return len(up.received()) >= workflows*events })
+	next := map[string]int{}
+	for _, line := range up.received() {
+		workflow, n, _ := strings.Cut(line, " ")
+		if n != strconv.Itoa(next[workflow]) {
+			t.Fatalf("event %s of %s runs, and %d is next", n, workflow, next[workflow])
+		}
+		next[workflow]++
+	}
+	for w := range workflows {
+		settles(t, h.Addr, fmt.Sprintf("/park/w%d", w), "5", fmt.Sprint(w, "-5"), 200, "did 5")
+	}
+	for workflow, n := range up.most {
+		if n > 1 {
+			t.Errorf("%d events of %s at once", n, workflow)
+		}
+	}
+}
+
+func TestASenderThatDoesNotWaitIsAnsweredAtOnceAlways(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	path := at(t, "park-now")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	accepted(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 204)
+	work.await(t)
+	work.answer <- testkit.OK("behind the sender's back")
+	settles(t, h.Addr, path, "{}", "1", 200, "behind the sender's back")
+}
+
+func TestAnotherReplicaCarriesOnWhatADeadOneHadAccepted(t *testing.T) {
+	t.Parallel()
+	prefix := ownPrefix()
+	path := at(t, "park-slow")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	victim := testkit.Serve(t, hooklockProgram, parkConfig(shared.up.URL, prefix))
+	id := accepted(t, testkit.Post(t, victim.Addr, path, "1", key("1")), 202)
+	first := work.await(t)
+	for i := 2; i < 5; i++ {
+		accepted(t, testkit.Post(t, victim.Addr, path, strconv.Itoa(i), key(strconv.Itoa(i))), 202)
+	}
+	victim.Kill()
+	h := own(t, parkConfig(shared.up.URL, prefix))
+	again := work.await(t) // its outcome is unknown, so it is tried again, before all others
+	if again.Body != "1" || again.Header.Get("Hooklock-Execution") != id {
+		t.Fatalf("the survivor tries %q of %s first", again.Body, again.Header.Get("Hooklock-Execution"))
+	}
+	if number(t, again) <= number(t, first) {
+		t.Errorf("token %d after %d", number(t, again), number(t, first))
+	}
+	for i := 1; i < 5; i++ {
+		work.answer <- testkit.OK("done " + strconv.Itoa(i))
+		if i < 4 {
+			if got := work.await(t).Body; got != strconv.Itoa(i+1) {
+				t.Fatalf("%s runs after %d", got, i)
+			}
+		}
+	}
+	settles(t, h.Addr, path, "4", "4", 200, "done 4")
+}
+
+func number(t *testing.T, r *testkit.Received) int {
+	t.Helper()
+	n, err := strconv.Atoi(r.Header.Get("Hooklock-Fencing-Token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestAProcessThatEndsParksWhatWaits(t *testing.T) {
+	t.Parallel()
+	prefix := ownPrefix()
+	config := strings.Replace(parkConfig(shared.up.URL, prefix), "after: 300ms", "after: 50s", 2)
+	path := at(t, "park-wait")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	h := testkit.Serve(t, hooklockProgram, config)
+	first := testkit.GoPost(t, h.Addr, path, "1", key("1"))
+	work.await(t)
+	second := testkit.GoPost(t, h.Addr, path, "2", key("2"))
+	testkit.Until(t, "the second to wait", func() bool { return queued(t, prefix) == 1 })
+	h.Signal(t, syscall.SIGTERM)
+	accepted(t, testkit.Receive(t, "an answer to the second", second), 202)
+	work.answer <- testkit.OK("one")
+	passed(t, testkit.Receive(t, "an answer to the first", first), 200, "one", "executed")
+	if code := h.ExitCode(t); code != 0 {
+		t.Fatalf("exit status %d", code)
+	}
+	next := own(t, config)
+	work.await(t)
+	work.answer <- testkit.OK("two")
+	settles(t, next.Addr, path, "2", "2", 200, "two")
+}
+
+func TestADeadLetterLetsTheNextOneRun(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	path := at(t, "park-skip")
+	shared.on(t, path, func(r *testkit.Received) string {
+		if r.Body == "poison" {
+			return testkit.Reply(422, "never")
+		}
+		return testkit.OK("fine")
+	})
+	id := accepted(t, testkit.Post(t, h.Addr, path, "poison", key("1")), 202)
+	accepted(t, testkit.Post(t, h.Addr, path, "good", key("2")), 202)
+	settles(t, h.Addr, path, "good", "2", 200, "fine")
+	testkit.Until(t, "the poison to be a dead letter", func() bool { return execution(t, h, id)["status"] == "FAILED" })
+	if got := execution(t, h, id); got["requestKept"] != true {
+		t.Errorf("its request is not kept: %v", got)
+	}
+	if n := len(shared.up.Received(path)); n != 2 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestABlockedEventKeepsItsWorkflowsOrder(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	path := at(t, "park-hold")
+	shared.on(t, path, answers(testkit.Reply(500, "broken"), testkit.OK("repaired")))
+	id := accepted(t, testkit.Post(t, h.Addr, path, "1", key("1")), 202)
+	next := accepted(t, testkit.Post(t, h.Addr, path, "2", key("2")), 202)
+	testkit.Until(t, "the first to wait for a person", func() bool {
+		parked, _ := execution(t, h, id)["parked"].(map[string]any)
+		return parked["blocked"] != nil
+	})
+	if got := execution(t, h, next); got["status"] != "PENDING" {
+		t.Errorf("the next one is %v", got["status"])
+	}
+	if n := len(shared.up.Received(path)); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// execution is what the admin API says of it.
+func execution(t *testing.T, h *testkit.Hooklock, id string) map[string]any {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	_, got := call(ctx, t, h, http.MethodGet, "/v1/executions/"+id, "")
+	return got
+}
+
+func TestNothingIsAcceptedThatIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	members := testkit.StartEtcd(t, etcdProgram, 1)
+	config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), shared.etcd.Endpoint, members[0].Endpoint, 1)
+	h := testkit.Serve(t, hooklockProgram, config)
+	t.Cleanup(h.Kill)
+	path := at(t, "park")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	_ = testkit.GoPost(t, h.Addr, path, "1", key("1"))
+	work.await(t)
+	members[0].Freeze(t)
+	a := testkit.Post(t, h.Addr, path, "2", key("2"))
+	members[0].Thaw(t)
+	if a.Status < 400 || a.Decision() == "parked" {
+		t.Errorf("accepted while etcd stood still: %v", a)
+	}
+	_ = os.Getpid
+}
