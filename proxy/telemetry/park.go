@@ -17,17 +17,25 @@ import (
 // parkEnds are what becomes of parked executions, as words of a label.
 var parkEnds = []string{string(idem.ToldDone), string(idem.ToldBlocked), string(idem.ToldDeadLetter), string(idem.ToldLost)}
 
+// toldLines are the log events of what becomes of parked executions.
+var toldLines = map[idem.ToldKind]struct {
+	event string
+	level slog.Level
+}{
+	idem.ToldRetry:      {"execution.retry", slog.LevelInfo},
+	idem.ToldDone:       {"execution.done", slog.LevelInfo},
+	idem.ToldBlocked:    {"execution.blocked", slog.LevelWarn},
+	idem.ToldDeadLetter: {"execution.dead_letter", slog.LevelWarn},
+	idem.ToldLost:       {"execution.lost", slog.LevelWarn},
+}
+
 // Told counts and logs what became of a parked execution, of which no delivery tells any more.
 func (t *Telemetry) Told(n idem.Told) {
 	l := n.Lock
 	if n.What != idem.ToldRetry {
 		t.is.parkEnds.add(resultKey{t.ours(l.Route), string(n.What)})
 	}
-	level, name := slog.LevelInfo, "execution."+string(n.What)
-	switch n.What {
-	case idem.ToldBlocked, idem.ToldDeadLetter, idem.ToldLost:
-		level = slog.LevelWarn
-	}
+	line := toldLines[n.What]
 	attrs := []slog.Attr{
 		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()),
 		slog.String("execution", string(l.Execution)), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()),
@@ -43,7 +51,7 @@ func (t *Telemetry) Told(n idem.Told) {
 	if n.Err != nil {
 		attrs = append(attrs, slog.String("error", n.Err.Error()))
 	}
-	t.o.Log.LogAttrs(context.Background(), level, name, attrs...)
+	t.o.Log.LogAttrs(context.Background(), line.level, line.event, attrs...)
 }
 
 // tried counts a call of the upstream for a parked execution.
