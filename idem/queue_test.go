@@ -265,3 +265,73 @@ func TestAPlaceThatCannotBeLeftIsSaid(t *testing.T) {
 		}
 	})
 }
+
+func TestWhoWaitedTakesANewEventsTurnOfTheRouteOnlyWhereItsEventIsNew(t *testing.T) {
+	again := &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Attempt: 3}, End: End{Status: Failed, Outcome: Executed}}
+	for name, c := range map[string]struct {
+		record *Record
+		next   Decision
+	}{"it is new": {nil, DecisionThrottled}, "it has run before": {again, DecisionLocked}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var policy *Policy
+				a, g := lined(t, &line{awaits: []awaited{{seen: &Seen{Record: c.record}}}}, func(p *Policy) {
+					p.NewPerSecond, p.OnMismatch = 1, MismatchReplay
+					policy = p
+				})
+				if a.Execution == nil {
+					t.Fatalf("%+v", a)
+				}
+				policy.Strategy = FailFast
+				if next := g.Admit(t.Context(), &Request{Scope: Scope{Workflow: "other", Key: Key("00000000000000cc-000000000000000000000000000000cc")}, Policy: policy}); next.Decision != c.next {
+					t.Errorf("the next new event: %+v", next)
+				}
+				a.Execution.Release()
+			})
+		})
+	}
+}
+
+// Who is refused a place comes after another event's lock, and is told of what concerns its own.
+func TestWhatIsRefusedAPlaceWaitsBehindAnotherEventAlone(t *testing.T) {
+	change := func(f func(*Lock)) *Seen {
+		l := busy()
+		l.Token = 7
+		f(&l)
+		return &Seen{Lock: &l}
+	}
+	own := func(l *Lock) { l.Scope.Key, l.Fingerprint = keyA, Fingerprint{1} }
+	for name, c := range map[string]struct {
+		seen    *Seen
+		execute bool     // on_mismatch
+		want    Decision // "": it takes a place behind the lock
+	}{
+		"another event runs":                          {change(func(*Lock) {}), false, ""},
+		"its own event has ended, and its lock cools": {change(func(l *Lock) { own(l); l.Cooling = true }), false, ""},
+		"its own event runs":                          {change(own), false, DecisionInFlight},
+		"its own event runs, with another payload":    {change(func(l *Lock) { own(l); l.Fingerprint = Fingerprint{2} }), false, DecisionMismatch},
+		"that is another event here":                  {change(func(l *Lock) { own(l); l.Fingerprint = Fingerprint{2} }), true, ""},
+		"the same payload is not":                     {change(own), true, DecisionInFlight},
+		"its own event's lock of another strategy cools, which is no lock to wait behind": {change(func(l *Lock) { own(l); l.Scope.PerEvent, l.Cooling = true, true }), false, DecisionLocked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &line{answers: []queued{{seen: c.seen}, {}}, awaits: []awaited{{seen: &Seen{}}}}
+				a, _ := lined(t, l, func(p *Policy) {
+					if c.execute {
+						p.OnMismatch = MismatchExecute
+					}
+				})
+				if a.Decision != c.want || (a.Execution != nil) != (c.want == "") {
+					t.Fatalf("%+v", a)
+				}
+				if c.want == "" && (len(l.behind) != 2 || l.behind[1] != 7) {
+					t.Errorf("it waits behind %v", l.behind)
+				}
+				if a.Execution != nil {
+					a.Execution.Release()
+				}
+			})
+		})
+	}
+}
