@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ type line struct {
 	behind   []int64  // the locks that they saw
 	answers  []queued // to each place that is taken, one after the other; the last one again and again
 	awaits   []awaited
+	knew     []int64 // the revisions that it waits at
 	claims   []awaited
 	claimed  []Lock
 	at       int // awaits that were answered
@@ -34,9 +36,10 @@ type queued struct {
 
 // awaited is the answer of Await or ClaimHead: hangs until the context ends where wait is set.
 type awaited struct {
-	seen *Seen
-	err  error
-	wait bool
+	seen  *Seen
+	err   error
+	wait  bool
+	after time.Duration
 }
 
 func (l *line) Claim(context.Context, Lock, int64) (Held, *Seen, error) {
@@ -59,13 +62,15 @@ func (l *line) Bury(_ context.Context, dead *Lock) error {
 	return l.bury
 }
 func (l *line) Duplicate(ExecutionID, time.Duration) {}
-func (l *line) Await(ctx context.Context, _ int64) (*Seen, error) {
+func (l *line) Await(ctx context.Context, prev int64) (*Seen, error) {
 	l.at++
+	l.knew = append(l.knew, prev)
 	if l.at > len(l.awaits) || l.awaits[l.at-1].wait {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
 	a := l.awaits[l.at-1]
+	time.Sleep(a.after)
 	return a.seen, a.err
 }
 func (l *line) ClaimHead(_ context.Context, lock Lock, prev int64) (Held, *Seen, error) {
@@ -263,6 +268,23 @@ func TestAPlaceThatCannotBeLeftIsSaid(t *testing.T) {
 		if a, _ := lined(t, l, nil); a.Decision != DecisionWaitTimeout || !errors.Is(a.Err, ErrStoreUnavailable) {
 			t.Errorf("%+v", a)
 		}
+	})
+}
+
+func TestWhoWaitsGoesByWhatItSawLastAndBeginsWhenItHasTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := busy()
+		again := &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Attempt: 3}, End: End{Status: Failed, Outcome: Executed}}
+		l := &line{awaits: []awaited{{seen: &Seen{Lock: &other, Record: again, RecordRevision: 9}}, {seen: &Seen{Record: again, RecordRevision: 9}, after: time.Second}}}
+		began := time.Now()
+		a, _ := lined(t, l, nil)
+		if a.Execution == nil || !slices.Equal(l.knew, []int64{0, 9}) {
+			t.Fatalf("%+v, waited at the revisions %v", a, l.knew)
+		}
+		if at := a.Execution.Lock().StartedAt; !at.Equal(began.Add(time.Second)) {
+			t.Errorf("it began %s after it came", at.Sub(began))
+		}
+		a.Execution.Release()
 	})
 }
 
