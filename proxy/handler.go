@@ -48,7 +48,7 @@ type HandlerOptions struct {
 type Handler struct {
 	o       HandlerOptions
 	rules   atomic.Pointer[Rules]
-	pool    deliveryPool
+	pool    *deliveryPool
 	tunnels wire.Tunnels
 	calls   sync.WaitGroup // those that go on after their senders were answered
 }
@@ -77,7 +77,7 @@ func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	if o.StreamTimeout == 0 {
 		o.StreamTimeout = o.Timeout
 	}
-	h := &Handler{o: o}
+	h := &Handler{o: o, pool: newDeliveryPool()}
 	h.rules.Store(rules)
 	return h
 }
