@@ -18,6 +18,11 @@ var reloadable = []string{
 	"limits.body_timeout",
 	"limits.waiting",
 	"log.sample",
+	"park_store.key_file",
+	"park_store.keys",
+	"park_store.s3.access_key_file",
+	"park_store.s3.keys",
+	"park_store.s3.secret_key_file",
 	"unmatched",
 }
 
@@ -28,6 +33,13 @@ func Changes(before, after *Config) (restart, reload []string) {
 	changed := differences(rootKey().keys, before.withoutLists(), after.withoutLists())
 	if before.Etcd.Password != after.Etcd.Password {
 		changed = append(changed, "etcd.password")
+	}
+	was, is := &before.ParkStore, &after.ParkStore
+	if was.Keys != is.Keys {
+		changed = append(changed, "park_store.keys")
+	}
+	if was.S3.AccessKey != is.S3.AccessKey || was.S3.SecretKey != is.S3.SecretKey {
+		changed = append(changed, "park_store.s3.keys")
 	}
 	for _, path := range changed {
 		if slices.Contains(reloadable, path) {

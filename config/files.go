@@ -194,7 +194,7 @@ func certificateFiles(c *Config) []namedFile {
 	for _, client := range []struct {
 		path string
 		tls  ClientTLS
-	}{{"upstream.tls", c.Upstream.TLS}, {"etcd.tls", c.Etcd.TLS}} {
+	}{{"upstream.tls", c.Upstream.TLS}, {"etcd.tls", c.Etcd.TLS}, {"park_store.s3.tls", c.ParkStore.S3.TLS}} {
 		files = append(files,
 			namedFile{client.path + ".ca_file", client.tls.CAFile},
 			namedFile{client.path + ".cert_file", client.tls.CertFile},

@@ -23,6 +23,8 @@ type Source struct {
 	// CheckRoute judges what needs to know senders, with the paths inside of the route, such as verify. It is not asked about a
 	// route that is known to be wrong. nil finds nothing wrong.
 	CheckRoute func(c *Config, r *Route) (problems, warnings Problems)
+	// CheckKeys judges the text of park_store.key_file, and says nothing of it. nil finds nothing wrong.
+	CheckKeys func(text string) error
 }
 
 // Loaded is a configuration without problems, and what is known about it.
@@ -64,7 +66,7 @@ func Load(src Source) (*Loaded, error) {
 	secrets := secretReader{env: env, required: src.NeedFiles}
 	secrets.fill(rootKey(), "", reflect.ValueOf(config).Elem())
 	secrets.readable(config)
-	v := &validator{config: config, senders: src.Senders, checkRoute: src.CheckRoute, places: r.places, inKubernetes: env["KUBERNETES_SERVICE_HOST"] != ""}
+	v := &validator{config: config, senders: src.Senders, checkRoute: src.CheckRoute, checkKeys: src.CheckKeys, places: r.places, inKubernetes: env["KUBERNETES_SERVICE_HOST"] != ""}
 	v.run()
 	r.add(secrets.problems)
 	r.add(v.problems)

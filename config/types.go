@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"time"
 
 	"hooklock/idem"
@@ -33,6 +34,8 @@ type Config struct {
 	ShutdownTimeout time.Duration `koanf:"shutdown_timeout"`
 	// Where locks and records are kept.
 	Etcd Etcd `koanf:"etcd"`
+	// Where the bytes of parked requests are kept. It is used where a route parks.
+	ParkStore ParkStore `koanf:"park_store"`
 	// The admin API.
 	Admin Admin `koanf:"admin"`
 	// A listener for kubelet and Prometheus, without the API.
@@ -172,6 +175,56 @@ type Embedded struct {
 	// How large its database may become. Default 2GiB; 16MiB to 8GiB. When records alone fill it, nothing new is taken until some have
 	// expired.
 	Quota Size `koanf:"quota"`
+}
+
+// ParkStore is where the bytes of parked requests are kept.
+type ParkStore struct {
+	// Requests up to this size, head and body together, are kept in etcd; longer ones in dir or s3. Default 64KiB, at most 256KiB.
+	// 0B: none are kept in etcd.
+	Inline Size `koanf:"inline"`
+	// Folder for longer requests, made with mode 0700. Every replica must see the same one. Default empty: requests in data_dir, where
+	// etcd is the embedded one and s3 is not set; else longer requests are not parked.
+	Dir string `koanf:"dir"`
+	// Bucket for longer requests, in place of dir.
+	S3 S3 `koanf:"s3"`
+	// File with the keys that seal requests, in etcd, too: a line for each, its ID and 32 bytes in base64. The first one seals, all
+	// open. Default empty: requests are kept as they are.
+	KeyFile string `koanf:"key_file"`
+	// The text of key_file. Never printed.
+	Keys Secret `koanf:"-" secret:"key"`
+	// Confirms that parked events may be lost with the one disk of an etcd of a single member. Default false: no route parks there.
+	SingleMember bool `koanf:"single_member"`
+}
+
+// S3 is a bucket, at AWS or at any server that speaks S3. The zero value of Endpoint means that there is none.
+type S3 struct {
+	// https://host or http://host:port. Default empty: no S3.
+	Endpoint string `koanf:"endpoint"`
+	// Name of the bucket, which is there already. Required beside endpoint.
+	Bucket string `koanf:"bucket"`
+	// What the names of objects begin with, without slashes at its ends. Default empty. Two installations must not share one.
+	Prefix string `koanf:"prefix"`
+	// Region of the bucket. Default us-east-1, which suits servers without regions.
+	Region string `koanf:"region"`
+	// File with the ID of the access key. One trailing newline is cut. Required beside endpoint.
+	AccessKeyFile string `koanf:"access_key_file"`
+	// File with the secret of the access key. One trailing newline is cut. Required beside endpoint.
+	SecretKeyFile string `koanf:"secret_key_file"`
+	// What access_key_file and secret_key_file gave. Never printed.
+	AccessKey Secret `koanf:"-" secret:"access_key"`
+	SecretKey Secret `koanf:"-" secret:"secret_key"`
+	// Time for one call, with its retries. Default 10s. Past it a delivery is answered as if its route did not park.
+	RequestTimeout time.Duration `koanf:"request_timeout"`
+	// How an https endpoint is verified.
+	TLS ClientTLS `koanf:"tls"`
+}
+
+// RequestsDir is the folder for longer parked requests; empty: there is none.
+func (c *Config) RequestsDir() string {
+	if c.ParkStore.Dir == "" && c.ParkStore.S3.Endpoint == "" && len(c.Etcd.Endpoints) == 0 {
+		return filepath.Join(c.DataDir, "requests")
+	}
+	return c.ParkStore.Dir
 }
 
 // Admin is the listener of the admin API, and who may use it.
@@ -455,9 +508,10 @@ func Default() *Config {
 			SessionTTL:     15 * time.Second,
 			RequestTimeout: 2 * time.Second,
 		},
-		Admin:  Admin{Listen: "127.0.0.1:8079", Hosts: []string{}, Tokens: []Token{}},
-		Log:    Log{Level: LogInfo, Format: LogJSON, Sample: 1},
-		Routes: []Route{},
+		ParkStore: ParkStore{Inline: 64 * KiB, S3: S3{Region: "us-east-1", RequestTimeout: 10 * time.Second}},
+		Admin:     Admin{Listen: "127.0.0.1:8079", Hosts: []string{}, Tokens: []Token{}},
+		Log:       Log{Level: LogInfo, Format: LogJSON, Sample: 1},
+		Routes:    []Route{},
 	}
 }
 

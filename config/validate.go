@@ -32,6 +32,7 @@ type validator struct {
 	config       *Config
 	senders      Senders
 	checkRoute   func(c *Config, r *Route) (problems, warnings Problems)
+	checkKeys    func(text string) error
 	places       map[string]Origin // where values came from
 	inKubernetes bool
 	problems     Problems
@@ -47,6 +48,7 @@ func (v *validator) run() {
 	v.limits()
 	v.positive("shutdown_timeout", c.ShutdownTimeout)
 	v.etcd()
+	v.parkStore()
 	v.require(c.Log.Sample >= 0, "log.sample", "%d is negative; 1 logs each delivery, 100 one in a hundred, 0 none that went well", c.Log.Sample)
 	v.routes()
 	v.warnShutdown()

@@ -13,8 +13,18 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(childFolder); folder != "" {
 		child(folder)
 	}
-	goleak.VerifyTestMain(m)
+	var err error
+	if programs, err = os.MkdirTemp("", "parked-test-"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(programs)
+		os.Exit(code)
+	}))
 }
+
+// programs is the folder of what the tests build. It goes with them.
+var programs string
 
 // execution is an ID for each n.
 func execution(n byte) idem.ExecutionID {

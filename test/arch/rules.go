@@ -85,6 +85,18 @@ var Rules = []Rule{
 		Why:      "exact bytes need no help; each library here would run on every request",
 	},
 	{
+		Packages: []string{"hooklock/proxy/parked"},
+		Never:    []string{"github.com/valyala/fasthttp/...", "hooklock/proxy", "hooklock/proxy/wire"},
+		Only:     []string{"github.com/minio/minio-go/v7/...", "hooklock/idem"},
+		Why:      "it keeps bytes: it knows no route, no order and no ledger, so that whoever parks and whoever carries can share it",
+	},
+	{
+		Packages: []string{"hooklock/..."},
+		But:      append([]string{"hooklock/cmd/...", "hooklock/proxy/parked"}, around...),
+		Own:      []string{"github.com/minio/minio-go/v7/..."},
+		Why:      "the S3 client is one package's affair: everybody else sees a Store",
+	},
+	{
 		Packages: []string{"hooklock/proxy/sender"},
 		Own:      []string{"net"}, // crypto/x509, which reads keys, needs it
 		Never:    []string{"net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/..."},
