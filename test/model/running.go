@@ -83,7 +83,7 @@ func (a *actor) end(o outcome) func(n *state, t *delivery) {
 // adopt moves the lock to the new session of this process.
 func (a *actor) adopt() {
 	t, p := a.delivery(), *a.process()
-	a.send(txn{kind: adopt, session: p.session, epoch: p.epoch, created: t.created, l: t.l, cancel: t.cancel, token: a.spelled(t), parked: t.parked, trying: t.begun}, func(n *state, t *delivery, _ bool) {
+	a.send(txn{kind: adopt, session: p.session, epoch: p.epoch, created: t.created, l: t.l, cancel: t.cancel, token: a.spelled(t), parked: t.parked, trying: t.begun || t.at == trying}, func(n *state, t *delivery, _ bool) {
 		if !a.mine(n) {
 			a.lose(n, t)
 			return
@@ -161,7 +161,7 @@ func (a *actor) release() {
 
 func (a *actor) putHold() {
 	t := a.delivery()
-	a.send(txn{kind: putHold, created: t.created, l: t.l, cancel: t.cancel, token: a.spelled(t), parked: t.parked, trying: t.begun}, func(n *state, t *delivery, ok bool) {
+	a.send(txn{kind: putHold, created: t.created, l: t.l, cancel: t.cancel, token: a.spelled(t), parked: t.parked, trying: t.begun || t.at == trying}, func(n *state, t *delivery, ok bool) {
 		switch mine := a.mine(n); {
 		case ok, mine && n.locks[a.lock()].alive == byHold:
 			n.holders[a.d] = holder{at: holding}
