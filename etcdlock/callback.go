@@ -119,7 +119,7 @@ func (s *Control) beat(ctx context.Context, at *executionState, ttl, left time.D
 	if err != nil {
 		return nil, err
 	}
-	r := newRequest(at.keys.L, protocol.Heartbeat(at.keys, protocol.Seen{Token: at.Lock.Token, H: at.h}, alive), len(alive.Value))
+	r := newRequest(at.keys.L, protocol.Heartbeat(at.keys, protocol.Seen{Created: at.Lock.Created, H: at.h}, alive), len(alive.Value))
 	r.own, r.alone = []clientv3.LeaseID{alive.Lease}, true
 	answer, applied, err := s.change(ctx, r)
 	if !applied {

@@ -64,7 +64,7 @@ func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []st
 		return nil, err
 	}
 	k := s.layout.Keys(l)
-	r := newRequest(k.L, protocol.Guard(k, protocol.Seen{Token: l.Token, L: l.Revision}, protocol.Leased{Value: value}), len(value))
+	r := newRequest(k.L, protocol.Guard(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}), len(value))
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
 		return nil, err

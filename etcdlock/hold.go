@@ -35,7 +35,7 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 		l := h.Lock()
 		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.store.clock.Since(h.since))
 		if err == nil {
-			r := newRequest(h.keys.L, protocol.Hold(h.keys, protocol.Seen{Token: l.Token, L: l.Revision}, lock, alive), len(lock.Value))
+			r := newRequest(h.keys.L, protocol.Hold(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}, lock, alive), len(lock.Value))
 			r.own, r.alone = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
 			answer := h.store.sender.do(life, r)
 			if err = answer.err; err == nil && answer.Succeeded {

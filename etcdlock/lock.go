@@ -174,7 +174,7 @@ type conclusion struct {
 
 func (h *owned) conclude(ctx context.Context, e idem.End) (*conclusion, error) {
 	l := h.Lock()
-	record, at := protocol.RecordOf(l, e), protocol.Seen{Token: l.Token, L: l.Revision}
+	record, at := protocol.RecordOf(l, e), protocol.Seen{Created: l.Created, L: l.Revision}
 	written := 0
 	r, err := h.store.ending(ctx, l, record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) clientv3.Op {
 		written = len(rec.Value)
@@ -280,7 +280,7 @@ func (h *owned) release(life context.Context) error {
 		if l.Cancel != nil {
 			return h.abort(life)
 		}
-		answer := h.store.sender.do(life, newRequest(h.keys.L, protocol.Release(h.keys, protocol.Seen{Token: l.Token, L: l.Revision}), 0))
+		answer := h.store.sender.do(life, newRequest(h.keys.L, protocol.Release(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}), 0))
 		err := answer.err
 		if err == nil && !answer.Succeeded {
 			var st *protocol.State
@@ -328,7 +328,7 @@ func (h *owned) adopt(life context.Context, to *session) {
 		}
 		k := h.keys
 		k.S = to.key
-		at := protocol.Seen{Epoch: to.currentEpoch(), Token: l.Token, L: l.Revision}
+		at := protocol.Seen{Epoch: to.currentEpoch(), Created: l.Created, L: l.Revision}
 		l.Alive, l.Holder = protocol.SessionAlive(to.name), h.store.holder(to)
 		value, err := protocol.EncodeLock(&l)
 		if err != nil {

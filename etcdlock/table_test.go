@@ -75,7 +75,7 @@ type row struct {
 var value = protocol.Leased{Value: []byte("new")}
 
 func session0(s *scene)  { s.at.Epoch = s.put(s.k.S) }
-func locked(s *scene)    { s.at.Token = s.put(s.k.L); s.at.L = s.put(s.k.L) }
+func locked(s *scene)    { s.at.Created = s.put(s.k.L); s.at.L = s.put(s.k.L) }
 func queued(s *scene)    { s.at.Q = s.put(s.k.Q) }
 func elsewhere(s *scene) { s.at.O = s.put(s.k.O) }
 
@@ -83,7 +83,7 @@ func moveEpoch(s *scene)   { s.put(s.k.S) }
 func takeLock(s *scene)    { s.put(s.k.L) }
 func touchLock(s *scene)   { s.put(s.k.L) }
 func takeOther(s *scene)   { s.put(s.k.O) }
-func otherToken(s *scene)  { s.at.Token-- }
+func otherToken(s *scene)  { s.at.Created-- }
 func writeRecord(s *scene) { s.put(s.k.I) }
 func somebodyWaits(s *scene) {
 	s.put(s.k.W + "another")

@@ -67,7 +67,7 @@ func (p *Place) enqueue(life context.Context, value protocol.Leased, prev, behin
 	k := p.keys()
 	for again := false; ; again = true {
 		epoch := p.session.currentEpoch()
-		r := newRequest(k.L, protocol.Enqueue(k, protocol.Seen{Epoch: epoch, Token: behind, Prev: prev}, value), len(value.Value))
+		r := newRequest(k.L, protocol.Enqueue(k, protocol.Seen{Epoch: epoch, Created: behind, Prev: prev}, value), len(value.Value))
 		r.again = again
 		answer := p.store.sender.do(life, r)
 		if answer.err == nil && answer.Succeeded {
@@ -86,12 +86,12 @@ func (p *Place) enqueue(life context.Context, value protocol.Leased, prev, behin
 			return nil, nil
 		case answer.err != nil && link.Fencing(answer.err):
 			return nil, idem.ErrNotClaimed
-		case st.Place != 0 || st.Prev != prev || st.CopyInOther(p.scope.Key) || st.Token() != behind && st.CopyRuns(p.scope.Key) != nil:
+		case st.Place != 0 || st.Prev != prev || st.CopyInOther(p.scope.Key) || st.Created() != behind && st.CopyRuns(p.scope.Key) != nil:
 			return p.inTheWay(life, st)
 		case answer.err != nil: // the store is full: another attempt would get the same answer
 			return nil, unavailable(answer.err)
-		case st.Token() != behind: // the lock has changed hands, and no copy has it
-			behind = st.Token()
+		case st.Created() != behind: // the lock has changed hands, and no copy has it
+			behind = st.Created()
 			continue
 		}
 		if err := p.session.moved(life, p.store.pool, epoch); err != nil {

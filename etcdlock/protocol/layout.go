@@ -31,6 +31,9 @@ const (
 	kindCancels  = "cancels/"
 	KindForgets  = "forgets/"
 	kindCounts   = "duplicates/"
+	KindRequests = "requests/"
+	KindParked   = "parked/"
+	KindAges     = "ages/"
 )
 
 // Sessions is the prefix of all sessions.
@@ -47,6 +50,15 @@ func (y Layout) Records() string { return y.Root + KindRecords }
 
 // Counts is the prefix of the counts of copies of an execution, one for each process.
 func (y Layout) Counts(id idem.ExecutionID) string { return y.Root + kindCounts + string(id) + "/" }
+
+// Parked is the prefix of what says which executions are parked, and which requests are kept with a record.
+func (y Layout) Parked() string { return y.Root + KindParked }
+
+// Ages is the prefix of what says which of them have not been parked for too long.
+func (y Layout) Ages() string { return y.Root + KindAges }
+
+// Request is what is kept of a parked execution's request.
+func (y Layout) Request(id idem.ExecutionID) string { return y.Root + KindRequests + string(id) }
 
 // Forgets is the prefix of all forgets.
 func (y Layout) Forgets() string { return y.Root + KindForgets }
@@ -130,5 +142,6 @@ func (y Layout) Keys(l *idem.Lock) Keys {
 		S: y.Alive(l.Alive), A: y.Alive(l.Alive), H: y.Alive(HoldAlive(l.Execution)), L: y.Lock(l.Scope), O: y.Other(l.Scope),
 		Q: y.Queued(l.Scope), W: y.Queue(l.Scope), I: y.Record(l.Scope),
 		C: y.Cancel(l.Alive, l.Execution), F: y.Forget(l.Execution),
+		R: y.Request(l.Execution), P: y.Parked() + string(l.Execution), G: y.Ages() + string(l.Execution),
 	}
 }

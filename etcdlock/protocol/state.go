@@ -76,12 +76,12 @@ func (st *State) Runs(id idem.ExecutionID) bool {
 	return st.Lock != nil && st.Lock.Execution == id && !st.Lock.Cooling
 }
 
-// Token is the lock's, 0 = it is free.
-func (st *State) Token() int64 {
+// Created is the create revision of the lock, 0 = it is free.
+func (st *State) Created() int64 {
 	if st.Lock == nil {
 		return 0
 	}
-	return st.Lock.Token
+	return st.Lock.Created
 }
 
 // OtherRevision is the other lock's, 0 = it is free.

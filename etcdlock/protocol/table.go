@@ -19,18 +19,21 @@ type Keys struct {
 	A string // the key that L names as the proof that its owner lives: a session or a hold
 	H string // the hold of this execution: the alive key of its lock while it is held or cools
 	C string // tells the process that runs it to look at its lock; "" = no process does
+	R string // the request of a parked execution, or where it is; nobody compares it
+	P string // says to every process that it is parked; nobody compares it
+	G string // is there until it has been parked for too long; nobody compares it
 	F string // tells every process to drop what it remembers of its record
 }
 
 // Seen are the revisions that a transaction relies on.
 type Seen struct {
-	Epoch int64 // S.mod
-	Token int64 // L.create
-	L     int64 // L.mod
-	Q     int64 // Q.create
-	O     int64 // O.mod; 0 = absent
-	Prev  int64 // I.mod; 0 = absent
-	H     int64 // H.mod
+	Epoch   int64 // S.mod
+	Created int64 // L.create
+	L       int64 // L.mod
+	Q       int64 // Q.create
+	O       int64 // O.mod; 0 = absent
+	Prev    int64 // I.mod; 0 = absent
+	H       int64 // H.mod
 }
 
 // Leased is a value and the lease that it lives on; lease 0 = until a transaction deletes it.
@@ -38,6 +41,9 @@ type Leased struct {
 	Value []byte
 	Lease clientv3.LeaseID
 }
+
+// Parking is what is kept of an execution whose sender has its answer: its R, P and G.
+type Parking struct{ Request, Index, Age Leased }
 
 // Cooling replaces the lock of an execution that ended with an unknown outcome: nobody gets it until the hold runs out.
 type Cooling struct{ Lock, Hold Leased }
@@ -54,7 +60,7 @@ func Claim(k Keys, at Seen, lock Leased) clientv3.Op {
 // event would wait and run at once.
 func Enqueue(k Keys, at Seen, place Leased) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{epochIs(k, at), Created(k.L, at.Token), Absent(k.O), Absent(k.Q), modified(k.I, at.Prev)},
+		Compares{epochIs(k, at), Created(k.L, at.Created), Absent(k.O), Absent(k.Q), modified(k.I, at.Prev)},
 		Writes{Put(k.Q, place)},
 		LockRecordAndQueue(k))
 }
@@ -67,10 +73,10 @@ func ClaimAsHead(k Keys, at Seen, lock Leased) clientv3.Op {
 		LockRecordAndQueue(k))
 }
 
-// Leave gives up a place in the queue.
+// Leave gives up a place in the queue. Both revisions of a place are one until it is parked: then it is not who took it that may end it.
 func Leave(k Keys, at Seen) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{Created(k.Q, at.Q)},
+		Compares{modified(k.Q, at.Q)},
 		Writes{clientv3.OpDelete(k.Q)},
 		LockRecordAndQueue(k))
 }
@@ -78,7 +84,7 @@ func Leave(k Keys, at Seen) clientv3.Op {
 // Settle with cool nil frees the lock.
 func Settle(k Keys, at Seen, record Leased, cool *Cooling) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{Created(k.L, at.Token), modified(k.L, at.L)},
+		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
 		endLock(k, record, cool),
 		nil)
 }
@@ -86,7 +92,7 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling) clientv3.Op {
 // Release frees the lock of an execution of which nothing reached the upstream, and leaves the record as it was.
 func Release(k Keys, at Seen) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{Created(k.L, at.Token), modified(k.L, at.L)},
+		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
 		freeLock(k),
 		nil)
 }
@@ -94,7 +100,7 @@ func Release(k Keys, at Seen) clientv3.Op {
 // Adopt puts a lock on the session that its owner has now.
 func Adopt(k Keys, at Seen, lock Leased) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{epochIs(k, at), Created(k.L, at.Token), modified(k.L, at.L)},
+		Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.L, at.L)},
 		Writes{Put(k.L, lock)},
 		nil)
 }
@@ -126,7 +132,7 @@ func Acquire(k Keys, at Seen, lock, alive Leased) clientv3.Op {
 // Hold lets the lock outlive its answer and its session.
 func Hold(k Keys, at Seen, lock, alive Leased) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{Created(k.L, at.Token), modified(k.L, at.L)},
+		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
 		Writes{Put(k.L, lock), Put(k.H, alive)},
 		nil)
 }
@@ -135,7 +141,7 @@ func Hold(k Keys, at Seen, lock, alive Leased) clientv3.Op {
 // etcd an absent key has revision 0, and a late heartbeat would revive a hold that has run out.
 func Heartbeat(k Keys, at Seen, alive Leased) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{Created(k.L, at.Token), modified(k.H, at.H)},
+		Compares{Created(k.L, at.Created), modified(k.H, at.H)},
 		Writes{Put(k.H, alive), clientv3.OpGet(k.L)},
 		lockAndHold(k))
 }
@@ -143,7 +149,7 @@ func Heartbeat(k Keys, at Seen, alive Leased) clientv3.Op {
 // Guard writes the steps of an execution into its lock.
 func Guard(k Keys, at Seen, lock Leased) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{Created(k.L, at.Token), modified(k.L, at.L), present(k.A)},
+		Compares{Created(k.L, at.Created), modified(k.L, at.L), present(k.A)},
 		Writes{Put(k.L, lock)},
 		lockRecordAndAlive(k))
 }
@@ -159,7 +165,7 @@ func Cancel(k Keys, at Seen, lock, news Leased) clientv3.Op {
 // CancelWaiting ends an execution that has not begun. Its waiter watches the place.
 func CancelWaiting(k Keys, at Seen, record Leased) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{Created(k.Q, at.Q), modified(k.I, at.Prev)},
+		Compares{modified(k.Q, at.Q), modified(k.I, at.Prev)},
 		Writes{clientv3.OpDelete(k.Q), Put(k.I, record)},
 		nil)
 }
@@ -185,6 +191,111 @@ func ForceReleaseCooling(k Keys, at Seen) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{modified(k.L, at.L)},
 		freeLock(k),
+		nil)
+}
+
+// EnqueueParked is an Enqueue for who does not wait itself: the place is on no session, and whoever has its route runs it.
+func EnqueueParked(k Keys, at Seen, place Leased, p Parking) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{epochIs(k, at), Created(k.L, at.Created), Absent(k.O), Absent(k.Q), modified(k.I, at.Prev)},
+		append(Writes{Put(k.Q, place)}, keep(k, p)...),
+		LockRecordAndQueue(k))
+}
+
+// ParkWaiting takes a place off its session. Its create revision stays, which is its place in line; with the session it would have gone.
+func ParkWaiting(k Keys, at Seen, place Leased, p Parking) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.Q, at.Q)},
+		append(Writes{Put(k.Q, place)}, keep(k, p)...),
+		LockRecordAndQueue(k))
+}
+
+// ParkRunning lets an execution outlive the process that runs it.
+func ParkRunning(k Keys, at Seen, lock Leased, p Parking) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
+		append(Writes{Put(k.L, lock)}, keep(k, p)...),
+		nil)
+}
+
+// Attempt puts a new token before each try of a parked execution: the one before may still be at work. It proves that the process lives, as a claim
+// does.
+func Attempt(k Keys, at Seen, lock Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.L, at.Created), modified(k.L, at.L), present(k.A)},
+		Writes{Put(k.L, lock)},
+		nil)
+}
+
+// Rest writes down how a try of a parked execution ended. With an index the other processes hear of it.
+func Rest(k Keys, at Seen, lock Leased, index *Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
+		append(Writes{Put(k.L, lock)}, announce(k, index)...),
+		nil)
+}
+
+// Carry takes a parked execution over whose process is gone, with a new token: it is never buried.
+func Carry(k Keys, at Seen, lock Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{epochIs(k, at), modified(k.L, at.L), Absent(k.A)},
+		Writes{Put(k.L, lock)},
+		lockRecordAndAlive(k))
+}
+
+// SettleParked is a Settle; with a letter the request is kept.
+func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
+		append(endLock(k, record, cool), unpark(k, letter)...),
+		nil)
+}
+
+// EndUncarried ends a parked execution that no process runs, because somebody asked for it.
+func EndUncarried(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{modified(k.L, at.L), Absent(k.A)},
+		append(endLock(k, record, cool), unpark(k, letter)...),
+		lockRecordAndAlive(k))
+}
+
+// EndParkedPlace ends a parked execution that has not begun, because somebody asked for it.
+func EndParkedPlace(k Keys, at Seen, record Leased, letter *Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.Q, at.Q), modified(k.I, at.Prev)},
+		append(Writes{clientv3.OpDelete(k.Q), Put(k.I, record)}, unpark(k, letter)...),
+		nil)
+}
+
+// ForceReleaseParked is a ForceRelease. The request is kept: nothing that was accepted goes without a trace.
+func ForceReleaseParked(k Keys, at Seen, record, news, letter Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{modified(k.L, at.L)},
+		append(append(tell(k, news), endLock(k, record, nil)...), unpark(k, &letter)...),
+		nil)
+}
+
+// RunNow lets a parked execution in its lock be tried now, whatever it waited for.
+func RunNow(k Keys, at Seen, lock, index, age Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{modified(k.L, at.L)},
+		Writes{Put(k.L, lock), Put(k.P, index), Put(k.G, age)},
+		nil)
+}
+
+// Rerun lets the event of a record run again whose request was kept, as the last of its line. old are the keys of the execution that ended.
+func Rerun(k Keys, at Seen, place Leased, p Parking, old Keys) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.L, at.Created), Absent(k.O), Absent(k.Q), modified(k.I, at.Prev)},
+		append(append(Writes{Put(k.Q, place)}, keep(k, p)...), clientv3.OpDelete(old.R), clientv3.OpDelete(old.P)),
+		LockRecordAndQueue(k))
+}
+
+// SweepLetter drops the request that was kept with a record which is gone, or is another execution's by now.
+func SweepLetter(k Keys, at Seen) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{modified(k.I, at.Prev)},
+		Writes{clientv3.OpDelete(k.R), clientv3.OpDelete(k.P)},
 		nil)
 }
 
@@ -260,6 +371,25 @@ func endLock(k Keys, record Leased, cool *Cooling) Writes {
 		return Writes{Put(k.L, cool.Lock), Put(k.H, cool.Hold), Put(k.I, record)}
 	}
 	return append(freeLock(k), Put(k.I, record))
+}
+
+func keep(k Keys, p Parking) Writes {
+	return Writes{Put(k.R, p.Request), Put(k.P, p.Index), Put(k.G, p.Age)}
+}
+
+func announce(k Keys, index *Leased) Writes {
+	if index == nil {
+		return nil
+	}
+	return Writes{Put(k.P, *index)}
+}
+
+// unpark deletes what was kept of a parked execution; with a letter its request stays.
+func unpark(k Keys, letter *Leased) Writes {
+	if letter != nil {
+		return Writes{Put(k.P, *letter), clientv3.OpDelete(k.G)}
+	}
+	return Writes{clientv3.OpDelete(k.R), clientv3.OpDelete(k.P), clientv3.OpDelete(k.G)}
 }
 
 // Most refusals bring how things stand now, in the order of the read constants below. What is hardly ever refused brings nothing, and

@@ -6,9 +6,19 @@ type actor struct {
 	s  *state
 	d  int
 	to visit
+	// carrier is 1 + the process that carries a parked execution of the delivery; 0 = it is the delivery itself.
+	carrier int
 }
 
-func (a *actor) delivery() *delivery  { return &a.s.deliveries[a.d] }
+func (a *actor) delivery() *delivery { return a.of(a.s) }
+
+func (a *actor) of(s *state) *delivery {
+	if a.carrier > 0 {
+		return &s.carriers[a.carrier-1]
+	}
+	return &s.deliveries[a.d]
+}
+
 func (a *actor) process() *process    { return &a.s.processes[a.delivery().process] }
 func (a *actor) execution() execution { return executionOf(a.d, a.delivery().ids) }
 func (a *actor) event() int           { return a.m.events[a.d] }
@@ -20,17 +30,17 @@ func (a *actor) stale() bool { return a.process().session != a.delivery().sessio
 // step is a step without etcd.
 func (a *actor) step(what string, f func(n *state, t *delivery)) {
 	n := a.m.copy(a.s)
-	f(n, &n.deliveries[a.d])
+	f(n, a.of(n))
 	a.to(n, step{what: what, who: uint8(a.d), about: a.delivery().process})
 }
 
 func (a *actor) send(t txn, after func(n *state, t *delivery, ok bool), lost func(*state)) {
 	t.by = a.execution()
-	a.m.fire(a.s, t, a.d, free, func(n *state, ok bool) { after(n, &n.deliveries[a.d], ok) }, lost, a.to)
+	a.m.fire(a.s, t, a.d, free, func(n *state, ok bool) { after(n, a.of(n), ok) }, lost, a.to)
 }
 
 // resolve is what follows an answer that got lost, for what takes a lock or a place.
-func (a *actor) resolve(n *state) { n.deliveries[a.d].at = fencing }
+func (a *actor) resolve(n *state) { a.of(n).at = fencing }
 
 func (a *actor) deliver() {
 	switch a.delivery().at {
@@ -62,6 +72,16 @@ func (a *actor) deliver() {
 		a.putHold()
 	case attached:
 		a.attached()
+	case parkingPlace:
+		a.parkPlace()
+	case parkingLock:
+		a.parkLock()
+	case resting:
+		a.rest()
+	case rested:
+		a.rested()
+	case trying:
+		a.try()
 	}
 }
 
@@ -146,7 +166,10 @@ func (a *actor) refused(n *state, t *delivery) {
 
 func (a *actor) won(n *state, t *delivery) {
 	l := n.locks[a.lock()]
-	t.at, t.token, t.l, t.q = claimedPhase, l.created, l.modified, 0
+	t.at, t.token, t.created, t.l, t.q = claimedPhase, l.token, l.created, l.modified, 0
+	if a.carrier > 0 {
+		a.took(n, t)
+	}
 }
 
 // decide is idem.Decide, from the lock that stands in the way, the record and the queue of one revision.
@@ -176,7 +199,7 @@ func (a *actor) decide(n *state, t *delivery, l lock) {
 	case l.created == 0 && !waits:
 		t.prev = rec.modified
 	case a.m.waits[a.d] && l == n.locks[a.lock()]: // there is no queue before the other lock
-		t.prev, t.token, t.at = rec.modified, l.created, enqueueing
+		t.prev, t.created, t.at = rec.modified, l.created, enqueueing
 	default:
 		t.finish(locked)
 	}
@@ -185,7 +208,7 @@ func (a *actor) decide(n *state, t *delivery, l lock) {
 // fence makes a claim or an enqueueing without an answer fail for ever, if it has not been applied.
 func (a *actor) fence() {
 	t := a.delivery()
-	if !t.answered {
+	if !t.answered && a.carrier == 0 {
 		a.step("request_timeout: the sender gets 503", func(_ *state, t *delivery) { t.answered = true })
 	}
 	if a.m.breaks == noFence || a.s.sessions[t.session] == 0 {
@@ -208,6 +231,10 @@ func (a *actor) fence() {
 func (a *actor) reread(n *state, t *delivery) {
 	x, l, e := a.execution(), n.locks[a.lock()], a.event()
 	switch {
+	case a.carrier > 0:
+		a.rereadCarried(n, t)
+	case t.parked:
+		a.rereadParked(n, t)
 	case l.created != 0 && l.by == x && !l.cooling:
 		a.won(n, t)
 		if a.m.breaks != rereadMissesCancel {
@@ -243,22 +270,31 @@ func (a *actor) enqueue() {
 		return
 	}
 	t := a.delivery()
-	a.send(txn{kind: enqueue, session: t.session, epoch: a.process().epoch, token: t.token, prev: t.prev}, func(n *state, t *delivery, ok bool) {
+	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, created: t.created, prev: t.prev}
+	if a.m.parkAtOnce[a.d] {
+		request.kind, request.parked = enqueueParked, true
+	}
+	a.send(request, func(n *state, t *delivery, ok bool) {
 		l, e := n.locks[a.lock()], a.event()
 		switch {
+		case ok && a.m.parkAtOnce[a.d]:
+			t.finish(accepted)
 		case ok:
-			t.at, t.q, t.token = waiting, n.queue[e].created, 0
+			t.at, t.q, t.created = waiting, n.queue[e].created, 0
 		case n.sessions[t.session] == 0:
 			t.finish(storeUnavailable)
 		case a.m.copyInOther(n, a.execution()).created != 0:
-			t.at, t.token = claiming, 0
+			t.at, t.created = claiming, 0
 			a.decide(n, t, a.m.copyInOther(n, a.execution()))
 		case n.queue[e].created == 0 && n.records[e].modified == t.prev && (l.created == 0 || l.cooling || a.m.event(l.by) != e):
-			t.token = l.created // the lock has changed hands, and no copy has it
+			t.created = l.created // the lock has changed hands, and no copy has it
 		default:
-			t.at, t.token = claiming, 0
+			t.at, t.created = claiming, 0
 		}
-	}, a.resolve)
+	}, func(n *state) {
+		a.resolve(n)
+		a.of(n).parked = request.parked
+	})
 }
 
 func (a *actor) wait() {
@@ -285,6 +321,9 @@ func (a *actor) wait() {
 			t.finish(aborted)
 		})
 		return
+	}
+	if a.m.parkWaits[a.d] {
+		a.step("sender's patience is over while it waits", func(_ *state, t *delivery) { t.at = parkingPlace })
 	}
 	if a.s.left.hangUp > 0 {
 		a.step("sender hangs up", func(n *state, t *delivery) { n.left.hangUp--; t.at, t.left = leaving, true })

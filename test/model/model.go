@@ -41,6 +41,14 @@ const (
 	buryWithoutDelay
 	copySaysNotExecuted // where it finds nothing of the execution that it attached to
 	attachToAnybody     // any record of the event ends the copy's wait
+	acceptsBefore       // the commit
+	tokenAloneIsMine    // also after an attempt whose answer got lost
+	tokenNotSpelled     // by who puts over a lock with a token of its own
+	carryKeepsToken     // of the process before
+	attemptKeepsToken   // of the try before
+	tryWithoutAttempt
+	carrierTriesAgain // what may have run, under on_unknown: block
+	anyLockIsCarried  // also that of another process
 )
 
 func newModel(sc scenario) *model { return &model{scenario: sc, table: table()} }
@@ -68,7 +76,7 @@ func (m *model) initial() *state {
 func (m *model) canonical(s *state) {
 	m.tidyLost(s)
 	for x := range s.known.upstream {
-		if s.known.upstream[x] == finished {
+		if s.known.upstream[x] == finished && (!s.known.accepted[x] || s.known.ended[x] != 0) {
 			s.known.excuse[x] = 0
 		}
 		if s.known.ended[x] != 0 {
@@ -115,10 +123,16 @@ func (t *txn) before(o *txn) bool { return t.order() < o.order() }
 // order tells transactions apart that can be lost at the same time: the same sender's differ in a revision.
 func (t *txn) order() uint64 {
 	o := uint64(t.kind)
-	for _, v := range [...]uint8{uint8(t.by), uint8(t.epoch), uint8(t.token ^ t.q), uint8(t.l), uint8(t.prev ^ t.h), uint8(t.outcome)} {
+	for _, v := range [...]uint8{uint8(t.by), uint8(t.epoch), uint8(t.created ^ t.q), uint8(t.l), uint8(t.prev ^ t.h), uint8(t.outcome)} {
 		o = o<<8 | uint64(v)
 	}
-	return o<<4 | uint64(t.lease)<<2 | uint64(t.cancel)
+	o = o<<4 | uint64(t.lease)<<2 | uint64(t.cancel)
+	for i, is := range [...]bool{t.fresh, t.parked, t.trying, t.letter} {
+		if is {
+			o ^= 1 << (60 + i)
+		}
+	}
+	return o
 }
 
 // revisions collects every revision in s.
@@ -134,10 +148,12 @@ func (m *model) revisions(s *state) {
 	for i := range m.lockCount {
 		add(&s.locks[i].created)
 		add(&s.locks[i].modified)
+		add(&s.locks[i].token)
 		add(&s.known.token[i])
 	}
 	for e := range m.eventCount {
 		add(&s.queue[e].created)
+		add(&s.queue[e].modified)
 		add(&s.records[e].modified)
 	}
 	for x := range s.holds {
@@ -146,13 +162,18 @@ func (m *model) revisions(s *state) {
 	for p := range m.processCount {
 		add(&s.processes[p].epoch)
 	}
+	of := func(t *delivery) {
+		for _, r := range [...]*revision{&t.prev, &t.token, &t.created, &t.l, &t.q, &t.o} {
+			add(r)
+		}
+	}
 	for d := range m.deliveryCount {
-		t := &s.deliveries[d]
-		add(&t.prev)
-		add(&t.token)
-		add(&t.l)
-		add(&t.q)
-		add(&t.o)
+		of(&s.deliveries[d])
+	}
+	if m.parks() {
+		for p := range m.processCount {
+			of(&s.carriers[p])
+		}
 	}
 	for i := range s.lost {
 		t := &s.lost[i]
@@ -160,6 +181,7 @@ func (m *model) revisions(s *state) {
 			continue
 		}
 		add(&t.epoch)
+		add(&t.created)
 		add(&t.token)
 		add(&t.l)
 		add(&t.q)

@@ -33,6 +33,17 @@ const (
 	copyGetsTheSame     promise = "an attached copy gets the end of the execution that it attached to"
 )
 
+const (
+	acceptedEnds    promise = "an accepted event ends in something: queue, lock or record has it"
+	requestStays    promise = "the request of an accepted event is there as long as it has not ended, and with a dead letter"
+	noRequestLeft   promise = "no request is left behind"
+	acceptedAfter   promise = "a sender is told that its event is accepted only when it is"
+	oneCarrier      promise = "one carrier: two tries of a parked execution at once, and the first one's process had not lost it"
+	parkedNotBuried promise = "what is parked is not buried"
+	triesAlive      promise = "a try is announced only by a process that lives"
+	parkedGoesOn    promise = "what is parked goes on, or waits for a person"
+)
+
 const goalReached promise = "none: the state that was looked for is reached"
 
 // broke notes the first promise that a step broke.
@@ -54,6 +65,8 @@ type witness struct {
 	settled   [maxEvents]bool
 	forgotten [maxEvents]bool
 	final     [maxEvents]execution // of which the final cancel was asked
+	accepted  [maxExecutions]bool  // it is, or was, parked
+	unsure    [maxExecutions]bool  // a try of the parked execution ended so, and nobody has said since that it may go on
 }
 
 const ( // witness.where
@@ -72,6 +85,7 @@ const ( // witness.upstream
 const (
 	sessionLost uint8 = 1 << iota // its alive key is gone, or it was buried; adopting takes this back
 	callClosed                    // for good: the upstream may still be at work
+	carriedOver                   // until the next try of a parked one begins
 )
 
 // checkPlaces compares where every execution is with where it was before the step.
@@ -91,6 +105,7 @@ func (m *model) checkPlaces(s *state) {
 		}
 	}
 	for x := 1; x < maxExecutions; x++ {
+		m.checkRequest(s, execution(x))
 		where := &s.known.where[x]
 		switch {
 		case in[x] > 1:
@@ -103,6 +118,9 @@ func (m *model) checkPlaces(s *state) {
 			*where = wasSomewhere
 			if s.known.cancelled[x] && s.known.ended[x] == 0 {
 				m.broke(cancelNotLost)
+			}
+			if s.known.accepted[x] && s.known.ended[x] == 0 {
+				m.broke(acceptedEnds)
 			}
 		}
 	}
@@ -214,7 +232,11 @@ func (m *model) check(s *state) {
 		if t.at != done {
 			continue
 		}
-		if m.answers[t.answer]++; !t.answer.notExecuted() {
+		m.answers[t.answer]++
+		if t.answer == accepted && !s.known.accepted[executionOf(d, 0)] && !s.known.accepted[executionOf(d, 1)] {
+			m.broke(acceptedAfter)
+		}
+		if !t.answer.notExecuted() {
 			continue
 		}
 		for n := range uint8(idsPerArrival) {
@@ -258,7 +280,7 @@ func (m *model) resolves(s *state, p int) bool {
 			return true
 		}
 	}
-	return false
+	return m.parks() && s.carriers[p].at == fencing
 }
 
 // quiet: nothing moves any more but new deliveries and people. A transaction that is still lost is one that never arrives.
@@ -284,7 +306,7 @@ func (m *model) quiet(s *state) bool {
 			return false
 		}
 	}
-	return true
+	return !m.parks() || m.carriersRest(s)
 }
 
 // canGoOn: a waiter has something to do.
@@ -299,18 +321,18 @@ func (m *model) canGoOn(s *state, d int) bool {
 
 func (m *model) checkQuiet(s *state) {
 	for i := range m.lockCount {
-		if s.locks[i].created != 0 && !s.isDead(s.locks[i]) {
+		if l := s.locks[i]; l.created != 0 && !l.parked && !s.isDead(l) {
 			m.broke(noGhost)
 		}
 	}
 	for e := range m.eventCount {
-		if q := &s.queue[e]; q.created != 0 && s.deliveries[q.by.delivery()].at == done {
+		if q := &s.queue[e]; q.created != 0 && !q.parked && s.deliveries[q.by.delivery()].at == done {
 			m.broke(noGhost)
 		}
 	}
 	for d := range m.deliveryCount {
 		t := &s.deliveries[d]
-		if t.at == waiting {
+		if t.at == waiting && !m.behindParked(s, d) {
 			m.broke(nobodyWaitsForEver)
 		}
 		for n := range uint8(idsPerArrival) {

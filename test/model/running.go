@@ -3,7 +3,7 @@ package model
 // see takes over the newest state of the own lock, with a cancel that stands in it.
 func (a *actor) see(n *state, t *delivery) {
 	l := n.locks[a.lock()]
-	t.l, t.cancel = l.modified, l.cancel
+	t.l, t.cancel, t.token, t.parked, t.blocked = l.modified, l.cancel, l.token, l.parked, l.blocked
 }
 
 // start is between the claim's answer and the first byte.
@@ -35,6 +35,9 @@ func (a *actor) start() {
 }
 
 func (a *actor) run() {
+	if a.m.parkRuns[a.d] && a.carrier == 0 {
+		a.step("sender's patience is over while it runs", func(_ *state, t *delivery) { t.at, t.begun = parkingLock, true })
+	}
 	if a.stale() {
 		a.step("session is over, call is closed", a.end(failedUnsure))
 		a.adopt()
@@ -55,7 +58,7 @@ func (a *actor) run() {
 			a.end(abortedUnsure)(n, t)
 		})
 	}
-	if l := a.s.locks[a.lock()]; l.cancel != notCancelled && a.m.mine(a.s, a.execution(), a.delivery().token) {
+	if l := a.s.locks[a.lock()]; l.cancel != notCancelled && a.mine(a.s) {
 		a.step("cancel is seen, call is closed", a.end(abortedUnsure))
 	}
 }
@@ -65,6 +68,11 @@ func (a *actor) end(o outcome) func(n *state, t *delivery) {
 	return func(n *state, t *delivery) {
 		x := a.execution()
 		t.at, t.outcome = settling, o
+		if a.carrier > 0 && (o == failed || o == failedUnsure) {
+			t.at = resting
+			n.known.unsure[x] = n.known.unsure[x] || o == failedUnsure && a.mine(n)
+			t.blocked = a.m.block && o == failedUnsure
+		}
 		if n.known.upstream[x] = finished; o.unknown() {
 			n.known.upstream[x] = atWork
 			n.known.excuse[x] |= callClosed
@@ -75,9 +83,8 @@ func (a *actor) end(o outcome) func(n *state, t *delivery) {
 // adopt moves the lock to the new session of this process.
 func (a *actor) adopt() {
 	t, p := a.delivery(), *a.process()
-	a.send(txn{kind: adopt, session: p.session, epoch: p.epoch, token: t.token, l: t.l, cancel: t.cancel}, func(n *state, t *delivery, _ bool) {
-		x := a.execution()
-		if !a.m.mine(n, x, t.token) {
+	a.send(txn{kind: adopt, session: p.session, epoch: p.epoch, created: t.created, l: t.l, cancel: t.cancel, token: a.spelled(t), parked: t.parked, trying: t.begun || t.at == trying}, func(n *state, t *delivery, _ bool) {
+		if !a.mine(n) {
 			a.lose(n, t)
 			return
 		}
@@ -90,12 +97,12 @@ func (a *actor) adopt() {
 
 // lose: somebody else has taken the lock.
 func (a *actor) lose(n *state, t *delivery) {
-	if t.at == claimedPhase {
+	if t.at == claimedPhase && a.carrier == 0 {
 		t.at, t.answered = releasing, true
 		return
 	}
 	n.known.excuse[a.execution()] |= callClosed
-	t.finish(lockLost)
+	a.finish(t, lockLost)
 }
 
 func (a *actor) settle() {
@@ -104,20 +111,24 @@ func (a *actor) settle() {
 	if t.cancel != notCancelled && o == failedUnsure {
 		o = abortedUnsure
 	}
-	a.send(txn{kind: settle, token: t.token, l: t.l, outcome: o, cancel: t.cancel}, func(n *state, t *delivery, ok bool) {
+	request := txn{kind: settle, created: t.created, l: t.l, outcome: o, cancel: t.cancel}
+	if t.parked {
+		request.kind, request.letter = settleParked, a.m.keepsLetter(o, t.cancel)
+	}
+	a.send(request, func(n *state, t *delivery, ok bool) {
 		x := a.execution()
 		switch rec := n.records[a.event()]; {
 		case ok:
-			t.finish(executed)
-		case a.m.mine(n, x, t.token):
+			a.finish(t, executed)
+		case a.mine(n):
 			a.see(n, t)
 		case rec.modified != 0 && rec.by == x && rec.outcome == o: // an earlier attempt
-			t.finish(executed)
+			a.finish(t, executed)
 		default:
-			if n.known.ended[x] == 0 {
+			if n.known.ended[x] == 0 && !n.known.accepted[x] { // a parked one may be carried on by another process
 				a.m.broke(knownOutcomeKept)
 			}
-			t.finish(lockLost)
+			a.finish(t, lockLost)
 		}
 	}, nothing)
 }
@@ -135,12 +146,12 @@ func (a *actor) release() {
 			t.finish(unreachable)
 		}
 	}
-	request := txn{kind: release, token: t.token, l: t.l}
+	request := txn{kind: release, created: t.created, l: t.l}
 	if t.cancel != notCancelled {
-		request = txn{kind: settle, token: t.token, l: t.l, outcome: abortedClean, cancel: t.cancel}
+		request = txn{kind: settle, created: t.created, l: t.l, outcome: abortedClean, cancel: t.cancel}
 	}
 	a.send(request, func(n *state, t *delivery, ok bool) {
-		if !ok && a.m.mine(n, a.execution(), t.token) {
+		if !ok && a.mine(n) {
 			a.see(n, t)
 			return
 		}
@@ -150,12 +161,12 @@ func (a *actor) release() {
 
 func (a *actor) putHold() {
 	t := a.delivery()
-	a.send(txn{kind: putHold, token: t.token, l: t.l, cancel: t.cancel}, func(n *state, t *delivery, ok bool) {
-		x := a.execution()
-		switch mine := a.m.mine(n, x, t.token); {
+	a.send(txn{kind: putHold, created: t.created, l: t.l, cancel: t.cancel, token: a.spelled(t), parked: t.parked, trying: t.begun || t.at == trying}, func(n *state, t *delivery, ok bool) {
+		switch mine := a.mine(n); {
 		case ok, mine && n.locks[a.lock()].alive == byHold:
 			n.holders[a.d] = holder{at: holding}
-			t.finish(executed)
+			n.deliveries[a.d].token, n.deliveries[a.d].created = t.token, t.created
+			a.finish(t, executed)
 		case mine:
 			a.see(n, t)
 		default:
@@ -192,7 +203,7 @@ func (a *actor) hold() {
 	if h.at != holding && h.at != completing || !a.m.anybodyUp(a.s) {
 		return
 	}
-	x, token := a.execution(), a.delivery().token
+	x, token, created := a.execution(), a.delivery().token, a.delivery().created
 	if !a.m.mine(a.s, x, token) {
 		n := a.m.copy(a.s)
 		n.holders[a.d].at, n.known.upstream[x] = over, finished
@@ -201,10 +212,10 @@ func (a *actor) hold() {
 	}
 	l := a.s.locks[a.lock()]
 	if own := a.s.holds[x]; own.modified != 0 && h.at == holding && a.s.left.beat > 0 && h.used < coolingLease-1 { // else 412 lock_expired
-		a.beat(txn{kind: heartbeat, by: x, token: token, h: own.modified, lease: h.used + 1})
+		a.beat(txn{kind: heartbeat, by: x, created: created, h: own.modified, lease: h.used + 1})
 	}
 	if a.s.left.age > 0 {
-		a.m.fire(a.s, txn{kind: settle, by: x, token: token, l: l.modified, outcome: abortedUnsure, cancel: l.cancel}, a.d,
+		a.m.fire(a.s, settleOf(l, txn{by: x, created: created, l: l.modified, outcome: abortedUnsure, cancel: l.cancel, letter: a.m.keepsLetter(abortedUnsure, l.cancel)}), a.d,
 			func(n *state) { n.left.age--; n.known.excuse[x] |= callClosed }, nothingMore, nothing, a.to)
 	}
 	ends := []txn{{kind: settle, outcome: success, cancel: l.cancel}}
@@ -217,7 +228,11 @@ func (a *actor) hold() {
 		ends = append(ends, txn{kind: settle, outcome: failed, cancel: l.cancel})
 	}
 	for _, t := range ends {
-		t.by, t.token, t.l = x, token, l.modified
+		t.by, t.created, t.l = x, created, l.modified
+		if t.kind == settle {
+			t = settleOf(l, t)
+			t.letter = l.parked && a.m.keepsLetter(t.outcome, l.cancel)
+		}
 		a.m.fire(a.s, t, a.d, free, func(n *state, ok bool) {
 			n.holders[a.d].at, n.known.upstream[x] = completing, finished
 			if ok {

@@ -23,12 +23,25 @@ type scenario struct {
 	unreachable  bool
 	final        bool // cancels are final
 
+	// What becomes of a delivery whose sender does not wait any longer.
+	parkWaits, parkAtOnce, parkRuns [maxDeliveries]bool
+	unrouted                        [maxProcesses]bool // processes without the route: they carry nothing on
+	skips                           bool               // cancels of parked executions keep the request
+	letters                         bool               // a carrier may give up: its execution is a dead letter
+
 	budget budget
+}
+
+// parks: something may be parked.
+func (sc *scenario) parks() bool {
+	none := [maxDeliveries]bool{}
+	return sc.parkWaits != none || sc.parkAtOnce != none || sc.parkRuns != none
 }
 
 func (sc *scenario) alike(a, b int) bool {
 	return sc.events[a] == sc.events[b] && sc.waits[a] == sc.waits[b] && sc.attach[a] == sc.attach[b] && sc.holds[a] == sc.holds[b] &&
-		sc.byAPI[a] == sc.byAPI[b] && sc.none[a] == sc.none[b]
+		sc.byAPI[a] == sc.byAPI[b] && sc.none[a] == sc.none[b] &&
+		sc.parkWaits[a] == sc.parkWaits[b] && sc.parkAtOnce[a] == sc.parkAtOnce[b] && sc.parkRuns[a] == sc.parkRuns[b]
 }
 
 func bounded(name string, events []int, b budget, change func(sc *scenario)) scenario {
@@ -95,6 +108,20 @@ func scenarios() []scenario {
 		bounded("strategy changes, hold, attach", copies, budget{ambiguous: 1, expire: 1, beat: 1, force: 1}, func(sc *scenario) { strategyChanges(sc); all(&sc.holds); first(&sc.attach) }),
 		bounded("strategy changes, release delay", copies, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true }),
 		bounded("strategy changes, wait, release delay", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true; first(&sc.waits) }),
+		bounded("park while waiting", others, budget{ambiguous: 1, crash: 1, expire: 1}, func(sc *scenario) { all(&sc.waits); second(&sc.parkWaits) }),
+		bounded("park while waiting, cancel", others, budget{ambiguous: 1, expire: 1, cancel: 1}, func(sc *scenario) { all(&sc.waits); second(&sc.parkWaits) }),
+		bounded("park at once", others, budget{ambiguous: 1, crash: 1}, func(sc *scenario) { all(&sc.waits); all(&sc.parkAtOnce) }),
+		bounded("park at once, copies, forget", copies, budget{ambiguous: 1, expire: 1, forget: 1}, func(sc *scenario) { sc.fails = true; all(&sc.waits); first(&sc.parkAtOnce) }),
+		bounded("park while running", copies, budget{ambiguous: 1, crash: 1, expire: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
+		bounded("park while running, other", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.fails = true; all(&sc.parkRuns); second(&sc.waits) }),
+		bounded("carry, cancel", []int{0}, budget{ambiguous: 2, crash: 1, expire: 2, cancel: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
+		bounded("carry, block, run", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, run: 1, cancel: 1}, func(sc *scenario) { sc.cuts, sc.block = true, true; first(&sc.parkRuns) }),
+		bounded("carry, force", others, budget{ambiguous: 1, expire: 1, force: 1}, func(sc *scenario) { all(&sc.waits); first(&sc.parkRuns) }),
+		bounded("carry, given to others, no route", []int{0}, budget{ambiguous: 1, expire: 1, down: 2}, func(sc *scenario) { sc.fails, sc.unrouted[0] = true, true; first(&sc.parkRuns) }),
+		bounded("dead letter, rerun, forget", copies, budget{ambiguous: 1, run: 1, forget: 1}, func(sc *scenario) { sc.letters, sc.fails = true, true; first(&sc.parkRuns) }),
+		bounded("skip", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { sc.skips = true; all(&sc.waits); all(&sc.parkAtOnce) }),
+		bounded("carry, release delay", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.letters, sc.releaseDelay = true, true, true; first(&sc.parkRuns) }),
+		bounded("carry, hold", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.parkRuns); first(&sc.holds) }),
 	}
 }
 

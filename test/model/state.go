@@ -7,7 +7,8 @@ type state struct {
 	processes  [maxProcesses]process
 	deliveries [maxDeliveries]delivery
 	holders    [maxDeliveries]holder
-	lost       [maxLost]txn // sent, no answer came: may be applied at any later time, or never
+	carriers   [maxCarriers]delivery // one for each process: what it does with a parked execution
+	lost       [maxLost]txn          // sent, no answer came: may be applied at any later time, or never
 	known      witness
 	left       budget
 }
@@ -33,6 +34,8 @@ type budget struct {
 	guard     uint8
 	beat      uint8
 	age       uint8 // max_duration reached
+	run       uint8 // of a blocked one, or of a request that was kept
+	down      uint8 // a carrier gives its execution to the others
 }
 
 // phase is where a delivery is in its life.
@@ -53,6 +56,11 @@ const (
 	releasing
 	holdingOn // the upstream answered 202
 	attached
+	parkingPlace // its place is to outlive its session
+	parkingLock  // its lock is
+	resting      // a parked one: how its try ended is written down
+	rested       // a parked one between two tries
+	trying       // a parked one: the next try is announced
 	done
 )
 
@@ -73,6 +81,8 @@ const (
 	crashed
 	unreachable
 	copied // the first one's answer
+	accepted
+	unsure // nobody knows whether it was accepted
 	answers
 )
 
@@ -86,7 +96,8 @@ type delivery struct {
 	session session
 	ids     uint8 // execution IDs used up
 	prev    revision
-	token   revision
+	token   revision // the fencing token
+	created revision // of the lock: its own, or the one that it waits for
 	l, q, o revision
 	first   execution // that it attached to
 	outcome outcome
@@ -96,11 +107,14 @@ type delivery struct {
 	answered    bool // the sender has got its 503
 	decideAgain bool // after leaving the queue
 	left        bool // the sender has hung up
+	parked      bool // the lock is, as far as is known
+	blocked     bool
+	begun       bool // a try of a parked one that the upstream may have got something of
 }
 
 // finish keeps only what the checker and a holder need.
 func (t *delivery) finish(a answer) {
-	*t = delivery{at: done, ids: t.ids, token: t.token, answer: a}
+	*t = delivery{at: done, ids: t.ids, token: t.token, created: t.created, answer: a}
 }
 
 // holder is the upstream after its 202, or a client of the lock API.
@@ -145,7 +159,7 @@ func (m *model) openSession(s *state, p int) {
 // mine: the lock is still that of this execution. A cooling lock is nobody's.
 func (m *model) mine(s *state, x execution, token revision) bool {
 	l := &s.locks[m.lock(x)]
-	return l.created != 0 && l.created == token && l.by == x && (!l.cooling || m.breaks == coolingIsMine)
+	return l.created != 0 && l.token == token && l.by == x && (!l.cooling || m.breaks == coolingIsMine)
 }
 
 // keepLost puts a transaction among the lost ones; false: there are too many.

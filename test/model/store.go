@@ -11,6 +11,7 @@ const (
 	maxExecutions = maxDeliveries*idsPerArrival + 1
 	holdLeases    = 4 // leases of one H; the last one is for cooling
 	coolingLease  = holdLeases - 1
+	maxCarriers   = 2
 	maxLost       = 3 // transactions without an answer at the same time
 )
 
@@ -40,6 +41,7 @@ const (
 	notCancelled uint8 = iota
 	cancelled
 	cancelledForGood // final: the event never runs again
+	skipped          // of a parked execution: its request is kept
 )
 
 type lock struct { // L
@@ -48,12 +50,18 @@ type lock struct { // L
 	alive             alive
 	cancel            uint8
 	cooling, steps    bool
+
+	token   revision // the fencing token
+	parked  bool
+	trying  bool // a try has begun, and how it ended is not written down
+	blocked bool // it waits for a person
 }
 
 type place struct { // Q
-	created revision
-	by      execution
-	session session
+	created, modified revision
+	by                execution
+	session           session // 0 = it is parked, and lives until a transaction deletes it
+	parked            bool
 }
 
 type record struct { // I
@@ -61,12 +69,20 @@ type record struct { // I
 	by       execution
 	outcome  outcome
 	final    bool
+	letter   bool // its request is kept
 }
 
 type hold struct { // H
 	modified revision
 	lease    uint8
 }
+
+// What is kept of a parked execution.
+const (
+	noRequest uint8 = iota
+	parkedRequest
+	letterRequest // P says that it is kept with a record
+)
 
 // store is etcd. A cancel's C is not in it: it only wakes the owner up, and the cancel itself stands in L.
 type store struct {
@@ -78,6 +94,7 @@ type store struct {
 	records  [maxEvents]record
 	holds    [maxExecutions]hold
 	spent    [maxExecutions]uint8 // leases of H that have run out, one bit each
+	requests [maxExecutions]uint8 // R and P
 }
 
 func (s *store) next() revision { s.clock++; return s.clock }
@@ -91,7 +108,15 @@ func (s *store) isAlive(a alive, x execution) bool {
 	return s.sessions[a] != 0
 }
 
-func (s *store) isDead(l lock) bool { return l.created != 0 && !s.isAlive(l.alive, l.by) }
+// isDead: to be buried. What is parked is carried on instead.
+func (s *store) isDead(l lock) bool {
+	return l.created != 0 && (!l.parked || l.cooling) && !s.isAlive(l.alive, l.by)
+}
+
+// uncarried: parked, and no process has it.
+func (s *store) uncarried(l lock) bool {
+	return l.created != 0 && l.parked && !l.cooling && !s.isAlive(l.alive, l.by)
+}
 
 // executionOf is the n-th execution ID that a delivery uses.
 func executionOf(delivery int, n uint8) execution {
@@ -159,7 +184,7 @@ const everybody revision = 255
 func (m *model) loseSession(s *state, gone session) {
 	s.sessions[gone] = 0
 	for e := range s.queue {
-		if p := &s.queue[e]; p.created != 0 && p.session == gone {
+		if p := &s.queue[e]; p.created != 0 && !p.parked && p.session == gone {
 			s.known.where[p.by] = nowhere // not ended: it may queue again under its ID
 			*p = place{}
 		}

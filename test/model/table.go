@@ -23,22 +23,41 @@ const (
 	forget
 	forceRelease
 	forceReleaseCooling
+	enqueueParked
+	parkWaiting
+	parkRunning
+	attempt
+	rest
+	carry
+	settleParked
+	endUncarried
+	endParkedPlace
+	forceReleaseParked
+	runNow
+	rerun
+	sweepLetter
 	kinds
 )
 
 // txn is one transaction as it was sent, with what its sender knew.
 type txn struct {
-	kind              kind
-	by                execution
-	session           session
-	epoch             revision // S.mod
-	token, l, q, prev revision // L.create, L.mod, Q.create, I.mod
-	h                 revision // H.mod
-	o                 revision // O.mod
-	alive             alive    // what L named at l
-	outcome           outcome  // to write into I
-	lease             uint8    // of the H to write
-	cancel            uint8    // that L carried at l
+	kind                kind
+	by                  execution
+	session             session
+	epoch               revision // S.mod
+	created, l, q, prev revision // L.create, L.mod, Q.create, I.mod
+	h                   revision // H.mod
+	o                   revision // O.mod
+	alive               alive    // what L named at l
+	outcome             outcome  // to write into I
+	lease               uint8    // of the H to write
+	cancel              uint8    // that L carried at l
+
+	token          revision  // to spell in L; 0 = L.create is the token, or fresh
+	fresh          bool      // the token is the revision of this put
+	parked, trying bool      // to write into L
+	letter         bool      // the request is kept with I
+	old            execution // whose request it takes over
 }
 
 // compare is one condition of a transaction, spelled as in etcdlock/protocol/table.go.
@@ -52,10 +71,10 @@ type compare struct {
 func always(*txn) bool { return true }
 
 var (
-	epochIs = compare{"epochIs(k, at)", func(m *model, s *state, t *txn) bool { return s.sessions[t.session] == t.epoch && t.epoch != 0 }, nil}
-	lAbsent = compare{"absent(k.L)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].created == 0 }, always}
-	lToken  = compare{"created(k.L, at.token)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].created == t.token },
-		func(t *txn) bool { return t.token == 0 }}
+	epochIs  = compare{"epochIs(k, at)", func(m *model, s *state, t *txn) bool { return s.sessions[t.session] == t.epoch && t.epoch != 0 }, nil}
+	lAbsent  = compare{"absent(k.L)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].created == 0 }, always}
+	lCreated = compare{"created(k.L, at.created)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].created == t.created },
+		func(t *txn) bool { return t.created == 0 }}
 	lIs   = compare{"modified(k.L, at.l)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].modified == t.l }, nil}
 	recIs = compare{"modified(k.I, at.prev)", func(m *model, s *state, t *txn) bool { return s.records[m.event(t.by)].modified == t.prev },
 		func(t *txn) bool { return t.prev == 0 }}
@@ -66,6 +85,7 @@ var (
 	nobodyBefore = compare{"nobodyBefore(k, at.q)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), t.q) == 0 }, always}
 	qAbsent      = compare{"absent(k.Q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == 0 }, always}
 	qMine        = compare{"created(k.Q, at.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == t.q }, nil}
+	qUntouched   = compare{"modified(k.Q, at.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].modified == t.q }, nil}
 	holdIs       = compare{"modified(k.H, at.h)", func(m *model, s *state, t *txn) bool { return s.holds[t.by].modified == t.h }, nil}
 	ownerAlive   = compare{"present(k.A)", func(m *model, s *state, t *txn) bool { return s.isAlive(t.alive, t.by) }, nil}
 	ownerDead    = compare{"absent(k.A)", func(m *model, s *state, t *txn) bool { return !s.isAlive(t.alive, t.by) }, always}
@@ -81,15 +101,15 @@ type row struct {
 }
 
 func table() [kinds]row {
-	mine := []compare{lToken, lIs}
+	mine := []compare{lCreated, lIs}
 	return [kinds]row{
 		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, nobodyWaits, recIs}, "writes{put(k.L, lock)}", nil, (*model).claimed},
-		enqueue:     {"enqueue", []compare{epochIs, lToken, otherFree, qAbsent, recIs}, "writes{put(k.Q, place)}", sessionLives, (*model).enqueued},
+		enqueue:     {"enqueue", []compare{epochIs, lCreated, otherFree, qAbsent, recIs}, "writes{put(k.Q, place)}", sessionLives, (*model).enqueued},
 		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs}, "writes{clientv3.OpDelete(k.Q), put(k.L, lock)}", nil, (*model).claimed},
-		leave:       {"leave", []compare{qMine}, "writes{clientv3.OpDelete(k.Q)}", nil, (*model).left},
+		leave:       {"leave", []compare{qUntouched}, "writes{clientv3.OpDelete(k.Q)}", nil, (*model).left},
 		settle:      {"settle", mine, "endLock(k, record, cool)", coolingLeaseLives, (*model).settled},
 		release:     {"release", mine, "freeLock(k)", nil, (*model).released},
-		adopt:       {"adopt", []compare{epochIs, lToken, lIs}, "writes{put(k.L, lock)}", nil, (*model).adopted},
+		adopt:       {"adopt", []compare{epochIs, lCreated, lIs}, "writes{put(k.L, lock)}", nil, (*model).adopted},
 		bury:        {"bury", []compare{lIs, ownerDead}, "endLock(k, record, cool)", coolingLeaseLives, (*model).buried},
 		buryCooling: {"buryCooling", []compare{lIs, ownerDead}, "freeLock(k)", nil, (*model).thawed},
 		fence:       {"fence", []compare{epochIs}, "writes{put(k.S, session)}", sessionLives, (*model).fenced},
@@ -97,13 +117,27 @@ func table() [kinds]row {
 		acquire: {"acquire", []compare{epochIs, lAbsent, nobodyWaits}, "writes{put(k.L, lock), put(k.H, alive)}", ownLeaseLives, (*model).acquired},
 		putHold: {"hold", mine, "writes{put(k.L, lock), put(k.H, alive)}", ownLeaseLives, (*model).held},
 		// What it reads beside its write is for the answer.
-		heartbeat:           {"heartbeat", []compare{lToken, holdIs}, "writes{put(k.H, alive), clientv3.OpGet(k.L)}", ownLeaseLives, (*model).beaten},
-		guard:               {"guard", []compare{lToken, lIs, ownerAlive}, "writes{put(k.L, lock)}", nil, (*model).guarded},
+		heartbeat:           {"heartbeat", []compare{lCreated, holdIs}, "writes{put(k.H, alive), clientv3.OpGet(k.L)}", ownLeaseLives, (*model).beaten},
+		guard:               {"guard", []compare{lCreated, lIs, ownerAlive}, "writes{put(k.L, lock)}", nil, (*model).guarded},
 		cancel:              {"cancel", []compare{lIs}, "append(tell(k, news), put(k.L, lock))", nil, (*model).cancelAsked},
-		cancelWaiting:       {"cancelWaiting", []compare{qMine, recIs}, "writes{clientv3.OpDelete(k.Q), put(k.I, record)}", nil, (*model).waiterCancelled},
+		cancelWaiting:       {"cancelWaiting", []compare{qUntouched, recIs}, "writes{clientv3.OpDelete(k.Q), put(k.I, record)}", nil, (*model).waiterCancelled},
 		forget:              {"forget", []compare{recIs}, "writes{clientv3.OpDelete(k.I), put(k.F, news)}", nil, (*model).forgotten},
 		forceRelease:        {"forceRelease", []compare{lIs}, "append(tell(k, news), endLock(k, record, nil)...)", nil, (*model).forced},
 		forceReleaseCooling: {"forceReleaseCooling", []compare{lIs}, "freeLock(k)", nil, (*model).thawed},
+
+		enqueueParked:      {"enqueueParked", []compare{epochIs, lCreated, otherFree, qAbsent, recIs}, "append(writes{put(k.Q, place)}, keep(k, p)...)", nil, (*model).enqueuedParked},
+		parkWaiting:        {"parkWaiting", []compare{qMine}, "append(writes{put(k.Q, place)}, keep(k, p)...)", nil, (*model).parkedWaiting},
+		parkRunning:        {"parkRunning", mine, "append(writes{put(k.L, lock)}, keep(k, p)...)", nil, (*model).parkedRunning},
+		attempt:            {"attempt", []compare{lCreated, lIs, ownerAlive}, "writes{put(k.L, lock)}", nil, (*model).attempted},
+		rest:               {"rest", mine, "append(writes{put(k.L, lock)}, announce(k, index)...)", nil, (*model).rested},
+		carry:              {"carry", []compare{epochIs, lIs, ownerDead}, "writes{put(k.L, lock)}", nil, (*model).carried},
+		settleParked:       {"settleParked", mine, "append(endLock(k, record, cool), unpark(k, letter)...)", coolingLeaseLives, (*model).settledParked},
+		endUncarried:       {"endUncarried", []compare{lIs, ownerDead}, "append(endLock(k, record, cool), unpark(k, letter)...)", coolingLeaseLives, (*model).endedUncarried},
+		endParkedPlace:     {"endParkedPlace", []compare{qMine, recIs}, "append(writes{clientv3.OpDelete(k.Q), put(k.I, record)}, unpark(k, letter)...)", nil, (*model).endedParkedPlace},
+		forceReleaseParked: {"forceReleaseParked", []compare{lIs}, "append(append(tell(k, news), endLock(k, record, nil)...), unpark(k, &letter)...)", nil, (*model).forcedParked},
+		runNow:             {"runNow", []compare{lIs}, "writes{put(k.L, lock), put(k.P, index), put(k.G, age)}", nil, (*model).ranNow},
+		rerun:              {"rerun", []compare{lCreated, otherFree, qAbsent, recIs}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), clientv3.OpDelete(old.r), clientv3.OpDelete(old.p))", nil, (*model).reran},
+		sweepLetter:        {"sweepLetter", []compare{recIs}, "writes{clientv3.OpDelete(k.R), clientv3.OpDelete(k.P)}", nil, (*model).swept},
 	}
 }
 
@@ -115,7 +149,7 @@ func coolingLeaseLives(m *model, s *state, t *txn) bool {
 
 // cools: the lock stays closed after an unknown outcome, where the route has a release_delay.
 func (m *model) cools(t *txn) bool {
-	return m.releaseDelay && t.outcome.unknown() && t.kind != forceRelease
+	return m.releaseDelay && t.outcome.unknown() && t.kind != forceRelease && t.kind != forceReleaseParked
 }
 
 // passes reports whether every compare holds, but for those that a mutation leaves out.

@@ -18,12 +18,13 @@ func (m *model) copy(s *state) *state {
 func (m *model) successors(s *state, to visit) {
 	m.late(s, to)
 	for d := range m.deliveryCount {
-		a := actor{m, s, d, to}
+		a := actor{m: m, s: s, d: d, to: to}
 		a.deliver()
 		a.hold()
 	}
 	for p := range m.processCount {
 		m.process(s, p, to)
+		m.carrier(s, p, to)
 	}
 	m.leases(s, to)
 	if m.anybodyUp(s) {
@@ -84,6 +85,9 @@ func (m *model) process(s *state, p int, to visit) {
 		n := m.copy(s)
 		n.left.crash--
 		n.processes[p].up = false
+		if m.parks() {
+			n.carriers[p] = delivery{}
+		}
 		for d := range m.deliveryCount {
 			if t := &n.deliveries[d]; t.at != idle && t.at != done && int(t.process) == p {
 				t.finish(crashed)
@@ -166,7 +170,7 @@ func burial(l lock) txn {
 func (m *model) sweep(s *state, to visit) {
 	for i := range m.lockCount {
 		l := s.locks[i]
-		if l.created == 0 {
+		if l.created == 0 || l.parked && !l.cooling {
 			continue
 		}
 		lost := nothing
@@ -183,9 +187,15 @@ func (m *model) sweep(s *state, to visit) {
 
 // people cancel, force, guard and forget, through any process.
 func (m *model) people(s *state, to visit) {
+	if m.parks() {
+		m.keptRequests(s, to)
+	}
 	asked := cancelled
-	if m.final {
+	switch {
+	case m.final:
 		asked = cancelledForGood
+	case m.skips:
+		asked = skipped
 	}
 	for i := range m.lockCount {
 		l := s.locks[i]
@@ -198,20 +208,27 @@ func (m *model) people(s *state, to visit) {
 				func(n *state) { n.left.cancel-- }, nothingMore, nothing, to)
 		}
 		if s.left.guard > 0 && l.cancel == notCancelled && ours {
-			m.fire(s, txn{kind: guard, by: l.by, token: l.created, l: l.modified, alive: l.alive}, i,
+			m.fire(s, txn{kind: guard, by: l.by, created: l.created, l: l.modified, alive: l.alive}, i,
 				func(n *state) { n.left.guard-- }, nothingMore, nothing, to)
 		}
 		if s.left.force > 0 {
 			t := txn{kind: forceRelease, by: l.by, l: l.modified, outcome: abortedUnsure, cancel: l.cancel}
-			if l.cooling && m.breaks != forceRecordsCooling {
+			switch {
+			case l.cooling && m.breaks != forceRecordsCooling:
 				t.kind, t.outcome = forceReleaseCooling, 0
+			case l.parked:
+				t.kind, t.letter = forceReleaseParked, true
 			}
 			m.fire(s, t, i, func(n *state) { n.left.force-- }, nothingMore, nothing, to)
 		}
 	}
 	for e := range m.eventCount {
 		if q := s.queue[e]; s.left.cancel > 0 && q.created != 0 {
-			m.fire(s, txn{kind: cancelWaiting, by: q.by, q: q.created, prev: s.records[e].modified, outcome: abortedClean, cancel: asked}, e,
+			t := txn{kind: cancelWaiting, by: q.by, q: q.created, prev: s.records[e].modified, outcome: abortedClean, cancel: asked}
+			if q.parked {
+				t.kind, t.letter = endParkedPlace, asked == skipped
+			}
+			m.fire(s, t, e,
 				func(n *state) { n.left.cancel-- }, nothingMore, nothing, to)
 		}
 		if i := s.records[e]; i.modified != 0 && s.left.forget > 0 {

@@ -5,6 +5,7 @@ package model
 
 func (m *model) claimed(s *state, t *txn) {
 	m.checkTurn(s, t)
+	t.parked = t.kind == claimAsHead && s.queue[m.event(t.by)].parked && s.queue[m.event(t.by)].by == t.by
 	if t.kind == claimAsHead {
 		s.queue[m.event(t.by)] = place{}
 	}
@@ -24,15 +25,23 @@ func (m *model) putLock(s *state, t *txn, a alive) {
 	if created == 0 {
 		created = r
 	}
-	*l = lock{created: created, modified: r, by: t.by, alive: a}
+	token := created
+	switch {
+	case t.fresh:
+		token = r
+	case t.token != 0:
+		token = t.token
+	}
+	*l = lock{created: created, modified: r, by: t.by, alive: a, token: token, parked: t.parked, trying: t.trying}
 }
 
 // update writes the sender's own lock again, with another alive key.
 func (m *model) update(s *state, t *txn, a alive) {
 	i := m.lock(t.by)
 	steps := s.locks[i].steps && t.l == s.locks[i].modified
+	blocked := s.locks[i].blocked
 	m.putLock(s, t, a)
-	s.locks[i].cancel, s.locks[i].steps = t.cancel, steps
+	s.locks[i].cancel, s.locks[i].steps, s.locks[i].blocked = t.cancel, steps, blocked
 	if s.isAlive(a, t.by) {
 		s.known.excuse[t.by] &^= sessionLost
 	}
@@ -47,7 +56,7 @@ func (m *model) enqueued(s *state, t *txn) {
 	if p.created != 0 {
 		r = p.created
 	}
-	*p = place{created: r, by: t.by, session: t.session}
+	*p = place{created: r, modified: s.clock, by: t.by, session: t.session}
 }
 
 func (m *model) left(s *state, t *txn) {
@@ -74,6 +83,9 @@ func (m *model) buried(s *state, t *txn) {
 	l := s.locks[m.lock(t.by)]
 	if l.created != 0 && s.isAlive(l.alive, l.by) {
 		m.broke(aliveNotBuried)
+	}
+	if l.parked && !l.cooling {
+		m.broke(parkedNotBuried)
 	}
 	s.next()
 	s.known.excuse[t.by] |= sessionLost
@@ -173,7 +185,7 @@ func (m *model) endLock(s *state, t *txn) {
 	if l.created == 0 {
 		l.created = s.clock
 	}
-	*l = lock{created: l.created, modified: s.clock, by: t.by, alive: byHold, cooling: true, steps: steps}
+	*l = lock{created: l.created, modified: s.clock, by: t.by, alive: byHold, cooling: true, steps: steps, token: l.token}
 	s.holds[t.by] = hold{s.clock, coolingLease}
 }
 
@@ -194,5 +206,5 @@ func (m *model) putRecord(s *state, t *txn) {
 	if m.breaks == forceForgetsFinal && t.kind == forceRelease {
 		final = false
 	}
-	s.records[m.event(t.by)] = record{modified: s.clock, by: t.by, outcome: t.outcome, final: final}
+	s.records[m.event(t.by)] = record{modified: s.clock, by: t.by, outcome: t.outcome, final: final, letter: t.letter}
 }
