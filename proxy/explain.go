@@ -40,7 +40,7 @@ type Explanation struct {
 	Rejection *Rejection
 	// Park is what would become of it where it cannot run, or its answer cannot wait; empty where the route parks nothing.
 	Park    string
-	Answers   []ExplainedAnswer
+	Answers []ExplainedAnswer
 }
 
 // ExplainedAnswer is what one decision would answer.

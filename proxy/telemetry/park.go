@@ -19,14 +19,14 @@ var parkEnds = []string{string(idem.ToldDone), string(idem.ToldBlocked), string(
 
 // toldLines are the log events of what becomes of parked executions.
 var toldLines = map[idem.ToldKind]struct {
-	event string
+	event proxy.EventName
 	level slog.Level
 }{
-	idem.ToldRetry:      {"execution.retry", slog.LevelInfo},
-	idem.ToldDone:       {"execution.done", slog.LevelInfo},
-	idem.ToldBlocked:    {"execution.blocked", slog.LevelWarn},
-	idem.ToldDeadLetter: {"execution.dead_letter", slog.LevelWarn},
-	idem.ToldLost:       {"execution.lost", slog.LevelWarn},
+	idem.ToldRetry:      {proxy.EventRetry, slog.LevelInfo},
+	idem.ToldDone:       {proxy.EventDone, slog.LevelInfo},
+	idem.ToldBlocked:    {proxy.EventBlocked, slog.LevelWarn},
+	idem.ToldDeadLetter: {proxy.EventDeadLetter, slog.LevelWarn},
+	idem.ToldLost:       {proxy.EventCarried, slog.LevelWarn},
 }
 
 // Told counts and logs what became of a parked execution, of which no delivery tells any more.
@@ -51,7 +51,7 @@ func (t *Telemetry) Told(n idem.Told) {
 	if n.Err != nil {
 		attrs = append(attrs, slog.String("error", n.Err.Error()))
 	}
-	t.o.Log.LogAttrs(context.Background(), line.level, line.event, attrs...)
+	t.o.Log.LogAttrs(context.Background(), line.level, string(line.event), attrs...)
 }
 
 // tried counts a call of the upstream for a parked execution.
