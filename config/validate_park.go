@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"hooklock/idem"
@@ -17,6 +18,30 @@ func (v *validator) parkedLimits() {
 	v.require(p.Events >= 1 && p.Events <= maxParkedEvents, "limits.parked.events", "%d is out of bounds; choose from 1 to %d", p.Events, maxParkedEvents)
 	v.require(p.Bytes > 0, "limits.parked.bytes", "must be more than 0B; park: false parks nothing")
 	v.require(p.Running >= 1 && p.Running <= maxParkedRunning, "limits.parked.running", "%d is out of bounds; choose from 1 to %d", p.Running, maxParkedRunning)
+}
+
+// parks reports whether a route accepts events for which this process then answers.
+func (c *Config) parks() bool {
+	return slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Park.Enabled && r.Mode != ModeObserve })
+}
+
+// KeepsLong reports whether requests longer than park_store.inline can be kept.
+func (c *Config) KeepsLong() bool {
+	return len(c.Etcd.Endpoints) == 0 || c.ParkStore.Dir != "" || c.ParkStore.S3.Endpoint != ""
+}
+
+// whereParked judges the places of what is parked.
+func (v *validator) whereParked() {
+	c := v.config
+	if !c.parks() {
+		return
+	}
+	v.require(len(c.Etcd.Endpoints) > 0 || c.ParkStore.SingleMember, "park_store.single_member",
+		"must be true to park with the embedded etcd: it has one member, and whoever loses its disk loses events that their senders take for received; "+
+			"say so with single_member: true, and make backups, or give the endpoints of a cluster (etcd.endpoints)")
+	if !c.KeepsLong() && c.Limits.RequestBody > c.ParkStore.Inline {
+		v.warn("park_store", "neither s3 nor dir is set: requests over park_store.inline (%s) are not parked, and limits.request_body is %s", c.ParkStore.Inline, c.Limits.RequestBody)
+	}
 }
 
 // park judges what names and numbers say; what needs to know the sender is for Source.CheckRoute.

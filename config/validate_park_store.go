@@ -9,6 +9,7 @@ import (
 const maxInline = 256 * KiB
 
 func (v *validator) parkStore() {
+	v.whereParked()
 	p := v.config.ParkStore
 	v.require(p.Inline >= 0 && p.Inline <= maxInline, "park_store.inline", "%s is out of bounds; choose from 0B to %s, and set dir or s3 for longer requests", p.Inline, maxInline)
 	if !p.Keys.IsZero() && v.checkKeys != nil {

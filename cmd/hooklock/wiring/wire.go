@@ -54,6 +54,9 @@ func NewRules(c *config.Config) (*proxy.Rules, error) {
 		if err != nil {
 			return nil, cli.Misuse(fmt.Errorf("routes[%d] %s: %w", i, c.Routes[i].Name, err))
 		}
+		if p := route.Policy.Park; p != nil && !c.KeepsLong() {
+			p.MaxBytes = int(c.ParkStore.Inline)
+		}
 		rules.Table.Routes = append(rules.Table.Routes, route)
 	}
 	return rules, nil

@@ -1,0 +1,51 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWhatCannotBeParkedIsRefused: each impossible or dangerous combination, with what to do.
+func TestWhatCannotBeParkedIsRefused(t *testing.T) {
+	const top = "park_store: {single_member: true}\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"the embedded etcd unsaid", "routes: [{name: a, path: /a, park: true}]", "park_store.single_member"},
+		{"skip", top + "routes: [{name: a, path: /a, park: true, lock: {strategy: skip}}]", "drops what meets a lock"},
+		{"no reason", top + "routes: [{name: a, path: /a, park: {enabled: true, on: []}}]", "nothing would be parked"},
+		{"an answer that is no success", top + "routes: [{name: a, path: /a, park: {enabled: true, answer: 409}}]", "choose a 2xx"},
+		{"no attempts", top + "routes: [{name: a, path: /a, park: {enabled: true, attempts: 0}}]", "choose from 1 to 1000"},
+		{"an age of nothing", top + "routes: [{name: a, path: /a, park: {enabled: true, max_age: 0s}}]", "choose from 1s"},
+		{"an unknown reason", top + "routes: [{name: a, path: /a, park: {enabled: true, on: [sometimes]}}]", "not known"},
+		{"no room", top + "limits: {parked: {events: 0}}\nroutes: [{name: a, path: /a, park: true}]", "limits.parked.events"},
+		{"respond", top + "routes: [{name: a, path: /a, park: true, respond: {parked: 200}}]", "not known"},
+	} {
+		_, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte(c.text)})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: want %q in\n%v", c.name, c.want, err)
+		}
+	}
+}
+
+// TestAWholeRouteParksWithOneWord.
+func TestAWholeRouteParksWithOneWord(t *testing.T) {
+	l, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte("park_store: {single_member: true}\nroutes: [{name: a, path: /a, park: true}]")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := l.Config.Routes[0].Park
+	if usual := DefaultRoute().Park; !p.Enabled || p.After != usual.After || p.Answer != usual.Answer || len(p.On) != len(usual.On) {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestWhereLongRequestsCannotBeParkedIsSaid.
+func TestWhereLongRequestsCannotBeParkedIsSaid(t *testing.T) {
+	text := "etcd: {endpoints: [a:2379, b:2379, c:2379]}\nroutes: [{name: a, path: /a, park: true}]"
+	l, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(l.Warnings.Error(), "not parked") {
+		t.Errorf("warnings: %v", l.Warnings)
+	}
+}
