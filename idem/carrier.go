@@ -16,6 +16,8 @@ type CarrierOptions struct {
 	Running func() int
 	// Try sends the request of a parked execution once, and ends x with what it knows. request is what Parking.Keep kept.
 	Try func(x *Execution, request []byte)
+	// Drop deletes what is kept outside of the ledger of a request of so many bytes, whose execution has ended. nil: nothing is.
+	Drop func(id ExecutionID, bytes int64)
 	// Told hears of what becomes of executions whose sender is gone. It must not block.
 	Told func(Told)
 }
@@ -103,9 +105,12 @@ func (c *Carrier) reached() {
 	}
 }
 
-// Close takes nothing more, and waits for the tries that go on, until ctx ends. What is carried stays parked for others.
+// Drain takes nothing more. What is carried stays parked for others, but for the tries that go on.
+func (c *Carrier) Drain() { c.end(ErrShutdown) }
+
+// Close is Drain, and waits for the tries that go on, until ctx ends.
 func (c *Carrier) Close(ctx context.Context) error {
-	c.end(ErrShutdown)
+	c.Drain()
 	over := make(chan struct{})
 	go func() { defer close(over); c.tasks.Wait() }()
 	select {
@@ -365,6 +370,7 @@ func fallback(p *Policy) *Policy {
 
 // done ends it with the upstream's answer, or lets go of it where the upstream goes on.
 func (e *carried) done(t *Tried, policy *Policy) bool {
+	bytes := e.held.Lock().Parked.Bytes
 	x := newExecution(e.c.o.Guard, &Request{Policy: policy}, e.held, nil, "")
 	var end Ending
 	if t.Hold > 0 {
@@ -373,6 +379,9 @@ func (e *carried) done(t *Tried, policy *Policy) bool {
 		end = x.complete(*t.Answer)
 	}
 	e.tell(ToldDone, "", "", end.Err)
+	if e.c.o.Drop != nil && end.Recorded {
+		e.c.o.Drop(e.id, bytes)
+	}
 	return true
 }
 

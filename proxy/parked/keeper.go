@@ -124,6 +124,14 @@ func (k *Keeper) Drop(ctx context.Context, execution idem.ExecutionID, value []b
 	return k.store.Delete(ctx, execution)
 }
 
+// Delete is Drop for who does not have the value any more, but knows how many bytes of the request were kept.
+func (k *Keeper) Delete(ctx context.Context, execution idem.ExecutionID, size int64) error {
+	if k.store == nil || size <= int64(k.inline) {
+		return nil
+	}
+	return k.store.Delete(ctx, execution)
+}
+
 // has refuses a reference to another store than the one there is.
 func (k *Keeper) has(value []byte) error {
 	if len(value) != referenceLen {

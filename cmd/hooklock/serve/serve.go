@@ -176,15 +176,24 @@ func (s *Service) takeOver(e *cli.Environment, path string, text []byte) (change
 	if err != nil {
 		return nil, err
 	}
+	requests, err := wiring.ParkOptions(loaded.Config)
+	if err == nil {
+		err = s.requests.Reload(requests)
+	}
+	if err != nil {
+		return nil, err
+	}
 	s.reloadAccess(loaded.Config)
 	for _, w := range loaded.Warnings {
 		s.Log.Warn("config.warning", "problem", w.String())
 	}
 	s.config = loaded.Config
 	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
+	s.setParked(loaded.Config)
 	s.setMemory(&loaded.Config.Limits)
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(loaded.Config.Log.Sample)
 	s.handler.SetRules(rules)
+	s.carrier.Reloaded()
 	return slices.Clip(reload), nil
 }

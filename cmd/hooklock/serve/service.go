@@ -21,6 +21,7 @@ import (
 	"hooklock/idem"
 	"hooklock/proxy"
 	"hooklock/proxy/memory"
+	"hooklock/proxy/parked"
 	"hooklock/proxy/telemetry"
 	"hooklock/proxy/wire"
 )
@@ -34,6 +35,8 @@ type Service struct {
 	Store     *etcdlock.Store
 	guard     *idem.Guard
 	handler   *proxy.Handler
+	requests  *parked.Keeper
+	carrier   *idem.Carrier
 	server    *proxy.Server
 	telemetry *telemetry.Telemetry
 	report    *report.Tally
@@ -58,6 +61,8 @@ type Service struct {
 	budget     *wire.Budget
 	bounds     connectionBounds
 	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
+	// limits.parked, as the last reload has it
+	parkedEvents, parkedBytes, parkedRunning atomic.Int64
 	serving    sync.WaitGroup
 	failed     chan error // a listener that ended by itself
 	closers    []closer   // in the order of starting; stop runs them backwards
@@ -78,6 +83,7 @@ func Start(ctx context.Context, c *config.Config, log *ServerLog, door net.Liste
 		s.onStop("given socket", func(context.Context) error { _ = door.Close(); return nil }) // where the start ends before it is used
 	}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
+	s.setParked(c)
 	s.memory = memory.Find()
 	s.budget = wire.NewBudget(0)
 	s.setMemory(&c.Limits)
@@ -158,10 +164,10 @@ func (s *Service) openStore(context.Context) error {
 	}
 	s.onStop("store", s.Store.Close)
 	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.Store.Ledger, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
-		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }})
+		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }, Parks: s.Store.Parks, ParkLimits: s.parkLimits})
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.Store.SessionTTLRemaining,
-		Memory: s.budget,
+		Memory: s.budget, Parked: s.Store.Parks.Parked,
 	})
 }
 
@@ -169,6 +175,9 @@ func (s *Service) openStore(context.Context) error {
 func (s *Service) openProxy(ctx context.Context) error {
 	rules, err := wiring.NewRules(s.config)
 	if err != nil {
+		return err
+	}
+	if err := s.openRequests(); err != nil {
 		return err
 	}
 	o, host, err := wiring.UpstreamOptions(s.config)
@@ -185,9 +194,10 @@ func (s *Service) openProxy(ctx context.Context) error {
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
-		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget,
+		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: s.requests,
 		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
 	}, rules)
+	s.carry()
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
 		MaxConnections: s.bounds.Senders, Log: s.Log.Logger,
@@ -295,6 +305,12 @@ func (s *Service) ready() error {
 // sendElsewhere makes the process unready and ends each connection with its next answer; deliveries are still taken.
 func (s *Service) sendElsewhere() {
 	s.draining.Store(true)
+	if s.guard != nil {
+		s.guard.Drain()
+	}
+	if s.carrier != nil {
+		s.carrier.Drain()
+	}
 	if s.server != nil {
 		s.server.Drain()
 	}
@@ -305,7 +321,7 @@ func (s *Service) sendElsewhere() {
 func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.Context) error }) error {
 	timed, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
 	defer cancel()
-	err := server.Shutdown(timed)
+	err := errors.Join(server.Shutdown(timed), s.handler.Wait(timed))
 	s.stopBase(idem.ErrShutdown)
 	if err == nil {
 		return nil
@@ -313,7 +329,7 @@ func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.
 	s.Log.Warn("shutdown.timeout", "problem", "shutdown_timeout passed: what still runs is told to stop and recorded as unknown")
 	rest, cancel := context.WithTimeout(ctx, s.config.Etcd.RequestTimeout+2*time.Second)
 	defer cancel()
-	return server.Shutdown(rest)
+	return errors.Join(server.Shutdown(rest), s.handler.Wait(rest))
 }
 
 // Stop ends everything, in the order that loses nothing: the door first, the store last.

@@ -32,7 +32,7 @@ import (
 func Load(e *cli.Environment, path string, text []byte, needFiles bool) (*config.Loaded, error) {
 	loaded, err := config.Load(config.Source{
 		Path: path, Bytes: text, Env: e.Env, NeedFiles: needFiles,
-		Senders: knownSenders(), CheckRoute: checkRoute,
+		Senders: knownSenders(), CheckRoute: checkRoute, CheckKeys: checkKeys,
 	})
 	if err != nil {
 		return nil, cli.Misuse(err)

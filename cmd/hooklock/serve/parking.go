@@ -1,0 +1,73 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
+	"hooklock/config"
+	"hooklock/idem"
+	"hooklock/proxy/parked"
+)
+
+// openRequests opens where the requests of parked executions are kept.
+func (s *Service) openRequests() error {
+	o, err := wiring.ParkOptions(s.config)
+	if err != nil {
+		return err
+	}
+	if s.requests, err = parked.Open(o); err != nil {
+		return cli.Misuse(fmt.Errorf("park_store: %w", err))
+	}
+	s.onStop("park store", func(context.Context) error { return s.requests.Close() })
+	return nil
+}
+
+// carry runs what is parked, by this process and by those that are gone. It is stopped behind the door and before the ledger.
+func (s *Service) carry() {
+	s.carrier = idem.NewCarrier(idem.CarrierOptions{
+		Guard: s.guard, Policy: s.handler.Policy, Running: func() int { return int(s.parkedRunning.Load()) },
+		Try: s.handler.Try, Told: s.telemetry.Told, Drop: s.dropRequest,
+	})
+	sweeping, stop := context.WithCancel(context.Background())
+	s.onStop("carrier", func(ctx context.Context) error {
+		stop()
+		return s.carrier.Close(ctx)
+	})
+	s.serving.Go(s.carrier.Run)
+	if sweeper := s.requests.Sweeper(s.Store.Parks.Unknown, time.Now); sweeper != nil {
+		s.serving.Go(func() {
+			sweeper.Run(sweeping, func(deleted int, err error) {
+				switch {
+				case err != nil:
+					s.Log.Warn("requests.sweep", "error", err.Error())
+				case deleted > 0:
+					s.Log.Info("requests.swept", "deleted", deleted)
+				}
+			})
+		})
+	}
+}
+
+// dropRequest deletes what is kept outside of etcd of an execution that has ended. What it cannot delete, the sweeper does.
+func (s *Service) dropRequest(id idem.ExecutionID, bytes int64) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.config.Etcd.RequestTimeout)
+	defer cancel()
+	if err := s.requests.Delete(ctx, id, bytes); err != nil {
+		s.Log.Warn("requests.left", "execution", string(id), "error", err.Error())
+	}
+}
+
+// setParked takes over what may be parked.
+func (s *Service) setParked(c *config.Config) {
+	s.parkedEvents.Store(int64(c.Limits.Parked.Events))
+	s.parkedBytes.Store(int64(c.Limits.Parked.Bytes))
+	s.parkedRunning.Store(int64(c.Limits.Parked.Running))
+}
+
+// parkLimits are what may be parked, as the last reload has it.
+func (s *Service) parkLimits() idem.ParkLimits {
+	return idem.ParkLimits{Events: int(s.parkedEvents.Load()), Bytes: s.parkedBytes.Load()}
+}
