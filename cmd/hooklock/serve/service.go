@@ -63,9 +63,9 @@ type Service struct {
 	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
 	// limits.parked, as the last reload has it
 	parkedEvents, parkedBytes, parkedRunning atomic.Int64
-	serving    sync.WaitGroup
-	failed     chan error // a listener that ended by itself
-	closers    []closer   // in the order of starting; stop runs them backwards
+	serving                                  sync.WaitGroup
+	failed                                   chan error // a listener that ended by itself
+	closers                                  []closer   // in the order of starting; stop runs them backwards
 }
 
 type closer struct {
