@@ -105,11 +105,11 @@ const (
 
 // The events of an execution whose sender was answered before: what follows a try.
 const (
-	EventRetry      EventName = "execution.retry"       // it is tried again
-	EventDone       EventName = "execution.done"        // an answer settled it
-	EventBlocked    EventName = "execution.blocked"     // its workflow waits for a person
-	EventDeadLetter EventName = "execution.dead_letter" // it ended without having gone through, and its request is kept
-	EventCarried    EventName = "execution.lost"        // another replica carries it, or somebody ended it
+	EventRetry      EventName = "execution.retry"   // it is tried again
+	EventDone       EventName = "execution.done"    // an answer settled it
+	EventBlocked    EventName = "execution.blocked" // its workflow waits for a person
+	EventDeadLetter EventName = "execution.dead"    // it ended without having gone through, and its request is kept
+	EventCarried    EventName = "execution.lost"    // another replica carries it, or somebody ended it
 )
 
 // Observer hears of deliveries. The Report is the caller's: it is valid during the call.
