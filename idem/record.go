@@ -135,6 +135,7 @@ type Cancel struct {
 	At     time.Time `json:"at"`
 	Final  bool      `json:"final,omitempty"`  // the event never runs again
 	Forced bool      `json:"forced,omitempty"` // the lock was taken away, by a force release
+	Skip   bool      `json:"skip,omitempty"`   // the execution is parked, and becomes a dead letter: its request is kept
 }
 
 // MaxReason bounds what a Cancel says of who and why; bytes.
