@@ -120,6 +120,14 @@ func (w *waiter) Judge(seen *idem.Seen, _ bool) idem.Verdict {
 	return idem.Verdict{Attempt: 1}
 }
 
+// Keep implements idem.Waiter: a lock is no delivery, and has no request.
+func (w *waiter) Keep(context.Context, idem.ExecutionID) (idem.Kept, error) {
+	return idem.Kept{}, errors.ErrUnsupported
+}
+
+// Stays implements idem.Waiter.
+func (w *waiter) Stays(idem.Place, idem.Lock) bool { return false }
+
 // Again implements idem.Waiter: where the place went with its session, there is another one of the next.
 func (w *waiter) Again(err error) error {
 	if session, _, _ := w.locker.keeper.current(); session != nil && session == w.session && !errors.Is(err, idem.ErrPlaceLost) {

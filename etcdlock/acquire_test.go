@@ -61,8 +61,8 @@ func TestTryAcquireSaysWhoHasTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := mustAcquire(t, b, "w")
-	if next.Token() <= first.Created() || first.Created() == 0 {
-		t.Fatalf("token %d after %d", next.Token(), first.Created())
+	if next.Token() <= first.Token() || first.Token() == 0 {
+		t.Fatalf("token %d after %d", next.Token(), first.Token())
 	}
 	if err := next.Unlock(within(t, patience)); err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func TestAcquireIsFirstComeFirstServedOverTwoStores(t *testing.T) {
 	}
 	wg.Wait()
 	for i, at := range order {
-		if at != i || tokens[i] <= first.Created() || i > 0 && tokens[i] <= tokens[i-1] {
+		if at != i || tokens[i] <= first.Token() || i > 0 && tokens[i] <= tokens[i-1] {
 			t.Fatalf("order %v with tokens %v", order, tokens)
 		}
 	}

@@ -18,6 +18,9 @@ func (s *core) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	if s.holds(l.Execution) {
 		return false, nil // ours, and on its way to the next session
 	}
+	if parked(l) {
+		return false, nil // it is carried on, not buried
+	}
 	if !protocol.IsHold(l.Alive) {
 		return !s.live.has(l.Alive), nil
 	}
@@ -42,12 +45,15 @@ func (s *core) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	}
 }
 
+// parked reports whether l is the lock of a parked execution, which no death ends.
+func parked(l *idem.Lock) bool { return l.Parked != nil && !l.Cooling }
+
 // Bury implements idem.Ledger.
 func (s *Ledger) Bury(ctx context.Context, dead *idem.Lock) error { return s.bury(ctx, dead) }
 
 // bury ends the execution of a dead lock, for as long as ctx and the Store live.
 func (s *core) bury(ctx context.Context, dead *idem.Lock) error {
-	if s.holds(dead.Execution) {
+	if s.holds(dead.Execution) || parked(dead) {
 		return nil
 	}
 	if !s.tasks.enter() {
@@ -161,7 +167,7 @@ func (s *core) coolDown(ctx context.Context, l *idem.Lock) (*protocol.Cooling, e
 	}
 	cold := *l
 	cold.Cooling, cold.CoolUntil, cold.Alive = true, s.clock.Now().Add(l.ReleaseDelay).Round(time.Millisecond), protocol.HoldAlive(l.Execution)
-	cold.Cancel, cold.Limit = nil, 0
+	cold.Cancel, cold.Parked, cold.Limit = nil, nil, 0
 	value, err := protocol.EncodeLock(&cold)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
-	"fmt"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -131,11 +130,11 @@ func (s *Control) beat(ctx context.Context, at *executionState, ttl, left time.D
 	if kv == nil {
 		return nil, nil
 	}
-	l, err := protocol.DecodeLock(kv.Value)
+	l, err := protocol.LockAt(kv)
 	if err != nil {
-		return nil, unavailable(fmt.Errorf("%s: %w", kv.Key, err))
+		return nil, unavailable(err)
 	}
-	l.Token, l.Revision, l.HoldUntil = kv.CreateRevision, kv.ModRevision, until
+	l.HoldUntil = until
 	found = &idem.Found{Lock: l, Revision: answer.revision, Duplicates: at.duplicates}
 	if l.Cancel != nil {
 		return found, idem.ErrCancelled
@@ -157,7 +156,7 @@ func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Fin
 			return true, err
 		}
 		h := s.onBehalf(at)
-		record, err := h.settle(ctx, endOf(at.Lock, final, s.clock.Now()), nil)
+		record, err := h.settle(ctx, ending{endOf(at.Lock, final, s.clock.Now()), true}, nil)
 		switch {
 		case errors.Is(err, idem.ErrLockLost) && record != nil:
 			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}, howItEnded(record)

@@ -106,8 +106,8 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	switch {
 	case err != nil:
 		return claimed{err: unavailable(err)}
-	case st.Runs(c.lock.Execution):
-		won := c.won(st.Lock.Token, st.Lock.Revision)
+	case st.Runs(c.lock.Execution) && (c.lock.Parked == nil || st.Lock.Alive == c.lock.Alive): // others may have taken what is parked
+		won := c.won(st.Lock.Created, st.Lock.Revision)
 		won.held.see(st.Lock)
 		if full {
 			c.giveBack(life, won)
@@ -201,9 +201,9 @@ func (c *claimer) await(nobody <-chan struct{}, r *request) reply {
 	}
 }
 
-func (c *claimer) won(token, revision int64) claimed {
+func (c *claimer) won(created, revision int64) claimed {
 	l := c.lock
-	l.Token, l.Revision = token, revision
+	l.Created, l.Token, l.Revision = created, created, revision
 	if c.alone {
 		return claimed{held: newOwned(c.store, l, c.keys, c.session)}
 	}

@@ -27,7 +27,7 @@ func (s *Control) vouch(ctx context.Context, locks []*idem.Lock, revision int64)
 	for i, l := range asked {
 		switch alive := protocol.First(answers[i]); {
 		case alive == nil:
-			l.Dead = !s.holds(l.Execution)
+			l.Dead = !s.holds(l.Execution) && !parked(l)
 		case protocol.IsHold(l.Alive):
 			l.HoldUntil, _ = protocol.DecodeHold(alive.Value) // for people only
 		}

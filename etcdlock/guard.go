@@ -81,7 +81,7 @@ func (s *Control) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, erro
 		return nil, err
 	}
 	kv := protocol.First(answers[0])
-	if kv == nil || kv.CreateRevision != l.Token || protocol.First(answers[1]) == nil {
+	if kv == nil || kv.CreateRevision != l.Created || protocol.First(answers[1]) == nil {
 		return nil, nil
 	}
 	if kv.ModRevision == l.Revision {
@@ -92,11 +92,10 @@ func (s *Control) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, erro
 
 // sameLock reads a lock that has changed; nil where it is not that of l any more, or has another alive key.
 func sameLock(kv *mvccpb.KeyValue, l *idem.Lock) (*idem.Lock, error) {
-	now, err := protocol.DecodeLock(kv.Value)
+	now, err := protocol.LockAt(kv)
 	if err != nil || now.Execution != l.Execution || now.Cooling || now.Alive != l.Alive {
 		return nil, err
 	}
-	now.Token, now.Revision = kv.CreateRevision, kv.ModRevision
 	return now, nil
 }
 

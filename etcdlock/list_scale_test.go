@@ -33,18 +33,18 @@ func putMany(tb testing.TB, e *etcdtest.Etcd, n int, entry func(i int) (key stri
 	}
 }
 
-// heap samples the largest heap that it was shown.
-type heap struct{ base, most uint64 }
+// heapSize samples the largest heap that it was shown.
+type heapSize struct{ base, most uint64 }
 
-func (h *heap) sample() {
+func (h *heapSize) sample() {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	h.most = max(h.most, m.HeapAlloc)
 }
 
-func newHeap() *heap {
+func newHeap() *heapSize {
 	runtime.GC()
-	h := &heap{}
+	h := &heapSize{}
 	h.sample()
 	h.base = h.most
 	return h

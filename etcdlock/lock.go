@@ -123,14 +123,30 @@ func (h *owned) startEnding() {
 	h.ending = true
 }
 
-// mine reports whether the lock in etcd is still the one of this execution.
+// mine reports whether the lock in etcd is still this one's. The token of a parked execution changes with an attempt, also where its answer got
+// lost: then the session tells, because this process takes nothing up that it has.
 func (h *owned) mine(st *protocol.State) bool {
-	l := h.Lock()
-	return st.Runs(l.Execution) && st.Lock.Token == l.Token
+	h.mu.Lock()
+	l, session := h.lock, h.session
+	h.mu.Unlock()
+	if !st.Runs(l.Execution) || st.Lock.Created != l.Created {
+		return false
+	}
+	return st.Lock.Token == l.Token || session != nil && st.Lock.Alive == protocol.SessionAlive(session.name)
 }
 
 // Settle implements idem.Held. Under etcd's NOSPACE alarm it may return ErrStoreFull. The usual way, one answer, takes no goroutine.
 func (h *owned) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
+	return h.settleAs(ctx, ending{End: e})
+}
+
+// ending is how an execution ends.
+type ending struct {
+	idem.End
+	letter bool // its request is kept, where it is parked
+}
+
+func (h *owned) settleAs(ctx context.Context, e ending) (*idem.Record, error) {
 	h.startEnding()
 	if !h.store.tasks.enter() {
 		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, errClosed)
@@ -172,12 +188,18 @@ type conclusion struct {
 	written int // bytes of the record
 }
 
-func (h *owned) conclude(ctx context.Context, e idem.End) (*conclusion, error) {
+func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 	l := h.Lock()
-	record, at := protocol.RecordOf(l, e), protocol.Seen{Created: l.Created, L: l.Revision}
+	record, at := protocol.RecordOf(l, e.End), protocol.Seen{Created: l.Created, L: l.Revision}
+	if l.Parked != nil && e.letter && record.Status == idem.Failed {
+		record.RequestKept = true
+	}
 	written := 0
 	r, err := h.store.ending(ctx, l, record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) clientv3.Op {
 		written = len(rec.Value)
+		if l.Parked != nil {
+			return protocol.SettleParked(h.keys, at, rec, cool, letterOf(l, record))
+		}
 		return protocol.Settle(h.keys, at, rec, cool)
 	}, h.keys)
 	if err != nil {
@@ -195,7 +217,7 @@ func (h *owned) concluded(c *conclusion, answer reply) *idem.Record {
 
 // settle sends until the answer is definite: the transaction can be applied once only, because it takes the lock away that it
 // compares. sent is on its way already, or nil.
-func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*idem.Record, error) {
+func (h *owned) settle(life context.Context, e ending, sent *conclusion) (*idem.Record, error) {
 	for pause := link.NewBackoff(); ; sent = nil {
 		var err error
 		if sent == nil {
@@ -218,8 +240,8 @@ func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*ide
 			}
 			h.store.buckets.dropIfGone(sent.lease, err)
 		}
-		if errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept && h.Lock().Cancel == nil {
-			return nil, h.freeWithoutRecord(life, e)
+		if errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept && h.Lock().Cancel == nil && h.Lock().Parked == nil {
+			return nil, h.freeWithoutRecord(life, e.End)
 		}
 		if pause.Wait(life) != nil {
 			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
@@ -232,6 +254,9 @@ func (h *owned) settle(life context.Context, e idem.End, sent *conclusion) (*ide
 func (h *owned) endedBy(life context.Context, st *protocol.State) (*idem.Record, error) {
 	l := h.Lock()
 	h.store.letGo(l.Execution)
+	if st.Runs(l.Execution) { // another process carries it on
+		return nil, idem.ErrLockLost
+	}
 	record, writer := st.Ended(l.Execution), st.Writer
 	if record == nil {
 		var seen *idem.Seen
@@ -261,7 +286,7 @@ func (h *owned) freeWithoutRecord(life context.Context, e idem.End) error {
 func (h *owned) Release(ctx context.Context) error {
 	h.startEnding()
 	released, err := inTime(ctx, h.store.tasks.start, h.release, func(_ context.Context, late error) {
-		if late == nil || errors.Is(late, idem.ErrCancelled) {
+		if late == nil && h.Lock().Parked == nil || errors.Is(late, idem.ErrCancelled) {
 			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.Now()}
 			h.store.ended(protocol.RecordOf(h.Lock(), end), true)
 		}
@@ -279,6 +304,9 @@ func (h *owned) release(life context.Context) error {
 		l := h.Lock()
 		if l.Cancel != nil {
 			return h.abort(life)
+		}
+		if l.Parked != nil {
+			return h.putDown(life)
 		}
 		answer := h.store.sender.do(life, newRequest(h.keys.L, protocol.Release(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}), 0))
 		err := answer.err
@@ -306,10 +334,13 @@ func (h *owned) release(life context.Context) error {
 // abort ends an execution that was cancelled and is released: the cancel needs its record.
 func (h *owned) abort(life context.Context) error {
 	end := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.Now()}
-	if h.worked {
+	switch l := h.Lock(); {
+	case l.Parked != nil:
+		end.Outcome = protocol.OutcomeOf(l.Parked)
+	case h.worked:
 		end.Outcome = idem.Unknown
 	}
-	_, err := h.settle(life, end, nil)
+	_, err := h.settle(life, ending{End: end}, nil)
 	if err == nil {
 		return idem.ErrCancelled
 	}

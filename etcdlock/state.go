@@ -24,6 +24,8 @@ type executionState struct {
 	h          int64            // the mod revision of its hold, 0 = it is not held, or dead
 	lease      clientv3.LeaseID // of that hold
 	duplicates int64
+	// uncarried: it is parked in its lock, and its process is gone, as far as this process knows.
+	uncarried bool
 }
 
 // stateOf reads how things stand around an execution whose scope is known. The lock says whether it is dead, as far as this process knows, and
@@ -44,14 +46,18 @@ func (s *Control) stateOf(ctx context.Context, id idem.ExecutionID, scope idem.S
 		return at, nil
 	}
 	at.keys.A, at.keys.C = s.layout.Alive(st.Lock.Alive), s.layout.Cancel(st.Lock.Alive, id)
+	gone := false
 	switch hold := protocol.First(answers[readHold]); {
 	case !protocol.IsHold(st.Lock.Alive):
-		st.Lock.Dead = !s.holds(id) && !s.live.has(st.Lock.Alive)
+		gone = !s.live.has(st.Lock.Alive)
 	case hold == nil:
-		st.Lock.Dead = !s.holds(id)
+		gone = true
 	default:
 		at.h, at.lease = hold.ModRevision, clientv3.LeaseID(hold.Lease)
 		st.Lock.HoldUntil, _ = protocol.DecodeHold(hold.Value) // for people only
+	}
+	if gone && !s.holds(id) {
+		at.uncarried, st.Lock.Dead = parked(st.Lock), !parked(st.Lock)
 	}
 	return at, nil
 }

@@ -101,7 +101,10 @@ type Store struct {
 // Ledger is the store of locks and records as the Guard of idem needs it.
 type Ledger struct{ *core }
 
-var _ idem.Ledger = (*Ledger)(nil)
+var (
+	_ idem.Ledger     = (*Ledger)(nil)
+	_ idem.ParkLedger = (*Ledger)(nil)
+)
 
 // Control is for people and upstreams, at any process: it finds executions and locks wherever they are, and ends them. What it may do is
 // said by the callback key of an execution, or by whoever calls it.
@@ -132,6 +135,7 @@ type core struct {
 	looks   chan struct{} // has a token for each place that is reading
 	buckets *buckets
 	sweeper *sweeper
+	lines   *lines
 	release *link.Releases
 
 	duplicates *duplicates
@@ -170,6 +174,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 	s.sender.unused = s.dropLater
 	s.buckets = &buckets{grant: p.NewLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
 	s.sweeper = newSweeper(s)
+	s.lines = newLines(s)
 	s.hub = newHub(p, s.layout, s.live)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
@@ -183,6 +188,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 	s.keeping.Go(func() { s.keeper.run(keeping) })
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
 	s.keeping.Go(func() { s.hub.run(keeping) })
+	s.keeping.Go(func() { s.lines.run(keeping) })
 	s.keeping.Go(func() { s.release.Run(keeping) })
 	s.keeping.Go(func() { control.holdings.run(keeping) })
 	s.keeping.Go(func() { s.duplicates.run(keeping) })
@@ -197,6 +203,7 @@ func (s *core) newKeeper() *keeper {
 		died: func(names []string) {
 			s.sweeper.died(names)
 			s.hub.died(names)
+			s.lines.died(names)
 		},
 		failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
 		forgot: func(execution string) {
@@ -204,11 +211,15 @@ func (s *core) newKeeper() *keeper {
 				s.o.OnForget(idem.ExecutionID(execution))
 			}
 		},
-		asked:  func(execution string) { s.lookAgain(idem.ExecutionID(execution)) },
-		unheld: func(execution string) { s.sweeper.holdGone(idem.ExecutionID(execution)) },
+		asked: func(execution string) { s.lookAgain(idem.ExecutionID(execution)) },
+		unheld: func(execution string) {
+			s.sweeper.holdGone(idem.ExecutionID(execution))
+			s.lines.ripenOf(idem.ExecutionID(execution))
+		},
 		blind: func() {
 			s.reset()
 			s.sweeper.everything()
+			s.lines.ripenAll()
 		},
 	}
 }

@@ -119,11 +119,10 @@ func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem
 			}
 		}
 		for _, kv := range page.Kvs {
-			l, err := protocol.DecodeLock(kv.Value)
+			l, err := protocol.LockAt(kv)
 			if err != nil {
 				continue // of a newer release, which sweeps, too
 			}
-			l.Token, l.Revision = kv.CreateRevision, kv.ModRevision
 			if mayBeDead(l) {
 				w.buryIfDead(ctx, l)
 			}

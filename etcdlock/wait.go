@@ -2,8 +2,10 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
@@ -21,6 +23,7 @@ type Place struct {
 	execution idem.ExecutionID
 	scope     idem.Scope
 	q         int64 // create revision: the order in the queue
+	parking   bool  // it was to be parked, and how that ended the Store finds out by itself
 }
 
 // lock is what the place says of its execution.
@@ -46,8 +49,11 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		err  error
 	}
 	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope}
+	k := p.keys()
 	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
-		seen, err := p.enqueue(life, protocol.Leased{Value: value, Lease: session.lease}, prev, behind)
+		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*request, error) {
+			return newRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.lease}), len(value)), nil
+		})
 		return result{seen, err}
 	}, func(life context.Context, late result) {
 		if late.seen == nil && late.err == nil {
@@ -63,18 +69,25 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	return p, nil, nil
 }
 
-func (p *Place) enqueue(life context.Context, value protocol.Leased, prev, behind int64) (*idem.Seen, error) {
-	k := p.keys()
+// enqueue takes what make makes to a definite end: an Enqueue, or one of a parked execution.
+func (p *Place) enqueue(life context.Context, prev, behind int64, make func(protocol.Seen) (*request, error)) (*idem.Seen, error) {
 	for again := false; ; again = true {
 		epoch := p.session.currentEpoch()
-		r := newRequest(k.L, protocol.Enqueue(k, protocol.Seen{Epoch: epoch, Created: behind, Prev: prev}, value), len(value.Value))
+		r, err := make(protocol.Seen{Epoch: epoch, Created: behind, Prev: prev})
+		if err != nil {
+			return nil, unavailable(err)
+		}
 		r.again = again
 		answer := p.store.sender.do(life, r)
+		p.store.buckets.dropIfGone(r.lease, answer.err)
 		if answer.err == nil && answer.Succeeded {
 			p.q = answer.revision
 			return nil, nil
 		}
-		if answer.err != nil && link.Definite(answer.err) {
+		switch {
+		case p.parking && errors.Is(answer.err, rpctypes.ErrLeaseNotFound): // that of its age, which is shared
+			continue
+		case answer.err != nil && link.Definite(answer.err):
 			return nil, unavailable(answer.err)
 		}
 		st, err := p.afterEnqueue(life, answer, epoch)
@@ -84,6 +97,10 @@ func (p *Place) enqueue(life context.Context, value protocol.Leased, prev, behin
 		case st.Waits(p.execution): // the answer got lost, or an earlier one
 			p.q = st.Place
 			return nil, nil
+		case p.parking && (st.Runs(p.execution) || st.Ended(p.execution) != nil): // it was carried on since
+			return nil, nil
+		case p.parking && answer.err != nil && link.Fencing(answer.err) && st.Prev != prev: // and may have ended
+			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, answer.err)
 		case answer.err != nil && link.Fencing(answer.err):
 			return nil, idem.ErrNotClaimed
 		case st.Place != 0 || st.Prev != prev || st.CopyInOther(p.scope.Key) || st.Created() != behind && st.CopyRuns(p.scope.Key) != nil:
@@ -177,7 +194,12 @@ func (p *Place) cancelled(st *protocol.State) *idem.Seen {
 // awaitLock waits for the end of the lock, or of who holds it. A lock of our own goes with it from session to session.
 func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	y := p.store.layout
-	keys := []string{y.Queued(p.scope), y.Lock(p.scope), y.Alive(protocol.HoldAlive(st.Lock.Execution))}
+	keys := []string{y.Queued(p.scope), y.Lock(p.scope)}
+	if parked(st.Lock) { // whoever runs it, it ends with its lock
+		p.store.hub.wait(ctx, p.session.over, st.Revision, keys...)
+		return
+	}
+	keys = append(keys, y.Alive(protocol.HoldAlive(st.Lock.Execution)))
 	if !protocol.IsHold(st.Lock.Alive) && !p.store.holds(st.Lock.Execution) {
 		keys = append(keys, y.Alive(st.Lock.Alive))
 	}
@@ -280,6 +302,9 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 
 // Leave gives the place up; should a claim of it still arrive, the Store gives that back, too. It goes on by itself when ctx ends first.
 func (p *Place) Leave(ctx context.Context) error {
+	if p.parking {
+		return nil
+	}
 	left, err := inTime(ctx, p.store.tasks.start, p.leave, nil)
 	if err != nil {
 		return unavailable(err)
@@ -310,7 +335,7 @@ func (p *Place) leave(life context.Context) error {
 
 // giveBack releases the lock that the place has become by a claim whose answer nobody waited for.
 func (p *Place) giveBack(life context.Context, st *protocol.State) error {
-	if !st.Runs(p.execution) {
+	if !st.Runs(p.execution) || st.Lock.Parked != nil {
 		return nil
 	}
 	h := newOwned(p.store, *st.Lock, p.keys(), p.session)

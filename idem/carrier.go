@@ -138,6 +138,7 @@ func (c *Carrier) take(s Scope, leave func()) {
 		return
 	}
 	e := c.begin(taken.Held, c.o.Guard.live.settle(s, taken.Held.Lock()))
+	e.tooOld = taken.TooOld
 	lock := taken.Held.Lock()
 	if taken.Carried && lock.Parked.Trying { // whatever was sent, nobody will say how that ended
 		leave()
@@ -170,8 +171,9 @@ type carried struct {
 	id   ExecutionID
 	wake chan struct{} // something about it has changed
 
-	inRow int       // tries in a row that did not go through
-	due   time.Time // of the next try, by the guard's clock; zero = now
+	tooOld bool      // when it was taken; later the ledger says so
+	inRow  int       // tries in a row that did not go through
+	due    time.Time // of the next try, by the guard's clock; zero = now
 }
 
 // run carries it to its end, or until somebody else does. t is a try that has just ended, or nil; leave is a slot that is already taken, or nil.
@@ -213,6 +215,10 @@ func (e *carried) over() {
 func (e *carried) await() (leave func(), over bool) {
 	e.held.OnStop(func(error) { poke(e.wake) })
 	for {
+		if e.c.life.Err() != nil {
+			e.putDown()
+			return nil, true
+		}
 		lock := e.held.Lock()
 		if err := e.held.Begin(); err != nil {
 			if e.stopped(err) {
@@ -222,13 +228,13 @@ func (e *carried) await() (leave func(), over bool) {
 		}
 		now := e.c.o.Guard.o.Now()
 		policy := e.c.o.Policy(lock.Route)
-		if tooOld := e.c.parks.TooOld(e.id); tooOld || policy != nil && lock.Parked.Blocked == "" && !now.Before(e.due) {
+		if tooOld := e.old(); tooOld || policy != nil && lock.Parked.Blocked == "" && !now.Before(e.due) {
 			if tooOld {
 				return nil, e.dead(&Tried{Failure: Failure{Code: codeTooOld}}, tooOldStep)
 			}
 			leave, err := e.c.slots.enter(e.c.life)
 			if err != nil {
-				return nil, true
+				continue
 			}
 			return leave, false
 		}
@@ -244,11 +250,16 @@ func (e *carried) await() (leave func(), over bool) {
 				e.due = time.Time{}
 			}
 		case <-e.c.life.Done():
-			timer.Stop()
-			return nil, true
 		}
 		timer.Stop()
 	}
+}
+
+// putDown leaves it to others, at once and not when this process's session has run out.
+func (e *carried) putDown() {
+	ctx, done := e.bounded()
+	defer done()
+	_ = e.held.Release(ctx) // goes on by itself, and at the latest the session's end does the same
 }
 
 // stopped ends an execution that a person does not want any more. over is false where that is not known yet.
@@ -267,7 +278,7 @@ func (e *carried) stopped(err error) (over bool) {
 	ctx, done := e.bounded()
 	defer done()
 	var rec *Record
-	if cancel.Keep {
+	if cancel.Skip {
 		rec, err = e.held.DeadLetter(ctx, end)
 		e.tell(ToldDeadLetter, "skipped", cancel.Reason, err)
 	} else {
@@ -292,7 +303,7 @@ func (e *carried) outcome() Outcome {
 // try sends the request once.
 func (e *carried) try(policy *Policy) Tried {
 	g := e.c.o.Guard
-	if e.c.parks.TooOld(e.id) {
+	if e.old() {
 		return Tried{Failure: Failure{Code: codeTooOld}}
 	}
 	ctx, cancel := e.bounded()
@@ -317,6 +328,9 @@ func (e *carried) try(policy *Policy) Tried {
 	e.c.o.Try(x, request)
 	return <-tried
 }
+
+// old reports whether its MaxAge is over.
+func (e *carried) old() bool { return e.tooOld || e.c.parks.Old(e.id) }
 
 // codeTooOld is of an execution that reached the route's max_age.
 const codeTooOld = "max_age"

@@ -53,6 +53,8 @@ type Verdict struct {
 
 	// Accepted: (of parked) it is this delivery that was parked. Otherwise a copy of it was.
 	Accepted bool
+	// Unsure: (of store_unavailable) nobody knows whether the delivery was parked, so it may run.
+	Unsure bool
 
 	Bury *Lock
 	Prev int64

@@ -40,7 +40,9 @@ type Ledger interface {
 	// three results is set, as with Claim. An execution that leaves the queue without a lock may not come back under its ID.
 	Enqueue(ctx context.Context, l Lock, prev, behind int64) (Place, *Seen, error)
 	// EnqueueParked is Enqueue for an execution whose sender is told that it is accepted: its place needs no session, and whoever has its route runs
-	// it. l.Parked is set. With neither result it is parked; an error means that it is not, and never will be.
+	// it. l.Parked is set. With neither result it is parked. ErrNotRecorded: nobody knows, so its sender may be told neither that it is accepted
+	// nor that it does not run; should it have been parked, it stays. Other errors mean that it is not, and never will be; after ErrNotClaimed it
+	// may be tried again under a new execution ID.
 	EnqueueParked(ctx context.Context, l Lock, prev, behind int64, kept Kept) (*Seen, error)
 	// Follow waits until the execution of l, which somebody runs or waits with, has ended, or until its owner is dead. It returns the
 	// dead lock, or else how that very execution ended, where that can be known: its record, even when it is gone by now, or
@@ -62,8 +64,9 @@ type Place interface {
 	// place is gone it may also return what it sees, or ErrNotClaimed: Await says why it is gone.
 	// Without a lock the place is still taken: wait again, or leave.
 	ClaimHead(ctx context.Context, l Lock, prev int64) (Held, *Seen, error)
-	// Park keeps the place beyond its session, with its place in line. p and kept as with Ledger.EnqueueParked. After nil the place is nobody's any more;
-	// after an error it is still taken, and not parked.
+	// Park keeps the place beyond its session, with its place in line. p and kept as with Ledger.EnqueueParked. After nil the place is nobody's any more,
+	// and Leave does nothing. ErrNotRecorded: unknown so far, as with Ledger.EnqueueParked; the ledger goes on trying by itself, and Leave does nothing.
+	// After other errors it is not parked: ErrPlaceLost and ErrCancelled as with Await, or ErrStoreUnavailable.
 	Park(ctx context.Context, p Parked, kept Kept) error
 	// Leave gives the place up. Should a claim of it still arrive, the ledger gives that back too. It goes on by itself when ctx ends
 	// first.
@@ -102,16 +105,20 @@ type Held interface {
 	// process, at most until MaxDuration. This process has nothing to do with it any more. A cancel that was asked stays in it.
 	// ErrLockLost: somebody else had ended the execution. ErrNotRecorded: unknown so far, and the ledger goes on trying by itself.
 	Hold(ctx context.Context, ttl time.Duration) error
-	// Park makes the execution one that outlives this process; this process still has its lock, and goes on. After an error it is not parked, and
-	// never will be: ErrLockLost, ErrCancelled or ErrStoreUnavailable.
+	// Park makes the execution one that outlives this process; this process still has its lock, and goes on. After ErrLockLost, ErrCancelled and
+	// ErrStoreUnavailable it is not parked, and never will be. ErrNotRecorded: nobody knows, so its sender may be told neither; each later call of
+	// this Held does what is right for either.
 	Park(ctx context.Context, p Parked, kept Kept) error
-	// Attempt says that a parked execution is about to be tried again. Its Lock has a new fencing token then. callbackHash replaces that of the
+	// Attempt says that a parked execution is about to be tried again. Its Lock has a new fencing token then. callbackHash, which is new each time, replaces that of the
 	// try before. An error means that nothing may be sent: ErrLockLost, ErrCancelled or ErrStoreUnavailable.
 	Attempt(ctx context.Context, p Parked, callbackHash string) error
-	// Rest writes down how the latest try of a parked execution ended, and what it waits for. Errors as with Attempt.
+	// Rest writes down how the latest try of a parked execution ended, and what it waits for. Errors as with Attempt. After ErrLockLost, of this
+	// and of Attempt, the execution is not this process's any more: call nothing but Ledger's.
 	Rest(ctx context.Context, p Parked) error
 	// DeadLetter is Settle for a parked execution that may not be tried again: its request is kept with the record.
 	DeadLetter(ctx context.Context, e End) (*Record, error)
+	// Release of a parked execution gives it to whoever carries it on, in the lock that it has; this process may be that again.
+	//
 	// Release gives the lock back for an execution of which provably nothing reached the upstream, and leaves the event's record as
 	// it was. The ledger goes on trying by itself when the store does not answer. ErrCancelled: a cancel was asked, so the execution
 	// ended as ABORTED, not executed, instead. ErrLockLost: somebody else had ended it.
@@ -129,11 +136,11 @@ type ParkLedger interface {
 	Ripe(ctx context.Context) (s Scope, route string, err error)
 	// Ripen makes the line ripe again; all lines where s is the zero value.
 	Ripen(s Scope)
+	// Old: the MaxAge of a parked execution is over, as far as this process has heard.
+	Old(id ExecutionID) bool
 	// Take claims the first execution of a line, or carries on the one in its lock whose process is gone. nil, nil: there is nothing to take now,
-	// and the line becomes ripe when that changes. route must have been asked for: mine says whether this process can run that route.
+	// and the line becomes ripe when that changes; an execution that waits for a person is not taken. After an error somebody has to call Ripen. route must have been asked for: mine says whether this process can run that route.
 	Take(ctx context.Context, s Scope, mine func(route string) bool) (*Taken, error)
-	// TooOld reports whether the MaxAge of an execution is over, by the ledger's own clock, as far as this process knows.
-	TooOld(id ExecutionID) bool
 	// Request is what Park was given to keep; the caller's.
 	Request(ctx context.Context, id ExecutionID) ([]byte, error)
 }

@@ -73,6 +73,8 @@ type Parked struct {
 	NextAttempt time.Time `json:"nextAttempt,omitzero"` // for people: who carries it keeps its own time
 	Last        *Evidence `json:"last,omitempty"`       // of the latest try that ended
 	Blocked     string    `json:"blocked,omitempty"`    // why it waits for a person; "" = it does not
+	// MaxAge is Kept's, for whoever lets it run again. The ledger writes this, Since and Bytes once, and keeps them.
+	MaxAge time.Duration `json:"maxAgeNs,omitempty"`
 }
 
 // Evidence is what is known of one try of a parked execution.
@@ -106,6 +108,8 @@ type ParkedCount struct {
 // Taken is a parked execution that this process carries from now on.
 type Taken struct {
 	Held Held
+	// TooOld: its MaxAge is over.
+	TooOld bool
 	// Carried: another process had it, and its latest try may still be at work.
 	Carried bool
 }

@@ -84,7 +84,9 @@ func (g *Guard) park(r *Request, first Verdict) Admission {
 	case v.Accepted:
 		g.quotas.add(r.Policy, -1, g.o.Now())
 	case v.Decision == DecisionWaitTimeout, v.Decision == "":
-		return unavailable(errors.Join(err, context.Cause(ctx)))
+		a := unavailable(errors.Join(err, context.Cause(ctx)))
+		a.Unsure = errors.Is(err, ErrNotRecorded)
+		return a
 	}
 	return Admission{Verdict: v, Err: err}
 }

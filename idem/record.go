@@ -135,7 +135,7 @@ type Cancel struct {
 	At     time.Time `json:"at"`
 	Final  bool      `json:"final,omitempty"`  // the event never runs again
 	Forced bool      `json:"forced,omitempty"` // the lock was taken away, by a force release
-	Keep   bool      `json:"keep,omitempty"`   // of a parked execution: its request is kept, and may be run again
+	Skip   bool      `json:"skip,omitempty"`   // the execution is parked, and becomes a dead letter: its request is kept
 }
 
 // MaxReason bounds what a Cancel says of who and why; bytes.

@@ -191,6 +191,11 @@ func (w *waiter) gaveUp(err error) Admission {
 	if !w.freeAt.IsZero() {
 		v.RetryAfter = w.freeAt.Sub(w.Now())
 	}
+	if errors.Is(w.notParked, ErrNotRecorded) {
+		a := unavailable(w.notParked)
+		a.Unsure = true
+		return a
+	}
 	return Admission{Verdict: v, Err: errors.Join(err, w.notParked)}
 }
 

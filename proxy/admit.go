@@ -66,7 +66,9 @@ func (d *delivery) refused(a *idem.Admission) *ending {
 		return end
 	}
 	end := d.refuse(a.Decision)
-	end.forward = forwardByRule
+	if end.forward = forwardByRule; a.Unsure {
+		end.forward, end.refusal.effect = forwardNever, idem.EffectUnknown
+	}
 	switch a.Decision {
 	case idem.DecisionReplayed, idem.DecisionAttached:
 		end.source, end.first = fromFirst, a.Record.Answer

@@ -50,6 +50,7 @@ type delivery struct {
 	upstream  time.Time     // when the call began
 	detached  bool          // an answer is still being streamed, or the call goes on: whoever does that ends the delivery
 	left      chan struct{} // closed when the handler has left a detached delivery whose call goes on
+	unsure    bool          // nobody knows whether it was parked: it may run
 	accepted  bool          // its sender was answered before
 }
 

@@ -142,7 +142,7 @@ func (d *delivery) parked(got called) *ending {
 		return nil
 	}
 	if err := x.Park(d.asked, on, last); err != nil {
-		d.report.Err = errors.Join(d.report.Err, err)
+		d.report.Err, d.unsure = errors.Join(d.report.Err, err), errors.Is(err, idem.ErrNotRecorded)
 		return nil
 	}
 	d.handOver(got)

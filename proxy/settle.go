@@ -59,7 +59,10 @@ func (d *delivery) settleUnanswered(got called) *ending {
 	d.settled(end)
 	told := d.tell(why, got.sent)
 	told.refusal.execution, told.unrecorded = d.report.Execution, !end.Recorded
-	if mayForward {
+	switch {
+	case d.unsure:
+		told.refusal.effect = idem.EffectUnknown
+	case mayForward:
 		told.forward = forwardByRule
 	}
 	return told

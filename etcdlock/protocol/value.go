@@ -17,6 +17,7 @@ import (
 // the line break. A reader knows its own version and the ones below; fields may be added without a new one.
 const (
 	lockVersion    = 1
+	parkedVersion  = 2 // of a lock: a release that knows nothing of parked executions would bury it
 	recordVersion  = 1
 	sessionVersion = 1
 )
@@ -51,13 +52,30 @@ type lockValue struct {
 	Version int `json:"v"`
 	idem.Lock
 	RetentionNs time.Duration `json:"retentionNs"`
+	// The fencing token is the create revision of the key, or this one, or, where it is Fresh, the mod revision of the put.
+	OwnToken int64 `json:"token,omitempty"`
+	Fresh    bool  `json:"fresh,omitempty"`
 }
 
 // EncodeLock is a lock as it is stored. The error is ErrTooLarge, or a bug.
 func EncodeLock(l *idem.Lock) ([]byte, error) {
-	v := lockValue{Version: lockVersion, Lock: *l, RetentionNs: l.Retention}
+	v := lockValue{Lock: *l}
+	if l.Token != l.Created {
+		v.OwnToken = l.Token
+	}
+	return v.encode()
+}
+
+// EncodeFresh is a lock whose token is the revision at which it is put.
+func EncodeFresh(l *idem.Lock) ([]byte, error) { return (&lockValue{Lock: *l, Fresh: true}).encode() }
+
+func (v *lockValue) encode() ([]byte, error) {
+	if v.Version = lockVersion; v.Parked != nil {
+		v.Version = parkedVersion
+	}
+	v.RetentionNs = v.Retention
 	v.StartedAt, v.CoolUntil = v.StartedAt.UTC(), v.CoolUntil.UTC()
-	b, err := json.Marshal(&v)
+	b, err := json.Marshal(v)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("encode lock: %w", err)
@@ -67,9 +85,17 @@ func EncodeLock(l *idem.Lock) ([]byte, error) {
 	return b, nil
 }
 
-// DecodeLock reads a lock's value; the revisions are the caller's to add.
+// DecodeLock reads a lock's value; its revisions, and a token that is one of them, are with the key: see LockAt.
 func DecodeLock(b []byte) (*idem.Lock, error) {
-	if err := checkVersion("a lock", b, lockVersion); err != nil {
+	v, err := decodeLock(b)
+	if err != nil {
+		return nil, err
+	}
+	return &v.Lock, nil
+}
+
+func decodeLock(b []byte) (*lockValue, error) {
+	if err := checkVersion("a lock", b, parkedVersion); err != nil {
 		return nil, err
 	}
 	var v lockValue
@@ -77,7 +103,7 @@ func DecodeLock(b []byte) (*idem.Lock, error) {
 		return nil, fmt.Errorf("read lock: %w", errCorrupt)
 	}
 	v.Retention = v.RetentionNs
-	return &v.Lock, nil
+	return &v, nil
 }
 
 // answerValue is the head of an answer as it is stored, in its record.
@@ -218,6 +244,9 @@ func RecordOf(l *idem.Lock, e idem.End) *idem.Record {
 	if l.Cancel != nil && e.Outcome != idem.Executed && (e.Abort == nil || !e.Abort.Forced) {
 		r.Status, r.Abort, r.Error = idem.Aborted, l.Cancel, nil
 	}
+	if l.Parked != nil {
+		endParked(r, l)
+	}
 	r.Final = l.Cancel != nil && l.Cancel.Final || r.Abort != nil && r.Abort.Final
 	r.Steps = l.EndSteps(r.Status, r.FinishedAt)
 	return r
@@ -225,10 +254,19 @@ func RecordOf(l *idem.Lock, e idem.End) *idem.Record {
 
 // LockAt is the lock in kv.
 func LockAt(kv *mvccpb.KeyValue) (*idem.Lock, error) {
-	l, err := DecodeLock(kv.Value)
+	v, err := decodeLock(kv.Value)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", kv.Key, err)
 	}
-	l.Token, l.Revision = kv.CreateRevision, kv.ModRevision
+	l := &v.Lock
+	l.Created, l.Revision = kv.CreateRevision, kv.ModRevision
+	switch {
+	case v.Fresh:
+		l.Token = kv.ModRevision
+	case v.OwnToken != 0:
+		l.Token = v.OwnToken
+	default:
+		l.Token = kv.CreateRevision
+	}
 	return l, nil
 }

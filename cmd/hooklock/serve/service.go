@@ -164,10 +164,10 @@ func (s *Service) openStore(context.Context) error {
 	}
 	s.onStop("store", s.Store.Close)
 	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.Store.Ledger, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
-		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }, Parks: s.Store.Parks, ParkLimits: s.parkLimits})
+		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }, Parks: s.Store.Ledger, ParkLimits: s.parkLimits})
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.Store.SessionTTLRemaining,
-		Memory: s.budget, Parked: s.Store.Parks.Parked,
+		Memory: s.budget, Parked: s.Store.Parked,
 	})
 }
 

@@ -1,0 +1,241 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// How a process comes to carry a parked execution. It claims the first one of a line as who waits there claims; or it carries on the one in the
+// lock whose process is gone, with one transaction that proves this (protocol.Carry). Others may do the same at any moment: what
+// is refused is theirs.
+
+// Take implements idem.ParkLedger.
+func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
+	if !s.tasks.enter() {
+		return nil, unavailable(errClosed)
+	}
+	defer s.tasks.leave()
+	key := s.layout.Lock(scope)
+	if !s.lines.enter(key) {
+		return nil, nil // somebody in this process is at it, and looks again
+	}
+	defer s.lines.exit(key)
+	t := &taking{core: s.core, scope: scope, mine: mine}
+	taken, err := t.take(ctx)
+	switch {
+	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost): // somebody else has it, or a new look finds out
+		s.lines.ripenLock(key)
+		return nil, nil
+	case err == nil && taken == nil:
+		s.lines.behind(key, t.behind)
+	}
+	return taken, err
+}
+
+// taking is one look at a line.
+type taking struct {
+	*core
+	scope  idem.Scope
+	mine   func(string) bool
+	behind string // what proves alive who has the lock; "" = nothing does
+}
+
+func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
+	session, _, err := t.keeper.current()
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	k := t.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: t.scope}})
+	answers, _, err := t.read(ctx, clientv3.OpGet(k.L), clientv3.OpGet(k.W, clientv3.WithFirstCreate()...))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if kv := protocol.First(answers[0]); kv != nil {
+		l, err := protocol.LockAt(kv)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		return t.inLock(ctx, session, l)
+	}
+	kv := protocol.First(answers[1])
+	if kv == nil {
+		return nil, nil
+	}
+	head, err := protocol.LockAt(kv)
+	switch {
+	case err != nil:
+		return nil, unavailable(err)
+	case head.Parked == nil, t.layout.Lock(head.Scope) != k.L, !t.mine(head.Route): // its own process, another line or other processes are for it
+		return nil, nil
+	}
+	return t.fromQueue(ctx, session, head)
+}
+
+// inLock carries on what is in the lock, if no process does.
+func (t *taking) inLock(ctx context.Context, session *session, l *idem.Lock) (*idem.Taken, error) {
+	t.behind = l.Alive
+	switch {
+	case !parked(l), t.holds(l.Execution), l.Parked.Blocked != "" && l.Cancel == nil, !t.mine(l.Route), t.live.has(l.Alive):
+		return nil, nil
+	}
+	_, young, err := t.around(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	held, err := t.carry(ctx, session, l)
+	if held == nil {
+		return nil, err
+	}
+	return &idem.Taken{Held: held, Carried: true, TooOld: !young}, nil
+}
+
+// around reads what else there is of an execution: the revision of its event's record, and whether it is not too old.
+func (t *taking) around(ctx context.Context, l *idem.Lock) (prev int64, young bool, err error) {
+	k := t.layout.Keys(l)
+	var ops []clientv3.Op
+	for _, key := range []string{k.I, k.G} {
+		ops = append(ops, clientv3.OpGet(key, clientv3.WithKeysOnly()))
+	}
+	answers, _, err := t.read(ctx, ops...)
+	if err != nil {
+		return 0, false, unavailable(err)
+	}
+	if kv := protocol.First(answers[0]); kv != nil {
+		prev = kv.ModRevision
+	}
+	return prev, protocol.First(answers[1]) != nil, nil
+}
+
+// fromQueue claims the first of the line.
+func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) (*idem.Taken, error) {
+	prev, young, err := t.around(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	q := l.Created
+	l.Created, l.Token, l.Revision = 0, 0, 0
+	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.name), t.holder(session), t.clock.Now()
+	value, err := protocol.EncodeLock(l)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	k := t.layout.Keys(l)
+	c := &claimer{store: t.core, session: session, lock: *l, keys: k, size: len(value), prev: prev, q: q}
+	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.ClaimAsHead(k, at, protocol.Leased{Value: value}) }
+	held, seen, err := c.run(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case seen != nil && seen.Lock != nil:
+		t.behind = seen.Lock.Alive
+		return nil, nil
+	case seen != nil: // the queue or the record has changed
+		return nil, idem.ErrNotClaimed
+	}
+	return &idem.Taken{Held: held, TooOld: !young}, nil
+}
+
+// carry takes the lock over. nil, nil: its process lives after all, or somebody else was faster.
+func (t *taking) carry(ctx context.Context, session *session, l *idem.Lock) (*owned, error) {
+	next := *l
+	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.name), t.holder(session), false, 0
+	value, err := protocol.EncodeFresh(&next)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	type result struct {
+		held *owned
+		err  error
+	}
+	r, err := inTime(ctx, t.tasks.help, func(life context.Context) result {
+		held, err := t.carryFor(life, session, l, &next, value)
+		return result{held, err}
+	}, func(life context.Context, late result) {
+		if late.held != nil {
+			late.held.startEnding()
+			_ = late.held.release(life)
+		}
+	})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return r.held, r.err
+}
+
+// carryFor sends until the answer is definite.
+func (t *taking) carryFor(life context.Context, session *session, l, next *idem.Lock, value []byte) (*owned, error) {
+	k := t.layout.Keys(l)
+	k.S = session.key
+	for {
+		epoch := session.currentEpoch()
+		answer := t.sender.do(life, newRequest(k.L, protocol.Carry(k, protocol.Seen{Epoch: epoch, L: l.Revision}, protocol.Leased{Value: value}), len(value)))
+		switch {
+		case answer.err == nil && answer.Succeeded:
+			next.Token, next.Revision = answer.revision, answer.revision
+			return t.hold(*next, t.layout.Keys(next), session), nil
+		case answer.err != nil && link.Definite(answer.err):
+			return nil, unavailable(answer.err)
+		case answer.err != nil:
+			return t.carried(life, session, epoch, next, answer.err)
+		}
+		st, err := answer.refused()
+		switch {
+		case err != nil:
+			return nil, unavailable(err)
+		case st.Lock == nil || st.Lock.Revision != l.Revision:
+			return nil, idem.ErrNotClaimed
+		case protocol.First(answer.Responses[protocol.ReadAlive]) != nil:
+			t.meet(l.Alive, answer)
+			return nil, nil
+		}
+		if err := session.moved(life, t.pool, epoch); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+}
+
+// carried finds out what became of a Carry without a definite answer.
+func (t *taking) carried(life context.Context, session *session, epoch int64, next *idem.Lock, cause error) (*owned, error) {
+	if link.Fencing(cause) && !t.unfenced {
+		if err := session.fence(life, t.pool, epoch); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+	k := t.layout.Keys(next)
+	st, err := t.look(life, k)
+	switch {
+	case err != nil:
+		return nil, unavailable(err)
+	case st.Runs(next.Execution) && st.Lock.Alive == next.Alive:
+		held := t.hold(*st.Lock, k, session)
+		held.see(st.Lock)
+		return held, nil
+	case !link.Fencing(cause):
+		return nil, unavailable(cause)
+	}
+	return nil, idem.ErrNotClaimed
+}
+
+// Request implements idem.ParkLedger. The error is idem.ErrNoExecution where nothing is kept of it, or idem.ErrStoreUnavailable.
+func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
+	return s.request(ctx, id)
+}
+
+func (s *core) request(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
+	answers, _, err := s.read(ctx, clientv3.OpGet(s.layout.Request(id)))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	kv := protocol.First(answers[0])
+	if kv == nil {
+		return nil, fmt.Errorf("%w: no request is kept of %s", idem.ErrNoExecution, id)
+	}
+	return kv.Value, nil
+}

@@ -1,0 +1,274 @@
+package etcdlock
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// lines knows what is parked, over all processes: it follows the index, which is small, and counts. And it says which lines to look at, because
+// their first execution may be parked and without a carrier. What it says is a hint: Take reads how things stand.
+//
+// It begins when somebody asks for the first time. What happens to locks and queues it follows only while something is parked.
+type lines struct {
+	store *core
+	asked chan struct{} // closed when somebody has asked
+	ask   sync.Once
+	some  chan struct{} // something is parked, and its line is not followed yet
+
+	mu      sync.Mutex
+	known   bool
+	entries map[idem.ExecutionID]*entry
+	lines   map[string]*line // by the key of their lock; those in which something is parked
+	ready   []*line          // ripe, the first to be looked at first
+	news    chan struct{}    // closed when ready gets its first
+	bytes   int64
+	events  int
+	letters int
+	blocked int // lines
+	oldest  ages
+	round   []string // of the slow round: locks
+}
+
+// entry is a kept request.
+type entry struct {
+	idem.ParkedEntry
+	key      string // of its lock
+	revision int64
+	old      bool
+}
+
+// line is a lock with what is parked before it or in it.
+type line struct {
+	scope   idem.Scope
+	route   string
+	n       int // executions
+	blocked int // of these
+	ripe    bool
+	taking  bool   // somebody in this process looks at it
+	again   bool   // and has to do so again
+	behind  string // what proves alive who has the lock, as the last look found it; "" = nobody has looked, or nothing does
+}
+
+func newLines(s *core) *lines {
+	return &lines{
+		store: s, asked: make(chan struct{}), some: make(chan struct{}, 1), news: make(chan struct{}),
+		entries: map[idem.ExecutionID]*entry{}, lines: map[string]*line{},
+	}
+}
+
+func (p *lines) begin() { p.ask.Do(func() { close(p.asked) }) }
+
+// Parked implements idem.ParkLedger.
+func (s *Ledger) Parked() idem.ParkedCount { return s.lines.count() }
+
+func (p *lines) count() idem.ParkedCount {
+	p.begin()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return idem.ParkedCount{Events: p.events, Bytes: p.bytes, Blocked: p.blocked, DeadLetters: p.letters, Oldest: p.oldestLocked(), Known: p.known}
+}
+
+// Waiting implements idem.ParkLedger.
+func (s *Ledger) Waiting(scope idem.Scope) int {
+	p := s.lines
+	p.begin()
+	key := s.layout.Lock(scope)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.lines[key]; l != nil {
+		return l.n
+	}
+	return 0
+}
+
+// Old implements idem.ParkLedger.
+func (s *Ledger) Old(id idem.ExecutionID) bool {
+	p := s.lines
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[id]
+	return e != nil && e.old
+}
+
+// Ripe implements idem.ParkLedger. The error is the context's, or that the Store is closed.
+func (s *Ledger) Ripe(ctx context.Context) (idem.Scope, string, error) {
+	p := s.lines
+	p.begin()
+	for {
+		l, news := p.next()
+		if l != nil {
+			return l.scope, l.route, nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return idem.Scope{}, "", context.Cause(ctx)
+		case <-s.tasks.life.Done():
+			return idem.Scope{}, "", errClosed
+		}
+	}
+}
+
+func (p *lines) next() (*line, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.ready) > 0 {
+		l := p.ready[0]
+		p.ready[0] = nil
+		if p.ready = p.ready[1:]; l.ripe {
+			l.ripe = false
+			return l, nil
+		}
+	}
+	return nil, p.news
+}
+
+// Ripen implements idem.ParkLedger.
+func (s *Ledger) Ripen(scope idem.Scope) {
+	if scope == (idem.Scope{}) {
+		s.lines.ripenAll()
+		return
+	}
+	s.lines.ripenLock(s.layout.Lock(scope))
+}
+
+func (p *lines) ripenAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.lines {
+		p.ripenLocked(l)
+	}
+}
+
+func (p *lines) ripenLock(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ripenLocked(p.lines[key])
+}
+
+// ripenOf is for the line of one execution.
+func (p *lines) ripenOf(id idem.ExecutionID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.entries[id]; e != nil {
+		p.ripenLocked(p.lines[e.key])
+	}
+}
+
+// died is told of sessions that ended: lines whose lock one of them had, and those that nobody has looked at.
+func (p *lines) died(names []string) {
+	ended := map[string]bool{"": true}
+	for _, name := range names {
+		ended[protocol.SessionAlive(name)] = true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.lines {
+		if ended[l.behind] {
+			p.ripenLocked(l)
+		}
+	}
+}
+
+func (p *lines) ripenLocked(l *line) {
+	switch {
+	case l == nil || l.ripe:
+		return
+	case l.taking:
+		l.again = true
+		return
+	}
+	l.ripe = true
+	if p.ready = append(p.ready, l); len(p.ready) == 1 {
+		close(p.news)
+		p.news = make(chan struct{})
+	}
+}
+
+// enter is before a look at a line; false: another one is under way, and is made again.
+func (p *lines) enter(key string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.lines[key]
+	if l != nil && l.taking {
+		l.again = true
+		return false
+	}
+	if l != nil {
+		l.taking = true
+	}
+	return true
+}
+
+func (p *lines) exit(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.lines[key]; l != nil {
+		again := l.again
+		if l.taking, l.again = false, false; again {
+			p.ripenLocked(l)
+		}
+	}
+}
+
+// behind notes who has the lock of a line. One that has died before this was noted is not told of any more.
+func (p *lines) behind(key, alive string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.lines[key]
+	if l == nil {
+		return
+	}
+	l.behind = alive
+	if alive != "" && !protocol.IsHold(alive) && !p.store.live.has(alive) {
+		p.ripenSoonLocked(key)
+	}
+}
+
+// lookAgainIn is after which time a line is looked at again whose lock's session is not known: its end may not have been heard of yet, or its
+// beginning.
+const lookAgainIn = time.Second
+
+func (p *lines) ripenSoonLocked(key string) {
+	p.store.tasks.help(func(life context.Context) {
+		if link.Sleep(life, lookAgainIn) == nil {
+			p.ripenLock(key)
+		}
+	})
+}
+
+// ages are parked executions by when they were parked. Those that have ended are dropped when they come first.
+type ages []aged
+
+type aged struct {
+	since time.Time
+	id    idem.ExecutionID
+}
+
+func (a ages) Len() int           { return len(a) }
+func (a ages) Less(i, j int) bool { return a[i].since.Before(a[j].since) }
+func (a ages) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *ages) Push(x any)        { *a = append(*a, x.(aged)) }
+func (a *ages) Pop() any {
+	last := len(*a) - 1
+	x := (*a)[last]
+	*a = (*a)[:last]
+	return x
+}
+
+func (p *lines) oldestLocked() time.Time {
+	for len(p.oldest) > 0 {
+		first := p.oldest[0]
+		if e := p.entries[first.id]; e != nil && e.State != idem.ParkDeadLetter && e.Since.Equal(first.since) {
+			return first.since
+		}
+		heap.Pop(&p.oldest)
+	}
+	return time.Time{}
+}

@@ -1,0 +1,288 @@
+package etcdlock
+
+import (
+	"container/heap"
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+const (
+	indexPage   = 1000
+	slowRound   = time.Minute // in which every line is looked at once, whatever was missed
+	quietPeriod = 10 * time.Second
+)
+
+// run follows from when somebody asks until ctx ends.
+func (p *lines) run(ctx context.Context) {
+	select {
+	case <-p.asked:
+	case <-ctx.Done():
+		return
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { p.followLocks(ctx) })
+	wg.Go(func() { p.lookRound(ctx) })
+	for ctx.Err() == nil {
+		revision, err := p.list(ctx)
+		if err != nil {
+			return
+		}
+		_ = p.store.pool.Watch(ctx, link.OfWaits, p.indexWatches(revision+1)...) // whatever it was, all is read again
+		p.mu.Lock()
+		p.known = false
+		p.mu.Unlock()
+	}
+}
+
+// list reads the whole index. The error is the context's.
+func (p *lines) list(ctx context.Context) (int64, error) {
+	seen := map[idem.ExecutionID]*entry{}
+	young := map[idem.ExecutionID]bool{}
+	var revision int64
+	for _, prefix := range []string{p.store.layout.Parked(), p.store.layout.Ages()} {
+		end := clientv3.GetPrefixRangeEnd(prefix)
+		for from := prefix; from != ""; {
+			opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(indexPage), clientv3.WithRev(revision)}
+			answers, at, err := p.store.read(ctx, clientv3.OpGet(from, opts...))
+			if err != nil {
+				if ctx.Err() != nil {
+					return 0, err
+				}
+				return p.list(ctx) // the revision is compacted
+			}
+			if revision == 0 {
+				revision = at
+			}
+			page := answers[0].GetResponseRange()
+			from = ""
+			for _, kv := range page.Kvs {
+				id := idem.ExecutionID(strings.TrimPrefix(string(kv.Key), prefix))
+				if prefix == p.store.layout.Ages() {
+					young[id] = true
+				} else if e := p.read(id, kv); e != nil {
+					seen[id] = e
+				}
+				if page.More {
+					from = string(kv.Key) + "\x00"
+				}
+			}
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := range p.entries {
+		if seen[id] == nil {
+			p.dropLocked(id)
+		}
+	}
+	for id, e := range seen {
+		e.old = !young[id]
+		p.putLocked(e)
+	}
+	p.known = true
+	for _, l := range p.lines {
+		p.ripenLocked(l)
+	}
+	return revision, nil
+}
+
+// read is nil for a value of a newer release.
+func (p *lines) read(id idem.ExecutionID, kv *mvccpb.KeyValue) *entry {
+	v, err := protocol.DecodeIndex(kv.Value)
+	if err != nil {
+		return nil
+	}
+	v.Execution = id
+	return &entry{ParkedEntry: *v, key: p.store.layout.Lock(v.Scope), revision: kv.ModRevision}
+}
+
+func (p *lines) indexWatches(from int64) []link.Watch {
+	watch := func(prefix string, news func(id idem.ExecutionID, e *clientv3.Event)) link.Watch {
+		return link.Watch{Key: prefix, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}, News: func(e *clientv3.Event) {
+			news(idem.ExecutionID(strings.TrimPrefix(string(e.Kv.Key), prefix)), e)
+		}}
+	}
+	return []link.Watch{watch(p.store.layout.Parked(), p.indexed), watch(p.store.layout.Ages(), p.aged)}
+}
+
+func (p *lines) indexed(id idem.ExecutionID, e *clientv3.Event) {
+	p.mu.Lock()
+	if e.Type == clientv3.EventTypeDelete {
+		p.dropLocked(id)
+	} else if in := p.read(id, e.Kv); in != nil {
+		p.putLocked(in)
+		p.ripenLocked(p.lines[in.key])
+	}
+	p.mu.Unlock()
+	if h := p.store.ours(id); h != nil && e.Type != clientv3.EventTypeDelete { // somebody lets it run now
+		p.store.tasks.help(func(life context.Context) {
+			h.lookAgain(life)
+			p.ripenOf(id)
+		})
+	}
+}
+
+// aged is told of G: gone while the entry is there, the execution is too old.
+func (p *lines) aged(id idem.ExecutionID, e *clientv3.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	in := p.entries[id]
+	if in == nil {
+		return
+	}
+	if in.old = e.Type == clientv3.EventTypeDelete; in.old {
+		p.ripenLocked(p.lines[in.key])
+	}
+}
+
+func (p *lines) putLocked(e *entry) {
+	if before := p.entries[e.Execution]; before != nil {
+		e.old = e.old || before.old && e.revision == before.revision
+		p.uncountLocked(before)
+	}
+	p.entries[e.Execution] = e
+	p.bytes += e.Bytes
+	if e.State == idem.ParkDeadLetter {
+		p.letters++
+		return
+	}
+	l := p.lines[e.key]
+	if l == nil {
+		l = &line{scope: e.Scope}
+		if !e.PerEvent {
+			l.scope.Key = ""
+		}
+		p.lines[e.key] = l
+		poke(p.some)
+	}
+	if l.n == 0 {
+		l.route = e.Route
+	}
+	l.n++
+	p.events++
+	if e.State == idem.ParkBlocked {
+		if l.blocked++; l.blocked == 1 {
+			p.blocked++
+		}
+	}
+	heap.Push(&p.oldest, aged{e.Since, e.Execution})
+}
+
+func (p *lines) dropLocked(id idem.ExecutionID) {
+	e := p.entries[id]
+	if e == nil {
+		return
+	}
+	p.uncountLocked(e)
+	delete(p.entries, id)
+	if l := p.lines[e.key]; l != nil && l.n == 0 {
+		l.ripe = false
+		delete(p.lines, e.key)
+	}
+}
+
+func (p *lines) uncountLocked(e *entry) {
+	p.bytes -= e.Bytes
+	if e.State == idem.ParkDeadLetter {
+		p.letters--
+		return
+	}
+	l := p.lines[e.key]
+	l.n--
+	p.events--
+	if e.State == idem.ParkBlocked {
+		if l.blocked--; l.blocked == 0 {
+			p.blocked--
+		}
+	}
+}
+
+// followLocks hears of what ends in queues and locks, while something is parked.
+func (p *lines) followLocks(ctx context.Context) {
+	for {
+		select {
+		case <-p.some:
+		case <-ctx.Done():
+			return
+		}
+		for p.any() && ctx.Err() == nil {
+			_, revision, err := p.store.read(ctx, clientv3.OpGet(p.store.layout.Parked(), clientv3.WithPrefix(), clientv3.WithCountOnly()))
+			if err != nil {
+				return
+			}
+			p.ripenAll() // what has come before the watch is read
+			p.watchLocks(ctx, revision+1)
+		}
+	}
+}
+
+func (p *lines) any() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.lines) > 0
+}
+
+// watchLocks returns when the watch breaks, or when nothing has been parked for a while.
+func (p *lines) watchLocks(ctx context.Context, from int64) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		for quiet := 0; quiet < 2; quiet++ {
+			if link.Sleep(ctx, quietPeriod) != nil {
+				return
+			}
+			if p.any() {
+				quiet = -1
+			}
+		}
+		cancel()
+	})
+	y := p.store.layout
+	watch := func(prefix string, news func(key string)) link.Watch {
+		return link.Watch{Key: prefix, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithFilterPut()}, News: func(e *clientv3.Event) {
+			news(string(e.Kv.Key))
+		}}
+	}
+	_ = p.store.pool.Watch(ctx, link.OfWaits, watch(y.Locks(), p.ripenLock), watch(y.Queues(), p.left))
+	cancel()
+}
+
+// left is told of a place that is gone: its workflow's line, and that of its event.
+func (p *lines) left(place string) {
+	lock := p.store.layout.Locks() + strings.TrimPrefix(place, p.store.layout.Queues())
+	p.ripenLock(lock)
+	if i := strings.LastIndexByte(lock, '/'); i > 0 {
+		p.ripenLock(lock[:i])
+	}
+}
+
+// lookRound ripens all lines in each slowRound, evenly spread.
+func (p *lines) lookRound(ctx context.Context) {
+	const step = time.Second
+	for link.Sleep(ctx, step) == nil {
+		p.mu.Lock()
+		if len(p.round) == 0 {
+			for key := range p.lines {
+				p.round = append(p.round, key)
+			}
+		}
+		n := min(len(p.round), len(p.lines)*int(step)/int(slowRound)+1)
+		for _, key := range p.round[:n] {
+			p.ripenLocked(p.lines[key])
+		}
+		p.round = p.round[n:]
+		p.mu.Unlock()
+	}
+}

@@ -1,0 +1,241 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// How a delivery becomes a parked execution. What parks it also writes what is kept of it (protocol.Parking): so that is there exactly as long as
+// the execution has not ended. A parked place is everybody's, so one that may have been parked is never taken back: its sender is told that
+// nobody knows.
+
+// parkedAs is p with what the ledger keeps of it from now on.
+func parkedAs(p idem.Parked, kept *idem.Kept) *idem.Parked {
+	p.Bytes, p.MaxAge, p.Since = kept.Bytes, kept.MaxAge, p.Since.UTC().Round(time.Millisecond)
+	return &p
+}
+
+// parking is what is kept of l, which is parked, with the lease of its age.
+func (s *core) parking(ctx context.Context, l *idem.Lock, kept *idem.Kept) (p protocol.Parking, err error) {
+	p.Request.Value = kept.Value
+	p.Index.Value = protocol.EncodeIndex(protocol.IndexOf(l))
+	p.Age, err = s.age(ctx, l.Parked.MaxAge)
+	return p, err
+}
+
+// age is there until an execution is too old.
+func (s *core) age(ctx context.Context, maxAge time.Duration) (protocol.Leased, error) {
+	lease, err := s.buckets.take(ctx, maxAge)
+	return protocol.Leased{Value: newsValue, Lease: lease}, err
+}
+
+// letterOf is what stays of a parked execution that ended with r; nil = nothing.
+func letterOf(l *idem.Lock, r *idem.Record) *protocol.Leased {
+	if !r.RequestKept {
+		return nil
+	}
+	p := protocol.IndexOf(l)
+	p.State = idem.ParkDeadLetter
+	return &protocol.Leased{Value: protocol.EncodeIndex(p)}
+}
+
+// EnqueueParked implements idem.Ledger.
+func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen, error) {
+	l.Parked = parkedAs(*l.Parked, &kept)
+	session, _, err := s.prepare(&l)
+	if err != nil {
+		return nil, err
+	}
+	l.Alive = "" // nobody's
+	value, err := protocol.EncodeLock(&l)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	type result struct {
+		seen *idem.Seen
+		err  error
+	}
+	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, parking: true}
+	k := p.keys()
+	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
+		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*request, error) {
+			keep, err := s.parking(life, &l, &kept)
+			if err != nil {
+				return nil, err
+			}
+			r := newRequest(k.L, protocol.EnqueueParked(k, at, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
+			r.lease = keep.Age.Lease
+			return r, nil
+		})
+		return result{seen, err}
+	}, nil)
+	switch {
+	case errors.Is(err, errClosed):
+		return nil, unavailable(err)
+	case err != nil:
+		return nil, unknown(err)
+	}
+	return r.seen, r.err
+}
+
+func notSent(why error) error { return fmt.Errorf("%w: %w", link.ErrNotSent, why) }
+
+// unknown says that nobody knows yet.
+func unknown(why error) error { return fmt.Errorf("%w: %w", idem.ErrNotRecorded, link.Explain(why)) }
+
+// Park implements idem.Place.
+func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
+	p.parking = true
+	parked, err := inTime(ctx, p.store.tasks.start, func(life context.Context) error { return p.park(life, parkedAs(as, &kept), &kept) }, nil)
+	switch {
+	case errors.Is(err, errClosed):
+		err = unavailable(err)
+	case err != nil:
+		return unknown(err)
+	default:
+		err = parked
+	}
+	p.parking = err == nil || errors.Is(err, idem.ErrNotRecorded)
+	return err
+}
+
+// park sends until the answer is definite, which is safe: the place is the same, and so is what is written.
+func (p *Place) park(life context.Context, as *idem.Parked, kept *idem.Kept) error {
+	k := p.keys()
+	tried, full := false, false
+	for pause := link.NewBackoff(); ; {
+		st, err := p.store.look(life, k)
+		if err == nil {
+			switch {
+			case !st.Waits(p.execution) || st.Place != p.q || st.Copied.Parked != nil:
+				return p.parkedAlready(st, tried)
+			case full && !tried:
+				return unavailable(rpctypes.ErrNoSpace)
+			}
+			l := *st.Copied
+			l.Parked, l.Alive = as, ""
+			var answer reply
+			if answer, err = p.sendPark(life, &l, k, kept); err == nil && answer.Succeeded {
+				return nil
+			}
+			if full = errors.Is(err, rpctypes.ErrNoSpace); full || err == nil {
+				continue
+			}
+			tried = tried || !link.Definite(err)
+		}
+		if pause.Wait(life) != nil {
+			return unknown(err)
+		}
+	}
+}
+
+func (p *Place) sendPark(life context.Context, l *idem.Lock, k protocol.Keys, kept *idem.Kept) (reply, error) {
+	value, err := protocol.EncodeLock(l)
+	if err != nil {
+		return reply{}, notSent(err)
+	}
+	keep, err := p.store.parking(life, l, kept)
+	if err != nil {
+		return reply{}, notSent(err)
+	}
+	r := newRequest(k.L, protocol.ParkWaiting(k, protocol.Seen{Q: p.q}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
+	answer := p.store.sender.do(life, r)
+	p.store.buckets.dropIfGone(keep.Age.Lease, answer.err)
+	return answer, answer.err
+}
+
+// parkedAlready is why the place is not one of a waiter any more. tried: it may have been parked, and then the rest came after that.
+func (p *Place) parkedAlready(st *protocol.State, tried bool) error {
+	ended := st.Ended(p.execution)
+	switch {
+	case st.Waits(p.execution) && st.Copied.Parked != nil, st.Runs(p.execution) && st.Lock.Parked != nil:
+		return nil
+	case ended != nil && ended.Status == idem.Aborted:
+		return idem.ErrCancelled
+	case ended != nil && tried:
+		return nil
+	case tried:
+		return fmt.Errorf("%w: its place is gone", idem.ErrNotRecorded)
+	}
+	return idem.ErrPlaceLost
+}
+
+// Park implements idem.Held.
+func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
+	if !h.store.tasks.enter() {
+		return unavailable(errClosed)
+	}
+	defer h.store.tasks.leave()
+	as := parkedAs(p, &kept)
+	tried := false
+	failed := func(err error) error {
+		if tried {
+			return unknown(err)
+		}
+		return unavailable(err)
+	}
+	for pause := link.NewBackoff(); ; {
+		l := h.Lock()
+		switch {
+		case l.Parked != nil:
+			return nil
+		case l.Cancel != nil:
+			return idem.ErrCancelled
+		}
+		answer, err := h.sendPark(ctx, l, as, &kept)
+		full := errors.Is(err, rpctypes.ErrNoSpace)
+		switch {
+		case err == nil && answer.Succeeded:
+			next := *l
+			next.Parked, next.Revision = as, answer.revision
+			h.see(&next)
+			return nil
+		case err == nil || full:
+			st, unread := h.store.look(ctx, h.keys)
+			switch {
+			case unread != nil:
+				tried, err = tried || full, unread
+			case h.mine(st) && full && st.Lock.Parked == nil:
+				return failed(err)
+			case h.mine(st):
+				h.see(st.Lock)
+				continue
+			case st.Runs(l.Execution) && st.Lock.Parked != nil: // and carried on by another process
+				h.stopNow(idem.ErrLockLost)
+				return nil
+			default:
+				return idem.ErrLockLost
+			}
+		default:
+			tried = tried || !link.Definite(err)
+		}
+		if errors.Is(err, protocol.ErrTooLarge) || pause.Wait(ctx) != nil {
+			return failed(err)
+		}
+	}
+}
+
+func (h *owned) sendPark(ctx context.Context, l *idem.Lock, as *idem.Parked, kept *idem.Kept) (reply, error) {
+	next := *l
+	next.Parked = as
+	value, err := protocol.EncodeLock(&next)
+	if err != nil {
+		return reply{}, notSent(err)
+	}
+	keep, err := h.store.parking(ctx, &next, kept)
+	if err != nil {
+		return reply{}, notSent(err)
+	}
+	r := newRequest(h.keys.L, protocol.ParkRunning(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
+	answer := h.store.sender.do(ctx, r)
+	h.store.buckets.dropIfGone(keep.Age.Lease, answer.err)
+	return answer, answer.err
+}

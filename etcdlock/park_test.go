@@ -1,0 +1,242 @@
+package etcdlock
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+func parkedNow() idem.Parked { return idem.Parked{Since: time.Now(), On: idem.ParkLocked} }
+
+func keep(body string) idem.Kept {
+	return idem.Kept{Value: []byte(body), Bytes: int64(len(body)), MaxAge: time.Hour}
+}
+
+// parkedLock is what a delivery that is parked at once puts into the store.
+func parkedLock(workflow, event string) idem.Lock {
+	l := lockFor(workflow, event)
+	p := parkedNow()
+	l.Parked = &p
+	return l
+}
+
+func mustPark(tb testing.TB, s *Store, l idem.Lock, behind int64) {
+	tb.Helper()
+	seen, err := s.Park(within(tb, patience), l, 0, behind, keep("body of "+l.EventID))
+	if seen != nil || err != nil {
+		tb.Fatalf("park: %+v %v", seen, err)
+	}
+}
+
+func anyRoute(string) bool { return true }
+
+// takeNext takes the next parked execution that is ripe at s.
+func takeNext(tb testing.TB, s *Store) *idem.Taken {
+	tb.Helper()
+	ctx := within(tb, patience)
+	for {
+		scope, _, err := s.Ripe(ctx)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		taken, err := s.Take(ctx, scope, anyRoute)
+		switch {
+		case taken != nil:
+			return taken
+		case err != nil:
+			tb.Fatal(err)
+		}
+	}
+}
+
+func mustAttempt(tb testing.TB, h idem.Held) {
+	tb.Helper()
+	p := *h.Lock().Parked
+	p.Tries++
+	if err := h.Attempt(within(tb, patience), p, "hash "+time.Now().String()); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func mustSettle(tb testing.TB, h idem.Held) *idem.Record {
+	tb.Helper()
+	r, err := h.Settle(within(tb, patience), success("done"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+func TestAParkedDeliveryRunsInItsTurnAndLeavesNothingBehind(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	first := mustClaim(t, a, lockFor("w", "first"), 0)
+	second, third := parkedLock("w", "second"), parkedLock("w", "third")
+	mustPark(t, a, second, first.Lock().Created)
+	mustPark(t, b, third, 0)
+	if held, seen, err := b.Claim(within(t, patience), lockFor("w", "pushes in"), 0); held != nil || err != nil {
+		t.Fatalf("%v %+v %v", held, seen, err)
+	}
+	mustSettle(t, first)
+	token := first.Lock().Token
+	for i, want := range []idem.Lock{second, third} {
+		taken := takeNext(t, []*Store{b, a}[i])
+		l := taken.Held.Lock()
+		if l.Execution != want.Execution || taken.Carried || taken.TooOld || l.Parked == nil || l.Parked.Bytes == 0 {
+			t.Fatalf("%d: took %+v, want %s", i, l, want.Execution)
+		}
+		request, err := a.Request(within(t, patience), l.Execution)
+		if err != nil || string(request) != "body of "+want.EventID {
+			t.Fatalf("%q %v", request, err)
+		}
+		mustAttempt(t, taken.Held)
+		if l := taken.Held.Lock(); l.Token <= token || l.Token != l.Revision || !l.Parked.Trying || l.Parked.Tries != 1 {
+			t.Fatalf("after the attempt: %+v", l)
+		}
+		token = taken.Held.Lock().Token
+		if r := mustSettle(t, taken.Held); r.Tries != 1 || r.Token != token || r.RequestKept {
+			t.Fatalf("%+v", r)
+		}
+		if _, err := a.Request(within(t, patience), want.Execution); !errors.Is(err, idem.ErrNoExecution) {
+			t.Fatalf("its request is still there: %v", err)
+		}
+	}
+	for _, kind := range []string{"requests/", "parked/", "ages/", "locks/", "queue/"} {
+		if left := keysBelow(t, e, "/hooklock/v1/"+kind); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+func TestWhoWaitsKeepsItsPlaceInLineWhenItIsParkedAndItsSessionIsGone(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	first := mustClaim(t, b, lockFor("w", "first"), 0)
+	l := lockFor("w", "second")
+	p := mustEnqueue(t, a, l)
+	behind := mustEnqueue(t, b, lockFor("w", "third"))
+	if err := p.Park(within(t, patience), parkedNow(), keep("body")); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, a)
+	mustSettle(t, first)
+	taken := takeNext(t, b)
+	if got := taken.Held.Lock(); got.Execution != l.Execution || got.EventID != "second" {
+		t.Fatalf("%+v", got)
+	}
+	mustSettle(t, taken.Held)
+	if err := myTurn(t, behind); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatIsParkedWhileItRunsOutlivesItsProcess(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, a, lockFor("w", "event"), 0)
+	p := parkedNow()
+	p.Tries, p.Trying = 1, true
+	if err := held.Park(within(t, patience), p, keep("body")); err != nil {
+		t.Fatal(err)
+	}
+	token := held.Lock().Token
+	closeStore(t, a)
+	taken := takeNext(t, b)
+	if l := taken.Held.Lock(); l.Execution != held.Lock().Execution || l.Token <= token || !taken.Carried || !l.Parked.Trying {
+		t.Fatalf("%+v", l)
+	}
+	mustSettle(t, taken.Held)
+}
+
+func TestACarrierThatLostItsSessionIsToldSo(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustPark(t, a, parkedLock("w", "event"), 0)
+	one := takeNext(t, a)
+	mustAttempt(t, one.Held)
+	revoke(t, e, a)
+	two := takeNext(t, b)
+	if two.Held.Lock().Token <= one.Held.Lock().Token {
+		t.Fatal("the token did not grow")
+	}
+	mustAttempt(t, two.Held)
+	p := *one.Held.Lock().Parked
+	if err := one.Held.Rest(within(t, patience), p); !errors.Is(err, idem.ErrLockLost) {
+		t.Fatalf("got %v", err)
+	}
+	if err := one.Held.Attempt(within(t, patience), p, "x"); !errors.Is(err, idem.ErrLockLost) {
+		t.Fatalf("got %v", err)
+	}
+	mustSettle(t, two.Held)
+}
+
+// revoke ends the session of s in etcd, before s knows.
+func revoke(tb testing.TB, e *etcdtest.Etcd, s *Store) {
+	tb.Helper()
+	session, _, err := s.keeper.current()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := e.Client.Revoke(within(tb, patience), session.lease); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestWhatACarrierGivesUpAnotherOneTakes(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := parkedLock("w", "event")
+	mustPark(t, a, l, 0)
+	one := takeNext(t, a)
+	if err := one.Held.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	two := takeNext(t, b)
+	if two.Held.Lock().Execution != l.Execution || !two.Carried {
+		t.Fatalf("%+v", two.Held.Lock())
+	}
+	mustSettle(t, two.Held)
+}
+
+func TestWhatWaitsForAPersonIsNotTaken(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustPark(t, s, parkedLock("w", "event"), 0)
+	h := takeNext(t, s).Held
+	p := *h.Lock().Parked
+	p.Blocked = "it failed ten times"
+	if err := h.Rest(within(t, patience), p); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	scope := idem.Scope{Workflow: "w"}
+	if taken, err := s.Take(within(t, patience), scope, anyRoute); taken != nil || err != nil {
+		t.Fatalf("%+v %v", taken, err)
+	}
+	eventually(t, "the index says so", func() bool {
+		c := s.Parked()
+		return c.Known && c.Events == 1 && c.Blocked == 1 && c.Bytes > 0 && s.Waiting(scope) == 1
+	})
+}
+
+func keysBelow(tb testing.TB, e *etcdtest.Etcd, prefix string) (keys []string) {
+	tb.Helper()
+	r, err := e.Client.Get(within(tb, patience), prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, kv := range r.Kvs {
+		keys = append(keys, string(kv.Key))
+	}
+	return keys
+}

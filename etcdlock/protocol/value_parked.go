@@ -1,0 +1,75 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"hooklock/idem"
+)
+
+const indexVersion = 1
+
+// indexValue is what every process knows of a parked execution, and of a request that is kept with a record.
+type indexValue struct {
+	Version int `json:"v"`
+	idem.ParkedEntry
+	MaxAgeNs time.Duration `json:"maxAgeNs"`
+}
+
+// EncodeIndex is an index entry as it is stored.
+func EncodeIndex(p *idem.ParkedEntry) []byte {
+	v := indexValue{Version: indexVersion, ParkedEntry: *p, MaxAgeNs: p.MaxAge}
+	v.Since = v.Since.UTC()
+	b, _ := json.Marshal(&v) // strings, numbers and times always encode
+	return b
+}
+
+// DecodeIndex reads an index entry; its execution is in the key.
+func DecodeIndex(b []byte) (*idem.ParkedEntry, error) {
+	if err := checkVersion("an index entry", b, indexVersion); err != nil {
+		return nil, err
+	}
+	var v indexValue
+	if err := json.Unmarshal(b, &v); err != nil || v.State == "" {
+		return nil, fmt.Errorf("read index entry: %w", errCorrupt)
+	}
+	v.MaxAge = v.MaxAgeNs
+	return &v.ParkedEntry, nil
+}
+
+// IndexOf is the entry of a parked execution.
+func IndexOf(l *idem.Lock) *idem.ParkedEntry {
+	p := &idem.ParkedEntry{Execution: l.Execution, Scope: l.Scope, Route: l.Route, Since: l.Parked.Since, Bytes: l.Parked.Bytes, MaxAge: l.Parked.MaxAge, State: idem.ParkWaiting}
+	if l.Parked.Blocked != "" {
+		p.State = idem.ParkBlocked
+	}
+	return p
+}
+
+// CodeSkipped is why an execution failed that somebody has skipped.
+const CodeSkipped = "skipped"
+
+// endParked completes the record of a parked execution. One that was skipped has not been cancelled: it may run again.
+func endParked(r *idem.Record, l *idem.Lock) {
+	r.Tries = l.Parked.Tries
+	if r.Abort != nil && r.Abort.Skip {
+		c := r.Abort
+		r.Status, r.Abort, r.RequestKept = idem.Failed, nil, true
+		r.Error = &idem.Failure{Code: CodeSkipped, Detail: "skipped by " + c.By}
+		if c.Reason != "" {
+			r.Error.Detail += ": " + c.Reason
+		}
+	}
+}
+
+// OutcomeOf is what is known of all tries of a parked execution together.
+func OutcomeOf(p *idem.Parked) idem.Outcome {
+	switch {
+	case p.Tries == 0:
+		return idem.NotExecuted
+	case !p.Trying && p.Tries == 1 && p.Last != nil && p.Last.Outcome == idem.NotExecuted:
+		return idem.NotExecuted
+	}
+	return idem.Unknown
+}

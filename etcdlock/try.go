@@ -1,0 +1,210 @@
+package etcdlock
+
+import (
+	"context"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// What the process that carries a parked execution writes into its lock. Each write compares the revision that it changes, so one whose answer
+// got lost is sent again until the lock shows what became of it.
+
+// Attempt implements idem.Held.
+func (h *owned) Attempt(ctx context.Context, p idem.Parked, callbackHash string) error {
+	return h.rewrite(ctx, &rewriting{
+		next: func(l *idem.Lock) {
+			l.Parked = h.stillParked(l, p)
+			l.Parked.Trying, l.CallbackHash, l.Steps, l.Plan = true, callbackHash, nil, nil
+		},
+		encode: protocol.EncodeFresh,
+		op: func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, _ *idem.Lock) clientv3.Op {
+			return protocol.Attempt(k, at, lock)
+		},
+		done: func(l *idem.Lock) bool { return l.Parked.Trying && l.CallbackHash == callbackHash },
+		runs: true,
+	})
+}
+
+// Rest implements idem.Held.
+func (h *owned) Rest(ctx context.Context, p idem.Parked) error {
+	p.Trying = false
+	return h.rewrite(ctx, &rewriting{
+		next:   func(l *idem.Lock) { l.Parked = h.stillParked(l, p) },
+		encode: protocol.EncodeLock,
+		op: func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) clientv3.Op {
+			return protocol.Rest(k, at, lock, h.announcement(before, p.Blocked))
+		},
+		done: func(l *idem.Lock) bool {
+			return !l.Parked.Trying && l.Parked.Tries == p.Tries && (l.Parked.Last == nil) == (p.Last == nil) && (p.Last == nil || l.Parked.Last.At.Equal(p.Last.At))
+		},
+	})
+}
+
+// stillParked is p with what is written once.
+func (h *owned) stillParked(l *idem.Lock, p idem.Parked) *idem.Parked {
+	p.Since, p.Bytes, p.MaxAge = l.Parked.Since, l.Parked.Bytes, l.Parked.MaxAge
+	p.NextAttempt = p.NextAttempt.UTC().Round(time.Millisecond)
+	if p.Last != nil {
+		last := *p.Last
+		last.At = last.At.UTC().Round(time.Millisecond)
+		p.Last = &last
+	}
+	return &p
+}
+
+// announcement tells the other processes where it changes whether the execution waits for a person.
+func (h *owned) announcement(before *idem.Lock, blocked string) *protocol.Leased {
+	if (before.Parked.Blocked == "") == (blocked == "") {
+		return nil
+	}
+	next, p := *before, *before.Parked
+	p.Blocked = blocked
+	next.Parked = &p
+	return &protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
+}
+
+// rewriting is a put over the own lock.
+type rewriting struct {
+	next   func(*idem.Lock) // changes a copy of the lock as it was seen last
+	encode func(*idem.Lock) ([]byte, error)
+	op     func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) clientv3.Op
+	done   func(*idem.Lock) bool // the lock shows that an attempt whose answer got lost was applied
+	runs   bool                  // something is to be sent after it: nobody may have asked to stop
+}
+
+// rewrite sends until the answer is definite, or ctx ends. Whatever was lost by then the next call finds out.
+func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
+	if !h.store.tasks.enter() {
+		return unavailable(errClosed)
+	}
+	defer h.store.tasks.leave()
+	sent := false
+	for pause := link.NewBackoff(); ; {
+		h.mu.Lock()
+		l, session, stopped := h.lock, h.session, h.stopped
+		h.mu.Unlock()
+		switch {
+		case w.runs && l.Cancel != nil:
+			return idem.ErrCancelled
+		case w.runs && stopped != nil:
+			return h.lose(l.Execution)
+		case session.err() != nil && stopped == nil:
+			err := h.follow(ctx)
+			if err == nil {
+				err = pause.Wait(ctx)
+			}
+			if err != nil {
+				return unavailable(err)
+			}
+			continue
+		}
+		next := *l
+		w.next(&next)
+		value, err := w.encode(&next)
+		if err != nil {
+			return unavailable(err)
+		}
+		k := h.store.layout.Keys(l)
+		answer := h.store.sender.do(ctx, newRequest(k.L, w.op(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, l), len(value)))
+		if err = answer.err; err == nil && answer.Succeeded {
+			return h.rewritten(&next, answer.revision, w.runs, stopped)
+		}
+		sent = sent || err != nil && !link.Definite(err)
+		if err == nil {
+			var st *protocol.State
+			st, err = h.store.look(ctx, h.keys)
+			switch {
+			case err != nil:
+			case !h.mine(st):
+				return h.lose(l.Execution)
+			case sent && w.done(st.Lock):
+				h.see(st.Lock)
+				return h.rewritten(nil, 0, w.runs, stopped)
+			case st.Lock.Revision != l.Revision:
+				h.see(st.Lock)
+				continue
+			} // otherwise etcd has ended its session, and this process is about to hear of it
+		}
+		if pause.Wait(ctx) != nil {
+			return unavailable(err)
+		}
+	}
+}
+
+// rewritten takes over what was put; nil = it was read. One that was stopped is not this process's any more, though what it knew is written.
+func (h *owned) rewritten(l *idem.Lock, revision int64, fresh bool, stopped error) error {
+	if l != nil {
+		l.Revision = revision
+		if fresh {
+			l.Token = revision
+		}
+		h.see(l)
+	}
+	if stopped == nil || h.Lock().Cancel != nil {
+		return nil
+	}
+	return h.lose(h.Lock().Execution)
+}
+
+// follow moves the lock to the session of now, if there is one.
+func (h *owned) follow(ctx context.Context) error {
+	err := h.store.waitReady(ctx)
+	if err != nil {
+		return err
+	}
+	if to, _, err := h.store.keeper.current(); err == nil {
+		h.adopt(ctx, to)
+	}
+	return nil
+}
+
+// lose gives up what this process carried: whoever finds the lock without a process carries it on.
+func (h *owned) lose(id idem.ExecutionID) error {
+	h.store.letGo(id)
+	h.store.lines.ripenLock(h.keys.L)
+	return idem.ErrLockLost
+}
+
+// DeadLetter implements idem.Held.
+func (h *owned) DeadLetter(ctx context.Context, e idem.End) (*idem.Record, error) {
+	return h.settleAs(ctx, ending{e, true})
+}
+
+// putDown gives a parked execution to whoever carries it on: its lock is nobody's, and the index says so to every process.
+func (h *owned) putDown(life context.Context) error {
+	for pause := link.NewBackoff(); ; {
+		l := h.Lock()
+		if l.Cancel != nil {
+			return h.abort(life)
+		}
+		next, p := *l, *l.Parked
+		p.Trying = false
+		next.Parked, next.Alive = &p, ""
+		value, err := protocol.EncodeLock(&next)
+		if err == nil {
+			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(l))}
+			at := protocol.Seen{Created: l.Created, L: l.Revision}
+			answer := h.store.sender.do(life, newRequest(h.keys.L, protocol.Rest(h.keys, at, protocol.Leased{Value: value}, &index), len(value)))
+			if err = answer.err; err == nil && !answer.Succeeded {
+				var st *protocol.State
+				if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) && st.Lock.Alive != "" {
+					h.see(st.Lock)
+					continue
+				}
+			}
+		}
+		if err == nil {
+			h.store.letGo(l.Execution)
+			h.store.lines.ripenLock(h.keys.L)
+			return nil
+		}
+		if pause.Wait(life) != nil {
+			return unavailable(err)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package idem
+
+import "time"
+
+// ParkState is where a request stands that the ledger keeps.
+type ParkState string
+
+// The states of a kept request.
+const (
+	ParkWaiting    ParkState = "parked"      // its execution waits or is tried
+	ParkBlocked    ParkState = "blocked"     // its execution waits for a person
+	ParkDeadLetter ParkState = "dead_letter" // its execution has ended, and the request is kept with the record
+)
+
+// Choices lists the states of a kept request.
+func (ParkState) Choices() []string { return words(ParkWaiting, ParkBlocked, ParkDeadLetter) }
+
+// ParkedEntry is what every process knows of a request that the ledger keeps.
+type ParkedEntry struct {
+	Execution ExecutionID `json:"-"`
+	Scope
+	Route string    `json:"route"`
+	Since time.Time `json:"since"` // when it was parked
+	Bytes int64     `json:"bytes"`
+	State ParkState `json:"state"`
+
+	MaxAge time.Duration `json:"-"` // for how long it may be tried, from when it was parked, run or rerun
+}
+
+// ParkedQuery selects kept requests. The zero value is all of them.
+type ParkedQuery struct {
+	Workflow string    // "" = any
+	State    ParkState // "" = any
+	Limit    int       // at most so many on a page; 0 = 100
+	Cursor   string    // of the page before; "" = the first page
+}
+
+// ParkedPage is a part of the kept requests, in the order of their execution IDs; see ExecutionPage.
+type ParkedPage struct {
+	Entries    []ParkedEntry
+	NextCursor string
+}
