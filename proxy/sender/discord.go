@@ -19,7 +19,7 @@ func (known) Discord() Preset {
 		Name: "discord", ExtractID: discordID, IDText: "application_id and id of an interaction; webhook events have none", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, NeverRetries: true, Respond: r,
 		Handshakes: []Handshake{{"PING", true, isDiscordPing}},
-		verify:     scheme{new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
+		verify:     scheme{new: newDiscord, aged: true, renewal: RenewalImpossible, body: true, headers: []string{discordTime}},
 		sample:     sampleDiscord, key: keyEd25519,
 		Page: Page{
 			Title: "Discord", Path: "/hooks/discord", Workflow: `discord/{body.guild_id ?? body.application_id ?? "other"}`,

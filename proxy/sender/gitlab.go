@@ -12,7 +12,7 @@ func (known) GitLab() Preset {
 	return Preset{
 		Name: "gitlab", EventID: "{header.webhook-id ?? header.Idempotency-Key}", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, NeverRetries: true, Respond: only5xx(),
-		verify: scheme{new: newGitLab, tolerance: minutes5, covers: gitLabCovers},
+		verify: scheme{new: newGitLab, tolerance: minutes5, renewal: RenewalPossible, covers: gitLabCovers},
 		sample: sampleGitLab,
 		Page: Page{
 			Title: "GitLab", Path: "/hooks/gitlab", Workflow: `gitlab/{body.project_id ?? body.project.id ?? "other"}`,
@@ -75,6 +75,14 @@ func (v *gitLab) head(d *Delivery) error { return CheckHead(v.judge(d), d) }
 
 // Verify implements Verifier.
 func (v *gitLab) Verify(d *Delivery, now time.Time) error { return v.judge(d).Verify(d, now) }
+
+// renew implements renewer. A plain token signs no time.
+func (v *gitLab) renew(d *Delivery, at time.Time) (Renewed, error) {
+	if r, ok := v.judge(d).(renewer); ok {
+		return r.renew(d, at)
+	}
+	return Renewed{}, nil
+}
 
 // judge is who decides about d.
 func (v *gitLab) judge(d *Delivery) Verifier {

@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 
 	"github.com/valyala/fastjson"
 )
@@ -16,7 +18,7 @@ func (known) HubSpot() Preset {
 	return Preset{
 		Name: "hubspot", ExtractID: hubSpotID, IDText: "digest of all elements without attemptNumber", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
 		SenderTimeout: 5 * time.Second, RetryHorizon: day, RetryAfterUnit: time.Millisecond, Respond: only5xx(),
-		verify: scheme{new: newHubSpot, tolerance: minutes5, covers: hubSpotCovers},
+		verify: scheme{new: newHubSpot, tolerance: minutes5, renewal: RenewalPossible, covers: hubSpotCovers},
 		sample: sampleHubSpot,
 		Page: Page{
 			Title: "HubSpot", Path: "/hooks/hubspot", Workflow: "hubspot",
@@ -61,7 +63,7 @@ func newHubSpotV3(c Config) (Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.encoding, v.part = inBase64, hubspotV3
+	v.encoding, v.part, v.sign = inBase64, hubspotV3, signHubSpot(c.Scheme, public)
 	v.covers = "the method, the public URL, the raw body and the timestamp; look at public_url, too"
 	v.read = func(d *Delivery, cl *claim) error {
 		if !d.has(hubspotV3) && d.has(hubspotLegacy) {
@@ -84,6 +86,19 @@ func newHubSpotV3(c Config) (Verifier, error) {
 		return cl.setTime(c.Scheme, hubspotTime, stamp, time.Millisecond)
 	}
 	return v, nil
+}
+
+// signHubSpot signs version 3. An older signature beside it signs no time and stays.
+func signHubSpot(scheme string, public *publicURL) signer {
+	return func(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
+		url, err := public.of(scheme, d)
+		if err != nil {
+			return nil, err
+		}
+		stamp := stampField(hubspotTime, at, time.Millisecond)
+		signature := keys[0].sign(inBase64, d.Method, url, d.Body, stamp.Value)
+		return []naming.Field{{Name: []byte(hubspotV3), Value: signature}, stamp}, nil
+	}
 }
 
 func newHubSpotLegacy(c Config) (Verifier, error) {
@@ -157,9 +172,5 @@ func hubSpotID(d *Delivery) EventID {
 
 func sampleHubSpot(s *sample) error {
 	s.body(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+millis(s.happened)+`,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1,"changeSource":%s}]`, s.id)
-	if !s.unsigned {
-		s.add(hubspotV3, s.hmac256(inBase64, s.request.Method, s.url, string(s.request.Body), s.millis()))
-		s.add(hubspotTime, s.millis())
-	}
-	return nil
+	return s.sign(s.secret, signHubSpot("", &publicURL{base: strings.TrimSuffix(s.url, s.request.Target)}))
 }

@@ -13,7 +13,7 @@ import (
 func (known) Linear() Preset {
 	return Preset{
 		Name: "linear", EventID: "{header.Linear-Delivery}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second, SenderTimeout: 5 * time.Second, RetryHorizon: 8 * time.Hour,
-		verify: scheme{new: newLinear, tolerance: time.Minute, aged: true, body: true},
+		verify: scheme{new: newLinear, tolerance: time.Minute, aged: true, renewal: RenewalImpossible, body: true},
 		sample: sampleLinear,
 		Page: Page{
 			Title: "Linear", Path: "/hooks/linear", Workflow: `linear/{body.data.id ?? "other"}`,

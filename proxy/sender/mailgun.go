@@ -11,7 +11,7 @@ import (
 func (known) Mailgun() Preset {
 	return Preset{
 		Name: "mailgun", EventID: "{body.event-data.id}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, RetryHorizon: 8 * time.Hour,
-		verify: scheme{new: newMailgun, aged: true},
+		verify: scheme{new: newMailgun, aged: true, renewal: RenewalImpossible},
 		sample: sampleMailgun,
 		Page: Page{
 			Title: "Mailgun", Path: "/hooks/mailgun", Workflow: `mailgun/{body.event-data.message.headers.message-id ?? "other"}`,

@@ -16,7 +16,7 @@ import (
 func (known) PayPal() Preset {
 	return Preset{
 		Name: "paypal", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, RetryHorizon: 3 * day,
-		verify: scheme{new: newPayPal, aged: true, body: true, headers: []string{paypalID, paypalTime}},
+		verify: scheme{new: newPayPal, aged: true, renewal: RenewalImpossible, body: true, headers: []string{paypalID, paypalTime}},
 		sample: samplePayPal, key: keyRSA,
 		Page: Page{
 			Title: "PayPal", Path: "/hooks/paypal", Workflow: `paypal/{body.resource.id ?? "other"}`,

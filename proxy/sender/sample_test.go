@@ -246,8 +246,3 @@ func TestTheHeadAloneRefusesNothingThatIsSigned(t *testing.T) {
 		}
 	}
 }
-
-// delivery is r as a Verifier reads it. It shares r's memory.
-func (r *Request) delivery() *Delivery {
-	return &Delivery{Method: []byte(r.Method), Target: []byte(r.Target), Fields: r.Fields, Body: r.Body}
-}

@@ -18,7 +18,7 @@ import (
 func (known) SendGrid() Preset {
 	return Preset{
 		Name: "sendgrid", ExtractID: sendGridID, IDText: "the set of sg_event_id of all elements", OnMismatch: idem.MismatchReplay, RetryHorizon: day,
-		verify: scheme{new: newSendGrid, aged: true, body: true, headers: []string{sendGridTime}},
+		verify: scheme{new: newSendGrid, aged: true, renewal: RenewalImpossible, body: true, headers: []string{sendGridTime}},
 		sample: sampleSendGrid, key: keyECDSA,
 		Page: Page{
 			Title: "Twilio SendGrid", Path: "/hooks/sendgrid", Workflow: "sendgrid",

@@ -14,7 +14,7 @@ func (known) Slack() Preset {
 			{"url_verification", true, bodyType("url_verification")},
 			{"app_rate_limited", true, bodyType("app_rate_limited")},
 		},
-		verify: scheme{new: newSlack, tolerance: minutes5, aged: true, body: true, headers: []string{slackTime}},
+		verify: scheme{new: newSlack, tolerance: minutes5, aged: true, renewal: RenewalPossible, body: true, headers: []string{slackTime}},
 		sample: sampleSlack,
 		Page: Page{
 			Title: "Slack", Path: "/hooks/slack", Workflow: `slack/{body.team_id ?? form.team_id ?? "other"}`,
@@ -49,6 +49,5 @@ func bodyType(value string) func(*Delivery) bool {
 
 func sampleSlack(s *sample) error {
 	s.body(`{"team_id":"T0001","api_app_id":"A0001","event":{"type":"app_mention","user":"U1","text":"hi","channel":"C1"},"type":"event_callback","event_id":%s,"event_time":`+s.seconds()+`}`, "Ev_"+s.id)
-	s.v0(slackHeader, slackTime)
-	return nil
+	return s.sign(s.secret, signV0(slackHeader, slackTime))
 }

@@ -21,7 +21,7 @@ func (known) SNS() Preset {
 			{"SubscriptionConfirmation", true, bodyKind("SubscriptionConfirmation")},
 			{"UnsubscribeConfirmation", true, bodyKind("UnsubscribeConfirmation")},
 		},
-		verify: scheme{new: newSNS},
+		verify: scheme{new: newSNS, renewal: RenewalImpossible},
 		sample: sampleSNS, key: keyRSA,
 		Page: Page{
 			Title: "Amazon SNS", Path: "/hooks/sns", Workflow: `sns/{header.x-amz-sns-topic-arn ?? "other"}`,

@@ -1,6 +1,10 @@
 package sender
 
-import "time"
+import (
+	"time"
+
+	"hooklock/idem/naming"
+)
 
 const coversTime = "the timestamp and the raw body"
 
@@ -10,7 +14,7 @@ func newV0(c Config, header, timeHeader string) (Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.part, v.covers = header, coversTime
+	v.part, v.covers, v.sign = header, coversTime, signV0(header, timeHeader)
 	start, colon := []byte("v0:"), []byte(":")
 	v.read = func(d *Delivery, cl *claim) error {
 		value, err := d.one(c.Scheme, header)
@@ -50,9 +54,12 @@ func (c *claim) setTime(scheme, part string, digits []byte, unit time.Duration) 
 	return nil
 }
 
-func (s *sample) v0(header, timeHeader string) {
-	if !s.unsigned {
-		s.add(timeHeader, s.seconds())
-		s.add(header, "v0="+s.hmac256(inHex, "v0:", s.seconds(), ":", string(s.request.Body)))
+// signV0 keeps the unit of the time that stood there.
+func signV0(header, timeHeader string) signer {
+	return func(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
+		old, _ := d.header(timeHeader)
+		stamp := stampField(timeHeader, at, unitOf(old))
+		signature := append([]byte("v0="), keys[0].sign(inHex, []byte("v0:"), stamp.Value, []byte(":"), d.Body)...)
+		return []naming.Field{stamp, {Name: []byte(header), Value: signature}}, nil
 	}
 }

@@ -11,7 +11,7 @@ func (known) StandardWebhooks() Preset {
 	return Preset{
 		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: idem.MismatchReject,
 		SenderTimeout: 15 * time.Second, RetryHorizon: 28 * time.Hour,
-		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
+		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, renewal: RenewalPossible, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
 		sample: sampleStandard, key: keyWhsec,
 		Page: Page{
 			Title: "Standard Webhooks and Svix", Path: "/hooks/standard/{endpoint}", Workflow: "standard/{path.endpoint}",

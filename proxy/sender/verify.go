@@ -60,6 +60,7 @@ type scheme struct {
 	// age check might refuse honest retries.
 	tolerance time.Duration
 	aged      bool
+	renewal   Renewal // what can be done about a time that has passed
 	// What the signature covers, for warnings. covers says it where that depends on the configuration; nil: it does not.
 	body    bool
 	url     bool

@@ -13,7 +13,7 @@ func (known) Zoom() Preset {
 		EventID: `{body.event}/{body.event_ts}/{body.payload.account_id}/{body.payload.object.uuid ?? body.payload.object.id}/{body.payload.object.participant.user_id ?? body.payload.object.participant.id ?? "-"}`, OnMismatch: idem.MismatchExecute,
 		Strategy: idem.Wait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, RetryHorizon: 90 * time.Minute, Respond: only5xx(),
 		Handshakes: []Handshake{{"endpoint.url_validation", true, isZoomValidation}},
-		verify:     scheme{new: newZoom, aged: true, body: true, headers: []string{zoomTime}},
+		verify:     scheme{new: newZoom, aged: true, renewal: RenewalPossible, body: true, headers: []string{zoomTime}},
 		sample:     sampleZoom,
 		Page: Page{
 			Title: "Zoom", Path: "/hooks/zoom", Workflow: `zoom/{body.payload.account_id ?? "other"}`,
@@ -43,6 +43,5 @@ func isZoomValidation(d *Delivery) bool {
 
 func sampleZoom(s *sample) error {
 	s.body(`{"event":"meeting.started","event_ts":`+millis(s.happened)+`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
-	s.v0(zoomHeader, zoomTime)
-	return nil
+	return s.sign(s.secret, signV0(zoomHeader, zoomTime))
 }
