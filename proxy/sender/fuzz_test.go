@@ -2,6 +2,8 @@ package sender
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -129,6 +131,57 @@ func FuzzTruncatedSignature(f *testing.F) {
 		cut := string(value[:a]) + string(value[b:])
 		if s.verifier.Verify(with(s.delivery, s.name, cut), testNow()) == nil {
 			t.Fatalf("%s: accepts %q", s.name, cut)
+		}
+	})
+}
+
+// FuzzRenew: what is renewed is what verifies, whatever its age; nothing else, and no delivery makes it panic. A piece of a signed head is
+// replaced, and lines are added.
+func FuzzRenew(f *testing.F) {
+	type route struct {
+		renewer  *Renewer
+		verifier Verifier
+		signed   *Delivery
+	}
+	var routes []route
+	for _, preset := range slices.Sorted(maps.Keys(renewedFields())) {
+		c, secret := renewing(f, preset)
+		c.Tolerance = 0
+		routes = append(routes, route{mustRenewer(f, c), mustNew(f, c), mustSample(f, preset, secret)})
+	}
+	const gitlab, hubspot, slack, standard, stripe, zoom = 0, 1, 2, 3, 4, 5
+	list, _ := routes[stripe].signed.header(stripeHeader)
+	f.Add(uint8(stripe), uint8(1), bytes.Clone(list), []byte("stripe-signature:t=1"), int64(0))
+	f.Add(uint8(stripe), uint8(1), append([]byte("v1=,v1,t,"), list...), []byte(RenewedHeader+":x"), int64(1<<40))
+	f.Add(uint8(stripe), uint8(1), append(bytes.Clone(list), ",v0=00,v1=,v1"...), []byte(nil), int64(-1))
+	list, _ = routes[standard].signed.header("webhook-signature")
+	f.Add(uint8(standard), uint8(3), append([]byte("v1a,AAAA v1,AAAA "), list...), []byte("svix-signature:v1,"), int64(1767225600))
+	f.Add(uint8(gitlab), uint8(2), []byte("one"), []byte("svix-id:a\nX-Gitlab-Token:b"), int64(1))
+	f.Add(uint8(slack), uint8(2), []byte("v0="), []byte("X-Slack-Request-Timestamp:1"), int64(1))
+	f.Add(uint8(hubspot), uint8(0), []byte("text/plain"), []byte("X-HubSpot-Signature:00"), int64(1))
+	f.Add(uint8(zoom), uint8(0), []byte(""), []byte(":"), int64(1))
+	f.Fuzz(func(t *testing.T, which, at uint8, value, lines []byte, unix int64) {
+		r := routes[int(which)%len(routes)]
+		d := frozen(r.signed)
+		d.Fields[int(at)%len(d.Fields)].Value = value
+		for line := range bytes.SplitSeq(lines, []byte("\n")) {
+			if name, value, found := bytes.Cut(line, []byte(":")); found {
+				d.Fields = append(d.Fields, naming.Field{Name: name, Value: value})
+			}
+		}
+		before, now := frozen(d), time.Unix(unix&(1<<36-1), 0)
+		made, err := r.renewer.Renew(d, now)
+		if !same(before, d) {
+			t.Fatal("the delivery itself was changed")
+		}
+		if valid := r.verifier.Verify(d, now); (valid == nil) != (err == nil) {
+			t.Fatalf("verified: %v; renewed: %v", valid, err)
+		}
+		if err != nil {
+			return
+		}
+		if err := r.verifier.Verify(renewed(d, made), now); err != nil {
+			t.Fatalf("what is sent: %v", err)
 		}
 	})
 }

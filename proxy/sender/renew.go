@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"errors"
 	"slices"
@@ -26,17 +27,21 @@ const (
 	RenewalImpossible                // the time is in the body, or what signs is a private key
 )
 
-// RenewalOf says what Renew does for deliveries of c, and how old a signature of theirs may become before receivers refuse it, as its sender
-// documents. 0 = it never becomes too old, or nothing is documented. It needs no secret, so that a configuration can be judged without.
+// RenewalOf says what Renew does for deliveries of c, and how old a signature of theirs may become before receivers refuse it: what its sender
+// documents, else the tolerance of c. 0 = it never becomes too old, or nobody says when. It needs no secret, so that a configuration can be
+// judged without.
 func RenewalOf(c Config) (Renewal, time.Duration) {
 	s, _ := findScheme(c.Scheme)
+	timed := Covers(c).Time
 	switch {
-	case s.renewal == RenewalPossible && !Covers(c).Time:
-		return RenewalNeedless, 0
-	case s.renewal == RenewalPossible && len(c.Secrets) == 0 && len(c.PublicKeys) > 0:
-		return RenewalImpossible, s.tolerance
+	case s.renewal == RenewalPossible && timed && (len(c.Secrets) > 0 || len(c.PublicKeys) == 0):
+		return RenewalPossible, cmp.Or(s.tolerance, c.Tolerance)
+	case timed: // by a public key, or by a scheme that says nothing of its renewal
+		return RenewalImpossible, cmp.Or(s.tolerance, c.Tolerance)
+	case s.renewal == RenewalImpossible:
+		return RenewalImpossible, 0
 	}
-	return s.renewal, s.tolerance
+	return RenewalNeedless, 0
 }
 
 // Renewer renews the signatures of one route's deliveries. It is immutable and may be shared. One that is nil changes nothing.
