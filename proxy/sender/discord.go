@@ -19,7 +19,7 @@ func (known) Discord() Preset {
 		Name: "discord", ExtractID: discordID, IDText: "application_id and id of an interaction; webhook events have none", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, NeverRetries: true, Respond: r,
 		Handshakes: []Handshake{{"PING", true, isDiscordPing}},
-		verify:     scheme{new: newDiscord, aged: true, renewal: RenewalImpossible, body: true, headers: []string{discordTime}},
+		verify:     scheme{new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
 		sample:     sampleDiscord, key: keyEd25519,
 		Page: Page{
 			Title: "Discord", Path: "/hooks/discord", Workflow: `discord/{body.guild_id ?? body.application_id ?? "other"}`,
@@ -27,6 +27,7 @@ func (known) Discord() Preset {
 			Secret:   "The application's public key, 64 hex digits, as its page shows it.",
 			SampleID: "2000/one",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"discord/discord-api-docs developers/interactions/overview.mdx", "discord/discord-api-docs developers/events/webhook-events.mdx"},
 		Notes: []string{
 			"Interactions are never retried and need an answer within 3 s: they wait 1 s.",

@@ -12,7 +12,7 @@ func (known) GitLab() Preset {
 	return Preset{
 		Name: "gitlab", EventID: "{header.webhook-id ?? header.Idempotency-Key}", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, NeverRetries: true, Respond: only5xx(),
-		verify: scheme{new: newGitLab, tolerance: minutes5, renewal: RenewalPossible, covers: gitLabCovers},
+		verify: scheme{new: newGitLab, tolerance: minutes5, covers: gitLabCovers},
 		sample: sampleGitLab,
 		Page: Page{
 			Title: "GitLab", Path: "/hooks/gitlab", Workflow: `gitlab/{body.project_id ?? body.project.id ?? "other"}`,
@@ -20,6 +20,7 @@ func (known) GitLab() Preset {
 			Secret:   "The signing token of the webhook (`whsec_…`), or its older secret token.",
 			SampleID: "one",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"docs.gitlab.com/user/project/integrations/webhooks", "gitlabhq/gitlabhq app/services/web_hook_service.rb"},
 		Notes: []string{
 			"GitLab does not retry on a status, and disables a hook after 4 failures in a row: a delivery waits its turn, and no refusal is a 4xx.",

@@ -18,13 +18,14 @@ func (known) HubSpot() Preset {
 	return Preset{
 		Name: "hubspot", ExtractID: hubSpotID, IDText: "digest of all elements without attemptNumber", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
 		SenderTimeout: 5 * time.Second, RetryHorizon: day, RetryAfterUnit: time.Millisecond, Respond: only5xx(),
-		verify: scheme{new: newHubSpot, tolerance: minutes5, renewal: RenewalPossible, covers: hubSpotCovers},
+		verify: scheme{new: newHubSpot, tolerance: minutes5, covers: hubSpotCovers},
 		sample: sampleHubSpot,
 		Page: Page{
 			Title: "HubSpot", Path: "/hooks/hubspot", Workflow: "hubspot",
 			Verify: "secret_file: /etc/hooklock/hubspot.secret, public_url: \"https://hooks.example.com\"",
 			Secret: "The client secret of the app. `public_url` is the origin of its target URL.",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"developers.hubspot.com/docs/api/webhooks", "developers.hubspot.com/docs/guides/apps/authentication/validating-requests", "HubSpot/hubspot-api-nodejs src/utils/signature.ts"},
 		Notes: []string{
 			"A batch is one event. HubSpot says that eventId is not unique, so the batch is named by everything in it except attemptNumber. If HubSpot regroups a batch on a retry, it runs again.",

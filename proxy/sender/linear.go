@@ -13,7 +13,7 @@ import (
 func (known) Linear() Preset {
 	return Preset{
 		Name: "linear", EventID: "{header.Linear-Delivery}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second, SenderTimeout: 5 * time.Second, RetryHorizon: 8 * time.Hour,
-		verify: scheme{new: newLinear, tolerance: time.Minute, aged: true, renewal: RenewalImpossible, body: true},
+		verify: scheme{new: newLinear, tolerance: time.Minute, aged: true, body: true},
 		sample: sampleLinear,
 		Page: Page{
 			Title: "Linear", Path: "/hooks/linear", Workflow: `linear/{body.data.id ?? "other"}`,
@@ -21,6 +21,7 @@ func (known) Linear() Preset {
 			Secret:   "The signing secret on the webhook's page.",
 			SampleID: "one",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"linear.app/developers/webhooks", "linear/linear packages/sdk/src/webhooks/client.ts"},
 		Notes: []string{
 			"Waits its turn: three retries only, after 1 min, 1 h and 6 h, and a webhook that does not answer is disabled.",

@@ -11,7 +11,7 @@ import (
 func (known) Mailgun() Preset {
 	return Preset{
 		Name: "mailgun", EventID: "{body.event-data.id}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, RetryHorizon: 8 * time.Hour,
-		verify: scheme{new: newMailgun, aged: true, renewal: RenewalImpossible},
+		verify: scheme{new: newMailgun, aged: true},
 		sample: sampleMailgun,
 		Page: Page{
 			Title: "Mailgun", Path: "/hooks/mailgun", Workflow: `mailgun/{body.event-data.message.headers.message-id ?? "other"}`,
@@ -19,6 +19,7 @@ func (known) Mailgun() Preset {
 			Secret:   "The HTTP webhook signing key of the account.",
 			SampleID: "one",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries", "mailgun/mailgun-go webhooks.go"},
 		Notes: []string{
 			"Waits its turn, because Mailgun does not retry notifications of delivered mail. Any status but 200 and 406 is retried otherwise; 406 is never sent.",

@@ -16,7 +16,7 @@ import (
 func (known) PayPal() Preset {
 	return Preset{
 		Name: "paypal", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, RetryHorizon: 3 * day,
-		verify: scheme{new: newPayPal, aged: true, renewal: RenewalImpossible, body: true, headers: []string{paypalID, paypalTime}},
+		verify: scheme{new: newPayPal, aged: true, body: true, headers: []string{paypalID, paypalTime}},
 		sample: samplePayPal, key: keyRSA,
 		Page: Page{
 			Title: "PayPal", Path: "/hooks/paypal", Workflow: `paypal/{body.resource.id ?? "other"}`,
@@ -24,6 +24,7 @@ func (known) PayPal() Preset {
 			Secret:   "The certificate that PAYPAL-CERT-URL names: fetch it once, from PayPal, and look at it. `webhook_id` is the one of the webhook in the developer dashboard.",
 			SampleID: "WH-one",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"developer.paypal.com/api/rest/webhooks", "developer.paypal.com/api/rest/webhooks/rest"},
 		Notes: []string{
 			"Give PayPal's certificate as public_key_file, and webhook_id. The address in PAYPAL-CERT-URL is never followed, so a new certificate has to be added by hand; give old and new.",

@@ -53,6 +53,8 @@ type Preset struct {
 
 	// Handshakes pass through as bypassed.
 	Handshakes []Handshake
+	// Renewal is what becomes of a signature that has grown too old. RenewalOf says it for a route.
+	Renewal Renewal
 	// Sources says where the facts come from.
 	Sources []string
 	// Notes are what a user must know: what is promised, what cannot be, which facts were too weak to rely on.
@@ -157,7 +159,7 @@ func (p *Preset) fill() {
 	if p.Scheme == "" {
 		p.Scheme = p.Name
 	}
-	p.verify.name, p.verify.aliases = p.Scheme, p.Aliases
+	p.verify.name, p.verify.aliases, p.verify.renewal = p.Scheme, p.Aliases, p.Renewal
 	if p.IDText == "" {
 		p.IDText = p.EventID
 	}

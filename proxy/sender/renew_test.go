@@ -155,7 +155,7 @@ func TestEverySenderThatSignsATimeSaysWhatRenewsIt(t *testing.T) {
 	}
 	var possible []string
 	for _, p := range Presets() {
-		if p.verify.renewal == RenewalPossible {
+		if p.Renewal == RenewalPossible {
 			possible = append(possible, p.Name)
 		}
 	}

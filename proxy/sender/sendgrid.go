@@ -18,7 +18,7 @@ import (
 func (known) SendGrid() Preset {
 	return Preset{
 		Name: "sendgrid", ExtractID: sendGridID, IDText: "the set of sg_event_id of all elements", OnMismatch: idem.MismatchReplay, RetryHorizon: day,
-		verify: scheme{new: newSendGrid, aged: true, renewal: RenewalImpossible, body: true, headers: []string{sendGridTime}},
+		verify: scheme{new: newSendGrid, aged: true, body: true, headers: []string{sendGridTime}},
 		sample: sampleSendGrid, key: keyECDSA,
 		Page: Page{
 			Title: "Twilio SendGrid", Path: "/hooks/sendgrid", Workflow: "sendgrid",
@@ -26,6 +26,7 @@ func (known) SendGrid() Preset {
 			Secret:   "The verification key of the signed event webhook, as its settings show it.",
 			SampleID: "one",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"twilio.com/docs/sendgrid/for-developers/tracking-events/event", "sendgrid/sendgrid-go helpers/eventwebhook"},
 		Notes: []string{
 			"A batch is one event, named by the sg_event_id of all its elements. If SendGrid regroups them on a retry, they run again. If one element has none, the body is the key.",

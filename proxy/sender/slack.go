@@ -14,7 +14,7 @@ func (known) Slack() Preset {
 			{"url_verification", true, bodyType("url_verification")},
 			{"app_rate_limited", true, bodyType("app_rate_limited")},
 		},
-		verify: scheme{new: newSlack, tolerance: minutes5, aged: true, renewal: RenewalPossible, body: true, headers: []string{slackTime}},
+		verify: scheme{new: newSlack, tolerance: minutes5, aged: true, body: true, headers: []string{slackTime}},
 		sample: sampleSlack,
 		Page: Page{
 			Title: "Slack", Path: "/hooks/slack", Workflow: `slack/{body.team_id ?? form.team_id ?? "other"}`,
@@ -22,6 +22,7 @@ func (known) Slack() Preset {
 			Secret:   "The app's signing secret.",
 			SampleID: "A0001/Ev_one",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"docs.slack.dev/apis/events-api", "slackapi/python-slack-sdk slack_sdk/signature/__init__.py"},
 		Notes: []string{
 			"Slack waits 3 s and sends again at once, while the first request still runs: the copy waits for the first one's answer. More than 95% failures in an hour disable the subscription.",

@@ -11,7 +11,7 @@ func (known) StandardWebhooks() Preset {
 	return Preset{
 		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: idem.MismatchReject,
 		SenderTimeout: 15 * time.Second, RetryHorizon: 28 * time.Hour,
-		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, renewal: RenewalPossible, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
+		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
 		sample: sampleStandard, key: keyWhsec,
 		Page: Page{
 			Title: "Standard Webhooks and Svix", Path: "/hooks/standard/{endpoint}", Workflow: "standard/{path.endpoint}",
@@ -19,6 +19,7 @@ func (known) StandardWebhooks() Preset {
 			Secret:   "The endpoint's secret, `whsec_` included. For version v1a the sender's public key (`whpk_…`) as `public_key_file` instead.",
 			SampleID: "msg_one",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md", "svix/svix-docs retries.mdx", "svix/svix-webhooks server config.default.toml"},
 		Notes: []string{
 			"ID, time and body are signed, and the ID stays the same over every attempt and manual resend.",

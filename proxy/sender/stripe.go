@@ -12,7 +12,7 @@ import (
 func (known) Stripe() Preset {
 	return Preset{
 		Name: "stripe", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Retention: 30 * day, RetryHorizon: 3 * day,
-		verify: scheme{new: newStripe, tolerance: minutes5, aged: true, renewal: RenewalPossible, body: true},
+		verify: scheme{new: newStripe, tolerance: minutes5, aged: true, body: true},
 		sample: sampleStripe,
 		Page: Page{
 			Title: "Stripe", Path: "/hooks/stripe/{account}", Workflow: "stripe/{path.account}",
@@ -20,6 +20,7 @@ func (known) Stripe() Preset {
 			Secret:   "The endpoint's signing secret, `whsec_` included. Stripe shows it once for each endpoint; after \"Roll secret\" both are valid for a while: give both as `secret_files`.",
 			SampleID: "evt_one",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"docs.stripe.com/webhooks", "stripe/stripe-go webhook/client.go"},
 		Notes: []string{
 			"The event ID is in the signed body. Stripe retries any answer that is not 2xx for 3 days, so a refused event comes again; retention covers manual resends, too (15 days in the Dashboard, 30 with the CLI).",

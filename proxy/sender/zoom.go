@@ -13,13 +13,14 @@ func (known) Zoom() Preset {
 		EventID: `{body.event}/{body.event_ts}/{body.payload.account_id}/{body.payload.object.uuid ?? body.payload.object.id}/{body.payload.object.participant.user_id ?? body.payload.object.participant.id ?? "-"}`, OnMismatch: idem.MismatchExecute,
 		Strategy: idem.Wait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, RetryHorizon: 90 * time.Minute, Respond: only5xx(),
 		Handshakes: []Handshake{{"endpoint.url_validation", true, isZoomValidation}},
-		verify:     scheme{new: newZoom, aged: true, renewal: RenewalPossible, body: true, headers: []string{zoomTime}},
+		verify:     scheme{new: newZoom, aged: true, body: true, headers: []string{zoomTime}},
 		sample:     sampleZoom,
 		Page: Page{
 			Title: "Zoom", Path: "/hooks/zoom", Workflow: `zoom/{body.payload.account_id ?? "other"}`,
 			Verify: "secret_file: /etc/hooklock/zoom.secret",
 			Secret: "The secret token of the app's event subscription. The service answers `endpoint.url_validation` itself, so it needs the secret, too.",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"developers.zoom.us/docs/api/webhooks", "developers.zoom.us/changelog/platform/webhook-url-validation", "zoom/webhook-sample index.js"},
 		Notes: []string{
 			"Zoom documents no ID of an event. The ID is put together from event, time, account, object and participant; because two events could share all of them, a known ID with another body runs. So a retry with a new download token runs again.",
