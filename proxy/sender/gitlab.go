@@ -28,6 +28,7 @@ func (known) GitLab() Preset {
 			"A secret that begins with whsec_ is a signing token (the body is signed); any other is compared with X-Gitlab-Token and signs nothing.",
 			"The two IDs are equal. webhook-id comes first because it is signed when a signing token is set; Idempotency-Key never is.",
 			"The 10 s are of GitLab.com; a self-managed one may differ.",
+			"X-Gitlab-Token has no time: it is never renewed, and needs not be.",
 		},
 	}
 }

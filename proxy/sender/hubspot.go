@@ -32,6 +32,7 @@ func (known) HubSpot() Preset {
 			"Workflow webhooks take every 4xx but 429 for final: every refusal is 503. They read Retry-After in milliseconds; they send no array, so the body is the key.",
 			"Version 3 is checked unless algorithm says v1 or v2. Those two are plain digests: no time is signed, and who captured a delivery can append to its body.",
 			"The public URL is signed as the target arrived; HubSpot may have signed another percent-encoding of it.",
+			"Where version 3 is renewed, an older signature beside it stays as it came: it signs no time.",
 		},
 	}
 }

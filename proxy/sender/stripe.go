@@ -27,6 +27,7 @@ func (known) Stripe() Preset {
 			"Stripe may make two events for one change: two IDs, both run.",
 			"Several endpoints on one URL get the same event ID: give each its own route.",
 			"Stripe does not publish how long it waits.",
+			"A signature that is renewed has a v1 for each secret of the route that had made one; v0, which comes with test events, is left out.",
 		},
 	}
 }
