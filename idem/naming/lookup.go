@@ -44,3 +44,9 @@ func (l *Lookup) Read(m *Message) ([]byte, Reading) {
 	}
 	return value, ReadFound
 }
+
+// Part is the name of the part of a header that l reads; ok is false where it reads something else, or the whole of a header.
+func (l *Lookup) Part() (name string, ok bool) {
+	p, ok := l.source.reader.(partSource)
+	return p.name, ok
+}
