@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"bytes"
 	"time"
 
 	"hooklock/idem"
@@ -37,12 +38,48 @@ const stripeHeader = "Stripe-Signature"
 // newStripe: https://docs.stripe.com/webhooks. The whole text of the secret, whsec_ included, is the key. While a secret is
 // rolled the header has one v1 for each. As in Stripe's library, a timestamp of the future is fine.
 func newStripe(c Config) (Verifier, error) {
-	v, err := newTimedParts(c, timedParts{header: stripeHeader, separator: ",", time: "t", signature: "v1", joint: ".", unit: time.Second})
+	v, err := sha256MACs(c)
 	if err != nil {
 		return nil, err
 	}
-	v.age.pastOnly = true
+	v.part, v.covers, v.age.pastOnly = stripeHeader, coversTime, true
+	dot := []byte(".")
+	v.read = func(d *Delivery, cl *claim) error {
+		value, err := d.one(c.Scheme, stripeHeader)
+		if err != nil {
+			return err
+		}
+		t, err := stripeFields(c.Scheme, value, cl)
+		if err != nil {
+			return err
+		}
+		cl.parts = append(cl.parts, t, dot, d.Body)
+		return cl.setTime(c.Scheme, stripeHeader+" t", t, time.Second)
+	}
 	return v, nil
+}
+
+// stripeFields reads "t=1767225600,v1=…,v1=…" and skips schemes that it does not know, as Stripe asks.
+func stripeFields(scheme string, value []byte, cl *claim) (t []byte, err error) {
+	for item := range bytes.SplitSeq(value, []byte(",")) {
+		name, content, _ := bytes.Cut(bytes.TrimSpace(item), []byte("="))
+		switch string(name) {
+		case "t":
+			if t != nil {
+				return nil, &SignatureError{scheme, Malformed, stripeHeader, "has two timestamps"}
+			}
+			t = content
+		case "v1":
+			cl.signatures = append(cl.signatures, content)
+		}
+	}
+	if len(t) == 0 {
+		return nil, &SignatureError{scheme, Malformed, stripeHeader, "has no timestamp t"}
+	}
+	if len(cl.signatures) == 0 {
+		return nil, &SignatureError{scheme, Missing, stripeHeader, "has no v1 signature"}
+	}
+	return t, nil
 }
 
 func sampleStripe(s *sample) error {
