@@ -17,7 +17,11 @@ import (
 func (known) Adyen() Preset {
 	return Preset{
 		Name: "adyen", ExtractID: adyenID, IDText: "merchantAccountCode, eventCode, pspReference and success of every item", OnMismatch: idem.MismatchReplay, Retention: 31 * day,
-		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, RetryHorizon: 30 * day,
+		Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
+		Facts: Facts{
+			Patience: 10 * time.Second, Retries: RetriesAll, RetriesFor: 30 * day, IDSigned: true,
+			RetriesOn: "three quick tries, then from a queue after 2, 5, 10, 15, 30 min and so on up to 30 days", GivesUp: "everything behind a refused notification waits in the queue with it", Changes: "eventDate",
+		},
 		verify: scheme{new: newAdyen},
 		sample: sampleAdyen, key: keyHex,
 		Page: Page{

@@ -2,6 +2,7 @@ package sender
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -43,7 +44,9 @@ func FuzzVerify(f *testing.F) {
 	verifiers, presets := fuzzVerifiers(f), Presets()
 	names := []string{"X-Hub-Signature", "Content-Type", "svix-id", "svix-timestamp", "svix-signature", paypalAlgo, "HmacSignature", "X-Gitlab-Token", "Linear-Signature",
 		hubspotLegacy, "ce-id", "ce-source", "aeg-event-type", "x-amz-sns-rawdelivery", "x-amz-sns-message-id", "x-amz-sns-subscription-arn"}
-	names = append(names, signatureHeaders()...)
+	for _, h := range signedHeaders(f) {
+		names = append(names, h.name)
+	}
 	for _, v := range readVectors(f) {
 		_, d, _ := v.testCase(f)
 		var lines []byte
@@ -109,13 +112,9 @@ func FuzzTruncatedSignature(f *testing.F) {
 		delivery *Delivery
 	}
 	var all []signed
-	for _, p := range Presets() {
-		name, ok := signaturesOf()[p.Name]
-		if !ok {
-			continue
-		}
-		c, secret := credentials(f, p.Name)
-		all = append(all, signed{name, mustNew(f, c), mustSample(f, p.Name, secret)})
+	for _, h := range signedHeaders(f) {
+		c, secret := credentials(f, h.preset)
+		all = append(all, signed{h.name, mustNew(f, c), mustSample(f, h.preset, secret)})
 	}
 	f.Add(uint8(0), uint16(0), uint16(20))
 	f.Fuzz(func(t *testing.T, which uint8, from, to uint16) {
@@ -144,22 +143,30 @@ func FuzzRenew(f *testing.F) {
 		signed   *Delivery
 	}
 	var routes []route
-	for _, preset := range slices.Sorted(maps.Keys(renewedFields())) {
+	presets := slices.Sorted(maps.Keys(renewedFields()))
+	for _, preset := range presets {
 		c, secret := renewing(f, preset)
 		c.Tolerance = 0
 		routes = append(routes, route{mustRenewer(f, c), mustNew(f, c), mustSample(f, preset, secret)})
 	}
-	const gitlab, hubspot, slack, standard, stripe, zoom = 0, 1, 2, 3, 4, 5
-	list, _ := routes[stripe].signed.header(stripeHeader)
-	f.Add(uint8(stripe), uint8(1), bytes.Clone(list), []byte("stripe-signature:t=1"), int64(0))
-	f.Add(uint8(stripe), uint8(1), append([]byte("v1=,v1,t,"), list...), []byte(RenewedHeader+":x"), int64(1<<40))
-	f.Add(uint8(stripe), uint8(1), append(bytes.Clone(list), ",v0=00,v1=,v1"...), []byte(nil), int64(-1))
-	list, _ = routes[standard].signed.header("webhook-signature")
-	f.Add(uint8(standard), uint8(3), append([]byte("v1a,AAAA v1,AAAA "), list...), []byte("svix-signature:v1,"), int64(1767225600))
-	f.Add(uint8(gitlab), uint8(2), []byte("one"), []byte("svix-id:a\nX-Gitlab-Token:b"), int64(1))
-	f.Add(uint8(slack), uint8(2), []byte("v0="), []byte("X-Slack-Request-Timestamp:1"), int64(1))
-	f.Add(uint8(hubspot), uint8(0), []byte("text/plain"), []byte("X-HubSpot-Signature:00"), int64(1))
-	f.Add(uint8(zoom), uint8(0), []byte(""), []byte(":"), int64(1))
+	add := func(preset string, at uint8, value []byte, lines string, unix int64) {
+		f.Add(uint8(slices.Index(presets, preset)), at, value, []byte(lines), unix)
+	}
+	valueOf := func(preset, header string) []byte {
+		value, _ := routes[slices.Index(presets, preset)].signed.header(header)
+		return bytes.Clone(value)
+	}
+	stripe, standard := valueOf("stripe", stripeHeader), valueOf("standard-webhooks", "webhook-signature")
+	add("stripe", 1, stripe, "stripe-signature:t=1", 0)
+	add("stripe", 1, append([]byte("v1=,v1,t,"), stripe...), RenewedHeader+":x", 1<<40)
+	add("stripe", 1, append(stripe, ",v0=00,v1=,v1"...), "", -1)
+	add("standard-webhooks", 3, append([]byte("v1a,AAAA v1,AAAA "), standard...), "svix-signature:v1,", 1767225600)
+	add("gitlab", 2, []byte("one"), "svix-id:a\nX-Gitlab-Token:b", 1)
+	add("slack", 2, []byte("v0="), "X-Slack-Request-Timestamp:1", 1)
+	add("hubspot", 0, []byte("text/plain"), "X-HubSpot-Signature:00", 1)
+	add("zoom", 0, nil, ":", 1)
+	add("paddle", 1, append([]byte(`ts="1",xts=1;h1=1 ;`), valueOf("paddle", "Paddle-Signature")...), "", 1)
+	add("twitch", 1, []byte("one"), "Content-Type:a", 1)
 	f.Fuzz(func(t *testing.T, which, at uint8, value, lines []byte, unix int64) {
 		r := routes[int(which)%len(routes)]
 		d := frozen(r.signed)
@@ -174,7 +181,7 @@ func FuzzRenew(f *testing.F) {
 		if !same(before, d) {
 			t.Fatal("the delivery itself was changed")
 		}
-		if valid := r.verifier.Verify(d, now); (valid == nil) != (err == nil) {
+		if valid := r.verifier.Verify(d, now); (valid == nil) != (err == nil || errors.Is(err, ErrNotRenewable)) {
 			t.Fatalf("verified: %v; renewed: %v", valid, err)
 		}
 		if err != nil {

@@ -17,7 +17,11 @@ import (
 func (known) HubSpot() Preset {
 	return Preset{
 		Name: "hubspot", ExtractID: hubSpotID, IDText: "digest of all elements without attemptNumber", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
-		SenderTimeout: 5 * time.Second, RetryHorizon: day, RetryAfterUnit: time.Millisecond, Respond: only5xx(),
+		RetryAfterUnit: time.Millisecond, Respond: only5xx(),
+		Facts: Facts{
+			Patience: 5 * time.Second, Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
+			RetriesOn: "ten times over a day; workflow webhooks after 5xx and 429 alone", Changes: "attemptNumber, and with it the signature",
+		},
 		verify: scheme{new: newHubSpot, tolerance: minutes5, covers: hubSpotCovers},
 		sample: sampleHubSpot,
 		Page: Page{

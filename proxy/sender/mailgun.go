@@ -10,7 +10,11 @@ import (
 // Mailgun is the sender of that name.
 func (known) Mailgun() Preset {
 	return Preset{
-		Name: "mailgun", EventID: "{body.event-data.id}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, RetryHorizon: 8 * time.Hour,
+		Name: "mailgun", EventID: "{body.event-data.id}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait,
+		Facts: Facts{
+			Success: []int{200}, Retries: RetriesSome, RetriesFor: 8 * time.Hour, SignedTime: TimeInBody,
+			RetriesOn: "all but 200 and 406, over 8 hours; delivered mail never",
+		},
 		verify: scheme{new: newMailgun, aged: true},
 		sample: sampleMailgun,
 		Page: Page{

@@ -40,12 +40,8 @@ type Preset struct {
 	Strategy   idem.Strategy   // lock.strategy: FailFast or Wait
 	// WaitTimeout is the lock.wait_timeout; for fail_fast the default, in case the route changes the strategy.
 	WaitTimeout time.Duration
-	// SenderTimeout is how long the sender waits for its answer; 0 = it does not say.
-	SenderTimeout time.Duration
-	// RetryHorizon is how long after the first attempt the sender's last automatic one comes; 0 = none, or it does not say.
-	RetryHorizon time.Duration
-	// NeverRetries: an answer that refuses loses the delivery.
-	NeverRetries bool
+	// Facts is what the sender does, which no route can change.
+	Facts Facts
 	// RetryAfterUnit is what a number in Retry-After means to this sender.
 	RetryAfterUnit time.Duration
 	// Respond overrides the status of refusing decisions.
@@ -55,6 +51,8 @@ type Preset struct {
 	Handshakes []Handshake
 	// Renewal is what becomes of a signature that has grown too old. RenewalOf says it for a route.
 	Renewal Renewal
+	// Rule is a handshake that is answered here, as settings of the route; its Token is the user's. The zero value is none.
+	Rule HandshakeRule
 	// Sources says where the facts come from.
 	Sources []string
 	// Notes are what a user must know: what is promised, what cannot be, which facts were too weak to rely on.
@@ -92,16 +90,6 @@ const (
 	keyRSA             // a private key
 )
 
-// Handshake is a request of the sender that is no event: it goes to the upstream without a key or a lock.
-type Handshake struct {
-	Name string
-	// Signed: its signature is checked first, like that of an event.
-	Signed bool
-	// Matches reads only what the signature covers, where there is one: else whoever captured an event could have it run
-	// again by calling it a handshake.
-	Matches func(d *Delivery) bool
-}
-
 // Handshake returns the handshake that d is, or nil.
 func (p *Preset) Handshake(d *Delivery) *Handshake {
 	for i := range p.Handshakes {
@@ -116,7 +104,7 @@ func (p *Preset) Handshake(d *Delivery) *Handshake {
 // unknown. It is a hint: an upstream that takes longer still has its outcome recorded, and the sender's retry gets it.
 func (p *Preset) UpstreamTimeout() time.Duration {
 	const overhead = 500 * time.Millisecond // network, signature, two transactions
-	left := p.SenderTimeout - overhead
+	left := p.Facts.Patience - overhead
 	if p.Strategy == idem.Wait {
 		left -= p.WaitTimeout
 	}
@@ -159,6 +147,7 @@ func (p *Preset) fill() {
 	if p.Scheme == "" {
 		p.Scheme = p.Name
 	}
+	p.Renewal = max(p.Renewal, p.verify.renewal)
 	p.verify.name, p.verify.aliases, p.verify.renewal = p.Scheme, p.Aliases, p.Renewal
 	if p.IDText == "" {
 		p.IDText = p.EventID

@@ -30,7 +30,7 @@ type fact struct {
 	}
 }
 
-// readFacts reads the facts about the senders, which are not part of this repository.
+// readFacts reads the facts about the first senders, which are not part of this repository.
 func readFacts(t *testing.T) map[string]fact {
 	t.Helper()
 	root := os.Getenv("HOOKLOCK_SHARED")
@@ -98,14 +98,12 @@ func contractStatus() map[idem.Decision]int {
 func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing.T) {
 	facts := readFacts(t)
 	for _, p := range Presets() {
-		f, ok := facts[p.Name]
-		if !ok {
-			t.Errorf("%s: no facts", p.Name)
-			continue
-		}
-		never := f.neverRetries()
-		if never != p.NeverRetries {
-			t.Errorf("%s: never retries should be %v", p.Name, never)
+		never, sendsAgain := p.Facts.EventIsLost(), func(status int) bool { return status >= 500 || p.Facts.Retries == RetriesAll }
+		if f, ok := facts[p.Name]; ok {
+			never, sendsAgain = f.neverRetries(), f.sendsAgain
+			if never != (p.Facts.Retries == RetriesNever) {
+				t.Errorf("%s: never retries should be %v", p.Name, never)
+			}
 		}
 		if never && (p.Strategy != idem.Wait || p.InFlight != idem.Attach || p.OnMismatch == idem.MismatchReject) {
 			t.Errorf("%s never retries: it must wait its turn, attach its copies, and not refuse a body that changed", p.Name)
@@ -123,7 +121,7 @@ func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing
 				}
 			case never && (decision == idem.DecisionUnverified || decision == idem.DecisionRejected):
 				// No status brings such a delivery back; it may say what is wrong with it.
-			case !never && !f.sendsAgain(status), never && status < 500:
+			case !never && !sendsAgain(status), never && status < 500:
 				t.Errorf("%s: after %s with %d the event is lost", p.Name, decision, status)
 			}
 		}
@@ -134,14 +132,14 @@ func TestAWaitFitsIntoTheTimeThatTheSenderGives(t *testing.T) {
 	facts := readFacts(t)
 	for _, p := range Presets() {
 		documented, ok := facts[p.Name].Timeout.(float64)
-		if ok && p.SenderTimeout != time.Duration(documented)*time.Second {
-			t.Errorf("%s: sender timeout is %v, documented %v s", p.Name, p.SenderTimeout, documented)
+		if ok && p.Facts.Patience != time.Duration(documented)*time.Second {
+			t.Errorf("%s: sender timeout is %v, documented %v s", p.Name, p.Facts.Patience, documented)
 		}
-		if p.Strategy == idem.Wait && p.SenderTimeout > 0 && p.UpstreamTimeout() < time.Second {
+		if p.Strategy == idem.Wait && p.Facts.Patience > 0 && p.UpstreamTimeout() < time.Second {
 			t.Errorf("%s: %v are left for the upstream", p.Name, p.UpstreamTimeout())
 		}
-		if p.Retention <= p.RetryHorizon {
-			t.Errorf("%s: retention %v ends before the retries do (%v)", p.Name, p.Retention, p.RetryHorizon)
+		if p.Retention <= p.Facts.RetriesFor {
+			t.Errorf("%s: retention %v ends before the retries do (%v)", p.Name, p.Retention, p.Facts.RetriesFor)
 		}
 	}
 }
@@ -191,9 +189,9 @@ func TestHandshakesAreToldFromEvents(t *testing.T) {
 		"syn-cloudevents-options": "OPTIONS", "syn-eventgrid-validation": "SubscriptionValidation"}
 	for _, v := range readVectors(t) {
 		_, d, _ := v.testCase(t)
-		p, ok := Lookup(presetOf(t, v.Sender))
+		p, ok := Lookup(v.preset(t))
 		if !ok {
-			t.Fatalf("no preset for %s", v.Sender)
+			t.Fatalf("no preset for %s", v.ID)
 		}
 		got := ""
 		if h := p.Handshake(d); h != nil {
@@ -227,6 +225,14 @@ func TestHandshakesRestOnWhatIsSigned(t *testing.T) {
 		{"an Event Grid event under the header of a validation", "eventgrid", `[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent"},{"eventType":"Order.Paid"}]`, field("aeg-event-type", "SubscriptionValidation"), false},
 		{"the header of a validation alone", "eventgrid", `[]`, field("aeg-event-type", "SubscriptionValidation"), false},
 		{"an Event Grid event", "eventgrid", `[]`, field("aeg-event-type", "Notification"), false},
+		{"a verification of LINE", "line", `{"destination":"U1","events":[]}`, naming.Field{}, true},
+		{"a LINE delivery without a list", "line", `{"destination":"U1","events":null}`, naming.Field{}, false},
+		{"a LINE body with two lists", "line", `{"events":[],"events":[{"webhookEventId":"1"}]}`, naming.Field{}, false},
+		{"a challenge of Twitch", "twitch", `{"challenge":"c","subscription":{"id":"1"}}`, field("Twitch-Eventsub-Message-Type", "notification"), true},
+		{"a Twitch event under the header of a challenge", "twitch", `{"subscription":{"id":"1"},"event":{"challenge":"c"}}`, field("Twitch-Eventsub-Message-Type", "webhook_callback_verification"), false},
+		{"a ping of WooCommerce", "woocommerce", `webhook_id=12`, naming.Field{}, true},
+		{"a WooCommerce ping with more in it", "woocommerce", `webhook_id=12&x=1`, naming.Field{}, false},
+		{"a WooCommerce ping that is signed", "woocommerce", `webhook_id=12`, field("X-WC-Webhook-Signature", "AA=="), false},
 		{"a body that is no object", "slack", `["url_verification"]`, naming.Field{}, false},
 	}
 	for _, c := range cases {

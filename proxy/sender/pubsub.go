@@ -10,7 +10,11 @@ import (
 func (known) PubSub() Preset {
 	return Preset{
 		Name: "pubsub", Scheme: "none", EventID: "{body.subscription}/{body.message.messageId ?? body.message.message_id}", OnMismatch: idem.MismatchReplayUnsigned, Retention: 8 * day,
-		SenderTimeout: 10 * time.Second, RetryHorizon: 7 * day,
+
+		Facts: Facts{
+			Patience: 10 * time.Second, Success: []int{200, 201, 202, 204}, Retries: RetriesAll, RetriesFor: 7 * day,
+			RetriesOn: "until its retention ends, by default 7 days", Changes: "deliveryAttempt",
+		},
 		sample: samplePubSub,
 		Page: Page{
 			Title: "Google Pub/Sub push", Path: "/hooks/pubsub", Workflow: `pubsub/{body.subscription ?? "other"}`,

@@ -32,6 +32,9 @@ const (
 // judged without.
 func RenewalOf(c Config) (Renewal, time.Duration) {
 	s, _ := findScheme(c.Scheme)
+	if s.renews != nil {
+		s.renewal = s.renews(c)
+	}
 	timed := Covers(c).Time
 	switch {
 	case s.renewal == RenewalPossible && timed && (len(c.Secrets) > 0 || len(c.PublicKeys) == 0):

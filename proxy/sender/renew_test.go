@@ -19,6 +19,7 @@ func renewedFields() map[string][]string {
 	return map[string][]string{
 		"stripe": {stripeHeader}, "slack": {slackHeader, slackTime}, "zoom": {zoomHeader, zoomTime}, "hubspot": {hubspotV3, hubspotTime},
 		"standard-webhooks": {"webhook-timestamp", "webhook-signature"}, "gitlab": {"webhook-timestamp", "webhook-signature"},
+		"paddle": {"Paddle-Signature"}, "calendly": {"Calendly-Webhook-Signature"}, "workos": {"WorkOS-Signature"}, "twitch": {twitchTime, twitchHeader},
 	}
 }
 
@@ -155,6 +156,9 @@ func TestEverySenderThatSignsATimeSaysWhatRenewsIt(t *testing.T) {
 	}
 	var possible []string
 	for _, p := range Presets() {
+		if (p.Renewal == RenewalNeedless) != (p.Facts.SignedTime == TimeUnsigned) || (p.Renewal == RenewalPossible && p.Facts.SignedTime != TimeInHeader) {
+			t.Errorf("%s: the renewal %d does not fit its signed time, %d", p.Name, p.Renewal, p.Facts.SignedTime)
+		}
 		if p.Renewal == RenewalPossible {
 			possible = append(possible, p.Name)
 		}

@@ -17,7 +17,11 @@ import (
 // SendGrid is the sender of that name.
 func (known) SendGrid() Preset {
 	return Preset{
-		Name: "sendgrid", ExtractID: sendGridID, IDText: "the set of sg_event_id of all elements", OnMismatch: idem.MismatchReplay, RetryHorizon: day,
+		Name: "sendgrid", ExtractID: sendGridID, IDText: "the set of sg_event_id of all elements", OnMismatch: idem.MismatchReplay,
+		Facts: Facts{
+			Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
+			RetriesOn: "at growing intervals over 24 h",
+		},
 		verify: scheme{new: newSendGrid, aged: true, body: true, headers: []string{sendGridTime}},
 		sample: sampleSendGrid, key: keyECDSA,
 		Page: Page{

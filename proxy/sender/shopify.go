@@ -10,7 +10,11 @@ import (
 func (known) Shopify() Preset {
 	return Preset{
 		Name: "shopify", EventID: `{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "-"}/{header.X-Shopify-Webhook-Id ?? header.shopify-webhook-id}`,
-		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 2 * time.Second, SenderTimeout: 5 * time.Second, RetryHorizon: 4 * time.Hour,
+		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
+		Facts: Facts{
+			Patience: 5 * time.Second, Retries: RetriesAll, RetriesFor: 4 * time.Hour,
+			RetriesOn: "eight times over 4 h", GivesUp: "a subscription made through the Admin API is deleted after 8 failures in a row",
+		},
 		verify: scheme{new: newShopify, body: true},
 		sample: sampleShopify,
 		Page: Page{

@@ -16,7 +16,11 @@ import (
 func (known) SNS() Preset {
 	return Preset{
 		Name: "sns", ExtractID: snsID, IDHeaders: []string{"x-amz-sns-subscription-arn"}, IDText: "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)", OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: 6 * time.Second, SenderTimeout: 15 * time.Second, RetryHorizon: time.Hour, Respond: only5xx(),
+		Strategy: idem.Wait, WaitTimeout: 6 * time.Second, Respond: only5xx(),
+		Facts: Facts{
+			Patience: 15 * time.Second, Retries: RetriesSome, RetriesFor: time.Hour, SignedTime: TimeInBody,
+			RetriesOn: "5xx and timeouts, by default three times 20 s apart; every 4xx counts as final",
+		},
 		Handshakes: []Handshake{
 			{"SubscriptionConfirmation", true, bodyKind("SubscriptionConfirmation")},
 			{"UnsubscribeConfirmation", true, bodyKind("UnsubscribeConfirmation")},

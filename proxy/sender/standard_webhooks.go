@@ -10,7 +10,11 @@ import (
 func (known) StandardWebhooks() Preset {
 	return Preset{
 		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: idem.MismatchReject,
-		SenderTimeout: 15 * time.Second, RetryHorizon: 28 * time.Hour,
+
+		Facts: Facts{
+			Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, SignedTime: TimeInHeader, IDSigned: true,
+			RetriesOn: "seven times over 28 h (hosted Svix)", Changes: "the signature and its time",
+		},
 		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
 		sample: sampleStandard, key: keyWhsec,
 		Page: Page{

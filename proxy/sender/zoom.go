@@ -11,7 +11,11 @@ func (known) Zoom() Preset {
 	return Preset{
 		Name:    "zoom",
 		EventID: `{body.event}/{body.event_ts}/{body.payload.account_id}/{body.payload.object.uuid ?? body.payload.object.id}/{body.payload.object.participant.user_id ?? body.payload.object.participant.id ?? "-"}`, OnMismatch: idem.MismatchExecute,
-		Strategy: idem.Wait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, RetryHorizon: 90 * time.Minute, Respond: only5xx(),
+		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Facts: Facts{
+			Patience: 3 * time.Second, Success: []int{200, 204}, Retries: RetriesSome, RetriesFor: 90 * time.Minute, SignedTime: TimeInHeader, IDSigned: true,
+			RetriesOn: "three times, after 5, 25 and 85 min", Changes: "download_token and download_url",
+		},
 		Handshakes: []Handshake{{"endpoint.url_validation", true, isZoomValidation}},
 		verify:     scheme{new: newZoom, aged: true, body: true, headers: []string{zoomTime}},
 		sample:     sampleZoom,

@@ -148,6 +148,8 @@ func Uncovered(template string, preset *sender.Preset, covers *sender.Coverage) 
 			covered = signed(s.Name)
 		case naming.SourcePath, naming.SourceQuery:
 			covered = covers.URL
+		case naming.SourceBody, naming.SourceForm:
+			covered = covers.Body
 		}
 		if !covered {
 			return s.Text
@@ -158,14 +160,14 @@ func Uncovered(template string, preset *sender.Preset, covers *sender.Coverage) 
 
 // warnTimes compares the route with what its sender does.
 func warnTimes(c *config.Config, r *config.Route, p *sender.Preset, warn warner) {
-	if r.Idempotency.Enabled && r.Idempotency.Retention < p.RetryHorizon {
-		warn("idempotency.retention", "%s: %s goes on trying for %s, and a retry after the retention runs the event again", r.Idempotency.Retention, p.Name, p.RetryHorizon)
+	if r.Idempotency.Enabled && r.Idempotency.Retention < p.Facts.RetriesFor {
+		warn("idempotency.retention", "%s: %s goes on trying for %s, and a retry after the retention runs the event again", r.Idempotency.Retention, p.Name, p.Facts.RetriesFor)
 	}
 	needed, what := c.Upstream.Timeout, "upstream.timeout"
 	if r.Lock.Strategy == idem.Wait {
 		needed, what = needed+r.Lock.WaitTimeout, "lock.wait_timeout + upstream.timeout"
 	}
-	if p.SenderTimeout > 0 && needed > p.SenderTimeout {
-		warn("preset", "%s waits %s for an answer, and %s is %s: it may hang up before; the outcome is recorded all the same", p.Name, p.SenderTimeout, what, needed)
+	if p.Facts.Patience > 0 && needed > p.Facts.Patience {
+		warn("preset", "%s waits %s for an answer, and %s is %s: it may hang up before; the outcome is recorded all the same", p.Name, p.Facts.Patience, what, needed)
 	}
 }
