@@ -75,6 +75,7 @@ type scheme struct {
 	// age check might refuse honest retries.
 	tolerance time.Duration
 	aged      bool
+	token     bool // the secret comes as it is, and nothing is signed
 	// What the signature covers, for warnings. covers says it where that depends on the configuration; nil: it does not.
 	body    bool
 	url     bool
