@@ -161,7 +161,7 @@ func idText(p *sender.Preset) string {
 
 // patience says how long the sender waits and goes on trying.
 func patience(p *sender.Preset, title string) string {
-	text := "- " + title + " does not say how long it waits for an answer"
+	text := "- How long " + title + " waits for an answer was not established"
 	if p.Facts.Patience > 0 {
 		text = fmt.Sprintf("- %s waits %s for an answer", title, p.Facts.Patience)
 		if p.Strategy == "wait" {
@@ -184,6 +184,9 @@ func patience(p *sender.Preset, title string) string {
 func coverage(p *sender.Preset) string {
 	if p.Scheme == "none" {
 		return "- Nothing is signed. A secret in a header can be checked with `verify: {scheme: token, …}`, see [other.md](other.md).\n"
+	}
+	if p.SendsToken() {
+		return "- Nothing is signed: the secret comes as it is, and proves nothing about the rest.\n"
 	}
 	c := sender.Covers(sender.Config{Scheme: p.Scheme, Secrets: [][]byte{[]byte("whsec_x")}})
 	var parts []string

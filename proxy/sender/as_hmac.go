@@ -15,7 +15,7 @@ func asHMAC(fixed Config) scheme {
 
 // asToken is asHMAC for a sender that sends its secret as it is.
 func asToken(from string) scheme {
-	return scheme{new: func(c Config) (Verifier, error) { return newToken(Config{From: []string{from}}.under(c)) }}
+	return scheme{token: true, new: func(c Config) (Verifier, error) { return newToken(Config{From: []string{from}}.under(c)) }}
 }
 
 // under is fixed with what the route says: its secrets and keys, and how old a delivery may be.
@@ -23,3 +23,6 @@ func (c Config) under(route Config) Config {
 	c.Scheme, c.Secrets, c.PublicKeys, c.PublicURL, c.Tolerance = route.Scheme, slices.Clone(route.Secrets), route.PublicKeys, route.PublicURL, route.Tolerance
 	return c
 }
+
+// SendsToken reports whether the sender sends its secret as it is and signs nothing.
+func (p *Preset) SendsToken() bool { return p.verify.token }

@@ -85,6 +85,7 @@ const (
 	keySecret  keyKind = iota
 	keyHex             // a secret in hex
 	keyWhsec           // whsec_ and base64
+	keyBase64          // a secret in base64
 	keyECDSA           // a private key on P-256
 	keyEd25519         // a private key
 	keyRSA             // a private key

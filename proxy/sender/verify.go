@@ -77,6 +77,7 @@ type scheme struct {
 	aged      bool
 	renewal   Renewal              // what can be done about a time that has passed
 	renews    func(Config) Renewal // the same, where it depends on the configuration; nil: it does not
+	token     bool                 // the secret comes as it is, and nothing is signed
 	// What the signature covers, for warnings. covers says it where that depends on the configuration; nil: it does not.
 	body    bool
 	url     bool
