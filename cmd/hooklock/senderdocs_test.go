@@ -74,6 +74,7 @@ func senderPageText(p *sender.Preset) string {
 	fmt.Fprintf(&b, "- Event ID: %s.\n", idText(p))
 	b.WriteString(coverage(p))
 	b.WriteString(habits(p))
+	b.WriteString(ageing(p))
 	for _, h := range p.Handshakes {
 		how := "as `bypassed`; it is not signed"
 		switch {
@@ -160,7 +161,7 @@ func idText(p *sender.Preset) string {
 
 // patience says how long the sender waits and goes on trying.
 func patience(p *sender.Preset, title string) string {
-	text := "- " + title + " does not say how long it waits for an answer"
+	text := "- How long " + title + " waits for an answer was not established"
 	if p.Facts.Patience > 0 {
 		text = fmt.Sprintf("- %s waits %s for an answer", title, p.Facts.Patience)
 		if p.Strategy == "wait" {
@@ -184,6 +185,9 @@ func coverage(p *sender.Preset) string {
 	if p.Scheme == "none" {
 		return "- Nothing is signed. A secret in a header can be checked with `verify: {scheme: token, …}`, see [other.md](other.md).\n"
 	}
+	if p.SendsToken() {
+		return "- Nothing is signed: the secret comes as it is, and proves nothing about the rest.\n"
+	}
 	c := sender.Covers(sender.Config{Scheme: p.Scheme, Secrets: [][]byte{[]byte("whsec_x")}})
 	var parts []string
 	if c.Body {
@@ -206,6 +210,51 @@ func coverage(p *sender.Preset) string {
 		text += "; the event ID (" + name + ") is not signed, so finding duplicates is no protection against replays"
 	}
 	return text + ".\n"
+}
+
+// ageing says what becomes of the signature of an event that is parked.
+func ageing(p *sender.Preset) string {
+	if p.Scheme == "none" {
+		return ""
+	}
+	c := sender.Config{Scheme: p.Scheme, Secrets: [][]byte{[]byte("whsec_AAAA")}, PublicURL: "https://hooks.example.com"}
+	renewal, tolerance := sender.RenewalOf(c)
+	text := "- How old a signature may be is not documented. A parked event may be refused by a service that asks for its age"
+	if tolerance > 0 {
+		text = "- A service that asks for the age of a signature refuses a parked event " + shortDuration(tolerance) + " after it was signed"
+	}
+	switch {
+	case renewal == sender.RenewalNeedless:
+		return "- No time is signed: a parked event is as good as a fresh one however long it waits, and `park.signature` changes nothing.\n"
+	case renewal == sender.RenewalPossible:
+		return text + ". With `park.signature: renew` it gets a signature of the moment, under the route's secret. Of the head, nothing but the value of " +
+			strings.Join(renewedNames(p, &c), " and ") + " changes; `" + sender.RenewedHeader + "` says when " + p.Page.Title + " signed it.\n"
+	case strings.Contains(p.Page.Verify, "public_key_file"):
+		return text + ", and `park.signature: renew` is not possible: only " + p.Page.Title + " has the key that signs.\n"
+	}
+	return text + ", and `park.signature: renew` is not possible: the time is in the body.\n"
+}
+
+// renewedNames are the headers that a renewal changes.
+func renewedNames(p *sender.Preset, c *sender.Config) []string {
+	at := time.Unix(1767225600, 0)
+	sample, err := sender.Sample(p.Name, c.Secrets[0], at)
+	if err != nil {
+		panic(err)
+	}
+	renewer, err := sender.NewRenewer(*c)
+	if err != nil {
+		panic(err)
+	}
+	renewed, err := renewer.Renew(&sender.Delivery{Method: []byte(sample.Method), Target: []byte(sample.Target), Fields: sample.Fields, Body: sample.Body}, at)
+	if err != nil {
+		panic(err)
+	}
+	var names []string
+	for _, change := range renewed.Changes {
+		names = append(names, "`"+string(sample.Fields[change.At].Name)+"`")
+	}
+	return names
 }
 
 func senderIndexText() string {

@@ -50,7 +50,7 @@ func lost(p *sender.Preset) string {
 	case sender.RetriesNever:
 		return "yes"
 	case sender.RetriesUnknown:
-		return "not documented"
+		return "not established"
 	case sender.RetriesSome:
 		return "not after the answers that Hooklock gives" + triedFor(p, ": it comes again")
 	}
@@ -100,7 +100,7 @@ func habits(p *sender.Preset) string {
 	case f.RetriesOn != "":
 		line("It sends again: %s", f.RetriesOn)
 	case f.Retries == sender.RetriesUnknown:
-		line("After which answers it sends again is not documented")
+		line("After which answers it sends again was not established")
 	}
 	line("Received is to it: %s", f.SuccessText())
 	if f.UsesAnswer != nil {
@@ -111,7 +111,7 @@ func habits(p *sender.Preset) string {
 	}
 	changes := f.Changes
 	if changes == "" {
-		changes = "not documented"
+		changes = "not established"
 	}
 	line("What differs between two attempts of one event: %s", changes)
 	return b.String()

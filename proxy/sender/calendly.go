@@ -14,7 +14,7 @@ func (known) Calendly() Preset {
 			Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "3xx, 4xx and 5xx at growing intervals for 24 h, or until 24 h after the meeting", GivesUp: "disabled when deliveries fail for 24 h; it must then be made again",
 		},
-		verify: scheme{new: newCalendly, aged: true, body: true},
+		verify: asHMAC(Config{From: []string{"header.Calendly-Webhook-Signature[v1]"}, Timestamp: "header.Calendly-Webhook-Signature[t]", Content: "{header.Calendly-Webhook-Signature[t]}.{body}"}),
 		sample: sampleCalendly,
 		Page: Page{
 			Title: "Calendly", Path: "/hooks/calendly", Workflow: `calendly/{body.payload.uri ?? "other"}`,
@@ -32,18 +32,11 @@ func (known) Calendly() Preset {
 	}
 }
 
-const calendlyHeader = "Calendly-Webhook-Signature"
-
-// newCalendly: https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures
-func newCalendly(c Config) (Verifier, error) {
-	return verifier(newTimedParts(c, timedParts{header: calendlyHeader, separator: ",", time: "t", signature: "v1", joint: ".", unit: time.Second}))
-}
-
 func sampleCalendly(s *sample) error {
 	s.body(`{"event":"invitee.created","created_at":"`+rfc3339(s.happened)+`","created_by":"https://api.calendly.com/users/S","payload":{"uri":%s,"email":"a@example.com","status":"active"}}`,
 		"https://api.calendly.com/scheduled_events/S/invitees/"+s.id)
 	if !s.unsigned {
-		s.add(calendlyHeader, "t="+s.seconds()+",v1="+s.hmac256(inHex, s.seconds(), ".", string(s.request.Body)))
+		s.add("Calendly-Webhook-Signature", "t="+s.seconds()+",v1="+s.hmac256(inHex, s.seconds(), ".", string(s.request.Body)))
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ func (known) Discord() Preset {
 			Secret:   "The application's public key, 64 hex digits, as its page shows it.",
 			SampleID: "2000/one",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"discord/discord-api-docs developers/interactions/overview.mdx", "discord/discord-api-docs developers/events/webhook-events.mdx"},
 		Notes: []string{
 			"Interactions are never retried and need an answer within 3 s: they wait 1 s.",

@@ -10,9 +10,9 @@ import (
 )
 
 // Facts is what one sender does with the answers it gets, and what it signs, as its documentation says. Nothing of it is a setting: a
-// route cannot change a sender. The zero value says that nothing is documented.
+// route cannot change a sender. The zero value says that nothing was established.
 type Facts struct {
-	// Patience is how long the sender waits for an answer; 0 = not documented.
+	// Patience is how long the sender waits for an answer; 0 = not documented, or not established.
 	Patience time.Duration
 	// Success are the statuses that the sender takes for received; empty: every 2xx, or no narrower list is documented.
 	Success []int
@@ -24,15 +24,15 @@ type Facts struct {
 	// Retries is after which answers the event comes again; RetriesOn says in a page what RetriesSome and a known schedule are.
 	Retries   Retries
 	RetriesOn string
-	// RetriesFor is how long after the first attempt the last automatic one comes; 0 = none, or not documented.
+	// RetriesFor is how long after the first attempt the last automatic one comes; 0 = none, or not established.
 	RetriesFor time.Duration
-	// GivesUp says what becomes of an endpoint that refuses too often, such as "disabled after 4 failures in a row"; empty: not documented.
+	// GivesUp says what becomes of an endpoint that refuses too often, such as "disabled after 4 failures in a row"; empty: not established.
 	GivesUp string
 	// SignedTime is where the time is that the signature covers.
 	SignedTime SignedTime
 	// IDSigned: the signature covers all that event_id is read from, so that whoever captured a delivery can send it only under its own ID.
 	IDSigned bool
-	// Changes says what differs between two attempts of one event; empty: not documented.
+	// Changes says what differs between two attempts of one event; empty: not established.
 	Changes string
 }
 
@@ -41,7 +41,7 @@ type Retries uint8
 
 // The values of Retries.
 const (
-	RetriesUnknown Retries = iota // not documented, or each sender of this kind decides: do not rely on it
+	RetriesUnknown Retries = iota // not established, or each sender of this kind decides: do not rely on it
 	RetriesNever                  // no answer brings an event back: what is refused is lost
 	RetriesSome                   // after some answers, which RetriesOn names; a preset's refusals are among them
 	RetriesAll                    // after every answer but success

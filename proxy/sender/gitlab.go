@@ -24,6 +24,7 @@ func (known) GitLab() Preset {
 			Secret:   "The signing token of the webhook (`whsec_…`), or its older secret token.",
 			SampleID: "one",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"docs.gitlab.com/user/project/integrations/webhooks", "gitlabhq/gitlabhq app/services/web_hook_service.rb"},
 		Notes: []string{
 			"GitLab does not retry on a status, and disables a hook after 4 failures in a row: a delivery waits its turn, and no refusal is a 4xx.",
@@ -31,6 +32,7 @@ func (known) GitLab() Preset {
 			"A secret that begins with whsec_ is a signing token (the body is signed); any other is compared with X-Gitlab-Token and signs nothing.",
 			"The two IDs are equal. webhook-id comes first because it is signed when a signing token is set; Idempotency-Key never is.",
 			"The 10 s are of GitLab.com; a self-managed one may differ.",
+			"X-Gitlab-Token has no time: it is never renewed, and needs not be.",
 		},
 	}
 }
@@ -79,6 +81,14 @@ func (v *gitLab) head(d *Delivery) error { return CheckHead(v.judge(d), d) }
 
 // Verify implements Verifier.
 func (v *gitLab) Verify(d *Delivery, now time.Time) error { return v.judge(d).Verify(d, now) }
+
+// renew implements renewer. A plain token signs no time.
+func (v *gitLab) renew(d *Delivery, at time.Time) (Renewed, error) {
+	if r, ok := v.judge(d).(renewer); ok {
+		return r.renew(d, at)
+	}
+	return Renewed{}, nil
+}
 
 // judge is who decides about d.
 func (v *gitLab) judge(d *Delivery) Verifier {

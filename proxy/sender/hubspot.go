@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 
 	"github.com/valyala/fastjson"
 )
@@ -27,12 +29,14 @@ func (known) HubSpot() Preset {
 			Verify: "secret_file: /etc/hooklock/hubspot.secret, public_url: \"https://hooks.example.com\"",
 			Secret: "The client secret of the app. `public_url` is the origin of its target URL.",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"developers.hubspot.com/docs/api/webhooks", "developers.hubspot.com/docs/guides/apps/authentication/validating-requests", "HubSpot/hubspot-api-nodejs src/utils/signature.ts"},
 		Notes: []string{
 			"A batch is one event. HubSpot says that eventId is not unique, so the batch is named by everything in it except attemptNumber. If HubSpot regroups a batch on a retry, it runs again.",
 			"Workflow webhooks take every 4xx but 429 for final: every refusal is 503. They read Retry-After in milliseconds; they send no array, so the body is the key.",
 			"Version 3 is checked unless algorithm says v1 or v2. Those two are plain digests: no time is signed, and who captured a delivery can append to its body.",
 			"The public URL is signed as the target arrived; HubSpot may have signed another percent-encoding of it.",
+			"Where version 3 is renewed, an older signature beside it stays as it came: it signs no time.",
 		},
 	}
 }
@@ -65,7 +69,7 @@ func newHubSpotV3(c Config) (Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.encoding, v.part = inBase64, hubspotV3
+	v.encoding, v.part, v.sign = inBase64, hubspotV3, signHubSpot(c.Scheme, public)
 	v.covers = "the method, the public URL, the raw body and the timestamp; look at public_url, too"
 	v.read = func(d *Delivery, cl *claim) error {
 		if !d.has(hubspotV3) && d.has(hubspotLegacy) {
@@ -88,6 +92,19 @@ func newHubSpotV3(c Config) (Verifier, error) {
 		return cl.setTime(c.Scheme, hubspotTime, stamp, time.Millisecond)
 	}
 	return v, nil
+}
+
+// signHubSpot signs version 3. An older signature beside it signs no time and stays.
+func signHubSpot(scheme string, public *publicURL) signer {
+	return func(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
+		url, err := public.of(scheme, d)
+		if err != nil {
+			return nil, err
+		}
+		stamp := stampField(hubspotTime, at, time.Millisecond)
+		signature := keys[0].sign(inBase64, d.Method, url, d.Body, stamp.Value)
+		return []naming.Field{{Name: []byte(hubspotV3), Value: signature}, stamp}, nil
+	}
 }
 
 func newHubSpotLegacy(c Config) (Verifier, error) {
@@ -161,9 +178,5 @@ func hubSpotID(d *Delivery) EventID {
 
 func sampleHubSpot(s *sample) error {
 	s.body(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+millis(s.happened)+`,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1,"changeSource":%s}]`, s.id)
-	if !s.unsigned {
-		s.add(hubspotV3, s.hmac256(inBase64, s.request.Method, s.url, string(s.request.Body), s.millis()))
-		s.add(hubspotTime, s.millis())
-	}
-	return nil
+	return s.sign(s.secret, signHubSpot("", &publicURL{base: strings.TrimSuffix(s.url, s.request.Target)}))
 }

@@ -18,7 +18,7 @@ func (known) Line() Preset {
 			RetriesOn: "where \"Webhook redelivery\" is switched on in the console, for some time", GivesUp: "redelivery and sending may be suspended", Changes: "deliveryContext.isRedelivery",
 		},
 		Handshakes: []Handshake{{"verification of the URL", true, isLineVerification}},
-		verify:     scheme{new: newLine, body: true},
+		verify:     asHMAC(Config{Header: lineHeader, Encoding: "base64"}),
 		sample:     sampleLine,
 		Page: Page{
 			Title: "LINE", Path: "/hooks/line", Workflow: `line/{body.events[0].source.userId ?? body.destination ?? "other"}`,
@@ -37,11 +37,6 @@ func (known) Line() Preset {
 }
 
 const lineHeader = "x-line-signature"
-
-// newLine: https://developers.line.biz/en/docs/messaging-api/receiving-messages/
-func newLine(c Config) (Verifier, error) {
-	return verifier(newBodyMAC(c, "sha256", "", inBase64, lineHeader))
-}
 
 func lineID(d *Delivery) EventID {
 	v, err := fastjson.ParseBytes(d.Body)

@@ -25,6 +25,7 @@ func (known) Linear() Preset {
 			Secret:   "The signing secret on the webhook's page.",
 			SampleID: "one",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"linear.app/developers/webhooks", "linear/linear packages/sdk/src/webhooks/client.ts"},
 		Notes: []string{
 			"Waits its turn: three retries only, after 1 min, 1 h and 6 h, and a webhook that does not answer is disabled.",

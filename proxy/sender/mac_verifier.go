@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hooklock/idem/naming"
 )
 
 // macVerifier is every scheme whose signature is a keyed digest over parts of the delivery. What differs is read.
@@ -16,6 +18,7 @@ type macVerifier struct {
 	age      age
 	part     string // where the signature is, for people
 	covers   string // what it covers, for people
+	sign     signer // makes the signature again; nil where that is not needed, or not possible
 	// read fills in what the delivery claims, or returns a *SignatureError.
 	read func(d *Delivery, c *claim) error
 }
@@ -29,6 +32,8 @@ type claim struct {
 	// urls are spellings of the signed URL, each of which replaces parts[urlAt] in its turn; empty: parts is all there is.
 	urls  [][]byte
 	urlAt int
+	// message is the delivery as templates read it; nil until somebody asks.
+	message *naming.Message
 
 	partsMemory      [8][]byte
 	signaturesMemory [4][]byte
@@ -36,26 +41,46 @@ type claim struct {
 
 // Verify implements Verifier. The age comes last, so that "too old" is only ever said of a signature that is right.
 func (v *macVerifier) Verify(d *Delivery, now time.Time) error {
-	c := &claim{}
-	c.parts, c.signatures = c.partsMemory[:0], c.signaturesMemory[:0]
-	if err := v.read(d, c); err != nil {
+	c, err := v.claimOf(d)
+	if err != nil {
 		return err
 	}
 	if want := v.encoding.length(v.digest); len(c.signatures) == 1 && len(c.signatures[0]) != want {
 		return &SignatureError{v.scheme, Malformed, v.part, "has " + strconv.Itoa(len(c.signatures[0])) + " characters where " + strconv.Itoa(want) + " are due"}
 	}
 	if !v.matches(c) {
-		return &SignatureError{v.scheme, Mismatch, v.part, "made with another secret, or changed on the way: " + v.covers}
+		return v.mismatch()
 	}
 	return v.age.check(v.scheme, c.stampPart, c.stamp, now)
 }
 
-// head reads the claim of a delivery without its body, and keeps what is said of headers that are not there.
-func (v *macVerifier) head(d *Delivery) error {
+func (v *macVerifier) claimOf(d *Delivery) (*claim, error) {
 	c := &claim{}
 	c.parts, c.signatures = c.partsMemory[:0], c.signaturesMemory[:0]
+	return c, v.read(d, c)
+}
+
+func (v *macVerifier) mismatch() error {
+	return &SignatureError{v.scheme, Mismatch, v.part, "made with another secret, or changed on the way: " + v.covers}
+}
+
+// renew implements renewer.
+func (v *macVerifier) renew(d *Delivery, at time.Time) (Renewed, error) {
+	c, err := v.claimOf(d)
+	if err != nil {
+		return Renewed{}, err
+	}
+	makers := makersOf(v.macs, v.encoding, c.parts, c.signatures)
+	if len(makers) == 0 {
+		return Renewed{}, v.mismatch()
+	}
+	return v.sign.renewal(d, makers, c.stamp, at)
+}
+
+// head reads the claim of a delivery without its body, and keeps what is said of headers that are not there.
+func (v *macVerifier) head(d *Delivery) error {
 	var broken *SignatureError
-	if err := v.read(d, c); errors.As(err, &broken) && broken.Reason == Missing && !d.has(broken.Part) && !ofBody(broken.Part) {
+	if _, err := v.claimOf(d); errors.As(err, &broken) && broken.Reason == Missing && !d.has(broken.Part) && !ofBody(broken.Part) {
 		return err
 	}
 	return nil

@@ -23,6 +23,7 @@ func (known) Mailgun() Preset {
 			Secret:   "The HTTP webhook signing key of the account.",
 			SampleID: "one",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries", "mailgun/mailgun-go webhooks.go"},
 		Notes: []string{
 			"Waits its turn, because Mailgun does not retry notifications of delivered mail. Any status but 200 and 406 is retried otherwise; 406 is never sent.",

@@ -14,7 +14,7 @@ func (known) Paddle() Preset {
 			Patience: 5 * time.Second, Success: []int{200}, Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "60 times over 3 days; in the sandbox 3 times",
 		},
-		verify: scheme{new: newPaddle, tolerance: minutes5, aged: true, body: true},
+		verify: asHMAC(Config{From: []string{"header.Paddle-Signature[h1]"}, Timestamp: "header.Paddle-Signature[ts]", Content: "{header.Paddle-Signature[ts]}:{body}", Tolerance: minutes5}),
 		sample: samplePaddle,
 		Page: Page{
 			Title: "Paddle", Path: "/hooks/paddle", Workflow: `paddle/{body.data.id ?? "other"}`,
@@ -32,17 +32,10 @@ func (known) Paddle() Preset {
 	}
 }
 
-const paddleHeader = "Paddle-Signature"
-
-// newPaddle: https://developer.paddle.com/webhooks/signature-verification
-func newPaddle(c Config) (Verifier, error) {
-	return verifier(newTimedParts(c, timedParts{header: paddleHeader, separator: ";", time: "ts", signature: "h1", joint: ":", unit: time.Second}))
-}
-
 func samplePaddle(s *sample) error {
 	s.body(`{"event_id":%s,"event_type":"transaction.completed","occurred_at":"`+rfc3339(s.happened)+`","notification_id":%s,"data":{"id":"txn_sample","status":"completed"}}`, "evt_"+s.id, "ntf_"+s.millis())
 	if !s.unsigned {
-		s.add(paddleHeader, "ts="+s.seconds()+";h1="+s.hmac256(inHex, s.seconds(), ":", string(s.request.Body)))
+		s.add("Paddle-Signature", "ts="+s.seconds()+";h1="+s.hmac256(inHex, s.seconds(), ":", string(s.request.Body)))
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ func (known) PayPal() Preset {
 			Secret:   "The certificate that PAYPAL-CERT-URL names: fetch it once, from PayPal, and look at it. `webhook_id` is the one of the webhook in the developer dashboard.",
 			SampleID: "WH-one",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"developer.paypal.com/api/rest/webhooks", "developer.paypal.com/api/rest/webhooks/rest"},
 		Notes: []string{
 			"Give PayPal's certificate as public_key_file, and webhook_id. The address in PAYPAL-CERT-URL is never followed, so a new certificate has to be added by hand; give old and new.",

@@ -49,6 +49,10 @@ type Preset struct {
 
 	// Handshakes pass through as bypassed.
 	Handshakes []Handshake
+	// Renewal is what becomes of a signature that has grown too old. RenewalOf says it for a route.
+	Renewal Renewal
+	// Rule is a handshake that is answered here, as settings of the route; its Token is the user's. The zero value is none.
+	Rule HandshakeRule
 	// Sources says where the facts come from.
 	Sources []string
 	// Notes are what a user must know: what is promised, what cannot be, which facts were too weak to rely on.
@@ -81,20 +85,11 @@ const (
 	keySecret  keyKind = iota
 	keyHex             // a secret in hex
 	keyWhsec           // whsec_ and base64
+	keyBase64          // a secret in base64
 	keyECDSA           // a private key on P-256
 	keyEd25519         // a private key
 	keyRSA             // a private key
 )
-
-// Handshake is a request of the sender that is no event: it goes to the upstream without a key or a lock.
-type Handshake struct {
-	Name string
-	// Signed: its signature is checked first, like that of an event.
-	Signed bool
-	// Matches reads only what the signature covers, where there is one: else whoever captured an event could have it run
-	// again by calling it a handshake.
-	Matches func(d *Delivery) bool
-}
 
 // Handshake returns the handshake that d is, or nil.
 func (p *Preset) Handshake(d *Delivery) *Handshake {
@@ -153,7 +148,8 @@ func (p *Preset) fill() {
 	if p.Scheme == "" {
 		p.Scheme = p.Name
 	}
-	p.verify.name, p.verify.aliases = p.Scheme, p.Aliases
+	p.Renewal = max(p.Renewal, p.verify.renewal)
+	p.verify.name, p.verify.aliases, p.verify.renewal = p.Scheme, p.Aliases, p.Renewal
 	if p.IDText == "" {
 		p.IDText = p.EventID
 	}

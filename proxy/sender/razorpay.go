@@ -15,7 +15,7 @@ func (known) Razorpay() Preset {
 			Patience: 5 * time.Second, Retries: RetriesAll, RetriesFor: day,
 			RetriesOn: "every answer but 2xx, at growing intervals for 24 h", GivesUp: "disabled when deliveries fail for 24 h",
 		},
-		verify: scheme{new: newRazorpay, body: true},
+		verify: asHMAC(Config{Header: razorpayHeader}),
 		sample: sampleRazorpay,
 		Page: Page{
 			Title: "Razorpay", Path: "/hooks/razorpay", Workflow: `razorpay/{body.payload.order.entity.id ?? body.payload.payment.entity.id ?? "other"}`,
@@ -34,11 +34,6 @@ func (known) Razorpay() Preset {
 }
 
 const razorpayHeader = "X-Razorpay-Signature"
-
-// newRazorpay: https://razorpay.com/docs/webhooks/validate-test
-func newRazorpay(c Config) (Verifier, error) {
-	return verifier(newBodyMAC(c, "sha256", "", inHex, razorpayHeader))
-}
 
 func sampleRazorpay(s *sample) error {
 	s.body(`{"entity":"event","account_id":"acc_sample","event":"payment.captured","contains":["payment"],"payload":{"payment":{"entity":{"id":%s,"entity":"payment","amount":100}}}}`, "pay_"+s.id)

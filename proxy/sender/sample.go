@@ -146,6 +146,21 @@ func (s *sample) keyedSHA256(key []byte, enc encoding, parts ...string) string {
 	return string(newMAC(sha256.New, key).sign(enc, []byte(strings.Join(parts, ""))))
 }
 
+// sign adds the signature of the request as it is so far; nothing when the sample is unsigned.
+func (s *sample) sign(key []byte, sign signer) error {
+	if s.unsigned {
+		return nil
+	}
+	fields, err := sign(s.request.delivery(), []*mac{newMAC(sha256.New, key)}, s.now)
+	s.request.Fields = append(s.request.Fields, fields...)
+	return err
+}
+
+// delivery is r as a Verifier reads it. It shares r's memory.
+func (r *Request) delivery() *Delivery {
+	return &Delivery{Method: []byte(r.Method), Target: []byte(r.Target), Fields: r.Fields, Body: r.Body}
+}
+
 // errPrivateKey says what a sample of a sender with public keys needs.
 var errPrivateKey = errors.New("give the private key of a test pair (PEM) whose public key is the route's public_key_file: the sender's own is the sender's")
 

@@ -48,6 +48,8 @@ func credentials(t testing.TB, preset string) (Config, []byte) {
 	switch p.key {
 	case keyHex:
 		secret = []byte("44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056")
+	case keyBase64:
+		secret = []byte("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	case keyWhsec:
 		secret = []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	case keyECDSA:
@@ -174,7 +176,7 @@ func TestEitherSecretIsGoodWhileOneIsRolled(t *testing.T) {
 			continue
 		}
 		d := mustSample(t, p.Name, secret)
-		newer := map[keyKind]string{keySecret: "the newer secret", keyHex: "00112233", keyWhsec: "whsec_AAECAwQF"}[p.key]
+		newer := map[keyKind]string{keySecret: "the newer secret", keyHex: "00112233", keyWhsec: "whsec_AAECAwQF", keyBase64: "AAECAwQF"}[p.key]
 		c.Secrets = [][]byte{[]byte(newer), secret}
 		if err := mustNew(t, c).Verify(d, testNow()); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
@@ -215,7 +217,7 @@ func TestSamplesFollowTheURL(t *testing.T) {
 
 // TestTheHeadAloneRefusesNothingThatIsSigned: and what it refuses is refused with the body, too, for the same reason.
 func TestTheHeadAloneRefusesNothingThatIsSigned(t *testing.T) {
-	inBody := map[string]bool{"mailgun": true, "sns": true, "adyen": true, "none": true}
+	inBody := map[string]bool{"mailgun": true, "sns": true, "adyen": true, "figma": true, "none": true}
 	for _, p := range Presets() {
 		c, secret := credentials(t, p.Name)
 		v, err := New(c)
@@ -245,9 +247,4 @@ func TestTheHeadAloneRefusesNothingThatIsSigned(t *testing.T) {
 			t.Errorf("%s: found in the head: %v", p.Name, found)
 		}
 	}
-}
-
-// delivery is r as a Verifier reads it. It shares r's memory.
-func (r *Request) delivery() *Delivery {
-	return &Delivery{Method: []byte(r.Method), Target: []byte(r.Target), Fields: r.Fields, Body: r.Body}
 }

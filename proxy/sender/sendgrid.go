@@ -30,6 +30,7 @@ func (known) SendGrid() Preset {
 			Secret:   "The verification key of the signed event webhook, as its settings show it.",
 			SampleID: "one",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"twilio.com/docs/sendgrid/for-developers/tracking-events/event", "sendgrid/sendgrid-go helpers/eventwebhook"},
 		Notes: []string{
 			"A batch is one event, named by the sg_event_id of all its elements. If SendGrid regroups them on a retry, they run again. If one element has none, the body is the key.",

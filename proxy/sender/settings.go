@@ -58,6 +58,17 @@ func (p *Preset) settings() map[string]string {
 	if len(p.Methods) > 0 {
 		s["match.methods"] = strings.Join(p.Methods, ",")
 	}
+	for name, value := range map[string]string{
+		"method": p.Rule.Method, "when": strings.Join(p.Rule.When, ","), "token": p.Rule.TokenAt, "answer": p.Rule.Answer, "content_type": p.Rule.ContentType,
+		"header": p.Rule.Header,
+	} {
+		if value != "" {
+			s["handshake."+name] = value
+		}
+	}
+	if p.Rule.Unsigned {
+		s["handshake.unsigned"] = "true"
+	}
 	for decision, status := range p.Respond {
 		s["respond."+string(decision)] = strconv.Itoa(status)
 	}

@@ -26,6 +26,7 @@ func (known) Slack() Preset {
 			Secret:   "The app's signing secret.",
 			SampleID: "A0001/Ev_one",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"docs.slack.dev/apis/events-api", "slackapi/python-slack-sdk slack_sdk/signature/__init__.py"},
 		Notes: []string{
 			"Slack waits 3 s and sends again at once, while the first request still runs: the copy waits for the first one's answer. More than 95% failures in an hour disable the subscription.",
@@ -53,6 +54,5 @@ func bodyType(value string) func(*Delivery) bool {
 
 func sampleSlack(s *sample) error {
 	s.body(`{"team_id":"T0001","api_app_id":"A0001","event":{"type":"app_mention","user":"U1","text":"hi","channel":"C1"},"type":"event_callback","event_id":%s,"event_time":`+s.seconds()+`}`, "Ev_"+s.id)
-	s.v0(slackHeader, slackTime)
-	return nil
+	return s.sign(s.secret, signV0(slackHeader, slackTime))
 }

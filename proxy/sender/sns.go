@@ -33,6 +33,7 @@ func (known) SNS() Preset {
 			Secret:   "The certificate that SigningCertURL names: fetch it once, from AWS, and look at it. Signature versions 1 and 2 are taken; `algorithm: sha256` refuses version 1.",
 			SampleID: "arn:aws:sns:us-east-1:123456789012:Sample:00000000-0000-4000-8000-000000000001/one",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"docs.aws.amazon.com/sns/latest/dg/sns-message-delivery-retries.html", "docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html", "docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html"},
 		Notes: []string{
 			"SNS takes every 4xx for final and loses the message: every refusal is 503. It retries three times, 20 s apart, so a delivery waits its turn.",

@@ -1,8 +1,9 @@
 package sender
 
 import (
-	"bytes"
 	"time"
+
+	"hooklock/idem/naming"
 )
 
 const coversTime = "the timestamp and the raw body"
@@ -13,7 +14,7 @@ func newV0(c Config, header, timeHeader string) (Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.part, v.covers = header, coversTime
+	v.part, v.covers, v.sign = header, coversTime, signV0(header, timeHeader)
 	start, colon := []byte("v0:"), []byte(":")
 	v.read = func(d *Delivery, cl *claim) error {
 		value, err := d.one(c.Scheme, header)
@@ -35,59 +36,6 @@ func newV0(c Config, header, timeHeader string) (Verifier, error) {
 	return v, nil
 }
 
-// timedParts is a header of named parts such as "t=1767225600,v1=…,v1=…": a time, and any number of signatures of the time and the body.
-type timedParts struct {
-	header, separator string
-	time, signature   string // the names of the parts; others are skipped, as the senders ask
-	joint             string // stands between the time and the body where they are signed
-	unit              time.Duration
-}
-
-// newTimedParts is HMAC-SHA256 in hex of the time, the joint and the raw body.
-func newTimedParts(c Config, p timedParts) (*macVerifier, error) {
-	v, err := sha256MACs(c)
-	if err != nil {
-		return nil, err
-	}
-	v.part, v.covers = p.header, coversTime
-	joint := []byte(p.joint)
-	v.read = func(d *Delivery, cl *claim) error {
-		value, err := d.one(c.Scheme, p.header)
-		if err != nil {
-			return err
-		}
-		stamp, err := p.split(c.Scheme, value, cl)
-		if err != nil {
-			return err
-		}
-		cl.parts = append(cl.parts, stamp, joint, d.Body)
-		return cl.setTime(c.Scheme, p.header+" "+p.time, stamp, p.unit)
-	}
-	return v, nil
-}
-
-func (p *timedParts) split(scheme string, value []byte, cl *claim) (stamp []byte, err error) {
-	for item := range bytes.SplitSeq(value, []byte(p.separator)) {
-		name, content, _ := bytes.Cut(bytes.TrimSpace(item), []byte("="))
-		switch string(name) {
-		case p.time:
-			if stamp != nil {
-				return nil, &SignatureError{scheme, Malformed, p.header, "has two timestamps"}
-			}
-			stamp = content
-		case p.signature:
-			cl.signatures = append(cl.signatures, content)
-		}
-	}
-	if len(stamp) == 0 {
-		return nil, &SignatureError{scheme, Malformed, p.header, "has no timestamp " + p.time}
-	}
-	if len(cl.signatures) == 0 {
-		return nil, &SignatureError{scheme, Missing, p.header, "has no " + p.signature + " signature"}
-	}
-	return stamp, nil
-}
-
 // unitOf tells milliseconds from seconds by the number of digits: 12 digits of seconds are the year 5138.
 func unitOf(digits []byte) time.Duration {
 	if len(digits) > 12 {
@@ -106,19 +54,24 @@ func (c *claim) setTime(scheme, part string, digits []byte, unit time.Duration) 
 	return nil
 }
 
-// setRFC3339 is setTime for a timestamp that is written out.
-func (c *claim) setRFC3339(scheme, part string, text []byte) error {
-	stamp, err := time.Parse(time.RFC3339, string(text))
-	if err != nil {
-		return &SignatureError{scheme, Malformed, part, "is no time in RFC 3339"}
+// setAnyTime is setTime for senders that nobody knows: seconds, milliseconds or RFC 3339.
+func (c *claim) setAnyTime(scheme, part string, value []byte) error {
+	if stamp, err := time.Parse(time.RFC3339, string(value)); err == nil {
+		c.stamp, c.stampPart = stamp, part
+		return nil
 	}
-	c.stamp, c.stampPart = stamp, part
+	if err := c.setTime(scheme, part, value, unitOf(value)); err != nil {
+		return &SignatureError{scheme, Malformed, part, "is neither a Unix time in seconds or milliseconds, nor one as 2026-01-02T15:04:05Z"}
+	}
 	return nil
 }
 
-func (s *sample) v0(header, timeHeader string) {
-	if !s.unsigned {
-		s.add(timeHeader, s.seconds())
-		s.add(header, "v0="+s.hmac256(inHex, "v0:", s.seconds(), ":", string(s.request.Body)))
+// signV0 keeps the unit of the time that stood there.
+func signV0(header, timeHeader string) signer {
+	return func(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
+		old, _ := d.header(timeHeader)
+		stamp := stampField(timeHeader, at, unitOf(old))
+		signature := append([]byte("v0="), keys[0].sign(inHex, []byte("v0:"), stamp.Value, []byte(":"), d.Body)...)
+		return []naming.Field{stamp, {Name: []byte(header), Value: signature}}, nil
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"hooklock/idem/naming"
 )
 
 // standard is Standard Webhooks: v1 (HMAC-SHA256) with secrets, v1a (Ed25519) with public keys, or both. The spec:
@@ -66,27 +68,40 @@ func (v *standard) head(d *Delivery) error {
 // Verify implements Verifier.
 func (v *standard) Verify(d *Delivery, now time.Time) error {
 	set := v.set(d)
-	var values [3][]byte
-	for i, name := range [3]string{"id", "timestamp", "signature"} {
-		value, err := d.one(v.scheme, set+name)
-		if err != nil {
-			return err
-		}
-		values[i] = value
-	}
-	stamp, ok := unixTime(values[1], time.Second)
-	if !ok {
-		return &SignatureError{v.scheme, Malformed, set + "timestamp", "is no Unix time"}
-	}
-	parts := [...][]byte{values[0], v.dot, values[1], v.dot, d.Body}
-	if err := v.match(set+"signature", values[2], parts[:]); err != nil {
+	c, err := v.claimOf(d, set)
+	if err != nil {
 		return err
 	}
-	return v.age.check(v.scheme, set+"timestamp", stamp, now)
+	if err := v.match(set+"signature", c.signatures, c.parts[:]); err != nil {
+		return err
+	}
+	return v.age.check(v.scheme, set+"timestamp", c.stamp, now)
 }
 
-func (v *standard) match(part string, list []byte, parts [][]byte) error {
-	var shared, asymmetric [][]byte
+// standardClaim is what a delivery says that it signed, and with what result.
+type standardClaim struct {
+	parts      [5][]byte
+	stamp      time.Time
+	signatures []byte // the list as it came
+}
+
+func (v *standard) claimOf(d *Delivery, set string) (c standardClaim, err error) {
+	var values [3][]byte
+	for i, name := range [3]string{"id", "timestamp", "signature"} {
+		if values[i], err = d.one(v.scheme, set+name); err != nil {
+			return c, err
+		}
+	}
+	var ok bool
+	if c.stamp, ok = unixTime(values[1], time.Second); !ok {
+		return c, &SignatureError{v.scheme, Malformed, set + "timestamp", "is no Unix time"}
+	}
+	c.parts, c.signatures = [5][]byte{values[0], v.dot, values[1], v.dot, d.Body}, values[2]
+	return c, nil
+}
+
+// splitSignatures splits a list into the signatures of v1 and v1a. Other versions are skipped.
+func splitSignatures(list []byte) (shared, asymmetric [][]byte) {
 	for item := range bytes.SplitSeq(list, []byte(" ")) {
 		version, signature, _ := bytes.Cut(item, []byte(","))
 		switch string(version) {
@@ -96,6 +111,44 @@ func (v *standard) match(part string, list []byte, parts [][]byte) error {
 			asymmetric = append(asymmetric, signature)
 		}
 	}
+	return shared, asymmetric
+}
+
+// renew implements renewer. Where v1 and v1a stand side by side, v1 alone is made again.
+func (v *standard) renew(d *Delivery, at time.Time) (Renewed, error) {
+	set := v.set(d)
+	c, err := v.claimOf(d, set)
+	if err != nil {
+		return Renewed{}, err
+	}
+	shared, _ := splitSignatures(c.signatures)
+	makers := makersOf(v.macs, inBase64, c.parts[:], shared)
+	if len(makers) > 0 {
+		return signer(signStandard).renewal(d, makers, c.stamp, at)
+	}
+	if err := v.match(set+"signature", c.signatures, c.parts[:]); err != nil {
+		return Renewed{}, err
+	}
+	return Renewed{}, ErrNotRenewable // a public key fits it
+}
+
+// signStandard signs under the names that the ID came with.
+func signStandard(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
+	set := standardSet(d)
+	id, _ := d.header(set + "id")
+	stamp := stampField(set+"timestamp", at, time.Second)
+	var list []byte
+	for i, m := range keys {
+		if i > 0 {
+			list = append(list, ' ')
+		}
+		list = append(append(list, "v1,"...), m.sign(inBase64, id, []byte("."), stamp.Value, []byte("."), d.Body)...)
+	}
+	return []naming.Field{stamp, {Name: []byte(set + "signature"), Value: list}}, nil
+}
+
+func (v *standard) match(part string, list []byte, parts [][]byte) error {
+	shared, asymmetric := splitSignatures(list)
 	if slices.ContainsFunc(v.macs, func(m *mac) bool { return m.matches(inBase64, parts, shared) }) {
 		return nil
 	}
@@ -158,12 +211,15 @@ func decoded(text []byte) []byte {
 
 func (s *sample) standard(id string) error {
 	s.add("webhook-id", id)
-	s.add("webhook-timestamp", s.seconds())
+	asymmetric := bytes.HasPrefix(s.secret, []byte(asymmetricPrefix))
+	if s.unsigned || asymmetric {
+		s.add("webhook-timestamp", s.seconds())
+	}
 	if s.unsigned {
 		return nil
 	}
-	content := id + "." + s.seconds() + "." + string(s.request.Body)
-	if bytes.HasPrefix(s.secret, []byte(asymmetricPrefix)) {
+	if asymmetric {
+		content := id + "." + s.seconds() + "." + string(s.request.Body)
 		signature, err := signWith[ed25519.PrivateKey](s, 0, []byte(content))
 		if err != nil {
 			return err
@@ -175,6 +231,5 @@ func (s *sample) standard(id string) error {
 	if err != nil {
 		return err
 	}
-	s.add("webhook-signature", "v1,"+s.keyedSHA256(keys[0], inBase64, content))
-	return nil
+	return s.sign(keys[0], signStandard)
 }

@@ -23,11 +23,13 @@ func (known) StandardWebhooks() Preset {
 			Secret:   "The endpoint's secret, `whsec_` included. For version v1a the sender's public key (`whpk_…`) as `public_key_file` instead.",
 			SampleID: "msg_one",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md", "svix/svix-docs retries.mdx", "svix/svix-webhooks server config.default.toml"},
 		Notes: []string{
 			"ID, time and body are signed, and the ID stays the same over every attempt and manual resend.",
 			"The same message goes to every endpoint with the same ID: give each endpoint its own route.",
 			"The 15 s are hosted Svix; another sender may differ. webhook-delivery and Retry-After of the upstream are passed on.",
+			"A signature that is renewed has a v1 for each secret of the route that had made one. v1a is left out, and cannot be renewed where it came alone.",
 		},
 	}
 }

@@ -1,9 +1,11 @@
 package sender
 
 import (
+	"bytes"
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // Stripe is the sender of that name.
@@ -22,12 +24,14 @@ func (known) Stripe() Preset {
 			Secret:   "The endpoint's signing secret, `whsec_` included. Stripe shows it once for each endpoint; after \"Roll secret\" both are valid for a while: give both as `secret_files`.",
 			SampleID: "evt_one",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"docs.stripe.com/webhooks", "stripe/stripe-go webhook/client.go"},
 		Notes: []string{
 			"The event ID is in the signed body. Stripe retries any answer that is not 2xx for 3 days, so a refused event comes again; retention covers manual resends, too (15 days in the Dashboard, 30 with the CLI).",
 			"Stripe may make two events for one change: two IDs, both run.",
 			"Several endpoints on one URL get the same event ID: give each its own route.",
 			"Stripe does not publish how long it waits.",
+			"A signature that is renewed has a v1 for each secret of the route that had made one; v0, which comes with test events, is left out.",
 		},
 	}
 }
@@ -37,18 +41,61 @@ const stripeHeader = "Stripe-Signature"
 // newStripe: https://docs.stripe.com/webhooks. The whole text of the secret, whsec_ included, is the key. While a secret is
 // rolled the header has one v1 for each. As in Stripe's library, a timestamp of the future is fine.
 func newStripe(c Config) (Verifier, error) {
-	v, err := newTimedParts(c, timedParts{header: stripeHeader, separator: ",", time: "t", signature: "v1", joint: ".", unit: time.Second})
+	v, err := sha256MACs(c)
 	if err != nil {
 		return nil, err
 	}
-	v.age.pastOnly = true
+	v.part, v.covers, v.age.pastOnly, v.sign = stripeHeader, coversTime, true, signStripe
+	dot := []byte(".")
+	v.read = func(d *Delivery, cl *claim) error {
+		value, err := d.one(c.Scheme, stripeHeader)
+		if err != nil {
+			return err
+		}
+		t, err := stripeFields(c.Scheme, value, cl)
+		if err != nil {
+			return err
+		}
+		cl.parts = append(cl.parts, t, dot, d.Body)
+		return cl.setTime(c.Scheme, stripeHeader+" t", t, time.Second)
+	}
 	return v, nil
+}
+
+// stripeFields reads "t=1767225600,v1=…,v1=…" and skips schemes that it does not know, as Stripe asks.
+func stripeFields(scheme string, value []byte, cl *claim) (t []byte, err error) {
+	for item := range bytes.SplitSeq(value, []byte(",")) {
+		name, content, _ := bytes.Cut(bytes.TrimSpace(item), []byte("="))
+		switch string(name) {
+		case "t":
+			if t != nil {
+				return nil, &SignatureError{scheme, Malformed, stripeHeader, "has two timestamps"}
+			}
+			t = content
+		case "v1":
+			cl.signatures = append(cl.signatures, content)
+		}
+	}
+	if len(t) == 0 {
+		return nil, &SignatureError{scheme, Malformed, stripeHeader, "has no timestamp t"}
+	}
+	if len(cl.signatures) == 0 {
+		return nil, &SignatureError{scheme, Missing, stripeHeader, "has no v1 signature"}
+	}
+	return t, nil
+}
+
+// signStripe leaves v0 out, which Stripe sends for test events, and whose key is not known.
+func signStripe(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
+	t := digitsOf(at, time.Second)
+	value := append([]byte("t="), t...)
+	for _, m := range keys {
+		value = append(append(value, ",v1="...), m.sign(inHex, t, []byte("."), d.Body)...)
+	}
+	return []naming.Field{{Name: []byte(stripeHeader), Value: value}}, nil
 }
 
 func sampleStripe(s *sample) error {
 	s.body(`{"id":%s,"object":"event","created":`+s.seconds()+`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`, "evt_"+s.id)
-	if !s.unsigned {
-		s.add(stripeHeader, "t="+s.seconds()+",v1="+s.hmac256(inHex, s.seconds(), ".", string(s.request.Body)))
-	}
-	return nil
+	return s.sign(s.secret, signStripe)
 }

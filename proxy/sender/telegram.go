@@ -16,7 +16,7 @@ func (known) Telegram() Preset {
 			Retries: RetriesAll, RetriesFor: 23 * time.Hour, UsesAnswer: always, Answer: "a method in the answer's body is carried out, such as sendMessage",
 			RetriesOn: "every answer but 2xx, \"a reasonable amount of attempts\"; the Bot API server drops an update after 23 h",
 		},
-		verify: scheme{new: newTelegram},
+		verify: asToken("header." + telegramHeader),
 		sample: sampleTelegram,
 		Page: Page{
 			Title: "Telegram", Path: "/hooks/telegram/{bot}", Workflow: `telegram/{path.bot}/{body.message.chat.id ?? body.callback_query.from.id ?? "other"}`,
@@ -34,12 +34,6 @@ func (known) Telegram() Preset {
 }
 
 const telegramHeader = "X-Telegram-Bot-Api-Secret-Token"
-
-// newTelegram: https://core.telegram.org/bots/api#setwebhook
-func newTelegram(c Config) (Verifier, error) {
-	c.Header, c.Prefix = telegramHeader, ""
-	return newToken(c)
-}
 
 func sampleTelegram(s *sample) error {
 	number := strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(s.id))), 10)

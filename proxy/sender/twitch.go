@@ -16,7 +16,7 @@ func (known) Twitch() Preset {
 			GivesUp: "the subscription is revoked after too many failures (notification_failures_exceeded)",
 		},
 		Handshakes: []Handshake{{"webhook_callback_verification", true, isTwitchVerification}},
-		verify:     scheme{new: newTwitch, aged: true, body: true, headers: []string{twitchID, twitchTime}},
+		verify:     asHMAC(Config{Header: twitchHeader, Prefix: "sha256=", Timestamp: "header." + twitchTime, Content: "{header." + twitchID + "}{header." + twitchTime + "}{body}"}),
 		sample:     sampleTwitch,
 		Page: Page{
 			Title: "Twitch EventSub", Path: "/hooks/twitch", Workflow: `twitch/{body.event.broadcaster_user_id ?? "other"}`,
@@ -39,37 +39,6 @@ const (
 	twitchID     = "Twitch-Eventsub-Message-Id"
 	twitchTime   = "Twitch-Eventsub-Message-Timestamp"
 )
-
-// newTwitch: https://dev.twitch.tv/docs/eventsub/handling-webhook-events/#verifying-the-event-message
-func newTwitch(c Config) (Verifier, error) {
-	v, err := sha256MACs(c)
-	if err != nil {
-		return nil, err
-	}
-	v.part, v.covers = twitchHeader, "the message ID, its timestamp and the raw body"
-	v.read = func(d *Delivery, cl *claim) error {
-		value, err := d.one(c.Scheme, twitchHeader)
-		if err != nil {
-			return err
-		}
-		signature, err := cutPrefix(c.Scheme, twitchHeader, value, "sha256=")
-		if err != nil {
-			return err
-		}
-		id, err := d.one(c.Scheme, twitchID)
-		if err != nil {
-			return err
-		}
-		stamp, err := d.one(c.Scheme, twitchTime)
-		if err != nil {
-			return err
-		}
-		cl.signatures = append(cl.signatures, signature)
-		cl.parts = append(cl.parts, id, stamp, d.Body)
-		return cl.setRFC3339(c.Scheme, twitchTime, stamp)
-	}
-	return v, nil
-}
 
 // isTwitchVerification rests on the body: the header with the message's type is not signed.
 func isTwitchVerification(d *Delivery) bool {

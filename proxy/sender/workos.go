@@ -14,7 +14,7 @@ func (known) WorkOS() Preset {
 			Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "up to 12 times over 3 days; outside of production for some minutes only",
 		},
-		verify: scheme{new: newWorkOS, tolerance: 3 * time.Minute, aged: true, body: true},
+		verify: asHMAC(Config{From: []string{"header.WorkOS-Signature[v1]"}, Timestamp: "header.WorkOS-Signature[t]", Content: "{header.WorkOS-Signature[t]}.{body}", Tolerance: 3 * time.Minute}),
 		sample: sampleWorkOS,
 		Page: Page{
 			Title: "WorkOS", Path: "/hooks/workos", Workflow: `workos/{body.data.id ?? "other"}`,
@@ -31,17 +31,10 @@ func (known) WorkOS() Preset {
 	}
 }
 
-const workOSHeader = "WorkOS-Signature"
-
-// newWorkOS: https://workos.com/docs/events/data-syncing/webhooks
-func newWorkOS(c Config) (Verifier, error) {
-	return verifier(newTimedParts(c, timedParts{header: workOSHeader, separator: ",", time: "t", signature: "v1", joint: ".", unit: time.Millisecond}))
-}
-
 func sampleWorkOS(s *sample) error {
 	s.body(`{"id":%s,"event":"dsync.user.created","data":{"id":"directory_user_sample","object":"directory_user"},"created_at":"`+rfc3339(s.happened)+`"}`, "event_"+s.id)
 	if !s.unsigned {
-		s.add(workOSHeader, "t="+s.millis()+", v1="+s.hmac256(inHex, s.millis(), ".", string(s.request.Body)))
+		s.add("WorkOS-Signature", "t="+s.millis()+", v1="+s.hmac256(inHex, s.millis(), ".", string(s.request.Body)))
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ func (known) Zoom() Preset {
 			Verify: "secret_file: /etc/hooklock/zoom.secret",
 			Secret: "The secret token of the app's event subscription. The service answers `endpoint.url_validation` itself, so it needs the secret, too.",
 		},
+		Renewal: RenewalPossible,
 		Sources: []string{"developers.zoom.us/docs/api/webhooks", "developers.zoom.us/changelog/platform/webhook-url-validation", "zoom/webhook-sample index.js"},
 		Notes: []string{
 			"Zoom documents no ID of an event. The ID is put together from event, time, account, object and participant; because two events could share all of them, a known ID with another body runs. So a retry with a new download token runs again.",
@@ -47,6 +48,5 @@ func isZoomValidation(d *Delivery) bool {
 
 func sampleZoom(s *sample) error {
 	s.body(`{"event":"meeting.started","event_ts":`+millis(s.happened)+`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
-	s.v0(zoomHeader, zoomTime)
-	return nil
+	return s.sign(s.secret, signV0(zoomHeader, zoomTime))
 }

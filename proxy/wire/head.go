@@ -265,6 +265,19 @@ func (h *Head) HTTP10() bool { return h.http10 }
 // valid until it is parsed again.
 func (h *Head) Fields() []Field { return h.fields }
 
+// SetValue puts another value into the line of Fields()[at] and leaves the rest of the line alone: the name as it is spelled, and the white
+// space. It is for lines that go through unread, such as a signature: what was read of this one is not read again. The value is one that a
+// header may hold, without white space around it.
+func (h *Head) SetValue(at int, value []byte) {
+	f, whole := &h.fields[at], h.lines[at].whole
+	rest := whole[len(f.Name)+1:]
+	begin := len(whole) - len(bytes.TrimLeft(rest, " \t"))
+	end := begin + len(f.Value)
+	line := append(append(append(make([]byte, 0, len(whole)+len(value)), whole[:begin]...), value...), whole[end:]...)
+	h.lines[at].whole = line
+	*f = Field{line[:len(f.Name):len(f.Name)], line[begin : begin+len(value) : begin+len(value)]}
+}
+
 func get(fields []Field, name string) []byte {
 	for _, f := range fields {
 		if equalFold(f.Name, name) {

@@ -250,3 +250,43 @@ func TestAReusedHeadAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestAnotherValueLeavesTheRestOfItsLineAlone(t *testing.T) {
+	const before, after = "POST /a HTTP/1.1\r\nhOST: a\r\nX-Other: b\r\n", "x-other: \t c\r\nContent-Length: 0\r\n\r\n"
+	for _, tt := range []struct{ line, want string }{
+		{"X-Sig: old", "X-Sig: new"},
+		{"x-sIG:old", "x-sIG:new"},
+		{"X-Sig: \t old\t ", "X-Sig: \t new\t "},
+		{"X-Sig:", "X-Sig:new"},
+		{"X-Sig: ", "X-Sig: new"},
+		{"X-Sig: x-sig: X-Sig", "X-Sig: new"},
+		{"X-Sig: a longer one than it was", "X-Sig: new"},
+	} {
+		head, err := parse(t, before+tt.line+"\r\n"+after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head.SetValue(2, []byte("new"))
+		if got := string(head.AppendTo(nil, HeadOptions{})); got != before+tt.want+"\r\n"+after {
+			t.Errorf("%q became %q", tt.line, got)
+		}
+		head.SetValue(2, []byte("another"))
+		if f := head.Fields()[2]; string(f.Value) != "another" || !equalFold(f.Name, "x-sig") {
+			t.Errorf("the field is %s: %s", f.Name, f.Value)
+		}
+		if got := string(head.AppendTo(nil, HeadOptions{})); got != before+strings.Replace(tt.want, "new", "another", 1)+"\r\n"+after {
+			t.Errorf("%q became %q", tt.line, got)
+		}
+	}
+}
+
+func TestADroppedLineStaysDroppedWithAnotherValue(t *testing.T) {
+	head, err := parse(t, "POST / HTTP/1.1\r\nHost: a\r\nConnection: x-sig\r\nX-Sig: old\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head.SetValue(2, []byte("new"))
+	if got := string(head.AppendTo(nil, HeadOptions{})); strings.Contains(got, "new") {
+		t.Errorf("sent: %q", got)
+	}
+}
