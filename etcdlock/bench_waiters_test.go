@@ -79,7 +79,7 @@ func newQueuers(b *testing.B, s *Store, workflows, each int) *queuers {
 					return
 				}
 				c.ran.Add(1)
-				a.Execution.Release()
+				a.Execution.Release(idem.Failure{})
 			})
 		}
 	}

@@ -95,7 +95,7 @@ func TestAfterItsRetentionAnEqualPayloadRunsAgain(t *testing.T) {
 		eventually(t, name+" runs it again", func() bool {
 			got := g.Admit(t.Context(), byPayload("one", retention))
 			if got.Execution != nil {
-				got.Execution.Release()
+				got.Execution.Release(idem.Failure{})
 			}
 			return got.Execution != nil
 		})

@@ -53,7 +53,7 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 		if again.Execution.Lock().Attempt != 1 {
 			t.Errorf("attempt %d of an event that was forgotten", again.Execution.Lock().Attempt)
 		}
-		again.Execution.Release()
+		again.Execution.Release(idem.Failure{})
 	}
 }
 

@@ -97,11 +97,11 @@ func TestOtherEventsOfTheWorkflowPassUnderStrategyNoneAllTheSame(t *testing.T) {
 		if got := r.deliver(t, r.locks, "three"); got.Decision != idem.DecisionLocked || got.Holder != whole.Lock().Execution {
 			t.Errorf("%+v", got)
 		}
-		whole.Release()
+		whole.Release(idem.Failure{})
 		whole = r.mustRun(t, r.locks, "four")
-		alone.Release()
+		alone.Release(idem.Failure{})
 	}
-	whole.Release()
+	whole.Release(idem.Failure{})
 }
 
 func TestACopyAttachesToOneUnderAnotherStrategy(t *testing.T) {
@@ -128,7 +128,7 @@ func TestACopyOfAWaitingEventDoesNotRunUnderStrategyNone(t *testing.T) {
 	if got := r.deliver(t, r.none, "one"); got.Decision != idem.DecisionInFlight || got.Holder == "" {
 		t.Errorf("while it waits: %+v", got)
 	}
-	other.Release()
+	other.Release(idem.Failure{})
 	got := <-waited
 	if got.Execution == nil {
 		t.Fatalf("%+v", got)
@@ -151,7 +151,7 @@ func TestACopyDoesNotWaitWhileItsEventRunsUnderStrategyNone(t *testing.T) {
 	if got := r.deliver(t, r.locks, "one"); got.Decision != idem.DecisionReplayed {
 		t.Errorf("%+v", got)
 	}
-	other.Release()
+	other.Release(idem.Failure{})
 }
 
 func TestADeadCopyUnderAnotherStrategyIsBuriedAndItsReleaseDelayKept(t *testing.T) {
@@ -186,6 +186,6 @@ func TestAnEventThatRunsUnderAnotherStrategyIsNotForgotten(t *testing.T) {
 		if _, err := r.lockStore.Forget(within(t, patience), first.Lock().Execution); err == nil {
 			t.Error("its record was forgotten while it runs")
 		}
-		second.Release()
+		second.Release(idem.Failure{})
 	})
 }

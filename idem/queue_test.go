@@ -285,7 +285,7 @@ func TestWhoWaitsGoesByWhatItSawLastAndBeginsWhenItHasTheLock(t *testing.T) {
 		if at := a.Execution.Lock().StartedAt; !at.Equal(began.Add(time.Second)) {
 			t.Errorf("it began %s after it came", at.Sub(began))
 		}
-		a.Execution.Release()
+		a.Execution.Release(Failure{})
 	})
 }
 
@@ -309,7 +309,7 @@ func TestWhoWaitedTakesANewEventsTurnOfTheRouteOnlyWhereItsEventIsNew(t *testing
 				if next := g.Admit(t.Context(), &Request{Scope: Scope{Workflow: "other", Key: Key("00000000000000cc-000000000000000000000000000000cc")}, Policy: policy}); next.Decision != c.next {
 					t.Errorf("the next new event: %+v", next)
 				}
-				a.Execution.Release()
+				a.Execution.Release(Failure{})
 			})
 		})
 	}
@@ -352,7 +352,7 @@ func TestWhatIsRefusedAPlaceWaitsBehindAnotherEventAlone(t *testing.T) {
 					t.Errorf("it waits behind %v", l.behind)
 				}
 				if a.Execution != nil {
-					a.Execution.Release()
+					a.Execution.Release(Failure{})
 				}
 			})
 		})

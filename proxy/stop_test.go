@@ -40,6 +40,14 @@ func (h *lastHeld) Begin() error                              { return h.begin }
 func (h *lastHeld) OnStop(func(error))                        {}
 func (h *lastHeld) Hold(context.Context, time.Duration) error { return errors.ErrUnsupported }
 func (h *lastHeld) Release(context.Context) error             { return h.release }
+func (h *lastHeld) Park(context.Context, idem.Parked, idem.Kept) error {
+	return errors.ErrUnsupported
+}
+func (h *lastHeld) Attempt(context.Context, idem.Parked, string) error { return errors.ErrUnsupported }
+func (h *lastHeld) Rest(context.Context, idem.Parked) error            { return errors.ErrUnsupported }
+func (h *lastHeld) DeadLetter(context.Context, idem.End) (*idem.Record, error) {
+	return nil, errors.ErrUnsupported
+}
 func (h *lastHeld) Settle(context.Context, idem.End) (*idem.Record, error) {
 	return nil, errors.ErrUnsupported
 }

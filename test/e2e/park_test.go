@@ -1,13 +1,11 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,8 +45,8 @@ func parking(t *testing.T) *testkit.Hooklock {
 	return own(t, parkConfig(shared.up.URL, ownPrefix()))
 }
 
-// accepted checks the answer to a delivery that was parked, and returns its execution.
-func accepted(t *testing.T, a *testkit.Answer, status int) string {
+// acceptedAs checks the answer to a delivery that was parked, and returns its execution.
+func acceptedAs(t *testing.T, a *testkit.Answer, status int) string {
 	t.Helper()
 	if a.Status != status || a.Decision() != "parked" || a.Execution() == "" {
 		t.Fatalf("want %d parked, got %v", status, a)
@@ -79,8 +77,8 @@ func TestADeliveryBehindALockIsAcceptedAndRunsAfterItExactlyAsItCame(t *testing.
 	first := testkit.GoPost(t, h.Addr, path, "1", key("1"))
 	work.await(t)
 	request := testkit.Request(path, "second\r\n\x00body", key("2"), "X-odd:  spaced  ", "x-ODD: again")
-	id := accepted(t, testkit.Exchange(t, h.Addr, request), 202)
-	if again := accepted(t, testkit.Exchange(t, h.Addr, request), 202); again != id {
+	id := acceptedAs(t, testkit.Exchange(t, h.Addr, request), 202)
+	if again := acceptedAs(t, testkit.Exchange(t, h.Addr, request), 202); again != id {
 		t.Errorf("a copy was accepted as %s, and the first one as %s", again, id)
 	}
 	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Post(t, h.Addr, path, "another body", key("2")))
@@ -109,11 +107,11 @@ func TestASenderIsAnsweredWhenItsPatienceEndsAndTheCallGoesOn(t *testing.T) {
 	began := time.Now()
 	a := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	work.await(t)
-	accepted(t, testkit.Receive(t, "an answer", a), 202)
+	acceptedAs(t, testkit.Receive(t, "an answer", a), 202)
 	if took := time.Since(began); took < 300*time.Millisecond {
 		t.Errorf("accepted after %v, and the sender waits for 300ms", took)
 	}
-	accepted(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 202)
+	acceptedAs(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 202)
 	work.answer <- testkit.OK("the true answer")
 	settles(t, h.Addr, path, "{}", "1", 200, "the true answer")
 	if n := len(shared.up.Received(path)); n != 1 {
@@ -136,10 +134,10 @@ func TestWaitersParkInTheirPlaces(t *testing.T) {
 	path := at(t, "park-wait")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)
-	accepted(t, testkit.Receive(t, "the first is slow", testkit.GoPost(t, h.Addr, path, "1", key("1"))), 202)
+	acceptedAs(t, testkit.Receive(t, "the first is slow", testkit.GoPost(t, h.Addr, path, "1", key("1"))), 202)
 	work.await(t)
 	for i := 2; i < 6; i++ {
-		accepted(t, testkit.Post(t, h.Addr, path, strconv.Itoa(i), key(strconv.Itoa(i))), 202)
+		acceptedAs(t, testkit.Post(t, h.Addr, path, strconv.Itoa(i), key(strconv.Itoa(i))), 202)
 	}
 	for i := 1; i < 5; i++ {
 		work.answer <- testkit.OK("done")
@@ -177,7 +175,7 @@ func TestWhatTheUpstreamFailsIsTriedAgainWithALargerToken(t *testing.T) {
 				}
 				return testkit.OK("at last")
 			})
-			id := accepted(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 202)
+			id := acceptedAs(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 202)
 			settles(t, h.Addr, path, "{}", "1", 200, "at last")
 			got := shared.up.Received(path)
 			if len(got) != 2 {
@@ -272,7 +270,7 @@ func TestEventsOfAnOutageRunInOrderWhenTheUpstreamIsBack(t *testing.T) {
 	const workflows, events = 5, 6
 	for i := range events {
 		for w := range workflows {
-			accepted(t, testkit.Post(t, h.Addr, fmt.Sprintf("/park/w%d", w), strconv.Itoa(i), key(fmt.Sprint(w, "-", i))), 202)
+			acceptedAs(t, testkit.Post(t, h.Addr, fmt.Sprintf("/park/w%d", w), strconv.Itoa(i), key(fmt.Sprint(w, "-", i))), 202)
 		}
 	}
 	up.up(t)
@@ -301,7 +299,7 @@ func TestASenderThatDoesNotWaitIsAnsweredAtOnceAlways(t *testing.T) {
 	path := at(t, "park-now")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)
-	accepted(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 204)
+	acceptedAs(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 204)
 	work.await(t)
 	work.answer <- testkit.OK("behind the sender's back")
 	settles(t, h.Addr, path, "{}", "1", 200, "behind the sender's back")
@@ -314,10 +312,10 @@ func TestAnotherReplicaCarriesOnWhatADeadOneHadAccepted(t *testing.T) {
 	work := newHeld(t)
 	shared.on(t, path, work.handle)
 	victim := testkit.Serve(t, hooklockProgram, parkConfig(shared.up.URL, prefix))
-	id := accepted(t, testkit.Post(t, victim.Addr, path, "1", key("1")), 202)
+	id := acceptedAs(t, testkit.Post(t, victim.Addr, path, "1", key("1")), 202)
 	first := work.await(t)
 	for i := 2; i < 5; i++ {
-		accepted(t, testkit.Post(t, victim.Addr, path, strconv.Itoa(i), key(strconv.Itoa(i))), 202)
+		acceptedAs(t, testkit.Post(t, victim.Addr, path, strconv.Itoa(i), key(strconv.Itoa(i))), 202)
 	}
 	victim.Kill()
 	h := own(t, parkConfig(shared.up.URL, prefix))
@@ -361,7 +359,7 @@ func TestAProcessThatEndsParksWhatWaits(t *testing.T) {
 	second := testkit.GoPost(t, h.Addr, path, "2", key("2"))
 	testkit.Until(t, "the second to wait", func() bool { return queued(t, prefix) == 1 })
 	h.Signal(t, syscall.SIGTERM)
-	accepted(t, testkit.Receive(t, "an answer to the second", second), 202)
+	acceptedAs(t, testkit.Receive(t, "an answer to the second", second), 202)
 	work.answer <- testkit.OK("one")
 	passed(t, testkit.Receive(t, "an answer to the first", first), 200, "one", "executed")
 	if code := h.ExitCode(t); code != 0 {
@@ -383,8 +381,8 @@ func TestADeadLetterLetsTheNextOneRun(t *testing.T) {
 		}
 		return testkit.OK("fine")
 	})
-	id := accepted(t, testkit.Post(t, h.Addr, path, "poison", key("1")), 202)
-	accepted(t, testkit.Post(t, h.Addr, path, "good", key("2")), 202)
+	id := acceptedAs(t, testkit.Post(t, h.Addr, path, "poison", key("1")), 202)
+	acceptedAs(t, testkit.Post(t, h.Addr, path, "good", key("2")), 202)
 	settles(t, h.Addr, path, "good", "2", 200, "fine")
 	testkit.Until(t, "the poison to be a dead letter", func() bool { return execution(t, h, id)["status"] == "FAILED" })
 	if got := execution(t, h, id); got["requestKept"] != true {
@@ -400,8 +398,8 @@ func TestABlockedEventKeepsItsWorkflowsOrder(t *testing.T) {
 	h := parking(t)
 	path := at(t, "park-hold")
 	shared.on(t, path, answers(testkit.Reply(500, "broken"), testkit.OK("repaired")))
-	id := accepted(t, testkit.Post(t, h.Addr, path, "1", key("1")), 202)
-	next := accepted(t, testkit.Post(t, h.Addr, path, "2", key("2")), 202)
+	id := acceptedAs(t, testkit.Post(t, h.Addr, path, "1", key("1")), 202)
+	next := acceptedAs(t, testkit.Post(t, h.Addr, path, "2", key("2")), 202)
 	testkit.Until(t, "the first to wait for a person", func() bool {
 		parked, _ := execution(t, h, id)["parked"].(map[string]any)
 		return parked["blocked"] != nil
@@ -417,9 +415,7 @@ func TestABlockedEventKeepsItsWorkflowsOrder(t *testing.T) {
 // execution is what the admin API says of it.
 func execution(t *testing.T, h *testkit.Hooklock, id string) map[string]any {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-	defer cancel()
-	_, got := call(ctx, t, h, http.MethodGet, "/v1/executions/"+id, "")
+	_, got := asked(t, h, http.MethodGet, "/v1/executions/"+id, "", "")
 	return got
 }
 
@@ -440,5 +436,4 @@ func TestNothingIsAcceptedThatIsNotCommitted(t *testing.T) {
 	if a.Status < 400 || a.Decision() == "parked" {
 		t.Errorf("accepted while etcd stood still: %v", a)
 	}
-	_ = os.Getpid
 }

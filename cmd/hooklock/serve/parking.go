@@ -37,7 +37,7 @@ func (s *Service) carry() {
 		return s.carrier.Close(ctx)
 	})
 	s.serving.Go(s.carrier.Run)
-	if sweeper := s.requests.Sweeper(s.Store.Parks.Unknown, time.Now); sweeper != nil {
+	if sweeper := s.requests.Sweeper(s.Store.Unkept, time.Now); sweeper != nil {
 		s.serving.Go(func() {
 			sweeper.Run(sweeping, func(deleted int, err error) {
 				switch {

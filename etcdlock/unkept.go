@@ -1,0 +1,29 @@
+package etcdlock
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// Unkept says which of these executions the store keeps no request of: they are not parked, and have left no dead letter. ids is at most as long as
+// a request to etcd may be; see parked.Known.
+func (s *Control) Unkept(ctx context.Context, ids []idem.ExecutionID) (unkept []idem.ExecutionID, err error) {
+	ops := make([]clientv3.Op, len(ids))
+	for i, id := range ids {
+		ops[i] = clientv3.OpGet(s.layout.Parked()+string(id), clientv3.WithKeysOnly())
+	}
+	answers, err := s.readEach(ctx, ops)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	for i, id := range ids {
+		if protocol.First(answers[i]) == nil {
+			unkept = append(unkept, id)
+		}
+	}
+	return unkept, nil
+}
