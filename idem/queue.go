@@ -97,7 +97,7 @@ func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 		case errors.Is(err, ErrCancelled):
 			return nil, Verdict{Decision: DecisionAborted, Holder: seen.Record.Execution, Record: seen.Record, WhileWaiting: true}, nil
 		case err != nil && !errors.Is(err, ErrPlaceLost) && q.ctx.Err() != nil:
-			return nil, Verdict{Decision: DecisionWaitTimeout}, nil
+			return nil, Verdict{Decision: DecisionWaitTimeout}, nil //nolint:nilerr // the error is that ctx has ended, which the decision says
 		case err != nil:
 			return nil, Verdict{}, err
 		}
