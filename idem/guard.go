@@ -86,7 +86,7 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	case a.taken() && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
 	case a.Decision == DecisionLocked && r.Policy.Strategy == Wait:
-		if a = g.waited(sender, a, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
+		if a = g.waited(sender, a, r.Policy.WaitTimeout, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
 			g.quotas.add(r.Policy, -1, g.o.Now())
 		}
 	}
@@ -94,7 +94,7 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 		a = g.parkRefused(r, a)
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
-		a = g.waited(sender, a, g.attach, r)
+		a = g.waited(sender, a, r.Policy.AttachTimeout, g.attach, r)
 	}
 	if a.Execution == nil && !r.Policy.Observe && a.ofCopy() {
 		g.o.Ledger.Duplicate(a.Holder, r.retention())
@@ -112,14 +112,6 @@ func (v *Verdict) ofCopy() bool {
 		return true
 	}
 	return v.Copy != nil && v.Decision == DecisionSkipped
-}
-
-// waited lets a delivery wait that came as far as a, and notes for how long.
-func (g *Guard) waited(sender context.Context, a Admission, wait func(context.Context, *Request, Verdict) Admission, r *Request) Admission {
-	before, since := a.Waited, g.o.Now()
-	a = wait(sender, r, a.Verdict)
-	a.Waited = before + g.o.Now().Sub(since)
-	return a
 }
 
 // Waiting is how many deliveries wait in this process, and since when the oldest of them does; the zero time when none does.

@@ -70,7 +70,7 @@ func (l *line) Await(ctx context.Context, prev int64) (*Seen, error) {
 		return nil, context.Cause(ctx)
 	}
 	a := l.awaits[l.at-1]
-	time.Sleep(a.after)
+	<-time.After(a.after) // by the clock of synctest
 	return a.seen, a.err
 }
 func (l *line) ClaimHead(_ context.Context, lock Lock, prev int64) (Held, *Seen, error) {

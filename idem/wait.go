@@ -76,19 +76,30 @@ func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (c
 	}
 }
 
-// wait is strategy wait: the delivery takes its place in the queue, and is admitted when it is its turn.
-func (g *Guard) wait(sender context.Context, r *Request, first Verdict) Admission {
-	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), g.o.Now())
+// waited lets a delivery wait that came as far as a, at most for limit, and notes for how long it did.
+func (g *Guard) waited(
+	sender context.Context, a Admission, limit time.Duration, wait func(context.Context, *Request, Verdict) Admission, r *Request,
+) Admission {
+	v, before, since := a.Verdict, a.Waited, g.o.Now()
+	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), since)
 	if seat == nil {
-		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: first.Holder, HolderTrace: first.HolderTrace, ClosedUntil: first.ClosedUntil}}
+		full := Verdict{Decision: DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace, ClosedUntil: v.ClosedUntil}
+		return Admission{Verdict: full, Waited: before}
 	}
 	defer g.waiting.leave(r.Scope.Workflow, seat)
-	patience, parks := r.Policy.WaitTimeout, g.MayPark(r, ParkLocked)
+	parks := a.Decision == DecisionLocked && g.MayPark(r, ParkLocked)
 	if parks {
-		patience = min(patience, r.Parking.Patience)
+		limit = min(limit, r.Parking.Patience)
 	}
-	ctx, done := g.patience(sender, patience, parks)
+	ctx, done := g.patience(sender, limit, parks)
 	defer done()
+	a = wait(ctx, r, v)
+	a.Waited = before + g.o.Now().Sub(since)
+	return a
+}
+
+// wait is strategy wait: the delivery takes its place in the queue, and is admitted when it is its turn.
+func (g *Guard) wait(ctx context.Context, r *Request, first Verdict) Admission {
 	w := &waiter{guard: g, r: r, ctx: ctx}
 	w.behind(first)
 	held, v, err := AwaitLock(ctx, g.o.Ledger, w, Verdict{Attempt: 1, Behind: first.Behind})
@@ -200,14 +211,7 @@ func (w *waiter) gaveUp(err error) Admission {
 }
 
 // attach is in_flight: attach. The copy waits for the end of the first one and gets what its sender got. It never runs anything itself.
-func (g *Guard) attach(sender context.Context, r *Request, v Verdict) Admission {
-	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), g.o.Now())
-	if seat == nil {
-		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace}}
-	}
-	defer g.waiting.leave(r.Scope.Workflow, seat)
-	ctx, done := g.patience(sender, r.Policy.AttachTimeout, false)
-	defer done()
+func (g *Guard) attach(ctx context.Context, r *Request, v Verdict) Admission {
 	seen, err := g.o.Ledger.Follow(ctx, v.Copy)
 	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == v.Holder {
 		if err = g.o.Ledger.Bury(ctx, seen.Lock); err == nil {
