@@ -309,6 +309,7 @@ func TestWhatBreaksOffOrIsNotReadyIsAskedForAgain(t *testing.T) {
 			w.Header().Set("ETag", `"x"`)
 			w.Header().Set("Last-Modified", "Tue, 01 Sep 2026 10:00:00 GMT")
 			_, _ = w.Write([]byte("the first bytes"))
+			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}
 		return true
