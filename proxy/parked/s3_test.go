@@ -221,14 +221,13 @@ func TestCredentialsAreRolled(t *testing.T) {
 // between is a proxy in front of an S3 server, which says of each request whether it goes through.
 func between(t *testing.T, address string, through func(w http.ResponseWriter, r *http.Request) bool) *httptest.Server {
 	t.Helper()
-	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
-	proxy.ErrorLog = log.New(io.Discard, "", 0)
-	proxy.Transport = &http.Transport{DisableKeepAlives: true}
-	direct := proxy.Director
-	proxy.Director = func(r *http.Request) {
-		host := r.Host // is signed
-		direct(r)
-		r.Host = host
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: address})
+			r.Out.Host = r.In.Host // is signed
+		},
+		Transport: &http.Transport{DisableKeepAlives: true},
+		ErrorLog:  log.New(io.Discard, "", 0),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if through(w, r) {
