@@ -37,8 +37,10 @@ const (
 
 // s3Program builds the S3 server once for all tests, and skips where its modules cannot be had.
 var s3Program = sync.OnceValues(func() (program, reason string) {
-	if out, err := exec.Command("go", "list", "-C", s3Module, "-deps", ".").CombinedOutput(); err != nil {
-		return "", strings.TrimSpace(string(out)) + ": the modules of the S3 server cannot be had here, and S3 is not tested"
+	var said strings.Builder
+	modules := exec.Command("go", "list", "-C", s3Module, "-deps", ".")
+	if modules.Stderr = &said; modules.Run() != nil {
+		return "", "the modules of the S3 server cannot be had here, and S3 is not tested: " + said.String()
 	}
 	program = filepath.Join(programs, "s3")
 	if out, err := exec.Command("go", "build", "-C", s3Module, "-o", program, ".").CombinedOutput(); err != nil {
