@@ -179,7 +179,7 @@ type Embedded struct {
 
 // ParkStore is where the bytes of parked requests are kept.
 type ParkStore struct {
-	// Requests up to this size, head and body together, are kept in etcd; longer ones in dir or s3. Default 64KiB, at most 256KiB.
+	// Requests up to this size, head and body together, are kept in etcd; longer ones in dir or s3. Default 16KiB, at most 256KiB.
 	// 0B: none are kept in etcd.
 	Inline Size `koanf:"inline"`
 	// Folder for longer requests, made with mode 0700. Every replica must see the same one. Default empty: requests in data_dir, where
@@ -508,7 +508,7 @@ func Default() *Config {
 			SessionTTL:     15 * time.Second,
 			RequestTimeout: 2 * time.Second,
 		},
-		ParkStore: ParkStore{Inline: 64 * KiB, S3: S3{Region: "us-east-1", RequestTimeout: 10 * time.Second}},
+		ParkStore: ParkStore{Inline: 16 * KiB, S3: S3{Region: "us-east-1", RequestTimeout: 10 * time.Second}},
 		Admin:     Admin{Listen: "127.0.0.1:8079", Hosts: []string{}, Tokens: []Token{}},
 		Log:       Log{Level: LogInfo, Format: LogJSON, Sample: 1},
 		Routes:    []Route{},

@@ -24,20 +24,25 @@ func open(t *testing.T, o Options) *Keeper {
 
 func TestAKeeperIsOpenedOnWhatIsSet(t *testing.T) {
 	keys := keyLine("k1", 1)
-	s3 := s3Options(s3Server(t))
-	for name, o := range map[string]Options{
-		"etcd alone": {Inline: 1 << 20},
-		"folder":     {Dir: filepath.Join(t.TempDir(), "requests"), Keys: keys},
-		"bucket":     {S3: &s3, Keys: keys},
+	for name, options := range map[string]func(t *testing.T) Options{
+		"etcd alone": func(*testing.T) Options { return Options{Inline: 1 << 20} },
+		"folder":     func(t *testing.T) Options { return Options{Dir: filepath.Join(t.TempDir(), "requests"), Keys: keys} },
+		"bucket": func(t *testing.T) Options {
+			s3 := s3Options(s3Server(t))
+			return Options{S3: &s3, Keys: keys}
+		},
 	} {
-		k := open(t, o)
-		value := keep(t, k, execution(1), aRequest())
-		if got, err := k.Fetch(t.Context(), execution(1), value); err != nil || !reflect.DeepEqual(got, aRequest()) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if inline := o.Inline > 0; (k.Sweeper(nil, time.Now) == nil) != inline {
-			t.Errorf("%s: there is something to sweep: %v", name, !inline)
-		}
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			k := open(t, o)
+			value := keep(t, k, execution(1), aRequest())
+			if got, err := k.Fetch(t.Context(), execution(1), value); err != nil || !reflect.DeepEqual(got, aRequest()) {
+				t.Error(err)
+			}
+			if inline := o.Inline > 0; (k.Sweeper(nil, time.Now) == nil) != inline {
+				t.Errorf("there is something to sweep: %v", inline)
+			}
+		})
 	}
 }
 

@@ -37,8 +37,10 @@ const (
 
 // s3Program builds the S3 server once for all tests, and skips where its modules cannot be had.
 var s3Program = sync.OnceValues(func() (program, reason string) {
-	if out, err := exec.Command("go", "list", "-C", s3Module, "-deps", ".").CombinedOutput(); err != nil {
-		return "", strings.TrimSpace(string(out)) + ": the modules of the S3 server cannot be had here, and S3 is not tested"
+	var said strings.Builder
+	modules := exec.Command("go", "list", "-C", s3Module, "-deps", ".")
+	if modules.Stderr = &said; modules.Run() != nil {
+		return "", "the modules of the S3 server cannot be had here, and S3 is not tested: " + said.String()
 	}
 	program = filepath.Join(programs, "s3")
 	if out, err := exec.Command("go", "build", "-C", s3Module, "-o", program, ".").CombinedOutput(); err != nil {
@@ -221,14 +223,13 @@ func TestCredentialsAreRolled(t *testing.T) {
 // between is a proxy in front of an S3 server, which says of each request whether it goes through.
 func between(t *testing.T, address string, through func(w http.ResponseWriter, r *http.Request) bool) *httptest.Server {
 	t.Helper()
-	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
-	proxy.ErrorLog = log.New(io.Discard, "", 0)
-	proxy.Transport = &http.Transport{DisableKeepAlives: true}
-	direct := proxy.Director
-	proxy.Director = func(r *http.Request) {
-		host := r.Host // is signed
-		direct(r)
-		r.Host = host
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: address})
+			r.Out.Host = r.In.Host // is signed
+		},
+		Transport: &http.Transport{DisableKeepAlives: true},
+		ErrorLog:  log.New(io.Discard, "", 0),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if through(w, r) {
@@ -309,6 +310,7 @@ func TestWhatBreaksOffOrIsNotReadyIsAskedForAgain(t *testing.T) {
 			w.Header().Set("ETag", `"x"`)
 			w.Header().Set("Last-Modified", "Tue, 01 Sep 2026 10:00:00 GMT")
 			_, _ = w.Write([]byte("the first bytes"))
+			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}
 		return true

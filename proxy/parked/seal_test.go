@@ -121,7 +121,7 @@ func TestAKeyFileSaysWhatIsWrongAndNeverAKey(t *testing.T) {
 		"k1 " + secret[:20]:                     "openssl rand -base64 32",
 		"k1 " + strings.TrimRight(secret, "="):  "not 32 bytes",
 		"unsealed " + secret:                    "and not the word unsealed",
-		"unsealed\nunsealed":                    "second time",
+		strings.Repeat("unsealed\n", 2):         "second time",
 		strings.Repeat("k", 33) + " " + secret:  "at most 32 letters",
 		strings.Repeat("k1 "+secret+"\n", 2):    "second time",
 		strings.Repeat("\n", 3) + "k1 " + "aaa": "line 4",
