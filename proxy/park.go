@@ -66,7 +66,7 @@ func (d *delivery) keep(ctx context.Context, id idem.ExecutionID) (idem.Kept, er
 
 // run calls the upstream and settles. A sender whose patience ends meanwhile is told that the delivery is accepted, and the call goes on.
 func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
-	if !d.execution.MayPark(d.asked, idem.ParkSlow) || d.route.Observe {
+	if !d.parksSlow() {
 		return d.settle(d.call())
 	}
 	front := d.front()
@@ -80,23 +80,30 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	})
 	timer := time.NewTimer(d.patience())
 	defer timer.Stop()
-	select {
-	case end := <-ended:
-		close(left)
-		d.h.pool.put(front)
-		return end
-	case <-timer.C:
-	}
-	if err := d.execution.Park(d.asked, idem.ParkSlow, nil); err != nil { // it has ended, or its sender waits as on any route
-		end := <-ended
-		close(left)
-		d.h.pool.put(front)
-		return end
+	for waits := true; waits; {
+		select {
+		case end := <-ended:
+			close(left)
+			d.h.pool.put(front)
+			return end
+		case <-timer.C:
+			waits = !d.execution.MayPark(d.asked, idem.ParkSlow) || d.execution.Park(d.asked, idem.ParkSlow, nil) != nil
+			timer.Reset(parkAgain) // it is about to end, or its sender waits as on any route
+		}
 	}
 	d.left, d.detached, alone = left, true, true
 	front.write(ctx, front.policy(front.parkedAs(d.execution.Lock().Execution)))
 	front.finish()
 	return nil
+}
+
+// parkAgain is how often a delivery whose sender has lost its patience is tried to be parked: there may be room, or a store, again.
+const parkAgain = time.Second
+
+// parksSlow reports whether the route parks what is slow, and this delivery can be.
+func (d *delivery) parksSlow() bool {
+	p := d.route.Policy.Park
+	return p != nil && p.Slow && d.asked.Parking != nil && !d.route.Observe && (p.MaxBytes == 0 || d.asked.Parking.Size <= p.MaxBytes)
 }
 
 // front is a delivery that answers in the place of d while the call of that goes on. It shares no memory with it that changes.

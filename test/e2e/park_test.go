@@ -35,7 +35,7 @@ func parkConfig(upstream, prefix string) string {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, session_ttl: 2s}
+etcd: {endpoints: [%q], prefix: %s, session_ttl: 3s, request_timeout: 2s}
 shutdown_timeout: 5s
 %s`, upstream, shared.etcd.Endpoint, prefix, parkRoutes)
 }
