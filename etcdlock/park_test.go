@@ -102,7 +102,7 @@ func TestAParkedDeliveryRunsInItsTurnAndLeavesNothingBehind(t *testing.T) {
 		if r := mustSettle(t, taken.Held); r.Tries != 1 || r.Token != token || r.RequestKept {
 			t.Fatalf("%+v", r)
 		}
-		if _, err := a.Request(within(t, patience), want.Execution); !errors.Is(err, idem.ErrNoExecution) {
+		if _, err := a.Request(within(t, patience), want.Execution); !errors.Is(err, idem.ErrNoRequest) {
 			t.Fatalf("its request is still there: %v", err)
 		}
 	}
