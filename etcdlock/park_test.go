@@ -133,7 +133,7 @@ func TestWhoWaitsKeepsItsPlaceInLineWhenItIsParkedAndItsSessionIsGone(t *testing
 		t.Fatalf("%+v", got)
 	}
 	mustSettle(t, taken.Held)
-	if err := myTurn(t, behind); err != nil {
+	if err := myTurn(within(t, patience), behind); err != nil {
 		t.Fatal(err)
 	}
 }
