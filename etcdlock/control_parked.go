@@ -128,7 +128,7 @@ func (s *Control) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.F
 		switch {
 		case err != nil:
 			return true, err
-		case at.CopyRuns(scope.Key) != nil, at.Copied != nil, at.Other != nil:
+		case at.CopyRuns(scope.Key) != nil, at.Copied != nil:
 			return true, idem.ErrAlive
 		case found.Record == nil:
 			return true, idem.ErrSuperseded
@@ -167,7 +167,7 @@ func (s *Control) rerun(ctx context.Context, at *executionState, next idem.Execu
 		return nil, err
 	}
 	k := s.layout.Keys(l)
-	seen := protocol.Seen{Created: at.Created(), Prev: at.Prev}
+	seen := protocol.Seen{Created: at.Created(), O: at.OtherRevision(), Prev: at.Prev}
 	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(request.Value))
 	r.lease = keep.Age.Lease
 	answer, applied, err := s.change(ctx, r)
