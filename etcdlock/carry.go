@@ -3,7 +3,6 @@ package etcdlock
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -223,7 +222,7 @@ func (t *taking) carried(life context.Context, session *session, epoch int64, ne
 	return nil, idem.ErrNotClaimed
 }
 
-// Request implements idem.ParkLedger. The error is idem.ErrNoExecution where nothing is kept of it, or idem.ErrStoreUnavailable.
+// Request implements idem.ParkLedger. The error is idem.ErrNoRequest or idem.ErrStoreUnavailable.
 func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
 	return s.request(ctx, id)
 }
@@ -235,7 +234,7 @@ func (s *core) request(ctx context.Context, id idem.ExecutionID) ([]byte, error)
 	}
 	kv := protocol.First(answers[0])
 	if kv == nil {
-		return nil, fmt.Errorf("%w: no request is kept of %s", idem.ErrNoExecution, id)
+		return nil, idem.ErrNoRequest
 	}
 	return kv.Value, nil
 }

@@ -32,6 +32,7 @@ func (p *lines) run(ctx context.Context) {
 	defer wg.Wait()
 	wg.Go(func() { p.followLocks(ctx) })
 	wg.Go(func() { p.lookRound(ctx) })
+	wg.Go(func() { p.sweepRound(ctx) })
 	for ctx.Err() == nil {
 		revision, err := p.list(ctx)
 		if err != nil {

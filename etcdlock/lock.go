@@ -210,7 +210,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 }
 
 func (h *owned) concluded(c *conclusion, answer reply) *idem.Record {
-	h.store.letGo(c.record.Execution)
+	h.store.letGo(h)
 	c.record.Revision, c.record.Size = answer.revision, c.written
 	return c.record
 }
@@ -253,7 +253,7 @@ func (h *owned) settle(life context.Context, e ending, sent *conclusion) (*idem.
 // record is not there any more, and etcd is asked how it was.
 func (h *owned) endedBy(life context.Context, st *protocol.State) (*idem.Record, error) {
 	l := h.Lock()
-	h.store.letGo(l.Execution)
+	h.store.letGo(h)
 	if st.Runs(l.Execution) { // another process carries it on
 		return nil, idem.ErrLockLost
 	}
@@ -317,12 +317,12 @@ func (h *owned) release(life context.Context) error {
 				continue
 			}
 			if err == nil && st.Ended(l.Execution) != nil {
-				h.store.letGo(l.Execution)
+				h.store.letGo(h)
 				return idem.ErrLockLost
 			}
 		}
 		if err == nil {
-			h.store.letGo(l.Execution)
+			h.store.letGo(h)
 			return nil
 		}
 		if pause.Wait(life) != nil {

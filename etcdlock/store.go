@@ -364,10 +364,14 @@ func (s *core) hold(l idem.Lock, k protocol.Keys, session *session) *owned {
 	return h
 }
 
-func (s *core) letGo(id idem.ExecutionID) {
+// letGo is when this process has nothing to do with a lock any more. It may have taken the same execution up again since.
+func (s *core) letGo(h *owned) {
+	id := h.Lock().Execution
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.running, id)
+	if s.running[id] == h {
+		delete(s.running, id)
+	}
 }
 
 // holds reports whether this process has the lock of id, and so ends it itself.

@@ -165,7 +165,7 @@ func (h *owned) follow(ctx context.Context) error {
 
 // lose gives up what this process carried: whoever finds the lock without a process carries it on.
 func (h *owned) lose(id idem.ExecutionID) error {
-	h.store.letGo(id)
+	h.store.letGo(h)
 	h.store.lines.ripenLock(h.keys.L)
 	return idem.ErrLockLost
 }
@@ -199,7 +199,7 @@ func (h *owned) putDown(life context.Context) error {
 			}
 		}
 		if err == nil {
-			h.store.letGo(l.Execution)
+			h.store.letGo(h)
 			h.store.lines.ripenLock(h.keys.L)
 			return nil
 		}

@@ -24,7 +24,11 @@ type ParkedEntry struct {
 	Bytes int64     `json:"bytes"`
 	State ParkState `json:"state"`
 
-	MaxAge time.Duration `json:"-"` // for how long it may be tried, from when it was parked, run or rerun
+	// What its lock says, for whoever lets it run again.
+	MaxAge       time.Duration `json:"maxAgeNs,omitempty"`
+	MaxDuration  time.Duration `json:"maxDurationNs,omitempty"`
+	ReleaseDelay time.Duration `json:"releaseDelayNs,omitempty"`
+	ReplayBody   int           `json:"replayBody,omitempty"`
 }
 
 // ParkedQuery selects kept requests. The zero value is all of them.

@@ -194,10 +194,11 @@ func ForceReleaseCooling(k Keys, at Seen) clientv3.Op {
 		nil)
 }
 
-// EnqueueParked is an Enqueue for who does not wait itself: the place is on no session, and whoever has its route runs it.
+// EnqueueParked is an Enqueue for who does not wait itself: the place is on no session, and whoever has its route runs it. Where another event has
+// the other lock, at.O is its revision, as with Claim.
 func EnqueueParked(k Keys, at Seen, place Leased, p Parking) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{epochIs(k, at), Created(k.L, at.Created), Absent(k.O), Absent(k.Q), modified(k.I, at.Prev)},
+		Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
 		append(Writes{Put(k.Q, place)}, keep(k, p)...),
 		LockRecordAndQueue(k))
 }
@@ -286,7 +287,7 @@ func RunNow(k Keys, at Seen, lock, index, age Leased) clientv3.Op {
 // Rerun lets the event of a record run again whose request was kept, as the last of its line. old are the keys of the execution that ended.
 func Rerun(k Keys, at Seen, place Leased, p Parking, old Keys) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{Created(k.L, at.Created), Absent(k.O), Absent(k.Q), modified(k.I, at.Prev)},
+		Compares{Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
 		append(append(Writes{Put(k.Q, place)}, keep(k, p)...), clientv3.OpDelete(old.R), clientv3.OpDelete(old.P)),
 		LockRecordAndQueue(k))
 }

@@ -325,3 +325,21 @@ func (m *model) behindParked(s *state, d int) bool {
 	}
 	return false
 }
+
+// decidePark is idem.Decide for who is parked in any case: only what there is of its own event is in the way.
+func (a *actor) decidePark(n *state, t *delivery) {
+	x, e := a.execution(), a.event()
+	rec, l, other := n.records[e], n.locks[a.lock()], a.m.copyInOther(n, x)
+	switch {
+	case n.queue[e].created != 0, l.created != 0 && !l.cooling && a.m.event(l.by) == e, other.created != 0:
+		t.finish(inFlight)
+	case rec.outcome == success:
+		t.finish(replayed)
+	case rec.final:
+		t.finish(aborted)
+	case rec.outcome.unknown() && a.m.block:
+		t.finish(earlierUnknown)
+	default:
+		t.prev, t.created, t.o = rec.modified, l.created, a.m.otherIs(n, x)
+	}
+}

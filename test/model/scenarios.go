@@ -25,6 +25,7 @@ type scenario struct {
 
 	// What becomes of a delivery whose sender does not wait any longer.
 	parkWaits, parkAtOnce, parkRuns [maxDeliveries]bool
+	parkAlways                      bool               // who is parked at once is so even where the lock is free
 	unrouted                        [maxProcesses]bool // processes without the route: they carry nothing on
 	skips                           bool               // cancels of parked executions keep the request
 	letters                         bool               // a carrier may give up: its execution is a dead letter
@@ -112,6 +113,16 @@ func scenarios() []scenario {
 		bounded("park while waiting, cancel", others, budget{ambiguous: 1, expire: 1, cancel: 1}, func(sc *scenario) { all(&sc.waits); second(&sc.parkWaits) }),
 		bounded("park at once", others, budget{ambiguous: 1, crash: 1}, func(sc *scenario) { all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("park at once, copies, forget", copies, budget{ambiguous: 1, expire: 1, forget: 1}, func(sc *scenario) { sc.fails = true; all(&sc.waits); first(&sc.parkAtOnce) }),
+		bounded("park always, strategy changes", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) {
+			strategyChanges(sc)
+			sc.parkAlways, sc.parkAtOnce = true, [maxDeliveries]bool{true, true}
+		}),
+		bounded("park always, strategy changes, copies", copies, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) {
+			strategyChanges(sc)
+			sc.parkAlways, sc.fails = true, true
+			second(&sc.parkAtOnce)
+			first(&sc.waits)
+		}),
 		bounded("park while running", copies, budget{ambiguous: 1, crash: 1, expire: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
 		bounded("park while running, other", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.fails = true; all(&sc.parkRuns); second(&sc.waits) }),
 		bounded("carry, cancel", []int{0}, budget{ambiguous: 2, crash: 1, expire: 2, cancel: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
