@@ -54,8 +54,7 @@ type Carrier struct {
 	end   context.CancelCauseFunc
 
 	mu      sync.Mutex
-	carried map[ExecutionID]*carried
-	orphans map[string]struct{} // routes that this process does not have and was asked for
+	carried map[Scope]*carried // one at most for each lock
 }
 
 // NewCarrier makes the Carrier of a Guard, before that admits anything. Run it.
@@ -63,7 +62,7 @@ func NewCarrier(o CarrierOptions) *Carrier {
 	if o.Told == nil {
 		o.Told = func(Told) {}
 	}
-	c := &Carrier{o: o, parks: o.Guard.o.Parks, carried: map[ExecutionID]*carried{}}
+	c := &Carrier{o: o, parks: o.Guard.o.Parks, carried: map[Scope]*carried{}}
 	c.slots = slots{running: o.Running}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	o.Guard.carrier = c
@@ -77,6 +76,7 @@ func (c *Carrier) Run() {
 		if c.life.Err() != nil {
 			return
 		}
+		c.look(scope)
 		if err != nil || c.o.Policy(route) == nil { // whoever has the route takes it; after a reload all lines are ripe again
 			continue
 		}
@@ -85,6 +85,15 @@ func (c *Carrier) Run() {
 			return
 		}
 		c.tasks.Go(func() { c.take(scope, leave) })
+	}
+}
+
+// look lets what this process carries in a line see whether somebody has changed it: a person may want it to run now.
+func (c *Carrier) look(s Scope) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.carried[lockScope(s)]; e != nil {
+		poke(e.wake)
 	}
 }
 
@@ -156,20 +165,22 @@ func (c *Carrier) carryOn(x *Execution, t Tried) {
 
 // begin notes who is carried.
 func (c *Carrier) begin(held Held, at *spot) *carried {
-	e := &carried{c: c, held: held, spot: at, id: held.Lock().Execution, wake: make(chan struct{}, 1)}
+	lock := held.Lock()
+	e := &carried{c: c, held: held, spot: at, id: lock.Execution, scope: lockScope(lock.Scope), wake: make(chan struct{}, 1)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.carried[e.id] = e
+	c.carried[e.scope] = e
 	return e
 }
 
 // carried is one execution that this process carries. Its methods are for one goroutine, but wake.
 type carried struct {
-	c    *Carrier
-	held Held
-	spot *spot
-	id   ExecutionID
-	wake chan struct{} // something about it has changed
+	c     *Carrier
+	held  Held
+	spot  *spot
+	id    ExecutionID
+	scope Scope         // of its lock
+	wake  chan struct{} // something about it has changed
 
 	tooOld bool      // when it was taken; later the ledger says so
 	inRow  int       // tries in a row that did not go through
@@ -205,7 +216,9 @@ func (e *carried) run(t *Tried, leave func()) {
 // over is when this process has nothing to do with the execution any more.
 func (e *carried) over() {
 	e.c.mu.Lock()
-	delete(e.c.carried, e.id)
+	if e.c.carried[e.scope] == e {
+		delete(e.c.carried, e.scope)
+	}
 	e.c.mu.Unlock()
 	e.c.o.Guard.live.leave(e.spot)
 	e.c.parks.Ripen(e.held.Lock().Scope)
@@ -247,7 +260,7 @@ func (e *carried) await() (leave func(), over bool) {
 		case <-timer.C:
 		case <-e.wake:
 			if changed := e.held.Lock().Parked; changed.NextAttempt.IsZero() && changed.Blocked == "" && !changed.Trying { // somebody wants it now
-				e.due = time.Time{}
+				e.due, e.tooOld = time.Time{}, false
 			}
 		case <-e.c.life.Done():
 		}
