@@ -51,6 +51,7 @@ type delivery struct {
 	detached  bool          // an answer is still being streamed, or the call goes on: whoever does that ends the delivery
 	left      chan struct{} // closed when the handler has left a detached delivery whose call goes on
 	unsure    bool          // nobody knows whether it was parked: it may run
+	renewed   string        // when the sender made the signature that was replaced; "": none was
 	accepted  bool          // its sender was answered before
 }
 
@@ -279,6 +280,9 @@ func (d *delivery) upstreamHead(x *idem.Execution) []byte {
 	}
 	if x != nil {
 		d.extra = appendExecution(d.extra[:0], x)
+		if d.renewed != "" {
+			d.extra = wire.AppendField(d.extra, sender.RenewedHeader, []byte(d.renewed))
+		}
 		o.Extra = d.extra
 	}
 	d.out = d.head.AppendTo(d.out[:0], o)

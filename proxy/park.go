@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -202,6 +203,10 @@ func (h *Handler) Try(x *idem.Execution, value []byte) {
 			x.Release(idem.Failure{Code: "request_unavailable", Detail: err.Error()})
 			return nil
 		}
+		if err := d.renew(); err != nil {
+			x.GiveUp(idem.Failure{Code: "signature_not_renewed", Detail: err.Error()})
+			return nil
+		}
 		end := d.settle(d.call())
 		if end.stream != nil { // nobody reads it; its end is the outcome
 			_ = end.stream.Close()
@@ -261,6 +266,23 @@ func (d *delivery) noteTry(got called) {
 	if got.err == nil {
 		d.report.UpstreamStatus = d.answer.Status
 	}
+}
+
+// renew gives the delivery a signature that is not too old, where the route says so. Everything else stays as it came.
+func (d *delivery) renew() error {
+	if d.route.Renewer == nil {
+		return nil
+	}
+	d.signed = sender.DeliveryOf(&d.msg)
+	renewed, err := d.route.Renewer.Renew(&d.signed, d.h.o.Now())
+	if err != nil {
+		return fmt.Errorf("renew the signature: %w", err)
+	}
+	for _, c := range renewed.Changes {
+		d.head.SetValue(c.At, c.Value)
+	}
+	d.renewed = renewed.Original
+	return nil
 }
 
 // parseRaw is parse for a head that is written out.

@@ -6,6 +6,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/idem/naming"
+	"hooklock/proxy/sender"
 )
 
 // Route says which deliveries it takes, and the rules for them. It is made once at load and never changed.
@@ -17,6 +18,8 @@ type Route struct {
 	Verify  Verification
 	Keys    *naming.Keys
 	Policy  idem.Policy
+	// Renewer makes the signatures of parked deliveries again; nil: they keep the ones that they came with.
+	Renewer *sender.Renewer
 	// Forward: where the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.
 	Forward bool
 	// Observe: decide, count, log, and never refuse.

@@ -24,6 +24,7 @@ import (
 	"hooklock/idem/naming"
 	"hooklock/proxy"
 	"hooklock/proxy/memory"
+	"hooklock/proxy/sender"
 	"hooklock/proxy/telemetry"
 	"hooklock/proxy/wire"
 )
@@ -87,6 +88,11 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		Name: c.Name, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Verify: verification, Keys: keys, Policy: newPolicy(c, upstream),
 		Forward: c.OnStoreDown == config.StoreDownForward, Observe: c.Mode == config.ModeObserve,
 		Respond: map[idem.Decision]int{},
+	}
+	if c.Park.Enabled && c.Park.Signature == idem.SignatureRenew && c.Verify.Complete() {
+		if r.Renewer, err = sender.NewRenewer(signatureConfig(&c.Verify)); err != nil {
+			return nil, fmt.Errorf("park.signature: %w", err)
+		}
 	}
 	if preset != nil {
 		r.RetryAfterUnit = preset.RetryAfterUnit
