@@ -193,11 +193,8 @@ func (t *taking) carryFor(life context.Context, session *session, l, next *idem.
 		case l.Alive == next.Alive: // nothing is read with that refusal
 			return nil, errors.Join(idem.ErrNotClaimed, session.moved(life, t.pool, epoch))
 		}
-		st, err := answer.refused()
-		switch {
-		case err != nil:
-			return nil, unavailable(err)
-		case st.Lock == nil || st.Lock.Revision != l.Revision:
+		switch now := protocol.First(answer.Responses[protocol.ReadLock]); {
+		case now == nil || now.ModRevision != l.Revision:
 			return nil, idem.ErrNotClaimed
 		case protocol.First(answer.Responses[protocol.ReadAlive]) != nil:
 			t.meet(l.Alive, answer)
