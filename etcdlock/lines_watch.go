@@ -121,6 +121,9 @@ func (p *lines) indexed(id idem.ExecutionID, e *clientv3.Event) {
 	if e.Type == clientv3.EventTypeDelete {
 		p.dropLocked(id)
 	} else if in := p.read(id, e.Kv); in != nil {
+		if before := p.entries[id]; before != nil {
+			in.old = before.old // until its age is put again
+		}
 		p.putLocked(in)
 		p.ripenLocked(p.lines[in.key])
 	}
@@ -148,7 +151,6 @@ func (p *lines) aged(id idem.ExecutionID, e *clientv3.Event) {
 
 func (p *lines) putLocked(e *entry) {
 	if before := p.entries[e.Execution]; before != nil {
-		e.old = e.old || before.old && e.revision == before.revision
 		p.uncountLocked(before)
 	}
 	p.entries[e.Execution] = e

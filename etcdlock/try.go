@@ -87,6 +87,9 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 	for pause := link.NewBackoff(); ; {
 		h.mu.Lock()
 		l, session, stopped := h.lock, h.session, h.stopped
+		if h.unheardLocked() {
+			stopped = nil
+		}
 		h.mu.Unlock()
 		switch {
 		case w.runs && l.Cancel != nil:

@@ -413,7 +413,7 @@ func lockAndHold(k Keys) Writes { return Writes{clientv3.OpGet(k.L), clientv3.Op
 
 // What a refusal reads, in its order. Whoever reads more asks for it behind these.
 const (
-	readLock = iota
+	ReadLock = iota
 	readRecord
 	readPlace // the event's own place in the queue
 	readHead  // who is first in it
