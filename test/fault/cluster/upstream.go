@@ -386,7 +386,9 @@ func (u *Upstream) CheckFence() {
 			continue // bypassed
 		}
 		once(u.tb, owner, fmt.Sprintf("token %d of %s", x.Token, x.Workflow), x.Execution)
-		once(u.tb, attempts, fmt.Sprintf("attempt %d of %s in %s", x.Attempt, x.Event, x.Workflow), x.Execution)
+		if what := fmt.Sprintf("attempt %d of %s in %s", x.Attempt, x.Event, x.Workflow); attempts[what] != x.Execution { // a parked one is tried again, under a token of its own
+			once(u.tb, attempts, what, x.Execution)
+		}
 	}
 }
 
