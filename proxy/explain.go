@@ -131,8 +131,16 @@ func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
 	case route.Verify.Verifier != nil:
 		x.Signature = SignatureValid
 	}
-	if found.handshake != nil {
-		x.Handshake = found.handshake.Name
+	if found.handshake == nil {
+		return
+	}
+	x.Handshake = found.handshake.Name
+	if found.answer != nil {
+		x.Note = fmt.Sprintf("a handshake and no event: it is answered here with 200 and %q", found.answer.Body)
+		for _, f := range found.answer.Header {
+			x.Note += fmt.Sprintf(", %s: %s", f.Name, f.Value)
+		}
+	} else {
 		x.Note = "a handshake and no event: with the signature in order, it is forwarded without a key or a lock, as bypassed"
 	}
 }
