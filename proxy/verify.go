@@ -18,6 +18,8 @@ type Verification struct {
 	Verifier sender.Verifier
 	// Preset knows the sender's handshakes; nil without one.
 	Preset *sender.Preset
+	// Diagnose says more of a signature that is not accepted, to a person; nil: no more is known.
+	Diagnose func(d *sender.Delivery, now time.Time) []string
 	// Handshake is the one that the configuration describes; nil without one.
 	Handshake *sender.RuledHandshake
 }

@@ -61,11 +61,13 @@ func newVerification(r *config.Route) (proxy.Verification, error) {
 	case !readable:
 		verification.Verifier = secretMissing{r.Verify.Scheme}
 	default:
-		v, err := sender.New(signatureConfig(&r.Verify))
+		c := signatureConfig(&r.Verify)
+		v, err := sender.New(c)
 		if err != nil {
 			return verification, fmt.Errorf("verify: %w", err)
 		}
 		verification.Verifier = v
+		verification.Diagnose = func(d *sender.Delivery, now time.Time) []string { return sender.Diagnose(c, d, now) }
 	}
 	if !readable {
 		return verification, nil
