@@ -282,10 +282,24 @@ func (v *validator) verify(path string, r *Route) {
 		secrets := s.SecretFile != "" || s.SecretEnv != "" || len(s.SecretFiles) > 0 || s.PublicKeyFile != "" || len(s.PublicKeyFiles) > 0
 		v.warnIdle(path, secrets, "verify.scheme is none: no signature is checked")
 	}
-	if s.Scheme != "hmac" && s.Scheme != "token" {
-		for _, own := range []struct{ key, value string }{{".header", s.Header}, {".prefix", s.Prefix}, {".encoding", s.Encoding}, {".content", s.Content}} {
-			v.warnIdle(path+own.key, own.value != "", "only the schemes hmac and token read it")
-		}
+	for _, own := range s.generic() {
+		v.warnIdle(path+"."+own.key, own.given && !slices.Contains(own.schemes, s.Scheme), "only verify.scheme "+strings.Join(own.schemes, ", ")+" reads it")
+	}
+}
+
+// genericSetting is a setting of senders that have no preset.
+type genericSetting struct {
+	key     string
+	given   bool
+	schemes []string // that read it
+}
+
+func (s *Verify) generic() []genericSetting {
+	all, mac, keyed, token := []string{"hmac", "jwt", "token"}, []string{"hmac"}, []string{"hmac", "jwt"}, []string{"jwt"}
+	return []genericSetting{
+		{"header", s.Header != "", all}, {"from", len(s.From) > 0, all}, {"prefix", s.Prefix != "", all},
+		{"encoding", s.Encoding != "", mac}, {"content", s.Content != "", mac}, {"timestamp", s.Timestamp != "", mac}, {"secret_encoding", s.SecretEncoding != "", keyed},
+		{"issuer", s.Issuer != "", token}, {"audience", s.Audience != "", token}, {"claims", len(s.Claims) > 0, token}, {"body_hash", s.BodyHash != "", token},
 	}
 }
 

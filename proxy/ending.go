@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
 )
 
@@ -17,12 +18,13 @@ type ending struct {
 	source   source
 	forward  forward
 
-	refusal  refusal      // of fromHooklock
-	rejected *Rejection   // of the decision rejected; nil otherwise
-	first    *idem.Answer // of fromFirst
-	bare     bool         // of the first answer, the status alone
-	body     []byte       // of the answer; nil: it has none, or it is pooled, or a stream
-	pooled   bool         // the body is in the delivery's memory
+	refusal  refusal                 // of fromHooklock
+	rejected *Rejection              // of the decision rejected; nil otherwise
+	first    *idem.Answer            // of fromFirst
+	bare     bool                    // of the first answer, the status alone
+	greeting *sender.HandshakeAnswer // of fromRule
+	body     []byte                  // of the answer; nil: it has none, or it is pooled, or a stream
+	pooled   bool                    // the body is in the delivery's memory
 	stream   *answerStream
 
 	err        error // for the report; nil: nothing to add
@@ -38,6 +40,7 @@ const (
 	fromUpstream
 	fromFirst // the upstream too, when the event ran
 	fromTunnel
+	fromRule // what the route answers to a handshake
 )
 
 // forward says whether a delivery goes to the upstream although it is not to run. The zero value: it does not.
@@ -105,6 +108,8 @@ func (d *delivery) write(ctx *fasthttp.RequestCtx, end *ending) {
 		d.writeAnswer(ctx)
 	case fromFirst:
 		writeFirst(ctx, end)
+	case fromRule:
+		writeGreeting(ctx, end.greeting)
 	case fromTunnel: // it has been one, and is over
 		return
 	}
@@ -158,6 +163,20 @@ func writeFirst(ctx *fasthttp.RequestCtx, end *ending) {
 		}
 		ctx.Response.Header.Add(f.Name, value)
 	}
+}
+
+// writeGreeting writes the answer to a handshake. It repeats what anybody may have sent, so no browser is to take it for a page.
+func writeGreeting(ctx *fasthttp.RequestCtx, a *sender.HandshakeAnswer) {
+	own(ctx)
+	h := &ctx.Response.Header
+	if a.ContentType != "" {
+		h.SetContentType(a.ContentType)
+		h.Set("X-Content-Type-Options", "nosniff")
+	}
+	for _, f := range a.Header {
+		h.AddBytesKV(f.Name, f.Value)
+	}
+	ctx.Response.SetBodyRaw(a.Body)
 }
 
 // mark says in the answer, and in the report, what was decided.

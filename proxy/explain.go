@@ -37,6 +37,8 @@ type Explanation struct {
 	Preset, Handshake string
 	// Signature is the verdict on it, with the reason; it holds no secret. Empty where none is asked for.
 	Signature string
+	// Diagnosis says more of a signature that is not accepted.
+	Diagnosis []string
 	Rejection *Rejection
 	Answers   []ExplainedAnswer
 }
@@ -124,6 +126,9 @@ func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
 	switch {
 	case found.broken != nil:
 		x.Signature = fmt.Sprintf("%s: %s: %s", found.broken.Reason, found.broken.Part, found.broken.Detail)
+		if route.Verify.Diagnose != nil {
+			x.Diagnosis = route.Verify.Diagnose(&delivery, now)
+		}
 		if !route.Observe {
 			row := idem.DecisionUnverified.Row()
 			x.Rejection = &Rejection{Status: route.status(&row), Code: row.Code, Title: row.Title, Detail: row.Detail}
@@ -131,8 +136,16 @@ func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
 	case route.Verify.Verifier != nil:
 		x.Signature = SignatureValid
 	}
-	if found.handshake != nil {
-		x.Handshake = found.handshake.Name
+	if found.handshake == nil {
+		return
+	}
+	x.Handshake = found.handshake.Name
+	if found.answer != nil {
+		x.Note = fmt.Sprintf("a handshake and no event: it is answered here with 200 and %q", found.answer.Body)
+		for _, f := range found.answer.Header {
+			x.Note += fmt.Sprintf(", %s: %s", f.Name, f.Value)
+		}
+	} else {
 		x.Note = "a handshake and no event: with the signature in order, it is forwarded without a key or a lock, as bypassed"
 	}
 }

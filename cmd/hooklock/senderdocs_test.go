@@ -205,7 +205,7 @@ func coverage(p *sender.Preset) string {
 		parts = []string{"parts of the body, see below"}
 	}
 	text := "- The signature covers " + strings.Join(parts, ", ")
-	if name := wiring.Uncovered(cmp.Or(p.EventID, naming.EventIDOfPreset), p, &c); name != "" {
+	if name := c.Uncovered(cmp.Or(p.EventID, naming.EventIDOfPreset), p); name != "" {
 		text += "; the event ID (" + name + ") is not signed, so finding duplicates is no protection against replays"
 	}
 	return text + ".\n"

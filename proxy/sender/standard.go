@@ -117,7 +117,7 @@ const signingPrefix = "whsec_"
 
 func isSigningSecret(secret []byte) bool { return bytes.HasPrefix(secret, []byte(signingPrefix)) }
 
-// signingSecrets decodes what stands after whsec_; the prefix may be left out. Stripe's secrets look the same and are used
+// signingSecrets decodes what stands after whsec_; the prefix may be left out, and so may the padding, as in the vendors' libraries. Stripe's secrets look the same and are used
 // undecoded.
 func signingSecrets(secrets [][]byte) ([][]byte, error) {
 	if err := checkSecrets(secrets); err != nil {
@@ -125,7 +125,7 @@ func signingSecrets(secrets [][]byte) ([][]byte, error) {
 	}
 	var keys [][]byte
 	for i, s := range secrets {
-		key, err := base64.StdEncoding.DecodeString(string(bytes.TrimPrefix(s, []byte(signingPrefix))))
+		key, err := anyBase64(bytes.TrimPrefix(s, []byte(signingPrefix)))
 		if err != nil {
 			return nil, fmt.Errorf("secret %d: give whsec_ and base64, as the sender shows it", i+1)
 		}
