@@ -97,11 +97,14 @@ func senderPageText(p *sender.Preset) string {
 // settingsOf is what preset and scheme fill in together.
 func settingsOf(p *sender.Preset) map[string]string {
 	settings := map[string]string{}
-	for _, words := range [][]sender.Word{sender.SchemeWords(), sender.PresetWords()} {
-		for _, w := range words {
-			if w.Name == p.Name || w.Name == p.Scheme {
-				maps.Copy(settings, w.Settings)
-			}
+	for _, w := range sender.SchemeWords() {
+		if w.Name == p.Scheme {
+			maps.Copy(settings, w.Settings)
+		}
+	}
+	for _, w := range sender.PresetWords() {
+		if w.Name == p.Name {
+			maps.Copy(settings, w.Settings)
 		}
 	}
 	return settings

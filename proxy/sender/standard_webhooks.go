@@ -9,7 +9,7 @@ import (
 // StandardWebhooks is the sender of that name.
 func (known) StandardWebhooks() Preset {
 	return Preset{
-		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: idem.MismatchReject,
+		Name: "standard-webhooks", Aliases: []string{"clerk", "resend", "svix"}, ExtractID: standardID, IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: idem.MismatchReject,
 
 		Facts: Facts{
 			Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, SignedTime: TimeInHeader, IDSigned: true,
@@ -18,16 +18,17 @@ func (known) StandardWebhooks() Preset {
 		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
 		sample: sampleStandard, key: keyWhsec,
 		Page: Page{
-			Title: "Standard Webhooks and Svix", Path: "/hooks/standard/{endpoint}", Workflow: "standard/{path.endpoint}",
+			Title: "Standard Webhooks and Svix (Clerk, Resend)", Path: "/hooks/standard/{endpoint}", Workflow: "standard/{path.endpoint}",
 			Verify:   "secret_file: /etc/hooklock/standard.secret",
 			Secret:   "The endpoint's secret, `whsec_` included. For version v1a the sender's public key (`whpk_…`) as `public_key_file` instead.",
 			SampleID: "msg_one",
 		},
-		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md", "svix/svix-docs retries.mdx", "svix/svix-webhooks server config.default.toml"},
+		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md", "svix/svix-docs retries.mdx", "svix/svix-webhooks server config.default.toml", "https://resend.com/docs/webhooks/retries-and-replays"},
 		Notes: []string{
 			"ID, time and body are signed, and the ID stays the same over every attempt and manual resend.",
 			"The same message goes to every endpoint with the same ID: give each endpoint its own route.",
-			"The 15 s are hosted Svix; another sender may differ. webhook-delivery and Retry-After of the upstream are passed on.",
+			"Clerk and Resend send through Svix, with its own header names. A secret without `whsec_` is tried as base64 and as it is.",
+			"The 15 s and the retries are those of hosted Svix, and Resend documents the same retries; another sender may differ. webhook-delivery and Retry-After of the upstream are passed on.",
 		},
 	}
 }
