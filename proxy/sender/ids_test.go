@@ -63,13 +63,13 @@ func TestASecretOfStandardWebhooksMayBeRaw(t *testing.T) {
 		s.add("webhook-id", "m")
 		s.add("webhook-timestamp", s.seconds())
 		s.add("webhook-signature", "v1,"+s.hmac256(inBase64, "m.", s.seconds(), ".{}"))
-		for _, name := range []string{"clerk", "standard-webhooks"} {
+		for _, name := range []string{"svix", "standard-webhooks"} {
 			if err := mustNew(t, Config{Scheme: name, Secrets: [][]byte{[]byte(secret)}}).Verify(s.request.delivery(), testNow()); err != nil {
 				t.Errorf("%s: %s: %v", name, secret, err)
 			}
 		}
 	}
-	if _, err := New(Config{Scheme: "clerk", Secrets: [][]byte{[]byte("whsec_no base64")}}); err == nil {
+	if _, err := New(Config{Scheme: "svix", Secrets: [][]byte{[]byte("whsec_no base64")}}); err == nil {
 		t.Error("what says that it is base64 and is not should be refused")
 	}
 }

@@ -1,14 +1,8 @@
 package sender
 
-import (
-	"time"
-
-	"hooklock/idem"
-)
-
 // OpenAI is the sender of that name.
 func (known) OpenAI() Preset {
-	p := standardBy("openai")
+	p := standardBy("openai", Facts{})
 	p.Page = Page{
 		Title: "OpenAI", Path: "/hooks/openai", Workflow: `openai/{body.data.id ?? "other"}`,
 		Verify:   "secret_file: /etc/hooklock/openai.secret",
@@ -20,14 +14,5 @@ func (known) OpenAI() Preset {
 		"Signs as Standard Webhooks: ID, time and body. A copy within the retention is a duplicate.",
 		"How long OpenAI waits and goes on trying was not established: a delivery waits its turn, and every refusal is 503.",
 	}
-	return p
-}
-
-// standardBy is the preset of a sender that signs as Standard Webhooks, and whose habits are not those of Svix.
-func standardBy(name string) Preset {
-	p := known{}.StandardWebhooks()
-	p.Name, p.Aliases, p.Scheme, p.Tolerance, p.verify = name, nil, p.Name, p.verify.tolerance, scheme{}
-	p.OnMismatch, p.Strategy, p.WaitTimeout, p.Respond = idem.MismatchReplay, idem.Wait, time.Second, only5xx()
-	p.Facts = Facts{SignedTime: TimeInHeader, IDSigned: true}
 	return p
 }

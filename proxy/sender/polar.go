@@ -2,7 +2,7 @@ package sender
 
 // Polar is the sender of that name.
 func (known) Polar() Preset {
-	p := standardBy("polar")
+	p := standardBy("polar", Facts{})
 	p.Page = Page{
 		Title: "Polar", Path: "/hooks/polar", Workflow: `polar/{body.data.id ?? "other"}`,
 		Verify:   "secret_file: /etc/hooklock/polar.secret",
