@@ -11,7 +11,7 @@ import (
 // Zoom is the sender of that name.
 func (known) Zoom() Preset {
 	return Preset{
-		Name:    "zoom",
+		Name:      "zoom",
 		ExtractID: zoomID, IDText: "digest of the body without download_token and download_url", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, RetryHorizon: 90 * time.Minute, Respond: only5xx(),
 		Handshakes: []Handshake{{"endpoint.url_validation", true, isZoomValidation}},
