@@ -186,6 +186,29 @@ func (v *validator) idempotency(path string, r *Route) {
 			"check signatures (verify), write reject, or replay_unsigned if nobody but the sender reaches this route")
 	v.statuses(path, i)
 	v.idleIdempotency(path, r)
+	v.noteMismatch(path+".on_mismatch", r)
+}
+
+// noteMismatch tells of a default that loses events of senders whose body counts the attempts: the second one is refused for ever.
+func (v *validator) noteMismatch(path string, r *Route) {
+	i := &r.Idempotency
+	if _, said := v.places[path]; said || r.Preset != "" || !i.Enabled || i.OnMismatch != idem.MismatchReject || !readsBody(r.EventID) {
+		return
+	}
+	other := "replay"
+	if r.Verify.Scheme == SchemeNone {
+		other = "execute, or replay_unsigned where nobody but the sender reaches this route"
+	}
+	v.notes = append(v.notes, Problem{Path: path, Text: "is reject (422), the default: if the sender changes something else in the body between attempts, such as a counter or a time, " +
+		"no attempt after the first is taken for the same event; then say " + other + ". hooklock report shows what such a sender changes"})
+}
+
+// readsBody reports whether a template reads a member of the body. One that is wrong is reported elsewhere.
+func readsBody(template string) bool {
+	t, err := naming.CompileTemplate(template)
+	return err == nil && slices.ContainsFunc(t.Sources(), func(s naming.Source) bool {
+		return s.Kind == naming.SourceBody || s.Kind == naming.SourceForm || s.Kind == naming.SourceXML
+	})
 }
 
 // isHeaderName reports whether name is a token of RFC 9110.

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
 )
@@ -214,9 +215,21 @@ func hangUp(ctx *fasthttp.RequestCtx) {
 	ctx.SetConnectionClose()
 }
 
+// mayChange reports whether somebody may want to know what differs between this attempt of an event and another: one that failed comes again, and
+// one that is another request than the first was not taken for it.
+func (d *delivery) mayChange() bool {
+	if d.report.Key == "" || d.names.EventID == "" || !d.report.Keyed {
+		return false
+	}
+	return d.report.Decision == idem.DecisionMismatch || d.report.Would == idem.DecisionMismatch || d.report.Attempt > 0 && d.report.Status >= 400
+}
+
 // finish reports a delivery, and gives its memory back to the pool.
 func (d *delivery) finish() {
 	d.report.Total, d.report.UpstreamFrom = d.h.o.Now().Sub(d.report.Started), d.upstream
+	if d.mayChange() {
+		d.report.Members = naming.Members(&d.msg)
+	}
 	if d.route != nil || d.report.Decision == idem.DecisionRejected || d.report.Decision == idem.DecisionInternalError {
 		d.h.o.Observer.Delivered(&d.report)
 	} else {

@@ -84,6 +84,9 @@ func senderPageText(p *sender.Preset) string {
 		}
 		fmt.Fprintf(&b, "- Handshake `%s` passes through to the service %s.\n", h.Name, how)
 	}
+	if len(p.Rule.When) > 0 {
+		fmt.Fprintf(&b, "- A request with `%s` is the sender's handshake: it is answered here, and does not reach the service.\n", strings.Join(p.Rule.When, "` and `"))
+	}
 	b.WriteString("\nSources: ")
 	b.WriteString(strings.Join(p.Sources, "; ") + ".\n\n## What it promises, and what it cannot\n\n")
 	b.WriteString(promises(p) + "\n")

@@ -230,15 +230,8 @@ func TestHandshakesRestOnWhatIsSigned(t *testing.T) {
 		{"a LINE body with two lists", "line", `{"events":[],"events":[{"webhookEventId":"1"}]}`, naming.Field{}, false},
 		{"a challenge of Twitch", "twitch", `{"challenge":"c","subscription":{"id":"1"}}`, field("Twitch-Eventsub-Message-Type", "notification"), true},
 		{"a Twitch event under the header of a challenge", "twitch", `{"subscription":{"id":"1"},"event":{"challenge":"c"}}`, field("Twitch-Eventsub-Message-Type", "webhook_callback_verification"), false},
-		{"a ping of WooCommerce", "woocommerce", `webhook_id=12`, naming.Field{}, true},
-		{"a WooCommerce ping with more in it", "woocommerce", `webhook_id=12&x=1`, naming.Field{}, false},
-		{"a WooCommerce ping that is signed", "woocommerce", `webhook_id=12`, field("X-WC-Webhook-Signature", "AA=="), false},
-		{"Notion's token", "notion", `{"verification_token":"secret_x"}`, naming.Field{}, true},
-		{"a Notion event with a token in it", "notion", `{"verification_token":"secret_x","id":"1"}`, naming.Field{}, false},
-		{"Notion's token twice", "notion", `{"verification_token":"a","verification_token":"b"}`, naming.Field{}, false},
-		{"Asana's secret", "asana", ``, field("X-Hook-Secret", "s"), true},
-		{"Asana's secret with events", "asana", `{"events":[{"action":"changed"}]}`, field("X-Hook-Secret", "s"), false},
 		{"Asana's heartbeat", "asana", `{"events":[]}`, field("X-Hook-Signature", "00"), true},
+		{"an Asana heartbeat with more in it", "asana", `{"events":[],"x":1}`, field("X-Hook-Signature", "00"), false},
 		{"an Asana body with two lists", "asana", `{"events":[],"events":[{"action":"changed"}]}`, field("X-Hook-Signature", "00"), false},
 		{"Xero's intent to receive", "xero", `{"events":[],"firstEventSequence":0,"lastEventSequence":0,"entropy":"x"}`, naming.Field{}, true},
 		{"a Xero event", "xero", `{"events":[{"resourceId":"1"}]}`, naming.Field{}, false},
@@ -250,6 +243,19 @@ func TestHandshakesRestOnWhatIsSigned(t *testing.T) {
 		d := &Delivery{Method: []byte("POST"), Target: []byte("/"), Fields: []naming.Field{c.field}, Body: []byte(c.body)}
 		if got := p.Handshake(d) != nil; got != c.handshake {
 			t.Errorf("%s: handshake is %v", c.name, got)
+		}
+	}
+}
+
+func TestARuleOfAPresetIsAHandshakeThatNoEventIs(t *testing.T) {
+	for _, p := range Presets() {
+		c, secret := credentials(t, p.Name)
+		h, err := NewHandshake(p.Rule, c)
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		if h != nil && h.Matches(mustSample(t, p.Name, secret)) {
+			t.Errorf("%s: its sample is taken for a handshake", p.Name)
 		}
 	}
 }
