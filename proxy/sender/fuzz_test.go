@@ -52,6 +52,11 @@ func FuzzVerify(f *testing.F) {
 		}
 		f.Add(string(d.Method), string(d.Target), lines, d.Body)
 	}
+	for _, p := range presets {
+		_, secret := credentials(f, p.Name)
+		d := mustSample(f, p.Name, secret)
+		f.Add(string(d.Method), string(d.Target), []byte{}, d.Body)
+	}
 	f.Fuzz(func(t *testing.T, method, target string, lines, body []byte) {
 		d := &Delivery{Method: []byte(method), Target: []byte(target), Body: body}
 		for line := range bytes.SplitSeq(lines, []byte("\n")) {
