@@ -163,6 +163,10 @@ func (x *Explanation) name(route *Route, m *naming.Message) {
 		x.Note = "it has no event ID, and on_missing_event_id is pass: it is forwarded unguarded"
 		return
 	}
+	if !route.Policy.Idempotency {
+		x.Note = "idempotency.enabled is false: each delivery is an event of its own, and no duplicate is found"
+		return
+	}
 	x.EventID, x.Source, x.Key = names.EventID, names.Source, string(names.Key)
 	if names.ByPayload {
 		x.Note = fmt.Sprintf("the payload is the key: equal deliveries are one event for %s after it ended", route.Policy.PayloadRetention)
@@ -173,10 +177,12 @@ func (x *Explanation) name(route *Route, m *naming.Message) {
 func (r *Route) gives(d idem.Decision) bool {
 	s := r.Policy.Strategy
 	switch d {
+	case idem.DecisionReplayed, idem.DecisionMismatch, idem.DecisionUnknown:
+		return r.Policy.Idempotency
 	case idem.DecisionLocked:
 		return s == idem.FailFast
 	case idem.DecisionInFlight:
-		return s != idem.Skip
+		return s != idem.Skip && r.Policy.Idempotency
 	case idem.DecisionWaitTimeout, idem.DecisionQueueFull:
 		return s == idem.Wait || d == idem.DecisionQueueFull && r.Policy.InFlight == idem.Attach
 	case idem.DecisionSkipped:
@@ -203,7 +209,10 @@ func (r *Route) answers() []ExplainedAnswer {
 	if r.Observe {
 		return []ExplainedAnswer{{idem.DecisionBypassed, "mode is observe: whatever is decided, the upstream's answer"}}
 	}
-	answers := []ExplainedAnswer{{idem.DecisionExecuted, r.executed()}, {idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"}}
+	answers := []ExplainedAnswer{{idem.DecisionExecuted, r.executed()}}
+	if r.gives(idem.DecisionReplayed) {
+		answers = append(answers, ExplainedAnswer{idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"})
+	}
 	rows := []idem.DecisionRow{idem.DecisionRejected.Row(), idem.DecisionUnverified.Row()} // in the order of the questions
 	for _, row := range idem.Decisions() {
 		if row.Own() && row.Decision != idem.DecisionRejected && row.Decision != idem.DecisionUnverified {
