@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -99,9 +100,13 @@ func newHubSpotV3(c Config) (Verifier, error) {
 // URL as it is, so both are tried. It is nil where there are none.
 func hubspotDecoded(url []byte) []byte {
 	const escaped = "%3A%2F%3F%40%21%24%27%28%29%2A%2C%3B"
+	first := bytes.IndexByte(url, '%')
+	if first < 0 {
+		return nil
+	}
 	var decoded []byte
 	from := 0
-	for i := 0; i+2 < len(url); i++ {
+	for i := first; i+2 < len(url); i++ {
 		if url[i] != '%' {
 			continue
 		}
