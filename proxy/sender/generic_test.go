@@ -197,6 +197,9 @@ func TestTheGenericSchemeAgreesWithPublishedVectors(t *testing.T) {
 		if !ok || len(known.Secrets) == 0 || known.Algorithm != "" {
 			continue
 		}
+		if v.Preset != "" && v.Preset != known.Scheme { // another sender's name for the scheme: with other headers, or a secret as it is
+			continue
+		}
 		c.Scheme, c.PublicURL = "hmac", known.PublicURL
 		c.Secrets = nil
 		for _, s := range known.Secrets {
