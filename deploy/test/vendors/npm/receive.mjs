@@ -1,4 +1,5 @@
 // Reads deliveries, one a line: {preset, url, headers, body (base64), receiver}. Writes a line for each: "> ok", "> refused", or "> missing" and a package.
+import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { EventEmitter } from "node:events";
 import https from "node:https";
@@ -58,6 +59,60 @@ const receivers = {
   async adyen(d) {
     const { hmacValidator } = require("@adyen/api-library");
     return new hmacValidator().validateHMAC(JSON.parse(d.text).notificationItems[0].NotificationRequestItem, d.receiver);
+  },
+  async paddle(d) {
+    const { Paddle } = require("@paddle/paddle-node-sdk");
+    return new Paddle("key").webhooks.isSignatureValid(d.text, d.receiver, d.headers["paddle-signature"]);
+  },
+  async workos(d) { // it signs what it makes of the parsed body
+    const { WorkOS } = require("@workos-inc/node");
+    return new WorkOS("sk_test").webhooks.verifyHeader({ payload: JSON.parse(d.text), sigHeader: d.headers["workos-signature"], secret: d.receiver });
+  },
+  async line(d) {
+    const { validateSignature } = require("@line/bot-sdk");
+    return validateSignature(d.raw, d.receiver, d.headers["x-line-signature"]);
+  },
+  async razorpay(d) {
+    return require("razorpay").validateWebhookSignature(d.text, d.headers["x-razorpay-signature"], d.receiver);
+  },
+  async "coinbase-commerce"(d) {
+    return require("coinbase-commerce-node").Webhook.verifySigHeader(d.text, d.headers["x-cc-webhook-signature"], d.receiver);
+  },
+  async box(d) {
+    const { WebhooksManager } = require("box-node-sdk/lib/managers/webhooks");
+    return WebhooksManager.validateMessage(d.text, d.headers, d.receiver);
+  },
+  async notion(d) {
+    const { verifyWebhookSignature } = require("@notionhq/client");
+    return verifyWebhookSignature({ body: d.text, signature: d.headers["x-notion-signature"], verificationToken: d.receiver });
+  },
+  async openai(d) {
+    const { OpenAI } = require("openai");
+    await new OpenAI({ apiKey: "key", webhookSecret: d.receiver }).webhooks.verifySignature(d.text, d.headers);
+    return true;
+  },
+  async polar(d) {
+    const { validateEvent, WebhookVerificationError } = require("@polar-sh/sdk/webhooks");
+    try {
+      validateEvent(d.text, d.headers, d.receiver);
+    } catch (err) {
+      if (err instanceof WebhookVerificationError) throw err; // any other comes after it: the sample's event is none of Polar's
+    }
+    return true;
+  },
+  async svix(d) {
+    const { Webhook } = require("svix");
+    return new Webhook(d.receiver).verify(d.text, d.headers);
+  },
+  async plaid(d) { // Plaid's library has nothing for it, and its documentation uses this one
+    const { importSPKI, jwtVerify } = await import("jose");
+    const key = await importSPKI(`-----BEGIN PUBLIC KEY-----\n${d.receiver}\n-----END PUBLIC KEY-----`, "ES256");
+    const { payload } = await jwtVerify(d.headers["plaid-verification"], key, { algorithms: ["ES256"], maxTokenAge: "5 min" });
+    return payload.request_body_sha256 === createHash("sha256").update(d.raw).digest("hex");
+  },
+  async netlify(d) { // as Netlify's documentation does it
+    const claims = require("jsonwebtoken").verify(d.headers["x-webhook-signature"], d.receiver, { issuer: "netlify", algorithms: ["HS256"] });
+    return claims.sha256 === createHash("sha256").update(d.raw).digest("hex");
   },
 };
 
