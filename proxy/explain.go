@@ -126,27 +126,28 @@ func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
 	switch {
 	case found.broken != nil:
 		x.Signature = fmt.Sprintf("%s: %s: %s", found.broken.Reason, found.broken.Part, found.broken.Detail)
-		if route.Verify.Diagnose != nil {
+		if route.Verify.Diagnose != nil && !found.unsigned {
 			x.Diagnosis = route.Verify.Diagnose(&delivery, now)
 		}
 		if !route.Observe {
 			row := idem.DecisionUnverified.Row()
 			x.Rejection = &Rejection{Status: route.status(&row), Code: row.Code, Title: row.Title, Detail: row.Detail}
 		}
-	case route.Verify.Verifier != nil:
+	case route.Verify.Verifier != nil && !found.unsigned:
 		x.Signature = SignatureValid
 	}
-	if found.handshake == nil {
-		return
+	if found.handshake != nil {
+		x.Handshake = found.handshake.Name
+		x.Note = "a handshake and no event: with the signature in order, it is forwarded without a key or a lock, as bypassed"
 	}
-	x.Handshake = found.handshake.Name
-	if found.answer != nil {
-		x.Note = fmt.Sprintf("a handshake and no event: it is answered here with 200 and %q", found.answer.Body)
-		for _, f := range found.answer.Header {
+	if found.unsigned || found.answer != nil {
+		x.Note = "a handshake and no event: with everything in order, it is answered here"
+	}
+	if a := found.answer; a != nil {
+		x.Note += fmt.Sprintf(": 200 %q", a.Body)
+		for _, f := range a.Header {
 			x.Note += fmt.Sprintf(", %s: %s", f.Name, f.Value)
 		}
-	} else {
-		x.Note = "a handshake and no event: with the signature in order, it is forwarded without a key or a lock, as bypassed"
 	}
 }
 

@@ -30,6 +30,8 @@ type inspected struct {
 	handshake *sender.Handshake      // nil: it is an event
 	// answer is that of a handshake which is answered here; nil: it is none, or the upstream answers it.
 	answer *sender.HandshakeAnswer
+	// unsigned: a handshake that comes without a signature, so that nothing was checked but its token.
+	unsigned bool
 }
 
 // inspect looks at a delivery before anything is claimed for it: a forged one takes no lock and burns no event ID. A handshake is no
@@ -51,7 +53,7 @@ func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
 
 // inspectRuled looks at a handshake of the configuration. One without a signature goes nowhere from here.
 func (v *Verification) inspectRuled(d *sender.Delivery, now time.Time) inspected {
-	found := inspected{handshake: &v.Handshake.Handshake}
+	found := inspected{handshake: &v.Handshake.Handshake, unsigned: !v.Handshake.Signed}
 	if v.Verifier != nil && v.Handshake.Signed {
 		found.broken = v.brokenBy(v.Verifier.Verify(d, now))
 	}
@@ -128,7 +130,7 @@ func (d *delivery) verify() *ending {
 		end := d.forged(found.broken)
 		end.forward = forwardByRule
 		return end
-	case v.Verifier != nil:
+	case v.Verifier != nil && !found.unsigned:
 		d.noteSignature(nil)
 	}
 	if found.handshake == nil {

@@ -205,6 +205,18 @@ func TestEachKindOfKeySignsItsTokens(t *testing.T) {
 	}
 }
 
+func TestATokenWithACriticalExtensionIsRefused(t *testing.T) {
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{})
+	token.Header["crit"], token.Header["b64"] = []string{"b64"}, false
+	text, err := token.SignedString([]byte("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := reasonOf(t, mustNew(t, Config{Scheme: "jwt", Secrets: [][]byte{[]byte("s")}}).Verify(bearer(text, ""), testNow())); got != Malformed {
+		t.Error(got)
+	}
+}
+
 func TestABadJWTConfigurationIsRefused(t *testing.T) {
 	key := ecKey(t, elliptic.P256())
 	pem, set := publicPEM(t, &key.PublicKey), jwkOf(t, "", &key.PublicKey)

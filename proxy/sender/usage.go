@@ -120,7 +120,7 @@ func (c *Coverage) Uncovered(template string, p *Preset) string {
 		case naming.SourceQuery:
 			covered = c.URL || slices.Contains(c.Sources, s.Text)
 		case naming.SourceBody, naming.SourceForm, naming.SourceXML:
-			covered = c.Body || slices.Contains(c.Sources, s.Text)
+			covered = c.Body || !c.parts() || slices.Contains(c.Sources, s.Text)
 		}
 		if !covered {
 			return s.Text
@@ -128,6 +128,9 @@ func (c *Coverage) Uncovered(template string, p *Preset) string {
 	}
 	return ""
 }
+
+// parts reports whether single parts of a delivery are covered that are known by name. Of others, such as a token's, nothing is said.
+func (c *Coverage) parts() bool { return len(c.Sources) > 0 || len(c.Headers) > 0 }
 
 func (c *Coverage) header(name string) bool {
 	return slices.ContainsFunc(c.Headers, func(h string) bool { return strings.EqualFold(h, name) })

@@ -3,6 +3,7 @@ package e2e
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -168,5 +169,42 @@ func TestHandshakesAreAnsweredByRule(t *testing.T) {
 	}
 	if text := h.Metrics(t); !strings.Contains(text, `hooklock_deliveries_total{decision="answered",route="meta"`) {
 		t.Error("answered is not counted")
+	}
+}
+
+// renewing are senders that make something anew for each attempt of an event.
+const renewing = `routes:
+  - {name: zoom, path: /zoom-again, preset: zoom, verify: {secret_file: %[1]s}}
+  - {name: mailgun, path: /mailgun-again, preset: mailgun, verify: {secret_file: %[1]s}}
+  - {name: hubspot, path: /hubspot-again, preset: hubspot, verify: {secret_file: %[1]s, public_url: "https://hooks.example.com"}}
+`
+
+func TestARetryWithWhatItsSenderMakesAnewIsTheSameEvent(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, planted)
+	config := shared.config("changing"+strings.ReplaceAll(ownPrefix(), "/", "-"), "")
+	h := own(t, config[:strings.Index(config, "routes:")]+fmt.Sprintf(renewing, secret))
+	ts := fmt.Sprint(time.Now().Unix())
+
+	for attempt, want := range []string{"executed", "replayed"} {
+		body := fmt.Sprintf(`{"event":"recording.completed","event_ts":1,"download_token":"%d","payload":{"object":{"recording_files":[{"download_url":"https://zoom.us/%d"}]}}}`, attempt, attempt)
+		passed(t, testkit.Post(t, h.Addr, "/zoom-again", body, "x-zm-request-timestamp: "+ts, "x-zm-signature: v0="+hexMAC("v0:", ts, ":", body)), 200, "done", want)
+
+		token := fmt.Sprint("token", attempt)
+		body = fmt.Sprintf(`{"signature":{"timestamp":"%s","token":"%s","signature":"%s"},"event-data":{"id":"1"}}`, ts, token, hexMAC(ts, token))
+		passed(t, testkit.Post(t, h.Addr, "/mailgun-again", body), 200, "done", want)
+
+		body = "recipient=a%40example.com&body-plain=hi&timestamp=" + ts + "&token=" + token + "&signature=" + hexMAC(ts, token)
+		passed(t, testkit.Post(t, h.Addr, "/mailgun-again", body, "Content-Type: application/x-www-form-urlencoded"), 200, "done", want)
+	}
+
+	const body = `[{"eventId":1,"subscriptionId":1,"occurredAt":1}]`
+	for i, signed := range []string{"?email=foo@bar.com", "?email=foo%40bar.com"} {
+		stamp := fmt.Sprint(time.Now().UnixMilli())
+		mac := hmac.New(sha256.New, []byte(planted))
+		mac.Write([]byte("POSThttps://hooks.example.com/hubspot-again" + signed + body + stamp))
+		a := testkit.Post(t, h.Addr, "/hubspot-again?email=foo%40bar.com", body, "X-HubSpot-Request-Timestamp: "+stamp, "X-HubSpot-Signature-v3: "+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		passed(t, a, 200, "done", []string{"executed", "replayed"}[i])
 	}
 }

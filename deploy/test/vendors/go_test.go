@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	cloudevents "github.com/cloudevents/sdk-go/v2"
 	"github.com/google/go-github/v75/github"
 	"github.com/mailgun/mailgun-go/v4"
 	"github.com/sendgrid/sendgrid-go/helpers/eventwebhook"
@@ -248,5 +249,16 @@ func TestVendorsTakeUnpaddedSecrets(t *testing.T) {
 		if err := wh.Verify(d.body, d.header); err != nil {
 			t.Errorf("%s: %v", key, err)
 		}
+	}
+}
+
+func TestTheCloudEventsSDKReadsTheSample(t *testing.T) {
+	d := sampleOf(t, "cloudevents", "")
+	event, err := cloudevents.NewEventFromHTTPRequest(d.request(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := event.Validate(); err != nil || event.ID() != "one" {
+		t.Errorf("%v: %v", event, err)
 	}
 }
