@@ -1,5 +1,8 @@
 // Package report counts what each route found wrong with its deliveries: what mode observe would have stopped, so that a user can decide to
 // enforce. It is kept in memory, of this process alone, in bounded space.
+//
+// Words: a Delivery is what is told of one, a Finding how often one Kind of thing was found on a Route, with some Examples, and a Report all
+// findings of one process since a time. The Tally counts, in steps of some minutes.
 package report
 
 import (
