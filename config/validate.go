@@ -37,6 +37,7 @@ type validator struct {
 	inKubernetes bool
 	problems     Problems
 	warnings     Problems
+	notes        Problems
 }
 
 func (v *validator) run() {

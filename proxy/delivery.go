@@ -135,6 +135,7 @@ func (d *delivery) parse(h *fasthttp.RequestHeader) *Rejection {
 	d.msg.Host = d.header("host")
 	q := &d.place
 	q.method, q.host, q.path, q.bare = d.msg.Method, d.msg.Host, d.msg.Path, !d.head.HasBody() && d.head.Upgrade() == nil
+	q.msg = &d.msg
 	d.report.Method, d.report.HTTP10 = knownMethod(d.msg.Method), d.head.HTTP10()
 	return nil
 }

@@ -114,7 +114,7 @@ func TestABadHandshakeIsRefused(t *testing.T) {
 		{HandshakeRule{Answer: "x"}, hmac, "give when"},
 		{HandshakeRule{When: []string{"headr.X"}, Answer: "x"}, hmac, "did you mean"},
 		{HandshakeRule{When: []string{"query.x="}, Answer: "x"}, hmac, "an empty value is a missing one"},
-		{HandshakeRule{When: []string{"body.x"}, Method: "GET", Answer: "x"}, hmac, "has no body"},
+		{HandshakeRule{When: []string{"body.x"}, Method: "GET", Answer: "x"}, hmac, "is told by its head"},
 		{HandshakeRule{When: []string{"query.x"}, Unsigned: true}, hmac, "what comes without a signature is not passed on"},
 		{HandshakeRule{When: []string{"header.X-Kind=test"}}, hmac, "could have it run again as a handshake"},
 		{HandshakeRule{When: []string{"query.x"}, Answer: "{url}"}, hmac, "{url} is for signatures"},
