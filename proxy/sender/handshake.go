@@ -56,7 +56,7 @@ type HandshakeRule struct {
 	TokenAt string
 	Token   []byte
 	// Answer is text with sources in braces, as Content of a signature; {hmac.SOURCE} is the digest of one, under the first secret, as the route's
-	// signatures are made. Empty: no body. With ContentType application/json, values are escaped for a JSON string.
+	// signatures are made, and only for who has shown a signature or a token. Empty: no body. With ContentType application/json, values are escaped for a JSON string.
 	Answer      string
 	ContentType string // empty: text/plain
 	// Header is a further header line of the answer, such as "X-Hook-Secret: {header.X-Hook-Secret}". Empty: none. Where both are empty, the
@@ -195,6 +195,10 @@ func (r *HandshakeRule) answer(c *Config) (func(*Delivery) (*HandshakeAnswer, er
 	made := maker{scheme: c.Scheme, json: strings.HasPrefix(r.ContentType, "application/json")}
 	if made.mac, err = answerMAC(c, slices.Concat(body, line)); err != nil {
 		return nil, err
+	}
+	if made.mac != nil && r.Unsigned && r.TokenAt == "" {
+		return nil, errors.New("{hmac.…} in the answer to an unsigned handshake: whoever asks would get the digest of what he likes, such as the signature of an event; " +
+			"ask for a token, or let the upstream answer")
 	}
 	contentType := r.ContentType
 	if contentType == "" && r.Answer != "" {
