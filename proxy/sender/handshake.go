@@ -196,9 +196,8 @@ func (r *HandshakeRule) answer(c *Config) (func(*Delivery) (*HandshakeAnswer, er
 	if made.mac, err = answerMAC(c, slices.Concat(body, line)); err != nil {
 		return nil, err
 	}
-	if made.mac != nil && r.Unsigned && r.TokenAt == "" {
-		return nil, errors.New("{hmac.…} in the answer to an unsigned handshake: whoever asks would get the digest of what he likes, such as the signature of an event; " +
-			"ask for a token, or let the upstream answer")
+	if err := r.signsForNobody(slices.Concat(body, line), c); err != nil {
+		return nil, err
 	}
 	contentType := r.ContentType
 	if contentType == "" && r.Answer != "" {
@@ -225,6 +224,18 @@ func (r *HandshakeRule) answer(c *Config) (func(*Delivery) (*HandshakeAnswer, er
 		a.Header = []naming.Field{{Name: []byte(name), Value: text}}
 		return a, nil
 	}, nil
+}
+
+// signsForNobody refuses an answer with the digest of what anybody may choose: it could be the signature of an event.
+func (r *HandshakeRule) signsForNobody(all pieces, c *Config) error {
+	covers := Covers(*c)
+	for _, p := range all {
+		if p.mac && r.TokenAt == "" && (r.Unsigned || !covers.source(p.lookup.Source())) {
+			return fmt.Errorf("{%s} in the answer is not signed: whoever asks would get the digest of what he likes, such as the signature of an event; "+
+				"ask for a token, or let the upstream answer", p.name)
+		}
+	}
+	return nil
 }
 
 func answerPieces(setting, content string) (pieces, error) {
