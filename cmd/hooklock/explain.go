@@ -16,6 +16,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
+	"hooklock/idem"
 	"hooklock/proxy"
 )
 
@@ -103,7 +104,7 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	row("key", x.Key)
 	row("fingerprint", x.Fingerprint)
 	row("note", x.Note)
-	row("parked", x.Park)
+	row(string(idem.DecisionParked), x.Park)
 	if x.Route == "" && (x.Rejection == nil || x.Rejection.Status == http.StatusNotFound) {
 		row("unmatched", string(loaded.Config.Unmatched))
 		for _, n := range loaded.Notes {

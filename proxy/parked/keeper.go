@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"hooklock/idem"
+	"hooklock/proxy/kept"
 )
 
 // ErrTooLarge is returned for a request that is above what the ledger takes inline, where there is no store for longer ones.
@@ -95,7 +96,7 @@ func (k *Keeper) Fetch(ctx context.Context, execution idem.ExecutionID, value []
 	if err != nil {
 		return nil, err
 	}
-	return Unmarshal(plain)
+	return kept.Unmarshal(plain)
 }
 
 // load gets what a reference refers to, and nothing else.
@@ -142,6 +143,9 @@ func (k *Keeper) has(value []byte) error {
 	}
 	return nil
 }
+
+// Size is Size.
+func (k *Keeper) Size(value []byte) (int64, error) { return Size(value) }
 
 // Size is how many bytes value stands for, in the ledger or in the store. ErrFormat: Keep did not make it.
 func Size(value []byte) (int64, error) {

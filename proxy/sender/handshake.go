@@ -56,7 +56,7 @@ type HandshakeRule struct {
 	TokenAt string
 	Token   []byte
 	// Answer is text with sources in braces, as Content of a signature; {hmac.SOURCE} is the digest of one, under the first secret, as the route's
-	// signatures are made. Empty: no body. With ContentType application/json, values are escaped for a JSON string.
+	// signatures are made, and only for who has shown a signature or a token. Empty: no body. With ContentType application/json, values are escaped for a JSON string.
 	Answer      string
 	ContentType string // empty: text/plain
 	// Header is a further header line of the answer, such as "X-Hook-Secret: {header.X-Hook-Secret}". Empty: none. Where both are empty, the
@@ -196,6 +196,9 @@ func (r *HandshakeRule) answer(c *Config) (func(*Delivery) (*HandshakeAnswer, er
 	if made.mac, err = answerMAC(c, slices.Concat(body, line)); err != nil {
 		return nil, err
 	}
+	if err := r.signsForNobody(slices.Concat(body, line), c); err != nil {
+		return nil, err
+	}
 	contentType := r.ContentType
 	if contentType == "" && r.Answer != "" {
 		contentType = "text/plain; charset=utf-8"
@@ -221,6 +224,18 @@ func (r *HandshakeRule) answer(c *Config) (func(*Delivery) (*HandshakeAnswer, er
 		a.Header = []naming.Field{{Name: []byte(name), Value: text}}
 		return a, nil
 	}, nil
+}
+
+// signsForNobody refuses an answer with the digest of what anybody may choose: it could be the signature of an event.
+func (r *HandshakeRule) signsForNobody(all pieces, c *Config) error {
+	covers := Covers(*c)
+	for _, p := range all {
+		if p.mac && r.TokenAt == "" && (r.Unsigned || !covers.source(p.lookup.Source())) {
+			return fmt.Errorf("{%s} in the answer is not signed: whoever asks would get the digest of what he likes, such as the signature of an event; "+
+				"ask for a token, or let the upstream answer", p.name)
+		}
+	}
+	return nil
 }
 
 func answerPieces(setting, content string) (pieces, error) {

@@ -123,6 +123,9 @@ func TestABadHandshakeIsRefused(t *testing.T) {
 		{HandshakeRule{When: []string{"query.x"}, TokenAt: "query.t", Answer: "x"}, hmac, "give token_file"},
 		{HandshakeRule{When: []string{"query.x"}, Token: []byte("t"), Answer: "x"}, hmac, "give token:"},
 		{HandshakeRule{When: []string{"query.x"}, Answer: "{hmac.query.x}"}, Config{Scheme: "none"}, "give secret_file"},
+		{HandshakeRule{When: []string{"query.crc_token"}, Method: "GET", Unsigned: true, Answer: "{hmac.query.crc_token}"}, hmac, "the signature of an event"},
+		{HandshakeRule{When: []string{"query.x"}, Answer: "{hmac.header.Y}"}, hmac, "the signature of an event"},
+		{HandshakeRule{When: []string{"query.x"}, Unsigned: true, Header: "X: {hmac.query.x}"}, hmac, "the signature of an event"},
 	} {
 		if _, err := NewHandshake(tt.r, tt.c); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v; want %q", tt.r, err, tt.want)

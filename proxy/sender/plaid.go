@@ -20,6 +20,7 @@ func (known) Plaid() Preset {
 			Verify: "public_key_file: /etc/hooklock/plaid.jwk",
 			Secret: "The `key` of `/webhook_verification_key/get`, as JSON, for the `kid` in the header of a token; several as one JWKS, `{\"keys\": […]}`.",
 		},
+		Renewal: RenewalImpossible,
 		Sources: []string{"https://plaid.com/docs/api/webhooks/webhook-verification/"},
 		Notes: []string{
 			"Most of Plaid's webhooks say only that something changed for an item, so that each has the same bytes as the one before. As duplicates of the first they would never reach the service: duplicates are not looked for, and each delivery runs, one after the other.",
