@@ -128,7 +128,7 @@ func (p *lines) indexed(id idem.ExecutionID, e *clientv3.Event) {
 		p.ripenLocked(p.lines[in.key])
 	}
 	p.mu.Unlock()
-	if h := p.store.ours(id); h != nil && e.Type != clientv3.EventTypeDelete { // somebody lets it run now
+	if h := p.store.ours(id); h != nil { // somebody lets it run now, or has ended it
 		p.store.tasks.help(func(life context.Context) {
 			h.lookAgain(life)
 			p.ripenOf(id)

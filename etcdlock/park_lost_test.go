@@ -10,12 +10,6 @@ import (
 	"hooklock/idem"
 )
 
-func init() {
-	for name, c := range parkedScenes {
-		scenes[name] = c
-	}
-}
-
 // parkedScenes are what people do with parked executions; see scenes.
 var parkedScenes = map[string]struct {
 	scene func(t *testing.T, other *Store) *idem.Lock
