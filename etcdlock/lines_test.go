@@ -70,7 +70,7 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	l := parkedLock("w", "event")
 	kept := keep("body")
 	kept.MaxAge = time.Second
-	if seen, err := s.Park(within(t, patience), l, 0, holder.Lock().Created, kept); seen != nil || err != nil {
+	if seen, err := s.EnqueueParked(within(t, patience), l, 0, holder.Lock().Created, kept); seen != nil || err != nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	_ = s.Parked() // it begins to follow
@@ -156,7 +156,7 @@ func TestACopyOfAParkedEventSeesIt(t *testing.T) {
 	if err != nil || seen == nil || seen.Waiting == nil || seen.Waiting.Execution != l.Execution || seen.Waiting.Parked == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	if seen, err := s.Park(within(t, patience), parkedLock("w", "event"), 0, 0, keep("x")); err != nil || seen == nil || seen.Waiting.Execution != l.Execution {
+	if seen, err := s.EnqueueParked(within(t, patience), parkedLock("w", "event"), 0, 0, keep("x")); err != nil || seen == nil || seen.Waiting.Execution != l.Execution {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	h := takeNext(t, s).Held

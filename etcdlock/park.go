@@ -47,8 +47,8 @@ func letterOf(l *idem.Lock, r *idem.Record) *protocol.Leased {
 	return &protocol.Leased{Value: protocol.EncodeIndex(p)}
 }
 
-// Park implements idem.Ledger.
-func (s *Ledger) Park(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen, error) {
+// EnqueueParked implements idem.Ledger.
+func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen, error) {
 	l.Parked = parkedAs(*l.Parked, &kept)
 	session, _, err := s.prepare(&l)
 	if err != nil {

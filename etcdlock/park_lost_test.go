@@ -100,9 +100,9 @@ func taken(t *testing.T, s *Store) idem.Held {
 var carriersWork = map[string]func(t *testing.T, s *Store) func(context.Context) error{
 	"a delivery is parked at once": func(_ *testing.T, s *Store) func(context.Context) error {
 		return func(ctx context.Context) error {
-			_, err := s.Park(ctx, parkedLock("w", "one"), 0, 0, keep("body"))
+			_, err := s.EnqueueParked(ctx, parkedLock("w", "one"), 0, 0, keep("body"))
 			if errors.Is(err, idem.ErrNotClaimed) { // and never will be
-				_, err = s.Park(ctx, parkedLock("w", "one"), 0, 0, keep("body"))
+				_, err = s.EnqueueParked(ctx, parkedLock("w", "one"), 0, 0, keep("body"))
 			}
 			return err
 		}

@@ -27,7 +27,7 @@ func parkedLock(workflow, event string) idem.Lock {
 
 func mustPark(tb testing.TB, s *Store, l idem.Lock, behind int64) {
 	tb.Helper()
-	seen, err := s.Park(within(tb, patience), l, 0, behind, keep("body of "+l.EventID))
+	seen, err := s.EnqueueParked(within(tb, patience), l, 0, behind, keep("body of "+l.EventID))
 	if seen != nil || err != nil {
 		tb.Fatalf("park: %+v %v", seen, err)
 	}

@@ -39,11 +39,11 @@ type Ledger interface {
 	// runs. behind is the token of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the
 	// three results is set, as with Claim. An execution that leaves the queue without a lock may not come back under its ID.
 	Enqueue(ctx context.Context, l Lock, prev, behind int64) (Place, *Seen, error)
-	// Park is Enqueue for an execution whose sender is told that it is accepted: its place needs no session, and whoever has its route runs
+	// EnqueueParked is Enqueue for an execution whose sender is told that it is accepted: its place needs no session, and whoever has its route runs
 	// it. l.Parked is set. With neither result it is parked. ErrNotRecorded: nobody knows, so its sender may be told neither that it is accepted
 	// nor that it does not run; should it have been parked, it stays. Other errors mean that it is not, and never will be; after ErrNotClaimed it
 	// may be tried again under a new execution ID.
-	Park(ctx context.Context, l Lock, prev, behind int64, kept Kept) (*Seen, error)
+	EnqueueParked(ctx context.Context, l Lock, prev, behind int64, kept Kept) (*Seen, error)
 	// Follow waits until the execution of l, which somebody runs or waits with, has ended, or until its owner is dead. It returns the
 	// dead lock, or else how that very execution ended, where that can be known: its record, even when it is gone by now, or
 	// Released.
