@@ -32,7 +32,6 @@ type lines struct {
 	letters int
 	blocked int // lines
 	oldest  ages
-	round   []string // of the slow round: locks
 }
 
 // entry is a kept request.
