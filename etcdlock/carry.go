@@ -80,10 +80,12 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 
 // inLock carries on what is in the lock, if no process does.
 func (t *taking) inLock(ctx context.Context, session *session, l *idem.Lock) (*idem.Taken, error) {
-	t.behind = l.Alive
 	own := l.Alive == protocol.SessionAlive(session.name) // an adoption that came after its carrier had let go
 	switch {
-	case !parked(l), t.holds(l.Execution), l.Parked.Blocked != "" && l.Cancel == nil, !t.mine(l.Route), t.live.has(l.Alive) && !own:
+	case parked(l) && (l.Parked.Blocked != "" && l.Cancel == nil || !t.mine(l.Route)): // it waits for a person, or for another process
+		return nil, nil
+	case !parked(l), t.holds(l.Execution), t.live.has(l.Alive) && !own:
+		t.behind = l.Alive
 		return nil, nil
 	}
 	_, young, err := t.around(ctx, l)
@@ -198,6 +200,7 @@ func (t *taking) carryFor(life context.Context, session *session, l, next *idem.
 			return nil, idem.ErrNotClaimed
 		case protocol.First(answer.Responses[protocol.ReadAlive]) != nil:
 			t.meet(l.Alive, answer)
+			t.behind = l.Alive
 			return nil, nil
 		}
 		if err := session.moved(life, t.pool, epoch); err != nil {

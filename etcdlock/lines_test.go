@@ -259,3 +259,63 @@ func (p *lines) someReady() bool {
 	defer p.mu.Unlock()
 	return len(p.ready) > 0
 }
+
+// drained waits until s has heard all there is about id, and takes what is ripe; there is nothing to take.
+func drained(tb testing.TB, e *etcdtest.Etcd, s *Store, id idem.ExecutionID) {
+	tb.Helper()
+	r, err := e.Client.Get(within(tb, patience), s.layout.Parked()+string(id))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	eventually(tb, "its entry is heard of", func() bool {
+		s.lines.mu.Lock()
+		defer s.lines.mu.Unlock()
+		in := s.lines.entries[id]
+		return in != nil && in.revision == r.Kvs[0].ModRevision
+	})
+	for s.lines.someReady() {
+		ctx, cancel := context.WithTimeout(within(tb, patience), time.Second)
+		scope, _, err := s.Ripe(ctx)
+		cancel()
+		if err != nil {
+			continue
+		}
+		if got, err := s.Take(within(tb, patience), scope, anyRoute); got != nil || err != nil {
+			tb.Fatalf("%+v %v", got, err)
+		}
+	}
+}
+
+func TestALivingCarrierIsNotReplacedByWhoHasNotHeardOfIt(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustPark(t, a, parkedLock("w", "event"), 0)
+	h := takeNext(t, a).Held
+	name := currentSession(t, a).name
+	b.live.mu.Lock()
+	delete(b.live.names, name)
+	b.live.revision = 0
+	b.live.mu.Unlock()
+	if got, err := b.Take(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if !b.live.has(name) {
+		t.Error("it has not heard of it even now")
+	}
+	mustAttempt(t, h)
+	mustSettle(t, h)
+}
+
+func TestAProcessTakesUpWhatNamesItsOwnSessionAndNobodyInItHas(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustPark(t, s, parkedLock("w", "event"), 0)
+	left := takeNext(t, s).Held.(*owned)
+	s.letGo(left) // as after an adoption that came when its carrier had let go
+	s.Ripen(idem.Scope{Workflow: "w"})
+	got := takeNext(t, s)
+	if !got.Carried || got.Held.Lock().Token <= left.Lock().Token {
+		t.Fatalf("%+v", got.Held.Lock())
+	}
+	mustSettle(t, got.Held)
+}

@@ -3,6 +3,8 @@ package etcdlock
 import (
 	"container/heap"
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -128,7 +130,7 @@ func (p *lines) indexed(id idem.ExecutionID, e *clientv3.Event) {
 		p.ripenLocked(p.lines[in.key])
 	}
 	p.mu.Unlock()
-	if h := p.store.ours(id); h != nil && e.Type != clientv3.EventTypeDelete { // somebody lets it run now
+	if h := p.store.ours(id); h != nil { // somebody lets it run now, or has ended it
 		p.store.tasks.help(func(life context.Context) {
 			h.lookAgain(life)
 			p.ripenOf(id)
@@ -271,21 +273,22 @@ func (p *lines) left(place string) {
 	}
 }
 
+// keys are the locks of all lines.
+func (p *lines) keys() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.lines))
+}
+
 // lookRound ripens all lines in each slowRound, evenly spread.
 func (p *lines) lookRound(ctx context.Context) {
-	const step = time.Second
-	for link.Sleep(ctx, step) == nil {
-		p.mu.Lock()
-		if len(p.round) == 0 {
-			for key := range p.lines {
-				p.round = append(p.round, key)
-			}
+	const steps = 60
+	for round, i := p.keys(), 0; link.Sleep(ctx, slowRound/steps) == nil; i++ {
+		if i == steps {
+			round, i = p.keys(), 0
 		}
-		n := min(len(p.round), len(p.lines)*int(step)/int(slowRound)+1)
-		for _, key := range p.round[:n] {
-			p.ripenLocked(p.lines[key])
+		for _, key := range round[i*len(round)/steps : (i+1)*len(round)/steps] {
+			p.ripenLock(key)
 		}
-		p.round = p.round[n:]
-		p.mu.Unlock()
 	}
 }
