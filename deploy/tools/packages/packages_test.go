@@ -54,7 +54,7 @@ func TestPackages(t *testing.T) {
 	made := func() map[string][]byte {
 		t.Helper()
 		out := t.TempDir()
-		if err := packages(s, "Somebody <somebody@example.com>", out); err != nil {
+		if err := packages(s, "", "Somebody <somebody@example.com>", out); err != nil {
 			t.Fatal(err)
 		}
 		files := map[string][]byte{}
