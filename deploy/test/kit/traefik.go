@@ -25,7 +25,7 @@ func Traefik(t testing.TB) string {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		t.Skipf("Traefik is not built: nothing goes through it (make traefik; some minutes, the first time): %v", err)
+		t.Skipf("Traefik is not built: nothing goes through it (make test-fronts builds it: some minutes, the first time): %v", err)
 	}
 	return path
 }

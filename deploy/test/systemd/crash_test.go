@@ -1,6 +1,8 @@
 package systemd
 
 import (
+	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,6 +59,30 @@ func TestABadConfigurationIsNotTriedAgain(t *testing.T) {
 	m.write(config, m.configured(""))
 	m.run("systemctl start hooklock")
 	m.delivers("mended", "executed")
+}
+
+func TestTheDoorMayBeASocketForTheGroup(t *testing.T) {
+	m, s := running(t)
+	m.write(config, strings.Replace(m.configured(""), "listen: "+door, "listen: unix:///run/hooklock/hooklock.sock", 1))
+	for range 2 {
+		m.run("systemctl restart hooklock")
+		if mode := m.run("stat --format '%A %U %G' /run/hooklock/hooklock.sock"); mode != "srw-rw---- hooklock hooklock" {
+			t.Errorf("the socket is %s", mode)
+		}
+	}
+	m.run("kill -KILL " + m.show("hooklock", "MainPID"))
+	m.await("hooklock", "NRestarts", "1")
+	m.await("hooklock", "ActiveState", "active")
+	nc, err := net.Dial("unix", fmt.Sprintf("/proc/%d/root/run/hooklock/hooklock.sock", m.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := testkit.NewConn(t, nc)
+	c.Say(testkit.Request("/hooks/socket", "{}", "Idempotency-Key: socket"))
+	if a := c.Answer("POST"); a.Status != 200 || string(a.Body) != "socket ran 1" {
+		t.Errorf("%v", a)
+	}
+	s.once(t, 1)
 }
 
 func TestAnAddressThatIsTakenIsTriedAgainUntilItIsFree(t *testing.T) {

@@ -202,3 +202,14 @@ func (m *machine) listen(address string) (ln net.Listener) {
 	}
 	return ln
 }
+
+// addresses gives the machine further addresses, on its loopback.
+func (m *machine) addresses(all ...string) {
+	m.t.Helper()
+	for _, a := range all {
+		c := exec.Command("nsenter", "--target", strconv.Itoa(m.pid), "--net", "--", "ip", "address", "add", a+"/32", "dev", "lo")
+		if out, err := c.CombinedOutput(); err != nil {
+			m.t.Fatalf("%v: %s (apt-get install iproute2)", err, out)
+		}
+	}
+}
