@@ -293,7 +293,6 @@ func holder() string {
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
-
 // OwnTrust trusts the very certificate that is configured, under the name that it has: what is checked is that the listener shows it.
 func OwnTrust(c *config.Config) client.TLS {
 	if c.Admin.TLS.CertFile == "" {
