@@ -71,6 +71,9 @@ func TestPackages(t *testing.T) {
 	}
 	first := made()
 	want := []string{dist.Sums, deb, rpm, strings.Replace(deb, "amd64", "arm64", 1), strings.Replace(rpm, "x86_64", "aarch64", 1)}
+	for _, name := range want[1:] {
+		want = append(want, name+".cdx.json", name+".intoto.json")
+	}
 	slices.Sort(want)
 	if got := slices.Sorted(maps.Keys(first)); !slices.Equal(got, want) {
 		t.Fatalf("got %v", got)
