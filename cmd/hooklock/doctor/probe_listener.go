@@ -66,6 +66,9 @@ func openProbe(ctx context.Context, setting string, addresses []string, c *confi
 		}
 		l.doors = append(l.doors, openDoor(ln, l))
 	}
+	if last := len(l.doors) - 1; last > 0 { // it dies: what a front would send on a connection that it has kept may have arrived, and is no fault
+		l.doors[last].server.SetKeepAlivesEnabled(false)
+	}
 	if c.Health.Listen != "" {
 		if ln, err := wiring.Listen(ctx, "health.listen", c.Health.Listen); err == nil {
 			l.health = openDoor(ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }))
