@@ -92,6 +92,12 @@ func TestASidecarThatMeetsNothingOrTooMuchIsAnError(t *testing.T) {
 		"a container without a port": func(t *testing.T, dir string) {
 			change(t, filepath.Join(dir, "deployment.yaml"), "          ports:\n            - {name: http, containerPort: 8080}\n", "")
 		},
+		"two containers that declare a port": func(t *testing.T, dir string) {
+			change(t, filepath.Join(dir, "deployment.yaml"), "      containers:\n", "      containers:\n        - {name: php-fpm, image: php, ports: [{containerPort: 9000}]}\n")
+		},
+		"a third one that does": func(t *testing.T, dir string) {
+			change(t, filepath.Join(dir, "deployment.yaml"), "        - name: shop\n", "        - {name: a, image: a, ports: [{containerPort: 9000}]}\n        - {name: b, image: b}\n        - name: shop\n")
+		},
 		"a lifecycle that app-waits would replace": func(t *testing.T, dir string) {
 			change(t, filepath.Join(dir, "deployment.yaml"), "        - name: shop\n", "        - name: shop\n          lifecycle: {preStop: {sleep: {seconds: 3}}}\n")
 		},

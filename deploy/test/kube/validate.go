@@ -87,6 +87,10 @@ func problems(object runtime.Object) field.ErrorList {
 		return admissionvalidation.ValidateMutatingAdmissionPolicy(o)
 	case *admissionregistration.MutatingAdmissionPolicyBinding:
 		return admissionvalidation.ValidateMutatingAdmissionPolicyBinding(o)
+	case *admissionregistration.ValidatingAdmissionPolicy:
+		return admissionvalidation.ValidateValidatingAdmissionPolicy(o)
+	case *admissionregistration.ValidatingAdmissionPolicyBinding:
+		return admissionvalidation.ValidateValidatingAdmissionPolicyBinding(o)
 	}
 	return field.ErrorList{field.NotSupported(field.NewPath("kind"), fmt.Sprintf("%T", object), []string{"what Validate lists"})}
 }
