@@ -16,6 +16,7 @@ import (
 
 // service stands in for kube-proxy: it knows the ready endpoints of a Service, some tenths of a second late, as a node does.
 type service struct {
+	only  string // the name of a port; empty: all of them
 	mu    sync.Mutex
 	at    []string // host:port
 	next  int
@@ -39,7 +40,7 @@ func follow(t *testing.T, namespace, name string) *service {
 				for _, slice := range slices.Items {
 					for _, port := range slice.Ports {
 						for _, e := range slice.Endpoints {
-							if port.Port != nil && e.Conditions.Ready != nil && *e.Conditions.Ready {
+							if port.Port != nil && (s.only == "" || *port.Name == s.only) && e.Conditions.Ready != nil && *e.Conditions.Ready {
 								at = append(at, fmt.Sprintf("%s:%d", e.Addresses[0], *port.Port))
 							}
 						}

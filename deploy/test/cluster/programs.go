@@ -50,7 +50,8 @@ func Programs(dir string) (map[string]string, error) {
 		major, rest, _ := strings.Cut(Kubernetes, ".")
 		minor, _, _ := strings.Cut(rest, ".")
 		stamp := "-X k8s.io/component-base/version."
-		flags := "-s -w " + stamp + "gitVersion=v" + Kubernetes + " " + stamp + "gitMajor=" + major + " " + stamp + "gitMinor=" + minor
+		helm := "-X helm.sh/helm/v3/pkg/chartutil.k8sVersion"
+		flags := "-s -w " + helm + "Major=" + major + " " + helm + "Minor=" + minor + " " + stamp + "gitVersion=v" + Kubernetes + " " + stamp + "gitMajor=" + major + " " + stamp + "gitMinor=" + minor
 		if err := build(kit.Deploy("test/cluster/tools"), path, p.pkg, "-trimpath", "-ldflags", flags); err != nil {
 			return nil, err
 		}

@@ -2,16 +2,20 @@ package kube
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"hooklock/config"
 	"hooklock/deploy/test/kit"
@@ -220,7 +224,7 @@ func TestThePodWaitsForItsLastDelivery(t *testing.T) {
 
 func TestTheOptionalComponentsSelectThePods(t *testing.T) {
 	dir := copied(t)
-	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../network-policy\n  - ../pod-monitor\n")
+	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../network-policy\n  - ../pod-monitor\n  - ../prometheus-rule\n")
 	text := rendered(t, filepath.Join(dir, "example"))
 	Objects(t, text) // the NetworkPolicy among them
 	for _, kind := range []string{"kind: NetworkPolicy", "kind: PodMonitor"} {
@@ -230,7 +234,72 @@ func TestTheOptionalComponentsSelectThePods(t *testing.T) {
 			t.Errorf("%s selects something else:\n%s", kind, doc)
 		}
 	}
-	CheckPodMonitors(t, text)
+	CheckMonitoring(t, text)
+}
+
+// The same text stands where Prometheus, the operator and the chart read it.
+func TestTheAlertsAreTheShippedOnesEverywhere(t *testing.T) {
+	groups := func(path string) any {
+		var file struct {
+			Groups any
+			Spec   struct{ Groups any }
+		}
+		if err := yaml.Unmarshal([]byte(kit.Read(t, kit.Deploy(path))), &file); err != nil {
+			t.Fatal(err)
+		}
+		if file.Groups == nil {
+			return file.Spec.Groups
+		}
+		return file.Groups
+	}
+	want := groups("observability/alerts.yaml")
+	for _, path := range []string{"kubernetes/prometheus-rule/prometheusrule.yaml", "helm/hooklock/files/alerts.yaml"} {
+		if got := groups(path); want == nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s has other groups than observability/alerts.yaml: copy them", path)
+		}
+	}
+}
+
+// What the first roll-out needs: all new pods beside the old ones, for a minute.
+func TestTheFirstRollOutKeepsTheOldPods(t *testing.T) {
+	dir := copied(t)
+	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../first-rollout\n")
+	spec := Of[*appsv1.Deployment](t, Objects(t, rendered(t, filepath.Join(dir, "example")))).Spec
+	if r := spec.Strategy.RollingUpdate; r == nil || r.MaxUnavailable.IntValue() != 0 || r.MaxSurge.StrVal != "100%" || spec.MinReadySeconds != 60 {
+		t.Errorf("strategy %v, minReadySeconds %d", spec.Strategy, spec.MinReadySeconds)
+	}
+}
+
+// deploy/etcd, rendered with certificates that its script made.
+func TestTheEtcdIsWhatAnAPIServerTakes(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(kit.Deploy("etcd"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Skip("openssl is not installed")
+	}
+	if out, err := exec.Command("bash", filepath.Join(dir, "certificates")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	all := Objects(t, rendered(t, dir))
+	for name, pod := range map[string]*corev1.PodTemplateSpec{"members": &Of[*appsv1.StatefulSet](t, all).Spec.Template, "role": &Of[*batchv1.Job](t, all).Spec.Template} {
+		if why := Restricted(t, pod); why != "" {
+			t.Errorf("%s: Pod Security: %s", name, why)
+		}
+	}
+	flags := strings.Fields(kit.Fenced(t, "docs/kubernetes.md", "## etcd", "etcd"))
+	for _, flag := range flags {
+		if !slices.Contains(Of[*appsv1.StatefulSet](t, all).Spec.Template.Spec.Containers[0].Args, flag) {
+			t.Errorf("the members have no %s, which docs/kubernetes.md asks for", flag)
+		}
+	}
+	example := kit.Read(t, kit.Deploy("kubernetes/example/sidecar.yaml"))
+	for _, line := range strings.Split(strings.TrimSpace(kit.Fenced(t, "deploy/etcd/README.md", "In sidecar.yaml:", "yaml")), "\n")[1:] {
+		if !strings.Contains(example, line) {
+			t.Errorf("the example's etcd is another one: %s", line)
+		}
+	}
 }
 
 func TestIngressesAreValid(t *testing.T) {

@@ -108,6 +108,11 @@ func (c *container) start(sandbox int) error {
 	if err := within(sandbox, cmd.Start); err != nil {
 		return err
 	}
+	if c.root != "" {
+		if err := showProcesses(cmd.Process.Pid, c.root); err != nil {
+			return err
+		}
+	}
 	over := make(chan struct{})
 	c.mu.Lock()
 	c.cmd, c.over, c.began, c.started = cmd, over, time.Now(), c.spec.StartupProbe == nil
@@ -120,6 +125,19 @@ func (c *container) start(sandbox int) error {
 		c.mu.Unlock()
 		close(over)
 	}()
+	return nil
+}
+
+// showProcesses mounts /proc for the process namespace of a container into its root; that of the process before is taken away.
+func showProcesses(pid int, root string) error {
+	at := filepath.Join(root, "proc")
+	_ = syscall.Unmount(at, syscall.MNT_DETACH)
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	if out, err := exec.Command("nsenter", "--target", strconv.Itoa(pid), "--pid", "mount", "-t", "proc", "proc", at).CombinedOutput(); err != nil {
+		return fmt.Errorf("mount /proc: %w: %s", err, out)
+	}
 	return nil
 }
 
