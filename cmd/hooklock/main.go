@@ -14,6 +14,7 @@ import (
 
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/doctor"
+	"hooklock/cmd/hooklock/inject"
 	"hooklock/cmd/hooklock/remote"
 	"hooklock/cmd/hooklock/serve"
 
@@ -70,7 +71,7 @@ Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration, 3 not found, 4 r
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Misuse(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
-	root.AddCommand(serve.NewServe(e), newDrain(), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), doctor.NewDoctor(e),
+	root.AddCommand(serve.NewServe(e), newDrain(), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), inject.New(e, os.Stdin), doctor.NewDoctor(e),
 		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewReport(e), newEmbedded(e))
 	return root
 }
