@@ -46,7 +46,8 @@ type Config struct {
 
 // Listen is the listener for deliveries.
 type Listen struct {
-	// host:port. Default 127.0.0.1:8080. An empty host means every address of the machine; port 0 picks a free one.
+	// host:port, or unix:///path for a socket with mode 0660. Default 127.0.0.1:8080. An empty host means every address of the machine; port 0
+	// picks a free one.
 	Address string `koanf:"address"`
 	// Certificate of the listener. Default none: plain HTTP.
 	TLS ServerTLS `koanf:"tls"`

@@ -112,7 +112,7 @@ func adminTLS(c *config.AdminTLS) (*tls.Config, error) {
 func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener, error) {
 	ln, err := wiring.Listen(ctx, setting, address)
 	if err != nil {
-		return nil, cli.Misuse(err)
+		return nil, err
 	}
 	server := &http.Server{
 		Handler: h, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),

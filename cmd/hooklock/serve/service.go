@@ -199,7 +199,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	}
 	if s.door = s.given; s.door == nil {
 		if s.door, err = wiring.Listen(ctx, "listen", s.config.Listen.Address); err != nil {
-			return cli.Misuse(err)
+			return err
 		}
 	}
 	// fasthttp does not know its listener before Serve runs: when the start fails at the next step, Shutdown may find nothing to close.

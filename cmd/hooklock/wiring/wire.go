@@ -1,11 +1,9 @@
 package wiring
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -263,19 +261,6 @@ func holder() string {
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
-// Listen opens a listener; its errors say which setting to change.
-func Listen(ctx context.Context, setting, address string) (net.Listener, error) {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", address)
-	if err != nil {
-		var op *net.OpError
-		if errors.As(err, &op) {
-			err = op.Err
-		}
-		return nil, fmt.Errorf("%s: listen on %s: %w; choose another address, or stop what has it", setting, address, err)
-	}
-	return ln, nil
-}
 
 // OwnTrust trusts the very certificate that is configured, under the name that it has: what is checked is that the listener shows it.
 func OwnTrust(c *config.Config) client.TLS {

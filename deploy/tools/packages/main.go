@@ -22,11 +22,12 @@ import (
 func main() {
 	version := flag.String("version", "", "version to stamp")
 	out := flag.String("out", "", "folder for the packages")
+	arch := flag.String("arch", "", "for this architecture alone, such as amd64; empty: all of a release")
 	maintainer := flag.String("maintainer", "built from source <root@localhost>", "who made them")
 	flag.Parse()
 	source, err := dist.NewSource(*version)
 	if err == nil {
-		err = packages(source, *maintainer, *out)
+		err = packages(source, *arch, *maintainer, *out)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "packages: "+err.Error())
@@ -34,7 +35,7 @@ func main() {
 	}
 }
 
-func packages(source dist.Source, maintainer, out string) error {
+func packages(source dist.Source, arch, maintainer, out string) error {
 	if out == "" {
 		return errors.New("say where to with -out")
 	}
@@ -57,7 +58,7 @@ func packages(source dist.Source, maintainer, out string) error {
 		return err
 	}
 	for _, t := range dist.Targets {
-		if t.OS != "linux" {
+		if t.OS != "linux" || arch != "" && t.Arch != arch {
 			continue
 		}
 		if err := source.Build(t, filepath.Join(stage, "hooklock")); err != nil {

@@ -40,7 +40,6 @@ func in(zsh string) map[string]string {
 		"/usr/share/bash-completion/completions/hooklock":           "0644",
 		"/usr/share/fish/vendor_completions.d/hooklock.fish":        "0644",
 		"/usr/share/doc/hooklock/THIRD-PARTY.txt":                   "0644",
-		"/usr/share/doc/hooklock/notify-reload.conf":                "0644",
 	}
 	files[zsh] = "0644"
 	return files
@@ -55,7 +54,7 @@ func TestPackages(t *testing.T) {
 	made := func() map[string][]byte {
 		t.Helper()
 		out := t.TempDir()
-		if err := packages(s, "Somebody <somebody@example.com>", out); err != nil {
+		if err := packages(s, "", "Somebody <somebody@example.com>", out); err != nil {
 			t.Fatal(err)
 		}
 		files := map[string][]byte{}
