@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -97,19 +98,30 @@ type sender struct {
 	failed []string
 }
 
+// front is an address that deliveries are sent to.
+type front struct {
+	client *http.Client
+	url    string
+	host   string // empty: that of url
+}
+
 // send begins to deliver to path, at the address that where gives each time.
 func send(path string, where func() string) *sender {
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+	return sendBy(path, func(path, key string) string { return front{client, "http://" + where(), ""}.deliver(path, key) })
+}
+
+func sendBy(path string, deliver func(path, key string) string) *sender {
 	s := &sender{path: path, stop: make(chan struct{})}
 	for worker := range 4 {
 		s.ended.Go(func() {
-			client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 			for i := 0; ; i++ {
 				select {
 				case <-s.stop:
 					return
 				case <-time.After(20 * time.Millisecond):
 				}
-				said := deliver(client, where(), path, fmt.Sprintf("%d-%d", worker, i))
+				said := deliver(path, fmt.Sprintf("%s-%d-%d", filepath.Base(path), worker, i))
 				s.mu.Lock()
 				s.sent++
 				if said != "" {
@@ -123,20 +135,14 @@ func send(path string, where func() string) *sender {
 }
 
 // deliver says what went wrong, or nothing.
-func deliver(client *http.Client, at, path, key string, lines ...string) string {
-	req, err := http.NewRequest(http.MethodPost, "http://"+at+path, strings.NewReader(`{"id":"`+key+`"}`))
+func (f front) deliver(path, key string) string {
+	req, err := http.NewRequest(http.MethodPost, f.url+path, strings.NewReader(`{"id":"`+key+`"}`))
 	if err != nil {
 		return err.Error()
 	}
+	req.Host = f.host
 	req.Header.Set("Idempotency-Key", key)
-	for _, line := range lines {
-		name, value, _ := strings.Cut(line, ": ")
-		if name == "Host" {
-			req.Host = value
-		}
-		req.Header.Set(name, value)
-	}
-	res, err := client.Do(req)
+	res, err := f.client.Do(req)
 	if err != nil {
 		return key + ": " + err.Error()
 	}

@@ -28,6 +28,13 @@ const (
 
 var podNetwork = netip.MustParsePrefix("10.244.0.0/16")
 
+// The modules whose definitions are installed. They are fetched before the namespaces are made, in which there is no network.
+const (
+	operatorModule = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
+	gatewayAPI     = "sigs.k8s.io/gateway-api@v1.4.0"
+	traefikModule  = "github.com/traefik/traefik/v3@" + kit.TraefikVersion
+)
+
 // Valid in the namespaces.
 var (
 	control *Control
@@ -97,6 +104,11 @@ func prepare(dir string) string {
 	}
 	if _, err := Programs(dir); err != nil {
 		return "a program cannot be had: " + err.Error()
+	}
+	for _, module := range []string{operatorModule, gatewayAPI, traefikModule} {
+		fetch := exec.Command("go", "mod", "download", module)
+		fetch.Dir = dir
+		_ = fetch.Run() // the test that needs it says so
 	}
 	image := exec.Command("go", "run", "./image", "-version", "1.0", "-out", filepath.Join(dir, "image"))
 	image.Dir = kit.Deploy("tools")

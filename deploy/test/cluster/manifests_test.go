@@ -17,7 +17,7 @@ func dryRun(t *testing.T, namespace, source string) {
 // definitions installs the kinds of others that the manifests use. They stay.
 func definitions(t *testing.T) {
 	t.Helper()
-	dir := filepath.Join(kit.Source(t, "github.com/prometheus-operator/prometheus-operator@v0.85.0"), "example", "prometheus-operator-crd")
+	dir := filepath.Join(kit.Source(t, operatorModule), "example", "prometheus-operator-crd")
 	for _, name := range []string{"podmonitors", "servicemonitors", "prometheusrules"} {
 		run(t, ".", "default", "kubectl apply --server-side -f "+filepath.Join(dir, "monitoring.coreos.com_"+name+".yaml"))
 	}
