@@ -294,11 +294,13 @@ func TestTheEtcdIsWhatAnAPIServerTakes(t *testing.T) {
 			t.Errorf("the members have no %s, which docs/kubernetes.md asks for", flag)
 		}
 	}
-	example := kit.Read(t, kit.Deploy("kubernetes/example/sidecar.yaml"))
-	for _, line := range strings.Split(strings.TrimSpace(kit.Fenced(t, "deploy/etcd/README.md", "In sidecar.yaml:", "yaml")), "\n")[1:] {
-		if !strings.Contains(example, line) {
-			t.Errorf("the example's etcd is another one: %s", line)
-		}
+	shown := kit.Fenced(t, "deploy/etcd/README.md", "begins so", "yaml")
+	if shown != kit.Read(t, kit.Deploy("etcd/sidecar.yaml")) {
+		t.Error("deploy/etcd/README.md shows another sidecar.yaml")
+	}
+	_, lines, _ := strings.Cut(shown, "\n")
+	if !strings.Contains(kit.Read(t, kit.Deploy("kubernetes/example/sidecar.yaml")), lines) {
+		t.Error("the example's etcd is another one")
 	}
 }
 
