@@ -35,7 +35,7 @@ It is the ExecReload of the unit for systemd.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := wiring.Load(e, path, nil, true)
 			if err == nil {
-				_, err = wiring.NewRules(loaded.Config)
+				err = wiring.Check(loaded.Config, true)
 			}
 			if err != nil {
 				return err
