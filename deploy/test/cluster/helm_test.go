@@ -68,13 +68,12 @@ func TestHelmRollsOutTheSidecarOfTheExample(t *testing.T) {
 	etcd(t, dir, namespace)
 	example := filepath.Join(dir, "helm", "example")
 	run(t, dir, namespace, `helm dependency update helm/example && kubectl create secret generic shop-webhooks --from-file=etcd/secrets/hooklock --from-literal=stripe.secret=whsec_made_up`)
-	set := ` --set 'hooklock.config.etcd.prefix=/hooklock' --set 'hooklock.config.etcd.tls.ca_file=/etc/hooklock-secrets/ca.crt' --set 'hooklock.config.etcd.tls.cert_file=/etc/hooklock-secrets/tls.crt' --set 'hooklock.config.etcd.tls.key_file=/etc/hooklock-secrets/tls.key'`
-	run(t, ".", namespace, "helm upgrade --install shop "+example+set+" --wait --timeout 4m")
+	run(t, ".", namespace, "helm upgrade --install shop "+example+" --wait --timeout 4m")
 	front := follow(t, namespace, "shop")
 	front.awaitEndpoints(t, 2, "18080")
 	s := send("/health-check", front.pick) // of no route: it passes
 	s.more(t, 20)
-	run(t, ".", namespace, "helm upgrade shop "+example+set+" --set hooklock.config.log.level=debug --wait --timeout 4m && helm rollback shop 1 --wait --timeout 4m")
+	run(t, ".", namespace, "helm upgrade shop "+example+" --set hooklock.config.log.level=debug --wait --timeout 4m && helm rollback shop 1 --wait --timeout 4m")
 	s.more(t, 20)
 	s.end(t)
 	run(t, ".", namespace, "helm uninstall shop --wait --timeout 4m")

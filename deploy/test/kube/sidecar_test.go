@@ -176,6 +176,16 @@ func TestAPatchOfYourOwnComesAfterTheComponent(t *testing.T) {
 	}
 }
 
+func TestALimitOfTheCPUIsAPatchAway(t *testing.T) {
+	dir := filepath.Join(copied(t), "example")
+	path := filepath.Join(dir, "kustomization.yaml")
+	write(t, path, kit.Read(t, path)+kit.Fenced(t, "docs/kubernetes.md", "Where a quota on `limits.cpu` wants one", "yaml"))
+	deployment := Of[*appsv1.Deployment](t, Objects(t, rendered(t, dir)))
+	if got := Sidecar(t, &deployment.Spec.Template.Spec).Resources.Limits.Cpu().String(); got != "1" {
+		t.Errorf("limits.cpu is %s", got)
+	}
+}
+
 func TestAStatefulSetGetsTheSameSidecar(t *testing.T) {
 	dir := copied(t)
 	for _, file := range []string{"sidecar/kustomization.yaml", "app-waits/kustomization.yaml", "example/deployment.yaml"} {
