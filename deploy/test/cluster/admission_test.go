@@ -1,3 +1,5 @@
+//go:build linux
+
 package cluster
 
 import (
@@ -92,4 +94,45 @@ func TestTheSidecarOfThePolicyHasNoTokenAndPassesAQuotaOfCPULimits(t *testing.T)
 	if strings.Contains(said, "kube-api-access") {
 		t.Errorf("a token is mounted into Hooklock's container:\n%s", said)
 	}
+}
+
+// From the manifests as they are to a guarded service, by the lines at the head of the policy's file; and what a person finds who forgot the label.
+func TestAnAnnotationIsEnoughAndAForgottenLabelIsFound(t *testing.T) {
+	needs(t)
+	policy := kit.Deploy("kubernetes/mutatingadmissionpolicy.yaml")
+	run(t, ".", "default", "kubectl apply -f "+policy)
+	t.Cleanup(func() { run(t, ".", "default", "kubectl delete -f "+policy) })
+	namespace := newNamespace(t, "annotated")
+	dir := copied(t)
+	etcd(t, dir, namespace)
+	example := filepath.Join(dir, "kubernetes", "example")
+	config := filepath.Join(dir, "etcd", "sidecar.yaml")
+	write(t, config, read(t, config)+"routes:\n"+orders)
+	run(t, example, namespace, "kubectl create configmap hooklock --from-file="+config+" && kubectl apply -f service.yaml")
+	change(t, filepath.Join(example, "deployment.yaml"), "      labels: {app: shop}\n    spec:", "      labels: {app: shop}\n      annotations: {hooklock-port: \"8080\"}\n    spec:")
+	change(t, filepath.Join(example, "deployment.yaml"), "        - name: shop\n", "        - name: shop\n          lifecycle: {preStop: {sleep: {seconds: 10}}}\n")
+	bad := filepath.Join(t.TempDir(), "pod.yaml")
+	write(t, bad, pod("zero", "0", shopContainer))
+	Await(t, "the policies are in force", func() bool {
+		_, err := shell(t, ".", namespace, "kubectl create --dry-run=server -f "+bad)
+		return err != nil
+	})
+	run(t, example, namespace, "kubectl apply -f deployment.yaml")
+	Await(t, "an event says why there are no pods", func() bool {
+		said := run(t, example, namespace, "kubectl get events --field-selector reason=FailedCreate")
+		return strings.Contains(said, "kubectl label namespace annotated hooklock=enabled")
+	})
+	run(t, example, namespace, `kubectl delete -f deployment.yaml && kubectl label namespace annotated hooklock=enabled && kubectl patch service shop --type=json -p '[{"op": "replace", "path": "/spec/ports/0/targetPort", "value": "hooklock"}]'`)
+	front := follow(t, namespace, "shop")
+	Await(t, "pods are guarded", func() bool {
+		run(t, example, namespace, "kubectl apply -f deployment.yaml && kubectl rollout status deployment/shop --timeout=4m")
+		said := run(t, example, namespace, "kubectl get pods -l hooklock=sidecar -o name")
+		return strings.Count(said, "pod/") == 2
+	})
+	front.awaitEndpoints(t, 2, "18080")
+	s := send("/orders/annotated", front.pick)
+	s.more(t, 30)
+	run(t, example, namespace, "kubectl rollout restart deployment/shop && kubectl rollout status deployment/shop --timeout=4m")
+	s.more(t, 30)
+	s.end(t)
 }
