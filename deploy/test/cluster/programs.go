@@ -62,6 +62,9 @@ func Programs(dir string) (map[string]string, error) {
 		"etcdctl":  {kit.Deploy("tools"), "go.etcd.io/etcd/etcdctl/v3"},
 	} {
 		paths[name] = filepath.Join(dir, name)
+		if _, err := os.Stat(paths[name]); err == nil {
+			continue // built before the namespaces were made
+		}
 		if err := build(of[0], paths[name], of[1]); err != nil {
 			return nil, err
 		}
