@@ -101,7 +101,7 @@ func TestDeliveriesComeThroughTraefikAsGatewayIngressAndIngressRoute(t *testing.
 		if n := ran(t, "/orders/copies-"+name)["same-"+name]; n != 1 {
 			t.Errorf("%s: an event ran %d times", name, n)
 		}
-		senders = append(senders, sendBy("/orders/"+name, f.deliver))
+		senders = append(senders, sendBy("/orders/traefik-"+name, f.deliver))
 	}
 	if reasons := run(t, ".", namespace, "kubectl get httproute shop-webhooks -o 'jsonpath={.status.parents[*].conditions[*].reason}'"); reasons != "Accepted ResolvedRefs" {
 		t.Errorf("the HTTPRoute's conditions are %q", reasons)
