@@ -2,6 +2,8 @@ package admin
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -284,26 +286,25 @@ func TestTokensAreReplacedWhileTheAPIRuns(t *testing.T) {
 	r.want(503, "store_unavailable", "GET", "/v1/locks", "new", "")
 }
 
-func TestCursorsSayNothingToATokenThatDoesNotSeeAll(t *testing.T) {
-	all, some := caller{token: rigTokens()[0]}, caller{token: rigTokens()[2]}
-	other := caller{token: Token{Digest: Digest("other"), Workflows: []string{"a"}}}
-	if all.sealCursor("c1/secret") != "c1/secret" || some.sealCursor("") != "" {
-		t.Error("a cursor without need was sealed")
-	}
-	sealed := some.sealCursor("c1/secret")
-	if strings.Contains(sealed, "secret") {
-		t.Error("not sealed")
-	}
-	if got, err := some.openCursor(sealed); got != "c1/secret" || err != nil {
-		t.Errorf("%q %v", got, err)
-	}
-	for _, bad := range []string{"c1/secret", sealed + "A", sealed[1:], "é", "AAAA"} {
-		if _, err := some.openCursor(bad); err == nil {
-			t.Errorf("%q was taken", bad)
+func TestACursorSaysNothingAndIsItsTokensAlone(t *testing.T) {
+	all, some, nobody := caller{token: rigTokens()[0]}, caller{token: rigTokens()[2]}, caller{}
+	callers := []caller{all, some, nobody}
+	for i, c := range callers {
+		if c.sealCursor("") != "" {
+			t.Errorf("%q has no next page, and a cursor", c.token.Name)
 		}
-	}
-	if _, err := other.openCursor(sealed); err == nil {
-		t.Error("another token's cursor was taken")
+		sealed := c.sealCursor("locks/secret")
+		if plain, _ := base64.RawURLEncoding.DecodeString(sealed); strings.Contains(sealed+string(plain), "secret") {
+			t.Errorf("%q reads %q", c.token.Name, plain)
+		}
+		if got, err := c.openCursor(sealed); got != "locks/secret" || err != nil {
+			t.Errorf("%q: %q %v", c.token.Name, got, err)
+		}
+		for _, bad := range []string{"locks/secret", sealed + "A", sealed[1:], "é", "AAAA", callers[(i+1)%len(callers)].sealCursor("locks/secret")} {
+			if _, err := c.openCursor(bad); !errors.Is(err, idem.ErrCursor) {
+				t.Errorf("%q was taken of %q: %v", bad, c.token.Name, err)
+			}
+		}
 	}
 }
 

@@ -132,15 +132,9 @@ type extended struct {
 }
 
 func (c *call) heartbeat() error {
-	var ttl time.Duration
-	by, err := c.callback(fields{"ttl": &ttl})
+	by, ttl, err := renewal(c.callback)
 	if err != nil {
 		return err
-	}
-	if ttl != 0 {
-		if err := takeTTL(&ttl); err != nil {
-			return err
-		}
 	}
 	ctx, done := c.changing()
 	defer done()

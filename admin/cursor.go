@@ -10,13 +10,14 @@ import (
 	"hooklock/idem"
 )
 
-// A cursor of the ledger names the last key of its page, and with it a workflow that a token with patterns may not see. Such a token
-// gets it sealed, under a key made of the token itself: every replica knows the token, so every replica can go on with the list.
+// A cursor of the ledger names the last key of its page, and with it a workflow that the caller may not see. So it is sealed, under a key made
+// of the caller's token: every replica knows the token, so every replica can go on with the list, and nobody else can make one. Who reads
+// without a token sees every workflow: that key keeps no secret, and a cursor that was made up is only another place to begin at.
 
 // sealCursor is what the caller gets for a cursor of the ledger.
 func (c *caller) sealCursor(cursor string) string {
-	if cursor == "" || !c.limited() {
-		return cursor
+	if cursor == "" {
+		return ""
 	}
 	seal := c.cursorSeal()
 	nonce := make([]byte, seal.NonceSize())
@@ -26,8 +27,8 @@ func (c *caller) sealCursor(cursor string) string {
 
 // openCursor is the ledger's cursor of one that the caller sent.
 func (c *caller) openCursor(cursor string) (string, error) {
-	if cursor == "" || !c.limited() {
-		return cursor, nil
+	if cursor == "" {
+		return "", nil
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(cursor)
 	seal := c.cursorSeal()

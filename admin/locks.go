@@ -201,15 +201,9 @@ func (c *call) held(more fields) (idem.Callback, error) {
 }
 
 func (c *call) renew() error {
-	var ttl time.Duration
-	by, err := c.held(fields{"ttl": &ttl})
+	by, ttl, err := renewal(c.held)
 	if err != nil {
 		return err
-	}
-	if ttl != 0 {
-		if err := takeTTL(&ttl); err != nil {
-			return err
-		}
 	}
 	ctx, done := c.changing()
 	defer done()

@@ -76,6 +76,15 @@ func takeTTL(d *time.Duration) error {
 	return nil
 }
 
+// renewal is whose hold goes on, and for how long: 0 = for as long as at first.
+func renewal(whose func(fields) (idem.Callback, error)) (by idem.Callback, ttl time.Duration, err error) {
+	by, err = whose(fields{"ttl": &ttl})
+	if err == nil && ttl != 0 {
+		err = takeTTL(&ttl)
+	}
+	return by, ttl, err
+}
+
 // reason is why somebody changes what others run; the audit log asks for it.
 func (c *call) reason(text string) error {
 	c.audit.why = cut(text)

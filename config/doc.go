@@ -6,4 +6,7 @@
 // variable can override a part of what the file gave in short.
 //
 // Policies, templates and path patterns are those of idem and idem/naming. What needs to know senders it asks Source.CheckRoute.
+//
+// Words: a Source is what is read, Loaded what came of it, or Problems. A setting has a key, its path in the file, and an Origin, where its value
+// came from. A Known is a preset or a scheme, a word that fills settings which the user leaves out.
 package config

@@ -243,6 +243,8 @@ type Route struct {
 	OnMissingEventID naming.MissingEventID `koanf:"on_missing_event_id"`
 	// How deliveries are signed.
 	Verify Verify `koanf:"verify"`
+	// A request of the sender that is no event: with it, it finds out who answers here. Default: what the preset says, else none.
+	Handshake Handshake `koanf:"handshake"`
 	// One delivery of a workflow at a time.
 	Lock Lock `koanf:"lock"`
 	// One execution per event.
@@ -273,7 +275,7 @@ const SchemeNone = "none"
 
 // Verify says how the deliveries of a route are signed. The zero value is not valid; DefaultRoute has scheme none.
 type Verify struct {
-	// Name of a preset, or hmac, token or none. Default none, or what the preset says: nothing is checked.
+	// Name of a preset, or hmac, jwt, token or none. Default none, or what the preset says: nothing is checked.
 	Scheme string `koanf:"scheme"`
 	// File with the secret that the sender signs with. One trailing newline is cut. Default empty.
 	SecretFile string `koanf:"secret_file"`
@@ -281,7 +283,7 @@ type Verify struct {
 	SecretEnv string `koanf:"secret_env"`
 	// Files with several secrets, while one is rolled: any match is valid. Instead of secret_file. Default none.
 	SecretFiles []string `koanf:"secret_files"`
-	// File with the sender's public key or certificate: PEM, or the sender's own encoding. Default empty.
+	// File with the sender's public key or certificate: PEM, the sender's own encoding, or for jwt a JWKS. Nothing is fetched. Default empty.
 	PublicKeyFile string `koanf:"public_key_file"`
 	// Files with several public keys, while one is rolled. Instead of public_key_file. Default none.
 	PublicKeyFiles []string `koanf:"public_key_files"`
@@ -292,21 +294,68 @@ type Verify struct {
 	WebhookID string `koanf:"webhook_id"`
 	// How old the signed time may be. Default what the scheme's sender documents. 0s means no age check.
 	Tolerance time.Duration `koanf:"tolerance"`
-	// scheme hmac: sha1, sha256 or sha512. Some senders have versions: github sha1, hubspot v1 or v2. Default empty: sha256, or the
-	// sender's newest.
+	// scheme hmac: sha1, sha256 or sha512; jwt: such as ES256. Some senders have versions: github sha1, hubspot v1 or v2. Default empty:
+	// sha256, what fits the key, or the sender's newest.
 	Algorithm string `koanf:"algorithm"`
-	// schemes hmac and token: the header with the signature or the token. Default empty.
+	// schemes hmac, jwt and token: the header with the signature or the token. Default empty; jwt: Authorization.
 	Header string `koanf:"header"`
-	// schemes hmac and token: what stands before it in the header's value, such as "sha256=". Default empty.
+	// Instead of header, the places of it, as sources of a template: header.X, header.X[v1] for a part of a list, query.x, body.a.b. Any match is
+	// valid. Default none.
+	From []string `koanf:"from"`
+	// schemes hmac, jwt and token: what stands before it there, such as "sha256=". Default empty; jwt without header and from: "Bearer ".
 	Prefix string `koanf:"prefix"`
 	// scheme hmac: hex or base64. Default empty: hex.
 	Encoding string `koanf:"encoding"`
-	// scheme hmac: what is signed, with {body}, {method}, {url}, {header.X}. Default empty: {body}.
+	// scheme hmac: what is signed: text with {body}, {method}, {url}, {target} and the sources of templates. Default empty: {body}.
 	Content string `koanf:"content"`
+	// scheme hmac: the source in content that is the signed time, such as header.X[t]: Unix seconds or milliseconds, or RFC 3339. Default empty: no
+	// time is signed.
+	Timestamp string `koanf:"timestamp"`
+	// schemes hmac and jwt: how the secret is written: text, base64 or hex. Default empty: text, taken byte for byte.
+	SecretEncoding string `koanf:"secret_encoding"`
+	// scheme jwt: the claim iss must be this. Default empty: any.
+	Issuer string `koanf:"issuer"`
+	// scheme jwt: the claim aud must have this. Default empty: any, which a public key allows only with body_hash.
+	Audience string `koanf:"audience"`
+	// scheme jwt: further claims that the token must have, as name=value. Default none.
+	Claims []string `koanf:"claims"`
+	// scheme jwt: the claim with the SHA-256 of the body. Default empty: nothing of the body is signed.
+	BodyHash string `koanf:"body_hash"`
 	// What secret_file, secret_env or secret_files gave. Never printed.
 	Secrets []Secret `koanf:"-" secret:"secret"`
 	// What public_key_file or public_key_files gave.
 	PublicKeys []Secret `koanf:"-" secret:"public_key"`
+}
+
+// Handshake says which requests of a sender are a handshake, and what answers it. The zero value is none.
+type Handshake struct {
+	// What tells a handshake from an event, as sources of a template that it has: query.hub.challenge, or body.type=url_verification with the value.
+	// All must hold. Default none: there is no handshake.
+	When []string `koanf:"when"`
+	// Its method, also where match.methods has others: GET. Default empty: one of the route's.
+	Method string `koanf:"method"`
+	// It comes without a signature. Then it is answered here, and never passed on. Default false: its signature is checked first.
+	Unsigned bool `koanf:"unsigned"`
+	// Source that must be the token in token_file, such as query.hub.verify_token. Default empty: none is asked for.
+	TokenAt string `koanf:"token"`
+	// File with that token. One trailing newline is cut. Default empty.
+	TokenFile string `koanf:"token_file"`
+	// Environment variable with that token, instead of token_file. Default empty.
+	TokenEnv string `koanf:"token_env"`
+	// Body of the answer: text with sources in braces, such as {query.hub.challenge}; {hmac.body.x} is the digest of one, made as the route's
+	// signatures. "{{" and "}}" are braces. Default empty: no body.
+	Answer string `koanf:"answer"`
+	// Its type. With application/json, values are escaped for a JSON string. Default empty: text/plain.
+	ContentType string `koanf:"content_type"`
+	// A header line of the answer: "X-Hook-Secret: {header.X-Hook-Secret}". Default empty: none. Where answer is empty, too, the upstream answers.
+	Header string `koanf:"header"`
+	// What token_file or token_env gave. Never printed.
+	Token Secret `koanf:"-" secret:"token"`
+}
+
+// Complete reports whether the token that h names was read.
+func (h *Handshake) Complete() bool {
+	return h.TokenFile == "" && h.TokenEnv == "" || !h.Token.IsZero()
 }
 
 // Complete reports whether everything that v names was read. It is false only where a file or variable is missing and Load was
@@ -427,7 +476,8 @@ func DefaultRoute() Route {
 		Workflow:         "{route}",
 		EventID:          "{header.Idempotency-Key}",
 		OnMissingEventID: naming.MissingPayload,
-		Verify:           Verify{Scheme: SchemeNone, SecretFiles: []string{}, PublicKeyFiles: []string{}},
+		Verify:           Verify{Scheme: SchemeNone, SecretFiles: []string{}, PublicKeyFiles: []string{}, From: []string{}, Claims: []string{}},
+		Handshake:        Handshake{When: []string{}},
 		Lock: Lock{
 			Strategy:     idem.FailFast,
 			WaitTimeout:  5 * time.Second,

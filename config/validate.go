@@ -36,6 +36,7 @@ type validator struct {
 	inKubernetes bool
 	problems     Problems
 	warnings     Problems
+	notes        Problems
 }
 
 func (v *validator) run() {

@@ -73,60 +73,66 @@ func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error)
 // Acquire waits for the lock of workflow until ctx ends: first come, first served, over all processes. It waits for a session, too, and
 // when that is lost it begins again at the end of the queue.
 func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
-	for {
-		if err := s.waitReady(ctx); err != nil {
-			return nil, fmt.Errorf("acquire %q: %w", workflow, err)
-		}
-		before, _, _ := s.keeper.current()
-		held, err := s.queueUp(ctx, s.lockOnly(workflow))
-		switch {
-		case held != nil:
+	err := s.waitReady(ctx)
+	if err == nil {
+		var held idem.Held
+		if held, err = s.await(ctx, func() idem.Lock { return s.lockOnly(workflow) }); held != nil {
 			return s.acquired(ctx, workflow, held)
-		case ctx.Err() != nil:
-			return nil, fmt.Errorf("acquire %q: %w", workflow, context.Cause(ctx))
-		case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrPlaceLost):
-			continue
-		}
-		if session, _, _ := s.keeper.current(); session != nil && session == before { // not because the session was lost
-			return nil, fmt.Errorf("acquire %q: %w", workflow, err)
 		}
 	}
+	return nil, fmt.Errorf("acquire %q: %w", workflow, err)
 }
 
-// queueUp waits in the queue, and ends its place where it leaves without the lock.
-func (s *Locker) queueUp(ctx context.Context, l idem.Lock) (idem.Held, error) {
-	place, _, err := s.ledger.Enqueue(ctx, l, 0, 0)
+// await waits for the lock that lock describes, each time it is asked for an execution of its own. The error is ctx's cause where that has
+// ended, or idem.ErrCancelled where somebody ended the wait.
+func (s *Locker) await(ctx context.Context, lock func() idem.Lock) (idem.Held, error) {
+	held, v, err := idem.AwaitLock(ctx, s.ledger, &waiter{locker: s, ctx: ctx, lock: lock}, idem.Verdict{Attempt: 1})
 	switch {
-	case err != nil:
-		return nil, err
-	case place == nil: // its key is in use, against all odds
-		return nil, idem.ErrNotClaimed
+	case held != nil:
+		return held, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case v.Decision != "":
+		return nil, idem.ErrCancelled // nothing else can happen to an event that nobody else has
 	}
-	held, err := s.inPlace(ctx, place, l)
-	if held == nil {
-		_ = place.Leave(ctx) // goes on by itself when ctx has ended
-	}
-	return held, err
+	return nil, err
 }
 
-func (s *Locker) inPlace(ctx context.Context, place idem.Place, l idem.Lock) (idem.Held, error) {
-	for {
-		seen, err := place.Await(ctx, 0)
-		switch {
-		case err != nil:
-			return nil, err
-		case seen.Lock != nil: // dead
-			if err := s.bury(ctx, seen.Lock); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		l.StartedAt = s.clock.Now()
-		if held, _, err := place.ClaimHead(ctx, l, 0); held != nil || err != nil {
-			return held, err
-		}
-	}
+// waiter waits for a lock that covers no event.
+type waiter struct {
+	locker  *Locker
+	ctx     context.Context
+	lock    func() idem.Lock
+	session *session // that its place is of
 }
+
+// Lock implements idem.Waiter.
+func (w *waiter) Lock(idem.Verdict) idem.Lock {
+	w.session, _, _ = w.locker.keeper.current()
+	return w.lock()
+}
+
+// Judge implements idem.Waiter.
+func (w *waiter) Judge(seen *idem.Seen, _ bool) idem.Verdict {
+	if seen.Lock != nil && seen.Lock.Dead {
+		return idem.Verdict{Bury: seen.Lock}
+	}
+	return idem.Verdict{Attempt: 1}
+}
+
+// Again implements idem.Waiter: where the place went with its session, there is another one of the next.
+func (w *waiter) Again(err error) error {
+	if session, _, _ := w.locker.keeper.current(); session != nil && session == w.session && !errors.Is(err, idem.ErrPlaceLost) {
+		return err
+	}
+	return w.locker.waitReady(w.ctx)
+}
+
+// Request implements idem.Waiter. What is left undone when ctx ends, the Store goes on to undo.
+func (w *waiter) Request() (context.Context, context.CancelFunc) { return w.ctx, func() {} }
+
+// Now implements idem.Waiter.
+func (w *waiter) Now() time.Time { return w.locker.clock.Now() }
 
 // lockOnly is an execution of an event that nobody else has: all that it shares with others is its workflow.
 func (s *Locker) lockOnly(workflow string) idem.Lock {

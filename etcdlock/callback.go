@@ -2,9 +2,7 @@ package etcdlock
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -20,9 +18,8 @@ import (
 // allowed says why cb may not speak for the execution of e, or nil. The upstream of a lock that
 // covers one event alone is given no token, because that would fence nothing, and need show none.
 func allowed(cb *idem.Callback, e *idem.Entry) error {
-	own := sha256.Sum256([]byte(cb.Key))
 	switch {
-	case !cb.AnyKey && (e.CallbackHash == "" || subtle.ConstantTimeCompare([]byte(hex.EncodeToString(own[:])), []byte(e.CallbackHash)) != 1):
+	case !cb.AnyKey && (e.CallbackHash == "" || subtle.ConstantTimeCompare([]byte(idem.HashCallbackKey(cb.Key)), []byte(e.CallbackHash)) != 1):
 		return idem.ErrCallbackKey
 	case cb.Workflow != "" && cb.Workflow != e.Workflow:
 		return idem.ErrNoExecution

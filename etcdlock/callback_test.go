@@ -122,6 +122,33 @@ func TestGuardRefusesWhoMayNotGoOn(t *testing.T) {
 	}
 }
 
+func TestWhoSpeaksForAnExecutionShowsItsKeyItsWorkflowAndItsToken(t *testing.T) {
+	own := idem.Entry{Scope: idem.Scope{Workflow: "w"}, Token: 5, CallbackHash: idem.HashCallbackKey("key")}
+	event, waits, keyless := own, own, own
+	event.PerEvent, waits.Token, keyless.CallbackHash = true, 0, ""
+	for name, c := range map[string]struct {
+		cb   idem.Callback
+		e    *idem.Entry
+		want error
+	}{
+		"all of it":                           {idem.Callback{Workflow: "w", Token: 5, Key: "key"}, &own, nil},
+		"no workflow":                         {idem.Callback{Token: 5, Key: "key"}, &own, nil},
+		"a token of the API":                  {idem.Callback{Token: 5, AnyKey: true}, &own, nil},
+		"another key":                         {idem.Callback{Token: 5, Key: "other"}, &own, idem.ErrCallbackKey},
+		"the key of none":                     {idem.Callback{Token: 5, Key: ""}, &keyless, idem.ErrCallbackKey},
+		"another workflow":                    {idem.Callback{Workflow: "v", Token: 5, Key: "key"}, &own, idem.ErrNoExecution},
+		"no token":                            {idem.Callback{Key: "key"}, &own, idem.ErrStaleToken},
+		"another token":                       {idem.Callback{Token: 4, Key: "key"}, &own, idem.ErrStaleToken},
+		"no token, of one that has none yet":  {idem.Callback{Key: "key"}, &waits, idem.ErrStaleToken},
+		"no token, where the event is locked": {idem.Callback{Key: "key"}, &event, nil},
+		"a wrong one there":                   {idem.Callback{Token: 4, Key: "key"}, &event, idem.ErrStaleToken},
+	} {
+		if err := allowed(&c.cb, c.e); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestTheTokenOfAnEarlierAttemptIsStale(t *testing.T) {
 	_, a, b := replicas(t)
 	first := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
@@ -377,13 +404,18 @@ func TestAHeartbeatOfWhatAProcessStillRunsExtendsNothing(t *testing.T) {
 }
 
 func TestAnUpstreamMayCompleteBeforeItsAnswerIsRead(t *testing.T) {
-	_, a, b := replicas(t)
+	e, _, b := replicas(t)
+	told := 0
+	a := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnEnded: func(*idem.Record, bool) { told++ }})
 	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
 	if _, err := b.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success}); err != nil {
 		t.Fatal(err)
 	}
 	if err := held.Hold(within(t, patience), time.Minute); err != nil {
 		t.Fatalf("the hold that comes too late: %v", err)
+	}
+	if told != 1 {
+		t.Errorf("its process was told of its end %d times", told)
 	}
 	if a.holds(held.Lock().Execution) {
 		t.Error("the process takes it for its own")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -185,5 +186,55 @@ func held(ttl time.Duration) func(s *Store) *owned {
 			panic(fmt.Sprint("hold: ", err))
 		}
 		return h.(*owned)
+	}
+}
+
+func TestABurialIsToldOfOnceByWhoMadeIt(t *testing.T) {
+	e := etcdtest.Start(t)
+	var buried atomic.Int64
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnBuried: func(*idem.Lock) { buried.Add(1) }})
+	l := lockFor("w", "event")
+	l.Alive, l.ReleaseDelay = protocol.SessionAlive("nobody"), time.Hour
+	value, err := protocol.EncodeLock(&l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	putRaw(t, e, map[string][]byte{strings.TrimPrefix(s.layout.Lock(l.Scope), s.layout.Root): value})
+	at, err := s.look(within(t, patience), s.layout.Keys(&l))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second meets what the first has made
+		if err := s.bury(within(t, patience), at.Lock); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := buried.Load(); n != 1 {
+		t.Errorf("told of %d burials", n)
+	}
+	cools, err := s.look(within(t, patience), s.layout.Keys(&l))
+	if err != nil || cools.Lock == nil || !cools.Lock.Cooling {
+		t.Fatalf("%+v %v", cools, err)
+	}
+	if _, err := e.Client.Delete(within(t, patience), s.layout.Alive(protocol.HoldAlive(l.Execution))); err != nil { // as at the end of its delay
+		t.Fatal(err)
+	}
+	if err := s.bury(within(t, patience), cools.Lock); err != nil {
+		t.Fatal(err)
+	}
+	count(t, e, s.layout.Locks(), 0)
+	if n := buried.Load(); n != 1 {
+		t.Errorf("the end of a release delay is no burial: told of %d", n)
+	}
+}
+
+func TestALockThatWasStoppedDoesNotBegin(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, s, lockFor("w", "event"), 0)
+	why := errors.New("why it was stopped")
+	held.stopNow(why)
+	if err := held.Begin(); !errors.Is(err, why) {
+		t.Errorf("got %v", err)
 	}
 }

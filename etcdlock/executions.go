@@ -2,8 +2,8 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 	"slices"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -20,28 +20,23 @@ const recordBatch = 32
 // pages may be on both. Bodies of answers are left out. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Control) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error) {
 	kinds := kindsOf(q.Status)
-	var from *cursor
 	if q.Cursor != "" {
-		c, err := parseCursor(q.Cursor)
-		i := slices.Index(kinds, letters[c.kind])
-		if err != nil || i < 0 {
+		i := slices.IndexFunc(kinds, func(kind string) bool { return strings.HasPrefix(q.Cursor, kind) })
+		if i < 0 {
 			return idem.ExecutionPage{}, idem.ErrCursor
 		}
-		from, kinds = &c, kinds[i:]
+		kinds = kinds[i:]
 	}
 	p := &executionPage{store: s, q: q, walk: s.newWalk(q.Limit, recordBatch)}
 	for _, kind := range kinds {
-		keys, err := s.pageRange(ctx, kind, q.Workflow, from)
-		if err == nil {
-			err = p.walk.through(ctx, keys, p.show)
-		}
-		switch {
-		case errors.Is(err, idem.ErrCursor):
+		keys, err := s.pageRange(kind, q.Workflow, q.Cursor)
+		if err != nil {
 			return idem.ExecutionPage{}, err
-		case err != nil:
+		}
+		if err := p.walk.through(ctx, keys, p.show); err != nil {
 			return idem.ExecutionPage{}, unavailable(err)
 		}
-		from = nil
+		q.Cursor = "" // the kinds behind its own are shown from their beginning
 	}
 	return p.finish(ctx)
 }
@@ -79,8 +74,7 @@ func (p *executionPage) show(kv *mvccpb.KeyValue) bool {
 
 // foundIn is the execution in kv; not that of a cooling lock, which has ended and is in its record.
 func (s *Control) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
-	c, _ := cursorOf(s.layout, string(kv.Key))
-	if letters[c.kind] == protocol.KindRecords {
+	if strings.HasPrefix(string(kv.Key), s.layout.Records()) {
 		r, _, err := protocol.DecodeRecord(kv.Value)
 		if err != nil {
 			return f, false
@@ -95,10 +89,11 @@ func (s *Control) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	if err != nil || l.Cooling {
 		return f, false
 	}
-	if letters[c.kind] == protocol.KindQueue {
-		l.Token, l.Revision = 0, 0 // who waits has no lock
+	waits := strings.HasPrefix(string(kv.Key), s.layout.Queues())
+	if waits {
+		l.Token, l.Revision = 0, 0 // it has no lock
 	}
-	return idem.Found{Lock: l, Place: letters[c.kind] == protocol.KindQueue}, true
+	return idem.Found{Lock: l, Place: waits}, true
 }
 
 // finish adds what stands elsewhere than in the values.
@@ -123,9 +118,5 @@ func (p *executionPage) finish(ctx context.Context) (idem.ExecutionPage, error) 
 	for i := range p.found {
 		p.found[i].Duplicates = p.store.duplicates.of(p.found[i].ID(), answers[i].GetResponseRange().Kvs)
 	}
-	page := idem.ExecutionPage{Executions: p.found}
-	if p.walk.full() {
-		page.NextCursor = p.walk.last.String()
-	}
-	return page, nil
+	return idem.ExecutionPage{Executions: p.found, NextCursor: p.walk.cursor()}, nil
 }

@@ -15,13 +15,13 @@ import (
 )
 
 // takeTurns lets all places have the lock, each as soon as it is its turn, and calls ran for each.
-func takeTurns(tb testing.TB, s *Store, places []*Place, ran func(*Place)) (wait func()) {
+func takeTurns(tb testing.TB, places []*Place, ran func(*Place)) (wait func()) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
 	var wg sync.WaitGroup
 	for _, p := range places {
 		wg.Go(func() {
-			held, err := s.inPlace(ctx, p, p.lock())
+			held, err := inTurn(ctx, p, p.lock())
 			if err != nil {
 				tb.Errorf("%s: %v", p.scope.Key, err)
 				return
@@ -89,7 +89,7 @@ func TestACrowdOfWaitersRunsInOrderAndNobodyIsLeftBehind(t *testing.T) {
 	var mu sync.Mutex
 	last := map[string]int64{}
 	total := 0
-	wait := takeTurns(t, s, places, func(p *Place) {
+	wait := takeTurns(t, places, func(p *Place) {
 		mu.Lock()
 		defer mu.Unlock()
 		if w := p.scope.Workflow; p.q < last[w] {
@@ -119,7 +119,7 @@ func TestNobodyIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 10 * time.Second})
 	holders, places := crowd(t, s, 4, 5)
 	var ran atomic.Int32
-	wait := takeTurns(t, s, places, func(*Place) { ran.Add(1) })
+	wait := takeTurns(t, places, func(*Place) { ran.Add(1) })
 	settled(t, s, len(places))
 	s.hub.broke()
 	settled(t, s, len(places))

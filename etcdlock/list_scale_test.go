@@ -125,7 +125,7 @@ func TestAPageOfTenThousandExecutionsReadsNoMoreThanItShows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Two empty kinds, the values, the place of the cursor, and the counts of copies; a renewal of the session may come between.
+		// Two empty kinds, the values in windows that may end early, and the counts of copies; a renewal of the session may come between.
 		if n, most := requests.Load()-before, int64(100/recordBatch+1+2+1+1); n > most+2 {
 			t.Fatalf("%d requests for a page", n)
 		}

@@ -3,9 +3,6 @@ package etcdlock
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -26,22 +23,20 @@ func (s *Control) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, q.Wait, err)
 	defer cancel()
-	l, callbackKey := s.clientLock(&q)
-	h, err := s.locker.queueUp(waiting, l)
-	for errors.Is(err, idem.ErrNotClaimed) || errors.Is(err, idem.ErrPlaceLost) {
-		_ = s.waitReady(waiting) // its place went with the session
+	var callbackKey string
+	h, err := s.locker.await(waiting, func() (l idem.Lock) {
 		l, callbackKey = s.clientLock(&q)
-		h, err = s.locker.queueUp(waiting, l)
-	}
+		return l
+	})
 	switch {
-	case h == nil && ctx.Err() == nil && waiting.Err() != nil:
+	case h != nil:
+		return s.handOver(ctx, h.(*owned), &q, callbackKey)
+	case waiting.Err() != nil && ctx.Err() == nil:
 		return nil, s.heldBy(ctx, q.Workflow, taken)
 	case errors.Is(err, idem.ErrCancelled):
 		return nil, err
-	case h == nil:
-		return nil, unavailable(err)
 	}
-	return s.handOver(ctx, h.(*owned), &q, callbackKey)
+	return nil, unavailable(err)
 }
 
 // handOver moves a lock that was won in the queue from the session to a hold.
@@ -67,10 +62,9 @@ func (s *Control) heldBy(ctx context.Context, workflow string, before *idem.Lock
 func (s *Control) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
 	var random [10]byte
 	_, _ = rand.Read(random[:]) // never fails
-	callbackKey := base32.StdEncoding.EncodeToString(random[:])
-	hash := sha256.Sum256([]byte(callbackKey))
+	callbackKey, hash := idem.NewCallbackKey(random)
 	l := s.locker.lockOnly(q.Workflow)
-	l.Holder, l.CallbackHash, l.HoldTTL = q.Holder, hex.EncodeToString(hash[:]), q.TTL
+	l.Holder, l.CallbackHash, l.HoldTTL = q.Holder, hash, q.TTL
 	return l, callbackKey
 }
 

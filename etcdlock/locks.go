@@ -45,35 +45,26 @@ func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, er
 // Locks is a part of the locks, in the order of their keys. It buries nothing: a lock whose owner is dead says so. The error is
 // idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Control) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error) {
-	var from *cursor
-	if q.Cursor != "" {
-		c, err := parseCursor(q.Cursor)
-		if err != nil || letters[c.kind] != protocol.KindLocks {
-			return idem.LockPage{}, idem.ErrCursor
-		}
-		from = &c
+	keys, err := s.pageRange(protocol.KindLocks, "", q.Cursor)
+	if err != nil {
+		return idem.LockPage{}, err
 	}
 	var page idem.LockPage
 	w := s.newWalk(q.Limit, lockBatch)
-	keys, err := s.pageRange(ctx, protocol.KindLocks, "", from)
-	if err == nil {
-		err = w.through(ctx, keys, func(kv *mvccpb.KeyValue) bool {
-			l, err := protocol.LockAt(kv)
-			if err != nil || l.Scope.PerEvent || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
-				return false // of a newer release, or no lock of a workflow
-			}
-			page.Locks = append(page.Locks, idem.LockView{Lock: l})
-			return true
-		})
-	}
+	err = w.through(ctx, keys, func(kv *mvccpb.KeyValue) bool {
+		l, err := protocol.LockAt(kv)
+		if err != nil || l.Scope.PerEvent || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
+			return false // of a newer release, or no lock of a workflow
+		}
+		page.Locks = append(page.Locks, idem.LockView{Lock: l})
+		return true
+	})
 	if err == nil {
 		err = s.describe(ctx, page.Locks, w.revision)
 	}
 	if err != nil {
 		return idem.LockPage{}, unavailable(err)
 	}
-	if w.full() {
-		page.NextCursor = w.last.String()
-	}
+	page.NextCursor = w.cursor()
 	return page, nil
 }

@@ -3,6 +3,8 @@ package etcdlock
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ type lossyKV struct {
 	clientv3.KV
 	armed chan bool // true: applied at once
 	late  chan []clientv3.Op
+	reads atomic.Pointer[func(key string)] // called before a read, with its first key
 }
 
 type lossyTxn struct {
@@ -37,6 +40,9 @@ func (t *lossyTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 
 func (t *lossyTxn) Commit() (*clientv3.TxnResponse, error) {
 	if len(t.ops) == 0 || !t.ops[0].IsTxn() { // a read, or a session
+		if read := t.kv.reads.Load(); read != nil && len(t.ops) > 0 {
+			(*read)(string(t.ops[0].KeyBytes()))
+		}
 		return t.Txn.Commit()
 	}
 	select {
@@ -68,12 +74,16 @@ func (kv *lossyKV) arrive(tb testing.TB) (applied bool) {
 }
 
 // lossy is a store whose answers can be lost.
-func lossy(tb testing.TB, e *etcdtest.Etcd) (*Store, *lossyKV) {
+func lossy(tb testing.TB, e *etcdtest.Etcd, change ...func(*Options)) (*Store, *lossyKV) {
 	tb.Helper()
 	client := etcdtest.Dial(tb, e.Endpoint)
 	kv := &lossyKV{KV: client.KV, armed: make(chan bool, 1), late: make(chan []clientv3.Op, 1)}
 	client.KV = kv
-	return openStore(tb, Options{Client: client}), kv
+	o := Options{Client: client}
+	for _, f := range change {
+		f(&o)
+	}
+	return openStore(tb, o), kv
 }
 
 // scenes are what is sent, on what, and how it has to stand afterwards, lost answer or not.
@@ -213,6 +223,37 @@ func TestAHoldIsHeldAlsoWhereItsAnswerGotLost(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// Whoever completes a hold tells of it. A process that does not know whether its hold was applied must not tell of it again.
+func TestTheEndOfAHoldWhoseAnswerGotLostIsToldOfOnce(t *testing.T) {
+	e := etcdtest.Start(t)
+	var told atomic.Int64
+	tell := func(o *Options) { o.OnEnded = func(*idem.Record, bool) { told.Add(1) } }
+	o := Options{Endpoints: []string{e.Endpoint}}
+	tell(&o)
+	other := openStore(t, o)
+	s, kv := lossy(t, e, tell)
+	held := mustClaim(t, s, withKey(lockFor("w", "one")), 0)
+	cb := callbackOf(held.Lock())
+	var once sync.Once
+	look := func(key string) {
+		if key == held.keys.L && len(kv.armed) == 0 {
+			once.Do(func() {
+				if _, err := other.Complete(within(t, patience), cb, idem.Final{Status: idem.Success}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	kv.armed <- true
+	kv.reads.Store(&look)
+	if err := held.Hold(within(t, patience), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if n := told.Load(); n != 1 {
+		t.Errorf("told %d times", n)
 	}
 }
 

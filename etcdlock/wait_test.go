@@ -27,8 +27,7 @@ func mustEnqueue(tb testing.TB, s *Store, l idem.Lock) *Place {
 
 // myTurn waits until the lock is free for p. A process that has not heard of its neighbour's session yet takes a lock of it for dead, as
 // everybody who waits does: it buries it, is refused, and waits on.
-func myTurn(tb testing.TB, p *Place) error {
-	ctx := within(tb, patience)
+func myTurn(ctx context.Context, p *Place) error {
 	for {
 		seen, err := p.Await(ctx, 0)
 		if err != nil || seen.Lock == nil {
@@ -38,6 +37,16 @@ func myTurn(tb testing.TB, p *Place) error {
 			return err
 		}
 	}
+}
+
+// inTurn has the lock for p as soon as it is its turn.
+func inTurn(ctx context.Context, p *Place, l idem.Lock) (held idem.Held, err error) {
+	for held == nil && err == nil {
+		if err = myTurn(ctx, p); err == nil {
+			held, _, err = p.ClaimHead(ctx, l, 0)
+		}
+	}
+	return held, err
 }
 
 func TestWhoWaitsRunsInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
@@ -52,7 +61,7 @@ func TestWhoWaitsRunsInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
 		l := lockFor("w", fmt.Sprintf("event %d", i))
 		p := mustEnqueue(t, stores[i%2], l)
 		wg.Go(func() {
-			if err := myTurn(t, p); err != nil {
+			if err := myTurn(within(t, patience), p); err != nil {
 				t.Errorf("%d: %v", i, err)
 				return
 			}
@@ -167,7 +176,7 @@ func TestACrowdGetsItsPlacesWhileTheLockChangesHands(t *testing.T) {
 					t.Errorf("%+v %v", seen, err)
 					return
 				}
-				held, err := s.inPlace(within(t, patience), p, l)
+				held, err := inTurn(within(t, patience), p.(*Place), l)
 				if err != nil {
 					t.Error(err)
 					return

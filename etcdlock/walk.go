@@ -2,8 +2,8 @@ package etcdlock
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -26,7 +26,7 @@ type walk struct {
 	shown    int
 	left     int    // keys that it may still look at
 	batch    int    // values that it reads at a time
-	last     cursor // the last key that it has looked at
+	last     string // the last key that it has looked at
 	revision int64
 }
 
@@ -55,11 +55,7 @@ func (w *walk) through(ctx context.Context, keys *windows, show func(*mvccpb.Key
 			if w.full() {
 				return nil
 			}
-			c, ours := cursorOf(w.store.layout, string(kv.Key))
-			if !ours {
-				continue
-			}
-			w.last = c
+			w.last = string(kv.Key)
 			w.left--
 			if show(kv) {
 				w.shown++
@@ -86,21 +82,30 @@ func (s *Control) readEach(ctx context.Context, ops []clientv3.Op) (answers []*p
 	return answers, nil
 }
 
-// pageRange is the range of one kind of keys, or of those of one workflow; after the cursor, if one is given. The error is idem.ErrCursor where
-// that is of another workflow.
-func (s *Control) pageRange(ctx context.Context, kind, workflow string, c *cursor) (*windows, error) {
+// cursor is what the next page begins behind, "" where there is none: the last key that was looked at, below the root. It names a workflow, so
+// whoever hands it out to somebody who may not see all of them seals it.
+func (w *walk) cursor() string {
+	if !w.full() {
+		return ""
+	}
+	return strings.TrimPrefix(w.last, w.store.layout.Root)
+}
+
+// pageRange is the range of one kind of keys, or of those of one workflow; behind the cursor, if one is given. The error is idem.ErrCursor where
+// that is outside of it.
+func (s *Control) pageRange(kind, workflow, cursor string) (*windows, error) {
 	root := s.layout.Root + kind
 	from := root
 	if workflow != "" {
 		from += protocol.Hash16(workflow) + "/"
 	}
 	end := clientv3.GetPrefixRangeEnd(from)
-	if c == nil {
+	if cursor == "" {
 		return newWindows(root, from, end), nil
 	}
-	if workflow != "" && protocol.Hex16(c.workflow()) != protocol.Hash16(workflow) {
-		return nil, fmt.Errorf("%w: it is of another workflow", idem.ErrCursor)
+	at := s.layout.Root + cursor
+	if !strings.HasPrefix(at, from) {
+		return nil, idem.ErrCursor
 	}
-	from, err := s.after(ctx, *c)
-	return newWindows(root, from, end), err
+	return newWindows(root, at+"\x00", end), nil
 }

@@ -57,6 +57,11 @@ type Verdict struct {
 	Earlier []Attempt
 }
 
+// taken reports whether somebody else has the lock, or the event.
+func (v *Verdict) taken() bool {
+	return v.Decision == DecisionLocked || v.Decision == DecisionInFlight
+}
+
 // Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does no I/O. The order of its
 // questions is the promise of docs/decisions.md: mismatch, in flight, replayed or unknown, then the lock.
 func Decide(seen *Seen, r *Request, now time.Time) Verdict {

@@ -69,17 +69,16 @@ type Admission struct {
 func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	r.Scope.PerEvent = r.Policy.Strategy == NoLock
 	a := g.admit(r)
-	taken := a.Decision == DecisionLocked || a.Decision == DecisionInFlight
 	switch {
-	case taken && r.Policy.Strategy == Skip:
+	case a.taken() && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
 	case a.Decision == DecisionLocked && r.Policy.Strategy == Wait:
-		if a = g.waited(sender, a, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
+		if a = g.waited(sender, a, r.Policy.WaitTimeout, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
 			g.quotas.add(r.Policy, -1, g.o.Now())
 		}
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
-		a = g.waited(sender, a, g.attach, r)
+		a = g.waited(sender, a, r.Policy.AttachTimeout, g.attach, r)
 	}
 	if a.Execution == nil && !r.Policy.Observe && a.ofCopy() {
 		g.o.Ledger.Duplicate(a.Holder, r.retention())
@@ -97,14 +96,6 @@ func (v *Verdict) ofCopy() bool {
 		return true
 	}
 	return v.Copy != nil && v.Decision == DecisionSkipped
-}
-
-// waited lets a delivery wait that came as far as a, and notes for how long.
-func (g *Guard) waited(sender context.Context, a Admission, wait func(context.Context, *Request, Verdict) Admission, r *Request) Admission {
-	before, since := a.Waited, g.o.Now()
-	a = wait(sender, r, a.Verdict)
-	a.Waited = before + g.o.Now().Sub(since)
-	return a
 }
 
 // Waiting is how many deliveries wait in this process, and since when the oldest of them does; the zero time when none does.
@@ -218,17 +209,28 @@ func (g *Guard) remember(p *Policy, rec *Record, seenAt moment, life time.Durati
 func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 	var random [20]byte
 	g.read(random[:])
-	callbackKey := base32.StdEncoding.EncodeToString(random[4:14])
-	hash := sha256.Sum256([]byte(callbackKey))
+	callbackKey, hash := NewCallbackKey([10]byte(random[4:14]))
 	id := NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
 	return Lock{
 		Entry: Entry{
 			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint,
-			Credentials: r.credentials(id), CallbackHash: hex.EncodeToString(hash[:]), TraceParent: r.TraceParent,
+			Credentials: r.credentials(id), CallbackHash: hash, TraceParent: r.TraceParent,
 			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(), Retention: r.retention(),
 		},
 		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,
 	}, callbackKey
+}
+
+// NewCallbackKey is an upstream's right to speak about its own execution, made of what is random, and the hash of it that the ledger keeps.
+func NewCallbackKey(random [10]byte) (key, hash string) {
+	key = base32.StdEncoding.EncodeToString(random[:])
+	return key, HashCallbackKey(key)
+}
+
+// HashCallbackKey is what Entry.CallbackHash has of a callback key.
+func HashCallbackKey(key string) string {
+	hash := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(hash[:])
 }
 
 // randomKey is the key of a delivery that is its own event: where idempotency is off.

@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ type line struct {
 	behind   []int64  // the locks that they saw
 	answers  []queued // to each place that is taken, one after the other; the last one again and again
 	awaits   []awaited
+	knew     []int64 // the revisions that it waits at
 	claims   []awaited
 	claimed  []Lock
 	at       int // awaits that were answered
@@ -34,9 +36,10 @@ type queued struct {
 
 // awaited is the answer of Await or ClaimHead: hangs until the context ends where wait is set.
 type awaited struct {
-	seen *Seen
-	err  error
-	wait bool
+	seen  *Seen
+	err   error
+	wait  bool
+	after time.Duration
 }
 
 func (l *line) Claim(context.Context, Lock, int64) (Held, *Seen, error) {
@@ -59,13 +62,15 @@ func (l *line) Bury(_ context.Context, dead *Lock) error {
 	return l.bury
 }
 func (l *line) Duplicate(ExecutionID, time.Duration) {}
-func (l *line) Await(ctx context.Context, _ int64) (*Seen, error) {
+func (l *line) Await(ctx context.Context, prev int64) (*Seen, error) {
 	l.at++
+	l.knew = append(l.knew, prev)
 	if l.at > len(l.awaits) || l.awaits[l.at-1].wait {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
 	a := l.awaits[l.at-1]
+	<-time.After(a.after) // by the clock of synctest
 	return a.seen, a.err
 }
 func (l *line) ClaimHead(_ context.Context, lock Lock, prev int64) (Held, *Seen, error) {
@@ -264,4 +269,91 @@ func TestAPlaceThatCannotBeLeftIsSaid(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	})
+}
+
+func TestWhoWaitsGoesByWhatItSawLastAndBeginsWhenItHasTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := busy()
+		again := &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Attempt: 3}, End: End{Status: Failed, Outcome: Executed}}
+		l := &line{awaits: []awaited{{seen: &Seen{Lock: &other, Record: again, RecordRevision: 9}}, {seen: &Seen{Record: again, RecordRevision: 9}, after: time.Second}}}
+		began := time.Now()
+		a, _ := lined(t, l, nil)
+		if a.Execution == nil || !slices.Equal(l.knew, []int64{0, 9}) {
+			t.Fatalf("%+v, waited at the revisions %v", a, l.knew)
+		}
+		if at := a.Execution.Lock().StartedAt; !at.Equal(began.Add(time.Second)) {
+			t.Errorf("it began %s after it came", at.Sub(began))
+		}
+		a.Execution.Release()
+	})
+}
+
+func TestWhoWaitedTakesANewEventsTurnOfTheRouteOnlyWhereItsEventIsNew(t *testing.T) {
+	again := &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Attempt: 3}, End: End{Status: Failed, Outcome: Executed}}
+	for name, c := range map[string]struct {
+		record *Record
+		next   Decision
+	}{"it is new": {nil, DecisionThrottled}, "it has run before": {again, DecisionLocked}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var policy *Policy
+				a, g := lined(t, &line{awaits: []awaited{{seen: &Seen{Record: c.record}}}}, func(p *Policy) {
+					p.NewPerSecond, p.OnMismatch = 1, MismatchReplay
+					policy = p
+				})
+				if a.Execution == nil {
+					t.Fatalf("%+v", a)
+				}
+				policy.Strategy = FailFast
+				if next := g.Admit(t.Context(), &Request{Scope: Scope{Workflow: "other", Key: Key("00000000000000cc-000000000000000000000000000000cc")}, Policy: policy}); next.Decision != c.next {
+					t.Errorf("the next new event: %+v", next)
+				}
+				a.Execution.Release()
+			})
+		})
+	}
+}
+
+// Who is refused a place comes after another event's lock, and is told of what concerns its own.
+func TestWhatIsRefusedAPlaceWaitsBehindAnotherEventAlone(t *testing.T) {
+	change := func(f func(*Lock)) *Seen {
+		l := busy()
+		l.Token = 7
+		f(&l)
+		return &Seen{Lock: &l}
+	}
+	own := func(l *Lock) { l.Scope.Key, l.Fingerprint = keyA, Fingerprint{1} }
+	for name, c := range map[string]struct {
+		seen    *Seen
+		execute bool     // on_mismatch
+		want    Decision // "": it takes a place behind the lock
+	}{
+		"another event runs":                          {change(func(*Lock) {}), false, ""},
+		"its own event has ended, and its lock cools": {change(func(l *Lock) { own(l); l.Cooling = true }), false, ""},
+		"its own event runs":                          {change(own), false, DecisionInFlight},
+		"its own event runs, with another payload":    {change(func(l *Lock) { own(l); l.Fingerprint = Fingerprint{2} }), false, DecisionMismatch},
+		"that is another event here":                  {change(func(l *Lock) { own(l); l.Fingerprint = Fingerprint{2} }), true, ""},
+		"the same payload is not":                     {change(own), true, DecisionInFlight},
+		"its own event's lock of another strategy cools, which is no lock to wait behind": {change(func(l *Lock) { own(l); l.Scope.PerEvent, l.Cooling = true, true }), false, DecisionLocked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &line{answers: []queued{{seen: c.seen}, {}}, awaits: []awaited{{seen: &Seen{}}}}
+				a, _ := lined(t, l, func(p *Policy) {
+					if c.execute {
+						p.OnMismatch = MismatchExecute
+					}
+				})
+				if a.Decision != c.want || (a.Execution != nil) != (c.want == "") {
+					t.Fatalf("%+v", a)
+				}
+				if c.want == "" && (len(l.behind) != 2 || l.behind[1] != 7) {
+					t.Errorf("it waits behind %v", l.behind)
+				}
+				if a.Execution != nil {
+					a.Execution.Release()
+				}
+			})
+		})
+	}
 }

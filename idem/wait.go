@@ -70,106 +70,101 @@ func (g *Guard) patience(sender context.Context, d time.Duration) (context.Conte
 	}
 }
 
-// wait is strategy wait: the delivery takes its place in the queue, and is admitted when it is its turn.
-func (g *Guard) wait(sender context.Context, r *Request, first Verdict) Admission {
-	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), g.o.Now())
+// waited lets a delivery wait that came as far as a, at most for limit, and notes for how long it did.
+func (g *Guard) waited(
+	sender context.Context, a Admission, limit time.Duration, wait func(context.Context, *Request, Verdict) Admission, r *Request,
+) Admission {
+	v, before, since := a.Verdict, a.Waited, g.o.Now()
+	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), since)
 	if seat == nil {
-		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: first.Holder, HolderTrace: first.HolderTrace, ClosedUntil: first.ClosedUntil}}
+		full := Verdict{Decision: DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace, ClosedUntil: v.ClosedUntil}
+		return Admission{Verdict: full, Waited: before}
 	}
 	defer g.waiting.leave(r.Scope.Workflow, seat)
-	ctx, done := g.patience(sender, r.Policy.WaitTimeout)
+	ctx, done := g.patience(sender, limit)
 	defer done()
-	w := &waiter{guard: g, r: r, ctx: ctx, verdict: Verdict{Attempt: 1, Behind: first.Behind}}
+	a = wait(ctx, r, v)
+	a.Waited = before + g.o.Now().Sub(since)
+	return a
+}
+
+// wait is strategy wait: the delivery takes its place in the queue, and is admitted when it is its turn.
+func (g *Guard) wait(ctx context.Context, r *Request, first Verdict) Admission {
+	w := &waiter{guard: g, r: r, ctx: ctx}
 	w.behind(first)
-	for {
-		if a, over := w.queue(); over {
-			return a
-		}
+	held, v, err := AwaitLock(ctx, g.o.Ledger, w, Verdict{Attempt: 1, Behind: first.Behind})
+	switch {
+	case held != nil:
+		return Admission{Execution: newExecution(g, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey)}
+	case v.Decision == DecisionWaitTimeout:
+		return w.gaveUp(err)
+	case v.Decision != "":
+		return Admission{Verdict: v, Err: err}
 	}
+	return unavailable(err)
 }
 
 // waiter is one delivery in the queue.
 type waiter struct {
-	guard   *Guard
-	r       *Request
-	ctx     context.Context
-	verdict Verdict   // what it may claim over, as far as it knows
-	holder  Verdict   // who stands in the way
-	freeAt  time.Time // when the lock is expected to be free; zero = nobody knows
-	lostAt  time.Time // when its last place was lost; zero = it has lost none
+	guard       *Guard
+	r           *Request
+	ctx         context.Context
+	callbackKey string
+	holder      Verdict   // who stands in the way
+	freeAt      time.Time // when the lock is expected to be free; zero = nobody knows
+	lostAt      time.Time // when its last place was lost; zero = it has lost none
 }
 
 // behind notes who stands in the way.
 func (w *waiter) behind(v Verdict) {
 	w.holder, w.freeAt = v, time.Time{}
 	if v.RetryAfter > 0 {
-		w.freeAt = w.guard.o.Now().Add(v.RetryAfter)
+		w.freeAt = w.Now().Add(v.RetryAfter)
 	}
 }
 
-// queue takes a place and waits there. over is false when it has to begin again.
-func (w *waiter) queue() (a Admission, over bool) {
-	lock, callbackKey := w.guard.newLock(w.r, w.verdict)
-	place, seen, err := w.enqueue(lock)
-	switch {
-	case errors.Is(err, ErrNotClaimed):
-		return a, false
-	case err != nil:
-		return w.notQueued(err)
-	case seen != nil:
-		return w.decide(seen)
-	}
-	a, over = w.inPlace(place, lock, callbackKey)
-	if a.Execution == nil {
-		leaving, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
-		defer cancel()
-		if err := place.Leave(leaving); err != nil && a.Err == nil {
-			a.Err = err
-		}
-	}
-	return a, over
+// Lock implements Waiter.
+func (w *waiter) Lock(v Verdict) (l Lock) {
+	l, w.callbackKey = w.guard.newLock(w.r, v)
+	return l
 }
 
-// enqueue has a time of its own. It is no child of the time to wait: a context keeps the room for children that it once had.
-func (w *waiter) enqueue(lock Lock) (Place, *Seen, error) {
-	ctx, cancel := context.WithTimeout(w.guard.o.Base, w.guard.o.RequestTimeout)
-	defer cancel()
-	return w.guard.o.Ledger.Enqueue(ctx, lock, w.verdict.Prev, w.verdict.Behind)
+// Now implements Waiter.
+func (w *waiter) Now() time.Time { return w.guard.o.Now() }
+
+// Request implements Waiter. It is no child of the time to wait, also because a context keeps the room for children that it once had.
+func (w *waiter) Request() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
 }
 
-// decide is after a refusal to let the delivery wait: its event was settled, or a copy of it waits or runs.
-func (w *waiter) decide(seen *Seen) (Admission, bool) {
-	behind := int64(0)
+// Judge implements Waiter.
+func (w *waiter) Judge(seen *Seen, placed bool) Verdict {
 	seen.Queue = false
+	if placed {
+		seen.Waiting = nil // that is this place itself
+		v := Decide(seen, w.r, w.Now())
+		if v.taken() {
+			w.behind(v)
+		}
+		return v
+	}
+	behind := int64(0)
 	if l := seen.Lock; l != nil && l.Scope.PerEvent == w.r.Scope.PerEvent && (l.Cooling || l.Scope.Key != w.r.Scope.Key || w.r.Policy.OnMismatch == MismatchExecute && w.r.other(l.Fingerprint)) {
 		seen.Lock, behind = nil, l.Token // another event: this one comes after it
 	}
-	v := Decide(seen, w.r, w.guard.o.Now())
-	if v.Bury != nil {
-		ctx, cancel := context.WithTimeout(w.ctx, w.guard.o.RequestTimeout)
-		defer cancel()
-		if err := w.guard.o.Ledger.Bury(ctx, v.Bury); err != nil {
-			return unavailable(err), true
-		}
-		return Admission{}, false
-	}
-	w.verdict = v
-	w.verdict.Behind = behind
-	return Admission{Verdict: v}, v.Decision != ""
+	v := Decide(seen, w.r, w.Now())
+	v.Behind = behind
+	return v
 }
 
-// cancelled is the answer to a delivery that somebody cancelled while it waited.
-func cancelled(seen *Seen) Admission {
-	return Admission{Verdict: Verdict{Decision: DecisionAborted, Holder: seen.Record.Execution, Record: seen.Record, WhileWaiting: true}}
-}
-
-// notQueued tells an outage from the moment between two sessions, which a delivery that had its place sits out.
-func (w *waiter) notQueued(err error) (Admission, bool) {
-	if w.ctx.Err() != nil {
-		return w.gaveUp(), true
+// Again implements Waiter. It tells an outage from the moment between two sessions, which a delivery that had its place sits out.
+func (w *waiter) Again(err error) error {
+	if errors.Is(err, ErrPlaceLost) {
+		w.lostAt = w.Now()
+		return nil
 	}
-	if w.lostAt.IsZero() || w.guard.o.Now().Sub(w.lostAt) > w.guard.o.RequestTimeout {
-		return unavailable(err), true
+	if w.lostAt.IsZero() || w.Now().Sub(w.lostAt) > w.guard.o.RequestTimeout {
+		return err
 	}
 	timer := time.NewTimer(betweenSessions)
 	defer timer.Stop()
@@ -177,90 +172,26 @@ func (w *waiter) notQueued(err error) (Admission, bool) {
 	case <-timer.C:
 	case <-w.ctx.Done():
 	}
-	return Admission{}, false
+	return nil
 }
 
 // betweenSessions is how often a delivery whose place was lost looks for the next session.
 const betweenSessions = 20 * time.Millisecond
 
-// inPlace waits for the turn of a place.
-func (w *waiter) inPlace(place Place, lock Lock, callbackKey string) (a Admission, over bool) {
-	for {
-		seen, err := place.Await(w.ctx, w.verdict.Prev)
-		switch {
-		case errors.Is(err, ErrPlaceLost):
-			w.lostAt = w.guard.o.Now()
-			return a, false
-		case errors.Is(err, ErrCancelled):
-			return cancelled(seen), true
-		case err != nil && w.ctx.Err() != nil:
-			return w.gaveUp(), true
-		case err != nil:
-			return unavailable(err), true
-		}
-		seen.Queue, seen.Waiting = false, nil // that is this place itself, and those behind it
-		switch v := Decide(seen, w.r, w.guard.o.Now()); {
-		case v.Bury != nil:
-			if err := w.guard.o.Ledger.Bury(w.ctx, v.Bury); err != nil && w.ctx.Err() == nil {
-				return unavailable(err), true
-			}
-		case v.Decision == DecisionLocked || v.Decision == DecisionInFlight: // the record has changed, and the lock is still taken
-			w.verdict.Prev = seen.RecordRevision
-			w.behind(v)
-		case v.Decision != "":
-			return Admission{Verdict: v}, true
-		default:
-			w.verdict = v
-			lock.Attempt, lock.Earlier, lock.StartedAt = v.Attempt, v.Earlier, w.guard.o.Now()
-			if a, over, decided := w.claim(place, lock, callbackKey); decided {
-				return a, over
-			}
-		}
-	}
-}
-
-// claim takes the lock at the head of the queue. decided is false when there is more to wait for.
-func (w *waiter) claim(place Place, lock Lock, callbackKey string) (a Admission, over, decided bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
-	defer cancel()
-	held, _, err := place.ClaimHead(ctx, lock, w.verdict.Prev)
-	switch {
-	case held != nil:
-		at := w.guard.live.settle(w.r.Scope, held.Lock())
-		return Admission{Execution: newExecution(w.guard, w.r, held, at, callbackKey)}, true, true
-	case errors.Is(err, ErrPlaceLost):
-		w.lostAt = w.guard.o.Now()
-		return a, false, true
-	case errors.Is(err, ErrNotClaimed): // it keeps its turn; where the place is gone, too, Await says why
-		return a, false, false
-	case err != nil:
-		return unavailable(err), true, true
-	}
-	return a, false, false
-}
-
-// gaveUp is the answer to a delivery whose time is up.
-func (w *waiter) gaveUp() Admission {
-	cause := context.Cause(w.ctx)
-	if errors.Is(cause, errWaited) {
-		cause = nil
+// gaveUp is the answer to a delivery whose time is up. err is why its place is still taken.
+func (w *waiter) gaveUp(err error) Admission {
+	if cause := context.Cause(w.ctx); !errors.Is(cause, errWaited) {
+		err = cause
 	}
 	v := Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace, ClosedUntil: w.holder.ClosedUntil}
 	if !w.freeAt.IsZero() {
-		v.RetryAfter = w.freeAt.Sub(w.guard.o.Now())
+		v.RetryAfter = w.freeAt.Sub(w.Now())
 	}
-	return Admission{Verdict: v, Err: cause}
+	return Admission{Verdict: v, Err: err}
 }
 
 // attach is in_flight: attach. The copy waits for the end of the first one and gets what its sender got. It never runs anything itself.
-func (g *Guard) attach(sender context.Context, r *Request, v Verdict) Admission {
-	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), g.o.Now())
-	if seat == nil {
-		return Admission{Verdict: Verdict{Decision: DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace}}
-	}
-	defer g.waiting.leave(r.Scope.Workflow, seat)
-	ctx, done := g.patience(sender, r.Policy.AttachTimeout)
-	defer done()
+func (g *Guard) attach(ctx context.Context, r *Request, v Verdict) Admission {
 	seen, err := g.o.Ledger.Follow(ctx, v.Copy)
 	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == v.Holder {
 		if err = g.o.Ledger.Bury(ctx, seen.Lock); err == nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -50,11 +51,30 @@ type delivery struct {
 }
 
 // deliveries are pooled with their buffers; large ones are left to the collector.
-type deliveryPool struct{ pool sync.Pool }
+type deliveryPool struct {
+	pool sync.Pool
+	out  atomic.Int64  // those that have not ended
+	back chan struct{} // has room for one token, which is there after the last of them has ended
+}
+
+func newDeliveryPool() *deliveryPool { return &deliveryPool{back: make(chan struct{}, 1)} }
+
+// await waits until every delivery has ended, at most until ctx does. It is for one goroutine at a time.
+func (p *deliveryPool) await(ctx context.Context) error {
+	for p.out.Load() > 0 {
+		select {
+		case <-p.back:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
 
 const keepBuffer = 64 << 10
 
 func (p *deliveryPool) get(h *Handler) *delivery {
+	p.out.Add(1)
 	d, _ := p.pool.Get().(*delivery)
 	if d == nil {
 		d = new(delivery)
@@ -67,6 +87,7 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 }
 
 func (p *deliveryPool) put(d *delivery) {
+	defer p.ended()
 	d.memory.Close()
 	if cap(d.body) > keepBuffer || d.answer.Room() > keepBuffer {
 		return
@@ -77,6 +98,16 @@ func (p *deliveryPool) put(d *delivery) {
 		answer: d.answer, fields: d.fields[:0], sender: d.sender[:0], headReader: d.headReader,
 	}
 	p.pool.Put(d)
+}
+
+func (p *deliveryPool) ended() {
+	if p.out.Add(-1) > 0 {
+		return
+	}
+	select {
+	case p.back <- struct{}{}:
+	default:
+	}
 }
 
 // readHead is the first stage.
@@ -99,6 +130,7 @@ func (d *delivery) parse(h *fasthttp.RequestHeader) *Rejection {
 	d.msg.Host = d.header("host")
 	q := &d.place
 	q.method, q.host, q.path, q.bare = d.msg.Method, d.msg.Host, d.msg.Path, !d.head.HasBody() && d.head.Upgrade() == nil
+	q.msg = &d.msg
 	d.report.Method, d.report.HTTP10 = knownMethod(d.msg.Method), d.head.HTTP10()
 	return nil
 }

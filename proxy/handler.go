@@ -45,7 +45,7 @@ type HandlerOptions struct {
 type Handler struct {
 	o       HandlerOptions
 	rules   atomic.Pointer[Rules]
-	pool    deliveryPool
+	pool    *deliveryPool
 	tunnels wire.Tunnels
 }
 
@@ -73,7 +73,7 @@ func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	if o.StreamTimeout == 0 {
 		o.StreamTimeout = o.Timeout
 	}
-	h := &Handler{o: o}
+	h := &Handler{o: o, pool: newDeliveryPool()}
 	h.rules.Store(rules)
 	return h
 }

@@ -96,6 +96,7 @@ type replica struct {
 	url     string
 	guard   *idem.Guard
 	handler *Handler
+	server  *Server
 	store   *etcdlock.Store
 	events  *events
 }
@@ -166,11 +167,11 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 		Table:  Table{Routes: []*Route{{Name: "r", Pattern: pattern, Methods: []string{"POST"}, Keys: keys, Policy: policy}}},
 		Limits: Limits{RequestBody: 1 << 20, HeadTimeout: patience, BodyTimeout: patience},
 	})
-	server := NewServer(ServerOptions{Handler: r.handler, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 1000, Log: quiet})
-	server.fast.MaxIdleWorkerDuration = time.Millisecond
+	r.server = NewServer(ServerOptions{Handler: r.handler, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 1000, Log: quiet})
+	r.server.fast.MaxIdleWorkerDuration = time.Millisecond
 	door := local(t)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(server.Listener(door)) }()
+	go func() { served <- r.server.Serve(r.server.Listener(door)) }()
 	r.url = "http://" + door.Addr().String()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -181,7 +182,9 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		end(idem.ErrShutdown)
-		server.Shutdown(ctx)
+		if err := r.server.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
 		<-served
 		if err := store.Close(ctx); err != nil {
 			t.Error(err)

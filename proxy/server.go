@@ -98,10 +98,11 @@ func (s *Server) Serve(ln *wire.Listener) error {
 	return nil
 }
 
-// Shutdown stops taking connections and waits for the deliveries that are there, at most until ctx ends. Tunnels are cut.
+// Shutdown stops taking connections and waits for the deliveries that are there, at most until ctx ends. Tunnels are cut. Asked again, it waits
+// again, while fasthttp waits only once, for its connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	tunnels := s.o.Handler.tunnels.Close(ctx)
-	return errors.Join(s.fast.ShutdownWithContext(ctx), s.awaitResumed(ctx), tunnels)
+	return errors.Join(s.fast.ShutdownWithContext(ctx), s.awaitResumed(ctx), s.o.Handler.pool.await(ctx), tunnels)
 }
 
 // awaitResumed waits for what fasthttp may not know of yet: a connection that got its next request when the shutdown began.

@@ -69,3 +69,33 @@ func TestWhatIsStoppedBeforeTheFirstByteReachesNobody(t *testing.T) {
 		})
 	}
 }
+
+// fasthttp waits once: asked again, it has nothing more to wait for, whatever still runs.
+func TestEachShutdownWaitsForTheDeliveriesThatAreStillThere(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, func(*idem.Policy) {})
+	got := r.send(t.Context(), "w", "1")
+	await(t, up.begun)
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	for n := range 3 {
+		if err := r.server.Shutdown(late); !errors.Is(err, context.Canceled) {
+			t.Fatalf("shutdown %d: %v, and a delivery runs", n, err)
+		}
+	}
+	up.reply <- "200"
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := r.server.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	r.events.mu.Lock()
+	reports := len(r.events.reports)
+	r.events.mu.Unlock()
+	if reports != 1 {
+		t.Errorf("%d deliveries have ended", reports)
+	}
+	if a := await(t, got); a.status != 200 {
+		t.Errorf("%+v", a)
+	}
+}

@@ -6,4 +6,7 @@
 // error means that no answer came, and that a change may or may not have happened.
 //
 // The types are the JSON of the API: the server answers with them, too. Times are UTC; what the server leaves out is the zero value.
+//
+// Words: an Execution and a Lock are what the API shows of them, a page is a part of a list, with the cursor of the next one. A Callback speaks for
+// one execution with its callback key. A Problem is a refusal of the server, RFC 9457.
 package client

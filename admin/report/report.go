@@ -1,5 +1,8 @@
 // Package report counts what each route found wrong with its deliveries: what mode observe would have stopped, so that a user can decide to
 // enforce. It is kept in memory, of this process alone, in bounded space.
+//
+// Words: a Delivery is what is told of one, a Finding how often one Kind of thing was found on a Route, with some Examples, and a Report all
+// findings of one process since a time. The Tally counts, in steps of some minutes.
 package report
 
 import (
@@ -49,6 +52,8 @@ type Delivery struct {
 	Signature string // why it is not valid
 	TraceID   string
 	Status    int
+	// Members are what the delivery was made of, where it was refused as another request, or failed and may come again; else nil.
+	Members []idem.Member
 }
 
 // Tally counts deliveries. Make one with New; it is safe for concurrent use.
@@ -105,6 +110,7 @@ type route struct {
 	all      ring
 	found    [kinds]*ring // nil until the first one
 	examples [kinds]examples
+	attempts attempts
 }
 
 func (r *route) note(d *Delivery, now time.Time) {
@@ -118,6 +124,7 @@ func (r *route) note(d *Delivery, now time.Time) {
 	if d.MissingID {
 		r.find(MissingID, d, at, now)
 	}
+	r.attempts.note(d, now)
 }
 
 func (r *route) find(kind Kind, d *Delivery, at int64, now time.Time) {

@@ -93,6 +93,9 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	}
 	row("preset", x.Preset)
 	row("signature", x.Signature)
+	for _, line := range x.Diagnosis {
+		row("", line)
+	}
 	row("handshake", x.Handshake)
 	row("workflow", x.Workflow)
 	row("event ID", x.EventID)
@@ -137,7 +140,7 @@ func printRoute(w io.Writer, loaded *config.Loaded, name string) {
 	}
 	prefix := fmt.Sprintf("routes[%d]", i)
 	heading := "\nwarnings\n"
-	for _, p := range loaded.Warnings {
+	for _, p := range slices.Concat(loaded.Warnings, loaded.Notes) {
 		if strings.HasPrefix(p.Path, prefix) {
 			fmt.Fprintf(w, "%s  %s: %s\n", heading, strings.TrimPrefix(p.Path, prefix+"."), p.Text)
 			heading = ""

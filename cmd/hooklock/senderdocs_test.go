@@ -41,7 +41,8 @@ func statuses() map[idem.Decision]int {
 func routeOf(p *sender.Preset) string {
 	var b strings.Builder
 	b.WriteString("upstream:\n  url: http://127.0.0.1:8081\n")
-	if left := p.UpstreamTimeout(); left > 0 {
+	const usual = 30 * time.Second // of upstream.timeout
+	if left := p.UpstreamTimeout(); left > 0 && left < usual {
 		fmt.Fprintf(&b, "  timeout: %s\n", left)
 	}
 	fmt.Fprintf(&b, "routes:\n  - name: %s\n    path: %q\n    preset: %s\n    workflow: '%s'\n", p.Name, p.Page.Path, p.Name, p.Page.Workflow)
@@ -71,8 +72,8 @@ func senderPageText(p *sender.Preset) string {
 	}
 	b.WriteString("\n## What Hooklock relies on\n\n")
 	fmt.Fprintf(&b, "- Event ID: %s.\n", idText(p))
-	b.WriteString(patience(p, p.Page.Title))
 	b.WriteString(coverage(p))
+	b.WriteString(habits(p))
 	for _, h := range p.Handshakes {
 		how := "as `bypassed`; it is not signed"
 		switch {
@@ -83,8 +84,12 @@ func senderPageText(p *sender.Preset) string {
 		}
 		fmt.Fprintf(&b, "- Handshake `%s` passes through to the service %s.\n", h.Name, how)
 	}
+	if len(p.Rule.When) > 0 {
+		fmt.Fprintf(&b, "- A request with `%s` is the sender's handshake: it is answered here, and does not reach the service.\n", strings.Join(p.Rule.When, "` and `"))
+	}
 	b.WriteString("\nSources: ")
 	b.WriteString(strings.Join(p.Sources, "; ") + ".\n\n## What it promises, and what it cannot\n\n")
+	b.WriteString(promises(p) + "\n")
 	for _, n := range p.Notes {
 		b.WriteString("- " + n + "\n")
 	}
@@ -95,11 +100,14 @@ func senderPageText(p *sender.Preset) string {
 // settingsOf is what preset and scheme fill in together.
 func settingsOf(p *sender.Preset) map[string]string {
 	settings := map[string]string{}
-	for _, words := range [][]sender.Word{sender.SchemeWords(), sender.PresetWords()} {
-		for _, w := range words {
-			if w.Name == p.Name || w.Name == p.Scheme {
-				maps.Copy(settings, w.Settings)
-			}
+	for _, w := range sender.SchemeWords() {
+		if w.Name == p.Scheme {
+			maps.Copy(settings, w.Settings)
+		}
+	}
+	for _, w := range sender.PresetWords() {
+		if w.Name == p.Name {
+			maps.Copy(settings, w.Settings)
 		}
 	}
 	return settings
@@ -158,18 +166,18 @@ func idText(p *sender.Preset) string {
 
 // patience says how long the sender waits and goes on trying.
 func patience(p *sender.Preset, title string) string {
-	text := "- " + title + " does not say how long it waits for an answer"
-	if p.SenderTimeout > 0 {
-		text = fmt.Sprintf("- %s waits %s for an answer", title, p.SenderTimeout)
+	text := "- How long " + title + " waits for an answer was not established"
+	if p.Facts.Patience > 0 {
+		text = fmt.Sprintf("- %s waits %s for an answer", title, p.Facts.Patience)
 		if p.Strategy == "wait" {
 			text += fmt.Sprintf("; a delivery waits at most %s of that for its turn, so that %s are left for the service", p.WaitTimeout, p.UpstreamTimeout())
 		}
 	}
 	switch {
-	case p.NeverRetries:
+	case p.Facts.Retries == sender.RetriesNever:
 		text += ". It does not send again what was refused"
-	case p.RetryHorizon > 0:
-		text += fmt.Sprintf(". It goes on trying for %s", shortDuration(p.RetryHorizon))
+	case p.Facts.RetriesFor > 0:
+		text += fmt.Sprintf(". It goes on trying for %s", shortDuration(p.Facts.RetriesFor))
 	}
 	if p.RetryAfterUnit == time.Millisecond {
 		text += ". Retry-After is in milliseconds here"
@@ -181,6 +189,9 @@ func patience(p *sender.Preset, title string) string {
 func coverage(p *sender.Preset) string {
 	if p.Scheme == "none" {
 		return "- Nothing is signed. A secret in a header can be checked with `verify: {scheme: token, …}`, see [other.md](other.md).\n"
+	}
+	if p.SendsToken() {
+		return "- Nothing is signed: the secret comes as it is, and proves nothing about the rest.\n"
 	}
 	c := sender.Covers(sender.Config{Scheme: p.Scheme, Secrets: [][]byte{[]byte("whsec_x")}})
 	var parts []string
@@ -200,7 +211,7 @@ func coverage(p *sender.Preset) string {
 		parts = []string{"parts of the body, see below"}
 	}
 	text := "- The signature covers " + strings.Join(parts, ", ")
-	if name := wiring.Uncovered(cmp.Or(p.EventID, naming.EventIDOfPreset), p, &c); name != "" {
+	if name := c.Uncovered(cmp.Or(p.EventID, naming.EventIDOfPreset), p); name != "" {
 		text += "; the event ID (" + name + ") is not signed, so finding duplicates is no protection against replays"
 	}
 	return text + ".\n"
@@ -223,11 +234,11 @@ What a signature does not cover can be changed by whoever captured a delivery: f
 that share a secret and differ in the path alone are not kept apart by it: give each its own secret. And where the body is the key, because there is no ID, another query makes it a new event.
 
 `)
-	for _, p := range sender.Presets() {
-		names := append([]string{p.Name}, p.Aliases...)
-		fmt.Fprintf(&b, "- [%s](%s.md): `%s`\n", p.Page.Title, p.Name, strings.Join(names, "`, `"))
-	}
-	b.WriteString("- [another sender](other.md): `hmac`, `token`, templates\n\n## All of them\n\n")
+	b.WriteString("A sender that is not here needs no preset: [another sender](other.md) says what to write for `hmac`, `token` and templates, and [adding one](adding.md) is one file.\n\n")
+	b.WriteString("## What can be promised\n\nBy the names that `preset` takes. *ID signed*: whoever captured a delivery cannot send it under another ID. *Safe against replays*: such a copy is refused or found to be a duplicate. ")
+	b.WriteString("*Lost when refused*: what becomes of an event that gets 409 or 503. *Park advised*: whether Hooklock had better take the event and run it later.\n\n")
+	b.WriteString(promiseTable())
+	b.WriteString("\n## What they are set to\n\n")
 	b.WriteString("The columns behind the retention are the status of each decision that Hooklock answers itself. For every sender it is one after which that sender sends again, or loses nothing; ")
 	b.WriteString("where a sender never sends again, a delivery waits its turn instead. 410 is never sent: some senders then give up for good.\n\n")
 	b.WriteString(senderTable(statuses()))
@@ -254,7 +265,7 @@ func senderTable(defaults map[idem.Decision]int) string {
 			strategy += " (" + p.WaitTimeout.String() + ")"
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s (%s) | %s | %s | %s, %s | %dh |", p.Name, id, p.Scheme, orNone(p.Tolerance), p.OnMismatch, strategy,
-			orNone(p.SenderTimeout), orNone(p.UpstreamTimeout()), int(p.Retention.Hours()))
+			orNone(p.Facts.Patience), orNone(p.UpstreamTimeout()), int(p.Retention.Hours()))
 		for _, d := range decisions {
 			fmt.Fprintf(&out, " %d |", cmp.Or(p.Respond[d], defaults[d]))
 		}

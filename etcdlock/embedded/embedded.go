@@ -1,6 +1,9 @@
 // Package embedded runs a single etcd member inside this process, for one replica that needs no etcd of its own. It listens
 // nowhere: the only way in is the Client, so nobody else can read or change what it keeps. Every write is synced to disk before it
 // is answered, so a killed process loses nothing that was recorded.
+//
+// Words: a Server is the running member. To look is to read its directory without changing it, and the State is what is there. To save is to write a
+// snapshot into a file, to restore is to make the directory anew from one, and to export is to make the data of a cluster, for its Members, of it.
 package embedded
 
 import (

@@ -17,6 +17,40 @@ func (f formSource) read(m *Message) ([]byte, result) {
 	return m.scratch.parameter(m.Body, f.name)
 }
 
+// maxFormJSON bounds JSON in a form, which is decoded before it is read, in bytes.
+const maxFormJSON = 1 << 20
+
+// formMember reads a member of the JSON in a parameter of a form, as Slack's buttons send it.
+type formMember struct {
+	whole     string // a parameter that is read instead, where the form has it; "" for none
+	parameter string
+	set       *bodySet // one path
+}
+
+func (f formMember) read(m *Message) ([]byte, result) {
+	if !m.isForm() {
+		return nil, missing
+	}
+	s := &m.scratch
+	if f.whole != "" {
+		if value, r := s.parameter(m.Body, f.whole); r != missing {
+			return value, r
+		}
+	}
+	raw, r := s.find(m.Body, f.parameter)
+	switch {
+	case r != found:
+		return nil, r
+	case len(raw) > maxFormJSON:
+		return nil, tooLong
+	}
+	text, ok := s.unescape(raw, true)
+	if !ok || !s.form.run(text, f.set) {
+		return nil, missing
+	}
+	return s.member(text, s.form.got[0])
+}
+
 // isForm reports whether the one Content-Type says application/x-www-form-urlencoded, whatever its parameters.
 func (m *Message) isForm() bool {
 	value, r := headerSource{name: "content-type"}.read(m)
@@ -27,11 +61,25 @@ func (m *Message) isForm() bool {
 	return equalFold(bytes.TrimRight(kind, " \t"), "application/x-www-form-urlencoded")
 }
 
-// parameter finds a parameter among those of a query or form, as the URL standard reads them: "&" alone separates, and names
-// count in their decoded form.
+// parameter reads a parameter among those of a query or form.
 func (s *scratch) parameter(raw []byte, name string) ([]byte, result) {
-	var value []byte
-	seen := false
+	value, r := s.find(raw, name)
+	switch {
+	case r != found:
+		return nil, r
+	case len(value) > 3*MaxValue:
+		return nil, tooLong
+	}
+	value, ok := s.unescape(value, true)
+	if !ok {
+		return nil, missing
+	}
+	return value, found
+}
+
+// find finds the value of a parameter, still encoded, among those of a query or form, as the URL standard reads them: "&" alone separates, and
+// names count in their decoded form.
+func (s *scratch) find(raw []byte, name string) (value []byte, r result) {
 	for len(raw) > 0 {
 		var pair []byte
 		pair, raw, _ = bytes.Cut(raw, []byte{'&'})
@@ -39,19 +87,12 @@ func (s *scratch) parameter(raw []byte, name string) ([]byte, result) {
 		if !s.isNamed(n, name) {
 			continue
 		}
-		if seen {
+		if r == found {
 			return nil, ambiguous
 		}
-		value, seen = v, true
+		value, r = v, found
 	}
-	if len(value) > 3*MaxValue {
-		return nil, tooLong
-	}
-	value, ok := s.unescape(value, true)
-	if !seen || !ok {
-		return nil, missing
-	}
-	return value, found
+	return value, r
 }
 
 // isNamed reports whether raw is an encoding of name. A malformed one is none.

@@ -22,6 +22,7 @@ type scratch struct {
 	workflow    []part
 	event       []part
 	body        bodyValues
+	form        jsonScan // of the JSON in a parameter
 }
 
 // begin prepares s for the next delivery of a route.
@@ -38,7 +39,7 @@ func (s *scratch) reset() {
 	s.begin("")
 	clear(s.workflow[:cap(s.workflow)])
 	clear(s.event[:cap(s.event)])
-	s.body.scan.text = nil
+	s.body.scan.text, s.form.text = nil, nil
 	if cap(s.values) > maxScratch {
 		s.values = nil
 	}

@@ -16,8 +16,12 @@ func (b bodySource) read(m *Message) ([]byte, result) {
 	if !values.json {
 		return nil, missing
 	}
-	got := values.scan.got[b.slot]
-	raw := m.Body[got.start:got.end]
+	return s.member(m.Body, values.scan.got[b.slot])
+}
+
+// member is what a scan of text has found.
+func (s *scratch) member(text []byte, got jsonMember) ([]byte, result) {
+	raw := text[got.start:got.end]
 	if got.result != found || !got.escaped {
 		return raw, got.result
 	}

@@ -40,9 +40,10 @@ type SourceKind string
 const (
 	SourcePath        SourceKind = "path"        // a variable of the route's pattern, percent-decoded once
 	SourceQuery       SourceKind = "query"       // a query parameter, decoded
-	SourceHeader      SourceKind = "header"      // a header line
+	SourceHeader      SourceKind = "header"      // a header line, or a named part of it
 	SourceBody        SourceKind = "body"        // a member of a JSON body
-	SourceForm        SourceKind = "form"        // a parameter of an application/x-www-form-urlencoded body
+	SourceForm        SourceKind = "form"        // a parameter of an application/x-www-form-urlencoded body, or a member of JSON in it
+	SourceXML         SourceKind = "xml"         // the text of an element of an XML body
 	SourceHost        SourceKind = "host"        // the host in lower case, with its port if it has one
 	SourceMethod      SourceKind = "method"      // the method
 	SourceRoute       SourceKind = "route"       // the route's name

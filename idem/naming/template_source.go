@@ -29,6 +29,8 @@ func (p *templateParser) alternative() (alternative, error) {
 		return p.named(start, kind)
 	case SourceBody:
 		return p.body(start)
+	case SourceXML:
+		return p.xml(start)
 	case SourceHost, SourceMethod, SourceRoute, SourceFingerprint, SourceBodySHA256:
 		if !p.isEndOfSource() {
 			return alternative{}, p.fail(start, "%s has no parts: write {%s}", head, head)
@@ -69,8 +71,9 @@ func (p *templateParser) made(start int, kind SourceKind, name string, r reader)
 // named reads the name of a path variable, parameter or header.
 func (p *templateParser) named(start int, kind SourceKind) (alternative, error) {
 	var name string
+	quoted := p.take(`["`)
 	switch {
-	case p.take(`["`):
+	case quoted:
 		p.at--
 		var err error
 		if name, err = p.quoted(); err != nil {
@@ -80,40 +83,147 @@ func (p *templateParser) named(start int, kind SourceKind) (alternative, error) 
 			return alternative{}, p.fail(p.at, `write "]" behind the quoted name`)
 		}
 	case p.take("."):
-		name = p.upTo("")
+		name = p.upTo(kind.stops())
 	}
 	if name == "" {
 		return alternative{}, p.fail(start, "%s needs a name: write {%s}", kind, exampleOf[kind])
 	}
-	if !p.isEndOfSource() {
-		return alternative{}, p.fail(p.at, `unexpected %q: write "??" or "}"`, firstRune(p.text[p.at:]))
-	}
 	switch kind {
-	case SourcePath:
-		return p.made(start, kind, name, pathSource{name}), nil
-	case SourceQuery:
-		return p.made(start, kind, name, querySource{name}), nil
 	case SourceForm:
-		return p.made(start, kind, name, formSource{name}), nil
+		return p.form(start, name, quoted)
+	case SourceHeader:
+		return p.header(start, name)
 	}
+	if !p.isEndOfSource() {
+		return alternative{}, p.unexpected()
+	}
+	if kind == SourcePath {
+		return p.made(start, kind, name, pathSource{name}), nil
+	}
+	return p.made(start, kind, name, querySource{name}), nil
+}
+
+// stops are the characters that end an unquoted name of a kind, beside those that end every source.
+func (k SourceKind) stops() string {
+	if k == SourceHeader {
+		return "["
+	}
+	return ""
+}
+
+func (p *templateParser) unexpected() error {
+	return p.fail(p.at, `unexpected %q: write "??" or "}"`, firstRune(p.text[p.at:]))
+}
+
+// header reads what follows the name of a header: the name of a part of it in brackets, or nothing.
+func (p *templateParser) header(start int, name string) (alternative, error) {
+	const kind = SourceHeader
 	if i := strings.IndexFunc(name, func(r rune) bool { return !isToken(r) }); i >= 0 {
 		return alternative{}, p.fail(start, "%q cannot be in a header's name: write it as {%s}", firstRune(name[i:]), exampleOf[kind])
 	}
 	lowered := string(appendLower(nil, []byte(name)))
-	a := p.made(start, kind, name, headerSource{name: lowered, quoted: lowered == "idempotency-key"})
-	a.hashed = string(kind) + "." + lowered
+	whole := headerSource{name: lowered, quoted: lowered == "idempotency-key"}
+	var r reader = whole
+	hashed := string(kind) + "." + lowered
+	if open := p.at; p.take("[") {
+		part := p.upTo("]")
+		if !p.take("]") {
+			return alternative{}, p.fail(open, `"[" is not closed: write "]" behind the name of the header's part`)
+		}
+		r = partSource{headerSource{name: lowered}, part}
+		hashed += "[" + part + "]"
+	}
+	if !p.isEndOfSource() {
+		return alternative{}, p.unexpected()
+	}
+	a := p.made(start, kind, name, r)
+	a.hashed = hashed
 	return a, nil
 }
 
-// body reads the steps into a JSON body.
-func (p *templateParser) body(start int) (alternative, error) {
+// form reads what follows the name of a parameter of a form. Behind a quoted name that are steps into the JSON of its value. An unquoted name
+// with dots or brackets is that of a parameter, and, where the form has none of that name, the steps into the JSON of the parameter that it
+// begins with.
+func (p *templateParser) form(start int, name string, quoted bool) (alternative, error) {
+	parameter, steps := name, []pathStep(nil)
+	if quoted {
+		var err error
+		if steps, err = p.steps(); err != nil {
+			return alternative{}, err
+		}
+	} else {
+		if end := strings.IndexAny(name, ".["); end > 0 {
+			inner := &templateParser{text: name, at: end}
+			if read, err := inner.steps(); err == nil {
+				parameter, steps = name[:end], read
+			}
+		}
+	}
+	if !p.isEndOfSource() {
+		return alternative{}, p.unexpected()
+	}
+	if steps == nil {
+		return p.made(start, SourceForm, name, formSource{name}), nil
+	}
+	member := formMember{parameter: parameter, set: new(bodySet)}
+	member.set.add(steps)
+	if quoted {
+		a := p.made(start, SourceForm, p.text[start+len("form"):p.at], member)
+		a.hashed = fmt.Sprintf("form[%q]%s", parameter, strings.TrimPrefix(spell(steps), "body"))
+		return a, nil
+	}
+	member.whole = name
+	return p.made(start, SourceForm, name, member), nil
+}
+
+// xml reads the names of elements, from the root on.
+func (p *templateParser) xml(start int) (alternative, error) {
+	path, err := p.steps()
+	if err != nil {
+		return alternative{}, err
+	}
+	var steps []xmlStep
+	for i, step := range path {
+		switch {
+		case !step.isIndex && strings.Contains(step.name, ":"):
+			return alternative{}, p.fail(start, "%q: write the element's name without the prefix before the colon", step.name)
+		case !step.isIndex:
+			steps = append(steps, xmlStep{step.name, -1})
+		case i == 0 || path[i-1].isIndex:
+			return alternative{}, p.fail(start, "an index stands behind an element's name: write {%s}", exampleOf[SourceXML])
+		default:
+			steps[len(steps)-1].index = step.index
+		}
+	}
+	if len(steps) == 0 {
+		return alternative{}, p.fail(start, "xml needs an element: write {%s}", exampleOf[SourceXML])
+	}
+	if len(path) > maxDepth {
+		return alternative{}, p.fail(start, "more than %d steps into the body: write fewer", maxDepth)
+	}
+	a := p.made(start, SourceXML, strings.TrimPrefix(p.text[start+len("xml"):p.at], "."), xmlSource{steps})
+	a.hashed = string(SourceXML) + strings.TrimPrefix(spell(path), "body")
+	return a, nil
+}
+
+// steps reads what leads into a body, up to the end of the source.
+func (p *templateParser) steps() ([]pathStep, error) {
 	var path []pathStep
 	for !p.isEndOfSource() {
 		step, err := p.step()
 		if err != nil {
-			return alternative{}, err
+			return nil, err
 		}
 		path = append(path, step)
+	}
+	return path, nil
+}
+
+// body reads the steps into a JSON body.
+func (p *templateParser) body(start int) (alternative, error) {
+	path, err := p.steps()
+	if err != nil {
+		return alternative{}, err
 	}
 	if len(path) == 0 {
 		return alternative{}, p.fail(start, "body needs a member: write {%s}, or {body_sha256} for the whole body", exampleOf[SourceBody])

@@ -12,6 +12,7 @@ var exampleOf = map[SourceKind]string{
 	SourceHeader:      "header.Idempotency-Key",
 	SourceBody:        "body.id",
 	SourceForm:        "form.id",
+	SourceXML:         "xml.Envelope.Body.id",
 	SourceHost:        "host",
 	SourceMethod:      "method",
 	SourceRoute:       "route",
@@ -20,11 +21,11 @@ var exampleOf = map[SourceKind]string{
 }
 
 var sourceKinds = []SourceKind{
-	SourcePath, SourceQuery, SourceHeader, SourceBody, SourceForm,
+	SourcePath, SourceQuery, SourceHeader, SourceBody, SourceForm, SourceXML,
 	SourceHost, SourceMethod, SourceRoute, SourceFingerprint, SourceBodySHA256,
 }
 
-const sourceExamples = "path.x, query.x, header.X, body.a.b[0], form.x, host, method, route, fingerprint, body_sha256"
+const sourceExamples = "path.x, query.x, header.X, body.a.b[0], form.x, xml.a.b, host, method, route, fingerprint, body_sha256"
 
 // suggest says what was meant by an unknown source: ", did you mean ...?", or the list of all when nothing is near.
 func suggest(text string) string {

@@ -10,7 +10,11 @@ import (
 func (known) Bitbucket() Preset {
 	return Preset{
 		Name: "bitbucket", EventID: `{header.X-Hook-UUID ?? "-"}/{header.X-Request-UUID ?? header.X-Request-Id}`, OnMismatch: idem.MismatchExecute,
-		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, Respond: only5xx(),
+		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, Respond: only5xx(),
+		Facts: Facts{
+			Patience: 10 * time.Second, Retries: RetriesSome,
+			RetriesOn: "5xx alone, twice and at once",
+		},
 		verify: scheme{new: newBitbucket, body: true},
 		sample: sampleBitbucket,
 		Page: Page{

@@ -18,6 +18,9 @@ func (known) CloudEvents() Preset {
 			idem.DecisionInFlight: 429, idem.DecisionLocked: 429, idem.DecisionWaitTimeout: 429, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 429,
 			idem.DecisionUnknown: 503, idem.DecisionUnverified: 503, idem.DecisionRejected: 503,
 		},
+		Facts: Facts{
+			UsesAnswer: always, Answer: "a response may carry an event or the outcome",
+		},
 		Handshakes: []Handshake{{"OPTIONS", false, isWebHookOptions}},
 		sample:     sampleCloudEvents,
 		Page: Page{

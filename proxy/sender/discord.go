@@ -17,7 +17,11 @@ func (known) Discord() Preset {
 	r[idem.DecisionUnverified] = 401
 	return Preset{
 		Name: "discord", ExtractID: discordID, IDText: "application_id and id of an interaction; webhook events have none", OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, NeverRetries: true, Respond: r,
+		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: r,
+		Facts: Facts{
+			Patience: 3 * time.Second, Retries: RetriesNever, SignedTime: TimeInHeader, IDSigned: true,
+			UsesAnswer: isDiscordInteraction, Answer: "the answer to an interaction is what the user sees", GivesUp: "the URL is removed when wrong signatures get anything but 401",
+		},
 		Handshakes: []Handshake{{"PING", true, isDiscordPing}},
 		verify:     scheme{new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
 		sample:     sampleDiscord, key: keyEd25519,
@@ -100,6 +104,9 @@ func discordID(d *Delivery) EventID {
 	}
 	return foundID("discord", parts...)
 }
+
+// isDiscordInteraction: what has an interaction's ID, and be it twice.
+func isDiscordInteraction(d *Delivery) bool { return discordID(d).Status != IDMissing }
 
 // isDiscordPing: type 1 is the PING of interactions and, with a member event, an ordinary webhook event; type 0 is the PING
 // of webhook events.

@@ -13,7 +13,11 @@ import (
 func (known) EventGrid() Preset {
 	return Preset{
 		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: idem.MismatchReplayUnsigned,
-		SenderTimeout: 30 * time.Second, RetryHorizon: day, Respond: map[idem.Decision]int{idem.DecisionUnverified: 503, idem.DecisionRejected: 503},
+		Respond: map[idem.Decision]int{idem.DecisionUnverified: 503, idem.DecisionRejected: 503},
+		Facts: Facts{
+			Patience: 30 * time.Second, Success: []int{200, 201, 202, 203, 204}, Retries: RetriesSome, RetriesFor: day,
+			RetriesOn: "all but 200 to 204 and 400, 401, 403, 413; after 503 at the earliest 30 s later",
+		},
 		Handshakes: []Handshake{
 			{"SubscriptionValidation", false, aegType("SubscriptionValidation", "Microsoft.EventGrid.SubscriptionValidationEvent")},
 			{"SubscriptionDeletion", false, aegType("SubscriptionDeletion", "Microsoft.EventGrid.SubscriptionDeletedEvent")},

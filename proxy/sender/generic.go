@@ -7,56 +7,121 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
-// newGenericHMAC is the scheme hmac: a digest over what Content says, in the header that Header names.
+// newGenericHMAC is the scheme hmac: a digest over what Content says, in the places that From names. A preset whose sender signs like that is a
+// Config for it.
 func newGenericHMAC(c Config) (Verifier, error) {
-	if c.Header == "" {
-		return nil, errors.New("give header: the one that carries the signature")
-	}
-	if c.Algorithm == "" {
-		c.Algorithm = "sha256"
-	}
-	enc, err := encodingOf(c.Encoding)
+	from, err := placesOf(&c, "")
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := parseContent(c.Content)
+	content, err := signedContent(c.Content)
 	if err != nil {
 		return nil, err
 	}
 	var url *publicURL
-	if slices.ContainsFunc(pieces, func(p contentPiece) bool { return p.source == "url" }) {
+	if content.needsURL() {
 		if url, err = parsePublicURL(c.PublicURL); err != nil {
 			return nil, err
 		}
 	}
-	v, err := newBodyMAC(c, c.Algorithm, c.Prefix, enc, c.Header)
+	stamp, err := content.timestamp(c.Timestamp)
 	if err != nil {
 		return nil, err
 	}
-	v.covers = contentOrBody(c.Content)
-	signature := v.read
+	v, err := genericMACs(&c)
+	if err != nil {
+		return nil, err
+	}
+	v.part, v.covers = from.text(), contentOrBody(c.Content)
 	v.read = func(d *Delivery, cl *claim) error {
-		if err := signature(d, cl); err != nil {
+		if err := from.read(c.Scheme, c.Prefix, d, cl); err != nil {
 			return err
 		}
-		if enc == inHex {
-			cl.signatures[0] = lowerHex(cl.signatures[0])
+		if v.encoding == inHex {
+			for i := range cl.signatures {
+				cl.signatures[i] = lowerHex(cl.signatures[i])
+			}
 		}
-		cl.parts = cl.parts[:0]
-		for i := range pieces {
-			value, err := pieces[i].value(c.Scheme, d, url)
+		for i := range content {
+			value, err := content[i].value(c.Scheme, d, cl, url)
 			if err != nil {
 				return err
 			}
 			cl.parts = append(cl.parts, value)
+			if i == stamp {
+				if err := cl.setAnyTime(c.Scheme, c.Timestamp, value); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	}
 	return v, nil
+}
+
+// genericMACs is a verifier without its read.
+func genericMACs(c *Config) (*macVerifier, error) {
+	enc, err := encodingOf(c.Encoding)
+	if err != nil {
+		return nil, err
+	}
+	algorithm := c.Algorithm
+	if algorithm == "" {
+		algorithm = "sha256"
+	}
+	newHash, size, err := hashOf(algorithm)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := decodedSecrets(c)
+	if err != nil {
+		return nil, err
+	}
+	v := &macVerifier{scheme: c.Scheme, encoding: enc, digest: size, age: age{tolerance: c.Tolerance}}
+	for _, s := range secrets {
+		v.macs = append(v.macs, newMAC(newHash, s))
+	}
+	return v, nil
+}
+
+// decodedSecrets are the keys that the secrets stand for.
+func decodedSecrets(c *Config) ([][]byte, error) {
+	if err := checkSecrets(c.Secrets); err != nil {
+		return nil, err
+	}
+	var keys [][]byte
+	for i, s := range c.Secrets {
+		key, err := decodeSecret(c.SecretEncoding, s)
+		if err != nil {
+			return nil, fmt.Errorf("secret %d: %w", i+1, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+func decodeSecret(encoding string, secret []byte) (key []byte, err error) {
+	switch encoding {
+	case "", "text":
+		return secret, nil
+	case "hex":
+		if key, err = hexBytes(secret); err != nil {
+			return nil, errors.New("is no hex, as secret_encoding says")
+		}
+	case "base64":
+		if key, err = anyBase64(secret); err != nil {
+			return nil, errors.New("is no base64, as secret_encoding says")
+		}
+	default:
+		return nil, fmt.Errorf("secret_encoding %q: give text, base64 or hex", encoding)
+	}
+	if len(key) == 0 {
+		return nil, errNeedsSecret
+	}
+	return key, nil
 }
 
 func encodingOf(name string) (encoding, error) {
@@ -77,13 +142,6 @@ func lowerHex(text []byte) []byte {
 	return bytes.ToLower(text)
 }
 
-// contentPiece is literal text or one source of the signed content.
-type contentPiece struct {
-	literal []byte
-	source  string // body, method, url or header; empty for literal text
-	header  string
-}
-
 func contentOrBody(content string) string {
 	if content == "" {
 		return "{body}"
@@ -91,113 +149,99 @@ func contentOrBody(content string) string {
 	return content
 }
 
-// parseContent reads literal text and {body}, {method}, {url}, {header.X}.
-func parseContent(content string) ([]contentPiece, error) {
-	rest := contentOrBody(content)
-	var pieces []contentPiece
-	for rest != "" {
-		text, after, braced := strings.Cut(rest, "{")
-		if strings.Contains(text, "}") {
-			return nil, fmt.Errorf("content %q: a } without its {", content)
-		}
-		if text != "" {
-			pieces = append(pieces, contentPiece{literal: []byte(text)})
-		}
-		if !braced {
-			break
-		}
-		name, end, closed := strings.Cut(after, "}")
-		header, isHeader := strings.CutPrefix(name, "header.")
-		switch {
-		case !closed:
-			return nil, fmt.Errorf("content %q: a { without its }", content)
-		case isHeader && header != "":
-			pieces = append(pieces, contentPiece{source: "header", header: header})
-		case name == "body" || name == "method" || name == "url":
-			pieces = append(pieces, contentPiece{source: name})
-		default:
-			return nil, fmt.Errorf("content %q: {%s} is unknown; give {body}, {method}, {url} or {header.X}", content, name)
-		}
-		rest = end
+// signedContent reads Content.
+func signedContent(content string) (pieces, error) {
+	all, err := parsePieces("content", contentOrBody(content))
+	if err != nil {
+		return nil, err
 	}
-	if !slices.ContainsFunc(pieces, func(p contentPiece) bool { return p.source != "" }) {
+	if slices.ContainsFunc(all, func(p piece) bool { return p.mac }) {
+		return nil, fmt.Errorf("content %q: {hmac.…} is for the answer of a handshake", content)
+	}
+	if !slices.ContainsFunc(all, func(p piece) bool { return p.source != "" }) {
 		return nil, fmt.Errorf("content %q: names nothing of the delivery, so that one signature would fit all; give {body}", content)
 	}
-	return pieces, nil
+	return all, nil
 }
 
-func (p *contentPiece) value(scheme string, d *Delivery, url *publicURL) ([]byte, error) {
-	switch p.source {
-	case "body":
-		return d.Body, nil
-	case "method":
-		return d.Method, nil
-	case "url":
-		return url.of(scheme, d)
-	case "header":
-		return d.one(scheme, p.header)
+// timestamp is which piece has the signed time; -1 for none.
+func (t pieces) timestamp(source string) (int, error) {
+	if source == "" {
+		return -1, nil
 	}
-	return p.literal, nil
+	i := slices.IndexFunc(t, func(p piece) bool { return p.name == source })
+	if i < 0 {
+		return 0, fmt.Errorf("timestamp %q: content has no {%s}, so that anybody could change the time", source, source)
+	}
+	return i, nil
 }
 
-func contentCoverage(content string) Coverage {
-	var cov Coverage
-	pieces, _ := parseContent(content)
-	for _, p := range pieces {
-		switch p.source {
-		case "body":
-			cov.Body = true
-		case "method":
-			cov.Method = true
-		case "url":
-			cov.URL = true
-		case "header":
-			cov.Headers = append(cov.Headers, p.header)
-		}
+func hmacCovers(c Config) Coverage {
+	content, err := signedContent(c.Content)
+	if err != nil {
+		return Coverage{}
 	}
+	cov := content.covers()
+	cov.Time = c.Timestamp != ""
 	return cov
 }
 
-// token is a shared secret that the sender puts into a header as it is. It covers nothing of the delivery.
+// token is a shared secret that the sender puts somewhere as it is. It covers nothing of the delivery.
 type token struct {
-	scheme, header, prefix string
-	digests                [][sha256.Size]byte // of the secrets: comparing digests hides their length, too
+	scheme, prefix string
+	from           places
+	digests        [][sha256.Size]byte // of the secrets: comparing digests hides their length, too
 }
 
 func newToken(c Config) (Verifier, error) {
-	if c.Header == "" {
-		return nil, errors.New("give header: the one that carries the token")
+	from, err := placesOf(&c, "")
+	if err != nil {
+		return nil, err
 	}
 	if err := checkSecrets(c.Secrets); err != nil {
 		return nil, err
 	}
-	v := &token{scheme: c.Scheme, header: c.Header, prefix: c.Prefix}
-	for _, s := range c.Secrets {
-		v.digests = append(v.digests, sha256.Sum256(s))
-	}
-	return v, nil
+	return &token{c.Scheme, c.Prefix, from, digestsOf(c.Secrets)}, nil
 }
 
-func (v *token) head(d *Delivery) error { return v.Verify(d, time.Time{}) }
+func digestsOf(secrets [][]byte) [][sha256.Size]byte {
+	var all [][sha256.Size]byte
+	for _, s := range secrets {
+		all = append(all, sha256.Sum256(s))
+	}
+	return all
+}
+
+func (v *token) head(d *Delivery) error {
+	if !v.from.inHead() {
+		return nil
+	}
+	return v.Verify(d, time.Time{})
+}
 
 // Verify implements Verifier.
 func (v *token) Verify(d *Delivery, _ time.Time) error {
-	value, err := d.one(v.scheme, v.header)
-	if err != nil {
+	c := &claim{}
+	c.signatures = c.signaturesMemory[:0]
+	if err := v.from.read(v.scheme, v.prefix, d, c); err != nil {
 		return err
 	}
-	if value, err = cutPrefix(v.scheme, v.header, value, v.prefix); err != nil {
-		return err
+	for _, value := range c.signatures {
+		if isOneOf(value, v.digests) {
+			return nil
+		}
 	}
+	return &SignatureError{v.scheme, Mismatch, v.from.text(), "is another token than the configured one"}
+}
+
+// isOneOf reports whether value is one of the secrets that the digests are of.
+func isOneOf(value []byte, digests [][sha256.Size]byte) bool {
 	presented := sha256.Sum256(value)
 	match := 0
-	for i := range v.digests {
-		match |= subtle.ConstantTimeCompare(presented[:], v.digests[i][:])
+	for i := range digests {
+		match |= subtle.ConstantTimeCompare(presented[:], digests[i][:])
 	}
-	if match == 1 {
-		return nil
-	}
-	return &SignatureError{v.scheme, Mismatch, v.header, "is another token than the configured one"}
+	return match == 1
 }
 
 type none struct{}

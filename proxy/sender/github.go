@@ -14,10 +14,13 @@ func (known) GitHub() Preset {
 	delete(r, idem.DecisionRejected)
 	return Preset{
 		Name: "github", EventID: `{header.X-GitHub-Hook-ID ?? "-"}/{header.X-GitHub-Delivery}`, OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, NeverRetries: true,
+		Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
 		Respond: r,
-		verify:  scheme{new: newGitHub, body: true},
-		sample:  sampleGitHub,
+		Facts: Facts{
+			Patience: 10 * time.Second, Retries: RetriesNever,
+		},
+		verify: scheme{new: newGitHub, body: true},
+		sample: sampleGitHub,
 		Page: Page{
 			Title: "GitHub", Path: "/hooks/github", Workflow: `github/{body.repository.full_name ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/github.secret",

@@ -11,7 +11,11 @@ import (
 func (known) GitLab() Preset {
 	return Preset{
 		Name: "gitlab", EventID: "{header.webhook-id ?? header.Idempotency-Key}", OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, SenderTimeout: 10 * time.Second, NeverRetries: true, Respond: only5xx(),
+		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, Respond: only5xx(),
+		Facts: Facts{
+			Patience: 10 * time.Second, Retries: RetriesNever, SignedTime: TimeInHeader,
+			GivesUp: "disabled for a while after 4 failures in a row, for good after 40",
+		},
 		verify: scheme{new: newGitLab, tolerance: minutes5, covers: gitLabCovers},
 		sample: sampleGitLab,
 		Page: Page{

@@ -11,7 +11,11 @@ func (known) Jira() Preset {
 	r := only5xx()
 	r[idem.DecisionInFlight], r[idem.DecisionLocked], r[idem.DecisionWaitTimeout], r[idem.DecisionQueueFull], r[idem.DecisionUnknown] = 409, 409, 409, 429, 409
 	return Preset{
-		Name: "jira", EventID: "{header.X-Atlassian-Webhook-Identifier}", OnMismatch: idem.MismatchExecute, RetryHorizon: 90 * time.Minute, Respond: r,
+		Name: "jira", EventID: "{header.X-Atlassian-Webhook-Identifier}", OnMismatch: idem.MismatchExecute, Respond: r,
+		Facts: Facts{
+			Retries: RetriesSome, RetriesFor: 90 * time.Minute,
+			RetriesOn: "408, 409, 425, 429 and 5xx, five times, 5 to 15 min apart",
+		},
 		verify: scheme{new: newJira, body: true},
 		sample: sampleJira,
 		Page: Page{

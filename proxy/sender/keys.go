@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 )
 
@@ -148,6 +149,14 @@ func decodeBase64(text []byte) ([]byte, bool) {
 	out := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	n, err := base64.StdEncoding.Strict().Decode(out, text)
 	return out[:n], err == nil
+}
+
+func hexBytes(text []byte) ([]byte, error) { return hex.DecodeString(string(text)) }
+
+// anyBase64 decodes a key in base64 or base64url, with or without padding: senders show either.
+func anyBase64(text []byte) ([]byte, error) {
+	plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(text), "="))
+	return base64.RawStdEncoding.DecodeString(plain)
 }
 
 // Public keys are the configured ones: addresses of certificates that a delivery names are not looked at.

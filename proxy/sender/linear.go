@@ -12,7 +12,11 @@ import (
 // Linear is the sender of that name.
 func (known) Linear() Preset {
 	return Preset{
-		Name: "linear", EventID: "{header.Linear-Delivery}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second, SenderTimeout: 5 * time.Second, RetryHorizon: 8 * time.Hour,
+		Name: "linear", EventID: "{header.Linear-Delivery}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
+		Facts: Facts{
+			Patience: 5 * time.Second, Success: []int{200}, Retries: RetriesAll, RetriesFor: 8 * time.Hour, SignedTime: TimeInBody,
+			RetriesOn: "three times, after 1 min, 1 h and 6 h", GivesUp: "disabled when it goes on not answering",
+		},
 		verify: scheme{new: newLinear, tolerance: time.Minute, aged: true, body: true},
 		sample: sampleLinear,
 		Page: Page{

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hooklock/idem/naming"
 )
 
 // macVerifier is every scheme whose signature is a keyed digest over parts of the delivery. What differs is read.
@@ -29,6 +31,8 @@ type claim struct {
 	// urls are spellings of the signed URL, each of which replaces parts[urlAt] in its turn; empty: parts is all there is.
 	urls  [][]byte
 	urlAt int
+	// message is the delivery as templates read it; nil until somebody asks.
+	message *naming.Message
 
 	partsMemory      [8][]byte
 	signaturesMemory [4][]byte

@@ -15,7 +15,11 @@ import (
 // PayPal is the sender of that name.
 func (known) PayPal() Preset {
 	return Preset{
-		Name: "paypal", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, RetryHorizon: 3 * day,
+		Name: "paypal", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
+		Facts: Facts{
+			Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
+			RetriesOn: "25 times over 3 days",
+		},
 		verify: scheme{new: newPayPal, aged: true, body: true, headers: []string{paypalID, paypalTime}},
 		sample: samplePayPal, key: keyRSA,
 		Page: Page{

@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,7 +32,10 @@ type Preset struct {
 	// IDHeaders are the headers that ExtractID reads, for what is said about IDs that are not signed.
 	IDHeaders []string
 	// IDText says in a table where the ID comes from.
-	IDText    string
+	IDText string
+	// NoID: nothing names an event, and two events can have the same bytes, so that duplicates are not looked for
+	// (idempotency.enabled: false). EventID and ExtractID are then empty.
+	NoID      bool
 	OnMissing naming.MissingEventID // on_missing_event_id
 
 	OnMismatch idem.OnMismatch // idempotency.on_mismatch
@@ -40,12 +44,8 @@ type Preset struct {
 	Strategy   idem.Strategy   // lock.strategy: FailFast or Wait
 	// WaitTimeout is the lock.wait_timeout; for fail_fast the default, in case the route changes the strategy.
 	WaitTimeout time.Duration
-	// SenderTimeout is how long the sender waits for its answer; 0 = it does not say.
-	SenderTimeout time.Duration
-	// RetryHorizon is how long after the first attempt the sender's last automatic one comes; 0 = none, or it does not say.
-	RetryHorizon time.Duration
-	// NeverRetries: an answer that refuses loses the delivery.
-	NeverRetries bool
+	// Facts is what the sender does, which no route can change.
+	Facts Facts
 	// RetryAfterUnit is what a number in Retry-After means to this sender.
 	RetryAfterUnit time.Duration
 	// Respond overrides the status of refusing decisions.
@@ -53,6 +53,8 @@ type Preset struct {
 
 	// Handshakes pass through as bypassed.
 	Handshakes []Handshake
+	// Rule is a handshake that is answered here, as settings of the route; its Token is the user's. The zero value is none.
+	Rule HandshakeRule
 	// Sources says where the facts come from.
 	Sources []string
 	// Notes are what a user must know: what is promised, what cannot be, which facts were too weak to rely on.
@@ -85,20 +87,11 @@ const (
 	keySecret  keyKind = iota
 	keyHex             // a secret in hex
 	keyWhsec           // whsec_ and base64
+	keyBase64          // a secret in base64
 	keyECDSA           // a private key on P-256
 	keyEd25519         // a private key
 	keyRSA             // a private key
 )
-
-// Handshake is a request of the sender that is no event: it goes to the upstream without a key or a lock.
-type Handshake struct {
-	Name string
-	// Signed: its signature is checked first, like that of an event.
-	Signed bool
-	// Matches reads only what the signature covers, where there is one: else whoever captured an event could have it run
-	// again by calling it a handshake.
-	Matches func(d *Delivery) bool
-}
 
 // Handshake returns the handshake that d is, or nil.
 func (p *Preset) Handshake(d *Delivery) *Handshake {
@@ -114,7 +107,7 @@ func (p *Preset) Handshake(d *Delivery) *Handshake {
 // unknown. It is a hint: an upstream that takes longer still has its outcome recorded, and the sender's retry gets it.
 func (p *Preset) UpstreamTimeout() time.Duration {
 	const overhead = 500 * time.Millisecond // network, signature, two transactions
-	left := p.SenderTimeout - overhead
+	left := p.Facts.Patience - overhead
 	if p.Strategy == idem.Wait {
 		left -= p.WaitTimeout
 	}
@@ -182,7 +175,7 @@ func (p *Preset) fill() {
 			p.InFlight = idem.Attach
 		}
 	}
-	p.Tolerance = p.verify.tolerance
+	p.Tolerance = cmp.Or(p.verify.tolerance, p.Tolerance)
 }
 
 // unsignedReplay is the note that goes with idem.MismatchReplayUnsigned.

@@ -30,7 +30,7 @@ type fact struct {
 	}
 }
 
-// readFacts reads the facts about the senders, which are not part of this repository.
+// readFacts reads the facts about the first senders, which are not part of this repository.
 func readFacts(t *testing.T) map[string]fact {
 	t.Helper()
 	root := os.Getenv("HOOKLOCK_SHARED")
@@ -98,14 +98,12 @@ func contractStatus() map[idem.Decision]int {
 func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing.T) {
 	facts := readFacts(t)
 	for _, p := range Presets() {
-		f, ok := facts[p.Name]
-		if !ok {
-			t.Errorf("%s: no facts", p.Name)
-			continue
-		}
-		never := f.neverRetries()
-		if never != p.NeverRetries {
-			t.Errorf("%s: never retries should be %v", p.Name, never)
+		never, sendsAgain := p.Facts.EventIsLost(), func(status int) bool { return status >= 500 || p.Facts.Retries == RetriesAll }
+		if f, ok := facts[p.Name]; ok {
+			never, sendsAgain = f.neverRetries(), f.sendsAgain
+			if never != (p.Facts.Retries == RetriesNever) {
+				t.Errorf("%s: never retries should be %v", p.Name, never)
+			}
 		}
 		if never && (p.Strategy != idem.Wait || p.InFlight != idem.Attach || p.OnMismatch == idem.MismatchReject) {
 			t.Errorf("%s never retries: it must wait its turn, attach its copies, and not refuse a body that changed", p.Name)
@@ -117,13 +115,13 @@ func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing
 				t.Errorf("%s: %s answers %d", p.Name, decision, status)
 			case p.Name == "sns" && status < 500:
 				t.Errorf("sns: %s answers %d, and every 4xx loses the message", decision, status)
-			case p.Name == "discord" && decision == idem.DecisionUnverified:
+			case (p.Name == "discord" || p.Name == "xero") && decision == idem.DecisionUnverified:
 				if status != 401 {
-					t.Errorf("discord: a wrong signature must get 401")
+					t.Errorf("%s: a wrong signature must get 401", p.Name)
 				}
 			case never && (decision == idem.DecisionUnverified || decision == idem.DecisionRejected):
 				// No status brings such a delivery back; it may say what is wrong with it.
-			case !never && !f.sendsAgain(status), never && status < 500:
+			case !never && !sendsAgain(status), never && status < 500:
 				t.Errorf("%s: after %s with %d the event is lost", p.Name, decision, status)
 			}
 		}
@@ -134,14 +132,14 @@ func TestAWaitFitsIntoTheTimeThatTheSenderGives(t *testing.T) {
 	facts := readFacts(t)
 	for _, p := range Presets() {
 		documented, ok := facts[p.Name].Timeout.(float64)
-		if ok && p.SenderTimeout != time.Duration(documented)*time.Second {
-			t.Errorf("%s: sender timeout is %v, documented %v s", p.Name, p.SenderTimeout, documented)
+		if ok && p.Facts.Patience != time.Duration(documented)*time.Second {
+			t.Errorf("%s: sender timeout is %v, documented %v s", p.Name, p.Facts.Patience, documented)
 		}
-		if p.Strategy == idem.Wait && p.SenderTimeout > 0 && p.UpstreamTimeout() < time.Second {
+		if p.Strategy == idem.Wait && p.Facts.Patience > 0 && p.UpstreamTimeout() < min(time.Second, p.Facts.Patience/4) {
 			t.Errorf("%s: %v are left for the upstream", p.Name, p.UpstreamTimeout())
 		}
-		if p.Retention <= p.RetryHorizon {
-			t.Errorf("%s: retention %v ends before the retries do (%v)", p.Name, p.Retention, p.RetryHorizon)
+		if p.Retention <= p.Facts.RetriesFor {
+			t.Errorf("%s: retention %v ends before the retries do (%v)", p.Name, p.Retention, p.Facts.RetriesFor)
 		}
 	}
 }
@@ -170,8 +168,8 @@ func TestEveryPresetSaysWhereItsFactsAreFromAndWhatItCannotPromise(t *testing.T)
 		t.Fatal("svix is not the alias of standard-webhooks")
 	}
 	for _, p := range Presets() {
-		if (p.EventID == "") == (p.ExtractID == nil) {
-			t.Errorf("%s: an ID comes from a template or from a function", p.Name)
+		if ways := len(p.EventID) > 0 || p.NoID; ways == (p.ExtractID != nil) || p.NoID && p.EventID != "" {
+			t.Errorf("%s: an ID comes from a template or from a function, or there is none", p.Name)
 		}
 		if len(p.Sources) == 0 || len(p.Notes) == 0 || p.IDText == "" {
 			t.Errorf("%s: says not where its facts are from, or what it cannot promise", p.Name)
@@ -191,9 +189,9 @@ func TestHandshakesAreToldFromEvents(t *testing.T) {
 		"syn-cloudevents-options": "OPTIONS", "syn-eventgrid-validation": "SubscriptionValidation"}
 	for _, v := range readVectors(t) {
 		_, d, _ := v.testCase(t)
-		p, ok := Lookup(presetOf(t, v.Sender))
+		p, ok := Lookup(v.preset(t))
 		if !ok {
-			t.Fatalf("no preset for %s", v.Sender)
+			t.Fatalf("no preset for %s", v.ID)
 		}
 		got := ""
 		if h := p.Handshake(d); h != nil {
@@ -227,6 +225,17 @@ func TestHandshakesRestOnWhatIsSigned(t *testing.T) {
 		{"an Event Grid event under the header of a validation", "eventgrid", `[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent"},{"eventType":"Order.Paid"}]`, field("aeg-event-type", "SubscriptionValidation"), false},
 		{"the header of a validation alone", "eventgrid", `[]`, field("aeg-event-type", "SubscriptionValidation"), false},
 		{"an Event Grid event", "eventgrid", `[]`, field("aeg-event-type", "Notification"), false},
+		{"a verification of LINE", "line", `{"destination":"U1","events":[]}`, naming.Field{}, true},
+		{"a LINE delivery without a list", "line", `{"destination":"U1","events":null}`, naming.Field{}, false},
+		{"a LINE body with two lists", "line", `{"events":[],"events":[{"webhookEventId":"1"}]}`, naming.Field{}, false},
+		{"a challenge of Twitch", "twitch", `{"challenge":"c","subscription":{"id":"1"}}`, field("Twitch-Eventsub-Message-Type", "notification"), true},
+		{"a Twitch event under the header of a challenge", "twitch", `{"subscription":{"id":"1"},"event":{"challenge":"c"}}`, field("Twitch-Eventsub-Message-Type", "webhook_callback_verification"), false},
+		{"Asana's heartbeat", "asana", `{"events":[]}`, field("X-Hook-Signature", "00"), true},
+		{"an Asana heartbeat with more in it", "asana", `{"events":[],"x":1}`, field("X-Hook-Signature", "00"), false},
+		{"an Asana body with two lists", "asana", `{"events":[],"events":[{"action":"changed"}]}`, field("X-Hook-Signature", "00"), false},
+		{"Xero's intent to receive", "xero", `{"events":[],"firstEventSequence":0,"lastEventSequence":0,"entropy":"x"}`, naming.Field{}, true},
+		{"a Xero event", "xero", `{"events":[{"resourceId":"1"}]}`, naming.Field{}, false},
+		{"a Xero body with two lists", "xero", `{"events":[],"events":[{"resourceId":"1"}]}`, naming.Field{}, false},
 		{"a body that is no object", "slack", `["url_verification"]`, naming.Field{}, false},
 	}
 	for _, c := range cases {
@@ -234,6 +243,19 @@ func TestHandshakesRestOnWhatIsSigned(t *testing.T) {
 		d := &Delivery{Method: []byte("POST"), Target: []byte("/"), Fields: []naming.Field{c.field}, Body: []byte(c.body)}
 		if got := p.Handshake(d) != nil; got != c.handshake {
 			t.Errorf("%s: handshake is %v", c.name, got)
+		}
+	}
+}
+
+func TestARuleOfAPresetIsAHandshakeThatNoEventIs(t *testing.T) {
+	for _, p := range Presets() {
+		c, secret := credentials(t, p.Name)
+		h, err := NewHandshake(p.Rule, c)
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		if h != nil && h.Matches(mustSample(t, p.Name, secret)) {
+			t.Errorf("%s: its sample is taken for a handshake", p.Name)
 		}
 	}
 }

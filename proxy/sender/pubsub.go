@@ -10,7 +10,11 @@ import (
 func (known) PubSub() Preset {
 	return Preset{
 		Name: "pubsub", Scheme: "none", EventID: "{body.subscription}/{body.message.messageId ?? body.message.message_id}", OnMismatch: idem.MismatchReplayUnsigned, Retention: 8 * day,
-		SenderTimeout: 10 * time.Second, RetryHorizon: 7 * day,
+
+		Facts: Facts{
+			Patience: 10 * time.Second, Success: []int{200, 201, 202, 204}, Retries: RetriesAll, RetriesFor: 7 * day,
+			RetriesOn: "until its retention ends, by default 7 days", Changes: "deliveryAttempt",
+		},
 		sample: samplePubSub,
 		Page: Page{
 			Title: "Google Pub/Sub push", Path: "/hooks/pubsub", Workflow: `pubsub/{body.subscription ?? "other"}`,
@@ -20,7 +24,7 @@ func (known) PubSub() Preset {
 		Notes: []string{
 			unsignedReplay,
 			"deliveryAttempt changes between attempts, so the body does not decide.",
-			"Google signs a token for the sender, not the body, and Hooklock does not check it: let the service or the ingress do that. Because the token changes, a duplicate gets the first status without headers and body.",
+			"Google signs a token for the sender, not the body. It is checked with `verify: {scheme: jwt, …}` (other.md), or by the service or the ingress. Because the token changes, a duplicate gets the first status without headers and body.",
 			"Success is exactly 102, 200, 201, 202 and 204. Seek and replay send the same IDs again: within the retention they get the first answer.",
 			"Unwrapped messages are not relied on: there the body is the key. The 10 s are the default acknowledgement deadline of a subscription; retries go on as long as it retains messages.",
 		},

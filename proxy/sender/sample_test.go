@@ -48,6 +48,8 @@ func credentials(t testing.TB, preset string) (Config, []byte) {
 	switch p.key {
 	case keyHex:
 		secret = []byte("44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056")
+	case keyBase64:
+		secret = []byte("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	case keyWhsec:
 		secret = []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	case keyECDSA:
@@ -62,6 +64,9 @@ func credentials(t testing.TB, preset string) (Config, []byte) {
 			t.Fatal(err)
 		}
 		c.PublicKeys = [][]byte{[]byte(base64.StdEncoding.EncodeToString(public))}
+		if p.Name != "sendgrid" {
+			c.PublicKeys = [][]byte{pemOf(t, "PUBLIC KEY", public, nil)}
+		}
 	case keyEd25519:
 		public, key, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
@@ -174,7 +179,7 @@ func TestEitherSecretIsGoodWhileOneIsRolled(t *testing.T) {
 			continue
 		}
 		d := mustSample(t, p.Name, secret)
-		newer := map[keyKind]string{keySecret: "the newer secret", keyHex: "00112233", keyWhsec: "whsec_AAECAwQF"}[p.key]
+		newer := map[keyKind]string{keySecret: "the newer secret", keyHex: "00112233", keyWhsec: "whsec_AAECAwQF", keyBase64: "AAECAwQF"}[p.key]
 		c.Secrets = [][]byte{[]byte(newer), secret}
 		if err := mustNew(t, c).Verify(d, testNow()); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
@@ -215,7 +220,7 @@ func TestSamplesFollowTheURL(t *testing.T) {
 
 // TestTheHeadAloneRefusesNothingThatIsSigned: and what it refuses is refused with the body, too, for the same reason.
 func TestTheHeadAloneRefusesNothingThatIsSigned(t *testing.T) {
-	inBody := map[string]bool{"mailgun": true, "sns": true, "adyen": true, "none": true}
+	inBody := map[string]bool{"mailgun": true, "sns": true, "adyen": true, "figma": true, "none": true}
 	for _, p := range Presets() {
 		c, secret := credentials(t, p.Name)
 		v, err := New(c)

@@ -50,11 +50,25 @@ func (p *Preset) settings() map[string]string {
 	if p.EventID == "" {
 		s["event_id"] = naming.EventIDOfPreset
 	}
+	if p.NoID {
+		s = map[string]string{"verify.scheme": p.Scheme, "idempotency.enabled": "false", "lock.strategy": string(p.Strategy)}
+	}
 	if p.Strategy == idem.Wait {
 		s["lock.wait_timeout"] = idem.DurationText(p.WaitTimeout)
 	}
 	if len(p.Methods) > 0 {
 		s["match.methods"] = strings.Join(p.Methods, ",")
+	}
+	for name, value := range map[string]string{
+		"method": p.Rule.Method, "when": strings.Join(p.Rule.When, ","), "token": p.Rule.TokenAt, "answer": p.Rule.Answer, "content_type": p.Rule.ContentType,
+		"header": p.Rule.Header,
+	} {
+		if value != "" {
+			s["handshake."+name] = value
+		}
+	}
+	if p.Rule.Unsigned {
+		s["handshake.unsigned"] = "true"
 	}
 	for decision, status := range p.Respond {
 		s["respond."+string(decision)] = strconv.Itoa(status)

@@ -10,7 +10,11 @@ import (
 func (known) Shopify() Preset {
 	return Preset{
 		Name: "shopify", EventID: `{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "-"}/{header.X-Shopify-Webhook-Id ?? header.shopify-webhook-id}`,
-		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 2 * time.Second, SenderTimeout: 5 * time.Second, RetryHorizon: 4 * time.Hour,
+		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
+		Facts: Facts{
+			Patience: 5 * time.Second, Retries: RetriesAll, RetriesFor: 4 * time.Hour,
+			RetriesOn: "eight times over 4 h", GivesUp: "a subscription made through the Admin API is deleted after 8 failures in a row",
+		},
 		verify: scheme{new: newShopify, body: true},
 		sample: sampleShopify,
 		Page: Page{
@@ -38,6 +42,7 @@ func sampleShopify(s *sample) error {
 	s.body(`{"id":1,"name":%s,"total_price":"403.00"}`, s.id)
 	s.add("X-Shopify-Topic", "orders/create")
 	s.add("X-Shopify-Shop-Domain", "sample.myshopify.com")
+	s.add("X-Shopify-API-Version", "2026-01")
 	s.add("X-Shopify-Webhook-Id", s.id)
 	s.signBody("X-Shopify-Hmac-Sha256", "", inBase64)
 	return nil

@@ -9,7 +9,11 @@ import (
 // Slack is the sender of that name.
 func (known) Slack() Preset {
 	return Preset{
-		Name: "slack", EventID: "{body.api_app_id}/{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, SenderTimeout: 3 * time.Second, RetryHorizon: day + 6*time.Minute,
+		Name: "slack", EventID: "{body.api_app_id}/{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second,
+		Facts: Facts{
+			Patience: 3 * time.Second, Retries: RetriesAll, RetriesFor: day + 6*time.Minute, SignedTime: TimeInHeader, IDSigned: true,
+			UsesAnswer: isForm, Answer: "the answer to a slash command or a button is what the user sees", RetriesOn: "at once, after 1 min and after 5 min; with delayed events hourly for a day", GivesUp: "disabled above 95% failures in an hour", Changes: "the signature and its time",
+		},
 		Handshakes: []Handshake{
 			{"url_verification", true, bodyType("url_verification")},
 			{"app_rate_limited", true, bodyType("app_rate_limited")},
@@ -17,7 +21,7 @@ func (known) Slack() Preset {
 		verify: scheme{new: newSlack, tolerance: minutes5, aged: true, body: true, headers: []string{slackTime}},
 		sample: sampleSlack,
 		Page: Page{
-			Title: "Slack", Path: "/hooks/slack", Workflow: `slack/{body.team_id ?? form.team_id ?? "other"}`,
+			Title: "Slack", Path: "/hooks/slack", Workflow: `slack/{body.team_id ?? form.team_id ?? form.payload.team.id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/slack.secret",
 			Secret:   "The app's signing secret.",
 			SampleID: "A0001/Ev_one",

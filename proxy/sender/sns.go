@@ -16,7 +16,11 @@ import (
 func (known) SNS() Preset {
 	return Preset{
 		Name: "sns", ExtractID: snsID, IDHeaders: []string{"x-amz-sns-subscription-arn"}, IDText: "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)", OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: 6 * time.Second, SenderTimeout: 15 * time.Second, RetryHorizon: time.Hour, Respond: only5xx(),
+		Strategy: idem.Wait, WaitTimeout: 6 * time.Second, Respond: only5xx(),
+		Facts: Facts{
+			Patience: 15 * time.Second, Retries: RetriesSome, RetriesFor: time.Hour, SignedTime: TimeInBody,
+			RetriesOn: "5xx and timeouts, by default three times 20 s apart; every 4xx counts as final",
+		},
 		Handshakes: []Handshake{
 			{"SubscriptionConfirmation", true, bodyKind("SubscriptionConfirmation")},
 			{"UnsubscribeConfirmation", true, bodyKind("UnsubscribeConfirmation")},
@@ -162,6 +166,9 @@ func snsID(d *Delivery) EventID {
 	return foundID("sns", string(arn), inBody[0])
 }
 
+// snsCertificate is where receivers look for a certificate that follow such addresses. There is none: theirs is the test pair's, too.
+const snsCertificate = "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-00000000000000000000000000000000.pem"
+
 func sampleSNS(s *sample) error {
 	const topic = "arn:aws:sns:us-east-1:123456789012:Sample"
 	s.set("Content-Type", "text/plain; charset=UTF-8")
@@ -177,7 +184,7 @@ func sampleSNS(s *sample) error {
 			return err
 		}
 	}
-	s.body(`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s}`,
-		s.id, topic, s.rfc3339(), base64.StdEncoding.EncodeToString(signature))
+	s.body(`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s,"SigningCertURL":%s}`,
+		s.id, topic, s.rfc3339(), base64.StdEncoding.EncodeToString(signature), snsCertificate)
 	return nil
 }

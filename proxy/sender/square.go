@@ -9,7 +9,11 @@ import (
 // Square is the sender of that name.
 func (known) Square() Preset {
 	return Preset{
-		Name: "square", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay, SenderTimeout: 10 * time.Second, RetryHorizon: day,
+		Name: "square", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay,
+		Facts: Facts{
+			Patience: 10 * time.Second, Retries: RetriesAll, RetriesFor: day, IDSigned: true,
+			RetriesOn: "eleven times over 24 h",
+		},
 		verify: scheme{new: newSquare, body: true, url: true},
 		sample: sampleSquare,
 		Page: Page{

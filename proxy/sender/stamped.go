@@ -50,6 +50,18 @@ func (c *claim) setTime(scheme, part string, digits []byte, unit time.Duration) 
 	return nil
 }
 
+// setAnyTime is setTime for senders that nobody knows: seconds, milliseconds or RFC 3339.
+func (c *claim) setAnyTime(scheme, part string, value []byte) error {
+	if stamp, err := time.Parse(time.RFC3339, string(value)); err == nil {
+		c.stamp, c.stampPart = stamp, part
+		return nil
+	}
+	if err := c.setTime(scheme, part, value, unitOf(value)); err != nil {
+		return &SignatureError{scheme, Malformed, part, "is neither a Unix time in seconds or milliseconds, nor one as 2026-01-02T15:04:05Z"}
+	}
+	return nil
+}
+
 func (s *sample) v0(header, timeHeader string) {
 	if !s.unsigned {
 		s.add(timeHeader, s.seconds())

@@ -10,7 +10,11 @@ import (
 // Stripe is the sender of that name.
 func (known) Stripe() Preset {
 	return Preset{
-		Name: "stripe", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Retention: 30 * day, RetryHorizon: 3 * day,
+		Name: "stripe", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Retention: 30 * day,
+		Facts: Facts{
+			Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
+			RetriesOn: "at growing intervals over 3 days", Changes: "the signature and its time",
+		},
 		verify: scheme{new: newStripe, tolerance: minutes5, aged: true, body: true},
 		sample: sampleStripe,
 		Page: Page{

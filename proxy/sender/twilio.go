@@ -18,7 +18,11 @@ import (
 func (known) Twilio() Preset {
 	return Preset{
 		Name: "twilio", Methods: []string{"GET", "POST"}, EventID: "{header.I-Twilio-Idempotency-Token}", OnMismatch: idem.MismatchExecute,
-		Strategy: idem.Wait, WaitTimeout: 5 * time.Second, SenderTimeout: 15 * time.Second, NeverRetries: true, Respond: only5xx(),
+		Strategy: idem.Wait, WaitTimeout: 5 * time.Second, Respond: only5xx(),
+		Facts: Facts{
+			Patience: 15 * time.Second, Retries: RetriesNever,
+			UsesAnswer: always, Answer: "TwiML", RetriesOn: "failed connections, once",
+		},
 		verify: scheme{new: newTwilio, body: true, url: true},
 		sample: sampleTwilio,
 		Page: Page{

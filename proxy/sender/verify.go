@@ -16,7 +16,7 @@ type Verifier interface {
 
 // Config says how the deliveries of a route are signed. See New.
 type Config struct {
-	// Scheme is the name of a preset, or "hmac", "token" or "none".
+	// Scheme is the name of a preset, or "hmac", "jwt", "token" or "none".
 	Scheme string
 	// Secrets are tried one after the other: any match is valid, so that a secret can be rolled. Each is taken byte for byte.
 	Secrets [][]byte
@@ -33,15 +33,30 @@ type Config struct {
 	// documents. Schemes that sign no time ignore it.
 	Tolerance time.Duration
 	// Algorithm is sha1, sha256 or sha512 for hmac; empty is sha256. github takes sha1 (the legacy header, only when asked),
-	// jira sha1 and sha512, sns sha256 (SignatureVersion 1 is then refused), hubspot v1, v2 or v3 (empty: v3).
+	// jira sha1 and sha512, sns sha256 (SignatureVersion 1 is then refused), hubspot v1, v2 or v3 (empty: v3). For jwt it is the one that
+	// is taken, such as ES256; empty: those that fit the keys.
 	Algorithm string
 
-	// For hmac and token.
-	Header string // the header that carries the signature or the token
-	Prefix string // what stands before it in the header's value
+	// For hmac, jwt and token.
+	Header string // the header that carries the signature or the token; short for From with that header
+	// From are the places of the signature or the token, as sources of a template: header.X, header.X[v1], query.sig, body.sig. Those that a
+	// delivery has are tried, all values of a header's part too: any match is valid.
+	From   []string
+	Prefix string // what stands before it there
 	// For hmac.
 	Encoding string // hex (empty means this) or base64
-	Content  string // what is signed, with {body}, {method}, {url}, {header.X}; empty is {body}
+	// Content is what is signed, with {body}, {method}, {url}, {target} and sources of a template; empty is {body}.
+	Content string
+	// Timestamp is the place of the signed time, as a source that Content has: Unix seconds or milliseconds, or RFC 3339. Empty: none is signed.
+	Timestamp string
+	// SecretEncoding is text (empty means this), base64 or hex: how the secrets are written. For hmac and jwt.
+	SecretEncoding string
+
+	// For jwt.
+	Issuer   string   // the claim iss; empty: any
+	Audience string   // is among the claim aud; empty: any
+	Claims   []string // further claims, as name=value
+	BodyHash string   // the claim that has the SHA-256 of the raw body, in hex or base64; empty: nothing of the body is signed
 }
 
 // errNeedsSecret and errNeedsKey are what a preset without its secret says.
@@ -60,6 +75,7 @@ type scheme struct {
 	// age check might refuse honest retries.
 	tolerance time.Duration
 	aged      bool
+	token     bool // the secret comes as it is, and nothing is signed
 	// What the signature covers, for warnings. covers says it where that depends on the configuration; nil: it does not.
 	body    bool
 	url     bool
@@ -68,11 +84,15 @@ type scheme struct {
 	covers  func(Config) Coverage
 }
 
+// noScheme is the scheme that checks nothing.
+const noScheme = "none"
+
 // schemes are those of no sender in particular, and then those of the presets.
 func schemes() []scheme {
 	all := []scheme{
-		{name: "none", new: newNone},
-		{name: "hmac", new: newGenericHMAC, covers: func(c Config) Coverage { return contentCoverage(c.Content) }},
+		{name: noScheme, new: newNone},
+		{name: "hmac", new: newGenericHMAC, covers: hmacCovers},
+		{name: "jwt", new: newJWT, covers: jwtCovers},
 		{name: "token", new: newToken},
 	}
 	for _, p := range Presets() {
@@ -133,6 +153,8 @@ type Coverage struct {
 	Time   bool // a timestamp is signed: a tolerance has an effect
 	// Headers are the covered ones, as their sender spells them.
 	Headers []string
+	// Sources are other covered sources of a template, such as body.id where the body is not signed as a whole.
+	Sources []string
 }
 
 // Covers is the Coverage of c. An unknown scheme covers nothing.

@@ -3,4 +3,7 @@
 //
 // No label holds anything that comes from outside: routes are named as the configuration names them, and everything else comes from a
 // closed set. docs/metrics.md and docs/logs.md list all of it, and tests keep them equal to this package.
+//
+// Words: an instrument measures where something happens, what is Watched is asked when somebody looks. A zero is a series that is shown before
+// anything was measured. An event is a line of the log that is about no single delivery. To scrub a text is to take what may be a secret out of it.
 package telemetry

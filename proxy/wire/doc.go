@@ -9,4 +9,8 @@
 // another protocol.
 //
 // The package knows no routes, no locks and no decisions.
+//
+// Words: an exchange is one request and its answer on a connection; Evidence is how far it came; a Rest is the part of an answer that was not read
+// yet. A Budget bounds the bytes of all bodies, an Account is what one delivery has of it. A Pace is how slowly a peer may go. A connection is set
+// aside between two requests, without its buffers, and switched, or a tunnel, when a 101 took it out of HTTP.
 package wire

@@ -255,3 +255,27 @@ func sendAgain(t *testing.T, network, body string, before bool, step func(*wiret
 		t.Fatalf("sent again without proof")
 	}
 }
+
+func TestWhatFoundNoSecondConnectionWasNotSent(t *testing.T) {
+	over := make(chan struct{})
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		_, _ = c.ReadRequest()
+		_ = c.Say(okAnswer)
+		<-over
+	})
+	u := pool(t, up)
+	var ans Answer
+	if err := post(t, u, &ans); err != nil {
+		t.Fatal(err)
+	}
+	u.beforeWrite = func(reused bool) {
+		if reused {
+			close(over)
+			up.Close() // with its listener
+		}
+	}
+	var serr *SendError
+	if err := post(t, u, &ans); !errors.As(err, &serr) || serr.Sent() || serr.Evidence != NotDialled || ans.Evidence != NotDialled || !ans.Resent {
+		t.Errorf("%v, %v, sent again: %v", err, ans.Evidence, ans.Resent)
+	}
+}

@@ -1,0 +1,119 @@
+package naming
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+)
+
+// maxXMLText bounds how much of an element is collected: white space around a value does not count for its length, but it is read.
+const maxXMLText = 8 * MaxValue
+
+// xmlSource reads the text of an element of an XML body.
+type xmlSource struct{ steps []xmlStep }
+
+// xmlStep is an element by its local name; of several of that name the one with index, or, for -1, the only one.
+type xmlStep struct {
+	name  string
+	index int
+}
+
+// read goes through the whole body, because only a whole one is XML, and to see whether the element is given twice.
+func (x xmlSource) read(m *Message) ([]byte, result) {
+	if !bytes.Contains(m.Body, []byte{'<'}) {
+		return nil, missing
+	}
+	w := xmlWalk{steps: x.steps, met: make([]int, len(x.steps))}
+	if !w.run(xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(m.Body, []byte("\ufeff"))))) {
+		return nil, missing
+	}
+	switch {
+	case w.twice:
+		return nil, ambiguous
+	case w.nested:
+		return nil, missing
+	case len(w.text) > maxXMLText:
+		return nil, tooLong
+	}
+	s := &m.scratch
+	from := len(s.values)
+	return s.keep(append(s.values, bytes.TrimSpace(w.text)...), from), found
+}
+
+// xmlWalk is one pass through a document.
+type xmlWalk struct {
+	steps []xmlStep
+	met   []int // for each step, how many of its elements were met
+	depth int   // of the element that is open
+	on    int   // how many steps the open elements follow
+	roots int
+
+	text   []byte // of the wanted element
+	twice  bool   // it is there twice, or its text is one that XML readers read differently
+	nested bool   // it has elements inside
+}
+
+// run reports whether all of it is one XML document without a document type: what entities mean is up to the reader.
+func (w *xmlWalk) run(d *xml.Decoder) bool {
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return w.roots == 1
+		}
+		if err != nil {
+			return false
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			w.enter(t.Name.Local)
+			if w.roots > 1 || w.depth > maxDepth {
+				return false
+			}
+		case xml.EndElement:
+			w.leave()
+		case xml.CharData:
+			if w.depth == 0 && len(bytes.TrimSpace(t)) > 0 {
+				return false
+			}
+			if w.inside() && len(w.text) <= maxXMLText {
+				w.text = append(w.text, t...)
+			}
+		case xml.Comment, xml.ProcInst: // some readers take the text before it, some all of it
+			w.twice = w.twice || w.inside()
+		case xml.Directive:
+			return false
+		}
+	}
+}
+
+// inside reports whether the wanted element, or one in it, is open.
+func (w *xmlWalk) inside() bool { return w.on == len(w.steps) }
+
+func (w *xmlWalk) enter(name string) {
+	if w.depth == 0 {
+		w.roots++
+	}
+	w.nested = w.nested || w.inside()
+	if w.on == w.depth && !w.inside() && w.steps[w.on].name == name {
+		w.meet()
+	}
+	w.depth++
+}
+
+func (w *xmlWalk) meet() {
+	step, nth := &w.steps[w.on], w.met[w.on]
+	w.met[w.on]++
+	switch {
+	case step.index < 0 && nth > 0:
+		w.twice = true
+	case step.index < 0 || step.index == nth:
+		w.on++
+	}
+}
+
+func (w *xmlWalk) leave() {
+	if w.on == w.depth {
+		w.on--
+	}
+	w.depth--
+}

@@ -1,0 +1,49 @@
+package sender
+
+import (
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"hooklock/idem"
+)
+
+// Airtable is the sender of that name.
+func (known) Airtable() Preset {
+	return Preset{
+		Name: "airtable", EventID: "{body.base.id}/{body.webhook.id}/{body.timestamp}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Facts: Facts{
+			Success: []int{204, 200}, IDSigned: true,
+		},
+		verify: asHMAC(Config{Header: airtableHeader, Prefix: "hmac-sha256=", SecretEncoding: "base64"}),
+		sample: sampleAirtable, key: keyBase64,
+		Page: Page{
+			Title: "Airtable", Path: "/hooks/airtable", Workflow: `airtable/{body.webhook.id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/airtable.secret",
+			Secret:   "The `macSecretBase64` of the webhook, as it is: it is shown once, when the webhook is made.",
+			SampleID: "appSample/ach_one/2026-01-01T00:00:00.000Z",
+		},
+		Sources: []string{"https://airtable.com/developers/web/api/webhooks-overview", "https://airtable.com/developers/web/api/webhook-notification", "pyairtable models.WebhookNotification"},
+		Notes: []string{
+			"A notification says only that something changed; the service fetches the changes. It has no ID: base, webhook and time name it, and a known one with another body runs.",
+			"Whether a notification that is sent again keeps its time was not established. If it does not, it runs again, and the service finds nothing new.",
+			"A notification that failed may be sent again (Airtable's API shows a retry_number); how often was not established. The service had better answer 204 without a body.",
+			"The signature covers the body, and with it the time; there is no age check.",
+		},
+	}
+}
+
+const airtableHeader = "X-Airtable-Content-MAC"
+
+func sampleAirtable(s *sample) error {
+	s.body(`{"base":{"id":"appSample"},"webhook":{"id":%s},"timestamp":"`+rfc3339(s.happened)+`"}`, "ach_"+s.id)
+	if s.unsigned {
+		return nil
+	}
+	key, err := base64.StdEncoding.DecodeString(string(s.secret))
+	if err != nil {
+		return errors.New("give the secret in base64, as macSecretBase64 has it")
+	}
+	s.add(airtableHeader, "hmac-sha256="+s.keyedSHA256(key, inHex, string(s.request.Body)))
+	return nil
+}

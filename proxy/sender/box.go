@@ -1,0 +1,46 @@
+package sender
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// Box is the sender of that name.
+func (known) Box() Preset {
+	return Preset{
+		Name: "box", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
+		Facts: Facts{
+			Patience: 30 * time.Second, Retries: RetriesAll, SignedTime: TimeInHeader, IDSigned: true,
+			RetriesOn: "every answer but 2xx, up to 10 times, the first after 5 min, then at growing intervals", Changes: "BOX-DELIVERY-ID, the signatures and their time",
+		},
+		verify: asHMAC(Config{From: []string{"header.BOX-SIGNATURE-PRIMARY", "header.BOX-SIGNATURE-SECONDARY"}, Encoding: "base64", Timestamp: "header." + boxTime, Content: "{body}{header." + boxTime + "}", Tolerance: 10 * time.Minute}),
+		sample: sampleBox,
+		Page: Page{
+			Title: "Box", Path: "/hooks/box", Workflow: `box/{body.source.id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/box.secret",
+			Secret:   "The primary signature key of the app, from the developer console; with the secondary one as well, give both as `secret_files`.",
+			SampleID: "one",
+		},
+		Sources: []string{"https://developer.box.com/guides/webhooks/handle/payload/", "https://developer.box.com/guides/webhooks/handle/retries/", "https://developer.box.com/guides/webhooks/handle/verify-signatures/", "box-node-sdk 10.12.0"},
+		Notes: []string{
+			"The event ID is in the signed body and stays over all attempts. BOX-DELIVERY-ID is made anew for each.",
+			"Each delivery is signed with both keys; one match is enough, so that a key can be rolled.",
+			"Over what time the ten retries are spread is not documented.",
+		},
+	}
+}
+
+const boxTime = "BOX-DELIVERY-TIMESTAMP"
+
+func sampleBox(s *sample) error {
+	s.body(`{"type":"webhook_event","id":%s,"created_at":"`+rfc3339(s.happened)+`","trigger":"FILE.UPLOADED","webhook":{"id":"53","type":"webhook"},"source":{"id":"1","type":"file"}}`, s.id)
+	s.add("BOX-DELIVERY-ID", "delivery-"+s.millis())
+	if !s.unsigned {
+		s.add(boxTime, s.rfc3339())
+		s.add("BOX-SIGNATURE-VERSION", "1")
+		s.add("BOX-SIGNATURE-ALGORITHM", "HmacSHA256")
+		s.add("BOX-SIGNATURE-PRIMARY", s.hmac256(inBase64, string(s.request.Body), s.rfc3339()))
+	}
+	return nil
+}

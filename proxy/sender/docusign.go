@@ -1,0 +1,42 @@
+package sender
+
+import (
+	"fmt"
+	"time"
+
+	"hooklock/idem"
+)
+
+// DocuSign is the sender of that name (Connect).
+func (known) DocuSign() Preset {
+	var from []string
+	for i := range 10 {
+		from = append(from, fmt.Sprintf("header.X-DocuSign-Signature-%d", i+1))
+	}
+	return Preset{
+		Name: "docusign", EventID: `{body.event}/{body.data.envelopeId}/{body.data.recipientId ?? "-"}/{body.generatedDateTime}`, OnMismatch: idem.MismatchReplay,
+		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Facts:  Facts{IDSigned: true, Changes: "retryCount"},
+		verify: asHMAC(Config{From: from, Encoding: "base64"}),
+		sample: sampleDocuSign,
+		Page: Page{
+			Title: "DocuSign Connect", Path: "/hooks/docusign", Workflow: `docusign/{body.data.envelopeId ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/docusign.secret",
+			Secret:   "The Connect HMAC key. With several keys each delivery has a signature of each, and one match is enough.",
+			SampleID: "envelope-completed/one/-/2026-01-01T00:00:00.000Z",
+		},
+		Sources: []string{"https://developers.docusign.com/platform/webhooks/connect/hmac/", "https://developers.docusign.com/platform/webhooks/connect/json-sim-event-model/"},
+		Notes: []string{
+			"For configurations with JSON (SIM). DocuSign gives an event no ID: event, envelope, recipient and the time at which it was generated name it. The body counts the attempts, so that the body does not decide.",
+			"Whether a retry keeps generatedDateTime was not established. If it does not, it runs again.",
+			"Legacy XML has other members: there the body is the key, unless `event_id` is given with elements of the XML.",
+			"Up to ten keys are looked at. No time is signed beside the body's own.",
+		},
+	}
+}
+
+func sampleDocuSign(s *sample) error {
+	s.body(`{"event":"envelope-completed","apiVersion":"v2.1","uri":"/restapi/v2.1/accounts/a/envelopes/e","retryCount":0,"configurationId":1,"generatedDateTime":"`+rfc3339(s.happened)+`","data":{"accountId":"a","envelopeId":%s}}`, s.id)
+	s.signBody("X-DocuSign-Signature-1", "", inBase64)
+	return nil
+}

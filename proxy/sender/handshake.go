@@ -1,0 +1,342 @@
+package sender
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hooklock/idem/naming"
+)
+
+// Handshake is a request of the sender that is no event: it goes to the upstream without a key or a lock.
+type Handshake struct {
+	Name string
+	// Signed: its signature is checked first, like that of an event.
+	Signed bool
+	// Matches reads only what the signature covers, where there is one: else whoever captured an event could have it run
+	// again by calling it a handshake.
+	Matches func(d *Delivery) bool
+}
+
+// RuledHandshake is a Handshake that the configuration describes. One that is not Signed has an Answer, and no signature to check.
+type RuledHandshake struct {
+	Handshake
+	// Method is the one method that it comes with, also where the route takes others; empty: the route's.
+	Method string
+	// Answer is what the sender gets; nil: the upstream answers. Its error is a *SignatureError.
+	Answer func(d *Delivery) (*HandshakeAnswer, error)
+
+	head func(d *Delivery) bool // Matches, as far as the head tells
+}
+
+// MayCome reports whether a delivery of which the head alone was read may be this handshake, and has no signature because of it.
+func (h *RuledHandshake) MayCome(d *Delivery) bool { return !h.Signed && h.head(d) }
+
+// HandshakeAnswer is the answer to a handshake, with status 200.
+type HandshakeAnswer struct {
+	ContentType string
+	Header      []naming.Field // beside the type
+	Body        []byte         // empty: none
+}
+
+// HandshakeRule says in words which requests are a handshake, and what answers it. The zero value is no handshake.
+type HandshakeRule struct {
+	// Method is that of the request, also where the route takes others; empty: one of the route's.
+	Method string
+	// When are sources of a template that a handshake has, such as query.hub.challenge, or body.type=url_verification with the value that it must
+	// have. All of them must hold. Empty: there is no handshake.
+	When []string
+	// Unsigned: it comes without a signature, and there must be an answer.
+	Unsigned bool
+	// TokenAt is the source that must be Token, a secret; empty: none is asked for.
+	TokenAt string
+	Token   []byte
+	// Answer is text with sources in braces, as Content of a signature; {hmac.SOURCE} is the digest of one, under the first secret, as the route's
+	// signatures are made, and only for who has shown a signature or a token. Empty: no body. With ContentType application/json, values are escaped for a JSON string.
+	Answer      string
+	ContentType string // empty: text/plain
+	// Header is a further header line of the answer, such as "X-Hook-Secret: {header.X-Hook-Secret}". Empty: none. Where both are empty, the
+	// upstream answers.
+	Header string
+}
+
+// maxEcho bounds a value that an answer repeats, in bytes.
+const maxEcho = 4096
+
+// condition is one of When.
+type condition struct {
+	lookup *naming.Lookup
+	value  string // "" for any
+}
+
+// NewHandshake makes the handshake that r says, under the secrets of c; nil for the zero rule. What comes without a signature is never passed on.
+func NewHandshake(r HandshakeRule, c Config) (*RuledHandshake, error) {
+	if len(r.When) == 0 {
+		if r.Answer != "" || r.Header != "" || r.Method != "" || r.TokenAt != "" {
+			return nil, errors.New("give when: what tells a handshake from an event, such as query.hub.challenge")
+		}
+		return nil, nil //nolint:nilnil // no rule, no handshake
+	}
+	conditions, err := r.conditions()
+	if err != nil {
+		return nil, err
+	}
+	inHead := slices.DeleteFunc(slices.Clone(conditions), func(c condition) bool { return ofBodyKind(c.lookup.Source().Kind) })
+	h := &RuledHandshake{
+		Handshake: Handshake{strings.Join(r.When, ", "), !r.Unsigned, allHold(r.Method, conditions)}, Method: r.Method, head: allHold(r.Method, inHead),
+	}
+	if r.Answer == "" && r.Header == "" {
+		return h, r.passable(conditions, c)
+	}
+	if h.Answer, err = r.answer(&c); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (r *HandshakeRule) conditions() ([]condition, error) {
+	var all []condition
+	for _, text := range r.When {
+		source, value, valued := strings.Cut(text, "=")
+		l, err := parseLookup(source)
+		if err != nil {
+			return nil, fmt.Errorf("when %q: %w", text, err)
+		}
+		if valued && value == "" {
+			return nil, fmt.Errorf("when %q: an empty value is a missing one; leave the = out if any value will do", text)
+		}
+		if r.Method != "" && ofBodyKind(l.Source().Kind) {
+			return nil, fmt.Errorf("when %q: with a method of its own, a handshake is told by its head; give a source such as query.challenge, or leave method out", text)
+		}
+		all = append(all, condition{l, value})
+	}
+	return all, nil
+}
+
+func ofBodyKind(kind naming.SourceKind) bool {
+	switch kind {
+	case naming.SourceBody, naming.SourceForm, naming.SourceXML, naming.SourceBodySHA256:
+		return true
+	}
+	return false
+}
+
+// passable refuses a rule that would let somebody else past the signature and the lock.
+func (r *HandshakeRule) passable(conditions []condition, c Config) error {
+	if r.Unsigned {
+		return errors.New("give answer or header: what comes without a signature is not passed on")
+	}
+	covers := Covers(c)
+	for _, one := range conditions {
+		if s := one.lookup.Source(); c.Scheme != noScheme && !covers.source(s) {
+			return fmt.Errorf("when %q: is not signed, so that whoever captured an event could have it run again as a handshake; take what is signed, or give answer", s.Text)
+		}
+	}
+	return nil
+}
+
+// source reports whether s is covered.
+func (c *Coverage) source(s naming.Source) bool {
+	switch {
+	case ofBodyKind(s.Kind) && c.Body:
+		return true
+	case s.Kind == naming.SourceHeader && c.header(s.Name):
+		return true
+	case s.Kind == naming.SourceQuery && c.URL, s.Kind == naming.SourceMethod && c.Method:
+		return true
+	}
+	return slices.Contains(c.Sources, s.Text)
+}
+
+// allHold reports which deliveries fulfil all conditions.
+func allHold(method string, conditions []condition) func(*Delivery) bool {
+	return func(d *Delivery) bool {
+		if method != "" && string(d.Method) != method {
+			return false
+		}
+		for i := range conditions { // before anything is parsed: nearly no delivery is a handshake
+			if c := &conditions[i]; ofBodyKind(c.lookup.Source().Kind) && !bytes.Contains(d.Body, []byte(c.value)) {
+				return false
+			}
+		}
+		m := d.message()
+		for i := range conditions {
+			value, r := conditions[i].lookup.Read(m)
+			if r != naming.ReadFound || conditions[i].value != "" && string(value) != conditions[i].value {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// answer makes the function that answers.
+func (r *HandshakeRule) answer(c *Config) (func(*Delivery) (*HandshakeAnswer, error), error) {
+	body, err := answerPieces("answer", r.Answer)
+	if err != nil {
+		return nil, err
+	}
+	name, value, ok := strings.Cut(r.Header, ":")
+	if r.Header != "" && (!ok || !isToken(name)) {
+		return nil, fmt.Errorf("header %q: write it as \"X-Hook-Secret: {header.X-Hook-Secret}\"", r.Header)
+	}
+	line, err := answerPieces("header", strings.TrimSpace(value))
+	if err != nil {
+		return nil, err
+	}
+	token, err := r.token()
+	if err != nil {
+		return nil, err
+	}
+	made := maker{scheme: c.Scheme, json: strings.HasPrefix(r.ContentType, "application/json")}
+	if made.mac, err = answerMAC(c, slices.Concat(body, line)); err != nil {
+		return nil, err
+	}
+	if err := r.signsForNobody(slices.Concat(body, line), c); err != nil {
+		return nil, err
+	}
+	contentType := r.ContentType
+	if contentType == "" && r.Answer != "" {
+		contentType = "text/plain; charset=utf-8"
+	}
+	return func(d *Delivery) (*HandshakeAnswer, error) {
+		if err := token.check(c.Scheme, d); err != nil {
+			return nil, err
+		}
+		text, err := made.text(body, d, made.json)
+		if err != nil {
+			return nil, err
+		}
+		a := &HandshakeAnswer{ContentType: contentType, Body: text}
+		if len(line) == 0 {
+			return a, nil
+		}
+		if text, err = made.text(line, d, false); err != nil {
+			return nil, err
+		}
+		if bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return nil, &SignatureError{c.Scheme, Malformed, "handshake", "has a control character that no header may have"}
+		}
+		a.Header = []naming.Field{{Name: []byte(name), Value: text}}
+		return a, nil
+	}, nil
+}
+
+// signsForNobody refuses an answer with the digest of what anybody may choose: it could be the signature of an event.
+func (r *HandshakeRule) signsForNobody(all pieces, c *Config) error {
+	covers := Covers(*c)
+	for _, p := range all {
+		if p.mac && r.TokenAt == "" && (r.Unsigned || !covers.source(p.lookup.Source())) {
+			return fmt.Errorf("{%s} in the answer is not signed: whoever asks would get the digest of what he likes, such as the signature of an event; "+
+				"ask for a token, or let the upstream answer", p.name)
+		}
+	}
+	return nil
+}
+
+func answerPieces(setting, content string) (pieces, error) {
+	all, err := parsePieces(setting, content)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(all, func(p piece) bool { return p.source == "url" }) {
+		return nil, fmt.Errorf("%s %q: {url} is for signatures; give {target}", setting, content)
+	}
+	return all, nil
+}
+
+// isToken reports whether name may be a header's.
+func isToken(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	})
+}
+
+// answerMAC is the digest of {hmac.…}; nil where there is none.
+func answerMAC(c *Config, all pieces) (*macVerifier, error) {
+	if !slices.ContainsFunc(all, func(p piece) bool { return p.mac }) {
+		return nil, nil //nolint:nilnil // nothing to make
+	}
+	v, err := genericMACs(c)
+	if err != nil {
+		return nil, fmt.Errorf("{hmac.…}: %w", err)
+	}
+	return v, nil
+}
+
+// maker puts answers together.
+type maker struct {
+	scheme string
+	mac    *macVerifier
+	json   bool
+}
+
+func (m *maker) text(all pieces, d *Delivery, escaped bool) ([]byte, error) {
+	c := &claim{}
+	var text []byte
+	for i := range all {
+		p := &all[i]
+		value, err := p.value(m.scheme, d, c, nil)
+		switch {
+		case err != nil:
+			return nil, err
+		case p.source != "" && len(value) > maxEcho:
+			return nil, &SignatureError{m.scheme, Malformed, p.name, "is longer than an answer repeats"}
+		case p.mac:
+			value = m.mac.macs[0].sign(m.mac.encoding, value)
+		}
+		if p.source != "" && escaped {
+			value = jsonEscaped(value)
+		}
+		text = append(text, value...)
+	}
+	return text, nil
+}
+
+// jsonEscaped is text as the inside of a JSON string.
+func jsonEscaped(text []byte) []byte {
+	quoted, _ := json.Marshal(string(text))
+	return quoted[1 : len(quoted)-1]
+}
+
+// expected is a token that a handshake has to bring. The zero value asks for none.
+type expected struct {
+	lookup *naming.Lookup
+	digest [][sha256.Size]byte
+}
+
+func (r *HandshakeRule) token() (*expected, error) {
+	if r.TokenAt == "" {
+		if len(r.Token) > 0 {
+			return nil, errors.New("give token: the source that must be the configured token, such as query.hub.verify_token")
+		}
+		return &expected{}, nil
+	}
+	l, err := parseLookup(r.TokenAt)
+	if err != nil {
+		return nil, fmt.Errorf("token %q: %w", r.TokenAt, err)
+	}
+	if len(r.Token) == 0 {
+		return nil, errors.New("give token_file: what the sender was told to show")
+	}
+	return &expected{l, digestsOf([][]byte{r.Token})}, nil
+}
+
+func (e *expected) check(scheme string, d *Delivery) error {
+	if e.lookup == nil {
+		return nil
+	}
+	c := &claim{}
+	value, err := c.lookUp(scheme, e.lookup, d)
+	if err != nil {
+		return err
+	}
+	if !isOneOf(value, e.digest) {
+		return &SignatureError{scheme, Mismatch, partOf(e.lookup.Source()), "is another token than the configured one"}
+	}
+	return nil
+}

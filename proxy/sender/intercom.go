@@ -1,0 +1,42 @@
+package sender
+
+import (
+	"crypto/sha1"
+	"time"
+
+	"hooklock/idem"
+)
+
+// Intercom is the sender of that name.
+func (known) Intercom() Preset {
+	return Preset{
+		Name: "intercom", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Facts: Facts{
+			IDSigned: true, Changes: "delivery_attempts, delivery_status, delivered_at",
+			GivesUp: "paused for 15 min after 1000 errors in a row within 15 min; the subscription of a private app is suspended after 7 days of errors",
+		},
+		verify: asHMAC(Config{Header: "X-Hub-Signature", Prefix: "sha1=", Algorithm: "sha1"}),
+		sample: sampleIntercom,
+		Page: Page{
+			Title: "Intercom", Path: "/hooks/intercom", Workflow: `intercom/{body.data.item.id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/intercom.secret",
+			Secret:   "The client secret of the app, from the Developer Hub.",
+			SampleID: "notif_one",
+		},
+		Sources: []string{"https://developers.intercom.com/docs/webhooks/webhook-notifications", "https://developers.intercom.com/docs/references/webhooks/webhook-models"},
+		Notes: []string{
+			"The notification's ID is in the signed body. The body counts the attempts, so that the body does not decide.",
+			"Intercom signs with SHA-1, and no time: a copy within the retention is a duplicate, because the ID is signed.",
+			"429 makes Intercom slow down for everything: every refusal is 503. It gives a lower priority to endpoints that need more than 500 ms.",
+			"`ping`, which comes when the webhook is saved, is an ordinary delivery.",
+		},
+	}
+}
+
+func sampleIntercom(s *sample) error {
+	s.body(`{"type":"notification_event","app_id":"sample","id":%s,"topic":"contact.created","delivery_attempts":1,"created_at":`+s.seconds()+`,"data":{"type":"notification_event_data","item":{"type":"contact","id":"1"}}}`, "notif_"+s.id)
+	if !s.unsigned {
+		s.add("X-Hub-Signature", "sha1="+string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
+	}
+	return nil
+}

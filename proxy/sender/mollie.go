@@ -1,0 +1,34 @@
+package sender
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// Mollie is the sender of that name (next-gen webhooks).
+func (known) Mollie() Preset {
+	return Preset{
+		Name: "mollie", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Facts:  Facts{IDSigned: true},
+		verify: asHMAC(Config{From: []string{"header.X-Mollie-Signature[sha256]"}}),
+		sample: sampleMollie,
+		Page: Page{
+			Title: "Mollie", Path: "/hooks/mollie", Workflow: `mollie/{body.entityId ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/mollie.secret",
+			Secret:   "The signing secret of the webhook subscription: it is shown once, when that is made.",
+			SampleID: "event_one",
+		},
+		Sources: []string{"https://docs.mollie.com/reference/webhooks-new", "mollie/mollie-api-php src/Webhooks/SignatureValidator.php"},
+		Notes: []string{
+			"For next-gen webhooks, which are JSON and signed. The event ID is in the signed body; no time is signed.",
+			"Classic webhooks (`webhookUrl`) are a form `id=tr_…` and not signed: [mollie-classic](mollie-classic.md).",
+		},
+	}
+}
+
+func sampleMollie(s *sample) error {
+	s.body(`{"resource":"event","id":%s,"type":"payment-link.paid","entityId":"pl_sample","createdAt":"`+rfc3339(s.happened)+`"}`, "event_"+s.id)
+	s.signBody("X-Mollie-Signature", "sha256=", inHex)
+	return nil
+}

@@ -1,0 +1,41 @@
+package sender
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// Paddle is the sender of that name.
+func (known) Paddle() Preset {
+	return Preset{
+		Name: "paddle", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay,
+		Facts: Facts{
+			Patience: 5 * time.Second, Success: []int{200}, Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
+			RetriesOn: "60 times over 3 days; in the sandbox 3 times",
+		},
+		verify: asHMAC(Config{From: []string{"header.Paddle-Signature[h1]"}, Timestamp: "header.Paddle-Signature[ts]", Content: "{header.Paddle-Signature[ts]}:{body}", Tolerance: minutes5}),
+		sample: samplePaddle,
+		Page: Page{
+			Title: "Paddle", Path: "/hooks/paddle", Workflow: `paddle/{body.data.id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/paddle.secret",
+			Secret:   "The secret key of the notification destination (`pdl_ntfset_…`). Each destination has its own: give each its own route.",
+			SampleID: "evt_one",
+		},
+		Sources: []string{"https://developer.paddle.com/webhooks/signature-verification", "https://developer.paddle.com/webhooks/respond-to-webhooks", "@paddle/paddle-node-sdk 3.10.0"},
+		Notes: []string{
+			"The event ID is in the signed body. `notification_id` names the notification to one destination and not the event; a replay by hand has a new one, and is found by its event ID all the same.",
+			"Paddle's own library refuses what was signed more than 5 s ago. Here it is 5 min, so that a clock that is a little off loses nothing: a copy within the retention is a duplicate whatever its age.",
+			"While a secret is rolled the header has one h1 for each: any match is valid.",
+			"Paddle asks for 200; Hooklock passes the upstream's status on as it is.",
+		},
+	}
+}
+
+func samplePaddle(s *sample) error {
+	s.body(`{"event_id":%s,"event_type":"transaction.completed","occurred_at":"`+rfc3339(s.happened)+`","notification_id":%s,"data":{"id":"txn_sample","status":"completed"}}`, "evt_"+s.id, "ntf_"+s.millis())
+	if !s.unsigned {
+		s.add("Paddle-Signature", "ts="+s.seconds()+";h1="+s.hmac256(inHex, s.seconds(), ":", string(s.request.Body)))
+	}
+	return nil
+}

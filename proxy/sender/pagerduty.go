@@ -1,0 +1,40 @@
+package sender
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// PagerDuty is the sender of that name (webhooks v3).
+func (known) PagerDuty() Preset {
+	return Preset{
+		Name: "pagerduty", EventID: "{body.event.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second, Respond: only5xx(),
+		Facts: Facts{
+			Patience: 5 * time.Second, Retries: RetriesSome, RetriesFor: 20 * time.Minute, IDSigned: true,
+			RetriesOn: "5xx, 429 and timeouts, up to 4 times over about 20 min; every other 4xx drops the event", GivesUp: "disabled for 24 h after 3 dropped events in a row, and what was queued is dropped",
+		},
+		verify: asHMAC(Config{From: []string{"header.X-PagerDuty-Signature[v1]"}}),
+		sample: samplePagerDuty,
+		Page: Page{
+			Title: "PagerDuty", Path: "/hooks/pagerduty", Workflow: `pagerduty/{body.event.data.id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/pagerduty.secret",
+			Secret:   "The secret of the webhook subscription: it is shown once, when that is made.",
+			SampleID: "one",
+		},
+		Sources: []string{"https://developer.pagerduty.com/docs/webhooks-overview", "PagerDuty/developer-docs docs/webhooks/02-Behavior.md", "PagerDuty/developer-docs docs/webhooks/04-Signatures.md", "github.com/PagerDuty/go-pagerduty v1.8.0"},
+		Notes: []string{
+			"Waits its turn: three events in a row that are dropped disable the webhook for a day. Every refusal is 503.",
+			"The event ID is in the signed body. X-Webhook-Id names the webhook over all its attempts, too, and is not signed.",
+			"Two subscriptions on one URL get the same event ID: give each its own route.",
+			"While a secret is rolled the header has one v1 for each: any match is valid. No time is signed.",
+			"While an event is retried PagerDuty holds back the ones behind it.",
+		},
+	}
+}
+
+func samplePagerDuty(s *sample) error {
+	s.body(`{"event":{"id":%s,"event_type":"incident.triggered","resource_type":"incident","occurred_at":"`+rfc3339(s.happened)+`","data":{"id":"PGR0VU2","type":"incident"}}}`, s.id)
+	s.signBody("X-PagerDuty-Signature", "v1=", inHex)
+	return nil
+}

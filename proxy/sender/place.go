@@ -1,0 +1,135 @@
+package sender
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"hooklock/idem/naming"
+)
+
+// places are where a delivery may have its signature or token.
+type places []place
+
+type place struct {
+	lookup *naming.Lookup
+	header string // "" where it is no header
+	part   string // of the header
+	parts  bool   // the header is a list of parts
+}
+
+// placesOf reads Header and From; usual is the header where neither is given, "" if there is none.
+func placesOf(c *Config, usual string) (places, error) {
+	from := c.From
+	switch {
+	case c.Header != "" && len(from) > 0:
+		return nil, errors.New("give either header or from")
+	case c.Header != "":
+		from = []string{headerSource(c.Header)}
+	case len(from) == 0 && usual != "":
+		from = []string{headerSource(usual)}
+	case len(from) == 0:
+		return nil, fmt.Errorf("give header, or from: where the delivery carries the %s", carried(c.Scheme))
+	}
+	var all places
+	for _, source := range from {
+		l, err := parseLookup(source)
+		if err != nil {
+			return nil, fmt.Errorf("from %q: %w", source, err)
+		}
+		p := place{lookup: l}
+		if s := l.Source(); s.Kind == naming.SourceHeader {
+			p.header = s.Name
+			p.part, p.parts = l.Part()
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func headerSource(name string) string { return string(naming.SourceHeader) + "." + name }
+
+// carried is what a scheme looks for in a delivery.
+func carried(scheme string) string {
+	if scheme == "hmac" {
+		return "signature"
+	}
+	return "token"
+}
+
+// text names all places, for people.
+func (all places) text() string {
+	var names []string
+	for _, p := range all {
+		names = append(names, partOf(p.lookup.Source()))
+	}
+	return strings.Join(names, " or ")
+}
+
+// inHead reports whether the head of a delivery has all of them.
+func (all places) inHead() bool {
+	for _, p := range all {
+		if p.header == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// read appends what the delivery has in these places to the claim's signatures, without prefix. One signature is enough: what is wrong with the
+// others is said only where there is none.
+func (all places) read(scheme, prefix string, d *Delivery, c *claim) error {
+	var wrong error
+	for i := range all {
+		if err := all[i].read(scheme, prefix, d, c); err != nil && (wrong == nil || isMissing(wrong)) {
+			wrong = err
+		}
+	}
+	switch {
+	case len(c.signatures) > 0:
+		return nil
+	case len(all) > 1 && isMissing(wrong):
+		return &SignatureError{scheme, Missing, all.text(), "the delivery has none of them"}
+	}
+	return wrong
+}
+
+func isMissing(err error) bool {
+	var broken *SignatureError
+	return errors.As(err, &broken) && broken.Reason == Missing
+}
+
+func (p *place) read(scheme, prefix string, d *Delivery, c *claim) (err error) {
+	var value []byte
+	if p.header == "" {
+		value, err = c.lookUp(scheme, p.lookup, d)
+	} else {
+		value, err = d.one(scheme, p.header)
+	}
+	part := partOf(p.lookup.Source())
+	if err != nil {
+		return err
+	}
+	if !p.parts {
+		return c.sign(scheme, part, prefix, value)
+	}
+	err = &SignatureError{scheme, Missing, part, "the header has no such part"}
+	for one := range naming.HeaderParts(value, p.part) {
+		if len(c.signatures) >= maxSignatures {
+			return &SignatureError{scheme, Malformed, part, fmt.Sprintf("has more than %d signatures", maxSignatures)}
+		}
+		err = c.sign(scheme, part, prefix, one)
+	}
+	return err
+}
+
+// maxSignatures bounds how many signatures of one delivery are tried.
+const maxSignatures = 16
+
+func (c *claim) sign(scheme, part, prefix string, value []byte) error {
+	signature, err := cutPrefix(scheme, part, value, prefix)
+	if err == nil {
+		c.signatures = append(c.signatures, signature)
+	}
+	return err
+}

@@ -1,0 +1,42 @@
+package sender
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// Sentry is the sender of that name (integration platform).
+func (known) Sentry() Preset {
+	return Preset{
+		Name: "sentry", EventID: "{header.Request-ID}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 250 * time.Millisecond, Respond: only5xx(),
+		Facts: Facts{
+			Patience: time.Second, GivesUp: "unsubscribed after 1000 timeouts within 24 h, but for published integrations",
+			Changes: "Request-ID and Sentry-Hook-Timestamp, where it sends again at all",
+		},
+		verify: asHMAC(Config{Header: "Sentry-Hook-Signature"}),
+		sample: sampleSentry,
+		Page: Page{
+			Title: "Sentry", Path: "/hooks/sentry", Workflow: `sentry/{body.data.issue.id ?? body.data.event.issue_id ?? body.installation.uuid ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/sentry.secret",
+			Secret:   "The client secret of the integration.",
+			SampleID: "one",
+		},
+		Sources: []string{"https://docs.sentry.io/integrations/integration-platform/webhooks/", "https://sentry.io/changelog/2023-10-3-change-to-integration-platform-webhook-handling", "getsentry/sentry src/sentry/sentry_apps/api/serializers/app_platform_event.py"},
+		Notes: []string{
+			"Request-ID is made anew for each request, so nothing names an event: where Sentry sends one again, it runs again, as without Hooklock. The body is not taken instead, because two events can have the same.",
+			"Sentry waits 1 s: a delivery waits 250 ms for its turn.",
+			"Request-ID and Sentry-Hook-Timestamp are not signed: who captured a delivery can send it again under another ID.",
+			"Requests of UI components (links to issues, alert actions) need their own answer: give them another route, or none.",
+		},
+	}
+}
+
+func sampleSentry(s *sample) error {
+	s.body(`{"action":"created","installation":{"uuid":"7a485448-a9e2-4c85-8a3c-4f44175783c9"},"data":{"issue":{"id":"1","title":%s}},"actor":{"type":"application","id":"sentry","name":"Sentry"}}`, s.id)
+	s.add("Request-ID", s.id)
+	s.add("Sentry-Hook-Resource", "issue")
+	s.add("Sentry-Hook-Timestamp", s.seconds())
+	s.signBody("Sentry-Hook-Signature", "", inHex)
+	return nil
+}

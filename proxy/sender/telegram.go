@@ -1,0 +1,45 @@
+package sender
+
+import (
+	"hash/crc32"
+	"strconv"
+	"time"
+
+	"hooklock/idem"
+)
+
+// Telegram is the sender of that name.
+func (known) Telegram() Preset {
+	return Preset{
+		Name: "telegram", EventID: "{body.update_id}", OnMismatch: idem.MismatchExecute,
+		Facts: Facts{
+			Retries: RetriesAll, RetriesFor: 23 * time.Hour, UsesAnswer: always, Answer: "a method in the answer's body is carried out, such as sendMessage",
+			RetriesOn: "every answer but 2xx, \"a reasonable amount of attempts\"; the Bot API server drops an update after 23 h",
+		},
+		verify: asToken("header." + telegramHeader),
+		sample: sampleTelegram,
+		Page: Page{
+			Title: "Telegram", Path: "/hooks/telegram/{bot}", Workflow: `telegram/{path.bot}/{body.message.chat.id ?? body.callback_query.from.id ?? "other"}`,
+			Verify: "secret_file: /etc/hooklock/telegram.secret",
+			Secret: "The `secret_token` that was given to setWebhook.",
+		},
+		Sources: []string{"https://core.telegram.org/bots/api#setwebhook", "https://core.telegram.org/bots/api#making-requests-when-getting-updates", "tdlib/telegram-bot-api telegram-bot-api/WebhookActor.h"},
+		Notes: []string{
+			"Nothing is signed: the secret comes as it is, and who knows it can make any update.",
+			"update_id is unique for one bot: give each bot its own route. A known ID with another body runs.",
+			"How long Telegram waits is not documented.",
+			"The answer may hold a method that Telegram carries out: a copy gets the first answer, so Telegram may carry it out again.",
+		},
+	}
+}
+
+const telegramHeader = "X-Telegram-Bot-Api-Secret-Token"
+
+func sampleTelegram(s *sample) error {
+	number := strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(s.id))), 10)
+	s.body(`{"update_id":`+number+`,"message":{"message_id":1,"date":`+strconv.FormatInt(s.happened.Unix(), 10)+`,"chat":{"id":1,"type":"private"},"text":%s}}`, s.id)
+	if !s.unsigned {
+		s.add(telegramHeader, string(s.secret))
+	}
+	return nil
+}

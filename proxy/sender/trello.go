@@ -1,0 +1,38 @@
+package sender
+
+import (
+	"crypto/sha1"
+	"time"
+
+	"hooklock/idem"
+)
+
+// Trello is the sender of that name.
+func (known) Trello() Preset {
+	return Preset{
+		Name: "trello", EventID: `{body.webhook.id ?? body.model.id ?? "-"}/{body.action.id}`, OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Facts:  Facts{IDSigned: true},
+		verify: asHMAC(Config{Header: "X-Trello-Webhook", Algorithm: "sha1", Encoding: "base64", Content: "{body}{url}"}),
+		sample: sampleTrello,
+		Page: Page{
+			Title: "Trello", Path: "/hooks/trello", Workflow: `trello/{body.model.id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/trello.secret, public_url: \"https://hooks.example.com\"",
+			Secret:   "The secret of the application, from the page of its API key. `public_url` is the origin of the callbackURL.",
+			SampleID: "board_sample/one",
+		},
+		Sources: []string{"https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/"},
+		Notes: []string{
+			"Signs the body and then the callbackURL letter for letter, with SHA-1: public_url and the received target must give it. No time is signed; a copy within the retention is a duplicate, because the ID is signed.",
+			"One action fires every webhook that watches something it touches: the ID has the webhook, or what that watches, in it.",
+			"When a webhook is made Trello asks for the URL with HEAD and wants 200: HEAD passes through to the service.",
+		},
+	}
+}
+
+func sampleTrello(s *sample) error {
+	s.body(`{"action":{"id":%s,"type":"updateCard","date":"`+rfc3339(s.happened)+`","data":{"card":{"id":"card_sample"}}},"model":{"id":"board_sample","name":"sample"}}`, s.id)
+	if !s.unsigned {
+		s.add("X-Trello-Webhook", string(newMAC(sha1.New, s.secret).sign(inBase64, s.request.Body, []byte(s.url))))
+	}
+	return nil
+}

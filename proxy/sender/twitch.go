@@ -1,0 +1,58 @@
+package sender
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// Twitch is the sender of that name (EventSub).
+func (known) Twitch() Preset {
+	return Preset{
+		Name: "twitch", EventID: "{header.Twitch-Eventsub-Message-Id}", OnMismatch: idem.MismatchReplay,
+		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Facts: Facts{
+			SignedTime: TimeInHeader, IDSigned: true,
+			GivesUp: "the subscription is revoked after too many failures (notification_failures_exceeded)",
+		},
+		Handshakes: []Handshake{{"webhook_callback_verification", true, isTwitchVerification}},
+		verify:     asHMAC(Config{Header: twitchHeader, Prefix: "sha256=", Timestamp: "header." + twitchTime, Content: "{header." + twitchID + "}{header." + twitchTime + "}{body}"}),
+		sample:     sampleTwitch,
+		Page: Page{
+			Title: "Twitch EventSub", Path: "/hooks/twitch", Workflow: `twitch/{body.event.broadcaster_user_id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/twitch.secret",
+			Secret:   "The `secret` that was given when the subscription was made. The service answers the challenge itself.",
+			SampleID: "one",
+		},
+		Sources: []string{"https://dev.twitch.tv/docs/eventsub/handling-webhook-events/", "https://dev.twitch.tv/docs/eventsub/"},
+		Notes: []string{
+			"ID, time and body are signed. Twitch sends again, under the same ID, when it is unsure whether a notification arrived; after which answers, and for how long, is not documented: a refused event may be lost, so a delivery waits its turn.",
+			"Twitch wants an answer \"within a few seconds\", and revokes a subscription that is too slow too often.",
+			"Whether a repeated notification keeps its time is not documented: there is no age check unless tolerance is set. A copy within the retention is a duplicate.",
+			"`revocation` is an ordinary delivery.",
+		},
+	}
+}
+
+const (
+	twitchHeader = "Twitch-Eventsub-Message-Signature"
+	twitchID     = "Twitch-Eventsub-Message-Id"
+	twitchTime   = "Twitch-Eventsub-Message-Timestamp"
+)
+
+// isTwitchVerification rests on the body: the header with the message's type is not signed.
+func isTwitchVerification(d *Delivery) bool {
+	v := object(d.Body, `"challenge"`)
+	return v != nil && v.Exists("subscription") && !v.Exists("event") && countMember(v, "challenge") == 1
+}
+
+func sampleTwitch(s *sample) error {
+	s.body(`{"subscription":{"id":"sub_sample","status":"enabled","type":"channel.follow","version":"2"},"event":{"user_id":%s,"broadcaster_user_id":"1337"}}`, s.id)
+	s.add(twitchID, s.id)
+	s.add(twitchTime, s.rfc3339())
+	s.add("Twitch-Eventsub-Message-Type", "notification")
+	if !s.unsigned {
+		s.add(twitchHeader, "sha256="+s.hmac256(inHex, s.id, s.rfc3339(), string(s.request.Body)))
+	}
+	return nil
+}

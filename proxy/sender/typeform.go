@@ -1,0 +1,34 @@
+package sender
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// Typeform is the sender of that name.
+func (known) Typeform() Preset {
+	return Preset{
+		Name: "typeform", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Facts:  Facts{IDSigned: true},
+		verify: asHMAC(Config{Header: "Typeform-Signature", Prefix: "sha256=", Encoding: "base64"}),
+		sample: sampleTypeform,
+		Page: Page{
+			Title: "Typeform", Path: "/hooks/typeform", Workflow: `typeform/{body.form_response.form_id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/typeform.secret",
+			Secret:   "The secret that was given with the webhook. Without one Typeform signs nothing: `scheme: none`.",
+			SampleID: "one",
+		},
+		Sources: []string{"https://www.typeform.com/developers/webhooks/secure-your-webhooks/", "https://www.typeform.com/developers/webhooks/example-payload/"},
+		Notes: []string{
+			"The event ID is in the signed body. No time is signed: a copy within the retention is a duplicate, because the ID is signed.",
+			"That the ID stays the same when a response is sent again is likely, and was not established. If it is not, the event runs again; `{body.form_response.token}` names the response.",
+		},
+	}
+}
+
+func sampleTypeform(s *sample) error {
+	s.body(`{"event_id":%s,"event_type":"form_response","form_response":{"form_id":"sample","token":%s,"submitted_at":"`+rfc3339(s.happened)+`","answers":[]}}`, s.id, "token_"+s.id)
+	s.signBody("Typeform-Signature", "sha256=", inBase64)
+	return nil
+}

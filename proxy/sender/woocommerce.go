@@ -1,0 +1,57 @@
+package sender
+
+import (
+	"html"
+	"time"
+
+	"hooklock/idem"
+)
+
+// WooCommerce is the sender of that name.
+func (known) WooCommerce() Preset {
+	return Preset{
+		Name: "woocommerce", EventID: "{header.X-WC-Webhook-Source}/{header.X-WC-Webhook-ID}/{header.X-WC-Webhook-Delivery-ID}", OnMismatch: idem.MismatchExecute,
+		Strategy: idem.Wait, WaitTimeout: 5 * time.Second, Respond: only5xx(),
+		Facts:  Facts{Patience: time.Minute, Retries: RetriesNever, GivesUp: "disabled after more than 5 failures in a row"},
+		Rule:   HandshakeRule{When: []string{"form.webhook_id"}, Unsigned: true, Answer: "pong"},
+		verify: scheme{new: newWooCommerce, body: true},
+		sample: sampleWooCommerce,
+		Page: Page{
+			Title: "WooCommerce", Path: "/hooks/woocommerce", Workflow: `woocommerce/{header.X-WC-Webhook-Resource ?? "other"}/{body.id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/woocommerce.secret",
+			Secret:   "The secret on the webhook's page, letter for letter.",
+			SampleID: "https://shop.example.com//1/one",
+		},
+		Sources: []string{"https://developer.woocommerce.com/docs/apis/rest-api/webhooks", "woocommerce/woocommerce plugins/woocommerce/includes/class-wc-webhook.php"},
+		Notes: []string{
+			"WooCommerce never sends a delivery again: it waits its turn, and what is refused nevertheless is lost.",
+			"The delivery ID is a digest of the webhook and the second: two events of one webhook in one second share it. So a known ID with another body runs, and two events with equal bodies in one second run once.",
+			"The headers are not signed, nor is a time: who captured a delivery can send it again under another ID.",
+			"The ping that comes when a webhook is saved is a form and not signed: it is answered here. Deliveries are JSON.",
+		},
+	}
+}
+
+const wooCommerceHeader = "X-WC-Webhook-Signature"
+
+// newWooCommerce: class-wc-webhook.php signs with the secret after it undid the escapes of HTML in it.
+func newWooCommerce(c Config) (Verifier, error) {
+	secrets := make([][]byte, len(c.Secrets))
+	for i, s := range c.Secrets {
+		secrets[i] = []byte(html.UnescapeString(string(s)))
+	}
+	c.Secrets = secrets
+	return verifier(newBodyMAC(c, "sha256", "", inBase64, wooCommerceHeader))
+}
+
+func sampleWooCommerce(s *sample) error {
+	s.body(`{"id":1,"status":"processing","order_key":%s,"total":"403.00"}`, "wc_order_"+s.id)
+	s.add("X-WC-Webhook-Source", "https://shop.example.com/")
+	s.add("X-WC-Webhook-Topic", "order.created")
+	s.add("X-WC-Webhook-Resource", "order")
+	s.add("X-WC-Webhook-Event", "created")
+	s.add("X-WC-Webhook-ID", "1")
+	s.add("X-WC-Webhook-Delivery-ID", s.id)
+	s.signBody(wooCommerceHeader, "", inBase64)
+	return nil
+}

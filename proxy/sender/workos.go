@@ -1,0 +1,40 @@
+package sender
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// WorkOS is the sender of that name.
+func (known) WorkOS() Preset {
+	return Preset{
+		Name: "workos", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
+		Facts: Facts{
+			Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
+			RetriesOn: "up to 12 times over 3 days; outside of production for some minutes only",
+		},
+		verify: asHMAC(Config{From: []string{"header.WorkOS-Signature[v1]"}, Timestamp: "header.WorkOS-Signature[t]", Content: "{header.WorkOS-Signature[t]}.{body}", Tolerance: 3 * time.Minute}),
+		sample: sampleWorkOS,
+		Page: Page{
+			Title: "WorkOS", Path: "/hooks/workos", Workflow: `workos/{body.data.id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/workos.secret",
+			Secret:   "The secret of the webhook endpoint, from the dashboard.",
+			SampleID: "event_one",
+		},
+		Sources: []string{"https://workos.com/docs/events/data-syncing/webhooks", "https://workos.com/docs/webhooks", "@workos-inc/node 8.13.0"},
+		Notes: []string{
+			"The event ID is in the signed body. Events may come out of order.",
+			"The tolerance of 3 min is that of WorkOS's own library. The signed time is in milliseconds.",
+			"WorkOS does not say how long it waits.",
+		},
+	}
+}
+
+func sampleWorkOS(s *sample) error {
+	s.body(`{"id":%s,"event":"dsync.user.created","data":{"id":"directory_user_sample","object":"directory_user"},"created_at":"`+rfc3339(s.happened)+`"}`, "event_"+s.id)
+	if !s.unsigned {
+		s.add("WorkOS-Signature", "t="+s.millis()+", v1="+s.hmac256(inHex, s.millis(), ".", string(s.request.Body)))
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package sender
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// Zendesk is the sender of that name.
+func (known) Zendesk() Preset {
+	return Preset{
+		Name: "zendesk", EventID: `{header.X-Zendesk-Webhook-Id ?? "-"}/{header.X-Zendesk-Webhook-Invocation-Id}`, OnMismatch: idem.MismatchExecute,
+		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Facts: Facts{
+			SignedTime: TimeInHeader, RetriesOn: "certain statuses, which were not established here", GivesUp: "a circuit breaker holds deliveries back while most of them fail",
+		},
+		verify: asHMAC(Config{Header: "X-Zendesk-Webhook-Signature", Encoding: "base64", Timestamp: "header." + zendeskTime, Content: "{header." + zendeskTime + "}{body}"}),
+		sample: sampleZendesk,
+		Page: Page{
+			Title: "Zendesk", Path: "/hooks/zendesk", Workflow: `zendesk/{body.detail.id ?? body.ticket.id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/zendesk.secret",
+			Secret:   "The signing secret of the webhook, from its page or the API.",
+			SampleID: "01SAMPLE/one",
+		},
+		Sources: []string{"https://developer.zendesk.com/documentation/webhooks/verifying/", "https://developer.zendesk.com/api-reference/webhooks/introduction"},
+		Notes: []string{
+			"An invocation has one or several attempts under one invocation ID. Its header is not signed: who captured a delivery can send it again under another ID. A known ID with another body runs.",
+			"Whether an attempt is signed anew was not established: there is no age check unless tolerance is set.",
+			"Every refusal is 503 with Retry-After.",
+			"The body of a trigger's webhook is what its template says, and need not be JSON: then give `workflow` another source.",
+		},
+	}
+}
+
+const zendeskTime = "X-Zendesk-Webhook-Signature-Timestamp"
+
+func sampleZendesk(s *sample) error {
+	s.body(`{"id":%s,"type":"zen:event-type:ticket.created","time":"`+rfc3339(s.happened)+`","detail":{"id":"1","subject":"sample"}}`, s.id)
+	s.add("X-Zendesk-Webhook-Id", "01SAMPLE")
+	s.add("X-Zendesk-Webhook-Invocation-Id", s.id)
+	if !s.unsigned {
+		s.add(zendeskTime, s.rfc3339())
+		s.add("X-Zendesk-Webhook-Signature", s.hmac256(inBase64, s.rfc3339(), string(s.request.Body)))
+	}
+	return nil
+}
