@@ -14,6 +14,7 @@ import (
 
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/doctor"
+	"hooklock/cmd/hooklock/inject"
 	"hooklock/cmd/hooklock/remote"
 	"hooklock/cmd/hooklock/serve"
 
@@ -73,7 +74,8 @@ the lock, or it has ended).`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Misuse(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
-	root.AddCommand(serve.NewServe(e), newDrain(), newReload(e), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), doctor.NewDoctor(e),
+	root.AddCommand(serve.NewServe(e), newDrain(), newReload(e), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e),
+		inject.New(e, os.Stdin), doctor.NewDoctor(e),
 		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewReport(e), newEmbedded(e))
 	return root
 }
