@@ -12,17 +12,12 @@ import (
 
 // ParkedEntries is a part of the requests that are kept. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Control) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.ParkedPage, error) {
-	page, _, err := s.parkedEntries(ctx, q)
-	return page, err
-}
-
-// parkedEntries is ParkedEntries, and the revision that all was read at.
-func (s *Control) parkedEntries(ctx context.Context, q idem.ParkedQuery) (page idem.ParkedPage, revision int64, err error) {
+	var page idem.ParkedPage
 	prefix := s.layout.Parked()
 	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	if q.Cursor != "" {
 		if _, _, err := idem.ExecutionID(q.Cursor).Parse(); err != nil {
-			return page, 0, idem.ErrCursor
+			return page, idem.ErrCursor
 		}
 		from = prefix + q.Cursor + "\x00"
 	}
@@ -31,12 +26,12 @@ func (s *Control) parkedEntries(ctx context.Context, q idem.ParkedQuery) (page i
 		limit = defaultPage
 	}
 	for looked := 0; ; {
-		answers, at, err := s.read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(lockBatch), clientv3.WithRev(revision)))
+		answers, at, err := s.read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(lockBatch), clientv3.WithRev(page.Revision)))
 		if err != nil {
-			return idem.ParkedPage{}, 0, unavailable(err)
+			return idem.ParkedPage{}, unavailable(err)
 		}
-		if revision == 0 {
-			revision = at
+		if page.Revision == 0 {
+			page.Revision = at
 		}
 		some := answers[0].GetResponseRange()
 		for _, kv := range some.Kvs {
@@ -44,34 +39,34 @@ func (s *Control) parkedEntries(ctx context.Context, q idem.ParkedQuery) (page i
 			from, looked = string(kv.Key)+"\x00", looked+1
 			e, err := protocol.DecodeIndex(kv.Value)
 			if err == nil && (q.State == "" || e.State == q.State) && (q.Workflow == "" || e.Workflow == q.Workflow) {
-				e.Execution = idem.ExecutionID(id)
+				e.Execution, e.Revision = idem.ExecutionID(id), kv.ModRevision
 				page.Entries = append(page.Entries, *e)
 			}
 			if len(page.Entries) == limit || looked == maxPage {
 				page.NextCursor = id
-				return page, revision, nil
+				return page, nil
 			}
 		}
 		if !some.More || len(some.Kvs) == 0 {
-			return page, revision, nil
+			return page, nil
 		}
 	}
 }
 
 // ParkedExecutions is ParkedEntries with what stands in their places, locks and records. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Control) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem.ExecutionPage, error) {
-	entries, revision, err := s.parkedEntries(ctx, q)
+	entries, err := s.ParkedEntries(ctx, q)
 	if err != nil {
 		return idem.ExecutionPage{}, err
 	}
 	p := executionPage{store: s}
 	for from := 0; from < len(entries.Entries); from += recordBatch {
 		some := entries.Entries[from:min(from+recordBatch, len(entries.Entries))]
-		if err := p.showParked(ctx, some, revision); err != nil {
+		if err := p.showParked(ctx, some, entries.Revision); err != nil {
 			return idem.ExecutionPage{}, unavailable(err)
 		}
 	}
-	if err := p.complete(ctx, revision); err != nil {
+	if err := p.complete(ctx, entries.Revision); err != nil {
 		return idem.ExecutionPage{}, err
 	}
 	return idem.ExecutionPage{Executions: p.found, NextCursor: entries.NextCursor}, nil
