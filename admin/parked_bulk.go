@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -48,8 +47,13 @@ func many(a *action) func(*call) error {
 			return err
 		}
 		c.audit.workflow = b.workflow
-		if err := errors.Join(c.reason(b.reason), b.check()); err != nil {
+		if err := b.check(); err != nil {
 			return err
+		}
+		if !b.dryRun {
+			if err := c.reason(b.reason); err != nil {
+				return err
+			}
 		}
 		life, done, err := c.waiting(bulkTime)
 		if err != nil {

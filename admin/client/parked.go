@@ -88,8 +88,8 @@ func (c *Client) Act(ctx context.Context, action ParkedAction, id, reason string
 
 // Bulk selects executions for an action, and says how it is done.
 type Bulk struct {
-	Reason string     `json:"reason"`
-	Filter BulkFilter `json:"filter"` // at least one of its fields is set
+	Reason string     `json:"reason,omitempty"` // needed, but for a dry run
+	Filter BulkFilter `json:"filter"`           // at least one of its fields is set
 	DryRun bool       `json:"dryRun,omitempty"`
 	Rate   int        `json:"rate,omitempty"`  // so many a second; 0 = 10
 	Limit  int        `json:"limit,omitempty"` // at most so many for one request; 0 = 100
