@@ -31,7 +31,7 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 	}
 	o := admin.Options{
 		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.Store.Control, Access: s.access(s.config), Log: s.Log.Logger, Audit: s.Log.Reserve,
-		RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Profiling: s.config.Admin.Pprof,
+		RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Request: s.keptRequest, Profiling: s.config.Admin.Pprof,
 	}
 	if s.embedded != nil {
 		o.Space = func() string { return s.embedded.Space().String() }
@@ -65,7 +65,7 @@ func (s *Service) readLocalToken() {
 func (s *Service) access(c *config.Config) admin.Access {
 	a := admin.Access{Hosts: c.Admin.Hosts, Open: len(c.Admin.Tokens) == 0}
 	if a.Open && s.localToken != "" {
-		a.Tokens = []admin.Token{{Name: localAdmin, Digest: admin.Digest(s.localToken), Read: true, Write: true}}
+		a.Tokens = []admin.Token{{Name: localAdmin, Digest: admin.Digest(s.localToken), Read: true, Write: true, Bodies: true}}
 	}
 	for i := range c.Admin.Tokens {
 		t := &c.Admin.Tokens[i]
@@ -75,6 +75,7 @@ func (s *Service) access(c *config.Config) admin.Access {
 		a.Tokens = append(a.Tokens, admin.Token{
 			Name: t.Name, Digest: admin.Digest(t.Token.Reveal()), Workflows: t.Workflows,
 			Read: slices.Contains(t.Scopes, config.ScopeRead), Write: slices.Contains(t.Scopes, config.ScopeWrite),
+			Bodies: slices.Contains(t.Scopes, config.ScopeBodies),
 		})
 	}
 	return a

@@ -88,7 +88,7 @@ func Start(ctx context.Context, c *config.Config, log *ServerLog, door net.Liste
 	s.budget = wire.NewBudget(0)
 	s.setMemory(&c.Limits)
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
-	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openAdmin, s.openProxy} {
+	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openRequests, s.openAdmin, s.openProxy} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
@@ -178,9 +178,6 @@ func (s *Service) openStore(context.Context) error {
 func (s *Service) openProxy(ctx context.Context) error {
 	rules, err := wiring.NewRules(s.config)
 	if err != nil {
-		return err
-	}
-	if err := s.openRequests(); err != nil {
 		return err
 	}
 	o, host, err := wiring.UpstreamOptions(s.config)
