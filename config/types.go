@@ -48,7 +48,8 @@ type Config struct {
 
 // Listen is the listener for deliveries.
 type Listen struct {
-	// host:port. Default 127.0.0.1:8080. An empty host means every address of the machine; port 0 picks a free one.
+	// host:port, or unix:///path for a socket with mode 0660. Default 127.0.0.1:8080. An empty host means every address of the machine; port 0
+	// picks a free one.
 	Address string `koanf:"address"`
 	// Certificate of the listener. Default none: plain HTTP.
 	TLS ServerTLS `koanf:"tls"`
@@ -200,7 +201,7 @@ type Token struct {
 	TokenFile string `koanf:"token_file"`
 	// Environment variable with the token, instead of token_file. Default empty.
 	TokenEnv string `koanf:"token_env"`
-	// What it may do: read shows locks and executions, write changes them. Default [read].
+	// What it may do: read shows locks and executions, write changes them, bodies shows what senders sent. Default [read].
 	Scopes []Scope `koanf:"scopes"`
 	// Patterns of the workflows that it sees; * is any characters, / too. Default ["*"]: all of them.
 	Workflows []string `koanf:"workflows"`

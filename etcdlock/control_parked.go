@@ -3,7 +3,6 @@ package etcdlock
 import (
 	"context"
 	"crypto/rand"
-	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -162,13 +161,19 @@ func (s *Control) rerun(ctx context.Context, at *executionState, next idem.Execu
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	keep, err := s.parking(ctx, l, &idem.Kept{Value: request.Value})
+	kept := request.Value
+	if s.o.Rekeep != nil {
+		if kept, err = s.o.Rekeep(ctx, at.Record.Execution, next, kept); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+	keep, err := s.parking(ctx, l, &idem.Kept{Value: kept})
 	if err != nil {
 		return nil, err
 	}
 	k := s.layout.Keys(l)
 	seen := protocol.Seen{Created: at.Created(), O: at.OtherRevision(), Prev: at.Prev}
-	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(request.Value))
+	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(kept))
 	r.lease = keep.Age.Lease
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
@@ -191,48 +196,4 @@ func again(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.
 // KeptRequest is the request that is kept of an execution, as the ledger was given it. The error is idem.ErrNoRequest or idem.ErrStoreUnavailable.
 func (s *Control) KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
 	return s.request(ctx, id)
-}
-
-// ParkedEntries is a part of the requests that are kept. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
-func (s *Control) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.ParkedPage, error) {
-	prefix := s.layout.Parked()
-	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
-	if q.Cursor != "" {
-		if _, _, err := idem.ExecutionID(q.Cursor).Parse(); err != nil {
-			return idem.ParkedPage{}, idem.ErrCursor
-		}
-		from = prefix + q.Cursor + "\x00"
-	}
-	limit := min(q.Limit, maxPage)
-	if q.Limit <= 0 {
-		limit = defaultPage
-	}
-	var page idem.ParkedPage
-	for looked, revision := 0, int64(0); looked < maxPage; {
-		answers, at, err := s.read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(lockBatch), clientv3.WithRev(revision)))
-		if err != nil {
-			return idem.ParkedPage{}, unavailable(err)
-		}
-		revision = at
-		some := answers[0].GetResponseRange()
-		for _, kv := range some.Kvs {
-			id := strings.TrimPrefix(string(kv.Key), prefix)
-			from, looked = string(kv.Key)+"\x00", looked+1
-			e, err := protocol.DecodeIndex(kv.Value)
-			if err != nil || q.State != "" && e.State != q.State || q.Workflow != "" && e.Workflow != q.Workflow {
-				continue
-			}
-			e.Execution = idem.ExecutionID(id)
-			page.Entries = append(page.Entries, *e)
-			if len(page.Entries) == limit {
-				page.NextCursor = id
-				return page, nil
-			}
-		}
-		if !some.More || len(some.Kvs) == 0 {
-			return page, nil
-		}
-		page.NextCursor = strings.TrimSuffix(strings.TrimPrefix(from, prefix), "\x00")
-	}
-	return page, nil
 }

@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -263,7 +264,41 @@ func TestTheListOfWhatIsParkedHasAllOfItPageByPage(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+	if all, err := s.ParkedExecutions(within(t, patience), idem.ParkedQuery{}); err != nil || len(all.Executions) != len(want) || !all.Executions[0].Place {
+		t.Errorf("%+v %v", all, err)
+	}
 	if _, err := s.ParkedEntries(within(t, patience), idem.ParkedQuery{Cursor: "x"}); !errors.Is(err, idem.ErrCursor) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheListOfWhatIsParkedHasEachOnceWhereItIsReadInParts(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	const parked = lockBatch + 20
+	for i := range parked {
+		l := parkedLock(fmt.Sprint("w", i), "event")
+		mustPark(t, s, l, 0)
+	}
+	seen := map[idem.ExecutionID]int{}
+	for q := (idem.ParkedQuery{Limit: maxPage}); ; {
+		page, err := s.ParkedEntries(within(t, patience), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range page.Entries {
+			seen[x.Execution]++
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			break
+		}
+	}
+	for id, n := range seen {
+		if n > 1 {
+			t.Fatalf("%s is there %d times", id, n)
+		}
+	}
+	if len(seen) != parked {
+		t.Errorf("%d of %d", len(seen), parked)
 	}
 }

@@ -23,6 +23,8 @@ type ParkedEntry struct {
 	Since time.Time `json:"since"` // when it was parked
 	Bytes int64     `json:"bytes"`
 	State ParkState `json:"state"`
+	// Revision is when this was last said, by the ledger's count. Of dead letters of one line it is the order in which they were in line.
+	Revision int64 `json:"-"`
 
 	// What its lock says, for whoever lets it run again.
 	MaxAge       time.Duration `json:"maxAgeNs,omitempty"`
@@ -43,4 +45,5 @@ type ParkedQuery struct {
 type ParkedPage struct {
 	Entries    []ParkedEntry
 	NextCursor string
+	Revision   int64 // that all was read at
 }

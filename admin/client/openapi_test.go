@@ -40,6 +40,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	}
 	for name, typed := range map[string]any{
 		"Lock": Lock{}, "LockPage": LockPage{}, "Execution": Execution{}, "ExecutionPage": ExecutionPage{}, "Step": Step{}, "Failure": Failure{}, "Response": Response{},
+		"Parked": Parked{}, "Evidence": Evidence{}, "BulkResult": BulkResult{}, "BulkItem": BulkItem{},
 		"Report": Report{}, "RouteReport": RouteReport{}, "Finding": Finding{}, "Example": Example{},
 	} {
 		said := slices.Sorted(maps.Keys(api.Components.Schemas[name].Properties))
@@ -57,7 +58,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	codes := api.Components.Schemas["Code"].Enum
 	for _, code := range []string{
 		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished,
-		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeRateLimited, CodeStoreUnavailable,
+		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeNotParked, CodeRequestNotKept, CodeCancelRequested, CodeRateLimited, CodeStoreUnavailable,
 	} {
 		if !slices.Contains(codes, code) {
 			t.Errorf("the API has no code %s", code)

@@ -82,9 +82,13 @@ func knownExecutions(ctx context.Context, d *Desk, args []string, begun string) 
 	if err != nil {
 		return nil
 	}
-	var words []cobra.Completion
-	for _, x := range page.Executions {
-		if strings.HasPrefix(x.ExecutionID, begun) {
+	return offered(page.Executions, begun)
+}
+
+// offered are those whose IDs begin so.
+func offered(executions []client.Execution, begun string) (words []cobra.Completion) {
+	for i := range executions {
+		if x := &executions[i]; strings.HasPrefix(x.ExecutionID, begun) {
 			words = append(words, cobra.CompletionWithDesc(x.ExecutionID, string(x.Status)+" "+x.Workflow))
 		}
 	}
