@@ -374,8 +374,8 @@ func (s *stage) checkCopy(f parkedFate, copied cluster.Answer) {
 	s.t.Helper()
 	var accepted string
 	for _, c := range s.journal.All() {
-		if id, ok := strings.CutPrefix(c.Key, "requests/"); ok && accepted == "" && !c.Deleted {
-			accepted = id
+		if c.Value.EventID == s.delivery.Event && c.Value.Parked.On != "" && accepted == "" {
+			accepted = c.Value.Execution
 		}
 	}
 	switch f {
