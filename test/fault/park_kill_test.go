@@ -53,6 +53,7 @@ var parkedSteps = []parkedStep{
 	{name: "behind another event, while its bytes are written to the folder", fate: notAccepted, park: patient, behind: true, setup: inFolder,
 		arrange: func(s *stage) <-chan struct{} {
 			s.delivery.Body = make([]byte, 7<<20)
+			s.wire.SwallowRequest(s.parks()) // should the death come too late for a fast disk
 			return created(s.t, s.folder)
 		}},
 	{name: "its bytes are in the folder, its place did not reach etcd", fate: notAccepted, park: patient, behind: true, setup: inFolder,
@@ -100,16 +101,16 @@ var parkedSteps = []parkedStep{
 			now()
 		})},
 	{name: "a try's whole answer came, its record did not reach etcd", fate: inLine, park: absent,
-		arrange: answered(200, func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(s.marker()) })},
+		arrange: answered(200, 0, func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(s.marker()) })},
 	{name: "a try's outcome was recorded, etcd's answer lost", fate: recorded, park: absent,
-		arrange: answered(200, func(s *stage) <-chan struct{} {
+		arrange: answered(200, 0, func(s *stage) <-chan struct{} {
 			s.wire.SwallowAnswer(s.marker())
 			return when(func() { s.journal.Await("the record", cluster.RecordOf(s.delivery.Event)) })
 		})},
 	{name: "a try failed, which did not reach etcd", fate: inLine, park: absent,
-		arrange: answered(503, func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(s.marker()) })},
+		arrange: answered(503, 600, func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(s.marker()) })},
 	{name: "a try failed, and the next one is a while off", fate: inLine, park: absent,
-		arrange: answered(503, func(s *stage) <-chan struct{} { return when(func() { s.rests(1) }) })},
+		arrange: answered(503, 600, func(s *stage) <-chan struct{} { return when(func() { s.rests(1) }) })},
 	{name: "that it carries on for a dead process did not reach etcd", fate: inLine, park: absent, setup: inheriting,
 		arrange: func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(locksNow) }},
 	{name: "that it carries on for a dead process is in etcd, etcd's answer lost", fate: inLine, park: absent, setup: inheriting,
@@ -141,9 +142,9 @@ func readAndHang(x *cluster.Exchange) bool {
 	return false
 }
 
-// answered lets the upstream answer the first try; the moment is what arrange returns, which is called before the answer. A failure asks for
-// a long pause.
-func answered(status int, arrange func(*stage) <-chan struct{}) func(*stage) <-chan struct{} {
+// answered lets the upstream answer the first try; the moment is what arrange returns, which is called before the answer. pause is
+// what it asks for, in seconds.
+func answered(status, pause int, arrange func(*stage) <-chan struct{}) func(*stage) <-chan struct{} {
 	return func(s *stage) <-chan struct{} {
 		moment := make(chan struct{})
 		s.up.Next(func(x *cluster.Exchange) bool {
@@ -152,7 +153,7 @@ func answered(status int, arrange func(*stage) <-chan struct{}) func(*stage) <-c
 				x.Effect()
 			}
 			came := arrange(s)
-			_ = x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nRetry-After: 600\r\nContent-Length: 0\r\n\r\n", status))
+			_ = x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nRetry-After: %d\r\nContent-Length: 0\r\n\r\n", status, pause))
 			<-came
 			close(moment)
 			x.Gone()
@@ -294,6 +295,7 @@ func killParked(t *testing.T, etcd *etcdtest.Etcd, st parkedStep) (row parkedFac
 	s.checkParkedRuns(st.fate, before+len(seen))
 	row.calls = fmt.Sprintf("%d more", len(s.up.Of(s.delivery.Event))-before-len(seen))
 	s.checkNothingParked()
+	s.checkFolder(st.fate)
 	return row
 }
 
@@ -439,4 +441,20 @@ func (s *stage) checkNothingParked() {
 	for _, kind := range []string{"locks/", "queue/", "holds/", "parked/", "requests/", "ages/"} {
 		testkit.Until(s.t, "nothing is left below "+kind, func() bool { return len(s.journal.Left(kind)) == 0 })
 	}
+}
+
+// checkFolder: no bytes are left of what was accepted. Those of a delivery that was not belong to nothing, and are swept in an hour.
+func (s *stage) checkFolder(f parkedFate) {
+	s.t.Helper()
+	if s.folder == "" {
+		return
+	}
+	most := 0
+	if f == notAccepted {
+		most = 1
+	}
+	testkit.Until(s.t, "the bytes of what has ended are deleted", func() bool {
+		files, err := os.ReadDir(s.folder)
+		return err == nil && len(files) <= most
+	})
 }
