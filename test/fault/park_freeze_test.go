@@ -42,7 +42,7 @@ var lostSteps = []lostStep{
 		arrange: scripted(func(_ *stage, x *cluster.Exchange, now func()) { _ = x.ReadBody(); now() })},
 }
 
-func TestACarrierThatLosesItsSessionLeavesTheEventToTheNextOne(t *testing.T) {
+func TestACarrierThatIsFrozenOrCutOffLeavesTheEventToTheNextOne(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	t.Run("step", func(t *testing.T) {
 		for i, st := range lostSteps {
