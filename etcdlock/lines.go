@@ -21,7 +21,6 @@ type lines struct {
 	some  chan struct{} // something is parked, and its line is not followed yet
 
 	mu      sync.Mutex
-	known   bool
 	entries map[idem.ExecutionID]*entry
 	lines   map[string]*line // by the key of their lock; those in which something is parked
 	ready   []*line          // ripe, the first to be looked at first
@@ -69,7 +68,7 @@ func (p *lines) count() idem.ParkedCount {
 	p.begin()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return idem.ParkedCount{Events: p.events, Bytes: p.bytes, Blocked: p.blocked, DeadLetters: p.letters, Oldest: p.oldestLocked(), Known: p.known}
+	return idem.ParkedCount{Events: p.events, Bytes: p.bytes, Blocked: p.blocked, DeadLetters: p.letters, Oldest: p.oldestLocked()}
 }
 
 // Waiting implements idem.ParkLedger.

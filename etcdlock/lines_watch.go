@@ -41,9 +41,6 @@ func (p *lines) run(ctx context.Context) {
 			return
 		}
 		_ = p.store.pool.Watch(ctx, link.OfWaits, p.indexWatches(revision+1)...) // whatever it was, all is read again
-		p.mu.Lock()
-		p.known = false
-		p.mu.Unlock()
 	}
 }
 
@@ -92,7 +89,6 @@ func (p *lines) list(ctx context.Context) (int64, error) {
 		e.old = !young[id]
 		p.putLocked(e)
 	}
-	p.known = true
 	for _, l := range p.lines {
 		p.ripenLocked(l)
 	}

@@ -228,7 +228,7 @@ func TestWhatWaitsForAPersonIsNotTaken(t *testing.T) {
 	}
 	eventually(t, "the index says so", func() bool {
 		c := s.Parked()
-		return c.Known && c.Events == 1 && c.Blocked == 1 && c.Bytes > 0 && s.Waiting(scope) == 1
+		return c.Events == 1 && c.Blocked == 1 && c.Bytes > 0 && s.Waiting(scope) == 1
 	})
 }
 

@@ -102,7 +102,6 @@ type ParkedCount struct {
 	Blocked     int       // workflows that wait for a person
 	DeadLetters int       // requests of ended executions
 	Oldest      time.Time // when the oldest one was parked; zero = none is
-	Known       bool      // false: this process has not heard from the store yet, or not lately
 }
 
 // Taken is a parked execution that this process carries from now on.

@@ -51,7 +51,7 @@ func (g *Guard) MayPark(r *Request, on ParkOn) bool {
 		return false
 	}
 	now, most := g.o.Parks.Parked(), g.o.ParkLimits()
-	return now.Known && now.Events < most.Events && now.Bytes+int64(r.Parking.Size) <= most.Bytes && g.o.Parks.Waiting(r.Scope) < p.MaxWaiting
+	return now.Events < most.Events && now.Bytes+int64(r.Parking.Size) <= most.Bytes && g.o.Parks.Waiting(r.Scope) < p.MaxWaiting
 }
 
 // atOnce reports whether a delivery is parked before anything is asked.

@@ -45,13 +45,17 @@ type stage struct {
 	journal *cluster.Journal
 	sender  *cluster.Sender
 
+	before *cluster.Replica // where the victim carries on what a dead process has accepted: that process
+	folder string           // of requests, where they are kept in one
+
 	config   cluster.Config // of the victim
 	delivery cluster.Delivery
 	answer   <-chan cluster.Answer
 	got      *cluster.Answer // once it was taken from answer
 }
 
-func newStage(t *testing.T, etcd *etcdtest.Etcd, policy string, setup func(*stage)) *stage {
+// arranged is a stage without processes.
+func arranged(t *testing.T, etcd *etcdtest.Etcd, policy string) *stage {
 	t.Helper()
 	prefix := "/" + strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())
 	s := &stage{
@@ -63,6 +67,12 @@ func newStage(t *testing.T, etcd *etcdtest.Etcd, policy string, setup func(*stag
 		Endpoints: []string{s.wire.Endpoint}, Prefix: prefix, Upstream: s.up.Addr, SessionTTL: ttl,
 		Routes: cluster.Route("hook", "lock: {release_delay: 0s}, idempotency: {on_unknown: "+policy+"}"),
 	}
+	return s
+}
+
+func newStage(t *testing.T, etcd *etcdtest.Etcd, policy string, setup func(*stage)) *stage {
+	t.Helper()
+	s := arranged(t, etcd, policy)
 	healthy := s.config
 	healthy.Endpoints = []string{etcd.Endpoint}
 	if setup != nil {

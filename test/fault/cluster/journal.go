@@ -47,6 +47,14 @@ type Value struct {
 	Alive     string `json:"alive"`
 	Holder    string `json:"holder"`
 	Token     int64  `json:"token"`
+	Parked    Parked `json:"parked"` // zero: it is not parked
+}
+
+// Parked is the part of a parked execution's lock that the suite reads.
+type Parked struct {
+	On     string `json:"on"`
+	Tries  int    `json:"tries"`
+	Trying bool   `json:"trying"`
 }
 
 // Ended is the end of an execution in short: "FAILED unknown".

@@ -29,6 +29,7 @@ type Config struct {
 	// Timeout of the upstream and of connecting to it; 0 = 30 s.
 	Timeout      time.Duration
 	ResponseBody string // limits.response_body; empty = 8MiB
+	ParkStore    string // park_store in YAML's flow style; empty = {single_member: true}
 	Routes       string // the routes' YAML; empty = Route("hook", "")
 }
 
@@ -89,6 +90,9 @@ func (c *Config) yaml() string {
 	if c.Routes == "" {
 		c.Routes = Route("hook", "lock: {release_delay: 0s}")
 	}
+	if c.ParkStore == "" {
+		c.ParkStore = "{single_member: true}"
+	}
 	single := ""
 	if len(c.Endpoints) == 0 {
 		single = ", embedded: {single_replica: true}"
@@ -103,9 +107,9 @@ upstream: {url: "http://%s", timeout: %s, connect_timeout: %s}
 limits: {response_body: %s}
 etcd: {endpoints: [%s], prefix: %q, session_ttl: %s%s}
 admin: {listen: "127.0.0.1:0"}
-park_store: {single_member: true}
+park_store: %s
 routes:
-%s`, c.DataDir, c.Upstream, c.Timeout, c.Timeout, c.ResponseBody, quoted(endpoints), prefixOr(c.Prefix), c.SessionTTL, single, c.Routes)
+%s`, c.DataDir, c.Upstream, c.Timeout, c.Timeout, c.ResponseBody, quoted(endpoints), prefixOr(c.Prefix), c.SessionTTL, single, c.ParkStore, c.Routes)
 }
 
 func quoted(list []string) string {
