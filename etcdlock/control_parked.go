@@ -161,13 +161,19 @@ func (s *Control) rerun(ctx context.Context, at *executionState, next idem.Execu
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	keep, err := s.parking(ctx, l, &idem.Kept{Value: request.Value})
+	kept := request.Value
+	if s.o.Rekeep != nil {
+		if kept, err = s.o.Rekeep(ctx, at.Record.Execution, next, kept); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+	keep, err := s.parking(ctx, l, &idem.Kept{Value: kept})
 	if err != nil {
 		return nil, err
 	}
 	k := s.layout.Keys(l)
 	seen := protocol.Seen{Created: at.Created(), O: at.OtherRevision(), Prev: at.Prev}
-	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(request.Value))
+	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(kept))
 	r.lease = keep.Age.Lease
 	answer, applied, err := s.change(ctx, r)
 	if !applied {

@@ -142,6 +142,7 @@ func TestWhatWaitsForAPersonRunsWhenOneSaysSo(t *testing.T) {
 	if err := h.Release(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
+	drained(t, e, a, l.Execution)
 	f, err := b.RunNow(within(t, patience), l.Execution)
 	if err != nil || f.Lock.Parked.Blocked != "" {
 		t.Fatalf("%+v %v", f, err)

@@ -243,3 +243,30 @@ func keysBelow(tb testing.TB, e *etcdtest.Etcd, prefix string) (keys []string) {
 	}
 	return keys
 }
+
+func TestACarrierGoesOnUnderTheNextSession(t *testing.T) {
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewProxy(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}, SessionTTL: minTTL})
+	mustPark(t, s, parkedLock("w", "event"), 0)
+	h := takeNext(t, s).Held
+	stopped := make(chan error, 1)
+	h.OnStop(func(cause error) { stopped <- cause })
+	mustAttempt(t, h)
+	wire.Blackhole(true)
+	if cause := <-stopped; !errors.Is(cause, idem.ErrUnheard) {
+		t.Fatalf("stopped with %v", cause)
+	}
+	if err := h.Begin(); !errors.Is(err, idem.ErrLockLost) {
+		t.Fatalf("it may begin: %v", err)
+	}
+	wire.Blackhole(false)
+	p := *h.Lock().Parked
+	p.Last = &idem.Evidence{Outcome: idem.Unknown, At: time.Now()}
+	eventually(t, "the end of the try is written down", func() bool { return h.Rest(within(t, patience), p) == nil })
+	mustAttempt(t, h)
+	if err := h.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	mustSettle(t, h)
+}

@@ -49,6 +49,9 @@ type Options struct {
 	// OnSession is called after a session has opened and after one was lost. What was known from the store before a loss may
 	// be out of date afterwards. Calls do not overlap. It must not block.
 	OnSession func(SessionEvent)
+	// Rekeep makes of what was kept for one execution what is kept for another one, because what is sealed, or kept elsewhere, is bound to its
+	// execution. nil: it is taken as it is.
+	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error)
 	// OnForget is called when somebody forgot the record of an execution. It must not block.
 	OnForget func(idem.ExecutionID)
 	// OnReset is called when forgets may have been missed: whoever caches records drops them all. It must not block.

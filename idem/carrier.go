@@ -63,7 +63,7 @@ func NewCarrier(o CarrierOptions) *Carrier {
 		o.Told = func(Told) {}
 	}
 	c := &Carrier{o: o, parks: o.Guard.o.Parks, carried: map[Scope]*carried{}}
-	c.slots = slots{running: o.Running}
+	c.slots = slots{running: o.Running, busy: o.Guard.busy}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	o.Guard.carrier = c
 	return c

@@ -7,9 +7,9 @@ type ParkState string
 
 // The states of a kept request.
 const (
-	ParkWaiting    ParkState = "parked"      // its execution waits or is tried
-	ParkBlocked    ParkState = "blocked"     // its execution waits for a person
-	ParkDeadLetter ParkState = "dead_letter" // its execution has ended, and the request is kept with the record
+	ParkWaiting    ParkState = ParkState(DecisionParked) // its execution waits or is tried
+	ParkBlocked    ParkState = "blocked"                 // its execution waits for a person
+	ParkDeadLetter ParkState = "dead_letter"             // its execution has ended, and the request is kept with the record
 )
 
 // Choices lists the states of a kept request.

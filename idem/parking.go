@@ -170,6 +170,9 @@ func (x *Execution) finish() bool {
 	return x.ended.CompareAndSwap(false, true)
 }
 
+// busy reports whether deliveries come.
+func (g *Guard) busy() bool { return g.o.Now().UnixNano()-g.lively.Load() < int64(time.Second) }
+
 // Drain lets deliveries that wait be parked where they may be, instead of being refused when the process ends.
 func (g *Guard) Drain() { g.drain(errDraining) }
 

@@ -135,6 +135,7 @@ func (d *delivery) parse(h *fasthttp.RequestHeader) *Rejection {
 	d.msg.Host = d.header("host")
 	q := &d.place
 	q.method, q.host, q.path, q.bare = d.msg.Method, d.msg.Host, d.msg.Path, !d.head.HasBody() && d.head.Upgrade() == nil
+	q.msg = &d.msg
 	d.report.Method, d.report.HTTP10 = knownMethod(d.msg.Method), d.head.HTTP10()
 	return nil
 }
@@ -148,7 +149,10 @@ func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	}
 	d.route, d.vars = route, vars
 	d.report.Route, d.report.Keyed, d.report.Locks = route.Name, route.Policy.Idempotency, route.Policy.Strategy != idem.NoLock
-	d.sender = append(d.sender[:0], ctx.RemoteIP().String()...)
+	d.sender = d.sender[:0]
+	if ip := ctx.RemoteIP(); !ip.IsUnspecified() { // fasthttp's for the peer of a socket, which has no address
+		d.sender = append(d.sender, ip.String()...)
+	}
 	d.proto = httpProto
 	if ctx.IsTLS() {
 		d.proto = httpsProto

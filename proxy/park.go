@@ -13,7 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
-	"hooklock/proxy/parked"
+	"hooklock/proxy/kept"
 	"hooklock/proxy/sender"
 )
 
@@ -23,9 +23,11 @@ import (
 // Requests keep the requests of parked executions. In production it is *parked.Keeper.
 type Requests interface {
 	// Keep returns what the ledger keeps of r. What is kept elsewhere is there to stay then.
-	Keep(ctx context.Context, id idem.ExecutionID, r *parked.Request) ([]byte, error)
+	Keep(ctx context.Context, id idem.ExecutionID, r *kept.Request) ([]byte, error)
+	// Size is how many bytes a value of Keep stands for.
+	Size(value []byte) (int64, error)
 	// Fetch is Keep the other way.
-	Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*parked.Request, error)
+	Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*kept.Request, error)
 }
 
 // parking is what the gate needs to park the delivery; nil where its route parks nothing.
@@ -54,14 +56,14 @@ func (d *delivery) patience() time.Duration {
 
 // keep makes the delivery outlive this process.
 func (d *delivery) keep(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
-	value, err := d.h.o.Requests.Keep(ctx, id, &parked.Request{
+	value, err := d.h.o.Requests.Keep(ctx, id, &kept.Request{
 		Head: d.head.AppendRaw(nil), Body: d.body, Arrived: d.report.Started, Peer: string(d.sender), TLS: d.report.TLS,
 		TraceParent: d.trace.String(), TraceState: string(d.header("tracestate")),
 	})
 	if err != nil {
 		return idem.Kept{}, err
 	}
-	size, err := parked.Size(value)
+	size, err := d.h.o.Requests.Size(value)
 	return idem.Kept{Value: value, Bytes: size, MaxAge: d.route.Policy.Park.MaxAge}, err
 }
 

@@ -76,6 +76,7 @@ type question struct {
 	method, host, path []byte
 	// bare: neither a body nor an Upgrade comes with it.
 	bare bool
+	msg  *naming.Message // all of its head
 
 	vars   []naming.PathVar
 	normal []byte
@@ -94,7 +95,7 @@ func (t *Table) find(q *question) (*Route, []naming.PathVar, *Rejection) {
 	switch {
 	case route == nil && t.RejectUnmatched:
 		return nil, nil, reject(codeRouteNotFound, "no route takes this path, and unmatched deliveries are not passed on here")
-	case route == nil || route.takesMethod(q.method):
+	case route == nil || route.takesMethod(q.method) || route.Verify.asks(q):
 		return route, q.vars, nil
 	case route.passesBy(q):
 		return nil, nil, nil

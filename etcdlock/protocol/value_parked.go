@@ -50,9 +50,12 @@ func IndexOf(l *idem.Lock) *idem.ParkedEntry {
 // CodeSkipped is why an execution failed that somebody has skipped.
 const CodeSkipped = "skipped"
 
-// endParked completes the record of a parked execution. One that was skipped has not been cancelled: it may run again.
+// endParked makes the record one of a parked execution. One that was skipped has not been cancelled: it may run again.
 func endParked(r *idem.Record, l *idem.Lock) {
 	r.Tries = l.Parked.Tries
+	if r.Status == idem.Aborted && r.Outcome == idem.Executed { // a try was, and the event has not come to its end
+		r.Outcome = idem.Unknown
+	}
 	if r.Abort != nil && r.Abort.Skip {
 		c := r.Abort
 		r.Status, r.Abort, r.RequestKept = idem.Failed, nil, true
