@@ -19,7 +19,7 @@ import (
 type parkedFlags struct{ any, blocked, deadLetters bool }
 
 func (p *parkedFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&p.any, "parked", false, "only those whose request is kept: parked ones and dead letters")
+	cmd.Flags().BoolVar(&p.any, string(client.ParkWaiting), false, "only those whose request is kept: parked ones and dead letters")
 	cmd.Flags().BoolVar(&p.blocked, "blocked", false, "only parked ones that wait for a person")
 	cmd.Flags().BoolVar(&p.deadLetters, "dead-letters", false, "only those that ended without having gone through, and can be run again")
 }
@@ -92,7 +92,7 @@ func showParked(x *client.Execution, add func(name, value string)) {
 	if p == nil {
 		return
 	}
-	add("accepted", Stamp(p.Since.Time)+" ("+cli.Span(time.Since(p.Since.Time))+" ago), for "+p.On)
+	add("waits since", Stamp(p.Since.Time)+" ("+cli.Span(time.Since(p.Since.Time))+" ago), for "+p.On)
 	add("tries", fmt.Sprintf("%d, of which %d failed", p.Tries, p.Failures))
 	if p.LastEvidence != nil {
 		add("last try", Stamp(p.LastEvidence.At.Time)+" "+evidence(p.LastEvidence))
