@@ -55,6 +55,7 @@ type Service struct {
 	live     chan struct{} // closed when the first session is there
 	opened   sync.Once
 	routing  atomic.Bool // routes are loaded and the door is open
+	heard    atomic.Bool // what is parked was known once
 	draining atomic.Bool
 
 	memory     memory.Limit // of the process
@@ -194,7 +195,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
-		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: s.requests,
+		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: requestStore{s.requests, s.telemetry.RequestFailed},
 		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
 	}, rules)
 	s.carry()
@@ -299,7 +300,14 @@ func (s *Service) ready() error {
 	if !s.routing.Load() {
 		return errors.New("routes are not loaded yet")
 	}
-	return s.Store.Ready()
+	if err := s.Store.Ready(); err != nil || s.heard.Load() {
+		return err
+	}
+	if !s.Store.Parked().Known { // until then nothing is parked, and a delivery would be refused
+		return errors.New("what is parked is not known yet")
+	}
+	s.heard.Store(true)
+	return nil
 }
 
 // sendElsewhere makes the process unready and ends each connection with its next answer; deliveries are still taken.
