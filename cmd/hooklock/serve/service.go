@@ -55,7 +55,6 @@ type Service struct {
 	live     chan struct{} // closed when the first session is there
 	opened   sync.Once
 	routing  atomic.Bool // routes are loaded and the door is open
-	heard    atomic.Bool // what is parked was known once
 	draining atomic.Bool
 
 	memory     memory.Limit // of the process
@@ -300,14 +299,7 @@ func (s *Service) ready() error {
 	if !s.routing.Load() {
 		return errors.New("routes are not loaded yet")
 	}
-	if err := s.Store.Ready(); err != nil || s.heard.Load() {
-		return err
-	}
-	if !s.Store.Parked().Known { // until then nothing is parked, and a delivery would be refused
-		return errors.New("what is parked is not known yet")
-	}
-	s.heard.Store(true)
-	return nil
+	return s.Store.Ready()
 }
 
 // sendElsewhere makes the process unready and ends each connection with its next answer; deliveries are still taken.
