@@ -61,6 +61,10 @@ func (k Key) half() uint64 {
 	return n
 }
 
+// EventHalf is the first half of the keys of all events that their senders call so, in any route and workflow: its XXH64. Where the payload is the
+// event, it is called by its fingerprint, in hex.
+func EventHalf(eventID string) uint64 { return xxhash.Sum64String(eventID) }
+
 // MakeKey is the key of two hashes: the short one picks the shard, the long one is why nobody can forge a collision.
 func MakeKey(short uint64, long [16]byte) Key {
 	var b [24]byte

@@ -11,8 +11,8 @@ import (
 // its idempotency key, so that its place in the ledger is found without a pointer. See NewExecutionID.
 type ExecutionID string
 
-// Key is an idempotency key: 16 hex digits of XXH64, "-", 32 hex digits of SHA-256, both over the same parts. The first
-// half is the short name in logs and picks the shard; the second is why nobody can forge a collision.
+// Key is an idempotency key: 16 hex digits of XXH64, "-", 32 hex digits of SHA-256. The second half is over route, workflow and event, and why
+// nobody can forge a collision. The first half is the short name in logs, picks the shard, and is over the event ID alone (EventHalf).
 type Key string
 
 // Short is the first half: enough for a log line, not an identity.
