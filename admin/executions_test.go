@@ -19,7 +19,7 @@ func TestAnExecutionIsReadableAtAnyReplicaWithAllItsFields(t *testing.T) {
 	for name, want := range map[string]any{
 		"executionId": d.id, "workflow": "stripe/acme", "route": "route", "eventId": "evt_1", "status": "RUNNING", "attempt": 1.0, "duplicates": 0.0,
 		"token": float64(d.token), "traceId": "0af7651916cd43dd8448eb211c80319c", "idempotencyKey": string(d.Lock().Scope.Key),
-		"fingerprint": hexOf(d.Lock().Fingerprint), "holder": d.Lock().Holder,
+		"fingerprint": d.Lock().Fingerprint.Hex(), "holder": d.Lock().Holder,
 	} {
 		if a.json[name] != want {
 			t.Errorf("%s: got %v, want %v", name, a.json[name], want)

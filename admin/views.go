@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"encoding/hex"
 	"time"
 
 	"hooklock/admin/client"
@@ -54,7 +53,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	}
 	if e := f.Entry(); e != nil {
 		v.ExecutionID, v.Route, v.IdempotencyKey, v.EventID = string(e.Execution), e.Route, string(e.Key), e.EventID
-		v.Fingerprint, v.Token, v.Holder, v.Attempt = hexOf(e.Fingerprint), e.Token, e.Holder, e.Attempt
+		v.Fingerprint, v.Token, v.Holder, v.Attempt = e.Fingerprint.Hex(), e.Token, e.Holder, e.Attempt
 		v.StartedAt.Time, v.TraceID = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID()
 	}
 	switch {
@@ -87,12 +86,4 @@ func showAbort(v *client.Execution, by *idem.Cancel) {
 	if by != nil {
 		v.AbortedAt.Time, v.AbortedBy, v.AbortReason = by.At, by.By, by.Reason
 	}
-}
-
-// hexOf is "" where nobody sent anything.
-func hexOf(f idem.Fingerprint) string {
-	if f == (idem.Fingerprint{}) {
-		return ""
-	}
-	return hex.EncodeToString(f[:])
 }

@@ -158,6 +158,20 @@ func (s *Control) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Fou
 				continue
 			}
 		}
-		return at.found()
+		found, err := at.found()
+		if err != nil {
+			return nil, err
+		}
+		return found, s.addArrivals(ctx, found, scope)
 	}
+}
+
+// addArrivals adds how the event of an execution arrived besides.
+func (s *Control) addArrivals(ctx context.Context, f *idem.Found, event idem.Scope) error {
+	answers, _, err := s.read(ctx, s.readArrivals(event))
+	if err != nil {
+		return unavailable(err)
+	}
+	f.Arrivals = s.duplicates.arrivalsOf(event, answers[0].GetResponseRange().Kvs)
+	return nil
 }

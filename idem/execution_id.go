@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -41,6 +42,20 @@ func executionID(b [20]byte) ExecutionID {
 func (id ExecutionID) Parse() (workflow, key uint64, err error) {
 	b, err := id.binary()
 	return binary.BigEndian.Uint64(b[0:]), binary.BigEndian.Uint64(b[8:]), err
+}
+
+// BeginningHex is what the beginning of an ID says of the hash of its workflow and of the half of its key: as many of their hex digits as are
+// certain. Of what is no beginning of an ID nothing is.
+func BeginningHex(beginning string) (workflow, key string) {
+	letters, ok := strings.CutPrefix(beginning, executionPrefix)
+	letters = letters[:min(len(letters), 32)]
+	full := letters + strings.Repeat("a", 32-len(letters))
+	b, err := executionEncoding.DecodeString(full)
+	if !ok || err != nil || len(b) != 20 {
+		return "", ""
+	}
+	digits := hex.EncodeToString(b)[:5*len(letters)/4]
+	return digits[:min(len(digits), 16)], digits[min(len(digits), 16):min(len(digits), 32)]
 }
 
 // binary is the ID without its spelling.
