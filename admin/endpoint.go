@@ -13,6 +13,7 @@ type access int
 const (
 	forRead     access = iota // a token with scope read, or none where no tokens are configured
 	forWrite                  // a token with scope write
+	forBodies                 // a token with scope bodies
 	forCallback               // the callback key of the execution
 )
 

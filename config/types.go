@@ -261,7 +261,7 @@ type Token struct {
 	TokenFile string `koanf:"token_file"`
 	// Environment variable with the token, instead of token_file. Default empty.
 	TokenEnv string `koanf:"token_env"`
-	// What it may do: read shows locks and executions, write changes them. Default [read].
+	// What it may do: read shows locks and executions, write changes them, bodies shows what senders sent. Default [read].
 	Scopes []Scope `koanf:"scopes"`
 	// Patterns of the workflows that it sees; * is any characters, / too. Default ["*"]: all of them.
 	Workflows []string `koanf:"workflows"`

@@ -68,7 +68,7 @@ func (s *Service) readLocalToken() {
 func (s *Service) access(c *config.Config) admin.Access {
 	a := admin.Access{Hosts: c.Admin.Hosts, Open: len(c.Admin.Tokens) == 0}
 	if a.Open && s.localToken != "" {
-		a.Tokens = []admin.Token{{Name: localAdmin, Digest: admin.Digest(s.localToken), Read: true, Write: true}}
+		a.Tokens = []admin.Token{{Name: localAdmin, Digest: admin.Digest(s.localToken), Read: true, Write: true, Bodies: true}}
 	}
 	for i := range c.Admin.Tokens {
 		t := &c.Admin.Tokens[i]
@@ -78,6 +78,7 @@ func (s *Service) access(c *config.Config) admin.Access {
 		a.Tokens = append(a.Tokens, admin.Token{
 			Name: t.Name, Digest: admin.Digest(t.Token.Reveal()), Workflows: t.Workflows,
 			Read: slices.Contains(t.Scopes, config.ScopeRead), Write: slices.Contains(t.Scopes, config.ScopeWrite),
+			Bodies: slices.Contains(t.Scopes, config.ScopeBodies),
 		})
 	}
 	return a
