@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,7 @@ var requests = []struct{ method, path, body string }{
 	{"POST", "/v1/locks/w/release", `{"executionId":"` + anID + `","token":7}`},
 	{"GET", "/v1/executions?workflow=w&status=RUNNING&limit=1", ""},
 	{"GET", "/v1/executions/" + anID + "?wait=1s", ""},
+	{"GET", "/v1/executions/" + anID + "/answer", ""},
 	{"DELETE", "/v1/executions/" + anID + "?reason=r", ""},
 	{"POST", "/v1/executions/" + anID + "/cancel", `{"reason":"r","final":true}`},
 	{"POST", "/v1/executions/" + anID + "/guard", `{"token":7,"step":"a","plan":["a","b"]}`},
@@ -92,8 +94,15 @@ func TestWhoMayWhat(t *testing.T) {
 		if asksNoLedger(path) {
 			continue
 		}
-		read, write := map[access]int{forRead: 503, forWrite: 403, forCallback: 503}[e.access], map[access]int{forRead: 403, forWrite: 503, forCallback: 503}[e.access]
-		for token, want := range map[string]int{"": 401, opsToken: 503, readToken1: read, writeToken1: write} {
+		may := func(accesses ...access) int {
+			if e.access == forCallback || slices.Contains(accesses, e.access) {
+				return 503
+			}
+			return 403
+		}
+		for token, want := range map[string]int{
+			"": 401, opsToken: may(forRead, forWrite), readToken1: may(forRead), writeToken1: may(forWrite), bodiesToken: may(forBodies),
+		} {
 			a := r.ask(q.method, q.path, token, q.body)
 			if a.StatusCode != want {
 				t.Errorf("%s %s with %q: got %d, want %d: %s", q.method, q.path, token, a.StatusCode, want, a.body)
@@ -110,7 +119,7 @@ func TestWhoMayWhat(t *testing.T) {
 
 func TestWithoutConfiguredTokensReadingIsOpenAndChangingIsNot(t *testing.T) {
 	r := newRig(t, unreachable{}, func(o *Options) {
-		o.Access = Access{Open: true, Tokens: []Token{{Name: "admin", Digest: Digest(opsToken), Read: true, Write: true}}}
+		o.Access = Access{Open: true, Tokens: []Token{{Name: "admin", Digest: Digest(opsToken), Read: true, Write: true, Bodies: true}}}
 	})
 	for _, q := range requests {
 		path, _, _ := strings.Cut(q.path, "?")

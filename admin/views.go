@@ -56,12 +56,14 @@ func viewOfExecution(f *idem.Found) client.Execution {
 		v.Fingerprint, v.Token, v.Holder, v.Attempt = e.Fingerprint.Hex(), e.Token, e.Holder, e.Attempt
 		v.StartedAt.Time, v.TraceID = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID()
 	}
+	showHistory(&v, f)
 	switch {
 	case f.Record != nil:
 		showEnd(&v, &f.Record.End)
 	case f.Short != nil:
-		v.ExecutionID, v.IdempotencyKey, v.Outcome = string(f.Short.Execution), string(f.ShortOf.Key), client.Outcome(f.Short.Outcome)
-		v.StartedAt.Time, v.FinishedAt.Time = f.Short.StartedAt, f.Short.FinishedAt
+		showShort(&v, f)
+	case f.Lock == nil:
+		v.Route, v.IdempotencyKey, v.EventID, v.StartedAt.Time = f.Arrivals.Route, string(f.Arrivals.Key), f.Arrivals.EventID, f.Arrivals.First.At
 	default:
 		showAbort(&v, f.Lock.Cancel)
 	}

@@ -162,8 +162,28 @@ func (s *Control) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Fou
 		if err != nil {
 			return nil, err
 		}
+		found.Attempts = at.attempts()
 		return found, s.addArrivals(ctx, found, scope)
 	}
+}
+
+// attempts are all executions of the event in short, the oldest first: the newest knows those before it.
+func (at *executionState) attempts() []idem.Attempt {
+	newest, short := at.CopyRuns(at.scope.Key), idem.Attempt{}
+	if newest == nil {
+		newest = at.Copied
+	}
+	switch {
+	case newest != nil:
+		short = idem.Attempt{
+			Execution: newest.Execution, Status: (&idem.Found{Lock: newest, Place: newest == at.Copied}).Status(), StartedAt: newest.StartedAt,
+			Abort: newest.Cancel, TraceParent: newest.TraceParent,
+		}
+		return append(slices.Clone(newest.Earlier), short)
+	case at.Record != nil:
+		return append(slices.Clone(at.Record.Earlier), at.Record.Short())
+	}
+	return nil
 }
 
 // addArrivals adds how the event of an execution arrived besides.

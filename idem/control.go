@@ -71,6 +71,8 @@ type Found struct {
 	Short  *Attempt
 	// ShortOf is the scope of the event whose earlier attempt Short is.
 	ShortOf Scope
+	// Attempts are all executions of the event in short, the oldest first; nil where nobody asked.
+	Attempts []Attempt
 	// Arrivals are the deliveries of the event that left no execution; nil = none are kept, or nobody asked. Alone: there is no execution at all.
 	Arrivals *History
 	// Duplicates are the copies that were answered without running, right within a second.
@@ -99,6 +101,14 @@ func (f *Found) ID() ExecutionID {
 		return f.Short.Execution
 	}
 	return ""
+}
+
+// IDs are those of the execution and of the attempts before it.
+func (f *Found) IDs() (ids []ExecutionID) {
+	if e := f.Entry(); e != nil {
+		e.any(func(id ExecutionID, _ string) bool { ids = append(ids, id); return false })
+	}
+	return ids
 }
 
 // Status is the status that the execution's place in the ledger means.

@@ -41,6 +41,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	for name, typed := range map[string]any{
 		"Lock": Lock{}, "LockPage": LockPage{}, "Execution": Execution{}, "ExecutionPage": ExecutionPage{}, "Step": Step{}, "Failure": Failure{}, "Response": Response{},
 		"Report": Report{}, "RouteReport": RouteReport{}, "Finding": Finding{}, "Example": Example{},
+		"Attempt": Attempt{}, "Arrivals": Arrivals{}, "Arrival": Arrival{}, "KeptAnswer": KeptAnswer{},
 	} {
 		said := slices.Sorted(maps.Keys(api.Components.Schemas[name].Properties))
 		if read := names(reflect.TypeOf(typed)); !slices.Equal(said, read) {
@@ -56,7 +57,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	}
 	codes := api.Components.Schemas["Code"].Enum
 	for _, code := range []string{
-		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished,
+		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished, CodeAnswerNotKept,
 		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeRateLimited, CodeStoreUnavailable,
 	} {
 		if !slices.Contains(codes, code) {
