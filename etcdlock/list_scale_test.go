@@ -36,7 +36,7 @@ func putMany(tb testing.TB, e *etcdtest.Etcd, n int, entry func(i int) (key stri
 // putRecords puts n records into etcd, as s would have written them.
 func putRecords(tb testing.TB, e *etcdtest.Etcd, s *Store, n int, entry func(i int) *idem.Record) {
 	tb.Helper()
-	ctx := within(tb, patience)
+	ctx := tb.Context()
 	for from := 0; from < n; from += 100 {
 		ops := make([]clientv3.Op, min(100, n-from))
 		for j := range ops {
