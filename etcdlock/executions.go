@@ -20,6 +20,7 @@ const recordBatch = 32
 const (
 	liveBatch    = 100  // places and locks that are read at a time
 	arrivalBatch = 100  // and arrivals
+	narrow       = 8    // hex digits that leave a handful of keys among a million
 	pageLooks    = 5000 // values that a page of executions looks at, whatever it shows
 )
 
@@ -46,9 +47,12 @@ func (s *Control) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.E
 			break
 		}
 		var err error
-		if kind == protocol.KindQueue || kind == protocol.KindLocks {
+		switch beginning := keyBeginning(&q); {
+		case kind == protocol.KindQueue || kind == protocol.KindLocks:
 			err = p.live(ctx, kind, below)
-		} else {
+		case len(beginning) >= narrow:
+			err = p.called(ctx, kind, beginning, below)
+		default:
 			err = p.past(ctx, kind, below)
 		}
 		if err != nil {
@@ -94,12 +98,33 @@ func (p *executionPage) live(ctx context.Context, kind string, below int64) erro
 	if p.q.Workflow != "" {
 		prefix += protocol.Hash16(p.q.Workflow) + "/"
 	}
+	created := func(kv *mvccpb.KeyValue) int64 { return kv.CreateRevision }
+	return p.sorted(ctx, kind, prefix, clientv3.SortByCreateRevision, clientv3.WithMaxCreateRev, created, below, p.record)
+}
+
+// called shows the records or arrivals of events whose keys begin so, the newest that were written before below; 0 = all.
+func (p *executionPage) called(ctx context.Context, kind, beginning string, below int64) error {
+	show := p.record
+	if kind == protocol.KindArrivals {
+		show = p.arrivals
+	}
+	written := func(kv *mvccpb.KeyValue) int64 { return kv.ModRevision }
+	return p.sorted(ctx, kind, p.store.layout.Root+kind+beginning, clientv3.SortByModRevision, clientv3.WithMaxModRev, written, below, show)
+}
+
+// sorted shows what is below a prefix, by one of the revisions, which place tells.
+func (p *executionPage) sorted(
+	ctx context.Context, kind, prefix string, by clientv3.SortTarget, most func(int64) clientv3.OpOption, place func(*mvccpb.KeyValue) int64, below int64,
+	show func(context.Context, *mvccpb.KeyValue, int64) error,
+) error {
+	batch := liveBatch
+	if kind == protocol.KindRecords {
+		batch = recordBatch
+	}
 	for more := true; more && !p.walk.full(); {
-		options := []clientv3.OpOption{
-			clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend), clientv3.WithLimit(liveBatch), clientv3.WithRev(p.walk.revision),
-		}
+		options := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithSort(by, clientv3.SortDescend), clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.walk.revision)}
 		if below > 0 {
-			options = append(options, clientv3.WithMaxCreateRev(below-1))
+			options = append(options, most(below-1))
 		}
 		answers, revision, err := p.store.read(ctx, clientv3.OpGet(prefix, options...))
 		if err != nil {
@@ -109,15 +134,15 @@ func (p *executionPage) live(ctx context.Context, kind string, below int64) erro
 			p.walk.revision = revision
 		}
 		kvs := answers[0].GetResponseRange().Kvs
-		more = len(kvs) == liveBatch
+		more = len(kvs) == batch
 		for _, kv := range kvs {
 			if p.walk.full() {
 				return nil
 			}
-			below = kv.CreateRevision
+			below = place(kv)
 			p.look(kind, below)
-			if f, ok := p.store.foundIn(kv); ok {
-				p.show(f, p.walk.revision)
+			if err := show(ctx, kv, p.walk.revision); err != nil {
+				return err
 			}
 		}
 	}
@@ -186,7 +211,7 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 	return nil
 }
 
-// record shows an ended execution. A value of a newer release is not shown.
+// record shows an execution where it is. A value of a newer release is not shown.
 func (p *executionPage) record(_ context.Context, kv *mvccpb.KeyValue, revision int64) error {
 	if f, ok := p.store.foundIn(kv); ok {
 		p.show(f, revision)

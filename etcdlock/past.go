@@ -23,8 +23,8 @@ import (
 // How the newest of a million keys are found. Keys that end with their retention share leases, a lease takes keys for a short time only, and etcd
 // tells the keys on a lease without reading their values. So a list of the leases, one key for each, is a list of the times: the first page reads the
 // keys on the leases that still take some, and each further one those on the leases before. Order and cursor are the revisions at which the keys were
-// written, which no clock can move. A search for what the keys themselves say, such as half of the hash of an event ID, goes through the same
-// leases and reads the values of what it finds alone.
+// written, which no clock can move. A search for a workflow goes through the same leases, and reads the values of what it
+// finds alone. What an event is called is at the beginning of its keys, so a search for that needs no list at all.
 
 const (
 	clockSkew    = 5 * time.Minute // that clocks of processes may differ, where times are compared
@@ -148,22 +148,31 @@ func (s *Control) newPast(ctx context.Context, kind string, q *idem.ExecutionQue
 	return p, nil
 }
 
-// keyFilter says which keys of records and arrivals may be of what a query asks for: they begin with the hash of the workflow and the key of the
-// event.
+// keyFilter says which keys of records and arrivals may be of what a query asks for: they begin with the key of the event and the hash of its
+// workflow.
 func keyFilter(q *idem.ExecutionQuery) func(key string) bool {
-	workflow, half := "", ""
+	workflow := ""
 	if q.Workflow != "" {
 		workflow = protocol.Hash16(q.Workflow)
 	}
-	if q.EventID != "" {
-		half = protocol.Hex16(idem.EventHalf(q.EventID))
-	}
-	ofID, ofKey := idem.BeginningHex(q.Beginning)
+	ofID, _ := idem.BeginningHex(q.Beginning)
+	beginning := keyBeginning(q)
 	return func(key string) bool {
-		w, event, _ := strings.Cut(key, "/")
-		return strings.HasPrefix(w, workflow) && strings.HasPrefix(event, half) && strings.HasPrefix(event, q.Key) &&
-			strings.HasPrefix(w, ofID) && strings.HasPrefix(event, ofKey)
+		event, w, _ := strings.Cut(key, "/")
+		return strings.HasPrefix(event, beginning) && strings.HasPrefix(w, workflow) && strings.HasPrefix(w, ofID)
 	}
+}
+
+// keyBeginning is how the keys of records and arrivals begin that a query asks for, as far as it says so.
+func keyBeginning(q *idem.ExecutionQuery) string {
+	_, beginning := idem.BeginningHex(q.Beginning)
+	if half := protocol.Hex16(idem.EventHalf(q.EventID)); q.EventID != "" {
+		beginning = half
+	}
+	if len(q.Key) > len(beginning) {
+		beginning = q.Key
+	}
+	return beginning
 }
 
 // next are at most n keys, those that were written last and are before the ones that it gave before. None, and over false: the page has read enough.

@@ -55,7 +55,7 @@ func (y Layout) Counts(id idem.ExecutionID) string { return y.Root + kindCounts 
 
 // Arrivals is the prefix of what the processes know of the arrivals of an event, one key for each.
 func (y Layout) Arrivals(s idem.Scope) string {
-	return y.Root + KindArrivals + Hash16(s.Workflow) + "/" + string(s.Key) + "/"
+	return y.Root + KindArrivals + string(s.Key) + "/" + Hash16(s.Workflow) + "/"
 }
 
 // Leases is the prefix of what says which leases have keys of that kind on them.
@@ -106,9 +106,9 @@ func IsHold(alive string) bool { return strings.HasPrefix(alive, KindHolds) }
 // Hash16 is <W> of a key: XXH64 of the workflow, 16 hex digits.
 func Hash16(workflow string) string { return Hex16(xxhash.Sum64String(workflow)) }
 
-// Record is the record of the event.
+// Record is the record of the event. The key of the event comes first: it begins with the hash of what its sender calls it.
 func (y Layout) Record(s idem.Scope) string {
-	return y.Root + KindRecords + Hash16(s.Workflow) + "/" + string(s.Key)
+	return y.Root + KindRecords + string(s.Key) + "/" + Hash16(s.Workflow)
 }
 
 // Queued is the event's place in the queue of its workflow, whatever the strategy of who asks.
