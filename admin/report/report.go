@@ -52,6 +52,8 @@ type Delivery struct {
 	Signature string // why it is not valid
 	TraceID   string
 	Status    int
+	// Members are what the delivery was made of, where it was refused as another request, or failed and may come again; else nil.
+	Members []idem.Member
 }
 
 // Tally counts deliveries. Make one with New; it is safe for concurrent use.
@@ -108,6 +110,7 @@ type route struct {
 	all      ring
 	found    [kinds]*ring // nil until the first one
 	examples [kinds]examples
+	attempts attempts
 }
 
 func (r *route) note(d *Delivery, now time.Time) {
@@ -121,6 +124,7 @@ func (r *route) note(d *Delivery, now time.Time) {
 	if d.MissingID {
 		r.find(MissingID, d, at, now)
 	}
+	r.attempts.note(d, now)
 }
 
 func (r *route) find(kind Kind, d *Delivery, at int64, now time.Time) {

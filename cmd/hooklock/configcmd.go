@@ -50,19 +50,20 @@ func newConfig(e *cli.Environment) *cobra.Command {
 
 func newValidate(e *cli.Environment) *cobra.Command {
 	var path, format string
+	var elsewhere bool
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "check a configuration file, its shape and its sense, without running anything",
-		Long: `Check a configuration file with the code that serve uses. All problems are printed at once.
-A secret or certificate file that is missing here is a warning; serve refuses it.`,
+		Long: `Check a configuration file with the code that serve uses: what is valid here, serve starts with. All problems are printed at once.
+With --without-files a secret or certificate that is missing here is a warning: for a configuration that is for another machine.`,
 		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if format != "text" && format != "json" {
 				return cli.Misuse(fmt.Errorf("--format %s: use text or json", format))
 			}
-			loaded, err := wiring.Load(e, path, nil, false)
+			loaded, err := wiring.Load(e, path, nil, !elsewhere)
 			if err == nil {
-				_, err = wiring.NewRules(loaded.Config)
+				err = wiring.Check(loaded.Config, !elsewhere)
 			}
 			var problems, warnings, notes config.Problems
 			if err != nil && !errors.As(err, &problems) {
@@ -85,6 +86,7 @@ A secret or certificate file that is missing here is a warning; serve refuses it
 		},
 	}
 	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
+	cmd.Flags().BoolVar(&elsewhere, "without-files", false, "secrets and certificates are on another machine: those that are missing here are warnings")
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
 	return cmd
 }

@@ -3,18 +3,15 @@ package serve
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
 	"hooklock/admin"
-	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/etcdlock"
@@ -41,7 +38,7 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 		o.Backup = s.embedded.Snapshot
 	}
 	s.api = admin.New(o)
-	t, err := adminTLS(&s.config.Admin.TLS)
+	t, err := wiring.AdminTLS(&s.config.Admin.TLS)
 	if err != nil {
 		return err
 	}
@@ -92,28 +89,11 @@ func (s *Service) reloadAccess(c *config.Config) {
 	s.api.SetAccess(s.access(c))
 }
 
-// adminTLS is nil where no certificate is configured.
-func adminTLS(c *config.AdminTLS) (*tls.Config, error) {
-	t, err := wiring.ServerTLS("admin.tls", &config.ServerTLS{CertFile: c.CertFile, KeyFile: c.KeyFile})
-	if err != nil || t == nil || c.ClientCAFile == "" {
-		return t, err
-	}
-	pem, err := os.ReadFile(c.ClientCAFile)
-	if err != nil {
-		return nil, cli.Misuse(fmt.Errorf("admin.tls.client_ca_file: %w", err))
-	}
-	t.ClientAuth, t.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-	if !t.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, cli.Misuse(fmt.Errorf("admin.tls.client_ca_file: no PEM certificate in %s", c.ClientCAFile))
-	}
-	return t, nil
-}
-
 // serveHTTP serves h at address until stop, over TLS where t is not nil.
 func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener, error) {
 	ln, err := wiring.Listen(ctx, setting, address)
 	if err != nil {
-		return nil, cli.Misuse(err)
+		return nil, err
 	}
 	server := &http.Server{
 		Handler: h, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),

@@ -149,6 +149,9 @@ func (s *Service) openStore(context.Context) error {
 	}
 	cache := idem.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
+	o.Rekeep = func(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error) {
+		return s.requests.Rekeep(ctx, from, to, value)
+	}
 	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
 	o.OnOperation = func(op link.Operation) { s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code) }
 	o.OnSession = func(e etcdlock.SessionEvent) {
@@ -209,7 +212,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	}
 	if s.door = s.given; s.door == nil {
 		if s.door, err = wiring.Listen(ctx, "listen", s.config.Listen.Address); err != nil {
-			return cli.Misuse(err)
+			return err
 		}
 	}
 	// fasthttp does not know its listener before Serve runs: when the start fails at the next step, Shutdown may find nothing to close.
