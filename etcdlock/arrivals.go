@@ -13,7 +13,7 @@ import (
 // maxEvents bounds the events whose arrivals this process has in memory, of 2 KiB each at most. Those that are written go when there is no room.
 const maxEvents = 10_000
 
-// Arrived notes a delivery that left no execution of its own. It never blocks; others know of it within a second, as long as the store takes
+// Arrived notes a delivery that was not executed. It never blocks; others know of it within a second, as long as the store takes
 // it, and for retention after it. When 10,000 events have arrivals that are not written yet, those of further events are shed.
 func (s *Ledger) Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
 	s.duplicates.arrived(event, route, eventID, a, retention)

@@ -23,7 +23,7 @@ const (
 	maxTallies = 100_000                // executions that are counted at a time
 )
 
-// duplicates writes down, behind the deliveries, what left no execution here: it counts the copies of executions that this process has answered
+// duplicates writes down, behind the deliveries, what was not executed here: it counts the copies of executions that this process has answered
 // without running, and keeps how events arrived that were refused, or answered as copies. Each process has a key of its own for each execution and
 // each event, and puts there what it knows so far. So nobody compares these keys, and readers add them up.
 type duplicates struct {

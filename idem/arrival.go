@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Arrival is one delivery of an event that left no execution of its own: it was refused, or answered as a copy.
+// Arrival is one delivery of an event that was not executed: refused, answered as a copy, or broken off.
 type Arrival struct {
 	At       time.Time `json:"at"`
 	Decision Decision  `json:"decision"`
 	// Would is what a delivery would have got that was forwarded all the same.
 	Would     Decision    `json:"would,omitempty"`
 	Status    int         `json:"status"`                // what its sender was told
-	Execution ExecutionID `json:"executionId,omitempty"` // what stood in the way or was answered with, or its own where nothing of it is left
+	Execution ExecutionID `json:"executionId,omitempty"` // what stood in the way or was answered with, or its own
 	From      string      `json:"from,omitempty"`        // the IP address of whoever connected
 	Differs   []string    `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery of the event
 	TraceID   string      `json:"traceId,omitempty"`
@@ -21,7 +21,7 @@ type Arrival struct {
 // MaxArrivals bounds the newest arrivals of an event that are kept.
 const MaxArrivals = 16
 
-// History is how an event arrived, besides the deliveries that its executions are of.
+// History is how an event arrived, but for the deliveries that were executed.
 type History struct {
 	Scope
 	Route   string             `json:"route"`

@@ -77,7 +77,7 @@ type Found struct {
 	ShortOf Scope
 	// Attempts are all executions of the event in short, the oldest first; nil where nobody asked.
 	Attempts []Attempt
-	// Arrivals are the deliveries of the event that left no execution; nil = none are kept, or nobody asked. Alone: there is no execution at all.
+	// Arrivals are the deliveries of the event that were not executed; nil = none are kept, or nobody asked. Alone: there is no execution at all.
 	Arrivals *History
 	// Duplicates are the copies that were answered without running, right within a second.
 	Duplicates int64

@@ -6,16 +6,18 @@ import (
 	"hooklock/idem"
 )
 
-// Arrivals keep how events arrived of which no execution says it; *etcdlock.Ledger does.
+// Arrivals keep how events arrived that were not executed; *etcdlock.Ledger does.
 type Arrivals interface {
 	// Arrived must not block: the delivery is not over yet.
 	Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration)
 }
 
-// noteArrival notes a delivery of a known event that left no execution of its own. What ran has its record, and there is no further write for it.
+// noteArrival notes a delivery of a known event that was not executed. What was has its record, and there is no further write for it; what somebody
+// ended while it ran has one, too, and is not to come again.
 func (d *delivery) noteArrival() {
 	r := &d.report
 	ran := r.Decision == idem.DecisionExecuted || r.Decision == idem.DecisionBypassed && (r.Would == "" || r.Would == idem.DecisionExecuted)
+	ran = ran || r.Decision == idem.DecisionAborted && d.execution != nil
 	if d.h.o.Arrivals == nil || d.route == nil || d.names.Key == "" || d.accepted || ran {
 		return
 	}

@@ -36,7 +36,7 @@ type HandlerOptions struct {
 	Budget *wire.Budget
 	// Requests keep what is parked; nil: nothing is.
 	Requests Requests
-	// Arrivals keep what left no execution; nil: nothing does.
+	// Arrivals keep what was not executed; nil: nothing does.
 	Arrivals Arrivals
 	// Base is the life of deliveries that pass through. The life of executions is the Guard's.
 	Base     context.Context

@@ -22,20 +22,20 @@ type Attempt struct {
 	TraceID     string   `json:"traceId,omitempty"`
 }
 
-// Arrivals is how an event arrived, besides the deliveries that its executions are of.
+// Arrivals is how an event arrived, but for the deliveries that were executed.
 type Arrivals struct {
 	Counts map[string]int64 `json:"counts"` // by decision
 	First  Arrival          `json:"first"`
 	Newest []Arrival        `json:"newest"` // the newest first, at most 16
 }
 
-// Arrival is one delivery that left no execution.
+// Arrival is one delivery that was not executed.
 type Arrival struct {
 	At          Time     `json:"at"`
 	Decision    string   `json:"decision"`
 	Would       string   `json:"would,omitempty"`       // what a delivery would have got that was forwarded all the same
 	Status      int      `json:"status"`                // what its sender was told
-	ExecutionID string   `json:"executionId,omitempty"` // what stood in the way or was answered with, or its own where nothing of it is left
+	ExecutionID string   `json:"executionId,omitempty"` // what stood in the way or was answered with, or its own
 	From        string   `json:"from,omitempty"`        // the IP address of whoever connected
 	Differs     []string `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery
 	TraceID     string   `json:"traceId,omitempty"`

@@ -43,7 +43,7 @@ func (t *Telemetry) Watch(w Watched) error {
 		t.showSeconds("hooklock.session.ttl.remaining", "How long the session may still act without another renewal; 0 when there is none.", w.Remaining),
 		t.watchMemory(w.Memory),
 		t.watchParked(w.Parked),
-		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that left no execution and are not in the history of their event, because too many events had arrivals that were not written yet.",
+		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that were not executed and are not in the history of their event, because too many events had arrivals that were not written yet.",
 			w.Shed),
 	)
 	if err != nil {

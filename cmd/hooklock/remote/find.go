@@ -240,7 +240,7 @@ func (d *Desk) history(x *client.Execution) error {
 		counts = append(counts, fmt.Sprintf("%d %s", n, cli.Plain(decision)))
 	}
 	slices.Sort(counts)
-	fmt.Fprintln(d.e.Stdout, "arrived without an execution of its own: "+strings.Join(counts, ", "))
+	fmt.Fprintln(d.e.Stdout, "arrived and was not executed: "+strings.Join(counts, ", "))
 	return nil
 }
 
