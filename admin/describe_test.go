@@ -189,6 +189,11 @@ func (d openapi) checkObject(at string, schema map[string]any, value any) error 
 	properties, _ := schema["properties"].(map[string]any)
 	for name, v := range object {
 		property, known := properties[name]
+		if !known { // names that are not known beforehand
+			if property, known = schema["additionalProperties"].(map[string]any); known {
+				name = "*"
+			}
+		}
 		if !known {
 			return fmt.Errorf("%s: %s is not described", at, name)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"hooklock/admin/client"
@@ -14,7 +15,12 @@ import (
 func (c *call) find(ctx context.Context) (*idem.Found, error) {
 	id := idem.ExecutionID(c.name)
 	c.audit.execution = id
-	if _, _, err := id.Parse(); err != nil {
+	if _, _, err := id.Parse(); err != nil && c.endpoint.change == "" && strings.HasPrefix(c.name, "exec_") {
+		if id, err = c.wholeID(ctx); err != nil {
+			return nil, err
+		}
+		c.name = string(id)
+	} else if err != nil {
 		return nil, err
 	}
 	found, err := c.api.o.Ledger.Execution(ctx, id)
@@ -29,16 +35,41 @@ func (c *call) find(ctx context.Context) (*idem.Found, error) {
 	return found, nil
 }
 
+// wholeID is the execution whose ID begins as the path says, where the caller sees one alone. What changes something wants the whole ID.
+func (c *call) wholeID(ctx context.Context) (idem.ExecutionID, error) {
+	all := map[idem.ExecutionID]bool{}
+	for q := (idem.ExecutionQuery{Beginning: c.name}); ; {
+		page, err := c.api.o.Ledger.Executions(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Executions {
+			if f := &page.Executions[i]; c.caller.sees(f.Workflow()) {
+				for _, id := range f.IDs() {
+					if strings.HasPrefix(string(id), c.name) {
+						all[id] = true
+					}
+				}
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" || len(all) > 1 {
+			break
+		}
+	}
+	switch len(all) {
+	case 0:
+		return "", idem.ErrNoExecution
+	case 1:
+		for id := range all {
+			return id, nil
+		}
+	}
+	return "", refuse("bad_request", "several executions have an ID that begins so: give more of it; GET /v1/executions?id= lists them")
+}
+
 func (c *call) listExecutions() error {
-	q := idem.ExecutionQuery{Workflow: c.query("workflow")}
-	var err error
-	if q.Limit, err = c.limit(); err != nil {
-		return err
-	}
-	if q.Status, err = c.status(); err != nil {
-		return err
-	}
-	if q.Cursor, err = c.caller.openCursor(c.query("cursor")); err != nil {
+	q, err := c.executionQuery()
+	if err != nil {
 		return err
 	}
 	list, err := c.listOf(q)
@@ -93,7 +124,11 @@ func (c *call) getExecution() error {
 		later, err := c.api.o.Ledger.Await(waiting, idem.ExecutionID(c.name), found)
 		switch {
 		case err == nil:
-			found = later
+			again, cancel := c.reading()
+			defer cancel()
+			if found, err = c.find(again); err != nil { // it may be gone by now
+				found = later
+			}
 		case waiting.Err() == nil:
 			return err
 		}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/test/testkit"
 )
 
 func TestAnExecutionIsReadableAtAnyReplicaWithAllItsFields(t *testing.T) {
@@ -19,7 +21,7 @@ func TestAnExecutionIsReadableAtAnyReplicaWithAllItsFields(t *testing.T) {
 	for name, want := range map[string]any{
 		"executionId": d.id, "workflow": "stripe/acme", "route": "route", "eventId": "evt_1", "status": "RUNNING", "attempt": 1.0, "duplicates": 0.0,
 		"token": float64(d.token), "traceId": "0af7651916cd43dd8448eb211c80319c", "idempotencyKey": string(d.Lock().Scope.Key),
-		"fingerprint": hexOf(d.Lock().Fingerprint), "holder": d.Lock().Holder,
+		"fingerprint": d.Lock().Fingerprint.Hex(), "holder": d.Lock().Holder,
 	} {
 		if a.json[name] != want {
 			t.Errorf("%s: got %v, want %v", name, a.json[name], want)
@@ -260,11 +262,57 @@ func TestAnEarlierAttemptIsShownInShortAndCannotBeForgottenAlone(t *testing.T) {
 	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.Short()}
 	f.settle(f.start(second, rec.Revision), success())
 	a := f.execution(d.id)
-	if a.text("status") != "FAILED" || a.text("outcome") != "unknown" || a.text("workflow") != "stripe/w" || a.json["error"] != nil {
+	if a.text("status") != "FAILED" || a.text("outcome") != "unknown" || a.text("workflow") != "stripe/w" {
 		t.Errorf("%s", a.body)
+	}
+	if why, _ := a.json["error"].(map[string]any); why["code"] != rec.Error.Code || why["detail"] != rec.Error.Detail || a.text("traceId") == "" {
+		t.Errorf("%s", a.body)
+	}
+	attempts, _ := a.json["attempts"].([]any)
+	if b := f.execution(string(second.Execution)); len(attempts) != 2 || fmt.Sprint(b.json["attempts"]) != fmt.Sprint(attempts) {
+		t.Errorf("the chain is another one of the second attempt: %s", b.body)
 	}
 	f.want(200, "", "GET", "/v1/executions/"+d.id, stripeToken, "")
 	f.want(409, "execution_superseded", "DELETE", "/v1/executions/"+d.id+"?reason=r", opsToken, "")
+}
+
+func TestAnExecutionIsFoundByTheBeginningOfItsIDAndChangedByTheWholeAlone(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("stripe/w", "1")
+	f.settle(d, success())
+	other := f.run("stripe/w", "2") // the IDs of a workflow begin alike
+	if a := f.want(200, "", "GET", "/v1/executions/"+d.id[:36], stripeToken, ""); a.text("executionId") != d.id {
+		t.Errorf("%s", a.body)
+	}
+	f.want(400, "bad_request", "GET", "/v1/executions/"+d.id[:17], stripeToken, "")
+	f.want(404, "execution_not_found", "DELETE", "/v1/executions/"+d.id[:36]+"?reason=r", opsToken, "")
+	f.want(404, "execution_not_found", "GET", "/v1/executions/exec_none", opsToken, "")
+	hidden := f.run("github/w", "1")
+	f.want(404, "execution_not_found", "GET", "/v1/executions/"+hidden.id[:36], stripeToken, "")
+	for query, want := range map[string]string{
+		"id=" + d.id[:36]: d.id, "event=1&workflow=stripe%2Fw": d.id, "prefix=stripe&status=RUNNING": other.id, "outcome=executed": d.id, "since=1h&status=SUCCESS": d.id,
+	} {
+		if got := f.all(opsToken, "executions", query); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %v, want %s", query, got, want)
+		}
+	}
+	for _, query := range []string{"status=x", "outcome=x", "decision=x", "since=yesterday", "until=x"} {
+		f.want(400, "bad_request", "GET", "/v1/executions?"+query, opsToken, "")
+	}
+}
+
+func TestTheKeptAnswerIsForTokensThatMaySeeBodies(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.run("stripe/w", "1")
+	path := "/v1/executions/" + d.id + "/answer"
+	f.want(404, "answer_not_kept", "GET", path, bodiesToken, "")
+	f.settle(d, success())
+	f.want(403, "forbidden", "GET", path, opsToken, "")
+	a := f.want(200, "", "GET", path, bodiesToken, "")
+	want := success().Answer
+	if a.json["status"] != float64(want.Status) || a.text("bodyBase64") != base64.StdEncoding.EncodeToString(want.Body) || a.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%s", a.body)
+	}
 }
 
 func TestListsAreFilteredAndPaged(t *testing.T) {
@@ -361,4 +409,53 @@ func TestOtherPeoplesWorkflowsAreNotThere(t *testing.T) {
 	if a := f.want(200, "", "GET", "/v1/locks/github%2Fheld", opsToken, ""); a.text("expiresAt") != held.text("expiresAt") {
 		t.Errorf("%s, and when it was taken %s", a.body, held.body)
 	}
+}
+
+func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
+	f := newFleet(t, nil)
+	l := lockOf("stripe/w", "evt_1")
+	arrive := func(a idem.Arrival) { f.first.Arrived(l.Scope, "route", l.EventID, a, time.Hour) }
+	arrive(idem.Arrival{
+		At: time.Now(), Decision: idem.DecisionUpstreamUnreachable, Status: 502, Execution: l.Execution, From: "192.0.2.1", TraceID: "0af7651916cd43dd8448eb211c80319c",
+	})
+	arrive(idem.Arrival{At: time.Now(), Decision: idem.DecisionBypassed, Would: idem.DecisionMismatch, Status: 200, Differs: []string{"body"}})
+	list := func(token, query string) (found []any) {
+		a := f.want(200, "", "GET", "/v1/executions?"+query, token, "")
+		found, _ = a.json["executions"].([]any)
+		return found
+	}
+	testkit.Until(t, "the arrivals are written", func() bool { return len(list(stripeToken, "decision=upstream_unreachable&since=10m")) == 1 })
+	x, _ := list(stripeToken, "decision=mismatch")[0].(map[string]any)
+	arrivals, _ := x["arrivals"].(map[string]any)
+	if x["status"] != "REFUSED" || x["executionId"] != "" || x["eventId"] != "evt_1" || x["route"] != "route" || len(arrivals["newest"].([]any)) != 2 {
+		t.Errorf("%v", x)
+	}
+	for query, want := range map[string]int{"event=evt_1": 1, "status=REFUSED": 1, "decision=locked": 0, "decision=mismatch&until=1h": 0, "": 0} {
+		if found := list(opsToken, query); len(found) != want {
+			t.Errorf("%s: %v", query, found)
+		}
+	}
+	// It runs in the end, and shows both what was refused and the attempt that a person ended.
+	first := f.start(l, 0)
+	rec, err := first.Settle(within(t), idem.End{
+		Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: time.Now(), Abort: &idem.Cancel{By: "ops", Reason: "wrong account", At: time.Now()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := lockOf("stripe/w", "evt_1")
+	before := rec.Short()
+	before.Tries = 3
+	second.Attempt, second.Earlier = 2, []idem.Attempt{before}
+	f.settle(f.start(second, rec.Revision), success())
+	x, _ = list(opsToken, "decision=mismatch")[0].(map[string]any)
+	if x["status"] != "SUCCESS" || x["executionId"] != string(second.Execution) {
+		t.Errorf("%v", x)
+	}
+	a := f.execution(string(second.Execution))
+	attempts, _ := a.json["attempts"].([]any)
+	if a.json["arrivals"] == nil || len(attempts) != 2 || attempts[0].(map[string]any)["abortReason"] != "wrong account" || attempts[0].(map[string]any)["tries"] != float64(3) {
+		t.Errorf("%s", a.body)
+	}
+	f.want(400, "bad_request", "GET", "/v1/executions/"+string(second.Execution)+"/answer?x=1", bodiesToken, "")
 }

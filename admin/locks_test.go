@@ -264,6 +264,9 @@ func TestWhenEtcdDoesNotAnswerNothingIsClaimed(t *testing.T) {
 		if strings.HasSuffix(q.path, "guard") || strings.HasSuffix(q.path, "heartbeat") || strings.HasSuffix(q.path, "complete") {
 			token = callbackKey
 		}
+		if strings.HasSuffix(q.path, "answer") {
+			token = bodiesToken
+		}
 		began := time.Now()
 		a := f.want(503, "store_unavailable", q.method, strings.ReplaceAll(q.path, anID, d.id), token, strings.ReplaceAll(q.body, anID, d.id))
 		if took := time.Since(began); took > 5*time.Second || a.Header.Get("Retry-After") == "" {

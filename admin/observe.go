@@ -10,15 +10,16 @@ func (c *call) report() error {
 	if c.caller.limited() {
 		return refuse("forbidden", "the report is over all workflows, and the token is limited to some")
 	}
-	since, err := parseSince(c.query("since"), c.api.o.Now())
+	since, err := c.moment("since")
 	if err != nil {
 		return err
 	}
 	return c.ok(http.StatusOK, c.api.o.Report(since))
 }
 
-// parseSince reads a time, or how long ago it was.
-func parseSince(text string, now time.Time) (time.Time, error) {
+// moment reads a query parameter that is a time, or how long ago it was; the zero time where it is not given.
+func (c *call) moment(name string) (time.Time, error) {
+	text := c.query(name)
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -26,7 +27,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 		return t, nil
 	}
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return now.Add(-d), nil
+		return c.api.o.Now().Add(-d), nil
 	}
-	return time.Time{}, refuse("bad_request", "since="+quote(text)+`: give a time such as 2026-01-31T12:00:00Z (a + is %2B), or how long ago, such as 24h`)
+	return time.Time{}, refuse("bad_request", name+"="+quote(text)+`: give a time such as 2026-01-31T12:00:00Z (a + is %2B), or how long ago, such as 24h`)
 }

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,16 +34,6 @@ func (c *call) limit() (int, error) {
 		return 0, refuse("bad_request", fmt.Sprintf("limit=%s: give a number from 1 to %d", quote(text), maxLimit))
 	}
 	return n, nil
-}
-
-// status is which executions are asked for.
-func (c *call) status() (idem.Status, error) {
-	all := []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed, idem.Aborted}
-	text := idem.Status(c.query("status"))
-	if text == "" || slices.Contains(all, text) {
-		return text, nil
-	}
-	return "", refuse("bad_request", fmt.Sprintf("status=%s: give one of %s", quote(string(text)), strings.Trim(fmt.Sprint(all), "[]")))
 }
 
 // parseWait reads the query parameter wait.

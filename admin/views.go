@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"encoding/hex"
 	"time"
 
 	"hooklock/admin/client"
@@ -54,16 +53,18 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	}
 	if e := f.Entry(); e != nil {
 		v.ExecutionID, v.Route, v.IdempotencyKey, v.EventID = string(e.Execution), e.Route, string(e.Key), e.EventID
-		v.Fingerprint, v.Token, v.Holder, v.Attempt = hexOf(e.Fingerprint), e.Token, e.Holder, e.Attempt
+		v.Fingerprint, v.Token, v.Holder, v.Attempt = e.Fingerprint.Hex(), e.Token, e.Holder, e.Attempt
 		v.StartedAt.Time, v.TraceID = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID()
 	}
+	showHistory(&v, f)
 	switch {
 	case f.Record != nil:
 		showEnd(&v, &f.Record.End)
 		v.RequestKept, v.Tries = f.Record.RequestKept, f.Record.Tries
 	case f.Short != nil:
-		v.ExecutionID, v.IdempotencyKey, v.Outcome = string(f.Short.Execution), string(f.ShortOf.Key), client.Outcome(f.Short.Outcome)
-		v.StartedAt.Time, v.FinishedAt.Time = f.Short.StartedAt, f.Short.FinishedAt
+		showShort(&v, f)
+	case f.Lock == nil:
+		v.Route, v.IdempotencyKey, v.EventID, v.StartedAt.Time = f.Arrivals.Route, string(f.Arrivals.Key), f.Arrivals.EventID, f.Arrivals.First.At
 	default:
 		showAbort(&v, f.Lock.Cancel)
 		v.Parked = viewOfParked(f.Lock.Parked)
@@ -103,12 +104,4 @@ func showAbort(v *client.Execution, by *idem.Cancel) {
 	if by != nil {
 		v.AbortedAt.Time, v.AbortedBy, v.AbortReason = by.At, by.By, by.Reason
 	}
-}
-
-// hexOf is "" where nobody sent anything.
-func hexOf(f idem.Fingerprint) string {
-	if f == (idem.Fingerprint{}) {
-		return ""
-	}
-	return hex.EncodeToString(f[:])
 }

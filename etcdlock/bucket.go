@@ -27,8 +27,17 @@ type buckets struct {
 	clock link.Clock
 	spawn func(func(context.Context)) bool // runs something for the Store; false when that is closed
 
+	// list writes down that keys of that kind are on a lease, so that they are found by their age; see past.go.
+	list func(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error
+
 	mu      sync.Mutex
-	classes map[time.Duration]*class // by retention
+	classes map[lot]*class
+}
+
+// lot is what shares leases.
+type lot struct {
+	retention time.Duration
+	listed    string // the kind of the keys, where they are found by their age; "" = they are not
 }
 
 // class is the leases of one retention.
@@ -45,22 +54,28 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return time.Duration(link.LeaseSeconds(d)) * time.Second
 }
 
-// take is the lease for one more record: it lives for the retention, and for idem.Slack longer at most. For so long it takes new ones.
-// The error is the grant's or the context's.
-func (b *buckets) take(ctx context.Context, retention time.Duration) (clientv3.LeaseID, error) {
-	retention = wholeSeconds(retention)
+// bucketOpen bounds for how long a lease takes keys. Whoever lists the newest of them reads all that are on leases which still take some.
+const bucketOpen = time.Hour
+
+// openFor is for how long a lease for that retention takes keys.
+func openFor(retention time.Duration) time.Duration { return min(idem.Slack(retention), bucketOpen) }
+
+// take is the lease for one more key: it lives for the retention, and for idem.Slack longer at most. listed is the kind of the key where it is to
+// be found by its age, else "". The error is the grant's or the context's.
+func (b *buckets) take(ctx context.Context, retention time.Duration, listed string) (clientv3.LeaseID, error) {
+	of := lot{wholeSeconds(retention), listed}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := b.classes[retention]
+	c := b.classes[of]
 	if c == nil {
 		c = &class{}
-		b.classes[retention] = c
+		b.classes[of] = c
 	}
 	for {
-		age := b.clock.Since(c.granted)
-		usable := c.lease != 0 && c.left > 0 && age < idem.Slack(retention)
-		if c.coming == nil && (!usable || c.left <= bucketLow || age > idem.Slack(retention)*3/4) {
-			b.nextLocked(c, retention)
+		age, most := b.clock.Since(c.granted), openFor(of.retention)
+		usable := c.lease != 0 && c.left > 0 && age < most
+		if c.coming == nil && (!usable || c.left <= bucketLow || age > most*3/4) {
+			b.nextLocked(c, of)
 		}
 		if usable {
 			c.left--
@@ -73,12 +88,15 @@ func (b *buckets) take(ctx context.Context, retention time.Duration) (clientv3.L
 }
 
 // nextLocked asks for the next lease.
-func (b *buckets) nextLocked(c *class, retention time.Duration) {
+func (b *buckets) nextLocked(c *class, of lot) {
 	done := make(chan struct{})
 	c.coming = done
 	started := b.spawn(func(ctx context.Context) {
 		granted := b.clock.Instant() // before etcd starts to count
-		lease, err := b.grant(ctx, retention+idem.Slack(retention))
+		lease, err := b.grant(ctx, of.retention+idem.Slack(of.retention))
+		if err == nil && of.listed != "" {
+			err = b.list(ctx, of.listed, lease, of.retention)
+		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if err == nil {

@@ -138,7 +138,7 @@ func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer 
 	if err != nil {
 		return nil, err
 	}
-	lease, err := s.buckets.take(ctx, l.Retention)
+	lease, err := s.buckets.take(ctx, l.Retention, protocol.KindRecords)
 	if err != nil {
 		return nil, err
 	}

@@ -148,7 +148,7 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 		now := time.Unix(0, 0)
 		ends := map[clientv3.LeaseID]time.Time{}
 		b := &buckets{
-			clock: link.Clock{Now: func() time.Time { return now }, Boot: func() time.Duration { return 0 }}, classes: map[time.Duration]*class{},
+			clock: link.Clock{Now: func() time.Time { return now }, Boot: func() time.Duration { return 0 }}, classes: map[lot]*class{},
 			spawn: func(f func(context.Context)) bool { go f(t.Context()); return true },
 			grant: func(_ context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
 				id := clientv3.LeaseID(len(ends) + 1)
@@ -157,12 +157,12 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 			},
 		}
 		for range 100 {
-			lease, err := b.take(t.Context(), retention)
+			lease, err := b.take(t.Context(), retention, "")
 			if err != nil {
 				t.Fatal(err)
 			}
 			b.mu.Lock()
-			coming := b.classes[wholeSeconds(retention)].coming
+			coming := b.classes[lot{wholeSeconds(retention), ""}].coming
 			b.mu.Unlock()
 			if coming != nil {
 				<-coming
@@ -170,7 +170,7 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 			if left := ends[lease].Sub(now); left < retention || left > wholeSeconds(retention)+idem.Slack(retention)+time.Second {
 				t.Errorf("retention %v: a record on lease %d lives for %v", retention, lease, left)
 			}
-			now = now.Add(idem.Slack(retention) / 7)
+			now = now.Add(openFor(retention) / 7)
 		}
 		if len(ends) < 2 || len(ends) > 40 {
 			t.Errorf("retention %v: %d leases", retention, len(ends))

@@ -57,7 +57,7 @@ func (s *Control) change(ctx context.Context, r *request) (answer reply, applied
 
 // news is what tells processes of a change, on a lease that lasts for newsLife.
 func (s *Control) news(ctx context.Context) (protocol.Leased, error) {
-	lease, err := s.buckets.take(ctx, newsLife)
+	lease, err := s.buckets.take(ctx, newsLife, "")
 	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
 

@@ -18,7 +18,7 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// mortalKV lets some transactions that write through and then nothing any more. The answer of the last one does not arrive.
+// mortalKV lets some transactions that decide something through and then nothing any more. The answer of the last one does not arrive.
 type mortalKV struct {
 	clientv3.KV
 	left atomic.Int64
@@ -36,7 +36,7 @@ func (kv *mortalKV) Txn(ctx context.Context) clientv3.Txn {
 }
 
 func (t *mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	t.Txn, t.writes = t.Txn.Then(ops...), len(ops) > 0 && ops[0].IsTxn()
+	t.Txn, t.writes = t.Txn.Then(ops...), decides(ops)
 	return t
 }
 

@@ -23,8 +23,9 @@ const (
 	maxTallies = 100_000                // executions that are counted at a time
 )
 
-// duplicates counts the copies of executions that this process has answered without running. Each process has a key of its own for each
-// execution and puts its count so far there, so nobody compares these keys, and readers add them up.
+// duplicates writes down, behind the deliveries, what was not executed here: it counts the copies of executions that this process has answered
+// without running, and keeps how events arrived that were refused, or answered as copies. Each process has a key of its own for each execution and
+// each event, and puts there what it knows so far. So nobody compares these keys, and readers add them up.
 type duplicates struct {
 	store   *core
 	wake    chan struct{}
@@ -33,18 +34,21 @@ type duplicates struct {
 	buckets *buckets
 
 	mu      sync.Mutex
-	tallies map[idem.ExecutionID]*tally
-	queue   []*tally // those that are not written yet, the oldest first
-	out     int      // those that are being written
+	tallies map[string]*tally // by the prefix of their keys
+	events  int               // those of them that are of events
+	shed    int64             // arrivals that were not kept
+	queue   []*tally          // those that are not written yet, the oldest first
+	out     int               // those that are being written
 	// generation is in the name of the keys. Tallies that are written may be dropped; what is counted after that begins at zero and
 	// must not go over what it was.
 	generation int
 }
 
-// tally is what this process knows of one execution.
+// tally is what this process knows of one execution, or of the arrivals of one event.
 type tally struct {
-	id        idem.ExecutionID
-	n         int64
+	key       string        // without what makes it the process's own
+	n         int64         // copies of the execution
+	history   *idem.History // of the event; nil = it is of an execution
 	queued    bool
 	retention time.Duration
 
@@ -54,8 +58,8 @@ type tally struct {
 }
 
 func newDuplicates(life context.Context, s *core) *duplicates {
-	d := &duplicates{writing: make(chan struct{}, 1), store: s, wake: make(chan struct{}, 1), tallies: map[idem.ExecutionID]*tally{}}
-	d.buckets = &buckets{grant: s.pool.NewLease, clock: s.clock, classes: map[time.Duration]*class{}}
+	d := &duplicates{writing: make(chan struct{}, 1), store: s, wake: make(chan struct{}, 1), tallies: map[string]*tally{}}
+	d.buckets = &buckets{grant: s.pool.NewLease, list: s.listLease, clock: s.clock, classes: map[lot]*class{}}
 	d.buckets.spawn = func(f func(context.Context)) bool {
 		s.keeping.Go(func() { f(life) })
 		return true
@@ -73,16 +77,23 @@ func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
 func (d *duplicates) add(id idem.ExecutionID, retention time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	t := d.tallies[id]
+	if t := d.tallyLocked(d.store.layout.Counts(id), retention); t != nil {
+		t.n++
+		d.enqueueLocked(t)
+	}
+}
+
+// tallyLocked is the tally of that key; nil where there is no room for another one.
+func (d *duplicates) tallyLocked(key string, retention time.Duration) *tally {
+	t := d.tallies[key]
 	if t == nil {
 		if len(d.tallies) >= maxTallies && !d.renewLocked() {
-			return
+			return nil
 		}
-		t = &tally{id: id, retention: retention}
-		d.tallies[id] = t
+		t = &tally{key: key, retention: retention}
+		d.tallies[key] = t
 	}
-	t.n++
-	d.enqueueLocked(t)
+	return t
 }
 
 func (d *duplicates) enqueueLocked(t *tally) {
@@ -99,12 +110,21 @@ func (d *duplicates) renewLocked() bool {
 		return false
 	}
 	clear(d.tallies)
+	d.events = 0
 	d.generation++
 	return true
 }
 
-func (d *duplicates) keyLocked(id idem.ExecutionID) string {
-	return d.store.layout.Counts(id) + d.store.writer + "-" + strconv.Itoa(d.generation)
+// keyLocked is the process's own key.
+func (d *duplicates) keyLocked(t *tally) string {
+	return t.key + d.store.writer + "-" + strconv.Itoa(d.generation)
+}
+
+func (t *tally) value() []byte {
+	if t.history != nil {
+		return protocol.EncodeHistory(t.history)
+	}
+	return protocol.EncodeCount(t.n)
 }
 
 // run writes what was counted, until ctx ends.
@@ -190,9 +210,9 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 		}
 		d.mu.Lock()
 		t.queued = false
-		key, value := d.keyLocked(t.id), protocol.EncodeCount(t.n)
+		key, value := d.keyLocked(t), t.value()
 		d.mu.Unlock()
-		ops[i] = protocol.CountCopies(key, protocol.Leased{Value: value, Lease: t.lease})
+		ops[i] = protocol.Note(key, protocol.Leased{Value: value, Lease: t.lease})
 	}
 	err := d.store.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Txn(ctx).Then(ops...).Commit()
@@ -209,13 +229,18 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 }
 
 // prolong sees to it that the count lives for the retention from now on, and takes a place on a lease only where it has to.
+// Arrivals are found by their age, so each write of them is on the lease of its time.
 func (d *duplicates) prolong(ctx context.Context, t *tally) (err error) {
 	clock := d.store.clock
+	if t.history != nil {
+		t.lease, err = d.buckets.take(ctx, t.retention, protocol.KindArrivals)
+		return err
+	}
 	if t.lease != 0 && clock.Since(t.leased) < idem.Slack(t.retention) {
 		return nil
 	}
 	t.leased = clock.Instant()
-	t.lease, err = d.buckets.take(ctx, t.retention)
+	t.lease, err = d.buckets.take(ctx, t.retention, "")
 	return err
 }
 
@@ -231,8 +256,8 @@ func (d *duplicates) of(id idem.ExecutionID, written []*mvccpb.KeyValue) (n int6
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	own := ""
-	if t := d.tallies[id]; t != nil {
-		own, n = d.keyLocked(id), t.n
+	if t := d.tallies[d.store.layout.Counts(id)]; t != nil {
+		own, n = d.keyLocked(t), t.n
 	}
 	for _, kv := range written {
 		if string(kv.Key) != own {

@@ -126,7 +126,7 @@ func TestTheTalliesOfAProcessAreBoundedAndNothingWrittenIsLostWithThem(t *testin
 	}
 	for i := range maxTallies - 1 { // as if written
 		s.duplicates.mu.Lock()
-		s.duplicates.tallies[idem.ExecutionID(fmt.Sprint(i))] = &tally{n: 1}
+		s.duplicates.tallies[fmt.Sprint(i)] = &tally{n: 1}
 		s.duplicates.mu.Unlock()
 	}
 	s.Duplicate("exec_of_another", time.Hour)
@@ -162,7 +162,7 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 	if len(leases) != 1 {
 		t.Errorf("%d leases", len(leases))
 	}
-	if left := s.duplicates.buckets.classes[time.Hour].left; left != bucketKeys-1 {
+	if left := s.duplicates.buckets.classes[lot{time.Hour, ""}].left; left != bucketKeys-1 {
 		t.Errorf("%d places left on the lease", left)
 	}
 	// A lease that dies is replaced.

@@ -2,7 +2,9 @@ package etcdlock
 
 import (
 	"context"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -15,46 +17,71 @@ import (
 // recordBatch records are read at a time: each is 600 KiB at most, with the answer that it keeps.
 const recordBatch = 32
 
-// Executions is a part of the executions: those that wait, then those that run or are held, then those that have ended, each in the order of
-// their keys. An execution moves in that order too, so that none is missed that was there all the time; one that moves between two
-// pages may be on both. Bodies of answers are left out. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+const (
+	liveBatch    = 100  // places and locks that are read at a time
+	arrivalBatch = 100  // and arrivals
+	narrow       = 8    // hex digits that leave a handful of keys among a million
+	pageLooks    = 5000 // values that a page of executions looks at, whatever it shows
+)
+
+// Executions is a part of the executions, the newest first: those that wait, then those that run or are held, each in the order in which they came
+// there, then those that have ended, in the order of their ends. An execution moves in that order too, so that none is missed that was there all
+// the time; one that moves between two pages may be on both. Bodies of answers are left out. The error is idem.ErrCursor or
+// idem.ErrStoreUnavailable.
 func (s *Control) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error) {
-	kinds := kindsOf(q.Status)
+	kinds := kindsOf(&q)
+	below := int64(0)
 	if q.Cursor != "" {
-		i := slices.IndexFunc(kinds, func(kind string) bool { return strings.HasPrefix(q.Cursor, kind) })
-		if i < 0 {
+		kind, place, _ := strings.Cut(q.Cursor, "/")
+		i := slices.Index(kinds, kind+"/")
+		below, _ = strconv.ParseInt(place, 10, 64)
+		if i < 0 || below <= 0 {
 			return idem.ExecutionPage{}, idem.ErrCursor
 		}
 		kinds = kinds[i:]
 	}
-	p := &executionPage{store: s, q: q, walk: s.newWalk(q.Limit, recordBatch)}
+	p := &executionPage{store: s, q: q, walk: s.newWalk(q.Limit, 0)}
+	p.walk.left = pageLooks
 	for _, kind := range kinds {
-		keys, err := s.pageRange(kind, q.Workflow, q.Cursor)
-		if err != nil {
-			return idem.ExecutionPage{}, err
+		if p.walk.full() {
+			break
 		}
-		if err := p.walk.through(ctx, keys, p.show); err != nil {
+		var err error
+		switch beginning := keyBeginning(&q); {
+		case kind == protocol.KindQueue || kind == protocol.KindLocks:
+			err = p.live(ctx, kind, below)
+		case len(beginning) >= narrow:
+			err = p.called(ctx, kind, beginning, below)
+		default:
+			err = p.past(ctx, kind, below)
+		}
+		if err != nil {
 			return idem.ExecutionPage{}, unavailable(err)
 		}
-		q.Cursor = "" // the kinds behind its own are shown from their beginning
+		below = 0 // the kinds behind the cursor's own are shown from their beginning
 	}
 	if err := p.complete(ctx, p.walk.revision); err != nil {
 		return idem.ExecutionPage{}, err
 	}
-	return idem.ExecutionPage{Executions: p.found, NextCursor: p.walk.cursor()}, nil
+	return idem.ExecutionPage{Executions: p.found, NextCursor: p.cursor()}, nil
 }
 
-// kindsOf are the kinds of keys in which an execution of that status can be.
-func kindsOf(s idem.Status) []string {
-	switch {
+// kindsOf are the kinds of keys in which there may be what a query asks for.
+func kindsOf(q *idem.ExecutionQuery) []string {
+	kinds := []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords}
+	switch s := q.Status; {
+	case q.Decision != "" || s == idem.Refused:
+		return []string{protocol.KindArrivals}
+	case s == "" && (q.EventID != "" || q.Key != "" || q.Beginning != "" || q.TraceID != ""):
+		return append(kinds, protocol.KindArrivals)
 	case s == "":
-		return []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords}
+		return kinds
 	case s == idem.Pending:
-		return []string{protocol.KindQueue}
+		return kinds[:1]
 	case s.Terminal():
-		return []string{protocol.KindRecords}
+		return kinds[2:]
 	}
-	return []string{protocol.KindLocks}
+	return kinds[1:2]
 }
 
 type executionPage struct {
@@ -62,17 +89,172 @@ type executionPage struct {
 	q     idem.ExecutionQuery
 	walk  *walk
 	found []idem.Found
+	next  string // where the next page begins, if there is one
 }
 
-// show takes what the query asks for. A value of a newer release is not shown.
-func (p *executionPage) show(kv *mvccpb.KeyValue) bool {
-	f, ok := p.store.foundIn(kv)
-	if !ok || p.q.Workflow != "" && f.Workflow() != p.q.Workflow || p.q.Status != "" && f.Status() != p.q.Status {
-		return false
+// live shows those that have not ended: of all places or locks the newest that were created before below; 0 = all.
+func (p *executionPage) live(ctx context.Context, kind string, below int64) error {
+	prefix := p.store.layout.Root + kind
+	if p.q.Workflow != "" {
+		prefix += protocol.Hash16(p.q.Workflow) + "/"
 	}
-	f.Revision = p.walk.revision
-	p.found = append(p.found, f)
-	return true
+	created := func(kv *mvccpb.KeyValue) int64 { return kv.CreateRevision }
+	return p.sorted(ctx, kind, prefix, clientv3.SortByCreateRevision, clientv3.WithMaxCreateRev, created, below, p.record)
+}
+
+// called shows the records or arrivals of events whose keys begin so, the newest that were written before below; 0 = all.
+func (p *executionPage) called(ctx context.Context, kind, beginning string, below int64) error {
+	show := p.record
+	if kind == protocol.KindArrivals {
+		show = p.arrivals
+	}
+	written := func(kv *mvccpb.KeyValue) int64 { return kv.ModRevision }
+	return p.sorted(ctx, kind, p.store.layout.Root+kind+beginning, clientv3.SortByModRevision, clientv3.WithMaxModRev, written, below, show)
+}
+
+// sorted shows what is below a prefix, by one of the revisions, which place tells.
+func (p *executionPage) sorted(
+	ctx context.Context, kind, prefix string, by clientv3.SortTarget, most func(int64) clientv3.OpOption, place func(*mvccpb.KeyValue) int64, below int64,
+	show func(context.Context, *mvccpb.KeyValue, int64) error,
+) error {
+	batch := liveBatch
+	if kind == protocol.KindRecords {
+		batch = recordBatch
+	}
+	for more := true; more && !p.walk.full(); {
+		options := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithSort(by, clientv3.SortDescend), clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.walk.revision)}
+		if below > 0 {
+			options = append(options, most(below-1))
+		}
+		answers, revision, err := p.store.read(ctx, clientv3.OpGet(prefix, options...))
+		if err != nil {
+			return err
+		}
+		if p.walk.revision == 0 {
+			p.walk.revision = revision
+		}
+		kvs := answers[0].GetResponseRange().Kvs
+		more = len(kvs) == batch
+		for _, kv := range kvs {
+			if p.walk.full() {
+				return nil
+			}
+			below = place(kv)
+			p.look(kind, below)
+			if err := show(ctx, kv, p.walk.revision); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// look is before each value, and notes that the next page goes on behind it.
+func (p *executionPage) look(kind string, place int64) {
+	p.walk.left--
+	p.next = kind + strconv.FormatInt(place, 10)
+}
+
+// show takes what the query asks for.
+func (p *executionPage) show(f idem.Found, revision int64) {
+	if p.q.Takes(&f) {
+		f.Revision = revision
+		p.found = append(p.found, f)
+		p.walk.shown++
+	}
+}
+
+// past shows records, or events by their arrivals, that were written before below; 0 = all.
+func (p *executionPage) past(ctx context.Context, kind string, below int64) error {
+	if below == 0 {
+		below = math.MaxInt64
+	}
+	keys, err := p.store.newPast(ctx, kind, &p.q, below)
+	if err != nil {
+		return err
+	}
+	batch, show := recordBatch, p.record
+	if kind == protocol.KindArrivals {
+		batch, show = arrivalBatch, p.arrivals
+	}
+	for !p.walk.full() {
+		some, over, err := keys.next(ctx, min(batch, p.walk.limit-p.walk.shown+1))
+		switch {
+		case err != nil:
+			return err
+		case over:
+			return nil
+		case len(some) == 0: // the page has searched enough
+			p.walk.left, p.next = 0, kind+strconv.FormatInt(keys.place(), 10)
+			return nil
+		}
+		ops := make([]clientv3.Op, len(some))
+		for i := range some {
+			ops[i] = clientv3.OpGet(some[i].key)
+		}
+		answers, revision, err := p.store.read(ctx, ops...)
+		if err != nil {
+			return err
+		}
+		for i, a := range answers {
+			if p.walk.full() {
+				return nil
+			}
+			p.look(kind, some[i].revision)
+			if kv := protocol.First(a); kv != nil && kv.ModRevision == some[i].revision { // otherwise it is shown where it is now
+				if err := show(ctx, kv, revision); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// record shows an execution where it is. A value of a newer release is not shown.
+func (p *executionPage) record(_ context.Context, kv *mvccpb.KeyValue, revision int64) error {
+	if f, ok := p.store.foundIn(kv); ok {
+		p.show(f, revision)
+	}
+	return nil
+}
+
+// arrivals shows the event of arrivals that were written last: with its execution, where there is one.
+func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue, _ int64) error {
+	h := protocol.DecodeHistory(kv.Value)
+	if h == nil || !p.q.Arrived(h) {
+		return nil
+	}
+	k := p.store.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: h.Scope}})
+	answers, revision, err := p.store.read(ctx, append(protocol.LockRecordAndQueue(k), p.store.readArrivals(h.Scope))...)
+	if err != nil {
+		return err
+	}
+	st, err := protocol.ReadState(answers, revision)
+	if err != nil {
+		return nil //nolint:nilerr // of a newer release
+	}
+	kvs := answers[protocol.ReadOther+1].GetResponseRange().Kvs
+	for _, other := range kvs { // several processes may know of it
+		if h := protocol.DecodeHistory(other.Value); other.ModRevision > kv.ModRevision && h != nil && p.q.Arrived(h) {
+			return nil
+		}
+	}
+	f := idem.Found{Arrivals: p.store.duplicates.arrivalsOf(h.Scope, kvs)}
+	switch runs := st.CopyRuns(h.Key); {
+	case runs != nil:
+		f.Lock = runs
+	case st.Copied != nil:
+		f.Lock, f.Place = st.Copied, true
+	case st.Record != nil:
+		f.Record = st.Record
+		f.Record.DropBody()
+	}
+	if p.q.Decision == "" && f.Entry() != nil { // it was shown among those that have an execution
+		return nil
+	}
+	p.show(f, revision)
+	return nil
 }
 
 // foundIn is the execution in kv; not that of a cooling lock, which has ended and is in its record.
@@ -83,9 +265,7 @@ func (s *Control) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 			return f, false
 		}
 		r.Revision = kv.ModRevision
-		if r.Answer != nil {
-			r.Answer.Body = nil // it keeps all of kv in memory
-		}
+		r.DropBody()
 		return idem.Found{Record: r}, true
 	}
 	l, err := protocol.LockAt(kv)
@@ -122,4 +302,12 @@ func (p *executionPage) complete(ctx context.Context, revision int64) error {
 		p.found[i].Duplicates = p.store.duplicates.of(p.found[i].ID(), answers[i].GetResponseRange().Kvs)
 	}
 	return nil
+}
+
+// cursor is what the next page begins behind, "" where there is none: a kind of keys, and a revision.
+func (p *executionPage) cursor() string {
+	if !p.walk.full() {
+		return ""
+	}
+	return p.next
 }

@@ -27,7 +27,7 @@ func (s *Control) scopeOf(ctx context.Context, id idem.ExecutionID) (idem.Scope,
 		return idem.Scope{}, fmt.Errorf("%w: %w", idem.ErrNoExecution, err)
 	}
 	w := protocol.Hex16(workflow) + "/"
-	prefixes := []string{s.layout.Records() + w + protocol.Hex16(half), s.layout.Locks() + w, s.layout.Queues() + w}
+	prefixes := []string{s.layout.Records() + protocol.Hex16(half), s.layout.Locks() + w, s.layout.Queues() + w}
 	ops := make([]clientv3.Op, len(prefixes))
 	for i, p := range prefixes {
 		ops[i] = clientv3.OpGet(p, clientv3.WithPrefix(), clientv3.WithLimit(findValues))
@@ -36,7 +36,7 @@ func (s *Control) scopeOf(ctx context.Context, id idem.ExecutionID) (idem.Scope,
 	if err != nil {
 		return idem.Scope{}, unavailable(err)
 	}
-	search := &search{store: s, id: id, half: protocol.Hex16(half), revision: revision}
+	search := &search{store: s, id: id, workflow: protocol.Hex16(workflow), half: protocol.Hex16(half), revision: revision}
 	for _, a := range answers {
 		for _, kv := range a.GetResponseRange().Kvs {
 			if search.asks(kv) {
@@ -64,6 +64,7 @@ func (s *Control) scopeOf(ctx context.Context, id idem.ExecutionID) (idem.Scope,
 type search struct {
 	store    *Control
 	id       idem.ExecutionID
+	workflow string // its hash, in hex
 	half     string // of the key, in hex
 	revision int64
 
@@ -134,8 +135,12 @@ func (f *search) goOn(ctx context.Context, prefix string, last []byte) error {
 	}
 }
 
-// mayBe reports whether a key may belong to the execution: a workflow's own lock, or what ends with the key of an event that begins right.
+// mayBe reports whether a key may belong to the execution: a record of its workflow, a workflow's own lock, or what ends with the key of an event
+// that begins right.
 func (f *search) mayBe(key string) bool {
+	if strings.HasPrefix(key, f.store.layout.Records()) {
+		return strings.HasSuffix(key, "/"+f.workflow)
+	}
 	parts := strings.Split(strings.TrimPrefix(key, f.store.layout.Root), "/") // kind, workflow's hash, the rest
 	return parts[0]+"/" == protocol.KindLocks && len(parts) == 3 || strings.HasPrefix(parts[len(parts)-1], f.half)
 }
@@ -158,6 +163,40 @@ func (s *Control) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Fou
 				continue
 			}
 		}
-		return at.found()
+		found, err := at.found()
+		if err != nil {
+			return nil, err
+		}
+		found.Attempts = at.attempts()
+		return found, s.addArrivals(ctx, found, scope)
 	}
+}
+
+// attempts are all executions of the event in short, the oldest first: the newest knows those before it.
+func (at *executionState) attempts() []idem.Attempt {
+	newest, short := at.CopyRuns(at.scope.Key), idem.Attempt{}
+	if newest == nil {
+		newest = at.Copied
+	}
+	switch {
+	case newest != nil:
+		short = idem.Attempt{
+			Execution: newest.Execution, Status: (&idem.Found{Lock: newest, Place: newest == at.Copied}).Status(), StartedAt: newest.StartedAt,
+			Abort: newest.Cancel, TraceParent: newest.TraceParent,
+		}
+		return append(slices.Clone(newest.Earlier), short)
+	case at.Record != nil:
+		return append(slices.Clone(at.Record.Earlier), at.Record.Short())
+	}
+	return nil
+}
+
+// addArrivals adds how the event of an execution arrived besides.
+func (s *Control) addArrivals(ctx context.Context, f *idem.Found, event idem.Scope) error {
+	answers, _, err := s.read(ctx, s.readArrivals(event))
+	if err != nil {
+		return unavailable(err)
+	}
+	f.Arrivals = s.duplicates.arrivalsOf(event, answers[0].GetResponseRange().Kvs)
+	return nil
 }

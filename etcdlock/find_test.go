@@ -162,7 +162,7 @@ func TestAForgedHashFindsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		w, key := protocol.Hash16("w")+"/", string(forged.Scope.Key)
-		putRaw(t, e, map[string][]byte{"locks/" + w + "other": value, "queue/" + w + "other/" + key: value, "keys/" + w + key: record})
+		putRaw(t, e, map[string][]byte{"locks/" + w + "other": value, "queue/" + w + "other/" + key: value, "keys/" + key + "/" + w[:16]: record})
 	}
 	if f, err := s.Execution(within(t, patience), l.Execution); !errors.Is(err, idem.ErrNoExecution) {
 		t.Fatalf("%+v %v", f, err)

@@ -40,7 +40,7 @@ func (t *lossyTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 }
 
 func (t *lossyTxn) Commit() (*clientv3.TxnResponse, error) {
-	if len(t.ops) == 0 || !t.ops[0].IsTxn() { // a read, or a session
+	if !decides(t.ops) { // a read, a session, or a note for people
 		if read := t.kv.reads.Load(); read != nil && len(t.ops) > 0 {
 			(*read)(string(t.ops[0].KeyBytes()))
 		}
@@ -57,6 +57,15 @@ func (t *lossyTxn) Commit() (*clientv3.TxnResponse, error) {
 	default:
 		return t.Txn.Commit()
 	}
+}
+
+// decides reports whether these are transactions that compare something.
+func decides(ops []clientv3.Op) bool {
+	if len(ops) == 0 || !ops[0].IsTxn() {
+		return false
+	}
+	compares, _, _ := ops[0].Txn()
+	return len(compares) > 0
 }
 
 // arrive applies the lost transaction, if it still can be.

@@ -33,7 +33,7 @@ func (s *core) parking(ctx context.Context, l *idem.Lock, kept *idem.Kept) (p pr
 
 // age is there until an execution is too old.
 func (s *core) age(ctx context.Context, maxAge time.Duration) (protocol.Leased, error) {
-	lease, err := s.buckets.take(ctx, maxAge)
+	lease, err := s.buckets.take(ctx, maxAge, "")
 	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
 

@@ -175,7 +175,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 	s.pool, s.sender = p, newSender(p)
 	s.tasks = newTasks()
 	s.sender.unused = s.dropLater
-	s.buckets = &buckets{grant: p.NewLease, clock: c, spawn: s.tasks.help, classes: map[time.Duration]*class{}}
+	s.buckets = &buckets{grant: p.NewLease, list: s.listLease, clock: c, spawn: s.tasks.help, classes: map[lot]*class{}}
 	s.sweeper = newSweeper(s)
 	s.lines = newLines(s)
 	s.hub = newHub(p, s.layout, s.live)

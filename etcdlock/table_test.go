@@ -146,7 +146,7 @@ func rows() []row {
 			func(k protocol.Keys) []string { return []string{k.I, k.C} }, func(k protocol.Keys) []string { return []string{k.L, k.H} }, map[string]func(*scene){"L.mod=l": touchLock}},
 		{"force release a cooling lock", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.ForceReleaseCooling(s.k, s.at) },
 			nil, func(k protocol.Keys) []string { return []string{k.L, k.H, k.I} }, map[string]func(*scene){"L.mod=l": touchLock}},
-		{"count copies", func(*scene) {}, func(s *scene) clientv3.Op { return protocol.CountCopies(s.k.C, value) }, func(k protocol.Keys) []string { return []string{k.C} }, nil, nil},
+		{"note", func(*scene) {}, func(s *scene) clientv3.Op { return protocol.Note(s.k.C, value) }, func(k protocol.Keys) []string { return []string{k.C} }, nil, nil},
 		{"fence", session0, func(s *scene) clientv3.Op { return protocol.Fence(s.k, s.at, value) }, func(k protocol.Keys) []string { return []string{k.S} }, nil,
 			map[string]func(*scene){"E": moveEpoch}},
 	}

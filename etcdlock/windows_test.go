@@ -1,17 +1,13 @@
 package etcdlock
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/protocol"
-	"hooklock/idem"
 )
 
 // through goes over sorted keys as walk does, batch keys at a time, and says how many reads that took and how many keys the largest counted.
@@ -74,70 +70,5 @@ func TestWindowsShowEachKeyOnceAndInOrder(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// countingKV notes how many keys etcd counted.
-type countingKV struct {
-	clientv3.KV
-	keys atomic.Int64
-}
-
-type countingTxn struct {
-	clientv3.Txn
-	kv *countingKV
-}
-
-func (kv *countingKV) Txn(ctx context.Context) clientv3.Txn { return &countingTxn{kv.KV.Txn(ctx), kv} }
-
-func (t *countingTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	t.Txn = t.Txn.Then(ops...)
-	return t
-}
-
-func (t *countingTxn) Commit() (*clientv3.TxnResponse, error) {
-	response, err := t.Txn.Commit()
-	if err == nil {
-		for _, op := range response.Responses {
-			t.kv.keys.Add(op.GetResponseRange().GetCount())
-		}
-	}
-	return response, err
-}
-
-func TestAPageOfAListDoesNotCountWhatIsNotOnIt(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills etcd")
-	}
-	for name, workflows := range map[string]int{"one workflow": 1, "many workflows": 20_000} {
-		t.Run(name, func(t *testing.T) {
-			e := etcdtest.Start(t)
-			client := etcdtest.Dial(t, e.Endpoint)
-			s := openStore(t, Options{Client: client})
-			kv := &countingKV{KV: client.KV}
-			putMany(t, e, 20_000, func(i int) (string, []byte) {
-				l := lockFor(fmt.Sprintf("w%d", i%workflows), fmt.Sprintf("event %05d", i))
-				l.Scope.Key = idem.Key(protocol.Hash16(fmt.Sprint(i)) + "-00000000000000000000000000000000")
-				value, err := protocol.EncodeRecord(protocol.RecordOf(&l, success("body")), "me")
-				if err != nil {
-					t.Fatal(err)
-				}
-				return s.layout.Record(l.Scope), value
-			})
-			closeStore(t, s)
-			client.KV = kv
-			s = openStore(t, Options{Client: client})
-			page, err := s.Executions(within(t, patience), idem.ExecutionQuery{Limit: 100})
-			if err != nil || page.NextCursor == "" {
-				t.Fatalf("%+v %v", page, err)
-			}
-			kv.keys.Store(0)
-			if page, err = s.Executions(within(t, patience), idem.ExecutionQuery{Limit: 100, Cursor: page.NextCursor}); err != nil || len(page.Executions) != 100 {
-				t.Fatalf("%+v %v", page, err)
-			}
-			if n := kv.keys.Load(); n > 20_000 {
-				t.Errorf("etcd counted %d keys for a page of 100", n)
-			}
-		})
 	}
 }

@@ -75,6 +75,10 @@ type Found struct {
 	Short  *Attempt
 	// ShortOf is the scope of the event whose earlier attempt Short is.
 	ShortOf Scope
+	// Attempts are all executions of the event in short, the oldest first; nil where nobody asked.
+	Attempts []Attempt
+	// Arrivals are the deliveries of the event that were not executed; nil = none are kept, or nobody asked. Alone: there is no execution at all.
+	Arrivals *History
 	// Duplicates are the copies that were answered without running, right within a second.
 	Duplicates int64
 	// Revision of the ledger at which this was read; for waiting for the next change.
@@ -92,12 +96,23 @@ func (f *Found) Entry() *Entry {
 	return nil
 }
 
-// ID is the execution's.
+// ID is the execution's; "" where there is none.
 func (f *Found) ID() ExecutionID {
-	if e := f.Entry(); e != nil {
+	switch e := f.Entry(); {
+	case e != nil:
 		return e.Execution
+	case f.Short != nil:
+		return f.Short.Execution
 	}
-	return f.Short.Execution
+	return ""
+}
+
+// IDs are those of the execution and of the attempts before it.
+func (f *Found) IDs() (ids []ExecutionID) {
+	if e := f.Entry(); e != nil {
+		e.any(func(id ExecutionID, _ string) bool { ids = append(ids, id); return false })
+	}
+	return ids
 }
 
 // Status is the status that the execution's place in the ledger means.
@@ -107,6 +122,8 @@ func (f *Found) Status() Status {
 		return f.Record.Status
 	case f.Short != nil:
 		return f.Short.Status
+	case f.Lock == nil:
+		return Refused
 	case f.Lock.Cancel != nil:
 		return CancelRequested
 	case f.Place:
@@ -117,25 +134,13 @@ func (f *Found) Status() Status {
 
 // Workflow is the execution's workflow.
 func (f *Found) Workflow() string {
-	if e := f.Entry(); e != nil {
+	switch e := f.Entry(); {
+	case e != nil:
 		return e.Workflow
+	case f.Short != nil:
+		return f.ShortOf.Workflow
 	}
-	return f.ShortOf.Workflow
-}
-
-// ExecutionQuery selects executions. The zero value is all of them.
-type ExecutionQuery struct {
-	Workflow string // "" = any
-	Status   Status // "" = any
-	Limit    int    // at most so many on a page; 0 = 100
-	Cursor   string // of the page before; "" = the first page
-}
-
-// ExecutionPage is a part of the executions. It may be shorter than its limit, even empty, and not be the last: only an empty
-// NextCursor says that.
-type ExecutionPage struct {
-	Executions []Found
-	NextCursor string
+	return f.Arrivals.Workflow
 }
 
 // LockQuery selects locks by the beginning of their workflow. The zero value is all of them.

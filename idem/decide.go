@@ -25,12 +25,7 @@ func (r *Request) credentials(id ExecutionID) string {
 	return r.Credentials(id)
 }
 
-func (r *Request) retention() time.Duration {
-	if r.ByPayload {
-		return r.Policy.PayloadRetention
-	}
-	return r.Policy.Retention
-}
+func (r *Request) retention() time.Duration { return r.Policy.RetentionOf(r.ByPayload) }
 
 // Verdict is what a delivery may do. With an empty Decision it may claim the lock over the record at revision Prev, or, where Bury
 // is set, has to bury that lock first and look again.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -43,6 +44,20 @@ func (id ExecutionID) Parse() (workflow, key uint64, err error) {
 	return binary.BigEndian.Uint64(b[0:]), binary.BigEndian.Uint64(b[8:]), err
 }
 
+// BeginningHex is what the beginning of an ID says of the hash of its workflow and of the half of its key: as many of their hex digits as are
+// certain. Of what is no beginning of an ID nothing is.
+func BeginningHex(beginning string) (workflow, key string) {
+	letters, ok := strings.CutPrefix(beginning, executionPrefix)
+	letters = letters[:min(len(letters), 32)]
+	full := letters + strings.Repeat("a", 32-len(letters))
+	b, err := executionEncoding.DecodeString(full)
+	if !ok || err != nil || len(b) != 20 {
+		return "", ""
+	}
+	digits := hex.EncodeToString(b)[:5*len(letters)/4]
+	return digits[:min(len(digits), 16)], digits[min(len(digits), 16):min(len(digits), 32)]
+}
+
 // binary is the ID without its spelling.
 func (id ExecutionID) binary() (b [20]byte, err error) {
 	if len(id) != len(executionPrefix)+32 || id[:len(executionPrefix)] != executionPrefix {
@@ -60,6 +75,10 @@ func (k Key) half() uint64 {
 	n, _ := strconv.ParseUint(k.Short(), 16, 64)
 	return n
 }
+
+// EventHalf is the first half of the keys of all events that their senders call so, in any route and workflow: its XXH64. Where the payload is the
+// event, it is called by its fingerprint, in hex.
+func EventHalf(eventID string) uint64 { return xxhash.Sum64String(eventID) }
 
 // MakeKey is the key of two hashes: the short one picks the shard, the long one is why nobody can forge a collision.
 func MakeKey(short uint64, long [16]byte) Key {

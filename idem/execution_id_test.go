@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,6 +46,28 @@ func FuzzExecutionIDParse(f *testing.F) {
 		}
 		if w, k, err := ExecutionID(text).Parse(); w != workflow || k != key || err != nil || len(text) != 37 || strings.ContainsAny(text, "\r\n") {
 			t.Fatalf("%q parses to %x %x, then %x %x %v", text, workflow, key, w, k, err)
+		}
+	})
+}
+
+func FuzzBeginningHex(f *testing.F) {
+	f.Add("exec_", 3)
+	f.Add(string(NewExecutionID("w", "00000000000000ff-01", [4]byte{1})), 20)
+	f.Add("exec_A1\n", 7)
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		BeginningHex(text)
+		id := NewExecutionID(text, Key(text), [4]byte{byte(n)})
+		cut := id[:min(max(n, 0), len(id))]
+		workflow, key, err := id.Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, k := BeginningHex(string(cut))
+		if !strings.HasPrefix(fmt.Sprintf("%016x", workflow), w) || !strings.HasPrefix(fmt.Sprintf("%016x", key), k) {
+			t.Errorf("%s: %s %s, and not of %016x %016x", cut, w, k, workflow, key)
+		}
+		if letters := len(cut) - len("exec_"); letters > 0 && len(w)+len(k) != min(5*letters/4, 32) {
+			t.Errorf("%s: %d digits of %d letters", cut, len(w)+len(k), letters)
 		}
 	})
 }

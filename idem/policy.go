@@ -156,3 +156,11 @@ type Policy struct {
 	// Observe: every delivery runs, whatever is decided, so no copy counts as answered without running.
 	Observe bool
 }
+
+// RetentionOf is for how long what became of a delivery is kept.
+func (p *Policy) RetentionOf(byPayload bool) time.Duration {
+	if byPayload {
+		return p.PayloadRetention
+	}
+	return p.Retention
+}

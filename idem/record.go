@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -11,8 +12,8 @@ import (
 // its idempotency key, so that its place in the ledger is found without a pointer. See NewExecutionID.
 type ExecutionID string
 
-// Key is an idempotency key: 16 hex digits of XXH64, "-", 32 hex digits of SHA-256, both over the same parts. The first
-// half is the short name in logs and picks the shard; the second is why nobody can forge a collision.
+// Key is an idempotency key: 16 hex digits of XXH64, "-", 32 hex digits of SHA-256. The second half is over route, workflow and event, and why
+// nobody can forge a collision. The first half is the short name in logs, picks the shard, and is over the event ID alone (EventHalf).
 type Key string
 
 // Short is the first half: enough for a log line, not an identity.
@@ -25,6 +26,14 @@ func (k Key) Short() string {
 
 // Fingerprint is the SHA-256 of method, host, path, query and raw body: what the sender asked for. As text it is 64 hex digits.
 type Fingerprint [sha256.Size]byte
+
+// Hex is f as text; "" where nobody sent anything.
+func (f Fingerprint) Hex() string {
+	if f == (Fingerprint{}) {
+		return ""
+	}
+	return hex.EncodeToString(f[:])
+}
 
 // MarshalText implements encoding.TextMarshaler.
 func (f Fingerprint) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, f[:]), nil }
@@ -144,6 +153,9 @@ const MaxReason = 1024
 // MaxEarlier bounds the earlier attempts that a record keeps; the oldest go first.
 const MaxEarlier = 16
 
+// MaxAttemptDetail bounds what an Attempt keeps of an error's detail, and of who ended it and why, each; bytes. All attempts have to fit into a lock.
+const MaxAttemptDetail = 160
+
 // Attempt is an ended execution in short.
 type Attempt struct {
 	Execution  ExecutionID `json:"executionId"`
@@ -151,6 +163,13 @@ type Attempt struct {
 	Outcome    Outcome     `json:"outcome"`
 	StartedAt  time.Time   `json:"startedAt"`
 	FinishedAt time.Time   `json:"finishedAt"`
+	// Error is why it is FAILED; its detail says how far the exchange with the upstream went.
+	Error *Failure `json:"error,omitempty"`
+	Abort *Cancel  `json:"abort,omitempty"` // who ended it and why, where it is ABORTED
+	// AnswerStatus is the upstream's; 0 = no whole answer came.
+	AnswerStatus int    `json:"answerStatus,omitempty"`
+	TraceParent  string `json:"traceParent,omitempty"`
+	Tries        int    `json:"tries,omitempty"` // of the upstream, where it was parked
 }
 
 // End is how an execution ended.
@@ -209,7 +228,36 @@ type HeaderField struct{ Name, Value string }
 
 // Short is the attempt that r was.
 func (r *Record) Short() Attempt {
-	return Attempt{r.Execution, r.Status, r.Outcome, r.StartedAt, r.FinishedAt}
+	a := Attempt{
+		Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, TraceParent: r.TraceParent, Tries: r.Tries,
+	}
+	if r.Error != nil {
+		a.Error = &Failure{Code: r.Error.Code, Detail: clip(r.Error.Detail)}
+	}
+	if r.Abort != nil {
+		by := *r.Abort
+		by.By, by.Reason = clip(by.By), clip(by.Reason)
+		a.Abort = &by
+	}
+	if r.Answer != nil {
+		a.AnswerStatus = r.Answer.Status
+	}
+	return a
+}
+
+// clip cuts text to what an Attempt keeps, between two letters.
+func clip(text string) string {
+	if len(text) <= MaxAttemptDetail {
+		return text
+	}
+	return strings.ToValidUTF8(text[:MaxAttemptDetail], "")
+}
+
+// DropBody leaves out the body of the answer, which may keep all that was read in memory.
+func (r *Record) DropBody() {
+	if r.Answer != nil {
+		r.Answer.Body = nil
+	}
 }
 
 // AndBefore is r in short behind the attempts before it: what the next attempt says of them.

@@ -18,6 +18,9 @@ const (
 	Aborted         Status = "ABORTED"
 )
 
+// Refused is what the deliveries of an event have in common of which no execution is known: none of them ran. It is no status of an execution.
+const Refused Status = "REFUSED"
+
 // Terminal reports whether s is an end.
 func (s Status) Terminal() bool { return s == Success || s == Failed || s == Aborted }
 

@@ -250,6 +250,7 @@ func (d *delivery) finish() {
 	default:
 		d.h.o.Observer.Passed(&d.report)
 	}
+	d.noteArrival()
 	if d.report.Trace != nil {
 		d.report.Trace.End(&d.report)
 	}

@@ -133,7 +133,7 @@ func TestEveryCallAsksAsTheContractSays(t *testing.T) {
 			"POST /v1/locks/w/release", `{"executionId":"exec_a","token":7}`, "t0ken"},
 		{"list executions", answer{200, `{"executions":[],"nextCursor":""}`, nil},
 			func(ctx context.Context, c *Client) error {
-				_, err := c.ExecutionPage(ctx, ExecutionQuery{"w", CancelRequested, 5, "c"})
+				_, err := c.ExecutionPage(ctx, ExecutionQuery{Workflow: "w", Status: CancelRequested, Limit: 5, Cursor: "c"})
 				return err
 			},
 			"GET /v1/executions?cursor=c&limit=5&status=CANCEL_REQUESTED&workflow=w", "", "t0ken"},

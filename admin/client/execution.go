@@ -21,10 +21,12 @@ const (
 	Success         Status = "SUCCESS"
 	Failed          Status = "FAILED"  // an error of the system or the upstream
 	Aborted         Status = "ABORTED" // the decision of a person or a policy
+	// Refused is an event of which no execution is known: each of its deliveries was refused. It has no ExecutionID.
+	Refused Status = "REFUSED"
 )
 
-// Statuses are all of them, in the order of an execution's life. Treat it as constant.
-var Statuses = []Status{Pending, Running, CancelRequested, Success, Failed, Aborted}
+// Statuses are all of them, in the order of an execution's life, and Refused. Treat it as constant.
+var Statuses = []Status{Pending, Running, CancelRequested, Success, Failed, Aborted, Refused}
 
 // Terminal reports whether s is an end.
 func (s Status) Terminal() bool { return s == Success || s == Failed || s == Aborted }
@@ -39,8 +41,7 @@ const (
 	Unknown     Outcome = "unknown"      // bytes were sent, and no whole answer came
 )
 
-// Execution is one attempt to run one delivery. Of an earlier attempt of an event the server knows ExecutionID, Status, Outcome and the times
-// alone.
+// Execution is one attempt to run one delivery. Of an earlier attempt of an event the server knows what an Attempt says.
 type Execution struct {
 	ExecutionID    string    `json:"executionId"`
 	Workflow       string    `json:"workflow"`
@@ -66,6 +67,8 @@ type Execution struct {
 	Parked         *Parked   `json:"parked,omitempty"`      // nil: it is not parked, or has ended
 	RequestKept    bool      `json:"requestKept,omitempty"` // of what has ended: its request is kept, and it can be run again
 	Tries          int       `json:"tries,omitempty"`       // of what has ended: calls of the upstream while it was parked and before; 0 = it never was
+	Attempts       []Attempt `json:"attempts,omitempty"`    // all of the event, the oldest first; of a list, and where there is one alone, none
+	Arrivals       *Arrivals `json:"arrivals,omitempty"`    // how the event arrived besides; nil = nothing is kept, or it is of a list without Decision
 
 	raw json.RawMessage
 }
@@ -100,19 +103,11 @@ func (e *Execution) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, (*plain)(e)); err != nil {
 		return err
 	}
-	if e.ExecutionID == "" {
+	if e.ExecutionID == "" && e.Status != Refused {
 		return errors.New("an execution has an executionId")
 	}
 	e.raw = append(json.RawMessage(nil), text...)
 	return nil
-}
-
-// ExecutionQuery selects executions. The zero value is all of them.
-type ExecutionQuery struct {
-	Workflow string // "" = any
-	Status   Status // "" = any
-	Limit    int    // at most so many on a page; 0 = the server's choice
-	Cursor   string // NextCursor of the page before; "" = from the beginning
 }
 
 // ExecutionPage is a part of the executions; see LockPage.
@@ -121,20 +116,7 @@ type ExecutionPage struct {
 	NextCursor string      `json:"nextCursor"`
 }
 
-// ExecutionPage gets one page.
-func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*ExecutionPage, error) {
-	page := new(ExecutionPage)
-	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/executions", into: page,
-		query: query("workflow", q.Workflow, "status", string(q.Status), "limit", count(q.Limit), "cursor", q.Cursor),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return page, nil
-}
-
-// Executions goes through the executions from q.Cursor on, page after page. After an error there is nothing more. An execution that moves
+// Executions goes through the executions from q.Cursor on, the newest first, page after page. After an error there is nothing more. An execution that moves
 // from one place to another meanwhile may come twice.
 func (c *Client) Executions(ctx context.Context, q ExecutionQuery) iter.Seq2[*Execution, error] {
 	return each(q.Cursor, func(cursor string) ([]Execution, string, error) {

@@ -42,6 +42,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 		"Lock": Lock{}, "LockPage": LockPage{}, "Execution": Execution{}, "ExecutionPage": ExecutionPage{}, "Step": Step{}, "Failure": Failure{}, "Response": Response{},
 		"Parked": Parked{}, "Evidence": Evidence{}, "BulkResult": BulkResult{}, "BulkItem": BulkItem{},
 		"Report": Report{}, "RouteReport": RouteReport{}, "Finding": Finding{}, "Example": Example{},
+		"Attempt": Attempt{}, "Arrivals": Arrivals{}, "Arrival": Arrival{}, "KeptAnswer": KeptAnswer{},
 	} {
 		said := slices.Sorted(maps.Keys(api.Components.Schemas[name].Properties))
 		if read := names(reflect.TypeOf(typed)); !slices.Equal(said, read) {
@@ -58,7 +59,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	codes := api.Components.Schemas["Code"].Enum
 	for _, code := range []string{
 		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished,
-		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeNotParked, CodeRequestNotKept, CodeCancelRequested, CodeRateLimited, CodeStoreUnavailable,
+		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeNotParked, CodeRequestNotKept, CodeAnswerNotKept, CodeCancelRequested, CodeRateLimited, CodeStoreUnavailable,
 	} {
 		if !slices.Contains(codes, code) {
 			t.Errorf("the API has no code %s", code)

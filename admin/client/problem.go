@@ -40,6 +40,7 @@ const (
 	CodeLockNotFound      = "lock_not_found"
 	CodeNoEmbeddedEtcd    = "no_embedded_etcd"
 	CodeExecutionNotFound = "execution_not_found"
+	CodeAnswerNotKept     = "answer_not_kept"
 	CodeAlreadyFinished   = "already_finished"
 	CodeWorkflowLocked    = "workflow_locked"
 	CodeLockWaitTimeout   = "lock_wait_timeout"

@@ -34,6 +34,8 @@ const (
 	KindRequests = "requests/"
 	KindParked   = "parked/"
 	KindAges     = "ages/"
+	KindArrivals = "arrivals/"
+	kindLeases   = "leases/"
 )
 
 // Sessions is the prefix of all sessions.
@@ -50,6 +52,14 @@ func (y Layout) Records() string { return y.Root + KindRecords }
 
 // Counts is the prefix of the counts of copies of an execution, one for each process.
 func (y Layout) Counts(id idem.ExecutionID) string { return y.Root + kindCounts + string(id) + "/" }
+
+// Arrivals is the prefix of what the processes know of the arrivals of an event, one key for each.
+func (y Layout) Arrivals(s idem.Scope) string {
+	return y.Root + KindArrivals + string(s.Key) + "/" + Hash16(s.Workflow) + "/"
+}
+
+// Leases is the prefix of what says which leases have keys of that kind on them.
+func (y Layout) Leases(kind string) string { return y.Root + kindLeases + kind }
 
 // Parked is the prefix of what says which executions are parked, and which requests are kept with a record.
 func (y Layout) Parked() string { return y.Root + KindParked }
@@ -96,9 +106,9 @@ func IsHold(alive string) bool { return strings.HasPrefix(alive, KindHolds) }
 // Hash16 is <W> of a key: XXH64 of the workflow, 16 hex digits.
 func Hash16(workflow string) string { return Hex16(xxhash.Sum64String(workflow)) }
 
-// Record is the record of the event.
+// Record is the record of the event. The key of the event comes first: it begins with the hash of what its sender calls it.
 func (y Layout) Record(s idem.Scope) string {
-	return y.Root + KindRecords + Hash16(s.Workflow) + "/" + string(s.Key)
+	return y.Root + KindRecords + string(s.Key) + "/" + Hash16(s.Workflow)
 }
 
 // Queued is the event's place in the queue of its workflow, whatever the strategy of who asks.

@@ -54,7 +54,7 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 		y.Session("abc"):        "/hooklock/v1/sessions/abc",
 		y.Lock(s):               "/hooklock/v1/locks/" + w + "/stripe%2Facme",
 		y.Queued(s):             "/hooklock/v1/queue/" + w + "/stripe%2Facme/00000000000000ff-0123",
-		y.Record(s):             "/hooklock/v1/keys/" + w + "/00000000000000ff-0123",
+		y.Record(s):             "/hooklock/v1/keys/00000000000000ff-0123/" + w,
 		y.Alive("holds/exec_a"): "/hooklock/v1/holds/exec_a",
 	} {
 		if got != want {

@@ -191,11 +191,12 @@ func ForceReleaseCooling(k Keys, at Seen) clientv3.Op {
 		nil)
 }
 
-// CountCopies says how many copies of an execution this process has answered without running. The key is its own, and nobody compares it.
-func CountCopies(key string, copies Leased) clientv3.Op {
+// Note writes what people may want to know: how many copies of an execution a process has answered without running, how an event arrived there, on
+// which leases records are. The key is the process's own, and nobody compares it.
+func Note(key string, v Leased) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{},
-		Writes{Put(key, copies)},
+		Writes{Put(key, v)},
 		nil)
 }
 

@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	"hooklock/idem"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // MissingEventID says what a delivery gets that carries no event ID. The zero value is MissingPayload.
@@ -146,7 +144,7 @@ func (k *Keys) Name(m *Message) (Names, error) {
 		return names, err
 	}
 	names.Source, names.ByPayload = sourcesOf(s.event)
-	names.Key = s.key()
+	names.Key = s.key(names.EventID)
 	return names, nil
 }
 
@@ -163,7 +161,11 @@ func (k *Keys) withoutEventID(m *Message, names Names, why *failure) (Names, err
 	s := &m.scratch
 	s.event = append(s.event[:0], part{source: &payload, value: value})
 	names.Source, names.ByPayload = sourcesOf(s.event)
-	names.Key = s.key()
+	text, err := s.text(s.event, PartEventID)
+	if err != nil {
+		return names, err
+	}
+	names.Key = s.key(text)
 	return names, nil
 }
 
@@ -209,8 +211,9 @@ func (s *scratch) text(parts []part, name string) (string, error) {
 	return string(line), nil
 }
 
-// key hashes the route and the parts of workflow and event ID.
-func (s *scratch) key() idem.Key {
+// key hashes the route and the parts of workflow and event ID. Its first half is that of the event's printable text alone: so an event
+// is found by what its sender calls it, whatever its route and workflow.
+func (s *scratch) key(eventID string) idem.Key {
 	b := appendSized(s.line[:0], s.route)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s.workflow)))
 	for _, p := range s.workflow {
@@ -227,7 +230,7 @@ func (s *scratch) key() idem.Key {
 	}
 	s.line = b
 	sum := sha256.Sum256(b)
-	return idem.MakeKey(xxhash.Sum64(b), [16]byte(sum[:16]))
+	return idem.MakeKey(idem.EventHalf(eventID), [16]byte(sum[:16]))
 }
 
 // appendSized appends v behind its length.

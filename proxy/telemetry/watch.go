@@ -27,6 +27,7 @@ type Watched struct {
 	Remaining func() time.Duration            // how long the session may still act
 	Memory    *wire.Budget                    // of bodies and answers
 	Parked    func() idem.ParkedCount         // over all replicas; nil: nothing is parked
+	Shed      func() int64                    // arrivals that this process has not kept
 }
 
 // Watch shows it with each look at the metrics. Call it once.
@@ -42,6 +43,8 @@ func (t *Telemetry) Watch(w Watched) error {
 		t.showSeconds("hooklock.session.ttl.remaining", "How long the session may still act without another renewal; 0 when there is none.", w.Remaining),
 		t.watchMemory(w.Memory),
 		t.watchParked(w.Parked),
+		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that were not executed and are not in the history of their event, because too many events had arrivals that were not written yet.",
+			w.Shed),
 	)
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
@@ -93,14 +96,18 @@ func (t *Telemetry) showSeconds(name, description string, look func() time.Durat
 	return err
 }
 
-// WatchLog shows with each look at the metrics how many lines of the log were lost. Call it once.
-func (t *Telemetry) WatchLog(lost func() int64) error {
-	_, err := t.sdk.meter.Int64ObservableCounter("hooklock.log.lines.dropped", metric.WithUnit("{line}"),
-		metric.WithDescription("Lines of the log that were lost because standard error took no more; deliveries do not wait for it."),
+func (t *Telemetry) showCount(name, unit, description string, count func() int64) error {
+	_, err := t.sdk.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(lost())
+			o.Observe(count())
 			return nil
 		}))
+	return err
+}
+
+// WatchLog shows with each look at the metrics how many lines of the log were lost. Call it once.
+func (t *Telemetry) WatchLog(lost func() int64) error {
+	err := t.showCount("hooklock.log.lines.dropped", "{line}", "Lines of the log that were lost because standard error took no more; deliveries do not wait for it.", lost)
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}

@@ -55,9 +55,10 @@ routes:
 	testkit.Post(t, h.Addr, "/assess/flow-7", "{}", key("evt_4"))
 	testkit.GoPost(t, h.Addr, "/hooks/stripe/initech", "{}", key("evt_3"))
 	slow.await(t)
-	testkit.Until(t, "the duplicate is counted", func() bool {
+	testkit.Until(t, "the duplicate is counted, and its arrival is written", func() bool {
 		a := testkit.Exchange(t, h.Admin, "GET /v1/executions/"+first+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-		return strings.Contains(string(a.Body), `"duplicates":1`)
+		listed := testkit.Exchange(t, h.Admin, "GET /v1/executions?decision=replayed HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		return strings.Contains(string(a.Body), `"duplicates":1`) && strings.Contains(string(listed.Body), first)
 	})
 	return h
 }

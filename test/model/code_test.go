@@ -23,7 +23,7 @@ type written struct {
 
 // besideTheModel are transactions that touch keys which no transaction compares, so that they can break no promise, and what they write.
 var besideTheModel = map[string]string{
-	"countCopies": "writes{put(key, copies)}",
+	"note": "writes{put(key, v)}",
 }
 
 // TestTheCodeAndTheModelHaveTheSameTransactions fails when one of the two tables has a row, a compare or a write that the other has not.

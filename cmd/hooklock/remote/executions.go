@@ -3,9 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,83 +26,9 @@ whose sender was told that it is accepted: its request is kept, and it runs when
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.Flags(cmd)
-	cmd.AddCommand(newExecutionsList(e, &r), newExecutionsGet(e, &r), newExecutionsCancel(e, &r), newExecutionsForget(e, &r),
+	cmd.AddCommand(newExecutionsList(e, &r), newExecutionsFind(e, &r), newExecutionsGet(e, &r), newExecutionsAnswer(e, &r), newExecutionsCancel(e, &r), newExecutionsForget(e, &r),
 		newExecutionsRun(e, &r), newExecutionsSkip(e, &r), newExecutionsRerun(e, &r), newExecutionsRequest(e, &r))
 	return cmd
-}
-
-func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command {
-	var workflow, status, cursor string
-	var limit int
-	var parked parkedFlags
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "list executions, by workflow and status, or what is parked",
-		Example: `  hooklock executions list
-  hooklock executions list --parked
-  hooklock executions list --workflow stripe/acme --status FAILED
-  hooklock executions list --status RUNNING -o json | jq -r '.executions[].executionId'`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			wanted, err := parseStatus(status)
-			if err != nil {
-				return cli.Misuse(err)
-			}
-			if err := parked.check(wanted); err != nil {
-				return cli.Misuse(err)
-			}
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				now := time.Now()
-				l := &listing[client.Execution]{
-					name: "executions", none: "no such execution is known", limit: limit, cursor: cursor,
-					head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT", "WHY"},
-					row:  func(x *client.Execution) []string { return executionRow(x, now) }, raw: (*client.Execution).RawJSON,
-					page: func(limit int, cursor string) ([]client.Execution, string, error) {
-						page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Workflow: workflow, Status: wanted, Limit: limit, Cursor: cursor})
-						if err != nil {
-							return nil, "", err
-						}
-						return page.Executions, page.NextCursor, nil
-					},
-				}
-				if parked.asked() {
-					l.none, l.head, l.row = "nothing like that is kept", parkedHead, func(x *client.Execution) []string { return parkedRow(x, now) }
-					l.page = func(limit int, cursor string) ([]client.Execution, string, error) {
-						page, err := d.ParkedPage(ctx, client.ParkedQuery{Workflow: workflow, State: parked.state(), Limit: limit, Cursor: cursor})
-						if err != nil {
-							return nil, "", err
-						}
-						return page.Executions, page.NextCursor, nil
-					}
-				}
-				return l.print(d)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&workflow, "workflow", "", "only of this workflow")
-	cmd.Flags().StringVar(&status, "status", "", "only with this status: "+strings.Join(statusNames(), ", "))
-	complete(cmd, "status", statusNames()...)
-	NoFiles(cmd, "workflow")
-	parked.add(cmd)
-	listFlags(cmd, &limit, &cursor)
-	return cmd
-}
-
-func statusNames() []string {
-	var names []string
-	for _, s := range client.Statuses {
-		names = append(names, string(s))
-	}
-	return names
-}
-
-// parseStatus takes a status in any case; "" is any.
-func parseStatus(text string) (client.Status, error) {
-	s := client.Status(strings.ReplaceAll(strings.ToUpper(text), "-", "_"))
-	if s != "" && !slices.Contains(client.Statuses, s) {
-		return "", fmt.Errorf("--status %s: use %s", cli.Plain(text), strings.Join(statusNames(), ", "))
-	}
-	return s, nil
 }
 
 func executionRow(x *client.Execution, now time.Time) []string {
@@ -112,9 +36,13 @@ func executionRow(x *client.Execution, now time.Time) []string {
 	if !x.StartedAt.IsZero() {
 		age = cli.Span(now.Sub(x.StartedAt.Time))
 	}
+	id := x.ExecutionID
+	if id == "" {
+		id = "-" // the event never ran
+	}
 	return []string{
-		x.ExecutionID, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
-		strconv.FormatInt(x.Duplicates, 10), x.Workflow, x.EventID, cli.Clip(why(x), 60),
+		id, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
+		strconv.FormatInt(x.Duplicates, 10), x.Workflow, eventOf(x), cli.Clip(why(x), 60),
 	}
 }
 
@@ -135,6 +63,9 @@ func why(x *client.Execution) string {
 		return x.Error.Code
 	case x.AbortedBy != "" && x.AbortReason != "":
 		return x.AbortedBy + ": " + x.AbortReason
+	case x.Status == client.Refused && len(x.Arrivals.Newest) > 0:
+		last := &x.Arrivals.Newest[0]
+		return fmt.Sprintf("%s: %d at %s", last.Decision, last.Status, Stamp(last.At.Time))
 	}
 	return x.AbortedBy
 }
@@ -145,8 +76,9 @@ func newExecutionsGet(e *cli.Environment, r *Remote) *cobra.Command {
 		ValidArgsFunction: r.ask(e, knownExecutions),
 
 		Use:   "get ID",
-		Short: "show one execution, now or at its next change",
-		Long: `Show one execution with its steps. With --wait the answer comes when the execution changes, and at once when it has ended; when
+		Short: "show one execution and all of its event, now or at its next change",
+		Long: `Show one execution with its steps, every attempt of its event with what became of it, and how the event arrived besides: what was
+refused or answered as a copy, the newest 16 of each and their counts. The beginning of the ID is enough where no other execution's begins so. With --wait the answer comes when the execution changes, and at once when it has ended; when
 nothing changes in that time (at most 5m), it is shown as it is. The exit code is 3 when there is no trace of it: it never ran, or its record has expired
 or was forgotten.`,
 		Example: `  hooklock executions get exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra
@@ -218,10 +150,15 @@ func (d *Desk) show(x *client.Execution) error {
 	showParked(x, add)
 	add("duplicates", strconv.FormatInt(x.Duplicates, 10))
 	add("trace", x.TraceID)
-	if err := t.Flush(); err != nil || len(x.Steps) == 0 {
+	if err := t.Flush(); err != nil {
 		return err
 	}
-	return d.steps(x.Steps)
+	if len(x.Steps) > 0 {
+		if err := d.steps(x.Steps); err != nil {
+			return err
+		}
+	}
+	return d.history(x)
 }
 
 func responseText(r *client.Response) string {

@@ -27,12 +27,14 @@ func (p *parkedFlags) add(cmd *cobra.Command) {
 func (p *parkedFlags) asked() bool { return p.any || p.blocked || p.deadLetters }
 
 // check refuses what no execution is.
-func (p *parkedFlags) check(status client.Status) error {
+func (p *parkedFlags) check(q client.ExecutionQuery) error {
 	switch {
 	case p.blocked && p.deadLetters:
 		return errors.New("--blocked, --dead-letters: give one of them; --parked lists both")
-	case p.asked() && status != "":
+	case p.asked() && q.Status != "":
 		return errors.New("--status: what is parked has --blocked and --dead-letters")
+	case p.asked() && q != (client.ExecutionQuery{Prefix: q.Prefix}):
+		return errors.New("of what is parked, --workflow alone selects, and names one whole workflow")
 	}
 	return nil
 }
@@ -45,6 +47,19 @@ func (p *parkedFlags) state() client.ParkState {
 		return client.ParkDeadLetter
 	}
 	return ""
+}
+
+// list makes l the list of what is parked, of one workflow where it is not "".
+func (p *parkedFlags) list(ctx context.Context, d *Desk, l *listing[client.Execution], workflow string) {
+	now := time.Now()
+	l.none, l.head, l.row = "nothing like that is kept", parkedHead, func(x *client.Execution) []string { return parkedRow(x, now) }
+	l.page = func(limit int, cursor string) ([]client.Execution, string, error) {
+		page, err := d.ParkedPage(ctx, client.ParkedQuery{Workflow: workflow, State: p.state(), Limit: limit, Cursor: cursor})
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Executions, page.NextCursor, nil
+	}
 }
 
 var parkedHead = []string{"EXECUTION", "STATE", "AGE", "TRIES", "NEXT", "WORKFLOW", "EVENT", "WHY"}

@@ -170,7 +170,7 @@ func (s *Service) openStore(context.Context) error {
 		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }, Parks: s.Store.Ledger, ParkLimits: s.parkLimits})
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.Store.SessionTTLRemaining,
-		Memory: s.budget, Parked: s.Store.Parked,
+		Memory: s.budget, Parked: s.Store.Parked, Shed: s.Store.ShedArrivals,
 	})
 }
 
@@ -194,7 +194,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
-		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: requestStore{s.requests, s.telemetry.RequestFailed},
+		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: requestStore{s.requests, s.telemetry.RequestFailed}, Arrivals: s.Store.Ledger,
 		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
 	}, rules)
 	s.carry()

@@ -20,7 +20,7 @@ import (
 
 // before is the release before this one: the commit that it was made of. It moves with each release, and the recorded layout with it
 // (-record).
-const before = "4cdda646878ad932684d426daad568d71a63a738"
+const before = "616a994906343636e1ffffae84e615b3cba77325"
 
 var record = flag.Bool("record", false, "write what the release before leaves in etcd to test/e2e/testdata/layout")
 

@@ -171,7 +171,7 @@ func TestRecordTheLayoutOfTheReleaseBefore(t *testing.T) {
 	}
 }
 
-// read is everything below the prefix but the sessions, which are over when the layout is read.
+// read is everything below the prefix but the sessions, which are over when the layout is read, and the leases with their list.
 func read(t *testing.T, client *clientv3.Client) map[string]string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -182,7 +182,7 @@ func read(t *testing.T, client *clientv3.Client) map[string]string {
 	}
 	found := map[string]string{}
 	for _, kv := range got.Kvs {
-		if !strings.Contains(string(kv.Key), "/v1/sessions/") {
+		if key := string(kv.Key); !strings.Contains(key, "/v1/sessions/") && !strings.Contains(key, "/v1/leases/") {
 			found[string(kv.Key)] = string(kv.Value)
 		}
 	}

@@ -1,0 +1,66 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// ExecutionQuery selects executions: those for which all holds that is given. The zero value is all of them.
+type ExecutionQuery struct {
+	Workflow string // "" = any
+	Prefix   string // the beginning of the workflow
+	Route    string // "" = any
+	Status   Status // "" = any
+	Outcome  Outcome
+	Decision string // events of which a delivery was answered so between Since and Until; those without an execution are REFUSED
+	Since    string // a time (RFC 3339), or how long ago ("10m"); of its end, or of its beginning where it has not ended; "" = unbounded
+	Until    string
+	EventID  string // what the sender calls the event; the fingerprint where the payload is the event
+	Key      string // the idempotency key, or its first half
+	ID       string // the beginning of its ID, or of that of an earlier attempt
+	TraceID  string
+
+	Limit  int    // at most so many on a page; 0 = the server's choice
+	Cursor string // NextCursor of the page before; "" = from the beginning
+}
+
+// ExecutionPage gets one page.
+func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*ExecutionPage, error) {
+	page := new(ExecutionPage)
+	_, err := c.do(ctx, call{
+		method: http.MethodGet, path: "/v1/executions", into: page,
+		query: query(
+			"workflow", q.Workflow, "prefix", q.Prefix, "route", q.Route, "status", string(q.Status), "outcome", string(q.Outcome), "decision", q.Decision,
+			"since", q.Since, "until", q.Until, "event", q.EventID, "key", q.Key, "id", q.ID, "trace", q.TraceID,
+			"limit", count(q.Limit), "cursor", q.Cursor,
+		),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+var (
+	hexKey   = regexp.MustCompile(`^[0-9a-f]{16}(-[0-9a-f]{32})?$`)
+	hexTrace = regexp.MustCompile(`^[0-9a-f]{32}$`)
+)
+
+// Guesses are the searches for text, which somebody has in hand and need not say what it is: an event ID, an execution ID or its beginning, an
+// idempotency key or its first half, a trace ID, a workflow or its beginning. The likeliest is the first.
+func Guesses(text string) []ExecutionQuery {
+	var all []ExecutionQuery
+	if strings.HasPrefix(text, "exec_") {
+		all = append(all, ExecutionQuery{ID: text})
+	}
+	if hexKey.MatchString(text) {
+		all = append(all, ExecutionQuery{Key: text})
+	}
+	all = append(all, ExecutionQuery{EventID: text}, ExecutionQuery{Prefix: text})
+	if hexTrace.MatchString(text) {
+		all = append(all, ExecutionQuery{TraceID: text})
+	}
+	return all
+}

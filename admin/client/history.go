@@ -1,0 +1,80 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+)
+
+// Attempt is an execution of an event in short.
+type Attempt struct {
+	ExecutionID string   `json:"executionId"`
+	Status      Status   `json:"status"`
+	Outcome     Outcome  `json:"outcome,omitempty"`
+	StartedAt   Time     `json:"startedAt"`
+	FinishedAt  Time     `json:"finishedAt,omitzero"`
+	Error       *Failure `json:"error,omitempty"`    // of FAILED; its detail says how far the exchange with the upstream went
+	AbortedAt   Time     `json:"abortedAt,omitzero"` // this and the next two: as in Execution
+	AbortedBy   string   `json:"abortedBy,omitempty"`
+	AbortReason string   `json:"abortReason,omitempty"`
+	Answer      int      `json:"answerStatus,omitempty"` // the upstream's; 0 = no whole answer came
+	Tries       int      `json:"tries,omitempty"`        // of the upstream, where it was parked
+	TraceID     string   `json:"traceId,omitempty"`
+}
+
+// Arrivals is how an event arrived, but for the deliveries that were executed.
+type Arrivals struct {
+	Counts map[string]int64 `json:"counts"` // by decision
+	First  Arrival          `json:"first"`
+	Newest []Arrival        `json:"newest"` // the newest first, at most 16
+}
+
+// Arrival is one delivery that was not executed.
+type Arrival struct {
+	At          Time     `json:"at"`
+	Decision    string   `json:"decision"`
+	Would       string   `json:"would,omitempty"`       // what a delivery would have got that was forwarded all the same
+	Status      int      `json:"status"`                // what its sender was told
+	ExecutionID string   `json:"executionId,omitempty"` // what stood in the way or was answered with, or its own
+	From        string   `json:"from,omitempty"`        // the IP address of whoever connected
+	Differs     []string `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery
+	TraceID     string   `json:"traceId,omitempty"`
+}
+
+// KeptAnswer is the upstream's answer as duplicates get it.
+type KeptAnswer struct {
+	Status  int          `json:"status"`
+	Headers []HeaderLine `json:"headers"`
+	Body    []byte       `json:"bodyBase64"`
+
+	raw json.RawMessage
+}
+
+// RawJSON is the object as the server sent it. Do not change it.
+func (a *KeptAnswer) RawJSON() []byte { return a.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (a *KeptAnswer) UnmarshalJSON(text []byte) error {
+	type plain KeptAnswer
+	a.raw = append(json.RawMessage(nil), text...)
+	return json.Unmarshal(text, (*plain)(a))
+}
+
+// HeaderLine is one header line. A byte of Value that is not UTF-8 has become U+FFFD.
+type HeaderLine struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// KeptAnswer gets the answer that is kept of an execution. It needs a token with the scope bodies. A *Problem with CodeAnswerNotKept means that
+// none is kept whole.
+func (c *Client) KeptAnswer(ctx context.Context, id string) (*KeptAnswer, error) {
+	if id == "" {
+		return nil, errNoExecutionID
+	}
+	answer := new(KeptAnswer)
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: executionPath(id, "answer"), into: answer}); err != nil {
+		return nil, err
+	}
+	return answer, nil
+}

@@ -1,0 +1,58 @@
+package admin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hooklock/idem"
+)
+
+// executionFilters are what a list of executions may be asked for.
+func executionFilters() []string {
+	return []string{
+		"workflow", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id", "trace", "parked", "state", "limit", "cursor",
+	}
+}
+
+// executionQuery is which executions are asked for.
+func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
+	q = idem.ExecutionQuery{
+		Workflow: c.query("workflow"), Prefix: c.query("prefix"), Route: c.query("route"), EventID: c.query("event"), Key: c.query("key"),
+		Beginning: c.query("id"), TraceID: c.query("trace"),
+	}
+	if q.Limit, err = c.limit(); err != nil {
+		return q, err
+	}
+	statuses := []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed, idem.Aborted, idem.Refused}
+	if q.Status, err = oneOf(c, "status", statuses); err != nil {
+		return q, err
+	}
+	if q.Outcome, err = oneOf(c, "outcome", []idem.Outcome{idem.Executed, idem.NotExecuted, idem.Unknown}); err != nil {
+		return q, err
+	}
+	var decisions []idem.Decision
+	for _, row := range idem.Decisions() {
+		decisions = append(decisions, row.Decision)
+	}
+	if q.Decision, err = oneOf(c, "decision", decisions); err != nil {
+		return q, err
+	}
+	if q.Since, err = c.moment("since"); err != nil {
+		return q, err
+	}
+	if q.Until, err = c.moment("until"); err != nil {
+		return q, err
+	}
+	q.Cursor, err = c.caller.openCursor(c.query("cursor"))
+	return q, err
+}
+
+// oneOf is a query parameter that is one of some words, or not given.
+func oneOf[T ~string](c *call, name string, words []T) (T, error) {
+	text := T(c.query(name))
+	if text == "" || slices.Contains(words, text) {
+		return text, nil
+	}
+	return "", refuse("bad_request", fmt.Sprintf("%s=%s: give one of %s", name, quote(string(text)), strings.Trim(fmt.Sprint(words), "[]")))
+}

@@ -1,0 +1,50 @@
+package admin
+
+import (
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+// showHistory adds what the ledger knows of the event besides the execution.
+func showHistory(v *client.Execution, f *idem.Found) {
+	if len(f.Attempts) > 1 {
+		for i := range f.Attempts {
+			v.Attempts = append(v.Attempts, viewOfAttempt(&f.Attempts[i]))
+		}
+	}
+	if h := f.Arrivals; h != nil {
+		v.Arrivals = &client.Arrivals{Counts: map[string]int64{}, First: viewOfArrival(&h.First)}
+		for decision, n := range h.Counts {
+			v.Arrivals.Counts[string(decision)] = n
+		}
+		for i := range h.Newest {
+			v.Arrivals.Newest = append(v.Arrivals.Newest, viewOfArrival(&h.Newest[i]))
+		}
+	}
+}
+
+func viewOfAttempt(a *idem.Attempt) client.Attempt {
+	v := client.Attempt{
+		ExecutionID: string(a.Execution), Status: client.Status(a.Status), Outcome: client.Outcome(a.Outcome), Answer: a.AnswerStatus, Tries: a.Tries,
+		StartedAt: client.Time{Time: a.StartedAt}, FinishedAt: client.Time{Time: a.FinishedAt}, Error: (*client.Failure)(a.Error),
+		TraceID: idem.ParseTrace(a.TraceParent).TraceID(),
+	}
+	if a.Abort != nil {
+		v.AbortedAt.Time, v.AbortedBy, v.AbortReason = a.Abort.At, a.Abort.By, a.Abort.Reason
+	}
+	return v
+}
+
+func viewOfArrival(a *idem.Arrival) client.Arrival {
+	return client.Arrival{
+		At: client.Time{Time: a.At}, Decision: string(a.Decision), Would: string(a.Would), Status: a.Status, ExecutionID: string(a.Execution), From: a.From,
+		Differs: a.Differs, TraceID: a.TraceID,
+	}
+}
+
+// showShort shows an execution whose event has run again since.
+func showShort(v *client.Execution, f *idem.Found) {
+	a := viewOfAttempt(f.Short)
+	v.ExecutionID, v.IdempotencyKey, v.Outcome, v.StartedAt, v.FinishedAt = a.ExecutionID, string(f.ShortOf.Key), a.Outcome, a.StartedAt, a.FinishedAt
+	v.Error, v.AbortedAt, v.AbortedBy, v.AbortReason, v.TraceID = a.Error, a.AbortedAt, a.AbortedBy, a.AbortReason, a.TraceID
+}

@@ -1,0 +1,263 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/idem"
+)
+
+func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command {
+	var f filter
+	var cursor string
+	var limit int
+	var parked parkedFlags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "list executions, the newest first, and what was refused",
+		Long: `List executions, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold.
+
+With --decision the list is of the events of which a delivery was answered so between --since and --until; those that never ran are REFUSED, and have no
+execution.`,
+		Example: `  hooklock executions list --since 10m
+  hooklock executions list --parked
+  hooklock executions list --workflow stripe/ --status FAILED --outcome unknown
+  hooklock executions list --decision upstream_unreachable --since 10m
+  hooklock executions list --status RUNNING -o json | jq -r '.executions[].executionId'`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q, err := f.query()
+			if err != nil {
+				return cli.Misuse(err)
+			}
+			if err := parked.check(q); err != nil {
+				return cli.Misuse(err)
+			}
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				l := executions(ctx, d, q, limit, cursor)
+				if parked.asked() {
+					parked.list(ctx, d, l, q.Prefix)
+				}
+				return l.print(d)
+			})
+		},
+	}
+	f.flags(cmd)
+	parked.add(cmd)
+	listFlags(cmd, &limit, &cursor)
+	return cmd
+}
+
+// executions is the list of those that q asks for.
+func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int, cursor string) *listing[client.Execution] {
+	now := time.Now()
+	return &listing[client.Execution]{
+		name: "executions", none: "no such execution is known", limit: limit, cursor: cursor,
+		head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT", "WHY"},
+		row:  func(x *client.Execution) []string { return executionRow(x, now) }, raw: (*client.Execution).RawJSON,
+		page: func(limit int, cursor string) ([]client.Execution, string, error) {
+			q.Limit, q.Cursor = limit, cursor
+			page, err := d.ExecutionPage(ctx, q)
+			if err != nil {
+				return nil, "", err
+			}
+			return page.Executions, page.NextCursor, nil
+		},
+	}
+}
+
+// filter is what the flags of a list say.
+type filter struct {
+	q               client.ExecutionQuery
+	status, outcome string
+}
+
+func (f *filter) flags(cmd *cobra.Command) {
+	texts := []struct {
+		into        *string
+		name, usage string
+		words       []string
+	}{
+		{&f.q.Prefix, "workflow", "only of workflows that begin so", nil},
+		{&f.q.Route, "route", "only of this route", nil},
+		{&f.status, "status", "only with this status: " + strings.Join(statusNames(), ", "), statusNames()},
+		{&f.outcome, "outcome", "only with this outcome: " + strings.Join(outcomeNames(), ", "), outcomeNames()},
+		{&f.q.Decision, "decision", "only events of which a delivery was answered so, e.g. locked; decisions.md lists them", decisionNames()},
+		{&f.q.Since, "since", "only what ended (or began, where it has not ended) since: a time (2026-01-31T12:00:00Z), or how long ago (10m)", nil},
+		{&f.q.Until, "until", "only what ended (or began) until: a time, or how long ago", nil},
+		{&f.q.EventID, "event", "only of the event that its sender calls so", nil},
+	}
+	for _, t := range texts {
+		cmd.Flags().StringVar(t.into, t.name, "", t.usage)
+		if t.words != nil {
+			complete(cmd, t.name, t.words...)
+		} else {
+			NoFiles(cmd, t.name)
+		}
+	}
+}
+
+// query is the zero value's where nothing was given.
+func (f *filter) query() (client.ExecutionQuery, error) {
+	q := f.q
+	q.Status = client.Status(strings.ReplaceAll(strings.ToUpper(f.status), "-", "_"))
+	q.Outcome = client.Outcome(strings.ReplaceAll(strings.ToLower(f.outcome), "-", "_"))
+	for _, flag := range []struct {
+		name, given string
+		value       string
+		words       []string
+	}{
+		{"status", f.status, string(q.Status), statusNames()}, {"outcome", f.outcome, string(q.Outcome), outcomeNames()},
+		{"decision", q.Decision, q.Decision, decisionNames()},
+	} {
+		if flag.given != "" && !slices.Contains(flag.words, flag.value) {
+			return q, fmt.Errorf("--%s %s: use %s", flag.name, cli.Plain(flag.given), strings.Join(flag.words, ", "))
+		}
+	}
+	return q, nil
+}
+
+func statusNames() []string {
+	var names []string
+	for _, s := range client.Statuses {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+func outcomeNames() []string {
+	return []string{string(client.Executed), string(client.NotExecuted), string(client.Unknown)}
+}
+
+func decisionNames() []string {
+	var names []string
+	for _, row := range idem.Decisions() {
+		names = append(names, string(row.Decision))
+	}
+	return names
+}
+
+// eventOf is what people call the event: as its sender does, or by the first half of its key.
+func eventOf(x *client.Execution) string {
+	if x.EventID == "" && x.Status == client.Refused {
+		half, _, _ := strings.Cut(x.IdempotencyKey, "-")
+		return half
+	}
+	return x.EventID
+}
+
+func newExecutionsFind(e *cli.Environment, r *Remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "find TEXT",
+		Short: "find executions by anything in hand: event ID, execution ID, key, trace, workflow",
+		Long: `Find executions by an event ID, an execution ID or its beginning, an idempotency key or its first half, a trace ID, or a workflow or
+its beginning: the first of these that finds something is shown. An event that was refused each time is shown as REFUSED. The exit code is 3 when nothing
+is found.`,
+		Example: `  hooklock executions find evt_123
+  hooklock executions find 0af7651916cd43dd8448eb211c80319c
+  hooklock executions find stripe/acme`,
+		Args: OneArg("TEXT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				for _, q := range client.Guesses(args[0]) {
+					for _, err := range d.Executions(ctx, q) {
+						if err != nil {
+							return err
+						}
+						return executions(ctx, d, q, 0, "").print(d) // there is one
+					}
+				}
+				return notFound(args[0])
+			})
+		},
+	}
+}
+
+// notFound is the answer of a search that has come to its end.
+func notFound(text string) error {
+	return &client.Problem{Status: 404, Code: client.CodeExecutionNotFound, Title: "No such execution", Detail: "nothing is known of " + cli.Plain(text)}
+}
+
+func newExecutionsAnswer(e *cli.Environment, r *Remote) *cobra.Command {
+	return &cobra.Command{
+		ValidArgsFunction: r.ask(e, knownExecutions),
+
+		Use:   "answer ID",
+		Short: "print the body of the answer that duplicates of the event get",
+		Long: `Print the body of the upstream's answer as it is kept for duplicates of the event, byte for byte; -o json shows status and headers,
+too. It needs a token with the scope bodies. The exit code is 3 where no answer is kept.`,
+		Example: `  hooklock executions answer exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra`,
+		Args:    OneArg("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				answer, err := d.KeptAnswer(ctx, args[0])
+				switch {
+				case err != nil:
+					return err
+				case d.JSON:
+					return cli.PrintObject(d.e.Stdout, answer.RawJSON())
+				}
+				_, err = d.e.Stdout.Write(answer.Body)
+				return err
+			})
+		},
+	}
+}
+
+// history prints the attempts of an event, and how it arrived besides.
+func (d *Desk) history(x *client.Execution) error {
+	if len(x.Attempts) > 0 {
+		fmt.Fprintln(d.e.Stdout)
+		t := &cli.Table{Out: d.e.Stdout, Head: []string{"ATTEMPT", "STATUS", "OUTCOME", "STARTED", "TOOK", "ANSWER", "TRACE", "WHY"}}
+		for i := range x.Attempts {
+			a := &x.Attempts[i]
+			t.Add(a.ExecutionID, string(a.Status), string(a.Outcome), Stamp(a.StartedAt.Time), took(a.StartedAt.Time, a.FinishedAt.Time), number(a.Answer), a.TraceID,
+				why(&client.Execution{Error: a.Error, AbortedBy: a.AbortedBy, AbortReason: a.AbortReason}))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if x.Arrivals == nil {
+		return nil
+	}
+	fmt.Fprintln(d.e.Stdout)
+	t := &cli.Table{Out: d.e.Stdout, Head: []string{"ARRIVED", "DECISION", "TOLD", "FROM", "EXECUTION", "DIFFERS", "TRACE"}}
+	arrivals := x.Arrivals.Newest
+	if n := len(arrivals); n > 0 && arrivals[n-1].At.Time.After(x.Arrivals.First.At.Time) {
+		arrivals = append(slices.Clone(arrivals), x.Arrivals.First)
+	}
+	for i := range arrivals {
+		a := &arrivals[i]
+		decision := a.Decision
+		if a.Would != "" {
+			decision += " (would be " + a.Would + ")"
+		}
+		t.Add(Stamp(a.At.Time), decision, number(a.Status), a.From, a.ExecutionID, strings.Join(a.Differs, ", "), a.TraceID)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	var counts []string
+	for decision, n := range x.Arrivals.Counts {
+		counts = append(counts, fmt.Sprintf("%d %s", n, cli.Plain(decision)))
+	}
+	slices.Sort(counts)
+	fmt.Fprintln(d.e.Stdout, "arrived and was not executed: "+strings.Join(counts, ", "))
+	return nil
+}
+
+// number is "" for 0.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,74 @@
+package etcdlock
+
+import (
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// maxEvents bounds the events whose arrivals this process has in memory, of 2 KiB each at most. Those that are written go when there is no room.
+const maxEvents = 10_000
+
+// Arrived notes a delivery that was not executed. It never blocks; others know of it within a second, as long as the store takes
+// it, and for retention after it. When 10,000 events have arrivals that are not written yet, those of further events are shed.
+func (s *Ledger) Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
+	s.duplicates.arrived(event, route, eventID, a, retention)
+}
+
+// ShedArrivals is how many arrivals this process has not kept.
+func (s *Store) ShedArrivals() int64 {
+	s.duplicates.mu.Lock()
+	defer s.duplicates.mu.Unlock()
+	return s.duplicates.shed
+}
+
+func (d *duplicates) arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
+	a.At = a.At.UTC().Round(time.Millisecond)
+	key := d.store.layout.Arrivals(event)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tallies[key] == nil && d.events >= maxEvents && !d.renewLocked() {
+		d.shed++
+		return
+	}
+	t := d.tallyLocked(key, retention)
+	if t == nil {
+		d.shed++
+		return
+	}
+	if t.history == nil {
+		d.events++
+		t.history = &idem.History{Scope: event, Route: route, EventID: eventID}
+	}
+	t.history.Add(a)
+	d.enqueueLocked(t)
+}
+
+func (s *Control) readArrivals(event idem.Scope) clientv3.Op {
+	return clientv3.OpGet(s.layout.Arrivals(event), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
+}
+
+// arrivalsOf is how an event arrived: what all processes have written, and for this one what it knows itself; nil = nothing is known.
+func (d *duplicates) arrivalsOf(event idem.Scope, written []*mvccpb.KeyValue) *idem.History {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all idem.History
+	own := ""
+	if t := d.tallies[d.store.layout.Arrivals(event)]; t != nil {
+		own = d.keyLocked(t)
+		all.Merge(t.history)
+	}
+	for _, kv := range written {
+		if h := protocol.DecodeHistory(kv.Value); h != nil && string(kv.Key) != own {
+			all.Merge(h)
+		}
+	}
+	if all.Counts == nil {
+		return nil
+	}
+	return &all
+}

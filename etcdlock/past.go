@@ -1,0 +1,282 @@
+package etcdlock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// How the newest of a million keys are found. Keys that end with their retention share leases, a lease takes keys for a short time only, and etcd
+// tells the keys on a lease without reading their values. So a list of the leases, one key for each, is a list of the times: the first page reads the
+// keys on the leases that still take some, and each further one those on the leases before. Order and cursor are the revisions at which the keys were
+// written, which no clock can move. A search for a workflow goes through the same leases, and reads the values of what it
+// finds alone. What an event is called is at the beginning of its keys, so a search for that needs no list at all.
+
+const (
+	clockSkew    = 5 * time.Minute // that clocks of processes may differ, where times are compared
+	maxStretches = 256             // leases that one page reads the keys of, besides those that still take some
+	stretchReads = 8               // of them at a time
+)
+
+// listLease implements buckets.list. It repeats until the answer is definite; writing twice does no harm.
+func (s *core) listLease(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error {
+	value := protocol.EncodeLease(protocol.ListedLease{Chain: s.writer + "/" + retention.String(), At: s.clock.Now(), Open: int64(openFor(retention))})
+	note := protocol.Note(s.layout.Leases(kind)+strconv.FormatInt(int64(lease), 16), protocol.Leased{Value: value, Lease: lease})
+	for pause := link.NewBackoff(); ; {
+		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+			_, err := c.Txn(ctx).Then(note).Commit()
+			return err
+		})
+		switch {
+		case err == nil:
+			return nil
+		case link.Definite(err), errors.Is(err, rpctypes.ErrNoSpace), pause.Wait(ctx) != nil:
+			return fmt.Errorf("list a lease: %w", err)
+		}
+	}
+}
+
+// stretch is a lease with keys, and when they were written.
+type stretch struct {
+	lease         clientv3.LeaseID
+	after, before int64     // revisions; before math.MaxInt64 = it may take more
+	from, to      time.Time // by the clocks of processes, give or take clockSkew
+}
+
+// stretches are all leases with keys of that kind; those first that may have the newest.
+func (s *Control) stretches(ctx context.Context, kind string) ([]stretch, error) {
+	prefix := s.layout.Leases(kind)
+	answers, _, err := s.read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix()))
+	if err != nil {
+		return nil, err
+	}
+	var all []stretch
+	chains := map[string][]int{}
+	for _, kv := range answers[0].GetResponseRange().Kvs {
+		l, ok := protocol.DecodeLease(kv.Value)
+		id, err := strconv.ParseInt(strings.TrimPrefix(string(kv.Key), prefix), 16, 64)
+		if !ok || err != nil {
+			continue
+		}
+		chains[l.Chain] = append(chains[l.Chain], len(all))
+		all = append(all, stretch{clientv3.LeaseID(id), kv.CreateRevision, math.MaxInt64, l.At, l.At.Add(time.Duration(l.Open))})
+	}
+	for _, chain := range chains {
+		slices.SortFunc(chain, func(a, b int) int { return cmp.Compare(all[a].after, all[b].after) })
+		for i := 2; i < len(chain); i++ { // it is asked for while the one before it still takes keys
+			old, next := &all[chain[i-2]], &all[chain[i]]
+			old.before, old.to = next.after, earlier(old.to, next.from)
+		}
+	}
+	closeByTime(all)
+	slices.SortFunc(all, func(a, b stretch) int { return cmp.Or(cmp.Compare(b.before, a.before), cmp.Compare(b.after, a.after)) })
+	return all, nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// closeByTime finds the end of the leases of processes that have ended: nothing was written there any more when one was granted long after.
+func closeByTime(all []stretch) {
+	slices.SortFunc(all, func(a, b stretch) int { return b.from.Compare(a.from) })
+	first := make([]int64, len(all)) // the smallest revision among those granted from then on
+	for i := range all {
+		first[i] = all[i].after
+		if i > 0 {
+			first[i] = min(first[i], first[i-1])
+		}
+	}
+	for i := range all {
+		n, _ := slices.BinarySearchFunc(all, all[i].to.Add(clockSkew), func(s stretch, end time.Time) int { return end.Compare(s.from) })
+		if n > 0 {
+			all[i].before = min(all[i].before, max(first[n-1], all[i].after+1))
+		}
+	}
+}
+
+// written is a key and the revision at which it was written.
+type written struct {
+	key      string
+	revision int64
+}
+
+// past goes through the keys of one kind, the newest first.
+type past struct {
+	store *Control
+	root  string // of the kind
+	may   func(key string) bool
+	below int64 // only what was written before that revision
+
+	stretches []stretch // those that are left
+	opened    int
+	chunk     int
+	found     []written // of those that were opened; the newest first
+}
+
+// newPast is for the keys that may be what is searched; each is asked for below the root of the kind.
+func (s *Control) newPast(ctx context.Context, kind string, q *idem.ExecutionQuery, below int64) (*past, error) {
+	all, err := s.stretches(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	p := &past{store: s, root: s.layout.Root + kind, may: keyFilter(q), below: below, chunk: 1}
+	for _, st := range all {
+		old := !q.Since.IsZero() && st.to.Add(clockSkew).Before(q.Since)
+		young := !q.Until.IsZero() && kind == protocol.KindRecords && st.from.Add(-clockSkew).After(q.Until)
+		if st.after < below && !old && !young {
+			p.stretches = append(p.stretches, st)
+		}
+	}
+	return p, nil
+}
+
+// keyFilter says which keys of records and arrivals may be of what a query asks for: they begin with the key of the event and the hash of its
+// workflow.
+func keyFilter(q *idem.ExecutionQuery) func(key string) bool {
+	workflow := ""
+	if q.Workflow != "" {
+		workflow = protocol.Hash16(q.Workflow)
+	}
+	ofID, _ := idem.BeginningHex(q.Beginning)
+	beginning := keyBeginning(q)
+	return func(key string) bool {
+		event, w, _ := strings.Cut(key, "/")
+		return strings.HasPrefix(event, beginning) && strings.HasPrefix(w, workflow) && strings.HasPrefix(w, ofID)
+	}
+}
+
+// keyBeginning is how the keys of records and arrivals begin that a query asks for, as far as it says so.
+func keyBeginning(q *idem.ExecutionQuery) string {
+	_, beginning := idem.BeginningHex(q.Beginning)
+	if half := protocol.Hex16(idem.EventHalf(q.EventID)); q.EventID != "" {
+		beginning = half
+	}
+	if len(q.Key) > len(beginning) {
+		beginning = q.Key
+	}
+	return beginning
+}
+
+// next are at most n keys, those that were written last and are before the ones that it gave before. None, and over false: the page has read enough.
+func (p *past) next(ctx context.Context, n int) (some []written, over bool, err error) {
+	for len(p.stretches) > 0 && (len(p.found) == 0 || p.stretches[0].before > p.found[0].revision) {
+		if p.opened >= maxStretches && p.stretches[0].before < math.MaxInt64 {
+			return nil, false, nil
+		}
+		if err := p.open(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	for len(some) < n && len(p.found) > 0 && (len(p.stretches) == 0 || p.stretches[0].before <= p.found[0].revision) {
+		some, p.found = append(some, p.found[0]), p.found[1:]
+	}
+	if len(some) > 0 {
+		p.below = some[len(some)-1].revision
+	}
+	return some, len(some) == 0, nil
+}
+
+// place is the revision before which nothing was given yet.
+func (p *past) place() int64 {
+	if len(p.stretches) > 0 && p.stretches[0].before < p.below {
+		p.below = p.stretches[0].before
+		if len(p.found) > 0 {
+			p.below = max(p.below, p.found[0].revision+1)
+		}
+	}
+	return p.below
+}
+
+// open reads the keys of the next leases: of all that may have something newer than what was found, and of more at a time the longer none is found.
+func (p *past) open(ctx context.Context) error {
+	n := 0
+	for n < len(p.stretches) && (n < p.chunk || p.stretches[n].before == math.MaxInt64) {
+		n++
+	}
+	some := p.stretches[:n]
+	p.stretches, p.opened, p.chunk = p.stretches[n:], p.opened+n, min(2*p.chunk, maxStretches/4)
+	found, errs := make([][]written, n), make([]error, n)
+	var wg sync.WaitGroup
+	turns := make(chan struct{}, stretchReads)
+	for i := range some {
+		turns <- struct{}{}
+		wg.Go(func() {
+			found[i], errs[i] = p.keysOn(ctx, some[i].lease)
+			<-turns
+		})
+	}
+	wg.Wait()
+	p.found = slices.Concat(append(found, p.found)...)
+	if len(p.found) > 0 {
+		p.chunk = 1
+	}
+	slices.SortFunc(p.found, func(a, b written) int { return cmp.Compare(b.revision, a.revision) })
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keysOn are the keys on a lease that the search is for.
+func (p *past) keysOn(ctx context.Context, lease clientv3.LeaseID) ([]written, error) {
+	keys, err := p.store.attached(ctx, lease)
+	if err != nil {
+		return nil, err
+	}
+	var ops []clientv3.Op
+	for _, key := range keys {
+		if below, is := strings.CutPrefix(string(key), p.root); is && p.may(below) {
+			ops = append(ops, clientv3.OpGet(string(key), clientv3.WithKeysOnly()))
+		}
+	}
+	answers, err := p.store.readEach(ctx, ops)
+	if err != nil {
+		return nil, err
+	}
+	var found []written
+	for _, a := range answers {
+		if kv := protocol.First(a); kv != nil && kv.ModRevision < p.below {
+			found = append(found, written{string(kv.Key), kv.ModRevision})
+		}
+	}
+	return found, nil
+}
+
+// attached are the keys on a lease; none where it has run out.
+func (s *core) attached(ctx context.Context, lease clientv3.LeaseID) (keys [][]byte, err error) {
+	for pause := link.NewBackoff(); ; {
+		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+			left, err := c.TimeToLive(ctx, lease, clientv3.WithAttachedKeys())
+			if err == nil {
+				keys = left.Keys
+			}
+			return err
+		})
+		if err == nil {
+			return keys, nil
+		}
+		if pause.Wait(ctx) != nil {
+			return nil, fmt.Errorf("read a lease: %w", err)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package etcdlock
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// endedAs claims and settles an event, and returns its execution.
+func endedAs(tb testing.TB, s *Store, workflow, event string, change func(*idem.Lock), end idem.End) idem.ExecutionID {
+	tb.Helper()
+	l := lockFor(workflow, event)
+	if change != nil {
+		change(&l)
+	}
+	if _, err := mustClaim(tb, s, l, 0).Settle(within(tb, patience), end); err != nil {
+		tb.Fatal(err)
+	}
+	return l.Execution
+}
+
+func ids(found []idem.Found) (all []idem.ExecutionID) {
+	for i := range found {
+		all = append(all, found[i].ID())
+	}
+	return all
+}
+
+func TestEndedExecutionsAreListedInTheOrderOfTheirEndsWhoeverEndedThem(t *testing.T) {
+	e := etcdtest.Start(t)
+	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
+	var want []idem.ExecutionID
+	for i := range 60 {
+		s := stores[i*i%7%2]
+		want = append(want, endedAs(t, s, "w", fmt.Sprintf("event %d", i), func(l *idem.Lock) { l.Retention = time.Duration(1+i%3) * time.Hour }, success("body")))
+	}
+	slices.Reverse(want)
+	for _, limit := range []int{0, 1, 7} {
+		if got := ids(allExecutions(t, stores[0], idem.ExecutionQuery{Limit: limit, Status: idem.Success})); !slices.Equal(got, want) {
+			t.Fatalf("pages of %d: %q, want %q", limit, got, want)
+		}
+	}
+	// What comes meanwhile is before the page that was read, and moves nothing behind it.
+	page, err := stores[0].Executions(within(t, patience), idem.ExecutionQuery{Limit: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	endedAs(t, stores[1], "w", "later", nil, success("body"))
+	rest := allExecutions(t, stores[1], idem.ExecutionQuery{Limit: 20, Cursor: page.NextCursor})
+	if got := append(ids(page.Executions), ids(rest)...); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestWaitingAndRunningExecutionsAreListedTheNewestFirst(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	var waiting, running []idem.ExecutionID
+	for i := range 5 {
+		l := lockFor(fmt.Sprintf("w%d", i), "runs")
+		mustClaim(t, s, l, 0)
+		running = append(running, l.Execution)
+		waiting = append(waiting, mustEnqueue(t, s, lockFor(fmt.Sprintf("w%d", i), "waits")).execution)
+	}
+	slices.Reverse(waiting)
+	slices.Reverse(running)
+	for _, limit := range []int{0, 2} {
+		if got, want := ids(allExecutions(t, s, idem.ExecutionQuery{Limit: limit})), slices.Concat(waiting, running); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestAnExecutionIsFoundByWhateverIsInHand(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	event := func(name string) idem.Key { return idem.MakeKey(idem.EventHalf(name), [16]byte{1}) }
+	mine := lockFor("stripe/acme", "x")
+	named := func(l *idem.Lock, name string) {
+		l.Scope.Key, l.EventID, l.Route = event(name), name, "stripe"
+		l.Execution = idem.NewExecutionID(l.Workflow, l.Scope.Key, [4]byte{byte(executions.Add(1))})
+		l.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	}
+	named(&mine, "evt_123")
+	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now().Add(-time.Hour), Error: &idem.Failure{Code: "upstream_failed", Detail: "EOF"}}
+	first, err := mustClaim(t, s, mine, 0).Settle(within(t, patience), unknown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 {
+		endedAs(t, s, fmt.Sprintf("other/%d", i), "x", nil, success("body"))
+	}
+	again := mine
+	named(&again, "evt_123")
+	again.TraceParent, again.Attempt, again.Earlier = "00-11111111111111111111111111111111-b7ad6b7169203331-01", 2, []idem.Attempt{first.Short()}
+	if _, err := mustClaim(t, s, again, first.Revision).Settle(within(t, patience), success("body")); err != nil {
+		t.Fatal(err)
+	}
+	running := lockFor("stripe/other", "y")
+	named(&running, "evt_123")
+	mustClaim(t, s, running, 0)
+	both, one := []idem.ExecutionID{running.Execution, again.Execution}, []idem.ExecutionID{again.Execution}
+	for name, c := range map[string]struct {
+		q    idem.ExecutionQuery
+		want []idem.ExecutionID
+	}{
+		"event ID":                         {idem.ExecutionQuery{EventID: "evt_123"}, both},
+		"event ID, of a workflow":          {idem.ExecutionQuery{EventID: "evt_123", Workflow: "stripe/acme"}, one},
+		"another event ID":                 {idem.ExecutionQuery{EventID: "evt_12"}, nil},
+		"key":                              {idem.ExecutionQuery{Key: string(again.Key), Workflow: "stripe/acme"}, one},
+		"short key":                        {idem.ExecutionQuery{Key: again.Key.Short()}, both},
+		"the beginning of its ID":          {idem.ExecutionQuery{Beginning: string(again.Execution[:20])}, one},
+		"the ID of an earlier attempt":     {idem.ExecutionQuery{Beginning: string(mine.Execution)}, one},
+		"trace":                            {idem.ExecutionQuery{TraceID: "11111111111111111111111111111111"}, one},
+		"the trace of an earlier attempt":  {idem.ExecutionQuery{TraceID: "0af7651916cd43dd8448eb211c80319c"}, both},
+		"the beginning of the workflow":    {idem.ExecutionQuery{Prefix: "stripe/"}, both},
+		"that and the status":              {idem.ExecutionQuery{Prefix: "stripe/", Status: idem.Success}, one},
+		"route and outcome":                {idem.ExecutionQuery{Route: "stripe", Outcome: idem.Executed}, one},
+		"route and another outcome":        {idem.ExecutionQuery{Route: "stripe", Outcome: idem.NotExecuted}, nil},
+		"route and since":                  {idem.ExecutionQuery{Route: "stripe", Since: time.Now().Add(-time.Minute)}, both},
+		"route and until":                  {idem.ExecutionQuery{Route: "stripe", Until: time.Now().Add(-24 * time.Hour)}, nil},
+		"a decision that nothing has come": {idem.ExecutionQuery{Decision: idem.DecisionLocked}, nil},
+	} {
+		if got := ids(allExecutions(t, s, c.q)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if f := mustFind(t, s, mine.Execution); f.Short == nil || f.Short.Error == nil || f.Short.Error.Detail != "EOF" || f.Short.TraceParent != mine.TraceParent {
+		t.Errorf("the first attempt is %+v", f.Short)
+	}
+}
+
+func TestWhatWasRefusedIsKeptAndListedByItsDecision(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	refused := lockFor("w", "refused").Scope
+	now := time.Now()
+	for i := range 20 {
+		a.Arrived(refused, "r", "evt_1", idem.Arrival{At: now.Add(time.Duration(i) * time.Second), Decision: idem.DecisionLocked, Status: 409, From: "192.0.2.1"}, time.Hour)
+	}
+	b.Arrived(refused, "r", "evt_1", idem.Arrival{At: now.Add(time.Minute), Decision: idem.DecisionUpstreamUnreachable, Status: 502}, time.Hour)
+	id := endedAs(t, b, "w", "ran", nil, success("body"))
+	b.Arrived(mustFind(t, b, id).Record.Scope, "r", "evt_2", idem.Arrival{At: now, Decision: idem.DecisionReplayed, Status: 200}, time.Hour)
+	for _, s := range []*Store{a, b} {
+		eventually(t, "the arrivals are written", func() bool { return !s.duplicates.pending() && s.duplicates.write(within(t, patience)) })
+	}
+	for _, limit := range []int{0, 1} {
+		for decision, want := range map[idem.Decision]int{idem.DecisionLocked: 1, idem.DecisionUpstreamUnreachable: 1, idem.DecisionReplayed: 1, idem.DecisionMismatch: 0} {
+			got := allExecutions(t, a, idem.ExecutionQuery{Decision: decision, Since: now.Add(-time.Second), Limit: limit})
+			if len(got) != want {
+				t.Fatalf("%d events were %s, want %d: %+v", len(got), decision, want, got)
+			}
+			if want == 0 {
+				continue
+			}
+			switch f := got[0]; decision {
+			case idem.DecisionReplayed:
+				if f.ID() != id || f.Status() != idem.Success || f.Arrivals.Counts[decision] != 1 {
+					t.Errorf("%+v", f)
+				}
+			default:
+				h := f.Arrivals
+				if f.ID() != "" || f.Status() != idem.Refused || f.Workflow() != "w" || h.EventID != "evt_1" || h.Counts[idem.DecisionLocked] != 20 || len(h.Newest) != idem.MaxArrivals ||
+					h.Last().Decision != idem.DecisionUpstreamUnreachable || h.First.From != "192.0.2.1" || !h.First.At.Equal(now.UTC().Round(time.Millisecond)) {
+					t.Errorf("%+v", h)
+				}
+			}
+		}
+	}
+	if got := allExecutions(t, a, idem.ExecutionQuery{Decision: idem.DecisionLocked, Since: now.Add(time.Hour)}); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if f := mustFind(t, a, id); f.Arrivals == nil || f.Arrivals.Last().Status != 200 {
+		t.Errorf("%+v", f.Arrivals)
+	}
+}
+
+func TestArrivalsBeyondTheBoundAreShedAndCounted(t *testing.T) {
+	s, err := Open(Options{Endpoints: []string{"127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxEvents + 7 {
+		s.Arrived(idem.Scope{Workflow: "w", Key: idem.MakeKey(uint64(i), [16]byte{})}, "r", "", idem.Arrival{Decision: idem.DecisionLocked}, time.Hour)
+	}
+	if n := s.ShedArrivals(); n != 7 {
+		t.Errorf("%d were shed", n)
+	}
+	closeStore(t, s)
+}

@@ -1,0 +1,30 @@
+package protocol
+
+import (
+	"encoding/json"
+
+	"hooklock/idem"
+)
+
+const historyVersion = 1
+
+// historyValue is how an event arrived at one process.
+type historyValue struct {
+	Version int `json:"v"`
+	idem.History
+}
+
+// EncodeHistory is how an event arrived as it is stored.
+func EncodeHistory(h *idem.History) []byte {
+	b, _ := json.Marshal(historyValue{historyVersion, *h}) // strings, numbers and times always encode
+	return b
+}
+
+// DecodeHistory is nil for what this release cannot read: it is for people only.
+func DecodeHistory(b []byte) *idem.History {
+	var v historyValue
+	if checkVersion("arrivals", b, historyVersion) != nil || json.Unmarshal(b, &v) != nil || len(v.Newest) == 0 {
+		return nil
+	}
+	return &v.History
+}

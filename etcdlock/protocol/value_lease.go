@@ -1,0 +1,29 @@
+package protocol
+
+import (
+	"encoding/json"
+	"time"
+)
+
+const leaseVersion = 1
+
+// ListedLease says when keys were put on a lease.
+type ListedLease struct {
+	Version int `json:"v"`
+	// Chain is one process and retention: a lease of a chain takes no keys any more when the next but one of it was granted.
+	Chain string    `json:"chain"`
+	At    time.Time `json:"at"`     // by the clock of that process
+	Open  int64     `json:"openNs"` // for how long it takes keys
+}
+
+// EncodeLease is a listed lease as it is stored.
+func EncodeLease(l ListedLease) []byte {
+	l.Version, l.At = leaseVersion, l.At.UTC().Round(time.Millisecond)
+	b, _ := json.Marshal(l) // strings, numbers and times always encode
+	return b
+}
+
+// DecodeLease reports false for what this release cannot read.
+func DecodeLease(b []byte) (l ListedLease, ok bool) {
+	return l, checkVersion("a lease", b, leaseVersion) == nil && json.Unmarshal(b, &l) == nil
+}

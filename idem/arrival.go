@@ -1,0 +1,62 @@
+package idem
+
+import (
+	"slices"
+	"time"
+)
+
+// Arrival is one delivery of an event that was not executed: refused, answered as a copy, or broken off.
+type Arrival struct {
+	At       time.Time `json:"at"`
+	Decision Decision  `json:"decision"`
+	// Would is what a delivery would have got that was forwarded all the same.
+	Would     Decision    `json:"would,omitempty"`
+	Status    int         `json:"status"`                // what its sender was told
+	Execution ExecutionID `json:"executionId,omitempty"` // what stood in the way or was answered with, or its own
+	From      string      `json:"from,omitempty"`        // the IP address of whoever connected
+	Differs   []string    `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery of the event
+	TraceID   string      `json:"traceId,omitempty"`
+}
+
+// MaxArrivals bounds the newest arrivals of an event that are kept.
+const MaxArrivals = 16
+
+// History is how an event arrived, but for the deliveries that were executed.
+type History struct {
+	Scope
+	Route   string             `json:"route"`
+	EventID string             `json:"eventId,omitempty"`
+	Counts  map[Decision]int64 `json:"counts"`
+	First   Arrival            `json:"first"`
+	Newest  []Arrival          `json:"newest"` // the newest first, at most MaxArrivals
+}
+
+// Add notes one more arrival, which is the newest.
+func (h *History) Add(a Arrival) {
+	if h.Counts == nil {
+		h.Counts, h.First = map[Decision]int64{}, a
+	}
+	h.Counts[a.Decision]++
+	h.Newest = slices.Insert(h.Newest, 0, a)
+	h.Newest = h.Newest[:min(len(h.Newest), MaxArrivals)]
+}
+
+// Merge adds what another process knows of the same event.
+func (h *History) Merge(other *History) {
+	if h.Counts == nil || other.First.At.Before(h.First.At) {
+		h.First = other.First
+	}
+	counts := map[Decision]int64{}
+	for _, c := range []map[Decision]int64{h.Counts, other.Counts} {
+		for decision, n := range c {
+			counts[decision] += n
+		}
+	}
+	h.Scope, h.Route, h.EventID, h.Counts = other.Scope, other.Route, other.EventID, counts
+	h.Newest = slices.Concat(h.Newest, other.Newest)
+	slices.SortStableFunc(h.Newest, func(a, b Arrival) int { return b.At.Compare(a.At) })
+	h.Newest = h.Newest[:min(len(h.Newest), MaxArrivals)]
+}
+
+// Last is the newest arrival.
+func (h *History) Last() *Arrival { return &h.Newest[0] }

@@ -1,0 +1,98 @@
+package idem
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// ExecutionQuery selects executions: those for which all holds that is given. The zero value is all of them.
+type ExecutionQuery struct {
+	Workflow string // "" = any
+	Prefix   string // of the workflow
+	Route    string // "" = any
+	Status   Status // "" = any
+	Outcome  Outcome
+	// Decision selects the events of which a delivery arrived between Since and Until that was answered so, as far as arrivals are kept. Those of
+	// which there is no execution are among them: their Status is Refused.
+	Decision Decision
+	// Since and Until bound when it ended; for one that has not ended, when it began. Zero = unbounded.
+	Since, Until time.Time
+	EventID      string // "" = any; the fingerprint in hex where the payload is the event
+	Key          string // the idempotency key, or its first half
+	Beginning    string // of its ID, or of that of an earlier attempt
+	TraceID      string // of its trace, or of that of an earlier attempt
+
+	Limit  int    // at most so many on a page; 0 = 100
+	Cursor string // of the page before; "" = the first page
+}
+
+// ExecutionPage is a part of the executions. It may be shorter than its limit, even empty, and not be the last: only an empty
+// NextCursor says that.
+type ExecutionPage struct {
+	Executions []Found
+	NextCursor string
+}
+
+// Within reports whether at is between Since and Until.
+func (q *ExecutionQuery) Within(at time.Time) bool {
+	return (q.Since.IsZero() || !at.Before(q.Since)) && (q.Until.IsZero() || !at.After(q.Until))
+}
+
+// Takes reports whether the query asks for f.
+func (q *ExecutionQuery) Takes(f *Found) bool {
+	if q.Status != "" && f.Status() != q.Status || !strings.HasPrefix(f.Workflow(), q.Prefix) || q.Workflow != "" && f.Workflow() != q.Workflow {
+		return false
+	}
+	if f.Entry() == nil {
+		return q.takesHistory(f.Arrivals)
+	}
+	return q.takesEntry(f) && (q.Decision == "" || f.Arrivals != nil && q.Arrived(f.Arrivals))
+}
+
+func (q *ExecutionQuery) takesEntry(f *Found) bool {
+	e, outcome, at := f.Entry(), Outcome(""), f.Entry().StartedAt
+	if f.Record != nil {
+		outcome, at = f.Record.Outcome, f.Record.FinishedAt
+	}
+	switch {
+	case q.Route != "" && e.Route != q.Route, q.Outcome != "" && outcome != q.Outcome, q.Decision == "" && !q.Within(at):
+		return false
+	case q.EventID != "" && e.EventID != q.EventID && (e.EventID != "" || e.Fingerprint.Hex() != q.EventID), !strings.HasPrefix(string(e.Key), q.Key):
+		return false
+	}
+	return e.any(func(id ExecutionID, _ string) bool { return strings.HasPrefix(string(id), q.Beginning) }) &&
+		(q.TraceID == "" || e.any(func(_ ExecutionID, trace string) bool { return ParseTrace(trace).TraceID() == q.TraceID }))
+}
+
+// any reports whether f holds for the execution or for an earlier attempt.
+func (e *Entry) any(f func(id ExecutionID, traceParent string) bool) bool {
+	if f(e.Execution, e.TraceParent) {
+		return true
+	}
+	for i := range e.Earlier {
+		if f(e.Earlier[i].Execution, e.Earlier[i].TraceParent) {
+			return true
+		}
+	}
+	return false
+}
+
+// takesHistory is for an event of which there is no execution.
+func (q *ExecutionQuery) takesHistory(h *History) bool {
+	switch {
+	case q.Route != "" && h.Route != q.Route, q.Outcome != "", q.EventID != "" && h.EventID != q.EventID, !strings.HasPrefix(string(h.Key), q.Key):
+		return false
+	}
+	return q.Arrived(h)
+}
+
+// Arrived reports whether a delivery arrived as the query wants it. Of those that are kept no more, the counts are not asked: nobody knows when.
+func (q *ExecutionQuery) Arrived(h *History) bool {
+	return slices.ContainsFunc(h.Newest, q.takesArrival) || q.takesArrival(h.First)
+}
+
+func (q *ExecutionQuery) takesArrival(a Arrival) bool {
+	return (q.Decision == "" || a.Decision == q.Decision || a.Would == q.Decision) && q.Within(a.At) &&
+		strings.HasPrefix(string(a.Execution), q.Beginning) && (q.TraceID == "" || a.TraceID == q.TraceID)
+}

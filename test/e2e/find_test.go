@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+// "Customer says evt_123 was not processed": each thing that somebody may have in hand leads to what became of it.
+func TestAnEventIsFoundByAnythingInHand(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
+		if r.Header.Get("Hooklock-Attempt") == "1" && r.Header.Get("Idempotency-Key") == "evt_123" {
+			return "" // hangs up
+		}
+		return testkit.OK("done")
+	})
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: /find}
+shutdown_timeout: 1s
+routes:
+  - {name: hooks, path: "/hooks/{w}", workflow: "hooks/{path.w}", lock: {release_delay: 0s}}
+`, up.URL, shared.etcd.Endpoint))
+	trace := "0af7651916cd43dd8448eb211c80319c"
+	failed := testkit.Post(t, h.Addr, "/hooks/acme", "{}", key("evt_123"), "traceparent: 00-"+trace+"-b7ad6b7169203331-01")
+	if failed.Status != 502 {
+		t.Fatalf("%v", failed)
+	}
+	second := testkit.Post(t, h.Addr, "/hooks/acme", "{}", key("evt_123"))
+	passed(t, second, 200, "done", "executed")
+	passed(t, testkit.Post(t, h.Addr, "/hooks/other", "{}", key("evt_1234")), 200, "done", "executed")
+	found := regexp.MustCompile(`(?m)^` + second.Execution() + ` +SUCCESS +executed .* hooks/acme +evt_123 `)
+	got := cli(t, h, "executions", "get", second.Execution()[:34])
+	keyOf := regexp.MustCompile(`(?m)^key +(\S+)$`).FindStringSubmatch(got)
+	if keyOf == nil {
+		t.Fatal(got)
+	}
+	for _, text := range []string{"evt_123", second.Execution(), failed.Execution(), second.Execution()[:34], keyOf[1], keyOf[1][:16], trace, "hooks/ac", "hooks/acme"} {
+		if table := cli(t, h, "executions", "find", text); !found.MatchString(table) || strings.Count(table, "exec_") != 1 {
+			t.Errorf("find %s:\n%s", text, table)
+		}
+	}
+	// Each attempt shows the whole chain, and what went wrong.
+	for _, id := range []string{failed.Execution(), second.Execution()} {
+		table := cli(t, h, "executions", "get", id)
+		for _, line := range []string{
+			`(?m)^` + failed.Execution() + ` +FAILED +unknown .* ` + trace + ` +upstream_failed: .*body written`, `(?m)^` + second.Execution() + ` +SUCCESS +executed .* 200 `,
+		} {
+			if !regexp.MustCompile(line).MatchString(table) {
+				t.Errorf("no line %s in\n%s", line, table)
+			}
+		}
+	}
+	if body := cli(t, h, "executions", "answer", second.Execution()); body != "done" {
+		t.Errorf("%q", body)
+	}
+	list := cli(t, h, "executions", "list", "--since", "10m", "--workflow", "hooks/", "--route", "hooks", "--outcome", "executed", "--status", "success")
+	if strings.Index(list, "evt_1234") > strings.Index(list, "evt_123 ") || strings.Count(list, "exec_") != 2 {
+		t.Errorf("not the newest first:\n%s", list)
+	}
+}
+
+// An upstream's two-minute deploy ends in a list of what to send again.
+func TestWhatADeployRefusedIsAListToDeliverAgain(t *testing.T) {
+	t.Parallel()
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: http://127.0.0.1:1
+etcd: {endpoints: [%q], prefix: /deploy}
+shutdown_timeout: 1s
+routes:
+  - {name: hooks, path: "/hooks/{w}", workflow: "{path.w}"}
+`, shared.etcd.Endpoint))
+	for i := range 3 {
+		for range i + 1 {
+			refused{502, "upstream_unreachable", "no", "upstream_unreachable"}.check(t, testkit.Post(t, h.Addr, fmt.Sprintf("/hooks/w%d", i), "{}", key(fmt.Sprintf("evt_%d", i))))
+		}
+	}
+	list := ""
+	testkit.Until(t, "the arrivals are written", func() bool {
+		list = cli(t, h, "executions", "list", "--decision", "upstream_unreachable", "--since", "10m")
+		return strings.Count(list, "REFUSED") == 3 && strings.Contains(list, "evt_2")
+	})
+	if !regexp.MustCompile(`(?m)^- +REFUSED .* w0 +evt_0 +upstream_unreachable: 502 at `).MatchString(list) {
+		t.Error(list)
+	}
+	if none := cli(t, h, "executions", "list"); strings.Contains(none, "evt_") {
+		t.Errorf("they are no executions:\n%s", none)
+	}
+	if one := cli(t, h, "executions", "find", "evt_2"); strings.Count(one, "REFUSED") != 1 {
+		t.Error(one)
+	}
+	all := cli(t, h, "executions", "list", "--event", "evt_2", "-o", "json")
+	if !strings.Contains(all, `"counts":{"upstream_unreachable":3}`) || !strings.Contains(all, `"from":"127.0.0.1"`) || !strings.Contains(all, `"status":502`) {
+		t.Error(all)
+	}
+}
