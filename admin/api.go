@@ -21,6 +21,9 @@ import (
 type Options struct {
 	// Ready says why deliveries should not come here now, or nil.
 	Ready func() error
+	// Stale says for people that the configuration as it was last written is not in force, and since when; "" = it is. /readyz?verbose shows it.
+	// nil says nothing.
+	Stale func() string
 	// Space says for people how full the embedded etcd is; nil where there is none. /readyz?verbose shows it.
 	Space func() string
 	// Metrics serves /metrics.
@@ -32,6 +35,8 @@ type Options struct {
 	Access Access
 	// Report says what the routes have found since then; the zero time means everything that is known.
 	Report func(since time.Time) report.Report
+	// Process is what the API says of the process, and does with it, besides its locks and executions.
+	Process Process
 	// Backup is a copy of the embedded etcd, which ends with the context; nil where there is none.
 	Backup func(context.Context) (io.ReadCloser, error)
 	// Profiling serves /debug/pprof, to tokens with scope write.

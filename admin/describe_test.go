@@ -189,6 +189,9 @@ func (d openapi) checkObject(at string, schema map[string]any, value any) error 
 	properties, _ := schema["properties"].(map[string]any)
 	for name, v := range object {
 		property, known := properties[name]
+		if other, any := schema["additionalProperties"].(map[string]any); any && !known {
+			property, known = other, true
+		}
 		if !known {
 			return fmt.Errorf("%s: %s is not described", at, name)
 		}

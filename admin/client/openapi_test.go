@@ -41,6 +41,8 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	for name, typed := range map[string]any{
 		"Lock": Lock{}, "LockPage": LockPage{}, "Execution": Execution{}, "ExecutionPage": ExecutionPage{}, "Step": Step{}, "Failure": Failure{}, "Response": Response{},
 		"Report": Report{}, "RouteReport": RouteReport{}, "Finding": Finding{}, "Example": Example{},
+		"ReplicaStatus": ReplicaStatus{}, "SessionStatus": SessionStatus{}, "EtcdStatus": EtcdStatus{}, "Contact": Contact{}, "ConfigStatus": ConfigStatus{},
+		"Refusal": Refusal{}, "Crowd": Crowd{}, "ParkedStatus": ParkedStatus{}, "RouteRate": RouteRate{}, "RunningConfig": RunningConfig{}, "Reloaded": Reloaded{},
 	} {
 		said := slices.Sorted(maps.Keys(api.Components.Schemas[name].Properties))
 		if read := names(reflect.TypeOf(typed)); !slices.Equal(said, read) {
@@ -57,7 +59,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	codes := api.Components.Schemas["Code"].Enum
 	for _, code := range []string{
 		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished,
-		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeRateLimited, CodeStoreUnavailable,
+		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeConfigRefused, CodeRateLimited, CodeStoreUnavailable,
 	} {
 		if !slices.Contains(codes, code) {
 			t.Errorf("the API has no code %s", code)

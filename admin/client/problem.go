@@ -25,6 +25,8 @@ type Problem struct {
 	ExistingExecutionID string `json:"existingExecutionId"`
 	// ExecutionStatus is where the execution is, where its status is the reason.
 	ExecutionStatus Status `json:"-"`
+	// Problems are what is wrong with a configuration that was refused, each with its place.
+	Problems []string `json:"problems"`
 	// RetryAfter is the server's advice when to ask again; 0 = it gave none.
 	RetryAfter time.Duration `json:"-"`
 }
@@ -48,6 +50,7 @@ const (
 	CodeStaleToken        = "stale_token"          // 412: the fencing token is not the current one
 	CodeLockExpired       = "lock_expired"         // 412: the lock's own lease ran out
 	CodeLockLost          = "lock_lost"            // 412: the session is gone, the lock was released by force, or another has it
+	CodeConfigRefused     = "config_refused"
 	CodeRateLimited       = "rate_limited"
 	CodeStoreUnavailable  = "store_unavailable"
 )

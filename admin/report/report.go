@@ -106,6 +106,8 @@ func (t *Tally) Note(d *Delivery) {
 type route struct {
 	mu       sync.Mutex
 	all      ring
+	recent   recent
+	newest   time.Time    // when the newest delivery was noted
 	found    [kinds]*ring // nil until the first one
 	examples [kinds]examples
 }
@@ -115,6 +117,8 @@ func (r *route) note(d *Delivery, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all.add(at)
+	r.recent.add(d.Decision, now)
+	r.newest = now
 	if kind := Kind(d.Decision.Row().Class); kind >= Duplicate && kind <= Unnamed {
 		r.find(kind, d, at, now)
 	}
