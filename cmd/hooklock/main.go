@@ -65,12 +65,15 @@ Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration, 3 not found, 4 r
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.Version = versionText()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(e.Stdout)
 	root.SetErr(e.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Misuse(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
 	root.AddCommand(serve.NewServe(e), newDrain(), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), doctor.NewDoctor(e),
-		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewReport(e), newEmbedded(e))
+		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewReport(e), remote.NewStatus(e), remote.NewReload(e),
+		newEmbedded(e))
 	return root
 }

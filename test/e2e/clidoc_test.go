@@ -60,6 +60,7 @@ routes:
 // What differs from run to run.
 var changing = []struct{ pattern, name string }{
 	{`exec_[a-z2-7]+`, "ID"}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"}, {`[^\s"]+/\d+/[^\s"]+`, "HOLDER"}, {`"(heldFor|expiresIn|token)":\d+`, "$1"},
+	{`sha256:[0-9a-f]+`, "HASH"}, {`127\.0\.0\.1:\d+`, "ADDRESS"}, {`\b\d+\.\d( |$)`, "RATE "},
 	{`\b\d+(\.\d+)?(ms|s|m|h|d)(\d+[smh])?\b`, "SPAN"}, {`(?m)^(token|key|fingerprint|trace) +\S+`, "$1"}, {` +`, " "},
 }
 
