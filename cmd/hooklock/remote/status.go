@@ -94,7 +94,7 @@ func (d *Desk) printWork(s *client.ReplicaStatus, ago func(client.Time) string) 
 	if !s.Parked.Known {
 		parked = "all replicas; not known now"
 	}
-	add("parked", client.Crowd{Count: s.Parked.Count, OldestAt: s.Parked.OldestAt}, parked)
+	add(string(idem.DecisionParked), client.Crowd{Count: s.Parked.Count, OldestAt: s.Parked.OldestAt}, parked)
 	if err := t.Flush(); err != nil || len(s.Routes) == 0 {
 		return err
 	}
