@@ -41,6 +41,8 @@ type Options struct {
 	Backup func(context.Context) (io.ReadCloser, error)
 	// Profiling serves /debug/pprof, to tokens with scope write.
 	Profiling bool
+	// UpstreamTimeout is how long the upstream may take for its answer, for the end of a running lock. Zero: it is not known.
+	UpstreamTimeout time.Duration
 	// RequestTimeout bounds each question to the ledger; a list may take a few of them. Zero means 2 s.
 	RequestTimeout time.Duration
 	Log            *slog.Logger // nil means nobody

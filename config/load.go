@@ -79,6 +79,7 @@ func Load(src Source) (*Loaded, error) {
 		w.Origin = nearestPlace(r.places, w.Path)
 		loaded.Warnings = append(loaded.Warnings, w)
 	}
+	loaded.Warnings = append(loaded.Warnings, nearMisses(src.Env)...)
 	loaded.Warnings.sort()
 	return loaded, nil
 }

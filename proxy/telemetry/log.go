@@ -34,7 +34,7 @@ func routine(r *proxy.Report) bool {
 
 // logDelivery writes the line of a delivery.
 func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
-	level := r.Decision.Row().Level
+	level := max(r.Decision.Row().Level, r.Would.Row().Level) // what was forwarded because etcd is away is for somebody to see to, too
 	if !t.o.Log.Enabled(ctx, level) || routine(r) && !t.kept(r) {
 		return
 	}

@@ -22,7 +22,8 @@ func NewLocks(e *cli.Environment) *cobra.Command {
 
 STATE is running (a delivery is at the upstream), held (the lock outlives the answer, or belongs to a client of the lock API), or cooling
 (the execution has ended with an unknown outcome, and release_delay keeps the lock closed); stale means that the owner is dead and the
-next one to come will take over. LEFT is the time until the lock ends at the latest, if nobody renews it.`,
+next one to come will take over. LEFT is the time until the nearest end: upstream.timeout of a running delivery (a
+long answer that has begun may take longer), the hold's, max_duration, release_delay.`,
 		Args: Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
