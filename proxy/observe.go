@@ -29,6 +29,7 @@ type Report struct {
 	Locks                     bool // the route takes locks: its strategy is not none
 	Workflow                  string
 	Key                       string // short
+	EventID                   string // what the sender calls the event; "" where it has no name
 	Execution                 idem.ExecutionID
 	Attempt                   int // 0: it did not run
 	Outcome                   idem.Outcome

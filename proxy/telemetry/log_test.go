@@ -17,6 +17,7 @@ import (
 func full() *proxy.Report {
 	r := executed()
 	r.Would, r.Code, r.Signature, r.SignaturePart, r.SpanID, r.By, r.Loss = idem.DecisionLocked, "", "mismatch", "header", "b7ad6b7169203331", "ops", proxy.LossSession
+	r.EventID = "evt_1"
 	r.Stages.Wait.For, r.Hold, r.Err, r.ClosedUntil = time.Second, time.Minute, os.ErrDeadlineExceeded, began.Add(time.Minute)
 	return r
 }
@@ -67,7 +68,7 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 		lines[string(name)] = func() { r.Event(name, full()) }
 	}
 	lines["lock.expired"] = func() {
-		r.Buried(&idem.Lock{Entry: idem.Entry{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began}})
+		r.Buried(&idem.Lock{Entry: idem.Entry{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, EventID: "evt_1", Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began}})
 	}
 	for event, write := range lines {
 		write()
@@ -91,6 +92,21 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 				t.Errorf("%s: docs/logs.md promises %s", event, field)
 			}
 		}
+	}
+}
+
+func TestTheEventIDIsLeftOutWhereReadersMayNotKnowIt(t *testing.T) {
+	r := open(t)
+	tell := func() map[string]any {
+		r.Delivered(full())
+		return r.last(t)
+	}
+	if tell()["event_id"] != "evt_1" {
+		t.Error("a line has no event ID")
+	}
+	r.SetEventIDs(false)
+	if id, there := tell()["event_id"]; there {
+		t.Errorf("a line has the event ID %v", id)
 	}
 }
 

@@ -37,7 +37,7 @@ func NewServe(e *cli.Environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			log := OpenLog(e, &loaded.Config.Log)
+			log := OpenLog(e, loaded)
 			for _, w := range loaded.Warnings {
 				log.Warn("config.warning", "problem", w.String())
 			}
@@ -201,6 +201,7 @@ func (s *Service) takeOver(e *cli.Environment, path string, text []byte) (change
 	s.setMemory(&loaded.Config.Limits)
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(loaded.Config.Log.Sample)
+	s.telemetry.SetEventIDs(loaded.Config.Log.EventID)
 	s.handler.SetRules(rules)
 	s.carrier.Reloaded()
 	return slices.Clip(reload), nil

@@ -213,6 +213,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	s.keepMemory()
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(s.config.Log.Sample)
+	s.telemetry.SetEventIDs(s.config.Log.EventID)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
 		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: s.requests,
