@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"strings"
 
 	"hooklock/idem"
 	"hooklock/proxy"
@@ -38,11 +39,12 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	if !t.o.Log.Enabled(ctx, level) || routine(r) && !t.kept(r) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 26), slog.String("decision", string(r.Decision)), slog.String("route", r.Route), slog.Int("status", r.Status))
+	attrs := append(make([]slog.Attr, 0, 27), slog.String("decision", string(r.Decision)), slog.String("route", r.Route), slog.Int("status", r.Status))
 	attrs = appendText(attrs, "would", string(r.Would))
 	attrs = appendText(attrs, "code", r.Code)
 	attrs = appendText(attrs, "signature", r.Signature)
 	attrs = appendText(attrs, "signature_part", r.SignaturePart)
+	attrs = appendText(attrs, "differs", strings.Join(r.Differs, ","))
 	attrs = appendClosed(t.appendNames(attrs, r), r)
 	attrs = append(attrs, slog.Float64("duration_ms", milliseconds(r.Total)))
 	if !r.UpstreamFrom.IsZero() {
