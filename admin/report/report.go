@@ -2,7 +2,8 @@
 // enforce. It is kept in memory, of this process alone, in bounded space.
 //
 // Words: a Delivery is what is told of one, a Finding how often one Kind of thing was found on a Route, with some Examples, and a Report all
-// findings of one process since a time. The Tally counts, in steps of some minutes.
+// findings of one process since a time. The Tally counts, in steps of some minutes. A Rate is what came to a route in the last ones, and a Contact
+// when somebody whom the process asks answered last.
 package report
 
 import (

@@ -95,6 +95,34 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 	}
 }
 
+func TestWhatSomebodyShouldSeeToIsAWarning(t *testing.T) {
+	r := open(t)
+	warned := []idem.Decision{
+		idem.DecisionStoreUnavailable, idem.DecisionLockLost, idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout,
+	}
+	for _, row := range idem.Decisions() {
+		report := executed()
+		report.Decision = row.Decision
+		r.Delivered(report)
+		want := "INFO"
+		switch {
+		case slices.Contains(warned, row.Decision):
+			want = "WARN"
+		case row.Decision == idem.DecisionInternalError:
+			want = "ERROR"
+		}
+		if level := r.last(t)["level"]; level != want {
+			t.Errorf("%s: %v, want %s", row.Decision, level, want)
+		}
+	}
+	forwarded := executed()
+	forwarded.Decision, forwarded.Would = idem.DecisionBypassed, idem.DecisionStoreUnavailable
+	r.Delivered(forwarded)
+	if level := r.last(t)["level"]; level != "WARN" {
+		t.Errorf("forwarded because etcd is away: %v", level)
+	}
+}
+
 func TestTheEventIDIsLeftOutWhereReadersMayNotKnowIt(t *testing.T) {
 	r := open(t)
 	tell := func() map[string]any {
