@@ -35,7 +35,7 @@ AT_A_TIME := 4
 RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-short test-fault test-fault-short test-deploy fuzz bench lint fmt tidy-check advisories pictures licences release packages image test-packages clean ci
+.PHONY: help run build install test test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench lint fmt tidy-check advisories pictures licences release packages image test-packages clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -65,6 +65,15 @@ test-fault-short: ## a part of it, in minutes
 
 test-deploy: ## what users copy from deploy/, run or checked; says what it skipped (a module of its own: deploy/test)
 	@deploy/test/run $(ARGS)
+
+test-cluster: ## Kubernetes: a real control plane, and what deploy/ has for it (root; 15 to 40 minutes of building once, then 15)
+	@PREPARE=traefik PACKAGES=./cluster deploy/test/run -timeout 90m $(ARGS)
+
+test-fronts: ## deliveries through nginx, HAProxy, Apache, Caddy and Traefik as docs/ingress has them (builds Traefik: some minutes, once)
+	@PREPARE=traefik PACKAGES=./front/... deploy/test/run $(ARGS)
+
+test-systemd: ## the packages in a Debian that boots under systemd-nspawn: installed, upgraded, crashed, frozen, reloaded (root; 4 minutes)
+	@PREPARE=debian PACKAGES=./systemd/... deploy/test/run $(ARGS)
 
 fuzz: ## every fuzz target, each for FUZZTIME=20s
 	@grep -rl '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do \

@@ -39,6 +39,24 @@ func (unreachable) Forget(context.Context, idem.ExecutionID) (*idem.Found, error
 func (unreachable) ForceRelease(context.Context, string, idem.ExecutionID, idem.Cancel) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
+func (unreachable) ParkedExecutions(context.Context, idem.ParkedQuery) (idem.ExecutionPage, error) {
+	return idem.ExecutionPage{}, idem.ErrStoreUnavailable
+}
+func (unreachable) ParkedEntries(context.Context, idem.ParkedQuery) (idem.ParkedPage, error) {
+	return idem.ParkedPage{}, idem.ErrStoreUnavailable
+}
+func (unreachable) RunNow(context.Context, idem.ExecutionID) (*idem.Found, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) Skip(context.Context, idem.ExecutionID, idem.Cancel) (*idem.Found, bool, error) {
+	return nil, false, idem.ErrStoreUnavailable
+}
+func (unreachable) Rerun(context.Context, idem.ExecutionID) (*idem.Found, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) KeptRequest(context.Context, idem.ExecutionID) ([]byte, error) {
+	return nil, idem.ErrStoreUnavailable
+}
 func (unreachable) Guard(context.Context, idem.Callback, string, []string) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
@@ -69,6 +87,13 @@ var requests = []struct{ method, path, body string }{
 	{"GET", "/v1/executions/" + anID + "?wait=1s", ""},
 	{"DELETE", "/v1/executions/" + anID + "?reason=r", ""},
 	{"POST", "/v1/executions/" + anID + "/cancel", `{"reason":"r","final":true}`},
+	{"POST", "/v1/executions/" + anID + "/run", `{"reason":"r"}`},
+	{"POST", "/v1/executions/" + anID + "/skip", `{"reason":"r"}`},
+	{"POST", "/v1/executions/" + anID + "/rerun", `{"reason":"r"}`},
+	{"GET", "/v1/executions/" + anID + "/request", ""},
+	{"POST", "/v1/executions/run", `{"reason":"r","filter":{"state":"blocked"},"dryRun":false,"rate":10,"limit":100,"cursor":""}`},
+	{"POST", "/v1/executions/skip", `{"reason":"r","filter":{"workflow":"w"}}`},
+	{"POST", "/v1/executions/rerun", `{"reason":"r","filter":{"route":"route"}}`},
 	{"POST", "/v1/executions/" + anID + "/guard", `{"token":7,"step":"a","plan":["a","b"]}`},
 	{"POST", "/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"30m"}`},
 	{"POST", "/v1/executions/" + anID + "/complete", `{"token":7,"status":"SUCCESS","response":{"status":200,"headers":{"A":["b","c"]},"body":"x"}}`},
@@ -98,7 +123,7 @@ func TestWhoMayWhat(t *testing.T) {
 		if asksNoLedger(path) {
 			continue
 		}
-		read, write := map[access]int{forRead: 503, forWrite: 403, forCallback: 503}[e.access], map[access]int{forRead: 403, forWrite: 503, forCallback: 503}[e.access]
+		read, write := map[access]int{forRead: 503, forWrite: 403, forBodies: 403, forCallback: 503}[e.access], map[access]int{forRead: 403, forWrite: 503, forBodies: 403, forCallback: 503}[e.access]
 		for token, want := range map[string]int{"": 401, opsToken: 503, readToken1: read, writeToken1: write} {
 			a := r.ask(q.method, q.path, token, q.body)
 			if a.StatusCode != want {
@@ -116,7 +141,7 @@ func TestWhoMayWhat(t *testing.T) {
 
 func TestWithoutConfiguredTokensReadingIsOpenAndChangingIsNot(t *testing.T) {
 	r := newRig(t, unreachable{}, func(o *Options) {
-		o.Access = Access{Open: true, Tokens: []Token{{Name: "admin", Digest: Digest(opsToken), Read: true, Write: true}}}
+		o.Access = Access{Open: true, Tokens: []Token{{Name: "admin", Digest: Digest(opsToken), Read: true, Write: true, Bodies: true}}}
 	})
 	for _, q := range requests {
 		path, _, _ := strings.Cut(q.path, "?")

@@ -39,6 +39,8 @@ type Options struct {
 	Process Process
 	// Backup is a copy of the embedded etcd, which ends with the context; nil where there is none.
 	Backup func(context.Context) (io.ReadCloser, error)
+	// Request reads the request of an execution, of which the ledger has kept that; its parts are as they came. nil where nothing is kept.
+	Request func(ctx context.Context, id idem.ExecutionID, kept []byte) (head, body []byte, err error)
 	// Profiling serves /debug/pprof, to tokens with scope write.
 	Profiling bool
 	// UpstreamTimeout is how long the upstream may take for its answer, for the end of a running lock. Zero: it is not known.
@@ -177,7 +179,7 @@ type call struct {
 // run lets the caller in, does what was asked, and writes the audit line of a change.
 func (c *call) run() {
 	err := c.admit()
-	if err == nil && c.endpoint.access == forWrite {
+	if err == nil && (c.endpoint.access == forWrite || c.endpoint.access == forBodies) {
 		release, p := c.reserve()
 		if p != nil {
 			err = p
@@ -325,6 +327,8 @@ func (c *call) problemOf(err error) *problem {
 		{idem.ErrCallbackKey, "unauthorized", "the callback key is not this execution's own (header Hooklock-Callback-Key of its delivery)"},
 		{idem.ErrTooManySteps, "too_many_steps", "no further step fits; use fewer steps, or shorter names"},
 		{idem.ErrSuperseded, "execution_superseded", "the event has run again since, and this attempt is kept in short only; name the last attempt"},
+		{idem.ErrNotParked, "not_parked", "its sender waits for its answer, so it is not for others to say when it runs"},
+		{idem.ErrNoRequest, "request_not_kept", "the request of this execution is not kept, or not any more: its sender can send it again"},
 		{idem.ErrAlive, "execution_in_flight", "the execution has not ended; cancel it first, or wait for its end"},
 		{idem.ErrFinished, "already_finished", "the execution has ended, and its first end stays"},
 		{idem.ErrCancelled, "execution_aborted", "somebody cancelled the wait for the lock"},
@@ -346,7 +350,7 @@ func (c *call) problemOf(err error) *problem {
 	switch {
 	case c.api.life.Err() != nil:
 		detail = "this Hooklock shuts down; ask again"
-	case c.endpoint.change != "":
+	case c.endpoint.change != "" && c.endpoint.access != forBodies:
 		detail = "etcd does not answer in time: whether this was done is not known; look, then ask again"
 	}
 	return refuse("store_unavailable", detail)

@@ -16,6 +16,7 @@ type Token struct {
 	Digest [sha256.Size]byte
 	Read   bool // may look
 	Write  bool // may change
+	Bodies bool // may see what senders sent: whole requests
 	// Workflows are patterns of the workflows that the token is for; "*" stands for any characters. None means all workflows.
 	Workflows []string
 }
@@ -126,6 +127,8 @@ func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
 		return caller{token: token}, forbidden("read")
 	case e.access == forWrite && !token.Write:
 		return caller{token: token}, forbidden("write")
+	case e.access == forBodies && !token.Bodies:
+		return caller{token: token}, forbidden("bodies")
 	}
 	return caller{token: token}, nil
 }

@@ -221,7 +221,7 @@ func TestOpenAPIListsEveryRouteAndNoOther(t *testing.T) {
 			t.Errorf("%s %s: parameters %v, the code takes %v", e.method, e.path, query, e.query)
 		}
 		security := fmt.Sprint(op["security"])
-		if want := map[access]string{forRead: "[map[] map[token:[read]]]", forWrite: "[map[token:[write]]]", forCallback: "[map[callbackKey:[]]]"}[e.access]; security != want {
+		if want := map[access]string{forRead: "[map[] map[token:[read]]]", forWrite: "[map[token:[write]]]", forBodies: "[map[token:[bodies]]]", forCallback: "[map[callbackKey:[]]]"}[e.access]; security != want {
 			t.Errorf("%s %s: security %s, want %s", e.method, e.path, security, want)
 		}
 	}

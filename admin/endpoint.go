@@ -13,6 +13,7 @@ type access int
 const (
 	forRead     access = iota // a token with scope read, or none where no tokens are configured
 	forWrite                  // a token with scope write
+	forBodies                 // a token with scope bodies
 	forCallback               // the callback key of the execution
 )
 
@@ -36,10 +37,17 @@ func endpoints() []endpoint {
 		{"POST", "/v1/locks/{workflow}/acquire", forWrite, "lock.acquire", nil, (*call).acquire},
 		{"POST", "/v1/locks/{workflow}/renew", forWrite, "lock.renew", nil, (*call).renew},
 		{"POST", "/v1/locks/{workflow}/release", forWrite, "lock.release", nil, (*call).release},
-		{"GET", "/v1/executions", forRead, "", []string{"workflow", "status", "limit", "cursor"}, (*call).listExecutions},
+		{"GET", "/v1/executions", forRead, "", []string{"workflow", "status", "parked", "state", "limit", "cursor"}, (*call).listExecutions},
+		{"POST", "/v1/executions/run", forWrite, "executions.run", nil, many(runNow())},
+		{"POST", "/v1/executions/skip", forWrite, "executions.skip", nil, many(skip())},
+		{"POST", "/v1/executions/rerun", forWrite, "executions.rerun", nil, many(rerun())},
 		{"GET", "/v1/executions/{id}", forRead, "", []string{"wait"}, (*call).getExecution},
 		{"DELETE", "/v1/executions/{id}", forWrite, "execution.forget", []string{"reason"}, (*call).forget},
 		{"POST", "/v1/executions/{id}/cancel", forWrite, "execution.cancel", nil, (*call).cancel},
+		{"POST", "/v1/executions/{id}/run", forWrite, runNow().change, nil, one(runNow())},
+		{"POST", "/v1/executions/{id}/skip", forWrite, skip().change, nil, one(skip())},
+		{"POST", "/v1/executions/{id}/rerun", forWrite, rerun().change, nil, one(rerun())},
+		{"GET", "/v1/executions/{id}/request", forBodies, "execution.request", nil, (*call).request},
 		{"POST", "/v1/executions/{id}/guard", forCallback, "execution.guard", nil, (*call).guard},
 		{"POST", "/v1/executions/{id}/heartbeat", forCallback, "execution.heartbeat", nil, (*call).heartbeat},
 		{"POST", "/v1/executions/{id}/complete", forCallback, "execution.complete", nil, (*call).complete},

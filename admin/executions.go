@@ -41,6 +41,10 @@ func (c *call) listExecutions() error {
 	if q.Cursor, err = c.caller.openCursor(c.query("cursor")); err != nil {
 		return err
 	}
+	list, err := c.listOf(q)
+	if err != nil {
+		return err
+	}
 	answer := client.ExecutionPage{Executions: []client.Execution{}}
 	if q.Workflow != "" && !c.caller.sees(q.Workflow) {
 		return c.ok(http.StatusOK, answer)
@@ -49,7 +53,7 @@ func (c *call) listExecutions() error {
 	defer cancel()
 	began := time.Now()
 	for more := true; more; more = len(answer.Executions) == 0 && c.mayGoOn(q.Cursor, began) {
-		page, err := c.api.o.Ledger.Executions(ctx, q)
+		page, err := list(ctx, q.Cursor)
 		if err != nil {
 			return err
 		}

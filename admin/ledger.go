@@ -31,6 +31,21 @@ type Ledger interface {
 	// ForceRelease ends the execution that holds the lock of a workflow. idem.ErrNoLock; idem.ErrLockLost when another one holds it.
 	ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, c idem.Cancel) (*idem.Found, error)
 
+	// ParkedExecutions lists a page of the executions whose request is kept. idem.ErrCursor.
+	ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem.ExecutionPage, error)
+	// ParkedEntries is the same in short. idem.ErrCursor.
+	ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.ParkedPage, error)
+	// RunNow lets a parked execution be tried now. idem.ErrNotParked; idem.ErrFinished; idem.ErrCancelled where it is to end;
+	// idem.ErrNoExecution.
+	RunNow(ctx context.Context, id idem.ExecutionID) (*idem.Found, error)
+	// Skip ends a parked execution as a dead letter. before: it had been asked already. idem.ErrNotParked, and those of Cancel.
+	Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error)
+	// Rerun lets the event of an ended execution run again, whose request is kept. It returns the new execution. idem.ErrNoRequest; idem.ErrAlive;
+	// idem.ErrCancelled where it was cancelled for good; idem.ErrSuperseded; idem.ErrNoExecution.
+	Rerun(ctx context.Context, id idem.ExecutionID) (*idem.Found, error)
+	// KeptRequest is what was given to the ledger of the request of an execution. idem.ErrNoRequest.
+	KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error)
+
 	// Guard says whether a running execution may go on, and notes the step that it begins; "" notes none. idem.ErrCancelled and
 	// idem.ErrFinished, both with what was found, and the errors of a callback: idem.ErrStaleToken, idem.ErrLockExpired,
 	// idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution; idem.ErrTooManySteps.

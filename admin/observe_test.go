@@ -25,6 +25,9 @@ func newReportRig(t *testing.T, change func(*Options)) *rig {
 			Code: "workflow_missing", Signature: "mismatch", TraceID: "0af7651916cd43dd8448eb211c80319c", Status: 200,
 		})
 	}
+	for attempt := range uint64(2) {
+		tally.Note(&report.Delivery{Route: "github", Decision: idem.DecisionMismatch, Key: "k", Members: []idem.Member{{Path: "body.attempt", Sum: attempt}}})
+	}
 	tally.Note(&report.Delivery{Route: "github", Decision: idem.DecisionReplayed, Carried: true})
 	return newRig(t, unreachable{}, func(o *Options) {
 		o.Report = tally.Report

@@ -26,6 +26,7 @@ func kinds() []kind {
 		{"not_found", 404, "There is nothing here"},
 		{"lock_not_found", 404, "The lock is free"},
 		{"execution_not_found", 404, "No such execution"},
+		{"request_not_kept", 404, "The request is not kept"},
 		{"no_embedded_etcd", 404, "There is no embedded etcd"},
 		{"method_not_allowed", 405, "There is no such method here"},
 		{"workflow_locked", 409, "The lock is held"},
@@ -33,6 +34,7 @@ func kinds() []kind {
 		{"execution_in_flight", 409, "The execution has not ended"},
 		{"execution_superseded", 409, "The event has run again since"},
 		{"cancel_requested", 409, "The execution is to be stopped"},
+		{"not_parked", 409, "The execution is not parked"},
 		{"already_finished", 409, "The execution has ended"},
 		{"stale_token", 412, "The fencing token is not current"},
 		{"lock_expired", 412, "The lock's own lease ran out"},
@@ -47,6 +49,7 @@ func kinds() []kind {
 		{"audit_unavailable", 503, "The audit log cannot be written"},
 		{"execution_aborted", 503, "The wait was cancelled"},
 		{"overloaded", 503, "Too many requests at one time"},
+		{"request_unavailable", 503, "The request cannot be read now"},
 		{"store_unavailable", 503, "The lock store cannot decide now"},
 	}
 }

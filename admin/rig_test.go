@@ -26,7 +26,7 @@ const (
 
 func rigTokens() []Token {
 	return []Token{
-		{Name: "ops", Digest: Digest(opsToken), Read: true, Write: true},
+		{Name: "ops", Digest: Digest(opsToken), Read: true, Write: true, Bodies: true},
 		{Name: "reader", Digest: Digest(readToken1), Read: true, Workflows: []string{"*"}},
 		{Name: "stripe", Digest: Digest(stripeToken), Read: true, Write: true, Workflows: []string{"stripe/*", "*-shared"}},
 		{Name: "writer", Digest: Digest(writeToken1), Write: true},

@@ -74,11 +74,27 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	switch {
 	case f.Record != nil:
 		showEnd(&v, &f.Record.End)
+		v.RequestKept, v.Tries = f.Record.RequestKept, f.Record.Tries
 	case f.Short != nil:
 		v.ExecutionID, v.IdempotencyKey, v.Outcome = string(f.Short.Execution), string(f.ShortOf.Key), client.Outcome(f.Short.Outcome)
 		v.StartedAt.Time, v.FinishedAt.Time = f.Short.StartedAt, f.Short.FinishedAt
 	default:
 		showAbort(&v, f.Lock.Cancel)
+		v.Parked = viewOfParked(f.Lock.Parked)
+	}
+	return v
+}
+
+// viewOfParked is nil for what is not parked.
+func viewOfParked(p *idem.Parked) *client.Parked {
+	if p == nil {
+		return nil
+	}
+	v := &client.Parked{
+		Since: client.Time{Time: p.Since}, On: string(p.On), Tries: p.Tries, Failures: p.Failures, NextAttempt: client.Time{Time: p.NextAttempt}, Blocked: p.Blocked,
+	}
+	if e := p.Last; e != nil {
+		v.LastEvidence = &client.Evidence{Outcome: client.Outcome(e.Outcome), Status: e.Status, Code: e.Code, Detail: e.Detail, At: client.Time{Time: e.At}}
 	}
 	return v
 }

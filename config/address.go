@@ -19,6 +19,26 @@ func checkAddress(address string) error {
 	return checkPort(port, 0)
 }
 
+// checkDoor accepts what checkAddress does, and unix:///path.
+func checkDoor(address string) error {
+	path, socket := SocketPath(address)
+	switch {
+	case !socket:
+		return checkAddress(address)
+	case !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.ContainsRune(path, 0):
+		return fmt.Errorf("%q: a socket is named by its whole path, e.g. unix:///run/hooklock/hooklock.sock", address)
+	case len(path) > longestSocket:
+		return fmt.Errorf("%q: the path of a socket is at most %d bytes long", address, longestSocket)
+	}
+	return nil
+}
+
+// longestSocket is what fits into sun_path of all systems that Hooklock runs on; Linux has room for four bytes more.
+const longestSocket = 103
+
+// SocketPath is the path in unix:///path; false where the address is no socket's.
+func SocketPath(address string) (path string, is bool) { return strings.CutPrefix(address, "unix://") }
+
 func checkPort(port string, least int64) error {
 	n, err := parseDigits(port)
 	if err != nil || n < least || n > 65535 {

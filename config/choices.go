@@ -45,12 +45,13 @@ type Scope string
 
 // The values of admin.tokens[].scopes.
 const (
-	ScopeRead  Scope = "read"
-	ScopeWrite Scope = "write"
+	ScopeRead   Scope = "read"
+	ScopeWrite  Scope = "write"
+	ScopeBodies Scope = "bodies"
 )
 
 // Choices lists the values.
-func (Scope) Choices() []string { return []string{"read", "write"} }
+func (Scope) Choices() []string { return []string{"read", "write", "bodies"} }
 
 // LogLevel is the least severity that is logged.
 type LogLevel string

@@ -64,6 +64,7 @@ func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.
 	if _, single := field.Interface().(Secret); single {
 		for _, p := range places {
 			text, _ := s.read(p)
+			s.odd(p.path, text)
 			field.Set(reflect.ValueOf(NewSecret(text)))
 		}
 		return
@@ -71,6 +72,9 @@ func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.
 	var all []Secret
 	for _, p := range places {
 		if text, ok := s.read(p); ok {
+			if secret.name != publicKey {
+				s.odd(p.path, text)
+			}
 			all = append(all, NewSecret(text))
 		}
 	}
@@ -134,6 +138,30 @@ func (s *secretReader) read(p secretPlace) (string, bool) {
 		s.problems = append(s.problems, Problem{Path: p.path, Text: "the secret is empty"})
 	}
 	return text, true
+}
+
+// publicKey is the secret that is none: how its text is laid out is up to its encoding.
+const publicKey = "public_key"
+
+// odd warns about what nobody means to have in a secret: it would be taken byte for byte, and everything refused.
+func (s *secretReader) odd(path, text string) {
+	inside := strings.Trim(text, " \t\r\n")
+	quoted := len(inside) >= 2 && (inside[0] == '"' || inside[0] == '\'') && inside[len(inside)-1] == inside[0]
+	for _, o := range []struct {
+		is   bool
+		what string
+	}{
+		{strings.HasPrefix(text, "\ufeff"), "begins with a byte order mark, as some editors write it"},
+		{strings.ContainsRune(text, 0), "has a NUL byte; it may be UTF-16"},
+		{strings.ContainsAny(text, "\r\n"), "has a line break beside the one at its end that is cut"},
+		{text != strings.Trim(text, " \t"), "has spaces around it"},
+		{quoted, "stands in quotes"},
+	} {
+		if o.is {
+			s.warnings = append(s.warnings, Problem{Path: path, Text: "the secret " + o.what + ", and is taken byte for byte, so that most likely nothing fits it; write it alone into its file"})
+			return
+		}
+	}
 }
 
 func readSecret(name string) (string, error) {

@@ -68,6 +68,7 @@ func Load(src Source) (*Loaded, error) {
 	secrets.readable(config)
 	v := &validator{config: config, senders: src.Senders, checkRoute: src.CheckRoute, checkKeys: src.CheckKeys, places: r.places, inKubernetes: env["KUBERNETES_SERVICE_HOST"] != ""}
 	v.run()
+	notes = append(notes, v.notes...)
 	r.add(secrets.problems)
 	r.add(v.problems)
 	if len(r.problems) > 0 {

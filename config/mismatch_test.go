@@ -27,3 +27,34 @@ func TestAReplayByTheIDAloneNeedsASignatureOrManyWords(t *testing.T) {
 		}
 	}
 }
+
+func TestADefaultThatRefusesCountedAttemptsIsTold(t *testing.T) {
+	presets := []Known{{Name: "post", Values: map[string]string{"event_id": "{body.id}"}}}
+	for route, want := range map[string]string{
+		`event_id: "{body.id}"`:                                                    "then say execute, or replay_unsigned",
+		`event_id: "{header.Idempotency-Key ?? body.event.id}"`:                    "then say execute, or replay_unsigned",
+		`event_id: "{xml.a.id}"`:                                                   "then say execute, or replay_unsigned",
+		`event_id: "{body.id}", verify: {scheme: token, header: X, secret_env: S}`: "then say replay. ",
+		`event_id: "{header.X}"`:                                                   "",
+		`event_id: "{body.id}", idempotency: {on_mismatch: reject}`:                "",
+		`event_id: "{body.id}", idempotency: {on_mismatch: execute}`:               "",
+		`event_id: "{body.id}", idempotency: {enabled: false}`:                     "",
+		`preset: post`:              "",
+		`event_id: "{body_sha256}"`: "",
+		`event_id: "{body.id}", verify: {scheme: token, header: X, secret_env: S}, mode: observe`: "then say replay. ",
+	} {
+		loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]"), Env: []string{"S=s"}, Senders: Senders{Presets: presets, Schemes: []Known{{Name: "token"}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := ""
+		for _, n := range loaded.Notes {
+			if n.Path == "routes[0].idempotency.on_mismatch" {
+				found = n.Text
+			}
+		}
+		if (found != "") != (want != "") || !strings.Contains(found, want) {
+			t.Errorf("%s: %q", route, found)
+		}
+	}
+}

@@ -48,7 +48,7 @@ func TestATemplateIsJudgedByWhatItsPatternCaptures(t *testing.T) {
 - {name: c, path: '/{', workflow: '{nope}', event_id: '{path.x}'}
 `
 	got := refusalOf(t, Source{Bytes: []byte(text)})
-	want := `sidecar.yaml:4:13: routes[0].workflow: column 2: unknown source "nope": write one of path.x, query.x, header.X, body.a.b[0], form.x, host, method, route, fingerprint, body_sha256, or text in double quotes` + "\n" +
+	want := `sidecar.yaml:4:13: routes[0].workflow: column 2: unknown source "nope": write one of path.x, query.x, header.X, body.a.b[0], form.x, xml.a.b, host, method, route, fingerprint, body_sha256, or text in double quotes` + "\n" +
 		"sidecar.yaml:5:66: routes[1].event_id: column 2: {path.z}: the route's path captures no {z}\n" +
 		`sidecar.yaml:6:19: routes[2].match.path: "{": a variable is a whole segment, such as /{account}/`
 	if got != want {

@@ -30,11 +30,18 @@ type generator struct{ comments map[string]string }
 
 func newGenerator(t *testing.T) generator {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "types.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
 	g := generator{comments: map[string]string{}}
+	for _, name := range []string{"types.go", "types_park.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.read(file)
+	}
+	return g
+}
+
+func (g generator) read(file *ast.File) {
 	for _, declaration := range file.Decls {
 		gen, ok := declaration.(*ast.GenDecl)
 		if !ok || gen.Tok != token.TYPE {
@@ -47,7 +54,6 @@ func newGenerator(t *testing.T) generator {
 			}
 		}
 	}
-	return g
 }
 
 func (g generator) schema() []byte {

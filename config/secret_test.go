@@ -161,3 +161,54 @@ func TestAPasswordOrAKeyInAURLIsNotShown(t *testing.T) {
 		}
 	}
 }
+
+func TestASecretThatNobodyMeansIsWarnedAbout(t *testing.T) {
+	for name, tt := range map[string]struct{ text, want string }{
+		"fine":           {"s3cret\n", ""},
+		"fine in CRLF":   {"s3cret\r\n", ""},
+		"spaces inside":  {"two words\n", ""},
+		"a space behind": {"s3cret \n", "has spaces around it"},
+		"a space before": {" s3cret", "has spaces around it"},
+		"a second line":  {"s3cret\n\n", "has a line break beside"},
+		"two secrets":    {"one\ntwo\n", "has a line break beside"},
+		"a mark":         {"\ufeffs3cret\n", "byte order mark"},
+		"quotes":         {"\"s3cret\"\n", "stands in quotes"},
+		"single quotes":  {"'s3cret'", "stands in quotes"},
+		"UTF-16":         {"s\x003\x00", "has a NUL byte"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "secret")
+			if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for setting, path := range map[string]string{
+				"verify: {scheme: hmac, secret_file: '" + file + "'}":                    "routes[0].verify.secret_file",
+				"verify: {scheme: hmac, secret_files: [/dev/null/none, '" + file + "']}": "routes[0].verify.secret_files[1]",
+				"handshake: {when: [query.a], token_file: '" + file + "'}":               "routes[0].handshake.token_file",
+			} {
+				loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + setting + "}]"), Senders: someSenders()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				found := ""
+				for _, w := range loaded.Warnings {
+					if w.Path == path {
+						found = w.Text
+					}
+				}
+				if (found != "") != (tt.want != "") || !strings.Contains(found, tt.want) || strings.Contains(found, "s3cret") {
+					t.Errorf("%s: %q", path, found)
+				}
+			}
+			loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, verify: {scheme: hmac, public_key_file: '" + file + "'}}]"), Senders: someSenders()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range loaded.Warnings {
+				if strings.Contains(w.Text, "the secret") {
+					t.Errorf("a public key: %s", w)
+				}
+			}
+		})
+	}
+}

@@ -53,6 +53,24 @@ func TestAPresetFillsWhatIsLeftOut(t *testing.T) {
 	}
 }
 
+func TestAPresetMayHaveAHandshake(t *testing.T) {
+	known := Senders{Presets: []Known{{Name: "post", Values: map[string]string{
+		"handshake.when": "query.mode=subscribe,query.challenge", "handshake.method": "GET", "handshake.unsigned": "true", "handshake.token": "query.token",
+		"handshake.answer": "{query.challenge}, {query.more}", "handshake.content_type": "text/plain", "handshake.header": "X-A: {query.challenge}",
+	}}}}
+	loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, preset: post, handshake: {answer: mine, token_env: T}}]"), Env: []string{"T=t"}, Senders: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Handshake{
+		When: []string{"query.mode=subscribe", "query.challenge"}, Method: "GET", Unsigned: true, TokenAt: "query.token", TokenEnv: "T", Token: NewSecret("t"),
+		Answer: "mine", ContentType: "text/plain", Header: "X-A: {query.challenge}",
+	}
+	if got := loaded.Config.Routes[0].Handshake; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestWhateverTheUserSetsOverridesThePreset(t *testing.T) {
 	loaded := loadWith(t, `
 routes:

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"path/filepath"
 	"time"
 
 	"hooklock/idem"
@@ -49,7 +48,8 @@ type Config struct {
 
 // Listen is the listener for deliveries.
 type Listen struct {
-	// host:port. Default 127.0.0.1:8080. An empty host means every address of the machine; port 0 picks a free one.
+	// host:port, or unix:///path for a socket with mode 0660. Default 127.0.0.1:8080. An empty host means every address of the machine; port 0
+	// picks a free one.
 	Address string `koanf:"address"`
 	// Certificate of the listener. Default none: plain HTTP.
 	TLS ServerTLS `koanf:"tls"`
@@ -129,16 +129,6 @@ type Limits struct {
 	Parked ParkedLimits `koanf:"parked"`
 }
 
-// ParkedLimits bound what is parked, over all replicas, as far as each knows of the others.
-type ParkedLimits struct {
-	// Events. Default 100000.
-	Events int `koanf:"events"`
-	// Their requests, wherever they are kept. Default 1GiB.
-	Bytes Size `koanf:"bytes"`
-	// Parked events that this process runs at one time. Default 16.
-	Running int `koanf:"running"`
-}
-
 // LeastMemory is the memory with which a body of the greatest length has room, when it is alone: a quarter is for small ones.
 func (l *Limits) LeastMemory() Size { return (l.RequestBody*4 + 2) / 3 }
 
@@ -177,56 +167,6 @@ type Embedded struct {
 	Quota Size `koanf:"quota"`
 }
 
-// ParkStore is where the bytes of parked requests are kept.
-type ParkStore struct {
-	// Requests up to this size, head and body together, are kept in etcd; longer ones in dir or s3. Default 16KiB, at most 256KiB.
-	// 0B: none are kept in etcd.
-	Inline Size `koanf:"inline"`
-	// Folder for longer requests, made with mode 0700. Every replica must see the same one. Default empty: requests in data_dir, where
-	// etcd is the embedded one and s3 is not set; else longer requests are not parked.
-	Dir string `koanf:"dir"`
-	// Bucket for longer requests, in place of dir.
-	S3 S3 `koanf:"s3"`
-	// File with the keys that seal requests, in etcd, too: a line for each, its ID and 32 bytes in base64. The first one seals, all
-	// open. Default empty: requests are kept as they are.
-	KeyFile string `koanf:"key_file"`
-	// The text of key_file. Never printed.
-	Keys Secret `koanf:"-" secret:"key"`
-	// Confirms that parked events may be lost with the one disk of an etcd of a single member. Default false: no route parks there.
-	SingleMember bool `koanf:"single_member"`
-}
-
-// S3 is a bucket, at AWS or at any server that speaks S3. The zero value of Endpoint means that there is none.
-type S3 struct {
-	// https://host or http://host:port. Default empty: no S3.
-	Endpoint string `koanf:"endpoint"`
-	// Name of the bucket, which is there already. Required beside endpoint.
-	Bucket string `koanf:"bucket"`
-	// What the names of objects begin with, without slashes at its ends. Default empty. Two installations must not share one.
-	Prefix string `koanf:"prefix"`
-	// Region of the bucket. Default us-east-1, which suits servers without regions.
-	Region string `koanf:"region"`
-	// File with the ID of the access key. One trailing newline is cut. Required beside endpoint.
-	AccessKeyFile string `koanf:"access_key_file"`
-	// File with the secret of the access key. One trailing newline is cut. Required beside endpoint.
-	SecretKeyFile string `koanf:"secret_key_file"`
-	// What access_key_file and secret_key_file gave. Never printed.
-	AccessKey Secret `koanf:"-" secret:"access_key"`
-	SecretKey Secret `koanf:"-" secret:"secret_key"`
-	// Time for one call, with its retries. Default 10s. Past it a delivery is answered as if its route did not park.
-	RequestTimeout time.Duration `koanf:"request_timeout"`
-	// How an https endpoint is verified.
-	TLS ClientTLS `koanf:"tls"`
-}
-
-// RequestsDir is the folder for longer parked requests; empty: there is none.
-func (c *Config) RequestsDir() string {
-	if c.ParkStore.Dir == "" && c.ParkStore.S3.Endpoint == "" && len(c.Etcd.Endpoints) == 0 {
-		return filepath.Join(c.DataDir, "requests")
-	}
-	return c.ParkStore.Dir
-}
-
 // Admin is the listener of the admin API, and who may use it.
 type Admin struct {
 	// host:port. Default 127.0.0.1:8079. Without tokens it must be a loopback address.
@@ -261,7 +201,7 @@ type Token struct {
 	TokenFile string `koanf:"token_file"`
 	// Environment variable with the token, instead of token_file. Default empty.
 	TokenEnv string `koanf:"token_env"`
-	// What it may do: read shows locks and executions, write changes them. Default [read].
+	// What it may do: read shows locks and executions, write changes them, bodies shows what senders sent. Default [read].
 	Scopes []Scope `koanf:"scopes"`
 	// Patterns of the workflows that it sees; * is any characters, / too. Default ["*"]: all of them.
 	Workflows []string `koanf:"workflows"`
@@ -311,6 +251,8 @@ type Route struct {
 	OnMissingEventID naming.MissingEventID `koanf:"on_missing_event_id"`
 	// How deliveries are signed.
 	Verify Verify `koanf:"verify"`
+	// A request of the sender that is no event: with it, it finds out who answers here. Default: what the preset says, else none.
+	Handshake Handshake `koanf:"handshake"`
 	// One delivery of a workflow at a time.
 	Lock Lock `koanf:"lock"`
 	// One execution per event.
@@ -338,39 +280,12 @@ type Match struct {
 	Hosts []string `koanf:"hosts"`
 }
 
-// Park says which deliveries of a route are accepted and run later: their bytes are committed to the store, then the sender gets a 2xx, and
-// the event runs in its workflow's order, exactly as it came.
-type Park struct {
-	// Whether anything is parked. Default false.
-	Enabled bool `koanf:"enabled"`
-	// For what: locked (another event of the workflow is before it), slow (the service takes longer than the sender waits), unreachable
-	// (nothing reached the service), unknown (nobody knows whether it ran), failed (the service answered 5xx, 408 or 429). Default
-	// [locked, slow, unreachable, unknown], or what the preset says.
-	On []idem.ParkOn `koanf:"on"`
-	// How long the sender waits for an answer. Default 5s, or what the preset says. 0s: it gets its 2xx at once, always.
-	After time.Duration `koanf:"after"`
-	// The status that says to the sender that it may forget the event. Default 202, or what the preset says.
-	Answer int `koanf:"answer"`
-	// How old a parked event may become before it is a dead letter. Default 24h.
-	MaxAge time.Duration `koanf:"max_age"`
-	// How often it may fail. What provably did not run does not count. Default 10.
-	Attempts int `koanf:"attempts"`
-	// What becomes of one that may not be tried again: hold (its workflow waits for a person, and the order is kept), skip (it is a dead
-	// letter, and the next one runs). Default hold.
-	OnFailure idem.OnFailure `koanf:"on_failure"`
-	// The signature that a parked event has when it runs: keep (the one that it came with), renew (a new one with the time of sending, by
-	// the secret that the route checks with). Default keep.
-	Signature idem.ParkSignature `koanf:"signature"`
-	// Parked events of one workflow. Default 1000.
-	MaxWaiting int `koanf:"max_waiting"`
-}
-
 // SchemeNone is the verify.scheme of deliveries whose signature is not checked.
 const SchemeNone = "none"
 
 // Verify says how the deliveries of a route are signed. The zero value is not valid; DefaultRoute has scheme none.
 type Verify struct {
-	// Name of a preset, or hmac, token or none. Default none, or what the preset says: nothing is checked.
+	// Name of a preset, or hmac, jwt, token or none. Default none, or what the preset says: nothing is checked.
 	Scheme string `koanf:"scheme"`
 	// File with the secret that the sender signs with. One trailing newline is cut. Default empty.
 	SecretFile string `koanf:"secret_file"`
@@ -378,7 +293,7 @@ type Verify struct {
 	SecretEnv string `koanf:"secret_env"`
 	// Files with several secrets, while one is rolled: any match is valid. Instead of secret_file. Default none.
 	SecretFiles []string `koanf:"secret_files"`
-	// File with the sender's public key or certificate: PEM, or the sender's own encoding. Default empty.
+	// File with the sender's public key or certificate: PEM, the sender's own encoding, or for jwt a JWKS. Nothing is fetched. Default empty.
 	PublicKeyFile string `koanf:"public_key_file"`
 	// Files with several public keys, while one is rolled. Instead of public_key_file. Default none.
 	PublicKeyFiles []string `koanf:"public_key_files"`
@@ -389,21 +304,68 @@ type Verify struct {
 	WebhookID string `koanf:"webhook_id"`
 	// How old the signed time may be. Default what the scheme's sender documents. 0s means no age check.
 	Tolerance time.Duration `koanf:"tolerance"`
-	// scheme hmac: sha1, sha256 or sha512. Some senders have versions: github sha1, hubspot v1 or v2. Default empty: sha256, or the
-	// sender's newest.
+	// scheme hmac: sha1, sha256 or sha512; jwt: such as ES256. Some senders have versions: github sha1, hubspot v1 or v2. Default empty:
+	// sha256, what fits the key, or the sender's newest.
 	Algorithm string `koanf:"algorithm"`
-	// schemes hmac and token: the header with the signature or the token. Default empty.
+	// schemes hmac, jwt and token: the header with the signature or the token. Default empty; jwt: Authorization.
 	Header string `koanf:"header"`
-	// schemes hmac and token: what stands before it in the header's value, such as "sha256=". Default empty.
+	// Instead of header, the places of it, as sources of a template: header.X, header.X[v1] for a part of a list, query.x, body.a.b. Any match is
+	// valid. Default none.
+	From []string `koanf:"from"`
+	// schemes hmac, jwt and token: what stands before it there, such as "sha256=". Default empty; jwt without header and from: "Bearer ".
 	Prefix string `koanf:"prefix"`
 	// scheme hmac: hex or base64. Default empty: hex.
 	Encoding string `koanf:"encoding"`
-	// scheme hmac: what is signed, with {body}, {method}, {url}, {header.X}. Default empty: {body}.
+	// scheme hmac: what is signed: text with {body}, {method}, {url}, {target} and the sources of templates. Default empty: {body}.
 	Content string `koanf:"content"`
+	// scheme hmac: the source in content that is the signed time, such as header.X[t]: Unix seconds or milliseconds, or RFC 3339. Default empty: no
+	// time is signed.
+	Timestamp string `koanf:"timestamp"`
+	// schemes hmac and jwt: how the secret is written: text, base64 or hex. Default empty: text, taken byte for byte.
+	SecretEncoding string `koanf:"secret_encoding"`
+	// scheme jwt: the claim iss must be this. Default empty: any.
+	Issuer string `koanf:"issuer"`
+	// scheme jwt: the claim aud must have this. Default empty: any, which a public key allows only with body_hash.
+	Audience string `koanf:"audience"`
+	// scheme jwt: further claims that the token must have, as name=value. Default none.
+	Claims []string `koanf:"claims"`
+	// scheme jwt: the claim with the SHA-256 of the body. Default empty: nothing of the body is signed.
+	BodyHash string `koanf:"body_hash"`
 	// What secret_file, secret_env or secret_files gave. Never printed.
 	Secrets []Secret `koanf:"-" secret:"secret"`
 	// What public_key_file or public_key_files gave.
 	PublicKeys []Secret `koanf:"-" secret:"public_key"`
+}
+
+// Handshake says which requests of a sender are a handshake, and what answers it. The zero value is none.
+type Handshake struct {
+	// What tells a handshake from an event, as sources of a template that it has: query.hub.challenge, or body.type=url_verification with the value.
+	// All must hold. Default none: there is no handshake.
+	When []string `koanf:"when"`
+	// Its method, also where match.methods has others: GET. Default empty: one of the route's.
+	Method string `koanf:"method"`
+	// It comes without a signature. Then it is answered here, and never passed on. Default false: its signature is checked first.
+	Unsigned bool `koanf:"unsigned"`
+	// Source that must be the token in token_file, such as query.hub.verify_token. Default empty: none is asked for.
+	TokenAt string `koanf:"token"`
+	// File with that token. One trailing newline is cut. Default empty.
+	TokenFile string `koanf:"token_file"`
+	// Environment variable with that token, instead of token_file. Default empty.
+	TokenEnv string `koanf:"token_env"`
+	// Body of the answer: text with sources in braces, such as {query.hub.challenge}; {hmac.body.x} is the digest of one, made as the route's
+	// signatures. "{{" and "}}" are braces. Default empty: no body.
+	Answer string `koanf:"answer"`
+	// Its type. With application/json, values are escaped for a JSON string. Default empty: text/plain.
+	ContentType string `koanf:"content_type"`
+	// A header line of the answer: "X-Hook-Secret: {header.X-Hook-Secret}". Default empty: none. Where answer is empty, too, the upstream answers.
+	Header string `koanf:"header"`
+	// What token_file or token_env gave. Never printed.
+	Token Secret `koanf:"-" secret:"token"`
+}
+
+// Complete reports whether the token that h names was read.
+func (h *Handshake) Complete() bool {
+	return h.TokenFile == "" && h.TokenEnv == "" || !h.Token.IsZero()
 }
 
 // Complete reports whether everything that v names was read. It is false only where a file or variable is missing and Load was
@@ -526,7 +488,8 @@ func DefaultRoute() Route {
 		Workflow:         "{route}",
 		EventID:          "{header.Idempotency-Key}",
 		OnMissingEventID: naming.MissingPayload,
-		Verify:           Verify{Scheme: SchemeNone, SecretFiles: []string{}, PublicKeyFiles: []string{}},
+		Verify:           Verify{Scheme: SchemeNone, SecretFiles: []string{}, PublicKeyFiles: []string{}, From: []string{}, Claims: []string{}},
+		Handshake:        Handshake{When: []string{}},
 		Lock: Lock{
 			Strategy:     idem.FailFast,
 			WaitTimeout:  5 * time.Second,

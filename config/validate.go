@@ -37,6 +37,7 @@ type validator struct {
 	inKubernetes bool
 	problems     Problems
 	warnings     Problems
+	notes        Problems
 }
 
 func (v *validator) run() {
@@ -85,7 +86,7 @@ func (v *validator) within(path string, size, least, most Size) {
 
 func (v *validator) listeners() {
 	c := v.config
-	v.check("listen.address", checkAddress(c.Listen.Address))
+	v.check("listen.address", checkDoor(c.Listen.Address))
 	v.pair("listen.tls", c.Listen.TLS.CertFile, c.Listen.TLS.KeyFile)
 	v.admin()
 	if c.Health.Listen != "" {

@@ -187,6 +187,29 @@ func (v *validator) idempotency(path string, r *Route) {
 			"check signatures (verify), write reject, or replay_unsigned if nobody but the sender reaches this route")
 	v.statuses(path, i)
 	v.idleIdempotency(path, r)
+	v.noteMismatch(path+".on_mismatch", r)
+}
+
+// noteMismatch tells of a default that loses events of senders whose body counts the attempts: the second one is refused for ever.
+func (v *validator) noteMismatch(path string, r *Route) {
+	i := &r.Idempotency
+	if _, said := v.places[path]; said || r.Preset != "" || !i.Enabled || i.OnMismatch != idem.MismatchReject || !readsBody(r.EventID) {
+		return
+	}
+	other := "replay"
+	if r.Verify.Scheme == SchemeNone {
+		other = "execute, or replay_unsigned where nobody but the sender reaches this route"
+	}
+	v.notes = append(v.notes, Problem{Path: path, Text: "is reject (422), the default: if the sender changes something else in the body between attempts, such as a counter or a time, " +
+		"no attempt after the first is taken for the same event; then say " + other + ". hooklock report shows what such a sender changes"})
+}
+
+// readsBody reports whether a template reads a member of the body. One that is wrong is reported elsewhere.
+func readsBody(template string) bool {
+	t, err := naming.CompileTemplate(template)
+	return err == nil && slices.ContainsFunc(t.Sources(), func(s naming.Source) bool {
+		return s.Kind == naming.SourceBody || s.Kind == naming.SourceForm || s.Kind == naming.SourceXML
+	})
 }
 
 // isHeaderName reports whether name is a token of RFC 9110.
@@ -283,10 +306,24 @@ func (v *validator) verify(path string, r *Route) {
 		secrets := s.SecretFile != "" || s.SecretEnv != "" || len(s.SecretFiles) > 0 || s.PublicKeyFile != "" || len(s.PublicKeyFiles) > 0
 		v.warnIdle(path, secrets, "verify.scheme is none: no signature is checked")
 	}
-	if s.Scheme != "hmac" && s.Scheme != "token" {
-		for _, own := range []struct{ key, value string }{{".header", s.Header}, {".prefix", s.Prefix}, {".encoding", s.Encoding}, {".content", s.Content}} {
-			v.warnIdle(path+own.key, own.value != "", "only the schemes hmac and token read it")
-		}
+	for _, own := range s.generic() {
+		v.warnIdle(path+"."+own.key, own.given && !slices.Contains(own.schemes, s.Scheme), "only verify.scheme "+strings.Join(own.schemes, ", ")+" reads it")
+	}
+}
+
+// genericSetting is a setting of senders that have no preset.
+type genericSetting struct {
+	key     string
+	given   bool
+	schemes []string // that read it
+}
+
+func (s *Verify) generic() []genericSetting {
+	all, mac, keyed, token := []string{"hmac", "jwt", "token"}, []string{"hmac"}, []string{"hmac", "jwt"}, []string{"jwt"}
+	return []genericSetting{
+		{"header", s.Header != "", all}, {"from", len(s.From) > 0, all}, {"prefix", s.Prefix != "", all},
+		{"encoding", s.Encoding != "", mac}, {"content", s.Content != "", mac}, {"timestamp", s.Timestamp != "", mac}, {"secret_encoding", s.SecretEncoding != "", keyed},
+		{"issuer", s.Issuer != "", token}, {"audience", s.Audience != "", token}, {"claims", len(s.Claims) > 0, token}, {"body_hash", s.BodyHash != "", token},
 	}
 }
 

@@ -144,7 +144,7 @@ func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer 
 	}
 	var cool *protocol.Cooling
 	size := len(value)
-	if r.Outcome == idem.Unknown && l.ReleaseDelay > 0 {
+	if r.Outcome == idem.Unknown && l.ReleaseDelay > 0 && (l.Parked == nil || l.Parked.Trying) {
 		if cool, err = s.coolDown(ctx, l); err != nil {
 			return nil, err
 		}

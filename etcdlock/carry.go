@@ -3,7 +3,6 @@ package etcdlock
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -13,7 +12,8 @@ import (
 )
 
 // How a process comes to carry a parked execution. It claims the first one of a line as who waits there claims; or it carries on the one in the
-// lock whose process is gone, with one transaction that proves this (protocol.Carry). Others may do the same at any moment: what
+// lock whose process is gone, with one transaction that proves this (protocol.Carry). Where the lock names its own session, and nobody here has it,
+// that is an Adopt. Others may do the same at any moment: what
 // is refused is theirs.
 
 // Take implements idem.ParkLedger.
@@ -80,9 +80,12 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 
 // inLock carries on what is in the lock, if no process does.
 func (t *taking) inLock(ctx context.Context, session *session, l *idem.Lock) (*idem.Taken, error) {
-	t.behind = l.Alive
+	own := l.Alive == protocol.SessionAlive(session.name) // an adoption that came after its carrier had let go
 	switch {
-	case !parked(l), t.holds(l.Execution), l.Parked.Blocked != "" && l.Cancel == nil, !t.mine(l.Route), t.live.has(l.Alive):
+	case parked(l) && (l.Parked.Blocked != "" && l.Cancel == nil || !t.mine(l.Route)): // it waits for a person, or for another process
+		return nil, nil
+	case !parked(l), t.holds(l.Execution), t.live.has(l.Alive) && !own:
+		t.behind = l.Alive
 		return nil, nil
 	}
 	_, young, err := t.around(ctx, l)
@@ -175,7 +178,12 @@ func (t *taking) carryFor(life context.Context, session *session, l, next *idem.
 	k.S = session.key
 	for {
 		epoch := session.currentEpoch()
-		answer := t.sender.do(life, newRequest(k.L, protocol.Carry(k, protocol.Seen{Epoch: epoch, L: l.Revision}, protocol.Leased{Value: value}), len(value)))
+		txn := protocol.Carry
+		if l.Alive == next.Alive {
+			txn = protocol.Adopt
+		}
+		at := protocol.Seen{Epoch: epoch, Created: l.Created, L: l.Revision}
+		answer := t.sender.do(life, newRequest(k.L, txn(k, at, protocol.Leased{Value: value}), len(value)))
 		switch {
 		case answer.err == nil && answer.Succeeded:
 			next.Token, next.Revision = answer.revision, answer.revision
@@ -184,15 +192,15 @@ func (t *taking) carryFor(life context.Context, session *session, l, next *idem.
 			return nil, unavailable(answer.err)
 		case answer.err != nil:
 			return t.carried(life, session, epoch, next, answer.err)
+		case l.Alive == next.Alive: // nothing is read with that refusal
+			return nil, errors.Join(idem.ErrNotClaimed, session.moved(life, t.pool, epoch))
 		}
-		st, err := answer.refused()
-		switch {
-		case err != nil:
-			return nil, unavailable(err)
-		case st.Lock == nil || st.Lock.Revision != l.Revision:
+		switch now := protocol.First(answer.Responses[protocol.ReadLock]); {
+		case now == nil || now.ModRevision != l.Revision:
 			return nil, idem.ErrNotClaimed
 		case protocol.First(answer.Responses[protocol.ReadAlive]) != nil:
 			t.meet(l.Alive, answer)
+			t.behind = l.Alive
 			return nil, nil
 		}
 		if err := session.moved(life, t.pool, epoch); err != nil {
@@ -223,7 +231,7 @@ func (t *taking) carried(life context.Context, session *session, epoch int64, ne
 	return nil, idem.ErrNotClaimed
 }
 
-// Request implements idem.ParkLedger. The error is idem.ErrNoExecution where nothing is kept of it, or idem.ErrStoreUnavailable.
+// Request implements idem.ParkLedger. The error is idem.ErrNoRequest or idem.ErrStoreUnavailable.
 func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
 	return s.request(ctx, id)
 }
@@ -235,7 +243,7 @@ func (s *core) request(ctx context.Context, id idem.ExecutionID) ([]byte, error)
 	}
 	kv := protocol.First(answers[0])
 	if kv == nil {
-		return nil, fmt.Errorf("%w: no request is kept of %s", idem.ErrNoExecution, id)
+		return nil, idem.ErrNoRequest
 	}
 	return kv.Value, nil
 }

@@ -100,6 +100,10 @@ func (a *asking) try(ctx context.Context) (bool, error) {
 		return a.endWaiting(ctx, at)
 	case a.found.Lock == nil:
 		return true, a.ended(at)
+	case a.cancel.Skip && at.Lock.Parked == nil:
+		return true, idem.ErrNotParked
+	case at.uncarried:
+		return a.endUncarried(ctx, at)
 	case at.Lock.Cancel != nil && (at.Lock.Cancel.Final || !a.cancel.Final):
 		a.before = !a.mine(at.Lock.Cancel)
 	default:
@@ -107,7 +111,7 @@ func (a *asking) try(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	if !a.found.Lock.Dead {
+	if !a.found.Lock.Dead && !at.uncarried {
 		return true, nil
 	}
 	return false, a.store.bury(ctx, a.found.Lock) // and read how it ended
@@ -148,8 +152,14 @@ func (a *asking) ask(ctx context.Context, at *executionState) (bool, error) {
 
 // endWaiting takes the execution out of the queue.
 func (a *asking) endWaiting(ctx context.Context, at *executionState) (bool, error) {
+	if a.cancel.Skip && at.Copied.Parked == nil {
+		return true, idem.ErrNotParked
+	}
 	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.Now(), Abort: &a.cancel})
 	r, err := a.store.ending(ctx, at.Copied, record, a.writer, func(rec protocol.Leased, _ *protocol.Cooling) clientv3.Op {
+		if at.Copied.Parked != nil {
+			return protocol.EndParkedPlace(at.keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec, letterOf(at.Copied, record))
+		}
 		return protocol.CancelWaiting(at.keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec)
 	}, at.keys)
 	if err != nil {
@@ -159,15 +169,25 @@ func (a *asking) endWaiting(ctx context.Context, at *executionState) (bool, erro
 	if !applied {
 		return false, err
 	}
+	a.over(record, answer, at)
+	if at.Copied.Parked != nil {
+		a.store.ended(record, true) // nobody waits to tell of it
+	}
+	return true, nil
+}
+
+func (a *asking) over(record *idem.Record, answer reply, at *executionState) {
 	record.Revision = answer.revision
 	a.found = &idem.Found{Record: record, Revision: answer.revision, Duplicates: at.duplicates}
-	return true, nil
 }
 
 // ended tells an execution that ended because of a cancel, this one or an earlier one, from one that ended otherwise.
 func (a *asking) ended(at *executionState) error {
 	r := a.found.Record
 	switch {
+	case a.cancel.Skip && r != nil && r.Error != nil && r.Error.Code == protocol.CodeSkipped:
+		a.before = at.Writer != a.writer
+		return nil
 	case r == nil || r.Status != idem.Aborted || r.Abort == nil || r.Abort.Forced || r.Abort.By == policyName:
 		return idem.ErrFinished
 	case at.Writer == a.writer || a.mine(r.Abort):
@@ -273,6 +293,7 @@ func (s *Control) ForceRelease(ctx context.Context, workflow string, id idem.Exe
 
 func (s *Control) force(ctx context.Context, at *executionState, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
 	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: s.clock.Now(), Abort: by})
+	record.RequestKept = parked(at.Lock)
 	news, err := s.news(ctx)
 	if err != nil {
 		return nil, false, err
@@ -280,6 +301,9 @@ func (s *Control) force(ctx context.Context, at *executionState, by *idem.Cancel
 	free := *at.Lock
 	free.ReleaseDelay = 0 // whoever forces wants it free
 	r, err := s.ending(ctx, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) clientv3.Op {
+		if parked(at.Lock) {
+			return protocol.ForceReleaseParked(at.keys, protocol.Seen{L: at.Lock.Revision}, rec, news, *letterOf(at.Lock, record))
+		}
 		return protocol.ForceRelease(at.keys, protocol.Seen{L: at.Lock.Revision}, rec, news)
 	}, at.keys)
 	if err != nil {

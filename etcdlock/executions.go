@@ -38,7 +38,10 @@ func (s *Control) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.E
 		}
 		q.Cursor = "" // the kinds behind its own are shown from their beginning
 	}
-	return p.finish(ctx)
+	if err := p.complete(ctx, p.walk.revision); err != nil {
+		return idem.ExecutionPage{}, err
+	}
+	return idem.ExecutionPage{Executions: p.found, NextCursor: p.walk.cursor()}, nil
 }
 
 // kindsOf are the kinds of keys in which an execution of that status can be.
@@ -96,16 +99,16 @@ func (s *Control) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	return idem.Found{Lock: l, Place: waits}, true
 }
 
-// finish adds what stands elsewhere than in the values.
-func (p *executionPage) finish(ctx context.Context) (idem.ExecutionPage, error) {
+// complete adds what stands elsewhere than in the values, which were read at revision.
+func (p *executionPage) complete(ctx context.Context, revision int64) error {
 	var locks []*idem.Lock
 	for _, f := range p.found {
 		if f.Lock != nil && !f.Place {
 			locks = append(locks, f.Lock)
 		}
 	}
-	if err := p.store.vouch(ctx, locks, p.walk.revision); err != nil {
-		return idem.ExecutionPage{}, unavailable(err)
+	if err := p.store.vouch(ctx, locks, revision); err != nil {
+		return unavailable(err)
 	}
 	counts := make([]clientv3.Op, len(p.found))
 	for i := range p.found {
@@ -113,10 +116,10 @@ func (p *executionPage) finish(ctx context.Context) (idem.ExecutionPage, error) 
 	}
 	answers, err := p.store.readEach(ctx, counts)
 	if err != nil {
-		return idem.ExecutionPage{}, unavailable(err)
+		return unavailable(err)
 	}
 	for i := range p.found {
 		p.found[i].Duplicates = p.store.duplicates.of(p.found[i].ID(), answers[i].GetResponseRange().Kvs)
 	}
-	return idem.ExecutionPage{Executions: p.found, NextCursor: p.walk.cursor()}, nil
+	return nil
 }

@@ -82,7 +82,7 @@ func (s *core) dropLater(id clientv3.LeaseID) {
 
 // letGo is when this process has nothing to do with the lock any more.
 func (h *owned) letGo(as *idem.Lock) {
-	h.store.letGo(as.Execution)
+	h.store.letGo(h)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lock = as

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -32,7 +31,6 @@ type lines struct {
 	letters int
 	blocked int // lines
 	oldest  ages
-	round   []string // of the slow round: locks
 }
 
 // entry is a kept request.
@@ -227,21 +225,13 @@ func (p *lines) behind(key, alive string) {
 	}
 	l.behind = alive
 	if alive != "" && !protocol.IsHold(alive) && !p.store.live.has(alive) {
-		p.ripenSoonLocked(key)
+		time.AfterFunc(lookAgainIn, func() { p.ripenLock(key) })
 	}
 }
 
 // lookAgainIn is after which time a line is looked at again whose lock's session is not known: its end may not have been heard of yet, or its
 // beginning.
 const lookAgainIn = time.Second
-
-func (p *lines) ripenSoonLocked(key string) {
-	p.store.tasks.help(func(life context.Context) {
-		if link.Sleep(life, lookAgainIn) == nil {
-			p.ripenLock(key)
-		}
-	})
-}
 
 // ages are parked executions by when they were parked. Those that have ended are dropped when they come first.
 type ages []aged

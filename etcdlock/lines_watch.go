@@ -3,6 +3,8 @@ package etcdlock
 import (
 	"container/heap"
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +34,7 @@ func (p *lines) run(ctx context.Context) {
 	defer wg.Wait()
 	wg.Go(func() { p.followLocks(ctx) })
 	wg.Go(func() { p.lookRound(ctx) })
+	wg.Go(func() { p.sweepRound(ctx) })
 	for ctx.Err() == nil {
 		revision, err := p.list(ctx)
 		if err != nil {
@@ -120,11 +123,14 @@ func (p *lines) indexed(id idem.ExecutionID, e *clientv3.Event) {
 	if e.Type == clientv3.EventTypeDelete {
 		p.dropLocked(id)
 	} else if in := p.read(id, e.Kv); in != nil {
+		if before := p.entries[id]; before != nil {
+			in.old = before.old // until its age is put again
+		}
 		p.putLocked(in)
 		p.ripenLocked(p.lines[in.key])
 	}
 	p.mu.Unlock()
-	if h := p.store.ours(id); h != nil && e.Type != clientv3.EventTypeDelete { // somebody lets it run now
+	if h := p.store.ours(id); h != nil { // somebody lets it run now, or has ended it
 		p.store.tasks.help(func(life context.Context) {
 			h.lookAgain(life)
 			p.ripenOf(id)
@@ -147,7 +153,6 @@ func (p *lines) aged(id idem.ExecutionID, e *clientv3.Event) {
 
 func (p *lines) putLocked(e *entry) {
 	if before := p.entries[e.Execution]; before != nil {
-		e.old = e.old || before.old && e.revision == before.revision
 		p.uncountLocked(before)
 	}
 	p.entries[e.Execution] = e
@@ -268,21 +273,22 @@ func (p *lines) left(place string) {
 	}
 }
 
+// keys are the locks of all lines.
+func (p *lines) keys() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.lines))
+}
+
 // lookRound ripens all lines in each slowRound, evenly spread.
 func (p *lines) lookRound(ctx context.Context) {
-	const step = time.Second
-	for link.Sleep(ctx, step) == nil {
-		p.mu.Lock()
-		if len(p.round) == 0 {
-			for key := range p.lines {
-				p.round = append(p.round, key)
-			}
+	const steps = 60
+	for round, i := p.keys(), 0; link.Sleep(ctx, slowRound/steps) == nil; i++ {
+		if i == steps {
+			round, i = p.keys(), 0
 		}
-		n := min(len(p.round), len(p.lines)*int(step)/int(slowRound)+1)
-		for _, key := range p.round[:n] {
-			p.ripenLocked(p.lines[key])
+		for _, key := range round[i*len(round)/steps : (i+1)*len(round)/steps] {
+			p.ripenLock(key)
 		}
-		p.round = p.round[n:]
-		p.mu.Unlock()
 	}
 }

@@ -78,13 +78,19 @@ func (h *owned) stopNow(cause error) {
 	if h.stopped != nil || h.ending {
 		f = nil
 	}
-	if h.stopped == nil {
+	if h.stopped == nil || h.unheardLocked() {
 		h.stopped = cause
 	}
 	h.mu.Unlock()
 	if f != nil {
 		f(cause)
 	}
+}
+
+// unheardLocked reports whether all that stopped a parked execution is that nobody could vouch for its session. A call that ran was closed then; the
+// execution itself goes on under the next session, if nobody was faster.
+func (h *owned) unheardLocked() bool {
+	return h.lock.Parked != nil && errors.Is(h.stopped, idem.ErrUnheard)
 }
 
 func (h *owned) boundTo(s *session) bool {
@@ -210,7 +216,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 }
 
 func (h *owned) concluded(c *conclusion, answer reply) *idem.Record {
-	h.store.letGo(c.record.Execution)
+	h.store.letGo(h)
 	c.record.Revision, c.record.Size = answer.revision, c.written
 	return c.record
 }
@@ -253,7 +259,7 @@ func (h *owned) settle(life context.Context, e ending, sent *conclusion) (*idem.
 // record is not there any more, and etcd is asked how it was.
 func (h *owned) endedBy(life context.Context, st *protocol.State) (*idem.Record, error) {
 	l := h.Lock()
-	h.store.letGo(l.Execution)
+	h.store.letGo(h)
 	if st.Runs(l.Execution) { // another process carries it on
 		return nil, idem.ErrLockLost
 	}
@@ -317,12 +323,12 @@ func (h *owned) release(life context.Context) error {
 				continue
 			}
 			if err == nil && st.Ended(l.Execution) != nil {
-				h.store.letGo(l.Execution)
+				h.store.letGo(h)
 				return idem.ErrLockLost
 			}
 		}
 		if err == nil {
-			h.store.letGo(l.Execution)
+			h.store.letGo(h)
 			return nil
 		}
 		if pause.Wait(life) != nil {
@@ -352,7 +358,7 @@ func (h *owned) abort(life context.Context) error {
 func (h *owned) adopt(life context.Context, to *session) {
 	for pause := link.NewBackoff(); ; {
 		h.mu.Lock()
-		l, over := *h.lock, h.ending || h.stopped != nil || h.session == to
+		l, over := *h.lock, h.ending || h.stopped != nil && !h.unheardLocked() || h.session == to
 		h.mu.Unlock()
 		if over || to.err() != nil {
 			return
@@ -386,6 +392,9 @@ func (h *owned) adopt(life context.Context, to *session) {
 func (h *owned) adopted(l *idem.Lock, by *session) {
 	h.mu.Lock()
 	h.session = by
+	if h.unheardLocked() {
+		h.stopped = nil
+	}
 	h.mu.Unlock()
 	h.see(l)
 }

@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -172,7 +173,9 @@ func acquired(t *testing.T, s *Store) *idem.Lock {
 }
 
 func TestWhatIsAskedForIsTrueAlsoWhereItsAnswerGotLost(t *testing.T) {
-	for name, c := range scenes {
+	all := maps.Clone(scenes)
+	maps.Copy(all, parkedScenes)
+	for name, c := range all {
 		for how, atOnce := range map[string]bool{"applied, and its answer lost": true, "applied after the next attempt": false} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				t.Parallel()

@@ -102,7 +102,7 @@ func TestAParkedDeliveryRunsInItsTurnAndLeavesNothingBehind(t *testing.T) {
 		if r := mustSettle(t, taken.Held); r.Tries != 1 || r.Token != token || r.RequestKept {
 			t.Fatalf("%+v", r)
 		}
-		if _, err := a.Request(within(t, patience), want.Execution); !errors.Is(err, idem.ErrNoExecution) {
+		if _, err := a.Request(within(t, patience), want.Execution); !errors.Is(err, idem.ErrNoRequest) {
 			t.Fatalf("its request is still there: %v", err)
 		}
 	}
@@ -158,16 +158,19 @@ func TestWhatIsParkedWhileItRunsOutlivesItsProcess(t *testing.T) {
 
 func TestACarrierThatLostItsSessionIsToldSo(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	wire := etcdtest.NewProxy(t, e.Endpoint)
+	a, b := openStore(t, Options{Endpoints: []string{wire.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, a, parkedLock("w", "event"), 0)
 	one := takeNext(t, a)
 	mustAttempt(t, one.Held)
+	wire.Blackhole(true)
 	revoke(t, e, a)
 	two := takeNext(t, b)
 	if two.Held.Lock().Token <= one.Held.Lock().Token {
 		t.Fatal("the token did not grow")
 	}
 	mustAttempt(t, two.Held)
+	wire.Blackhole(false)
 	p := *one.Held.Lock().Parked
 	if err := one.Held.Rest(within(t, patience), p); !errors.Is(err, idem.ErrLockLost) {
 		t.Fatalf("got %v", err)
@@ -239,4 +242,31 @@ func keysBelow(tb testing.TB, e *etcdtest.Etcd, prefix string) (keys []string) {
 		keys = append(keys, string(kv.Key))
 	}
 	return keys
+}
+
+func TestACarrierGoesOnUnderTheNextSession(t *testing.T) {
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewProxy(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}, SessionTTL: minTTL})
+	mustPark(t, s, parkedLock("w", "event"), 0)
+	h := takeNext(t, s).Held
+	stopped := make(chan error, 1)
+	h.OnStop(func(cause error) { stopped <- cause })
+	mustAttempt(t, h)
+	wire.Blackhole(true)
+	if cause := <-stopped; !errors.Is(cause, idem.ErrUnheard) {
+		t.Fatalf("stopped with %v", cause)
+	}
+	if err := h.Begin(); !errors.Is(err, idem.ErrLockLost) {
+		t.Fatalf("it may begin: %v", err)
+	}
+	wire.Blackhole(false)
+	p := *h.Lock().Parked
+	p.Last = &idem.Evidence{Outcome: idem.Unknown, At: time.Now()}
+	eventually(t, "the end of the try is written down", func() bool { return h.Rest(within(t, patience), p) == nil })
+	mustAttempt(t, h)
+	if err := h.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	mustSettle(t, h)
 }

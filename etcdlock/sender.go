@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxBatch      = 100       // etcd refuses more than 128 operations on one path, a transaction of ours has up to 5
+	maxBatch      = 100       // etcd refuses more than 128 operations on one path, a transaction of ours has up to 6
 	maxBatchBytes = 512 << 10 // etcd refuses requests above 1.5 MiB
 	maxInFlight   = 2         // measured: the second fills the pauses of the first, more give nothing
 )

@@ -49,6 +49,9 @@ type Options struct {
 	// OnSession is called after a session has opened and after one was lost. What was known from the store before a loss may
 	// be out of date afterwards. Calls do not overlap. It must not block.
 	OnSession func(SessionEvent)
+	// Rekeep makes of what was kept for one execution what is kept for another one, because what is sealed, or kept elsewhere, is bound to its
+	// execution. nil: it is taken as it is.
+	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error)
 	// OnForget is called when somebody forgot the record of an execution. It must not block.
 	OnForget func(idem.ExecutionID)
 	// OnReset is called when forgets may have been missed: whoever caches records drops them all. It must not block.
@@ -364,10 +367,14 @@ func (s *core) hold(l idem.Lock, k protocol.Keys, session *session) *owned {
 	return h
 }
 
-func (s *core) letGo(id idem.ExecutionID) {
+// letGo is when this process has nothing to do with a lock any more. It may have taken the same execution up again since.
+func (s *core) letGo(h *owned) {
+	id := h.Lock().Execution
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.running, id)
+	if s.running[id] == h {
+		delete(s.running, id)
+	}
 }
 
 // holds reports whether this process has the lock of id, and so ends it itself.

@@ -158,11 +158,11 @@ func TestEachTransactionPassesWhereItShouldAndEachCompareRefuses(t *testing.T) {
 	stage := func(t *testing.T, r row) *scene {
 		n++
 		p := fmt.Sprintf("/%d/", n)
-		s := &scene{t: t, etcd: e, k: protocol.Keys{S: p + "S", L: p + "L", O: p + "O", W: p + "Q/", Q: p + "Q/mine", I: p + "I", A: p + "A", H: p + "H", C: p + "C", F: p + "F"}}
+		s := &scene{t: t, etcd: e, k: protocol.Keys{S: p + "S", L: p + "L", O: p + "O", W: p + "Q/", Q: p + "Q/mine", I: p + "I", A: p + "A", H: p + "H", C: p + "C", F: p + "F", R: p + "R", P: p + "P", G: p + "G"}}
 		r.scene(s)
 		return s
 	}
-	for _, r := range rows() {
+	for _, r := range append(rows(), parkedRows()...) {
 		t.Run(r.name, func(t *testing.T) {
 			s := stage(t, r)
 			if !s.send(r.op(s)) {

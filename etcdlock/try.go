@@ -87,12 +87,15 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 	for pause := link.NewBackoff(); ; {
 		h.mu.Lock()
 		l, session, stopped := h.lock, h.session, h.stopped
+		if h.unheardLocked() {
+			stopped = nil
+		}
 		h.mu.Unlock()
 		switch {
 		case w.runs && l.Cancel != nil:
 			return idem.ErrCancelled
 		case w.runs && stopped != nil:
-			return h.lose(l.Execution)
+			return h.lose()
 		case session.err() != nil && stopped == nil:
 			err := h.follow(ctx)
 			if err == nil {
@@ -121,7 +124,7 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 			switch {
 			case err != nil:
 			case !h.mine(st):
-				return h.lose(l.Execution)
+				return h.lose()
 			case sent && w.done(st.Lock):
 				h.see(st.Lock)
 				return h.rewritten(nil, 0, w.runs, stopped)
@@ -148,7 +151,7 @@ func (h *owned) rewritten(l *idem.Lock, revision int64, fresh bool, stopped erro
 	if stopped == nil || h.Lock().Cancel != nil {
 		return nil
 	}
-	return h.lose(h.Lock().Execution)
+	return h.lose()
 }
 
 // follow moves the lock to the session of now, if there is one.
@@ -164,8 +167,9 @@ func (h *owned) follow(ctx context.Context) error {
 }
 
 // lose gives up what this process carried: whoever finds the lock without a process carries it on.
-func (h *owned) lose(id idem.ExecutionID) error {
-	h.store.letGo(id)
+func (h *owned) lose() error {
+	h.stopNow(idem.ErrLockLost)
+	h.store.letGo(h)
 	h.store.lines.ripenLock(h.keys.L)
 	return idem.ErrLockLost
 }
@@ -199,7 +203,7 @@ func (h *owned) putDown(life context.Context) error {
 			}
 		}
 		if err == nil {
-			h.store.letGo(l.Execution)
+			h.store.letGo(h)
 			h.store.lines.ripenLock(h.keys.L)
 			return nil
 		}

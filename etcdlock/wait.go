@@ -71,9 +71,10 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 
 // enqueue takes what make makes to a definite end: an Enqueue, or one of a parked execution.
 func (p *Place) enqueue(life context.Context, prev, behind int64, make func(protocol.Seen) (*request, error)) (*idem.Seen, error) {
+	other := int64(0) // the revision of the lock under another strategy, which another event has
 	for again := false; ; again = true {
 		epoch := p.session.currentEpoch()
-		r, err := make(protocol.Seen{Epoch: epoch, Created: behind, Prev: prev})
+		r, err := make(protocol.Seen{Epoch: epoch, Created: behind, O: other, Prev: prev})
 		if err != nil {
 			return nil, unavailable(err)
 		}
@@ -92,6 +93,8 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, make func(prot
 		}
 		st, err := p.afterEnqueue(life, answer, epoch)
 		switch {
+		case err != nil && p.parking && answer.err != nil:
+			return nil, unknown(err)
 		case err != nil:
 			return nil, unavailable(err)
 		case st.Waits(p.execution): // the answer got lost, or an earlier one
@@ -109,6 +112,9 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, make func(prot
 			return nil, unavailable(answer.err)
 		case st.Created() != behind: // the lock has changed hands, and no copy has it
 			behind = st.Created()
+			continue
+		case p.parking && st.OtherRevision() != other:
+			other = st.OtherRevision()
 			continue
 		}
 		if err := p.session.moved(life, p.store.pool, epoch); err != nil {

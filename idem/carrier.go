@@ -54,8 +54,7 @@ type Carrier struct {
 	end   context.CancelCauseFunc
 
 	mu      sync.Mutex
-	carried map[ExecutionID]*carried
-	orphans map[string]struct{} // routes that this process does not have and was asked for
+	carried map[Scope]*carried // one at most for each lock
 }
 
 // NewCarrier makes the Carrier of a Guard, before that admits anything. Run it.
@@ -63,8 +62,8 @@ func NewCarrier(o CarrierOptions) *Carrier {
 	if o.Told == nil {
 		o.Told = func(Told) {}
 	}
-	c := &Carrier{o: o, parks: o.Guard.o.Parks, carried: map[ExecutionID]*carried{}}
-	c.slots = slots{running: o.Running}
+	c := &Carrier{o: o, parks: o.Guard.o.Parks, carried: map[Scope]*carried{}}
+	c.slots = slots{running: o.Running, busy: o.Guard.busy}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	o.Guard.carrier = c
 	return c
@@ -77,6 +76,7 @@ func (c *Carrier) Run() {
 		if c.life.Err() != nil {
 			return
 		}
+		c.look(scope)
 		if err != nil || c.o.Policy(route) == nil { // whoever has the route takes it; after a reload all lines are ripe again
 			continue
 		}
@@ -85,6 +85,15 @@ func (c *Carrier) Run() {
 			return
 		}
 		c.tasks.Go(func() { c.take(scope, leave) })
+	}
+}
+
+// look lets what this process carries in a line see whether somebody has changed it: a person may want it to run now.
+func (c *Carrier) look(s Scope) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.carried[lockScope(s)]; e != nil {
+		poke(e.wake)
 	}
 }
 
@@ -124,8 +133,8 @@ func (c *Carrier) Close(ctx context.Context) error {
 // take carries the first execution of a line where it is parked and nobody carries it. leave gives the slot back.
 func (c *Carrier) take(s Scope, leave func()) {
 	ctx, cancel := context.WithTimeout(c.life, c.o.Guard.o.RequestTimeout)
-	defer cancel()
 	taken, err := c.parks.Take(ctx, s, func(route string) bool { return c.o.Policy(route) != nil })
+	cancel()
 	if err != nil || taken == nil {
 		leave()
 		if err != nil && c.life.Err() == nil {
@@ -156,20 +165,23 @@ func (c *Carrier) carryOn(x *Execution, t Tried) {
 
 // begin notes who is carried.
 func (c *Carrier) begin(held Held, at *spot) *carried {
-	e := &carried{c: c, held: held, spot: at, id: held.Lock().Execution, wake: make(chan struct{}, 1)}
+	lock := held.Lock()
+	e := &carried{c: c, held: held, spot: at, id: lock.Execution, scope: lockScope(lock.Scope), bytes: lock.Parked.Bytes, wake: make(chan struct{}, 1)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.carried[e.id] = e
+	c.carried[e.scope] = e
 	return e
 }
 
 // carried is one execution that this process carries. Its methods are for one goroutine, but wake.
 type carried struct {
-	c    *Carrier
-	held Held
-	spot *spot
-	id   ExecutionID
-	wake chan struct{} // something about it has changed
+	c     *Carrier
+	held  Held
+	spot  *spot
+	id    ExecutionID
+	scope Scope         // of its lock
+	bytes int64         // of its request
+	wake  chan struct{} // something about it has changed
 
 	tooOld bool      // when it was taken; later the ledger says so
 	inRow  int       // tries in a row that did not go through
@@ -192,9 +204,8 @@ func (e *carried) run(t *Tried, leave func()) {
 		policy := e.c.o.Policy(e.held.Lock().Route)
 		if policy == nil { // the route went just now
 			leave()
-			leave, t = nil, nil
-			e.due = e.c.o.Guard.o.Now().Add(mostPause)
-			continue
+			e.putDown()
+			return
 		}
 		tried := e.try(policy)
 		leave()
@@ -205,7 +216,9 @@ func (e *carried) run(t *Tried, leave func()) {
 // over is when this process has nothing to do with the execution any more.
 func (e *carried) over() {
 	e.c.mu.Lock()
-	delete(e.c.carried, e.id)
+	if e.c.carried[e.scope] == e {
+		delete(e.c.carried, e.scope)
+	}
 	e.c.mu.Unlock()
 	e.c.o.Guard.live.leave(e.spot)
 	e.c.parks.Ripen(e.held.Lock().Scope)
@@ -227,8 +240,11 @@ func (e *carried) await() (leave func(), over bool) {
 			continue
 		}
 		now := e.c.o.Guard.o.Now()
-		policy := e.c.o.Policy(lock.Route)
-		if tooOld := e.old(); tooOld || policy != nil && lock.Parked.Blocked == "" && !now.Before(e.due) {
+		if e.c.o.Policy(lock.Route) == nil { // whoever has the route takes it
+			e.putDown()
+			return nil, true
+		}
+		if tooOld := e.old(); tooOld || lock.Parked.Blocked == "" && !now.Before(e.due) {
 			if tooOld {
 				return nil, e.dead(&Tried{Failure: Failure{Code: codeTooOld}}, tooOldStep)
 			}
@@ -239,7 +255,7 @@ func (e *carried) await() (leave func(), over bool) {
 			return leave, false
 		}
 		pause := e.due.Sub(now)
-		if policy == nil || lock.Parked.Blocked != "" || pause > ageLook {
+		if lock.Parked.Blocked != "" || pause > ageLook {
 			pause = ageLook // or until it is woken
 		}
 		timer := time.NewTimer(max(pause, 0))
@@ -247,7 +263,7 @@ func (e *carried) await() (leave func(), over bool) {
 		case <-timer.C:
 		case <-e.wake:
 			if changed := e.held.Lock().Parked; changed.NextAttempt.IsZero() && changed.Blocked == "" && !changed.Trying { // somebody wants it now
-				e.due = time.Time{}
+				e.due, e.tooOld = time.Time{}, false
 			}
 		case <-e.c.life.Done():
 		}
@@ -277,14 +293,12 @@ func (e *carried) stopped(err error) (over bool) {
 	end := End{Status: Aborted, Outcome: e.outcome(), Abort: cancel, FinishedAt: e.c.o.Guard.o.Now()}
 	ctx, done := e.bounded()
 	defer done()
-	var rec *Record
 	if cancel.Skip {
-		rec, err = e.held.DeadLetter(ctx, end)
+		_, err = e.held.DeadLetter(ctx, end)
 		e.tell(ToldDeadLetter, "skipped", cancel.Reason, err)
-	} else {
-		rec, err = e.held.Settle(ctx, end)
+	} else if _, err = e.held.Settle(ctx, end); err == nil {
+		e.drop()
 	}
-	_ = rec
 	return err == nil || errors.Is(err, ErrLockLost) || errors.Is(err, ErrNotRecorded)
 }
 
@@ -354,7 +368,9 @@ func (e *carried) follow(t *Tried) (over bool) {
 		}
 		return e.stopped(ErrCancelled)
 	case errors.Is(t.Stopped, ErrShutdown):
-		_ = e.rest(t, nextStep{kind: stepRetry}, policy, false)
+		if !e.rest(t, nextStep{kind: stepRetry}, policy, false) {
+			e.putDown()
+		}
 		return true
 	case t.Failure.Code == codeTooOld:
 		return e.dead(t, tooOldStep)
@@ -384,7 +400,6 @@ func fallback(p *Policy) *Policy {
 
 // done ends it with the upstream's answer, or lets go of it where the upstream goes on.
 func (e *carried) done(t *Tried, policy *Policy) bool {
-	bytes := e.held.Lock().Parked.Bytes
 	x := newExecution(e.c.o.Guard, &Request{Policy: policy}, e.held, nil, "")
 	var end Ending
 	if t.Hold > 0 {
@@ -393,10 +408,17 @@ func (e *carried) done(t *Tried, policy *Policy) bool {
 		end = x.complete(*t.Answer)
 	}
 	e.tell(ToldDone, "", "", end.Err)
-	if e.c.o.Drop != nil && end.Recorded {
-		e.c.o.Drop(e.id, bytes)
+	if end.Recorded && t.Hold == 0 {
+		e.drop()
 	}
 	return true
+}
+
+// drop deletes what is kept of its request outside of the ledger.
+func (e *carried) drop() {
+	if e.c.o.Drop != nil {
+		e.c.o.Drop(e.id, e.bytes)
+	}
 }
 
 // dead ends it as a dead letter.

@@ -29,6 +29,10 @@ var (
 	ErrLockHeld = errors.New("lock is held")
 	// ErrTooManySteps: the execution's steps would not fit into its lock any more.
 	ErrTooManySteps = errors.New("too many steps")
+	// ErrNotParked: the execution's sender waits for its answer, so nobody can say that it is to be tried later.
+	ErrNotParked = errors.New("execution is not parked")
+	// ErrNoRequest: the ledger does not keep the request of the execution.
+	ErrNoRequest = errors.New("request is not kept")
 	// ErrCursor: the cursor of a query is none that a page of the same query gave.
 	ErrCursor = errors.New("not a cursor of this list")
 )

@@ -159,7 +159,7 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	v := Verdict{Prev: seen.RecordRevision, Attempt: 1}
 	if rec != nil {
 		v.Attempt = rec.Attempt + 1
-		v.Earlier = append(rec.Earlier[max(0, len(rec.Earlier)-MaxEarlier+1):len(rec.Earlier):len(rec.Earlier)], rec.Short())
+		v.Earlier = rec.AndBefore()
 	}
 	return v
 }

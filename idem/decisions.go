@@ -29,6 +29,7 @@ const (
 	DecisionUpstreamTimeout     Decision = "upstream_timeout"
 	DecisionStoreUnavailable    Decision = "store_unavailable"
 	DecisionBypassed            Decision = "bypassed"
+	DecisionAnswered            Decision = "answered"
 	DecisionUnverified          Decision = "unverified"
 	DecisionRejected            Decision = "rejected"
 	DecisionInternalError       Decision = "internal_error"
@@ -156,6 +157,7 @@ var decisions = [...]DecisionRow{
 		Acquisition: string(DecisionStoreUnavailable), Lookup: string(DecisionStoreUnavailable), Level: slog.LevelWarn,
 	},
 	{Decision: DecisionBypassed},
+	{Decision: DecisionAnswered},
 	{
 		Decision: DecisionUnverified, Class: ClassForged, Status: 401, Code: "signature_invalid", Effect: EffectNo,
 		Title: "The signature is not valid", Detail: "its signature is not accepted",

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"sync/atomic"
 	"time"
 )
 
@@ -42,6 +43,7 @@ type Guard struct {
 	cache   *Cache
 	carrier *Carrier // of what was parked here while it ran; nil where nothing is parked
 
+	lively   atomic.Int64    // when a delivery last asked to run, in nanoseconds of the guard's clock
 	draining context.Context // ends when deliveries that may be parked should not wait any more
 	drain    context.CancelCauseFunc
 }
@@ -78,6 +80,7 @@ type Admission struct {
 // somebody is there to wait for the answer; a decision that is on its way does not depend on it.
 func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	r.Scope.PerEvent = r.Policy.Strategy == NoLock
+	g.lively.Store(g.o.Now().UnixNano())
 	if g.atOnce(r) {
 		return g.park(r, Verdict{})
 	}

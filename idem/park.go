@@ -10,11 +10,11 @@ type ParkOn string
 
 // The reasons to park.
 const (
-	ParkLocked      ParkOn = "locked"      // another event of its workflow is before it
-	ParkSlow        ParkOn = "slow"        // its upstream takes longer than its sender waits
-	ParkUnreachable ParkOn = "unreachable" // nothing of it reached the upstream
-	ParkUnknown     ParkOn = "unknown"     // nobody knows whether it ran
-	ParkFailed      ParkOn = "failed"      // the upstream answered 5xx, 408 or 429
+	ParkLocked      ParkOn = ParkOn(DecisionLocked) // another event of its workflow is before it
+	ParkSlow        ParkOn = "slow"                 // its upstream takes longer than its sender waits
+	ParkUnreachable ParkOn = "unreachable"          // nothing of it reached the upstream
+	ParkUnknown     ParkOn = "unknown"              // nobody knows whether it ran
+	ParkFailed      ParkOn = "failed"               // the upstream answered 5xx, 408 or 429
 )
 
 // Choices lists the reasons to park.

@@ -7,9 +7,9 @@ type ParkState string
 
 // The states of a kept request.
 const (
-	ParkWaiting    ParkState = "parked"      // its execution waits or is tried
-	ParkBlocked    ParkState = "blocked"     // its execution waits for a person
-	ParkDeadLetter ParkState = "dead_letter" // its execution has ended, and the request is kept with the record
+	ParkWaiting    ParkState = ParkState(DecisionParked) // its execution waits or is tried
+	ParkBlocked    ParkState = "blocked"                 // its execution waits for a person
+	ParkDeadLetter ParkState = "dead_letter"             // its execution has ended, and the request is kept with the record
 )
 
 // Choices lists the states of a kept request.
@@ -23,8 +23,14 @@ type ParkedEntry struct {
 	Since time.Time `json:"since"` // when it was parked
 	Bytes int64     `json:"bytes"`
 	State ParkState `json:"state"`
+	// Revision is when this was last said, by the ledger's count. Of dead letters of one line it is the order in which they were in line.
+	Revision int64 `json:"-"`
 
-	MaxAge time.Duration `json:"-"` // for how long it may be tried, from when it was parked, run or rerun
+	// What its lock says, for whoever lets it run again.
+	MaxAge       time.Duration `json:"maxAgeNs,omitempty"`
+	MaxDuration  time.Duration `json:"maxDurationNs,omitempty"`
+	ReleaseDelay time.Duration `json:"releaseDelayNs,omitempty"`
+	ReplayBody   int           `json:"replayBody,omitempty"`
 }
 
 // ParkedQuery selects kept requests. The zero value is all of them.
@@ -39,4 +45,5 @@ type ParkedQuery struct {
 type ParkedPage struct {
 	Entries    []ParkedEntry
 	NextCursor string
+	Revision   int64 // that all was read at
 }

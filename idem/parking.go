@@ -140,6 +140,9 @@ func (x *Execution) Park(r *Request, on ParkOn, last *Evidence) error {
 // Parked reports whether its sender was told that it is accepted. What it ends with is then judged by whoever carries it.
 func (x *Execution) Parked() bool { return x.parked.Load() }
 
+// GiveUp ends the try of a parked execution that nothing was sent of, and that no other try can bring further: it is a dead letter.
+func (x *Execution) GiveUp(why Failure) { x.told(Tried{Failure: why, Hopeless: true}) }
+
 // told tells whoever carries a parked execution how its try ended; false: it is not parked, or has ended.
 func (x *Execution) told(t Tried) bool {
 	x.gate.Lock()
@@ -166,6 +169,9 @@ func (x *Execution) finish() bool {
 	defer x.gate.Unlock()
 	return x.ended.CompareAndSwap(false, true)
 }
+
+// busy reports whether deliveries come.
+func (g *Guard) busy() bool { return g.o.Now().UnixNano()-g.lively.Load() < int64(time.Second) }
 
 // Drain lets deliveries that wait be parked where they may be, instead of being refused when the process ends.
 func (g *Guard) Drain() { g.drain(errDraining) }

@@ -214,5 +214,11 @@ func (r *Record) Short() Attempt {
 	return Attempt{r.Execution, r.Status, r.Outcome, r.StartedAt, r.FinishedAt}
 }
 
+// AndBefore is r in short behind the attempts before it: what the next attempt says of them.
+func (r *Record) AndBefore() []Attempt {
+	n := len(r.Earlier)
+	return append(r.Earlier[max(0, n-MaxEarlier+1):n:n], r.Short())
+}
+
 // Settled reports whether the event of r never runs again: duplicates get the kept answer.
 func (r *Record) Settled() bool { return r.Kept && r.Outcome == Executed }

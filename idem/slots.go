@@ -10,6 +10,8 @@ import (
 // slots bound the tries that go on at a time, first come, first served. While nothing reaches the upstream there is one, and a pause before it.
 type slots struct {
 	running func() int
+	// busy reports whether deliveries come whose senders wait: they go before, and leave the tries a part of the time.
+	busy func() bool
 
 	mu      sync.Mutex
 	taken   int
@@ -36,7 +38,7 @@ func (s *slots) enter(ctx context.Context) (leave func(), err error) {
 	s.mu.Unlock()
 	select {
 	case <-turn:
-		return s.leave, nil
+		return s.leaver(), nil
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
@@ -52,6 +54,24 @@ func (s *slots) enter(ctx context.Context) (leave func(), err error) {
 	return nil, context.Cause(ctx)
 }
 
+// busyShare is which part of the slots there is while deliveries come. Each is then empty for as long as it was taken.
+const busyShare = 8
+
+// mostRest bounds that.
+const mostRest = 100 * time.Millisecond
+
+// leaver gives back a slot that is taken now.
+func (s *slots) leaver() func() {
+	since := time.Now()
+	return func() {
+		if s.busy == nil || !s.busy() {
+			s.leave()
+			return
+		}
+		time.AfterFunc(min(time.Since(since), mostRest), s.leave)
+	}
+}
+
 func (s *slots) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +82,11 @@ func (s *slots) leave() {
 // nextLocked lets in who may.
 func (s *slots) nextLocked() {
 	most := max(s.running(), 1)
-	if s.missed >= away {
+	switch {
+	case s.missed >= away:
 		most = 1
+	case s.busy != nil && s.busy():
+		most = max(most/busyShare, 1)
 	}
 	for len(s.line) > 0 && s.taken < most {
 		if wait := time.Until(s.openAt); wait > 0 {

@@ -16,6 +16,8 @@ type Tried struct {
 	// Sent: the upstream may have a byte of the request.
 	Sent    bool
 	Failure Failure // why no answer came
+	// Hopeless: no other try can bring more, whatever the policy says; Failure says why.
+	Hopeless bool
 	// RetryAfter is when the upstream wants to be asked again; 0 = it does not say.
 	RetryAfter time.Duration
 	// Stopped is why the try was told to stop: one of the causes of an execution's Context; nil: it was not.
@@ -70,14 +72,17 @@ func (t *Tried) outcome(p *Policy) Outcome {
 // after says what follows a try of a parked execution that had failed so often before. It reads no clock.
 func (p *Policy) after(failures int, t *Tried) (step nextStep, failed bool) {
 	park := p.Park
-	if t.Hold > 0 {
+	switch {
+	case t.Hold > 0:
 		return nextStep{kind: stepEnd}, false
+	case t.Hopeless:
+		return nextStep{kind: stepDead, code: t.Failure.Code, why: t.Failure.Detail}, true
 	}
 	switch outcome := t.outcome(p); {
 	case outcome == NotExecuted: // that is not its fault, and does not count
 		return nextStep{kind: stepRetry}, false
 	case outcome == Unknown && p.OnUnknown == UnknownBlock:
-		return nextStep{kind: stepBlock, code: "outcome_unknown", why: "nobody knows whether the upstream executed it: " + t.Failure.Detail}, true
+		return nextStep{kind: stepBlock, code: DecisionUnknown.Row().Code, why: "nobody knows whether the upstream executed it: " + t.Failure.Detail}, true
 	case outcome == Unknown:
 		step = nextStep{kind: stepRetry, pause: p.ReleaseDelay}
 	case t.Answer.Status < 400 || p.Keep.Has(t.Answer.Status) && !Retried(t.Answer.Status):

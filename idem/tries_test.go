@@ -43,6 +43,7 @@ func TestWhatFollowsATry(t *testing.T) {
 		{"and counts", nil, 2, Tried{Sent: true}, stepBlock, true, 0},
 		{"or waits for a person at once", func(p *Policy) { p.OnUnknown = UnknownBlock }, 0, Tried{Sent: true}, stepBlock, true, 0},
 		{"an answer that says nothing is an unknown outcome", func(p *Policy) { p.Unknown.Add(504, 504) }, 0, answered(504), stepRetry, true, 15 * time.Second},
+		{"what no try can bring further is a dead letter", nil, 0, Tried{Hopeless: true}, stepDead, true, 0},
 		{"a hold is the upstream's own affair", nil, 0, Tried{Sent: true, Hold: time.Minute}, stepEnd, false, 0},
 	} {
 		step, failed := policy(c.change).after(c.failures, &c.tried)

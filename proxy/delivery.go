@@ -51,6 +51,7 @@ type delivery struct {
 	detached  bool          // an answer is still being streamed, or the call goes on: whoever does that ends the delivery
 	left      chan struct{} // closed when the handler has left a detached delivery whose call goes on
 	unsure    bool          // nobody knows whether it was parked: it may run
+	renewed   string        // when the sender made the signature that was replaced; "": none was
 	accepted  bool          // its sender was answered before
 }
 
@@ -134,6 +135,7 @@ func (d *delivery) parse(h *fasthttp.RequestHeader) *Rejection {
 	d.msg.Host = d.header("host")
 	q := &d.place
 	q.method, q.host, q.path, q.bare = d.msg.Method, d.msg.Host, d.msg.Path, !d.head.HasBody() && d.head.Upgrade() == nil
+	q.msg = &d.msg
 	d.report.Method, d.report.HTTP10 = knownMethod(d.msg.Method), d.head.HTTP10()
 	return nil
 }
@@ -147,7 +149,10 @@ func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	}
 	d.route, d.vars = route, vars
 	d.report.Route, d.report.Keyed, d.report.Locks = route.Name, route.Policy.Idempotency, route.Policy.Strategy != idem.NoLock
-	d.sender = append(d.sender[:0], ctx.RemoteIP().String()...)
+	d.sender = d.sender[:0]
+	if ip := ctx.RemoteIP(); !ip.IsUnspecified() { // fasthttp's for the peer of a socket, which has no address
+		d.sender = append(d.sender, ip.String()...)
+	}
 	d.proto = httpProto
 	if ctx.IsTLS() {
 		d.proto = httpsProto
@@ -279,6 +284,9 @@ func (d *delivery) upstreamHead(x *idem.Execution) []byte {
 	}
 	if x != nil {
 		d.extra = appendExecution(d.extra[:0], x)
+		if d.renewed != "" {
+			d.extra = wire.AppendField(d.extra, sender.RenewedHeader, []byte(d.renewed))
+		}
 		o.Extra = d.extra
 	}
 	d.out = d.head.AppendTo(d.out[:0], o)

@@ -7,6 +7,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
+	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
 )
 
@@ -17,12 +19,13 @@ type ending struct {
 	source   source
 	forward  forward
 
-	refusal  refusal      // of fromHooklock
-	rejected *Rejection   // of the decision rejected; nil otherwise
-	first    *idem.Answer // of fromFirst
-	bare     bool         // of the first answer, the status alone
-	body     []byte       // of the answer; nil: it has none, or it is pooled, or a stream
-	pooled   bool         // the body is in the delivery's memory
+	refusal  refusal                 // of fromHooklock
+	rejected *Rejection              // of the decision rejected; nil otherwise
+	first    *idem.Answer            // of fromFirst
+	bare     bool                    // of the first answer, the status alone
+	greeting *sender.HandshakeAnswer // of fromRule
+	body     []byte                  // of the answer; nil: it has none, or it is pooled, or a stream
+	pooled   bool                    // the body is in the delivery's memory
 	stream   *answerStream
 
 	err        error // for the report; nil: nothing to add
@@ -38,6 +41,7 @@ const (
 	fromUpstream
 	fromFirst // the upstream too, when the event ran
 	fromTunnel
+	fromRule // what the route answers to a handshake
 )
 
 // forward says whether a delivery goes to the upstream although it is not to run. The zero value: it does not.
@@ -114,6 +118,8 @@ func (d *delivery) write(ctx *fasthttp.RequestCtx, end *ending) {
 		d.writeAnswer(ctx)
 	case fromFirst:
 		writeFirst(ctx, end)
+	case fromRule:
+		writeGreeting(ctx, end.greeting)
 	case fromTunnel: // it has been one, and is over
 		return
 	}
@@ -172,6 +178,20 @@ func writeFirst(ctx *fasthttp.RequestCtx, end *ending) {
 	}
 }
 
+// writeGreeting writes the answer to a handshake. It repeats what anybody may have sent, so no browser is to take it for a page.
+func writeGreeting(ctx *fasthttp.RequestCtx, a *sender.HandshakeAnswer) {
+	own(ctx)
+	h := &ctx.Response.Header
+	if a.ContentType != "" {
+		h.SetContentType(a.ContentType)
+		h.Set("X-Content-Type-Options", "nosniff")
+	}
+	for _, f := range a.Header {
+		h.AddBytesKV(f.Name, f.Value)
+	}
+	ctx.Response.SetBodyRaw(a.Body)
+}
+
 // mark says in the answer, and in the report, what was decided.
 func (d *delivery) mark(ctx *fasthttp.RequestCtx, end *ending) {
 	d.report.Decision, d.report.Status = end.decision, ctx.Response.StatusCode()
@@ -207,9 +227,21 @@ func hangUp(ctx *fasthttp.RequestCtx) {
 	ctx.SetConnectionClose()
 }
 
+// mayChange reports whether somebody may want to know what differs between this attempt of an event and another: one that failed comes again, and
+// one that is another request than the first was not taken for it.
+func (d *delivery) mayChange() bool {
+	if d.report.Key == "" || d.names.EventID == "" || !d.report.Keyed {
+		return false
+	}
+	return d.report.Decision == idem.DecisionMismatch || d.report.Would == idem.DecisionMismatch || d.report.Attempt > 0 && d.report.Status >= 400
+}
+
 // finish reports a delivery, and gives its memory back to the pool.
 func (d *delivery) finish() {
 	d.report.Total, d.report.UpstreamFrom = d.h.o.Now().Sub(d.report.Started), d.upstream
+	if d.mayChange() {
+		d.report.Members = naming.Members(&d.msg)
+	}
 	switch {
 	case d.accepted:
 		d.h.o.Observer.Event(EventTried, &d.report)

@@ -37,6 +37,8 @@ type Explanation struct {
 	Preset, Handshake string
 	// Signature is the verdict on it, with the reason; it holds no secret. Empty where none is asked for.
 	Signature string
+	// Diagnosis says more of a signature that is not accepted.
+	Diagnosis []string
 	Rejection *Rejection
 	// Park is what would become of it where it cannot run, or its answer cannot wait; empty where the route parks nothing.
 	Park    string
@@ -127,16 +129,28 @@ func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
 	switch {
 	case found.broken != nil:
 		x.Signature = fmt.Sprintf("%s: %s: %s", found.broken.Reason, found.broken.Part, found.broken.Detail)
+		if route.Verify.Diagnose != nil && !found.unsigned {
+			x.Diagnosis = route.Verify.Diagnose(&delivery, now)
+		}
 		if !route.Observe {
 			row := idem.DecisionUnverified.Row()
 			x.Rejection = &Rejection{Status: route.status(&row), Code: row.Code, Title: row.Title, Detail: row.Detail}
 		}
-	case route.Verify.Verifier != nil:
+	case route.Verify.Verifier != nil && !found.unsigned:
 		x.Signature = SignatureValid
 	}
 	if found.handshake != nil {
 		x.Handshake = found.handshake.Name
 		x.Note = "a handshake and no event: with the signature in order, it is forwarded without a key or a lock, as bypassed"
+	}
+	if found.unsigned || found.answer != nil {
+		x.Note = "a handshake and no event: with everything in order, it is answered here"
+	}
+	if a := found.answer; a != nil {
+		x.Note += fmt.Sprintf(": 200 %q", a.Body)
+		for _, f := range a.Header {
+			x.Note += fmt.Sprintf(", %s: %s", f.Name, f.Value)
+		}
 	}
 }
 
@@ -151,6 +165,10 @@ func (x *Explanation) name(route *Route, m *naming.Message) {
 		return
 	case names.Missing:
 		x.Note = "it has no event ID, and on_missing_event_id is pass: it is forwarded unguarded"
+		return
+	}
+	if !route.Policy.Idempotency {
+		x.Note = "idempotency.enabled is false: each delivery is an event of its own, and no duplicate is found"
 		return
 	}
 	x.EventID, x.Source, x.Key = names.EventID, names.Source, string(names.Key)
@@ -203,10 +221,12 @@ func (r *Route) parkedText() string {
 func (r *Route) gives(d idem.Decision) bool {
 	s := r.Policy.Strategy
 	switch d {
+	case idem.DecisionReplayed, idem.DecisionMismatch, idem.DecisionUnknown:
+		return r.Policy.Idempotency
 	case idem.DecisionLocked:
 		return s == idem.FailFast
 	case idem.DecisionInFlight:
-		return s != idem.Skip
+		return s != idem.Skip && r.Policy.Idempotency
 	case idem.DecisionWaitTimeout, idem.DecisionQueueFull:
 		return s == idem.Wait || d == idem.DecisionQueueFull && r.Policy.InFlight == idem.Attach
 	case idem.DecisionSkipped:
@@ -235,7 +255,10 @@ func (r *Route) answers() []ExplainedAnswer {
 	if r.Observe {
 		return []ExplainedAnswer{{idem.DecisionBypassed, "mode is observe: whatever is decided, the upstream's answer"}}
 	}
-	answers := []ExplainedAnswer{{idem.DecisionExecuted, r.executed()}, {idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"}}
+	answers := []ExplainedAnswer{{idem.DecisionExecuted, r.executed()}}
+	if r.gives(idem.DecisionReplayed) {
+		answers = append(answers, ExplainedAnswer{idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"})
+	}
 	rows := []idem.DecisionRow{idem.DecisionRejected.Row(), idem.DecisionUnverified.Row()} // in the order of the questions
 	for _, row := range idem.Decisions() {
 		if row.Own() && row.Decision != idem.DecisionRejected && row.Decision != idem.DecisionUnverified {

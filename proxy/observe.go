@@ -43,6 +43,8 @@ type Report struct {
 
 	TraceID string
 	SpanID  string // "" where the delivery is not recorded as a trace
+	// Members are what it was made of, where it was refused as another request, or failed and may come again; else nil.
+	Members []idem.Member
 	Trace   Trace  // nil where the delivery is not recorded as a trace
 	Met     string // W3C trace context of the execution that stood in the way, or that is replayed
 

@@ -7,12 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
-	"hooklock/proxy/parked"
+	"hooklock/proxy/kept"
 	"hooklock/proxy/sender"
 )
 
@@ -22,9 +23,11 @@ import (
 // Requests keep the requests of parked executions. In production it is *parked.Keeper.
 type Requests interface {
 	// Keep returns what the ledger keeps of r. What is kept elsewhere is there to stay then.
-	Keep(ctx context.Context, id idem.ExecutionID, r *parked.Request) ([]byte, error)
+	Keep(ctx context.Context, id idem.ExecutionID, r *kept.Request) ([]byte, error)
+	// Size is how many bytes a value of Keep stands for.
+	Size(value []byte) (int64, error)
 	// Fetch is Keep the other way.
-	Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*parked.Request, error)
+	Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*kept.Request, error)
 }
 
 // parking is what the gate needs to park the delivery; nil where its route parks nothing.
@@ -53,20 +56,20 @@ func (d *delivery) patience() time.Duration {
 
 // keep makes the delivery outlive this process.
 func (d *delivery) keep(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
-	value, err := d.h.o.Requests.Keep(ctx, id, &parked.Request{
+	value, err := d.h.o.Requests.Keep(ctx, id, &kept.Request{
 		Head: d.head.AppendRaw(nil), Body: d.body, Arrived: d.report.Started, Peer: string(d.sender), TLS: d.report.TLS,
 		TraceParent: d.trace.String(), TraceState: string(d.header("tracestate")),
 	})
 	if err != nil {
 		return idem.Kept{}, err
 	}
-	size, err := parked.Size(value)
+	size, err := d.h.o.Requests.Size(value)
 	return idem.Kept{Value: value, Bytes: size, MaxAge: d.route.Policy.Park.MaxAge}, err
 }
 
 // run calls the upstream and settles. A sender whose patience ends meanwhile is told that the delivery is accepted, and the call goes on.
 func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
-	if !d.execution.MayPark(d.asked, idem.ParkSlow) || d.route.Observe {
+	if !d.parksSlow() {
 		return d.settle(d.call())
 	}
 	front := d.front()
@@ -80,23 +83,30 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	})
 	timer := time.NewTimer(d.patience())
 	defer timer.Stop()
-	select {
-	case end := <-ended:
-		close(left)
-		d.h.pool.put(front)
-		return end
-	case <-timer.C:
-	}
-	if err := d.execution.Park(d.asked, idem.ParkSlow, nil); err != nil { // it has ended, or its sender waits as on any route
-		end := <-ended
-		close(left)
-		d.h.pool.put(front)
-		return end
+	for waits := true; waits; {
+		select {
+		case end := <-ended:
+			close(left)
+			d.h.pool.put(front)
+			return end
+		case <-timer.C:
+			waits = !d.execution.MayPark(d.asked, idem.ParkSlow) || d.execution.Park(d.asked, idem.ParkSlow, nil) != nil
+			timer.Reset(parkAgain) // it is about to end, or its sender waits as on any route
+		}
 	}
 	d.left, d.detached, alone = left, true, true
 	front.write(ctx, front.policy(front.parkedAs(d.execution.Lock().Execution)))
 	front.finish()
 	return nil
+}
+
+// parkAgain is how often a delivery whose sender has lost its patience is tried to be parked: there may be room, or a store, again.
+const parkAgain = time.Second
+
+// parksSlow reports whether the route parks what is slow, and this delivery can be.
+func (d *delivery) parksSlow() bool {
+	p := d.route.Policy.Park
+	return p != nil && p.Slow && d.asked.Parking != nil && !d.route.Observe && (p.MaxBytes == 0 || d.asked.Parking.Size <= p.MaxBytes)
 }
 
 // front is a delivery that answers in the place of d while the call of that goes on. It shares no memory with it that changes.
@@ -195,6 +205,10 @@ func (h *Handler) Try(x *idem.Execution, value []byte) {
 			x.Release(idem.Failure{Code: "request_unavailable", Detail: err.Error()})
 			return nil
 		}
+		if err := d.renew(); err != nil {
+			x.GiveUp(idem.Failure{Code: "signature_not_renewed", Detail: err.Error()})
+			return nil
+		}
 		end := d.settle(d.call())
 		if end.stream != nil { // nobody reads it; its end is the outcome
 			_ = end.stream.Close()
@@ -255,6 +269,23 @@ func (d *delivery) noteTry(got called) {
 	if got.err == nil {
 		d.report.UpstreamStatus = d.answer.Status
 	}
+}
+
+// renew gives the delivery a signature that is not too old, where the route says so. Everything else stays as it came.
+func (d *delivery) renew() error {
+	if d.route.Renewer == nil {
+		return nil
+	}
+	d.signed = sender.DeliveryOf(&d.msg)
+	renewed, err := d.route.Renewer.Renew(&d.signed, d.h.o.Now())
+	if err != nil {
+		return fmt.Errorf("renew the signature: %w", err)
+	}
+	for _, c := range renewed.Changes {
+		d.head.SetValue(c.At, c.Value)
+	}
+	d.renewed = renewed.Original
+	return nil
 }
 
 // parseRaw is parse for a head that is written out.

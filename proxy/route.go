@@ -6,6 +6,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/idem/naming"
+	"hooklock/proxy/sender"
 )
 
 // Route says which deliveries it takes, and the rules for them. It is made once at load and never changed.
@@ -17,6 +18,8 @@ type Route struct {
 	Verify  Verification
 	Keys    *naming.Keys
 	Policy  idem.Policy
+	// Renewer makes the signatures of parked deliveries again; nil: they keep the ones that they came with.
+	Renewer *sender.Renewer
 	// Forward: where the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.
 	Forward bool
 	// Observe: decide, count, log, and never refuse.
@@ -73,6 +76,7 @@ type question struct {
 	method, host, path []byte
 	// bare: neither a body nor an Upgrade comes with it.
 	bare bool
+	msg  *naming.Message // all of its head
 
 	vars   []naming.PathVar
 	normal []byte
@@ -91,7 +95,7 @@ func (t *Table) find(q *question) (*Route, []naming.PathVar, *Rejection) {
 	switch {
 	case route == nil && t.RejectUnmatched:
 		return nil, nil, reject(codeRouteNotFound, "no route takes this path, and unmatched deliveries are not passed on here")
-	case route == nil || route.takesMethod(q.method):
+	case route == nil || route.takesMethod(q.method) || route.Verify.asks(q):
 		return route, q.vars, nil
 	case route.passesBy(q):
 		return nil, nil, nil

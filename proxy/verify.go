@@ -18,17 +18,28 @@ type Verification struct {
 	Verifier sender.Verifier
 	// Preset knows the sender's handshakes; nil without one.
 	Preset *sender.Preset
+	// Diagnose says more of a signature that is not accepted, to a person; nil: no more is known.
+	Diagnose func(d *sender.Delivery, now time.Time) []string
+	// Handshake is the one that the configuration describes; nil without one.
+	Handshake *sender.RuledHandshake
 }
 
 // inspected is what a Verification says of one delivery.
 type inspected struct {
 	broken    *sender.SignatureError // nil: the signature is right, or none is asked for
 	handshake *sender.Handshake      // nil: it is an event
+	// answer is that of a handshake which is answered here; nil: it is none, or the upstream answers it.
+	answer *sender.HandshakeAnswer
+	// unsigned: a handshake that comes without a signature, so that nothing was checked but its token.
+	unsigned bool
 }
 
 // inspect looks at a delivery before anything is claimed for it: a forged one takes no lock and burns no event ID. A handshake is no
 // way around the signature. Only OPTIONS, which its sender cannot sign and which asks for nothing to be done, is let through without one.
 func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
+	if v.Handshake != nil && v.Handshake.Matches(d) {
+		return v.inspectRuled(d, now)
+	}
 	var found inspected
 	if v.Preset != nil {
 		found.handshake = v.Preset.Handshake(d)
@@ -38,6 +49,29 @@ func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
 	}
 	found.broken = v.brokenBy(v.Verifier.Verify(d, now))
 	return found
+}
+
+// inspectRuled looks at a handshake of the configuration. One without a signature goes nowhere from here.
+func (v *Verification) inspectRuled(d *sender.Delivery, now time.Time) inspected {
+	found := inspected{handshake: &v.Handshake.Handshake, unsigned: !v.Handshake.Signed}
+	if v.Verifier != nil && v.Handshake.Signed {
+		found.broken = v.brokenBy(v.Verifier.Verify(d, now))
+	}
+	if v.Handshake.Answer == nil || found.broken != nil {
+		return found
+	}
+	answer, err := v.Handshake.Answer(d)
+	found.answer, found.broken = answer, v.brokenBy(err)
+	return found
+}
+
+// asks reports whether a delivery with a method that the route does not take is the handshake of its sender.
+func (v *Verification) asks(q *question) bool {
+	if v.Handshake == nil || v.Handshake.Method != string(q.method) || !q.bare {
+		return false
+	}
+	d := sender.DeliveryOf(q.msg)
+	return v.Handshake.Matches(&d)
 }
 
 // brokenBy is what a Verifier's error says; nil for none.
@@ -56,6 +90,9 @@ func (d *delivery) unsigned() *ending {
 		return nil
 	}
 	d.signed = sender.DeliveryOf(&d.msg)
+	if v.Handshake != nil && v.Handshake.MayCome(&d.signed) {
+		return nil
+	}
 	broken := v.brokenBy(sender.CheckHead(v.Verifier, &d.signed))
 	if broken == nil {
 		return nil
@@ -83,7 +120,7 @@ func (d *delivery) noteSignature(broken *sender.SignatureError) {
 // verify checks the signature, and finds out whether the delivery is an event at all.
 func (d *delivery) verify() *ending {
 	v := &d.route.Verify
-	if v.Verifier == nil && v.Preset == nil {
+	if v.Verifier == nil && v.Preset == nil && v.Handshake == nil {
 		return nil
 	}
 	d.signed = sender.DeliveryOf(&d.msg)
@@ -93,11 +130,15 @@ func (d *delivery) verify() *ending {
 		end := d.forged(found.broken)
 		end.forward = forwardByRule
 		return end
-	case v.Verifier != nil:
+	case v.Verifier != nil && !found.unsigned:
 		d.noteSignature(nil)
 	}
 	if found.handshake == nil {
 		return nil
+	}
+	if found.answer != nil {
+		d.end = ending{decision: idem.DecisionAnswered, source: fromRule, forward: forwardByRule, greeting: found.answer}
+		return &d.end
 	}
 	end := d.refuse(idem.DecisionExecuted)
 	end.forward = forwardAlways

@@ -90,3 +90,44 @@ func TestWhatPassesAVerifiedRouteByIsNoDeliveryOfIt(t *testing.T) {
 		}
 	}
 }
+
+func TestAnUnsignedHandshakeIsNotCalledSigned(t *testing.T) {
+	c := sender.Config{Scheme: "hmac", Header: "X-Sig", Secrets: [][]byte{[]byte("s")}}
+	verifier, err := sender.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := sender.HandshakeRule{When: []string{"query.challenge"}, Method: "GET", Unsigned: true, TokenAt: "query.token", Token: []byte("t"), Answer: "{query.challenge}"}
+	handshake, err := sender.NewHandshake(rule, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pattern, err := ParsePattern("/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := naming.NewKeys(naming.KeySpec{Route: "a", Workflow: "w", EventID: "{header.X}", Missing: naming.MissingPayload})
+	if err != nil {
+		t.Fatal(err)
+	}
+	diagnosed := false
+	route := &Route{Name: "a", Pattern: pattern, Methods: []string{"POST"}, Keys: keys, Policy: idem.Policy{Verified: true}, Verify: Verification{
+		Scheme: "hmac", Verifier: verifier, Handshake: handshake, Diagnose: func(*sender.Delivery, time.Time) []string { diagnosed = true; return nil },
+	}}
+	rules := &Rules{Table: Table{Routes: []*Route{route}}, Limits: Limits{RequestBody: 100}}
+	for _, tt := range []struct {
+		method, target, signature, handshake string
+		refused                              bool
+	}{
+		{"GET", "/x?challenge=1&token=t", "", "query.challenge", false},
+		{"GET", "/x?challenge=1&token=u", "mismatch: query.token: is another token than the configured one", "query.challenge", true},
+		{"GET", "/x", "", "", false}, // passes by
+		{"POST", "/x?challenge=1&token=t", "missing: X-Sig: the delivery has no such header", "", true},
+	} {
+		diagnosed = false
+		x := rules.Explain(&Sample{Method: tt.method, Target: tt.target}, 4096, time.Now())
+		if x.Signature != tt.signature || x.Handshake != tt.handshake || (x.Rejection != nil) != tt.refused || diagnosed != (tt.method == "POST") {
+			t.Errorf("%s %s: %+v, diagnosed %v", tt.method, tt.target, x, diagnosed)
+		}
+	}
+}

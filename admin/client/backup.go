@@ -10,7 +10,12 @@ import (
 // Backup writes a copy of the server's embedded etcd to w: an etcd snapshot, with its checksum at the end. What was written before an error is
 // of no use. It may take minutes; only ctx bounds it. A server with an etcd cluster has none: a *Problem with CodeNoEmbeddedEtcd.
 func (c *Client) Backup(ctx context.Context, w io.Writer) error {
-	what := call{method: http.MethodGet, path: "/v1/embedded/backup"}
+	return c.stream(ctx, "/v1/embedded/backup", w)
+}
+
+// stream writes what is at path to w while it comes.
+func (c *Client) stream(ctx context.Context, path string, w io.Writer) error {
+	what := call{method: http.MethodGet, path: path}
 	request, err := c.request(ctx, what)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what.method, what.path, err)

@@ -63,6 +63,9 @@ type Execution struct {
 	Response       *Response `json:"response,omitempty"` // nil where no whole answer came
 	Duplicates     int64     `json:"duplicates"`
 	TraceID        string    `json:"traceId,omitempty"`
+	Parked         *Parked   `json:"parked,omitempty"`      // nil: it is not parked, or has ended
+	RequestKept    bool      `json:"requestKept,omitempty"` // of what has ended: its request is kept, and it can be run again
+	Tries          int       `json:"tries,omitempty"`       // of what has ended: calls of the upstream while it was parked and before; 0 = it never was
 
 	raw json.RawMessage
 }

@@ -50,6 +50,9 @@ const (
 	CodeStaleToken        = "stale_token"          // 412: the fencing token is not the current one
 	CodeLockExpired       = "lock_expired"         // 412: the lock's own lease ran out
 	CodeLockLost          = "lock_lost"            // 412: the session is gone, the lock was released by force, or another has it
+	CodeNotParked         = "not_parked"
+	CodeRequestNotKept    = "request_not_kept"
+	CodeCancelRequested   = "cancel_requested"
 	CodeConfigRefused     = "config_refused"
 	CodeRateLimited       = "rate_limited"
 	CodeStoreUnavailable  = "store_unavailable"

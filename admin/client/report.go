@@ -29,6 +29,16 @@ type RouteReport struct {
 	MissingEventIDs Finding `json:"missingEventIds"`
 	Forged          Finding `json:"forged"`
 	Unnamed         Finding `json:"unnamed"`
+	// Changing is what the sender changes between attempts of one event, so that the later ones are not taken for it; nil: nothing was seen.
+	Changing *Changing `json:"changing,omitempty"`
+}
+
+// Changing is what a sender changes between attempts.
+type Changing struct {
+	Refused int64     `json:"refused"` // such attempts, since the start
+	Members []string  `json:"members"` // what differed: body.delivery_attempts
+	At      time.Time `json:"at"`      // of the newest
+	Key     string    `json:"key"`     // of the newest
 }
 
 // Finding is how often something was found, with the newest examples, the newest first.

@@ -53,6 +53,8 @@ type Delivery struct {
 	Signature string // why it is not valid
 	TraceID   string
 	Status    int
+	// Members are what the delivery was made of, where it was refused as another request, or failed and may come again; else nil.
+	Members []idem.Member
 }
 
 // Tally counts deliveries. Make one with New; it is safe for concurrent use.
@@ -111,6 +113,7 @@ type route struct {
 	newest   time.Time    // when the newest delivery was noted
 	found    [kinds]*ring // nil until the first one
 	examples [kinds]examples
+	attempts attempts
 }
 
 func (r *route) note(d *Delivery, now time.Time) {
@@ -126,6 +129,7 @@ func (r *route) note(d *Delivery, now time.Time) {
 	if d.MissingID {
 		r.find(MissingID, d, at, now)
 	}
+	r.attempts.note(d, now)
 }
 
 func (r *route) find(kind Kind, d *Delivery, at int64, now time.Time) {

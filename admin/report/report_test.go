@@ -159,3 +159,57 @@ func BenchmarkNote(b *testing.B) {
 		tally.Note(d)
 	}
 }
+
+func TestWhatASenderChangesBetweenAttemptsIsReported(t *testing.T) {
+	members := func(attempt uint64) []idem.Member {
+		return []idem.Member{{Path: "body.id", Sum: 1}, {Path: "body.delivery_attempts", Sum: attempt}}
+	}
+	failed := func(key string, m []idem.Member) *Delivery {
+		return &Delivery{Route: "stripe", Decision: idem.DecisionExecuted, Status: 500, Key: key, Members: m}
+	}
+	refused := func(key string, m []idem.Member) *Delivery {
+		return &Delivery{Route: "stripe", Decision: idem.DecisionMismatch, Status: 422, Key: key, Members: m}
+	}
+	for name, tt := range map[string]struct {
+		deliveries []*Delivery
+		want       string
+	}{
+		"after a failure":            {[]*Delivery{failed("a", members(1)), refused("a", members(2)), refused("a", members(3))}, "2 [body.delivery_attempts] a"},
+		"two that were refused":      {[]*Delivery{refused("a", members(2)), refused("a", members(3))}, "1 [body.delivery_attempts] a"},
+		"two that are equal":         {[]*Delivery{refused("a", members(2)), refused("a", members(2))}, ""},
+		"in another spelling":        {[]*Delivery{failed("a", members(2)), refused("a", members(2))}, "1 [the order or white space of the body] a"},
+		"two failures of one event":  {[]*Delivery{failed("a", members(1)), failed("a", members(2))}, ""},
+		"events of different keys":   {[]*Delivery{failed("a", members(1)), refused("b", members(2))}, ""},
+		"of which nobody knows more": {[]*Delivery{failed("a", nil), refused("a", nil)}, ""},
+	} {
+		tally, c := newTally()
+		for _, d := range tt.deliveries {
+			tally.Note(d)
+		}
+		got := ""
+		if found := tally.Report(time.Time{}).Routes[0].Changing; found != nil {
+			got = fmt.Sprint(found.Refused, " ", found.Members, " ", found.Key)
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+		c.at = c.at.Add(time.Hour)
+		if tally.Report(c.at).Routes[0].Changing != nil {
+			t.Errorf("%s: is told of after that", name)
+		}
+	}
+}
+
+func TestAttemptsAreRememberedInBoundedSpace(t *testing.T) {
+	tally, _ := newTally()
+	for i := range 1000 {
+		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionMismatch, Key: fmt.Sprint(i), Members: []idem.Member{{Path: "a"}}})
+	}
+	for i := range 100 {
+		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionMismatch, Key: "999", Members: []idem.Member{{Path: fmt.Sprint("m", i)}}})
+	}
+	a := &tally.routes["stripe"].attempts
+	if len(a.seen) != maxAttempts || len(a.order) != maxAttempts || len(a.found.Members) != maxChanging {
+		t.Errorf("%d, %d, %d", len(a.seen), len(a.order), len(a.found.Members))
+	}
+}

@@ -28,6 +28,8 @@ type RouteCount struct {
 	MissingIDs Finding `json:"missingEventIds"`
 	Forged     Finding `json:"forged"`
 	Unnamed    Finding `json:"unnamed"`
+	// Changing is nil where no sender was seen to change an event between attempts.
+	Changing *Changing `json:"changing,omitempty"`
 }
 
 // Finding is how often something was found, with the newest examples.
@@ -90,5 +92,6 @@ func (r *route) count(since time.Time, from, to int64) RouteCount {
 	return RouteCount{
 		Deliveries: r.all.since(from, to), Duplicates: finding(Duplicate), Overlaps: finding(Overlap), Mismatches: finding(Mismatch),
 		MissingIDs: finding(MissingID), Forged: finding(Forged), Unnamed: finding(Unnamed),
+		Changing: r.attempts.since(since),
 	}
 }

@@ -59,19 +59,20 @@ running hooklock has in force, in the same spelling:
 
 func newValidate(e *cli.Environment) *cobra.Command {
 	var path, output string
+	var elsewhere bool
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "check a configuration file, its shape and its sense, without running anything",
-		Long: `Check a configuration file with the code that serve uses. All problems are printed at once.
-A secret or certificate file that is missing here is a warning; serve refuses it.`,
+		Long: `Check a configuration file with the code that serve uses: what is valid here, serve starts with. All problems are printed at once.
+With --without-files a secret or certificate that is missing here is a warning: for a configuration that is for another machine.`,
 		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if output != "text" && output != "json" {
 				return cli.Misuse(fmt.Errorf("-o %s: use text or json", cli.Plain(output)))
 			}
-			loaded, err := wiring.Load(e, path, nil, false)
+			loaded, err := wiring.Load(e, path, nil, !elsewhere)
 			if err == nil {
-				_, err = wiring.NewRules(loaded.Config)
+				err = wiring.Check(loaded.Config, !elsewhere)
 			}
 			var problems, warnings, notes config.Problems
 			if err != nil && !errors.As(err, &problems) {
@@ -94,6 +95,7 @@ A secret or certificate file that is missing here is a warning; serve refuses it
 		},
 	}
 	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
+	cmd.Flags().BoolVar(&elsewhere, "without-files", false, "secrets and certificates are on another machine: those that are missing here are warnings")
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	cmd.Flags().StringVar(&output, "format", "text", "as --output")
 	_ = cmd.Flags().MarkHidden("format") // its name before; the flag is there

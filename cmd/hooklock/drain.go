@@ -21,15 +21,15 @@ taken, and what runs goes on; SIGTERM ends the process. There is no way back but
 
 It sends SIGUSR1 to --pid, which is 1 in a container of its own.`,
 		Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return drainProcess(pid) },
+		RunE: func(*cobra.Command, []string) error { return signalServe(pid, syscall.SIGUSR1) },
 	}
 	cmd.Flags().IntVar(&pid, "pid", 1, "process ID of hooklock serve")
 	return cmd
 }
 
-// drainProcess signals the process, unless it can be seen that it is another program: on a machine without containers process 1 is the
+// signalServe signals the process, unless it can be seen that it is another program: on a machine without containers process 1 is the
 // system's own.
-func drainProcess(pid int) error {
+func signalServe(pid int, signal syscall.Signal) error {
 	own, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find own program: %w", err)
@@ -37,7 +37,7 @@ func drainProcess(pid int) error {
 	if program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && filepath.Base(program) != filepath.Base(own) {
 		return cli.Misuse(fmt.Errorf("process %d is %s, and not hooklock; give --pid", pid, program))
 	}
-	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
+	if err := syscall.Kill(pid, signal); err != nil {
 		return fmt.Errorf("signal process %d: %w; give --pid", pid, err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
+	"hooklock/idem"
 	"hooklock/proxy"
 )
 
@@ -93,6 +94,9 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	}
 	row("preset", x.Preset)
 	row("signature", x.Signature)
+	for _, line := range x.Diagnosis {
+		row("", line)
+	}
 	row("handshake", x.Handshake)
 	row("workflow", x.Workflow)
 	row("event ID", x.EventID)
@@ -100,7 +104,7 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	row("key", x.Key)
 	row("fingerprint", x.Fingerprint)
 	row("note", x.Note)
-	row("parked", x.Park)
+	row(string(idem.DecisionParked), x.Park)
 	if x.Route == "" && (x.Rejection == nil || x.Rejection.Status == http.StatusNotFound) {
 		row("unmatched", string(loaded.Config.Unmatched))
 		for _, n := range loaded.Notes {
@@ -138,7 +142,7 @@ func printRoute(w io.Writer, loaded *config.Loaded, name string) {
 	}
 	prefix := fmt.Sprintf("routes[%d]", i)
 	heading := "\nwarnings\n"
-	for _, p := range loaded.Warnings {
+	for _, p := range slices.Concat(loaded.Warnings, loaded.Notes) {
 		if strings.HasPrefix(p.Path, prefix) {
 			fmt.Fprintf(w, "%s  %s: %s\n", heading, strings.TrimPrefix(p.Path, prefix+"."), p.Text)
 			heading = ""

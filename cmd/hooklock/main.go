@@ -14,6 +14,7 @@ import (
 
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/doctor"
+	"hooklock/cmd/hooklock/inject"
 	"hooklock/cmd/hooklock/remote"
 	"hooklock/cmd/hooklock/serve"
 
@@ -31,7 +32,7 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int 
 	defer e.Close()
 	root := newRoot(e)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return cli.ExitFine
 	}
@@ -39,6 +40,8 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int 
 	var usage cli.UsageError
 	var coded cli.CodedError
 	switch {
+	case errors.As(err, &usage) && cmd.Name() == serve.Name:
+		return cli.ExitServe
 	case errors.As(err, &usage):
 		return cli.ExitUsage
 	case errors.As(err, &coded):
@@ -54,7 +57,8 @@ func newRoot(e *cli.Environment) *cobra.Command {
 		Long: `Hooklock is a reverse proxy in front of an existing webhook endpoint. Each event runs once and each workflow
 runs one at a time, across all replicas, without a change to the service or to the sender.
 
-Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration, 3 not found, 4 refused (somebody else holds the lock, or it has ended).`,
+Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration (78 of serve, whose crash is 2), 3 not found, 4 refused (somebody else holds
+the lock, or it has ended).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -72,8 +76,8 @@ Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration, 3 not found, 4 r
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Misuse(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
-	root.AddCommand(serve.NewServe(e), newDrain(), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e), doctor.NewDoctor(e),
-		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewReport(e), remote.NewStatus(e), remote.NewReload(e),
-		newEmbedded(e))
+	root.AddCommand(serve.NewServe(e), newDrain(), newReload(e), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e),
+		inject.New(e, os.Stdin), doctor.NewDoctor(e),
+		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewReport(e), remote.NewStatus(e), newEmbedded(e))
 	return root
 }

@@ -85,6 +85,9 @@ func senderPageText(p *sender.Preset) string {
 		}
 		fmt.Fprintf(&b, "- Handshake `%s` passes through to the service %s.\n", h.Name, how)
 	}
+	if len(p.Rule.When) > 0 {
+		fmt.Fprintf(&b, "- A request with `%s` is the sender's handshake: it is answered here, and does not reach the service.\n", strings.Join(p.Rule.When, "` and `"))
+	}
 	b.WriteString("\nSources: ")
 	b.WriteString(strings.Join(p.Sources, "; ") + ".\n\n## What it promises, and what it cannot\n\n")
 	b.WriteString(promises(p) + "\n")
@@ -98,11 +101,14 @@ func senderPageText(p *sender.Preset) string {
 // settingsOf is what preset and scheme fill in together.
 func settingsOf(p *sender.Preset) map[string]string {
 	settings := map[string]string{}
-	for _, words := range [][]sender.Word{sender.SchemeWords(), sender.PresetWords()} {
-		for _, w := range words {
-			if w.Name == p.Name || w.Name == p.Scheme {
-				maps.Copy(settings, w.Settings)
-			}
+	for _, w := range sender.SchemeWords() {
+		if w.Name == p.Scheme {
+			maps.Copy(settings, w.Settings)
+		}
+	}
+	for _, w := range sender.PresetWords() {
+		if w.Name == p.Name {
+			maps.Copy(settings, w.Settings)
 		}
 	}
 	return settings
@@ -206,7 +212,7 @@ func coverage(p *sender.Preset) string {
 		parts = []string{"parts of the body, see below"}
 	}
 	text := "- The signature covers " + strings.Join(parts, ", ")
-	if name := wiring.Uncovered(cmp.Or(p.EventID, naming.EventIDOfPreset), p, &c); name != "" {
+	if name := c.Uncovered(cmp.Or(p.EventID, naming.EventIDOfPreset), p); name != "" {
 		text += "; the event ID (" + name + ") is not signed, so finding duplicates is no protection against replays"
 	}
 	return text + ".\n"

@@ -46,7 +46,7 @@ func NewAuthority(tb testing.TB) *Authority {
 	return a
 }
 
-// Issue signs a certificate for 127.0.0.1 whose common name is name: good for a server, and for the client that etcd takes for the
+// Issue signs a certificate for 127.0.0.1 and the host name, whose common name is name: good for a server, and for the client that etcd takes for the
 // user of that name.
 func (a *Authority) Issue(name string) Certificate {
 	a.tb.Helper()
@@ -56,7 +56,7 @@ func (a *Authority) Issue(name string) Certificate {
 		a.tb.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}

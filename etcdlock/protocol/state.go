@@ -28,7 +28,7 @@ type State struct {
 // lockRecordAndQueue only.
 func ReadState(answers []*pb.ResponseOp, revision int64) (st *State, err error) {
 	st = &State{Revision: revision}
-	if kv := First(answers[readLock]); kv != nil {
+	if kv := First(answers[ReadLock]); kv != nil {
 		if st.Lock, err = LockAt(kv); err != nil {
 			return nil, err
 		}

@@ -42,6 +42,20 @@ func TestWhatIsStoredStays(t *testing.T) {
 		}, `{
 			"v":1,"executionId":"exec_c","workflow":"","key":"","alive":"","holder":"","route":"","fingerprint":` + nobody + `,"attempt":0,
 			"startedAt":"0001-01-01T00:00:00Z","retentionNs":0}`},
+		"a parked lock": {func() ([]byte, error) { return EncodeLock(parkedLock()) }, `{
+			"v":2,"executionId":"exec_c","workflow":"w","key":"k","alive":"","holder":"","route":"","fingerprint":` + nobody + `,"attempt":1,
+			"startedAt":"2026-01-02T03:04:05.006Z","retentionNs":0,"token":11,"parked":{"since":"2026-01-02T03:04:05.006Z","on":"slow","bytes":7,"tries":2,"failures":1,
+			"trying":true,"nextAttempt":"2026-01-02T03:04:05.006Z","last":{"outcome":"executed","status":500,"code":"c","detail":"d","at":"2026-01-02T03:04:05.006Z"},
+			"blocked":"b","maxAgeNs":3600000000000}}`},
+		"a parked lock with a new token": {func() ([]byte, error) {
+			l := parkedLock()
+			l.Parked = &idem.Parked{Since: l.StartedAt, On: idem.ParkLocked}
+			return EncodeFresh(l)
+		}, `{
+			"v":2,"executionId":"exec_c","workflow":"w","key":"k","alive":"","holder":"","route":"","fingerprint":` + nobody + `,"attempt":1,
+			"startedAt":"2026-01-02T03:04:05.006Z","retentionNs":0,"fresh":true,"parked":{"since":"2026-01-02T03:04:05.006Z","on":"locked","bytes":0}}`},
+		"an index entry": {func() ([]byte, error) { return EncodeIndex(IndexOf(parkedLock())), nil }, `{
+			"v":1,"workflow":"w","key":"k","route":"","since":"2026-01-02T03:04:05.006Z","bytes":7,"state":"blocked","maxAgeNs":3600000000000}`},
 		"a record with an answer": {func() ([]byte, error) { return EncodeRecord(record, "me") }, `{
 			"v":1,"executionId":"exec_a","status":"SUCCESS","outcome":"executed","workflow":"w/\"1\"","key":"k","perEvent":true,"route":"r","eventId":"e",
 			"fingerprint":"0102000000000000000000000000000000000000000000000000000000000000","parts":"AQIAAAAAAAAAAAAA","credentials":"c","callbackHash":"h","traceParent":"t","holder":"host/1/s","token":7,"attempt":3,

@@ -60,7 +60,7 @@ type lockValue struct {
 // EncodeLock is a lock as it is stored. The error is ErrTooLarge, or a bug.
 func EncodeLock(l *idem.Lock) ([]byte, error) {
 	v := lockValue{Lock: *l}
-	if l.Token != l.Created {
+	if l.Created != 0 && l.Token != l.Created {
 		v.OwnToken = l.Token
 	}
 	return v.encode()

@@ -3,7 +3,6 @@ package protocol
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"hooklock/idem"
 )
@@ -14,12 +13,11 @@ const indexVersion = 1
 type indexValue struct {
 	Version int `json:"v"`
 	idem.ParkedEntry
-	MaxAgeNs time.Duration `json:"maxAgeNs"`
 }
 
 // EncodeIndex is an index entry as it is stored.
 func EncodeIndex(p *idem.ParkedEntry) []byte {
-	v := indexValue{Version: indexVersion, ParkedEntry: *p, MaxAgeNs: p.MaxAge}
+	v := indexValue{indexVersion, *p}
 	v.Since = v.Since.UTC()
 	b, _ := json.Marshal(&v) // strings, numbers and times always encode
 	return b
@@ -34,13 +32,15 @@ func DecodeIndex(b []byte) (*idem.ParkedEntry, error) {
 	if err := json.Unmarshal(b, &v); err != nil || v.State == "" {
 		return nil, fmt.Errorf("read index entry: %w", errCorrupt)
 	}
-	v.MaxAge = v.MaxAgeNs
 	return &v.ParkedEntry, nil
 }
 
 // IndexOf is the entry of a parked execution.
 func IndexOf(l *idem.Lock) *idem.ParkedEntry {
-	p := &idem.ParkedEntry{Execution: l.Execution, Scope: l.Scope, Route: l.Route, Since: l.Parked.Since, Bytes: l.Parked.Bytes, MaxAge: l.Parked.MaxAge, State: idem.ParkWaiting}
+	p := &idem.ParkedEntry{
+		Execution: l.Execution, Scope: l.Scope, Route: l.Route, Since: l.Parked.Since, Bytes: l.Parked.Bytes, State: idem.ParkWaiting,
+		MaxAge: l.Parked.MaxAge, MaxDuration: l.MaxDuration, ReleaseDelay: l.ReleaseDelay, ReplayBody: l.ReplayBody,
+	}
 	if l.Parked.Blocked != "" {
 		p.State = idem.ParkBlocked
 	}
@@ -50,9 +50,12 @@ func IndexOf(l *idem.Lock) *idem.ParkedEntry {
 // CodeSkipped is why an execution failed that somebody has skipped.
 const CodeSkipped = "skipped"
 
-// endParked completes the record of a parked execution. One that was skipped has not been cancelled: it may run again.
+// endParked makes the record one of a parked execution. One that was skipped has not been cancelled: it may run again.
 func endParked(r *idem.Record, l *idem.Lock) {
 	r.Tries = l.Parked.Tries
+	if r.Status == idem.Aborted && r.Outcome == idem.Executed { // a try was, and the event has not come to its end
+		r.Outcome = idem.Unknown
+	}
 	if r.Abort != nil && r.Abort.Skip {
 		c := r.Abort
 		r.Status, r.Abort, r.RequestKept = idem.Failed, nil, true

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"hooklock/idem"
+	"hooklock/proxy/kept"
 )
 
 // ErrTooLarge is returned for a request that is above what the ledger takes inline, where there is no store for longer ones.
@@ -95,7 +96,7 @@ func (k *Keeper) Fetch(ctx context.Context, execution idem.ExecutionID, value []
 	if err != nil {
 		return nil, err
 	}
-	return Unmarshal(plain)
+	return kept.Unmarshal(plain)
 }
 
 // load gets what a reference refers to, and nothing else.
@@ -124,6 +125,16 @@ func (k *Keeper) Drop(ctx context.Context, execution idem.ExecutionID, value []b
 	return k.store.Delete(ctx, execution)
 }
 
+// Rekeep makes of the value of one execution that of another one: what is sealed, and what is in a store, is bound to its execution. What the first
+// one has in a store stays there, until it is dropped or swept.
+func (k *Keeper) Rekeep(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error) {
+	r, err := k.Fetch(ctx, from, value)
+	if err != nil {
+		return nil, err
+	}
+	return k.Keep(ctx, to, r)
+}
+
 // Delete is Drop for who does not have the value any more, but knows how many bytes of the request were kept.
 func (k *Keeper) Delete(ctx context.Context, execution idem.ExecutionID, size int64) error {
 	if k.store == nil || size <= int64(k.inline) {
@@ -142,6 +153,9 @@ func (k *Keeper) has(value []byte) error {
 	}
 	return nil
 }
+
+// Size is Size.
+func (k *Keeper) Size(value []byte) (int64, error) { return Size(value) }
 
 // Size is how many bytes value stands for, in the ledger or in the store. ErrFormat: Keep did not make it.
 func Size(value []byte) (int64, error) {

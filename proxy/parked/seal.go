@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hooklock/idem"
+	"hooklock/proxy/kept"
 )
 
 // sealMagic begins sealed bytes; its last byte is the version. One byte with the length of the key's ID, the ID, the nonce, the ciphertext and the
@@ -147,7 +148,7 @@ func (k *Keys) Open(execution idem.ExecutionID, sealed []byte) ([]byte, error) {
 }
 
 func (k *Keys) openPlain(b []byte) ([]byte, error) {
-	if !bytes.HasPrefix(b, []byte(requestMagic)) {
+	if !bytes.HasPrefix(b, []byte(kept.Magic)) {
 		return nil, ErrFormat
 	}
 	if k != nil && len(k.keys) > 0 && k.find(unsealed) == nil {

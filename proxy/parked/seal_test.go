@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"hooklock/proxy/kept"
 )
 
 // keyLine is a line of a key file, with a key that is all of one byte.
@@ -75,7 +77,7 @@ func TestBytesOfOneExecutionAreNotThoseOfAnother(t *testing.T) {
 
 func TestEachChangedByteIsNoticed(t *testing.T) {
 	keys := keysOf(t, keyLine("k1", 1)+keyLine("K1", 1)) // the same key under another ID: the ID is covered, too
-	b := keys.Seal(execution(1), []byte(requestMagic))
+	b := keys.Seal(execution(1), []byte(kept.Magic))
 	for i := range b {
 		changed := bytes.Clone(b)
 		changed[i] ^= 'k' ^ 'K'

@@ -35,6 +35,7 @@ func (known) Adyen() Preset {
 			"Waits its turn: one refused notification puts the whole endpoint into the retry queue, and everything else behind it.",
 			"There is no delivery ID. eventDate may differ between attempts, so the body does not decide; Adyen asks to use the latest, Hooklock answers with the first that succeeded.",
 			"The signature covers eight fields of each item and nothing else of the body. Platform webhooks (header HmacSignature) are signed as a whole and have no such ID: there the body is the key.",
+			"Notifications of the method HTTP POST (a form with one item) are taken like those of JSON. Those of SOAP are not.",
 		},
 	}
 }
@@ -87,6 +88,9 @@ func newAdyen(c Config) (Verifier, error) {
 func (v *adyen) Verify(d *Delivery, now time.Time) error {
 	if d.has(adyenHeader) {
 		return v.body.Verify(d, now)
+	}
+	if isForm(d) {
+		return v.form(d)
 	}
 	body, err := parseStrict(v.scheme, d.Body)
 	if err != nil {
@@ -145,13 +149,44 @@ func (v *adyen) item(part string, item *fastjson.Value) error {
 		}
 		parts = append(parts, value)
 	}
+	return v.match(part+"."+adyenSignature, parts, signature)
+}
+
+// adyenSignature is the signature of an item, in JSON and, with a dot in its name, in a form.
+const adyenSignature = "additionalData.hmacSignature"
+
+func (v *adyen) match(part string, parts [][]byte, signature []byte) error {
 	for _, m := range v.macs {
 		if m.matches(inBase64, parts, [][]byte{signature}) {
 			return nil
 		}
 	}
-	return &SignatureError{v.scheme, Mismatch, part + ".additionalData.hmacSignature",
-		"made with another key, or changed on the way: references, account, amount, eventCode or success"}
+	return &SignatureError{v.scheme, Mismatch, part, "made with another key, or changed on the way: references, account, amount, eventCode or success"}
+}
+
+// form checks a standard notification of the method "HTTP POST": one item, whose fields are those of a form.
+func (v *adyen) form(d *Delivery) error {
+	names := []string{adyenSignature}
+	for _, f := range adyenFields() {
+		names = append(names, f.name)
+	}
+	fields, once, form := formFields(d, names...)
+	switch {
+	case !form:
+		return &SignatureError{v.scheme, Malformed, "form", "the body is no form that can be read in one way only"}
+	case !once:
+		return &SignatureError{v.scheme, Malformed, "form", "a signed field is given more than once"}
+	case fields[adyenSignature] == "":
+		return &SignatureError{v.scheme, Missing, "form." + adyenSignature, "the notification is not signed"}
+	}
+	var parts [][]byte
+	for i, name := range names[1:] {
+		if i > 0 {
+			parts = append(parts, v.colon)
+		}
+		parts = append(parts, []byte(fields[name]))
+	}
+	return v.match("form."+adyenSignature, parts, []byte(fields[adyenSignature]))
 }
 
 // adyenField is one of the eight signed members, in the order in which they are signed.
@@ -168,6 +203,17 @@ func adyenFields() [8]adyenField {
 // adyenID: duplicates have the same eventCode and pspReference; success tells a failed attempt at something from the later
 // one that worked.
 func adyenID(d *Delivery) EventID {
+	names := []string{"merchantAccountCode", "eventCode", "pspReference", "success"}
+	if isForm(d) {
+		fields, once, form := formFields(d, names...)
+		switch {
+		case !form:
+			return missingID
+		case !once:
+			return ambiguousID
+		}
+		return foundID("adyen", fields[names[0]], fields[names[1]], fields[names[2]], fields[names[3]])
+	}
 	v, err := fastjson.ParseBytes(d.Body)
 	if err != nil {
 		return missingID
@@ -182,7 +228,7 @@ func adyenID(d *Delivery) EventID {
 		}
 		items = append(items, item.Get("NotificationRequestItem"))
 	}
-	return eachMembers("adyen", items, "merchantAccountCode", "eventCode", "pspReference", "success")
+	return eachMembers("adyen", items, names...)
 }
 
 func sampleAdyen(s *sample) error {

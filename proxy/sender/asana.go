@@ -17,19 +17,20 @@ func (known) Asana() Preset {
 			Patience: 10 * time.Second, Success: []int{200, 204}, Retries: RetriesAll, RetriesFor: day, IDSigned: true,
 			RetriesOn: "error statuses and timeouts, at growing intervals for 24 h", GivesUp: "the webhook is deleted when nothing could be delivered for 24 h, heartbeats included",
 		},
-		Handshakes: []Handshake{{"X-Hook-Secret", false, isAsanaHandshake}, {"heartbeat", true, isAsanaHeartbeat}},
+		Handshakes: []Handshake{{"heartbeat", true, isAsanaHeartbeat}},
+		Rule:       HandshakeRule{When: []string{"header.X-Hook-Secret"}, Unsigned: true, Header: "X-Hook-Secret: {header.X-Hook-Secret}"},
 		verify:     asHMAC(Config{Header: asanaHeader}),
 		sample:     sampleAsana,
 		Page: Page{
 			Title: "Asana", Path: "/hooks/asana/{webhook}", Workflow: `asana/{path.webhook}`,
 			Verify: "secret_file: /etc/hooklock/asana.secret",
-			Secret: "The X-Hook-Secret of the handshake, which the service stores. Each webhook has its own: give each its own route.",
+			Secret: "The X-Hook-Secret of the webhook, which the answer to its creation shows. Each webhook has its own: give each its own route. Before there is one, put any text into the file, and then reload.",
 		},
 		Sources: []string{"https://developers.asana.com/docs/webhooks-guide", "Asana's developer docs source/includes/markdown/_18-webhooks.html.md"},
 		Notes: []string{
 			"Asana gives its events no ID, and one request has several: the body is the event. Its members created_at have milliseconds, so two different events do not have the same body.",
 			"If Asana regroups events when it sends again, they run again.",
-			"The handshake brings the secret and cannot be checked: a request with X-Hook-Secret, no signature and no events passes through to the service, which echoes it. Have the service take a secret only while you make a webhook.",
+			"The handshake brings the secret, which nothing can check: it is answered here and does not reach the service.",
 			"Asana says of itself that it delivers at most once \"in exceptional circumstances\"; what is refused comes again for a day, and then the webhook is deleted.",
 		},
 	}
@@ -37,11 +38,7 @@ func (known) Asana() Preset {
 
 const asanaHeader = "X-Hook-Signature"
 
-// isAsanaHandshake: without events, so that none can come without a signature.
-func isAsanaHandshake(d *Delivery) bool {
-	return d.has("X-Hook-Secret") && !d.has(asanaHeader) && (len(bytes.TrimSpace(d.Body)) == 0 || string(bytes.TrimSpace(d.Body)) == "{}" || isAsanaHeartbeat(d))
-}
-
+// isAsanaHeartbeat: an empty object, or one with an empty list and nothing else.
 func isAsanaHeartbeat(d *Delivery) bool {
 	if string(bytes.TrimSpace(d.Body)) == "{}" {
 		return true

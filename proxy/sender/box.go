@@ -38,6 +38,8 @@ func sampleBox(s *sample) error {
 	s.add("BOX-DELIVERY-ID", "delivery-"+s.millis())
 	if !s.unsigned {
 		s.add(boxTime, s.rfc3339())
+		s.add("BOX-SIGNATURE-VERSION", "1")
+		s.add("BOX-SIGNATURE-ALGORITHM", "HmacSHA256")
 		s.add("BOX-SIGNATURE-PRIMARY", s.hmac256(inBase64, string(s.request.Body), s.rfc3339()))
 	}
 	return nil

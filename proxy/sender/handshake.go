@@ -25,11 +25,16 @@ type Handshake struct {
 // RuledHandshake is a Handshake that the configuration describes. One that is not Signed has an Answer, and no signature to check.
 type RuledHandshake struct {
 	Handshake
-	// Method is the one method that it comes with, where that is none of the route's; empty: the route's.
+	// Method is the one method that it comes with, also where the route takes others; empty: the route's.
 	Method string
 	// Answer is what the sender gets; nil: the upstream answers. Its error is a *SignatureError.
 	Answer func(d *Delivery) (*HandshakeAnswer, error)
+
+	head func(d *Delivery) bool // Matches, as far as the head tells
 }
+
+// MayCome reports whether a delivery of which the head alone was read may be this handshake, and has no signature because of it.
+func (h *RuledHandshake) MayCome(d *Delivery) bool { return !h.Signed && h.head(d) }
 
 // HandshakeAnswer is the answer to a handshake, with status 200.
 type HandshakeAnswer struct {
@@ -40,7 +45,7 @@ type HandshakeAnswer struct {
 
 // HandshakeRule says in words which requests are a handshake, and what answers it. The zero value is no handshake.
 type HandshakeRule struct {
-	// Method is that of the request; empty: one of the route's.
+	// Method is that of the request, also where the route takes others; empty: one of the route's.
 	Method string
 	// When are sources of a template that a handshake has, such as query.hub.challenge, or body.type=url_verification with the value that it must
 	// have. All of them must hold. Empty: there is no handshake.
@@ -51,7 +56,7 @@ type HandshakeRule struct {
 	TokenAt string
 	Token   []byte
 	// Answer is text with sources in braces, as Content of a signature; {hmac.SOURCE} is the digest of one, under the first secret, as the route's
-	// signatures are made. Empty: no body. With ContentType application/json, values are escaped for a JSON string.
+	// signatures are made, and only for who has shown a signature or a token. Empty: no body. With ContentType application/json, values are escaped for a JSON string.
 	Answer      string
 	ContentType string // empty: text/plain
 	// Header is a further header line of the answer, such as "X-Hook-Secret: {header.X-Hook-Secret}". Empty: none. Where both are empty, the
@@ -80,7 +85,10 @@ func NewHandshake(r HandshakeRule, c Config) (*RuledHandshake, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &RuledHandshake{Handshake: Handshake{strings.Join(r.When, ", "), !r.Unsigned, allHold(conditions)}, Method: r.Method}
+	inHead := slices.DeleteFunc(slices.Clone(conditions), func(c condition) bool { return ofBodyKind(c.lookup.Source().Kind) })
+	h := &RuledHandshake{
+		Handshake: Handshake{strings.Join(r.When, ", "), !r.Unsigned, allHold(r.Method, conditions)}, Method: r.Method, head: allHold(r.Method, inHead),
+	}
 	if r.Answer == "" && r.Header == "" {
 		return h, r.passable(conditions, c)
 	}
@@ -101,8 +109,8 @@ func (r *HandshakeRule) conditions() ([]condition, error) {
 		if valued && value == "" {
 			return nil, fmt.Errorf("when %q: an empty value is a missing one; leave the = out if any value will do", text)
 		}
-		if kind := l.Source().Kind; r.Method != "" && ofBodyKind(kind) {
-			return nil, fmt.Errorf("when %q: a %s has no body that could be looked at; give a source such as query.challenge", text, r.Method)
+		if r.Method != "" && ofBodyKind(l.Source().Kind) {
+			return nil, fmt.Errorf("when %q: with a method of its own, a handshake is told by its head; give a source such as query.challenge, or leave method out", text)
 		}
 		all = append(all, condition{l, value})
 	}
@@ -124,7 +132,7 @@ func (r *HandshakeRule) passable(conditions []condition, c Config) error {
 	}
 	covers := Covers(c)
 	for _, one := range conditions {
-		if s := one.lookup.Source(); c.Scheme != "none" && !covers.source(s) {
+		if s := one.lookup.Source(); c.Scheme != noScheme && !covers.source(s) {
 			return fmt.Errorf("when %q: is not signed, so that whoever captured an event could have it run again as a handshake; take what is signed, or give answer", s.Text)
 		}
 	}
@@ -136,7 +144,7 @@ func (c *Coverage) source(s naming.Source) bool {
 	switch {
 	case ofBodyKind(s.Kind) && c.Body:
 		return true
-	case s.Kind == naming.SourceHeader && slices.ContainsFunc(c.Headers, func(h string) bool { return strings.EqualFold(h, s.Name) }):
+	case s.Kind == naming.SourceHeader && c.header(s.Name):
 		return true
 	case s.Kind == naming.SourceQuery && c.URL, s.Kind == naming.SourceMethod && c.Method:
 		return true
@@ -145,8 +153,11 @@ func (c *Coverage) source(s naming.Source) bool {
 }
 
 // allHold reports which deliveries fulfil all conditions.
-func allHold(conditions []condition) func(*Delivery) bool {
+func allHold(method string, conditions []condition) func(*Delivery) bool {
 	return func(d *Delivery) bool {
+		if method != "" && string(d.Method) != method {
+			return false
+		}
 		for i := range conditions { // before anything is parsed: nearly no delivery is a handshake
 			if c := &conditions[i]; ofBodyKind(c.lookup.Source().Kind) && !bytes.Contains(d.Body, []byte(c.value)) {
 				return false
@@ -185,6 +196,9 @@ func (r *HandshakeRule) answer(c *Config) (func(*Delivery) (*HandshakeAnswer, er
 	if made.mac, err = answerMAC(c, slices.Concat(body, line)); err != nil {
 		return nil, err
 	}
+	if err := r.signsForNobody(slices.Concat(body, line), c); err != nil {
+		return nil, err
+	}
 	contentType := r.ContentType
 	if contentType == "" && r.Answer != "" {
 		contentType = "text/plain; charset=utf-8"
@@ -210,6 +224,18 @@ func (r *HandshakeRule) answer(c *Config) (func(*Delivery) (*HandshakeAnswer, er
 		a.Header = []naming.Field{{Name: []byte(name), Value: text}}
 		return a, nil
 	}, nil
+}
+
+// signsForNobody refuses an answer with the digest of what anybody may choose: it could be the signature of an event.
+func (r *HandshakeRule) signsForNobody(all pieces, c *Config) error {
+	covers := Covers(*c)
+	for _, p := range all {
+		if p.mac && r.TokenAt == "" && (r.Unsigned || !covers.source(p.lookup.Source())) {
+			return fmt.Errorf("{%s} in the answer is not signed: whoever asks would get the digest of what he likes, such as the signature of an event; "+
+				"ask for a token, or let the upstream answer", p.name)
+		}
+	}
+	return nil
 }
 
 func answerPieces(setting, content string) (pieces, error) {

@@ -114,7 +114,7 @@ func TestABadHandshakeIsRefused(t *testing.T) {
 		{HandshakeRule{Answer: "x"}, hmac, "give when"},
 		{HandshakeRule{When: []string{"headr.X"}, Answer: "x"}, hmac, "did you mean"},
 		{HandshakeRule{When: []string{"query.x="}, Answer: "x"}, hmac, "an empty value is a missing one"},
-		{HandshakeRule{When: []string{"body.x"}, Method: "GET", Answer: "x"}, hmac, "has no body"},
+		{HandshakeRule{When: []string{"body.x"}, Method: "GET", Answer: "x"}, hmac, "is told by its head"},
 		{HandshakeRule{When: []string{"query.x"}, Unsigned: true}, hmac, "what comes without a signature is not passed on"},
 		{HandshakeRule{When: []string{"header.X-Kind=test"}}, hmac, "could have it run again as a handshake"},
 		{HandshakeRule{When: []string{"query.x"}, Answer: "{url}"}, hmac, "{url} is for signatures"},
@@ -123,6 +123,9 @@ func TestABadHandshakeIsRefused(t *testing.T) {
 		{HandshakeRule{When: []string{"query.x"}, TokenAt: "query.t", Answer: "x"}, hmac, "give token_file"},
 		{HandshakeRule{When: []string{"query.x"}, Token: []byte("t"), Answer: "x"}, hmac, "give token:"},
 		{HandshakeRule{When: []string{"query.x"}, Answer: "{hmac.query.x}"}, Config{Scheme: "none"}, "give secret_file"},
+		{HandshakeRule{When: []string{"query.crc_token"}, Method: "GET", Unsigned: true, Answer: "{hmac.query.crc_token}"}, hmac, "the signature of an event"},
+		{HandshakeRule{When: []string{"query.x"}, Answer: "{hmac.header.Y}"}, hmac, "the signature of an event"},
+		{HandshakeRule{When: []string{"query.x"}, Unsigned: true, Header: "X: {hmac.query.x}"}, hmac, "the signature of an event"},
 	} {
 		if _, err := NewHandshake(tt.r, tt.c); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v; want %q", tt.r, err, tt.want)

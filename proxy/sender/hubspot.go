@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -35,7 +36,8 @@ func (known) HubSpot() Preset {
 			"A batch is one event. HubSpot says that eventId is not unique, so the batch is named by everything in it except attemptNumber. If HubSpot regroups a batch on a retry, it runs again.",
 			"Workflow webhooks take every 4xx but 429 for final: every refusal is 503. They read Retry-After in milliseconds; they send no array, so the body is the key.",
 			"Version 3 is checked unless algorithm says v1 or v2. Those two are plain digests: no time is signed, and who captured a delivery can append to its body.",
-			"The public URL is signed as the target arrived; HubSpot may have signed another percent-encoding of it.",
+			"The public URL is signed as the target arrived, or with %3A %2F %3F %40 %21 %24 %27 %28 %29 %2A %2C %3B decoded: HubSpot's documentation says the latter, its library does the former, and both are taken. " +
+				"So within the tolerance, who captured a delivery can send it again with these spelled otherwise; an array keeps its ID then, and any other body runs again.",
 			"Where version 3 is renewed, an older signature beside it stays as it came: it signs no time.",
 		},
 	}
@@ -89,6 +91,9 @@ func newHubSpotV3(c Config) (Verifier, error) {
 		}
 		cl.signatures = append(cl.signatures, signature)
 		cl.parts = append(cl.parts, d.Method, url, d.Body, stamp)
+		if decoded := hubspotDecoded(url); decoded != nil {
+			cl.urls, cl.urlAt = [][]byte{url, decoded}, 1
+		}
 		return cl.setTime(c.Scheme, hubspotTime, stamp, time.Millisecond)
 	}
 	return v, nil
@@ -101,10 +106,44 @@ func signHubSpot(scheme string, public *publicURL) signer {
 		if err != nil {
 			return nil, err
 		}
+		if decoded := hubspotDecoded(url); decoded != nil { // as the sender spelled it
+			old, _ := d.header(hubspotV3)
+			since, _ := d.header(hubspotTime)
+			if bytes.Equal(keys[0].sign(inBase64, d.Method, decoded, d.Body, since), old) {
+				url = decoded
+			}
+		}
 		stamp := stampField(hubspotTime, at, time.Millisecond)
 		signature := keys[0].sign(inBase64, d.Method, url, d.Body, stamp.Value)
 		return []naming.Field{{Name: []byte(hubspotV3), Value: signature}, stamp}, nil
 	}
+}
+
+// hubspotDecoded is a URL as HubSpot's documentation says that it is signed: with the encodings of twelve characters decoded. Its library signs the
+// URL as it is, so both are tried. It is nil where there are none.
+func hubspotDecoded(url []byte) []byte {
+	const escaped = "%3A%2F%3F%40%21%24%27%28%29%2A%2C%3B"
+	first := bytes.IndexByte(url, '%')
+	if first < 0 {
+		return nil
+	}
+	var decoded []byte
+	from := 0
+	for i := first; i+2 < len(url); i++ {
+		if url[i] != '%' {
+			continue
+		}
+		code := strings.ToUpper(string(url[i : i+3]))
+		if at := strings.Index(escaped, code); at >= 0 && at%len(code) == 0 {
+			decoded = append(append(decoded, url[from:i]...), ":/?@!$'()*,;"[at/len(code)])
+			from = i + len(code)
+			i = from - 1
+		}
+	}
+	if from == 0 {
+		return nil
+	}
+	return append(decoded, url[from:]...)
 }
 
 func newHubSpotLegacy(c Config) (Verifier, error) {

@@ -2,6 +2,8 @@ package sender
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -137,6 +139,29 @@ func members(v *fastjson.Value, names ...string) ([]string, IDStatus) {
 		return nil, IDMissing
 	}
 	return values, IDFound
+}
+
+// digestWithout names a value by all of it but the members of these names, at any depth, which change between attempts. The value is changed.
+func digestWithout(v *fastjson.Value, names ...string) string {
+	drop(v, names)
+	sum := sha256.Sum256(v.MarshalTo(nil))
+	return hex.EncodeToString(sum[:])
+}
+
+func drop(v *fastjson.Value, names []string) {
+	switch v.Type() {
+	case fastjson.TypeArray:
+		for _, e := range v.GetArray() {
+			drop(e, names)
+		}
+	case fastjson.TypeObject:
+		for _, name := range names {
+			for v.Exists(name) { // it may be there twice
+				v.Del(name)
+			}
+		}
+		v.GetObject().Visit(func(_ []byte, m *fastjson.Value) { drop(m, names) })
+	}
 }
 
 func countMember(v *fastjson.Value, name string) int {

@@ -183,6 +183,8 @@ func (v *jwtVerifier) token(text string, body []byte, now time.Time) error {
 	switch {
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return v.wrong(Malformed, v.from.text(), "is no JSON Web Token")
+	case errors.Is(err, errCritical):
+		return v.wrong(Malformed, v.from.text(), "its header has crit: an extension that is not known here, and that no reader may ignore")
 	case errors.Is(err, errNoSuchKey):
 		return v.wrong(Mismatch, v.from.text(), "its key (kid) is none of the configured ones: the sender may have a new key, which has to be added by hand")
 	case err != nil:
@@ -198,11 +200,16 @@ func (v *jwtVerifier) wrong(reason Reason, part, detail string) error {
 	return &SignatureError{v.scheme, reason, part, detail}
 }
 
-// errNoSuchKey is a kid that no configured key has.
-var errNoSuchKey = errors.New("no such key")
+var (
+	errNoSuchKey = errors.New("no such key")          // a kid that no configured key has
+	errCritical  = errors.New("a critical extension") // RFC 7515 section 4.1.11; the library does not look at it
+)
 
 // keysFor are the keys that a token may be signed with: those of its kid, and those without one.
 func (v *jwtVerifier) keysFor(t *jwt.Token) (any, error) {
+	if _, there := t.Header["crit"]; there {
+		return nil, errCritical
+	}
 	id, _ := t.Header["kid"].(string)
 	var set jwt.VerificationKeySet
 	for _, k := range v.keys {

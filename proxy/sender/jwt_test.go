@@ -205,6 +205,18 @@ func TestEachKindOfKeySignsItsTokens(t *testing.T) {
 	}
 }
 
+func TestATokenWithACriticalExtensionIsRefused(t *testing.T) {
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{})
+	token.Header["crit"], token.Header["b64"] = []string{"b64"}, false
+	text, err := token.SignedString([]byte("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := reasonOf(t, mustNew(t, Config{Scheme: "jwt", Secrets: [][]byte{[]byte("s")}}).Verify(bearer(text, ""), testNow())); got != Malformed {
+		t.Error(got)
+	}
+}
+
 func TestABadJWTConfigurationIsRefused(t *testing.T) {
 	key := ecKey(t, elliptic.P256())
 	pem, set := publicPEM(t, &key.PublicKey), jwkOf(t, "", &key.PublicKey)
@@ -272,4 +284,41 @@ func FuzzJWT(f *testing.F) {
 			t.Fatal("accepts what nobody signed")
 		}
 	})
+}
+
+// TestTheExamplesOfTheStandardAreAccepted: RFC 7515, appendices A.1 to A.3, with their keys as the RFC writes them.
+func TestTheExamplesOfTheStandardAreAccepted(t *testing.T) {
+	const claims = "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ"
+	at := time.Unix(1300819380, 0)
+	for name, tt := range map[string]struct {
+		c     Config
+		token string
+	}{
+		"A.1, HS256": {
+			Config{Secrets: [][]byte{[]byte("AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow")}, SecretEncoding: "base64"},
+			"eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9." + claims + ".dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+		},
+		"A.3, ES256": {
+			Config{PublicKeys: [][]byte{[]byte(`{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`)}, Audience: "-"},
+			"eyJhbGciOiJFUzI1NiJ9." + claims + ".DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q",
+		},
+	} {
+		tt.c.Scheme, tt.c.Issuer, tt.c.Claims = "jwt", "joe", []string{"http://example.com/is_root=true"}
+		err := mustNew(t, tt.c).Verify(bearer(tt.token, ""), at)
+		if tt.c.Audience != "" { // the examples have none: the signature is right, and that is said
+			if err == nil || !strings.Contains(err.Error(), "claim aud") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := reasonOf(t, mustNew(t, tt.c).Verify(bearer(tt.token, ""), at.Add(time.Hour))); got != TooOld {
+			t.Errorf("%s, an hour later: %s", name, got)
+		}
+		if got := reasonOf(t, mustNew(t, tt.c).Verify(bearer(tt.token[:len(tt.token)-3]+"AAA", ""), at)); got != Mismatch {
+			t.Errorf("%s, changed: %s", name, got)
+		}
+	}
 }

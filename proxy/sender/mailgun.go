@@ -1,8 +1,14 @@
 package sender
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
 	"strings"
 	"time"
+
+	"github.com/valyala/fastjson"
 
 	"hooklock/idem"
 )
@@ -10,25 +16,25 @@ import (
 // Mailgun is the sender of that name.
 func (known) Mailgun() Preset {
 	return Preset{
-		Name: "mailgun", EventID: "{body.event-data.id}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait,
+		Name: "mailgun", ExtractID: mailgunID, IDText: "digest of event-data; of an inbound message that of its form without timestamp, token and signature", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
 		Facts: Facts{
 			Success: []int{200}, Retries: RetriesSome, RetriesFor: 8 * time.Hour, SignedTime: TimeInBody,
-			RetriesOn: "all but 200 and 406, over 8 hours; delivered mail never",
+			RetriesOn: "all but 200 and 406, over 8 hours; delivered mail never", Changes: "the signature, which is in the body",
 		},
 		verify: scheme{new: newMailgun, aged: true},
 		sample: sampleMailgun,
 		Page: Page{
 			Title: "Mailgun", Path: "/hooks/mailgun", Workflow: `mailgun/{body.event-data.message.headers.message-id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/mailgun.secret",
-			Secret:   "The HTTP webhook signing key of the account.",
-			SampleID: "one",
+			Verify: "secret_file: /etc/hooklock/mailgun.secret",
+			Secret: "The HTTP webhook signing key of the account, or, for the events of subaccounts, that of the primary account.",
 		},
 		Renewal: RenewalImpossible,
-		Sources: []string{"documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries", "mailgun/mailgun-go webhooks.go"},
+		Sources: []string{"documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks", "documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries", "mailgun/mailgun-go webhooks.go"},
 		Notes: []string{
 			"Waits its turn, because Mailgun does not retry notifications of delivered mail. Any status but 200 and 406 is retried otherwise; 406 is never sent.",
 			"The signature covers a timestamp and a token, not the event: who captured one signature can put it on any event, until the secret changes.",
-			"That the ID is the same on a retry is likely, not documented; a known ID with another body runs.",
+			"A retry may be signed anew, in the body: an event is named by its event-data, which has an ID and a time. Mailgun promises its ID to be unique for a day alone.",
+			"Inbound messages (routes that forward to a URL) come as forms, also with attachments: they are named by all of their fields and files but the signature's.",
 		},
 	}
 }
@@ -43,6 +49,12 @@ func newMailgun(c Config) (Verifier, error) {
 	v.part = "body.signature.signature"
 	v.covers = "signature.timestamp and signature.token"
 	v.read = func(d *Delivery, cl *claim) error {
+		if fields, once, form := formFields(d, "timestamp", "token", "signature"); form {
+			if !once {
+				return &SignatureError{c.Scheme, Malformed, "form.signature", "timestamp, token or signature is given more than once"}
+			}
+			return cl.mailgun(c.Scheme, "form.", []byte(fields["timestamp"]), []byte(fields["token"]), []byte(fields["signature"]))
+		}
 		body, err := parseStrict(c.Scheme, d.Body)
 		if err != nil {
 			return err
@@ -56,15 +68,48 @@ func newMailgun(c Config) (Verifier, error) {
 		}
 		stamp, _ := text(signed, "timestamp")
 		nonce, _ := text(signed, "token")
-		signature := signed.GetStringBytes("signature")
-		if len(stamp) == 0 || len(nonce) == 0 || len(signature) == 0 {
-			return &SignatureError{c.Scheme, Missing, "body.signature", "timestamp, token or signature is not there"}
-		}
-		cl.signatures = append(cl.signatures, signature)
-		cl.parts = append(cl.parts, stamp, nonce)
-		return cl.setTime(c.Scheme, "body.signature.timestamp", stamp, time.Second)
+		// The events of a subaccount are signed with the primary account's key, too.
+		return cl.mailgun(c.Scheme, "body.signature.", stamp, nonce, signed.GetStringBytes("signature"), signed.GetStringBytes("parent-signature"))
 	}
 	return v, nil
+}
+
+// mailgun is the claim of one signature, or of two over the same.
+func (c *claim) mailgun(scheme, at string, stamp, nonce []byte, signatures ...[]byte) error {
+	for _, s := range signatures {
+		if len(s) > 0 {
+			c.signatures = append(c.signatures, s)
+		}
+	}
+	if len(stamp) == 0 || len(nonce) == 0 || len(c.signatures) == 0 {
+		return &SignatureError{scheme, Missing, at + "signature", "timestamp, token or signature is not there"}
+	}
+	c.parts = append(c.parts, stamp, nonce)
+	return c.setTime(scheme, at+"timestamp", stamp, time.Second)
+}
+
+// mailgunID is the digest of what happened, without the signature.
+func mailgunID(d *Delivery) EventID {
+	h := sha256.New()
+	if eachFormPart(d, func(name, file string, value io.Reader) {
+		switch name {
+		case "timestamp", "token", "signature":
+			return
+		}
+		content := sha256.New()
+		_, _ = io.Copy(content, value)                             // of a part that breaks off, eachFormPart reports it
+		fmt.Fprintf(h, "%q %q %x\n", name, file, content.Sum(nil)) // quoted, so that no two lists are one text
+	}) {
+		return foundID("mailgun form", hex.EncodeToString(h.Sum(nil)))
+	}
+	v, err := fastjson.ParseBytes(d.Body)
+	if err != nil {
+		return missingID
+	}
+	if n := countMember(v, "event-data"); n != 1 {
+		return onceOrAmbiguous(n)
+	}
+	return foundID("event-data", digestWithout(v.Get("event-data")))
 }
 
 func sampleMailgun(s *sample) error {

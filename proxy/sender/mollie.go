@@ -22,8 +22,7 @@ func (known) Mollie() Preset {
 		Sources: []string{"https://docs.mollie.com/reference/webhooks-new", "mollie/mollie-api-php src/Webhooks/SignatureValidator.php"},
 		Notes: []string{
 			"For next-gen webhooks, which are JSON and signed. The event ID is in the signed body; no time is signed.",
-			"Classic webhooks (`webhookUrl`) are a form `id=tr_…`, the same bytes for every change of a payment, and not signed: do not use this preset for them, but `verify: {scheme: none}`, `workflow: 'mollie/{form.id}'` and " +
-				"`idempotency: {enabled: false}`: as a duplicate, the second change of a payment would get the first one's answer and never reach the service.",
+			"Classic webhooks (`webhookUrl`) are a form `id=tr_…` and not signed: [mollie-classic](mollie-classic.md).",
 		},
 	}
 }

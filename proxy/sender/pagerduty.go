@@ -22,7 +22,7 @@ func (known) PagerDuty() Preset {
 			Secret:   "The secret of the webhook subscription: it is shown once, when that is made.",
 			SampleID: "one",
 		},
-		Sources: []string{"https://developer.pagerduty.com/docs/webhooks-overview", "PagerDuty/developer-docs docs/webhooks/02-Behavior.md", "PagerDuty/developer-docs docs/webhooks/04-Signatures.md"},
+		Sources: []string{"https://developer.pagerduty.com/docs/webhooks-overview", "PagerDuty/developer-docs docs/webhooks/02-Behavior.md", "PagerDuty/developer-docs docs/webhooks/04-Signatures.md", "github.com/PagerDuty/go-pagerduty v1.8.0"},
 		Notes: []string{
 			"Waits its turn: three events in a row that are dropped disable the webhook for a day. Every refusal is 503.",
 			"The event ID is in the signed body. X-Webhook-Id names the webhook over all its attempts, too, and is not signed.",

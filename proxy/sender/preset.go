@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,7 +32,10 @@ type Preset struct {
 	// IDHeaders are the headers that ExtractID reads, for what is said about IDs that are not signed.
 	IDHeaders []string
 	// IDText says in a table where the ID comes from.
-	IDText    string
+	IDText string
+	// NoID: nothing names an event, and two events can have the same bytes, so that duplicates are not looked for
+	// (idempotency.enabled: false). EventID and ExtractID are then empty.
+	NoID      bool
 	OnMissing naming.MissingEventID // on_missing_event_id
 
 	OnMismatch idem.OnMismatch // idempotency.on_mismatch
@@ -174,7 +178,7 @@ func (p *Preset) fill() {
 			p.InFlight = idem.Attach
 		}
 	}
-	p.Tolerance = p.verify.tolerance
+	p.Tolerance = cmp.Or(p.verify.tolerance, p.Tolerance)
 }
 
 // unsignedReplay is the note that goes with idem.MismatchReplayUnsigned.

@@ -24,7 +24,7 @@ func (known) PubSub() Preset {
 		Notes: []string{
 			unsignedReplay,
 			"deliveryAttempt changes between attempts, so the body does not decide.",
-			"Google signs a token for the sender, not the body, and Hooklock does not check it: let the service or the ingress do that. Because the token changes, a duplicate gets the first status without headers and body.",
+			"Google signs a token for the sender, not the body. It is checked with `verify: {scheme: jwt, …}` (other.md), or by the service or the ingress. Because the token changes, a duplicate gets the first status without headers and body.",
 			"Success is exactly 102, 200, 201, 202 and 204. Seek and replay send the same IDs again: within the retention they get the first answer.",
 			"Unwrapped messages are not relied on: there the body is the key. The 10 s are the default acknowledgement deadline of a subscription; retries go on as long as it retains messages.",
 		},

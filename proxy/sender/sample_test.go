@@ -64,6 +64,9 @@ func credentials(t testing.TB, preset string) (Config, []byte) {
 			t.Fatal(err)
 		}
 		c.PublicKeys = [][]byte{[]byte(base64.StdEncoding.EncodeToString(public))}
+		if p.Name != "sendgrid" {
+			c.PublicKeys = [][]byte{pemOf(t, "PUBLIC KEY", public, nil)}
+		}
 	case keyEd25519:
 		public, key, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {

@@ -51,6 +51,9 @@ func (p *Preset) settings() map[string]string {
 	if p.EventID == "" {
 		s["event_id"] = naming.EventIDOfPreset
 	}
+	if p.NoID {
+		s = map[string]string{"verify.scheme": p.Scheme, "idempotency.enabled": "false", "lock.strategy": string(p.Strategy)}
+	}
 	if p.Strategy == idem.Wait {
 		s["lock.wait_timeout"] = idem.DurationText(p.WaitTimeout)
 	}

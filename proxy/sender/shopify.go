@@ -42,6 +42,7 @@ func sampleShopify(s *sample) error {
 	s.body(`{"id":1,"name":%s,"total_price":"403.00"}`, s.id)
 	s.add("X-Shopify-Topic", "orders/create")
 	s.add("X-Shopify-Shop-Domain", "sample.myshopify.com")
+	s.add("X-Shopify-API-Version", "2026-01")
 	s.add("X-Shopify-Webhook-Id", s.id)
 	s.signBody("X-Shopify-Hmac-Sha256", "", inBase64)
 	return nil

@@ -21,7 +21,7 @@ func (known) Slack() Preset {
 		verify: scheme{new: newSlack, tolerance: minutes5, aged: true, body: true, headers: []string{slackTime}},
 		sample: sampleSlack,
 		Page: Page{
-			Title: "Slack", Path: "/hooks/slack", Workflow: `slack/{body.team_id ?? form.team_id ?? "other"}`,
+			Title: "Slack", Path: "/hooks/slack", Workflow: `slack/{body.team_id ?? form.team_id ?? form.payload.team.id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/slack.secret",
 			Secret:   "The app's signing secret.",
 			SampleID: "A0001/Ev_one",

@@ -167,6 +167,9 @@ func snsID(d *Delivery) EventID {
 	return foundID("sns", string(arn), inBody[0])
 }
 
+// snsCertificate is where receivers look for a certificate that follow such addresses. There is none: theirs is the test pair's, too.
+const snsCertificate = "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-00000000000000000000000000000000.pem"
+
 func sampleSNS(s *sample) error {
 	const topic = "arn:aws:sns:us-east-1:123456789012:Sample"
 	s.set("Content-Type", "text/plain; charset=UTF-8")
@@ -182,7 +185,7 @@ func sampleSNS(s *sample) error {
 			return err
 		}
 	}
-	s.body(`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s}`,
-		s.id, topic, s.rfc3339(), base64.StdEncoding.EncodeToString(signature))
+	s.body(`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s,"SigningCertURL":%s}`,
+		s.id, topic, s.rfc3339(), base64.StdEncoding.EncodeToString(signature), snsCertificate)
 	return nil
 }

@@ -170,19 +170,26 @@ const signingPrefix = "whsec_"
 
 func isSigningSecret(secret []byte) bool { return bytes.HasPrefix(secret, []byte(signingPrefix)) }
 
-// signingSecrets decodes what stands after whsec_; the prefix may be left out. Stripe's secrets look the same and are used
-// undecoded.
+// signingSecrets decodes what stands after whsec_; the padding may be left out, as in the vendors' libraries. A secret without the prefix is
+// both: there are senders that leave it out, and Polar, whose secrets are used as they are. Stripe's secrets look the same as those with the
+// prefix and are used undecoded.
 func signingSecrets(secrets [][]byte) ([][]byte, error) {
 	if err := checkSecrets(secrets); err != nil {
 		return nil, err
 	}
 	var keys [][]byte
 	for i, s := range secrets {
-		key, err := base64.StdEncoding.DecodeString(string(bytes.TrimPrefix(s, []byte(signingPrefix))))
-		if err != nil {
+		encoded, prefixed := bytes.CutPrefix(s, []byte(signingPrefix))
+		key, err := anyBase64(encoded)
+		switch {
+		case err != nil && prefixed:
 			return nil, fmt.Errorf("secret %d: give whsec_ and base64, as the sender shows it", i+1)
+		case err == nil:
+			keys = append(keys, key)
 		}
-		keys = append(keys, key)
+		if !prefixed {
+			keys = append(keys, s)
+		}
 	}
 	return keys, nil
 }

@@ -24,13 +24,34 @@ func (known) StandardWebhooks() Preset {
 			SampleID: "msg_one",
 		},
 		Renewal: RenewalPossible,
-		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md", "svix/svix-docs retries.mdx", "svix/svix-webhooks server config.default.toml"},
+		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md", "https://docs.svix.com/retries", "svix/svix-webhooks server config.default.toml"},
 		Notes: []string{
 			"ID, time and body are signed, and the ID stays the same over every attempt and manual resend.",
 			"The same message goes to every endpoint with the same ID: give each endpoint its own route.",
-			"The 15 s are hosted Svix; another sender may differ. webhook-delivery and Retry-After of the upstream are passed on.",
+			"A secret without `whsec_` is tried as base64 and as it is.",
+			"The 15 s and the retries are those of hosted Svix; another sender may differ. webhook-delivery and Retry-After of the upstream are passed on.",
 			"A signature that is renewed has a v1 for each secret of the route that had made one. v1a is left out, and cannot be renewed where it came alone.",
 		},
+	}
+}
+
+// standardBy is the preset of a sender that signs as Standard Webhooks and has these habits.
+func standardBy(name string, habits Facts) Preset {
+	p := known{}.StandardWebhooks()
+	p.Name, p.Aliases, p.Scheme, p.Tolerance, p.verify = name, nil, p.Name, p.verify.tolerance, scheme{}
+	p.OnMismatch, p.Facts = idem.MismatchReplay, habits
+	p.Facts.SignedTime, p.Facts.IDSigned, p.Facts.Changes = TimeInHeader, true, "the signature and its time"
+	if habits.EventIsLost() {
+		p.Strategy, p.WaitTimeout, p.Respond = idem.Wait, time.Second, only5xx()
+	}
+	return p
+}
+
+// svix is what Svix does for the senders that send through it.
+func svix() Facts {
+	return Facts{
+		Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, RetriesOn: "every answer but 2xx, seven times over 28 h",
+		GivesUp: "disabled when everything fails for 5 days",
 	}
 }
 

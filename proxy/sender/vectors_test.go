@@ -69,7 +69,11 @@ func presetOf(t testing.TB, name string) string {
 // testCase is a vector as this package sees it, and the time at which it is fresh.
 func (v vector) testCase(t testing.TB) (Config, *Delivery, time.Time) {
 	t.Helper()
-	c := Config{Scheme: v.preset(t), WebhookID: v.WebhookID, Tolerance: time.Minute}
+	scheme := v.preset(t)
+	if p, ok := Lookup(scheme); ok {
+		scheme = p.Scheme
+	}
+	c := Config{Scheme: scheme, WebhookID: v.WebhookID, Tolerance: time.Minute}
 	if _, ok := findScheme(c.Scheme); !ok {
 		c.Scheme = "none"
 	}

@@ -86,10 +86,13 @@ type scheme struct {
 	covers  func(Config) Coverage
 }
 
+// noScheme is the scheme that checks nothing.
+const noScheme = "none"
+
 // schemes are those of no sender in particular, and then those of the presets.
 func schemes() []scheme {
 	all := []scheme{
-		{name: "none", new: newNone},
+		{name: noScheme, new: newNone},
 		{name: "hmac", new: newGenericHMAC, covers: hmacCovers, renews: hmacRenewal},
 		{name: "jwt", new: newJWT, covers: jwtCovers},
 		{name: "token", new: newToken},

@@ -507,3 +507,15 @@ func TestASignatureErrorIsFoundThroughWrapping(t *testing.T) {
 		t.Fatal("not found")
 	}
 }
+
+func TestASigningSecretWithoutItsPaddingIsTheSameSecret(t *testing.T) {
+	for _, secret := range []string{"whsec_AAECAw==", "whsec_AAECAw", "AAECAw=", "whsec_-_8="} {
+		if _, err := New(Config{Scheme: "standard-webhooks", Secrets: [][]byte{[]byte(secret)}}); err != nil {
+			t.Errorf("%s: %v", secret, err)
+		}
+	}
+	d := mustSample(t, "standard-webhooks", []byte("whsec_AAECAw=="))
+	if err := mustNew(t, Config{Scheme: "standard-webhooks", Secrets: [][]byte{[]byte("whsec_AAECAw")}}).Verify(d, testNow()); err != nil {
+		t.Error(err)
+	}
+}

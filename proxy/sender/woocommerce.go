@@ -1,7 +1,6 @@
 package sender
 
 import (
-	"bytes"
 	"html"
 	"time"
 
@@ -13,10 +12,8 @@ func (known) WooCommerce() Preset {
 	return Preset{
 		Name: "woocommerce", EventID: "{header.X-WC-Webhook-Source}/{header.X-WC-Webhook-ID}/{header.X-WC-Webhook-Delivery-ID}", OnMismatch: idem.MismatchExecute,
 		Strategy: idem.Wait, WaitTimeout: 5 * time.Second, Respond: only5xx(),
-		Facts: Facts{Patience: time.Minute, Retries: RetriesNever, GivesUp: "disabled after more than 5 failures in a row"},
-		Handshakes: []Handshake{
-			{"ping", false, isWooCommercePing},
-		},
+		Facts:  Facts{Patience: time.Minute, Retries: RetriesNever, GivesUp: "disabled after more than 5 failures in a row"},
+		Rule:   HandshakeRule{When: []string{"form.webhook_id"}, Unsigned: true, Answer: "pong"},
 		verify: scheme{new: newWooCommerce, body: true},
 		sample: sampleWooCommerce,
 		Page: Page{
@@ -30,7 +27,7 @@ func (known) WooCommerce() Preset {
 			"WooCommerce never sends a delivery again: it waits its turn, and what is refused nevertheless is lost.",
 			"The delivery ID is a digest of the webhook and the second: two events of one webhook in one second share it. So a known ID with another body runs, and two events with equal bodies in one second run once.",
 			"The headers are not signed, nor is a time: who captured a delivery can send it again under another ID.",
-			"The ping that comes when a webhook is saved is not signed: a body of `webhook_id=` and digits and nothing else passes through to the service.",
+			"The ping that comes when a webhook is saved is a form and not signed: it is answered here. Deliveries are JSON.",
 		},
 	}
 }
@@ -45,12 +42,6 @@ func newWooCommerce(c Config) (Verifier, error) {
 	}
 	c.Secrets = secrets
 	return verifier(newBodyMAC(c, "sha256", "", inBase64, wooCommerceHeader))
-}
-
-// isWooCommercePing: a form of one number, where every delivery is JSON.
-func isWooCommercePing(d *Delivery) bool {
-	number, found := bytes.CutPrefix(d.Body, []byte("webhook_id="))
-	return found && len(number) > 0 && len(bytes.Trim(number, "0123456789")) == 0 && !d.has(wooCommerceHeader)
 }
 
 func sampleWooCommerce(s *sample) error {

@@ -3,14 +3,16 @@ package sender
 import (
 	"time"
 
+	"github.com/valyala/fastjson"
+
 	"hooklock/idem"
 )
 
 // Zoom is the sender of that name.
 func (known) Zoom() Preset {
 	return Preset{
-		Name:    "zoom",
-		EventID: `{body.event}/{body.event_ts}/{body.payload.account_id}/{body.payload.object.uuid ?? body.payload.object.id}/{body.payload.object.participant.user_id ?? body.payload.object.participant.id ?? "-"}`, OnMismatch: idem.MismatchExecute,
+		Name:      "zoom",
+		ExtractID: zoomID, IDText: "digest of the body without download_token and download_url", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts: Facts{
 			Patience: 3 * time.Second, Success: []int{200, 204}, Retries: RetriesSome, RetriesFor: 90 * time.Minute, SignedTime: TimeInHeader, IDSigned: true,
@@ -27,7 +29,7 @@ func (known) Zoom() Preset {
 		Renewal: RenewalPossible,
 		Sources: []string{"developers.zoom.us/docs/api/webhooks", "developers.zoom.us/changelog/platform/webhook-url-validation", "zoom/webhook-sample index.js"},
 		Notes: []string{
-			"Zoom documents no ID of an event. The ID is put together from event, time, account, object and participant; because two events could share all of them, a known ID with another body runs. So a retry with a new download token runs again.",
+			"Zoom documents no ID of an event, and sends duplicates with another download_token and download_url: an event is named by everything in its body but those. If anything else changes, it runs again.",
 			"Waits its turn for 1 s of the 3 s that Zoom gives. Which statuses it retries is not documented: every refusal is 503.",
 			"The unit of the signed time is not documented, nor whether a retry renews it: there is no age check unless tolerance is set.",
 		},
@@ -41,6 +43,19 @@ const (
 
 // newZoom signs like Slack. The unit of its timestamp is not documented; seconds and milliseconds are told by their size.
 func newZoom(c Config) (Verifier, error) { return newV0(c, zoomHeader, zoomTime) }
+
+// zoomID is the digest of the whole event without what is made anew for each attempt.
+func zoomID(d *Delivery) EventID {
+	v, err := fastjson.ParseBytes(d.Body)
+	if err != nil || v.Type() != fastjson.TypeObject {
+		return missingID
+	}
+	event, status := members(v, "event")
+	if status != IDFound {
+		return EventID{Status: status}
+	}
+	return foundID("zoom", event[0], digestWithout(v, "download_token", "download_url"))
+}
 
 func isZoomValidation(d *Delivery) bool {
 	return memberIs("event", "endpoint.url_validation")(d)

@@ -87,12 +87,12 @@ var Rules = []Rule{
 	{
 		Packages: []string{"hooklock/proxy/parked"},
 		Never:    []string{"github.com/valyala/fasthttp/...", "hooklock/proxy", "hooklock/proxy/wire"},
-		Only:     []string{"github.com/minio/minio-go/v7/...", "hooklock/idem"},
-		Why:      "it keeps bytes: it knows no route, no order and no ledger, so that whoever parks and whoever carries can share it",
+		Only:     []string{"github.com/minio/minio-go/v7/...", "hooklock/idem", "hooklock/proxy/kept"},
+		Why:      "it keeps bytes: it knows no route, no order and no ledger, so that whoever parks and whoever carries can share it; the proxy knows what is kept (proxy/kept), and not where",
 	},
 	{
 		Packages: []string{"hooklock/..."},
-		But:      append([]string{"hooklock/cmd/...", "hooklock/proxy", "hooklock/proxy/parked"}, around...),
+		But:      append([]string{"hooklock/cmd/...", "hooklock/proxy/parked"}, around...),
 		Never:    []string{"github.com/minio/minio-go/v7/..."},
 		Why:      "the S3 client is the affair of proxy/parked, and comes along with whoever parks: deciding, the ledger and the API do not",
 	},

@@ -35,7 +35,9 @@ func TestTheCommandsOfTheAPIPageRun(t *testing.T) {
 	}
 	d := &docRun{t: t, work: newHeld(t)}
 	config := shared.config("apidoc", "")
-	config = config[:strings.Index(config, "routes:")] + `routes:
+	config = config[:strings.Index(config, "routes:")] + `park_store: {single_member: true}
+routes:
+  - {name: orders, path: "/apidoc/orders/{shop}", workflow: "orders/{path.shop}", park: {enabled: true, after: 0s, attempts: 1}}
   - {name: demo, path: "/apidoc/{account}", workflow: "demo/{path.account}", lock: {release_delay: 0s}, hold: {on_status: [202]}}
 `
 	d.Hooklock = own(t, config)
@@ -68,10 +70,27 @@ func (d *docRun) environment(kept *held) map[string]string {
 	ended := testkit.Post(d.t, d.Addr, "/apidoc/done", "{}", key("ended"))
 	passed(d.t, testkit.Post(d.t, d.Addr, "/apidoc/held", "{}", key("held")), 202, "later", "executed")
 	delivery := kept.await(d.t)
+	parked, letter := d.blocked("acme"), d.blocked("globex")
+	asked(d.t, d.Hooklock, "POST", "/v1/executions/"+letter+"/skip", localToken(d.t, d.Hooklock), `{"reason":"the page needs a dead letter"}`)
+	testkit.Until(d.t, "the dead letter", func() bool { return execution(d.t, d.Hooklock, letter)["requestKept"] == true })
 	return map[string]string{
+		"PARKED": parked, "LETTER": letter,
 		"AUTH": "Authorization: Bearer " + localToken(d.t, d.Hooklock), "ENDED": ended.Execution(),
 		"HELD": delivery.Header.Get("Hooklock-Execution"), "TOKEN": delivery.Header.Get("Hooklock-Fencing-Token"), "KEY": delivery.Header.Get("Hooklock-Callback-Key"),
 	}
+}
+
+// blocked parks a delivery that waits for a person.
+func (d *docRun) blocked(shop string) string {
+	d.t.Helper()
+	path := "/apidoc/orders/" + shop
+	shared.on(d.t, path, answers(testkit.Reply(500, "broken"), testkit.OK("charged")))
+	id := acceptedAs(d.t, testkit.Post(d.t, d.Addr, path, "{}", key(shop)), 202)
+	testkit.Until(d.t, "it waits for a person", func() bool {
+		parked, _ := execution(d.t, d.Hooklock, id)["parked"].(map[string]any)
+		return parked["blocked"] != nil
+	})
+	return id
 }
 
 // run starts a delivery that runs until end, and returns its execution.

@@ -154,7 +154,7 @@ func TestAPortThatIsTakenIsNamed(t *testing.T) {
 		"admin.listen": strings.Replace(shared.config("taken", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+taken+`"}`, 1),
 	} {
 		h := testkit.StartServe(t, hooklockProgram, config)
-		if code := h.ExitCode(t); code != 2 {
+		if code := h.ExitCode(t); code != 1 { // it may be free the next time, so a supervisor starts it again
 			t.Errorf("%s: exit code %d", setting, code)
 		}
 		if said := h.Stderr.String(); !strings.Contains(said, setting+": listen on "+taken) || !strings.Contains(said, "address already in use") {

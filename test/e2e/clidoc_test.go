@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"hooklock/test/testkit"
@@ -22,13 +23,15 @@ const cliPage = "../../docs/cli.md"
 // The deliveries that the page tells of.
 func tellTheStory(t *testing.T) *testkit.Hooklock {
 	t.Helper()
-	slow := newHeld(t)
+	slow, orders := newHeld(t), answers(testkit.Reply(500, "broken"), testkit.Reply(500, "broken"), testkit.OK("charged"))
 	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
 		switch {
 		case strings.HasSuffix(r.Target, "/initech"):
 			return slow.handle(r)
 		case strings.HasSuffix(r.Target, "/globex"):
 			return testkit.Reply(500, "broken")
+		case strings.HasPrefix(r.Target, "/orders/"):
+			return orders(r)
 		case strings.HasPrefix(r.Target, "/assess/"):
 			return testkit.Reply(202, "taken")
 		}
@@ -40,7 +43,9 @@ admin: {listen: "127.0.0.1:0"}
 upstream: %s
 etcd: {endpoints: [%q], prefix: %s}
 shutdown_timeout: 1s
+park_store: {single_member: true}
 routes:
+  - {name: orders, path: "/orders/{shop}", workflow: "orders/{path.shop}", park: {enabled: true, after: 0s, attempts: 1}}
   - {name: stripe, path: "/hooks/stripe/{account}", workflow: "stripe/{path.account}"}
   - {name: assess, path: "/assess/{flow}", workflow: "assess/{path.flow}", hold: {on_status: [202]}}
 `, up.URL, shared.etcd.Endpoint, ownPrefix()))
@@ -55,6 +60,18 @@ routes:
 		return strings.Contains(string(a.Body), `"duplicates":1`)
 	})
 	return h
+}
+
+// goOnParking tells what the page shows of parked executions.
+func goOnParking(t *testing.T, h *testkit.Hooklock) {
+	t.Helper()
+	for _, shop := range []string{"acme", "globex"} {
+		id := acceptedAs(t, testkit.Post(t, h.Addr, "/orders/"+shop, `{"amount":100}`+"\n", key("order_"+shop)), 202)
+		testkit.Until(t, "the order to wait for a person", func() bool {
+			parked, _ := execution(t, h, id)["parked"].(map[string]any)
+			return parked["blocked"] != nil
+		})
+	}
 }
 
 // What differs from run to run.
@@ -80,7 +97,18 @@ func TestThePageOfTheCommandLineShowsWhatItPrints(t *testing.T) {
 	}
 	h := tellTheStory(t)
 	ids := map[string]string{} // of the page, and what they are called in this run
+	parking := sync.OnceFunc(func() { goOnParking(t, h) })
 	run := func(line string) string {
+		if strings.Contains(line, "--parked") {
+			parking()
+		}
+		if strings.Contains(line, "--dead-letters") {
+			testkit.Until(t, "what was skipped to be a dead letter", func() bool {
+				_, got := asked(t, h, "GET", "/v1/executions?parked=true&state=dead_letter", "", "")
+				all, _ := got["executions"].([]any)
+				return len(all) > 0
+			})
+		}
 		c := exec.Command("sh", "-c", line)
 		c.Dir = filepath.Dir(h.Config)
 		c.Env = append(os.Environ(), "HOOKLOCK_ADMIN=http://"+h.Admin, "PATH="+filepath.Dir(hooklockProgram)+string(os.PathListSeparator)+os.Getenv("PATH"))

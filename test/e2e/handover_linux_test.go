@@ -69,11 +69,11 @@ func TestASocketThatNobodyCanListenOnIsRefused(t *testing.T) {
 	}
 	defer file.Close()
 	h := (&holder{socket: file}).start(t, shared.config("no-socket", ""))
-	if code := h.ExitCode(t); code != 2 || !strings.Contains(h.Stderr.String(), "ListenStream=") {
+	if code := h.ExitCode(t); code != 78 || !strings.Contains(h.Stderr.String(), "ListenStream=") {
 		t.Errorf("exit code %d: %s", code, h.Stderr)
 	}
 	two := hold(t).start(t, shared.config("two-sockets", ""), "LISTEN_FDS=2")
-	if code := two.ExitCode(t); code != 2 || !strings.Contains(two.Stderr.String(), "has 2 sockets") {
+	if code := two.ExitCode(t); code != 78 || !strings.Contains(two.Stderr.String(), "has 2 sockets") {
 		t.Errorf("exit code %d: %s", code, two.Stderr)
 	}
 }

@@ -99,7 +99,7 @@ func TestTheEmbeddedEtcdIsRefusedInsideKubernetesUnlessThereIsOneReplica(t *test
 	inside := "KUBERNETES_SERVICE_HOST=10.0.0.1"
 	dir := t.TempDir()
 	h := testkit.StartServe(t, hooklockProgram, embedded(dir, ""), inside)
-	if code := h.ExitCode(t); code != 2 {
+	if code := h.ExitCode(t); code != 78 {
 		t.Errorf("exit code %d", code)
 	}
 	if said := h.Stderr.String(); !strings.Contains(said, "single_replica") {

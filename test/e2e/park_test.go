@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func parkConfig(upstream, prefix string) string {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, session_ttl: 2s}
+etcd: {endpoints: [%q], prefix: %s, session_ttl: 3s, request_timeout: 2s}
 shutdown_timeout: 5s
 %s`, upstream, shared.etcd.Endpoint, prefix, parkRoutes)
 }
@@ -309,11 +310,17 @@ func TestAnotherReplicaCarriesOnWhatADeadOneHadAccepted(t *testing.T) {
 	t.Parallel()
 	prefix := ownPrefix()
 	path := at(t, "park-slow")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work, stuck := newHeld(t), newHeld(t)
+	var calls atomic.Int32
+	shared.on(t, path, func(r *testkit.Received) string {
+		if calls.Add(1) == 1 { // of the one that dies
+			return stuck.handle(r)
+		}
+		return work.handle(r)
+	})
 	victim := testkit.Serve(t, hooklockProgram, parkConfig(shared.up.URL, prefix))
 	id := acceptedAs(t, testkit.Post(t, victim.Addr, path, "1", key("1")), 202)
-	first := work.await(t)
+	first := stuck.await(t)
 	for i := 2; i < 5; i++ {
 		acceptedAs(t, testkit.Post(t, victim.Addr, path, strconv.Itoa(i), key(strconv.Itoa(i))), 202)
 	}

@@ -72,7 +72,7 @@ func TestAFrontThatKeepsTheRulesPassesTheProbe(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	for _, check := range []string{"front http", "front, headers", "front, address", "front, body", "front, size", "front, answers", "front, patience", "front, retries"} {
+	for _, check := range []string{"front http", "front, headers", "front, address", "front, body", "front, spelling", "front, size", "front, answers", "front, patience", "front, retries"} {
 		says(t, lines, check, "ok", "")
 	}
 	says(t, lines, "front, patience", "ok", "waits 1.2s")
@@ -165,4 +165,58 @@ func TestTheProbeNeedsTheAddressOfHooklockForItself(t *testing.T) {
 	says(t, lines, "front, patience", "skipped", "--probe-wait")
 	lines, _ = doctor(t, probed(t, address, "1s"), "--probe", "hooks.example.com")
 	says(t, lines, "front", "failed", "no URL")
+}
+
+func TestTheProbeWaitsForAFrontWhoseChecksFoundNobody(t *testing.T) {
+	t.Parallel()
+	program := testkit.Program(t, "haproxy")
+	address, at := testkit.FreePort(t), testkit.FreePort(t)
+	path := filepath.Join(t.TempDir(), "haproxy.cfg")
+	text, err := os.ReadFile("../../deploy/haproxy/haproxy.cfg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, strings.NewReplacer("bind :80\n", "bind "+at+"\n", "127.0.0.1:8080", address).Replace(string(text)))
+	haproxy := testkit.Start(t, testkit.Command{Program: program, Args: []string{"-db", "-f", path}})
+	haproxy.AwaitLine(t, haproxy.Stderr, "is DOWN")
+	lines, code := doctor(t, probed(t, address, "1s"), "--probe", "http://"+at+"/hooks/acme", "--probe-wait", "0s")
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	says(t, lines, "front http", "ok", "leads here")
+	says(t, lines, "front, replicas", "skipped", "--probe-listen")
+}
+
+func TestTheProbeLetsAReplicaDie(t *testing.T) {
+	t.Parallel()
+	shipped, err := filepath.Abs("../../deploy/nginx/webhooks.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const careless = "location / { proxy_pass http://hooklock; proxy_set_header Host $http_host; client_max_body_size 16m; proxy_next_upstream off; }"
+	for server, want := range map[string][2]string{
+		"include " + shipped + ";": {"ok", "deliveries go to the others, once"},
+		careless:                   {"failed", "of 24 requests fail (status 502)"},
+	} {
+		first, second := testkit.FreePort(t), testkit.FreePort(t)
+		front := inFront(t, first, "server BACKEND max_fails=0; server "+second+" max_fails=0;", "underscores_in_headers on; "+server)
+		lines, code := doctor(t, probed(t, first, "1s"), "--probe", front+"/hooks/acme", "--probe-wait", "0s", "--probe-listen", first, "--probe-listen", second)
+		if (code == 0) != (want[0] == "ok") {
+			t.Errorf("exit code %d", code)
+		}
+		says(t, lines, "front, replicas", want[0], want[1])
+		// With one of them dead from the beginning, nothing but harmless GETs is sent.
+		lines, _ = doctor(t, probed(t, first, "1s"), "--probe", front+"/hooks/acme", "--probe-wait", "0s")
+		says(t, lines, "front http", want[0], map[string]string{"ok": "leads here", "failed": "the next one did not: status 502"}[want[0]])
+	}
+}
+
+func TestTheProbeTellsOfAPathThatIsSpelledAnew(t *testing.T) {
+	t.Parallel()
+	address := testkit.FreePort(t)
+	front := inFront(t, address, "server BACKEND max_fails=0;", `
+    location / { proxy_pass http://hooklock$uri$is_args$args; proxy_set_header Host $http_host; proxy_set_header Accept-Encoding gzip; proxy_http_version 1.1; }`)
+	lines, _ := doctor(t, probed(t, address, "1s"), "--probe", front+"/hooks/acme", "--probe-wait", "0s")
+	says(t, lines, "front, spelling", "warning", "arrives as /hooks/acme/")
+	says(t, lines, "front, headers", "failed", "added: Accept-Encoding") // it strips X_Order, too
 }

@@ -120,3 +120,30 @@ func TestProfilesNeedTheSwitchAndAToken(t *testing.T) {
 		}
 	}
 }
+
+func TestTheReportSaysWhatASenderChangesBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(500, "not yet") })
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s}
+routes:
+  - {name: line, path: /line, event_id: "{body.id}"}
+`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+	if first := testkit.Post(t, h.Addr, "/line", `{"id":"1","deliveryContext":{"isRedelivery":false}}`); first.Status != 500 {
+		t.Fatalf("%v", first)
+	}
+	for range 2 {
+		refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Post(t, h.Addr, "/line", `{"id":"1","deliveryContext":{"isRedelivery":true}}`))
+	}
+	c := reported(t, h, "1h").Routes[0].Changing
+	if c == nil || c.Refused != 2 || len(c.Members) != 1 || c.Members[0] != "body.deliveryContext.isRedelivery" {
+		t.Fatalf("%+v", c)
+	}
+	out, err := exec.Command(hooklockProgram, "report", "--admin", "http://"+h.Admin).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "line: the sender changes something between attempts: body.deliveryContext.isRedelivery (refused 2 times") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

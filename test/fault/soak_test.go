@@ -34,8 +34,12 @@ const soakDoc = "../../docs/soak.md"
 var soakRoutes = []string{
 	cluster.Route("fast", "lock: {release_delay: 1s}"),
 	cluster.Route("queue", "lock: {strategy: wait, wait_timeout: 3s, release_delay: 0s}"),
+	cluster.Route("parked", "lock: {release_delay: 0s}, park: {enabled: true, after: 300ms, max_age: 1h, attempts: 1000}"),
+	cluster.Route("parkedqueue", "lock: {strategy: wait, wait_timeout: 3s, release_delay: 0s}, park: {enabled: true, on: [locked, slow, unreachable, unknown, failed], after: 200ms, attempts: 1000}"),
 	cluster.Route("attach", "lock: {strategy: wait, wait_timeout: 3s, release_delay: 0s}, idempotency: {in_flight: attach}"),
 }
+
+var soakNames = []string{"fast", "queue", "attach", "parked", "parkedqueue"}
 
 // TestSoak runs with -soak 10m. Nothing may be lost, run twice once it was settled, or be left behind.
 func TestSoak(t *testing.T) {
@@ -57,7 +61,7 @@ func TestSoak(t *testing.T) {
 	defer cancel()
 	var traffics []*cluster.Traffic
 	var waits []func()
-	for _, route := range []string{"fast", "queue", "attach"} {
+	for _, route := range soakNames {
 		traffic := &cluster.Traffic{Senders: 5, Workflows: 6, Route: route, Pause: 20 * time.Millisecond, Doors: s.doors}
 		traffics, waits = append(traffics, traffic), append(waits, traffic.Start(ctx))
 	}
@@ -71,6 +75,9 @@ func TestSoak(t *testing.T) {
 	cancel()
 	for _, wait := range waits {
 		finish(t, wait)
+	}
+	for _, traffic := range traffics {
+		traffic.AwaitParked(t, s.up)
 	}
 	figures := s.count(time.Since(began), traffics)
 	figures = append(figures, s.checkNothingIsLeft()...)
@@ -119,7 +126,12 @@ func (s *soaking) strike() {
 	i := rand.IntN(3)
 	replica, wire := s.replicas[i], s.etcd.Wires[rand.IntN(3)]
 	var what string
-	switch n := rand.IntN(20); {
+	switch n := rand.IntN(23); {
+	case n >= 20:
+		what = "upstream away"
+		s.up.Leave()
+		s.lasting(time.Second, 5*time.Second)
+		s.up.Return()
 	case n < 4:
 		what = "replica killed"
 		replica.Kill()
@@ -195,7 +207,7 @@ func (s *soaking) count(took time.Duration, traffics []*cluster.Traffic) (figure
 	for _, traffic := range traffics {
 		r := traffic.Check(s.t, s.up)
 		all.Settled, all.Unrecorded = all.Settled+r.Settled, all.Unrecorded+r.Unrecorded
-		all.Repeated, all.Reran = all.Repeated+r.Repeated, all.Reran+r.Reran
+		all.Repeated, all.Reran, all.Parked = all.Repeated+r.Repeated, all.Reran+r.Reran, all.Parked+r.Parked
 		n, saw := traffic.Saw()
 		deliveries += n
 		for what, n := range saw {
@@ -204,6 +216,7 @@ func (s *soaking) count(took time.Duration, traffics []*cluster.Traffic) (figure
 	}
 	row("deliveries", "%d", deliveries)
 	row("events", "%d; each got its answer in the end, %d of them before its outcome was recorded", all.Settled+all.Unrecorded, all.Unrecorded)
+	row("events that were accepted first (`park`)", "%d; each took effect, in the order of its sender and workflow", all.Parked)
 	kinds := map[int][]string{}
 	var counts []int
 	for what, n := range answers {
@@ -257,14 +270,14 @@ func (s *soaking) checkNothingIsLeft() (figures [][2]string) {
 		figures = append(figures, [2]string{name, fmt.Sprintf(format, a...)})
 	}
 	journal := cluster.NewJournal(s.t, s.etcd.Client, "/hooklock")
-	for _, kind := range []string{"locks/", "queue/", "holds/"} {
+	for _, kind := range []string{"locks/", "queue/", "holds/", "parked/", "requests/", "ages/"} {
 		testkit.Until(s.t, "nothing is left below "+kind, func() bool { return len(journal.Left(kind)) == 0 })
 	}
 	testkit.Until(s.t, "the sessions are those of the processes that live", func() bool { return len(journal.Left("sessions/")) == len(s.replicas) })
 	fresh := s.start(0)
-	for _, route := range []string{"fast", "queue", "attach"} {
+	for _, route := range soakNames {
 		a := cluster.NewSender().Send(context.Background(), fresh.Door, cluster.Delivery{Route: route, Workflow: "fresh", Event: "fresh-" + route})
-		if !a.Settled() {
+		if !a.Settled() && !a.Parked() {
 			s.t.Errorf("a new replica answers %v", a)
 		}
 	}

@@ -100,8 +100,11 @@ func (a *actor) arrive() {
 		n.processes[p].met = true
 		t := &n.deliveries[a.d]
 		*t = delivery{at: claiming, process: uint8(p), session: s.processes[p].session}
-		if m.byAPI[a.d] {
+		switch {
+		case m.byAPI[a.d]:
 			t.at = acquiring
+		case m.parkAlways && m.parkAtOnce[a.d]:
+			t.at = enqueueing
 		}
 		for o := range m.deliveryCount { // refusals are decided in process first
 			other := &s.deliveries[o]
@@ -122,6 +125,9 @@ func (a *actor) arrive() {
 // again: decide from the beginning, under the process's session of now.
 func (a *actor) again(t *delivery) {
 	*t = delivery{at: claiming, process: t.process, session: a.process().session, ids: t.ids}
+	if a.m.parkAlways && a.m.parkAtOnce[a.d] {
+		t.at = enqueueing
+	}
 }
 
 // anew: the same under a new execution ID. The old one may have been applied, and ended by others.
@@ -272,7 +278,7 @@ func (a *actor) enqueue() {
 	t := a.delivery()
 	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, created: t.created, prev: t.prev}
 	if a.m.parkAtOnce[a.d] {
-		request.kind, request.parked = enqueueParked, true
+		request.kind, request.parked, request.o = enqueueParked, true, t.o
 	}
 	a.send(request, func(n *state, t *delivery, ok bool) {
 		l, e := n.locks[a.lock()], a.event()
@@ -283,6 +289,8 @@ func (a *actor) enqueue() {
 			t.at, t.q, t.created = waiting, n.queue[e].created, 0
 		case n.sessions[t.session] == 0:
 			t.finish(storeUnavailable)
+		case request.parked && a.m.parkAlways:
+			a.decidePark(n, t)
 		case a.m.copyInOther(n, a.execution()).created != 0:
 			t.at, t.created = claiming, 0
 			a.decide(n, t, a.m.copyInOther(n, a.execution()))
@@ -366,36 +374,4 @@ func (a *actor) leave() {
 			t.finish(hungUp)
 		}
 	}, nothing)
-}
-
-// attached waits for the end of the execution that runs. It never runs itself.
-func (a *actor) attached() {
-	s, e := a.s, a.event()
-	t := a.delivery()
-	rec, l := s.records[e], s.locks[a.m.lock(t.first)]
-	switch {
-	case rec.modified != 0 && (rec.by == t.first || a.m.breaks == attachToAnybody):
-		a.step("copy finds the record", func(n *state, t *delivery) {
-			if n.known.ended[t.first] != rec.outcome {
-				a.m.broke(copyGetsTheSame)
-			}
-			t.finish(copied)
-		})
-	case s.queue[e].created != 0 && s.queue[e].by == t.first, l.created != 0 && l.by == t.first:
-	case rec.outcome == success:
-		a.step("copy finds that another one has settled the event", func(_ *state, t *delivery) { t.finish(replayed) })
-	default: // it was released, or its record is gone already: from here nobody can tell
-		a.step("copy finds nothing", func(n *state, t *delivery) {
-			if a.m.breaks == copySaysNotExecuted && n.known.upstream[t.first] != notCalled {
-				a.m.broke(refusedBurnsNothing)
-			}
-			t.finish(lockLost)
-		})
-	}
-	a.step("copy has waited long enough", func(_ *state, t *delivery) { t.finish(inFlight) })
-}
-
-// decided: a record after which the event does not run, as idem.Decide reads it.
-func (m *model) decided(rec record) bool {
-	return rec.outcome == success || rec.final || m.block && rec.outcome.unknown()
 }

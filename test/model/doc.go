@@ -4,7 +4,8 @@
 //
 //	table.go      the transactions, each with its compares, spelled as in etcdlock/protocol/table.go
 //	writes.go     what each does in etcd (store.go)
-//	delivery.go   what a delivery does before it has the lock, running.go what it does then, world.go what happens to it
+//	delivery.go   what a delivery does before it has the lock, running.go what it does then, attached.go what a copy does, world.go what happens to it
+//	parked.go     how a delivery is parked and what carries it on, and parked_writes.go what that does in etcd
 //	promises.go   what must hold
 //	scenarios.go  who is there and how much may go wrong; each is explored to its end
 //	mutation.go   what breaks when a compare or a rule is left out
@@ -14,6 +15,6 @@
 // It is not a test of the code: it says that the table is right. That the code has this table is what code_test.go compares. Whoever
 // changes a transaction changes both, and sees here what the change breaks.
 //
-// A search is one goroutine over 16 million states. The race detector would find nothing in it and make it ten times as slow, so the
+// A search is one goroutine over 23 million states. The race detector would find nothing in it and make it ten times as slow, so the
 // package is run without it. What the model leaves out, and its figures, are in docs/model.md.
 package model

@@ -49,7 +49,8 @@ func (sc *scenario) deliveries() string {
 		for _, w := range []struct {
 			is   bool
 			word string
-		}{{sc.waits[d], " waits"}, {sc.attach[d], " attaches"}, {sc.holds[d], " may be held"}, {sc.byAPI[d], " by the lock API"}, {sc.none[d], " under strategy none"}} {
+		}{{sc.waits[d], " waits"}, {sc.attach[d], " attaches"}, {sc.holds[d], " may be held"}, {sc.byAPI[d], " by the lock API"}, {sc.none[d], " under strategy none"}, {sc.parkWaits[d], " may be parked there"},
+			{sc.parkAtOnce[d] && !sc.parkAlways, " parked at once"}, {sc.parkAtOnce[d] && sc.parkAlways, " parked always"}, {sc.parkRuns[d], " may be parked"}} {
 			if w.is {
 				s += w.word
 			}
@@ -72,6 +73,7 @@ func (sc *scenario) mayHappen() string {
 	}{
 		{b.ambiguous, "lost answer"}, {b.crash, "crash"}, {b.expire, "session's end"}, {b.unheard, "session given up"}, {b.hangUp, "sender hangs up"},
 		{b.cancel, "cancel"}, {b.force, "force release"}, {b.forget, "forget"}, {b.guard, "guard"}, {b.beat, "heartbeat"}, {b.age, "`max_duration`"},
+		{b.run, "run or rerun"}, {b.down, "given to the others"},
 	} {
 		if w.times > 0 {
 			all = append(all, fmt.Sprintf("%d × %s", w.times, w.word))
@@ -82,6 +84,7 @@ func (sc *scenario) mayHappen() string {
 		word string
 	}{
 		{sc.cuts, "cut answers"}, {sc.fails, "500"}, {sc.unreachable, "upstream away"}, {sc.final, "cancels are final"}, {sc.block, "`on_unknown: block`"}, {sc.releaseDelay, "`release_delay`"},
+		{sc.letters, "dead letters"}, {sc.skips, "cancels are skips"}, {sc.unrouted != [maxProcesses]bool{}, "a process without the route"},
 	} {
 		if w.is {
 			all = append(all, w.word)

@@ -42,13 +42,13 @@ const (
 	copySaysNotExecuted // where it finds nothing of the execution that it attached to
 	attachToAnybody     // any record of the event ends the copy's wait
 	acceptsBefore       // the commit
-	tokenAloneIsMine    // also after an attempt whose answer got lost
 	tokenNotSpelled     // by who puts over a lock with a token of its own
 	carryKeepsToken     // of the process before
 	attemptKeepsToken   // of the try before
 	tryWithoutAttempt
 	carrierTriesAgain // what may have run, under on_unknown: block
 	anyLockIsCarried  // also that of another process
+	ownIsLeft         // a lock that names the own session, and that nobody in the process has
 )
 
 func newModel(sc scenario) *model { return &model{scenario: sc, table: table()} }

@@ -15,7 +15,6 @@ const (
 )
 
 var (
-	onlyX  = flag.String("onlyx", "", "") // XXX
 	long   = flag.Bool("long", false, "explore larger bounds and take random walks beyond them: some twenty minutes")
 	seed   = flag.Uint64("seed", 42, "of the random walks")
 	update = flag.Bool("update", false, "write the table of scenarios into docs/model.md")
@@ -31,9 +30,6 @@ func TestEveryScenarioKeepsEveryPromise(t *testing.T) {
 		limit = few
 	}
 	for _, sc := range scenarios() {
-		if *onlyX != "" && !strings.Contains(sc.name, *onlyX) { // XXX
-			continue
-		}
 		began := time.Now()
 		m := newModel(sc)
 		r := m.explore(limit)

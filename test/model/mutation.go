@@ -28,7 +28,7 @@ var brokenBy = map[kind]map[string]string{
 		"absent(k.L)":           "wait, a copy waits, retry",
 		"nobodyBefore(k, at.q)": "wait, three events",
 	},
-	leave:   {"created(k.Q, at.q)": "wait, copies behind another"},
+	leave:   {"modified(k.Q, at.q)": "wait, copies behind another"},
 	settle:  {"modified(k.L, at.l)": "final cancel, waiting"},
 	release: {"modified(k.L, at.l)": "wait, a copy waits, retry"},
 	adopt:   {"modified(k.L, at.l)": "adopt twice"},
@@ -53,10 +53,43 @@ var brokenBy = map[kind]map[string]string{
 		"present(k.A)":        "cancel, guard",
 	},
 	cancel:              {"modified(k.L, at.l)": "unreachable, cancel"},
-	cancelWaiting:       {"created(k.Q, at.q)": "wait, cancel"},
+	cancelWaiting:       {"modified(k.Q, at.q)": "wait, cancel"},
 	forget:              {"modified(k.I, at.prev)": "known failure, forget"},
 	forceRelease:        {"modified(k.L, at.l)": "final cancel"},
 	forceReleaseCooling: {"modified(k.L, at.l)": "release delay, force"},
+
+	enqueueParked: {
+		"epochIs(k, at)":           "park at once",
+		"created(k.L, at.created)": "park at once, a copy runs",
+		"modified(k.O, at.o)":      "park always, strategy changes, copies",
+		"absent(k.Q)":              "park at once, copies behind another",
+		"modified(k.I, at.prev)":   "park at once, a copy runs",
+	},
+	parkWaiting: {"created(k.Q, at.q)": "park while waiting"},
+	parkRunning: {"modified(k.L, at.l)": "park while running"},
+	attempt: {
+		"modified(k.L, at.l)": "dead letter, cancel",
+		"present(k.A)":        "carry, cancel",
+	},
+	rest: {"modified(k.L, at.l)": "carry, cancel"},
+	carry: {
+		"modified(k.L, at.l)": "carry, cancel",
+		"absent(k.A)":         "park while running",
+	},
+	settleParked: {"modified(k.L, at.l)": "carry, cancel"},
+	endUncarried: {
+		"modified(k.L, at.l)": "carry, cancel",
+		"absent(k.A)":         "carry, cancel",
+	},
+	endParkedPlace:     {"created(k.Q, at.q)": "skip"},
+	forceReleaseParked: {"modified(k.L, at.l)": "carry, force"},
+	runNow:             {"modified(k.L, at.l)": "carry, block, run"},
+	rerun: {
+		"created(k.L, at.created)": "dead letter, rerun, forget",
+		"modified(k.O, at.o)":      "rerun, strategy changes",
+		"absent(k.Q)":              "rerun, a copy waits",
+		"modified(k.I, at.prev)":   "dead letter, rerun, forget",
+	},
 }
 
 // cover says why a compare that nothing needs is kept.
@@ -81,6 +114,13 @@ var redundant = []cover{
 	{heartbeat, "created(k.L, at.created)", "modified(k.H, at.h)", "hold, retry", "H has the execution in its name, and lives as long as its lock"},
 	{claimAsHead, "modified(k.I, at.prev)", "", "", "enqueue has compared the lock: no copy runs while the event waits, so its record can only be forgotten"},
 	{cancelWaiting, "modified(k.I, at.prev)", "", "", "as with claim as head"},
+	{parkRunning, "created(k.L, at.created)", "modified(k.L, at.l)", "park while running", "a lock of the revision seen is the lock seen"},
+	{attempt, "created(k.L, at.created)", "modified(k.L, at.l)", "carry, cancel", "a lock of the revision seen is the lock seen"},
+	{rest, "created(k.L, at.created)", "modified(k.L, at.l)", "carry, cancel", "a lock of the revision seen is the lock seen"},
+	{settleParked, "created(k.L, at.created)", "modified(k.L, at.l)", "carry, cancel", "a lock of the revision seen is the lock seen"},
+	{carry, "epochIs(k, at)", "", "", "a late carry names a session: where that lives, its process takes up what nobody in it has"},
+	{sweepLetter, "modified(k.I, at.prev)", "", "", "it is sent where the record is gone or another's, and a record does not come back"},
+	{endParkedPlace, "modified(k.I, at.prev)", "", "", "as with claim as head"},
 	{adopt, "epochIs(k, at)", "", "", "a late adoption names a session that is gone: the lock is dead, and is adopted again or buried"},
 }
 
@@ -98,5 +138,13 @@ var rules = []mutation{
 	{name: "a settle of an unknown outcome lets the lock cool", scenario: "wait, release delay", breaks: endWithoutDelay},
 	{name: "a burial lets the lock cool", scenario: "wait, release delay", breaks: buryWithoutDelay},
 	{name: "an attached copy takes the record of the execution that it attached to", scenario: "attach, three copies, forget", breaks: attachToAnybody},
+	{name: "a sender is told that its event is accepted when it is", scenario: "park while waiting", breaks: acceptsBefore},
+	{name: "a put over a lock spells the token that it has", scenario: "carry, cancel", breaks: tokenNotSpelled},
+	{name: "who carries a parked execution on has a token of its own", scenario: "carry, cancel", breaks: carryKeepsToken},
+	{name: "each try has a token of its own", scenario: "carry, cancel", breaks: attemptKeepsToken},
+	{name: "a try is announced", scenario: "carry, cancel", breaks: tryWithoutAttempt},
+	{name: "what may have run waits for a person under on_unknown: block", scenario: "carry, block, run", breaks: carrierTriesAgain},
+	{name: "a process takes up what names its own session and nobody in it has", scenario: "carry, cancel", breaks: ownIsLeft},
+	{name: "a lock is carried by who finds its own session in it", scenario: "carry, cancel", breaks: anyLockIsCarried},
 	{name: "an attached copy that finds nothing does not say that nothing ran", scenario: "attach, three copies, forget", breaks: copySaysNotExecuted},
 }

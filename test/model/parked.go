@@ -17,7 +17,7 @@ func (a *actor) mine(n *state) bool {
 	if a.m.mine(n, a.execution(), t.token) {
 		return true
 	}
-	return t.parked && l.created != 0 && l.created == t.created && l.by == a.execution() && !l.cooling && l.alive == alive(t.session) && a.m.breaks != tokenAloneIsMine
+	return t.parked && l.created != 0 && l.created == t.created && l.by == a.execution() && !l.cooling && l.alive == alive(t.session)
 }
 
 // spelled is the token that a put over the own lock spells; 0 = its create revision is the token.
@@ -140,8 +140,17 @@ func (m *model) carrier(s *state, p int, to visit) {
 	}
 	own := s.processes[p]
 	for i := range m.lockCount {
-		if l := s.locks[i]; l.created != 0 && l.parked && !l.cooling && l.alive != alive(own.session) {
-			m.takeUp(s, p, l.by, txn{kind: carry, l: l.modified, alive: l.alive, cancel: l.cancel, parked: true, trying: l.trying, fresh: m.breaks != carryKeepsToken, token: l.token}, to)
+		l := s.locks[i]
+		if l.created == 0 || !l.parked || l.cooling {
+			continue
+		}
+		t := txn{kind: carry, l: l.modified, alive: l.alive, cancel: l.cancel, parked: true, trying: l.trying, fresh: m.breaks != carryKeepsToken, token: l.token}
+		switch {
+		case l.alive != alive(own.session):
+			m.takeUp(s, p, l.by, t, to)
+		case !m.runs(s, p, l.by) && m.breaks != ownIsLeft: // an adoption that came after its carrier had let go
+			t.kind, t.created = adopt, l.created
+			m.takeUp(s, p, l.by, t, to)
 		}
 	}
 	for e := range m.eventCount {
@@ -286,6 +295,14 @@ func (a *actor) rest() {
 // carriersRest: no carrier has anything to do, and nothing is there to be carried.
 func (m *model) carriersRest(s *state) bool {
 	able := false
+	for i := range m.lockCount {
+		for p := range m.processCount {
+			l := s.locks[i]
+			if l.parked && !l.cooling && l.alive == alive(s.processes[p].session) && s.processes[p].up && !m.unrouted[p] && !m.carries(s, l.by) && m.breaks != ownIsLeft {
+				return false
+			}
+		}
+	}
 	for p := range m.processCount {
 		switch t := &s.carriers[p]; {
 		case t.at == rested && t.blocked && s.locks[m.lock(t.first)].blocked && t.cancel == notCancelled && s.locks[m.lock(t.first)].cancel == notCancelled:
@@ -324,4 +341,48 @@ func (m *model) behindParked(s *state, d int) bool {
 		}
 	}
 	return false
+}
+
+// decidePark is idem.Decide for who is parked in any case: only what there is of its own event is in the way.
+func (a *actor) decidePark(n *state, t *delivery) {
+	x, e := a.execution(), a.event()
+	rec, l, other := n.records[e], n.locks[a.lock()], a.m.copyInOther(n, x)
+	switch {
+	case n.queue[e].created != 0, l.created != 0 && !l.cooling && a.m.event(l.by) == e, other.created != 0:
+		t.finish(inFlight)
+	case rec.outcome == success:
+		t.finish(replayed)
+	case rec.final:
+		t.finish(aborted)
+	case rec.outcome.unknown() && a.m.block:
+		t.finish(earlierUnknown)
+	default:
+		t.prev, t.created, t.o = rec.modified, l.created, a.m.otherIs(n, x)
+	}
+}
+
+// runs reports whether a delivery of p still runs x, which has been parked without its knowing.
+func (m *model) runs(s *state, p int, x execution) bool {
+	t := &s.deliveries[x.delivery()]
+	return t.at != idle && t.at != done && int(t.process) == p && executionOf(x.delivery(), t.ids) == x
+}
+
+// carries reports whether a process has x.
+func (m *model) carries(s *state, x execution) bool {
+	for p := range m.processCount {
+		if t := &s.carriers[p]; t.at != idle && t.first == x {
+			return true
+		}
+	}
+	return false
+}
+
+// processOf is the process whose session a lock names.
+func (m *model) processOf(s *state, a alive) int {
+	for p := range m.processCount {
+		if alive(s.processes[p].session) == a {
+			return p
+		}
+	}
+	return 0
 }

@@ -321,8 +321,11 @@ func (m *model) canGoOn(s *state, d int) bool {
 
 func (m *model) checkQuiet(s *state) {
 	for i := range m.lockCount {
-		if l := s.locks[i]; l.created != 0 && !l.parked && !s.isDead(l) {
+		switch l := s.locks[i]; {
+		case l.created != 0 && !l.parked && !s.isDead(l):
 			m.broke(noGhost)
+		case l.created != 0 && l.parked && !s.uncarried(l) && !m.carries(s, l.by) && !m.unrouted[m.processOf(s, l.alive)]:
+			m.broke(parkedGoesOn)
 		}
 	}
 	for e := range m.eventCount {

@@ -25,6 +25,7 @@ type scenario struct {
 
 	// What becomes of a delivery whose sender does not wait any longer.
 	parkWaits, parkAtOnce, parkRuns [maxDeliveries]bool
+	parkAlways                      bool               // who is parked at once is so even where the lock is free
 	unrouted                        [maxProcesses]bool // processes without the route: they carry nothing on
 	skips                           bool               // cancels of parked executions keep the request
 	letters                         bool               // a carrier may give up: its execution is a dead letter
@@ -112,13 +113,28 @@ func scenarios() []scenario {
 		bounded("park while waiting, cancel", others, budget{ambiguous: 1, expire: 1, cancel: 1}, func(sc *scenario) { all(&sc.waits); second(&sc.parkWaits) }),
 		bounded("park at once", others, budget{ambiguous: 1, crash: 1}, func(sc *scenario) { all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("park at once, copies, forget", copies, budget{ambiguous: 1, expire: 1, forget: 1}, func(sc *scenario) { sc.fails = true; all(&sc.waits); first(&sc.parkAtOnce) }),
+		bounded("park at once, a copy runs", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) { second(&sc.waits); second(&sc.parkAtOnce) }),
+		bounded("park at once, copies behind another", []int{0, 1, 1}, budget{ambiguous: 1}, func(sc *scenario) { all(&sc.waits); all(&sc.parkAtOnce) }),
+		bounded("park always, strategy changes", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) {
+			strategyChanges(sc)
+			sc.parkAlways, sc.parkAtOnce = true, [maxDeliveries]bool{true, true}
+		}),
+		bounded("park always, strategy changes, copies", copies, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) {
+			strategyChanges(sc)
+			sc.parkAlways, sc.fails = true, true
+			second(&sc.parkAtOnce)
+			first(&sc.waits)
+		}),
 		bounded("park while running", copies, budget{ambiguous: 1, crash: 1, expire: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
-		bounded("park while running, other", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.fails = true; all(&sc.parkRuns); second(&sc.waits) }),
-		bounded("carry, cancel", []int{0}, budget{ambiguous: 2, crash: 1, expire: 2, cancel: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
+		bounded("park while running, other", others, budget{expire: 1, crash: 1}, func(sc *scenario) { sc.fails = true; all(&sc.parkRuns); second(&sc.waits) }),
+		bounded("carry, cancel", []int{0}, budget{ambiguous: 1, crash: 1, expire: 2, cancel: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
 		bounded("carry, block, run", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, run: 1, cancel: 1}, func(sc *scenario) { sc.cuts, sc.block = true, true; first(&sc.parkRuns) }),
 		bounded("carry, force", others, budget{ambiguous: 1, expire: 1, force: 1}, func(sc *scenario) { all(&sc.waits); first(&sc.parkRuns) }),
 		bounded("carry, given to others, no route", []int{0}, budget{ambiguous: 1, expire: 1, down: 2}, func(sc *scenario) { sc.fails, sc.unrouted[0] = true, true; first(&sc.parkRuns) }),
 		bounded("dead letter, rerun, forget", copies, budget{ambiguous: 1, run: 1, forget: 1}, func(sc *scenario) { sc.letters, sc.fails = true, true; first(&sc.parkRuns) }),
+		bounded("dead letter, cancel", []int{0}, budget{ambiguous: 1, cancel: 1}, func(sc *scenario) { sc.letters, sc.fails = true, true; first(&sc.parkRuns) }),
+		bounded("rerun, a copy waits", []int{0, 0, 1}, budget{ambiguous: 1, run: 1}, func(sc *scenario) { sc.letters, sc.fails = true, true; first(&sc.parkRuns); second(&sc.waits) }),
+		bounded("rerun, strategy changes", copies, budget{ambiguous: 1, run: 1}, func(sc *scenario) { strategyChanges(sc); sc.letters, sc.fails = true, true; first(&sc.parkRuns) }),
 		bounded("skip", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { sc.skips = true; all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("carry, release delay", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.letters, sc.releaseDelay = true, true, true; first(&sc.parkRuns) }),
 		bounded("carry, hold", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.parkRuns); first(&sc.holds) }),
@@ -141,6 +157,12 @@ func inCompany() []scenario {
 		two("wait", budget{ambiguous: 1, expire: 1, cancel: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
 		two("hold", budget{expire: 1, beat: 2, age: 1, cancel: 1, guard: 1}, func(sc *scenario) { all(&sc.holds) }),
 		two("lock API", budget{ambiguous: 1, beat: 2}, func(sc *scenario) { all(&sc.byAPI) }),
+		two("park", budget{ambiguous: 1, expire: 1, cancel: 1, run: 1}, func(sc *scenario) {
+			sc.letters, sc.fails = true, true
+			all(&sc.waits)
+			second(&sc.parkAtOnce)
+			first(&sc.parkRuns)
+		}),
 		bounded("wait in one workflow", []int{0, 1, 1}, budget{expire: 1, cancel: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
 		bounded("strategy changes", []int{0, 0, 1}, budget{expire: 1, cancel: 1, forget: 1, force: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true; first(&sc.waits) }),
 		bounded("clients and deliveries in one workflow", []int{0, 1, 2}, budget{beat: 1}, func(sc *scenario) { first(&sc.byAPI); second(&sc.waits) }),

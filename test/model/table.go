@@ -125,7 +125,7 @@ func table() [kinds]row {
 		forceRelease:        {"forceRelease", []compare{lIs}, "append(tell(k, news), endLock(k, record, nil)...)", nil, (*model).forced},
 		forceReleaseCooling: {"forceReleaseCooling", []compare{lIs}, "freeLock(k)", nil, (*model).thawed},
 
-		enqueueParked:      {"enqueueParked", []compare{epochIs, lCreated, otherFree, qAbsent, recIs}, "append(writes{put(k.Q, place)}, keep(k, p)...)", nil, (*model).enqueuedParked},
+		enqueueParked:      {"enqueueParked", []compare{epochIs, lCreated, otherIs, qAbsent, recIs}, "append(writes{put(k.Q, place)}, keep(k, p)...)", nil, (*model).enqueuedParked},
 		parkWaiting:        {"parkWaiting", []compare{qMine}, "append(writes{put(k.Q, place)}, keep(k, p)...)", nil, (*model).parkedWaiting},
 		parkRunning:        {"parkRunning", mine, "append(writes{put(k.L, lock)}, keep(k, p)...)", nil, (*model).parkedRunning},
 		attempt:            {"attempt", []compare{lCreated, lIs, ownerAlive}, "writes{put(k.L, lock)}", nil, (*model).attempted},
@@ -136,7 +136,7 @@ func table() [kinds]row {
 		endParkedPlace:     {"endParkedPlace", []compare{qMine, recIs}, "append(writes{clientv3.OpDelete(k.Q), put(k.I, record)}, unpark(k, letter)...)", nil, (*model).endedParkedPlace},
 		forceReleaseParked: {"forceReleaseParked", []compare{lIs}, "append(append(tell(k, news), endLock(k, record, nil)...), unpark(k, &letter)...)", nil, (*model).forcedParked},
 		runNow:             {"runNow", []compare{lIs}, "writes{put(k.L, lock), put(k.P, index), put(k.G, age)}", nil, (*model).ranNow},
-		rerun:              {"rerun", []compare{lCreated, otherFree, qAbsent, recIs}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), clientv3.OpDelete(old.r), clientv3.OpDelete(old.p))", nil, (*model).reran},
+		rerun:              {"rerun", []compare{lCreated, otherIs, qAbsent, recIs}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), clientv3.OpDelete(old.r), clientv3.OpDelete(old.p))", nil, (*model).reran},
 		sweepLetter:        {"sweepLetter", []compare{recIs}, "writes{clientv3.OpDelete(k.R), clientv3.OpDelete(k.P)}", nil, (*model).swept},
 	}
 }

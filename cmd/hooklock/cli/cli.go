@@ -15,6 +15,10 @@ const (
 	ExitUsage    = 2 // bad usage or bad configuration
 	ExitNotFound = 3
 	ExitRefused  = 4 // somebody else holds the lock, or it has ended
+
+	// ExitServe is serve's ExitUsage: EX_CONFIG of sysexits.h. 2 is how Go ends a process that panics or gets SIGABRT, and a supervisor has to
+	// tell that apart: a crash is started again, a bad configuration is not.
+	ExitServe = 78
 )
 
 // Environment is what a command works with.

@@ -122,7 +122,9 @@ func (t *Table) fit() {
 		if over() <= spare() {
 			break
 		}
-		t.out[slices.Index(t.Head, name)] = true
+		if i := slices.Index(t.Head, name); i >= 0 {
+			t.out[i] = true
+		}
 	}
 	for over() > 0 && spare() > 0 {
 		longest := -1

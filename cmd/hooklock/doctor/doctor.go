@@ -54,7 +54,7 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	cmd.Flags().StringVar(&o.url, "probe", "", "send probes through this URL, as a sender would call it")
-	cmd.Flags().StringVar(&o.listen, "probe-listen", "", "where probes arrive (default: listen of the configuration)")
+	cmd.Flags().StringArrayVar(&o.listen, "probe-listen", nil, "where probes arrive (default: listen of the configuration); given twice, doctor stands for two replicas, and one of them dies")
 	cmd.Flags().DurationVar(&o.wait, "probe-wait", -1, "how late the slow probe is answered; 0s leaves it out (default: as long as a delivery may take)")
 	return cmd
 }

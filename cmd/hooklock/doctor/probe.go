@@ -22,7 +22,7 @@ import (
 // probeOptions are doctor's flags about what stands in front.
 type probeOptions struct {
 	url    string        // as a sender would call it; empty: no probe
-	listen string        // where doctor stands in Hooklock's place; empty: listen of the configuration
+	listen []string      // where doctor stands in Hooklock's place, for each replica; empty: listen of the configuration
 	wait   time.Duration // how long the slow answer takes; negative: as long as the configuration lets a delivery take
 }
 
@@ -66,11 +66,11 @@ func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []diag
 		f.Found, f.Advice = fmt.Sprintf("--probe %s is no URL", o.url), "give the one that a sender calls, such as https://hooks.example.com/hooks/acme"
 		return []diagnose.Finding{f}
 	}
-	setting, address := "--probe-listen", o.listen
-	if address == "" {
-		setting, address = "listen", c.Listen.Address
+	setting, addresses := "--probe-listen", o.listen
+	if len(addresses) == 0 {
+		setting, addresses = "listen", []string{c.Listen.Address}
 	}
-	l, err := openProbe(ctx, setting, address, c)
+	l, err := openProbe(ctx, setting, addresses, c)
 	if err != nil {
 		f.Found = err.Error()
 		f.Advice = "doctor has to stand where the front sends deliveries: probe before hooklock is started, or give the front a route for the probe that is like the real one, and its address with --probe-listen"
@@ -104,23 +104,27 @@ func (p *probe) run(ctx context.Context, wait time.Duration) []diagnose.Finding 
 	var running sync.WaitGroup
 	running.Go(func() { slow = p.patience(ctx, wait) })
 	findings = append(findings, p.delivery(ctx)...)
-	findings = append(findings, p.largeBody(ctx), p.refusals(ctx))
+	findings = append(findings, p.spelling(ctx), p.largeBody(ctx), p.refusals(ctx))
 	running.Wait()
-	// The last one: a front may think little of an upstream that hangs up.
-	return append(findings, slow, p.retries(ctx))
+	// The last ones: a front may think little of an upstream that hangs up, or is away.
+	return append(findings, slow, p.retries(ctx), p.replicas(ctx))
 }
 
-// send sends one probe and returns the first answer. A probe with a nil body is a GET.
+// send sends one probe to the URL and returns the first answer. A probe with a nil body is a GET.
 func (p *probe) send(ctx context.Context, name, method string, body []byte, header http.Header) *answered {
-	u := *p.url
+	return p.sendTo(ctx, *p.url, name, method, body, header)
+}
+
+func (p *probe) sendTo(ctx context.Context, u url.URL, name, method string, body []byte, header http.Header) *answered {
 	if u.RawQuery != "" {
 		u.RawQuery += "&"
 	}
 	u.RawQuery += probeQuery + "=" + name
-	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, p.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return &answered{err: err}
 	}
+	r.URL = &u // which may have a spelling that does not survive being parsed
 	for name, values := range header {
 		r.Header[name] = values
 	}
@@ -150,13 +154,26 @@ func (p *probe) probed(ctx context.Context, kind, method string, body []byte, he
 	return a, p.listener.of(name)
 }
 
+// patienceOfChecks is how long a front may take to see that somebody stands behind it again: its health checks found nobody until now.
+const patienceOfChecks = 15 * time.Second
+
+// away reports whether a front answered in the place of a replica that it did not reach.
+func (a *answered) away() bool {
+	return a.err == nil && (a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable || a.status == http.StatusGatewayTimeout)
+}
+
 // reaches looks where the URL leads, with requests that change nothing anywhere.
 func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front " + p.url.Redacted(), Result: diagnose.OK, Found: "leads here"}
-	for i := range probeTries {
+	began := time.Now()
+	for i := 0; i < probeTries; i++ {
 		text := fmt.Sprintf("hooklock doctor %s %d", p.nonce, i)
 		a, came := p.probed(ctx, fmt.Sprintf("get-%d", i), http.MethodGet, nil, nil, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 		if len(came) > 0 && a.err == nil && string(a.body) == text {
+			continue
+		}
+		if i == 0 && len(came) == 0 && a.away() && time.Since(began) < patienceOfChecks && pause(ctx, 500*time.Millisecond) {
+			i--
 			continue
 		}
 		f.Result, f.Found = diagnose.Failed, fmt.Sprintf("%v; nothing arrived here", a)
@@ -164,6 +181,9 @@ func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 		switch {
 		case len(came) > 0:
 			f.Found = fmt.Sprintf("a GET arrived here, and its answer did not come back: %v", a)
+		case i > 0 && a.away():
+			f.Found = fmt.Sprintf("%d requests arrived here, and the next one did not: %v", i, a)
+			f.Advice = "a replica that it leads to is dead, and it does not ask another one: " + anotherReplica
 		case i > 0:
 			f.Found = fmt.Sprintf("%d requests arrived here, and the next one did not: %v", i, a)
 			f.Advice = "it seems to lead to others, too: leave doctor alone behind it for the probe"
@@ -171,6 +191,18 @@ func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 		return f
 	}
 	return f
+}
+
+// pause waits; it is false where the context ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // sentHeaders are the headers that senders sign with and name events by, and those that the configuration reads. Each has a value of its own.
@@ -243,6 +275,9 @@ func (p *probe) headersOf(got *arrival, sent http.Header) diagnose.Finding {
 			slices.Sort(c.names)
 			f.Found += "; " + c.what + ": " + strings.Join(c.names, ", ")
 		}
+	}
+	if slices.Contains(added, "Accept-Encoding") {
+		f.Result, f.Advice = diagnose.Warning, "the service may pack answers that nobody asked it to pack: let Accept-Encoding through as it came (Caddy: compression off; Traefik: docs/ingress/traefik.md)"
 	}
 	if len(lost)+len(changed) > 0 {
 		f.Result, f.Advice = diagnose.Failed, "pass on every header as it came: signatures and event IDs are in them (nginx drops names with _ unless underscores_in_headers is on)"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -32,8 +33,8 @@ type arrival struct {
 // probeListener stands in Hooklock's place while doctor probes what is in front. It knows doctor's own requests by their names, and sends
 // everybody else away in the way that makes a sender come again.
 type probeListener struct {
-	server  *http.Server
-	served  chan error
+	doors   []*probeDoor // one for each replica that doctor stands for
+	health  *probeDoor   // at health.listen, for fronts that look after their replicas; nil where somebody else has it
 	maxBody int64
 
 	mu       sync.Mutex
@@ -42,31 +43,64 @@ type probeListener struct {
 	others   int
 }
 
-// openProbe listens on address, with TLS where the configuration has it. close waits for its end.
-func openProbe(ctx context.Context, setting, address string, c *config.Config) (*probeListener, error) {
+// probeDoor is one address at which a probeListener listens.
+type probeDoor struct {
+	server *http.Server
+	served chan error
+}
+
+// openProbe listens on each of the addresses, with TLS where the configuration has it. close waits for its end.
+func openProbe(ctx context.Context, setting string, addresses []string, c *config.Config) (*probeListener, error) {
 	secure, err := wiring.ServerTLS("listen.tls", &c.Listen.TLS)
 	if err != nil {
 		return nil, err
 	}
-	ln, err := wiring.Listen(ctx, setting, address)
-	if err != nil {
-		return nil, err
+	l := &probeListener{maxBody: int64(c.Limits.RequestBody) + 1, answers: map[string]http.HandlerFunc{}, arrivals: map[string][]arrival{}}
+	for _, address := range addresses {
+		ln, err := wiring.Listen(ctx, setting, address)
+		if err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+		if secure != nil {
+			ln = tls.NewListener(ln, secure)
+		}
+		l.doors = append(l.doors, openDoor(ln, l))
 	}
-	if secure != nil {
-		ln = tls.NewListener(ln, secure)
+	if last := len(l.doors) - 1; last > 0 { // it dies: what a front would send on a connection that it has kept may have arrived, and is no fault
+		l.doors[last].server.SetKeepAlivesEnabled(false)
 	}
-	l := &probeListener{served: make(chan error, 1), maxBody: int64(c.Limits.RequestBody) + 1, answers: map[string]http.HandlerFunc{}, arrivals: map[string][]arrival{}}
-	l.server = &http.Server{Handler: l, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 1 << 20}
-	go func() { l.served <- l.server.Serve(ln) }()
+	if c.Health.Listen != "" {
+		if ln, err := wiring.Listen(ctx, "health.listen", c.Health.Listen); err == nil {
+			l.health = openDoor(ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }))
+		}
+	}
 	return l, nil
 }
 
-func (l *probeListener) close() error {
-	err := l.server.Close()
-	if end := <-l.served; !errors.Is(end, http.ErrServerClosed) {
+func openDoor(ln net.Listener, h http.Handler) *probeDoor {
+	d := &probeDoor{server: &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 1 << 20}, served: make(chan error, 1)}
+	go func() { d.served <- d.server.Serve(ln) }()
+	return d
+}
+
+// close ends everything that came in there.
+func (d *probeDoor) close() error {
+	err := d.server.Close()
+	if end := <-d.served; !errors.Is(end, http.ErrServerClosed) {
 		err = errors.Join(err, end)
 	}
 	return err
+}
+
+func (l *probeListener) close() error {
+	var errs []error
+	for _, d := range l.doors {
+		errs = append(errs, d.close())
+	}
+	if l.health != nil {
+		errs = append(errs, l.health.close())
+	}
+	return errors.Join(errs...)
 }
 
 // expect says how to answer the probe of that name.

@@ -83,12 +83,27 @@ func knownExecutions(ctx context.Context, d *Desk, args []string, begun string) 
 	}
 	var words []cobra.Completion
 	_ = d.beginning(ctx, begun, func(x *client.Execution) bool { // what was found in time is offered
-		what := string(x.Status) + " " + x.Workflow
-		if x.EventID != "" {
-			what += " " + x.EventID
-		}
-		words = append(words, cobra.CompletionWithDesc(x.ExecutionID, what))
+		words = append(words, offer(x))
 		return len(words) < mostCompletions
 	})
+	return words
+}
+
+// offer is an execution as a completion.
+func offer(x *client.Execution) cobra.Completion {
+	what := string(x.Status) + " " + x.Workflow
+	if x.EventID != "" {
+		what += " " + x.EventID
+	}
+	return cobra.CompletionWithDesc(x.ExecutionID, what)
+}
+
+// offered are those whose IDs begin so.
+func offered(executions []client.Execution, begun string) (words []cobra.Completion) {
+	for i := range executions {
+		if x := &executions[i]; strings.HasPrefix(x.ExecutionID, begun) {
+			words = append(words, offer(x))
+		}
+	}
 	return words
 }

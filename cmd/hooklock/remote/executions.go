@@ -22,28 +22,35 @@ func NewExecutions(e *cli.Environment) *cobra.Command {
 		Short: "see what ran and what runs, cancel it, or let an event run again",
 		Long: `See the executions: each is one attempt to run one delivery. STATUS is PENDING (it waits for the lock), RUNNING, CANCEL_REQUESTED,
 SUCCESS, FAILED (an error of the system or the upstream) or ABORTED (the decision of a person or a policy). OUTCOME says what is known of
-the effect: executed, not_executed, or unknown. DUPLICATES are the copies of the event that were answered without running.`,
+the effect: executed, not_executed, or unknown. DUPLICATES are the copies of the event that were answered without running. A parked execution is one
+whose sender was told that it is accepted: its request is kept, and it runs when it can (list --parked).`,
 		Args: Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.Flags(cmd)
-	cmd.AddCommand(newExecutionsList(e, &r), newExecutionsGet(e, &r), newExecutionsCancel(e, &r), newExecutionsForget(e, &r))
+	cmd.AddCommand(newExecutionsList(e, &r), newExecutionsGet(e, &r), newExecutionsCancel(e, &r), newExecutionsForget(e, &r),
+		newExecutionsRun(e, &r), newExecutionsSkip(e, &r), newExecutionsRerun(e, &r), newExecutionsRequest(e, &r))
 	return cmd
 }
 
 func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command {
 	var workflow, status, cursor string
 	var limit int
+	var parked parkedFlags
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "list executions, by workflow and status",
+		Short: "list executions, by workflow and status, or what is parked",
 		Example: `  hooklock executions list
+  hooklock executions list --parked
   hooklock executions list --workflow stripe/acme --status FAILED
   hooklock executions list --status RUNNING -o json | jq -r '.executions[].executionId'`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			wanted, err := parseStatus(status)
 			if err != nil {
+				return cli.Misuse(err)
+			}
+			if err := parked.check(wanted); err != nil {
 				return cli.Misuse(err)
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
@@ -61,6 +68,16 @@ func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command {
 						return page.Executions, page.NextCursor, nil
 					},
 				}
+				if parked.asked() {
+					l.none, l.head, l.row = "nothing like that is kept", parkedHead, func(x *client.Execution) []string { return parkedRow(x, now) }
+					l.page = func(limit int, cursor string) ([]client.Execution, string, error) {
+						page, err := d.ParkedPage(ctx, client.ParkedQuery{Workflow: workflow, State: parked.state(), Limit: limit, Cursor: cursor})
+						if err != nil {
+							return nil, "", err
+						}
+						return page.Executions, page.NextCursor, nil
+					}
+				}
 				return l.print(d)
 			})
 		},
@@ -69,6 +86,7 @@ func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command {
 	cmd.Flags().StringVar(&status, "status", "", "only with this status: "+strings.Join(statusNames(), ", "))
 	complete(cmd, "status", statusNames()...)
 	NoFiles(cmd, "workflow")
+	parked.add(cmd)
 	listFlags(cmd, &limit, &cursor)
 	r.watchFlag(cmd)
 	return cmd
@@ -205,6 +223,7 @@ func (d *Desk) showRows(x *client.Execution) error {
 	if x.Response != nil {
 		add("response", responseText(x.Response))
 	}
+	showParked(x, add)
 	add("duplicates", strconv.FormatInt(x.Duplicates, 10))
 	add("trace", x.TraceID)
 	if err := t.Flush(); err != nil || len(x.Steps) == 0 {

@@ -67,8 +67,12 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 		}
 		t.Add(row...)
 	}
-	if err := t.Flush(); err != nil || !examples {
+	if err := t.Flush(); err != nil {
 		return err
+	}
+	d.printChanging(r)
+	if !examples {
+		return nil
 	}
 	t = d.table("ROUTE", "FOUND", "AT", "DECISION", "KEY", "WORKFLOW", "EXECUTION", "WHY")
 	t.Drop, t.Cut = []string{"EXECUTION", "KEY"}, map[string]int{"ROUTE": 8, "WORKFLOW": 8, "WHY": 8}
@@ -85,6 +89,18 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 		fmt.Fprintln(d.e.Stdout)
 	}
 	return t.Flush()
+}
+
+// printChanging says which senders change something between attempts, so that a user can say on_mismatch: replay.
+func (d *Desk) printChanging(r *client.Report) {
+	for i := range r.Routes {
+		c := r.Routes[i].Changing
+		if c == nil {
+			continue
+		}
+		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s at %s); idempotency.on_mismatch: replay takes them for one event\n",
+			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key), c.At.UTC().Format(time.RFC3339))
+	}
 }
 
 // namedFinding is a finding as the table calls it.

@@ -168,33 +168,19 @@ func contact(t *cli.Table, name string, c *client.Contact, ago func(client.Time)
 // shortHash is the beginning of a hash, enough to tell two files apart.
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
-// NewReload is the command reload.
-func NewReload(e *cli.Environment) *cobra.Command {
-	var r Remote
-	cmd := &cobra.Command{
-		Use:   "reload",
-		Short: "let a running hooklock take over its changed configuration, and say what is wrong with it",
-		Long: `Let a running hooklock read its configuration file again and take it over, as SIGHUP does, and wait for what comes of it. A configuration
-that is refused changes nothing: its problems are printed, and the exit code is 2.`,
-		Example: `  hooklock reload
-  hooklock reload --config /etc/hooklock/sidecar.yaml`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				reloaded, err := d.Reload(ctx)
-				if err != nil {
-					return doubtful(err, "hooklock status")
-				}
-				text := "reloaded; nothing has changed"
-				if len(reloaded.Changed) > 0 {
-					text = "reloaded: " + strings.Join(reloaded.Changed, ", ")
-				}
-				return d.Done(reloaded.RawJSON(), text)
-			})
-		},
-	}
-	r.Flags(cmd)
-	return cmd
+// Reload lets a running hooklock read its configuration again, and says what came of it.
+func (r *Remote) Reload(ctx context.Context, e *cli.Environment) error {
+	return r.Run(ctx, e, func(ctx context.Context, d *Desk) error {
+		reloaded, err := d.Reload(ctx)
+		if err != nil {
+			return doubtful(err, "hooklock status")
+		}
+		text := "reloaded; nothing has changed"
+		if len(reloaded.Changed) > 0 {
+			text = "reloaded: " + strings.Join(reloaded.Changed, ", ")
+		}
+		return d.Done(reloaded.RawJSON(), text)
+	})
 }
 
 // ShowRunning prints the configuration that a running hooklock has in force.

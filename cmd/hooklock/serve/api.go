@@ -3,18 +3,15 @@ package serve
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
 	"hooklock/admin"
-	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/etcdlock"
@@ -34,14 +31,14 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 	}
 	o := admin.Options{
 		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.Store.Control, Access: s.access(s.config), Log: s.Log.Logger, Audit: s.Log.Reserve,
-		UpstreamTimeout: s.config.Upstream.Timeout, RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Process: s, Stale: s.inForce.whyStale, Profiling: s.config.Admin.Pprof,
+		UpstreamTimeout: s.config.Upstream.Timeout, RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Request: s.keptRequest, Process: s, Stale: s.inForce.whyStale, Profiling: s.config.Admin.Pprof,
 	}
 	if s.embedded != nil {
 		o.Space = func() string { return s.embedded.Space().String() }
 		o.Backup = s.embedded.Snapshot
 	}
 	s.api = admin.New(o)
-	t, err := adminTLS(&s.config.Admin.TLS)
+	t, err := wiring.AdminTLS(&s.config.Admin.TLS)
 	if err != nil {
 		return err
 	}
@@ -68,7 +65,7 @@ func (s *Service) readLocalToken() {
 func (s *Service) access(c *config.Config) admin.Access {
 	a := admin.Access{Hosts: c.Admin.Hosts, Open: len(c.Admin.Tokens) == 0}
 	if a.Open && s.localToken != "" {
-		a.Tokens = []admin.Token{{Name: localAdmin, Digest: admin.Digest(s.localToken), Read: true, Write: true}}
+		a.Tokens = []admin.Token{{Name: localAdmin, Digest: admin.Digest(s.localToken), Read: true, Write: true, Bodies: true}}
 	}
 	for i := range c.Admin.Tokens {
 		t := &c.Admin.Tokens[i]
@@ -78,6 +75,7 @@ func (s *Service) access(c *config.Config) admin.Access {
 		a.Tokens = append(a.Tokens, admin.Token{
 			Name: t.Name, Digest: admin.Digest(t.Token.Reveal()), Workflows: t.Workflows,
 			Read: slices.Contains(t.Scopes, config.ScopeRead), Write: slices.Contains(t.Scopes, config.ScopeWrite),
+			Bodies: slices.Contains(t.Scopes, config.ScopeBodies),
 		})
 	}
 	return a
@@ -91,28 +89,11 @@ func (s *Service) reloadAccess(c *config.Config) {
 	s.api.SetAccess(s.access(c))
 }
 
-// adminTLS is nil where no certificate is configured.
-func adminTLS(c *config.AdminTLS) (*tls.Config, error) {
-	t, err := wiring.ServerTLS("admin.tls", &config.ServerTLS{CertFile: c.CertFile, KeyFile: c.KeyFile})
-	if err != nil || t == nil || c.ClientCAFile == "" {
-		return t, err
-	}
-	pem, err := os.ReadFile(c.ClientCAFile)
-	if err != nil {
-		return nil, cli.Misuse(fmt.Errorf("admin.tls.client_ca_file: %w", err))
-	}
-	t.ClientAuth, t.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-	if !t.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, cli.Misuse(fmt.Errorf("admin.tls.client_ca_file: no PEM certificate in %s", c.ClientCAFile))
-	}
-	return t, nil
-}
-
 // serveHTTP serves h at address until stop, over TLS where t is not nil.
 func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener, error) {
 	ln, err := wiring.Listen(ctx, setting, address)
 	if err != nil {
-		return nil, cli.Misuse(err)
+		return nil, err
 	}
 	server := &http.Server{
 		Handler: h, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),

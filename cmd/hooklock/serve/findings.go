@@ -14,6 +14,7 @@ func (f findings) Delivered(r *proxy.Report) {
 	d := report.Delivery{
 		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Workflow: r.Workflow, Key: r.Key,
 		Execution: r.Execution, Code: r.Code, TraceID: r.TraceID, Status: r.Status,
+		Members: r.Members,
 	}
 	if r.Decision == idem.DecisionBypassed {
 		d.Decision, d.Carried = r.Would, r.Would == idem.DecisionExecuted

@@ -13,7 +13,7 @@ import (
 )
 
 // openRequests opens where the requests of parked executions are kept.
-func (s *Service) openRequests() error {
+func (s *Service) openRequests(context.Context) error {
 	o, err := wiring.ParkOptions(s.config)
 	if err != nil {
 		return err
@@ -58,6 +58,15 @@ func (s *Service) dropRequest(id idem.ExecutionID, bytes int64) {
 	if err := s.requests.Delete(ctx, id, bytes); err != nil {
 		s.Log.Warn("requests.left", "execution", string(id), "error", err.Error())
 	}
+}
+
+// keptRequest reads the request of an execution of which etcd has kept that.
+func (s *Service) keptRequest(ctx context.Context, id idem.ExecutionID, kept []byte) (head, body []byte, err error) {
+	r, err := s.requests.Fetch(ctx, id, kept)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.Head, r.Body, nil
 }
 
 // setParked takes over what may be parked.

@@ -19,13 +19,19 @@ import (
 	"hooklock/config"
 )
 
+// Name is the name of the command serve.
+const Name = "serve"
+
 // NewServe is the command serve.
 func NewServe(e *cli.Environment) *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
-		Use:   "serve",
+		Use:   Name,
 		Short: "run the proxy",
-		Long:  "Run the proxy. SIGHUP, or a change of the file, reloads the configuration; SIGTERM ends the process when what runs has ended, a second one at once. SIGUSR1 drains, as hooklock drain does.",
+		Long: `Run the proxy. SIGHUP, or a change of the file, reloads the configuration; SIGTERM ends the process when what runs has ended, a second one at
+once. SIGUSR1 drains, as hooklock drain does.
+
+A configuration that it cannot start with is exit code 78, so that a supervisor can tell it from a crash, which is 2.`,
 		Example: `  hooklock serve --config sidecar.yaml
   HOOKLOCK__ETCD__ENDPOINTS=http://etcd-0:2379,http://etcd-1:2379 hooklock serve`,
 		Args: cli.NoArgs,

@@ -104,7 +104,7 @@ func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerL
 	s.budget = wire.NewBudget(0)
 	s.setMemory(&c.Limits)
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
-	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openAdmin, s.openProxy} {
+	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openRequests, s.openAdmin, s.openProxy} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
@@ -166,6 +166,9 @@ func (s *Service) openStore(context.Context) error {
 	}
 	cache := idem.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
+	o.Rekeep = func(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error) {
+		return s.requests.Rekeep(ctx, from, to, value)
+	}
 	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
 	o.OnOperation = func(op link.Operation) {
 		s.contacts.operation(op)
@@ -198,9 +201,6 @@ func (s *Service) openProxy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.openRequests(); err != nil {
-		return err
-	}
 	o, host, err := wiring.UpstreamOptions(s.config)
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	}
 	if s.door = s.given; s.door == nil {
 		if s.door, err = wiring.Listen(ctx, "listen", s.config.Listen.Address); err != nil {
-			return cli.Misuse(err)
+			return err
 		}
 	}
 	// fasthttp does not know its listener before Serve runs: when the start fails at the next step, Shutdown may find nothing to close.

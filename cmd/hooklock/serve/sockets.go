@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"errors"
 	"fmt"
 	"net"
 
@@ -27,11 +26,10 @@ func givenDoor() (net.Listener, error) {
 	}
 	ln, err := net.FileListener(files[0])
 	if err != nil {
-		return nil, cli.Misuse(fmt.Errorf("socket of LISTEN_FDS: %w; give hooklock a TCP socket that listens (ListenStream= of a systemd socket)", err))
+		return nil, cli.Misuse(fmt.Errorf("socket of LISTEN_FDS: %w; give hooklock a socket that listens (ListenStream= of a systemd socket)", err))
 	}
-	if _, tcp := ln.(*net.TCPListener); !tcp {
-		addr := ln.Addr()
-		return nil, errors.Join(cli.Misuse(fmt.Errorf("socket of LISTEN_FDS: it listens on %s %s; give hooklock a TCP socket", addr.Network(), addr)), ln.Close())
+	if path, is := ln.(*net.UnixListener); is {
+		path.SetUnlinkOnClose(false) // it belongs to who made it, and another process may have it, too
 	}
 	return ln, nil
 }

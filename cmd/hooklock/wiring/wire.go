@@ -1,7 +1,6 @@
 package wiring
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -24,6 +23,7 @@ import (
 	"hooklock/idem/naming"
 	"hooklock/proxy"
 	"hooklock/proxy/memory"
+	"hooklock/proxy/sender"
 	"hooklock/proxy/telemetry"
 	"hooklock/proxy/wire"
 )
@@ -38,6 +38,20 @@ func Load(e *cli.Environment, path string, text []byte, needFiles bool) (*config
 		return nil, cli.Misuse(err)
 	}
 	return loaded, nil
+}
+
+// Check makes what serve would make of a configuration, and says why it cannot. files are the certificates that it names: whether they are
+// looked at.
+func Check(c *config.Config, files bool) error {
+	_, err := NewRules(c)
+	if err != nil || !files {
+		return err
+	}
+	_, _, upstream := UpstreamOptions(c)
+	_, store := StoreOptions(c, nil)
+	_, door := ServerTLS("listen.tls", &c.Listen.TLS)
+	_, admin := AdminTLS(&c.Admin.TLS)
+	return errors.Join(upstream, store, door, admin)
 }
 
 // NewRules makes what a reload replaces.
@@ -87,6 +101,11 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		Name: c.Name, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Verify: verification, Keys: keys, Policy: newPolicy(c, upstream),
 		Forward: c.OnStoreDown == config.StoreDownForward, Observe: c.Mode == config.ModeObserve,
 		Respond: map[idem.Decision]int{},
+	}
+	if c.Park.Enabled && c.Park.Signature == idem.SignatureRenew && c.Verify.Complete() {
+		if r.Renewer, err = sender.NewRenewer(signatureConfig(&c.Verify)); err != nil {
+			return nil, fmt.Errorf("park.signature: %w", err)
+		}
 	}
 	if preset != nil {
 		r.RetryAfterUnit = preset.RetryAfterUnit
@@ -213,6 +232,23 @@ func ServerTLS(setting string, c *config.ServerTLS) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}, nil
 }
 
+// AdminTLS is nil where no certificate is configured.
+func AdminTLS(c *config.AdminTLS) (*tls.Config, error) {
+	t, err := ServerTLS("admin.tls", &config.ServerTLS{CertFile: c.CertFile, KeyFile: c.KeyFile})
+	if err != nil || t == nil || c.ClientCAFile == "" {
+		return t, err
+	}
+	pem, err := os.ReadFile(c.ClientCAFile)
+	if err != nil {
+		return nil, cli.Misuse(fmt.Errorf("admin.tls.client_ca_file: %w", err))
+	}
+	t.ClientAuth, t.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+	if !t.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, cli.Misuse(fmt.Errorf("admin.tls.client_ca_file: no PEM certificate in %s", c.ClientCAFile))
+	}
+	return t, nil
+}
+
 // TelemetryOptions say who is measured. What is exported is said by the standard variables of OpenTelemetry, which its SDK reads from the
 // process itself.
 func TelemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, error) {
@@ -264,20 +300,6 @@ func holder() string {
 		host = "unknown"
 	}
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
-}
-
-// Listen opens a listener; its errors say which setting to change.
-func Listen(ctx context.Context, setting, address string) (net.Listener, error) {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", address)
-	if err != nil {
-		var op *net.OpError
-		if errors.As(err, &op) {
-			err = op.Err
-		}
-		return nil, fmt.Errorf("%s: listen on %s: %w; choose another address, or stop what has it", setting, address, err)
-	}
-	return ln, nil
 }
 
 // OwnTrust trusts the very certificate that is configured, under the name that it has: what is checked is that the listener shows it.

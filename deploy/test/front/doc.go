@@ -1,3 +1,3 @@
-// Package front starts nginx, HAProxy and Caddy with the files in deploy/, in front of a Hooklock process, and looks at what goes through:
-// both ways, byte for byte, and how often.
+// Package front starts nginx, HAProxy, Apache, Caddy and Traefik with the files in deploy/ and the lines of their pages in docs/ingress, in
+// front of a Hooklock process or two, and looks at what goes through: both ways, byte for byte, and how often.
 package front

@@ -8,10 +8,11 @@ import (
 	"go.uber.org/goleak"
 
 	"hooklock/deploy/test/kit"
+	"hooklock/test/testkit"
 )
 
-// hooklockProgram is built once per run.
-var hooklockProgram string
+// hooklockProgram and etcdProgram are built once per run.
+var hooklockProgram, etcdProgram string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -22,7 +23,10 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if hooklockProgram, err = kit.BuildHooklock(dir); err != nil {
+	if hooklockProgram, err = kit.BuildHooklock(dir); err == nil {
+		etcdProgram, err = testkit.Build(dir, "etcd", testkit.EtcdPackage, false)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

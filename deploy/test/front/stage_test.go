@@ -28,7 +28,8 @@ var presets = []string{"stripe", "github", "gitlab", "bitbucket", "shopify", "sl
 // secret is made up. It is hex, as Adyen wants it, and base64 as well, as Standard Webhooks do.
 const secret = "00112233445566778899aabbccddeeff"
 
-func newStage(t *testing.T, p *proxy) *stage {
+// newStage sets the stage; changes say how else the proxy is to stand.
+func newStage(t *testing.T, p *proxy, changes ...func(*setup)) *stage {
 	t.Helper()
 	s := &stage{acts: map[string]testkit.Handler{}, dir: t.TempDir()}
 	s.up = testkit.NewUpstream(t, s.act)
@@ -52,7 +53,11 @@ upstream: %s
 routes:
   - {name: plain, match: {path: "/plain/{w}", methods: [POST, PUT]}, workflow: "plain/{path.w}", lock: {release_delay: 0s}}
 %s`, t.TempDir(), s.up.URL, &routes))
-	s.front = p.of(t, s.hook.Addr)
+	as := &setup{backends: []string{s.hook.Addr}}
+	for _, change := range changes {
+		change(as)
+	}
+	s.front = p.as(t, as)
 	return s
 }
 

@@ -63,7 +63,7 @@ func gateway(t *testing.T, file string) (Rendered, []any) {
 
 // What `helm lint --strict` does: a warning fails, too.
 func TestTheChartsLintWithoutAWarning(t *testing.T) {
-	for _, file := range []string{"", "gateway-values.yaml", "single-values.yaml"} {
+	for _, file := range []string{"", "gateway-values.yaml", "single-values.yaml", "service-monitor-values.yaml"} {
 		for _, m := range lint.All(kit.Deploy("helm/hooklock"), valuesOf(t, file), "shop", true).Messages {
 			if m.Severity > 1 { // 1 is for information: that there is no icon
 				t.Errorf("%s: %v", file, m)
@@ -85,7 +85,7 @@ func TestTheChartsLintWithoutAWarning(t *testing.T) {
 }
 
 func TestTheGatewayIsWhatAnAPIServerTakes(t *testing.T) {
-	for _, file := range []string{"", "gateway-values.yaml", "single-values.yaml"} {
+	for _, file := range []string{"", "gateway-values.yaml", "single-values.yaml", "service-monitor-values.yaml"} {
 		r, all := gateway(t, file)
 		deployment := kube.Of[*appsv1.Deployment](t, all)
 		pod := &deployment.Spec.Template
@@ -105,7 +105,7 @@ func TestTheGatewayIsWhatAnAPIServerTakes(t *testing.T) {
 				t.Errorf("%s: the Service selects %s=%s", file, name, value)
 			}
 		}
-		kube.CheckPodMonitors(t, r.Manifests)
+		kube.CheckMonitoring(t, r.Manifests)
 		if file == "gateway-values.yaml" {
 			for i, rule := range kube.Of[*networkingv1.NetworkPolicy](t, all).Spec.Ingress {
 				if rule.Ports[0].Port.IntVal != c.Ports[i].ContainerPort {
@@ -139,13 +139,13 @@ func TestTheGatewaysConfigurationIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"", "gateway-values.yaml", "single-values.yaml"} {
+	for _, file := range []string{"", "gateway-values.yaml", "single-values.yaml", "service-monitor-values.yaml"} {
 		_, all := gateway(t, file)
 		path := filepath.Join(t.TempDir(), "sidecar.yaml")
 		if err := os.WriteFile(path, []byte(kube.Of[*corev1.ConfigMap](t, all).Data["sidecar.yaml"]), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		validate := exec.Command(program, "validate", "--config", path)
+		validate := exec.Command(program, "validate", "--without-files", "--config", path)
 		validate.Env = validate.Environ()
 		for _, e := range kube.Of[*appsv1.Deployment](t, all).Spec.Template.Spec.Containers[0].Env {
 			validate.Env = append(validate.Env, e.Name+"="+e.Value)
@@ -224,20 +224,33 @@ func TestTheGatewayHasTimeToEnd(t *testing.T) {
 func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 	type m = map[string]any
 	for want, values := range map[string]m{
-		"replicas":    {"replicas": "two"},
-		"replica":     {"replica": 3}, // misspelt
-		"mode":        {"mode": "ingress"},
-		"tag":         {"image": m{"tag": 1.1}},
-		"repository":  {"image": m{"repository": ""}},
-		"endpoints":   {"config": m{"etcd": m{"endpoints": []any{}}}}, // with two replicas
-		"listen":      {"config": m{"listen": ":80"}},                 // the chart's affair
-		"port":        {"service": m{"port": 70000}},
-		"podMonitors": {"podMonitors": m{"enabled": true}},
-		"digest":      {"image": m{"digest": "latest"}},
+		"replicas":                         {"replicas": "two"},
+		"replica":                          {"replica": 3}, // misspelt
+		"mode":                             {"mode": "ingress"},
+		"tag":                              {"image": m{"tag": 1.1}},
+		"repository":                       {"image": m{"repository": ""}},
+		"endpoints":                        {"config": m{"etcd": m{"endpoints": []any{}}}}, // with two replicas
+		"listen":                           {"config": m{"listen": ":80"}},                 // the chart's affair
+		"port":                             {"service": m{"port": 70000}},
+		"podMonitors":                      {"podMonitors": m{"enabled": true}},
+		"counted twice":                    {"podMonitor": m{"enabled": true}, "serviceMonitor": m{"enabled": true}},
+		"maxUnavailable":                   {"podDisruptionBudget": m{"maxUnavailable": "all"}},
+		"as a sidecar there is no Service": {"mode": "sidecar", "serviceMonitor": m{"enabled": true}},
+		"digest":                           {"image": m{"digest": "latest"}},
 	} {
 		_, err := Render(load(t, "hooklock"), "shop", values)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got %v, want a word about %s", values, err, want)
+		}
+	}
+}
+
+// An alert has templates of its own in it, which are Prometheus' and not Helm's.
+func TestTheAlertsArriveAsTheyAre(t *testing.T) {
+	r, _ := gateway(t, "service-monitor-values.yaml")
+	for _, want := range []string{"kind: PrometheusRule", "{{ $labels.instance }} does not answer", "kind: ServiceMonitor", "port: health", "{name: health, port: 8078, targetPort: hooklock-health", "maxUnavailable: 50%"} {
+		if !strings.Contains(r.Manifests, want) {
+			t.Errorf("%q is not in the manifests", want)
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"hooklock/deploy/test/schema"
 )
 
-// The definitions of the Prometheus operator; later releases cannot be fetched everywhere, and PodMonitor has been v1 for years.
+// The definitions of the Prometheus operator; later releases cannot be fetched everywhere, and these kinds have been v1 for years.
 const prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 
 const monitoring = "apiVersion: monitoring.coreos.com"
 
-// Objects reads a YAML stream and fails the test for what an API server would refuse. PodMonitors are left to CheckPodMonitors.
+// Objects reads a YAML stream and fails the test for what an API server would refuse. Kinds of the Prometheus operator are left to CheckMonitoring.
 func Objects(t *testing.T, text string) []any {
 	t.Helper()
 	var found []any
@@ -38,15 +38,17 @@ func Objects(t *testing.T, text string) []any {
 	return found
 }
 
-// CheckPodMonitors fails the test for what the definitions of the Prometheus operator do not allow.
-func CheckPodMonitors(t *testing.T, text string) {
+// CheckMonitoring fails the test for what the definitions of the Prometheus operator do not allow.
+func CheckMonitoring(t *testing.T, text string) {
 	t.Helper()
 	if !strings.Contains(text, monitoring) {
 		return
 	}
 	kinds := schema.Kinds{}
-	if err := kinds.Add(kit.Read(t, filepath.Join(kit.Source(t, prometheusOperator), "example", "prometheus-operator-crd", "monitoring.coreos.com_podmonitors.yaml"))); err != nil {
-		t.Fatal(err)
+	for _, kind := range []string{"podmonitors", "servicemonitors", "prometheusrules"} {
+		if err := kinds.Add(kit.Read(t, filepath.Join(kit.Source(t, prometheusOperator), "example", "prometheus-operator-crd", "monitoring.coreos.com_"+kind+".yaml"))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, doc := range schema.Documents(text) {
 		if !strings.Contains(doc, monitoring) {

@@ -2,17 +2,20 @@ package kube
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	celgo "github.com/google/cel-go/cel"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -143,7 +146,98 @@ func TestThePolicyLeavesOtherPodsAloneAndRefusesWhatItCannotRead(t *testing.T) {
 	if got, err := admitted(t, shippedPolicy(t), once); got != nil || err != nil {
 		t.Errorf("a pod that has it: %v, %v", got, err)
 	}
-	if got, err := admitted(t, shippedPolicy(t), plain(t, map[string]string{"hooklock-port": "http"})); err == nil {
-		t.Errorf("a port that is no number: %v", got)
+	// What is no port is passed on without an error, whose text would be the policy's whole expression; the validating policy refuses it.
+	for _, port := range []string{"http", "0", "-1", "99999", "08080", "65536", ""} {
+		if got, err := admitted(t, shippedPolicy(t), plain(t, map[string]string{"hooklock-port": port})); got != nil || err != nil {
+			t.Errorf("port %q: %v, %v", port, got, err)
+		}
+	}
+}
+
+// A quota on limits.cpu refuses a pod with a container that has no such limit.
+func TestThePolicyLimitsTheCPUWhereAllOfYourContainersAreLimited(t *testing.T) {
+	limited := plain(t, map[string]string{"hooklock-port": "8080"})
+	limited.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
+	for want, pod := range map[string]*corev1.Pod{"1": limited, "0": plain(t, map[string]string{"hooklock-port": "8080"})} {
+		got, err := admitted(t, shippedPolicy(t), pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cpu := Sidecar(t, &got.Spec).Resources.Limits.Cpu(); cpu.String() != want {
+			t.Errorf("limits.cpu is %v, want %s", cpu, want)
+		}
+	}
+}
+
+// refused is what an API server with the validating policy says against a pod, empty where it says nothing.
+func refused(t *testing.T, pod *corev1.Pod) string {
+	t.Helper()
+	p := Of[*admissionv1.ValidatingAdmissionPolicy](t, Objects(t, kit.Read(t, kit.Deploy("kubernetes/mutatingadmissionpolicy.yaml"))))
+	has := plugincel.OptionalVariableDeclarations{HasAuthorizer: true}
+	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range p.Spec.Variables {
+		compiler.CompileAndStoreVariables([]plugincel.NamedExpressionAccessor{named{admissionv1.Variable(v)}}, has, environment.StoredExpressions)
+	}
+	var conditions, validations, messages []plugincel.ExpressionAccessor
+	for i := range p.Spec.MatchConditions {
+		conditions = append(conditions, (*matchconditions.MatchCondition)(&p.Spec.MatchConditions[i]))
+	}
+	for _, v := range p.Spec.Validations {
+		validations = append(validations, &validating.ValidationCondition{Expression: v.Expression})
+		messages = append(messages, &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression})
+	}
+	matcher := matchconditions.NewMatcher(compiler.CompileCondition(conditions, has, environment.StoredExpressions), p.Spec.FailurePolicy, "policy", "validate", p.Name)
+	v := validating.NewValidator(
+		compiler.CompileCondition(validations, has, environment.StoredExpressions), matcher,
+		compiler.CompileCondition(nil, has, environment.StoredExpressions),
+		compiler.CompileCondition(messages, plugincel.OptionalVariableDeclarations{}, environment.StoredExpressions), p.Spec.FailurePolicy, nil)
+
+	pod.Kind, pod.APIVersion = "Pod", "v1"
+	kind, resource := corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithResource("pods")
+	result := v.Validate(t.Context(), resource, &admission.VersionedAttributes{
+		Attributes:    admission.NewAttributesRecord(pod, nil, kind, "shop", pod.Name, resource, "", admission.Create, &metav1.CreateOptions{}, false, nil),
+		VersionedKind: kind, VersionedObject: pod,
+	}, nil, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, celconfig.RuntimeCELCostBudget, nil)
+	for _, d := range result.Decisions {
+		if d.Action != validating.ActionAdmit {
+			return d.Message
+		}
+	}
+	return ""
+}
+
+func TestAPodThatAsksAndCannotHaveItIsRefusedInWords(t *testing.T) {
+	asking := func(port string) *corev1.Pod { return plain(t, map[string]string{"hooklock-port": port}) }
+	guarded := func(port string, containers ...corev1.Container) *corev1.Pod {
+		pod := asking(port)
+		pod.Spec.Containers = append(containers, pod.Spec.Containers...)
+		got, err := admitted(t, shippedPolicy(t), pod)
+		if err != nil || got == nil {
+			t.Fatalf("%v, %v", got, err)
+		}
+		return got
+	}
+	fpm := corev1.Container{Name: "php-fpm", Image: "php:8.4", Ports: []corev1.ContainerPort{{ContainerPort: 9000}}}
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		"it did not ask":          {plain(t, nil), ""},
+		"it has it":               {guarded("8080"), ""},
+		"nginx before php-fpm":    {guarded("8080", fpm), ""},
+		"php-fpm itself":          {guarded("9000", fpm), `hooklock-port: "9000" is where php-fpm takes FastCGI`},
+		"another thing at 9000":   {guarded("9000", corev1.Container{Name: "app", Image: "app", Ports: fpm.Ports}), ""},
+		"an unlabelled namespace": {asking("8080"), "kubectl label namespace shop hooklock=enabled"},
+		"port 0":                  {asking("0"), `hooklock-port: "0" is no port: write the number, 1 to 65535`},
+		"port -1":                 {asking("-1"), `hooklock-port: "-1" is no port`},
+		"port 99999":              {asking("99999"), `hooklock-port: "99999" is no port`},
+		"a name":                  {asking("http"), `hooklock-port: "http" is no port`},
+	} {
+		if got := refused(t, c.pod); c.want == "" && got != "" || !strings.Contains(got, c.want) || len(got) > 200 {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"hooklock/deploy/test/kit"
@@ -103,11 +105,37 @@ func TestTheExampleConfigurationIsValidInThePod(t *testing.T) {
 			t.Errorf("nothing names the secret %s", name)
 		}
 	}
-	validate := exec.Command(hooklockProgram, "validate", "--config", path)
+	validate := exec.Command(hooklockProgram, "validate", "--without-files", "--config", path)
 	for name, value := range settings(Sidecar(t, &deployment.Spec.Template.Spec)) {
 		validate.Env = append(validate.Environ(), name+"="+value)
 	}
 	if out, err := validate.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// `hooklock inject` makes of the same manifests the same pods as the component.
+func TestInjectMakesThePodsOfTheComponent(t *testing.T) {
+	example := kit.Deploy("kubernetes/example")
+	inject := exec.Command(hooklockProgram, "inject", "--image", "registry.example.com/hooklock:1.0", "--config", "sidecar.yaml", "deployment.yaml", "service.yaml")
+	inject.Dir = example
+	var said strings.Builder
+	inject.Stderr = &said
+	out, err := inject.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &said)
+	}
+	all := Objects(t, string(out))
+	got, want := Of[*appsv1.Deployment](t, all).Spec.Template, Of[*appsv1.Deployment](t, Objects(t, rendered(t, example))).Spec.Template
+	got.Annotations = nil // the hash of the configuration, which is in the names of kustomize's ConfigMap and Secret
+	want.Spec.Volumes[0].ConfigMap.Name, want.Spec.Volumes[1].Secret.SecretName = "hooklock", "hooklock"
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("another pod:\n%v\nwant\n%v", got, want)
+	}
+	if s := Of[*corev1.Service](t, all); s.Spec.Ports[0].TargetPort.StrVal != "hooklock" || s.Labels["hooklock"] != "service" {
+		t.Errorf("the Service is %v", s)
+	}
+	if m := Of[*corev1.ConfigMap](t, all); m.Data["sidecar.yaml"] != kit.Read(t, example+"/sidecar.yaml") {
+		t.Errorf("the ConfigMap is %v", m)
 	}
 }

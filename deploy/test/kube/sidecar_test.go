@@ -2,16 +2,20 @@ package kube
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"hooklock/config"
 	"hooklock/deploy/test/kit"
@@ -92,6 +96,12 @@ func TestASidecarThatMeetsNothingOrTooMuchIsAnError(t *testing.T) {
 		"a container without a port": func(t *testing.T, dir string) {
 			change(t, filepath.Join(dir, "deployment.yaml"), "          ports:\n            - {name: http, containerPort: 8080}\n", "")
 		},
+		"two containers that declare a port": func(t *testing.T, dir string) {
+			change(t, filepath.Join(dir, "deployment.yaml"), "      containers:\n", "      containers:\n        - {name: php-fpm, image: php, ports: [{containerPort: 9000}]}\n")
+		},
+		"a third one that does": func(t *testing.T, dir string) {
+			change(t, filepath.Join(dir, "deployment.yaml"), "        - name: shop\n", "        - {name: a, image: a, ports: [{containerPort: 9000}]}\n        - {name: b, image: b}\n        - name: shop\n")
+		},
 		"a lifecycle that app-waits would replace": func(t *testing.T, dir string) {
 			change(t, filepath.Join(dir, "deployment.yaml"), "        - name: shop\n", "        - name: shop\n          lifecycle: {preStop: {sleep: {seconds: 3}}}\n")
 		},
@@ -166,6 +176,16 @@ func TestAPatchOfYourOwnComesAfterTheComponent(t *testing.T) {
 	}
 }
 
+func TestALimitOfTheCPUIsAPatchAway(t *testing.T) {
+	dir := filepath.Join(copied(t), "example")
+	path := filepath.Join(dir, "kustomization.yaml")
+	write(t, path, kit.Read(t, path)+kit.Fenced(t, "docs/kubernetes.md", "Where a quota on `limits.cpu` wants one", "yaml"))
+	deployment := Of[*appsv1.Deployment](t, Objects(t, rendered(t, dir)))
+	if got := Sidecar(t, &deployment.Spec.Template.Spec).Resources.Limits.Cpu().String(); got != "1" {
+		t.Errorf("limits.cpu is %s", got)
+	}
+}
+
 func TestAStatefulSetGetsTheSameSidecar(t *testing.T) {
 	dir := copied(t)
 	for _, file := range []string{"sidecar/kustomization.yaml", "app-waits/kustomization.yaml", "example/deployment.yaml"} {
@@ -214,7 +234,7 @@ func TestThePodWaitsForItsLastDelivery(t *testing.T) {
 
 func TestTheOptionalComponentsSelectThePods(t *testing.T) {
 	dir := copied(t)
-	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../network-policy\n  - ../pod-monitor\n")
+	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../network-policy\n  - ../pod-monitor\n  - ../prometheus-rule\n")
 	text := rendered(t, filepath.Join(dir, "example"))
 	Objects(t, text) // the NetworkPolicy among them
 	for _, kind := range []string{"kind: NetworkPolicy", "kind: PodMonitor"} {
@@ -224,7 +244,74 @@ func TestTheOptionalComponentsSelectThePods(t *testing.T) {
 			t.Errorf("%s selects something else:\n%s", kind, doc)
 		}
 	}
-	CheckPodMonitors(t, text)
+	CheckMonitoring(t, text)
+}
+
+// The same text stands where Prometheus, the operator and the chart read it.
+func TestTheAlertsAreTheShippedOnesEverywhere(t *testing.T) {
+	groups := func(path string) any {
+		var file struct {
+			Groups any
+			Spec   struct{ Groups any }
+		}
+		if err := yaml.Unmarshal([]byte(kit.Read(t, kit.Deploy(path))), &file); err != nil {
+			t.Fatal(err)
+		}
+		if file.Groups == nil {
+			return file.Spec.Groups
+		}
+		return file.Groups
+	}
+	want := groups("observability/alerts.yaml")
+	for _, path := range []string{"kubernetes/prometheus-rule/prometheusrule.yaml", "helm/hooklock/files/alerts.yaml"} {
+		if got := groups(path); want == nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s has other groups than observability/alerts.yaml: copy them", path)
+		}
+	}
+}
+
+// What the first roll-out needs: all new pods beside the old ones, for a minute.
+func TestTheFirstRollOutKeepsTheOldPods(t *testing.T) {
+	dir := copied(t)
+	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../first-rollout\n")
+	spec := Of[*appsv1.Deployment](t, Objects(t, rendered(t, filepath.Join(dir, "example")))).Spec
+	if r := spec.Strategy.RollingUpdate; r == nil || r.MaxUnavailable.IntValue() != 0 || r.MaxSurge.StrVal != "100%" || spec.MinReadySeconds != 60 {
+		t.Errorf("strategy %v, minReadySeconds %d", spec.Strategy, spec.MinReadySeconds)
+	}
+}
+
+// deploy/etcd, rendered with certificates that its script made.
+func TestTheEtcdIsWhatAnAPIServerTakes(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(kit.Deploy("etcd"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Skip("openssl is not installed")
+	}
+	if out, err := exec.Command("bash", filepath.Join(dir, "certificates")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	all := Objects(t, rendered(t, dir))
+	for name, pod := range map[string]*corev1.PodTemplateSpec{"members": &Of[*appsv1.StatefulSet](t, all).Spec.Template, "role": &Of[*batchv1.Job](t, all).Spec.Template} {
+		if why := Restricted(t, pod); why != "" {
+			t.Errorf("%s: Pod Security: %s", name, why)
+		}
+	}
+	flags := strings.Fields(kit.Fenced(t, "docs/kubernetes.md", "## etcd", "etcd"))
+	for _, flag := range flags {
+		if !slices.Contains(Of[*appsv1.StatefulSet](t, all).Spec.Template.Spec.Containers[0].Args, flag) {
+			t.Errorf("the members have no %s, which docs/kubernetes.md asks for", flag)
+		}
+	}
+	shown := kit.Fenced(t, "deploy/etcd/README.md", "begins so", "yaml")
+	if shown != kit.Read(t, kit.Deploy("etcd/sidecar.yaml")) {
+		t.Error("deploy/etcd/README.md shows another sidecar.yaml")
+	}
+	_, lines, _ := strings.Cut(shown, "\n")
+	if !strings.Contains(kit.Read(t, kit.Deploy("kubernetes/example/sidecar.yaml")), lines) {
+		t.Error("the example's etcd is another one")
+	}
 }
 
 func TestIngressesAreValid(t *testing.T) {

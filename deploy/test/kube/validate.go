@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,6 +15,9 @@ import (
 	"k8s.io/kubernetes/pkg/apis/apps"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install" // its kinds and defaults, in the scheme
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
+	"k8s.io/kubernetes/pkg/apis/batch"
+	_ "k8s.io/kubernetes/pkg/apis/batch/install" // its kinds and defaults, in the scheme
+	batchvalidation "k8s.io/kubernetes/pkg/apis/batch/validation"
 	"k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install" // its kinds and defaults, in the scheme
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
@@ -55,6 +59,11 @@ func problems(object runtime.Object) field.ErrorList {
 	case *apps.StatefulSet:
 		namespaced(&o.Namespace)
 		return appsvalidation.ValidateStatefulSet(o, podutil.GetValidationOptionsFromPodTemplate(&o.Spec.Template, nil))
+	case *batch.Job:
+		namespaced(&o.Namespace)
+		manual := true // the API server makes a selector of the Job's ID; a test has none
+		o.Spec.ManualSelector, o.Spec.Selector = &manual, &metav1.LabelSelector{MatchLabels: o.Spec.Template.Labels}
+		return batchvalidation.ValidateJob(o, batchvalidation.JobValidationOptions{})
 	case *core.Pod:
 		namespaced(&o.Namespace)
 		return corevalidation.ValidatePodCreate(o, podutil.GetValidationOptionsFromPodSpecAndMeta(&o.Spec, nil, &o.ObjectMeta, nil))
@@ -87,6 +96,10 @@ func problems(object runtime.Object) field.ErrorList {
 		return admissionvalidation.ValidateMutatingAdmissionPolicy(o)
 	case *admissionregistration.MutatingAdmissionPolicyBinding:
 		return admissionvalidation.ValidateMutatingAdmissionPolicyBinding(o)
+	case *admissionregistration.ValidatingAdmissionPolicy:
+		return admissionvalidation.ValidateValidatingAdmissionPolicy(o)
+	case *admissionregistration.ValidatingAdmissionPolicyBinding:
+		return admissionvalidation.ValidateValidatingAdmissionPolicyBinding(o)
 	}
 	return field.ErrorList{field.NotSupported(field.NewPath("kind"), fmt.Sprintf("%T", object), []string{"what Validate lists"})}
 }

@@ -39,9 +39,7 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	p := &place{dir: t.TempDir(), public: testkit.FreePort(t), door: testkit.FreePort(t), up: testkit.FreePort(t)}
-	p.write(t, "stripe.secret", "whsec_made_up\n")
-	return p
+	return &place{dir: t.TempDir(), public: testkit.FreePort(t), door: testkit.FreePort(t), up: testkit.FreePort(t)}
 }
 
 func (p *place) write(t *testing.T, name, text string) string {
@@ -55,7 +53,8 @@ func (p *place) write(t *testing.T, name, text string) string {
 
 // here are the page's words in this place.
 func (p *place) here(text string) string {
-	return strings.NewReplacer("127.0.0.1:8080", p.door, "127.0.0.1:8081", p.up, "unix:///run/shop/puma.sock", "unix://"+p.dir+"/puma.sock", "bin/hooklock", hooklockProgram).Replace(text)
+	return strings.NewReplacer("127.0.0.1:8080", p.door, "127.0.0.1:8081", p.up, "unix:///run/shop/puma.sock", "unix://"+p.dir+"/puma.sock", "bin/hooklock", hooklockProgram,
+		"whsec_…", "whsec_made_up").Replace(text)
 }
 
 // shell runs lines of the page as a shell does.
@@ -74,6 +73,7 @@ func (p *place) serve(t *testing.T) *testkit.Process {
 	t.Helper()
 	h := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"serve"}, Dir: p.dir, Env: []string{"HOOKLOCK__LISTEN=" + p.door, "HOOKLOCK__ADMIN__LISTEN=127.0.0.1:0"}})
 	h.AwaitLine(t, h.Stderr, `"msg":"session.opened"`)
+	h.AwaitLine(t, h.Stderr, `"msg":"started"`)
 	return h
 }
 
@@ -94,6 +94,12 @@ func awaitOpen(t *testing.T, p *testkit.Process, network, addr string) {
 	})
 }
 
+// checked writes the secret, and runs the checks of step 2.
+func (p *place) checked(t *testing.T) string {
+	t.Helper()
+	return p.shell(t, kit.Fenced(t, page, "Write the secret", "")+"true # explain fails for a delivery that is refused")
+}
+
 // seen checks step 5: the first sample runs, the second is replayed.
 func (p *place) seen(t *testing.T) {
 	t.Helper()
@@ -108,7 +114,7 @@ func TestTheCommandsOfThePageDoWhatItSays(t *testing.T) {
 	service := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
 	p.up = service.Addr
 	p.write(t, "sidecar.yaml", p.here(kit.Fenced(t, page, "## 2.", "yaml")))
-	out := p.shell(t, kit.Fenced(t, page, "Check it, and see", "")+"true # explain fails for a delivery that is refused")
+	out := p.checked(t)
 	for _, want := range []string{"sidecar.yaml: valid", "stripe/acme", "evt_1", "signature_invalid"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in:\n%s", want, out)
@@ -128,7 +134,7 @@ func TestBehindItPHPSeesADeliveryOnceAndItsSendersAddress(t *testing.T) {
 		t.Skip("PHP-FPM or nginx is not installed: the PHP part of " + page + " is not run (apt-get install php-fpm nginx-light)")
 	}
 	p := newPlace(t)
-	p.write(t, "index.php", `<?php file_put_contents(__DIR__."/runs", "run\n", FILE_APPEND); echo $_SERVER["REMOTE_ADDR"]," ",$_SERVER["HTTP_HOOKLOCK_WORKFLOW"]," ",strlen(file_get_contents("php://input"));`)
+	p.write(t, "index.php", `<?php file_put_contents(__DIR__."/runs", "run\n", FILE_APPEND); echo $_SERVER["REMOTE_ADDR"]," ",$_SERVER["HTTP_HOOKLOCK_WORKFLOW"]," ",$_SERVER["HTTPS"] ?? "plain",":",$_SERVER["SERVER_PORT"]," ",strlen(file_get_contents("php://input"));`)
 	user, group := "", ""
 	if os.Geteuid() == 0 { // FPM wants one, and takes root only when it is told to
 		user, group = "user = root\n", "group = root\n"
@@ -145,7 +151,7 @@ func TestBehindItPHPSeesADeliveryOnceAndItsSendersAddress(t *testing.T) {
 	shipped := kit.Read(t, kit.Deploy("nginx/webhooks.conf"))
 	_, upstream, _ := strings.Cut(shipped, "#   upstream")
 	upstream, _, _ = strings.Cut(upstream, "\n")
-	shown := strings.NewReplacer("listen 80;", "listen "+p.public+";", "/etc/nginx/webhooks.conf", p.write(t, "webhooks.conf", shipped),
+	shown := strings.NewReplacer("listen 80;", "listen "+p.public+";", "/etc/nginx/webhooks.conf", p.write(t, "webhooks.conf", strings.ReplaceAll(shipped, "192.0.2.10", "127.0.0.7")),
 		"/srv/shop/public", p.dir, "unix:/run/php/php-fpm.sock", "unix:"+socket, "include fastcgi_params", "include "+p.write(t, "fastcgi_params", fastcgi)).Replace(p.here(kit.Fenced(t, page, "### PHP", "nginx")))
 	conf := p.write(t, "nginx.conf", strings.NewReplacer("DIR", p.dir).Replace(`daemon off; master_process off; pid DIR/nginx.pid; error_log stderr; events {} http { access_log off;
 client_body_temp_path DIR/a; proxy_temp_path DIR/b; fastcgi_temp_path DIR/c; uwsgi_temp_path DIR/d; scgi_temp_path DIR/e;
@@ -154,28 +160,35 @@ upstream `)+p.here(upstream)+"\n"+shown+"}\n")
 	awaitOpen(t, web, "tcp", p.public)
 
 	p.write(t, "sidecar.yaml", p.here(kit.Fenced(t, page, "## 2.", "yaml")))
+	p.checked(t)
 	p.serve(t)
 	p.seen(t)
 	runs, err := os.ReadFile(filepath.Join(p.dir, "runs"))
 	if err != nil || string(runs) != "run\n" {
 		t.Errorf("PHP ran %q, %v", runs, err)
 	}
-	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}}
-	c, err := from.Dial("tcp", p.public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sender := testkit.NewConn(t, c)
-	sender.Say(testkit.Request("/unmatched", "12345", "X-Forwarded-For: 203.0.113.7"))
-	if a := sender.Answer("POST"); !strings.HasPrefix(string(a.Body), "127.0.0.9 ") || !strings.HasSuffix(string(a.Body), " 5") {
-		t.Errorf("PHP says %q", a.Body)
+	for _, c := range []struct{ from, says, want string }{
+		{"127.0.0.9", "https", "127.0.0.9  plain:80 5"}, // nobody that the page names: what it says of itself is not believed
+		{"127.0.0.7", "https", " on:443 5"},             // the load balancer
+		{"127.0.0.7", "http", " plain:80 5"},
+	} {
+		from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}}
+		nc, err := from.Dial("tcp", p.public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sender := testkit.NewConn(t, nc)
+		sender.Say(testkit.Request("/unmatched", "12345", "X-Forwarded-For: 203.0.113.7", "X-Forwarded-Proto: "+c.says))
+		if a := sender.Answer("POST"); !strings.HasSuffix(string(a.Body), c.want) || !strings.HasPrefix(string(a.Body), c.from) {
+			t.Errorf("from %s: PHP says %q, want %q", c.from, a.Body, c.want)
+		}
 	}
 }
 
 // fastcgi is what Debian's /etc/nginx/fastcgi_params has of what this test looks at.
 const fastcgi = `
 fastcgi_param QUERY_STRING $query_string; fastcgi_param REQUEST_METHOD $request_method; fastcgi_param CONTENT_TYPE $content_type;
-fastcgi_param CONTENT_LENGTH $content_length; fastcgi_param REQUEST_URI $request_uri; fastcgi_param REMOTE_ADDR $remote_addr;
+fastcgi_param CONTENT_LENGTH $content_length; fastcgi_param REQUEST_URI $request_uri; fastcgi_param REMOTE_ADDR $remote_addr; fastcgi_param SERVER_PORT $server_port; fastcgi_param HTTPS $https if_not_empty;
 fastcgi_param SERVER_PROTOCOL $server_protocol; fastcgi_param GATEWAY_INTERFACE CGI/1.1;
 `
 

@@ -27,13 +27,17 @@ type promise struct {
 var promises = []promise{
 	{"gateway-api/httproute.yaml", []string{`request: (\S+)`, `backendRequest: (\S+)`}, "", "", nil},
 	{"gateway-api/envoy-gateway.yaml", []string{`requestTimeout: (\S+)`}, `limit: (\S+)}`, `connectionIdleTimeout: (\S+)`, nil},
-	{"traefik/ingressroute.yaml", []string{`responseHeaderTimeout: (\S+)`}, `maxRequestBodyBytes: (\S+)`, `idleConnTimeout: (\S+)`, nil},
+	{"traefik/ingressroute.yaml", []string{`responseHeaderTimeout: (\S+)`}, `maxRequestBodyBytes: (\S+)`, `idleConnTimeout: (\S+)`,
+		[]string{"- name: shop-webhooks-retry\n", "  name: shop-webhooks-retry\n", "\n  retry:\n"}},
+	{"traefik/webhooks.yaml", []string{`responseHeaderTimeout: (\S+)`}, `maxRequestBodyBytes: (\S+)`, `idleConnTimeout: (\S+)`,
+		[]string{"middlewares: [webhooks-body, webhooks-retry]\n", "    webhooks-retry:\n", "      retry:\n"}},
+	{"apache/webhooks.conf", []string{`ProxyTimeout (\S+)`}, `LimitRequestBody (\S+)`, `ttl=(\S+)`, []string{" retry=0 "}},
 	{"istio/virtualservice.yaml", []string{`\btimeout: (\S+)`}, "", `idleTimeout: (\S+)`, []string{"retries: {attempts: 0}"}},
-	{"nginx/webhooks.conf", []string{`proxy_read_timeout (\S+);`, `proxy_send_timeout (\S+);`}, `client_max_body_size (\S+);`, "", nil},
+	{"nginx/webhooks.conf", []string{`proxy_read_timeout (\S+);`, `proxy_send_timeout (\S+);`}, `client_max_body_size (\S+);`, "", []string{"error_page 418 = @hooklock_once;"}},
 	{"f5-nginx/virtualserver.yaml", []string{`read-timeout: (\S+)`, `send-timeout: (\S+)`}, `client-max-body-size: (\S+)`, "", nil},
 	{"f5-nginx/ingress.yaml", []string{`proxy-read-timeout: (\S+)`, `proxy-send-timeout: (\S+)`}, `client-max-body-size: (\S+)`, "", nil},
 	{"ingress-nginx/ingress.yaml", []string{`proxy-read-timeout: "(\S+)"`, `proxy-send-timeout: "(\S+)"`}, `proxy-body-size: (\S+)`, "", nil},
-	{"haproxy/haproxy.cfg", []string{`timeout server (\S+)`, `timeout client (\S+)`}, `body_size gt (\S+)`, "", []string{"retry-on conn-failure", "http-request disable-l7-retry", "retries 2"}},
+	{"haproxy/haproxy.cfg", []string{`timeout server (\S+)`, `timeout client (\S+)`}, `body_size gt (\S+)`, "", []string{"retry-on conn-failure", "http-request disable-l7-retry", "retries 2", "option redispatch 1"}},
 	{"caddy/Caddyfile", []string{`response_header_timeout (\S+)`}, `max_size (\S+)`, `keepalive (\S+)`, nil},
 	{"envoy/envoy.yaml", []string{`\btimeout: (\S+)`}, `max_request_bytes: (\S+)`, `idle_timeout: (\S+)}`, nil},
 }
@@ -145,7 +149,7 @@ func TestEveryIngressIsLookedAt(t *testing.T) {
 	for _, p := range promises {
 		known[p.file] = true
 	}
-	for folder := range map[string]bool{"gateway-api": true, "traefik": true, "istio": true, "nginx": true, "f5-nginx": true, "haproxy": true, "caddy": true, "envoy": true, "ingress-nginx": true} {
+	for folder := range map[string]bool{"gateway-api": true, "traefik": true, "istio": true, "nginx": true, "f5-nginx": true, "haproxy": true, "apache": true, "caddy": true, "envoy": true, "ingress-nginx": true} {
 		files, err := os.ReadDir(kit.Deploy(folder))
 		if err != nil || len(files) == 0 {
 			t.Errorf("%s: %d files, %v", folder, len(files), err)

@@ -2,8 +2,10 @@ package dist
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -68,5 +70,57 @@ func TestTheEpochIsThatOfTheEnvironment(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "")
 	if _, err := NewSource(""); err == nil {
 		t.Error("a release without a version")
+	}
+}
+
+// The names are those of the specifications (in-toto Statement v1, SLSA provenance v1), spelled out here a second time.
+func TestProvenanceSaysWhatWasMadeFromWhat(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hooklock.tar.gz")
+	if err := os.WriteFile(file, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := Source{Version: "v1.2.3", Epoch: time.Unix(1700000000, 0), Revision: "0123456789abcdef0123456789abcdef01234567"}
+	if err := s.WriteProvenance(file, "release"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file + ".intoto.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	at := func(path ...any) any {
+		var v any = got
+		for _, step := range path {
+			switch step := step.(type) {
+			case string:
+				v, _ = v.(map[string]any)[step]
+			case int:
+				v = v.([]any)[step]
+			}
+		}
+		return v
+	}
+	for _, c := range []struct {
+		want any
+		path []any
+	}{
+		{"https://in-toto.io/Statement/v1", []any{"_type"}},
+		{"https://slsa.dev/provenance/v1", []any{"predicateType"}},
+		{"hooklock.tar.gz", []any{"subject", 0, "name"}},
+		{"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", []any{"subject", 0, "digest", "sha256"}},
+		{"urn:hooklock:make:v1", []any{"predicate", "buildDefinition", "buildType"}},
+		{"release", []any{"predicate", "buildDefinition", "externalParameters", "target"}},
+		{"v1.2.3", []any{"predicate", "buildDefinition", "externalParameters", "version"}},
+		{1700000000.0, []any{"predicate", "buildDefinition", "externalParameters", "sourceDateEpoch"}},
+		{runtime.Version(), []any{"predicate", "buildDefinition", "internalParameters", "go"}},
+		{s.Revision, []any{"predicate", "buildDefinition", "resolvedDependencies", 0, "digest", "gitCommit"}},
+		{"urn:hooklock:whoever-runs-make", []any{"predicate", "runDetails", "builder", "id"}},
+	} {
+		if v := at(c.path...); v != c.want {
+			t.Errorf("%v is %v, want %v", c.path, v, c.want)
+		}
 	}
 }

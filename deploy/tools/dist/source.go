@@ -29,7 +29,12 @@ type Source struct {
 	Version string
 	// Epoch is the time of every file that is written; SOURCE_DATE_EPOCH of reproducible-builds.org.
 	Epoch time.Time
+	// Revision is the commit that is checked out; "" where that is not known, as in an archive of the source.
+	Revision string
 }
+
+// Licence is what the project is under, in SPDX's words: its owner has not chosen one.
+const Licence = "NOASSERTION"
 
 // NewSource finds the checkout that the working directory is in, and reads SOURCE_DATE_EPOCH (seconds; 0 where it is not set).
 func NewSource(version string) (Source, error) {
@@ -51,6 +56,7 @@ func NewSource(version string) (Source, error) {
 	for {
 		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(text), "module hooklock\n") {
 			s.Root = dir
+			s.Revision = revision(dir)
 			return s, nil
 		}
 		parent := filepath.Dir(dir)
@@ -59,6 +65,16 @@ func NewSource(version string) (Source, error) {
 		}
 		dir = parent
 	}
+}
+
+func revision(dir string) string {
+	cmd := exec.Command("git", "rev-parse", "--verify", "HEAD")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // Build builds the program for t as the file out: static, without paths of this machine.

@@ -116,6 +116,9 @@ func looksRight(t *testing.T, image v1.Image, arch string) {
 	if c.Labels["org.opencontainers.image.version"] != version || c.Labels["org.opencontainers.image.created"] != "2026-01-02T03:04:06Z" {
 		t.Errorf("labels %v", c.Labels)
 	}
+	if c.Labels["org.opencontainers.image.licenses"] != dist.Licence || c.Labels["org.opencontainers.image.revision"] != checkout(t).Revision {
+		t.Errorf("labels %v", c.Labels)
+	}
 	if file.Architecture != arch || file.OS != "linux" || len(file.RootFS.DiffIDs) != 1 {
 		t.Errorf("%+v", file)
 	}

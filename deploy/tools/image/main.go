@@ -114,7 +114,11 @@ func newImage(source dist.Source, t dist.Target, program string) (v1.Image, erro
 			"org.opencontainers.image.description": "each webhook event runs once, each workflow one at a time, across all replicas",
 			"org.opencontainers.image.version":     source.Version,
 			"org.opencontainers.image.created":     source.Epoch.Format("2006-01-02T15:04:05Z"),
+			"org.opencontainers.image.licenses":    dist.Licence,
 		},
+	}
+	if source.Revision != "" {
+		file.Config.Labels["org.opencontainers.image.revision"] = source.Revision
 	}
 	return mutate.ConfigFile(image, file)
 }

@@ -22,11 +22,12 @@ import (
 func main() {
 	version := flag.String("version", "", "version to stamp")
 	out := flag.String("out", "", "folder for the packages")
+	arch := flag.String("arch", "", "for this architecture alone, such as amd64; empty: all of a release")
 	maintainer := flag.String("maintainer", "built from source <root@localhost>", "who made them")
 	flag.Parse()
 	source, err := dist.NewSource(*version)
 	if err == nil {
-		err = packages(source, *maintainer, *out)
+		err = packages(source, *arch, *maintainer, *out)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "packages: "+err.Error())
@@ -34,7 +35,7 @@ func main() {
 	}
 }
 
-func packages(source dist.Source, maintainer, out string) error {
+func packages(source dist.Source, arch, maintainer, out string) error {
 	if out == "" {
 		return errors.New("say where to with -out")
 	}
@@ -53,18 +54,31 @@ func packages(source dist.Source, maintainer, out string) error {
 		return fmt.Errorf("make a folder to work in: %w", err)
 	}
 	defer os.RemoveAll(stage)
-	if err := papers(source, stage); err != nil {
+	modules, err := source.Modules(dist.Targets...)
+	if err != nil {
+		return err
+	}
+	if err := papers(source, modules, stage); err != nil {
 		return err
 	}
 	for _, t := range dist.Targets {
-		if t.OS != "linux" {
+		if t.OS != "linux" || arch != "" && t.Arch != arch {
 			continue
 		}
-		if err := source.Build(t, filepath.Join(stage, "hooklock")); err != nil {
+		program := filepath.Join(stage, "hooklock")
+		if err := source.Build(t, program); err != nil {
+			return err
+		}
+		bom, err := source.BillOfMaterials(program, modules)
+		if err != nil {
 			return err
 		}
 		for _, format := range []string{"deb", "rpm"} {
-			if err := pack(source, format, t.Arch, stage, maintainer, out); err != nil {
+			file, err := pack(source, format, t.Arch, stage, maintainer, out)
+			if err == nil {
+				err = errors.Join(os.WriteFile(file+".cdx.json", bom, 0o644), source.WriteProvenance(file, "packages"))
+			}
+			if err != nil {
 				return fmt.Errorf("%s for %s: %w", format, t.Arch, err)
 			}
 		}
@@ -73,11 +87,7 @@ func packages(source dist.Source, maintainer, out string) error {
 }
 
 // papers writes what is the same in all packages.
-func papers(source dist.Source, stage string) error {
-	modules, err := source.Modules(dist.Targets...)
-	if err != nil {
-		return err
-	}
+func papers(source dist.Source, modules []dist.Module, stage string) error {
 	if err := os.WriteFile(filepath.Join(stage, "THIRD-PARTY.txt"), dist.LicenceTexts(modules), 0o644); err != nil {
 		return fmt.Errorf("write the licences: %w", err)
 	}
@@ -117,32 +127,33 @@ func compress(path string) error {
 	return errors.Join(w.Close(), os.WriteFile(path+".gz", b.Bytes(), 0o644), os.Remove(path))
 }
 
-// pack makes one package.
-func pack(source dist.Source, format, arch, stage, maintainer, out string) error {
+// pack makes one package, and returns its path.
+func pack(source dist.Source, format, arch, stage, maintainer, out string) (string, error) {
 	values := map[string]string{"STAGE": stage, "VERSION": packageVersion(source.Version), "ARCH": arch, "MAINTAINER": maintainer}
 	config, err := nfpm.ParseFileWithEnvMapping("deploy/packages/nfpm.yaml", func(name string) string { return values[name] })
 	if err != nil {
-		return err
+		return "", err
 	}
 	info, err := config.Get(format)
 	if err != nil {
-		return err
+		return "", err
 	}
 	info.MTime = source.Epoch
 	info.RPM.BuildHost = "localhost" // else the name of this machine is in it
 	info = nfpm.WithDefaults(info)
 	if err := nfpm.PrepareForPackager(info, format); err != nil {
-		return err
+		return "", err
 	}
 	packager, err := nfpm.Get(format)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var b bytes.Buffer
 	if err := packager.Package(info, &b); err != nil {
-		return err
+		return "", err
 	}
-	return os.WriteFile(filepath.Join(out, packager.ConventionalFileName(info)), b.Bytes(), 0o644)
+	file := filepath.Join(out, packager.ConventionalFileName(info))
+	return file, os.WriteFile(file, b.Bytes(), 0o644)
 }
 
 // packageVersion turns v1.2.3 into 1.2.3. What is no release (a commit, a description of one) sorts below all releases, and has no hyphen,

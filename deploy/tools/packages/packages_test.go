@@ -40,7 +40,6 @@ func in(zsh string) map[string]string {
 		"/usr/share/bash-completion/completions/hooklock":           "0644",
 		"/usr/share/fish/vendor_completions.d/hooklock.fish":        "0644",
 		"/usr/share/doc/hooklock/THIRD-PARTY.txt":                   "0644",
-		"/usr/share/doc/hooklock/notify-reload.conf":                "0644",
 	}
 	files[zsh] = "0644"
 	return files
@@ -55,7 +54,7 @@ func TestPackages(t *testing.T) {
 	made := func() map[string][]byte {
 		t.Helper()
 		out := t.TempDir()
-		if err := packages(s, "Somebody <somebody@example.com>", out); err != nil {
+		if err := packages(s, "", "Somebody <somebody@example.com>", out); err != nil {
 			t.Fatal(err)
 		}
 		files := map[string][]byte{}
@@ -72,6 +71,9 @@ func TestPackages(t *testing.T) {
 	}
 	first := made()
 	want := []string{dist.Sums, deb, rpm, strings.Replace(deb, "amd64", "arm64", 1), strings.Replace(rpm, "x86_64", "aarch64", 1)}
+	for _, name := range want[1:] {
+		want = append(want, name+".cdx.json", name+".intoto.json")
+	}
 	slices.Sort(want)
 	if got := slices.Sorted(maps.Keys(first)); !slices.Equal(got, want) {
 		t.Fatalf("got %v", got)

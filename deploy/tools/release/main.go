@@ -89,6 +89,9 @@ func release(source dist.Source, modules []dist.Module, work, out string) error 
 		if err := os.WriteFile(filepath.Join(out, name+".tar.gz"), archive, 0o644); err != nil {
 			return fmt.Errorf("write the archive: %w", err)
 		}
+		if err := source.WriteProvenance(filepath.Join(out, name+".tar.gz"), "release"); err != nil {
+			return err
+		}
 		bom, err := source.BillOfMaterials(program, modules)
 		if err != nil {
 			return err

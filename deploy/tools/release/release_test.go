@@ -90,7 +90,7 @@ func TestAReleaseHasTheSameBytesFromEveryFolder(t *testing.T) {
 	want := []string{dist.Sums}
 	for _, target := range dist.Targets {
 		name := "hooklock_" + version + "_" + target.String()
-		want = append(want, name+".cdx.json", name+".tar.gz")
+		want = append(want, name+".cdx.json", name+".tar.gz", name+".tar.gz.intoto.json")
 	}
 	slices.Sort(want)
 	if got := slices.Sorted(maps.Keys(first)); !slices.Equal(got, want) {

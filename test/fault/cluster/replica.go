@@ -103,6 +103,7 @@ upstream: {url: "http://%s", timeout: %s, connect_timeout: %s}
 limits: {response_body: %s}
 etcd: {endpoints: [%s], prefix: %q, session_ttl: %s%s}
 admin: {listen: "127.0.0.1:0"}
+park_store: {single_member: true}
 routes:
 %s`, c.DataDir, c.Upstream, c.Timeout, c.Timeout, c.ResponseBody, quoted(endpoints), prefixOr(c.Prefix), c.SessionTTL, single, c.Routes)
 }

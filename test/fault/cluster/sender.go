@@ -55,6 +55,9 @@ func (a Answer) Settled() bool {
 	return a.Status == 200 && !a.Cut && a.Recorded && (a.Decision == "executed" || a.Decision == "replayed" || a.Decision == "attached")
 }
 
+// Parked reports whether the sender was told that the event is accepted and runs later.
+func (a Answer) Parked() bool { return a.Status == 202 && !a.Cut && a.Decision == "parked" }
+
 // Sender sends deliveries. Each one has a connection of its own, so that nothing is sent twice behind its back.
 type Sender struct{ client http.Client }
 

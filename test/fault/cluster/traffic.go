@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"hooklock/test/testkit"
 )
 
 // Traffic is senders that behave as webhook senders do: each sends an event until it gets the upstream's answer, and then the next.
@@ -57,19 +60,23 @@ func (t *Traffic) Start(ctx context.Context) (wait func()) {
 func (t *Traffic) bring(s *Sender, d Delivery) {
 	for tries := 1; ; tries++ {
 		var copied <-chan Answer
+		var b Answer
 		if rand.IntN(8) == 0 {
 			copied = s.Begin(context.Background(), t.door(), d)
 		}
 		a := s.Send(context.Background(), t.door(), d)
 		t.count(a)
 		if copied != nil {
-			b := <-copied
+			b = <-copied
 			t.count(b)
 			if b.Status == 200 && !b.Cut && (a.Status != 200 || a.Cut || b.Settled() && !a.Settled()) {
 				a = b
 			}
 		}
-		if a.Status == 200 && !a.Cut {
+		if copied != nil && a.Status != 200 && b.Parked() {
+			a = b
+		}
+		if a.Status == 200 && !a.Cut || a.Parked() {
 			t.done(Event{d, a, tries})
 			return
 		}
@@ -151,6 +158,7 @@ func (t *Traffic) Gap(from time.Time) (longest time.Duration) {
 // Result counts events by what became of them.
 type Result struct {
 	Settled    int // their senders had the answer, and it was recorded
+	Parked     int // were accepted, and took effect later
 	Unrecorded int // their senders had the answer before it was recorded
 	Repeated   int // took effect more than once, because nobody knew whether the first attempt had
 	Reran      int // ran again after they were settled: that must not happen
@@ -167,6 +175,13 @@ func (t *Traffic) Check(tb testing.TB, u *Upstream) (r Result) {
 	for _, e := range t.Events() {
 		if times[e.Event] > 1 {
 			r.Repeated++
+		}
+		if e.Answer.Parked() {
+			r.Parked++
+			if times[e.Event] == 0 {
+				tb.Errorf("%s was accepted as %s, and never took effect", e.Event, e.Answer.Execution)
+			}
+			continue
 		}
 		if !e.Answer.Settled() {
 			r.Unrecorded++
@@ -188,5 +203,50 @@ func (t *Traffic) Check(tb testing.TB, u *Upstream) (r Result) {
 		}
 	}
 	u.CheckFence()
+	t.checkOrder(tb, u)
 	return r
+}
+
+// checkOrder asserts that events of one sender and workflow took effect for the first time in the order in which it sent them: it sends the next
+// one when it has an answer to the one before.
+func (t *Traffic) checkOrder(tb testing.TB, u *Upstream) {
+	tb.Helper()
+	first := map[string]int{}
+	for i, e := range u.Effects() {
+		if _, again := first[e.Event]; !again {
+			first[e.Event] = i
+		}
+	}
+	last := map[string]Event{}
+	for _, e := range t.Events() {
+		i := strings.LastIndexByte(e.Event, '-')
+		line := e.Event[:i] + " in " + e.Workflow
+		if before, ok := last[line]; ok && first[before.Event] > first[e.Event] {
+			tb.Errorf("%s took effect before %s, which its sender had been told of before", e.Event, before.Event)
+		}
+		last[line] = e
+	}
+}
+
+// AwaitParked waits until every event that was accepted took effect, for as long as some do.
+func (t *Traffic) AwaitParked(tb testing.TB, u *Upstream) {
+	tb.Helper()
+	for left := t.unrun(u); left > 0; {
+		testkit.Until(tb, fmt.Sprintf("one of %d accepted events to take effect", left), func() bool { return t.unrun(u) < left })
+		left = t.unrun(u)
+	}
+}
+
+// unrun is how many accepted events have not taken effect.
+func (t *Traffic) unrun(u *Upstream) (n int) {
+	done := map[string]bool{}
+	for _, e := range u.Effects() {
+		done[e.Event] = true
+	}
+	for _, e := range t.Events() {
+		if e.Answer.Parked() && !done[e.Event] {
+			n++
+		}
+	}
+	return n
 }

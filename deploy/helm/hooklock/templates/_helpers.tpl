@@ -54,6 +54,10 @@ volumeMounts:
   - {name: hooklock-config, mountPath: /etc/hooklock, readOnly: true}
   - {name: hooklock-secrets, mountPath: /etc/hooklock-secrets, readOnly: true}
   - {name: hooklock-data, mountPath: /var/lib/hooklock}
+  {{- if eq .mode "sidecar" }}
+  # An empty folder, where Kubernetes would put a token for its API: Hooklock needs none, and your containers keep theirs.
+  - {name: hooklock-data, subPath: no-token, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}
+  {{- end }}
 {{- end -}}
 
 {{/* Says something where the configuration names no etcd, so that Hooklock runs its own. Takes values of this chart. */}}

@@ -1,0 +1,177 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+)
+
+// Parked says of an execution that its sender was told that it is accepted, and what it waits for.
+type Parked struct {
+	Since        Time      `json:"since"`
+	On           string    `json:"on"` // what it was parked for: locked, slow, unreachable, unknown or failed
+	Tries        int       `json:"tries"`
+	Failures     int       `json:"failures"`             // those of its tries that count against park.attempts
+	NextAttempt  Time      `json:"nextAttempt,omitzero"` // zero: now, or after those before it, or not before a person says so
+	LastEvidence *Evidence `json:"lastEvidence,omitempty"`
+	Blocked      string    `json:"blocked,omitempty"` // why it waits for a person; "" = it does not
+}
+
+// Evidence is what is known of the latest try that ended.
+type Evidence struct {
+	Outcome Outcome `json:"outcome"`
+	Status  int     `json:"status,omitempty"` // of the upstream's answer; 0 = none came
+	Code    string  `json:"code,omitempty"`
+	Detail  string  `json:"detail,omitempty"`
+	At      Time    `json:"at"`
+}
+
+// ParkState says where a request stands that is kept.
+type ParkState string
+
+// The states of a kept request.
+const (
+	ParkWaiting    ParkState = "parked"      // its execution waits, or is tried
+	ParkBlocked    ParkState = "blocked"     // its execution waits for a person
+	ParkDeadLetter ParkState = "dead_letter" // its execution has ended, and can be run again
+)
+
+// ParkedQuery selects executions whose request is kept. The zero value is all of them.
+type ParkedQuery struct {
+	Workflow string    // "" = any
+	State    ParkState // "" = any
+	Limit    int       // as in ExecutionQuery
+	Cursor   string
+}
+
+// ParkedPage gets one page, in the order of the executions' IDs.
+func (c *Client) ParkedPage(ctx context.Context, q ParkedQuery) (*ExecutionPage, error) {
+	page := new(ExecutionPage)
+	_, err := c.do(ctx, call{
+		method: http.MethodGet, path: "/v1/executions", into: page,
+		query: query("parked", "true", "workflow", q.Workflow, "state", string(q.State), "limit", count(q.Limit), "cursor", q.Cursor),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// ParkedAction is what a person does with a parked execution or a dead letter.
+type ParkedAction string
+
+// What a person does.
+const (
+	// Run lets a parked execution be tried now, also where it waits for a person.
+	Run ParkedAction = "run"
+	// Skip ends a parked execution as a dead letter, and the next one of its line runs.
+	Skip ParkedAction = "skip"
+	// Rerun lets the event of a dead letter run again: a new execution, the last of its line.
+	Rerun ParkedAction = "rerun"
+)
+
+// Act does it, for a reason that the audit log will show, and with Skip the record. It returns the execution as it is then; with Rerun the new one. A
+// *Problem with CodeNotParked, CodeRequestNotKept, CodeAlreadyFinished or CodeInFlight says why it cannot be done.
+func (c *Client) Act(ctx context.Context, action ParkedAction, id, reason string) (*Execution, error) {
+	if id == "" {
+		return nil, errNoExecutionID
+	}
+	body := struct {
+		Reason string `json:"reason"`
+	}{reason}
+	return c.execution(ctx, call{method: http.MethodPost, path: executionPath(id, string(action)), body: body})
+}
+
+// Bulk selects executions for an action, and says how it is done.
+type Bulk struct {
+	Reason string     `json:"reason,omitempty"` // needed, but for a dry run
+	Filter BulkFilter `json:"filter"`           // at least one of its fields is set
+	DryRun bool       `json:"dryRun,omitempty"`
+	Rate   int        `json:"rate,omitempty"`  // so many a second; 0 = 10
+	Limit  int        `json:"limit,omitempty"` // at most so many for one request; 0 = 100
+	Cursor string     `json:"cursor,omitempty"`
+}
+
+// BulkFilter selects executions: those that fit all that is set.
+type BulkFilter struct {
+	Workflow string    `json:"workflow,omitempty"`
+	Route    string    `json:"route,omitempty"`
+	State    ParkState `json:"state,omitempty"` // Rerun is for dead letters, Run and Skip are for the others
+}
+
+// BulkResult is what a part of a bulk came to.
+type BulkResult struct {
+	Matched    int        `json:"matched"` // how many there are, with those that were left for the next request
+	Done       int        `json:"done"`
+	Refused    int        `json:"refused"`
+	Executions []BulkItem `json:"executions"`
+	NextCursor string     `json:"nextCursor"` // "" = there are no more
+
+	raw json.RawMessage
+}
+
+// BulkItem is one execution of a bulk.
+type BulkItem struct {
+	ExecutionID string    `json:"executionId"`
+	Workflow    string    `json:"workflow"`
+	Route       string    `json:"route"`
+	State       ParkState `json:"state"`
+	Since       Time      `json:"since"`
+	Result      string    `json:"result"`            // done, refused, or in a dry run would
+	Code        string    `json:"code,omitempty"`    // why it was refused
+	Status      Status    `json:"status,omitempty"`  // as it is after that
+	NewID       string    `json:"newId,omitempty"`   // of the execution that Rerun made
+	Message     string    `json:"message,omitempty"` // for people, where it was refused
+}
+
+// RawJSON is the object as the server sent it. Do not change it.
+func (r *BulkResult) RawJSON() []byte { return r.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (r *BulkResult) UnmarshalJSON(text []byte) error {
+	type plain BulkResult
+	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
+		return err
+	}
+	r.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// bulkTime is what the server takes at most for one part of a bulk.
+const bulkTime = 30 * time.Second
+
+// Bulk does something with all executions that fit, the first of each line first. Each part that it yields is what one request came to. After an error
+// there is nothing more; the cursor of the part before it goes on.
+func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq2[*BulkResult, error] {
+	return func(yield func(*BulkResult, error) bool) {
+		for {
+			part := new(BulkResult)
+			_, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/executions/" + string(action), body: b, into: part, wait: bulkTime})
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(part, nil) || part.NextCursor == "" {
+				return
+			}
+			if part.NextCursor == b.Cursor {
+				yield(nil, errors.New("the server gave the same cursor twice"))
+				return
+			}
+			b.Cursor = part.NextCursor
+		}
+	}
+}
+
+// Request writes the request of an execution as it came: head and body, the body without its transfer coding. It needs a token with the scope bodies.
+// A *Problem with CodeRequestNotKept means that it is not there.
+func (c *Client) Request(ctx context.Context, id string, to io.Writer) error {
+	if id == "" {
+		return errNoExecutionID
+	}
+	return c.stream(ctx, executionPath(id, "request"), to)
+}

@@ -1,0 +1,143 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hooklock/idem"
+)
+
+// action is what a person does with a parked execution or with a dead letter.
+type action struct {
+	change string           // of one execution, in the audit log
+	states []idem.ParkState // of the requests that it is for
+	status int              // of an answer about one that it was done with
+	do     func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (found *idem.Found, before bool, err error)
+}
+
+func runNow() *action {
+	return &action{"execution.run", []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked}, http.StatusOK,
+		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, bool, error) {
+			found, err := c.api.o.Ledger.RunNow(ctx, id)
+			return found, false, err
+		}}
+}
+
+func skip() *action {
+	return &action{"execution.skip", []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked}, http.StatusOK,
+		func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, bool, error) {
+			return c.api.o.Ledger.Skip(ctx, id, idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now()})
+		}}
+}
+
+func rerun() *action {
+	return &action{"execution.rerun", []idem.ParkState{idem.ParkDeadLetter}, http.StatusCreated,
+		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, bool, error) {
+			found, err := c.api.o.Ledger.Rerun(ctx, id)
+			return found, false, err
+		}}
+}
+
+// one is the endpoint of an action for the execution in the path.
+func one(a *action) func(*call) error {
+	return func(c *call) error {
+		var reason string
+		if err := c.body(fields{"reason": &reason}); err != nil {
+			return err
+		}
+		if err := c.reason(reason); err != nil {
+			return err
+		}
+		ctx, done := c.changing()
+		defer done()
+		if _, err := c.find(ctx); err != nil {
+			return err
+		}
+		found, err := c.act(ctx, a, reason)
+		if err != nil {
+			return err
+		}
+		status := a.status
+		if found.Status() == idem.CancelRequested {
+			status = http.StatusAccepted
+		}
+		return c.ok(status, viewOfExecution(found))
+	}
+}
+
+// act does it with the execution that c.name names, and notes for the audit log what came of it.
+func (c *call) act(ctx context.Context, a *action, reason string) (*idem.Found, error) {
+	id := idem.ExecutionID(c.name)
+	found, before, err := a.do(ctx, c, id, reason)
+	if err != nil {
+		if errors.Is(err, idem.ErrCancelled) { // elsewhere in the API that is said of a wait for a lock
+			err = refuse("cancel_requested", "somebody has cancelled it; look at abortedBy and abortReason")
+		}
+		return nil, err
+	}
+	c.audit.after, c.audit.existing = string(found.Status()), before
+	if found.ID() != id {
+		c.audit.after += " as " + string(found.ID())
+	}
+	return found, nil
+}
+
+// listOf is the list that is asked for, page after page: of all executions that q selects, or of those whose requests are kept.
+func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor string) (idem.ExecutionPage, error), error) {
+	state, err := parkState(c.query("state"))
+	switch parked := c.query("parked"); {
+	case err != nil:
+		return nil, err
+	case parked == "" && state == "":
+		return func(ctx context.Context, cursor string) (idem.ExecutionPage, error) {
+			q.Cursor = cursor
+			return c.api.o.Ledger.Executions(ctx, q)
+		}, nil
+	case parked != "true":
+		return nil, refuse("bad_request", "parked="+quote(parked)+": give true, alone or with a state; without both all executions are listed")
+	case q.Status != "":
+		return nil, refuse("bad_request", "status is for the list of all executions; give a state with parked=true")
+	}
+	return func(ctx context.Context, cursor string) (idem.ExecutionPage, error) {
+		return c.api.o.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{Workflow: q.Workflow, State: state, Limit: q.Limit, Cursor: cursor})
+	}, nil
+}
+
+func parkState(text string) (idem.ParkState, error) {
+	all := idem.ParkState("").Choices()
+	if text == "" || slices.Contains(all, text) {
+		return idem.ParkState(text), nil
+	}
+	return "", refuse("bad_request", fmt.Sprintf("state=%s: give one of %s", quote(text), strings.Join(all, ", ")))
+}
+
+// request sends the request of an execution as it came.
+func (c *call) request() error {
+	ctx, done := c.reading()
+	defer done()
+	if _, err := c.find(ctx); err != nil {
+		return err
+	}
+	kept, err := c.api.o.Ledger.KeptRequest(ctx, idem.ExecutionID(c.name))
+	if err != nil {
+		return err
+	}
+	head, body, err := c.api.o.Request(ctx, idem.ExecutionID(c.name), kept)
+	if err != nil {
+		c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
+		return refuse("request_unavailable", "where it is kept cannot be read now, or its key is missing; the log of this Hooklock says which")
+	}
+	c.w.Header().Set("Content-Type", "message/http")
+	c.w.Header().Set("Content-Disposition", "attachment")
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(head)+len(body)))
+	_, err = c.w.Write(head)
+	_, bodyErr := c.w.Write(body)
+	c.audit.broken = cmp.Or(err, bodyErr) != nil
+	return nil
+}

@@ -1,0 +1,229 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+// Bounds of an action on many executions.
+const (
+	defaultRate = 10 // a second
+	maxRate     = 1000
+	// bulkTime is how long one request goes on; the next one goes on behind its cursor.
+	bulkTime = 20 * time.Second
+)
+
+// What became of one execution of many.
+const (
+	resultWould   = "would" // a dry run would have done it
+	resultDone    = "done"
+	resultRefused = "refused"
+)
+
+// bulk is what is asked for many executions.
+type bulk struct {
+	action                 *action
+	reason                 string
+	workflow, route, state string
+	dryRun                 bool
+	rate, limit            int
+	cursor                 string
+}
+
+// many is the endpoint of an action for all executions that fit.
+func many(a *action) func(*call) error {
+	return func(c *call) error {
+		b := bulk{action: a, rate: defaultRate, limit: defaultLimit}
+		filter := fields{"workflow": &b.workflow, "route": &b.route, "state": &b.state}
+		err := c.body(fields{"reason": &b.reason, "filter": filter, "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit, "cursor": &b.cursor})
+		if err != nil {
+			return err
+		}
+		c.audit.workflow = b.workflow
+		if err := b.check(); err != nil {
+			return err
+		}
+		if !b.dryRun {
+			if err := c.reason(b.reason); err != nil {
+				return err
+			}
+		}
+		life, done, err := c.waiting(bulkTime)
+		if err != nil {
+			return err
+		}
+		defer done()
+		result, err := c.actOnAll(life, &b)
+		if err != nil {
+			return err
+		}
+		c.audit.quiet = b.dryRun
+		c.audit.after = fmt.Sprintf("%d done, %d refused", result.Done, result.Refused)
+		return c.ok(http.StatusOK, result)
+	}
+}
+
+// check refuses what would be done with more than anybody meant.
+func (b *bulk) check() error {
+	state, err := parkState(b.state)
+	switch {
+	case err != nil:
+		return err
+	case b.workflow == "" && b.route == "" && b.state == "":
+		return refuse("bad_request", "give a filter: a workflow, a route or a state")
+	case state != "" && !slices.Contains(b.action.states, state):
+		return refuse("bad_request", fmt.Sprintf("state=%s: %s is for %v", quote(b.state), b.action.change, b.action.states))
+	case b.rate < 1 || b.rate > maxRate:
+		return refuse("bad_request", fmt.Sprintf("rate: give a number from 1 to %d, which is so many a second", maxRate))
+	case b.limit < 1 || b.limit > maxLimit:
+		return refuse("bad_request", fmt.Sprintf("limit: give a number from 1 to %d", maxLimit))
+	}
+	return nil
+}
+
+// actOnAll does it with those that fit, until the limit, or until life ends.
+func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, error) {
+	at, err := c.bulkCursor(b.cursor)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := c.fitting(life, b, &at)
+	if err != nil {
+		return nil, err
+	}
+	result := &client.BulkResult{Matched: len(entries), Executions: []client.BulkItem{}}
+	pause := time.NewTicker(time.Second / time.Duration(b.rate))
+	defer pause.Stop()
+	for i := range entries {
+		e := &entries[i]
+		if i == b.limit || life.Err() != nil {
+			result.NextCursor = c.caller.sealCursor(at.String())
+			break
+		}
+		item, err := c.actOnOne(b, e)
+		switch {
+		case err != nil && i == 0:
+			return nil, err
+		case err != nil: // this one is the first of the next request
+			result.NextCursor = c.caller.sealCursor(at.String())
+			return result, nil
+		}
+		result.Executions = append(result.Executions, item)
+		switch item.Result {
+		case resultDone:
+			result.Done++
+		case resultRefused:
+			result.Refused++
+		}
+		at.revision, at.id = e.Revision, e.Execution
+		if b.dryRun || i == len(entries)-1 {
+			continue
+		}
+		select {
+		case <-pause.C:
+		case <-life.Done():
+		}
+	}
+	return result, nil
+}
+
+// fitting are the executions that are to be acted on behind the cursor, in the order in which they came into their state: of the dead letters of a line
+// that is the order in which they were in it.
+func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.ParkedEntry, error) {
+	var all []idem.ParkedEntry
+	for q := (idem.ParkedQuery{Workflow: b.workflow, State: idem.ParkState(b.state), Limit: maxLimit}); ; {
+		bounded, done := context.WithTimeout(ctx, c.api.o.RequestTimeout)
+		page, err := c.api.o.Ledger.ParkedEntries(bounded, q)
+		done()
+		if err != nil {
+			return nil, err
+		}
+		if at.until == 0 {
+			at.until = page.Revision
+		}
+		for i := range page.Entries {
+			e := &page.Entries[i]
+			if slices.Contains(b.action.states, e.State) && (b.route == "" || e.Route == b.route) && c.caller.sees(e.Workflow) && at.before(e) {
+				all = append(all, *e)
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			break
+		}
+	}
+	slices.SortFunc(all, func(x, y idem.ParkedEntry) int {
+		return cmp.Or(cmp.Compare(x.Revision, y.Revision), cmp.Compare(x.Execution, y.Execution))
+	})
+	return all, nil
+}
+
+// actOnOne does it with one, with an audit line of its own. The error says that it, and so those behind it, cannot be asked for now.
+func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
+	item := client.BulkItem{
+		ExecutionID: string(e.Execution), Workflow: e.Workflow, Route: e.Route, State: client.ParkState(e.State), Since: client.Time{Time: e.Since}, Result: resultWould,
+	}
+	if b.dryRun {
+		return item, nil
+	}
+	single := &call{
+		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: b.action.change}, name: string(e.Execution), caller: c.caller, w: c.w, r: c.r,
+		audit: entry{why: cut(b.reason), workflow: e.Workflow, execution: e.Execution, before: string(e.State)},
+	}
+	release, p := single.reserve()
+	if p != nil {
+		return item, p
+	}
+	defer release()
+	ctx, done := c.changing()
+	defer done()
+	found, err := single.act(ctx, b.action, b.reason)
+	if err != nil {
+		p = single.problemOf(err)
+	}
+	single.writeAudit(p)
+	switch {
+	case p == nil:
+		item.Result, item.Status = resultDone, client.Status(found.Status())
+		if found.ID() != e.Execution {
+			item.NewID = string(found.ID())
+		}
+	case p.Status >= http.StatusInternalServerError:
+		return item, p
+	default:
+		item.Result, item.Code, item.Message = resultRefused, p.Code, p.Detail
+	}
+	return item, nil
+}
+
+// bulkCursor is where a bulk goes on: behind an execution, among those that were there when it began.
+type bulkCursor struct {
+	until, revision int64
+	id              idem.ExecutionID
+}
+
+func (c *call) bulkCursor(sealed string) (at bulkCursor, err error) {
+	text, err := c.caller.openCursor(sealed)
+	if err != nil || text == "" {
+		return at, err
+	}
+	if _, err := fmt.Sscanf(text, "%d/%d/%s", &at.until, &at.revision, &at.id); err != nil {
+		return at, idem.ErrCursor
+	}
+	return at, nil
+}
+
+// String is what bulkCursor reads.
+func (b bulkCursor) String() string { return fmt.Sprintf("%d/%d/%s", b.until, b.revision, b.id) }
+
+// before reports whether e is behind the cursor, and was there when the bulk began.
+func (b bulkCursor) before(e *idem.ParkedEntry) bool {
+	behind := cmp.Or(cmp.Compare(e.Revision, b.revision), cmp.Compare(e.Execution, b.id)) > 0
+	return behind && e.Revision <= b.until
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"slices"
+	"time"
+
+	"hooklock/idem"
+)
+
+const (
+	maxAttempts = 64 // events of a route whose attempts are remembered
+	maxChanging = 32 // members that are named
+)
+
+// Changing is what a sender changes between attempts of one event, so that the later ones are not taken for it.
+type Changing struct {
+	// Refused is how many such attempts there were, since the start.
+	Refused uint64 `json:"refused"`
+	// Members are what differed, as a template spells it: body.delivery_attempts.
+	Members []string `json:"members"`
+	// At and Key are of the newest.
+	At  Time   `json:"at"`
+	Key string `json:"key"`
+}
+
+// attempts remembers what deliveries were made of that may come again, and compares those that come again as another request.
+type attempts struct {
+	seen  map[string]attempt // by key
+	order []string           // of seen, the oldest first
+	found *Changing          // nil until there is one
+}
+
+type attempt struct {
+	members []idem.Member
+	ran     bool // the others are compared with the one that counts
+}
+
+// respelled is what differs where every member is the same.
+const respelled = "the order or white space of the body"
+
+// note remembers d, or compares it. Only those that went wrong have members.
+func (a *attempts) note(d *Delivery, now time.Time) {
+	if len(d.Members) == 0 {
+		return
+	}
+	first, known := a.seen[d.Key]
+	if !known {
+		a.remember(d)
+		return
+	}
+	if d.Decision != idem.DecisionMismatch {
+		return
+	}
+	differ := idem.Differences(first.members, d.Members)
+	switch {
+	case len(differ) == 0 && !first.ran: // both were refused, and only the first one would tell
+		return
+	case len(differ) == 0:
+		differ = []string{respelled}
+	}
+	if a.found == nil {
+		a.found = new(Changing)
+	}
+	c := a.found
+	c.Refused++
+	c.At, c.Key = Time(now), d.Key
+	all := slices.Concat(c.Members, differ) // a new list: the old one may be read
+	slices.Sort(all)
+	all = slices.Compact(all)
+	c.Members = all[:min(len(all), maxChanging)]
+}
+
+func (a *attempts) remember(d *Delivery) {
+	if a.seen == nil {
+		a.seen = map[string]attempt{}
+	}
+	if len(a.order) == maxAttempts {
+		delete(a.seen, a.order[0])
+		a.order = slices.Delete(a.order, 0, 1)
+	}
+	a.seen[d.Key] = attempt{d.Members, d.Decision != idem.DecisionMismatch}
+	a.order = append(a.order, d.Key)
+}
+
+// since is what was found, if the newest of it is not older than from.
+func (a *attempts) since(from time.Time) *Changing {
+	if a.found == nil || time.Time(a.found.At).Before(from) {
+		return nil
+	}
+	c := *a.found
+	return &c
+}

@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"hooklock/etcdlock/diagnose"
+)
+
+const anotherReplica = "what could not be sent may safely go to another replica (nginx: proxy_next_upstream error timeout; HAProxy: option redispatch 1; Traefik: retry), and docs/ingress has the lines for each front"
+
+// replicaProbes is how many requests of each kind are sent while one replica of two is dead: half of them would meet it.
+const replicaProbes = 12
+
+// replicas lets one of two replicas die, and looks whether deliveries go to the other one, and once.
+func (p *probe) replicas(ctx context.Context) diagnose.Finding {
+	f := diagnose.Finding{Check: "front, replicas", Result: diagnose.OK, Found: fmt.Sprintf("while one of %d is dead, deliveries go to the others, once", len(p.listener.doors))}
+	if len(p.listener.doors) < 2 {
+		f.Result, f.Found = diagnose.Skipped, "what happens when one of several replicas is dead: let the front lead to two addresses of this machine, and give each with --probe-listen"
+		return f
+	}
+	last := len(p.listener.doors) - 1
+	dead := p.listener.doors[last]
+	p.listener.doors = p.listener.doors[:last]
+	if err := dead.close(); err != nil {
+		f.Result, f.Found = diagnose.Failed, err.Error()
+		return f
+	}
+	lost, again, example := 0, 0, ""
+	for i := range 2 * replicaProbes {
+		method, body := http.MethodGet, []byte(nil)
+		if i >= replicaProbes {
+			method, body = http.MethodPost, []byte(`{"id":1}`)
+		}
+		a, came := p.probed(ctx, fmt.Sprint("replica-", i), method, body, nil, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+		if a.err != nil || a.status != http.StatusOK {
+			lost, example = lost+1, a.String()
+		}
+		if len(came) > 1 {
+			again++
+		}
+	}
+	switch {
+	case again > 0:
+		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("while one of two is dead, %d of %d requests arrive twice", again, 2*replicaProbes), noRetries
+	case lost > 0:
+		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("while one of two is dead, %d of %d requests fail (%s)", lost, 2*replicaProbes, example), anotherReplica
+	}
+	return f
+}
+
+// odd are spellings that a proxy which understands paths writes anew.
+const odd = "/%e2%80%93%7Eo'neil//x"
+
+// spelling sends a GET whose path has odd spellings in it, and compares it with what arrived.
+func (p *probe) spelling(ctx context.Context) diagnose.Finding {
+	f := diagnose.Finding{Check: "front, spelling", Result: diagnose.OK, Found: "a path arrives as it was spelled"}
+	u := *p.url
+	u.Opaque = strings.TrimSuffix(u.EscapedPath(), "/") + odd
+	ctx, cancel := context.WithTimeout(ctx, oneProbe)
+	defer cancel()
+	name := p.nonce + "-spelling"
+	p.listener.expect(name, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	a := p.sendTo(ctx, u, name, http.MethodGet, nil, nil)
+	came := p.listener.of(name)
+	if len(came) == 0 {
+		f.Result, f.Found = diagnose.Skipped, fmt.Sprintf("a path below this one does not lead here: %v", a)
+		return f
+	}
+	sent, _, _ := strings.Cut(u.Opaque, "?")
+	got, _, _ := strings.Cut(came[0].target, "?")
+	if got == sent || strings.HasSuffix(got, odd) { // a prefix that is stripped is told of elsewhere
+		return f
+	}
+	f.Result, f.Found = diagnose.Warning, fmt.Sprintf("%s arrives as %s", sent, got)
+	f.Advice = "keep webhook URLs to letters, digits, - and _, or let the path through as it came: routes see what arrives"
+	for i := range p.config.Routes {
+		if r := &p.config.Routes[i]; r.Verify.PublicURL != "" {
+			f.Result, f.Advice = diagnose.Failed, fmt.Sprintf("the sender of route %s signs the URL, and its signature over such a path is not valid: %s", r.Name, f.Advice)
+			break
+		}
+	}
+	return f
+}

@@ -1,0 +1,155 @@
+package inject
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const deployment = `# the team's own words
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop}
+spec:
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      containers:
+        - {name: php-fpm, image: php, ports: [{containerPort: 9000}]}
+        - {name: nginx, image: nginx, ports: [{name: http, containerPort: 80}]} # answers
+`
+
+const service = `---
+apiVersion: v1
+kind: Service
+metadata: {name: shop}
+spec:
+  selector: {app: shop}
+  ports: [{port: 80, targetPort: http}, {port: 9000}]
+`
+
+func injected(t *testing.T, manifests string, o Options) (string, []string) {
+	t.Helper()
+	if o.Image == "" {
+		o.Image = "registry.example.com/hooklock:1.0"
+	}
+	var out bytes.Buffer
+	notes, err := Inject(strings.NewReader(manifests), &out, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), notes
+}
+
+func TestTheServiceChoosesThePortAndTheContainer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ service, url string }{
+		"by name":       {service, "http://127.0.0.1:80"},
+		"by number":     {strings.Replace(service, "targetPort: http", "targetPort: 80", 1), "http://127.0.0.1:80"},
+		"by its own":    {strings.Replace(service, ", targetPort: http", "", 1), "http://127.0.0.1:80"},
+		"the other one": {strings.Replace(service, "targetPort: http", "targetPort: 9000", 1), "http://127.0.0.1:9000"},
+	} {
+		got, notes := injected(t, deployment+c.service, Options{})
+		if !strings.Contains(got, "'"+c.url+"'") || strings.Count(got, "targetPort: hooklock") != 1 || len(notes) != 0 {
+			t.Errorf("%s: %v\n%s", name, notes, got)
+		}
+		nginx, waits := strings.Index(got, "name: nginx"), strings.Index(got, "sleep:")
+		if strings.HasSuffix(c.url, ":80") != (nginx < waits) {
+			t.Errorf("%s: another container waits\n%s", name, got)
+		}
+	}
+}
+
+func TestWhatWasThereIsThereStillAndWhatIsNotMeantIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	other := strings.NewReplacer("shop", "worker", "targetPort: http", "targetPort: 80").Replace("---\n" + deployment)
+	got, notes := injected(t, deployment+service+other+"---\n{apiVersion: v1, kind: Secret, metadata: {name: s}}\n", Options{})
+	for _, want := range []string{"# the team's own words", "# answers", "kind: Secret"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is gone:\n%s", want, got)
+		}
+	}
+	if !slices.Equal(notes, []string{"Deployment worker was left alone: no Service among these manifests selects its pods"}) || strings.Count(got, "initContainers") != 1 {
+		t.Errorf("%q\n%s", notes, got)
+	}
+}
+
+func TestPatienceHooksAndTheConfiguration(t *testing.T) {
+	t.Parallel()
+	mine := strings.NewReplacer("spec:\n      containers", "spec:\n      terminationGracePeriodSeconds: 300\n      volumes: [{name: v, emptyDir: {}}]\n      initContainers: [{name: migrate}]\n      containers",
+		"containerPort: 80}]}", "containerPort: 80}], lifecycle: {preStop: {sleep: {seconds: 3}}}}").Replace(deployment)
+	got, notes := injected(t, mine+service, Options{Config: []byte("routes: []\n"), FirstRollout: true})
+	var d struct {
+		Spec struct {
+			MinReadySeconds int `yaml:"minReadySeconds"`
+			Template        struct {
+				Metadata struct{ Annotations map[string]string }
+				Spec     struct {
+					Patience       int `yaml:"terminationGracePeriodSeconds"`
+					Volumes        []map[string]any
+					InitContainers []map[string]any `yaml:"initContainers"`
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(got), &d); err != nil {
+		t.Fatal(err)
+	}
+	pod := d.Spec.Template.Spec
+	if pod.Patience != 300 || len(pod.Volumes) != 4 || len(pod.InitContainers) != 2 || pod.InitContainers[0]["name"] != "hooklock" || d.Spec.MinReadySeconds != 60 {
+		t.Errorf("%+v", d)
+	}
+	if len(d.Spec.Template.Metadata.Annotations["hooklock-config"]) != 64 || !strings.Contains(got, "  sidecar.yaml: |\n    routes: []\n") {
+		t.Errorf("the configuration is not there:\n%s", got)
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], "preStop hook of its own") {
+		t.Errorf("%q", notes)
+	}
+}
+
+func TestWhatCannotBeDoneIsSaid(t *testing.T) {
+	t.Parallel()
+	replace := func(from, to string) string { return strings.Replace(deployment+service, from, to, 1) }
+	done, _ := injected(t, deployment+service, Options{})
+	for name, c := range map[string]struct{ manifests, want string }{
+		"nothing":             {"", "give the files of both"},
+		"no Service":          {deployment, "give the files of both"},
+		"another's Service":   {replace("selector: {app: shop}", "selector: {app: other}"), "give the files of both"},
+		"two Services":        {deployment + service + strings.Replace(service, "name: shop", "name: inner", 1), "shop, inner: say with --service"},
+		"an unknown port":     {replace("targetPort: http", "targetPort: web"), `leads to the port "web", which no container has`},
+		"an undeclared port":  {replace("targetPort: http", "targetPort: 8080"), "no container says that it listens on port 8080"},
+		"port 0":              {replace("targetPort: http", "targetPort: 0"), "port 0, which is none"},
+		"a Service with none": {replace("ports: [{port: 80, targetPort: http}, {port: 9000}]", "type: ExternalName"), "has no ports"},
+		"it has it":           {done, "leads to Hooklock already"},
+		"a port of ours":      {replace("containerPort: 9000", "containerPort: 18080"), "php-fpm has port 18080, which Hooklock needs"},
+		"no manifests":        {"a: [b", "read manifests"},
+	} {
+		var out bytes.Buffer
+		_, err := Inject(strings.NewReader(c.manifests), &out, Options{Image: "hooklock"})
+		if err == nil || !strings.Contains(err.Error(), c.want) || out.Len() != 0 {
+			t.Errorf("%s: %v, want %s\n%s", name, err, c.want, &out)
+		}
+	}
+	if got, _ := injected(t, deployment+service+strings.Replace(service, "name: shop", "name: inner", 1), Options{Service: "inner"}); strings.Count(got, "targetPort: hooklock") != 1 {
+		t.Errorf("another Service was led to Hooklock\n%s", got)
+	}
+}
+
+func FuzzInject(f *testing.F) {
+	f.Add(deployment + service)
+	f.Add("kind: Deployment\nspec: {template: {metadata: {labels: &l {app: a}}, spec: {containers: [*l]}}}\n---\nkind: Service\nspec: {selector: *l, ports: [80]}\n")
+	f.Add("kind: Service\nspec: [1]\n---\nkind: Deployment\nspec: 3\n")
+	f.Fuzz(func(t *testing.T, manifests string) {
+		var out bytes.Buffer
+		if _, err := Inject(strings.NewReader(manifests), &out, Options{Image: "hooklock", Config: []byte("a"), FirstRollout: true}); err != nil {
+			return
+		}
+		var any yaml.Node
+		if err := yaml.Unmarshal(out.Bytes(), &any); err != nil {
+			t.Errorf("%v in:\n%s", err, &out)
+		}
+	})
+}

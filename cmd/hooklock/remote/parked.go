@@ -1,0 +1,288 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+)
+
+// parkedFlags are which of the executions whose request is kept are listed.
+type parkedFlags struct{ any, blocked, deadLetters bool }
+
+func (p *parkedFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.any, "parked", false, "only those whose request is kept: parked ones and dead letters")
+	cmd.Flags().BoolVar(&p.blocked, "blocked", false, "only parked ones that wait for a person")
+	cmd.Flags().BoolVar(&p.deadLetters, "dead-letters", false, "only those that ended without having gone through, and can be run again")
+}
+
+func (p *parkedFlags) asked() bool { return p.any || p.blocked || p.deadLetters }
+
+// check refuses what no execution is.
+func (p *parkedFlags) check(status client.Status) error {
+	switch {
+	case p.blocked && p.deadLetters:
+		return errors.New("--blocked, --dead-letters: give one of them; --parked lists both")
+	case p.asked() && status != "":
+		return errors.New("--status: what is parked has --blocked and --dead-letters")
+	}
+	return nil
+}
+
+func (p *parkedFlags) state() client.ParkState {
+	switch {
+	case p.blocked:
+		return client.ParkBlocked
+	case p.deadLetters:
+		return client.ParkDeadLetter
+	}
+	return ""
+}
+
+var parkedHead = []string{"EXECUTION", "STATE", "AGE", "TRIES", "NEXT", "WORKFLOW", "EVENT", "WHY"}
+
+func parkedRow(x *client.Execution, now time.Time) []string {
+	state, since, tries, next, because := "dead letter", x.StartedAt, x.Tries, "", why(x)
+	if p := x.Parked; p != nil {
+		state, since, tries, because = "parked", p.Since, p.Tries, evidence(p.LastEvidence)
+		if !p.NextAttempt.IsZero() {
+			next = cli.Span(max(0, p.NextAttempt.Sub(now)))
+		}
+		if p.Blocked != "" {
+			state, because = "blocked", p.Blocked
+		}
+	}
+	return []string{x.ExecutionID, state, cli.Span(now.Sub(since.Time)), strconv.Itoa(tries), next, x.Workflow, x.EventID, cli.Clip(because, 60)}
+}
+
+// evidence is what is known of a try, for people; "" where none has ended.
+func evidence(e *client.Evidence) string {
+	if e == nil {
+		return ""
+	}
+	text := string(e.Outcome)
+	if e.Status != 0 {
+		text += fmt.Sprintf(", answered %d", e.Status)
+	}
+	for _, more := range []string{e.Code, e.Detail} {
+		if more != "" {
+			text += ": " + more
+		}
+	}
+	return text
+}
+
+// showParked adds what a parked execution waits for, and what is kept of one that has ended.
+func showParked(x *client.Execution, add func(name, value string)) {
+	if x.RequestKept {
+		add("request", "kept: it can be run again")
+	}
+	if x.Tries > 0 {
+		add("tries", strconv.Itoa(x.Tries))
+	}
+	p := x.Parked
+	if p == nil {
+		return
+	}
+	add("parked", Stamp(p.Since.Time)+" ("+cli.Span(time.Since(p.Since.Time))+" ago), for "+p.On)
+	add("tries", fmt.Sprintf("%d, of which %d failed", p.Tries, p.Failures))
+	if p.LastEvidence != nil {
+		add("last try", Stamp(p.LastEvidence.At.Time)+" "+evidence(p.LastEvidence))
+	}
+	if !p.NextAttempt.IsZero() {
+		add("next try", Stamp(p.NextAttempt.Time))
+	}
+	add("blocked", p.Blocked)
+}
+
+// person is a command about one parked execution, or about all that fit.
+type person struct {
+	action        client.ParkedAction
+	short, long   string
+	example, done string             // a reason; what has become of the execution, behind its ID
+	state         client.ParkState   // that a flag selects
+	flag, about   string             // the flag and its meaning
+	known         []client.ParkState // what completion offers
+}
+
+func newExecutionsRun(e *cli.Environment, r *Remote) *cobra.Command {
+	return newPerson(e, r, &person{
+		action: client.Run, short: "let parked executions be tried now", example: `"repaired"`, done: "is tried now, or next in its line",
+		long: `Let a parked execution be tried now, whatever it waits for: its next try, or a person. It has its whole max_age again from now. One that is not the
+first of its line goes on waiting for those before it.`,
+		state: client.ParkBlocked, flag: "blocked", about: "all that wait for a person", known: []client.ParkState{client.ParkBlocked, client.ParkWaiting},
+	})
+}
+
+func newExecutionsSkip(e *cli.Environment, r *Remote) *cobra.Command {
+	return newPerson(e, r, &person{
+		action: client.Skip, short: "end parked executions as dead letters, so that the next of their lines run", example: `"poison"`, done: "is a dead letter",
+		long: `End a parked execution as a dead letter: its request is kept as long as its record, so that it can be run again later (executions rerun), and the
+next one of its workflow runs. The try of one that runs is closed.`,
+		state: client.ParkBlocked, flag: "blocked", about: "all that wait for a person", known: []client.ParkState{client.ParkBlocked, client.ParkWaiting},
+	})
+}
+
+func newExecutionsRerun(e *cli.Environment, r *Remote) *cobra.Command {
+	return newPerson(e, r, &person{
+		action: client.Rerun, short: "let dead letters run again", example: `"repaired"`, done: "is the new execution, the last of its line",
+		long: `Let the event of a dead letter run again, with the request as it came: a new execution of the same event, the last of its workflow's line. Many
+of one workflow run in the order in which they were in it.`,
+		state: client.ParkDeadLetter, flag: "dead-letters", about: "all dead letters", known: []client.ParkState{client.ParkDeadLetter},
+	})
+}
+
+func newPerson(e *cli.Environment, r *Remote, p *person) *cobra.Command {
+	var b client.Bulk
+	var byState bool
+	name := string(p.action)
+	cmd := &cobra.Command{
+		ValidArgsFunction: r.ask(e, keptExecutions(p.known)),
+
+		Use:   name + " [ID] --reason TEXT",
+		Short: p.short,
+		Long: p.long + `
+
+Without an ID it is done with all that fit the filter, so many a second as --rate says; --dry-run shows them. Each has a line in the audit log. The exit
+code is 4 where something was refused; the same command goes on with what is left.`,
+		Example: `  hooklock executions ` + name + ` exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --reason ` + p.example + `
+  hooklock executions ` + name + ` --` + p.flag + ` --route orders --dry-run
+  hooklock executions ` + name + ` --workflow orders/acme --rate 50 --reason ` + p.example,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return OneArg("ID")(cmd, args)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if byState {
+				b.Filter.State = p.state
+			}
+			many := b.Filter != (client.BulkFilter{})
+			switch {
+			case many && len(args) > 0, !many && b.DryRun:
+				return cli.Misuse(errors.New("give an ID, or a filter (--" + p.flag + ", --workflow, --route), and --dry-run with a filter"))
+			case !many:
+				if err := OneArg("ID, or a filter (--"+p.flag+", --workflow, --route)")(cmd, args); err != nil {
+					return err
+				}
+			}
+			if !b.DryRun {
+				if err := needed(cmd, "reason", b.Reason, p.example); err != nil {
+					return err
+				}
+			}
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				if many {
+					return d.bulk(ctx, p.action, b)
+				}
+				x, err := d.Act(ctx, p.action, args[0], b.Reason)
+				if err != nil {
+					return doubtful(err, "hooklock executions get "+args[0])
+				}
+				text := x.ExecutionID + " " + p.done
+				if x.Status == client.CancelRequested {
+					text = x.ExecutionID + " is to stop: it ends as soon as its owner has heard of it"
+				}
+				return d.Done(x.RawJSON(), text)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&b.Filter.Workflow, "workflow", "", "all of this workflow")
+	cmd.Flags().StringVar(&b.Filter.Route, "route", "", "all of this route")
+	cmd.Flags().BoolVar(&byState, p.flag, false, p.about)
+	cmd.Flags().BoolVar(&b.DryRun, "dry-run", false, "show what would be done, and do nothing")
+	cmd.Flags().IntVar(&b.Rate, "rate", 0, "so many a second, at most 1000 (default 10)")
+	NoFiles(cmd, "workflow", "route", "rate")
+	reasonFlag(cmd, &b.Reason)
+	return cmd
+}
+
+// bulk does it with all that fit, and prints what becomes of them part by part.
+func (d *Desk) bulk(ctx context.Context, action client.ParkedAction, b client.Bulk) error {
+	all := client.BulkResult{Executions: []client.BulkItem{}}
+	t := d.table("EXECUTION", "RESULT", "STATUS", "WORKFLOW", "NEW", "WHY")
+	t.Drop, t.Cut, t.Hue = []string{"NEW", "STATUS"}, map[string]int{"WORKFLOW": 8, "WHY": 16}, hueOf
+	for part, err := range d.Bulk(ctx, action, b) {
+		if err != nil {
+			return doubtful(err, "hooklock executions list --parked")
+		}
+		all.Matched = max(all.Matched, part.Matched)
+		all.Done, all.Refused = all.Done+part.Done, all.Refused+part.Refused
+		all.Executions = append(all.Executions, part.Executions...)
+		if d.Raw() {
+			continue
+		}
+		for i := range part.Executions {
+			x := &part.Executions[i]
+			t.Add(x.ExecutionID, x.Result, string(x.Status), x.Workflow, x.NewID, cli.Clip(x.Message, 60))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if d.Raw() {
+		text, err := json.Marshal(all)
+		if err == nil {
+			err = d.object(text, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	said := fmt.Sprintf("%d fit, %d done, %d refused", all.Matched, all.Done, all.Refused)
+	if all.Refused > 0 {
+		return cli.WithCode(errors.New(said), cli.ExitRefused)
+	}
+	_, err := fmt.Fprintln(d.e.Stderr, said)
+	return err
+}
+
+func newExecutionsRequest(e *cli.Environment, r *Remote) *cobra.Command {
+	return &cobra.Command{
+		ValidArgsFunction: r.ask(e, keptExecutions([]client.ParkState{""})),
+
+		Use:   "request ID",
+		Short: "print the request of a parked execution or a dead letter, as it came",
+		Long: `Print the request that is kept of a parked execution or a dead letter: its head and its body as the sender sent them, the body without its transfer
+coding. It has every secret that the sender sent. It needs a token with the scope bodies, and leaves a line in the audit log. The exit code is 3
+where no request is kept.`,
+		Example: `  hooklock executions request exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra > request.http`,
+		Args:    OneArg("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				var whole bytes.Buffer // no part of it is of use
+				if err := d.Request(ctx, args[0], &whole); err != nil {
+					return err
+				}
+				_, err := d.e.Stdout.Write(whole.Bytes())
+				return err
+			})
+		},
+	}
+}
+
+// keptExecutions offers executions in these states, for the first argument.
+func keptExecutions(states []client.ParkState) func(context.Context, *Desk, []string, string) []cobra.Completion {
+	return func(ctx context.Context, d *Desk, args []string, begun string) (words []cobra.Completion) {
+		if len(args) > 0 {
+			return nil
+		}
+		for _, state := range states {
+			page, err := d.ParkedPage(ctx, client.ParkedQuery{State: state, Limit: 50})
+			if err != nil {
+				return words
+			}
+			words = append(words, offered(page.Executions, begun)...)
+		}
+		return words
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hooklock/cmd/hooklock/cli"
+)
+
+// What is valid is what serve starts with: a file that is missing, or is no certificate, is looked at where the service will run.
+func TestValidateRefusesWhatServeRefuses(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	nothing, noPEM, secret := filepath.Join(dir, "nothing"), path("no.pem", "no certificate"), path("secret", "whsec_x\n")
+	for name, c := range map[string]struct {
+		text, says string
+		elsewhere  bool // whether --without-files takes it
+	}{
+		"fine":                {text: "routes: [{name: a, path: /a, preset: stripe, verify: {secret_file: " + secret + "}}]"},
+		"no secret":           {"routes: [{name: a, path: /a, preset: stripe, verify: {secret_file: " + nothing + "}}]", "no such file", true},
+		"no certificate":      {"listen: {tls: {cert_file: " + nothing + ", key_file: " + nothing + "}}", "no such file", true},
+		"a bad certificate":   {"listen: {tls: {cert_file: " + noPEM + ", key_file: " + noPEM + "}}", "listen.tls", true},
+		"a bad one of admin":  {"admin: {tls: {cert_file: " + noPEM + ", key_file: " + noPEM + "}}", "admin.tls", true},
+		"a bad authority":     {"etcd: {endpoints: [\"https://127.0.0.1:1\"], tls: {ca_file: " + noPEM + "}}", "etcd.tls", true},
+		"a bad one upstream":  {"upstream: {url: \"https://127.0.0.1:1\", tls: {ca_file: " + noPEM + "}}", "upstream.tls", true},
+		"not even the schema": {"nonsense: 1", "nonsense", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := c.text + "\n"
+			if !strings.Contains(text, "upstream:") {
+				text += "upstream: http://127.0.0.1:1\n"
+			}
+			config := path("sidecar.yaml", text)
+			code, out, problems := command(t, nil, "validate", "--config", config)
+			if c.says == "" && (code != cli.ExitFine || !strings.Contains(out, ": valid")) || c.says != "" && (code != cli.ExitUsage || !strings.Contains(problems, c.says) || strings.Contains(out, ": valid")) {
+				t.Errorf("exit code %d: %s%s", code, out, problems)
+			}
+			if code, _, problems := command(t, nil, "validate", "--without-files", "--config", config); (code == cli.ExitFine) != (c.elsewhere || c.says == "") {
+				t.Errorf("--without-files: exit code %d: %s", code, problems)
+			}
+		})
+	}
+}

@@ -1,0 +1,71 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/config"
+)
+
+// socketMode lets the owner and the group connect: who else may is said by the folder that the socket is in.
+const socketMode = 0o660
+
+// Listen opens a listener at host:port or unix:///path; its errors say which setting to change. An address that somebody else has, or that is
+// not there yet, is no mistake of the configuration: it may be free the next time.
+func Listen(ctx context.Context, setting, address string) (net.Listener, error) {
+	ln, err := listen(ctx, address)
+	if err == nil {
+		return ln, nil
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	err = fmt.Errorf("%s: listen on %s: %w; choose another address, or stop what has it", setting, address, err)
+	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return nil, err
+	}
+	return nil, cli.Misuse(err)
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	path, socket := config.SocketPath(address)
+	if !socket {
+		return lc.Listen(ctx, "tcp", address)
+	}
+	if err := removeDead(ctx, path); err != nil {
+		return nil, err
+	}
+	ln, err := lc.Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, socketMode); err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	return ln, nil
+}
+
+// removeDead removes a socket that a process left behind which was killed: at another that listens, or a file of somebody, it stays.
+func removeDead(ctx context.Context, path string) error {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode().Type() != os.ModeSocket {
+		return nil // what is wrong, listening says
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	switch {
+	case err == nil:
+		_ = conn.Close()
+		return syscall.EADDRINUSE
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return os.Remove(path)
+	}
+	return err
+}

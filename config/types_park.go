@@ -1,0 +1,95 @@
+package config
+
+import (
+	"path/filepath"
+	"time"
+
+	"hooklock/idem"
+)
+
+// ParkedLimits bound what is parked, over all replicas, as far as each knows of the others.
+type ParkedLimits struct {
+	// Events. Default 100000.
+	Events int `koanf:"events"`
+	// Their requests, wherever they are kept. Default 1GiB.
+	Bytes Size `koanf:"bytes"`
+	// Parked events that this process runs at one time. Default 16.
+	Running int `koanf:"running"`
+}
+
+// Park says which deliveries of a route are accepted and run later: their bytes are committed to the store, then the sender gets a 2xx, and
+// the event runs in its workflow's order, exactly as it came.
+type Park struct {
+	// Whether anything is parked. Default false.
+	Enabled bool `koanf:"enabled"`
+	// For what: locked (another event of the workflow is before it), slow (the service takes longer than the sender waits), unreachable
+	// (nothing reached the service), unknown (nobody knows whether it ran), failed (the service answered 5xx, 408 or 429). Default
+	// [locked, slow, unreachable, unknown], or what the preset says.
+	On []idem.ParkOn `koanf:"on"`
+	// How long the sender waits for an answer. Default 5s, or what the preset says. 0s: it gets its 2xx at once, always.
+	After time.Duration `koanf:"after"`
+	// The status that says to the sender that it may forget the event. Default 202, or what the preset says.
+	Answer int `koanf:"answer"`
+	// How old a parked event may become before it is a dead letter. Default 24h.
+	MaxAge time.Duration `koanf:"max_age"`
+	// How often it may fail. What provably did not run does not count. Default 10.
+	Attempts int `koanf:"attempts"`
+	// What becomes of one that may not be tried again: hold (its workflow waits for a person, and the order is kept), skip (it is a dead
+	// letter, and the next one runs). Default hold.
+	OnFailure idem.OnFailure `koanf:"on_failure"`
+	// The signature that a parked event has when it runs: keep (the one that it came with), renew (a new one with the time of sending, by
+	// the secret that the route checks with). Default keep.
+	Signature idem.ParkSignature `koanf:"signature"`
+	// Parked events of one workflow. Default 1000.
+	MaxWaiting int `koanf:"max_waiting"`
+}
+
+// ParkStore is where the bytes of parked requests are kept.
+type ParkStore struct {
+	// Requests up to this size, head and body together, are kept in etcd; longer ones in dir or s3. Default 16KiB, at most 256KiB.
+	// 0B: none are kept in etcd.
+	Inline Size `koanf:"inline"`
+	// Folder for longer requests, made with mode 0700. Every replica must see the same one. Default empty: requests in data_dir, where
+	// etcd is the embedded one and s3 is not set; else longer requests are not parked.
+	Dir string `koanf:"dir"`
+	// Bucket for longer requests, in place of dir.
+	S3 S3 `koanf:"s3"`
+	// File with the keys that seal requests, in etcd, too: a line for each, its ID and 32 bytes in base64. The first one seals, all
+	// open. Default empty: requests are kept as they are.
+	KeyFile string `koanf:"key_file"`
+	// The text of key_file. Never printed.
+	Keys Secret `koanf:"-" secret:"key"`
+	// Confirms that parked events may be lost with the one disk of an etcd of a single member. Default false: no route parks there.
+	SingleMember bool `koanf:"single_member"`
+}
+
+// S3 is a bucket, at AWS or at any server that speaks S3. The zero value of Endpoint means that there is none.
+type S3 struct {
+	// https://host or http://host:port. Default empty: no S3.
+	Endpoint string `koanf:"endpoint"`
+	// Name of the bucket, which is there already. Required beside endpoint.
+	Bucket string `koanf:"bucket"`
+	// What the names of objects begin with, without slashes at its ends. Default empty. Two installations must not share one.
+	Prefix string `koanf:"prefix"`
+	// Region of the bucket. Default us-east-1, which suits servers without regions.
+	Region string `koanf:"region"`
+	// File with the ID of the access key. One trailing newline is cut. Required beside endpoint.
+	AccessKeyFile string `koanf:"access_key_file"`
+	// File with the secret of the access key. One trailing newline is cut. Required beside endpoint.
+	SecretKeyFile string `koanf:"secret_key_file"`
+	// What access_key_file and secret_key_file gave. Never printed.
+	AccessKey Secret `koanf:"-" secret:"access_key"`
+	SecretKey Secret `koanf:"-" secret:"secret_key"`
+	// Time for one call, with its retries. Default 10s. Past it a delivery is answered as if its route did not park.
+	RequestTimeout time.Duration `koanf:"request_timeout"`
+	// How an https endpoint is verified.
+	TLS ClientTLS `koanf:"tls"`
+}
+
+// RequestsDir is the folder for longer parked requests; empty: there is none.
+func (c *Config) RequestsDir() string {
+	if c.ParkStore.Dir == "" && c.ParkStore.S3.Endpoint == "" && len(c.Etcd.Endpoints) == 0 {
+		return filepath.Join(c.DataDir, "requests")
+	}
+	return c.ParkStore.Dir
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package cluster
+
+import "testing"
+
+func TestTheControlPlaneRuns(t *testing.T) { t.Skip("namespaces for pods need Linux and root") }

@@ -1,0 +1,63 @@
+package front
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+// What doctor says of each front, with two replicas behind it of which one dies. Caddy looks after its replicas at health.listen, which doctor
+// keeps open: it stands for one there.
+func TestDoctorFindsEachFrontAsItsPageSaysThatItIs(t *testing.T) {
+	inFront(t, func(t *testing.T, p *proxy) {
+		at, listen := []string{testkit.FreePort(t), testkit.FreePort(t)}, []string{}
+		if p.name == "caddy" {
+			at = at[:1]
+		}
+		for _, address := range at {
+			listen = append(listen, "--probe-listen", address)
+		}
+		front := p.as(t, &setup{backends: at})
+		config := write(t, filepath.Join(t.TempDir(), "sidecar.yaml"), fmt.Sprintf("listen: %s\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\nupstream: http://127.0.0.1:1\n"+
+			"routes: [{name: plain, path: \"/plain/{w}\", workflow: \"{path.w}\"}]\n", at[0], t.TempDir()))
+		c := exec.Command(hooklockProgram, append([]string{"doctor", "--config", config, "-o", "json", "--probe", "http://" + front + "/plain/acme", "--probe-wait", "1s"}, listen...)...)
+		out, err := c.Output()
+		if c.ProcessState == nil {
+			t.Fatal(err)
+		}
+		var said struct {
+			Checks []struct{ Check, Result, Found string }
+		}
+		if err := json.Unmarshal(out, &said); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		want := map[string]string{
+			"front http": "ok", "front, headers": "ok", "front, address": "ok", "front, body": "ok", "front, spelling": "ok", "front, size": "ok",
+			"front, answers": "ok", "front, patience": "ok", "front, retries": "ok", "front, replicas": "ok",
+		}
+		if p.respells {
+			want["front, headers"], want["front, spelling"] = "warning", "warning"
+		}
+		if len(at) == 1 {
+			want["front, replicas"] = "skipped"
+		}
+		for _, f := range said.Checks {
+			for check, result := range want {
+				if strings.HasPrefix(f.Check, check) {
+					delete(want, check)
+					if f.Result != result {
+						t.Errorf("%s is %s, want %s: %s", f.Check, f.Result, result, f.Found)
+					}
+				}
+			}
+		}
+		for check := range want {
+			t.Errorf("nothing is said of %s", check)
+		}
+	})
+}

@@ -1,0 +1,199 @@
+package etcdlock
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// What people do with parked executions and dead letters, at any process.
+
+// endUncarried ends a parked execution that no process has, in the name of who cancels or skips it.
+func (a *asking) endUncarried(ctx context.Context, at *executionState) (bool, error) {
+	l := *at.Lock
+	if l.Cancel == nil {
+		l.Cancel = &a.cancel
+	}
+	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: protocol.OutcomeOf(l.Parked), FinishedAt: a.store.clock.Now(), Abort: l.Cancel})
+	r, err := a.store.ending(ctx, &l, record, a.writer, func(rec protocol.Leased, cool *protocol.Cooling) clientv3.Op {
+		return protocol.EndUncarried(at.keys, protocol.Seen{L: l.Revision}, rec, cool, letterOf(&l, record))
+	}, at.keys)
+	if err != nil {
+		return false, err
+	}
+	answer, applied, err := a.store.change(ctx, r)
+	if !applied {
+		if err == nil {
+			a.store.meet(l.Alive, answer)
+		}
+		return false, err
+	}
+	a.over(record, answer, at)
+	a.store.ended(record, true)
+	return true, nil
+}
+
+// Skip ends a parked execution in c's name, and keeps its request: it is a dead letter, and the next of its line runs. What runs is asked to stop,
+// as with Cancel. The error is idem.ErrNotParked, or one of Cancel's.
+func (s *Control) Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error) {
+	c.Skip, c.Final = true, false
+	return s.Cancel(ctx, id, c)
+}
+
+// RunNow lets a parked execution be tried now, whatever it waits for, and for its whole time again from now. One that waits for others before it
+// goes on waiting for them. The error is idem.ErrNotParked, idem.ErrFinished with how it ended, idem.ErrCancelled, idem.ErrNoExecution or
+// idem.ErrStoreUnavailable.
+func (s *Control) RunNow(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
+	scope, err := s.scopeOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
+		at, err := s.stateOf(ctx, id, scope)
+		if err != nil {
+			return false, err
+		}
+		found, err = at.found()
+		switch {
+		case err != nil:
+			return true, err
+		case found.Lock == nil:
+			return true, idem.ErrFinished
+		case found.Lock.Parked == nil:
+			return true, idem.ErrNotParked
+		case found.Place:
+			s.lines.ripenLock(at.keys.L)
+			return true, nil
+		case found.Lock.Cancel != nil:
+			return true, idem.ErrCancelled
+		}
+		found, err = s.runNow(ctx, at)
+		return found != nil, err
+	})
+	return found, err
+}
+
+// runNow returns nil where things have changed, or where nobody knows.
+func (s *Control) runNow(ctx context.Context, at *executionState) (*idem.Found, error) {
+	next, p := *at.Lock, *at.Lock.Parked
+	p.Blocked, p.NextAttempt = "", time.Time{}
+	next.Parked = &p
+	value, err := protocol.EncodeLock(&next)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	age, err := s.age(ctx, p.MaxAge)
+	if err != nil {
+		return nil, err
+	}
+	index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
+	r := newRequest(at.keys.L, protocol.RunNow(at.keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, index, age), len(value))
+	r.lease = age.Lease
+	answer, applied, err := s.change(ctx, r)
+	if !applied {
+		return nil, err
+	}
+	next.Revision = answer.revision
+	return &idem.Found{Lock: &next, Revision: answer.revision, Duplicates: at.duplicates}, nil
+}
+
+// Rerun lets the event of an ended execution run again whose request was kept: a new execution, the last of its line. The error is
+// idem.ErrNoRequest, idem.ErrAlive where the event waits or runs, idem.ErrCancelled where it was cancelled for good, idem.ErrSuperseded,
+// idem.ErrNoExecution or idem.ErrStoreUnavailable.
+func (s *Control) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
+	scope, err := s.scopeOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails
+	next := idem.NewExecutionID(scope.Workflow, scope.Key, random)
+	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
+		at, err := s.stateOf(ctx, id, scope)
+		if err != nil {
+			return false, err
+		}
+		at.id = next // an attempt whose answer got lost
+		if found, err = at.found(); err == nil {
+			return true, nil
+		}
+		at.id = id
+		found, err = at.found()
+		switch {
+		case err != nil:
+			return true, err
+		case at.CopyRuns(scope.Key) != nil, at.Copied != nil:
+			return true, idem.ErrAlive
+		case found.Record == nil:
+			return true, idem.ErrSuperseded
+		case !found.Record.RequestKept:
+			return true, idem.ErrNoRequest
+		case found.Record.Final:
+			return true, idem.ErrCancelled
+		}
+		found, err = s.rerun(ctx, at, next)
+		return found != nil || err == idem.ErrNoRequest, err //nolint:errorlint // it is not wrapped
+	})
+	return found, err
+}
+
+// rerun returns nil where things have changed, or where nobody knows.
+func (s *Control) rerun(ctx context.Context, at *executionState, next idem.ExecutionID) (*idem.Found, error) {
+	answers, _, err := s.read(ctx, clientv3.OpGet(at.keys.R), clientv3.OpGet(at.keys.P))
+	if err != nil {
+		return nil, err
+	}
+	request, letter := protocol.First(answers[0]), protocol.First(answers[1])
+	if request == nil || letter == nil { // it was swept, or run again, a moment ago
+		return nil, idem.ErrNoRequest
+	}
+	was, err := protocol.DecodeIndex(letter.Value)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	l := again(at.Record, was, next, s.clock.Now())
+	value, err := protocol.EncodeLock(l)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	kept := request.Value
+	if s.o.Rekeep != nil {
+		if kept, err = s.o.Rekeep(ctx, at.Record.Execution, next, kept); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+	keep, err := s.parking(ctx, l, &idem.Kept{Value: kept})
+	if err != nil {
+		return nil, err
+	}
+	k := s.layout.Keys(l)
+	seen := protocol.Seen{Created: at.Created(), O: at.OtherRevision(), Prev: at.Prev}
+	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(kept))
+	r.lease = keep.Age.Lease
+	answer, applied, err := s.change(ctx, r)
+	if !applied {
+		return nil, err
+	}
+	return &idem.Found{Lock: l, Place: true, Revision: answer.revision}, nil
+}
+
+// again is the next execution of the event of r.
+func again(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.Time) *idem.Lock {
+	l := &idem.Lock{
+		Entry: r.Entry, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody,
+		Parked: &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, Bytes: was.Bytes, MaxAge: was.MaxAge},
+	}
+	l.Execution, l.CallbackHash, l.StartedAt, l.Steps, l.Token = id, "", now, nil, 0
+	l.Attempt, l.Earlier = r.Attempt+1, r.AndBefore()
+	return l
+}
+
+// KeptRequest is the request that is kept of an execution, as the ledger was given it. The error is idem.ErrNoRequest or idem.ErrStoreUnavailable.
+func (s *Control) KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
+	return s.request(ctx, id)
+}

@@ -1,0 +1,304 @@
+package etcdlock
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// nothingKept fails where something is left of parked executions.
+func nothingKept(tb testing.TB, e *etcdtest.Etcd) {
+	tb.Helper()
+	for _, kind := range []string{protocol.KindRequests, protocol.KindParked, protocol.KindAges, protocol.KindLocks, protocol.KindQueue} {
+		if left := keysBelow(tb, e, "/hooklock/v1/"+kind); len(left) > 0 {
+			tb.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+// letterStays fails where the request of a dead letter, or its entry in the index, is not there.
+func letterStays(tb testing.TB, s *Store, id idem.ExecutionID) {
+	tb.Helper()
+	if _, err := s.Request(within(tb, patience), id); err != nil {
+		tb.Errorf("its request: %v", err)
+	}
+	page, err := s.ParkedEntries(within(tb, patience), idem.ParkedQuery{State: idem.ParkDeadLetter})
+	if err != nil || len(page.Entries) != 1 || page.Entries[0].Execution != id {
+		tb.Errorf("%+v %v", page, err)
+	}
+}
+
+// uncarried parks an execution in its lock and lets its process go.
+func uncarried(tb testing.TB, e *etcdtest.Etcd, tries int) idem.ExecutionID {
+	tb.Helper()
+	s := openStore(tb, Options{Endpoints: []string{e.Endpoint}})
+	l := parkedLock("w", "event")
+	mustPark(tb, s, l, 0)
+	h := takeNext(tb, s).Held
+	for range tries {
+		mustAttempt(tb, h)
+	}
+	closeStore(tb, s)
+	return l.Execution
+}
+
+func TestACancelEndsWhatIsParkedWhereverItIs(t *testing.T) {
+	for name, park := range map[string]func(*testing.T, *etcdtest.Etcd, *Store) idem.ExecutionID{
+		"in the queue": func(t *testing.T, _ *etcdtest.Etcd, s *Store) idem.ExecutionID {
+			l := parkedLock("w", "event")
+			mustPark(t, s, l, 0)
+			return l.Execution
+		},
+		"in its lock, without a process":     func(t *testing.T, e *etcdtest.Etcd, _ *Store) idem.ExecutionID { return uncarried(t, e, 0) },
+		"while its try may still be at work": func(t *testing.T, e *etcdtest.Etcd, _ *Store) idem.ExecutionID { return uncarried(t, e, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := etcdtest.Start(t)
+			s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+			id := park(t, e, s)
+			eventually(t, "it has ended", func() bool {
+				f, _, err := s.Cancel(within(t, patience), id, byOps(false))
+				return err == nil && f.Record != nil && f.Record.Status == idem.Aborted && f.Record.Abort.By == "ops" && !f.Record.RequestKept
+			})
+			nothingKept(t, e)
+		})
+	}
+}
+
+func TestASkippedExecutionIsADeadLetterAndTheNextOneRuns(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	id := uncarried(t, e, 0)
+	next := parkedLock("w", "next")
+	mustPark(t, s, next, 0)
+	eventually(t, "it is skipped", func() bool {
+		f, _, err := s.Skip(within(t, patience), id, byOps(false))
+		return err == nil && f.Record != nil && f.Record.Status == idem.Failed && f.Record.Error.Code == "skipped" && f.Record.RequestKept
+	})
+	letterStays(t, s, id)
+	if got := takeNext(t, s).Held.Lock().Execution; got != next.Execution {
+		t.Fatalf("took %s", got)
+	}
+}
+
+func TestSkippingWhatIsCarriedAsksItsProcess(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := parkedLock("w", "event")
+	mustPark(t, a, l, 0)
+	h := takeNext(t, a).Held
+	asked := make(chan error, 1)
+	h.OnStop(func(cause error) { asked <- cause })
+	mustAttempt(t, h)
+	if _, _, err := b.Skip(within(t, patience), l.Execution, byOps(false)); err != nil {
+		t.Fatal(err)
+	}
+	if cause := <-asked; !errors.Is(cause, idem.ErrCancelled) {
+		t.Fatalf("stopped with %v", cause)
+	}
+	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
+	r, err := h.Settle(within(t, patience), end)
+	if err != nil || r.Status != idem.Failed || r.Error.Code != "skipped" || !r.RequestKept || r.Tries != 1 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	letterStays(t, b, l.Execution)
+	if f, before, err := b.Skip(within(t, patience), l.Execution, byOps(false)); err != nil || !before || f.Record == nil {
+		t.Fatalf("%+v %v %v", f, before, err)
+	}
+}
+
+func TestADeliveryThatIsNotParkedCannotBeSkippedOrRunNow(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	h := mustClaim(t, s, lockFor("w", "event"), 0)
+	if _, _, err := s.Skip(within(t, patience), h.Lock().Execution, byOps(false)); !errors.Is(err, idem.ErrNotParked) {
+		t.Errorf("skip: %v", err)
+	}
+	if _, err := s.RunNow(within(t, patience), h.Lock().Execution); !errors.Is(err, idem.ErrNotParked) {
+		t.Errorf("run: %v", err)
+	}
+	if h.Lock().Cancel != nil {
+		t.Error("it was asked to stop")
+	}
+}
+
+func TestWhatWaitsForAPersonRunsWhenOneSaysSo(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := parkedLock("w", "event")
+	mustPark(t, a, l, 0)
+	h := takeNext(t, a).Held
+	p := *h.Lock().Parked
+	p.Blocked = "why"
+	if err := h.Rest(within(t, patience), p); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	drained(t, e, a, l.Execution)
+	f, err := b.RunNow(within(t, patience), l.Execution)
+	if err != nil || f.Lock.Parked.Blocked != "" {
+		t.Fatalf("%+v %v", f, err)
+	}
+	mustSettle(t, takeNext(t, a).Held)
+	nothingKept(t, e)
+}
+
+func TestRunNowReachesTheProcessThatCarriesIt(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := parkedLock("w", "event")
+	mustPark(t, a, l, 0)
+	h := takeNext(t, a).Held
+	p := *h.Lock().Parked
+	p.NextAttempt = time.Now().Add(time.Hour)
+	if err := h.Rest(within(t, patience), p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.RunNow(within(t, patience), l.Execution); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its carrier sees it", func() bool { return h.Lock().Parked.NextAttempt.IsZero() })
+	mustAttempt(t, h)
+}
+
+func TestADeadLetterRunsAgainAsTheLastOfItsLine(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := parkedLock("w", "event")
+	mustPark(t, s, l, 0)
+	h := takeNext(t, s).Held
+	mustAttempt(t, h)
+	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
+	if r, err := h.DeadLetter(within(t, patience), failed); err != nil || !r.RequestKept {
+		t.Fatalf("%+v %v", r, err)
+	}
+	letterStays(t, s, l.Execution)
+	before := parkedLock("w", "before")
+	mustPark(t, s, before, 0)
+	f, err := s.Rerun(within(t, patience), l.Execution)
+	if err != nil || !f.Place || f.Lock.Attempt != 2 || len(f.Lock.Earlier) != 1 || f.Lock.Earlier[0].Execution != l.Execution {
+		t.Fatalf("%+v %v", f, err)
+	}
+	if _, err := s.Rerun(within(t, patience), l.Execution); !errors.Is(err, idem.ErrAlive) {
+		t.Fatalf("again: %v", err)
+	}
+	for _, want := range []idem.ExecutionID{before.Execution, f.Lock.Execution} {
+		taken := takeNext(t, s)
+		if got := taken.Held.Lock().Execution; got != want {
+			t.Fatalf("took %s, want %s", got, want)
+		}
+		if request, err := s.Request(within(t, patience), want); err != nil || len(request) == 0 || taken.TooOld {
+			t.Fatalf("%q %v %v", request, err, taken.TooOld)
+		}
+		mustAttempt(t, taken.Held)
+		mustSettle(t, taken.Held)
+	}
+	nothingKept(t, e)
+}
+
+func TestAForcedReleaseKeepsTheRequestOfWhatWasParked(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := parkedLock("w", "event")
+	mustPark(t, s, l, 0)
+	_ = takeNext(t, s)
+	f, err := s.ForceRelease(within(t, patience), "w", l.Execution, byOps(false))
+	if err != nil || f.Record.Status != idem.Aborted || !f.Record.RequestKept {
+		t.Fatalf("%+v %v", f, err)
+	}
+	letterStays(t, s, l.Execution)
+}
+
+func TestTheRequestOfADeadLetterGoesWithItsRecord(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := parkedLock("w", "event")
+	mustPark(t, s, l, 0)
+	eventually(t, "it is skipped", func() bool { _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false)); return err == nil })
+	eventually(t, "the index says so", func() bool { return s.Parked().DeadLetters == 1 })
+	if err := s.lines.sweepLetters(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	letterStays(t, s, l.Execution)
+	if _, err := s.Forget(within(t, patience), l.Execution); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.lines.sweepLetters(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	nothingKept(t, e)
+	eventually(t, "the index says so", func() bool { c := s.Parked(); return c.DeadLetters == 0 && c.Bytes == 0 })
+}
+
+func TestTheListOfWhatIsParkedHasAllOfItPageByPage(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	var want, got []idem.ExecutionID
+	for _, event := range []string{"a", "b", "c", "d", "e"} {
+		l := parkedLock("w "+event, event)
+		mustPark(t, s, l, 0)
+		want = append(want, l.Execution)
+	}
+	q := idem.ParkedQuery{State: idem.ParkWaiting, Limit: 2}
+	for {
+		page, err := s.ParkedEntries(within(t, patience), q)
+		if err != nil || len(page.Entries) > 2 {
+			t.Fatalf("%+v %v", page, err)
+		}
+		for _, x := range page.Entries {
+			got = append(got, x.Execution)
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			break
+		}
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if all, err := s.ParkedExecutions(within(t, patience), idem.ParkedQuery{}); err != nil || len(all.Executions) != len(want) || !all.Executions[0].Place {
+		t.Errorf("%+v %v", all, err)
+	}
+	if _, err := s.ParkedEntries(within(t, patience), idem.ParkedQuery{Cursor: "x"}); !errors.Is(err, idem.ErrCursor) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheListOfWhatIsParkedHasEachOnceWhereItIsReadInParts(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	const parked = lockBatch + 20
+	for i := range parked {
+		l := parkedLock(fmt.Sprint("w", i), "event")
+		mustPark(t, s, l, 0)
+	}
+	seen := map[idem.ExecutionID]int{}
+	for q := (idem.ParkedQuery{Limit: maxPage}); ; {
+		page, err := s.ParkedEntries(within(t, patience), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range page.Entries {
+			seen[x.Execution]++
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			break
+		}
+	}
+	for id, n := range seen {
+		if n > 1 {
+			t.Fatalf("%s is there %d times", id, n)
+		}
+	}
+	if len(seen) != parked {
+		t.Errorf("%d of %d", len(seen), parked)
+	}
+}

@@ -1,0 +1,321 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+func TestWhatIsParkedIsNotBuriedAndWhoWaitsBehindItRests(t *testing.T) {
+	e := etcdtest.Start(t)
+	var buried atomic.Int32
+	s, kv := lossy(t, e, func(o *Options) { o.OnBuried = func(*idem.Lock) { buried.Add(1) } })
+	id := uncarried(t, e, 1)
+	if held, seen, err := s.Claim(within(t, patience), lockFor("w", "pushes in"), 0); held != nil || err != nil || seen.Lock == nil || seen.Lock.Dead || seen.Lock.Parked == nil {
+		t.Fatalf("%v %+v %v", held, seen, err)
+	}
+	if f, err := s.Execution(within(t, patience), id); err != nil || f.Lock == nil || f.Lock.Dead {
+		t.Fatalf("%+v %v", f, err)
+	}
+	s.sweeper.everything()
+	p := mustEnqueue(t, s, lockFor("w", "behind"))
+	var reads atomic.Int32
+	count := func(key string) {
+		if strings.Contains(key, "/locks/") {
+			reads.Add(1)
+		}
+	}
+	kv.reads.Store(&count)
+	turn := make(chan error, 1)
+	go func() { turn <- myTurn(within(t, patience), p) }()
+	settled(t, s, 1)
+	if n := reads.Load(); n > 10 {
+		t.Errorf("%d reads of a lock that nothing has happened to", n)
+	}
+	taken := takeNext(t, s)
+	if taken.Held.Lock().Execution != id || buried.Load() != 0 {
+		t.Fatalf("took %+v, %d buried", taken.Held.Lock(), buried.Load())
+	}
+	mustSettle(t, taken.Held)
+	if err := <-turn; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOnlyAProcessWithTheRouteTakesWhatIsParked(t *testing.T) {
+	e := etcdtest.Start(t)
+	with, without := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustPark(t, without, parkedLock("w", "event"), 0)
+	scope, route, err := without.Ripe(within(t, patience))
+	if err != nil || route != "r" {
+		t.Fatalf("%q %v", route, err)
+	}
+	if got, err := without.Take(within(t, patience), scope, func(string) bool { return false }); got != nil || err != nil {
+		t.Fatalf("%+v %v", got, err)
+	}
+	mustSettle(t, takeNext(t, with).Held)
+}
+
+func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	holder := mustClaim(t, s, lockFor("w", "first"), 0)
+	l := parkedLock("w", "event")
+	kept := keep("body")
+	kept.MaxAge = time.Second
+	if seen, err := s.EnqueueParked(within(t, patience), l, 0, holder.Lock().Created, kept); seen != nil || err != nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	_ = s.Parked() // it begins to follow
+	eventually(t, "it is too old", func() bool { return s.Old(l.Execution) })
+	mustSettle(t, holder)
+	got := takeNext(t, s)
+	if !got.TooOld {
+		t.Fatal("who takes it is not told")
+	}
+	p := *got.Held.Lock().Parked
+	p.Blocked = "too old"
+	if err := got.Held.Rest(within(t, patience), p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.RunNow(within(t, patience), l.Execution); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has its whole time again", func() bool { return !s.Old(l.Execution) && got.Held.Lock().Parked.Blocked == "" })
+}
+
+func TestUnderStrategyNoneEachParkedEventIsALineOfItsOwn(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	for _, event := range []string{"one", "two"} {
+		l := parkedLock("w", event)
+		l.PerEvent = true
+		mustPark(t, s, l, 0)
+	}
+	one, two := takeNext(t, s), takeNext(t, s)
+	if one.Held.Lock().EventID == two.Held.Lock().EventID {
+		t.Fatal("the same one")
+	}
+	mustSettle(t, two.Held)
+	mustSettle(t, one.Held)
+	nothingKept(t, e)
+}
+
+func TestAHeldTryWhoseHoldRunsOutIsCarriedOn(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustPark(t, s, parkedLock("w", "event"), 0)
+	h := takeNext(t, s).Held
+	mustAttempt(t, h)
+	token := h.Lock().Token
+	if err := h.Hold(within(t, patience), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	got := takeNext(t, s)
+	if l := got.Held.Lock(); !got.Carried || !l.Parked.Trying || l.Token <= token || l.Held {
+		t.Fatalf("%+v", l)
+	}
+	mustSettle(t, got.Held)
+	nothingKept(t, e)
+}
+
+func TestAHeldTryIsCompletedByItsUpstream(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustPark(t, s, parkedLock("w", "event"), 0)
+	h := takeNext(t, s).Held
+	mustAttempt(t, h)
+	if err := h.Hold(within(t, patience), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	l := h.Lock()
+	cb := idem.Callback{Execution: l.Execution, Token: l.Token, AnyKey: true}
+	if f, err := s.Heartbeat(within(t, patience), cb, time.Hour); err != nil || f.Lock.Token != l.Token {
+		t.Fatalf("%+v %v", f, err)
+	}
+	f, err := s.Complete(within(t, patience), cb, idem.Final{Status: idem.Failed})
+	if err != nil || f.Record.Status != idem.Failed || !f.Record.RequestKept || f.Record.Tries != 1 {
+		t.Fatalf("%+v %v", f, err)
+	}
+	letterStays(t, s, l.Execution)
+}
+
+func TestACopyOfAParkedEventSeesIt(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := parkedLock("w", "event")
+	mustPark(t, s, l, 0)
+	_, seen, err := s.Claim(within(t, patience), lockFor("w", "event"), 0)
+	if err != nil || seen == nil || seen.Waiting == nil || seen.Waiting.Execution != l.Execution || seen.Waiting.Parked == nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	if seen, err := s.EnqueueParked(within(t, patience), parkedLock("w", "event"), 0, 0, keep("x")); err != nil || seen == nil || seen.Waiting.Execution != l.Execution {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	h := takeNext(t, s).Held
+	if _, seen, err = s.Claim(within(t, patience), lockFor("w", "event"), 0); err != nil || seen.Lock == nil || seen.Lock.Parked == nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	mustSettle(t, h)
+}
+
+func TestEachParkedEventIsTakenOnceByAllProcessesTogether(t *testing.T) {
+	const workflows, each = 8, 3
+	e := etcdtest.Start(t)
+	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
+	for i := range each {
+		for w := range workflows {
+			mustPark(t, stores[(i+w)%2], parkedLock(fmt.Sprintf("w%d", w), fmt.Sprintf("event %d of %d", i, w)), 0)
+		}
+	}
+	ctx, cancel := context.WithCancel(within(t, patience))
+	defer cancel()
+	var mu sync.Mutex
+	ran := map[string][]string{}
+	left := workflows * each
+	var wg sync.WaitGroup
+	for _, s := range stores {
+		for range 4 {
+			wg.Go(func() {
+				for {
+					scope, _, err := s.Ripe(ctx)
+					if err != nil {
+						return
+					}
+					got, err := s.Take(ctx, scope, anyRoute)
+					if err != nil || got == nil {
+						if err != nil && ctx.Err() == nil {
+							t.Error(err)
+						}
+						continue
+					}
+					l := got.Held.Lock()
+					mu.Lock()
+					ran[l.Workflow] = append(ran[l.Workflow], l.EventID)
+					left--
+					over := left == 0
+					mu.Unlock()
+					mustAttempt(t, got.Held)
+					mustSettle(t, got.Held)
+					if over {
+						cancel()
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for w := range workflows {
+		got := ran[fmt.Sprintf("w%d", w)]
+		for i := range each {
+			if len(got) != each || got[i] != fmt.Sprintf("event %d of %d", i, w) {
+				t.Errorf("in workflow %d ran %q", w, got)
+				break
+			}
+		}
+	}
+	eventually(t, "the index is empty", func() bool { return stores[0].Parked().Events == 0 && stores[1].Parked().Events == 0 })
+	nothingKept(t, e)
+}
+
+func TestALineIsRipeOnceForEachReasonInOrder(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	for _, w := range []string{"a", "b"} {
+		mustPark(t, s, parkedLock(w, w), 0)
+	}
+	_ = s.Parked()
+	eventually(t, "both are known", func() bool { return s.Parked().Events == 2 })
+	for s.lines.someReady() { // at the start and by their entries
+		if _, _, err := s.Ripe(within(t, patience)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Ripen(idem.Scope{Workflow: "b"})
+	s.Ripen(idem.Scope{})
+	s.Ripen(idem.Scope{Workflow: "b"})
+	for _, want := range []string{"b", "a"} {
+		if scope, _, err := s.Ripe(within(t, patience)); err != nil || scope.Workflow != want {
+			t.Fatalf("%+v %v, want %s", scope, err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if scope, _, err := s.Ripe(ctx); err == nil {
+		t.Fatalf("%+v is ripe again", scope)
+	}
+}
+
+// someReady is for tests that empty the queue.
+func (p *lines) someReady() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.ready) > 0
+}
+
+// drained waits until s has heard all there is about id, and takes what is ripe; there is nothing to take.
+func drained(tb testing.TB, e *etcdtest.Etcd, s *Store, id idem.ExecutionID) {
+	tb.Helper()
+	r, err := e.Client.Get(within(tb, patience), s.layout.Parked()+string(id))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	eventually(tb, "its entry is heard of", func() bool {
+		s.lines.mu.Lock()
+		defer s.lines.mu.Unlock()
+		in := s.lines.entries[id]
+		return in != nil && in.revision == r.Kvs[0].ModRevision
+	})
+	for s.lines.someReady() {
+		ctx, cancel := context.WithTimeout(within(tb, patience), time.Second)
+		scope, _, err := s.Ripe(ctx)
+		cancel()
+		if err != nil {
+			continue
+		}
+		if got, err := s.Take(within(tb, patience), scope, anyRoute); got != nil || err != nil {
+			tb.Fatalf("%+v %v", got, err)
+		}
+	}
+}
+
+func TestALivingCarrierIsNotReplacedByWhoHasNotHeardOfIt(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustPark(t, a, parkedLock("w", "event"), 0)
+	h := takeNext(t, a).Held
+	name := currentSession(t, a).name
+	b.live.mu.Lock()
+	delete(b.live.names, name)
+	b.live.revision = 0
+	b.live.mu.Unlock()
+	if got, err := b.Take(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if !b.live.has(name) {
+		t.Error("it has not heard of it even now")
+	}
+	mustAttempt(t, h)
+	mustSettle(t, h)
+}
+
+func TestAProcessTakesUpWhatNamesItsOwnSessionAndNobodyInItHas(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustPark(t, s, parkedLock("w", "event"), 0)
+	left := takeNext(t, s).Held.(*owned)
+	s.letGo(left) // as after an adoption that came when its carrier had let go
+	s.Ripen(idem.Scope{Workflow: "w"})
+	got := takeNext(t, s)
+	if !got.Carried || got.Held.Lock().Token <= left.Lock().Token {
+		t.Fatalf("%+v", got.Held.Lock())
+	}
+	mustSettle(t, got.Held)
+}

@@ -1,0 +1,107 @@
+package etcdlock
+
+import (
+	"context"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// ParkedEntries is a part of the requests that are kept. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+func (s *Control) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.ParkedPage, error) {
+	var page idem.ParkedPage
+	prefix := s.layout.Parked()
+	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+	if q.Cursor != "" {
+		if _, _, err := idem.ExecutionID(q.Cursor).Parse(); err != nil {
+			return page, idem.ErrCursor
+		}
+		from = prefix + q.Cursor + "\x00"
+	}
+	limit := min(q.Limit, maxPage)
+	if q.Limit <= 0 {
+		limit = defaultPage
+	}
+	for looked := 0; ; {
+		answers, at, err := s.read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(lockBatch), clientv3.WithRev(page.Revision)))
+		if err != nil {
+			return idem.ParkedPage{}, unavailable(err)
+		}
+		if page.Revision == 0 {
+			page.Revision = at
+		}
+		some := answers[0].GetResponseRange()
+		for _, kv := range some.Kvs {
+			id := strings.TrimPrefix(string(kv.Key), prefix)
+			from, looked = string(kv.Key)+"\x00", looked+1
+			e, err := protocol.DecodeIndex(kv.Value)
+			if err == nil && (q.State == "" || e.State == q.State) && (q.Workflow == "" || e.Workflow == q.Workflow) {
+				e.Execution, e.Revision = idem.ExecutionID(id), kv.ModRevision
+				page.Entries = append(page.Entries, *e)
+			}
+			if len(page.Entries) == limit || looked == maxPage {
+				page.NextCursor = id
+				return page, nil
+			}
+		}
+		if !some.More || len(some.Kvs) == 0 {
+			return page, nil
+		}
+	}
+}
+
+// ParkedExecutions is ParkedEntries with what stands in their places, locks and records. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+func (s *Control) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem.ExecutionPage, error) {
+	entries, err := s.ParkedEntries(ctx, q)
+	if err != nil {
+		return idem.ExecutionPage{}, err
+	}
+	p := executionPage{store: s}
+	for from := 0; from < len(entries.Entries); from += recordBatch {
+		some := entries.Entries[from:min(from+recordBatch, len(entries.Entries))]
+		if err := p.showParked(ctx, some, entries.Revision); err != nil {
+			return idem.ExecutionPage{}, unavailable(err)
+		}
+	}
+	if err := p.complete(ctx, entries.Revision); err != nil {
+		return idem.ExecutionPage{}, err
+	}
+	return idem.ExecutionPage{Executions: p.found, NextCursor: entries.NextCursor}, nil
+}
+
+// showParked reads what the index says is there. Each transaction writes both, so at one revision they agree.
+func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEntry, revision int64) error {
+	var ops []clientv3.Op
+	for i := range entries {
+		e := &entries[i]
+		k := p.store.layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
+		if e.State == idem.ParkDeadLetter {
+			ops = append(ops, clientv3.OpGet(k.I, clientv3.WithRev(revision)))
+			continue
+		}
+		ops = append(ops, clientv3.OpGet(k.L, clientv3.WithRev(revision)), clientv3.OpGet(k.Q, clientv3.WithRev(revision)))
+	}
+	answers, err := p.store.readEach(ctx, ops)
+	if err != nil {
+		return err
+	}
+	wanted := map[idem.ExecutionID]bool{}
+	for i := range entries {
+		wanted[entries[i].Execution] = true
+	}
+	for _, a := range answers {
+		kv := protocol.First(a)
+		if kv == nil {
+			continue
+		}
+		if f, ok := p.store.foundIn(kv); ok && wanted[f.ID()] {
+			wanted[f.ID()] = false
+			f.Revision = revision
+			p.found = append(p.found, f)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,18 @@
+package sender
+
+// Clerk is the sender of that name.
+func (known) Clerk() Preset {
+	p := standardBy("clerk", svix())
+	p.Page = Page{
+		Title: "Clerk", Path: "/hooks/clerk", Workflow: `clerk/{body.data.id ?? "other"}`,
+		Verify:   "secret_file: /etc/hooklock/clerk.secret",
+		Secret:   "The signing secret of the endpoint (`whsec_…`), from the Clerk Dashboard.",
+		SampleID: "msg_one",
+	}
+	p.Sources = []string{"https://clerk.com/docs/guides/development/webhooks/overview", "https://docs.svix.com/retries"}
+	p.Notes = []string{
+		"Clerk sends through Svix, with Svix's names of the headers. ID, time and body are signed; a copy within the retention is a duplicate.",
+		"How long it waits and what it retries are Svix's. Each endpoint has its own secret and gets the same ID: give each its own route.",
+	}
+	return p
+}

@@ -1,0 +1,34 @@
+package sender
+
+import (
+	"net/url"
+	"time"
+
+	"hooklock/idem"
+)
+
+// MollieClassic is Mollie's webhookUrl of a payment.
+func (known) MollieClassic() Preset {
+	return Preset{
+		Name: "mollie-classic", Scheme: "none", NoID: true, IDText: "none: every change of a payment has the same bytes", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second,
+		Facts: Facts{
+			Success: []int{200}, Retries: RetriesAll, RetriesOn: "every answer but 200, \"for a few hours\"", Changes: "nothing: all calls for one payment are alike",
+		},
+		sample: sampleMollieClassic,
+		Page: Page{
+			Title: "Mollie, classic webhooks", Path: "/hooks/mollie-classic", Workflow: `mollie/{form.id ?? "other"}`,
+		},
+		Sources: []string{"https://docs.mollie.com/overview/webhooks", "https://docs.mollie.com/guides/webhooks"},
+		Notes: []string{
+			"A call says only whose status changed, so that each change of one payment has the same bytes. As duplicates of the first they would never reach the service: duplicates are not looked for, and the calls for one payment run one after the other.",
+			"Nothing is signed, by intent: the service asks Mollie for the status, so that a made-up call changes nothing.",
+			"Next-gen webhooks are signed and have an ID: [mollie](mollie.md).",
+		},
+	}
+}
+
+func sampleMollieClassic(s *sample) error {
+	s.request.Body = []byte(url.Values{"id": {"tr_" + s.id}}.Encode())
+	s.set("Content-Type", "application/x-www-form-urlencoded")
+	return nil
+}

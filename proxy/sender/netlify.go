@@ -1,0 +1,37 @@
+package sender
+
+import (
+	"time"
+
+	"hooklock/idem"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Netlify is the sender of that name.
+func (known) Netlify() Preset {
+	return Preset{
+		Name: "netlify", EventID: `{body.id ?? "-"}/{body.state ?? "-"}/{body_sha256}`, OnMismatch: idem.MismatchExecute, Retention: day, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Facts:  Facts{IDSigned: true},
+		verify: asJWT(Config{Header: netlifyHeader, Algorithm: "HS256", Issuer: "netlify", BodyHash: "sha256"}),
+		sample: sampleNetlify,
+		Page: Page{
+			Title: "Netlify", Path: "/hooks/netlify", Workflow: `netlify/{body.site_id ?? "other"}`,
+			Verify: "secret_file: /etc/hooklock/netlify.secret",
+			Secret: "The \"JWS secret token\" of the notification.",
+		},
+		Sources: []string{"https://docs.netlify.com/deploy/deploy-notifications/#payload-signature"},
+		Notes: []string{
+			"For HTTP POST request notifications. Netlify gives an event no ID: the deploy, its state and the whole body name it. A deploy has an updated_at, so that two changes do not have the same body.",
+			"The token signs the SHA-256 of the raw body and no time: a copy within the retention is a duplicate.",
+		},
+	}
+}
+
+const netlifyHeader = "X-Webhook-Signature"
+
+func sampleNetlify(s *sample) error {
+	s.body(`{"id":%s,"site_id":"site_sample","state":"ready","updated_at":"`+rfc3339(s.happened)+`","name":"sample"}`, s.id)
+	s.add("X-Netlify-Event", "deploy_created")
+	return s.token(netlifyHeader, jwt.SigningMethodHS256, "sha256", jwt.MapClaims{"iss": "netlify"})
+}

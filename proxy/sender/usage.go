@@ -1,0 +1,146 @@
+package sender
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/idem/naming"
+)
+
+// Usage is how a route takes the deliveries of a sender, as far as what is known of senders has an opinion on it.
+type Usage struct {
+	Preset    *Preset // nil without one
+	Signature Config
+	// Readable: the secrets and keys that the route names were read. Else nothing is said of them.
+	Readable  bool
+	Handshake HandshakeRule
+	// EventID is the template.
+	EventID string
+
+	Idempotency bool // one execution per event
+	Retention   time.Duration
+	Strategy    idem.Strategy
+	WaitTimeout time.Duration
+	// UpstreamTimeout is how long the service may take.
+	UpstreamTimeout time.Duration
+}
+
+// Remark says what is wrong, or odd, with a setting of a route, by its path inside of the route.
+type Remark struct{ Path, Text string }
+
+// Problems are what keeps a route from working.
+func (u *Usage) Problems() []Remark {
+	var all []Remark
+	if u.EventID == naming.EventIDOfPreset && (u.Preset == nil || u.Preset.ExtractID == nil) {
+		all = append(all, Remark{"event_id", `"{preset}" needs a preset that reads the ID itself; give a template such as "{body.id}"`})
+	}
+	if !u.Readable {
+		return all
+	}
+	if _, err := New(u.Signature); err != nil {
+		return append(all, Remark{"verify", err.Error()})
+	}
+	if _, err := NewHandshake(u.Handshake, u.Signature); err != nil {
+		all = append(all, Remark{"handshake", err.Error()})
+	}
+	return all
+}
+
+// Warnings are what is allowed and most likely not meant.
+func (u *Usage) Warnings() []Remark {
+	var all []Remark
+	warn := func(path, format string, args ...any) { all = append(all, Remark{path, fmt.Sprintf(format, args...)}) }
+	if u.Signature.Scheme != noScheme {
+		u.warnSignature(warn)
+	}
+	if u.Preset != nil {
+		u.warnTimes(warn)
+	}
+	return all
+}
+
+// warnSignature looks at what the signature leaves open.
+func (u *Usage) warnSignature(warn func(path, format string, args ...any)) {
+	covers, c, documented := Covers(u.Signature), &u.Signature, DefaultTolerance(u.Signature.Scheme)
+	switch {
+	case covers.Time && c.Tolerance == 0 && documented > 0:
+		warn("verify.tolerance", "0s: no age check, so that whoever captured a delivery can send it again for ever; %s documents %s", c.Scheme, documented)
+	case c.Timestamp != "" && c.Tolerance == 0:
+		warn("verify.timestamp", "has no effect without a tolerance: no age is checked; set verify.tolerance to what the sender documents, often 5m")
+	case !covers.Time && c.Tolerance > 0 && c.Tolerance != documented:
+		warn("verify.tolerance", "has no effect: no time is signed")
+	}
+	if u.Readable && u.Idempotency {
+		if name := covers.Uncovered(u.EventID, u.Preset); name != "" {
+			warn("event_id", "{%s} is not signed: duplicates are found, but whoever captured a delivery can send it again under another ID", name)
+		}
+	}
+}
+
+// warnTimes compares the route with what its sender does.
+func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
+	p := u.Preset
+	if u.Idempotency && u.Retention < p.Facts.RetriesFor {
+		warn("idempotency.retention", "%s: %s goes on trying for %s, and a retry after the retention runs the event again", u.Retention, p.Name, p.Facts.RetriesFor)
+	}
+	needed, what := u.UpstreamTimeout, "upstream.timeout"
+	if u.Strategy == idem.Wait {
+		needed, what = needed+u.WaitTimeout, "lock.wait_timeout + upstream.timeout"
+	}
+	if p.Facts.Patience > 0 && needed > p.Facts.Patience {
+		warn("preset", "%s waits %s for an answer, and %s is %s: it may hang up before; the outcome is recorded all the same", p.Name, p.Facts.Patience, what, needed)
+	}
+}
+
+// Uncovered is the first source of an event ID that is not covered, empty if there is none. p is the preset that reads it where the template leaves
+// it to one; nil without one.
+func (c *Coverage) Uncovered(template string, p *Preset) string {
+	if template == naming.EventIDOfPreset {
+		if p != nil {
+			if i := slices.IndexFunc(p.IDHeaders, func(h string) bool { return !c.header(h) }); i >= 0 {
+				return "header." + p.IDHeaders[i]
+			}
+		}
+		return ""
+	}
+	t, err := naming.CompileTemplate(template)
+	if err != nil {
+		return "" // reported already
+	}
+	for _, s := range t.Sources() {
+		covered := true
+		switch s.Kind {
+		case naming.SourceHeader:
+			covered = c.header(s.Name) || slices.Contains(c.Sources, s.Text)
+		case naming.SourcePath:
+			covered = c.URL
+		case naming.SourceQuery:
+			covered = c.URL || slices.Contains(c.Sources, s.Text)
+		case naming.SourceBody, naming.SourceForm, naming.SourceXML:
+			covered = c.Body || !c.parts() || slices.Contains(c.Sources, s.Text)
+		}
+		if !covered {
+			return s.Text
+		}
+	}
+	return ""
+}
+
+// parts reports whether single parts of a delivery are covered that are known by name. Of others, such as a token's, nothing is said.
+func (c *Coverage) parts() bool { return len(c.Sources) > 0 || len(c.Headers) > 0 }
+
+func (c *Coverage) header(name string) bool {
+	return slices.ContainsFunc(c.Headers, func(h string) bool { return strings.EqualFold(h, name) })
+}
+
+// Open is what whoever captured a delivery could change in it. A signature that does not cover the body covers nothing that tells one delivery
+// from another.
+func (c *Coverage) Open() naming.Open {
+	if !c.Body {
+		return naming.Open{}
+	}
+	return naming.Open{Method: !c.Method, Host: !c.header("host"), Target: !c.URL}
+}

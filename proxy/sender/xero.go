@@ -1,0 +1,68 @@
+package sender
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"hooklock/idem"
+
+	"github.com/valyala/fastjson"
+)
+
+// Xero is the sender of that name.
+func (known) Xero() Preset {
+	r := only5xx()
+	r[idem.DecisionUnverified] = 401
+	return Preset{
+		Name: "xero", ExtractID: xeroID, IDText: "digest of the events", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: r,
+		Facts: Facts{
+			IDSigned: true, GivesUp: "the webhook is not activated when a wrong signature gets anything but 401",
+		},
+		Handshakes: []Handshake{{"intent to receive", true, isXeroIntent}},
+		verify:     asHMAC(Config{Header: "x-xero-signature", Encoding: "base64"}),
+		sample:     sampleXero,
+		Page: Page{
+			Title: "Xero", Path: "/hooks/xero", Workflow: `xero/{body.events[0].tenantId ?? "other"}`,
+			Verify: "secret_file: /etc/hooklock/xero.secret",
+			Secret: "The webhooks key of the app.",
+		},
+		Sources: []string{"https://developer.xero.com/documentation/guides/webhooks/overview/", "https://developer.xero.com/documentation/guides/webhooks/configuring-your-server/"},
+		Notes: []string{
+			"Xero tests an endpoint with right and wrong signatures (\"intent to receive\") and wants 401 for the wrong ones: Hooklock gives that. The right ones, which have no events, pass through to the service. Do not set mode: observe or scheme: none unless the service checks signatures itself.",
+			"Xero gives its events no ID: the digest of all events in a request names it, without what else is in the body. If Xero regroups them when it sends again, they run again.",
+			"No time is signed: a copy within the retention is a duplicate, because what names it is signed.",
+		},
+	}
+}
+
+// xeroEvents are the events of a body; nil where it is another one.
+func xeroEvents(d *Delivery) *fastjson.Value {
+	v := object(d.Body, `"events"`)
+	if v == nil || countMember(v, "events") != 1 || v.Get("events").Type() != fastjson.TypeArray {
+		return nil
+	}
+	return v.Get("events")
+}
+
+func isXeroIntent(d *Delivery) bool {
+	events := xeroEvents(d)
+	return events != nil && len(events.GetArray()) == 0
+}
+
+// xeroID leaves out the members beside the events, of which entropy differs in each request.
+func xeroID(d *Delivery) EventID {
+	events := xeroEvents(d)
+	if events == nil || len(events.GetArray()) == 0 {
+		return missingID
+	}
+	sum := sha256.Sum256(events.MarshalTo(nil))
+	return foundID("xero", hex.EncodeToString(sum[:]))
+}
+
+func sampleXero(s *sample) error {
+	s.body(`{"events":[{"resourceUrl":"https://api.xero.com/api.xro/2.0/Contacts/1","resourceId":%s,"tenantId":"t1","tenantType":"ORGANISATION","eventCategory":"CONTACT","eventType":"UPDATE","eventDateUtc":"`+
+		rfc3339(s.happened)+`"}],"firstEventSequence":1,"lastEventSequence":1,"entropy":%s}`, s.id, s.millis())
+	s.signBody("x-xero-signature", "", inBase64)
+	return nil
+}
