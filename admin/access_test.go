@@ -99,11 +99,16 @@ var requests = []struct{ method, path, body string }{
 	{"POST", "/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"30m"}`},
 	{"POST", "/v1/executions/" + anID + "/complete", `{"token":7,"status":"SUCCESS","response":{"status":200,"headers":{"A":["b","c"]},"body":"x"}}`},
 	{"GET", "/v1/report", ""},
+	{"GET", "/v1/status", ""},
+	{"GET", "/v1/config", ""},
+	{"POST", "/v1/config/reload", ""},
 	{"GET", "/v1/embedded/backup", ""},
 }
 
 // asksNoLedger says of a path that its endpoint has a test of its own.
-func asksNoLedger(path string) bool { return path == "/v1/report" || path == "/v1/embedded/backup" }
+func asksNoLedger(path string) bool {
+	return slices.Contains([]string{"/v1/report", "/v1/embedded/backup", "/v1/status", "/v1/config", "/v1/config/reload"}, path)
+}
 
 func TestWhoMayWhat(t *testing.T) {
 	if len(requests) != len(endpoints()) {

@@ -21,6 +21,9 @@ import (
 type Options struct {
 	// Ready says why deliveries should not come here now, or nil.
 	Ready func() error
+	// Stale says for people that the configuration as it was last written is not in force, and since when; "" = it is. /readyz?verbose shows it.
+	// nil says nothing.
+	Stale func() string
 	// Space says for people how full the embedded etcd is; nil where there is none. /readyz?verbose shows it.
 	Space func() string
 	// Metrics serves /metrics.
@@ -32,12 +35,16 @@ type Options struct {
 	Access Access
 	// Report says what the routes have found since then; the zero time means everything that is known.
 	Report func(since time.Time) report.Report
+	// Process is what the API says of the process, and does with it, besides its locks and executions.
+	Process Process
 	// Backup is a copy of the embedded etcd, which ends with the context; nil where there is none.
 	Backup func(context.Context) (io.ReadCloser, error)
 	// Request reads the request of an execution, of which the ledger has kept that; its parts are as they came. nil where nothing is kept.
 	Request func(ctx context.Context, id idem.ExecutionID, kept []byte) (head, body []byte, err error)
 	// Profiling serves /debug/pprof, to tokens with scope write.
 	Profiling bool
+	// UpstreamTimeout is how long the upstream may take for its answer, for the end of a running lock. Zero: it is not known.
+	UpstreamTimeout time.Duration
 	// RequestTimeout bounds each question to the ledger; a list may take a few of them. Zero means 2 s.
 	RequestTimeout time.Duration
 	Log            *slog.Logger // nil means nobody

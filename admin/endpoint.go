@@ -53,6 +53,9 @@ func endpoints() []endpoint {
 		{"POST", "/v1/executions/{id}/heartbeat", forCallback, "execution.heartbeat", nil, (*call).heartbeat},
 		{"POST", "/v1/executions/{id}/complete", forCallback, "execution.complete", nil, (*call).complete},
 		{"GET", "/v1/report", forRead, "", []string{"since"}, (*call).report},
+		{"GET", "/v1/status", forRead, "", nil, (*call).replicaStatus},
+		{"GET", "/v1/config", forRead, "", []string{"origin"}, (*call).config},
+		{"POST", "/v1/config/reload", forWrite, "config.reload", nil, (*call).reload},
 		{"GET", "/v1/embedded/backup", forWrite, "embedded.backup", nil, (*call).backup},
 	}
 }

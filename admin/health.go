@@ -38,6 +38,11 @@ func readyz(w http.ResponseWriter, r *http.Request, o Options) {
 	}
 	if r.URL.Query().Has("verbose") {
 		text += more
+		if o.Stale != nil {
+			if stale := o.Stale(); stale != "" {
+				text += "\nconfig: " + stale
+			}
+		}
 		if o.Space != nil {
 			text += "\nembedded etcd: " + o.Space()
 		}

@@ -32,7 +32,7 @@ func (c *call) listLocks() error {
 		}
 		for i := range page.Locks {
 			if l := &page.Locks[i]; c.caller.sees(l.Lock.Scope.Workflow) {
-				answer.Locks = append(answer.Locks, viewOfLock(l, c.api.o.Now()))
+				answer.Locks = append(answer.Locks, c.viewOfLock(l))
 			}
 		}
 		q.Cursor = page.NextCursor
@@ -51,7 +51,7 @@ func (c *call) getLock() error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, viewOfLock(lock, c.api.o.Now()))
+	return c.ok(http.StatusOK, c.viewOfLock(lock))
 }
 
 func (c *call) forceRelease() error {
@@ -156,7 +156,7 @@ func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 	c.audit.before = "locked by " + string(holder.Execution)
 	c.audit.after = c.audit.before
 	if holder.Held || holder.Cooling { // how long a call takes nobody knows
-		if end := expiry(holder); !end.IsZero() {
+		if end := expiry(holder, c.api.o.UpstreamTimeout, c.api.o.Now()); !end.IsZero() {
 			p = p.retry(end.Sub(c.api.o.Now()))
 		}
 	}
@@ -167,7 +167,7 @@ func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 func (c *call) lockNow(l *idem.Lock) client.Lock {
 	ctx, cancel := c.reading()
 	defer cancel()
-	view := viewOfLock(&idem.LockView{Lock: l}, c.api.o.Now())
+	view := c.viewOfLock(&idem.LockView{Lock: l})
 	if now, err := c.api.o.Ledger.Lock(ctx, l.Scope.Workflow); err == nil && now.Lock.Execution == l.Execution {
 		view.Waiting = now.Waiting
 	}

@@ -43,6 +43,7 @@ func kinds() []kind {
 		{"body_too_large", 413, "The body is too large"},
 		{"unsupported_media_type", 415, "The body is not JSON"},
 		{"host_refused", 421, "This Host is not served here"},
+		{"config_refused", 422, "The configuration was refused"},
 		{"too_many_steps", 422, "The execution has too many steps"},
 		{"rate_limited", 429, "Too many requests"},
 		{"internal_error", 500, "Internal error"},
@@ -69,6 +70,8 @@ type problem struct {
 	Proceed *bool       `json:"proceed,omitempty"`         // of guard and heartbeat: false
 	State   idem.Status `json:"executionStatus,omitempty"` // of heartbeat, beside proceed
 	Message string      `json:"message,omitempty"`         // of cancel, beside success
+	// Problems are what is wrong with a configuration that was refused.
+	Problems []string `json:"problems,omitempty"`
 
 	header http.Header // what the answer's head says besides
 }

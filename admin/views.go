@@ -9,19 +9,20 @@ import (
 
 // What the API shows of a lock and of an execution are the types of its client: there stands which names they have, and what is left out.
 
-func viewOfLock(v *idem.LockView, now time.Time) client.Lock {
-	l := v.Lock
+func (c *call) viewOfLock(v *idem.LockView) client.Lock {
+	l, now := v.Lock, c.api.o.Now()
 	view := client.Lock{
 		Workflow: l.Workflow, ExecutionID: string(l.Execution), Holder: l.Holder, Token: l.Token, LockedAt: client.Time{Time: l.StartedAt},
 		HeldFor: whole(now.Sub(l.StartedAt)), Held: l.Held, Waiting: v.Waiting, IsStale: l.Dead, Cooling: l.Cooling,
 	}
-	view.ExpiresAt, view.ExpiresIn = remaining(l, now)
+	view.ExpiresAt, view.ExpiresIn = c.remaining(l)
 	return view
 }
 
 // remaining says when the lock ends if nobody does anything.
-func remaining(l *idem.Lock, now time.Time) (client.Time, *float64) {
-	end := expiry(l)
+func (c *call) remaining(l *idem.Lock) (client.Time, *float64) {
+	now := c.api.o.Now()
+	end := expiry(l, c.api.o.UpstreamTimeout, now)
 	if end.IsZero() {
 		return client.Time{}, nil
 	}
@@ -29,16 +30,29 @@ func remaining(l *idem.Lock, now time.Time) (client.Time, *float64) {
 	return client.Time{Time: end}, &in
 }
 
-func expiry(l *idem.Lock) time.Time {
-	switch {
-	case l.Cooling:
+// expiry is the nearest of the ends that are known; the zero time where none is. The upstream may answer for longer than its timeout, as long as
+// it goes on, so one that has passed says nothing.
+func expiry(l *idem.Lock, timeout time.Duration, now time.Time) time.Time {
+	if l.Cooling {
 		return l.CoolUntil
-	case l.Held:
-		return l.HoldUntil
-	case l.MaxDuration > 0:
-		return l.StartedAt.Add(l.MaxDuration)
 	}
-	return time.Time{}
+	end := time.Time{}
+	if l.MaxDuration > 0 {
+		end = l.StartedAt.Add(l.MaxDuration)
+	}
+	sooner := func(at time.Time) {
+		if end.IsZero() || at.Before(end) {
+			end = at
+		}
+	}
+	called := l.StartedAt.Add(timeout)
+	switch {
+	case l.Held && !l.HoldUntil.IsZero():
+		sooner(l.HoldUntil)
+	case !l.Held && l.Route != "" && l.Parked == nil && timeout > 0 && called.After(now):
+		sooner(called)
+	}
+	return end
 }
 
 // whole is d in whole seconds, and never less than 0: clocks of two machines differ.

@@ -20,6 +20,7 @@ var reloadable = []string{
 	"limits.parked.events",
 	"limits.parked.running",
 	"limits.waiting",
+	"log.event_id",
 	"log.sample",
 	"park_store.key_file",
 	"park_store.keys",

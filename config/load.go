@@ -80,8 +80,23 @@ func Load(src Source) (*Loaded, error) {
 		w.Origin = nearestPlace(r.places, w.Path)
 		loaded.Warnings = append(loaded.Warnings, w)
 	}
+	loaded.Warnings = append(loaded.Warnings, nearMisses(src.Env)...)
 	loaded.Warnings.sort()
 	return loaded, nil
+}
+
+// Legible is what can be read of a configuration that may have problems: the defaults stand where it cannot be read, nothing is checked, and
+// secrets are left out. It is for whoever looks for a process that runs with an earlier one.
+func Legible(src Source) (*Config, error) {
+	text, err := os.ReadFile(src.Path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	r := newReading()
+	if err := r.read(src, text); err != nil {
+		return nil, err
+	}
+	return r.config()
 }
 
 // Origin says where the value at path came from, such as routes[0].lock.strategy.

@@ -91,7 +91,7 @@ routes:
 		{c.Limits.MaxConnections, 5},
 		{c.ShutdownDelay, 90 * time.Second},
 		{c.Etcd.Endpoints, []string{"http://a:2379", "http://b:2379"}},
-		{c.Log, Log{LogDebug, LogText, 1}},
+		{c.Log, Log{LogDebug, LogText, 1, true}},
 		{r.Match.Hosts, []string{"Hooks.example.com"}},
 		{r.Idempotency.Enabled, false},
 		{r.Idempotency.Keep, []StatusRange{{200, 299}, {404, 404}, {410, 412}}},

@@ -220,11 +220,15 @@ type Health struct {
 type Log struct {
 	// debug, info, warn or error. Default info.
 	Level LogLevel `koanf:"level"`
-	// json (one object a line) or text (for people). Default json.
+	// json (one object a line) or text (slog's key=value). Default json; where standard error is a terminal and nothing is said here,
+	// lines for people, which begin with the time of day, the level and the event.
 	Format LogFormat `koanf:"format"`
 	// Of the deliveries that went well, one in so many has its lines; 0: none has. What went wrong always has its lines. All
 	// replicas pick the same ones, by trace ID. Default 1: each has its lines.
 	Sample int `koanf:"sample"`
+	// Whether lines about a delivery have its event ID. Default true; false where whoever reads the log may not know what senders call
+	// their events.
+	EventID bool `koanf:"event_id"`
 }
 
 // Route says which deliveries are guarded, and by which rules.
@@ -472,7 +476,7 @@ func Default() *Config {
 		},
 		ParkStore: ParkStore{Inline: 16 * KiB, S3: S3{Region: "us-east-1", RequestTimeout: 10 * time.Second}},
 		Admin:     Admin{Listen: "127.0.0.1:8079", Hosts: []string{}, Tokens: []Token{}},
-		Log:       Log{Level: LogInfo, Format: LogJSON, Sample: 1},
+		Log:       Log{Level: LogInfo, Format: LogJSON, Sample: 1, EventID: true},
 		Routes:    []Route{},
 	}
 }

@@ -36,6 +36,7 @@ type remembered struct {
 	credentials string
 	answer      *Answer
 	fingerprint Fingerprint
+	parts       Parts
 	expires     time.Duration // since the cache began
 	attempt     int32
 	unknown     bool // else executed
@@ -71,7 +72,7 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 	r.linkAfter(&c.recent)
 	rec := &Record{
 		Entry: Entry{
-			Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint,
+			Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint, Parts: r.parts,
 			Credentials: r.credentials, Attempt: int(r.attempt), TraceParent: r.trace.String(),
 		},
 		End: End{Outcome: Executed, Kept: !r.unknown, Answer: r.answer},
@@ -98,7 +99,7 @@ func (c *Cache) add(rec *Record, seenAt moment, life time.Duration) {
 	half := binary.BigEndian.Uint64(whole[:])
 	execution, err := rec.Execution.binary()
 	r := &remembered{
-		key: whole, execution: execution, credentials: rec.Credentials, answer: rec.Answer, fingerprint: rec.Fingerprint,
+		key: whole, execution: execution, credentials: rec.Credentials, answer: rec.Answer, fingerprint: rec.Fingerprint, parts: rec.Parts,
 		expires: seenAt.at.Sub(c.began) + life, attempt: int32(rec.Attempt), unknown: rec.Outcome == Unknown, //nolint:gosec // attempts are few
 	}
 	r.trace = ParseTrace(rec.TraceParent)

@@ -7,6 +7,7 @@ type Request struct {
 	Scope       Scope
 	EventID     string
 	Fingerprint Fingerprint
+	Parts       Parts
 	// ByPayload: the fingerprint is the key, so equal bodies are one event only for the policy's PayloadRetention.
 	ByPayload   bool
 	Policy      *Policy
@@ -41,7 +42,9 @@ type Verdict struct {
 	RetryAfter time.Duration // 0 = not known
 	// ClosedUntil: Holder has ended, its outcome is unknown, and until then its lock stays closed. The zero time: it has not ended.
 	ClosedUntil time.Time
-	Copy        *Lock // of in_flight: the execution of the same event
+	// Differs are the parts that differ from the first delivery (of mismatch); nil where that is not known, or not for this sender to know.
+	Differs []string
+	Copy    *Lock // of in_flight: the execution of the same event
 
 	// WhileWaiting: (of aborted) it is this delivery that was cancelled, while it waited. Otherwise an earlier one was, for good.
 	WhileWaiting bool
@@ -91,7 +94,7 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	if rec != nil && r.other(rec.Fingerprint) {
 		switch r.Policy.OnMismatch {
 		case MismatchReject:
-			return Verdict{Decision: DecisionMismatch, Holder: rec.Execution}
+			return r.mismatch(&rec.Entry)
 		case MismatchExecute:
 			return r.decideLock(seen, rec, now)
 		}
@@ -99,7 +102,7 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	if copied := seen.copyOf(r.Scope.Key); copied != nil {
 		switch {
 		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchReject:
-			return Verdict{Decision: DecisionMismatch, Holder: copied.Execution}
+			return r.mismatch(&copied.Entry)
 		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchExecute:
 			return Verdict{Decision: DecisionLocked, Holder: copied.Execution, RetryAfter: copied.remaining(now), Behind: copied.Token}
 		}
@@ -112,7 +115,7 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	switch {
 	case rec == nil:
 	case rec.Settled():
-		return Verdict{Decision: DecisionReplayed, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(rec)}
+		return Verdict{Decision: DecisionReplayed, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(&rec.Entry)}
 	case rec.Final:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
 	case rec.Outcome == Unknown && r.Policy.OnUnknown == UnknownBlock:
@@ -156,8 +159,17 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	return v
 }
 
-// stranger reports whether the delivery came with other credentials than the one that wrote rec. It may know that the event is settled,
-// and no more.
-func (r *Request) stranger(rec *Record) bool {
-	return (!r.Policy.Verified || len(r.Policy.Credentials) > 0) && rec.Credentials != r.credentials(rec.Execution)
+// mismatch refuses a delivery that has another fingerprint than first.
+func (r *Request) mismatch(first *Entry) Verdict {
+	v := Verdict{Decision: DecisionMismatch, Holder: first.Execution}
+	if !r.stranger(first) {
+		v.Differs = r.Parts.Differ(first.Parts)
+	}
+	return v
+}
+
+// stranger reports whether the delivery came with other credentials than the first one of its event. It may know that there was one and that it
+// is settled, and no more.
+func (r *Request) stranger(first *Entry) bool {
+	return (!r.Policy.Verified || len(r.Policy.Credentials) > 0) && first.Credentials != r.credentials(first.Execution)
 }

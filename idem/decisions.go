@@ -139,22 +139,22 @@ var decisions = [...]DecisionRow{
 		Acquisition: string(DecisionAborted), Lookup: string(DecisionAborted),
 	}, {
 		Decision: DecisionLockLost, Class: ClassFailed, Status: 503, Code: "lock_lost", Effect: EffectUnknown,
-		Title: "The lock was lost while the event was executed", Detail: "the lock was lost; another execution may have it", Lookup: string(DecisionInFlight),
+		Title: "The lock was lost while the event was executed", Detail: "the lock was lost; another execution may have it", Lookup: string(DecisionInFlight), Level: slog.LevelWarn,
 	}, {
 		Decision: DecisionUpstreamUnreachable, Class: ClassFailed, Status: 502, Code: "upstream_unreachable", Effect: EffectNo,
-		Title: "The upstream could not be reached", Detail: "no byte was sent to the upstream; the event may be delivered again", Lookup: string(DecisionInFlight),
+		Title: "The upstream could not be reached", Detail: "no byte was sent to the upstream; the event may be delivered again", Lookup: string(DecisionInFlight), Level: slog.LevelWarn,
 	}, {
 		Decision: DecisionUpstreamFailed, Class: ClassFailed, Status: 502, Code: "upstream_failed", Effect: EffectUnknown,
 		Title:  "The upstream broke off",
-		Detail: "the upstream took the request and its answer broke off; it may have executed the event", Lookup: string(DecisionInFlight),
+		Detail: "the upstream took the request and its answer broke off; it may have executed the event", Lookup: string(DecisionInFlight), Level: slog.LevelWarn,
 	}, {
 		Decision: DecisionUpstreamTimeout, Class: ClassFailed, Status: 504, Code: "upstream_timeout", Effect: EffectUnknown,
 		Title:  "The upstream did not answer in time",
-		Detail: "the upstream took the request and did not answer in time; it may have executed the event", Lookup: string(DecisionInFlight),
+		Detail: "the upstream took the request and did not answer in time; it may have executed the event", Lookup: string(DecisionInFlight), Level: slog.LevelWarn,
 	}, {
 		Decision: DecisionStoreUnavailable, Status: 503, Code: "store_unavailable", Effect: EffectNo,
 		Title: "The lock store cannot decide now", Detail: "nothing was executed; send the event again",
-		Acquisition: string(DecisionStoreUnavailable), Lookup: string(DecisionStoreUnavailable),
+		Acquisition: string(DecisionStoreUnavailable), Lookup: string(DecisionStoreUnavailable), Level: slog.LevelWarn,
 	},
 	{Decision: DecisionBypassed},
 	{Decision: DecisionAnswered},

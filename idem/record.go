@@ -64,6 +64,8 @@ type Entry struct {
 	Route       string      `json:"route"`  // "" for a lock of the lock API
 	EventID     string      `json:"eventId,omitempty"`
 	Fingerprint Fingerprint `json:"fingerprint"`
+	// Parts say what differs from a delivery with another fingerprint: 27 bytes of each lock and record. An older release did not write them.
+	Parts Parts `json:"parts,omitzero"`
 	// Credentials is CredentialsDigest of the delivery that runs; empty when it came with none.
 	Credentials string `json:"credentials,omitempty"`
 	// CallbackHash is the SHA-256 of the execution's callback key, in hex.

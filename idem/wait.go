@@ -238,7 +238,7 @@ func sameAs(seen *Seen, r *Request, v Verdict) Verdict {
 	case rec == nil || rec.Execution != v.Holder && !rec.Settled(): // nobody can tell any more
 		return Verdict{Decision: DecisionLockLost, Holder: v.Holder}
 	case rec.Answer != nil:
-		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(rec)}
+		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(&rec.Entry)}
 	case rec.Status == Aborted:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
 	}

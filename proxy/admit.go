@@ -50,7 +50,7 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 func (d *delivery) request() *idem.Request {
 	return &idem.Request{
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
-		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, ByPayload: d.names.ByPayload,
+		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts, ByPayload: d.names.ByPayload,
 		Policy: &d.route.Policy, TraceParent: d.trace.String(), Parking: d.parking(),
 		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.msg, &d.route.Policy) },
 	}
@@ -79,6 +79,7 @@ func (d *delivery) refused(a *idem.Admission) *ending {
 	}
 	r := &end.refusal
 	r.detail, r.execution, r.closedUntil, r.retryAfter = refusalDetail(a), a.Holder, a.ClosedUntil, a.RetryAfter
+	r.differs, d.report.Differs = a.Differs, a.Differs
 	switch { // what the end of an earlier execution says of the effect
 	case a.Record == nil:
 	case a.Record.Outcome == idem.NotExecuted:
@@ -94,6 +95,8 @@ func refusalDetail(a *idem.Admission) string {
 	switch {
 	case a.Decision == idem.DecisionAborted:
 		return abortedDetail(a.Record)
+	case len(a.Differs) > 0:
+		return "this event ID came before with another " + strings.Join(a.Differs, ", ") + "; nothing was executed"
 	case row.Class == idem.ClassFailed || row.Class == idem.ClassBug:
 		return "that is how the execution ended which this copy was attached to; the copy ran nothing"
 	case a.ClosedUntil.IsZero() || a.Decision != idem.DecisionLocked && a.Decision != idem.DecisionWaitTimeout:

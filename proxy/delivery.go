@@ -233,7 +233,7 @@ func (d *delivery) name() *ending {
 	case err != nil:
 		end = d.reject(reject(codeBadRequest, err.Error()))
 	default:
-		d.report.Workflow, d.report.Key = d.names.Workflow, d.names.Key.Short()
+		d.report.Workflow, d.report.Key, d.report.EventID = d.names.Workflow, d.names.Key.Short(), d.names.EventID
 		if !d.names.Missing {
 			return nil
 		}

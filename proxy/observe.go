@@ -28,7 +28,9 @@ type Report struct {
 	Keyed                     bool // the route remembers events
 	Locks                     bool // the route takes locks: its strategy is not none
 	Workflow                  string
-	Key                       string // short
+	Key                       string   // short
+	Differs                   []string // the parts of a mismatch that differ
+	EventID                   string   // what the sender calls the event; "" where it has no name
 	Execution                 idem.ExecutionID
 	Attempt                   int // 0: it did not run
 	Outcome                   idem.Outcome

@@ -20,6 +20,7 @@ type problem struct {
 	Executed   idem.Effect `json:"executed"`
 	Execution  string      `json:"executionId,omitempty"`
 	Workflow   string      `json:"workflow,omitempty"`
+	Differs    []string    `json:"differs,omitempty"` // the parts of the request that are others than the first time
 	RetryAfter int         `json:"retryAfter,omitempty"`
 	// ClosedUntil is when a lock is free whose execution has ended; absent where it has not.
 	ClosedUntil time.Time `json:"closedUntil,omitzero"`
@@ -42,6 +43,7 @@ type refusal struct {
 	conflict            bool // see idem.DecisionRow
 	execution           idem.ExecutionID
 	workflow            string
+	differs             []string // of a mismatch, where it is known
 	// closedUntil: execution has ended, and its lock stays closed; zero: it has not.
 	closedUntil time.Time
 	retryAfter  time.Duration
@@ -68,7 +70,7 @@ func (r *refusal) write(ctx *fasthttp.RequestCtx) {
 	own(ctx)
 	p := problem{
 		Type: "urn:hooklock:problem:" + r.code, Title: r.title, Status: r.status, Detail: r.detail, Code: r.code,
-		Executed: r.effect, Execution: string(r.execution), Workflow: r.workflow,
+		Executed: r.effect, Execution: string(r.execution), Workflow: r.workflow, Differs: r.differs,
 	}
 	if retryable(r.status) {
 		p.RetryAfter = seconds(r.retryAfter)

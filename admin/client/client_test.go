@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -235,7 +236,7 @@ func TestWhatIsRefusedIsAProblem(t *testing.T) {
 		Type: "urn:hooklock:problem:workflow_locked", Title: "Locked", Status: 409, Detail: "held", Code: CodeWorkflowLocked,
 		ExecutionID: "exec_b", Workflow: "w", ExistingExecutionID: "exec_b", RetryAfter: 7 * time.Second,
 	}
-	if *p != want || p.Error() != "workflow_locked: held" {
+	if !reflect.DeepEqual(*p, want) || p.Error() != "workflow_locked: held" {
 		t.Errorf("got %+v: %v", p, p)
 	}
 }

@@ -43,6 +43,8 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 		"Parked": Parked{}, "Evidence": Evidence{}, "BulkResult": BulkResult{}, "BulkItem": BulkItem{},
 		"Report": Report{}, "RouteReport": RouteReport{}, "Finding": Finding{}, "Example": Example{},
 		"Attempt": Attempt{}, "Arrivals": Arrivals{}, "Arrival": Arrival{}, "KeptAnswer": KeptAnswer{},
+		"ReplicaStatus": ReplicaStatus{}, "SessionStatus": SessionStatus{}, "EtcdStatus": EtcdStatus{}, "Contact": Contact{}, "ConfigStatus": ConfigStatus{},
+		"Refusal": Refusal{}, "Crowd": Crowd{}, "ParkedStatus": ParkedStatus{}, "RouteRate": RouteRate{}, "RunningConfig": RunningConfig{}, "Reloaded": Reloaded{},
 	} {
 		said := slices.Sorted(maps.Keys(api.Components.Schemas[name].Properties))
 		if read := names(reflect.TypeOf(typed)); !slices.Equal(said, read) {
@@ -59,7 +61,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	codes := api.Components.Schemas["Code"].Enum
 	for _, code := range []string{
 		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished,
-		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeNotParked, CodeRequestNotKept, CodeAnswerNotKept, CodeCancelRequested, CodeRateLimited, CodeStoreUnavailable,
+		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeNotParked, CodeRequestNotKept, CodeAnswerNotKept, CodeCancelRequested, CodeConfigRefused, CodeRateLimited, CodeStoreUnavailable,
 	} {
 		if !slices.Contains(codes, code) {
 			t.Errorf("the API has no code %s", code)

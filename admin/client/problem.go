@@ -25,6 +25,8 @@ type Problem struct {
 	ExistingExecutionID string `json:"existingExecutionId"`
 	// ExecutionStatus is where the execution is, where its status is the reason.
 	ExecutionStatus Status `json:"-"`
+	// Problems are what is wrong with a configuration that was refused, each with its place.
+	Problems []string `json:"problems"`
 	// RetryAfter is the server's advice when to ask again; 0 = it gave none.
 	RetryAfter time.Duration `json:"-"`
 }
@@ -52,6 +54,7 @@ const (
 	CodeNotParked         = "not_parked"
 	CodeRequestNotKept    = "request_not_kept"
 	CodeCancelRequested   = "cancel_requested"
+	CodeConfigRefused     = "config_refused"
 	CodeRateLimited       = "rate_limited"
 	CodeStoreUnavailable  = "store_unavailable"
 )

@@ -2,7 +2,8 @@
 // enforce. It is kept in memory, of this process alone, in bounded space.
 //
 // Words: a Delivery is what is told of one, a Finding how often one Kind of thing was found on a Route, with some Examples, and a Report all
-// findings of one process since a time. The Tally counts, in steps of some minutes.
+// findings of one process since a time. The Tally counts, in steps of some minutes. A Rate is what came to a route in the last ones, and a Contact
+// when somebody whom the process asks answered last.
 package report
 
 import (
@@ -108,6 +109,8 @@ func (t *Tally) Note(d *Delivery) {
 type route struct {
 	mu       sync.Mutex
 	all      ring
+	recent   recent
+	newest   time.Time    // when the newest delivery was noted
 	found    [kinds]*ring // nil until the first one
 	examples [kinds]examples
 	attempts attempts
@@ -118,6 +121,8 @@ func (r *route) note(d *Delivery, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all.add(at)
+	r.recent.add(d.Decision, now)
+	r.newest = now
 	if kind := Kind(d.Decision.Row().Class); kind >= Duplicate && kind <= Unnamed {
 		r.find(kind, d, at, now)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/remote"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 )
@@ -19,21 +20,29 @@ func newConfig(e *cli.Environment) *cobra.Command {
 		Args:  cli.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	var path string
-	var origin bool
+	var r remote.Remote
+	var origin, running bool
 	show := &cobra.Command{
 		Use:   "show",
 		Short: "print the configuration with every default filled in; secrets are not shown",
-		Args:  cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			loaded, err := wiring.Load(e, path, nil, false)
+		Long: `Print the configuration as a start would read it, with every default filled in; secrets are not shown. With --running it is the one that a
+running hooklock has in force, in the same spelling:
+
+  diff <(hooklock config show) <(hooklock config show --running)`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if running {
+				return r.ShowRunning(cmd.Context(), e, origin)
+			}
+			loaded, err := wiring.Load(e, r.ConfigFile(), nil, false)
 			if err != nil {
 				return err
 			}
 			return loaded.Show(e.Stdout, origin)
 		},
 	}
-	show.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
+	r.Flags(show)
+	show.Flags().BoolVar(&running, "running", false, "ask a running hooklock which one it has in force")
 	show.Flags().BoolVar(&origin, "origin", false, "say where each value comes from")
 	schema := &cobra.Command{
 		Use:   "schema",
@@ -49,7 +58,7 @@ func newConfig(e *cli.Environment) *cobra.Command {
 }
 
 func newValidate(e *cli.Environment) *cobra.Command {
-	var path, format string
+	var path, output string
 	var elsewhere bool
 	cmd := &cobra.Command{
 		Use:   "validate",
@@ -58,8 +67,8 @@ func newValidate(e *cli.Environment) *cobra.Command {
 With --without-files a secret or certificate that is missing here is a warning: for a configuration that is for another machine.`,
 		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if format != "text" && format != "json" {
-				return cli.Misuse(fmt.Errorf("--format %s: use text or json", format))
+			if output != "text" && output != "json" {
+				return cli.Misuse(fmt.Errorf("-o %s: use text or json", cli.Plain(output)))
 			}
 			loaded, err := wiring.Load(e, path, nil, !elsewhere)
 			if err == nil {
@@ -72,7 +81,7 @@ With --without-files a secret or certificate that is missing here is a warning: 
 			if loaded != nil {
 				warnings, notes = loaded.Warnings, loaded.Notes
 			}
-			if format == "json" {
+			if output == "json" {
 				if err := printJSON(e, problems, warnings, notes); err != nil {
 					return err
 				}
@@ -87,7 +96,9 @@ With --without-files a secret or certificate that is missing here is a warning: 
 	}
 	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
 	cmd.Flags().BoolVar(&elsewhere, "without-files", false, "secrets and certificates are on another machine: those that are missing here are warnings")
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	cmd.Flags().StringVar(&output, "format", "text", "as --output")
+	_ = cmd.Flags().MarkHidden("format") // its name before; the flag is there
 	return cmd
 }
 

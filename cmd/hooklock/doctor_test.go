@@ -69,7 +69,7 @@ func TestServeReachesAnEtcdThatAsksWhoComes(t *testing.T) {
 			}
 			e := &cli.Environment{Stderr: io.Discard}
 			defer e.Close()
-			s, err := serve.Start(t.Context(), loaded.Config, serve.OpenLog(e, &loaded.Config.Log), nil)
+			s, err := serve.Start(t.Context(), "sidecar.yaml", loaded, serve.OpenLog(e, loaded), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -46,11 +46,11 @@ is there is replaced when the new one is whole. It is an etcd snapshot: "etcdutl
 				if err != nil {
 					return err
 				}
-				if d.JSON {
-					return json.NewEncoder(e.Stdout).Encode(map[string]any{"file": args[0], "bytes": size})
+				said, err := json.Marshal(map[string]any{"file": args[0], "bytes": size})
+				if err != nil {
+					return fmt.Errorf("say what was written: %w", err)
 				}
-				fmt.Fprintf(e.Stdout, "%s: %d bytes, whole\n", cli.Plain(args[0]), size)
-				return nil
+				return d.Done(said, fmt.Sprintf("%s: %d bytes, whole", args[0], size))
 			})
 		},
 	}

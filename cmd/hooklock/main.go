@@ -69,6 +69,8 @@ the lock, or it has ended).`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.Version = versionText()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(e.Stdout)
 	root.SetErr(e.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -76,6 +78,6 @@ the lock, or it has ended).`,
 	})
 	root.AddCommand(serve.NewServe(e), newDrain(), newReload(e), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e),
 		inject.New(e, os.Stdin), doctor.NewDoctor(e),
-		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewReport(e), newEmbedded(e))
+		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewReport(e), remote.NewStatus(e), newEmbedded(e))
 	return root
 }

@@ -19,21 +19,25 @@ import (
 )
 
 func newReload(e *cli.Environment) *cobra.Command {
-	var path string
+	var r remote.Remote
 	var pid int
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "tell a running hooklock serve to read its configuration anew, and say whether it was taken over",
 		Long: `Tell a running "hooklock serve" to read its configuration anew, and say whether it was taken over. What needs a restart, or is not valid,
-is refused, and the old configuration stays in force: exit code 1, or 2 where the file itself is not valid, and then nothing is sent.
+is refused, and the old configuration stays in force: what is wrong is printed, and the exit code is 2.
 
-It sends SIGHUP to --pid, which is 1 in a container of its own, and reads in its metrics what came of it: at health.listen, or at admin.listen.
-It is the ExecReload of the unit for systemd.`,
-		Example: `  hooklock reload --config /etc/hooklock/sidecar.yaml --pid "$(systemctl show --property MainPID --value hooklock)"`,
-		Args:    cli.NoArgs,
+It asks over the admin API, with a token that may write. With --pid it asks for none: where the file is valid, it sends SIGHUP to that process and reads in
+its metrics what came of it, at health.listen, or at admin.listen; one that is refused then is exit code 1. That is the ExecReload of the unit for systemd.`,
+		Example: `  hooklock reload
+  hooklock reload --config /etc/hooklock/sidecar.yaml --pid "$(systemctl show --property MainPID --value hooklock)"`,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			loaded, err := wiring.Load(e, path, nil, true)
+			if !cmd.Flags().Changed("pid") {
+				return r.Reload(cmd.Context(), e)
+			}
+			loaded, err := wiring.Load(e, r.ConfigFile(), nil, true)
 			if err == nil {
 				err = wiring.Check(loaded.Config, true)
 			}
@@ -43,9 +47,9 @@ It is the ExecReload of the unit for systemd.`,
 			return reload(cmd.Context(), e, loaded.Config, pid, wait)
 		},
 	}
-	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file of the running process")
-	cmd.Flags().IntVar(&pid, "pid", 1, "process ID of hooklock serve")
-	cmd.Flags().DurationVar(&wait, "wait", 30*time.Second, "how long to wait for the outcome")
+	r.Flags(cmd)
+	cmd.Flags().IntVar(&pid, "pid", 1, "signal this hooklock serve, and ask nobody for a token")
+	cmd.Flags().DurationVar(&wait, "wait", 30*time.Second, "how long to wait for what comes of a signal")
 	return cmd
 }
 

@@ -47,14 +47,14 @@ func TestWhatIsParkedIsListedByState(t *testing.T) {
 }
 
 func TestOneExecutionShowsItsTriesAndWhatIsKnownOfThem(t *testing.T) {
-	api := serveAPI(t, map[string]string{"GET /v1/executions/" + id: "200 " + blockedJSON, "GET /v1/executions/exec_letter": "200 " + letterJSON})
+	api := serveAPI(t, map[string]string{"GET /v1/executions/" + id: "200 " + blockedJSON, "GET /v1/executions/exec_letterletterletterletterletterle": "200 " + letterJSON})
 	_, out, _ := command(t, nil, "executions", "get", id, "--admin", api.url)
 	for _, want := range []string{"3, of which 2 failed", "for unknown", "executed, answered 503: upstream_status", "2 of 2 tries failed"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	if _, out, _ = command(t, nil, "executions", "get", "exec_letter", "--admin", api.url); !strings.Contains(out, "kept: it can be run again") {
+	if _, out, _ = command(t, nil, "executions", "get", "exec_letterletterletterletterletterle", "--admin", api.url); !strings.Contains(out, "kept: it can be run again") {
 		t.Errorf("%s", out)
 	}
 }

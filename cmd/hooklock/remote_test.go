@@ -244,7 +244,7 @@ func TestMistakesOfUsageAreFoundBeforeAnythingIsSent(t *testing.T) {
 		"locks list extra":                              "takes no arguments",
 		"locks get":                                     "takes one WORKFLOW",
 		"locks get a b":                                 "takes one WORKFLOW",
-		"locks list -o yaml":                            "use table or json",
+		"locks list -o xml":                             "use table, wide, json, yaml",
 		"locks list --limit -1":                         "from 0 on",
 		"locks release w --reason r":                    "needs --execution",
 		"locks release w --execution exec_a":            "needs --reason",
@@ -372,7 +372,7 @@ func TestStatusNamesAreCompleted(t *testing.T) {
 	if code != cli.ExitFine || !strings.HasPrefix(out, "PENDING\nRUNNING\nCANCEL_REQUESTED\nSUCCESS\nFAILED\nABORTED\n") {
 		t.Errorf("%d %s", code, out)
 	}
-	if _, out, _ = command(t, nil, "__complete", "locks", "list", "-o", ""); !strings.HasPrefix(out, "table\njson\n") {
+	if _, out, _ = command(t, nil, "__complete", "locks", "list", "-o", ""); !strings.HasPrefix(out, "table\nwide\njson\nyaml\n") {
 		t.Errorf("got %s", out)
 	}
 }
@@ -381,14 +381,14 @@ func TestWhatTheServerHasIsCompleted(t *testing.T) {
 	api := serveAPI(t, map[string]string{
 		"GET /v1/locks?limit=50&prefix=s":  `200 {"locks":[` + lockJSON + "," + staleJSON + `],"nextCursor":""}`,
 		"GET /v1/locks/stripe%2Facme":      "200 " + lockJSON,
-		"GET /v1/executions?limit=50":      `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
+		"GET /v1/executions?limit=200":     `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
 		"GET /v1/locks?limit=50&prefix=no": `503 {"code":"store_unavailable"}`,
 	})
 	for args, want := range map[string]string{
 		"locks get s":                            "stripe/acme\trunning\n:4\n",
 		"locks release s":                        "stripe/acme\trunning\n:4\n",
 		"locks release stripe/acme --execution ": id + "\n:4\n",
-		"executions cancel exec":                 id + "\tFAILED stripe/acme\n:4\n",
+		"executions cancel exec":                 id + "\tFAILED stripe/acme evt_1\n:4\n",
 		"executions get exec_none":               ":4\n",
 		"executions get " + id + " ":             ":4\n",
 		"locks get no":                           ":4\n",

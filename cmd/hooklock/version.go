@@ -15,8 +15,13 @@ func newVersion(e *cli.Environment) *cobra.Command {
 		Short: "print the version",
 		Args:  cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprintf(e.Stdout, "hooklock %s %s %s/%s\n", cli.BuildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintln(e.Stdout, versionText())
 			return nil
 		},
 	}
+}
+
+// versionText is what hooklock version and hooklock --version print.
+func versionText() string {
+	return fmt.Sprintf("hooklock %s %s %s/%s", cli.BuildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -24,12 +24,15 @@ type Operation struct {
 	Code string
 }
 
+// CodeCancelled is the Code of a request that this process has called off itself.
+const CodeCancelled = "CANCELLED"
+
 // interceptors measure the requests to one member.
 func interceptors(endpoint string, report func(Operation)) []grpc.DialOption {
 	if report == nil {
 		return nil
 	}
-	host, port := hostPort(endpoint)
+	host, port := HostPort(endpoint)
 	done := func(method string, since time.Time, err error) {
 		report(Operation{Name: operationOf(method), Host: host, Port: port, Took: time.Since(since), Code: codeOf(err)})
 	}
@@ -198,12 +201,13 @@ func spelled(c codes.Code) string {
 		c = codes.Unknown
 	}
 	if c == codes.Canceled {
-		return "CANCELLED" // in Go it has one l
+		return CodeCancelled // in Go it has one l
 	}
 	return strings.ToUpper(operationOf(c.String()))
 }
 
-func hostPort(endpoint string) (host, port string) {
+// HostPort takes an endpoint apart, as Operation names it.
+func HostPort(endpoint string) (host, port string) {
 	if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
 		return u.Hostname(), u.Port()
 	}

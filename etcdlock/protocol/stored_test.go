@@ -31,7 +31,7 @@ func TestWhatIsStoredStays(t *testing.T) {
 	}{
 		"a lock with everything": {func() ([]byte, error) { return EncodeLock(full) }, `{
 			"v":1,"executionId":"exec_a","workflow":"w/\"1\"","key":"k","perEvent":true,"alive":"sessions/s","holder":"host/1/s","route":"r","eventId":"e",
-			"fingerprint":"0102000000000000000000000000000000000000000000000000000000000000","credentials":"c","callbackHash":"h","traceParent":"t","attempt":3,
+			"fingerprint":"0102000000000000000000000000000000000000000000000000000000000000","parts":"AQIAAAAAAAAAAAAA","credentials":"c","callbackHash":"h","traceParent":"t","attempt":3,
 			"earlier":[{"executionId":"exec_b","status":"FAILED","outcome":"unknown","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"}],
 			"startedAt":"2026-01-02T03:04:05.006Z","maxDurationNs":3600000000000,"releaseDelayNs":1000000000,"retentionNs":60000000000,"replayBody":5,"plan":["one","two"],
 			"steps":[{"name":"one","status":"done","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"}],
@@ -58,7 +58,7 @@ func TestWhatIsStoredStays(t *testing.T) {
 			"v":1,"workflow":"w","key":"k","route":"","since":"2026-01-02T03:04:05.006Z","bytes":7,"state":"blocked","maxAgeNs":3600000000000}`},
 		"a record with an answer": {func() ([]byte, error) { return EncodeRecord(record, "me") }, `{
 			"v":1,"executionId":"exec_a","status":"SUCCESS","outcome":"executed","workflow":"w/\"1\"","key":"k","perEvent":true,"route":"r","eventId":"e",
-			"fingerprint":"0102000000000000000000000000000000000000000000000000000000000000","credentials":"c","callbackHash":"h","traceParent":"t","holder":"host/1/s","token":7,"attempt":3,
+			"fingerprint":"0102000000000000000000000000000000000000000000000000000000000000","parts":"AQIAAAAAAAAAAAAA","credentials":"c","callbackHash":"h","traceParent":"t","holder":"host/1/s","token":7,"attempt":3,
 			"earlier":[{"executionId":"exec_b","status":"FAILED","outcome":"unknown","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"}],
 			"startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z","expiresAt":"2026-01-02T03:05:05.006Z","final":true,
 			"steps":[{"name":"one","status":"done","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"},{"name":"two","status":"skipped"}],

@@ -16,7 +16,7 @@ func sampleLock() *idem.Lock {
 	return &idem.Lock{
 		Entry: idem.Entry{
 			Execution: "exec_a", Scope: idem.Scope{Workflow: "w/\"1\"", Key: "k", PerEvent: true}, Route: "r", EventID: "e",
-			Fingerprint: idem.Fingerprint{1, 2}, Credentials: "c", CallbackHash: "h", TraceParent: "t", Attempt: 3,
+			Fingerprint: idem.Fingerprint{1, 2}, Parts: idem.Parts{1, 2}, Credentials: "c", CallbackHash: "h", TraceParent: "t", Attempt: 3,
 			Earlier:   []idem.Attempt{{Execution: "exec_b", Status: idem.Failed, Outcome: idem.Unknown, StartedAt: at, FinishedAt: at}},
 			StartedAt: at, Retention: time.Minute, Holder: "host/1/s", Steps: []idem.Step{{Name: "one", Status: idem.StepDone, StartedAt: at, FinishedAt: at}},
 		},

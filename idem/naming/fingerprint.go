@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 
@@ -46,4 +47,31 @@ func FingerprintOf(m *Message, open Open) idem.Fingerprint {
 	s.sum.Write(m.Body)
 	s.line = s.sum.Sum(b[:0])
 	return idem.Fingerprint(s.line)
+}
+
+// partsOf are what FingerprintOf hashes, each for itself.
+func partsOf(m *Message, open Open) (p idem.Parts) {
+	s := &m.scratch
+	if !open.Method {
+		p.Set(idem.PartMethod, m.Method)
+	}
+	if !open.Host {
+		s.line = appendLower(s.line[:0], m.Host)
+		host, port := s.line, []byte(nil)
+		if i := bytes.LastIndexByte(host, ':'); i > bytes.LastIndexByte(host, ']') { // an IPv6 address has colons of its own
+			host, port = host[:i], host[i+1:]
+		}
+		p.Set(idem.PartHost, host)
+		p.Set(idem.PartPort, port)
+	}
+	path := m.Path
+	if open.Target {
+		s.path = NormalPath(path, s.path)
+		path = s.path
+	} else {
+		p.Set(idem.PartQuery, m.Query)
+	}
+	p.Set(idem.PartPath, path)
+	p.Set(idem.PartBody, m.Body)
+	return p
 }

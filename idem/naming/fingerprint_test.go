@@ -2,6 +2,7 @@ package naming
 
 import (
 	"encoding/hex"
+	"slices"
 	"testing"
 
 	"hooklock/idem"
@@ -41,6 +42,43 @@ func TestTheFingerprintIsOfWhatWasAskedFor(t *testing.T) {
 				t.Fatalf("same is %v", got == first)
 			}
 		})
+	}
+}
+
+func TestThePartsSayWhatDiffers(t *testing.T) {
+	signed := Open{Method: true, Host: true, Target: true}
+	for _, tt := range []struct {
+		sentence string
+		open     Open
+		change   func(*Message)
+		differ   []string
+	}{
+		{"nothing changed", Open{}, func(*Message) {}, nil},
+		{"the host in another case", Open{}, func(m *Message) { m.Host = []byte("EXAMPLE.com") }, nil},
+		{"another method", Open{}, func(m *Message) { m.Method = []byte("PUT") }, []string{"method"}},
+		{"another host", Open{}, func(m *Message) { m.Host = []byte("example.org") }, []string{"host"}},
+		{"a port", Open{}, func(m *Message) { m.Host = []byte("example.com:80") }, []string{"port"}},
+		{"an address", Open{}, func(m *Message) { m.Host = []byte("[::1]") }, []string{"host"}},
+		{"another path and query", Open{}, func(m *Message) { m.Path, m.Query = []byte("/b"), []byte("b=2") }, []string{"path", "query"}},
+		{"another body", Open{}, func(m *Message) { m.Body = []byte("bodY") }, []string{"body"}},
+		{"what a signature leaves open", signed, func(m *Message) {
+			m.Method, m.Host, m.Path, m.Query = []byte("PUT"), []byte("b:1"), []byte("/%61"), []byte("b=2")
+		}, nil},
+		{"what it does not", signed, func(m *Message) { m.Path, m.Body = []byte("/b"), nil }, []string{"path", "body"}},
+	} {
+		t.Run(tt.sentence, func(t *testing.T) {
+			m := request()
+			tt.change(m)
+			if got := partsOf(m, tt.open).Differ(partsOf(request(), tt.open)); !slices.Equal(got, tt.differ) {
+				t.Fatalf("%v, want %v", got, tt.differ)
+			}
+		})
+	}
+}
+
+func TestThePartsStayAcrossReleases(t *testing.T) {
+	if text, err := partsOf(request(), Open{}).MarshalText(); err != nil || string(text) != "wXEyiemZfoRhdi0P" {
+		t.Fatalf("%s %v", text, err)
 	}
 }
 

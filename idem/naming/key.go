@@ -102,6 +102,7 @@ type Names struct {
 	// Key names the event inside route and workflow. It is empty when Missing is set.
 	Key         idem.Key
 	Fingerprint idem.Fingerprint
+	Parts       idem.Parts // of the fingerprint
 	// ByPayload: the fingerprint is (part of) the key, so PayloadRetention applies.
 	ByPayload bool
 	// Missing: there is no event ID, and the route lets such deliveries pass without a key.
@@ -116,7 +117,7 @@ func (k *Keys) Name(m *Message) (Names, error) {
 	s := &m.scratch
 	s.begin(k.route)
 	s.fingerprint = FingerprintOf(m, k.open)
-	names := Names{Fingerprint: s.fingerprint}
+	names := Names{Fingerprint: s.fingerprint, Parts: partsOf(m, k.open)}
 
 	var failed *failure
 	if s.workflow, failed = k.workflow.read(m, s.workflow); failed != nil {

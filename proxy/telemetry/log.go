@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"strings"
 
 	"hooklock/idem"
 	"hooklock/proxy"
@@ -34,16 +35,17 @@ func routine(r *proxy.Report) bool {
 
 // logDelivery writes the line of a delivery.
 func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
-	level := r.Decision.Row().Level
+	level := max(r.Decision.Row().Level, r.Would.Row().Level) // what was forwarded because etcd is away is for somebody to see to, too
 	if !t.o.Log.Enabled(ctx, level) || routine(r) && !t.kept(r) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 25), slog.String("decision", string(r.Decision)), slog.String("route", r.Route), slog.Int("status", r.Status))
+	attrs := append(make([]slog.Attr, 0, 27), slog.String("decision", string(r.Decision)), slog.String("route", r.Route), slog.Int("status", r.Status))
 	attrs = appendText(attrs, "would", string(r.Would))
 	attrs = appendText(attrs, "code", r.Code)
 	attrs = appendText(attrs, "signature", r.Signature)
 	attrs = appendText(attrs, "signature_part", r.SignaturePart)
-	attrs = appendClosed(appendNames(attrs, r), r)
+	attrs = appendText(attrs, "differs", strings.Join(r.Differs, ","))
+	attrs = appendClosed(t.appendNames(attrs, r), r)
 	attrs = append(attrs, slog.Float64("duration_ms", milliseconds(r.Total)))
 	if !r.UpstreamFrom.IsZero() {
 		attrs = append(attrs, slog.Float64("upstream_ms", milliseconds(r.Upstream)))
@@ -74,7 +76,7 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	if !t.o.Log.Enabled(ctx, level) || level == slog.LevelInfo && name != proxy.EventRefused && !t.kept(r) {
 		return
 	}
-	attrs := appendNames(append(make([]slog.Attr, 0, 14), slog.String("route", r.Route)), r)
+	attrs := t.appendNames(append(make([]slog.Attr, 0, 15), slog.String("route", r.Route)), r)
 	switch name {
 	case proxy.EventRefused:
 		attrs = appendClosed(attrs, r)
@@ -105,9 +107,21 @@ func appendClosed(attrs []slog.Attr, r *proxy.Report) []slog.Attr {
 	return append(attrs, slog.Time("closed_until", r.ClosedUntil.UTC()))
 }
 
-func appendNames(attrs []slog.Attr, r *proxy.Report) []slog.Attr {
+// SetEventIDs says whether lines have the event ID.
+func (t *Telemetry) SetEventIDs(shown bool) { t.eventIDs.Store(shown) }
+
+// shown is an event ID where lines have it.
+func (t *Telemetry) shown(eventID string) string {
+	if !t.eventIDs.Load() {
+		return ""
+	}
+	return eventID
+}
+
+func (t *Telemetry) appendNames(attrs []slog.Attr, r *proxy.Report) []slog.Attr {
 	attrs = appendText(attrs, "workflow", r.Workflow)
 	attrs = appendText(attrs, "key", r.Key)
+	attrs = appendText(attrs, "event_id", t.shown(r.EventID))
 	attrs = appendText(attrs, "execution", string(r.Execution))
 	if r.Attempt > 0 {
 		attrs = append(attrs, slog.Int("attempt", r.Attempt))

@@ -17,6 +17,7 @@ import (
 func full() *proxy.Report {
 	r := executed()
 	r.Would, r.Code, r.Signature, r.SignaturePart, r.SpanID, r.By, r.Loss = idem.DecisionLocked, "", "mismatch", "header", "b7ad6b7169203331", "ops", proxy.LossSession
+	r.EventID, r.Differs = "evt_1", []string{"query", "body"}
 	r.Stages.Wait.For, r.Hold, r.Err, r.ClosedUntil = time.Second, time.Minute, os.ErrDeadlineExceeded, began.Add(time.Minute)
 	return r
 }
@@ -67,7 +68,7 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 		lines[string(name)] = func() { r.Event(name, full()) }
 	}
 	lines["lock.expired"] = func() {
-		r.Buried(&idem.Lock{Entry: idem.Entry{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began}})
+		r.Buried(&idem.Lock{Entry: idem.Entry{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, EventID: "evt_1", Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began}})
 	}
 	for event, write := range lines {
 		write()
@@ -91,6 +92,49 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 				t.Errorf("%s: docs/logs.md promises %s", event, field)
 			}
 		}
+	}
+}
+
+func TestWhatSomebodyShouldSeeToIsAWarning(t *testing.T) {
+	r := open(t)
+	warned := []idem.Decision{
+		idem.DecisionStoreUnavailable, idem.DecisionLockLost, idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout,
+	}
+	for _, row := range idem.Decisions() {
+		report := executed()
+		report.Decision = row.Decision
+		r.Delivered(report)
+		want := "INFO"
+		switch {
+		case slices.Contains(warned, row.Decision):
+			want = "WARN"
+		case row.Decision == idem.DecisionInternalError:
+			want = "ERROR"
+		}
+		if level := r.last(t)["level"]; level != want {
+			t.Errorf("%s: %v, want %s", row.Decision, level, want)
+		}
+	}
+	forwarded := executed()
+	forwarded.Decision, forwarded.Would = idem.DecisionBypassed, idem.DecisionStoreUnavailable
+	r.Delivered(forwarded)
+	if level := r.last(t)["level"]; level != "WARN" {
+		t.Errorf("forwarded because etcd is away: %v", level)
+	}
+}
+
+func TestTheEventIDIsLeftOutWhereReadersMayNotKnowIt(t *testing.T) {
+	r := open(t)
+	tell := func() map[string]any {
+		r.Delivered(full())
+		return r.last(t)
+	}
+	if tell()["event_id"] != "evt_1" {
+		t.Error("a line has no event ID")
+	}
+	r.SetEventIDs(false)
+	if id, there := tell()["event_id"]; there {
+		t.Errorf("a line has the event ID %v", id)
 	}
 }
 

@@ -40,6 +40,7 @@ func (t *Telemetry) Told(n idem.Told) {
 		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()),
 		slog.String("execution", string(l.Execution)), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()),
 	}
+	attrs = appendText(attrs, "event_id", t.shown(l.EventID))
 	if p := l.Parked; p != nil {
 		attrs = append(attrs, slog.Int("tries", p.Tries), slog.Float64("age_ms", milliseconds(t.o.Now().Sub(p.Since))))
 		if n.What == idem.ToldRetry && p.Last != nil {

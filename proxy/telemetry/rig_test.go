@@ -75,6 +75,7 @@ func open(tb testing.TB, env ...string) *rig {
 		_ = r.Close(ctx)
 	})
 	r.SetRoutes([]*proxy.Route{route(tb, "plain"), route(tb, "observe")})
+	r.SetEventIDs(true)
 	return r
 }
 

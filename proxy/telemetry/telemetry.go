@@ -42,6 +42,7 @@ type Telemetry struct {
 	tracer   trace.Tracer // nil: nothing is traced
 	follow   bool
 	never    sampling
+	eventIDs atomic.Bool                            // lines have the event ID; see SetEventIDs
 	oneIn    atomic.Int64                           // of routine lines; see SetSampling
 	patterns atomic.Pointer[map[string]string]      // of routes, by name
 	routes   atomic.Pointer[[]metric.ObserveOption] // labels of those that are in force

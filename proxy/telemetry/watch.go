@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -192,15 +193,19 @@ func (t *Telemetry) Reloaded(taken bool) {
 // the lock may be of another configuration.
 func (t *Telemetry) Buried(l *idem.Lock) {
 	t.is.executions.add(resultKey{t.ours(l.Route), buried})
-	t.o.Log.Warn("lock.expired", "route", l.Route, "workflow", l.Scope.Workflow, "key", l.Scope.Key.Short(), "execution", string(l.Execution),
-		"attempt", l.Attempt, "trace_id", idem.ParseTrace(l.TraceParent).TraceID(), "holder", l.Holder, "held_ms", milliseconds(t.o.Now().Sub(l.StartedAt)))
+	attrs := appendText([]slog.Attr{
+		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()), slog.String("execution", string(l.Execution)),
+		slog.Int("attempt", l.Attempt), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()), slog.String("holder", l.Holder),
+		slog.Float64("held_ms", milliseconds(t.o.Now().Sub(l.StartedAt))),
+	}, "event_id", t.shown(l.EventID))
+	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "lock.expired", attrs...)
 }
 
 // Ended counts and logs an end that this process has written down, and that no delivery tells of: that of a hold, of a lock that was released
 // by force, or one that was not recorded when its sender got the answer. recorded is false where it never will be.
 func (t *Telemetry) Ended(record *idem.Record, recorded bool) {
 	r := &proxy.Report{
-		Route: t.ours(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), Execution: record.Execution, Attempt: record.Attempt,
+		Route: t.ours(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), EventID: record.EventID, Execution: record.Execution, Attempt: record.Attempt,
 		TraceID: idem.ParseTrace(record.TraceParent).TraceID(), Outcome: record.Outcome, Recorded: recorded, RecordSize: record.Size,
 		Held: record.FinishedAt.Sub(record.StartedAt),
 	}

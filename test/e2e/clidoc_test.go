@@ -78,6 +78,7 @@ func goOnParking(t *testing.T, h *testkit.Hooklock) {
 // What differs from run to run.
 var changing = []struct{ pattern, name string }{
 	{`exec_[a-z2-7]+`, "ID"}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"}, {`[^\s"]+/\d+/[^\s"]+`, "HOLDER"}, {`"(heldFor|expiresIn|token)":\d+`, "$1"},
+	{`sha256:[0-9a-f]+`, "HASH"}, {`(?m)^replica .*`, "replica"}, {`(?m)^held +\d+ +\S+`, "held"}, {`127\.0\.0\.1:\d+`, "ADDRESS"}, {`\b\d+\.\d( |$)`, "RATE "},
 	{`\b\d+(\.\d+)?(ms|s|m|h|d)(\d+[smh])?\b`, "SPAN"}, {`(?m)^(token|key|fingerprint|trace) +\S+`, "$1"}, {` +`, " "},
 }
 
@@ -116,7 +117,7 @@ func TestThePageOfTheCommandLineShowsWhatItPrints(t *testing.T) {
 		if code := c.ProcessState.ExitCode(); code != 0 {
 			out = fmt.Appendf(out, "[exit code %d]\n", code)
 		}
-		return string(out)
+		return strings.ReplaceAll(string(out), filepath.Dir(h.Config)+"/", "")
 	}
 	written := regexp.MustCompile("(?s)```console\n(.*?)```").ReplaceAllFunc(page, func(block []byte) []byte {
 		body := strings.TrimSuffix(strings.TrimPrefix(string(block), "```console\n"), "```")

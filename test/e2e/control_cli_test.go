@@ -21,7 +21,7 @@ func TestTheCommandLineSeesAndSteers(t *testing.T) {
 		Dir:   filepath.Join("testdata", "control"),
 		Setup: setTheScene,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "sends": sends, "runs": runs, "begins": begins, "ends": ends, "answered": answered, "retoken": retoken, "becomes": becomes,
+			"exits": exits, "sends": sends, "runs": runs, "begins": begins, "ends": ends, "answered": answered, "retoken": retoken, "becomes": becomes, "shorten": shorten,
 		},
 	})
 }
@@ -168,6 +168,16 @@ func becomes(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(ts.Exec(args[1], args[2:]...))
 		return pattern.MatchString(ts.ReadFile("stdout"))
 	})
+}
+
+// shorten keeps the beginning of a text: `shorten $FIRST 20 SHORT` sets $SHORT.
+func shorten(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: shorten TEXT LENGTH VARIABLE")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Setenv(args[2], args[0][:n])
 }
 
 // retoken writes a changed token: `retoken hooklock-data/admin.token other.token` copies it with its letters turned around.

@@ -176,7 +176,16 @@ func TestMismatchRejectRefusesAChangedPayloadAndASpentKeyOnAnotherQuery(t *testi
 		"host":   strings.Replace(testkit.Request(path, "{}", key("1")), "hooks.example.com", "other.example.com", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Exchange(t, shared.patient.Addr, request))
+			a := testkit.Exchange(t, shared.patient.Addr, request)
+			refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, a)
+			if !strings.Contains(string(a.Body), `"detail":"this event ID came before with another `+name+`; nothing was executed"`) || !strings.Contains(string(a.Body), `"differs":["`+name+`"]`) {
+				t.Errorf("it does not say what differs: %s", a.Body)
+			}
+			stranger := testkit.Exchange(t, shared.patient.Addr, strings.Replace(request, "\r\n", "\r\nAuthorization: Bearer x\r\n", 1))
+			refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, stranger)
+			if strings.Contains(string(stranger.Body), "differs") {
+				t.Errorf("somebody else is told what differs: %s", stranger.Body)
+			}
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,59 +14,186 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// widest is how far a column is padded: a longer cell shifts its own line, and no other.
-const widest = 48
+// widest is how far a column is padded: a longer cell shifts its own line, and no other. narrowest is how narrow a value without a head may be
+// folded on a terminal.
+const (
+	widest    = 48
+	narrowest = 8
+)
 
-// Table prints rows in columns, some rows at a time, so that a long list is not held in memory. Every cell is made plain.
+// Table prints rows in columns, some rows at a time, so that a long list is not held in memory. Every cell is made plain. On a terminal no line
+// is longer than that is wide: columns are left out, and cells cut; without a head, the last cell goes on in the next line.
 type Table struct {
 	Out    io.Writer
+	Screen Screen
 	Head   []string
+	// Drop are the heads of the columns that a narrow terminal does without, the first of them first.
+	Drop []string
+	// Cut are the heads of the columns that may be cut there, with the columns of the terminal that each is left at least.
+	Cut map[string]int
+	// Hue is that of a cell; nil: all are plain.
+	Hue func(head, cell string) Hue
+
 	Rows   [][]string
+	hues   []Hue // of the last cell of each row; see Paint
 	widths []int
+	out    []bool // the columns that are left out
 	Begun  bool
 }
 
-// Add keeps a row until flush. An empty cell is shown as "-".
+// Add keeps a row until flush. An empty cell is shown as "-", but for the name in a table without a head.
 func (t *Table) Add(cells ...string) {
 	for i, cell := range cells {
-		if cells[i] = Plain(cell); cells[i] == "" {
+		if cells[i] = Plain(cell); cells[i] == "" && (i > 0 || t.Head != nil) {
 			cells[i] = "-"
 		}
 	}
 	t.Rows = append(t.Rows, cells)
+	t.hues = append(t.hues, Plainly)
 }
+
+// Paint gives the last cell of the row that was added last a hue.
+func (t *Table) Paint(h Hue) { t.hues[len(t.hues)-1] = h }
 
 // Flush prints what was added. Columns only ever become wider.
 func (t *Table) Flush() error {
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	rows := t.Rows
 	if t.widths == nil {
-		t.widths = make([]int, len(rows[0]))
-	}
-	if !t.Begun && t.Head != nil {
-		rows = append([][]string{t.Head}, rows...)
-	}
-	t.Begun = true
-	for _, cells := range rows {
-		for i, cell := range cells {
-			t.widths[i] = max(t.widths[i], min(Width(cell), widest))
-		}
+		t.widths, t.out = make([]int, len(t.Rows[0])), make([]bool, len(t.Rows[0]))
 	}
 	var text strings.Builder
-	for _, cells := range rows {
-		for i, cell := range cells {
-			text.WriteString(cell)
-			if i < len(cells)-1 {
-				text.WriteString(strings.Repeat(" ", max(t.widths[i]-Width(cell), 0)+2))
-			}
-		}
-		text.WriteByte('\n')
+	head := !t.Begun && t.Head != nil
+	if head {
+		t.measure(t.Head)
 	}
-	t.Rows = t.Rows[:0]
+	for _, cells := range t.Rows {
+		t.measure(cells)
+	}
+	if t.Head != nil {
+		t.fit()
+	}
+	if head {
+		t.line(&text, t.Head, func(int) Hue { return Strong })
+	}
+	for n, cells := range t.Rows {
+		t.row(&text, cells, t.hues[n])
+	}
+	t.Begun, t.Rows, t.hues = true, t.Rows[:0], t.hues[:0]
 	_, err := io.WriteString(t.Out, text.String())
 	return err
+}
+
+func (t *Table) measure(cells []string) {
+	for i, cell := range cells {
+		t.widths[i] = max(t.widths[i], min(Width(cell), widest))
+	}
+}
+
+// fit leaves out and cuts columns until a line is no longer than the screen is wide.
+func (t *Table) fit() {
+	if !t.Screen.Terminal() {
+		return
+	}
+	over := func() int {
+		all := -2
+		for i, w := range t.widths {
+			if !t.out[i] {
+				all += w + 2
+			}
+		}
+		return all - t.Screen.Width
+	}
+	room := func(i int) int { // that column i has beyond its least width
+		least, cuts := t.Cut[t.Head[i]]
+		if t.out[i] || !cuts {
+			return 0
+		}
+		return max(0, t.widths[i]-max(least, Width(t.Head[i])))
+	}
+	spare := func() (n int) {
+		for i := range t.widths {
+			n += room(i)
+		}
+		return n
+	}
+	for _, name := range t.Drop {
+		if over() <= spare() {
+			break
+		}
+		if i := slices.Index(t.Head, name); i >= 0 {
+			t.out[i] = true
+		}
+	}
+	for over() > 0 && spare() > 0 {
+		longest := -1
+		for i, w := range t.widths {
+			if room(i) > 0 && (longest < 0 || w > t.widths[longest]) {
+				longest = i
+			}
+		}
+		t.widths[longest]--
+	}
+}
+
+// row writes a row of a table with a head, or a name with its value.
+func (t *Table) row(text *strings.Builder, cells []string, last Hue) {
+	if t.Head == nil {
+		t.pair(text, cells, last)
+		return
+	}
+	t.line(text, cells, func(i int) Hue {
+		switch {
+		case i == len(cells)-1 && last != Plainly:
+			return last
+		case t.Hue == nil:
+			return Plainly
+		}
+		return t.Hue(t.Head[i], cells[i])
+	})
+}
+
+func (t *Table) line(text *strings.Builder, cells []string, hue func(int) Hue) {
+	gap := 0
+	for i, cell := range cells {
+		if t.out[i] {
+			continue
+		}
+		if t.Screen.Terminal() {
+			cell = columns().Truncate(cell, t.widths[i], "…")
+		}
+		text.WriteString(strings.Repeat(" ", gap))
+		text.WriteString(t.Screen.Paint(hue(i), cell))
+		gap = max(t.widths[i]-Width(cell), 0) + 2
+	}
+	text.WriteByte('\n')
+}
+
+// pair writes a name and its value, which goes on below itself where it is longer than the screen is wide.
+func (t *Table) pair(text *strings.Builder, cells []string, last Hue) {
+	indent := t.widths[0] + 2
+	text.WriteString(cells[0] + strings.Repeat(" ", indent-Width(cells[0])))
+	for n, piece := range fold(cells[1], t.Screen.Width-indent) {
+		if n > 0 {
+			text.WriteString("\n" + strings.Repeat(" ", indent))
+		}
+		text.WriteString(t.Screen.Paint(last, piece))
+	}
+	text.WriteByte('\n')
+}
+
+// fold breaks text into pieces of at most n columns, between words where it can. n below narrowest: it is not broken.
+func fold(text string, n int) (pieces []string) {
+	for n >= narrowest && Width(text) > n {
+		piece := columns().Truncate(text, n, "")
+		if at := strings.LastIndexByte(piece, ' '); at > n/2 && text[len(piece)] != ' ' {
+			piece = piece[:at]
+		}
+		pieces = append(pieces, piece)
+		text = strings.TrimPrefix(text[len(piece):], " ")
+	}
+	return append(pieces, text)
 }
 
 // Plain makes text safe for a terminal: what is not printable (control characters, escapes, marks that turn the direction of writing) is

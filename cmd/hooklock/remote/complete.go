@@ -15,6 +15,9 @@ import (
 // completionTime bounds how long somebody who presses Tab waits.
 const completionTime = 2 * time.Second
 
+// mostCompletions are as many as a person reads.
+const mostCompletions = 50
+
 // completer offers words for an argument; args are those before it.
 type completer = func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective)
 
@@ -50,7 +53,7 @@ func lockedWorkflows(ctx context.Context, d *Desk, args []string, begun string) 
 	if len(args) > 0 {
 		return nil
 	}
-	page, err := d.LockPage(ctx, client.LockQuery{Prefix: begun, Limit: 50})
+	page, err := d.LockPage(ctx, client.LockQuery{Prefix: begun, Limit: mostCompletions})
 	if err != nil {
 		return nil
 	}
@@ -78,18 +81,28 @@ func knownExecutions(ctx context.Context, d *Desk, args []string, begun string) 
 	if len(args) > 0 {
 		return nil
 	}
-	page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Limit: 50})
-	if err != nil {
-		return nil
+	var words []cobra.Completion
+	_ = d.beginning(ctx, begun, func(x *client.Execution) bool { // what was found in time is offered
+		words = append(words, offer(x))
+		return len(words) < mostCompletions
+	})
+	return words
+}
+
+// offer is an execution as a completion.
+func offer(x *client.Execution) cobra.Completion {
+	what := string(x.Status) + " " + x.Workflow
+	if x.EventID != "" {
+		what += " " + x.EventID
 	}
-	return offered(page.Executions, begun)
+	return cobra.CompletionWithDesc(x.ExecutionID, what)
 }
 
 // offered are those whose IDs begin so.
 func offered(executions []client.Execution, begun string) (words []cobra.Completion) {
 	for i := range executions {
 		if x := &executions[i]; strings.HasPrefix(x.ExecutionID, begun) {
-			words = append(words, cobra.CompletionWithDesc(x.ExecutionID, string(x.Status)+" "+x.Workflow))
+			words = append(words, offer(x))
 		}
 	}
 	return words

@@ -89,7 +89,11 @@ or was forgotten.`,
 				return cli.Misuse(fmt.Errorf("--wait %s: a time span is not negative", wait))
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				x, err := d.AwaitExecution(ctx, args[0], wait)
+				id, err := d.whole(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				x, err := d.AwaitExecution(ctx, id, wait)
 				if err != nil {
 					return err
 				}
@@ -99,15 +103,17 @@ or was forgotten.`,
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for a change, e.g. 30s; at most 5m")
 	NoFiles(cmd, "wait")
+	r.watchFlag(cmd)
 	return cmd
 }
 
 // show prints an execution, whole.
 func (d *Desk) show(x *client.Execution) error {
-	if d.JSON {
-		return cli.PrintObject(d.e.Stdout, x.RawJSON())
-	}
-	t := &cli.Table{Out: d.e.Stdout}
+	return d.object(x.RawJSON(), func() error { return d.showRows(x) })
+}
+
+func (d *Desk) showRows(x *client.Execution) error {
+	t := d.table()
 	add := func(name, value string) {
 		if value != "" {
 			t.Add(name, value)
@@ -171,7 +177,8 @@ func responseText(r *client.Response) string {
 
 func (d *Desk) steps(steps []client.Step) error {
 	fmt.Fprintln(d.e.Stdout)
-	t := &cli.Table{Out: d.e.Stdout, Head: []string{"STEP", "STATUS", "STARTED", "TOOK"}}
+	t := d.table("STEP", "STATUS", "STARTED", "TOOK")
+	t.Cut = map[string]int{"STEP": 12}
 	for _, s := range steps {
 		started := ""
 		if !s.StartedAt.IsZero() {
@@ -202,11 +209,15 @@ The event may run again when its sender sends it again; with --final it never do
 				return err
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				c, err := d.Cancel(ctx, args[0], reason, final)
+				id, err := d.whole(ctx, args[0])
 				if err != nil {
-					return doubtful(err, "hooklock executions get "+args[0])
+					return err
 				}
-				return d.done(c.RawJSON(), cancelledText(c))
+				c, err := d.Cancel(ctx, id, reason, final)
+				if err != nil {
+					return doubtful(err, "hooklock executions get "+id)
+				}
+				return d.Done(c.RawJSON(), cancelledText(c))
 			})
 		},
 	}
@@ -243,11 +254,15 @@ The exit code is 4 while the execution has not ended.`,
 				return err
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				x, err := d.Forget(ctx, args[0], reason)
+				id, err := d.whole(ctx, args[0])
 				if err != nil {
-					return doubtful(err, "hooklock executions get "+args[0])
+					return err
 				}
-				return d.done(x.RawJSON(), args[0]+" is forgotten: its event may run again")
+				x, err := d.Forget(ctx, id, reason)
+				if err != nil {
+					return doubtful(err, "hooklock executions get "+id)
+				}
+				return d.Done(x.RawJSON(), id+" is forgotten: its event may run again")
 			})
 		},
 	}

@@ -52,6 +52,7 @@ execution.`,
 	f.flags(cmd)
 	parked.add(cmd)
 	listFlags(cmd, &limit, &cursor)
+	r.watchFlag(cmd)
 	return cmd
 }
 
@@ -61,7 +62,8 @@ func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int
 	return &listing[client.Execution]{
 		name: "executions", none: "no such execution is known", limit: limit, cursor: cursor,
 		head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT", "WHY"},
-		row:  func(x *client.Execution) []string { return executionRow(x, now) }, raw: (*client.Execution).RawJSON,
+		drop: []string{"TOOK", "ATTEMPT", "DUPLICATES", "WHY", "OUTCOME", "WORKFLOW"}, cut: map[string]int{"WORKFLOW": 8, "EVENT": 8, "WHY": 16},
+		row: func(x *client.Execution) []string { return executionRow(x, now) }, raw: (*client.Execution).RawJSON,
 		page: func(limit int, cursor string) ([]client.Execution, string, error) {
 			q.Limit, q.Cursor = limit, cursor
 			page, err := d.ExecutionPage(ctx, q)
@@ -198,14 +200,13 @@ too. It needs a token with the scope bodies. The exit code is 3 where no answer 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				answer, err := d.KeptAnswer(ctx, args[0])
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case d.JSON:
-					return cli.PrintObject(d.e.Stdout, answer.RawJSON())
 				}
-				_, err = d.e.Stdout.Write(answer.Body)
-				return err
+				return d.object(answer.RawJSON(), func() error {
+					_, err := d.e.Stdout.Write(answer.Body)
+					return err
+				})
 			})
 		},
 	}
@@ -215,7 +216,7 @@ too. It needs a token with the scope bodies. The exit code is 3 where no answer 
 func (d *Desk) history(x *client.Execution) error {
 	if len(x.Attempts) > 0 {
 		fmt.Fprintln(d.e.Stdout)
-		t := &cli.Table{Out: d.e.Stdout, Head: []string{"ATTEMPT", "STATUS", "OUTCOME", "STARTED", "TOOK", "ANSWER", "TRACE", "WHY"}}
+		t := d.table("ATTEMPT", "STATUS", "OUTCOME", "STARTED", "TOOK", "ANSWER", "TRACE", "WHY")
 		for i := range x.Attempts {
 			a := &x.Attempts[i]
 			t.Add(a.ExecutionID, string(a.Status), string(a.Outcome), Stamp(a.StartedAt.Time), took(a.StartedAt.Time, a.FinishedAt.Time), number(a.Answer), a.TraceID,
@@ -229,7 +230,7 @@ func (d *Desk) history(x *client.Execution) error {
 		return nil
 	}
 	fmt.Fprintln(d.e.Stdout)
-	t := &cli.Table{Out: d.e.Stdout, Head: []string{"ARRIVED", "DECISION", "TOLD", "FROM", "EXECUTION", "DIFFERS", "TRACE"}}
+	t := d.table("ARRIVED", "DECISION", "TOLD", "FROM", "EXECUTION", "DIFFERS", "TRACE")
 	arrivals := x.Arrivals.Newest
 	if n := len(arrivals); n > 0 && arrivals[n-1].At.Time.After(x.Arrivals.First.At.Time) {
 		arrivals = append(slices.Clone(arrivals), x.Arrivals.First)

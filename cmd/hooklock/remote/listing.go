@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"hooklock/admin/client"
 	"hooklock/cmd/hooklock/cli"
 
 	"github.com/spf13/cobra"
@@ -21,9 +22,12 @@ type listing[T any] struct {
 	limit  int    // 0 = all
 	cursor string
 	page   func(limit int, cursor string) (items []T, next string, err error)
+	read   func(n int) // is told how many were read
 	raw    func(*T) []byte
 	row    func(*T) []string
 	head   []string
+	drop   []string // see cli.Table
+	cut    map[string]int
 }
 
 // listFlags adds the flags of a list.
@@ -37,10 +41,15 @@ func (l *listing[T]) print(d *Desk) error {
 	if l.limit < 0 {
 		return cli.Misuse(errors.New("--limit: give a number from 0 on"))
 	}
-	if d.JSON {
+	l.read = func(n int) { d.progress.far("%d read", n) }
+	switch d.output {
+	case outputJSON:
 		return l.printJSON(d.e.Stdout)
+	case outputYAML:
+		return l.printYAML(d.e.Stdout)
 	}
-	t := &cli.Table{Out: d.e.Stdout, Head: l.head}
+	t := d.table(l.head...)
+	t.Drop, t.Cut, t.Hue = l.drop, l.cut, hueOf
 	next, err := l.each(func(item *T) error { t.Add(l.row(item)...); return nil }, t.Flush)
 	switch {
 	case err != nil:
@@ -74,6 +83,7 @@ func (l *listing[T]) each(item func(*T) error, end func() error) (string, error)
 			return "", err
 		}
 		printed += len(items)
+		l.read(printed)
 		if next == "" || l.limit > 0 && printed >= l.limit {
 			return next, nil
 		}
@@ -109,4 +119,46 @@ func (l *listing[T]) printJSON(out io.Writer) error {
 		_, err = fmt.Fprintf(out, "],\"nextCursor\":%s}\n", cursor)
 	}
 	return err
+}
+
+// printYAML prints one document in the API's shape.
+func (l *listing[T]) printYAML(out io.Writer) error {
+	between := l.name + ":\n"
+	next, err := l.each(func(item *T) error {
+		text, err := cli.YAML(append(append([]byte("["), l.raw(item)...), ']'))
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s%s", between, text)
+			between = ""
+		}
+		return err
+	}, func() error { return nil })
+	if err != nil {
+		return err
+	}
+	if between != "" {
+		if _, err := fmt.Fprintf(out, "%s: []\n", l.name); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(out, "nextCursor: %q\n", next)
+	return err
+}
+
+// hueOf is how a cell looks: what a person should act on is red.
+func hueOf(head, cell string) cli.Hue {
+	switch head {
+	case "STATUS", "STATE", "OUTCOME", "DECISION":
+		return hues[cell]
+	case "WHY":
+		return cli.Warning
+	}
+	return cli.Plainly
+}
+
+// hues are those of the words that states, statuses and outcomes are.
+var hues = map[string]cli.Hue{
+	string(client.Success): cli.Good, string(client.Failed): cli.Bad, string(client.Aborted): cli.Warning,
+	string(client.Running): cli.Busy, string(client.Pending): cli.Busy, string(client.CancelRequested): cli.Warning,
+	string(client.Unknown): cli.Bad,
+	stateRunning:           cli.Busy, stateCooling: cli.Warning, stateRunning + stateStale: cli.Bad, stateHeld + stateStale: cli.Bad, stateCooling + stateStale: cli.Bad,
 }

@@ -22,7 +22,8 @@ func NewLocks(e *cli.Environment) *cobra.Command {
 
 STATE is running (a delivery is at the upstream), held (the lock outlives the answer, or belongs to a client of the lock API), or cooling
 (the execution has ended with an unknown outcome, and release_delay keeps the lock closed); stale means that the owner is dead and the
-next one to come will take over. LEFT is the time until the lock ends at the latest, if nobody renews it.`,
+next one to come will take over. LEFT is the time until the nearest end: upstream.timeout of a running delivery (a
+long answer that has begun may take longer), the hold's, max_duration, release_delay.`,
 		Args: Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -46,7 +47,8 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				l := &listing[client.Lock]{
 					name: "locks", none: "no lock is taken", limit: limit, cursor: cursor,
-					head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EXECUTION", "HOLDER"}, row: lockRow, raw: (*client.Lock).RawJSON,
+					head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EXECUTION", "HOLDER"}, row: lockRow,
+					drop: []string{"HOLDER", "WAITING", "AGE"}, cut: map[string]int{"WORKFLOW": 20}, raw: (*client.Lock).RawJSON,
 					page: func(limit int, cursor string) ([]client.Lock, string, error) {
 						page, err := d.LockPage(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
 						if err != nil {
@@ -61,20 +63,29 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&prefix, "prefix", "", "only workflows that begin so")
 	listFlags(cmd, &limit, &cursor)
+	r.watchFlag(cmd)
 	return cmd
 }
 
+// The states of a lock, and what is added to that of one whose owner is dead.
+const (
+	stateRunning = "running"
+	stateHeld    = "held"
+	stateCooling = "cooling"
+	stateStale   = ",stale"
+)
+
 // lockState says in a word or two what a lock is.
 func lockState(l *client.Lock) string {
-	state := "running"
+	state := stateRunning
 	switch {
 	case l.Cooling:
-		state = "cooling"
+		state = stateCooling
 	case l.Held:
-		state = "held"
+		state = stateHeld
 	}
 	if l.IsStale {
-		state += ",stale"
+		state += stateStale
 	}
 	return state
 }
@@ -92,7 +103,7 @@ func lockRow(l *client.Lock) []string {
 }
 
 func newLocksGet(e *cli.Environment, r *Remote) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, lockedWorkflows),
 
 		Use:   "get WORKFLOW",
@@ -107,17 +118,16 @@ func newLocksGet(e *cli.Environment, r *Remote) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if d.JSON {
-					return cli.PrintObject(e.Stdout, l.RawJSON())
-				}
-				return printLock(d, l)
+				return d.object(l.RawJSON(), func() error { return printLock(d, l) })
 			})
 		},
 	}
+	r.watchFlag(cmd)
+	return cmd
 }
 
 func printLock(d *Desk, l *client.Lock) error {
-	t := &cli.Table{Out: d.e.Stdout}
+	t := d.table()
 	t.Add("workflow", l.Workflow)
 	t.Add("state", lockState(l))
 	t.Add("execution", l.ExecutionID)
@@ -160,7 +170,7 @@ the lock until the call has ended.
 				if err != nil {
 					return doubtful(err, "hooklock locks get "+args[0])
 				}
-				return d.done(x.RawJSON(), fmt.Sprintf("%s is released; %s has lost it", args[0], execution))
+				return d.Done(x.RawJSON(), fmt.Sprintf("%s is released; %s has lost it", args[0], execution))
 			})
 		},
 	}

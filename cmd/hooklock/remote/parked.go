@@ -207,7 +207,7 @@ code is 4 where something was refused; the same command goes on with what is lef
 				if x.Status == client.CancelRequested {
 					text = x.ExecutionID + " is to stop: it ends as soon as its owner has heard of it"
 				}
-				return d.done(x.RawJSON(), text)
+				return d.Done(x.RawJSON(), text)
 			})
 		},
 	}
@@ -224,7 +224,8 @@ code is 4 where something was refused; the same command goes on with what is lef
 // bulk does it with all that fit, and prints what becomes of them part by part.
 func (d *Desk) bulk(ctx context.Context, action client.ParkedAction, b client.Bulk) error {
 	all := client.BulkResult{Executions: []client.BulkItem{}}
-	t := &cli.Table{Out: d.e.Stdout, Head: []string{"EXECUTION", "RESULT", "STATUS", "WORKFLOW", "NEW", "WHY"}}
+	t := d.table("EXECUTION", "RESULT", "STATUS", "WORKFLOW", "NEW", "WHY")
+	t.Drop, t.Cut, t.Hue = []string{"NEW", "STATUS"}, map[string]int{"WORKFLOW": 8, "WHY": 16}, hueOf
 	for part, err := range d.Bulk(ctx, action, b) {
 		if err != nil {
 			return doubtful(err, "hooklock executions list --parked")
@@ -232,7 +233,7 @@ func (d *Desk) bulk(ctx context.Context, action client.ParkedAction, b client.Bu
 		all.Matched = max(all.Matched, part.Matched)
 		all.Done, all.Refused = all.Done+part.Done, all.Refused+part.Refused
 		all.Executions = append(all.Executions, part.Executions...)
-		if d.JSON {
+		if d.Raw() {
 			continue
 		}
 		for i := range part.Executions {
@@ -243,10 +244,10 @@ func (d *Desk) bulk(ctx context.Context, action client.ParkedAction, b client.Bu
 			return err
 		}
 	}
-	if d.JSON {
+	if d.Raw() {
 		text, err := json.Marshal(all)
 		if err == nil {
-			err = cli.PrintObject(d.e.Stdout, text)
+			err = d.object(text, nil)
 		}
 		if err != nil {
 			return err

@@ -66,13 +66,12 @@ func doubtful(err error, look string) error {
 	return doubt{err, look}
 }
 
-// done says that a change was made: with what the server answered, or in a sentence.
-func (d *Desk) done(answer []byte, text string) error {
-	if d.JSON {
-		return cli.PrintObject(d.e.Stdout, answer)
-	}
-	_, err := fmt.Fprintln(d.e.Stdout, cli.Plain(text))
-	return err
+// Done says that a change was made: with what the server answered, or in a sentence.
+func (d *Desk) Done(answer []byte, text string) error {
+	return d.object(answer, func() error {
+		_, err := fmt.Fprintln(d.e.Stdout, cli.Plain(text))
+		return err
+	})
 }
 
 // refused gives a problem its exit code, and an advice where the server cannot know it.
@@ -99,6 +98,11 @@ func (d *Desk) refused(p *client.Problem) error {
 		code = cli.ExitRefused
 		if p.Code == client.CodeLockLost && p.ExecutionID != "" {
 			text += "; the holder is " + cli.Plain(p.ExecutionID)
+		}
+	case p.Code == client.CodeConfigRefused:
+		text, code = "the configuration was refused, and the old one stays", cli.ExitUsage
+		for _, problem := range p.Problems {
+			text += "\n" + cli.Plain(problem)
 		}
 	case p.Status == http.StatusBadRequest:
 		code = cli.ExitUsage

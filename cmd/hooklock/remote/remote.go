@@ -8,8 +8,10 @@ import (
 	"net"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,35 +33,81 @@ type Remote struct {
 	url, tokenFile, config string
 	tls                    client.TLS
 	output                 string
+	watch                  time.Duration // 0 = ask once
 }
+
+// The outputs of commands.
+const (
+	outputTable = "table"
+	outputWide  = "wide" // a table with all its columns, however narrow the terminal is
+	outputJSON  = "json"
+	outputYAML  = "yaml"
+)
+
+var outputs = []string{outputTable, outputWide, outputJSON, outputYAML}
 
 // Flags adds the flags that every command on the admin API has.
 func (r *Remote) Flags(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
 	f.StringVar(&r.url, "admin", "", "URL of the admin listener, or its HOST:PORT, or unix:///PATH (default $"+envAdmin+", else "+client.DefaultURL+")")
 	f.StringVar(&r.tokenFile, "token-file", "", "file with the token (default $"+envTokenFile+", else the token that a hooklock on this machine generated)")
-	f.StringVar(&r.config, "config", "", "configuration of the hooklock that is asked: its admin.listen and data_dir are the defaults")
+	f.StringVar(&r.config, "config", "", "configuration of the hooklock that is asked: its admin.listen and data_dir are the defaults (default "+wiring.DefaultConfig+", where it is there)")
 	f.StringVar(&r.tls.CAFile, "ca-file", "", "authority that signed the admin listener's certificate (default: the system's)")
 	f.StringVar(&r.tls.CertFile, "cert-file", "", "client certificate, where admin.tls asks for one")
 	f.StringVar(&r.tls.KeyFile, "key-file", "", "key of the client certificate")
-	f.StringVarP(&r.output, "output", "o", "table", "table, or json as the API has it")
-	complete(cmd, "output", "table", "json")
+	f.StringVarP(&r.output, "output", "o", outputTable, "table, wide (all columns), or json or yaml as the API has it")
+	complete(cmd, "output", outputs...)
 	NoFiles(cmd, "admin")
 }
 
-// Desk is an open way to an admin API.
+// watchFlag adds --watch to a command that looks.
+func (r *Remote) watchFlag(cmd *cobra.Command) {
+	cmd.Flags().DurationVarP(&r.watch, "watch", "w", 0, "look again and again, every 2s or as often as --watch=5s says, until Ctrl-C")
+	cmd.Flags().Lookup("watch").NoOptDefVal = "2s"
+	NoFiles(cmd, "watch")
+}
+
+// Desk is an open way to an admin API, and where its answers are shown.
 type Desk struct {
 	*client.Client
-	e     *cli.Environment
-	url   string
-	token string // which token is sent, or why none is; a sentence without an end
-	JSON  bool
+	e        *cli.Environment // whose output is the desk's own
+	url      string
+	token    string // which token is sent, or why none is; a sentence without an end
+	output   string
+	screen   cli.Screen
+	progress *progress
+}
+
+// Raw reports whether the API's own answer is asked for.
+func (d *Desk) Raw() bool { return d.output == outputJSON || d.output == outputYAML }
+
+// object shows an answer: as the API has it, or as people read it.
+func (d *Desk) object(raw []byte, people func() error) error {
+	switch d.output {
+	case outputJSON:
+		return cli.PrintObject(d.e.Stdout, raw)
+	case outputYAML:
+		return cli.PrintYAML(d.e.Stdout, raw)
+	}
+	return people()
+}
+
+// table is an empty one for this screen. No head: it has names and their values.
+func (d *Desk) table(head ...string) *cli.Table {
+	t := &cli.Table{Out: d.e.Stdout, Screen: d.screen, Head: head}
+	if d.output == outputWide {
+		t.Screen.Width = 0
+	}
+	return t
 }
 
 // Run opens the way, and gives work a context that Ctrl-C ends. Its errors say what to do next.
 func (r *Remote) Run(ctx context.Context, e *cli.Environment, work func(context.Context, *Desk) error) error {
-	if r.output != "table" && r.output != "json" {
-		return cli.Misuse(fmt.Errorf("-o %s: use table or json", cli.Plain(r.output)))
+	if !slices.Contains(outputs, r.output) {
+		return cli.Misuse(fmt.Errorf("-o %s: use %s", cli.Plain(r.output), strings.Join(outputs, ", ")))
+	}
+	if r.watch < 0 || r.watch > 0 && r.watch < shortestWatch {
+		return cli.Misuse(fmt.Errorf("--watch=%s: give at least %s", r.watch, shortestWatch))
 	}
 	d, err := r.open(e)
 	if err != nil {
@@ -68,24 +116,28 @@ func (r *Remote) Run(ctx context.Context, e *cli.Environment, work func(context.
 	defer d.Close()
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	return d.explain(ctx, work(ctx, d))
+	if r.watch > 0 {
+		return d.watch(ctx, r.watch, work)
+	}
+	return d.explain(ctx, d.progress.during(ctx, "asking "+d.url, func() error { return work(ctx, d) }))
 }
 
 func (r *Remote) open(e *cli.Environment) (*Desk, error) {
-	d := &Desk{e: e, JSON: r.output == "json"}
+	d := &Desk{output: r.output, screen: e.ScreenOf(e.Stdout), progress: newProgress(e)}
+	d.e = &cli.Environment{Env: e.Env, Stdout: d.progress.beside(e.Stdout), Stderr: d.progress.beside(e.Stderr)}
 	dir, address, trust := config.Default().DataDir, "", r.tls
 	var own client.TLS
-	if r.config != "" {
-		loaded, err := wiring.Load(e, r.config, nil, false)
-		if err != nil {
-			return nil, err
-		}
-		dir, address, own = loaded.Config.DataDir, AdminURL(loaded.Config), wiring.OwnTrust(loaded.Config)
+	c, err := r.configuration(e)
+	if err != nil {
+		return nil, err
+	}
+	if c != nil {
+		dir, address, own = c.DataDir, AdminURL(c), wiring.OwnTrust(c)
 	}
 	d.url = firstOf(r.url, e.Lookup(envAdmin), address)
 	switch {
-	case d.url == "" && r.config != "":
-		return nil, cli.Misuse(fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and name it with --admin", r.config))
+	case d.url == "" && c != nil:
+		return nil, cli.Misuse(fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and name it with --admin", r.ConfigFile()))
 	case d.url == address && trust.CAFile == "": // its own certificate is as good as the authority that signed it
 		trust.CAFile, trust.ServerName = own.CAFile, own.ServerName
 	}
@@ -102,6 +154,27 @@ func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 		return nil, cli.Misuse(fmt.Errorf("--admin %s: %w", cli.Plain(withoutPassword(d.url)), err))
 	}
 	return d, nil
+}
+
+// ConfigFile is the file that --config names, or the one that commands read otherwise.
+func (r *Remote) ConfigFile() string { return firstOf(r.config, wiring.DefaultConfig) }
+
+// configuration is that of the hooklock that is asked: the one that is named, or the one that lies here; nil where there is none. One that is not
+// valid is read as far as it can be: the hooklock runs with an earlier one, and whoever mends it wants to ask.
+func (r *Remote) configuration(e *cli.Environment) (*config.Config, error) {
+	file := r.ConfigFile()
+	loaded, err := wiring.Load(e, file, nil, false)
+	var problems config.Problems
+	switch {
+	case err == nil:
+		return loaded.Config, nil
+	case r.config == "" && errors.Is(err, fs.ErrNotExist):
+		return nil, nil //nolint:nilnil // nobody said that there is one
+	case !errors.As(err, &problems):
+		return nil, err
+	}
+	fmt.Fprintf(e.Stderr, "warning: %s is not valid (hooklock validate says why); where its hooklock listens is read from it all the same\n", cli.Plain(file))
+	return config.Legible(config.Source{Path: file, Env: e.Env})
 }
 
 // source finds the token, and leaves in d.token what it found.

@@ -43,14 +43,12 @@ It is counted in memory, by the process that is asked, since its start and at mo
 				if err != nil {
 					return err
 				}
-				if d.JSON {
-					return cli.PrintObject(d.e.Stdout, found.RawJSON())
-				}
-				return d.printReport(found, examples)
+				return d.object(found.RawJSON(), func() error { return d.printReport(found, examples) })
 			})
 		},
 	}
 	r.Flags(cmd)
+	r.watchFlag(cmd)
 	cmd.Flags().StringVar(&since, "since", "", "a time (2026-01-31T12:00:00Z), or how long ago (24h); default: all that is known")
 	cmd.Flags().BoolVar(&examples, "examples", false, "print the newest examples of each finding, too")
 	NoFiles(cmd, "since")
@@ -59,7 +57,8 @@ It is counted in memory, by the process that is asked, since its start and at mo
 
 func (d *Desk) printReport(r *client.Report, examples bool) error {
 	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), r.Since.UTC().Format(time.RFC3339), cli.Span(r.Until.Sub(r.Since)))
-	t := &cli.Table{Out: d.e.Stdout, Head: []string{"ROUTE", "MODE", "DELIVERIES", "DUPLICATES", "OVERLAPS", "MISMATCHES", "MISSING", "FORGED", "UNNAMED"}}
+	t := d.table("ROUTE", "MODE", "DELIVERIES", "DUPLICATES", "OVERLAPS", "MISMATCHES", "MISSING", "FORGED", "UNNAMED")
+	t.Drop, t.Cut = []string{"MODE"}, map[string]int{"ROUTE": 8}
 	for i := range r.Routes {
 		route := &r.Routes[i]
 		row := []string{route.Route, route.Mode, strconv.FormatInt(route.Deliveries, 10)}
@@ -75,7 +74,8 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 	if !examples {
 		return nil
 	}
-	t = &cli.Table{Out: d.e.Stdout, Head: []string{"ROUTE", "FOUND", "AT", "DECISION", "KEY", "WORKFLOW", "EXECUTION", "WHY"}}
+	t = d.table("ROUTE", "FOUND", "AT", "DECISION", "KEY", "WORKFLOW", "EXECUTION", "WHY")
+	t.Drop, t.Cut = []string{"EXECUTION", "KEY"}, map[string]int{"ROUTE": 8, "WORKFLOW": 8, "WHY": 8}
 	for i := range r.Routes {
 		route := &r.Routes[i]
 		for _, f := range findingsOf(route) {

@@ -31,7 +31,7 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 	}
 	o := admin.Options{
 		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.Store.Control, Access: s.access(s.config), Log: s.Log.Logger, Audit: s.Log.Reserve,
-		RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Request: s.keptRequest, Profiling: s.config.Admin.Pprof,
+		UpstreamTimeout: s.config.Upstream.Timeout, RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Request: s.keptRequest, Process: s, Stale: s.inForce.whyStale, Profiling: s.config.Admin.Pprof,
 	}
 	if s.embedded != nil {
 		o.Space = func() string { return s.embedded.Space().String() }

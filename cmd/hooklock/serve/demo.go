@@ -75,7 +75,7 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	if err != nil {
 		return err
 	}
-	log := OpenLog(e, &loaded.Config.Log)
+	log := OpenLog(e, loaded)
 	return serve(ctx, e, path, loaded, log, func(s *Service) {
 		// The first curl line should not meet a store that is just starting. If it takes this long, the answers say why.
 		patience := time.NewTimer(10 * time.Second)

@@ -25,17 +25,23 @@ type ServerLog struct {
 	*slog.Logger
 	writer *logs.Writer
 	format config.LogFormat
+	// people is the terminal that the lines are for; nil: they are for programs, in format.
+	people *cli.Screen
 }
 
-// OpenLog makes standard error the log of a server. From now on whatever the process says there goes through one writer that never blocks, and
+// OpenLog makes standard error the log of a server. On a terminal its lines are for people, unless the configuration says a format. From now on whatever the process says there goes through one writer that never blocks, and
 // that run closes at the end. A reader that went away is an error of that writer, and no signal that ends the process.
-func OpenLog(e *cli.Environment, c *config.Log) *ServerLog {
+func OpenLog(e *cli.Environment, loaded *config.Loaded) *ServerLog {
+	c := &loaded.Config.Log
 	signal.Ignore(syscall.SIGPIPE)
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
 		level = slog.LevelInfo // the configuration was checked: this is no level that it lets through
 	}
 	l := &ServerLog{format: c.Format}
+	if screen := e.ScreenOf(e.Stderr); screen.Terminal() && loaded.Origin("log.format").Kind == config.FromDefault {
+		l.people = &screen
+	}
 	l.writer = logs.NewWriter(logs.Options{To: e.Stderr, Lost: l.Lost})
 	l.Logger = l.to(l.writer, level)
 	e.AtEnd, e.Stderr = l.close, l.writer
@@ -56,6 +62,9 @@ func RedirectGRPC() {
 
 // to is a logger in the configured format.
 func (l *ServerLog) to(w io.Writer, level slog.Level) *slog.Logger {
+	if l.people != nil {
+		return slog.New(newPeopleHandler(w, *l.people, level))
+	}
 	o := &slog.HandlerOptions{Level: level}
 	if l.format == config.LogText {
 		return slog.New(slog.NewTextHandler(w, o))

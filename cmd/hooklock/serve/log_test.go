@@ -18,7 +18,7 @@ func opened(t *testing.T, format config.LogFormat, use func(*ServerLog)) string 
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	var text bytes.Buffer
 	e := &cli.Environment{Stderr: &text}
-	use(OpenLog(e, &config.Log{Level: "error", Format: format}))
+	use(OpenLog(e, &config.Loaded{Config: &config.Config{Log: config.Log{Level: "error", Format: format}}}))
 	e.Close()
 	return text.String()
 }

@@ -43,7 +43,7 @@ A configuration that it cannot start with is exit code 78, so that a supervisor 
 			if err != nil {
 				return err
 			}
-			log := OpenLog(e, &loaded.Config.Log)
+			log := OpenLog(e, loaded)
 			for _, w := range loaded.Warnings {
 				log.Warn("config.warning", "problem", w.String())
 			}
@@ -63,7 +63,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 	if err != nil {
 		return err
 	}
-	s, err := Start(ctx, loaded.Config, log, door)
+	s, err := Start(ctx, path, loaded, log, door)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 		case sig := <-signals:
 			if sig == syscall.SIGHUP {
 				boss.reloading()
-				boss.reloaded(s.reload(e, path, nil))
+				boss.reloaded(s.reload(e, path, nil).err == nil)
 				continue
 			}
 			if sig == syscall.SIGUSR1 {
@@ -100,7 +100,12 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 			return s.stopOrDie(signals, boss)
 		case text := <-changed:
 			boss.reloading()
-			boss.reloaded(s.reload(e, path, text))
+			boss.reloaded(s.reload(e, path, text).err == nil)
+		case asked := <-s.reloads:
+			boss.reloading()
+			result := s.reload(e, path, nil)
+			boss.reloaded(result.err == nil)
+			asked.done <- result
 		case err := <-s.failed:
 			return errors.Join(err, s.stopOrDie(signals, boss))
 		case <-ctx.Done():
@@ -154,18 +159,20 @@ func watch(path string, text []byte) (<-chan []byte, func(), error) {
 	return changed, func() { close(done); w.Stop() }, nil
 }
 
-// reload takes over a changed configuration, or keeps the old one whole, says why, and returns false.
-func (s *Service) reload(e *cli.Environment, path string, text []byte) bool {
+// reload takes over a changed configuration, or keeps the old one whole and says why.
+func (s *Service) reload(e *cli.Environment, path string, text []byte) reloadResult {
 	changed, err := s.takeOver(e, path, text)
 	s.telemetry.Reloaded(err == nil)
 	if err != nil {
-		for line := range strings.Lines(err.Error()) {
-			s.Log.Error("config.refused", "problem", strings.TrimSpace(line))
+		problems := problemsOf(err)
+		for _, problem := range problems {
+			s.Log.Error("config.refused", "problem", problem)
 		}
-		return false
+		s.inForce.refuse(problems)
+		return reloadResult{err: err}
 	}
 	s.Log.Info("config.reloaded", "changed", changed)
-	return true
+	return reloadResult{changed: changed}
 }
 
 // takeOver puts a configuration in the place of the one before, or changes nothing.
@@ -194,11 +201,13 @@ func (s *Service) takeOver(e *cli.Environment, path string, text []byte) (change
 		s.Log.Warn("config.warning", "problem", w.String())
 	}
 	s.config = loaded.Config
+	s.inForce.take(loaded)
 	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
 	s.setParked(loaded.Config)
 	s.setMemory(&loaded.Config.Limits)
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(loaded.Config.Log.Sample)
+	s.telemetry.SetEventIDs(loaded.Config.Log.EventID)
 	s.handler.SetRules(rules)
 	s.carrier.Reloaded()
 	return slices.Clip(reload), nil

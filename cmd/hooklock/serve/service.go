@@ -52,6 +52,16 @@ type Service struct {
 	// localToken is the generated token of the API; "" where tokens are configured, or where it cannot be kept.
 	localToken string
 
+	// What people see of the process: who it is, and what it has seen.
+	replica, upstreamURL string
+	startedAt            time.Time
+	ttl                  time.Duration
+	endpoints            []string
+	inForce              inForce
+	contacts             *contacts
+	session              sessionNote
+	reloads              chan reloadRequest
+
 	live     chan struct{} // closed when the first session is there
 	opened   sync.Once
 	routing  atomic.Bool // routes are loaded and the door is open
@@ -73,9 +83,15 @@ type closer struct {
 	close func(context.Context) error
 }
 
-// Start opens everything, or nothing. door is where senders come in; nil: it opens listen.address.
-func Start(ctx context.Context, c *config.Config, log *ServerLog, door net.Listener) (*Service, error) {
-	s := &Service{Log: log, config: c, given: door, failed: make(chan error, 3), live: make(chan struct{}), bounds: boundsFor(c, openFiles())}
+// Start opens everything, or nothing. path names the file that loaded was read from. door is where senders come in; nil: it opens listen.address.
+func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerLog, door net.Listener) (*Service, error) {
+	c := loaded.Config
+	s := &Service{
+		Log: log, config: c, given: door, failed: make(chan error, 3), live: make(chan struct{}), bounds: boundsFor(c, openFiles()),
+		upstreamURL: c.Upstream.URL, startedAt: time.Now(), ttl: c.Etcd.SessionTTL, endpoints: c.Etcd.Endpoints,
+		inForce: inForce{file: path}, contacts: newContacts(c.Etcd.Endpoints), reloads: make(chan reloadRequest),
+	}
+	s.inForce.take(loaded)
 	if s.bounds.Warning != "" {
 		log.Warn("config.warning", "problem", s.bounds.Warning)
 	}
@@ -107,6 +123,7 @@ func (s *Service) openTelemetry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.replica = o.Instance
 	s.report = report.New(o.Instance, nil)
 	if s.telemetry, err = telemetry.Open(ctx, o); err != nil {
 		return cli.Misuse(fmt.Errorf("telemetry: %w", err))
@@ -153,8 +170,12 @@ func (s *Service) openStore(context.Context) error {
 		return s.requests.Rekeep(ctx, from, to, value)
 	}
 	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
-	o.OnOperation = func(op link.Operation) { s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code) }
+	o.OnOperation = func(op link.Operation) {
+		s.contacts.operation(op)
+		s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code)
+	}
 	o.OnSession = func(e etcdlock.SessionEvent) {
+		s.session.note(e)
 		if e.Opened {
 			s.opened.Do(func() { close(s.live) })
 			s.Log.Info("session.opened", "session", e.Session, "adopting", e.Adopted)
@@ -192,10 +213,11 @@ func (s *Service) openProxy(ctx context.Context) error {
 	s.keepMemory()
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(s.config.Log.Sample)
+	s.telemetry.SetEventIDs(s.config.Log.EventID)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
 		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: requestStore{s.requests, s.telemetry.RequestFailed}, Arrivals: s.Store.Ledger,
-		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
+		Observer: proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
 	}, rules)
 	s.carry()
 	s.server = proxy.NewServer(proxy.ServerOptions{

@@ -1,0 +1,194 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+)
+
+// ReplicaStatus is how one process is doing, and what it sees of what it depends on.
+type ReplicaStatus struct {
+	Replica   string        `json:"replica"`
+	Version   string        `json:"version"`
+	StartedAt Time          `json:"startedAt"`
+	At        Time          `json:"at"`                 // when it answered, by its own clock, as all other times here
+	NotReady  string        `json:"notReady,omitempty"` // why deliveries should not come here now; "" = they may
+	Session   SessionStatus `json:"session"`
+	Etcd      EtcdStatus    `json:"etcd"`
+	Upstream  Contact       `json:"upstream"`
+	Config    ConfigStatus  `json:"config"`
+
+	Running Crowd        `json:"running"` // executions whose lock this process holds
+	Waiting Crowd        `json:"waiting"` // deliveries that wait in this process: for a lock, or for the answer of a copy
+	Held    Crowd        `json:"held"`    // locks that are no process's, over all replicas, as this one saw up to 15 s ago
+	Parked  ParkedStatus `json:"parked"`
+
+	RateSeconds float64     `json:"rateSeconds"` // how far the decisions of routes look back
+	Routes      []RouteRate `json:"routes"`
+
+	raw json.RawMessage
+}
+
+// SessionStatus is the session with which a process claims locks.
+type SessionStatus struct {
+	Live      bool    `json:"live"`
+	Name      string  `json:"name,omitempty"`
+	OpenedAt  Time    `json:"openedAt,omitzero"`
+	TTL       float64 `json:"ttl"`              // etcd.session_ttl, in seconds
+	Remaining float64 `json:"remaining"`        // seconds for which it may still act without a renewal
+	Reason    string  `json:"reason,omitempty"` // why it is not live
+}
+
+// EtcdStatus is the ledger's store.
+type EtcdStatus struct {
+	Embedded bool      `json:"embedded"`
+	Space    string    `json:"space,omitempty"` // how full the embedded one is, for people
+	Members  []Contact `json:"members"`         // as configured. One is asked at a time, and the next one when that fails.
+}
+
+// The states of a Contact.
+const (
+	ContactAnswers  = "answers"   // the latest request was answered
+	ContactFails    = "fails"     // the latest one failed
+	ContactNotAsked = "not_asked" // there was none since the start
+)
+
+// Contact is somebody whom a process asks, as its own requests saw it: nobody is asked for this.
+type Contact struct {
+	Address    string `json:"address"`
+	State      string `json:"state"`
+	AnsweredAt Time   `json:"answeredAt,omitzero"` // the latest answer
+	FailedAt   Time   `json:"failedAt,omitzero"`   // the latest failure
+	Failure    string `json:"failure,omitempty"`   // what it was
+}
+
+// ConfigStatus is the configuration in force.
+type ConfigStatus struct {
+	File     string `json:"file"`
+	SHA256   string `json:"sha256"` // of the file as it was read, as sha256sum prints it
+	LoadedAt Time   `json:"loadedAt"`
+	// Stale: the file as it was last read was refused, and an older one is in force.
+	Stale   bool     `json:"stale"`
+	Refused *Refusal `json:"refused,omitempty"` // the latest one; nil = none since the start
+}
+
+// Refusal is a changed configuration that was not taken over.
+type Refusal struct {
+	At       Time     `json:"at"`
+	Problems []string `json:"problems"`
+}
+
+// Crowd is how many there are, and since when the oldest.
+type Crowd struct {
+	Count    int  `json:"count"`
+	OldestAt Time `json:"oldestAt,omitzero"` // zero: there is none, or it is not known
+}
+
+// ParkedStatus is what is parked, over all replicas.
+type ParkedStatus struct {
+	Count       int   `json:"count"`
+	OldestAt    Time  `json:"oldestAt,omitzero"`
+	Bytes       int64 `json:"bytes"`
+	Blocked     int   `json:"blocked"`     // workflows that wait for a person
+	DeadLetters int   `json:"deadLetters"` // requests of ended executions
+}
+
+// RouteRate is what came to a route of this process lately.
+type RouteRate struct {
+	Route string `json:"route"`
+	Mode  string `json:"mode"`
+	// Decisions are the deliveries of the last RateSeconds by what was decided; in mode observe, what would have been.
+	Decisions map[string]int64 `json:"decisions"`
+	LastAt    Time             `json:"lastAt,omitzero"` // when the newest one ended; zero: none came since the start
+}
+
+// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+func (s *ReplicaStatus) RawJSON() []byte { return s.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (s *ReplicaStatus) UnmarshalJSON(text []byte) error {
+	type plain ReplicaStatus
+	if err := json.Unmarshal(text, (*plain)(s)); err != nil {
+		return err
+	}
+	s.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// Status says how the process that answers is doing.
+func (c *Client) Status(ctx context.Context) (*ReplicaStatus, error) {
+	s := new(ReplicaStatus)
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/status", into: s}); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// RunningConfig is the configuration that a process has in force.
+type RunningConfig struct {
+	File     string `json:"file"`
+	SHA256   string `json:"sha256"`
+	LoadedAt Time   `json:"loadedAt"`
+	// YAML is all of it with every default filled in, as hooklock config show prints it. Secrets are not in it; the names of their files and
+	// variables are.
+	YAML string `json:"yaml"`
+
+	raw json.RawMessage
+}
+
+// RawJSON is the object as the server sent it. Do not change it.
+func (r *RunningConfig) RawJSON() []byte { return r.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (r *RunningConfig) UnmarshalJSON(text []byte) error {
+	type plain RunningConfig
+	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
+		return err
+	}
+	r.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// Config is the configuration in force. With origin, each of its values says where it comes from.
+func (c *Client) Config(ctx context.Context, origin bool) (*RunningConfig, error) {
+	asked := ""
+	if origin {
+		asked = "true"
+	}
+	r := new(RunningConfig)
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/config", query: query("origin", asked), into: r}); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Reloaded is a configuration that was taken over.
+type Reloaded struct {
+	SHA256  string   `json:"sha256"`
+	Changed []string `json:"changed"` // settings and routes; empty: nothing was
+
+	raw json.RawMessage
+}
+
+// RawJSON is the object as the server sent it. Do not change it.
+func (r *Reloaded) RawJSON() []byte { return r.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (r *Reloaded) UnmarshalJSON(text []byte) error {
+	type plain Reloaded
+	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
+		return err
+	}
+	r.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// Reload reads the configuration file of the process again, and takes it over. A *Problem with CodeConfigRefused has in Problems what is
+// wrong with it; the old one stays in force then.
+func (c *Client) Reload(ctx context.Context) (*Reloaded, error) {
+	r := new(Reloaded)
+	if _, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/config/reload", into: r}); err != nil {
+		return nil, err
+	}
+	return r, nil
+}

@@ -1,0 +1,92 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"hooklock/admin/client"
+)
+
+// Process is the process around the API, as the API needs it.
+type Process interface {
+	// Status says how it is doing.
+	Status() client.ReplicaStatus
+	// Config is the configuration in force, without secrets. With origin each value says where it comes from.
+	Config(origin bool) (client.RunningConfig, error)
+	// Reload reads the configuration again and takes it over. Problems are why it did not. The error is that of a context which ended before the
+	// process came to it; it may come to it yet.
+	Reload(ctx context.Context) (reloaded client.Reloaded, problems []string, err error)
+}
+
+// unlimited refuses a token that is limited to some workflows, for what is over all of them.
+func (c *call) unlimited(what string) error {
+	if c.caller.limited() {
+		return refuse("forbidden", what+" is over all workflows, and the token is limited to some")
+	}
+	return nil
+}
+
+// replicaStatus says how this process is doing.
+func (c *call) replicaStatus() error {
+	if err := c.unlimited("the status"); err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, c.api.o.Process.Status())
+}
+
+// config shows the configuration in force.
+func (c *call) config() error {
+	if err := c.unlimited("the configuration"); err != nil {
+		return err
+	}
+	origin := false
+	if text := c.query("origin"); text != "" {
+		var err error
+		if origin, err = strconv.ParseBool(text); err != nil {
+			return refuse("bad_request", "origin="+quote(text)+": give true or false")
+		}
+	}
+	running, err := c.api.o.Process.Config(origin)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, running)
+}
+
+// noFields reads a body in which there is nothing to say: none, or an empty object.
+func (c *call) noFields() error {
+	if p := checkMediaType(c.r); p != nil {
+		return p
+	}
+	if c.r.ContentLength == 0 {
+		return nil
+	}
+	return c.body(fields{})
+}
+
+// reload reads the configuration again.
+func (c *call) reload() error {
+	if err := c.unlimited("the configuration"); err != nil {
+		return err
+	}
+	if err := c.noFields(); err != nil {
+		return err
+	}
+	ctx, done := c.changing()
+	defer done()
+	reloaded, problems, err := c.api.o.Process.Reload(ctx)
+	if err != nil {
+		return refuse("overloaded", "this Hooklock does not come to a reload now: it shuts down, or another reload takes long; "+
+			"whether this was done is not known; look with GET /v1/status, then ask again")
+	}
+	if len(problems) > 0 {
+		p := refuse("config_refused", "the configuration was refused, and the old one stays: "+strings.Join(problems, "; "))
+		p.Problems = problems
+		return p
+	}
+	c.audit.after = strings.Join(reloaded.Changed, ", ")
+	c.audit.existing = len(reloaded.Changed) == 0
+	return c.ok(http.StatusOK, reloaded)
+}

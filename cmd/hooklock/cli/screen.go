@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Screen is what a person looks at. The zero value is no terminal: a file or a pipe, to which everything is written as it is.
+type Screen struct {
+	Width, Height int  // in columns and lines; 0 = no bound
+	Color         bool // it shows colours, and nobody has said NO_COLOR
+}
+
+// ScreenOf is the screen behind out. Colours are left out where NO_COLOR has any value (https://no-color.org), and where TERM is dumb.
+func (e *Environment) ScreenOf(out io.Writer) Screen {
+	file, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return Screen{}
+	}
+	s := Screen{Width: 80, Height: 24, Color: e.Lookup("NO_COLOR") == "" && e.Lookup("TERM") != "dumb"}
+	if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 0 && h > 0 {
+		s.Width, s.Height = w, h
+	}
+	return s
+}
+
+// Terminal reports whether there is one.
+func (s Screen) Terminal() bool { return s.Width > 0 }
+
+// Hue is a colour of a terminal. The zero value is its own.
+type Hue string
+
+// The hues, by what they mean.
+const (
+	Plainly Hue = ""
+	Strong  Hue = "1"  // of heads
+	Good    Hue = "32" // green
+	Warning Hue = "33" // yellow: a person may want to know
+	Bad     Hue = "31" // red: a person should act
+	Busy    Hue = "36" // cyan: it goes on
+)
+
+// Paint gives text a hue, where the screen shows colours.
+func (s Screen) Paint(h Hue, text string) string {
+	if !s.Color || h == Plainly || text == "" {
+		return text
+	}
+	return "\x1b[" + string(h) + "m" + text + "\x1b[0m"
+}

@@ -1,0 +1,62 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+)
+
+const (
+	idPrefix = "exec_"
+	idLength = len(idPrefix) + 32
+	// leastOfID is how much of an ID has to be given: its first half is its workflow's, and a few letters mean too many.
+	leastOfID = len(idPrefix) + 4
+)
+
+// whole is the ID of the one execution that begins with text. Whoever gives a whole one, or what is none, gets it back: the server knows it, or
+// says what is wrong with it.
+func (d *Desk) whole(ctx context.Context, text string) (string, error) {
+	if len(text) >= idLength || len(text) < leastOfID || !strings.HasPrefix(text, idPrefix) {
+		return text, nil
+	}
+	var found []string
+	err := d.beginning(ctx, text, func(x *client.Execution) bool {
+		found = append(found, x.ExecutionID)
+		return len(found) <= 3 // which is enough to say that they are several
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0:
+		return "", cli.WithCode(fmt.Errorf("no execution is known whose ID begins with %s", cli.Plain(text)), cli.ExitNotFound)
+	case len(found) > 1:
+		return "", cli.Misuse(errors.New(cli.Plain(text) + " begins more than one ID; give more of it: " + cli.Plain(strings.Join(found, ", "))))
+	}
+	return found[0], nil
+}
+
+// beginning tells of the executions whose ID begins so, until more is false.
+func (d *Desk) beginning(ctx context.Context, text string, tell func(*client.Execution) (more bool)) error {
+	cursor := ""
+	for read := 0; ; {
+		page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Limit: mostOnAPage, Cursor: cursor})
+		if err != nil {
+			return err
+		}
+		for i := range page.Executions {
+			if strings.HasPrefix(page.Executions[i].ExecutionID, text) && !tell(&page.Executions[i]) {
+				return nil
+			}
+		}
+		read += len(page.Executions)
+		d.progress.far("%d read", read)
+		if page.NextCursor == "" || page.NextCursor == cursor {
+			return nil
+		}
+		cursor = page.NextCursor
+	}
+}

@@ -1,0 +1,200 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/idem"
+)
+
+// NewStatus is the command status.
+func NewStatus(e *cli.Environment) *cobra.Command {
+	var r Remote
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "see how a running hooklock is doing: session, etcd, upstream, configuration, and what runs and waits",
+		Long: `See how a running hooklock is doing, by what it has seen itself: nobody is asked for this, and it answers while etcd is away.
+
+etcd and upstream say what came of the latest request: a member of etcd is asked when the one before it fails. "running" and "waiting" are
+those of the process that is asked, "held" and "parked" those of all replicas. The counts of routes are of the last five minutes:
+
+  RAN      it was executed
+  COPIES   of an event that is settled or runs: answered without running
+  LOCKED   another event of the workflow ran
+  REFUSED  everything else that was not let through: mismatches, signatures, forms, new events over the limit, etcd away
+  FAILED   the upstream was away, broke off or was too slow, or the lock was lost`,
+		Example: `  hooklock status
+  hooklock status -o json | jq -r '.config.refused.problems[]?'`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				s, err := d.Status(ctx)
+				if err != nil {
+					return err
+				}
+				return d.object(s.RawJSON(), func() error { return d.printStatus(s) })
+			})
+		},
+	}
+	r.Flags(cmd)
+	r.watchFlag(cmd)
+	return cmd
+}
+
+func (d *Desk) printStatus(s *client.ReplicaStatus) error {
+	ago := func(t client.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return cli.Span(s.At.Sub(t.Time))
+	}
+	t := d.table()
+	t.Add("replica", s.Replica+", "+s.Version+", up "+ago(s.StartedAt))
+	mood(t, "ready", s.NotReady == "", "yes", "no: "+s.NotReady)
+	mood(t, "session", s.Session.Live, fmt.Sprintf("live, %s of %s left", cli.SpanSeconds(s.Session.Remaining), cli.SpanSeconds(s.Session.TTL)), "none: "+s.Session.Reason)
+	for i := range s.Etcd.Members {
+		contact(t, "etcd", &s.Etcd.Members[i], ago)
+	}
+	if s.Etcd.Space != "" {
+		t.Add("", s.Etcd.Space)
+	}
+	contact(t, "upstream", &s.Upstream, ago)
+	t.Add("config", s.Config.File+" sha256:"+shortHash(s.Config.SHA256)+", loaded "+ago(s.Config.LoadedAt)+" ago")
+	if refused := s.Config.Refused; refused != nil {
+		mood(t, "", !s.Config.Stale, "one was refused "+ago(refused.At)+" ago:", "STALE: the changed file was refused "+ago(refused.At)+" ago:")
+		for _, problem := range refused.Problems {
+			t.Add("", "  "+problem)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return d.printWork(s, ago)
+}
+
+// printWork shows what runs and waits, and what came to the routes.
+func (d *Desk) printWork(s *client.ReplicaStatus, ago func(client.Time) string) error {
+	fmt.Fprintln(d.e.Stdout)
+	t := d.table("NOW", "COUNT", "OLDEST", "OF")
+	t.Cut = map[string]int{"OF": 16}
+	add := func(name string, c client.Crowd, more string) {
+		t.Add(name, strconv.Itoa(c.Count), ago(c.OldestAt), more)
+	}
+	add("running", s.Running, "here")
+	add("waiting", s.Waiting, "here")
+	add("held", s.Held, "all replicas")
+	parked := fmt.Sprintf("all replicas, %d bytes, %d blocked, %d dead letters", s.Parked.Bytes, s.Parked.Blocked, s.Parked.DeadLetters)
+	add(string(idem.DecisionParked), client.Crowd{Count: s.Parked.Count, OldestAt: s.Parked.OldestAt}, parked)
+	if err := t.Flush(); err != nil || len(s.Routes) == 0 {
+		return err
+	}
+	fmt.Fprintln(d.e.Stdout)
+	t = d.table("ROUTE", "MODE", "A MINUTE", "RAN", "COPIES", "LOCKED", "REFUSED", "FAILED", "LAST")
+	t.Drop, t.Cut = []string{"MODE"}, map[string]int{"ROUTE": 8}
+	for i := range s.Routes {
+		t.Add(routeRow(&s.Routes[i], s, ago)...)
+	}
+	return t.Flush()
+}
+
+func routeRow(r *client.RouteRate, s *client.ReplicaStatus, ago func(client.Time) string) []string {
+	var all, ran, copies, locked, failed int64
+	for decision, n := range r.Decisions {
+		all += n
+		switch row := idem.Decision(decision).Row(); {
+		case row.Decision == idem.DecisionExecuted, row.Decision == idem.DecisionParked:
+			ran += n
+		case row.Class == idem.ClassDuplicate:
+			copies += n
+		case row.Class == idem.ClassOverlap:
+			locked += n
+		case row.Class == idem.ClassFailed, row.Class == idem.ClassBug:
+			failed += n
+		}
+	}
+	over := min(s.RateSeconds, max(s.At.Sub(s.StartedAt.Time).Seconds(), 1))
+	text := func(n int64) string { return strconv.FormatInt(n, 10) }
+	last := "never"
+	if !r.LastAt.IsZero() {
+		last = ago(r.LastAt) + " ago"
+	}
+	perMinute := strconv.FormatFloat(float64(all)*60/over, 'f', 1, 64)
+	return []string{r.Route, r.Mode, perMinute, text(ran), text(copies), text(locked), text(all - ran - copies - locked - failed), text(failed), last}
+}
+
+// mood adds what is well, or what is not.
+func mood(t *cli.Table, name string, well bool, good, bad string) {
+	if well {
+		t.Add(name, good)
+		t.Paint(cli.Good)
+		return
+	}
+	t.Add(name, bad)
+	t.Paint(cli.Bad)
+}
+
+// contact adds how somebody answers.
+func contact(t *cli.Table, name string, c *client.Contact, ago func(client.Time) string) {
+	answered, failed := "", ""
+	if !c.AnsweredAt.IsZero() {
+		answered = "answered " + ago(c.AnsweredAt) + " ago"
+	}
+	if !c.FailedAt.IsZero() {
+		failed = "failed " + ago(c.FailedAt) + " ago: " + c.Failure
+	}
+	join := func(first, second string) string {
+		if second == "" {
+			return c.Address + " " + first
+		}
+		return c.Address + " " + first + "; " + second
+	}
+	if c.State == client.ContactNotAsked {
+		t.Add(name, c.Address+" was not asked yet")
+		return
+	}
+	mood(t, name, c.State == client.ContactAnswers, join(answered, failed), join(failed, answered))
+}
+
+// shortHash is the beginning of a hash, enough to tell two files apart.
+func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
+
+// Reload lets a running hooklock read its configuration again, and says what came of it.
+func (r *Remote) Reload(ctx context.Context, e *cli.Environment) error {
+	return r.Run(ctx, e, func(ctx context.Context, d *Desk) error {
+		reloaded, err := d.Reload(ctx)
+		if err != nil {
+			return doubtful(err, "hooklock status")
+		}
+		text := "reloaded; nothing has changed"
+		if len(reloaded.Changed) > 0 {
+			text = "reloaded: " + strings.Join(reloaded.Changed, ", ")
+		}
+		return d.Done(reloaded.RawJSON(), text)
+	})
+}
+
+// ShowRunning prints the configuration that a running hooklock has in force.
+func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin bool) error {
+	return r.Run(ctx, e, func(ctx context.Context, d *Desk) error {
+		running, err := d.Config(ctx, origin)
+		if err != nil {
+			return err
+		}
+		return d.object(running.RawJSON(), func() error {
+			fmt.Fprintf(d.e.Stderr, "%s sha256:%s, loaded %s\n", cli.Plain(running.File), cli.Plain(running.SHA256), running.LoadedAt.UTC().Format(time.RFC3339))
+			for line := range strings.Lines(running.YAML) {
+				if _, err := fmt.Fprintln(d.e.Stdout, cli.Plain(strings.TrimSuffix(line, "\n"))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,249 @@
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/admin/report"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/config"
+	"hooklock/etcdlock"
+	"hooklock/etcdlock/link"
+	"hooklock/idem"
+	"hooklock/proxy"
+)
+
+// inForce is what is known of the configuration: which one is in force, and which one was refused. It is safe for concurrent use.
+type inForce struct {
+	file string // as the user named it
+
+	mu      sync.Mutex
+	loaded  *config.Loaded
+	at      time.Time
+	stale   bool // the latest one was refused
+	refused []string
+	refusal time.Time // zero: none was
+}
+
+// take notes a configuration that is in force from now on.
+func (f *inForce) take(loaded *config.Loaded) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.loaded, f.at, f.stale = loaded, time.Now(), false
+}
+
+// refuse notes one that is not.
+func (f *inForce) refuse(problems []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stale, f.refused, f.refusal = true, problems, time.Now()
+}
+
+// hash is that of the file, as sha256sum prints it. The caller holds mu.
+func (f *inForce) hash() string {
+	sum := sha256.Sum256(f.loaded.File)
+	return hex.EncodeToString(sum[:])
+}
+
+func (f *inForce) status() client.ConfigStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := client.ConfigStatus{File: f.file, SHA256: f.hash(), LoadedAt: client.Time{Time: f.at}, Stale: f.stale}
+	if !f.refusal.IsZero() {
+		s.Refused = &client.Refusal{At: client.Time{Time: f.refusal}, Problems: f.refused}
+	}
+	return s
+}
+
+// whyStale is "" where the file as it was last read is in force. It has nothing of what is in the file: whoever asks for health needs no token.
+func (f *inForce) whyStale() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.stale {
+		return ""
+	}
+	return "the changed file was refused at " + f.refusal.UTC().Format(time.RFC3339) + ", and an older one is in force; hooklock status says why"
+}
+
+// problemsOf takes an error of a configuration apart.
+func problemsOf(err error) []string {
+	var problems []string
+	for line := range strings.Lines(err.Error()) {
+		problems = append(problems, strings.TrimSpace(line))
+	}
+	return problems
+}
+
+// contacts are whom this process asks, as its requests saw them.
+type contacts struct {
+	upstream report.Contact
+	embedded report.Contact
+	members  map[string]*report.Contact // by host and port
+}
+
+func newContacts(endpoints []string) *contacts {
+	c := &contacts{members: map[string]*report.Contact{}}
+	for _, endpoint := range endpoints {
+		c.members[net.JoinHostPort(link.HostPort(endpoint))] = &report.Contact{}
+	}
+	return c
+}
+
+// operation notes a request to etcd.
+func (c *contacts) operation(op link.Operation) {
+	member := &c.embedded
+	if op.Host != "" {
+		member = c.members[net.JoinHostPort(op.Host, op.Port)]
+	}
+	switch {
+	case member == nil, op.Code == link.CodeCancelled: // which is our own doing
+	case op.Code == "":
+		member.Answer(time.Now())
+	default:
+		member.Fail(time.Now(), op.Code)
+	}
+}
+
+// called notes a call of the upstream.
+func (c *contacts) called(r *proxy.Report) {
+	switch {
+	case r.UpstreamFrom.IsZero(), r.Decision == idem.DecisionAborted, r.Decision == idem.DecisionLockLost: // there was none, or we ended it
+	case r.UpstreamStatus != 0:
+		c.upstream.Answer(time.Now())
+	case r.Err != nil:
+		c.upstream.Fail(time.Now(), r.Err.Error())
+	}
+}
+
+// Delivered implements proxy.Observer.
+func (c *contacts) Delivered(r *proxy.Report) { c.called(r) }
+
+// Passed implements proxy.Observer.
+func (c *contacts) Passed(r *proxy.Report) { c.called(r) }
+
+// Event implements proxy.Observer.
+func (c *contacts) Event(name proxy.EventName, r *proxy.Report) {
+	if name == proxy.EventTried {
+		c.called(r)
+	}
+}
+
+func contactView(address string, c *report.Contact) client.Contact {
+	seen := c.Seen()
+	v := client.Contact{
+		Address: address, State: client.ContactNotAsked, AnsweredAt: client.Time{Time: seen.Answered}, FailedAt: client.Time{Time: seen.Failed}, Failure: seen.Failure,
+	}
+	switch {
+	case seen.Failed.After(seen.Answered):
+		v.State = client.ContactFails
+	case !seen.Answered.IsZero():
+		v.State = client.ContactAnswers
+	}
+	return v
+}
+
+// sessionNote is the session as it was told of last.
+type sessionNote struct {
+	mu   sync.Mutex
+	name string
+	at   time.Time
+}
+
+func (n *sessionNote) note(e etcdlock.SessionEvent) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.name, n.at = "", time.Time{}
+	if e.Opened {
+		n.name, n.at = e.Session, time.Now()
+	}
+}
+
+func (n *sessionNote) status(s *Service) client.SessionStatus {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	v := client.SessionStatus{Live: true, Name: n.name, OpenedAt: client.Time{Time: n.at}, TTL: s.ttl.Seconds(), Remaining: s.Store.SessionTTLRemaining().Seconds()}
+	if err := s.Store.Ready(); err != nil {
+		v.Live, v.Reason = false, err.Error()
+	}
+	return v
+}
+
+// Status implements admin.Process.
+func (s *Service) Status() client.ReplicaStatus {
+	v := client.ReplicaStatus{
+		Replica: s.replica, Version: cli.BuildVersion(), StartedAt: client.Time{Time: s.startedAt}, At: client.Time{Time: time.Now()},
+		Session: s.session.status(s), Upstream: contactView(s.upstreamURL, &s.contacts.upstream), Config: s.inForce.status(),
+		Etcd:    client.EtcdStatus{Embedded: s.embedded != nil, Members: []client.Contact{}},
+		Running: crowd(s.Store.Active()), Waiting: crowd(s.guard.Waiting()), Held: crowd(s.Store.Held()),
+		RateSeconds: report.Recent.Seconds(), Routes: []client.RouteRate{},
+	}
+	if err := s.ready(); err != nil {
+		v.NotReady = err.Error()
+	}
+	if s.embedded != nil {
+		v.Etcd.Space = s.embedded.Space().String()
+		v.Etcd.Members = append(v.Etcd.Members, contactView("embedded", &s.contacts.embedded))
+	}
+	for _, endpoint := range s.endpoints {
+		v.Etcd.Members = append(v.Etcd.Members, contactView(endpoint, s.contacts.members[net.JoinHostPort(link.HostPort(endpoint))]))
+	}
+	n := s.Store.Parked()
+	v.Parked = client.ParkedStatus{Count: n.Events, OldestAt: client.Time{Time: n.Oldest}, Bytes: n.Bytes, Blocked: n.Blocked, DeadLetters: n.DeadLetters}
+	for _, r := range s.report.Rates() {
+		rate := client.RouteRate{Route: r.Route, Mode: r.Mode, Decisions: map[string]int64{}, LastAt: client.Time{Time: r.Last}}
+		for d, count := range r.Decisions {
+			rate.Decisions[string(d)] = int64(count) //nolint:gosec // of five minutes
+		}
+		v.Routes = append(v.Routes, rate)
+	}
+	return v
+}
+
+func crowd(n int, since time.Time) client.Crowd {
+	return client.Crowd{Count: n, OldestAt: client.Time{Time: since}}
+}
+
+// Config implements admin.Process.
+func (s *Service) Config(origin bool) (client.RunningConfig, error) {
+	s.inForce.mu.Lock()
+	defer s.inForce.mu.Unlock()
+	var text strings.Builder
+	if err := s.inForce.loaded.Show(&text, origin); err != nil {
+		return client.RunningConfig{}, err
+	}
+	return client.RunningConfig{File: s.inForce.file, SHA256: s.inForce.hash(), LoadedAt: client.Time{Time: s.inForce.at}, YAML: text.String()}, nil
+}
+
+// reloadRequest is somebody who asks for a reload and waits for what comes of it.
+type reloadRequest struct{ done chan reloadResult }
+
+type reloadResult struct {
+	changed []string
+	err     error // why it was refused
+}
+
+// Reload implements admin.Process. The reload itself is made by the loop that takes signals, so that there is one at a time.
+func (s *Service) Reload(ctx context.Context) (client.Reloaded, []string, error) {
+	request := reloadRequest{make(chan reloadResult, 1)}
+	select {
+	case s.reloads <- request:
+	case <-ctx.Done():
+		return client.Reloaded{}, nil, errors.New("nobody takes a reload now")
+	}
+	select {
+	case result := <-request.done:
+		if result.err != nil {
+			return client.Reloaded{}, problemsOf(result.err), nil
+		}
+		return client.Reloaded{SHA256: s.inForce.status().SHA256, Changed: append([]string{}, result.changed...)}, nil, nil
+	case <-ctx.Done():
+		return client.Reloaded{}, nil, context.Cause(ctx)
+	}
+}

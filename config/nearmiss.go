@@ -1,0 +1,61 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// nearMisses are warnings about variables of the environment that look like settings and are none, because their underscores are not doubled:
+// HOOKLOCK_ETCD_ENDPOINTS. What Kubernetes makes for a Service named hooklock is no setting's name.
+func nearMisses(environ []string) Problems {
+	meant := map[string]string{}
+	variables(rootKey(), strings.TrimSuffix(EnvPrefix, "__"), func(name string) { meant[loose(name)] = name })
+	var warnings Problems
+	for _, entry := range slices.Sorted(slices.Values(environ)) {
+		name, _, _ := strings.Cut(entry, "=")
+		right, found := meant[loose(name)]
+		if !found || strings.HasPrefix(name, EnvPrefix) {
+			continue
+		}
+		for _, number := range numbers.FindAllString(name, -1) {
+			right = strings.Replace(right, anyNumber, number, 1)
+		}
+		warnings = append(warnings, Problem{
+			Origin: Origin{Kind: FromEnvironment, Name: name}, Text: "is not read: a setting is in capitals, with doubled underscores; did you mean " + right + "?",
+		})
+	}
+	return warnings
+}
+
+// anyNumber stands for the number of an item in a list.
+const anyNumber = "0"
+
+var (
+	underscores = regexp.MustCompile(`_+`)
+	numbers     = regexp.MustCompile(`[0-9]+`)
+)
+
+// loose is a variable's name without what people mistake.
+func loose(name string) string {
+	return numbers.ReplaceAllString(underscores.ReplaceAllString(strings.ToUpper(name), "_"), anyNumber)
+}
+
+// variables calls tell with the variable of each setting below k, which is prefix.
+func variables(k *key, prefix string, tell func(name string)) {
+	for _, child := range k.keys {
+		name := prefix + "__" + strings.ToUpper(child.name)
+		switch {
+		case child.kind == kindItems:
+			variables(child, name+"__"+anyNumber, tell)
+		case child.kind == kindGroup:
+			variables(child, name, tell)
+		}
+		if child.leaf() || child.short != "" {
+			tell(name)
+		}
+		if child.beside != "" {
+			tell(prefix + "__" + strings.ToUpper(child.beside))
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package idem
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Part is one of the things that a fingerprint is made of.
+type Part int
+
+// The parts, in the order of Parts.
+const (
+	PartMethod Part = iota
+	PartHost
+	PartPort
+	PartPath
+	PartQuery
+	PartBody
+
+	partCount = 6
+)
+
+// String is the part as a sender reads it.
+func (p Part) String() string {
+	return [partCount]string{"method", "host", "port", "path", "query", "body"}[p]
+}
+
+// Parts are short hashes of what a fingerprint is made of, by which a mismatch says what differed. With 16 bits each they decide nothing: one in
+// 65,536 differences is not named, and nobody learns a part from its hash. The zero value: they are not known. As text they are 16 characters.
+type Parts [2 * partCount]byte
+
+// Set notes a part. One that is left out counts as the same always.
+func (p *Parts) Set(part Part, value []byte) {
+	binary.BigEndian.PutUint16(p[2*part:], uint16(xxhash.Sum64(value))) //nolint:gosec // 16 bits are what is kept
+}
+
+// Differ names the parts that differ; nil where either side is not known, or where none is seen to.
+func (p Parts) Differ(other Parts) (names []string) {
+	if p == (Parts{}) || other == (Parts{}) {
+		return nil
+	}
+	for part := range Part(partCount) {
+		if [2]byte(p[2*part:]) != [2]byte(other[2*part:]) {
+			names = append(names, part.String())
+		}
+	}
+	return names
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (p Parts) MarshalText() ([]byte, error) {
+	return base64.RawURLEncoding.AppendEncode(nil, p[:]), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler. What is of another length is not known here: it decides nothing.
+func (p *Parts) UnmarshalText(text []byte) error {
+	*p = Parts{}
+	if whole, err := base64.RawURLEncoding.AppendDecode(nil, text); err == nil && len(whole) == len(p) {
+		*p = Parts(whole)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	term "hooklock/cmd/hooklock/cli"
+	"hooklock/test/testkit"
+)
+
+// screen is a terminal with a program in it, and what that has written so far.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	over chan struct{}
+}
+
+// Write implements io.Writer.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// onScreen starts a program on a terminal of 80 columns; stderr is the terminal, too.
+func onScreen(t *testing.T, dir string, env []string, args ...string) (*screen, *exec.Cmd) {
+	t.Helper()
+	person, program := testkit.Terminal(t, 80, 24)
+	c := exec.CommandContext(t.Context(), hooklockProgram, args...)
+	c.Dir, c.Stdin, c.Stdout, c.Stderr = dir, program, program, program
+	c.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TERM=xterm"}, env...)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Close() // the program has it, and its end is the end of the terminal
+	s := &screen{over: make(chan struct{})}
+	go func() {
+		defer close(s.over)
+		_, _ = person.WriteTo(s) // ends with an error when nobody has the other side any more
+	}()
+	return s, c
+}
+
+// shown is what a program that ends writes to a terminal.
+func shown(t *testing.T, dir string, env []string, args ...string) string {
+	t.Helper()
+	s, c := onScreen(t, dir, env, args...)
+	if err := c.Wait(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, s)
+	}
+	<-s.over
+	return s.String()
+}
+
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+func TestOnATerminalNoLineIsLongerThanItIsWide(t *testing.T) {
+	t.Parallel()
+	h, long := crowded(t)
+	env := []string{"HOOKLOCK_ADMIN=http://" + h.Admin}
+	for _, args := range [][]string{
+		{"locks", "list"}, {"executions", "list"}, {"status"}, {"report", "--examples"}, {"locks", "get", long}, {"locks", "list", "--prefix", "hold/"},
+	} {
+		text := shown(t, filepath.Dir(h.Config), env, args...)
+		for line := range strings.Lines(colour.ReplaceAllString(text, "")) {
+			if w := term.Width(strings.TrimRight(line, "\r\n")); w > 80 {
+				t.Errorf("%v: %d columns: %q", args, w, line)
+			}
+		}
+	}
+	if wide := shown(t, filepath.Dir(h.Config), env, "locks", "list", "-o", "wide"); !strings.Contains(wide, long) || !strings.Contains(wide, "HOLDER") {
+		t.Errorf("wide leaves something out: %s", wide)
+	}
+}
+
+func TestColoursAreForTerminalsAndNotForWhoWantsNone(t *testing.T) {
+	t.Parallel()
+	h, _ := crowded(t)
+	env := []string{"HOOKLOCK_ADMIN=http://" + h.Admin}
+	dir := filepath.Dir(h.Config)
+	if text := shown(t, dir, env, "executions", "list"); !strings.Contains(text, "\x1b[31mFAILED\x1b[0m") {
+		t.Errorf("a failure is not red: %q", text)
+	}
+	for _, no := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		if text := shown(t, dir, append(env, no), "executions", "list"); strings.Contains(text, "\x1b") || !strings.Contains(text, "FAILED") {
+			t.Errorf("%s: %q", no, text)
+		}
+	}
+	if text := cli(t, h, "executions", "list"); strings.Contains(text, "\x1b") || strings.Contains(text, "…") {
+		t.Errorf("to a pipe: %q", text)
+	}
+}
+
+func TestWatchShowsTheNewStateInThePlaceOfTheOld(t *testing.T) {
+	t.Parallel()
+	h, _ := crowded(t)
+	s, c := onScreen(t, filepath.Dir(h.Config), []string{"HOOKLOCK_ADMIN=http://" + h.Admin}, "executions", "list", "--watch=500ms")
+	testkit.Until(t, "a first page is shown", func() bool { return strings.Contains(s.String(), "FAILED") })
+	testkit.Post(t, h.Addr, "/plain/later", "{}", key("later"))
+	testkit.Until(t, "the new event is shown", func() bool { return strings.Contains(s.String(), "later") })
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("Ctrl-C is no failure: %v", err)
+	}
+	<-s.over
+	if text := s.String(); strings.Count(text, "\x1b[2J") != 1 || strings.Count(text, "\x1b[H") < 2 {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestWhatTakesLongSaysSoAndGoesAway(t *testing.T) {
+	t.Parallel()
+	h, _ := crowded(t)
+	running := testkit.Exchange(t, h.Admin, "GET /v1/executions?status=RUNNING HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	id := regexp.MustCompile(`exec_[a-z2-7]{32}`).FindString(string(running.Body))
+	text := shown(t, filepath.Dir(h.Config), []string{"HOOKLOCK_ADMIN=http://" + h.Admin}, "executions", "get", id, "--wait", "3s")
+	if !strings.Contains(text, "\r\x1b[Kasking http://"+h.Admin+": 1s") {
+		t.Errorf("nothing says that it takes long: %q", text)
+	}
+	if i, j := strings.LastIndex(text, "asking "), strings.LastIndex(text, "\r\x1b[K"); j < i || strings.Contains(text[j:], "asking") {
+		t.Errorf("the line stays: %q", text)
+	}
+}
+
+func TestServeOnATerminalPrintsLinesForPeople(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[string]string{
+		"":                      `(?m)^\d\d:\d\d:\d\d INFO  started version=`,
+		"log: {format: json}\n": `(?m)^\{"time":.*"msg":"started"`,
+	} {
+		dir := t.TempDir()
+		config := format + fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: http://127.0.0.1:1\netcd: {endpoints: [%q], prefix: %s}\nroutes: [{name: a, path: /a}]\n",
+			shared.etcd.Endpoint, ownPrefix())
+		if err := os.WriteFile(filepath.Join(dir, "sidecar.yaml"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, c := onScreen(t, dir, nil, "serve")
+		testkit.Until(t, "it has started", func() bool {
+			return regexp.MustCompile(want).MatchString(strings.ReplaceAll(colour.ReplaceAllString(s.String(), ""), "\r", ""))
+		})
+		_ = c.Process.Signal(os.Interrupt)
+		_ = c.Wait()
+		<-s.over
+	}
+}
+
+// crowded is a hooklock with a held lock of a long name, an execution that failed, and one that went well.
+func crowded(t *testing.T) (h *testkit.Hooklock, long string) {
+	t.Helper()
+	up := testkit.NewUpstream(t, (&scene{}).act)
+	h = own(t, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: %s\netcd: {endpoints: [%q], prefix: %s}\nshutdown_timeout: 1s\n%s",
+		up.URL, shared.etcd.Endpoint, ownPrefix(), sceneRoutes))
+	long = "a-customer-with-a-name-that-is-longer-than-anybody-wants-to-read-in-a-list"
+	testkit.Post(t, h.Addr, "/hold/"+long, "{}", key("evt_with_a_long_name_of_its_own_1"))
+	testkit.Post(t, h.Addr, "/fail/acme", "{}", key("evt_with_a_long_name_of_its_own_2"))
+	testkit.Post(t, h.Addr, "/plain/acme", "{}", key("evt_3"))
+	return h, "hold/" + long
+}
