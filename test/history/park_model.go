@@ -49,6 +49,8 @@ var parkedLine = modelOf(func(in step) string { return in.workflow }, func(s lin
 	switch {
 	case out.unknown && (after == nil || *after == s):
 		return []line{s}
+	case out.unknown && in.kind == puttingOff: // it ends with that where a person had asked
+		return []line{s, *after, {queue: s.queue, token: s.token}}
 	case out.unknown:
 		return []line{s, *after}
 	case out.cancelled && in.kind == puttingOff: // and so it ended
