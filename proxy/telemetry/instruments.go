@@ -51,6 +51,7 @@ type instruments struct {
 	reloads      *counter[string]
 	tries        *counter[resultKey]
 	parkEnds     *counter[resultKey]
+	requestFails *counter[string]
 
 	overhead, wait, hold, recordSize *routeHistogram
 
@@ -78,6 +79,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		signatures:   newCounter(m, "hooklock.signature.verifications", "{verification}", "Signatures by result.", schemeLabels),
 		tries:        newCounter(m, "hooklock.parked.tries", "{try}", "Calls of the upstream for parked events, by result.", resultLabels),
 		parkEnds:     newCounter(m, "hooklock.parked.ends", "{event}", "What became of parked events here, by result: done, blocked, a dead letter, or lost to another replica.", resultLabels),
+		requestFails: newCounter(m, "hooklock.parked.request.failures", "{request}", "Requests of parked events that could not be kept, so that the delivery was answered as without park, or not be read, so that the event waits; by operation.", labelsOf("operation")),
 		reloads:      newCounter(m, "hooklock.config.reloads", "{reload}", "Changes of the configuration, by result.", labelsOf("result")),
 
 		overhead:   newRouteHistogram(m, "hooklock.delivery.overhead.duration", "s", "What Hooklock itself took of a delivery on a route: the whole time but for the call of the upstream, waiting included.", overheadBounds),

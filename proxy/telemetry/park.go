@@ -119,3 +119,15 @@ func (t *Telemetry) Try(r *proxy.Report, accepted idem.TraceContext) proxy.Trace
 	}
 	return &delivery{t: t, ctx: ctx, span: span}
 }
+
+// The operations on requests of parked events.
+const (
+	KeepRequest  = "keep"
+	FetchRequest = "fetch"
+)
+
+// RequestFailed counts and logs that a request could not be kept or read.
+func (t *Telemetry) RequestFailed(operation string, id idem.ExecutionID, err error) {
+	t.is.requestFails.add(operation)
+	t.o.Log.Warn("requests.failed", "operation", operation, "execution", string(id), "error", err.Error())
+}

@@ -88,7 +88,7 @@ func route(tb testing.TB, name string) *proxy.Route {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &proxy.Route{Name: name, Pattern: pattern, Keys: keys, Observe: name == "observe", Policy: idem.Policy{Route: name, Idempotency: true}}
+	return &proxy.Route{Name: name, Pattern: pattern, Keys: keys, Observe: name == "observe", Policy: idem.Policy{Route: name, Idempotency: true, Park: &idem.ParkPolicy{}}}
 }
 
 // page is the metrics as Prometheus reads them.

@@ -99,6 +99,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	}
 	t.is.losses.know(string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
 	t.is.reloads.know(reloaded, refused)
+	t.is.requestFails.know(KeepRequest, FetchRequest)
 	for _, outcome := range outcomes { // of routes that only other processes have, and of locks of the lock API
 		t.is.executions.know(resultKey{"", outcome})
 	}
@@ -125,7 +126,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	patterns := maps.Clone(*t.patterns.Load())
 	var infos []metric.ObserveOption
 	var deliveries []deliveryKey
-	var acquisitions, lookups, executions []resultKey
+	var acquisitions, lookups, executions, tries, ends []resultKey
 	var parts []partKey
 	var signatures []schemeKey
 	var names []string
@@ -139,6 +140,14 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 		}
 		for _, outcome := range outcomes {
 			executions = append(executions, resultKey{r.Name, outcome})
+		}
+		if r.Policy.Park != nil {
+			for _, result := range tryResults {
+				tries = append(tries, resultKey{r.Name, result})
+			}
+			for _, end := range parkEnds {
+				ends = append(ends, resultKey{r.Name, end})
+			}
 		}
 		if r.Policy.Idempotency {
 			for _, result := range lookupResults {
@@ -165,6 +174,8 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.lookups.know(lookups...)
 	t.is.executions.know(executions...)
 	t.is.unrecorded.know(names...)
+	t.is.tries.know(tries...)
+	t.is.parkEnds.know(ends...)
 	t.is.extractions.know(parts...)
 	t.is.signatures.know(signatures...)
 }

@@ -68,7 +68,7 @@ func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
 	t.Parallel()
 	testkit.Program(t, "curl")
 	p, lines := demo(t)
-	if len(lines) != 7 {
+	if len(lines) != 8 {
 		t.Fatalf("%d curl lines:\n%s", len(lines), p.Stdout)
 	}
 	for i, want := range [][]string{
@@ -76,8 +76,9 @@ func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
 		{"HTTP/1.1 200", "Hooklock-Decision: replayed", "Idempotent-Replayed: true", `{"charged":true,"receipt":1}`},
 		{"HTTP/1.1 422", "idempotency_key_reused"},
 		{"HTTP/1.1 409", "workflow_locked", `"existingExecutionId":"exec_`, `{"charged":true,"receipt":2}`},
+		{"HTTP/1.1 202", "Hooklock-Decision: parked", `"status":"accepted"`, `"eventId":"evt_4"`, `"parked":{"since":`},
 		{`"workflow":"demo/acme"`, `"status":"SUCCESS"`},
-		{`{"locks":[]`},
+		{`"locks":[`},
 		{`"workflow":"backup"`, `"holder":"me"`, `"callbackKey":`},
 	} {
 		out, err := exec.Command("sh", "-c", lines[i]).Output()
@@ -87,6 +88,10 @@ func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
 			}
 		}
 	}
+	receiver := regexp.MustCompile(`http://([0-9.:]+)/\?down`).FindStringSubmatch(lines[4])[1]
+	testkit.Until(t, "the parked event to run", func() bool {
+		return strings.Contains(string(testkit.Exchange(t, receiver, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").Body), "evt_4")
+	})
 	for _, url := range regexp.MustCompile(`http://[^ ]+`).FindAllString(strings.Join(p.Stdout.Lines()[:3], " "), -1) {
 		addr, path, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(url, ","), "http://"), "/")
 		if strings.HasPrefix(path, "hooks/") {

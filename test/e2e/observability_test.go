@@ -46,7 +46,8 @@ func (e exported) read(page string) {
 // busy is a process of which everything was asked, so that it shows all that it can, beside what its etcd shows.
 func busy(t *testing.T) exported {
 	t.Helper()
-	h := own(t, shared.config("observability", "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n", "SIGNED="+planted)
+	h := own(t, shared.config("observability", "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
+		"  - {name: parks, path: /parks, park: true}\npark_store: {single_member: true}\n", "SIGNED="+planted)
 	path := at(t, "wait")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)

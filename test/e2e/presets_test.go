@@ -56,6 +56,8 @@ func secretsOf(t *testing.T, dir string) map[string]presetSecrets {
 			switch p.Scheme {
 			case "adyen":
 				secret = []byte("44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056")
+			case "airtable":
+				secret = []byte(base64.StdEncoding.EncodeToString(secret))
 			case "standard-webhooks", "gitlab":
 				secret = []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 			}
@@ -71,7 +73,7 @@ func keyPair(t *testing.T, scheme string) (private, public []byte) {
 	var key crypto.Signer
 	var err error
 	switch scheme {
-	case "sendgrid":
+	case "sendgrid", "plaid":
 		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	case "discord":
 		_, key, err = ed25519.GenerateKey(rand.Reader)
@@ -166,6 +168,10 @@ func TestEverySenderIsVerifiedRunsOnceAndIsReplayed(t *testing.T) {
 			first := send(t, o.Addr, sample)
 			passed(t, first, 200, "done", "executed")
 			second := send(t, o.Addr, sample)
+			if p.NoID {
+				passed(t, second, 200, "done", "executed")
+				return
+			}
 			passed(t, second, 200, "done", "replayed")
 			if second.Execution() != first.Execution() {
 				t.Errorf("another execution: %v", second)
@@ -189,7 +195,11 @@ func (o *office) refuseForgery(t *testing.T, p *sender.Preset) {
 	forged := o.sample(t, p.Name, "first")
 	forge(p.Name, forged, "first")
 	unsigned := o.sample(t, p.Name, "first", sender.Unsigned())
-	for _, bad := range []*sender.Request{forged, unsigned} {
+	all := []*sender.Request{unsigned}
+	if sender.Covers(sender.Config{Scheme: p.Scheme}).Body { // else a token is all that there is
+		all = append(all, forged)
+	}
+	for _, bad := range all {
 		a := send(t, o.Addr, bad)
 		if p.RetryAfterUnit == time.Millisecond { // the sender reads milliseconds
 			if a.Status != status || a.JSON()["code"] != "signature_invalid" || a.Header.Get("Retry-After") != "1000" {

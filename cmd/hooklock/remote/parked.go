@@ -19,7 +19,7 @@ import (
 type parkedFlags struct{ any, blocked, deadLetters bool }
 
 func (p *parkedFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&p.any, "parked", false, "only those whose request is kept: parked ones and dead letters")
+	cmd.Flags().BoolVar(&p.any, string(client.ParkWaiting), false, "only those whose request is kept: parked ones and dead letters")
 	cmd.Flags().BoolVar(&p.blocked, "blocked", false, "only parked ones that wait for a person")
 	cmd.Flags().BoolVar(&p.deadLetters, "dead-letters", false, "only those that ended without having gone through, and can be run again")
 }
@@ -52,7 +52,7 @@ var parkedHead = []string{"EXECUTION", "STATE", "AGE", "TRIES", "NEXT", "WORKFLO
 func parkedRow(x *client.Execution, now time.Time) []string {
 	state, since, tries, next, because := "dead letter", x.StartedAt, x.Tries, "", why(x)
 	if p := x.Parked; p != nil {
-		state, since, tries, because = "parked", p.Since, p.Tries, evidence(p.LastEvidence)
+		state, since, tries, because = string(client.ParkWaiting), p.Since, p.Tries, evidence(p.LastEvidence)
 		if !p.NextAttempt.IsZero() {
 			next = cli.Span(max(0, p.NextAttempt.Sub(now)))
 		}
@@ -92,7 +92,7 @@ func showParked(x *client.Execution, add func(name, value string)) {
 	if p == nil {
 		return
 	}
-	add("parked", Stamp(p.Since.Time)+" ("+cli.Span(time.Since(p.Since.Time))+" ago), for "+p.On)
+	add("waits since", Stamp(p.Since.Time)+" ("+cli.Span(time.Since(p.Since.Time))+" ago), for "+p.On)
 	add("tries", fmt.Sprintf("%d, of which %d failed", p.Tries, p.Failures))
 	if p.LastEvidence != nil {
 		add("last try", Stamp(p.LastEvidence.At.Time)+" "+evidence(p.LastEvidence))

@@ -98,11 +98,17 @@ upstream: http://%s
 etcd: {embedded: {single_replica: true}}
 admin: {listen: %q}
 log: {level: warn, format: text}
+park_store: {single_member: true}
 routes:
   - name: demo
     path: /hooks/{account}
     workflow: "demo/{path.account}"
     event_id: "{header.Idempotency-Key ?? body.id}"
+  - name: orders
+    path: /orders/{account}
+    workflow: "orders/{path.account}"
+    event_id: "{header.Idempotency-Key ?? body.id}"
+    park: {enabled: true, on: [locked, slow, unreachable, unknown, failed]}
 `, proxyAt, filepath.Join(dir, "data"), receiverAt, adminAt)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return "", fmt.Errorf("write the demo's configuration: %w", err)
@@ -111,7 +117,8 @@ routes:
 }
 
 func printDemo(e *cli.Environment, s *Service, receiverAt net.Addr, path string) {
-	hook := "http://" + s.door.Addr().String() + "/hooks/acme"
+	door := "http://" + s.door.Addr().String()
+	hook := door + "/hooks/acme"
 	fmt.Fprintf(e.Stdout, `
 Hooklock runs. Senders reach it at %[1]s, the legacy receiver behind it is at http://%[2]s/ (open it to see what arrives).
 Health: http://%[3]s/readyz  Metrics: http://%[3]s/metrics  Configuration: %[4]s
@@ -130,17 +137,20 @@ Try these in another terminal:
 4. While one event of a workflow runs, another one is refused (409, and who holds the lock):
    curl -s '%[1]s?sleep=5s' -d '{"id":"evt_2"}' & sleep 1; curl -i %[1]s -d '{"id":"evt_3"}'; wait
 
-5. What ran, and who holds which lock:
+5. While the receiver is down, an event is accepted (202), and runs when the receiver is back (docs/park.md):
+   curl -s 'http://%[2]s/?down=10s' -d ''; curl -i %[7]s/orders/acme -d '{"id":"evt_4"}'; curl 'http://%[3]s/v1/executions?parked=true'
+
+6. What ran, and who holds which lock:
    curl http://%[3]s/v1/executions
    curl http://%[3]s/v1/locks
 
-6. A lock for a job of your own (docs/api.md has the rest):
+7. A lock for a job of your own (docs/api.md has the rest):
    curl http://%[3]s/v1/locks/backup/acquire -d '{"holder":"me","ttl":"1m"}' -H "Authorization: Bearer $(cat '%[5]s')"
 
-7. The same for people (docs/cli.md: how to cancel, release and forget):
+8. The same for people (docs/cli.md: how to cancel, release and forget):
    export HOOKLOCK_ADMIN=http://%[3]s HOOKLOCK_TOKEN_FILE='%[5]s'
    %[6]s executions list; %[6]s locks list
 
 Ctrl-C ends it.
-`, hook, receiverAt, s.admin.Addr(), path, filepath.Join(s.config.DataDir, admin.TokenFile), os.Args[0])
+`, hook, receiverAt, s.admin.Addr(), path, filepath.Join(s.config.DataDir, admin.TokenFile), os.Args[0], door)
 }

@@ -10,6 +10,7 @@ import (
 	"hooklock/config"
 	"hooklock/idem"
 	"hooklock/proxy/parked"
+	"hooklock/proxy/telemetry"
 )
 
 // openRequests opens where the requests of parked executions are kept.
@@ -58,6 +59,30 @@ func (s *Service) dropRequest(id idem.ExecutionID, bytes int64) {
 	if err := s.requests.Delete(ctx, id, bytes); err != nil {
 		s.Log.Warn("requests.left", "execution", string(id), "error", err.Error())
 	}
+}
+
+// requestStore is where requests are kept, whose failures are told. What is given up because its time is over, is one, too.
+type requestStore struct {
+	*parked.Keeper
+	told func(operation string, id idem.ExecutionID, err error)
+}
+
+// Keep implements proxy.Requests.
+func (r requestStore) Keep(ctx context.Context, id idem.ExecutionID, request *parked.Request) ([]byte, error) {
+	value, err := r.Keeper.Keep(ctx, id, request)
+	if err != nil {
+		r.told(telemetry.KeepRequest, id, err)
+	}
+	return value, err
+}
+
+// Fetch implements proxy.Requests.
+func (r requestStore) Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*parked.Request, error) {
+	request, err := r.Keeper.Fetch(ctx, id, value)
+	if err != nil {
+		r.told(telemetry.FetchRequest, id, err)
+	}
+	return request, err
 }
 
 // keptRequest reads the request of an execution of which etcd has kept that.

@@ -14,6 +14,7 @@ import (
 type receiver struct {
 	mu     sync.Mutex
 	events []received
+	down   time.Time // until then it is out of order
 	now    func() time.Time
 }
 
@@ -42,6 +43,10 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	if r.isDown(req.URL.Query().Get("down")) {
+		http.Error(w, "out of order", http.StatusServiceUnavailable)
+		return
+	}
 	r.mu.Lock()
 	r.events = append(r.events, received{r.now(), req.RequestURI, req.Header.Get("Hooklock-Attempt"), req.Header.Get("Hooklock-Fencing-Token"), string(body)})
 	if len(r.events) > keptEvents {
@@ -59,6 +64,16 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"charged":true,"receipt":%d}`+"\n", n)
+}
+
+// isDown reports whether it is out of order; span puts it there for so long from now on.
+func (r *receiver) isDown(span string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d, err := time.ParseDuration(span); err == nil {
+		r.down = r.now().Add(min(d, longestNap))
+	}
+	return r.now().Before(r.down)
 }
 
 func (r *receiver) page(w http.ResponseWriter) {

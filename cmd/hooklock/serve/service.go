@@ -194,7 +194,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
-		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: s.requests,
+		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: requestStore{s.requests, s.telemetry.RequestFailed},
 		Observer: proxy.Observers{s.telemetry, findings{s.report}}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
 	}, rules)
 	s.carry()
