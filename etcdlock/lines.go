@@ -23,6 +23,7 @@ type lines struct {
 	mu      sync.Mutex
 	entries map[idem.ExecutionID]*entry
 	lines   map[string]*line // by the key of their lock; those in which something is parked
+	taking  map[string]bool  // locks that somebody in this process looks at, also where the line is not known; true: and has to do so again
 	ready   []*line          // ripe, the first to be looked at first
 	news    chan struct{}    // closed when ready gets its first
 	bytes   int64
@@ -42,20 +43,19 @@ type entry struct {
 
 // line is a lock with what is parked before it or in it.
 type line struct {
+	key     string // of the lock
 	scope   idem.Scope
 	route   string
 	n       int // executions
 	blocked int // of these
 	ripe    bool
-	taking  bool   // somebody in this process looks at it
-	again   bool   // and has to do so again
 	behind  string // what proves alive who has the lock, as the last look found it; "" = nobody has looked, or nothing does
 }
 
 func newLines(s *core) *lines {
 	return &lines{
 		store: s, asked: make(chan struct{}), some: make(chan struct{}, 1), news: make(chan struct{}),
-		entries: map[idem.ExecutionID]*entry{}, lines: map[string]*line{},
+		entries: map[idem.ExecutionID]*entry{}, lines: map[string]*line{}, taking: map[string]bool{},
 	}
 }
 
@@ -174,11 +174,11 @@ func (p *lines) died(names []string) {
 }
 
 func (p *lines) ripenLocked(l *line) {
-	switch {
-	case l == nil || l.ripe:
+	if l == nil || l.ripe {
 		return
-	case l.taking:
-		l.again = true
+	}
+	if _, busy := p.taking[l.key]; busy {
+		p.taking[l.key] = true
 		return
 	}
 	l.ripe = true
@@ -192,25 +192,21 @@ func (p *lines) ripenLocked(l *line) {
 func (p *lines) enter(key string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.lines[key]
-	if l != nil && l.taking {
-		l.again = true
+	if _, busy := p.taking[key]; busy {
+		p.taking[key] = true
 		return false
 	}
-	if l != nil {
-		l.taking = true
-	}
+	p.taking[key] = false
 	return true
 }
 
 func (p *lines) exit(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l := p.lines[key]; l != nil {
-		again := l.again
-		if l.taking, l.again = false, false; again {
-			p.ripenLocked(l)
-		}
+	again := p.taking[key]
+	delete(p.taking, key)
+	if again {
+		p.ripenLocked(p.lines[key])
 	}
 }
 

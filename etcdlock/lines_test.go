@@ -319,3 +319,22 @@ func TestAProcessTakesUpWhatNamesItsOwnSessionAndNobodyInItHas(t *testing.T) {
 	}
 	mustSettle(t, got.Held)
 }
+
+// The second one would find a lock of its own process that nobody there has yet, and adopt it.
+func TestOneLookAtALineAtATimeAlsoWhileItIsNotKnown(t *testing.T) {
+	p := newLines(nil)
+	if !p.enter("lock") || p.enter("lock") {
+		t.Fatal("two look at it at once")
+	}
+	p.putLocked(&entry{ParkedEntry: idem.ParkedEntry{Execution: "exec_a"}, key: "lock"}) // now it is heard of
+	if p.enter("lock") {
+		t.Fatal("two look at it at once when it is heard of")
+	}
+	p.exit("lock")
+	if !p.enter("lock") {
+		t.Fatal("nobody may look at it any more")
+	}
+	if l, _ := p.next(); l == nil {
+		t.Error("who came too early is not told to look again")
+	}
+}

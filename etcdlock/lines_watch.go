@@ -159,7 +159,7 @@ func (p *lines) putLocked(e *entry) {
 	}
 	l := p.lines[e.key]
 	if l == nil {
-		l = &line{scope: e.Scope}
+		l = &line{key: e.key, scope: e.Scope}
 		if !e.PerEvent {
 			l.scope.Key = ""
 		}

@@ -140,12 +140,17 @@ var order = model(func(s state, in input, out output) []state {
 })
 
 func model(step func(state, input, output) []state) porcupine.Model {
+	return modelOf(func(in input) string { return in.workflow }, step)
+}
+
+// modelOf makes a model of what step says of a state, an operation and its answer; workflows are independent of each other.
+func modelOf[S comparable, I, O any](workflow func(I) string, step func(S, I, O) []S) porcupine.Model {
 	m := porcupine.NondeterministicModel{
-		Partition: byWorkflow,
-		Init:      func() []any { return []any{state{}} },
+		Partition: func(ops []porcupine.Operation) [][]porcupine.Operation { return byWorkflow(ops, workflow) },
+		Init:      func() []any { var s S; return []any{s} },
 		Step: func(s, in, out any) []any {
 			var next []any
-			for _, n := range step(s.(state), in.(input), out.(output)) {
+			for _, n := range step(s.(S), in.(I), out.(O)) {
 				next = append(next, n)
 			}
 			return next
@@ -155,11 +160,11 @@ func model(step func(state, input, output) []state) porcupine.Model {
 	return m.ToModel()
 }
 
-func byWorkflow(ops []porcupine.Operation) [][]porcupine.Operation {
+func byWorkflow[I any](ops []porcupine.Operation, workflow func(I) string) [][]porcupine.Operation {
 	at := map[string]int{}
 	var parts [][]porcupine.Operation
 	for _, op := range ops {
-		w := op.Input.(input).workflow
+		w := workflow(op.Input.(I))
 		i, known := at[w]
 		if !known {
 			i = len(parts)
@@ -186,6 +191,9 @@ func (h *History) CheckExclusion(limit time.Duration) Verdict { return h.check(e
 
 // CheckOrder says whether a ledger whose sessions were lost could have answered like this.
 func (h *History) CheckOrder(limit time.Duration) Verdict { return h.check(order, limit) }
+
+// CheckParked says whether a ledger whose sessions lived could have answered like this about what is parked.
+func (h *History) CheckParked(limit time.Duration) Verdict { return h.check(parkedLine, limit) }
 
 func (h *History) check(m porcupine.Model, limit time.Duration) Verdict {
 	h.mu.Lock()

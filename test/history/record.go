@@ -50,6 +50,8 @@ type Counts struct {
 	Waited     int // locks that came through the queue
 	Withdrawn  int // claims of which the ledger said that they were never applied
 	Lost       int // ends that were told that the lock was lost
+	Parked     int // executions that were accepted
+	Asked      int // times that a person asked for the end of one
 }
 
 // Counts returns them.
