@@ -121,14 +121,18 @@ func TestRatiosAreTakenRoundByRound(t *testing.T) {
 
 func TestEveryKindOfRequestIsOneThatServersRead(t *testing.T) {
 	var seen []string
-	for _, kind := range []string{kindPlain, kindReplayed, kindLocked, kindExecuted} {
+	for _, kind := range []string{kindPlain, kindReplayed, kindLocked, kindExecuted, kindInTime, kindParked} {
+		size := bodySize
+		if kind == kindParked {
+			size = parkedSize
+		}
 		s := &sender{o: loadOptions{kind: kind, run: "1"}, index: 3}
 		for n := range 2 {
 			var r fasthttp.Request
 			if err := r.Read(bufio.NewReader(bytes.NewReader(s.request(n)))); err != nil {
 				t.Fatal(err)
 			}
-			if len(r.Body()) != bodySize {
+			if len(r.Body()) != size {
 				t.Errorf("%s: a body of %d bytes", kind, len(r.Body()))
 			}
 			seen = append(seen, fmt.Sprintf("%s %s", r.URI().Path(), r.Header.Peek("Idempotency-Key")))
@@ -139,6 +143,8 @@ func TestEveryKindOfRequestIsOneThatServersRead(t *testing.T) {
 		"/hooks/settled evt_1_settled", "/hooks/settled evt_1_settled",
 		"/hooks/held evt_1_3_0", "/hooks/held evt_1_3_1",
 		"/hooks/flow-3 evt_1_3_0", "/hooks/flow-3 evt_1_3_1",
+		"/parks/flow-3 evt_1_3_0", "/parks/flow-3 evt_1_3_1",
+		"/accepts/flow-3 evt_1_3_0", "/accepts/flow-3 evt_1_3_1",
 	}
 	if !slices.Equal(seen, want) {
 		t.Errorf("got %q\nwant %q", seen, want)
@@ -153,6 +159,7 @@ func TestAnAnswerOfAnotherKindIsWrong(t *testing.T) {
 	}{
 		{kindPlain, "", 200, true}, {kindPlain, "", 502, false}, {kindReplayed, "replayed", 200, true}, {kindReplayed, "executed", 200, false},
 		{kindLocked, "locked", 409, true}, {kindLocked, "in_flight", 409, false}, {kindExecuted, "executed", 200, true},
+		{kindInTime, "executed", 200, true}, {kindInTime, "parked", 202, false}, {kindParked, "parked", 202, true}, {kindParked, "executed", 200, false},
 	} {
 		var r fasthttp.Response
 		r.SetStatusCode(c.status)

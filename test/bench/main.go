@@ -75,7 +75,8 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.nginx, "nginx", "nginx", "nginx to compare with; left out where it is not installed")
 	f.StringVar(&o.as, "as", "", "part of a run: upstream, reverseproxy or load; used by the program itself")
 	f.StringVar(&o.target, "target", "", "host:port, for -as reverseproxy and load")
-	f.StringVar(&o.load.kind, "kind", kindPlain, "requests of -as load: plain, replayed, locked or executed")
+	f.StringVar(&o.load.kind, "kind", kindPlain, "requests of -as load: plain, replayed, locked, executed, in_time or parked")
+	f.IntVar(&o.load.rate, "rate", 0, "requests a second of -as load; 0 is as many as are answered")
 	f.StringVar(&o.load.run, "run", "", "makes the event IDs of -as load unlike those of other runs")
 	if err := f.Parse(args); err != nil {
 		return nil, err
