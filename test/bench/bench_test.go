@@ -59,7 +59,7 @@ func TestAProxyThatDoesNotStartEndsTheRunWithItsWords(t *testing.T) {
 }
 
 func TestUnknownOrEmptyArgumentsAreErrors(t *testing.T) {
-	for _, args := range [][]string{{"-rounds", "0"}, {"-connections", "0"}, {"-duration", "0s"}, {"-as", "cook"}, {"x"}} {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-connections", "0"}, {"-duration", "0s"}, {"-flows", "0"}, {"-outages", "-1"}, {"-as", "cook"}, {"x"}} {
 		if err := run(t.Context(), args, &bytes.Buffer{}); err == nil {
 			t.Errorf("%q was taken", args)
 		}

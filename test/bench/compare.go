@@ -74,7 +74,10 @@ func compare(ctx context.Context, o *options, out io.Writer) (err error) {
 			}
 		}
 	}
-	return report(out, subjects)
+	if err := report(out, subjects); err != nil || o.hooklock == "" || o.outages == 0 {
+		return err
+	}
+	return f.outages(o, out)
 }
 
 // cast starts whoever takes part.

@@ -16,6 +16,7 @@ const (
 	budgetNetHTTP = 1.0 / 3.0 // CPU per request, passing through
 	budgetSeen    = 1.1       // CPU per request, passing through, with everything measured
 	budgetPark    = 1.03      // CPU and latency of a route that parks, whose upstream answers in time, to one that does not
+	budgetDrain   = 1.1       // p50 of other deliveries while an outage's events run, to that afterwards
 	budgetDecided = 0.8       // requests per second, decided in the process, of those that pass through
 )
 
