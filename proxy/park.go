@@ -107,7 +107,7 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 //
 //go:noinline
 func growStack() {
-	var room [12 << 10]byte
+	var room [20 << 10]byte
 	runtime.KeepAlive(&room)
 }
 
