@@ -172,3 +172,17 @@ func TestAnAnswerOfAnotherKindIsWrong(t *testing.T) {
 		}
 	}
 }
+
+func TestAnOutagesEventOutOfOrderIsWrong(t *testing.T) {
+	var s service
+	s.expect("1", 3)
+	s.note("a", outageEvent("1", "a", 0))
+	s.note("b", outageEvent("1", "b", 0))
+	if s.wrong != nil || s.over() {
+		t.Errorf("got %v, over: %t", s.wrong, s.over())
+	}
+	s.note("a", outageEvent("1", "a", 2))
+	if s.wrong == nil || !s.over() {
+		t.Errorf("got %v, over: %t", s.wrong, s.over())
+	}
+}
