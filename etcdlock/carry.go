@@ -88,7 +88,7 @@ func (t *taking) inLock(ctx context.Context, session *session, l *idem.Lock) (*i
 		t.behind = l.Alive
 		return nil, nil
 	}
-	_, young, err := t.around(ctx, l)
+	around, err := t.around(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -96,29 +96,35 @@ func (t *taking) inLock(ctx context.Context, session *session, l *idem.Lock) (*i
 	if held == nil {
 		return nil, err
 	}
-	return &idem.Taken{Held: held, Carried: true, TooOld: !young}, nil
+	return &idem.Taken{Held: held, Carried: true, TooOld: !around.young, Request: around.request}, nil
 }
 
-// around reads what else there is of an execution: the revision of its event's record, and whether it is not too old.
-func (t *taking) around(ctx context.Context, l *idem.Lock) (prev int64, young bool, err error) {
+// around is what else there is of an execution.
+type around struct {
+	prev    int64  // revision of its event's record; 0 = there is none
+	young   bool   // it is not too old
+	request []byte // nil = it is not there
+}
+
+func (t *taking) around(ctx context.Context, l *idem.Lock) (a around, err error) {
 	k := t.layout.Keys(l)
-	var ops []clientv3.Op
-	for _, key := range []string{k.I, k.G} {
-		ops = append(ops, clientv3.OpGet(key, clientv3.WithKeysOnly()))
-	}
-	answers, _, err := t.read(ctx, ops...)
+	answers, _, err := t.read(ctx, clientv3.OpGet(k.I, clientv3.WithKeysOnly()), clientv3.OpGet(k.G, clientv3.WithKeysOnly()), clientv3.OpGet(k.R))
 	if err != nil {
-		return 0, false, unavailable(err)
+		return a, unavailable(err)
 	}
 	if kv := protocol.First(answers[0]); kv != nil {
-		prev = kv.ModRevision
+		a.prev = kv.ModRevision
 	}
-	return prev, protocol.First(answers[1]) != nil, nil
+	a.young = protocol.First(answers[1]) != nil
+	if kv := protocol.First(answers[2]); kv != nil {
+		a.request = kv.Value
+	}
+	return a, nil
 }
 
 // fromQueue claims the first of the line.
 func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) (*idem.Taken, error) {
-	prev, young, err := t.around(ctx, l)
+	around, err := t.around(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +136,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) 
 		return nil, unavailable(err)
 	}
 	k := t.layout.Keys(l)
-	c := &claimer{store: t.core, session: session, lock: *l, keys: k, size: len(value), prev: prev, q: q}
+	c := &claimer{store: t.core, session: session, lock: *l, keys: k, size: len(value), prev: around.prev, q: q}
 	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.ClaimAsHead(k, at, protocol.Leased{Value: value}) }
 	held, seen, err := c.run(ctx)
 	switch {
@@ -142,7 +148,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) 
 	case seen != nil: // the queue or the record has changed
 		return nil, idem.ErrNotClaimed
 	}
-	return &idem.Taken{Held: held, TooOld: !young}, nil
+	return &idem.Taken{Held: held, TooOld: !around.young, Request: around.request}, nil
 }
 
 // carry takes the lock over. nil, nil: its process lives after all, or somebody else was faster.

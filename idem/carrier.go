@@ -154,6 +154,7 @@ func (c *Carrier) take(s Scope, leave func()) {
 		e.run(&Tried{Sent: true, Failure: Failure{Code: string(DecisionLockLost), Detail: "the process that tried it is gone; nobody knows how far it came"}}, nil)
 		return
 	}
+	e.request = taken.Request
 	e.run(nil, leave)
 }
 
@@ -183,9 +184,10 @@ type carried struct {
 	bytes int64         // of its request
 	wake  chan struct{} // something about it has changed
 
-	tooOld bool      // when it was taken; later the ledger says so
-	inRow  int       // tries in a row that did not go through
-	due    time.Time // of the next try, by the guard's clock; zero = now
+	tooOld  bool      // when it was taken; later the ledger says so
+	request []byte    // for the first try, as it was read when it was taken; nil = to be read
+	inRow   int       // tries in a row that did not go through
+	due     time.Time // of the next try, by the guard's clock; zero = now
 }
 
 // run carries it to its end, or until somebody else does. t is a try that has just ended, or nil; leave is a slot that is already taken, or nil.
@@ -322,7 +324,10 @@ func (e *carried) try(policy *Policy) Tried {
 	}
 	ctx, cancel := e.bounded()
 	defer cancel()
-	request, err := e.c.parks.Request(ctx, e.id)
+	request, err := e.request, error(nil)
+	if e.request = nil; request == nil {
+		request, err = e.c.parks.Request(ctx, e.id)
+	}
 	if err != nil {
 		return Tried{Failure: Failure{Code: "request_unavailable", Detail: err.Error()}}
 	}

@@ -111,4 +111,6 @@ type Taken struct {
 	TooOld bool
 	// Carried: another process had it, and its latest try may still be at work.
 	Carried bool
+	// Request is what ParkLedger.Request would return, as it was read with the rest; nil = it was not there.
+	Request []byte
 }

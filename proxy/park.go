@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -75,6 +76,7 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	front := d.front()
 	ended, left, alone := make(chan *ending, 1), make(chan struct{}), false
 	d.h.calls.Go(func() {
+		growStack()
 		ended <- d.contained(func() *ending { return d.settle(d.call()) })
 		if <-left; alone {
 			d.accepted, d.report.Trace = true, nil // front has both reported
@@ -98,6 +100,15 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	front.write(ctx, front.policy(front.parkedAs(d.execution.Lock().Execution)))
 	front.finish()
 	return nil
+}
+
+// growStack makes room on the stack of a new goroutine for a call of the upstream at once. Bit by bit, the stack is copied with all that is on it,
+// which took 5 % of a delivery's CPU.
+//
+//go:noinline
+func growStack() {
+	var room [20 << 10]byte
+	runtime.KeepAlive(&room)
 }
 
 // parkAgain is how often a delivery whose sender has lost its patience is tried to be parked: there may be room, or a store, again.

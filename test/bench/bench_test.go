@@ -59,7 +59,7 @@ func TestAProxyThatDoesNotStartEndsTheRunWithItsWords(t *testing.T) {
 }
 
 func TestUnknownOrEmptyArgumentsAreErrors(t *testing.T) {
-	for _, args := range [][]string{{"-rounds", "0"}, {"-connections", "0"}, {"-duration", "0s"}, {"-as", "cook"}, {"x"}} {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-connections", "0"}, {"-duration", "0s"}, {"-flows", "0"}, {"-outages", "-1"}, {"-as", "cook"}, {"x"}} {
 		if err := run(t.Context(), args, &bytes.Buffer{}); err == nil {
 			t.Errorf("%q was taken", args)
 		}
@@ -121,14 +121,18 @@ func TestRatiosAreTakenRoundByRound(t *testing.T) {
 
 func TestEveryKindOfRequestIsOneThatServersRead(t *testing.T) {
 	var seen []string
-	for _, kind := range []string{kindPlain, kindReplayed, kindLocked, kindExecuted} {
+	for _, kind := range []string{kindPlain, kindReplayed, kindLocked, kindExecuted, kindInTime, kindParked} {
+		size := bodySize
+		if kind == kindParked {
+			size = parkedSize
+		}
 		s := &sender{o: loadOptions{kind: kind, run: "1"}, index: 3}
 		for n := range 2 {
 			var r fasthttp.Request
 			if err := r.Read(bufio.NewReader(bytes.NewReader(s.request(n)))); err != nil {
 				t.Fatal(err)
 			}
-			if len(r.Body()) != bodySize {
+			if len(r.Body()) != size {
 				t.Errorf("%s: a body of %d bytes", kind, len(r.Body()))
 			}
 			seen = append(seen, fmt.Sprintf("%s %s", r.URI().Path(), r.Header.Peek("Idempotency-Key")))
@@ -139,6 +143,8 @@ func TestEveryKindOfRequestIsOneThatServersRead(t *testing.T) {
 		"/hooks/settled evt_1_settled", "/hooks/settled evt_1_settled",
 		"/hooks/held evt_1_3_0", "/hooks/held evt_1_3_1",
 		"/hooks/flow-3 evt_1_3_0", "/hooks/flow-3 evt_1_3_1",
+		"/parks/flow-3 evt_1_3_0", "/parks/flow-3 evt_1_3_1",
+		"/accepts/flow-3 evt_1_3_0", "/accepts/flow-3 evt_1_3_1",
 	}
 	if !slices.Equal(seen, want) {
 		t.Errorf("got %q\nwant %q", seen, want)
@@ -153,6 +159,7 @@ func TestAnAnswerOfAnotherKindIsWrong(t *testing.T) {
 	}{
 		{kindPlain, "", 200, true}, {kindPlain, "", 502, false}, {kindReplayed, "replayed", 200, true}, {kindReplayed, "executed", 200, false},
 		{kindLocked, "locked", 409, true}, {kindLocked, "in_flight", 409, false}, {kindExecuted, "executed", 200, true},
+		{kindInTime, "executed", 200, true}, {kindInTime, "parked", 202, false}, {kindParked, "parked", 202, true}, {kindParked, "executed", 200, false},
 	} {
 		var r fasthttp.Response
 		r.SetStatusCode(c.status)
@@ -163,5 +170,19 @@ func TestAnAnswerOfAnotherKindIsWrong(t *testing.T) {
 		if err := s.check(&r); (err == nil) != c.right {
 			t.Errorf("%+v: got %v", c, err)
 		}
+	}
+}
+
+func TestAnOutagesEventOutOfOrderIsWrong(t *testing.T) {
+	var s service
+	s.expect("1", 3)
+	s.note("a", outageEvent("1", "a", 0))
+	s.note("b", outageEvent("1", "b", 0))
+	if s.wrong != nil || s.over() {
+		t.Errorf("got %v, over: %t", s.wrong, s.over())
+	}
+	s.note("a", outageEvent("1", "a", 2))
+	if s.wrong == nil || !s.over() {
+		t.Errorf("got %v, over: %t", s.wrong, s.over())
 	}
 }

@@ -32,11 +32,12 @@ type family struct {
 
 // child is a process with a group of its own.
 type child struct {
-	name string
-	cmd  *exec.Cmd
-	addr string // host:port where it takes requests
-	log  string // file of its standard error
-	done chan struct{}
+	name  string
+	cmd   *exec.Cmd
+	addr  string // host:port where it takes requests
+	admin string // host:port of its metrics; only Hooklock's
+	log   string // file of its standard error
+	done  chan struct{}
 }
 
 // start runs a program. It is to be called on the locked main thread only: see main.

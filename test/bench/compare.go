@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,12 +28,13 @@ const (
 
 // subject is one thing that is measured, over all rounds.
 type subject struct {
-	name    string
-	child   *child // whose CPU is counted, and where the requests go
-	direct  bool   // the child is the upstream, and its CPU is not of interest
-	kind    string
-	prepare func(run string) (end func() error, err error) // before a round, and after it; may be nil
-	rounds  []round
+	name        string
+	child       *child // whose CPU is counted, and where the requests go
+	direct      bool   // the child is the upstream, and its CPU is not of interest
+	kind        string
+	prepare     func(run string) (end func() error, err error) // before a round, and after it; may be nil
+	connections int                                            // 0 = as the run says
+	rounds      []round
 }
 
 // round is what one round of one subject gave.
@@ -72,7 +74,10 @@ func compare(ctx context.Context, o *options, out io.Writer) (err error) {
 			}
 		}
 	}
-	return report(out, subjects)
+	if err := report(out, subjects); err != nil || o.hooklock == "" || o.outages == 0 {
+		return err
+	}
+	return f.outages(o, out)
 }
 
 // cast starts whoever takes part.
@@ -125,6 +130,8 @@ func castHooklock(f *family, program string, up *child) ([]*subject, error) {
 		{name: subjectAll, child: all, kind: kindReplayed, prepare: settled(all)},
 		{name: subjectHooklock, child: h, kind: kindLocked, prepare: held(h, up)},
 		{name: subjectHooklock, child: h, kind: kindExecuted},
+		{name: subjectHooklock, child: h, kind: kindInTime},
+		{name: subjectHooklock, child: h, kind: kindParked, prepare: accepted(f, h), connections: parkedConnections},
 	}, nil
 }
 
@@ -152,26 +159,31 @@ func held(h, up *child) func(run string) (func() error, error) {
 	}
 }
 
+// accepted lets what was parked in a round run before the next one, so the CPU of a round is that of its tries, too.
+func accepted(f *family, h *child) func(run string) (func() error, error) {
+	return func(string) (func() error, error) {
+		return func() error { return f.await(h, func() bool { return parked(h) == 0 }) }, nil
+	}
+}
+
 // measure is one round of one subject. Round -1 is a short one.
 func (f *family) measure(o *options, s *subject, n int) (r round, err error) {
-	duration := o.duration
+	duration, end := o.duration, func() error { return nil }
 	if n < 0 {
 		duration = min(duration, 500*time.Millisecond)
 	}
 	run := strconv.Itoa(n + 1)
 	if s.prepare != nil {
-		end, failure := s.prepare(run)
-		if failure != nil {
-			return r, failure
+		if end, err = s.prepare(run); err != nil {
+			return r, err
 		}
-		defer func() { err = errors.Join(err, end()) }()
 	}
 	before, err := groupUsage(s.child.cmd.Process.Pid)
 	if err != nil {
 		return r, s.child.failed(err)
 	}
-	load, err := f.load(s, duration, o.connections, run)
-	if err != nil {
+	load, err := f.load(s.child.addr, loadOptions{kind: s.kind, run: run, connections: cmp.Or(s.connections, o.connections), duration: duration})
+	if err = errors.Join(err, end()); err != nil {
 		return r, err
 	}
 	after, err := groupUsage(s.child.cmd.Process.Pid)
@@ -186,11 +198,11 @@ func (f *family) measure(o *options, s *subject, n int) (r round, err error) {
 }
 
 // load runs a load process to its end.
-func (f *family) load(s *subject, duration time.Duration, connections int, run string) (loadResult, error) {
+func (f *family) load(target string, o loadOptions) (loadResult, error) {
 	var result loadResult
 	var printed bytes.Buffer
-	cmd := exec.Command(f.self, "-as", roleLoad, "-target", s.child.addr, "-kind", s.kind, "-run", run,
-		"-duration", duration.String(), "-connections", strconv.Itoa(connections))
+	cmd := exec.Command(f.self, "-as", roleLoad, "-target", target, "-kind", o.kind, "-run", o.run,
+		"-duration", o.duration.String(), "-connections", strconv.Itoa(o.connections), "-rate", strconv.Itoa(o.rate))
 	cmd.Stdout = &printed
 	c, err := f.start(roleLoad, cmd)
 	if err != nil {

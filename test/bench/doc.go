@@ -5,7 +5,8 @@
 // what the kernel counted for the proxy's processes, utime and stime, divided by the requests of the round.
 //
 // Then it measures what Hooklock does on a route: duplicates of a settled event and refusals, which are decided in the process, and new
-// events, which are a claim and a settle in the embedded etcd.
+// events, which are a claim and a settle in the embedded etcd; then new events on a route with park, and events that are parked at once. At last
+// the upstream goes away and comes back, while deliveries of other workflows come.
 //
 // Every part runs in a process of its own: upstream, load and ReverseProxy are this same program, started with -as. They die with it.
 package main

@@ -26,10 +26,15 @@ const (
 	kindReplayed = "replayed" // one settled event, over and over
 	kindLocked   = "locked"   // new events of a workflow that somebody holds
 	kindExecuted = "executed" // new events, each connection with a workflow of its own
+	kindInTime   = "in_time"  // the same on a route that parks, whose upstream answers in time
+	kindParked   = "parked"   // the same on a route that parks everything at once, and larger
 )
 
-// bodySize is that of a usual webhook delivery.
-const bodySize = 1024
+// Sizes of the body of a usual webhook delivery, and of one that is parked.
+const (
+	bodySize   = 1024
+	parkedSize = 2048
+)
 
 // loadOptions say what to send, and for how long.
 type loadOptions struct {
@@ -37,6 +42,7 @@ type loadOptions struct {
 	kind        string
 	run         string // a part of every event ID
 	connections int
+	rate        int // requests a second of all connections; 0 = each as soon as it has the answer of the one before
 	duration    time.Duration
 }
 
@@ -101,7 +107,16 @@ type sender struct {
 func (s *sender) send(ctx context.Context) {
 	defer s.hangUp()
 	var response fasthttp.Response
+	pace := time.NewTicker(max(time.Microsecond, time.Duration(s.o.connections)*time.Second/time.Duration(max(s.o.rate, 1))))
+	defer pace.Stop()
 	for n := 0; ctx.Err() == nil && s.wrong < 10; n++ {
+		if s.o.rate > 0 {
+			select {
+			case <-pace.C:
+			case <-ctx.Done():
+				return
+			}
+		}
 		request := s.request(n)
 		start := time.Now()
 		err := s.exchange(request, &response)
@@ -147,15 +162,20 @@ func (s *sender) hangUp() {
 
 // check tells what is wrong with an answer.
 func (s *sender) check(r *fasthttp.Response) error {
-	want := fasthttp.StatusOK
-	if s.o.kind == kindLocked {
+	want, decided := fasthttp.StatusOK, s.o.kind
+	switch s.o.kind {
+	case kindLocked:
 		want = fasthttp.StatusConflict
+	case kindParked:
+		want = fasthttp.StatusAccepted
+	case kindInTime:
+		decided = kindExecuted
 	}
 	if r.StatusCode() != want {
 		return fmt.Errorf("status %d, want %d: %.200s", r.StatusCode(), want, r.Body())
 	}
-	if decision := string(r.Header.Peek("Hooklock-Decision")); s.o.kind != kindPlain && decision != s.o.kind {
-		return fmt.Errorf("decision %q, want %q", decision, s.o.kind)
+	if decision := string(r.Header.Peek("Hooklock-Decision")); s.o.kind != kindPlain && decision != decided {
+		return fmt.Errorf("decision %q, want %q", decision, decided)
 	}
 	return nil
 }
@@ -169,6 +189,10 @@ func (s *sender) request(n int) []byte {
 		return delivery(pathHeld, s.event(n))
 	case kindExecuted:
 		return delivery("/hooks/flow-"+strconv.Itoa(s.index), s.event(n))
+	case kindInTime:
+		return delivery("/parks/flow-"+strconv.Itoa(s.index), s.event(n))
+	case kindParked:
+		return sized(parkedSize, "/accepts/flow-"+strconv.Itoa(s.index), s.event(n))
 	default:
 		return delivery("/plain", "evt_fixed")
 	}
@@ -180,12 +204,17 @@ func (s *sender) event(n int) string {
 
 func settledEvent(run string) string { return "evt_" + run + "_settled" }
 
-// body is JSON, as most senders' are.
-var body = `{"id":"evt_1","data":"` + strings.Repeat("x", bodySize-24) + `"}`
+// body is JSON, as most senders' are. Deliveries have the beginning of it.
+var body = `{"id":"evt_1","data":"` + strings.Repeat("x", parkedSize-24) + `"}`
 
 // delivery is a request as a sender of webhooks writes it.
 func delivery(path, event string, more ...string) []byte {
-	b := make([]byte, 0, 512+bodySize)
+	return sized(bodySize, path, event, more...)
+}
+
+// sized is a delivery with a body of so many bytes.
+func sized(size int, path, event string, more ...string) []byte {
+	b := make([]byte, 0, 512+size)
 	b = append(b, "POST "...)
 	b = append(b, path...)
 	b = append(b, " HTTP/1.1\r\nHost: hooks.example.com\r\nAccept: */*\r\nUser-Agent: Bench/1.0 (+https://example.com/webhooks)\r\n"+
@@ -196,9 +225,9 @@ func delivery(path, event string, more ...string) []byte {
 		b = append(append(b, "\r\n"...), line...)
 	}
 	b = append(b, "\r\nContent-Length: "...)
-	b = strconv.AppendInt(b, int64(len(body)), 10)
+	b = strconv.AppendInt(b, int64(size), 10)
 	b = append(b, "\r\n\r\n"...)
-	return append(b, body...)
+	return append(b, body[:size]...)
 }
 
 // once sends one request and wants a 200.

@@ -20,6 +20,8 @@ type options struct {
 	duration    time.Duration // of one round of one subject
 	rounds      int
 	connections int
+	outages     int    // 0 leaves them out
+	flows       int    // workflows of an outage
 	hooklock    string // program; "" leaves it out
 	nginx       string // program; "" leaves it out
 	as          string // which part this process is
@@ -70,12 +72,15 @@ func parse(args []string) (*options, error) {
 	f.DurationVar(&o.duration, "duration", 3*time.Second, "of one round of one subject")
 	f.IntVar(&o.rounds, "rounds", 5, "how often each subject is measured")
 	f.IntVar(&o.connections, "connections", 32, "at the same time, each with one request at a time")
-	f.BoolVar(&short, "short", false, "3 rounds of 1 s: shows that it works; differences under a third mean nothing")
+	f.IntVar(&o.outages, "outages", 3, "how often the upstream goes away and comes back; 0 leaves it out")
+	f.IntVar(&o.flows, "flows", 1000, "workflows of an outage, with 10 events each")
+	f.BoolVar(&short, "short", false, "3 rounds of 1 s, outages of 100 workflows: shows that it works; differences under a third mean nothing")
 	f.StringVar(&o.hooklock, "hooklock", "bin/hooklock", "the program to measure (make build); empty leaves it out")
 	f.StringVar(&o.nginx, "nginx", "nginx", "nginx to compare with; left out where it is not installed")
 	f.StringVar(&o.as, "as", "", "part of a run: upstream, reverseproxy or load; used by the program itself")
 	f.StringVar(&o.target, "target", "", "host:port, for -as reverseproxy and load")
-	f.StringVar(&o.load.kind, "kind", kindPlain, "requests of -as load: plain, replayed, locked or executed")
+	f.StringVar(&o.load.kind, "kind", kindPlain, "requests of -as load: plain, replayed, locked, executed, in_time or parked")
+	f.IntVar(&o.load.rate, "rate", 0, "requests a second of -as load; 0 is as many as are answered")
 	f.StringVar(&o.load.run, "run", "", "makes the event IDs of -as load unlike those of other runs")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -84,10 +89,10 @@ func parse(args []string) (*options, error) {
 		return nil, fmt.Errorf("unknown argument %q", f.Arg(0))
 	}
 	if short {
-		o.rounds, o.duration = 3, time.Second
+		o.rounds, o.duration, o.flows = 3, time.Second, 100
 	}
-	if o.rounds < 1 || o.connections < 1 || o.duration <= 0 {
-		return nil, errors.New("-rounds, -connections and -duration must be positive")
+	if o.rounds < 1 || o.connections < 1 || o.duration <= 0 || o.flows < 1 || o.outages < 0 {
+		return nil, errors.New("-rounds, -connections, -duration and -flows must be positive, and -outages not negative")
 	}
 	o.load.target, o.load.connections, o.load.duration = o.target, o.connections, o.duration
 	return &o, nil

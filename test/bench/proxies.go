@@ -12,7 +12,7 @@ import (
 	"runtime"
 )
 
-// startHooklock runs the program with four lines of configuration, and what keeps it out of the way of others. name tells it from others of
+// startHooklock runs the program with few lines of configuration, and what keeps it out of the way of others. name tells it from others of
 // its kind; env is added to the environment.
 func startHooklock(f *family, program, upstream, name string, env ...string) (*child, error) {
 	addrs, err := freePorts(2)
@@ -23,6 +23,9 @@ func startHooklock(f *family, program, upstream, name string, env ...string) (*c
 	config := fmt.Sprintf(`upstream: http://%s
 routes:
   - {name: bench, path: "/hooks/{flow}", workflow: "{path.flow}"}
+  - {name: parks, path: "/parks/{flow}", workflow: "parks/{path.flow}", park: true}
+  - {name: accepts, path: "/accepts/{flow}", workflow: "accepts/{path.flow}", park: {enabled: true, after: 0s, max_waiting: 100000}}
+park_store: {single_member: true}
 listen: %s
 admin: {listen: "%s"}
 data_dir: %s
@@ -38,7 +41,7 @@ log: {level: error} # nginx has its access log off, too
 	if err != nil {
 		return nil, fmt.Errorf("%w (make build builds it)", err)
 	}
-	c.addr = listen
+	c.addr, c.admin = listen, admin
 	return c, f.await(c, func() bool { return healthy("http://" + admin + "/readyz") })
 }
 

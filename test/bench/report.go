@@ -15,6 +15,8 @@ const (
 	budgetNginx   = 1.2       // CPU per request, passing through
 	budgetNetHTTP = 1.0 / 3.0 // CPU per request, passing through
 	budgetSeen    = 1.1       // CPU per request, passing through, with everything measured
+	budgetPark    = 1.03      // CPU and latency of a route that parks, whose upstream answers in time, to one that does not
+	budgetDrain   = 1.1       // p50 of other deliveries while an outage's events run, to that afterwards
 	budgetDecided = 0.8       // requests per second, decided in the process, of those that pass through
 )
 
@@ -93,6 +95,10 @@ func (s *subject) label() string {
 		return "  events of a workflow that is locked"
 	case kindExecuted:
 		return "  new events (claim and settle in etcd)"
+	case kindInTime:
+		return "  the same, on a route with park"
+	case kindParked:
+		return fmt.Sprintf("  parked at once, 2 KiB, %d connections; CPU with their tries", parkedConnections)
 	default:
 		return s.name
 	}
@@ -133,6 +139,13 @@ func ratios(subjects []*subject) []string {
 	}
 	if s := find(subjectHooklock, kindExecuted); s != nil {
 		lines = append(lines, fmt.Sprintf("executed: %.0f µs of CPU more than passing through, with the embedded etcd in it", math.Max(0, s.span(cpuOf).median-h.span(cpuOf).median)))
+	}
+	executed, inTime, parked := find(subjectHooklock, kindExecuted), find(subjectHooklock, kindInTime), find(subjectHooklock, kindParked)
+	if executed != nil && inTime != nil && parked != nil {
+		lines = append(lines, fmt.Sprintf("a route with park whose upstream answers in time: %s × the CPU and %s × the p50 of one without (to reach: at most %.2f)",
+			ratio(inTime, executed, cpuOf).text(2), ratio(inTime, executed, p50Of).text(2), budgetPark),
+			fmt.Sprintf("parked at once: %s × the rate of claim and settle, %s × the CPU with their tries",
+				ratio(parked, executed, rateOf).text(2), ratio(parked, executed, cpuOf).text(2)))
 	}
 	return lines
 }
