@@ -131,7 +131,7 @@ func TestWhoMayWhat(t *testing.T) {
 			return 403
 		}
 		for token, want := range map[string]int{
-			"": 401, opsToken: may(forRead, forWrite), readToken1: may(forRead), writeToken1: may(forWrite), bodiesToken: may(forBodies),
+			"": 401, opsToken: may(forRead, forWrite, forBodies), readToken1: may(forRead), writeToken1: may(forWrite), bodiesToken: may(forBodies),
 		} {
 			a := r.ask(q.method, q.path, token, q.body)
 			if a.StatusCode != want {

@@ -307,7 +307,7 @@ func TestTheKeptAnswerIsForTokensThatMaySeeBodies(t *testing.T) {
 	path := "/v1/executions/" + d.id + "/answer"
 	f.want(404, "answer_not_kept", "GET", path, bodiesToken, "")
 	f.settle(d, success())
-	f.want(403, "forbidden", "GET", path, opsToken, "")
+	f.want(403, "forbidden", "GET", path, stripeToken, "")
 	a := f.want(200, "", "GET", path, bodiesToken, "")
 	want := success().Answer
 	if a.json["status"] != float64(want.Status) || a.text("bodyBase64") != base64.StdEncoding.EncodeToString(want.Body) || a.Header.Get("Content-Type") != "application/json" {
