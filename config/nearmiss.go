@@ -45,10 +45,10 @@ func loose(name string) string {
 func variables(k *key, prefix string, tell func(name string)) {
 	for _, child := range k.keys {
 		name := prefix + "__" + strings.ToUpper(child.name)
-		switch {
-		case child.kind == kindItems:
+		switch child.kind { //nolint:exhaustive // the others are leaves
+		case kindItems:
 			variables(child, name+"__"+anyNumber, tell)
-		case child.kind == kindGroup:
+		case kindGroup:
 			variables(child, name, tell)
 		}
 		if child.leaf() || child.short != "" {

@@ -318,12 +318,12 @@ type genericSetting struct {
 	schemes []string // that read it
 }
 
-func (s *Verify) generic() []genericSetting {
+func (v *Verify) generic() []genericSetting {
 	all, mac, keyed, token := []string{"hmac", "jwt", "token"}, []string{"hmac"}, []string{"hmac", "jwt"}, []string{"jwt"}
 	return []genericSetting{
-		{"header", s.Header != "", all}, {"from", len(s.From) > 0, all}, {"prefix", s.Prefix != "", all},
-		{"encoding", s.Encoding != "", mac}, {"content", s.Content != "", mac}, {"timestamp", s.Timestamp != "", mac}, {"secret_encoding", s.SecretEncoding != "", keyed},
-		{"issuer", s.Issuer != "", token}, {"audience", s.Audience != "", token}, {"claims", len(s.Claims) > 0, token}, {"body_hash", s.BodyHash != "", token},
+		{"header", v.Header != "", all}, {"from", len(v.From) > 0, all}, {"prefix", v.Prefix != "", all},
+		{"encoding", v.Encoding != "", mac}, {"content", v.Content != "", mac}, {"timestamp", v.Timestamp != "", mac}, {"secret_encoding", v.SecretEncoding != "", keyed},
+		{"issuer", v.Issuer != "", token}, {"audience", v.Audience != "", token}, {"claims", len(v.Claims) > 0, token}, {"body_hash", v.BodyHash != "", token},
 	}
 }
 

@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -137,7 +138,7 @@ func (s *Control) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.F
 			return true, idem.ErrCancelled
 		}
 		found, err = s.rerun(ctx, at, next)
-		return found != nil || err == idem.ErrNoRequest, err //nolint:errorlint // it is not wrapped
+		return found != nil || errors.Is(err, idem.ErrNoRequest), err
 	})
 	return found, err
 }

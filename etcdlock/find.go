@@ -174,17 +174,16 @@ func (s *Control) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Fou
 
 // attempts are all executions of the event in short, the oldest first: the newest knows those before it.
 func (at *executionState) attempts() []idem.Attempt {
-	newest, short := at.CopyRuns(at.scope.Key), idem.Attempt{}
+	newest := at.CopyRuns(at.scope.Key)
 	if newest == nil {
 		newest = at.Copied
 	}
 	switch {
 	case newest != nil:
-		short = idem.Attempt{
+		return append(slices.Clone(newest.Earlier), idem.Attempt{
 			Execution: newest.Execution, Status: (&idem.Found{Lock: newest, Place: newest == at.Copied}).Status(), StartedAt: newest.StartedAt,
 			Abort: newest.Cancel, TraceParent: newest.TraceParent,
-		}
-		return append(slices.Clone(newest.Earlier), short)
+		})
 	case at.Record != nil:
 		return append(slices.Clone(at.Record.Earlier), at.Record.Short())
 	}

@@ -236,10 +236,10 @@ type aged struct {
 	id    idem.ExecutionID
 }
 
-func (a ages) Len() int           { return len(a) }
-func (a ages) Less(i, j int) bool { return a[i].since.Before(a[j].since) }
-func (a ages) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *ages) Push(x any)        { *a = append(*a, x.(aged)) }
+func (a *ages) Len() int           { return len(*a) }
+func (a *ages) Less(i, j int) bool { return (*a)[i].since.Before((*a)[j].since) }
+func (a *ages) Swap(i, j int)      { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }
+func (a *ages) Push(x any)         { *a = append(*a, x.(aged)) }
 func (a *ages) Pop() any {
 	last := len(*a) - 1
 	x := (*a)[last]

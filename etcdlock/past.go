@@ -224,7 +224,7 @@ func (p *past) open(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	p.found = slices.Concat(append(found, p.found)...)
+	p.found = slices.Concat(p.found, slices.Concat(found...))
 	if len(p.found) > 0 {
 		p.chunk = 1
 	}

@@ -70,11 +70,11 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 }
 
 // enqueue takes what make makes to a definite end: an Enqueue, or one of a parked execution.
-func (p *Place) enqueue(life context.Context, prev, behind int64, make func(protocol.Seen) (*request, error)) (*idem.Seen, error) {
+func (p *Place) enqueue(life context.Context, prev, behind int64, build func(protocol.Seen) (*request, error)) (*idem.Seen, error) {
 	other := int64(0) // the revision of the lock under another strategy, which another event has
 	for again := false; ; again = true {
 		epoch := p.session.currentEpoch()
-		r, err := make(protocol.Seen{Epoch: epoch, Created: behind, O: other, Prev: prev})
+		r, err := build(protocol.Seen{Epoch: epoch, Created: behind, O: other, Prev: prev})
 		if err != nil {
 			return nil, unavailable(err)
 		}

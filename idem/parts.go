@@ -29,7 +29,7 @@ func (p Part) String() string {
 
 // Parts are short hashes of what a fingerprint is made of, by which a mismatch says what differed. With 16 bits each they decide nothing: one in
 // 65,536 differences is not named, and nobody learns a part from its hash. The zero value: they are not known. As text they are 16 characters.
-type Parts [2 * partCount]byte
+type Parts [2 * partCount]byte //nolint:recvcheck // it is a value, and is set by two
 
 // Set notes a part. One that is left out counts as the same always.
 func (p *Parts) Set(part Part, value []byte) {

@@ -198,12 +198,11 @@ func (d *delivery) parkedOn(got called) (idem.ParkOn, *idem.Evidence) {
 
 // handOver tells whoever carries the execution how its call ended.
 func (d *delivery) handOver(got called) {
-	switch {
-	case got.err == nil:
-		d.settleAnswered(idem.Answer{Status: d.answer.Status, Bytes: int64(len(d.answer.Body)), Whole: true, Header: d.replayHeader(), Body: bytes.Clone(d.answer.Body)})
-	default:
+	if got.err != nil {
 		d.giveUp(got.sent, got.why.recorded())
+		return
 	}
+	d.settleAnswered(idem.Answer{Status: d.answer.Status, Bytes: int64(len(d.answer.Body)), Whole: true, Header: d.replayHeader(), Body: bytes.Clone(d.answer.Body)})
 }
 
 // Try sends the request of a parked execution once, and ends x with what is known then. It implements idem.CarrierOptions.Try.

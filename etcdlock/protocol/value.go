@@ -223,7 +223,7 @@ func EncodeSession(holder string, since time.Time) string {
 }
 
 // checkVersion comes before everything else: a newer release may have changed any other field.
-func checkVersion(kind string, b []byte, known int) error { //nolint:unparam // each kind has a version of its own
+func checkVersion(kind string, b []byte, known int) error {
 	line, _, _ := bytes.Cut(b, []byte{'\n'})
 	var v struct {
 		Version int `json:"v"`

@@ -41,8 +41,9 @@ func (v *macVerifier) hmacSigner(s hmacSigner) signer {
 		fresh := slices.Clone(c.parts)
 		fresh[s.at] = stampLike(fresh[s.at], at)
 		fields := s.fields(d)
-		name, part := s.stamp.Source().Name, ""
-		if part, _ = s.stamp.Part(); part != "" {
+		name := s.stamp.Source().Name
+		part, _ := s.stamp.Part()
+		if part != "" {
 			part += "="
 		}
 		replaced := fields.replaceItem(name, part, c.parts[s.at], fresh[s.at])

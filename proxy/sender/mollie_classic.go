@@ -29,6 +29,6 @@ func (known) MollieClassic() Preset {
 
 func sampleMollieClassic(s *sample) error {
 	s.request.Body = []byte(url.Values{"id": {"tr_" + s.id}}.Encode())
-	s.set("Content-Type", "application/x-www-form-urlencoded")
+	s.setType("application/x-www-form-urlencoded")
 	return nil
 }

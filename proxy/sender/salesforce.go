@@ -85,7 +85,7 @@ func sampleSalesforce(s *sample) error {
 		`<notifications xmlns="http://soap.sforce.com/2005/09/outbound"><OrganizationId>00D000000000001AAA</OrganizationId><ActionId>04k000000000001AAA</ActionId>` +
 		`<Notification><Id>` + html.EscapeString(s.id) + `</Id><sObject xmlns:sf="urn:sobject.enterprise.soap.sforce.com"><sf:Id>001000000000001AAA</sf:Id></sObject></Notification>` +
 		`</notifications></soapenv:Body></soapenv:Envelope>`)
-	s.set("Content-Type", "text/xml; charset=utf-8")
+	s.setType("text/xml; charset=utf-8")
 	s.add("SOAPAction", `""`)
 	return nil
 }

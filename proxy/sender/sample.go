@@ -107,10 +107,10 @@ func (s *sample) add(name, value string) {
 	s.request.Fields = append(s.request.Fields, naming.Field{Name: []byte(name), Value: []byte(value)})
 }
 
-// set changes a field that is there already.
-func (s *sample) set(name, value string) {
+// setType changes the media type of the body.
+func (s *sample) setType(value string) {
 	for i := range s.request.Fields {
-		if equalName(s.request.Fields[i].Name, name) {
+		if equalName(s.request.Fields[i].Name, "Content-Type") {
 			s.request.Fields[i].Value = []byte(value)
 		}
 	}

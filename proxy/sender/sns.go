@@ -172,7 +172,7 @@ const snsCertificate = "https://sns.us-east-1.amazonaws.com/SimpleNotificationSe
 
 func sampleSNS(s *sample) error {
 	const topic = "arn:aws:sns:us-east-1:123456789012:Sample"
-	s.set("Content-Type", "text/plain; charset=UTF-8")
+	s.setType("text/plain; charset=UTF-8")
 	s.add("x-amz-sns-message-type", "Notification")
 	s.add("x-amz-sns-message-id", s.id)
 	s.add("x-amz-sns-topic-arn", topic)

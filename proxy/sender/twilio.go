@@ -147,7 +147,7 @@ func appendForm(parts [][]byte, form url.Values) [][]byte {
 func sampleTwilio(s *sample) error {
 	form := url.Values{"MessageSid": {s.id}, "MessageStatus": {"delivered"}, "From": {"+15005550006"}, "To": {"+15005550001"}}
 	s.request.Body = []byte(form.Encode())
-	s.set("Content-Type", "application/x-www-form-urlencoded; charset=UTF-8")
+	s.setType("application/x-www-form-urlencoded; charset=UTF-8")
 	s.add("I-Twilio-Idempotency-Token", s.id)
 	if s.unsigned {
 		return nil

@@ -192,7 +192,7 @@ func (c *parker) carry(ctx context.Context, n int) bool {
 	return true
 }
 
-// tries tries it a few times, and ends it or leaves it to the next carrier.
+// tries does so a few times, and ends it or leaves it to the next carrier.
 func (c *parker) tries(in step, held idem.Held) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.load.Patience)
 	defer cancel()

@@ -131,7 +131,7 @@ func (m *model) carrier(s *state, p int, to visit) {
 		return
 	}
 	if t := &s.carriers[p]; t.at != idle {
-		a := actor{m: m, s: s, d: int(t.first.delivery()), to: to, carrier: p + 1}
+		a := actor{m: m, s: s, d: t.first.delivery(), to: to, carrier: p + 1}
 		a.deliver()
 		return
 	}

@@ -240,7 +240,7 @@ func (s *Service) Reload(ctx context.Context) (client.Reloaded, []string, error)
 	select {
 	case result := <-request.done:
 		if result.err != nil {
-			return client.Reloaded{}, problemsOf(result.err), nil
+			return client.Reloaded{}, problemsOf(result.err), nil //nolint:nilerr // it is told as what it is about
 		}
 		return client.Reloaded{SHA256: s.inForce.status().SHA256, Changed: append([]string{}, result.changed...)}, nil, nil
 	case <-ctx.Done():

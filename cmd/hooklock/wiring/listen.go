@@ -56,7 +56,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 func removeDead(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode().Type() != os.ModeSocket {
-		return nil // what is wrong, listening says
+		return nil //nolint:nilerr // what is wrong, listening says
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)

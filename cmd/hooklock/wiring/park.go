@@ -37,9 +37,9 @@ func parkPolicy(c *config.Park) *idem.ParkPolicy {
 }
 
 // checkPark judges a route's park by what is known of its sender.
-func checkPark(r *config.Route, preset *sender.Preset) (problems, warnings config.Problems) {
+func checkPark(r *config.Route, preset *sender.Preset) (problems config.Problems) {
 	if !r.Park.Enabled {
-		return nil, nil
+		return nil
 	}
 	refuse := func(path, unless, format string, args ...any) {
 		problems = append(problems, config.Problem{Path: path, Unless: unless, Text: fmt.Sprintf(format, args...)})
@@ -72,5 +72,5 @@ func checkPark(r *config.Route, preset *sender.Preset) (problems, warnings confi
 		refuse("park.max_age", "park.max_age", "%s: a service that checks signatures refuses one that is older than %s (signature: keep); %s",
 			idem.DurationText(r.Park.MaxAge), idem.DurationText(tolerance.Round(time.Second)), what)
 	}
-	return problems, nil
+	return problems
 }

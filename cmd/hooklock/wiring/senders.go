@@ -100,8 +100,7 @@ func checkRoute(c *config.Config, r *config.Route) (problems, warnings config.Pr
 		EventID: r.EventID, Idempotency: r.Idempotency.Enabled, Retention: r.Idempotency.Retention, Strategy: r.Lock.Strategy, WaitTimeout: r.Lock.WaitTimeout,
 		UpstreamTimeout: c.Upstream.Timeout,
 	}
-	p, w := checkPark(r, u.Preset)
-	return append(remarks(u.Problems()), p...), append(remarks(u.Warnings()), w...)
+	return append(remarks(u.Problems()), checkPark(r, u.Preset)...), remarks(u.Warnings())
 }
 
 func remarks(all []sender.Remark) config.Problems {
