@@ -152,7 +152,8 @@ func TestTheProgramShowsTheMetricsThatAreDocumentedAndNoOthers(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|").FindAllStringSubmatch(string(text), -1) {
 		documented[m[1]] = true
 	}
-	h := own(t, shared.config("documented", "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n", "SIGNED="+planted)
+	h := own(t, shared.config("documented", "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
+		"  - {name: parks, path: /parks, park: true}\npark_store: {single_member: true}\n", "SIGNED="+planted)
 	path := at(t, "wait")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)
