@@ -69,14 +69,16 @@ func goOnParking(t *testing.T, h *testkit.Hooklock) {
 	for _, shop := range []string{"acme", "globex"} {
 		id := acceptedAs(t, testkit.Post(t, h.Addr, "/orders/"+shop, `{"amount":100}`+"\n", key("order_"+shop)), 202)
 		testkit.Until(t, "the order to wait for a person", func() bool {
-			parked, _ := execution(t, h, id)["parked"].(map[string]any)
-			return parked["blocked"] != nil
+			now := execution(t, h, id)
+			parked, _ := now["parked"].(map[string]any)
+			return parked["blocked"] != nil && now["arrivals"] != nil
 		})
 	}
 }
 
 // What differs from run to run.
 var changing = []struct{ pattern, name string }{
+	{`\b[0-9a-f]{32}\b`, "TRACE"},
 	{`exec_[a-z2-7]+`, "ID"}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"}, {`[^\s"]+/\d+/[^\s"]+`, "HOLDER"}, {`"(heldFor|expiresIn|token)":\d+`, "$1"},
 	{`sha256:[0-9a-f]+`, "HASH"}, {`(?m)^replica .*`, "replica"}, {`(?m)^held +\d+ +\S+`, "held"}, {`127\.0\.0\.1:\d+`, "ADDRESS"}, {`\b\d+\.\d( |$)`, "RATE "},
 	{`\b\d+(\.\d+)?(ms|s|m|h|d)(\d+[smh])?\b`, "SPAN"}, {`(?m)^(token|key|fingerprint|trace) +\S+`, "$1"}, {` +`, " "},
