@@ -14,7 +14,8 @@ type Cache struct {
 	mu     sync.Mutex
 	max    int // bytes
 	bytes  int
-	byHalf map[uint64]*remembered // by the XXH64 half of the key; the whole key is compared before use
+	byHalf map[uint64]*remembered // by a part of the key's long half; the whole key is compared before use. Its short half is the event ID's alone
+	events map[uint64]*remembered // by what an execution ID says of workflow and event
 	recent remembered             // ring: next is the one used last, prev the one to go
 	// generation counts what was dropped. A record that was read before a drop must not come in after it.
 	generation uint64
@@ -50,7 +51,7 @@ func NewCache(maxBytes int) *Cache {
 	if maxBytes == 0 {
 		maxBytes = 64 << 20
 	}
-	c := &Cache{max: maxBytes, byHalf: map[uint64]*remembered{}}
+	c := &Cache{max: maxBytes, byHalf: map[uint64]*remembered{}, events: map[uint64]*remembered{}}
 	c.recent.next, c.recent.prev = &c.recent, &c.recent
 	return c
 }
@@ -60,7 +61,7 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 	whole, ok := key.binary()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := c.byHalf[binary.BigEndian.Uint64(whole[:])]
+	r := c.byHalf[binary.BigEndian.Uint64(whole[16:])]
 	if !ok || r == nil || r.key != whole {
 		return nil
 	}
@@ -96,7 +97,7 @@ func (c *Cache) seenAt(now time.Time) moment {
 // add remembers rec, which is settled or of unknown outcome, for life after seenAt, unless something was dropped since then.
 func (c *Cache) add(rec *Record, seenAt moment, life time.Duration) {
 	whole, ok := rec.Scope.Key.binary()
-	half := binary.BigEndian.Uint64(whole[:])
+	half := binary.BigEndian.Uint64(whole[16:])
 	execution, err := rec.Execution.binary()
 	r := &remembered{
 		key: whole, execution: execution, credentials: rec.Credentials, answer: rec.Answer, fingerprint: rec.Fingerprint, parts: rec.Parts,
@@ -111,11 +112,16 @@ func (c *Cache) add(rec *Record, seenAt moment, life time.Duration) {
 	if old := c.byHalf[half]; old != nil {
 		c.drop(old)
 	}
-	c.byHalf[half] = r
+	c.byHalf[half], c.events[eventOf(r.execution)] = r, r
 	r.linkAfter(&c.recent)
 	for c.bytes += r.weight(); c.bytes > c.max; {
 		c.drop(c.recent.prev)
 	}
+}
+
+// eventOf is what all executions of an event have in their IDs.
+func eventOf(execution [20]byte) uint64 {
+	return binary.BigEndian.Uint64(execution[:])*0x9e3779b97f4a7c15 ^ binary.BigEndian.Uint64(execution[8:])
 }
 
 // Forget drops the record of an execution: one that is here, and one that is on its way here.
@@ -124,7 +130,7 @@ func (c *Cache) Forget(id ExecutionID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
-	if r := c.byHalf[binary.BigEndian.Uint64(whole[8:])]; err == nil && r != nil && r.execution == whole {
+	if r := c.events[eventOf(whole)]; err == nil && r != nil && r.execution == whole {
 		c.drop(r)
 	}
 }
@@ -136,13 +142,17 @@ func (c *Cache) Reset() {
 	c.generation++
 	c.bytes = 0
 	clear(c.byHalf)
+	clear(c.events)
 	c.recent.next, c.recent.prev = &c.recent, &c.recent
 }
 
 func (c *Cache) drop(r *remembered) {
 	r.unlink()
 	c.bytes -= r.weight()
-	delete(c.byHalf, binary.BigEndian.Uint64(r.key[:]))
+	delete(c.byHalf, binary.BigEndian.Uint64(r.key[16:]))
+	if c.events[eventOf(r.execution)] == r {
+		delete(c.events, eventOf(r.execution))
+	}
 }
 
 func (r *remembered) linkAfter(at *remembered) {

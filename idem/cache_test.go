@@ -129,3 +129,29 @@ func BenchmarkDecide(b *testing.B) {
 		}
 	}
 }
+
+// TestEventsThatAreCalledTheSameInTwoWorkflowsAreBothRemembered: the short half of a key is the event ID's alone.
+func TestEventsThatAreCalledTheSameInTwoWorkflowsAreBothRemembered(t *testing.T) {
+	c := NewCache(0)
+	var all []*Record
+	for i, workflow := range []string{"a", "b", "c"} {
+		key := MakeKey(EventHalf("1"), [16]byte{15: byte(i)})
+		rec := &Record{
+			Entry: Entry{Execution: NewExecutionID(workflow, key, [4]byte{byte(i)}), Scope: Scope{Workflow: workflow, Key: key}},
+			End:   End{Status: Success, Outcome: Executed, Kept: true, Answer: &Answer{Status: 200}},
+		}
+		c.add(rec, c.seenAt(noon), time.Hour)
+		all = append(all, rec)
+	}
+	for _, rec := range all {
+		if got := c.get(rec.Scope.Key, noon); got == nil || got.Execution != rec.Execution {
+			t.Errorf("%s is not remembered: %+v", rec.Execution, got)
+		}
+	}
+	c.Forget(all[1].Execution)
+	for i, rec := range all {
+		if there := c.get(rec.Scope.Key, noon) != nil; there != (i != 1) {
+			t.Errorf("after the second was forgotten, %d is remembered: %v", i, there)
+		}
+	}
+}
