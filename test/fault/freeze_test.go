@@ -16,6 +16,7 @@ type frozenStep struct {
 	arrange func(*stage) <-chan struct{}
 	// What it must do on waking, while a successor runs the event.
 	sender, upstream string
+	or               string // what the sender sees where the process, on waking, reads its claim's answer before it looks at the time; "": nothing else
 	late             string // what becomes of an effect that the upstream tries under the old token
 }
 
@@ -26,7 +27,7 @@ var frozenSteps = []frozenStep{
 			s.wire.HoldAnswer(s.marker())
 			return when(func() { s.claimed() })
 		},
-		sender: "503 store_unavailable", upstream: "nothing", late: "none",
+		sender: "503 store_unavailable", or: "503 lock_lost", upstream: "nothing", late: "none",
 	},
 	{
 		name: "the whole request was read, no answer yet",
@@ -102,7 +103,7 @@ func freezeAt(t *testing.T, etcd *etcdtest.Etcd, st frozenStep) {
 	s.wire.Blackhole(false)
 	cluster.Thaw(t, s.victim.Process)
 
-	if saw := s.sent().String(); saw != st.sender {
+	if saw := s.sent().String(); saw != st.sender && (st.or == "" || saw != st.or) {
 		t.Errorf("the sender saw %q after the waking, not %q", saw, st.sender)
 	}
 	s.checkSuccessorHolds(lock)
