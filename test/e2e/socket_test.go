@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hooklock/proxy/wiretest"
 	"hooklock/test/testkit"
 )
 
@@ -30,7 +31,7 @@ func behind(t *testing.T, name, path string) string {
 
 func TestASocketOfTheFileSystemIsWhereSendersComeIn(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "door.sock")
+	path := wiretest.SocketPath(t)
 	h := own(t, behind(t, "door", path))
 	if info, err := os.Stat(path); err != nil || info.Mode() != os.ModeSocket|0o660 {
 		t.Errorf("%v, %v", info, err)
@@ -59,7 +60,7 @@ func TestASocketOfTheFileSystemIsWhereSendersComeIn(t *testing.T) {
 
 func TestASocketThatADeadProcessLeftIsTakenOverAndOneInUseIsNot(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "door.sock")
+	path := wiretest.SocketPath(t)
 	first := own(t, behind(t, "dead", path))
 	second := testkit.StartServe(t, hooklockProgram, behind(t, "second", path))
 	if code := second.ExitCode(t); code != 1 || !strings.Contains(second.Stderr.String(), "listen: listen on unix://"+path+": address already in use") {
@@ -87,7 +88,7 @@ func TestAFileThatIsNoSocketIsNotRemoved(t *testing.T) {
 
 func TestASocketOfTheFileSystemMayBeGiven(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "given.sock")
+	path := wiretest.SocketPath(t)
 	ln, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
