@@ -52,9 +52,10 @@ type Value struct {
 
 // Parked is the part of a parked execution's lock that the suite reads.
 type Parked struct {
-	On     string `json:"on"`
-	Tries  int    `json:"tries"`
-	Trying bool   `json:"trying"`
+	On      string `json:"on"`
+	Tries   int    `json:"tries"`
+	Trying  bool   `json:"trying"`
+	Blocked string `json:"blocked"`
 }
 
 // Ended is the end of an execution in short: "FAILED unknown".
