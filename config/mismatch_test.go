@@ -6,8 +6,8 @@ import (
 )
 
 func TestAReplayByTheIDAloneNeedsASignatureOrManyWords(t *testing.T) {
-	presets := []Known{{Name: "signing", Values: map[string]string{"verify.scheme": "token", "idempotency.on_mismatch": "replay"}},
-		{Name: "unsigning", Values: map[string]string{"verify.scheme": "none", "idempotency.on_mismatch": "replay_unsigned"}}}
+	presets := []Known{{Name: "signing", Settings: map[string]string{"verify.scheme": "token", "idempotency.on_mismatch": "replay"}},
+		{Name: "unsigning", Settings: map[string]string{"verify.scheme": "none", "idempotency.on_mismatch": "replay_unsigned"}}}
 	for route, refused := range map[string]bool{
 		"idempotency: {on_mismatch: replay}":                                                    true,
 		"idempotency: {on_mismatch: replay_unsigned}":                                           false,
@@ -29,7 +29,7 @@ func TestAReplayByTheIDAloneNeedsASignatureOrManyWords(t *testing.T) {
 }
 
 func TestADefaultThatRefusesCountedAttemptsIsTold(t *testing.T) {
-	presets := []Known{{Name: "post", Values: map[string]string{"event_id": "{body.id}"}}}
+	presets := []Known{{Name: "post", Settings: map[string]string{"event_id": "{body.id}"}}}
 	for route, want := range map[string]string{
 		`event_id: "{body.id}"`:                                                    "then say execute, or replay_unsigned",
 		`event_id: "{header.Idempotency-Key ?? body.event.id}"`:                    "then say execute, or replay_unsigned",

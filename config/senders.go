@@ -17,8 +17,8 @@ type Senders struct {
 type Known struct {
 	Name    string
 	Aliases []string
-	// Values are settings inside of a route, such as lock.strategy, as a variable would give them: lists between commas.
-	Values map[string]string
+	// Settings are those inside of a route, such as lock.strategy, as a variable would give them: lists between commas.
+	Settings map[string]string
 }
 
 // find returns the word that name, or an alias, stands for.
@@ -47,11 +47,11 @@ func (r *reading) fillIn(senders *Senders) {
 		preset := find(senders.Presets, r.merged.String(koanfPath(path+".preset")))
 		schemeName := r.merged.String(koanfPath(path + ".verify.scheme"))
 		if preset != nil {
-			schemeName = cmp.Or(schemeName, preset.Values["verify.scheme"])
-			r.fill(path, preset.Values, Origin{Kind: FromPreset, Name: preset.Name})
+			schemeName = cmp.Or(schemeName, preset.Settings["verify.scheme"])
+			r.fill(path, preset.Settings, Origin{Kind: FromPreset, Name: preset.Name})
 		}
 		if scheme := find(senders.Schemes, schemeName); scheme != nil {
-			r.fill(path, scheme.Values, Origin{Kind: FromScheme, Name: scheme.Name})
+			r.fill(path, scheme.Settings, Origin{Kind: FromScheme, Name: scheme.Name})
 		}
 	}
 }

@@ -18,13 +18,13 @@ import (
 func someSenders() Senders {
 	return Senders{
 		Presets: []Known{
-			{Name: "post", Aliases: []string{"mail"}, Values: map[string]string{
+			{Name: "post", Aliases: []string{"mail"}, Settings: map[string]string{
 				"match.methods": "GET,POST", "event_id": "{body.id}", "verify.scheme": "post", "idempotency.retention": "720h", "idempotency.on_mismatch": "execute",
 				"lock.strategy": "wait", "lock.wait_timeout": "2s", "respond.locked": "503", "respond.rejected": "503",
 			}},
-			{Name: "open", Values: map[string]string{"event_id": naming.EventIDOfPreset}},
+			{Name: "open", Settings: map[string]string{"event_id": naming.EventIDOfPreset}},
 		},
-		Schemes: []Known{{Name: "none"}, {Name: "hmac"}, {Name: "post", Values: map[string]string{"verify.tolerance": "5m"}}},
+		Schemes: []Known{{Name: "none"}, {Name: "hmac"}, {Name: "post", Settings: map[string]string{"verify.tolerance": "5m"}}},
 	}
 }
 
@@ -54,7 +54,7 @@ func TestAPresetFillsWhatIsLeftOut(t *testing.T) {
 }
 
 func TestAPresetMayHaveAHandshake(t *testing.T) {
-	known := Senders{Presets: []Known{{Name: "post", Values: map[string]string{
+	known := Senders{Presets: []Known{{Name: "post", Settings: map[string]string{
 		"handshake.when": "query.mode=subscribe,query.challenge", "handshake.method": "GET", "handshake.unsigned": "true", "handshake.token": "query.token",
 		"handshake.answer": "{query.challenge}, {query.more}", "handshake.content_type": "text/plain", "handshake.header": "X-A: {query.challenge}",
 	}}}}

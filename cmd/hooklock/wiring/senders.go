@@ -15,7 +15,7 @@ func knownSenders() config.Senders {
 	known := func(words []sender.Word) []config.Known {
 		all := make([]config.Known, len(words))
 		for i, w := range words {
-			all[i] = config.Known{Name: w.Name, Aliases: w.Aliases, Values: w.Settings}
+			all[i] = config.Known(w)
 		}
 		return all
 	}
