@@ -43,10 +43,10 @@ func TestConfigurationsInTheDocumentationLoad(t *testing.T) {
 	fence := regexp.MustCompile("(?s)```yaml\n(.*?)```")
 	var senders config.Senders
 	for _, w := range sender.PresetWords() {
-		senders.Presets = append(senders.Presets, config.Known{Name: w.Name, Aliases: w.Aliases, Values: w.Settings})
+		senders.Presets = append(senders.Presets, config.Known(w))
 	}
 	for _, w := range sender.SchemeWords() {
-		senders.Schemes = append(senders.Schemes, config.Known{Name: w.Name, Aliases: w.Aliases, Values: w.Settings})
+		senders.Schemes = append(senders.Schemes, config.Known(w))
 	}
 	loaded := 0
 	for path, text := range pages(t) {
