@@ -72,6 +72,8 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 	switch {
 	case err != nil:
 		return nil, unavailable(err)
+	case t.pauses.of(head.Route, head.Scope.Workflow) != nil: // all lines are looked at when that is over
+		return nil, nil
 	case head.Parked == nil, t.layout.Lock(head.Scope) != k.L, !t.mine(head.Route): // its own process, another line or other processes are for it
 		return nil, nil
 	}
@@ -96,7 +98,7 @@ func (t *taking) inLock(ctx context.Context, session *session, l *idem.Lock) (*i
 	if held == nil {
 		return nil, err
 	}
-	return &idem.Taken{Held: held, Carried: true, TooOld: !around.young, Request: around.request}, nil
+	return &idem.Taken{Held: held, Carried: true, TooOld: t.lines.tooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
 // around is what else there is of an execution.
@@ -148,7 +150,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) 
 	case seen != nil: // the queue or the record has changed
 		return nil, idem.ErrNotClaimed
 	}
-	return &idem.Taken{Held: held, TooOld: !around.young, Request: around.request}, nil
+	return &idem.Taken{Held: held, TooOld: t.lines.tooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
 // carry takes the lock over. nil, nil: its process lives after all, or somebody else was faster.

@@ -18,6 +18,7 @@ import (
 //	refused: the event's lock under
 //	the other strategy has changed     again, with its revision now; a copy of the event in it is in the way
 //	refused: nothing of that           the epoch has moved, by a fence of ours: again, if the session lives
+//	not sent, because it is paused     the caller decides on what there is besides
 //	an error that is definite          it was not applied and never will be
 //	no answer                          fence, so that it never will be, and read whether it was
 //
@@ -27,6 +28,9 @@ import (
 // back by the Store.
 func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	session, value, err := s.prepare(&l)
+	if pause := s.pauses.of(l.Route, l.Scope.Workflow); err != nil && pause != nil { // what was known stays in force
+		return nil, &idem.Seen{Paused: pause}, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -39,6 +43,9 @@ func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 // claim takes r, which is on its way, to a definite end. When nobody is closed, nobody waits for the result any more.
 func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request, epoch int64) claimed {
 	for ; ; r, epoch = c.depart() {
+		if r == nil {
+			return c.whilePaused(life)
+		}
 		answer := c.await(nobody, r)
 		switch {
 		case answer.err == nil && answer.Succeeded:
@@ -124,6 +131,21 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	return claimed{err: idem.ErrNotClaimed} // where the place is gone, too, Await finds out why
 }
 
+// whilePaused is what there is for a claim that was not sent. Where etcd does not say, the pause stays in force all the same. Who waits waits on.
+func (c *claimer) whilePaused(ctx context.Context) claimed {
+	if c.q != 0 {
+		return claimed{err: idem.ErrNotClaimed}
+	}
+	seen := &idem.Seen{}
+	if st, err := c.store.look(ctx, c.keys); err == nil {
+		if found := c.inTheWay(ctx, st); found.err == nil {
+			seen = found.seen
+		}
+	}
+	seen.Paused = c.pause
+	return claimed{seen: seen}
+}
+
 // claimer is one claim on its way to a definite end.
 type claimer struct {
 	store   *core
@@ -133,9 +155,10 @@ type claimer struct {
 	txn     func(protocol.Seen) clientv3.Op
 	size    int
 	prev    int64
-	o       int64 // the revision of the lock under another strategy, which another event has; 0 = it is free
-	q       int64 // the own place in the queue, 0 = it did not wait
-	alone   bool  // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
+	o       int64       // the revision of the lock under another strategy, which another event has; 0 = it is free
+	q       int64       // the own place in the queue, 0 = it did not wait
+	pause   *idem.Pause // why it was not sent; nil = it was
+	alone   bool        // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
 }
 
 // claimed is the result of a claim: one of the three is set.
@@ -152,6 +175,10 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 	}
 	defer c.store.tasks.leave()
 	r, epoch := c.depart()
+	if r == nil {
+		result := c.whilePaused(ctx)
+		return nil, result.seen, result.err
+	}
 	select {
 	case answer := <-r.reply:
 		if answer.err == nil && answer.Succeeded {
@@ -170,9 +197,12 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 	return result.held, nil, nil
 }
 
-// depart sends the claim, with the epoch that it carries.
+// depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read after the epoch, see pauses.
 func (c *claimer) depart() (r *request, epoch int64) {
 	epoch = c.session.currentEpoch()
+	if c.pause = c.store.pauses.of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
+		return nil, epoch
+	}
 	r = newRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), c.size)
 	r.alone = c.alone
 	c.store.sender.send(r)

@@ -26,6 +26,7 @@ type keeper struct {
 	holder string
 	alone  bool // nobody else uses this etcd
 	live   *live
+	pauses *pauses
 
 	// What the Store does with the news. None of them blocks for long.
 	failed  func(error) // no session opens, and why; once for each reason
@@ -84,6 +85,7 @@ func (k *keeper) hold(ctx context.Context, s *session, names map[string]struct{}
 	k.opened(s)
 	k.wg.Go(func() { k.watch(watching, s, revision) })
 	k.wg.Go(func() { k.expire(ctx, s) })
+	k.wg.Go(func() { k.pauses.acknowledge(watching, s, k.pool) })
 	k.renew(ctx, s)
 	if ctx.Err() == nil {
 		k.set(nil, s.err())
@@ -94,9 +96,9 @@ func (k *keeper) hold(ctx context.Context, s *session, names map[string]struct{}
 // open makes a session and learns in the same transaction who else is there. After an error the lease, if there is one, runs out
 // by itself: the name is used for this attempt only.
 func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64, error) {
-	s := &session{name: newSessionName(), ttl: k.ttl, margin: margin(k.ttl), clock: k.clock, over: make(chan struct{}), fencing: make(chan struct{}, 1)}
+	s := &session{name: newSessionName(), ttl: k.ttl, margin: margin(k.ttl), clock: k.clock, since: k.clock.Now(), holder: k.holder, over: make(chan struct{}), fencing: make(chan struct{}, 1)}
 	s.key = k.layout.Session(s.name)
-	s.value = protocol.EncodeSession(k.holder+"/"+s.name, k.clock.Now())
+	s.value = protocol.EncodeSession(k.holder+"/"+s.name, s.since, 0)
 	s.sent = k.clock.Instant()
 	err := k.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 		s.lease, err = link.GrantLease(ctx, c, link.NewLeaseID(), k.ttl)
@@ -113,6 +115,7 @@ func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64
 		response, err = c.Txn(ctx).If(protocol.Absent(s.key)).Then(
 			protocol.Put(s.key, protocol.Leased{Value: []byte(s.value), Lease: s.lease}),
 			clientv3.OpGet(k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+			clientv3.OpGet(k.layout.Pauses(), clientv3.WithPrefix()),
 		).Commit()
 		return err
 	})
@@ -123,6 +126,7 @@ func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64
 		return nil, nil, 0, errors.New("the new session's name is taken")
 	}
 	s.epoch = response.Header.Revision
+	k.pauses.replace(response.Responses[2].GetResponseRange().Kvs, s.epoch)
 	names := map[string]struct{}{}
 	for _, kv := range response.Responses[1].GetResponseRange().Kvs {
 		names[strings.TrimPrefix(string(kv.Key), k.layout.Sessions())] = struct{}{}

@@ -39,6 +39,7 @@ type entry struct {
 	key      string // of its lock
 	revision int64
 	old      bool
+	spared   bool // its MaxAge ended while it was paused: it is old when its next try has begun
 }
 
 // line is a lock with what is parked before it or in it.
@@ -90,7 +91,56 @@ func (s *Ledger) Old(id idem.ExecutionID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.entries[id]
-	return e != nil && e.old
+	return e != nil && e.old && !e.spared
+}
+
+// tooOld is whether the MaxAge of an execution is over, whose age was read.
+func (p *lines) tooOld(id idem.ExecutionID, young bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[id]
+	return !young && (e == nil || !e.spared)
+}
+
+// tried is when a try of an execution has begun.
+func (p *lines) tried(id idem.ExecutionID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.entries[id]; e != nil {
+		e.spared = false
+	}
+}
+
+// pausesChanged lets all lines be looked at, and spares what grew too old while it is paused.
+func (p *lines) pausesChanged() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.entries {
+		p.spareLocked(e)
+	}
+	for _, l := range p.lines {
+		p.ripenLocked(l)
+	}
+}
+
+func (p *lines) spareLocked(e *entry) {
+	if e.old && e.State != idem.ParkDeadLetter && p.store.pauses.of(e.Route, e.Workflow) != nil {
+		e.spared = true
+	}
+}
+
+// countPaused counts the parked executions for each of the pauses.
+func (p *lines) countPaused(states []idem.PauseState) {
+	p.begin()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.entries {
+		for i := range states {
+			if e.State != idem.ParkDeadLetter && states[i].Scope.Covers(e.Route, e.Workflow) {
+				states[i].Parked++
+			}
+		}
+	}
 }
 
 // Ripe implements idem.ParkLedger. The error is the context's, or that the Store is closed.

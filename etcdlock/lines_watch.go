@@ -86,7 +86,10 @@ func (p *lines) list(ctx context.Context) (int64, error) {
 		}
 	}
 	for id, e := range seen {
-		e.old = !young[id]
+		if e.old = !young[id]; p.entries[id] != nil {
+			e.spared = p.entries[id].spared
+		}
+		p.spareLocked(e)
 		p.putLocked(e)
 	}
 	for _, l := range p.lines {
@@ -120,7 +123,7 @@ func (p *lines) indexed(id idem.ExecutionID, e *clientv3.Event) {
 		p.dropLocked(id)
 	} else if in := p.read(id, e.Kv); in != nil {
 		if before := p.entries[id]; before != nil {
-			in.old = before.old // until its age is put again
+			in.old, in.spared = before.old, before.spared // until its age is put again
 		}
 		p.putLocked(in)
 		p.ripenLocked(p.lines[in.key])
@@ -142,7 +145,8 @@ func (p *lines) aged(id idem.ExecutionID, e *clientv3.Event) {
 	if in == nil {
 		return
 	}
-	if in.old = e.Type == clientv3.EventTypeDelete; in.old {
+	if in.old, in.spared = e.Type == clientv3.EventTypeDelete, false; in.old {
+		p.spareLocked(in)
 		p.ripenLocked(p.lines[in.key])
 	}
 }

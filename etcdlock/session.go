@@ -30,6 +30,8 @@ type session struct {
 	name   string
 	key    string
 	value  string
+	holder string
+	since  time.Time
 	lease  clientv3.LeaseID
 	ttl    time.Duration
 	margin time.Duration
@@ -40,6 +42,8 @@ type session struct {
 
 	mu     sync.Mutex
 	epoch  int64        // the key's mod revision, as far as this process knows
+	heard  int64        // what the value says of pauses: up to which revision this process has heard of them
+	said   int64        // the same, as etcd has it
 	sent   link.Instant // when the last renewal that etcd confirmed was sent
 	reason error        // why it is over
 	// vanished: etcd said that it is no more. That may come after another reason: a session that was not heard of in time is over
@@ -89,10 +93,10 @@ func (s *session) currentEpoch() int64 {
 	return s.epoch
 }
 
-func (s *session) setEpoch(revision int64) {
+func (s *session) setEpoch(revision, said int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.epoch = revision
+	s.epoch, s.said = revision, max(s.said, said)
 }
 
 // fence makes every transaction that was sent with that epoch fail from now on, if it has not been applied yet. It repeats until
@@ -113,8 +117,32 @@ func (s *session) fence(ctx context.Context, p *link.Pool, epoch int64) error {
 	return nil
 }
 
+// acknowledge says in the session's key that this process has heard of the pauses up to that revision, which is a fence. It repeats until etcd
+// has it, or has ended the session. The error is the context's.
+func (s *session) acknowledge(ctx context.Context, p *link.Pool, revision int64) error {
+	s.mu.Lock()
+	if revision > s.heard {
+		s.heard, s.value = revision, protocol.EncodeSession(s.holder+"/"+s.name, s.since, revision)
+	}
+	s.mu.Unlock()
+	for {
+		s.mu.Lock()
+		said, epoch := s.said, s.epoch
+		s.mu.Unlock()
+		if said >= revision || s.gone() {
+			return nil
+		}
+		if err := s.fence(ctx, p, epoch); err != nil {
+			return err
+		}
+	}
+}
+
 func (s *session) tryFence(ctx context.Context, p *link.Pool, epoch int64) error {
-	op := protocol.Fence(protocol.Keys{S: s.key}, protocol.Seen{Epoch: epoch}, protocol.Leased{Value: []byte(s.value), Lease: s.lease})
+	s.mu.Lock()
+	heard, value := s.heard, s.value
+	s.mu.Unlock()
+	op := protocol.Fence(protocol.Keys{S: s.key}, protocol.Seen{Epoch: epoch}, protocol.Leased{Value: []byte(value), Lease: s.lease})
 	var response *clientv3.TxnResponse
 	err := p.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 		response, err = c.Txn(ctx).Then(op).Commit()
@@ -129,7 +157,7 @@ func (s *session) tryFence(ctx context.Context, p *link.Pool, epoch int64) error
 	}
 	answer := response.Responses[0].GetResponseTxn()
 	if answer.Succeeded {
-		s.setEpoch(response.Header.Revision)
+		s.setEpoch(response.Header.Revision, heard)
 		return nil
 	}
 	kvs := answer.Responses[0].GetResponseRange().Kvs
@@ -137,7 +165,8 @@ func (s *session) tryFence(ctx context.Context, p *link.Pool, epoch int64) error
 		s.end(errSessionGone)
 		return nil
 	}
-	s.setEpoch(kvs[0].ModRevision) // an earlier fence of ours, whose answer got lost
+	before, _ := protocol.HeardOf(kvs[0])
+	s.setEpoch(kvs[0].ModRevision, before) // an earlier fence of ours, whose answer got lost
 	return nil
 }
 

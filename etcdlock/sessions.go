@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// watch follows the sessions, the forgets, the own cancels and the ends of holds from after revision, until ctx ends. One key for each
+// watch follows the sessions, the pauses, the forgets, the own cancels and the ends of holds from after revision, until ctx ends. One key for each
 // process is all that it sees in quiet times, so this costs the same however many deliveries there are.
 func (k *keeper) watch(ctx context.Context, s *session, revision int64) {
 	for {
@@ -41,8 +41,11 @@ func (k *keeper) watches(s *session, revision int64) []link.Watch {
 	}
 	sessions := below(k.layout.Sessions(), nil)
 	sessions.News = func(e *clientv3.Event) { k.sessionChanged(s, e) }
+	pauses := below(k.layout.Pauses(), nil)
+	pauses.News = k.pauses.event
 	return []link.Watch{
 		sessions,
+		pauses,
 		below(k.layout.Forgets(), k.forgot, clientv3.WithFilterDelete()),
 		below(k.layout.Cancels(s.name), k.asked, clientv3.WithFilterDelete()),
 		below(k.layout.Root+protocol.KindHolds, k.unheld, clientv3.WithFilterPut()),
@@ -63,7 +66,7 @@ func (k *keeper) sessionChanged(s *session, e *clientv3.Event) {
 	}
 }
 
-// list asks until it gets an answer: who is there, and what this process was asked to look at. The error is the context's.
+// list asks until it gets an answer: who is there, what is paused, and what this process was asked to look at. The error is the context's.
 func (k *keeper) list(ctx context.Context, s *session) (map[string]struct{}, int64, error) {
 	for pause := link.NewBackoff(); ; {
 		var response *clientv3.TxnResponse
@@ -71,6 +74,7 @@ func (k *keeper) list(ctx context.Context, s *session) (map[string]struct{}, int
 			response, err = c.Txn(ctx).Then(
 				clientv3.OpGet(k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
 				clientv3.OpGet(k.layout.Cancels(s.name), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+				clientv3.OpGet(k.layout.Pauses(), clientv3.WithPrefix()),
 			).Commit()
 			return err
 		})
@@ -82,6 +86,7 @@ func (k *keeper) list(ctx context.Context, s *session) (map[string]struct{}, int
 			for _, kv := range response.Responses[1].GetResponseRange().Kvs {
 				k.asked(strings.TrimPrefix(string(kv.Key), k.layout.Cancels(s.name)))
 			}
+			k.pauses.replace(response.Responses[2].GetResponseRange().Kvs, response.Header.Revision)
 			return names, response.Header.Revision, nil
 		}
 		if err := pause.Wait(ctx); err != nil {

@@ -52,6 +52,8 @@ type Options struct {
 	// Rekeep makes of what was kept for one execution what is kept for another one, because what is sealed, or kept elsewhere, is bound to its
 	// execution. nil: it is taken as it is.
 	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error)
+	// OnPause is called when this process has heard of a pause, or of its end. It must not block.
+	OnPause func(p idem.Pause, over bool)
 	// OnForget is called when somebody forgot the record of an execution. It must not block.
 	OnForget func(idem.ExecutionID)
 	// OnReset is called when forgets may have been missed: whoever caches records drops them all. It must not block.
@@ -139,6 +141,7 @@ type core struct {
 	buckets *buckets
 	sweeper *sweeper
 	lines   *lines
+	pauses  *pauses
 	release *link.Releases
 
 	duplicates *duplicates
@@ -178,6 +181,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 	s.buckets = &buckets{grant: p.NewLease, list: s.listLease, clock: c, spawn: s.tasks.help, classes: map[lot]*class{}}
 	s.sweeper = newSweeper(s)
 	s.lines = newLines(s)
+	s.pauses = newPauses(s.layout, s.pauseChanged)
 	s.hub = newHub(p, s.layout, s.live)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
@@ -200,7 +204,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 
 func (s *core) newKeeper() *keeper {
 	return &keeper{
-		pool: s.pool, layout: s.layout, clock: s.clock, ttl: s.o.SessionTTL, holder: s.o.Holder, alone: s.o.Alone, live: s.live,
+		pool: s.pool, layout: s.layout, clock: s.clock, ttl: s.o.SessionTTL, holder: s.o.Holder, alone: s.o.Alone, live: s.live, pauses: s.pauses,
 		trouble: errOpening, change: make(chan struct{}),
 		opened: s.sessionOpened, ended: s.sessionEnded, expired: s.sessionExpired,
 		died: func(names []string) {

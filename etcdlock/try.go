@@ -16,7 +16,13 @@ import (
 
 // Attempt implements idem.Held.
 func (h *owned) Attempt(ctx context.Context, p idem.Parked, callbackHash string) error {
-	return h.rewrite(ctx, &rewriting{
+	l := h.Lock()
+	done, paused := h.store.pauses.begin(l.Route, l.Scope.Workflow)
+	if paused {
+		return idem.ErrPaused
+	}
+	defer done()
+	err := h.rewrite(ctx, &rewriting{
 		next: func(l *idem.Lock) {
 			l.Parked = h.stillParked(l, p)
 			l.Parked.Trying, l.CallbackHash, l.Steps, l.Plan = true, callbackHash, nil, nil
@@ -28,6 +34,10 @@ func (h *owned) Attempt(ctx context.Context, p idem.Parked, callbackHash string)
 		done: func(l *idem.Lock) bool { return l.Parked.Trying && l.CallbackHash == callbackHash },
 		runs: true,
 	})
+	if err == nil {
+		h.store.lines.tried(l.Execution)
+	}
+	return err
 }
 
 // Rest implements idem.Held.

@@ -22,6 +22,7 @@ type Place struct {
 	session   *session
 	execution idem.ExecutionID
 	scope     idem.Scope
+	route     string
 	q         int64 // create revision: the order in the queue
 	parking   bool  // it was to be parked, and how that ended the Store finds out by itself
 }
@@ -48,7 +49,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		seen *idem.Seen
 		err  error
 	}
-	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope}
+	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, route: l.Route}
 	k := p.keys()
 	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
 		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*request, error) {
@@ -150,7 +151,7 @@ func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*
 	return p.store.look(life, p.keys())
 }
 
-// Await waits until it is this place's turn: nobody is before it and the lock is free, or dead and to be buried first; or until the
+// Await waits until it is this place's turn: nobody is before it, nothing of it is paused and the lock is free, or dead and to be buried first; or until the
 // event's record is not at revision prev any more. It returns what it found. idem.ErrPlaceLost: the place has gone with its session.
 // idem.ErrCancelled: somebody cancelled this execution, and the record found is its own. Other errors are the context's; the place
 // is then still taken.
@@ -172,6 +173,11 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 			return at.Seen(p.scope.Key), nil
 		case at.before != "":
 			p.store.hub.wait(ctx, p.session.over, at.Revision, p.store.layout.Queued(p.scope), at.before)
+			continue
+		case at.Lock == nil && p.store.pauses.of(p.route, p.scope.Workflow) != nil:
+			p.store.pauses.wait(ctx, p.route, p.scope.Workflow, func(ctx context.Context) {
+				p.store.hub.wait(ctx, p.session.over, at.Revision, p.store.layout.Queued(p.scope))
+			})
 			continue
 		case at.Lock == nil:
 			return at.Seen(p.scope.Key), nil

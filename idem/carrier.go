@@ -241,12 +241,12 @@ func (e *carried) await() (leave func(), over bool) {
 			}
 			continue
 		}
-		now := e.c.o.Guard.o.Now()
+		now, paused := e.c.o.Guard.o.Now(), e.paused(lock)
 		if e.c.o.Policy(lock.Route) == nil { // whoever has the route takes it
 			e.putDown()
 			return nil, true
 		}
-		if tooOld := e.old(); tooOld || lock.Parked.Blocked == "" && !now.Before(e.due) {
+		if tooOld := e.old(); !paused && (tooOld || lock.Parked.Blocked == "" && !now.Before(e.due)) {
 			if tooOld {
 				return nil, e.dead(&Tried{Failure: Failure{Code: codeTooOld}}, tooOldStep)
 			}
@@ -257,7 +257,7 @@ func (e *carried) await() (leave func(), over bool) {
 			return leave, false
 		}
 		pause := e.due.Sub(now)
-		if lock.Parked.Blocked != "" || pause > ageLook {
+		if lock.Parked.Blocked != "" || paused || pause > ageLook {
 			pause = ageLook // or until it is woken
 		}
 		timer := time.NewTimer(max(pause, 0))
@@ -348,6 +348,11 @@ func (e *carried) try(policy *Policy) Tried {
 	return <-tried
 }
 
+// paused reports whether it rests because somebody has paused it.
+func (e *carried) paused(lock *Lock) bool {
+	return e.c.o.Guard.o.Ledger.Paused(lock.Route, lock.Scope.Workflow) != nil
+}
+
 // old reports whether its MaxAge is over.
 func (e *carried) old() bool { return e.tooOld || e.c.parks.Old(e.id) }
 
@@ -372,6 +377,8 @@ func (e *carried) follow(t *Tried) (over bool) {
 			_ = e.rest(t, nextStep{kind: stepRetry}, policy, false) // that it may have run stays known
 		}
 		return e.stopped(ErrCancelled)
+	case errors.Is(t.Stopped, ErrPaused): // nothing was sent, and it rests as it is
+		return false
 	case errors.Is(t.Stopped, ErrShutdown):
 		if !e.rest(t, nextStep{kind: stepRetry}, policy, false) {
 			e.putDown()

@@ -44,7 +44,8 @@ type Verdict struct {
 	ClosedUntil time.Time
 	// Differs are the parts that differ from the first delivery (of mismatch); nil where that is not known, or not for this sender to know.
 	Differs []string
-	Copy    *Lock // of in_flight: the execution of the same event
+	Copy    *Lock  // of in_flight: the execution of the same event
+	Paused  *Pause // of paused
 
 	// WhileWaiting: (of aborted) it is this delivery that was cancelled, while it waited. Otherwise an earlier one was, for good.
 	WhileWaiting bool
@@ -148,6 +149,8 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 			v.ClosedUntil = lock.CoolUntil
 		}
 		return v
+	case seen.Paused != nil:
+		return Verdict{Decision: DecisionPaused, Paused: seen.Paused, RetryAfter: seen.Paused.retryAfter(now)}
 	case seen.Queue:
 		return Verdict{Decision: DecisionLocked}
 	}

@@ -20,6 +20,7 @@ const (
 	DecisionSkipped             Decision = "skipped"
 	DecisionParked              Decision = "parked"
 	DecisionThrottled           Decision = "throttled"
+	DecisionPaused              Decision = "paused"
 	DecisionMismatch            Decision = "mismatch"
 	DecisionUnknown             Decision = "unknown"
 	DecisionAborted             Decision = "aborted"
@@ -123,6 +124,10 @@ var decisions = [...]DecisionRow{
 		Decision: DecisionThrottled, Status: 503, Code: "too_many_new_events", Effect: EffectNo,
 		Title:  "Too many new events on this route",
 		Detail: "more new events come than the route takes in a second; nothing was executed, send it again", Lookup: "miss",
+	}, {
+		Decision: DecisionPaused, Status: 503, Code: "workflow_paused", Effect: EffectNo,
+		Title: "Events of this workflow are paused", Detail: "somebody has paused these events for a while; nothing was executed, send it again",
+		Acquisition: string(DecisionPaused), Lookup: "miss",
 	}, {
 		Decision: DecisionMismatch, Class: ClassMismatch, Status: 422, Code: "idempotency_key_reused", Effect: EffectNo,
 		Title:  "This event ID was used for another request",

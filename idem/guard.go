@@ -82,18 +82,18 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	r.Scope.PerEvent = r.Policy.Strategy == NoLock
 	g.lively.Store(g.o.Now().UnixNano())
 	if g.atOnce(r) {
-		return g.park(r, Verdict{})
+		return g.park(r, Verdict{}, ParkLocked)
 	}
 	a := g.admit(r)
 	switch {
 	case a.taken() && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
-	case a.Decision == DecisionLocked && r.Policy.Strategy == Wait:
+	case (a.Decision == DecisionLocked || a.Decision == DecisionPaused) && r.Policy.Strategy == Wait:
 		if a = g.waited(sender, a, r.Policy.WaitTimeout, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
 			g.quotas.add(r.Policy, -1, g.o.Now())
 		}
 	}
-	if a.Decision == DecisionLocked || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && r.Policy.Observe {
+	if a.Decision == DecisionLocked || a.Decision == DecisionPaused || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && r.Policy.Observe {
 		a = g.parkRefused(r, a)
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {

@@ -28,7 +28,7 @@ var (
 
 // Ledger is the store of locks and records as the Guard needs it. Every call ends when its context does.
 type Ledger interface {
-	// Claim takes the lock of l.Scope for l.Execution, if it is free, if nobody waits for it, and if the event's record is
+	// Claim takes the lock of l.Scope for l.Execution, if it is free and nothing of it is paused, if nobody waits for it, and if the event's record is
 	// still at revision prev (0: absent). Exactly one of the three results is set: the held lock, what stands in the way, or
 	// an error. The ledger fills in Token, Revision, Holder and Alive of the held lock.
 	Claim(ctx context.Context, l Lock, prev int64) (Held, *Seen, error)
@@ -48,6 +48,8 @@ type Ledger interface {
 	// dead lock, or else how that very execution ended, where that can be known: its record, even when it is gone by now, or
 	// Released.
 	Follow(ctx context.Context, l *Lock) (*Seen, error)
+	// Paused is the pause that executions of that route and workflow wait for, as far as this process has heard; nil = none. It asks nobody.
+	Paused(route, workflow string) *Pause
 	// Duplicate counts one copy of an execution that was answered without running. It never blocks. The count is kept for retention.
 	Duplicate(id ExecutionID, retention time.Duration)
 }
@@ -85,6 +87,8 @@ type Seen struct {
 	Released bool
 	// Waiting is the copy of this event that waits for the lock; nil = none.
 	Waiting *Lock
+	// Paused: (Claim only) nothing was claimed, because of that. Where the store does not answer, nothing else is known.
+	Paused *Pause
 }
 
 // Held is a lock that this process holds. Its methods may be called from any goroutine.
@@ -110,7 +114,7 @@ type Held interface {
 	// this Held does what is right for either.
 	Park(ctx context.Context, p Parked, kept Kept) error
 	// Attempt says that a parked execution is about to be tried again. Its Lock has a new fencing token then. callbackHash, which is new each time, replaces that of the
-	// try before. An error means that nothing may be sent: ErrLockLost, ErrCancelled or ErrStoreUnavailable.
+	// try before. An error means that nothing may be sent: ErrLockLost, ErrCancelled, ErrPaused or ErrStoreUnavailable.
 	Attempt(ctx context.Context, p Parked, callbackHash string) error
 	// Rest writes down how the latest try of a parked execution ended, and what it waits for. Errors as with Attempt. After ErrLockLost, of this
 	// and of Attempt, the execution is not this process's any more: call nothing but Ledger's.
@@ -136,9 +140,10 @@ type ParkLedger interface {
 	Ripe(ctx context.Context) (s Scope, route string, err error)
 	// Ripen makes the line ripe again; all lines where s is the zero value.
 	Ripen(s Scope)
-	// Old: the MaxAge of a parked execution is over, as far as this process has heard.
+	// Old: the MaxAge of a parked execution is over, as far as this process has heard. One that reached it while it was paused is not old before
+	// its next try has begun.
 	Old(id ExecutionID) bool
-	// Take claims the first execution of a line, or carries on the one in its lock whose process is gone. nil, nil: there is nothing to take now,
+	// Take claims the first execution of a line, unless it is paused, or carries on the one in its lock whose process is gone. nil, nil: there is nothing to take now,
 	// and the line becomes ripe when that changes; an execution that waits for a person is not taken. After an error somebody has to call Ripen. route must have been asked for: mine says whether this process can run that route.
 	Take(ctx context.Context, s Scope, mine func(route string) bool) (*Taken, error)
 	// Request is what Park was given to keep; the caller's.

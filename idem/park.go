@@ -15,6 +15,7 @@ const (
 	ParkUnreachable ParkOn = "unreachable"          // nothing of it reached the upstream
 	ParkUnknown     ParkOn = "unknown"              // nobody knows whether it ran
 	ParkFailed      ParkOn = "failed"               // the upstream answered 5xx, 408 or 429
+	ParkPaused      ParkOn = ParkOn(DecisionPaused) // somebody has paused it; whatever a policy parks, it parks that too
 )
 
 // Choices lists the reasons to park.

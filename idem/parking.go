@@ -25,6 +25,8 @@ type ParkLimits struct {
 // Has reports whether a delivery may be parked for that reason.
 func (p *ParkPolicy) Has(on ParkOn) bool {
 	switch on {
+	case ParkPaused:
+		return true
 	case ParkLocked:
 		return p.Locked
 	case ParkSlow:
@@ -63,22 +65,30 @@ func (g *Guard) atOnce(r *Request) bool {
 // parkRefused parks a delivery that is refused only because another one is before it.
 func (g *Guard) parkRefused(r *Request, a Admission) Admission {
 	switch {
-	case !g.MayPark(r, ParkLocked):
+	case !g.MayPark(r, a.parkOn()):
 		return a
 	case r.Policy.Observe:
 		a.Decision = DecisionParked
 		return a
 	}
-	parked := g.park(r, a.Verdict)
+	parked := g.park(r, a.Verdict, a.parkOn())
 	parked.Waited = a.Waited
 	return parked
 }
 
+// parkOn is what a delivery that is refused would be parked for.
+func (v *Verdict) parkOn() ParkOn {
+	if v.Decision == DecisionPaused {
+		return ParkPaused
+	}
+	return ParkLocked
+}
+
 // park puts a delivery into its line, to be run without its sender. It may be decided otherwise: its event was settled, or a copy waits or runs.
-func (g *Guard) park(r *Request, first Verdict) Admission {
+func (g *Guard) park(r *Request, first Verdict, on ParkOn) Admission {
 	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
 	defer cancel()
-	w := &waiter{guard: g, r: r, ctx: ctx, parks: true}
+	w := &waiter{guard: g, r: r, ctx: ctx, parks: on}
 	_, v, err := AwaitLock(ctx, g.o.Ledger, w, Verdict{Attempt: 1, Behind: first.Behind})
 	switch {
 	case v.Accepted:
@@ -98,14 +108,18 @@ func (w *waiter) Keep(ctx context.Context, id ExecutionID) (Kept, error) {
 
 // Stays implements Waiter.
 func (w *waiter) Stays(place Place, lock Lock) bool {
-	if !w.guard.MayPark(w.r, ParkLocked) {
+	on := ParkLocked
+	if w.paused() != nil {
+		on = ParkPaused
+	}
+	if !w.guard.MayPark(w.r, on) {
 		return false
 	}
 	request, cancel := w.Request()
 	defer cancel()
 	kept, err := w.Keep(request, lock.Execution)
 	if err == nil {
-		err = place.Park(request, Parked{Since: w.Now(), On: ParkLocked, Bytes: kept.Bytes}, kept)
+		err = place.Park(request, Parked{Since: w.Now(), On: on, Bytes: kept.Bytes}, kept)
 	}
 	w.notParked = err
 	return err == nil

@@ -87,7 +87,7 @@ func (g *Guard) waited(
 		return Admission{Verdict: full, Waited: before}
 	}
 	defer g.waiting.leave(r.Scope.Workflow, seat)
-	parks := a.Decision == DecisionLocked && g.MayPark(r, ParkLocked)
+	parks := (a.Decision == DecisionLocked || a.Decision == DecisionPaused) && g.MayPark(r, a.parkOn())
 	if parks {
 		limit = min(limit, r.Parking.Patience)
 	}
@@ -119,12 +119,17 @@ type waiter struct {
 	guard       *Guard
 	r           *Request
 	ctx         context.Context
-	parks       bool  // it is parked at once
-	notParked   error // why it could not be
+	parks       ParkOn // what it is parked for, at once; "" = it is not
+	notParked   error  // why it could not be
 	callbackKey string
 	holder      Verdict   // who stands in the way
 	freeAt      time.Time // when the lock is expected to be free; zero = nobody knows
 	lostAt      time.Time // when its last place was lost; zero = it has lost none
+}
+
+// paused is the pause that it waits for; nil = none.
+func (w *waiter) paused() *Pause {
+	return w.guard.o.Ledger.Paused(w.r.Policy.Route, w.r.Scope.Workflow)
 }
 
 // behind notes who stands in the way.
@@ -138,8 +143,8 @@ func (w *waiter) behind(v Verdict) {
 // Lock implements Waiter.
 func (w *waiter) Lock(v Verdict) (l Lock) {
 	l, w.callbackKey = w.guard.newLock(w.r, v)
-	if w.parks {
-		l.Parked = &Parked{Since: l.StartedAt, On: ParkLocked}
+	if w.parks != "" {
+		l.Parked = &Parked{Since: l.StartedAt, On: w.parks}
 	}
 	return l
 }
@@ -199,7 +204,9 @@ func (w *waiter) gaveUp(err error) Admission {
 		err = cause
 	}
 	v := Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace, ClosedUntil: w.holder.ClosedUntil}
-	if !w.freeAt.IsZero() {
+	if p := w.paused(); p != nil {
+		v = Verdict{Decision: DecisionPaused, Paused: p, RetryAfter: p.retryAfter(w.Now())}
+	} else if !w.freeAt.IsZero() {
 		v.RetryAfter = w.freeAt.Sub(w.Now())
 	}
 	if errors.Is(w.notParked, ErrNotRecorded) {

@@ -35,6 +35,7 @@ const (
 	KindParked   = "parked/"
 	KindAges     = "ages/"
 	KindArrivals = "arrivals/"
+	KindPauses   = "pauses/"
 	kindLeases   = "leases/"
 )
 

@@ -200,8 +200,16 @@ func Note(key string, v Leased) clientv3.Op {
 		nil)
 }
 
+// Resume ends a pause, and brings it. A pause is a Note: no transaction compares it, see Fence.
+func Resume(key string) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{},
+		Writes{clientv3.OpDelete(key, clientv3.WithPrevKV())},
+		nil)
+}
+
 // Fence makes every unanswered transaction of the epoch fail for ever. It is not sent in company: it must not be read together
-// with the claims that it is to stop.
+// with the claims that it is to stop. A process that has heard of a pause acknowledges it so: no claim that it sent before takes a lock afterwards.
 func Fence(k Keys, at Seen, session Leased) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{epochIs(k, at)},

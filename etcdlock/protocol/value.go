@@ -214,11 +214,14 @@ type sessionValue struct {
 	Version int       `json:"v"`
 	Holder  string    `json:"holder"`
 	Since   time.Time `json:"since"`
+	// Pauses is the revision up to which the process has acknowledged the pauses. nil: it is of a release that knows none.
+	Pauses *int64 `json:"pauses,omitempty"`
 }
 
-// EncodeSession is a session as it is stored, for people.
-func EncodeSession(holder string, since time.Time) string {
-	b, _ := json.Marshal(sessionValue{sessionVersion, holder, since.UTC()}) // strings, numbers and times always encode
+// EncodeSession is a session as it is stored, for people, and for who waits until its process has heard of a pause: heard is the revision up to
+// which it has.
+func EncodeSession(holder string, since time.Time, heard int64) string {
+	b, _ := json.Marshal(sessionValue{sessionVersion, holder, since.UTC(), &heard}) // strings, numbers and times always encode
 	return string(b)
 }
 

@@ -23,7 +23,8 @@ type written struct {
 
 // besideTheModel are transactions that touch keys which no transaction compares, so that they can break no promise, and what they write.
 var besideTheModel = map[string]string{
-	"note": "writes{put(key, v)}",
+	"note":   "writes{put(key, v)}",
+	"resume": "writes{clientv3.OpDelete(key, clientv3.WithPrevKV())}",
 }
 
 // TestTheCodeAndTheModelHaveTheSameTransactions fails when one of the two tables has a row, a compare or a write that the other has not.

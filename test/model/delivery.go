@@ -99,7 +99,7 @@ func (a *actor) arrive() {
 		n := m.copy(s)
 		n.processes[p].met = true
 		t := &n.deliveries[a.d]
-		*t = delivery{at: claiming, process: uint8(p), session: s.processes[p].session}
+		*t = delivery{at: claiming, process: uint8(p), session: s.processes[p].session, paused: m.breaks == pauseBeforeEpoch && s.processes[p].paused}
 		switch {
 		case m.byAPI[a.d]:
 			t.at = acquiring
@@ -143,6 +143,10 @@ func (a *actor) anew(t *delivery) {
 func (a *actor) claim() {
 	if a.stale() {
 		a.step("goes over to the new session", func(_ *state, t *delivery) { a.again(t) })
+		return
+	}
+	if a.paused() { // it looks, and does not claim
+		a.step("looks, because its workflow is paused", a.refused)
 		return
 	}
 	t := a.delivery()
@@ -200,6 +204,10 @@ func (a *actor) decide(n *state, t *delivery, l lock) {
 	case rec.outcome.unknown() && a.m.block:
 		t.finish(earlierUnknown)
 	case n.isDead(l): // buries it, which is a step of its own, and looks again
+	case l.created == 0 && !waits && a.paused() && !a.m.waits[a.d]:
+		t.finish(refusedPaused)
+	case l.created == 0 && !waits && a.paused():
+		t.prev, t.created, t.at = rec.modified, 0, enqueueing
 	case l.created == 0 && !waits && rec.modified == t.prev && n.sessions[t.session] == 0:
 		t.finish(storeUnavailable) // nothing is in the way but the session
 	case l.created == 0 && !waits:
@@ -225,7 +233,8 @@ func (a *actor) fence() {
 	if a.stale() {
 		epoch = a.s.sessions[t.session]
 	}
-	a.send(txn{kind: fence, session: t.session, epoch: epoch}, func(n *state, t *delivery, _ bool) {
+	seen := a.process().paused && !a.stale() || a.s.acked[t.session]
+	a.send(txn{kind: fence, session: t.session, epoch: epoch, seen: seen}, func(n *state, t *delivery, _ bool) {
 		t.at = rereading
 		if p := &n.processes[t.process]; p.session == t.session {
 			p.epoch = n.sessions[t.session]
@@ -335,6 +344,9 @@ func (a *actor) wait() {
 	}
 	if a.s.left.hangUp > 0 {
 		a.step("sender hangs up", func(n *state, t *delivery) { n.left.hangUp--; t.at, t.left = leaving, true })
+	}
+	if a.paused() && a.m.breaks != turnWhilePaused {
+		return
 	}
 	lost := a.resolve
 	if a.m.ahead(a.s, a.lock(), t.q) > 0 || l.created != 0 {

@@ -74,6 +74,7 @@ func (sc *scenario) mayHappen() string {
 		{b.ambiguous, "lost answer"}, {b.crash, "crash"}, {b.expire, "session's end"}, {b.unheard, "session given up"}, {b.hangUp, "sender hangs up"},
 		{b.cancel, "cancel"}, {b.force, "force release"}, {b.forget, "forget"}, {b.guard, "guard"}, {b.beat, "heartbeat"}, {b.age, "`max_duration`"},
 		{b.run, "run or rerun"}, {b.down, "given to the others"},
+		{b.pause, "pause"}, {b.resume, "resume"},
 	} {
 		if w.times > 0 {
 			all = append(all, fmt.Sprintf("%d × %s", w.times, w.word))

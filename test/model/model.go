@@ -49,6 +49,12 @@ const (
 	carrierTriesAgain // what may have run, under on_unknown: block
 	anyLockIsCarried  // also that of another process
 	ownIsLeft         // a lock that names the own session, and that nobody in the process has
+	pauseBeforeEpoch  // is asked for when a delivery arrives
+	ackWithoutFence
+	opensBlind       // to the pauses that are there
+	turnWhilePaused  // of who waits
+	takenWhilePaused // from the queue, by a carrier
+	triedWhilePaused
 )
 
 func newModel(sc scenario) *model { return &model{scenario: sc, table: table()} }
@@ -127,7 +133,7 @@ func (t *txn) order() uint64 {
 		o = o<<8 | uint64(v)
 	}
 	o = o<<4 | uint64(t.lease)<<2 | uint64(t.cancel)
-	for i, is := range [...]bool{t.fresh, t.parked, t.trying, t.letter} {
+	for i, is := range [...]bool{t.fresh, t.parked, t.trying, t.letter != t.seen} {
 		if is {
 			o ^= 1 << (60 + i)
 		}

@@ -146,5 +146,11 @@ var rules = []mutation{
 	{name: "what may have run waits for a person under on_unknown: block", scenario: "carry, block, run", breaks: carrierTriesAgain},
 	{name: "a process takes up what names its own session and nobody in it has", scenario: "carry, cancel", breaks: ownIsLeft},
 	{name: "a lock is carried by who finds its own session in it", scenario: "carry, cancel", breaks: anyLockIsCarried},
+	{name: "a claim is held against the pauses after it has read its epoch", scenario: "pause", breaks: pauseBeforeEpoch},
+	{name: "a pause is acknowledged with a fence", scenario: "pause", breaks: ackWithoutFence},
+	{name: "a session that is opened knows the pauses", scenario: "pause, session given up", breaks: opensBlind},
+	{name: "nobody's turn comes while his workflow is paused", scenario: "pause, wait", breaks: turnWhilePaused},
+	{name: "what is parked is not taken from the queue while it is paused", scenario: "pause, park at once", breaks: takenWhilePaused},
+	{name: "what is parked is not tried while it is paused", scenario: "pause, carry", breaks: triedWhilePaused},
 	{name: "an attached copy that finds nothing does not say that nothing ran", scenario: "attach, three copies, forget", breaks: copySaysNotExecuted},
 }

@@ -154,7 +154,7 @@ func (m *model) carrier(s *state, p int, to visit) {
 		}
 	}
 	for e := range m.eventCount {
-		if q := s.queue[e]; q.created != 0 && q.parked && s.locks[m.lock(q.by)].created == 0 {
+		if q := s.queue[e]; q.created != 0 && q.parked && s.locks[m.lock(q.by)].created == 0 && (!own.paused || m.breaks == takenWhilePaused) {
 			m.takeUp(s, p, q.by, txn{kind: claimAsHead, q: q.created, prev: s.records[e].modified}, to)
 		}
 	}
@@ -234,9 +234,13 @@ func (a *actor) rested() {
 		a.step("carrier tries without an attempt", func(_ *state, t *delivery) { t.at = trying })
 		return
 	}
+	if a.process().paused && a.m.breaks != triedWhilePaused {
+		return
+	}
 	a.send(txn{kind: attempt, session: t.session, alive: alive(t.session), created: t.created, l: t.l, cancel: t.cancel, parked: true, trying: true, fresh: a.m.breaks != attemptKeepsToken, token: t.token}, func(n *state, t *delivery, ok bool) {
 		switch l := n.locks[a.lock()]; {
 		case ok:
+			a.m.checkPause(n)
 			t.at, t.l, t.token = trying, l.modified, l.token
 		case a.mine(n) && l.trying && !t.begun: // an earlier one, whose answer got lost
 			a.see(n, t)

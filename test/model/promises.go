@@ -42,6 +42,7 @@ const (
 	parkedNotBuried promise = "what is parked is not buried"
 	triesAlive      promise = "a try is announced only by a process that lives"
 	parkedGoesOn    promise = "what is parked goes on, or waits for a person"
+	pausedRests     promise = "nothing of a paused workflow begins once every process has acknowledged the pause"
 )
 
 const goalReached promise = "none: the state that was looked for is reached"
@@ -280,13 +281,18 @@ func (m *model) resolves(s *state, p int) bool {
 			return true
 		}
 	}
-	return m.parks() && s.carriers[p].at == fencing
+	return s.processes[p].acking || m.parks() && s.carriers[p].at == fencing
 }
 
 // quiet: nothing moves any more but new deliveries and people. A transaction that is still lost is one that never arrives.
 func (m *model) quiet(s *state) bool {
 	for i := session(1); i <= session(s.opened); i++ {
 		if m.kept(s, i) == (s.sessions[i] == 0) {
+			return false
+		}
+	}
+	for p := range m.processCount {
+		if own := s.processes[p]; own.up && own.paused != s.paused {
 			return false
 		}
 	}

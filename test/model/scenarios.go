@@ -137,6 +137,11 @@ func scenarios() []scenario {
 		bounded("rerun, strategy changes", copies, budget{ambiguous: 1, run: 1}, func(sc *scenario) { strategyChanges(sc); sc.letters, sc.fails = true, true; first(&sc.parkRuns) }),
 		bounded("skip", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { sc.skips = true; all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("carry, release delay", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.letters, sc.releaseDelay = true, true, true; first(&sc.parkRuns) }),
+		bounded("pause", others, budget{ambiguous: 1, expire: 1, pause: 1}, func(sc *scenario) {}),
+		bounded("pause, session given up", others, budget{ambiguous: 1, unheard: 1, pause: 1}, func(sc *scenario) {}),
+		bounded("pause, wait", others, budget{ambiguous: 1, crash: 1, pause: 1, resume: 1}, func(sc *scenario) { all(&sc.waits) }),
+		bounded("pause, park at once", others, budget{ambiguous: 1, pause: 1, resume: 1}, func(sc *scenario) { all(&sc.waits); all(&sc.parkAtOnce) }),
+		bounded("pause, carry", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, pause: 1, resume: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
 		bounded("carry, hold", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.parkRuns); first(&sc.holds) }),
 	}
 }

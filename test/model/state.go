@@ -18,6 +18,8 @@ type process struct {
 	session session  // as it believes
 	epoch   revision // as it believes
 	met     bool     // a delivery has come to it
+	paused  bool     // as it has heard
+	acking  bool     // the answer to its acknowledgement got lost
 }
 
 // budget is how often what goes wrong, and what people do, may happen.
@@ -36,6 +38,8 @@ type budget struct {
 	age       uint8 // max_duration reached
 	run       uint8 // of a blocked one, or of a request that was kept
 	down      uint8 // a carrier gives its execution to the others
+	pause     uint8
+	resume    uint8
 }
 
 // phase is where a delivery is in its life.
@@ -83,11 +87,12 @@ const (
 	copied // the first one's answer
 	accepted
 	unsure // nobody knows whether it was accepted
+	refusedPaused
 	answers
 )
 
 func (a answer) notExecuted() bool {
-	return a == locked || a == inFlight || a == storeUnavailable || a == hungUp || a == unreachable
+	return a == locked || a == inFlight || a == storeUnavailable || a == hungUp || a == unreachable || a == refusedPaused
 }
 
 type delivery struct {
@@ -110,6 +115,7 @@ type delivery struct {
 	parked      bool // the lock is, as far as is known
 	blocked     bool
 	begun       bool // a try of a parked one that the upstream may have got something of
+	paused      bool // as its process knew when it arrived
 }
 
 // finish keeps only what the checker and a holder need.
@@ -153,7 +159,8 @@ func (m *model) openSession(s *state, p int) {
 	s.opened++
 	r := s.next()
 	s.sessions[s.opened] = r
-	s.processes[p] = process{up: true, session: session(s.opened), epoch: r}
+	s.processes[p] = process{up: true, session: session(s.opened), epoch: r, paused: s.paused && m.breaks != opensBlind}
+	s.acked[s.opened] = s.paused
 }
 
 // mine: the lock is still that of this execution. A cooling lock is nobody's.

@@ -95,6 +95,8 @@ type store struct {
 	holds    [maxExecutions]hold
 	spent    [maxExecutions]uint8 // leases of H that have run out, one bit each
 	requests [maxExecutions]uint8 // R and P
+	paused   bool
+	acked    [maxSessions + 1]bool // what S says: its process had heard of the pause
 }
 
 func (s *store) next() revision { s.clock++; return s.clock }

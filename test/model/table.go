@@ -58,6 +58,7 @@ type txn struct {
 	parked, trying bool      // to write into L
 	letter         bool      // the request is kept with I
 	old            execution // whose request it takes over
+	seen           bool      // to write into S: its process has heard of the pause
 }
 
 // compare is one condition of a transaction, spelled as in etcdlock/protocol/table.go.

@@ -26,6 +26,7 @@ func (m *model) successors(s *state, to visit) {
 		m.process(s, p, to)
 		m.carrier(s, p, to)
 	}
+	m.pauses(s, to)
 	m.leases(s, to)
 	if m.anybodyUp(s) {
 		m.sweep(s, to)

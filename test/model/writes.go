@@ -5,6 +5,7 @@ package model
 
 func (m *model) claimed(s *state, t *txn) {
 	m.checkTurn(s, t)
+	m.checkPause(s)
 	t.parked = t.kind == claimAsHead && s.queue[m.event(t.by)].parked && s.queue[m.event(t.by)].by == t.by
 	if t.kind == claimAsHead {
 		s.queue[m.event(t.by)] = place{}
@@ -105,7 +106,9 @@ func (m *model) thawed(s *state, t *txn) {
 	m.dropLock(s, t)
 }
 
-func (m *model) fenced(s *state, t *txn) { s.sessions[t.session] = s.next() }
+func (m *model) fenced(s *state, t *txn) {
+	s.sessions[t.session], s.acked[t.session] = s.next(), t.seen
+}
 
 func (m *model) held(s *state, t *txn) {
 	m.update(s, t, byHold)

@@ -1,0 +1,357 @@
+package etcdlock
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// pauses are the pauses as this process has heard of them: with its session first, then by the watch of that. What was heard stays in force while
+// etcd is away.
+//
+// Who takes a lock reads the epoch of its session first and then the pauses. The process that hears of a pause notes it first and then moves the
+// epoch, which acknowledges it: what was sent before has taken its lock by then or never will, and what is sent afterwards has seen the pause
+// (test/model/paused.go). So a pause costs a delivery one load of a pointer, and no compare.
+type pauses struct {
+	layout  protocol.Layout
+	now     atomic.Pointer[pauseSet] // nil = nothing is paused
+	heard   chan struct{}            // there is something to acknowledge
+	changed func(begun, over []*idem.Pause)
+	// beginning is held for reading while a try of a parked execution is announced, which no epoch is compared for.
+	beginning sync.RWMutex
+
+	mu       sync.Mutex
+	all      map[string]*idem.Pause // by key
+	revision int64                  // up to which everything is known
+}
+
+// pauseSet is what is paused at a time. It is never changed.
+type pauseSet struct {
+	pauses []*idem.Pause
+	life   context.Context // ends when another one is in force
+	end    context.CancelFunc
+}
+
+func newPauses(y protocol.Layout, changed func(begun, over []*idem.Pause)) *pauses {
+	return &pauses{layout: y, heard: make(chan struct{}, 1), changed: changed, all: map[string]*idem.Pause{}}
+}
+
+// Paused implements idem.Ledger.
+func (s *core) Paused(route, workflow string) *idem.Pause { return s.pauses.of(route, workflow) }
+
+// of is the pause that an execution of that route and workflow waits for; nil = none. What is no route's, as a lock of the lock API, is not paused.
+func (p *pauses) of(route, workflow string) *idem.Pause {
+	set := p.now.Load()
+	if set == nil || route == "" {
+		return nil
+	}
+	return set.of(route, workflow)
+}
+
+func (set *pauseSet) of(route, workflow string) *idem.Pause {
+	for _, pause := range set.pauses {
+		if pause.Scope.Covers(route, workflow) {
+			return pause
+		}
+	}
+	return nil
+}
+
+// wait returns when what is paused has changed, or when wait does. It returns at once where nothing of that route and workflow is paused.
+func (p *pauses) wait(ctx context.Context, route, workflow string, wait func(context.Context)) {
+	set := p.now.Load()
+	if set == nil || set.of(route, workflow) == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(set.life, cancel)()
+	wait(ctx)
+}
+
+// begin lets a try begin unless it is paused. done is to be called when etcd has it, or never will.
+func (p *pauses) begin(route, workflow string) (done func(), paused bool) {
+	p.beginning.RLock()
+	if p.of(route, workflow) != nil {
+		p.beginning.RUnlock()
+		return nil, true
+	}
+	return p.beginning.RUnlock, false
+}
+
+// replace is after a fresh list.
+func (p *pauses) replace(kvs []*mvccpb.KeyValue, revision int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := map[string]*idem.Pause{}
+	for _, kv := range kvs {
+		if pause, err := p.layout.PauseAt(kv); err == nil {
+			all[string(kv.Key)] = pause
+		}
+	}
+	p.revision = revision
+	p.setLocked(all)
+}
+
+// event is told of a change by the watch.
+func (p *pauses) event(e *clientv3.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e.Kv.ModRevision <= p.revision { // a list was newer
+		return
+	}
+	all := map[string]*idem.Pause{}
+	for key, pause := range p.all {
+		all[key] = pause
+	}
+	delete(all, string(e.Kv.Key))
+	if e.Type == mvccpb.PUT {
+		if pause, err := p.layout.PauseAt(e.Kv); err == nil {
+			all[string(e.Kv.Key)] = pause
+		}
+	}
+	p.revision = e.Kv.ModRevision
+	p.setLocked(all)
+}
+
+func (p *pauses) setLocked(all map[string]*idem.Pause) {
+	var begun, over []*idem.Pause
+	for key, pause := range all {
+		if before := p.all[key]; before == nil || before.Revision != pause.Revision {
+			begun = append(begun, pause)
+		}
+	}
+	for key, pause := range p.all {
+		if all[key] == nil {
+			over = append(over, pause)
+		}
+	}
+	if p.all = all; len(begun)+len(over) == 0 {
+		return
+	}
+	var next *pauseSet
+	if len(all) > 0 {
+		next = &pauseSet{pauses: p.listLocked()}
+		next.life, next.end = context.WithCancel(context.Background())
+	}
+	if before := p.now.Swap(next); before != nil {
+		before.end()
+	}
+	if len(begun) > 0 {
+		poke(p.heard)
+	}
+	p.changed(begun, over)
+}
+
+// listLocked is in the order in which they began.
+func (p *pauses) listLocked() []*idem.Pause {
+	list := make([]*idem.Pause, 0, len(p.all))
+	for _, pause := range p.all {
+		list = append(list, pause)
+	}
+	slices.SortFunc(list, func(a, b *idem.Pause) int { return cmp.Compare(a.Revision, b.Revision) })
+	return list
+}
+
+// latest is the revision of the newest pause; 0 = there is none.
+func (p *pauses) latest() (revision int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, pause := range p.all {
+		revision = max(revision, pause.Revision)
+	}
+	return revision
+}
+
+// acknowledge says in the session's key what this process has heard of, until ctx ends or the session is over.
+func (p *pauses) acknowledge(ctx context.Context, s *session, pool *link.Pool) {
+	for {
+		select {
+		case <-p.heard:
+		case <-s.over:
+			return
+		case <-ctx.Done():
+			return
+		}
+		revision := p.latest()
+		p.beginning.Lock() // tries whose announcement is on its way have heard nothing of it
+		p.beginning.Unlock()
+		if s.acknowledge(ctx, pool, revision) != nil {
+			return
+		}
+	}
+}
+
+// pauseChanged is told of each change by the watch, in order.
+func (s *core) pauseChanged(begun, over []*idem.Pause) {
+	s.lines.pausesChanged()
+	if s.o.OnPause == nil {
+		return
+	}
+	for _, p := range over {
+		s.o.OnPause(*p, true)
+	}
+	for _, p := range begun {
+		s.o.OnPause(*p, false)
+	}
+}
+
+// PausedHere are the pauses that are in force in this process, in the order in which they began, with how many parked executions wait for each over all
+// processes. It asks nobody.
+func (s *Store) PausedHere() []idem.PauseState {
+	set := s.pauses.now.Load()
+	if set == nil {
+		return nil
+	}
+	states := make([]idem.PauseState, len(set.pauses))
+	for i, p := range set.pauses {
+		states[i].Pause = *p
+	}
+	s.lines.countPaused(states)
+	return states
+}
+
+// Pause holds back what begins in p.Scope, until Resume or for as long as p.For says. A pause of the same scope is replaced: before is that, or nil.
+// The error is idem.ErrStoreUnavailable.
+func (s *Control) Pause(ctx context.Context, p idem.Pause) (before *idem.Pause, err error) {
+	key := s.layout.Pause(p.Scope)
+	value, err := protocol.EncodePause(&p)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	answers, _, err := s.read(ctx, clientv3.OpGet(key))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if kv := protocol.First(answers[0]); kv != nil {
+		if before, err = s.layout.PauseAt(kv); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+	lease := clientv3.LeaseID(0)
+	if p.For > 0 {
+		if lease, err = s.pool.NewLease(ctx, p.For); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+	r := newRequest(key, protocol.Note(key, protocol.Leased{Value: value, Lease: lease}), len(value))
+	r.alone = lease != 0
+	if _, applied, err := s.change(ctx, r); err != nil || !applied {
+		return nil, unavailable(err)
+	}
+	return before, nil
+}
+
+// Resume ends a pause, and returns it. The error is idem.ErrNoPause or idem.ErrStoreUnavailable.
+func (s *Control) Resume(ctx context.Context, scope idem.PauseScope) (*idem.Pause, error) {
+	key := s.layout.Pause(scope)
+	answer, _, err := s.change(ctx, newRequest(key, protocol.Resume(key), 0))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	kvs := answer.Responses[0].GetResponseDeleteRange().PrevKvs
+	if len(kvs) == 0 {
+		return nil, idem.ErrNoPause
+	}
+	if kvs[0].Lease != 0 {
+		s.dropLater(clientv3.LeaseID(kvs[0].Lease))
+	}
+	p, err := s.layout.PauseAt(kvs[0])
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return p, nil
+}
+
+// maxPauseLooks is how many locks, and how many places, are looked at for how far pauses have come.
+const maxPauseLooks = 20_000
+
+// Pauses are all pauses, in the order in which they began, with how far each has come: all of it at one revision. The error is
+// idem.ErrStoreUnavailable.
+func (s *Control) Pauses(ctx context.Context) ([]idem.PauseState, error) {
+	answers, revision, err := s.read(ctx,
+		clientv3.OpGet(s.layout.Pauses(), clientv3.WithPrefix()), clientv3.OpGet(s.layout.Sessions(), clientv3.WithPrefix()))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	var states []idem.PauseState
+	for _, kv := range answers[0].GetResponseRange().Kvs {
+		p, err := s.layout.PauseAt(kv)
+		if err != nil {
+			continue // no process reads it as a pause
+		}
+		states = append(states, idem.PauseState{Pause: *p})
+	}
+	if len(states) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(states, func(a, b idem.PauseState) int { return cmp.Compare(a.Revision, b.Revision) })
+	for _, kv := range answers[1].GetResponseRange().Kvs {
+		heard, holder := protocol.HeardOf(kv)
+		for i := range states {
+			if heard < states[i].Revision {
+				states[i].Unheard = append(states[i].Unheard, cmp.Or(holder, strings.TrimPrefix(string(kv.Key), s.layout.Sessions())))
+			}
+		}
+	}
+	for _, prefix := range []string{s.layout.Locks(), s.layout.Queues()} {
+		if err := s.countFor(ctx, states, prefix, revision); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+	return states, nil
+}
+
+// countFor counts locks or places for each of the pauses.
+func (s *Control) countFor(ctx context.Context, states []idem.PauseState, prefix string, revision int64) error {
+	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+	for looked := 0; ; {
+		answers, _, err := s.read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(lockBatch), clientv3.WithRev(revision)))
+		if err != nil {
+			return err
+		}
+		page := answers[0].GetResponseRange()
+		for _, kv := range page.Kvs {
+			from, looked = string(kv.Key)+"\x00", looked+1
+			l, err := protocol.LockAt(kv)
+			for i := range states {
+				if err != nil { // of a newer release: it may be anybody's
+					states[i].More = true
+				} else if l.Route != "" && states[i].Scope.Covers(l.Route, l.Scope.Workflow) {
+					countOne(&states[i], l, prefix == s.layout.Queues())
+				}
+			}
+		}
+		if !page.More {
+			return nil
+		}
+		if looked >= maxPauseLooks {
+			for i := range states {
+				states[i].More = true
+			}
+			return nil
+		}
+	}
+}
+
+func countOne(p *idem.PauseState, l *idem.Lock, waits bool) {
+	switch {
+	case waits, parked(l) && !l.Parked.Trying:
+		p.Waiting++
+		if l.Parked != nil {
+			p.Parked++
+		}
+	default:
+		p.Running++
+	}
+}

@@ -1,0 +1,147 @@
+package idem
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// PauseScope is what a pause is for: a route, or the workflows that a pattern covers. One of the two is set.
+type PauseScope struct {
+	Route string
+	// Workflow is a pattern; "*" stands for any characters.
+	Workflow string
+}
+
+const (
+	pauseOfRoute    = "route:"
+	pauseOfWorkflow = "workflow:"
+	// maxPauseScope bounds it in bytes: it is a part of a key.
+	maxPauseScope = 2048
+	// PauseExpected is how long a pause without an end is expected to be; then somebody should look.
+	PauseExpected = time.Hour
+)
+
+// errPauseScope is what ParsePauseScope returns, with what was wrong.
+var errPauseScope = errors.New("give route:NAME, or workflow:PATTERN, in which * stands for any characters")
+
+// ParsePauseScope reads route:NAME or workflow:PATTERN. The error says which of these to give.
+func ParsePauseScope(text string) (PauseScope, error) {
+	var s PauseScope
+	if name, ok := strings.CutPrefix(text, pauseOfRoute); ok {
+		s.Route = name
+	} else if pattern, ok := strings.CutPrefix(text, pauseOfWorkflow); ok {
+		s.Workflow = pattern
+	}
+	if s.Route == "" && s.Workflow == "" || len(text) > maxPauseScope || strings.ToValidUTF8(text, "") != text {
+		return PauseScope{}, fmt.Errorf("%q is nothing that can be paused: %w", cutText(text), errPauseScope)
+	}
+	return s, nil
+}
+
+func cutText(text string) string {
+	const longest = 100
+	if len(text) > longest {
+		return text[:longest] + "…"
+	}
+	return text
+}
+
+// String is what ParsePauseScope reads.
+func (s PauseScope) String() string {
+	if s.Route != "" {
+		return pauseOfRoute + s.Route
+	}
+	return pauseOfWorkflow + s.Workflow
+}
+
+// Covers reports whether executions of that route and workflow are meant.
+func (s PauseScope) Covers(route, workflow string) bool {
+	if s.Route != "" {
+		return s.Route == route
+	}
+	return MatchPattern(s.Workflow, workflow)
+}
+
+// MatchPattern compares with a pattern, in which "*" stands for any characters. It takes the shortest match for each star, which finds one
+// where there is one, in time that no pattern can blow up.
+func MatchPattern(pattern, text string) bool {
+	first, rest, star := strings.Cut(pattern, "*")
+	text, ok := strings.CutPrefix(text, first)
+	if !star || !ok {
+		return ok && text == ""
+	}
+	for {
+		part, more, star := strings.Cut(rest, "*")
+		if !star {
+			return strings.HasSuffix(text, part)
+		}
+		if _, text, ok = strings.Cut(text, part); !ok {
+			return false
+		}
+		rest = more
+	}
+}
+
+// Pause says that nothing of its scope begins until somebody resumes it, or until it ends by itself. What runs goes on.
+type Pause struct {
+	Scope  PauseScope `json:"-"`
+	By     string     `json:"by"`     // who paused it
+	Reason string     `json:"reason"` // for people
+	// Since is when it was paused, by the clock of the process that was asked: for people.
+	Since time.Time `json:"since"`
+	// For is after what time the ledger ends it; 0 = somebody resumes it.
+	For time.Duration `json:"forNs,omitempty"`
+	// Revision is when it was said, by the ledger's count.
+	Revision int64 `json:"-"`
+}
+
+// Until is when it ends by itself, by the clock that Since is of; the zero time: it does not.
+func (p *Pause) Until() time.Time {
+	if p.For == 0 {
+		return time.Time{}
+	}
+	return p.Since.Add(p.For)
+}
+
+// Due is when it should be over: at its own end, or after PauseExpected.
+func (p *Pause) Due() time.Time {
+	if p.For == 0 {
+		return p.Since.Add(PauseExpected)
+	}
+	return p.Until()
+}
+
+// retryAfter is when a sender that is refused should come again.
+func (p *Pause) retryAfter(now time.Time) time.Duration {
+	const often = time.Minute
+	if left := p.Until().Sub(now); p.For != 0 && left < often {
+		return max(left, time.Second)
+	}
+	return often
+}
+
+// PauseState is a pause with how far it has come, over all processes.
+type PauseState struct {
+	Pause
+	// Waiting are the executions that wait in the queues of what it covers, parked ones among them.
+	Waiting int
+	// Parked are those of them whose senders were told that they are accepted.
+	Parked int
+	// Running are the executions of its scope that have begun and not ended: at work, held, closed after an unknown outcome, or in a try.
+	Running int
+	// Unheard are the processes that have not acknowledged the pause, so that something may still begin there.
+	Unheard []string
+	// More: there is more than was counted.
+	More bool
+}
+
+// Drained reports whether nothing of it runs, and nothing can begin.
+func (p *PauseState) Drained() bool { return p.Running == 0 && len(p.Unheard) == 0 && !p.More }
+
+// ErrPaused: the execution may not begin now, because its route or workflow is paused.
+var ErrPaused = errors.New("paused")
+
+// ErrNoPause: nothing of that name is paused.
+var ErrNoPause = errors.New("not paused")
