@@ -22,6 +22,8 @@ type script struct {
 	copies  int
 }
 
+func (*script) Paused(string, string) *Pause { return nil }
+
 type answered struct {
 	seen *Seen // nil and no err: the lock is taken
 	err  error

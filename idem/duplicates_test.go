@@ -15,6 +15,8 @@ type counting struct {
 	kept   time.Duration
 }
 
+func (*counting) Paused(string, string) *Pause { return nil }
+
 func (c *counting) Claim(context.Context, Lock, int64) (Held, *Seen, error) {
 	seen := c.seen
 	return nil, &seen, nil

@@ -19,6 +19,8 @@ type oneLock struct {
 	release error
 }
 
+func (*oneLock) Paused(string, string) *Pause { return nil }
+
 func (o *oneLock) Claim(_ context.Context, l Lock, _ int64) (Held, *Seen, error) {
 	o.claims++
 	o.lock = l

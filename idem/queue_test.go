@@ -29,6 +29,8 @@ type line struct {
 	bury     error
 }
 
+func (*line) Paused(string, string) *Pause { return nil }
+
 type queued struct {
 	seen *Seen
 	err  error

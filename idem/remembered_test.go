@@ -76,6 +76,8 @@ type asked struct {
 	claims *int
 }
 
+func (*asked) Paused(string, string) *Pause { return nil }
+
 func (a *asked) Claim(context.Context, Lock, int64) (Held, *Seen, error) {
 	*a.claims++
 	seen := a.seen

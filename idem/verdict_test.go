@@ -125,6 +125,8 @@ type failing struct {
 	err error
 }
 
+func (*failing) Paused(string, string) *Pause { return nil }
+
 func (f *failing) Claim(context.Context, Lock, int64) (Held, *Seen, error) { return nil, nil, f.err }
 
 func TestADeliveryIsRefusedWhereTheLedgerCannotDecideAndTheNextOneMayTry(t *testing.T) {

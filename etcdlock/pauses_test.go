@@ -1,0 +1,271 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+func pauseOf(tb testing.TB, scope string) idem.Pause {
+	tb.Helper()
+	s, err := idem.ParsePauseScope(scope)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return idem.Pause{Scope: s, By: "somebody", Reason: "a migration", Since: time.Now()}
+}
+
+// mustPause pauses, and waits until every process has acknowledged it.
+func mustPause(tb testing.TB, s *Store, p idem.Pause) {
+	tb.Helper()
+	ctx := within(tb, patience)
+	if _, err := s.Pause(ctx, p); err != nil {
+		tb.Fatal(err)
+	}
+	for len(pauseState(ctx, tb, s).Unheard) > 0 {
+		continue // each look asks etcd, and so lets it work
+	}
+}
+
+func pauseState(ctx context.Context, tb testing.TB, s *Store) idem.PauseState {
+	tb.Helper()
+	states, err := s.Pauses(ctx)
+	if err != nil || len(states) != 1 {
+		tb.Fatalf("%+v %v", states, err)
+	}
+	return states[0]
+}
+
+func mustResume(tb testing.TB, s *Store, p idem.Pause) {
+	tb.Helper()
+	if _, err := s.Resume(within(tb, patience), p.Scope); err != nil {
+		tb.Fatal(err)
+	}
+	for ctx := within(tb, patience); s.PausedHere() != nil && ctx.Err() == nil; {
+		if _, err := s.Pauses(ctx); err != nil { // asks etcd, and so lets it work
+			tb.Fatal(err)
+		}
+	}
+}
+
+// refusedAsPaused claims, which has to be refused for that pause.
+func refusedAsPaused(tb testing.TB, s *Store, l idem.Lock, by idem.Pause) {
+	tb.Helper()
+	held, seen, err := s.Claim(within(tb, patience), l, 0)
+	if err != nil || held != nil || seen == nil || seen.Paused == nil || seen.Paused.Scope != by.Scope || seen.Paused.Reason != by.Reason {
+		tb.Fatalf("claimed %v, saw %+v, %v", held, seen, err)
+	}
+}
+
+func TestNothingOfAPausedWorkflowBeginsAnywhereAndWhatRunsIsWaitedFor(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	running := mustClaim(t, a, lockFor("pay/one", "running"), 0)
+	p := pauseOf(t, "workflow:pay/*")
+	mustPause(t, a, p)
+	refusedAsPaused(t, a, lockFor("pay/two", "x"), p)
+	refusedAsPaused(t, b, lockFor("pay/three", "x"), p)
+	mustSettle(t, mustClaim(t, b, lockFor("ship/one", "x"), 0))
+	if got := pauseState(within(t, patience), t, b); got.Running != 1 || got.Drained() || got.By != "somebody" {
+		t.Fatalf("%+v", got)
+	}
+	mustSettle(t, running)
+	if got := pauseState(within(t, patience), t, b); !got.Drained() {
+		t.Fatalf("%+v", got)
+	}
+	if c := openStore(t, Options{Endpoints: []string{e.Endpoint}}); true { // a restart lifts nothing
+		refusedAsPaused(t, c, lockFor("pay/four", "x"), p)
+	}
+	mustResume(t, b, p)
+	if _, err := b.Resume(within(t, patience), p.Scope); !errors.Is(err, idem.ErrNoPause) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestADuplicateOfASettledEventIsAnsweredWhileItIsPaused(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustSettle(t, mustClaim(t, s, lockFor("w", "event"), 0))
+	p := pauseOf(t, "route:r")
+	mustPause(t, s, p)
+	_, seen, err := s.Claim(within(t, patience), lockFor("w", "event"), 0)
+	if err != nil || seen.Record == nil || seen.Paused == nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+}
+
+func TestAClaimThatWasOnItsWayTakesNoLockOnceThePauseIsAcknowledged(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := lockFor("w", "event")
+	session, value, err := s.prepare(&l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := s.layout.Keys(&l)
+	late := protocol.Claim(k, protocol.Seen{Epoch: session.currentEpoch()}, protocol.Leased{Value: value})
+	mustPause(t, s, pauseOf(t, "workflow:w"))
+	response, err := e.Client.Txn(within(t, patience)).Then(late).Commit()
+	if err != nil || response.Responses[0].GetResponseTxn().Succeeded {
+		t.Fatalf("it took the lock after the acknowledgement: %v", err)
+	}
+}
+
+func TestWhoWaitsRunsInItsOrderAfterThePause(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	p := pauseOf(t, "workflow:w")
+	mustPause(t, a, p)
+	type result struct {
+		n    int
+		held idem.Held
+		err  error
+	}
+	results := make(chan result, 3)
+	for n, s := range []*Store{a, b, a} {
+		l := lockFor("w", string(rune('a'+n)))
+		place := mustEnqueue(t, s, l)
+		go func() {
+			held, err := inTurn(within(t, patience), place, l)
+			results <- result{n, held, err}
+		}()
+	}
+	if got := pauseState(within(t, patience), t, b); got.Waiting != 3 || got.Parked != 0 || !got.Drained() {
+		t.Fatalf("%+v", got)
+	}
+	mustResume(t, b, p)
+	for n := range 3 {
+		r := <-results
+		if r.err != nil || r.n != n {
+			t.Fatalf("turn %d: %+v", n, r)
+		}
+		mustSettle(t, r.held)
+	}
+}
+
+func TestAPauseEndsByItself(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	p := pauseOf(t, "route:r")
+	p.For = time.Second
+	mustPause(t, s, p)
+	l := lockFor("w", "event")
+	held, err := inTurn(within(t, patience), mustEnqueue(t, s, l), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustSettle(t, held)
+}
+
+func TestWhatIsParkedIsNeitherTakenNorTriedWhileItIsPaused(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustPark(t, s, parkedLock("w", "one"), 0)
+	one := takeNext(t, s)
+	second := parkedLock("v", "two")
+	mustPark(t, s, second, 0)
+	p := pauseOf(t, "route:r")
+	mustPause(t, s, p)
+	if err := one.Held.Attempt(within(t, patience), *one.Held.Lock().Parked, "hash"); !errors.Is(err, idem.ErrPaused) {
+		t.Fatalf("got %v", err)
+	}
+	if taken, err := s.Take(within(t, patience), idem.Scope{Workflow: "v"}, anyRoute); taken != nil || err != nil {
+		t.Fatalf("took %+v, %v", taken, err)
+	}
+	if got := pauseState(within(t, patience), t, s); got.Waiting != 2 || got.Parked != 2 || !got.Drained() {
+		t.Fatalf("%+v", got)
+	}
+	mustResume(t, s, p)
+	mustAttempt(t, one.Held)
+	mustSettle(t, one.Held)
+	mustSettle(t, takeNext(t, s).Held)
+}
+
+func TestWhatGrowsTooOldWhileItIsPausedIsTriedOnce(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := parkedLock("w", "one")
+	mustPark(t, s, l, 0)
+	p := pauseOf(t, "route:r")
+	mustPause(t, s, p)
+	s.lines.begin()
+	s.lines.await(t, l.Execution, func(*entry) bool { return true })
+	if _, err := e.Client.Delete(within(t, patience), s.layout.Ages(), clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	s.lines.await(t, l.Execution, func(in *entry) bool { return in.old })
+	mustResume(t, s, p)
+	taken := takeNext(t, s)
+	if taken.TooOld || s.Old(l.Execution) {
+		t.Fatal("it was given up without a try")
+	}
+	mustAttempt(t, taken.Held)
+	if !s.Old(l.Execution) {
+		t.Fatal("it is not too old after its try")
+	}
+	mustSettle(t, taken.Held)
+}
+
+// await looks until what is known of an execution is so.
+func (p *lines) await(tb testing.TB, id idem.ExecutionID, so func(*entry) bool) {
+	tb.Helper()
+	for ctx := within(tb, patience); ctx.Err() == nil; {
+		p.mu.Lock()
+		e := p.entries[id]
+		done := e != nil && so(e)
+		p.mu.Unlock()
+		if done {
+			return
+		}
+		if _, _, err := p.store.read(ctx, clientv3.OpGet(p.store.layout.Ages(), clientv3.WithCountOnly())); err != nil { // lets etcd work
+			tb.Fatal(err)
+		}
+	}
+	tb.Fatal("it did not come to that")
+}
+
+func TestWhatWasKnownToBePausedStaysSoWhileEtcdIsAway(t *testing.T) {
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewProxy(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}, SessionTTL: 2 * time.Second})
+	p := pauseOf(t, "route:r")
+	mustPause(t, s, p)
+	wire.Blackhole(true)
+	defer wire.Blackhole(false)
+	for ctx := within(t, patience); s.Ready() == nil && ctx.Err() == nil; {
+		_, change, _ := s.keeper.current()
+		select {
+		case <-change:
+		case <-ctx.Done():
+		}
+	}
+	refusedAsPaused(t, s, lockFor("w", "event"), p)
+}
+
+func TestAnOlderReleaseDoesNotAcknowledge(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	if _, err := e.Client.Put(within(t, patience), s.layout.Session("old"), `{"v":1,"holder":"old/1","since":"2026-01-01T00:00:00Z"}`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Pause(within(t, patience), pauseOf(t, "route:r")); err != nil {
+		t.Fatal(err)
+	}
+	ctx := within(t, patience)
+	for {
+		got := pauseState(ctx, t, s)
+		if len(got.Unheard) == 1 && got.Unheard[0] == "old/1" && !got.Drained() {
+			return
+		}
+		if len(got.Unheard) == 0 {
+			t.Fatal("it counts as having heard of the pause")
+		}
+	}
+}
