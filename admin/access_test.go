@@ -39,6 +39,15 @@ func (unreachable) Forget(context.Context, idem.ExecutionID) (*idem.Found, error
 func (unreachable) ForceRelease(context.Context, string, idem.ExecutionID, idem.Cancel) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
+func (unreachable) Pauses(context.Context) ([]idem.PauseState, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) Pause(context.Context, idem.Pause) (*idem.Pause, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) Resume(context.Context, idem.PauseScope) (*idem.Pause, error) {
+	return nil, idem.ErrStoreUnavailable
+}
 func (unreachable) ParkedExecutions(context.Context, idem.ParkedQuery) (idem.ExecutionPage, error) {
 	return idem.ExecutionPage{}, idem.ErrStoreUnavailable
 }
@@ -205,8 +214,8 @@ func TestPatternsOfWorkflows(t *testing.T) {
 		{"a?", "ab", false}, {"[ab]", "a", false}, {"ä*", "äö", true},
 		{strings.Repeat("a*", 400) + "b", strings.Repeat("a", 2000), false},
 	} {
-		if got := matches(c.pattern, c.text); got != c.want {
-			t.Errorf("matches(%q, %q) = %v", c.pattern, c.text, got)
+		if got := idem.MatchPattern(c.pattern, c.text); got != c.want {
+			t.Errorf("idem.MatchPattern(%q, %q) = %v", c.pattern, c.text, got)
 		}
 	}
 }

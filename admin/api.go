@@ -320,6 +320,7 @@ func (c *call) problemOf(err error) *problem {
 		{idem.ErrNoExecution, "execution_not_found", "there is no execution with this ID, or its record has expired or was forgotten"},
 		{idem.ErrExecutionID, "execution_not_found", `an execution ID is "exec_" and 32 letters or digits`},
 		{idem.ErrNoLock, "lock_not_found", "nobody holds the lock of this workflow"},
+		{idem.ErrNoPause, "pause_not_found", "this scope is not paused: it was resumed, or its pause has ended by itself"},
 		{idem.ErrCursor, "bad_request", "the cursor is none that this list gave with the same filters; begin again without one"},
 		{idem.ErrStaleToken, "stale_token", "another one has held the lock since; stop, and let nobody take your writes"},
 		{idem.ErrLockExpired, "lock_expired", "nobody renewed the lock in time; stop, the lock is free for others"},

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"hooklock/idem"
 )
 
 // Token is somebody who may use the API.
@@ -46,7 +48,7 @@ func (c *caller) sees(workflow string) bool {
 		return true
 	}
 	for _, pattern := range c.token.Workflows {
-		if matches(pattern, workflow) {
+		if idem.MatchPattern(pattern, workflow) {
 			return true
 		}
 	}
@@ -56,28 +58,6 @@ func (c *caller) sees(workflow string) bool {
 // limited reports whether there are workflows that the caller does not see.
 func (c *caller) limited() bool {
 	return len(c.token.Workflows) > 0 && !slices.Contains(c.token.Workflows, "*")
-}
-
-// matches compares with a pattern, in which "*" stands for any characters. It takes the shortest match for each star, which finds one
-// where there is one, in time that no pattern can blow up.
-func matches(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == text
-	}
-	text, ok := strings.CutPrefix(text, parts[0])
-	if !ok {
-		return false
-	}
-	last := len(parts) - 1
-	for _, part := range parts[1:last] {
-		_, rest, found := strings.Cut(text, part)
-		if !found {
-			return false
-		}
-		text = rest
-	}
-	return strings.HasSuffix(text, parts[last])
 }
 
 // bearer is the token of a request; "" when there is none. ok is false for a header that is no bearer token, or given twice.

@@ -31,6 +31,13 @@ type Ledger interface {
 	// ForceRelease ends the execution that holds the lock of a workflow. idem.ErrNoLock; idem.ErrLockLost when another one holds it.
 	ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, c idem.Cancel) (*idem.Found, error)
 
+	// Pauses are all pauses, with how far each has come.
+	Pauses(ctx context.Context) ([]idem.PauseState, error)
+	// Pause holds back what begins in a scope. before is the pause that it replaced; nil = none.
+	Pause(ctx context.Context, p idem.Pause) (before *idem.Pause, err error)
+	// Resume ends a pause and returns it. idem.ErrNoPause.
+	Resume(ctx context.Context, s idem.PauseScope) (*idem.Pause, error)
+
 	// ParkedExecutions lists a page of the executions whose request is kept. idem.ErrCursor.
 	ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem.ExecutionPage, error)
 	// ParkedEntries is the same in short. idem.ErrCursor.

@@ -40,6 +40,7 @@ const (
 	CodeHostRefused       = "host_refused"
 	CodeNotFound          = "not_found" // the path: this is not the admin API, or another release of it
 	CodeLockNotFound      = "lock_not_found"
+	CodePauseNotFound     = "pause_not_found"
 	CodeNoEmbeddedEtcd    = "no_embedded_etcd"
 	CodeExecutionNotFound = "execution_not_found"
 	CodeAnswerNotKept     = "answer_not_kept"

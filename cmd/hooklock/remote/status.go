@@ -92,7 +92,10 @@ func (d *Desk) printWork(s *client.ReplicaStatus, ago func(client.Time) string) 
 	add("held", s.Held, "all replicas")
 	parked := fmt.Sprintf("all replicas, %d bytes, %d blocked, %d dead letters", s.Parked.Bytes, s.Parked.Blocked, s.Parked.DeadLetters)
 	add(string(idem.DecisionParked), client.Crowd{Count: s.Parked.Count, OldestAt: s.Parked.OldestAt}, parked)
-	if err := t.Flush(); err != nil || len(s.Routes) == 0 {
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if err := d.printPaused(s, ago); err != nil || len(s.Routes) == 0 {
 		return err
 	}
 	fmt.Fprintln(d.e.Stdout)
@@ -100,6 +103,22 @@ func (d *Desk) printWork(s *client.ReplicaStatus, ago func(client.Time) string) 
 	t.Drop, t.Cut = []string{"MODE"}, map[string]int{"ROUTE": 8}
 	for i := range s.Routes {
 		t.Add(routeRow(&s.Routes[i], s, ago)...)
+	}
+	return t.Flush()
+}
+
+// printPaused shows what is paused, if anything is.
+func (d *Desk) printPaused(s *client.ReplicaStatus, ago func(client.Time) string) error {
+	if len(s.Paused) == 0 {
+		return nil
+	}
+	fmt.Fprintln(d.e.Stdout)
+	t := d.table("PAUSED", "AGE", "LEFT", "PARKED", "BY", "REASON")
+	t.Cut = map[string]int{"PAUSED": 12, "REASON": 12}
+	for i := range s.Paused {
+		p := &s.Paused[i]
+		t.Add(p.Scope, ago(p.Since), pauseLeft(p.Until, s.At.Time), strconv.Itoa(p.Parked), p.By, p.Reason)
+		t.Paint(cli.Bad)
 	}
 	return t.Flush()
 }

@@ -196,6 +196,11 @@ func (s *Service) Status() client.ReplicaStatus {
 	}
 	n := s.Store.Parked()
 	v.Parked = client.ParkedStatus{Count: n.Events, OldestAt: client.Time{Time: n.Oldest}, Bytes: n.Bytes, Blocked: n.Blocked, DeadLetters: n.DeadLetters}
+	for _, p := range s.Store.PausedHere() {
+		v.Paused = append(v.Paused, client.PauseStatus{
+			Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}, Parked: p.Parked,
+		})
+	}
 	for _, r := range s.report.Rates() {
 		rate := client.RouteRate{Route: r.Route, Mode: r.Mode, Decisions: map[string]int64{}, LastAt: client.Time{Time: r.Last}}
 		for d, count := range r.Decisions {

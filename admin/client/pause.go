@@ -1,0 +1,149 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// Pause says that nothing of its scope begins, and how far that has come over all replicas. What had begun goes on.
+type Pause struct {
+	Scope  string `json:"scope"` // route:NAME, or workflow:PATTERN
+	By     string `json:"by"`    // the name of the token that paused it
+	Reason string `json:"reason"`
+	Since  Time   `json:"since"`
+	Until  Time   `json:"until,omitzero"` // when it ends by itself; zero: somebody resumes it
+	// Waiting are the executions that wait for their turn, Parked those of them whose senders were told that they are accepted.
+	Waiting int `json:"waiting"`
+	Parked  int `json:"parked"`
+	// Running have begun and not ended: at work, held, in a try, or closed after an unknown outcome.
+	Running int `json:"running"`
+	// Unheard are the processes that have not acknowledged it: something may still begin there. One of an older release never does.
+	Unheard []string `json:"unheard"`
+	// Incomplete: there is more than was counted.
+	Incomplete bool `json:"incomplete,omitempty"`
+	// Drained: nothing of it runs anywhere, and nothing begins until it is resumed.
+	Drained bool `json:"drained"`
+
+	raw json.RawMessage
+}
+
+// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+func (p *Pause) RawJSON() []byte { return p.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (p *Pause) UnmarshalJSON(text []byte) error {
+	type plain Pause
+	if err := json.Unmarshal(text, (*plain)(p)); err != nil {
+		return err
+	}
+	p.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// PauseList are all pauses that the token may see, the oldest first.
+type PauseList struct {
+	Pauses []Pause `json:"pauses"`
+
+	raw json.RawMessage
+}
+
+// RawJSON is the object as the server sent it. Do not change it.
+func (l *PauseList) RawJSON() []byte { return l.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (l *PauseList) UnmarshalJSON(text []byte) error {
+	type plain PauseList
+	if err := json.Unmarshal(text, (*plain)(l)); err != nil {
+		return err
+	}
+	l.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// EndedPause is a pause that was resumed.
+type EndedPause struct {
+	Scope  string `json:"scope"`
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+	Since  Time   `json:"since"`
+	Until  Time   `json:"until,omitzero"` // when it would have ended by itself; zero: it would not
+
+	raw json.RawMessage
+}
+
+// RawJSON is the object as the server sent it. Do not change it.
+func (p *EndedPause) RawJSON() []byte { return p.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (p *EndedPause) UnmarshalJSON(text []byte) error {
+	type plain EndedPause
+	if err := json.Unmarshal(text, (*plain)(p)); err != nil {
+		return err
+	}
+	p.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// PauseStatus is a pause as one process has heard of it.
+type PauseStatus struct {
+	Scope  string `json:"scope"`
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+	Since  Time   `json:"since"`
+	Until  Time   `json:"until,omitzero"` // when it ends by itself; zero: somebody resumes it
+	Parked int    `json:"parked"`         // parked executions that wait for it, over all replicas
+}
+
+// errNoScope keeps a call about one pause from becoming one about all of them.
+var errNoScope = errors.New("the scope is empty")
+
+// Pauses lists what is paused.
+func (c *Client) Pauses(ctx context.Context) (*PauseList, error) {
+	l := new(PauseList)
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/pauses", into: l}); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Pause gets one pause. A *Problem with CodePauseNotFound means that nothing of that scope is paused.
+func (c *Client) Pause(ctx context.Context, scope string) (*Pause, error) {
+	if scope == "" {
+		return nil, errNoScope
+	}
+	p := new(Pause)
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/pauses/" + segment(scope), into: p}); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// BeginPause pauses route:NAME or workflow:PATTERN, for that long, or with 0 until it is resumed. A pause of the same scope is replaced. It is in
+// force at a process when that has heard of it, which is when Unheard does not name it any more.
+func (c *Client) BeginPause(ctx context.Context, scope, reason string, d time.Duration) (*Pause, error) {
+	body := map[string]string{"scope": scope, "reason": reason}
+	if d > 0 {
+		body["for"] = d.String()
+	}
+	p := new(Pause)
+	if _, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/pauses", body: body, into: p}); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Resume ends a pause: what waits goes on, in the order in which it came. reason may be "". A *Problem with CodePauseNotFound means that nothing of
+// that scope is paused.
+func (c *Client) Resume(ctx context.Context, scope, reason string) (*EndedPause, error) {
+	if scope == "" {
+		return nil, errNoScope
+	}
+	p := new(EndedPause)
+	if _, err := c.do(ctx, call{method: http.MethodDelete, path: "/v1/pauses/" + segment(scope), query: query("reason", reason), into: p}); err != nil {
+		return nil, err
+	}
+	return p, nil
+}

@@ -1,0 +1,147 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+// Bounds of a pause that ends by itself. etcd keeps no lease for less than the shorter one.
+const (
+	minPause = 2 * time.Second
+	maxPause = 365 * 24 * time.Hour
+)
+
+// pauseScope reads what is to be paused. A token that is for some workflows may pause those, and patterns that are within its own.
+func (c *call) pauseScope(text string) (idem.PauseScope, error) {
+	s, err := idem.ParsePauseScope(text)
+	if err != nil {
+		return s, refuse("bad_request", "scope: "+err.Error())
+	}
+	if !c.seesPause(s) {
+		return s, refuse("forbidden", "the token is limited to some workflows: give workflow:PATTERN with a pattern that is within one of its own")
+	}
+	return s, nil
+}
+
+// seesPause: in a token's pattern "*" stands for a pattern's own "*", too, and nothing else does.
+func (c *call) seesPause(s idem.PauseScope) bool {
+	return !c.caller.limited() || s.Workflow != "" && c.caller.sees(s.Workflow)
+}
+
+func (c *call) listPauses() error {
+	ctx, done := c.reading()
+	defer done()
+	states, err := c.api.o.Ledger.Pauses(ctx)
+	if err != nil {
+		return err
+	}
+	answer := client.PauseList{Pauses: []client.Pause{}}
+	for i := range states {
+		if c.seesPause(states[i].Scope) {
+			answer.Pauses = append(answer.Pauses, viewOfPause(&states[i]))
+		}
+	}
+	return c.ok(http.StatusOK, answer)
+}
+
+// pauseNow is how far the pause of a scope has come.
+func (c *call) pauseNow(s idem.PauseScope) (client.Pause, error) {
+	ctx, done := c.reading()
+	defer done()
+	states, err := c.api.o.Ledger.Pauses(ctx)
+	for i := range states {
+		if states[i].Scope == s {
+			return viewOfPause(&states[i]), nil
+		}
+	}
+	if err == nil {
+		err = idem.ErrNoPause
+	}
+	return client.Pause{}, err
+}
+
+func (c *call) getPause() error {
+	s, err := idem.ParsePauseScope(c.name)
+	if err != nil || !c.seesPause(s) {
+		return idem.ErrNoPause
+	}
+	view, err := c.pauseNow(s)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, view)
+}
+
+func (c *call) pause() error {
+	var scope, reason string
+	var until time.Duration
+	if err := c.body(fields{"scope": &scope, "reason": &reason, "for": &until}); err != nil {
+		return err
+	}
+	c.audit.workflow = scope
+	if err := c.reason(reason); err != nil {
+		return err
+	}
+	s, err := c.pauseScope(scope)
+	if err != nil {
+		return err
+	}
+	if until != 0 && (until < minPause || until > maxPause) {
+		return refuse("bad_request", fmt.Sprintf("for: give %v to %v, or leave it out for a pause that somebody ends", minPause, maxPause))
+	}
+	ctx, done := c.changing()
+	defer done()
+	p := idem.Pause{Scope: s, By: c.caller.token.Name, Reason: reason, Since: c.api.o.Now(), For: (until + time.Second - 1).Truncate(time.Second)}
+	before, err := c.api.o.Ledger.Pause(ctx, p)
+	if err != nil {
+		return err
+	}
+	status := http.StatusCreated
+	c.audit.before, c.audit.after = "not paused", "paused"
+	if before != nil {
+		status, c.audit.before = http.StatusOK, "paused by "+before.By
+	}
+	if p.For != 0 {
+		c.audit.after += " for " + idem.DurationText(p.For)
+	}
+	view, err := c.pauseNow(s)
+	if err != nil { // it is paused, and that is what was asked
+		view = viewOfPause(&idem.PauseState{Pause: p, More: true})
+	}
+	return c.ok(status, view)
+}
+
+func (c *call) resume() error {
+	c.audit.workflow, c.audit.why = cut(c.name), cut(c.query("reason"))
+	if err := checkText("reason", c.query("reason"), maxText); err != nil {
+		return err
+	}
+	s, err := c.pauseScope(c.name)
+	if err != nil {
+		return err
+	}
+	ctx, done := c.changing()
+	defer done()
+	p, err := c.api.o.Ledger.Resume(ctx, s)
+	if errors.Is(err, idem.ErrNoPause) {
+		c.audit.before = "not paused"
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	c.audit.before, c.audit.after = "paused by "+p.By, "resumed"
+	return c.ok(http.StatusOK, client.EndedPause{Scope: s.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}})
+}
+
+func viewOfPause(p *idem.PauseState) client.Pause {
+	return client.Pause{
+		Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()},
+		Waiting: p.Waiting, Parked: p.Parked, Running: p.Running, Unheard: append([]string{}, p.Unheard...), Incomplete: p.More, Drained: p.Drained(),
+	}
+}

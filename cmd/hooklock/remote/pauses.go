@@ -1,0 +1,186 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+)
+
+// drainLook is how often a command looks that waits until nothing of a pause runs.
+const drainLook = 500 * time.Millisecond
+
+// NewPause is the command pause.
+func NewPause(e *cli.Environment) *cobra.Command {
+	var r Remote
+	var reason string
+	var until time.Duration
+	var drain bool
+	cmd := &cobra.Command{
+		Use:   "pause route:NAME|workflow:PATTERN --reason TEXT",
+		Short: "let nothing of a route, or of workflows, begin",
+		Long: `Let nothing of a route, or of the workflows that a pattern covers, begin any more. What runs goes on, and duplicates of settled events are
+answered as ever. New events are parked where their route has park, wait under strategy wait, and are refused with 503 workflow_paused and
+Retry-After otherwise. What is parked already rests.
+
+The pause is kept in etcd: no deploy and no restart lifts it. It holds at each replica from the moment at which that has heard of it;
+--drain waits until all have, and until nothing of it runs at any of them: then nothing begins until "hooklock resume". Ctrl-C ends the waiting
+and not the pause.
+
+A pause of the same scope is replaced, so the same command with another --until prolongs it.`,
+		Example: `  hooklock pause route:stripe --reason "migration of the orders table" --until 15m --drain
+  hooklock pause 'workflow:stripe/acme*' --reason "refunds run twice"`,
+		Args: OneArg("route:NAME|workflow:PATTERN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := needed(cmd, "reason", reason, `"migration of the orders table"`); err != nil {
+				return err
+			}
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				p, err := d.BeginPause(ctx, args[0], reason, until)
+				if err != nil {
+					return doubtful(err, "hooklock pauses")
+				}
+				if drain {
+					if p, err = d.drained(ctx, args[0]); err != nil {
+						return err
+					}
+				}
+				return d.Done(p.RawJSON(), pauseText(p))
+			})
+		},
+	}
+	r.Flags(cmd)
+	reasonFlag(cmd, &reason)
+	cmd.Flags().DurationVar(&until, "until", 0, "end it after that time, such as 15m (default: somebody resumes it)")
+	cmd.Flags().BoolVar(&drain, "drain", false, "wait until nothing of it runs")
+	NoFiles(cmd, "until")
+	return cmd
+}
+
+// drained waits until nothing of a pause runs.
+func (d *Desk) drained(ctx context.Context, scope string) (p *client.Pause, err error) {
+	err = d.progress.during(ctx, "wait until nothing of "+cli.Plain(scope)+" runs", func() error {
+		for {
+			if p, err = d.Pause(ctx, scope); err != nil {
+				return fmt.Errorf("it is paused; whether nothing of it runs is not known: %w", err)
+			}
+			if p.Drained {
+				return nil
+			}
+			select {
+			case <-time.After(drainLook):
+			case <-ctx.Done():
+				return cli.WithCode(fmt.Errorf("%s; interrupted, and it stays paused", pauseText(p)), cli.ExitFailed)
+			}
+		}
+	})
+	return p, err
+}
+
+// pauseText says how far a pause has come.
+func pauseText(p *client.Pause) string {
+	text := p.Scope + " is paused"
+	if !p.Until.IsZero() {
+		text += " until " + Stamp(p.Until.Time)
+	}
+	switch {
+	case p.Drained:
+		return text + "; nothing of it runs"
+	case len(p.Unheard) > 0:
+		return text + fmt.Sprintf("; %d run, and %s has not acknowledged it yet", p.Running, strings.Join(p.Unheard, ", "))
+	case p.Incomplete:
+		return text + "; too much runs to be counted"
+	}
+	return text + fmt.Sprintf("; %d still run", p.Running)
+}
+
+// NewResume is the command resume.
+func NewResume(e *cli.Environment) *cobra.Command {
+	var r Remote
+	var reason string
+	cmd := &cobra.Command{
+		Use:     "resume route:NAME|workflow:PATTERN",
+		Short:   "end a pause",
+		Long:    `End a pause: what waits goes on, each workflow in the order in which its events came. The exit code is 3 where nothing of that name is paused.`,
+		Example: `  hooklock resume route:stripe`,
+		Args:    OneArg("route:NAME|workflow:PATTERN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				p, err := d.Resume(ctx, args[0], reason)
+				if err != nil {
+					return doubtful(err, "hooklock pauses")
+				}
+				return d.Done(p.RawJSON(), p.Scope+" is resumed; "+p.By+" had paused it: "+p.Reason)
+			})
+		},
+	}
+	r.Flags(cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "for the audit log")
+	NoFiles(cmd, "reason")
+	return cmd
+}
+
+// NewPauses is the command pauses.
+func NewPauses(e *cli.Environment) *cobra.Command {
+	var r Remote
+	cmd := &cobra.Command{
+		Use:   "pauses",
+		Short: "list what is paused",
+		Long: `List what is paused, the oldest first: who, since when and why, how many executions wait (PARKED of them have their answer), and how many still
+run. STATE is drained where nothing of it runs or can begin, draining where something runs, and spreading where a replica has not acknowledged
+it.`,
+		Example: `  hooklock pauses
+  hooklock pauses -o json | jq -r '.pauses[] | select(.drained | not) | .scope'`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				l, err := d.Pauses(ctx)
+				if err != nil {
+					return err
+				}
+				return d.object(l.RawJSON(), func() error { return d.printPauses(l, time.Now()) })
+			})
+		},
+	}
+	r.Flags(cmd)
+	r.watchFlag(cmd)
+	return cmd
+}
+
+func (d *Desk) printPauses(l *client.PauseList, now time.Time) error {
+	if len(l.Pauses) == 0 {
+		fmt.Fprintln(d.e.Stderr, "nothing is paused")
+		return nil
+	}
+	t := d.table("SCOPE", "STATE", "AGE", "LEFT", "WAITING", "PARKED", "RUNNING", "BY", "REASON")
+	t.Drop, t.Cut = []string{"PARKED", "BY"}, map[string]int{"SCOPE": 12, "REASON": 12}
+	for i := range l.Pauses {
+		p := &l.Pauses[i]
+		t.Add(p.Scope, pauseState(p), cli.Span(now.Sub(p.Since.Time)), pauseLeft(p.Until, now), strconv.Itoa(p.Waiting), strconv.Itoa(p.Parked), strconv.Itoa(p.Running), p.By, p.Reason)
+	}
+	return t.Flush()
+}
+
+func pauseState(p *client.Pause) string {
+	switch {
+	case p.Drained:
+		return "drained"
+	case len(p.Unheard) > 0:
+		return "spreading"
+	}
+	return "draining"
+}
+
+// pauseLeft is until a pause ends by itself; "" where somebody ends it.
+func pauseLeft(until client.Time, now time.Time) string {
+	if until.IsZero() {
+		return ""
+	}
+	return cli.Span(max(0, until.Sub(now)))
+}

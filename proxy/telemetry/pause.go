@@ -1,0 +1,61 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"hooklock/idem"
+)
+
+// Paused logs a pause of which this process has heard, or its end.
+func (t *Telemetry) Paused(p idem.Pause, over bool) {
+	event := "pause.began"
+	if over {
+		event = "pause.ended"
+	}
+	attrs := []slog.Attr{slog.String("scope", p.Scope.String()), slog.String("by", p.By), slog.String("reason", p.Reason), slog.Time("since", p.Since.UTC())}
+	if until := p.Until(); !until.IsZero() {
+		attrs = append(attrs, slog.Time("until", until.UTC()))
+	}
+	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, event, attrs...)
+}
+
+// watchPaused shows what is paused. Its label is what a person has paused, so there are as many series as pauses.
+func (t *Telemetry) watchPaused(paused func() []idem.PauseState) error {
+	if paused == nil {
+		return nil
+	}
+	const each = " Each replica shows all of them: take the maximum and not the sum."
+	of := func(p *idem.PauseState) metric.ObserveOption {
+		return metric.WithAttributes(attribute.String("pause", p.Scope.String()))
+	}
+	_, parked := t.sdk.meter.Int64ObservableUpDownCounter("hooklock.pause.parked", metric.WithUnit("{event}"),
+		metric.WithDescription("Parked events that wait for the end of a pause."+each),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			for _, p := range paused() {
+				o.Observe(int64(p.Parked), of(&p))
+			}
+			return nil
+		}))
+	_, age := t.sdk.meter.Float64ObservableGauge("hooklock.pause.age", metric.WithUnit("s"),
+		metric.WithDescription("How long ago a pause began."+each),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			for _, p := range paused() {
+				o.Observe(max(0, t.o.Now().Sub(p.Since).Seconds()), of(&p))
+			}
+			return nil
+		}))
+	_, overdue := t.sdk.meter.Float64ObservableGauge("hooklock.pause.overdue", metric.WithUnit("s"),
+		metric.WithDescription("For how long a pause should have been over: since its --until, or since it was an hour old where it has none; 0 before."+each),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			for _, p := range paused() {
+				o.Observe(max(0, t.o.Now().Sub(p.Due()).Seconds()), of(&p))
+			}
+			return nil
+		}))
+	return errors.Join(parked, age, overdue)
+}
