@@ -141,7 +141,7 @@ type PauseState struct {
 func (p *PauseState) Drained() bool { return p.Running == 0 && len(p.Unheard) == 0 && !p.More }
 
 // ErrPaused: the execution may not begin now, because its route or workflow is paused.
-var ErrPaused = errors.New("paused")
+var ErrPaused = errors.New("its route or workflow is paused")
 
 // ErrNoPause: nothing of that name is paused.
-var ErrNoPause = errors.New("not paused")
+var ErrNoPause = errors.New("nothing of that name is paused")

@@ -237,6 +237,10 @@ func (d *delivery) name() *ending {
 		if !d.names.Missing {
 			return nil
 		}
+		if paused := d.h.o.Paused; paused != nil && paused(d.route.Name, d.names.Workflow) != nil {
+			end = d.refuse(idem.DecisionPaused)
+			break
+		}
 		end = d.refuse(idem.DecisionRejected)
 		end.forward = forwardAlways // on_missing_event_id: pass
 		return end

@@ -164,7 +164,7 @@ func (x *Explanation) name(route *Route, m *naming.Message) {
 		x.refuse(route, reject(refused.Code, refused.Detail))
 		return
 	case names.Missing:
-		x.Note = "it has no event ID, and on_missing_event_id is pass: it is forwarded unguarded"
+		x.Note = "it has no event ID, and on_missing_event_id is pass: it is forwarded unguarded, unless it is paused"
 		return
 	}
 	if !route.Policy.Idempotency {

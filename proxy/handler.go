@@ -36,6 +36,8 @@ type HandlerOptions struct {
 	Budget *wire.Budget
 	// Requests keep what is parked; nil: nothing is.
 	Requests Requests
+	// Paused is the pause of a route and workflow, for deliveries that no gate is asked about; nil: there are none.
+	Paused func(route, workflow string) *idem.Pause
 	// Arrivals keep what was not executed; nil: nothing does.
 	Arrivals Arrivals
 	// Base is the life of deliveries that pass through. The life of executions is the Guard's.

@@ -64,7 +64,10 @@ func everything(t *testing.T) *rig {
 	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "UNAVAILABLE")
 	r.WatchListener("listen", 1, func() wire.Counts { return wire.Counts{} })
 	zero := func() (int, time.Time) { return 0, time.Time{} }
-	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0), Shed: func() int64 { return 0 }}); err != nil {
+	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0),
+		Paused: func() []idem.PauseState {
+			return []idem.PauseState{{Pause: idem.Pause{Scope: idem.PauseScope{Route: "stripe"}}}}
+		}, Shed: func() int64 { return 0 }}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.WatchLog(func() int64 { return 0 }); err != nil {

@@ -13,15 +13,15 @@ import (
 
 // Paused logs a pause of which this process has heard, or its end.
 func (t *Telemetry) Paused(p idem.Pause, over bool) {
-	event := "pause.began"
-	if over {
-		event = "pause.ended"
-	}
 	attrs := []slog.Attr{slog.String("scope", p.Scope.String()), slog.String("by", p.By), slog.String("reason", p.Reason), slog.Time("since", p.Since.UTC())}
 	if until := p.Until(); !until.IsZero() {
 		attrs = append(attrs, slog.Time("until", until.UTC()))
 	}
-	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, event, attrs...)
+	if over {
+		t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "pause.ended", attrs...)
+		return
+	}
+	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "pause.began", attrs...)
 }
 
 // watchPaused shows what is paused. Its label is what a person has paused, so there are as many series as pauses.

@@ -12,7 +12,7 @@ func (a *actor) paused() bool {
 	return a.process().paused
 }
 
-// people pause and resume, and processes hear of it.
+// pauses are the steps of people who pause and resume, and of processes that hear of it.
 func (m *model) pauses(s *state, to visit) {
 	if s.left.pause > 0 && !s.paused {
 		n := m.copy(s)
@@ -71,5 +71,18 @@ func (s *state) heard() bool {
 func (m *model) checkPause(s *state) {
 	if s.heard() {
 		m.broke(pausedRests)
+	}
+}
+
+// pauseScenarios are those in which somebody pauses the workflow, and may resume it.
+func pauseScenarios() []scenario {
+	one := []int{0}
+	others := []int{0, 1}
+	return []scenario{
+		bounded("pause", others, budget{ambiguous: 1, expire: 1, pause: 1}, func(sc *scenario) {}),
+		bounded("pause, session given up", others, budget{ambiguous: 1, unheard: 1, pause: 1}, func(sc *scenario) {}),
+		bounded("pause, wait", others, budget{ambiguous: 1, crash: 1, pause: 1, resume: 1}, func(sc *scenario) { all(&sc.waits) }),
+		bounded("pause, park at once", others, budget{ambiguous: 1, pause: 1, resume: 1}, func(sc *scenario) { all(&sc.waits); all(&sc.parkAtOnce) }),
+		bounded("pause, carry", one, budget{ambiguous: 1, crash: 1, expire: 1, pause: 1, resume: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
 	}
 }

@@ -62,7 +62,7 @@ func all(flags *[maxDeliveries]bool)    { *flags = [maxDeliveries]bool{true, tru
 // scenarios are bounded so that each is explored to its end.
 func scenarios() []scenario {
 	copies, others := []int{0, 0}, []int{0, 1}
-	return []scenario{
+	return append([]scenario{
 		bounded("fail fast, copies, retry", copies, budget{ambiguous: 2, crash: 1, expire: 1}, func(sc *scenario) { sc.cuts = true }),
 		bounded("fail fast, copies, block", copies, budget{ambiguous: 2, crash: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.block = true, true }),
 		bounded("fail fast, copy and other", []int{0, 0, 1}, budget{ambiguous: 1, crash: 1}, func(sc *scenario) { sc.cuts = true }),
@@ -137,13 +137,8 @@ func scenarios() []scenario {
 		bounded("rerun, strategy changes", copies, budget{ambiguous: 1, run: 1}, func(sc *scenario) { strategyChanges(sc); sc.letters, sc.fails = true, true; first(&sc.parkRuns) }),
 		bounded("skip", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { sc.skips = true; all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("carry, release delay", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.letters, sc.releaseDelay = true, true, true; first(&sc.parkRuns) }),
-		bounded("pause", others, budget{ambiguous: 1, expire: 1, pause: 1}, func(sc *scenario) {}),
-		bounded("pause, session given up", others, budget{ambiguous: 1, unheard: 1, pause: 1}, func(sc *scenario) {}),
-		bounded("pause, wait", others, budget{ambiguous: 1, crash: 1, pause: 1, resume: 1}, func(sc *scenario) { all(&sc.waits) }),
-		bounded("pause, park at once", others, budget{ambiguous: 1, pause: 1, resume: 1}, func(sc *scenario) { all(&sc.waits); all(&sc.parkAtOnce) }),
-		bounded("pause, carry", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, pause: 1, resume: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
 		bounded("carry, hold", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.parkRuns); first(&sc.holds) }),
-	}
+	}, pauseScenarios()...)
 }
 
 // strategyChanges: some replicas have gone over to strategy none, others have not.
