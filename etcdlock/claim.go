@@ -131,7 +131,7 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	return claimed{err: idem.ErrNotClaimed} // where the place is gone, too, Await finds out why
 }
 
-// whilePaused is what there is for a claim that was not sent. Where etcd does not say, the pause stays in force all the same. Who waits waits on.
+// whilePaused is what there is for a claim that was not sent. Where etcd does not say, the pause stays in force all the same. Who has a place keeps it.
 func (c *claimer) whilePaused(ctx context.Context) claimed {
 	if c.q != 0 {
 		return claimed{err: idem.ErrNotClaimed}

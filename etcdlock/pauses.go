@@ -183,8 +183,8 @@ func (p *pauses) acknowledge(ctx context.Context, s *session, pool *link.Pool) {
 		case <-ctx.Done():
 			return
 		}
-		revision := p.latest()
 		p.beginning.Lock() // tries whose announcement is on its way have heard nothing of it
+		revision := p.latest()
 		p.beginning.Unlock()
 		if s.acknowledge(ctx, pool, revision) != nil {
 			return

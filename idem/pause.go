@@ -140,8 +140,10 @@ type PauseState struct {
 // Drained reports whether nothing of it runs, and nothing can begin.
 func (p *PauseState) Drained() bool { return p.Running == 0 && len(p.Unheard) == 0 && !p.More }
 
-// ErrPaused: the execution may not begin now, because its route or workflow is paused.
-var ErrPaused = errors.New("its route or workflow is paused")
-
-// ErrNoPause: nothing of that name is paused.
-var ErrNoPause = errors.New("nothing of that name is paused")
+// Errors about pauses.
+var (
+	// ErrPaused: the execution may not begin now, because its route or workflow is paused.
+	ErrPaused = errors.New("its route or workflow is paused")
+	// ErrNoPause: nothing of that name is paused.
+	ErrNoPause = errors.New("nothing of that name is paused")
+)

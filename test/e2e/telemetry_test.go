@@ -165,6 +165,7 @@ func TestTheProgramShowsTheMetricsThatAreDocumentedAndNoOthers(t *testing.T) {
 	testkit.Receive(t, "the first answer", first)
 	work.answer <- testkit.OK("")
 	testkit.Receive(t, "the second answer", second)
+	drained(t, h, "route:plain")
 	shown := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(h.Metrics(t), -1) {
 		shown[m[1]] = true

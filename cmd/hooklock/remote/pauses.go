@@ -93,7 +93,7 @@ func pauseText(p *client.Pause) string {
 	case p.Drained:
 		return text + "; nothing of it runs"
 	case len(p.Unheard) > 0:
-		return text + fmt.Sprintf("; %d run, and %s has not acknowledged it yet", p.Running, strings.Join(p.Unheard, ", "))
+		return text + fmt.Sprintf("; %d run, and these have yet to hear of it: %s", p.Running, strings.Join(p.Unheard, ", "))
 	case p.Incomplete:
 		return text + "; too much runs to be counted"
 	}
