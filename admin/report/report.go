@@ -53,6 +53,7 @@ type Delivery struct {
 	Signature string // why it is not valid
 	TraceID   string
 	Status    int
+	Took      time.Duration // until its answer was written
 	// Members are what the delivery was made of, where it was refused as another request, or failed and may come again; else nil.
 	Members []idem.Member
 }
@@ -67,6 +68,8 @@ type Tally struct {
 	routes map[string]*route
 	order  []string
 	modes  map[string]string
+	// senders are how those of the routes count failures.
+	senders map[string]Sender
 }
 
 // New makes a tally for the process that is called replica. A nil now means time.Now.
@@ -78,17 +81,20 @@ func New(replica string, now func() time.Time) *Tally {
 }
 
 // Route is a configured route as the report shows it.
-type Route struct{ Name, Mode string }
+type Route struct {
+	Name, Mode string
+	Sender     Sender
+}
 
 // SetRoutes says which routes there are, in their order. What was counted of others is dropped.
 func (t *Tally) SetRoutes(routes []Route) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old := t.routes
-	t.routes, t.order, t.modes = map[string]*route{}, nil, map[string]string{}
+	t.routes, t.order, t.modes, t.senders = map[string]*route{}, nil, map[string]string{}, map[string]Sender{}
 	for _, r := range routes {
 		t.order = append(t.order, r.Name)
-		t.modes[r.Name] = r.Mode
+		t.modes[r.Name], t.senders[r.Name] = r.Mode, r.Sender
 		if t.routes[r.Name] = old[r.Name]; t.routes[r.Name] == nil {
 			t.routes[r.Name] = &route{}
 		}
@@ -98,10 +104,10 @@ func (t *Tally) SetRoutes(routes []Route) {
 // Note counts a delivery. One of an unknown route is not counted.
 func (t *Tally) Note(d *Delivery) {
 	t.mu.RLock()
-	r := t.routes[d.Route]
+	r, from := t.routes[d.Route], t.senders[d.Route]
 	t.mu.RUnlock()
 	if r != nil {
-		r.note(d, t.now())
+		r.note(d, len(from.Limits) > 0 && from.Fails(d.Status, d.Took), t.now())
 	}
 }
 
@@ -110,18 +116,20 @@ type route struct {
 	mu       sync.Mutex
 	all      ring
 	recent   recent
-	newest   time.Time    // when the newest delivery was noted
+	newest   time.Time // when the newest delivery was noted
+	failures failures
 	found    [kinds]*ring // nil until the first one
 	examples [kinds]examples
 	attempts attempts
 }
 
-func (r *route) note(d *Delivery, now time.Time) {
+func (r *route) note(d *Delivery, failed bool, now time.Time) {
 	at := now.UnixNano() / int64(Step)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all.add(at)
 	r.recent.add(d.Decision, now)
+	r.failures.add(failed, now)
 	r.newest = now
 	if kind := Kind(d.Decision.Row().Class); kind >= Duplicate && kind <= Unnamed {
 		r.find(kind, d, at, now)

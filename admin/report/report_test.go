@@ -22,7 +22,7 @@ func (c *clock) now() time.Time { return c.at }
 func newTally() (*Tally, *clock) {
 	c := &clock{time.Date(2026, 11, 21, 12, 3, 0, 0, time.UTC)}
 	t := New("host/1", c.now)
-	t.SetRoutes([]Route{{"stripe", "observe"}, {"github", "enforce"}})
+	t.SetRoutes([]Route{{Name: "stripe", Mode: "observe"}, {Name: "github", Mode: "enforce"}})
 	return t, c
 }
 
@@ -64,7 +64,7 @@ func TestRoutesComeInTheirOrderWithTheirMode(t *testing.T) {
 		t.Errorf("%+v", r.Routes)
 	}
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted})
-	tally.SetRoutes([]Route{{"new", "enforce"}, {"stripe", "enforce"}})
+	tally.SetRoutes([]Route{{Name: "new", Mode: "enforce"}, {Name: "stripe", Mode: "enforce"}})
 	if r = tally.Report(time.Time{}); r.Routes[0].Route != "new" || r.Routes[1].Deliveries != 1 || r.Routes[1].Mode != "enforce" {
 		t.Errorf("after a reload: %+v", r.Routes)
 	}
@@ -152,7 +152,7 @@ func TestTimesHaveMilliseconds(t *testing.T) {
 
 func BenchmarkNote(b *testing.B) {
 	tally := New("host/1", nil)
-	tally.SetRoutes([]Route{{"stripe", "observe"}})
+	tally.SetRoutes([]Route{{Name: "stripe", Mode: "observe"}})
 	d := &Delivery{Route: "stripe", Decision: idem.DecisionReplayed, Key: "0123456789abcdef", Workflow: "stripe/acme"}
 	b.ReportAllocs()
 	for b.Loop() {

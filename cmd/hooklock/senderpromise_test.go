@@ -108,6 +108,11 @@ func habits(p *sender.Preset) string {
 	}
 	if f.GivesUp != "" {
 		line("When it is refused too often: %s", f.GivesUp)
+	} else {
+		line("After how many failures it switches an endpoint off was not established")
+	}
+	if len(f.Limits) > 0 {
+		line("How near it is to that is `hooklock_sender_limit_ratio`, with an alert at half")
 	}
 	changes := f.Changes
 	if changes == "" {

@@ -15,7 +15,7 @@ func (known) Asana() Preset {
 		Name: "asana", EventID: "{body_sha256}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
 		Facts: Facts{
 			Patience: 10 * time.Second, Success: []int{200, 204}, Retries: RetriesAll, RetriesFor: day, IDSigned: true,
-			RetriesOn: "error statuses and timeouts, at growing intervals for 24 h", GivesUp: "the webhook is deleted when nothing could be delivered for 24 h, heartbeats included",
+			RetriesOn: "error statuses and timeouts, at growing intervals for 24 h", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "the webhook is deleted when nothing could be delivered for 24 h, heartbeats included",
 		},
 		Handshakes: []Handshake{{"heartbeat", true, isAsanaHeartbeat}},
 		Rule:       HandshakeRule{When: []string{"header.X-Hook-Secret"}, Unsigned: true, Header: "X-Hook-Secret: {header.X-Hook-Secret}"},

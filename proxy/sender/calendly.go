@@ -12,7 +12,7 @@ func (known) Calendly() Preset {
 		Name: "calendly", EventID: "{body.event}/{body.payload.uri}/{body.created_at}", OnMismatch: idem.MismatchExecute,
 		Facts: Facts{
 			Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
-			RetriesOn: "3xx, 4xx and 5xx at growing intervals for 24 h, or until 24 h after the meeting", GivesUp: "disabled when deliveries fail for 24 h; it must then be made again",
+			RetriesOn: "3xx, 4xx and 5xx at growing intervals for 24 h, or until 24 h after the meeting", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "disabled when deliveries fail for 24 h; it must then be made again",
 		},
 		verify: asHMAC(Config{From: []string{"header.Calendly-Webhook-Signature[v1]"}, Timestamp: "header.Calendly-Webhook-Signature[t]", Content: "{header.Calendly-Webhook-Signature[t]}.{body}"}),
 		sample: sampleCalendly,

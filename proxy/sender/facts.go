@@ -28,12 +28,26 @@ type Facts struct {
 	RetriesFor time.Duration
 	// GivesUp says what becomes of an endpoint that refuses too often, such as "disabled after 4 failures in a row"; empty: not established.
 	GivesUp string
+	// Limits are the numbers in GivesUp; none: no number is established, or none that an endpoint can count itself.
+	Limits []Limit
 	// SignedTime is where the time is that the signature covers.
 	SignedTime SignedTime
 	// IDSigned: the signature covers all that event_id is read from, so that whoever captured a delivery can send it only under its own ID.
 	IDSigned bool
 	// Changes says what differs between two attempts of one event; empty: not established.
 	Changes string
+}
+
+// Limit says when a sender switches an endpoint off. One of its fields is set.
+type Limit struct {
+	InRow int           // failures in a row
+	For   time.Duration // nothing but failures for so long
+	Share float64       // of the deliveries of an hour that fail; up to 1
+}
+
+// Fails reports whether the sender takes a delivery for failed that was answered so, after that time.
+func (f *Facts) Fails(status int, took time.Duration) bool {
+	return !f.Accepts(status) || f.Patience > 0 && took > f.Patience
 }
 
 // Retries says after which answers a sender sends the same event again. The zero value is RetriesUnknown.

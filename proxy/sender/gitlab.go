@@ -14,6 +14,7 @@ func (known) GitLab() Preset {
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, Respond: only5xx(),
 		Facts: Facts{
 			Patience: 10 * time.Second, Retries: RetriesNever, SignedTime: TimeInHeader,
+			Limits:  []Limit{{InRow: 4}, {InRow: 40}},
 			GivesUp: "disabled for a while after 4 failures in a row, for good after 40",
 		},
 		verify: scheme{new: newGitLab, tolerance: minutes5, covers: gitLabCovers},

@@ -13,7 +13,7 @@ func (known) Razorpay() Preset {
 		Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
 		Facts: Facts{
 			Patience: 5 * time.Second, Retries: RetriesAll, RetriesFor: day,
-			RetriesOn: "every answer but 2xx, at growing intervals for 24 h", GivesUp: "disabled when deliveries fail for 24 h",
+			RetriesOn: "every answer but 2xx, at growing intervals for 24 h", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "disabled when deliveries fail for 24 h",
 		},
 		verify: asHMAC(Config{Header: razorpayHeader}),
 		sample: sampleRazorpay,

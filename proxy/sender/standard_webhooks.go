@@ -51,6 +51,7 @@ func standardBy(name string, habits Facts) Preset {
 func svix() Facts {
 	return Facts{
 		Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, RetriesOn: "every answer but 2xx, seven times over 28 h",
+		Limits:  []Limit{{For: 120 * time.Hour}},
 		GivesUp: "disabled when everything fails for 5 days",
 	}
 }

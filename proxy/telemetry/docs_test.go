@@ -67,6 +67,9 @@ func everything(t *testing.T) *rig {
 	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0),
 		Paused: func() []idem.PauseState {
 			return []idem.PauseState{{Pause: idem.Pause{Scope: idem.PauseScope{Route: "stripe"}}}}
+		},
+		Routes: func() []RouteHealth {
+			return []RouteHealth{{Route: "gitlab", Last: time.Unix(1, 0), Limits: []SenderLimit{{Limit: "4_in_a_row"}}}}
 		}, Shed: func() int64 { return 0 }}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ type Watched struct {
 	Memory    *wire.Budget                    // of bodies and answers
 	Parked    func() idem.ParkedCount         // over all replicas; nil: nothing is parked
 	Paused    func() []idem.PauseState        // what is paused, with how many parked executions wait for each; nil: nothing ever is
+	Routes    func() []RouteHealth            // how routes stand with their senders; nil: it is not known
 	Shed      func() int64                    // arrivals that this process has not kept
 }
 
@@ -46,6 +47,7 @@ func (t *Telemetry) Watch(w Watched) error {
 		t.watchMemory(w.Memory),
 		t.watchParked(w.Parked),
 		t.watchPaused(w.Paused),
+		t.watchRoutes(w.Routes),
 		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that were not executed and are not in the history of their event, because too many events had arrivals that were not written yet.",
 			w.Shed),
 	)

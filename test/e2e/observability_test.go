@@ -47,7 +47,7 @@ func (e exported) read(page string) {
 func busy(t *testing.T) exported {
 	t.Helper()
 	h := own(t, shared.config("observability", "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
-		"  - {name: parks, path: /parks, park: true}\npark_store: {single_member: true}\n", "SIGNED="+planted)
+		"  - {name: parks, path: /parks, park: true}\n  - {name: gitlab, path: /gitlab, preset: gitlab, workflow: gitlab, verify: {secret_env: SIGNED}}\npark_store: {single_member: true}\n", "SIGNED="+planted)
 	path := at(t, "wait")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)
@@ -59,6 +59,7 @@ func busy(t *testing.T) exported {
 	testkit.Receive(t, "the first answer", first)
 	work.answer <- "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
 	testkit.Receive(t, "the second answer", second)
+	drained(t, h, "route:plain")
 	all := exported{}
 	all.read(h.Metrics(t))
 	all["db_client_operation_duration_seconds_count"]["error_type"] = nil // only a failing etcd makes one

@@ -4,6 +4,7 @@ import (
 	"hooklock/admin/report"
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/telemetry"
 )
 
 // findings lets the report hear of deliveries.
@@ -14,7 +15,7 @@ func (f findings) Delivered(r *proxy.Report) {
 	d := report.Delivery{
 		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Workflow: r.Workflow, Key: r.Key,
 		Execution: r.Execution, Code: r.Code, TraceID: r.TraceID, Status: r.Status,
-		Members: r.Members,
+		Members: r.Members, Took: r.Total,
 	}
 	if r.Decision == idem.DecisionBypassed {
 		d.Decision, d.Carried = r.Would, r.Would == idem.DecisionExecuted
@@ -31,12 +32,38 @@ func (findings) Passed(*proxy.Report) {}
 // Event implements proxy.Observer.
 func (findings) Event(proxy.EventName, *proxy.Report) {}
 
+// senderOf is how the sender of a route counts its failures; the zero value where that is not established.
+func senderOf(r *proxy.Route) (s report.Sender) {
+	p := r.Verify.Preset
+	if p == nil || len(p.Facts.Limits) == 0 {
+		return s
+	}
+	for _, l := range p.Facts.Limits {
+		s.Limits = append(s.Limits, report.Limit(l))
+	}
+	s.Fails = p.Facts.Fails
+	return s
+}
+
+// routeHealth is what the metrics show of how routes stand with their senders.
+func (s *Service) routeHealth() []telemetry.RouteHealth {
+	var all []telemetry.RouteHealth
+	for _, h := range s.report.Health() {
+		shown := telemetry.RouteHealth{Route: h.Route, Last: h.Last}
+		for _, n := range h.Limits {
+			shown.Limits = append(shown.Limits, telemetry.SenderLimit{Limit: n.Limit.String(), Near: n.Ratio})
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
 // setRoutes tells metrics and report which routes there are.
 func (s *Service) setRoutes(routes []*proxy.Route) {
 	s.telemetry.SetRoutes(routes)
 	named := make([]report.Route, 0, len(routes))
 	for _, r := range routes {
-		named = append(named, report.Route{Name: r.Name, Mode: r.Mode()})
+		named = append(named, report.Route{Name: r.Name, Mode: r.Mode(), Sender: senderOf(r)})
 	}
 	s.report.SetRoutes(named)
 }
