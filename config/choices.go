@@ -28,6 +28,18 @@ const (
 // Choices lists the values.
 func (OnStoreDown) Choices() []string { return []string{"reject", "forward"} }
 
+// OnSenderLimit says what happens while the sender is half way to switching the endpoint off.
+type OnSenderLimit string
+
+// The values of on_sender_limit.
+const (
+	SenderLimitIgnore OnSenderLimit = "ignore"
+	SenderLimitPark   OnSenderLimit = "park"
+)
+
+// Choices lists the values.
+func (OnSenderLimit) Choices() []string { return []string{"ignore", "park"} }
+
 // Mode says whether decisions are carried out.
 type Mode string
 

@@ -13,6 +13,7 @@ func TestWhatCannotBeParkedIsRefused(t *testing.T) {
 		{"skip", top + "routes: [{name: a, path: /a, park: true, lock: {strategy: skip}}]", "drops what meets a lock"},
 		{"no reason", top + "routes: [{name: a, path: /a, park: {enabled: true, on: []}}]", "nothing would be parked"},
 		{"an answer that is no success", top + "routes: [{name: a, path: /a, park: {enabled: true, answer: 409}}]", "choose a 2xx"},
+		{"a sender's limit without park", "routes: [{name: a, path: /a, preset: gitlab, verify: {scheme: none}, on_sender_limit: park}]", "say park: true"},
 		{"no attempts", top + "routes: [{name: a, path: /a, park: {enabled: true, attempts: 0}}]", "choose from 1 to 1000"},
 		{"an age of nothing", top + "routes: [{name: a, path: /a, park: {enabled: true, max_age: 0s}}]", "choose from 1s"},
 		{"an unknown reason", top + "routes: [{name: a, path: /a, park: {enabled: true, on: [sometimes]}}]", "not known"},

@@ -264,6 +264,9 @@ type Route struct {
 	// What happens while etcd cannot decide: reject answers 503 and leaves the upstream untouched, forward lets the delivery
 	// through unguarded. Default reject.
 	OnStoreDown OnStoreDown `koanf:"on_store_down"`
+	// While the sender is half way to switching the endpoint off, as it counts failures: park accepts its events at once, so that it counts a
+	// success. It needs park and a preset whose limit is known. Default ignore: the metrics say so.
+	OnSenderLimit OnSenderLimit `koanf:"on_sender_limit"`
 	// enforce, or observe: decide, count and log, but forward every delivery. Default enforce.
 	Mode Mode `koanf:"mode"`
 	// HTTP status per refusing decision, such as {locked: 503}. Default none: the statuses of the documentation.
@@ -515,9 +518,10 @@ func DefaultRoute() Route {
 			After: 5 * time.Second, Answer: 202, MaxAge: 24 * time.Hour, Attempts: 10, OnFailure: idem.FailureHold,
 			Signature: idem.SignatureKeep, MaxWaiting: 1000,
 		},
-		OnStoreDown: StoreDownReject,
-		Mode:        ModeEnforce,
-		Respond:     map[string]int{},
+		OnStoreDown:   StoreDownReject,
+		OnSenderLimit: SenderLimitIgnore,
+		Mode:          ModeEnforce,
+		Respond:       map[string]int{},
 	}
 }
 

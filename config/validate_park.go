@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"hooklock/idem"
@@ -52,6 +53,7 @@ func (v *validator) park(path string, r *Route) {
 	v.require(p.MaxAge >= time.Second && p.MaxAge <= maxParkAge, path+".max_age", "%s is out of bounds; choose from 1s to %s", idem.DurationText(p.MaxAge), idem.DurationText(maxParkAge))
 	v.require(p.Attempts >= 1 && p.Attempts <= 1000, path+".attempts", "%d is out of bounds; choose from 1 to 1000", p.Attempts)
 	v.require(p.MaxWaiting >= 1 && p.MaxWaiting <= maxParkedEvents, path+".max_waiting", "%d is out of bounds; choose from 1 to %d", p.MaxWaiting, maxParkedEvents)
+	v.require(p.Enabled || r.OnSenderLimit != SenderLimitPark, strings.TrimSuffix(path, "park")+"on_sender_limit", "park: the route does not park; say park: true")
 	if !p.Enabled {
 		const off = "park.enabled is false"
 		v.warnIdle(path+".after", p.After != usual.After, off)

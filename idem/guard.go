@@ -82,7 +82,7 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	r.Scope.PerEvent = r.Policy.Strategy == NoLock
 	g.lively.Store(g.o.Now().UnixNano())
 	if g.atOnce(r) {
-		return g.park(r, Verdict{}, ParkLocked)
+		return g.park(r, Verdict{}, r.atOnceFor())
 	}
 	a := g.admit(r)
 	switch {

@@ -15,10 +15,11 @@ const (
 	ParkUnreachable ParkOn = "unreachable"          // nothing of it reached the upstream
 	ParkUnknown     ParkOn = "unknown"              // nobody knows whether it ran
 	ParkFailed      ParkOn = "failed"               // the upstream answered 5xx, 408 or 429
+	ParkSenderLimit ParkOn = "sender_limit"         // its sender is half way to switching the endpoint off; not of a policy's list either
 	ParkPaused      ParkOn = ParkOn(DecisionPaused) // somebody has paused it; whatever a policy parks, it parks that too
 )
 
-// Choices lists the reasons to park.
+// Choices lists the reasons to park that a policy names.
 func (ParkOn) Choices() []string {
 	return words(ParkLocked, ParkSlow, ParkUnreachable, ParkUnknown, ParkFailed)
 }

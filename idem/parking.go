@@ -8,6 +8,8 @@ import (
 
 // Parking is what a delivery brings that may be parked.
 type Parking struct {
+	// AtOnce: whatever the policy says, it is to be parked before anything is asked, because its sender has heard too many failures.
+	AtOnce bool
 	// Patience is how long its sender still waits for an answer; less than 0 = no longer.
 	Patience time.Duration
 	Size     int // bytes of the request
@@ -25,7 +27,7 @@ type ParkLimits struct {
 // Has reports whether a delivery may be parked for that reason.
 func (p *ParkPolicy) Has(on ParkOn) bool {
 	switch on {
-	case ParkPaused:
+	case ParkPaused, ParkSenderLimit:
 		return true
 	case ParkLocked:
 		return p.Locked
@@ -59,7 +61,15 @@ func (g *Guard) MayPark(r *Request, on ParkOn) bool {
 // atOnce reports whether a delivery is parked before anything is asked.
 func (g *Guard) atOnce(r *Request) bool {
 	p := r.Policy.Park
-	return p != nil && p.After == 0 && p.Locked && !r.Policy.Observe && g.MayPark(r, ParkLocked)
+	return p != nil && (p.After == 0 && p.Locked || r.Parking != nil && r.Parking.AtOnce) && !r.Policy.Observe && g.MayPark(r, r.atOnceFor())
+}
+
+// atOnceFor is what a delivery is parked for that is parked at once.
+func (r *Request) atOnceFor() ParkOn {
+	if r.Parking != nil && r.Parking.AtOnce {
+		return ParkSenderLimit
+	}
+	return ParkLocked
 }
 
 // parkRefused parks a delivery that is refused only because another one is before it.

@@ -214,6 +214,9 @@ func (r *Route) parkedText() string {
 			on = append(on, reason.text)
 		}
 	}
+	if r.ParkNearLimit {
+		on = append(on, "its sender is half way to switching the endpoint off")
+	}
 	return fmt.Sprintf("%d where %s; then it runs in its turn", r.parkedStatus(), strings.Join(on, ", or "))
 }
 

@@ -38,6 +38,8 @@ type HandlerOptions struct {
 	Requests Requests
 	// Paused is the pause of a route and workflow, for deliveries that no gate is asked about; nil: there are none.
 	Paused func(route, workflow string) *idem.Pause
+	// NearLimit reports whether the sender of a route is half way to switching its endpoint off; nil: none ever is.
+	NearLimit func(route string) bool
 	// Arrivals keep what was not executed; nil: nothing does.
 	Arrivals Arrivals
 	// Base is the life of deliveries that pass through. The life of executions is the Guard's.

@@ -37,7 +37,8 @@ func (d *delivery) parking() *idem.Parking {
 	if p == nil || d.h.o.Requests == nil || d.answerIsUsed() {
 		return nil
 	}
-	return &idem.Parking{Patience: d.patience(), Size: len(d.head.Target()) + d.head.Size() + len(d.body), Keep: d.keep}
+	near := d.route.ParkNearLimit && d.h.o.NearLimit != nil && d.h.o.NearLimit(d.route.Name)
+	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: len(d.head.Target()) + d.head.Size() + len(d.body), Keep: d.keep}
 }
 
 // answerIsUsed reports whether the sender does more with the answer than to read its status: then nothing but the service can give it.

@@ -22,6 +22,8 @@ type Route struct {
 	Renewer *sender.Renewer
 	// Forward: where the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.
 	Forward bool
+	// ParkNearLimit: while the sender is half way to switching the endpoint off, what may be parked is, at once.
+	ParkNearLimit bool
 	// Observe: decide, count, log, and never refuse.
 	Observe bool
 	// Respond replaces the status of a refusing decision.

@@ -13,7 +13,7 @@ import (
 // Parked says of an execution that its sender was told that it is accepted, and what it waits for.
 type Parked struct {
 	Since        Time      `json:"since"`
-	On           string    `json:"on"` // what it was parked for: locked, slow, unreachable, unknown, failed or paused
+	On           string    `json:"on"` // what it was parked for: locked, slow, unreachable, unknown, failed, paused or sender_limit
 	Tries        int       `json:"tries"`
 	Failures     int       `json:"failures"`             // those of its tries that count against park.attempts
 	NextAttempt  Time      `json:"nextAttempt,omitzero"` // zero: now, or after those before it, or not before a person says so

@@ -63,6 +63,28 @@ func (t *Tally) Health() []Health {
 	return all
 }
 
+// half is at which part of a limit somebody should know of it.
+const half = 0.5
+
+// NearLimit reports whether the sender of a route is half way to one of its limits. It is for routes that ask; it does not allocate.
+func (t *Tally) NearLimit(name string) bool {
+	now := t.now()
+	t.mu.RLock()
+	r, limits := t.routes[name], t.senders[name].Limits
+	t.mu.RUnlock()
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range limits {
+		if r.failures.near(l, now) >= half {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *route) healthOf(name string, limits []Limit, now time.Time) Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()

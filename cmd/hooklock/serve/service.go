@@ -218,7 +218,8 @@ func (s *Service) openProxy(ctx context.Context) error {
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
 		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: requestStore{s.requests, s.telemetry.RequestFailed}, Arrivals: s.Store.Ledger, Paused: s.Store.Ledger.Paused,
-		Observer: proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
+		NearLimit: s.report.NearLimit,
+		Observer:  proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
 	}, rules)
 	s.carry()
 	s.server = proxy.NewServer(proxy.ServerOptions{

@@ -44,6 +44,9 @@ func checkPark(r *config.Route, preset *sender.Preset) (problems config.Problems
 	refuse := func(path, unless, format string, args ...any) {
 		problems = append(problems, config.Problem{Path: path, Unless: unless, Text: fmt.Sprintf(format, args...)})
 	}
+	if r.OnSenderLimit == config.SenderLimitPark && (preset == nil || len(preset.Facts.Limits) == 0) {
+		refuse("on_sender_limit", "", "park: it is not known when the sender switches an endpoint off; docs/senders has the presets of which that is established. Leave it out")
+	}
 	if preset != nil {
 		f := &preset.Facts
 		if f.NeverParks() {

@@ -42,6 +42,16 @@ park_store:
 	}
 }
 
+func TestWhatNobodyKnowsOfASenderCannotBeParkedFor(t *testing.T) {
+	for preset, fine := range map[string]bool{"gitlab": true, "standard-webhooks": false, "github": false} {
+		text := "park_store: {single_member: true}\nroutes: [{name: a, path: /a, workflow: w, preset: " + preset + ", on_sender_limit: park, park: {enabled: true, max_age: 4m}}]"
+		_, err := Load(&cli.Environment{}, "sidecar.yaml", []byte(text), true)
+		if known := err == nil || !strings.Contains(err.Error(), "routes[0].on_sender_limit: park: it is not known"); known != fine {
+			t.Errorf("%s: %v", preset, err)
+		}
+	}
+}
+
 func TestABadKeyFileIsAMistakeOfTheConfiguration(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(name, []byte("k1 tooshort\n"), 0o600); err != nil {
