@@ -1,9 +1,12 @@
 package admin
 
 import (
+	"context"
 	"net/url"
 	"strings"
 	"testing"
+
+	"hooklock/idem"
 )
 
 func pausePath(scope string) string { return "/v1/pauses/" + url.PathEscape(scope) }
@@ -25,6 +28,10 @@ func TestAPauseIsSeenUntilItIsResumed(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	f.want(404, "pause_not_found", "DELETE", pausePath("workflow:stripe/*"), opsToken, "")
+	f.want(201, "", "POST", "/v1/pauses", opsToken, `{"scope":"route:r","reason":"short","for":"1h"}`)
+	if a := f.want(200, "", "DELETE", pausePath("route:r"), opsToken, ""); a.text("until") == "" {
+		t.Errorf("%s", a.body)
+	}
 	f.want(404, "pause_not_found", "GET", pausePath("workflow:stripe/*"), opsToken, "")
 	for _, line := range []string{
 		`"who":"ops","what":"pause","result":"done","why":"a migration","before":"not paused","after":"paused for 15m"`,
@@ -44,6 +51,24 @@ func TestAPauseThatNobodyCanMeanIsRefused(t *testing.T) {
 		`{"scope":"workflow:w","reason":"x","for":"15"}`, `{"scope":"workflow:` + strings.Repeat("w", 3000) + `","reason":"x"}`,
 	} {
 		f.want(400, "bad_request", "POST", "/v1/pauses", opsToken, body)
+	}
+	f.want(400, "bad_request", "GET", "/v1/pauses?limit=1", opsToken, "")
+	f.want(400, "bad_request", "GET", pausePath("route:r")+"?wait=1s", opsToken, "")
+	f.want(400, "bad_request", "DELETE", pausePath("route:r")+"?reason="+strings.Repeat("x", 5000), opsToken, "")
+	f.want(400, "bad_request", "DELETE", pausePath("r"), opsToken, "")
+}
+
+// crowded is a ledger with more locks than are looked at.
+type crowded struct{ Ledger }
+
+func (crowded) Pauses(context.Context) ([]idem.PauseState, error) {
+	return []idem.PauseState{{Pause: idem.Pause{Scope: idem.PauseScope{Route: "r"}}, More: true}}, nil
+}
+
+func TestWhatWasNotCountedToItsEndIsNotDrained(t *testing.T) {
+	r := newRig(t, crowded{unreachable{}}, nil)
+	if a := r.want(200, "", "GET", pausePath("route:r"), opsToken, ""); a.json["incomplete"] != true || a.json["drained"] != false {
+		t.Errorf("%s", a.body)
 	}
 }
 
