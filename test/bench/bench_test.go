@@ -36,7 +36,7 @@ func TestMeasuresInOneRunAndLeavesNothingBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{`upstream alone +[1-9]`, `net/http ReverseProxy +[1-9]`} {
+	for _, line := range []string{`upstream alone +[1-9]`, `net/http ReverseProxy +[1-9]`, `plain fasthttp proxy +[1-9]`, `the same without a body`} {
 		if !regexp.MustCompile(line).MatchString(out.String()) {
 			t.Errorf("found no line like %q in\n%s", line, out.String())
 		}
@@ -59,7 +59,7 @@ func TestAProxyThatDoesNotStartEndsTheRunWithItsWords(t *testing.T) {
 }
 
 func TestUnknownOrEmptyArgumentsAreErrors(t *testing.T) {
-	for _, args := range [][]string{{"-rounds", "0"}, {"-connections", "0"}, {"-duration", "0s"}, {"-flows", "0"}, {"-outages", "-1"}, {"-as", "cook"}, {"x"}} {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-connections", "0"}, {"-duration", "0s"}, {"-flows", "0"}, {"-outages", "-1"}, {"-as", "cook"}, {"-only", "("}, {"-only", "nobody", "-hooklock", "", "-nginx", ""}, {"x"}} {
 		if err := run(t.Context(), args, &bytes.Buffer{}); err == nil {
 			t.Errorf("%q was taken", args)
 		}
@@ -121,10 +121,13 @@ func TestRatiosAreTakenRoundByRound(t *testing.T) {
 
 func TestEveryKindOfRequestIsOneThatServersRead(t *testing.T) {
 	var seen []string
-	for _, kind := range []string{kindPlain, kindReplayed, kindLocked, kindExecuted, kindInTime, kindParked} {
+	for _, kind := range []string{kindPlain, kindBodiless, kindReplayed, kindLocked, kindExecuted, kindInTime, kindParked} {
 		size := bodySize
-		if kind == kindParked {
+		switch kind {
+		case kindParked:
 			size = parkedSize
+		case kindBodiless:
+			size = 0
 		}
 		s := &sender{o: loadOptions{kind: kind, run: "1"}, index: 3}
 		for n := range 2 {
@@ -139,7 +142,7 @@ func TestEveryKindOfRequestIsOneThatServersRead(t *testing.T) {
 		}
 	}
 	want := []string{
-		"/plain evt_fixed", "/plain evt_fixed",
+		"/plain evt_fixed", "/plain evt_fixed", "/plain ", "/plain ",
 		"/hooks/settled evt_1_settled", "/hooks/settled evt_1_settled",
 		"/hooks/held evt_1_3_0", "/hooks/held evt_1_3_1",
 		"/hooks/flow-3 evt_1_3_0", "/hooks/flow-3 evt_1_3_1",
@@ -157,7 +160,7 @@ func TestAnAnswerOfAnotherKindIsWrong(t *testing.T) {
 		status         int
 		right          bool
 	}{
-		{kindPlain, "", 200, true}, {kindPlain, "", 502, false}, {kindReplayed, "replayed", 200, true}, {kindReplayed, "executed", 200, false},
+		{kindPlain, "", 200, true}, {kindPlain, "", 502, false}, {kindBodiless, "", 200, true}, {kindReplayed, "replayed", 200, true}, {kindReplayed, "executed", 200, false},
 		{kindLocked, "locked", 409, true}, {kindLocked, "in_flight", 409, false}, {kindExecuted, "executed", 200, true},
 		{kindInTime, "executed", 200, true}, {kindInTime, "parked", 202, false}, {kindParked, "parked", 202, true}, {kindParked, "executed", 200, false},
 	} {

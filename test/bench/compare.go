@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -24,12 +26,19 @@ const (
 	subjectAll      = "hooklock, with traces and OTLP"
 	subjectNginx    = "nginx"
 	subjectNetHTTP  = "net/http ReverseProxy"
+	subjectFasthttp = "plain fasthttp proxy"
+	subjectDefaults = "hooklock, at its defaults"
+	subjectExternal = "hooklock, one external member"
 )
+
+// before is in front of the names of the subjects of the program of -before.
+const before = "before: "
 
 // subject is one thing that is measured, over all rounds.
 type subject struct {
 	name        string
 	child       *child // whose CPU is counted, and where the requests go
+	beside      *child // whose CPU is counted, too; nil: nobody's
 	direct      bool   // the child is the upstream, and its CPU is not of interest
 	kind        string
 	prepare     func(run string) (end func() error, err error) // before a round, and after it; may be nil
@@ -60,6 +69,10 @@ func compare(ctx context.Context, o *options, out io.Writer) (err error) {
 	subjects, err := cast(f, o, out)
 	if err != nil {
 		return err
+	}
+	subjects = slices.DeleteFunc(subjects, func(s *subject) bool { return !o.only.MatchString(s.name + ", " + s.kind) })
+	if len(subjects) == 0 {
+		return errors.New("-only leaves nothing to measure")
 	}
 	fmt.Fprintf(out, "%d rounds of %s for each, in turn; 1 KiB POST over %d connections; median (min–max)\n\n", o.rounds, o.duration, o.connections)
 	for n := -1; n < o.rounds; n++ { // round -1 warms up
@@ -94,45 +107,84 @@ func cast(f *family, o *options, out io.Writer) ([]*subject, error) {
 	if nginx != nil {
 		subjects = append(subjects, &subject{name: subjectNginx, child: nginx, kind: kindPlain})
 	}
-	net, err := f.startSelf(roleReverseProxy, "-target", up.addr)
-	if err != nil {
-		return nil, err
+	for _, role := range []struct{ role, name string }{{roleReverseProxy, subjectNetHTTP}, {roleFasthttp, subjectFasthttp}} {
+		c, err := f.startSelf(role.role, "-target", up.addr)
+		if err != nil {
+			return nil, err
+		}
+		subjects = append(subjects, &subject{name: role.name, child: c, kind: kindPlain}, &subject{name: role.name, child: c, kind: kindBodiless})
 	}
-	subjects = append(subjects, &subject{name: subjectNetHTTP, child: net, kind: kindPlain})
-	if o.hooklock == "" {
-		return subjects, nil
+	if nginx != nil {
+		subjects = append(subjects, &subject{name: subjectNginx, child: nginx, kind: kindBodiless})
 	}
-	hooklocks, err := castHooklock(f, o.hooklock, up)
-	return append(subjects, hooklocks...), err
+	for _, program := range []struct{ program, prefix string }{{o.hooklock, ""}, {o.before, before}} {
+		if program.program == "" {
+			continue
+		}
+		hooklocks, err := castHooklock(f, program.program, program.prefix, up)
+		if err != nil {
+			return nil, err
+		}
+		subjects = append(subjects, hooklocks...)
+	}
+	return subjects, nil
 }
 
-// castHooklock starts the program three times: as it is, measuring nothing, and with everything that it can measure.
-func castHooklock(f *family, program string, up *child) ([]*subject, error) {
-	h, err := startHooklock(f, program, up.addr, "hooklock")
+// castHooklock starts the program five times: with few lines of configuration and no log, with its defaults, measuring nothing, with everything
+// that it can measure, and with an etcd of its own process.
+func castHooklock(f *family, program, prefix string, up *child) ([]*subject, error) {
+	run := hooklockRun{program: program, upstream: up.addr, name: prefix + "hooklock", log: quietLog}
+	h, err := run.start(f)
 	if err != nil {
 		return nil, err
 	}
-	bare, err := startHooklock(f, program, up.addr, "bare", "OTEL_SDK_DISABLED=true")
+	run.name, run.log = prefix+"defaults", ""
+	defaults, err := run.start(f)
 	if err != nil {
 		return nil, err
 	}
-	all, err := startHooklock(f, program, up.addr, "all", // nobody listens there
-		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.0001", "OTEL_METRIC_EXPORT_INTERVAL=1000")
+	run.name, run.log, run.env = prefix+"bare", quietLog, []string{"OTEL_SDK_DISABLED=true"}
+	bare, err := run.start(f)
 	if err != nil {
 		return nil, err
 	}
-	return []*subject{
+	run.name, run.env = prefix+"all", []string{ // nobody listens there
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.0001", "OTEL_METRIC_EXPORT_INTERVAL=1000",
+	}
+	all, err := run.start(f)
+	if err != nil {
+		return nil, err
+	}
+	etcd, err := f.startSelf(roleEtcd, "-target", filepath.Join(f.dir, prefix+"etcd"))
+	if err != nil {
+		return nil, err
+	}
+	run.name, run.env, run.etcd = prefix+"external", nil, etcd.addr
+	external, err := run.start(f)
+	if err != nil {
+		return nil, err
+	}
+	subjects := []*subject{
 		{name: subjectHooklock, child: h, kind: kindPlain},
+		{name: subjectHooklock, child: h, kind: kindBodiless},
 		{name: subjectBare, child: bare, kind: kindPlain},
 		{name: subjectAll, child: all, kind: kindPlain},
 		{name: subjectHooklock, child: h, kind: kindReplayed, prepare: settled(h)},
+		{name: subjectDefaults, child: defaults, kind: kindReplayed, prepare: settled(defaults)},
 		{name: subjectBare, child: bare, kind: kindReplayed, prepare: settled(bare)},
 		{name: subjectAll, child: all, kind: kindReplayed, prepare: settled(all)},
 		{name: subjectHooklock, child: h, kind: kindLocked, prepare: held(h, up)},
 		{name: subjectHooklock, child: h, kind: kindExecuted},
+		{name: subjectDefaults, child: defaults, kind: kindExecuted},
+		{name: subjectBare, child: bare, kind: kindExecuted},
+		{name: subjectExternal, child: external, beside: etcd, kind: kindExecuted},
 		{name: subjectHooklock, child: h, kind: kindInTime},
 		{name: subjectHooklock, child: h, kind: kindParked, prepare: accepted(f, h), connections: parkedConnections},
-	}, nil
+	}
+	for _, s := range subjects {
+		s.name = prefix + s.name
+	}
+	return subjects, nil
 }
 
 // settled delivers the event whose duplicates follow.
@@ -178,23 +230,40 @@ func (f *family) measure(o *options, s *subject, n int) (r round, err error) {
 			return r, err
 		}
 	}
-	before, err := groupUsage(s.child.cmd.Process.Pid)
+	from, err := s.usage()
 	if err != nil {
-		return r, s.child.failed(err)
+		return r, err
 	}
 	load, err := f.load(s.child.addr, loadOptions{kind: s.kind, run: run, connections: cmp.Or(s.connections, o.connections), duration: duration})
 	if err = errors.Join(err, end()); err != nil {
 		return r, err
 	}
-	after, err := groupUsage(s.child.cmd.Process.Pid)
+	to, err := s.usage()
 	if err != nil {
-		return r, s.child.failed(err)
+		return r, err
 	}
 	r.rate = float64(load.Requests) / load.Seconds
 	r.p50, r.p99 = load.P50, load.P99
-	r.cpu = float64((after.cpu - before.cpu).Microseconds()) / float64(load.Requests)
-	r.rss = float64(after.rss) / (1 << 20)
+	r.cpu = float64((to.cpu - from.cpu).Microseconds()) / float64(load.Requests)
+	r.rss = float64(to.rss) / (1 << 20)
 	return r, nil
+}
+
+// usage is what the subject has used so far.
+func (s *subject) usage() (usage, error) {
+	u, err := groupUsage(s.child.cmd.Process.Pid)
+	if err != nil {
+		return u, s.child.failed(err)
+	}
+	if s.beside == nil {
+		return u, nil
+	}
+	beside, err := groupUsage(s.beside.cmd.Process.Pid)
+	if err != nil {
+		return u, s.beside.failed(err)
+	}
+	u.cpu += beside.cpu
+	return u, nil
 }
 
 // load runs a load process to its end.

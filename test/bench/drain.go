@@ -101,7 +101,7 @@ func (f *family) outages(o *options, out io.Writer) error {
 		return err
 	}
 	s := &service{addr: addrs[0]}
-	h, err := startHooklock(f, o.hooklock, s.addr, "outage")
+	h, err := hooklockRun{program: o.hooklock, upstream: s.addr, name: "outage", log: quietLog}.start(f)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -20,13 +22,15 @@ type options struct {
 	duration    time.Duration // of one round of one subject
 	rounds      int
 	connections int
-	outages     int    // 0 leaves them out
-	flows       int    // workflows of an outage
+	outages     int // 0 leaves them out
+	flows       int // workflows of an outage
+	only        *regexp.Regexp
 	hooklock    string // program; "" leaves it out
+	before      string // another one to compare it with; "" leaves it out
 	nginx       string // program; "" leaves it out
 	as          string // which part this process is
 	load        loadOptions
-	target      string // of -as reverseproxy
+	target      string // of -as reverseproxy and fasthttp, or a folder
 }
 
 func main() {
@@ -59,10 +63,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return serveUpstream(ctx, out)
 	case roleReverseProxy:
 		return serveReverseProxy(ctx, o.target, out)
+	case roleFasthttp:
+		return serveFasthttpProxy(ctx, o.target, out)
+	case roleEtcd:
+		return serveEtcd(ctx, o.target, out)
 	case roleLoad:
 		return runLoad(ctx, o.load, out)
 	}
-	return fmt.Errorf("-as %s: want %s, %s or %s", o.as, roleUpstream, roleReverseProxy, roleLoad)
+	return fmt.Errorf("-as %s: want %s", o.as, strings.Join([]string{roleUpstream, roleReverseProxy, roleFasthttp, roleEtcd, roleLoad}, ", "))
 }
 
 func parse(args []string) (*options, error) {
@@ -76,14 +84,20 @@ func parse(args []string) (*options, error) {
 	f.IntVar(&o.flows, "flows", 1000, "workflows of an outage, with 10 events each")
 	f.BoolVar(&short, "short", false, "3 rounds of 1 s, outages of 100 workflows: shows that it works; differences under a third mean nothing")
 	f.StringVar(&o.hooklock, "hooklock", "bin/hooklock", "the program to measure (make build); empty leaves it out")
+	f.StringVar(&o.before, "before", "", "another hooklock, to be measured in the same rounds: that of the release before")
+	only := f.String("only", "", "a regular expression: which of the subjects are measured, by their name and kind")
 	f.StringVar(&o.nginx, "nginx", "nginx", "nginx to compare with; left out where it is not installed")
-	f.StringVar(&o.as, "as", "", "part of a run: upstream, reverseproxy or load; used by the program itself")
-	f.StringVar(&o.target, "target", "", "host:port, for -as reverseproxy and load")
-	f.StringVar(&o.load.kind, "kind", kindPlain, "requests of -as load: plain, replayed, locked, executed, in_time or parked")
+	f.StringVar(&o.as, "as", "", "part of a run: upstream, reverseproxy, fasthttp, etcd or load; used by the program itself")
+	f.StringVar(&o.target, "target", "", "host:port, for -as reverseproxy, fasthttp and load; the folder of -as etcd")
+	f.StringVar(&o.load.kind, "kind", kindPlain, "requests of -as load: plain, bodiless, replayed, locked, executed, in_time or parked")
 	f.IntVar(&o.load.rate, "rate", 0, "requests a second of -as load; 0 is as many as are answered")
 	f.StringVar(&o.load.run, "run", "", "makes the event IDs of -as load unlike those of other runs")
 	if err := f.Parse(args); err != nil {
 		return nil, err
+	}
+	var err error
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
 	}
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("unknown argument %q", f.Arg(0))

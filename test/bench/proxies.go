@@ -12,9 +12,20 @@ import (
 	"runtime"
 )
 
-// startHooklock runs the program with few lines of configuration, and what keeps it out of the way of others. name tells it from others of
-// its kind; env is added to the environment.
-func startHooklock(f *family, program, upstream, name string, env ...string) (*child, error) {
+// quietLog is a configuration's log that is off, as nginx's access log is.
+const quietLog = "log: {level: error}\n"
+
+// hooklockRun is a Hooklock to start.
+type hooklockRun struct {
+	program, upstream string
+	name              string   // tells it from others of its kind
+	log               string   // of its configuration
+	env               []string // added to the environment
+	etcd              string   // host:port; "": an embedded one
+}
+
+// start runs the program with few lines of configuration, and what keeps it out of the way of others.
+func (r hooklockRun) start(f *family) (*child, error) {
 	addrs, err := freePorts(2)
 	if err != nil {
 		return nil, err
@@ -28,16 +39,18 @@ routes:
 park_store: {single_member: true}
 listen: %s
 admin: {listen: "%s"}
-data_dir: %s
-log: {level: error} # nginx has its access log off, too
-`, upstream, listen, admin, filepath.Join(f.dir, name+".data"))
-	file := filepath.Join(f.dir, name+".yaml")
+data_dir: %q
+`, r.upstream, listen, admin, filepath.Join(f.dir, r.name+".data")) + r.log
+	if r.etcd != "" {
+		config += fmt.Sprintf("etcd: {endpoints: [%q]}\n", "http://"+r.etcd)
+	}
+	file := filepath.Join(f.dir, r.name+".yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, "serve", "--config", file)
-	cmd.Env = append(os.Environ(), env...)
-	c, err := f.start(name, cmd)
+	cmd := exec.Command(r.program, "serve", "--config", file)
+	cmd.Env = append(os.Environ(), r.env...)
+	c, err := f.start(r.name, cmd)
 	if err != nil {
 		return nil, fmt.Errorf("%w (make build builds it)", err)
 	}

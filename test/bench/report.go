@@ -14,6 +14,10 @@ import (
 const (
 	budgetNginx   = 1.2       // CPU per request, passing through
 	budgetNetHTTP = 1.0 / 3.0 // CPU per request, passing through
+	budgetPlain   = 1.3       // CPU per request, passing through, to that of a plain proxy on the same library
+	budgetNew     = 1.08      // CPU of a new event with telemetry at its defaults, to that of measuring nothing
+	budgetReplay  = 1.15      // the same of a duplicate
+	budgetBefore  = 0.65      // CPU of a new event, to the release before
 	budgetSeen    = 1.1       // CPU per request, passing through, with everything measured
 	budgetPark    = 1.03      // CPU and latency of a route that parks, whose upstream answers in time, to one that does not
 	budgetDrain   = 1.1       // p50 of other deliveries while an outage's events run, to that afterwards
@@ -62,17 +66,21 @@ func ratio(a, b *subject, of func(round) float64) span {
 func report(out io.Writer, subjects []*subject) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\trequests/s\tp50 ms\tp99 ms\tCPU µs/request\tRSS MiB")
-	var decided bool
-	for _, s := range subjects {
-		if s.kind != kindPlain && !decided {
-			decided = true
-			fmt.Fprintln(w, "on a route:\t\t\t\t\t")
+	for _, kind := range kinds {
+		for _, s := range subjects {
+			if s.kind != kind.name {
+				continue
+			}
+			if kind.title != "" {
+				fmt.Fprintln(w, kind.title+":\t\t\t\t\t")
+				kind.title = ""
+			}
+			cpu, rss := "", ""
+			if !s.direct {
+				cpu, rss = s.span(cpuOf).text(1), fmt.Sprintf("%.0f", s.span(rssOf).high)
+			}
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\n", s.name, s.span(rateOf).text(0), s.span(p50Of).text(2), fmt.Sprintf("%.1f", s.span(p99Of).median), cpu, rss)
 		}
-		cpu, rss := "", ""
-		if !s.direct {
-			cpu, rss = s.span(cpuOf).text(1), fmt.Sprintf("%.0f", s.span(rssOf).high)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.label(), s.span(rateOf).text(0), s.span(p50Of).text(2), fmt.Sprintf("%.1f", s.span(p99Of).median), cpu, rss)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -84,24 +92,15 @@ func report(out io.Writer, subjects []*subject) error {
 	return nil
 }
 
-func (s *subject) label() string {
-	switch s.kind {
-	case kindReplayed:
-		if s.name != subjectHooklock {
-			return "  the same, " + s.name
-		}
-		return "  duplicates of a settled event"
-	case kindLocked:
-		return "  events of a workflow that is locked"
-	case kindExecuted:
-		return "  new events (claim and settle in etcd)"
-	case kindInTime:
-		return "  the same, on a route with park"
-	case kindParked:
-		return fmt.Sprintf("  parked at once, 2 KiB, %d connections; CPU with their tries", parkedConnections)
-	default:
-		return s.name
-	}
+// kinds are the parts of the table.
+var kinds = []struct{ name, title string }{
+	{kindPlain, "passing through"},
+	{kindBodiless, "the same without a body"},
+	{kindReplayed, "duplicates of a settled event"},
+	{kindLocked, "events of a workflow that is locked"},
+	{kindExecuted, "new events (claim and settle in etcd)"},
+	{kindInTime, "the same, on a route with park"},
+	{kindParked, fmt.Sprintf("parked at once, 2 KiB, %d connections; CPU with their tries", parkedConnections)},
 }
 
 // ratios are the sentences under the table.
@@ -113,31 +112,40 @@ func ratios(subjects []*subject) []string {
 		}
 		return subjects[i]
 	}
-	h := find(subjectHooklock, kindPlain)
-	if h == nil {
-		return nil
-	}
 	var lines []string
-	for _, c := range []struct {
-		other  string
-		budget float64
-	}{{subjectNginx, budgetNginx}, {subjectNetHTTP, budgetNetHTTP}} {
-		if other := find(c.other, kindPlain); other != nil {
-			lines = append(lines, fmt.Sprintf("passing through, hooklock takes %s × the CPU of %s (to reach: at most %.2f), at %s × its rate",
-				ratio(h, other, cpuOf).text(2), c.other, c.budget, ratio(h, other, rateOf).text(2)))
+	say := func(name, kind, than, thanKind string, of func(round) float64, text string, budget float64) {
+		a, b := find(name, kind), find(than, thanKind)
+		if a != nil && b != nil {
+			lines = append(lines, fmt.Sprintf(text, ratio(a, b, of).text(2), budget))
+		}
+	}
+	for _, kind := range []string{kindPlain, kindBodiless} {
+		for _, c := range []struct {
+			other  string
+			budget float64
+		}{{subjectNginx, budgetNginx}, {subjectNetHTTP, budgetNetHTTP}, {subjectFasthttp, budgetPlain}} {
+			say(subjectHooklock, kind, c.other, kind, cpuOf, kind+": %s × the CPU of "+c.other+" (to reach: at most %.2f)", c.budget)
 		}
 	}
 	for _, kind := range []string{kindReplayed, kindLocked} {
-		s := find(subjectHooklock, kind)
-		lines = append(lines, fmt.Sprintf("%s: %s × the rate of passing through (to reach: at least %.2f)", kind, ratio(s, h, rateOf).text(2), budgetDecided))
+		say(subjectHooklock, kind, subjectHooklock, kindPlain, rateOf, kind+": %s × the rate of passing through (to reach: at least %.2f)", budgetDecided)
 	}
 	for _, kind := range []string{kindPlain, kindReplayed} {
-		if all, bare := find(subjectAll, kind), find(subjectBare, kind); all != nil && bare != nil {
-			lines = append(lines, fmt.Sprintf("%s: metrics, traces that are not sampled and OTLP to a dead collector take %s × the CPU of measuring nothing (passing through, to reach: at most %.2f)",
-				kind, ratio(all, bare, cpuOf).text(2), budgetSeen))
+		say(subjectAll, kind, subjectBare, kind, cpuOf, kind+": metrics, traces that are not sampled and OTLP to a dead collector take %s × the CPU of measuring nothing (passing through, to reach: at most %.2f)", budgetSeen)
+	}
+	for _, c := range []struct {
+		kind   string
+		budget float64
+	}{{kindExecuted, budgetNew}, {kindReplayed, budgetReplay}} {
+		say(subjectDefaults, c.kind, subjectBare, c.kind, cpuOf, c.kind+": telemetry at its defaults, log lines with it, takes %s × the CPU of measuring nothing (to reach: at most %.2f)", c.budget)
+	}
+	for _, s := range subjects {
+		if s.kind == kindExecuted && s.name != subjectBare {
+			say(s.name, s.kind, before+s.name, s.kind, cpuOf, "new events, "+s.name+": %s × the CPU of before (to reach: at most %.2f)", budgetBefore)
+			say(s.name, s.kind, before+s.name, s.kind, rateOf, "    at %s × its rate (to reach: more than %.2f)", 1)
 		}
 	}
-	if s := find(subjectHooklock, kindExecuted); s != nil {
+	if h, s := find(subjectHooklock, kindPlain), find(subjectHooklock, kindExecuted); h != nil && s != nil {
 		lines = append(lines, fmt.Sprintf("executed: %.0f µs of CPU more than passing through, with the embedded etcd in it", math.Max(0, s.span(cpuOf).median-h.span(cpuOf).median)))
 	}
 	executed, inTime, parked := find(subjectHooklock, kindExecuted), find(subjectHooklock, kindInTime), find(subjectHooklock, kindParked)

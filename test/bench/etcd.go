@@ -1,0 +1,46 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+)
+
+const roleEtcd = "etcd"
+
+// serveEtcd is one member with etcd's own defaults, which syncs its disk.
+func serveEtcd(ctx context.Context, dir string, out io.Writer) error {
+	cfg := embed.NewConfig()
+	cfg.Dir = dir
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	any := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	cfg.ListenClientUrls, cfg.ListenPeerUrls = any, any
+	server, err := embed.StartEtcd(cfg)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	select {
+	case <-server.Server.ReadyNotify():
+	case err := <-server.Err():
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if _, err := fmt.Fprintln(out, server.Clients[0].Addr()); err != nil {
+		return err
+	}
+	select {
+	case err := <-server.Err():
+		return errors.Join(errors.New("etcd ended"), err)
+	case <-ctx.Done():
+		return nil
+	}
+}
