@@ -39,7 +39,8 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	if !t.o.Log.Enabled(ctx, level) || routine(r) && !t.kept(r) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 27), slog.String("decision", string(r.Decision)), slog.String("route", r.Route), slog.Int("status", r.Status))
+	fields := t.fields.Get().(*[]slog.Attr)
+	attrs := append((*fields)[:0], slog.String("decision", string(r.Decision)), slog.String("route", r.Route), slog.Int("status", r.Status))
 	attrs = appendText(attrs, "would", string(r.Would))
 	attrs = appendText(attrs, "code", r.Code)
 	attrs = appendText(attrs, "signature", r.Signature)
@@ -59,7 +60,18 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	if r.Err != nil && r.Code == "" {
 		attrs = append(attrs, slog.String("error", r.Err.Error()))
 	}
-	t.o.Log.LogAttrs(ctx, level, "delivery", attrs...)
+	t.line(ctx, level, "delivery", fields, attrs)
+}
+
+// line writes a line of attrs, which are in fields, and takes these back. slog's own methods would look for its place in the source, which no line
+// has, and copy attrs, which no handler of ours keeps. An error has no place to be said: the writer of the log counts what it loses.
+func (t *Telemetry) line(ctx context.Context, level slog.Level, event string, fields *[]slog.Attr, attrs []slog.Attr) {
+	r := slog.NewRecord(t.o.Now(), level, event, 0)
+	r.AddAttrs(slog.Attr{Value: slog.GroupValue(attrs...)})
+	_ = t.o.Log.Handler().Handle(ctx, r)
+	clear(attrs)
+	*fields = attrs[:0]
+	t.fields.Put(fields)
 }
 
 // Event implements proxy.Observer.
@@ -76,7 +88,8 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	if !t.o.Log.Enabled(ctx, level) || level == slog.LevelInfo && name != proxy.EventRefused && !t.kept(r) {
 		return
 	}
-	attrs := t.appendNames(append(make([]slog.Attr, 0, 15), slog.String("route", r.Route)), r)
+	fields := t.fields.Get().(*[]slog.Attr)
+	attrs := t.appendNames(append((*fields)[:0], slog.String("route", r.Route)), r)
 	switch name {
 	case proxy.EventRefused:
 		attrs = appendClosed(attrs, r)
@@ -96,7 +109,7 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 			attrs = append(attrs, slog.String("error", r.Err.Error()))
 		}
 	}
-	t.o.Log.LogAttrs(ctx, level, string(name), attrs...)
+	t.line(ctx, level, string(name), fields, attrs)
 }
 
 // appendClosed says that the execution in the way has ended.

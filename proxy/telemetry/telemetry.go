@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,8 @@ type Telemetry struct {
 
 	listeners listeners
 
+	fields sync.Pool // of *[]slog.Attr, for lines of deliveries
+
 	server     *histograms[serverKey]
 	client     *histograms[clientKey]
 	operations *histograms[operationKey]
@@ -87,6 +90,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		o: o, clean: clean, sdk: s, tracer: s.tracer, follow: w.follow, never: w.never,
 	}
 	t.spanNames = newOnce(func(k spanName) string { return k.method + " " + k.pattern })
+	t.fields.New = func() any { return &[]slog.Attr{} }
 	t.patterns.Store(&map[string]string{})
 	t.oneIn.Store(1)
 	if t.is, err = newInstruments(s.meter); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -42,11 +43,23 @@ func OpenLog(e *cli.Environment, loaded *config.Loaded) *ServerLog {
 	if screen := e.ScreenOf(e.Stderr); screen.Terminal() && loaded.Origin("log.format").Kind == config.FromDefault {
 		l.people = &screen
 	}
-	l.writer = logs.NewWriter(logs.Options{To: e.Stderr, Lost: l.Lost})
+	l.writer = logs.NewWriter(logs.Options{To: e.Stderr, Lost: l.Lost, Piece: pieceOf(e.Stderr)})
 	l.Logger = l.to(l.writer, level)
 	e.AtEnd, e.Stderr = l.close, l.writer
 	log.SetOutput(l.writer) // of libraries that know no other place
 	return l
+}
+
+// pieceOf is how much is written at once: to a file, as much as there is. Whoever appends to one does so undivided, whatever its length.
+func pieceOf(to io.Writer) int {
+	file, ok := to.(*os.File)
+	if !ok {
+		return 0
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return 64 << 10
 }
 
 // whereLibrariesLog is where the standard library's log goes now.
@@ -65,11 +78,10 @@ func (l *ServerLog) to(w io.Writer, level slog.Level) *slog.Logger {
 	if l.people != nil {
 		return slog.New(newPeopleHandler(w, *l.people, level))
 	}
-	o := &slog.HandlerOptions{Level: level}
 	if l.format == config.LogText {
-		return slog.New(slog.NewTextHandler(w, o))
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 	}
-	return slog.New(slog.NewJSONHandler(w, o))
+	return slog.New(logs.NewJSONHandler(w, level))
 }
 
 // Lost is the line in the place of lines that were lost.

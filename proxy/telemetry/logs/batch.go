@@ -22,8 +22,8 @@ func (b *batch) add(line []byte, reserved bool) {
 	b.text = append(b.text, line...)
 }
 
-// cut is how many bytes to write at once: whole lines.
-func (b *batch) cut() int {
+// cut is how many bytes to write at once: whole lines, and no more than piece where one fits.
+func (b *batch) cut(piece int) int {
 	if len(b.text) <= piece {
 		return len(b.text)
 	}

@@ -25,7 +25,7 @@ func BenchmarkLine(b *testing.B) {
 				name = c.name + "/side by side"
 			}
 			b.Run(name, func(b *testing.B) {
-				log := slog.New(slog.NewJSONHandler(c.to(b, readPipe(b)), nil))
+				log := slog.New(NewJSONHandler(c.to(b, readPipe(b)), slog.LevelInfo))
 				b.ReportAllocs()
 				before := cpu()
 				defer func() { b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op") }() // of all goroutines, the reader's, too

@@ -30,7 +30,7 @@ func FuzzEachLineIsWrittenOrCounted(f *testing.F) {
 			}
 			return out.Write(b)
 		})
-		w := NewWriter(Options{To: to, Room: 400, Reserved: 3, Retry: time.Microsecond, Lost: func(n int64) []byte { return fmt.Appendf(nil, "(lost %d)\n", n) }})
+		w := NewWriter(Options{To: to, Room: 400, Reserved: 3, Retry: time.Microsecond, Linger: time.Microsecond, Lost: func(n int64) []byte { return fmt.Appendf(nil, "(lost %d)\n", n) }})
 		promised := map[int]bool{}
 		for i, length := range lines {
 			line := fmt.Sprintf("<%d %s>", i, strings.Repeat("x", int(length)))

@@ -26,18 +26,23 @@ type Options struct {
 	Patience time.Duration
 	// Retry is when To is tried again after an error; zero means 1 s.
 	Retry time.Duration
+	// Linger is how long a line waits for others to be written with, unless it is Reserved, or many wait; zero means 10 ms. It is what a
+	// process loses that is killed while somebody reads.
+	Linger time.Duration
+	// Piece is how many bytes one call of To gets at most, longer lines apart; zero means 4 KiB. A pipe takes that many whole or not at all
+	// (PIPE_BUF), so that lines are not torn where several processes write to one pipe.
+	Piece int
 	Now   func() time.Time // nil means time.Now
 }
-
-// piece is how many bytes one call of To gets at most, longer lines apart. A pipe takes that many whole or not at all (PIPE_BUF), so that
-// lines are not torn where several processes write to one pipe.
-const piece = 4096
 
 // Memory is taken in chunks, of which a few are kept for the next lines.
 const (
 	chunk     = 64 << 10 // bytes
 	mostSpare = 8        // chunks
 )
+
+// many is how many bytes of lines do not linger.
+const many = chunk / 2
 
 // Writer is an io.Writer that takes whole lines, one with each call, keeps their order, and never waits. Close ends it.
 type Writer struct {
@@ -56,10 +61,12 @@ type Writer struct {
 	places  int       // of reserved lines: given out, or waiting
 	failed  error     // of the last batch
 	closing bool
+	urgent  bool // what waits does not linger
 
 	start time.Time
-	began atomic.Int64 // when the call of To began that is under way, in ns after start; 0: there is none
-	torn  bool         // To has the beginning of a line whose end it did not take; run's own
+	began atomic.Int64  // when the call of To began that is under way, in ns after start; 0: there is none
+	torn  bool          // To has the beginning of a line whose end it did not take; run's own
+	hurry chan struct{} // has room for one token: urgent was set
 	end   chan struct{}
 	ended chan struct{}
 }
@@ -78,10 +85,16 @@ func NewWriter(o Options) *Writer {
 	if o.Retry == 0 {
 		o.Retry = time.Second
 	}
+	if o.Piece == 0 {
+		o.Piece = 4096
+	}
+	if o.Linger == 0 {
+		o.Linger = 10 * time.Millisecond
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Writer{o: o, start: o.Now(), end: make(chan struct{}), ended: make(chan struct{})}
+	w := &Writer{o: o, start: o.Now(), hurry: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan struct{})}
 	w.more.L, w.written.L = &w.mu, &w.mu
 	go w.run()
 	return w
@@ -110,7 +123,22 @@ func (w *Writer) add(line []byte, reserved bool) {
 	}
 	w.queue[last].add(line, reserved)
 	w.size += len(line)
+	if reserved || w.size >= many {
+		w.rush()
+	}
 	w.more.Signal()
+}
+
+// rush has written at once what waits. Its caller has mu.
+func (w *Writer) rush() {
+	if w.urgent {
+		return
+	}
+	w.urgent = true
+	select {
+	case w.hurry <- struct{}{}:
+	default: // nobody has taken the one before, which does as well
+	}
 }
 
 // putBack puts what must not be lost in front of the queue. Its caller has mu.
@@ -209,6 +237,7 @@ func (w *Writer) Flush(ctx context.Context) {
 	if w.missing > 0 {
 		last++
 	}
+	w.rush()
 	for w.done < last && ctx.Err() == nil {
 		w.written.Wait()
 	}
@@ -236,9 +265,11 @@ func (w *Writer) Close(ctx context.Context) error {
 // run writes until Close.
 func (w *Writer) run() {
 	defer close(w.ended)
-	retry := time.NewTimer(0)
+	retry, linger := time.NewTimer(0), time.NewTimer(0)
 	defer retry.Stop()
+	defer linger.Stop()
 	for {
+		w.gather(linger)
 		b, ok := w.take()
 		if !ok {
 			return
@@ -255,6 +286,26 @@ func (w *Writer) run() {
 			}
 			return
 		}
+	}
+}
+
+// gather waits for something to write, and then for more of it: a wake and a call of To cost more than a line.
+func (w *Writer) gather(linger *time.Timer) {
+	w.mu.Lock()
+	for len(w.queue) == 0 && w.missing == 0 && !w.closing {
+		w.urgent = false // nothing waits
+		w.more.Wait()
+	}
+	urgent := w.urgent || w.closing
+	w.mu.Unlock()
+	if urgent {
+		return
+	}
+	linger.Reset(w.o.Linger)
+	select {
+	case <-linger.C:
+	case <-w.hurry:
+	case <-w.end:
 	}
 }
 
@@ -287,7 +338,7 @@ func (w *Writer) put(b batch) bool {
 	err := w.putMissing(&b)
 	for err == nil && len(b.text) > 0 {
 		var n int
-		n, err = w.call(b.text[:b.cut()])
+		n, err = w.call(b.text[:b.cut(w.o.Piece)])
 		if reserved := b.drop(n); reserved > 0 {
 			w.settle(reserved)
 		}

@@ -291,6 +291,7 @@ func TestAnEndUnderAnErrorTriesOnceMore(t *testing.T) {
 }
 
 func TestALongLineAndManyShortOnesAreCutAtTheirEnds(t *testing.T) {
+	const piece = 4096
 	var pieces []int
 	var text bytes.Buffer
 	w := open(t, writerFunc(func(b []byte) (int, error) {
@@ -322,3 +323,38 @@ func TestALongLineAndManyShortOnesAreCutAtTheirEnds(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+func TestLinesAreWrittenTogether(t *testing.T) {
+	p := newPlace()
+	w := NewWriter(Options{To: p, Lost: func(int64) []byte { return nil }, Linger: time.Hour})
+	for n := range 10 {
+		say(w, fmt.Sprintf("line %d", n))
+	}
+	w.Flush(t.Context())
+	if lines := p.lines(); p.calls != 1 || len(lines) != 10 {
+		t.Errorf("%d calls wrote %d lines", p.calls, len(lines))
+	}
+	closed(t, w)
+}
+
+func TestWhatMayNotWaitTakesWithItWhatWaits(t *testing.T) {
+	p := newPlace()
+	w := NewWriter(Options{To: p, Lost: func(int64) []byte { return nil }, Linger: time.Hour})
+	say(w, "an ordinary line")
+	room, err := w.Reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(room, "a change by the API")
+	p.await(func(p *place) bool { return strings.Contains(p.text.String(), "a change by the API") })
+	for range 2 { // each time anew
+		say(w, strings.Repeat("x", many))
+		p.await(func(p *place) bool { return p.text.Len() > many })
+		p.set(func(p *place) { p.text.Reset() })
+	}
+	say(w, "the last line")
+	closed(t, w)
+	if lines := p.lines(); lines[0] != "the last line" {
+		t.Errorf("%q", lines)
+	}
+}
