@@ -20,12 +20,13 @@ const (
 	quietLog = time.Minute
 )
 
-// Keeper watches a Budget: it says when bodies were refused, and gives memory back after a peak. The runtime by itself collects what a
+// Keeper watches a Budget: it says when bodies were refused, and gives memory back after a peak. It also says how much garbage may pile up. The runtime by itself collects what a
 // peak left behind only when as much was allocated again, or after two minutes, and returns it to the system slowly.
 type Keeper struct {
 	budget *wire.Budget
 	log    *slog.Logger
 	free   func() // collects garbage and returns free memory to the system
+	gc     *collector
 
 	high  int64         // the peak that was not given back yet
 	calm  time.Duration // how long it has been over
@@ -33,20 +34,22 @@ type Keeper struct {
 	since time.Duration // the last line
 }
 
-// NewKeeper makes a Keeper.
-func NewKeeper(b *wire.Budget, log *slog.Logger) *Keeper {
-	return &Keeper{budget: b, log: log, free: debug.FreeOSMemory, since: quietLog}
+// NewKeeper makes a Keeper of a process that may take so much memory.
+func NewKeeper(b *wire.Budget, l Limit, log *slog.Logger) *Keeper {
+	return &Keeper{budget: b, log: log, free: debug.FreeOSMemory, gc: newCollector(l), since: quietLog}
 }
 
 // Run watches until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
+	k.gc.tune()
 	for {
 		select {
 		case <-ticker.C:
 			k.giveBack()
 			k.tell()
+			k.gc.tune()
 		case <-ctx.Done():
 			return
 		}

@@ -40,7 +40,7 @@ func newKeeper() (*Keeper, *wire.Budget, *bytes.Buffer, *int) {
 	var out bytes.Buffer
 	freed := 0
 	b := wire.NewBudget(1 << 30)
-	k := NewKeeper(b, slog.New(slog.NewTextHandler(&out, nil)))
+	k := NewKeeper(b, Limit{}, slog.New(slog.NewTextHandler(&out, nil)))
 	k.free = func() { freed++ }
 	return k, b, &out, &freed
 }

@@ -302,7 +302,7 @@ func (s *Service) setMemory(l *config.Limits) {
 func (s *Service) keepMemory() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.onStop("memory", func(context.Context) error { cancel(); return nil })
-	keeper := memory.NewKeeper(s.budget, s.Log.Logger)
+	keeper := memory.NewKeeper(s.budget, s.memory, s.Log.Logger)
 	s.serving.Go(func() { keeper.Run(ctx) })
 }
 
