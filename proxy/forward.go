@@ -59,7 +59,7 @@ func (d *delivery) passed(c *call, err error) *ending {
 		d.end.stream = &answerStream{d: d, call: c, rest: d.answer.Rest, held: d.answer.Body}
 		return &d.end
 	}
-	d.end.pooled = d.route != nil // where no route took it, it has no body: what has one is streamed
+	d.end.pooled = d.route != nil || len(d.answer.Body) > 0
 	c.end()
 	return &d.end
 }

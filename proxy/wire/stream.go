@@ -21,7 +21,8 @@ const (
 
 // Stream makes one exchange without holding it in memory whole. It reads the body up to RequestBuffer before it takes a connection, so
 // that a sender who drips holds none; then it writes the head and passes what follows on as it comes. It returns as soon as the
-// answer's head is there, and leaves the answer's body to ans.Rest, which is nil where there is none.
+// answer's head is there, and leaves the answer's body to ans.Rest, which is nil where there is none, or where it came with the head: then it
+// is in ans.Body.
 // body is BodyOf the request, nil for one without; the head must keep its framing (HeadOptions.Streamed). An answer may begin, and end, before the body was sent whole: see
 // ans.RequestPending, which is right after errors, too.
 //
@@ -40,18 +41,21 @@ func (u *Upstream) Stream(ctx context.Context, head []byte, body *RequestBody, a
 		ans.RequestPending = e.source != nil && (e.pump == nil || e.pending())
 		return err
 	}
-	e.pass()
-	return nil
+	return e.pass()
 }
 
-// pass leaves the body to the caller, if there is one.
-func (e *exchange) pass() {
-	if e.rest.empty() {
+// pass leaves the body to the caller, if there is one. What came whole with its head is no stream.
+func (e *exchange) pass() error {
+	switch n := e.ans.Length; {
+	case e.rest.empty():
 		e.wholeAnswer()
-		return
+		return nil
+	case e.pump == nil && n >= 0 && n <= int64(e.c.br.Buffered()):
+		return e.readBody()
 	}
 	e.dropGathered()
 	e.handOver()
+	return nil
 }
 
 // take reads the request's body, up to the bound. What fits travels in one write, needs no goroutine, and can be sent again if the

@@ -35,8 +35,7 @@ func (u *Upstream) Upgrade(ctx context.Context, head []byte, ans *Answer) (*Swit
 		return nil, err
 	}
 	if ans.Status != 101 {
-		e.pass()
-		return nil, nil
+		return nil, e.pass()
 	}
 	if cause := e.detach(); cause != nil {
 		e.c.hangUp()
