@@ -75,7 +75,7 @@ func (v *lockValue) encode() ([]byte, error) {
 	}
 	v.RetentionNs = v.Retention
 	v.StartedAt, v.CoolUntil = v.StartedAt.UTC(), v.CoolUntil.UTC()
-	b, err := json.Marshal(v)
+	b, err := v.spell()
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("encode lock: %w", err)
@@ -177,7 +177,7 @@ func EncodeRecord(r *idem.Record, writer string) ([]byte, error) {
 }
 
 func marshalRecord(v *recordValue, body []byte) ([]byte, error) {
-	line, err := json.Marshal(v)
+	line, err := v.spell(1 + len(body))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("encode record: %w", err)

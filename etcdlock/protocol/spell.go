@@ -1,0 +1,197 @@
+package protocol
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"hooklock/idem"
+)
+
+// speller writes locks and records as encoding/json does, to the byte, in a fifth of its time: each new event writes one of both. What is rare
+// it leaves to encoding/json. A test compares the two with each field set.
+type speller struct {
+	b   []byte
+	err error
+}
+
+// usual is what a lock takes, or a record without its answer.
+const usual = 768
+
+func newSpeller(room int) *speller { return &speller{b: append(make([]byte, 0, usual+room), '{')} }
+
+// close ends an object.
+func (s *speller) close() { s.b = append(s.b, '}') }
+
+func (s *speller) name(name string) {
+	if s.b[len(s.b)-1] != '{' {
+		s.b = append(s.b, ',')
+	}
+	s.b = append(append(append(s.b, '"'), name...), '"', ':')
+}
+
+// any is a value of whatever type. It is left out where some is false.
+func (s *speller) any(name string, v any, some bool) {
+	if !some {
+		return
+	}
+	s.name(name)
+	text, err := json.Marshal(v)
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+	s.b = append(s.b, text...)
+}
+
+func (s *speller) text(name, value string) {
+	if plain(value) {
+		s.name(name)
+		s.b = append(append(append(s.b, '"'), value...), '"')
+		return
+	}
+	s.any(name, value, true)
+}
+
+// some is text that is left out where it is empty.
+func (s *speller) some(name, value string) {
+	if value != "" {
+		s.text(name, value)
+	}
+}
+
+func (s *speller) number(name string, n int64) {
+	s.name(name)
+	s.b = strconv.AppendInt(s.b, n, 10)
+}
+
+// count is a number that is left out where it is 0.
+func (s *speller) count(name string, n int64) {
+	if n != 0 {
+		s.number(name, n)
+	}
+}
+
+// flag is left out where it is false.
+func (s *speller) flag(name string, is bool) {
+	if is {
+		s.name(name)
+		s.b = append(s.b, "true"...)
+	}
+}
+
+// time is one in UTC.
+func (s *speller) time(name string, t time.Time) {
+	if year := t.Year(); year < 0 || year > 9999 {
+		s.any(name, t, true)
+		return
+	}
+	s.name(name)
+	s.b = append(t.AppendFormat(append(s.b, '"'), time.RFC3339Nano), '"')
+}
+
+func (s *speller) entry(e *idem.Entry) {
+	s.text("executionId", string(e.Execution))
+	s.text("workflow", e.Workflow)
+	s.text("key", string(e.Key))
+	s.flag("perEvent", e.PerEvent)
+	s.text("holder", e.Holder)
+	s.text("route", e.Route)
+	s.some("eventId", e.EventID)
+	s.name("fingerprint")
+	s.b = append(hex.AppendEncode(append(s.b, '"'), e.Fingerprint[:]), '"')
+	if e.Parts != (idem.Parts{}) {
+		s.name("parts")
+		s.b = append(base64.RawURLEncoding.AppendEncode(append(s.b, '"'), e.Parts[:]), '"')
+	}
+	s.some("credentials", e.Credentials)
+	s.some("callbackHash", e.CallbackHash)
+	s.some("traceParent", e.TraceParent)
+	s.number("attempt", int64(e.Attempt))
+	s.any("earlier", e.Earlier, len(e.Earlier) > 0)
+	s.time("startedAt", e.StartedAt)
+	s.any("steps", e.Steps, len(e.Steps) > 0)
+}
+
+// spell is v in JSON.
+func (v *lockValue) spell() ([]byte, error) {
+	s := newSpeller(0)
+	s.number("v", int64(v.Version))
+	s.entry(&v.Entry)
+	s.text("alive", v.Alive)
+	s.count("maxDurationNs", int64(v.MaxDuration))
+	s.count("releaseDelayNs", int64(v.ReleaseDelay))
+	s.count("replayBody", int64(v.ReplayBody))
+	s.any("cancel", v.Cancel, v.Cancel != nil)
+	s.any("parked", v.Parked, v.Parked != nil)
+	s.any("plan", v.Plan, len(v.Plan) > 0)
+	s.flag("held", v.Held)
+	s.count("holdTtlNs", int64(v.HoldTTL))
+	s.count("limitLease", v.Limit)
+	s.flag("cooling", v.Cooling)
+	if !v.CoolUntil.IsZero() {
+		s.time("coolUntil", v.CoolUntil)
+	}
+	s.number("retentionNs", int64(v.RetentionNs))
+	s.count("token", v.OwnToken)
+	s.flag("fresh", v.Fresh)
+	s.close()
+	return s.b, s.err
+}
+
+// spell is v in JSON, with room for what follows it.
+func (v *recordValue) spell(room int) ([]byte, error) {
+	s := newSpeller(room)
+	s.number("v", int64(v.Version))
+	s.entry(&v.Entry)
+	s.text("status", string(v.Status))
+	s.text("outcome", string(v.Outcome))
+	s.time("finishedAt", v.FinishedAt)
+	s.any("error", v.Error, v.Error != nil)
+	s.any("abort", v.Abort, v.Abort != nil)
+	s.flag("kept", v.Kept)
+	s.flag("final", v.Final)
+	s.flag("requestKept", v.RequestKept)
+	s.count("tries", int64(v.Tries))
+	s.number("token", v.Token)
+	s.time("expiresAt", v.ExpiresAt)
+	if a := v.Answer; a != nil {
+		s.name("answer")
+		s.b = append(s.b, '{')
+		s.number("status", int64(a.Status))
+		s.number("bytes", a.Bytes)
+		s.flag("whole", a.Whole)
+		s.header(a.Header)
+		s.close()
+	}
+	s.some("writer", v.Writer)
+	s.close()
+	return s.b, s.err
+}
+
+func (s *speller) header(values []headerValue) {
+	if len(values) == 0 {
+		return
+	}
+	s.name("header")
+	for i, v := range values {
+		s.b = append(s.b, "[,"[min(i, 1)], '{')
+		s.text("Name", v.Name)
+		s.text("Value", v.Value)
+		s.any("Raw", v.Raw, len(v.Raw) > 0)
+		s.close()
+	}
+	s.b = append(s.b, ']')
+}
+
+// plain reports whether encoding/json spells text as it is.
+func plain(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&':
+			return false
+		}
+	}
+	return true
+}
