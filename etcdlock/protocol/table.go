@@ -1,6 +1,9 @@
 package protocol
 
-import clientv3 "go.etcd.io/etcd/client/v3"
+import (
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
 
 // This is the protocol. An execution is in exactly one place, its workflow's queue, its lock or its event's record, and each
 // transaction moves it. A model checked the compares: leaving one out breaks something, so a change here, or in table_parked.go, needs the model first.
@@ -226,24 +229,46 @@ type Writes = []clientv3.Op
 func epochIs(k Keys, at Seen) clientv3.Cmp { return modified(k.S, at.Epoch) }
 
 func modified(key string, revision int64) clientv3.Cmp {
-	return clientv3.Compare(clientv3.ModRevision(key), "=", revision)
+	c := compareOf(key, pb.Compare_EQUAL, pb.Compare_MOD)
+	c.GetCompare().TargetUnion = &pb.Compare_ModRevision{ModRevision: revision}
+	return c
 }
 
 // Created holds while key was created at that revision; 0: it is absent.
 func Created(key string, revision int64) clientv3.Cmp {
-	return clientv3.Compare(clientv3.CreateRevision(key), "=", revision)
+	c := compareOf(key, pb.Compare_EQUAL, pb.Compare_CREATE)
+	c.GetCompare().TargetUnion = &pb.Compare_CreateRevision{CreateRevision: revision}
+	return c
+}
+
+func createdAfter(key string, revision int64) clientv3.Cmp {
+	c := compareOf(key, pb.Compare_GREATER, pb.Compare_CREATE)
+	c.GetCompare().TargetUnion = &pb.Compare_CreateRevision{CreateRevision: revision}
+	return c
 }
 
 // Absent holds while there is no such key.
 func Absent(key string) clientv3.Cmp { return Created(key, 0) }
 
-func present(key string) clientv3.Cmp { return clientv3.Compare(clientv3.CreateRevision(key), ">", 0) }
+func present(key string) clientv3.Cmp { return createdAfter(key, 0) }
 
 // A compare over a prefix holds when it holds for every key below it.
-func nobodyWaits(k Keys) clientv3.Cmp { return Created(k.W, 0).WithPrefix() }
+func nobodyWaits(k Keys) clientv3.Cmp { return below(Created(k.W, 0)) }
 
-func nobodyBefore(k Keys, q int64) clientv3.Cmp {
-	return clientv3.Compare(clientv3.CreateRevision(k.W), ">", q-1).WithPrefix()
+func nobodyBefore(k Keys, q int64) clientv3.Cmp { return below(createdAfter(k.W, q-1)) }
+
+// compareOf is filled in place: clientv3.Compare and its like copy what they are given, and a transaction copies it twice more.
+func compareOf(key string, result pb.Compare_CompareResult, target pb.Compare_CompareTarget) clientv3.Cmp {
+	var c clientv3.Cmp
+	compare := c.GetCompare()
+	compare.Key, compare.Result, compare.Target = []byte(key), result, target
+	return c
+}
+
+func below(c clientv3.Cmp) clientv3.Cmp {
+	compare := c.GetCompare()
+	compare.RangeEnd = []byte(clientv3.GetPrefixRangeEnd(string(compare.Key)))
+	return c
 }
 
 // Put writes v, on its lease if it has one.
