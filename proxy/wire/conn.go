@@ -44,6 +44,8 @@ type conn struct {
 		ok    bool
 	}
 	readInfo func(fd uintptr)
+	// ahead is by how much the kernel's count of acknowledged bytes is ahead of c.wrote, because it counts the SYN, too; -1: not known yet.
+	ahead int64
 }
 
 // socket counts what the kernel took and notes the peer's FIN. Under TLS it sits below the records, so zero means that
@@ -78,7 +80,7 @@ func (p plaintext) Read(b []byte) (int, error) {
 }
 
 func newConn(raw net.Conn) *conn {
-	c := &conn{nc: raw, raw: raw, wrote: &socket{Conn: raw}}
+	c := &conn{nc: raw, raw: raw, wrote: &socket{Conn: raw}, ahead: -1}
 	if sc, ok := raw.(syscall.Conn); ok {
 		c.fd, _ = sc.SyscallConn()
 	}
@@ -169,6 +171,21 @@ func (c *conn) acked(atLeast int64) (bytes uint64, state uint8, ok bool) {
 		return 0, 0, false
 	}
 	return c.info.acked, c.info.state, true
+}
+
+// count compares the kernel's count with ours, when the answer to all that was written is there. Once is enough.
+func (c *conn) count() {
+	if c.ahead >= 0 {
+		return
+	}
+	if acked, _, ok := c.acked(c.wrote.n); ok {
+		c.ahead = int64(acked) - c.wrote.n //nolint:gosec // no connection carries that many bytes
+	}
+}
+
+// counted is what acked says of an idle connection that has written and got answered so many bytes; false where nothing is known.
+func (c *conn) counted(wrote int64) (acked uint64, ok bool) {
+	return uint64(wrote + c.ahead), c.ahead >= 0 //nolint:gosec // of no use where it is negative
 }
 
 func (c *conn) doReadInfo(fd uintptr) {

@@ -93,7 +93,7 @@ func (e *exchange) attempt(reused bool) (again bool, err error) {
 	c := e.c
 	before := mark{sent: c.wrote.n}
 	if reused {
-		before.acked, _, before.counted = c.acked(before.sent)
+		before.acked, before.counted = c.counted(before.sent)
 	}
 	e.evidence = Dialled
 	if err := e.attach(c.raw); err != nil {

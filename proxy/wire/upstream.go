@@ -108,6 +108,7 @@ func (u *Upstream) pop() *conn {
 
 func (u *Upstream) put(c *conn) {
 	c.idleSince = u.o.Now()
+	c.count()
 	u.mu.Lock()
 	kept := !u.closed && len(u.idle) < u.o.MaxIdle
 	if kept {
