@@ -83,7 +83,7 @@ fuzz: ## every fuzz target, each for FUZZTIME=20s
 		done; \
 	done
 
-bench: build ## what it costs: micro-benchmarks, then beside nginx and net/http (BENCH=short: three minutes; ARGS: see test/bench)
+bench: build ## what it costs: micro-benchmarks, then beside nginx and net/http (BENCH=short: some minutes; ARGS: see test/bench)
 	$(GO) test -run '^$$' -bench . -benchmem $(if $(filter short,$(BENCH)),-benchtime 100ms -short) ./idem/... ./proxy/... ./etcdlock/...
 	$(GO) build -o $(BIN)/bench ./test/bench
 	$(BIN)/bench -hooklock $(BIN)/hooklock $(if $(filter short,$(BENCH)),-short) $(ARGS)
