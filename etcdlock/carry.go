@@ -195,6 +195,9 @@ func (t *taking) carryFor(life context.Context, session *session, l, next *idem.
 		switch {
 		case answer.err == nil && answer.Succeeded:
 			next.Token, next.Revision = answer.revision, answer.revision
+			if err := t.judge(life, next, k, answer); err != nil {
+				return nil, err
+			}
 			return t.hold(*next, t.layout.Keys(next), session), nil
 		case answer.err != nil && link.Definite(answer.err):
 			return nil, unavailable(answer.err)
@@ -217,6 +220,23 @@ func (t *taking) carryFor(life context.Context, session *session, l, next *idem.
 	}
 }
 
+// judge holds an execution against the mark of its scope. An adoption brings none: then it is read.
+func (t *taking) judge(life context.Context, next *idem.Lock, k protocol.Keys, answer reply) error {
+	if k.M == "" {
+		return nil
+	}
+	if n := len(answer.Responses); n > 1 {
+		protocol.Judge(next, protocol.First(answer.Responses[n-1]))
+		return nil
+	}
+	st, err := t.look(life, k)
+	if err != nil {
+		return unavailable(err)
+	}
+	protocol.Judge(next, st.Mark)
+	return nil
+}
+
 // carried finds out what became of a Carry without a definite answer.
 func (t *taking) carried(life context.Context, session *session, epoch int64, next *idem.Lock, cause error) (*owned, error) {
 	if link.Fencing(cause) && !t.unfenced {
@@ -230,6 +250,7 @@ func (t *taking) carried(life context.Context, session *session, epoch int64, ne
 	case err != nil:
 		return nil, unavailable(err)
 	case st.Runs(next.Execution) && st.Lock.Alive == next.Alive:
+		protocol.Judge(st.Lock, st.Mark)
 		held := t.hold(*st.Lock, k, session)
 		held.see(st.Lock)
 		return held, nil

@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
@@ -49,7 +50,7 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request
 		answer := c.await(nobody, r)
 		switch {
 		case answer.err == nil && answer.Succeeded:
-			return c.won(answer.revision, answer.revision)
+			return c.won(answer.revision, answer.revision, c.markIn(answer))
 		case answer.err == nil:
 			st, err := c.refused(life, answer)
 			if err != nil {
@@ -114,7 +115,7 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	case err != nil:
 		return claimed{err: unavailable(err)}
 	case st.Runs(c.lock.Execution) && (c.lock.Parked == nil || st.Lock.Alive == c.lock.Alive): // others may have taken what is parked
-		won := c.won(st.Lock.Created, st.Lock.Revision)
+		won := c.won(st.Lock.Created, st.Lock.Revision, st.Mark)
 		won.held.see(st.Lock)
 		if full {
 			c.giveBack(life, won)
@@ -182,7 +183,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 	select {
 	case answer := <-r.reply:
 		if answer.err == nil && answer.Succeeded {
-			return c.won(answer.revision, answer.revision).held, nil, nil
+			return c.won(answer.revision, answer.revision, c.markIn(answer)).held, nil, nil
 		}
 		r.reply <- answer
 	case <-ctx.Done():
@@ -231,9 +232,18 @@ func (c *claimer) await(nobody <-chan struct{}, r *request) reply {
 	}
 }
 
-func (c *claimer) won(created, revision int64) claimed {
+// markIn is the mark that came with the lock; nil = there is none.
+func (c *claimer) markIn(won reply) *mvccpb.KeyValue {
+	if c.keys.M == "" {
+		return nil
+	}
+	return protocol.First(won.Responses[len(won.Responses)-1])
+}
+
+func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	l := c.lock
 	l.Created, l.Token, l.Revision = created, created, revision
+	protocol.Judge(&l, mark)
 	if c.alone {
 		return claimed{held: newOwned(c.store, l, c.keys, c.session)}
 	}

@@ -199,7 +199,8 @@ func (a *asking) ended(at *executionState) error {
 	return nil
 }
 
-// Forget lets the event of an ended execution run again: its record goes, and every process drops what it remembers of it. It returns what is
+// Forget lets the event of an ended execution run again: its record goes, and every process drops what it remembers of it. So does the mark of its scope
+// that it has raised, where nothing newer went through: what comes then is judged by what goes through from then on. It returns what is
 // forgotten. The error is idem.ErrAlive where the execution, or another one of the event, has not ended; idem.ErrSuperseded,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
@@ -229,7 +230,9 @@ func (s *Control) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.
 		if err != nil {
 			return false, err
 		}
-		r := newRequest(at.keys.L, protocol.Forget(at.keys, protocol.Seen{Prev: at.Prev}, news), len(news.Value))
+		k, mark := at.keys, protocol.MarkOf(&found.Record.Entry)
+		k.M = s.layout.Mark(scope.Workflow, found.Record.Order)
+		r := newRequest(k.L, protocol.Forget(k, protocol.Seen{Prev: at.Prev}, news, mark), len(news.Value)+len(mark))
 		r.lease = news.Lease
 		forgotten = found
 		_, applied, err := s.change(ctx, r)

@@ -189,7 +189,7 @@ func again(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.
 		Entry: r.Entry, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody,
 		Parked: &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, Bytes: was.Bytes, MaxAge: was.MaxAge},
 	}
-	l.Execution, l.CallbackHash, l.StartedAt, l.Steps, l.Token = id, "", now, nil, 0
+	l.Execution, l.CallbackHash, l.StartedAt, l.Steps, l.Token, l.Stale = id, "", now, nil, 0, nil
 	l.Attempt, l.Earlier = r.Attempt+1, r.AndBefore()
 	return l
 }

@@ -102,6 +102,9 @@ func (h *owned) boundTo(s *session) bool {
 // see takes over the newest state of the own lock, with a cancel that stands in it.
 func (h *owned) see(l *idem.Lock) {
 	h.mu.Lock()
+	if l.Stale == nil {
+		l.Stale = h.lock.Stale // was found as the lock was taken, and is written with what is put next
+	}
 	if l.Revision >= h.lock.Revision { // equal where a claim's answer was lost: the same lock, but with what was put into it meanwhile
 		h.lock = l
 	}
@@ -200,19 +203,34 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 	if l.Parked != nil && e.letter && record.Status == idem.Failed {
 		record.RequestKept = true
 	}
-	written := 0
+	written, keys := 0, h.keys
+	value := markOf(record)
+	keys.M = h.store.layout.Mark(l.Scope.Workflow, l.Order)
 	r, err := h.store.ending(ctx, l, record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) clientv3.Op {
 		written = len(rec.Value)
-		if l.Parked != nil {
-			return protocol.SettleParked(h.keys, at, rec, cool, letterOf(l, record))
+		var mark *protocol.Leased
+		if value != nil {
+			mark = &protocol.Leased{Value: value, Lease: rec.Lease}
 		}
-		return protocol.Settle(h.keys, at, rec, cool)
+		if l.Parked != nil {
+			return protocol.SettleParked(keys, at, rec, cool, letterOf(l, record), mark)
+		}
+		return protocol.Settle(keys, at, rec, cool, mark)
 	}, h.keys)
 	if err != nil {
 		return nil, err
 	}
+	r.size += len(value)
 	h.store.sender.send(r)
 	return &conclusion{r, record, written}, nil
+}
+
+// markOf is the mark that an end raises: only what went through does.
+func markOf(r *idem.Record) []byte {
+	if r.Status != idem.Success {
+		return nil
+	}
+	return protocol.MarkOf(&r.Entry)
 }
 
 func (h *owned) concluded(c *conclusion, answer reply) *idem.Record {

@@ -131,9 +131,13 @@ func (r reply) refused() (*protocol.State, error) { return protocol.ReadState(r.
 
 // look reads how things stand now. It repeats until there is an answer; the error is the context's or about an unreadable value.
 func (s *core) look(ctx context.Context, k protocol.Keys) (*protocol.State, error) {
-	answers, revision, err := s.read(ctx, protocol.LockRecordAndQueue(k)...)
+	answers, revision, err := s.read(ctx, protocol.LockRecordQueueAndMark(k)...)
 	if err != nil {
 		return nil, fmt.Errorf("lock and record: %w", err)
 	}
-	return protocol.ReadState(answers, revision)
+	st, err := protocol.ReadState(answers, revision)
+	if err == nil && k.M != "" {
+		st.Mark = protocol.First(answers[len(answers)-1])
+	}
+	return st, err
 }

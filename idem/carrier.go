@@ -36,11 +36,12 @@ type ToldKind string
 
 // What may become of it, besides its end.
 const (
-	ToldRetry      ToldKind = "retry"       // it is tried again
-	ToldBlocked    ToldKind = "blocked"     // its line waits for a person
-	ToldDeadLetter ToldKind = "dead_letter" // it ended without having gone through, and its request is kept
-	ToldDone       ToldKind = "done"        // an answer settled it
-	ToldLost       ToldKind = "lost"        // somebody else carries it, or ended it
+	ToldRetry      ToldKind = "retry"                      // it is tried again
+	ToldBlocked    ToldKind = "blocked"                    // its line waits for a person
+	ToldDeadLetter ToldKind = "dead_letter"                // it ended without having gone through, and its request is kept
+	ToldDone       ToldKind = "done"                       // an answer settled it
+	ToldSuperseded ToldKind = ToldKind(DecisionSuperseded) // it did not run, because a newer event of its scope had gone through
+	ToldLost       ToldKind = "lost"                       // somebody else carries it, or ended it
 )
 
 // Carrier runs parked executions, of this process and of those that are gone: each line in its order, as many at a time as may. While the upstream
@@ -322,6 +323,9 @@ func (e *carried) try(policy *Policy) Tried {
 	if e.old() {
 		return Tried{Failure: Failure{Code: codeTooOld}}
 	}
+	if t := policy.keepsBack(e.held.Lock().Stale); t != nil {
+		return *t
+	}
 	ctx, cancel := e.bounded()
 	defer cancel()
 	request, err := e.request, error(nil)
@@ -386,10 +390,12 @@ func (e *carried) follow(t *Tried) (over bool) {
 		return true
 	case t.Failure.Code == codeTooOld:
 		return e.dead(t, tooOldStep)
+	case t.Stale != nil:
+		return e.superseded(t.Stale)
 	case policy == nil || policy.Park == nil: // the route is gone, or parks no more
 		policy = fallback(policy)
 	}
-	e.c.slots.outcome(t.outcome(policy) != NotExecuted || t.Stopped != nil || t.Failure.Code == "request_unavailable")
+	e.c.slots.outcome(t.outcome(policy) != NotExecuted || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
 	step, failed := policy.after(lock.Parked.Failures, t)
 	switch step.kind {
 	case stepEnd:
@@ -445,6 +451,20 @@ func (e *carried) dead(t *Tried, step nextStep) bool {
 		Status: Failed, Outcome: outcome, Error: &Failure{Code: step.code, Detail: step.why}, Answer: t.Answer, FinishedAt: e.c.o.Guard.o.Now(),
 	})
 	e.tell(ToldDeadLetter, step.code, step.why, err)
+	return true
+}
+
+// superseded ends it because a newer event of its scope has gone through.
+func (e *carried) superseded(by *Stale) bool {
+	now := e.c.o.Guard.o.Now()
+	ctx, cancel := e.bounded()
+	defer cancel()
+	abort := by.abort(now)
+	_, err := e.held.Settle(ctx, End{Status: Aborted, Outcome: e.outcome(), Abort: abort, FinishedAt: now})
+	e.tell(ToldSuperseded, string(DecisionSuperseded), abort.Reason, err)
+	if err == nil {
+		e.drop()
+	}
 	return true
 }
 

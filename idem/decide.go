@@ -8,6 +8,8 @@ type Request struct {
 	EventID     string
 	Fingerprint Fingerprint
 	Parts       Parts
+	// Order is where the event stands in its scope; nil = that is not asked, or not known.
+	Order *Order
 	// ByPayload: the fingerprint is the key, so equal bodies are one event only for the policy's PayloadRetention.
 	ByPayload   bool
 	Policy      *Policy
@@ -49,6 +51,8 @@ type Verdict struct {
 
 	// WhileWaiting: (of aborted) it is this delivery that was cancelled, while it waited. Otherwise an earlier one was, for good.
 	WhileWaiting bool
+	// Stale: (of superseded and stale) by how much it is older than what went through, and which execution that was. nil of a copy.
+	Stale *Stale
 
 	// Accepted: (of parked) it is this delivery that was parked. Otherwise a copy of it was.
 	Accepted bool

@@ -18,6 +18,8 @@ const (
 	DecisionWaitTimeout         Decision = "wait_timeout"
 	DecisionQueueFull           Decision = "queue_full"
 	DecisionSkipped             Decision = "skipped"
+	DecisionSuperseded          Decision = "superseded"
+	DecisionStale               Decision = "stale_event"
 	DecisionParked              Decision = "parked"
 	DecisionThrottled           Decision = "throttled"
 	DecisionPaused              Decision = "paused"
@@ -77,6 +79,7 @@ const (
 	ClassUnnamed                    // no workflow or key could be made of it, or it was refused for its form
 	ClassFailed                     // the execution ended without an answer
 	ClassBug                        // so did it, and Hooklock is to blame
+	ClassStale                      // it is older than an event of its scope that went through
 )
 
 // Effect is what a sender is told about whether its event was executed.
@@ -117,6 +120,15 @@ var decisions = [...]DecisionRow{
 	}, {
 		Decision: DecisionSkipped, Class: ClassOverlap, Status: 200, Code: "already_running", Effect: EffectNo,
 		Droppable: true, Taken: true, Acquisition: string(DecisionSkipped), Lookup: "miss",
+	}, {
+		Decision: DecisionSuperseded, Class: ClassStale, Status: 200, Code: "superseded", Effect: EffectNo,
+		Droppable: true, Acquisition: "acquired", Lookup: "miss",
+	}, {
+		Decision: DecisionStale, Class: ClassStale, Status: 409, Code: "stale_event", Effect: EffectNo,
+		Title:       "A newer event of its scope has gone through",
+		Detail:      "a newer event of its scope has gone through; nothing was executed",
+		Droppable:   true,
+		Acquisition: "acquired", Lookup: "miss",
 	}, {
 		Decision: DecisionParked, Status: 202, Code: "accepted", Effect: EffectNo,
 		Droppable: true, Acquisition: string(DecisionParked), Lookup: "miss",

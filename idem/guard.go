@@ -73,13 +73,17 @@ type Admission struct {
 	Verdict
 	// Waited is how long the delivery waited: for its turn, or for the answer of a copy. 0 = it did not.
 	Waited time.Duration
-	Err    error // the cause of store_unavailable, for the log
+	// Unrecorded: (of superseded) that it did not run is true, and not in the ledger yet.
+	Unrecorded bool
+	Err        error // the cause of store_unavailable, for the log
 }
 
 // Admit decides about one delivery. It returns within RequestTimeout, unless the policy lets the delivery wait. sender is how long
 // somebody is there to wait for the answer; a decision that is on its way does not depend on it.
 func (g *Guard) Admit(sender context.Context, r *Request) Admission {
-	r.Scope.PerEvent = r.Policy.Strategy == NoLock
+	if r.Scope.PerEvent = r.Policy.Strategy == NoLock; r.Scope.PerEvent {
+		r.Order = nil // nothing keeps two events apart, so none has a turn
+	}
 	g.lively.Store(g.o.Now().UnixNano())
 	if g.atOnce(r) {
 		return g.park(r, Verdict{}, r.atOnceFor())
@@ -154,7 +158,7 @@ func (g *Guard) admit(r *Request) Admission {
 		return Admission{Verdict: v}
 	}
 	mine.won(held.Lock())
-	return Admission{Execution: newExecution(g, r, held, mine, callbackKey)}
+	return g.judged(newExecution(g, r, held, mine, callbackKey), r)
 }
 
 func unavailable(err error) Admission {
@@ -233,7 +237,7 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 	return Lock{
 		Entry: Entry{
 			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint, Parts: r.Parts,
-			Credentials: r.credentials(id), CallbackHash: hash, TraceParent: r.TraceParent,
+			Credentials: r.credentials(id), Order: r.Order, CallbackHash: hash, TraceParent: r.TraceParent,
 			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(), Retention: r.retention(),
 		},
 		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,

@@ -153,6 +153,8 @@ type Policy struct {
 	Credentials []string
 	// Park is what the route says about parking; nil = nothing is parked.
 	Park *ParkPolicy
+	// Order is what it says about events that come out of order; nil = none is judged.
+	Order *OrderPolicy
 	// Observe: every delivery runs, whatever is decided, so no copy counts as answered without running.
 	Observe bool
 }

@@ -74,6 +74,8 @@ type Entry struct {
 	Attempt      int       `json:"attempt"`           // 1 for the first execution of the key
 	Earlier      []Attempt `json:"earlier,omitempty"` // the ones before, oldest first, at most MaxEarlier
 	StartedAt    time.Time `json:"startedAt"`
+	Order        *Order    `json:"order,omitempty"` // nil = its route does not ask, or it is not known
+	Stale        *Stale    `json:"stale,omitempty"` // nil = it is not older than what went through before its turn, or nobody can tell
 	Steps        []Step    `json:"steps,omitempty"` // those that the upstream has begun, and in a record those that were skipped
 
 	// Lock and record store the next two in ways of their own: a lock's token is the revision that its key was created at, and a record says
@@ -147,6 +149,8 @@ type Cancel struct {
 	Final  bool      `json:"final,omitempty"`  // the event never runs again
 	Forced bool      `json:"forced,omitempty"` // the lock was taken away, by a force release
 	Skip   bool      `json:"skip,omitempty"`   // the execution is parked, and becomes a dead letter: its request is kept
+	// Successor is the newer execution of its scope, where the route's policy ended it for that; "" = it did not.
+	Successor ExecutionID `json:"successor,omitempty"`
 }
 
 // MaxReason bounds what a Cancel says of who and why; bytes.
@@ -205,6 +209,14 @@ type Record struct {
 // believe one that it has read without asking again.
 func Slack(retention time.Duration) time.Duration {
 	return min(max(retention/16, 5*time.Second), 6*time.Hour)
+}
+
+// Superseded is the newer execution because of which this one did not run; "" = it is not why it ended.
+func (r *Record) Superseded() ExecutionID {
+	if r.Abort == nil {
+		return ""
+	}
+	return r.Abort.Successor
 }
 
 // Failure says why an execution is FAILED.

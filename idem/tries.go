@@ -16,6 +16,8 @@ type Tried struct {
 	// Sent: the upstream may have a byte of the request.
 	Sent    bool
 	Failure Failure // why no answer came
+	// Stale: it was not tried, because its event is older than what went through and the policy skips such ones; nil otherwise.
+	Stale *Stale
 	// Hopeless: no other try can bring more, whatever the policy says; Failure says why.
 	Hopeless bool
 	// RetryAfter is when the upstream wants to be asked again; 0 = it does not say.

@@ -105,7 +105,7 @@ func (g *Guard) wait(ctx context.Context, r *Request, first Verdict) Admission {
 	held, v, err := AwaitLock(ctx, g.o.Ledger, w, Verdict{Attempt: 1, Behind: first.Behind})
 	switch {
 	case held != nil:
-		return Admission{Execution: newExecution(g, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey)}
+		return g.judged(newExecution(g, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
 	case v.Decision == DecisionWaitTimeout:
 		return w.gaveUp(err)
 	case v.Decision != "":
@@ -246,6 +246,8 @@ func sameAs(seen *Seen, r *Request, v Verdict) Verdict {
 		return Verdict{Decision: DecisionLockLost, Holder: v.Holder}
 	case rec.Answer != nil:
 		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(&rec.Entry)}
+	case rec.Superseded() != "":
+		return Verdict{Decision: DecisionSuperseded, Holder: rec.Execution, Record: rec}
 	case rec.Status == Aborted:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
 	}

@@ -36,6 +36,7 @@ const (
 	KindAges     = "ages/"
 	KindArrivals = "arrivals/"
 	KindPauses   = "pauses/"
+	KindMarks    = "marks/"
 	kindLeases   = "leases/"
 )
 
@@ -147,6 +148,15 @@ func Hex16(n uint64) string {
 	return strings.Repeat("0", 16-len(s)) + s
 }
 
+// Mark is the newest event of a scope of a workflow that went through; "" where the event stands in none. It is in the workflow's name, so transactions
+// that write one never travel together.
+func (y Layout) Mark(workflow string, o *idem.Order) string {
+	if o == nil {
+		return ""
+	}
+	return y.Root + KindMarks + Hash16(workflow) + "/" + url.PathEscape(workflow) + "/" + o.Mark
+}
+
 // Keys are what the transactions about the execution of l touch.
 func (y Layout) Keys(l *idem.Lock) Keys {
 	return Keys{
@@ -154,5 +164,6 @@ func (y Layout) Keys(l *idem.Lock) Keys {
 		Q: y.Queued(l.Scope), W: y.Queue(l.Scope), I: y.Record(l.Scope),
 		C: y.Cancel(l.Alive, l.Execution), F: y.Forget(l.Execution),
 		R: y.Request(l.Execution), P: y.Parked() + string(l.Execution), G: y.Ages() + string(l.Execution),
+		M: y.Mark(l.Scope.Workflow, l.Order),
 	}
 }

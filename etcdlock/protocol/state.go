@@ -11,15 +11,16 @@ import (
 
 // State is how things stand around an execution, as a refused transaction or a read found them at one revision.
 type State struct {
-	Lock   *idem.Lock   // nil = free
-	Other  *idem.Lock   // the one that a copy under another strategy would have; nil = free, or not read
-	Record *idem.Record // nil = none, or one that cannot be read
-	Writer string       // which Store wrote the record
-	Prev   int64        // the record's mod revision, 0 = none
-	Unread error        // why the record cannot be read; whoever only asks for the lock need not care
-	Head   int64        // create revision of the first place in the queue; 0 = nobody waits
-	Place  int64        // create revision of the event's own place; 0 = none
-	Copied *idem.Lock   // who is in that place
+	Lock   *idem.Lock       // nil = free
+	Other  *idem.Lock       // the one that a copy under another strategy would have; nil = free, or not read
+	Record *idem.Record     // nil = none, or one that cannot be read
+	Writer string           // which Store wrote the record
+	Prev   int64            // the record's mod revision, 0 = none
+	Unread error            // why the record cannot be read; whoever only asks for the lock need not care
+	Head   int64            // create revision of the first place in the queue; 0 = nobody waits
+	Place  int64            // create revision of the event's own place; 0 = none
+	Copied *idem.Lock       // who is in that place
+	Mark   *mvccpb.KeyValue // the newest of its scope that went through; nil = none, or not read
 
 	Revision int64 // of the store
 }

@@ -26,6 +26,7 @@ type Keys struct {
 	P string // says to every process that it is parked; nobody compares it
 	G string // is there until it has been parked for too long; nobody compares it
 	F string // tells every process to drop what it remembers of its record
+	M string // the newest of its scope that went through; "" = it stands in none
 }
 
 // Seen are the revisions that a transaction relies on.
@@ -52,7 +53,7 @@ type Cooling struct{ Lock, Hold Leased }
 func Claim(k Keys, at Seen, lock Leased) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), nobodyWaits(k), modified(k.I, at.Prev)},
-		Writes{Put(k.L, lock)},
+		append(Writes{Put(k.L, lock)}, readMark(k)...),
 		lockRecordAndPlace(k))
 }
 
@@ -69,7 +70,7 @@ func Enqueue(k Keys, at Seen, place Leased) clientv3.Op {
 func ClaimAsHead(k Keys, at Seen, lock Leased) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{epochIs(k, at), Absent(k.L), Created(k.Q, at.Q), nobodyBefore(k, at.Q), modified(k.I, at.Prev)},
-		Writes{clientv3.OpDelete(k.Q), Put(k.L, lock)},
+		append(Writes{clientv3.OpDelete(k.Q), Put(k.L, lock)}, readMark(k)...),
 		LockRecordAndQueue(k))
 }
 
@@ -81,11 +82,11 @@ func Leave(k Keys, at Seen) clientv3.Op {
 		LockRecordAndQueue(k))
 }
 
-// Settle with cool nil frees the lock.
-func Settle(k Keys, at Seen, record Leased, cool *Cooling) clientv3.Op {
+// Settle with cool nil frees the lock. With a mark it went through.
+func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
-		endLock(k, record, cool),
+		append(endLock(k, record, cool), raise(k, mark)...),
 		nil)
 }
 
@@ -170,11 +171,11 @@ func CancelWaiting(k Keys, at Seen, record Leased) clientv3.Op {
 		nil)
 }
 
-// Forget lets the event run again.
-func Forget(k Keys, at Seen, news Leased) clientv3.Op {
+// Forget lets the event run again. The mark that it has raised goes, too: with mark its value.
+func Forget(k Keys, at Seen, news Leased, mark []byte) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{modified(k.I, at.Prev)},
-		Writes{clientv3.OpDelete(k.I), Put(k.F, news)},
+		append(Writes{clientv3.OpDelete(k.I), Put(k.F, news)}, dropMark(k, mark)...),
 		nil)
 }
 
@@ -271,6 +272,11 @@ func below(c clientv3.Cmp) clientv3.Cmp {
 	return c
 }
 
+// older holds while there is a value of key that comes before v.
+func older(key string, v *Leased) clientv3.Cmp {
+	return clientv3.Compare(clientv3.Value(key), "<", string(v.Value))
+}
+
 // Put writes v, on its lease if it has one.
 func Put(key string, v Leased) clientv3.Op {
 	if v.Lease == 0 {
@@ -299,6 +305,32 @@ func endLock(k Keys, record Leased, cool *Cooling) Writes {
 	return append(freeLock(k), Put(k.I, record))
 }
 
+// readMark lets the transaction that takes the lock bring the mark: while it is held, nothing of the workflow goes through.
+func readMark(k Keys) Writes {
+	if k.M == "" {
+		return nil
+	}
+	return Writes{clientv3.OpGet(k.M)}
+}
+
+// raise puts a mark where it is newer than the one that is there, and does nothing else: whatever the mark is, the execution ends. The values of marks
+// are in the order of what they say.
+func raise(k Keys, mark *Leased) Writes {
+	if mark == nil {
+		return nil
+	}
+	put := Writes{Put(k.M, *mark)}
+	return Writes{clientv3.OpTxn(Compares{Absent(k.M)}, put, Writes{clientv3.OpTxn(Compares{older(k.M, mark)}, put, nil)})}
+}
+
+// dropMark deletes a mark that is still the one of that value.
+func dropMark(k Keys, mark []byte) Writes {
+	if mark == nil {
+		return nil
+	}
+	return Writes{clientv3.OpTxn(Compares{clientv3.Compare(clientv3.Value(k.M), "=", string(mark))}, Writes{clientv3.OpDelete(k.M)}, nil)}
+}
+
 // Most refusals bring how things stand now, in the order of the read constants below. What is hardly ever refused brings nothing, and
 // the sender reads: etcd and the network carry an else branch with each request, taken or not.
 func lockRecordAndPlace(k Keys) Writes {
@@ -310,6 +342,9 @@ func LockRecordAndQueue(k Keys) Writes {
 	first := append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())
 	return append(lockRecordAndPlace(k), clientv3.OpGet(k.W, first...), clientv3.OpGet(k.O))
 }
+
+// LockRecordQueueAndMark reads the mark, too, where there may be one.
+func LockRecordQueueAndMark(k Keys) Writes { return append(LockRecordAndQueue(k), readMark(k)...) }
 
 func lockRecordAndAlive(k Keys) Writes {
 	return Writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I), clientv3.OpGet(k.A, clientv3.WithKeysOnly())}

@@ -53,15 +53,15 @@ func Rest(k Keys, at Seen, lock Leased, index *Leased) clientv3.Op {
 func Carry(k Keys, at Seen, lock Leased) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{epochIs(k, at), modified(k.L, at.L), Absent(k.A)},
-		Writes{Put(k.L, lock)},
+		append(Writes{Put(k.L, lock)}, readMark(k)...),
 		lockRecordAndAlive(k))
 }
 
 // SettleParked is a Settle; with a letter the request is kept.
-func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) clientv3.Op {
+func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter, mark *Leased) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
-		append(endLock(k, record, cool), unpark(k, letter)...),
+		append(append(endLock(k, record, cool), unpark(k, letter)...), raise(k, mark)...),
 		nil)
 }
 

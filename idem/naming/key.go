@@ -45,6 +45,10 @@ type KeySpec struct {
 	Extract Extractor
 	Missing MissingEventID
 	Open    Open // what the signature of a delivery leaves open
+	// OrderBy is the template of where an event stands among those of its scope; empty: that is not asked. OrderScope is that of the scope, inside of
+	// the workflow; empty: the workflow is one.
+	OrderBy, OrderScope string
+	OrderUnit           idem.OrderUnit
 }
 
 // Keys names the deliveries of one route. It is immutable and may be shared.
@@ -55,6 +59,7 @@ type Keys struct {
 	extract  Extractor // nil with event: deliveries carry no event ID
 	missing  MissingEventID
 	open     Open
+	order    *ordering // nil: that is not asked
 }
 
 // NewKeys compiles the templates of spec. Its errors say which template is wrong, and a *TemplateError in them where.
@@ -71,6 +76,9 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 	case MissingPayload, MissingReject, MissingPass:
 	default:
 		return nil, fmt.Errorf("on_missing_event_id: unknown policy %q, use payload, reject or pass", spec.Missing)
+	}
+	if k.order, err = newOrdering(&spec, set); err != nil {
+		return nil, err
 	}
 	if spec.EventID == "" {
 		return k, nil
@@ -107,6 +115,9 @@ type Names struct {
 	ByPayload bool
 	// Missing: there is no event ID, and the route lets such deliveries pass without a key.
 	Missing bool
+	// Order is where the event stands in its scope; nil where that is not asked, or cannot be read. Ordered says how it was found.
+	Order   *idem.Order
+	Ordered Ordered
 }
 
 // Name builds the names of m. Its error is a *NameError, and the Names then hold what was known before it.
@@ -114,6 +125,14 @@ type Names struct {
 // The key is hashed over the values as they were found, not over the printable strings, and over the length of each, so
 // that "a" and "bc" are never "ab" and "c". A number or boolean in JSON and a string that spells the same are the same value.
 func (k *Keys) Name(m *Message) (Names, error) {
+	names, err := k.name(m)
+	if k.order != nil && err == nil && !names.Missing {
+		k.order.read(m, &names)
+	}
+	return names, err
+}
+
+func (k *Keys) name(m *Message) (Names, error) {
 	s := &m.scratch
 	s.begin(k.route)
 	s.fingerprint = FingerprintOf(m, k.open)

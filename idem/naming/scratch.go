@@ -21,6 +21,7 @@ type scratch struct {
 	line        []byte           // for one use at a time: hashed parts, built strings, decoded names
 	workflow    []part
 	event       []part
+	order       []part
 	body        bodyValues
 	form        jsonScan // of the JSON in a parameter
 }
@@ -39,6 +40,7 @@ func (s *scratch) reset() {
 	s.begin("")
 	clear(s.workflow[:cap(s.workflow)])
 	clear(s.event[:cap(s.event)])
+	clear(s.order[:cap(s.order)])
 	s.body.scan.text, s.form.text = nil, nil
 	if cap(s.values) > maxScratch {
 		s.values = nil

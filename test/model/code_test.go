@@ -91,6 +91,10 @@ func TestTheCompareHelpersMeanWhatTheModelTakesThemFor(t *testing.T) {
 		"announce":     "if index == nil { return nil } return writes{put(k.P, *index)}",
 		"unpark":       "if letter != nil { return writes{put(k.P, *letter), clientv3.OpDelete(k.G)} } return writes{clientv3.OpDelete(k.R), clientv3.OpDelete(k.P), clientv3.OpDelete(k.G)}",
 		"tell":         `if k.C == "" { return nil } return writes{put(k.C, news)}`,
+		"readMark":     `if k.M == "" { return nil } return writes{clientv3.OpGet(k.M)}`,
+		"raise":        "if mark == nil { return nil } put := writes{put(k.M, *mark)} return writes{clientv3.OpTxn(compares{absent(k.M)}, put, writes{clientv3.OpTxn(compares{older(k.M, mark)}, put, nil)})}",
+		"dropMark":     `if mark == nil { return nil } return writes{clientv3.OpTxn(compares{clientv3.Compare(clientv3.Value(k.M), "=", string(mark))}, writes{clientv3.OpDelete(k.M)}, nil)}`,
+		"older":        `return clientv3.Compare(clientv3.Value(key), "<", string(v.value))`,
 		"freeLock":     "return writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H, clientv3.WithPrevKV())}",
 		"endLock":      "if cool != nil { return writes{put(k.L, cool.lock), put(k.H, cool.hold), put(k.I, record)} } return append(freeLock(k), put(k.I, record))",
 	} {
@@ -144,7 +148,7 @@ func readCode(t *testing.T) (transactions map[string]written, helpers map[string
 		if !isTable(file) || f.Recv != nil {
 			return
 		}
-		if call := transactionIn(f); call != nil {
+		if call := transactionIn(f); call != nil && makesOne(f) {
 			transactions[plain(f.Name.Name)] = readTransaction(t, f.Name.Name, call)
 			return
 		}
@@ -156,6 +160,12 @@ func readCode(t *testing.T) (transactions map[string]written, helpers map[string
 
 // isTable: the transactions of the protocol are in these files.
 func isTable(file string) bool { return file == "table.go" || file == "table_parked.go" }
+
+// makesOne tells the functions that make a transaction from those that make a part of one.
+func makesOne(f *ast.FuncDecl) bool {
+	s, ok := f.Type.Results.List[0].Type.(*ast.SelectorExpr)
+	return ok && s.Sel.Name == "Op"
+}
 
 func transactionIn(f *ast.FuncDecl) (found *ast.CallExpr) {
 	ast.Inspect(f, func(n ast.Node) bool {

@@ -100,6 +100,9 @@ func (a *actor) arrive() {
 		n.processes[p].met = true
 		t := &n.deliveries[a.d]
 		*t = delivery{at: claiming, process: uint8(p), session: s.processes[p].session, paused: m.breaks == pauseBeforeEpoch && s.processes[p].paused}
+		if m.breaks == readsMarkBefore {
+			t.newest = s.mark
+		}
 		switch {
 		case m.byAPI[a.d]:
 			t.at = acquiring
@@ -177,6 +180,9 @@ func (a *actor) refused(n *state, t *delivery) {
 func (a *actor) won(n *state, t *delivery) {
 	l := n.locks[a.lock()]
 	t.at, t.token, t.created, t.l, t.q = claimedPhase, l.token, l.created, l.modified, 0
+	if a.m.position(a.execution()) != 0 && a.m.breaks != readsMarkBefore {
+		t.newest = n.mark
+	}
 	if a.carrier > 0 {
 		a.took(n, t)
 	}

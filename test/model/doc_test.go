@@ -86,6 +86,7 @@ func (sc *scenario) mayHappen() string {
 	}{
 		{sc.cuts, "cut answers"}, {sc.fails, "500"}, {sc.unreachable, "upstream away"}, {sc.final, "cancels are final"}, {sc.block, "`on_unknown: block`"}, {sc.releaseDelay, "`release_delay`"},
 		{sc.letters, "dead letters"}, {sc.skips, "cancels are skips"}, {sc.unrouted != [maxProcesses]bool{}, "a process without the route"},
+		{sc.order != [maxEvents]uint8{}, "A is newer than B"}, {sc.skipStale, "what is older does not run"},
 	} {
 		if w.is {
 			all = append(all, w.word)

@@ -55,6 +55,11 @@ const (
 	turnWhilePaused  // of who waits
 	takenWhilePaused // from the queue, by a carrier
 	triedWhilePaused
+	successRaisesLater // after its settle
+	anyEndRaises
+	raisesBlindly
+	readsMarkBefore // the lock is taken
+	forgetDropsAnyMark
 )
 
 func newModel(sc scenario) *model { return &model{scenario: sc, table: table()} }

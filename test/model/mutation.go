@@ -152,5 +152,11 @@ var rules = []mutation{
 	{name: "nobody's turn comes while his workflow is paused", scenario: "pause, wait", breaks: turnWhilePaused},
 	{name: "what is parked is not taken from the queue while it is paused", scenario: "pause, park at once", breaks: takenWhilePaused},
 	{name: "what is parked is not tried while it is paused", scenario: "pause, carry", breaks: triedWhilePaused},
+	{name: "a success raises the mark in the transaction that ends it", scenario: "order", breaks: successRaisesLater},
+	{name: "a success alone raises the mark", scenario: "order", breaks: anyEndRaises},
+	{name: "a success of an older event leaves the mark", scenario: "order", breaks: raisesBlindly},
+	{name: "a forget leaves a mark that something newer has raised", scenario: "order, forget", breaks: forgetDropsAnyMark},
+	{name: "a mark that two locks share only rises", scenario: "order, two locks", breaks: raisesBlindly},
+	{name: "the mark is read by the transaction that takes the lock", scenario: "order, skip, wait", breaks: readsMarkBefore},
 	{name: "an attached copy that finds nothing does not say that nothing ran", scenario: "attach, three copies, forget", breaks: copySaysNotExecuted},
 }

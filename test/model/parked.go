@@ -218,6 +218,9 @@ func (a *actor) rested() {
 		a.step("carrier ends what was cancelled", func(_ *state, t *delivery) { t.at, t.outcome = settling, abortedUnsure })
 		return
 	}
+	if !t.blocked && a.superseded() {
+		return
+	}
 	if a.m.letters {
 		a.step("carrier gives up", func(_ *state, t *delivery) { t.at, t.outcome = settling, failedUnsure })
 	}

@@ -164,6 +164,7 @@ func (m *model) beginTry(s *state, x execution, t *delivery) {
 	if current {
 		k.excuse[x] = 0
 		m.checkMayRun(s, x)
+		m.checkJudged(s, x, t.newest)
 		if m.block && k.unsure[x] {
 			m.broke(unknownIsBlocked)
 		}

@@ -31,6 +31,8 @@ const (
 	heldAsLongAsTold    promise = "a held lock lives as long as its holder was told"
 	delayKept           promise = "after an unknown outcome nobody gets the lock for the release_delay"
 	copyGetsTheSame     promise = "an attached copy gets the end of the execution that it attached to"
+	markIsNewest        promise = "the mark is the newest of its scope that went through: nothing else raises it, and nothing lowers it"
+	judgedByAll         promise = "an event is held against everything of its scope that went through before its turn"
 )
 
 const (
@@ -67,6 +69,7 @@ type witness struct {
 	forgotten [maxEvents]bool
 	final     [maxEvents]execution // of which the final cancel was asked
 	accepted  [maxExecutions]bool  // it is, or was, parked
+	newest    uint8                // of the scope, that went through
 	unsure    [maxExecutions]bool  // a try of the parked execution ended so, and nobody has said since that it may go on
 }
 
@@ -127,6 +130,13 @@ func (m *model) checkPlaces(s *state) {
 	}
 }
 
+// checkMark is for every transaction.
+func (m *model) checkMark(s *state) {
+	if s.mark != s.known.newest {
+		m.broke(markIsNewest)
+	}
+}
+
 // checkTurn is for a transaction that takes the lock.
 func (m *model) checkTurn(s *state, t *txn) {
 	i := m.lock(t.by)
@@ -163,6 +173,7 @@ func (m *model) checkEnd(s *state, t *txn) {
 	k.ended[t.by] = t.outcome
 	if t.outcome == success {
 		k.settled[e] = true
+		k.newest = max(k.newest, m.position(t.by))
 	}
 	if m.cools(t) {
 		k.closed[m.lock(t.by)] = t.by
@@ -197,7 +208,15 @@ func (m *model) begin(s *state, d int) {
 		k.token[i] = t.token
 		m.checkMayRun(s, x)
 	}
+	m.checkJudged(s, x, t.newest)
 	k.upstream[x] = atWork
+}
+
+// checkJudged is for the first byte: what went through before an event had the lock was known then.
+func (m *model) checkJudged(s *state, x execution, newest uint8) {
+	if p := m.position(x); p != 0 && m.lockCount == 1 && newest <= p && s.known.newest > p && s.known.excuse[x] == 0 {
+		m.broke(judgedByAll)
+	}
 }
 
 // newerCopyBegan: a copy of the event has begun under the other strategy, with a newer token.

@@ -25,6 +25,9 @@ func (a *actor) start() {
 		a.step("cancelled before the first byte", func(_ *state, t *delivery) { t.at = releasing })
 		return
 	}
+	if a.superseded() {
+		return
+	}
 	a.step("UPSTREAM GETS THE FIRST BYTE", func(n *state, t *delivery) {
 		a.m.begin(n, a.d)
 		t.at = running
@@ -32,6 +35,20 @@ func (a *actor) start() {
 	if a.m.unreachable {
 		a.step("upstream is not reachable", func(_ *state, t *delivery) { t.at = releasing })
 	}
+}
+
+// superseded ends an execution whose event is older than one that went through, where the route says so.
+func (a *actor) superseded() bool {
+	if p := a.m.position(a.execution()); !a.m.skipStale || p == 0 || a.delivery().newest <= p {
+		return false
+	}
+	a.step("is older than what went through", func(n *state, t *delivery) {
+		t.at, t.outcome, t.stale = settling, abortedClean, true
+		if n.known.unsure[a.execution()] {
+			t.outcome = abortedUnsure
+		}
+	})
+	return true
 }
 
 func (a *actor) run() {
@@ -111,6 +128,10 @@ func (a *actor) settle() {
 	if t.cancel != notCancelled && o == failedUnsure {
 		o = abortedUnsure
 	}
+	told := executed
+	if t.stale {
+		told = superseded
+	}
 	request := txn{kind: settle, created: t.created, l: t.l, outcome: o, cancel: t.cancel}
 	if t.parked {
 		request.kind, request.letter = settleParked, a.m.keepsLetter(o, t.cancel)
@@ -119,11 +140,11 @@ func (a *actor) settle() {
 		x := a.execution()
 		switch rec := n.records[a.event()]; {
 		case ok:
-			a.finish(t, executed)
+			a.finish(t, told)
 		case a.mine(n):
 			a.see(n, t)
 		case rec.modified != 0 && rec.by == x && rec.outcome == o: // an earlier attempt
-			a.finish(t, executed)
+			a.finish(t, told)
 		default:
 			if n.known.ended[x] == 0 && !n.known.accepted[x] { // a parked one may be carried on by another process
 				a.m.broke(knownOutcomeKept)

@@ -30,6 +30,9 @@ type scenario struct {
 	skips                           bool               // cancels of parked executions keep the request
 	letters                         bool               // a carrier may give up: its execution is a dead letter
 
+	order     [maxEvents]uint8 // where each event stands in the one scope that there is; 0 = its route does not ask
+	skipStale bool             // what is older than the newest that went through does not run; otherwise it runs all the same
+
 	budget budget
 }
 
@@ -138,11 +141,33 @@ func scenarios() []scenario {
 		bounded("skip", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { sc.skips = true; all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("carry, release delay", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.letters, sc.releaseDelay = true, true, true; first(&sc.parkRuns) }),
 		bounded("carry, hold", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.parkRuns); first(&sc.holds) }),
-	}, pauseScenarios()...)
+	}, append(pauseScenarios(), ordered(others)...)...)
+}
+
+// ordered are those in which event A is newer than event B.
+func ordered(others []int) []scenario {
+	return []scenario{
+		bounded("order", others, budget{ambiguous: 1, crash: 1, expire: 1}, func(sc *scenario) { newestFirst(sc); sc.fails, sc.cuts = true, true }),
+		bounded("order, skip, wait", others, budget{ambiguous: 1, crash: 1, expire: 1}, func(sc *scenario) { newestFirst(sc); sc.skipStale = true; all(&sc.waits) }),
+		bounded("order, skip, force, cancel", others, budget{ambiguous: 1, expire: 1, force: 1, cancel: 1}, func(sc *scenario) { newestFirst(sc); sc.skipStale = true }),
+		bounded("order, hold", others, budget{ambiguous: 1, expire: 1, beat: 1}, func(sc *scenario) { newestFirst(sc); sc.skipStale = true; all(&sc.holds) }),
+		bounded("order, forget", others, budget{ambiguous: 1, expire: 1, forget: 1}, func(sc *scenario) { newestFirst(sc); sc.skipStale = true }),
+		bounded("order, two locks", others, budget{ambiguous: 1, crash: 1, expire: 1}, func(sc *scenario) { newestFirst(sc); perEvent(sc) }),
+		bounded("order, skip, parked", others, budget{ambiguous: 1, crash: 1}, func(sc *scenario) {
+			newestFirst(sc)
+			sc.skipStale = true
+			all(&sc.waits)
+			second(&sc.parkAtOnce)
+		}),
+		bounded("order, skip, carried", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { newestFirst(sc); sc.skipStale = true; second(&sc.parkRuns) }),
+	}
 }
 
 // strategyChanges: some replicas have gone over to strategy none, others have not.
 func strategyChanges(sc *scenario) { second(&sc.none); sc.lockCount = 2 }
+
+// newestFirst: event A is newer than event B.
+func newestFirst(sc *scenario) { sc.order = [maxEvents]uint8{2, 1} }
 
 // perEvent gives each event a lock of its own, as strategy none does, and as different workflows have.
 func perEvent(sc *scenario) { sc.lockCount, sc.lockOf = 2, [maxEvents]int{0, 1} }

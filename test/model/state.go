@@ -85,6 +85,7 @@ const (
 	crashed
 	unreachable
 	copied // the first one's answer
+	superseded
 	accepted
 	unsure // nobody knows whether it was accepted
 	refusedPaused
@@ -92,7 +93,7 @@ const (
 )
 
 func (a answer) notExecuted() bool {
-	return a == locked || a == inFlight || a == storeUnavailable || a == hungUp || a == unreachable || a == refusedPaused
+	return a == locked || a == inFlight || a == storeUnavailable || a == hungUp || a == unreachable || a == refusedPaused || a == superseded
 }
 
 type delivery struct {
@@ -114,8 +115,10 @@ type delivery struct {
 	left        bool // the sender has hung up
 	parked      bool // the lock is, as far as is known
 	blocked     bool
-	begun       bool // a try of a parked one that the upstream may have got something of
-	paused      bool // as its process knew when it arrived
+	begun       bool  // a try of a parked one that the upstream may have got something of
+	paused      bool  // as its process knew when it arrived
+	newest      uint8 // the mark, as it was when it got the lock
+	stale       bool  // it ends because of that
 }
 
 // finish keeps only what the checker and a holder need.

@@ -97,6 +97,7 @@ type store struct {
 	requests [maxExecutions]uint8 // R and P
 	paused   bool
 	acked    [maxSessions + 1]bool // what S says: its process had heard of the pause
+	mark     uint8                 // M: the newest of its scope that went through; 0 = none has
 }
 
 func (s *store) next() revision { s.clock++; return s.clock }
@@ -128,6 +129,9 @@ func executionOf(delivery int, n uint8) execution {
 func (x execution) delivery() int { return int(x-1) / idsPerArrival }
 
 func (m *model) event(x execution) int { return m.events[x.delivery()] }
+
+// position is where the event of x stands in the one scope that there is; 0 = its route does not ask.
+func (m *model) position(x execution) uint8 { return m.order[m.event(x)] }
 
 // lock is the lock that an execution takes: its workflow's, or its event's own.
 func (m *model) lock(x execution) int {

@@ -104,11 +104,11 @@ type row struct {
 func table() [kinds]row {
 	mine := []compare{lCreated, lIs}
 	return [kinds]row{
-		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, nobodyWaits, recIs}, "writes{put(k.L, lock)}", nil, (*model).claimed},
+		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, nobodyWaits, recIs}, "append(writes{put(k.L, lock)}, readMark(k)...)", nil, (*model).claimed},
 		enqueue:     {"enqueue", []compare{epochIs, lCreated, otherFree, qAbsent, recIs}, "writes{put(k.Q, place)}", sessionLives, (*model).enqueued},
-		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs}, "writes{clientv3.OpDelete(k.Q), put(k.L, lock)}", nil, (*model).claimed},
+		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs}, "append(writes{clientv3.OpDelete(k.Q), put(k.L, lock)}, readMark(k)...)", nil, (*model).claimed},
 		leave:       {"leave", []compare{qUntouched}, "writes{clientv3.OpDelete(k.Q)}", nil, (*model).left},
-		settle:      {"settle", mine, "endLock(k, record, cool)", coolingLeaseLives, (*model).settled},
+		settle:      {"settle", mine, "append(endLock(k, record, cool), raise(k, mark)...)", coolingLeaseLives, (*model).settled},
 		release:     {"release", mine, "freeLock(k)", nil, (*model).released},
 		adopt:       {"adopt", []compare{epochIs, lCreated, lIs}, "writes{put(k.L, lock)}", nil, (*model).adopted},
 		bury:        {"bury", []compare{lIs, ownerDead}, "endLock(k, record, cool)", coolingLeaseLives, (*model).buried},
@@ -122,7 +122,7 @@ func table() [kinds]row {
 		guard:               {"guard", []compare{lCreated, lIs, ownerAlive}, "writes{put(k.L, lock)}", nil, (*model).guarded},
 		cancel:              {"cancel", []compare{lIs}, "append(tell(k, news), put(k.L, lock))", nil, (*model).cancelAsked},
 		cancelWaiting:       {"cancelWaiting", []compare{qUntouched, recIs}, "writes{clientv3.OpDelete(k.Q), put(k.I, record)}", nil, (*model).waiterCancelled},
-		forget:              {"forget", []compare{recIs}, "writes{clientv3.OpDelete(k.I), put(k.F, news)}", nil, (*model).forgotten},
+		forget:              {"forget", []compare{recIs}, "append(writes{clientv3.OpDelete(k.I), put(k.F, news)}, dropMark(k, mark)...)", nil, (*model).forgotten},
 		forceRelease:        {"forceRelease", []compare{lIs}, "append(tell(k, news), endLock(k, record, nil)...)", nil, (*model).forced},
 		forceReleaseCooling: {"forceReleaseCooling", []compare{lIs}, "freeLock(k)", nil, (*model).thawed},
 
@@ -131,8 +131,8 @@ func table() [kinds]row {
 		parkRunning:        {"parkRunning", mine, "append(writes{put(k.L, lock)}, keep(k, p)...)", nil, (*model).parkedRunning},
 		attempt:            {"attempt", []compare{lCreated, lIs, ownerAlive}, "writes{put(k.L, lock)}", nil, (*model).attempted},
 		rest:               {"rest", mine, "append(writes{put(k.L, lock)}, announce(k, index)...)", nil, (*model).rested},
-		carry:              {"carry", []compare{epochIs, lIs, ownerDead}, "writes{put(k.L, lock)}", nil, (*model).carried},
-		settleParked:       {"settleParked", mine, "append(endLock(k, record, cool), unpark(k, letter)...)", coolingLeaseLives, (*model).settledParked},
+		carry:              {"carry", []compare{epochIs, lIs, ownerDead}, "append(writes{put(k.L, lock)}, readMark(k)...)", nil, (*model).carried},
+		settleParked:       {"settleParked", mine, "append(append(endLock(k, record, cool), unpark(k, letter)...), raise(k, mark)...)", coolingLeaseLives, (*model).settledParked},
 		endUncarried:       {"endUncarried", []compare{lIs, ownerDead}, "append(endLock(k, record, cool), unpark(k, letter)...)", coolingLeaseLives, (*model).endedUncarried},
 		endParkedPlace:     {"endParkedPlace", []compare{qMine, recIs}, "append(writes{clientv3.OpDelete(k.Q), put(k.I, record)}, unpark(k, letter)...)", nil, (*model).endedParkedPlace},
 		forceReleaseParked: {"forceReleaseParked", []compare{lIs}, "append(append(tell(k, news), endLock(k, record, nil)...), unpark(k, &letter)...)", nil, (*model).forcedParked},
@@ -185,5 +185,6 @@ func (m *model) apply(s *state, t *txn) bool {
 	m.seen[t.kind].applied++
 	m.table[t.kind].then(m, s, t)
 	m.checkPlaces(s)
+	m.checkMark(s)
 	return true
 }

@@ -165,6 +165,12 @@ func (m *model) forgotten(s *state, t *txn) {
 	s.next()
 	s.records[e] = record{}
 	s.known.settled[e], s.known.final[e], s.known.forgotten[e] = false, 0, true
+	if p := m.position(t.by); p != 0 && (s.mark == p || m.breaks == forgetDropsAnyMark) {
+		s.mark = 0
+	}
+	if p := m.position(t.by); p != 0 && s.known.newest == p {
+		s.known.newest = 0
+	}
 }
 
 func (m *model) forced(s *state, t *txn) {
@@ -180,6 +186,7 @@ func (m *model) endLock(s *state, t *txn) {
 		m.broke(stepsKept)
 	}
 	m.putRecord(s, t)
+	m.raise(s, t)
 	if !m.cools(t) || m.breaks == endWithoutDelay && t.kind == settle || m.breaks == buryWithoutDelay && t.kind == bury {
 		m.dropLock(s, t)
 		return
@@ -190,6 +197,16 @@ func (m *model) endLock(s *state, t *txn) {
 	}
 	*l = lock{created: l.created, modified: s.clock, by: t.by, alive: byHold, cooling: true, steps: steps, token: l.token}
 	s.holds[t.by] = hold{s.clock, coolingLease}
+}
+
+// raise is part of an end: its compares are on M alone, and whatever they find the execution ends.
+func (m *model) raise(s *state, t *txn) {
+	p := m.position(t.by)
+	switch {
+	case p == 0, m.breaks == successRaisesLater, t.outcome != success && m.breaks != anyEndRaises:
+	case s.mark < p || m.breaks == raisesBlindly:
+		s.mark = p
+	}
 }
 
 func (m *model) dropLock(s *state, t *txn) {

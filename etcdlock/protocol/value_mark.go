@@ -1,0 +1,57 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"hooklock/idem"
+)
+
+const markVersion = 1
+
+// markValue is a mark as it is stored. etcd compares two of them byte by byte, so what decides comes first, and everything before it is the same in all.
+type markValue struct {
+	Version   int              `json:"v"`
+	At        idem.Position    `json:"at"`
+	Position  string           `json:"position"` // as the sender wrote it, for people
+	Scope     string           `json:"scope,omitempty"`
+	Execution idem.ExecutionID `json:"executionId"`
+}
+
+// MarkOf is the mark that the execution of e raises when it goes through; nil: none, because it stands in no scope.
+func MarkOf(e *idem.Entry) []byte {
+	if e.Order == nil {
+		return nil
+	}
+	at, ok := idem.ParsePosition(e.Order.At)
+	if !ok {
+		return nil
+	}
+	b, _ := json.Marshal(markValue{markVersion, at, e.Order.At, e.Order.Scope, e.Execution}) // strings always encode
+	return b
+}
+
+// DecodeMark reads a mark.
+func DecodeMark(b []byte) (*idem.Mark, error) {
+	if err := checkVersion("a mark", b, markVersion); err != nil {
+		return nil, err
+	}
+	var v markValue
+	if err := json.Unmarshal(b, &v); err != nil || v.At == "" {
+		return nil, fmt.Errorf("read mark: %w", errCorrupt)
+	}
+	return &idem.Mark{At: v.At, Execution: v.Execution}, nil
+}
+
+// Judge holds l against the mark that was read with its lock held; kv is nil where there is none. A mark that cannot be read judges nothing.
+func Judge(l *idem.Lock, kv *mvccpb.KeyValue) {
+	l.Stale = nil
+	if l.Order == nil || kv == nil {
+		return
+	}
+	if m, err := DecodeMark(kv.Value); err == nil {
+		l.Stale = l.Order.Against(m)
+	}
+}

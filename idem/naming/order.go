@@ -1,0 +1,103 @@
+package naming
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"hooklock/idem"
+)
+
+// Ordered says how the place of an event in its scope was found. The zero value: nobody looked.
+type Ordered string
+
+// How it was found.
+const (
+	OrderedOK         Ordered = "ok"
+	OrderedMissing    Ordered = "missing"
+	OrderedAmbiguous  Ordered = "ambiguous" // given twice
+	OrderedTooLong    Ordered = "too_long"
+	OrderedUnreadable Ordered = "unreadable" // neither a number nor a time of RFC 3339
+)
+
+// ordering reads where the events of a route stand in their scopes.
+type ordering struct {
+	by    *Template
+	scope *Template // nil: the workflow is one scope
+	unit  idem.OrderUnit
+}
+
+func newOrdering(spec *KeySpec, set *bodySet) (*ordering, error) {
+	if spec.OrderBy == "" {
+		return nil, nil
+	}
+	o := &ordering{unit: spec.OrderUnit}
+	if o.unit == idem.UnitNone {
+		o.unit = ""
+	}
+	var err error
+	if o.by, err = compile(spec.OrderBy, set); err != nil {
+		return nil, fmt.Errorf("order.by: %w", err)
+	}
+	if o.by.Constant() {
+		return nil, errors.New("order.by: reads nothing of the delivery: use a source such as {body.created}")
+	}
+	if spec.OrderScope == "" {
+		return o, nil
+	}
+	if o.scope, err = compile(spec.OrderScope, set); err != nil {
+		return nil, fmt.Errorf("order.scope: %w", err)
+	}
+	return o, nil
+}
+
+// read says where the event stands. Two events have the same mark where the route says the same of by, and both their scopes and the kinds of their
+// positions are the same. What cannot be read refuses nothing.
+func (o *ordering) read(m *Message, names *Names) {
+	s := &m.scratch
+	at, result := o.text(m, o.by)
+	if names.Ordered = result; result != OrderedOK {
+		return
+	}
+	position, ok := idem.ParsePosition(at)
+	if !ok {
+		names.Ordered = OrderedUnreadable
+		return
+	}
+	scope := ""
+	s.order = s.order[:0]
+	if o.scope != nil {
+		if scope, names.Ordered = o.text(m, o.scope); names.Ordered != OrderedOK {
+			return
+		}
+	}
+	b := appendSized(s.line[:0], o.by.text)
+	b = appendSized(b, position.Kind())
+	for _, p := range s.order {
+		b = appendSized(b, p.value)
+	}
+	s.line = b
+	sum := sha256.Sum256(b)
+	names.Order = &idem.Order{Mark: hex.EncodeToString(sum[:16]), Scope: scope, At: at, Unit: o.unit}
+}
+
+func (o *ordering) text(m *Message, t *Template) (string, Ordered) {
+	s := &m.scratch
+	var failed *failure
+	s.order, failed = t.read(m, s.order[:0])
+	switch {
+	case failed == nil:
+	case failed.result == ambiguous:
+		return "", OrderedAmbiguous
+	case failed.result == tooLong:
+		return "", OrderedTooLong
+	default:
+		return "", OrderedMissing
+	}
+	text, err := s.text(s.order, "")
+	if err != nil {
+		return "", OrderedTooLong
+	}
+	return text, OrderedOK
+}

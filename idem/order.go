@@ -1,0 +1,234 @@
+package idem
+
+import (
+	"bytes"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// OnStale says what becomes of an event that is older than the newest of its scope that went through.
+type OnStale string
+
+// What becomes of it.
+const (
+	StaleAnnotate OnStale = "annotate" // it runs, and the upstream is told by how much it is older
+	StaleSkip     OnStale = "skip"     // it does not run, and its sender need not send it again: 200
+	StaleReject   OnStale = "reject"   // it does not run: 409
+)
+
+// Choices lists what may become of it.
+func (OnStale) Choices() []string { return words(StaleAnnotate, StaleSkip, StaleReject) }
+
+// OrderUnit is what a position counts that is a number.
+type OrderUnit string
+
+// The units. The zero value is UnitNone.
+const (
+	UnitNone         OrderUnit = "none" // nobody knows: a version, a sequence
+	UnitSeconds      OrderUnit = "s"
+	UnitMilliseconds OrderUnit = "ms"
+)
+
+// Choices lists the units.
+func (OrderUnit) Choices() []string { return words(UnitNone, UnitSeconds, UnitMilliseconds) }
+
+// OrderPolicy is what a route says about events that come out of order. A nil one judges none.
+type OrderPolicy struct {
+	OnStale OnStale
+	By      string // the template, for people
+}
+
+// Order is where an event stands in its scope, as its sender says. The ledger keeps a mark for each scope inside of a workflow: the newest event that
+// went through.
+type Order struct {
+	Mark  string    `json:"mark"`  // the scope's, in its workflow: 32 hex digits
+	Scope string    `json:"scope"` // printable, for people
+	At    string    `json:"at"`    // as the sender wrote it; ParsePosition reads it
+	Unit  OrderUnit `json:"unit,omitempty"`
+}
+
+// Mark is the newest event of a scope that went through.
+type Mark struct {
+	At        Position
+	Execution ExecutionID
+}
+
+// Stale says that an event is older than the newest of its scope that went through.
+type Stale struct {
+	// By is how much older: "37s" where the two are times, or numbers whose unit is known; else the bare difference.
+	By   string      `json:"by"`
+	Than ExecutionID `json:"than"` // the newest
+}
+
+// Against holds o against the newest of its scope; nil = it is not older, or nobody can tell.
+func (o *Order) Against(newest *Mark) *Stale {
+	at, ok := ParsePosition(o.At)
+	if !ok || newest == nil || !at.Before(newest.At) {
+		return nil
+	}
+	return &Stale{By: at.behind(newest.At, o.Unit), Than: newest.Execution}
+}
+
+// abort is why an execution ended that did not run for s.
+func (s *Stale) abort(now time.Time) *Cancel {
+	return &Cancel{By: "policy", Reason: s.text(), At: now, Successor: s.Than}
+}
+
+func (s *Stale) text() string {
+	return "superseded: " + s.By + " older than " + string(s.Than) + ", which went through"
+}
+
+// judged ends an execution at once that is older than what went through, where its route does not let it run.
+func (g *Guard) judged(x *Execution, r *Request) Admission {
+	stale := x.Lock().Stale
+	if stale == nil || !r.Policy.keepsStale() || r.Policy.Observe {
+		return Admission{Execution: x}
+	}
+	v := Verdict{Decision: DecisionStale, Holder: x.Lock().Execution, Stale: stale}
+	if r.Policy.Order.OnStale == StaleReject { // as any refusal, it burns nothing
+		return Admission{Verdict: v, Err: x.Release(Failure{}).Err}
+	}
+	v.Decision = DecisionSuperseded
+	end := x.settle(End{Status: Aborted, Outcome: NotExecuted, Abort: stale.abort(g.o.Now())})
+	return Admission{Verdict: v, Unrecorded: !end.Recorded && !end.Lost, Err: end.Err}
+}
+
+// keepsStale reports whether what is older than what went through does not run.
+func (p *Policy) keepsStale() bool { return p.Order != nil && p.Order.OnStale != StaleAnnotate }
+
+// keepsBack is how the try of a parked execution ends that is not made; nil: it is made. Its sender has been told that it is accepted, so where the
+// route rejects, it is a dead letter.
+func (p *Policy) keepsBack(stale *Stale) *Tried {
+	switch {
+	case stale == nil || !p.keepsStale():
+		return nil
+	case p.Order.OnStale == StaleReject:
+		return &Tried{Hopeless: true, Failure: Failure{Code: DecisionStale.Row().Code, Detail: stale.text()}}
+	}
+	return &Tried{Stale: stale}
+}
+
+// Position is a number or a time in a spelling whose bytes are in the order of what they say: "n" and digits, or "t" and a time. No two of one
+// kind that say the same differ.
+type Position string
+
+// Bounds of a number: digits before and behind its point. A longer one is none.
+const (
+	wholeDigits = 40
+	tailDigits  = 20
+)
+
+// ParsePosition reads a number, in decimal digits as JSON spells it, or a time of RFC 3339. ok is false for everything else. No digit is lost: a
+// number is not taken through a float. Of a time, a billionth of a second is the finest.
+func ParsePosition(text string) (p Position, ok bool) {
+	if n, ok := parseNumber(text); ok {
+		return n, true
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return "", false
+	}
+	if at = at.UTC(); at.Year() < 0 || at.Year() > 9999 {
+		return "", false
+	}
+	return Position("t" + at.Format(positionTime)), true
+}
+
+// positionTime has all its digits, so that later is larger.
+const positionTime = "2006-01-02T15:04:05.000000000Z"
+
+// parseNumber makes "n1" and all digits of it, or, of a number below zero, "n0" and what they lack of nines.
+func parseNumber(text string) (Position, bool) {
+	digits, below := strings.CutPrefix(text, "-")
+	exponent := 0
+	if i := strings.IndexAny(digits, "eE"); i >= 0 {
+		var err error
+		if exponent, err = strconv.Atoi(digits[i+1:]); err != nil || exponent < -99 || exponent > 99 {
+			return "", false
+		}
+		digits = digits[:i]
+	}
+	whole, tail, point := strings.Cut(digits, ".")
+	if whole == "" || point && tail == "" || strings.Trim(whole+tail, "0123456789") != "" {
+		return "", false
+	}
+	digits, exponent = strings.TrimRight(whole+tail, "0"), exponent+len(whole)
+	for strings.HasPrefix(digits, "0") {
+		digits, exponent = digits[1:], exponent-1
+	}
+	if digits == "" {
+		below, exponent = false, 0
+	}
+	if exponent > wholeDigits || len(digits)-exponent > tailDigits {
+		return "", false
+	}
+	b := append(bytes.Repeat([]byte{'0'}, wholeDigits-exponent), digits...)
+	b = append(b, bytes.Repeat([]byte{'0'}, wholeDigits+tailDigits-len(b))...)
+	sign := "n1"
+	if below {
+		sign = "n0"
+		for i := range b {
+			b[i] = '0' + '9' - b[i]
+		}
+	}
+	return Position(sign + string(b)), true
+}
+
+// Kind is what p is: "n" of a number, "t" of a time. The two cannot be compared.
+func (p Position) Kind() string {
+	if p == "" {
+		return ""
+	}
+	return string(p[:1])
+}
+
+// Before reports whether p is older than q. Of two kinds, neither is.
+func (p Position) Before(q Position) bool { return p.Kind() == q.Kind() && p < q }
+
+// behind is by how much p is before q.
+func (p Position) behind(q Position, unit OrderUnit) string {
+	if p.Kind() == "t" {
+		older, _ := time.Parse(positionTime, string(p[1:]))
+		newer, _ := time.Parse(positionTime, string(q[1:]))
+		apart := big.NewInt(newer.Unix() - older.Unix()) // a Duration ends after 292 years
+		apart.Mul(apart, big.NewInt(int64(time.Second)))
+		apart.Add(apart, big.NewInt(int64(newer.Nanosecond()-older.Nanosecond())))
+		return decimal(apart, 9) + "s"
+	}
+	apart := new(big.Int).Sub(q.scaled(), p.scaled())
+	switch unit {
+	case UnitSeconds:
+		return decimal(apart, tailDigits) + "s"
+	case UnitMilliseconds:
+		return decimal(apart, tailDigits+3) + "s"
+	}
+	return decimal(apart, tailDigits)
+}
+
+// scaled is the number p without its point.
+func (p Position) scaled() *big.Int {
+	digits := []byte(p[2:])
+	below := p[1] == '0'
+	if below {
+		for i := range digits {
+			digits[i] = '0' + '9' - digits[i]
+		}
+	}
+	n, _ := new(big.Int).SetString(string(digits), 10)
+	if below {
+		n.Neg(n)
+	}
+	return n
+}
+
+// decimal writes n, which is not below zero, with the point before its last digits, and no zeros behind it.
+func decimal(n *big.Int, tail int) string {
+	text := n.String()
+	if lacks := tail + 1 - len(text); lacks > 0 {
+		text = strings.Repeat("0", lacks) + text
+	}
+	point := len(text) - tail
+	return strings.TrimSuffix(text[:point]+"."+strings.TrimRight(text[point:], "0"), ".")
+}
