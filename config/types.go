@@ -261,6 +261,8 @@ type Route struct {
 	Hold Hold `koanf:"hold"`
 	// Which deliveries are accepted and run later, where their sender would lose them otherwise. true is the short form of enabled.
 	Park Park `koanf:"park" short:"enabled"`
+	// What becomes of events that come after a newer one. true is the short form of preset.
+	Order Order `koanf:"order" short:"preset"`
 	// What happens while etcd cannot decide: reject answers 503 and leaves the upstream untouched, forward lets the delivery
 	// through unguarded. Default reject.
 	OnStoreDown OnStoreDown `koanf:"on_store_down"`
@@ -518,6 +520,7 @@ func DefaultRoute() Route {
 			After: 5 * time.Second, Answer: 202, MaxAge: 24 * time.Hour, Attempts: 10, OnFailure: idem.FailureHold,
 			Signature: idem.SignatureKeep, MaxWaiting: 1000,
 		},
+		Order:         Order{Unit: idem.UnitNone, OnStale: idem.StaleAnnotate},
 		OnStoreDown:   StoreDownReject,
 		OnSenderLimit: SenderLimitIgnore,
 		Mode:          ModeEnforce,

@@ -33,6 +33,7 @@ func (v *validator) routes() {
 		v.idempotency(path+".idempotency", r)
 		v.hold(path+".hold", r)
 		v.park(path+".park", r)
+		v.order(path+".order", r, pattern)
 		v.respond(path+".respond", r.Respond)
 		v.whole(path, r)
 		own := scope{&r.Match, pattern}

@@ -23,14 +23,33 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 	}
 	d.report.Met = a.HolderTrace
 	if d.execution = a.Execution; d.execution != nil {
+		d.noteStale(d.execution.Lock().Stale)
 		return nil
 	}
 	d.report.Gate, d.report.Execution, d.report.Err, d.report.ClosedUntil = a.Decision, a.Holder, a.Err, a.ClosedUntil
+	if a.Stale != nil { // its own execution has ended
+		d.report.Outcome, d.report.Recorded = idem.NotExecuted, !a.Unrecorded
+		d.noteStale(a.Stale)
+	}
 	if a.WhileWaiting {
 		d.report.Outcome = a.Record.Outcome
 		d.cancelled(a.Record.Abort)
 	}
 	return d.refused(&a)
+}
+
+// noteStale notes for the report that the event is older than one that went through. Where everything is forwarded, so is this one.
+func (d *delivery) noteStale(stale *idem.Stale) {
+	if stale == nil {
+		return
+	}
+	d.report.Stale = stale.By
+	if order := d.route.Policy.Order; order != nil && d.route.Observe && order.OnStale != idem.StaleAnnotate {
+		d.report.Would = idem.DecisionSuperseded
+		if order.OnStale == idem.StaleReject {
+			d.report.Would = idem.DecisionStale
+		}
+	}
 }
 
 // ask is watched for the sender's connection only where the delivery may have to wait: one that leaves gives up its place.
@@ -50,7 +69,7 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 func (d *delivery) request() *idem.Request {
 	return &idem.Request{
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
-		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts, ByPayload: d.names.ByPayload,
+		EventID: d.names.EventID, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts, ByPayload: d.names.ByPayload, Order: d.names.Order,
 		Policy: &d.route.Policy, TraceParent: d.trace.String(), Parking: d.parking(),
 		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.msg, &d.route.Policy) },
 	}
@@ -80,10 +99,13 @@ func (d *delivery) refused(a *idem.Admission) *ending {
 	r := &end.refusal
 	r.detail, r.execution, r.closedUntil, r.retryAfter = refusalDetail(a), a.Holder, a.ClosedUntil, a.RetryAfter
 	r.differs, d.report.Differs = a.Differs, a.Differs
+	if end.unrecorded = a.Unrecorded; a.Stale != nil {
+		r.successor = a.Stale.Than
+	}
 	switch { // what the end of an earlier execution says of the effect
 	case a.Record == nil:
 	case a.Record.Outcome == idem.NotExecuted:
-		r.effect = idem.EffectNo
+		r.effect, r.successor = idem.EffectNo, a.Record.Superseded()
 	case a.Record.Outcome == idem.Executed:
 		r.effect = idem.EffectYes
 	}
@@ -95,6 +117,8 @@ func refusalDetail(a *idem.Admission) string {
 	switch {
 	case a.Decision == idem.DecisionAborted:
 		return abortedDetail(a.Record)
+	case a.Decision == idem.DecisionStale:
+		return a.Stale.By + " older than " + string(a.Stale.Than) + ", which went through; nothing was executed"
 	case len(a.Differs) > 0:
 		return "this event ID came before with another " + strings.Join(a.Differs, ", ") + "; nothing was executed"
 	case row.Class == idem.ClassFailed || row.Class == idem.ClassBug:

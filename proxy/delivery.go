@@ -226,6 +226,7 @@ func (d *delivery) name() *ending {
 	var bad *naming.NameError
 	_ = errors.As(err, &bad)
 	d.report.WorkflowPart, d.report.EventIDPart = d.partResults(bad)
+	d.report.Ordered = d.names.Ordered
 	var end *ending
 	switch {
 	case bad != nil:

@@ -153,8 +153,8 @@ func (d *delivery) writeRefusal(ctx *fasthttp.RequestCtx, end *ending) {
 		d.h.o.Observer.Event(EventRefused, &d.report)
 	}
 	switch end.decision {
-	case idem.DecisionSkipped:
-		r.writeSkipped(ctx)
+	case idem.DecisionSkipped, idem.DecisionSuperseded:
+		r.writeDropped(ctx)
 	case idem.DecisionParked:
 		r.writeParked(ctx)
 	default:

@@ -40,6 +40,8 @@ type Explanation struct {
 	// Diagnosis says more of a signature that is not accepted.
 	Diagnosis []string
 	Rejection *Rejection
+	// Order is where it stands in its scope, and what becomes of it where a newer one has gone through; empty where the route does not ask.
+	Order string
 	// Park is what would become of it where it cannot run, or its answer cannot wait; empty where the route parks nothing.
 	Park    string
 	Answers []ExplainedAnswer
@@ -82,6 +84,7 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	default:
 		if x.verify(route, m, now); x.Handshake == "" {
 			x.name(route, m)
+			x.order(route, m)
 			x.park(route, m, len(s.Body))
 		}
 	}
@@ -177,6 +180,38 @@ func (x *Explanation) name(route *Route, m *naming.Message) {
 	}
 }
 
+// order says where the delivery stands among those of its scope.
+func (x *Explanation) order(route *Route, m *naming.Message) {
+	o := route.Policy.Order
+	if o == nil || x.Rejection != nil {
+		return
+	}
+	names, err := route.Keys.Name(m)
+	switch {
+	case err != nil || names.Missing:
+		return
+	case names.Order == nil:
+		x.Order = fmt.Sprintf("not known: what %s says is %s, so it is not judged", o.By, names.Ordered)
+		return
+	}
+	scope := "its workflow"
+	if names.Order.Scope != "" {
+		scope = names.Order.Scope
+	}
+	then := map[idem.OnStale]string{
+		idem.StaleAnnotate: "it runs all the same, with " + headerStale,
+		idem.StaleSkip:     "it does not run, and gets " + route.answerOf(idem.DecisionSuperseded),
+		idem.StaleReject:   "it does not run, and gets " + route.answerOf(idem.DecisionStale),
+	}[o.OnStale]
+	x.Order = fmt.Sprintf("%s in %s; where a newer one has gone through, %s", names.Order.At, scope, then)
+}
+
+// answerOf is what d answers on this route.
+func (r *Route) answerOf(d idem.Decision) string {
+	row := d.Row()
+	return r.answer(&row)
+}
+
 // park says whether the delivery would be parked, and what its sender would get.
 func (x *Explanation) park(route *Route, m *naming.Message, body int) {
 	p := route.Policy.Park
@@ -236,6 +271,10 @@ func (r *Route) gives(d idem.Decision) bool {
 		return s == idem.Skip
 	case idem.DecisionThrottled:
 		return r.Policy.NewPerSecond > 0
+	case idem.DecisionSuperseded:
+		return r.Policy.Order != nil && r.Policy.Order.OnStale == idem.StaleSkip
+	case idem.DecisionStale:
+		return r.Policy.Order != nil && r.Policy.Order.OnStale == idem.StaleReject
 	case idem.DecisionParked:
 		return r.Policy.Park != nil
 	case idem.DecisionUnverified:
@@ -288,7 +327,7 @@ func (r *Route) answer(row *idem.DecisionRow) string {
 		return rejectedStatuses() + ", by its code"
 	case d == idem.DecisionInFlight && r.Policy.InFlight == idem.Attach:
 		return "the first one's answer, or " + text + " when it takes too long"
-	case d == idem.DecisionSkipped:
+	case d == idem.DecisionSkipped, d == idem.DecisionSuperseded:
 		return fmt.Sprintf("%d {\"status\":%q}", r.status(row), row.Code)
 	case d == idem.DecisionMismatch && r.Policy.OnMismatch != idem.MismatchReject:
 		return "does not happen: on_mismatch is " + string(r.Policy.OnMismatch)

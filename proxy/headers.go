@@ -13,7 +13,8 @@ const (
 	headerExecution = "Hooklock-Execution"
 	headerRecorded  = "Hooklock-Recorded"
 	headerReplayed  = "Idempotent-Replayed"
-	headerHold      = "Hooklock-Hold" // from the upstream alone
+	headerHold      = "Hooklock-Hold"  // from the upstream alone
+	headerStale     = "Hooklock-Stale" // to the upstream alone
 )
 
 // appendExecution appends the header lines that tell the upstream what it runs.
@@ -29,6 +30,9 @@ func appendExecution(dst []byte, x *idem.Execution) []byte {
 	dst = append(dst, "Hooklock-Attempt: "...)
 	dst = strconv.AppendInt(dst, int64(lock.Attempt), 10)
 	dst = append(dst, "\r\n"...)
+	if lock.Stale != nil {
+		dst = wire.AppendField(dst, headerStale, []byte(lock.Stale.By))
+	}
 	dst = wire.AppendField(dst, "Hooklock-Key", []byte(lock.Scope.Key))
 	return wire.AppendField(dst, "Hooklock-Callback-Key", []byte(x.CallbackKey))
 }

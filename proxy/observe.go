@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // Report is what became of one delivery, for logs, metrics and traces. Nothing in it is a secret, a signature or a body.
@@ -25,8 +26,10 @@ type Report struct {
 	Scheme, Signature, SignaturePart string
 	// WorkflowPart and EventIDPart say how these were found in the delivery; "" where nobody looked, or where there is nothing to find.
 	WorkflowPart, EventIDPart PartResult
-	Keyed                     bool // the route remembers events
-	Locks                     bool // the route takes locks: its strategy is not none
+	Ordered                   naming.Ordered // how its place among the events of its scope was found; "" where nobody asks
+	Stale                     string         // by how much it is older than what went through; "": it is not, or nobody can tell
+	Keyed                     bool           // the route remembers events
+	Locks                     bool           // the route takes locks: its strategy is not none
 	Workflow                  string
 	Key                       string   // short
 	Differs                   []string // the parts of a mismatch that differ
@@ -109,11 +112,12 @@ const (
 
 // The events of an execution whose sender was answered before: what follows a try.
 const (
-	EventRetry      EventName = "execution.retry"   // it is tried again
-	EventDone       EventName = "execution.done"    // an answer settled it
-	EventBlocked    EventName = "execution.blocked" // its workflow waits for a person
-	EventDeadLetter EventName = "execution.dead"    // it ended without having gone through, and its request is kept
-	EventCarried    EventName = "execution.lost"    // another replica carries it, or somebody ended it
+	EventRetry      EventName = "execution.retry"      // it is tried again
+	EventDone       EventName = "execution.done"       // an answer settled it
+	EventBlocked    EventName = "execution.blocked"    // its workflow waits for a person
+	EventDeadLetter EventName = "execution.dead"       // it ended without having gone through, and its request is kept
+	EventSuperseded EventName = "execution.superseded" // it did not run, because a newer event of its scope had gone through
+	EventCarried    EventName = "execution.lost"       // another replica carries it, or somebody ended it
 )
 
 // Observer hears of deliveries. The Report is the caller's: it is valid during the call.

@@ -46,6 +46,7 @@ type refusal struct {
 	differs             []string // of a mismatch, where it is known
 	// closedUntil: execution has ended, and its lock stays closed; zero: it has not.
 	closedUntil time.Time
+	successor   idem.ExecutionID // the newer one of its scope, because of which this one did not run; "" = it is not that
 	retryAfter  time.Duration
 	retryUnit   time.Duration // of the header, where the sender does not take seconds; 0 means a second
 }
@@ -107,15 +108,16 @@ func own(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// writeSkipped answers a delivery that was dropped because the lock is held: a success, so that it does not come again.
-func (r *refusal) writeSkipped(ctx *fasthttp.RequestCtx) {
+// writeDropped answers a delivery that was dropped, because the lock is held or because it is too old: a success, so that it does not come again.
+func (r *refusal) writeDropped(ctx *fasthttp.RequestCtx) {
 	own(ctx)
 	body, err := json.Marshal(struct {
 		Status      string    `json:"status"`
 		Execution   string    `json:"executionId"`
 		Workflow    string    `json:"workflow"`
+		Successor   string    `json:"supersededBy,omitempty"`
 		ClosedUntil time.Time `json:"closedUntil,omitzero"`
-	}{r.code, string(r.execution), r.workflow, r.closedUntil.UTC()})
+	}{r.code, string(r.execution), r.workflow, string(r.successor), r.closedUntil.UTC()})
 	if err != nil {
 		panic(err) // strings alone
 	}

@@ -103,6 +103,7 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	row("event ID from", x.Source)
 	row("key", x.Key)
 	row("fingerprint", x.Fingerprint)
+	row("order", x.Order)
 	row("note", x.Note)
 	row(string(idem.DecisionParked), x.Park)
 	if x.Route == "" && (x.Rejection == nil || x.Rejection.Status == http.StatusNotFound) {

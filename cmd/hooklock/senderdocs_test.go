@@ -30,7 +30,7 @@ const senderDocs = "../../docs/senders"
 func statuses() map[idem.Decision]int {
 	all := map[idem.Decision]int{}
 	for _, row := range idem.Decisions() {
-		if row.Status >= 400 {
+		if row.Status >= 400 && !row.Droppable {
 			all[row.Decision] = row.Status
 		}
 	}
@@ -94,7 +94,11 @@ func senderPageText(p *sender.Preset) string {
 	for _, n := range p.Notes {
 		b.WriteString("- " + n + "\n")
 	}
-	b.WriteString("- Events run in the order in which they come and get the lock, which need not be the order in which they happened.\n")
+	late := "- Events run in the order in which they come and get the lock, which need not be the order in which they happened."
+	if p.Order != "" {
+		late += " With `order: true`, one that is older than what went through is known by `" + p.Order + "` ([order](../order.md))."
+	}
+	b.WriteString(late + "\n")
 	return testkit.Wrap(b.String())
 }
 

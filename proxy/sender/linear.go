@@ -13,6 +13,7 @@ import (
 func (known) Linear() Preset {
 	return Preset{
 		Name: "linear", EventID: "{header.Linear-Delivery}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
+		Order: "{body.createdAt}",
 		Facts: Facts{
 			Patience: 5 * time.Second, Success: []int{200}, Retries: RetriesAll, RetriesFor: 8 * time.Hour, SignedTime: TimeInBody,
 			RetriesOn: "three times, after 1 min, 1 h and 6 h", GivesUp: "disabled when it goes on not answering",
@@ -77,7 +78,7 @@ func linearTime(body []byte) (time.Time, bool) {
 }
 
 func sampleLinear(s *sample) error {
-	s.body(`{"action":"create","type":"Issue","data":{"id":%s,"title":"sample"},"webhookTimestamp":`+s.millis()+`,"webhookId":"00000000-0000-4000-8000-000000000001"}`, s.id)
+	s.body(`{"action":"create","type":"Issue","createdAt":"`+rfc3339(s.happened)+`","data":{"id":%s,"title":"sample"},"webhookTimestamp":`+s.millis()+`,"webhookId":"00000000-0000-4000-8000-000000000001"}`, s.id)
 	s.add("Linear-Delivery", s.id)
 	s.signBody("Linear-Signature", "", inHex)
 	return nil

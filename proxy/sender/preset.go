@@ -38,6 +38,11 @@ type Preset struct {
 	NoID      bool
 	OnMissing naming.MissingEventID // on_missing_event_id
 
+	// Order is the order.by of a route with order: true: what the sender does not change between attempts. Empty: it sends nothing of the kind, or that is
+	// not established.
+	Order     string
+	OrderUnit idem.OrderUnit // of Order, where that is a number
+
 	OnMismatch idem.OnMismatch // idempotency.on_mismatch
 	InFlight   idem.InFlight   // idempotency.in_flight
 	Retention  time.Duration   // idempotency.retention: over the sender's retries, and where that is feasible its manual ones
@@ -190,7 +195,7 @@ const unsignedReplay = "The event's ID alone decides, and nobody signs it: whoev
 func only5xx() map[idem.Decision]int {
 	respond := map[idem.Decision]int{}
 	for _, row := range idem.Decisions() {
-		if row.Status >= 400 && row.Status < 500 {
+		if row.Status >= 400 && row.Status < 500 && !row.Droppable {
 			respond[row.Decision] = 503
 		}
 	}

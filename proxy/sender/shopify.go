@@ -11,6 +11,7 @@ func (known) Shopify() Preset {
 	return Preset{
 		Name: "shopify", EventID: `{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "-"}/{header.X-Shopify-Webhook-Id ?? header.shopify-webhook-id}`,
 		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
+		Order: "{header.X-Shopify-Triggered-At ?? header.shopify-triggered-at}",
 		Facts: Facts{
 			Patience: 5 * time.Second, Retries: RetriesAll, RetriesFor: 4 * time.Hour,
 			RetriesOn: "eight times over 4 h", Limits: []Limit{{InRow: 8}}, GivesUp: "a subscription made through the Admin API is deleted after 8 failures in a row",
@@ -43,6 +44,7 @@ func sampleShopify(s *sample) error {
 	s.add("X-Shopify-Topic", "orders/create")
 	s.add("X-Shopify-Shop-Domain", "sample.myshopify.com")
 	s.add("X-Shopify-API-Version", "2026-01")
+	s.add("X-Shopify-Triggered-At", rfc3339(s.happened))
 	s.add("X-Shopify-Webhook-Id", s.id)
 	s.signBody("X-Shopify-Hmac-Sha256", "", inBase64)
 	return nil

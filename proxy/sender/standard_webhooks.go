@@ -10,6 +10,7 @@ import (
 func (known) StandardWebhooks() Preset {
 	return Preset{
 		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: idem.MismatchReject,
+		Order: "{body.timestamp}",
 
 		Facts: Facts{
 			Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, SignedTime: TimeInHeader, IDSigned: true,
@@ -40,6 +41,7 @@ func standardBy(name string, habits Facts) Preset {
 	p := known{}.StandardWebhooks()
 	p.Name, p.Aliases, p.Scheme, p.Tolerance, p.verify = name, nil, p.Name, p.verify.tolerance, scheme{}
 	p.OnMismatch, p.Facts = idem.MismatchReplay, habits
+	p.Order = "" // what its bodies say of their time was not established
 	p.Facts.SignedTime, p.Facts.IDSigned, p.Facts.Changes = TimeInHeader, true, "the signature and its time"
 	if habits.EventIsLost() {
 		p.Strategy, p.WaitTimeout, p.Respond = idem.Wait, time.Second, only5xx()

@@ -2,6 +2,7 @@ package sender
 
 import (
 	"bytes"
+	"strconv"
 	"time"
 
 	"hooklock/idem"
@@ -12,6 +13,7 @@ import (
 func (known) Stripe() Preset {
 	return Preset{
 		Name: "stripe", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Retention: 30 * day,
+		Order: "{body.created}", OrderUnit: idem.UnitSeconds,
 		Facts: Facts{
 			Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "at growing intervals over 3 days", Changes: "the signature and its time",
@@ -96,6 +98,6 @@ func signStripe(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) 
 }
 
 func sampleStripe(s *sample) error {
-	s.body(`{"id":%s,"object":"event","created":`+s.seconds()+`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`, "evt_"+s.id)
+	s.body(`{"id":%s,"object":"event","created":`+strconv.FormatInt(s.happened.Unix(), 10)+`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`, "evt_"+s.id)
 	return s.sign(s.secret, signStripe)
 }

@@ -20,6 +20,11 @@ type Usage struct {
 	// EventID is the template.
 	EventID string
 
+	// OrderBy is the template of where an event stands among the others; empty: nobody looks. OrderOfPreset: it is the preset's. KeepsBack: what is
+	// older does not run.
+	OrderBy                  string
+	OrderOfPreset, KeepsBack bool
+
 	Idempotency bool // one execution per event
 	Retention   time.Duration
 	Strategy    idem.Strategy
@@ -36,6 +41,9 @@ func (u *Usage) Problems() []Remark {
 	var all []Remark
 	if u.EventID == naming.EventIDOfPreset && (u.Preset == nil || u.Preset.ExtractID == nil) {
 		all = append(all, Remark{"event_id", `"{preset}" needs a preset that reads the ID itself; give a template such as "{body.id}"`})
+	}
+	if u.OrderOfPreset && u.Preset != nil && u.Preset.Order == "" {
+		all = append(all, Remark{"order.preset", "is true, and of " + u.Preset.Name + ` it is not established where an event stands among the others; give order.by a template such as "{body.created}"`})
 	}
 	if !u.Readable {
 		return all
@@ -58,6 +66,9 @@ func (u *Usage) Warnings() []Remark {
 	}
 	if u.Preset != nil {
 		u.warnTimes(warn)
+	}
+	if u.OrderBy != "" && u.KeepsBack {
+		u.warnOrder(warn)
 	}
 	return all
 }
@@ -92,6 +103,18 @@ func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
 	}
 	if p.Facts.Patience > 0 && needed > p.Facts.Patience {
 		warn("preset", "%s waits %s for an answer, and %s is %s: it may hang up before; the outcome is recorded all the same", p.Name, p.Facts.Patience, what, needed)
+	}
+}
+
+// warnOrder: whoever can say where an event stands can put one before all that follow, so that they do not run.
+func (u *Usage) warnOrder(warn func(path, format string, args ...any)) {
+	if u.Signature.Scheme == noScheme {
+		warn("order.on_stale", "nothing is signed: whoever reaches the route can send an event of a far future, and what follows does not run; check signatures (verify), or say annotate")
+		return
+	}
+	covers := Covers(u.Signature)
+	if name := covers.Uncovered(u.OrderBy, nil); u.Readable && name != "" {
+		warn("order.on_stale", "{%s} is not signed: whoever captured a delivery can send it again with a far future, and what follows does not run; say on_stale: annotate", name)
 	}
 }
 

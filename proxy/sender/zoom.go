@@ -13,6 +13,7 @@ func (known) Zoom() Preset {
 	return Preset{
 		Name:      "zoom",
 		ExtractID: zoomID, IDText: "digest of the body without download_token and download_url", OnMismatch: idem.MismatchReplay,
+		Order: "{body.event_ts}", OrderUnit: idem.UnitMilliseconds,
 		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts: Facts{
 			Patience: 3 * time.Second, Success: []int{200, 204}, Retries: RetriesSome, RetriesFor: 90 * time.Minute, SignedTime: TimeInHeader, IDSigned: true,

@@ -171,7 +171,7 @@ var layouts = []layout{
 // references are those names of an execution's fields by which others say which one they mean, or what is also true of other things: answers
 // that refuse, reports, and what is stored beside an execution.
 var references = []string{
-	"executionId", "workflow", "key", "route", "holder", "token", "status", "error", "startedAt", "expiresAt", "expiresIn", "duplicates", "traceId",
+	"executionId", "workflow", "key", "route", "holder", "token", "status", "error", "startedAt", "expiresAt", "expiresIn", "duplicates", "traceId", "supersededBy",
 }
 
 // Copies returns a sentence for each field of an execution that is named, in what is shipped, outside of the types that have it: a field that

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hooklock/config"
+	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy"
 	"hooklock/proxy/sender"
@@ -99,6 +100,12 @@ func checkRoute(c *config.Config, r *config.Route) (problems, warnings config.Pr
 		Preset: presetOf(r), Signature: signatureConfig(&r.Verify), Readable: r.Verify.Complete() && r.Handshake.Complete(), Handshake: handshakeRule(&r.Handshake),
 		EventID: r.EventID, Idempotency: r.Idempotency.Enabled, Retention: r.Idempotency.Retention, Strategy: r.Lock.Strategy, WaitTimeout: r.Lock.WaitTimeout,
 		UpstreamTimeout: c.Upstream.Timeout,
+	}
+	if r.Order.Asked() {
+		u.OrderBy, u.OrderOfPreset, u.KeepsBack = r.Order.By, r.Order.Preset, r.Order.OnStale != idem.StaleAnnotate
+		if u.OrderOfPreset && u.Preset != nil {
+			u.OrderBy = u.Preset.Order
+		}
 	}
 	return append(remarks(u.Problems()), checkPark(r, u.Preset)...), remarks(u.Warnings())
 }

@@ -86,6 +86,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		spec.EventID, spec.Missing = "", naming.MissingPayload
 	}
 	preset := presetOf(c)
+	order := orderPolicy(c, preset, &spec)
 	if spec.EventID == naming.EventIDOfPreset {
 		spec.EventID, spec.Extract = "", preset.Extractor()
 	}
@@ -102,6 +103,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		Forward: c.OnStoreDown == config.StoreDownForward, ParkNearLimit: c.OnSenderLimit == config.SenderLimitPark, Observe: c.Mode == config.ModeObserve,
 		Respond: map[idem.Decision]int{},
 	}
+	r.Policy.Order = order
 	if c.Park.Enabled && c.Park.Signature == idem.SignatureRenew && c.Verify.Complete() {
 		if r.Renewer, err = sender.NewRenewer(signatureConfig(&c.Verify)); err != nil {
 			return nil, fmt.Errorf("park.signature: %w", err)
@@ -139,6 +141,18 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 		p.HoldOn.Add(r.Low, r.High)
 	}
 	return p
+}
+
+// orderPolicy is nil where nobody looks at the order of events; otherwise spec says what it is read from.
+func orderPolicy(c *config.Route, preset *sender.Preset, spec *naming.KeySpec) *idem.OrderPolicy {
+	if !c.Order.Asked() {
+		return nil
+	}
+	spec.OrderBy, spec.OrderScope, spec.OrderUnit = c.Order.By, c.Order.Scope, c.Order.Unit
+	if c.Order.Preset && preset != nil {
+		spec.OrderBy, spec.OrderUnit = preset.Order, preset.OrderUnit
+	}
+	return &idem.OrderPolicy{OnStale: c.Order.OnStale, By: spec.OrderBy}
 }
 
 // onMismatch: that a replay is unsigned is for people to know.
