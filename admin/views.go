@@ -68,7 +68,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	if e := f.Entry(); e != nil {
 		v.ExecutionID, v.Route, v.IdempotencyKey, v.EventID = string(e.Execution), e.Route, string(e.Key), e.EventID
 		v.Fingerprint, v.Token, v.Holder, v.Attempt = e.Fingerprint.Hex(), e.Token, e.Holder, e.Attempt
-		v.StartedAt.Time, v.TraceID = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID()
+		v.StartedAt.Time, v.TraceID, v.Order = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID(), viewOfOrder(e)
 	}
 	showHistory(&v, f)
 	switch {
@@ -100,6 +100,18 @@ func viewOfParked(p *idem.Parked) *client.Parked {
 	return v
 }
 
+// viewOfOrder is nil for what stands in no scope.
+func viewOfOrder(e *idem.Entry) *client.Order {
+	if e.Order == nil {
+		return nil
+	}
+	v := &client.Order{Scope: e.Order.Scope, Position: e.Order.At}
+	if e.Stale != nil {
+		v.Stale, v.Newest = e.Stale.By, string(e.Stale.Than)
+	}
+	return v
+}
+
 func showEnd(v *client.Execution, e *idem.End) {
 	v.Outcome, v.FinishedAt.Time = client.Outcome(e.Outcome), e.FinishedAt
 	if e.Status == idem.Failed {
@@ -116,6 +128,6 @@ func showEnd(v *client.Execution, e *idem.End) {
 // showAbort says who asked for the end, why and when; nil: nobody has.
 func showAbort(v *client.Execution, by *idem.Cancel) {
 	if by != nil {
-		v.AbortedAt.Time, v.AbortedBy, v.AbortReason = by.At, by.By, by.Reason
+		v.AbortedAt.Time, v.AbortedBy, v.AbortReason, v.SupersededBy = by.At, by.By, by.Reason, string(by.Successor)
 	}
 }

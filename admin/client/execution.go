@@ -60,6 +60,8 @@ type Execution struct {
 	AbortedAt      Time      `json:"abortedAt,omitzero"` // this and the next two: of ABORTED, and of CANCEL_REQUESTED as it was asked
 	AbortedBy      string    `json:"abortedBy,omitempty"`
 	AbortReason    string    `json:"abortReason,omitempty"`
+	SupersededBy   string    `json:"supersededBy,omitempty"` // of ABORTED: the newer execution of its scope, because of which it did not run
+	Order          *Order    `json:"order,omitempty"`        // where it stands in its scope; nil = nobody asked, or it could not be read
 	Steps          []Step    `json:"steps"`
 	Response       *Response `json:"response,omitempty"` // nil where no whole answer came
 	Duplicates     int64     `json:"duplicates"`
@@ -77,6 +79,14 @@ type Execution struct {
 type Failure struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail,omitempty"`
+}
+
+// Order is where an event stands among those of its scope.
+type Order struct {
+	Scope    string `json:"scope,omitempty"`  // "" = its workflow is one
+	Position string `json:"position"`         // as its sender wrote it
+	Stale    string `json:"stale,omitempty"`  // by how much it is older than Newest: "37s", or a bare number; "" = it was not older when it was its turn
+	Newest   string `json:"newest,omitempty"` // the execution of the newest that had gone through; "" where Stale is
 }
 
 // Response is the upstream's answer in short.

@@ -23,6 +23,7 @@ type RouteReport struct {
 	Route           string  `json:"route"`
 	Mode            string  `json:"mode"` // enforce or observe
 	Deliveries      int64   `json:"deliveries"`
+	Stale           Finding `json:"staleEvents"` // an older replica does not say
 	Duplicates      Finding `json:"duplicates"`
 	Overlaps        Finding `json:"overlaps"`
 	Mismatches      Finding `json:"mismatches"`

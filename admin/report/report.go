@@ -35,7 +35,8 @@ const (
 	Forged    = Kind(idem.ClassForged)
 	Unnamed   = Kind(idem.ClassUnnamed)
 	MissingID = Unnamed + 1 // no event ID
-	kinds     = MissingID + 1
+	Stale     = Kind(idem.ClassStale)
+	kinds     = Stale + 1
 )
 
 // Delivery is what the tally wants to know of one.
@@ -46,6 +47,7 @@ type Delivery struct {
 	// Carried: the decision was carried out. Otherwise the delivery was forwarded.
 	Carried   bool
 	MissingID bool
+	Stale     bool // it is older than an event of its scope that went through
 	Workflow  string
 	Key       string // short
 	Execution idem.ExecutionID
@@ -136,6 +138,9 @@ func (r *route) note(d *Delivery, failed bool, now time.Time) {
 	}
 	if d.MissingID {
 		r.find(MissingID, d, at, now)
+	}
+	if d.Stale {
+		r.find(Stale, d, at, now)
 	}
 	r.attempts.note(d, now)
 }

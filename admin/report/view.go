@@ -22,6 +22,7 @@ type RouteCount struct {
 	Route      string  `json:"route"`
 	Mode       string  `json:"mode"`
 	Deliveries uint64  `json:"deliveries"`
+	Stale      Finding `json:"staleEvents"`
 	Duplicates Finding `json:"duplicates"`
 	Overlaps   Finding `json:"overlaps"`
 	Mismatches Finding `json:"mismatches"`
@@ -90,7 +91,7 @@ func (r *route) count(since time.Time, from, to int64) RouteCount {
 	defer r.mu.Unlock()
 	finding := func(k Kind) Finding { return Finding{r.found[k].since(from, to), r.examples[k].since(since)} }
 	return RouteCount{
-		Deliveries: r.all.since(from, to), Duplicates: finding(Duplicate), Overlaps: finding(Overlap), Mismatches: finding(Mismatch),
+		Deliveries: r.all.since(from, to), Stale: finding(Stale), Duplicates: finding(Duplicate), Overlaps: finding(Overlap), Mismatches: finding(Mismatch),
 		MissingIDs: finding(MissingID), Forged: finding(Forged), Unnamed: finding(Unnamed),
 		Changing: r.attempts.since(since),
 	}

@@ -96,6 +96,8 @@ func values(metric, label string) []string {
 		return []string{naming.PartWorkflow, naming.PartEventID}
 	case "hooklock_key_extractions_total result":
 		return texts(partResults)
+	case "hooklock_order_events_total result":
+		return orderResults
 	case "hooklock_signature_verifications_total result":
 		return signatureResults
 	case "hooklock_signature_verifications_total scheme":

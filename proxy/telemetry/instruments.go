@@ -46,6 +46,7 @@ type instruments struct {
 	executions   *counter[resultKey]
 	lookups      *counter[resultKey]
 	extractions  *counter[partKey]
+	ordered      *counter[resultKey]
 	signatures   *counter[schemeKey]
 	unrecorded   *counter[string]
 	reloads      *counter[string]
@@ -76,9 +77,10 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		unrecorded:   newCounter(m, "hooklock.answers.unrecorded", "{answer}", "Answers that went out with Hooklock-Recorded: false, because etcd did not have their outcome yet. Of a streamed answer that could not be said any more; it is counted all the same.", labelsOf("route")),
 		lookups:      newCounter(m, "hooklock.idempotency.lookups", "{lookup}", "What was known of an event when a delivery asked to run, by result.", resultLabels),
 		extractions:  newCounter(m, "hooklock.key.extractions", "{extraction}", "How the workflow and the event ID were found in a delivery, by part and result.", partLabels),
+		ordered:      newCounter(m, "hooklock.order.events", "{event}", "Where events stood in their scope when it was their turn, by result; or why that could not be read. Of routes with an order. What was parked is not in it: hooklock.parked.ends has those that did not run.", resultLabels),
 		signatures:   newCounter(m, "hooklock.signature.verifications", "{verification}", "Signatures by result.", schemeLabels),
 		tries:        newCounter(m, "hooklock.parked.tries", "{try}", "Calls of the upstream for parked events, by result.", resultLabels),
-		parkEnds:     newCounter(m, "hooklock.parked.ends", "{event}", "What became of parked events here, by result: done, blocked, a dead letter, or lost to another replica.", resultLabels),
+		parkEnds:     newCounter(m, "hooklock.parked.ends", "{event}", "What became of parked events here, by result: done, blocked, a dead letter, superseded by a newer one, or lost to another replica.", resultLabels),
 		requestFails: newCounter(m, "hooklock.parked.request.failures", "{request}", "Requests of parked events that could not be kept, so that the delivery was answered as without park, or not be read, so that the event waits; by operation.", labelsOf("operation")),
 		reloads:      newCounter(m, "hooklock.config.reloads", "{reload}", "Changes of the configuration, by result.", labelsOf("result")),
 

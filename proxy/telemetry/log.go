@@ -45,6 +45,7 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	attrs = appendText(attrs, "code", r.Code)
 	attrs = appendText(attrs, "signature", r.Signature)
 	attrs = appendText(attrs, "signature_part", r.SignaturePart)
+	attrs = appendText(attrs, "stale", r.Stale)
 	attrs = appendText(attrs, "differs", strings.Join(r.Differs, ","))
 	attrs = appendClosed(t.appendNames(attrs, r), r)
 	attrs = append(attrs, slog.Float64("duration_ms", milliseconds(r.Total)))
@@ -103,6 +104,7 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	case proxy.EventCancelled:
 		attrs = appendText(attrs, "by", r.By)
 	case proxy.EventTried:
+		attrs = appendText(attrs, "stale", r.Stale)
 		attrs = append(attrs, slog.Int("status", r.UpstreamStatus), slog.Float64("upstream_ms", milliseconds(r.Upstream)))
 		attrs = appendText(attrs, "outcome", string(r.Outcome))
 		if r.Err != nil {

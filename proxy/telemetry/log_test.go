@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy"
 )
 
@@ -17,7 +18,7 @@ import (
 func full() *proxy.Report {
 	r := executed()
 	r.Would, r.Code, r.Signature, r.SignaturePart, r.SpanID, r.By, r.Loss = idem.DecisionLocked, "", "mismatch", "header", "b7ad6b7169203331", "ops", proxy.LossSession
-	r.EventID, r.Differs = "evt_1", []string{"query", "body"}
+	r.EventID, r.Differs, r.Stale, r.Ordered = "evt_1", []string{"query", "body"}, "37s", naming.OrderedOK
 	r.Stages.Wait.For, r.Hold, r.Err, r.ClosedUntil = time.Second, time.Minute, os.ErrDeadlineExceeded, began.Add(time.Minute)
 	return r
 }

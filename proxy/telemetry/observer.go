@@ -42,6 +42,9 @@ func (t *Telemetry) countNames(r *proxy.Report) {
 	if r.EventIDPart != "" {
 		t.is.extractions.add(partKey{r.Route, naming.PartEventID, string(r.EventIDPart)})
 	}
+	if result := orderResult(r); result != "" {
+		t.is.ordered.add(resultKey{r.Route, result})
+	}
 }
 
 // countGate counts what the gate said.

@@ -15,7 +15,7 @@ import (
 )
 
 // parkEnds are what becomes of parked executions, as words of a label.
-var parkEnds = []string{string(idem.ToldDone), string(idem.ToldBlocked), string(idem.ToldDeadLetter), string(idem.ToldLost)}
+var parkEnds = []string{string(idem.ToldDone), string(idem.ToldBlocked), string(idem.ToldDeadLetter), string(idem.ToldSuperseded), string(idem.ToldLost)}
 
 // toldLines are the log events of what becomes of parked executions.
 var toldLines = map[idem.ToldKind]struct {
@@ -26,6 +26,7 @@ var toldLines = map[idem.ToldKind]struct {
 	idem.ToldDone:       {proxy.EventDone, slog.LevelInfo},
 	idem.ToldBlocked:    {proxy.EventBlocked, slog.LevelWarn},
 	idem.ToldDeadLetter: {proxy.EventDeadLetter, slog.LevelWarn},
+	idem.ToldSuperseded: {proxy.EventSuperseded, slog.LevelInfo},
 	idem.ToldLost:       {proxy.EventCarried, slog.LevelWarn},
 }
 

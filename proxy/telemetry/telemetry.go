@@ -131,7 +131,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	patterns := maps.Clone(*t.patterns.Load())
 	var infos []metric.ObserveOption
 	var deliveries []deliveryKey
-	var acquisitions, lookups, executions, tries, ends []resultKey
+	var acquisitions, lookups, executions, tries, ends, ordered []resultKey
 	var parts []partKey
 	var signatures []schemeKey
 	var names []string
@@ -159,6 +159,11 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 				lookups = append(lookups, resultKey{r.Name, result})
 			}
 		}
+		if r.Policy.Order != nil {
+			for _, result := range orderResults {
+				ordered = append(ordered, resultKey{r.Name, result})
+			}
+		}
 		for _, result := range partResults {
 			parts = append(parts, partKey{r.Name, naming.PartWorkflow, string(result)})
 			if r.Keys.ReadsEventID() {
@@ -182,6 +187,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.tries.know(tries...)
 	t.is.parkEnds.know(ends...)
 	t.is.extractions.know(parts...)
+	t.is.ordered.know(ordered...)
 	t.is.signatures.know(signatures...)
 }
 
@@ -204,7 +210,7 @@ func deliveryKeys(r *proxy.Route) []deliveryKey {
 	}
 	var keys []deliveryKey
 	for _, d := range decisions {
-		if d != idem.DecisionBypassed {
+		if d != idem.DecisionBypassed && (r.Policy.Order != nil || d != idem.DecisionSuperseded && d != idem.DecisionStale) {
 			keys = append(keys, deliveryKey{r.Name, string(d), ""})
 		}
 	}

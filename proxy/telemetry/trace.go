@@ -119,7 +119,7 @@ func attributesOf(r *proxy.Report, pattern string) []attribute.KeyValue {
 	}
 	for _, a := range []struct{ name, value string }{
 		{"hooklock.would", string(r.Would)}, {"hooklock.code", r.Code}, {"hooklock.workflow", r.Workflow}, {"hooklock.key", r.Key},
-		{"hooklock.execution.id", string(r.Execution)}, {"hooklock.outcome", string(r.Outcome)}, {"hooklock.lock.loss", string(r.Loss)},
+		{"hooklock.execution.id", string(r.Execution)}, {"hooklock.outcome", string(r.Outcome)}, {"hooklock.stale", r.Stale}, {"hooklock.lock.loss", string(r.Loss)},
 	} {
 		if a.value != "" {
 			attrs = append(attrs, attribute.String(a.name, a.value))

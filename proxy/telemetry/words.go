@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 	"hooklock/proxy"
 	"hooklock/proxy/sender"
 )
@@ -24,6 +25,29 @@ var (
 		"valid", string(sender.Missing), string(sender.Malformed), string(sender.Mismatch), string(sender.TooOld), string(sender.TooNew),
 	}
 )
+
+// orderResults are where an event stood, or why nobody can tell.
+var orderResults = []string{
+	orderCurrent, orderStale, string(naming.OrderedMissing), string(naming.OrderedAmbiguous), string(naming.OrderedTooLong), string(naming.OrderedUnreadable),
+}
+
+const (
+	orderCurrent = "current" // nothing newer has gone through, as far as is known
+	orderStale   = "stale"
+)
+
+// orderResult is "" where nobody asks, or where it was not this event's turn.
+func orderResult(r *proxy.Report) string {
+	switch {
+	case r.Stale != "":
+		return orderStale
+	case r.Ordered != naming.OrderedOK:
+		return string(r.Ordered)
+	case r.Gate == idem.DecisionExecuted:
+		return orderCurrent
+	}
+	return ""
+}
 
 const (
 	buried = "buried" // unknown, of a dead process

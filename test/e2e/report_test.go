@@ -66,7 +66,7 @@ routes:
 	}
 	table := cli(t, h, "report", "--examples")
 	for _, line := range []string{
-		`(?m)^watched +observe +7 +1 +1 +1 +1 +1 +0$`, `(?m)^watched +duplicate +\S+ +replayed +[0-9a-f]{16} +w +` + first + ` +-$`, `(?m)^watched +forged +.* unverified .* mismatch$`,
+		`(?m)^watched +observe +7 +0 +1 +1 +1 +1 +1 +0$`, `(?m)^watched +duplicate +\S+ +replayed +[0-9a-f]{16} +w +` + first + ` +-$`, `(?m)^watched +forged +.* unverified .* mismatch$`,
 	} {
 		if !regexp.MustCompile(line).MatchString(table) {
 			t.Errorf("no line %s in\n%s", line, table)

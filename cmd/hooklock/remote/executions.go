@@ -150,6 +150,10 @@ func (d *Desk) showRows(x *client.Execution) error {
 	default:
 		add("aborted", Stamp(x.AbortedAt.Time)+" by "+why(x))
 	}
+	add("superseded by", x.SupersededBy)
+	if o := x.Order; o != nil {
+		add("order", orderText(o))
+	}
 	if x.Response != nil {
 		add("response", responseText(x.Response))
 	}
@@ -165,6 +169,17 @@ func (d *Desk) showRows(x *client.Execution) error {
 		}
 	}
 	return d.history(x)
+}
+
+func orderText(o *client.Order) string {
+	text := o.Position
+	if o.Scope != "" {
+		text += " in " + o.Scope
+	}
+	if o.Stale != "" {
+		text += "; " + o.Stale + " older than " + o.Newest + ", which had gone through"
+	}
+	return text
 }
 
 func responseText(r *client.Response) string {

@@ -24,6 +24,7 @@ func NewReport(e *cli.Environment) *cobra.Command {
 		Long: `See what each route has found wrong with its deliveries. In mode observe these were forwarded all the same, so this is what enforce
 would stop:
 
+  STALE       events that are older than one of their scope that went through, where the route has an order
   DUPLICATES  copies of an event that is settled or runs: they would get the first answer, or a 409
   OVERLAPS    other events of a workflow while one ran: they would wait, or be refused
   MISMATCHES  a known event ID with another request
@@ -57,7 +58,7 @@ It is counted in memory, by the process that is asked, since its start and at mo
 
 func (d *Desk) printReport(r *client.Report, examples bool) error {
 	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), r.Since.UTC().Format(time.RFC3339), cli.Span(r.Until.Sub(r.Since)))
-	t := d.table("ROUTE", "MODE", "DELIVERIES", "DUPLICATES", "OVERLAPS", "MISMATCHES", "MISSING", "FORGED", "UNNAMED")
+	t := d.table("ROUTE", "MODE", "DELIVERIES", "STALE", "DUPLICATES", "OVERLAPS", "MISMATCHES", "MISSING", "FORGED", "UNNAMED")
 	t.Drop, t.Cut = []string{"MODE"}, map[string]int{"ROUTE": 8}
 	for i := range r.Routes {
 		route := &r.Routes[i]
@@ -111,6 +112,6 @@ type namedFinding struct {
 
 func findingsOf(r *client.RouteReport) []namedFinding {
 	return []namedFinding{
-		{"duplicate", &r.Duplicates}, {"overlap", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"missing ID", &r.MissingEventIDs}, {"forged", &r.Forged}, {"unnamed", &r.Unnamed},
+		{"stale", &r.Stale}, {"duplicate", &r.Duplicates}, {"overlap", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"missing ID", &r.MissingEventIDs}, {"forged", &r.Forged}, {"unnamed", &r.Unnamed},
 	}
 }

@@ -13,7 +13,7 @@ type findings struct{ *report.Tally }
 // Delivered implements proxy.Observer.
 func (f findings) Delivered(r *proxy.Report) {
 	d := report.Delivery{
-		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Workflow: r.Workflow, Key: r.Key,
+		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Stale: r.Stale != "", Workflow: r.Workflow, Key: r.Key,
 		Execution: r.Execution, Code: r.Code, TraceID: r.TraceID, Status: r.Status,
 		Members: r.Members, Took: r.Total,
 	}
