@@ -111,6 +111,8 @@ func (s *speller) entry(e *idem.Entry) {
 	s.number("attempt", int64(e.Attempt))
 	s.any("earlier", e.Earlier, len(e.Earlier) > 0)
 	s.time("startedAt", e.StartedAt)
+	s.any("order", e.Order, e.Order != nil)
+	s.any("stale", e.Stale, e.Stale != nil)
 	s.any("steps", e.Steps, len(e.Steps) > 0)
 }
 
