@@ -66,6 +66,10 @@ func (unreachable) Rerun(context.Context, idem.ExecutionID) (*idem.Found, error)
 func (unreachable) KeptRequest(context.Context, idem.ExecutionID) ([]byte, error) {
 	return nil, idem.ErrStoreUnavailable
 }
+func (unreachable) Audited(idem.Audit) {}
+func (unreachable) Audits(context.Context, idem.AuditQuery) (idem.AuditPage, error) {
+	return idem.AuditPage{}, idem.ErrStoreUnavailable
+}
 func (unreachable) Guard(context.Context, idem.Callback, string, []string) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
@@ -111,6 +115,7 @@ var requests = []struct{ method, path, body string }{
 	{"POST", "/v1/pauses", `{"scope":"workflow:w","reason":"r","for":"1m"}`},
 	{"GET", "/v1/pauses/workflow:w", ""},
 	{"DELETE", "/v1/pauses/workflow:w?reason=r", ""},
+	{"GET", "/v1/audit?who=ops&what=execution.&prefix=w&execution=" + anID + "&since=24h&until=1s&limit=1", ""},
 	{"GET", "/v1/report", ""},
 	{"GET", "/v1/status", ""},
 	{"GET", "/v1/config", ""},

@@ -24,7 +24,7 @@ func (e *entry) of(f *idem.Found) {
 	e.workflow, e.execution = f.Workflow(), f.ID()
 }
 
-// writeAudit writes the line: who, what, why, before, after, result. A refused change has one, too.
+// writeAudit writes the line, and keeps the same: who, what, why, before, after, result. A refused change has one, too.
 func (c *call) writeAudit(p *problem) {
 	result, status := "done", 0
 	switch {
@@ -41,6 +41,10 @@ func (c *call) writeAudit(p *problem) {
 	if p != nil {
 		code, status = p.Code, p.Status
 	}
+	c.keep(idem.Audit{
+		At: c.api.o.Now(), Who: c.who(), What: c.endpoint.change, Result: result, Why: c.audit.why, Before: c.audit.before, After: c.audit.after,
+		Workflow: cut(c.audit.workflow), Execution: idem.ExecutionID(cut(string(c.audit.execution))), Code: code, Remote: c.r.RemoteAddr,
+	})
 	attributes := []slog.Attr{slog.String("who", c.who()), slog.String("what", c.endpoint.change), slog.String("result", result)}
 	for _, a := range []slog.Attr{
 		slog.String("why", c.audit.why), slog.String("before", c.audit.before), slog.String("after", c.audit.after),

@@ -153,7 +153,7 @@ func (c *call) heartbeat() error {
 		c.audit.before = c.audit.after
 	}
 	answer := extended{Execution: c.name, Status: found.Status()}
-	answer.ExpiresAt, answer.ExpiresIn = c.remaining(found.Lock)
+	answer.ExpiresAt, answer.ExpiresIn, _ = c.remaining(found.Lock)
 	return c.ok(http.StatusOK, answer)
 }
 

@@ -56,6 +56,7 @@ func endpoints() []endpoint {
 		{"POST", "/v1/pauses", forWrite, "pause", nil, (*call).pause},
 		{"GET", "/v1/pauses/{scope}", forRead, "", nil, (*call).getPause},
 		{"DELETE", "/v1/pauses/{scope}", forWrite, "resume", []string{"reason"}, (*call).resume},
+		{"GET", "/v1/audit", forRead, "", auditFilters(), (*call).listAudits},
 		{"GET", "/v1/report", forRead, "", []string{"since"}, (*call).report},
 		{"GET", "/v1/status", forRead, "", nil, (*call).replicaStatus},
 		{"GET", "/v1/config", forRead, "", []string{"origin"}, (*call).config},

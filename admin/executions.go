@@ -3,7 +3,9 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,9 +140,13 @@ func (c *call) getExecution() error {
 
 func (c *call) cancel() error {
 	var reason string
+	var only string
 	var final bool
-	if err := c.body(fields{"reason": &reason, "final": &final}); err != nil {
+	if err := c.body(fields{"reason": &reason, "final": &final, "ifStatus": &only}); err != nil {
 		return err
+	}
+	if active := []idem.Status{idem.Pending, idem.Running, idem.CancelRequested}; only != "" && !slices.Contains(active, idem.Status(only)) {
+		return refuse("bad_request", fmt.Sprintf("ifStatus %s: give one of %v", quote(only), active))
 	}
 	if err := c.reason(reason); err != nil {
 		return err
@@ -150,11 +156,17 @@ func (c *call) cancel() error {
 	if _, err := c.find(ctx); err != nil {
 		return err
 	}
-	asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now(), Final: final}
+	asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now(), Final: final, Only: idem.Status(only)}
 	found, before, err := c.api.o.Ledger.Cancel(ctx, idem.ExecutionID(c.name), asked)
 	if errors.Is(err, idem.ErrFinished) && found != nil {
 		c.audit.before, c.audit.after = string(found.Status()), string(found.Status())
 		return c.finished(found)
+	}
+	if errors.Is(err, idem.ErrMoved) && found != nil {
+		p := refuse("status_changed", "the execution is "+string(found.Status())+" and not "+only+", so nothing was done; look again, then decide")
+		p.Execution, p.Workflow, p.State = c.name, found.Workflow(), found.Status()
+		c.audit.before, c.audit.after = string(found.Status()), string(found.Status())
+		return p
 	}
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func TestWhatABodyMayBe(t *testing.T) {
 		`{"reason":"\u00e4\n"}`:         {503, ""},
 		`{"reason":"r"}{}`:              {400, "follows"},
 		`{"reason":"r"} x`:              {400, "follows"},
-		`{"reason":"r","fnal":true}`:    {400, `unknown field \"fnal\"; known are final, reason`},
+		`{"reason":"r","fnal":true}`:    {400, `unknown field \"fnal\"; known are final, ifStatus, reason`},
 		`{"Reason":"r"}`:                {400, `unknown field \"Reason\"`},
 		`{"reason":"r","reason":"s"}`:   {400, `\"reason\" is given twice`},
 		`{"reason":1}`:                  {400, "reason: give a text"},

@@ -23,8 +23,8 @@ type Ledger interface {
 	// Locks lists a page. idem.ErrCursor.
 	Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error)
 
-	// Cancel asks an execution to stop, and ends one that waits. before: it had been asked already. idem.ErrFinished, with what was
-	// found; idem.ErrNoExecution.
+	// Cancel asks an execution to stop, and ends one that waits. before: it had been asked already. idem.ErrFinished and idem.ErrMoved, with
+	// what was found; idem.ErrNoExecution.
 	Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error)
 	// Forget lets an event run again. It returns what it forgot. idem.ErrAlive, idem.ErrSuperseded, idem.ErrNoExecution.
 	Forget(ctx context.Context, id idem.ExecutionID) (*idem.Found, error)
@@ -52,6 +52,11 @@ type Ledger interface {
 	Rerun(ctx context.Context, id idem.ExecutionID) (*idem.Found, error)
 	// KeptRequest is what was given to the ledger of the request of an execution. idem.ErrNoRequest.
 	KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error)
+
+	// Audited notes what somebody with a token asked for, for Audits. It never blocks.
+	Audited(a idem.Audit)
+	// Audits lists a page. idem.ErrCursor.
+	Audits(ctx context.Context, q idem.AuditQuery) (idem.AuditPage, error)
 
 	// Guard says whether a running execution may go on, and notes the step that it begins; "" notes none. idem.ErrCancelled and
 	// idem.ErrFinished, both with what was found, and the errors of a callback: idem.ErrStaleToken, idem.ErrLockExpired,

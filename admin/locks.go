@@ -156,7 +156,7 @@ func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 	c.audit.before = "locked by " + string(holder.Execution)
 	c.audit.after = c.audit.before
 	if holder.Held || holder.Cooling { // how long a call takes nobody knows
-		if end := expiry(holder, c.api.o.UpstreamTimeout, c.api.o.Now()); !end.IsZero() {
+		if end, _ := expiry(holder, c.api.o.UpstreamTimeout, c.api.o.Now()); !end.IsZero() {
 			p = p.retry(end.Sub(c.api.o.Now()))
 		}
 	}

@@ -38,6 +38,7 @@ func kinds() []kind {
 		{"cancel_requested", 409, "The execution is to be stopped"},
 		{"not_parked", 409, "The execution is not parked"},
 		{"already_finished", 409, "The execution has ended"},
+		{"status_changed", 412, "The execution is in another status by now"},
 		{"stale_token", 412, "The fencing token is not current"},
 		{"lock_expired", 412, "The lock's own lease ran out"},
 		{"lock_lost", 412, "The lock is another one's, or nobody's"},

@@ -12,47 +12,46 @@ import (
 func (c *call) viewOfLock(v *idem.LockView) client.Lock {
 	l, now := v.Lock, c.api.o.Now()
 	view := client.Lock{
-		Workflow: l.Workflow, ExecutionID: string(l.Execution), Holder: l.Holder, Token: l.Token, LockedAt: client.Time{Time: l.StartedAt},
+		Workflow: l.Workflow, ExecutionID: string(l.Execution), Route: l.Route, EventID: l.EventID, Holder: l.Holder, Token: l.Token, LockedAt: client.Time{Time: l.StartedAt},
 		HeldFor: whole(now.Sub(l.StartedAt)), Held: l.Held, Waiting: v.Waiting, IsStale: l.Dead, Cooling: l.Cooling,
 	}
-	view.ExpiresAt, view.ExpiresIn = c.remaining(l)
+	view.ExpiresAt, view.ExpiresIn, view.EndsBy = c.remaining(l)
 	return view
 }
 
 // remaining says when the lock ends if nobody does anything.
-func (c *call) remaining(l *idem.Lock) (client.Time, *float64) {
+func (c *call) remaining(l *idem.Lock) (at client.Time, seconds *float64, by string) {
 	now := c.api.o.Now()
-	end := expiry(l, c.api.o.UpstreamTimeout, now)
+	end, by := expiry(l, c.api.o.UpstreamTimeout, now)
 	if end.IsZero() {
-		return client.Time{}, nil
+		return client.Time{}, nil, ""
 	}
 	in := whole(end.Sub(now) + time.Second - 1)
-	return client.Time{Time: end}, &in
+	return client.Time{Time: end}, &in, by
 }
 
-// expiry is the nearest of the ends that are known; the zero time where none is. The upstream may answer for longer than its timeout, as long as
+// expiry is the nearest of the ends that are known, and which one that is; the zero time where none is. The upstream may answer for longer than its timeout, as long as
 // it goes on, so one that has passed says nothing.
-func expiry(l *idem.Lock, timeout time.Duration, now time.Time) time.Time {
+func expiry(l *idem.Lock, timeout time.Duration, now time.Time) (end time.Time, by string) {
 	if l.Cooling {
-		return l.CoolUntil
+		return l.CoolUntil, "release_delay"
 	}
-	end := time.Time{}
 	if l.MaxDuration > 0 {
-		end = l.StartedAt.Add(l.MaxDuration)
+		end, by = l.StartedAt.Add(l.MaxDuration), "max_duration"
 	}
-	sooner := func(at time.Time) {
+	sooner := func(at time.Time, what string) {
 		if end.IsZero() || at.Before(end) {
-			end = at
+			end, by = at, what
 		}
 	}
 	called := l.StartedAt.Add(timeout)
 	switch {
 	case l.Held && !l.HoldUntil.IsZero():
-		sooner(l.HoldUntil)
+		sooner(l.HoldUntil, "hold")
 	case !l.Held && l.Route != "" && l.Parked == nil && timeout > 0 && called.After(now):
-		sooner(called)
+		sooner(called, "upstream.timeout")
 	}
-	return end
+	return end, by
 }
 
 // whole is d in whole seconds, and never less than 0: clocks of two machines differ.

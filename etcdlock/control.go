@@ -63,7 +63,7 @@ func (s *Control) news(ctx context.Context) (protocol.Leased, error) {
 
 // Cancel asks whoever runs or holds an execution to stop, in c's name. One that waits is ABORTED at once, and so is one whose owner is dead.
 // before: it had been asked already, and stays as it was first asked; only that it is for good may be added while it runs. The error is
-// idem.ErrFinished, with how it ended, idem.ErrNoExecution or idem.ErrStoreUnavailable.
+// idem.ErrFinished, with how it ended, idem.ErrMoved, with where it is, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error) {
 	scope, err := s.scopeOf(ctx, id)
 	if err != nil {
@@ -96,6 +96,8 @@ func (a *asking) try(ctx context.Context) (bool, error) {
 		return true, err
 	}
 	switch {
+	case a.cancel.Only != "" && a.found.Status() != a.cancel.Only && !a.done(at):
+		return true, idem.ErrMoved
 	case a.found.Place:
 		return a.endWaiting(ctx, at)
 	case a.found.Lock == nil:
@@ -115,6 +117,14 @@ func (a *asking) try(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	return false, a.store.bury(ctx, a.found.Lock) // and read how it ended
+}
+
+// done reports whether this very cancel is what has moved it: an attempt whose answer got lost.
+func (a *asking) done(at *executionState) bool {
+	if l := a.found.Lock; l != nil {
+		return l.Cancel != nil && a.mine(l.Cancel)
+	}
+	return at.Writer == a.writer || a.found.Record != nil && a.found.Record.Abort != nil && a.mine(a.found.Record.Abort)
 }
 
 // mine reports whether c is this cancel, or one that it made final.

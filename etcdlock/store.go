@@ -145,10 +145,11 @@ type core struct {
 	release *link.Releases
 
 	duplicates *duplicates
+	audits     *audits
 
 	tasks *tasks
 
-	keeping     sync.WaitGroup // the keeper, the sweeper, the hub, the looks at releases and at holds, and the count of duplicates
+	keeping     sync.WaitGroup // the keeper, the sweeper, the hub, the looks at releases and at holds, the count of duplicates and the audits
 	stopKeeping context.CancelFunc
 	closing     sync.Once
 
@@ -191,7 +192,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 	control.holdings = &holdings{control: control}
 	var keeping context.Context
 	keeping, s.stopKeeping = context.WithCancel(context.Background())
-	s.duplicates = newDuplicates(keeping, s)
+	s.duplicates, s.audits = newDuplicates(keeping, s), newAudits(keeping, s)
 	s.keeping.Go(func() { s.keeper.run(keeping) })
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
 	s.keeping.Go(func() { s.hub.run(keeping) })
@@ -199,6 +200,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 	s.keeping.Go(func() { s.release.Run(keeping) })
 	s.keeping.Go(func() { control.holdings.run(keeping) })
 	s.keeping.Go(func() { s.duplicates.run(keeping) })
+	s.keeping.Go(func() { s.audits.run(keeping) })
 	return &Store{s, ledger, control, locker}, nil
 }
 
@@ -281,6 +283,7 @@ func (s *Store) SessionTTLRemaining() time.Duration {
 func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
 		s.duplicates.finish(ctx)
+		s.audits.finish(ctx)
 		if left := s.tasks.close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left: %w", left)
 		}

@@ -19,6 +19,8 @@ var (
 	ErrAlive = errors.New("execution has not ended")
 	// ErrSuperseded: the event has run again since, so the ledger has this execution in short only.
 	ErrSuperseded = errors.New("the event has run again since")
+	// ErrMoved: the execution is not in the status that whoever asks has seen, so it is not what they meant.
+	ErrMoved = errors.New("execution is in another status by now")
 	// ErrStaleToken: the fencing token is not the one of the execution's lock.
 	ErrStaleToken = errors.New("fencing token is not current")
 	// ErrLockExpired: the hold ran out before anybody renewed it.

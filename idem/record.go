@@ -151,6 +151,8 @@ type Cancel struct {
 	Skip   bool      `json:"skip,omitempty"`   // the execution is parked, and becomes a dead letter: its request is kept
 	// Successor is the newer execution of its scope, where the route's policy ended it for that; "" = it did not.
 	Successor ExecutionID `json:"successor,omitempty"`
+	// Only is the status in which whoever asks has seen the execution: in another one nothing is done. "" = in any.
+	Only Status `json:"-"`
 }
 
 // MaxReason bounds what a Cancel says of who and why; bytes.

@@ -204,13 +204,20 @@ func (r *Cancelled) UnmarshalJSON(text []byte) error {
 // call closed; one that is held learns it from its next guard or heartbeat. final settles the event: it never runs again.
 // A *Problem with CodeAlreadyFinished means that the execution had ended.
 func (c *Client) Cancel(ctx context.Context, id, reason string, final bool) (*Cancelled, error) {
+	return c.CancelIf(ctx, id, "", reason, final)
+}
+
+// CancelIf is Cancel where the execution still has that status: Pending, Running or CancelRequested; "" is any. Otherwise nothing is done, and the
+// error is a *Problem with CodeStatusChanged.
+func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason string, final bool) (*Cancelled, error) {
 	if id == "" {
 		return nil, errNoExecutionID
 	}
 	body := struct {
 		Reason string `json:"reason"`
 		Final  bool   `json:"final"`
-	}{reason, final}
+		Only   Status `json:"ifStatus,omitempty"`
+	}{reason, final, only}
 	cancelled := new(Cancelled)
 	status, err := c.do(ctx, call{method: http.MethodPost, path: executionPath(id, "cancel"), body: body, into: cancelled})
 	if err != nil {

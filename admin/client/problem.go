@@ -49,6 +49,7 @@ const (
 	CodeLockWaitTimeout   = "lock_wait_timeout"
 	CodeInFlight          = "execution_in_flight"  // it has not ended
 	CodeSuperseded        = "execution_superseded" // the event has run again since
+	CodeStatusChanged     = "status_changed"       // 412: the execution is not in the status that was given
 	CodeStaleToken        = "stale_token"          // 412: the fencing token is not the current one
 	CodeLockExpired       = "lock_expired"         // 412: the lock's own lease ran out
 	CodeLockLost          = "lock_lost"            // 412: the session is gone, the lock was released by force, or another has it

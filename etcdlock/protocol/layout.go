@@ -1,9 +1,11 @@
 package protocol
 
 import (
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -38,6 +40,7 @@ const (
 	KindPauses   = "pauses/"
 	KindMarks    = "marks/"
 	kindLeases   = "leases/"
+	KindAudits   = "audits/"
 )
 
 // Sessions is the prefix of all sessions.
@@ -58,6 +61,12 @@ func (y Layout) Counts(id idem.ExecutionID) string { return y.Root + kindCounts 
 // Arrivals is the prefix of what the processes know of the arrivals of an event, one key for each.
 func (y Layout) Arrivals(s idem.Scope) string {
 	return y.Root + KindArrivals + string(s.Key) + "/" + Hash16(s.Workflow) + "/"
+}
+
+// Audit is where a process keeps the n-th audit that it writes. The newer it is, the earlier its key comes, so that the newest are read first; only
+// people read them, so that clocks of processes differ does no harm.
+func (y Layout) Audit(at time.Time, writer string, n int64) string {
+	return y.Root + KindAudits + Hex16(math.MaxUint64-uint64(at.UnixMilli())) + "-" + writer + "-" + strconv.FormatInt(n, 10) //nolint:gosec // any order will do before 1970
 }
 
 // Leases is the prefix of what says which leases have keys of that kind on them.

@@ -196,7 +196,7 @@ func ForceReleaseCooling(k Keys, at Seen) clientv3.Op {
 }
 
 // Note writes what people may want to know: how many copies of an execution a process has answered without running, how an event arrived there, on
-// which leases records are. The key is the process's own, and nobody compares it.
+// which leases records are, what somebody with a token asked for. The key is the process's own, and nobody compares it.
 func Note(key string, v Leased) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{},

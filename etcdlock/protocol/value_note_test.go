@@ -13,6 +13,7 @@ func FuzzWhatIsForPeople(f *testing.F) {
 	h.Add(idem.Arrival{At: time.Unix(0, 0).UTC(), Decision: idem.DecisionLocked, Status: 409, Differs: []string{"body"}})
 	f.Add(EncodeHistory(&h))
 	f.Add(EncodeLease(ListedLease{Chain: "c", At: time.Unix(0, 0), Open: 1}))
+	f.Add(EncodeAudit(&idem.Audit{At: time.Unix(0, 0).UTC(), Who: "ops", What: "execution.cancel", Result: "done"}))
 	f.Add([]byte(`{"v":1,"newest":[{}]}`))
 	f.Add([]byte(`{"v":99}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -23,6 +24,11 @@ func FuzzWhatIsForPeople(f *testing.F) {
 				t.Fatalf("%+v", all)
 			}
 			if again := DecodeHistory(EncodeHistory(h)); again == nil || len(again.Newest) != len(h.Newest) {
+				t.Fatalf("%+v", again)
+			}
+		}
+		if a := DecodeAudit(b); a != nil {
+			if again := DecodeAudit(EncodeAudit(a)); again == nil || again.What != a.What {
 				t.Fatalf("%+v", again)
 			}
 		}

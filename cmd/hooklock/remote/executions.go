@@ -3,7 +3,9 @@ package remote
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -205,7 +207,7 @@ func (d *Desk) steps(steps []client.Step) error {
 }
 
 func newExecutionsCancel(e *cli.Environment, r *Remote) *cobra.Command {
-	var reason string
+	var reason, only string
 	var final bool
 	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, knownExecutions),
@@ -215,20 +217,26 @@ func newExecutionsCancel(e *cli.Environment, r *Remote) *cobra.Command {
 		Long: `Stop an execution. One that waits is ABORTED at once and never reaches the upstream. One that runs has its upstream call closed, at
 whichever replica it runs, and its sender gets 503 execution_aborted. One that is held learns it from its next guard or heartbeat.
 
-The event may run again when its sender sends it again; with --final it never does. The exit code is 4 when the execution had ended.`,
+The event may run again when its sender sends it again; with --final it never does. With --if-status nothing is done where the execution has moved on since
+you looked: what waited may be at the upstream by now. The exit code is 4 when the execution had ended, or had moved on.`,
 		Example: `  hooklock executions cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --reason "wrong account"
-  hooklock executions cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --final --reason "refunded by hand"`,
+  hooklock executions cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --final --reason "refunded by hand"
+  hooklock executions cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --if-status pending --reason "sent by mistake"`,
 		Args: OneArg("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := needed(cmd, "reason", reason, `"wrong account"`); err != nil {
 				return err
+			}
+			status := client.Status(strings.ReplaceAll(strings.ToUpper(only), "-", "_"))
+			if only != "" && !slices.Contains(activeStatuses, string(status)) {
+				return cli.Misuse(fmt.Errorf("--if-status %s: use %s", cli.Plain(only), strings.Join(activeStatuses, ", ")))
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				id, err := d.whole(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				c, err := d.Cancel(ctx, id, reason, final)
+				c, err := d.CancelIf(ctx, id, status, reason, final)
 				if err != nil {
 					return doubtful(err, "hooklock executions get "+id)
 				}
@@ -237,9 +245,14 @@ The event may run again when its sender sends it again; with --final it never do
 		},
 	}
 	cmd.Flags().BoolVar(&final, "final", false, "the event never runs again: its duplicates get 503 execution_aborted")
+	cmd.Flags().StringVar(&only, "if-status", "", "only where it still has this status: "+strings.Join(activeStatuses, ", "))
+	complete(cmd, "if-status", activeStatuses...)
 	reasonFlag(cmd, &reason)
 	return cmd
 }
+
+// activeStatuses are those of what has not ended.
+var activeStatuses = []string{string(client.Pending), string(client.Running), string(client.CancelRequested)}
 
 func cancelledText(c *client.Cancelled) string {
 	text := fmt.Sprintf("%s is %s", c.ExecutionID, c.Status)

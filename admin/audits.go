@@ -1,0 +1,72 @@
+package admin
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+// noKeeping are what clients of the lock API do all day: the log has them, and what is kept is for what people do.
+var noKeeping = []string{"lock.acquire", "lock.renew", "lock.release"}
+
+// keep hands an audit to the ledger, besides the log. What comes without a token that is known is not kept: whoever has none could fill the store.
+func (c *call) keep(a idem.Audit) {
+	if c.endpoint.access != forCallback && c.caller.token.Name != "" && a.Code != "unauthorized" && !slices.Contains(noKeeping, a.What) {
+		c.api.o.Ledger.Audited(a)
+	}
+}
+
+func auditFilters() []string {
+	return []string{"who", "what", "prefix", "execution", "since", "until", "limit", "cursor"}
+}
+
+func (c *call) auditQuery() (q idem.AuditQuery, err error) {
+	q = idem.AuditQuery{Who: c.query("who"), What: c.query("what"), Prefix: c.query("prefix"), Execution: idem.ExecutionID(c.query("execution"))}
+	if q.Limit, err = c.limit(); err != nil {
+		return q, err
+	}
+	if q.Since, err = c.moment("since"); err != nil {
+		return q, err
+	}
+	if q.Until, err = c.moment("until"); err != nil {
+		return q, err
+	}
+	q.Cursor, err = c.caller.openCursor(c.query("cursor"))
+	return q, err
+}
+
+// listAudits shows who changed what. A token that is limited to some workflows sees what was done with these.
+func (c *call) listAudits() error {
+	q, err := c.auditQuery()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.reading()
+	defer cancel()
+	answer := client.AuditPage{Audits: []client.Audit{}}
+	began := time.Now()
+	for more := true; more; more = len(answer.Audits) == 0 && c.mayGoOn(q.Cursor, began) {
+		page, err := c.api.o.Ledger.Audits(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Audits {
+			if a := &page.Audits[i]; !c.caller.limited() || a.Workflow != "" && c.caller.sees(a.Workflow) {
+				answer.Audits = append(answer.Audits, viewOfAudit(a))
+			}
+		}
+		q.Cursor = page.NextCursor
+	}
+	answer.NextCursor = c.caller.sealCursor(q.Cursor)
+	return c.ok(http.StatusOK, answer)
+}
+
+func viewOfAudit(a *idem.Audit) client.Audit {
+	return client.Audit{
+		At: client.Time{Time: a.At}, Who: a.Who, What: a.What, Result: a.Result, Why: a.Why, Before: a.Before, After: a.After, Workflow: a.Workflow,
+		ExecutionID: string(a.Execution), Code: a.Code, Remote: a.Remote,
+	}
+}

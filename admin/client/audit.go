@@ -1,0 +1,89 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+)
+
+// Audit is one change that somebody with a token asked for, or a look at what senders sent. What does not apply is "".
+type Audit struct {
+	At          Time   `json:"at"`
+	Who         string `json:"who"`    // the token's name
+	What        string `json:"what"`   // execution.cancel
+	Result      string `json:"result"` // done, refused, nothing to do, or unknown: etcd did not answer
+	Why         string `json:"why,omitempty"`
+	Before      string `json:"before,omitempty"` // the status
+	After       string `json:"after,omitempty"`
+	Workflow    string `json:"workflow,omitempty"`
+	ExecutionID string `json:"executionId,omitempty"`
+	Code        string `json:"code,omitempty"` // of a refusal
+	Remote      string `json:"remote,omitempty"`
+
+	raw json.RawMessage
+}
+
+// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+func (a *Audit) RawJSON() []byte { return a.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (a *Audit) UnmarshalJSON(text []byte) error {
+	type plain Audit
+	if err := json.Unmarshal(text, (*plain)(a)); err != nil {
+		return err
+	}
+	if a.What == "" {
+		return errors.New("an audit says what was asked for")
+	}
+	a.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// AuditQuery selects audits: those for which all holds that is given. The zero value is all that are kept, which is 30 days, and 20,000 at most.
+type AuditQuery struct {
+	Who         string // the token's name; "" = anybody
+	What        string // its beginning: "execution." are all about one
+	Prefix      string // of the workflow
+	ExecutionID string
+	Since       string // a time (RFC 3339), or how long ago ("24h"); "" = unbounded
+	Until       string
+
+	Limit  int    // at most so many on a page; 0 = the server's choice
+	Cursor string // NextCursor of the page before; "" = from the beginning
+}
+
+// AuditPage is a part of the audits; see LockPage.
+type AuditPage struct {
+	Audits     []Audit `json:"audits"`
+	NextCursor string  `json:"nextCursor"`
+}
+
+// AuditPage gets one page.
+func (c *Client) AuditPage(ctx context.Context, q AuditQuery) (*AuditPage, error) {
+	page := new(AuditPage)
+	_, err := c.do(ctx, call{
+		method: http.MethodGet, path: "/v1/audit", into: page,
+		query: query(
+			"who", q.Who, "what", q.What, "prefix", q.Prefix, "execution", q.ExecutionID, "since", q.Since, "until", q.Until,
+			"limit", count(q.Limit), "cursor", q.Cursor,
+		),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// Audits goes through the audits from q.Cursor on, the newest first, page after page. After an error there is nothing more.
+func (c *Client) Audits(ctx context.Context, q AuditQuery) iter.Seq2[*Audit, error] {
+	return each(q.Cursor, func(cursor string) ([]Audit, string, error) {
+		q.Cursor = cursor
+		page, err := c.AuditPage(ctx, q)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Audits, page.NextCursor, nil
+	})
+}

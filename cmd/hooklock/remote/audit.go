@@ -1,0 +1,91 @@
+package remote
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+)
+
+// NewAudit is the command audit, with its subcommand.
+func NewAudit(e *cli.Environment) *cobra.Command {
+	var r Remote
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "see who changed what, why and when",
+		Long: `See who changed what, why and when: each cancel, release, forget, run, skip, rerun and reload with a token, also refused ones, and each look at what
+a sender sent. They are kept in etcd for 30 days, and 20,000 of them; the log has the same as lines admin.audit.`,
+		Args: Subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	r.Flags(cmd)
+	cmd.AddCommand(newAuditList(e, &r))
+	return cmd
+}
+
+func newAuditList(e *cli.Environment, r *Remote) *cobra.Command {
+	var q client.AuditQuery
+	var limit int
+	var cursor string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "list what was asked for with tokens, the newest first",
+		Long: `List what was asked for with tokens, the newest first: over all replicas, done or refused. All filters that are given have to hold. RESULT is done,
+refused, nothing to do, or unknown (etcd did not answer).`,
+		Example: `  hooklock audit list --since 24h
+  hooklock audit list --execution exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra
+  hooklock audit list --who ops --what lock.
+  hooklock audit list -o json | jq -r '.audits[] | select(.result == "refused") | .code'`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error { return audits(ctx, d, q, limit, cursor).print(d) })
+		},
+	}
+	for _, t := range []struct {
+		into        *string
+		name, usage string
+	}{
+		{&q.Who, "who", "only by the token of this name"},
+		{&q.What, "what", "only what begins so: execution., lock.force_release"},
+		{&q.Prefix, "workflow", "only of workflows that begin so"},
+		{&q.ExecutionID, "execution", "only about this execution"},
+		{&q.Since, "since", "only since: a time (2026-01-31T12:00:00Z), or how long ago (24h)"},
+		{&q.Until, "until", "only until: a time, or how long ago"},
+	} {
+		cmd.Flags().StringVar(t.into, t.name, "", t.usage)
+		NoFiles(cmd, t.name)
+	}
+	listFlags(cmd, &limit, &cursor)
+	r.watchFlag(cmd)
+	return cmd
+}
+
+// audits is the list of those that q asks for.
+func audits(ctx context.Context, d *Desk, q client.AuditQuery, limit int, cursor string) *listing[client.Audit] {
+	now := time.Now()
+	return &listing[client.Audit]{
+		name: "audits", none: "nothing was asked for", limit: limit, cursor: cursor,
+		head: []string{"AGE", "WHO", "WHAT", "RESULT", "WORKFLOW", "EXECUTION", "BEFORE", "AFTER", "FROM", "WHY"},
+		drop: []string{"FROM", "BEFORE", "AFTER", "WORKFLOW", "RESULT"}, cut: map[string]int{"WORKFLOW": 8, "EXECUTION": 14, "WHY": 16},
+		row: func(a *client.Audit) []string { return auditRow(a, now) }, raw: (*client.Audit).RawJSON,
+		page: func(limit int, cursor string) ([]client.Audit, string, error) {
+			q.Limit, q.Cursor = limit, cursor
+			page, err := d.AuditPage(ctx, q)
+			if err != nil {
+				return nil, "", err
+			}
+			return page.Audits, page.NextCursor, nil
+		},
+	}
+}
+
+func auditRow(a *client.Audit, now time.Time) []string {
+	result := a.Result
+	if a.Code != "" {
+		result += ": " + a.Code
+	}
+	return []string{cli.Span(now.Sub(a.At.Time)), a.Who, a.What, result, a.Workflow, a.ExecutionID, a.Before, a.After, a.Remote, cli.Clip(a.Why, 60)}
+}

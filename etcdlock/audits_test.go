@@ -1,0 +1,141 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+func allAudits(tb testing.TB, s *Store, q idem.AuditQuery) (all []idem.Audit) {
+	tb.Helper()
+	for {
+		page, err := s.Audits(within(tb, patience), q)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if q.Limit > 0 && len(page.Audits) > q.Limit {
+			tb.Fatalf("%d on a page of %d", len(page.Audits), q.Limit)
+		}
+		all = append(all, page.Audits...)
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return all
+		}
+	}
+}
+
+func TestWhatIsAuditedIsKnownEverywhereTheNewestFirst(t *testing.T) {
+	e := etcdtest.Start(t)
+	a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	start := time.Now().UTC().Round(time.Millisecond)
+	for i := range 250 {
+		s := []*Store{a, b}[i%2]
+		s.Audited(idem.Audit{
+			At: start.Add(time.Duration(i) * time.Second), Who: []string{"ops", "ci"}[i%2], What: []string{"execution.cancel", "lock.force_release"}[i%2], Result: "done",
+			Why: fmt.Sprint(i), Workflow: fmt.Sprintf("w%d", i%5), Execution: idem.ExecutionID(fmt.Sprintf("exec_%d", i)),
+		})
+	}
+	for _, s := range []*Store{a, b} {
+		s.audits.finish(within(t, patience))
+	}
+	for _, s := range []*Store{a, b} {
+		for _, limit := range []int{0, 1, 7} {
+			all := allAudits(t, s, idem.AuditQuery{Limit: limit})
+			if len(all) != 250 {
+				t.Fatalf("%d of 250 with limit %d", len(all), limit)
+			}
+			for i, got := range all {
+				if want := fmt.Sprint(249 - i); got.Why != want || !got.At.Equal(start.Add(time.Duration(249-i)*time.Second)) {
+					t.Fatalf("at %d is %+v", i, got)
+				}
+			}
+		}
+	}
+	for want, q := range map[int]idem.AuditQuery{
+		125: {Who: "ops"}, 124: {What: "lock.", Since: start.Add(2 * time.Second)}, 50: {Prefix: "w3"}, 1: {Execution: "exec_17"},
+		10: {Since: start.Add(240 * time.Second)}, 11: {Until: start.Add(10 * time.Second)}, 0: {Who: "nobody"}, 2: {Who: "ci", What: "lock", Since: start.Add(246 * time.Second)},
+	} {
+		for _, limit := range []int{0, 3} {
+			q.Limit = limit
+			if got := allAudits(t, b, q); len(got) != want {
+				t.Errorf("%+v: %d, want %d", q, len(got), want)
+			}
+		}
+	}
+	if _, err := a.Audits(within(t, patience), idem.AuditQuery{Cursor: "locks/x"}); !errors.Is(err, idem.ErrCursor) {
+		t.Errorf("a cursor of another list: %v", err)
+	}
+}
+
+func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done"})
+	s.audits.finish(within(t, patience))
+	got, err := e.Client.Get(within(t, patience), s.layout.Root+protocol.KindAudits, clientv3.WithPrefix())
+	if err != nil || len(got.Kvs) != 1 {
+		t.Fatal(got, err)
+	}
+	left, err := e.Client.TimeToLive(within(t, patience), clientv3.LeaseID(got.Kvs[0].Lease))
+	if err != nil || left.TTL < int64(idem.AuditKept/time.Second)-60 || left.TTL > int64((idem.AuditKept+idem.Slack(idem.AuditKept))/time.Second) {
+		t.Errorf("its lease lasts for %d s: %v", left.TTL, err)
+	}
+}
+
+func TestOfTooManyAuditsTheOldestGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes twenty thousand of them")
+	}
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	start := time.Now()
+	const more = 200
+	for i := range idem.MaxAudits + auditSpare + more {
+		s.Audited(idem.Audit{At: start.Add(time.Duration(i) * time.Millisecond), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
+		if i%(maxQueued/2) == 0 {
+			for s.audits.pending() && s.audits.write(within(t, patience)) {
+			}
+		}
+	}
+	for s.audits.pending() && s.audits.write(within(t, patience)) {
+	}
+	n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindAudits)
+	if err != nil || n < idem.MaxAudits || n > idem.MaxAudits+auditSpare {
+		t.Errorf("%d are left, want %d: %v", n, idem.MaxAudits, err)
+	}
+	page, err := s.Audits(within(t, patience), idem.AuditQuery{Limit: 1})
+	if want := fmt.Sprint(idem.MaxAudits + auditSpare + more - 1); err != nil || page.Audits[0].Why != want {
+		t.Errorf("the newest is %+v, want %s: %v", page.Audits, want, err)
+	}
+}
+
+func TestAuditsThatEtcdDoesNotTakeNowAreWrittenLaterAndBounded(t *testing.T) {
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewProxy(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
+	wire.Blackhole(true)
+	for i := range maxQueued + 5 {
+		s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
+	}
+	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond) // all of it passes: nothing answers
+	defer cancel()
+	if s.audits.write(short) || s.ShedAudits() != 5 {
+		t.Fatalf("written through a black hole, or %d shed", s.ShedAudits())
+	}
+	wire.Blackhole(false)
+	ctx := within(t, patience)
+	for s.audits.pending() && ctx.Err() == nil {
+		s.audits.write(ctx)
+	}
+	if n, err := e.Count(ctx, s.layout.Root+protocol.KindAudits); err != nil || n != maxQueued {
+		t.Errorf("%d are written, want %d: %v", n, maxQueued, err)
+	}
+}

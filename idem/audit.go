@@ -1,0 +1,52 @@
+package idem
+
+import (
+	"strings"
+	"time"
+)
+
+// Audit is one thing that somebody with a token asked for: who, what, why, and what came of it. Nothing in it is a secret. What is not known, or does
+// not apply, is "".
+type Audit struct {
+	At        time.Time   `json:"at"`
+	Who       string      `json:"who"`    // the token's name
+	What      string      `json:"what"`   // execution.cancel
+	Result    string      `json:"result"` // done, refused, nothing to do, or unknown
+	Why       string      `json:"why,omitempty"`
+	Before    string      `json:"before,omitempty"`
+	After     string      `json:"after,omitempty"`
+	Workflow  string      `json:"workflow,omitempty"`
+	Execution ExecutionID `json:"executionId,omitempty"`
+	Code      string      `json:"code,omitempty"` // of a refusal
+	Remote    string      `json:"remote,omitempty"`
+}
+
+// AuditKept is for how long an Audit is kept, and MaxAudits how many are: the oldest go first.
+const (
+	AuditKept = 30 * 24 * time.Hour
+	MaxAudits = 20_000
+)
+
+// AuditQuery selects audits: those for which all holds that is given. The zero value is all of them.
+type AuditQuery struct {
+	Who          string // "" = anybody
+	What         string // its beginning: "execution." are all that have to do with one
+	Prefix       string // of the workflow
+	Execution    ExecutionID
+	Since, Until time.Time // zero = unbounded
+	Limit        int       // at most so many on a page; 0 = 100
+	Cursor       string    // of the page before; "" = the first page
+}
+
+// Takes reports whether the query asks for a.
+func (q *AuditQuery) Takes(a *Audit) bool {
+	return (q.Who == "" || a.Who == q.Who) && strings.HasPrefix(a.What, q.What) && strings.HasPrefix(a.Workflow, q.Prefix) &&
+		(q.Execution == "" || a.Execution == q.Execution) && (q.Since.IsZero() || !a.At.Before(q.Since)) && (q.Until.IsZero() || !a.At.After(q.Until))
+}
+
+// AuditPage is a part of the audits, the newest first. It may be shorter than its limit, even empty, and not be the last: only an empty NextCursor
+// says that.
+type AuditPage struct {
+	Audits     []Audit
+	NextCursor string
+}
