@@ -118,6 +118,7 @@ var requests = []struct{ method, path, body string }{
 	{"GET", "/v1/audit?who=ops&what=execution.&prefix=w&execution=" + anID + "&since=24h&until=1s&limit=1", ""},
 	{"GET", "/v1/report", ""},
 	{"GET", "/v1/status", ""},
+	{"GET", "/v1/routes", ""},
 	{"GET", "/v1/config", ""},
 	{"POST", "/v1/config/reload", ""},
 	{"GET", "/v1/embedded/backup", ""},
@@ -125,7 +126,7 @@ var requests = []struct{ method, path, body string }{
 
 // asksNoLedger says of a path that its endpoint has a test of its own.
 func asksNoLedger(path string) bool {
-	return slices.Contains([]string{"/v1/report", "/v1/embedded/backup", "/v1/status", "/v1/config", "/v1/config/reload"}, path)
+	return slices.Contains([]string{"/v1/report", "/v1/embedded/backup", "/v1/status", "/v1/routes", "/v1/config", "/v1/config/reload"}, path)
 }
 
 func TestWhoMayWhat(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 type Process interface {
 	// Status says how it is doing.
 	Status() client.ReplicaStatus
+	// Routes say what they do, in the order of the configuration.
+	Routes() []client.RouteRules
 	// Config is the configuration in force, without secrets. With origin each value says where it comes from.
 	Config(origin bool) (client.RunningConfig, error)
 	// Reload reads the configuration again and takes it over. Problems are why it did not. The error is that of a context which ended before the
@@ -34,6 +36,14 @@ func (c *call) replicaStatus() error {
 		return err
 	}
 	return c.ok(http.StatusOK, c.api.o.Process.Status())
+}
+
+// routes says what the routes do.
+func (c *call) routes() error {
+	if err := c.unlimited("what the routes do"); err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, client.RouteList{Routes: c.api.o.Process.Routes()})
 }
 
 // config shows the configuration in force.

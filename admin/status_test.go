@@ -35,6 +35,13 @@ func (*process) Status() client.ReplicaStatus {
 	}
 }
 
+func (*process) Routes() []client.RouteRules {
+	return []client.RouteRules{{
+		Route: "stripe", Mode: "enforce", Path: "/hooks/{account}", Answers: []client.RouteAnswer{{Decision: "locked", Text: "409 workflow_locked"}},
+		Sender: &client.RouteSender{Preset: "stripe", Patience: 20, RetriesOn: "every answer but 2xx", RetriesFor: 259200, GivesUp: "disabled"},
+	}}
+}
+
 func (p *process) Config(origin bool) (client.RunningConfig, error) {
 	p.origin = origin
 	return client.RunningConfig{File: "sidecar.yaml", SHA256: "ab", YAML: "routes: []\n"}, p.err
@@ -60,6 +67,14 @@ func TestTheStatusIsSaidWhileEtcdIsAway(t *testing.T) {
 	}
 }
 
+func TestWhatTheRoutesDoIsShown(t *testing.T) {
+	r := newProcessRig(t, &process{})
+	a := r.want(200, "", "GET", "/v1/routes", readToken1, "")
+	if !strings.Contains(string(a.body), "409 workflow_locked") {
+		t.Errorf("%s", a.body)
+	}
+}
+
 func TestTheConfigurationInForceIsShown(t *testing.T) {
 	p := &process{}
 	r := newProcessRig(t, p)
@@ -76,7 +91,7 @@ func TestTheConfigurationInForceIsShown(t *testing.T) {
 
 func TestWhoMayAskOfTheProcess(t *testing.T) {
 	r := newProcessRig(t, &process{})
-	for _, path := range []string{"/v1/status", "/v1/config"} {
+	for _, path := range []string{"/v1/status", "/v1/routes", "/v1/config"} {
 		r.want(401, "unauthorized", "GET", path, "", "")
 		r.want(403, "forbidden", "GET", path, writeToken1, "")
 		r.want(403, "forbidden", "GET", path, stripeToken, "") // it is over all workflows

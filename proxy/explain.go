@@ -75,7 +75,7 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	for _, v := range vars {
 		x.Vars = append(x.Vars, [2]string{v.Name, string(v.Raw)})
 	}
-	x.Answers = route.answers()
+	x.Answers = route.Answers()
 	switch {
 	case d.head.Upgrade() != nil:
 		x.refuse(route, upgradeRefused())
@@ -292,8 +292,8 @@ func (r *Route) executed() string {
 	return text
 }
 
-// answers is the table of decisions as this route has it.
-func (r *Route) answers() []ExplainedAnswer {
+// Answers is the table of decisions as this route has it.
+func (r *Route) Answers() []ExplainedAnswer {
 	if r.Observe {
 		return []ExplainedAnswer{{idem.DecisionBypassed, "mode is observe: whatever is decided, the upstream's answer"}}
 	}

@@ -66,7 +66,7 @@ func (y Layout) Arrivals(s idem.Scope) string {
 // Audit is where a process keeps the n-th audit that it writes. The newer it is, the earlier its key comes, so that the newest are read first; only
 // people read them, so that clocks of processes differ does no harm.
 func (y Layout) Audit(at time.Time, writer string, n int64) string {
-	return y.Root + KindAudits + Hex16(math.MaxUint64-uint64(at.UnixMilli())) + "-" + writer + "-" + strconv.FormatInt(n, 10) //nolint:gosec // any order will do before 1970
+	return y.Root + KindAudits + Hex16(math.MaxUint64-uint64(at.UnixMilli())) + "-" + Hex16(math.MaxUint64-uint64(n)) + "-" + writer //nolint:gosec // any order will do before 1970
 }
 
 // Leases is the prefix of what says which leases have keys of that kind on them.

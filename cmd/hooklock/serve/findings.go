@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"hooklock/admin/client"
 	"hooklock/admin/report"
 	"hooklock/idem"
 	"hooklock/proxy"
@@ -62,8 +63,25 @@ func (s *Service) routeHealth() []telemetry.RouteHealth {
 func (s *Service) setRoutes(routes []*proxy.Route) {
 	s.telemetry.SetRoutes(routes)
 	named := make([]report.Route, 0, len(routes))
+	rules := make([]client.RouteRules, 0, len(routes))
 	for _, r := range routes {
+		rules = append(rules, rulesOf(r))
 		named = append(named, report.Route{Name: r.Name, Mode: r.Mode(), Sender: senderOf(r)})
 	}
 	s.report.SetRoutes(named)
+	s.rules.Store(&rules)
+}
+
+// rulesOf is what people are told of a route.
+func rulesOf(r *proxy.Route) client.RouteRules {
+	v := client.RouteRules{Route: r.Name, Mode: r.Mode(), Path: r.Pattern.String()}
+	if p := r.Verify.Preset; p != nil {
+		v.Sender = &client.RouteSender{
+			Preset: p.Name, Patience: p.Facts.Patience.Seconds(), RetriesOn: p.Facts.RetriesOn, RetriesFor: p.Facts.RetriesFor.Seconds(), GivesUp: p.Facts.GivesUp,
+		}
+	}
+	for _, a := range r.Answers() {
+		v.Answers = append(v.Answers, client.RouteAnswer{Decision: string(a.Decision), Text: a.Text})
+	}
+	return v
 }

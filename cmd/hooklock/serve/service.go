@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hooklock/admin"
+	"hooklock/admin/client"
 	"hooklock/admin/report"
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
@@ -61,6 +62,7 @@ type Service struct {
 	contacts             *contacts
 	session              sessionNote
 	reloads              chan reloadRequest
+	rules                atomic.Pointer[[]client.RouteRules] // what people are told of the routes; nil before they are loaded
 
 	live     chan struct{} // closed when the first session is there
 	opened   sync.Once

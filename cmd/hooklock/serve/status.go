@@ -215,6 +215,14 @@ func crowd(n int, since time.Time) client.Crowd {
 	return client.Crowd{Count: n, OldestAt: client.Time{Time: since}}
 }
 
+// Routes implements admin.Process.
+func (s *Service) Routes() []client.RouteRules {
+	if rules := s.rules.Load(); rules != nil {
+		return *rules
+	}
+	return []client.RouteRules{}
+}
+
 // Config implements admin.Process.
 func (s *Service) Config(origin bool) (client.RunningConfig, error) {
 	s.inForce.mu.Lock()

@@ -1,0 +1,44 @@
+package client
+
+import (
+	"context"
+	"net/http"
+)
+
+// RouteRules is what a route of the process does, and what is known of its sender.
+type RouteRules struct {
+	Route   string        `json:"route"`
+	Mode    string        `json:"mode"`             // enforce or observe
+	Path    string        `json:"path"`             // the pattern
+	Sender  *RouteSender  `json:"sender,omitempty"` // nil where the route names no preset
+	Answers []RouteAnswer `json:"answers"`          // what each decision answers, in the order of the questions
+}
+
+// RouteSender is what is known of the sender that a route names.
+type RouteSender struct {
+	Preset     string  `json:"preset"`
+	Patience   float64 `json:"patience,omitempty"`   // seconds for which it waits for an answer; 0 = not documented, or not established
+	RetriesOn  string  `json:"retriesOn,omitempty"`  // after which answers the event comes again; "" = not established
+	RetriesFor float64 `json:"retriesFor,omitempty"` // seconds from its first attempt to its last automatic one; 0 = none, or not established
+	GivesUp    string  `json:"givesUp,omitempty"`    // what becomes of an endpoint that refuses too often; "" = not established
+}
+
+// RouteAnswer is what one decision answers.
+type RouteAnswer struct {
+	Decision string `json:"decision"`
+	Text     string `json:"text"`
+}
+
+// RouteList is the routes of a process, in the order of its configuration.
+type RouteList struct {
+	Routes []RouteRules `json:"routes"`
+}
+
+// Routes says what the routes of the process that answers do.
+func (c *Client) Routes(ctx context.Context) (*RouteList, error) {
+	list := new(RouteList)
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/routes", into: list}); err != nil {
+		return nil, err
+	}
+	return list, nil
+}
