@@ -69,6 +69,7 @@ func TestTheStatusIsSaidWhileEtcdIsAway(t *testing.T) {
 
 func TestWhatTheRoutesDoIsShown(t *testing.T) {
 	r := newProcessRig(t, &process{})
+	r.want(400, "bad_request", "GET", "/v1/routes?x=1", readToken1, "")
 	a := r.want(200, "", "GET", "/v1/routes", readToken1, "")
 	if !strings.Contains(string(a.body), "409 workflow_locked") {
 		t.Errorf("%s", a.body)
