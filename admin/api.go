@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hooklock/admin/page"
 	"hooklock/admin/report"
 	"hooklock/idem"
 )
@@ -54,10 +55,11 @@ type Options struct {
 	Now   func() time.Time // nil means time.Now
 }
 
-// API is the handler of the admin listener: everything under /v1, /openapi.json, and what Health serves.
+// API is the handler of the admin listener: everything under /v1, /openapi.json, the page at /, and what Health serves.
 type API struct {
 	o      Options
 	table  []endpoint
+	page   *page.Page
 	health http.Handler
 	access atomic.Pointer[Access]
 	busy   places
@@ -92,6 +94,7 @@ func New(o Options) *API {
 	a.busy, a.polls, a.callbacks = newPlaces(maxBusy), newPlaces(maxPolls), newPlaces(maxCallbacks)
 	a.profiling, a.tracing = newPlaces(1), newPlaces(1)
 	a.life, a.end = context.WithCancel(context.Background())
+	a.page = page.New(page.Options{API: a, Life: a.life})
 	a.SetAccess(o.Access)
 	return a
 }
@@ -110,7 +113,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse("host_refused", "ask for this listener by its IP address, as localhost, or by a name in admin.hosts").write(w)
 		return
 	}
-	if crossSite(r) {
+	if crossSite(r) && !visits(r) {
 		w.Header().Set("Cache-Control", "no-store")
 		refuse("cross_site", "a browser says that a page from elsewhere asks (Origin or Sec-Fetch-Site); use a client that is no browser, or the address of this listener itself").write(w)
 		return
@@ -121,6 +124,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/openapi.json":
 		serveOpenAPI(w, r)
 	default:
+		if page.Has(r.URL.Path) {
+			a.page.ServeHTTP(w, r)
+			return
+		}
 		if name, ok := strings.CutPrefix(r.URL.Path, profilePath); ok && a.o.Profiling {
 			a.profile(w, r, name)
 			return

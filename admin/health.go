@@ -83,6 +83,13 @@ func crossSite(r *http.Request) bool {
 	return false
 }
 
+// visits reports whether somebody follows a link to the page, from wherever. Its first file holds nothing of this Hooklock's, whoever leads to it cannot
+// look into it, nor put it into a frame; all else of it is asked for by itself.
+func visits(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.RawQuery == "" && r.Header.Get("Origin") == "" &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
 func say(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)

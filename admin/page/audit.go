@@ -1,0 +1,73 @@
+package page
+
+import (
+	"fmt"
+
+	"hooklock/admin/client"
+)
+
+// auditPage is how many audits a screen shows.
+const auditPage = 100
+
+// audit shows who changed what, why and when.
+func audit(v *visit) ([]section, error) {
+	fields := []input{
+		{Name: "execution", Label: "Execution", Main: true},
+		{Name: "who", Label: "Who"},
+		{Name: "what", Label: "What begins with", Hint: "execution. or lock."},
+		{Name: "prefix", Label: "Workflow begins with"},
+		{Name: "since", Label: "Since", Hint: "24h, or a time"},
+		{Name: "until", Label: "Until"},
+	}
+	pairs := []string{"limit", fmt.Sprint(auditPage), "cursor", v.query.Get("cursor")}
+	for i := range fields {
+		fields[i].Value = v.query.Get(fields[i].Name)
+		pairs = append(pairs, fields[i].Name, fields[i].Value)
+	}
+	s := section{
+		ID: "audits", Title: "Audit", Search: &search{"audit", fields}, Well: "Nothing was asked for.",
+		Note: "What was asked for with tokens in the last 30 days, at all replicas, done or refused. The log has the same, and what clients of the lock API do.",
+	}
+	page := &client.AuditPage{}
+	switch err := v.api.get("/v1/audit", values(pairs...), page); {
+	case is(err, client.CodeStoreUnavailable):
+		s.Trouble, s.Well = "Not known: etcd does not answer. The log of each replica has what was asked there.", ""
+	case is(err, client.CodeBadRequest):
+		s.Trouble, s.Well = problemOf(err).Detail, ""
+	case err != nil:
+		return nil, err
+	}
+	if s.Count = len(page.Audits); s.Count > 0 {
+		n := 0
+		s.Table = tableOf("What was asked for", auditColumns(), page.Audits, func(*client.Audit) string { n++; return fmt.Sprint(n) })
+	}
+	if page.NextCursor != "" {
+		s.Links = append(s.Links, link{"Older", to("audit", v.keep("cursor", page.NextCursor)...)})
+	}
+	return []section{s}, nil
+}
+
+// auditColumns are what is shown of an audit.
+func auditColumns() []column[client.Audit] {
+	return []column[client.Audit]{
+		{"When", func(a *client.Audit) cell { return when(a.At, "at") }},
+		{"Who", func(a *client.Audit) cell { return cut(a.Who) }},
+		{"What", func(a *client.Audit) cell { return text(a.What) }},
+		{"Why", func(a *client.Audit) cell { return cut(a.Why) }},
+		{"Result", func(a *client.Audit) cell {
+			c := text(a.Result)
+			switch {
+			case a.Code != "":
+				c = cell{Text: a.Result + ": " + a.Code, Class: "warn"}
+			case a.Result == "done":
+				c.Class = "good"
+			}
+			return c
+		}},
+		{"Workflow", func(a *client.Audit) cell { return cut(a.Workflow) }},
+		{"Execution", func(a *client.Audit) cell { return ofExecution(a.ExecutionID) }},
+		{"Before", func(a *client.Audit) cell { return text(a.Before) }},
+		{"After", func(a *client.Audit) cell { return cut(a.After) }},
+		{"From", func(a *client.Audit) cell { return text(a.Remote) }},
+	}
+}

@@ -1,0 +1,244 @@
+package page
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+// findPage is how many executions a screen shows.
+const findPage = 50
+
+// filters are the fields of the search for executions beside the one for anything in hand, in the words of the API.
+func (v *visit) filters() []input {
+	var decisions []string
+	for _, row := range idem.Decisions() {
+		decisions = append(decisions, string(row.Decision))
+	}
+	var statuses []string
+	for _, s := range client.Statuses {
+		statuses = append(statuses, string(s))
+	}
+	all := []input{
+		{Name: "prefix", Label: "Workflow begins with"},
+		{Name: "workflow", Label: "Workflow"},
+		{Name: "route", Label: "Route"},
+		{Name: "status", Label: "Status", Options: statuses},
+		{Name: "outcome", Label: "Outcome", Options: []string{string(client.Executed), string(client.NotExecuted), string(client.Unknown)}},
+		{Name: "decision", Label: "A delivery was answered", Options: decisions},
+		{Name: "state", Label: "Parked", Options: []string{string(client.ParkWaiting), string(client.ParkBlocked), string(client.ParkDeadLetter)}},
+		{Name: "since", Label: "Since", Hint: "10m, or 2026-01-31T12:00:00Z"},
+		{Name: "until", Label: "Until", Hint: "5m, or a time"},
+	}
+	for i := range all {
+		all[i].Value = v.query.Get(all[i].Name)
+	}
+	return all
+}
+
+// filter is what of the query the API is asked for.
+func (v *visit) filter() url.Values {
+	q := url.Values{}
+	for _, f := range v.filters() {
+		if f.Value != "" {
+			q.Set(f.Name, f.Value)
+		}
+	}
+	for _, name := range []string{"event", "key", "id", "trace"} {
+		if value := v.query.Get(name); value != "" {
+			q.Set(name, value)
+		}
+	}
+	return q
+}
+
+// find shows the executions that fit.
+func find(v *visit) ([]section, error) {
+	s := section{ID: "found", Title: "Executions", Search: &search{"find", append([]input{{
+		Name: "text", Label: "Anything in hand", Hint: "event ID, execution ID, key, trace ID or workflow", Value: v.query.Get("text"), Main: true,
+	}}, v.filters()...)}}
+	page, q, err := v.found(findPage)
+	if is(err, client.CodeStoreUnavailable) {
+		s.Trouble = "Nothing can be found now: etcd does not answer. It was asked just now; look again."
+		return []section{s}, nil
+	}
+	if err != nil {
+		if p := problemOf(err); p.Code == client.CodeBadRequest { // somebody has mistyped a filter: the form stays
+			s.Trouble = p.Detail
+			return []section{s}, nil
+		}
+		return nil, err
+	}
+	s.Count, s.Well = len(page.Executions), "Nothing of that is known."
+	s.Table = tableOf("Executions that fit", executionColumns(), page.Executions, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
+	if page.NextCursor != "" {
+		s.Links = append(s.Links, link{"Older", to("find", v.keep("cursor", page.NextCursor)...)})
+	}
+	if v.query.Get("cursor") != "" {
+		s.Links = append(s.Links, link{"Newest", to("find", v.keep("cursor", "")...)})
+	}
+	s.Asks = bulkAsks(q, page.Executions)
+	return []section{s}, nil
+}
+
+// found is a page of what is searched, and the filter that found it.
+func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
+	ask := func(q url.Values) (*client.ExecutionPage, error) {
+		page := &client.ExecutionPage{}
+		q = url.Values(mapsClone(q))
+		q.Set("limit", strconv.Itoa(limit))
+		if c := v.query.Get("cursor"); c != "" {
+			q.Set("cursor", c)
+		}
+		return page, v.api.get("/v1/executions", q, page)
+	}
+	q := v.filter()
+	given := v.query.Get("text")
+	if given == "" {
+		page, err := ask(q)
+		return page, q, err
+	}
+	page := &client.ExecutionPage{}
+	for _, guess := range client.Guesses(given) {
+		with := url.Values(mapsClone(q))
+		for name, value := range map[string]string{"event": guess.EventID, "prefix": guess.Prefix, "id": guess.ID, "key": guess.Key, "trace": guess.TraceID} {
+			if value != "" {
+				with.Set(name, value)
+			}
+		}
+		var err error
+		if page, err = ask(with); err != nil || len(page.Executions) > 0 {
+			return page, with, err
+		}
+	}
+	return page, q, nil
+}
+
+func mapsClone(q url.Values) map[string][]string {
+	all := make(map[string][]string, len(q))
+	for name, given := range q {
+		all[name] = slices.Clone(given)
+	}
+	return all
+}
+
+// executionColumns are what is shown of an execution in a list.
+func executionColumns() []column[client.Execution] {
+	return []column[client.Execution]{
+		{"Event", func(x *client.Execution) cell {
+			c := cut(x.EventID)
+			if x.EventID == "" {
+				c = cell{Text: x.IdempotencyKey[:min(16, len(x.IdempotencyKey))], Class: "id"}
+			}
+			c.Href = storyOf(x)
+			return c
+		}},
+		{"Status", func(x *client.Execution) cell {
+			return cell{More: []cell{statusCell(x.Status), outcomeCell(x.Outcome), parkedCell(x)}}
+		}},
+		{"When", func(x *client.Execution) cell {
+			if x.FinishedAt.IsZero() {
+				return when(x.StartedAt, "ago")
+			}
+			return when(x.FinishedAt, "ago")
+		}},
+		{"Took", func(x *client.Execution) cell {
+			if x.FinishedAt.IsZero() || x.StartedAt.IsZero() {
+				return cell{}
+			}
+			return text(span(x.FinishedAt.Sub(x.StartedAt.Time)))
+		}},
+		{"Workflow", func(x *client.Execution) cell { return cut(x.Workflow) }},
+		{"Attempt", func(x *client.Execution) cell { return number(int64(x.Attempt)) }},
+		{"Copies", func(x *client.Execution) cell { return number(x.Duplicates) }},
+		{"Why", func(x *client.Execution) cell { return cut(why(x)) }},
+		{"Execution", func(x *client.Execution) cell { return ofExecution(x.ExecutionID) }},
+		{"Do", func(x *client.Execution) cell { return cell{Asks: asksOf(x)} }},
+	}
+}
+
+func parkedCell(x *client.Execution) cell {
+	switch {
+	case x.Parked != nil && x.Parked.Blocked != "":
+		return cell{Text: "blocked", Class: "bad", Title: x.Parked.Blocked}
+	case x.Parked != nil:
+		return text("parked")
+	case x.RequestKept:
+		return cell{Text: "dead letter", Class: "bad"}
+	}
+	return cell{}
+}
+
+// storyOf leads to the story of an event.
+func storyOf(x *client.Execution) string {
+	if x.ExecutionID == "" {
+		return to("story", "key", x.IdempotencyKey, "workflow", x.Workflow)
+	}
+	return to("story", "id", x.ExecutionID)
+}
+
+// why is the reason of an end that is no success, or of one that is asked for.
+func why(x *client.Execution) string {
+	switch {
+	case x.Error != nil && x.Error.Detail != "":
+		return x.Error.Code + ": " + x.Error.Detail
+	case x.Error != nil:
+		return x.Error.Code
+	case x.AbortedBy != "":
+		return x.AbortedBy + ": " + x.AbortReason
+	case x.Parked != nil && x.Parked.Blocked != "":
+		return x.Parked.Blocked
+	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
+		last := &x.Arrivals.Newest[0]
+		return fmt.Sprintf("%s, told %d: %s", last.Decision, last.Status, whyDecision(last.Decision, last.ExecutionID))
+	}
+	return ""
+}
+
+// asksOf are what can be done with an execution as it is.
+func asksOf(x *client.Execution) []ask {
+	id := x.ExecutionID
+	switch {
+	case id == "":
+		return nil
+	case x.Parked != nil:
+		return []ask{asking("Run now…", "run", "id", id), asking("Skip…", "skip", "id", id), asking("Cancel…", "cancel", "id", id)}
+	case x.RequestKept:
+		return []ask{asking("Run again…", "rerun", "id", id), asking("Forget…", "forget", "id", id)}
+	case x.Status.Terminal():
+		return []ask{asking("Forget…", "forget", "id", id)}
+	}
+	return []ask{asking("Cancel…", "cancel", "id", id)}
+}
+
+// bulkAsks are what can be done with all that fit a filter.
+func bulkAsks(q url.Values, some []client.Execution) []ask {
+	if len(some) == 0 {
+		return nil
+	}
+	var pairs []string
+	for name := range q {
+		pairs = append(pairs, name, q.Get(name))
+	}
+	all := func(name, do string) ask { return asking(name, "all-"+do, pairs...) }
+	switch client.ParkState(q.Get("state")) {
+	case client.ParkWaiting, client.ParkBlocked:
+		return []ask{all("Run all now…", "run"), all("Skip all…", "skip")}
+	case client.ParkDeadLetter:
+		return []ask{all("Run all again…", "rerun")}
+	}
+	ended := slices.ContainsFunc(some, func(x client.Execution) bool { return x.Status.Terminal() })
+	active := slices.ContainsFunc(some, func(x client.Execution) bool { return x.ExecutionID != "" && !x.Status.Terminal() })
+	var asks []ask
+	if active {
+		asks = append(asks, all("Cancel all…", "cancel"))
+	}
+	if ended {
+		asks = append(asks, all("Forget all…", "forget"))
+	}
+	return asks
+}

@@ -1,0 +1,269 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+const (
+	lockPage = 500
+	maxLocks = 2000 // on one screen
+)
+
+// now shows what is going on.
+func now(v *visit) ([]section, error) {
+	process, rates, status, err := v.process()
+	if err != nil {
+		return nil, err
+	}
+	locks, err := v.locks(status)
+	if err != nil {
+		return nil, err
+	}
+	return []section{process, locks, rates}, nil
+}
+
+// process is how the process is doing, and what comes to its routes. A token that is limited to some workflows does not see it.
+func (v *visit) process() (doing, rates section, status *client.ReplicaStatus, err error) {
+	doing, rates = section{ID: "process", Title: "This replica"}, section{ID: "rates", Title: "Routes"}
+	s := &client.ReplicaStatus{}
+	if err := v.api.get("/v1/status", nil, s); err != nil {
+		if note, is := limited(err); is {
+			doing.Note = note
+			rates.Note = note
+			return doing, rates, nil, nil
+		}
+		return doing, rates, nil, err
+	}
+	doing.Facts = factsOf(s)
+	rates.Note = fmt.Sprintf("What came to the routes of this replica in the last %s.", span(seconds(s.RateSeconds)))
+	rates.Table = tableOf("Deliveries by route", rateColumns(s), s.Routes, func(r *client.RouteRate) string { return r.Route })
+	return doing, rates, s, nil
+}
+
+// factsOf are what is known of a process.
+func factsOf(s *client.ReplicaStatus) []fact {
+	crowd := func(n int, since client.Time, more string) []cell {
+		cells := []cell{text(count(n, "one", "") + more)}
+		if n != 1 {
+			cells = []cell{text(fmt.Sprint(n) + more)}
+		}
+		if !since.IsZero() {
+			cells = append(cells, text("the oldest since"), when(since, "ago"))
+		}
+		return cells
+	}
+	ready := []cell{{Text: "ready", Class: "good"}}
+	if s.NotReady != "" {
+		ready = []cell{{Text: "not ready: " + s.NotReady, Class: "bad"}}
+	}
+	session := []cell{{Text: "live", Class: "good"}, text("since"), when(s.Session.OpenedAt, "ago")}
+	if !s.Session.Live {
+		session = []cell{{Text: "none: " + s.Session.Reason, Class: "bad"}}
+	}
+	facts := []fact{
+		{"replica", append([]cell{text(s.Replica + ", " + s.Version + ", up"), when(s.StartedAt, "ago")}, ready...)},
+		{"session", session},
+	}
+	for i := range s.Etcd.Members {
+		facts = append(facts, fact{"etcd", contactCells(&s.Etcd.Members[i])})
+	}
+	if s.Etcd.Space != "" {
+		facts = append(facts, fact{"etcd space", []cell{text(s.Etcd.Space)}})
+	}
+	facts = append(facts,
+		fact{"upstream", contactCells(&s.Upstream)},
+		fact{"configuration", configCells(&s.Config)},
+		fact{"running here", crowd(s.Running.Count, s.Running.OldestAt, "")},
+		fact{"waiting here", crowd(s.Waiting.Count, s.Waiting.OldestAt, "")},
+		fact{"held, all replicas", crowd(s.Held.Count, s.Held.OldestAt, "")},
+		fact{"parked, all replicas", crowd(s.Parked.Count, s.Parked.OldestAt, fmt.Sprintf(", %d blocked, %s", s.Parked.Blocked, count(s.Parked.DeadLetters, "dead letter", "dead letters")))},
+	)
+	return facts
+}
+
+func contactCells(c *client.Contact) []cell {
+	cells := []cell{text(c.Address)}
+	switch c.State {
+	case client.ContactAnswers:
+		cells = append(cells, cell{Text: "answers,", Class: "good"}, text("last"), when(c.AnsweredAt, "ago"))
+	case client.ContactFails:
+		cells = append(cells, cell{Text: "fails,", Class: "bad"}, when(c.FailedAt, "ago"), text(": "+c.Failure))
+		if !c.AnsweredAt.IsZero() {
+			cells = append(cells, text("; it answered last"), when(c.AnsweredAt, "ago"))
+		}
+	default:
+		cells = append(cells, cell{Text: "was not asked yet", Class: "dim"})
+	}
+	return cells
+}
+
+func configCells(c *client.ConfigStatus) []cell {
+	cells := []cell{text(c.File + " sha256:" + c.SHA256[:min(len(c.SHA256), 12)] + ", loaded"), when(c.LoadedAt, "ago")}
+	if r := c.Refused; r != nil {
+		class, said := "warn", "; one was refused"
+		if c.Stale {
+			class, said = "bad", "; STALE: the changed file was refused"
+		}
+		cells = append(cells, cell{Text: said, Class: class}, when(r.At, "ago"), cell{Text: ": " + strings.Join(r.Problems, "; "), Class: class})
+	}
+	return append(cells, cell{Asks: []ask{asking("Reload…", "reload")}})
+}
+
+// rateColumns are what is shown of a route's rates.
+func rateColumns(s *client.ReplicaStatus) []column[client.RouteRate] {
+	class := func(classes ...idem.Class) func(*client.RouteRate) cell {
+		return func(r *client.RouteRate) cell {
+			var n int64
+			for decision, times := range r.Decisions {
+				row := idem.Decision(decision).Row()
+				for _, c := range classes {
+					if row.Class == c && row.Decision != idem.DecisionExecuted {
+						n += times
+					}
+				}
+			}
+			return number(n)
+		}
+	}
+	of := func(decisions ...idem.Decision) func(*client.RouteRate) cell {
+		return func(r *client.RouteRate) cell {
+			var n int64
+			for _, d := range decisions {
+				n += r.Decisions[string(d)]
+			}
+			return number(n)
+		}
+	}
+	over := min(s.RateSeconds, max(s.At.Sub(s.StartedAt.Time).Seconds(), 1))
+	return []column[client.RouteRate]{
+		{"Route", func(r *client.RouteRate) cell { return cell{Text: r.Route, Href: to("find", "route", r.Route)} }},
+		{"Mode", func(r *client.RouteRate) cell { return text(r.Mode) }},
+		{"A minute", func(r *client.RouteRate) cell {
+			var all int64
+			for _, n := range r.Decisions {
+				all += n
+			}
+			return text(fmt.Sprintf("%.1f", float64(all)*60/over))
+		}},
+		{"Ran", of(idem.DecisionExecuted)},
+		{"Parked", of(idem.DecisionParked)},
+		{"Copies", class(idem.ClassDuplicate)},
+		{"Locked", class(idem.ClassOverlap)},
+		{"Mismatch", class(idem.ClassMismatch)},
+		{"Not verified", class(idem.ClassForged)},
+		{"Rejected", class(idem.ClassUnnamed)},
+		{"Failed", class(idem.ClassFailed, idem.ClassBug)},
+		{"Last", func(r *client.RouteRate) cell {
+			if r.LastAt.IsZero() {
+				return cell{Text: "never", Class: "dim"}
+			}
+			return when(r.LastAt, "ago")
+		}},
+	}
+}
+
+// locks are those that are taken. status is nil where it is not known.
+func (v *visit) locks(status *client.ReplicaStatus) (section, error) {
+	s := section{
+		ID: "locks", Title: "Locks",
+		Search: &search{"now", []input{{Name: "prefix", Label: "Workflows that begin with", Value: v.query.Get("prefix"), Main: true}}},
+	}
+	all, more, err := v.allLocks()
+	if is(err, client.CodeStoreUnavailable) {
+		s.Trouble = "Which locks are taken is not known: etcd does not answer."
+		s.Table = tableOf[client.Lock]("Locks that are taken", lockColumns(), nil, lockKey)
+		s.Table.Live = true
+		if status != nil {
+			for i := range status.Etcd.Members {
+				if m := &status.Etcd.Members[i]; m.State == client.ContactFails {
+					s.Facts = append(s.Facts, fact{"etcd", contactCells(m)})
+				}
+			}
+		}
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	s.Count = len(all)
+	s.Table = tableOf("Locks that are taken", lockColumns(), all, lockKey)
+	s.Table.Live, s.Well = true, "No lock is taken."
+	if more {
+		s.Table.More = fmt.Sprintf("There are more than %d: give the beginning of a workflow.", maxLocks)
+	}
+	return s, nil
+}
+
+// lockKey names a row: the same execution may not be taken for the one after it.
+func lockKey(l *client.Lock) string { return l.ExecutionID + " " + l.Workflow }
+
+// allLocks are as many as a screen shows.
+func (v *visit) allLocks() (all []client.Lock, more bool, err error) {
+	for cursor := ""; ; {
+		page := &client.LockPage{}
+		if err := v.api.get("/v1/locks", values("prefix", v.query.Get("prefix"), "limit", fmt.Sprint(lockPage), "cursor", cursor), page); err != nil {
+			return nil, false, err
+		}
+		all = append(all, page.Locks...)
+		if len(all) > maxLocks {
+			return all[:maxLocks], true, nil
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			return all, false, nil
+		}
+		if err := v.api.of.Context().Err(); err != nil {
+			return nil, false, errors.Join(err)
+		}
+	}
+}
+
+// lockColumns are what is shown of a lock.
+func lockColumns() []column[client.Lock] {
+	return []column[client.Lock]{
+		{"Workflow", func(l *client.Lock) cell { return cut(l.Workflow) }},
+		{"Event", func(l *client.Lock) cell {
+			c := cut(l.EventID)
+			if l.EventID == "" {
+				c = cell{Text: l.Holder, Class: "dim"}
+			}
+			return c
+		}},
+		{"State", lockState},
+		{"Since", func(l *client.Lock) cell { return when(l.LockedAt, "ago") }},
+		{"Ends", func(l *client.Lock) cell {
+			if l.ExpiresAt.IsZero() {
+				return cell{Text: "with its call", Class: "dim"}
+			}
+			return cell{More: []cell{when(l.ExpiresAt, "in"), {Text: l.EndsBy, Class: "dim"}}}
+		}},
+		{"Behind it", func(l *client.Lock) cell {
+			if l.Waiting == 0 {
+				return cell{}
+			}
+			return cell{Text: fmt.Sprintf("%d waiting", l.Waiting), Href: to("find", "workflow", l.Workflow, "status", string(client.Pending))}
+		}},
+		{"Execution", func(l *client.Lock) cell { return ofExecution(l.ExecutionID) }},
+		{"Do", func(l *client.Lock) cell {
+			return cell{Asks: []ask{asking("Cancel…", "cancel", "id", l.ExecutionID), asking("Release…", "release", "workflow", l.Workflow, "id", l.ExecutionID)}}
+		}},
+	}
+}
+
+func lockState(l *client.Lock) cell {
+	c := cell{Text: "running"}
+	switch {
+	case l.Cooling:
+		c = cell{Text: "cooling", Class: "warn", Title: "its execution has ended with an unknown outcome, and release_delay keeps the lock closed"}
+	case l.Held:
+		c = cell{Text: "held", Title: "it outlives the answer of its delivery, or never had one"}
+	}
+	if l.IsStale {
+		c.Text, c.Class, c.Title = c.Text+", stale", "warn", "its owner is dead: the next one to come takes over"
+	}
+	return c
+}

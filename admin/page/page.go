@@ -1,0 +1,197 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"hooklock/admin/client"
+)
+
+//go:embed static
+var static embed.FS
+
+// Prefix is where all of the page is but its first file, which is at "/".
+const Prefix = "/page/"
+
+// policy lets the page load from where it came from, and nothing else: no script or style inside of it, nothing around it, no form that goes elsewhere.
+const policy = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
+
+// Options are what the page works with.
+type Options struct {
+	// API answers what the page asks, and decides who may.
+	API http.Handler
+	// Life ends the streams of screens that are looked at: a server that shuts down would wait for them.
+	Life context.Context
+	// Every is the time between two looks for a screen that is live; 0 = 2 s.
+	Every time.Duration
+}
+
+// Page is the handler of "/" and of everything below Prefix. Whoever serves it has looked at the Host, and at where a browser says that a request
+// comes from.
+type Page struct {
+	o         Options
+	templates *template.Template
+	assets    map[string]asset
+	screens   []screen
+	streams   chan struct{}
+}
+
+// asset is a file that is served as it is.
+type asset struct {
+	media, tag string
+	text       []byte
+}
+
+// screen is one of the page's.
+type screen struct {
+	Name  string // in the URL
+	Title string
+	Key   string // on the keyboard
+	// Hidden: one comes to it by links alone.
+	Hidden bool
+	make   func(*visit) ([]section, error)
+}
+
+// screens are all of them, in the order of the navigation.
+func screens() []screen {
+	return []screen{
+		{"now", "Now", "1", false, now},
+		{"find", "Find", "2", false, find},
+		{"needs", "Needs you", "3", false, needs},
+		{"routes", "Routes", "4", false, routes},
+		{"audit", "Audit", "5", false, audit},
+		{"story", "Story", "", true, story},
+	}
+}
+
+// New makes the page. It starts no goroutine.
+func New(o Options) *Page {
+	if o.Every == 0 {
+		o.Every = 2 * time.Second
+	}
+	p := &Page{o: o, screens: screens(), assets: map[string]asset{}, streams: make(chan struct{}, maxStreams)}
+	p.templates = template.Must(template.New("page").Funcs(functions()).ParseFS(static, "static/*.html"))
+	for name, media := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+		text, err := static.ReadFile("static/" + name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		sum := sha256.Sum256(text)
+		p.assets[name] = asset{media, `"` + hex.EncodeToString(sum[:8]) + `"`, text}
+	}
+	return p
+}
+
+// Has reports whether a path is the page's.
+func Has(path string) bool { return path == "/" || strings.HasPrefix(path, Prefix) }
+
+// ServeHTTP implements http.Handler.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		p.refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "the page is only looked at: what changes something goes to /v1")
+		return
+	}
+	name := strings.TrimPrefix(r.URL.Path, Prefix)
+	switch a, is := p.assets[name]; {
+	case r.URL.Path == "/":
+		p.render(w, http.StatusOK, "shell", p.screens)
+	case is:
+		h.Set("Content-Type", a.media)
+		h.Set("Cache-Control", "no-cache") // ask each time whether it is the same
+		h.Set("ETag", a.tag)
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(a.text))
+	case name == "live":
+		p.live(w, r)
+	case name == "ask":
+		p.ask(w, r)
+	default:
+		p.show(w, r, name)
+	}
+}
+
+// show answers with a screen.
+func (p *Page) show(w http.ResponseWriter, r *http.Request, name string) {
+	for i := range p.screens {
+		s := &p.screens[i]
+		if s.Name != name {
+			continue
+		}
+		v, err := p.visit(r)
+		if err != nil {
+			p.problem(w, err)
+			return
+		}
+		sections, err := s.make(v)
+		if err != nil {
+			p.problem(w, err)
+			return
+		}
+		p.render(w, http.StatusOK, "screen", shown{s, sections, time.Now()})
+		return
+	}
+	p.refuse(w, http.StatusNotFound, "not_found", "there is no such screen")
+}
+
+// shown is a screen as its template reads it.
+type shown struct {
+	*screen
+	Sections []section
+	At       time.Time
+}
+
+// render writes a template's text, all of it or none.
+func (p *Page) render(w http.ResponseWriter, status int, name string, data any) {
+	var text bytes.Buffer
+	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {
+		panic(err) // whoever serves the page contains it
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes()) // whoever asked may have gone
+}
+
+// problem answers with what the API said, under its status.
+func (p *Page) problem(w http.ResponseWriter, err error) {
+	said := problemOf(err)
+	if after := said.RetryAfter; after > 0 {
+		w.Header().Set("Retry-After", "1")
+	}
+	p.refuse(w, said.Status, said.Code, said.Detail)
+}
+
+func (p *Page) refuse(w http.ResponseWriter, status int, code, detail string) {
+	w.Header().Set("X-Hooklock-Code", code)
+	p.render(w, status, "problem", &client.Problem{Status: status, Code: code, Detail: detail})
+}
+
+// visit is a request for a screen.
+type visit struct {
+	api   *asker
+	query url.Values
+	now   time.Time
+}
+
+func (p *Page) visit(r *http.Request) (*visit, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, &client.Problem{Status: http.StatusBadRequest, Code: client.CodeBadRequest, Detail: "the query is not well encoded"}
+	}
+	return &visit{api: &asker{p.o.API, r}, query: q, now: time.Now()}, nil
+}

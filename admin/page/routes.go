@@ -1,0 +1,165 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+
+	"hooklock/admin/client"
+)
+
+// routes shows what the routes do, what is known of their senders, and what they have found.
+func routes(v *visit) ([]section, error) {
+	_, rates, _, err := v.process()
+	if err != nil {
+		return nil, err
+	}
+	since := v.query.Get("since")
+	if since == "" {
+		since = "24h"
+	}
+	found := section{
+		ID: "report", Title: "What was found", Note: "What this replica has found wrong; in mode observe it was forwarded all the same, otherwise it was stopped.",
+		Search: &search{"routes", []input{{Name: "since", Label: "Since", Value: since, Hint: "24h, or a time", Main: true}}},
+	}
+	report := &client.Report{}
+	switch err := v.api.get("/v1/report", values("since", since), report); {
+	case is(err, client.CodeForbidden):
+		note, ok := limited(err)
+		if !ok {
+			return nil, err
+		}
+		return []section{{ID: "rates", Title: "Routes", Note: note}}, nil
+	case is(err, client.CodeBadRequest):
+		found.Trouble = problemOf(err).Detail
+	case err != nil:
+		return nil, err
+	default:
+		found.Table = tableOf("Findings by route", reportColumns(), report.Routes, func(r *client.RouteReport) string { return r.Route })
+	}
+	all := []section{rates, found}
+	if examples := examplesOf(report); examples.Table != nil {
+		all = append(all, examples)
+	}
+	list := &client.RouteList{}
+	if err := v.api.get("/v1/routes", nil, list); err != nil {
+		return nil, err
+	}
+	for i := range list.Routes {
+		all = append(all, rulesOf(&list.Routes[i]))
+	}
+	return all, nil
+}
+
+// reportColumns are what is shown of a route's findings.
+func reportColumns() []column[client.RouteReport] {
+	finding := func(of func(*client.RouteReport) *client.Finding) func(*client.RouteReport) cell {
+		return func(r *client.RouteReport) cell { return number(of(r).Count) }
+	}
+	return []column[client.RouteReport]{
+		{"Route", func(r *client.RouteReport) cell { return text(r.Route) }},
+		{"Mode", func(r *client.RouteReport) cell { return text(r.Mode) }},
+		{"Deliveries", func(r *client.RouteReport) cell { return number(r.Deliveries) }},
+		{"Duplicates", finding(func(r *client.RouteReport) *client.Finding { return &r.Duplicates })},
+		{"Overlaps", finding(func(r *client.RouteReport) *client.Finding { return &r.Overlaps })},
+		{"Mismatches", finding(func(r *client.RouteReport) *client.Finding { return &r.Mismatches })},
+		{"No event ID", finding(func(r *client.RouteReport) *client.Finding { return &r.MissingEventIDs })},
+		{"Not verified", finding(func(r *client.RouteReport) *client.Finding { return &r.Forged })},
+		{"Not named", finding(func(r *client.RouteReport) *client.Finding { return &r.Unnamed })},
+		{"Changes between attempts", func(r *client.RouteReport) cell {
+			if r.Changing == nil {
+				return cell{}
+			}
+			return cell{Text: strings.Join(r.Changing.Members, ", "), Class: "warn"}
+		}},
+	}
+}
+
+// example is one of what was found.
+type example struct {
+	route, kind string
+	client.Example
+}
+
+// examplesOf are the newest of each kind.
+func examplesOf(report *client.Report) section {
+	var all []example
+	for i := range report.Routes {
+		r := &report.Routes[i]
+		for _, f := range []struct {
+			kind string
+			of   *client.Finding
+		}{
+			{"duplicate", &r.Duplicates}, {"overlap", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"no event ID", &r.MissingEventIDs}, {"not verified", &r.Forged}, {"not named", &r.Unnamed},
+		} {
+			for _, e := range f.of.Examples {
+				all = append(all, example{r.Route, f.kind, e})
+			}
+		}
+	}
+	s := section{ID: "examples", Title: "Examples", Note: "The newest of each kind."}
+	if len(all) > 0 {
+		n := 0
+		s.Table = tableOf("Examples", exampleColumns(), all, func(*example) string { n++; return fmt.Sprint(n) })
+	}
+	return s
+}
+
+func exampleColumns() []column[example] {
+	return []column[example]{
+		{"When", func(e *example) cell { return cell{At: e.At, Way: "ago"} }},
+		{"Route", func(e *example) cell { return text(e.route) }},
+		{"Found", func(e *example) cell { return text(e.kind) }},
+		{"Told", func(e *example) cell { return number(int64(e.Status)) }},
+		{"Why", func(e *example) cell {
+			switch {
+			case e.Signature != "":
+				return text("signature: " + e.Signature)
+			case e.Code != "":
+				return text(e.Code)
+			}
+			return text(whyDecision(e.Decision, e.ExecutionID))
+		}},
+		{"Workflow", func(e *example) cell { return cut(e.Workflow) }},
+		{"Event", func(e *example) cell {
+			if e.Key == "" {
+				return cell{}
+			}
+			return cell{Text: e.Key[:min(16, len(e.Key))], Class: "id", Title: e.Key, Href: to("story", "key", e.Key, "workflow", e.Workflow)}
+		}},
+		{"Trace", func(e *example) cell { return cell{Text: e.TraceID, Class: "id"} }},
+	}
+}
+
+// rulesOf is what a route does.
+func rulesOf(r *client.RouteRules) section {
+	s := section{ID: "route-" + r.Route, Title: "Route " + r.Route, Facts: []fact{{"path", []cell{text(r.Path)}}, {"mode", []cell{text(r.Mode)}}}}
+	if p := r.Sender; p != nil {
+		known := func(s string) []cell {
+			if s == "" {
+				return []cell{{Text: "not established", Class: "dim"}}
+			}
+			return []cell{text(s)}
+		}
+		length := func(n float64, what string) []cell {
+			if n == 0 {
+				return known("")
+			}
+			return []cell{text(what + span(seconds(n)))}
+		}
+		s.Facts = append(s.Facts,
+			fact{"sender", []cell{text(p.Preset)}},
+			fact{"its patience", length(p.Patience, "it waits for an answer for ")},
+			fact{"it sends again", known(p.RetriesOn)},
+			fact{"for how long", length(p.RetriesFor, "")},
+			fact{"it gives up", known(p.GivesUp)})
+	} else {
+		s.Facts = append(s.Facts, fact{"sender", []cell{{Text: "not known: the route names no preset", Class: "dim"}}})
+	}
+	s.Table = tableOf("What each decision answers on route "+r.Route, []column[client.RouteAnswer]{
+		{"Decision", func(a *client.RouteAnswer) cell {
+			return cell{Text: a.Decision, Href: to("find", "route", r.Route, "decision", a.Decision, "since", "24h")}
+		}},
+		{"Answers", func(a *client.RouteAnswer) cell { return text(a.Text) }},
+	}, r.Answers, func(a *client.RouteAnswer) string { return a.Decision })
+	return s
+}

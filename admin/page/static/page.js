@@ -1,0 +1,393 @@
+// The script of the page: it fetches screens, which are HTML that was made and escaped by the server, and sends what a person has confirmed. It keeps the
+// token in this tab alone, and sends it to where the page came from alone.
+"use strict";
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const screen = $("screen"), question = $("question"), tokenBox = $("token"), state = $("state");
+  const every = 10000, silence = 12000; // ms: between two looks at a screen that is not streamed; after which a stream is taken for lost
+  let paused = false, name = "", query = "", looking = null, stream = null, heard = 0, skew = 0, timer = 0, lostAt = null, retry = 1000;
+
+  // --- what is asked ---
+
+  const token = () => { try { return sessionStorage.getItem("hooklock-token") || ""; } catch { return ""; } };
+  const keepToken = (text) => {
+    try { if (text) sessionStorage.setItem("hooklock-token", text); else sessionStorage.removeItem("hooklock-token"); } catch { /* the tab keeps nothing: it is asked again */ }
+    $("forget-token").hidden = !token();
+  };
+  const ask = (path, options = {}) => {
+    const headers = new Headers(options.headers);
+    if (token()) headers.set("Authorization", "Bearer " + token());
+    return fetch(path, { ...options, headers, credentials: "omit", cache: "no-store", redirect: "error", referrerPolicy: "no-referrer" });
+  };
+  const needToken = (why, then) => {
+    $("token-why").textContent = why;
+    $("token-text").value = "";
+    tokenBox.then = then;
+    if (!tokenBox.open) tokenBox.showModal();
+  };
+
+  // --- time ---
+
+  const clock = (d) => d.toLocaleString();
+  const span = (seconds) => {
+    const s = Math.max(0, Math.floor(seconds));
+    if (s < 60) return s + " s";
+    if (s < 3600) return Math.floor(s / 60) + " min " + (s % 60) + " s";
+    if (s < 172800) return Math.floor(s / 3600) + " h " + Math.floor(s % 3600 / 60) + " min";
+    return Math.floor(s / 86400) + " days";
+  };
+  const tell = (root) => {
+    const now = Date.now() + skew;
+    for (const t of root.querySelectorAll("time[datetime]")) {
+      const at = new Date(t.dateTime), way = t.dataset.way;
+      let text = clock(at);
+      if (way === "ago") text = span((now - at) / 1000) + " ago";
+      if (way === "in") text = at > now ? "in " + span((at - now) / 1000) : "due";
+      if (t.textContent !== text) t.textContent = text;
+    }
+  };
+  setInterval(() => { if (!paused) tell(screen); }, 1000);
+
+  // --- the line above the screen ---
+
+  const say = (text, bad = false) => {
+    if ($("state-text").textContent !== text) $("state-text").textContent = text;
+    state.classList.toggle("bad", bad);
+  };
+  const fresh = (at, note = "") => {
+    lostAt = null;
+    skew = new Date(at) - Date.now();
+    say((paused ? "Paused. As of " : "As of ") + new Date(at).toLocaleTimeString() + note);
+  };
+  const lost = (why) => {
+    lostAt ??= new Date();
+    say("No answer from Hooklock since " + lostAt.toLocaleTimeString() + " (" + why + "). What is below is from before.", true);
+  };
+
+  // --- screens ---
+
+  const html = (text) => {
+    const t = document.createElement("template");
+    t.innerHTML = text; // made by the server's templates; the policy of the page runs no script in it
+    return t.content;
+  };
+  const busy = () => question.open || tokenBox.open;
+  // Nothing is to move under a pointer or under a finger, nor under who goes through the screen by keyboard.
+  let over = false, touching = false;
+  screen.addEventListener("pointerover", (e) => { over = e.pointerType === "mouse"; });
+  screen.addEventListener("pointerleave", () => { over = false; settle(); });
+  screen.addEventListener("pointerdown", () => { touching = true; });
+  addEventListener("pointerup", () => { touching = false; });
+  addEventListener("pointercancel", () => { touching = false; });
+  screen.addEventListener("focusout", () => setTimeout(settle, 0));
+  const still = () => paused || over || touching || busy() || screen.contains(document.activeElement) || String(getSelection()) !== "";
+
+  const place = () => {
+    const hash = location.hash.slice(1) || "now";
+    const cut = hash.indexOf("?");
+    return cut < 0 ? [hash, ""] : [hash.slice(0, cut), hash.slice(cut + 1)];
+  };
+  const go = async (quiet = false) => {
+    clearTimeout(timer);
+    const [to, q] = place();
+    if (!quiet) {
+      stop();
+      looking?.abort();
+      [name, query] = [to, q];
+      for (const a of document.querySelectorAll("nav a")) {
+        if (a.dataset.screen === name) a.setAttribute("aria-current", "page"); else a.removeAttribute("aria-current");
+      }
+    }
+    const mine = looking = new AbortController();
+    try {
+      const answer = await ask("page/" + encodeURIComponent(to) + (q ? "?" + q : ""), { signal: mine.signal });
+      const text = await answer.text();
+      if (mine.signal.aborted) return;
+      if (answer.status === 401 || answer.status === 429 && token()) {
+        needToken(html(text).textContent.trim(), () => go());
+        say("A token is needed.", true);
+        return;
+      }
+      if (quiet && still()) { pending = true; hint(); return; }
+      show(text, quiet, answer.ok);
+      retry = 1000;
+    } catch (e) {
+      if (mine.signal.aborted) return;
+      lost(e.message);
+      timer = setTimeout(() => go(screen.childElementCount > 0), retry);
+      retry = Math.min(retry * 2, 10000);
+      return;
+    }
+    if (name === "now" && !paused) follow();
+    else if (!paused) timer = setTimeout(() => go(true), every);
+  };
+  let pending = false; // a screen that was fetched again, and waits
+  const show = (text, quiet, ok) => {
+    pending = false;
+    const next = html(text), root = next.querySelector(".screen");
+    if (root) {
+      document.title = root.dataset.title + " · Hooklock";
+      $("title").textContent = root.dataset.title;
+      fresh(root.dataset.at);
+    } else if (!ok) say("This screen was refused.", true);
+    tell(next);
+    const open = new Set([...screen.querySelectorAll("details[open]")].map((d) => d.closest("section")?.id));
+    screen.replaceChildren(next);
+    for (const d of screen.querySelectorAll("details")) if (quiet && open.has(d.closest("section")?.id)) d.open = true;
+    waiting.clear();
+    hint();
+    if (!quiet) { $("main").focus({ preventScroll: true }); scrollTo(0, 0); }
+  };
+
+  // --- the stream ---
+
+  const waiting = new Map(); // rows that are to come or to go when nobody looks at them: key -> HTML, or null
+  let order = null;
+  const stop = () => { stream?.abort(); stream = null; };
+  const follow = async () => {
+    stop();
+    const mine = stream = new AbortController();
+    heard = Date.now();
+    const watch = setInterval(() => {
+      if (Date.now() - heard > silence && !mine.signal.aborted) { lost("nothing comes"); mine.abort(); again(); }
+    }, 1000);
+    const again = () => { if (stream === mine && !paused) timer = setTimeout(() => { if (stream === mine) follow(); }, retry); retry = Math.min(retry * 2, 10000); };
+    try {
+      const answer = await ask("page/live" + (query ? "?" + query : ""), { signal: mine.signal });
+      if (answer.status === 401) { needToken(html(await answer.text()).textContent.trim(), () => go()); return; }
+      if (!answer.ok) { say(html(await answer.text()).textContent.trim(), true); again(); return; }
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        heard = Date.now();
+        retry = 1000;
+        text += value;
+        for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) event(text.slice(0, end));
+      }
+      if (!mine.signal.aborted) { lost("the stream has ended"); again(); }
+    } catch (e) {
+      if (!mine.signal.aborted) { lost(e.message); again(); }
+    } finally {
+      clearInterval(watch);
+    }
+  };
+  const event = (text) => {
+    const kind = /^event: (.*)$/m.exec(text)?.[1], data = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? "null");
+    if (kind === "problem") {
+      stop();
+      if (data.status === 401) needToken(data.detail, () => go()); else { say(data.detail, true); timer = setTimeout(() => go(true), 5000); }
+      return;
+    }
+    if (kind !== "change" || name !== "now") return;
+    for (const [id, part] of Object.entries(data.sections ?? {})) section(id, part);
+    const body = screen.querySelector("table[data-live] tbody");
+    if (!body) return;
+    if (data.trouble) {
+      trouble.since ??= new Date();
+      say(data.trouble + " Since " + trouble.since.toLocaleTimeString() + "; the locks below are those of before.", true);
+      return;
+    }
+    trouble.since = null;
+    fresh(data.at);
+    for (const [key, row] of Object.entries(data.rows ?? {})) waiting.set(key, row);
+    for (const key of data.gone ?? []) waiting.set(key, null);
+    if (data.order) order = data.order;
+    if (data.count !== undefined) { const c = screen.querySelector("[data-count]"); if (c && c.textContent !== String(data.count)) c.textContent = data.count; }
+    settle();
+  };
+  const trouble = { since: null };
+  // A section is replaced where nobody is in it; its words may change under the pointer, but not where its lines are.
+  const section = (id, part) => {
+    const old = screen.querySelector(`[data-section="${CSS.escape(id)}"]`);
+    if (!old || old.contains(document.activeElement) || busy()) return;
+    const next = html(part);
+    tell(next);
+    const here = next.firstElementChild;
+    if (still() && here.querySelectorAll("dl div, tr").length !== old.querySelectorAll("dl div, tr").length) return;
+    old.replaceWith(next);
+  };
+  const rowOf = (body, key) => body.querySelector(`tr[data-row="${CSS.escape(key)}"]`);
+  const settle = () => {
+    const body = screen.querySelector("table[data-live] tbody");
+    if (pending && !still()) { pending = false; go(true); return; }
+    if (!body || (waiting.size === 0 && !order)) { hint(); return; }
+    const calm = !still();
+    if (paused) { hint(); return; }
+    for (const [key, text] of [...waiting]) {
+      const old = rowOf(body, key);
+      if (text === null) {
+        if (calm) { old?.remove(); waiting.delete(key); } else old?.classList.add("gone");
+        continue;
+      }
+      if (!old && !calm) continue;
+      if (old && old.contains(document.activeElement)) continue;
+      const next = html("<table><tbody>" + text + "</tbody></table>").querySelector("tr");
+      tell(next);
+      if (old) old.replaceWith(next); else { next.classList.add("new"); body.append(next); }
+      waiting.delete(key);
+    }
+    if (calm && order) {
+      let before = null;
+      const rows = new Map([...body.rows].map((r) => [r.dataset.row, r]));
+      for (const key of order) {
+        const r = rows.get(key);
+        if (!r) continue;
+        const at = before ? before.nextElementSibling : body.firstElementChild;
+        if (at !== r) body.insertBefore(r, at);
+        before = r;
+      }
+      order = null;
+    }
+    if (calm) {
+      const well = screen.querySelector("#locks [data-well]");
+      if (well) well.hidden = body.rows.length > 0;
+    }
+    hint();
+  };
+  const hint = () => {
+    const body = screen.querySelector("table[data-live] tbody");
+    let come = 0, gone = 0;
+    if (body) for (const [key, text] of waiting) { if (text === null) gone++; else if (!rowOf(body, key)) come++; }
+    const parts = [];
+    if (come) parts.push(come + " new");
+    if (gone) parts.push(gone + " gone");
+    if (pending) parts.push("newer");
+    const said = parts.length ? parts.join(", ") + (paused ? "; go on to see them" : "; shown when you leave the list") : "";
+    if ($("waiting").textContent !== said) $("waiting").textContent = said;
+  };
+
+  // --- what a person does ---
+
+  const pause = (on) => {
+    if (paused === on) return;
+    paused = on;
+    const b = $("pause");
+    b.setAttribute("aria-pressed", String(on));
+    b.firstChild.textContent = on ? "Go on " : "Pause ";
+    clearTimeout(timer);
+    if (on) { stop(); say("Paused. " + $("state-text").textContent.replace(/^Paused\. /, "")); } else go(true);
+  };
+  $("pause").addEventListener("click", () => pause(!paused));
+  $("again").addEventListener("click", () => go());
+  $("forget-token").addEventListener("click", () => { keepToken(""); go(); });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) { stop(); clearTimeout(timer); } else if (!paused) go(true);
+  });
+  addEventListener("hashchange", () => { if (question.open) question.close(); go(); });
+  document.querySelector("[data-skip]").addEventListener("click", (e) => { e.preventDefault(); $("main").focus(); });
+  addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || busy() || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
+    const screenKey = document.querySelector(`nav a[data-key="${CSS.escape(e.key)}"]`);
+    if (screenKey) location.hash = screenKey.getAttribute("href");
+    else if (e.key === "/") $("quick-text").focus();
+    else if (e.key === "p") pause(!paused);
+    else if (e.key === "r") go();
+    else return;
+    e.preventDefault();
+  });
+  const fields = (form) => {
+    const q = new URLSearchParams();
+    for (const [key, value] of new FormData(form)) if (value !== "") q.set(key, value);
+    return q.toString();
+  };
+  document.addEventListener("submit", (e) => {
+    const form = e.target;
+    e.preventDefault();
+    if (form.id === "quick") { location.hash = "find?" + fields(form); document.activeElement.blur(); }
+    else if (form.dataset.go) {
+      document.activeElement.blur();
+      const to = form.dataset.go + "?" + fields(form);
+      if (location.hash.slice(1) === to) go(); else location.hash = to;
+    } else if (form.id === "token-form") {
+      keepToken($("token-text").value.trim());
+      tokenBox.close();
+      tokenBox.then?.();
+    } else if ("question" in form.dataset) act(form);
+  });
+  document.addEventListener("click", (e) => {
+    const b = e.target.closest("button");
+    if (b?.dataset.ask) put(b.dataset.ask);
+    if (b && "close" in b.dataset) b.closest("dialog").close();
+  });
+  question.addEventListener("close", () => { question.replaceChildren(); if (question.acted) { question.acted = false; go(name === "now"); } settle(); });
+  tokenBox.addEventListener("close", () => { $("token-text").value = ""; });
+
+  const put = async (path) => {
+    try {
+      const answer = await ask("page/" + path), text = await answer.text();
+      if (answer.status === 401) { needToken(html(text).textContent.trim(), () => put(path)); return; }
+      question.replaceChildren(html(text));
+      if (!answer.ok) {
+        const close = document.createElement("button");
+        close.type = "button"; close.dataset.close = ""; close.textContent = "Close";
+        const head = document.createElement("h2");
+        head.id = "question-title"; head.textContent = "This cannot be done";
+        question.prepend(head);
+        question.append(close);
+      }
+      commands();
+      if (!question.open) question.showModal();
+      question.querySelector("#reason, [data-close]")?.focus();
+    } catch (e) { lost(e.message); }
+  };
+  const base = () => new URL(".", location.href.split("#")[0]).href;
+  const shell = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
+  const commands = () => {
+    const form = question.querySelector("[data-question]");
+    if (!form) return;
+    const why = form.elements.reason?.value || "why", good = Boolean(form.elements.final?.checked);
+    for (const pre of form.querySelectorAll("[data-command]")) {
+      pre.textContent = pre.dataset.command.replaceAll("⟨base⟩", () => base()).replaceAll("⟨reason:shell⟩", () => shell(why))
+        .replaceAll("⟨reason:json⟩", () => JSON.stringify(why).slice(1, -1).replaceAll("'", "'\\''")).replaceAll("⟨reason:url⟩", () => encodeURIComponent(why).replaceAll("'", "%27"))
+        .replaceAll("⟨final:shell⟩", good ? " --final" : "").replaceAll("⟨final:json⟩", good ? ',"final":true' : "");
+    }
+  };
+  question.addEventListener("input", commands);
+
+  const send = async (r, why, good, cursor) => {
+    const q = new URLSearchParams(r.query ?? {}), options = { method: r.method };
+    if (r.reason === "query") q.set("reason", why);
+    if (r.body) {
+      const body = { ...r.body };
+      if (r.reason === "body") body.reason = why;
+      if (r.final && good) body.final = true;
+      if (cursor) body.cursor = cursor;
+      options.body = JSON.stringify(body);
+      options.headers = { "Content-Type": "application/json" };
+    }
+    const answer = await ask(r.path + (q.size ? "?" + q : ""), options);
+    return [answer.status, await answer.json().catch(() => ({}))];
+  };
+  const act = async (form) => {
+    const requests = JSON.parse(form.dataset.requests), result = form.querySelector("#result"), why = form.elements.reason?.value ?? "", good = Boolean(form.elements.final?.checked);
+    const button = form.querySelector("button.go");
+    button.disabled = true;
+    let done = 0, refused = 0, last = "";
+    const note = (text, bad) => { const p = document.createElement("p"); p.textContent = text; p.className = bad ? "bad" : "good"; result.append(p); p.scrollIntoView({ block: "nearest" }); };
+    result.replaceChildren();
+    for (const r of requests) {
+      try {
+        for (let cursor = ""; ;) {
+          const [status, said] = await send(r, why, good, cursor);
+          if (status === 401) { button.disabled = false; needToken(said.detail ?? "", () => act(form)); return; }
+          if (status > 299) { refused++; note(r.names + " was refused: " + (said.detail ?? status) + " (" + (said.code ?? status) + ")", true); if (status === 403 || status === 503) { done = -1; } break; }
+          if (r.pages) { done += said.done; refused += said.refused; } else { done++; last = said.status ? r.names + " is " + said.status : r.names + " was released"; if (said.changed) last = said.changed.length ? "Reloaded: " + said.changed.join(", ") : "Reloaded; nothing has changed."; }
+          if (!r.pages || !said.nextCursor) break;
+          cursor = said.nextCursor;
+        }
+      } catch (e) { refused++; note(r.names + ": no answer came (" + e.message + "): whether it was done is not known. Look, then ask again.", true); break; }
+      if (done < 0) { done = 0; break; }
+    }
+    question.acted = true;
+    if (done || !refused) note(requests.length === 1 && !requests[0].pages ? last : done + " done, " + refused + " refused", false);
+    form.dataset.done = String(done);
+    const close = form.querySelector(".buttons [data-close]");
+    close.textContent = "Close";
+    close.focus();
+  };
+
+  keepToken(token());
+  go();
+})();
