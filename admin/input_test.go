@@ -248,7 +248,7 @@ func TestMethodsAndPathsThatAreNotThere(t *testing.T) {
 		{"POST", "/v1/locks", 405, "GET"}, {"HEAD", "/v1/locks", 405, "GET"}, {"OPTIONS", "/v1/locks", 405, "GET"}, {"BREW", "/v1/locks", 405, "GET"},
 		{"PUT", "/v1/locks/w", 405, "DELETE, GET"}, {"GET", "/v1/locks/w/acquire", 405, "POST"}, {"GET", "/v1/executions/" + anID + "/cancel", 405, "POST"},
 		{"PATCH", "/v1/executions/" + anID, 405, "DELETE, GET"}, {"POST", "/livez", 405, "GET, HEAD"}, {"DELETE", "/openapi.json", 405, "GET, HEAD"},
-		{"GET", "/", 404, ""}, {"GET", "/v1", 404, ""}, {"GET", "/v1/", 404, ""}, {"GET", "/v2/locks", 404, ""}, {"GET", "/v1/locks/", 404, ""}, {"GET", "//v1/locks", 404, ""},
+		{"GET", "/v1", 404, ""}, {"GET", "/v1/", 404, ""}, {"GET", "/v2/locks", 404, ""}, {"GET", "/v1/locks/", 404, ""}, {"GET", "//v1/locks", 404, ""},
 		{"GET", "/v1//locks", 404, ""}, {"GET", "/v1/locks/w/", 404, ""}, {"POST", "/v1/locks/w/steal", 404, ""}, {"POST", "/v1/locks//acquire", 404, ""},
 		{"GET", "/v1/locks/a/b", 404, ""}, {"GET", "/v1/executions/" + anID + "/guard/x", 404, ""}, {"GET", "/v1/../v1/locks", 404, ""}, {"GET", "/V1/locks", 404, ""},
 	} {

@@ -41,7 +41,7 @@ type request struct {
 	Names  string            `json:"names"`          // what it is about, for its result
 	// Reason says where it goes: query or body; "" = nowhere.
 	Reason string `json:"reason,omitempty"`
-	Final  bool   `json:"final,omitempty"`
+	Final  bool   `json:"mayBeFinal,omitempty"`
 	Pages  bool   `json:"pages,omitempty"` // it goes on with nextCursor
 }
 

@@ -48,12 +48,9 @@ func (v *visit) process() (doing, rates section, status *client.ReplicaStatus, e
 // factsOf are what is known of a process.
 func factsOf(s *client.ReplicaStatus) []fact {
 	crowd := func(n int, since client.Time, more string) []cell {
-		cells := []cell{text(count(n, "one", "") + more)}
-		if n != 1 {
-			cells = []cell{text(fmt.Sprint(n) + more)}
-		}
+		cells := []cell{text(fmt.Sprint(n) + more)}
 		if !since.IsZero() {
-			cells = append(cells, text("the oldest since"), when(since, "ago"))
+			cells = append(cells, text("the oldest for"), when(since, "for"))
 		}
 		return cells
 	}
@@ -61,12 +58,12 @@ func factsOf(s *client.ReplicaStatus) []fact {
 	if s.NotReady != "" {
 		ready = []cell{{Text: "not ready: " + s.NotReady, Class: "bad"}}
 	}
-	session := []cell{{Text: "live", Class: "good"}, text("since"), when(s.Session.OpenedAt, "ago")}
+	session := []cell{{Text: "live", Class: "good"}, text("for"), when(s.Session.OpenedAt, "for")}
 	if !s.Session.Live {
 		session = []cell{{Text: "none: " + s.Session.Reason, Class: "bad"}}
 	}
 	facts := []fact{
-		{"replica", append([]cell{text(s.Replica + ", " + s.Version + ", up"), when(s.StartedAt, "ago")}, ready...)},
+		{"replica", append([]cell{text(s.Replica + ", " + s.Version + ", up for"), when(s.StartedAt, "for")}, ready...)},
 		{"session", session},
 	}
 	for i := range s.Etcd.Members {

@@ -161,15 +161,15 @@ func itemsOf(x *client.Execution) []item {
 }
 
 func arrivalItem(a *client.Arrival) item {
-	i := item{At: a.At.Time, Kind: "arrival", Title: fmt.Sprintf("A delivery arrived: %s, told %d", a.Decision, a.Status), Why: whyDecision(a.Decision, a.ExecutionID)}
+	i := item{At: a.At.Time, Kind: "arrival", Title: fmt.Sprintf("A delivery arrived: %s, told %d", a.Decision, a.Status), Why: sentence(whyDecision(a.Decision, a.ExecutionID))}
 	if a.Status == 0 {
 		i.Title = "A delivery arrived: " + a.Decision
 	}
 	if a.Would != "" {
-		i.Why = "It was forwarded; otherwise it would have been " + a.Would + ": " + whyDecision(a.Would, a.ExecutionID)
+		i.Why = "It was forwarded; otherwise it would have been " + a.Would + ": " + whyDecision(a.Would, a.ExecutionID) + "."
 	}
 	if len(a.Differs) > 0 {
-		i.Why += "; what differs: " + strings.Join(a.Differs, ", ")
+		i.Why += " What differs: " + strings.Join(a.Differs, ", ") + "."
 	}
 	if a.From != "" {
 		i.Cells = append(i.Cells, text("from "+a.From))
@@ -279,7 +279,7 @@ func lockItems(x *client.Execution, l *client.Lock, now time.Time) []item {
 	}
 	if l.ExecutionID != x.ExecutionID {
 		return []item{{
-			At: now, Kind: "now", Title: "It waits behind another execution of its workflow", Why: whyDecision(string(idem.DecisionLocked), ""),
+			At: now, Kind: "now", Title: "It waits behind another execution of its workflow", Why: sentence(whyDecision(string(idem.DecisionLocked), "")),
 			Cells: []cell{ofExecution(l.ExecutionID), text(count(l.Waiting, "waits", "wait") + " in all")},
 		}}
 	}

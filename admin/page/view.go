@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"hooklock/admin/client"
 	"hooklock/idem"
@@ -40,7 +42,7 @@ type cell struct {
 	Title string // all of it, where Text is cut
 	Href  string // of another screen, such as #story?id=…
 	At    time.Time
-	Way   string // how At is shown: ago, in, or at; "ago" where it is ""
+	Way   string // how At is shown: ago, for (since then), in, or at; "ago" where it is ""
 	Asks  []ask
 	More  []cell
 }
@@ -155,10 +157,11 @@ func cut(s string) cell {
 	return cell{Text: string(letters[:longest]) + "…", Title: s}
 }
 
-// shortID is enough of an execution's ID to tell two apart.
+// shortID is enough of an execution's ID to tell two apart: it begins with the hash of its workflow, and ends with letters of its own.
 func shortID(id string) string {
-	if len(id) > 13 {
-		return id[:13] + "…"
+	const own = 8
+	if prefix := "exec_"; len(id) > len(prefix)+own {
+		return prefix + "…" + id[len(id)-own:]
 	}
 	return id
 }
@@ -213,6 +216,15 @@ func whyDecision(decision, execution string) string {
 	return detail
 }
 
+// sentence begins with a capital and ends with a full stop.
+func sentence(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return string(unicode.ToUpper(first)) + s[size:] + "."
+}
+
 // span is a duration as people say it.
 func span(d time.Duration) string {
 	switch {
@@ -223,9 +235,9 @@ func span(d time.Duration) string {
 	case d < time.Minute:
 		return strconv.Itoa(int(d/time.Second)) + " s"
 	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+		return strings.TrimSuffix(fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second), " 0 s")
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+		return strings.TrimSuffix(fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute), " 0 min")
 	}
 	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }

@@ -32,7 +32,7 @@
   const span = (seconds) => {
     const s = Math.max(0, Math.floor(seconds));
     if (s < 60) return s + " s";
-    if (s < 3600) return Math.floor(s / 60) + " min " + (s % 60) + " s";
+    if (s < 3600) return Math.floor(s / 60) + " min" + (s % 60 ? " " + s % 60 + " s" : "");
     if (s < 172800) return Math.floor(s / 3600) + " h " + Math.floor(s % 3600 / 60) + " min";
     return Math.floor(s / 86400) + " days";
   };
@@ -42,6 +42,7 @@
       const at = new Date(t.dateTime), way = t.dataset.way;
       let text = clock(at);
       if (way === "ago") text = span((now - at) / 1000) + " ago";
+      if (way === "for") text = span((now - at) / 1000);
       if (way === "in") text = at > now ? "in " + span((at - now) / 1000) : "due";
       if (t.textContent !== text) t.textContent = text;
     }
@@ -352,7 +353,7 @@
     if (r.body) {
       const body = { ...r.body };
       if (r.reason === "body") body.reason = why;
-      if (r.final && good) body.final = true;
+      if (r.mayBeFinal && good) body.final = true;
       if (cursor) body.cursor = cursor;
       options.body = JSON.stringify(body);
       options.headers = { "Content-Type": "application/json" };
