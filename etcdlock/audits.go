@@ -107,7 +107,7 @@ func (s *Control) Audits(ctx context.Context, q idem.AuditQuery) (page idem.Audi
 			case q.Takes(a):
 				page.Audits = append(page.Audits, *a)
 			}
-			if from = string(kv.Key) + "\x00"; len(page.Audits) == limit {
+			if len(page.Audits) == limit {
 				page.NextCursor = strings.TrimPrefix(string(kv.Key), s.layout.Root)
 				return page, nil
 			}
@@ -148,7 +148,8 @@ func (a *audits) pending() bool {
 func (a *audits) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, link.TxnTimeout)
 	defer cancel()
-	for a.pending() && a.write(ctx) {
+	for more := a.pending(); more; {
+		more = a.write(ctx) && a.pending()
 	}
 }
 

@@ -90,6 +90,16 @@ func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
 	}
 }
 
+// writeAudits writes all that wait.
+func writeAudits(t *testing.T, s *Store) {
+	t.Helper()
+	for ctx := within(t, patience); s.audits.pending(); {
+		if !s.audits.write(ctx) {
+			t.Fatal("etcd does not take them")
+		}
+	}
+}
+
 func TestOfTooManyAuditsTheOldestGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes twenty thousand of them")
@@ -101,12 +111,10 @@ func TestOfTooManyAuditsTheOldestGo(t *testing.T) {
 	for i := range idem.MaxAudits + auditSpare + more {
 		s.Audited(idem.Audit{At: start.Add(time.Duration(i) * time.Millisecond), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
 		if i%(maxQueued/2) == 0 {
-			for s.audits.pending() && s.audits.write(within(t, patience)) {
-			}
+			writeAudits(t, s)
 		}
 	}
-	for s.audits.pending() && s.audits.write(within(t, patience)) {
-	}
+	writeAudits(t, s)
 	n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindAudits)
 	if err != nil || n < idem.MaxAudits || n > idem.MaxAudits+auditSpare {
 		t.Errorf("%d are left, want %d: %v", n, idem.MaxAudits, err)

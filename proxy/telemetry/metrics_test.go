@@ -183,7 +183,7 @@ func TestWhatIsOnlyKnownWhenSomebodyLooks(t *testing.T) {
 		Active: func() (int, time.Time) { return 3, began }, Waiting: func() (int, time.Time) { return 2, began.Add(time.Second) },
 		Held: func() (int, time.Time) { return 0, time.Time{} },
 		TTL:  15 * time.Second, Remaining: func() time.Duration { return 11 * time.Second }, Memory: wire.NewBudget(1 << 20),
-		Shed: func() int64 { return 5 },
+		Shed: func() int64 { return 5 }, Audits: func() int64 { return 6 },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestWhatIsOnlyKnownWhenSomebodyLooks(t *testing.T) {
 	r.Buried(&idem.Lock{Entry: idem.Entry{Route: "somebody else's"}})
 	r.wants(t,
 		`hooklock_lock_active 3`, `hooklock_lock_waiting 2`, `hooklock_session_ttl_remaining_seconds 11`, `hooklock_session_ttl_seconds 15`,
-		`hooklock_lock_active_oldest_seconds 60`, `hooklock_lock_waiting_oldest_seconds 59`, `hooklock_lock_held 0`, `hooklock_lock_held_oldest_seconds 0`, `hooklock_arrivals_shed_total 5`,
+		`hooklock_lock_active_oldest_seconds 60`, `hooklock_lock_waiting_oldest_seconds 59`, `hooklock_lock_held 0`, `hooklock_lock_held_oldest_seconds 0`, `hooklock_arrivals_shed_total 5`, `hooklock_audits_shed_total 6`,
 		`db_client_operation_duration_seconds_count{db_operation_name="txn",db_system_name="etcd",server_address="etcd-0",server_port="2379"} 1`,
 		`db_client_operation_duration_seconds_count{db_operation_name="txn",db_system_name="etcd",error_type="UNAVAILABLE",server_address="etcd-0",server_port="2379"} 1`,
 		`hooklock_config_reloads_total{result="refused"} 1`, `hooklock_config_reloads_total{result="reloaded"} 0`,

@@ -31,6 +31,7 @@ type Watched struct {
 	Paused    func() []idem.PauseState        // what is paused, with how many parked executions wait for each; nil: nothing ever is
 	Routes    func() []RouteHealth            // how routes stand with their senders; nil: it is not known
 	Shed      func() int64                    // arrivals that this process has not kept
+	Audits    func() int64                    // audits that it has not kept
 }
 
 // Watch shows it with each look at the metrics. Call it once.
@@ -50,6 +51,7 @@ func (t *Telemetry) Watch(w Watched) error {
 		t.watchRoutes(w.Routes),
 		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that were not executed and are not in the history of their event, because too many events had arrivals that were not written yet.",
 			w.Shed),
+		t.showCount("hooklock.audits.shed", "{audit}", "What was asked for with a token and is in the log alone, because too much of it was not written to etcd yet.", w.Audits),
 	)
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
