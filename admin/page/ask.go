@@ -37,8 +37,8 @@ type request struct {
 	Method string            `json:"method"`
 	Path   string            `json:"path"` // from where the page is
 	Query  map[string]string `json:"query,omitempty"`
-	Body   map[string]any    `json:"body,omitempty"` // nil = none
-	Names  string            `json:"names"`          // what it is about, for its result
+	Body   map[string]any    `json:"body"`  // nil = none
+	Names  string            `json:"names"` // what it is about, for its result
 	// Reason says where it goes: query or body; "" = nowhere.
 	Reason string `json:"reason,omitempty"`
 	Final  bool   `json:"mayBeFinal,omitempty"`

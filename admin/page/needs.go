@@ -38,6 +38,9 @@ func needs(v *visit) ([]section, error) {
 			return nil, err
 		}
 		s.ID, s.Title, s.Note, s.Well = l.id, l.title, l.note, l.well
+		if s.Table != nil {
+			s.Table.Name = l.title
+		}
 		all = append(all, s)
 	}
 	cooling, err := v.cooling()
@@ -121,11 +124,11 @@ func (v *visit) ofRoutes() ([]section, error) {
 	}
 	key := func(r *client.RouteRate) string { return r.Route }
 	if forged.Count = len(wrong); forged.Count > 0 {
-		forged.Table = tableOf("Routes", rateColumns(s), wrong, key)
+		forged.Table = tableOf("Routes that get wrong signatures", rateColumns(s), wrong, key)
 		forged.Links = []link{{"What was found", "#routes"}}
 	}
 	if silent.Count = len(quiet); silent.Count > 0 {
-		silent.Table = tableOf("Routes", rateColumns(s), quiet, key)
+		silent.Table = tableOf("Routes that are silent", rateColumns(s), quiet, key)
 	}
 	return []section{forged, silent}, nil
 }

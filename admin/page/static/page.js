@@ -88,7 +88,7 @@
     const cut = hash.indexOf("?");
     return cut < 0 ? [hash, ""] : [hash.slice(0, cut), hash.slice(cut + 1)];
   };
-  const go = async (quiet = false) => {
+  const go = async (quiet = false, force = false) => {
     clearTimeout(timer);
     const [to, q] = place();
     if (!quiet) {
@@ -109,7 +109,7 @@
         say("A token is needed.", true);
         return;
       }
-      if (quiet && still()) { pending = true; hint(); return; }
+      if (quiet && !force && still()) { pending = true; hint(); return; }
       show(text, quiet, answer.ok);
       retry = 1000;
     } catch (e) {
@@ -209,29 +209,30 @@
     if (still() && here.querySelectorAll("dl div, tr").length !== old.querySelectorAll("dl div, tr").length) return;
     old.replaceWith(next);
   };
-  const rowOf = (body, key) => body.querySelector(`tr[data-row="${CSS.escape(key)}"]`);
+  const rowsOf = (body) => new Map([...body.rows].map((r) => [r.dataset.row, r]));
   const settle = () => {
     const body = screen.querySelector("table[data-live] tbody");
     if (pending && !still()) { pending = false; go(true); return; }
     if (!body || (waiting.size === 0 && !order)) { hint(); return; }
     const calm = !still();
     if (paused) { hint(); return; }
-    for (const [key, text] of [...waiting]) {
-      const old = rowOf(body, key);
-      if (text === null) {
-        if (calm) { old?.remove(); waiting.delete(key); } else old?.classList.add("gone");
-        continue;
-      }
-      if (!old && !calm) continue;
-      if (old && old.contains(document.activeElement)) continue;
-      const next = html("<table><tbody>" + text + "</tbody></table>").querySelector("tr");
-      tell(next);
+    const rows = rowsOf(body);
+    const texts = [...waiting].filter(([key, text]) => text !== null && (rows.has(key) || calm)).map(([, text]) => text);
+    const made = texts.length ? html("<table><tbody>" + texts.join("") + "</tbody></table>") : null;
+    if (made) tell(made);
+    for (const next of made ? [...made.querySelectorAll("tr")] : []) {
+      const key = next.dataset.row, old = rows.get(key);
+      if (old?.contains(document.activeElement)) continue;
       if (old) old.replaceWith(next); else { next.classList.add("new"); body.append(next); }
+      rows.set(key, next);
       waiting.delete(key);
+    }
+    for (const [key, text] of [...waiting]) {
+      if (text !== null) continue;
+      if (calm) { rows.get(key)?.remove(); rows.delete(key); waiting.delete(key); } else rows.get(key)?.classList.add("gone");
     }
     if (calm && order) {
       let before = null;
-      const rows = new Map([...body.rows].map((r) => [r.dataset.row, r]));
       for (const key of order) {
         const r = rows.get(key);
         if (!r) continue;
@@ -250,7 +251,8 @@
   const hint = () => {
     const body = screen.querySelector("table[data-live] tbody");
     let come = 0, gone = 0;
-    if (body) for (const [key, text] of waiting) { if (text === null) gone++; else if (!rowOf(body, key)) come++; }
+    const rows = body && waiting.size ? rowsOf(body) : null;
+    if (rows) for (const [key, text] of waiting) { if (text === null) gone++; else if (!rows.has(key)) come++; }
     const parts = [];
     if (come) parts.push(come + " new");
     if (gone) parts.push(gone + " gone");
@@ -312,7 +314,7 @@
     if (b?.dataset.ask) put(b.dataset.ask);
     if (b && "close" in b.dataset) b.closest("dialog").close();
   });
-  question.addEventListener("close", () => { question.replaceChildren(); if (question.acted) { question.acted = false; go(name === "now"); } settle(); });
+  question.addEventListener("close", () => { question.replaceChildren(); if (question.acted) { question.acted = false; $("main").focus({ preventScroll: true }); stop(); go(true, true); } settle(); });
   tokenBox.addEventListener("close", () => { $("token-text").value = ""; });
 
   const put = async (path) => {

@@ -121,6 +121,7 @@ func printDemo(e *cli.Environment, s *Service, receiverAt net.Addr, path string)
 	hook := door + "/hooks/acme"
 	fmt.Fprintf(e.Stdout, `
 Hooklock runs. Senders reach it at %[1]s, the legacy receiver behind it is at http://%[2]s/ (open it to see what arrives).
+The page for people: http://%[3]s/ (what runs, and the story of each event)
 Health: http://%[3]s/readyz  Metrics: http://%[3]s/metrics  Configuration: %[4]s
 
 Try these in another terminal:
