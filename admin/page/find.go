@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"hooklock/admin/client"
 	"hooklock/idem"
@@ -94,11 +95,24 @@ func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 		if c := v.query.Get("cursor"); c != "" {
 			q.Set("cursor", c)
 		}
-		return page, v.api.get("/v1/executions", q, page)
+		if q.Get("state") == "" {
+			return page, v.api.get("/v1/executions", q, page)
+		}
+		q.Set("parked", "true")
+		for _, other := range []string{"outcome", "decision", "since", "until", "event", "key", "id", "trace", "status"} {
+			if q.Get(other) != "" {
+				return page, &client.Problem{Status: 400, Code: client.CodeBadRequest, Detail: "what is parked is found by workflow, by its beginning and by route alone: leave the other filters out"}
+			}
+		}
+		err := v.api.get("/v1/executions", q, page)
+		page.Executions = slices.DeleteFunc(page.Executions, func(x client.Execution) bool { // that list knows of the workflow alone
+			return q.Get("route") != "" && x.Route != q.Get("route") || !strings.HasPrefix(x.Workflow, q.Get("prefix"))
+		})
+		return page, err
 	}
 	q := v.filter()
 	given := v.query.Get("text")
-	if given == "" {
+	if given == "" || q.Get("state") != "" {
 		page, err := ask(q)
 		return page, q, err
 	}
@@ -225,6 +239,9 @@ func bulkAsks(q url.Values, some []client.Execution) []ask {
 		pairs = append(pairs, name, q.Get(name))
 	}
 	all := func(name, do string) ask { return asking(name, "all-"+do, pairs...) }
+	if q.Get("state") != "" && q.Get("prefix") != "" { // which the API cannot be told: it would do it to more than is shown
+		return nil
+	}
 	switch client.ParkState(q.Get("state")) {
 	case client.ParkWaiting, client.ParkBlocked:
 		return []ask{all("Run all now…", "run"), all("Skip all…", "skip")}

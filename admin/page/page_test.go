@@ -393,6 +393,27 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 	}
 }
 
+func TestWhatIsParkedIsFoundByWhatTheAPICanDoItTo(t *testing.T) {
+	page := &client.ExecutionPage{Executions: []client.Execution{
+		{ExecutionID: anID, Workflow: "w", Route: "r", EventID: "mine", Parked: &client.Parked{}}, {ExecutionID: anID, Workflow: "w", Route: "other", EventID: "theirs", Parked: &client.Parked{}},
+	}}
+	api := &scripted{answers: map[string]any{"/v1/executions": page}}
+	server := newPage(t, api)
+	_, text := get(t, server, "/page/find?state=blocked&route=r")
+	if !strings.Contains(text, "mine") || strings.Contains(text, "theirs") || !strings.Contains(text, "do=all-skip&amp;route=r&amp;state=blocked") {
+		t.Errorf("%s", text)
+	}
+	if !strings.Contains(api.asked[0], "parked=true&") {
+		t.Errorf("%v", api.asked)
+	}
+	if _, text := get(t, server, "/page/find?state=blocked&prefix=w"); strings.Contains(text, "all-skip") || !strings.Contains(text, "mine") {
+		t.Errorf("a button for more than is shown: %s", text)
+	}
+	if _, text := get(t, server, "/page/find?state=blocked&since=1h"); strings.Contains(text, "mine") || !strings.Contains(text, "leave the other filters out") {
+		t.Errorf("%s", text)
+	}
+}
+
 // events reads a stream.
 type events struct {
 	t *testing.T
