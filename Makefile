@@ -35,7 +35,7 @@ AT_A_TIME := 4
 RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench lint fmt tidy-check advisories pictures licences release packages image test-packages clean ci
+.PHONY: help run build install test test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -108,6 +108,10 @@ advisories: ## what is known against the modules that are linked in (asks the Go
 
 pictures: ## docs/pictures: each .dot drawn as .svg (needs graphviz)
 	@docs/pictures/draw
+
+page-pictures: ## the pictures of docs/page.md, from its tests in a Chromium
+	@mkdir -p $(BIN)/pictures && PICTURES='$(CURDIR)/$(BIN)/pictures' PACKAGES=./page deploy/test/run -run TestEachScreen
+	@grep -o 'page-[a-z-]*\.png' docs/page.md | sort -u | while read -r picture; do cp "$(BIN)/pictures/$$picture" docs/pictures/; done
 
 licences: ## docs/licences.md: what is linked in, and under which licence
 	$(GO) -C deploy/tools run ./release -version none -licences ../../docs/licences.md

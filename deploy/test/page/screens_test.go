@@ -1,0 +1,259 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"hooklock/test/testkit"
+)
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// busy is a desk on which something is on each screen, and the event of a long story.
+func busy(t *testing.T) (d *desk, story string) {
+	t.Helper()
+	d = newDesk(t, embedded, "")
+	story = d.start("/orders/acme?sleep", "evt_long", "RUNNING")
+	for range 3 {
+		d.deliver("/orders/acme?sleep", "evt_long") // copies of what runs
+	}
+	d.start("/waits/acme", "evt_waits", "PENDING")
+	d.deliver("/orders/acme", "evt_refused")
+	d.deliver("/orders/initech", "evt_1")
+	d.deliver("/orders/initech", "evt_1")
+	d.deliver("/orders/initech?other", "evt_1")
+	d.deliver("/orders/globex?broken", "evt_broken")
+	d.deliver("/cools/acme?broken", "evt_cools")
+	d.deliver("/held/acme?status=202", "evt_held")
+	for i := range 12 {
+		d.deliver("/stripe/acme", fmt.Sprint(i))
+	}
+	d.deliver("/parked/acme?broken", "evt_parked")
+	d.deliver("/parked/initech?status=500", "evt_letter")
+	id := d.find("evt_held", "RUNNING")
+	d.api("POST", "/v1/executions/"+id+"/cancel", `{"reason":"a customer called"}`, nil)
+	d.api("POST", "/v1/executions/"+d.parked("evt_letter")+"/skip", `{"reason":"the shop is closed"}`, nil)
+	testkit.Until(t, "there is a dead letter", func() bool {
+		var page struct{ Executions []any }
+		d.api("GET", "/v1/executions?parked=true&state=dead_letter", "", &page)
+		return len(page.Executions) > 0
+	})
+	testkit.Until(t, "the arrivals are written", func() bool {
+		var page struct{ Executions []any }
+		d.api("GET", "/v1/executions?decision=mismatch&since=1h", "", &page)
+		return len(page.Executions) > 0
+	})
+	return d, story
+}
+
+// parked waits until an event is parked, and no try of it is under way.
+func (d *desk) parked(event string) (id string) {
+	d.t.Helper()
+	testkit.Until(d.t, event+" is parked", func() bool {
+		var page struct {
+			Executions []struct {
+				ExecutionID, Status string
+				Parked              *struct{ Failures int }
+			}
+		}
+		d.api("GET", "/v1/executions?event="+event, "", &page)
+		for _, x := range page.Executions {
+			if x.Parked != nil {
+				id = x.ExecutionID
+			}
+		}
+		return id != ""
+	})
+	return id
+}
+
+// looks are how a screen is looked at.
+var looks = []struct {
+	name          string
+	width, height int64
+	phone         bool
+	dark          bool
+}{
+	{"light", 1280, 900, false, false},
+	{"dark", 1280, 900, false, true},
+	{"phone", 390, 844, true, false},
+	{"phone-dark", 390, 844, true, true},
+}
+
+func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
+	d, story := busy(t)
+	screens := []struct{ name, screen, title, says string }{
+		{"now", "now", "Now", "orders/acme"},
+		{"find", "find?text=evt_", "Find", "Nothing of that is known"},
+		{"found", "find?prefix=orders%2F", "Find", "evt_long"},
+		{"story", "story?id=" + story, "Story", "Attempt 1 began"},
+		{"needs", "needs", "Needs you", "evt_broken"},
+		{"routes", "routes", "Routes", "workflow_locked"},
+		{"audit", "audit", "Audit", "a customer called"},
+	}
+	for _, l := range looks {
+		t.Run(l.name, func(t *testing.T) {
+			b := open(t, d.Admin)
+			scheme := "light"
+			if l.dark {
+				scheme = "dark"
+			}
+			b.run(
+				emulation.SetDeviceMetricsOverride(l.width, l.height, 1, l.phone), emulation.SetTouchEmulationEnabled(l.phone),
+				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+			for _, s := range screens {
+				b.visit(d.url, s.screen, s.title)
+				b.says("#screen", s.says)
+				if wide := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+					t.Errorf("%s: %d pixels too wide", s.name, wide)
+				}
+				b.accessible(s.name)
+				b.picture(s.name + "-" + l.name)
+			}
+			b.visit(d.url, "story?id="+story, "Story")
+			b.click(`button[data-ask*="do=cancel"]`)
+			b.says("#question", "Where it is not RUNNING any more when this arrives, nothing is done.")
+			b.run(chromedp.Evaluate(`document.querySelector("#question details").open = true`, nil))
+			b.accessible("a question")
+			b.picture("question-" + l.name)
+		})
+	}
+}
+
+// accessible fails for each finding of axe-core.
+func (b *tab) accessible(screen string) {
+	b.t.Helper()
+	if axe == "" {
+		b.t.Logf("axe-core was not asked: %s", noAxe)
+		return
+	}
+	b.run(chromedp.Evaluate(axe+"; 0", nil))
+	found := eval[string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations.map(v => [v.id, v.help, v.nodes.slice(0, 3).map(n => n.html + " " + n.failureSummary)])))`)
+	var violations []any
+	if err := json.Unmarshal([]byte(found), &violations); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, v := range violations {
+		b.t.Errorf("%s: %v", screen, v)
+	}
+}
+
+// neutral replaces what only one machine has.
+const neutral = `(() => {
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const t = walk.currentNode;
+    t.data = t.data.replace(/\/\S*\/sidecar\.yaml/, "/etc/hooklock/sidecar.yaml").replace(/^[\w.-]+\/\d+(?=[,/])/, "web-1/7").replace("(devel)", "1.0");
+  }
+})()`
+
+// picture keeps what is seen, where pictures are asked for.
+func (b *tab) picture(name string) {
+	b.t.Helper()
+	dir := os.Getenv("PICTURES")
+	if dir == "" {
+		return
+	}
+	b.run(chromedp.Evaluate(neutral, nil)) // a picture is not of the machine that made it
+	var text []byte
+	b.run(chromedp.CaptureScreenshot(&text))
+	if err := os.WriteFile(filepath.Join(dir, "page-"+name+".png"), text, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestTheStoryTellsEachDeliveryAndWhyItGotItsAnswer(t *testing.T) {
+	d, story := busy(t)
+	b := open(t, d.Admin)
+	b.visit(d.url, "find?text=evt_refused", "Find")
+	b.says("#screen", "REFUSED")
+	b.click(`td[data-head=Event] a`)
+	b.says("h1", "Story")
+	b.says("#screen", "Only one event of this workflow runs at a time; send this one again")
+	b.says("#screen", "locked, told 409")
+	b.click(`a[href="#story?id=` + story + `"]`)
+	b.says("#screen", "evt_long")
+	b.says("#screen", "A delivery arrived: in_flight, told 409")
+	b.says("#screen", "It has the lock of its workflow")
+	b.says("#screen", "1 waits behind it")
+	b.visit(d.url, "find?text=evt_held", "Find")
+	b.click(`td[data-head=Event] a`)
+	b.says("#screen", "a customer called")
+	b.says("#screen", "admin asked for execution.cancel: done")
+	b.visit(d.url, "find?text=evt_1", "Find")
+	b.click(`td[data-head=Event] a`)
+	b.says("#screen", "What differs: query")
+}
+
+func TestEverythingIsReachedByKeyboardAlone(t *testing.T) {
+	d := newDesk(t, embedded, "")
+	id := d.start("/orders/acme?sleep", "evt_keys", "RUNNING")
+	b := open(t, d.Admin)
+	b.visit(d.url, "now", "Now")
+	press := func(keys string) { t.Helper(); b.run(chromedp.KeyEvent(keys)) }
+	focused := func(what, test string) {
+		t.Helper()
+		for range 60 {
+			if eval[bool](b, `(e => `+test+`)(document.activeElement)`) {
+				return
+			}
+			press("\t")
+		}
+		t.Fatalf("%s is not reached by Tab", what)
+	}
+	for key, title := range map[string]string{"2": "Find", "3": "Needs you", "4": "Routes", "5": "Audit", "1": "Now"} {
+		press(key)
+		b.says("h1", title)
+	}
+	press("/")
+	b.until("the field has the focus", `document.activeElement.id === "quick-text"`)
+	b.run(chromedp.Evaluate(`document.activeElement.value = ""`, nil)) // the protocol types what a browser does not, once the page has taken the key
+	press("evt_keys\r")
+	b.says("h1", "Find")
+	b.says("#screen", "RUNNING")
+	focused("the event", `e.matches("td[data-head=Event] a")`)
+	press("\r")
+	b.says("h1", "Story")
+	b.says("#screen", "Attempt 1 began")
+	focused("the button", `e.dataset.ask?.includes("do=cancel") === true`)
+	press("\r")
+	b.until("the reason has the focus", `document.activeElement.id === "reason"`)
+	if !eval[bool](b, `(e => getComputedStyle(e).outlineStyle !== "none")(document.activeElement)`) {
+		t.Error("one does not see where the focus is")
+	}
+	press("\x1b")
+	b.until("Esc closes it", `!document.querySelector("#question").open`)
+	if d.status(id) != "RUNNING" {
+		t.Error("Esc did something")
+	}
+	focused("the button again", `e.dataset.ask?.includes("do=cancel") === true`)
+	press("\r")
+	b.until("the reason has the focus", `document.activeElement.id === "reason"`)
+	press("by keyboard\r")
+	b.until("a token is asked for", `document.querySelector("#token").open`)
+	press(d.token + "\r")
+	testkit.Until(t, "it is cancelled", func() bool { return d.status(id) == "ABORTED" })
+	press("\x1b")
+	press("p")
+	b.says("#state", "Paused")
+	press("p")
+	b.until("it goes on", `!document.querySelector("#state").innerText.includes("Paused")`)
+	if strings.Contains(eval[string](b, `location.href`), "token") {
+		t.Error("the token is in the URL")
+	}
+}
