@@ -17,7 +17,7 @@ const (
 type change struct {
 	Sections map[string]string `json:"sections,omitempty"`
 	Rows     map[string]string `json:"rows,omitempty"`
-	Order    []string          `json:"order,omitempty"` // of all rows; nil = as before
+	Order    []string          `json:"sequence,omitempty"` // of all rows; nil = as before
 	Gone     []string          `json:"gone,omitempty"`
 	Count    *int              `json:"count,omitempty"` // of the rows
 	Trouble  string            `json:"trouble"`         // why the rows are those of before; "" = they are those of now

@@ -194,7 +194,7 @@
     fresh(data.at);
     for (const [key, row] of Object.entries(data.rows ?? {})) waiting.set(key, row);
     for (const key of data.gone ?? []) waiting.set(key, null);
-    if (data.order) order = data.order;
+    if (data.sequence) order = data.sequence;
     if (data.count !== undefined) { const c = screen.querySelector("[data-count]"); if (c && c.textContent !== String(data.count)) c.textContent = data.count; }
     settle();
   };
