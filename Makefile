@@ -34,6 +34,9 @@ AT_A_TIME := 4
 # The race detector is C. Without a compiler the tests run all the same.
 RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 
+# The race detector waits for a second before a program ends. What the tests start (test/testkit) does not, and the tests need not either.
+export GORACE ?= atexit_sleep_ms=0
+
 .DEFAULT_GOAL := help
 .PHONY: help run build install test test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
 

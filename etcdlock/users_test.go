@@ -62,6 +62,9 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 		st, err := s.look(within(t, patience), lost.keys)
 		return err == nil && st.Record != nil
 	})
+	if err := other.Close(within(t, patience)); err != nil { // it would race for what is adopted now, and bury it
+		t.Fatalf("close: %v", err)
+	}
 	before := currentSession(t, s)
 	endSession(t, e, before)
 	eventually(t, "the running lock is adopted", func() bool {

@@ -144,14 +144,18 @@ func until(t *testing.T, what string, f func() bool) {
 func TestAnEtcdThatRecordsFillStaysFullUntilTheyAreGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s, _ := small(t, dir, never)
-	fill(t, s, func(n int) string { return fmt.Sprintf("record %d", n) })
 	ctx := within(t)
-	for range 3 * tidyRest {
-		if err := s.tidier.look(ctx); err != nil {
-			t.Fatal(err)
+	// What is written leaves gaps in the file, more of them where the machine is slow. Once a defragmentation has taken those, it is the
+	// records that fill it.
+	for round := 0; !s.Space().Full; round++ {
+		fill(t, s, func(n int) string { return fmt.Sprintf("record %d in round %d", n, round) })
+		for range 3 * tidyRest {
+			if err := s.tidier.look(ctx); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if full := s.Space(); !full.Full || !strings.Contains(full.String(), "etcd.embedded.quota") {
+	if full := s.Space(); !strings.Contains(full.String(), "etcd.embedded.quota") {
 		t.Fatalf("after looks: %+v", full)
 	}
 	if _, err := s.Client().Delete(ctx, "record", clientv3.WithPrefix()); err != nil { // as when they expire

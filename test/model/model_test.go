@@ -4,8 +4,8 @@ import (
 	"flag"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 )
 
 // tooMany states for a search in the normal run; no scenario comes near; with -short they are cut off.
@@ -22,38 +22,50 @@ var (
 )
 
 func TestEveryScenarioKeepsEveryPromise(t *testing.T) {
-	total := newModel(scenario{})
-	limit, states := tooMany, 0
-	var found strings.Builder
-	found.WriteString(heading)
+	all := scenarios()
+	lines := make([]string, len(all)) // of docs/model.md, in its order
+	total, states := newModel(scenario{}), 0
+	limit := tooMany
 	if testing.Short() {
 		limit = few
 	}
-	for _, sc := range scenarios() {
-		began := time.Now()
-		m := newModel(sc)
-		r := m.explore(limit)
-		t.Logf("%-40s %8d states, complete: %-5v %5.1f s", sc.name, r.states, r.complete, time.Since(began).Seconds())
-		states += r.states
-		found.WriteString(sc.line(r.states))
-		switch {
-		case r.broken != "":
-			t.Errorf("%s: %s\n    %s", sc.name, r.broken, strings.Join(r.trace, "\n    "))
-		case !r.complete && !testing.Short():
-			t.Errorf("%s is cut off at %d states: take smaller bounds", sc.name, r.states)
+	var sum sync.Mutex // guards total and states
+	t.Run("each", func(t *testing.T) {
+		for i := range all {
+			t.Run(all[i].name, func(t *testing.T) {
+				t.Parallel()
+				m := newModel(all[i])
+				r := m.explore(limit)
+				t.Logf("%d states, complete: %v", r.states, r.complete)
+				lines[i] = all[i].line(r.states)
+				switch {
+				case r.broken != "":
+					t.Errorf("%s\n    %s", r.broken, strings.Join(r.trace, "\n    "))
+				case !r.complete && !testing.Short():
+					t.Errorf("cut off at %d states: take smaller bounds", r.states)
+				}
+				sum.Lock()
+				defer sum.Unlock()
+				states += r.states
+				total.add(m)
+			})
 		}
-		for k := range m.seen {
-			total.seen[k].applied += m.seen[k].applied
-			total.seen[k].refused += m.seen[k].refused
-		}
-		for a := range m.answers {
-			total.answers[a] += m.answers[a]
-		}
-	}
+	})
 	t.Logf("%d states in all", states)
 	if !testing.Short() {
 		total.reachedEverything(t)
-		holdThePage(t, found.String())
+		holdThePage(t, heading+strings.Join(lines, ""))
+	}
+}
+
+// add counts what another search has seen.
+func (m *model) add(other *model) {
+	for k := range other.seen {
+		m.seen[k].applied += other.seen[k].applied
+		m.seen[k].refused += other.seen[k].refused
+	}
+	for a := range other.answers {
+		m.answers[a] += other.answers[a]
 	}
 }
 

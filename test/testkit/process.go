@@ -32,6 +32,10 @@ type Command struct {
 	Socket *os.File
 }
 
+// gorace: a race ends the process at once. At its end the race detector waits for a second, by default, in case goroutines that are left
+// report something (https://go.dev/doc/articles/race_detector); ours has none left by then, and the tests end hundreds of processes.
+const gorace = "GORACE=halt_on_error=1 atexit_sleep_ms=0"
+
 // Start starts a process for tb. The end of tb kills it, if nobody stopped it before.
 func Start(tb testing.TB, c Command) *Process {
 	tb.Helper()
@@ -46,7 +50,7 @@ func Start(tb testing.TB, c Command) *Process {
 	if c.Stderr != nil {
 		p.cmd.Stderr = c.Stderr
 	}
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "GORACE=halt_on_error=1"}, c.Env...)
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), gorace}, c.Env...)
 	p.cmd.SysProcAttr = dieWithParent()
 	if err := p.cmd.Start(); err != nil {
 		tb.Fatalf("start %s: %v", c.Program, err)

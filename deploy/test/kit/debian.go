@@ -13,23 +13,10 @@ import (
 // Debian is a tar of the smallest Debian that boots with systemd, as BuildDebian has left it. A test that finds none is skipped.
 func Debian(t testing.TB) string {
 	t.Helper()
-	path, err := debianPath()
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		t.Skipf("there is no Debian tree to boot (make test-systemd makes one, as root): %v", err)
-	}
-	return path
+	return prepared(t, debianTree, "there is no Debian tree to boot (make test-systemd makes one, as root)")
 }
 
-func debianPath() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(cache, "hooklock", "debian-"+debianSuite+".tar"), nil
-}
+const debianTree = "debian-" + debianSuite + ".tar"
 
 // debianSuite is the release that is booted.
 const debianSuite = "bookworm"
@@ -37,7 +24,7 @@ const debianSuite = "bookworm"
 // BuildDebian makes the tree in the user's cache, unless it is there, and returns its path. It takes mmdebstrap, root, and a way to the
 // packages that this machine's apt is set up for.
 func BuildDebian(out io.Writer) (string, error) {
-	path, err := debianPath()
+	path, err := prepare(debianTree)
 	if err != nil {
 		return "", err
 	}
@@ -48,11 +35,7 @@ func BuildDebian(out io.Writer) (string, error) {
 	if err != nil {
 		return "", errors.New("mmdebstrap is not installed (apt-get install mmdebstrap systemd-container)")
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	made, err := os.CreateTemp(dir, "debian-*.tar")
+	made, err := os.CreateTemp(filepath.Dir(path), "debian-*.tar")
 	if err != nil {
 		return "", err
 	}

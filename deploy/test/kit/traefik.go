@@ -20,32 +20,16 @@ const TraefikVersion = "v3.6.12"
 // Traefik is the path of the program that BuildTraefik has left. Building takes some minutes of CPU, so a test that finds none is skipped.
 func Traefik(t testing.TB) string {
 	t.Helper()
-	path, err := traefikPath()
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		t.Skipf("Traefik is not built: nothing goes through it (make test-fronts builds it: some minutes, the first time): %v", err)
-	}
-	return path
+	return prepared(t, traefikProgram, "Traefik is not built: nothing goes through it (make test-fronts builds it: some minutes, the first time)")
 }
 
-func traefikPath() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(cache, "hooklock", "traefik-"+TraefikVersion), nil
-}
+const traefikProgram = "traefik-" + TraefikVersion
 
 // BuildTraefik builds Traefik from its Go module into the user's cache, unless it is there, and returns its path. The DNS providers for ACME
 // are left out: they need the libraries of a hundred clouds, and no test asks for a certificate. Progress goes to out.
 func BuildTraefik(out io.Writer) (string, error) {
-	path, err := traefikPath()
+	path, err := prepare(traefikProgram)
 	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
