@@ -158,7 +158,7 @@ const neutral = `(() => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const t = walk.currentNode;
-    t.data = t.data.replace(/\/\S*\/sidecar\.yaml/, "/etc/hooklock/sidecar.yaml").replace(/^[\w.-]+\/\d+(?=[,/])/, "web-1/7").replace("(devel)", "1.0");
+    t.data = t.data.replace(/\/\S*\/sidecar\.yaml/, "/etc/hooklock/sidecar.yaml").replace(/^[A-Za-z][\w.-]*\/\d+(?=[,/])/, "web-1/7").replace("(devel)", "1.0");
   }
 })()`
 
