@@ -24,7 +24,34 @@ func now(v *visit) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []section{process, locks, rates}, nil
+	return []section{process, paused(status), locks, rates}, nil
+}
+
+// paused is what is paused, as this replica has heard. status is nil where the token may not see it.
+func paused(status *client.ReplicaStatus) section {
+	s := section{ID: "paused", Title: "Paused"}
+	if status == nil {
+		s.Note = notAll
+		return s
+	}
+	s.Well = "Nothing is paused."
+	if s.Count = len(status.Paused); s.Count > 0 {
+		s.Note = "Nothing of these begins, at any replica. `hooklock pauses` says what of them still runs, `hooklock resume` ends one."
+		s.Table = tableOf("What is paused", []column[client.PauseStatus]{
+			{"Scope", func(p *client.PauseStatus) cell { return cut(p.Scope) }},
+			{"Since", func(p *client.PauseStatus) cell { return when(p.Since, "ago") }},
+			{"Ends", func(p *client.PauseStatus) cell {
+				if p.Until.IsZero() {
+					return cell{Text: "when it is resumed", Class: "dim"}
+				}
+				return when(p.Until, "in")
+			}},
+			{"Parked", func(p *client.PauseStatus) cell { return number(int64(p.Parked)) }},
+			{"By", func(p *client.PauseStatus) cell { return cut(p.By) }},
+			{"Reason", func(p *client.PauseStatus) cell { return cut(p.Reason) }},
+		}, status.Paused, func(p *client.PauseStatus) string { return p.Scope })
+	}
+	return s
 }
 
 // process is how the process is doing, and what comes to its routes. A token that is limited to some workflows does not see it.

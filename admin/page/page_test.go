@@ -459,7 +459,7 @@ func TestTheStreamSaysWhatHasChangedAndNothingElse(t *testing.T) {
 	}
 	e := &events{t, bufio.NewReader(res.Body)}
 	_, first := e.next()
-	if len(first.Rows) != 2 || len(first.Order) != 2 || *first.Count != 2 || len(first.Sections) != 2 {
+	if len(first.Rows) != 2 || len(first.Order) != 2 || *first.Count != 2 || len(first.Sections) != 3 {
 		t.Fatalf("%+v", first)
 	}
 	if _, c := e.next(); len(c.Rows)+len(c.Order)+len(c.Gone)+len(c.Sections) != 0 {

@@ -115,6 +115,9 @@ func eventFacts(x *client.Execution) []fact {
 	add("key", cell{Text: x.IdempotencyKey, Class: "id"})
 	add("fencing token", number(x.Token))
 	add("holder", text(x.Holder))
+	if o := x.Order; o != nil && o.Stale != "" {
+		facts = append(facts, fact{"stale", []cell{text(o.Stale + " older than what had gone through:"), ofExecution(o.Newest)}})
+	}
 	if r := x.Response; r != nil {
 		said := fmt.Sprintf("%d with %s", r.Status, count(r.Bytes, "byte", "bytes"))
 		if r.Kept {

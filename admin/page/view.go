@@ -254,11 +254,13 @@ func count[N int | int64](n N, one, many string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + many
 }
 
+const notAll = "Not for this token: it is limited to some workflows, and this is over all of them."
+
 // limited says why a token that is for some workflows does not get what is over all of them.
 func limited(err error) (note string, is bool) {
 	p := problemOf(err)
 	if p.Code == client.CodeForbidden && strings.Contains(p.Detail, "limited to some") {
-		return "Not for this token: it is limited to some workflows, and this is over all of them.", true
+		return notAll, true
 	}
 	return "", false
 }
