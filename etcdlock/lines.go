@@ -148,9 +148,9 @@ func (s *Ledger) Ripe(ctx context.Context) (idem.Scope, string, error) {
 	p := s.lines
 	p.begin()
 	for {
-		l, news := p.next()
-		if l != nil {
-			return l.scope, l.route, nil
+		scope, route, news := p.next()
+		if news == nil {
+			return scope, route, nil
 		}
 		select {
 		case <-news:
@@ -162,7 +162,8 @@ func (s *Ledger) Ripe(ctx context.Context) (idem.Scope, string, error) {
 	}
 }
 
-func (p *lines) next() (*line, <-chan struct{}) {
+// next takes the line that has been ripe for longest; where there is none, news is closed when there is.
+func (p *lines) next() (scope idem.Scope, route string, news <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.ready) > 0 {
@@ -170,10 +171,10 @@ func (p *lines) next() (*line, <-chan struct{}) {
 		p.ready[0] = nil
 		if p.ready = p.ready[1:]; l.ripe {
 			l.ripe = false
-			return l, nil
+			return l.scope, l.route, nil
 		}
 	}
-	return nil, p.news
+	return idem.Scope{}, "", p.news
 }
 
 // Ripen implements idem.ParkLedger.

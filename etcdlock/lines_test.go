@@ -334,7 +334,36 @@ func TestOneLookAtALineAtATimeAlsoWhileItIsNotKnown(t *testing.T) {
 	if !p.enter("lock") {
 		t.Fatal("nobody may look at it any more")
 	}
-	if l, _ := p.next(); l == nil {
+	if _, _, news := p.next(); news != nil {
 		t.Error("who came too early is not told to look again")
+	}
+}
+
+// The race detector has seen it in CI: a line got its route while who looked for one read it.
+func TestALineMayChangeWhileSomebodyIsGivenIt(t *testing.T) {
+	s := &Ledger{&core{tasks: newTasks()}}
+	s.lines = newLines(s.core)
+	const times = 1000
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range times {
+			if _, route, err := s.Ripe(within(t, patience)); err != nil || route != "r" {
+				t.Errorf("%q, %v", route, err)
+				return
+			}
+		}
+	}()
+	in := &entry{ParkedEntry: idem.ParkedEntry{Execution: "exec_a", Route: "r"}, key: "lock"}
+	for given := false; !given; {
+		s.lines.mu.Lock()
+		s.lines.putLocked(in)
+		s.lines.ripenLocked(s.lines.lines["lock"])
+		s.lines.mu.Unlock()
+		select {
+		case <-done:
+			given = true
+		default:
+		}
 	}
 }
