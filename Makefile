@@ -28,8 +28,10 @@ APART := hooklock/test/fault%
 # These take longest, so they begin first: the rest fills the other core meanwhile.
 SLOW := hooklock/test/e2e hooklock/etcdlock
 
-# Tests wait for most of their time, for leases and for other processes, so more of them run at a time than there are cores.
+# Tests wait for most of their time, for leases and for other processes, so more of them run at a time than there are cores: of a package, and
+# packages.
 AT_A_TIME := 4
+PACKAGES  := 3
 
 # The race detector is C. Without a compiler the tests run all the same.
 RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
@@ -38,7 +40,7 @@ RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 export GORACE ?= atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
+.PHONY: help run build install test test-raced test-plain test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -54,8 +56,13 @@ install: ## the program, to where Go keeps programs
 
 test: ## all tests, with the race detector where a C compiler is installed
 	@test -n '$(RACE)' || echo 'no C compiler found: the race detector stays off'
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 10m -parallel $(AT_A_TIME) $(SLOW) $(filter-out $(SLOW) $(NO_RACE) $(APART),$(shell $(GO) list ./...))
-	$(GO) test -timeout 5m $(NO_RACE)
+	@$(MAKE) --no-print-directory -j 2 test-raced test-plain
+
+test-raced:
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 10m -p $(PACKAGES) -parallel $(AT_A_TIME) $(SLOW) $(filter-out $(SLOW) $(NO_RACE) $(APART),$(shell $(GO) list ./...))
+
+test-plain:
+	$(GO) test -timeout 10m $(NO_RACE)
 
 test-short: ## the same without the race detector, for while you work
 	$(GO) test -timeout 5m -parallel $(AT_A_TIME) $(filter-out $(APART),$(shell $(GO) list ./...))
