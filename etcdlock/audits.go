@@ -18,11 +18,9 @@ import (
 const (
 	auditEvery = 500 * time.Millisecond // between two writes
 	auditBatch = 100                    // in one request; etcd takes 128
-	maxQueued  = 10_000                 // that wait to be written; further ones are shed
+	maxQueued  = 10_000                 // that wait to be written
 	// maxAuditsRead bounds what one page looks at, whatever it shows.
 	maxAuditsRead = 5000
-	// auditSpare is how many more than idem.MaxAudits there may be before the oldest go.
-	auditSpare = idem.MaxAudits / 20
 )
 
 // audits writes down what somebody with a token asked for, behind what was done. Each has a key of its own, which nobody compares.
@@ -31,6 +29,8 @@ type audits struct {
 	wake    chan struct{}
 	writing chan struct{} // holds a token while somebody writes: one at a time
 	buckets *buckets
+	most    int // are kept, and a twentieth more before the oldest go
+	room    int // for what waits to be written; further ones are shed
 
 	mu    sync.Mutex
 	queue []audited // the oldest first
@@ -45,7 +45,7 @@ type audited struct {
 }
 
 func newAudits(life context.Context, s *core) *audits {
-	a := &audits{store: s, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1)}
+	a := &audits{store: s, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1), most: idem.MaxAudits, room: maxQueued}
 	a.buckets = &buckets{grant: s.pool.NewLease, list: s.listLease, clock: s.clock, classes: map[lot]*class{}}
 	a.buckets.spawn = func(f func(context.Context)) bool {
 		s.keeping.Go(func() { f(life) })
@@ -61,7 +61,7 @@ func (s *Control) Audited(a idem.Audit) {
 	q := s.audits
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.queue) >= maxQueued {
+	if len(q.queue) >= q.room {
 		q.shed++
 		return
 	}
@@ -206,10 +206,10 @@ func (a *audits) bound(ctx context.Context) error {
 	end := clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix))
 	err := a.store.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
 		n, err := c.Get(ctx, prefix, end, clientv3.WithCountOnly())
-		if err != nil || n.Count <= idem.MaxAudits+auditSpare {
+		if err != nil || n.Count <= int64(a.most+a.most/20) {
 			return err
 		}
-		newest, err := c.Get(ctx, prefix, end, clientv3.WithKeysOnly(), clientv3.WithLimit(idem.MaxAudits))
+		newest, err := c.Get(ctx, prefix, end, clientv3.WithKeysOnly(), clientv3.WithLimit(int64(a.most)))
 		if err != nil || len(newest.Kvs) == 0 {
 			return err
 		}
