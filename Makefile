@@ -20,7 +20,9 @@ LDFLAGS := -s -w -X hooklock/cmd/hooklock/cli.version=$(VERSION)
 #   test/bench  measures; the detector would be what it measures
 #   test/model  explores sixteen million states in one goroutine
 #   test/scale  simulates, and measures what etcd carries
-NO_RACE := hooklock/test/arch hooklock/test/bench hooklock/test/model hooklock/test/scale
+#   config, proxy/sender  functions of their arguments
+#   cmd/hooklock  commands, one after the other; test/e2e runs them with the detector in them
+NO_RACE := hooklock/test/arch hooklock/test/bench hooklock/test/model hooklock/test/scale hooklock/config hooklock/proxy/sender hooklock/cmd/hooklock
 
 # Apart, because it takes longer than one likes to wait: it kills and freezes processes and waits for leases to run out.
 APART := hooklock/test/fault%
