@@ -109,8 +109,11 @@
         say("A token is needed.", true);
         return;
       }
-      if (quiet && !force && still()) { pending = true; hint(); return; }
-      show(text, quiet, answer.ok);
+      if (quiet && !force && still()) {
+        pending = true;
+        hint();
+        if (lostAt) { lostAt = null; say("Hooklock answers again. What is below is from before."); }
+      } else show(text, quiet, answer.ok);
       retry = 1000;
     } catch (e) {
       if (mine.signal.aborted) return;
@@ -270,7 +273,9 @@
     b.setAttribute("aria-pressed", String(on));
     b.firstChild.textContent = on ? "Go on " : "Pause ";
     clearTimeout(timer);
-    if (on) { stop(); say("Paused. " + $("state-text").textContent.replace(/^Paused\. /, "")); } else go(true);
+    const said = $("state-text").textContent.replace(/^Paused\. /, "");
+    say(on ? "Paused. " + said : said); // what is newer may have to wait until nobody is in the screen
+    if (on) stop(); else go(true);
   };
   $("pause").addEventListener("click", () => pause(!paused));
   $("again").addEventListener("click", () => go());
