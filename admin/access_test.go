@@ -30,6 +30,9 @@ func (unreachable) Lock(context.Context, string) (*idem.LockView, error) {
 func (unreachable) Locks(context.Context, idem.LockQuery) (idem.LockPage, error) {
 	return idem.LockPage{}, idem.ErrStoreUnavailable
 }
+func (unreachable) Slots(context.Context, idem.LockQuery) (idem.SlotPage, error) {
+	return idem.SlotPage{}, idem.ErrStoreUnavailable
+}
 func (unreachable) Cancel(context.Context, idem.ExecutionID, idem.Cancel) (*idem.Found, bool, error) {
 	return nil, false, idem.ErrStoreUnavailable
 }
@@ -93,6 +96,7 @@ var requests = []struct{ method, path, body string }{
 	{"GET", "/v1/locks?prefix=a&limit=1000", ""},
 	{"GET", "/v1/locks/w", ""},
 	{"DELETE", "/v1/locks/w?reason=r&execution=" + anID, ""},
+	{"GET", "/v1/slots?prefix=a&limit=1000", ""},
 	{"POST", "/v1/locks/w/acquire", `{"holder":"me","ttl":"1m","wait":"0s"}`},
 	{"POST", "/v1/locks/w/renew", `{"executionId":"` + anID + `","token":7}`},
 	{"POST", "/v1/locks/w/release", `{"executionId":"` + anID + `","token":7}`},

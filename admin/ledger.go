@@ -23,6 +23,9 @@ type Ledger interface {
 	// Locks lists a page. idem.ErrCursor.
 	Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error)
 
+	// Slots lists a page of the slots of limits that are taken; Prefix is of the limit. idem.ErrCursor.
+	Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error)
+
 	// Cancel asks an execution to stop, and ends one that waits. before: it had been asked already. idem.ErrFinished and idem.ErrMoved, with
 	// what was found; idem.ErrNoExecution.
 	Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error)

@@ -41,6 +41,37 @@ func (c *call) listLocks() error {
 	return c.ok(http.StatusOK, answer)
 }
 
+func (c *call) listSlots() error {
+	q := idem.LockQuery{Prefix: c.query("prefix")}
+	var err error
+	if q.Limit, err = c.limit(); err != nil {
+		return err
+	}
+	if q.Cursor, err = c.caller.openCursor(c.query("cursor")); err != nil {
+		return err
+	}
+	ctx, cancel := c.reading()
+	defer cancel()
+	answer := client.SlotPage{Slots: []client.Slot{}}
+	began := time.Now()
+	for more := true; more; more = len(answer.Slots) == 0 && c.mayGoOn(q.Cursor, began) {
+		page, err := c.api.o.Ledger.Slots(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, s := range page.Slots {
+			if c.caller.sees(s.Workflow) {
+				answer.Slots = append(answer.Slots, client.Slot{
+					Limit: s.Limit, Number: s.N, Of: s.Of, ExecutionID: string(s.Execution), Workflow: s.Workflow, Route: s.Route,
+				})
+			}
+		}
+		q.Cursor = page.NextCursor
+	}
+	answer.NextCursor = c.caller.sealCursor(q.Cursor)
+	return c.ok(http.StatusOK, answer)
+}
+
 func (c *call) getLock() error {
 	if !c.caller.sees(c.name) {
 		return idem.ErrNoLock

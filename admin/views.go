@@ -68,6 +68,11 @@ func viewOfExecution(f *idem.Found) client.Execution {
 		v.ExecutionID, v.Route, v.IdempotencyKey, v.EventID = string(e.Execution), e.Route, string(e.Key), e.EventID
 		v.Fingerprint, v.Token, v.Holder, v.Attempt = e.Fingerprint.Hex(), e.Token, e.Holder, e.Attempt
 		v.StartedAt.Time, v.TraceID, v.Order = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID(), viewOfOrder(e)
+		for _, s := range e.Slots {
+			if s.N >= 0 {
+				v.Slots = append(v.Slots, client.OwnSlot{Limit: s.Limit, Number: s.N})
+			}
+		}
 	}
 	showHistory(&v, f)
 	switch {

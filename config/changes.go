@@ -19,6 +19,7 @@ var reloadable = []string{
 	"limits.parked.bytes",
 	"limits.parked.events",
 	"limits.parked.running",
+	"limits.shared",
 	"limits.waiting",
 	"log.event_id",
 	"log.sample",
@@ -102,9 +103,12 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 			text := fmt.Sprintf("route %s: %s", r.Name, path)
 			// Under none the lock covers the event, else the workflow. Two processes that disagree see each other's claims, because their
 			// requests come to etcd one after the other; one process sends many in one request, so it has to be of one mind.
-			if path == "lock.strategy" && (was.Lock.Strategy == idem.NoLock || r.Lock.Strategy == idem.NoLock) {
+			switch {
+			case path == "lock.strategy" && (was.Lock.Strategy == idem.NoLock || r.Lock.Strategy == idem.NoLock):
 				restart = append(restart, fmt.Sprintf("%s (from %s to %s)", text, was.Lock.Strategy, r.Lock.Strategy))
-			} else {
+			case path == "lock.limit" && (was.Lock.Limit == 1 || r.Lock.Limit == 1): // the same: one lock for the workflow, or one for each event
+				restart = append(restart, fmt.Sprintf("%s (from %d to %d)", text, was.Lock.Limit, r.Lock.Limit))
+			default:
 				reload = append(reload, text)
 			}
 		}

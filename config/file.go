@@ -177,6 +177,8 @@ func (f *fileParser) value(k *key, path string, n *yaml.Node) {
 		f.list(k, path, n)
 	case kindRespond:
 		f.respond(k, path, n)
+	case kindCounts:
+		f.counts(k, path, n)
 	default:
 		f.scalar(k, path, n)
 	}
@@ -216,6 +218,33 @@ func (f *fileParser) respond(k *key, path string, n *yaml.Node) {
 		}
 		f.scalar(statusKey(), join(path, name), value)
 	})
+}
+
+// counts is one value, because its names may have dots.
+func (f *fileParser) counts(k *key, path string, n *yaml.Node) {
+	at := f.at(n)
+	if n = f.resolve(n); n == nil || isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		f.refuse(f.at(n), path, "needs %s", k.example())
+		return
+	}
+	counts := map[string]int{}
+	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
+		entry := named(path, name)
+		f.places[entry] = f.at(keyNode)
+		if value = f.resolve(value); value == nil {
+			return
+		}
+		count, err := strconv.Atoi(value.Value)
+		if value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" || err != nil {
+			f.refuse(f.at(value), entry, "needs a whole number without quotes, e.g. 20")
+			return
+		}
+		counts[name] = count
+	})
+	f.set(path, counts, at)
 }
 
 func (f *fileParser) list(k *key, path string, n *yaml.Node) {

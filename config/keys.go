@@ -21,6 +21,7 @@ const (
 	kindChoices              // several of a fixed set of words
 	kindStatuses             // []StatusRange
 	kindRespond              // map of decision to status
+	kindCounts               // map of names to numbers, as a whole
 	kindGroup                // a struct with settings of its own
 	kindItems                // list of such structs, which are never inside another list
 )
@@ -105,6 +106,8 @@ func (k *key) classify() {
 		k.kind = kindStatuses
 	case reflect.TypeFor[map[string]int]():
 		k.kind = kindRespond
+	case reflect.TypeFor[SharedLimits]():
+		k.kind = kindCounts
 	default:
 		if k.typ.Kind() == reflect.Slice {
 			k.kind = kindItems

@@ -196,6 +196,9 @@ func koanfPath(path string) string {
 	return strings.NewReplacer("[", ".", "]", "").Replace(path)
 }
 
+// named is an entry of a setting whose names are anybody's: limits.shared["tenant/{path.account}"].
+func named(path, name string) string { return path + "[" + strconv.Quote(name) + "]" }
+
 func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

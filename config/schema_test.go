@@ -104,6 +104,8 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 		items["required"] = []string{"name"}
 		items["anyOf"] = []any{object{"required": either[:1]}, object{"required": either[1:]}}
 		return object{"type": []string{"array", "null"}, "items": items}
+	case kindCounts:
+		return object{"type": []string{"object", "null"}, "additionalProperties": object{"type": "integer", "minimum": 1, "maximum": maxSlots}}
 	case kindRespond:
 		properties := object{}
 		for _, r := range refusals() {
@@ -226,6 +228,12 @@ func conforms(schema object, value any, path string) (problems []string) {
 			problems = append(problems, conforms(schema["items"].(object), item, indexed(path, i))...)
 		}
 	case object:
+		if each, ok := schema["additionalProperties"].(object); ok { // anybody's names
+			for name, inner := range value {
+				problems = append(problems, conforms(each, inner, named(path, name))...)
+			}
+			return problems
+		}
 		properties := schema["properties"].(object)
 		for name, inner := range value {
 			if properties[name] == nil {

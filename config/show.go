@@ -63,10 +63,25 @@ func (p printer) value(k *key, path string, v reflect.Value) *yaml.Node {
 		return list
 	case kindRespond:
 		return p.respond(path, v)
+	case kindCounts:
+		return p.counts(path, v)
 	}
 	scalar := scalarNode(v)
 	p.comment(scalar, path)
 	return scalar
+}
+
+// counts is written on one line, as sidecar.yaml has it.
+func (p printer) counts(path string, v reflect.Value) *yaml.Node {
+	counts := v.Interface().(SharedLimits)
+	mapping := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	for _, name := range sortedKeys(counts) {
+		text := &yaml.Node{}
+		text.SetString(name)
+		mapping.Content = append(mapping.Content, text, scalarNode(reflect.ValueOf(counts[name])))
+	}
+	p.comment(mapping, path)
+	return mapping
 }
 
 // respond is written line by line, because each of its entries may have an origin of its own.

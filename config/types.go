@@ -125,6 +125,9 @@ type Limits struct {
 	MaxConnections int `koanf:"max_connections"`
 	// Deliveries that wait for a lock at one time, over all workflows of this process. Default 2000.
 	Waiting int `koanf:"waiting"`
+	// How many executions may run at one time over all workflows, routes and replicas, by names that routes say in uses: {erp: 20}. A name with
+	// sources of a template is a limit for each value: {"tenant/{path.account}": 5}. Default none.
+	Shared SharedLimits `koanf:"shared"`
 	// What may be parked at one time. Past it deliveries are refused, as they are without park.
 	Parked ParkedLimits `koanf:"parked"`
 }
@@ -255,6 +258,8 @@ type Route struct {
 	Handshake Handshake `koanf:"handshake"`
 	// One delivery of a workflow at a time.
 	Lock Lock `koanf:"lock"`
+	// Shared limits that its executions count against, by their names in limits.shared: [erp]. Default none.
+	Uses []string `koanf:"uses"`
 	// One execution per event.
 	Idempotency Idempotency `koanf:"idempotency"`
 	// When an execution goes on after its answer.
@@ -394,6 +399,9 @@ type Lock struct {
 	// What a delivery does when another one of its workflow runs: fail_fast is 409, wait queues, skip is 200 and drops the
 	// event, none takes no lock. Default fail_fast.
 	Strategy idem.Strategy `koanf:"strategy"`
+	// How many events of one workflow run at a time. Default 1: its lock covers the workflow, and each event gets a fencing token. With more its
+	// lock covers the event, there is no token, and Hooklock-Slot says which of the slots it has.
+	Limit int `koanf:"limit"`
 	// strategy wait: how long a delivery waits for the lock. Default 5s.
 	WaitTimeout time.Duration `koanf:"wait_timeout"`
 	// strategy wait: deliveries of one workflow that wait in this process; more is 429. Default 100.
@@ -469,6 +477,7 @@ func Default() *Config {
 			IdleTimeout:    75 * time.Second,
 			MaxConnections: 10000,
 			Waiting:        2000,
+			Shared:         SharedLimits{},
 			Parked:         ParkedLimits{Events: 100_000, Bytes: 1024 * MiB, Running: 16},
 		},
 		ShutdownTimeout: 40 * time.Second,
@@ -497,6 +506,7 @@ func DefaultRoute() Route {
 		Handshake:        Handshake{When: []string{}},
 		Lock: Lock{
 			Strategy:     idem.FailFast,
+			Limit:        1,
 			WaitTimeout:  5 * time.Second,
 			MaxWaiting:   100,
 			MaxDuration:  time.Hour,
@@ -525,6 +535,7 @@ func DefaultRoute() Route {
 		OnSenderLimit: SenderLimitIgnore,
 		Mode:          ModeEnforce,
 		Respond:       map[string]int{},
+		Uses:          []string{},
 	}
 }
 

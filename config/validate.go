@@ -127,6 +127,7 @@ func (v *validator) upstream() {
 func (v *validator) limits() {
 	l := v.config.Limits
 	v.parkedLimits()
+	v.sharedLimits()
 	v.within("limits.request_body", l.RequestBody, 1, maxBody)
 	v.within("limits.response_body", l.ResponseBody, 1, maxBody)
 	v.within("limits.request_header", l.RequestHeader, minHeader, maxHeader)

@@ -30,6 +30,7 @@ func (v *validator) routes() {
 		v.templates(path, r, pattern)
 		v.verify(path, r)
 		v.lock(path+".lock", &r.Lock)
+		v.uses(path+".uses", r, pattern)
 		v.idempotency(path+".idempotency", r)
 		v.hold(path+".hold", r)
 		v.park(path+".park", r)
@@ -148,6 +149,7 @@ func checkTemplate(text string, pattern *naming.Pattern) error {
 
 func (v *validator) lock(path string, l *Lock) {
 	usual := DefaultRoute().Lock
+	v.lockLimit(path, l)
 	v.positive(path+".wait_timeout", l.WaitTimeout)
 	v.require(l.MaxWaiting >= 1 && l.MaxWaiting <= maxConnections, path+".max_waiting", "%d is out of bounds; choose from 1 to %d", l.MaxWaiting, maxConnections)
 	if l.MaxDuration > 0 && l.MaxDuration < v.config.Upstream.Timeout {

@@ -93,6 +93,8 @@ func (k *key) example() string {
 		return "a list of statuses, e.g. [2xx, 404]"
 	case kindRespond:
 		return "a mapping of decision to status, e.g. {locked: 503}"
+	case kindCounts:
+		return "a mapping of names to whole numbers, e.g. {erp: 20}"
 	case kindItems:
 		return "a list; each item begins with -"
 	}

@@ -93,7 +93,7 @@ func (s *core) buryFor(ctx context.Context, dead *idem.Lock) error {
 func (s *core) burial(life context.Context, dead *idem.Lock, k protocol.Keys) (*request, error) {
 	at := protocol.Seen{L: dead.Revision}
 	if dead.Cooling {
-		return newRequest(k.L, protocol.BuryCooling(k, at), 0), nil
+		return newRequest(k.L, protocol.BuryCooling(k, at), 0).about(k), nil
 	}
 	end, err := s.deathOf(life, dead)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer 
 		}
 		size += len(cool.Lock.Value) + len(cool.Hold.Value)
 	}
-	request := newRequest(k.L, txn(protocol.Leased{Value: value, Lease: lease}, cool), size)
+	request := newRequest(k.L, txn(protocol.Leased{Value: value, Lease: lease}, cool), size).about(k)
 	if request.lease = lease; cool != nil {
 		request.own, request.alone = []clientv3.LeaseID{cool.Hold.Lease}, true
 	}

@@ -131,6 +131,9 @@ func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) 
 		return nil, err
 	}
 	q := l.Created
+	if len(l.Slots) > 0 && !t.slotFor(ctx, session, t.layout.Keys(l), l, q) {
+		return nil, nil
+	}
 	l.Created, l.Token, l.Revision = 0, 0, 0
 	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.name), t.holder(session), t.clock.Now()
 	value, err := protocol.EncodeLock(l)
@@ -138,10 +141,22 @@ func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) 
 		return nil, unavailable(err)
 	}
 	k := t.layout.Keys(l)
-	c := &claimer{store: t.core, session: session, lock: *l, keys: k, size: len(value), prev: around.prev, q: q}
-	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.ClaimAsHead(k, at, protocol.Leased{Value: value}) }
+	c := &claimer{store: t.core, session: session, lock: *l, keys: k, value: value, prev: around.prev, q: q}
+	c.txn = func(at protocol.Seen) clientv3.Op {
+		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
+	}
+	if len(l.Slots) > 0 {
+		if turn := t.slots.turnOf(l.Execution); turn != "" {
+			c.keys.T = t.layout.Turn(turn, l.Execution)
+		}
+	}
 	held, seen, err := c.run(ctx)
+	if held != nil && len(l.Slots) > 0 {
+		t.slots.leave(l.Execution)
+	}
 	switch {
+	case err == nil && seen != nil && seen.Full != nil: // it has a turn, or gets one at the next look
+		return nil, idem.ErrNotClaimed
 	case err != nil:
 		return nil, err
 	case seen != nil && seen.Lock != nil:

@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"context"
+	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -18,6 +19,8 @@ import (
 //	it, or the record is in the way    the caller decides on what it sees, which says whether the lock's owner is dead
 //	refused: the event's lock under
 //	the other strategy has changed     again, with its revision now; a copy of the event in it is in the way
+//	refused: a slot has been taken, or
+//	somebody waits for one             again with another one, or the limit that has none is in the way
 //	refused: nothing of that           the epoch has moved, by a fence of ours: again, if the session lives
 //	not sent, because it is paused     the caller decides on what there is besides
 //	an error that is definite          it was not applied and never will be
@@ -28,21 +31,32 @@ import (
 // Claim implements idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then still arrives in etcd is given
 // back by the Store.
 func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
-	session, value, err := s.prepare(&l)
+	session, err := s.assign(&l)
 	if pause := s.pauses.of(l.Route, l.Scope.Workflow); err != nil && pause != nil { // what was known stays in force
 		return nil, &idem.Seen{Paused: pause}, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
+	var value []byte
+	if len(l.Slots) == 0 { // otherwise it says which, when they are chosen
+		if value, err = protocol.EncodeLock(&l); err != nil {
+			return nil, nil, unavailable(err)
+		}
+	}
 	k := s.layout.Keys(&l)
-	c := &claimer{store: s.core, session: session, lock: l, keys: k, size: len(value), prev: prev}
-	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Claim(k, at, protocol.Leased{Value: value}) }
+	c := &claimer{store: s.core, session: session, lock: l, keys: k, value: value, prev: prev}
+	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Claim(c.keys, at, protocol.Leased{Value: c.value}) }
 	return c.run(ctx)
 }
 
 // claim takes r, which is on its way, to a definite end. When nobody is closed, nobody waits for the result any more.
-func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request, epoch int64) claimed {
+func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request, epoch int64) (result claimed) {
+	defer func() {
+		if result.held == nil {
+			c.unchoose()
+		}
+	}()
 	for ; ; r, epoch = c.depart() {
 		if r == nil {
 			return c.whilePaused(life)
@@ -61,6 +75,11 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request
 			}
 			if c.q == 0 && st.OtherRevision() != c.o {
 				c.o = st.OtherRevision()
+				continue
+			}
+			if again, r := c.slotsTaken(life); r != nil {
+				return *r
+			} else if again {
 				continue
 			}
 			if err := c.session.moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
@@ -154,11 +173,13 @@ type claimer struct {
 	lock    idem.Lock
 	keys    protocol.Keys
 	txn     func(protocol.Seen) clientv3.Op
-	size    int
+	value   []byte // of the lock; nil where txn has its own
+	size    int    // of that
 	prev    int64
 	o       int64       // the revision of the lock under another strategy, which another event has; 0 = it is free
 	q       int64       // the own place in the queue, 0 = it did not wait
 	pause   *idem.Pause // why it was not sent; nil = it was
+	same    int         // refusals in a row after which the same slots were free
 	alone   bool        // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
 }
 
@@ -175,8 +196,12 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 		return nil, nil, unavailable(errClosed)
 	}
 	defer c.store.tasks.leave()
+	if r := c.choose(ctx); r != nil {
+		return nil, r.seen, r.err
+	}
 	r, epoch := c.depart()
 	if r == nil {
+		c.unchoose()
 		result := c.whilePaused(ctx)
 		return nil, result.seen, result.err
 	}
@@ -204,7 +229,7 @@ func (c *claimer) depart() (r *request, epoch int64) {
 	if c.pause = c.store.pauses.of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
 	}
-	r = newRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), c.size)
+	r = newRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), max(c.size, len(c.value))).about(c.keys)
 	r.alone = c.alone
 	c.store.sender.send(r)
 	return r, epoch
@@ -242,6 +267,9 @@ func (c *claimer) markIn(won reply) *mvccpb.KeyValue {
 
 func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	l := c.lock
+	if len(l.Slots) > 0 {
+		c.store.slots.took(&l)
+	}
 	l.Created, l.Token, l.Revision = created, created, revision
 	protocol.Judge(&l, mark)
 	if c.alone {
@@ -255,5 +283,87 @@ func (c *claimer) giveBack(life context.Context, r claimed) {
 	if r.held != nil {
 		r.held.startEnding()
 		_ = r.held.release(life) // tries until it is definite or the Store's time is up
+	}
+}
+
+// choose says which slots the claim is to take, where it counts against limits. What it returns is why there is none for it.
+func (c *claimer) choose(ctx context.Context) *claimed {
+	if len(c.lock.Slots) == 0 {
+		return nil
+	}
+	for looked := false; ; looked = true {
+		c.lock.Slots = slices.Clone(c.lock.Slots) // a lock that was shown to others stays as it is
+		full := c.store.slots.choose(&c.lock, c.q != 0)
+		if full == "" {
+			return c.encode()
+		}
+		st, err := c.store.slots.look(ctx, c.keys, c.lock.Slots)
+		switch {
+		case err != nil:
+			return &claimed{err: unavailable(err)}
+		case c.blocked(st) && c.q == 0:
+			r := c.inTheWay(ctx, st)
+			return &r
+		case looked || c.q != 0:
+			seen := st.Seen(c.lock.Scope.Key)
+			seen.Full = c.limit(full)
+			return &claimed{seen: seen}
+		}
+	}
+}
+
+// limit is the slot of that name.
+func (c *claimer) limit(name string) *idem.Slot {
+	for i := range c.lock.Slots {
+		if c.lock.Slots[i].Limit == name {
+			return &c.lock.Slots[i]
+		}
+	}
+	return nil
+}
+
+// encode makes the keys and the value of the lock with its slots.
+func (c *claimer) encode() *claimed {
+	c.keys.Slots = c.store.layout.SlotsOf(&c.lock)
+	n := 0
+	for i := range c.lock.Slots {
+		if slot := &c.lock.Slots[i]; slot.N >= 0 {
+			c.keys.Slots[n].Value = protocol.EncodeSlot(&c.lock, slot)
+			n++
+		}
+	}
+	var err error
+	if c.value, err = protocol.EncodeLock(&c.lock); err != nil {
+		c.unchoose()
+		return &claimed{err: unavailable(err)}
+	}
+	return nil
+}
+
+// slotsTaken finds out, after a refusal that nothing else explains, whether it is about slots. Then others are chosen; r is why there are none.
+func (c *claimer) slotsTaken(life context.Context) (again bool, r *claimed) {
+	if len(c.lock.Slots) == 0 {
+		return false, nil
+	}
+	chosen := c.lock.Slots
+	c.unchoose()
+	if _, err := c.store.slots.look(life, c.keys, chosen); err != nil {
+		return false, &claimed{err: unavailable(err)}
+	}
+	if r := c.choose(life); r != nil {
+		return false, r
+	}
+	if c.same++; !slices.Equal(chosen, c.lock.Slots) {
+		c.same = 0
+	}
+	return c.same < manyTimes, nil
+}
+
+// manyTimes is how often the same slots are tried before it is taken for the epoch: each may have been taken, and freed since.
+const manyTimes = 3
+
+func (c *claimer) unchoose() {
+	if len(c.lock.Slots) > 0 {
+		c.store.slots.unchoose(&c.lock)
 	}
 }

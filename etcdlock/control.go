@@ -294,7 +294,7 @@ func (s *Control) ForceRelease(ctx context.Context, workflow string, id idem.Exe
 			return true, idem.ErrLockLost
 		case at.Lock.Cooling:
 			found, _ = at.found() // its record may have been forgotten
-			_, applied, err := s.change(ctx, newRequest(at.keys.L, protocol.ForceReleaseCooling(at.keys, protocol.Seen{L: at.Lock.Revision}), 0))
+			_, applied, err := s.change(ctx, newRequest(at.keys.L, protocol.ForceReleaseCooling(at.keys, protocol.Seen{L: at.Lock.Revision}), 0).about(at.keys))
 			return applied, err
 		}
 		var applied bool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -191,6 +192,10 @@ func again(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.
 	}
 	l.Execution, l.CallbackHash, l.StartedAt, l.Steps, l.Token, l.Stale = id, "", now, nil, 0, nil
 	l.Attempt, l.Earlier = r.Attempt+1, r.AndBefore()
+	l.Slots = slices.Clone(r.Slots)
+	for i := range l.Slots {
+		l.Slots[i].N = -1
+	}
 	return l
 }
 

@@ -60,6 +60,11 @@ func newHub(p *link.Pool, y protocol.Layout, l *live) *hub {
 // wait returns when one of the keys, which were there at revision, is gone, when ctx or over ends, or when it cannot know: the caller
 // reads again.
 func (h *hub) wait(ctx context.Context, over <-chan struct{}, revision int64, keys ...string) {
+	h.waitOr(ctx, over, nil, revision, keys...)
+}
+
+// waitOr is wait, and returns when news is closed.
+func (h *hub) waitOr(ctx context.Context, over, news <-chan struct{}, revision int64, keys ...string) {
 	n := h.subscribe(revision, keys)
 	if n == nil {
 		return
@@ -68,6 +73,7 @@ func (h *hub) wait(ctx context.Context, over <-chan struct{}, revision int64, ke
 	case <-n.told:
 		return
 	case <-over:
+	case <-news:
 	case <-ctx.Done():
 	}
 	h.mu.Lock()

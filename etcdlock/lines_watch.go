@@ -190,6 +190,9 @@ func (p *lines) dropLocked(id idem.ExecutionID) {
 	}
 	p.uncountLocked(e)
 	delete(p.entries, id)
+	if turn := p.store.slots.leave(id); turn != "" {
+		p.store.slots.dropTurn(turn, id)
+	}
 	if l := p.lines[e.key]; l != nil && l.n == 0 {
 		l.ripe = false
 		delete(p.lines, e.key)

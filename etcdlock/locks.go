@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -40,6 +41,35 @@ func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, er
 		}
 		buried = l.Revision
 	}
+}
+
+// Slots is a part of the slots that are taken, limit by limit. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+func (s *Control) Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
+	prefix := s.layout.Slots()
+	keys, err := s.pageRange(strings.TrimPrefix(prefix, s.layout.Root), "", q.Cursor)
+	if err != nil {
+		return idem.SlotPage{}, err
+	}
+	var page idem.SlotPage
+	w := s.newWalk(q.Limit, lockBatch)
+	err = w.through(ctx, keys, func(kv *mvccpb.KeyValue) bool {
+		limit, number, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), prefix))
+		holder, err := protocol.DecodeSlot(kv.Value)
+		n, bad := strconv.Atoi(number)
+		if !ok || err != nil || bad != nil || !strings.HasPrefix(limit, q.Prefix) {
+			return false // of a newer release
+		}
+		slot := idem.Slot{Limit: limit, Rule: holder.Rule, N: n}
+		page.Slots = append(page.Slots, idem.SlotView{
+			Slot: slot, Of: s.size(holder.Route, slot), Execution: holder.Execution, Workflow: holder.Workflow, Route: holder.Route,
+		})
+		return true
+	})
+	if err != nil {
+		return idem.SlotPage{}, unavailable(err)
+	}
+	page.NextCursor = w.cursor()
+	return page, nil
 }
 
 // Locks is a part of the locks, in the order of their keys. It buries nothing: a lock whose owner is dead says so. The error is

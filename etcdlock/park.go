@@ -103,7 +103,9 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 	default:
 		err = parked
 	}
-	p.parking = err == nil || errors.Is(err, idem.ErrNotRecorded)
+	if p.parking = err == nil || errors.Is(err, idem.ErrNotRecorded); p.parking {
+		p.leaveLine()
+	}
 	return err
 }
 

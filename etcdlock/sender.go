@@ -6,13 +6,14 @@ import (
 	"sync"
 
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 const (
-	maxBatch      = 100       // etcd refuses more than 128 operations on one path, a transaction of ours has up to 6
+	maxBatch      = 100       // etcd refuses more than 128 operations on one path, a transaction of ours has up to 6, and one more for each slot
 	maxBatchBytes = 512 << 10 // etcd refuses requests above 1.5 MiB
 	maxInFlight   = 2         // measured: the second fills the pauses of the first, more give nothing
 )
@@ -20,17 +21,19 @@ const (
 // request is one transaction on its way.
 type request struct {
 	txn   clientv3.Op
-	place string // the lock that it is about: one unanswered request at a time
-	size  int    // bytes of the values in it
-	alone bool   // it names a lease of its own, which may be missing and would fail the whole batch
-	again bool   // the one before it was refused, and what that has read will not be true for long: it passes those who wait for the place
+	place string   // the lock that it is about: one unanswered request at a time
+	slots []string // those that it takes or frees, and its turns at limits: the same holds for each of them
+	size  int      // bytes of the values in it
+	alone bool     // it names a lease of its own, which may be missing and would fail the whole batch
+	again bool     // the one before it was refused, and what that has read will not be true for long: it passes those who wait for the place
 	reply chan reply
 	lease clientv3.LeaseID   // the shared one that it names, 0 = none
 	own   []clientv3.LeaseID // those that were granted for it and nothing else
 	over  clientv3.LeaseID   // the one that is over when it is applied, 0 = none
 
 	// owned by the sender's mutex
-	state requestState
+	state  requestState
+	before int // places and slots of it that others have
 }
 
 type requestState int
@@ -52,11 +55,25 @@ func newRequest(place string, txn clientv3.Op, size int) *request {
 	return &request{txn: txn, place: place, size: size, reply: make(chan reply, 1)}
 }
 
+// about names the slots that r takes or frees, and its turns at limits.
+func (r *request) about(k protocol.Keys) *request {
+	for i := range k.Slots {
+		r.slots = append(r.slots, k.Slots[i].Key)
+	}
+	for _, turn := range [...]string{k.T, k.U} {
+		if turn != "" {
+			r.slots = append(r.slots, turn)
+		}
+	}
+	return r
+}
+
 // sender is the only place that sends transactions of deliveries. It groups what has come together while the requests before it
 // were out (natural batching: nobody waits for company), because one request costs etcd one commit, however many are in it.
 //
 // All compares of a request are read before its first write, so two transactions about one lock must not meet in one request, nor
-// in two that are out at once: the second waits until the first is answered. A busy lock does not hold up the others.
+// in two that are out at once: the second waits until the first is answered. A busy lock does not hold up the others. The same holds for two about
+// one slot. A request waits for all that it is about in the order of its arrival, so no two wait for each other.
 type sender struct {
 	pool *link.Pool
 	// unused hears of leases that nothing is on and that no transaction will use: etcd would carry them until they run out. Nil ends none.
@@ -84,17 +101,29 @@ func newSender(p *link.Pool) *sender {
 func (s *sender) send(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch queue, taken := s.behind[r.place]; {
-	case taken && r.again:
-		s.behind[r.place] = slices.Insert(queue, 0, r)
-		return
-	case taken:
-		s.behind[r.place] = append(queue, r)
-		return
+	s.standLocked(r, r.place)
+	for i := range r.slots {
+		s.standLocked(r, r.slots[i])
 	}
-	s.behind[r.place] = nil
-	s.ready = append(s.ready, r)
-	s.dispatchLocked()
+	if r.before == 0 {
+		s.ready = append(s.ready, r)
+		s.dispatchLocked()
+	}
+}
+
+// standLocked takes place for r, or lets r wait for it.
+func (s *sender) standLocked(r *request, place string) {
+	queue, taken := s.behind[place]
+	switch {
+	case !taken:
+		s.behind[place] = nil
+		return
+	case r.again && len(r.slots) == 0:
+		s.behind[place] = slices.Insert(queue, 0, r)
+	default:
+		s.behind[place] = append(queue, r)
+	}
+	r.before++
 }
 
 // do sends r and waits.
@@ -149,7 +178,7 @@ func (s *sender) run() {
 		s.mu.Lock()
 		s.inFlight--
 		for _, r := range batch {
-			s.freeLocked(r.place)
+			s.freeAllLocked(r)
 		}
 		s.dispatchLocked()
 		s.mu.Unlock()
@@ -165,7 +194,7 @@ func (s *sender) nextLocked() (batch []*request) {
 		case r.state == withdrawn:
 			s.popLocked()
 			s.answer(r, reply{err: link.ErrNotSent})
-			s.freeLocked(r.place)
+			s.freeAllLocked(r)
 			continue
 		case len(batch) > 0 && (r.alone || batch[0].alone || size+r.size > maxBatchBytes):
 			return batch
@@ -183,7 +212,14 @@ func (s *sender) popLocked() {
 	s.ready = s.ready[1:]
 }
 
-// freeLocked lets the next request about place go.
+func (s *sender) freeAllLocked(r *request) {
+	s.freeLocked(r.place)
+	for i := range r.slots {
+		s.freeLocked(r.slots[i])
+	}
+}
+
+// freeLocked lets the next request about place go, where that is all that it waits for.
 func (s *sender) freeLocked(place string) {
 	queue := s.behind[place]
 	if len(queue) == 0 {
@@ -191,7 +227,9 @@ func (s *sender) freeLocked(place string) {
 		return
 	}
 	s.behind[place] = queue[1:]
-	s.ready = append(s.ready, queue[0])
+	if queue[0].before--; queue[0].before == 0 {
+		s.ready = append(s.ready, queue[0])
+	}
 }
 
 // deliver sends a batch and hands out the answers.

@@ -189,25 +189,34 @@ func (s *session) gone() bool {
 
 // prepare makes l the lock of the live session, and its value.
 func (s *core) prepare(l *idem.Lock) (*session, []byte, error) {
-	session, _, err := s.keeper.current()
+	session, err := s.assign(l)
 	if err != nil {
-		return nil, nil, unavailable(err)
-	}
-	if len(l.Scope.Workflow) > protocol.MaxWorkflowBytes {
-		return nil, nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
-	}
-	if !utf8.ValidString(l.Scope.Workflow) { // its value could not spell it
-		return nil, nil, unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))
-	}
-	l.Alive = protocol.SessionAlive(session.name)
-	if l.Holder == "" {
-		l.Holder = s.holder(session)
+		return nil, nil, err
 	}
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
 	return session, value, nil
+}
+
+// assign makes l the lock of the live session.
+func (s *core) assign(l *idem.Lock) (*session, error) {
+	session, _, err := s.keeper.current()
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if len(l.Scope.Workflow) > protocol.MaxWorkflowBytes {
+		return nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
+	}
+	if !utf8.ValidString(l.Scope.Workflow) { // its value could not spell it
+		return nil, unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))
+	}
+	l.Alive = protocol.SessionAlive(session.name)
+	if l.Holder == "" {
+		l.Holder = s.holder(session)
+	}
+	return session, nil
 }
 
 // holder names the session for people.

@@ -20,7 +20,7 @@ type executionState struct {
 	id idem.ExecutionID
 
 	scope      idem.Scope
-	keys       protocol.Keys    // with A, where it runs: what proves its owner alive; and with C, where a process runs it
+	keys       protocol.Keys    // with the slots of its lock; with A, where it runs: what proves its owner alive; and with C, where a process runs it
 	h          int64            // the mod revision of its hold, 0 = it is not held, or dead
 	lease      clientv3.LeaseID // of that hold
 	duplicates int64
@@ -42,6 +42,9 @@ func (s *Control) stateOf(ctx context.Context, id idem.ExecutionID, scope idem.S
 	}
 	at := &executionState{State: st, id: id, scope: scope, keys: k}
 	at.duplicates = s.duplicates.of(id, answers[readCopies].GetResponseRange().Kvs)
+	if st.Lock != nil {
+		at.keys.Slots = s.layout.SlotsOf(st.Lock)
+	}
 	if !at.Runs(id) {
 		return at, nil
 	}

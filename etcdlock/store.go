@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -54,6 +55,9 @@ type Options struct {
 	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error)
 	// OnPause is called when this process has heard of a pause, or of its end. It must not block.
 	OnPause func(p idem.Pause, over bool)
+	// Limit is how many slots of a limit there are now, for an execution of that route; it is asked each time, because it may be reloaded. 0 = there
+	// is no such limit, any more. It must not block. Nil: there are no limits.
+	Limit func(route string, slot idem.Slot) int
 	// OnForget is called when somebody forgot the record of an execution. It must not block.
 	OnForget func(idem.ExecutionID)
 	// OnReset is called when forgets may have been missed: whoever caches records drops them all. It must not block.
@@ -142,6 +146,7 @@ type core struct {
 	sweeper *sweeper
 	lines   *lines
 	pauses  *pauses
+	slots   *slots
 	release *link.Releases
 
 	duplicates *duplicates
@@ -183,6 +188,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 	s.sweeper = newSweeper(s)
 	s.lines = newLines(s)
 	s.pauses = newPauses(s.layout, s.pauseChanged)
+	s.slots = newSlots(s)
 	s.hub = newHub(p, s.layout, s.live)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
@@ -197,6 +203,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
 	s.keeping.Go(func() { s.hub.run(keeping) })
 	s.keeping.Go(func() { s.lines.run(keeping) })
+	s.keeping.Go(func() { s.slots.run(keeping) })
 	s.keeping.Go(func() { s.release.Run(keeping) })
 	s.keeping.Go(func() { control.holdings.run(keeping) })
 	s.keeping.Go(func() { s.duplicates.run(keeping) })
@@ -333,6 +340,21 @@ func (s *Store) Active() (n int, since time.Time) {
 	return len(s.running), since
 }
 
+// SlotsHeld is how many slots of limits this process's locks have, by the Rule of each; that of workflows' own limits is lock.limit.
+func (s *Store) SlotsHeld() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := map[string]int{}
+	for _, l := range s.running {
+		for _, slot := range l.Lock().Slots {
+			if slot.N >= 0 {
+				taken[cmp.Or(slot.Rule, "lock.limit")]++
+			}
+		}
+	}
+	return taken
+}
+
 // Held is how many locks in etcd are no process's, as this one saw last: those of holds and of the lock API, and those that are closed after an
 // unknown outcome. since is when the oldest of their executions began; the zero time when there is none.
 func (s *Store) Held() (n int, since time.Time) { return s.holdings.seen() }
@@ -376,7 +398,11 @@ func (s *core) hold(l idem.Lock, k protocol.Keys, session *session) *owned {
 
 // letGo is when this process has nothing to do with a lock any more. It may have taken the same execution up again since.
 func (s *core) letGo(h *owned) {
-	id := h.Lock().Execution
+	l := h.Lock()
+	id := l.Execution
+	if len(l.Slots) > 0 {
+		s.slots.freed(l)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running[id] == h {

@@ -95,6 +95,12 @@ func rows() []row {
 	q := func(k protocol.Keys) []string { return []string{k.Q} }
 	i := func(k protocol.Keys) []string { return []string{k.I} }
 	held := func(k protocol.Keys) []string { return []string{k.L, k.H} }
+	lockAndSlot := func(k protocol.Keys) []string { return []string{k.L, k.Slots[0].Key} }
+	limited := func(s *scene) {
+		y := protocol.NewLayout(s.k.L)
+		s.k.Slots = []protocol.SlotKey{{Key: y.Slot("erp", 3), Value: []byte("v"), Line: y.Line("erp")}}
+		s.k.T = y.Turn("erp", "exec_x")
+	}
 	ownLock := map[string]func(*scene){"L.create=token": otherToken, "L.mod=l": touchLock}
 	dead := map[string]func(*scene){"L.mod=l": touchLock, "alive key absent": func(s *scene) { s.put(s.k.A) }}
 	cool := &protocol.Cooling{Lock: value, Hold: value}
@@ -105,13 +111,30 @@ func rows() []row {
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": func(s *scene) { s.del(s.k.I) }}},
 		{"claim under strategy none, while another event has the workflow", func(s *scene) { session0(s); elsewhere(s) }, func(s *scene) clientv3.Op { return protocol.Claim(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
-		{"enqueue behind nobody", session0, func(s *scene) clientv3.Op { return protocol.Enqueue(s.k, s.at, value) }, q, nil,
-			map[string]func(*scene){"E": moveEpoch, "L.create=token": takeLock, "O absent": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
-		{"enqueue", func(s *scene) { session0(s); locked(s) }, func(s *scene) clientv3.Op { return protocol.Enqueue(s.k, s.at, value) }, q, nil,
-			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "O absent": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
+		{"enqueue behind nobody", session0, func(s *scene) clientv3.Op { return protocol.Enqueue(s.k, s.at, value, value) }, q, nil,
+			map[string]func(*scene){"E": moveEpoch, "L.create=token": takeLock, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
+		{"enqueue", func(s *scene) { session0(s); locked(s) }, func(s *scene) clientv3.Op { return protocol.Enqueue(s.k, s.at, value, value) }, q, nil,
+			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
 		{"claim as head", func(s *scene) { session0(s); queued(s); somebodyWaits(s) }, func(s *scene) clientv3.Op { return protocol.ClaimAsHead(s.k, s.at, value) }, l, q,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "Q.create=q": placeOfAnother, "I.mod=prev": writeRecord,
 				"no Q with a smaller create revision": func(s *scene) { s.del(s.k.W + "another"); s.del(s.k.Q); s.put(s.k.W + "earlier"); queued(s) }}},
+		{"claim with a slot", func(s *scene) { session0(s); limited(s) }, func(s *scene) clientv3.Op { return protocol.Claim(s.k, s.at, value) }, lockAndSlot, nil,
+			map[string]func(*scene){"slot absent": func(s *scene) { s.put(s.k.Slots[0].Key) }, "nobody in line": func(s *scene) { s.put(s.k.Slots[0].Line + "another") },
+				"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
+		{"claim as head with a slot", func(s *scene) { session0(s); queued(s); limited(s); s.put(s.k.T) }, func(s *scene) clientv3.Op { return protocol.ClaimAsHead(s.k, s.at, value) }, lockAndSlot,
+			func(k protocol.Keys) []string { return []string{k.Q, k.T} }, map[string]func(*scene){"slot absent": func(s *scene) { s.put(s.k.Slots[0].Key) },
+				"E": moveEpoch, "L absent": takeLock, "Q.create=q": placeOfAnother, "I.mod=prev": writeRecord,
+				"no Q with a smaller create revision": func(s *scene) { s.del(s.k.Q); s.put(s.k.W + "earlier"); queued(s) }}},
+		{"enqueue with a turn", func(s *scene) { session0(s); limited(s) }, func(s *scene) clientv3.Op { return protocol.Enqueue(s.k, s.at, value, value) },
+			func(k protocol.Keys) []string { return []string{k.Q, k.T} }, nil,
+			map[string]func(*scene){"E": moveEpoch, "L.create=token": takeLock, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
+		{"take a turn", func(s *scene) { queued(s); limited(s); s.k.U = s.k.T + "before"; s.put(s.k.U) }, func(s *scene) clientv3.Op { return protocol.TakeTurn(s.k, s.at, value) },
+			func(k protocol.Keys) []string { return []string{k.T} }, func(k protocol.Keys) []string { return []string{k.U} }, map[string]func(*scene){"Q.create=q": placeOfAnother}},
+		{"settle with a slot", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) clientv3.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,
+			func(k protocol.Keys) []string { return []string{k.L, k.Slots[0].Key} }, ownLock},
+		{"settle with a slot and cool", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) clientv3.Op { return protocol.Settle(s.k, s.at, value, cool, nil) }, lockAndSlot, nil, ownLock},
+		{"bury with a slot", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) clientv3.Op { return protocol.Bury(s.k, s.at, value, nil) }, i,
+			func(k protocol.Keys) []string { return []string{k.L, k.Slots[0].Key} }, dead},
 		{"leave", queued, func(s *scene) clientv3.Op { return protocol.Leave(s.k, s.at) }, nil, q,
 			map[string]func(*scene){"Q.create=q": placeOfAnother}},
 		{"settle", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,

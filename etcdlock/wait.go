@@ -23,8 +23,29 @@ type Place struct {
 	execution idem.ExecutionID
 	scope     idem.Scope
 	route     string
-	q         int64 // create revision: the order in the queue
-	parking   bool  // it was to be parked, and how that ended the Store finds out by itself
+	q         int64     // create revision: the order in the queue
+	limits    *limitsOf // nil = it counts against none
+	parking   bool      // it was to be parked, and how that ended the Store finds out by itself
+}
+
+// limitsOf is what a place says of the limits that its execution counts against.
+type limitsOf struct {
+	route string
+	slots []idem.Slot
+}
+
+func limitsOfLock(l *idem.Lock) *limitsOf {
+	if len(l.Slots) == 0 {
+		return nil
+	}
+	return &limitsOf{route: l.Route, slots: l.Slots}
+}
+
+// waits is the lock as it waits for slots.
+func (p *Place) waits() *idem.Lock {
+	l := p.lock()
+	l.Route, l.Slots = p.limits.route, p.limits.slots
+	return &l
 }
 
 // lock is what the place says of its execution.
@@ -49,18 +70,23 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		seen *idem.Seen
 		err  error
 	}
-	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, route: l.Route}
+	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, route: l.Route, limits: limitsOfLock(&l)}
 	k := p.keys()
 	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
 		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*request, error) {
-			return newRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.lease}), len(value)), nil
+			k, turn := p.turnAtOnce(k, at)
+			return newRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.lease}, turn), len(value)).about(k), nil
 		})
 		return result{seen, err}
 	}, func(life context.Context, late result) {
 		if late.seen == nil && late.err == nil {
 			_ = p.leave(life)
+			p.leaveLine()
 		}
 	})
+	if p.limits != nil && (r.seen != nil || r.err != nil) {
+		p.leaveLine()
+	}
 	switch {
 	case err != nil:
 		return nil, nil, unavailable(err)
@@ -114,7 +140,7 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 		case st.Created() != behind: // the lock has changed hands, and no copy has it
 			behind = st.Created()
 			continue
-		case p.parking && st.OtherRevision() != other:
+		case st.OtherRevision() != other:
 			other = st.OtherRevision()
 			continue
 		}
@@ -172,14 +198,21 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		case at.Prev != prev:
 			return at.Seen(p.scope.Key), nil
 		case at.before != "":
+			p.leaveLine()
 			p.store.hub.wait(ctx, p.session.over, at.Revision, p.store.layout.Queued(p.scope), at.before)
 			continue
 		case at.Lock == nil && p.store.pauses.of(p.route, p.scope.Workflow) != nil:
+			p.leaveLine()
 			p.store.pauses.wait(ctx, p.route, p.scope.Workflow, func(ctx context.Context) {
 				p.store.hub.wait(ctx, p.session.over, at.Revision, p.store.layout.Queued(p.scope))
 			})
 			continue
+		case at.Lock == nil && p.limits == nil:
+			return at.Seen(p.scope.Key), nil
 		case at.Lock == nil:
+			if !p.awaitSlot(ctx, at) {
+				continue
+			}
 			return at.Seen(p.scope.Key), nil
 		}
 		if at.Lock.Dead, err = p.store.isDead(ctx, at.Lock); err != nil {
@@ -188,6 +221,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		if at.Lock.Dead {
 			return at.Seen(p.scope.Key), nil
 		}
+		p.leaveLine()
 		p.awaitLock(ctx, at.State)
 	}
 }
@@ -307,17 +341,34 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		return nil, nil, unavailable(err)
 	}
 	k := p.store.layout.Keys(&l)
-	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, size: len(value), prev: prev, q: p.q}
-	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.ClaimAsHead(k, at, protocol.Leased{Value: value}) }
-	return c.run(ctx)
+	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, value: value, prev: prev, q: p.q}
+	c.txn = func(at protocol.Seen) clientv3.Op {
+		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
+	}
+	if p.limits == nil {
+		return c.run(ctx)
+	}
+	turn := p.store.slots.turnOf(p.execution)
+	if turn != "" {
+		c.keys.T = p.store.layout.Turn(turn, p.execution)
+	}
+	held, seen, err := c.run(ctx)
+	if held != nil {
+		p.store.slots.leave(p.execution)
+	}
+	return held, seen, err
 }
 
 // Leave gives the place up; should a claim of it still arrive, the Store gives that back, too. It goes on by itself when ctx ends first.
 func (p *Place) Leave(ctx context.Context) error {
 	if p.parking {
+		p.leaveLine()
 		return nil
 	}
-	left, err := inTime(ctx, p.store.tasks.start, p.leave, nil)
+	left, err := inTime(ctx, p.store.tasks.start, func(life context.Context) error {
+		defer p.leaveLine()
+		return p.leave(life)
+	}, nil)
 	if err != nil {
 		return unavailable(err)
 	}
@@ -327,8 +378,13 @@ func (p *Place) Leave(ctx context.Context) error {
 // leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
 func (p *Place) leave(life context.Context) error {
 	k := p.keys()
+	if p.limits != nil {
+		if turn := p.store.slots.turnOf(p.execution); turn != "" {
+			k.U = p.store.layout.Turn(turn, p.execution)
+		}
+	}
 	for pause := link.NewBackoff(); ; {
-		answer := p.store.sender.do(life, newRequest(k.L, protocol.Leave(k, protocol.Seen{Q: p.q}), 0))
+		answer := p.store.sender.do(life, newRequest(k.L, protocol.Leave(k, protocol.Seen{Q: p.q}), 0).about(k))
 		err := answer.err
 		if err == nil && answer.Succeeded {
 			return nil
@@ -350,7 +406,7 @@ func (p *Place) giveBack(life context.Context, st *protocol.State) error {
 	if !st.Runs(p.execution) || st.Lock.Parked != nil {
 		return nil
 	}
-	h := newOwned(p.store, *st.Lock, p.keys(), p.session)
+	h := newOwned(p.store, *st.Lock, p.store.layout.Keys(st.Lock), p.session)
 	h.startEnding()
 	return h.release(life)
 }

@@ -164,6 +164,21 @@ type LockPage struct {
 	NextCursor string
 }
 
+// SlotView is a slot that is taken, and who has it.
+type SlotView struct {
+	Slot
+	Of        int // how many there are, as this process has it; 0 = it knows no such limit
+	Execution ExecutionID
+	Workflow  string
+	Route     string
+}
+
+// SlotPage is a part of the slots that are taken; see ExecutionPage.
+type SlotPage struct {
+	Slots      []SlotView
+	NextCursor string
+}
+
 // Callback is what an upstream, or a client of the lock API, shows to speak about its own execution.
 type Callback struct {
 	Execution ExecutionID

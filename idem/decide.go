@@ -17,6 +17,8 @@ type Request struct {
 	// Credentials digests the credentials of this delivery, salted with an execution; see CredentialsDigest.
 	// Nil means that it came with none.
 	Credentials func(ExecutionID) string
+	// Limits are those that it counts against, besides its workflow's own; nobody changes them.
+	Limits []Slot
 	// Parking is nil where the delivery may not be parked.
 	Parking *Parking
 }
@@ -26,6 +28,14 @@ func (r *Request) credentials(id ExecutionID) string {
 		return ""
 	}
 	return r.Credentials(id)
+}
+
+// slots are the limits that an execution of r counts against; nil = there are none.
+func (r *Request) slots() []Slot {
+	if r.Policy.Limit <= 1 {
+		return r.Limits
+	}
+	return append([]Slot{{Limit: OwnLimit(r.Scope.Workflow), N: -1}}, r.Limits...)
 }
 
 func (r *Request) retention() time.Duration { return r.Policy.RetentionOf(r.ByPayload) }
@@ -42,6 +52,7 @@ type Verdict struct {
 	// StatusOnly: the duplicate gets the first status, and neither headers nor body.
 	StatusOnly bool
 	RetryAfter time.Duration // 0 = not known
+	Limit      string        // of limited: the limit that has no slot for it
 	// ClosedUntil: Holder has ended, its outcome is unknown, and until then its lock stays closed. The zero time: it has not ended.
 	ClosedUntil time.Time
 	// Differs are the parts that differ from the first delivery (of mismatch); nil where that is not known, or not for this sender to know.
@@ -69,7 +80,12 @@ type Verdict struct {
 
 // taken reports whether somebody else has the lock, or the event.
 func (v *Verdict) taken() bool {
-	return v.Decision == DecisionLocked || v.Decision == DecisionInFlight
+	return v.Decision == DecisionLocked || v.Decision == DecisionInFlight || v.Decision == DecisionLimited
+}
+
+// before reports whether other events are before it, or somebody has said that it is to wait.
+func (v *Verdict) before() bool {
+	return v.Decision == DecisionLocked || v.Decision == DecisionLimited || v.Decision == DecisionPaused
 }
 
 // Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does no I/O. The order of its
@@ -155,8 +171,10 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 		return v
 	case seen.Paused != nil:
 		return Verdict{Decision: DecisionPaused, Paused: seen.Paused, RetryAfter: seen.Paused.retryAfter(now)}
-	case seen.Queue:
+	case seen.Queue, seen.Full != nil && seen.Full.Rule == "":
 		return Verdict{Decision: DecisionLocked}
+	case seen.Full != nil:
+		return Verdict{Decision: DecisionLimited, Limit: seen.Full.Limit}
 	}
 	v := Verdict{Prev: seen.RecordRevision, Attempt: 1}
 	if rec != nil {

@@ -15,6 +15,7 @@ const (
 	DecisionAttached            Decision = "attached"
 	DecisionInFlight            Decision = "in_flight"
 	DecisionLocked              Decision = "locked"
+	DecisionLimited             Decision = "limited"
 	DecisionWaitTimeout         Decision = "wait_timeout"
 	DecisionQueueFull           Decision = "queue_full"
 	DecisionSkipped             Decision = "skipped"
@@ -108,6 +109,10 @@ var decisions = [...]DecisionRow{
 		Decision: DecisionLocked, Class: ClassOverlap, Status: 409, Code: "workflow_locked", Effect: EffectNo,
 		Title: "The workflow is locked", Detail: "only one event of this workflow runs at a time; send this one again",
 		Conflict: true, Taken: true, Acquisition: string(DecisionLocked), Lookup: "miss",
+	}, {
+		Decision: DecisionLimited, Class: ClassOverlap, Status: 429, Code: "limit_reached", Effect: EffectNo,
+		Title: "A limit is reached", Detail: "as many events run as a limit of this route lets; nothing was executed, send this one again",
+		Taken: true, Acquisition: string(DecisionLimited), Lookup: "miss",
 	}, {
 		Decision: DecisionWaitTimeout, Class: ClassOverlap, Status: 409, Code: "lock_wait_timeout", Effect: EffectNo,
 		Title:    "The lock did not become free in time",

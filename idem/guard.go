@@ -81,7 +81,7 @@ type Admission struct {
 // Admit decides about one delivery. It returns within RequestTimeout, unless the policy lets the delivery wait. sender is how long
 // somebody is there to wait for the answer; a decision that is on its way does not depend on it.
 func (g *Guard) Admit(sender context.Context, r *Request) Admission {
-	if r.Scope.PerEvent = r.Policy.Strategy == NoLock; r.Scope.PerEvent {
+	if r.Scope.PerEvent = r.Policy.PerEvent(); r.Scope.PerEvent {
 		r.Order = nil // nothing keeps two events apart, so none has a turn
 	}
 	g.lively.Store(g.o.Now().UnixNano())
@@ -90,14 +90,14 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	}
 	a := g.admit(r)
 	switch {
-	case a.taken() && r.Policy.Strategy == Skip:
+	case a.Decision != DecisionLimited && a.taken() && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
-	case (a.Decision == DecisionLocked || a.Decision == DecisionPaused) && r.Policy.Strategy == Wait:
+	case a.before() && r.Policy.Strategy == Wait:
 		if a = g.waited(sender, a, r.Policy.WaitTimeout, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
 			g.quotas.add(r.Policy, -1, g.o.Now())
 		}
 	}
-	if a.Decision == DecisionLocked || a.Decision == DecisionPaused || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && r.Policy.Observe {
+	if a.before() || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && r.Policy.Observe {
 		a = g.parkRefused(r, a)
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
@@ -238,7 +238,7 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 		Entry: Entry{
 			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint, Parts: r.Parts,
 			Credentials: r.credentials(id), Order: r.Order, CallbackHash: hash, TraceParent: r.TraceParent,
-			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(), Retention: r.retention(),
+			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(), Retention: r.retention(), Slots: r.slots(),
 		},
 		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,
 	}, callbackKey

@@ -81,6 +81,8 @@ type Seen struct {
 	Record *Record // nil = none, or one that this version cannot read
 	// RecordRevision is the record's mod revision, 0 when it is absent.
 	RecordRevision int64
+	// Full is the limit that has no slot for it: all are taken, or others wait for one; nil = that is not in the way.
+	Full *Slot
 	// Queue: somebody waits for the lock. Not said while the lock is held: then it is the lock that stands in the way.
 	Queue bool
 	// Released: (Follow only) the execution ended without a record, so provably nothing of it had reached the upstream.

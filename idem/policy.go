@@ -122,7 +122,10 @@ type Policy struct {
 	Strategy    Strategy
 	WaitTimeout time.Duration // how long a delivery waits for its turn
 	MaxWaiting  int           // deliveries of one workflow that wait in this process; 0 = none may
-	InFlight    InFlight
+	// Limit is how many events of a workflow run at a time; more than one have slots of the workflow's own limit, and their locks cover the events.
+	// 0 is 1.
+	Limit    int
+	InFlight InFlight
 	// AttachTimeout is how long a copy waits for the first one's answer: the upstream's timeout and WaitTimeout.
 	AttachTimeout time.Duration
 	MaxDuration   time.Duration // a running execution is ended at this age; 0 = never
@@ -158,6 +161,9 @@ type Policy struct {
 	// Observe: every delivery runs, whatever is decided, so no copy counts as answered without running.
 	Observe bool
 }
+
+// PerEvent reports whether locks cover the event alone, not its workflow.
+func (p *Policy) PerEvent() bool { return p.Strategy == NoLock || p.Limit > 1 }
 
 // RetentionOf is for how long what became of a delivery is kept.
 func (p *Policy) RetentionOf(byPayload bool) time.Duration {

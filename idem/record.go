@@ -78,6 +78,9 @@ type Entry struct {
 	Stale        *Stale    `json:"stale,omitempty"` // nil = it is not older than what went through before its turn, or nobody can tell
 	Steps        []Step    `json:"steps,omitempty"` // those that the upstream has begun, and in a record those that were skipped
 
+	// Slots are those of the limits that the execution counts against: it has them for as long as its lock, and its record says which it had.
+	Slots []Slot `json:"slots,omitempty"`
+
 	// Lock and record store the next two in ways of their own: a lock's token is the revision that its key was created at, and a record says
 	// when it expires.
 
@@ -121,6 +124,28 @@ type Lock struct {
 	Revision int64 `json:"-"` // mod revision
 	// Dead: the key that Alive names is gone, as far as this process knows. The burying transaction proves it.
 	Dead bool `json:"-"`
+}
+
+// Slot is a place in a limit: at most so many executions have one at a time, over all workflows, routes and replicas.
+type Slot struct {
+	// Limit is its name, with what the delivery had in it: tenant/acme. OwnLimit is that of a workflow.
+	Limit string `json:"limit"`
+	// Rule is the name as limits.shared has it: tenant/{path.account}. "" = the limit is the workflow's own, and its route says how many there are.
+	Rule string `json:"rule,omitempty"`
+	N    int    `json:"n"` // from 0; -1 = it has none yet
+}
+
+// OwnLimit is the name of the limit of a workflow whose route has a lock.limit. No shared limit has such a name.
+func OwnLimit(workflow string) string { return "workflow:" + workflow }
+
+// OwnSlot is the number of its slot in the limit of its workflow; -1 = there is no such limit.
+func (e *Entry) OwnSlot() int {
+	for _, slot := range e.Slots {
+		if slot.Rule == "" {
+			return slot.N
+		}
+	}
+	return -1
 }
 
 // remaining is how long the lock stays as it is unless somebody renews it; 0 = nobody knows.

@@ -83,11 +83,11 @@ func (g *Guard) waited(
 	v, before, since := a.Verdict, a.Waited, g.o.Now()
 	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), since)
 	if seat == nil {
-		full := Verdict{Decision: DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace, ClosedUntil: v.ClosedUntil}
+		full := Verdict{Decision: DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace, ClosedUntil: v.ClosedUntil, Limit: v.Limit}
 		return Admission{Verdict: full, Waited: before}
 	}
 	defer g.waiting.leave(r.Scope.Workflow, seat)
-	parks := (a.Decision == DecisionLocked || a.Decision == DecisionPaused) && g.MayPark(r, a.parkOn())
+	parks := a.before() && g.MayPark(r, a.parkOn())
 	if parks {
 		limit = min(limit, r.Parking.Patience)
 	}
@@ -203,7 +203,7 @@ func (w *waiter) gaveUp(err error) Admission {
 	if cause := context.Cause(w.ctx); !errors.Is(cause, errWaited) {
 		err = cause
 	}
-	v := Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace, ClosedUntil: w.holder.ClosedUntil}
+	v := Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace, ClosedUntil: w.holder.ClosedUntil, Limit: w.holder.Limit}
 	if p := w.paused(); p != nil {
 		v = Verdict{Decision: DecisionPaused, Paused: p, RetryAfter: p.retryAfter(w.Now())}
 	} else if !w.freeAt.IsZero() {

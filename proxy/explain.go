@@ -42,6 +42,8 @@ type Explanation struct {
 	Rejection *Rejection
 	// Order is where it stands in its scope, and what becomes of it where a newer one has gone through; empty where the route does not ask.
 	Order string
+	// Limits are those that it counts against, besides its workflow's own.
+	Limits []idem.Slot
 	// Park is what would become of it where it cannot run, or its answer cannot wait; empty where the route parks nothing.
 	Park    string
 	Answers []ExplainedAnswer
@@ -160,7 +162,10 @@ func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
 // name says how the delivery is called.
 func (x *Explanation) name(route *Route, m *naming.Message) {
 	names, err := route.Keys.Name(m)
-	x.Workflow, x.Fingerprint = names.Workflow, hex.EncodeToString(names.Fingerprint[:])
+	x.Workflow, x.Fingerprint, x.Limits = names.Workflow, hex.EncodeToString(names.Fingerprint[:]), names.Limits
+	if route.Policy.Limit > 1 && x.Workflow != "" {
+		x.Limits = append([]idem.Slot{{Limit: idem.OwnLimit(x.Workflow)}}, x.Limits...)
+	}
 	var refused *naming.NameError
 	switch {
 	case errors.As(err, &refused):
@@ -263,6 +268,8 @@ func (r *Route) gives(d idem.Decision) bool {
 		return r.Policy.Idempotency
 	case idem.DecisionLocked:
 		return s == idem.FailFast
+	case idem.DecisionLimited:
+		return r.Keys.Limited() && s != idem.Wait
 	case idem.DecisionInFlight:
 		return s != idem.Skip && r.Policy.Idempotency
 	case idem.DecisionWaitTimeout, idem.DecisionQueueFull:

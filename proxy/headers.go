@@ -26,6 +26,10 @@ func appendExecution(dst []byte, x *idem.Execution) []byte {
 		dst = append(dst, "Hooklock-Fencing-Token: "...)
 		dst = strconv.AppendInt(dst, lock.Token, 10)
 		dst = append(dst, "\r\n"...)
+	} else if n := lock.OwnSlot(); n >= 0 {
+		dst = append(dst, "Hooklock-Slot: "...)
+		dst = strconv.AppendInt(dst, int64(n), 10)
+		dst = append(dst, "\r\n"...)
 	}
 	dst = append(dst, "Hooklock-Attempt: "...)
 	dst = strconv.AppendInt(dst, int64(lock.Attempt), 10)

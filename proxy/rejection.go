@@ -26,6 +26,7 @@ var rejections = [...]struct {
 	{codeAmbiguousPath, 400, "The path is not spelled as the route is"},
 	{naming.CodeWorkflowMissing, 400, unnamed},
 	{naming.CodeEventIDMissing, 400, unnamed},
+	{naming.CodeLimitMissing, 400, unnamed},
 	{naming.CodeEventIDAmbiguous, 400, unnamed},
 	{naming.CodeKeyTooLong, 400, unnamed},
 	{codeUpgradeRefused, 400, "Upgrade is not possible on a route"},

@@ -31,6 +31,7 @@ type service struct {
 	closed chan string        // the body of each event whose call was closed before it answered
 	reply  chan string        // what to answer; "" = 200 with the event's number
 	mu     sync.Mutex
+	heads  []http.Header // of those that reached it
 	runs   int
 	now    int
 	most   int
@@ -50,6 +51,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	s.runs++
+	s.heads = append(s.heads, r.Header)
 	s.now++
 	s.most = max(s.most, s.now)
 	s.mu.Unlock()
@@ -74,6 +76,12 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		s.closed <- string(body)
 	}
+}
+
+func (s *service) seen() []http.Header {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.heads)
 }
 
 func (s *service) count() (runs, most int) {
@@ -137,7 +145,11 @@ func newReplica(t *testing.T, etcd *etcdtest.Etcd, up *service, change func(*ide
 func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.Policy)) *replica {
 	t.Helper()
 	cache := idem.NewCache(0)
-	store, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{endpoint}, SessionTTL: 10 * time.Second, OnForget: cache.Forget, OnReset: cache.Reset})
+	var policy idem.Policy
+	store, err := etcdlock.Open(etcdlock.Options{
+		Endpoints: []string{endpoint}, SessionTTL: 10 * time.Second, OnForget: cache.Forget, OnReset: cache.Reset,
+		Limit: func(string, idem.Slot) int { return policy.Limit },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +165,7 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := idem.Policy{
+	policy = idem.Policy{
 		Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, PayloadRetention: time.Minute, ReplayBody: 1 << 16,
 		OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry, InFlight: idem.Conflict,
 		WaitTimeout: patience, MaxWaiting: 100, AttachTimeout: patience,

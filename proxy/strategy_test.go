@@ -290,3 +290,47 @@ func TestAttachedCopyWaitsOnlySoLong(t *testing.T) {
 	up.reply <- ""
 	await(t, first)
 }
+
+// TestALimitOfAWorkflowLetsSoManyRun: each with a slot of its own, over replicas, and without a fencing token; who waits comes in the order of arrival.
+func TestALimitOfAWorkflowLetsSoManyRun(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	two := func(p *idem.Policy) { p.Limit = 2 }
+	replicas := []*replica{newReplica(t, etcd, up, two), newReplica(t, etcd, up, func(p *idem.Policy) { two(p); waits(p) })}
+	var running []<-chan answer
+	for i := range 2 {
+		running = append(running, replicas[i].send(t.Context(), "w", fmt.Sprint(i)))
+		await(t, up.begun)
+	}
+	slots := map[string]bool{}
+	for _, h := range up.seen() {
+		slots[h.Get("Hooklock-Slot")] = true
+		if token := h.Get("Hooklock-Fencing-Token"); token != "" {
+			t.Errorf("there is a fencing token: %s", token)
+		}
+	}
+	if !slots["0"] || !slots["1"] {
+		t.Errorf("the slots are %v", slots)
+	}
+	if got := await(t, replicas[0].send(t.Context(), "w", "3")); got.status != 409 || got.decision != "locked" {
+		t.Errorf("a third one: %+v", got)
+	}
+	if got := await(t, replicas[0].send(t.Context(), "w", "1")); got.decision != "in_flight" {
+		t.Errorf("a copy of one that runs: %+v", got)
+	}
+	waiting := replicas[1].send(t.Context(), "w", "4")
+	queued(t, etcd, 1)
+	up.reply <- ""
+	if body := await(t, up.begun); body != "event 4" {
+		t.Errorf("%s ran next", body)
+	}
+	up.reply <- ""
+	up.reply <- ""
+	for _, a := range append(running, waiting) {
+		if got := await(t, a); got.decision != "executed" {
+			t.Errorf("%+v", got)
+		}
+	}
+	if _, most := up.count(); most != 2 {
+		t.Errorf("%d ran at once", most)
+	}
+}

@@ -53,6 +53,7 @@ type Execution struct {
 	Outcome        Outcome   `json:"outcome,omitempty"`
 	Token          int64     `json:"token,omitempty"` // the fencing token; 0 while it waits
 	Holder         string    `json:"holder,omitempty"`
+	Slots          []OwnSlot `json:"slots,omitempty"`   // of limits, that it has, or had
 	Attempt        int       `json:"attempt,omitempty"` // 1 for the first execution of the event
 	StartedAt      Time      `json:"startedAt"`
 	FinishedAt     Time      `json:"finishedAt,omitzero"`

@@ -99,6 +99,10 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	}
 	row("handshake", x.Handshake)
 	row("workflow", x.Workflow)
+	slots := wiring.Limits(loaded.Config)
+	for _, l := range x.Limits {
+		row("limit", fmt.Sprintf("%s: %d slots", l.Limit, slots(x.Route, l)))
+	}
 	row("event ID", x.EventID)
 	row("event ID from", x.Source)
 	row("key", x.Key)

@@ -149,7 +149,7 @@ func TestTheStatusesAreThoseOfTheProgram(t *testing.T) {
 	want := statuses()
 	seen := map[idem.Decision]bool{}
 	for _, strategy := range []string{"fail_fast", "wait"} {
-		rules := rulesOf(t, "routes: [{name: x, path: /x, lock: {strategy: "+strategy+"}, idempotency: {on_unknown: block, new_per_second: 5}, verify: {scheme: token, header: X, secret_env: S}}]")
+		rules := rulesOf(t, "limits: {shared: {erp: 2}}\nroutes: [{name: x, path: /x, uses: [erp], lock: {strategy: "+strategy+"}, idempotency: {on_unknown: block, new_per_second: 5}, verify: {scheme: token, header: X, secret_env: S}}]")
 		for _, a := range rules.Explain(&proxy.Sample{Method: "POST", Target: "/x"}, maxHead, time.Now()).Answers {
 			var status int
 			if _, err := fmt.Sscanf(a.Text, "%d ", &status); err != nil {

@@ -41,6 +41,8 @@ const (
 	KindMarks    = "marks/"
 	kindLeases   = "leases/"
 	KindAudits   = "audits/"
+	kindSlots    = "slots/"
+	kindTurns    = "turns/"
 )
 
 // Sessions is the prefix of all sessions.
@@ -77,6 +79,40 @@ func (y Layout) Parked() string { return y.Root + KindParked }
 
 // Ages is the prefix of what says which of them have not been parked for too long.
 func (y Layout) Ages() string { return y.Root + KindAges }
+
+// Slots is the prefix of the slots of all limits that are taken.
+func (y Layout) Slots() string { return y.Root + kindSlots }
+
+// Turns is the prefix of the turns of those who wait for a slot, at all limits.
+func (y Layout) Turns() string { return y.Root + kindTurns }
+
+// Taken is the prefix of the slots of a limit that are taken.
+func (y Layout) Taken(limit string) string { return y.Slots() + ofLimit(limit) }
+
+// Slot is slot n of a limit.
+func (y Layout) Slot(limit string, n int) string { return y.Taken(limit) + strconv.Itoa(n) }
+
+// Line is the prefix of the turns at a limit.
+func (y Layout) Line(limit string) string { return y.Turns() + ofLimit(limit) }
+
+// Turn is the turn of an execution at a limit.
+func (y Layout) Turn(limit string, id idem.ExecutionID) string { return y.Line(limit) + string(id) }
+
+func ofLimit(limit string) string { return Hash16(limit) + "/" + url.PathEscape(limit) + "/" }
+
+// SlotAt reads the key of a slot below Slots, or of a turn below Turns: the limit, and what is behind it.
+func SlotAt(below string) (limit, rest string, ok bool) {
+	_, below, ok = strings.Cut(below, "/")
+	if !ok {
+		return "", "", false
+	}
+	escaped, rest, ok := strings.Cut(below, "/")
+	if !ok {
+		return "", "", false
+	}
+	limit, err := url.PathUnescape(escaped)
+	return limit, rest, err == nil
+}
 
 // Request is what is kept of a parked execution's request.
 func (y Layout) Request(id idem.ExecutionID) string { return y.Root + KindRequests + string(id) }
@@ -169,10 +205,21 @@ func (y Layout) Mark(workflow string, o *idem.Order) string {
 // Keys are what the transactions about the execution of l touch.
 func (y Layout) Keys(l *idem.Lock) Keys {
 	return Keys{
-		S: y.Alive(l.Alive), A: y.Alive(l.Alive), H: y.Alive(HoldAlive(l.Execution)), L: y.Lock(l.Scope), O: y.Other(l.Scope),
+		Slots: y.SlotsOf(l),
+		S:     y.Alive(l.Alive), A: y.Alive(l.Alive), H: y.Alive(HoldAlive(l.Execution)), L: y.Lock(l.Scope), O: y.Other(l.Scope),
 		Q: y.Queued(l.Scope), W: y.Queue(l.Scope), I: y.Record(l.Scope),
 		C: y.Cancel(l.Alive, l.Execution), F: y.Forget(l.Execution),
 		R: y.Request(l.Execution), P: y.Parked() + string(l.Execution), G: y.Ages() + string(l.Execution),
 		M: y.Mark(l.Scope.Workflow, l.Order),
 	}
+}
+
+// SlotsOf are the slots that l has, without what is in them. A place in a queue names its limits alone.
+func (y Layout) SlotsOf(l *idem.Lock) (keys []SlotKey) {
+	for _, slot := range l.Slots {
+		if slot.N >= 0 {
+			keys = append(keys, SlotKey{Key: y.Slot(slot.Limit, slot.N), Line: y.Line(slot.Limit)})
+		}
+	}
+	return keys
 }

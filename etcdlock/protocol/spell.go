@@ -114,6 +114,7 @@ func (s *speller) entry(e *idem.Entry) {
 	s.any("order", e.Order, e.Order != nil)
 	s.any("stale", e.Stale, e.Stale != nil)
 	s.any("steps", e.Steps, len(e.Steps) > 0)
+	s.any("slots", e.Slots, len(e.Slots) > 0)
 }
 
 // spell is v in JSON.

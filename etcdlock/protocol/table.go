@@ -27,6 +27,18 @@ type Keys struct {
 	G string // is there until it has been parked for too long; nobody compares it
 	F string // tells every process to drop what it remembers of its record
 	M string // the newest of its scope that went through; "" = it stands in none
+
+	// Slots are those that the lock has, or is to take: each is taken and freed with it. No other transaction touches them.
+	Slots []SlotKey
+	T     string // its turn at a limit, while it waits for a slot there; "" = it has none, and takes none
+	U     string // the turn that it had at another limit before; "" = none
+}
+
+// SlotKey is one slot of a limit.
+type SlotKey struct {
+	Key   string
+	Value []byte // who has it, for people and for whoever looks whose turn it is
+	Line  string // the prefix of all turns at that limit
 }
 
 // Seen are the revisions that a transaction relies on.
@@ -52,34 +64,52 @@ type Cooling struct{ Lock, Hold Leased }
 // Claim compares the lock that a copy under another strategy would have. Where another event has it, at.o is its revision.
 func Claim(k Keys, at Seen, lock Leased) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), nobodyWaits(k), modified(k.I, at.Prev)},
-		append(Writes{Put(k.L, lock)}, readMark(k)...),
+		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), nobodyWaits(k), modified(k.I, at.Prev)}, append(slotsFree(k), nobodyInLine(k)...)...),
+		append(append(Writes{Put(k.L, lock)}, readMark(k)...), takeSlots(k)...),
 		lockRecordAndPlace(k))
 }
 
 // Enqueue compares the lock that the refusal showed, token 0 = it was free: otherwise a copy could have been claimed meanwhile, and the
-// event would wait and run at once.
-func Enqueue(k Keys, at Seen, place Leased) clientv3.Op {
+// event would wait and run at once. Where another event has the other lock, at.O is its revision, as with Claim. With k.T it also takes its turn
+// at a limit.
+func Enqueue(k Keys, at Seen, place, turn Leased) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{epochIs(k, at), Created(k.L, at.Created), Absent(k.O), Absent(k.Q), modified(k.I, at.Prev)},
-		Writes{Put(k.Q, place)},
+		Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
+		append(Writes{Put(k.Q, place)}, takeTurn(k, turn)...),
 		LockRecordAndQueue(k))
 }
 
-// ClaimAsHead takes the lock for who is first in the queue, and takes him out of it.
+// ClaimAsHead takes the lock for who is first in the queue, and takes him out of it. Whose turn it is at a limit, those who wait there know.
 func ClaimAsHead(k Keys, at Seen, lock Leased) clientv3.Op {
 	return clientv3.OpTxn(
-		Compares{epochIs(k, at), Absent(k.L), Created(k.Q, at.Q), nobodyBefore(k, at.Q), modified(k.I, at.Prev)},
-		append(Writes{clientv3.OpDelete(k.Q), Put(k.L, lock)}, readMark(k)...),
+		append(Compares{epochIs(k, at), Absent(k.L), Created(k.Q, at.Q), nobodyBefore(k, at.Q), modified(k.I, at.Prev)}, slotsFree(k)...),
+		append(append(Writes{clientv3.OpDelete(k.Q), Put(k.L, lock)}, readMark(k)...), takeSlots(k)...),
 		LockRecordAndQueue(k))
 }
 
-// Leave gives up a place in the queue. Both revisions of a place are one until it is parked: then it is not who took it that may end it.
+// Leave gives up a place in the queue, and the turn k.U. Both revisions of a place are one until it is parked: then it is not who took it that may end it.
 func Leave(k Keys, at Seen) clientv3.Op {
 	return clientv3.OpTxn(
 		Compares{modified(k.Q, at.Q)},
-		Writes{clientv3.OpDelete(k.Q)},
+		append(Writes{clientv3.OpDelete(k.Q)}, leaveLine(k)...),
 		LockRecordAndQueue(k))
+}
+
+// TakeTurn lets who is first in the queue wait for a slot of a limit: nobody who comes later gets one before. It compares the place, so that no
+// turn is left behind when that is gone.
+func TakeTurn(k Keys, at Seen, turn Leased) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{Created(k.Q, at.Q)},
+		append(leaveLine(k), Put(k.T, turn)),
+		nil)
+}
+
+// DropTurn gives up a turn at a limit whose place has ended, or waits no more.
+func DropTurn(k Keys) clientv3.Op {
+	return clientv3.OpTxn(
+		Compares{},
+		Writes{clientv3.OpDelete(k.T)},
+		nil)
 }
 
 // Settle with cool nil frees the lock. With a mark it went through.
@@ -277,6 +307,53 @@ func older(key string, v *Leased) clientv3.Cmp {
 	return clientv3.Compare(clientv3.Value(key), "<", string(v.Value))
 }
 
+// slotsFree: each slot is free that the lock is to take. Without slots it compares nothing, and so do the others that are about slots.
+func slotsFree(k Keys) (c Compares) {
+	for _, slot := range k.Slots {
+		c = append(c, Absent(slot.Key))
+	}
+	return c
+}
+
+// nobodyInLine: nobody waits for a slot of its limits.
+func nobodyInLine(k Keys) (c Compares) {
+	for _, slot := range k.Slots {
+		c = append(c, Created(slot.Line, 0).WithPrefix())
+	}
+	return c
+}
+
+func takeSlots(k Keys) (w Writes) {
+	for _, slot := range k.Slots {
+		w = append(w, clientv3.OpPut(slot.Key, string(slot.Value)))
+	}
+	if k.T != "" {
+		w = append(w, clientv3.OpDelete(k.T))
+	}
+	return w
+}
+
+func takeTurn(k Keys, turn Leased) Writes {
+	if k.T == "" {
+		return nil
+	}
+	return Writes{Put(k.T, turn)}
+}
+
+func leaveLine(k Keys) Writes {
+	if k.U == "" {
+		return nil
+	}
+	return Writes{clientv3.OpDelete(k.U)}
+}
+
+func freeSlots(k Keys) (w Writes) {
+	for _, slot := range k.Slots {
+		w = append(w, clientv3.OpDelete(slot.Key))
+	}
+	return w
+}
+
 // Put writes v, on its lease if it has one.
 func Put(key string, v Leased) clientv3.Op {
 	if v.Lease == 0 {
@@ -293,9 +370,9 @@ func tell(k Keys, news Leased) Writes {
 	return Writes{Put(k.C, news)}
 }
 
-// freeLock asks for the hold that it deletes: the sender then ends its lease.
+// freeLock asks for the hold that it deletes: the sender then ends its lease. The slots that the lock has are its own: they need no compare.
 func freeLock(k Keys) Writes {
-	return Writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H, clientv3.WithPrevKV())}
+	return append(Writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H, clientv3.WithPrevKV())}, freeSlots(k)...)
 }
 
 func endLock(k Keys, record Leased, cool *Cooling) Writes {

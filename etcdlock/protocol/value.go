@@ -18,6 +18,7 @@ import (
 const (
 	lockVersion    = 1
 	parkedVersion  = 2 // of a lock: a release that knows nothing of parked executions would bury it
+	slotsVersion   = 3 // of a lock: a release that knows nothing of slots would free it and not them
 	recordVersion  = 1
 	sessionVersion = 1
 )
@@ -73,6 +74,9 @@ func (v *lockValue) encode() ([]byte, error) {
 	if v.Version = lockVersion; v.Parked != nil {
 		v.Version = parkedVersion
 	}
+	if len(v.Slots) > 0 {
+		v.Version = slotsVersion
+	}
 	v.RetentionNs = v.Retention
 	v.StartedAt, v.CoolUntil = v.StartedAt.UTC(), v.CoolUntil.UTC()
 	b, err := v.spell()
@@ -95,7 +99,7 @@ func DecodeLock(b []byte) (*idem.Lock, error) {
 }
 
 func decodeLock(b []byte) (*lockValue, error) {
-	if err := checkVersion("a lock", b, parkedVersion); err != nil {
+	if err := checkVersion("a lock", b, slotsVersion); err != nil {
 		return nil, err
 	}
 	var v lockValue

@@ -110,7 +110,7 @@ func TestALockThatIsTooLargeIsRefused(t *testing.T) {
 }
 
 func TestAValueOfANewerReleaseSaysSo(t *testing.T) {
-	newer := []byte(`{"v":3,"fingerprint":17}` + "\n")
+	newer := []byte(`{"v":4,"fingerprint":17}` + "\n")
 	var want *NewerError
 	if _, err := DecodeLock(newer); !errors.As(err, &want) {
 		t.Errorf("lock: %v", err)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"hooklock/idem"
 )
@@ -49,6 +50,8 @@ type KeySpec struct {
 	// the workflow; empty: the workflow is one.
 	OrderBy, OrderScope string
 	OrderUnit           idem.OrderUnit
+	// Uses are the limits that deliveries count against, as limits.shared names them: each is a template.
+	Uses []string
 }
 
 // Keys names the deliveries of one route. It is immutable and may be shared.
@@ -60,6 +63,7 @@ type Keys struct {
 	missing  MissingEventID
 	open     Open
 	order    *ordering // nil: that is not asked
+	uses     []*Template
 }
 
 // NewKeys compiles the templates of spec. Its errors say which template is wrong, and a *TemplateError in them where.
@@ -69,6 +73,13 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 	var err error
 	if k.workflow, err = compile(spec.Workflow, set); err != nil {
 		return nil, fmt.Errorf("workflow: %w", err)
+	}
+	for _, use := range spec.Uses {
+		t, err := compile(use, set)
+		if err != nil {
+			return nil, fmt.Errorf("uses: %w", err)
+		}
+		k.uses = append(k.uses, t)
 	}
 	switch spec.Missing {
 	case "":
@@ -98,6 +109,9 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 // ReadsEventID reports whether deliveries can have an event ID at all. Otherwise each is its own event, or its payload is the key.
 func (k *Keys) ReadsEventID() bool { return k.event != nil || k.extract != nil }
 
+// Limited reports whether deliveries count against shared limits.
+func (k *Keys) Limited() bool { return len(k.uses) > 0 }
+
 // Names is how one delivery is called.
 type Names struct {
 	// Workflow is the scope of its lock; EventID is what the sender calls the event, empty when it says nothing. Both are
@@ -118,6 +132,8 @@ type Names struct {
 	// Order is where the event stands in its scope; nil where that is not asked, or cannot be read. Ordered says how it was found.
 	Order   *idem.Order
 	Ordered Ordered
+	// Limits are those that it counts against, each named as it is for this delivery, without a slot yet.
+	Limits []idem.Slot
 }
 
 // Name builds the names of m. Its error is a *NameError, and the Names then hold what was known before it.
@@ -146,6 +162,11 @@ func (k *Keys) name(m *Message) (Names, error) {
 	if names.Workflow, err = s.text(s.workflow, PartWorkflow); err != nil {
 		return names, err
 	}
+	if len(k.uses) > 0 {
+		if names.Limits, err = k.limits(m); err != nil {
+			return names, err
+		}
+	}
 	switch {
 	case k.event != nil:
 		s.event, failed = k.event.read(m, s.event)
@@ -166,6 +187,26 @@ func (k *Keys) name(m *Message) (Names, error) {
 	names.Source, names.ByPayload = sourcesOf(s.event)
 	names.Key = s.key(names.EventID)
 	return names, nil
+}
+
+// limits are those that a delivery counts against. Two rules that make one name are one limit.
+func (k *Keys) limits(m *Message) ([]idem.Slot, error) {
+	s := &m.scratch
+	slots := make([]idem.Slot, 0, len(k.uses))
+	for _, use := range k.uses {
+		parts, failed := use.read(m, nil)
+		if failed != nil {
+			return nil, failed.nameError(PartLimit, CodeLimitMissing)
+		}
+		name, err := s.text(parts, PartLimit)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(slots, func(o idem.Slot) bool { return o.Limit == name }) {
+			slots = append(slots, idem.Slot{Limit: name, Rule: use.String(), N: -1})
+		}
+	}
+	return slots, nil
 }
 
 // withoutEventID names a delivery whose event ID is missing.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -185,7 +186,7 @@ func TestTakesTheFingerprintWhereTheEventIDIsMissing(t *testing.T) {
 	if !n.ByPayload || n.Source != "fingerprint" || n.EventID != "" || n.Missing || n.Key == "" {
 		t.Fatalf("%+v", n)
 	}
-	if again := mustName(t, k, m); again != n {
+	if again := mustName(t, k, m); !reflect.DeepEqual(again, n) {
 		t.Fatalf("%+v, then %+v", n, again)
 	}
 	if other := mustName(t, k, &Message{Body: []byte("y")}); other.Key == n.Key {
@@ -302,7 +303,7 @@ func TestNamesAPooledMessageAsANewOne(t *testing.T) {
 		pooled.Reset()
 		pooled.Vars = append(pooled.Vars, m.Vars...)
 		pooled.Query, pooled.Path, pooled.Body = m.Query, m.Path, m.Body
-		if got := mustName(t, k, pooled); got != want {
+		if got := mustName(t, k, pooled); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%+v, a new one %+v", got, want)
 		}
 	}

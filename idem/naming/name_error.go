@@ -6,6 +6,7 @@ import "fmt"
 const (
 	CodeWorkflowMissing  = "workflow_missing"
 	CodeEventIDMissing   = "event_id_missing"
+	CodeLimitMissing     = "limit_missing"
 	CodeEventIDAmbiguous = "event_id_ambiguous" // a value is given twice, in the workflow too
 	CodeKeyTooLong       = "key_too_long"
 )
@@ -14,6 +15,7 @@ const (
 const (
 	PartWorkflow = "workflow"
 	PartEventID  = "event_id"
+	PartLimit    = "limit"
 )
 
 // NameError says why a delivery cannot be named. The delivery is at fault, not the proxy: the answer is 400.

@@ -9,6 +9,7 @@ import (
 // Jira is the sender of that name.
 func (known) Jira() Preset {
 	r := only5xx()
+	r[idem.DecisionLimited] = 429
 	r[idem.DecisionInFlight], r[idem.DecisionLocked], r[idem.DecisionWaitTimeout], r[idem.DecisionQueueFull], r[idem.DecisionUnknown] = 409, 409, 409, 429, 409
 	return Preset{
 		Name: "jira", EventID: "{header.X-Atlassian-Webhook-Identifier}", OnMismatch: idem.MismatchExecute, Respond: r,

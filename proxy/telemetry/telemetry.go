@@ -191,9 +191,9 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.signatures.know(signatures...)
 }
 
-// acquisitionsOf are the results that a delivery of r can get where it asks for a lock. Without locks it can still find that nobody decides.
+// acquisitionsOf are the results that a delivery of r can get where it asks for a lock. Without locks and limits it can still find that nobody decides.
 func acquisitionsOf(r *proxy.Route) []string {
-	if r.Policy.Strategy == idem.NoLock {
+	if r.Policy.Strategy == idem.NoLock && !r.Keys.Limited() {
 		return []string{string(idem.DecisionStoreUnavailable)}
 	}
 	return acquisitionResults

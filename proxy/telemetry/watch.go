@@ -32,6 +32,7 @@ type Watched struct {
 	Routes    func() []RouteHealth            // how routes stand with their senders; nil: it is not known
 	Shed      func() int64                    // arrivals that this process has not kept
 	Audits    func() int64                    // audits that it has not kept
+	Slots     func() map[string]int           // that executions of this process have, by the limit as the configuration names it; nil: there are no limits
 }
 
 // Watch shows it with each look at the metrics. Call it once.
@@ -52,6 +53,7 @@ func (t *Telemetry) Watch(w Watched) error {
 		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that were not executed and are not in the history of their event, because too many events had arrivals that were not written yet.",
 			w.Shed),
 		t.showCount("hooklock.audits.shed", "{audit}", "What was asked for with a token and is in the log alone, because too much of it was not written to etcd yet.", w.Audits),
+		t.watchSlots(w.Slots),
 	)
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
@@ -74,6 +76,21 @@ func (t *Telemetry) showCrowd(name, unit, description, oldest string, look func(
 		}
 		return max(0, t.o.Now().Sub(since))
 	}))
+}
+
+func (t *Telemetry) watchSlots(slots func() map[string]int) error {
+	_, err := t.sdk.meter.Int64ObservableUpDownCounter("hooklock.slots.taken", metric.WithUnit("{slot}"),
+		metric.WithDescription("Slots of limits that executions of this process have, by the limit as limits.shared names it; lock.limit is those of workflows."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			if slots == nil {
+				return nil
+			}
+			for limit, n := range slots() {
+				o.Observe(int64(n), metric.WithAttributes(attribute.String("limit", limit)))
+			}
+			return nil
+		}))
+	return err
 }
 
 func (t *Telemetry) watchMemory(b *wire.Budget) error {

@@ -54,7 +54,7 @@ func (p *pairs) check(m *model, s *state, x, y *txn) {
 	slices.Sort(names)
 	pair := names[0] + " + " + names[1]
 	p.skewed[pair]++
-	if m.lock(x.by) != m.lock(y.by) && !m.neverInOneProcess(x, y) {
+	if m.lock(x.by) != m.lock(y.by) && !m.neverInOneProcess(x, y) && !m.aboutOneSlot(s, x, y) {
 		p.across = append(p.across, pair)
 	}
 }
@@ -63,6 +63,17 @@ func (p *pairs) check(m *model, s *state, x, y *txn) {
 func (m *model) neverInOneProcess(x, y *txn) bool {
 	takes := func(t *txn) bool { return t.kind == claim || t.kind == enqueue || t.kind == claimAsHead }
 	return m.event(x.by) == m.event(y.by) && takes(x) && takes(y)
+}
+
+// aboutOneSlot: both take or free it, which the sender keeps apart.
+func (m *model) aboutOneSlot(s *state, x, y *txn) bool {
+	slot := func(t *txn) uint8 {
+		if l := s.locks[m.lock(t.by)]; t.slot == 0 && l.by == t.by {
+			return l.slot
+		}
+		return t.slot
+	}
+	return slot(x) != 0 && slot(x) == slot(y)
 }
 
 // follows reports whether y is still let through after x.

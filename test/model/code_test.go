@@ -95,7 +95,13 @@ func TestTheCompareHelpersMeanWhatTheModelTakesThemFor(t *testing.T) {
 		"raise":        "if mark == nil { return nil } put := writes{put(k.M, *mark)} return writes{clientv3.OpTxn(compares{absent(k.M)}, put, writes{clientv3.OpTxn(compares{older(k.M, mark)}, put, nil)})}",
 		"dropMark":     `if mark == nil { return nil } return writes{clientv3.OpTxn(compares{clientv3.Compare(clientv3.Value(k.M), "=", string(mark))}, writes{clientv3.OpDelete(k.M)}, nil)}`,
 		"older":        `return clientv3.Compare(clientv3.Value(key), "<", string(v.value))`,
-		"freeLock":     "return writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H, clientv3.WithPrevKV())}",
+		"freeLock":     "return append(writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H, clientv3.WithPrevKV())}, freeSlots(k)...)",
+		"slotsFree":    "for _, slot := range k.Slots { c = append(c, absent(slot.key)) } return c",
+		"nobodyInLine": "for _, slot := range k.Slots { c = append(c, created(slot.line, 0).WithPrefix()) } return c",
+		"freeSlots":    "for _, slot := range k.Slots { w = append(w, clientv3.OpDelete(slot.key)) } return w",
+		"takeSlots":    `for _, slot := range k.Slots { w = append(w, clientv3.OpPut(slot.key, string(slot.value))) } if k.T != "" { w = append(w, clientv3.OpDelete(k.T)) } return w`,
+		"takeTurn":     `if k.T == "" { return nil } return writes{put(k.T, turn)}`,
+		"leaveLine":    `if k.U == "" { return nil } return writes{clientv3.OpDelete(k.U)}`,
 		"endLock":      "if cool != nil { return writes{put(k.L, cool.lock), put(k.H, cool.hold), put(k.I, record)} } return append(freeLock(k), put(k.I, record))",
 	} {
 		if helpers[name] != meaning {
@@ -183,15 +189,31 @@ func transactionIn(f *ast.FuncDecl) (found *ast.CallExpr) {
 
 func readTransaction(t *testing.T, name string, call *ast.CallExpr) (w written) {
 	t.Helper()
-	list, ok := call.Args[0].(*ast.CompositeLit)
-	if !ok {
-		t.Fatalf("transaction %s builds its compares with %s: write them as compares{…}, so that a reader and this test see them", name, spelled(t, call.Args[0]))
-	}
-	for _, c := range list.Elts {
-		w.compares = append(w.compares, spelled(t, c))
-	}
+	w.compares = comparesOf(t, name, call.Args[0])
 	w.writes = spelled(t, call.Args[1])
 	return w
+}
+
+// comparesOf reads compares{…}, or append(compares{…}, helper(k)...): those of a helper count as one.
+func comparesOf(t *testing.T, name string, from ast.Expr) (all []string) {
+	t.Helper()
+	switch from := from.(type) {
+	case *ast.CompositeLit:
+		for _, c := range from.Elts {
+			all = append(all, spelled(t, c))
+		}
+		return all
+	case *ast.CallExpr:
+		if spelled(t, from.Fun) != "append" {
+			return []string{spelled(t, from)}
+		}
+		for _, part := range from.Args {
+			all = append(all, comparesOf(t, name, part)...)
+		}
+		return all
+	}
+	t.Fatalf("transaction %s builds its compares with %s: write them as compares{…}, so that a reader and this test see them", name, spelled(t, from))
+	return nil
 }
 
 func spelled(t *testing.T, n ast.Node) string {

@@ -82,6 +82,8 @@ func (a *actor) deliver() {
 		a.rested()
 	case trying:
 		a.try()
+	case done:
+		a.dropTurn()
 	}
 }
 
@@ -153,14 +155,41 @@ func (a *actor) claim() {
 		return
 	}
 	t := a.delivery()
-	a.send(txn{kind: claim, session: t.session, epoch: a.process().epoch, prev: t.prev, o: t.o}, func(n *state, t *delivery, ok bool) {
-		switch {
-		case ok:
-			a.won(n, t)
-		default:
-			a.refused(n, t)
-		}
-	}, a.resolve)
+	for _, slot := range a.m.slotsFor(t.process) {
+		a.send(txn{kind: claim, session: t.session, epoch: a.process().epoch, prev: t.prev, o: t.o, slot: slot}, func(n *state, t *delivery, ok bool) {
+			switch {
+			case ok:
+				a.won(n, t)
+			default:
+				a.refused(n, t)
+			}
+		}, a.resolve)
+	}
+}
+
+// slotsFor are the slots that a process may try to take; it may be wrong about which are free. 0 = there is no limit.
+func (m *model) slotsFor(p uint8) []uint8 {
+	if !m.limited() {
+		return []uint8{0}
+	}
+	return []uint8{1, 2}[:m.limits[p]]
+}
+
+// takeTurn is for the first one in its queue, whose lock is free, where no slot is.
+func (a *actor) takeTurn() {
+	t := a.delivery()
+	if a.s.turns[a.execution()] != 0 || a.m.ahead(a.s, a.lock(), t.q) > 0 || a.s.locks[a.lock()].created != 0 || !a.m.full(a.s, t.process, a.execution()) {
+		return
+	}
+	a.send(txn{kind: takeTurn, session: t.session, q: t.q}, func(_ *state, t *delivery, ok bool) { t.turn = t.turn || ok }, func(n *state) { a.of(n).turn = true })
+}
+
+// dropTurn is for who waits no more. A turn that it took with its place, or that has become a lock, has gone with that.
+func (a *actor) dropTurn() {
+	if !a.delivery().turn || a.m.breaks == turnIsKept || !a.m.anybodyUp(a.s) {
+		return
+	}
+	a.send(txn{kind: dropTurn}, func(_ *state, t *delivery, _ bool) { t.turn = false }, nil)
 }
 
 // refused: a refusal brings lock, record and place. What they do not explain may be the other lock, which is read then.
@@ -209,6 +238,10 @@ func (a *actor) decide(n *state, t *delivery, l lock) {
 		t.finish(aborted)
 	case rec.outcome.unknown() && a.m.block:
 		t.finish(earlierUnknown)
+	case l.created == 0 && !waits && rec.modified == t.prev && n.sessions[t.session] != 0 && a.m.full(n, t.process, a.execution()):
+		if t.finishOr(a.m.waits[a.d], locked) {
+			t.created, t.at, t.turn = 0, enqueueing, true
+		}
 	case n.isDead(l): // buries it, which is a step of its own, and looks again
 	case l.created == 0 && !waits && a.paused() && !a.m.waits[a.d]:
 		t.finish(refusedPaused)
@@ -291,9 +324,9 @@ func (a *actor) enqueue() {
 		return
 	}
 	t := a.delivery()
-	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, created: t.created, prev: t.prev}
+	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, created: t.created, prev: t.prev, o: t.o, turn: t.turn}
 	if a.m.parkAtOnce[a.d] {
-		request.kind, request.parked, request.o = enqueueParked, true, t.o
+		request.kind, request.parked, request.turn = enqueueParked, true, false
 	}
 	a.send(request, func(n *state, t *delivery, ok bool) {
 		l, e := n.locks[a.lock()], a.event()
@@ -310,7 +343,7 @@ func (a *actor) enqueue() {
 			t.at, t.created = claiming, 0
 			a.decide(n, t, a.m.copyInOther(n, a.execution()))
 		case n.queue[e].created == 0 && n.records[e].modified == t.prev && (l.created == 0 || l.cooling || a.m.event(l.by) != e):
-			t.created = l.created // the lock has changed hands, and no copy has it
+			t.created, t.o = l.created, a.m.otherIs(n, a.execution()) // the lock has changed hands, and no copy has it
 		default:
 			t.at, t.created = claiming, 0
 		}
@@ -354,11 +387,16 @@ func (a *actor) wait() {
 	if a.paused() && a.m.breaks != turnWhilePaused {
 		return
 	}
-	lost := a.resolve
-	if a.m.ahead(a.s, a.lock(), t.q) > 0 || l.created != 0 {
-		lost = nil // a guess is refused
+	if a.m.limited() {
+		a.takeTurn()
 	}
-	a.send(txn{kind: claimAsHead, session: t.session, epoch: a.process().epoch, q: t.q, prev: t.prev}, a.tookTurn, lost)
+	for _, slot := range a.m.slotsFor(t.process) {
+		lost := a.resolve
+		if a.m.ahead(a.s, a.lock(), t.q) > 0 || l.created != 0 || slot != 0 && a.s.slots[slot-1] != 0 {
+			lost = nil // a guess is refused
+		}
+		a.send(txn{kind: claimAsHead, session: t.session, epoch: a.process().epoch, q: t.q, prev: t.prev, slot: slot}, a.tookTurn, lost)
+	}
 }
 
 func (a *actor) tookTurn(n *state, t *delivery, ok bool) {

@@ -60,6 +60,9 @@ const (
 	raisesBlindly
 	readsMarkBefore // the lock is taken
 	forgetDropsAnyMark
+	slotIsKept     // when its lock is freed
+	slotFreedEarly // while its lock cools
+	turnIsKept     // by who waits no more
 )
 
 func newModel(sc scenario) *model { return &model{scenario: sc, table: table()} }

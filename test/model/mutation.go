@@ -16,17 +16,20 @@ var brokenBy = map[kind]map[string]string{
 		"modified(k.O, at.o)":    "strategy changes",
 		"nobodyWaits(k)":         "wait, a copy waits, retry",
 		"modified(k.I, at.prev)": "known failure",
+		"slotsFree(k)":           "limit",
+		"nobodyInLine(k)":        "limit, some wait, three workflows",
 	},
 	enqueue: {
 		"epochIs(k, at)":           "lock API, two clients, wait",
 		"created(k.L, at.created)": "wait, a copy waits, retry",
-		"absent(k.O)":              "strategy changes, wait",
+		"modified(k.O, at.o)":      "strategy changes, wait",
 		"absent(k.Q)":              "wait, copies behind another",
 		"modified(k.I, at.prev)":   "wait, a copy waits, retry",
 	},
 	claimAsHead: {
 		"absent(k.L)":           "wait, a copy waits, retry",
 		"nobodyBefore(k, at.q)": "wait, three events",
+		"slotsFree(k)":          "limit, wait",
 	},
 	leave:   {"modified(k.Q, at.q)": "wait, copies behind another"},
 	settle:  {"modified(k.L, at.l)": "final cancel, waiting"},
@@ -90,6 +93,8 @@ var brokenBy = map[kind]map[string]string{
 		"absent(k.Q)":              "rerun, a copy waits",
 		"modified(k.I, at.prev)":   "dead letter, rerun, forget",
 	},
+
+	takeTurn: {"created(k.Q, at.q)": "limit, wait behind another"},
 }
 
 // cover says why a compare that nothing needs is kept.
@@ -158,5 +163,8 @@ var rules = []mutation{
 	{name: "a forget leaves a mark that something newer has raised", scenario: "order, forget", breaks: forgetDropsAnyMark},
 	{name: "a mark that two locks share only rises", scenario: "order, two locks", breaks: raisesBlindly},
 	{name: "the mark is read by the transaction that takes the lock", scenario: "order, skip, wait", breaks: readsMarkBefore},
+	{name: "a slot is freed with its lock", scenario: "limit, wait", breaks: slotIsKept},
+	{name: "a slot is kept while its lock cools", scenario: "limit, release delay, force", breaks: slotFreedEarly},
+	{name: "who waits no more gives its turn up", scenario: "limit, wait", breaks: turnIsKept},
 	{name: "an attached copy that finds nothing does not say that nothing ran", scenario: "attach, three copies, forget", breaks: copySaysNotExecuted},
 }

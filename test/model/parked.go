@@ -155,7 +155,9 @@ func (m *model) carrier(s *state, p int, to visit) {
 	}
 	for e := range m.eventCount {
 		if q := s.queue[e]; q.created != 0 && q.parked && s.locks[m.lock(q.by)].created == 0 && (!own.paused || m.breaks == takenWhilePaused) {
-			m.takeUp(s, p, q.by, txn{kind: claimAsHead, q: q.created, prev: s.records[e].modified}, to)
+			for _, slot := range m.slotsFor(uint8(p)) {
+				m.takeUp(s, p, q.by, txn{kind: claimAsHead, q: q.created, prev: s.records[e].modified, slot: slot}, to)
+			}
 		}
 	}
 }

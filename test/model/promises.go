@@ -36,6 +36,13 @@ const (
 )
 
 const (
+	neverMoreThanN promise = "never more have a slot than the limit says, or the larger one of two"
+	slotWithLock   promise = "a slot is taken and freed with its lock"
+	firstAtLimit   promise = "who comes later gets no slot while somebody waits for one"
+	noTurnLeft     promise = "no turn is left behind: nobody gets a slot any more"
+)
+
+const (
 	acceptedEnds    promise = "an accepted event ends in something: queue, lock or record has it"
 	requestStays    promise = "the request of an accepted event is there as long as it has not ended, and with a dead letter"
 	noRequestLeft   promise = "no request is left behind"
@@ -95,6 +102,7 @@ const (
 // checkPlaces compares where every execution is with where it was before the step.
 func (m *model) checkPlaces(s *state) {
 	var in [maxExecutions]uint8
+	m.checkSlots(s)
 	for i := range m.lockCount {
 		if l := &s.locks[i]; l.created != 0 && !l.cooling {
 			in[l.by]++
@@ -137,8 +145,52 @@ func (m *model) checkMark(s *state) {
 	}
 }
 
+// checkSlots: who has a lock has the slot that it names, and nobody else has one.
+func (m *model) checkSlots(s *state) {
+	if !m.limited() {
+		return
+	}
+	taken := 0
+	for i := range m.lockCount {
+		if l := &s.locks[i]; l.created != 0 && l.slot != 0 {
+			taken++
+		}
+	}
+	if taken > int(max(m.limits[0], m.limits[1])) {
+		m.broke(neverMoreThanN)
+	}
+	for n, x := range s.slots {
+		if x != 0 && (s.locks[m.lock(x)].by != x || int(s.locks[m.lock(x)].slot) != n+1) {
+			m.broke(slotWithLock)
+		}
+		if x == 0 {
+			continue
+		}
+		taken--
+	}
+	if taken != 0 {
+		m.broke(slotWithLock)
+	}
+}
+
+// full: process p sees no slot for who comes now.
+func (m *model) full(s *state, p uint8, x execution) bool {
+	if !m.limited() || s.turns[x] == 0 && s.turns != [maxExecutions]session{} {
+		return m.limited()
+	}
+	for n := range m.limits[p] {
+		if s.slots[n] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // checkTurn is for a transaction that takes the lock.
 func (m *model) checkTurn(s *state, t *txn) {
+	if t.kind == claim && t.slot != 0 && s.turns != [maxExecutions]session{} {
+		m.broke(firstAtLimit)
+	}
 	i := m.lock(t.by)
 	older := everybody
 	if t.kind == claimAsHead {
@@ -323,6 +375,9 @@ func (m *model) quiet(s *state) bool {
 	for d := range m.deliveryCount {
 		switch t := &s.deliveries[d]; t.at {
 		case done, idle:
+			if t.turn && m.breaks != turnIsKept {
+				return false
+			}
 		case waiting:
 			if m.canGoOn(s, d) {
 				return false
@@ -337,14 +392,35 @@ func (m *model) quiet(s *state) bool {
 // canGoOn: a waiter has something to do.
 func (m *model) canGoOn(s *state, d int) bool {
 	t, e := &s.deliveries[d], m.events[d]
-	l := s.locks[m.lockOf[e]]
+	i := m.lock(executionOf(d, t.ids))
+	l := s.locks[i]
 	if s.queue[e].created != t.q {
 		return true
 	}
-	return m.ahead(s, m.lockOf[e], t.q) == 0 && (l.created == 0 || s.isDead(l))
+	return m.ahead(s, i, t.q) == 0 && (l.created == 0 && m.someSlotFree(s, t.process) || s.isDead(l))
+}
+
+// someSlotFree: who waits for a slot, and whose turn it is, gets one.
+func (m *model) someSlotFree(s *state, p uint8) bool {
+	for n := range m.limits[p] {
+		if s.slots[n] == 0 {
+			return true
+		}
+	}
+	for i := range m.lockCount { // who has one and is dead is buried, by whoever sweeps up after its session
+		if l := s.locks[i]; l.slot != 0 && (s.isDead(l) || s.uncarried(l)) {
+			return true
+		}
+	}
+	return !m.limited()
 }
 
 func (m *model) checkQuiet(s *state) {
+	for x, turn := range s.turns {
+		if turn != 0 && s.deliveries[execution(x).delivery()].at != waiting {
+			m.broke(noTurnLeft)
+		}
+	}
 	for i := range m.lockCount {
 		switch l := s.locks[i]; {
 		case l.created != 0 && !l.parked && !s.isDead(l):

@@ -32,9 +32,13 @@ type scenario struct {
 
 	order     [maxEvents]uint8 // where each event stands in the one scope that there is; 0 = its route does not ask
 	skipStale bool             // what is older than the newest that went through does not run; otherwise it runs all the same
+	// limits is how many slots there are, as each process has it; 0 = there is no limit.
+	limits [maxProcesses]uint8
 
 	budget budget
 }
+
+func (sc *scenario) limited() bool { return sc.limits[0] > 0 }
 
 // parks: something may be parked.
 func (sc *scenario) parks() bool {
@@ -141,7 +145,7 @@ func scenarios() []scenario {
 		bounded("skip", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { sc.skips = true; all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("carry, release delay", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.letters, sc.releaseDelay = true, true, true; first(&sc.parkRuns) }),
 		bounded("carry, hold", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.parkRuns); first(&sc.holds) }),
-	}, append(pauseScenarios(), ordered(others)...)...)
+	}, append(append(pauseScenarios(), ordered(others)...), limitScenarios()...)...)
 }
 
 // ordered are those in which event A is newer than event B.
@@ -161,6 +165,40 @@ func ordered(others []int) []scenario {
 		}),
 		bounded("order, skip, carried", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { newestFirst(sc); sc.skipStale = true; second(&sc.parkRuns) }),
 	}
+}
+
+// limitScenarios are those with a limit over all workflows.
+func limitScenarios() []scenario {
+	copies, others := []int{0, 0}, []int{0, 1}
+	return []scenario{
+		bounded("limit", []int{0, 1, 1}, budget{ambiguous: 1, crash: 1}, func(sc *scenario) { limited(sc, 1, 1); sc.cuts = true }),
+		bounded("limit, session lost", others, budget{ambiguous: 1, expire: 1, unheard: 1}, func(sc *scenario) { limited(sc, 1, 1); sc.unreachable = true }),
+		bounded("limit, wait", others, budget{ambiguous: 1, crash: 1, hangUp: 1, cancel: 1}, func(sc *scenario) { limited(sc, 1, 1); all(&sc.waits) }),
+		bounded("limit, wait, session lost", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { limited(sc, 1, 1); all(&sc.waits) }),
+		bounded("limit, some wait, three workflows", []int{0, 1, 2}, budget{crash: 1, hangUp: 1}, func(sc *scenario) { limited(sc, 1, 1); second(&sc.waits) }),
+		bounded("limit, wait behind another", []int{0, 1, 2}, budget{ambiguous: 1, hangUp: 1}, func(sc *scenario) {
+			limited(sc, 1, 1)
+			sc.lockOf = [maxEvents]int{0, 0, 1}
+			second(&sc.waits)
+		}),
+		bounded("limits that differ", []int{0, 1, 2}, budget{ambiguous: 1}, func(sc *scenario) { limited(sc, 1, 2) }),
+		bounded("limit, release delay, force", others, budget{ambiguous: 1, crash: 1, force: 1}, func(sc *scenario) { limited(sc, 1, 1); sc.cuts, sc.releaseDelay = true, true }),
+		bounded("limit, hold", others, budget{ambiguous: 1, crash: 1, beat: 1}, func(sc *scenario) { limited(sc, 1, 1); first(&sc.holds); second(&sc.waits) }),
+		bounded("limit, park", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { limited(sc, 1, 1); all(&sc.waits); all(&sc.parkAtOnce) }),
+		bounded("limit, park while waiting", others, budget{crash: 1, expire: 1}, func(sc *scenario) { limited(sc, 1, 1); all(&sc.waits); second(&sc.parkWaits) }),
+		bounded("limit of a workflow, wait", copies, budget{ambiguous: 1, crash: 1, hangUp: 1}, func(sc *scenario) {
+			strategyChanges(sc)
+			limited(sc, 1, 1)
+			sc.lockOf = [maxEvents]int{}
+			second(&sc.waits)
+		}),
+	}
+}
+
+// limited gives each event a workflow of its own, and all of them one limit.
+func limited(sc *scenario, limits ...uint8) {
+	sc.lockCount, sc.lockOf = 3, [maxEvents]int{0, 1, 2}
+	copy(sc.limits[:], limits)
 }
 
 // strategyChanges: some replicas have gone over to strategy none, others have not.
@@ -188,6 +226,7 @@ func inCompany() []scenario {
 			second(&sc.parkAtOnce)
 			first(&sc.parkRuns)
 		}),
+		two("limit", budget{ambiguous: 1, expire: 1, cancel: 1, force: 1}, func(sc *scenario) { limited(sc, 1, 2); all(&sc.waits) }),
 		bounded("wait in one workflow", []int{0, 1, 1}, budget{expire: 1, cancel: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
 		bounded("strategy changes", []int{0, 0, 1}, budget{expire: 1, cancel: 1, forget: 1, force: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true; first(&sc.waits) }),
 		bounded("clients and deliveries in one workflow", []int{0, 1, 2}, budget{beat: 1}, func(sc *scenario) { first(&sc.byAPI); second(&sc.waits) }),

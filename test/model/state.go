@@ -115,6 +115,7 @@ type delivery struct {
 	left        bool // the sender has hung up
 	parked      bool // the lock is, as far as is known
 	blocked     bool
+	turn        bool  // it may have a turn at the limit
 	begun       bool  // a try of a parked one that the upstream may have got something of
 	paused      bool  // as its process knew when it arrived
 	newest      uint8 // the mark, as it was when it got the lock
@@ -123,7 +124,7 @@ type delivery struct {
 
 // finish keeps only what the checker and a holder need.
 func (t *delivery) finish(a answer) {
-	*t = delivery{at: done, ids: t.ids, token: t.token, created: t.created, answer: a}
+	*t = delivery{at: done, ids: t.ids, token: t.token, created: t.created, answer: a, turn: t.turn && a != crashed}
 }
 
 // holder is the upstream after its 202, or a client of the lock API.
@@ -181,4 +182,12 @@ func (s *state) keepLost(t *txn) bool {
 		}
 	}
 	return false
+}
+
+// finishOr reports whether it goes on; it is refused otherwise.
+func (t *delivery) finishOr(goesOn bool, a answer) bool {
+	if !goesOn {
+		t.finish(a)
+	}
+	return goesOn
 }

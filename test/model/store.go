@@ -4,7 +4,7 @@ package model
 const (
 	maxProcesses  = 3
 	maxSessions   = 7
-	maxLocks      = 2
+	maxLocks      = 3
 	maxEvents     = 3
 	maxDeliveries = 3
 	idsPerArrival = 2 // execution IDs that one delivery may use up
@@ -12,6 +12,7 @@ const (
 	holdLeases    = 4 // leases of one H; the last one is for cooling
 	coolingLease  = holdLeases - 1
 	maxCarriers   = 2
+	maxSlots      = 2
 	maxLost       = 3 // transactions without an answer at the same time
 )
 
@@ -55,6 +56,8 @@ type lock struct { // L
 	parked  bool
 	trying  bool // a try has begun, and how it ended is not written down
 	blocked bool // it waits for a person
+
+	slot uint8 // of the limit, from 1; 0 = it has none
 }
 
 type place struct { // Q
@@ -93,11 +96,13 @@ type store struct {
 	queue    [maxEvents]place
 	records  [maxEvents]record
 	holds    [maxExecutions]hold
-	spent    [maxExecutions]uint8 // leases of H that have run out, one bit each
-	requests [maxExecutions]uint8 // R and P
 	paused   bool
-	acked    [maxSessions + 1]bool // what S says: its process had heard of the pause
-	mark     uint8                 // M: the newest of its scope that went through; 0 = none has
+	spent    [maxExecutions]uint8   // leases of H that have run out, one bit each
+	requests [maxExecutions]uint8   // R and P
+	slots    [maxSlots]execution    // of one limit, and who has them
+	turns    [maxExecutions]session // of those who wait for a slot; 0 = none
+	acked    [maxSessions + 1]bool  // what S says: its process had heard of the pause
+	mark     uint8                  // M: the newest of its scope that went through; 0 = none has
 }
 
 func (s *store) next() revision { s.clock++; return s.clock }
@@ -193,6 +198,11 @@ func (m *model) loseSession(s *state, gone session) {
 		if p := &s.queue[e]; p.created != 0 && !p.parked && p.session == gone {
 			s.known.where[p.by] = nowhere // not ended: it may queue again under its ID
 			*p = place{}
+		}
+	}
+	for x := range s.turns {
+		if s.turns[x] == gone {
+			s.turns[x] = 0
 		}
 	}
 	for i := range s.locks {

@@ -36,6 +36,8 @@ const (
 	runNow
 	rerun
 	sweepLetter
+	takeTurn
+	dropTurn
 	kinds
 )
 
@@ -59,6 +61,8 @@ type txn struct {
 	letter         bool      // the request is kept with I
 	old            execution // whose request it takes over
 	seen           bool      // to write into S: its process has heard of the pause
+	slot           uint8     // to take, from 1; 0 = none
+	turn           bool      // to take with a place
 }
 
 // compare is one condition of a transaction, spelled as in etcdlock/protocol/table.go.
@@ -81,7 +85,8 @@ var (
 		func(t *txn) bool { return t.prev == 0 }}
 	otherIs = compare{"modified(k.O, at.o)", func(m *model, s *state, t *txn) bool { return m.otherIs(s, t.by) == t.o },
 		func(t *txn) bool { return t.o == 0 }}
-	otherFree    = compare{"absent(k.O)", func(m *model, s *state, t *txn) bool { return m.otherIs(s, t.by) == 0 }, always}
+	slotsFree    = compare{"slotsFree(k)", func(_ *model, s *state, t *txn) bool { return t.slot == 0 || s.slots[t.slot-1] == 0 }, always}
+	nobodyInLine = compare{"nobodyInLine(k)", func(_ *model, s *state, t *txn) bool { return t.slot == 0 || s.turns == [maxExecutions]session{} }, always}
 	nobodyWaits  = compare{"nobodyWaits(k)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), everybody) == 0 }, always}
 	nobodyBefore = compare{"nobodyBefore(k, at.q)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), t.q) == 0 }, always}
 	qAbsent      = compare{"absent(k.Q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == 0 }, always}
@@ -104,10 +109,10 @@ type row struct {
 func table() [kinds]row {
 	mine := []compare{lCreated, lIs}
 	return [kinds]row{
-		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, nobodyWaits, recIs}, "append(writes{put(k.L, lock)}, readMark(k)...)", nil, (*model).claimed},
-		enqueue:     {"enqueue", []compare{epochIs, lCreated, otherFree, qAbsent, recIs}, "writes{put(k.Q, place)}", sessionLives, (*model).enqueued},
-		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs}, "append(writes{clientv3.OpDelete(k.Q), put(k.L, lock)}, readMark(k)...)", nil, (*model).claimed},
-		leave:       {"leave", []compare{qUntouched}, "writes{clientv3.OpDelete(k.Q)}", nil, (*model).left},
+		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, nobodyWaits, recIs, slotsFree, nobodyInLine}, "append(append(writes{put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
+		enqueue:     {"enqueue", []compare{epochIs, lCreated, otherIs, qAbsent, recIs}, "append(writes{put(k.Q, place)}, takeTurn(k, turn)...)", sessionLives, (*model).enqueued},
+		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs, slotsFree}, "append(append(writes{clientv3.OpDelete(k.Q), put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
+		leave:       {"leave", []compare{qUntouched}, "append(writes{clientv3.OpDelete(k.Q)}, leaveLine(k)...)", nil, (*model).left},
 		settle:      {"settle", mine, "append(endLock(k, record, cool), raise(k, mark)...)", coolingLeaseLives, (*model).settled},
 		release:     {"release", mine, "freeLock(k)", nil, (*model).released},
 		adopt:       {"adopt", []compare{epochIs, lCreated, lIs}, "writes{put(k.L, lock)}", nil, (*model).adopted},
@@ -139,6 +144,9 @@ func table() [kinds]row {
 		runNow:             {"runNow", []compare{lIs}, "writes{put(k.L, lock), put(k.P, index), put(k.G, age)}", nil, (*model).ranNow},
 		rerun:              {"rerun", []compare{lCreated, otherIs, qAbsent, recIs}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), clientv3.OpDelete(old.r), clientv3.OpDelete(old.p))", nil, (*model).reran},
 		sweepLetter:        {"sweepLetter", []compare{recIs}, "writes{clientv3.OpDelete(k.R), clientv3.OpDelete(k.P)}", nil, (*model).swept},
+
+		takeTurn: {"takeTurn", []compare{qMine}, "append(leaveLine(k), put(k.T, turn))", sessionLives, (*model).turnTaken},
+		dropTurn: {"dropTurn", nil, "writes{clientv3.OpDelete(k.T)}", nil, (*model).turnDropped},
 	}
 }
 

@@ -6,6 +6,10 @@ package model
 func (m *model) claimed(s *state, t *txn) {
 	m.checkTurn(s, t)
 	m.checkPause(s)
+	if t.slot != 0 {
+		s.slots[t.slot-1] = t.by
+	}
+	s.turns[t.by] = 0
 	t.parked = t.kind == claimAsHead && s.queue[m.event(t.by)].parked && s.queue[m.event(t.by)].by == t.by
 	if t.kind == claimAsHead {
 		s.queue[m.event(t.by)] = place{}
@@ -33,7 +37,11 @@ func (m *model) putLock(s *state, t *txn, a alive) {
 	case t.token != 0:
 		token = t.token
 	}
-	*l = lock{created: created, modified: r, by: t.by, alive: a, token: token, parked: t.parked, trying: t.trying}
+	slot := l.slot
+	if t.kind == claim || t.kind == claimAsHead {
+		slot = t.slot
+	}
+	*l = lock{created: created, modified: r, by: t.by, alive: a, token: token, parked: t.parked, trying: t.trying, slot: slot}
 }
 
 // update writes the sender's own lock again, with another alive key.
@@ -58,6 +66,20 @@ func (m *model) enqueued(s *state, t *txn) {
 		r = p.created
 	}
 	*p = place{created: r, modified: s.clock, by: t.by, session: t.session}
+	if t.turn {
+		s.turns[t.by] = t.session
+	}
+}
+
+// turnTaken: a turn lives as long as the session that took it.
+func (m *model) turnTaken(s *state, t *txn) {
+	s.next()
+	s.turns[t.by] = t.session
+}
+
+func (m *model) turnDropped(s *state, t *txn) {
+	s.next()
+	s.turns[t.by] = 0
 }
 
 func (m *model) left(s *state, t *txn) {
@@ -66,6 +88,7 @@ func (m *model) left(s *state, t *txn) {
 		m.broke(ownLockOnly)
 	}
 	s.queue[m.event(t.by)] = place{}
+	s.turns[t.by] = 0
 }
 
 func (m *model) settled(s *state, t *txn) {
@@ -195,7 +218,10 @@ func (m *model) endLock(s *state, t *txn) {
 	if l.created == 0 {
 		l.created = s.clock
 	}
-	*l = lock{created: l.created, modified: s.clock, by: t.by, alive: byHold, cooling: true, steps: steps, token: l.token}
+	if m.breaks == slotFreedEarly && l.slot != 0 {
+		s.slots[l.slot-1] = 0
+	}
+	*l = lock{created: l.created, modified: s.clock, by: t.by, alive: byHold, cooling: true, steps: steps, token: l.token, slot: l.slot}
 	s.holds[t.by] = hold{s.clock, coolingLease}
 }
 
@@ -212,6 +238,9 @@ func (m *model) raise(s *state, t *txn) {
 func (m *model) dropLock(s *state, t *txn) {
 	if l := s.locks[m.lock(t.by)]; l.created != 0 && l.by != t.by {
 		m.broke(ownLockOnly)
+	}
+	if slot := s.locks[m.lock(t.by)].slot; slot != 0 && m.breaks != slotIsKept {
+		s.slots[slot-1] = 0
 	}
 	s.locks[m.lock(t.by)] = lock{}
 	s.holds[t.by] = hold{}

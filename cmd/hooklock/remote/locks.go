@@ -28,7 +28,7 @@ long answer that has begun may take longer), the hold's, max_duration, release_d
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.Flags(cmd)
-	cmd.AddCommand(newLocksList(e, &r), newLocksGet(e, &r), newLocksRelease(e, &r))
+	cmd.AddCommand(newLocksList(e, &r), newLocksGet(e, &r), newLocksSlots(e, &r), newLocksRelease(e, &r))
 	return cmd
 }
 
@@ -100,6 +100,45 @@ func timeLeft(l *client.Lock) string {
 
 func lockRow(l *client.Lock) []string {
 	return []string{l.Workflow, lockState(l), cli.SpanSeconds(l.HeldFor), timeLeft(l), strconv.Itoa(l.Waiting), l.ExecutionID, l.Holder}
+}
+
+func newLocksSlots(e *cli.Environment, r *Remote) *cobra.Command {
+	var prefix, cursor string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "slots",
+		Short: "list the slots of limits that are taken",
+		Long: `List the slots of limits that are taken, and who has them. A limit is one of limits.shared, with what the delivery had in its name, or
+workflow:NAME for the lock.limit of a route. OF is how many slots it has, as the replica knows it that is asked.`,
+		Example: `  hooklock locks slots
+  hooklock locks slots --prefix tenant/acme`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				l := &listing[client.Slot]{
+					name: "slots", none: "no slot is taken", limit: limit, cursor: cursor,
+					head: []string{"LIMIT", "SLOT", "OF", "WORKFLOW", "EXECUTION", "ROUTE"}, row: slotRow,
+					drop: []string{"ROUTE"}, cut: map[string]int{"WORKFLOW": 20}, raw: (*client.Slot).RawJSON,
+					page: func(limit int, cursor string) ([]client.Slot, string, error) {
+						page, err := d.SlotPage(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
+						if err != nil {
+							return nil, "", err
+						}
+						return page.Slots, page.NextCursor, nil
+					},
+				}
+				return l.print(d)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only limits that begin so")
+	listFlags(cmd, &limit, &cursor)
+	r.watchFlag(cmd)
+	return cmd
+}
+
+func slotRow(s *client.Slot) []string {
+	return []string{s.Limit, strconv.Itoa(s.Number), strconv.Itoa(s.Of), s.Workflow, s.ExecutionID, s.Route}
 }
 
 func newLocksGet(e *cli.Environment, r *Remote) *cobra.Command {

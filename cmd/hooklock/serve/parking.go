@@ -94,6 +94,17 @@ func (s *Service) keptRequest(ctx context.Context, id idem.ExecutionID, kept []b
 	return r.Head, r.Body, nil
 }
 
+// setLimits takes over how many slots limits have.
+func (s *Service) setLimits(c *config.Config) {
+	limits := wiring.Limits(c)
+	s.limits.Store(&limits)
+}
+
+// limit is how many slots a limit has, as the last reload has it; 0 = there is none.
+func (s *Service) limit(route string, slot idem.Slot) int {
+	return (*s.limits.Load())(route, slot)
+}
+
 // setParked takes over what may be parked.
 func (s *Service) setParked(c *config.Config) {
 	s.parkedEvents.Store(int64(c.Limits.Parked.Events))

@@ -204,6 +204,7 @@ func (s *Service) takeOver(e *cli.Environment, path string, text []byte) (change
 	s.inForce.take(loaded)
 	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
 	s.setParked(loaded.Config)
+	s.setLimits(loaded.Config)
 	s.setMemory(&loaded.Config.Limits)
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(loaded.Config.Log.Sample)

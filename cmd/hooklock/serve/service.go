@@ -74,6 +74,7 @@ type Service struct {
 	bounds     connectionBounds
 	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
 	// limits.parked, as the last reload has it
+	limits                                   atomic.Pointer[func(string, idem.Slot) int] // as the last reload has them
 	parkedEvents, parkedBytes, parkedRunning atomic.Int64
 	serving                                  sync.WaitGroup
 	failed                                   chan error // a listener that ended by itself
@@ -102,6 +103,7 @@ func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerL
 	}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
 	s.setParked(c)
+	s.setLimits(c)
 	s.memory = memory.Find()
 	s.budget = wire.NewBudget(0)
 	s.setMemory(&c.Limits)
@@ -171,6 +173,7 @@ func (s *Service) openStore(context.Context) error {
 	o.Rekeep = func(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error) {
 		return s.requests.Rekeep(ctx, from, to, value)
 	}
+	o.Limit = s.limit
 	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
 	o.OnPause = s.telemetry.Paused
 	o.OnOperation = func(op link.Operation) {
@@ -195,6 +198,7 @@ func (s *Service) openStore(context.Context) error {
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.Store.SessionTTLRemaining,
 		Memory: s.budget, Parked: s.Store.Parked, Paused: s.Store.PausedHere, Routes: s.routeHealth, Shed: s.Store.ShedArrivals, Audits: s.Store.ShedAudits,
+		Slots: s.Store.SlotsHeld,
 	})
 }
 

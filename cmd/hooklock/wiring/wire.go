@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -81,7 +82,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := naming.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: c.OnMissingEventID, Open: leftOpen(c)}
+	spec := naming.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: c.OnMissingEventID, Open: leftOpen(c), Uses: c.Uses}
 	if !c.Idempotency.Enabled { // every delivery is its own event: what the sender calls it is not asked
 		spec.EventID, spec.Missing = "", naming.MissingPayload
 	}
@@ -120,7 +121,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 
 func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 	p := idem.Policy{
-		Route: c.Name, Strategy: c.Lock.Strategy, MaxDuration: c.Lock.MaxDuration, ReleaseDelay: c.Lock.ReleaseDelay,
+		Route: c.Name, Strategy: c.Lock.Strategy, Limit: c.Lock.Limit, MaxDuration: c.Lock.MaxDuration, ReleaseDelay: c.Lock.ReleaseDelay,
 		WaitTimeout: c.Lock.WaitTimeout, MaxWaiting: c.Lock.MaxWaiting, InFlight: c.Idempotency.InFlight,
 		AttachTimeout: upstream + c.Lock.WaitTimeout,
 		Idempotency:   c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
@@ -153,6 +154,23 @@ func orderPolicy(c *config.Route, preset *sender.Preset, spec *naming.KeySpec) *
 		spec.OrderBy, spec.OrderUnit = preset.Order, preset.OrderUnit
 	}
 	return &idem.OrderPolicy{OnStale: c.Order.OnStale, By: spec.OrderBy}
+}
+
+// Limits says how many slots the limits of c have; see etcdlock.Options.
+func Limits(c *config.Config) func(route string, slot idem.Slot) int {
+	shared := maps.Clone(c.Limits.Shared)
+	own := map[string]int{}
+	for i := range c.Routes {
+		if n := c.Routes[i].Lock.Limit; n > 1 {
+			own[c.Routes[i].Name] = n
+		}
+	}
+	return func(route string, slot idem.Slot) int {
+		if slot.Rule == "" {
+			return own[route]
+		}
+		return shared[slot.Rule]
+	}
 }
 
 // onMismatch: that a replay is unsigned is for people to know.

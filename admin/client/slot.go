@@ -1,0 +1,61 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+)
+
+// Slot is a place in a limit, and who has it.
+type Slot struct {
+	Limit       string `json:"limit"`        // with what the delivery had in it: tenant/acme; that of a workflow's lock.limit is workflow:NAME
+	Number      int    `json:"slot"`         // from 0
+	Of          int    `json:"of,omitempty"` // how many there are, as the replica has it that was asked; 0 = it knows no such limit
+	ExecutionID string `json:"executionId"`
+	Workflow    string `json:"workflow"`
+	Route       string `json:"route"`
+
+	raw json.RawMessage
+}
+
+// OwnSlot is a slot of an execution.
+type OwnSlot struct {
+	Limit  string `json:"limit"`
+	Number int    `json:"slot"`
+}
+
+// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+func (s *Slot) RawJSON() []byte { return s.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (s *Slot) UnmarshalJSON(text []byte) error {
+	type plain Slot
+	if err := json.Unmarshal(text, (*plain)(s)); err != nil {
+		return err
+	}
+	if s.Limit == "" {
+		return errors.New("a slot is of a limit")
+	}
+	s.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// SlotPage is a part of the slots that are taken. It may be shorter than its limit, even empty, and not be the last: only an empty NextCursor says
+// that.
+type SlotPage struct {
+	Slots      []Slot `json:"slots"`
+	NextCursor string `json:"nextCursor"`
+}
+
+// SlotPage gets one page. The prefix of q is that of the limits.
+func (c *Client) SlotPage(ctx context.Context, q LockQuery) (*SlotPage, error) {
+	page := new(SlotPage)
+	_, err := c.do(ctx, call{
+		method: http.MethodGet, path: "/v1/slots", query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor), into: page,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}

@@ -1,0 +1,511 @@
+package etcdlock
+
+import (
+	"cmp"
+	"context"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// slots knows the limits that executions of this process count against. What it says is a hint, which slot to try and whose turn it is: the
+// transaction that takes a lock compares that its slots are free, so there are never more holders than a limit has numbers.
+//
+// While nobody here waits, it knows what this process has taken and what a refusal has shown. While somebody waits it follows all slots and turns
+// with one watch (slots_watch.go), so that the end of an execution wakes the one whose turn it is, and no one else.
+type slots struct {
+	store  *core
+	wanted chan struct{} // somebody waits, and nothing is followed
+	seed   maphash.Seed  // so that two processes do not try the same slot first
+
+	mu       sync.Mutex
+	limits   map[string]*limit
+	waiters  map[idem.ExecutionID]*slotWaiter
+	followed bool // limits is what etcd has
+}
+
+// limit is one limit, as far as it is known.
+type limit struct {
+	taken map[int]protocol.SlotHolder // in etcd
+	asked map[int]idem.ExecutionID    // by claims of this process that are on their way
+	line  map[idem.ExecutionID]*turnSeen
+	// sorted is the line, the oldest first; nil = it is to be made anew.
+	sorted []*turnSeen
+}
+
+type turnSeen struct {
+	protocol.SlotHolder
+	since int64
+}
+
+// slotWaiter is an execution in this process that waits for a slot.
+type slotWaiter struct {
+	lock idem.Lock     // as it waits
+	news chan struct{} // closed when it may be its turn
+	turn string        // the limit at which it has, or may have, its turn; "" = none
+	wake func()        // instead of news, for a line of parked executions
+	idle int           // rounds since it was woken and did not come
+}
+
+func newSlots(s *core) *slots {
+	return &slots{
+		store: s, wanted: make(chan struct{}, 1), seed: maphash.MakeSeed(),
+		limits: map[string]*limit{}, waiters: map[idem.ExecutionID]*slotWaiter{},
+	}
+}
+
+// size is how many slots a limit has; 0 = there is no such limit, any more.
+func (s *core) size(route string, slot idem.Slot) int {
+	if s.o.Limit == nil {
+		return 0
+	}
+	return s.o.Limit(route, slot)
+}
+
+func (p *slots) ofLocked(name string) *limit {
+	l := p.limits[name]
+	if l == nil {
+		l = &limit{taken: map[int]protocol.SlotHolder{}, asked: map[int]idem.ExecutionID{}, line: map[idem.ExecutionID]*turnSeen{}}
+		p.limits[name] = l
+	}
+	return l
+}
+
+// tidyLocked forgets a limit of which nothing is known.
+func (p *slots) tidyLocked(name string) {
+	if l := p.limits[name]; l != nil && len(l.taken) == 0 && len(l.asked) == 0 && len(l.line) == 0 {
+		delete(p.limits, name)
+	}
+}
+
+// size is at how many limits an execution has to have a slot.
+func (p *slots) size(l *idem.Lock) (n int) {
+	for _, slot := range l.Slots {
+		if p.store.size(l.Route, slot) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// choose sets which slots l is to take, and reserves them here. full is the limit that has none for it; "" = they are chosen. Who comes past the
+// queue, and is no head of one, comes after all who wait at a limit.
+func (p *slots) choose(l *idem.Lock, head bool) (full string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unchooseLocked(l)
+	chosen := make([]idem.Slot, len(l.Slots))
+	smallest := 0
+	for i, slot := range l.Slots {
+		most := p.store.size(l.Route, slot)
+		slot.N = -1
+		if chosen[i] = slot; most == 0 {
+			continue
+		}
+		in := p.ofLocked(slot.Limit)
+		if chosen[i].N = p.freeLocked(in, l.Execution, head, most); chosen[i].N < 0 && (full == "" || most < smallest) {
+			full, smallest = slot.Limit, most
+		}
+		p.tidyLocked(slot.Limit)
+	}
+	if full != "" {
+		for i := range chosen {
+			chosen[i].N = -1
+		}
+		l.Slots = chosen
+		return full
+	}
+	l.Slots = chosen
+	for _, slot := range chosen {
+		if slot.N >= 0 {
+			p.ofLocked(slot.Limit).asked[slot.N] = l.Execution
+		}
+	}
+	return ""
+}
+
+// freeLocked is a free slot for x, the one for whose turn it is; -1 = there is none.
+func (p *slots) freeLocked(in *limit, x idem.ExecutionID, head bool, most int) int {
+	if len(in.line) > 0 && !head {
+		return -1
+	}
+	rank := in.before(x, most)
+	first := 0
+	if len(in.line) == 0 {
+		first = int(maphash.String(p.seed, string(x)) % uint64(most))
+		if p.followed {
+			first = 0
+		}
+	}
+	for i := range most {
+		n := (first + i) % most
+		if _, taken := in.taken[n]; taken {
+			continue
+		}
+		if _, taken := in.asked[n]; taken {
+			continue
+		}
+		if rank == 0 {
+			return n
+		}
+		rank--
+	}
+	return -1
+}
+
+// before is how many of the next n are to get a slot before x, besides those who take one just now.
+func (in *limit) before(x idem.ExecutionID, n int) (before int) {
+	if len(in.line) == 0 {
+		return 0
+	}
+	taking := map[idem.ExecutionID]bool{}
+	for _, other := range in.asked {
+		taking[other] = true
+	}
+	for _, other := range in.next(n + len(taking)) {
+		if other == x {
+			break
+		}
+		if !taking[other] {
+			before++
+		}
+	}
+	return before
+}
+
+// isNext reports whether x is among the next n; there: it has a turn.
+func (in *limit) isNext(x idem.ExecutionID, n int) (next, there bool) {
+	if in.line[x] == nil {
+		return len(in.line) < n, false
+	}
+	return slices.Contains(in.next(n), x), true
+}
+
+// next are the n whose turn comes first: a workflow that has no slot comes before one that has, and one with less before one with more, each of its
+// own turns included; then the oldest place in a queue.
+func (in *limit) next(n int) (next []idem.ExecutionID) {
+	n = min(n, len(in.line))
+	if n <= 0 {
+		return nil
+	}
+	if in.sorted == nil {
+		for _, t := range in.line {
+			in.sorted = append(in.sorted, t)
+		}
+		slices.SortFunc(in.sorted, older)
+	}
+	for level := 0; level <= len(in.taken)+len(in.line); level++ {
+		has := map[string]int{}
+		for _, holder := range in.taken {
+			has[holder.Workflow]++
+		}
+		for _, t := range in.sorted {
+			if has[t.Workflow] == level {
+				if next = append(next, t.Execution); len(next) == n {
+					return next
+				}
+			}
+			has[t.Workflow]++
+		}
+	}
+	return next
+}
+
+func older(a, b *turnSeen) int {
+	return cmp.Or(cmp.Compare(a.since, b.since), strings.Compare(string(a.Execution), string(b.Execution)))
+}
+
+// come and gone keep the line sorted.
+func (in *limit) come(t *turnSeen) {
+	in.gone(t.Execution)
+	in.line[t.Execution] = t
+	if in.sorted != nil {
+		at, _ := slices.BinarySearchFunc(in.sorted, t, older)
+		in.sorted = slices.Insert(in.sorted, at, t)
+	}
+}
+
+func (in *limit) gone(x idem.ExecutionID) {
+	t := in.line[x]
+	if t == nil {
+		return
+	}
+	delete(in.line, x)
+	if at, there := slices.BinarySearchFunc(in.sorted, t, older); there {
+		in.sorted = append(in.sorted[:at:at], in.sorted[at+1:]...)
+	}
+}
+
+// clear forgets what is in etcd.
+func (in *limit) clear() {
+	in.taken, in.line, in.sorted = map[int]protocol.SlotHolder{}, map[idem.ExecutionID]*turnSeen{}, nil
+}
+
+// unchoose takes back what was reserved for a claim that came to nothing.
+func (p *slots) unchoose(l *idem.Lock) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unchooseLocked(l)
+}
+
+func (p *slots) unchooseLocked(l *idem.Lock) {
+	for _, slot := range l.Slots {
+		if in := p.limits[slot.Limit]; in != nil && in.asked[slot.N] == l.Execution {
+			delete(in.asked, slot.N)
+			p.tidyLocked(slot.Limit)
+		}
+	}
+}
+
+// took notes that l has got what was chosen for it.
+func (p *slots) took(l *idem.Lock) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, slot := range l.Slots {
+		if slot.N >= 0 {
+			in := p.ofLocked(slot.Limit)
+			in.taken[slot.N] = protocol.SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route}
+			in.gone(l.Execution)
+		}
+	}
+	p.unchooseLocked(l)
+}
+
+// freed is told of a lock that this process has nothing to do with any more. Where all is followed, the watch says what becomes of its slots.
+func (p *slots) freed(l *idem.Lock) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, slot := range l.Slots {
+		if in := p.limits[slot.Limit]; in != nil && !p.followed && in.taken[slot.N].Execution == l.Execution {
+			delete(in.taken, slot.N)
+			p.tidyLocked(slot.Limit)
+		}
+	}
+}
+
+// look reads how things stand around an execution that counts against limits, and these.
+func (p *slots) look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*protocol.State, error) {
+	ops := protocol.LockRecordAndQueue(k)
+	around := len(ops)
+	for _, slot := range of {
+		ops = append(ops, clientv3.OpGet(p.store.layout.Taken(slot.Limit), clientv3.WithPrefix()), clientv3.OpGet(p.store.layout.Line(slot.Limit), clientv3.WithPrefix()))
+	}
+	answers, revision, err := p.store.read(ctx, ops...)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	for i, slot := range of {
+		in := p.ofLocked(slot.Limit)
+		in.clear()
+		for _, kv := range answers[around+2*i].GetResponseRange().Kvs {
+			p.sawLocked(kv, true)
+		}
+		for _, kv := range answers[around+2*i+1].GetResponseRange().Kvs {
+			p.sawLocked(kv, false)
+		}
+		p.tidyLocked(slot.Limit)
+	}
+	p.mu.Unlock()
+	return protocol.ReadState(answers, revision)
+}
+
+// sawLocked notes a slot or a turn that is there. One that this release cannot read is somebody's, too.
+func (p *slots) sawLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
+	prefix := p.store.layout.Turns()
+	if slot {
+		prefix = p.store.layout.Slots()
+	}
+	name, rest, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), prefix))
+	if !ok {
+		return ""
+	}
+	holder, err := protocol.DecodeSlot(kv.Value)
+	if !slot {
+		if err != nil {
+			holder.Execution = idem.ExecutionID(rest)
+		}
+		p.ofLocked(name).come(&turnSeen{SlotHolder: holder, since: cmp.Or(holder.Since, kv.CreateRevision)})
+		return name
+	}
+	n, err := strconv.Atoi(rest)
+	if err != nil {
+		return ""
+	}
+	p.ofLocked(name).taken[n] = holder
+	return name
+}
+
+// goneLocked notes a slot or a turn that is not there any more.
+func (p *slots) goneLocked(key string, slot bool) (name string) {
+	prefix := p.store.layout.Turns()
+	if slot {
+		prefix = p.store.layout.Slots()
+	}
+	name, rest, ok := protocol.SlotAt(strings.TrimPrefix(key, prefix))
+	in := p.limits[name]
+	if !ok || in == nil {
+		return ""
+	}
+	if n, err := strconv.Atoi(rest); slot && err == nil {
+		delete(in.taken, n)
+	} else {
+		in.gone(idem.ExecutionID(rest))
+	}
+	p.tidyLocked(name)
+	return name
+}
+
+// ask is at which limit it is not the turn of who waits yet, and whether it is in the line there; "" = it is its turn at all of them. Until all is
+// followed nobody knows, and at is unknownLimit. The waiter's news are closed, or its wake is called, when it is to ask again.
+func (p *slots) ask(l *idem.Lock, wake func()) (at string, inLine bool, w *slotWaiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w = p.waiters[l.Execution]
+	if w == nil {
+		w = &slotWaiter{lock: *l, wake: wake}
+		p.waiters[l.Execution] = w
+	}
+	w.news, w.idle = make(chan struct{}), 0
+	if !p.followed {
+		poke(p.wanted)
+		return unknownLimit, true, w
+	}
+	smallest := 0
+	for _, slot := range l.Slots {
+		most := p.store.size(l.Route, slot)
+		if most == 0 {
+			continue
+		}
+		in := p.ofLocked(slot.Limit)
+		next, there := in.isNext(l.Execution, in.freeOf(most))
+		if !next && (at == "" || most < smallest) {
+			at, smallest, inLine = slot.Limit, most, there
+		}
+		p.tidyLocked(slot.Limit)
+	}
+	return at, inLine, w
+}
+
+// unknownLimit is no limit's name.
+const unknownLimit = "\x00"
+
+// freeOf is how many slots below most are free.
+func (in *limit) freeOf(most int) int {
+	free := most
+	for n := range in.taken {
+		if n < most {
+			free--
+		}
+	}
+	return free
+}
+
+// tellLocked wakes those of this process whose turn it is at a limit.
+func (p *slots) tellLocked(name string) {
+	in := p.limits[name]
+	if in == nil || !p.followed {
+		return
+	}
+	free, ours := p.openLocked(name)
+	if !ours || free <= 0 {
+		return
+	}
+	for _, x := range in.next(free) {
+		p.wakeLocked(p.waiters[x])
+	}
+}
+
+// openLocked is how many slots of a limit are free, by what those of this process say who wait there; ours is false where none does.
+func (p *slots) openLocked(name string) (free int, ours bool) {
+	in := p.limits[name]
+	for x := range in.line {
+		w := p.waiters[x]
+		if w == nil {
+			continue
+		}
+		for _, slot := range w.lock.Slots {
+			if slot.Limit != name {
+				continue
+			}
+			if most := p.store.size(w.lock.Route, slot); most > 0 {
+				return in.freeOf(most), true
+			}
+			return len(in.line), true // there is no such limit any more
+		}
+	}
+	return 0, false
+}
+
+func (p *slots) wakeLocked(w *slotWaiter) {
+	if w == nil {
+		return
+	}
+	if w.wake != nil {
+		w.wake()
+		return
+	}
+	select {
+	case <-w.news:
+	default:
+		close(w.news)
+	}
+}
+
+// leave is for who waits for a slot no more. It returns the limit at which it may still have a turn; "" = none.
+func (p *slots) leave(x idem.ExecutionID) (turn string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.waiters[x]
+	if w == nil {
+		return ""
+	}
+	delete(p.waiters, x)
+	return w.turn
+}
+
+// turnOf is the limit at which an execution may have its turn; "" = none.
+func (p *slots) turnOf(x idem.ExecutionID) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.waiters[x]; w != nil {
+		return w.turn
+	}
+	return ""
+}
+
+// begin lets an execution wait whose turn is taken with its place. at is the limit, as far as is known; "" = none has to be waited for.
+func (p *slots) begin(l *idem.Lock) (at string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	smallest := 0
+	for _, slot := range l.Slots {
+		in, most := p.limits[slot.Limit], p.store.size(l.Route, slot)
+		if in == nil || most == 0 || in.freeOf(most) > len(in.line) || at != "" && most >= smallest {
+			continue
+		}
+		at, smallest = slot.Limit, most
+	}
+	if at != "" {
+		p.waiters[l.Execution] = &slotWaiter{lock: *l, news: make(chan struct{}), turn: at}
+		poke(p.wanted)
+	}
+	return at
+}
+
+// turned notes at which limit an execution has its turn.
+func (p *slots) turned(x idem.ExecutionID, at string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.waiters[x]; w != nil {
+		w.turn = at
+	}
+}

@@ -1,0 +1,300 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// erp is a limit of so many slots, as a Store of a replica has it.
+func erp(n *atomic.Int64) Options {
+	return Options{Limit: func(_ string, slot idem.Slot) int { return int(n.Load()) }}
+}
+
+func slotsOf(n int64) *atomic.Int64 {
+	var v atomic.Int64
+	v.Store(n)
+	return &v
+}
+
+func limitedStore(tb testing.TB, e *etcdtest.Etcd, n *atomic.Int64) *Store {
+	o := erp(n)
+	o.Endpoints = []string{e.Endpoint}
+	return openStore(tb, o)
+}
+
+// limitedLock counts against the limit.
+func limitedLock(workflow, event string) idem.Lock {
+	l := lockFor(workflow, event)
+	l.Slots = []idem.Slot{{Limit: "erp", Rule: "erp", N: -1}}
+	return l
+}
+
+// takenSlots are the keys of slots that are taken in etcd.
+func takenSlots(tb testing.TB, e *etcdtest.Etcd, s *Store) (keys []string) {
+	tb.Helper()
+	r, err := e.Client.Get(within(tb, patience), s.layout.Slots(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, kv := range r.Kvs {
+		keys = append(keys, string(kv.Key))
+	}
+	return keys
+}
+
+func TestALimitBoundsTheLocksOfAllWorkflowsAndEachEndGivesItsSlotBack(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(2)
+	stores := []*Store{limitedStore(t, e, n), limitedStore(t, e, n)}
+	one := mustClaim(t, stores[0], limitedLock("w1", "a"), 0)
+	two := mustClaim(t, stores[1], limitedLock("w2", "b"), 0)
+	if a, b := one.Lock().Slots[0].N, two.Lock().Slots[0].N; a == b || a < 0 || b < 0 || a > 1 || b > 1 {
+		t.Fatalf("slots %d and %d", a, b)
+	}
+	for i, s := range stores {
+		held, seen, err := s.Claim(within(t, patience), limitedLock("w3", fmt.Sprint(i)), 0)
+		if err != nil || held != nil || seen.Full == nil || seen.Full.Limit != "erp" || seen.Lock != nil {
+			t.Fatalf("a third one at store %d: %v %+v %v", i, held, seen, err)
+		}
+	}
+	if held, _, err := stores[0].Claim(within(t, patience), lockFor("w4", "free"), 0); err != nil || held == nil {
+		t.Fatalf("what counts against no limit: %v", err)
+	}
+	if _, err := one.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	three := mustClaim(t, stores[1], limitedLock("w3", "again"), 0)
+	if three.Lock().Slots[0].N != one.Lock().Slots[0].N {
+		t.Errorf("it has slot %d, and %d became free", three.Lock().Slots[0].N, one.Lock().Slots[0].N)
+	}
+	if err := two.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := three.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	if left := takenSlots(t, e, stores[0]); len(left) > 0 {
+		t.Errorf("slots are left: %v", left)
+	}
+}
+
+func TestTheSlotOfADeadProcessComesBackWithItsLock(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	survivor, dying := limitedStore(t, e, n), limitedStore(t, e, n)
+	mustClaim(t, dying, limitedLock("w1", "a"), 0)
+	l := limitedLock("w2", "b")
+	p := mustEnqueue(t, survivor, l)
+	closeStore(t, dying)
+	held, err := inTurn(within(t, patience), p, l)
+	if err != nil || held == nil {
+		t.Fatalf("the waiter: %v", err)
+	}
+	if taken := takenSlots(t, e, survivor); len(taken) != 1 {
+		t.Errorf("taken: %v", taken)
+	}
+}
+
+// TestWhoWaitsForASlot: the oldest place first, one slot for each workflow while others wait, and who comes later is refused.
+func TestWhoWaitsForASlotGetsItInTheOrderOfArrivalOverAllWorkflows(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	stores := []*Store{limitedStore(t, e, n), limitedStore(t, e, n)}
+	holder := mustClaim(t, stores[0], limitedLock("w", "first"), 0)
+	const waiters = 8
+	var mu sync.Mutex
+	var order []int
+	var wg sync.WaitGroup
+	for i := range waiters {
+		l := limitedLock(fmt.Sprintf("w%d", i), "a")
+		p := mustEnqueue(t, stores[i%2], l)
+		wg.Go(func() {
+			held, err := inTurn(within(t, patience), p, l)
+			if err != nil || held == nil {
+				t.Errorf("%d: %v", i, err)
+				return
+			}
+			mu.Lock()
+			order = append(order, i)
+			mu.Unlock()
+			if _, err := held.Settle(within(t, patience), success("")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, "all turns", func() bool { return countKeys(t, e, stores[0].layout.Turns()) == waiters })
+	if _, seen, err := stores[1].Claim(within(t, patience), limitedLock("late", "x"), 0); err != nil || seen == nil || seen.Full == nil {
+		t.Errorf("who came later: %+v %v", seen, err)
+	}
+	if _, err := holder.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	if !slices.IsSorted(order) || len(order) != waiters {
+		t.Errorf("they ran in the order %v", order)
+	}
+	eventually(t, "no turns", func() bool { return countKeys(t, e, stores[0].layout.Turns()) == 0 })
+	if left := takenSlots(t, e, stores[0]); len(left) > 0 {
+		t.Errorf("slots are left: %v", left)
+	}
+}
+
+func countKeys(tb testing.TB, e *etcdtest.Etcd, prefix string) int {
+	tb.Helper()
+	r, err := e.Client.Get(within(tb, patience), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return int(r.Count)
+}
+
+func TestALimitThatIsRaisedLetsThemInAndOneThatIsLoweredCutsNobodyOff(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	s := limitedStore(t, e, n)
+	one := mustClaim(t, s, limitedLock("w1", "a"), 0)
+	l := limitedLock("w2", "b")
+	p := mustEnqueue(t, s, l)
+	got := make(chan idem.Held, 1)
+	go func() {
+		held, err := inTurn(within(t, patience), p, l)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- held
+	}()
+	eventually(t, "its turn", func() bool { return countKeys(t, e, s.layout.Turns()) == 1 })
+	n.Store(2)
+	two := <-got
+	n.Store(1)
+	for _, held := range []idem.Held{one, two} {
+		if err := held.Begin(); err != nil {
+			t.Errorf("cut off: %v", err)
+		}
+	}
+	if _, seen, err := s.Claim(within(t, patience), limitedLock("w3", "c"), 0); err != nil || seen == nil || seen.Full == nil {
+		t.Errorf("a third: %+v %v", seen, err)
+	}
+	for _, held := range []idem.Held{one, two} {
+		if _, err := held.Settle(within(t, patience), success("")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWhoGivesUpWaitingForASlotLeavesNoTurn(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	s := limitedStore(t, e, n)
+	holder := mustClaim(t, s, limitedLock("w1", "a"), 0)
+	l := limitedLock("w2", "b")
+	p := mustEnqueue(t, s, l)
+	ctx, cancel := context.WithCancel(within(t, patience))
+	done := make(chan error, 1)
+	go func() { _, err := inTurn(ctx, p, l); done <- err }()
+	eventually(t, "its turn", func() bool { return countKeys(t, e, s.layout.Turns()) == 1 })
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("it got the lock")
+	}
+	if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "no turns", func() bool { return countKeys(t, e, s.layout.Turns()) == 0 })
+	if _, err := holder.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	mustClaim(t, s, limitedLock("w3", "c"), 0)
+}
+
+func TestWhoIsNextIsTheOldestAndNobodyIsTwiceWhileOthersWait(t *testing.T) {
+	in := newSlots(nil).ofLocked("erp")
+	turn := func(workflow string, since int64) {
+		in.come(&turnSeen{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)), Workflow: workflow}, since})
+	}
+	in.taken[0] = protocol.SlotHolder{Workflow: "a"}
+	for _, w := range []struct {
+		workflow string
+		since    int64
+	}{{"a", 1}, {"b", 2}, {"b", 3}, {"c", 4}, {"d", 5}, {"b", 6}} {
+		turn(w.workflow, w.since)
+	}
+	if got, want := in.next(6), []idem.ExecutionID{"b2", "c4", "d5", "a1", "b3", "b6"}; !slices.Equal(got, want) {
+		t.Errorf("next are %v, want %v", got, want)
+	}
+	if got := in.next(2); !slices.Equal(got, []idem.ExecutionID{"b2", "c4"}) {
+		t.Errorf("the next two are %v", got)
+	}
+	in.gone("c4")
+	delete(in.taken, 0)
+	turn("e", 0)
+	if got, want := in.next(4), []idem.ExecutionID{"e0", "a1", "b2", "d5"}; !slices.Equal(got, want) {
+		t.Errorf("next are %v, want %v", got, want)
+	}
+}
+
+func TestWhatIsParkedWaitsForASlotAndComesInItsTurn(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
+	first := mustClaim(t, a, limitedLock("w1", "first"), 0)
+	parked := parkedLock("w2", "second")
+	parked.Slots = limitedLock("", "").Slots
+	mustPark(t, b, parked, 0)
+	scope, _, err := b.Ripe(within(t, patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if taken, err := b.Take(within(t, patience), scope, anyRoute); taken != nil || err != nil && !errors.Is(err, idem.ErrNotClaimed) {
+		t.Fatalf("it is taken without a slot: %+v %v", taken, err)
+	}
+	got := make(chan *idem.Taken, 1)
+	go func() { got <- takeNext(t, b) }()
+	eventually(t, "its turn", func() bool { return countKeys(t, e, a.layout.Turns()) == 1 })
+	if _, seen, err := a.Claim(within(t, patience), limitedLock("w3", "later"), 0); err != nil || seen == nil || seen.Full == nil {
+		t.Errorf("who came later: %+v %v", seen, err)
+	}
+	mustSettle(t, first)
+	taken := <-got
+	if l := taken.Held.Lock(); l.Execution != parked.Execution || l.Slots[0].N != 0 {
+		t.Fatalf("took %+v", l)
+	}
+	mustAttempt(t, taken.Held)
+	mustSettle(t, taken.Held)
+	if left := takenSlots(t, e, a); len(left) > 0 {
+		t.Errorf("slots are left: %v", left)
+	}
+}
+
+func TestAHoldKeepsItsSlotAndAForceReleaseGivesItBack(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	s := limitedStore(t, e, n)
+	held := mustClaim(t, s, limitedLock("w1", "a"), 0)
+	if err := held.Hold(within(t, patience), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, seen, err := s.Claim(within(t, patience), limitedLock("w2", "b"), 0); err != nil || seen == nil || seen.Full == nil {
+		t.Fatalf("beside a hold: %+v %v", seen, err)
+	}
+	page, err := s.Slots(within(t, patience), idem.LockQuery{})
+	if err != nil || len(page.Slots) != 1 || page.Slots[0].Execution != held.Lock().Execution || page.Slots[0].Of != 1 || page.Slots[0].Limit != "erp" {
+		t.Errorf("who has which: %+v %v", page, err)
+	}
+	if _, err := s.ForceRelease(within(t, patience), "w1", held.Lock().Execution, idem.Cancel{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	mustClaim(t, s, limitedLock("w2", "b"), 0)
+}

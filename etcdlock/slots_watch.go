@@ -1,0 +1,182 @@
+package etcdlock
+
+import (
+	"context"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// slotsRound is how often those who wait for a slot are looked after: a limit may have been changed, a turn may have got lost.
+const slotsRound = time.Second
+
+// roundsToCome is for how many rounds the turn of a line waits for whoever carries that: then the next one has it.
+const roundsToCome = 3
+
+// run follows while somebody waits for a slot, until ctx ends.
+func (p *slots) run(ctx context.Context) {
+	for {
+		select {
+		case <-p.wanted:
+			p.follow(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// follow knows all slots and turns until nobody waits for a while.
+func (p *slots) follow(ctx context.Context) {
+	defer p.unfollow()
+	for {
+		revision, err := p.list(ctx)
+		if err != nil {
+			return
+		}
+		if !p.watch(ctx, revision) || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (p *slots) unfollow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.followed = false; len(p.waiters) > 0 { // somebody came just now
+		poke(p.wanted)
+	}
+}
+
+// list reads all slots and turns, and lets everybody ask again. The error is the context's.
+func (p *slots) list(ctx context.Context) (int64, error) {
+	answers, revision, err := p.store.read(ctx, clientv3.OpGet(p.store.layout.Slots(), clientv3.WithPrefix()), clientv3.OpGet(p.store.layout.Turns(), clientv3.WithPrefix()))
+	if err != nil {
+		return 0, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, in := range p.limits {
+		in.clear()
+		p.tidyLocked(name)
+	}
+	for i, slot := range []bool{true, false} {
+		for _, kv := range answers[i].GetResponseRange().Kvs {
+			p.sawLocked(kv, slot)
+		}
+	}
+	p.followed = true
+	for _, w := range p.waiters {
+		p.wakeLocked(w)
+	}
+	return revision, nil
+}
+
+// watch follows from a revision on; false: nobody waits any more, true: the watch broke.
+func (p *slots) watch(ctx context.Context, revision int64) (broke bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	broken := make(chan struct{})
+	go func() {
+		defer close(broken)
+		_ = p.store.pool.Watch(ctx, link.OfWaits, p.watches(revision+1)...) // whatever it was, all is read again
+	}()
+	defer func() { cancel(); <-broken }()
+	round := time.NewTicker(slotsRound)
+	defer round.Stop()
+	for quiet := false; ; {
+		select {
+		case <-broken:
+			return true
+		case <-round.C:
+			nobody := p.lookAfter()
+			if nobody && quiet {
+				return false
+			}
+			quiet = nobody
+		}
+	}
+}
+
+func (p *slots) watches(from int64) (watches []link.Watch) {
+	for _, kind := range []struct {
+		prefix string
+		slot   bool
+	}{{p.store.layout.Slots(), true}, {p.store.layout.Turns(), false}} {
+		watches = append(watches, link.Watch{Key: kind.prefix, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}, News: func(e *clientv3.Event) {
+			p.heard(e, kind.slot)
+		}})
+	}
+	return watches
+}
+
+func (p *slots) heard(e *clientv3.Event, slot bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e.Type == clientv3.EventTypeDelete {
+		p.tellLocked(p.goneLocked(string(e.Kv.Key), slot))
+		return
+	}
+	p.tellLocked(p.sawLocked(e.Kv, slot))
+}
+
+// lookAfter lets those ask again whose turn may have got lost or whose limit may have changed, and gives up turns that nobody here waits with.
+func (p *slots) lookAfter() (nobody bool) {
+	session, _, err := p.store.keeper.current()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		return len(p.waiters) == 0
+	}
+	for x, w := range p.waiters {
+		in := p.limits[w.turn]
+		lost := in == nil || in.line[x] == nil
+		if w.idle++; w.wake != nil && w.idle > roundsToCome && !lost {
+			free, _ := p.openLocked(w.turn)
+			if next, _ := in.isNext(x, free); next {
+				delete(p.waiters, x) // whoever carries the line has not come, and will ask again
+				continue
+			}
+		}
+		if lost {
+			p.wakeLocked(w)
+		}
+	}
+	for name, in := range p.limits {
+		p.tellLocked(name)
+		for x, t := range in.line {
+			if t.Session == session.name && (p.waiters[x] == nil || p.waiters[x].turn != name && p.waiters[x].idle > 1) {
+				p.dropTurn(name, x)
+			}
+		}
+	}
+	return len(p.waiters) == 0
+}
+
+// dropTurn gives a turn up, in the background.
+func (p *slots) dropTurn(at string, x idem.ExecutionID) {
+	key := p.store.layout.Turn(at, x)
+	p.store.tasks.help(func(life context.Context) {
+		for pause := link.NewBackoff(); ; {
+			answer := p.store.sender.do(life, newRequest(key, protocol.DropTurn(protocol.Keys{T: key}), 0))
+			if answer.err == nil || pause.Wait(life) != nil {
+				return
+			}
+		}
+	})
+}
+
+// takeTurn takes a turn at a limit for who is first in its queue, and gives up the one that it had at another. A refusal means that the place is
+// gone: whoever waits there finds out.
+func (p *slots) takeTurn(life context.Context, w *slotWaiter, k protocol.Keys, q int64, session *session, at string) error {
+	id := w.lock.Execution
+	k.T = p.store.layout.Turn(at, id)
+	if w.turn != "" && w.turn != at {
+		k.U = p.store.layout.Turn(w.turn, id)
+	}
+	turn := protocol.Leased{Value: protocol.EncodeTurn(id, w.lock.Scope.Workflow, w.lock.Route, session.name, q), Lease: session.lease}
+	p.turned(id, at) // also where its answer gets lost
+	return p.store.sender.do(life, newRequest(k.L, protocol.TakeTurn(k, protocol.Seen{Q: q}, turn), len(turn.Value)).about(k)).err
+}

@@ -1,0 +1,74 @@
+package etcdlock
+
+import (
+	"context"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// How a place waits for a slot, when it is first in its queue and its lock is free: it takes a turn at the limit that has no slot for it, at the
+// smallest one where there are more. It has a turn at one limit at a time, so it keeps no slot of another one from those who could use it.
+
+// turnAtOnce are the keys and the turn of an Enqueue behind nobody's lock: the limit was in the way.
+func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, protocol.Leased) {
+	if p.limits == nil {
+		return k, protocol.Leased{}
+	}
+	p.leaveLine()
+	if at.Created != 0 {
+		return k, protocol.Leased{}
+	}
+	limit := p.store.slots.begin(p.waits())
+	if limit == "" {
+		return k, protocol.Leased{}
+	}
+	k.T = p.store.layout.Turn(limit, p.execution)
+	turn := protocol.EncodeTurn(p.execution, p.scope.Workflow, p.limits.route, p.session.name, 0)
+	return k, protocol.Leased{Value: turn, Lease: p.session.lease}
+}
+
+// leaveLine is for who waits for something else, or no more.
+func (p *Place) leaveLine() {
+	if p.limits == nil {
+		return
+	}
+	if turn := p.store.slots.leave(p.execution); turn != "" {
+		p.store.slots.dropTurn(turn, p.execution)
+	}
+}
+
+// awaitSlot waits until it may be the turn of this place at its limits. false: how things stand has to be read again.
+func (p *Place) awaitSlot(ctx context.Context, at *queueState) bool {
+	limit, inLine, w := p.store.slots.ask(p.waits(), nil)
+	if limit == "" {
+		return true
+	}
+	if !inLine {
+		_, err := inTime(ctx, p.store.tasks.start, func(life context.Context) error {
+			return p.store.slots.takeTurn(life, w, p.keys(), p.q, p.session, limit)
+		}, nil)
+		if err != nil {
+			return false
+		}
+	}
+	p.store.hub.waitOr(ctx, p.session.over, w.news, at.Revision, p.store.layout.Queued(p.scope))
+	limit, _, _ = p.store.slots.ask(p.waits(), nil)
+	return limit == "" && ctx.Err() == nil && p.session.err() == nil
+}
+
+// slotFor reports whether it is the turn of a parked execution that is the first of its line. Otherwise it takes a turn for it, and the line is ripe
+// again when it may be its turn.
+func (t *taking) slotFor(ctx context.Context, session *session, k protocol.Keys, l *idem.Lock, q int64) bool {
+	if t.slots.size(l) == 0 {
+		return true
+	}
+	limit, inLine, w := t.slots.ask(l, func() { t.tasks.help(func(context.Context) { t.lines.ripenLock(k.L) }) })
+	if limit == "" {
+		return true
+	}
+	if !inLine {
+		_ = t.slots.takeTurn(ctx, w, k, q, session, limit) // it is looked after
+	}
+	return false
+}
