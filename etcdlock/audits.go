@@ -177,7 +177,7 @@ func (a *audits) write(ctx context.Context) bool {
 }
 
 func (a *audits) send(ctx context.Context, some []audited) error {
-	var ops []clientv3.Op
+	var ops protocol.Writes
 	var leases []clientv3.LeaseID
 	for _, one := range some {
 		lease, err := a.buckets.take(ctx, idem.AuditKept, "")
@@ -187,10 +187,7 @@ func (a *audits) send(ctx context.Context, some []audited) error {
 		leases = append(leases, lease)
 		ops = append(ops, protocol.Note(one.key, protocol.Leased{Value: one.value, Lease: lease}))
 	}
-	err := a.store.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-		_, err := c.Txn(ctx).Then(ops...).Commit()
-		return err
-	})
+	_, err := a.store.pool.Commit(ctx, link.AttemptTimeout, nil, ops)
 	if err == nil {
 		return nil
 	}

@@ -99,7 +99,7 @@ func (s *core) burial(life context.Context, dead *idem.Lock, k protocol.Keys) (*
 	if err != nil {
 		return nil, err
 	}
-	return s.ending(life, dead, protocol.RecordOf(dead, end), s.writer, func(record protocol.Leased, cool *protocol.Cooling) clientv3.Op {
+	return s.ending(life, dead, protocol.RecordOf(dead, end), s.writer, func(record protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		return protocol.Bury(k, at, record, cool)
 	}, k)
 }
@@ -133,7 +133,7 @@ func (s *core) meet(alive string, answer reply) {
 
 // ending builds a transaction that takes an execution out of its lock: with the leases that it needs. Whoever has to recognise its own record
 // gives a writer that nobody else has.
-func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn func(protocol.Leased, *protocol.Cooling) clientv3.Op, k protocol.Keys) (*request, error) {
+func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn func(protocol.Leased, *protocol.Cooling) protocol.Op, k protocol.Keys) (*request, error) {
 	value, err := protocol.EncodeRecord(r, writer)
 	if err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) 
 	}
 	k := t.layout.Keys(l)
 	c := &claimer{store: t.core, session: session, lock: *l, keys: k, value: value, prev: around.prev, q: q}
-	c.txn = func(at protocol.Seen) clientv3.Op {
+	c.txn = func(at protocol.Seen) protocol.Op {
 		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
 	}
 	if len(l.Slots) > 0 {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
@@ -46,7 +45,7 @@ func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 	}
 	k := s.layout.Keys(&l)
 	c := &claimer{store: s.core, session: session, lock: l, keys: k, value: value, prev: prev}
-	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Claim(c.keys, at, protocol.Leased{Value: c.value}) }
+	c.txn = func(at protocol.Seen) protocol.Op { return protocol.Claim(c.keys, at, protocol.Leased{Value: c.value}) }
 	return c.run(ctx)
 }
 
@@ -172,7 +171,7 @@ type claimer struct {
 	session *session
 	lock    idem.Lock
 	keys    protocol.Keys
-	txn     func(protocol.Seen) clientv3.Op
+	txn     func(protocol.Seen) protocol.Op
 	value   []byte // of the lock; nil where txn has its own
 	size    int    // of that
 	prev    int64

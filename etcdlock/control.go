@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -166,7 +164,7 @@ func (a *asking) endWaiting(ctx context.Context, at *executionState) (bool, erro
 		return true, idem.ErrNotParked
 	}
 	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.Now(), Abort: &a.cancel})
-	r, err := a.store.ending(ctx, at.Copied, record, a.writer, func(rec protocol.Leased, _ *protocol.Cooling) clientv3.Op {
+	r, err := a.store.ending(ctx, at.Copied, record, a.writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if at.Copied.Parked != nil {
 			return protocol.EndParkedPlace(at.keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec, letterOf(at.Copied, record))
 		}
@@ -313,7 +311,7 @@ func (s *Control) force(ctx context.Context, at *executionState, by *idem.Cancel
 	}
 	free := *at.Lock
 	free.ReleaseDelay = 0 // whoever forces wants it free
-	r, err := s.ending(ctx, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) clientv3.Op {
+	r, err := s.ending(ctx, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if parked(at.Lock) {
 			return protocol.ForceReleaseParked(at.keys, protocol.Seen{L: at.Lock.Revision}, rec, news, *letterOf(at.Lock, record))
 		}

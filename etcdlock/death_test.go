@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
@@ -21,52 +22,39 @@ var errDead = errors.New("the process is dead")
 // mortalKV lets some transactions that decide something through and then nothing any more. The answer of the last one does not arrive.
 type mortalKV struct {
 	clientv3.KV
+	through
 	left atomic.Int64
 	dead chan struct{}
 }
 
-type mortalTxn struct {
-	clientv3.Txn
-	kv     *mortalKV
-	writes bool
-}
-
-func (kv *mortalKV) Txn(ctx context.Context) clientv3.Txn {
-	return &mortalTxn{Txn: kv.KV.Txn(ctx), kv: kv}
-}
-
-func (t *mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	t.Txn, t.writes = t.Txn.Then(ops...), decides(ops)
-	return t
-}
-
-func (t *mortalTxn) Commit() (*clientv3.TxnResponse, error) {
-	if !t.writes {
-		return t.Txn.Commit()
+// Commit implements link.Committer.
+func (kv *mortalKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+	if !decides(txn) {
+		return kv.through.Commit(ctx, txn)
 	}
-	switch left := t.kv.left.Add(-1); {
+	switch left := kv.left.Add(-1); {
 	case left == 0:
-		_, _ = t.Txn.Commit()
-		close(t.kv.dead)
+		_, _ = kv.through.Commit(ctx, txn)
+		close(kv.dead)
 		return nil, errDead
 	case left == -1:
 		select {
-		case <-t.kv.dead:
+		case <-kv.dead:
 		default:
-			close(t.kv.dead)
+			close(kv.dead)
 		}
 		return nil, errDead
 	case left < 0:
 		return nil, errDead
 	}
-	return t.Txn.Commit()
+	return kv.through.Commit(ctx, txn)
 }
 
 // diesAfter runs do in a process of its own, which dies after some transactions; with 0 the first one does not arrive.
 func diesAfter(t *testing.T, e *etcdtest.Etcd, writes int64, do func(ctx context.Context, s *Store, dies func())) {
 	t.Helper()
 	client := etcdtest.Dial(t, e.Endpoint)
-	kv := &mortalKV{KV: client.KV, dead: make(chan struct{})}
+	kv := &mortalKV{KV: client.KV, through: throughOf(client), dead: make(chan struct{})}
 	kv.left.Store(1 << 30)
 	client.KV = kv
 	s, err := Open(Options{Client: client})

@@ -203,7 +203,7 @@ func (d *duplicates) sent(some []*tally, again bool) {
 // send writes a batch in one request. A copy that comes meanwhile queues its execution again. Writing twice does no harm, so nothing is
 // done about answers that get lost.
 func (d *duplicates) send(ctx context.Context, batch []*tally) error {
-	ops := make([]clientv3.Op, len(batch))
+	ops := make(protocol.Writes, len(batch))
 	for i, t := range batch {
 		if err := d.prolong(ctx, t); err != nil {
 			return err
@@ -214,10 +214,7 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 		d.mu.Unlock()
 		ops[i] = protocol.Note(key, protocol.Leased{Value: value, Lease: t.lease})
 	}
-	err := d.store.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-		_, err := c.Txn(ctx).Then(ops...).Commit()
-		return err
-	})
+	_, err := d.store.pool.Commit(ctx, link.AttemptTimeout, nil, ops)
 	if err == nil {
 		return nil
 	}

@@ -226,7 +226,7 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue, _ int
 		return nil
 	}
 	k := p.store.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: h.Scope}})
-	answers, revision, err := p.store.read(ctx, append(protocol.LockRecordAndQueue(k), p.store.readArrivals(h.Scope))...)
+	answers, revision, err := p.store.readAt(ctx, append(protocol.LockRecordAndQueue(k), protocol.Read(p.store.readArrivals(h.Scope))))
 	if err != nil {
 		return err
 	}

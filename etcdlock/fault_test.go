@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
@@ -164,40 +165,29 @@ func TestTheSweepBuriesWhatADeadProcessLeft(t *testing.T) {
 // lateKV loses the next transaction when it is told to: its sender gets no answer, and it arrives when arrive is called.
 type lateKV struct {
 	clientv3.KV
+	through
 	armed atomic.Bool
-	late  chan []clientv3.Op
-}
-
-type lateTxn struct {
-	clientv3.Txn
-	kv  *lateKV
-	ops []clientv3.Op
+	late  chan *pb.TxnRequest
 }
 
 func newLateKV(c *clientv3.Client) *lateKV {
-	kv := &lateKV{KV: c.KV, late: make(chan []clientv3.Op, 1)}
+	kv := &lateKV{KV: c.KV, through: throughOf(c), late: make(chan *pb.TxnRequest, 1)}
 	c.KV = kv
 	return kv
 }
 
-func (kv *lateKV) Txn(ctx context.Context) clientv3.Txn { return &lateTxn{Txn: kv.KV.Txn(ctx), kv: kv} }
-
-func (t *lateTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	t.Txn, t.ops = t.Txn.Then(ops...), ops
-	return t
-}
-
-func (t *lateTxn) Commit() (*clientv3.TxnResponse, error) {
-	if t.ops[0].IsTxn() && t.kv.armed.CompareAndSwap(true, false) { // else it is a read, which the Store makes from time to time
-		t.kv.late <- t.ops
+// Commit implements link.Committer.
+func (kv *lateKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+	if txn.Success[0].GetRequestTxn() != nil && kv.armed.CompareAndSwap(true, false) { // else it is a read, which the Store makes from time to time
+		kv.late <- txn
 		return nil, context.DeadlineExceeded
 	}
-	return t.Txn.Commit()
+	return kv.through.Commit(ctx, txn)
 }
 
-func (kv *lateKV) arrive(tb testing.TB) *clientv3.TxnResponse {
+func (kv *lateKV) arrive(tb testing.TB) *pb.TxnResponse {
 	tb.Helper()
-	r, err := kv.KV.Txn(within(tb, patience)).Then(<-kv.late...).Commit()
+	r, err := kv.through.Commit(within(tb, patience), <-kv.late)
 	if err != nil {
 		tb.Fatal(err)
 	}

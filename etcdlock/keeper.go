@@ -110,14 +110,10 @@ func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64
 	if err := k.clear(ctx); err != nil {
 		return nil, nil, 0, err
 	}
-	var response *clientv3.TxnResponse
-	err = k.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-		response, err = c.Txn(ctx).If(protocol.Absent(s.key)).Then(
-			protocol.Put(s.key, protocol.Leased{Value: []byte(s.value), Lease: s.lease}),
-			clientv3.OpGet(k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
-			clientv3.OpGet(k.layout.Pauses(), clientv3.WithPrefix()),
-		).Commit()
-		return err
+	response, err := k.pool.Commit(ctx, link.AttemptTimeout, protocol.Compares{protocol.Absent(s.key)}, protocol.Writes{
+		protocol.Put(s.key, protocol.Leased{Value: []byte(s.value), Lease: s.lease}),
+		protocol.Read(clientv3.OpGet(k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly())),
+		protocol.Read(clientv3.OpGet(k.layout.Pauses(), clientv3.WithPrefix())),
 	})
 	switch {
 	case err != nil:

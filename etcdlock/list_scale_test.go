@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
@@ -36,7 +37,7 @@ func putRecords(tb testing.TB, e *etcdtest.Etcd, s *Store, n int, entry func(i i
 	tb.Helper()
 	ctx := tb.Context()
 	for from := 0; from < n; from += 100 {
-		ops := make([]clientv3.Op, min(100, n-from))
+		ops := make(protocol.Writes, min(100, n-from))
 		for j := range ops {
 			r := entry(from + j)
 			value, err := protocol.EncodeRecord(r, "me")
@@ -49,7 +50,7 @@ func putRecords(tb testing.TB, e *etcdtest.Etcd, s *Store, n int, entry func(i i
 			}
 			ops[j] = protocol.Put(s.layout.Record(r.Scope), protocol.Leased{Value: value, Lease: lease})
 		}
-		if _, err := e.Client.Txn(ctx).Then(ops...).Commit(); err != nil {
+		if _, err := throughOf(e.Client).Commit(ctx, &pb.TxnRequest{Success: ops}); err != nil {
 			tb.Fatal(err)
 		}
 	}

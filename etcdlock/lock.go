@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
@@ -206,7 +205,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 	written, keys := 0, h.keys
 	value := markOf(record)
 	keys.M = h.store.layout.Mark(l.Scope.Workflow, l.Order)
-	r, err := h.store.ending(ctx, l, record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) clientv3.Op {
+	r, err := h.store.ending(ctx, l, record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		written = len(rec.Value)
 		var mark *protocol.Leased
 		if value != nil {

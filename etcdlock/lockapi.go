@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -110,7 +108,7 @@ func (s *Control) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_
 	}
 	k := s.layout.Keys(&l)
 	c := &claimer{store: s.core, session: session, lock: *next, keys: k, size: len(lock.Value), alone: true}
-	c.txn = func(at protocol.Seen) clientv3.Op { return protocol.Acquire(k, at, lock, alive) }
+	c.txn = func(at protocol.Seen) protocol.Op { return protocol.Acquire(k, at, lock, alive) }
 	held, seen, err := c.run(ctx)
 	if held == nil && err == nil || errors.Is(err, idem.ErrNotClaimed) { // and never will be
 		s.dropLater(alive.Lease)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
@@ -19,61 +20,44 @@ import (
 // lossyKV loses the answer of the next transaction that writes while armed. It is applied at once, or when arrive is called.
 type lossyKV struct {
 	clientv3.KV
+	through
 	armed chan bool // true: applied at once
-	late  chan []clientv3.Op
+	late  chan *pb.TxnRequest
 	reads atomic.Pointer[func(key string)] // called before a read, with its first key
 }
 
-type lossyTxn struct {
-	clientv3.Txn
-	kv  *lossyKV
-	ops []clientv3.Op
-}
-
-func (kv *lossyKV) Txn(ctx context.Context) clientv3.Txn {
-	return &lossyTxn{Txn: kv.KV.Txn(ctx), kv: kv}
-}
-
-func (t *lossyTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	t.Txn, t.ops = t.Txn.Then(ops...), ops
-	return t
-}
-
-func (t *lossyTxn) Commit() (*clientv3.TxnResponse, error) {
-	if !decides(t.ops) { // a read, a session, or a note for people
-		if read := t.kv.reads.Load(); read != nil && len(t.ops) > 0 {
-			(*read)(string(t.ops[0].KeyBytes()))
+// Commit implements link.Committer.
+func (kv *lossyKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+	if !decides(txn) { // a read, a session, or a note for people
+		if read := kv.reads.Load(); read != nil && len(txn.Success) > 0 {
+			(*read)(string(txn.Success[0].GetRequestRange().GetKey()))
 		}
-		return t.Txn.Commit()
+		return kv.through.Commit(ctx, txn)
 	}
 	select {
-	case atOnce := <-t.kv.armed:
+	case atOnce := <-kv.armed:
 		if atOnce {
-			_, _ = t.Txn.Commit()
+			_, _ = kv.through.Commit(ctx, txn)
 		} else {
-			t.kv.late <- t.ops
+			kv.late <- txn
 		}
 		return nil, context.DeadlineExceeded
 	default:
-		return t.Txn.Commit()
+		return kv.through.Commit(ctx, txn)
 	}
 }
 
 // decides reports whether these are transactions that compare something.
-func decides(ops []clientv3.Op) bool {
-	if len(ops) == 0 || !ops[0].IsTxn() {
-		return false
-	}
-	compares, _, _ := ops[0].Txn()
-	return len(compares) > 0
+func decides(txn *pb.TxnRequest) bool {
+	return len(txn.Success) > 0 && len(txn.Success[0].GetRequestTxn().GetCompare()) > 0
 }
 
 // arrive applies the lost transaction, if it still can be.
 func (kv *lossyKV) arrive(tb testing.TB) (applied bool) {
 	tb.Helper()
 	select {
-	case ops := <-kv.late:
-		r, err := kv.KV.Txn(within(tb, patience)).Then(ops...).Commit()
+	case txn := <-kv.late:
+		r, err := kv.through.Commit(within(tb, patience), txn)
 		if err != nil {
 			return false // its lease is gone
 		}
@@ -87,7 +71,7 @@ func (kv *lossyKV) arrive(tb testing.TB) (applied bool) {
 func lossy(tb testing.TB, e *etcdtest.Etcd, change ...func(*Options)) (*Store, *lossyKV) {
 	tb.Helper()
 	client := etcdtest.Dial(tb, e.Endpoint)
-	kv := &lossyKV{KV: client.KV, armed: make(chan bool, 1), late: make(chan []clientv3.Op, 1)}
+	kv := &lossyKV{KV: client.KV, through: throughOf(client), armed: make(chan bool, 1), late: make(chan *pb.TxnRequest, 1)}
 	client.KV = kv
 	o := Options{Client: client}
 	for _, f := range change {

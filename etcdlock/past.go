@@ -37,10 +37,7 @@ func (s *core) listLease(ctx context.Context, kind string, lease clientv3.LeaseI
 	value := protocol.EncodeLease(protocol.ListedLease{Chain: s.writer + "/" + retention.String(), At: s.clock.Now(), Open: int64(openFor(retention))})
 	note := protocol.Note(s.layout.Leases(kind)+strconv.FormatInt(int64(lease), 16), protocol.Leased{Value: value, Lease: lease})
 	for pause := link.NewBackoff(); ; {
-		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-			_, err := c.Txn(ctx).Then(note).Commit()
-			return err
-		})
+		_, err := s.pool.Commit(ctx, link.AttemptTimeout, nil, protocol.Writes{note})
 		switch {
 		case err == nil:
 			return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
@@ -112,7 +113,7 @@ func TestAClaimThatWasOnItsWayTakesNoLockOnceThePauseIsAcknowledged(t *testing.T
 	k := s.layout.Keys(&l)
 	late := protocol.Claim(k, protocol.Seen{Epoch: session.currentEpoch()}, protocol.Leased{Value: value})
 	mustPause(t, s, pauseOf(t, "workflow:w"))
-	response, err := e.Client.Txn(within(t, patience)).Then(late).Commit()
+	response, err := throughOf(e.Client).Commit(within(t, patience), &pb.TxnRequest{Success: protocol.Writes{late}})
 	if err != nil || response.Responses[0].GetResponseTxn().Succeeded {
 		t.Fatalf("it took the lock after the acknowledgement: %v", err)
 	}

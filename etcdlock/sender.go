@@ -20,7 +20,7 @@ const (
 
 // request is one transaction on its way.
 type request struct {
-	txn   clientv3.Op
+	txn   protocol.Op
 	place string   // the lock that it is about: one unanswered request at a time
 	slots []string // those that it takes or frees, and its turns at limits: the same holds for each of them
 	size  int      // bytes of the values in it
@@ -51,7 +51,7 @@ type reply struct {
 	err             error // see definite
 }
 
-func newRequest(place string, txn clientv3.Op, size int) *request {
+func newRequest(place string, txn protocol.Op, size int) *request {
 	return &request{txn: txn, place: place, size: size, reply: make(chan reply, 1)}
 }
 
@@ -272,18 +272,13 @@ func (s *sender) answer(r *request, answer reply) {
 	r.reply <- answer
 }
 
-func (s *sender) commit(batch []*request) (*clientv3.TxnResponse, error) {
-	txns := make([]clientv3.Op, len(batch))
+func (s *sender) commit(batch []*request) (*pb.TxnResponse, error) {
+	txns := make(protocol.Writes, len(batch))
 	for i, r := range batch {
 		txns[i] = r.txn
 	}
-	var response *clientv3.TxnResponse
 	// Not the life of any one delivery: the members of a batch share its fate.
-	err := s.pool.Try(context.Background(), link.TxnTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-		response, err = c.Txn(ctx).Then(txns...).Commit()
-		return err
-	})
-	return response, err
+	return s.pool.Commit(context.Background(), link.TxnTimeout, nil, txns)
 }
 
 // close waits until nothing is on its way. Call it once; nothing may be sent any more.

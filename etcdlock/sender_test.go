@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
@@ -14,29 +15,30 @@ import (
 	"hooklock/etcdlock/protocol"
 )
 
+// through sends a transaction that a test has in its hands. What takes the place of a client's KV has one, because Commit passes the KV by.
+type through struct{ remote pb.KVClient }
+
+func throughOf(c *clientv3.Client) through { return through{clientv3.RetryKVClient(c)} }
+
+// Commit implements link.Committer.
+func (t through) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+	r, err := t.remote.Txn(ctx, txn)
+	return r, clientv3.ContextError(ctx, err)
+}
+
 // gateKV lets one request through for each token in gate, and says how many transactions were in it.
 type gateKV struct {
 	clientv3.KV
+	through
 	gate  chan struct{}
 	sizes chan int
 }
 
-type gateTxn struct {
-	clientv3.Txn
-	kv *gateKV
-}
-
-func (kv *gateKV) Txn(ctx context.Context) clientv3.Txn { return &gateTxn{kv.KV.Txn(ctx), kv} }
-
-func (t *gateTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	t.kv.sizes <- len(ops)
-	t.Txn = t.Txn.Then(ops...)
-	return t
-}
-
-func (t *gateTxn) Commit() (*clientv3.TxnResponse, error) {
-	<-t.kv.gate
-	return t.Txn.Commit()
+// Commit implements link.Committer.
+func (kv *gateKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+	kv.sizes <- len(txn.Success)
+	<-kv.gate
+	return kv.through.Commit(ctx, txn)
 }
 
 // gatedSender sends into a real etcd when the test lets it.
@@ -44,7 +46,7 @@ func gatedSender(t *testing.T) (*sender, *gateKV, *etcdtest.Etcd) {
 	t.Helper()
 	e := etcdtest.Start(t)
 	client := etcdtest.Dial(t, e.Endpoint)
-	kv := &gateKV{KV: client.KV, gate: make(chan struct{}, 1000), sizes: make(chan int, 1000)}
+	kv := &gateKV{KV: client.KV, through: throughOf(client), gate: make(chan struct{}, 1000), sizes: make(chan int, 1000)}
 	client.KV = kv
 	p, err := link.OpenPool(&link.Target{Client: client})
 	if err != nil {
@@ -56,7 +58,7 @@ func gatedSender(t *testing.T) (*sender, *gateKV, *etcdtest.Etcd) {
 }
 
 func putRequest(place, key string) *request {
-	return newRequest(place, clientv3.OpTxn(nil, protocol.Writes{clientv3.OpPut(key, "v")}, nil), 1)
+	return newRequest(place, protocol.Note(key, protocol.Leased{Value: []byte("v")}), 1)
 }
 
 func open2(kv *gateKV) { kv.gate <- struct{}{}; kv.gate <- struct{}{} }
@@ -158,7 +160,7 @@ func TestAMissingLeaseFailsItsMemberAlone(t *testing.T) {
 	<-kv.sizes
 	<-kv.sizes
 	var good []*request
-	bad := newRequest("bad", clientv3.OpTxn(nil, protocol.Writes{clientv3.OpPut("bad", "v", clientv3.WithLease(12345))}, nil), 1)
+	bad := newRequest("bad", protocol.Note("bad", protocol.Leased{Value: []byte("v"), Lease: 12345}), 1)
 	for i := range 4 {
 		r := putRequest(fmt.Sprintf("w%d", i), fmt.Sprintf("k%d", i))
 		good = append(good, r)

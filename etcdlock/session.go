@@ -143,11 +143,7 @@ func (s *session) tryFence(ctx context.Context, p *link.Pool, epoch int64) error
 	heard, value := s.heard, s.value
 	s.mu.Unlock()
 	op := protocol.Fence(protocol.Keys{S: s.key}, protocol.Seen{Epoch: epoch}, protocol.Leased{Value: []byte(value), Lease: s.lease})
-	var response *clientv3.TxnResponse
-	err := p.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-		response, err = c.Txn(ctx).Then(op).Commit()
-		return err
-	})
+	response, err := p.Commit(ctx, link.AttemptTimeout, nil, protocol.Writes{op})
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound): // and with the lease went the key
 		s.end(errSessionGone)

@@ -296,9 +296,11 @@ func (p *slots) look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 	ops := protocol.LockRecordAndQueue(k)
 	around := len(ops)
 	for _, slot := range of {
-		ops = append(ops, clientv3.OpGet(p.store.layout.Taken(slot.Limit), clientv3.WithPrefix()), clientv3.OpGet(p.store.layout.Line(slot.Limit), clientv3.WithPrefix()))
+		for _, prefix := range []string{p.store.layout.Taken(slot.Limit), p.store.layout.Line(slot.Limit)} {
+			ops = append(ops, protocol.Read(clientv3.OpGet(prefix, clientv3.WithPrefix())))
+		}
 	}
-	answers, revision, err := p.store.read(ctx, ops...)
+	answers, revision, err := p.store.readAt(ctx, ops)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ type executionState struct {
 // until when it is held. The error is idem.ErrStoreUnavailable.
 func (s *Control) stateOf(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*executionState, error) {
 	k := s.layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
-	answers, revision, err := s.read(ctx, append(protocol.LockRecordAndQueue(k), clientv3.OpGet(k.H), s.readCounts(id))...)
+	answers, revision, err := s.readAt(ctx, append(protocol.LockRecordAndQueue(k), protocol.Read(clientv3.OpGet(k.H)), protocol.Read(s.readCounts(id))))
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -111,12 +111,17 @@ func (at *executionState) earlier() *idem.Attempt {
 // read asks etcd for several things at one revision. It repeats until there is an answer; the error is the context's, or that the revision asked
 // for is compacted.
 func (s *core) read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
+	reads := make(protocol.Writes, len(ops))
+	for i, op := range ops {
+		reads[i] = protocol.Read(op)
+	}
+	return s.readAt(ctx, reads)
+}
+
+// readAt is a read of what the table reads.
+func (s *core) readAt(ctx context.Context, reads protocol.Writes) (answers []*pb.ResponseOp, revision int64, err error) {
 	for pause := link.NewBackoff(); ; {
-		var response *clientv3.TxnResponse
-		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-			response, err = c.Txn(ctx).Then(ops...).Commit()
-			return err
-		})
+		response, err := s.pool.Commit(ctx, link.AttemptTimeout, nil, reads)
 		if err == nil {
 			return response.Responses, response.Header.Revision, nil
 		}
@@ -134,7 +139,7 @@ func (r reply) refused() (*protocol.State, error) { return protocol.ReadState(r.
 
 // look reads how things stand now. It repeats until there is an answer; the error is the context's or about an unreadable value.
 func (s *core) look(ctx context.Context, k protocol.Keys) (*protocol.State, error) {
-	answers, revision, err := s.read(ctx, protocol.LockRecordQueueAndMark(k)...)
+	answers, revision, err := s.readAt(ctx, protocol.LockRecordQueueAndMark(k))
 	if err != nil {
 		return nil, fmt.Errorf("lock and record: %w", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/protocol"
@@ -52,9 +52,9 @@ func (s *scene) revision() int64 {
 	return r.Header.Revision
 }
 
-func (s *scene) send(op clientv3.Op) bool {
+func (s *scene) send(op protocol.Op) bool {
 	s.t.Helper()
-	r, err := s.etcd.Client.Txn(within(s.t, patience)).Then(op).Commit()
+	r, err := throughOf(s.etcd.Client).Commit(within(s.t, patience), &pb.TxnRequest{Success: protocol.Writes{op}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func (s *scene) send(op clientv3.Op) bool {
 type row struct {
 	name   string
 	scene  func(*scene)
-	op     func(*scene) clientv3.Op
+	op     func(*scene) protocol.Op
 	there  func(protocol.Keys) []string
 	gone   func(protocol.Keys) []string
 	breaks map[string]func(*scene)
@@ -105,72 +105,72 @@ func rows() []row {
 	dead := map[string]func(*scene){"L.mod=l": touchLock, "alive key absent": func(s *scene) { s.put(s.k.A) }}
 	cool := &protocol.Cooling{Lock: value, Hold: value}
 	return []row{
-		{"claim", session0, func(s *scene) clientv3.Op { return protocol.Claim(s.k, s.at, value) }, l, nil,
+		{"claim", session0, func(s *scene) protocol.Op { return protocol.Claim(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
-		{"claim over a record", func(s *scene) { session0(s); s.at.Prev = s.put(s.k.I) }, func(s *scene) clientv3.Op { return protocol.Claim(s.k, s.at, value) }, l, nil,
+		{"claim over a record", func(s *scene) { session0(s); s.at.Prev = s.put(s.k.I) }, func(s *scene) protocol.Op { return protocol.Claim(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": func(s *scene) { s.del(s.k.I) }}},
-		{"claim under strategy none, while another event has the workflow", func(s *scene) { session0(s); elsewhere(s) }, func(s *scene) clientv3.Op { return protocol.Claim(s.k, s.at, value) }, l, nil,
+		{"claim under strategy none, while another event has the workflow", func(s *scene) { session0(s); elsewhere(s) }, func(s *scene) protocol.Op { return protocol.Claim(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
-		{"enqueue behind nobody", session0, func(s *scene) clientv3.Op { return protocol.Enqueue(s.k, s.at, value, value) }, q, nil,
+		{"enqueue behind nobody", session0, func(s *scene) protocol.Op { return protocol.Enqueue(s.k, s.at, value, value) }, q, nil,
 			map[string]func(*scene){"E": moveEpoch, "L.create=token": takeLock, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
-		{"enqueue", func(s *scene) { session0(s); locked(s) }, func(s *scene) clientv3.Op { return protocol.Enqueue(s.k, s.at, value, value) }, q, nil,
+		{"enqueue", func(s *scene) { session0(s); locked(s) }, func(s *scene) protocol.Op { return protocol.Enqueue(s.k, s.at, value, value) }, q, nil,
 			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
-		{"claim as head", func(s *scene) { session0(s); queued(s); somebodyWaits(s) }, func(s *scene) clientv3.Op { return protocol.ClaimAsHead(s.k, s.at, value) }, l, q,
+		{"claim as head", func(s *scene) { session0(s); queued(s); somebodyWaits(s) }, func(s *scene) protocol.Op { return protocol.ClaimAsHead(s.k, s.at, value) }, l, q,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "Q.create=q": placeOfAnother, "I.mod=prev": writeRecord,
 				"no Q with a smaller create revision": func(s *scene) { s.del(s.k.W + "another"); s.del(s.k.Q); s.put(s.k.W + "earlier"); queued(s) }}},
-		{"claim with a slot", func(s *scene) { session0(s); limited(s) }, func(s *scene) clientv3.Op { return protocol.Claim(s.k, s.at, value) }, lockAndSlot, nil,
+		{"claim with a slot", func(s *scene) { session0(s); limited(s) }, func(s *scene) protocol.Op { return protocol.Claim(s.k, s.at, value) }, lockAndSlot, nil,
 			map[string]func(*scene){"slot absent": func(s *scene) { s.put(s.k.Slots[0].Key) }, "nobody in line": func(s *scene) { s.put(s.k.Slots[0].Line + "another") },
 				"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
-		{"claim as head with a slot", func(s *scene) { session0(s); queued(s); limited(s); s.put(s.k.T) }, func(s *scene) clientv3.Op { return protocol.ClaimAsHead(s.k, s.at, value) }, lockAndSlot,
+		{"claim as head with a slot", func(s *scene) { session0(s); queued(s); limited(s); s.put(s.k.T) }, func(s *scene) protocol.Op { return protocol.ClaimAsHead(s.k, s.at, value) }, lockAndSlot,
 			func(k protocol.Keys) []string { return []string{k.Q, k.T} }, map[string]func(*scene){"slot absent": func(s *scene) { s.put(s.k.Slots[0].Key) },
 				"E": moveEpoch, "L absent": takeLock, "Q.create=q": placeOfAnother, "I.mod=prev": writeRecord,
 				"no Q with a smaller create revision": func(s *scene) { s.del(s.k.Q); s.put(s.k.W + "earlier"); queued(s) }}},
-		{"enqueue with a turn", func(s *scene) { session0(s); limited(s) }, func(s *scene) clientv3.Op { return protocol.Enqueue(s.k, s.at, value, value) },
+		{"enqueue with a turn", func(s *scene) { session0(s); limited(s) }, func(s *scene) protocol.Op { return protocol.Enqueue(s.k, s.at, value, value) },
 			func(k protocol.Keys) []string { return []string{k.Q, k.T} }, nil,
 			map[string]func(*scene){"E": moveEpoch, "L.create=token": takeLock, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
-		{"take a turn", func(s *scene) { queued(s); limited(s); s.k.U = s.k.T + "before"; s.put(s.k.U) }, func(s *scene) clientv3.Op { return protocol.TakeTurn(s.k, s.at, value) },
+		{"take a turn", func(s *scene) { queued(s); limited(s); s.k.U = s.k.T + "before"; s.put(s.k.U) }, func(s *scene) protocol.Op { return protocol.TakeTurn(s.k, s.at, value) },
 			func(k protocol.Keys) []string { return []string{k.T} }, func(k protocol.Keys) []string { return []string{k.U} }, map[string]func(*scene){"Q.create=q": placeOfAnother}},
-		{"settle with a slot", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) clientv3.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,
+		{"settle with a slot", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,
 			func(k protocol.Keys) []string { return []string{k.L, k.Slots[0].Key} }, ownLock},
-		{"settle with a slot and cool", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) clientv3.Op { return protocol.Settle(s.k, s.at, value, cool, nil) }, lockAndSlot, nil, ownLock},
-		{"bury with a slot", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) clientv3.Op { return protocol.Bury(s.k, s.at, value, nil) }, i,
+		{"settle with a slot and cool", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, cool, nil) }, lockAndSlot, nil, ownLock},
+		{"bury with a slot", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) protocol.Op { return protocol.Bury(s.k, s.at, value, nil) }, i,
 			func(k protocol.Keys) []string { return []string{k.L, k.Slots[0].Key} }, dead},
-		{"leave", queued, func(s *scene) clientv3.Op { return protocol.Leave(s.k, s.at) }, nil, q,
+		{"leave", queued, func(s *scene) protocol.Op { return protocol.Leave(s.k, s.at) }, nil, q,
 			map[string]func(*scene){"Q.create=q": placeOfAnother}},
-		{"settle", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,
+		{"settle", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,
 			func(k protocol.Keys) []string { return []string{k.L, k.H} }, ownLock},
-		{"settle and cool", locked, func(s *scene) clientv3.Op { return protocol.Settle(s.k, s.at, value, cool, nil) },
+		{"settle and cool", locked, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, cool, nil) },
 			func(k protocol.Keys) []string { return []string{k.I, k.L, k.H} }, nil, ownLock},
-		{"release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.Release(s.k, s.at) }, nil,
+		{"release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.Release(s.k, s.at) }, nil,
 			func(k protocol.Keys) []string { return []string{k.L, k.H, k.I} }, ownLock},
-		{"adopt", func(s *scene) { session0(s); locked(s) }, func(s *scene) clientv3.Op { return protocol.Adopt(s.k, s.at, value) }, l, nil,
+		{"adopt", func(s *scene) { session0(s); locked(s) }, func(s *scene) protocol.Op { return protocol.Adopt(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "L.mod=l": touchLock}},
-		{"bury", locked, func(s *scene) clientv3.Op { return protocol.Bury(s.k, s.at, value, nil) }, i, l, dead},
-		{"bury and cool", locked, func(s *scene) clientv3.Op { return protocol.Bury(s.k, s.at, value, cool) },
+		{"bury", locked, func(s *scene) protocol.Op { return protocol.Bury(s.k, s.at, value, nil) }, i, l, dead},
+		{"bury and cool", locked, func(s *scene) protocol.Op { return protocol.Bury(s.k, s.at, value, cool) },
 			func(k protocol.Keys) []string { return []string{k.I, k.L, k.H} }, nil, dead},
-		{"bury a cooling lock", locked, func(s *scene) clientv3.Op { return protocol.BuryCooling(s.k, s.at) }, nil,
+		{"bury a cooling lock", locked, func(s *scene) protocol.Op { return protocol.BuryCooling(s.k, s.at) }, nil,
 			func(k protocol.Keys) []string { return []string{k.L, k.I} }, dead},
-		{"acquire", session0, func(s *scene) clientv3.Op { return protocol.Acquire(s.k, s.at, value, value) }, held, nil,
+		{"acquire", session0, func(s *scene) protocol.Op { return protocol.Acquire(s.k, s.at, value, value) }, held, nil,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "queue empty": somebodyWaits}},
-		{"hold", locked, func(s *scene) clientv3.Op { return protocol.Hold(s.k, s.at, value, value) }, held, nil, ownLock},
-		{"heartbeat", func(s *scene) { locked(s); s.at.H = s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.Heartbeat(s.k, s.at, value) }, held, nil,
+		{"hold", locked, func(s *scene) protocol.Op { return protocol.Hold(s.k, s.at, value, value) }, held, nil, ownLock},
+		{"heartbeat", func(s *scene) { locked(s); s.at.H = s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.Heartbeat(s.k, s.at, value) }, held, nil,
 			map[string]func(*scene){"L.create=token": otherToken, "H.mod=h": func(s *scene) { s.del(s.k.H) }}},
-		{"guard", func(s *scene) { locked(s); s.put(s.k.A) }, func(s *scene) clientv3.Op { return protocol.Guard(s.k, s.at, value) }, l, nil,
+		{"guard", func(s *scene) { locked(s); s.put(s.k.A) }, func(s *scene) protocol.Op { return protocol.Guard(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"L.create=token": otherToken, "L.mod=l": touchLock, "alive key present": func(s *scene) { s.del(s.k.A) }}},
-		{"cancel", locked, func(s *scene) clientv3.Op { return protocol.Cancel(s.k, s.at, value, value) }, func(k protocol.Keys) []string { return []string{k.L, k.C} }, nil,
+		{"cancel", locked, func(s *scene) protocol.Op { return protocol.Cancel(s.k, s.at, value, value) }, func(k protocol.Keys) []string { return []string{k.L, k.C} }, nil,
 			map[string]func(*scene){"L.mod=l": touchLock}},
-		{"cancel what no process runs", locked, func(s *scene) clientv3.Op { k := s.k; k.C = ""; return protocol.Cancel(k, s.at, value, value) }, l,
+		{"cancel what no process runs", locked, func(s *scene) protocol.Op { k := s.k; k.C = ""; return protocol.Cancel(k, s.at, value, value) }, l,
 			func(k protocol.Keys) []string { return []string{k.C} }, map[string]func(*scene){"L.mod=l": touchLock}},
-		{"cancel a waiting one", queued, func(s *scene) clientv3.Op { return protocol.CancelWaiting(s.k, s.at, value) }, i, q,
+		{"cancel a waiting one", queued, func(s *scene) protocol.Op { return protocol.CancelWaiting(s.k, s.at, value) }, i, q,
 			map[string]func(*scene){"Q.create=q": placeOfAnother, "I.mod=prev": writeRecord}},
-		{"forget", func(s *scene) { s.at.Prev = s.put(s.k.I) }, func(s *scene) clientv3.Op { return protocol.Forget(s.k, s.at, value, nil) },
+		{"forget", func(s *scene) { s.at.Prev = s.put(s.k.I) }, func(s *scene) protocol.Op { return protocol.Forget(s.k, s.at, value, nil) },
 			func(k protocol.Keys) []string { return []string{k.F} }, i, map[string]func(*scene){"I.mod=prev": writeRecord}},
-		{"force release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.ForceRelease(s.k, s.at, value, value) },
+		{"force release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.ForceRelease(s.k, s.at, value, value) },
 			func(k protocol.Keys) []string { return []string{k.I, k.C} }, func(k protocol.Keys) []string { return []string{k.L, k.H} }, map[string]func(*scene){"L.mod=l": touchLock}},
-		{"force release a cooling lock", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) clientv3.Op { return protocol.ForceReleaseCooling(s.k, s.at) },
+		{"force release a cooling lock", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.ForceReleaseCooling(s.k, s.at) },
 			nil, func(k protocol.Keys) []string { return []string{k.L, k.H, k.I} }, map[string]func(*scene){"L.mod=l": touchLock}},
-		{"note", func(*scene) {}, func(s *scene) clientv3.Op { return protocol.Note(s.k.C, value) }, func(k protocol.Keys) []string { return []string{k.C} }, nil, nil},
-		{"fence", session0, func(s *scene) clientv3.Op { return protocol.Fence(s.k, s.at, value) }, func(k protocol.Keys) []string { return []string{k.S} }, nil,
+		{"note", func(*scene) {}, func(s *scene) protocol.Op { return protocol.Note(s.k.C, value) }, func(k protocol.Keys) []string { return []string{k.C} }, nil, nil},
+		{"fence", session0, func(s *scene) protocol.Op { return protocol.Fence(s.k, s.at, value) }, func(k protocol.Keys) []string { return []string{k.S} }, nil,
 			map[string]func(*scene){"E": moveEpoch}},
 	}
 }
@@ -205,7 +205,7 @@ func TestEachTransactionPassesWhereItShouldAndEachCompareRefuses(t *testing.T) {
 					}
 				}
 			}
-			if compares, _, _ := r.op(s).Txn(); len(compares) != len(r.breaks) {
+			if compares := r.op(s).GetRequestTxn().GetCompare(); len(compares) != len(r.breaks) {
 				t.Errorf("%d compares, and %d of them are tested", len(compares), len(r.breaks))
 			}
 		})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -28,7 +26,7 @@ func (h *owned) Attempt(ctx context.Context, p idem.Parked, callbackHash string)
 			l.Parked.Trying, l.CallbackHash, l.Steps, l.Plan = true, callbackHash, nil, nil
 		},
 		encode: protocol.EncodeFresh,
-		op: func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, _ *idem.Lock) clientv3.Op {
+		op: func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, _ *idem.Lock) protocol.Op {
 			return protocol.Attempt(k, at, lock)
 		},
 		done: func(l *idem.Lock) bool { return l.Parked.Trying && l.CallbackHash == callbackHash },
@@ -46,7 +44,7 @@ func (h *owned) Rest(ctx context.Context, p idem.Parked) error {
 	return h.rewrite(ctx, &rewriting{
 		next:   func(l *idem.Lock) { l.Parked = h.stillParked(l, p) },
 		encode: protocol.EncodeLock,
-		op: func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) clientv3.Op {
+		op: func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op {
 			return protocol.Rest(k, at, lock, h.announcement(before, p.Blocked))
 		},
 		done: func(l *idem.Lock) bool {
@@ -82,7 +80,7 @@ func (h *owned) announcement(before *idem.Lock, blocked string) *protocol.Leased
 type rewriting struct {
 	next   func(*idem.Lock) // changes a copy of the lock as it was seen last
 	encode func(*idem.Lock) ([]byte, error)
-	op     func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) clientv3.Op
+	op     func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op
 	done   func(*idem.Lock) bool // the lock shows that an attempt whose answer got lost was applied
 	runs   bool                  // something is to be sent after it: nobody may have asked to stop
 }

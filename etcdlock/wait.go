@@ -299,14 +299,10 @@ func leftWaiting(ctx context.Context) error {
 func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, error) {
 	k := p.keys()
 	ops := append(protocol.LockRecordAndQueue(k),
-		clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...),
-		clientv3.OpGet(p.session.key, clientv3.WithKeysOnly()))
+		protocol.Read(clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...)),
+		protocol.Read(clientv3.OpGet(p.session.key, clientv3.WithKeysOnly())))
 	for pause := link.NewBackoff(); ; {
-		var response *clientv3.TxnResponse
-		err := p.store.pool.Try(life, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-			response, err = c.Txn(ctx).Then(ops...).Commit()
-			return err
-		})
+		response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, ops)
 		if err == nil {
 			st, err := protocol.ReadState(response.Responses, response.Header.Revision)
 			if err != nil {
@@ -342,7 +338,7 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	}
 	k := p.store.layout.Keys(&l)
 	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, value: value, prev: prev, q: p.q}
-	c.txn = func(at protocol.Seen) clientv3.Op {
+	c.txn = func(at protocol.Seen) protocol.Op {
 		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
 	}
 	if p.limits == nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"hooklock/etcdlock/link"
-	"hooklock/etcdlock/protocol"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -103,6 +102,12 @@ func timed(f func() error) (time.Duration, error) {
 	return time.Since(began), err
 }
 
+// ifCreatedAt puts key if that is its create revision, 0 = if it is absent.
+func ifCreatedAt(revision int64, key string, lease clientv3.LeaseID) clientv3.Op {
+	return clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", revision)},
+		[]clientv3.Op{clientv3.OpPut(key, "doctor", clientv3.WithLease(lease))}, []clientv3.Op{clientv3.OpGet(key)})
+}
+
 // transaction sends two nested transactions in one request: the first must pass, and put the key, and the second must be refused.
 func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID) (passed bool) {
 	const check = "etcd transaction"
@@ -111,8 +116,7 @@ func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key str
 	took, err := timed(func() error {
 		return d.step(ctx, func(ctx context.Context) (err error) {
 			response, err = c.Txn(ctx).Then(
-				clientv3.OpTxn(protocol.Compares{protocol.Absent(key)}, protocol.Writes{protocol.Put(key, protocol.Leased{Value: []byte("doctor"), Lease: lease})}, protocol.Writes{clientv3.OpGet(key)}),
-				clientv3.OpTxn(protocol.Compares{protocol.Created(another, 1)}, protocol.Writes{protocol.Put(another, protocol.Leased{Value: []byte("doctor"), Lease: lease})}, protocol.Writes{clientv3.OpGet(another)}),
+				ifCreatedAt(0, key, lease), ifCreatedAt(1, another, lease),
 			).Commit()
 			return err
 		})

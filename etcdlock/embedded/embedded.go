@@ -15,9 +15,12 @@ import (
 	"sync"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
 )
 
 // Options of the embedded etcd.
@@ -79,11 +82,29 @@ func Start(o Options) (*Server, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("start the embedded etcd in %s: %w", o.Dir, err)
 	}
-	s := &Server{etcd: etcd, client: v3client.New(etcd.Server), lock: lock}
+	s := &Server{etcd: etcd, client: inProcess(etcd.Server), lock: lock}
 	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, log: o.Logger}
 	s.tidier.measure() // Space knows from the start
 	s.keepTidy(o.tidyEvery)
 	return s, nil
+}
+
+// inProcess is etcd's client without a connection, which also takes a transaction as it travels, as link.Committer.
+func inProcess(s *etcdserver.EtcdServer) *clientv3.Client {
+	c := v3client.New(s)
+	c.KV = &directKV{c.KV, v3rpc.NewQuotaKVServer(s)}
+	return c
+}
+
+type directKV struct {
+	clientv3.KV
+	server pb.KVServer
+}
+
+// Commit implements link.Committer.
+func (kv *directKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+	response, err := kv.server.Txn(ctx, txn)
+	return response, clientv3.ContextError(ctx, err)
 }
 
 // keepTidy makes room from now on until Close.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -136,6 +137,11 @@ func (t *observedTxn) Else(o ...clientv3.Op) clientv3.Txn { t.Txn = t.Txn.Else(o
 // Commit implements clientv3.Txn.
 func (t *observedTxn) Commit() (*clientv3.TxnResponse, error) {
 	return measured(t.report, "txn", t.Txn.Commit)
+}
+
+// Commit implements Committer.
+func (k *observedKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+	return measured(k.report, "txn", func() (*pb.TxnResponse, error) { return k.KV.(Committer).Commit(ctx, txn) })
 }
 
 type observedLease struct {

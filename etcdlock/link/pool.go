@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -82,6 +83,9 @@ type Target struct {
 func OpenPool(o *Target) (*Pool, error) {
 	p := &Pool{moved: make(chan struct{})}
 	if o.Client != nil {
+		if _, ok := o.Client.KV.(Committer); !ok && o.Client.ActiveConnection() == nil {
+			return nil, errors.New("the client has no connection, and its KV is no link.Committer: take the one of package embedded")
+		}
 		p.members = []*member{{client: observed(o.Client, o.OnOperation)}}
 		return p, nil
 	}
@@ -169,6 +173,16 @@ func (p *Pool) Try(parent context.Context, limit time.Duration, f func(context.C
 		p.failover(at)
 	}
 	return err
+}
+
+// Commit is a Try of a transaction, that does what ops say if all compares hold.
+func (p *Pool) Commit(parent context.Context, limit time.Duration, compares []*pb.Compare, ops []*pb.RequestOp) (response *pb.TxnResponse, err error) {
+	txn := &pb.TxnRequest{Compare: compares, Success: ops}
+	err = p.Try(parent, limit, func(ctx context.Context, c *clientv3.Client) (err error) {
+		response, err = Commit(ctx, c, txn)
+		return err
+	})
+	return response, err
 }
 
 // Close closes the connections that OpenPool has made.

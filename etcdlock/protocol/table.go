@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"bytes"
+
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -62,8 +64,8 @@ type Leased struct {
 type Cooling struct{ Lock, Hold Leased }
 
 // Claim compares the lock that a copy under another strategy would have. Where another event has it, at.o is its revision.
-func Claim(k Keys, at Seen, lock Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Claim(k Keys, at Seen, lock Leased) Op {
+	return txn(
 		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), nobodyWaits(k), modified(k.I, at.Prev)}, append(slotsFree(k), nobodyInLine(k)...)...),
 		append(append(Writes{Put(k.L, lock)}, readMark(k)...), takeSlots(k)...),
 		lockRecordAndPlace(k))
@@ -72,97 +74,97 @@ func Claim(k Keys, at Seen, lock Leased) clientv3.Op {
 // Enqueue compares the lock that the refusal showed, token 0 = it was free: otherwise a copy could have been claimed meanwhile, and the
 // event would wait and run at once. Where another event has the other lock, at.O is its revision, as with Claim. With k.T it also takes its turn
 // at a limit.
-func Enqueue(k Keys, at Seen, place, turn Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Enqueue(k Keys, at Seen, place, turn Leased) Op {
+	return txn(
 		Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
 		append(Writes{Put(k.Q, place)}, takeTurn(k, turn)...),
 		LockRecordAndQueue(k))
 }
 
 // ClaimAsHead takes the lock for who is first in the queue, and takes him out of it. Whose turn it is at a limit, those who wait there know.
-func ClaimAsHead(k Keys, at Seen, lock Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
+	return txn(
 		append(Compares{epochIs(k, at), Absent(k.L), Created(k.Q, at.Q), nobodyBefore(k, at.Q), modified(k.I, at.Prev)}, slotsFree(k)...),
-		append(append(Writes{clientv3.OpDelete(k.Q), Put(k.L, lock)}, readMark(k)...), takeSlots(k)...),
+		append(append(Writes{del(k.Q), Put(k.L, lock)}, readMark(k)...), takeSlots(k)...),
 		LockRecordAndQueue(k))
 }
 
 // Leave gives up a place in the queue, and the turn k.U. Both revisions of a place are one until it is parked: then it is not who took it that may end it.
-func Leave(k Keys, at Seen) clientv3.Op {
-	return clientv3.OpTxn(
+func Leave(k Keys, at Seen) Op {
+	return txn(
 		Compares{modified(k.Q, at.Q)},
-		append(Writes{clientv3.OpDelete(k.Q)}, leaveLine(k)...),
+		append(Writes{del(k.Q)}, leaveLine(k)...),
 		LockRecordAndQueue(k))
 }
 
 // TakeTurn lets who is first in the queue wait for a slot of a limit: nobody who comes later gets one before. It compares the place, so that no
 // turn is left behind when that is gone.
-func TakeTurn(k Keys, at Seen, turn Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func TakeTurn(k Keys, at Seen, turn Leased) Op {
+	return txn(
 		Compares{Created(k.Q, at.Q)},
 		append(leaveLine(k), Put(k.T, turn)),
 		nil)
 }
 
 // DropTurn gives up a turn at a limit whose place has ended, or waits no more.
-func DropTurn(k Keys) clientv3.Op {
-	return clientv3.OpTxn(
+func DropTurn(k Keys) Op {
+	return txn(
 		Compares{},
-		Writes{clientv3.OpDelete(k.T)},
+		Writes{del(k.T)},
 		nil)
 }
 
 // Settle with cool nil frees the lock. With a mark it went through.
-func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
+	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
 		append(endLock(k, record, cool), raise(k, mark)...),
 		nil)
 }
 
 // Release frees the lock of an execution of which nothing reached the upstream, and leaves the record as it was.
-func Release(k Keys, at Seen) clientv3.Op {
-	return clientv3.OpTxn(
+func Release(k Keys, at Seen) Op {
+	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
 		freeLock(k),
 		nil)
 }
 
 // Adopt puts a lock on the session that its owner has now.
-func Adopt(k Keys, at Seen, lock Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Adopt(k Keys, at Seen, lock Leased) Op {
+	return txn(
 		Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.L, at.L)},
 		Writes{Put(k.L, lock)},
 		nil)
 }
 
 // Bury with cool nil frees the lock.
-func Bury(k Keys, at Seen, record Leased, cool *Cooling) clientv3.Op {
-	return clientv3.OpTxn(
+func Bury(k Keys, at Seen, record Leased, cool *Cooling) Op {
+	return txn(
 		Compares{modified(k.L, at.L), Absent(k.A)},
 		endLock(k, record, cool),
 		lockRecordAndAlive(k))
 }
 
 // BuryCooling frees the lock of an execution that has ended before: only its lock is left.
-func BuryCooling(k Keys, at Seen) clientv3.Op {
-	return clientv3.OpTxn(
+func BuryCooling(k Keys, at Seen) Op {
+	return txn(
 		Compares{modified(k.L, at.L), Absent(k.A)},
 		freeLock(k),
 		lockRecordAndAlive(k))
 }
 
 // Acquire is a claim for a client of the lock API: its lock lives on a hold of its own, not on a session.
-func Acquire(k Keys, at Seen, lock, alive Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Acquire(k Keys, at Seen, lock, alive Leased) Op {
+	return txn(
 		Compares{epochIs(k, at), Absent(k.L), nobodyWaits(k)},
 		Writes{Put(k.L, lock), Put(k.H, alive)},
 		lockRecordAndPlace(k))
 }
 
 // Hold lets the lock outlive its answer and its session.
-func Hold(k Keys, at Seen, lock, alive Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Hold(k Keys, at Seen, lock, alive Leased) Op {
+	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
 		Writes{Put(k.L, lock), Put(k.H, alive)},
 		nil)
@@ -170,56 +172,56 @@ func Hold(k Keys, at Seen, lock, alive Leased) clientv3.Op {
 
 // Heartbeat puts H on a new lease, and reads L: a cancel that is not seen here comes after it. It is sent only where H was seen: to
 // etcd an absent key has revision 0, and a late heartbeat would revive a hold that has run out.
-func Heartbeat(k Keys, at Seen, alive Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Heartbeat(k Keys, at Seen, alive Leased) Op {
+	return txn(
 		Compares{Created(k.L, at.Created), modified(k.H, at.H)},
-		Writes{Put(k.H, alive), clientv3.OpGet(k.L)},
+		Writes{Put(k.H, alive), get(k.L)},
 		lockAndHold(k))
 }
 
 // Guard writes the steps of an execution into its lock.
-func Guard(k Keys, at Seen, lock Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Guard(k Keys, at Seen, lock Leased) Op {
+	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L), present(k.A)},
 		Writes{Put(k.L, lock)},
 		lockRecordAndAlive(k))
 }
 
 // Cancel asks whoever runs or holds the execution to stop.
-func Cancel(k Keys, at Seen, lock, news Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Cancel(k Keys, at Seen, lock, news Leased) Op {
+	return txn(
 		Compares{modified(k.L, at.L)},
 		append(tell(k, news), Put(k.L, lock)),
 		nil)
 }
 
 // CancelWaiting ends an execution that has not begun. Its waiter watches the place.
-func CancelWaiting(k Keys, at Seen, record Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func CancelWaiting(k Keys, at Seen, record Leased) Op {
+	return txn(
 		Compares{modified(k.Q, at.Q), modified(k.I, at.Prev)},
-		Writes{clientv3.OpDelete(k.Q), Put(k.I, record)},
+		Writes{del(k.Q), Put(k.I, record)},
 		nil)
 }
 
 // Forget lets the event run again. The mark that it has raised goes, too: with mark its value.
-func Forget(k Keys, at Seen, news Leased, mark []byte) clientv3.Op {
-	return clientv3.OpTxn(
+func Forget(k Keys, at Seen, news Leased, mark []byte) Op {
+	return txn(
 		Compares{modified(k.I, at.Prev)},
-		append(Writes{clientv3.OpDelete(k.I), Put(k.F, news)}, dropMark(k, mark)...),
+		append(Writes{del(k.I), Put(k.F, news)}, dropMark(k, mark)...),
 		nil)
 }
 
 // ForceRelease takes the lock away from who has it. The lock does not cool: whoever forces wants it free.
-func ForceRelease(k Keys, at Seen, record, news Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func ForceRelease(k Keys, at Seen, record, news Leased) Op {
+	return txn(
 		Compares{modified(k.L, at.L)},
 		append(tell(k, news), endLock(k, record, nil)...),
 		nil)
 }
 
 // ForceReleaseCooling frees the lock of an execution that has ended before: only its lock is left.
-func ForceReleaseCooling(k Keys, at Seen) clientv3.Op {
-	return clientv3.OpTxn(
+func ForceReleaseCooling(k Keys, at Seen) Op {
+	return txn(
 		Compares{modified(k.L, at.L)},
 		freeLock(k),
 		nil)
@@ -227,85 +229,82 @@ func ForceReleaseCooling(k Keys, at Seen) clientv3.Op {
 
 // Note writes what people may want to know: how many copies of an execution a process has answered without running, how an event arrived there, on
 // which leases records are, what somebody with a token asked for. The key is the process's own, and nobody compares it.
-func Note(key string, v Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Note(key string, v Leased) Op {
+	return txn(
 		Compares{},
 		Writes{Put(key, v)},
 		nil)
 }
 
 // Resume ends a pause, and brings it. A pause is a Note: no transaction compares it, see Fence.
-func Resume(key string) clientv3.Op {
-	return clientv3.OpTxn(
+func Resume(key string) Op {
+	return txn(
 		Compares{},
-		Writes{clientv3.OpDelete(key, clientv3.WithPrevKV())},
+		Writes{take(key)},
 		nil)
 }
 
 // Fence makes every unanswered transaction of the epoch fail for ever. It is not sent in company: it must not be read together
 // with the claims that it is to stop. A process that has heard of a pause acknowledges it so: no claim that it sent before takes a lock afterwards.
-func Fence(k Keys, at Seen, session Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Fence(k Keys, at Seen, session Leased) Op {
+	return txn(
 		Compares{epochIs(k, at)},
 		Writes{Put(k.S, session)},
-		Writes{clientv3.OpGet(k.S)})
+		Writes{get(k.S)})
 }
 
 // Compares are what has to hold for a transaction to be applied.
-type Compares = []clientv3.Cmp
+type Compares = []Cmp
 
 // Writes are what it then does, or what it reads where it is not applied.
-type Writes = []clientv3.Op
+type Writes = []Op
 
-func epochIs(k Keys, at Seen) clientv3.Cmp { return modified(k.S, at.Epoch) }
+func epochIs(k Keys, at Seen) Cmp { return modified(k.S, at.Epoch) }
 
-func modified(key string, revision int64) clientv3.Cmp {
-	c := compareOf(key, pb.Compare_EQUAL, pb.Compare_MOD)
-	c.GetCompare().TargetUnion = &pb.Compare_ModRevision{ModRevision: revision}
-	return c
+func modified(key string, revision int64) Cmp {
+	c := &struct {
+		cmp  pb.Compare
+		than pb.Compare_ModRevision
+	}{cmp: pb.Compare{Key: []byte(key), Result: pb.Compare_EQUAL, Target: pb.Compare_MOD}}
+	c.than.ModRevision, c.cmp.TargetUnion = revision, &c.than
+	return &c.cmp
 }
 
 // Created holds while key was created at that revision; 0: it is absent.
-func Created(key string, revision int64) clientv3.Cmp {
-	c := compareOf(key, pb.Compare_EQUAL, pb.Compare_CREATE)
-	c.GetCompare().TargetUnion = &pb.Compare_CreateRevision{CreateRevision: revision}
-	return c
+func Created(key string, revision int64) Cmp { return creation(key, pb.Compare_EQUAL, revision) }
+
+func createdAfter(key string, revision int64) Cmp {
+	return creation(key, pb.Compare_GREATER, revision)
 }
 
-func createdAfter(key string, revision int64) clientv3.Cmp {
-	c := compareOf(key, pb.Compare_GREATER, pb.Compare_CREATE)
-	c.GetCompare().TargetUnion = &pb.Compare_CreateRevision{CreateRevision: revision}
-	return c
+func creation(key string, result pb.Compare_CompareResult, revision int64) Cmp {
+	c := &struct {
+		cmp  pb.Compare
+		than pb.Compare_CreateRevision
+	}{cmp: pb.Compare{Key: []byte(key), Result: result, Target: pb.Compare_CREATE}}
+	c.than.CreateRevision, c.cmp.TargetUnion = revision, &c.than
+	return &c.cmp
 }
 
 // Absent holds while there is no such key.
-func Absent(key string) clientv3.Cmp { return Created(key, 0) }
+func Absent(key string) Cmp { return Created(key, 0) }
 
-func present(key string) clientv3.Cmp { return createdAfter(key, 0) }
+func present(key string) Cmp { return createdAfter(key, 0) }
 
 // A compare over a prefix holds when it holds for every key below it.
-func nobodyWaits(k Keys) clientv3.Cmp { return below(Created(k.W, 0)) }
+func nobodyWaits(k Keys) Cmp { return below(Created(k.W, 0)) }
 
-func nobodyBefore(k Keys, q int64) clientv3.Cmp { return below(createdAfter(k.W, q-1)) }
+func nobodyBefore(k Keys, q int64) Cmp { return below(createdAfter(k.W, q-1)) }
 
-// compareOf is filled in place: clientv3.Compare and its like copy what they are given, and a transaction copies it twice more.
-func compareOf(key string, result pb.Compare_CompareResult, target pb.Compare_CompareTarget) clientv3.Cmp {
-	var c clientv3.Cmp
-	compare := c.GetCompare()
-	compare.Key, compare.Result, compare.Target = []byte(key), result, target
-	return c
-}
-
-func below(c clientv3.Cmp) clientv3.Cmp {
-	compare := c.GetCompare()
-	compare.RangeEnd = []byte(clientv3.GetPrefixRangeEnd(string(compare.Key)))
+// below takes the compare of a prefix that ends with a slash.
+func below(c Cmp) Cmp {
+	c.RangeEnd = bytes.Clone(c.Key)
+	c.RangeEnd[len(c.Key)-1]++
 	return c
 }
 
 // older holds while there is a value of key that comes before v.
-func older(key string, v *Leased) clientv3.Cmp {
-	return clientv3.Compare(clientv3.Value(key), "<", string(v.Value))
-}
+func older(key string, v *Leased) Cmp { return valued(key, pb.Compare_LESS, v.Value) }
 
 // slotsFree: each slot is free that the lock is to take. Without slots it compares nothing, and so do the others that are about slots.
 func slotsFree(k Keys) (c Compares) {
@@ -318,17 +317,17 @@ func slotsFree(k Keys) (c Compares) {
 // nobodyInLine: nobody waits for a slot of its limits.
 func nobodyInLine(k Keys) (c Compares) {
 	for _, slot := range k.Slots {
-		c = append(c, Created(slot.Line, 0).WithPrefix())
+		c = append(c, below(Created(slot.Line, 0)))
 	}
 	return c
 }
 
 func takeSlots(k Keys) (w Writes) {
 	for _, slot := range k.Slots {
-		w = append(w, clientv3.OpPut(slot.Key, string(slot.Value)))
+		w = append(w, Put(slot.Key, Leased{Value: slot.Value}))
 	}
 	if k.T != "" {
-		w = append(w, clientv3.OpDelete(k.T))
+		w = append(w, del(k.T))
 	}
 	return w
 }
@@ -344,22 +343,18 @@ func leaveLine(k Keys) Writes {
 	if k.U == "" {
 		return nil
 	}
-	return Writes{clientv3.OpDelete(k.U)}
+	return Writes{del(k.U)}
 }
 
 func freeSlots(k Keys) (w Writes) {
 	for _, slot := range k.Slots {
-		w = append(w, clientv3.OpDelete(slot.Key))
+		w = append(w, del(slot.Key))
 	}
 	return w
 }
 
-// Put writes v, on its lease if it has one.
-func Put(key string, v Leased) clientv3.Op {
-	if v.Lease == 0 {
-		return clientv3.OpPut(key, string(v.Value))
-	}
-	return clientv3.OpPut(key, string(v.Value), clientv3.WithLease(v.Lease))
+func valued(key string, result pb.Compare_CompareResult, value []byte) Cmp {
+	return &pb.Compare{Key: []byte(key), Result: result, Target: pb.Compare_VALUE, TargetUnion: &pb.Compare_Value{Value: value}}
 }
 
 // tell lets the process that runs an execution know that somebody has changed its lock.
@@ -372,7 +367,7 @@ func tell(k Keys, news Leased) Writes {
 
 // freeLock asks for the hold that it deletes: the sender then ends its lease. The slots that the lock has are its own: they need no compare.
 func freeLock(k Keys) Writes {
-	return append(Writes{clientv3.OpDelete(k.L), clientv3.OpDelete(k.H, clientv3.WithPrevKV())}, freeSlots(k)...)
+	return append(Writes{del(k.L), take(k.H)}, freeSlots(k)...)
 }
 
 func endLock(k Keys, record Leased, cool *Cooling) Writes {
@@ -387,7 +382,7 @@ func readMark(k Keys) Writes {
 	if k.M == "" {
 		return nil
 	}
-	return Writes{clientv3.OpGet(k.M)}
+	return Writes{get(k.M)}
 }
 
 // raise puts a mark where it is newer than the one that is there, and does nothing else: whatever the mark is, the execution ends. The values of marks
@@ -397,7 +392,7 @@ func raise(k Keys, mark *Leased) Writes {
 		return nil
 	}
 	put := Writes{Put(k.M, *mark)}
-	return Writes{clientv3.OpTxn(Compares{Absent(k.M)}, put, Writes{clientv3.OpTxn(Compares{older(k.M, mark)}, put, nil)})}
+	return Writes{txn(Compares{Absent(k.M)}, put, Writes{txn(Compares{older(k.M, mark)}, put, nil)})}
 }
 
 // dropMark deletes a mark that is still the one of that value.
@@ -405,29 +400,28 @@ func dropMark(k Keys, mark []byte) Writes {
 	if mark == nil {
 		return nil
 	}
-	return Writes{clientv3.OpTxn(Compares{clientv3.Compare(clientv3.Value(k.M), "=", string(mark))}, Writes{clientv3.OpDelete(k.M)}, nil)}
+	return Writes{txn(Compares{valued(k.M, pb.Compare_EQUAL, mark)}, Writes{del(k.M)}, nil)}
 }
 
 // Most refusals bring how things stand now, in the order of the read constants below. What is hardly ever refused brings nothing, and
 // the sender reads: etcd and the network carry an else branch with each request, taken or not.
 func lockRecordAndPlace(k Keys) Writes {
-	return Writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I), clientv3.OpGet(k.Q)}
+	return Writes{get(k.L), get(k.I), get(k.Q)}
 }
 
 // LockRecordAndQueue reads all that a refusal may have to be explained with.
 func LockRecordAndQueue(k Keys) Writes {
-	first := append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())
-	return append(lockRecordAndPlace(k), clientv3.OpGet(k.W, first...), clientv3.OpGet(k.O))
+	return append(lockRecordAndPlace(k), getFirst(k.W), get(k.O))
 }
 
 // LockRecordQueueAndMark reads the mark, too, where there may be one.
 func LockRecordQueueAndMark(k Keys) Writes { return append(LockRecordAndQueue(k), readMark(k)...) }
 
 func lockRecordAndAlive(k Keys) Writes {
-	return Writes{clientv3.OpGet(k.L), clientv3.OpGet(k.I), clientv3.OpGet(k.A, clientv3.WithKeysOnly())}
+	return Writes{get(k.L), get(k.I), getKey(k.A)}
 }
 
-func lockAndHold(k Keys) Writes { return Writes{clientv3.OpGet(k.L), clientv3.OpGet(k.H)} }
+func lockAndHold(k Keys) Writes { return Writes{get(k.L), get(k.H)} }
 
 // What a refusal reads, in its order. Whoever reads more asks for it behind these.
 const (

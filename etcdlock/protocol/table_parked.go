@@ -1,7 +1,5 @@
 package protocol
 
-import clientv3 "go.etcd.io/etcd/client/v3"
-
 // The part of the protocol that is about parked executions; see table.go.
 
 // Parking is what is kept of an execution whose sender has its answer: its R, P and G.
@@ -9,24 +7,24 @@ type Parking struct{ Request, Index, Age Leased }
 
 // EnqueueParked is an Enqueue for who does not wait itself: the place is on no session, and whoever has its route runs it. Where another event has
 // the other lock, at.O is its revision, as with Claim.
-func EnqueueParked(k Keys, at Seen, place Leased, p Parking) clientv3.Op {
-	return clientv3.OpTxn(
+func EnqueueParked(k Keys, at Seen, place Leased, p Parking) Op {
+	return txn(
 		Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
 		append(Writes{Put(k.Q, place)}, keep(k, p)...),
 		LockRecordAndQueue(k))
 }
 
 // ParkWaiting takes a place off its session. Its create revision stays, which is its place in line; with the session it would have gone.
-func ParkWaiting(k Keys, at Seen, place Leased, p Parking) clientv3.Op {
-	return clientv3.OpTxn(
+func ParkWaiting(k Keys, at Seen, place Leased, p Parking) Op {
+	return txn(
 		Compares{Created(k.Q, at.Q)},
 		append(Writes{Put(k.Q, place)}, keep(k, p)...),
 		LockRecordAndQueue(k))
 }
 
 // ParkRunning lets an execution outlive the process that runs it.
-func ParkRunning(k Keys, at Seen, lock Leased, p Parking) clientv3.Op {
-	return clientv3.OpTxn(
+func ParkRunning(k Keys, at Seen, lock Leased, p Parking) Op {
+	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
 		append(Writes{Put(k.L, lock)}, keep(k, p)...),
 		nil)
@@ -34,82 +32,82 @@ func ParkRunning(k Keys, at Seen, lock Leased, p Parking) clientv3.Op {
 
 // Attempt puts a new token before each try of a parked execution: the one before may still be at work. It proves that the process lives, as a claim
 // does.
-func Attempt(k Keys, at Seen, lock Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Attempt(k Keys, at Seen, lock Leased) Op {
+	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L), present(k.A)},
 		Writes{Put(k.L, lock)},
 		nil)
 }
 
 // Rest writes down how a try of a parked execution ended. With an index the other processes hear of it.
-func Rest(k Keys, at Seen, lock Leased, index *Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Rest(k Keys, at Seen, lock Leased, index *Leased) Op {
+	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
 		append(Writes{Put(k.L, lock)}, announce(k, index)...),
 		nil)
 }
 
 // Carry takes a parked execution over whose process is gone, with a new token: it is never buried.
-func Carry(k Keys, at Seen, lock Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func Carry(k Keys, at Seen, lock Leased) Op {
+	return txn(
 		Compares{epochIs(k, at), modified(k.L, at.L), Absent(k.A)},
 		append(Writes{Put(k.L, lock)}, readMark(k)...),
 		lockRecordAndAlive(k))
 }
 
 // SettleParked is a Settle; with a letter the request is kept.
-func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter, mark *Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter, mark *Leased) Op {
+	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
 		append(append(endLock(k, record, cool), unpark(k, letter)...), raise(k, mark)...),
 		nil)
 }
 
 // EndUncarried ends a parked execution that no process runs, because somebody asked for it.
-func EndUncarried(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func EndUncarried(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) Op {
+	return txn(
 		Compares{modified(k.L, at.L), Absent(k.A)},
 		append(endLock(k, record, cool), unpark(k, letter)...),
 		lockRecordAndAlive(k))
 }
 
 // EndParkedPlace ends a parked execution that has not begun, because somebody asked for it.
-func EndParkedPlace(k Keys, at Seen, record Leased, letter *Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func EndParkedPlace(k Keys, at Seen, record Leased, letter *Leased) Op {
+	return txn(
 		Compares{Created(k.Q, at.Q), modified(k.I, at.Prev)},
-		append(Writes{clientv3.OpDelete(k.Q), Put(k.I, record)}, unpark(k, letter)...),
+		append(Writes{del(k.Q), Put(k.I, record)}, unpark(k, letter)...),
 		nil)
 }
 
 // ForceReleaseParked is a ForceRelease. The request is kept: nothing that was accepted goes without a trace.
-func ForceReleaseParked(k Keys, at Seen, record, news, letter Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func ForceReleaseParked(k Keys, at Seen, record, news, letter Leased) Op {
+	return txn(
 		Compares{modified(k.L, at.L)},
 		append(append(tell(k, news), endLock(k, record, nil)...), unpark(k, &letter)...),
 		nil)
 }
 
 // RunNow lets a parked execution in its lock be tried now, whatever it waited for.
-func RunNow(k Keys, at Seen, lock, index, age Leased) clientv3.Op {
-	return clientv3.OpTxn(
+func RunNow(k Keys, at Seen, lock, index, age Leased) Op {
+	return txn(
 		Compares{modified(k.L, at.L)},
 		Writes{Put(k.L, lock), Put(k.P, index), Put(k.G, age)},
 		nil)
 }
 
 // Rerun lets the event of a record run again whose request was kept, as the last of its line. old are the keys of the execution that ended.
-func Rerun(k Keys, at Seen, place Leased, p Parking, old Keys) clientv3.Op {
-	return clientv3.OpTxn(
+func Rerun(k Keys, at Seen, place Leased, p Parking, old Keys) Op {
+	return txn(
 		Compares{Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
-		append(append(Writes{Put(k.Q, place)}, keep(k, p)...), clientv3.OpDelete(old.R), clientv3.OpDelete(old.P)),
+		append(append(Writes{Put(k.Q, place)}, keep(k, p)...), del(old.R), del(old.P)),
 		LockRecordAndQueue(k))
 }
 
 // SweepLetter drops the request that was kept with a record which is gone, or is another execution's by now.
-func SweepLetter(k Keys, at Seen) clientv3.Op {
-	return clientv3.OpTxn(
+func SweepLetter(k Keys, at Seen) Op {
+	return txn(
 		Compares{modified(k.I, at.Prev)},
-		Writes{clientv3.OpDelete(k.R), clientv3.OpDelete(k.P)},
+		Writes{del(k.R), del(k.P)},
 		nil)
 }
 
@@ -127,7 +125,7 @@ func announce(k Keys, index *Leased) Writes {
 // unpark deletes what was kept of a parked execution; with a letter its request stays.
 func unpark(k Keys, letter *Leased) Writes {
 	if letter != nil {
-		return Writes{Put(k.P, *letter), clientv3.OpDelete(k.G)}
+		return Writes{Put(k.P, *letter), del(k.G)}
 	}
-	return Writes{clientv3.OpDelete(k.R), clientv3.OpDelete(k.P), clientv3.OpDelete(k.G)}
+	return Writes{del(k.R), del(k.P), del(k.G)}
 }

@@ -111,8 +111,8 @@ func table() [kinds]row {
 	return [kinds]row{
 		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, nobodyWaits, recIs, slotsFree, nobodyInLine}, "append(append(writes{put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
 		enqueue:     {"enqueue", []compare{epochIs, lCreated, otherIs, qAbsent, recIs}, "append(writes{put(k.Q, place)}, takeTurn(k, turn)...)", sessionLives, (*model).enqueued},
-		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs, slotsFree}, "append(append(writes{clientv3.OpDelete(k.Q), put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
-		leave:       {"leave", []compare{qUntouched}, "append(writes{clientv3.OpDelete(k.Q)}, leaveLine(k)...)", nil, (*model).left},
+		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs, slotsFree}, "append(append(writes{del(k.Q), put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
+		leave:       {"leave", []compare{qUntouched}, "append(writes{del(k.Q)}, leaveLine(k)...)", nil, (*model).left},
 		settle:      {"settle", mine, "append(endLock(k, record, cool), raise(k, mark)...)", coolingLeaseLives, (*model).settled},
 		release:     {"release", mine, "freeLock(k)", nil, (*model).released},
 		adopt:       {"adopt", []compare{epochIs, lCreated, lIs}, "writes{put(k.L, lock)}", nil, (*model).adopted},
@@ -123,11 +123,11 @@ func table() [kinds]row {
 		acquire: {"acquire", []compare{epochIs, lAbsent, nobodyWaits}, "writes{put(k.L, lock), put(k.H, alive)}", ownLeaseLives, (*model).acquired},
 		putHold: {"hold", mine, "writes{put(k.L, lock), put(k.H, alive)}", ownLeaseLives, (*model).held},
 		// What it reads beside its write is for the answer.
-		heartbeat:           {"heartbeat", []compare{lCreated, holdIs}, "writes{put(k.H, alive), clientv3.OpGet(k.L)}", ownLeaseLives, (*model).beaten},
+		heartbeat:           {"heartbeat", []compare{lCreated, holdIs}, "writes{put(k.H, alive), get(k.L)}", ownLeaseLives, (*model).beaten},
 		guard:               {"guard", []compare{lCreated, lIs, ownerAlive}, "writes{put(k.L, lock)}", nil, (*model).guarded},
 		cancel:              {"cancel", []compare{lIs}, "append(tell(k, news), put(k.L, lock))", nil, (*model).cancelAsked},
-		cancelWaiting:       {"cancelWaiting", []compare{qUntouched, recIs}, "writes{clientv3.OpDelete(k.Q), put(k.I, record)}", nil, (*model).waiterCancelled},
-		forget:              {"forget", []compare{recIs}, "append(writes{clientv3.OpDelete(k.I), put(k.F, news)}, dropMark(k, mark)...)", nil, (*model).forgotten},
+		cancelWaiting:       {"cancelWaiting", []compare{qUntouched, recIs}, "writes{del(k.Q), put(k.I, record)}", nil, (*model).waiterCancelled},
+		forget:              {"forget", []compare{recIs}, "append(writes{del(k.I), put(k.F, news)}, dropMark(k, mark)...)", nil, (*model).forgotten},
 		forceRelease:        {"forceRelease", []compare{lIs}, "append(tell(k, news), endLock(k, record, nil)...)", nil, (*model).forced},
 		forceReleaseCooling: {"forceReleaseCooling", []compare{lIs}, "freeLock(k)", nil, (*model).thawed},
 
@@ -139,14 +139,14 @@ func table() [kinds]row {
 		carry:              {"carry", []compare{epochIs, lIs, ownerDead}, "append(writes{put(k.L, lock)}, readMark(k)...)", nil, (*model).carried},
 		settleParked:       {"settleParked", mine, "append(append(endLock(k, record, cool), unpark(k, letter)...), raise(k, mark)...)", coolingLeaseLives, (*model).settledParked},
 		endUncarried:       {"endUncarried", []compare{lIs, ownerDead}, "append(endLock(k, record, cool), unpark(k, letter)...)", coolingLeaseLives, (*model).endedUncarried},
-		endParkedPlace:     {"endParkedPlace", []compare{qMine, recIs}, "append(writes{clientv3.OpDelete(k.Q), put(k.I, record)}, unpark(k, letter)...)", nil, (*model).endedParkedPlace},
+		endParkedPlace:     {"endParkedPlace", []compare{qMine, recIs}, "append(writes{del(k.Q), put(k.I, record)}, unpark(k, letter)...)", nil, (*model).endedParkedPlace},
 		forceReleaseParked: {"forceReleaseParked", []compare{lIs}, "append(append(tell(k, news), endLock(k, record, nil)...), unpark(k, &letter)...)", nil, (*model).forcedParked},
 		runNow:             {"runNow", []compare{lIs}, "writes{put(k.L, lock), put(k.P, index), put(k.G, age)}", nil, (*model).ranNow},
-		rerun:              {"rerun", []compare{lCreated, otherIs, qAbsent, recIs}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), clientv3.OpDelete(old.r), clientv3.OpDelete(old.p))", nil, (*model).reran},
-		sweepLetter:        {"sweepLetter", []compare{recIs}, "writes{clientv3.OpDelete(k.R), clientv3.OpDelete(k.P)}", nil, (*model).swept},
+		rerun:              {"rerun", []compare{lCreated, otherIs, qAbsent, recIs}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), del(old.r), del(old.p))", nil, (*model).reran},
+		sweepLetter:        {"sweepLetter", []compare{recIs}, "writes{del(k.R), del(k.P)}", nil, (*model).swept},
 
 		takeTurn: {"takeTurn", []compare{qMine}, "append(leaveLine(k), put(k.T, turn))", sessionLives, (*model).turnTaken},
-		dropTurn: {"dropTurn", nil, "writes{clientv3.OpDelete(k.T)}", nil, (*model).turnDropped},
+		dropTurn: {"dropTurn", nil, "writes{del(k.T)}", nil, (*model).turnDropped},
 	}
 }
 

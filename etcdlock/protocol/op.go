@@ -1,0 +1,114 @@
+package protocol
+
+import (
+	"context"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+)
+
+// What is sent is built here as it travels. clientv3's Op and Cmp copy each compare twice and each value twice before they are the same.
+// Each of these is one allocation, and one for each key in it.
+
+// Op is one operation: a transaction, a write or a read.
+type Op = *pb.RequestOp
+
+// Cmp is one compare.
+type Cmp = *pb.Compare
+
+func txn(compares Compares, writes, refused Writes) Op {
+	o := &struct {
+		op  pb.RequestOp
+		is  pb.RequestOp_RequestTxn
+		txn pb.TxnRequest
+	}{}
+	o.txn.Compare, o.txn.Success, o.txn.Failure = compares, writes, refused
+	o.is.RequestTxn, o.op.Request = &o.txn, &o.is
+	return &o.op
+}
+
+// Put writes v, on its lease if it has one. The bytes of v are not copied.
+func Put(key string, v Leased) Op {
+	o := &struct {
+		op  pb.RequestOp
+		is  pb.RequestOp_RequestPut
+		put pb.PutRequest
+	}{}
+	o.put.Key, o.put.Value, o.put.Lease = []byte(key), v.Value, int64(v.Lease)
+	o.is.RequestPut, o.op.Request = &o.put, &o.is
+	return &o.op
+}
+
+func del(key string) Op {
+	op, _ := deletion(key)
+	return op
+}
+
+// take deletes key and brings what it was.
+func take(key string) Op {
+	op, request := deletion(key)
+	request.PrevKv = true
+	return op
+}
+
+func deletion(key string) (Op, *pb.DeleteRangeRequest) {
+	o := &struct {
+		op  pb.RequestOp
+		is  pb.RequestOp_RequestDeleteRange
+		del pb.DeleteRangeRequest
+	}{}
+	o.del.Key = []byte(key)
+	o.is.RequestDeleteRange, o.op.Request = &o.del, &o.is
+	return &o.op, &o.del
+}
+
+func get(key string) Op {
+	op, _ := reading(key)
+	return op
+}
+
+// getKey reads whether key is there, and its revisions.
+func getKey(key string) Op {
+	op, request := reading(key)
+	request.KeysOnly = true
+	return op
+}
+
+// getFirst reads which key below prefix was created first.
+func getFirst(prefix string) Op {
+	op, request := reading(prefix)
+	request.RangeEnd, request.KeysOnly, request.Limit = []byte(clientv3.GetPrefixRangeEnd(prefix)), true, 1
+	request.SortTarget, request.SortOrder = pb.RangeRequest_CREATE, pb.RangeRequest_ASCEND
+	return op
+}
+
+func reading(key string) (Op, *pb.RangeRequest) {
+	o := &struct {
+		op  pb.RequestOp
+		is  pb.RequestOp_RequestRange
+		get pb.RangeRequest
+	}{}
+	o.get.Key = []byte(key)
+	o.is.RequestRange, o.op.Request = &o.get, &o.is
+	return &o.op, &o.get
+}
+
+// Read is a read in the words of etcd's client, to be sent beside one of the table's. Asking is the only way to get at all that is in a clientv3.Op.
+func Read(read clientv3.Op) Op {
+	heard := &listener{}
+	_, _ = clientv3.NewKVFromKVClient(heard, nil).Do(context.Background(), read)
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: heard.read}}
+}
+
+// listener takes the request that a client makes of a read.
+type listener struct {
+	pb.KVClient
+	read *pb.RangeRequest
+}
+
+// Range implements pb.KVClient.
+func (l *listener) Range(_ context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
+	l.read = r
+	return &pb.RangeResponse{}, nil
+}
