@@ -257,7 +257,7 @@ type tab struct {
 func open(t *testing.T, own string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
-	ctx, late := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, late := context.WithTimeout(ctx, 8*time.Minute)
 	b := &tab{t: t, ctx: ctx, own: own}
 	fault := func(format string, args ...any) {
 		b.mu.Lock()
