@@ -254,7 +254,7 @@ func startCaddy(t *testing.T, p *proxy, s *setup) testkit.Command {
 // startApache loads the modules that the page names, from where Debian has them.
 func startApache(t *testing.T, p *proxy, s *setup) testkit.Command {
 	t.Helper()
-	lines := append(p.here(t, s, "        BalancerMember \"http://127.0.0.1:8080\" retry=0 ttl=60 connectiontimeout=2\n",
+	lines := append(p.here(t, s, "        BalancerMember \"http://127.0.0.1:8080\" retry=1 ttl=60 connectiontimeout=2\n",
 		"    RequestHeader set X-Forwarded-Proto expr=%{REQUEST_SCHEME} \"expr=!(%{CONN_REMOTE_ADDR} -ipmatch '192.0.2.10')\"\n"), "<VirtualHost *:80>", "<VirtualHost "+s.listen+">")
 	site := p.shipped(t, lines...)
 	_, named, found := strings.Cut(site, "a2enmod ")

@@ -114,7 +114,7 @@ func TestWhileOneReplicaIsDeadNoDeliveryFails(t *testing.T) {
 		doomed := replica(t, etcd, up.URL, first, health)
 		other := replica(t, etcd, up.URL, second, elsewhere(health))
 		front := p.as(t, &setup{backends: []string{first, second}, health: port})
-		const senders, each = 4, 10
+		const senders, each = 16, 6
 		steps := []string{"both", "one-dead", "one-back", "other-dead"}
 		for _, step := range steps {
 			switch step {

@@ -31,7 +31,7 @@ var promises = []promise{
 		[]string{"- name: shop-webhooks-retry\n", "  name: shop-webhooks-retry\n", "\n  retry:\n"}},
 	{"traefik/webhooks.yaml", []string{`responseHeaderTimeout: (\S+)`}, `maxRequestBodyBytes: (\S+)`, `idleConnTimeout: (\S+)`,
 		[]string{"middlewares: [webhooks-body, webhooks-retry]\n", "    webhooks-retry:\n", "      retry:\n"}},
-	{"apache/webhooks.conf", []string{`ProxyTimeout (\S+)`}, `LimitRequestBody (\S+)`, `ttl=(\S+)`, []string{" retry=0 "}},
+	{"apache/webhooks.conf", []string{`ProxyTimeout (\S+)`}, `LimitRequestBody (\S+)`, `ttl=(\S+)`, []string{" retry=1 "}},
 	{"istio/virtualservice.yaml", []string{`\btimeout: (\S+)`}, "", `idleTimeout: (\S+)`, []string{"retries: {attempts: 0}"}},
 	{"nginx/webhooks.conf", []string{`proxy_read_timeout (\S+);`, `proxy_send_timeout (\S+);`}, `client_max_body_size (\S+);`, "", []string{"error_page 418 = @hooklock_once;"}},
 	{"f5-nginx/virtualserver.yaml", []string{`read-timeout: (\S+)`, `send-timeout: (\S+)`}, `client-max-body-size: (\S+)`, "", nil},
