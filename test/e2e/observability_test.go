@@ -47,7 +47,8 @@ func (e exported) read(page string) {
 func busy(t *testing.T) exported {
 	t.Helper()
 	h := own(t, shared.config("observability", "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
-		"  - {name: parks, path: /parks, park: true}\n  - {name: gitlab, path: /gitlab, preset: gitlab, workflow: gitlab, verify: {secret_env: SIGNED}}\npark_store: {single_member: true}\n", "SIGNED="+planted)
+		"  - {name: parks, path: /parks, park: true}\n  - {name: gitlab, path: /gitlab, preset: gitlab, workflow: gitlab, verify: {secret_env: SIGNED}}\n"+
+		"  - {name: ordered, path: /ordered, order: {by: \"{body.at}\"}}\npark_store: {single_member: true}\n", "SIGNED="+planted)
 	path := at(t, "wait")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)
