@@ -21,6 +21,14 @@ type RouteSender struct {
 	RetriesOn  string  `json:"retriesOn,omitempty"`  // after which answers the event comes again; "" = not established
 	RetriesFor float64 `json:"retriesFor,omitempty"` // seconds from its first attempt to its last automatic one; 0 = none, or not established
 	GivesUp    string  `json:"givesUp,omitempty"`    // what becomes of an endpoint that refuses too often; "" = not established
+	// Limits is how near it is to switching the endpoint off, by what came to this process; empty: not established, or an older replica.
+	Limits []SenderLimit `json:"limits,omitempty"`
+}
+
+// SenderLimit is how near a sender is to one of its limits, as it counts failures.
+type SenderLimit struct {
+	Limit string  `json:"limit"` // for people: 4_in_a_row, 24h_of_failures, 95%_of_an_hour
+	Ratio float64 `json:"ratio"` // 0 = not at all, 1 = it has reached it
 }
 
 // RouteAnswer is what one decision answers.

@@ -59,6 +59,7 @@ func reportColumns() []column[client.RouteReport] {
 		{"Route", func(r *client.RouteReport) cell { return text(r.Route) }},
 		{"Mode", func(r *client.RouteReport) cell { return text(r.Mode) }},
 		{"Deliveries", func(r *client.RouteReport) cell { return number(r.Deliveries) }},
+		{"Stale", finding(func(r *client.RouteReport) *client.Finding { return &r.Stale })},
 		{"Duplicates", finding(func(r *client.RouteReport) *client.Finding { return &r.Duplicates })},
 		{"Overlaps", finding(func(r *client.RouteReport) *client.Finding { return &r.Overlaps })},
 		{"Mismatches", finding(func(r *client.RouteReport) *client.Finding { return &r.Mismatches })},
@@ -89,7 +90,7 @@ func examplesOf(report *client.Report) section {
 			kind string
 			of   *client.Finding
 		}{
-			{"duplicate", &r.Duplicates}, {"overlap", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"no event ID", &r.MissingEventIDs}, {"not verified", &r.Forged}, {"not named", &r.Unnamed},
+			{"stale", &r.Stale}, {"duplicate", &r.Duplicates}, {"overlap", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"no event ID", &r.MissingEventIDs}, {"not verified", &r.Forged}, {"not named", &r.Unnamed},
 		} {
 			for _, e := range f.of.Examples {
 				all = append(all, example{r.Route, f.kind, e})
@@ -151,7 +152,8 @@ func rulesOf(r *client.RouteRules) section {
 			fact{"its patience", length(p.Patience, "it waits for an answer for ")},
 			fact{"it sends again", known(p.RetriesOn)},
 			fact{"for how long", length(p.RetriesFor, "")},
-			fact{"it gives up", known(p.GivesUp)})
+			fact{"it gives up", known(p.GivesUp)},
+			fact{"how near it is", nearness(p.Limits)})
 	} else {
 		s.Facts = append(s.Facts, fact{"sender", []cell{{Text: "not known: the route names no preset", Class: "dim"}}})
 	}
@@ -162,4 +164,23 @@ func rulesOf(r *client.RouteRules) section {
 		{"Answers", func(a *client.RouteAnswer) cell { return text(a.Text) }},
 	}, r.Answers, func(a *client.RouteAnswer) string { return a.Decision })
 	return s
+}
+
+// nearness is how near a sender is to each of its limits; from half on somebody should know.
+func nearness(limits []client.SenderLimit) []cell {
+	if len(limits) == 0 {
+		return []cell{{Text: "its limit is not established", Class: "dim"}}
+	}
+	var all []cell
+	for _, l := range limits {
+		c := cell{Text: fmt.Sprintf("%.0f%% of %s", 100*l.Ratio, strings.ReplaceAll(l.Limit, "_", " "))}
+		switch {
+		case l.Ratio >= 1:
+			c.Class = "bad"
+		case l.Ratio >= 0.5:
+			c.Class = "warn"
+		}
+		all = append(all, c)
+	}
+	return all
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -27,6 +28,9 @@ routes:
 		testkit.Until(t, "the sender to be at "+want, func() bool {
 			return strings.Contains(h.Metrics(t), `hooklock_sender_limit_ratio{limit="4_in_a_row",route="gitlab"} `+want+"\n")
 		})
+		if _, said := asked(t, h, http.MethodGet, "/v1/routes", "", ""); !strings.Contains(fmt.Sprint(said), "map[limit:4_in_a_row ratio:"+want+"]") {
+			t.Errorf("the API does not say %s: %v", want, said)
+		}
 	}
 	near("0")
 	for _, id := range []string{"1", "2"} {

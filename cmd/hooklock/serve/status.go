@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -217,10 +218,23 @@ func crowd(n int, since time.Time) client.Crowd {
 
 // Routes implements admin.Process.
 func (s *Service) Routes() []client.RouteRules {
-	if rules := s.rules.Load(); rules != nil {
-		return *rules
+	rules := s.rules.Load()
+	if rules == nil {
+		return []client.RouteRules{}
 	}
-	return []client.RouteRules{}
+	all := slices.Clone(*rules)
+	for _, h := range s.report.Health() {
+		i := slices.IndexFunc(all, func(r client.RouteRules) bool { return r.Route == h.Route })
+		if i < 0 || all[i].Sender == nil || len(h.Limits) == 0 { // a reload may be just between the two
+			continue
+		}
+		sender := *all[i].Sender
+		for _, n := range h.Limits {
+			sender.Limits = append(sender.Limits, client.SenderLimit{Limit: n.Limit.String(), Ratio: n.Ratio})
+		}
+		all[i].Sender = &sender
+	}
+	return all
 }
 
 // Config implements admin.Process.

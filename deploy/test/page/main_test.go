@@ -111,7 +111,9 @@ routes:
   - {name: cools, path: "/cools/{account}", workflow: "cools/{path.account}", event_id: "{body.id}", lock: {release_delay: 10m}}
   - {name: held, path: "/held/{account}", workflow: "held/{path.account}", event_id: "{body.id}", hold: {on_status: [202], ttl: 10m}}
   - {name: parked, path: "/parked/{account}", workflow: "parked/{path.account}", event_id: "{body.id}", park: {enabled: true, on: [locked, unknown, failed, unreachable], attempts: 1}}
-  - {name: stripe, path: "/stripe/{account}", preset: stripe, workflow: "stripe/{path.account}", verify: {secret_file: %s}}
+  - {name: ordered, path: "/ordered/{account}", workflow: "ordered/{path.account}", event_id: "{body.id}", order: {by: "{query.at}", on_stale: skip}}
+  - {name: gitlab, path: "/gitlab/{account}", preset: gitlab, workflow: "gitlab/{path.account}", verify: {secret_file: %[4]s}}
+  - {name: stripe, path: "/stripe/{account}", preset: stripe, workflow: "stripe/{path.account}", verify: {secret_file: %[4]s}}
 `
 
 func newDesk(t *testing.T, etcd, access string, env ...string) *desk {
@@ -129,7 +131,7 @@ func newDesk(t *testing.T, etcd, access string, env ...string) *desk {
 		access = `{listen: "127.0.0.1:0"}`
 	}
 	secret := filepath.Join(t.TempDir(), "stripe.secret")
-	if err := os.WriteFile(secret, []byte("whsec_test"), 0o600); err != nil {
+	if err := os.WriteFile(secret, []byte("a-plain-token"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	h := testkit.Serve(t, program, fmt.Sprintf(config, "http://"+listener.Addr().String(), etcd, access, secret), env...)
@@ -172,9 +174,16 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // deliver sends an event and waits for its answer.
-func (d *desk) deliver(path, event string) int {
+func (d *desk) deliver(path, event string, headers ...string) int {
 	d.t.Helper()
-	res, err := http.Post("http://"+d.Addr+path, "application/json", strings.NewReader(`{"id":`+fmt.Sprintf("%q", event)+`}`))
+	r, err := http.NewRequestWithContext(d.t.Context(), http.MethodPost, "http://"+d.Addr+path, strings.NewReader(`{"id":`+fmt.Sprintf("%q", event)+`}`))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		d.t.Fatal(err)
 	}

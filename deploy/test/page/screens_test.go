@@ -135,6 +135,26 @@ func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 	}
 }
 
+func TestTheRoutesScreenShowsHowNearASenderIsToGivingUpAndWhatWasStale(t *testing.T) {
+	d := newDesk(t, embedded, "")
+	for _, at := range []string{"2", "1"} {
+		if got := d.deliver("/ordered/acme?at="+at, "evt_"+at); got != 200 {
+			t.Fatal(got)
+		}
+	}
+	for _, id := range []string{"1", "2"} {
+		if got := d.deliver("/gitlab/acme?status=500", id, "X-Gitlab-Token", "a-plain-token", "Idempotency-Key", id); got != 500 {
+			t.Fatal(got)
+		}
+	}
+	b := open(t, d.Admin)
+	b.visit(d.url, "routes", "Routes")
+	b.says("#route-gitlab", "50% of 4 in a row")
+	b.says("#route-stripe", "not established")
+	b.says(`#report tr[data-row="ordered"] td[data-head="Stale"]`, "1")
+	b.says("#examples", "stale")
+}
+
 // accessible fails for each finding of axe-core.
 func (b *tab) accessible(screen string) {
 	b.t.Helper()
