@@ -251,7 +251,7 @@ func TestTheAuditLogDoesNotDependOnTheLevelOfTheLog(t *testing.T) {
 func TestWhenEtcdDoesNotAnswerNothingIsClaimed(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.run("w", "1")
-	cable := etcdtest.NewProxy(t, f.etcd.Endpoint)
+	cable := etcdtest.NewWire(t, f.etcd.Endpoint)
 	store := f.openAt(t, "cut off", cable.Endpoint)
 	f.rig = newRig(t, store, func(o *Options) { o.RequestTimeout = 300 * time.Millisecond })
 	f.execution(d.id)

@@ -227,7 +227,7 @@ func TestADeadHolderIsBuriedByWhoAcquires(t *testing.T) {
 	for name, acquire := range map[string]func(*Store, context.Context, string) (*Lock, error){"TryAcquire": (*Store).TryAcquire, "Acquire": (*Store).Acquire} {
 		t.Run(name, func(t *testing.T) {
 			e := etcdtest.Start(t)
-			proxy := etcdtest.NewProxy(t, e.Endpoint)
+			proxy := etcdtest.NewWire(t, e.Endpoint)
 			frozen := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 2 * time.Second})
 			s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 			dead := mustAcquire(t, frozen, "w")
@@ -265,7 +265,7 @@ func TestADeadHolderIsBuriedByWhoAcquires(t *testing.T) {
 
 func TestUnlockThatEtcdDoesNotAnswerGoesOnByItself(t *testing.T) {
 	e := etcdtest.Start(t)
-	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	proxy := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}})
 	l := mustAcquire(t, s, "w")
 	proxy.Blackhole(true)
@@ -322,7 +322,7 @@ func TestDoHoldsTheLockWhileItsFunctionRunsAndNotLonger(t *testing.T) {
 
 func TestALostLockEndsTheContextOfDo(t *testing.T) {
 	e := etcdtest.Start(t)
-	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	proxy := etcdtest.NewWire(t, e.Endpoint)
 	cut := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 2 * time.Second})
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	var first int64

@@ -122,7 +122,7 @@ func TestOfTooManyAuditsTheOldestGo(t *testing.T) {
 
 func TestAuditsThatEtcdDoesNotTakeNowAreWrittenLaterAndBounded(t *testing.T) {
 	e := etcdtest.Start(t)
-	wire := etcdtest.NewProxy(t, e.Endpoint)
+	wire := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
 	s.audits.room = 500
 	wire.Blackhole(true)

@@ -82,7 +82,7 @@ func TestACancelStopsTheOwnerAtAnotherReplicaWithin200ms(t *testing.T) {
 
 func TestACancelIsHeardAlsoWhereTheWatchWasBroken(t *testing.T) {
 	e := etcdtest.Start(t)
-	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	proxy := etcdtest.NewWire(t, e.Endpoint)
 	a, b := openStore(t, Options{Endpoints: []string{proxy.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
 	causes := stopped(held)
@@ -92,7 +92,7 @@ func TestACancelIsHeardAlsoWhereTheWatchWasBroken(t *testing.T) {
 	if _, err := e.Client.Compact(within(t, patience), revision); err != nil { // the watch cannot begin where it broke
 		t.Fatal(err)
 	}
-	proxy.KillConns()
+	proxy.Reset()
 	proxy.Blackhole(false)
 	awaitStop(t, causes, idem.ErrCancelled)
 }

@@ -82,7 +82,7 @@ func TestWhatWasCountedIsWrittenWhenTheStoreCloses(t *testing.T) {
 
 func TestCopiesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 	e := etcdtest.Start(t)
-	wire := etcdtest.NewProxy(t, e.Endpoint)
+	wire := etcdtest.NewWire(t, e.Endpoint)
 	a := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
 	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	ids := make([]idem.ExecutionID, 3*countBatch)

@@ -38,7 +38,7 @@ func TestAnEndThatIsWrittenAfterItsCallerHasGoneIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := etcdtest.Start(t)
-			proxy := etcdtest.NewProxy(t, e.Endpoint)
+			proxy := etcdtest.NewWire(t, e.Endpoint)
 			o := Options{Endpoints: []string{proxy.Endpoint}}
 			ends := endsOf(&o)
 			s := openStore(t, o)

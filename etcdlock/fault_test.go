@@ -94,7 +94,7 @@ func TestARunningLockIsAdoptedByTheNextSession(t *testing.T) {
 
 func TestTheLockOfADeadProcessIsBuriedAndItsLateEndTouchesNobody(t *testing.T) {
 	e := etcdtest.Start(t)
-	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	proxy := etcdtest.NewWire(t, e.Endpoint)
 	frozen := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 2 * time.Second})
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, frozen, lockFor("w", "one"), 0)
@@ -246,7 +246,7 @@ func TestAClaimInFlightFollowsTheEpochThatAFenceMoved(t *testing.T) {
 
 func TestAClaimIsTakenBackWhenItsCallerHasGone(t *testing.T) {
 	e := etcdtest.Start(t)
-	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	proxy := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}})
 	proxy.DropAnswers(true)
 	l := lockFor("w", "one")
@@ -265,14 +265,14 @@ func TestAClaimIsTakenBackWhenItsCallerHasGone(t *testing.T) {
 	if locks() != 1 {
 		t.Fatal("the claim did not arrive")
 	}
-	proxy.KillConns()
+	proxy.Reset()
 	proxy.DropAnswers(false)
 	eventually(t, "the lock is given back", func() bool { return locks() == 0 })
 }
 
 func TestASettleWhoseAnswerGotLostIsKnownAgain(t *testing.T) {
 	e := etcdtest.Start(t)
-	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	proxy := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}})
 	// The first settle brings the bucket.
 	if _, err := mustClaim(t, s, lockFor("w", "zero"), 0).Settle(within(t, patience), success("")); err != nil {
@@ -293,7 +293,7 @@ func TestASettleWhoseAnswerGotLostIsKnownAgain(t *testing.T) {
 		got, err := e.Client.Get(within(t, patience), held.keys.I)
 		return err == nil && len(got.Kvs) == 1
 	})
-	proxy.KillConns()
+	proxy.Reset()
 	proxy.DropAnswers(false)
 	r := <-settled
 	if r.err != nil || r.rec.Status != idem.Success || string(r.rec.Answer.Body) != "body" {
@@ -303,7 +303,7 @@ func TestASettleWhoseAnswerGotLostIsKnownAgain(t *testing.T) {
 
 func TestASettleGoesOnAfterItsCallerHasGone(t *testing.T) {
 	e := etcdtest.Start(t)
-	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	proxy := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
 	proxy.Blackhole(true)
@@ -507,7 +507,7 @@ func TestAValueOfANewerReleaseMakesTheStoreUnavailable(t *testing.T) {
 
 func TestForgetsAndBrokenWatchesReachTheCache(t *testing.T) {
 	e := etcdtest.Start(t)
-	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	proxy := etcdtest.NewWire(t, e.Endpoint)
 	forgot, reset := make(chan idem.ExecutionID, 1), make(chan struct{}, 64)
 	s := openStore(t, Options{
 		Endpoints: []string{proxy.Endpoint}, OnForget: func(id idem.ExecutionID) { forgot <- id }, OnReset: func() { reset <- struct{}{} },
@@ -561,7 +561,7 @@ func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 
 func TestAHungMemberCostsNeitherTheSessionNorTheDeliveries(t *testing.T) {
 	e := etcdtest.Start(t)
-	hangs, works := etcdtest.NewProxy(t, e.Endpoint), etcdtest.NewProxy(t, e.Endpoint)
+	hangs, works := etcdtest.NewWire(t, e.Endpoint), etcdtest.NewWire(t, e.Endpoint)
 	o := Options{Endpoints: []string{hangs.Endpoint, works.Endpoint}, SessionTTL: 4 * time.Second}
 	o.OnSession = func(e SessionEvent) {
 		if !e.Opened {

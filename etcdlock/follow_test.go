@@ -66,7 +66,7 @@ func TestWhoFollowsLearnsHowThatVeryExecutionEnded(t *testing.T) {
 
 func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing.T) {
 	e := etcdtest.Start(t)
-	link := etcdtest.NewProxy(t, e.Endpoint)
+	link := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{link.Endpoint}})
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	if _, err := mustClaim(t, s, lockFor("v", "any"), 0).Settle(within(t, patience), success("")); err != nil { // has the lease for records
@@ -99,7 +99,7 @@ func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing
 		t.Fatal(err)
 	}
 	link.DropAnswers(false)
-	link.KillConns()
+	link.Reset()
 	if got := <-settled; got.err != nil || got.rec == nil || got.rec.Execution != first || got.rec.Revision != revision {
 		t.Errorf("got %+v, %v", got.rec, got.err)
 	}

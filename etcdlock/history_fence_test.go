@@ -37,9 +37,9 @@ func unfencedHistory(t *testing.T, d time.Duration) *history.History {
 	t.Helper()
 	e := etcdtest.Start(t)
 	load := history.Load{Clients: 12, Workflows: 40}
-	var wires []*cluster.Wire
+	var wires []*etcdtest.Wire
 	for range 2 {
-		a, b := cluster.NewWire(t, e.Endpoint), cluster.NewWire(t, e.Endpoint)
+		a, b := etcdtest.NewWire(t, e.Endpoint), etcdtest.NewWire(t, e.Endpoint)
 		s := openStore(t, Options{Endpoints: []string{a.Endpoint, b.Endpoint}, SessionTTL: time.Minute})
 		s.unfenced = true
 		load.Ledgers, wires = append(load.Ledgers, idem.Ledger(s)), append(wires, a, b)

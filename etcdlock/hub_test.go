@@ -115,7 +115,7 @@ func TestACrowdOfWaitersRunsInOrderAndNobodyIsLeftBehind(t *testing.T) {
 
 func TestNobodyIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
 	e := etcdtest.Start(t)
-	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	proxy := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 10 * time.Second})
 	holders, places := crowd(t, s, 4, 5)
 	var ran atomic.Int32
@@ -123,7 +123,7 @@ func TestNobodyIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
 	settled(t, s, len(places))
 	s.hub.broke()
 	settled(t, s, len(places))
-	proxy.KillConns()
+	proxy.Reset()
 	for range 20 { // and history goes while they come back
 		if _, err := e.Client.Put(within(t, patience), "other", ""); err != nil {
 			t.Fatal(err)

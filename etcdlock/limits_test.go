@@ -154,7 +154,7 @@ func TestAFullStoreKeepsItsSessionsAndOpensNone(t *testing.T) {
 func TestACompactionUnderAWaiterMissesNothing(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	proxy := etcdtest.NewProxy(t, e.Endpoint) // the waiter's way to etcd
+	proxy := etcdtest.NewWire(t, e.Endpoint) // the waiter's way to etcd
 	waiting := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 30 * time.Second})
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
 	place := mustEnqueue(t, waiting, lockFor("w", "two"))
@@ -169,7 +169,7 @@ func TestACompactionUnderAWaiterMissesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Compact(t)
-	proxy.KillConns()
+	proxy.Reset()
 	proxy.Blackhole(false)
 	if err := <-turn; err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestAWatchFromARevisionThatIsCompactedEndsAtOnce(t *testing.T) {
 
 func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T) {
 	e := etcdtest.Start(t)
-	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	proxy := etcdtest.NewWire(t, e.Endpoint)
 	dropped := make(chan struct{}, 1)
 	o := Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 30 * time.Second, OnReset: func() {
 		select {
@@ -218,7 +218,7 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 		t.Fatal(err)
 	}
 	e.Compact(t)
-	proxy.KillConns()
+	proxy.Reset()
 	proxy.Blackhole(false)
 	eventually(t, "the death is known", func() bool { return !s.live.has(protocol.SessionAlive(name)) })
 	select {

@@ -225,7 +225,7 @@ func TestNobodyKnowsWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testin
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := etcdtest.Start(t)
-			wire := etcdtest.NewProxy(t, e.Endpoint)
+			wire := etcdtest.NewWire(t, e.Endpoint)
 			s, other := openStore(t, Options{Endpoints: []string{wire.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 			park := work(t, s)
 			warm(t, s)
@@ -240,7 +240,7 @@ func TestNobodyKnowsWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testin
 			if err := <-told; !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, idem.ErrStoreUnavailable) {
 				t.Fatalf("its sender may be told %v", err)
 			}
-			wire.KillConns()
+			wire.Reset()
 			wire.DropAnswers(false)
 			mustSettle(t, takeNext(t, other).Held)
 			nothingKept(t, e)

@@ -158,7 +158,7 @@ func TestWhatIsParkedWhileItRunsOutlivesItsProcess(t *testing.T) {
 
 func TestACarrierThatLostItsSessionIsToldSo(t *testing.T) {
 	e := etcdtest.Start(t)
-	wire := etcdtest.NewProxy(t, e.Endpoint)
+	wire := etcdtest.NewWire(t, e.Endpoint)
 	a, b := openStore(t, Options{Endpoints: []string{wire.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, a, parkedLock("w", "event"), 0)
 	one := takeNext(t, a)
@@ -246,7 +246,7 @@ func keysBelow(tb testing.TB, e *etcdtest.Etcd, prefix string) (keys []string) {
 
 func TestACarrierGoesOnUnderTheNextSession(t *testing.T) {
 	e := etcdtest.Start(t)
-	wire := etcdtest.NewProxy(t, e.Endpoint)
+	wire := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}, SessionTTL: minTTL})
 	mustPark(t, s, parkedLock("w", "event"), 0)
 	h := takeNext(t, s).Held

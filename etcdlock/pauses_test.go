@@ -234,7 +234,7 @@ func (p *lines) await(tb testing.TB, id idem.ExecutionID, so func(*entry) bool) 
 
 func TestWhatWasKnownToBePausedStaysSoWhileEtcdIsAway(t *testing.T) {
 	e := etcdtest.Start(t)
-	wire := etcdtest.NewProxy(t, e.Endpoint)
+	wire := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}, SessionTTL: 2 * time.Second})
 	p := pauseOf(t, "route:r")
 	mustPause(t, s, p)

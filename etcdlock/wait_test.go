@@ -220,7 +220,7 @@ func TestAWaiterWhoseEventHasRunMeanwhileFindsTheRecord(t *testing.T) {
 
 func TestTheHeadOfTheQueueMeetsADeadHolder(t *testing.T) {
 	e := etcdtest.Start(t)
-	proxy := etcdtest.NewProxy(t, e.Endpoint)
+	proxy := etcdtest.NewWire(t, e.Endpoint)
 	frozen := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 2 * time.Second})
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustClaim(t, frozen, lockFor("w", "one"), 0)

@@ -152,7 +152,7 @@ func TestWithoutLockTheEventAloneIsHeld(t *testing.T) {
 
 func TestAHoldThatCannotBeWrittenSaysSoAndGivesTheLockToNobody(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
-	link := etcdtest.NewProxy(t, etcd.Endpoint)
+	link := etcdtest.NewWire(t, etcd.Endpoint)
 	a, b := newReplicaAt(t, link.Endpoint, up, holds), newReplica(t, etcd, up, holds)
 	first := a.send(t.Context(), "w", "1")
 	await(t, up.begun)

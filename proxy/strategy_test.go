@@ -244,7 +244,7 @@ func following(t *testing.T, r *replica, n int) {
 
 func TestAttachedCopyOfADeadProcessRunsNothing(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
-	link := etcdtest.NewProxy(t, etcd.Endpoint)
+	link := etcdtest.NewWire(t, etcd.Endpoint)
 	a := newReplicaAt(t, link.Endpoint, up, attaches)
 	dying := onlySession(t, etcd)
 	b := newReplica(t, etcd, up, attaches)

@@ -100,7 +100,7 @@ func TestEachEndpointIsLookedAtByItself(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	hung := etcdtest.NewProxy(t, e.Endpoint)
+	hung := etcdtest.NewWire(t, e.Endpoint)
 	hung.Blackhole(true)
 	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint, "127.0.0.1:1", hung.Endpoint, mute.Addr().String(), "https://" + e.Endpoint, other.Endpoint}})
 	wants(t, findings, "etcd "+e.Endpoint, OK, "answers after")

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -60,23 +59,11 @@ var frozenSteps = []frozenStep{
 
 func TestAFrozenProcessKnowsOnWakingThatItLost(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	t.Run("step", func(t *testing.T) {
-		for i, st := range frozenSteps {
-			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
-				t.Parallel()
-				freezeAt(t, etcd, st)
-			})
-		}
-	})
-	if t.Failed() {
-		return
-	}
-	var table strings.Builder
-	table.WriteString("| | Frozen when | Upstream saw of it | Its sender saw, after the waking | An effect that the upstream still tries for it |\n| --- | --- | --- | --- | --- |\n")
-	for i, st := range frozenSteps {
-		fmt.Fprintf(&table, "| %d | %s | %s | %s | %s |\n", i+1, st.name, st.upstream, st.sender, st.late)
-	}
-	section(t, killTable, "frozen", table.String(), true)
+	tabled(t, "frozen", "Frozen when | Upstream saw of it | Its sender saw, after the waking | An effect that the upstream still tries for it", frozenSteps,
+		func(t *testing.T, st frozenStep) string {
+			freezeAt(t, etcd, st)
+			return cells(st.name, st.upstream, st.sender, st.late)
+		})
 }
 
 func freezeAt(t *testing.T, etcd *etcdtest.Etcd, st frozenStep) {
@@ -89,15 +76,7 @@ func freezeAt(t *testing.T, etcd *etcdtest.Etcd, st frozenStep) {
 	s.sessionEnded()
 	s.journal.Await("the lock is buried", cluster.FreedAfter(lock))
 
-	running, finish := make(chan struct{}), make(chan struct{})
-	s.up.Next(func(x *cluster.Exchange) bool {
-		if x.ReadBody() != nil || !x.Effect() {
-			return false
-		}
-		close(running)
-		<-finish
-		return x.Answer(200, x.Receipt()) == nil
-	})
+	running, finish := s.works()
 	successor := s.sender.Begin(context.Background(), s.healthy.Door, s.delivery)
 	await(t, "the successor runs", running)
 	s.wire.Blackhole(false)

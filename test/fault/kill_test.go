@@ -38,7 +38,7 @@ type step struct {
 type stage struct {
 	t       *testing.T
 	etcd    *etcdtest.Etcd
-	wire    *cluster.Wire
+	wire    *etcdtest.Wire
 	up      *cluster.Upstream
 	victim  *cluster.Replica
 	healthy *cluster.Replica
@@ -59,7 +59,7 @@ func arranged(t *testing.T, etcd *etcdtest.Etcd, policy string) *stage {
 	t.Helper()
 	prefix := "/" + strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())
 	s := &stage{
-		t: t, etcd: etcd, wire: cluster.NewWire(t, etcd.Endpoint), up: cluster.NewUpstream(t),
+		t: t, etcd: etcd, wire: etcdtest.NewWire(t, etcd.Endpoint), up: cluster.NewUpstream(t),
 		journal: cluster.NewJournal(t, etcd.Client, prefix), sender: cluster.NewSender(),
 		delivery: cluster.Delivery{Route: "hook", Workflow: "the-workflow-of-" + policy, Event: "the-event-of-" + policy},
 	}
@@ -133,6 +133,20 @@ func scripted(script func(s *stage, x *cluster.Exchange, now func())) func(*stag
 		})
 		return moment
 	}
+}
+
+// works lets the upstream take the next call, and work on it until finish is closed.
+func (s *stage) works() (running <-chan struct{}, finish chan<- struct{}) {
+	began, over := make(chan struct{}), make(chan struct{})
+	s.up.Next(func(x *cluster.Exchange) bool {
+		if x.ReadBody() != nil || !x.Effect() {
+			return false
+		}
+		close(began)
+		<-over
+		return x.Answer(200, x.Receipt()) == nil
+	})
+	return began, over
 }
 
 // when waits in the background.

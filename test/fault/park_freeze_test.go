@@ -44,23 +44,10 @@ var lostSteps = []lostStep{
 
 func TestACarrierThatIsFrozenOrCutOffLeavesTheEventToTheNextOne(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	t.Run("step", func(t *testing.T) {
-		for i, st := range lostSteps {
-			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
-				t.Parallel()
-				loseCarrier(t, etcd, st)
-			})
-		}
+	tabled(t, "parked-frozen", "The carrier is | Upstream saw of it | An effect that the upstream still tries for it", lostSteps, func(t *testing.T, st lostStep) string {
+		loseCarrier(t, etcd, st)
+		return cells(st.name, st.upstream, st.late)
 	})
-	if t.Failed() {
-		return
-	}
-	var table strings.Builder
-	table.WriteString("| | The carrier is | Upstream saw of it | An effect that the upstream still tries for it |\n| --- | --- | --- | --- |\n")
-	for i, st := range lostSteps {
-		fmt.Fprintf(&table, "| %d | %s | %s | %s |\n", i+1, st.name, st.upstream, st.late)
-	}
-	section(t, killTable, "parked-frozen", table.String(), true)
 }
 
 func loseCarrier(t *testing.T, etcd *etcdtest.Etcd, st lostStep) {
@@ -78,15 +65,7 @@ func loseCarrier(t *testing.T, etcd *etcdtest.Etcd, st lostStep) {
 	} else {
 		cluster.Freeze(t, s.victim.Process)
 	}
-	running, finish := make(chan struct{}), make(chan struct{})
-	s.up.Next(func(x *cluster.Exchange) bool {
-		if x.ReadBody() != nil || !x.Effect() {
-			return false
-		}
-		close(running)
-		<-finish
-		return x.Answer(200, x.Receipt()) == nil
-	})
+	running, finish := s.works()
 	s.startHealthy()
 	s.sessionEnded()
 	await(t, "the next carrier tries it", running)

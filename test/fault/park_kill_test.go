@@ -205,25 +205,10 @@ type parkedFacts struct{ sender, left, upstream, copyAtOnce, calls string }
 
 func TestAProcessKilledAtAnyStepOfParkLosesNothingThatWasAccepted(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	rows := make([]parkedFacts, len(parkedSteps))
-	t.Run("step", func(t *testing.T) {
-		for i, st := range parkedSteps {
-			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
-				t.Parallel()
-				rows[i] = killParked(t, etcd, st)
-			})
-		}
+	tabled(t, "parked", "Killed when | Sender saw | Left in etcd | Upstream saw of it | A copy at once | Then", parkedSteps, func(t *testing.T, st parkedStep) string {
+		r := killParked(t, etcd, st)
+		return cells(st.name, r.sender, r.left, r.upstream, r.copyAtOnce, r.calls)
 	})
-	if t.Failed() {
-		return
-	}
-	var table strings.Builder
-	table.WriteString("| | Killed when | Sender saw | Left in etcd | Upstream saw of it | A copy at once | Then |\n| --- | --- | --- | --- | --- | --- | --- |\n")
-	for i, st := range parkedSteps {
-		r := rows[i]
-		fmt.Fprintf(&table, "| %d | %s | %s | %s | %s | %s | %s |\n", i+1, st.name, r.sender, r.left, r.upstream, r.copyAtOnce, r.calls)
-	}
-	section(t, killTable, "parked", table.String(), true)
 }
 
 // newParkedStage starts who is there when the event comes.
@@ -302,14 +287,7 @@ func killParked(t *testing.T, etcd *etcdtest.Etcd, st parkedStep) (row parkedFac
 // occupy lets an event of the workflow run at the healthy replica until finish is called.
 func (s *stage) occupy() (finish func()) {
 	s.t.Helper()
-	running, over := make(chan struct{}), make(chan struct{})
-	s.up.Next(func(x *cluster.Exchange) bool {
-		_ = x.ReadBody()
-		x.Effect()
-		close(running)
-		<-over
-		return x.Answer(200, x.Receipt()) == nil
-	})
+	running, over := s.works()
 	d := s.delivery
 	d.Event = "earlier-event"
 	answer := s.sender.Begin(s.t.Context(), s.healthy.Door, d)

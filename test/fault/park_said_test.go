@@ -37,24 +37,8 @@ var saidSteps = []saidStep{
 
 func TestAProcessKilledWhileAPersonSaysSomethingDoesItOnceOrNotAtAll(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	rows := make([]string, len(saidSteps))
-	t.Run("step", func(t *testing.T) {
-		for i, st := range saidSteps {
-			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
-				t.Parallel()
-				rows[i] = killSaid(t, etcd, st)
-			})
-		}
-	})
-	if t.Failed() {
-		return
-	}
-	var table strings.Builder
-	table.WriteString("| | Said of | Killed when | Left in etcd | Said again | Sent to the upstream since | Ends as |\n| --- | --- | --- | --- | --- | --- | --- |\n")
-	for i, row := range rows {
-		fmt.Fprintf(&table, "| %d | %s |\n", i+1, row)
-	}
-	section(t, killTable, "parked-said", table.String(), true)
+	tabled(t, "parked-said", "Said of | Killed when | Left in etcd | Said again | Sent to the upstream since | Ends as", saidSteps,
+		func(t *testing.T, st saidStep) string { return killSaid(t, etcd, st) })
 }
 
 func killSaid(t *testing.T, etcd *etcdtest.Etcd, st saidStep) (row string) {
@@ -111,7 +95,7 @@ func killSaid(t *testing.T, etcd *etcdtest.Etcd, st saidStep) (row string) {
 	if st.lost {
 		when = "it is in etcd, etcd's answer lost"
 	}
-	return strings.Join([]string{"`" + st.verb + "` of " + of, when, left, again, fmt.Sprint(calls), st.status}, " | ")
+	return cells("`"+st.verb+"` of "+of, when, left, again, fmt.Sprint(calls), st.status)
 }
 
 // commits is when what a person says reaches etcd, or would.

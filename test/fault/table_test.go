@@ -36,6 +36,31 @@ func section(t *testing.T, path, name, text string, compare bool) {
 	}
 }
 
+// tabled takes each step beside the others, and compares the rows that come of them with a section of the table.
+func tabled[S any](t *testing.T, name, head string, steps []S, step func(*testing.T, S) (row string)) {
+	t.Helper()
+	rows := make([]string, len(steps))
+	t.Run("step", func(t *testing.T) {
+		for i, st := range steps {
+			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+				t.Parallel()
+				rows[i] = step(t, st)
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	table := "| | " + head + " |\n|" + strings.Repeat(" --- |", 2+strings.Count(head, "|")) + "\n"
+	for i, row := range rows {
+		table += fmt.Sprintf("| %d | %s |\n", i+1, row)
+	}
+	section(t, killTable, name, table, true)
+}
+
+// cells are a row of a table.
+func cells(texts ...string) string { return strings.Join(texts, " | ") }
+
 const killTable = "../../docs/kill-table.md"
 
 func checkKillTable(t *testing.T, rows []map[string]*facts, times []measured) {

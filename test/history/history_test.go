@@ -19,16 +19,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const patience = 40 * time.Second
 
 // stores opens n stores that each reach one etcd over two wires; the returned wires are those of all stores.
-func stores(t *testing.T, e *etcdtest.Etcd, n int, ttl time.Duration) (ledgers []idem.Ledger, wires []*cluster.Wire) {
+func stores(t *testing.T, e *etcdtest.Etcd, n int, ttl time.Duration) (ledgers []idem.Ledger, wires []*etcdtest.Wire) {
 	t.Helper()
 	for range n {
-		a, b := cluster.NewWire(t, e.Endpoint), cluster.NewWire(t, e.Endpoint)
+		a, b := etcdtest.NewWire(t, e.Endpoint), etcdtest.NewWire(t, e.Endpoint)
 		s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{a.Endpoint, b.Endpoint}, SessionTTL: ttl})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			for _, w := range []*cluster.Wire{a, b} {
+			for _, w := range []*etcdtest.Wire{a, b} {
 				w.Blackhole(false)
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -55,7 +55,7 @@ func length(long time.Duration) time.Duration {
 }
 
 // run lets clients work through faults.
-func run(t *testing.T, load history.Load, wires []*cluster.Wire, d time.Duration) *history.History {
+func run(t *testing.T, load history.Load, wires []*etcdtest.Wire, d time.Duration) *history.History {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()

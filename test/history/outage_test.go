@@ -11,14 +11,13 @@ import (
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
-	"hooklock/test/fault/cluster"
 	"hooklock/test/testkit"
 )
 
 // The fence has to see that the session is gone, although the session was over for another reason before.
 func TestAClaimWithoutAnAnswerIsResolvedAfterAnOutageThatItsSessionDidNotOutlive(t *testing.T) {
 	e := etcdtest.Start(t)
-	w := cluster.NewWire(t, e.Endpoint)
+	w := etcdtest.NewWire(t, e.Endpoint)
 	changes := make(chan etcdlock.SessionEvent, 16)
 	s, err := etcdlock.Open(etcdlock.Options{
 		Endpoints: []string{w.Endpoint}, SessionTTL: 2 * time.Second, OnSession: func(e etcdlock.SessionEvent) { changes <- e },

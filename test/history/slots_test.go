@@ -175,17 +175,17 @@ func pass(ctx context.Context, d time.Duration) {
 }
 
 // limitedReplicas are stores with a limit each, over two wires each.
-func limitedReplicas(t *testing.T, e *etcdtest.Etcd, limits []atomic.Int64) (stores []*etcdlock.Store, wires []*cluster.Wire) {
+func limitedReplicas(t *testing.T, e *etcdtest.Etcd, limits []atomic.Int64) (stores []*etcdlock.Store, wires []*etcdtest.Wire) {
 	t.Helper()
 	for i := range limits {
-		a, b := cluster.NewWire(t, e.Endpoint), cluster.NewWire(t, e.Endpoint)
+		a, b := etcdtest.NewWire(t, e.Endpoint), etcdtest.NewWire(t, e.Endpoint)
 		s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{a.Endpoint, b.Endpoint}, SessionTTL: time.Minute,
 			Limit: func(string, idem.Slot) int { return int(limits[i].Load()) }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			for _, w := range []*cluster.Wire{a, b} {
+			for _, w := range []*etcdtest.Wire{a, b} {
 				w.Blackhole(false)
 			}
 			closed(s)

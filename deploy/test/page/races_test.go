@@ -311,7 +311,7 @@ func TestWhileEtcdIsAwayThePageSaysWhatItKnowsAndSinceWhen(t *testing.T) {
 		t.Skip("Chromium is not installed (apt-get install chromium)")
 	}
 	etcd := etcdtest.Start(t)
-	wire := etcdtest.NewProxy(t, etcd.Endpoint)
+	wire := etcdtest.NewWire(t, etcd.Endpoint)
 	d := newDesk(t, fmt.Sprintf("{endpoints: [%q], session_ttl: 30s, request_timeout: 1s}", wire.Endpoint), "")
 	d.start("/orders/acme?sleep", "evt_away", "RUNNING")
 	b := signedIn(d)
@@ -331,7 +331,7 @@ func TestWhileEtcdIsAwayThePageSaysWhatItKnowsAndSinceWhen(t *testing.T) {
 		late.says("#screen", "etcd does not answer")
 	}
 	wire.Blackhole(false)
-	wire.KillConns()
+	wire.Reset()
 	b.run(page.BringToFront()) // a tab that nobody sees asks for nothing
 	b.until("it is as of now again", `document.querySelector("#state").innerText.startsWith("As of")`)
 	b.says("#screen", "evt_away")

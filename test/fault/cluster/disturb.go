@@ -4,11 +4,13 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"hooklock/etcdlock/etcdtest"
 )
 
 // Disturb breaks one wire after the other until ctx ends: requests held and delivered late, answers lost, connections reset. Two
 // wires are never broken at once.
-func Disturb(ctx context.Context, wires []*Wire) {
+func Disturb(ctx context.Context, wires []*etcdtest.Wire) {
 	for i := rand.IntN(len(wires)); ctx.Err() == nil; i++ {
 		w := wires[i%len(wires)]
 		switch rand.IntN(4) {
@@ -30,7 +32,7 @@ func Disturb(ctx context.Context, wires []*Wire) {
 
 // Hiccup holds all that goes over one wire after the other back, a little longer than a transaction is waited for, until ctx ends:
 // requests that were given up arrive in the end.
-func Hiccup(ctx context.Context, wires []*Wire) {
+func Hiccup(ctx context.Context, wires []*etcdtest.Wire) {
 	for i := 0; ctx.Err() == nil; i++ {
 		w := wires[i%len(wires)]
 		w.Blackhole(true)
@@ -41,9 +43,9 @@ func Hiccup(ctx context.Context, wires []*Wire) {
 
 // Isolate cuts one pair of wires after the other off, each for long, until ctx ends. A store with that pair loses its session when
 // long is longer than it lives.
-func Isolate(ctx context.Context, wires []*Wire, long time.Duration) {
+func Isolate(ctx context.Context, wires []*etcdtest.Wire, long time.Duration) {
 	for i := 0; ctx.Err() == nil; i += 2 {
-		pair := []*Wire{wires[i%len(wires)], wires[(i+1)%len(wires)]}
+		pair := []*etcdtest.Wire{wires[i%len(wires)], wires[(i+1)%len(wires)]}
 		for _, w := range pair {
 			w.Blackhole(true)
 		}

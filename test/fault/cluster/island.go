@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hooklock/etcdlock/etcdtest"
 	"hooklock/test/testkit"
 )
 
@@ -61,8 +62,8 @@ func NewIsland(tb testing.TB, b Binaries, c Config) *Island {
 	i.AwaitLine(tb, i.Stderr, `"msg":"started"`)
 	i.cable(senderCable, ourSide, islandSide)
 	i.cable(etcdCable, etcdSide, islandsEtcd)
-	NewWireAt(tb, c.Endpoints[0], etcd)
-	NewWireAt(tb, c.Upstream, upstream)
+	etcdtest.NewWireAt(tb, c.Endpoints[0], etcd)
+	etcdtest.NewWireAt(tb, c.Upstream, upstream)
 	return i
 }
 

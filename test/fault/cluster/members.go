@@ -9,13 +9,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"hooklock/etcdlock/etcdtest"
 	"hooklock/test/testkit"
 )
 
 // Etcd is a cluster of etcd processes, each behind a wire.
 type Etcd struct {
 	Members []*testkit.Member
-	Wires   []*Wire
+	Wires   []*etcdtest.Wire
 	// Client reaches the members directly.
 	Client *clientv3.Client
 	tb     testing.TB
@@ -26,7 +27,7 @@ func StartEtcd(tb testing.TB, b Binaries, n int) *Etcd {
 	tb.Helper()
 	e := &Etcd{Members: testkit.StartEtcd(tb, b.Etcd, n), tb: tb}
 	for _, m := range e.Members {
-		e.Wires = append(e.Wires, NewWire(tb, strings.TrimPrefix(m.Endpoint, "http://")))
+		e.Wires = append(e.Wires, etcdtest.NewWire(tb, strings.TrimPrefix(m.Endpoint, "http://")))
 	}
 	var err error
 	e.Client, err = clientv3.New(clientv3.Config{
