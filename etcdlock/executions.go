@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -226,7 +227,7 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue, _ int
 		return nil
 	}
 	k := p.store.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: h.Scope}})
-	answers, revision, err := p.store.readAt(ctx, append(protocol.LockRecordAndQueue(k), protocol.Read(p.store.readArrivals(h.Scope))))
+	answers, revision, err := p.store.readAt(ctx, append(protocol.LockRecordAndQueue(k), link.Read(p.store.readArrivals(h.Scope))))
 	if err != nil {
 		return err
 	}

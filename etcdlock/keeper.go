@@ -112,8 +112,8 @@ func (k *keeper) open(ctx context.Context) (*session, map[string]struct{}, int64
 	}
 	response, err := k.pool.Commit(ctx, link.AttemptTimeout, protocol.Compares{protocol.Absent(s.key)}, protocol.Writes{
 		protocol.Put(s.key, protocol.Leased{Value: []byte(s.value), Lease: s.lease}),
-		protocol.Read(clientv3.OpGet(k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly())),
-		protocol.Read(clientv3.OpGet(k.layout.Pauses(), clientv3.WithPrefix())),
+		link.Read(clientv3.OpGet(k.layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly())),
+		link.Read(clientv3.OpGet(k.layout.Pauses(), clientv3.WithPrefix())),
 	})
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -297,7 +298,7 @@ func (p *slots) look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 	around := len(ops)
 	for _, slot := range of {
 		for _, prefix := range []string{p.store.layout.Taken(slot.Limit), p.store.layout.Line(slot.Limit)} {
-			ops = append(ops, protocol.Read(clientv3.OpGet(prefix, clientv3.WithPrefix())))
+			ops = append(ops, link.Read(clientv3.OpGet(prefix, clientv3.WithPrefix())))
 		}
 	}
 	answers, revision, err := p.store.readAt(ctx, ops)

@@ -32,7 +32,7 @@ type executionState struct {
 // until when it is held. The error is idem.ErrStoreUnavailable.
 func (s *Control) stateOf(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*executionState, error) {
 	k := s.layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
-	answers, revision, err := s.readAt(ctx, append(protocol.LockRecordAndQueue(k), protocol.Read(clientv3.OpGet(k.H)), protocol.Read(s.readCounts(id))))
+	answers, revision, err := s.readAt(ctx, append(protocol.LockRecordAndQueue(k), link.Read(clientv3.OpGet(k.H)), link.Read(s.readCounts(id))))
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -113,7 +113,7 @@ func (at *executionState) earlier() *idem.Attempt {
 func (s *core) read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
 	reads := make(protocol.Writes, len(ops))
 	for i, op := range ops {
-		reads[i] = protocol.Read(op)
+		reads[i] = link.Read(op)
 	}
 	return s.readAt(ctx, reads)
 }

@@ -299,8 +299,8 @@ func leftWaiting(ctx context.Context) error {
 func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, error) {
 	k := p.keys()
 	ops := append(protocol.LockRecordAndQueue(k),
-		protocol.Read(clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...)),
-		protocol.Read(clientv3.OpGet(p.session.key, clientv3.WithKeysOnly())))
+		link.Read(clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...)),
+		link.Read(clientv3.OpGet(p.session.key, clientv3.WithKeysOnly())))
 	for pause := link.NewBackoff(); ; {
 		response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, ops)
 		if err == nil {

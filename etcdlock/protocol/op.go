@@ -1,11 +1,8 @@
 package protocol
 
 import (
-	"context"
-
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 )
 
 // What is sent is built here as it travels. clientv3's Op and Cmp copy each compare twice and each value twice before they are the same.
@@ -92,23 +89,4 @@ func reading(key string) (Op, *pb.RangeRequest) {
 	o.get.Key = []byte(key)
 	o.is.RequestRange, o.op.Request = &o.get, &o.is
 	return &o.op, &o.get
-}
-
-// Read is a read in the words of etcd's client, to be sent beside one of the table's. Asking is the only way to get at all that is in a clientv3.Op.
-func Read(read clientv3.Op) Op {
-	heard := &listener{}
-	_, _ = clientv3.NewKVFromKVClient(heard, nil).Do(context.Background(), read)
-	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: heard.read}}
-}
-
-// listener takes the request that a client makes of a read.
-type listener struct {
-	pb.KVClient
-	read *pb.RangeRequest
-}
-
-// Range implements pb.KVClient.
-func (l *listener) Range(_ context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
-	l.read = r
-	return &pb.RangeResponse{}, nil
 }

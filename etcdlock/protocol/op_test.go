@@ -3,23 +3,8 @@ package protocol
 import (
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/protobuf/proto"
-
 	"hooklock/idem"
 )
-
-func TestAReadInTheWordsOfTheClientKeepsAllThatItAsksFor(t *testing.T) {
-	first := Read(clientv3.OpGet("/queue/w/", append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
-	if !proto.Equal(first, getFirst("/queue/w/")) {
-		t.Errorf("%v is not %v", first, getFirst("/queue/w/"))
-	}
-	last := Read(clientv3.OpGet("/locks/", clientv3.WithRange("/locks0"), clientv3.WithRev(7), clientv3.WithLimit(3), clientv3.WithCountOnly(),
-		clientv3.WithMaxCreateRev(5))).GetRequestRange()
-	if string(last.Key) != "/locks/" || string(last.RangeEnd) != "/locks0" || last.Revision != 7 || last.Limit != 3 || !last.CountOnly || last.MaxCreateRevision != 5 {
-		t.Errorf("%v", last)
-	}
-}
 
 var sunk Op
 
