@@ -228,7 +228,7 @@ func (c *claimer) depart() (r *request, epoch int64) {
 	if c.pause = c.store.pauses.of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
 	}
-	r = newRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), max(c.size, len(c.value))).about(c.keys)
+	r = newRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), max(c.size, len(c.value))).about(c.keys).besides(c.keys, &c.lock)
 	r.alone = c.alone
 	c.store.sender.send(r)
 	return r, epoch
@@ -292,7 +292,7 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 	}
 	for looked := false; ; looked = true {
 		c.lock.Slots = slices.Clone(c.lock.Slots) // a lock that was shown to others stays as it is
-		full := c.store.slots.choose(&c.lock, c.q != 0)
+		full := c.store.slots.choose(&c.lock, c.comes())
 		if full == "" {
 			return c.encode()
 		}
@@ -311,6 +311,13 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 	}
 }
 
+func (c *claimer) comes() coming {
+	if c.q != 0 {
+		return asHead
+	}
+	return comesLate
+}
+
 // limit is the slot of that name.
 func (c *claimer) limit(name string) *idem.Slot {
 	for i := range c.lock.Slots {
@@ -323,14 +330,7 @@ func (c *claimer) limit(name string) *idem.Slot {
 
 // encode makes the keys and the value of the lock with its slots.
 func (c *claimer) encode() *claimed {
-	c.keys.Slots = c.store.layout.SlotsOf(&c.lock)
-	n := 0
-	for i := range c.lock.Slots {
-		if slot := &c.lock.Slots[i]; slot.N >= 0 {
-			c.keys.Slots[n].Value = protocol.EncodeSlot(&c.lock, slot)
-			n++
-		}
-	}
+	c.keys.Slots = c.store.slotsToTake(&c.lock)
 	var err error
 	if c.value, err = protocol.EncodeLock(&c.lock); err != nil {
 		c.unchoose()

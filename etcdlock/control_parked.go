@@ -175,7 +175,7 @@ func (s *Control) rerun(ctx context.Context, at *executionState, next idem.Execu
 	}
 	k := s.layout.Keys(l)
 	seen := protocol.Seen{Created: at.Created(), O: at.OtherRevision(), Prev: at.Prev}
-	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(kept))
+	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(kept)).besides(k, l)
 	r.lease = keep.Age.Lease
 	answer, applied, err := s.change(ctx, r)
 	if !applied {

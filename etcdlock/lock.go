@@ -36,6 +36,15 @@ func newOwned(s *core, l idem.Lock, k protocol.Keys, session *session) *owned {
 	return &owned{store: s, keys: k, writer: s.writer, since: s.clock.Instant(), lock: &l, session: session}
 }
 
+// keysOf are the keys of the lock as it was seen in l: the slots of what is parked come and go.
+func (h *owned) keysOf(l *idem.Lock) protocol.Keys {
+	k := h.keys
+	if l.Parked != nil && len(l.Slots) > 0 {
+		k.Slots = h.store.layout.SlotsOf(l)
+	}
+	return k
+}
+
 // Lock implements idem.Held.
 func (h *owned) Lock() *idem.Lock {
 	h.mu.Lock()
@@ -202,7 +211,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 	if l.Parked != nil && e.letter && record.Status == idem.Failed {
 		record.RequestKept = true
 	}
-	written, keys := 0, h.keys
+	written, keys := 0, h.keysOf(l)
 	value := markOf(record)
 	keys.M = h.store.layout.Mark(l.Scope.Workflow, l.Order)
 	r, err := h.store.ending(ctx, l, record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
@@ -215,7 +224,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 			return protocol.SettleParked(keys, at, rec, cool, letterOf(l, record), mark)
 		}
 		return protocol.Settle(keys, at, rec, cool, mark)
-	}, h.keys)
+	}, keys)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 			if err != nil {
 				return nil, err
 			}
-			r := newRequest(k.L, protocol.EnqueueParked(k, at, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
+			r := newRequest(k.L, protocol.EnqueueParked(k, at, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).besides(k, &l)
 			r.lease = keep.Age.Lease
 			return r, nil
 		})
@@ -192,13 +192,13 @@ func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 		case l.Cancel != nil:
 			return idem.ErrCancelled
 		}
-		answer, err := h.sendPark(ctx, l, as, &kept)
+		next, answer, err := h.sendPark(ctx, l, as, &kept)
 		full := errors.Is(err, rpctypes.ErrNoSpace)
 		switch {
 		case err == nil && answer.Succeeded:
-			next := *l
-			next.Parked, next.Revision = as, answer.revision
-			h.see(&next)
+			next.Revision = answer.revision
+			h.store.slots.changed(l, next)
+			h.see(next)
 			return nil
 		case err == nil || full:
 			st, unread := h.store.look(ctx, h.keys)
@@ -225,19 +225,22 @@ func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 	}
 }
 
-func (h *owned) sendPark(ctx context.Context, l *idem.Lock, as *idem.Parked, kept *idem.Kept) (reply, error) {
-	next := *l
+func (h *owned) sendPark(ctx context.Context, l *idem.Lock, as *idem.Parked, kept *idem.Kept) (*idem.Lock, reply, error) {
+	next, k := *l, h.keys
 	next.Parked = as
+	if k.Slots = nil; !as.Trying && len(l.Slots) > 0 {
+		k.Slots = h.store.restSlots(&next)
+	}
 	value, err := protocol.EncodeLock(&next)
 	if err != nil {
-		return reply{}, notSent(err)
+		return nil, reply{}, notSent(err)
 	}
 	keep, err := h.store.parking(ctx, &next, kept)
 	if err != nil {
-		return reply{}, notSent(err)
+		return nil, reply{}, notSent(err)
 	}
-	r := newRequest(h.keys.L, protocol.ParkRunning(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
-	answer := h.store.sender.do(ctx, r)
+	r := newRequest(k.L, protocol.ParkRunning(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
+	answer := h.store.sender.do(ctx, r.about(k))
 	h.store.buckets.dropIfGone(keep.Age.Lease, answer.err)
-	return answer, answer.err
+	return &next, answer, answer.err
 }

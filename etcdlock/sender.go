@@ -7,6 +7,7 @@ import (
 
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -64,6 +65,15 @@ func (r *request) about(k protocol.Keys) *request {
 		if turn != "" {
 			r.slots = append(r.slots, turn)
 		}
+	}
+	return r
+}
+
+// besides keeps r apart from what is about the other lock of l, where a route has a limit of its own: a reload changes which of the two a copy of the
+// event takes, and each compares that the other one is free.
+func (r *request) besides(k protocol.Keys, l *idem.Lock) *request {
+	if l.Scope.PerEvent && l.OwnLimit() {
+		r.slots = append(r.slots, k.O)
 	}
 	return r
 }

@@ -30,7 +30,8 @@ type slots struct {
 	mu       sync.Mutex
 	limits   map[string]*limit
 	waiters  map[idem.ExecutionID]*slotWaiter
-	followed bool // limits is what etcd has
+	again    map[idem.ExecutionID]*slotWaiter // those that have their lock, and are to be tried again
+	followed bool                             // limits is what etcd has
 }
 
 // limit is one limit, as far as it is known.
@@ -59,7 +60,7 @@ type slotWaiter struct {
 func newSlots(s *core) *slots {
 	return &slots{
 		store: s, wanted: make(chan struct{}, 1), seed: maphash.MakeSeed(),
-		limits: map[string]*limit{}, waiters: map[idem.ExecutionID]*slotWaiter{},
+		limits: map[string]*limit{}, waiters: map[idem.ExecutionID]*slotWaiter{}, again: map[idem.ExecutionID]*slotWaiter{},
 	}
 }
 
@@ -97,9 +98,17 @@ func (p *slots) size(l *idem.Lock) (n int) {
 	return n
 }
 
-// choose sets which slots l is to take, and reserves them here. full is the limit that has none for it; "" = they are chosen. Who comes past the
-// queue, and is no head of one, comes after all who wait at a limit.
-func (p *slots) choose(l *idem.Lock, head bool) (full string) {
+// coming is how an execution comes to a limit.
+type coming int
+
+const (
+	comesLate     coming = iota // past the queue: after all who wait at the limit
+	asHead                      // as the first one of a queue, in its turn
+	forAnotherTry               // for another try: it came before who waits
+)
+
+// choose sets which slots l is to take, and reserves them here. full is the limit that has none for it; "" = they are chosen.
+func (p *slots) choose(l *idem.Lock, comes coming) (full string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unchooseLocked(l)
@@ -112,7 +121,7 @@ func (p *slots) choose(l *idem.Lock, head bool) (full string) {
 			continue
 		}
 		in := p.ofLocked(slot.Limit)
-		if chosen[i].N = p.freeLocked(in, l.Execution, head, most); chosen[i].N < 0 && (full == "" || most < smallest) {
+		if chosen[i].N = p.freeLocked(in, l.Execution, comes, most); chosen[i].N < 0 && (full == "" || most < smallest) {
 			full, smallest = slot.Limit, most
 		}
 		p.tidyLocked(slot.Limit)
@@ -134,11 +143,14 @@ func (p *slots) choose(l *idem.Lock, head bool) (full string) {
 }
 
 // freeLocked is a free slot for x, the one for whose turn it is; -1 = there is none.
-func (p *slots) freeLocked(in *limit, x idem.ExecutionID, head bool, most int) int {
-	if len(in.line) > 0 && !head {
+func (p *slots) freeLocked(in *limit, x idem.ExecutionID, comes coming, most int) int {
+	if len(in.line) > 0 && comes == comesLate {
 		return -1
 	}
-	rank := in.before(x, most)
+	rank := 0
+	if comes != forAnotherTry {
+		rank = in.before(x, most)
+	}
 	first := 0
 	if len(in.line) == 0 {
 		first = int(maphash.String(p.seed, string(x)) % uint64(most))
@@ -270,6 +282,7 @@ func (p *slots) unchooseLocked(l *idem.Lock) {
 func (p *slots) took(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.again, l.Execution)
 	for _, slot := range l.Slots {
 		if slot.N >= 0 {
 			in := p.ofLocked(slot.Limit)
@@ -280,10 +293,45 @@ func (p *slots) took(l *idem.Lock) {
 	p.unchooseLocked(l)
 }
 
+// changed is told of an own lock that rests, or is tried again.
+func (p *slots) changed(from, to *idem.Lock) {
+	switch had, has := from.HasSlot(), to.HasSlot(); {
+	case has && !had:
+		p.took(to)
+	case had && !has:
+		p.freed(from)
+	}
+}
+
+// waitAgain lets an execution wait that has its lock, and that every slot of a limit is taken for. It is woken once.
+func (p *slots) waitAgain(l *idem.Lock, wake func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.again[l.Execution] = &slotWaiter{lock: *l, wake: wake}
+	poke(p.wanted)
+}
+
+// wakeAgainLocked wakes those who have their lock, and for whom there is a slot of each limit; of all, or of who counts against one.
+func (p *slots) wakeAgainLocked(name string) {
+	for x, w := range p.again {
+		there, room := name == "", true
+		for _, slot := range w.lock.Slots {
+			there = there || slot.Limit == name
+			most, in := p.store.size(w.lock.Route, slot), p.limits[slot.Limit]
+			room = room && (most == 0 || in == nil || in.freeOf(most) > 0)
+		}
+		if there && room {
+			delete(p.again, x)
+			w.wake()
+		}
+	}
+}
+
 // freed is told of a lock that this process has nothing to do with any more. Where all is followed, the watch says what becomes of its slots.
 func (p *slots) freed(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.again, l.Execution)
 	for _, slot := range l.Slots {
 		if in := p.limits[slot.Limit]; in != nil && !p.followed && in.taken[slot.N].Execution == l.Execution {
 			delete(in.taken, slot.N)
@@ -414,8 +462,14 @@ func (in *limit) freeOf(most int) int {
 
 // tellLocked wakes those of this process whose turn it is at a limit.
 func (p *slots) tellLocked(name string) {
+	if !p.followed {
+		return
+	}
+	if len(p.again) > 0 {
+		p.wakeAgainLocked(name)
+	}
 	in := p.limits[name]
-	if in == nil || !p.followed {
+	if in == nil {
 		return
 	}
 	free, ours := p.openLocked(name)

@@ -298,3 +298,131 @@ func TestAHoldKeepsItsSlotAndAForceReleaseGivesItBack(t *testing.T) {
 	}
 	mustClaim(t, s, limitedLock("w2", "b"), 0)
 }
+
+// restNow writes down that a try has ended, and that it waits for a person where why is not "".
+func restNow(tb testing.TB, h idem.Held, why string) {
+	tb.Helper()
+	p := *h.Lock().Parked
+	p.Blocked = why
+	if err := h.Rest(within(tb, patience), p); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestWhatIsParkedHasASlotOnlyWhileItIsTried(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
+	first := mustClaim(t, a, limitedLock("w1", "first"), 0)
+	if err := first.Park(within(t, patience), idem.Parked{Since: time.Now(), Tries: 1, Trying: true}, keep("body")); err != nil {
+		t.Fatal(err)
+	}
+	if _, seen, err := b.Claim(within(t, patience), limitedLock("w2", "a"), 0); err != nil || seen == nil || seen.Full == nil {
+		t.Fatalf("beside a call that goes on: %+v %v", seen, err)
+	}
+	restNow(t, first, "a person has to look")
+	if taken := takenSlots(t, e, a); len(taken) > 0 || first.Lock().HasSlot() {
+		t.Fatalf("what waits for a person has %v, %+v", taken, first.Lock().Slots)
+	}
+	second := mustClaim(t, b, limitedLock("w2", "b"), 0)
+	p := *first.Lock().Parked
+	if err := first.Attempt(within(t, patience), p, "hash"); !errors.Is(err, idem.ErrNoSlot) {
+		t.Fatalf("a try without a slot: %v", err)
+	}
+	mustSettle(t, second)
+	if _, _, err := a.Ripe(within(t, patience)); err != nil {
+		t.Fatalf("nobody says that there is a slot: %v", err)
+	}
+	mustAttempt(t, first)
+	if l := first.Lock(); l.Slots[0].N != 0 || len(takenSlots(t, e, a)) != 1 {
+		t.Errorf("it is tried with %+v", l.Slots)
+	}
+	mustSettle(t, first)
+	if left := takenSlots(t, e, a); len(left) > 0 {
+		t.Errorf("slots are left: %v", left)
+	}
+}
+
+func TestWhatIsParkedAfterItsTryOrIsGivenToOthersHasNoSlot(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
+	first := mustClaim(t, a, limitedLock("w1", "first"), 0)
+	last := &idem.Evidence{At: time.Now(), Outcome: idem.NotExecuted}
+	if err := first.Park(within(t, patience), idem.Parked{Since: time.Now(), Tries: 1, Last: last}, keep("body")); err != nil {
+		t.Fatal(err)
+	}
+	if taken := takenSlots(t, e, a); len(taken) > 0 {
+		t.Fatalf("what is parked after its try has %v", taken)
+	}
+	mustAttempt(t, first)
+	restNow(t, first, "")
+	mustAttempt(t, first)
+	if err := first.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if taken := takenSlots(t, e, a); len(taken) > 0 {
+		t.Fatalf("what is given to others has %v", taken)
+	}
+	taken := takeNext(t, b)
+	mustAttempt(t, taken.Held)
+	if len(takenSlots(t, e, a)) != 1 {
+		t.Error("it is tried without a slot")
+	}
+	mustSettle(t, taken.Held)
+}
+
+func TestWhoCarriesATryOnWhoseProcessDiedHasItsSlotUntilItRests(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	survivor, dying := limitedStore(t, e, n), limitedStore(t, e, n)
+	mustPark(t, dying, withSlots(parkedLock("w1", "a")), 0)
+	mustAttempt(t, takeNext(t, dying).Held)
+	die(t, e, dying)
+	taken := takeNext(t, survivor)
+	if l := taken.Held.Lock(); !taken.Carried || !l.HasSlot() || len(takenSlots(t, e, survivor)) != 1 {
+		t.Fatalf("carried on with %+v", l)
+	}
+	restNow(t, taken.Held, "nobody knows")
+	if left := takenSlots(t, e, survivor); len(left) > 0 {
+		t.Fatalf("what waits for a person has %v", left)
+	}
+	mustSettle(t, mustClaim(t, survivor, limitedLock("w2", "b"), 0))
+	mustAttempt(t, taken.Held)
+	mustSettle(t, taken.Held)
+}
+
+func withSlots(l idem.Lock) idem.Lock {
+	l.Slots = limitedLock("", "").Slots
+	return l
+}
+
+// TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded: before it a claim takes the workflow's lock, and after it the event's own.
+func TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := limitedStore(t, e, slotsOf(3))
+	const rounds = 60
+	var wg sync.WaitGroup
+	for i := range rounds {
+		before := lockFor(fmt.Sprint("w", i), "a")
+		after := before
+		after.Scope.PerEvent, after.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(before.Scope.Workflow), N: -1}}
+		after.Execution = lockFor(before.Scope.Workflow, "a").Execution
+		won := make(chan idem.Held, 2)
+		for _, l := range []idem.Lock{before, after} {
+			wg.Go(func() {
+				held, _, err := s.Claim(within(t, patience), l, 0)
+				if err != nil {
+					t.Error(err)
+				}
+				won <- held
+			})
+		}
+		wg.Go(func() {
+			if a, b := <-won, <-won; (a == nil) == (b == nil) {
+				t.Errorf("%d: both run, or none: %v %v", i, a != nil, b != nil)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -46,10 +46,12 @@ func (p *slots) follow(ctx context.Context) {
 func (p *slots) unfollow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.followed = false; len(p.waiters) > 0 { // somebody came just now
+	if p.followed = false; !p.nobodyLocked() { // somebody came just now
 		poke(p.wanted)
 	}
 }
+
+func (p *slots) nobodyLocked() bool { return len(p.waiters) == 0 && len(p.again) == 0 }
 
 // list reads all slots and turns, and lets everybody ask again. The error is the context's.
 func (p *slots) list(ctx context.Context) (int64, error) {
@@ -72,6 +74,7 @@ func (p *slots) list(ctx context.Context) (int64, error) {
 	for _, w := range p.waiters {
 		p.wakeLocked(w)
 	}
+	p.wakeAgainLocked("")
 	return revision, nil
 }
 
@@ -128,7 +131,7 @@ func (p *slots) lookAfter() (nobody bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		return len(p.waiters) == 0
+		return p.nobodyLocked()
 	}
 	for x, w := range p.waiters {
 		in := p.limits[w.turn]
@@ -144,6 +147,7 @@ func (p *slots) lookAfter() (nobody bool) {
 			p.wakeLocked(w)
 		}
 	}
+	p.wakeAgainLocked("")
 	for name, in := range p.limits {
 		p.tellLocked(name)
 		for x, t := range in.line {
@@ -152,7 +156,7 @@ func (p *slots) lookAfter() (nobody bool) {
 			}
 		}
 	}
-	return len(p.waiters) == 0
+	return p.nobodyLocked()
 }
 
 // dropTurn gives a turn up, in the background.

@@ -21,6 +21,7 @@ func (h *owned) Attempt(ctx context.Context, p idem.Parked, callbackHash string)
 	}
 	defer done()
 	err := h.rewrite(ctx, &rewriting{
+		slots: h.retakeSlots,
 		next: func(l *idem.Lock) {
 			l.Parked = h.stillParked(l, p)
 			l.Parked.Trying, l.CallbackHash, l.Steps, l.Plan = true, callbackHash, nil, nil
@@ -42,6 +43,9 @@ func (h *owned) Attempt(ctx context.Context, p idem.Parked, callbackHash string)
 func (h *owned) Rest(ctx context.Context, p idem.Parked) error {
 	p.Trying = false
 	return h.rewrite(ctx, &rewriting{
+		slots: func(_ context.Context, next *idem.Lock, _ bool) ([]protocol.SlotKey, error) {
+			return h.store.restSlots(next), nil
+		},
 		next:   func(l *idem.Lock) { l.Parked = h.stillParked(l, p) },
 		encode: protocol.EncodeLock,
 		op: func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op {
@@ -78,7 +82,9 @@ func (h *owned) announcement(before *idem.Lock, blocked string) *protocol.Leased
 
 // rewriting is a put over the own lock.
 type rewriting struct {
-	next   func(*idem.Lock) // changes a copy of the lock as it was seen last
+	next func(*idem.Lock) // changes a copy of the lock as it was seen last
+	// slots sets those of next, where it counts against limits, and says which it takes or frees. refused: the one before was.
+	slots  func(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error)
 	encode func(*idem.Lock) ([]byte, error)
 	op     func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op
 	done   func(*idem.Lock) bool // the lock shows that an attempt whose answer got lost was applied
@@ -91,7 +97,7 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 		return unavailable(errClosed)
 	}
 	defer h.store.tasks.leave()
-	sent := false
+	sent, refused := false, false
 	for pause := link.NewBackoff(); ; {
 		h.mu.Lock()
 		l, session, stopped := h.lock, h.session, h.stopped
@@ -116,15 +122,25 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 		}
 		next := *l
 		w.next(&next)
+		k := h.store.layout.Keys(l)
+		if len(l.Slots) > 0 {
+			var err error
+			if k.Slots, err = w.slots(ctx, &next, refused); err != nil {
+				return err
+			}
+		}
 		value, err := w.encode(&next)
 		if err != nil {
+			h.store.slots.unchoose(&next)
 			return unavailable(err)
 		}
-		k := h.store.layout.Keys(l)
-		answer := h.store.sender.do(ctx, newRequest(k.L, w.op(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, l), len(value)))
+		answer := h.store.sender.do(ctx, newRequest(k.L, w.op(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, l), len(value)).about(k))
 		if err = answer.err; err == nil && answer.Succeeded {
+			h.store.slots.changed(l, &next)
 			return h.rewritten(&next, answer.revision, w.runs, stopped)
 		}
+		h.store.slots.unchoose(&next)
+		refused = err == nil
 		sent = sent || err != nil && !link.Definite(err)
 		if err == nil {
 			var st *protocol.State
@@ -197,11 +213,13 @@ func (h *owned) putDown(life context.Context) error {
 		next, p := *l, *l.Parked
 		p.Trying = false
 		next.Parked, next.Alive = &p, ""
+		k := h.keys
+		k.Slots = h.store.restSlots(&next)
 		value, err := protocol.EncodeLock(&next)
 		if err == nil {
 			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(l))}
 			at := protocol.Seen{Created: l.Created, L: l.Revision}
-			answer := h.store.sender.do(life, newRequest(h.keys.L, protocol.Rest(h.keys, at, protocol.Leased{Value: value}, &index), len(value)))
+			answer := h.store.sender.do(life, newRequest(k.L, protocol.Rest(k, at, protocol.Leased{Value: value}, &index), len(value)).about(k))
 			if err = answer.err; err == nil && !answer.Succeeded {
 				var st *protocol.State
 				if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) && st.Lock.Alive != "" {

@@ -75,7 +75,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
 		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*request, error) {
 			k, turn := p.turnAtOnce(k, at)
-			return newRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.lease}, turn), len(value)).about(k), nil
+			return newRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.lease}, turn), len(value)).about(k).besides(k, &l), nil
 		})
 		return result{seen, err}
 	}, func(life context.Context, late result) {

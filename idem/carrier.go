@@ -187,6 +187,7 @@ type carried struct {
 
 	tooOld  bool      // when it was taken; later the ledger says so
 	request []byte    // for the first try, as it was read when it was taken; nil = to be read
+	full    bool      // a limit had no slot for it, and nothing has woken it since
 	inRow   int       // tries in a row that did not go through
 	due     time.Time // of the next try, by the guard's clock; zero = now
 }
@@ -247,7 +248,7 @@ func (e *carried) await() (leave func(), over bool) {
 			e.putDown()
 			return nil, true
 		}
-		if tooOld := e.old(); !paused && (tooOld || lock.Parked.Blocked == "" && !now.Before(e.due)) {
+		if tooOld := e.old(); !paused && (tooOld || lock.Parked.Blocked == "" && !e.full && !now.Before(e.due)) {
 			if tooOld {
 				return nil, e.dead(&Tried{Failure: Failure{Code: codeTooOld}}, tooOldStep)
 			}
@@ -257,14 +258,19 @@ func (e *carried) await() (leave func(), over bool) {
 			}
 			return leave, false
 		}
+		if lock.HasSlot() && !e.giveSlotsBack(lock) {
+			continue
+		}
 		pause := e.due.Sub(now)
-		if lock.Parked.Blocked != "" || paused || pause > ageLook {
+		if lock.Parked.Blocked != "" || paused || e.full || pause > ageLook {
 			pause = ageLook // or until it is woken
 		}
 		timer := time.NewTimer(max(pause, 0))
 		select {
 		case <-timer.C:
+			e.full = false
 		case <-e.wake:
+			e.full = false
 			if changed := e.held.Lock().Parked; changed.NextAttempt.IsZero() && changed.Blocked == "" && !changed.Trying { // somebody wants it now
 				e.due, e.tooOld = time.Time{}, false
 			}
@@ -272,6 +278,17 @@ func (e *carried) await() (leave func(), over bool) {
 		}
 		timer.Stop()
 	}
+}
+
+// giveSlotsBack is for what has been claimed, or taken over, and cannot be tried yet: others may use its slots meanwhile.
+func (e *carried) giveSlotsBack(lock *Lock) bool {
+	ctx, done := e.bounded()
+	defer done()
+	if err := e.held.Rest(ctx, *lock.Parked); err != nil { // Begin says what stops it
+		return sleep(e.c.life, firstPause) != nil
+	}
+	e.c.o.Guard.live.replace(e.spot, e.held.Lock())
+	return true
 }
 
 // putDown leaves it to others, at once and not when this process's session has run out.
@@ -382,6 +399,9 @@ func (e *carried) follow(t *Tried) (over bool) {
 		}
 		return e.stopped(ErrCancelled)
 	case errors.Is(t.Stopped, ErrPaused): // nothing was sent, and it rests as it is
+		return false
+	case errors.Is(t.Stopped, ErrNoSlot): // the same
+		e.full = true
 		return false
 	case errors.Is(t.Stopped, ErrShutdown):
 		if !e.rest(t, nextStep{kind: stepRetry}, policy, false) {

@@ -15,6 +15,8 @@ var (
 	ErrNotClaimed = errors.New("claim was not applied")
 	// ErrLockLost: the lock is no longer ours; somebody else ended the execution.
 	ErrLockLost = errors.New("lock lost")
+	// ErrNoSlot: every slot of a limit that the execution counts against is taken.
+	ErrNoSlot = errors.New("a limit has no slot for it")
 	// ErrUnheard: the session was not renewed in time, so nobody may act for it any more. It comes together with ErrLockLost, and says
 	// that nobody else need have taken the lock.
 	ErrUnheard = errors.New("session was not renewed in time")
@@ -116,7 +118,8 @@ type Held interface {
 	// this Held does what is right for either.
 	Park(ctx context.Context, p Parked, kept Kept) error
 	// Attempt says that a parked execution is about to be tried again. Its Lock has a new fencing token then. callbackHash, which is new each time, replaces that of the
-	// try before. An error means that nothing may be sent: ErrLockLost, ErrCancelled, ErrPaused or ErrStoreUnavailable.
+	// try before. An error means that nothing may be sent: ErrLockLost, ErrCancelled, ErrPaused, ErrStoreUnavailable,
+	// or ErrNoSlot: then its line is ripe again when there may be one.
 	Attempt(ctx context.Context, p Parked, callbackHash string) error
 	// Rest writes down how the latest try of a parked execution ended, and what it waits for. Errors as with Attempt. After ErrLockLost, of this
 	// and of Attempt, the execution is not this process's any more: call nothing but Ledger's.

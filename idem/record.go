@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -78,7 +79,8 @@ type Entry struct {
 	Stale        *Stale    `json:"stale,omitempty"` // nil = it is not older than what went through before its turn, or nobody can tell
 	Steps        []Step    `json:"steps,omitempty"` // those that the upstream has begun, and in a record those that were skipped
 
-	// Slots are those of the limits that the execution counts against: it has them for as long as its lock, and its record says which it had.
+	// Slots are those of the limits that the execution counts against: it has them for as long as its lock, but not while it is parked and rests, and
+	// its record says which it had.
 	Slots []Slot `json:"slots,omitempty"`
 
 	// Lock and record store the next two in ways of their own: a lock's token is the revision that its key was created at, and a record says
@@ -146,6 +148,21 @@ func (e *Entry) OwnSlot() int {
 		}
 	}
 	return -1
+}
+
+// OwnLimit reports whether it counts against the limit of its workflow.
+func (e *Entry) OwnLimit() bool {
+	return slices.ContainsFunc(e.Slots, func(s Slot) bool { return s.Rule == "" })
+}
+
+// HasSlot reports whether it has a slot of a limit. What is parked has one only while it is tried.
+func (e *Entry) HasSlot() bool {
+	for i := range e.Slots {
+		if e.Slots[i].N >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // remaining is how long the lock stays as it is unless somebody renews it; 0 = nobody knows.

@@ -30,7 +30,8 @@ type Keys struct {
 	F string // tells every process to drop what it remembers of its record
 	M string // the newest of its scope that went through; "" = it stands in none
 
-	// Slots are those that the lock has, or is to take: each is taken and freed with it. No other transaction touches them.
+	// Slots are those that the lock has, or is to take: each is taken and freed with it, and while what is parked rests. No other transaction
+	// touches them.
 	Slots []SlotKey
 	T     string // its turn at a limit, while it waits for a slot there; "" = it has none, and takes none
 	U     string // the turn that it had at another limit before; "" = none

@@ -22,28 +22,28 @@ func ParkWaiting(k Keys, at Seen, place Leased, p Parking) Op {
 		LockRecordAndQueue(k))
 }
 
-// ParkRunning lets an execution outlive the process that runs it.
+// ParkRunning lets an execution outlive the process that runs it. k.Slots are those that it gives back, because it does not run any more.
 func ParkRunning(k Keys, at Seen, lock Leased, p Parking) Op {
 	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
-		append(Writes{Put(k.L, lock)}, keep(k, p)...),
+		append(append(Writes{Put(k.L, lock)}, keep(k, p)...), freeSlots(k)...),
 		nil)
 }
 
 // Attempt puts a new token before each try of a parked execution: the one before may still be at work. It proves that the process lives, as a claim
-// does.
+// does. k.Slots are those that it takes: what rests has none. It asks nobody who waits for one: it came before them.
 func Attempt(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		Compares{Created(k.L, at.Created), modified(k.L, at.L), present(k.A)},
-		Writes{Put(k.L, lock)},
+		append(Compares{Created(k.L, at.Created), modified(k.L, at.L), present(k.A)}, slotsFree(k)...),
+		append(Writes{Put(k.L, lock)}, takeSlots(k)...),
 		nil)
 }
 
-// Rest writes down how a try of a parked execution ended. With an index the other processes hear of it.
+// Rest writes down how a try of a parked execution ended, and gives its slots back. With an index the other processes hear of it.
 func Rest(k Keys, at Seen, lock Leased, index *Leased) Op {
 	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
-		append(Writes{Put(k.L, lock)}, announce(k, index)...),
+		append(append(Writes{Put(k.L, lock)}, announce(k, index)...), freeSlots(k)...),
 		nil)
 }
 

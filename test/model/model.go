@@ -60,7 +60,9 @@ const (
 	raisesBlindly
 	readsMarkBefore // the lock is taken
 	forgetDropsAnyMark
-	slotIsKept     // when its lock is freed
+	slotIsKept // when its lock is freed
+	restKeepsSlot
+	triedWithoutSlot
 	slotFreedEarly // while its lock cools
 	turnIsKept     // by who waits no more
 )

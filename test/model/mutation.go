@@ -73,6 +73,7 @@ var brokenBy = map[kind]map[string]string{
 	attempt: {
 		"modified(k.L, at.l)": "dead letter, cancel",
 		"present(k.A)":        "carry, cancel",
+		"slotsFree(k)":        "limit, carry",
 	},
 	rest: {"modified(k.L, at.l)": "carry, cancel"},
 	carry: {
@@ -165,6 +166,8 @@ var rules = []mutation{
 	{name: "the mark is read by the transaction that takes the lock", scenario: "order, skip, wait", breaks: readsMarkBefore},
 	{name: "a slot is freed with its lock", scenario: "limit, wait", breaks: slotIsKept},
 	{name: "a slot is kept while its lock cools", scenario: "limit, release delay, force", breaks: slotFreedEarly},
+	{name: "what rests gives its slot back", scenario: "limit, carry, block, run", breaks: restKeepsSlot},
+	{name: "what is parked takes a slot for each try", scenario: "limit, carry", breaks: triedWithoutSlot},
 	{name: "who waits no more gives its turn up", scenario: "limit, wait", breaks: turnIsKept},
 	{name: "an attached copy that finds nothing does not say that nothing ran", scenario: "attach, three copies, forget", breaks: copySaysNotExecuted},
 }

@@ -242,20 +242,26 @@ func (a *actor) rested() {
 	if a.process().paused && a.m.breaks != triedWhilePaused {
 		return
 	}
-	a.send(txn{kind: attempt, session: t.session, alive: alive(t.session), created: t.created, l: t.l, cancel: t.cancel, parked: true, trying: true, fresh: a.m.breaks != attemptKeepsToken, token: t.token}, func(n *state, t *delivery, ok bool) {
-		switch l := n.locks[a.lock()]; {
-		case ok:
-			a.m.checkPause(n)
-			t.at, t.l, t.token = trying, l.modified, l.token
-		case a.mine(n) && l.trying && !t.begun: // an earlier one, whose answer got lost
-			a.see(n, t)
-			t.at = trying
-		case a.mine(n):
-			a.see(n, t)
-		default:
-			*t = delivery{}
-		}
-	}, nothing)
+	slots := a.m.slotsFor(t.process)
+	if a.s.locks[a.lock()].slot != 0 || a.m.breaks == triedWithoutSlot { // it has one since it was claimed
+		slots = []uint8{0}
+	}
+	for _, slot := range slots {
+		a.send(txn{kind: attempt, session: t.session, alive: alive(t.session), created: t.created, l: t.l, cancel: t.cancel, parked: true, trying: true, fresh: a.m.breaks != attemptKeepsToken, token: t.token, slot: slot}, func(n *state, t *delivery, ok bool) {
+			switch l := n.locks[a.lock()]; {
+			case ok:
+				a.m.checkPause(n)
+				t.at, t.l, t.token = trying, l.modified, l.token
+			case a.mine(n) && l.trying && !t.begun: // an earlier one, whose answer got lost
+				a.see(n, t)
+				t.at = trying
+			case a.mine(n):
+				a.see(n, t)
+			default:
+				*t = delivery{}
+			}
+		}, nothing)
+	}
 }
 
 // try is between an attempt and its first byte.
@@ -270,6 +276,9 @@ func (a *actor) try() {
 		return
 	}
 	a.step("UPSTREAM GETS THE FIRST BYTE OF A TRY", func(n *state, t *delivery) {
+		if a.m.limited() && a.mine(n) && n.locks[a.lock()].slot == 0 {
+			a.m.broke(triedWithSlot)
+		}
 		a.m.beginTry(n, a.execution(), t)
 		t.at, t.begun = running, true
 	})

@@ -35,7 +35,17 @@ func (m *model) parkedWaiting(s *state, t *txn) {
 
 func (m *model) parkedRunning(s *state, t *txn) {
 	m.update(s, t, alive(t.session))
+	if !t.trying {
+		m.freeSlot(s, t)
+	}
 	m.keep(s, t)
+}
+
+// freeSlot is for a lock that rests.
+func (m *model) freeSlot(s *state, t *txn) {
+	if l := &s.locks[m.lock(t.by)]; l.slot != 0 && m.breaks != restKeepsSlot {
+		s.slots[l.slot-1], l.slot = 0, 0
+	}
 }
 
 // attempted takes back no excuse: that the process before may still be at work stays true until this try begins.
@@ -46,6 +56,9 @@ func (m *model) attempted(s *state, t *txn) {
 	excuse := s.known.excuse[t.by]
 	m.update(s, t, alive(t.session))
 	s.known.excuse[t.by] = excuse
+	if t.slot != 0 {
+		s.slots[t.slot-1], s.locks[m.lock(t.by)].slot = t.by, t.slot
+	}
 	s.locks[m.lock(t.by)].blocked = false
 }
 
@@ -53,6 +66,7 @@ func (m *model) rested(s *state, t *txn) {
 	excuse := s.known.excuse[t.by]
 	m.update(s, t, alive(t.session))
 	s.known.excuse[t.by] = excuse
+	m.freeSlot(s, t)
 	s.locks[m.lock(t.by)].blocked = t.letter
 }
 

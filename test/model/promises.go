@@ -38,6 +38,8 @@ const (
 const (
 	neverMoreThanN promise = "never more have a slot than the limit says, or the larger one of two"
 	slotWithLock   promise = "a slot is taken and freed with its lock"
+	restsWithout   promise = "what waits for a person has no slot"
+	triedWithSlot  promise = "what is parked is tried with a slot"
 	firstAtLimit   promise = "who comes later gets no slot while somebody waits for one"
 	noTurnLeft     promise = "no turn is left behind: nobody gets a slot any more"
 )
@@ -154,6 +156,9 @@ func (m *model) checkSlots(s *state) {
 	for i := range m.lockCount {
 		if l := &s.locks[i]; l.created != 0 && l.slot != 0 {
 			taken++
+			if l.blocked {
+				m.broke(restsWithout)
+			}
 		}
 	}
 	if taken > int(max(m.limits[0], m.limits[1])) {

@@ -105,7 +105,9 @@ func (a *actor) adopt() {
 			a.lose(n, t)
 			return
 		}
+		blocked := t.blocked && t.begun // a carrier that has not written it down yet: nobody else has changed it
 		a.see(n, t)
+		t.blocked = t.blocked || blocked
 		if n.locks[a.lock()].alive == alive(p.session) {
 			t.session = p.session
 		}

@@ -186,6 +186,12 @@ func limitScenarios() []scenario {
 		bounded("limit, hold", others, budget{ambiguous: 1, crash: 1, beat: 1}, func(sc *scenario) { limited(sc, 1, 1); first(&sc.holds); second(&sc.waits) }),
 		bounded("limit, park", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { limited(sc, 1, 1); all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("limit, park while waiting", others, budget{crash: 1, expire: 1}, func(sc *scenario) { limited(sc, 1, 1); all(&sc.waits); second(&sc.parkWaits) }),
+		bounded("limit, carry", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { limited(sc, 1, 1); sc.fails = true; first(&sc.parkRuns) }),
+		bounded("limit, carry, block, run", others, budget{crash: 1, expire: 1, run: 1}, func(sc *scenario) {
+			limited(sc, 1, 1)
+			sc.cuts, sc.block = true, true
+			first(&sc.parkRuns)
+		}),
 		bounded("limit of a workflow, wait", copies, budget{ambiguous: 1, crash: 1, hangUp: 1}, func(sc *scenario) {
 			strategyChanges(sc)
 			limited(sc, 1, 1)
@@ -227,6 +233,7 @@ func inCompany() []scenario {
 			first(&sc.parkRuns)
 		}),
 		two("limit", budget{ambiguous: 1, expire: 1, cancel: 1, force: 1}, func(sc *scenario) { limited(sc, 1, 2); all(&sc.waits) }),
+		two("limit, carry", budget{expire: 1, force: 1}, func(sc *scenario) { limited(sc, 1, 2); sc.fails = true; first(&sc.parkRuns) }),
 		bounded("wait in one workflow", []int{0, 1, 1}, budget{expire: 1, cancel: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
 		bounded("strategy changes", []int{0, 0, 1}, budget{expire: 1, cancel: 1, forget: 1, force: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true; first(&sc.waits) }),
 		bounded("clients and deliveries in one workflow", []int{0, 1, 2}, budget{beat: 1}, func(sc *scenario) { first(&sc.byAPI); second(&sc.waits) }),

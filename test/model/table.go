@@ -133,9 +133,9 @@ func table() [kinds]row {
 
 		enqueueParked:      {"enqueueParked", []compare{epochIs, lCreated, otherIs, qAbsent, recIs}, "append(writes{put(k.Q, place)}, keep(k, p)...)", nil, (*model).enqueuedParked},
 		parkWaiting:        {"parkWaiting", []compare{qMine}, "append(writes{put(k.Q, place)}, keep(k, p)...)", nil, (*model).parkedWaiting},
-		parkRunning:        {"parkRunning", mine, "append(writes{put(k.L, lock)}, keep(k, p)...)", nil, (*model).parkedRunning},
-		attempt:            {"attempt", []compare{lCreated, lIs, ownerAlive}, "writes{put(k.L, lock)}", nil, (*model).attempted},
-		rest:               {"rest", mine, "append(writes{put(k.L, lock)}, announce(k, index)...)", nil, (*model).rested},
+		parkRunning:        {"parkRunning", mine, "append(append(writes{put(k.L, lock)}, keep(k, p)...), freeSlots(k)...)", nil, (*model).parkedRunning},
+		attempt:            {"attempt", []compare{lCreated, lIs, ownerAlive, slotsFree}, "append(writes{put(k.L, lock)}, takeSlots(k)...)", nil, (*model).attempted},
+		rest:               {"rest", mine, "append(append(writes{put(k.L, lock)}, announce(k, index)...), freeSlots(k)...)", nil, (*model).rested},
 		carry:              {"carry", []compare{epochIs, lIs, ownerDead}, "append(writes{put(k.L, lock)}, readMark(k)...)", nil, (*model).carried},
 		settleParked:       {"settleParked", mine, "append(append(endLock(k, record, cool), unpark(k, letter)...), raise(k, mark)...)", coolingLeaseLives, (*model).settledParked},
 		endUncarried:       {"endUncarried", []compare{lIs, ownerDead}, "append(endLock(k, record, cool), unpark(k, letter)...)", coolingLeaseLives, (*model).endedUncarried},
