@@ -102,13 +102,11 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 		for _, path := range differences(settings.keys, *was, *r) {
 			text := fmt.Sprintf("route %s: %s", r.Name, path)
 			// Under none the lock covers the event, else the workflow. Two processes that disagree see each other's claims, because their
-			// requests come to etcd one after the other; one process sends many in one request, so it has to be of one mind.
-			switch {
-			case path == "lock.strategy" && (was.Lock.Strategy == idem.NoLock || r.Lock.Strategy == idem.NoLock):
+			// requests come to etcd one after the other; one process sends many in one request, so it has to be of one mind. With a lock.limit
+			// the sender keeps these two apart.
+			if path == "lock.strategy" && (was.Lock.Strategy == idem.NoLock || r.Lock.Strategy == idem.NoLock) {
 				restart = append(restart, fmt.Sprintf("%s (from %s to %s)", text, was.Lock.Strategy, r.Lock.Strategy))
-			case path == "lock.limit" && (was.Lock.Limit == 1 || r.Lock.Limit == 1): // the same: one lock for the workflow, or one for each event
-				restart = append(restart, fmt.Sprintf("%s (from %d to %d)", text, was.Lock.Limit, r.Lock.Limit))
-			default:
+			} else {
 				reload = append(reload, text)
 			}
 		}

@@ -161,9 +161,7 @@ func Limits(c *config.Config) func(route string, slot idem.Slot) int {
 	shared := maps.Clone(c.Limits.Shared)
 	own := map[string]int{}
 	for i := range c.Routes {
-		if n := c.Routes[i].Lock.Limit; n > 1 {
-			own[c.Routes[i].Name] = n
-		}
+		own[c.Routes[i].Name] = c.Routes[i].Lock.Limit // 1: for those that began to wait when it was more
 	}
 	return func(route string, slot idem.Slot) int {
 		if slot.Rule == "" {
