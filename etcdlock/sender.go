@@ -58,6 +58,9 @@ func newRequest(place string, txn protocol.Op, size int) *request {
 
 // about names the slots that r takes or frees, and its turns at limits.
 func (r *request) about(k protocol.Keys) *request {
+	if len(k.Slots) > 0 {
+		r.slots = make([]string, 0, len(k.Slots)+1)
+	}
 	for i := range k.Slots {
 		r.slots = append(r.slots, k.Slots[i].Key)
 	}

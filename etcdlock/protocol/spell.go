@@ -114,7 +114,36 @@ func (s *speller) entry(e *idem.Entry) {
 	s.any("order", e.Order, e.Order != nil)
 	s.any("stale", e.Stale, e.Stale != nil)
 	s.any("steps", e.Steps, len(e.Steps) > 0)
-	s.any("slots", e.Slots, len(e.Slots) > 0)
+	s.slots(e.Slots)
+}
+
+func (s *speller) slots(slots []idem.Slot) {
+	if len(slots) == 0 {
+		return
+	}
+	s.name("slots")
+	for i := range slots {
+		s.b = append(s.b, "[,"[min(i, 1)], '{')
+		s.text("limit", slots[i].Limit)
+		s.some("rule", slots[i].Rule)
+		s.number("n", int64(slots[i].N))
+		s.close()
+	}
+	s.b = append(s.b, ']')
+}
+
+// spell is v in JSON.
+func (v *SlotHolder) spell() []byte {
+	s := &speller{b: append(make([]byte, 0, usual/2), '{')}
+	s.number("v", int64(v.Version))
+	s.text("executionId", string(v.Execution))
+	s.text("workflow", v.Workflow)
+	s.some("route", v.Route)
+	s.some("rule", v.Rule)
+	s.some("session", v.Session)
+	s.count("since", v.Since)
+	s.close()
+	return s.b // text always encodes
 }
 
 // spell is v in JSON.

@@ -60,10 +60,11 @@ func sameAsJSON(t *testing.T, v interface{ spelled() ([]byte, error) }) {
 
 func (v *lockValue) spelled() ([]byte, error)   { return v.spell() }
 func (v *recordValue) spelled() ([]byte, error) { return v.spell(10) }
+func (v *SlotHolder) spelled() ([]byte, error)  { return v.spell(), nil }
 
 func TestLocksAndRecordsAreSpelledAsJSONSpellsThem(t *testing.T) {
 	sameAsJSON(t, &recordValue{Answer: &answerValue{}})
-	for _, v := range []interface{ spelled() ([]byte, error) }{&lockValue{}, &recordValue{}} {
+	for _, v := range []interface{ spelled() ([]byte, error) }{&lockValue{}, &recordValue{}, &SlotHolder{}} {
 		sameAsJSON(t, v)
 		var n int64
 		all := reflect.ValueOf(v).Elem()
@@ -91,6 +92,8 @@ func FuzzLocksAndRecordsAreSpelledAsJSONSpellsThem(f *testing.F) {
 			Execution: idem.ExecutionID(one), Scope: idem.Scope{Workflow: two, Key: idem.Key(three), PerEvent: is}, Holder: two, Route: three, EventID: one,
 			Credentials: two, CallbackHash: three, TraceParent: one, Attempt: int(number), StartedAt: at,
 		}
+		e.Slots = []idem.Slot{{Limit: one, Rule: two, N: int(number)}, {Limit: three}}
+		sameAsJSON(t, &SlotHolder{Version: 1, Execution: e.Execution, Workflow: two, Route: three, Rule: two, Session: one, Since: number})
 		copy(e.Fingerprint[:], three)
 		copy(e.Parts[:], two)
 		sameAsJSON(t, &lockValue{Version: 1, Lock: idem.Lock{Entry: e, Alive: two, MaxDuration: time.Duration(number), Held: is, CoolUntil: at}, RetentionNs: time.Duration(number), OwnToken: number})

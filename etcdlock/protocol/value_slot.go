@@ -33,8 +33,7 @@ func EncodeTurn(id idem.ExecutionID, workflow, route, session string, since int6
 
 func encodeHolder(v SlotHolder) []byte {
 	v.Version = slotVersion
-	b, _ := json.Marshal(v) // strings and numbers always encode
-	return b
+	return v.spell()
 }
 
 // DecodeSlot reads a slot, or a turn.
