@@ -296,6 +296,9 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 		if full == "" {
 			return c.encode()
 		}
+		if c.q != 0 && c.store.slots.knows() { // it goes on waiting, and the watch tells it
+			return &claimed{seen: &idem.Seen{Full: c.limit(full)}}
+		}
 		st, err := c.store.slots.look(ctx, c.keys, c.lock.Slots)
 		switch {
 		case err != nil:

@@ -52,7 +52,7 @@ type turnSeen struct {
 type slotWaiter struct {
 	lock idem.Lock     // as it waits
 	news chan struct{} // closed when it may be its turn
-	turn string        // the limit at which it has, or may have, its turn; "" = none
+	turn string        // the limit at which it has, or may have, its turn; "" = none. Of one that is to be tried again: the rule of the one that is full
 	wake func()        // instead of news, for a line of parked executions
 	idle int           // rounds since it was woken and did not come
 }
@@ -194,12 +194,15 @@ func (in *limit) before(x idem.ExecutionID, n int) (before int) {
 	return before
 }
 
-// isNext reports whether x is among the next n; there: it has a turn.
-func (in *limit) isNext(x idem.ExecutionID, n int) (next, there bool) {
-	if in.line[x] == nil {
-		return len(in.line) < n, false
+// isNext reports whether x would get one of so many slots now; there: it has a turn.
+func (in *limit) isNext(x idem.ExecutionID, most int) (next, there bool) {
+	room := in.freeOf(most)
+	for n := range in.asked {
+		if _, taken := in.taken[n]; n < most && !taken {
+			room--
+		}
 	}
-	return slices.Contains(in.next(n), x), true
+	return room > 0 && room > in.before(x, most), in.line[x] != nil
 }
 
 // next are the n whose turn comes first: a workflow that has no slot comes before one that has, and one with less before one with more, each of its
@@ -267,6 +270,11 @@ func (p *slots) unchoose(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unchooseLocked(l)
+	for _, slot := range l.Slots {
+		if slot.N >= 0 {
+			p.tellLocked(slot.Limit)
+		}
+	}
 }
 
 func (p *slots) unchooseLocked(l *idem.Lock) {
@@ -304,10 +312,16 @@ func (p *slots) changed(from, to *idem.Lock) {
 }
 
 // waitAgain lets an execution wait that has its lock, and that every slot of a limit is taken for. It is woken once.
-func (p *slots) waitAgain(l *idem.Lock, wake func()) {
+func (p *slots) waitAgain(l *idem.Lock, full string, wake func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.again[l.Execution] = &slotWaiter{lock: *l, wake: wake}
+	w := &slotWaiter{lock: *l, wake: wake}
+	for _, slot := range l.Slots {
+		if slot.Limit == full {
+			w.turn = slot.Rule
+		}
+	}
+	p.again[l.Execution] = w
 	poke(p.wanted)
 }
 
@@ -340,12 +354,23 @@ func (p *slots) freed(l *idem.Lock) {
 	}
 }
 
-// look reads how things stand around an execution that counts against limits, and these.
+// knows reports whether all is followed.
+func (p *slots) knows() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.followed
+}
+
+// look reads how things stand around an execution that counts against limits, and these. Who waits there it reads only where nobody follows that:
+// they may be many.
 func (p *slots) look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*protocol.State, error) {
 	ops := protocol.LockRecordAndQueue(k)
-	around := len(ops)
+	around, step := len(ops), 2
+	if p.knows() {
+		step = 1
+	}
 	for _, slot := range of {
-		for _, prefix := range []string{p.store.layout.Taken(slot.Limit), p.store.layout.Line(slot.Limit)} {
+		for _, prefix := range []string{p.store.layout.Taken(slot.Limit), p.store.layout.Line(slot.Limit)}[:step] {
 			ops = append(ops, link.Read(clientv3.OpGet(prefix, clientv3.WithPrefix())))
 		}
 	}
@@ -356,12 +381,15 @@ func (p *slots) look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 	p.mu.Lock()
 	for i, slot := range of {
 		in := p.ofLocked(slot.Limit)
-		in.clear()
-		for _, kv := range answers[around+2*i].GetResponseRange().Kvs {
+		clear(in.taken)
+		for _, kv := range answers[around+step*i].GetResponseRange().Kvs {
 			p.sawLocked(kv, true)
 		}
-		for _, kv := range answers[around+2*i+1].GetResponseRange().Kvs {
-			p.sawLocked(kv, false)
+		if step == 2 && !p.followed {
+			in.line, in.sorted = map[idem.ExecutionID]*turnSeen{}, nil
+			for _, kv := range answers[around+step*i+1].GetResponseRange().Kvs {
+				p.sawLocked(kv, false)
+			}
 		}
 		p.tidyLocked(slot.Limit)
 	}
@@ -437,7 +465,7 @@ func (p *slots) ask(l *idem.Lock, wake func()) (at string, inLine bool, w *slotW
 			continue
 		}
 		in := p.ofLocked(slot.Limit)
-		next, there := in.isNext(l.Execution, in.freeOf(most))
+		next, there := in.isNext(l.Execution, most)
 		if !next && (at == "" || most < smallest) {
 			at, smallest, inLine = slot.Limit, most, there
 		}
@@ -565,4 +593,22 @@ func (p *slots) turned(x idem.ExecutionID, at string) {
 	if w := p.waiters[x]; w != nil {
 		w.turn = at
 	}
+}
+
+// waiting is how many of this process wait for a slot, by the rule of the limit.
+func (p *slots) waiting() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := map[string]int{}
+	for _, w := range p.waiters {
+		for _, slot := range w.lock.Slots {
+			if slot.Limit == w.turn {
+				n[slot.Rule]++
+			}
+		}
+	}
+	for _, w := range p.again {
+		n[w.turn]++
+	}
+	return n
 }

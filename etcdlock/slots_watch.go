@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -138,7 +139,7 @@ func (p *slots) lookAfter() (nobody bool) {
 		lost := in == nil || in.line[x] == nil
 		if w.idle++; w.wake != nil && w.idle > roundsToCome && !lost {
 			free, _ := p.openLocked(w.turn)
-			if next, _ := in.isNext(x, free); next {
+			if slices.Contains(in.next(free), x) {
 				delete(p.waiters, x) // whoever carries the line has not come, and will ask again
 				continue
 			}
