@@ -33,6 +33,10 @@ func (unreachable) Locks(context.Context, idem.LockQuery) (idem.LockPage, error)
 func (unreachable) Slots(context.Context, idem.LockQuery) (idem.SlotPage, error) {
 	return idem.SlotPage{}, idem.ErrStoreUnavailable
 }
+
+func (unreachable) Turns(context.Context, idem.LockQuery) (idem.SlotPage, error) {
+	return idem.SlotPage{}, idem.ErrStoreUnavailable
+}
 func (unreachable) Cancel(context.Context, idem.ExecutionID, idem.Cancel) (*idem.Found, bool, error) {
 	return nil, false, idem.ErrStoreUnavailable
 }

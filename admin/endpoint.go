@@ -37,7 +37,7 @@ func endpoints() []endpoint {
 		{"POST", "/v1/locks/{workflow}/acquire", forWrite, "lock.acquire", nil, (*call).acquire},
 		{"POST", "/v1/locks/{workflow}/renew", forWrite, "lock.renew", nil, (*call).renew},
 		{"POST", "/v1/locks/{workflow}/release", forWrite, "lock.release", nil, (*call).release},
-		{"GET", "/v1/slots", forRead, "", []string{"prefix", "limit", "cursor"}, (*call).listSlots},
+		{"GET", "/v1/slots", forRead, "", []string{"prefix", "waiting", "limit", "cursor"}, (*call).listSlots},
 		{"GET", "/v1/executions", forRead, "", executionFilters(), (*call).listExecutions},
 		{"POST", "/v1/executions/run", forWrite, "executions.run", nil, many(runNow())},
 		{"POST", "/v1/executions/skip", forWrite, "executions.skip", nil, many(skip())},

@@ -25,6 +25,8 @@ type Ledger interface {
 
 	// Slots lists a page of the slots of limits that are taken; Prefix is of the limit. idem.ErrCursor.
 	Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error)
+	// Turns lists a page of those who are first of their queue and wait for a slot, as Slots does.
+	Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error)
 
 	// Cancel asks an execution to stop, and ends one that waits. before: it had been asked already. idem.ErrFinished and idem.ErrMoved, with
 	// what was found; idem.ErrNoExecution.

@@ -50,12 +50,20 @@ func (c *call) listSlots() error {
 	if q.Cursor, err = c.caller.openCursor(c.query("cursor")); err != nil {
 		return err
 	}
+	list := c.api.o.Ledger.Slots
+	switch waiting := c.query("waiting"); waiting {
+	case "", "false":
+	case "true":
+		list = c.api.o.Ledger.Turns
+	default:
+		return refuse("bad_request", "waiting="+quote(waiting)+": give true or false")
+	}
 	ctx, cancel := c.reading()
 	defer cancel()
 	answer := client.SlotPage{Slots: []client.Slot{}}
 	began := time.Now()
 	for more := true; more; more = len(answer.Slots) == 0 && c.mayGoOn(q.Cursor, began) {
-		page, err := c.api.o.Ledger.Slots(ctx, q)
+		page, err := list(ctx, q)
 		if err != nil {
 			return err
 		}

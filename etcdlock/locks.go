@@ -45,7 +45,15 @@ func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, er
 
 // Slots is a part of the slots that are taken, limit by limit. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Control) Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
-	prefix := s.layout.Slots()
+	return s.slotPage(ctx, q, s.layout.Slots(), true)
+}
+
+// Turns is a part of those who are first of their queue and wait for a slot, limit by limit. The error is that of Slots.
+func (s *Control) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
+	return s.slotPage(ctx, q, s.layout.Turns(), false)
+}
+
+func (s *Control) slotPage(ctx context.Context, q idem.LockQuery, prefix string, taken bool) (idem.SlotPage, error) {
 	keys, err := s.pageRange(strings.TrimPrefix(prefix, s.layout.Root), "", q.Cursor)
 	if err != nil {
 		return idem.SlotPage{}, err
@@ -55,7 +63,10 @@ func (s *Control) Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, e
 	err = w.through(ctx, keys, func(kv *mvccpb.KeyValue) bool {
 		limit, number, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), prefix))
 		holder, err := protocol.DecodeSlot(kv.Value)
-		n, bad := strconv.Atoi(number)
+		n, bad := -1, error(nil)
+		if taken {
+			n, bad = strconv.Atoi(number)
+		}
 		if !ok || err != nil || bad != nil || !strings.HasPrefix(limit, q.Prefix) {
 			return false // of a newer release
 		}

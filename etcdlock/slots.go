@@ -301,46 +301,6 @@ func (p *slots) took(l *idem.Lock) {
 	p.unchooseLocked(l)
 }
 
-// changed is told of an own lock that rests, or is tried again.
-func (p *slots) changed(from, to *idem.Lock) {
-	switch had, has := from.HasSlot(), to.HasSlot(); {
-	case has && !had:
-		p.took(to)
-	case had && !has:
-		p.freed(from)
-	}
-}
-
-// waitAgain lets an execution wait that has its lock, and that every slot of a limit is taken for. It is woken once.
-func (p *slots) waitAgain(l *idem.Lock, full string, wake func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := &slotWaiter{lock: *l, wake: wake}
-	for _, slot := range l.Slots {
-		if slot.Limit == full {
-			w.turn = slot.Rule
-		}
-	}
-	p.again[l.Execution] = w
-	poke(p.wanted)
-}
-
-// wakeAgainLocked wakes those who have their lock, and for whom there is a slot of each limit; of all, or of who counts against one.
-func (p *slots) wakeAgainLocked(name string) {
-	for x, w := range p.again {
-		there, room := name == "", true
-		for _, slot := range w.lock.Slots {
-			there = there || slot.Limit == name
-			most, in := p.store.size(w.lock.Route, slot), p.limits[slot.Limit]
-			room = room && (most == 0 || in == nil || in.freeOf(most) > 0)
-		}
-		if there && room {
-			delete(p.again, x)
-			w.wake()
-		}
-	}
-}
-
 // freed is told of a lock that this process has nothing to do with any more. Where all is followed, the watch says what becomes of its slots.
 func (p *slots) freed(l *idem.Lock) {
 	p.mu.Lock()
@@ -593,22 +553,4 @@ func (p *slots) turned(x idem.ExecutionID, at string) {
 	if w := p.waiters[x]; w != nil {
 		w.turn = at
 	}
-}
-
-// waiting is how many of this process wait for a slot, by the rule of the limit.
-func (p *slots) waiting() map[string]int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := map[string]int{}
-	for _, w := range p.waiters {
-		for _, slot := range w.lock.Slots {
-			if slot.Limit == w.turn {
-				n[slot.Rule]++
-			}
-		}
-	}
-	for _, w := range p.again {
-		n[w.turn]++
-	}
-	return n
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -340,19 +342,30 @@ func (s *Store) Active() (n int, since time.Time) {
 	return len(s.running), since
 }
 
-// SlotsHeld is how many slots of limits this process's locks have, by the Rule of each; that of workflows' own limits is lock.limit.
-func (s *Store) SlotsHeld() map[string]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	taken := map[string]int{}
-	for _, l := range s.running {
+// SlotsHere counts the slots of limits that this process's locks have, and those of its executions that wait for one, by the limit.
+func (s *Store) SlotsHere() []idem.SlotCount {
+	counts := map[string]idem.SlotCount{}
+	for _, l := range s.which(func(*owned) bool { return true }) {
 		for _, slot := range l.Lock().Slots {
 			if slot.N >= 0 {
-				taken[cmp.Or(slot.Rule, "lock.limit")]++
+				c := counts[slot.Rule]
+				c.Taken++
+				counts[slot.Rule] = c
 			}
 		}
 	}
-	return taken
+	for rule, n := range s.slots.waiting() {
+		c := counts[rule]
+		c.Waiting = n
+		counts[rule] = c
+	}
+	here := make([]idem.SlotCount, 0, len(counts))
+	for rule, c := range counts {
+		c.Limit = cmp.Or(rule, "lock.limit")
+		here = append(here, c)
+	}
+	slices.SortFunc(here, func(a, b idem.SlotCount) int { return strings.Compare(a.Limit, b.Limit) })
+	return here
 }
 
 // Held is how many locks in etcd are no process's, as this one saw last: those of holds and of the lock API, and those that are closed after an

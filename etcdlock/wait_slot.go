@@ -2,7 +2,6 @@ package etcdlock
 
 import (
 	"context"
-	"slices"
 
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -72,53 +71,4 @@ func (t *taking) slotFor(ctx context.Context, session *session, k protocol.Keys,
 		_ = t.slots.takeTurn(ctx, w, k, q, session, limit) // it is looked after
 	}
 	return false
-}
-
-// How what is parked counts against limits: it has its slots while it is tried, and takes them again for the next try. It has its lock all the time,
-// so it needs no turn: it came before those who wait in line, and takes what is free.
-
-// restSlots takes its slots from a lock that rests, and says which it had.
-func (s *core) restSlots(next *idem.Lock) []protocol.SlotKey {
-	had := s.layout.SlotsOf(next)
-	if len(had) > 0 {
-		next.Slots = slices.Clone(next.Slots) // a lock that was shown to others stays as it is
-		for i := range next.Slots {
-			next.Slots[i].N = -1
-		}
-	}
-	return had
-}
-
-// retakeSlots chooses slots for the next try. The error is idem.ErrNoSlot, and then the line is ripe when there may be some, or that nobody knows.
-func (h *owned) retakeSlots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error) {
-	p := h.store.slots
-	if next.HasSlot() || p.size(next) == 0 {
-		return nil, nil
-	}
-	for looked := false; ; looked = true {
-		if !refused || looked {
-			if full := p.choose(next, forAnotherTry); full == "" {
-				return h.store.slotsToTake(next), nil
-			} else if looked {
-				p.waitAgain(next, func() { h.store.tasks.help(func(context.Context) { h.store.lines.ripenLock(h.keys.L) }) })
-				return nil, idem.ErrNoSlot
-			}
-		}
-		if _, err := p.look(ctx, h.keys, next.Slots); err != nil {
-			return nil, unavailable(err)
-		}
-	}
-}
-
-// slotsToTake are those that were chosen for l, with what is to be in them.
-func (s *core) slotsToTake(l *idem.Lock) []protocol.SlotKey {
-	keys := s.layout.SlotsOf(l)
-	n := 0
-	for i := range l.Slots {
-		if slot := &l.Slots[i]; slot.N >= 0 {
-			keys[n].Value = protocol.EncodeSlot(l, slot)
-			n++
-		}
-	}
-	return keys
 }

@@ -173,7 +173,13 @@ type SlotView struct {
 	Route     string
 }
 
-// SlotPage is a part of the slots that are taken; see ExecutionPage.
+// SlotCount is how many executions of a process have a slot of the limits of one name, and how many wait for one.
+type SlotCount struct {
+	Limit          string // as limits.shared has it; lock.limit is those of workflows
+	Taken, Waiting int
+}
+
+// SlotPage is a part of the slots that are taken, or of those who wait for one, whose N is -1; see ExecutionPage.
 type SlotPage struct {
 	Slots      []SlotView
 	NextCursor string

@@ -10,13 +10,20 @@ import (
 // Slot is a place in a limit, and who has it.
 type Slot struct {
 	Limit       string `json:"limit"`        // with what the delivery had in it: tenant/acme; that of a workflow's lock.limit is workflow:NAME
-	Number      int    `json:"slot"`         // from 0
+	Number      int    `json:"slot"`         // from 0; -1 = it waits for one
 	Of          int    `json:"of,omitempty"` // how many there are, as the replica has it that was asked; 0 = it knows no such limit
 	ExecutionID string `json:"executionId"`
 	Workflow    string `json:"workflow"`
 	Route       string `json:"route"`
 
 	raw json.RawMessage
+}
+
+// SlotCount is how many executions of a process have a slot of the limits of one name, and how many wait for one.
+type SlotCount struct {
+	Limit   string `json:"limit"` // as limits.shared has it; lock.limit is those of workflows
+	Taken   int    `json:"taken"`
+	Waiting int    `json:"waiting"`
 }
 
 // OwnSlot is a slot of an execution.
@@ -50,9 +57,19 @@ type SlotPage struct {
 
 // SlotPage gets one page. The prefix of q is that of the limits.
 func (c *Client) SlotPage(ctx context.Context, q LockQuery) (*SlotPage, error) {
+	return c.slotPage(ctx, q, "")
+}
+
+// TurnPage gets one page of those who are first of their queue and wait for a slot.
+func (c *Client) TurnPage(ctx context.Context, q LockQuery) (*SlotPage, error) {
+	return c.slotPage(ctx, q, "true")
+}
+
+func (c *Client) slotPage(ctx context.Context, q LockQuery, waiting string) (*SlotPage, error) {
 	page := new(SlotPage)
 	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/slots", query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor), into: page,
+		method: http.MethodGet, path: "/v1/slots", into: page,
+		query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor, "waiting", waiting),
 	})
 	if err != nil {
 		return nil, err

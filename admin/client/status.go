@@ -22,6 +22,8 @@ type ReplicaStatus struct {
 	Waiting Crowd        `json:"waiting"` // deliveries that wait in this process: for a lock, or for the answer of a copy
 	Held    Crowd        `json:"held"`    // locks that are no process's, over all replicas, as this one saw up to 15 s ago
 	Parked  ParkedStatus `json:"parked"`
+	// Slots are those of limits that executions of this process have, or wait for.
+	Slots []SlotCount `json:"slots,omitempty"`
 	// Paused is what is paused, as this process has heard.
 	Paused []PauseStatus `json:"paused,omitempty"`
 

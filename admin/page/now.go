@@ -24,7 +24,61 @@ func now(v *visit) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []section{process, paused(status), locks, rates}, nil
+	limits, err := v.slots(status)
+	if err != nil {
+		return nil, err
+	}
+	return []section{process, paused(status), locks, limits, rates}, nil
+}
+
+// slotPage is how many slots, and how many who wait for one, a screen shows.
+const slotPage = 200
+
+// slots are those of limits that are taken, and who waits for one, where this replica has something to do with them.
+func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
+	s := section{ID: "slots", Title: "Slots of limits"}
+	switch {
+	case status == nil:
+		s.Note = notAll
+		return s, nil
+	case len(status.Slots) == 0:
+		s.Well = "Nothing of this replica has a slot of a limit, or waits for one."
+		return s, nil
+	}
+	for _, n := range status.Slots {
+		s.Facts = append(s.Facts, fact{n.Limit + ", here", []cell{text(fmt.Sprintf("%d taken, %d wait for one", n.Taken, n.Waiting))}})
+	}
+	var all []client.Slot
+	more := false
+	for _, waiting := range []string{"", "true"} {
+		page := &client.SlotPage{}
+		err := v.api.get("/v1/slots", values("limit", fmt.Sprint(slotPage), "waiting", waiting), page)
+		if is(err, client.CodeStoreUnavailable) {
+			s.Trouble = "Who has which slot is not known: etcd does not answer."
+			return s, nil
+		}
+		if err != nil {
+			return s, err
+		}
+		all = append(all, page.Slots...)
+		more = more || page.NextCursor != ""
+	}
+	s.Table = tableOf("Who has which slot, and who waits for one", []column[client.Slot]{
+		{"Limit", func(n *client.Slot) cell { return cut(n.Limit) }},
+		{"Slot", func(n *client.Slot) cell {
+			if n.Number < 0 {
+				return cell{Text: "waits", Class: "warn"}
+			}
+			return text(fmt.Sprintf("%d of %d", n.Number, n.Of))
+		}},
+		{"Workflow", func(n *client.Slot) cell { return cut(n.Workflow) }},
+		{"Route", func(n *client.Slot) cell { return cut(n.Route) }},
+		{"Execution", func(n *client.Slot) cell { return ofExecution(n.ExecutionID) }},
+	}, all, func(n *client.Slot) string { return fmt.Sprint(n.Limit, n.Number, n.ExecutionID) })
+	if s.Count = len(all); more {
+		s.Table.More = fmt.Sprintf("There are more than %d: `hooklock locks slots` lists all.", slotPage)
+	}
+	return s, nil
 }
 
 // paused is what is paused, as this replica has heard. status is nil where the token may not see it.

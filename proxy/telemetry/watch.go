@@ -32,7 +32,7 @@ type Watched struct {
 	Routes    func() []RouteHealth            // how routes stand with their senders; nil: it is not known
 	Shed      func() int64                    // arrivals that this process has not kept
 	Audits    func() int64                    // audits that it has not kept
-	Slots     func() map[string]int           // that executions of this process have, by the limit as the configuration names it; nil: there are no limits
+	Slots     func() []idem.SlotCount         // of limits, that executions of this process have or wait for; nil: there are no limits
 }
 
 // Watch shows it with each look at the metrics. Call it once.
@@ -78,19 +78,26 @@ func (t *Telemetry) showCrowd(name, unit, description, oldest string, look func(
 	}))
 }
 
-func (t *Telemetry) watchSlots(slots func() map[string]int) error {
-	_, err := t.sdk.meter.Int64ObservableUpDownCounter("hooklock.slots.taken", metric.WithUnit("{slot}"),
-		metric.WithDescription("Slots of limits that executions of this process have, by the limit as limits.shared names it; lock.limit is those of workflows."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			if slots == nil {
+func (t *Telemetry) watchSlots(slots func() []idem.SlotCount) error {
+	show := func(name, unit, description string, of func(idem.SlotCount) int) error {
+		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description),
+			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+				if slots == nil {
+					return nil
+				}
+				for _, n := range slots() {
+					o.Observe(int64(of(n)), metric.WithAttributes(attribute.String("limit", n.Limit)))
+				}
 				return nil
-			}
-			for limit, n := range slots() {
-				o.Observe(int64(n), metric.WithAttributes(attribute.String("limit", limit)))
-			}
-			return nil
-		}))
-	return err
+			}))
+		return err
+	}
+	return errors.Join(
+		show("hooklock.slots.taken", "{slot}", "Slots of limits that executions of this process have, by the limit as limits.shared names it; lock.limit is those of workflows.",
+			func(n idem.SlotCount) int { return n.Taken }),
+		show("hooklock.slots.waiting", "{execution}", "Executions of this process that are first of their queue, or parked and to be tried again, and wait for a slot of a limit.",
+			func(n idem.SlotCount) int { return n.Waiting }),
+	)
 }
 
 func (t *Telemetry) watchMemory(b *wire.Budget) error {

@@ -105,12 +105,15 @@ func lockRow(l *client.Lock) []string {
 func newLocksSlots(e *cli.Environment, r *Remote) *cobra.Command {
 	var prefix, cursor string
 	var limit int
+	var waiting bool
 	cmd := &cobra.Command{
 		Use:   "slots",
 		Short: "list the slots of limits that are taken",
 		Long: `List the slots of limits that are taken, and who has them. A limit is one of limits.shared, with what the delivery had in its name, or
-workflow:NAME for the lock.limit of a route. OF is how many slots it has, as the replica knows it that is asked.`,
+workflow:NAME for the lock.limit of a route. OF is how many slots it has, as the replica knows it that is asked.
+With --waiting those who are first of their queue and wait for a slot.`,
 		Example: `  hooklock locks slots
+  hooklock locks slots --waiting
   hooklock locks slots --prefix tenant/acme`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -120,25 +123,37 @@ workflow:NAME for the lock.limit of a route. OF is how many slots it has, as the
 					head: []string{"LIMIT", "SLOT", "OF", "WORKFLOW", "EXECUTION", "ROUTE"}, row: slotRow,
 					drop: []string{"ROUTE"}, cut: map[string]int{"WORKFLOW": 20}, raw: (*client.Slot).RawJSON,
 					page: func(limit int, cursor string) ([]client.Slot, string, error) {
-						page, err := d.SlotPage(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
+						ask := d.SlotPage
+						if waiting {
+							ask = d.TurnPage
+						}
+						page, err := ask(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
 						if err != nil {
 							return nil, "", err
 						}
 						return page.Slots, page.NextCursor, nil
 					},
 				}
+				if waiting {
+					l.none = "nobody waits for a slot"
+				}
 				return l.print(d)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&prefix, "prefix", "", "only limits that begin so")
+	cmd.Flags().BoolVar(&waiting, "waiting", false, "who waits for a slot, instead of who has one")
 	listFlags(cmd, &limit, &cursor)
 	r.watchFlag(cmd)
 	return cmd
 }
 
 func slotRow(s *client.Slot) []string {
-	return []string{s.Limit, strconv.Itoa(s.Number), strconv.Itoa(s.Of), s.Workflow, s.ExecutionID, s.Route}
+	number := strconv.Itoa(s.Number)
+	if s.Number < 0 {
+		number = "waits"
+	}
+	return []string{s.Limit, number, strconv.Itoa(s.Of), s.Workflow, s.ExecutionID, s.Route}
 }
 
 func newLocksGet(e *cli.Environment, r *Remote) *cobra.Command {

@@ -202,6 +202,9 @@ func (s *Service) Status() client.ReplicaStatus {
 			Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}, Parked: p.Parked,
 		})
 	}
+	for _, n := range s.Store.SlotsHere() {
+		v.Slots = append(v.Slots, client.SlotCount{Limit: n.Limit, Taken: n.Taken, Waiting: n.Waiting})
+	}
 	for _, r := range s.report.Rates() {
 		rate := client.RouteRate{Route: r.Route, Mode: r.Mode, Decisions: map[string]int64{}, LastAt: client.Time{Time: r.Last}}
 		for d, count := range r.Decisions {

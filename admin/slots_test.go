@@ -1,0 +1,49 @@
+package admin
+
+import (
+	"testing"
+
+	"hooklock/idem"
+)
+
+// limited is a lock that counts against a limit of one.
+func limited(workflow, event string) idem.Lock {
+	l := lockOf(workflow, event)
+	l.Slots = []idem.Slot{{Limit: "erp", Rule: "erp", N: -1}}
+	return l
+}
+
+func TestTheAPISaysWhoHasWhichSlotAndWhoWaitsForOne(t *testing.T) {
+	f := newFleet(t, nil)
+	d := f.start(limited("stripe/a", "1"), 0)
+	waiting := limited("github/b", "2")
+	place, seen, err := f.first.Enqueue(within(t), waiting, 0, 0)
+	if err != nil || place == nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	if got := f.all(opsToken, "slots", ""); len(got) != 1 || got[0] != d.id {
+		t.Errorf("slots: %v", got)
+	}
+	one := f.want(200, "", "GET", "/v1/slots?prefix=er", readToken1, "").json["slots"].([]any)[0].(map[string]any)
+	if one["limit"] != "erp" || one["slot"] != 0.0 || one["of"] != 1.0 || one["workflow"] != "stripe/a" || one["route"] != "route" {
+		t.Errorf("a slot: %v", one)
+	}
+	if own, _ := f.execution(d.id).json["slots"].([]any); len(own) != 1 {
+		t.Errorf("its own: %v", own)
+	}
+	if got := f.all(opsToken, "slots", "waiting=true"); len(got) != 1 || got[0] != string(waiting.Execution) {
+		t.Errorf("who waits: %v", got)
+	}
+	if got := f.all(stripeToken, "slots", "waiting=true"); len(got) != 0 {
+		t.Errorf("a token for stripe/* sees who waits of others: %v", got)
+	}
+	f.want(400, "bad_request", "GET", "/v1/slots?waiting=perhaps", opsToken, "")
+	f.want(400, "bad_request", "GET", "/v1/slots?cursor=nonsense", opsToken, "")
+	if err := place.Leave(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	f.settle(d, success())
+	if got := f.all(opsToken, "slots", ""); len(got) != 0 {
+		t.Errorf("slots that nobody has: %v", got)
+	}
+}
