@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,6 +111,46 @@ func TestSkippingWhatIsCarriedAsksItsProcess(t *testing.T) {
 	letterStays(t, b, l.Execution)
 	if f, before, err := b.Skip(within(t, patience), l.Execution, byOps(false)); err != nil || !before || f.Record == nil {
 		t.Fatalf("%+v %v %v", f, before, err)
+	}
+}
+
+func TestAProcessDoesNotHoldWhatWasTakenFromIt(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := blockedOne(t, a)
+	if _, err := b.ForceRelease(within(t, patience), "w", l.Execution, byOps(false)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it holds nothing", func() bool { n, _ := a.Active(); return n == 0 })
+}
+
+func TestACancelEndsAtOnceWhatItsProcessIsPuttingDown(t *testing.T) {
+	e := etcdtest.Start(t)
+	s, kv := lossy(t, e)
+	l := blockedOne(t, s)
+	looks, goOn := make(chan struct{}), make(chan struct{})
+	var held atomic.Bool
+	hold := func(key string) {
+		if key == s.layout.Keys(l).L && held.CompareAndSwap(false, true) {
+			close(looks)
+			<-goOn
+		}
+	}
+	kv.armed <- true
+	put := make(chan error, 1)
+	go func() { kv.reads.Store(&hold); put <- s.ours(l.Execution).Release(within(t, patience)) }()
+	select { // it is nobody's, and this process does not know that yet
+	case <-looks:
+	case <-within(t, patience).Done():
+		t.Fatal("it never looked")
+	}
+	f, _, err := s.Cancel(within(t, patience), l.Execution, byOps(false))
+	close(goOn)
+	if err != nil || f.Status() != idem.Aborted {
+		t.Errorf("%s %v", f.Status(), err)
+	}
+	if err := <-put; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -62,6 +62,8 @@ func (h *owned) Begin() error {
 		return stopped
 	case lock.Cancel != nil:
 		return idem.ErrCancelled
+	case err != nil && lock.Parked != nil: // the next session adopts it, if nobody was faster
+		return fmt.Errorf("%w: %w: %w", idem.ErrLockLost, idem.ErrUnheard, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", idem.ErrLockLost, err)
 	}
@@ -130,8 +132,17 @@ func (h *owned) lookAgain(life context.Context) {
 	case h.mine(st):
 		h.see(st.Lock)
 	default:
-		h.stopNow(idem.ErrLockLost)
+		h.taken()
 	}
+}
+
+// taken is when somebody else has the lock, or has ended it. Whoever ends a delivery finds that out, and then lets go of it; nobody ends what rests.
+func (h *owned) taken() {
+	if h.Lock().Parked == nil {
+		h.stopNow(idem.ErrLockLost)
+		return
+	}
+	_ = h.lose()
 }
 
 func (h *owned) startEnding() {
@@ -395,7 +406,7 @@ func (h *owned) adopt(life context.Context, to *session) {
 		l.Alive, l.Holder = protocol.SessionAlive(to.name), h.store.holder(to)
 		value, err := protocol.EncodeLock(&l)
 		if err != nil {
-			h.stopNow(idem.ErrLockLost)
+			h.taken()
 			return
 		}
 		answer := h.store.sender.do(life, newRequest(k.L, protocol.Adopt(k, at, protocol.Leased{Value: value}), len(value)))
@@ -429,7 +440,7 @@ func (h *owned) adopted(l *idem.Lock, by *session) {
 func (h *owned) adoptRefused(st *protocol.State, to *session) bool {
 	switch {
 	case !h.mine(st):
-		h.stopNow(idem.ErrLockLost)
+		h.taken()
 		return true
 	case st.Lock.Alive == protocol.SessionAlive(to.name):
 		h.adopted(st.Lock, to)

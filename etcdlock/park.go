@@ -212,6 +212,7 @@ func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 				continue
 			case st.Runs(l.Execution) && st.Lock.Parked != nil: // and carried on by another process
 				h.stopNow(idem.ErrLockLost)
+				h.store.letGo(h)
 				return nil
 			default:
 				return idem.ErrLockLost

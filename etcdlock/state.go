@@ -59,7 +59,7 @@ func (s *Control) stateOf(ctx context.Context, id idem.ExecutionID, scope idem.S
 		at.h, at.lease = hold.ModRevision, clientv3.LeaseID(hold.Lease)
 		st.Lock.HoldUntil, _ = protocol.DecodeHold(hold.Value) // for people only
 	}
-	if gone && !s.holds(id) {
+	if gone && (st.Lock.Alive == "" || !s.holds(id)) { // what was put down is nobody's, also where this process is about to hear of it
 		at.uncarried, st.Lock.Dead = parked(st.Lock), !parked(st.Lock)
 	}
 	return at, nil

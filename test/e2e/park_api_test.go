@@ -8,6 +8,9 @@ import (
 	"syscall"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
 	"hooklock/test/testkit"
 )
 
@@ -142,6 +145,27 @@ func TestAParkedEventCanBeCancelledWhileItWaitsAndWhileItIsBlocked(t *testing.T)
 	if got := bodies(path); !slices.Equal(got, []string{"1", "3"}) {
 		t.Errorf("ran %v", got)
 	}
+}
+
+func TestABlockedEventCanBeCancelledAfterItsProcessHasLostItsSession(t *testing.T) {
+	t.Parallel()
+	prefix := ownPrefix()
+	h := own(t, parkConfig(shared.up.URL, prefix))
+	path := at(t, "park-hold")
+	shared.on(t, path, answers(testkit.Reply(500, "broken"), testkit.OK("next")))
+	blocked := acceptedAs(t, testkit.Post(t, h.Addr, path, "1", key("1")), 202)
+	acceptedAs(t, testkit.Post(t, h.Addr, path, "2", key("2")), 202)
+	blockedOn(t, h, blocked)
+	client := etcdtest.Dial(t, strings.TrimPrefix(shared.etcd.Endpoint, "http://"))
+	if _, err := client.Delete(t.Context(), prefix+"/v1/sessions/", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Until(t, "the next session to have it", func() bool { return strings.Contains(h.Stderr.String(), `"adopting":1`) })
+	if status, got := asked(t, h, http.MethodPost, "/v1/executions/"+blocked+"/cancel", localToken(t, h), because); status != 200 && status != 202 {
+		t.Fatalf("%d %v", status, got)
+	}
+	testkit.Until(t, blocked+" to end", func() bool { return execution(t, h, blocked)["status"] == "ABORTED" })
+	settles(t, h.Addr, path, "2", "2", 200, "next")
 }
 
 func TestTheRequestIsShownAsItCameToWhoeverMaySeeIt(t *testing.T) {
