@@ -15,14 +15,16 @@ const (
 	resting    kind = "rest"
 	puttingOff kind = "put down" // a carrier leaves it to the next one
 	asking     kind = "end"      // a person skips or cancels it
+	rerunning  kind = "rerun"    // a person lets the event of one that has ended run again, at the end of its line
 )
 
 // step is an operation on a line.
 type step struct {
 	kind      kind
 	workflow  string
-	execution idem.ExecutionID
-	carrier   int // who has the lock; each take and claim is another one
+	execution idem.ExecutionID // of a rerun the new one; "" where nobody has heard which that is
+	of        idem.ExecutionID // the one that ended, of a rerun
+	carrier   int              // who has the lock; each take and claim is another one
 }
 
 // came is what the client saw of a step.
@@ -39,18 +41,19 @@ type line struct {
 	lock    idem.ExecutionID
 	carrier int // 0: nobody carries what is in the lock
 	parked  bool
-	token   int64 // the largest that was handed out
+	token   int64  // the largest that was handed out
+	again   string // those that somebody has let run again
 }
 
 // order of what is parked: the first of a line runs first, under one carrier at a time, each try under a larger token than all before, and what has
-// ended does not come back. Sessions live.
+// ended does not come back, but as another execution where a person says so, once for each. Sessions live.
 var parkedLine = modelOf(func(in step) string { return in.workflow }, func(s line, in step, out came) []line {
 	after := s.apply(in)
 	switch {
 	case out.unknown && (after == nil || *after == s):
 		return []line{s}
 	case out.unknown && in.kind == puttingOff: // it ends with that where a person had asked
-		return []line{s, *after, {queue: s.queue, token: s.token}}
+		return []line{s, *after, {queue: s.queue, token: s.token, again: s.again}}
 	case out.unknown:
 		return []line{s, *after}
 	case out.cancelled && in.kind == puttingOff: // and so it ended
@@ -101,6 +104,16 @@ func (s line) apply(in step) *line {
 		return &s
 	case taking:
 		return s.take(in)
+	case rerunning:
+		of := string(in.of) + ","
+		if s.lock == in.of || strings.Contains(","+s.queue, ","+of) || strings.Contains(","+s.again, ","+of) {
+			return nil
+		}
+		if in.execution == "" {
+			x = unnamed(in.of) + ","
+		}
+		s.again, s.queue = s.again+of, s.queue+x
+		return &s
 	case asking:
 		s.queue = strings.Replace(s.queue, x, "", 1)
 		if s.lock == in.execution && s.carrier == 0 {
@@ -129,14 +142,24 @@ func (s line) apply(in step) *line {
 func (s line) take(in step) *line {
 	first, rest, _ := strings.Cut(s.queue, ",")
 	switch {
-	case s.lock == "" && first != "" && (in.execution == "" || first == string(in.execution)):
+	case s.lock == "" && first != "" && in.mayBe(first):
 		s.lock, s.queue = idem.ExecutionID(first), rest
-	case s.lock == "" || s.carrier != 0 || !s.parked || in.execution != "" && s.lock != in.execution:
+	case s.lock == "" || s.carrier != 0 || !s.parked || !in.mayBe(string(s.lock)):
 		return nil
 	}
 	s.parked, s.carrier = true, in.carrier
 	if in.execution == "" {
 		s.carrier = 0
+	} else {
+		s.lock = in.execution
 	}
 	return &s
 }
+
+// mayBe reports whether in can be about the execution of that name.
+func (in step) mayBe(name string) bool {
+	return in.execution == "" || name == string(in.execution) || name == unnamed(in.execution)
+}
+
+// unnamed stands for an execution of the event of id that nobody has heard the name of: an ID ends in random bits, and begins with its event.
+func unnamed(id idem.ExecutionID) string { return "?" + string(id[:min(len(id)-1, len("exec_")+25)]) }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -14,11 +15,22 @@ func did(k kind, x string, by int, out came) porcupine.Operation {
 	return porcupine.Operation{Input: step{kind: k, workflow: "w", execution: idem.ExecutionID(x), carrier: by}, Output: out}
 }
 
+// rerun is a person's word that the event of an execution is to run again.
+func rerun(of, x string, out came) porcupine.Operation {
+	op := did(rerunning, x, 0, out)
+	in := op.Input.(step)
+	in.of = idem.ExecutionID(of)
+	op.Input = in
+	return op
+}
+
 func TestTheModelOfWhatIsParked(t *testing.T) {
 	ok, unknown, refused, cancelled := came{done: true}, came{unknown: true}, came{}, came{cancelled: true}
 	at := func(token int64) came { return came{done: true, token: token} }
 	a, b := did(enqueuing, "a", 0, ok), did(enqueuing, "b", 0, ok)
 	takeA := did(taking, "a", 1, at(3))
+	a1 := []porcupine.Operation{did(enqueuing, "a1", 0, ok), did(taking, "a1", 1, at(3)), did(settling, "a1", 1, ok)}
+	again := func(more ...porcupine.Operation) []porcupine.Operation { return slices.Concat(a1, more) }
 	for name, c := range map[string]struct {
 		want Verdict
 		ops  []porcupine.Operation
@@ -42,6 +54,16 @@ func TestTheModelOfWhatIsParked(t *testing.T) {
 		"two carriers":                     {Illegal, []porcupine.Operation{a, takeA, did(taking, "a", 2, at(5))}},
 		"again after its end":              {Illegal, []porcupine.Operation{a, takeA, did(settling, "a", 1, ok), did(taking, "a", 2, at(5))}},
 		"again after it was skipped":       {Illegal, []porcupine.Operation{a, did(asking, "a", 0, ok), takeA}},
+		"run again by a person":            {Legal, again(rerun("a1", "a2", ok), did(taking, "a2", 2, at(5)), did(settling, "a2", 2, ok))},
+		"perhaps run again, and it is":     {Legal, again(rerun("a1", "", unknown), did(taking, "a2", 2, at(5)), did(settling, "a2", 2, ok))},
+		"perhaps run again, and not":       {Legal, again(rerun("a1", "", unknown), b, did(taking, "b", 2, at(5)))},
+		"the next one again, too":          {Legal, again(rerun("a1", "a2", ok), did(taking, "a2", 2, at(5)), did(settling, "a2", 2, ok), rerun("a2", "a3", ok))},
+		"run again besides":                {Illegal, again(rerun("a1", "a2", ok), did(taking, "a2", 2, at(5)), did(settling, "a2", 2, ok), did(taking, "a3", 3, at(6)))},
+		"run again, and nobody said so":    {Illegal, again(did(taking, "a2", 2, at(5)))},
+		"run again as another event":       {Illegal, again(rerun("a1", "", unknown), did(taking, "b2", 2, at(5)))},
+		"twice run again":                  {Illegal, again(rerun("a1", "a2", ok), rerun("a1", "a3", ok))},
+		"run again before its end":         {Illegal, []porcupine.Operation{a1[0], rerun("a1", "a2", ok)}},
+		"run again before who waited":      {Illegal, again(b, rerun("a1", "a2", ok), did(taking, "a2", 2, at(5)))},
 		"a token that goes back":           {Illegal, []porcupine.Operation{a, takeA, did(trying, "a", 1, at(2))}},
 		"a token for two tries":            {Illegal, []porcupine.Operation{a, takeA, did(trying, "a", 1, at(3))}},
 		"an old carrier tries":             {Illegal, []porcupine.Operation{a, takeA, did(puttingOff, "a", 1, ok), did(taking, "a", 2, at(5)), did(trying, "a", 1, at(6))}},

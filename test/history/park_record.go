@@ -18,18 +18,19 @@ type ParkLedger interface {
 	idem.ParkLedger
 	Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (*idem.Found, bool, error)
 	Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (*idem.Found, bool, error)
+	Rerun(ctx context.Context, id idem.ExecutionID) (*idem.Found, error)
 }
 
 // RunParked lets clients accept events, carry them and end them until ctx ends. Load says how many; all of them park.
 func RunParked(ctx context.Context, load Load) *History {
 	h := &History{start: time.Now()}
-	shared := &acceptances{}
+	shared, letters := &acceptances{}, &acceptances{}
 	var wg sync.WaitGroup
 	for i := range load.Clients {
 		ledger := load.Ledgers[i%len(load.Ledgers)]
 		c := &parker{
 			client: &client{h: h, id: i, load: &load, ledger: ledger, random: rand.New(rand.NewPCG(uint64(i), 2)), known: map[int]int64{}},
-			parks:  ledger.(ParkLedger), accepted: shared, behind: map[int]int64{},
+			parks:  ledger.(ParkLedger), accepted: shared, letters: letters, behind: map[int]int64{},
 		}
 		wg.Go(func() {
 			for ctx.Err() == nil {
@@ -48,6 +49,7 @@ type parker struct {
 	*client
 	parks    ParkLedger
 	accepted *acceptances
+	letters  *acceptances  // that somebody may let run again
 	behind   map[int]int64 // workflow -> the lock that this client has last seen in the way
 }
 
@@ -87,6 +89,8 @@ func (c *parker) once() bool {
 		return c.acceptWaiting(ctx, n)
 	case r < 18:
 		return c.acceptRunning(ctx, n)
+	case r == 18:
+		return c.again(ctx)
 	}
 	return c.ask(ctx)
 }
@@ -240,6 +244,9 @@ func (c *parker) settle(in step, held idem.Held) {
 	call := c.h.now()
 	_, err := how(ctx, end)
 	c.add(call, in, seenOf(err))
+	if err == nil && end.Status == idem.Failed {
+		c.letters.add(in)
+	}
 }
 
 // ask is a person who does not want an execution any more.
@@ -258,6 +265,29 @@ func (c *parker) ask(ctx context.Context) bool {
 	case err == nil:
 		c.add(call, in, came{done: true})
 	case errors.Is(err, idem.ErrStoreUnavailable):
+		c.add(call, in, came{unknown: true})
+		return false
+	}
+	return true
+}
+
+// again is a person who wants a dead letter to run again.
+func (c *parker) again(ctx context.Context) bool {
+	in, ok := c.letters.any(c.random)
+	if !ok {
+		return false
+	}
+	in.kind, in.carrier, in.of, in.execution = rerunning, 0, in.execution, ""
+	call := c.h.now()
+	switch found, err := c.parks.Rerun(ctx, in.of); {
+	case err == nil && found.Lock != nil:
+		in.execution = found.Lock.Execution
+		c.add(call, in, came{done: true})
+		c.accepted.add(in)
+	case err == nil && found.Record != nil: // an attempt whose answer got lost, and it has run since
+		in.execution = found.Record.Execution
+		c.add(call, in, came{done: true})
+	case err == nil || errors.Is(err, idem.ErrStoreUnavailable):
 		c.add(call, in, came{unknown: true})
 		return false
 	}
@@ -291,6 +321,8 @@ func (c *parker) add(call int64, in step, out came) {
 		h.counts.Parked++
 	case in.kind == asking:
 		h.counts.Asked++
+	case in.kind == rerunning:
+		h.counts.Again++
 	case !out.done && !out.cancelled:
 		h.counts.Lost++
 	}

@@ -24,7 +24,7 @@ func TestEveryAnswerAboutWhatIsParkedFitsOneOrderWhileAnswersAndRequestsAreLost(
 	<-disturbed
 	c := h.Counts()
 	t.Logf("%+v", c)
-	if c.Won == 0 || c.Parked == 0 || c.Asked == 0 {
+	if c.Won == 0 || c.Parked == 0 || c.Asked == 0 || c.Again == 0 && c.Won > 100 { // where CPU is scarce, there may be no dead letter
 		t.Fatalf("the history says nothing: %+v", c)
 	}
 	if v := h.CheckParked(time.Minute); v != history.Legal {

@@ -52,6 +52,7 @@ type Counts struct {
 	Lost       int // ends that were told that the lock was lost
 	Parked     int // executions that were accepted
 	Asked      int // times that a person asked for the end of one
+	Again      int // times that a person let the event of one run again
 }
 
 // Counts returns them.
