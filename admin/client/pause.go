@@ -125,7 +125,7 @@ func (c *Client) Pause(ctx context.Context, scope string) (*Pause, error) {
 // force at a process when that has heard of it, which is when Unheard does not name it any more.
 func (c *Client) BeginPause(ctx context.Context, scope, reason string, d time.Duration) (*Pause, error) {
 	body := map[string]string{"scope": scope, "reason": reason}
-	if d > 0 {
+	if d != 0 {
 		body["for"] = d.String()
 	}
 	p := new(Pause)

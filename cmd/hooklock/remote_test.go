@@ -253,6 +253,8 @@ func TestMistakesOfUsageAreFoundBeforeAnythingIsSent(t *testing.T) {
 		"executions forget exec_a":                      "needs --reason",
 		"executions get":                                "takes one ID",
 		"executions get exec_a --wait -1s":              "not negative",
+		"pause route:r --reason x --until -5m":          "how long the pause lasts",
+		"pause route:r --reason x --until 0s":           "how long the pause lasts",
 		"executions get exec_a --wait 30":               "hooklock executions get --help",
 		"executions list --status DONE":                 "use PENDING, RUNNING, CANCEL_REQUESTED, SUCCESS, FAILED, ABORTED",
 		"executions list --token-file none":             "--token-file: read token file: open none",

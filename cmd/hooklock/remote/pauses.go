@@ -41,6 +41,9 @@ A pause of the same scope is replaced, so the same command with another --until 
 			if err := needed(cmd, "reason", reason, `"migration of the orders table"`); err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("until") && until <= 0 {
+				return cli.Misuse(fmt.Errorf("--until %s: give how long the pause lasts, such as 15m, or leave it out", until))
+			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				p, err := d.BeginPause(ctx, args[0], reason, until)
 				if err != nil {
