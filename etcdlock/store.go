@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -162,6 +163,9 @@ type core struct {
 
 	mu      sync.Mutex
 	running map[idem.ExecutionID]*owned // the locks that this process holds
+	// early are executions of which it has heard that their lock was changed, and when, while it did not hold that: the answer to its claim may be
+	// on its way.
+	early map[idem.ExecutionID]time.Time
 
 	// unfenced is for the test that shows what the fence is for.
 	unfenced bool
@@ -176,7 +180,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 		return nil, fmt.Errorf("session TTL of %v: give whole seconds, at least %v", o.SessionTTL, minTTL)
 	}
 	s := &core{
-		o: o, layout: protocol.NewLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, live: newLive(),
+		o: o, layout: protocol.NewLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, early: map[idem.ExecutionID]time.Time{}, live: newLive(),
 		looks: make(chan struct{}, maxLooks),
 	}
 	p, err := link.OpenPool(s.o.Target())
@@ -244,7 +248,15 @@ func (s *core) newKeeper() *keeper {
 
 // lookAgain is after somebody has changed the lock of an execution that this process may run.
 func (s *core) lookAgain(id idem.ExecutionID) {
-	if h := s.ours(id); h != nil {
+	s.mu.Lock()
+	h := s.running[id]
+	if h == nil {
+		now := s.clock.Now()
+		maps.DeleteFunc(s.early, func(_ idem.ExecutionID, heard time.Time) bool { return now.Sub(heard) > newsLife })
+		s.early[id] = now
+	}
+	s.mu.Unlock()
+	if h != nil {
 		s.tasks.help(h.lookAgain)
 	}
 }
@@ -402,7 +414,12 @@ func (s *core) hold(l idem.Lock, k protocol.Keys, session *session) *owned {
 	h := newOwned(s, l, k, session)
 	s.mu.Lock()
 	s.running[l.Execution] = h
+	_, early := s.early[l.Execution]
+	delete(s.early, l.Execution)
 	s.mu.Unlock()
+	if early {
+		s.tasks.help(h.lookAgain)
+	}
 	if next, _, err := s.keeper.current(); err == nil && next != session {
 		s.tasks.help(func(life context.Context) { h.adopt(life, next) })
 	}
