@@ -152,8 +152,8 @@ func TestNothingIsWrittenPastTheTable(t *testing.T) {
 	})
 }
 
-// isTheTables: what a transaction is made of, without the names by which its answer is read.
-var isTheTables = regexp.MustCompile(`^(RequestOp_\w+|PutRequest|DeleteRangeRequest)$`)
+// isTheTables: what a write is made of.
+var isTheTables = regexp.MustCompile(`^(RequestOp_Request(Put|DeleteRange|Txn)|PutRequest|DeleteRangeRequest)$`)
 
 // readCode finds the functions of etcdlock/protocol/table.go that make a transaction, and the bodies of the others.
 func readCode(t *testing.T) (transactions map[string]written, helpers map[string]string) {
