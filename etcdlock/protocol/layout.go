@@ -98,7 +98,7 @@ func (y Layout) Line(limit string) string { return y.Turns() + ofLimit(limit) }
 // Turn is the turn of an execution at a limit.
 func (y Layout) Turn(limit string, id idem.ExecutionID) string { return y.Line(limit) + string(id) }
 
-func ofLimit(limit string) string { return Hash16(limit) + "/" + url.PathEscape(limit) + "/" }
+func ofLimit(limit string) string { return pathOf(limit) + "/" }
 
 // SlotAt reads the key of a slot below Slots, or of a turn below Turns: the limit, and what is behind it.
 func SlotAt(below string) (limit, rest string, ok bool) {
@@ -132,7 +132,7 @@ func (y Layout) Cancel(alive string, id idem.ExecutionID) string {
 	if !is {
 		return ""
 	}
-	return y.Cancels(session) + string(id)
+	return y.Root + kindCancels + session + "/" + string(id)
 }
 
 // Session is the key of the session of that name.
@@ -153,6 +153,9 @@ func IsHold(alive string) bool { return strings.HasPrefix(alive, KindHolds) }
 // Hash16 is <W> of a key: XXH64 of the workflow, 16 hex digits.
 func Hash16(workflow string) string { return Hex16(xxhash.Sum64String(workflow)) }
 
+// pathOf is <W>/<workflow>.
+func pathOf(workflow string) string { return Hash16(workflow) + "/" + url.PathEscape(workflow) }
+
 // Record is the record of the event. The key of the event comes first: it begins with the hash of what its sender calls it.
 func (y Layout) Record(s idem.Scope) string {
 	return y.Root + KindRecords + string(s.Key) + "/" + Hash16(s.Workflow)
@@ -160,12 +163,12 @@ func (y Layout) Record(s idem.Scope) string {
 
 // Queued is the event's place in the queue of its workflow, whatever the strategy of who asks.
 func (y Layout) Queued(s idem.Scope) string {
-	return y.Root + KindQueue + Hash16(s.Workflow) + "/" + url.PathEscape(s.Workflow) + "/" + string(s.Key)
+	return y.Root + KindQueue + pathOf(s.Workflow) + "/" + string(s.Key)
 }
 
 // Lock is the lock that s takes: the workflow's, or under strategy none the event's own.
 func (y Layout) Lock(s idem.Scope) string {
-	key := y.Locks() + Hash16(s.Workflow) + "/" + url.PathEscape(s.Workflow)
+	key := y.Locks() + pathOf(s.Workflow)
 	if s.PerEvent {
 		key += "/" + string(s.Key)
 	}
@@ -189,8 +192,11 @@ func (y Layout) Queue(s idem.Scope) string {
 
 // Hex16 is n in 16 hex digits.
 func Hex16(n uint64) string {
-	s := strconv.FormatUint(n, 16)
-	return strings.Repeat("0", 16-len(s)) + s
+	var b [16]byte
+	for i := range b {
+		b[i] = "0123456789abcdef"[n>>(60-4*i)&15]
+	}
+	return string(b[:])
 }
 
 // Mark is the newest event of a scope of a workflow that went through; "" where the event stands in none. It is in the workflow's name, so transactions
@@ -199,17 +205,24 @@ func (y Layout) Mark(workflow string, o *idem.Order) string {
 	if o == nil {
 		return ""
 	}
-	return y.Root + KindMarks + Hash16(workflow) + "/" + url.PathEscape(workflow) + "/" + o.Mark
+	return y.Root + KindMarks + pathOf(workflow) + "/" + o.Mark
 }
 
 // Keys are what the transactions about the execution of l touch.
 func (y Layout) Keys(l *idem.Lock) Keys {
+	// As Lock, Other, Queued, Queue and Record say, which would hash the workflow five times.
+	alive, workflow, event := y.Alive(l.Alive), pathOf(l.Scope.Workflow), "/"+string(l.Scope.Key)
+	other, queued := y.Locks()+workflow+event, y.Root+KindQueue+workflow+event
+	lock, queue := strings.TrimSuffix(other, event), strings.TrimSuffix(queued, event[1:])
+	if l.Scope.PerEvent {
+		lock, other, queue = other, lock, queued
+	}
 	return Keys{
 		Slots: y.SlotsOf(l),
-		S:     y.Alive(l.Alive), A: y.Alive(l.Alive), H: y.Alive(HoldAlive(l.Execution)), L: y.Lock(l.Scope), O: y.Other(l.Scope),
-		Q: y.Queued(l.Scope), W: y.Queue(l.Scope), I: y.Record(l.Scope),
+		S:     alive, A: alive, H: y.Root + KindHolds + string(l.Execution), L: lock, O: other,
+		Q: queued, W: queue, I: y.Root + KindRecords + string(l.Scope.Key) + "/" + workflow[:16],
 		C: y.Cancel(l.Alive, l.Execution), F: y.Forget(l.Execution),
-		R: y.Request(l.Execution), P: y.Parked() + string(l.Execution), G: y.Ages() + string(l.Execution),
+		R: y.Request(l.Execution), P: y.Root + KindParked + string(l.Execution), G: y.Root + KindAges + string(l.Execution),
 		M: y.Mark(l.Scope.Workflow, l.Order),
 	}
 }

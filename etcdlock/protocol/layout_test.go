@@ -112,3 +112,29 @@ func FuzzParseLockKey(f *testing.F) {
 		}
 	})
 }
+
+func TestTheKeysOfAnExecutionAreThoseThatAreReadOneByOne(t *testing.T) {
+	y := NewLayout("/hooklock")
+	for _, perEvent := range []bool{false, true} {
+		s := idem.Scope{Workflow: "stripe/acme", Key: "00000000000000ff-0123", PerEvent: perEvent}
+		k := y.Keys(&idem.Lock{Entry: idem.Entry{Execution: "exec_a", Scope: s}, Alive: SessionAlive("abc")})
+		for got, want := range map[string]string{
+			k.L: y.Lock(s), k.O: y.Other(s), k.Q: y.Queued(s), k.W: y.Queue(s), k.I: y.Record(s), k.S: y.Session("abc"),
+			k.H: y.Alive(HoldAlive("exec_a")), k.C: y.Cancels("abc") + "exec_a", k.P: y.Parked() + "exec_a", k.G: y.Ages() + "exec_a",
+		} {
+			if got != want {
+				t.Errorf("%s is %s where it is read alone", got, want)
+			}
+		}
+	}
+}
+
+// BenchmarkKeys is done once for each new event.
+func BenchmarkKeys(b *testing.B) {
+	y := NewLayout("/hooklock")
+	l := &idem.Lock{Entry: idem.Entry{Execution: "exec_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Scope: idem.Scope{Workflow: "acme", Key: "00000000000000ff-0123"}}, Alive: SessionAlive("abc")}
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = y.Keys(l)
+	}
+}
