@@ -61,8 +61,8 @@ func (h *tenures) most() (most int) {
 	return most
 }
 
-// slotClient claims, or waits, and ends what it got, until ctx ends.
-func slotClient(ctx context.Context, t *testing.T, id int, ledger idem.Ledger, h *tenures) {
+// slotClient claims, or waits, and ends what it got, until ctx ends. A mortal one leaves everything as it is then.
+func slotClient(ctx context.Context, id int, ledger idem.Ledger, h *tenures, mortal bool) {
 	random := rand.New(rand.NewPCG(uint64(id), 7))
 	for n := 0; ctx.Err() == nil; n++ {
 		workflow := fmt.Sprintf("w%d-%d", id, n)
@@ -82,7 +82,7 @@ func slotClient(ctx context.Context, t *testing.T, id int, ledger idem.Ledger, h
 				}
 				held, _, _ = place.ClaimHead(patient, l, 0)
 			}
-			if held == nil {
+			if held == nil && !mortal {
 				_ = place.Leave(context.WithoutCancel(ctx))
 			}
 		}
@@ -95,7 +95,14 @@ func slotClient(ctx context.Context, t *testing.T, id int, ledger idem.Ledger, h
 		h.mu.Lock()
 		mine.to = time.Now()
 		h.mu.Unlock()
+		if mortal && ctx.Err() != nil {
+			return
+		}
 		ending, over := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		if mortal {
+			over()
+			ending, over = context.WithTimeout(ctx, patience)
+		}
 		if random.IntN(2) == 0 {
 			_ = held.Release(ending)
 		} else {
@@ -105,7 +112,7 @@ func slotClient(ctx context.Context, t *testing.T, id int, ledger idem.Ledger, h
 	}
 }
 
-// TestNeverMoreHaveASlotThanTheLargestLimitSays: replicas with limits that differ and change, lost answers and requests, and a process that ends.
+// TestNeverMoreHaveASlotThanTheLargestLimitSays: replicas with limits that differ and change, lost answers and requests, and processes that die.
 func TestNeverMoreHaveASlotThanTheLargestLimitSays(t *testing.T) {
 	const largest = 4
 	e := etcdtest.Start(t)
@@ -128,9 +135,18 @@ func TestNeverMoreHaveASlotThanTheLargestLimitSays(t *testing.T) {
 		}
 	})
 	for i := range 18 {
-		wg.Go(func() { slotClient(ctx, t, i, stores[i%len(stores)], &h) })
+		wg.Go(func() { slotClient(ctx, i, stores[i%len(stores)], &h, false) })
+	}
+	deaths := 0
+	for ctx.Err() == nil {
+		deaths++
+		liveAndDie(ctx, t, e, largest, 100*deaths, &h)
+		pass(ctx, time.Second) // others get their turn
 	}
 	wg.Wait()
+	if deaths < 2 {
+		t.Errorf("the history says little: %d processes died", deaths)
+	}
 	t.Logf("%d had a slot, %d at one time", len(h.all), h.most())
 	if most := h.most(); most > largest {
 		t.Errorf("%d had a slot at one time, and no limit was more than %d", most, largest)
@@ -146,6 +162,31 @@ func TestNeverMoreHaveASlotThanTheLargestLimitSays(t *testing.T) {
 	}
 	// What those left goes with their locks, by the one that is left.
 	noSlotIsLeft(t, e)
+}
+
+// liveAndDie is a process that claims for a while and is gone then, with what it has.
+func liveAndDie(ctx context.Context, t *testing.T, e *etcdtest.Etcd, most, id int, h *tenures) {
+	t.Helper()
+	w := etcdtest.NewWire(t, e.Endpoint)
+	s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{w.Endpoint}, SessionTTL: 2 * time.Second, Limit: func(string, idem.Slot) int { return most }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Blackhole(false); closed(s) })
+	ready, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if s.WaitReady(ready) != nil {
+		return // the history is over
+	}
+	life, die := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() { slotClient(life, id+i, s, h, true) })
+	}
+	pass(ctx, 700*time.Millisecond)
+	w.Blackhole(true)
+	die()
+	wg.Wait()
 }
 
 func noSlotIsLeft(t *testing.T, e *etcdtest.Etcd) {
