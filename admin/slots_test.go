@@ -31,6 +31,10 @@ func TestTheAPISaysWhoHasWhichSlotAndWhoWaitsForOne(t *testing.T) {
 	if own, _ := f.execution(d.id).json["slots"].([]any); len(own) != 1 {
 		t.Errorf("its own: %v", own)
 	}
+	turn := f.want(200, "", "GET", "/v1/slots?waiting=true", readToken1, "").json["slots"].([]any)[0].(map[string]any)
+	if turn["limit"] != "erp" || turn["slot"] != -1.0 || turn["of"] != 1.0 || turn["workflow"] != "github/b" {
+		t.Errorf("who waits: %v", turn)
+	}
 	if got := f.all(opsToken, "slots", "waiting=true"); len(got) != 1 || got[0] != string(waiting.Execution) {
 		t.Errorf("who waits: %v", got)
 	}

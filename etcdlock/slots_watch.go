@@ -181,7 +181,7 @@ func (p *slots) takeTurn(life context.Context, w *slotWaiter, k protocol.Keys, q
 	if w.turn != "" && w.turn != at {
 		k.U = p.store.layout.Turn(w.turn, id)
 	}
-	turn := protocol.Leased{Value: protocol.EncodeTurn(id, w.lock.Scope.Workflow, w.lock.Route, session.name, q), Lease: session.lease}
+	turn := protocol.Leased{Value: protocol.EncodeTurn(&w.lock, at, session.name, q), Lease: session.lease}
 	p.turned(id, at) // also where its answer gets lost
 	return p.store.sender.do(life, newRequest(k.L, protocol.TakeTurn(k, protocol.Seen{Q: q}, turn), len(turn.Value)).about(k)).err
 }

@@ -24,7 +24,7 @@ func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pr
 		return k, protocol.Leased{}
 	}
 	k.T = p.store.layout.Turn(limit, p.execution)
-	turn := protocol.EncodeTurn(p.execution, p.scope.Workflow, p.limits.route, p.session.name, 0)
+	turn := protocol.EncodeTurn(p.waits(), limit, p.session.name, 0)
 	return k, protocol.Leased{Value: turn, Lease: p.session.lease}
 }
 

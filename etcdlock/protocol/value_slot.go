@@ -15,7 +15,7 @@ type SlotHolder struct {
 	Execution idem.ExecutionID `json:"executionId"`
 	Workflow  string           `json:"workflow"`
 	Route     string           `json:"route,omitempty"`
-	Rule      string           `json:"rule,omitempty"` // of a slot: see idem.Slot
+	Rule      string           `json:"rule,omitempty"` // see idem.Slot
 	// Of a turn: the session that it lives on, and the create revision of its place in the queue; 0 = that of the turn itself.
 	Session string `json:"session,omitempty"`
 	Since   int64  `json:"since,omitempty"`
@@ -26,9 +26,15 @@ func EncodeSlot(l *idem.Lock, slot *idem.Slot) []byte {
 	return encodeHolder(SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route, Rule: slot.Rule})
 }
 
-// EncodeTurn is a turn of an execution that waits.
-func EncodeTurn(id idem.ExecutionID, workflow, route, session string, since int64) []byte {
-	return encodeHolder(SlotHolder{Execution: id, Workflow: workflow, Route: route, Session: session, Since: since})
+// EncodeTurn is a turn of l, which waits at a limit.
+func EncodeTurn(l *idem.Lock, limit, session string, since int64) []byte {
+	v := SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route, Session: session, Since: since}
+	for i := range l.Slots {
+		if l.Slots[i].Limit == limit {
+			v.Rule = l.Slots[i].Rule
+		}
+	}
+	return encodeHolder(v)
 }
 
 func encodeHolder(v SlotHolder) []byte {
