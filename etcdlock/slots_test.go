@@ -426,3 +426,28 @@ func TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded(t *testing.T) 
 	}
 	wg.Wait()
 }
+
+func TestTheSlotOfAProcessThatWasKilledComesBackAsItsLockDoes(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	survivor := limitedStore(t, e, n)
+	w := etcdtest.NewWire(t, e.Endpoint)
+	o := erp(n)
+	o.Endpoints, o.SessionTTL = []string{w.Endpoint}, 2*time.Second
+	dying := openStore(t, o)
+	t.Cleanup(func() { w.Blackhole(false) })
+	mustClaim(t, dying, limitedLock("w1", "a"), 0)
+	w.Blackhole(true)
+	l := limitedLock("w2", "b")
+	p := mustEnqueue(t, survivor, l)
+	got := make(chan error, 1)
+	go func() { _, err := inTurn(within(t, patience), p, l); got <- err }()
+	eventually(t, "the burial", func() bool { return len(takenSlots(t, e, survivor)) == 0 || len(got) > 0 })
+	freed := time.Now()
+	if err := <-got; err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(freed); took > 5*time.Second {
+		t.Errorf("the waiter got the slot %v after it was free", took)
+	}
+}
