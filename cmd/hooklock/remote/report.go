@@ -26,7 +26,8 @@ would stop:
 
   STALE       events that are older than one of their scope that went through, where the route has an order
   DUPLICATES  copies of an event that is settled or runs: they would get the first answer, or a 409
-  OVERLAPS    other events of a workflow while one ran: they would wait, or be refused
+  OVERLAPS    other events of a workflow while one ran: they would wait, or be refused;
+              and events that a limit had no slot for
   MISMATCHES  a known event ID with another request
   MISSING     deliveries without an event ID
   FORGED      signatures that are not valid
