@@ -42,7 +42,7 @@ RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 export GORACE ?= atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-raced test-plain test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
+.PHONY: help run build install test test-raced test-plain test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench bench-peers lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -99,6 +99,11 @@ bench: build ## what it costs: micro-benchmarks, then beside nginx and net/http 
 	$(GO) test -run '^$$' -bench . -benchmem $(if $(filter short,$(BENCH)),-benchtime 100ms -short) ./idem/... ./proxy/... ./etcdlock/...
 	$(GO) build -o $(BIN)/bench ./test/bench
 	$(BIN)/bench -hooklock $(BIN)/hooklock $(if $(filter short,$(BENCH)),-short) $(ARGS)
+
+bench-peers: build ## the same event guarded by PostgreSQL, Redis, etcd's mutex and Restate (BENCH=short: 3 minutes; names what is missing)
+	$(GO) build -o $(BIN)/bench ./test/bench
+	@$(GO) -C test/peers build -o '$(CURDIR)/$(BIN)/peers' . || { rm -f $(BIN)/peers; echo 'the modules of test/peers cannot be had'; }
+	$(BIN)/bench -peers $(BIN)/peers -hooklock $(BIN)/hooklock $(if $(filter short,$(BENCH)),-short) $(ARGS)
 
 lint: $(LINTER) ## what machines can say about the code (the first time builds the linter: some minutes)
 	$(LINTER) run ./...

@@ -58,8 +58,40 @@ func TestAProxyThatDoesNotStartEndsTheRunWithItsWords(t *testing.T) {
 	}
 }
 
+func TestWhoeverCannotBeHadIsNamedAndTheRestGoesOn(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("PATH", t.TempDir())
+	var out bytes.Buffer
+	err := run(t.Context(), []string{"-peers", filepath.Join(t.TempDir(), "peers"), "-hooklock", "", "-rounds", "1", "-duration", "50ms"}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range castPeers {
+		if !strings.Contains(out.String(), "left out: "+c.name+": ") {
+			t.Errorf("%s is not named in\n%s", c.name, out.String())
+		}
+	}
+}
+
+func TestAWorkflowOfManyIsOneConnectionsAlone(t *testing.T) {
+	owner := map[string]int{}
+	for index := range 7 {
+		s := &sender{o: loadOptions{kind: kindSpread, path: defaultPath, run: "1", connections: 7, workflows: 100}, index: index}
+		for n := range 40 {
+			workflow, _, _ := strings.Cut(string(s.request(n)), " HTTP/")
+			if other, taken := owner[workflow]; taken && other != index {
+				t.Fatalf("%s is of connections %d and %d", workflow, other, index)
+			}
+			owner[workflow] = index
+		}
+	}
+	if len(owner) < 90 {
+		t.Errorf("%d workflows of 100 were used", len(owner))
+	}
+}
+
 func TestUnknownOrEmptyArgumentsAreErrors(t *testing.T) {
-	for _, args := range [][]string{{"-rounds", "0"}, {"-connections", "0"}, {"-duration", "0s"}, {"-flows", "0"}, {"-outages", "-1"}, {"-as", "cook"}, {"-only", "("}, {"-only", "nobody", "-hooklock", "", "-nginx", ""}, {"x"}} {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-connections", "0"}, {"-duration", "0s"}, {"-flows", "0"}, {"-outages", "-1"}, {"-as", "cook"}, {"-remembered", "999"}, {"-remembered", "many"}, {"-only", "("}, {"-only", "nobody", "-hooklock", "", "-nginx", ""}, {"x"}} {
 		if err := run(t.Context(), args, &bytes.Buffer{}); err == nil {
 			t.Errorf("%q was taken", args)
 		}
@@ -97,12 +129,12 @@ func TestCountsTheCPUOfAGroup(t *testing.T) {
 }
 
 func TestReadsTheStatOfAProgramWithAnOddName(t *testing.T) {
-	group, u, err := parseStat("4 (a) b) 1 (c) S 1 77 77 0 -1 0 0 0 0 0 150 50 9 9 20 0 1 0 5 1000 3 0")
-	if err != nil || group != 77 || u.cpu != 2*time.Second || u.rss != 3*int64(os.Getpagesize()) {
-		t.Errorf("got %d %+v %v", group, u, err)
+	got, err := parseStat("4 (a) b) 1 (c) S 1 77 77 0 -1 0 0 0 0 0 150 50 9 1 20 0 1 0 5 1000 3 0")
+	if want := (process{pid: 4, parent: 1, group: 77, usage: usage{cpu: 2100 * time.Millisecond, rss: 3 * int64(os.Getpagesize())}}); err != nil || got != want {
+		t.Errorf("got %+v %v", got, err)
 	}
 	for _, text := range []string{"", "4 (a", "4 (a) S 1 2", "4 (a) S 1 x 77 0 -1 0 0 0 0 0 150 50 9 9 20 0 1 0 5 1000 3 0"} {
-		if _, _, err := parseStat(text); err == nil {
+		if _, err := parseStat(text); err == nil {
 			t.Errorf("%q was taken", text)
 		}
 	}
@@ -162,7 +194,8 @@ func TestAnAnswerOfAnotherKindIsWrong(t *testing.T) {
 	}{
 		{kindPlain, "", 200, true}, {kindPlain, "", 502, false}, {kindBodiless, "", 200, true}, {kindReplayed, "replayed", 200, true}, {kindReplayed, "executed", 200, false},
 		{kindLocked, "locked", 409, true}, {kindLocked, "in_flight", 409, false}, {kindExecuted, "executed", 200, true},
-		{kindInTime, "executed", 200, true}, {kindInTime, "parked", 202, false}, {kindParked, "parked", 202, true}, {kindParked, "executed", 200, false},
+		{kindInTime, "executed", 200, true}, {kindSpread, "executed", 200, true}, {kindSpread, "replayed", 200, false}, {kindHot, "", 200, true}, {kindCopies, "replayed", 200, true}, {kindCopies, "executed", 200, false},
+		{kindAlone, "executed", 200, true}, {kindAlone, "", 200, false}, {kindInTime, "parked", 202, false}, {kindParked, "parked", 202, true}, {kindParked, "executed", 200, false},
 	} {
 		var r fasthttp.Response
 		r.SetStatusCode(c.status)

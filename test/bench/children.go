@@ -50,7 +50,10 @@ func (f *family) start(name string, cmd *exec.Cmd) (*child, error) {
 	defer log.Close()
 	cmd.Stderr = log
 	// SIGTERM, because nginx must end its workers when this program is killed. Whoever does not heed it is killed in stop.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pdeathsig = true, syscall.SIGTERM
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -64,12 +67,16 @@ func (f *family) start(name string, cmd *exec.Cmd) (*child, error) {
 
 // startSelf runs a part of this program that prints its address.
 func (f *family) startSelf(role string, args ...string) (*child, error) {
+	return f.startAnnounced(role, exec.Command(f.self, append([]string{"-as", role}, args...)...))
+}
+
+// startAnnounced runs a program that prints its address.
+func (f *family) startAnnounced(role string, cmd *exec.Cmd) (*child, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	cmd := exec.Command(f.self, append([]string{"-as", role}, args...)...)
 	cmd.Stdout = w
 	c, err := f.start(role, cmd)
 	w.Close()

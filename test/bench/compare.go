@@ -29,6 +29,7 @@ const (
 	subjectFasthttp = "plain fasthttp proxy"
 	subjectDefaults = "hooklock, at its defaults"
 	subjectExternal = "hooklock, one external member"
+	subjectPuts     = "two puts on the same etcd"
 )
 
 // before is in front of the names of the subjects of the program of -before.
@@ -37,12 +38,14 @@ const before = "before: "
 // subject is one thing that is measured, over all rounds.
 type subject struct {
 	name        string
-	child       *child // whose CPU is counted, and where the requests go
-	beside      *child // whose CPU is counted, too; nil: nobody's
-	direct      bool   // the child is the upstream, and its CPU is not of interest
+	child       *child   // whose CPU is counted, and where the requests go
+	beside      []*child // whose CPU is counted, too
+	direct      bool     // the child is the upstream, and its CPU is not of interest
 	kind        string
 	prepare     func(run string) (end func() error, err error) // before a round, and after it; may be nil
 	connections int                                            // 0 = as the run says
+	path        string                                         // where the requests go; "" is defaultPath
+	workflows   int                                            // 0 = as many as peers have
 	rounds      []round
 }
 
@@ -52,10 +55,12 @@ type round struct {
 	p50, p99 float64 // milliseconds
 	cpu      float64 // microseconds per request
 	rss      float64 // MiB, right after the round
+	fewest   float64 // requests of the connection that got the fewest
+	most     float64 // and the most
 }
 
-// compare is the whole program: it starts everything, measures in turn, and prints.
-func compare(ctx context.Context, o *options, out io.Writer) (err error) {
+// stage is the whole program: it makes room for what is started, and ends it.
+func stage(ctx context.Context, o *options, out io.Writer) (err error) {
 	f := &family{ctx: ctx}
 	if f.self, err = os.Executable(); err != nil {
 		return err
@@ -65,7 +70,17 @@ func compare(ctx context.Context, o *options, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(f.dir)) }()
 	defer f.stop()
+	switch {
+	case o.peers != "":
+		return f.peers(o, out)
+	case len(o.remembered) > 0:
+		return f.remembering(o, out)
+	}
+	return f.compare(o, out)
+}
 
+// compare starts everything, measures in turn, and prints.
+func (f *family) compare(o *options, out io.Writer) error {
 	subjects, err := cast(f, o, out)
 	if err != nil {
 		return err
@@ -177,7 +192,9 @@ func castHooklock(f *family, program, prefix string, up *child) ([]*subject, err
 		{name: subjectHooklock, child: h, kind: kindExecuted},
 		{name: subjectDefaults, child: defaults, kind: kindExecuted},
 		{name: subjectBare, child: bare, kind: kindExecuted},
-		{name: subjectExternal, child: external, beside: etcd, kind: kindExecuted},
+		{name: subjectExternal, child: external, beside: []*child{etcd}, kind: kindExecuted},
+		{name: subjectExternal, child: external, beside: []*child{etcd}, kind: kindAlone, connections: 1},
+		{name: subjectPuts, child: etcd, kind: kindPuts, connections: 1},
 		{name: subjectHooklock, child: h, kind: kindInTime},
 		{name: subjectHooklock, child: h, kind: kindParked, prepare: accepted(f, h), connections: parkedConnections},
 	}
@@ -224,7 +241,7 @@ func (f *family) measure(o *options, s *subject, n int) (r round, err error) {
 	if n < 0 {
 		duration = min(duration, 500*time.Millisecond)
 	}
-	run := strconv.Itoa(n + 1)
+	run := fmt.Sprintf("%s%d-%d", s.kind, s.connections, n+1) // an event is new once
 	if s.prepare != nil {
 		if end, err = s.prepare(run); err != nil {
 			return r, err
@@ -234,7 +251,10 @@ func (f *family) measure(o *options, s *subject, n int) (r round, err error) {
 	if err != nil {
 		return r, err
 	}
-	load, err := f.load(s.child.addr, loadOptions{kind: s.kind, run: run, connections: cmp.Or(s.connections, o.connections), duration: duration})
+	load, err := f.load(s.child.addr, loadOptions{
+		kind: s.kind, run: run, connections: cmp.Or(s.connections, o.connections), duration: duration,
+		path: s.path, workflows: s.workflows,
+	})
 	if err = errors.Join(err, end()); err != nil {
 		return r, err
 	}
@@ -244,6 +264,7 @@ func (f *family) measure(o *options, s *subject, n int) (r round, err error) {
 	}
 	r.rate = float64(load.Requests) / load.Seconds
 	r.p50, r.p99 = load.P50, load.P99
+	r.fewest, r.most = float64(load.Fewest), float64(load.Most)
 	r.cpu = float64((to.cpu - from.cpu).Microseconds()) / float64(load.Requests)
 	r.rss = float64(to.rss) / (1 << 20)
 	return r, nil
@@ -255,14 +276,13 @@ func (s *subject) usage() (usage, error) {
 	if err != nil {
 		return u, s.child.failed(err)
 	}
-	if s.beside == nil {
-		return u, nil
+	for _, c := range s.beside {
+		beside, err := groupUsage(c.cmd.Process.Pid)
+		if err != nil {
+			return u, c.failed(err)
+		}
+		u.cpu += beside.cpu
 	}
-	beside, err := groupUsage(s.beside.cmd.Process.Pid)
-	if err != nil {
-		return u, s.beside.failed(err)
-	}
-	u.cpu += beside.cpu
 	return u, nil
 }
 
@@ -271,7 +291,8 @@ func (f *family) load(target string, o loadOptions) (loadResult, error) {
 	var result loadResult
 	var printed bytes.Buffer
 	cmd := exec.Command(f.self, "-as", roleLoad, "-target", target, "-kind", o.kind, "-run", o.run,
-		"-duration", o.duration.String(), "-connections", strconv.Itoa(o.connections), "-rate", strconv.Itoa(o.rate))
+		"-duration", o.duration.String(), "-connections", strconv.Itoa(o.connections), "-rate", strconv.Itoa(o.rate),
+		"-path", cmp.Or(o.path, defaultPath), "-workflows", strconv.Itoa(cmp.Or(o.workflows, peerWorkflows)), "-requests", strconv.Itoa(o.requests))
 	cmd.Stdout = &printed
 	c, err := f.start(roleLoad, cmd)
 	if err != nil {

@@ -29,6 +29,11 @@ const (
 	kindExecuted = "executed" // new events, each connection with a workflow of its own
 	kindInTime   = "in_time"  // the same on a route that parks, whose upstream answers in time
 	kindParked   = "parked"   // the same on a route that parks everything at once, and larger
+	kindAlone    = "alone"    // new events over one connection
+	kindPuts     = "puts"     // no requests: two puts in etcd, one after the other
+	kindSpread   = "spread"   // new events of many workflows, no two of one at a time; also of whoever has no decisions
+	kindHot      = "hot"      // new events of one workflow, over all connections
+	kindCopies   = "copies"   // one settled event, over and over; also of whoever has no decisions
 )
 
 // Sizes of the body of a usual webhook delivery, and of one that is parked.
@@ -43,9 +48,15 @@ type loadOptions struct {
 	kind        string
 	run         string // a part of every event ID
 	connections int
-	rate        int // requests a second of all connections; 0 = each as soon as it has the answer of the one before
+	path        string // of spread, hot and copies; {flow} in it is the workflow
+	workflows   int    // of spread
+	requests    int    // of all connections, if that is less than there is time for; 0 = no limit
+	rate        int    // requests a second of all connections; 0 = each as soon as it has the answer of the one before
 	duration    time.Duration
 }
+
+// defaultPath is of most of those who are compared.
+const defaultPath = "/hooks/{flow}"
 
 // loadResult is what a load process prints.
 type loadResult struct {
@@ -55,6 +66,8 @@ type loadResult struct {
 	Seconds  float64 // from the first request to the last answer
 	P50      float64 // milliseconds
 	P99      float64 // milliseconds
+	Fewest   int     // requests of the connection that got the fewest
+	Most     int     // and the most
 }
 
 // runLoad sends requests and prints a loadResult as JSON.
@@ -62,12 +75,21 @@ func runLoad(ctx context.Context, o loadOptions, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.duration)
 	defer cancel()
 	senders := make([]sender, o.connections)
+	exchange := (*sender).deliver
+	if o.kind == kindPuts {
+		puts, err := dialPuts(o.target)
+		if err != nil {
+			return err
+		}
+		defer puts.close()
+		exchange = puts.put
+	}
 	start := time.Now()
 	var all sync.WaitGroup
 	for i := range senders {
 		s := &senders[i]
 		s.o, s.index = o, i
-		all.Go(func() { s.send(ctx) })
+		all.Go(func() { s.send(ctx, exchange) })
 	}
 	all.Wait()
 	return json.NewEncoder(out).Encode(sum(senders, time.Since(start)))
@@ -76,8 +98,10 @@ func runLoad(ctx context.Context, o loadOptions, out io.Writer) error {
 func sum(senders []sender, took time.Duration) loadResult {
 	r := loadResult{Seconds: took.Seconds()}
 	var latencies []time.Duration
+	r.Fewest = len(senders[0].latencies)
 	for i := range senders {
 		s := &senders[i]
+		r.Fewest, r.Most = min(r.Fewest, len(s.latencies)), max(r.Most, len(s.latencies))
 		latencies = append(latencies, s.latencies...)
 		r.Wrong += s.wrong
 		if r.Why == "" {
@@ -99,18 +123,18 @@ type sender struct {
 	index     int
 	conn      net.Conn
 	reader    *bufio.Reader
+	response  fasthttp.Response
 	latencies []time.Duration // of the requests that got what they must get
 	wrong     int
 	why       string
 }
 
 // send goes on until ctx ends, or until so much is wrong that it measures nothing.
-func (s *sender) send(ctx context.Context) {
+func (s *sender) send(ctx context.Context, exchange func(s *sender, n int) error) {
 	defer s.hangUp()
-	var response fasthttp.Response
 	pace := time.NewTicker(max(time.Microsecond, time.Duration(s.o.connections)*time.Second/time.Duration(max(s.o.rate, 1))))
 	defer pace.Stop()
-	for n := 0; ctx.Err() == nil && s.wrong < 10; n++ {
+	for n := 0; ctx.Err() == nil && s.wrong < 10 && (s.o.requests == 0 || n*s.o.connections+s.index < s.o.requests); n++ {
 		if s.o.rate > 0 {
 			select {
 			case <-pace.C:
@@ -118,23 +142,27 @@ func (s *sender) send(ctx context.Context) {
 				return
 			}
 		}
-		request := s.request(n)
 		start := time.Now()
-		err := s.exchange(request, &response)
-		if err == nil {
-			err = s.check(&response)
-		}
-		if err != nil {
+		if err := exchange(s, n); err != nil {
 			s.wrong++
 			s.why = err.Error()
 			s.hangUp()
 			continue
 		}
 		s.latencies = append(s.latencies, time.Since(start))
-		if response.ConnectionClose() {
-			s.hangUp()
-		}
 	}
+}
+
+// deliver is the n-th request of a connection.
+func (s *sender) deliver(n int) error {
+	err := s.exchange(s.request(n), &s.response)
+	if err == nil {
+		err = s.check(&s.response)
+	}
+	if err == nil && s.response.ConnectionClose() {
+		s.hangUp()
+	}
+	return err
 }
 
 func (s *sender) exchange(request []byte, response *fasthttp.Response) error {
@@ -169,17 +197,26 @@ func (s *sender) check(r *fasthttp.Response) error {
 		want = fasthttp.StatusConflict
 	case kindParked:
 		want = fasthttp.StatusAccepted
-	case kindInTime:
+	case kindInTime, kindAlone, kindSpread, kindHot:
 		decided = kindExecuted
+	case kindCopies:
+		decided = kindReplayed
 	}
 	if r.StatusCode() != want {
 		return fmt.Errorf("status %d, want %d: %.200s", r.StatusCode(), want, r.Body())
 	}
-	if decision := string(r.Header.Peek("Hooklock-Decision")); s.o.kind != kindPlain && s.o.kind != kindBodiless && decision != decided {
-		return fmt.Errorf("decision %q, want %q", decision, decided)
+	decision := string(r.Header.Peek("Hooklock-Decision"))
+	if decision == "" {
+		decision = string(r.Header.Peek("Bench-Decision")) // test/peers
 	}
-	return nil
+	if decision == decided || decision == "" && slices.Contains(undecided, s.o.kind) {
+		return nil
+	}
+	return fmt.Errorf("decision %q, want %q", decision, decided)
 }
+
+// undecided are the kinds of requests that go to others than Hooklock, too.
+var undecided = []string{kindPlain, kindBodiless, kindSpread, kindHot, kindCopies}
 
 // request is the n-th request of this connection.
 func (s *sender) request(n int) []byte {
@@ -188,7 +225,13 @@ func (s *sender) request(n int) []byte {
 		return delivery("/hooks/settled", settledEvent(s.o.run))
 	case kindLocked:
 		return delivery(pathHeld, s.event(n))
-	case kindExecuted:
+	case kindSpread: // a workflow is one connection's alone
+		return delivery(s.path("flow-"+strconv.Itoa(s.index+n%max(s.o.workflows/s.o.connections, 1)*s.o.connections)), s.event(n))
+	case kindHot:
+		return delivery(s.path("hot"), s.event(n))
+	case kindCopies:
+		return delivery(s.path("settled"), settledEvent(s.o.run))
+	case kindExecuted, kindAlone:
 		return delivery("/hooks/flow-"+strconv.Itoa(s.index), s.event(n))
 	case kindInTime:
 		return delivery("/parks/flow-"+strconv.Itoa(s.index), s.event(n))
@@ -199,6 +242,10 @@ func (s *sender) request(n int) []byte {
 	default:
 		return delivery("/plain", "evt_fixed")
 	}
+}
+
+func (s *sender) path(workflow string) string {
+	return strings.Replace(s.o.path, "{flow}", workflow, 1)
 }
 
 func (s *sender) event(n int) string {

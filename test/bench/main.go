@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +29,8 @@ type options struct {
 	hooklock    string // program; "" leaves it out
 	before      string // another one to compare it with; "" leaves it out
 	nginx       string // program; "" leaves it out
+	peers       string // program of other ways to protect an event, which are compared instead; "" compares proxies
+	remembered  []int  // records that are measured with, instead; empty compares proxies
 	as          string // which part this process is
 	load        loadOptions
 	target      string // of -as reverseproxy and fasthttp, or a folder
@@ -58,7 +61,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	switch o.as {
 	case "":
-		return compare(ctx, o, out)
+		return stage(ctx, o, out)
 	case roleUpstream:
 		return serveUpstream(ctx, out)
 	case roleReverseProxy:
@@ -87,10 +90,15 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.before, "before", "", "another hooklock, to be measured in the same rounds: that of the release before")
 	only := f.String("only", "", "a regular expression: which of the subjects are measured, by their name and kind")
 	f.StringVar(&o.nginx, "nginx", "nginx", "nginx to compare with; left out where it is not installed")
+	f.StringVar(&o.peers, "peers", "", "the program of test/peers: compares other ways to protect an event, instead of proxies (make bench-peers)")
+	remembered := f.String("remembered", "", "as 1000,100000: compares new events at so many records, of a tenth as many workflows, instead of proxies")
 	f.StringVar(&o.as, "as", "", "part of a run: upstream, reverseproxy, fasthttp, etcd or load; used by the program itself")
 	f.StringVar(&o.target, "target", "", "host:port, for -as reverseproxy, fasthttp and load; the folder of -as etcd")
-	f.StringVar(&o.load.kind, "kind", kindPlain, "requests of -as load: plain, bodiless, replayed, locked, executed, in_time or parked")
+	f.StringVar(&o.load.kind, "kind", kindPlain, "requests of -as load: plain, bodiless, replayed, locked, executed, in_time, parked, alone, puts, spread, hot or copies")
 	f.IntVar(&o.load.rate, "rate", 0, "requests a second of -as load; 0 is as many as are answered")
+	f.StringVar(&o.load.path, "path", defaultPath, "of some requests of -as load; {flow} in it is the workflow")
+	f.IntVar(&o.load.workflows, "workflows", peerWorkflows, "of -as load")
+	f.IntVar(&o.load.requests, "requests", 0, "of -as load, at most; 0 is as many as there is time for")
 	f.StringVar(&o.load.run, "run", "", "makes the event IDs of -as load unlike those of other runs")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -98,6 +106,16 @@ func parse(args []string) (*options, error) {
 	var err error
 	if o.only, err = regexp.Compile(*only); err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
+	}
+	for text := range strings.SplitSeq(*remembered, ",") {
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < leastRemembered {
+			return nil, fmt.Errorf("-remembered: %q is no number from %d on", text, leastRemembered)
+		}
+		o.remembered = append(o.remembered, n)
 	}
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("unknown argument %q", f.Arg(0))

@@ -19,18 +19,24 @@ const ticksPerSecond = 100
 
 // usage is what the kernel counted for some processes.
 type usage struct {
-	cpu time.Duration // utime and stime
+	cpu time.Duration // in the program and in the kernel
 	rss int64         // bytes
 }
 
-// groupUsage sums up the processes of a group: nginx works in children.
+// process is a line of /proc/PID/stat.
+type process struct {
+	pid, parent, group int
+	usage              // with what its children used that have ended
+}
+
+// groupUsage sums up the processes of a group and all that come from it: nginx works in children, and PostgreSQL in children with groups of
+// their own.
 func groupUsage(group int) (usage, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return usage{}, err
 	}
-	var sum usage
-	found := false
+	all := map[int]process{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
@@ -39,14 +45,19 @@ func groupUsage(group int) (usage, error) {
 		if err != nil {
 			return usage{}, err
 		}
-		g, u, err := parseStat(string(text))
+		p, err := parseStat(string(text))
 		if err != nil {
 			return usage{}, fmt.Errorf("read %s: %w", file, err)
 		}
-		if g == group {
+		all[p.pid] = p
+	}
+	var sum usage
+	found := false
+	for _, p := range all {
+		if descends(p, group, all) {
 			found = true
-			sum.cpu += u.cpu
-			sum.rss += u.rss
+			sum.cpu += p.cpu
+			sum.rss += p.rss
 		}
 	}
 	if !found {
@@ -55,26 +66,44 @@ func groupUsage(group int) (usage, error) {
 	return sum, nil
 }
 
-// parseStat reads a line of /proc/PID/stat (proc_pid_stat(5)): process group, CPU time, resident memory.
-func parseStat(text string) (int, usage, error) {
-	end := strings.LastIndexByte(text, ')') // the name of a program may hold anything, also parentheses
+// descends tells whether p, or one whom it comes from, is of the group.
+func descends(p process, group int, all map[int]process) bool {
+	for range all { // the lines were not read at one moment: a number that was given anew must not lead in a circle
+		if p.group == group {
+			return true
+		}
+		parent, ok := all[p.parent]
+		if !ok {
+			return false
+		}
+		p = parent
+	}
+	return false
+}
+
+// parseStat reads a line of /proc/PID/stat (proc_pid_stat(5)).
+func parseStat(text string) (process, error) {
+	name, end := strings.IndexByte(text, ' '), strings.LastIndexByte(text, ')') // the name of a program may hold anything, also parentheses
 	if end < 0 {
-		return 0, usage{}, errors.New("no program name")
+		return process{}, errors.New("no program name")
 	}
-	fields := strings.Fields(text[end+1:]) // fields[0] is the third of the manual
-	const pgrp, utime, stime, rss = 5 - 3, 14 - 3, 15 - 3, 24 - 3
+	fields := append([]string{text[:name], ""}, strings.Fields(text[end+1:])...) // fields[0] is the first of the manual
+	const pid, ppid, pgrp, utime, rss = 1 - 1, 4 - 1, 5 - 1, 14 - 1, 24 - 1
 	if len(fields) <= rss {
-		return 0, usage{}, fmt.Errorf("%d fields only", len(fields))
+		return process{}, fmt.Errorf("%d fields only", len(fields))
 	}
-	var n [4]int64
-	for i, at := range []int{pgrp, utime, stime, rss} {
+	var n [8]int64
+	for i, at := range []int{pid, ppid, pgrp, rss, utime, utime + 1, utime + 2, utime + 3} { // stime, and the same of children that have ended
 		var err error
 		if n[i], err = strconv.ParseInt(fields[at], 10, 64); err != nil {
-			return 0, usage{}, err
+			return process{}, err
 		}
 	}
-	return int(n[0]), usage{
-		cpu: time.Duration(n[1]+n[2]) * time.Second / ticksPerSecond,
-		rss: n[3] * int64(os.Getpagesize()),
+	return process{
+		pid: int(n[0]), parent: int(n[1]), group: int(n[2]),
+		usage: usage{
+			cpu: time.Duration(n[4]+n[5]+n[6]+n[7]) * time.Second / ticksPerSecond,
+			rss: n[3] * int64(os.Getpagesize()),
+		},
 	}, nil
 }

@@ -36,6 +36,7 @@ routes:
   - {name: bench, path: "/hooks/{flow}", workflow: "{path.flow}"}
   - {name: parks, path: "/parks/{flow}", workflow: "parks/{path.flow}", park: true}
   - {name: accepts, path: "/accepts/{flow}", workflow: "accepts/{path.flow}", park: {enabled: true, after: 0s, max_waiting: 100000}}
+  - {name: waits, path: "/waits/{flow}", workflow: "waits/{path.flow}", lock: {strategy: wait, wait_timeout: 1m}}
 park_store: {single_member: true}
 listen: %s
 admin: {listen: "%s"}

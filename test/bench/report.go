@@ -19,6 +19,8 @@ const (
 	budgetReplay  = 1.15      // the same of a duplicate
 	budgetBefore  = 0.65      // CPU of a new event, to the release before
 	budgetSeen    = 1.1       // CPU per request, passing through, with everything measured
+	budgetAlone   = 1.15      // p50 of a new event of one caller, to that of two puts on the same etcd
+	budgetAlone99 = 1.5       // the same of p99
 	budgetPark    = 1.03      // CPU and latency of a route that parks, whose upstream answers in time, to one that does not
 	budgetDrain   = 1.1       // p50 of other deliveries while an outage's events run, to that afterwards
 	budgetDecided = 0.8       // requests per second, decided in the process, of those that pass through
@@ -44,6 +46,9 @@ func cpuOf(r round) float64  { return r.cpu }
 func p50Of(r round) float64  { return r.p50 }
 func p99Of(r round) float64  { return r.p99 }
 func rssOf(r round) float64  { return r.rss }
+
+func fewestOf(r round) float64 { return r.fewest }
+func mostOf(r round) float64   { return r.most }
 
 func (s *subject) span(of func(round) float64) span {
 	var values []float64
@@ -99,6 +104,8 @@ var kinds = []struct{ name, title string }{
 	{kindReplayed, "duplicates of a settled event"},
 	{kindLocked, "events of a workflow that is locked"},
 	{kindExecuted, "new events (claim and settle in etcd)"},
+	{kindAlone, "the same of one caller"},
+	{kindPuts, "one caller, without hooklock"},
 	{kindInTime, "the same, on a route with park"},
 	{kindParked, fmt.Sprintf("parked at once, 2 KiB, %d connections; CPU with their tries", parkedConnections)},
 }
@@ -139,6 +146,8 @@ func ratios(subjects []*subject) []string {
 	}{{kindExecuted, budgetNew}, {kindReplayed, budgetReplay}} {
 		say(subjectDefaults, c.kind, subjectBare, c.kind, cpuOf, c.kind+": telemetry at its defaults, log lines with it, takes %s × the CPU of measuring nothing (to reach: at most %.2f)", c.budget)
 	}
+	say(subjectExternal, kindAlone, subjectPuts, kindPuts, p50Of, "one caller: %s × the p50 of two puts on the same etcd (to reach: at most %.2f)", budgetAlone)
+	say(subjectExternal, kindAlone, subjectPuts, kindPuts, p99Of, "    %s × their p99 (to reach: at most %.2f)", budgetAlone99)
 	for _, s := range subjects {
 		if s.kind == kindExecuted && s.name != subjectBare {
 			say(s.name, s.kind, before+s.name, s.kind, cpuOf, "new events, "+s.name+": %s × the CPU of before (to reach: at most %.2f)", budgetBefore)
