@@ -14,9 +14,9 @@ type Cache struct {
 	mu     sync.Mutex
 	max    int // bytes
 	bytes  int
-	byHalf map[uint64]*remembered // by a part of the key's long half; the whole key is compared before use. Its short half is the event ID's alone
-	events map[uint64]*remembered // by what an execution ID says of workflow and event
-	recent remembered             // ring: next is the one used last, prev the one to go
+	shelf  shelf             // its record 0 is the ring of those in use: next is the one used last, prev the one to go
+	byHalf map[uint64]uint32 // by a part of the key's long half; the whole key is compared before use. Its short half is the event ID's alone
+	events map[uint64]uint32 // by what an execution ID says of workflow and event
 	// generation counts what was dropped. A record that was read before a drop must not come in after it.
 	generation uint64
 	began      time.Time // when the first record was asked for: times are kept as what has passed since
@@ -30,53 +30,52 @@ type moment struct {
 
 // remembered is what Decide and an answer need of a record, and no more: it is what a hundred thousand of cost memory.
 type remembered struct {
-	next, prev  *remembered
+	next, prev  uint32 // on the shelf
 	key         [24]byte
 	execution   [20]byte
 	trace       TraceContext // in half of what its text takes
-	credentials string
-	answer      *Answer
 	fingerprint Fingerprint
 	parts       Parts
 	expires     time.Duration // since the cache began
 	attempt     int32
-	unknown     bool // else executed
+	text, size  uint32 // credentials and answer: where, and how many bytes
+	unknown     bool   // else executed
 }
 
-// rememberedSize is what one of them weighs without its answer, the map's share included. BenchmarkCacheMemory measures it.
-const rememberedSize = 300
+// rememberedSize is what one of them weighs without its text, the map's share included. BenchmarkCacheMemory measures it.
+const rememberedSize = 224
 
 // NewCache makes an empty cache that holds about maxBytes; zero means 64 MiB.
 func NewCache(maxBytes int) *Cache {
 	if maxBytes == 0 {
 		maxBytes = 64 << 20
 	}
-	c := &Cache{max: maxBytes, byHalf: map[uint64]*remembered{}, events: map[uint64]*remembered{}}
-	c.recent.next, c.recent.prev = &c.recent, &c.recent
-	return c
+	return &Cache{max: maxBytes, shelf: newShelf(), byHalf: map[uint64]uint32{}, events: map[uint64]uint32{}}
 }
 
-// get returns what is known of the record of key, or nil. Its memory is shared and must not be changed.
+// get returns what is known of the record of key, or nil.
 func (c *Cache) get(key Key, now time.Time) *Record {
 	whole, ok := key.binary()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := c.byHalf[binary.BigEndian.Uint64(whole[16:])]
-	if !ok || r == nil || r.key != whole {
+	n := c.byHalf[binary.BigEndian.Uint64(whole[16:])]
+	r := c.shelf.record(n)
+	if !ok || n == 0 || r.key != whole {
 		return nil
 	}
 	if now.Sub(c.began) >= r.expires {
-		c.drop(r)
+		c.drop(n)
 		return nil
 	}
-	r.unlink()
-	r.linkAfter(&c.recent)
+	c.unlink(r)
+	c.linkFirst(n, r)
+	credentials, answer := unspell(c.shelf.read(r.text, int(r.size)))
 	rec := &Record{
 		Entry: Entry{
 			Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint, Parts: r.parts,
-			Credentials: r.credentials, Attempt: int(r.attempt), TraceParent: r.trace.String(),
+			Credentials: credentials, Attempt: int(r.attempt), TraceParent: r.trace.String(),
 		},
-		End: End{Outcome: Executed, Kept: !r.unknown, Answer: r.answer},
+		End: End{Outcome: Executed, Kept: !r.unknown, Answer: answer},
 	}
 	if r.unknown {
 		rec.Outcome = Unknown
@@ -99,24 +98,28 @@ func (c *Cache) add(rec *Record, seenAt moment, life time.Duration) {
 	whole, ok := rec.Scope.Key.binary()
 	half := binary.BigEndian.Uint64(whole[16:])
 	execution, err := rec.Execution.binary()
-	r := &remembered{
-		key: whole, execution: execution, credentials: rec.Credentials, answer: rec.Answer, fingerprint: rec.Fingerprint, parts: rec.Parts,
+	text := spell(rec.Credentials, rec.Answer)
+	r := remembered{
+		key: whole, execution: execution, trace: ParseTrace(rec.TraceParent), fingerprint: rec.Fingerprint, parts: rec.Parts, size: uint32(len(text)), //nolint:gosec // weighed below
 		expires: seenAt.at.Sub(c.began) + life, attempt: int32(rec.Attempt), unknown: rec.Outcome == Unknown, //nolint:gosec // attempts are few
 	}
-	r.trace = ParseTrace(rec.TraceParent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !ok || err != nil || seenAt.generation != c.generation || r.weight() > c.max {
+	if !ok || err != nil || seenAt.generation != c.generation || rememberedSize+inBlocks(len(text)) > min(c.max, most) {
 		return
 	}
-	if old := c.byHalf[half]; old != nil {
+	if old := c.byHalf[half]; old != 0 {
 		c.drop(old)
 	}
-	c.byHalf[half], c.events[eventOf(r.execution)] = r, r
-	r.linkAfter(&c.recent)
 	for c.bytes += r.weight(); c.bytes > c.max; {
-		c.drop(c.recent.prev)
+		c.drop(c.shelf.record(0).prev)
 	}
+	r.text = c.shelf.write(text)
+	n := c.shelf.take()
+	kept := c.shelf.record(n)
+	*kept = r
+	c.byHalf[half], c.events[eventOf(r.execution)] = n, n
+	c.linkFirst(n, kept)
 }
 
 // eventOf is what all executions of an event have in their IDs.
@@ -130,8 +133,8 @@ func (c *Cache) Forget(id ExecutionID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
-	if r := c.events[eventOf(whole)]; err == nil && r != nil && r.execution == whole {
-		c.drop(r)
+	if n := c.events[eventOf(whole)]; err == nil && n != 0 && c.shelf.record(n).execution == whole {
+		c.drop(n)
 	}
 }
 
@@ -140,38 +143,34 @@ func (c *Cache) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
-	c.bytes = 0
+	c.bytes, c.shelf = 0, newShelf()
 	clear(c.byHalf)
 	clear(c.events)
-	c.recent.next, c.recent.prev = &c.recent, &c.recent
 }
 
-func (c *Cache) drop(r *remembered) {
-	r.unlink()
+func (c *Cache) drop(n uint32) {
+	r := c.shelf.record(n)
+	c.unlink(r)
 	c.bytes -= r.weight()
 	delete(c.byHalf, binary.BigEndian.Uint64(r.key[16:]))
-	if c.events[eventOf(r.execution)] == r {
+	if c.events[eventOf(r.execution)] == n {
 		delete(c.events, eventOf(r.execution))
 	}
+	c.shelf.free(n)
 }
 
-func (r *remembered) linkAfter(at *remembered) {
-	r.prev, r.next = at, at.next
-	at.next.prev, at.next = r, r
+// linkFirst makes r, which is the record n, the one used last.
+func (c *Cache) linkFirst(n uint32, r *remembered) {
+	ring := c.shelf.record(0)
+	r.prev, r.next = 0, ring.next
+	c.shelf.record(ring.next).prev, ring.next = n, n
 }
 
-func (r *remembered) unlink() { r.prev.next, r.next.prev = r.next, r.prev }
-
-func (r *remembered) weight() int {
-	n := rememberedSize
-	if r.answer != nil {
-		n += len(r.answer.Body)
-		for _, f := range r.answer.Header {
-			n += len(f.Name) + len(f.Value) + 32
-		}
-	}
-	return n
+func (c *Cache) unlink(r *remembered) {
+	c.shelf.record(r.prev).next, c.shelf.record(r.next).prev = r.next, r.prev
 }
+
+func (r *remembered) weight() int { return rememberedSize + inBlocks(int(r.size)) }
 
 // binary is the key without its spelling; ok is false for what is not a key.
 func (k Key) binary() (whole [24]byte, ok bool) {

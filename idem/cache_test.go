@@ -2,6 +2,7 @@ package idem
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"testing"
 	"time"
@@ -15,11 +16,14 @@ func cached(i int) *Record {
 	}
 }
 
+// cachedSize is what one of them weighs.
+const cachedSize = rememberedSize + blockSize
+
 func TestCacheForgetsWhatIsForgotten(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
 	c.add(rec, c.seenAt(noon), time.Hour)
-	if got := c.get(rec.Scope.Key, noon); got == nil || got.Execution != rec.Execution || got.Answer != rec.Answer || !got.Settled() {
+	if got := c.get(rec.Scope.Key, noon); got == nil || got.Execution != rec.Execution || !reflect.DeepEqual(got.Answer, rec.Answer) || !got.Settled() {
 		t.Fatal("not found")
 	}
 	c.Forget(rec.Execution)
@@ -61,7 +65,7 @@ func TestForgedHalfOfAKeyFindsNothing(t *testing.T) {
 }
 
 func TestCacheDropsExpiredAndOldestRecords(t *testing.T) {
-	c := NewCache(3 * (rememberedSize + 6))
+	c := NewCache(3 * cachedSize)
 	for i := range 4 {
 		c.add(cached(i), c.seenAt(noon), time.Hour)
 		c.get(cached(0).Scope.Key, noon) // the first one stays in use
@@ -74,7 +78,7 @@ func TestCacheDropsExpiredAndOldestRecords(t *testing.T) {
 	if c.get(cached(0).Scope.Key, later) != nil {
 		t.Error("expired record answers")
 	}
-	if c.bytes != 2*(rememberedSize+6) || len(c.byHalf) != 2 {
+	if c.bytes != 2*cachedSize || len(c.byHalf) != 2 {
 		t.Errorf("%d bytes, %d entries", c.bytes, len(c.byHalf))
 	}
 }
