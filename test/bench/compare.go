@@ -53,7 +53,8 @@ type subject struct {
 type round struct {
 	rate     float64 // requests per second
 	p50, p99 float64 // milliseconds
-	cpu      float64 // microseconds per request
+	cpu      float64 // microseconds per request, of all who are counted
+	own      float64 // the same, of the child alone
 	rss      float64 // MiB, right after the round
 	fewest   float64 // requests of the connection that got the fewest
 	most     float64 // and the most
@@ -247,7 +248,7 @@ func (f *family) measure(o *options, s *subject, n int) (r round, err error) {
 			return r, err
 		}
 	}
-	from, err := s.usage()
+	ownFrom, from, err := s.usage()
 	if err != nil {
 		return r, err
 	}
@@ -258,7 +259,7 @@ func (f *family) measure(o *options, s *subject, n int) (r round, err error) {
 	if err = errors.Join(err, end()); err != nil {
 		return r, err
 	}
-	to, err := s.usage()
+	ownTo, to, err := s.usage()
 	if err != nil {
 		return r, err
 	}
@@ -266,24 +267,26 @@ func (f *family) measure(o *options, s *subject, n int) (r round, err error) {
 	r.p50, r.p99 = load.P50, load.P99
 	r.fewest, r.most = float64(load.Fewest), float64(load.Most)
 	r.cpu = float64((to.cpu - from.cpu).Microseconds()) / float64(load.Requests)
+	r.own = float64((ownTo - ownFrom).Microseconds()) / float64(load.Requests)
 	r.rss = float64(to.rss) / (1 << 20)
 	return r, nil
 }
 
-// usage is what the subject has used so far.
-func (s *subject) usage() (usage, error) {
+// usage is what the subject has used so far: the CPU of its child alone, and all of it.
+func (s *subject) usage() (time.Duration, usage, error) {
 	u, err := groupUsage(s.child.cmd.Process.Pid)
 	if err != nil {
-		return u, s.child.failed(err)
+		return 0, u, s.child.failed(err)
 	}
+	own := u.cpu
 	for _, c := range s.beside {
 		beside, err := groupUsage(c.cmd.Process.Pid)
 		if err != nil {
-			return u, c.failed(err)
+			return 0, u, c.failed(err)
 		}
 		u.cpu += beside.cpu
 	}
-	return u, nil
+	return own, u, nil
 }
 
 // load runs a load process to its end.

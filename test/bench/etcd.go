@@ -15,9 +15,11 @@ import (
 
 const roleEtcd = "etcd"
 
-// serveEtcd is one member with etcd's own defaults, which syncs its disk.
-func serveEtcd(ctx context.Context, dir string, out io.Writer) error {
+// serveEtcd is one member with etcd's own defaults, which syncs its disk. catchUp is how many entries of its log it keeps in memory; 0 is the
+// default.
+func serveEtcd(ctx context.Context, dir string, catchUp uint64, out io.Writer) error {
 	cfg := embed.NewConfig()
+	cfg.SnapshotCatchUpEntries = catchUp
 	cfg.Dir = dir
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	any := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}

@@ -88,7 +88,7 @@ func parseStat(text string) (process, error) {
 		return process{}, errors.New("no program name")
 	}
 	fields := append([]string{text[:name], ""}, strings.Fields(text[end+1:])...) // fields[0] is the first of the manual
-	const pid, ppid, pgrp, utime, rss = 1 - 1, 4 - 1, 5 - 1, 14 - 1, 24 - 1
+	const pid, ppid, pgrp, utime, rss = 0, 4 - 1, 5 - 1, 14 - 1, 24 - 1
 	if len(fields) <= rss {
 		return process{}, fmt.Errorf("%d fields only", len(fields))
 	}

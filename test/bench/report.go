@@ -43,6 +43,7 @@ func (s span) text(digits int) string {
 
 func rateOf(r round) float64 { return r.rate }
 func cpuOf(r round) float64  { return r.cpu }
+func ownOf(r round) float64  { return r.own }
 func p50Of(r round) float64  { return r.p50 }
 func p99Of(r round) float64  { return r.p99 }
 func rssOf(r round) float64  { return r.rss }
