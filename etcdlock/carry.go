@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 	"errors"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -76,6 +77,12 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 		return nil, nil
 	case head.Parked == nil, t.layout.Lock(head.Scope) != k.L, !t.mine(head.Route): // its own process, another line or other processes are for it
 		return nil, nil
+	}
+	if head.Latest != nil {
+		if rests := head.Latest.NotBefore.Sub(t.clock.Now()); rests > 0 {
+			time.AfterFunc(rests, func() { t.lines.ripenLock(k.L) })
+			return nil, nil
+		}
 	}
 	return t.fromQueue(ctx, session, head)
 }

@@ -37,6 +37,7 @@ func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 	if err != nil {
 		return nil, nil, err
 	}
+	l.Latest = nil // it does not wait
 	var value []byte
 	if len(l.Slots) == 0 { // otherwise it says which, when they are chosen
 		if value, err = protocol.EncodeLock(&l); err != nil {

@@ -63,11 +63,15 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 		seen *idem.Seen
 		err  error
 	}
-	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, parking: true}
+	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, parking: true, replacing: newReplacing(s.core, &l)}
 	k := p.keys()
 	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
 		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*request, error) {
 			keep, err := s.parking(life, &l, &kept)
+			if err != nil {
+				return nil, err
+			}
+			k, value, err := p.replace(life, k, value)
 			if err != nil {
 				return nil, err
 			}

@@ -26,6 +26,9 @@ type Place struct {
 	q         int64     // create revision: the order in the queue
 	limits    *limitsOf // nil = it counts against none
 	parking   bool      // it was to be parked, and how that ended the Store finds out by itself
+
+	series    *idem.Series // under strategy latest: until when it rests; nil = it does not
+	replacing *replacing   // while it takes its place under strategy latest
 }
 
 // limitsOf is what a place says of the limits that its execution counts against.
@@ -70,11 +73,15 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		seen *idem.Seen
 		err  error
 	}
-	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, route: l.Route, limits: limitsOfLock(&l)}
+	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, route: l.Route, limits: limitsOfLock(&l), replacing: newReplacing(s.core, &l)}
 	k := p.keys()
 	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
 		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*request, error) {
 			k, turn := p.turnAtOnce(k, at)
+			k, value, err := p.replace(life, k, value)
+			if err != nil {
+				return nil, err
+			}
 			return newRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.lease}, turn), len(value)).about(k).besides(k, &l), nil
 		})
 		return result{seen, err}
@@ -93,12 +100,16 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	case r.seen != nil || r.err != nil:
 		return nil, r.seen, r.err
 	}
+	p.replacing = nil
 	return p, nil, nil
 }
 
 // enqueue takes what make makes to a definite end: an Enqueue, or one of a parked execution.
 func (p *Place) enqueue(life context.Context, prev, behind int64, build func(protocol.Seen) (*request, error)) (*idem.Seen, error) {
 	other := int64(0) // the revision of the lock under another strategy, which another event has
+	if seen, err := p.lookAround(life, behind); seen != nil || err != nil {
+		return seen, err
+	}
 	for again := false; ; again = true {
 		epoch := p.session.currentEpoch()
 		r, err := build(protocol.Seen{Epoch: epoch, Created: behind, O: other, Prev: prev})
@@ -110,10 +121,11 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 		p.store.buckets.dropIfGone(r.lease, answer.err)
 		if answer.err == nil && answer.Succeeded {
 			p.q = answer.revision
+			p.replacing.done()
 			return nil, nil
 		}
 		switch {
-		case p.parking && errors.Is(answer.err, rpctypes.ErrLeaseNotFound): // that of its age, which is shared
+		case (p.parking || p.replacing.forgot(answer.err)) && errors.Is(answer.err, rpctypes.ErrLeaseNotFound): // that of its age, or of a record, which are shared
 			continue
 		case answer.err != nil && link.Definite(answer.err):
 			return nil, unavailable(answer.err)
@@ -139,9 +151,17 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 			return nil, unavailable(answer.err)
 		case st.Created() != behind: // the lock has changed hands, and no copy has it
 			behind = st.Created()
+			if seen, err := p.lookAround(life, behind); seen != nil || err != nil {
+				return seen, err
+			}
 			continue
 		case st.OtherRevision() != other:
 			other = st.OtherRevision()
+			continue
+		}
+		if again, seen, err := p.queueMoved(life, behind); seen != nil || err != nil {
+			return seen, err
+		} else if again {
 			continue
 		}
 		if err := p.session.moved(life, p.store.pool, epoch); err != nil {
@@ -206,6 +226,8 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 			p.store.pauses.wait(ctx, p.route, p.scope.Workflow, func(ctx context.Context) {
 				p.store.hub.wait(ctx, p.session.over, at.Revision, p.store.layout.Queued(p.scope))
 			})
+			continue
+		case at.Lock == nil && p.rests(ctx, at):
 			continue
 		case at.Lock == nil && p.limits == nil:
 			return at.Seen(p.scope.Key), nil

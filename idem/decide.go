@@ -65,6 +65,9 @@ type Verdict struct {
 	// Stale: (of superseded and stale) by how much it is older than what went through, and which execution that was. nil of a copy.
 	Stale *Stale
 
+	// Newer: (of superseded) the execution that waits and is newer, so that this one took no place; "" = it had ended for it.
+	Newer ExecutionID
+
 	// Accepted: (of parked) it is this delivery that was parked. Otherwise a copy of it was.
 	Accepted bool
 	// Unsure: (of store_unavailable) nobody knows whether the delivery was parked, so it may run.
@@ -137,6 +140,8 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	case rec == nil:
 	case rec.Settled():
 		return Verdict{Decision: DecisionReplayed, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(&rec.Entry)}
+	case rec.Final && rec.Superseded() != "":
+		return Verdict{Decision: DecisionSuperseded, Holder: rec.Execution, Record: rec}
 	case rec.Final:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
 	case rec.Outcome == Unknown && r.Policy.OnUnknown == UnknownBlock:
@@ -163,6 +168,8 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	switch lock := seen.Lock; {
 	case lock != nil && lock.Dead:
 		return Verdict{Bury: lock}
+	case seen.Newer != nil:
+		return Verdict{Decision: DecisionSuperseded, Newer: seen.Newer.Execution}
 	case lock != nil:
 		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now), Behind: lock.Token}
 		if lock.Cooling {

@@ -92,7 +92,7 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	switch {
 	case a.Decision != DecisionLimited && a.taken() && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
-	case a.before() && r.Policy.Strategy == Wait:
+	case a.before() && r.Policy.Strategy.Waits():
 		if a = g.waited(sender, a, r.Policy.WaitTimeout, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
 			g.quotas.add(r.Policy, -1, g.o.Now())
 		}
@@ -118,7 +118,7 @@ func (v *Verdict) ofCopy() bool {
 	case ClassDuplicate, ClassFailed, ClassBug: // settled, running, or attached to one that ended so
 		return true
 	}
-	return v.Copy != nil && v.Decision == DecisionSkipped
+	return v.Copy != nil && v.Decision == DecisionSkipped || v.Record != nil && v.Decision == DecisionSuperseded
 }
 
 // Waiting is how many deliveries wait in this process, and since when the oldest of them does; the zero time when none does.
@@ -134,6 +134,9 @@ func (g *Guard) admit(r *Request) Admission {
 		if v := Decide(&Seen{Record: rec}, r, g.o.Now()); v.Decision != "" {
 			return Admission{Verdict: v}
 		}
+	}
+	if r.Policy.rests() {
+		return Admission{Verdict: Verdict{Decision: DecisionLocked}}
 	}
 	mine, running, err := g.live.enter(ctx, r.Scope)
 	switch {
@@ -240,7 +243,7 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 			Credentials: r.credentials(id), Order: r.Order, CallbackHash: hash, TraceParent: r.TraceParent,
 			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(), Retention: r.retention(), Slots: r.slots(),
 		},
-		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,
+		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody, Latest: r.Policy.series(),
 	}, callbackKey
 }
 

@@ -91,6 +91,8 @@ type Seen struct {
 	Released bool
 	// Waiting is the copy of this event that waits for the lock; nil = none.
 	Waiting *Lock
+	// Newer: (Enqueue only) under strategy latest, who waits and is newer by what their order says; nil = nobody is.
+	Newer *Lock
 	// Paused: (Claim only) nothing was claimed, because of that. Where the store does not answer, nothing else is known.
 	Paused *Pause
 }

@@ -14,11 +14,15 @@ const (
 	FailFast Strategy = "fail_fast" // it is refused: 409
 	Wait     Strategy = "wait"      // it waits for its turn, first come, first served over all replicas
 	Skip     Strategy = "skip"      // it is dropped: 200, and the sender does not send it again
+	Latest   Strategy = "latest"    // it waits, and replaces the one that waits: 200 for that
 	NoLock   Strategy = "none"      // events of one workflow may overlap; only copies of one event meet
 )
 
 // Choices lists the strategies.
-func (Strategy) Choices() []string { return words(FailFast, Wait, Skip, NoLock) }
+func (Strategy) Choices() []string { return words(FailFast, Wait, Skip, Latest, NoLock) }
+
+// Waits reports whether a delivery waits where the lock is taken.
+func (s Strategy) Waits() bool { return s == Wait || s == Latest }
 
 // InFlight says what a copy of a running event gets.
 type InFlight string
@@ -121,7 +125,10 @@ type Policy struct {
 	Route       string
 	Strategy    Strategy
 	WaitTimeout time.Duration // how long a delivery waits for its turn
-	MaxWaiting  int           // deliveries of one workflow that wait in this process; 0 = none may
+	// Quiet is how long nothing newer must come before the newest runs, and MaxWait for how long at most they replace each other; of strategy
+	// latest. 0 = it runs when the lock is free.
+	Quiet, MaxWait time.Duration
+	MaxWaiting     int // deliveries of one workflow that wait in this process; 0 = none may
 	// Limit is how many events of a workflow run at a time; more than one have slots of the workflow's own limit, and their locks cover the events.
 	// 0 is 1.
 	Limit    int

@@ -116,6 +116,8 @@ func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 	for {
 		seen, err := place.Await(q.ctx, q.may.Prev)
 		switch {
+		case errors.Is(err, ErrCancelled) && seen.Record.Superseded() != "":
+			return nil, superseded(seen.Record), nil
 		case errors.Is(err, ErrCancelled):
 			return nil, Verdict{Decision: DecisionAborted, Holder: seen.Record.Execution, Record: seen.Record, WhileWaiting: true}, nil
 		case err != nil && !errors.Is(err, ErrPlaceLost) && q.ctx.Err() != nil && q.Stays(place, lock):

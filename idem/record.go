@@ -109,6 +109,8 @@ type Lock struct {
 
 	Parked *Parked `json:"parked,omitempty"` // nil = its sender waits for the answer, or had it
 
+	Latest *Series `json:"latest,omitempty"` // of a place in the queue, under strategy latest; else nil
+
 	Plan []string `json:"plan,omitempty"` // the steps that the upstream means to take, as it last told them
 
 	// Held: the lock outlives the answer of its delivery, or never had one, and lives until HoldUntil unless somebody renews it.
@@ -126,6 +128,18 @@ type Lock struct {
 	Revision int64 `json:"-"` // mod revision
 	// Dead: the key that Alive names is gone, as far as this process knows. The burying transaction proves it.
 	Dead bool `json:"-"`
+}
+
+// Series is what a place in the queue says under strategy latest: those of the workflow that replaced each other there.
+type Series struct {
+	Since    time.Time `json:"since"`              // when the first of them came
+	Replaced int       `json:"replaced,omitempty"` // how many did not run, because of the one that waits
+	// NotBefore: until then it does not run, because a newer one may come. The zero value: it runs when the lock is free.
+	NotBefore time.Time `json:"notBefore,omitzero"`
+
+	// For the ledger: how long nothing newer must come before it runs, and how long all of them wait at most. 0 = they do not wait for that.
+	Quiet   time.Duration `json:"-"`
+	MaxWait time.Duration `json:"-"`
 }
 
 // Slot is a place in a limit: at most so many executions have one at a time, over all workflows, routes and replicas.

@@ -33,7 +33,9 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 	}
 	if a.WhileWaiting {
 		d.report.Outcome = a.Record.Outcome
-		d.cancelled(a.Record.Abort)
+		if a.Decision == idem.DecisionAborted {
+			d.cancelled(a.Record.Abort)
+		}
 	}
 	return d.refused(&a)
 }
@@ -56,7 +58,7 @@ func (d *delivery) noteStale(stale *idem.Stale) {
 func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 	p := &d.route.Policy
 	d.asked = d.request()
-	if p.Strategy != idem.Wait && p.InFlight != idem.Attach {
+	if !p.Strategy.Waits() && p.InFlight != idem.Attach {
 		return d.h.o.Gate.Admit(d.base, d.asked)
 	}
 	sender, gone := context.WithCancel(d.base)
@@ -101,6 +103,9 @@ func (d *delivery) refused(a *idem.Admission) *ending {
 	r.differs, d.report.Differs = a.Differs, a.Differs
 	if end.unrecorded = a.Unrecorded; a.Stale != nil {
 		r.successor = a.Stale.Than
+	}
+	if a.Newer != "" {
+		r.successor = a.Newer
 	}
 	switch { // what the end of an earlier execution says of the effect
 	case a.Record == nil:

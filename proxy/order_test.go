@@ -26,7 +26,8 @@ type object struct {
 
 // objects is an upstream that takes every update for the newest, as services do.
 type objects struct {
-	url string
+	url   string
+	takes time.Duration // by each update
 
 	mu    sync.Mutex
 	state map[string]int
@@ -49,6 +50,7 @@ func (o *objects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var update object
 	body, _ := io.ReadAll(r.Body)
 	_ = json.Unmarshal(body, &update)
+	time.Sleep(o.takes)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.runs++

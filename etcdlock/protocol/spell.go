@@ -157,6 +157,7 @@ func (v *lockValue) spell() ([]byte, error) {
 	s.count("replayBody", int64(v.ReplayBody))
 	s.any("cancel", v.Cancel, v.Cancel != nil)
 	s.any("parked", v.Parked, v.Parked != nil)
+	s.any("latest", v.Latest, v.Latest != nil)
 	s.any("plan", v.Plan, len(v.Plan) > 0)
 	s.flag("held", v.Held)
 	s.count("holdTtlNs", int64(v.HoldTTL))

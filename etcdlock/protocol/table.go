@@ -35,6 +35,17 @@ type Keys struct {
 	Slots []SlotKey
 	T     string // its turn at a limit, while it waits for a slot there; "" = it has none, and takes none
 	U     string // the turn that it had at another limit before; "" = none
+
+	Latest *Latest // of who replaces the one that waits, under strategy latest; nil: it replaces nobody
+}
+
+// Latest is what somebody saw in the queue who is about to take a place in it, and whom he replaces.
+type Latest struct {
+	Last   int64  // create revision of the last place; 0 = nobody waits
+	Over   *Keys  // of the execution whose place goes; nil = nobody's does
+	Q      int64  // the mod revision of that place
+	Parked bool   // its request goes, too
+	Record Leased // how it ended
 }
 
 // SlotKey is one slot of a limit.
@@ -74,11 +85,11 @@ func Claim(k Keys, at Seen, lock Leased) Op {
 
 // Enqueue compares the lock that the refusal showed, token 0 = it was free: otherwise a copy could have been claimed meanwhile, and the
 // event would wait and run at once. Where another event has the other lock, at.O is its revision, as with Claim. With k.T it also takes its turn
-// at a limit.
+// at a limit. With k.Latest it replaces who waits: that ends for good, in the transaction in which his successor takes a place.
 func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 	return txn(
-		Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
-		append(Writes{Put(k.Q, place)}, takeTurn(k, turn)...),
+		append(append(Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, nobodySince(k)...), stillWaits(k)...),
+		append(append(Writes{Put(k.Q, place)}, takeTurn(k, turn)...), replace(k)...),
 		LockRecordAndQueue(k))
 }
 
@@ -287,6 +298,10 @@ func creation(key string, result pb.Compare_CompareResult, revision int64) Cmp {
 	return &c.cmp
 }
 
+func createdBefore(key string, revision int64) Cmp {
+	return creation(key, pb.Compare_LESS, revision)
+}
+
 // Absent holds while there is no such key.
 func Absent(key string) Cmp { return Created(key, 0) }
 
@@ -306,6 +321,36 @@ func below(c Cmp) Cmp {
 
 // older holds while there is a value of key that comes before v.
 func older(key string, v *Leased) Cmp { return valued(key, pb.Compare_LESS, v.Value) }
+
+// nobodySince: nobody has come to the queue since it was read; of two who replace the same one, one looks again. Who replaces nobody compares
+// nothing here, nor in stillWaits.
+func nobodySince(k Keys) Compares {
+	if k.Latest == nil {
+		return nil
+	}
+	return Compares{below(createdBefore(k.W, k.Latest.Last+1))}
+}
+
+// stillWaits: who is to be replaced does, so he has not begun to run.
+func stillWaits(k Keys) Compares {
+	if k.Latest == nil || k.Latest.Over == nil {
+		return nil
+	}
+	return Compares{modified(k.Latest.Over.Q, k.Latest.Q)}
+}
+
+// replace ends who waits.
+func replace(k Keys) Writes {
+	if k.Latest == nil || k.Latest.Over == nil {
+		return nil
+	}
+	over := *k.Latest.Over
+	w := Writes{del(over.Q), Put(over.I, k.Latest.Record)}
+	if !k.Latest.Parked {
+		return w
+	}
+	return append(w, unpark(over, nil)...)
+}
 
 // slotsFree: each slot is free that the lock is to take. Without slots it compares nothing, and so do the others that are about slots.
 func slotsFree(k Keys) (c Compares) {

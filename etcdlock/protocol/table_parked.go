@@ -9,8 +9,8 @@ type Parking struct{ Request, Index, Age Leased }
 // the other lock, at.O is its revision, as with Claim.
 func EnqueueParked(k Keys, at Seen, place Leased, p Parking) Op {
 	return txn(
-		Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
-		append(Writes{Put(k.Q, place)}, keep(k, p)...),
+		append(append(Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, nobodySince(k)...), stillWaits(k)...),
+		append(append(Writes{Put(k.Q, place)}, keep(k, p)...), replace(k)...),
 		LockRecordAndQueue(k))
 }
 

@@ -108,7 +108,7 @@ func (a *actor) arrive() {
 		switch {
 		case m.byAPI[a.d]:
 			t.at = acquiring
-		case m.parkAlways && m.parkAtOnce[a.d]:
+		case m.parkAlways && m.parkAtOnce[a.d], m.rests && m.latest[a.d]:
 			t.at = enqueueing
 		}
 		for o := range m.deliveryCount { // refusals are decided in process first
@@ -130,7 +130,7 @@ func (a *actor) arrive() {
 // again: decide from the beginning, under the process's session of now.
 func (a *actor) again(t *delivery) {
 	*t = delivery{at: claiming, process: t.process, session: a.process().session, ids: t.ids}
-	if a.m.parkAlways && a.m.parkAtOnce[a.d] {
+	if a.m.parkAlways && a.m.parkAtOnce[a.d] || a.m.rests && a.m.latest[a.d] {
 		t.at = enqueueing
 	}
 }
@@ -324,12 +324,17 @@ func (a *actor) enqueue() {
 		return
 	}
 	t := a.delivery()
-	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, created: t.created, prev: t.prev, o: t.o, turn: t.turn}
+	if a.m.latest[a.d] && !t.looked {
+		a.lookAround()
+		return
+	}
+	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, created: t.created, prev: t.prev, o: t.o, turn: t.turn, last: t.last, over: t.over, overQ: t.overQ}
 	if a.m.parkAtOnce[a.d] {
 		request.kind, request.parked, request.turn = enqueueParked, true, false
 	}
 	a.send(request, func(n *state, t *delivery, ok bool) {
 		l, e := n.locks[a.lock()], a.event()
+		t.looked, t.last, t.over, t.overQ = false, 0, 0, 0
 		switch {
 		case ok && a.m.parkAtOnce[a.d]:
 			t.finish(accepted)
@@ -337,7 +342,7 @@ func (a *actor) enqueue() {
 			t.at, t.q, t.created = waiting, n.queue[e].created, 0
 		case n.sessions[t.session] == 0:
 			t.finish(storeUnavailable)
-		case request.parked && a.m.parkAlways:
+		case request.parked && a.m.parkAlways, a.m.rests && a.m.latest[a.d]:
 			a.decidePark(n, t)
 		case a.m.copyInOther(n, a.execution()).created != 0:
 			t.at, t.created = claiming, 0
@@ -361,7 +366,7 @@ func (a *actor) wait() {
 		return
 	case a.s.queue[e].created == t.q:
 	case a.s.records[e].by == x:
-		a.step("waiter finds its record", func(_ *state, t *delivery) { t.finish(aborted) })
+		a.step("waiter finds its record", func(n *state, t *delivery) { t.finish(n.endOfPlace(x)) })
 		return
 	case l.created != 0 && l.by == x:
 		a.step("waiter finds that it has the lock", func(_ *state, t *delivery) { t.at = rereading })
@@ -377,6 +382,9 @@ func (a *actor) wait() {
 			t.finish(aborted)
 		})
 		return
+	}
+	if a.m.breaks == toldTooEarly && a.newerComes() {
+		a.step("sender is told that a newer one waits, too early", func(_ *state, t *delivery) { t.finish(replacedByNewer) })
 	}
 	if a.m.parkWaits[a.d] {
 		a.step("sender's patience is over while it waits", func(_ *state, t *delivery) { t.at = parkingPlace })

@@ -49,7 +49,7 @@ func (sc *scenario) deliveries() string {
 		for _, w := range []struct {
 			is   bool
 			word string
-		}{{sc.waits[d], " waits"}, {sc.attach[d], " attaches"}, {sc.holds[d], " may be held"}, {sc.byAPI[d], " by the lock API"}, {sc.none[d], " under strategy none"}, {sc.parkWaits[d], " may be parked there"},
+		}{{sc.waits[d] && !sc.latest[d], " waits"}, {sc.latest[d], " waits as the latest"}, {sc.attach[d], " attaches"}, {sc.holds[d], " may be held"}, {sc.byAPI[d], " by the lock API"}, {sc.none[d], " under strategy none"}, {sc.parkWaits[d], " may be parked there"},
 			{sc.parkAtOnce[d] && !sc.parkAlways, " parked at once"}, {sc.parkAtOnce[d] && sc.parkAlways, " parked always"}, {sc.parkRuns[d], " may be parked"}} {
 			if w.is {
 				s += w.word
@@ -85,7 +85,7 @@ func (sc *scenario) mayHappen() string {
 		word string
 	}{
 		{sc.cuts, "cut answers"}, {sc.fails, "500"}, {sc.unreachable, "upstream away"}, {sc.final, "cancels are final"}, {sc.block, "`on_unknown: block`"}, {sc.releaseDelay, "`release_delay`"},
-		{sc.limited() && sc.limits[0] == sc.limits[1], "a limit of 1 over all"}, {sc.limited() && sc.limits[0] != sc.limits[1], "a limit of 1 here and of 2 there"}, {sc.letters, "dead letters"}, {sc.skips, "cancels are skips"}, {sc.unrouted != [maxProcesses]bool{}, "a process without the route"},
+		{sc.limited() && sc.limits[0] == sc.limits[1], "a limit of 1 over all"}, {sc.limited() && sc.limits[0] != sc.limits[1], "a limit of 1 here and of 2 there"}, {sc.rests, "nobody is claimed before he has waited"}, {sc.letters, "dead letters"}, {sc.skips, "cancels are skips"}, {sc.unrouted != [maxProcesses]bool{}, "a process without the route"},
 		{sc.order != [maxEvents]uint8{}, "A is newer than B"}, {sc.skipStale, "what is older does not run"},
 	} {
 		if w.is {

@@ -65,6 +65,9 @@ const (
 	triedWithoutSlot
 	slotFreedEarly // while its lock cools
 	turnIsKept     // by who waits no more
+	replacedForNobody
+	replacedMayRun // again, as a copy
+	toldTooEarly   // that a newer one waits
 )
 
 func newModel(sc scenario) *model { return &model{scenario: sc, table: table()} }
@@ -179,7 +182,7 @@ func (m *model) revisions(s *state) {
 		add(&s.processes[p].epoch)
 	}
 	of := func(t *delivery) {
-		for _, r := range [...]*revision{&t.prev, &t.token, &t.created, &t.l, &t.q, &t.o} {
+		for _, r := range [...]*revision{&t.prev, &t.token, &t.created, &t.l, &t.q, &t.o, &t.last, &t.overQ} {
 			add(r)
 		}
 	}
@@ -204,5 +207,7 @@ func (m *model) revisions(s *state) {
 		add(&t.prev)
 		add(&t.h)
 		add(&t.o)
+		add(&t.last)
+		add(&t.overQ)
 	}
 }

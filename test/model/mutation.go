@@ -25,6 +25,8 @@ var brokenBy = map[kind]map[string]string{
 		"modified(k.O, at.o)":      "strategy changes, wait",
 		"absent(k.Q)":              "wait, copies behind another",
 		"modified(k.I, at.prev)":   "wait, a copy waits, retry",
+		"nobodySince(k)":           "latest",
+		"stillWaits(k)":            "latest, quiet",
 	},
 	claimAsHead: {
 		"absent(k.L)":           "wait, a copy waits, retry",
@@ -67,6 +69,8 @@ var brokenBy = map[kind]map[string]string{
 		"modified(k.O, at.o)":      "park always, strategy changes, copies",
 		"absent(k.Q)":              "park at once, copies behind another",
 		"modified(k.I, at.prev)":   "park at once, a copy runs",
+		"nobodySince(k)":           "latest, park at once, three events",
+		"stillWaits(k)":            "latest, park at once",
 	},
 	parkWaiting: {"created(k.Q, at.q)": "park while waiting"},
 	parkRunning: {"modified(k.L, at.l)": "park while running"},
@@ -169,5 +173,8 @@ var rules = []mutation{
 	{name: "what rests gives its slot back", scenario: "limit, carry, block, run", breaks: restKeepsSlot},
 	{name: "what is parked takes a slot for each try", scenario: "limit, carry", breaks: triedWithoutSlot},
 	{name: "who waits no more gives its turn up", scenario: "limit, wait", breaks: turnIsKept},
+	{name: "who replaces another one waits in its place", scenario: "latest, quiet", breaks: replacedForNobody},
+	{name: "what is replaced is ended for good", scenario: "latest, quiet, copies", breaks: replacedMayRun},
+	{name: "a sender is told that a newer one waits when it does", scenario: "latest, quiet", breaks: toldTooEarly},
 	{name: "an attached copy that finds nothing does not say that nothing ran", scenario: "attach, three copies, forget", breaks: copySaysNotExecuted},
 }

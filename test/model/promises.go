@@ -32,6 +32,9 @@ const (
 	delayKept           promise = "after an unknown outcome nobody gets the lock for the release_delay"
 	copyGetsTheSame     promise = "an attached copy gets the end of the execution that it attached to"
 	markIsNewest        promise = "the mark is the newest of its scope that went through: nothing else raises it, and nothing lowers it"
+	oneWaits            promise = "under latest one waits while another one runs"
+	hasSuccessor        promise = "who is replaced has a successor in the queue"
+	replacedAfter       promise = "a sender is told that a newer event waits only when it does, or has"
 	judgedByAll         promise = "an event is held against everything of its scope that went through before its turn"
 )
 
@@ -76,10 +79,11 @@ type witness struct {
 	closed    [maxLocks]execution // whose release_delay runs
 	settled   [maxEvents]bool
 	forgotten [maxEvents]bool
-	final     [maxEvents]execution // of which the final cancel was asked
-	accepted  [maxExecutions]bool  // it is, or was, parked
-	newest    uint8                // of the scope, that went through
-	unsure    [maxExecutions]bool  // a try of the parked execution ended so, and nobody has said since that it may go on
+	final     [maxEvents]execution     // of which the final cancel was asked
+	accepted  [maxExecutions]bool      // it is, or was, parked
+	newest    uint8                    // of the scope, that went through
+	successor [maxExecutions]execution // who replaced it in the queue
+	unsure    [maxExecutions]bool      // a try of the parked execution ended so, and nobody has said since that it may go on
 }
 
 const ( // witness.where
@@ -310,6 +314,9 @@ func (m *model) check(s *state) {
 			continue
 		}
 		m.answers[t.answer]++
+		if t.answer == replacedByNewer && s.known.successor[executionOf(d, 0)] == 0 && s.known.successor[executionOf(d, 1)] == 0 {
+			m.broke(replacedAfter)
+		}
 		if t.answer == accepted && !s.known.accepted[executionOf(d, 0)] && !s.known.accepted[executionOf(d, 1)] {
 			m.broke(acceptedAfter)
 		}
@@ -323,6 +330,7 @@ func (m *model) check(s *state) {
 		}
 	}
 	m.checkKnowledge(s)
+	m.checkLatest(s)
 	if m.goal != nil && m.goal(s) {
 		m.broke(goalReached)
 	}

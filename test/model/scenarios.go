@@ -16,6 +16,9 @@ type scenario struct {
 
 	waits, attach, holds, byAPI [maxDeliveries]bool
 
+	latest [maxDeliveries]bool // it waits, and replaces who waits so
+	rests  bool                // they wait also where the lock is free
+
 	block        bool // on_unknown: block
 	releaseDelay bool
 	fails        bool // the upstream may answer 500, which settles nothing
@@ -48,7 +51,7 @@ func (sc *scenario) parks() bool {
 
 func (sc *scenario) alike(a, b int) bool {
 	return sc.events[a] == sc.events[b] && sc.waits[a] == sc.waits[b] && sc.attach[a] == sc.attach[b] && sc.holds[a] == sc.holds[b] &&
-		sc.byAPI[a] == sc.byAPI[b] && sc.none[a] == sc.none[b] &&
+		sc.byAPI[a] == sc.byAPI[b] && sc.latest[a] == sc.latest[b] && sc.none[a] == sc.none[b] &&
 		sc.parkWaits[a] == sc.parkWaits[b] && sc.parkAtOnce[a] == sc.parkAtOnce[b] && sc.parkRuns[a] == sc.parkRuns[b]
 }
 
@@ -145,7 +148,7 @@ func scenarios() []scenario {
 		bounded("skip", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { sc.skips = true; all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("carry, release delay", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.letters, sc.releaseDelay = true, true, true; first(&sc.parkRuns) }),
 		bounded("carry, hold", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.parkRuns); first(&sc.holds) }),
-	}, append(append(pauseScenarios(), ordered(others)...), limitScenarios()...)...)
+	}, append(append(append(pauseScenarios(), ordered(others)...), limitScenarios()...), latestScenarios()...)...)
 }
 
 // ordered are those in which event A is newer than event B.
@@ -201,6 +204,29 @@ func limitScenarios() []scenario {
 	}
 }
 
+// latestScenarios are those in which a newer one replaces who waits. rests: all of them wait, so two deliveries are enough.
+func latestScenarios() []scenario {
+	copies, others := []int{0, 1, 0}, []int{0, 1}
+	return []scenario{
+		bounded("latest", []int{0, 1, 2}, budget{hangUp: 1}, latest),
+		bounded("latest, lost answer", []int{0, 1, 2}, budget{ambiguous: 1}, latest),
+		bounded("latest, quiet", others, budget{ambiguous: 1, crash: 1, expire: 1, hangUp: 1}, func(sc *scenario) { latest(sc); sc.rests = true }),
+		bounded("latest, quiet, cancel", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { latest(sc); sc.rests = true }),
+		bounded("latest, quiet, copies", copies, budget{ambiguous: 1, hangUp: 1}, func(sc *scenario) { latest(sc); sc.rests = true }),
+		bounded("latest, quiet, copies, forget", copies, budget{forget: 1}, func(sc *scenario) { latest(sc); sc.rests, sc.fails = true, true }),
+		bounded("latest, quiet, three events", []int{0, 1, 2}, budget{crash: 1}, func(sc *scenario) { latest(sc); sc.rests = true }),
+		bounded("latest, park at once", others, budget{ambiguous: 1, cancel: 1}, func(sc *scenario) { latest(sc); sc.rests = true; all(&sc.parkAtOnce) }),
+		bounded("latest, park at once, three events", []int{0, 1, 2}, budget{ambiguous: 1}, func(sc *scenario) { latest(sc); sc.parkAtOnce = [maxDeliveries]bool{false, true, true} }),
+		bounded("latest, park while waiting", others, budget{ambiguous: 1}, func(sc *scenario) { latest(sc); sc.rests = true; first(&sc.parkWaits) }),
+		bounded("latest, pause", others, budget{ambiguous: 1, pause: 1, resume: 1}, latest),
+		bounded("latest, limit", []int{0, 1, 2}, budget{hangUp: 1}, func(sc *scenario) { latest(sc); limited(sc, 1, 1); sc.lockOf = [maxEvents]int{0, 1, 1} }),
+		bounded("latest beside wait", []int{0, 1, 2}, budget{hangUp: 1}, func(sc *scenario) { latest(sc); sc.rests, sc.latest[1] = true, false }),
+	}
+}
+
+// latest: a newer one replaces who waits.
+func latest(sc *scenario) { all(&sc.waits); all(&sc.latest) }
+
 // limited gives each event a workflow of its own, and all of them one limit.
 func limited(sc *scenario, limits ...uint8) {
 	sc.lockCount, sc.lockOf = 3, [maxEvents]int{0, 1, 2}
@@ -234,6 +260,12 @@ func inCompany() []scenario {
 		}),
 		two("limit", budget{ambiguous: 1, expire: 1, cancel: 1, force: 1}, func(sc *scenario) { limited(sc, 1, 2); all(&sc.waits) }),
 		two("limit, carry", budget{expire: 1, force: 1}, func(sc *scenario) { limited(sc, 1, 2); sc.fails = true; first(&sc.parkRuns) }),
+		two("latest", budget{ambiguous: 1, expire: 1}, func(sc *scenario) {
+			latest(sc)
+			sc.lockOf = [maxEvents]int{}
+			sc.events = [maxDeliveries]int{0, 1, 1}
+			sc.rests = true
+		}),
 		bounded("wait in one workflow", []int{0, 1, 1}, budget{expire: 1, cancel: 1, hangUp: 1}, func(sc *scenario) { all(&sc.waits) }),
 		bounded("strategy changes", []int{0, 0, 1}, budget{expire: 1, cancel: 1, forget: 1, force: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true; first(&sc.waits) }),
 		bounded("clients and deliveries in one workflow", []int{0, 1, 2}, budget{beat: 1}, func(sc *scenario) { first(&sc.byAPI); second(&sc.waits) }),

@@ -86,6 +86,7 @@ const (
 	unreachable
 	copied // the first one's answer
 	superseded
+	replacedByNewer // a newer one waits in its place, or has
 	accepted
 	unsure // nobody knows whether it was accepted
 	refusedPaused
@@ -93,7 +94,7 @@ const (
 )
 
 func (a answer) notExecuted() bool {
-	return a == locked || a == inFlight || a == storeUnavailable || a == hungUp || a == unreachable || a == refusedPaused || a == superseded
+	return a == locked || a == inFlight || a == storeUnavailable || a == hungUp || a == unreachable || a == refusedPaused || a == superseded || a == replacedByNewer
 }
 
 type delivery struct {
@@ -120,6 +121,10 @@ type delivery struct {
 	paused      bool  // as its process knew when it arrived
 	newest      uint8 // the mark, as it was when it got the lock
 	stale       bool  // it ends because of that
+
+	looked      bool      // it has read the queue, where it may replace who waits
+	last, overQ revision  // what it saw there
+	over        execution // who waits there and is to be replaced
 }
 
 // finish keeps only what the checker and a holder need.

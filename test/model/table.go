@@ -63,6 +63,9 @@ type txn struct {
 	seen           bool      // to write into S: its process has heard of the pause
 	slot           uint8     // to take, from 1; 0 = none
 	turn           bool      // to take with a place
+	last           revision  // Q.create of the last place in the queue, as its sender saw it
+	over           execution // that it replaces in the queue; 0 = nobody
+	overQ          revision  // Q.mod of that
 }
 
 // compare is one condition of a transaction, spelled as in etcdlock/protocol/table.go.
@@ -88,6 +91,12 @@ var (
 	slotsFree    = compare{"slotsFree(k)", func(_ *model, s *state, t *txn) bool { return t.slot == 0 || s.slots[t.slot-1] == 0 }, always}
 	nobodyInLine = compare{"nobodyInLine(k)", func(_ *model, s *state, t *txn) bool { return t.slot == 0 || s.turns == [maxExecutions]session{} }, always}
 	nobodyWaits  = compare{"nobodyWaits(k)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), everybody) == 0 }, always}
+	nobodySince  = compare{"nobodySince(k)", func(m *model, s *state, t *txn) bool {
+		return !m.latest[t.by.delivery()] || m.ahead(s, m.lock(t.by), everybody) == m.ahead(s, m.lock(t.by), t.last+1)
+	}, always}
+	stillWaits = compare{"stillWaits(k)", func(m *model, s *state, t *txn) bool {
+		return t.over == 0 || s.queue[m.event(t.over)].modified == t.overQ
+	}, nil}
 	nobodyBefore = compare{"nobodyBefore(k, at.q)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), t.q) == 0 }, always}
 	qAbsent      = compare{"absent(k.Q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == 0 }, always}
 	qMine        = compare{"created(k.Q, at.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == t.q }, nil}
@@ -110,7 +119,7 @@ func table() [kinds]row {
 	mine := []compare{lCreated, lIs}
 	return [kinds]row{
 		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, nobodyWaits, recIs, slotsFree, nobodyInLine}, "append(append(writes{put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
-		enqueue:     {"enqueue", []compare{epochIs, lCreated, otherIs, qAbsent, recIs}, "append(writes{put(k.Q, place)}, takeTurn(k, turn)...)", sessionLives, (*model).enqueued},
+		enqueue:     {"enqueue", []compare{epochIs, lCreated, otherIs, qAbsent, recIs, nobodySince, stillWaits}, "append(append(writes{put(k.Q, place)}, takeTurn(k, turn)...), replace(k)...)", sessionLives, (*model).enqueued},
 		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs, slotsFree}, "append(append(writes{del(k.Q), put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
 		leave:       {"leave", []compare{qUntouched}, "append(writes{del(k.Q)}, leaveLine(k)...)", nil, (*model).left},
 		settle:      {"settle", mine, "append(endLock(k, record, cool), raise(k, mark)...)", coolingLeaseLives, (*model).settled},
@@ -131,7 +140,7 @@ func table() [kinds]row {
 		forceRelease:        {"forceRelease", []compare{lIs}, "append(tell(k, news), endLock(k, record, nil)...)", nil, (*model).forced},
 		forceReleaseCooling: {"forceReleaseCooling", []compare{lIs}, "freeLock(k)", nil, (*model).thawed},
 
-		enqueueParked:      {"enqueueParked", []compare{epochIs, lCreated, otherIs, qAbsent, recIs}, "append(writes{put(k.Q, place)}, keep(k, p)...)", nil, (*model).enqueuedParked},
+		enqueueParked:      {"enqueueParked", []compare{epochIs, lCreated, otherIs, qAbsent, recIs, nobodySince, stillWaits}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), replace(k)...)", nil, (*model).enqueuedParked},
 		parkWaiting:        {"parkWaiting", []compare{qMine}, "append(writes{put(k.Q, place)}, keep(k, p)...)", nil, (*model).parkedWaiting},
 		parkRunning:        {"parkRunning", mine, "append(append(writes{put(k.L, lock)}, keep(k, p)...), freeSlots(k)...)", nil, (*model).parkedRunning},
 		attempt:            {"attempt", []compare{lCreated, lIs, ownerAlive, slotsFree}, "append(writes{put(k.L, lock)}, takeSlots(k)...)", nil, (*model).attempted},

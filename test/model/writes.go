@@ -65,10 +65,13 @@ func (m *model) enqueued(s *state, t *txn) {
 	if p.created != 0 {
 		r = p.created
 	}
-	*p = place{created: r, modified: s.clock, by: t.by, session: t.session}
+	if m.breaks != replacedForNobody || t.over == 0 {
+		*p = place{created: r, modified: s.clock, by: t.by, session: t.session}
+	}
 	if t.turn {
 		s.turns[t.by] = t.session
 	}
+	m.replaced(s, t)
 }
 
 // turnTaken: a turn lives as long as the session that took it.

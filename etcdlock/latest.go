@@ -1,0 +1,219 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// How an execution replaces the one that waits, under strategy latest. It reads the queue, and the transaction that takes its place compares what it
+// saw. Whose turn it is, because the lock is free, is left alone: a flood that replaced him each time would let nobody run.
+
+// newestRead bounds how many places of a queue are read, the newest first. Under strategy latest alone there are two at most.
+const newestRead = 8
+
+// replacing is one execution on its way into a queue in which it may replace another one.
+type replacing struct {
+	store  *core
+	lock   *idem.Lock // what takes the place
+	quiet  idem.Series
+	seen   protocol.Latest
+	over   *idem.Lock // whom it replaces; nil = nobody
+	record *idem.Record
+	lease  clientv3.LeaseID // of his record
+	// forgets is how often a lease was missing.
+	forgets int
+}
+
+// newReplacing is nil where l has another strategy.
+func newReplacing(s *core, l *idem.Lock) *replacing {
+	if l.Latest == nil {
+		return nil
+	}
+	own := *l // a lock of another strategy stays where it is
+	return &replacing{store: s, lock: &own, quiet: *l.Latest}
+}
+
+// look reads the queue. behind is the token of the lock that stands in the way, 0 = it is free. It returns who waits and is newer than this
+// execution, by what their order says: then this one is not to wait.
+func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (newer *idem.Lock, err error) {
+	newest := append(clientv3.WithLastCreate(), clientv3.WithLimit(newestRead))
+	answers, _, err := r.store.read(ctx, clientv3.OpGet(k.W, newest...))
+	if err != nil {
+		return nil, err
+	}
+	queue := answers[0].GetResponseRange()
+	r.over, r.seen = nil, protocol.Latest{}
+	for i, kv := range queue.Kvs {
+		r.seen.Last = max(r.seen.Last, kv.CreateRevision)
+		l, err := protocol.LockAt(kv)
+		if err != nil {
+			return nil, err
+		}
+		switch same, older := r.compare(l); {
+		case !same || r.over != nil:
+		case older:
+			return l, nil
+		case behind == 0 && int64(i) == queue.Count-1 && !r.rests(l): // it is his turn
+		default:
+			r.over, r.seen.Q = l, l.Revision
+		}
+	}
+	return nil, nil
+}
+
+// compare reports whether one of the two is to replace the other, and whether the execution is the older one. Where nobody can tell by their order, who
+// comes later is newer.
+func (r *replacing) compare(waits *idem.Lock) (same, older bool) {
+	mine, his := r.lock.Order, waits.Order
+	switch {
+	case waits.Latest == nil || waits.Scope.Key == r.lock.Scope.Key:
+		return false, false
+	case mine == nil || his == nil:
+		return true, false
+	case mine.Mark != his.Mark: // they are about different things
+		return false, false
+	}
+	at, known := idem.ParsePosition(mine.At)
+	than, known2 := idem.ParsePosition(his.At)
+	return true, known && known2 && at.Before(than)
+}
+
+// rests reports whether who is first in the queue is not about to take the lock, although that is free.
+func (r *replacing) rests(l *idem.Lock) bool {
+	return l.Latest.NotBefore.After(r.store.clock.Now()) || r.store.pauses.of(l.Route, l.Scope.Workflow) != nil
+}
+
+// prepare makes what the transaction needs, as far as the look found it, and the place's value.
+func (r *replacing) prepare(ctx context.Context) (value []byte, err error) {
+	now := r.store.clock.Now()
+	series := idem.Series{Since: now.UTC().Round(time.Millisecond)}
+	r.seen.Over, r.lease, r.record = nil, 0, nil
+	if r.over != nil {
+		series.Since, series.Replaced = r.over.Latest.Since, r.over.Latest.Replaced+1
+		if err := r.end(ctx, now); err != nil {
+			return nil, err
+		}
+	}
+	if r.quiet.Quiet > 0 {
+		series.NotBefore = now.Add(r.quiet.Quiet).UTC().Round(time.Millisecond)
+		if most := series.Since.Add(r.quiet.MaxWait); most.Before(series.NotBefore) {
+			series.NotBefore = most
+		}
+	}
+	r.lock.Latest = &series
+	return protocol.EncodeLock(r.lock)
+}
+
+// end makes the record of who is replaced.
+func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
+	k := r.store.layout.Keys(r.over)
+	r.seen.Over, r.seen.Parked = &k, r.over.Parked != nil
+	r.record = protocol.RecordOf(r.over, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: now, Abort: &idem.Cancel{
+		By: policyName, Reason: "superseded: " + string(r.lock.Execution) + " came while it waited", At: now, Final: true, Successor: r.lock.Execution,
+	}})
+	if r.seen.Record.Value, err = protocol.EncodeRecord(r.record, r.store.writer); err != nil {
+		return err
+	}
+	r.lease, err = r.store.buckets.take(ctx, r.over.Retention, protocol.KindRecords)
+	r.seen.Record.Lease = r.lease
+	return err
+}
+
+// done is after the transaction was applied. Of one that waited with its sender, that delivery tells.
+func (r *replacing) done() {
+	if r != nil && r.seen.Parked {
+		r.store.ended(r.record, true)
+	}
+}
+
+// forgot reports whether the lease of the record was missing, and lets the next attempt take another one.
+func (r *replacing) forgot(err error) bool {
+	if r == nil || r.lease == 0 || !errors.Is(err, rpctypes.ErrLeaseNotFound) || r.forgets == maxForgets {
+		return false
+	}
+	r.forgets++ // it may be the session's, too, which does not come back
+	r.store.buckets.dropIfGone(r.lease, err)
+	return true
+}
+
+const maxForgets = 3
+
+// lookAround is before the first attempt, and when the lock has changed hands. What it returns is why the execution may not wait.
+func (p *Place) lookAround(life context.Context, behind int64) (*idem.Seen, error) {
+	if p.replacing == nil {
+		return nil, nil
+	}
+	newer, err := p.replacing.look(life, p.keys(), behind)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return p.olderThan(life, newer)
+}
+
+// queueMoved looks again after a refusal that nothing else explains: true where it was about the queue.
+func (p *Place) queueMoved(life context.Context, behind int64) (moved bool, _ *idem.Seen, _ error) {
+	if p.replacing == nil {
+		return false, nil, nil
+	}
+	last, q := p.replacing.seen.Last, p.replacing.seen.Q
+	seen, err := p.lookAround(life, behind)
+	return last != p.replacing.seen.Last || q != p.replacing.seen.Q, seen, err
+}
+
+// olderThan is how things stand for an execution that is older than one that waits.
+func (p *Place) olderThan(life context.Context, newer *idem.Lock) (*idem.Seen, error) {
+	if newer == nil {
+		return nil, nil
+	}
+	st, err := p.store.look(life, p.keys())
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	seen, err := p.inTheWay(life, st)
+	if seen != nil {
+		seen.Newer = newer
+	}
+	return seen, err
+}
+
+// replace adds to the transaction that takes a place what it does under strategy latest. value is the place's without that.
+func (p *Place) replace(life context.Context, k protocol.Keys, value []byte) (protocol.Keys, []byte, error) {
+	r := p.replacing
+	if r == nil {
+		return k, value, nil
+	}
+	value, err := r.prepare(life)
+	if err != nil {
+		return k, nil, err
+	}
+	p.series = nil
+	if s := r.lock.Latest; !s.NotBefore.IsZero() {
+		p.series = s
+	}
+	seen := r.seen // a request that is on its way keeps what it was made of
+	k.Latest = &seen
+	return k, value, nil
+}
+
+// rests waits until the place may take the lock, which is free: nothing newer has come for a while. false: it may.
+func (p *Place) rests(ctx context.Context, at *queueState) bool {
+	if p.series == nil {
+		return false
+	}
+	left := p.series.NotBefore.Sub(p.store.clock.Now())
+	if left <= 0 {
+		return false
+	}
+	over := make(chan struct{})
+	defer time.AfterFunc(left, func() { close(over) }).Stop()
+	p.leaveLine()
+	p.store.hub.waitOr(ctx, p.session.over, over, at.Revision, p.store.layout.Queued(p.scope))
+	return true
+}
