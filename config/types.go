@@ -397,15 +397,19 @@ func (v *Verify) Complete() bool {
 // Lock is the rule that one delivery of a workflow runs at a time.
 type Lock struct {
 	// What a delivery does when another one of its workflow runs: fail_fast is 409, wait queues, skip is 200 and drops the
-	// event, none takes no lock. Default fail_fast.
+	// event, latest queues and replaces the one that waits, which gets 200, none takes no lock. Default fail_fast.
 	Strategy idem.Strategy `koanf:"strategy"`
 	// How many events of one workflow run at a time. Default 1: its lock covers the workflow, and each event gets a fencing token. With more its
 	// lock covers the event, there is no token, and Hooklock-Slot says which of the slots it has.
 	Limit int `koanf:"limit"`
-	// strategy wait: how long a delivery waits for the lock. Default 5s.
+	// strategy wait and latest: how long a delivery waits for the lock. Default 5s.
 	WaitTimeout time.Duration `koanf:"wait_timeout"`
-	// strategy wait: deliveries of one workflow that wait in this process; more is 429. Default 100.
+	// strategy wait and latest: deliveries of one workflow that wait in this process; more is 429. Default 100.
 	MaxWaiting int `koanf:"max_waiting"`
+	// strategy latest: the newest runs when nothing newer came for this long. Default 0s: when the lock is free.
+	Quiet time.Duration `koanf:"quiet"`
+	// strategy latest with quiet: it runs this long after the first one that it replaced, whatever else comes. Default 1m.
+	MaxWait time.Duration `koanf:"max_wait"`
 	// A running execution is ended at this age. Default 1h. 0s means never.
 	MaxDuration time.Duration `koanf:"max_duration"`
 	// After an unknown outcome nobody gets the lock for this long, because the upstream may still be at work. Default 15s. 0s
@@ -509,6 +513,7 @@ func DefaultRoute() Route {
 			Limit:        1,
 			WaitTimeout:  5 * time.Second,
 			MaxWaiting:   100,
+			MaxWait:      time.Minute,
 			MaxDuration:  time.Hour,
 			ReleaseDelay: 15 * time.Second,
 		},

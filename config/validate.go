@@ -150,7 +150,7 @@ func (v *validator) warnShutdown() {
 	c := v.config
 	var wait time.Duration
 	for _, r := range c.Routes {
-		if r.Lock.Strategy == idem.Wait {
+		if r.Lock.Strategy.Waits() {
 			wait = max(wait, r.Lock.WaitTimeout)
 		}
 	}

@@ -35,6 +35,7 @@ func (v *validator) routes() {
 		v.hold(path+".hold", r)
 		v.park(path+".park", r)
 		v.order(path+".order", r, pattern)
+		v.latest(path, r)
 		v.respond(path+".respond", r.Respond)
 		v.whole(path, r)
 		own := scope{&r.Match, pattern}
@@ -156,7 +157,7 @@ func (v *validator) lock(path string, l *Lock) {
 		v.warn(path+".max_duration", "%s is shorter than upstream.timeout (%s): executions are ended while the upstream may still answer",
 			idem.DurationText(l.MaxDuration), idem.DurationText(v.config.Upstream.Timeout))
 	}
-	if l.Strategy != idem.Wait {
+	if !l.Strategy.Waits() {
 		v.warnIdle(path+".wait_timeout", l.WaitTimeout != usual.WaitTimeout, "lock.strategy is not wait")
 		v.warnIdle(path+".max_waiting", l.MaxWaiting != usual.MaxWaiting, "lock.strategy is not wait")
 	}

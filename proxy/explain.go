@@ -243,7 +243,7 @@ func (r *Route) parkedText() string {
 		set  bool
 		text string
 	}{
-		{p.Locked && r.Policy.Strategy == idem.Wait, "its turn does not come within " + idem.DurationText(min(p.After, r.Policy.WaitTimeout))},
+		{p.Locked && r.Policy.Strategy.Waits(), "its turn does not come within " + idem.DurationText(min(p.After, r.Policy.WaitTimeout))},
 		{p.Locked && r.Policy.Strategy == idem.FailFast, "another event of its workflow is before it"},
 		{p.Slow, "no answer comes within " + idem.DurationText(p.After)},
 		{p.Unreachable, "nothing reaches the upstream"},
@@ -269,17 +269,17 @@ func (r *Route) gives(d idem.Decision) bool {
 	case idem.DecisionLocked:
 		return s == idem.FailFast
 	case idem.DecisionLimited:
-		return r.Keys.Limited() && s != idem.Wait
+		return r.Keys.Limited() && !s.Waits()
 	case idem.DecisionInFlight:
 		return s != idem.Skip && r.Policy.Idempotency
 	case idem.DecisionWaitTimeout, idem.DecisionQueueFull:
-		return s == idem.Wait || d == idem.DecisionQueueFull && r.Policy.InFlight == idem.Attach
+		return s.Waits() || d == idem.DecisionQueueFull && r.Policy.InFlight == idem.Attach
 	case idem.DecisionSkipped:
 		return s == idem.Skip
 	case idem.DecisionThrottled:
 		return r.Policy.NewPerSecond > 0
 	case idem.DecisionSuperseded:
-		return r.Policy.Order != nil && r.Policy.Order.OnStale == idem.StaleSkip
+		return s == idem.Latest || r.Policy.Order != nil && r.Policy.Order.OnStale == idem.StaleSkip
 	case idem.DecisionStale:
 		return r.Policy.Order != nil && r.Policy.Order.OnStale == idem.StaleReject
 	case idem.DecisionParked:

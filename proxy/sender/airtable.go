@@ -13,7 +13,7 @@ func (known) Airtable() Preset {
 	return Preset{
 		Name: "airtable", EventID: "{body.base.id}/{body.webhook.id}/{body.timestamp}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts: Facts{
-			Success: []int{204, 200}, IDSigned: true,
+			Success: []int{204, 200}, IDSigned: true, States: true,
 		},
 		verify: asHMAC(Config{Header: airtableHeader, Prefix: "hmac-sha256=", SecretEncoding: "base64"}),
 		sample: sampleAirtable, key: keyBase64,

@@ -34,6 +34,9 @@ type Facts struct {
 	SignedTime SignedTime
 	// IDSigned: the signature covers all that event_id is read from, so that whoever captured a delivery can send it only under its own ID.
 	IDSigned bool
+	// States: an event says, or lets the receiver read, all that those before it about the same thing said. false: each says something of its own, or
+	// that is not established.
+	States bool
 	// Changes says what differs between two attempts of one event; empty: not established.
 	Changes string
 }

@@ -12,7 +12,7 @@ func (known) MollieClassic() Preset {
 	return Preset{
 		Name: "mollie-classic", Scheme: "none", NoID: true, IDText: "none: every change of a payment has the same bytes", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second,
 		Facts: Facts{
-			Success: []int{200}, Retries: RetriesAll, RetriesOn: "every answer but 200, \"for a few hours\"", Changes: "nothing: all calls for one payment are alike",
+			Success: []int{200}, Retries: RetriesAll, RetriesOn: "every answer but 200, \"for a few hours\"", Changes: "nothing: all calls for one payment are alike", States: true,
 		},
 		sample: sampleMollieClassic,
 		Page: Page{

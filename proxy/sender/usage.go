@@ -66,6 +66,7 @@ func (u *Usage) Warnings() []Remark {
 	}
 	if u.Preset != nil {
 		u.warnTimes(warn)
+		u.warnLatest(warn)
 	}
 	if u.OrderBy != "" && u.KeepsBack {
 		u.warnOrder(warn)
@@ -98,11 +99,19 @@ func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
 		warn("idempotency.retention", "%s: %s goes on trying for %s, and a retry after the retention runs the event again", u.Retention, p.Name, p.Facts.RetriesFor)
 	}
 	needed, what := u.UpstreamTimeout, "upstream.timeout"
-	if u.Strategy == idem.Wait {
+	if u.Strategy.Waits() {
 		needed, what = needed+u.WaitTimeout, "lock.wait_timeout + upstream.timeout"
 	}
 	if p.Facts.Patience > 0 && needed > p.Facts.Patience {
 		warn("preset", "%s waits %s for an answer, and %s is %s: it may hang up before; the outcome is recorded all the same", p.Name, p.Facts.Patience, what, needed)
+	}
+}
+
+// warnLatest: what is replaced never runs, which loses nothing where the newest event says all that those before it said.
+func (u *Usage) warnLatest(warn func(path, format string, args ...any)) {
+	if u.Strategy == idem.Latest && !u.Preset.Facts.States {
+		warn("lock.strategy", "latest: events of %s are facts, as far as is known, and not states: one that is replaced says something that the newer one does not repeat, "+
+			"and never runs; say wait, or park: true, unless the service reads the state itself whenever an event comes", u.Preset.Name)
 	}
 }
 

@@ -210,7 +210,7 @@ func deliveryKeys(r *proxy.Route) []deliveryKey {
 	}
 	var keys []deliveryKey
 	for _, d := range decisions {
-		if d != idem.DecisionBypassed && (r.Policy.Order != nil || d != idem.DecisionSuperseded && d != idem.DecisionStale) {
+		if d != idem.DecisionBypassed && (r.Policy.Order != nil || d != idem.DecisionSuperseded && d != idem.DecisionStale || r.Policy.Strategy == idem.Latest && d == idem.DecisionSuperseded) {
 			keys = append(keys, deliveryKey{r.Name, string(d), ""})
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"hooklock/etcdlock/diagnose"
-	"hooklock/idem"
 )
 
 // largeBody sends as much as limits.request_body lets through.
@@ -127,7 +126,7 @@ func (p *probe) patience(ctx context.Context, wait time.Duration) diagnose.Findi
 func (p *probe) longest() time.Duration {
 	var wait time.Duration
 	for i := range p.config.Routes {
-		if l := p.config.Routes[i].Lock; l.Strategy == idem.Wait {
+		if l := p.config.Routes[i].Lock; l.Strategy.Waits() {
 			wait = max(wait, l.WaitTimeout)
 		}
 	}
