@@ -90,7 +90,7 @@ func TestTheCompareHelpersMeanWhatTheModelTakesThemFor(t *testing.T) {
 		"present":       "return createdAfter(key, 0)",
 		"createdBefore": "return creation(key, pb.compare_LESS, revision)",
 		"nobodySince":   "if k.Latest == nil { return nil } return compares{below(createdBefore(k.W, k.Latest.last+1))}",
-		"stillWaits":    "if k.Latest == nil || k.Latest.over == nil { return nil } return compares{modified(k.Latest.over.q, k.Latest.Q)}",
+		"stillWaits":    "if k.Latest == nil || k.Latest.over == nil { return nil } return compares{modified(k.Latest.over.q, k.Latest.q)}",
 		"replace":       "if k.Latest == nil || k.Latest.over == nil { return nil } over := *k.Latest.over w := writes{del(over.q), put(over.i, k.Latest.record)} if !k.Latest.parked { return w } return append(w, unpark(over, nil)...)",
 		"keep":          "return writes{put(k.R, p.request), put(k.P, p.index), put(k.G, p.age)}",
 		"announce":      "if index == nil { return nil } return writes{put(k.P, *index)}",
