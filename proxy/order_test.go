@@ -50,7 +50,7 @@ func (o *objects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var update object
 	body, _ := io.ReadAll(r.Body)
 	_ = json.Unmarshal(body, &update)
-	time.Sleep(o.takes)
+	<-time.After(o.takes)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.runs++

@@ -47,12 +47,12 @@ func (t *Telemetry) countNames(r *proxy.Report) {
 	}
 }
 
-// countGate counts what the gate said.
+// countGate counts what the gate said. What a newer one has replaced while it waited had no lock.
 func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	if r.Gate == "" {
 		return
 	}
-	if result := r.Gate.Row().Acquisition; result != "" && (r.Locks || result == string(idem.DecisionStoreUnavailable)) {
+	if result := r.Gate.Row().Acquisition; result != "" && (r.Gate != idem.DecisionSuperseded || r.Stale != "") && (r.Locks || result == string(idem.DecisionStoreUnavailable)) {
 		t.is.acquisitions.add(resultKey{r.Route, result})
 	}
 	if r.Keyed {
