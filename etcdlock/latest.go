@@ -114,6 +114,7 @@ func (r *replacing) prepare(ctx context.Context) (value []byte, err error) {
 // end makes the record of who is replaced.
 func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 	k := r.store.layout.Keys(r.over)
+	r.over.Token = 0 // it never had the lock
 	r.seen.Over, r.seen.Parked = &k, r.over.Parked != nil
 	r.record = protocol.RecordOf(r.over, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: now, Abort: &idem.Cancel{
 		By: policyName, Reason: "superseded: " + string(r.lock.Execution) + " came while it waited", At: now, Final: true, Successor: r.lock.Execution,

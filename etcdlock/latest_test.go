@@ -28,7 +28,7 @@ func newestParked(workflow, event string) idem.Lock {
 func mustBeReplaced(tb testing.TB, s *Store, l, by idem.Lock) {
 	tb.Helper()
 	r := mustFind(tb, s, l.Execution).Record
-	if r == nil || r.Status != idem.Aborted || r.Outcome != idem.NotExecuted || r.Superseded() != by.Execution || !r.Final || r.RequestKept {
+	if r == nil || r.Status != idem.Aborted || r.Outcome != idem.NotExecuted || r.Superseded() != by.Execution || !r.Final || r.RequestKept || r.Token != 0 {
 		tb.Fatalf("%s: %+v, want superseded by %s", l.EventID, r, by.Execution)
 	}
 }
