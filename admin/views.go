@@ -86,6 +86,9 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	default:
 		showAbort(&v, f.Lock.Cancel)
 		v.Parked = viewOfParked(f.Lock.Parked)
+		if s := f.Lock.Latest; s != nil && f.Place {
+			v.Latest = &client.Latest{Since: client.Time{Time: s.Since}, Replaced: s.Replaced, NotBefore: client.Time{Time: s.NotBefore}}
+		}
 	}
 	return v
 }

@@ -56,6 +56,13 @@ func unknownOutcome(r *Record) {
 	r.Status, r.Outcome, r.Kept, r.Answer = Failed, Unknown, false, nil
 }
 
+func replaced(r *Record) {
+	r.Status, r.Outcome, r.Kept, r.Answer = Aborted, NotExecuted, false, nil
+	r.Abort, r.Final = &Cancel{Final: true, Successor: "exec_newer"}, true
+}
+
+func newerWaits(s *Seen, _ *Policy) { s.Newer = &Lock{Entry: Entry{Execution: "exec_newer"}} }
+
 func notKept(r *Record) {
 	r.Status, r.Kept, r.Answer = Failed, false, &Answer{Status: 500}
 }
@@ -121,6 +128,9 @@ func TestDecide(t *testing.T) {
 		"on_unknown block: somebody has to look":                       {[]seenBy{record(unknownOutcome), onUnknownBlock}, DecisionUnknown},
 		"on_unknown block: told before the lock":                       {[]seenBy{record(unknownOutcome), lockOf(keyA, cooling), onUnknownBlock}, DecisionUnknown},
 		"an event that was cancelled for good never runs":              {[]seenBy{record(finalAbort)}, DecisionAborted},
+		"an event that a newer one has replaced never runs":            {[]seenBy{record(replaced)}, DecisionSuperseded},
+		"so it is while the newer one runs":                            {[]seenBy{record(replaced), lockOf(keyB)}, DecisionSuperseded},
+		"one that is older than who waits does not wait":               {[]seenBy{newerWaits}, DecisionSuperseded},
 		"a duplicate with other credentials is replayed":               {[]seenBy{record(otherLogin)}, DecisionReplayed},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -63,6 +63,7 @@ type Execution struct {
 	AbortReason    string    `json:"abortReason,omitempty"`
 	SupersededBy   string    `json:"supersededBy,omitempty"` // of ABORTED: the newer execution of its scope, because of which it did not run
 	Order          *Order    `json:"order,omitempty"`        // where it stands in its scope; nil = nobody asked, or it could not be read
+	Latest         *Latest   `json:"latest,omitempty"`       // while it waits under lock.strategy latest; else nil
 	Steps          []Step    `json:"steps"`
 	Response       *Response `json:"response,omitempty"` // nil where no whole answer came
 	Duplicates     int64     `json:"duplicates"`
@@ -88,6 +89,13 @@ type Order struct {
 	Position string `json:"position"`         // as its sender wrote it
 	Stale    string `json:"stale,omitempty"`  // by how much it is older than Newest: "37s", or a bare number; "" = it was not older when it was its turn
 	Newest   string `json:"newest,omitempty"` // the execution of the newest that had gone through; "" where Stale is
+}
+
+// Latest is what a newer event would replace.
+type Latest struct {
+	Since     Time `json:"since"`              // when the first of those that replaced each other came
+	Replaced  int  `json:"replaced,omitempty"` // how many did not run, because of this one
+	NotBefore Time `json:"notBefore,omitzero"` // it does not run before that, because a newer one may come; zero = it runs in its turn
 }
 
 // Response is the upstream's answer in short.

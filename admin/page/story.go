@@ -118,6 +118,12 @@ func eventFacts(x *client.Execution) []fact {
 	if o := x.Order; o != nil && o.Stale != "" {
 		facts = append(facts, fact{"stale", []cell{text(o.Stale + " older than what had gone through:"), ofExecution(o.Newest)}})
 	}
+	if x.SupersededBy != "" {
+		facts = append(facts, fact{"superseded by", []cell{ofExecution(x.SupersededBy)}})
+	}
+	if l := x.Latest; l != nil {
+		add("latest", text("a newer one would replace it; it has replaced "+strconv.Itoa(l.Replaced)))
+	}
 	if r := x.Response; r != nil {
 		said := fmt.Sprintf("%d with %s", r.Status, count(r.Bytes, "byte", "bytes"))
 		if r.Kept {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hooklock/idem"
 )
 
 func TestARouteIsToldWhatItsSignatureLeavesOpen(t *testing.T) {
@@ -56,6 +58,22 @@ func TestARouteIsToldWhatCannotWork(t *testing.T) {
 		problems := u.Problems()
 		if path == "" && len(problems) > 0 || path != "" && (len(problems) != 1 || problems[0].Path != path) {
 			t.Errorf("%q: %v", path, problems)
+		}
+	}
+}
+
+func TestLatestIsSaidToLoseFactsAndNotStates(t *testing.T) {
+	for name, warned := range map[string]bool{"stripe": true, "airtable": false} {
+		preset, _ := Lookup(name)
+		u := Usage{Preset: preset, Readable: true, EventID: "{body.id}", Signature: Config{Scheme: "none"}, Strategy: idem.Latest}
+		text := ""
+		for _, w := range u.Warnings() {
+			if w.Path == "lock.strategy" {
+				text = w.Text
+			}
+		}
+		if (text != "") != warned || warned && !strings.Contains(text, "events of "+name+" are facts") {
+			t.Errorf("%s: %q", name, text)
 		}
 	}
 }

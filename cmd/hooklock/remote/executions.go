@@ -156,6 +156,9 @@ func (d *Desk) showRows(x *client.Execution) error {
 	if o := x.Order; o != nil {
 		add("order", orderText(o))
 	}
+	if l := x.Latest; l != nil {
+		add("latest", latestText(l))
+	}
 	if x.Response != nil {
 		add("response", responseText(x.Response))
 	}
@@ -180,6 +183,14 @@ func orderText(o *client.Order) string {
 	}
 	if o.Stale != "" {
 		text += "; " + o.Stale + " older than " + o.Newest + ", which had gone through"
+	}
+	return text
+}
+
+func latestText(l *client.Latest) string {
+	text := fmt.Sprintf("a newer one would replace it; it has replaced %d", l.Replaced)
+	if !l.NotBefore.IsZero() {
+		text += ", and runs after " + Stamp(l.NotBefore.Time) + " at the earliest"
 	}
 	return text
 }
