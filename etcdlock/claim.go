@@ -262,7 +262,12 @@ func (c *claimer) markIn(won reply) *mvccpb.KeyValue {
 	if c.keys.M == "" {
 		return nil
 	}
-	return protocol.First(won.Responses[len(won.Responses)-1])
+	for _, answer := range won.Responses { // what it writes is before and behind
+		if answer.GetResponseRange() != nil {
+			return protocol.First(answer)
+		}
+	}
+	return nil
 }
 
 func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {

@@ -32,6 +32,7 @@ type slots struct {
 	waiters  map[idem.ExecutionID]*slotWaiter
 	again    map[idem.ExecutionID]*slotWaiter // those that have their lock, and are to be tried again
 	followed bool                             // limits is what etcd has
+	rules    map[string]struct{}              // of the limits that executions here have counted against
 }
 
 // limit is one limit, as far as it is known.
@@ -61,6 +62,7 @@ func newSlots(s *core) *slots {
 	return &slots{
 		store: s, wanted: make(chan struct{}, 1), seed: maphash.MakeSeed(),
 		limits: map[string]*limit{}, waiters: map[idem.ExecutionID]*slotWaiter{}, again: map[idem.ExecutionID]*slotWaiter{},
+		rules: map[string]struct{}{},
 	}
 }
 
@@ -120,6 +122,7 @@ func (p *slots) choose(l *idem.Lock, comes coming) (full string) {
 		if chosen[i] = slot; most == 0 {
 			continue
 		}
+		p.rules[slot.Rule] = struct{}{}
 		in := p.ofLocked(slot.Limit)
 		if chosen[i].N = p.freeLocked(in, l.Execution, comes, most); chosen[i].N < 0 && (full == "" || most < smallest) {
 			full, smallest = slot.Limit, most

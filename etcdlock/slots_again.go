@@ -102,6 +102,9 @@ func (p *slots) waiting() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := map[string]int{}
+	for rule := range p.rules { // a series that came and went would have gaps
+		n[rule] = 0
+	}
 	for _, w := range p.waiters {
 		for _, slot := range w.lock.Slots {
 			if slot.Limit == w.turn {

@@ -451,3 +451,31 @@ func TestTheSlotOfAProcessThatWasKilledComesBackAsItsLockDoes(t *testing.T) {
 		t.Errorf("the waiter got the slot %v after it was free", took)
 	}
 }
+
+// TestAnOrderIsJudgedBesideALimit: the mark comes with the lock and its slots, past the queue and out of it.
+func TestAnOrderIsJudgedBesideALimit(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := limitedStore(t, e, slotsOf(1))
+	both := func(event, at string) idem.Lock {
+		l := ordered("w", event, at)
+		l.Slots = limitedLock("w", event).Slots
+		return l
+	}
+	first := mustClaim(t, s, both("first", "1700000010"), 0)
+	waits := both("second", "1699999973")
+	place := mustEnqueue(t, s, waits)
+	mustSettle(t, first)
+	second, err := inTurn(within(t, patience), place, waits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third := func() idem.Held {
+		mustSettle(t, second)
+		return mustClaim(t, s, both("third", "1699999973"), 0)
+	}
+	for name, held := range map[string]idem.Held{"out of the queue": second, "past it": third()} {
+		if stale := held.Lock().Stale; stale == nil || stale.By != "37s" {
+			t.Errorf("%s: %+v", name, stale)
+		}
+	}
+}
