@@ -154,7 +154,11 @@ func TestTheProgramShowsTheMetricsThatAreDocumentedAndNoOthers(t *testing.T) {
 	}
 	h := own(t, shared.config("documented", "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
 		"  - {name: parks, path: /parks, park: true}\n  - {name: gitlab, path: /gitlab, preset: gitlab, workflow: gitlab, verify: {secret_env: SIGNED}}\n"+
-		"  - {name: ordered, path: /ordered, order: {by: \"{body.at}\"}}\npark_store: {single_member: true}\n", "SIGNED="+planted)
+		"  - {name: ordered, path: /ordered, order: {by: \"{body.at}\"}}\n  - {name: limited, path: /limited, uses: [erp]}\n"+
+		"park_store: {single_member: true}\nlimits: {shared: {erp: 2}}\n", "SIGNED="+planted)
+	if got := testkit.Post(t, h.Addr, "/limited", "{}", key("limited")); got.Status != 200 {
+		t.Fatalf("%+v", got)
+	}
 	path := at(t, "wait")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)
