@@ -15,20 +15,23 @@ BIN     := bin
 LINTER  := $(BIN)/tools/golangci-lint-$(GOLANGCI_VERSION)
 LDFLAGS := -s -w -X hooklock/cmd/hooklock/cli.version=$(VERSION)
 
+E2E := hooklock/test/e2e
+
 # The race detector costs time and finds nothing in these packages:
 #   test/arch   reads source files, in one goroutine
 #   test/bench  measures; the detector would be what it measures
 #   test/model  explores sixteen million states in one goroutine
 #   test/scale  simulates, and measures what etcd carries
 #   config, proxy/sender  functions of their arguments
-#   cmd/hooklock  commands, one after the other; test/e2e runs them with the detector in them
-NO_RACE := hooklock/test/arch hooklock/test/bench hooklock/test/model hooklock/test/scale hooklock/config hooklock/proxy/sender hooklock/cmd/hooklock
+#   cmd/hooklock  commands, one after the other
+# test/e2e builds the program as the tests are built, and is a third of the time: `make test-program-raced`, and CI, run it with the detector.
+NO_RACE := $(E2E) hooklock/test/arch hooklock/test/bench hooklock/test/model hooklock/test/scale hooklock/config hooklock/proxy/sender hooklock/cmd/hooklock
 
 # Apart, because it takes longer than one likes to wait: it kills and freezes processes and waits for leases to run out.
 APART := hooklock/test/fault%
 
 # These take longest, so they begin first: the rest fills the other core meanwhile.
-SLOW := hooklock/test/e2e hooklock/etcdlock
+SLOW := hooklock/etcdlock
 
 # Tests wait for most of their time, for leases and for other processes, so more of them run at a time than there are cores: of a package, and
 # packages.
@@ -42,7 +45,7 @@ RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 export GORACE ?= atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-raced test-plain test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench bench-peers lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
+.PHONY: help run build install test test-raced test-plain test-program-raced test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench bench-peers lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -64,7 +67,10 @@ test-raced:
 	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 10m -p $(PACKAGES) -parallel $(AT_A_TIME) $(SLOW) $(filter-out $(SLOW) $(NO_RACE) $(APART),$(shell $(GO) list ./...))
 
 test-plain:
-	$(GO) test -timeout 10m $(NO_RACE)
+	$(GO) test -timeout 10m -parallel $(AT_A_TIME) $(NO_RACE)
+
+test-program-raced: ## the built program, with the race detector in it (five minutes on two shared cores)
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 10m -parallel $(AT_A_TIME) $(E2E)
 
 test-short: ## the same without the race detector, for while you work
 	$(GO) test -timeout 5m -parallel $(AT_A_TIME) $(filter-out $(APART),$(shell $(GO) list ./...))
