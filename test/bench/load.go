@@ -292,5 +292,8 @@ func once(target string, request []byte) error {
 	if err := s.exchange(request, &response); err != nil {
 		return err
 	}
-	return s.check(&response)
+	if response.StatusCode() != fasthttp.StatusOK { // whatever was decided
+		return fmt.Errorf("status %d, want 200: %.200s", response.StatusCode(), response.Body())
+	}
+	return nil
 }
