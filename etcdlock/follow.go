@@ -1,9 +1,12 @@
 package etcdlock
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
@@ -37,7 +40,10 @@ func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 		case ran == 0 || st.Ended(l.Execution) != nil:
 			return st.Seen(l.Scope.Key), nil
 		default:
-			seen, _ := s.lookBack(ctx, k, l.Execution, ran)
+			seen, _, err := s.lookBack(ctx, k, l.Execution, ran)
+			if err != nil {
+				return nil, unavailable(err)
+			}
 			return seen, nil
 		}
 		if ctx.Err() != nil {
@@ -48,38 +54,59 @@ func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 
 // lookBack finds how an execution ended that had the lock at revision ran, and whose record is not there now: it left none, or its record
 // was replaced or forgotten since. The transaction that took it out of the lock also wrote its record, so the record's state at that
-// revision tells, and which Store wrote it. What etcd has compacted it cannot tell; then nothing is known.
-func (s *core) lookBack(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string) {
+// revision tells, and which Store wrote it. What etcd has compacted it cannot tell; then nothing is known. It repeats until etcd has answered: who
+// takes silence for "nothing is known" calls an end of his own a lost lock (a recorded history showed it). The error is the context's.
+func (s *core) lookBack(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string, err error) {
+	for pause := link.NewBackoff(); ; {
+		seen, writer, err = s.tryLookBack(ctx, k, id, ran)
+		if err == nil {
+			return seen, writer, nil
+		}
+		if pause.Wait(ctx) != nil {
+			return nil, "", fmt.Errorf("look back: %w", err)
+		}
+	}
+}
+
+func (s *core) tryLookBack(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, link.AttemptTimeout)
 	defer cancel()
-	left := s.leftLock(ctx, k, id, ran)
-	if left == 0 {
-		return &idem.Seen{}, ""
+	left, err := s.leftLock(ctx, k, id, ran)
+	if err != nil {
+		return orCompacted(err)
 	}
 	answers, _, err := s.read(ctx, clientv3.OpGet(k.I, clientv3.WithRev(left)))
 	if err != nil {
-		return &idem.Seen{}, ""
+		return orCompacted(err)
 	}
 	kv := protocol.First(answers[0])
 	if kv == nil {
-		return &idem.Seen{Released: true}, ""
+		return &idem.Seen{Released: true}, "", nil
 	}
 	r, writer, err := protocol.DecodeRecord(kv.Value)
 	switch {
 	case err != nil:
-		return &idem.Seen{}, ""
+		return &idem.Seen{}, "", nil // as it is, for ever
 	case r.Execution != id:
-		return &idem.Seen{Released: true}, ""
+		return &idem.Seen{Released: true}, "", nil
 	}
 	r.Revision = kv.ModRevision
-	return &idem.Seen{Record: r}, writer
+	return &idem.Seen{Record: r}, writer, nil
 }
 
-// leftLock is the revision at which an execution that had the lock at revision ran left it; 0 = nobody can tell.
-func (s *core) leftLock(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (left int64) {
-	ctx, cancel := context.WithCancel(ctx)
+// orCompacted is what is seen where etcd cannot tell any more, or err.
+func orCompacted(err error) (*idem.Seen, string, error) {
+	if errors.Is(err, rpctypes.ErrCompacted) {
+		return &idem.Seen{}, "", nil
+	}
+	return nil, "", err
+}
+
+// leftLock is the revision at which an execution that had the lock at revision ran left it.
+func (s *core) leftLock(ctx context.Context, k protocol.Keys, id idem.ExecutionID, ran int64) (left int64, err error) {
+	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	_ = s.pool.Watch(ctx, link.OfWaits, link.Watch{Key: k.L, Opts: []clientv3.OpOption{clientv3.WithRev(ran + 1)}, News: func(e *clientv3.Event) {
+	err = s.pool.Watch(watching, link.OfWaits, link.Watch{Key: k.L, Opts: []clientv3.OpOption{clientv3.WithRev(ran + 1)}, News: func(e *clientv3.Event) {
 		if left != 0 {
 			return
 		}
@@ -91,8 +118,17 @@ func (s *core) leftLock(ctx context.Context, k protocol.Keys, id idem.ExecutionI
 		left = e.Kv.ModRevision
 		cancel()
 	}})
-	return left
+	switch {
+	case left != 0:
+		return left, nil
+	case err == nil:
+		err = cmp.Or(context.Cause(ctx), errUnwatched)
+	}
+	return 0, err
 }
+
+// errUnwatched: the member that was watched at is left for another one.
+var errUnwatched = errors.New("the watch has ended")
 
 // watch returns when one of the keys has changed after revision, and also when it cannot know any more: the caller reads again.
 func (s *core) watch(ctx context.Context, revision int64, keys ...string) {

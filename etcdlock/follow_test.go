@@ -1,9 +1,12 @@
 package etcdlock
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
 	"hooklock/idem"
 )
 
@@ -66,14 +69,14 @@ func TestWhoFollowsLearnsHowThatVeryExecutionEnded(t *testing.T) {
 
 func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing.T) {
 	e := etcdtest.Start(t)
-	link := etcdtest.NewWire(t, e.Endpoint)
-	s := openStore(t, Options{Endpoints: []string{link.Endpoint}})
+	wire := etcdtest.NewWire(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	if _, err := mustClaim(t, s, lockFor("v", "any"), 0).Settle(within(t, patience), success("")); err != nil { // has the lease for records
 		t.Fatal(err)
 	}
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
-	link.DropAnswers(true)
+	wire.DropAnswers(true)
 	type result struct {
 		rec *idem.Record
 		err error
@@ -98,10 +101,61 @@ func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing
 	if _, err := again.Settle(within(t, patience), end); err != nil {
 		t.Fatal(err)
 	}
-	link.DropAnswers(false)
-	link.Reset()
+	wire.DropAnswers(false)
+	wire.Reset()
 	if got := <-settled; got.err != nil || got.rec == nil || got.rec.Execution != first || got.rec.Revision != revision {
 		t.Errorf("got %+v, %v", got.rec, got.err)
+	}
+}
+
+func TestAnEndWhoseEventRanAgainIsLookedForUntilEtcdAnswers(t *testing.T) {
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewWire(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	first := *held.Lock()
+	end := success("")
+	end.Kept = false // so that the event may run again
+	record, err := held.Settle(within(t, patience), end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mustClaim(t, other, lockFor("w", "one"), record.Revision).Settle(within(t, patience), end); err != nil {
+		t.Fatal(err)
+	}
+	st, err := other.look(within(t, patience), held.keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	wire.Blackhole(true)
+	told := make(chan error, 2)
+	go func() {
+		found, err := held.endedBy(within(t, patience), st)
+		if err == nil && (found == nil || found.Execution != first.Execution) {
+			err = fmt.Errorf("its end is %+v", found)
+		}
+		told <- err
+	}()
+	go func() {
+		seen, _, err := s.lookBack(within(t, patience), held.keys, first.Execution, first.Revision)
+		if err == nil && seen.Record == nil {
+			err = fmt.Errorf("who follows sees %+v", seen)
+		}
+		told <- err
+	}()
+	select { // longer than one attempt
+	case err := <-told:
+		t.Fatalf("while etcd did not answer: %v", err)
+	case <-time.After(2 * link.AttemptTimeout):
+	}
+	wire.Blackhole(false)
+	wire.Reset()
+	for range 2 {
+		if err := <-told; err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -303,7 +303,10 @@ func (h *owned) endedBy(life context.Context, st *protocol.State) (*idem.Record,
 	record, writer := st.Ended(l.Execution), st.Writer
 	if record == nil {
 		var seen *idem.Seen
-		seen, writer = h.store.lookBack(life, h.keys, l.Execution, l.Revision)
+		var err error
+		if seen, writer, err = h.store.lookBack(life, h.keys, l.Execution, l.Revision); err != nil {
+			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+		}
 		record = seen.Record
 	}
 	if record != nil && (writer == h.writer || !h.worked && record.Outcome == idem.Executed) { // the upstream itself has completed it
