@@ -64,7 +64,7 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request
 		answer := c.await(nobody, r)
 		switch {
 		case answer.err == nil && answer.Succeeded:
-			return c.won(answer.revision, answer.revision, c.markIn(answer))
+			return c.applied(answer)
 		case answer.err == nil:
 			st, err := c.refused(life, answer)
 			if err != nil {
@@ -208,7 +208,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 	select {
 	case answer := <-r.reply:
 		if answer.err == nil && answer.Succeeded {
-			return c.won(answer.revision, answer.revision, c.markIn(answer)).held, nil, nil
+			return c.applied(answer).held, nil, nil
 		}
 		r.reply <- answer
 	case <-ctx.Done():
@@ -257,12 +257,22 @@ func (c *claimer) await(nobody <-chan struct{}, r *request) reply {
 	}
 }
 
+// applied is after the answer that the claim was applied.
+func (c *claimer) applied(answer reply) claimed {
+	r := c.won(answer.revision, answer.revision, c.markIn(answer))
+	c.store.changed(c.keys.L, r.held.Lock(), answer.revision)
+	if c.q != 0 {
+		r.held.behind(protocol.FirstAt(protocol.First(answer.Responses[protocol.ReadFirstAfterClaim])))
+	}
+	return r
+}
+
 // markIn is the mark that came with the lock; nil = there is none.
 func (c *claimer) markIn(won reply) *mvccpb.KeyValue {
 	if c.keys.M == "" {
 		return nil
 	}
-	for _, answer := range won.Responses { // what it writes is before and behind
+	for _, answer := range slices.Backward(won.Responses) { // what it writes is before and behind, and who is first in the queue before
 		if answer.GetResponseRange() != nil {
 			return protocol.First(answer)
 		}

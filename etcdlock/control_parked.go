@@ -174,7 +174,7 @@ func (s *Control) rerun(ctx context.Context, at *executionState, next idem.Execu
 		return nil, err
 	}
 	k := s.layout.Keys(l)
-	seen := protocol.Seen{Created: at.Created(), O: at.OtherRevision(), Prev: at.Prev}
+	seen := protocol.Seen{L: at.LockRevision(), O: at.OtherRevision(), Prev: at.Prev}
 	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(kept)).besides(k, l)
 	r.lease = keep.Age.Lease
 	answer, applied, err := s.change(ctx, r)

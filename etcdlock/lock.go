@@ -23,10 +23,12 @@ type owned struct {
 	since  link.Instant // when this process got it
 
 	mu      sync.Mutex
-	lock    *idem.Lock // as last seen in etcd; replaced, never changed
-	session *session   // that vouches for it
-	ending  bool       // Settle or Release was called: nobody runs any more
-	stopped error      // why the call has to stop
+	lock    *idem.Lock            // as last seen in etcd; replaced, never changed
+	session *session              // that vouches for it
+	ending  bool                  // Settle or Release was called: nobody runs any more
+	next    *protocol.FirstInLine // who was first in the queue when it got the lock; nil = nobody who may be handed it
+	handing bool                  // handing it over was tried
+	stopped error                 // why the call has to stop
 	onStop  func(error)
 }
 
@@ -223,7 +225,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 		record.RequestKept = true
 	}
 	written, keys := 0, h.keysOf(l)
-	value := markOf(record)
+	value, next := markOf(record), h.nextInLine(l)
 	keys.M = h.store.layout.Mark(l.Scope.Workflow, l.Order)
 	r, err := h.store.ending(ctx, l, record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		written = len(rec.Value)
@@ -234,12 +236,32 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 		if l.Parked != nil {
 			return protocol.SettleParked(keys, at, rec, cool, letterOf(l, record), mark)
 		}
+		if cool != nil {
+			next = nil
+		}
+		if next != nil {
+			keys.S, at.Epoch = next.session.key, next.epoch
+			return protocol.HandOver(keys, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark)
+		}
 		return protocol.Settle(keys, at, rec, cool, mark)
 	}, keys)
 	if err != nil {
 		return nil, err
 	}
 	r.size += len(value)
+	if next != nil {
+		r.size += len(next.value.Value)
+		h.handing = true
+		r.applied = func(answer reply) { h.store.handedOver(next, l.Created, answer) }
+		r.done = make(chan struct{})
+		h.store.handing(h.keys.L, r.done)
+	}
+	if l.Parked == nil && len(l.Slots) == 0 {
+		r.side = ends
+	}
+	if next == nil && len(r.own) == 0 { // it does not cool
+		r.applied = func(answer reply) { h.store.changed(h.keys.L, nil, answer.revision) }
+	}
 	h.store.sender.send(r)
 	return &conclusion{r, record, written}, nil
 }

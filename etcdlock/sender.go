@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
@@ -22,20 +23,35 @@ const (
 // request is one transaction on its way.
 type request struct {
 	txn   protocol.Op
-	place string   // the lock that it is about: one unanswered request at a time
-	slots []string // those that it takes or frees, and its turns at limits: the same holds for each of them
-	size  int      // bytes of the values in it
-	alone bool     // it names a lease of its own, which may be missing and would fail the whole batch
-	again bool     // the one before it was refused, and what that has read will not be true for long: it passes those who wait for the place
+	late  func() protocol.Op // makes txn when it leaves, of what is known then; nil = it is made
+	place string             // the lock that it is about: one unanswered request at a time
+	side  side               // whether it may share the place
+	slots []string           // those that it takes or frees, and its turns at limits: the same holds for each of them
+	size  int                // bytes of the values in it
+	alone bool               // it names a lease of its own, which may be missing and would fail the whole batch
+	again bool               // the one before it was refused, and what that has read will not be true for long: it passes those who wait for the place
 	reply chan reply
-	lease clientv3.LeaseID   // the shared one that it names, 0 = none
-	own   []clientv3.LeaseID // those that were granted for it and nothing else
-	over  clientv3.LeaseID   // the one that is over when it is applied, 0 = none
+	// applied hears first that it was applied, before anything else about its place leaves. It must not block. Nil = nobody does.
+	applied func(reply)
+	done    chan struct{}      // closed when it is answered, and applied was told; nil = nobody waits for that
+	lease   clientv3.LeaseID   // the shared one that it names, 0 = none
+	own     []clientv3.LeaseID // those that were granted for it and nothing else
+	over    clientv3.LeaseID   // the one that is over when it is applied, 0 = none
 
 	// owned by the sender's mutex
 	state  requestState
 	before int // places and slots of it that others have
 }
+
+// side says how a request shares the lock that it is about: those who queue behind it may travel together, and with who ends what has it. Whatever the
+// order, each finds what it compares (test/model/batch.go). Who queues waits for the end that is out, because the lock may be another's afterwards.
+type side uint8
+
+const (
+	neither side = iota
+	comes        // queues behind a lock that was seen
+	ends         // settles, or hands over
+)
 
 type requestState int
 
@@ -96,14 +112,22 @@ type sender struct {
 	wg        sync.WaitGroup
 
 	mu       sync.Mutex
-	ready    []*request            // in the order of arrival, at most one for each place
-	behind   map[string][]*request // the place's others, in the order of arrival; an entry for each place that is taken
+	ready    []*request       // in the order of arrival, at most one for each place, and who ends beside who comes
+	behind   map[string]*spot // an entry for each place that is taken
 	inFlight int
 	closed   bool
 }
 
+// spot is a place that somebody has.
+type spot struct {
+	n       int         // who have it
+	shared  bool        // those are some who come, so more of them may have it, too, and one who ends
+	ending  *time.Timer // runs while it is kept for who ends; nil = it is not
+	waiting []*request  // the others, in the order of arrival
+}
+
 func newSender(p *link.Pool) *sender {
-	s := &sender{pool: p, departing: make(chan []*request, maxInFlight), behind: map[string][]*request{}}
+	s := &sender{pool: p, departing: make(chan []*request, maxInFlight), behind: map[string]*spot{}}
 	for range maxInFlight {
 		s.wg.Go(s.run)
 	}
@@ -126,17 +150,83 @@ func (s *sender) send(r *request) {
 
 // standLocked takes place for r, or lets r wait for it.
 func (s *sender) standLocked(r *request, place string) {
-	queue, taken := s.behind[place]
+	at := s.behind[place]
 	switch {
-	case !taken:
-		s.behind[place] = nil
+	case at == nil:
+		s.behind[place] = &spot{n: 1, shared: r.side == comes}
+		return
+	case at.shared && r.side == comes && at.ending == nil && len(at.waiting) == 0:
+		at.n++
+		return
+	case at.shared && r.side == ends && at.mayShare():
+		at.n++
+		s.endsLocked(at)
 		return
 	case r.again && len(r.slots) == 0:
-		s.behind[place] = slices.Insert(queue, 0, r)
+		at.waiting = slices.Insert(at.waiting, 0, r)
 	default:
-		s.behind[place] = append(queue, r)
+		at.waiting = append(at.waiting, r)
 	}
 	r.before++
+}
+
+// mayShare reports whether nobody waits who needs the place for himself: he would wait for as long as one end follows the other.
+func (at *spot) mayShare() bool { return len(at.waiting) == 0 || at.waiting[0].side == comes }
+
+// moment is for how long a place is kept for the next end. Who comes then has to wait for the lock in any case; on his own he would only let the end
+// wait while etcd syncs its disk for him.
+const moment = time.Millisecond
+
+// expect keeps the place of a request that was just applied for the next end, which will come soon.
+func (s *sender) expect(place string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.behind[place]
+	if at == nil || at.ending != nil || !at.mayShare() || s.closed {
+		return
+	}
+	at.n++
+	at.shared = true
+	var timer *time.Timer
+	timer = time.AfterFunc(moment, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if at.ending == timer && !s.closed {
+			at.ending = nil
+			s.freeLocked(place)
+			s.dispatchLocked()
+		}
+	})
+	at.ending = timer
+}
+
+// endsLocked is when an end has come to a place that others share. Where it was kept for that, those who came meanwhile travel with it.
+func (s *sender) endsLocked(at *spot) {
+	if at.ending != nil {
+		at.ending.Stop()
+		at.ending = nil
+		at.n--
+		s.comeLocked(at)
+	}
+	at.shared = false
+}
+
+// comeLocked lets all go who come, until there is one who needs the place for himself.
+func (s *sender) comeLocked(at *spot) {
+	for len(at.waiting) > 0 && at.waiting[0].side == comes {
+		s.nextLocked(at)
+	}
+}
+
+// nextLocked lets the first who waits for a place go, where that is all that it waits for.
+func (s *sender) nextLocked(at *spot) {
+	next := at.waiting[0]
+	at.waiting[0] = nil
+	at.waiting = at.waiting[1:]
+	at.n++
+	if next.before--; next.before == 0 {
+		s.ready = append(s.ready, next)
+	}
 }
 
 // do sends r and waits.
@@ -172,7 +262,7 @@ func (s *sender) withdraw(r *request) bool {
 // dispatchLocked sends what may go now.
 func (s *sender) dispatchLocked() {
 	for s.inFlight < maxInFlight {
-		batch := s.nextLocked()
+		batch := s.batchLocked()
 		if len(batch) == 0 {
 			break
 		}
@@ -198,8 +288,8 @@ func (s *sender) run() {
 	}
 }
 
-// nextLocked takes the next batch out of ready.
-func (s *sender) nextLocked() (batch []*request) {
+// batchLocked takes the next batch out of ready.
+func (s *sender) batchLocked() (batch []*request) {
 	size := 0
 	for len(s.ready) > 0 && len(batch) < maxBatch {
 		r := s.ready[0]
@@ -232,16 +322,19 @@ func (s *sender) freeAllLocked(r *request) {
 	}
 }
 
-// freeLocked lets the next request about place go, where that is all that it waits for.
+// freeLocked lets the next about place go.
 func (s *sender) freeLocked(place string) {
-	queue := s.behind[place]
-	if len(queue) == 0 {
+	at := s.behind[place]
+	switch at.n--; {
+	case at.n > 0:
+	case len(at.waiting) == 0:
 		delete(s.behind, place)
-		return
-	}
-	s.behind[place] = queue[1:]
-	if queue[0].before--; queue[0].before == 0 {
-		s.ready = append(s.ready, queue[0])
+	case at.waiting[0].side == comes:
+		at.shared = true
+		s.comeLocked(at)
+	default:
+		at.shared = false
+		s.nextLocked(at)
 	}
 }
 
@@ -267,6 +360,12 @@ func (s *sender) deliver(batch []*request) {
 // answer hands out an answer, and tells of the leases that are over with it: of a hold that the transaction deleted, and those of its own
 // where it was not applied and never will be.
 func (s *sender) answer(r *request, answer reply) {
+	if r.applied != nil && answer.err == nil && answer.Succeeded {
+		r.applied(answer)
+	}
+	if r.done != nil {
+		close(r.done)
+	}
 	if s.unused != nil {
 		for _, op := range answer.GetResponses() {
 			for _, hold := range op.GetResponseDeleteRange().GetPrevKvs() {
@@ -288,6 +387,9 @@ func (s *sender) answer(r *request, answer reply) {
 func (s *sender) commit(batch []*request) (*pb.TxnResponse, error) {
 	txns := make(protocol.Writes, len(batch))
 	for i, r := range batch {
+		if r.late != nil {
+			r.txn = r.late()
+		}
 		txns[i] = r.txn
 	}
 	// Not the life of any one delivery: the members of a batch share its fate.

@@ -165,7 +165,9 @@ type core struct {
 	running map[idem.ExecutionID]*owned // the locks that this process holds
 	// early are executions of which it has heard that their lock was changed, and when, while it did not hold that: the answer to its claim may be
 	// on its way.
-	early map[idem.ExecutionID]time.Time
+	early  map[idem.ExecutionID]time.Time
+	lined  map[idem.ExecutionID]*Place // who waits here for one that may be handed to him
+	queues map[string]*queue           // behind the locks that they wait for
 
 	// unfenced is for the test that shows what the fence is for.
 	unfenced bool
@@ -181,6 +183,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 	}
 	s := &core{
 		o: o, layout: protocol.NewLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, early: map[idem.ExecutionID]time.Time{}, live: newLive(),
+		lined: map[idem.ExecutionID]*Place{}, queues: map[string]*queue{},
 		looks: make(chan struct{}, maxLooks),
 	}
 	p, err := link.OpenPool(s.o.Target())
@@ -413,17 +416,29 @@ func (s *core) which(f func(*owned) bool) (locks []*owned) {
 func (s *core) hold(l idem.Lock, k protocol.Keys, session *session) *owned {
 	h := newOwned(s, l, k, session)
 	s.mu.Lock()
-	s.running[l.Execution] = h
-	_, early := s.early[l.Execution]
-	delete(s.early, l.Execution)
+	early := s.registerLocked(h)
 	s.mu.Unlock()
+	s.follows(h, session, early)
+	return h
+}
+
+// registerLocked makes h a lock that this process holds. early: somebody has changed it since it was taken.
+func (s *core) registerLocked(h *owned) (early bool) {
+	id := h.lock.Execution
+	s.running[id] = h
+	_, early = s.early[id]
+	delete(s.early, id)
+	return early
+}
+
+// follows looks at a lock that was changed early, and lets one whose session is over by now go with the others to the next one.
+func (s *core) follows(h *owned, of *session, early bool) {
 	if early {
 		s.tasks.help(h.lookAgain)
 	}
-	if next, _, err := s.keeper.current(); err == nil && next != session {
+	if next, _, err := s.keeper.current(); err == nil && next != of {
 		s.tasks.help(func(life context.Context) { h.adopt(life, next) })
 	}
-	return h
 }
 
 // letGo is when this process has nothing to do with a lock any more. It may have taken the same execution up again since.

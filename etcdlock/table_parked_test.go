@@ -15,8 +15,8 @@ func parkedRows() []row {
 	noLetter := func(k protocol.Keys) []string { return []string{k.L, k.G} }
 	ownLock := map[string]func(*scene){"L.create": otherToken, "L.mod=l": touchLock}
 	dead := map[string]func(*scene){"L.mod=l": touchLock, "alive key absent": func(s *scene) { s.put(s.k.A) }}
-	enqueue := map[string]func(*scene){"E": moveEpoch, "L.create": otherToken, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}
-	rerun := map[string]func(*scene){"L.create": otherToken, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": func(s *scene) { s.del(s.k.I) }}
+	enqueue := map[string]func(*scene){"E": moveEpoch, "L.mod=l": touchLock, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}
+	rerun := map[string]func(*scene){"L.mod=l": touchLock, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": func(s *scene) { s.del(s.k.I) }}
 	old := func(k protocol.Keys) protocol.Keys { k.R, k.P = k.R+"old", k.P+"old"; return k }
 	return []row{
 		{"enqueue what is parked", func(s *scene) { session0(s); locked(s); elsewhere(s) }, func(s *scene) protocol.Op { return protocol.EnqueueParked(s.k, s.at, value, all) }, withQ, nil, enqueue},

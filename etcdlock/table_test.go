@@ -16,6 +16,7 @@ type scene struct {
 	etcd *etcdtest.Etcd
 	k    protocol.Keys
 	at   protocol.Seen
+	next protocol.Seen // of who is next
 }
 
 func (s *scene) put(key string) int64 {
@@ -90,6 +91,12 @@ func somebodyWaits(s *scene) {
 }
 func placeOfAnother(s *scene) { s.del(s.k.Q); s.put(s.k.Q) }
 
+// nextOf are the keys of who waits behind the execution of k.
+func nextOf(k protocol.Keys) protocol.Keys {
+	k.S, k.Q, k.I = k.S+"next", k.W+"next", k.I+"next"
+	return k
+}
+
 func rows() []row {
 	l := func(k protocol.Keys) []string { return []string{k.L} }
 	q := func(k protocol.Keys) []string { return []string{k.Q} }
@@ -112,9 +119,9 @@ func rows() []row {
 		{"claim under strategy none, while another event has the workflow", func(s *scene) { session0(s); elsewhere(s) }, func(s *scene) protocol.Op { return protocol.Claim(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "O.mod=o": takeOther, "queue empty": somebodyWaits, "I.mod=prev": writeRecord}},
 		{"enqueue behind nobody", session0, func(s *scene) protocol.Op { return protocol.Enqueue(s.k, s.at, value, value) }, q, nil,
-			map[string]func(*scene){"E": moveEpoch, "L.create=token": takeLock, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
+			map[string]func(*scene){"E": moveEpoch, "L.mod=l": takeLock, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
 		{"enqueue", func(s *scene) { session0(s); locked(s) }, func(s *scene) protocol.Op { return protocol.Enqueue(s.k, s.at, value, value) }, q, nil,
-			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
+			map[string]func(*scene){"E": moveEpoch, "L.mod=l": touchLock, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
 		{"claim as head", func(s *scene) { session0(s); queued(s); somebodyWaits(s) }, func(s *scene) protocol.Op { return protocol.ClaimAsHead(s.k, s.at, value) }, l, q,
 			map[string]func(*scene){"E": moveEpoch, "L absent": takeLock, "Q.create=q": placeOfAnother, "I.mod=prev": writeRecord,
 				"no Q with a smaller create revision": func(s *scene) { s.del(s.k.W + "another"); s.del(s.k.Q); s.put(s.k.W + "earlier"); queued(s) }}},
@@ -127,7 +134,7 @@ func rows() []row {
 				"no Q with a smaller create revision": func(s *scene) { s.del(s.k.Q); s.put(s.k.W + "earlier"); queued(s) }}},
 		{"enqueue with a turn", func(s *scene) { session0(s); limited(s) }, func(s *scene) protocol.Op { return protocol.Enqueue(s.k, s.at, value, value) },
 			func(k protocol.Keys) []string { return []string{k.Q, k.T} }, nil,
-			map[string]func(*scene){"E": moveEpoch, "L.create=token": takeLock, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
+			map[string]func(*scene){"E": moveEpoch, "L.mod=l": takeLock, "O.mod=o": takeOther, "Q absent": func(s *scene) { s.put(s.k.Q) }, "I.mod=prev": writeRecord}},
 		{"take a turn", func(s *scene) { queued(s); limited(s); s.k.U = s.k.T + "before"; s.put(s.k.U) }, func(s *scene) protocol.Op { return protocol.TakeTurn(s.k, s.at, value) },
 			func(k protocol.Keys) []string { return []string{k.T} }, func(k protocol.Keys) []string { return []string{k.U} }, map[string]func(*scene){"Q.create=q": placeOfAnother}},
 		{"settle with a slot", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,
@@ -139,6 +146,26 @@ func rows() []row {
 			map[string]func(*scene){"Q.create=q": placeOfAnother}},
 		{"settle", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,
 			func(k protocol.Keys) []string { return []string{k.L, k.H} }, ownLock},
+		{"hand over", func(s *scene) {
+			session0(s)
+			locked(s)
+			s.put(s.k.H)
+			next := nextOf(s.k)
+			s.put(next.S)
+			s.next = protocol.Seen{Q: s.put(next.Q), Prev: s.put(next.I)}
+			somebodyWaits(s)
+		}, func(s *scene) protocol.Op {
+			return protocol.HandOver(s.k, s.at, nextOf(s.k), s.next, value, value, nil)
+		}, func(k protocol.Keys) []string { return []string{k.I, k.L} }, func(k protocol.Keys) []string { return []string{k.H, nextOf(k).Q} },
+			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "L.mod=l": touchLock, "Q.mod=q of the next": func(s *scene) { s.put(nextOf(s.k).Q) },
+				"session of the next present": func(s *scene) { s.del(nextOf(s.k).S) },
+				"no Q with a smaller create revision": func(s *scene) {
+					s.del(s.k.W + "another")
+					s.del(nextOf(s.k).Q)
+					s.put(s.k.W + "earlier")
+					s.next.Q = s.put(nextOf(s.k).Q)
+				},
+				"I.mod=prev of the next": func(s *scene) { s.put(nextOf(s.k).I) }}},
 		{"settle and cool", locked, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, cool, nil) },
 			func(k protocol.Keys) []string { return []string{k.I, k.L, k.H} }, nil, ownLock},
 		{"release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.Release(s.k, s.at) }, nil,

@@ -23,9 +23,16 @@ type Place struct {
 	execution idem.ExecutionID
 	scope     idem.Scope
 	route     string
-	q         int64     // create revision: the order in the queue
-	limits    *limitsOf // nil = it counts against none
-	parking   bool      // it was to be parked, and how that ended the Store finds out by itself
+	q         int64      // create revision: the order in the queue
+	limits    *limitsOf  // nil = it counts against none
+	prev      int64      // the revision of the event's record
+	first     *idem.Lock // what it says, where the lock may be handed to it
+	behind    int64      // the revision of the lock that it was sent behind
+	seen      int64      // of the store, when it read that; 0 = it has not yet
+	queue     *queue     // nil = it is not told of anything
+	before    string     // the place before its own, as far as this process knows; "" = it has to look
+	won       *owned     // the lock, where it was handed to this place
+	parking   bool       // it was to be parked, and how that ended the Store finds out by itself
 
 	series    *idem.Series // under strategy latest: until when it rests; nil = it does not
 	replacing *replacing   // while it takes its place under strategy latest
@@ -62,7 +69,7 @@ func (p *Place) keys() protocol.Keys {
 }
 
 // Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of it waits or runs. behind
-// is the token of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three results
+// is the revision of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three results
 // is set, as with Claim.
 func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
 	session, value, err := s.prepare(&l)
@@ -75,8 +82,18 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	}
 	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, route: l.Route, limits: limitsOfLock(&l), replacing: newReplacing(s.core, &l)}
 	k := p.keys()
+	if !l.MayPark && !l.Scope.PerEvent && p.limits == nil && p.replacing == nil {
+		if value, err = protocol.EncodePlace(&l, prev); err != nil {
+			return nil, nil, unavailable(err)
+		}
+		p.prev, p.first = prev, &l
+		s.lineUp(p)
+	}
 	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
 		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*request, error) {
+			if p.queue != nil {
+				return p.come(k, at, value), nil
+			}
 			k, turn := p.turnAtOnce(k, at)
 			k, value, err := p.replace(life, k, value)
 			if err != nil {
@@ -84,6 +101,9 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 			}
 			return newRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.lease}, turn), len(value)).about(k).besides(k, &l), nil
 		})
+		if seen != nil || err != nil {
+			p.stepOut()
+		}
 		return result{seen, err}
 	}, func(life context.Context, late result) {
 		if late.seen == nil && late.err == nil {
@@ -95,6 +115,9 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		p.leaveLine()
 	}
 	switch {
+	case errors.Is(err, errClosed):
+		p.stepOut()
+		return nil, nil, unavailable(err)
 	case err != nil:
 		return nil, nil, unavailable(err)
 	case r.seen != nil || r.err != nil:
@@ -102,6 +125,26 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	}
 	p.replacing = nil
 	return p, nil, nil
+}
+
+// come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
+func (p *Place) come(k protocol.Keys, at protocol.Seen, value []byte) *request {
+	place := protocol.Leased{Value: value, Lease: p.session.lease}
+	r := newRequest(k.L, nil, len(value))
+	r.side, r.slots = comes, []string{k.Q}
+	r.late = func() protocol.Op {
+		at.L = p.store.latest(p, at.L, p.seen)
+		p.behind = at.L
+		return protocol.Enqueue(k, at, place, protocol.Leased{})
+	}
+	r.applied = func(answer reply) { p.store.entered(p, answer.revision) }
+	return r
+}
+
+func (p *Place) stepOut() {
+	if p.queue != nil {
+		p.store.stepOut(p)
+	}
 }
 
 // enqueue takes what make makes to a definite end: an Enqueue, or one of a parked execution.
@@ -112,7 +155,7 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 	}
 	for again := false; ; again = true {
 		epoch := p.session.currentEpoch()
-		r, err := build(protocol.Seen{Epoch: epoch, Created: behind, O: other, Prev: prev})
+		r, err := build(protocol.Seen{Epoch: epoch, L: behind, O: other, Prev: prev})
 		if err != nil {
 			return nil, unavailable(err)
 		}
@@ -120,7 +163,9 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 		answer := p.store.sender.do(life, r)
 		p.store.buckets.dropIfGone(r.lease, answer.err)
 		if answer.err == nil && answer.Succeeded {
-			p.q = answer.revision
+			if r.applied == nil { // else it knows
+				p.q = answer.revision
+			}
 			p.replacing.done()
 			return nil, nil
 		}
@@ -129,6 +174,9 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 			continue
 		case answer.err != nil && link.Definite(answer.err):
 			return nil, unavailable(answer.err)
+		}
+		if r.late != nil && answer.err == nil {
+			behind = p.behind
 		}
 		st, err := p.afterEnqueue(life, answer, epoch)
 		switch {
@@ -139,18 +187,20 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 		case st.Waits(p.execution): // the answer got lost, or an earlier one
 			p.q = st.Place
 			return nil, nil
+		case !p.parking && st.Runs(p.execution): // and it was handed the lock since
+			return nil, p.found(life, st)
 		case p.parking && (st.Runs(p.execution) || st.Ended(p.execution) != nil): // it was carried on since
 			return nil, nil
 		case p.parking && answer.err != nil && link.Fencing(answer.err) && st.Prev != prev: // and may have ended
 			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, answer.err)
 		case answer.err != nil && link.Fencing(answer.err):
 			return nil, idem.ErrNotClaimed
-		case st.Place != 0 || st.Prev != prev || st.CopyInOther(p.scope.Key) || st.Created() != behind && st.CopyRuns(p.scope.Key) != nil:
+		case st.Place != 0 || st.Prev != prev || st.CopyInOther(p.scope.Key) || st.LockRevision() != behind && st.CopyRuns(p.scope.Key) != nil:
 			return p.inTheWay(life, st)
 		case answer.err != nil: // the store is full: another attempt would get the same answer
 			return nil, unavailable(answer.err)
-		case st.Created() != behind: // the lock has changed hands, and no copy has it
-			behind = st.Created()
+		case st.LockRevision() != behind: // the lock has changed hands, and no copy has it
+			behind, p.seen = st.LockRevision(), st.Revision
 			if seen, err := p.lookAround(life, behind); seen != nil || err != nil {
 				return seen, err
 			}
@@ -202,13 +252,44 @@ func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*
 // idem.ErrCancelled: somebody cancelled this execution, and the record found is its own. Other errors are the context's; the place
 // is then still taken.
 func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
+	if p.before != "" {
+		p.store.hub.wait(ctx, p.session.over, p.q, p.store.layout.Queued(p.scope), p.before)
+	}
 	for {
+		if p.won == nil {
+			p.won = p.store.handed(p)
+		}
+		if p.won != nil {
+			return &idem.Seen{}, nil
+		}
+		if answered := p.store.unanswered(p); answered != nil {
+			select {
+			case <-answered:
+				continue
+			case <-p.session.over:
+			case <-ctx.Done():
+			}
+		}
+		if l := p.store.behindOurs(p); l != nil {
+			p.awaitLock(ctx, &protocol.State{Lock: l, Revision: l.Revision})
+			continue
+		}
 		at, err := p.look(ctx)
+		if p.won = p.store.handed(p); p.won != nil {
+			continue
+		}
 		switch {
 		case p.session.err() != nil:
 			return nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, p.session.err())
 		case err != nil:
 			return nil, err
+		case at.Place != p.q && at.Runs(p.execution):
+			if err := p.found(ctx, at.State); err != nil {
+				return nil, err
+			}
+			continue
+		case at.Place != p.q && at.Ended(p.execution) != nil && at.Record.Outcome != idem.NotExecuted:
+			return nil, idem.ErrLockLost // it was handed the lock, and somebody has ended it since
 		case at.Place != p.q && at.Ended(p.execution) == nil && !at.vouched:
 			return nil, idem.ErrPlaceLost // etcd knows it before this session does
 		case at.Place != p.q:
@@ -244,8 +325,25 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 			return at.Seen(p.scope.Key), nil
 		}
 		p.leaveLine()
+		if p.queue != nil {
+			p.store.sees(p, at.State)
+		}
 		p.awaitLock(ctx, at.State)
 	}
+}
+
+// found takes the lock that the place was found to have become, with the mark of its scope. The error is the context's.
+func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
+	if k := p.store.layout.Keys(st.Lock); k.M != "" {
+		if st, err = p.store.look(ctx, k); err != nil {
+			return unavailable(err)
+		}
+		if !st.Runs(p.execution) {
+			return nil // another look finds out
+		}
+	}
+	p.won = p.store.take(p, st)
+	return nil
 }
 
 // cancelled is how this execution ended: a place that goes while its session lives was cancelled, also where its record was forgotten or
@@ -349,6 +447,9 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	if err := p.session.err(); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, err)
 	}
+	if p.won != nil {
+		return p.won, nil, nil
+	}
 	mine := p.lock()
 	l.Execution, l.Scope, l.Alive = mine.Execution, mine.Scope, mine.Alive
 	if l.Holder == "" { // a client of the lock API has named itself
@@ -364,7 +465,11 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
 	}
 	if p.limits == nil {
-		return c.run(ctx)
+		held, seen, err := c.run(ctx)
+		if held != nil {
+			p.stepOut()
+		}
+		return held, seen, err
 	}
 	turn := p.store.slots.turnOf(p.execution)
 	if turn != "" {
@@ -396,6 +501,14 @@ func (p *Place) Leave(ctx context.Context) error {
 // leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
 func (p *Place) leave(life context.Context) error {
 	k := p.keys()
+	p.stepOut()
+	if p.won == nil {
+		p.won = p.store.handed(p)
+	}
+	if p.won != nil {
+		p.won.startEnding()
+		return p.won.release(life)
+	}
 	if p.limits != nil {
 		if turn := p.store.slots.turnOf(p.execution); turn != "" {
 			k.U = p.store.layout.Turn(turn, p.execution)
@@ -424,7 +537,7 @@ func (p *Place) giveBack(life context.Context, st *protocol.State) error {
 	if !st.Runs(p.execution) || st.Lock.Parked != nil {
 		return nil
 	}
-	h := newOwned(p.store, *st.Lock, p.store.layout.Keys(st.Lock), p.session)
+	h := p.store.take(p, st)
 	h.startEnding()
 	return h.release(life)
 }

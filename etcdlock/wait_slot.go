@@ -16,7 +16,7 @@ func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pr
 		return k, protocol.Leased{}
 	}
 	p.leaveLine()
-	if at.Created != 0 {
+	if at.L != 0 {
 		return k, protocol.Leased{}
 	}
 	limit := p.store.slots.begin(p.waits())

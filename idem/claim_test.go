@@ -23,6 +23,7 @@ type script struct {
 }
 
 func (*script) Paused(string, string) *Pause { return nil }
+func (*script) Ahead(Scope) *Lock            { return nil }
 
 type answered struct {
 	seen *Seen // nil and no err: the lock is taken

@@ -75,7 +75,7 @@ type Verdict struct {
 
 	Bury *Lock
 	Prev int64
-	// Behind is the token of the lock that stands in the way; 0 = it is free. For whoever waits for it.
+	// Behind is the revision of the lock that stands in the way; 0 = it is free. For whoever waits for it.
 	Behind  int64
 	Attempt int
 	Earlier []Attempt
@@ -128,7 +128,7 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchReject:
 			return r.mismatch(&copied.Entry)
 		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchExecute:
-			return Verdict{Decision: DecisionLocked, Holder: copied.Execution, RetryAfter: copied.remaining(now), Behind: copied.Token}
+			return Verdict{Decision: DecisionLocked, Holder: copied.Execution, RetryAfter: copied.remaining(now), Behind: copied.Revision}
 		}
 		v := Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied, RetryAfter: copied.remaining(now)}
 		if copied.Parked != nil { // it was accepted, and each copy of it is
@@ -171,7 +171,7 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	case seen.Newer != nil:
 		return Verdict{Decision: DecisionSuperseded, Newer: seen.Newer.Execution}
 	case lock != nil:
-		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now), Behind: lock.Token}
+		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now), Behind: lock.Revision}
 		if lock.Cooling {
 			v.ClosedUntil = lock.CoolUntil
 		}

@@ -16,6 +16,7 @@ type counting struct {
 }
 
 func (*counting) Paused(string, string) *Pause { return nil }
+func (*counting) Ahead(Scope) *Lock            { return nil }
 
 func (c *counting) Claim(context.Context, Lock, int64) (Held, *Seen, error) {
 	seen := c.seen

@@ -20,6 +20,7 @@ type oneLock struct {
 }
 
 func (*oneLock) Paused(string, string) *Pause { return nil }
+func (*oneLock) Ahead(Scope) *Lock            { return nil }
 
 func (o *oneLock) Claim(_ context.Context, l Lock, _ int64) (Held, *Seen, error) {
 	o.claims++

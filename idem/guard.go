@@ -175,6 +175,11 @@ func (g *Guard) claim(ctx context.Context, r *Request) (held Held, callbackKey s
 	held, err = ClaimLock(ctx, func() (Held, *Seen, error) {
 		var lock Lock
 		seenAt = g.cache.seenAt(g.o.Now())
+		if r.Policy.Strategy == Wait {
+			if ahead := g.o.Ledger.Ahead(r.Scope); ahead != nil && g.o.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil {
+				return nil, &Seen{Lock: ahead, Queue: true}, nil
+			}
+		}
 		lock, callbackKey = g.newLock(r, v)
 		return g.o.Ledger.Claim(ctx, lock, v.Prev)
 	}, func(seen *Seen) (dead *Lock, over bool) {

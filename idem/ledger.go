@@ -38,7 +38,7 @@ type Ledger interface {
 	// when somebody else was faster, or when the owner turns out to be alive: read again.
 	Bury(ctx context.Context, dead *Lock) error
 	// Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of the event waits or
-	// runs. behind is the token of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the
+	// runs. behind is the revision of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the
 	// three results is set, as with Claim. An execution that leaves the queue without a lock may not come back under its ID.
 	Enqueue(ctx context.Context, l Lock, prev, behind int64) (Place, *Seen, error)
 	// EnqueueParked is Enqueue for an execution whose sender is told that it is accepted: its place needs no session, and whoever has its route runs
@@ -52,6 +52,9 @@ type Ledger interface {
 	Follow(ctx context.Context, l *Lock) (*Seen, error)
 	// Paused is the pause that executions of that route and workflow wait for, as far as this process has heard; nil = none. It asks nobody.
 	Paused(route, workflow string) *Pause
+	// Ahead is the lock that was seen last by who waits for it in this process, of another event; nil = nobody does, or it was free. It asks nobody:
+	// for who is going to wait there, too, it saves a claim that would be refused.
+	Ahead(scope Scope) *Lock
 	// Duplicate counts one copy of an execution that was answered without running. It never blocks. The count is kept for retention.
 	Duplicate(id ExecutionID, retention time.Duration)
 }
@@ -59,7 +62,8 @@ type Ledger interface {
 // Place is a place in the queue of a workflow: first come, first served, over all processes. It lives as long as the session that took
 // it. Await and ClaimHead are for one goroutine. It ends with a successful ClaimHead, or with Leave.
 type Place interface {
-	// Await waits until it is this place's turn: nobody is before it and the lock is free, or dead and to be buried first; or until
+	// Await waits until it is this place's turn: nobody is before it and the lock is free, or dead and to be buried first, or it was handed the
+	// lock by who had it, which ClaimHead then only has to say; or until
 	// the event's record is not at revision prev any more. It returns what it found. ErrPlaceLost: decide again from the beginning,
 	// under a new execution ID. ErrCancelled: somebody cancelled the execution while it waited; the record found says who, and is its
 	// own. Other errors are the context's, and the place is still taken.

@@ -72,14 +72,14 @@ func (s *spot) won(lock *Lock) {
 	close(s.decided)
 }
 
-// settle notes a lock that was won at the head of the queue, where nobody else is noted. Otherwise it returns nil: the one who is noted
-// is about to leave, and until then the store is asked.
+// settle notes a lock that was won at the head of the queue. Who had it before may still be noted: he is about to leave. Where it is a claim
+// under way it returns nil, and until that is decided the store is asked.
 func (l *live) settle(scope Scope, lock *Lock) *spot {
 	scope = lockScope(scope)
 	shard := l.shard(scope)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
-	if shard.spots[scope] != nil {
+	if other := shard.spots[scope]; other != nil && (other.lock == nil || other.lock.Token >= lock.Token) {
 		return nil
 	}
 	if shard.spots == nil {
@@ -98,7 +98,9 @@ func (l *live) leave(s *spot) {
 	}
 	shard := l.shard(s.at)
 	shard.mu.Lock()
-	delete(shard.spots, s.at)
+	if shard.spots[s.at] == s {
+		delete(shard.spots, s.at)
+	}
 	shard.mu.Unlock()
 	if s.lock == nil {
 		close(s.decided)

@@ -12,6 +12,8 @@ import (
 // line is a Ledger in which exec_holder runs, and whose queue does what the test says.
 type line struct {
 	Ledger
+	ahead    *Lock    // who has the lock that somebody waits for here
+	asked    int      // claims
 	lock     Lock     // what stands in the way of a claim
 	enqueued []Lock   // who took a place
 	prevs    []int64  // the revisions of the event's record that they knew
@@ -30,6 +32,7 @@ type line struct {
 }
 
 func (*line) Paused(string, string) *Pause { return nil }
+func (l *line) Ahead(Scope) *Lock          { return l.ahead }
 
 type queued struct {
 	seen *Seen
@@ -45,6 +48,7 @@ type awaited struct {
 }
 
 func (l *line) Claim(context.Context, Lock, int64) (Held, *Seen, error) {
+	l.asked++
 	lock := l.lock
 	return nil, &Seen{Lock: &lock}, nil
 }
@@ -91,7 +95,7 @@ func (l *line) Leave(context.Context) error {
 }
 
 func busy() Lock {
-	return Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyB}, Token: 5, TraceParent: "trace of the holder"}}
+	return Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyB}, TraceParent: "trace of the holder"}, Revision: 5}
 }
 
 // lined lets event A wait in l for a minute.
@@ -107,6 +111,15 @@ func lined(t *testing.T, l *line, change func(*Policy)) (Admission, *Guard) {
 	}
 	g := NewGuard(GuardOptions{Ledger: l, Base: t.Context(), Cache: NewCache(0), MaxWaiting: func() int { return 1 }})
 	return g.Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: p}), g
+}
+
+func TestWhoIsGoingToWaitBehindOthersClaimsNoLock(t *testing.T) {
+	ahead := busy()
+	l := &line{ahead: &ahead, awaits: []awaited{{seen: &Seen{}}}}
+	a, _ := lined(t, l, nil)
+	if a.Execution == nil || l.asked != 0 {
+		t.Fatalf("%+v after %d claims", a, l.asked)
+	}
 }
 
 func TestADeliveryWaitsForItsTurnAndRunsThen(t *testing.T) {
@@ -321,7 +334,7 @@ func TestWhoWaitedTakesANewEventsTurnOfTheRouteOnlyWhereItsEventIsNew(t *testing
 func TestWhatIsRefusedAPlaceWaitsBehindAnotherEventAlone(t *testing.T) {
 	change := func(f func(*Lock)) *Seen {
 		l := busy()
-		l.Token = 7
+		l.Revision = 7
 		f(&l)
 		return &Seen{Lock: &l}
 	}

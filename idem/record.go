@@ -124,6 +124,7 @@ type Lock struct {
 	Cooling   bool      `json:"cooling,omitempty"`
 	CoolUntil time.Time `json:"coolUntil,omitzero"`
 
+	MayPark  bool  `json:"-"` // of a place: it may be parked, so its lock is not handed to it
 	Created  int64 `json:"-"` // create revision of its key: who holds it, or waits there, and nobody else
 	Revision int64 `json:"-"` // mod revision
 	// Dead: the key that Alive names is gone, as far as this process knows. The burying transaction proves it.

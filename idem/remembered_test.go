@@ -78,6 +78,7 @@ type asked struct {
 }
 
 func (*asked) Paused(string, string) *Pause { return nil }
+func (*asked) Ahead(Scope) *Lock            { return nil }
 
 func (a *asked) Claim(context.Context, Lock, int64) (Held, *Seen, error) {
 	*a.claims++

@@ -65,10 +65,10 @@ func TestAVerdictSaysWhoStandsInTheWay(t *testing.T) {
 }
 
 func TestARefusalSaysForHowLongTheLockIsTaken(t *testing.T) {
-	held := func(l *Lock) { l.Held, l.HoldUntil, l.Token = true, noon.Add(42*time.Second), 7 }
-	unseen := func(l *Lock) { l.Held, l.Token = true, 7 }
-	running := func(l *Lock) { l.Token, l.HoldUntil, l.CoolUntil = 7, noon.Add(time.Hour), noon.Add(time.Hour) }
-	closed := func(l *Lock) { cooling(l); l.Token = 7 }
+	held := func(l *Lock) { l.Held, l.HoldUntil, l.Revision = true, noon.Add(42*time.Second), 7 }
+	unseen := func(l *Lock) { l.Held, l.Revision = true, 7 }
+	running := func(l *Lock) { l.Revision, l.HoldUntil, l.CoolUntil = 7, noon.Add(time.Hour), noon.Add(time.Hour) }
+	closed := func(l *Lock) { cooling(l); l.Revision = 7 }
 	for name, c := range map[string]struct {
 		sees   []seenBy
 		after  time.Duration
@@ -126,6 +126,7 @@ type failing struct {
 }
 
 func (*failing) Paused(string, string) *Pause { return nil }
+func (*failing) Ahead(Scope) *Lock            { return nil }
 
 func (f *failing) Claim(context.Context, Lock, int64) (Held, *Seen, error) { return nil, nil, f.err }
 

@@ -146,6 +146,7 @@ func (w *waiter) Lock(v Verdict) (l Lock) {
 	if w.parks != "" {
 		l.Parked = &Parked{Since: l.StartedAt, On: w.parks}
 	}
+	l.MayPark = w.r.Policy.Park != nil
 	return l
 }
 
@@ -170,7 +171,7 @@ func (w *waiter) Judge(seen *Seen, placed bool) Verdict {
 	}
 	behind := int64(0)
 	if l := seen.Lock; l != nil && l.Scope.PerEvent == w.r.Scope.PerEvent && (l.Cooling || l.Scope.Key != w.r.Scope.Key || w.r.Policy.OnMismatch == MismatchExecute && w.r.other(l.Fingerprint)) {
-		seen.Lock, behind = nil, l.Token // another event: this one comes after it
+		seen.Lock, behind = nil, l.Revision // another event: this one comes after it
 	}
 	v := Decide(seen, w.r, w.Now())
 	v.Behind = behind

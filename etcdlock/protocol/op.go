@@ -72,10 +72,10 @@ func getKey(key string) Op {
 	return op
 }
 
-// getFirst reads which key below prefix was created first.
+// getFirst reads the key below prefix that was created first.
 func getFirst(prefix string) Op {
 	op, request := reading(prefix)
-	request.RangeEnd, request.KeysOnly, request.Limit = []byte(clientv3.GetPrefixRangeEnd(prefix)), true, 1
+	request.RangeEnd, request.Limit = []byte(clientv3.GetPrefixRangeEnd(prefix)), 1
 	request.SortTarget, request.SortOrder = pb.RangeRequest_CREATE, pb.RangeRequest_ASCEND
 	return op
 }

@@ -169,6 +169,9 @@ func (v *lockValue) spell() ([]byte, error) {
 	s.number("retentionNs", int64(v.RetentionNs))
 	s.count("token", v.OwnToken)
 	s.flag("fresh", v.Fresh)
+	if v.Takes != nil {
+		s.number("takes", *v.Takes)
+	}
 	s.close()
 	return s.b, s.err
 }

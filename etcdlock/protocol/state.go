@@ -18,6 +18,7 @@ type State struct {
 	Prev   int64            // the record's mod revision, 0 = none
 	Unread error            // why the record cannot be read; whoever only asks for the lock need not care
 	Head   int64            // create revision of the first place in the queue; 0 = nobody waits
+	First  *FirstInLine     // who is in that place, if it may be handed the lock
 	Place  int64            // create revision of the event's own place; 0 = none
 	Copied *idem.Lock       // who is in that place
 	Mark   *mvccpb.KeyValue // the newest of its scope that went through; nil = none, or not read
@@ -46,7 +47,7 @@ func ReadState(answers []*pb.ResponseOp, revision int64) (st *State, err error) 
 	}
 	if len(answers) > ReadOther {
 		if kv := First(answers[readHead]); kv != nil {
-			st.Head = kv.CreateRevision
+			st.Head, st.First = kv.CreateRevision, FirstAt(kv)
 		}
 		if kv := First(answers[ReadOther]); kv != nil {
 			if st.Other, err = LockAt(kv); err != nil {
@@ -77,12 +78,12 @@ func (st *State) Runs(id idem.ExecutionID) bool {
 	return st.Lock != nil && st.Lock.Execution == id && !st.Lock.Cooling
 }
 
-// Created is the create revision of the lock, 0 = it is free.
-func (st *State) Created() int64 {
+// LockRevision is the lock's, 0 = it is free.
+func (st *State) LockRevision() int64 {
 	if st.Lock == nil {
 		return 0
 	}
-	return st.Lock.Created
+	return st.Lock.Revision
 }
 
 // OtherRevision is the other lock's, 0 = it is free.

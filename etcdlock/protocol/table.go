@@ -83,21 +83,22 @@ func Claim(k Keys, at Seen, lock Leased) Op {
 		lockRecordAndPlace(k))
 }
 
-// Enqueue compares the lock that the refusal showed, token 0 = it was free: otherwise a copy could have been claimed meanwhile, and the
-// event would wait and run at once. Where another event has the other lock, at.O is its revision, as with Claim. With k.T it also takes its turn
-// at a limit. With k.Latest it replaces who waits: that ends for good, in the transaction in which his successor takes a place.
+// Enqueue compares the lock that the refusal showed, revision 0 = it was free: otherwise a copy could have been claimed meanwhile, or been handed
+// the lock, and the event would wait and run at once. Where another event has the other lock, at.O is its revision, as with Claim. With k.T it also
+// takes its turn at a limit. With k.Latest it replaces who waits: that ends for good, in the transaction in which his successor takes a place.
 func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 	return txn(
-		append(append(Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, nobodySince(k)...), stillWaits(k)...),
+		append(append(Compares{epochIs(k, at), modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, nobodySince(k)...), stillWaits(k)...),
 		append(append(Writes{Put(k.Q, place)}, takeTurn(k, turn)...), replace(k)...),
 		LockRecordAndQueue(k))
 }
 
-// ClaimAsHead takes the lock for who is first in the queue, and takes him out of it. Whose turn it is at a limit, those who wait there know.
+// ClaimAsHead takes the lock for who is first in the queue, and takes him out of it. It reads who is first then. Whose turn it is at a
+// limit, those who wait there know.
 func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
 	return txn(
 		append(Compares{epochIs(k, at), Absent(k.L), Created(k.Q, at.Q), nobodyBefore(k, at.Q), modified(k.I, at.Prev)}, slotsFree(k)...),
-		append(append(Writes{del(k.Q), Put(k.L, lock)}, readMark(k)...), takeSlots(k)...),
+		append(append(Writes{del(k.Q), Put(k.L, lock), getFirst(k.W)}, readMark(k)...), takeSlots(k)...),
 		LockRecordAndQueue(k))
 }
 
@@ -131,6 +132,16 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
 		append(endLock(k, record, cool), raise(k, mark)...),
+		nil)
+}
+
+// HandOver is a Settle and, in one transaction, the claim of who is first in the queue: the lock is put over, so its token is the revision of
+// that. first is what is known of the place; a session lives as long as the place does, and is compared because its key alone may go. The epoch is
+// that of who ends: what it sends before it acknowledges a pause takes no lock afterwards. It reads who is first then, and the mark of who is next.
+func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased) Op {
+	return txn(
+		Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.L, at.L), modified(next.Q, first.Q), present(next.S), nobodyBefore(next, first.Q), modified(next.I, first.Prev)},
+		append(append(Writes{del(next.Q), Put(k.L, lock), take(k.H), Put(k.I, record), getFirst(next.W)}, raise(k, mark)...), readMark(next)...),
 		nil)
 }
 
@@ -478,4 +489,10 @@ const (
 	ReadOther // the lock that a copy under another strategy would have
 
 	ReadAlive = readRecord + 1
+)
+
+// What an applied transaction reads beside its writes: who is first in the queue then.
+const (
+	ReadFirstAfterClaim    = 2 // of ClaimAsHead
+	ReadFirstAfterHandOver = 4
 )

@@ -9,7 +9,7 @@ type Parking struct{ Request, Index, Age Leased }
 // the other lock, at.O is its revision, as with Claim.
 func EnqueueParked(k Keys, at Seen, place Leased, p Parking) Op {
 	return txn(
-		append(append(Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, nobodySince(k)...), stillWaits(k)...),
+		append(append(Compares{epochIs(k, at), modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, nobodySince(k)...), stillWaits(k)...),
 		append(append(Writes{Put(k.Q, place)}, keep(k, p)...), replace(k)...),
 		LockRecordAndQueue(k))
 }
@@ -98,7 +98,7 @@ func RunNow(k Keys, at Seen, lock, index, age Leased) Op {
 // Rerun lets the event of a record run again whose request was kept, as the last of its line. old are the keys of the execution that ended.
 func Rerun(k Keys, at Seen, place Leased, p Parking, old Keys) Op {
 	return txn(
-		Compares{Created(k.L, at.Created), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
+		Compares{modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
 		append(append(Writes{Put(k.Q, place)}, keep(k, p)...), del(old.R), del(old.P)),
 		LockRecordAndQueue(k))
 }

@@ -56,6 +56,8 @@ type lockValue struct {
 	// The fencing token is the create revision of the key, or this one, or, where it is Fresh, the mod revision of the put.
 	OwnToken int64 `json:"token,omitempty"`
 	Fresh    bool  `json:"fresh,omitempty"`
+	// Takes, in a place: whoever waits there may be handed the lock, as long as the event's record is at this revision, 0 = absent.
+	Takes *int64 `json:"takes,omitempty"`
 }
 
 // EncodeLock is a lock as it is stored. The error is ErrTooLarge, or a bug.

@@ -154,26 +154,23 @@ func (c *client) wait(n int) bool {
 	in := input{kind: claiming, workflow: l.Scope.Workflow, execution: l.Execution, apart: true}
 	ctx, cancel := context.WithTimeout(context.Background(), c.load.Patience)
 	defer cancel()
+	call := c.h.now() // who has a place may be handed the lock at any time
 	place, _, err := c.ledger.Enqueue(ctx, l, 0, 0)
 	if place == nil {
 		return err == nil // an earlier place of this client is still being given up
 	}
 	seen, err := place.Await(ctx, 0)
 	if err == nil && seen.Lock == nil {
-		call := c.h.now()
-		held, _, err := place.ClaimHead(ctx, l, 0)
-		switch {
-		case held != nil:
+		if held, _, _ := place.ClaimHead(ctx, l, 0); held != nil {
 			c.h.add(c.id, call, in, output{done: true, token: held.Lock().Token})
 			c.h.waited()
 			c.end(n, in, held)
 			return true
-		case err != nil:
-			c.nobodyKnows(call, in)
 		}
 	} else if err == nil && seen.Lock.Dead {
 		_ = c.ledger.Bury(ctx, seen.Lock)
 	}
+	c.nobodyKnows(call, in)
 	leaving, cancel := context.WithTimeout(context.Background(), c.load.Patience)
 	defer cancel()
 	_ = place.Leave(leaving) // it goes on by itself

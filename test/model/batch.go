@@ -10,6 +10,7 @@ type pairs struct {
 	checked, together int            // all of them; those that both pass
 	skewed            map[string]int // kinds of pairs in one workflow that no serial order lets through, and in how many states
 	across            []string       // the same with two workflows: there must be none
+	shared            []string       // the same with one who comes and one who ends, which the sender lets share a lock: there must be none
 }
 
 func (p *pairs) explore(m *model, limit int) {
@@ -54,10 +55,17 @@ func (p *pairs) check(m *model, s *state, x, y *txn) {
 	slices.Sort(names)
 	pair := names[0] + " + " + names[1]
 	p.skewed[pair]++
+	if comes(x) && ends(y) || comes(y) && ends(x) {
+		p.shared = append(p.shared, pair)
+	}
 	if m.lock(x.by) != m.lock(y.by) && !m.neverInOneProcess(x, y) && !m.aboutOneSlot(s, x, y) {
 		p.across = append(p.across, pair)
 	}
 }
+
+// comes and ends are the sides of a lock, as etcdlock/sender.go has them: who queues behind a lock that he has seen, and who settles or hands over.
+func comes(t *txn) bool { return t.kind == enqueue && t.l != 0 }
+func ends(t *txn) bool  { return t.kind == settle || t.kind == handOver }
 
 // neverInOneProcess: copies of one event under two strategies, both on their way to a lock. A process has one strategy for a route.
 func (m *model) neverInOneProcess(x, y *txn) bool {

@@ -240,19 +240,19 @@ func (a *actor) decide(n *state, t *delivery, l lock) {
 		t.finish(earlierUnknown)
 	case l.created == 0 && !waits && rec.modified == t.prev && n.sessions[t.session] != 0 && a.m.full(n, t.process, a.execution()):
 		if t.finishOr(a.m.waits[a.d], locked) {
-			t.created, t.at, t.turn = 0, enqueueing, true
+			t.l, t.at, t.turn = 0, enqueueing, true
 		}
 	case n.isDead(l): // buries it, which is a step of its own, and looks again
 	case l.created == 0 && !waits && a.paused() && !a.m.waits[a.d]:
 		t.finish(refusedPaused)
 	case l.created == 0 && !waits && a.paused():
-		t.prev, t.created, t.at = rec.modified, 0, enqueueing
+		t.prev, t.l, t.at = rec.modified, 0, enqueueing
 	case l.created == 0 && !waits && rec.modified == t.prev && n.sessions[t.session] == 0:
 		t.finish(storeUnavailable) // nothing is in the way but the session
 	case l.created == 0 && !waits:
 		t.prev = rec.modified
 	case a.m.waits[a.d] && l == n.locks[a.lock()]: // there is no queue before the other lock
-		t.prev, t.created, t.at = rec.modified, l.created, enqueueing
+		t.prev, t.l, t.at = rec.modified, l.modified, enqueueing
 	default:
 		t.finish(locked)
 	}
@@ -328,7 +328,7 @@ func (a *actor) enqueue() {
 		a.lookAround()
 		return
 	}
-	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, created: t.created, prev: t.prev, o: t.o, turn: t.turn, last: t.last, over: t.over, overQ: t.overQ}
+	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, l: t.l, prev: t.prev, o: t.o, turn: t.turn, last: t.last, over: t.over, overQ: t.overQ}
 	if a.m.parkAtOnce[a.d] {
 		request.kind, request.parked, request.turn = enqueueParked, true, false
 	}
@@ -339,18 +339,18 @@ func (a *actor) enqueue() {
 		case ok && a.m.parkAtOnce[a.d]:
 			t.finish(accepted)
 		case ok:
-			t.at, t.q, t.created = waiting, n.queue[e].created, 0
+			t.at, t.q, t.l = waiting, n.queue[e].created, 0
 		case n.sessions[t.session] == 0:
 			t.finish(storeUnavailable)
 		case request.parked && a.m.parkAlways, a.m.rests && a.m.latest[a.d]:
 			a.decidePark(n, t)
 		case a.m.copyInOther(n, a.execution()).created != 0:
-			t.at, t.created = claiming, 0
+			t.at, t.l = claiming, 0
 			a.decide(n, t, a.m.copyInOther(n, a.execution()))
 		case n.queue[e].created == 0 && n.records[e].modified == t.prev && (l.created == 0 || l.cooling || a.m.event(l.by) != e):
-			t.created, t.o = l.created, a.m.otherIs(n, a.execution()) // the lock has changed hands, and no copy has it
+			t.l, t.o = l.modified, a.m.otherIs(n, a.execution()) // the lock has changed hands, and no copy has it
 		default:
-			t.at, t.created = claiming, 0
+			t.at, t.l = claiming, 0
 		}
 	}, func(n *state) {
 		a.resolve(n)
@@ -366,7 +366,13 @@ func (a *actor) wait() {
 		return
 	case a.s.queue[e].created == t.q:
 	case a.s.records[e].by == x:
-		a.step("waiter finds its record", func(n *state, t *delivery) { t.finish(n.endOfPlace(x)) })
+		a.step("waiter finds its record", func(n *state, t *delivery) {
+			if n.records[e].outcome != abortedClean { // it was handed the lock, and lost it before it knew
+				t.finish(storeUnavailable)
+				return
+			}
+			t.finish(n.endOfPlace(x))
+		})
 		return
 	case l.created != 0 && l.by == x:
 		a.step("waiter finds that it has the lock", func(_ *state, t *delivery) { t.at = rereading })
@@ -376,7 +382,7 @@ func (a *actor) wait() {
 		return
 	default: // it was cancelled, and a copy has written over its record
 		a.step("place is gone, the session is not", func(n *state, t *delivery) {
-			if n.known.ended[x] != abortedClean {
+			if n.known.ended[x] == 0 {
 				a.m.broke(placeKept)
 			}
 			t.finish(aborted)

@@ -39,12 +39,15 @@ const (
 	buryForgetsCancel
 	endWithoutDelay
 	buryWithoutDelay
-	copySaysNotExecuted // where it finds nothing of the execution that it attached to
-	attachToAnybody     // any record of the event ends the copy's wait
-	acceptsBefore       // the commit
-	tokenNotSpelled     // by who puts over a lock with a token of its own
-	carryKeepsToken     // of the process before
-	attemptKeepsToken   // of the try before
+	copySaysNotExecuted  // where it finds nothing of the execution that it attached to
+	attachToAnybody      // any record of the event ends the copy's wait
+	acceptsBefore        // the commit
+	handOverKeepsToken   // of who had the lock
+	handOverWithoutDelay // where the lock has to cool
+	handOverWhilePaused
+	tokenNotSpelled   // by who puts over a lock with a token of its own
+	carryKeepsToken   // of the process before
+	attemptKeepsToken // of the try before
 	tryWithoutAttempt
 	carrierTriesAgain // what may have run, under on_unknown: block
 	anyLockIsCarried  // also that of another process
@@ -142,7 +145,7 @@ func (t *txn) before(o *txn) bool { return t.order() < o.order() }
 // order tells transactions apart that can be lost at the same time: the same sender's differ in a revision.
 func (t *txn) order() uint64 {
 	o := uint64(t.kind)
-	for _, v := range [...]uint8{uint8(t.by), uint8(t.epoch), uint8(t.created ^ t.q), uint8(t.l), uint8(t.prev ^ t.h), uint8(t.outcome)} {
+	for _, v := range [...]uint8{uint8(t.by), uint8(t.epoch), uint8(t.created ^ t.q), uint8(t.l), uint8(t.prev ^ t.h), uint8(t.outcome) ^ uint8(t.next)<<4} {
 		o = o<<8 | uint64(v)
 	}
 	o = o<<4 | uint64(t.lease)<<2 | uint64(t.cancel)

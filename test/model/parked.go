@@ -20,9 +20,9 @@ func (a *actor) mine(n *state) bool {
 	return t.parked && l.created != 0 && l.created == t.created && l.by == a.execution() && !l.cooling && l.alive == alive(t.session)
 }
 
-// spelled is the token that a put over the own lock spells; 0 = its create revision is the token.
+// spelled is the token that a put over the own lock spells; to the mutation its create revision is the token.
 func (a *actor) spelled(t *delivery) revision {
-	if !t.parked || a.m.breaks == tokenNotSpelled {
+	if a.m.breaks == tokenNotSpelled {
 		return 0
 	}
 	return t.token
@@ -375,7 +375,7 @@ func (a *actor) decidePark(n *state, t *delivery) {
 	case rec.outcome.unknown() && a.m.block:
 		t.finish(earlierUnknown)
 	default:
-		t.prev, t.created, t.o = rec.modified, l.created, a.m.otherIs(n, x)
+		t.prev, t.l, t.o = rec.modified, l.modified, a.m.otherIs(n, x)
 	}
 }
 

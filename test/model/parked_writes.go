@@ -216,7 +216,7 @@ func (m *model) keptRequests(s *state, to visit) {
 			continue
 		}
 		if next != old && s.known.where[next] == nowhere && s.known.ended[next] == 0 && s.deliveries[old.delivery()].at == done {
-			m.fire(s, txn{kind: rerun, by: next, old: old, created: s.locks[m.lock(old)].created, prev: i.modified, parked: true}, e,
+			m.fire(s, txn{kind: rerun, by: next, old: old, l: s.locks[m.lock(old)].modified, prev: i.modified, parked: true}, e,
 				func(n *state) { n.left.run-- }, nothingMore, nothing, to)
 		}
 	}

@@ -138,7 +138,7 @@ func (a *actor) settle() {
 	if t.parked {
 		request.kind, request.letter = settleParked, a.m.keepsLetter(o, t.cancel)
 	}
-	a.send(request, func(n *state, t *delivery, ok bool) {
+	after := func(n *state, t *delivery, ok bool) {
 		x := a.execution()
 		switch rec := n.records[a.event()]; {
 		case ok:
@@ -153,7 +153,21 @@ func (a *actor) settle() {
 			}
 			a.finish(t, lockLost)
 		}
-	}, nothing)
+	}
+	a.send(request, after, nothing)
+	if t.parked || a.stale() || a.m.limited() || a.paused() && a.m.breaks != handOverWhilePaused || a.m.cools(&request) && a.m.breaks != handOverWithoutDelay {
+		return
+	}
+	for e := range a.m.eventCount { // any that it may know of: who is not first is refused
+		q := a.s.queue[e]
+		if q.created == 0 || q.parked || e == a.event() || a.m.lock(q.by) != a.lock() || a.m.parkWaits[q.by.delivery()] || a.m.latest[q.by.delivery()] {
+			continue
+		}
+		baton := request
+		baton.kind, baton.session, baton.epoch = handOver, t.session, a.process().epoch
+		baton.next, baton.heir, baton.q, baton.prev = q.by, q.session, q.created, a.s.deliveries[q.by.delivery()].prev
+		a.send(baton, after, nothing)
+	}
 }
 
 // release: provably nothing reached the upstream. A cancel that was asked needs its record.

@@ -35,6 +35,7 @@ type scenario struct {
 
 	order     [maxEvents]uint8 // where each event stands in the one scope that there is; 0 = its route does not ask
 	skipStale bool             // what is older than the newest that went through does not run; otherwise it runs all the same
+	together  bool             // places that are taken one after the other are taken in one request, at one revision
 	// limits is how many slots there are, as each process has it; 0 = there is no limit.
 	limits [maxProcesses]uint8
 
@@ -148,7 +149,7 @@ func scenarios() []scenario {
 		bounded("skip", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { sc.skips = true; all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("carry, release delay", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.letters, sc.releaseDelay = true, true, true; first(&sc.parkRuns) }),
 		bounded("carry, hold", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.parkRuns); first(&sc.holds) }),
-	}, append(append(append(pauseScenarios(), ordered(others)...), limitScenarios()...), latestScenarios()...)...)
+	}, append(append(append(append(pauseScenarios(), ordered(others)...), limitScenarios()...), latestScenarios()...), togetherScenarios(others)...)...)
 }
 
 // ordered are those in which event A is newer than event B.
@@ -279,5 +280,13 @@ func (sc *scenario) larger() {
 	b.ambiguous, b.crash, b.expire, b.unheard, b.restart = 3, 2, 2, 1, 1
 	for _, p := range []*uint8{&b.cancel, &b.hangUp, &b.guard, &b.forget, &b.force, &b.age} {
 		*p *= 2
+	}
+}
+
+// togetherScenarios are those in which places are taken in one request.
+func togetherScenarios(others []int) []scenario {
+	return []scenario{
+		bounded("wait, three events, together", []int{0, 1, 2}, budget{ambiguous: 1, hangUp: 1}, func(sc *scenario) { sc.together = true; all(&sc.waits) }),
+		bounded("wait, together, session lost", others, budget{ambiguous: 1, expire: 1, cancel: 1}, func(sc *scenario) { sc.together = true; all(&sc.waits) }),
 	}
 }

@@ -9,6 +9,7 @@ const (
 	claimAsHead
 	leave
 	settle
+	handOver
 	release
 	adopt
 	bury
@@ -59,6 +60,8 @@ type txn struct {
 	fresh          bool      // the token is the revision of this put
 	parked, trying bool      // to write into L
 	letter         bool      // the request is kept with I
+	next           execution // that is handed the lock
+	heir           session   // of next
 	old            execution // whose request it takes over
 	seen           bool      // to write into S: its process has heard of the pause
 	slot           uint8     // to take, from 1; 0 = none
@@ -83,7 +86,8 @@ var (
 	lAbsent  = compare{"absent(k.L)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].created == 0 }, always}
 	lCreated = compare{"created(k.L, at.created)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].created == t.created },
 		func(t *txn) bool { return t.created == 0 }}
-	lIs   = compare{"modified(k.L, at.l)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].modified == t.l }, nil}
+	lIs = compare{"modified(k.L, at.l)", func(m *model, s *state, t *txn) bool { return s.locks[m.lock(t.by)].modified == t.l },
+		func(t *txn) bool { return t.l == 0 }}
 	recIs = compare{"modified(k.I, at.prev)", func(m *model, s *state, t *txn) bool { return s.records[m.event(t.by)].modified == t.prev },
 		func(t *txn) bool { return t.prev == 0 }}
 	otherIs = compare{"modified(k.O, at.o)", func(m *model, s *state, t *txn) bool { return m.otherIs(s, t.by) == t.o },
@@ -101,9 +105,14 @@ var (
 	qAbsent      = compare{"absent(k.Q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == 0 }, always}
 	qMine        = compare{"created(k.Q, at.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == t.q }, nil}
 	qUntouched   = compare{"modified(k.Q, at.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].modified == t.q }, nil}
-	holdIs       = compare{"modified(k.H, at.h)", func(m *model, s *state, t *txn) bool { return s.holds[t.by].modified == t.h }, nil}
-	ownerAlive   = compare{"present(k.A)", func(m *model, s *state, t *txn) bool { return s.isAlive(t.alive, t.by) }, nil}
-	ownerDead    = compare{"absent(k.A)", func(m *model, s *state, t *txn) bool { return !s.isAlive(t.alive, t.by) }, always}
+	headIs       = compare{"modified(next.q, first.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.next)].modified == t.q }, nil}
+	headRecIs    = compare{"modified(next.i, first.prev)", func(m *model, s *state, t *txn) bool { return s.records[m.event(t.next)].modified == t.prev },
+		func(t *txn) bool { return t.prev == 0 }}
+	headAlive      = compare{"present(next.s)", func(m *model, s *state, t *txn) bool { return s.sessions[t.heir] != 0 }, nil}
+	nobodyBeforeIt = compare{"nobodyBefore(next, first.q)", nobodyBefore.holds, always}
+	holdIs         = compare{"modified(k.H, at.h)", func(m *model, s *state, t *txn) bool { return s.holds[t.by].modified == t.h }, nil}
+	ownerAlive     = compare{"present(k.A)", func(m *model, s *state, t *txn) bool { return s.isAlive(t.alive, t.by) }, nil}
+	ownerDead      = compare{"absent(k.A)", func(m *model, s *state, t *txn) bool { return !s.isAlive(t.alive, t.by) }, always}
 )
 
 // row is one row of the table: what a transaction compares, and what it then does.
@@ -119,10 +128,11 @@ func table() [kinds]row {
 	mine := []compare{lCreated, lIs}
 	return [kinds]row{
 		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, nobodyWaits, recIs, slotsFree, nobodyInLine}, "append(append(writes{put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
-		enqueue:     {"enqueue", []compare{epochIs, lCreated, otherIs, qAbsent, recIs, nobodySince, stillWaits}, "append(append(writes{put(k.Q, place)}, takeTurn(k, turn)...), replace(k)...)", sessionLives, (*model).enqueued},
-		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs, slotsFree}, "append(append(writes{del(k.Q), put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
+		enqueue:     {"enqueue", []compare{epochIs, lIs, otherIs, qAbsent, recIs, nobodySince, stillWaits}, "append(append(writes{put(k.Q, place)}, takeTurn(k, turn)...), replace(k)...)", sessionLives, (*model).enqueued},
+		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs, slotsFree}, "append(append(writes{del(k.Q), put(k.L, lock), getFirst(k.W)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
 		leave:       {"leave", []compare{qUntouched}, "append(writes{del(k.Q)}, leaveLine(k)...)", nil, (*model).left},
 		settle:      {"settle", mine, "append(endLock(k, record, cool), raise(k, mark)...)", coolingLeaseLives, (*model).settled},
+		handOver:    {"handOver", []compare{epochIs, lCreated, lIs, headIs, headAlive, nobodyBeforeIt, headRecIs}, "append(append(writes{del(next.q), put(k.L, lock), take(k.H), put(k.I, record), getFirst(next.w)}, raise(k, mark)...), readMark(next)...)", nil, (*model).handedOver},
 		release:     {"release", mine, "freeLock(k)", nil, (*model).released},
 		adopt:       {"adopt", []compare{epochIs, lCreated, lIs}, "writes{put(k.L, lock)}", nil, (*model).adopted},
 		bury:        {"bury", []compare{lIs, ownerDead}, "endLock(k, record, cool)", coolingLeaseLives, (*model).buried},
@@ -140,7 +150,7 @@ func table() [kinds]row {
 		forceRelease:        {"forceRelease", []compare{lIs}, "append(tell(k, news), endLock(k, record, nil)...)", nil, (*model).forced},
 		forceReleaseCooling: {"forceReleaseCooling", []compare{lIs}, "freeLock(k)", nil, (*model).thawed},
 
-		enqueueParked:      {"enqueueParked", []compare{epochIs, lCreated, otherIs, qAbsent, recIs, nobodySince, stillWaits}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), replace(k)...)", nil, (*model).enqueuedParked},
+		enqueueParked:      {"enqueueParked", []compare{epochIs, lIs, otherIs, qAbsent, recIs, nobodySince, stillWaits}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), replace(k)...)", nil, (*model).enqueuedParked},
 		parkWaiting:        {"parkWaiting", []compare{qMine}, "append(writes{put(k.Q, place)}, keep(k, p)...)", nil, (*model).parkedWaiting},
 		parkRunning:        {"parkRunning", mine, "append(append(writes{put(k.L, lock)}, keep(k, p)...), freeSlots(k)...)", nil, (*model).parkedRunning},
 		attempt:            {"attempt", []compare{lCreated, lIs, ownerAlive, slotsFree}, "append(writes{put(k.L, lock)}, takeSlots(k)...)", nil, (*model).attempted},
@@ -151,7 +161,7 @@ func table() [kinds]row {
 		endParkedPlace:     {"endParkedPlace", []compare{qMine, recIs}, "append(writes{del(k.Q), put(k.I, record)}, unpark(k, letter)...)", nil, (*model).endedParkedPlace},
 		forceReleaseParked: {"forceReleaseParked", []compare{lIs}, "append(append(tell(k, news), endLock(k, record, nil)...), unpark(k, &letter)...)", nil, (*model).forcedParked},
 		runNow:             {"runNow", []compare{lIs}, "writes{put(k.L, lock), put(k.P, index), put(k.G, age)}", nil, (*model).ranNow},
-		rerun:              {"rerun", []compare{lCreated, otherIs, qAbsent, recIs}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), del(old.r), del(old.p))", nil, (*model).reran},
+		rerun:              {"rerun", []compare{lIs, otherIs, qAbsent, recIs}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), del(old.r), del(old.p))", nil, (*model).reran},
 		sweepLetter:        {"sweepLetter", []compare{recIs}, "writes{del(k.R), del(k.P)}", nil, (*model).swept},
 
 		takeTurn: {"takeTurn", []compare{qMine}, "append(leaveLine(k), put(k.T, turn))", sessionLives, (*model).turnTaken},

@@ -61,7 +61,10 @@ func (m *model) enqueued(s *state, t *txn) {
 		m.broke(settledDoesNotWait)
 	}
 	p := &s.queue[m.event(t.by)]
-	r := s.next()
+	r := s.clock
+	if !m.together || !s.queued(r) {
+		r = s.next()
+	}
 	if p.created != 0 {
 		r = p.created
 	}
@@ -72,6 +75,16 @@ func (m *model) enqueued(s *state, t *txn) {
 		s.turns[t.by] = t.session
 	}
 	m.replaced(s, t)
+}
+
+// queued reports whether a place was taken at r, so that another one may have been taken in the same request.
+func (s *store) queued(r revision) bool {
+	for e := range s.queue {
+		if p := &s.queue[e]; p.created == r && p.modified == r && !p.parked {
+			return true
+		}
+	}
+	return false
 }
 
 // turnTaken: a turn lives as long as the session that took it.
@@ -97,6 +110,37 @@ func (m *model) left(s *state, t *txn) {
 func (m *model) settled(s *state, t *txn) {
 	s.next()
 	m.endLock(s, t)
+}
+
+// handedOver ends an execution, and gives its lock to who is first in the queue: with a new token, over the one that there was.
+func (m *model) handedOver(s *state, t *txn) {
+	i, e := m.lock(t.by), m.event(t.next)
+	next := *t
+	next.by, next.session, next.kind = t.next, t.heir, claimAsHead
+	m.checkTurn(s, &next)
+	m.checkPause(s)
+	l := &s.locks[i]
+	switch {
+	case l.created != 0 && l.by != t.by, s.queue[e].created != 0 && s.queue[e].by != t.next:
+		m.broke(ownLockOnly)
+	case l.steps && t.l != l.modified:
+		m.broke(stepsKept)
+	case m.cools(t):
+		m.broke(delayKept)
+	}
+	r := s.next()
+	m.putRecord(s, t)
+	m.raise(s, t)
+	token := r
+	if m.breaks == handOverKeepsToken {
+		token = l.token
+	}
+	created := l.created
+	if created == 0 {
+		created = r
+	}
+	*l = lock{created: created, modified: r, by: t.next, alive: alive(t.heir), token: token}
+	s.holds[t.by], s.queue[e] = hold{}, place{}
 }
 
 func (m *model) released(s *state, t *txn) {

@@ -1,0 +1,161 @@
+//go:build linux
+
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// BenchmarkHotWorkflow is 64 senders with events for one workflow, each with its next when the one before has its answer: under strategy wait,
+// over one replica and over three, beside etcd's own mutex and a put that proves the mutex held. They take turns on one etcd, which syncs its
+// disk; an operation of the benchmark is a turn of three seconds of each. x-mutex is how many times as many as the mutex were completed a second, as the
+// median over the turns, with the smallest and the largest; writes/event is by how much the revision of etcd grew for each; fewest and most are what single senders completed in a
+// turn, over the mean.
+//
+//	go test -run '^$' -bench HotWorkflow -benchtime 5x ./etcdlock
+func BenchmarkHotWorkflow(b *testing.B) {
+	for _, replicas := range []int{1, 3} {
+		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) { benchHot(b, replicas) })
+	}
+}
+
+const hotSenders = 64
+
+// hotTurn is what one kind did in one turn.
+type hotTurn struct{ rate, writes, fewest, most float64 }
+
+func benchHot(b *testing.B, replicas int) {
+	e := startMember(b)
+	client := etcdtest.Dial(b, e.endpoint)
+	kinds := []func(sender, n int) error{hotHooklock(b, e, replicas), hotMutex(b, e, replicas)}
+	turns := make([][]hotTurn, len(kinds))
+	for i, f := range kinds { // brings sessions and memory
+		hotRound(b, client, 200*time.Millisecond, -1-i, f)
+	}
+	for n := range b.N {
+		for i := range kinds {
+			kind := (n + i) % len(kinds)
+			turns[kind] = append(turns[kind], hotRound(b, client, 3*time.Second, n, kinds[kind]))
+		}
+	}
+	of := func(kind int, f func(hotTurn) float64) float64 {
+		values := make([]float64, len(turns[kind]))
+		for i, t := range turns[kind] {
+			values[i] = f(t)
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	for kind, name := range []string{"hooklock", "mutex"} {
+		b.ReportMetric(of(kind, func(t hotTurn) float64 { return t.rate }), name+"/s")
+		b.ReportMetric(of(kind, func(t hotTurn) float64 { return t.writes }), name+"-writes/event")
+		b.ReportMetric(of(kind, func(t hotTurn) float64 { return t.fewest }), name+"-fewest")
+		b.ReportMetric(of(kind, func(t hotTurn) float64 { return t.most }), name+"-most")
+	}
+	ratios := make([]float64, b.N)
+	for n := range ratios {
+		ratios[n] = turns[0][n].rate / turns[1][n].rate
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "x-mutex")
+	b.ReportMetric(ratios[0], "x-mutex-min")
+	b.ReportMetric(ratios[len(ratios)-1], "x-mutex-max")
+	b.ReportMetric(0, "ns/op") // of no meaning
+}
+
+// hotRound lets every sender send for a while, and waits for the last answers.
+func hotRound(b *testing.B, client *clientv3.Client, d time.Duration, round int, f func(sender, n int) error) hotTurn {
+	b.Helper()
+	revision := func() int64 {
+		r, err := client.Get(b.Context(), "nothing")
+		if err != nil {
+			b.Fatal(err)
+		}
+		return r.Header.Revision
+	}
+	var all sync.WaitGroup
+	completed := make([]int, hotSenders)
+	before, start := revision(), time.Now()
+	for sender := range hotSenders {
+		all.Go(func() {
+			for time.Since(start) < d {
+				if err := f(sender, (round+4)*1_000_000+completed[sender]); err != nil {
+					b.Error(err)
+					return
+				}
+				completed[sender]++
+			}
+		})
+	}
+	all.Wait()
+	took, total := time.Since(start).Seconds(), 0
+	for _, n := range completed {
+		total += n
+	}
+	mean := float64(total) / hotSenders
+	return hotTurn{float64(total) / took, float64(revision()-before) / float64(total), float64(slices.Min(completed)) / mean, float64(slices.Max(completed)) / mean}
+}
+
+func hotHooklock(b *testing.B, e *benchMember, replicas int) func(sender, n int) error {
+	b.Helper()
+	guards := make([]*idem.Guard, replicas)
+	for i := range guards {
+		guards[i] = idem.NewGuard(idem.GuardOptions{
+			Ledger: openStore(b, Options{Endpoints: []string{e.endpoint}}), Base: context.Background(), Cache: idem.NewCache(0), MaxWaiting: func() int { return hotSenders },
+		})
+	}
+	policy := &idem.Policy{
+		Route: "r", Strategy: idem.Wait, WaitTimeout: 10 * patience, MaxWaiting: hotSenders, InFlight: idem.Conflict, Idempotency: true,
+		Retention: time.Hour, OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry,
+	}
+	return func(sender, n int) error {
+		l := lockFor("hot", fmt.Sprintf("event %d of %d", n, sender))
+		a := guards[sender%replicas].Admit(context.Background(), &idem.Request{Scope: l.Scope, EventID: l.EventID, Policy: policy, TraceParent: l.TraceParent})
+		if a.Execution == nil {
+			return fmt.Errorf("%s: %w", a.Decision, a.Err)
+		}
+		if err := a.Execution.Begin(); err != nil {
+			return err
+		}
+		return a.Execution.Complete(idem.Answer{Status: 200}).Err
+	}
+}
+
+func hotMutex(b *testing.B, e *benchMember, replicas int) func(sender, n int) error {
+	b.Helper()
+	clients, sessions := make([]*clientv3.Client, replicas), make([]*concurrency.Session, hotSenders)
+	for i := range clients {
+		clients[i] = etcdtest.Dial(b, e.endpoint)
+	}
+	for i := range sessions { // one for each: two mutexes of a session are one
+		session, err := concurrency.NewSession(clients[i%replicas], concurrency.WithTTL(15))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = session.Close() })
+		sessions[i] = session
+	}
+	ctx := context.Background()
+	return func(sender, n int) error {
+		m := concurrency.NewMutex(sessions[sender], "/bench/hot")
+		if err := m.Lock(ctx); err != nil {
+			return err
+		}
+		r, err := clients[sender%replicas].Txn(ctx).If(m.IsOwner()).Then(clientv3.OpPut(fmt.Sprintf("/bench/record/%d/%d", sender, n), "a value")).Commit()
+		if err != nil || !r.Succeeded {
+			return fmt.Errorf("put under the mutex: %+v %w", r, err)
+		}
+		return m.Unlock(ctx)
+	}
+}

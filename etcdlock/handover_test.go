@@ -1,0 +1,364 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// first waits until nobody is before p, and that is known here.
+func firstInLine(t *testing.T, p *Place) {
+	t.Helper()
+	eventually(t, "its place is known to be the first", func() bool {
+		p.store.mu.Lock()
+		defer p.store.mu.Unlock()
+		return p.queue.head == p
+	})
+}
+
+// waitsAt lets p wait, and tells of the lock that it gets.
+func waitsAt(t *testing.T, p *Place, l idem.Lock) <-chan idem.Held {
+	t.Helper()
+	got := make(chan idem.Held, 1)
+	ctx := within(t, patience)
+	go func() {
+		defer close(got)
+		held, err := inTurn(ctx, p, l)
+		if err != nil {
+			t.Errorf("%s: %v", l.Execution, err)
+			return
+		}
+		got <- held
+	}()
+	return got
+}
+
+func revisionOf(t *testing.T, e *etcdtest.Etcd) int64 {
+	t.Helper()
+	r, err := e.Client.Get(within(t, patience), "nothing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Header.Revision
+}
+
+func TestAnEndHandsTheLockToWhoWaitsFirstInOneTransaction(t *testing.T) {
+	e := etcdtest.Start(t)
+	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
+	for _, s := range stores { // brings the leases of their records
+		mustSettle(t, mustClaim(t, s, lockFor("another "+s.writer, "one"), 0))
+	}
+	var held idem.Held = mustClaim(t, stores[0], lockFor("w", "first"), 0)
+	var waiting []<-chan idem.Held
+	for i := range 4 { // the second to fourth are of the other process
+		l := lockFor("w", fmt.Sprintf("event %d", i))
+		p := mustEnqueue(t, stores[min(i, 1)], l)
+		waiting = append(waiting, waitsAt(t, p, l))
+		if i == 0 {
+			firstInLine(t, p)
+		}
+	}
+	for i, next := range waiting {
+		eventually(t, "who is next is known", func() bool {
+			return held.(*owned).firstKnown() != nil
+		})
+		before := revisionOf(t, e)
+		mustSettle(t, held)
+		after := <-next
+		if after == nil {
+			t.Fatalf("%d got nothing", i)
+		}
+		if wrote := revisionOf(t, e) - before; wrote != 1 {
+			t.Errorf("%d: the end of one and the claim of the next took %d transactions", i, wrote)
+		}
+		was, is := held.Lock(), after.Lock()
+		if is.Token <= was.Token || is.Token != is.Revision || is.Created != was.Created {
+			t.Errorf("%d: after token %d comes %+v", i, was.Token, is)
+		}
+		if err := after.Begin(); err != nil {
+			t.Error(err)
+		}
+		held = after
+	}
+	mustSettle(t, held)
+	if n, err := e.Count(within(t, patience), stores[0].layout.Locks()); err != nil || n != 0 {
+		t.Errorf("%d locks are still there: %v", n, err)
+	}
+}
+
+func TestAHandedLockIsGivenBackWhereItsWaiterHasGone(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	holder := mustClaim(t, s, lockFor("w", "first"), 0)
+	gone, next := lockFor("w", "hangs up"), lockFor("w", "next")
+	p := mustEnqueue(t, s, gone)
+	ctx, hangUp := context.WithCancel(within(t, patience))
+	left := make(chan error, 1)
+	go func() {
+		_, err := p.Await(ctx, 0)
+		left <- err
+	}()
+	firstInLine(t, p)
+	q := waitsAt(t, mustEnqueue(t, s, next), next)
+	hangUp()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	mustSettle(t, holder) // it still has its place
+	if l := s.ours(gone.Execution); l == nil {
+		t.Fatal("it was not handed the lock")
+	}
+	if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if held := <-q; held == nil || held.Lock().Execution != next.Execution {
+		t.Fatalf("behind it: %+v", held)
+	}
+	if n, _ := s.Active(); n != 1 {
+		t.Errorf("%d locks are held", n)
+	}
+}
+
+func TestALockIsNotHandedToWhoIsNotThereAnyMore(t *testing.T) {
+	for name, goes := range map[string]func(t *testing.T, e *etcdtest.Etcd, s *Store, p *Place){
+		"its session is gone": func(t *testing.T, e *etcdtest.Etcd, s *Store, _ *Place) { endSession(t, e, currentSession(t, s)) },
+		"it was cancelled": func(t *testing.T, _ *etcdtest.Etcd, s *Store, p *Place) {
+			if _, _, err := s.Cancel(within(t, patience), p.execution, byOps(false)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := etcdtest.Start(t)
+			s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+			holder := mustClaim(t, s, lockFor("w", "first"), 0)
+			l := lockFor("w", "goes")
+			p := mustEnqueue(t, other, l)
+			known, err := p.read(within(t, patience), func() bool { return false })
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := lockFor("w", "next")
+			q := waitsAt(t, mustEnqueue(t, s, next), next)
+			holder.behind(known.First) // as the answer of its own hand-over had told it
+			goes(t, e, other, p)
+			mustSettle(t, holder)
+			if held := <-q; held == nil || held.Lock().Execution != next.Execution {
+				t.Fatalf("after it: %+v", held)
+			}
+		})
+	}
+}
+
+func TestAHandOverWhoseAnswerGotLostIsHeardOfByBoth(t *testing.T) {
+	e := etcdtest.Start(t)
+	s, kv := lossy(t, e)
+	holder := mustClaim(t, s, lockFor("w", "first"), 0)
+	l := lockFor("w", "second")
+	p := mustEnqueue(t, s, l)
+	next := waitsAt(t, p, l)
+	firstInLine(t, p)
+	kv.armed <- true
+	r, err := holder.Settle(within(t, patience), success("ok"))
+	if err != nil || r.Execution != holder.Lock().Execution {
+		t.Fatalf("settle: %+v %v", r, err)
+	}
+	if held := <-next; held == nil || held.Begin() != nil {
+		t.Fatalf("the next: %+v", held)
+	}
+}
+
+func TestAPlaceThatMayBeParkedIsNotHandedTheLock(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	holder := mustClaim(t, s, lockFor("w", "first"), 0)
+	l := lockFor("w", "may be parked")
+	l.MayPark = true
+	p := mustEnqueue(t, s, l)
+	mustSettle(t, holder)
+	if s.ours(l.Execution) != nil {
+		t.Fatal("it was handed the lock")
+	}
+	if held, err := inTurn(within(t, patience), p, l); err != nil || held.Lock().Token != held.Lock().Created {
+		t.Fatalf("%+v %v", held, err)
+	}
+}
+
+func TestACopyDoesNotQueueBehindALockThatItsEventWasHanded(t *testing.T) {
+	e := etcdtest.Start(t)
+	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	holder := mustClaim(t, s, lockFor("w", "first"), 0)
+	behind := holder.Lock().Revision // a copy is refused because of this one
+	l := lockFor("w", "second")
+	p := mustEnqueue(t, s, l)
+	next := waitsAt(t, p, l)
+	firstInLine(t, p)
+	mustSettle(t, holder)
+	if held := <-next; held == nil {
+		t.Fatal("it was not handed the lock")
+	}
+	place, seen, err := other.Enqueue(within(t, patience), lockFor("w", "second"), 0, behind)
+	if place != nil || err != nil || seen.Lock == nil || seen.Lock.Execution != l.Execution {
+		t.Fatalf("a copy of what runs: %v %+v %v", place, seen, err)
+	}
+}
+
+func TestALockIsNotHandedToWhoIsPaused(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	holder := mustClaim(t, s, lockFor("pay/one", "first"), 0)
+	l := lockFor("pay/one", "second")
+	p := mustEnqueue(t, s, l)
+	next := waitsAt(t, p, l)
+	firstInLine(t, p)
+	pause := pauseOf(t, "workflow:pay/one")
+	mustPause(t, s, pause)
+	mustSettle(t, holder)
+	if s.ours(l.Execution) != nil {
+		t.Fatal("it was handed the lock")
+	}
+	mustResume(t, s, pause)
+	if held := <-next; held == nil {
+		t.Fatal("it did not get the lock after the pause")
+	}
+}
+
+func TestALockIsNotHandedOverWhereExecutionsCountAgainstALimit(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := limitedStore(t, e, slotsOf(1))
+	holder := mustClaim(t, s, limitedLock("w", "first"), 0)
+	l := limitedLock("w", "second")
+	p := mustEnqueue(t, s, l)
+	mustSettle(t, holder)
+	if s.ours(l.Execution) != nil {
+		t.Fatal("it was handed the lock")
+	}
+	if held, err := inTurn(within(t, patience), p, l); err != nil || held.Lock().Token != held.Lock().Created {
+		t.Fatalf("%+v %v", held, err)
+	}
+}
+
+func TestWhoIsHandedTheLockIsJudgedByWhatHasJustGoneThrough(t *testing.T) {
+	e := etcdtest.Start(t)
+	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
+	for i, s := range stores { // here, and at another process
+		workflow := fmt.Sprint("w", i)
+		holder := mustClaim(t, stores[0], ordered(workflow, "newer", "1700000010"), 0)
+		l := ordered(workflow, "older", "1700000000")
+		p := mustEnqueue(t, s, l)
+		known, err := p.read(within(t, patience), func() bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		holder.behind(known.First)
+		next := waitsAt(t, p, l)
+		mustSettle(t, holder)
+		held := <-next
+		if held == nil || held.Lock().Created != holder.Lock().Created || held.Lock().Stale == nil || held.Lock().Stale.By != "10s" {
+			t.Errorf("%d: it was handed %+v", i, held)
+		}
+	}
+}
+
+// Answers to two requests may come in another order than etcd took them.
+func TestNobodyWaitsForWhoIsBehindHim(t *testing.T) {
+	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
+	place := func(event string, q int64) *Place {
+		l := lockFor("w", event)
+		p := &Place{store: s.core, execution: l.Execution, scope: l.Scope, first: &l}
+		s.lineUp(p)
+		s.entered(p, q)
+		return p
+	}
+	places := []*Place{place("c", 30), place("a", 10), place("d", 30), place("b", 20)}
+	for i, before := range []string{"", "", "c", "a"} { // d was taken in one request with c, and came after it
+		want := ""
+		if before != "" {
+			want = s.layout.Queued(lockFor("w", before).Scope)
+		}
+		if places[i].before != want {
+			t.Errorf("%d waits for %q, and not for %q", i, places[i].before, want)
+		}
+	}
+	for i, p := range []*Place{places[1], places[3], places[0], places[2]} {
+		if p.queue.line[i] != p {
+			t.Errorf("%d is in another place", i)
+		}
+	}
+}
+
+// A crowd at three processes, each with its next event when the one before has its answer: nobody runs beside another one, and nobody is forgotten.
+func TestAHotWorkflowRunsOneAtATimeOverThreeProcesses(t *testing.T) {
+	e := etcdtest.Start(t)
+	const senders, events = 24, 5
+	stores := make([]*Store, 3)
+	for i := range stores {
+		stores[i] = openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	}
+	var all sync.WaitGroup
+	var running, token atomic.Int64
+	for sender := range senders {
+		all.Go(func() {
+			s := stores[sender%len(stores)]
+			for n := range events {
+				l := lockFor("hot", fmt.Sprintf("event %d of %d", n, sender))
+				held, err := claimOrWait(within(t, patience), s, l)
+				if err != nil {
+					t.Errorf("event %d of %d: %v", n, sender, err)
+					return
+				}
+				if running.Add(1) != 1 {
+					t.Error("two run at once")
+				}
+				if before := token.Swap(held.Lock().Token); before >= held.Lock().Token {
+					t.Errorf("token %d comes after %d", held.Lock().Token, before)
+				}
+				running.Add(-1)
+				if _, err := held.Settle(within(t, patience), success("ok")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, prefix := range []string{stores[0].layout.Locks(), "/hooklock/v1/queue/"} {
+		if n := countKeys(t, e, prefix); n != 0 {
+			t.Errorf("%d keys below %s are left", n, prefix)
+		}
+	}
+	for _, s := range stores {
+		s.mu.Lock()
+		left := len(s.lined) + len(s.queues) + len(s.running)
+		s.mu.Unlock()
+		if left != 0 {
+			t.Errorf("a process still knows of %d", left)
+		}
+	}
+}
+
+func claimOrWait(ctx context.Context, s *Store, l idem.Lock) (idem.Held, error) {
+	for {
+		held, seen, err := s.Claim(ctx, l, 0)
+		switch {
+		case errors.Is(err, idem.ErrNotClaimed):
+			continue
+		case err != nil || held != nil:
+			return held, err
+		}
+		behind := int64(0)
+		if seen.Lock != nil {
+			behind = seen.Lock.Revision
+		}
+		p, _, err := s.Enqueue(ctx, l, 0, behind)
+		if err != nil || p == nil {
+			return nil, fmt.Errorf("enqueue: %w", err)
+		}
+		return inTurn(ctx, p.(*Place), l)
+	}
+}

@@ -1,0 +1,32 @@
+package protocol
+
+import (
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"hooklock/idem"
+)
+
+// FirstInLine is who is first in a queue, and may be handed the lock.
+type FirstInLine struct {
+	idem.Lock
+	Place int64 // create revision of the place, and its mod revision: it is not parked
+	Prev  int64 // revision of the event's record that it has seen; 0 = absent
+}
+
+// EncodePlace is a place as it is stored, of an execution that may be handed the lock while its event's record is at revision prev.
+func EncodePlace(l *idem.Lock, prev int64) ([]byte, error) {
+	return (&lockValue{Lock: *l, Takes: &prev}).encode()
+}
+
+// FirstAt is who is in the place kv; nil: there is none, or it is to take the lock itself: it is parked, may be, or is of a release that hands
+// nothing over.
+func FirstAt(kv *mvccpb.KeyValue) *FirstInLine {
+	if kv == nil {
+		return nil
+	}
+	v, err := decodeLock(kv.Value)
+	if err != nil || v.Takes == nil || v.Parked != nil || kv.CreateRevision != kv.ModRevision {
+		return nil
+	}
+	return &FirstInLine{v.Lock, kv.CreateRevision, *v.Takes}
+}
