@@ -319,12 +319,16 @@
     if (b?.dataset.ask) put(b.dataset.ask);
     if (b && "close" in b.dataset) b.closest("dialog").close();
   });
-  question.addEventListener("close", () => { question.replaceChildren(); if (question.acted) { question.acted = false; $("main").focus({ preventScroll: true }); stop(); go(true, true); } settle(); });
+  // It comes some time after the closing: the next question may be open by then.
+  question.addEventListener("close", () => { if (!question.open) question.replaceChildren(); if (question.acted) { question.acted = false; $("main").focus({ preventScroll: true }); stop(); go(true, true); } settle(); });
   tokenBox.addEventListener("close", () => { $("token-text").value = ""; });
 
+  let asking = "";
   const put = async (path) => {
+    asking = path;
     try {
       const answer = await ask("page/" + path), text = await answer.text();
+      if (path !== asking || question.open) return; // nothing takes the place of what somebody is reading
       if (answer.status === 401) { needToken(html(text).textContent.trim(), () => put(path)); return; }
       question.replaceChildren(html(text));
       if (!answer.ok) {

@@ -34,6 +34,7 @@ func (b *tab) confirm(reason string) {
 	if reason != "" {
 		b.run(chromedp.SetValue("#reason", reason, chromedp.ByQuery))
 	}
+	b.until("there is something to go on with", `document.querySelector("#question button.go")?.checkVisibility() === true`)
 	b.run(chromedp.Click("#question button.go", chromedp.ByQuery))
 }
 
@@ -237,6 +238,25 @@ func (r *race) reload() {
 	r.b.says("#result", "config_refused")
 	r.b.closed()
 	r.b.says("#screen", "STALE")
+}
+
+// A browser tells that a dialog was closed when it gets to it, and what is asked next may be there before.
+func TestAQuestionThatIsAskedWhileTheOneBeforeClosesStays(t *testing.T) {
+	d := newDesk(t, embedded, "")
+	b := signedIn(d)
+	b.visit(d.url, "now", "Now")
+	b.ask("reload")
+	eval[any](b, `(async () => {
+		const real = fetch, answer = await real("page/ask?do=reload", {headers: {Authorization: "Bearer " + sessionStorage.getItem("hooklock-token")}}), text = await answer.text();
+		window.fetch = async (path, options) => path.includes("do=reload") ? {ok: true, status: 200, text: async () => text} : real(path, options);
+		const closed = new Promise(told => document.querySelector("#question").addEventListener("close", told));
+		document.querySelector("#question").close();
+		document.querySelector("#screen button[data-ask*=\"do=reload\"]").click();
+		await closed;
+		window.fetch = real;
+	})()`)
+	b.confirm("")
+	b.says("#result", "nothing has changed")
 }
 
 func TestAThousandLocksAreLiveAndNothingMovesUnderThePointer(t *testing.T) {
