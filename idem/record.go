@@ -180,15 +180,19 @@ func (e *Entry) HasSlot() bool {
 	return false
 }
 
-// remaining is how long the lock stays as it is unless somebody renews it; 0 = nobody knows.
+// remaining is how long the lock is expected to stay as it is: for the rest of a hold or of a delay, unless somebody renews it. How long a call takes nobody
+// knows; the guess that needs no memory is that it takes as long again as it has taken, so a sender that does as it is told asks a few times, and not
+// each second of a long call. At most 0: it may be over at any time, or the clock of who has it is ahead.
 func (l *Lock) remaining(now time.Time) time.Duration {
 	switch {
 	case l.Cooling:
 		return l.CoolUntil.Sub(now)
 	case l.Held && !l.HoldUntil.IsZero():
 		return l.HoldUntil.Sub(now)
+	case l.StartedAt.IsZero():
+		return 0
 	}
-	return 0
+	return now.Sub(l.StartedAt)
 }
 
 // Closed says why nobody gets the lock of an execution that has ended, and until when.

@@ -69,6 +69,7 @@ func TestARefusalSaysForHowLongTheLockIsTaken(t *testing.T) {
 	unseen := func(l *Lock) { l.Held, l.Revision = true, 7 }
 	running := func(l *Lock) { l.Revision, l.HoldUntil, l.CoolUntil = 7, noon.Add(time.Hour), noon.Add(time.Hour) }
 	closed := func(l *Lock) { cooling(l); l.Revision = 7 }
+	since := func(d time.Duration) func(*Lock) { return func(l *Lock) { l.StartedAt = noon.Add(-d) } }
 	for name, c := range map[string]struct {
 		sees   []seenBy
 		after  time.Duration
@@ -78,6 +79,8 @@ func TestARefusalSaysForHowLongTheLockIsTaken(t *testing.T) {
 		"another event is held":           {[]seenBy{lockOf(keyB, held)}, 42 * time.Second, time.Time{}, 7},
 		"held, nobody knows for how long": {[]seenBy{lockOf(keyB, unseen)}, 0, time.Time{}, 7},
 		"another event runs":              {[]seenBy{lockOf(keyB, running)}, 0, time.Time{}, 7},
+		"it has run for long":             {[]seenBy{lockOf(keyB, running, since(42*time.Second))}, 42 * time.Second, time.Time{}, 7},
+		"its clock is ahead":              {[]seenBy{lockOf(keyB, running, since(-time.Hour))}, -time.Hour, time.Time{}, 7},
 		"the lock cools":                  {[]seenBy{lockOf(keyB, closed)}, 9 * time.Second, noon.Add(9 * time.Second), 7},
 		"the same key runs, of another":   {[]seenBy{lockOf(keyA, held, changedLock), onMismatchExecute}, 42 * time.Second, time.Time{}, 7},
 		"the queue":                       {[]seenBy{queue}, 0, time.Time{}, 0},

@@ -20,6 +20,7 @@ const roleEtcd = "etcd"
 func serveEtcd(ctx context.Context, dir string, catchUp uint64, out io.Writer) error {
 	cfg := embed.NewConfig()
 	cfg.SnapshotCatchUpEntries = catchUp
+	cfg.QuotaBackendBytes = 8 << 30 // a million records are more than the two of its default
 	cfg.Dir = dir
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	any := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
