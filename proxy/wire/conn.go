@@ -79,14 +79,16 @@ func (p plaintext) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func newConn(raw net.Conn) *conn {
+// newConn takes over br, which belongs to nobody else.
+func newConn(raw net.Conn, br *bufio.Reader) *conn {
 	c := &conn{nc: raw, raw: raw, wrote: &socket{Conn: raw}, ahead: -1}
 	if sc, ok := raw.(syscall.Conn); ok {
 		c.fd, _ = sc.SyscallConn()
 	}
 	_, c.tcp = raw.(*net.TCPConn)
 	c.look, c.readInfo = c.doLook, c.doReadInfo
-	c.br = bufio.NewReaderSize(raw, readBuffer)
+	c.br = br
+	c.br.Reset(raw)
 	return c
 }
 

@@ -235,7 +235,7 @@ func (e *exchange) finish(whole bool) {
 	if e.detach() != nil || !whole || !clean {
 		e.c.hangUp()
 	} else if e.close || e.last || e.c.br.Buffered() > 0 {
-		e.c.close()
+		e.u.end(e.c)
 	} else {
 		e.u.put(e.c)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"hooklock/proxy/wiretest"
@@ -67,6 +68,31 @@ func TestReadsEveryFramingOfAnAnswer(t *testing.T) {
 				t.Errorf("%d idle connections", idle)
 			}
 		})
+	}
+}
+
+func TestWhatOneConnectionReadIsNothingToTheNext(t *testing.T) {
+	answers := []string{"first", "other", "third"}
+	var conns atomic.Int32
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		own := answers[conns.Add(1)-1]
+		if _, err := c.ReadRequest(); err != nil {
+			return
+		}
+		_ = c.Say("HTTP/1.1 200 OK\r\nX-Name: " + own + "\r\nContent-Length: 5\r\n\r\n" + own + "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
+		_, _ = c.ReadRequest()
+	})
+	u := pool(t, up)
+	got := make([]Answer, len(answers))
+	for i := range got {
+		if err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, &got[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, own := range answers {
+		if a := got[i]; a.Status != 200 || string(a.Body) != own || string(a.Get("x-name")) != own {
+			t.Errorf("answer %d is %d, %q, named %q", i, a.Status, a.Body, a.Get("x-name"))
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -30,6 +31,7 @@ type Upstream struct {
 	o       Options
 	dialer  net.Dialer
 	buffers sync.Pool // of *[pumpBuffer]byte
+	readers sync.Pool // of *bufio.Reader
 
 	mu     sync.Mutex
 	idle   []*conn
@@ -120,6 +122,22 @@ func (u *Upstream) put(c *conn) {
 	}
 }
 
+// reader is a buffer that no connection has. A connection that carried a body is used once, and its buffer was a seventh of all garbage.
+func (u *Upstream) reader() *bufio.Reader {
+	if br, ok := u.readers.Get().(*bufio.Reader); ok {
+		return br
+	}
+	return bufio.NewReaderSize(nil, readBuffer)
+}
+
+// end closes a connection that put could have kept: nobody reads from it any more, so its buffer may serve the next one.
+func (u *Upstream) end(c *conn) {
+	c.close()
+	c.br.Reset(nil)
+	u.readers.Put(c.br)
+	c.br = nil
+}
+
 // dial connects. Its error is the cause of ctx where that ended it.
 func (u *Upstream) dial(ctx context.Context) (*conn, error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, u.o.ConnectTimeout, errConnectTimeout)
@@ -128,7 +146,7 @@ func (u *Upstream) dial(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, dialError(bounded, err)
 	}
-	c := newConn(raw)
+	c := newConn(raw, u.reader())
 	if u.o.TLS != nil {
 		c.wrap(u.o.TLS)
 		if err := c.tls.HandshakeContext(bounded); err != nil {
