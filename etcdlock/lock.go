@@ -376,7 +376,7 @@ func (h *owned) release(life context.Context) error {
 		if l.Parked != nil {
 			return h.putDown(life)
 		}
-		answer := h.store.sender.do(life, newRequest(h.keys.L, protocol.Release(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}), 0).about(h.keys))
+		answer := h.store.sender.do(life, newRequest(h.keys.L, protocol.Release(h.keys, protocol.Seen{L: l.Revision}), 0).about(h.keys))
 		err := answer.err
 		if err == nil && !answer.Succeeded {
 			var st *protocol.State

@@ -108,6 +108,7 @@ func rows() []row {
 		s.k.Slots = []protocol.SlotKey{{Key: y.Slot("erp", 3), Value: []byte("v"), Line: y.Line("erp")}}
 		s.k.T = y.Turn("erp", "exec_x")
 	}
+	seenLock := map[string]func(*scene){"L.mod=l": touchLock}
 	ownLock := map[string]func(*scene){"L.create=token": otherToken, "L.mod=l": touchLock}
 	dead := map[string]func(*scene){"L.mod=l": touchLock, "alive key absent": func(s *scene) { s.put(s.k.A) }}
 	cool := &protocol.Cooling{Lock: value, Hold: value}
@@ -138,14 +139,14 @@ func rows() []row {
 		{"take a turn", func(s *scene) { queued(s); limited(s); s.k.U = s.k.T + "before"; s.put(s.k.U) }, func(s *scene) protocol.Op { return protocol.TakeTurn(s.k, s.at, value) },
 			func(k protocol.Keys) []string { return []string{k.T} }, func(k protocol.Keys) []string { return []string{k.U} }, map[string]func(*scene){"Q.create=q": placeOfAnother}},
 		{"settle with a slot", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,
-			func(k protocol.Keys) []string { return []string{k.L, k.Slots[0].Key} }, ownLock},
-		{"settle with a slot and cool", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, cool, nil) }, lockAndSlot, nil, ownLock},
+			func(k protocol.Keys) []string { return []string{k.L, k.Slots[0].Key} }, seenLock},
+		{"settle with a slot and cool", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, cool, nil) }, lockAndSlot, nil, seenLock},
 		{"bury with a slot", func(s *scene) { locked(s); limited(s); s.put(s.k.Slots[0].Key) }, func(s *scene) protocol.Op { return protocol.Bury(s.k, s.at, value, nil) }, i,
 			func(k protocol.Keys) []string { return []string{k.L, k.Slots[0].Key} }, dead},
 		{"leave", queued, func(s *scene) protocol.Op { return protocol.Leave(s.k, s.at) }, nil, q,
 			map[string]func(*scene){"Q.create=q": placeOfAnother}},
 		{"settle", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,
-			func(k protocol.Keys) []string { return []string{k.L, k.H} }, ownLock},
+			func(k protocol.Keys) []string { return []string{k.L, k.H} }, seenLock},
 		{"hand over", func(s *scene) {
 			session0(s)
 			locked(s)
@@ -157,7 +158,7 @@ func rows() []row {
 		}, func(s *scene) protocol.Op {
 			return protocol.HandOver(s.k, s.at, nextOf(s.k), s.next, value, value, nil)
 		}, func(k protocol.Keys) []string { return []string{k.I, k.L} }, func(k protocol.Keys) []string { return []string{k.H, nextOf(k).Q} },
-			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "L.mod=l": touchLock, "Q.mod=q of the next": func(s *scene) { s.put(nextOf(s.k).Q) },
+			map[string]func(*scene){"E": moveEpoch, "L.mod=l": touchLock, "Q.mod=q of the next": func(s *scene) { s.put(nextOf(s.k).Q) },
 				"session of the next present": func(s *scene) { s.del(nextOf(s.k).S) },
 				"no Q with a smaller create revision": func(s *scene) {
 					s.del(s.k.W + "another")
@@ -167,9 +168,9 @@ func rows() []row {
 				},
 				"I.mod=prev of the next": func(s *scene) { s.put(nextOf(s.k).I) }}},
 		{"settle and cool", locked, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, cool, nil) },
-			func(k protocol.Keys) []string { return []string{k.I, k.L, k.H} }, nil, ownLock},
+			func(k protocol.Keys) []string { return []string{k.I, k.L, k.H} }, nil, seenLock},
 		{"release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.Release(s.k, s.at) }, nil,
-			func(k protocol.Keys) []string { return []string{k.L, k.H, k.I} }, ownLock},
+			func(k protocol.Keys) []string { return []string{k.L, k.H, k.I} }, seenLock},
 		{"adopt", func(s *scene) { session0(s); locked(s) }, func(s *scene) protocol.Op { return protocol.Adopt(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "L.mod=l": touchLock}},
 		{"bury", locked, func(s *scene) protocol.Op { return protocol.Bury(s.k, s.at, value, nil) }, i, l, dead},

@@ -127,10 +127,10 @@ func DropTurn(k Keys) Op {
 		nil)
 }
 
-// Settle with cool nil frees the lock. With a mark it went through.
+// Settle with cool nil frees the lock. With a mark it went through. Like each end it compares the revision alone: a lock of the revision seen is the lock seen.
 func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 	return txn(
-		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
+		Compares{modified(k.L, at.L)},
 		append(endLock(k, record, cool), raise(k, mark)...),
 		nil)
 }
@@ -140,7 +140,7 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 // that of who ends: what it sends before it acknowledges a pause takes no lock afterwards. It reads who is first then, and the mark of who is next.
 func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased) Op {
 	return txn(
-		Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.L, at.L), modified(next.Q, first.Q), present(next.S), nobodyBefore(next, first.Q), modified(next.I, first.Prev)},
+		Compares{epochIs(k, at), modified(k.L, at.L), modified(next.Q, first.Q), present(next.S), nobodyBefore(next, first.Q), modified(next.I, first.Prev)},
 		append(append(Writes{del(next.Q), Put(k.L, lock), take(k.H), Put(k.I, record), getFirst(next.W)}, raise(k, mark)...), readMark(next)...),
 		nil)
 }
@@ -148,7 +148,7 @@ func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark 
 // Release frees the lock of an execution of which nothing reached the upstream, and leaves the record as it was.
 func Release(k Keys, at Seen) Op {
 	return txn(
-		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
+		Compares{modified(k.L, at.L)},
 		freeLock(k),
 		nil)
 }

@@ -122,11 +122,8 @@ type cover struct {
 var redundant = []cover{
 	{claimAsHead, "epochIs(k, at)", "created(k.Q, at.q)", "wait, session lost", "a place of this epoch dies with the session; but a fence alone leaves it"},
 	{claimAsHead, "created(k.Q, at.q)", "epochIs(k, at)", "wait, session lost", "who has an epoch and knows q has that place"},
-	{settle, "created(k.L, at.created)", "modified(k.L, at.l)", "known failure", "a lock of the revision seen is the lock seen"},
-	{handOver, "created(k.L, at.created)", "modified(k.L, at.l)", "final cancel, waiting", "a lock of the revision seen is the lock seen"},
 	{handOver, "present(next.s)", "modified(next.q, first.q)", "wait, session lost", "a place that does not wait parked goes with its session; but a session that is ended by its key alone leaves it"},
 	{handOver, "modified(next.i, first.prev)", "", "", "as with claim as head"},
-	{release, "created(k.L, at.created)", "modified(k.L, at.l)", "unreachable, cancel", "a lock of the revision seen is the lock seen"},
 	{adopt, "created(k.L, at.created)", "modified(k.L, at.l)", "adopt twice", "a lock of the revision seen is the lock seen"},
 	{putHold, "created(k.L, at.created)", "modified(k.L, at.l)", "hold, retry", "a lock of the revision seen is the lock seen"},
 	{guard, "created(k.L, at.created)", "modified(k.L, at.l)", "cancel, guard", "a lock of the revision seen is the lock seen"},
