@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"hooklock/idem"
@@ -12,33 +13,85 @@ import (
 // errUpstreamTimeout is the cause of a call that took longer than the upstream's timeout.
 var errUpstreamTimeout = errors.New("upstream.timeout passed")
 
-// call is the life of one call of the upstream: it ends with its parent, or when the upstream is silent for too long.
+// call is the life of one call of the upstream: it ends when the upstream is silent for too long, and with the execution; one without an execution
+// ends with the process.
 type call struct {
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	timer   *time.Timer
+	wire.Call
 	timeout time.Duration
+	among   *passing // nil where it follows an execution
 }
 
-func newCall(parent context.Context, timeout time.Duration) *call {
-	c := &call{timeout: timeout}
-	c.ctx, c.cancel = context.WithCancelCause(parent)
-	c.timer = time.AfterFunc(timeout, func() { c.cancel(errUpstreamTimeout) })
+// begin begins a call of the upstream at that time. A delivery makes one at a time, and they use the same memory.
+func (d *delivery) begin(at time.Time) *call {
+	if d.life == nil {
+		d.life = &call{Call: wire.Call{Late: errUpstreamTimeout}}
+	}
+	c := d.life
+	c.timeout, c.among, d.upstream = d.h.o.Timeout, nil, at
+	c.Begin(at, c.timeout)
 	return c
 }
 
-// give gives the upstream d from now on.
-func (c *call) give(d time.Duration) { c.timer.Reset(d) }
+// follow begins a call for an execution.
+func (d *delivery) follow(x *idem.Execution) *call {
+	c := d.begin(d.h.o.Now())
+	c.Follow(x.Context())
+	return c
+}
+
+// pass begins a call without an execution.
+func (d *delivery) pass(at time.Time) *call {
+	c := d.begin(at)
+	c.among = &d.h.passing
+	c.among.enter(&c.Call)
+	return c
+}
 
 // progress gives the upstream its whole time again: something moved.
-func (c *call) progress() { c.give(c.timeout) }
+func (c *call) progress() { c.Give(c.timeout) }
 
-// pause stops the clock: it is not the upstream that is waited for, but a sender who has a pace to keep.
-func (c *call) pause() { c.timer.Stop() }
-
+// end ends what was begun.
 func (c *call) end() {
-	c.timer.Stop()
-	c.cancel(nil)
+	if c.among != nil {
+		c.among.leave(&c.Call)
+	}
+	c.End()
+}
+
+// passing are the calls without an execution. All of them follow the process, which a context for each would make dear.
+type passing struct {
+	mu    sync.Mutex
+	calls map[*wire.Call]struct{}
+	over  error // why the process ends; nil: it does not
+}
+
+func (p *passing) enter(c *wire.Call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over != nil {
+		c.Cancel(p.over)
+		return
+	}
+	if p.calls == nil {
+		p.calls = make(map[*wire.Call]struct{})
+	}
+	p.calls[c] = struct{}{}
+}
+
+func (p *passing) leave(c *wire.Call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.calls, c)
+}
+
+// end cancels those that are there, and those that come.
+func (p *passing) end(cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = cause
+	for c := range p.calls {
+		c.Cancel(cause)
+	}
 }
 
 // called is the evidence of a call of the upstream.
@@ -58,7 +111,7 @@ func (d *delivery) call() called {
 	if err := x.Begin(); err != nil {
 		return called{err: err, why: stopOf(err, false)}
 	}
-	c := newCall(x.Context(), d.h.o.Timeout)
+	c := d.follow(x)
 	err := d.send(c, x)
 	if err == nil && !d.answer.Whole {
 		return called{call: c}
@@ -77,19 +130,24 @@ func (d *delivery) call() called {
 
 // send sends a delivery of a route to the upstream; x is nil where it is forwarded without a lock.
 func (d *delivery) send(c *call, x *idem.Execution) error {
-	d.upstream = d.h.o.Now()
-	err := d.h.o.Upstream.Send(c.ctx, d.upstreamHead(x), d.body, &d.answer)
+	err := d.h.o.Upstream.Send(&c.Call, d.upstreamHead(x), d.body, &d.answer)
 	d.noteCall()
 	return err
 }
 
 // noteCall notes how long the upstream was called.
-func (d *delivery) noteCall() { d.report.Upstream = d.h.o.Now().Sub(d.upstream) }
+func (d *delivery) noteCall() {
+	d.over = d.answer.Over
+	if d.over.IsZero() {
+		d.over = d.h.o.Now()
+	}
+	d.report.Upstream = d.over.Sub(d.upstream)
+}
 
 // callFailure is what a sender hears of a call that failed of itself.
 func callFailure(c *call, err error) failure {
 	var send *wire.SendError
-	timedOut := errors.Is(context.Cause(c.ctx), errUpstreamTimeout) || errors.As(err, &send) && send.Sent() && send.Timeout
+	timedOut := errors.Is(c.Cause(), errUpstreamTimeout) || errors.As(err, &send) && send.Sent() && send.Timeout
 	sent, decision := wasSent(err), idem.DecisionUpstreamFailed
 	switch {
 	case timedOut:

@@ -20,34 +20,47 @@ import (
 // delivery is one HTTP request on its way through the stages. It owns copies of everything: nothing in it points into fasthttp's memory,
 // so it may outlive the handler, as it does while a long answer is streamed.
 type delivery struct {
-	h     *Handler
-	route *Route
-	base  context.Context
+	room
+	course
+}
 
+// room is what a delivery leaves to the next one, with its buffers.
+type room struct {
 	head   wire.Head
 	body   []byte
 	msg    naming.Message
-	signed sender.Delivery // msg as a verifier reads it
-	names  naming.Names
 	place  question
-	vars   []naming.PathVar
 	extra  []byte // scratch for our own header lines
 	out    []byte // the head for the upstream
 	answer wire.Answer
 	fields []wire.Field
+	sender []byte // the address of whoever connected, for X-Forwarded-For
+
+	headReader *bufio.Reader
+	life       *call // of the upstream
+}
+
+// course is what only this delivery has.
+type course struct {
+	h     *Handler
+	route *Route
+	base  context.Context
+
+	signed sender.Delivery // msg as a verifier reads it
+	names  naming.Names
+	vars   []naming.PathVar
 	memory wire.Account // what body and answer take
 
-	headBytes  bytes.Reader // the answer's head on its way through fasthttp's parser
-	headReader *bufio.Reader
+	headBytes bytes.Reader // the answer's head on its way through fasthttp's parser
 
 	trace     idem.TraceContext
-	sender    []byte // the address of whoever connected, for X-Forwarded-For
 	proto     []byte
 	report    Report
 	execution *idem.Execution // nil until it was admitted
 	asked     *idem.Request   // what the gate was asked; nil before
 	end       ending
 	upstream  time.Time     // when the call began
+	over      time.Time     // when it was over
 	detached  bool          // an answer is still being streamed, or the call goes on: whoever does that ends the delivery
 	left      chan struct{} // closed when the handler has left a detached delivery whose call goes on
 	unsure    bool          // nobody knows whether it was parked: it may run
@@ -98,10 +111,8 @@ func (p *deliveryPool) put(d *delivery) {
 		return
 	}
 	d.msg.Reset()
-	*d = delivery{
-		head: d.head, body: d.body[:0], msg: d.msg, place: d.place, extra: d.extra[:0], out: d.out[:0],
-		answer: d.answer, fields: d.fields[:0], sender: d.sender[:0], headReader: d.headReader,
-	}
+	d.body, d.extra, d.out, d.fields, d.sender = d.body[:0], d.extra[:0], d.out[:0], d.fields[:0], d.sender[:0]
+	d.course = course{}
 	p.pool.Put(d)
 }
 

@@ -238,7 +238,11 @@ func (d *delivery) mayChange() bool {
 
 // finish reports a delivery, and gives its memory back to the pool.
 func (d *delivery) finish() {
-	d.report.Total, d.report.UpstreamFrom = d.h.o.Now().Sub(d.report.Started), d.upstream
+	over := d.over
+	if d.route != nil || over.IsZero() { // what passed through is over with its call
+		over = d.h.o.Now()
+	}
+	d.report.Total, d.report.UpstreamFrom = over.Sub(d.report.Started), d.upstream
 	if d.mayChange() {
 		d.report.Members = naming.Members(&d.msg)
 	}

@@ -19,18 +19,16 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
 	if d.head.Upgrade() != nil && !d.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
 		return d.passUpgrade(ctx)
 	}
-	c := newCall(d.base, d.h.o.Timeout)
-	d.upstream = d.h.o.Now()
-	err := d.h.o.Unmatched.Stream(c.ctx, d.passHead(false), d.passBody(ctx, c), &d.answer)
+	c := d.pass(d.report.Started) // its head alone was read since
+	err := d.h.o.Unmatched.Stream(&c.Call, d.passHead(false), d.passBody(ctx, c), &d.answer)
 	d.noteCall()
 	return d.passed(c, err)
 }
 
 // passUpgrade carries a request for another protocol, and then that.
 func (d *delivery) passUpgrade(ctx *fasthttp.RequestCtx) *ending {
-	c := newCall(d.base, d.h.o.Timeout)
-	d.upstream = d.h.o.Now()
-	switched, err := d.h.o.Unmatched.Upgrade(c.ctx, d.passHead(true), &d.answer)
+	c := d.pass(d.report.Started)
+	switched, err := d.h.o.Unmatched.Upgrade(&c.Call, d.passHead(true), &d.answer)
 	d.noteCall()
 	if switched == nil {
 		return d.passed(c, err)
@@ -106,7 +104,7 @@ type pacedReader struct {
 
 // Read implements io.Reader.
 func (r *pacedReader) Read(p []byte) (int, error) {
-	r.call.pause()
+	r.call.Pause()
 	began := time.Now()
 	if err := r.allow(r.pacer.Deadline(began)); err != nil {
 		return 0, err
@@ -135,6 +133,6 @@ func (r *pacedReader) interrupt() {
 
 // bypass forwards a delivery of a route without lock and without memory.
 func (d *delivery) bypass() *ending {
-	c := newCall(d.base, d.h.o.Timeout)
+	c := d.pass(d.h.o.Now())
 	return d.passed(c, d.send(c, nil))
 }

@@ -56,6 +56,7 @@ type Handler struct {
 	rules   atomic.Pointer[Rules]
 	pool    *deliveryPool
 	tunnels wire.Tunnels
+	passing passing
 	calls   sync.WaitGroup // those that go on after their senders were answered
 }
 
@@ -85,6 +86,7 @@ func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	}
 	h := &Handler{o: o, pool: newDeliveryPool()}
 	h.rules.Store(rules)
+	context.AfterFunc(o.Base, func() { h.passing.end(context.Cause(o.Base)) })
 	return h
 }
 

@@ -16,7 +16,7 @@ import (
 // stream hands the rest of the answer to fasthttp, which reads it after the handler has returned.
 func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
 	s.plain = s.x == nil
-	s.call.pause()
+	s.call.Pause()
 	if d.answer.Length >= 0 || !d.head.HTTP10() {
 		d.detached = true
 		s.endWith(ctx.Conn())
@@ -69,9 +69,9 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 		case s.err != nil:
 			return 0, s.err
 		case s.x == nil: // nothing to hold back
-			s.call.give(s.d.h.o.StreamTimeout)
+			s.call.Give(s.d.h.o.StreamTimeout)
 			n, s.err = s.rest.Read(p)
-			s.call.pause() // the sender is waited for, who has a pace to keep
+			s.call.Pause() // the sender is waited for, who has a pace to keep
 			return n, s.err
 		default:
 			s.advance()
@@ -90,7 +90,7 @@ func (s *answerStream) advance() {
 	}
 	s.call.progress()
 	n, err := s.rest.Read(s.bufs[s.turn])
-	s.call.pause()
+	s.call.Pause()
 	s.total += int64(n)
 	s.ready, s.held = s.held, s.bufs[s.turn][:n]
 	s.turn = 1 - s.turn

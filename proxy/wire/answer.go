@@ -1,6 +1,9 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"time"
+)
 
 // Answer is what the upstream answered. The zero value is ready; one that is used again keeps its memory. Everything in
 // it belongs to it and is valid until the next exchange into it.
@@ -15,6 +18,9 @@ type Answer struct {
 	// Memory pays for what is read into memory here: Body, and the part of a request's body that Stream reads before it sends it. It is the
 	// caller's, and whoever uses the Answer again keeps it. Nil: there is no bound.
 	Memory *Account
+
+	// Over is when the exchange was over whose connection is used again; zero for another one.
+	Over time.Time
 
 	// Rest delivers what follows Body; nil where nothing does. It must be closed.
 	Rest *Rest
@@ -31,10 +37,12 @@ type Answer struct {
 	ends []int  // where its lines end
 
 	gathered []byte // the part of a request's body that Stream read before it sent it
+
+	exchange *exchange // that brings it; used again
 }
 
 func (a *Answer) reset() {
-	*a = Answer{Fields: a.Fields[:0], Body: a.Body[:0], head: a.head[:0], ends: a.ends[:0], gathered: a.gathered[:0], Memory: a.Memory}
+	*a = Answer{Fields: a.Fields[:0], Body: a.Body[:0], head: a.head[:0], ends: a.ends[:0], gathered: a.gathered[:0], Memory: a.Memory, exchange: a.exchange}
 }
 
 // Room is how many bytes of memory a keeps for its next use.

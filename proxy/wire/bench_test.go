@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bufio"
-	"context"
 	"strings"
 	"testing"
 
@@ -53,18 +52,12 @@ func BenchmarkSend(b *testing.B) {
 		}
 	})
 	u := pool(b, up)
-	for _, tt := range []struct {
-		name string
-		ctx  context.Context
-	}{{"background", context.Background()}, {"cancellable", soon(b)}} {
-		b.Run(tt.name, func(b *testing.B) {
-			var ans Answer
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := u.Send(tt.ctx, head, body, &ans); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	var ans Answer
+	x := soon(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := u.Send(x, head, body, &ans); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -10,55 +10,143 @@ import (
 // past is a deadline that wakes every blocked Read and Write.
 var past = time.Unix(1, 0)
 
-// call makes one exchange cancellable. It owns a connection between attach and detach, and only then can a cancel reach
-// it: it sets a deadline in the past, which wakes whoever reads or writes and never closes a descriptor that somebody
-// else may own by now. A connection that was detached uncancelled is clean and may be pooled.
-type call struct {
-	ctx  context.Context
-	stop func() bool
-	ran  sync.WaitGroup // the AfterFunc, where it was too late to stop
+// Call is the life of one exchange, in the hands of whoever makes it: a cancel ends it, and so does the end of its time. Nothing else does, so an
+// exchange needs no context. The zero value is ready for Begin; one that is used again keeps its timer.
+//
+// It owns a connection between attach and detach, and only then can a cancel reach it: it sets a deadline in the past, which wakes whoever reads or
+// writes and never closes a descriptor that somebody else may own by now. A connection that was detached uncancelled is clean and may be pooled.
+type Call struct {
+	// Late is the cause of a call whose time was over.
+	Late error
 
 	mu        sync.Mutex
 	conn      net.Conn
-	interrupt func() // wakes the reader of the sender's body; nil without one, and after it was used
+	dial      context.CancelCauseFunc // ends what makes the connection; nil without
+	interrupt func()                  // wakes the reader of the sender's body; nil without one, and after it was used
 	cause     error
+	late      bool // the cause is that time was over
+
+	// The timer looks at until when it fires, and is not stopped by what ends before: most calls end long before their time, and the one timer
+	// serves all that follow.
+	timer *time.Timer
+	until time.Time // zero: the call has all the time
+	rings time.Time // when the timer fires; zero: it does not
+
+	stop func() bool    // lets go of the context that is followed; nil without
+	ran  sync.WaitGroup // what follows it, where that was too late to stop
 }
 
-// start binds the call to ctx. end must be called.
-func (x *call) start(ctx context.Context) {
-	x.ctx = ctx
-	if ctx.Done() != nil {
-		x.ran.Add(1)
-		x.stop = context.AfterFunc(ctx, x.expire)
-	}
-}
-
-func (x *call) expire() {
-	defer x.ran.Done()
-	x.cancel(context.Cause(x.ctx))
-}
-
-// cancel ends the call. The first cause stays.
-func (x *call) cancel(cause error) {
+// Begin begins a call now, by time.Now, which has so much time. End must be called.
+func (x *Call) Begin(now time.Time, d time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.cause, x.late = nil, false
+	x.give(now, d)
+}
+
+// Follow ends the call when ctx ends, with its cause. It is called once between Begin and End.
+func (x *Call) Follow(ctx context.Context) {
+	if ctx.Done() == nil {
+		return
+	}
+	x.ran.Add(1)
+	x.stop = context.AfterFunc(ctx, func() {
+		defer x.ran.Done()
+		x.fail(context.Cause(ctx), ctx.Err() == context.DeadlineExceeded)
+	})
+}
+
+// Give gives the call so much time from now on.
+func (x *Call) Give(d time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.give(time.Now(), d)
+}
+
+// give sets the timer where it would fire too late. One that fires too early looks again.
+func (x *Call) give(now time.Time, d time.Duration) {
+	x.until = now.Add(d)
+	switch {
+	case x.timer == nil:
+		x.timer = time.AfterFunc(d, x.ring)
+	case x.rings.IsZero() || x.until.Before(x.rings):
+		x.timer.Reset(d)
+	default:
+		return
+	}
+	x.rings = x.until
+}
+
+// Pause stops the clock: somebody is waited for who has a pace of his own to keep.
+func (x *Call) Pause() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.until = time.Time{}
+}
+
+func (x *Call) ring() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.rings = time.Time{}
+	if x.until.IsZero() {
+		return
+	}
+	if left := time.Until(x.until); left > 0 {
+		x.timer.Reset(left)
+		x.rings = x.until
+		return
+	}
+	x.end(x.Late, true)
+}
+
+// Cancel ends the call. The first cause stays.
+func (x *Call) Cancel(cause error) { x.fail(cause, false) }
+
+func (x *Call) fail(cause error, late bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.end(cause, late)
+}
+
+func (x *Call) end(cause error, late bool) {
 	if x.cause != nil {
 		return
 	}
-	x.cause = cause
+	x.cause, x.late = cause, late
 	x.wake()
 }
 
+// Cause is why the call was ended before its exchange was over; nil where nobody did.
+func (x *Call) Cause() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.cause
+}
+
+// End lets go of what the call follows. Its exchange is over; nothing reaches it any more when End has returned, and it may begin again.
+func (x *Call) End() {
+	if x.stop != nil && x.stop() {
+		x.ran.Done()
+	}
+	x.ran.Wait()
+	x.stop = nil
+	x.Pause()
+}
+
 // halt wakes whoever reads or writes for the call, without a cause. The connection is of no more use.
-func (x *call) halt() {
+func (x *Call) halt() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.wake()
 }
 
-func (x *call) wake() {
+func (x *Call) wake() {
 	if x.conn != nil {
 		_ = x.conn.SetDeadline(past)
+	}
+	if x.dial != nil {
+		x.dial(x.cause)
+		x.dial = nil
 	}
 	if x.interrupt != nil {
 		x.interrupt()
@@ -66,8 +154,26 @@ func (x *call) wake() {
 	}
 }
 
+// dialling is a context for making the connection, which ends with the call.
+func (x *Call) dialling() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.cause != nil {
+		cancel(x.cause)
+	} else {
+		x.dial = cancel
+	}
+	return ctx, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.dial = nil
+		cancel(nil)
+	}
+}
+
 // attach gives the connection to the call; the error is the cause of a call that was cancelled before.
-func (x *call) attach(c net.Conn) error {
+func (x *Call) attach(c net.Conn) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.cause == nil {
@@ -77,7 +183,7 @@ func (x *call) attach(c net.Conn) error {
 }
 
 // detach takes the connection back: no cancel reaches it any more. The error is the cause if one reached it before.
-func (x *call) detach() error {
+func (x *Call) detach() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.conn = nil
@@ -85,7 +191,7 @@ func (x *call) detach() error {
 }
 
 // guard lets a cancel interrupt the reader of the sender's body.
-func (x *call) guard(interrupt func()) error {
+func (x *Call) guard(interrupt func()) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.interrupt = interrupt
@@ -93,7 +199,7 @@ func (x *call) guard(interrupt func()) error {
 }
 
 // limitRead bounds the time for what is left to read, unless the call was cancelled.
-func (x *call) limitRead(t time.Time) {
+func (x *Call) limitRead(t time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.cause == nil && x.conn != nil {
@@ -101,16 +207,9 @@ func (x *call) limitRead(t time.Time) {
 	}
 }
 
-// reason returns the cause of a call that was cancelled, else nil.
-func (x *call) reason() error {
+// why is Cause, and whether it is that time was over.
+func (x *Call) why() (late bool, cause error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.cause
-}
-
-// end lets go of the context. Nothing of the call runs when it has returned. It is called once.
-func (x *call) end() {
-	if x.stop != nil && !x.stop() {
-		x.ran.Wait()
-	}
+	return x.late, x.cause
 }

@@ -46,7 +46,7 @@ func TestADeadlineEndsTheCallAndSaysHowFarItCame(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(context.Background(), 50*time.Millisecond, why)
 			defer cancel()
 			var ans Answer
-			err := u.Send(ctx, head, body, &ans)
+			err := u.Send(following(ctx, t), head, body, &ans)
 			serr := wantSent(t, err, tt.evidence)
 			if !serr.Timeout || !errors.Is(err, why) || u.idleNow() != 0 {
 				t.Errorf("error is %v, timeout %v", err, serr.Timeout)
@@ -69,11 +69,11 @@ func TestACancelKeepsItsCause(t *testing.T) {
 	})
 	u := pool(t, up)
 	var ans Answer
-	err := u.Send(ctx, []byte(postHead), []byte("body"), &ans)
+	err := u.Send(following(ctx, t), []byte(postHead), []byte("body"), &ans)
 	if serr := wantSent(t, err, BodyWritten); serr.Timeout || !errors.Is(err, why) {
 		t.Errorf("error is %v", err)
 	}
-	err = u.Send(ctx, []byte(postHead), []byte("body"), &ans)
+	err = u.Send(following(ctx, t), []byte(postHead), []byte("body"), &ans)
 	if serr := wantSent(t, err, NotDialled); serr.Sent() || !errors.Is(err, why) {
 		t.Errorf("error is %v", err)
 	}
@@ -149,6 +149,7 @@ func TestAStormOfCancelsLeaksNothing(t *testing.T) {
 		workers.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(w), 1))
 			var ans Answer
+			var x Call // one for all: what is late for one exchange must not end the next
 			for i := range 200 {
 				body := strings.Repeat(string(rune('a'+w)), 1+i%7) + itoa(i)
 				if i%10 == 0 {
@@ -157,7 +158,10 @@ func TestAStormOfCancelsLeaksNothing(t *testing.T) {
 				head := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + itoa(len(body)) + "\r\n\r\n"
 				ctx, cancel := context.WithCancel(context.Background())
 				timer := time.AfterFunc(time.Duration(random.IntN(400))*time.Microsecond, cancel)
-				err := u.Send(ctx, []byte(head), []byte(body), &ans)
+				x.Begin(time.Now(), 20*time.Second)
+				x.Follow(ctx)
+				err := u.Send(&x, []byte(head), []byte(body), &ans)
+				x.End()
 				timer.Stop()
 				cancel()
 				if err == nil && string(ans.Body) != body {
@@ -210,4 +214,35 @@ func TestAnIdleConnectionAges(t *testing.T) {
 	if u.idleNow() != 0 {
 		t.Error("kept one after Close")
 	}
+}
+
+// TestATimerOfAnEarlierExchangeEndsNoLaterOne: one timer serves all exchanges of a call, and is not stopped between them.
+func TestATimerOfAnEarlierExchangeEndsNoLaterOne(t *testing.T) {
+	late := errors.New("time was over")
+	x := Call{Late: late}
+	x.Begin(time.Now(), time.Minute)
+	x.End()
+	x.ring() // nobody is there
+	x.Begin(time.Now(), time.Hour)
+	x.ring() // that of the first minute
+	if err := x.Cause(); err != nil || x.rings.IsZero() {
+		t.Errorf("ended by %v, and rings at %s", err, x.rings)
+	}
+	x.Give(-time.Second)
+	x.Pause()
+	x.ring()
+	if err := x.Cause(); err != nil {
+		t.Errorf("ended while the clock stood: %v", err)
+	}
+	x.Give(-time.Second)
+	x.ring()
+	if was, err := x.why(); err != late || !was {
+		t.Errorf("ended by %v, late %v", err, was)
+	}
+	x.End()
+	x.Begin(time.Now(), time.Hour)
+	if err := x.Cause(); err != nil {
+		t.Errorf("began ended, by %v", err)
+	}
+	x.End()
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -19,7 +18,7 @@ const lateAnswer = time.Second
 
 // exchange is one request on its way, over one connection, or two if the first was dead.
 type exchange struct {
-	call
+	*Call
 	u       *Upstream
 	ans     *Answer
 	head    []byte
@@ -35,10 +34,13 @@ type exchange struct {
 	rest     bodyReader
 }
 
-func (u *Upstream) newExchange(ctx context.Context, head []byte, ans *Answer) *exchange {
+func (u *Upstream) newExchange(x *Call, head []byte, ans *Answer) *exchange {
 	ans.reset()
-	e := &exchange{u: u, ans: ans, head: head}
-	e.start(ctx)
+	if ans.exchange == nil {
+		ans.exchange = new(exchange)
+	}
+	e := ans.exchange
+	*e = exchange{Call: x, u: u, ans: ans, head: head}
 	return e
 }
 
@@ -47,7 +49,7 @@ func (e *exchange) open() error {
 	// What is streamed or switched cannot be sent twice, so it does not begin on a connection that may be dead.
 	fresh := e.source != nil || e.upgrade
 	for {
-		c, reused, err := e.u.get(e.ctx, fresh)
+		c, reused, err := e.u.get(e.Call, fresh)
 		if err != nil {
 			e.evidence = NotDialled
 			return e.over(err)
@@ -67,22 +69,21 @@ func (e *exchange) open() error {
 	}
 }
 
-// over ends the call and names what happened.
+// over names what happened.
 func (e *exchange) over(err error) error {
-	e.end()
 	e.ans.Evidence = e.evidence
-	return e.fail(err)
+	return e.failed(err)
 }
 
-// fail makes the error of the exchange. The cause of a cancelled context goes before what it broke.
-func (e *exchange) fail(err error) *SendError {
+// failed makes the error of the exchange. The cause of a cancel goes before what that broke.
+func (e *exchange) failed(err error) *SendError {
 	var nerr net.Error
 	timeout := errors.Is(err, errConnectTimeout)
 	if e.evidence == NotDialled && errors.As(err, &nerr) && nerr.Timeout() {
 		timeout = true
 	}
-	if e.ctx.Err() != nil && !errors.Is(err, errClosed) {
-		err, timeout = context.Cause(e.ctx), e.ctx.Err() == context.DeadlineExceeded
+	if late, cause := e.why(); cause != nil && !errors.Is(err, errClosed) {
+		err, timeout = cause, late
 	}
 	return &SendError{Evidence: e.evidence, Timeout: timeout, Err: err}
 }
@@ -109,7 +110,7 @@ func (e *exchange) attempt(reused bool) (again bool, err error) {
 	if err == nil {
 		return false, nil
 	}
-	cause := e.reason()
+	cause := e.Cause()
 	e.settle(false)
 	_ = e.detach()
 	if e.evidence < AnswerBegun {
@@ -237,9 +238,8 @@ func (e *exchange) finish(whole bool) {
 	} else if e.close || e.last || e.c.br.Buffered() > 0 {
 		e.u.end(e.c)
 	} else {
-		e.u.put(e.c)
+		e.ans.Over = e.u.put(e.c)
 	}
-	e.end()
 }
 
 // readBody reads the answer's body into memory, or up to the limit.
@@ -273,13 +273,13 @@ func (e *exchange) readBody() error {
 			e.handOver()
 			return nil
 		case err != nil:
-			cause := e.reason()
+			cause := e.Cause()
 			e.finish(false)
 			if cause != nil {
 				err = cause
 			}
 			a.Evidence = e.evidence
-			return e.fail(unexpected(err))
+			return e.failed(unexpected(err))
 		}
 	}
 }
@@ -309,8 +309,8 @@ func (e *exchange) pending() bool { return e.pump != nil && !e.pump.drained.Load
 // provably had no byte of it. When ctx ends, the call ends at once and its connection is closed; ctx governs ans.Rest,
 // too. The error is a *SendError, which says how far the exchange came; the content of ans is then of no use, but for
 // Evidence.
-func (u *Upstream) Send(ctx context.Context, head, body []byte, ans *Answer) error {
-	e := u.newExchange(ctx, head, ans)
+func (u *Upstream) Send(x *Call, head, body []byte, ans *Answer) error {
+	e := u.newExchange(x, head, ans)
 	e.body, e.last = body, !u.Reuses(body)
 	if err := e.open(); err != nil {
 		return err

@@ -108,7 +108,7 @@ func buffered(u *Upstream, max int, o HeadOptions) fasthttp.RequestHandler {
 		o := o
 		o.Length = int64(len(body))
 		var ans Answer
-		if err := u.Send(context.Background(), head.AppendTo(nil, o), body, &ans); err != nil {
+		if err := u.Send(new(Call), head.AppendTo(nil, o), body, &ans); err != nil {
 			refuse(ctx, 502)
 			return
 		}
@@ -149,7 +149,7 @@ func passing(u *Upstream, tunnels *Tunnels, failed func(error)) fasthttp.Request
 		}
 		var ans Answer
 		if tunnels != nil && head.Upgrade() != nil && !head.HasBody() {
-			s, err := u.Upgrade(context.Background(), head.AppendTo(nil, HeadOptions{Upgrade: true}), &ans)
+			s, err := u.Upgrade(new(Call), head.AppendTo(nil, HeadOptions{Upgrade: true}), &ans)
 			switch {
 			case err != nil:
 				failed(err)
@@ -164,7 +164,7 @@ func passing(u *Upstream, tunnels *Tunnels, failed func(error)) fasthttp.Request
 			}
 			return
 		}
-		if err := u.Stream(context.Background(), head.AppendTo(nil, HeadOptions{Streamed: true}), BodyOf(ctx), &ans); err != nil {
+		if err := u.Stream(new(Call), head.AppendTo(nil, HeadOptions{Streamed: true}), BodyOf(ctx), &ans); err != nil {
 			failed(err)
 			refuse(ctx, 502)
 			return

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 )
 
 var errClosed = errors.New("answer was closed before its end")
@@ -14,7 +15,7 @@ type Rest struct {
 	e *exchange
 
 	mu   sync.Mutex // held while reading
-	over bool
+	over atomic.Bool
 	err  error // after the end
 }
 
@@ -23,7 +24,7 @@ type Rest struct {
 func (r *Rest) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over {
+	if r.over.Load() {
 		return 0, r.err
 	}
 	n, err := r.e.rest.Read(p)
@@ -32,11 +33,11 @@ func (r *Rest) Read(p []byte) (int, error) {
 		r.e.evidence = AnswerWhole
 		r.end(true, io.EOF)
 	case err != nil:
-		if cause := r.e.reason(); cause != nil {
+		if cause := r.e.Cause(); cause != nil {
 			err = cause
 		}
 		r.end(false, err)
-		r.err = r.e.fail(unexpected(err))
+		r.err = r.e.failed(unexpected(err))
 	}
 	if n > 0 {
 		return n, nil
@@ -45,17 +46,21 @@ func (r *Rest) Read(p []byte) (int, error) {
 }
 
 func (r *Rest) end(whole bool, err error) {
-	r.over, r.err = true, err
+	r.err = err
 	r.e.finish(whole)
+	r.over.Store(true)
 }
 
 // Close ends the exchange. Before the end of the answer it closes the connection. When it returns, nobody reads the
 // sender's body any more. Closing again is harmless.
 func (r *Rest) Close() error {
-	r.e.cancel(errClosed) // no effect on a connection that was given back
+	if r.over.Load() {
+		return nil // the call may be another exchange's by now
+	}
+	r.e.Cancel(errClosed) // no effect on a connection that was given back
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.over {
+	if !r.over.Load() {
 		r.end(false, errClosed)
 	}
 	return nil

@@ -28,12 +28,21 @@ func pool(t testing.TB, up *wiretest.Upstream, change ...func(*Options)) *Upstre
 	return u
 }
 
-// soon is a context that ends a test that hangs.
-func soon(t testing.TB) context.Context {
+// soon is a call that ends a test that hangs.
+func soon(t testing.TB) *Call {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	t.Cleanup(cancel)
-	return ctx
+	x := &Call{Late: errors.New("the test hangs")}
+	x.Begin(time.Now(), 20*time.Second)
+	t.Cleanup(x.End)
+	return x
+}
+
+// following is a call that ends with ctx.
+func following(ctx context.Context, t testing.TB) *Call {
+	t.Helper()
+	x := soon(t)
+	x.Follow(ctx)
+	return x
 }
 
 func post(t testing.TB, u *Upstream, ans *Answer) error {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"strconv"
@@ -29,10 +28,10 @@ const (
 // A sender that hangs up in the middle of its body ends the exchange: the upstream's connection is closed, so it never
 // sees a request that looks whole, and the error is ErrBodyTruncated (or another of those of ReadBody).
 //
-// ctx governs ans.Rest, too, so it must outlive the handler that hands Rest to fasthttp. When Rest is closed, or where
+// x governs ans.Rest, too, so it ends behind that, and outlives the handler that hands Rest to fasthttp. When Rest is closed, or where
 // there is none, nobody reads the body any more. The error is a *SendError.
-func (u *Upstream) Stream(ctx context.Context, head []byte, body *RequestBody, ans *Answer) error {
-	e := u.newExchange(ctx, head, ans)
+func (u *Upstream) Stream(x *Call, head []byte, body *RequestBody, ans *Answer) error {
+	e := u.newExchange(x, head, ans)
 	if err := e.take(body); err != nil {
 		ans.RequestPending = true
 		return e.over(err)
@@ -132,7 +131,7 @@ func (p *pump) copy(e *exchange) {
 	var broken *senderError
 	if errors.As(err, &broken) {
 		err = bodyError(broken.error)
-		e.cancel(err)
+		e.Cancel(err)
 	}
 	p.stop(err)
 }

@@ -341,7 +341,7 @@ func TestAContextEndsAStreamThatWaitsForTheSender(t *testing.T) {
 			cancel(why)
 		}()
 		var ans Answer
-		err := u.Stream(ctx, []byte("POST / HTTP/1.1\r\nHost: a\r\n\r\n"), body, &ans)
+		err := u.Stream(following(ctx, t), []byte("POST / HTTP/1.1\r\nHost: a\r\n\r\n"), body, &ans)
 		var serr *SendError
 		if !errors.As(err, &serr) || !errors.Is(err, why) || serr.Timeout || !ans.RequestPending || serr.Sent() != (length != 100) {
 			t.Errorf("%d: %v, %+v", length, err, ans)

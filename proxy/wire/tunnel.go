@@ -25,11 +25,11 @@ func (s *Switched) Close() error {
 }
 
 // Upgrade sends a head that asks for another protocol (HeadOptions.Upgrade), on a connection of its own. After 101 it
-// returns the connection, which ctx no longer governs; after any other answer nil, and ans is as after Stream. A request
+// returns the connection, which x no longer governs; after any other answer nil, and ans is as after Stream. A request
 // with a body cannot be upgraded: send it with Stream, without its Upgrade lines. The error is a *SendError; a 101 to
 // h2c, HTTP or TLS is one, because it would carry requests past Hooklock.
-func (u *Upstream) Upgrade(ctx context.Context, head []byte, ans *Answer) (*Switched, error) {
-	e := u.newExchange(ctx, head, ans)
+func (u *Upstream) Upgrade(x *Call, head []byte, ans *Answer) (*Switched, error) {
+	e := u.newExchange(x, head, ans)
 	e.upgrade = true
 	if err := e.open(); err != nil {
 		return nil, err
@@ -41,7 +41,6 @@ func (u *Upstream) Upgrade(ctx context.Context, head []byte, ans *Answer) (*Swit
 		e.c.hangUp()
 		return nil, e.over(cause)
 	}
-	e.end()
 	ans.Evidence = e.evidence
 	return &Switched{c: e.c, head: append([]byte(nil), ans.head...)}, nil
 }

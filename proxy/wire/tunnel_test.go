@@ -57,7 +57,7 @@ func TestATunnelCarriesBytesBothWaysAndEachEnd(t *testing.T) {
 		if rest, err := io.ReadAll(c); err != nil || string(rest) != "bye" {
 			t.Errorf("after the half-close got %q, %v", rest, err)
 		}
-		if err := tunnels.Close(soon(t)); err != nil || tunnels.running() != 0 || u.idleNow() != 0 {
+		if err := tunnels.Close(t.Context()); err != nil || tunnels.running() != 0 || u.idleNow() != 0 {
 			t.Errorf("%v, %d tunnels", err, tunnels.running())
 		}
 	}
@@ -83,7 +83,7 @@ func TestClosingTheTunnelsEndsThemAll(t *testing.T) {
 	if tunnels.running() != 8 {
 		t.Errorf("%d tunnels", tunnels.running())
 	}
-	if err := tunnels.Close(soon(t)); err != nil || tunnels.running() != 0 {
+	if err := tunnels.Close(t.Context()); err != nil || tunnels.running() != 0 {
 		t.Errorf("%v, %d tunnels", err, tunnels.running())
 	}
 	for _, c := range senders {
@@ -159,7 +159,7 @@ func TestATunnelThatNobodyTakesOverIsClosed(t *testing.T) {
 	if err := tunnels.Serve(ctx, s); err != nil || tunnels.running() != 1 {
 		t.Fatal(err)
 	}
-	if err := tunnels.Close(soon(t)); err != nil || tunnels.running() != 0 {
+	if err := tunnels.Close(t.Context()); err != nil || tunnels.running() != 0 {
 		t.Error(err)
 	}
 	select {

@@ -80,7 +80,7 @@ func NewUpstream(o Options) *Upstream {
 func (u *Upstream) Reuses(body []byte) bool { return len(body) == 0 || u.o.ReuseAfterBody }
 
 // get returns an idle connection that looks alive, or with fresh a new one.
-func (u *Upstream) get(ctx context.Context, fresh bool) (c *conn, reused bool, err error) {
+func (u *Upstream) get(x *Call, fresh bool) (c *conn, reused bool, err error) {
 	for !fresh {
 		c := u.pop()
 		if c == nil {
@@ -91,7 +91,7 @@ func (u *Upstream) get(ctx context.Context, fresh bool) (c *conn, reused bool, e
 		}
 		c.close()
 	}
-	c, err = u.dial(ctx)
+	c, err = u.dial(x)
 	return c, false, err
 }
 
@@ -108,8 +108,10 @@ func (u *Upstream) pop() *conn {
 	return c
 }
 
-func (u *Upstream) put(c *conn) {
-	c.idleSince = u.o.Now()
+// put keeps c for another exchange, from now on.
+func (u *Upstream) put(c *conn) (now time.Time) {
+	now = u.o.Now()
+	c.idleSince = now
 	c.count()
 	u.mu.Lock()
 	kept := !u.closed && len(u.idle) < u.o.MaxIdle
@@ -120,6 +122,7 @@ func (u *Upstream) put(c *conn) {
 	if !kept {
 		c.close()
 	}
+	return now
 }
 
 // reader is a buffer that no connection has. A connection that carried a body is used once, and its buffer was a seventh of all garbage.
@@ -138,8 +141,10 @@ func (u *Upstream) end(c *conn) {
 	c.br = nil
 }
 
-// dial connects. Its error is the cause of ctx where that ended it.
-func (u *Upstream) dial(ctx context.Context) (*conn, error) {
+// dial connects. Its error is the cause of x where that was cancelled.
+func (u *Upstream) dial(x *Call) (*conn, error) {
+	ctx, over := x.dialling()
+	defer over()
 	bounded, cancel := context.WithTimeoutCause(ctx, u.o.ConnectTimeout, errConnectTimeout)
 	defer cancel()
 	raw, err := u.dialer.DialContext(bounded, u.o.Network, u.o.Addr)
