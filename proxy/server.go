@@ -53,8 +53,11 @@ func NewServer(o ServerOptions) *Server {
 		CloseOnShutdown: true,
 		Logger:          quietLogger{o.Log},
 		ConnState:       func(c net.Conn, state fasthttp.ConnState) { wire.Between(c, state == fasthttp.StateIdle) },
-		HeaderReceived: func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
-			return fasthttp.RequestConfig{ReadTimeout: o.Handler.limits().BodyTimeout} // the head had its own time
+		HeaderReceived: func(h *fasthttp.RequestHeader) (body fasthttp.RequestConfig) {
+			if n := h.ContentLength(); n > 0 || n == -1 {
+				body.ReadTimeout = o.Handler.limits().BodyTimeout // the head had its own time
+			}
+			return body
 		},
 		// Bodies are read by us: fasthttp would allocate a declared length ahead, and would take a body that is cut off for a whole one.
 		StreamRequestBody: true,

@@ -139,6 +139,10 @@ func (l *Listener) take(c net.Conn) net.Conn {
 	l.live.Add(1)
 	s := &served{Conn: c, l: l, strict: strict{free: !l.o.Strict}, writing: l.o.WritePace.Begin()}
 	s.fresh.Store(true)
+	if sc, ok := c.(syscall.Conn); ok {
+		s.raw, _ = sc.SyscallConn()
+		s.doOffer = s.writeOffered
+	}
 	l.mu.Lock()
 	s.place = l.idle.PushBack(s)
 	l.mu.Unlock()

@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // Pace is how slowly a peer may go: each Bytes bytes may be waited for during Time. The zero value has no bound.
 type Pace struct {
@@ -36,6 +40,9 @@ func (c *served) Write(b []byte) (n int, err error) {
 	if c.l.o.WritePace.Bytes == 0 {
 		return c.Conn.Write(b)
 	}
+	if n = c.offer(b); n == len(b) {
+		return n, nil
+	}
 	for {
 		began := time.Now()
 		if err := c.SetWriteDeadline(c.writing.Deadline(began)); err != nil {
@@ -47,5 +54,24 @@ func (c *served) Write(b []byte) (n int, err error) {
 		if err != nil || n == len(b) {
 			return n, err
 		}
+	}
+}
+
+// offer writes what the kernel takes at once, which is all of most answers. Nobody waits for it, so it needs neither a clock nor a deadline. What is
+// wrong with the connection is found by whoever writes the rest.
+func (c *served) offer(b []byte) (taken int) {
+	if c.raw == nil {
+		return 0
+	}
+	c.offered = b
+	_ = c.raw.Control(c.doOffer)
+	taken, c.offered = len(b)-len(c.offered), nil
+	c.writing.Moved(taken, 0)
+	return taken
+}
+
+func (c *served) writeOffered(fd uintptr) {
+	if n, err := unix.Write(int(fd), c.offered); err == nil {
+		c.offered = c.offered[n:]
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -17,6 +18,9 @@ type served struct {
 	net.Conn
 	l       *Listener
 	writing Pacer
+	raw     syscall.RawConn // of a connection without TLS; else nil
+	offered []byte          // what the kernel has not taken yet
+	doOffer func(fd uintptr)
 	strict  strict
 	linger  atomic.Bool
 	fresh   atomic.Bool           // nothing came yet
