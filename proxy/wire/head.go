@@ -41,13 +41,12 @@ type Head struct {
 	closes      bool // Connection lists close
 	hasHost     bool
 	expects     bool
-	proto       bool   // X-Forwarded-Proto is there
-	host        bool   // X-Forwarded-Host is there
-	traced      bool   // traceparent is there
-	lastForward int    // index of the last X-Forwarded-For, -1 without
-	upgrade     []byte // nil: nothing that could be tunnelled is offered
-	listed      [maxListed][]byte
-	nListed     int
+	proto       bool     // X-Forwarded-Proto is there
+	host        bool     // X-Forwarded-Host is there
+	traced      bool     // traceparent is there
+	lastForward int      // index of the last X-Forwarded-For, -1 without
+	upgrade     []byte   // nil: nothing that could be tunnelled is offered
+	listed      [][]byte // by Connection
 }
 
 type line struct {
@@ -59,7 +58,7 @@ type line struct {
 // was received, and accepts less than fasthttp does: what two parsers could read differently is an error, one of those
 // above. dst is of no use after an error.
 func ParseHead(h *fasthttp.RequestHeader, dst *Head) error {
-	*dst = Head{buf: dst.buf[:0], fields: dst.fields[:0], lines: dst.lines[:0], lastForward: -1}
+	*dst = Head{buf: dst.buf[:0], fields: dst.fields[:0], lines: dst.lines[:0], listed: dst.listed[:0], lastForward: -1}
 	method, target, block := h.Method(), h.RequestURI(), h.RawHeaders()
 	if err := checkRequestLine(method, target, h.Protocol()); err != nil {
 		return err
@@ -172,11 +171,10 @@ func (h *Head) addListed(list []byte) error {
 		if name, list = nextListed(list); len(name) == 0 {
 			continue
 		}
-		if h.nListed == maxListed {
+		if len(h.listed) == maxListed {
 			return ErrConnection
 		}
-		h.listed[h.nListed] = name
-		h.nListed++
+		h.listed = append(h.listed, name)
 	}
 	return nil
 }
@@ -187,7 +185,7 @@ func (h *Head) checkWhole() error {
 		return ErrHost
 	}
 	upgrades := false
-	for _, name := range h.listed[:h.nListed] {
+	for _, name := range h.listed {
 		switch {
 		case equalFold(name, "upgrade"):
 			upgrades = true
