@@ -126,8 +126,6 @@ func (g *Guard) Waiting() (n int, since time.Time) { return g.waiting.waiting() 
 
 // admit decides without waiting.
 func (g *Guard) admit(r *Request) Admission {
-	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
-	defer cancel()
 	if !r.Policy.Idempotency {
 		r.Scope.Key = g.randomKey()
 	} else if rec := g.cache.get(r.Scope.Key, g.o.Now()); rec != nil {
@@ -138,6 +136,8 @@ func (g *Guard) admit(r *Request) Admission {
 	if r.Policy.rests() {
 		return Admission{Verdict: Verdict{Decision: DecisionLocked}}
 	}
+	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout) // what follows may ask the ledger
+	defer cancel()
 	mine, running, err := g.live.enter(ctx, r.Scope)
 	switch {
 	case err != nil:
