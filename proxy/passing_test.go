@@ -1,0 +1,70 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"hooklock/idem"
+	"hooklock/proxy/wire"
+	"hooklock/proxy/wiretest"
+)
+
+type silent struct{}
+
+func (silent) Delivered(*Report)        {}
+func (silent) Passed(*Report)           {}
+func (silent) Event(EventName, *Report) {}
+
+// TestWhatPassesThroughEndsWithTheProcess: what is under way then may have run, and what comes later reaches nobody.
+func TestWhatPassesThroughEndsWithTheProcess(t *testing.T) {
+	base, end := context.WithCancelCause(t.Context())
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		_, _ = c.ReadRequest()
+		end(idem.ErrShutdown)
+		_, _ = io.Copy(io.Discard, c)
+	})
+	pool := wire.NewUpstream(wire.Options{Addr: up.Addr})
+	defer pool.Close()
+	quiet := slog.New(slog.DiscardHandler)
+	h := NewHandler(HandlerOptions{Upstream: pool, Unmatched: pool, Timeout: patience, Base: base, Observer: silent{}, Log: quiet},
+		&Rules{Limits: Limits{HeadTimeout: patience, BodyTimeout: patience}})
+	s := NewServer(ServerOptions{Handler: h, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 10, Log: quiet})
+	s.fast.MaxIdleWorkerDuration = 1
+	door, served := local(t), make(chan error, 1)
+	go func() { served <- s.Serve(s.Listener(door)) }()
+	defer func() {
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-served
+	}()
+	for _, executed := range []string{"unknown", "no"} {
+		status, body := get(t, door.Addr())
+		if status != http.StatusBadGateway || !strings.Contains(body, `"executed":"`+executed+`"`) {
+			t.Errorf("%d %s, want executed %s", status, body, executed)
+		}
+	}
+	if up.Conns() != 1 {
+		t.Errorf("%d connections to the upstream, want 1", up.Conns())
+	}
+}
+
+func get(t *testing.T, addr net.Addr) (status int, body string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	resp, err := client.Get("http://" + addr.String() + "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	all, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return resp.StatusCode, string(all)
+}
