@@ -74,6 +74,7 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 	case err != nil:
 		return nil, unavailable(err)
 	case t.pauses.of(head.Route, head.Scope.Workflow) != nil: // all lines are looked at when that is over
+		t.slots.leaveLine(head.Execution)
 		return nil, nil
 	case head.Parked == nil, t.layout.Lock(head.Scope) != k.L, !t.mine(head.Route): // its own process, another line or other processes are for it
 		return nil, nil

@@ -301,10 +301,15 @@ func (c *claimer) giveBack(life context.Context, r claimed) {
 	}
 }
 
-// choose says which slots the claim is to take, where it counts against limits. What it returns is why there is none for it.
+// choose says which slots the claim is to take, where it counts against limits. What it returns is why there is none for it. What is paused gets none,
+// and is not refused for what it would wait for besides.
 func (c *claimer) choose(ctx context.Context) *claimed {
 	if len(c.lock.Slots) == 0 {
 		return nil
+	}
+	if c.pause = c.store.pauses.of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
+		r := c.whilePaused(ctx)
+		return &r
 	}
 	for looked := false; ; looked = true {
 		c.lock.Slots = slices.Clone(c.lock.Slots) // a lock that was shown to others stays as it is

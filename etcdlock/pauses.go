@@ -195,6 +195,7 @@ func (p *pauses) acknowledge(ctx context.Context, s *session, pool *link.Pool) {
 // pauseChanged is told of each change by the watch, in order.
 func (s *core) pauseChanged(begun, over []*idem.Pause) {
 	s.lines.pausesChanged()
+	s.slots.pausesChanged()
 	if s.o.OnPause == nil {
 		return
 	}

@@ -407,7 +407,7 @@ func (p *slots) goneLocked(key string, slot bool) (name string) {
 }
 
 // ask is at which limit it is not the turn of who waits yet, and whether it is in the line there; "" = it is its turn at all of them. Until all is
-// followed nobody knows, and at is unknownLimit. The waiter's news are closed, or its wake is called, when it is to ask again.
+// followed nobody knows, and at is unknownLimit, as it is for what is paused. The waiter's news are closed, or its wake is called, when it is to ask again.
 func (p *slots) ask(l *idem.Lock, wake func()) (at string, inLine bool, w *slotWaiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -417,6 +417,10 @@ func (p *slots) ask(l *idem.Lock, wake func()) (at string, inLine bool, w *slotW
 		p.waiters[l.Execution] = w
 	}
 	w.news, w.idle = make(chan struct{}), 0
+	if p.paused(l) { // since it was looked at
+		p.wakeLocked(w)
+		return unknownLimit, true, w
+	}
 	if !p.followed {
 		poke(p.wanted)
 		return unknownLimit, true, w
@@ -519,6 +523,27 @@ func (p *slots) leave(x idem.ExecutionID) (turn string) {
 	delete(p.waiters, x)
 	return w.turn
 }
+
+// leaveLine is leave, and gives up that turn.
+func (p *slots) leaveLine(x idem.ExecutionID) {
+	if turn := p.leave(x); turn != "" {
+		p.dropTurn(turn, x)
+	}
+}
+
+// pausesChanged lets those ask again that are paused now: each gives its turn to the next, and takes one again after the pause. What waits in a line of
+// parked executions does so when that is looked at.
+func (p *slots) pausesChanged() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.waiters {
+		if w.wake == nil && p.paused(&w.lock) {
+			p.wakeLocked(w)
+		}
+	}
+}
+
+func (p *slots) paused(l *idem.Lock) bool { return p.store.pauses.of(l.Route, l.Scope.Workflow) != nil }
 
 // turnOf is the limit at which an execution may have its turn; "" = none.
 func (p *slots) turnOf(x idem.ExecutionID) string {

@@ -16,7 +16,7 @@ func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pr
 		return k, protocol.Leased{}
 	}
 	p.leaveLine()
-	if at.L != 0 {
+	if at.L != 0 || p.store.pauses.of(p.route, p.scope.Workflow) != nil {
 		return k, protocol.Leased{}
 	}
 	limit := p.store.slots.begin(p.waits())
@@ -30,11 +30,8 @@ func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pr
 
 // leaveLine is for who waits for something else, or no more.
 func (p *Place) leaveLine() {
-	if p.limits == nil {
-		return
-	}
-	if turn := p.store.slots.leave(p.execution); turn != "" {
-		p.store.slots.dropTurn(turn, p.execution)
+	if p.limits != nil {
+		p.store.slots.leaveLine(p.execution)
 	}
 }
 

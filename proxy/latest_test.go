@@ -187,11 +187,7 @@ func TestASeriesThatDoesNotEndRunsAtMaxWait(t *testing.T) {
 func TestObserveSaysWhatWouldHaveBeenReplaced(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { newest(p); p.Observe, p.Quiet = true, time.Hour })
-	rules := *r.handler.rules.Load()
-	route := *rules.Table.Routes[0]
-	route.Observe = true
-	rules.Table.Routes = []*Route{&route}
-	r.handler.SetRules(&rules)
+	r.observes(t)
 	first := r.send(t.Context(), "w", "1")
 	await(t, up.begun)
 	second := r.send(t.Context(), "w", "2")

@@ -207,6 +207,20 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	return r
 }
 
+// observes puts its route into mode observe; its policy has to say so, too. Its deliveries count against these limits.
+func (r *replica) observes(t *testing.T, uses ...string) {
+	t.Helper()
+	rules := *r.handler.rules.Load()
+	route := *rules.Table.Routes[0]
+	keys, err := naming.NewKeys(naming.KeySpec{Route: "r", Workflow: "w/{path.w}", EventID: "{header.Idempotency-Key}", Uses: uses})
+	if err != nil {
+		t.Fatal(err)
+	}
+	route.Observe, route.Keys = true, keys
+	rules.Table.Routes = []*Route{&route}
+	r.handler.SetRules(&rules)
+}
+
 // answer is what a sender got.
 type answer struct {
 	status   int

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -332,5 +334,49 @@ func TestALimitOfAWorkflowLetsSoManyRun(t *testing.T) {
 	}
 	if _, most := up.count(); most != 2 {
 		t.Errorf("%d ran at once", most)
+	}
+}
+
+// TestObserveForwardsWhatIsOverALimitWithoutASlot: what a limit has a slot for takes it, as it takes its lock, so that the next one is judged as it will be.
+func TestObserveForwardsWhatIsOverALimitWithoutASlot(t *testing.T) {
+	for would, c := range map[string]struct {
+		limit    int
+		uses     []string
+		workflow string
+	}{"locked": {2, nil, "w"}, "limited": {1, []string{"erp"}, "w%d"}} {
+		t.Run(would, func(t *testing.T) {
+			etcd, up := etcdtest.Start(t), newService(t)
+			r := newReplica(t, etcd, up, func(p *idem.Policy) { p.Limit, p.Observe = c.limit, true })
+			r.observes(t, c.uses...)
+			taken := func() int {
+				page, err := r.store.Slots(t.Context(), idem.LockQuery{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(page.Slots)
+			}
+			want := slices.Repeat([]string{"bypassed; would=executed"}, c.limit)
+			want = append(want, "bypassed; would="+would)
+			var answers []<-chan answer
+			for i := range want {
+				workflow := strings.ReplaceAll(c.workflow, "%d", fmt.Sprint(i))
+				answers = append(answers, r.send(t.Context(), workflow, fmt.Sprint(i)))
+				await(t, up.begun)
+			}
+			if n := taken(); n != c.limit {
+				t.Errorf("%d slots are taken", n)
+			}
+			for range want {
+				up.reply <- ""
+			}
+			for i := range want {
+				if got := await(t, answers[i]); got.decision != want[i] || got.status != 200 {
+					t.Errorf("%d: %+v", i, got)
+				}
+			}
+			if n := taken(); n != 0 {
+				t.Errorf("%d slots are left", n)
+			}
+		})
 	}
 }

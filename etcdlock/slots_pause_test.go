@@ -1,0 +1,121 @@
+package etcdlock
+
+import (
+	"fmt"
+	"testing"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+func TestWhatIsPausedTakesNoSlotAndIsRefusedAsPausedWhetherThereIsOneOrNot(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := limitedStore(t, e, slotsOf(1))
+	p := pauseOf(t, "workflow:paused")
+	mustPause(t, s, p)
+	refusedAsPaused(t, s, limitedLock("paused", "a"), p)
+	if taken := takenSlots(t, e, s); len(taken) > 0 {
+		t.Fatalf("it has %v", taken)
+	}
+	other := mustClaim(t, s, limitedLock("other", "b"), 0) // there is one slot, so nothing here keeps it
+	refusedAsPaused(t, s, limitedLock("paused", "a"), p)
+	mustSettle(t, other)
+}
+
+// waitsForSlot lets l wait for a slot; the lock comes when it has one.
+func waitsForSlot(t *testing.T, s *Store, l idem.Lock) <-chan idem.Held {
+	t.Helper()
+	p := mustEnqueue(t, s, l)
+	got := make(chan idem.Held, 1)
+	go func() {
+		held, err := inTurn(within(t, patience), p, l)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- held
+	}()
+	return got
+}
+
+// turnsAre waits until so many wait for a slot, over all processes.
+func turnsAre(t *testing.T, e *etcdtest.Etcd, s *Store, n int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d turns", n), func() bool { return countKeys(t, e, s.layout.Turns()) == n })
+}
+
+func TestWhoIsPausedWhileItWaitsForASlotGivesItsTurnToTheNextAndGetsItBack(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
+	holder := mustClaim(t, a, limitedLock("w", "runs"), 0)
+	first := waitsForSlot(t, a, limitedLock("first", "a"))
+	turnsAre(t, e, a, 1)
+	second := waitsForSlot(t, b, limitedLock("second", "a"))
+	turnsAre(t, e, a, 2)
+	p := pauseOf(t, "workflow:first")
+	mustPause(t, b, p)
+	turnsAre(t, e, a, 1) // at once, and not when there is a slot for it
+	mustSettle(t, holder)
+	next := <-second
+	mustResume(t, b, p)
+	turnsAre(t, e, a, 1)
+	third := waitsForSlot(t, b, limitedLock("third", "a"))
+	turnsAre(t, e, a, 2)
+	mustSettle(t, next)
+	mustSettle(t, <-first) // it came before the third one
+	mustSettle(t, <-third)
+	turnsAre(t, e, a, 0)
+}
+
+func TestWhatIsParkedAndPausedGivesItsTurnToTheNextAndGetsItBack(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
+	holder := mustClaim(t, a, limitedLock("w", "runs"), 0)
+	parked := withSlots(parkedLock("first", "a"))
+	mustPark(t, b, parked, 0)
+	got := make(chan *idem.Taken, 1)
+	go func() { got <- takeNext(t, b) }()
+	turnsAre(t, e, a, 1)
+	second := waitsForSlot(t, a, limitedLock("second", "a"))
+	turnsAre(t, e, a, 2)
+	p := pauseOf(t, "workflow:first")
+	mustPause(t, a, p)
+	turnsAre(t, e, a, 1)
+	mustSettle(t, holder)
+	next := <-second
+	mustResume(t, a, p)
+	turnsAre(t, e, a, 1)
+	mustSettle(t, next)
+	taken := <-got
+	mustAttempt(t, taken.Held)
+	mustSettle(t, taken.Held)
+	turnsAre(t, e, a, 0)
+}
+
+func TestWhatWaitsForASlotRunsInItsOrderAfterThePause(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(1)
+	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
+	p := pauseOf(t, "route:r")
+	mustPause(t, a, p)
+	order := make(chan int, 3)
+	for i, s := range []*Store{a, b, a} {
+		held := waitsForSlot(t, s, limitedLock("w", fmt.Sprint(i)))
+		go func() {
+			h := <-held
+			order <- i
+			if _, err := h.Settle(within(t, patience), success("")); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	turnsAre(t, e, a, 0)
+	mustResume(t, b, p)
+	for want := range 3 {
+		if i := <-order; i != want {
+			t.Errorf("turn %d: %d ran", want, i)
+		}
+	}
+	eventually(t, "all have ended", func() bool { return len(takenSlots(t, e, a)) == 0 })
+}
