@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"hooklock/admin/client"
 	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // Bounds of a pause that ends by itself. etcd keeps no lease for less than the shorter one.
@@ -33,6 +35,26 @@ func (c *call) seesPause(s idem.PauseScope) bool {
 	return !c.caller.limited() || s.Workflow != "" && c.caller.sees(s.Workflow)
 }
 
+// unknownRoute says that this process has no route of that name: it may be mistyped, and it may be another replica's. "" = it has one, or it is not
+// about a route.
+func (c *call) unknownRoute(s idem.PauseScope) string {
+	if s.Route == "" || c.api.o.Process == nil {
+		return ""
+	}
+	var names []string
+	for _, r := range c.api.o.Process.Routes() {
+		names = append(names, r.Route)
+	}
+	if len(names) == 0 || slices.Contains(names, s.Route) {
+		return ""
+	}
+	text := "no route of this replica's configuration has the name " + quote(s.Route)
+	if near := naming.Nearest(s.Route, names); near != "" {
+		return text + ", did you mean " + quote(near) + "?"
+	}
+	return text + "; GET /v1/routes lists them"
+}
+
 func (c *call) listPauses() error {
 	ctx, done := c.reading()
 	defer done()
@@ -43,7 +65,7 @@ func (c *call) listPauses() error {
 	answer := client.PauseList{Pauses: []client.Pause{}}
 	for i := range states {
 		if c.seesPause(states[i].Scope) {
-			answer.Pauses = append(answer.Pauses, viewOfPause(&states[i]))
+			answer.Pauses = append(answer.Pauses, c.viewOfPause(&states[i]))
 		}
 	}
 	return c.ok(http.StatusOK, answer)
@@ -56,7 +78,7 @@ func (c *call) pauseNow(s idem.PauseScope) (client.Pause, error) {
 	states, err := c.api.o.Ledger.Pauses(ctx)
 	for i := range states {
 		if states[i].Scope == s {
-			return viewOfPause(&states[i]), nil
+			return c.viewOfPause(&states[i]), nil
 		}
 	}
 	if err == nil {
@@ -71,10 +93,22 @@ func (c *call) getPause() error {
 		return idem.ErrNoPause
 	}
 	view, err := c.pauseNow(s)
+	if errors.Is(err, idem.ErrNoPause) {
+		return c.noPause(s)
+	}
 	if err != nil {
 		return err
 	}
 	return c.ok(http.StatusOK, view)
+}
+
+// noPause is idem.ErrNoPause, with what is known of the scope.
+func (c *call) noPause(s idem.PauseScope) error {
+	p := c.problemOf(idem.ErrNoPause)
+	if unknown := c.unknownRoute(s); unknown != "" {
+		p.Detail += "; " + unknown
+	}
+	return p
 }
 
 func (c *call) pause() error {
@@ -111,7 +145,7 @@ func (c *call) pause() error {
 	}
 	view, err := c.pauseNow(s)
 	if err != nil { // it is paused, and that is what was asked
-		view = viewOfPause(&idem.PauseState{Pause: p, More: true})
+		view = c.viewOfPause(&idem.PauseState{Pause: p, More: true})
 	}
 	return c.ok(status, view)
 }
@@ -130,7 +164,7 @@ func (c *call) resume() error {
 	p, err := c.api.o.Ledger.Resume(ctx, s)
 	if errors.Is(err, idem.ErrNoPause) {
 		c.audit.before = "not paused"
-		return err
+		return c.noPause(s)
 	}
 	if err != nil {
 		return err
@@ -139,9 +173,10 @@ func (c *call) resume() error {
 	return c.ok(http.StatusOK, client.EndedPause{Scope: s.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}})
 }
 
-func viewOfPause(p *idem.PauseState) client.Pause {
+func (c *call) viewOfPause(p *idem.PauseState) client.Pause {
 	return client.Pause{
 		Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()},
 		Waiting: p.Waiting, Parked: p.Parked, Running: p.Running, Unheard: append([]string{}, p.Unheard...), Incomplete: p.More, Drained: p.Drained(),
+		Warning: c.unknownRoute(p.Scope),
 	}
 }

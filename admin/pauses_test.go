@@ -90,3 +90,26 @@ func TestATokenPausesWhatItsOwnPatternsCover(t *testing.T) {
 	}
 	f.want(200, "", "DELETE", pausePath("workflow:stripe/*"), stripeToken, "")
 }
+
+func TestAPauseOfARouteThatNobodyKnowsHereIsMadeWithAWarning(t *testing.T) {
+	f := newFleet(t, func(o *Options) { o.Process = &process{} })
+	body := func(scope string) string { return `{"scope":"` + scope + `","reason":"x"}` }
+	for scope, want := range map[string]string{
+		"route:stripe": "", "workflow:typo": "",
+		"route:strpie": `no route of this replica's configuration has the name "strpie", did you mean "stripe"?`,
+		"route:paypal": `no route of this replica's configuration has the name "paypal"; GET /v1/routes lists them`,
+	} {
+		for _, a := range []*reply{f.want(201, "", "POST", "/v1/pauses", opsToken, body(scope)), f.want(200, "", "GET", pausePath(scope), opsToken, "")} {
+			if a.text("warning") != want {
+				t.Errorf("%s: %s", scope, a.body)
+			}
+		}
+		f.want(200, "", "DELETE", pausePath(scope), opsToken, "")
+		for _, method := range []string{"DELETE", "GET"} {
+			a := f.want(404, "pause_not_found", method, pausePath(scope), opsToken, "")
+			if strings.Contains(a.text("detail"), "no route") != (want != "") || !strings.Contains(a.text("detail"), want) {
+				t.Errorf("%s %s: %s", method, scope, a.body)
+			}
+		}
+	}
+}

@@ -11,7 +11,7 @@ import (
 func suggest(parent *key, name string) string {
 	name = strings.ToLower(strings.ReplaceAll(name, "-", "_"))
 	for _, k := range []*key{parent, rootKey()} {
-		best := candidate{cost: tolerance(name) + 1}
+		best := candidate{cost: naming.Tolerance(name) + 1}
 		best.search(k, "", name)
 		if best.path != "" {
 			return best.path
@@ -52,17 +52,7 @@ func nameCost(name, known string) int {
 	return cost
 }
 
-// tolerance is how many letters may be wrong in a name before a suggestion would be a guess.
-func tolerance(name string) int { return min(3, 1+len(name)/4) }
-
 // nearest is the word that is meant by text, or empty.
 func nearest(text string, words []string) string {
-	text = strings.ToLower(strings.ReplaceAll(text, "-", "_"))
-	best, bestCost := "", tolerance(text)+1
-	for _, w := range words {
-		if cost := naming.Distance(text, w); cost < bestCost {
-			best, bestCost = w, cost
-		}
-	}
-	return best
+	return naming.Nearest(strings.ToLower(strings.ReplaceAll(text, "-", "_")), words)
 }

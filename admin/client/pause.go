@@ -26,6 +26,8 @@ type Pause struct {
 	Incomplete bool `json:"incomplete,omitempty"`
 	// Drained: nothing of it runs anywhere, and nothing begins until it is resumed.
 	Drained bool `json:"drained"`
+	// Warning says that the replica that was asked has no route of that name, which may be mistyped; "" = it has.
+	Warning string `json:"warning,omitempty"`
 
 	raw json.RawMessage
 }

@@ -72,6 +72,20 @@ func nearest(word string) (SourceKind, bool) {
 	return best, best != ""
 }
 
+// Tolerance is how many letters may be wrong in a name before a suggestion would be a guess.
+func Tolerance(name string) int { return min(3, 1+len(name)/4) }
+
+// Nearest is the word that is meant by text, the first one of those that are equally near; "" = none is near enough.
+func Nearest(text string, words []string) string {
+	best, bestCost := "", Tolerance(text)+1
+	for _, w := range words {
+		if cost := Distance(text, w); cost < bestCost {
+			best, bestCost = w, cost
+		}
+	}
+	return best
+}
+
 // Distance counts the letters to insert, delete or replace to make b of a (Levenshtein). Only the first 64 bytes of either count, so
 // that a hostile text costs nothing.
 func Distance(a, b string) int {

@@ -49,6 +49,7 @@ A pause of the same scope is replaced, so the same command with another --until 
 				if err != nil {
 					return doubtful(err, "hooklock pauses")
 				}
+				d.warn(p)
 				if drain {
 					if p, err = d.drained(ctx, args[0]); err != nil {
 						return err
@@ -64,6 +65,13 @@ A pause of the same scope is replaced, so the same command with another --until 
 	cmd.Flags().BoolVar(&drain, "drain", false, "wait until nothing of it runs")
 	NoFiles(cmd, "until")
 	return cmd
+}
+
+// warn tells of a pause that may be for another scope than was meant. It is in force all the same.
+func (d *Desk) warn(p *client.Pause) {
+	if p.Warning != "" {
+		fmt.Fprintf(d.e.Stderr, "warning: %s is paused, but %s\n", cli.Plain(p.Scope), cli.Plain(p.Warning))
+	}
 }
 
 // drained waits until nothing of a pause runs.
@@ -167,7 +175,13 @@ func (d *Desk) printPauses(l *client.PauseList, now time.Time) error {
 		p := &l.Pauses[i]
 		t.Add(p.Scope, pauseState(p), cli.Span(now.Sub(p.Since.Time)), pauseLeft(p.Until, now), strconv.Itoa(p.Waiting), strconv.Itoa(p.Parked), strconv.Itoa(p.Running), p.By, p.Reason)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for i := range l.Pauses {
+		d.warn(&l.Pauses[i])
+	}
+	return nil
 }
 
 func pauseState(p *client.Pause) string {
