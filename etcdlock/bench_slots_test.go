@@ -12,51 +12,6 @@ import (
 	"hooklock/idem"
 )
 
-// BenchmarkSlotsThatNeverBind is a claim and a settle of what counts against a limit with room for all, beside one that counts against none. They
-// take turns; x-wall and x-cpu are how many times as much time and CPU, of both sides, a pair with a slot takes, as the median over the turns.
-//
-//	go test -run '^$' -bench SlotsThatNeverBind -benchtime 20x ./etcdlock
-func BenchmarkSlotsThatNeverBind(b *testing.B) {
-	for _, parallel := range []int{1, 64} {
-		b.Run(fmt.Sprint(parallel), func(b *testing.B) {
-			e := startMember(b)
-			s := openStore(b, Options{Endpoints: []string{e.endpoint}, Limit: func(string, idem.Slot) int { return 1000 }})
-			pair := func(slots []idem.Slot) func(int) error {
-				return func(n int) error {
-					l := lockFor(fmt.Sprintf("w%d-%d", len(slots), n), fmt.Sprint("event ", n))
-					l.Slots = slots
-					held, seen, err := s.Claim(within(b, patience), l, 0)
-					if err != nil || held == nil {
-						return fmt.Errorf("claim: %+v %w", seen, err)
-					}
-					_, err = held.Settle(within(b, patience), success("done"))
-					return err
-				}
-			}
-			kinds := []func(int) error{pair(nil), pair([]idem.Slot{{Limit: "erp", Rule: "erp", N: -1}})}
-			pairs := max(100, 8*parallel)
-			turns := make([][]turn, len(kinds))
-			for _, f := range kinds {
-				spread(b, e, parallel, -1, pairs, f)
-			}
-			b.ResetTimer()
-			for n := range b.N {
-				for i := range kinds {
-					kind := (n + i) % len(kinds)
-					turns[kind] = append(turns[kind], spread(b, e, parallel, n, pairs, kinds[kind]))
-				}
-			}
-			b.StopTimer()
-			b.ReportMetric(median(turns[0], func(i int) float64 { return turns[1][i].wall.Seconds() / turns[0][i].wall.Seconds() }), "x-wall")
-			b.ReportMetric(median(turns[0], func(i int) float64 { return turns[1][i].cpu().Seconds() / turns[0][i].cpu().Seconds() }), "x-cpu")
-			for name, side := range map[string]func(turn) time.Duration{"x-client": func(t turn) time.Duration { return t.client }, "x-server": func(t turn) time.Duration { return t.server }} {
-				b.ReportMetric(median(turns[0], func(i int) float64 { return side(turns[1][i]).Seconds() / max(side(turns[0][i]).Seconds(), 1e-9) }), name)
-			}
-			b.ReportMetric(0, "ns/op") // of no meaning
-		})
-	}
-}
-
 // BenchmarkSlotsThatBind keeps 256 executions waiting for 20 slots, each of a workflow of its own, through two Stores; and beside it, in turns, as
 // many for the locks of 20 workflows. busy and locks-busy are which part of the time slots and locks were taken by something that ran, for as long as
 // the name says. An operation is five executions for each slot, and for each lock.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
 )
 
 // BenchmarkClaimSettle is a claim and a settle, each on a workflow of its own, beside Lock and Unlock of etcd's own mutex, which keeps
@@ -38,19 +39,7 @@ func (t turn) cpu() time.Duration { return t.client + t.server }
 func benchTurns(b *testing.B, parallel int) {
 	e := startMember(b)
 	pairs := max(100, 8*parallel) // in a turn
-	kinds := []func(n int) error{benchHooklock(b, e), benchMutex(b, e), benchPuts(b, e)}
-	turns := make([][]turn, len(kinds))
-	for _, f := range kinds { // brings connections, leases and memory
-		spread(b, e, parallel, -1, pairs, f)
-	}
-	b.ResetTimer()
-	for n := range b.N {
-		for i := range kinds {
-			kind := (n + i) % len(kinds)
-			turns[kind] = append(turns[kind], spread(b, e, parallel, n, pairs, kinds[kind]))
-		}
-	}
-	b.StopTimer()
+	turns := inTurns(b, e, parallel, pairs, benchHooklock(b, e), benchMutex(b, e), benchPuts(b, e))
 	for kind, name := range []string{"hooklock", "mutex", "puts"} {
 		b.ReportMetric(1/median(turns[kind], func(i int) float64 { return turns[kind][i].wall.Seconds() }), name+"/s")
 		b.ReportMetric(median(turns[kind], func(i int) float64 { return float64(turns[kind][i].client.Microseconds()) }), name+"-client-us")
@@ -59,7 +48,6 @@ func benchTurns(b *testing.B, parallel int) {
 	b.ReportMetric(median(turns[0], func(i int) float64 { return turns[1][i].wall.Seconds() / turns[0][i].wall.Seconds() }), "x-mutex")
 	b.ReportMetric(median(turns[0], func(i int) float64 { return turns[0][i].wall.Seconds() / turns[2][i].wall.Seconds() }), "x-puts")
 	b.ReportMetric(median(turns[0], func(i int) float64 { return turns[1][i].cpu().Seconds() / turns[0][i].cpu().Seconds() }), "x-mutex-cpu")
-	b.ReportMetric(0, "ns/op") // of no meaning
 }
 
 func median(turns []turn, of func(i int) float64) float64 {
@@ -104,15 +92,7 @@ func cpuTime(b *testing.B) time.Duration {
 func benchHooklock(b *testing.B, e *benchMember) func(n int) error {
 	b.Helper()
 	s := openStore(b, Options{Endpoints: []string{e.endpoint}})
-	ctx := context.Background()
-	return func(n int) error {
-		held, seen, err := s.Claim(ctx, lockFor(fmt.Sprintf("w%d", n), "one"), 0)
-		if err != nil || held == nil {
-			return fmt.Errorf("claim: %+v %w", seen, err)
-		}
-		_, err = held.Settle(ctx, success("ok"))
-		return err
-	}
+	return claimAndSettle(s, func(n int) idem.Lock { return lockFor(fmt.Sprintf("w%d", n), "one") })
 }
 
 func benchMutex(b *testing.B, e *benchMember) func(n int) error {

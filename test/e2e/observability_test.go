@@ -130,6 +130,7 @@ func (e exported) check(t *testing.T, where, query string) {
 // grafana is what matters of the dashboard.
 type grafana struct {
 	Panels []struct {
+		ID                       int
 		Title, Type, Description string
 		Targets                  []struct{ Expr string }
 	}
@@ -157,7 +158,12 @@ func readDashboard(t *testing.T) *grafana {
 
 func TestEachPanelSaysWhatItShowsAndOfWhom(t *testing.T) {
 	t.Parallel()
+	ids := map[int]string{}
 	for _, p := range readDashboard(t).Panels {
+		if other, twice := ids[p.ID]; twice {
+			t.Errorf("%s and %s have one ID", p.Title, other)
+		}
+		ids[p.ID] = p.Title
 		if p.Type != "row" && p.Description == "" {
 			t.Errorf("%s has no description", p.Title)
 		}
