@@ -36,7 +36,8 @@ func inTurns(b *testing.B, e *benchMember, parallel, pairs int, kinds ...func(n 
 // times as much time, and CPU of both sides or one, it takes, as the median over the turns.
 func benchPrice(b *testing.B, e *benchMember, parallel int, f func(n int) error) {
 	b.Helper()
-	turns := inTurns(b, e, parallel, max(100, 8*parallel), benchHooklock(b, e), f)
+	pairs := max(1000, 64*parallel) // the CPU of a process is told in hundredths of a second
+	turns := inTurns(b, e, parallel, pairs, benchHooklock(b, e), f)
 	for name, of := range map[string]func(turn) time.Duration{
 		"x-wall": func(t turn) time.Duration { return t.wall }, "x-cpu": turn.cpu,
 		"x-client": func(t turn) time.Duration { return t.client }, "x-server": func(t turn) time.Duration { return t.server },

@@ -39,6 +39,7 @@ type slots struct {
 type limit struct {
 	taken map[int]protocol.SlotHolder // in etcd
 	asked map[int]idem.ExecutionID    // by claims of this process that are on their way
+	freed map[int]int64               // when those that are free became so, as far as the watch has said
 	line  map[idem.ExecutionID]*turnSeen
 	// sorted is the line, the oldest first; nil = it is to be made anew.
 	sorted []*turnSeen
@@ -77,7 +78,7 @@ func (s *core) size(route string, slot idem.Slot) int {
 func (p *slots) ofLocked(name string) *limit {
 	l := p.limits[name]
 	if l == nil {
-		l = &limit{taken: map[int]protocol.SlotHolder{}, asked: map[int]idem.ExecutionID{}, line: map[idem.ExecutionID]*turnSeen{}}
+		l = &limit{taken: map[int]protocol.SlotHolder{}, asked: map[int]idem.ExecutionID{}, freed: map[int]int64{}, line: map[idem.ExecutionID]*turnSeen{}}
 		p.limits[name] = l
 	}
 	return l
@@ -154,27 +155,45 @@ func (p *slots) freeLocked(in *limit, x idem.ExecutionID, comes coming, most int
 	if comes != forAnotherTry {
 		rank = in.before(x, most)
 	}
-	first := 0
 	if len(in.line) == 0 {
-		first = int(maphash.String(p.seed, string(x)) % uint64(most))
-		if p.followed {
-			first = 0
+		first := int(maphash.String(p.seed, string(x)) % uint64(most))
+		for i := range most {
+			if n := (first + i) % most; in.free(n) {
+				return n
+			}
 		}
+		return -1
 	}
-	for i := range most {
-		n := (first + i) % most
-		if _, taken := in.taken[n]; taken {
-			continue
-		}
-		if _, taken := in.asked[n]; taken {
-			continue
-		}
-		if rank == 0 {
+	return in.freeAt(rank, most)
+}
+
+// free reports whether slot n seems to be: nobody has it, and no claim of this process asks for it.
+func (in *limit) free(n int) bool {
+	_, taken := in.taken[n]
+	_, asked := in.asked[n]
+	return !taken && !asked
+}
+
+// freeAt is the free slot for the one before whom so many get one; -1 = there is none. What has been free for longest goes to the oldest: so two processes
+// that have not heard of the same slots yet do not give one of them to two.
+func (in *limit) freeAt(rank, most int) int {
+	var since []int
+	for n := range most {
+		switch {
+		case !in.free(n):
+		case in.freed[n] != 0:
+			since = append(since, n)
+		case rank == 0:
 			return n
+		default:
+			rank--
 		}
-		rank--
 	}
-	return -1
+	if rank >= len(since) {
+		return -1
+	}
+	slices.SortFunc(since, func(a, b int) int { return cmp.Compare(in.freed[a], in.freed[b]) })
+	return since[rank]
 }
 
 // before is how many of the next n are to get a slot before x, besides those who take one just now.
@@ -265,7 +284,7 @@ func (in *limit) gone(x idem.ExecutionID) {
 
 // clear forgets what is in etcd.
 func (in *limit) clear() {
-	in.taken, in.line, in.sorted = map[int]protocol.SlotHolder{}, map[idem.ExecutionID]*turnSeen{}, nil
+	in.taken, in.freed, in.line, in.sorted = map[int]protocol.SlotHolder{}, map[int]int64{}, map[idem.ExecutionID]*turnSeen{}, nil
 }
 
 // unchoose takes back what was reserved for a claim that came to nothing.
@@ -382,23 +401,26 @@ func (p *slots) sawLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
 	if err != nil {
 		return ""
 	}
-	p.ofLocked(name).taken[n] = holder
+	in := p.ofLocked(name)
+	in.taken[n] = holder
+	delete(in.freed, n)
 	return name
 }
 
 // goneLocked notes a slot or a turn that is not there any more.
-func (p *slots) goneLocked(key string, slot bool) (name string) {
+func (p *slots) goneLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
 	prefix := p.store.layout.Turns()
 	if slot {
 		prefix = p.store.layout.Slots()
 	}
-	name, rest, ok := protocol.SlotAt(strings.TrimPrefix(key, prefix))
+	name, rest, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), prefix))
 	in := p.limits[name]
 	if !ok || in == nil {
 		return ""
 	}
 	if n, err := strconv.Atoi(rest); slot && err == nil {
 		delete(in.taken, n)
+		in.freed[n] = kv.ModRevision
 	} else {
 		in.gone(idem.ExecutionID(rest))
 	}

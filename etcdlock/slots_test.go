@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
@@ -483,5 +484,46 @@ func TestAnOrderIsJudgedBesideALimit(t *testing.T) {
 		if stale := held.Lock().Stale; stale == nil || stale.By != "37s" {
 			t.Errorf("%s: %+v", name, stale)
 		}
+	}
+}
+
+// TestTwoWhoHaveNotHeardOfTheSameSlotsYetTakeDifferentOnes: the oldest takes what has been free for longest, and the next one what became so after it,
+// whatever the numbers are and whoever has heard of the second one.
+func TestTwoWhoHaveNotHeardOfTheSameSlotsYetTakeDifferentOnes(t *testing.T) {
+	y := protocol.NewLayout("/hooklock")
+	p := newSlots(&core{layout: y})
+	p.followed = true
+	event := func(key string, revision int64, value []byte) {
+		kv := &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision, CreateRevision: revision, Value: value}
+		e := &clientv3.Event{Type: clientv3.EventTypePut, Kv: kv}
+		if value == nil {
+			e.Type = clientv3.EventTypeDelete
+		}
+		p.heard(e)
+	}
+	slot := limitedLock("", "").Slots[0]
+	var lines []idem.ExecutionID
+	for n := range 4 {
+		l := limitedLock(fmt.Sprint("runs", n), "a")
+		event(y.Slot("erp", n), int64(n+1), protocol.EncodeSlot(&l, &slot))
+	}
+	for n := range 2 {
+		l := limitedLock(fmt.Sprint("waits", n), "a")
+		lines = append(lines, l.Execution)
+		event(y.Turn("erp", l.Execution), int64(10+n), protocol.EncodeTurn(&l, "erp", "s", int64(10+n)))
+	}
+	in := p.limits["erp"]
+	event(y.Slot("erp", 2), 20, nil)
+	if first, second := p.freeLocked(in, lines[0], asHead, 4), p.freeLocked(in, lines[1], asHead, 4); first != 2 || second != -1 {
+		t.Errorf("with one free they take %d and %d", first, second)
+	}
+	event(y.Slot("erp", 0), 21, nil)
+	if first, second := p.freeLocked(in, lines[0], asHead, 4), p.freeLocked(in, lines[1], asHead, 4); first != 2 || second != 0 {
+		t.Errorf("with another one they take %d and %d", first, second)
+	}
+	event(y.Root+"supers/of/a/later/release", 22, []byte("x"))
+	event(y.Turn("erp", lines[0]), 23, nil)
+	if second := p.freeLocked(in, lines[1], asHead, 4); second != 2 {
+		t.Errorf("alone it takes %d", second)
 	}
 }

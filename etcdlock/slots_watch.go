@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -85,7 +86,7 @@ func (p *slots) watch(ctx context.Context, revision int64) (broke bool) {
 	broken := make(chan struct{})
 	go func() {
 		defer close(broken)
-		_ = p.store.pool.Watch(ctx, link.OfWaits, p.watches(revision+1)...) // whatever it was, all is read again
+		_ = p.store.pool.Watch(ctx, link.OfWaits, p.changes(revision+1)) // whatever it was, all is read again
 	}()
 	defer func() { cancel(); <-broken }()
 	round := time.NewTicker(slotsRound)
@@ -104,23 +105,23 @@ func (p *slots) watch(ctx context.Context, revision int64) (broke bool) {
 	}
 }
 
-func (p *slots) watches(from int64) (watches []link.Watch) {
-	for _, kind := range []struct {
-		prefix string
-		slot   bool
-	}{{p.store.layout.Slots(), true}, {p.store.layout.Turns(), false}} {
-		watches = append(watches, link.Watch{Key: kind.prefix, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}, News: func(e *clientv3.Event) {
-			p.heard(e, kind.slot)
-		}})
+// changes is one watch of slots and turns, which are beside each other. Of two, the one could say that somebody waits no more before the other says which
+// slot he has: then the next one would try that.
+func (p *slots) changes(from int64) link.Watch {
+	return link.Watch{
+		Key: p.store.layout.Slots(), Opts: []clientv3.OpOption{clientv3.WithRange(clientv3.GetPrefixRangeEnd(p.store.layout.Turns())), clientv3.WithRev(from)}, News: p.heard,
 	}
-	return watches
 }
 
-func (p *slots) heard(e *clientv3.Event, slot bool) {
+func (p *slots) heard(e *clientv3.Event) {
+	slot := strings.HasPrefix(string(e.Kv.Key), p.store.layout.Slots())
+	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.store.layout.Turns()) {
+		return // of a kind that this release does not know
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.Type == clientv3.EventTypeDelete {
-		p.tellLocked(p.goneLocked(string(e.Kv.Key), slot))
+		p.tellLocked(p.goneLocked(e.Kv, slot))
 		return
 	}
 	p.tellLocked(p.sawLocked(e.Kv, slot))
