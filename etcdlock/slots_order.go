@@ -1,0 +1,148 @@
+package etcdlock
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"hooklock/idem"
+)
+
+// Whose turn it is at a limit, and which slot it takes.
+
+// freeLocked is a free slot for x, the one for whose turn it is; -1 = there is none.
+func (p *slots) freeLocked(in *limit, x idem.ExecutionID, comes coming, most int) int {
+	if len(in.line) > 0 && comes == comesLate {
+		return -1
+	}
+	rank := 0
+	if comes != forAnotherTry {
+		rank = in.before(x, most)
+	}
+	if len(in.line) == 0 {
+		first := int(maphash.String(p.seed, string(x)) % uint64(most))
+		for i := range most {
+			if n := (first + i) % most; in.free(n) {
+				return n
+			}
+		}
+		return -1
+	}
+	return in.freeAt(rank, most)
+}
+
+// free reports whether slot n seems to be: nobody has it, and no claim of this process asks for it.
+func (in *limit) free(n int) bool {
+	_, taken := in.taken[n]
+	_, asked := in.asked[n]
+	return !taken && !asked
+}
+
+// freeAt is the free slot for the one before whom so many get one; -1 = there is none. What has been free for longest goes to the oldest: so two processes
+// that have not heard of the same slots yet do not give one of them to two.
+func (in *limit) freeAt(rank, most int) int {
+	var since []int
+	for n := range most {
+		switch {
+		case !in.free(n):
+		case in.freed[n] != 0:
+			since = append(since, n)
+		case rank == 0:
+			return n
+		default:
+			rank--
+		}
+	}
+	if rank >= len(since) {
+		return -1
+	}
+	slices.SortFunc(since, func(a, b int) int { return cmp.Compare(in.freed[a], in.freed[b]) })
+	return since[rank]
+}
+
+// before is how many of the next n are to get a slot before x, besides those who take one just now.
+func (in *limit) before(x idem.ExecutionID, n int) (before int) {
+	if len(in.line) == 0 {
+		return 0
+	}
+	taking := map[idem.ExecutionID]bool{}
+	for _, other := range in.asked {
+		taking[other] = true
+	}
+	for _, other := range in.next(n + len(taking)) {
+		if other == x {
+			break
+		}
+		if !taking[other] {
+			before++
+		}
+	}
+	return before
+}
+
+// isNext reports whether x would get one of so many slots now; there: it has a turn.
+func (in *limit) isNext(x idem.ExecutionID, most int) (next, there bool) {
+	room := in.freeOf(most)
+	for n := range in.asked {
+		if _, taken := in.taken[n]; n < most && !taken {
+			room--
+		}
+	}
+	return room > 0 && room > in.before(x, most), in.line[x] != nil
+}
+
+// next are the n whose turn comes first: a workflow that has no slot comes before one that has, and one with less before one with more, each of its
+// own turns included; then the oldest place in a queue.
+func (in *limit) next(n int) (next []idem.ExecutionID) {
+	n = min(n, len(in.line))
+	if n <= 0 {
+		return nil
+	}
+	if in.sorted == nil {
+		for _, t := range in.line {
+			in.sorted = append(in.sorted, t)
+		}
+		slices.SortFunc(in.sorted, older)
+	}
+	for level := 0; level <= len(in.taken)+len(in.line); level++ {
+		has := map[string]int{}
+		for _, holder := range in.taken {
+			has[holder.Workflow]++
+		}
+		for _, t := range in.sorted {
+			if has[t.Workflow] == level {
+				if next = append(next, t.Execution); len(next) == n {
+					return next
+				}
+			}
+			has[t.Workflow]++
+		}
+	}
+	return next
+}
+
+func older(a, b *turnSeen) int {
+	return cmp.Or(cmp.Compare(a.since, b.since), strings.Compare(string(a.Execution), string(b.Execution)))
+}
+
+// come and gone keep the line sorted.
+func (in *limit) come(t *turnSeen) {
+	in.gone(t.Execution)
+	in.line[t.Execution] = t
+	if in.sorted != nil {
+		at, _ := slices.BinarySearchFunc(in.sorted, t, older)
+		in.sorted = slices.Insert(in.sorted, at, t)
+	}
+}
+
+func (in *limit) gone(x idem.ExecutionID) {
+	t := in.line[x]
+	if t == nil {
+		return
+	}
+	delete(in.line, x)
+	if at, there := slices.BinarySearchFunc(in.sorted, t, older); there {
+		in.sorted = append(in.sorted[:at:at], in.sorted[at+1:]...)
+	}
+}
