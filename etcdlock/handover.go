@@ -57,7 +57,7 @@ func (s *core) entered(p *Place, revision int64) {
 		at--
 	}
 	if at > 0 {
-		p.before = s.layout.Queued(q.line[at-1].scope)
+		p.before, p.since = s.layout.Queued(q.line[at-1].scope), q.line[at-1].q
 	}
 	q.line = slices.Insert(q.line, at, p)
 }

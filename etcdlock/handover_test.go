@@ -267,6 +267,41 @@ func TestWhoIsHandedTheLockIsJudgedByWhatHasJustGoneThrough(t *testing.T) {
 }
 
 // Answers to two requests may come in another order than etcd took them.
+func TestWhoComesBehindOneThatWasHandedTheLockDoesNotWaitForHisPlace(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustSettle(t, mustClaim(t, a, lockFor("another", "one"), 0)) // brings the lease of its records
+	hindrance, busy := mustClaim(t, b, lockFor("busy", "one"), 0), lockFor("busy", "two")
+	watching := waitsAt(t, mustEnqueue(t, b, busy), busy)
+	held := mustClaim(t, a, lockFor("w", "held"), 0)
+	here, there, last := lockFor("w", "here"), lockFor("w", "there"), lockFor("w", "last")
+	p := mustEnqueue(t, a, here)
+	got := waitsAt(t, p, here)
+	firstInLine(t, p)
+	slow := mustEnqueue(t, b, there) // has its place, and does not look yet
+	mustSettle(t, held)
+	mustSettle(t, <-got)
+	place := b.layout.Queued(there.Scope)
+	eventually(t, "the process of the next one hears that his place is gone", func() bool {
+		b.hub.mu.Lock()
+		defer b.hub.mu.Unlock()
+		return b.hub.recent[b.hub.sum(place)] != 0
+	})
+	behind := waitsAt(t, mustEnqueue(t, b, last), last)
+	next, err := inTurn(within(t, patience), slow, there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if next := <-behind; next == nil {
+		t.Error("he waits for a place that was gone when he came")
+	}
+	mustSettle(t, hindrance)
+	<-watching
+}
+
 func TestNobodyWaitsForWhoIsBehindHim(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
 	place := func(event string, q int64) *Place {

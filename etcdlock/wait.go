@@ -31,6 +31,7 @@ type Place struct {
 	seen      int64      // of the store, when it read that; 0 = it has not yet
 	queue     *queue     // nil = it is not told of anything
 	before    string     // the place before its own, as far as this process knows; "" = it has to look
+	since     int64      // the revision at which that place was taken: it may have gone before this one was
 	won       *owned     // the lock, where it was handed to this place
 	parking   bool       // it was to be parked, and how that ended the Store finds out by itself
 
@@ -253,7 +254,7 @@ func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*
 // is then still taken.
 func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	if p.before != "" {
-		p.store.hub.wait(ctx, p.session.over, p.q, p.store.layout.Queued(p.scope), p.before)
+		p.store.hub.wait(ctx, p.session.over, p.since, p.store.layout.Queued(p.scope), p.before)
 	}
 	for {
 		if p.won == nil {
