@@ -46,7 +46,8 @@ func boot(t *testing.T) *machine {
 	nspawn := testkit.Start(t, testkit.Command{Program: "systemd-nspawn", Args: []string{
 		"--quiet", "--boot", "--directory", m.root, "--machine", name, "--private-network", "--register=no", "--keep-unit", "--console=pipe",
 	}})
-	t.Cleanup(func() { // an orderly end unmounts what a SIGKILL leaves
+	var first *os.Process // in the machine
+	t.Cleanup(func() {    // an orderly end unmounts what a SIGKILL leaves
 		_ = syscall.Kill(nspawn.Pid(), syscall.SIGTERM)
 		testkit.Until(t, "the machine is off", func() bool {
 			select {
@@ -56,6 +57,9 @@ func boot(t *testing.T) *machine {
 				return false
 			}
 		})
+		if first != nil {
+			_ = first.Kill() // nspawn may end before its machine, which then stays
+		}
 	})
 	testkit.Until(t, "systemd runs", func() bool {
 		select {
@@ -74,6 +78,7 @@ func boot(t *testing.T) *machine {
 		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", m.pid))
 		return string(comm) == "systemd\n"
 	})
+	first, _ = os.FindProcess(m.pid) // never fails
 	testkit.Until(t, "the machine is up", func() bool {
 		out, _ := m.try("systemctl is-system-running")
 		return strings.TrimSpace(out) == "running"
