@@ -25,16 +25,7 @@ func TestWhatIsPausedTakesNoSlotAndIsRefusedAsPausedWhetherThereIsOneOrNot(t *te
 // waitsForSlot lets l wait for a slot; the lock comes when it has one.
 func waitsForSlot(t *testing.T, s *Store, l idem.Lock) <-chan idem.Held {
 	t.Helper()
-	p := mustEnqueue(t, s, l)
-	got := make(chan idem.Held, 1)
-	go func() {
-		held, err := inTurn(within(t, patience), p, l)
-		if err != nil {
-			t.Error(err)
-		}
-		got <- held
-	}()
-	return got
+	return waitsAt(t, mustEnqueue(t, s, l), l)
 }
 
 // turnsAre waits until so many wait for a slot, over all processes.

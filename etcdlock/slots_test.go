@@ -166,16 +166,7 @@ func TestALimitThatIsRaisedLetsThemInAndOneThatIsLoweredCutsNobodyOff(t *testing
 	n := slotsOf(1)
 	s := limitedStore(t, e, n)
 	one := mustClaim(t, s, limitedLock("w1", "a"), 0)
-	l := limitedLock("w2", "b")
-	p := mustEnqueue(t, s, l)
-	got := make(chan idem.Held, 1)
-	go func() {
-		held, err := inTurn(within(t, patience), p, l)
-		if err != nil {
-			t.Error(err)
-		}
-		got <- held
-	}()
+	got := waitsForSlot(t, s, limitedLock("w2", "b"))
 	eventually(t, "its turn", func() bool { return countKeys(t, e, s.layout.Turns()) == 1 })
 	n.Store(2)
 	two := <-got
