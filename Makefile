@@ -20,7 +20,7 @@ E2E := hooklock/test/e2e
 # The race detector costs time and finds nothing in these packages:
 #   test/arch   reads source files, in one goroutine
 #   test/bench  measures; the detector would be what it measures
-#   test/model  explores sixteen million states in one goroutine
+#   test/model  explores tens of millions of states, a scenario in one goroutine
 #   test/scale  simulates, and measures what etcd carries
 #   config, proxy/sender  functions of their arguments
 #   cmd/hooklock  commands, one after the other
