@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,30 +125,24 @@ func TestAProcessDoesNotHoldWhatWasTakenFromIt(t *testing.T) {
 
 func TestACancelEndsAtOnceWhatItsProcessIsPuttingDown(t *testing.T) {
 	e := etcdtest.Start(t)
-	s, kv := lossy(t, e)
+	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := blockedOne(t, s)
-	looks, goOn := make(chan struct{}), make(chan struct{})
-	var held atomic.Bool
-	hold := func(key string) {
-		if key == s.layout.Keys(l).L && held.CompareAndSwap(false, true) {
-			close(looks)
-			<-goOn
-		}
+	h, putDown := s.ours(l.Execution), *l
+	putDown.Alive = ""
+	value, err := protocol.EncodeLock(&putDown)
+	if err != nil {
+		t.Fatal(err)
 	}
-	kv.armed <- true
-	put := make(chan error, 1)
-	go func() { kv.reads.Store(&hold); put <- s.ours(l.Execution).Release(within(t, patience)) }()
-	select { // it is nobody's, and this process does not know that yet
-	case <-looks:
-	case <-within(t, patience).Done():
-		t.Fatal("it never looked")
+	at := protocol.Seen{Created: l.Created, L: l.Revision}
+	// it is nobody's, and its process, whose answer has not come yet, does not know that
+	if r := other.sender.do(within(t, patience), newRequest(h.keys.L, protocol.Rest(h.keys, at, protocol.Leased{Value: value}, nil), len(value))); r.err != nil || !r.Succeeded {
+		t.Fatalf("%+v", r)
 	}
 	f, _, err := s.Cancel(within(t, patience), l.Execution, byOps(false))
-	close(goOn)
 	if err != nil || f.Status() != idem.Aborted {
 		t.Errorf("%s %v", f.Status(), err)
 	}
-	if err := <-put; err != nil {
+	if err := h.Release(within(t, patience)); err != nil {
 		t.Error(err)
 	}
 }

@@ -24,6 +24,7 @@ type lossyKV struct {
 	armed chan bool // true: applied at once
 	late  chan *pb.TxnRequest
 	reads atomic.Pointer[func(key string)] // called before a read, with its first key
+	lost  atomic.Bool                      // an answer is, and its transaction is applied
 }
 
 // Commit implements link.Committer.
@@ -38,6 +39,7 @@ func (kv *lossyKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespo
 	case atOnce := <-kv.armed:
 		if atOnce {
 			_, _ = kv.through.Commit(ctx, txn)
+			kv.lost.Store(true)
 		} else {
 			kv.late <- txn
 		}
@@ -235,7 +237,7 @@ func TestTheEndOfAHoldWhoseAnswerGotLostIsToldOfOnce(t *testing.T) {
 	cb := callbackOf(held.Lock())
 	var once sync.Once
 	look := func(key string) {
-		if key == held.keys.L && len(kv.armed) == 0 {
+		if key == held.keys.L && kv.lost.Load() {
 			once.Do(func() {
 				if _, err := other.Complete(within(t, patience), cb, idem.Final{Status: idem.Success}); err != nil {
 					t.Error(err)
