@@ -52,7 +52,7 @@ func NewServer(o ServerOptions) *Server {
 		Concurrency:     math.MaxInt32, // the listener bounds connections, with an answer of its own
 		CloseOnShutdown: true,
 		Logger:          quietLogger{o.Log},
-		ConnState:       func(c net.Conn, state fasthttp.ConnState) { wire.Between(c, state == fasthttp.StateIdle) },
+		ConnState:       wire.Between,
 		HeaderReceived: func(h *fasthttp.RequestHeader) (body fasthttp.RequestConfig) {
 			if n := h.ContentLength(); n > 0 || n == -1 {
 				body.ReadTimeout = o.Handler.limits().BodyTimeout // the head had its own time

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,14 @@ type door struct {
 	listen *Listener
 	server *fasthttp.Server
 	done   chan struct{}
+	states atomic.Pointer[func(fasthttp.ConnState)] // called before the listener is told
+}
+
+func (d *door) tell(c net.Conn, state fasthttp.ConnState) {
+	if f := d.states.Load(); f != nil {
+		(*f)(state)
+	}
+	Between(c, state)
 }
 
 // openDoor serves h with the settings that the package asks for.
@@ -63,7 +72,7 @@ func openDoorTLS(t testing.TB, o ListenerOptions, secure *tls.Config, h fasthttp
 		Logger:                       silent{},
 		ReadBufferSize:               16 << 10,
 		ReadTimeout:                  10 * time.Second,
-		ConnState:                    func(c net.Conn, state fasthttp.ConnState) { Between(c, state == fasthttp.StateIdle) },
+		ConnState:                    d.tell,
 		MaxRequestBodySize:           1 << 20,
 		MaxIdleWorkerDuration:        20 * time.Millisecond, // its cleaner sleeps this long after the end
 	}

@@ -3,14 +3,25 @@ package wire
 import (
 	"net"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
-// Between says of a connection of a Listener whether it is between two requests. A Read that reaches its deadline there ends
-// with io.EOF, and the Close that follows sets the connection aside, where the Listener has Resume: a goroutine with a small
-// stack waits for the next byte, without the buffers of a server. Other connections are left alone.
-func Between(c net.Conn, requests bool) {
-	if s := base(c); s != nil {
-		s.between.Store(requests)
+// Between is the ConnState of a server: it notes whether a connection of a Listener is between two requests. A Read that reaches its
+// deadline there ends with io.EOF, and the Close that follows sets the connection aside, where the Listener has Resume: a goroutine with
+// a small stack waits for the next byte, without the buffers of a server. Other connections are left alone.
+//
+// StateClosed says nothing here: fasthttp tells of it after its Close, when somebody may serve the connection again.
+func Between(c net.Conn, state fasthttp.ConnState) {
+	s := base(c)
+	if s == nil {
+		return
+	}
+	switch state { //nolint:exhaustive // the others change nothing
+	case fasthttp.StateIdle:
+		s.between.Store(true)
+	case fasthttp.StateActive:
+		s.between.Store(false)
 	}
 }
 

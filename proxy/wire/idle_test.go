@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,6 +123,31 @@ func TestAKeptConnectionServesAfterItWasSetAside(t *testing.T) {
 		_ = c.Close()
 		until(t, "its end is noticed", func() bool { return d.listen.Counts().Open == 0 && d.listen.asides() == 0 })
 	}
+}
+
+// fasthttp says that it has closed a connection when somebody may serve that again.
+func TestAConnectionIsSetAsideAgainWhoseFirstServerEndsLate(t *testing.T) {
+	d := openDoor(t, ListenerOptions{IdleTime: time.Minute}, func(*fasthttp.RequestCtx) {})
+	idle := make(chan struct{})
+	var told sync.WaitGroup
+	told.Add(1)
+	var before, late atomic.Bool
+	states := func(state fasthttp.ConnState) {
+		switch {
+		case state == fasthttp.StateClosed && late.CompareAndSwap(false, true):
+			defer told.Done()
+			<-idle
+		case state == fasthttp.StateIdle && !before.CompareAndSwap(false, true):
+			defer close(idle)
+		}
+	}
+	d.states.Store(&states)
+	c := dial(t, d.Addr)
+	ask(t, c)
+	until(t, "it is set aside", func() bool { return d.listen.asides() == 1 })
+	ask(t, c)
+	told.Wait()
+	until(t, "it is set aside again", func() bool { return d.listen.asides() == 1 })
 }
 
 func TestAConnectionIsSetAsideForAWhileOnly(t *testing.T) {
