@@ -396,8 +396,9 @@ func (v *Verify) Complete() bool {
 
 // Lock is the rule that one delivery of a workflow runs at a time.
 type Lock struct {
-	// What a delivery does when another one of its workflow runs: fail_fast is 409, wait queues, skip is 200 and drops the
-	// event, latest queues and replaces the one that waits, which gets 200, none takes no lock. Default fail_fast.
+	// What a delivery does when another one of its workflow runs: fail_fast is 409 (where others overtook the event since
+	// it was refused, it waits a little before), wait queues, skip is 200 and drops the event, latest queues and replaces the one that waits,
+	// which gets 200, none takes no lock. Default fail_fast.
 	Strategy idem.Strategy `koanf:"strategy"`
 	// How many events of one workflow run at a time. Default 1: its lock covers the workflow, and each event gets a fencing token. With more its
 	// lock covers the event, there is no token, and Hooklock-Slot says which of the slots it has.

@@ -3,6 +3,7 @@
 package etcdlock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -129,6 +130,86 @@ func hotHooklock(b *testing.B, e *benchMember, replicas int) func(sender, n int)
 			return err
 		}
 		return a.Execution.Complete(idem.Answer{Status: 200}).Err
+	}
+}
+
+// BenchmarkRefusedSenders is 64 senders with events for one workflow under strategy fail_fast, each with its next when the one before has run. Who is
+// refused comes again when Retry-After says, or at once, to one replica after the other. fewest and most are what single senders completed in a
+// turn, over the mean: where who was overtaken waits, and where nobody does (alike-...).
+//
+//	go test -run '^$' -bench RefusedSenders -benchtime 3x ./etcdlock
+func BenchmarkRefusedSenders(b *testing.B) {
+	for _, c := range []struct {
+		call, turn time.Duration
+		told       bool
+		replicas   int
+	}{
+		{5 * time.Millisecond, 10 * time.Second, true, 1},
+		{5 * time.Millisecond, 10 * time.Second, false, 1},
+		{100 * time.Millisecond, 40 * time.Second, true, 1},
+		{100 * time.Millisecond, 40 * time.Second, true, 3},
+	} {
+		if testing.Short() && c.turn > 10*time.Second {
+			continue
+		}
+		when := map[bool]string{true: "told", false: "at-once"}
+		b.Run(fmt.Sprintf("call=%s/again=%s/replicas=%d", c.call, when[c.told], c.replicas), func(b *testing.B) {
+			e := startMember(b)
+			client := etcdtest.Dial(b, e.endpoint)
+			for name, wait := range map[string]time.Duration{"": 0, "alike-": -1} {
+				f := hotRefused(b, e, c.replicas, c.call, c.told, wait)
+				var turns []hotTurn
+				for n := range b.N {
+					turns = append(turns, hotRound(b, client, c.turn, n, f))
+				}
+				for _, m := range []struct {
+					name string
+					of   func(hotTurn) float64
+				}{
+					{"events/s", func(t hotTurn) float64 { return t.rate }},
+					{"fewest", func(t hotTurn) float64 { return t.fewest }},
+					{"most", func(t hotTurn) float64 { return t.most }},
+				} {
+					slices.SortFunc(turns, func(x, y hotTurn) int { return cmp.Compare(m.of(x), m.of(y)) })
+					b.ReportMetric(m.of(turns[len(turns)/2]), name+m.name)
+				}
+			}
+			b.ReportMetric(0, "ns/op") // of no meaning
+		})
+	}
+}
+
+func hotRefused(b *testing.B, e *benchMember, replicas int, call time.Duration, told bool, wait time.Duration) func(sender, n int) error {
+	b.Helper()
+	guards := make([]*idem.Guard, replicas)
+	for i := range guards {
+		guards[i] = idem.NewGuard(idem.GuardOptions{
+			Ledger: openStore(b, Options{Endpoints: []string{e.endpoint}}), Base: context.Background(), Cache: idem.NewCache(0),
+			MaxWaiting: func() int { return hotSenders }, OvertakenWait: wait,
+		})
+	}
+	policy := &idem.Policy{
+		Route: "r", Strategy: idem.FailFast, WaitTimeout: 5 * time.Second, MaxWaiting: hotSenders, InFlight: idem.Conflict, Idempotency: true,
+		Retention: time.Hour, OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry,
+	}
+	return func(sender, n int) error {
+		l := lockFor("hot", fmt.Sprintf("event %d of %d, %d", n, sender, wait))
+		for try := 0; ; try++ {
+			a := guards[(sender+try)%replicas].Admit(context.Background(), &idem.Request{Scope: l.Scope, EventID: l.EventID, Policy: policy, TraceParent: l.TraceParent})
+			if a.Execution != nil {
+				if err := a.Execution.Begin(); err != nil {
+					return err
+				}
+				<-time.After(call)
+				return a.Execution.Complete(idem.Answer{Status: 200}).Err
+			}
+			if a.Decision != idem.DecisionLocked {
+				return fmt.Errorf("%s: %w", a.Decision, a.Err)
+			}
+			if told {
+				<-time.After(max(a.RetryAfter+time.Second-1, time.Second).Truncate(time.Second))
+			}
+		}
 	}
 }
 

@@ -26,6 +26,10 @@ type GuardOptions struct {
 	// MaxWaiting bounds the deliveries that wait in this process, over all workflows. It is asked each time, because it may be
 	// reloaded. Nil means that none may.
 	MaxWaiting func() int
+	// OvertakenWait is how long an event waits that fail_fast has refused before, for another execution than the one that has the lock now. Many
+	// short calls end in that time, and of a long one it is little: who comes again and again is there when one ends. Zero means 1 s, a negative
+	// one that nobody waits.
+	OvertakenWait time.Duration
 	// Parks is what the ledger knows of parked executions, and ParkLimits bounds them; it is asked each time, because it may be reloaded. Nil
 	// means that nothing is parked.
 	Parks      ParkLedger
@@ -36,12 +40,13 @@ type GuardOptions struct {
 
 // Guard admits deliveries, and settles the executions of those that it admitted.
 type Guard struct {
-	o       GuardOptions
-	live    live
-	waiting crowd
-	quotas  quotas
-	cache   *Cache
-	carrier *Carrier // of what was parked here while it ran; nil where nothing is parked
+	o        GuardOptions
+	live     live
+	waiting  crowd
+	refusals refusals
+	quotas   quotas
+	cache    *Cache
+	carrier  *Carrier // of what was parked here while it ran; nil where nothing is parked
 
 	lively   atomic.Int64    // when a delivery last asked to run, in nanoseconds of the guard's clock
 	draining context.Context // ends when deliveries that may be parked should not wait any more
@@ -55,6 +60,9 @@ func NewGuard(o GuardOptions) *Guard {
 	}
 	if o.MaxWaiting == nil {
 		o.MaxWaiting = func() int { return 0 }
+	}
+	if o.OvertakenWait == 0 {
+		o.OvertakenWait = time.Second
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -89,12 +97,16 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 		return g.park(r, Verdict{}, r.atOnceFor())
 	}
 	a := g.admit(r)
+	overtaken := g.overtaken(r, &a.Verdict)
 	switch {
 	case a.Decision != DecisionLimited && a.taken() && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
 	case a.before() && r.Policy.Strategy.Waits():
-		if a = g.waited(sender, a, r.Policy.WaitTimeout, g.wait, r); a.Execution != nil && a.Execution.Lock().Attempt == 1 {
-			g.quotas.add(r.Policy, -1, g.o.Now())
+		a = g.queued(sender, a, r.Policy.WaitTimeout, r)
+	case overtaken > 0:
+		a = g.queued(sender, a, overtaken, r)
+		if a.Decision == DecisionWaitTimeout || a.Decision == DecisionQueueFull {
+			a.Decision = DecisionLocked
 		}
 	}
 	if a.before() || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && r.Policy.Observe {
@@ -105,6 +117,15 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	}
 	if a.Execution == nil && !r.Policy.Observe && a.ofCopy() {
 		g.o.Ledger.Duplicate(a.Holder, r.retention())
+	}
+	return a
+}
+
+// queued lets a delivery wait for its turn that came as far as a, at most for limit.
+func (g *Guard) queued(sender context.Context, a Admission, limit time.Duration, r *Request) Admission {
+	a = g.waited(sender, a, limit, g.wait, r)
+	if a.Execution != nil && a.Execution.Lock().Attempt == 1 {
+		g.quotas.add(r.Policy, -1, g.o.Now())
 	}
 	return a
 }

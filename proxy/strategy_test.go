@@ -65,6 +65,53 @@ func TestNobodyBargesPastTheQueue(t *testing.T) {
 	}
 }
 
+func TestARefusedEventThatIsOvertakenGetsItsTurn(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, func(*idem.Policy) {})
+	refused := func(event string) {
+		t.Helper()
+		if got := await(t, r.send(t.Context(), "w", event)); got.status != 409 || got.decision != "locked" {
+			t.Fatalf("%s: got %+v", event, got)
+		}
+	}
+	first := r.send(t.Context(), "w", "first")
+	await(t, up.begun)
+	refused("patient")
+	refused("patient") // the same execution is in the way: at once
+	up.reply <- ""
+	await(t, first)
+	hasty := r.send(t.Context(), "w", "hasty") // it has the lock before the other one comes again
+	await(t, up.begun)
+	patient := r.send(t.Context(), "w", "patient")
+	queued(t, etcd, 1)
+	up.reply <- ""
+	await(t, hasty)
+	if body := await(t, up.begun); body != "event patient" {
+		t.Fatalf("%s ran", body)
+	}
+	refused("hasty again")
+	up.reply <- ""
+	if got := await(t, patient); got.status != 200 || got.decision != "executed" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestAnOvertakenEventWaitsForAMomentOnly(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, func(p *idem.Policy) { p.WaitTimeout = 50 * time.Millisecond })
+	for _, running := range []string{"first", "second"} {
+		runs := r.send(t.Context(), "w", running)
+		await(t, up.begun)
+		got := await(t, r.send(t.Context(), "w", "patient"))
+		if got.status != 409 || got.decision != "locked" || got.header.Get("Retry-After") == "" {
+			t.Errorf("got %+v", got)
+		}
+		queued(t, etcd, 0)
+		up.reply <- ""
+		await(t, runs)
+	}
+}
+
 func TestWaitingEndsWithItsTimeAndLeavesNoPlace(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { waits(p); p.WaitTimeout = 200 * time.Millisecond })

@@ -1,0 +1,57 @@
+package idem
+
+import (
+	"sync"
+	"time"
+)
+
+// Strategy fail_fast refuses an event at once and keeps no place for it. That alone would be unfair: who has just ended an event is there with
+// the next one before those who were told to come later, and a workflow that is always busy would refuse some of them for ever. So an event that
+// was refused because of one execution, and that finds another one in the way when it comes again, has been overtaken. It takes a place in the
+// queue for a moment, and who comes meanwhile is behind it. While the same execution stands in the way, each refusal is at once.
+
+// refusalsKept bounds the refusals that are remembered: at least the last so many, and at most twice as many.
+const refusalsKept = 4096
+
+// refusals remembers which executions stood in the way of which events, in this process.
+type refusals struct {
+	mu          sync.Mutex
+	now, before map[Key]refusal
+}
+
+type refusal struct {
+	holder    ExecutionID
+	overtaken int // times
+}
+
+// by notes that holder stands in the way of an event now, and returns how often another one than the one before did; 0: it is the same one, or
+// the first.
+func (r *refusals) by(holder ExecutionID, event Key) (overtaken int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, known := r.now[event]
+	if !known {
+		last = r.before[event]
+	}
+	if last.holder == holder {
+		return 0
+	}
+	if last.holder != "" {
+		overtaken = last.overtaken + 1
+	}
+	if r.now == nil || len(r.now) >= refusalsKept {
+		r.now, r.before = make(map[Key]refusal), r.now
+	}
+	r.now[event] = refusal{holder, overtaken}
+	return overtaken
+}
+
+// overtaken is for how long an event that is refused waits: the longer, the more often it was overtaken, so that it comes before those who were
+// not. 0: it does not wait.
+func (g *Guard) overtaken(r *Request, v *Verdict) time.Duration {
+	p := r.Policy
+	if v.Decision != DecisionLocked || p.Strategy != FailFast || p.Observe || !p.Idempotency || v.Holder == "" || !v.ClosedUntil.IsZero() || g.MayPark(r, v.parkOn()) {
+		return 0
+	}
+	return min(time.Duration(g.refusals.by(v.Holder, r.Scope.Key))*g.o.OvertakenWait, p.WaitTimeout)
+}
