@@ -197,7 +197,9 @@ func (g *Guard) claim(ctx context.Context, r *Request) (held Held, callbackKey s
 		var lock Lock
 		seenAt = g.cache.seenAt(g.o.Now())
 		if r.Policy.Strategy == Wait {
-			if ahead := g.o.Ledger.Ahead(r.Scope); ahead != nil && g.o.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil {
+			// Who cannot wait asks: it may be a copy, which is answered as one.
+			ahead := g.o.Ledger.Ahead(r.Scope)
+			if ahead != nil && g.o.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil && g.waiting.room(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
 				return nil, &Seen{Lock: ahead, Queue: true}, nil
 			}
 		}

@@ -122,6 +122,15 @@ func TestWhoIsGoingToWaitBehindOthersClaimsNoLock(t *testing.T) {
 	}
 }
 
+func TestACopyIsAnsweredAsOneWhereAsManyWaitAsMay(t *testing.T) {
+	ahead, copied := busy(), busy()
+	copied.Scope.Key, copied.Fingerprint = keyA, Fingerprint{1}
+	l := &line{ahead: &ahead, lock: copied}
+	if a, _ := lined(t, l, func(p *Policy) { p.MaxWaiting = 0 }); a.Decision != DecisionInFlight {
+		t.Fatalf("%+v", a)
+	}
+}
+
 func TestADeliveryWaitsForItsTurnAndRunsThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &line{awaits: []awaited{{seen: &Seen{Queue: true, Waiting: &Lock{Entry: Entry{Execution: "exec_itself", Scope: Scope{Key: keyA}}}}}}}

@@ -29,7 +29,7 @@ type seat = *list.Element
 func (w *crowd) enter(workflow string, perWorkflow, overAll int, now time.Time) seat {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.since.Len() >= overAll || w.byWorkflow[workflow] >= perWorkflow {
+	if !w.roomLocked(workflow, perWorkflow, overAll) {
 		return nil
 	}
 	if w.byWorkflow == nil {
@@ -37,6 +37,17 @@ func (w *crowd) enter(workflow string, perWorkflow, overAll int, now time.Time) 
 	}
 	w.byWorkflow[workflow]++
 	return w.since.PushBack(now)
+}
+
+// room reports whether one more may be inside.
+func (w *crowd) room(workflow string, perWorkflow, overAll int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.roomLocked(workflow, perWorkflow, overAll)
+}
+
+func (w *crowd) roomLocked(workflow string, perWorkflow, overAll int) bool {
+	return w.since.Len() < overAll && w.byWorkflow[workflow] < perWorkflow
 }
 
 // waiting is how many are inside, and since when the first of them is; the zero time when nobody is.
