@@ -201,6 +201,7 @@ func (s *core) behindOurs(p *Place) (l *idem.Lock) {
 // take is the lock that p was found to have.
 func (s *core) take(p *Place, st *protocol.State) *owned {
 	l := *st.Lock
+	l.StartedAt = s.clock.Now().UTC() // by our clock, as its end will be
 	protocol.Judge(&l, st.Mark)
 	h := s.grant(&l, st.First)
 	if h == nil {

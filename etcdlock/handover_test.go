@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
@@ -262,6 +263,33 @@ func TestWhoIsHandedTheLockIsJudgedByWhatHasJustGoneThrough(t *testing.T) {
 		held := <-next
 		if held == nil || held.Lock().Created != holder.Lock().Created || held.Lock().Stale == nil || held.Lock().Stale.By != "10s" {
 			t.Errorf("%d: it was handed %+v", i, held)
+		}
+	}
+}
+
+func TestWhatIsHandedOverBeginsByTheClockOfWhoRunsIt(t *testing.T) {
+	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
+		e := etcdtest.Start(t)
+		_, s := skewed(t, e, ahead)
+		other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+		holder := mustClaim(t, s, lockFor("w", "first"), 0)
+		l := lockFor("w", "second")
+		p := mustEnqueue(t, other, l)
+		known, err := p.read(within(t, patience), func() bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		holder.behind(known.First)
+		next := waitsAt(t, p, l)
+		mustSettle(t, holder)
+		held := <-next
+		if held == nil || held.Lock().Created != holder.Lock().Created {
+			t.Fatalf("it was not handed the lock: %+v", held)
+		}
+		mustCancel(t, other, l.Execution, byOps(false)) // which it reads
+		eventually(t, "it has read it", func() bool { return held.Lock().Cancel != nil })
+		if r := mustSettle(t, held); r.FinishedAt.Before(r.StartedAt) || r.FinishedAt.Sub(r.StartedAt) > patience {
+			t.Errorf("it ran for %v", r.FinishedAt.Sub(r.StartedAt))
 		}
 	}
 }

@@ -117,6 +117,9 @@ func (h *owned) see(l *idem.Lock) {
 	if l.Stale == nil {
 		l.Stale = h.lock.Stale // was found as the lock was taken, and is written with what is put next
 	}
+	if l.Token == h.lock.Token { // who handed it over may have another clock
+		l.StartedAt = h.lock.StartedAt
+	}
 	if l.Revision >= h.lock.Revision { // equal where a claim's answer was lost: the same lock, but with what was put into it meanwhile
 		h.lock = l
 	}
