@@ -419,6 +419,9 @@ func claimOrWait(ctx context.Context, s *Store, l idem.Lock) (idem.Held, error) 
 			behind = seen.Lock.Revision
 		}
 		p, _, err := s.Enqueue(ctx, l, 0, behind)
+		if errors.Is(err, idem.ErrNotClaimed) {
+			continue
+		}
 		if err != nil || p == nil {
 			return nil, fmt.Errorf("enqueue: %w", err)
 		}

@@ -409,8 +409,8 @@ func TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded(t *testing.T) 
 		won := make(chan idem.Held, 2)
 		for _, l := range []idem.Lock{before, after} {
 			wg.Go(func() {
-				held, _, err := s.Claim(within(t, patience), l, 0)
-				if err != nil {
+				var held idem.Held
+				if err := applied(func() (err error) { held, _, err = s.Claim(within(t, patience), l, 0); return err }); err != nil {
 					t.Error(err)
 				}
 				won <- held
