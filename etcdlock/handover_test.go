@@ -175,6 +175,47 @@ func TestAHandOverWhoseAnswerGotLostIsHeardOfByBoth(t *testing.T) {
 	}
 }
 
+// The answer to its enqueue got lost, it was handed the lock since, and somebody takes that away while it looks for the mark of its scope.
+func TestWhoLosesAHandedLockWhileItLooksHasNoPlace(t *testing.T) {
+	e := etcdtest.Start(t)
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s, kv := lossy(t, e)
+	holder, l := mustClaim(t, other, ordered("w", "first", "10"), 0), ordered("w", "second", "20")
+	looks := 0
+	look := func(key string) {
+		if key != holder.keys.L || !kv.lost.Load() {
+			return
+		}
+		switch looks++; looks {
+		case 1:
+			known, err := other.look(within(t, patience), holder.keys)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			holder.behind(known.First)
+			if _, err := holder.Settle(within(t, patience), success("")); err != nil {
+				t.Error(err)
+			}
+		case 2:
+			if _, err := other.ForceRelease(within(t, patience), "w", l.Execution, byOps(false)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	kv.armed <- true
+	kv.reads.Store(&look)
+	if p, seen, err := s.Enqueue(within(t, patience), l, 0, holder.Lock().Revision); !errors.Is(err, idem.ErrNotClaimed) {
+		t.Fatalf("%+v %+v %v", p, seen, err)
+	}
+	if looks != 2 {
+		t.Errorf("it has looked %d times", looks)
+	}
+	if n := countKeys(t, e, s.layout.Locks()); n != 0 {
+		t.Errorf("%d locks are left", n)
+	}
+}
+
 func TestAPlaceThatMayBeParkedIsNotHandedTheLock(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})

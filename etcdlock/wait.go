@@ -189,7 +189,10 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 			p.q = st.Place
 			return nil, nil
 		case !p.parking && st.Runs(p.execution): // and it was handed the lock since
-			return nil, p.found(life, st)
+			if err = p.found(life, st); err == nil && p.won == nil { // and has lost it
+				err = idem.ErrNotClaimed
+			}
+			return nil, err
 		case p.parking && (st.Runs(p.execution) || st.Ended(p.execution) != nil): // it was carried on since
 			return nil, nil
 		case p.parking && answer.err != nil && link.Fencing(answer.err) && st.Prev != prev: // and may have ended
