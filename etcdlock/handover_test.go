@@ -126,6 +126,40 @@ func TestAHandedLockIsGivenBackWhereItsWaiterHasGone(t *testing.T) {
 	}
 }
 
+func TestWhoLeavesHasLeftAlsoWhereTheLockThatItWasHandedIsTakenFromIt(t *testing.T) {
+	for name, ends := range map[string]func(t *testing.T, s *Store, id idem.ExecutionID){
+		"it was cancelled": func(t *testing.T, s *Store, id idem.ExecutionID) { mustCancel(t, s, id, byOps(false)) },
+		"it was forced open": func(t *testing.T, s *Store, id idem.ExecutionID) {
+			if _, err := s.ForceRelease(within(t, patience), "w", id, byOps(false)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := etcdtest.Start(t)
+			s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+			holder, l := mustClaim(t, s, lockFor("w", "first"), 0), lockFor("w", "leaves")
+			p := mustEnqueue(t, s, l)
+			known, err := p.read(within(t, patience), func() bool { return false })
+			if err != nil {
+				t.Fatal(err)
+			}
+			holder.behind(known.First)
+			mustSettle(t, holder)
+			if s.ours(l.Execution) == nil {
+				t.Fatal("it was not handed the lock")
+			}
+			ends(t, other, l.Execution)
+			if err := p.Leave(within(t, patience)); err != nil {
+				t.Error(err)
+			}
+			if f := mustFind(t, other, l.Execution); f.Status() != idem.Aborted || countKeys(t, e, s.layout.Locks()) != 0 {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
 func TestALockIsNotHandedToWhoIsNotThereAnyMore(t *testing.T) {
 	for name, goes := range map[string]func(t *testing.T, e *etcdtest.Etcd, s *Store, p *Place){
 		"its session is gone": func(t *testing.T, e *etcdtest.Etcd, s *Store, _ *Place) { endSession(t, e, currentSession(t, s)) },

@@ -510,8 +510,7 @@ func (p *Place) leave(life context.Context) error {
 		p.won = p.store.handed(p)
 	}
 	if p.won != nil {
-		p.won.startEnding()
-		return p.won.release(life)
+		return p.won.giveBack(life)
 	}
 	if p.limits != nil {
 		if turn := p.store.slots.turnOf(p.execution); turn != "" {
@@ -541,7 +540,15 @@ func (p *Place) giveBack(life context.Context, st *protocol.State) error {
 	if !st.Runs(p.execution) || st.Lock.Parked != nil {
 		return nil
 	}
-	h := p.store.take(p, st)
+	return p.store.take(p, st).giveBack(life)
+}
+
+// giveBack releases a lock that nobody waited for. Where somebody has ended the execution, or asked for that, it has no lock either.
+func (h *owned) giveBack(life context.Context) error {
 	h.startEnding()
-	return h.release(life)
+	err := h.release(life)
+	if errors.Is(err, idem.ErrCancelled) || errors.Is(err, idem.ErrLockLost) {
+		return nil
+	}
+	return err
 }
