@@ -190,11 +190,13 @@ func (x *Call) detach() error {
 	return x.cause
 }
 
-// guard lets a cancel interrupt the reader of the sender's body.
+// guard lets a cancel interrupt the reader of the sender's body, until guard(nil). The error is the cause of a call that was cancelled before.
 func (x *Call) guard(interrupt func()) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.interrupt = interrupt
+	if x.cause == nil {
+		x.interrupt = interrupt
+	}
 	return x.cause
 }
 

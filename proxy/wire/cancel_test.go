@@ -246,3 +246,46 @@ func TestATimerOfAnEarlierExchangeEndsNoLaterOne(t *testing.T) {
 	}
 	x.End()
 }
+
+// TestNoLaterCallReachesTheSenderOfAnEarlierOne: the Interrupt of a body is over with its call, also where the body was not read to its end.
+func TestNoLaterCallReachesTheSenderOfAnEarlierOne(t *testing.T) {
+	for _, cancelled := range []bool{false, true} {
+		answered := make(chan struct{})
+		up := wiretest.Serve(t, func(c *wiretest.Conn) {
+			_, _ = c.ReadHead()
+			_ = c.Say("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+			<-answered
+			_ = c.Reset() // it takes the body no more
+		})
+		u := pool(t, up)
+		interrupts := make(chan struct{}, 2)
+		body := &RequestBody{Reader: boundless{}, Length: 1 << 40, Interrupt: func() { interrupts <- struct{}{} }}
+		var ans Answer
+		x := &Call{Late: errors.New("late")}
+		x.Begin(time.Now(), time.Minute)
+		if cancelled {
+			x.Cancel(errors.New("of the earlier call"))
+		}
+		err := u.Stream(x, []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(1<<40)+"\r\n\r\n"), body, &ans)
+		close(answered)
+		if err == nil {
+			<-ans.exchange.pump.done
+			_, err = io.ReadAll(ans.Rest)
+		}
+		if cancelled != (err != nil) {
+			t.Fatal(err)
+		}
+		x.End()
+		x.Begin(time.Now(), time.Minute)
+		x.Cancel(errors.New("of the later call"))
+		x.End()
+		if len(interrupts) > 0 {
+			t.Errorf("the sender of an earlier call was interrupted; that call was cancelled: %v", cancelled)
+		}
+	}
+}
+
+// boundless is a body without an end.
+type boundless struct{}
+
+func (boundless) Read(p []byte) (int, error) { return len(p), nil }

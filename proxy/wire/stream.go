@@ -133,6 +133,7 @@ func (p *pump) copy(e *exchange) {
 		err = bodyError(broken.error)
 		e.Cancel(err)
 	}
+	_ = e.guard(nil) // an upstream that takes no more leaves the body unread
 	p.stop(err)
 }
 
