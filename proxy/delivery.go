@@ -66,6 +66,7 @@ type course struct {
 	unsure    bool          // nobody knows whether it was parked: it may run
 	renewed   string        // when the sender made the signature that was replaced; "": none was
 	accepted  bool          // its sender was answered before
+	broken    bool          // a panic cut it short
 }
 
 // deliveries are pooled with their buffers; large ones are left to the collector.
@@ -106,8 +107,11 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 
 func (p *deliveryPool) put(d *delivery) {
 	defer p.ended()
+	if d.broken {
+		d.cut()
+	}
 	d.memory.Close()
-	if cap(d.body) > keepBuffer || d.answer.Room() > keepBuffer {
+	if d.broken || cap(d.body) > keepBuffer || d.answer.Room() > keepBuffer {
 		return
 	}
 	d.msg.Reset()
@@ -115,6 +119,19 @@ func (p *deliveryPool) put(d *delivery) {
 	d.course = course{}
 	p.pool.Put(d)
 }
+
+// cut ends the call that a panic may have left under way.
+func (d *delivery) cut() {
+	if d.answer.Rest != nil {
+		_ = d.answer.Rest.Close()
+	}
+	if d.life != nil {
+		d.life.Cancel(errBroken)
+		d.life.end()
+	}
+}
+
+var errBroken = errors.New("a panic cut the delivery short")
 
 func (p *deliveryPool) ended() {
 	if p.out.Add(-1) > 0 {

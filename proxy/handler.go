@@ -123,6 +123,7 @@ func (d *delivery) contain(ctx *fasthttp.RequestCtx) {
 }
 
 func (d *delivery) logPanic(p any) {
+	d.broken = true // nobody knows who still uses its memory
 	d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
 }
 

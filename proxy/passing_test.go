@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"hooklock/idem"
 	"hooklock/proxy/wire"
@@ -51,6 +53,49 @@ func TestWhatPassesThroughEndsWithTheProcess(t *testing.T) {
 	}
 	if up.Conns() != 1 {
 		t.Errorf("%d connections to the upstream, want 1", up.Conns())
+	}
+}
+
+// TestABugLeavesNothingOfACallBehind: the memory of a delivery is used again, and its call and its exchange with it.
+func TestABugLeavesNothingOfACallBehind(t *testing.T) {
+	var begun atomic.Bool
+	closed := make(chan struct{})
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		_, _ = c.ReadRequest()
+		begun.Store(true)
+		_ = c.Say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+		_, _ = io.Copy(io.Discard, c)
+		close(closed)
+	})
+	pool := wire.NewUpstream(wire.Options{Addr: up.Addr})
+	defer pool.Close()
+	now := func() time.Time {
+		if begun.CompareAndSwap(true, false) {
+			panic("a bug")
+		}
+		return time.Now()
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	h := NewHandler(HandlerOptions{Upstream: pool, Unmatched: pool, Timeout: patience, Base: t.Context(), Observer: silent{}, Log: quiet, Now: now},
+		&Rules{Limits: Limits{HeadTimeout: patience, BodyTimeout: patience}})
+	s := NewServer(ServerOptions{Handler: h, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 10, Log: quiet})
+	s.fast.MaxIdleWorkerDuration = 1
+	door, served := local(t), make(chan error, 1)
+	go func() { served <- s.Serve(s.Listener(door)) }()
+	defer func() {
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-served
+	}()
+	if status, body := get(t, door.Addr()); status != http.StatusInternalServerError {
+		t.Errorf("%d %s", status, body)
+	}
+	await(t, closed) // the connection to the upstream
+	h.passing.mu.Lock()
+	defer h.passing.mu.Unlock()
+	if n := len(h.passing.calls); n != 0 {
+		t.Errorf("%d calls are under way", n)
 	}
 }
 
