@@ -281,10 +281,9 @@ func (w *Writer) run() {
 		select {
 		case <-retry.C:
 		case <-w.end:
-			if last, ok := w.take(); ok { // the end does not wait, and tries once more
-				w.put(last)
+			if b, ok := w.take(); !ok || !w.put(b) { // the end does not wait, and tries once more
+				return
 			}
-			return
 		}
 	}
 }

@@ -290,6 +290,38 @@ func TestAnEndUnderAnErrorTriesOnceMore(t *testing.T) {
 	}
 }
 
+// TestAnEndBehindAnErrorWritesAllThatWaits: what waits may be more than is written together.
+func TestAnEndBehindAnErrorWritesAllThatWaits(t *testing.T) {
+	var text bytes.Buffer
+	failing, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	w := open(t, writerFunc(func(b []byte) (n int, err error) {
+		once.Do(func() {
+			close(failing)
+			<-goOn
+			err = errors.New("no space left on device")
+		})
+		if err == nil {
+			n, err = text.Write(b)
+		}
+		return n, err
+	}), func(o *Options) { o.Retry = time.Hour })
+	say(w, "first")
+	<-failing
+	const more = 20
+	for range more {
+		say(w, strings.Repeat("x", chunk/3))
+	}
+	var end sync.WaitGroup
+	end.Go(func() { closed(t, w) })
+	<-w.end
+	close(goOn)
+	end.Wait()
+	if got := strings.Count(text.String(), "xx\n"); got != more || w.Lost() != 1 {
+		t.Errorf("%d lines of %d, %d are lost", got, more, w.Lost())
+	}
+}
+
 func TestALongLineAndManyShortOnesAreCutAtTheirEnds(t *testing.T) {
 	const piece = 4096
 	var pieces []int
