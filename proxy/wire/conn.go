@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -49,12 +50,17 @@ type conn struct {
 }
 
 // socket counts what the kernel took and notes the peer's FIN. Under TLS it sits below the records, so zero means that
-// not even a part of a record went out.
+// not even a part of a record went out. It also follows the records that come in, of which TLS may hold a part.
 type socket struct {
 	net.Conn
-	n   int64
-	fin bool
+	n      int64
+	fin    bool
+	header []byte // of the record that comes in, as far as it came
+	left   int    // bytes of that record which are still to come behind its header
 }
+
+// recordHeader is type, version and length of a record (RFC 8446, 5.1).
+const recordHeader = 5
 
 func (s *socket) Write(p []byte) (int, error) {
 	n, err := s.Conn.Write(p)
@@ -65,8 +71,26 @@ func (s *socket) Write(p []byte) (int, error) {
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	s.fin = s.fin || err == io.EOF
+	s.follow(p[:n])
 	return n, err
 }
+
+func (s *socket) follow(p []byte) {
+	for len(p) > 0 {
+		n := min(s.left, len(p))
+		if s.left -= n; n == 0 {
+			n = min(recordHeader-len(s.header), len(p))
+			s.header = append(s.header, p[:n]...)
+			if len(s.header) == recordHeader {
+				s.left, s.header = int(binary.BigEndian.Uint16(s.header[3:])), s.header[:0]
+			}
+		}
+		p = p[n:]
+	}
+}
+
+// inRecord reports whether a record has begun to come in, and not ended.
+func (s *socket) inRecord() bool { return s.left > 0 || len(s.header) > 0 }
 
 // plaintext reads from TLS. A FIN without close_notify is a cut, but crypto/tls forgives it between two records.
 type plaintext struct{ c *conn }
@@ -147,7 +171,7 @@ func (c *conn) doLook(fd uintptr) {
 	}
 }
 
-// quietTLS finds plaintext that TLS already took from the socket, where no poll can see it.
+// quietTLS finds what TLS already took from the socket, where no poll can see it: plaintext, or a part of a record.
 func (c *conn) quietTLS() bool {
 	if c.tls.SetReadDeadline(past) != nil {
 		return false
@@ -155,7 +179,7 @@ func (c *conn) quietTLS() bool {
 	var b [1]byte
 	n, err := c.tls.Read(b[:])
 	var nerr net.Error
-	if n > 0 || !errors.As(err, &nerr) || !nerr.Timeout() {
+	if n > 0 || !errors.As(err, &nerr) || !nerr.Timeout() || c.wrote.inRecord() {
 		return false
 	}
 	return c.tls.SetReadDeadline(time.Time{}) == nil

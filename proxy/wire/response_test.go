@@ -1,9 +1,15 @@
 package wire
 
 import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
+	"net"
+	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -362,4 +368,62 @@ func TestFiltersWhatBelongsToTheUpstreamsConnection(t *testing.T) {
 	if got := fieldsText(ans.EndToEnd(nil)); got != "Server=x|Set-Cookie=a|set-cookie=b" || string(ans.Get("x-gone")) != "1" {
 		t.Errorf("fields are %s", got)
 	}
+}
+
+// TestFindsTheBeginningOfARecordThatTLSHasAlreadyRead: nobody asked for what will be in it, and the rest of it may come with the next request.
+func TestFindsTheBeginningOfARecordThatTLSHasAlreadyRead(t *testing.T) {
+	server, client := wiretest.Certify(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer l.Close()
+	serving.Go(func() {
+		for first := true; ; first = false {
+			raw, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer raw.Close()
+				var sent bytes.Buffer
+				h := &holder{Conn: raw}
+				c := tls.Server(h, server)
+				br := bufio.NewReader(c)
+				_, _ = http.ReadRequest(br)
+				h.held = &sent
+				_, _ = io.WriteString(c, okAnswer)
+				if first {
+					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray")
+					_, _ = raw.Write(sent.Next(sent.Len() - 10))
+					_, _ = http.ReadRequest(br)
+				}
+				_, _ = raw.Write(sent.Bytes())
+				_, _ = io.Copy(io.Discard, raw)
+			})
+		}
+	})
+	u := NewUpstream(Options{Addr: l.Addr().String(), TLS: client, MaxIdle: 1})
+	defer u.Close()
+	for range 2 {
+		var ans Answer
+		if err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, &ans); err != nil || string(ans.Body) == "stray" {
+			t.Errorf("%v, %q", err, ans.Body)
+		}
+	}
+}
+
+// holder keeps what is written, where held is not nil.
+type holder struct {
+	net.Conn
+	held *bytes.Buffer
+}
+
+func (h *holder) Write(p []byte) (int, error) {
+	if h.held != nil {
+		return h.held.Write(p)
+	}
+	return h.Conn.Write(p)
 }
