@@ -10,7 +10,7 @@ import (
 var errClosed = errors.New("answer was closed before its end")
 
 // Rest is the part of an answer's body that was not read yet. It must be closed. Read is for one goroutine at a time;
-// Close may be called from another one and wakes it.
+// Close may be called from another one and wakes it, but not where the Call may have begun again by then.
 type Rest struct {
 	e *exchange
 
