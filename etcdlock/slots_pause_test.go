@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"hooklock/etcdlock/etcdtest"
@@ -91,15 +92,16 @@ func TestWhatWaitsForASlotRunsInItsOrderAfterThePause(t *testing.T) {
 	p := pauseOf(t, "route:r")
 	mustPause(t, a, p)
 	order := make(chan int, 3)
+	var runs sync.WaitGroup
 	for i, s := range []*Store{a, b, a} {
 		held := waitsForSlot(t, s, limitedLock("w", fmt.Sprint(i)))
-		go func() {
+		runs.Go(func() {
 			h := <-held
 			order <- i
 			if _, err := h.Settle(within(t, patience), success("")); err != nil {
 				t.Error(err)
 			}
-		}()
+		})
 	}
 	turnsAre(t, e, a, 0)
 	mustResume(t, b, p)
@@ -108,5 +110,8 @@ func TestWhatWaitsForASlotRunsInItsOrderAfterThePause(t *testing.T) {
 			t.Errorf("turn %d: %d ran", want, i)
 		}
 	}
-	eventually(t, "all have ended", func() bool { return len(takenSlots(t, e, a)) == 0 })
+	runs.Wait()
+	if taken := takenSlots(t, e, a); len(taken) > 0 {
+		t.Errorf("%v is left", taken)
+	}
 }
