@@ -43,17 +43,47 @@ type line struct {
 	parked  bool
 	token   int64  // the largest that was handed out
 	again   string // those that somebody has let run again
+	// late: who has been accepted perhaps, and perhaps not yet: a request without an answer may arrive at any later time. The checker would
+	// find that by itself, but only after all other orders of what came in between.
+	late string
+}
+
+// by is what the line may have become until now.
+func (s line) by() []line {
+	all := []line{s}
+	for _, x := range strings.SplitAfter(s.late, ",") {
+		if x == "" {
+			continue
+		}
+		next := s
+		next.late = strings.Replace(s.late, x, "", 1)
+		next.queue += x
+		all = append(all, next.by()...)
+	}
+	return all
 }
 
 // order of what is parked: the first of a line runs first, under one carrier at a time, each try under a larger token than all before, and what has
 // ended does not come back, but as another execution where a person says so, once for each. Sessions live.
 var parkedLine = modelOf(func(in step) string { return in.workflow }, func(s line, in step, out came) []line {
+	if in.kind == enqueuing && out.unknown {
+		s.late += string(in.execution) + ","
+		return []line{s}
+	}
+	var all []line
+	for _, now := range s.by() {
+		all = append(all, now.step(in, out)...)
+	}
+	return all
+})
+
+func (s line) step(in step, out came) []line {
 	after := s.apply(in)
 	switch {
 	case out.unknown && (after == nil || *after == s):
 		return []line{s}
 	case out.unknown && in.kind == puttingOff: // it ends with that where a person had asked
-		return []line{s, *after, {queue: s.queue, token: s.token, again: s.again}}
+		return []line{s, *after, {queue: s.queue, token: s.token, again: s.again, late: s.late}}
 	case out.unknown:
 		return []line{s, *after}
 	case out.cancelled && in.kind == puttingOff: // and so it ended
@@ -86,7 +116,7 @@ var parkedLine = modelOf(func(in step) string { return in.workflow }, func(s lin
 		}
 	}
 	return []line{*after}
-})
+}
 
 // apply is the line after in was applied to it; nil where it cannot be.
 func (s line) apply(in step) *line {

@@ -42,6 +42,8 @@ func TestTheModelOfWhatIsParked(t *testing.T) {
 		}},
 		"perhaps accepted, and it runs":    {Legal, []porcupine.Operation{did(enqueuing, "a", 0, unknown), takeA}},
 		"perhaps accepted, and not":        {Legal, []porcupine.Operation{did(enqueuing, "a", 0, unknown), b, did(taking, "b", 1, at(3))}},
+		"perhaps accepted, and later":      {Legal, []porcupine.Operation{did(enqueuing, "a", 0, unknown), b, did(taking, "b", 1, at(3)), did(settling, "b", 1, ok), did(taking, "a", 2, at(5))}},
+		"perhaps accepted, and twice":      {Illegal, []porcupine.Operation{did(enqueuing, "a", 0, unknown), takeA, did(settling, "a", 1, ok), did(taking, "a", 2, at(5))}},
 		"perhaps put down":                 {Legal, []porcupine.Operation{a, takeA, did(puttingOff, "a", 1, unknown), did(taking, "a", 2, at(5))}},
 		"perhaps ended, and the next runs": {Legal, []porcupine.Operation{a, b, takeA, did(settling, "a", 1, unknown), did(taking, "b", 2, at(5))}},
 		"taken, and nobody heard of it":    {Legal, []porcupine.Operation{a, did(taking, "", 1, unknown), did(taking, "a", 2, at(5))}},

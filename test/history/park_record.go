@@ -76,12 +76,16 @@ func (a *acceptances) any(random *rand.Rand) (s step, ok bool) {
 	return a.last[random.IntN(len(a.last))], true
 }
 
+// longest is how many wait in a line that more are accepted in. In which order two came that came together, is seen when they run: behind a long line
+// that is late, and the checker then goes through all orders of what came in between.
+const longest = 4
+
 func (c *parker) once() bool {
 	n := c.random.IntN(c.load.Workflows)
 	ctx, cancel := context.WithTimeout(context.Background(), c.load.Patience)
 	defer cancel()
 	switch r := c.random.IntN(20); {
-	case r < 10:
+	case r < 10, r < 16 && c.parks.Waiting(c.lock(n, n).Scope) >= longest:
 		return c.carry(ctx, n)
 	case r < 14:
 		return c.accept(ctx, n)
