@@ -140,11 +140,7 @@ func TestWhoLeavesHasLeftAlsoWhereTheLockThatItWasHandedIsTakenFromIt(t *testing
 			s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 			holder, l := mustClaim(t, s, lockFor("w", "first"), 0), lockFor("w", "leaves")
 			p := mustEnqueue(t, s, l)
-			known, err := p.read(within(t, patience), func() bool { return false })
-			if err != nil {
-				t.Fatal(err)
-			}
-			holder.behind(known.First)
+			knowsWhoIsNext(t, holder, p)
 			mustSettle(t, holder)
 			if s.ours(l.Execution) == nil {
 				t.Fatal("it was not handed the lock")
@@ -320,6 +316,16 @@ func TestALockIsNotHandedOverWhereExecutionsCountAgainstALimit(t *testing.T) {
 	}
 }
 
+// knowsWhoIsNext is what the answer that gave holder the lock would have told it, had p waited by then.
+func knowsWhoIsNext(t *testing.T, holder *owned, p *Place) {
+	t.Helper()
+	known, err := p.read(within(t, patience), func() bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder.behind(known.First)
+}
+
 func TestWhoIsHandedTheLockIsJudgedByWhatHasJustGoneThrough(t *testing.T) {
 	e := etcdtest.Start(t)
 	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
@@ -328,11 +334,7 @@ func TestWhoIsHandedTheLockIsJudgedByWhatHasJustGoneThrough(t *testing.T) {
 		holder := mustClaim(t, stores[0], ordered(workflow, "newer", "1700000010"), 0)
 		l := ordered(workflow, "older", "1700000000")
 		p := mustEnqueue(t, s, l)
-		known, err := p.read(within(t, patience), func() bool { return false })
-		if err != nil {
-			t.Fatal(err)
-		}
-		holder.behind(known.First)
+		knowsWhoIsNext(t, holder, p)
 		next := waitsAt(t, p, l)
 		mustSettle(t, holder)
 		held := <-next
@@ -350,11 +352,7 @@ func TestWhatIsHandedOverBeginsByTheClockOfWhoRunsIt(t *testing.T) {
 		holder := mustClaim(t, s, lockFor("w", "first"), 0)
 		l := lockFor("w", "second")
 		p := mustEnqueue(t, other, l)
-		known, err := p.read(within(t, patience), func() bool { return false })
-		if err != nil {
-			t.Fatal(err)
-		}
-		holder.behind(known.First)
+		knowsWhoIsNext(t, holder, p)
 		next := waitsAt(t, p, l)
 		mustSettle(t, holder)
 		held := <-next

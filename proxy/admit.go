@@ -54,7 +54,8 @@ func (d *delivery) noteStale(stale *idem.Stale) {
 	}
 }
 
-// ask is watched for the sender's connection only where the delivery may have to wait: one that leaves gives up its place.
+// ask is watched for the sender's connection only where the strategy waits: one that leaves gives up its place. The moment of one that was
+// overtaken goes on without its sender: should the event run then, its next copy gets the answer.
 func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 	p := &d.route.Policy
 	d.asked = d.request()

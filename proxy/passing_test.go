@@ -32,21 +32,9 @@ func TestWhatPassesThroughEndsWithTheProcess(t *testing.T) {
 	})
 	pool := wire.NewUpstream(wire.Options{Addr: up.Addr})
 	defer pool.Close()
-	quiet := slog.New(slog.DiscardHandler)
-	h := NewHandler(HandlerOptions{Upstream: pool, Unmatched: pool, Timeout: patience, Base: base, Observer: silent{}, Log: quiet},
-		&Rules{Limits: Limits{HeadTimeout: patience, BodyTimeout: patience}})
-	s := NewServer(ServerOptions{Handler: h, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 10, Log: quiet})
-	s.fast.MaxIdleWorkerDuration = 1
-	door, served := local(t), make(chan error, 1)
-	go func() { served <- s.Serve(s.Listener(door)) }()
-	defer func() {
-		if err := s.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-		<-served
-	}()
+	_, door := passes(t, HandlerOptions{Upstream: pool, Unmatched: pool, Base: base})
 	for _, executed := range []string{"unknown", "no"} {
-		status, body := get(t, door.Addr())
+		status, body := get(t, door)
 		if status != http.StatusBadGateway || !strings.Contains(body, `"executed":"`+executed+`"`) {
 			t.Errorf("%d %s, want executed %s", status, body, executed)
 		}
@@ -75,20 +63,8 @@ func TestABugLeavesNothingOfACallBehind(t *testing.T) {
 		}
 		return time.Now()
 	}
-	quiet := slog.New(slog.DiscardHandler)
-	h := NewHandler(HandlerOptions{Upstream: pool, Unmatched: pool, Timeout: patience, Base: t.Context(), Observer: silent{}, Log: quiet, Now: now},
-		&Rules{Limits: Limits{HeadTimeout: patience, BodyTimeout: patience}})
-	s := NewServer(ServerOptions{Handler: h, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 10, Log: quiet})
-	s.fast.MaxIdleWorkerDuration = 1
-	door, served := local(t), make(chan error, 1)
-	go func() { served <- s.Serve(s.Listener(door)) }()
-	defer func() {
-		if err := s.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-		<-served
-	}()
-	if status, body := get(t, door.Addr()); status != http.StatusInternalServerError {
+	h, door := passes(t, HandlerOptions{Upstream: pool, Unmatched: pool, Base: t.Context(), Now: now})
+	if status, body := get(t, door); status != http.StatusInternalServerError {
 		t.Errorf("%d %s", status, body)
 	}
 	await(t, closed) // the connection to the upstream
@@ -97,6 +73,24 @@ func TestABugLeavesNothingOfACallBehind(t *testing.T) {
 	if n := len(h.passing.calls); n != 0 {
 		t.Errorf("%d calls are under way", n)
 	}
+}
+
+// passes serves what passes through.
+func passes(t *testing.T, o HandlerOptions) (*Handler, net.Addr) {
+	t.Helper()
+	o.Timeout, o.Observer, o.Log = patience, silent{}, slog.New(slog.DiscardHandler)
+	h := NewHandler(o, &Rules{Limits: Limits{HeadTimeout: patience, BodyTimeout: patience}})
+	s := NewServer(ServerOptions{Handler: h, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 10, Log: o.Log})
+	s.fast.MaxIdleWorkerDuration = 1
+	door, served := local(t), make(chan error, 1)
+	go func() { served <- s.Serve(s.Listener(door)) }()
+	t.Cleanup(func() {
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		<-served
+	})
+	return h, door.Addr()
 }
 
 func get(t *testing.T, addr net.Addr) (status int, body string) {
