@@ -15,7 +15,7 @@ func TestTheTrueAnswerGoesOutWhenItsRecordIsLateAndTheRecordFollows(t *testing.T
 	s.up.Next(func(x *cluster.Exchange) bool {
 		_ = x.ReadBody()
 		x.Effect()
-		s.wire.HoldRequest(s.marker())
+		s.wire.HoldRequest(settles)
 		return x.Answer(200, x.Receipt()) == nil
 	})
 	s.send()

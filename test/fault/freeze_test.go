@@ -45,7 +45,7 @@ var frozenSteps = []frozenStep{
 			s.up.Next(func(x *cluster.Exchange) bool {
 				_ = x.ReadBody()
 				x.Effect()
-				settling := s.wire.HoldRequest(s.marker())
+				settling := s.wire.HoldRequest(settles)
 				_ = x.Answer(200, x.Receipt())
 				<-settling
 				close(moment)

@@ -110,6 +110,10 @@ func (s *stage) neighbour(event string) cluster.Answer {
 // marker is in every request to etcd that is about the delivery.
 func (s *stage) marker() string { return s.delivery.Workflow }
 
+// settles is in the one request to etcd that records a success. The workflow is also in reads, and where the answer to one of them gets lost,
+// so does the lease of the record after it.
+const settles = `"status":"SUCCESS"`
+
 // claimed waits until the delivery has the lock.
 func (s *stage) claimed() cluster.Change {
 	return s.journal.Await("the lock of the delivery", cluster.LockOf(s.delivery.Event))
@@ -215,7 +219,7 @@ var steps = []step{
 			s.up.Next(func(x *cluster.Exchange) bool {
 				_ = x.ReadBody()
 				x.Effect()
-				settling := s.wire.SwallowRequest(s.marker())
+				settling := s.wire.SwallowRequest(settles)
 				_ = x.Answer(200, x.Receipt())
 				<-settling
 				close(moment)
@@ -229,7 +233,7 @@ var steps = []step{
 			s.up.Next(func(x *cluster.Exchange) bool {
 				_ = x.ReadBody()
 				x.Effect()
-				s.wire.SwallowAnswer(s.marker())
+				s.wire.SwallowAnswer(settles)
 				_ = x.Answer(200, x.Receipt())
 				x.Gone()
 				return false

@@ -35,7 +35,7 @@ var lostSteps = []lostStep{
 			x.Effect()
 		})},
 	{name: "frozen when a try's whole answer came, its record is on its way to etcd", upstream: once, late: "none",
-		arrange: answered(200, 0, func(s *stage) <-chan struct{} { return s.wire.HoldRequest(s.marker()) })},
+		arrange: answered(200, 0, func(s *stage) <-chan struct{} { return s.wire.HoldRequest(settles) })},
 	{name: "frozen when a try failed, and the next one is 3 s off", upstream: once, late: "none",
 		arrange: answered(503, 3, func(s *stage) <-chan struct{} { return when(func() { s.rests(1) }) })},
 	{name: "cut off from etcd when a try was read whole, no answer yet", cut: true, upstream: once + "; the call was closed before the next one", late: "none",

@@ -46,6 +46,7 @@ func (s *stage) parks() string { return s.config.Prefix + "/v1/requests/" } // a
 
 const (
 	begins   = `"trying":true`  // the write before a try
+	fails    = `"failures":1`   // the write after a try that failed
 	locksNow = `"executionId":` // a write of a lock; reads have none
 )
 
@@ -101,14 +102,14 @@ var parkedSteps = []parkedStep{
 			now()
 		})},
 	{name: "a try's whole answer came, its record did not reach etcd", fate: inLine, park: absent,
-		arrange: answered(200, 0, func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(s.marker()) })},
+		arrange: answered(200, 0, func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(settles) })},
 	{name: "a try's outcome was recorded, etcd's answer lost", fate: recorded, park: absent,
 		arrange: answered(200, 0, func(s *stage) <-chan struct{} {
-			s.wire.SwallowAnswer(s.marker())
+			s.wire.SwallowAnswer(settles)
 			return when(func() { s.journal.Await("the record", cluster.RecordOf(s.delivery.Event)) })
 		})},
 	{name: "a try failed, which did not reach etcd", fate: inLine, park: absent,
-		arrange: answered(503, 600, func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(s.marker()) })},
+		arrange: answered(503, 600, func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(fails) })},
 	{name: "a try failed, and the next one is a while off", fate: inLine, park: absent,
 		arrange: answered(503, 600, func(s *stage) <-chan struct{} { return when(func() { s.rests(1) }) })},
 	{name: "that it carries on for a dead process did not reach etcd", fate: inLine, park: absent, setup: inheriting,
