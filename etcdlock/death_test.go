@@ -169,7 +169,8 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 // held is a lock that a process which lives has taken and holds.
 func held(ttl time.Duration) func(s *Store) *owned {
 	return func(s *Store) *owned {
-		h, _, err := s.Claim(context.Background(), withKey(lockFor("w", "one")), 0)
+		var h idem.Held
+		err := applied(func() (err error) { h, _, err = s.Claim(context.Background(), withKey(lockFor("w", "one")), 0); return err })
 		if err != nil || h == nil || h.Hold(context.Background(), ttl) != nil {
 			panic(fmt.Sprint("hold: ", err))
 		}

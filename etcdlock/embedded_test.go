@@ -42,7 +42,7 @@ func TestRecordsOutliveARestartOfTheEmbeddedEtcd(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = openStore(t, Options{Client: startEmbedded(t, dir).Client()})
-	_, seen, err := s.Claim(within(t, patience), lockFor("w", "one"), 0)
+	_, seen, err := tryClaim(t, s, lockFor("w", "one"), 0)
 	if err != nil || seen == nil || seen.Record == nil || string(seen.Record.Answer.Body) != "kept" {
 		t.Fatalf("%+v %v", seen, err)
 	}
@@ -98,14 +98,14 @@ func TestAKilledProcessLosesNothingThatWasRecorded(t *testing.T) {
 	}
 	s := openStore(t, Options{Client: startEmbedded(t, dir).Client(), Alone: true})
 	for i := range recorded {
-		_, seen, err := s.Claim(within(t, patience), lockFor(fmt.Sprintf("w%d", i), "one"), 0)
+		_, seen, err := tryClaim(t, s, lockFor(fmt.Sprintf("w%d", i), "one"), 0)
 		if err != nil || seen == nil || seen.Record == nil || !seen.Record.Settled() {
 			t.Fatalf("%d: %+v %v", i, seen, err)
 		}
 	}
 	// And the lock that it held when it died is freed, without waiting for a TTL.
 	eventually(t, "its last lock is buried", func() bool {
-		held, _, err := s.Claim(within(t, patience), lockFor("running", "another"), 0)
+		held, _, err := tryClaim(t, s, lockFor("running", "another"), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

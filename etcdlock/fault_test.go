@@ -106,7 +106,7 @@ func TestTheLockOfADeadProcessIsBuriedAndItsLateEndTouchesNobody(t *testing.T) {
 	endSession(t, e, old)
 	var next *owned
 	eventually(t, "the other takes the lock over", func() bool {
-		won, seen, err := other.Claim(within(t, patience), lockFor("w", "two"), 0)
+		won, seen, err := tryClaim(t, other, lockFor("w", "two"), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -364,12 +364,12 @@ func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, seen, err := s.Claim(within(t, patience), lockFor("w", "one"), rec.Revision)
+	_, seen, err := tryClaim(t, s, lockFor("w", "one"), rec.Revision)
 	if err != nil || seen == nil || seen.Lock == nil || !seen.Lock.Cooling || seen.Lock.Dead || seen.Lock.CoolUntil.IsZero() {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	eventually(t, "the lock is free", func() bool {
-		won, seen, err := s.Claim(within(t, patience), lockFor("w", "one"), rec.Revision)
+		won, seen, err := tryClaim(t, s, lockFor("w", "one"), rec.Revision)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func TestAPlaceThatIsParkedWhileItWaitsIsReplacedAndItsCopyDoesNotRun(t *testing
 	p := mustEnqueue(t, b, third)
 	mustBeReplaced(t, a, second, third)
 	again := newestLock("w", "second")
-	if p, seen, err := a.Enqueue(within(t, patience), again, 0, 0); p != nil || err != nil || seen.Record == nil || seen.Record.Superseded() != third.Execution {
+	if p, seen, err := tryEnqueue(t, a, again, 0, 0); p != nil || err != nil || seen.Record == nil || seen.Record.Superseded() != third.Execution {
 		t.Errorf("its copy: %+v %v", seen, err)
 	}
 	mustSettle(t, first)
@@ -209,7 +209,7 @@ func TestWithOrdersTheScopesDoNotReplaceEachOther(t *testing.T) {
 	if mustFind(t, a, y1.Execution).Lock == nil {
 		t.Error("y1 does not wait any more")
 	}
-	if p, seen, err := a.Enqueue(within(t, patience), at("x0", "x", "0"), 0, 0); p != nil || err != nil || seen.Newer == nil || seen.Newer.Execution != x2.Execution {
+	if p, seen, err := tryEnqueue(t, a, at("x0", "x", "0"), 0, 0); p != nil || err != nil || seen.Newer == nil || seen.Newer.Execution != x2.Execution {
 		t.Errorf("one that is older than who waits: %+v %v", seen, err)
 	}
 	mustSettle(t, first)

@@ -62,7 +62,7 @@ func TestAFullStoreStillSaysHowAnEventEndedAndWhoRuns(t *testing.T) {
 	e.Fill(t)
 	claims := func(l idem.Lock) *idem.Seen {
 		t.Helper()
-		_, seen, err := s.Claim(within(t, patience), l, 0)
+		_, seen, err := tryClaim(t, s, l, 0)
 		if err != nil || seen == nil {
 			t.Fatalf("%+v %v", seen, err)
 		}
@@ -74,7 +74,7 @@ func TestAFullStoreStillSaysHowAnEventEndedAndWhoRuns(t *testing.T) {
 	if seen := claims(lockFor("busy", "two")); seen.Lock == nil || seen.Lock.Execution != held.Lock().Execution {
 		t.Errorf("%+v", seen)
 	}
-	if _, seen, err := s.Enqueue(within(t, patience), lockFor("w", "ended"), 0, 0); err != nil || seen == nil || seen.RecordRevision != rec.Revision {
+	if _, seen, err := tryEnqueue(t, s, lockFor("w", "ended"), 0, 0); err != nil || seen == nil || seen.RecordRevision != rec.Revision {
 		t.Errorf("%+v %v", seen, err)
 	}
 	if _, _, err := s.Claim(within(t, patience), lockFor("w", "ended"), rec.Revision); !errors.Is(err, idem.ErrStoreUnavailable) {
@@ -112,7 +112,7 @@ func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNobodyRunsMeanwhile(
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the sender waited %v for its answer", took)
 	}
-	_, seen, err := other.Claim(within(t, patience), lockFor("w", "two"), 0)
+	_, seen, err := tryClaim(t, other, lockFor("w", "two"), 0)
 	if err == nil && (seen == nil || seen.Lock == nil) {
 		t.Fatalf("another event runs: %+v", seen)
 	}

@@ -18,7 +18,7 @@ func TestWhatIsParkedIsNotBuriedAndWhoWaitsBehindItRests(t *testing.T) {
 	var buried atomic.Int32
 	s, kv := lossy(t, e, func(o *Options) { o.OnBuried = func(*idem.Lock) { buried.Add(1) } })
 	id := uncarried(t, e, 1)
-	if held, seen, err := s.Claim(within(t, patience), lockFor("w", "pushes in"), 0); held != nil || err != nil || seen.Lock == nil || seen.Lock.Dead || seen.Lock.Parked == nil {
+	if held, seen, err := tryClaim(t, s, lockFor("w", "pushes in"), 0); held != nil || err != nil || seen.Lock == nil || seen.Lock.Dead || seen.Lock.Parked == nil {
 		t.Fatalf("%v %+v %v", held, seen, err)
 	}
 	if f, err := s.Execution(within(t, patience), id); err != nil || f.Lock == nil || f.Lock.Dead {
@@ -152,7 +152,7 @@ func TestACopyOfAParkedEventSeesIt(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, s, l, 0)
-	_, seen, err := s.Claim(within(t, patience), lockFor("w", "event"), 0)
+	_, seen, err := tryClaim(t, s, lockFor("w", "event"), 0)
 	if err != nil || seen == nil || seen.Waiting == nil || seen.Waiting.Execution != l.Execution || seen.Waiting.Parked == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
@@ -160,7 +160,7 @@ func TestACopyOfAParkedEventSeesIt(t *testing.T) {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	h := takeNext(t, s).Held
-	if _, seen, err = s.Claim(within(t, patience), lockFor("w", "event"), 0); err != nil || seen.Lock == nil || seen.Lock.Parked == nil {
+	if _, seen, err = tryClaim(t, s, lockFor("w", "event"), 0); err != nil || seen.Lock == nil || seen.Lock.Parked == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	mustSettle(t, h)

@@ -79,7 +79,7 @@ func TestAParkedDeliveryRunsInItsTurnAndLeavesNothingBehind(t *testing.T) {
 	second, third := parkedLock("w", "second"), parkedLock("w", "third")
 	mustPark(t, a, second, first.Lock().Created)
 	mustPark(t, b, third, 0)
-	if held, seen, err := b.Claim(within(t, patience), lockFor("w", "pushes in"), 0); held != nil || err != nil {
+	if held, seen, err := tryClaim(t, b, lockFor("w", "pushes in"), 0); held != nil || err != nil {
 		t.Fatalf("%v %+v %v", held, seen, err)
 	}
 	mustSettle(t, first)

@@ -59,7 +59,7 @@ func mustResume(tb testing.TB, s *Store, p idem.Pause) {
 // refusedAsPaused claims, which has to be refused for that pause.
 func refusedAsPaused(tb testing.TB, s *Store, l idem.Lock, by idem.Pause) {
 	tb.Helper()
-	held, seen, err := s.Claim(within(tb, patience), l, 0)
+	held, seen, err := tryClaim(tb, s, l, 0)
 	if err != nil || held != nil || seen == nil || seen.Paused == nil || seen.Paused.Scope != by.Scope || seen.Paused.Reason != by.Reason {
 		tb.Fatalf("claimed %v, saw %+v, %v", held, seen, err)
 	}
@@ -96,7 +96,7 @@ func TestADuplicateOfASettledEventIsAnsweredWhileItIsPaused(t *testing.T) {
 	mustSettle(t, mustClaim(t, s, lockFor("w", "event"), 0))
 	p := pauseOf(t, "route:r")
 	mustPause(t, s, p)
-	_, seen, err := s.Claim(within(t, patience), lockFor("w", "event"), 0)
+	_, seen, err := tryClaim(t, s, lockFor("w", "event"), 0)
 	if err != nil || seen.Record == nil || seen.Paused == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}

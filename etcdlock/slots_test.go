@@ -65,12 +65,12 @@ func TestALimitBoundsTheLocksOfAllWorkflowsAndEachEndGivesItsSlotBack(t *testing
 		t.Fatalf("slots %d and %d", a, b)
 	}
 	for i, s := range stores {
-		held, seen, err := s.Claim(within(t, patience), limitedLock("w3", fmt.Sprint(i)), 0)
+		held, seen, err := tryClaim(t, s, limitedLock("w3", fmt.Sprint(i)), 0)
 		if err != nil || held != nil || seen.Full == nil || seen.Full.Limit != "erp" || seen.Lock != nil {
 			t.Fatalf("a third one at store %d: %v %+v %v", i, held, seen, err)
 		}
 	}
-	if held, _, err := stores[0].Claim(within(t, patience), lockFor("w4", "free"), 0); err != nil || held == nil {
+	if held, _, err := tryClaim(t, stores[0], lockFor("w4", "free"), 0); err != nil || held == nil {
 		t.Fatalf("what counts against no limit: %v", err)
 	}
 	if _, err := one.Settle(within(t, patience), success("")); err != nil {
@@ -136,7 +136,7 @@ func TestWhoWaitsForASlotGetsItInTheOrderOfArrivalOverAllWorkflows(t *testing.T)
 		})
 	}
 	eventually(t, "all turns", func() bool { return countKeys(t, e, stores[0].layout.Turns()) == waiters })
-	if _, seen, err := stores[1].Claim(within(t, patience), limitedLock("late", "x"), 0); err != nil || seen == nil || seen.Full == nil {
+	if _, seen, err := tryClaim(t, stores[1], limitedLock("late", "x"), 0); err != nil || seen == nil || seen.Full == nil {
 		t.Errorf("who came later: %+v %v", seen, err)
 	}
 	if _, err := holder.Settle(within(t, patience), success("")); err != nil {
@@ -176,7 +176,7 @@ func TestALimitThatIsRaisedLetsThemInAndOneThatIsLoweredCutsNobodyOff(t *testing
 			t.Errorf("cut off: %v", err)
 		}
 	}
-	if _, seen, err := s.Claim(within(t, patience), limitedLock("w3", "c"), 0); err != nil || seen == nil || seen.Full == nil {
+	if _, seen, err := tryClaim(t, s, limitedLock("w3", "c"), 0); err != nil || seen == nil || seen.Full == nil {
 		t.Errorf("a third: %+v %v", seen, err)
 	}
 	for _, held := range []idem.Held{one, two} {
@@ -209,7 +209,7 @@ func TestWhoGivesUpWaitingForASlotLeavesNoTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the slot is free for the next one, when the watch has said so", func() bool {
-		held, _, err := s.Claim(within(t, patience), limitedLock("w3", "c"), 0)
+		held, _, err := tryClaim(t, s, limitedLock("w3", "c"), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestWhatIsParkedWaitsForASlotAndComesInItsTurn(t *testing.T) {
 	got := make(chan *idem.Taken, 1)
 	go func() { got <- takeNext(t, b) }()
 	eventually(t, "its turn", func() bool { return countKeys(t, e, a.layout.Turns()) == 1 })
-	if _, seen, err := a.Claim(within(t, patience), limitedLock("w3", "later"), 0); err != nil || seen == nil || seen.Full == nil {
+	if _, seen, err := tryClaim(t, a, limitedLock("w3", "later"), 0); err != nil || seen == nil || seen.Full == nil {
 		t.Errorf("who came later: %+v %v", seen, err)
 	}
 	mustSettle(t, first)
@@ -284,7 +284,7 @@ func TestAHoldKeepsItsSlotAndAForceReleaseGivesItBack(t *testing.T) {
 	if err := held.Hold(within(t, patience), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if _, seen, err := s.Claim(within(t, patience), limitedLock("w2", "b"), 0); err != nil || seen == nil || seen.Full == nil {
+	if _, seen, err := tryClaim(t, s, limitedLock("w2", "b"), 0); err != nil || seen == nil || seen.Full == nil {
 		t.Fatalf("beside a hold: %+v %v", seen, err)
 	}
 	page, err := s.Slots(within(t, patience), idem.LockQuery{})
@@ -315,7 +315,7 @@ func TestWhatIsParkedHasASlotOnlyWhileItIsTried(t *testing.T) {
 	if err := first.Park(within(t, patience), idem.Parked{Since: time.Now(), Tries: 1, Trying: true}, keep("body")); err != nil {
 		t.Fatal(err)
 	}
-	if _, seen, err := b.Claim(within(t, patience), limitedLock("w2", "a"), 0); err != nil || seen == nil || seen.Full == nil {
+	if _, seen, err := tryClaim(t, b, limitedLock("w2", "a"), 0); err != nil || seen == nil || seen.Full == nil {
 		t.Fatalf("beside a call that goes on: %+v %v", seen, err)
 	}
 	restNow(t, first, "a person has to look")

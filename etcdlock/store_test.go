@@ -73,12 +73,23 @@ func applied(try func() error) error {
 	return err
 }
 
+func tryClaim(tb testing.TB, s *Store, l idem.Lock, prev int64) (held idem.Held, seen *idem.Seen, err error) {
+	tb.Helper()
+	ctx := within(tb, patience)
+	err = applied(func() (err error) { held, seen, err = s.Claim(ctx, l, prev); return err })
+	return held, seen, err
+}
+
+func tryEnqueue(tb testing.TB, s *Store, l idem.Lock, prev, behind int64) (place idem.Place, seen *idem.Seen, err error) {
+	tb.Helper()
+	ctx := within(tb, patience)
+	err = applied(func() (err error) { place, seen, err = s.Enqueue(ctx, l, prev, behind); return err })
+	return place, seen, err
+}
+
 func mustClaim(tb testing.TB, s *Store, l idem.Lock, prev int64) *owned {
 	tb.Helper()
-	var held idem.Held
-	var seen *idem.Seen
-	ctx := within(tb, patience)
-	err := applied(func() (err error) { held, seen, err = s.Claim(ctx, l, prev); return err })
+	held, seen, err := tryClaim(tb, s, l, prev)
 	if err != nil || held == nil {
 		tb.Fatalf("claim: %+v %v", seen, err)
 	}
@@ -107,7 +118,7 @@ func TestClaimSettleAndReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, seen, err := s.Claim(within(t, patience), lockFor("stripe/acme", "evt_1"), 0)
+	_, seen, err := tryClaim(t, s, lockFor("stripe/acme", "evt_1"), 0)
 	if err != nil || seen == nil || seen.Record == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
@@ -131,7 +142,7 @@ func TestTwoStoresExcludeEachOther(t *testing.T) {
 	a := openStore(t, Options{Endpoints: []string{e.Endpoint}, Holder: "a"})
 	b := openStore(t, Options{Endpoints: []string{e.Endpoint}, Holder: "b"})
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
-	_, seen, err := b.Claim(within(t, patience), lockFor("w", "two"), 0)
+	_, seen, err := tryClaim(t, b, lockFor("w", "two"), 0)
 	if err != nil || seen == nil || seen.Lock == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
@@ -154,7 +165,7 @@ func TestOfFiftyConcurrentClaimsOneHolds(t *testing.T) {
 	var won, seen, failed atomic.Int32
 	for i := range 50 {
 		wg.Go(func() {
-			held, saw, err := stores[i%2].Claim(within(t, patience), lockFor("w", "one"), 0)
+			held, saw, err := tryClaim(t, stores[i%2], lockFor("w", "one"), 0)
 			switch {
 			case err != nil:
 				failed.Add(1)

@@ -87,7 +87,7 @@ func TestWhoWaitsRunsInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
 			}
 		})
 	}
-	if held, seen, err := stores[1].Claim(within(t, patience), lockFor("w", "pushes in"), 0); err != nil || held != nil || seen.Lock == nil {
+	if held, seen, err := tryClaim(t, stores[1], lockFor("w", "pushes in"), 0); err != nil || held != nil || seen.Lock == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	if err := holder.Release(within(t, patience)); err != nil {
@@ -132,7 +132,7 @@ func TestCopiesOfOneEventDoNotWaitTwice(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "one")
 	p := mustEnqueue(t, s, l)
-	if _, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0, 0); err != nil || seen == nil || seen.Waiting == nil || seen.Waiting.Execution != l.Execution {
+	if _, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, 0); err != nil || seen == nil || seen.Waiting == nil || seen.Waiting.Execution != l.Execution {
 		t.Fatalf("a copy: %+v, %v", seen, err)
 	}
 
@@ -143,7 +143,7 @@ func TestCopiesOfOneEventDoNotWaitTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0, 0); err != nil || p != nil || seen.RecordRevision != rec.Revision {
+	if p, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, 0); err != nil || p != nil || seen.RecordRevision != rec.Revision {
 		t.Fatalf("%+v %v", seen, err)
 	}
 }
@@ -152,7 +152,7 @@ func TestACopyDoesNotWaitWhileItsEventRuns(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	one := mustClaim(t, s, lockFor("w", "one"), 0)
-	if p, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0, 0); p != nil || err != nil || seen.Lock == nil || seen.Lock.Execution != one.Lock().Execution || seen.Lock.Dead {
+	if p, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, 0); p != nil || err != nil || seen.Lock == nil || seen.Lock.Execution != one.Lock().Execution || seen.Lock.Dead {
 		t.Fatalf("%v %+v %v", p, seen, err)
 	}
 	// The lock of another event than it was told of is no reason.
@@ -162,7 +162,7 @@ func TestACopyDoesNotWaitWhileItsEventRuns(t *testing.T) {
 	if err := one.Release(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
-	if p, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0, one.Lock().Token); p == nil {
+	if p, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, one.Lock().Token); p == nil {
 		t.Fatalf("after a lock that is free by now: %+v %v", seen, err)
 	} else if err := p.Leave(within(t, patience)); err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestAWaiterWhoseEventHasRunMeanwhileFindsTheRecord(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	running := mustClaim(t, s, lockFor("w", "one"), 0)
-	p, seen, err := s.Enqueue(within(t, patience), lockFor("w", "one"), 0, running.Lock().Token) // another payload, under on_mismatch: execute
+	p, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, running.Lock().Token) // another payload, under on_mismatch: execute
 	if p == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
