@@ -252,7 +252,7 @@ type handOver struct {
 // nextInLine is who the lock of l is to be handed to; nil: nobody is known, or it is freed as ever. The pauses are read after the epoch, see pauses.
 func (h *owned) nextInLine(l *idem.Lock) *handOver {
 	first := h.firstKnown()
-	if first == nil || h.handing || l.Parked != nil || len(l.Slots)+len(first.Slots) > 0 || l.Scope.PerEvent || first.Scope.PerEvent ||
+	if first == nil || h.handing || l.Parked != nil || l.Held || len(l.Slots)+len(first.Slots) > 0 || l.Scope.PerEvent || first.Scope.PerEvent ||
 		first.Scope.Key == l.Scope.Key || first.Scope.Workflow != l.Scope.Workflow {
 		return nil
 	}

@@ -44,6 +44,9 @@ func (h *owned) keysOf(l *idem.Lock) protocol.Keys {
 	if l.Parked != nil && len(l.Slots) > 0 {
 		k.Slots = h.store.layout.SlotsOf(l)
 	}
+	if l.Held { // since: the answer of its Hold got lost
+		k.A = k.H
+	}
 	return k
 }
 

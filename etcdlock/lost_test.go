@@ -224,6 +224,21 @@ func TestAHoldIsHeldAlsoWhereItsAnswerGotLost(t *testing.T) {
 	}
 }
 
+// The answer of a hold may get lost until its caller gives up, and ends the execution.
+func TestWhoEndsWhatTurnsOutToBeHeldDeletesTheHold(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, s, withKey(lockFor("w", "one")), 0)
+	if err := held.Hold(within(t, patience), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := held.Settle(within(t, patience), success("ok")); err != nil {
+		t.Fatal(err)
+	}
+	count(t, e, s.layout.Locks(), 0)
+	count(t, e, s.layout.Root+protocol.KindHolds, 0)
+}
+
 // Whoever completes a hold tells of it. A process that does not know whether its hold was applied must not tell of it again.
 func TestTheEndOfAHoldWhoseAnswerGotLostIsToldOfOnce(t *testing.T) {
 	e := etcdtest.Start(t)

@@ -43,12 +43,12 @@ func (s *Control) stateOf(ctx context.Context, id idem.ExecutionID, scope idem.S
 	at := &executionState{State: st, id: id, scope: scope, keys: k}
 	at.duplicates = s.duplicates.of(id, answers[readCopies].GetResponseRange().Kvs)
 	if st.Lock != nil {
-		at.keys.Slots = s.layout.SlotsOf(st.Lock)
+		at.keys.Slots, at.keys.A = s.layout.SlotsOf(st.Lock), s.layout.Alive(st.Lock.Alive)
 	}
 	if !at.Runs(id) {
 		return at, nil
 	}
-	at.keys.A, at.keys.C = s.layout.Alive(st.Lock.Alive), s.layout.Cancel(st.Lock.Alive, id)
+	at.keys.C = s.layout.Cancel(st.Lock.Alive, id)
 	gone := false
 	switch hold := protocol.First(answers[readHold]); {
 	case !protocol.IsHold(st.Lock.Alive):

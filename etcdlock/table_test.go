@@ -77,6 +77,7 @@ var value = protocol.Leased{Value: []byte("new")}
 
 func session0(s *scene)  { s.at.Epoch = s.put(s.k.S) }
 func locked(s *scene)    { s.at.Created = s.put(s.k.L); s.at.L = s.put(s.k.L) }
+func heldLock(s *scene)  { locked(s); s.k.A = s.k.H; s.put(s.k.H) }
 func queued(s *scene)    { s.at.Q = s.put(s.k.Q) }
 func elsewhere(s *scene) { s.at.O = s.put(s.k.O) }
 
@@ -145,19 +146,19 @@ func rows() []row {
 			func(k protocol.Keys) []string { return []string{k.L, k.Slots[0].Key} }, dead},
 		{"leave", queued, func(s *scene) protocol.Op { return protocol.Leave(s.k, s.at) }, nil, q,
 			map[string]func(*scene){"Q.create=q": placeOfAnother}},
-		{"settle", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,
+		{"settle", locked, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i, l, seenLock},
+		{"settle what is held", heldLock, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, nil, nil) }, i,
 			func(k protocol.Keys) []string { return []string{k.L, k.H} }, seenLock},
 		{"hand over", func(s *scene) {
 			session0(s)
 			locked(s)
-			s.put(s.k.H)
 			next := nextOf(s.k)
 			s.put(next.S)
 			s.next = protocol.Seen{Q: s.put(next.Q), Prev: s.put(next.I)}
 			somebodyWaits(s)
 		}, func(s *scene) protocol.Op {
 			return protocol.HandOver(s.k, s.at, nextOf(s.k), s.next, value, value, nil)
-		}, func(k protocol.Keys) []string { return []string{k.I, k.L} }, func(k protocol.Keys) []string { return []string{k.H, nextOf(k).Q} },
+		}, func(k protocol.Keys) []string { return []string{k.I, k.L} }, func(k protocol.Keys) []string { return []string{nextOf(k).Q} },
 			map[string]func(*scene){"E": moveEpoch, "L.mod=l": touchLock, "Q.mod=q of the next": func(s *scene) { s.put(nextOf(s.k).Q) },
 				"session of the next present": func(s *scene) { s.del(nextOf(s.k).S) },
 				"no Q with a smaller create revision": func(s *scene) {
@@ -169,7 +170,9 @@ func rows() []row {
 				"I.mod=prev of the next": func(s *scene) { s.put(nextOf(s.k).I) }}},
 		{"settle and cool", locked, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, cool, nil) },
 			func(k protocol.Keys) []string { return []string{k.I, k.L, k.H} }, nil, seenLock},
-		{"release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.Release(s.k, s.at) }, nil,
+		{"release", locked, func(s *scene) protocol.Op { return protocol.Release(s.k, s.at) }, nil,
+			func(k protocol.Keys) []string { return []string{k.L, k.I} }, seenLock},
+		{"release what is held", heldLock, func(s *scene) protocol.Op { return protocol.Release(s.k, s.at) }, nil,
 			func(k protocol.Keys) []string { return []string{k.L, k.H, k.I} }, seenLock},
 		{"adopt", func(s *scene) { session0(s); locked(s) }, func(s *scene) protocol.Op { return protocol.Adopt(s.k, s.at, value) }, l, nil,
 			map[string]func(*scene){"E": moveEpoch, "L.create=token": otherToken, "L.mod=l": touchLock}},
@@ -193,9 +196,9 @@ func rows() []row {
 			map[string]func(*scene){"Q.create=q": placeOfAnother, "I.mod=prev": writeRecord}},
 		{"forget", func(s *scene) { s.at.Prev = s.put(s.k.I) }, func(s *scene) protocol.Op { return protocol.Forget(s.k, s.at, value, nil) },
 			func(k protocol.Keys) []string { return []string{k.F} }, i, map[string]func(*scene){"I.mod=prev": writeRecord}},
-		{"force release", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.ForceRelease(s.k, s.at, value, value) },
+		{"force release what is held", heldLock, func(s *scene) protocol.Op { return protocol.ForceRelease(s.k, s.at, value, value) },
 			func(k protocol.Keys) []string { return []string{k.I, k.C} }, func(k protocol.Keys) []string { return []string{k.L, k.H} }, map[string]func(*scene){"L.mod=l": touchLock}},
-		{"force release a cooling lock", func(s *scene) { locked(s); s.put(s.k.H) }, func(s *scene) protocol.Op { return protocol.ForceReleaseCooling(s.k, s.at) },
+		{"force release a cooling lock", heldLock, func(s *scene) protocol.Op { return protocol.ForceReleaseCooling(s.k, s.at) },
 			nil, func(k protocol.Keys) []string { return []string{k.L, k.H, k.I} }, map[string]func(*scene){"L.mod=l": touchLock}},
 		{"note", func(*scene) {}, func(s *scene) protocol.Op { return protocol.Note(s.k.C, value) }, func(k protocol.Keys) []string { return []string{k.C} }, nil, nil},
 		{"fence", session0, func(s *scene) protocol.Op { return protocol.Fence(s.k, s.at, value) }, func(k protocol.Keys) []string { return []string{k.S} }, nil,

@@ -136,12 +136,12 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 }
 
 // HandOver is a Settle and, in one transaction, the claim of who is first in the queue: the lock is put over, so its token is the revision of
-// that. first is what is known of the place; a session lives as long as the place does, and is compared because its key alone may go. The epoch is
+// that. A lock that names a hold is not handed over: the hold would stay. first is what is known of the place; a session lives as long as the place does, and is compared because its key alone may go. The epoch is
 // that of who ends: what it sends before it acknowledges a pause takes no lock afterwards. It reads who is first then, and the mark of who is next.
 func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased) Op {
 	return txn(
 		Compares{epochIs(k, at), modified(k.L, at.L), modified(next.Q, first.Q), present(next.S), nobodyBefore(next, first.Q), modified(next.I, first.Prev)},
-		append(append(Writes{del(next.Q), Put(k.L, lock), take(k.H), Put(k.I, record), getFirst(next.W)}, raise(k, mark)...), readMark(next)...),
+		append(append(Writes{del(next.Q), Put(k.L, lock), Put(k.I, record), getFirst(next.W)}, raise(k, mark)...), readMark(next)...),
 		nil)
 }
 
@@ -422,9 +422,18 @@ func tell(k Keys, news Leased) Writes {
 	return Writes{Put(k.C, news)}
 }
 
-// freeLock asks for the hold that it deletes: the sender then ends its lease. The slots that the lock has are its own: they need no compare.
+// freeLock frees what the lock has: its slots are its own, and need no compare.
 func freeLock(k Keys) Writes {
-	return append(Writes{del(k.L), take(k.H)}, freeSlots(k)...)
+	return append(append(Writes{del(k.L)}, dropHold(k)...), freeSlots(k)...)
+}
+
+// dropHold asks for the hold that it deletes: the sender then ends its lease. A hold is there only while its lock names it, and each end compares
+// the revision of the lock that it has seen.
+func dropHold(k Keys) Writes {
+	if k.A != k.H {
+		return nil
+	}
+	return Writes{take(k.H)}
 }
 
 func endLock(k Keys, record Leased, cool *Cooling) Writes {
@@ -494,5 +503,5 @@ const (
 // What an applied transaction reads beside its writes: who is first in the queue then.
 const (
 	ReadFirstAfterClaim    = 2 // of ClaimAsHead
-	ReadFirstAfterHandOver = 4
+	ReadFirstAfterHandOver = 3
 )

@@ -64,6 +64,7 @@ const (
 	readsMarkBefore // the lock is taken
 	forgetDropsAnyMark
 	slotIsKept // when its lock is freed
+	holdIsKept // as that
 	restKeepsSlot
 	triedWithoutSlot
 	slotFreedEarly // while its lock cools
@@ -191,6 +192,10 @@ func (m *model) revisions(s *state) {
 	}
 	for d := range m.deliveryCount {
 		of(&s.deliveries[d])
+	}
+	for d := range s.holders {
+		add(&s.holders[d].token)
+		add(&s.holders[d].created)
 	}
 	if m.parks() {
 		for p := range m.processCount {

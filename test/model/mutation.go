@@ -177,6 +177,7 @@ var rules = []mutation{
 	{name: "a forget leaves a mark that something newer has raised", scenario: "order, forget", breaks: forgetDropsAnyMark},
 	{name: "a mark that two locks share only rises", scenario: "order, two locks", breaks: raisesBlindly},
 	{name: "the mark is read by the transaction that takes the lock", scenario: "order, skip, wait", breaks: readsMarkBefore},
+	{name: "a hold that its lock names goes with it", scenario: "hold, retry", breaks: holdIsKept},
 	{name: "a slot is freed with its lock", scenario: "limit, wait", breaks: slotIsKept},
 	{name: "a slot is kept while its lock cools", scenario: "limit, release delay, force", breaks: slotFreedEarly},
 	{name: "what rests gives its slot back", scenario: "limit, carry, block, run", breaks: restKeepsSlot},

@@ -29,6 +29,7 @@ const (
 	tokensGrow          promise = "tokens grow with each holder of a workflow"
 	aliveNotBuried      promise = "a lock is not buried while its owner is alive"
 	heldAsLongAsTold    promise = "a held lock lives as long as its holder was told"
+	holdWithLock        promise = "a hold is there only while its lock names it"
 	delayKept           promise = "after an unknown outcome nobody gets the lock for the release_delay"
 	copyGetsTheSame     promise = "an attached copy gets the end of the execution that it attached to"
 	markIsNewest        promise = "the mark is the newest of its scope that went through: nothing else raises it, and nothing lowers it"
@@ -105,10 +106,23 @@ const (
 	carriedOver                   // until the next try of a parked one begins
 )
 
+// checkHolds: an end that finds no hold named in its lock deletes none.
+func (m *model) checkHolds(s *state) {
+	for x := range s.holds {
+		if s.holds[x].modified == 0 {
+			continue
+		}
+		if l := &s.locks[m.lock(execution(x))]; l.created == 0 || l.by != execution(x) || l.alive != byHold {
+			m.broke(holdWithLock)
+		}
+	}
+}
+
 // checkPlaces compares where every execution is with where it was before the step.
 func (m *model) checkPlaces(s *state) {
 	var in [maxExecutions]uint8
 	m.checkSlots(s)
+	m.checkHolds(s)
 	for i := range m.lockCount {
 		if l := &s.locks[i]; l.created != 0 && !l.cooling {
 			in[l.by]++

@@ -13,7 +13,7 @@ func (a *actor) start() {
 	case a.m.byAPI[a.d]:
 		a.step("client of the lock API has its lock", func(n *state, t *delivery) {
 			a.m.begin(n, a.d)
-			n.holders[a.d] = holder{at: holding}
+			n.holders[a.d] = holder{at: holding, token: t.token, created: t.created}
 			t.finish(executed)
 		})
 		return
@@ -201,8 +201,7 @@ func (a *actor) putHold() {
 	a.send(txn{kind: putHold, created: t.created, l: t.l, cancel: t.cancel, token: a.spelled(t), parked: t.parked, trying: t.begun || t.at == trying}, func(n *state, t *delivery, ok bool) {
 		switch mine := a.mine(n); {
 		case ok, mine && n.locks[a.lock()].alive == byHold:
-			n.holders[a.d] = holder{at: holding}
-			n.deliveries[a.d].token, n.deliveries[a.d].created = t.token, t.created
+			n.holders[a.d] = holder{at: holding, token: t.token, created: t.created}
 			a.finish(t, executed)
 		case mine:
 			a.see(n, t)
@@ -240,8 +239,8 @@ func (a *actor) hold() {
 	if h.at != holding && h.at != completing || !a.m.anybodyUp(a.s) {
 		return
 	}
-	x, token, created := a.execution(), a.delivery().token, a.delivery().created
-	if !a.m.mine(a.s, x, token) {
+	x, created := a.execution(), h.created
+	if !a.m.mine(a.s, x, h.token) {
 		n := a.m.copy(a.s)
 		n.holders[a.d].at, n.known.upstream[x] = over, finished
 		a.to(n, step{what: "holder is told 412", who: uint8(a.d)})

@@ -127,13 +127,15 @@ type delivery struct {
 	over        execution // who waits there and is to be replaced
 }
 
-// finish keeps only what the checker and a holder need.
+// finish keeps only what the checker needs.
 func (t *delivery) finish(a answer) {
-	*t = delivery{at: done, ids: t.ids, token: t.token, created: t.created, answer: a, turn: t.turn && a != crashed}
+	*t = delivery{at: done, ids: t.ids, token: t.token, answer: a, turn: t.turn && a != crashed}
 }
 
 // holder is the upstream after its 202, or a client of the lock API.
 type holder struct {
+	token, created revision // of the lock; the delivery may still be on its way somewhere else
+
 	at    uint8
 	lease uint8 // that it was told of
 	used  uint8

@@ -140,7 +140,7 @@ func (m *model) handedOver(s *state, t *txn) {
 		created = r
 	}
 	*l = lock{created: created, modified: r, by: t.next, alive: alive(t.heir), token: token}
-	s.holds[t.by], s.queue[e] = hold{}, place{}
+	s.queue[e] = place{}
 }
 
 func (m *model) released(s *state, t *txn) {
@@ -289,8 +289,10 @@ func (m *model) dropLock(s *state, t *txn) {
 	if slot := s.locks[m.lock(t.by)].slot; slot != 0 && m.breaks != slotIsKept {
 		s.slots[slot-1] = 0
 	}
+	if s.locks[m.lock(t.by)].alive == byHold && m.breaks != holdIsKept {
+		s.holds[t.by] = hold{}
+	}
 	s.locks[m.lock(t.by)] = lock{}
-	s.holds[t.by] = hold{}
 }
 
 func (m *model) putRecord(s *state, t *txn) {
