@@ -30,6 +30,9 @@ It sends SIGUSR1 to --pid, which is 1 in a container of its own.`,
 // signalServe signals the process, unless it can be seen that it is another program: on a machine without containers process 1 is the
 // system's own.
 func signalServe(pid int, signal syscall.Signal) error {
+	if pid < 1 { // which is a group of processes for the system, and -1 all that there are
+		return cli.Misuse(fmt.Errorf("--pid %d: give the ID of one process, from 1 on", pid))
+	}
 	own, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find own program: %w", err)

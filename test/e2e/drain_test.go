@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,5 +53,28 @@ func TestDrainSignalsNoOtherProgram(t *testing.T) {
 	out, err := exec.Command(hooklockProgram, "drain", "--pid", fmt.Sprint(shared.etcd.Pid())).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "not hooklock") {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestDrainAndReloadSignalNoGroupOfProcesses(t *testing.T) {
+	t.Parallel()
+	h := own(t, strings.Replace(shared.config("group", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+testkit.FreePort(t)+`"}`, 1))
+	for _, command := range []string{"drain", "reload"} {
+		other := exec.Command("sleep", "1000")
+		other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it is the group that is named: nobody else is in it
+		if err := other.Start(); err != nil {
+			t.Fatal(err)
+		}
+		c := exec.Command(hooklockProgram, command, "--pid", fmt.Sprint(-other.Process.Pid))
+		c.Dir = filepath.Dir(h.Config)
+		out, _ := c.CombinedOutput()
+		if c.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "--pid") {
+			t.Errorf("%s: %v: %s", command, c.ProcessState, out)
+		}
+		_ = other.Process.Signal(os.Kill)
+		_ = other.Wait()
+		if got := other.ProcessState.Sys().(syscall.WaitStatus).Signal(); got != syscall.SIGKILL {
+			t.Errorf("%s ended another program: %v", command, got)
+		}
 	}
 }
