@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -196,6 +197,73 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		t.Errorf("%v", a)
 	}
 	if said := h.Stderr.String(); !strings.Contains(said, "second signal") {
+		t.Errorf("it said: %s", said)
+	}
+}
+
+func TestAnEndIsNotLostBehindOtherSignals(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, "0123456789abcdef")
+	h := own(t, shared.config("behind", "")+`  - {name: signed, path: "/signed/{w}", preset: stripe, verify: {secret_file: `+secret+`}}`+"\n")
+	if err := errors.Join(os.Remove(secret), syscall.Mkfifo(secret, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	h.Signal(t, syscall.SIGHUP)
+	var f *os.File // from which the reload waits for a secret
+	testkit.Until(t, "the reload reads the secret", func() (is bool) {
+		var err error
+		f, err = os.OpenFile(secret, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		return err == nil
+	})
+	defer f.Close()
+	if err := os.Remove(secret); err != nil {
+		t.Fatal(err)
+	}
+	write(t, secret, "0123456789abcdef")
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGTERM} {
+		h.Signal(t, s)
+		testkit.Exchange(t, h.Admin, "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") // it has run since
+	}
+	if _, err := f.WriteString("0123456789abcdef"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code := h.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestASecondSignalEndsAStartThatHangs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config := embedded(dir, "")
+	h := own(t, config)
+	h.Signal(t, syscall.SIGTERM)
+	h.ExitCode(t)
+	// Whoever looks at the database with another tool has it locked, and etcd waits for that without an end.
+	db, err := os.OpenFile(filepath.Join(dir, "etcd", "member", "snap", "db"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := syscall.Flock(int(db.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	lock := filepath.Join(dir, "etcd", "lock")
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	p := testkit.StartServe(t, hooklockProgram, config)
+	testkit.Until(t, "the start has come to etcd", func() bool { _, err := os.Stat(lock); return err == nil })
+	p.Signal(t, syscall.SIGTERM)
+	p.Signal(t, syscall.SIGINT)
+	if code := p.ExitCode(t); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if said := p.Stderr.String(); !strings.Contains(said, "second signal") {
 		t.Errorf("it said: %s", said)
 	}
 }

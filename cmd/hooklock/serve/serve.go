@@ -56,14 +56,18 @@ A configuration that it cannot start with is exit code 78, so that a supervisor 
 
 // serve runs a service until a signal ends it. started is called when senders may come.
 func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.Loaded, log *ServerLog, started func(*Service)) error {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1)
-	defer signal.Stop(signals)
+	// Each has a place of its own, because what finds none is lost: an end must not, behind reloads that wait for a start or for another reload.
+	// Of two reloads that wait, one is enough.
+	ends, hangups, drains := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan os.Signal, 1)
+	for c, which := range map[chan os.Signal][]os.Signal{ends: {syscall.SIGTERM, syscall.SIGINT}, hangups: {syscall.SIGHUP}, drains: {syscall.SIGUSR1}} {
+		signal.Notify(c, which...)
+		defer signal.Stop(c)
+	}
 	door, err := givenDoor()
 	if err != nil {
 		return err
 	}
-	s, err := Start(ctx, path, loaded, log, door)
+	s, err := startOrDie(ends, func() (*Service, error) { return Start(ctx, path, loaded, log, door) })
 	if err != nil {
 		return err
 	}
@@ -85,19 +89,15 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 			boss.ready("serving; etcd has given no session yet")
 		case <-boss.Beat:
 			boss.alive()
-		case sig := <-signals:
-			if sig == syscall.SIGHUP {
-				boss.reloading()
-				boss.reloaded(s.reload(e, path, nil).err == nil)
-				continue
-			}
-			if sig == syscall.SIGUSR1 {
-				log.Info("draining")
-				s.sendElsewhere()
-				continue
-			}
+		case <-hangups:
+			boss.reloading()
+			boss.reloaded(s.reload(e, path, nil).err == nil)
+		case <-drains:
+			log.Info("draining")
+			s.sendElsewhere()
+		case sig := <-ends:
 			log.Info("stopping", "signal", sig.String())
-			return s.stopOrDie(signals, boss)
+			return s.stopOrDie(ends, boss)
 		case text := <-changed:
 			boss.reloading()
 			boss.reloaded(s.reload(e, path, text).err == nil)
@@ -107,16 +107,47 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 			boss.reloaded(result.err == nil)
 			asked.done <- result
 		case err := <-s.failed:
-			return errors.Join(err, s.stopOrDie(signals, boss))
+			return errors.Join(err, s.stopOrDie(ends, boss))
 		case <-ctx.Done():
-			return s.stopOrDie(signals, boss)
+			return s.stopOrDie(ends, boss)
+		}
+	}
+}
+
+// startOrDie starts, unless a second signal says to end at once. After a first one what was begun is finished, and ends has that signal again.
+func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, error) {
+	type outcome struct {
+		s   *Service
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		s, err := start()
+		done <- outcome{s, err}
+	}()
+	var first os.Signal
+	for {
+		select {
+		case o := <-done:
+			if first != nil {
+				select {
+				case ends <- first:
+				default: // others say the same
+				}
+			}
+			return o.s, o.err
+		case sig := <-ends:
+			if first != nil {
+				return nil, fmt.Errorf("ended at once by a second signal (%s), in the middle of the start", sig)
+			}
+			first = sig
 		}
 	}
 }
 
 // stopOrDie stops, unless a second signal says to end at once: then what still runs stays in the ledger as it is, and is buried as unknown
 // when the session has run out.
-func (s *Service) stopOrDie(signals <-chan os.Signal, boss *supervisor) error {
+func (s *Service) stopOrDie(ends <-chan os.Signal, boss *supervisor) error {
 	boss.stopping(s.patience())
 	done := make(chan error, 1)
 	go func() { done <- s.Stop() }()
@@ -127,10 +158,8 @@ func (s *Service) stopOrDie(signals <-chan os.Signal, boss *supervisor) error {
 			return err
 		case <-boss.Beat:
 			boss.alive()
-		case sig := <-signals:
-			if sig != syscall.SIGHUP && sig != syscall.SIGUSR1 {
-				return fmt.Errorf("ended at once by a second signal (%s); what still ran is unknown", sig)
-			}
+		case sig := <-ends:
+			return fmt.Errorf("ended at once by a second signal (%s); what still ran is unknown", sig)
 		}
 	}
 }
