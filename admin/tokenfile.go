@@ -55,28 +55,42 @@ func newToken() string {
 	return "hooklock_" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// readToken refuses a file that everybody could have read or written: then the token is no secret. What the group may is taken back:
-// Kubernetes gives it everything in a volume with an fsGroup.
+// readToken is lookAtToken, and takes back what the group may: Kubernetes gives it everything in a volume with an fsGroup.
 func readToken(path string) (string, error) {
-	info, err := os.Lstat(path)
+	token, info, err := lookAtToken(path)
 	if err != nil {
 		return "", err
-	}
-	if !info.Mode().IsRegular() || info.Mode().Perm()&0o007 != 0 {
-		return "", fmt.Errorf("%s has mode %v: others may know the token; remove the file, and a new one is made", path, info.Mode())
 	}
 	if info.Mode().Perm()&0o070 != 0 {
 		if err := os.Chmod(path, 0o600); err != nil {
 			return "", fmt.Errorf("keep the admin token from the group: %w", err)
 		}
 	}
+	return token, nil
+}
+
+// CheckLocalToken says why LocalToken would not take the token that is in dir, and changes nothing. It is fs.ErrNotExist where there is none yet.
+func CheckLocalToken(dir string) error {
+	_, _, err := lookAtToken(filepath.Join(dir, TokenFile))
+	return err
+}
+
+// lookAtToken refuses a file that everybody could have read or written: then the token is no secret.
+func lookAtToken(path string) (string, fs.FileInfo, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", nil, err
+	}
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o007 != 0 {
+		return "", nil, fmt.Errorf("%s has mode %v: others may know the token; remove the file, and a new one is made", path, info.Mode())
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < 32 || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s holds no token; remove the file, and a new one is made", path)
+		return "", nil, fmt.Errorf("%s holds no token; remove the file, and a new one is made", path)
 	}
-	return token, nil
+	return token, info, nil
 }

@@ -38,7 +38,7 @@ func adminFindings(ctx context.Context, c *config.Config, running bool) []diagno
 // tokenFindings judge the modes of the files that hold tokens: who can read one is who it names.
 func tokenFindings(c *config.Config) []diagnose.Finding {
 	if len(c.Admin.Tokens) == 0 {
-		return []diagnose.Finding{generatedFinding(filepath.Join(c.DataDir, admin.TokenFile))}
+		return []diagnose.Finding{generatedFinding(c.DataDir)}
 	}
 	var findings []diagnose.Finding
 	for _, t := range c.Admin.Tokens {
@@ -51,10 +51,11 @@ func tokenFindings(c *config.Config) []diagnose.Finding {
 	return findings
 }
 
-// generatedFinding is for the token that serve makes for itself.
-func generatedFinding(path string) diagnose.Finding {
+// generatedFinding is for the token that serve makes for itself in dir.
+func generatedFinding(dir string) diagnose.Finding {
 	const check = "admin token"
-	_, err := os.Lstat(path)
+	path := filepath.Join(dir, admin.TokenFile)
+	err := admin.CheckLocalToken(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return diagnose.Finding{
@@ -63,6 +64,8 @@ func generatedFinding(path string) diagnose.Finding {
 		}
 	case errors.Is(err, fs.ErrPermission):
 		return diagnose.Finding{Check: check, Result: diagnose.Skipped, Found: err.Error(), Advice: "run doctor as the user of hooklock serve"}
+	case err != nil:
+		return diagnose.Finding{Check: check, Result: diagnose.Failed, Found: err.Error(), Advice: "a hooklock that starts with it takes no changes over its API"}
 	}
 	return secretFinding(check, path, "you")
 }
@@ -82,9 +85,6 @@ func secretFinding(check, path, who string) diagnose.Finding {
 		f.Found, f.Advice = path+" is no file", "give a file with the token in its only line"
 	case mode&0o007 != 0:
 		f.Result, f.Advice = diagnose.Warning, "everybody on this machine may know the token: make a new one, and chmod 600 its file"
-		if filepath.Base(path) == admin.TokenFile {
-			f.Result, f.Advice = diagnose.Failed, "everybody on this machine may know the token, so serve does not start: remove the file, and a new one is made"
-		}
 	default:
 		f.Result = diagnose.OK
 		if _, err := client.TokenFile(path)(); err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 func TestDoctorJudgesWhoCanReadTheTokens(t *testing.T) {
-	dir := t.TempDir()
+	dir, good := t.TempDir(), "hooklock_token"+strings.Repeat("x", 30)
 	generated := filepath.Join(dir, admin.TokenFile)
 	for _, c := range []struct {
 		name   string
@@ -27,11 +27,12 @@ func TestDoctorJudgesWhoCanReadTheTokens(t *testing.T) {
 		result diagnose.Result
 		says   string
 	}{
-		{"as it was made", 0o600, "hooklock_token\n", diagnose.OK, "has mode 0600"},
-		{"of a volume with a group", 0o660, "hooklock_token\n", diagnose.OK, "has mode 0660"},
-		{"of everybody", 0o644, "hooklock_token\n", diagnose.Failed, "serve does not start: remove the file"},
-		{"empty", 0o600, "\n", diagnose.Failed, "is empty; write the token into it"},
-		{"two lines", 0o600, "a\nb\n", diagnose.Failed, "one line"},
+		{"as it was made", 0o600, good + "\n", diagnose.OK, "has mode 0600"},
+		{"of a volume with a group", 0o660, good + "\n", diagnose.OK, "has mode 0660"},
+		{"of everybody", 0o644, good + "\n", diagnose.Failed, "remove the file, and a new one is made; a hooklock that starts with it takes no changes"},
+		{"empty", 0o600, "\n", diagnose.Failed, "holds no token; remove the file"},
+		{"cut off", 0o600, "hooklock_token\n", diagnose.Failed, "holds no token; remove the file"},
+		{"two lines", 0o600, good + "\n" + good + "\n", diagnose.Failed, "holds no token"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := os.WriteFile(generated, []byte(c.text), c.mode); err != nil {
@@ -49,6 +50,13 @@ func TestDoctorJudgesWhoCanReadTheTokens(t *testing.T) {
 				}
 			}
 		})
+	}
+	linked := t.TempDir()
+	if err := os.Symlink(write(t, "elsewhere.token", good), filepath.Join(linked, admin.TokenFile)); err != nil {
+		t.Fatal(err)
+	}
+	if f := tokenFindings(&config.Config{DataDir: linked})[0]; f.Result != diagnose.Failed || !strings.Contains(f.Found, "remove the file") {
+		t.Errorf("got %+v", f)
 	}
 	if f := tokenFindings(&config.Config{DataDir: t.TempDir()})[0]; f.Result != diagnose.OK || !strings.Contains(f.Found, "will be made at the start") {
 		t.Errorf("got %+v", f)
