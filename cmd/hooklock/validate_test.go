@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hooklock/cmd/hooklock/cli"
+	"hooklock/etcdlock/etcdtest"
 )
 
 // What is valid is what serve starts with: a file that is missing, or is no certificate, is looked at where the service will run.
@@ -20,19 +21,23 @@ func TestValidateRefusesWhatServeRefuses(t *testing.T) {
 		}
 		return path
 	}
+	own := etcdtest.NewAuthority(t).Issue("localhost")
 	nothing, noPEM, secret := filepath.Join(dir, "nothing"), path("no.pem", "no certificate"), path("secret", "whsec_x\n")
 	for name, c := range map[string]struct {
 		text, says string
 		elsewhere  bool // whether --without-files takes it
 	}{
-		"fine":                {text: "routes: [{name: a, path: /a, preset: stripe, verify: {secret_file: " + secret + "}}]"},
-		"no secret":           {"routes: [{name: a, path: /a, preset: stripe, verify: {secret_file: " + nothing + "}}]", "no such file", true},
-		"no certificate":      {"listen: {tls: {cert_file: " + nothing + ", key_file: " + nothing + "}}", "no such file", true},
-		"a bad certificate":   {"listen: {tls: {cert_file: " + noPEM + ", key_file: " + noPEM + "}}", "listen.tls", true},
-		"a bad one of admin":  {"admin: {tls: {cert_file: " + noPEM + ", key_file: " + noPEM + "}}", "admin.tls", true},
-		"a bad authority":     {"etcd: {endpoints: [\"https://127.0.0.1:1\"], tls: {ca_file: " + noPEM + "}}", "etcd.tls", true},
-		"a bad one upstream":  {"upstream: {url: \"https://127.0.0.1:1\", tls: {ca_file: " + noPEM + "}}", "upstream.tls", true},
-		"not even the schema": {"nonsense: 1", "nonsense", false},
+		"fine":               {text: "routes: [{name: a, path: /a, preset: stripe, verify: {secret_file: " + secret + "}}]"},
+		"no secret":          {"routes: [{name: a, path: /a, preset: stripe, verify: {secret_file: " + nothing + "}}]", "no such file", true},
+		"no certificate":     {"listen: {tls: {cert_file: " + nothing + ", key_file: " + nothing + "}}", "no such file", true},
+		"a bad certificate":  {"listen: {tls: {cert_file: " + noPEM + ", key_file: " + noPEM + "}}", "listen.tls", true},
+		"a bad one of admin": {"admin: {tls: {cert_file: " + noPEM + ", key_file: " + noPEM + "}}", "admin.tls", true},
+		"a bad authority":    {"etcd: {endpoints: [\"https://127.0.0.1:1\"], tls: {ca_file: " + noPEM + "}}", "etcd.tls", true},
+		"a bad one upstream": {"upstream: {url: \"https://127.0.0.1:1\", tls: {ca_file: " + noPEM + "}}", "upstream.tls", true},
+		"a bad one of S3": {"park_store: {single_member: true, s3: {endpoint: \"https://127.0.0.1:1\", bucket: hooklock, access_key_file: " + secret + ", secret_key_file: " + secret +
+			", tls: {ca_file: " + noPEM + "}}}", "park_store.s3.tls", true},
+		"a bad one of clients": {"admin: {tls: {cert_file: " + own.CertFile + ", key_file: " + own.KeyFile + ", client_ca_file: " + noPEM + "}}", "admin.tls.client_ca_file", true},
+		"not even the schema":  {"nonsense: 1", "nonsense", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := c.text + "\n"
@@ -46,6 +51,11 @@ func TestValidateRefusesWhatServeRefuses(t *testing.T) {
 			}
 			if code, _, problems := command(t, nil, "validate", "--without-files", "--config", config); (code == cli.ExitFine) != (c.elsewhere || c.says == "") {
 				t.Errorf("--without-files: exit code %d: %s", code, problems)
+			}
+			if c.says != "" {
+				if code, out, problems := command(t, nil, "doctor", "--config", config); code != cli.ExitUsage || !strings.Contains(out, c.says) {
+					t.Errorf("doctor: exit code %d: %s%s", code, out, problems)
+				}
 			}
 		})
 	}

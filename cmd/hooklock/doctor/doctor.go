@@ -66,7 +66,7 @@ func doctor(ctx context.Context, e *cli.Environment, path string, o probeOptions
 		err = cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err))
 	}
 	if err == nil {
-		err = usable(loaded.Config)
+		err = wiring.Check(loaded.Config, true)
 	}
 	if err != nil {
 		return badConfig(err)
@@ -82,18 +82,6 @@ func doctor(ctx context.Context, e *cli.Environment, path string, o probeOptions
 		return findings, errUnwell
 	}
 	return findings, nil
-}
-
-// usable makes what serve makes of a configuration and its files, and throws it away.
-func usable(c *config.Config) error {
-	if _, err := wiring.NewRules(c); err != nil {
-		return err
-	}
-	if _, _, err := wiring.UpstreamOptions(c); err != nil {
-		return err
-	}
-	_, err := wiring.ServerTLS("listen.tls", &c.Listen.TLS)
-	return err
 }
 
 func badConfig(err error) ([]diagnose.Finding, error) {

@@ -52,7 +52,8 @@ func Check(c *config.Config, files bool) error {
 	_, store := StoreOptions(c, nil)
 	_, door := ServerTLS("listen.tls", &c.Listen.TLS)
 	_, admin := AdminTLS(&c.Admin.TLS)
-	return errors.Join(upstream, store, door, admin)
+	_, requests := ParkOptions(c)
+	return errors.Join(upstream, store, door, admin, requests)
 }
 
 // NewRules makes what a reload replaces.
