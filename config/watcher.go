@@ -32,6 +32,8 @@ type Watcher struct {
 	mu     sync.Mutex // guards the fields below, over Start and Stop
 	cancel context.CancelFunc
 	done   chan struct{}
+
+	seen   sync.Mutex // guards the fields below
 	last   [sha256.Size]byte
 	broken bool // the last read failed, and changed was told
 }
@@ -116,20 +118,36 @@ func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder stri
 	}
 }
 
+// Read notes what somebody else has read meanwhile; nil: the file could not be read. From now on another content is told, also the one that was
+// told last. changed may call it.
+func (w *Watcher) Read(text []byte) {
+	w.seen.Lock()
+	defer w.seen.Unlock()
+	w.last, w.broken = sha256.Sum256(text), text == nil
+}
+
 // look reads the file and tells if it is another one than before.
 func (w *Watcher) look() {
 	text, err := os.ReadFile(w.path)
+	if !w.news(text, err) {
+		return
+	}
 	if err != nil {
-		if !w.broken {
-			w.broken = true
-			w.changed(nil, fmt.Errorf("read configuration: %w", err))
-		}
-		return
+		text, err = nil, fmt.Errorf("read configuration: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	if sum == w.last && !w.broken {
-		return
+	w.changed(text, err)
+}
+
+// news reports whether that is to be told, and notes it.
+func (w *Watcher) news(text []byte, err error) bool {
+	w.seen.Lock()
+	defer w.seen.Unlock()
+	sum, was := sha256.Sum256(text), w.broken
+	w.broken = err != nil
+	if err != nil {
+		return !was
 	}
-	w.last, w.broken = sum, false
-	w.changed(text, nil)
+	same := sum == w.last
+	w.last = sum
+	return was || !same
 }

@@ -157,3 +157,21 @@ func TestAWatcherMayBeStartedAndStoppedTwice(t *testing.T) {
 		t.Error("a folder that is not there can be watched")
 	}
 }
+
+func TestWhatSomebodyElseHasReadIsNotToldAndWhatCameBeforeItIs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sidecar.yaml")
+	write(t, path, "1")
+	got := make(chan told, 16)
+	w := NewWatcher(path, []byte("1"), func(text []byte, err error) { got <- told{string(text), err} })
+	w.Read([]byte("2")) // as long as it was there
+	must(t, w.Start())
+	t.Cleanup(w.Stop)
+	watched{t, path, got}.expect("1")
+	w.Read([]byte("3"))
+	write(t, path, "3")
+	write(t, path, "4")
+	watched{t, path, got}.expect("4") // and nothing before it
+	w.Read(nil)
+	write(t, path, "4")
+	watched{t, path, got}.expect("4")
+}

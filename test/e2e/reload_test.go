@@ -100,3 +100,17 @@ func TestADeliveryThatRunsKeepsTheRulesItBeganWith(t *testing.T) {
 	work.answer <- testkit.OK("ended")
 	passed(t, testkit.Receive(t, "the answer", first), 200, "ended", "executed")
 }
+
+func TestTheOldFileIsInForceAgainAfterABadOneThatASignalHadRead(t *testing.T) {
+	t.Parallel()
+	config := shared.config("unseen", "")
+	h := own(t, config)
+	write(t, h.Config, config+"nonsense: 1\n")
+	h.Signal(t, syscall.SIGHUP) // before whoever watches the folder has looked, which is when it was quiet for a moment
+	h.Stderr.AwaitRecord(t, "config.refused", nil)
+	write(t, h.Config, config)
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	testkit.Until(t, "nothing says that an older file is in force", func() bool {
+		return strings.Contains(h.Metrics(t), "hooklock_config_last_reload_successful 1")
+	})
+}

@@ -71,7 +71,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 	if err != nil {
 		return err
 	}
-	changed, stopWatching, err := watch(path, loaded.File)
+	watcher, changed, stopWatching, err := watch(path, loaded.File)
 	if err != nil {
 		return errors.Join(err, s.Stop())
 	}
@@ -80,6 +80,12 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 	defer boss.close()
 	started(s)
 	live := s.live
+	reload := func() reloadResult {
+		boss.reloading()
+		result := s.reload(e, path, watcher)
+		boss.reloaded(result.err == nil)
+		return result
+	}
 	for {
 		select {
 		case <-live:
@@ -90,22 +96,17 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 		case <-boss.Beat:
 			boss.alive()
 		case <-hangups:
-			boss.reloading()
-			boss.reloaded(s.reload(e, path, nil).err == nil)
+			reload()
 		case <-drains:
 			log.Info("draining")
 			s.sendElsewhere()
 		case sig := <-ends:
 			log.Info("stopping", "signal", sig.String())
 			return s.stopOrDie(ends, boss)
-		case text := <-changed:
-			boss.reloading()
-			boss.reloaded(s.reload(e, path, text).err == nil)
+		case <-changed:
+			reload()
 		case asked := <-s.reloads:
-			boss.reloading()
-			result := s.reload(e, path, nil)
-			boss.reloaded(result.err == nil)
-			asked.done <- result
+			asked.done <- reload()
 		case err := <-s.failed:
 			return errors.Join(err, s.stopOrDie(ends, boss))
 		case <-ctx.Done():
@@ -169,27 +170,33 @@ func (s *Service) patience() time.Duration {
 	return s.config.ShutdownDelay + s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 10*time.Second
 }
 
-// watch tells of changes of the configuration file.
-func watch(path string, text []byte) (<-chan []byte, func(), error) {
-	changed := make(chan []byte)
+// watch tells that the configuration file has changed.
+func watch(path string, text []byte) (*config.Watcher, <-chan struct{}, func(), error) {
+	changed := make(chan struct{})
 	done := make(chan struct{})
-	w := config.NewWatcher(path, text, func(text []byte, err error) {
+	w := config.NewWatcher(path, text, func(_ []byte, err error) {
 		if err != nil {
 			return // the file is away for a moment, as it is while a ConfigMap is swapped
 		}
 		select {
-		case changed <- text:
+		case changed <- struct{}{}:
 		case <-done:
 		}
 	})
 	if err := w.Start(); err != nil {
-		return nil, nil, fmt.Errorf("watch %s: %w", path, err)
+		return nil, nil, nil, fmt.Errorf("watch %s: %w", path, err)
 	}
-	return changed, func() { close(done); w.Stop() }, nil
+	return w, changed, func() { close(done); w.Stop() }, nil
 }
 
-// reload takes over a changed configuration, or keeps the old one whole and says why.
-func (s *Service) reload(e *cli.Environment, path string, text []byte) reloadResult {
+// reload takes over a changed configuration, or keeps the old one whole and says why. The watcher hears what was read: it may have seen another
+// content, before or never.
+func (s *Service) reload(e *cli.Environment, path string, watcher *config.Watcher) reloadResult {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		text = nil // reading it once more says why
+	}
+	watcher.Read(text)
 	changed, err := s.takeOver(e, path, text)
 	s.telemetry.Reloaded(err == nil)
 	if err != nil {
