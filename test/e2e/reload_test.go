@@ -114,3 +114,15 @@ func TestTheOldFileIsInForceAgainAfterABadOneThatASignalHadRead(t *testing.T) {
 		return strings.Contains(h.Metrics(t), "hooklock_config_last_reload_successful 1")
 	})
 }
+
+func TestAnEmptyFileTakesNoRoutesAway(t *testing.T) {
+	t.Parallel()
+	// What needs a restart is in the environment, so that nothing else refuses the file.
+	env := []string{"HOOKLOCK__LISTEN=127.0.0.1:0", "HOOKLOCK__ADMIN__LISTEN=127.0.0.1:0", "HOOKLOCK__UPSTREAM=" + shared.up.URL, "HOOKLOCK__ETCD__ENDPOINTS=" + shared.etcd.Endpoint}
+	h := own(t, `routes: [{name: cut, path: "/cut/{w}", event_id: "{header.Idempotency-Key}"}]`, env...)
+	path := at(t, "cut")
+	passed(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 200, "done", "executed")
+	write(t, h.Config, "\n")
+	h.Stderr.AwaitRecord(t, "config.refused", refusedReload("is empty"))
+	passed(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 200, "done", "replayed")
+}

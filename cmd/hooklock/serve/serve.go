@@ -217,6 +217,10 @@ func (s *Service) takeOver(e *cli.Environment, path string, text []byte) (change
 	if err != nil {
 		return nil, err
 	}
+	if s.inForce.emptiedBy(loaded) {
+		return nil, fmt.Errorf("%s is empty, as a file is that is just being written or that a full disk has cut off: a reload takes away no configuration as a whole; "+
+			"write at least a comment into it if that is meant", path)
+	}
 	restart, reload := config.Changes(s.config, loaded.Config)
 	if len(restart) > 0 {
 		return nil, fmt.Errorf("needs a restart: %s", strings.Join(restart, ", "))

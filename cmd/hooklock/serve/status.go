@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -38,6 +39,13 @@ func (f *inForce) take(loaded *config.Loaded) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.loaded, f.at, f.stale = loaded, time.Now(), false
+}
+
+// emptiedBy reports whether a file that said something is blank in loaded.
+func (f *inForce) emptiedBy(loaded *config.Loaded) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(bytes.TrimSpace(loaded.File)) == 0 && len(bytes.TrimSpace(f.loaded.File)) > 0
 }
 
 // refuse notes one that is not.
