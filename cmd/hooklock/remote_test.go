@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"hooklock/admin"
 	"hooklock/admin/client"
 	"hooklock/cmd/hooklock/cli"
@@ -446,4 +448,55 @@ func FuzzNothingFromAServerReachesTheTerminalRaw(f *testing.F) {
 			t.Errorf("%s became %s: %v", raw, line, err)
 		}
 	})
+}
+
+// What reads JSON or YAML reads nothing else.
+func TestWatchKeepsFailuresOutOfWhatProgramsRead(t *testing.T) {
+	for format, decoderOf := range map[string]func(io.Reader) interface{ Decode(into any) error }{
+		"json": func(r io.Reader) interface{ Decode(into any) error } { return json.NewDecoder(r) },
+		"yaml": func(r io.Reader) interface{ Decode(into any) error } { return yaml.NewDecoder(r) },
+	} {
+		t.Run(format, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			ctx, enough := context.WithCancel(t.Context())
+			defer enough()
+			asked := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch asked++; asked {
+				case 1:
+					w.WriteHeader(http.StatusServiceUnavailable)
+					_, _ = io.WriteString(w, `{"status":503,"code":"store_unavailable","detail":"etcd is away"}`)
+					return
+				case 4:
+					enough()
+				}
+				_, _ = io.WriteString(w, `{"locks":[`+lockJSON+`],"nextCursor":""}`)
+			}))
+			defer server.Close()
+			var stdout, stderr bytes.Buffer
+			if code := run(ctx, []string{"locks", "list", "-o", format, "--watch=500ms", "--admin", server.URL}, nil, &stdout, &stderr); code != cli.ExitFine {
+				t.Errorf("exit code %d", code)
+			}
+			decoder := decoderOf(&stdout)
+			for range 2 {
+				var page struct{ Locks []any }
+				if err := decoder.Decode(&page); err != nil || len(page.Locks) != 1 {
+					t.Fatalf("%+v %v", page, err)
+				}
+			}
+			if !strings.Contains(stderr.String(), "etcd is away") {
+				t.Errorf("%s", &stderr)
+			}
+		})
+	}
+}
+
+func TestWatchEndsAtAMistake(t *testing.T) {
+	api := serveAPI(t, map[string]string{"*": `400 {"status":400,"code":"bad_request","detail":"no such prefix"}`})
+	for _, mistake := range []string{"--limit=-1", "--prefix=mistake"} {
+		if code, _, problems := command(t, nil, "locks", "list", "--watch=500ms", mistake, "--admin", api.url); code != cli.ExitUsage {
+			t.Errorf("%s: exit code %d: %s", mistake, code, problems)
+		}
+	}
 }

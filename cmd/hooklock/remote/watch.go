@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,7 +14,8 @@ import (
 // shortestWatch bounds how often --watch asks: each look at a list may be many reads of etcd.
 const shortestWatch = 500 * time.Millisecond
 
-// watch shows what work shows, again and again, until ctx ends. What fails is shown in its place: a hooklock that starts anew comes back.
+// watch shows what work shows, again and again, until ctx ends. What fails is shown in its place: a hooklock that starts anew comes back. A program
+// that reads the API's answers gets them alone. What is a mistake now is one the next time.
 func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context.Context, *Desk) error) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -25,7 +27,15 @@ func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context
 		if ctx.Err() != nil {
 			return nil // whoever watches has seen enough
 		}
-		if err != nil {
+		var usage cli.UsageError
+		var coded cli.CodedError
+		switch {
+		case errors.As(err, &usage), errors.As(err, &coded) && coded.Code == cli.ExitUsage:
+			return err
+		case err != nil && d.Raw() && !d.screen.Terminal():
+			fmt.Fprintln(d.e.Stderr, err)
+			page.Reset()
+		case err != nil:
 			page.Reset()
 			fmt.Fprintln(&page, err)
 		}
@@ -44,8 +54,11 @@ func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context
 func (d *Desk) turn(page string, first bool) error {
 	now := time.Now().Format(time.TimeOnly)
 	if !d.screen.Terminal() {
-		if !d.Raw() {
+		switch {
+		case !d.Raw():
 			page = now + "\n" + page
+		case d.output == outputYAML && page != "":
+			page = "---\n" + page // else all looks would be one document
 		}
 		_, err := fmt.Fprint(d.e.Stdout, page)
 		return err
