@@ -71,10 +71,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 	if err != nil {
 		return err
 	}
-	watcher, changed, stopWatching, err := watch(path, loaded.File)
-	if err != nil {
-		return errors.Join(err, s.Stop())
-	}
+	watcher, changed, stopWatching := s.watch(path, loaded.File)
 	defer stopWatching()
 	boss := newSupervisor(log.Logger)
 	defer boss.close()
@@ -170,8 +167,9 @@ func (s *Service) patience() time.Duration {
 	return s.config.ShutdownDelay + s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 10*time.Second
 }
 
-// watch tells that the configuration file has changed.
-func watch(path string, text []byte) (*config.Watcher, <-chan struct{}, func(), error) {
+// watch tells that the configuration file has changed. Where the system has no watch left, which is a matter of all that runs on the machine,
+// deliveries go on without, and reloads by whoever asks for one.
+func (s *Service) watch(path string, text []byte) (*config.Watcher, <-chan struct{}, func()) {
 	changed := make(chan struct{})
 	done := make(chan struct{})
 	w := config.NewWatcher(path, text, func(_ []byte, err error) {
@@ -184,9 +182,9 @@ func watch(path string, text []byte) (*config.Watcher, <-chan struct{}, func(), 
 		}
 	})
 	if err := w.Start(); err != nil {
-		return nil, nil, nil, fmt.Errorf("watch %s: %w", path, err)
+		s.Log.Warn("config.warning", "problem", fmt.Sprintf("%s is not watched: %s; a changed file is read at SIGHUP and hooklock reload alone (raise fs.inotify.max_user_instances)", path, err))
 	}
-	return w, changed, func() { close(done); w.Stop() }, nil
+	return w, changed, func() { close(done); w.Stop() }
 }
 
 // reload takes over a changed configuration, or keeps the old one whole and says why. The watcher hears what was read: it may have seen another
