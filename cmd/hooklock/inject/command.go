@@ -92,7 +92,7 @@ func manifests(files []string, stdin io.Reader) (io.Reader, error) {
 			return nil, fmt.Errorf("read manifests: %w", err)
 		}
 		all.WriteString("\n---\n")
-		all.Write(text)
+		all.Write(bytes.TrimPrefix(text, []byte("\ufeff"))) // it would be a part of the first key: only the first one of all is no text
 	}
 	return &all, nil
 }

@@ -2,11 +2,16 @@ package inject
 
 import (
 	"bytes"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"hooklock/cmd/hooklock/cli"
 )
 
 const deployment = `# the team's own words
@@ -152,4 +157,32 @@ func FuzzInject(f *testing.F) {
 			t.Errorf("%v in:\n%s", err, &out)
 		}
 	})
+}
+
+func TestAByteOrderMarkIsNoPartOfAManifest(t *testing.T) {
+	var files []string
+	for name, text := range map[string]string{"deployment.yaml": deployment, "service.yaml": service} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte("\ufeff"+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, path)
+	}
+	var out bytes.Buffer
+	cmd := New(&cli.Environment{Stdout: &out, Stderr: io.Discard}, nil)
+	cmd.SetArgs(append([]string{"--image", "registry.example.com/hooklock:1.0"}, files...))
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for decoder := yaml.NewDecoder(&out); ; {
+		var object map[string]any
+		switch err := decoder.Decode(&object); {
+		case err == io.EOF:
+			return
+		case err != nil:
+			t.Fatal(err)
+		case object != nil && object["apiVersion"] == nil:
+			t.Errorf("%v", object)
+		}
+	}
 }
