@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,9 @@ running hooklock has in force, in the same spelling:
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if running {
 				return r.ShowRunning(cmd.Context(), e, origin)
+			}
+			if output := cmd.Flag("output"); !slices.Contains([]string{"table", "yaml"}, output.Value.String()) {
+				return cli.Misuse(fmt.Errorf("-o %s: a file is shown as YAML alone; the API's answer is for --running", cli.Plain(output.Value.String())))
 			}
 			loaded, err := wiring.Load(e, r.ConfigFile(), nil, false)
 			if err != nil {

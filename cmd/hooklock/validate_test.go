@@ -60,3 +60,15 @@ func TestValidateRefusesWhatServeRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestConfigShowPrintsNoYAMLToWhoAsksForJSON(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "sidecar.yaml")
+	if err := os.WriteFile(config, []byte("upstream: http://127.0.0.1:1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for output, want := range map[string]int{"json": cli.ExitUsage, "nonsense": cli.ExitUsage, "yaml": cli.ExitFine} {
+		if code, out, problems := command(t, nil, "config", "show", "--config", config, "-o", output); code != want || code != cli.ExitFine && (out != "" || !strings.Contains(problems, "--running")) {
+			t.Errorf("-o %s: exit code %d: %s%s", output, code, out, problems)
+		}
+	}
+}
