@@ -170,7 +170,10 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 func held(ttl time.Duration) func(s *Store) *owned {
 	return func(s *Store) *owned {
 		var h idem.Held
-		err := applied(func() (err error) { h, _, err = s.Claim(context.Background(), withKey(lockFor("w", "one")), 0); return err })
+		err := applied(func() (err error) {
+			h, _, err = s.Claim(context.Background(), withKey(lockFor("w", "one")), 0)
+			return err
+		})
 		if err != nil || h == nil || h.Hold(context.Background(), ttl) != nil {
 			panic(fmt.Sprint("hold: ", err))
 		}
