@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"hooklock/test/testkit"
 )
@@ -189,7 +190,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	work.await(t)
 	h.Signal(t, syscall.SIGTERM)
 	h.Stderr.AwaitRecord(t, "stopping", nil)
-	h.Signal(t, syscall.SIGTERM)
+	insist(t, h.Process)
 	if code := h.ExitCode(t); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
@@ -198,6 +199,41 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	}
 	if said := h.Stderr.String(); !strings.Contains(said, "second signal") {
 		t.Errorf("it said: %s", said)
+	}
+}
+
+// insist signals again when what comes is no echo of the signal before any more.
+func insist(t *testing.T, p *testkit.Process) {
+	t.Helper()
+	began := time.Now()
+	testkit.Until(t, "a second is over", func() bool { return time.Since(began) > 1200*time.Millisecond })
+	p.Signal(t, syscall.SIGINT)
+}
+
+// As timeout(1) and wrappers do: the program gets what its group gets, too.
+func TestASignalThatComesTwiceIsOne(t *testing.T) {
+	t.Parallel()
+	h := testkit.Serve(t, hooklockProgram, shared.config("echo", ""))
+	path := at(t, "plain")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	work.await(t)
+	h.Signal(t, syscall.SIGTERM)
+	h.Stderr.AwaitRecord(t, "stopping", nil)
+	h.Signal(t, syscall.SIGTERM)
+	h.Signal(t, syscall.SIGINT)
+	testkit.Until(t, "the door is closed", func() bool {
+		conn, err := net.Dial("tcp", h.Addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+	work.answer <- testkit.OK("done")
+	passed(t, testkit.Receive(t, "the answer", first), 200, "done", "executed")
+	if code := h.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d", code)
 	}
 }
 
@@ -259,7 +295,7 @@ func TestASecondSignalEndsAStartThatHangs(t *testing.T) {
 	p := testkit.StartServe(t, hooklockProgram, config)
 	testkit.Until(t, "the start has come to etcd", func() bool { _, err := os.Stat(lock); return err == nil })
 	p.Signal(t, syscall.SIGTERM)
-	p.Signal(t, syscall.SIGINT)
+	insist(t, p.Process)
 	if code := p.ExitCode(t); code != 1 {
 		t.Errorf("exit code %d", code)
 	}

@@ -99,18 +99,22 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 			s.sendElsewhere()
 		case sig := <-ends:
 			log.Info("stopping", "signal", sig.String())
-			return s.stopOrDie(ends, boss)
+			return s.stopOrDie(ends, time.Now(), boss)
 		case <-changed:
 			reload()
 		case asked := <-s.reloads:
 			asked.done <- reload()
 		case err := <-s.failed:
-			return errors.Join(err, s.stopOrDie(ends, boss))
+			return errors.Join(err, s.stopOrDie(ends, time.Time{}, boss))
 		case <-ctx.Done():
-			return s.stopOrDie(ends, boss)
+			return s.stopOrDie(ends, time.Time{}, boss)
 		}
 	}
 }
+
+// insistence is how long after the first signal one counts as a second. timeout(1) sends each to the program and then to its group, and wrappers hand on
+// what a terminal has sent to all: that is one request, and what runs is not to be cut off for it.
+const insistence = time.Second
 
 // startOrDie starts, unless a second signal says to end at once. After a first one what was begun is finished, and ends has that signal again.
 func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, error) {
@@ -124,6 +128,7 @@ func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, 
 		done <- outcome{s, err}
 	}()
 	var first os.Signal
+	var since time.Time
 	for {
 		select {
 		case o := <-done:
@@ -135,17 +140,19 @@ func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, 
 			}
 			return o.s, o.err
 		case sig := <-ends:
-			if first != nil {
+			switch {
+			case first == nil:
+				first, since = sig, time.Now()
+			case time.Since(since) >= insistence:
 				return nil, fmt.Errorf("ended at once by a second signal (%s), in the middle of the start", sig)
 			}
-			first = sig
 		}
 	}
 }
 
 // stopOrDie stops, unless a second signal says to end at once: then what still runs stays in the ledger as it is, and is buried as unknown
-// when the session has run out.
-func (s *Service) stopOrDie(ends <-chan os.Signal, boss *supervisor) error {
+// when the session has run out. since is when the first one came, the zero value: it ends for another reason.
+func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, boss *supervisor) error {
 	boss.stopping(s.patience())
 	done := make(chan error, 1)
 	go func() { done <- s.Stop() }()
@@ -157,7 +164,9 @@ func (s *Service) stopOrDie(ends <-chan os.Signal, boss *supervisor) error {
 		case <-boss.Beat:
 			boss.alive()
 		case sig := <-ends:
-			return fmt.Errorf("ended at once by a second signal (%s); what still ran is unknown", sig)
+			if time.Since(since) >= insistence {
+				return fmt.Errorf("ended at once by a second signal (%s); what still ran is unknown", sig)
+			}
 		}
 	}
 }
