@@ -130,9 +130,9 @@ func TestWhatWaitsIsAbortedAtOnce(t *testing.T) {
 	f := newFleet(t, nil)
 	f.run("w", "1")
 	l := lockOf("w", "2")
-	place, seen, err := f.first.Enqueue(within(t), l, 0, 0)
+	place, seen, err := f.enqueue(l, 0)
 	if err == nil && place == nil && seen != nil && seen.Lock != nil {
-		place, seen, err = f.first.Enqueue(within(t), l, 0, seen.Lock.Token)
+		place, seen, err = f.enqueue(l, seen.Lock.Token)
 	}
 	if err != nil || place == nil {
 		t.Fatalf("enqueue: %+v %v", seen, err)

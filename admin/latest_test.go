@@ -14,7 +14,7 @@ func TestTheAPISaysWhatTheNewestHasReplacedAndWhenItRuns(t *testing.T) {
 	for _, event := range []string{"2", "3"} {
 		l := lockOf("w", event)
 		l.Latest = &idem.Series{Quiet: time.Hour, MaxWait: time.Hour}
-		if place, seen, err := f.first.Enqueue(within(t), l, 0, 0); err != nil || place == nil {
+		if place, seen, err := f.enqueue(l, 0); err != nil || place == nil {
 			t.Fatalf("%+v %v", seen, err)
 		}
 		ids = append(ids, string(l.Execution))

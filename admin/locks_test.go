@@ -254,7 +254,7 @@ func TestWhenEtcdDoesNotAnswerNothingIsClaimed(t *testing.T) {
 	cable := etcdtest.NewWire(t, f.etcd.Endpoint)
 	store := f.openAt(t, "cut off", cable.Endpoint)
 	f.rig = newRig(t, store, func(o *Options) { o.RequestTimeout = 300 * time.Millisecond })
-	f.execution(d.id)
+	f.until("etcd answers in the time it has here", func() bool { return f.ask("GET", "/v1/executions/"+d.id, opsToken, "").StatusCode == 200 })
 	cable.Blackhole(true)
 	for _, q := range requests {
 		if asksNoLedger(q.path) {

@@ -27,7 +27,11 @@ func (f *fleet) park(workflow, event, kept string) string {
 	f.t.Helper()
 	l := lockOf(workflow, event)
 	l.Parked = &idem.Parked{Since: time.Now(), On: idem.ParkLocked, Bytes: int64(len(kept))}
-	seen, err := f.first.EnqueueParked(within(f.t), l, 0, 0, idem.Kept{Value: []byte(kept), Bytes: int64(len(kept)), MaxAge: time.Hour})
+	var seen *idem.Seen
+	err := f.applied(func(ctx context.Context) (err error) {
+		seen, err = f.first.EnqueueParked(ctx, l, 0, 0, idem.Kept{Value: []byte(kept), Bytes: int64(len(kept)), MaxAge: time.Hour})
+		return err
+	})
 	if seen != nil || err != nil {
 		f.t.Fatalf("park: %+v %v", seen, err)
 	}

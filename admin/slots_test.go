@@ -17,7 +17,7 @@ func TestTheAPISaysWhoHasWhichSlotAndWhoWaitsForOne(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.start(limited("stripe/a", "1"), 0)
 	waiting := limited("github/b", "2")
-	place, seen, err := f.first.Enqueue(within(t), waiting, 0, 0)
+	place, seen, err := f.enqueue(waiting, 0)
 	if err != nil || place == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
