@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -162,16 +163,21 @@ func healthy(url string) bool {
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// freePorts are ports that nobody listens on now.
+// freePorts are ports that nobody listens on now. They are below those that the kernel takes for connections (32768 and up, ip(7)), of which a
+// load makes many: one of these may have it by the time a program listens there.
 func freePorts(n int) ([]string, error) {
+	const first, last = 12000, 32000
 	var addrs []string
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
+	var err error
+	for tries := 0; len(addrs) < n && tries < 1000; tries++ {
+		var ln net.Listener
+		if ln, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(last-first))); err == nil {
+			defer ln.Close() // at the end, so that none is given twice
+			addrs = append(addrs, ln.Addr().String())
 		}
-		defer ln.Close() // at the end, so that none is given twice
-		addrs = append(addrs, ln.Addr().String())
+	}
+	if len(addrs) < n {
+		return nil, fmt.Errorf("no port from %d to %d: %w", first, last, err)
 	}
 	return addrs, nil
 }
