@@ -7,7 +7,7 @@ import (
 
 // Patience is how long anything here waits for what must come, before it fails the test. It is long because tests share their machine;
 // no test may be so slow that it needs it.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // Until asks check again and again until it says yes. It is for what has no event to wait for; the test fails, saying what was
 // awaited, when Patience is over.
