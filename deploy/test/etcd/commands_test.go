@@ -130,7 +130,7 @@ func TestTheCommandsOfThePageEndNOSPACE(t *testing.T) {
 func hooklockOn(t *testing.T, endpoint, upstream string) *testkit.Hooklock {
 	t.Helper()
 	return testkit.Serve(t, hooklockProgram, fmt.Sprintf(
-		"listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\nupstream: %s\netcd: {endpoints: [%q]}\nroutes: [{name: a, path: /a, workflow: one}]\n", t.TempDir(), upstream, endpoint))
+		"listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\nupstream: %s\netcd: {endpoints: [%q], request_timeout: 10s}\nroutes: [{name: a, path: /a, workflow: one}]\n", t.TempDir(), upstream, endpoint))
 }
 
 func TestARestoredBackupKnowsWhatRanAndGivesNoOldToken(t *testing.T) {
