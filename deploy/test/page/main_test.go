@@ -25,7 +25,7 @@ import (
 	"hooklock/test/testkit"
 )
 
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // What is made once per run: the program, the browser, and the rules of axe-core; "" with a reason where there are none.
 var (
@@ -122,7 +122,7 @@ func newDesk(t *testing.T, etcd, access string, env ...string) *desk {
 		t.Skip("Chromium is not installed (apt-get install chromium)")
 	}
 	up := &service{life: t.Context(), free: map[string]chan struct{}{}}
-	server := &http.Server{Handler: up, ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: up, ReadHeaderTimeout: time.Minute}
 	listener := listen(t)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
@@ -143,7 +143,7 @@ func newDesk(t *testing.T, etcd, access string, env ...string) *desk {
 }
 
 // embedded is the setting for an etcd in the process.
-const embedded = "{embedded: {single_replica: true}}"
+const embedded = "{embedded: {single_replica: true}, request_timeout: 10s}"
 
 // service is what is behind the hooklock: ?sleep=NAME waits until NAME is freed, ?status=202 answers so, ?broken breaks off.
 type service struct {

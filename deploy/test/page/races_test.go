@@ -369,7 +369,7 @@ func TestThePageWorksBelowAPathPrefix(t *testing.T) {
 		r.Out.Host = r.In.Host
 	}}
 	l := listen(t)
-	server := &http.Server{Handler: http.StripPrefix("/ops/hooklock", proxy), ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: http.StripPrefix("/ops/hooklock", proxy), ReadHeaderTimeout: time.Minute}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close(); <-done })
@@ -440,7 +440,7 @@ func TestAPageOfAnotherOriginCanReadAndChangeNothing(t *testing.T) {
 	signedIn(d) // the browser has the page open, with its token
 	l := listen(t)
 	_, port, _ := strings.Cut(d.Admin, ":")
-	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprintf(w, hostilePage, "http://"+r.URL.Query().Get("at")+":"+port+"/", id)
 	})}
