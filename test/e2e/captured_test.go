@@ -22,7 +22,7 @@ func TestACapturedDeliveryDoesNotRunAgainForWhatIsNotSigned(t *testing.T) {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: %s
-etcd: {endpoints: [%q], prefix: %s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 routes:
   - {name: body, match: {path: /captured, hosts: [body.example.com]}, workflow: body, verify: {scheme: hmac, header: X-Sig, secret_env: S}}
   - {name: target, match: {path: /captured, hosts: [target.example.com]}, workflow: target, verify: {scheme: hmac, header: X-Sig, secret_env: S, public_url: "https://t", content: "{method}{url}{body}"}}

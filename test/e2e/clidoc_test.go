@@ -41,7 +41,7 @@ func tellTheStory(t *testing.T) *testkit.Hooklock {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: %s
-etcd: {endpoints: [%q], prefix: %s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 shutdown_timeout: 1s
 park_store: {single_member: true}
 routes:

@@ -22,7 +22,7 @@ listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 data_dir: %q
 upstream: %s
-etcd: {endpoints: [%q], prefix: %s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 routes:
   - {name: hold, path: "/hold/{w}", workflow: "hold/{path.w}", hold: {on_status: [202], ttl: 30m}}
 `, data, up.URL, shared.etcd.Endpoint, ownPrefix()))

@@ -85,7 +85,7 @@ listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 data_dir: %q
 upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %q}
+etcd: {endpoints: [%q], prefix: %q, request_timeout: 10s}
 shutdown_timeout: 1s
 %s`, dir, up.URL, shared.etcd.Endpoint, ownPrefix(), sceneRoutes))
 	e.Values[sceneKey{}] = s

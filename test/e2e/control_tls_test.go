@@ -56,7 +56,7 @@ func TestTheCommandLineSpeaksTLSAndHasARightOfItsOwn(t *testing.T) {
 	config := fmt.Sprintf(`
 listen: 127.0.0.1:0
 upstream: %s
-etcd: {endpoints: [%q], prefix: %s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 admin:
   listen: %s
   tls: {cert_file: %q, key_file: %q, client_ca_file: %q}

@@ -19,7 +19,7 @@ listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 data_dir: %s
 upstream: %s
-etcd: {embedded: {quota: 16MiB}, session_ttl: 5s}
+etcd: {embedded: {quota: 16MiB}, request_timeout: 10s}
 routes:
   - {name: hooks, path: "/hooks/{w}", workflow: "{path.w}", idempotency: {on_mismatch: execute, replay_body: 512KiB}}
   - {name: held, path: "/held/{w}", workflow: "held/{path.w}", hold: {on_status: [202]}}

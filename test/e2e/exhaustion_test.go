@@ -17,7 +17,7 @@ func exhausted(t *testing.T, up *testkit.Upstream, limits, routes string) *testk
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 shutdown_timeout: 40s
 limits: {%s}
 routes:

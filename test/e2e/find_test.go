@@ -22,7 +22,7 @@ func TestAnEventIsFoundByAnythingInHand(t *testing.T) {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: %s
-etcd: {endpoints: [%q], prefix: /find}
+etcd: {endpoints: [%q], prefix: /find, request_timeout: 10s}
 shutdown_timeout: 1s
 routes:
   - {name: hooks, path: "/hooks/{w}", workflow: "hooks/{path.w}", lock: {release_delay: 0s}}
@@ -73,7 +73,7 @@ func TestWhatADeployRefusedIsAListToDeliverAgain(t *testing.T) {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: http://127.0.0.1:1
-etcd: {endpoints: [%q], prefix: /deploy}
+etcd: {endpoints: [%q], prefix: /deploy, request_timeout: 10s}
 shutdown_timeout: 1s
 routes:
   - {name: hooks, path: "/hooks/{w}", workflow: "{path.w}"}

@@ -88,7 +88,7 @@ func TestAHoldThatNobodyRenewsEndsAsUnknown(t *testing.T) {
 	shared.on(t, path, answers(asks("1500ms"), testkit.OK("next")))
 	first := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
 	passed(t, first, 200, "later", "executed")
-	isHeld(t, shared.patient, path, first.Execution(), 1, 2)
+	isHeld(t, shared.patient, path, first.Execution(), 1, 5)
 	var next *testkit.Answer
 	testkit.Until(t, "the lock is free", func() bool {
 		next = testkit.Post(t, shared.patient.Addr, path, "{}", key("2"))
@@ -107,7 +107,7 @@ func TestMaxDurationIsTheEndOfAHold(t *testing.T) {
 	path := at(t, "hold-short")
 	shared.on(t, path, answers(accepted, testkit.OK("again")))
 	first := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
-	isHeld(t, shared.patient, path, first.Execution(), 1, 3)
+	isHeld(t, shared.patient, path, first.Execution(), 1, 6)
 	var again *testkit.Answer
 	testkit.Until(t, "the lock is free", func() bool {
 		again = testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
@@ -127,10 +127,15 @@ func TestALongAnswerIsHeldAtItsEndAndACutOneIsNot(t *testing.T) {
 	}
 	isHeld(t, shared.strict, path, first.Execution(), 30, 40)
 	cut := path + "-cut"
-	shared.on(t, cut, answers(head+strings.Repeat("a", long-1)))
-	if a := testkit.Post(t, shared.strict.Addr, cut, "{}", key("1")); a.Cut == nil {
+	shared.on(t, cut, func(r *testkit.Received) string {
+		_ = r.Conn.Say(head + strings.Repeat("a", long-1))
+		return ""
+	})
+	a := testkit.Post(t, shared.strict.Addr, cut, "{}", key("1"))
+	if a.Cut == nil {
 		t.Fatal("nothing was cut")
 	}
+	shared.strict.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool { return r.Text("execution") == a.Execution() })
 	refused{409, "outcome_unknown", "unknown", "unknown"}.check(t, testkit.Post(t, shared.strict.Addr, cut, "{}", key("1")))
 }
 

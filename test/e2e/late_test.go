@@ -95,7 +95,7 @@ func TestWhatSomebodyElseEndedIsCountedThereAlone(t *testing.T) {
 	path := at(t, "plain")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)
-	config := short(shared, shared.etcd.Endpoint, "elsewhere")
+	config := shared.config("ended-elsewhere", "")
 	one, other := own(t, config), own(t, config)
 	sent := testkit.GoPost(t, one.Addr, path, "{}", key("1"))
 	id := work.await(t).Header.Get("Hooklock-Execution")

@@ -34,14 +34,16 @@ func TestWhatTheReleaseBeforeLeftIsUnderstood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var puts []clientv3.Op
 	for key, value := range layout.Keys {
 		var options []clientv3.OpOption
 		if strings.Contains(key, "/v1/queue/") {
 			options = append(options, clientv3.WithLease(session.ID))
 		}
-		if _, err := client.Put(t.Context(), key, value, options...); err != nil {
-			t.Fatal(err)
-		}
+		puts = append(puts, clientv3.OpPut(key, value, options...))
+	}
+	if _, err := client.Txn(t.Context()).Then(puts...).Commit(); err != nil {
+		t.Fatal(err)
 	}
 	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
 		return testkit.OK("attempt " + r.Header.Get("Hooklock-Attempt"))
@@ -51,7 +53,7 @@ listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 data_dir: %q
 upstream: %s
-etcd: {endpoints: [%q], prefix: /mixed, session_ttl: 5s}
+etcd: {endpoints: [%q], prefix: /mixed, request_timeout: 10s}
 routes:
   - {name: quick, path: "/quick/{w}", workflow: "quick/{path.w}"}
   - {name: slow, path: "/slow/{w}", workflow: "slow/{path.w}", lock: {release_delay: 0s}}

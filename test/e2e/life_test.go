@@ -19,7 +19,11 @@ func embedded(dir, top string) string {
 	config := shared.config("embedded", top)
 	from := strings.Index(config, "etcd:")
 	to := from + strings.Index(config[from:], "\n")
-	return config[:from] + "data_dir: " + dir + config[to:]
+	own := "data_dir: " + dir
+	if !strings.Contains(top, "etcd:") {
+		own += "\netcd: {request_timeout: 10s}"
+	}
+	return config[:from] + own + config[to:]
 }
 
 func TestRecordsInTheEmbeddedEtcdOutliveARestart(t *testing.T) {

@@ -14,7 +14,7 @@ func short(s *stage, endpoint, prefix string) string {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: %s
-etcd: {endpoints: [%q], prefix: /%s, session_ttl: 3s, request_timeout: 1s}
+etcd: {endpoints: [%q], prefix: /%s, session_ttl: 3s, request_timeout: 2s}
 shutdown_timeout: 5s
 %s`, s.up.URL, endpoint, prefix, routes)
 }
@@ -67,7 +67,7 @@ func TestALockThatIsReleasedByForceIsALoss(t *testing.T) {
 	path := at(t, "plain")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)
-	h := own(t, short(shared, shared.etcd.Endpoint, "forced"))
+	h := own(t, shared.config("forced-loss", ""))
 	sent := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	id := work.await(t).Header.Get("Hooklock-Execution")
 	cli(t, h, "locks", "release", strings.TrimPrefix(path, "/"), "--execution", id, "--reason", "test")

@@ -24,7 +24,7 @@ func ordering(t *testing.T) *testkit.Hooklock {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, session_ttl: 3s, request_timeout: 2s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 shutdown_timeout: 5s
 %s`, shared.up.URL, shared.etcd.Endpoint, ownPrefix(), orderRoutes))
 }

@@ -71,6 +71,7 @@ func TestAnAnswerThatEndsWithItsConnectionIsWholeAfterAFinAndCutOffAfterAReset(t
 
 func TestAnUpstreamThatIsTooSlowTimesOutAndItsCallIsClosed(t *testing.T) {
 	t.Parallel()
+	h := own(t, strings.Replace(shared.config("slow-upstream", ""), "timeout: 30s", "timeout: 1s", 1))
 	path := at(t, "plain")
 	closed := make(chan error, 1)
 	shared.on(t, path, func(r *testkit.Received) string {
@@ -78,7 +79,7 @@ func TestAnUpstreamThatIsTooSlowTimesOutAndItsCallIsClosed(t *testing.T) {
 		closed <- err
 		return ""
 	})
-	refused{504, "upstream_timeout", "unknown", "upstream_timeout"}.check(t, testkit.Post(t, shared.strict.Addr, path, "{}", key("1")))
+	refused{504, "upstream_timeout", "unknown", "upstream_timeout"}.check(t, testkit.Post(t, h.Addr, path, "{}", key("1")))
 	if err := testkit.Receive(t, "the end of the call at the upstream", closed); err == nil {
 		t.Error("the upstream got more bytes")
 	}
@@ -87,7 +88,7 @@ func TestAnUpstreamThatIsTooSlowTimesOutAndItsCallIsClosed(t *testing.T) {
 		_, _ = r.Conn.Read(make([]byte, 1))
 		return ""
 	})
-	refused{504, "upstream_timeout", "unknown", "upstream_timeout"}.check(t, testkit.Post(t, shared.strict.Addr, path, "{}", key("2")))
+	refused{504, "upstream_timeout", "unknown", "upstream_timeout"}.check(t, testkit.Post(t, h.Addr, path, "{}", key("2")))
 }
 
 func TestAfterAnUnknownOutcomeTheEventRunsAgainOrIsBlocked(t *testing.T) {

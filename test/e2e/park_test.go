@@ -36,7 +36,7 @@ func parkConfig(upstream, prefix string) string {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, session_ttl: 3s, request_timeout: 2s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 shutdown_timeout: 5s
 %s`, upstream, shared.etcd.Endpoint, prefix, parkRoutes)
 }
@@ -309,6 +309,7 @@ func TestASenderThatDoesNotWaitIsAnsweredAtOnceAlways(t *testing.T) {
 func TestAnotherReplicaCarriesOnWhatADeadOneHadAccepted(t *testing.T) {
 	t.Parallel()
 	prefix := ownPrefix()
+	config := strings.Replace(parkConfig(shared.up.URL, prefix), "request_timeout: 10s", "request_timeout: 2s, session_ttl: 3s", 1)
 	path := at(t, "park-slow")
 	work, stuck := newHeld(t), newHeld(t)
 	var calls atomic.Int32
@@ -318,14 +319,14 @@ func TestAnotherReplicaCarriesOnWhatADeadOneHadAccepted(t *testing.T) {
 		}
 		return work.handle(r)
 	})
-	victim := testkit.Serve(t, hooklockProgram, parkConfig(shared.up.URL, prefix))
+	victim := testkit.Serve(t, hooklockProgram, config)
 	id := acceptedAs(t, testkit.Post(t, victim.Addr, path, "1", key("1")), 202)
 	first := stuck.await(t)
 	for i := 2; i < 5; i++ {
 		acceptedAs(t, testkit.Post(t, victim.Addr, path, strconv.Itoa(i), key(strconv.Itoa(i))), 202)
 	}
 	victim.Kill()
-	h := own(t, parkConfig(shared.up.URL, prefix))
+	h := own(t, config)
 	again := work.await(t) // its outcome is unknown, so it is tried again, before all others
 	if again.Body != "1" || again.Header.Get("Hooklock-Execution") != id {
 		t.Fatalf("the survivor tries %q of %s first", again.Body, again.Header.Get("Hooklock-Execution"))
@@ -429,7 +430,7 @@ func execution(t *testing.T, h *testkit.Hooklock, id string) map[string]any {
 func TestNothingIsAcceptedThatIsNotCommitted(t *testing.T) {
 	t.Parallel()
 	members := testkit.StartEtcd(t, etcdProgram, 1)
-	config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), shared.etcd.Endpoint, members[0].Endpoint, 1)
+	config := strings.NewReplacer(shared.etcd.Endpoint, members[0].Endpoint, "request_timeout: 10s", "request_timeout: 1s").Replace(parkConfig(shared.up.URL, ownPrefix()))
 	h := testkit.Serve(t, hooklockProgram, config)
 	t.Cleanup(h.Kill)
 	path := at(t, "park")

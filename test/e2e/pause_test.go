@@ -18,7 +18,7 @@ func pausing(t *testing.T) (h *testkit.Hooklock, config string) {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, session_ttl: 3s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 shutdown_timeout: 5s
 park_store: {single_member: true}
 routes:

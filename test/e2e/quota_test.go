@@ -15,7 +15,7 @@ func TestAFloodOfNewEventsOfOneRouteIsBoundedAndTheOthersAreNot(t *testing.T) {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: %s
-etcd: {endpoints: [%q], prefix: %s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 routes:
   - {name: bounded, path: /flood/bounded, lock: {strategy: none}, idempotency: {new_per_second: 1}}
   - {name: free, path: /flood/free, lock: {strategy: none}}

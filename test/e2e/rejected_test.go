@@ -149,6 +149,7 @@ func TestAnotherSpellingOfARoutesPathIsAmbiguous(t *testing.T) {
 
 func TestADeliveryThatComesTooSlowlyIsRejected(t *testing.T) {
 	t.Parallel()
+	h := own(t, shared.config("slow-sender", "limits: {header_timeout: 800ms, body_timeout: 800ms}"))
 	path := at(t, "plain")
 	for name, start := range map[string]string{
 		"head":            "POST " + path + " HTTP/1.1\r\nHost: h\r\nX-Slow",
@@ -158,7 +159,7 @@ func TestADeliveryThatComesTooSlowlyIsRejected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := testkit.Dial(t, shared.strict.Addr)
+			c := testkit.Dial(t, h.Addr)
 			c.Say(start)
 			a := c.Answer("POST")
 			if p := a.JSON(); a.Status != 408 || p["code"] != "request_timeout" || p["executed"] != "no" {

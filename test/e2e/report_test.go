@@ -26,7 +26,7 @@ func TestTheReportSaysWhatObserveWouldHaveStopped(t *testing.T) {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: %s
-etcd: {endpoints: [%q], prefix: /report}
+etcd: {endpoints: [%q], prefix: /report, request_timeout: 10s}
 shutdown_timeout: 1s
 routes:
   - {name: watched, path: "/watched/{w}", workflow: "{path.w}", mode: observe, verify: {scheme: token, header: X-Token, secret_env: WATCHED}}
@@ -128,7 +128,7 @@ func TestTheReportSaysWhatASenderChangesBetweenAttempts(t *testing.T) {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: %s
-etcd: {endpoints: [%q], prefix: %s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 routes:
   - {name: line, path: /line, event_id: "{body.id}"}
 `, up.URL, shared.etcd.Endpoint, ownPrefix()))

@@ -15,7 +15,7 @@ func TestASenderThatIsAboutToSwitchOffTheEndpointIsSeenAndSparedFurtherFailures(
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: {url: %q}
-etcd: {endpoints: [%q], prefix: %s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 shutdown_timeout: 5s
 park_store: {single_member: true}
 routes:

@@ -37,7 +37,7 @@ func TestNoSpellingRunsAGoEndpointUnsigned(t *testing.T) {
 			up := httptest.NewServer(handler)
 			t.Cleanup(up.Close)
 			direct := strings.TrimPrefix(up.URL, "http://")
-			h := own(t, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: '127.0.0.1:0'}\nupstream: %s\nunmatched: pass\netcd: {endpoints: [%q], prefix: %s}\n"+
+			h := own(t, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: '127.0.0.1:0'}\nupstream: %s\nunmatched: pass\netcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}\n"+
 				"routes: [{name: hook, path: %s, verify: {scheme: token, header: X-Token, secret_env: S}}]\n", up.URL, shared.etcd.Endpoint, ownPrefix(), path), "S=right")
 			if a := testkit.Post(t, h.Addr, path, "{}", "X-Token: right"); a.Header.Get("X-Ran") == "" {
 				t.Fatalf("a signed delivery does not arrive: %v", a)

@@ -12,7 +12,7 @@ func alone(t *testing.T, top string) (*testkit.Hooklock, *testkit.Member) {
 	t.Helper()
 	member := testkit.StartEtcd(t, etcdProgram, 1)[0]
 	config := strings.Replace(shared.config("alone", top), shared.etcd.Endpoint, member.Endpoint, 1)
-	config = strings.Replace(config, "prefix: /alone", "prefix: /alone, request_timeout: 1s", 1)
+	config = strings.Replace(config, "request_timeout: 10s", "request_timeout: 1s", 1)
 	return own(t, config+`
   - {name: forward, path: "/forward/{w}", workflow: "forward/{path.w}", on_store_down: forward}
   - {name: forward-observe, path: "/forward-observe/{w}", workflow: "fo/{path.w}", mode: observe}

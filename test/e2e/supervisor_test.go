@@ -104,8 +104,8 @@ func TestSystemdHearsOfReadyReloadAndStop(t *testing.T) {
 			}
 
 			h.Signal(t, syscall.SIGTERM)
-			// shutdown_timeout 5 s, etcd's 2 s, and 10 s to spare
-			if got := boss.next(t); got["STOPPING"] != "1" || got["EXTEND_TIMEOUT_USEC"] != "17000000" {
+			// shutdown_timeout 5 s, etcd's 10 s, and 10 s to spare
+			if got := boss.next(t); got["STOPPING"] != "1" || got["EXTEND_TIMEOUT_USEC"] != "25000000" {
 				t.Errorf("at SIGTERM: %v", got)
 			}
 			ended(t, h)
@@ -161,7 +161,7 @@ func TestAWatchdogThatIsMeantForAnotherProcessIsNotAnswered(t *testing.T) {
 func TestAStartWithoutEtcdIsOverAllTheSame(t *testing.T) {
 	t.Parallel()
 	boss := newSystemd(t, sockets(t)["path"])
-	config := strings.Replace(shared.config("no-etcd", ""), shared.etcd.Endpoint, "http://127.0.0.1:1", 1)
+	config := strings.NewReplacer(shared.etcd.Endpoint, "http://127.0.0.1:1", "request_timeout: 10s", "request_timeout: 1s").Replace(shared.config("no-etcd", ""))
 	h := testkit.StartServe(t, hooklockProgram, config, boss.env)
 	if got := boss.next(t); got["READY"] != "1" || !strings.Contains(got["STATUS"], "no session yet") {
 		t.Errorf("got %v", got)

@@ -144,7 +144,7 @@ func TestServeOnATerminalPrintsLinesForPeople(t *testing.T) {
 		"log: {format: json}\n": `(?m)^\{"time":.*"msg":"started"`,
 	} {
 		dir := t.TempDir()
-		config := format + fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: http://127.0.0.1:1\netcd: {endpoints: [%q], prefix: %s}\nroutes: [{name: a, path: /a}]\n",
+		config := format + fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: http://127.0.0.1:1\netcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}\nroutes: [{name: a, path: /a}]\n",
 			shared.etcd.Endpoint, ownPrefix())
 		if err := os.WriteFile(filepath.Join(dir, "sidecar.yaml"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestServeOnATerminalPrintsLinesForPeople(t *testing.T) {
 func crowded(t *testing.T) (h *testkit.Hooklock, long string) {
 	t.Helper()
 	up := testkit.NewUpstream(t, (&scene{}).act)
-	h = own(t, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: %s\netcd: {endpoints: [%q], prefix: %s}\nshutdown_timeout: 1s\n%s",
+	h = own(t, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: %s\netcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}\nshutdown_timeout: 1s\n%s",
 		up.URL, shared.etcd.Endpoint, ownPrefix(), sceneRoutes))
 	long = "a-customer-with-a-name-that-is-longer-than-anybody-wants-to-read-in-a-list"
 	testkit.Post(t, h.Addr, "/hold/"+long, "{}", key("evt_with_a_long_name_of_its_own_1"))
