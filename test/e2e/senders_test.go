@@ -61,7 +61,7 @@ func TestPublishedSampleDeliveriesArriveIntactThroughNginx(t *testing.T) {
 // deliver posts the event twice. The upstream verifies it by itself; what it does not find intact it answers with 401.
 func (s *sample) deliver(t *testing.T, addr string) {
 	target := fmt.Sprintf("/%s?sample=%s", s.route, strings.ReplaceAll(s.name, " ", "-"))
-	shared.on(t, "/"+s.route, func(r *testkit.Received) string {
+	shared.on(t, target, func(r *testkit.Received) string {
 		if err := s.verify(s.secret, r.Header, r.Body); err != nil {
 			return testkit.Reply(401, err.Error())
 		}

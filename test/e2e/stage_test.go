@@ -96,7 +96,10 @@ shutdown_timeout: 5s
 func (s *stage) act(r *testkit.Received) string {
 	path, _, _ := strings.Cut(r.Target, "?")
 	s.mu.Lock()
-	handle := s.acts[path]
+	handle := s.acts[r.Target]
+	if handle == nil {
+		handle = s.acts[path]
+	}
 	s.mu.Unlock()
 	if handle == nil {
 		return testkit.OK("done")
@@ -104,7 +107,7 @@ func (s *stage) act(r *testkit.Received) string {
 	return handle(r)
 }
 
-// on says what the upstream does with requests for path, until the test ends.
+// on says what the upstream does with requests for path, which no other test has, until the test ends.
 func (s *stage) on(t *testing.T, path string, handle testkit.Handler) {
 	t.Helper()
 	s.mu.Lock()
