@@ -61,7 +61,7 @@ routes:
   - {name: off, path: "/off/{w}", workflow: "off/{path.w}", idempotency: {enabled: false}}
   - {name: hosts, match: {path: "/hosts/{w}", hosts: [hooks.example.com]}, workflow: "hosts/{path.w}"}
   - {name: wait, path: "/wait/{w}", workflow: "wait/{path.w}", lock: {strategy: wait, wait_timeout: 20s, max_waiting: 8}}
-  - {name: wait-short, path: "/wait-short/{w}", workflow: "ws/{path.w}", lock: {strategy: wait, wait_timeout: 3s, max_waiting: 1}}
+  - {name: wait-short, path: "/wait-short/{w}", workflow: "ws/{path.w}", lock: {strategy: wait, wait_timeout: 300ms}}
   - {name: skip, path: "/skip/{w}", workflow: "skip/{path.w}", lock: {strategy: skip}}
   - {name: none, path: "/none/{w}", workflow: "none/{path.w}", lock: {strategy: none}}
   - {name: attach, path: "/attach/{w}", workflow: "attach/{path.w}", idempotency: {in_flight: attach}}

@@ -67,19 +67,34 @@ func TestWaitersOverTwoProcessesRunInTheOrderOfArrival(t *testing.T) {
 	}
 }
 
-func TestAWaiterIsRefusedWhenItsTimeOrTheRoomIsUp(t *testing.T) {
+func TestAWaiterIsRefusedWhenItsTimeIsUp(t *testing.T) {
 	t.Parallel()
 	path := at(t, "wait-short")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)
 	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
 	work.await(t)
-	second := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("2"))
-	testkit.Until(t, "somebody waits", func() bool { return queued(t, "/patient") == 1 })
-	refused{429, "too_many_waiting", "no", "queue_full"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("3")))
-	refused{409, "lock_wait_timeout", "no", "wait_timeout"}.check(t, testkit.Receive(t, "the answer of the waiter", second))
+	refused{409, "lock_wait_timeout", "no", "wait_timeout"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")))
 	work.answer <- testkit.OK("")
 	testkit.Receive(t, "the first answer", first)
+}
+
+func TestAWaiterIsRefusedWhenTheRoomIsUp(t *testing.T) {
+	t.Parallel()
+	prefix := ownPrefix()
+	h := own(t, strings.Replace(shared.config(prefix[1:], ""), "max_waiting: 8", "max_waiting: 1", 1))
+	path := at(t, "wait")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	work.await(t)
+	second := testkit.GoPost(t, h.Addr, path, "{}", key("2"))
+	testkit.Until(t, "somebody waits", func() bool { return queued(t, prefix) == 1 })
+	refused{429, "too_many_waiting", "no", "queue_full"}.check(t, testkit.Post(t, h.Addr, path, "{}", key("3")))
+	for _, answer := range []<-chan *testkit.Answer{first, second} {
+		work.answer <- testkit.OK("done")
+		passed(t, testkit.Receive(t, "an answer", answer), 200, "done", "executed")
+	}
 }
 
 func TestSkipDropsWithASuccess(t *testing.T) {
