@@ -85,7 +85,7 @@ func TestAHoldSurvivesTheProcessThatTookIt(t *testing.T) {
 func TestAHoldThatNobodyRenewsEndsAsUnknown(t *testing.T) {
 	t.Parallel()
 	path := at(t, "hold")
-	shared.on(t, path, answers(asks("1500ms"), testkit.OK("next")))
+	shared.on(t, path, answers(asks("4500ms"), testkit.OK("next")))
 	first := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
 	passed(t, first, 200, "later", "executed")
 	isHeld(t, shared.patient, path, first.Execution(), 1, 5)

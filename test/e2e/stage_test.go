@@ -68,7 +68,7 @@ routes:
   - {name: hold, path: "/hold/{w}", workflow: "hold/{path.w}", lock: {release_delay: 0s}, idempotency: {on_unknown: block}, hold: {on_status: [202], ttl: 40s}}
   - {name: hold-attach, path: "/hold-attach/{w}", workflow: "ha/{path.w}", idempotency: {in_flight: attach}, hold: {on_status: [202], ttl: 40s}}
   - {name: hold-observe, path: "/hold-observe/{w}", workflow: "ho/{path.w}", mode: observe, hold: {on_status: [202], ttl: 40s}}
-  - {name: hold-short, path: "/hold-short/{w}", workflow: "hs/{path.w}", lock: {max_duration: 3s, release_delay: 0s}, hold: {on_status: [202], ttl: 40s}}
+  - {name: hold-short, path: "/hold-short/{w}", workflow: "hs/{path.w}", lock: {max_duration: 6s, release_delay: 0s}, hold: {on_status: [202], ttl: 40s}}
   - {name: respond, path: "/respond/{w}", workflow: "respond/{path.w}", lock: {release_delay: 0s},
      respond: {locked: 503, in_flight: 425, mismatch: 409, upstream_failed: 503, rejected: 422}}
 `
@@ -92,7 +92,7 @@ shutdown_timeout: 5s
 %s`, s.up.URL, s.etcd.Endpoint, name, top, routes)
 }
 
-// act is the upstream: what the test said for this path, else 200.
+// act is the upstream: what the test said for this target or this path, else 200.
 func (s *stage) act(r *testkit.Received) string {
 	path, _, _ := strings.Cut(r.Target, "?")
 	s.mu.Lock()
