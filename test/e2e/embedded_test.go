@@ -45,9 +45,7 @@ func TestAnEmbeddedEtcdThatHistoryFillsGoesOnTakingDeliveries(t *testing.T) {
 			return a.Status == 200 && a.Decision() == "executed" && a.Header.Get("Hooklock-Recorded") == "" || a.Decision() == "replayed"
 		})
 	}
-	if said := h.Stderr.String(); !strings.Contains(said, `"msg":"etcd.defragmented"`) {
-		t.Error("it has not made room")
-	}
+	h.Stderr.AwaitRecord(t, "etcd.defragmented", nil) // it has made room
 }
 
 // passage is one Hooklock with its upstream, and what the upstream was told.
@@ -143,9 +141,7 @@ func TestABackupOfTheRunningEmbeddedEtcdIsRestoredAndTokensGrow(t *testing.T) {
 	if said := p.command(0, "backup", file); !strings.Contains(said, "whole") {
 		t.Errorf("it said %s", said)
 	}
-	if said := h.Stderr.String(); !strings.Contains(said, `"what":"embedded.backup"`) {
-		t.Error("there is no audit line")
-	}
+	h.Stderr.AwaitRecord(t, "admin.audit", func(r testkit.Record) bool { return r.Text("what") == "embedded.backup" })
 	p.run(h, "2")
 	if said := p.command(1, "restore", file, "--replace"); !strings.Contains(said, "in use by another hooklock: stop it") {
 		t.Errorf("while it runs: %s", said)

@@ -106,6 +106,7 @@ func TestWhatSomebodyElseEndedIsCountedThereAlone(t *testing.T) {
 	one.Stderr.AwaitRecord(t, "lock.lost", nil)
 	shows(t, other, `hooklock_executions_total{outcome="unknown",route="plain"} 1`)
 	shows(t, one, `hooklock_executions_total{outcome="unknown",route="plain"} 0`)
+	other.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool { return r.Text("execution") == id })
 	if a, b := linesAbout(one, "execution.unknown", id), linesAbout(other, "execution.unknown", id); a != 0 || b != 1 {
 		t.Errorf("%d lines of who ran it, %d of who ended it", a, b)
 	}

@@ -112,9 +112,7 @@ func TestTheEmbeddedEtcdIsRefusedInsideKubernetesUnlessThereIsOneReplica(t *test
 		t.Errorf("it said: %s", said)
 	}
 	h = own(t, embedded(dir, "etcd: {embedded: {single_replica: true}}"), inside)
-	if warned := strings.Contains(h.Stderr.String(), `"level":"WARN"`); !warned {
-		t.Errorf("no warning that there may be one replica only:\n%s", h.Stderr)
-	}
+	h.Stderr.Await(t, "a warning that there may be one replica only", func(line string) bool { return strings.Contains(line, `"level":"WARN"`) })
 }
 
 func TestTheDataDirIsForItsUserAlone(t *testing.T) {
