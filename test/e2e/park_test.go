@@ -122,7 +122,7 @@ func TestASenderIsAnsweredWhenItsPatienceEndsAndTheCallGoesOn(t *testing.T) {
 
 func TestAnAnswerInTimeIsTheUpstreams(t *testing.T) {
 	t.Parallel()
-	h := parking(t)
+	h := own(t, strings.ReplaceAll(parkConfig(shared.up.URL, ownPrefix()), "after: 300ms", "after: 60s"))
 	for _, route := range []string{"park", "park-slow", "park-wait", "park-failed"} {
 		passed(t, testkit.Post(t, h.Addr, at(t, route), "{}", key("1")), 200, "done", "executed")
 		passed(t, testkit.Post(t, h.Addr, at(t, route), "{}", key("1")), 200, "done", "replayed")
