@@ -119,7 +119,7 @@ func TestACancelAtAnotherReplicaClosesTheCallAndTellsTheSender(t *testing.T) {
 		t.Errorf("%v", a)
 	}
 	took := testkit.Receive(t, "the end of the call", closed).Sub(asked)
-	if t.Logf("the call was closed after %s", took); took > time.Second { // 200 ms on a machine that does nothing else
+	if t.Logf("the call was closed after %s", took); took > 10*time.Second { // without news the owner would not look for longer
 		t.Errorf("the call was closed after %s", took)
 	}
 	a := testkit.Receive(t, "the answer", sender)
@@ -244,7 +244,7 @@ func TestTheUpstreamOfAHeldExecutionIsToldOfACancel(t *testing.T) {
 	t.Parallel()
 	both := controlledFleet(t, "held-cancelled")
 	path := at(t, "hold")
-	up := holding(t, both[0], path, "3s")
+	up := holding(t, both[0], path, "8s")
 	up.mustSay(t, both[0], "guard", `,"step":"charge","plan":["charge","ship"]`, 200)
 	both[1].cancel(t, up.execution, `{"reason":"wrong customer"}`, 202)
 	both[0].cancel(t, up.execution, `{"reason":"twice"}`, 200)
@@ -279,7 +279,7 @@ func TestAForgottenEventRunsAgainAtEveryReplica(t *testing.T) {
 		a = testkit.Post(t, both[0].Addr, path, "{}", key("1"))
 		return a.Status != 409
 	})
-	if took := time.Since(since); took > 2*time.Second {
+	if took := time.Since(since); took > 10*time.Second { // who is never told remembers for a minute
 		t.Errorf("it took %s", took)
 	}
 	passed(t, a, 200, "again", "executed")
