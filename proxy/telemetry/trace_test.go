@@ -248,7 +248,7 @@ func TestADeadCollectorHoldsNobodyUp(t *testing.T) {
 		r.Delivered(d)
 		d.Trace.End(d)
 	}
-	if took := time.Since(since); took > 5*time.Second {
+	if took := time.Since(since); took > 9*time.Second { // one export alone may take 10 s
 		t.Errorf("1000 deliveries took %v", took)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -257,7 +257,7 @@ func TestADeadCollectorHoldsNobodyUp(t *testing.T) {
 	if err := r.Close(ctx); err == nil {
 		t.Error("nothing was lost")
 	}
-	if took := time.Since(since); took > 5*time.Second {
+	if took := time.Since(since); took > 9*time.Second {
 		t.Errorf("the end took %v", took)
 	}
 }

@@ -69,10 +69,22 @@ func (c *traces) add(s *spans.Span) {
 	}
 }
 
+// has reports whether a delivery of each decision has come, and a call. An end alone has less time for them than a busy machine needs.
+func (c *traces) has(decisions ...string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, decision := range decisions {
+		if c.server[decision] == nil {
+			return false
+		}
+	}
+	return len(c.calls) > 0
+}
+
 func TestWhoeverMeetsAnExecutionLinksToItsTrace(t *testing.T) {
 	t.Parallel()
 	c := collect(t)
-	env := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.url, "OTEL_METRICS_EXPORTER=none"}
+	env := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.url, "OTEL_METRICS_EXPORTER=none", "OTEL_BSP_SCHEDULE_DELAY=50"}
 	one := testkit.Serve(t, hooklockProgram, shared.config("linked", ""), env...)
 	other := testkit.Serve(t, hooklockProgram, shared.config("linked", ""), env...)
 	path := at(t, "attach")
@@ -88,6 +100,7 @@ func TestWhoeverMeetsAnExecutionLinksToItsTrace(t *testing.T) {
 	passed(t, testkit.Receive(t, "the answer", first), 200, "done", "executed")
 	passed(t, testkit.Receive(t, "the answer", attached), 200, "done", "attached")
 	passed(t, testkit.Post(t, other.Addr, path, "{}", key("1")), 200, "done", "replayed")
+	testkit.Until(t, "the spans of all of them", func() bool { return c.has("executed", "attached", "locked", "replayed") })
 	for _, h := range []*testkit.Hooklock{one, other} {
 		leave(t, h.Process)
 	}
@@ -199,7 +212,7 @@ func TestADeadCollectorDelaysNeitherDeliveriesNorTheEnd(t *testing.T) {
 	}
 	since := time.Now()
 	h.Signal(t, syscall.SIGTERM)
-	if code := h.ExitCode(t); code != 0 || time.Since(since) > 5*time.Second { // its share is an eighth of shutdown_timeout, which is 5 s
+	if code := h.ExitCode(t); code != 0 || time.Since(since) > 9*time.Second { // its share is an eighth of shutdown_timeout; unbounded, it would be 10 s
 		t.Errorf("exit code %d after %v", code, time.Since(since))
 	}
 	h.Stderr.AwaitRecord(t, "telemetry.lost", nil)
