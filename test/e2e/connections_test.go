@@ -33,7 +33,7 @@ func pageLines(page, prefix string) string {
 
 func TestRefusedConnectionsAreCountedAndLogged(t *testing.T) {
 	t.Parallel()
-	h := own(t, shared.config("full", "limits: {max_connections: 10}"))
+	h := own(t, shared.config("full", "limits: {max_connections: 10, header_timeout: 60s}"))
 	for range 10 { // each has begun a request
 		c := testkit.Dial(t, h.Addr)
 		c.Say("POST / HTTP/1.1\r\nHost: a\r\n")

@@ -25,7 +25,7 @@ func withFiles(t *testing.T, files int) string {
 
 func TestMoreConnectionsThanOpenFilesEndNothing(t *testing.T) {
 	t.Parallel()
-	h := testkit.Serve(t, withFiles(t, 256), embedded(t.TempDir(), ""))
+	h := testkit.Serve(t, withFiles(t, 256), embedded(t.TempDir(), "limits: {header_timeout: 60s}"))
 	h.Stderr.AwaitRecord(t, "config.warning", func(r testkit.Record) bool {
 		problem := r.Text("problem")
 		return strings.HasPrefix(problem, "limits.max_connections: 10000 ") && strings.Contains(problem, "the limit is 256, so 60 are taken")

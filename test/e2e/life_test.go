@@ -152,7 +152,7 @@ func TestSIGTERMLetsRunningDeliveriesEnd(t *testing.T) {
 
 func TestDuringShutdownDelayDeliveriesAreAcceptedAndReadyzIs503(t *testing.T) {
 	t.Parallel()
-	h := own(t, shared.config("delay", "shutdown_delay: 3s"))
+	h := own(t, shared.config("delay", "shutdown_delay: 6s"))
 	h.Signal(t, syscall.SIGTERM)
 	testkit.Until(t, "/readyz is 503", func() bool {
 		return testkit.Exchange(t, h.Admin, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n").Status == 503
