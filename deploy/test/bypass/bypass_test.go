@@ -64,6 +64,7 @@ func inFront(t *testing.T, upstream, path string) string {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 data_dir: %q
+etcd: {request_timeout: 10s}
 upstream: http://%s
 unmatched: pass
 routes:

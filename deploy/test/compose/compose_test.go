@@ -2,6 +2,7 @@ package compose
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -46,7 +47,19 @@ func legacy(t *testing.T) string {
 	}
 	address := testkit.FreePort(t)
 	host, port, _ := strings.Cut(address, ":")
-	testkit.Start(t, testkit.Command{Program: python, Args: []string{"-u", kit.Deploy("compose/legacy.py")}, Env: []string{"HOST=" + host, "PORT=" + port}})
+	service := testkit.Start(t, testkit.Command{Program: python, Args: []string{"-u", kit.Deploy("compose/legacy.py")}, Env: []string{"HOST=" + host, "PORT=" + port}})
+	testkit.Until(t, "the sample service listens", func() bool {
+		select {
+		case <-service.Done():
+			t.Fatalf("it ended: %s%s", service.Stdout, service.Stderr)
+		default:
+		}
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
 	return address
 }
 
@@ -87,7 +100,7 @@ func TestTheExampleAnswersACopyFromEitherHooklock(t *testing.T) {
 	config := exchanged(t, "sidecar.yaml", pairs...) + "admin: {listen: \"127.0.0.1:0\"}\n"
 	var hooks [2]*testkit.Hooklock
 	for i := range hooks {
-		hooks[i] = testkit.Serve(t, program, config)
+		hooks[i] = testkit.Serve(t, program, config, "HOOKLOCK__ETCD__REQUEST_TIMEOUT=10s") // a busy machine is not what this is about
 	}
 	front := nginx(t, [2]string{hooks[0].Addr, hooks[1].Addr})
 	post := func(id string) (answer struct{ Receipt int }, replayed bool) {

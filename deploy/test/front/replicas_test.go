@@ -22,7 +22,7 @@ listen: %s
 admin: {listen: "127.0.0.1:0"}
 health: {listen: %q}
 upstream: %s
-etcd: {endpoints: [%q]}
+etcd: {endpoints: [%q], request_timeout: 10s}
 routes:
   - {name: plain, match: {path: "/plain/{w}", methods: [POST, PUT]}, workflow: "plain/{path.w}", lock: {release_delay: 0s}}
 `, listen, health, upstream, etcd))

@@ -49,6 +49,7 @@ func newStage(t *testing.T, p *proxy, changes ...func(*setup)) *stage {
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 data_dir: %q
+etcd: {request_timeout: 10s}
 upstream: %s
 routes:
   - {name: plain, match: {path: "/plain/{w}", methods: [POST, PUT]}, workflow: "plain/{path.w}", lock: {release_delay: 0s}}
