@@ -64,13 +64,13 @@ test: ## all tests, with the race detector where a C compiler is installed
 	@$(MAKE) --no-print-directory -j 2 test-raced test-plain
 
 test-raced:
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 10m -p $(PACKAGES) -parallel $(AT_A_TIME) $(SLOW) $(filter-out $(SLOW) $(NO_RACE) $(APART),$(shell $(GO) list ./...))
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 30m -p $(PACKAGES) -parallel $(AT_A_TIME) $(SLOW) $(filter-out $(SLOW) $(NO_RACE) $(APART),$(shell $(GO) list ./...))
 
 test-plain:
-	$(GO) test -timeout 10m -parallel $(AT_A_TIME) $(NO_RACE)
+	$(GO) test -timeout 30m -parallel $(AT_A_TIME) $(NO_RACE)
 
 test-program-raced: ## the built program, with the race detector in it (five minutes on two shared cores)
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 10m -parallel $(AT_A_TIME) $(E2E)
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 30m -parallel $(AT_A_TIME) $(E2E)
 
 test-short: ## the same without the race detector, for while you work
 	$(GO) test -timeout 5m -parallel $(AT_A_TIME) $(filter-out $(APART),$(shell $(GO) list ./...))
@@ -79,7 +79,7 @@ test-fault: ## everything that can break between any two parts, broken (ARGS="-s
 	$(GO) test -count=1 -timeout 60m ./test/fault/... $(ARGS)
 
 test-fault-short: ## a part of it, in minutes
-	$(GO) test -count=1 -short -timeout 10m ./test/fault/...
+	$(GO) test -count=1 -short -timeout 30m ./test/fault/...
 
 test-deploy: ## what users copy from deploy/, run or checked; says what it skipped (a module of its own: deploy/test)
 	@deploy/test/run $(ARGS)
