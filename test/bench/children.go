@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// patience is how long a process may take until it is ready.
-const patience = 20 * time.Second
+// patience is how long a process may take until it is ready, or until it has run what was parked in a round.
+const patience = 2 * time.Minute
 
 // family is every process of a run.
 type family struct {

@@ -135,7 +135,7 @@ func (f *family) outage(o *options, s *service, h *child, n int) (d drained, err
 	if _, d.alone, err = f.away(o, s, h, strconv.Itoa(n)+"a", func(context.Context) error { return nil }); err != nil {
 		return d, err
 	}
-	var during, after []float64
+	var during, after, half []float64
 	d.parked, d.beside, err = f.away(o, s, h, strconv.Itoa(n)+"b", func(ctx context.Context) error {
 		for i := 0; len(after) < besideSlices; i++ {
 			over := s.over()
@@ -145,12 +145,17 @@ func (f *family) outage(o *options, s *service, h *child, n int) (d drained, err
 				return err
 			case over:
 				after = append(after, load.P50)
-			case !s.over(): // or it is half of each
+			case !s.over():
 				during = append(during, load.P50)
+			default:
+				half = append(half, load.P50) // of each
 			}
 		}
 		return nil
 	})
+	if len(during) == 0 {
+		during = half // it was over before the first second was
+	}
 	if err == nil && len(during) == 0 {
 		err = errors.New("it was over before anything could be measured; more -flows")
 	}

@@ -167,7 +167,7 @@ func (s *sender) deliver(n int) error {
 
 func (s *sender) exchange(request []byte, response *fasthttp.Response) error {
 	if s.conn == nil {
-		conn, err := net.DialTimeout("tcp", s.o.target, 5*time.Second)
+		conn, err := net.DialTimeout("tcp", s.o.target, 20*time.Second)
 		if err != nil {
 			return err
 		}

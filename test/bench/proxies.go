@@ -34,7 +34,7 @@ func (r hooklockRun) start(f *family) (*child, error) {
 	config := fmt.Sprintf(`upstream: http://%s
 routes:
   - {name: bench, path: "/hooks/{flow}", workflow: "{path.flow}"}
-  - {name: parks, path: "/parks/{flow}", workflow: "parks/{path.flow}", park: true}
+  - {name: parks, path: "/parks/{flow}", workflow: "parks/{path.flow}", park: {enabled: true, after: 1m}}
   - {name: accepts, path: "/accepts/{flow}", workflow: "accepts/{path.flow}", park: {enabled: true, after: 0s, max_waiting: 100000}}
   - {name: waits, path: "/waits/{flow}", workflow: "waits/{path.flow}", lock: {strategy: wait, wait_timeout: 1m}}
 park_store: {single_member: true}
@@ -42,9 +42,11 @@ listen: %s
 admin: {listen: "%s"}
 data_dir: %q
 `, r.upstream, listen, admin, filepath.Join(f.dir, r.name+".data")) + r.log
+	endpoints := "" // an embedded one
 	if r.etcd != "" {
-		config += fmt.Sprintf("etcd: {endpoints: [%q]}\n", "http://"+r.etcd)
+		endpoints = fmt.Sprintf("endpoints: [%q], ", "http://"+r.etcd)
 	}
+	config += "etcd: {" + endpoints + "request_timeout: 10s}\n" // one refusal of thousands, for a disk that was slow once, would end the run
 	file := filepath.Join(f.dir, r.name+".yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err
