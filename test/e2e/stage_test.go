@@ -245,6 +245,9 @@ func (want refused) check(t *testing.T, a *testkit.Answer) {
 	}
 }
 
+// undecided says that a sender delivers again, and nothing was executed meanwhile: somebody has the lock, or etcd could not decide in time.
+func undecided(a *testkit.Answer) bool { return a.Status == 409 || a.Decision() == "store_unavailable" }
+
 // check that a whole answer of the upstream came with this decision.
 func passed(t *testing.T, a *testkit.Answer, status int, body, decision string) {
 	t.Helper()
