@@ -125,16 +125,17 @@ func TestTheDataDirIsForItsUserAlone(t *testing.T) {
 	}
 }
 
-func TestSIGTERMLetsRunningDeliveriesEnd(t *testing.T) {
-	t.Parallel()
-	config := embedded(t.TempDir(), "")
-	h := own(t, config)
-	path := at(t, "plain")
+// endsInOrder ends h by signals while a delivery runs, which has its answer, and is recorded, before h is gone.
+func endsInOrder(t *testing.T, h *testkit.Hooklock, signals ...syscall.Signal) (path string) {
+	t.Helper()
+	path = at(t, "plain")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)
 	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	work.await(t)
-	h.Signal(t, syscall.SIGTERM)
+	for _, s := range signals {
+		h.Signal(t, s)
+	}
 	testkit.Until(t, "no new connection is accepted", func() bool {
 		c, err := net.Dial("tcp", h.Addr)
 		if err == nil {
@@ -147,6 +148,13 @@ func TestSIGTERMLetsRunningDeliveriesEnd(t *testing.T) {
 	if code := h.ExitCode(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+	return path
+}
+
+func TestSIGTERMLetsRunningDeliveriesEnd(t *testing.T) {
+	t.Parallel()
+	config := embedded(t.TempDir(), "")
+	path := endsInOrder(t, own(t, config), syscall.SIGTERM)
 	passed(t, testkit.Post(t, own(t, config).Addr, path, "{}", key("1")), 200, "ended", "replayed")
 }
 
@@ -215,28 +223,7 @@ func insist(t *testing.T, p *testkit.Process) {
 // As timeout(1) and wrappers do: the program gets what its group gets, too.
 func TestASignalThatComesTwiceIsOne(t *testing.T) {
 	t.Parallel()
-	h := testkit.Serve(t, hooklockProgram, shared.config("echo", ""))
-	path := at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
-	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
-	work.await(t)
-	h.Signal(t, syscall.SIGTERM)
-	h.Stderr.AwaitRecord(t, "stopping", nil)
-	h.Signal(t, syscall.SIGTERM)
-	h.Signal(t, syscall.SIGINT)
-	testkit.Until(t, "the door is closed", func() bool {
-		conn, err := net.Dial("tcp", h.Addr)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err != nil
-	})
-	work.answer <- testkit.OK("done")
-	passed(t, testkit.Receive(t, "the answer", first), 200, "done", "executed")
-	if code := h.ExitCode(t); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	endsInOrder(t, testkit.Serve(t, hooklockProgram, shared.config("echo", "")), syscall.SIGTERM, syscall.SIGINT)
 }
 
 func TestAnEndIsNotLostBehindOtherSignals(t *testing.T) {
