@@ -144,7 +144,11 @@ func endsInOrder(t *testing.T, h *testkit.Hooklock, signals ...syscall.Signal) (
 		return err != nil
 	})
 	work.answer <- testkit.OK("ended")
-	passed(t, testkit.Receive(t, "the answer", first), 200, "ended", "executed")
+	a := testkit.Receive(t, "the answer", first)
+	if a == nil {
+		t.Fatalf("the delivery was cut off:\n%s", h.Stderr)
+	}
+	passed(t, a, 200, "ended", "executed")
 	if code := h.ExitCode(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
