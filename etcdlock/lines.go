@@ -46,9 +46,9 @@ type entry struct {
 type line struct {
 	key     string // of the lock
 	scope   idem.Scope
-	route   string
-	n       int // executions
-	blocked int // of these
+	route   string // of its executions; "" = they are, or were, of several
+	n       int    // executions
+	blocked int    // of these
 	ripe    bool
 	behind  string // what proves alive who has the lock, as the last look found it; "" = nobody has looked, or nothing does
 }

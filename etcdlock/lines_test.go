@@ -63,6 +63,22 @@ func TestOnlyAProcessWithTheRouteTakesWhatIsParked(t *testing.T) {
 	mustSettle(t, takeNext(t, with).Held)
 }
 
+func TestALineOfTwoRoutesGoesOnWhereOnlyTheSecondIsLeft(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	first, second := parkedLock("w", "first"), parkedLock("w", "second")
+	first.Route = "gone"
+	mustPark(t, s, first, 0)
+	mustPark(t, s, second, 0)
+	eventually(t, "both are known", func() bool { return s.Parked().Events == 2 })
+	mustSettle(t, takeNext(t, s).Held)
+	eventually(t, "one is left", func() bool { return s.Parked().Events == 1 })
+	s.Ripen(second.Scope)
+	if _, route, err := s.Ripe(within(t, patience)); err != nil || route == "gone" {
+		t.Fatalf("who has the route of what is left alone is told of a line of the route %q: %v", route, err)
+	}
+}
+
 func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})

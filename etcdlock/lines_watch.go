@@ -172,6 +172,8 @@ func (p *lines) putLocked(e *entry) {
 	}
 	if l.n == 0 {
 		l.route = e.Route
+	} else if l.route != e.Route {
+		l.route = ""
 	}
 	l.n++
 	p.events++

@@ -78,7 +78,7 @@ func (c *Carrier) Run() {
 			return
 		}
 		c.look(scope)
-		if err != nil || c.o.Policy(route) == nil { // whoever has the route takes it; after a reload all lines are ripe again
+		if err != nil || route != "" && c.o.Policy(route) == nil { // whoever has the route takes it; after a reload all lines are ripe again
 			continue
 		}
 		leave, err := c.slots.enter(c.life)

@@ -147,7 +147,7 @@ type ParkLedger interface {
 	// Waiting is how many of them are in the line of that scope.
 	Waiting(s Scope) int
 	// Ripe waits for a line whose first execution may be parked and without a carrier. It gives each line once for each reason to look, the one that
-	// became ripe first before the others. The route is that of an execution in it.
+	// became ripe first before the others. The route is that of the executions in it; "" where they are of several, and Take finds out.
 	Ripe(ctx context.Context) (s Scope, route string, err error)
 	// Ripen makes the line ripe again; all lines where s is the zero value.
 	Ripen(s Scope)
