@@ -92,7 +92,7 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 func (t *taking) inLock(ctx context.Context, session *session, l *idem.Lock) (*idem.Taken, error) {
 	own := l.Alive == protocol.SessionAlive(session.name) // an adoption that came after its carrier had let go
 	switch {
-	case parked(l) && (l.Parked.Blocked != "" && l.Cancel == nil || !t.mine(l.Route)): // it waits for a person, or for another process
+	case parked(l) && (l.Parked.Blocked != "" && l.Cancel == nil && !t.lines.isOld(l.Execution) || !t.mine(l.Route)): // it waits for a person, or for another process
 		return nil, nil
 	case !parked(l), t.holds(l.Execution), t.live.has(l.Alive) && !own:
 		t.behind = l.Alive

@@ -86,8 +86,9 @@ func (s *Ledger) Waiting(scope idem.Scope) int {
 }
 
 // Old implements idem.ParkLedger.
-func (s *Ledger) Old(id idem.ExecutionID) bool {
-	p := s.lines
+func (s *Ledger) Old(id idem.ExecutionID) bool { return s.lines.isOld(id) }
+
+func (p *lines) isOld(id idem.ExecutionID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.entries[id]

@@ -107,6 +107,28 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	eventually(t, "it has its whole time again", func() bool { return !s.Old(l.Execution) && got.Held.Lock().Parked.Blocked == "" })
 }
 
+func TestWhatWaitedForAPersonForTooLongIsTakenToEndIt(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l, kept := parkedLock("w", "event"), keep("body")
+	kept.MaxAge = time.Second
+	if seen, err := s.EnqueueParked(within(t, patience), l, 0, 0, kept); seen != nil || err != nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	h := takeNext(t, s).Held
+	p := *h.Lock().Parked
+	p.Blocked = "it failed ten times"
+	if err := h.Rest(within(t, patience), p); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if taken := takeNext(t, s); !taken.TooOld || taken.Held.Lock().Parked.Blocked == "" {
+		t.Fatalf("%+v", taken.Held.Lock())
+	}
+}
+
 func TestUnderStrategyNoneEachParkedEventIsALineOfItsOwn(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
