@@ -159,6 +159,7 @@ func (p *lines) putLocked(e *entry) {
 	p.bytes += e.Bytes
 	if e.State == idem.ParkDeadLetter {
 		p.letters++
+		p.leftLocked(e)
 		return
 	}
 	l := p.lines[e.key]
@@ -192,9 +193,12 @@ func (p *lines) dropLocked(id idem.ExecutionID) {
 	}
 	p.uncountLocked(e)
 	delete(p.entries, id)
-	if turn := p.store.slots.leave(id); turn != "" {
-		p.store.slots.dropTurn(turn, id)
-	}
+	p.leftLocked(e)
+}
+
+// leftLocked is for an execution that is in its line no more.
+func (p *lines) leftLocked(e *entry) {
+	p.store.slots.leaveLine(e.Execution)
 	if l := p.lines[e.key]; l != nil && l.n == 0 {
 		l.ripe = false
 		delete(p.lines, e.key)

@@ -276,6 +276,43 @@ func TestWhatIsParkedWaitsForASlotAndComesInItsTurn(t *testing.T) {
 	}
 }
 
+func TestWhoIsSkippedWhileItWaitsForASlotLeavesNoTurn(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := limitedStore(t, e, slotsOf(1))
+	first := mustClaim(t, s, limitedLock("w1", "first"), 0)
+	l := parkedLock("w2", "second")
+	l.Slots = limitedLock("", "").Slots
+	mustPark(t, s, l, 0)
+	ctx, stop := context.WithCancel(within(t, patience))
+	defer stop()
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		for {
+			scope, _, err := s.Ripe(ctx)
+			if err != nil {
+				return
+			}
+			_, _ = s.Take(ctx, scope, anyRoute)
+		}
+	}()
+	eventually(t, "its turn", func() bool { return countKeys(t, e, s.layout.Turns()) == 1 })
+	stop()
+	<-looked
+	if _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is a dead letter", func() bool { return s.Parked().DeadLetters == 1 })
+	eventually(t, "its turn is given up", func() bool { return countKeys(t, e, s.layout.Turns()) == 0 })
+	s.lines.mu.Lock()
+	known := len(s.lines.lines)
+	s.lines.mu.Unlock()
+	if known != 0 {
+		t.Errorf("%d lines are followed, with nothing in them", known)
+	}
+	mustSettle(t, first)
+}
+
 func TestAHoldKeepsItsSlotAndAForceReleaseGivesItBack(t *testing.T) {
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
