@@ -165,7 +165,10 @@ func (s *Control) rerun(ctx context.Context, at *executionState, next idem.Execu
 	}
 	kept := request.Value
 	if s.o.Rekeep != nil {
-		if kept, err = s.o.Rekeep(ctx, at.Record.Execution, next, kept); err != nil {
+		switch kept, err = s.o.Rekeep(ctx, at.Record.Execution, next, kept); {
+		case errors.Is(err, idem.ErrNoRequest):
+			return nil, err
+		case err != nil:
 			return nil, unavailable(err)
 		}
 	}

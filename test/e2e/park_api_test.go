@@ -3,6 +3,8 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -90,6 +92,23 @@ func TestASkippedEventIsADeadLetterAndTheNextOneRuns(t *testing.T) {
 	settles(t, h.Addr, path, "1", "1", 200, "again")
 	if got := bodies(path); !slices.Equal(got, []string{"1", "2", "1"}) {
 		t.Errorf("ran %v", got)
+	}
+}
+
+func TestADeadLetterWhoseBytesAreGoneSaysSo(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "requests")
+	config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "{single_member: true}", fmt.Sprintf("{single_member: true, dir: %q}", folder), 1)
+	h := own(t, config)
+	path := at(t, "park-skip")
+	shared.on(t, path, answers(testkit.Reply(422, "never")))
+	id := acceptedAs(t, testkit.Post(t, h.Addr, path, strings.Repeat("long ", 200<<10), key("1")), 202)
+	testkit.Until(t, "it to be a dead letter", func() bool { return execution(t, h, id)["requestKept"] == true })
+	if err := os.Remove(filepath.Join(folder, id)); err != nil {
+		t.Fatal(err)
+	}
+	if status, got := asked(t, h, http.MethodPost, "/v1/executions/"+id+"/rerun", localToken(t, h), because); status != 404 || got["code"] != "request_not_kept" {
+		t.Errorf("%d %v", status, got)
 	}
 }
 

@@ -171,7 +171,11 @@ func (s *Service) openStore(context.Context) error {
 	cache := idem.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
 	o.Rekeep = func(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error) {
-		return s.requests.Rekeep(ctx, from, to, value)
+		again, err := s.requests.Rekeep(ctx, from, to, value)
+		if errors.Is(err, parked.ErrNotKept) {
+			err = fmt.Errorf("%w: %w", idem.ErrNoRequest, err)
+		}
+		return again, err
 	}
 	o.Limit = s.limit
 	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
