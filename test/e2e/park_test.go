@@ -401,6 +401,24 @@ func TestADeadLetterLetsTheNextOneRun(t *testing.T) {
 	}
 }
 
+func TestWhatIsParkedRunsWhereTheRouteOfTheEventBeforeItIsGone(t *testing.T) {
+	t.Parallel()
+	const first = `  - {name: park-now, path: "/park-now/{w}", workflow: "now/{path.w}", park: {enabled: true, after: 0s, answer: 204}}` + "\n"
+	config := parkConfig(shared.up.URL, ownPrefix()) + strings.ReplaceAll(first, "park-now", "park-then")
+	h := own(t, config)
+	path, then := at(t, "park-now"), at(t, "park-then")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	shared.on(t, then, answers(testkit.OK("then")))
+	acceptedAs(t, testkit.Post(t, h.Addr, path, "1", key("1")), 204)
+	work.await(t)
+	acceptedAs(t, testkit.Post(t, h.Addr, then, "2", key("2")), 204)
+	write(t, h.Config, strings.Replace(config, first, "", 1))
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	work.answer <- testkit.OK("one")
+	settles(t, h.Addr, then, "2", "2", 200, "then")
+}
+
 func TestABlockedEventKeepsItsWorkflowsOrder(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
