@@ -168,14 +168,7 @@ func TestWhatWaitsForAPersonRunsWhenOneSaysSo(t *testing.T) {
 	l := parkedLock("w", "event")
 	mustPark(t, a, l, 0)
 	h := takeNext(t, a).Held
-	p := *h.Lock().Parked
-	p.Blocked = "why"
-	if err := h.Rest(within(t, patience), p); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	leaveToAPerson(t, h)
 	drained(t, e, a, l.Execution)
 	f, err := b.RunNow(within(t, patience), l.Execution)
 	if err != nil || f.Lock.Parked.Blocked != "" {

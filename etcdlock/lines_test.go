@@ -116,14 +116,7 @@ func TestWhatWaitedForAPersonForTooLongIsTakenToEndIt(t *testing.T) {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	h := takeNext(t, s).Held
-	p := *h.Lock().Parked
-	p.Blocked = "it failed ten times"
-	if err := h.Rest(within(t, patience), p); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	leaveToAPerson(t, h)
 	if taken := takeNext(t, s); !taken.TooOld || taken.Held.Lock().Parked.Blocked == "" {
 		t.Fatalf("%+v", taken.Held.Lock())
 	}

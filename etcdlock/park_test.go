@@ -209,11 +209,9 @@ func TestWhatACarrierGivesUpAnotherOneTakes(t *testing.T) {
 	mustSettle(t, two.Held)
 }
 
-func TestWhatWaitsForAPersonIsNotTaken(t *testing.T) {
-	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	mustPark(t, s, parkedLock("w", "event"), 0)
-	h := takeNext(t, s).Held
+// leaveToAPerson is how a process lets go of what waits for somebody.
+func leaveToAPerson(t *testing.T, h idem.Held) {
+	t.Helper()
 	p := *h.Lock().Parked
 	p.Blocked = "it failed ten times"
 	if err := h.Rest(within(t, patience), p); err != nil {
@@ -222,6 +220,14 @@ func TestWhatWaitsForAPersonIsNotTaken(t *testing.T) {
 	if err := h.Release(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestWhatWaitsForAPersonIsNotTaken(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	mustPark(t, s, parkedLock("w", "event"), 0)
+	h := takeNext(t, s).Held
+	leaveToAPerson(t, h)
 	scope := idem.Scope{Workflow: "w"}
 	if taken, err := s.Take(within(t, patience), scope, anyRoute); taken != nil || err != nil {
 		t.Fatalf("%+v %v", taken, err)

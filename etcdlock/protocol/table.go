@@ -135,9 +135,10 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 		nil)
 }
 
-// HandOver is a Settle and, in one transaction, the claim of who is first in the queue: the lock is put over, so its token is the revision of
-// that. A lock that names a hold is not handed over: the hold would stay. first is what is known of the place; a session lives as long as the place does, and is compared because its key alone may go. The epoch is
-// that of who ends: what it sends before it acknowledges a pause takes no lock afterwards. It reads who is first then, and the mark of who is next.
+// HandOver is a Settle and, in one transaction, the claim of who is first in the queue: the lock is put over, so its token is the revision of that. A
+// lock that names a hold is not handed over: the hold would stay. first is what is known of the place; a session lives as long as the place does, and
+// is compared because its key alone may go. The epoch is that of who ends: what it sends before it acknowledges a pause takes no lock afterwards. It
+// reads who is first then, and the mark of who is next.
 func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased) Op {
 	return txn(
 		Compares{epochIs(k, at), modified(k.L, at.L), modified(next.Q, first.Q), present(next.S), nobodyBefore(next, first.Q), modified(next.I, first.Prev)},
