@@ -47,13 +47,13 @@ func cloudEventID(d *Delivery) EventID {
 	kind = bytes.ToLower(bytes.TrimSpace(kind))
 	switch {
 	case bytes.HasPrefix(kind, []byte("application/cloudevents-batch")):
-		v, err := fastjson.ParseBytes(d.Body)
+		v, err := parseJSON(d.Body, maxBatch)
 		if err != nil || v.Type() != fastjson.TypeArray {
 			return missingID
 		}
 		return eachMembers("cloudevents", v.GetArray(), "source", "id")
 	case bytes.HasPrefix(kind, []byte("application/cloudevents")):
-		v, err := fastjson.ParseBytes(d.Body)
+		v, err := parseJSON(d.Body, maxBatch)
 		if err != nil {
 			return missingID
 		}

@@ -49,7 +49,7 @@ func eventGridID(d *Delivery) EventID {
 	if bytes.HasPrefix(bytes.ToLower(kind), []byte("application/cloudevents")) || d.has("ce-id") {
 		return scoped(cloudEventID(d), string(subscription))
 	}
-	v, err := fastjson.ParseBytes(d.Body)
+	v, err := parseJSON(d.Body, maxBatch)
 	if err != nil || v.Type() != fastjson.TypeArray {
 		return missingID
 	}
@@ -72,7 +72,7 @@ func aegType(value, eventType string) func(*Delivery) bool {
 		if count != 1 || !equalName(kind, value) {
 			return false
 		}
-		v, err := fastjson.ParseBytes(d.Body)
+		v, err := parseJSON(d.Body, maxUnchecked)
 		if err != nil {
 			return false
 		}

@@ -195,7 +195,7 @@ func hubSpotCovers(c Config) Coverage {
 // hubSpotID is the digest of the whole batch without attemptNumber, the one member that changes between attempts: eventId
 // is documented not to be unique. It is one pass over the text of the elements, as HubSpot wrote them.
 func hubSpotID(d *Delivery) EventID {
-	v, err := fastjson.ParseBytes(d.Body)
+	v, err := parseJSON(d.Body, maxBatch)
 	if err != nil || v.Type() != fastjson.TypeArray || len(v.GetArray()) == 0 {
 		return missingID
 	}

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,11 +25,56 @@ func parseStrict(scheme string, body []byte) (*fastjson.Value, error) {
 	if !json.Valid(body) {
 		return nil, &SignatureError{scheme, Malformed, "body", "is no JSON"}
 	}
-	v, err := fastjson.ParseBytes(body)
+	v, err := parseJSON(body, maxUnchecked)
 	if err != nil {
-		return nil, &SignatureError{scheme, Malformed, "body", "nests too deep"}
+		return nil, &SignatureError{scheme, Malformed, "body", err.Error()}
 	}
 	return v, nil
+}
+
+// Bounds of the values in a JSON body that is taken apart. A tree of them takes 500 times the memory of the text where that is "[0,0,0…", which
+// limits.memory does not count, so that a few such bodies would end the process.
+const (
+	// maxUnchecked is for what is read before a signature was checked, and nobody's handshake or envelope has a hundredth of it.
+	maxUnchecked = 16 << 10
+	// maxBatch is for the events in one request.
+	maxBatch = 64 << 10
+)
+
+// parseJSON parses a body of at most so many values.
+func parseJSON(body []byte, values int) (*fastjson.Value, error) {
+	if hasMore(body, values) {
+		return nil, fmt.Errorf("has more than %d values", values)
+	}
+	v, err := fastjson.ParseBytes(body)
+	if err != nil {
+		return nil, errors.New("is no JSON, or nests too deep")
+	}
+	return v, nil
+}
+
+// hasMore reports whether a JSON text has more values than most.
+func hasMore(text []byte, most int) bool {
+	if len(text) <= 2*most { // each takes its character, and one that ends or begins it
+		return false
+	}
+	values, inside := 1, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inside:
+			switch c {
+			case '\\':
+				i++
+			case '"':
+				inside = false
+			}
+		case c == '"':
+			inside = true
+		case c == ',' || c == '[' || c == '{':
+			values++
+		}
+	}
+	return values > most
 }
 
 // signedObject returns the object at keys, whose members' names must differ by more than their case: Go's encoding/json,
@@ -141,27 +188,32 @@ func members(v *fastjson.Value, names ...string) ([]string, IDStatus) {
 	return values, IDFound
 }
 
-// digestWithout names a value by all of it but the members of these names, at any depth, which change between attempts. The value is changed.
+// digestWithout names a value by all of it but the members of these names, at any depth, which change between attempts. The value is changed. It
+// is empty where an object has one of them twice, which no sender makes.
 func digestWithout(v *fastjson.Value, names ...string) string {
-	drop(v, names)
+	if !drop(v, names) {
+		return ""
+	}
 	sum := sha256.Sum256(v.MarshalTo(nil))
 	return hex.EncodeToString(sum[:])
 }
 
-func drop(v *fastjson.Value, names []string) {
+// drop deletes the members of these names, and reports whether each was there once at most.
+func drop(v *fastjson.Value, names []string) bool {
+	once := true
 	switch v.Type() {
 	case fastjson.TypeArray:
 		for _, e := range v.GetArray() {
-			drop(e, names)
+			once = once && drop(e, names)
 		}
 	case fastjson.TypeObject:
 		for _, name := range names {
-			for v.Exists(name) { // it may be there twice
-				v.Del(name)
-			}
+			v.Del(name)
+			once = once && !v.Exists(name)
 		}
-		v.GetObject().Visit(func(_ []byte, m *fastjson.Value) { drop(m, names) })
+		v.GetObject().Visit(func(_ []byte, m *fastjson.Value) { once = once && drop(m, names) })
 	}
+	return once
 }
 
 func countMember(v *fastjson.Value, name string) int {
@@ -200,7 +252,7 @@ func object(body []byte, word string) *fastjson.Value {
 	if !bytes.Contains(body, []byte(word)) {
 		return nil
 	}
-	v, err := fastjson.ParseBytes(body)
+	v, err := parseJSON(body, maxUnchecked)
 	if err != nil || v.Type() != fastjson.TypeObject {
 		return nil
 	}

@@ -39,7 +39,7 @@ func (known) Line() Preset {
 const lineHeader = "x-line-signature"
 
 func lineID(d *Delivery) EventID {
-	v, err := fastjson.ParseBytes(d.Body)
+	v, err := parseJSON(d.Body, maxBatch)
 	if err != nil || v.Type() != fastjson.TypeObject {
 		return missingID
 	}

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"hooklock/idem"
-
-	"github.com/valyala/fastjson"
 )
 
 // Linear is the sender of that name.
@@ -69,7 +67,7 @@ func linearTime(body []byte) (time.Time, bool) {
 		end := bytes.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' })
 		return unixTime(digits[:max(end, 0)], time.Millisecond)
 	}
-	v, err := fastjson.ParseBytes(body)
+	v, err := parseJSON(body, maxUnchecked)
 	if err != nil {
 		return time.Time{}, false
 	}

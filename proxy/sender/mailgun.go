@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/valyala/fastjson"
-
 	"hooklock/idem"
 )
 
@@ -102,7 +100,7 @@ func mailgunID(d *Delivery) EventID {
 	}) {
 		return foundID("mailgun form", hex.EncodeToString(h.Sum(nil)))
 	}
-	v, err := fastjson.ParseBytes(d.Body)
+	v, err := parseJSON(d.Body, maxBatch)
 	if err != nil {
 		return missingID
 	}

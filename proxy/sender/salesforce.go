@@ -39,7 +39,8 @@ func (known) Salesforce() Preset {
 // salesforceID is read from the XML, because a template names one notification and there may be many.
 func salesforceID(d *Delivery) EventID {
 	const organisation, notification = "Envelope/Body/notifications/OrganizationId", "Envelope/Body/notifications/Notification/Id"
-	const deepest = 5 // elements on the way to an Id; deeper ones are never it
+	const deepest = 5  // elements on the way to an Id; deeper ones are never it
+	const nested = 300 // a deeper message is none: a decoder keeps 90 times the memory of "<a><a>…"
 	var path, parts []string
 	var text bytes.Buffer
 	organisations := 0
@@ -54,6 +55,9 @@ func salesforceID(d *Delivery) EventID {
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
+			if len(path) == nested {
+				return missingID
+			}
 			path = append(path, t.Name.Local)
 			text.Reset()
 		case xml.CharData:
@@ -61,7 +65,9 @@ func salesforceID(d *Delivery) EventID {
 		case xml.EndElement:
 			switch at := strings.Join(path[:min(len(path), deepest+1)], "/"); at {
 			case organisation:
-				organisations++
+				if organisations++; organisations > 1 {
+					return ambiguousID
+				}
 				parts = append([]string{strings.TrimSpace(text.String())}, parts...)
 			case notification:
 				parts = append(parts, strings.TrimSpace(text.String()))
@@ -70,8 +76,6 @@ func salesforceID(d *Delivery) EventID {
 		}
 	}
 	switch {
-	case organisations > 1:
-		return ambiguousID
 	case organisations == 0 || len(parts) < 2:
 		return missingID
 	case len(parts) == 2:

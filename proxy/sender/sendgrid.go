@@ -96,7 +96,7 @@ func (v *sendGrid) Verify(d *Delivery, now time.Time) error {
 
 // sendGridID: the elements of a batch may come in any order.
 func sendGridID(d *Delivery) EventID {
-	v, err := fastjson.ParseBytes(d.Body)
+	v, err := parseJSON(d.Body, maxBatch)
 	if err != nil || v.Type() != fastjson.TypeArray {
 		return missingID
 	}
