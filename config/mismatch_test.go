@@ -58,3 +58,35 @@ func TestADefaultThatRefusesCountedAttemptsIsTold(t *testing.T) {
 		}
 	}
 }
+
+func TestAVariableOfThePathThatNoEventIsNamedByIsTold(t *testing.T) {
+	presets := []Known{{Name: "own", Settings: map[string]string{"event_id": "{preset}"}}}
+	for route, want := range map[string]string{
+		`path: "/a/{x}"`:                                    "{x}",
+		`path: "/a/{x}", event_id: "{body.id}"`:             `workflow: "a/{path.x}"`,
+		`path: "/a/{x...}", event_id: "{body.id}"`:          "{x}",
+		`path: "/a/{x}/{y}", workflow: "{path.x}"`:          "{y}",
+		`path: "/a/{x}", preset: own`:                       "{x}",
+		`path: "/a/{x}", workflow: "w/{path.x}"`:            "",
+		`path: "/a/{x}", event_id: "{path.x}/{body.id}"`:    "",
+		`path: "/a/{x}", event_id: "{fingerprint}"`:         "",
+		`path: "/a/{x}", idempotency: {enabled: false}`:     "",
+		`path: "/a", event_id: "{body.id}"`:                 "",
+		`path: "/a/{x}", workflow: "{path.x ?? body.a}"`:    "",
+		`path: "/a/{x}", preset: own, workflow: "{path.x}"`: "",
+	} {
+		loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, " + route + "}]"), Senders: Senders{Presets: presets}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := ""
+		for _, w := range loaded.Warnings {
+			if w.Path == "routes[0].match.path" {
+				found += w.Text
+			}
+		}
+		if (found != "") != (want != "") || !strings.Contains(found, want) {
+			t.Errorf("%s: %q", route, found)
+		}
+	}
+}

@@ -129,6 +129,27 @@ func (v *validator) templates(path string, r *Route, pattern *naming.Pattern) {
 	if r.EventID != naming.EventIDOfPreset {
 		v.check(path+".event_id", checkTemplate(r.EventID, pattern))
 	}
+	v.unnamed(path, r, pattern)
+}
+
+// unnamed warns of a variable of the path that no name of an event has: two tenants whose events have one ID then share a key.
+func (v *validator) unnamed(path string, r *Route, pattern *naming.Pattern) {
+	workflow, err := naming.CompileTemplate(r.Workflow)
+	if err != nil || !r.Idempotency.Enabled {
+		return
+	}
+	sources := workflow.Sources()
+	if event, err := naming.CompileTemplate(r.EventID); err == nil {
+		sources = append(sources, event.Sources()...)
+	}
+	for _, name := range pattern.Vars() {
+		if !slices.ContainsFunc(sources, func(s naming.Source) bool {
+			return s.Kind == naming.SourcePath && s.Name == name || s.Kind == naming.SourceFingerprint
+		}) {
+			v.warn(path+".match.path", "{%s} is in neither workflow nor event_id: an event ID that comes under two values of it is one event, so that the second "+
+				"never runs, or runs with each copy; put {path.%[1]s} into one of them, such as workflow: %[2]q", name, r.Name+"/{path."+name+"}")
+		}
+	}
 }
 
 // checkTemplate refuses what naming does, and a {path.x} that the pattern does not capture: it would always be missing.
