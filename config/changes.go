@@ -99,6 +99,9 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 		if !slices.Equal(was.Verify.Secrets, r.Verify.Secrets) || !slices.Equal(was.Verify.PublicKeys, r.Verify.PublicKeys) {
 			reload = append(reload, fmt.Sprintf("route %s: secrets of verify", r.Name))
 		}
+		if was.Handshake.Token != r.Handshake.Token {
+			reload = append(reload, fmt.Sprintf("route %s: token of handshake", r.Name))
+		}
 		for _, path := range differences(settings.keys, *was, *r) {
 			text := fmt.Sprintf("route %s: %s", r.Name, path)
 			// Under none the lock covers the event, else the workflow. Two processes that disagree see each other's claims, because their

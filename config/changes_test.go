@@ -35,6 +35,7 @@ func TestChangesTellWhatNeedsARestart(t *testing.T) {
 		"token":             {func(c *Config) { c.Admin.Tokens[0].Scopes = []Scope{ScopeWrite} }, nil, []string{"token ops: changed"}},
 		"token's text":      {func(c *Config) { c.Admin.Tokens[0].Token = NewSecret("x") }, nil, []string{"token ops: changed"}},
 		"token renamed":     {func(c *Config) { c.Admin.Tokens[0].Name = "dev" }, nil, []string{"token dev: added", "token ops: removed"}},
+		"handshake token":   {func(c *Config) { c.Routes[1].Handshake.Token = NewSecret("x") }, nil, []string{"route b: token of handshake"}},
 		"place of bodies":   {func(c *Config) { c.ParkStore.Inline++; c.ParkStore.S3.Bucket = "x" }, []string{"park_store.inline", "park_store.s3.bucket"}, nil},
 		"keys of bodies":    {func(c *Config) { c.ParkStore.KeyFile = "x"; c.ParkStore.Keys = NewSecret("x") }, nil, []string{"park_store.key_file", "park_store.keys"}},
 		"keys of S3":        {func(c *Config) { c.ParkStore.S3.SecretKey = NewSecret("x") }, nil, []string{"park_store.s3.keys"}},
