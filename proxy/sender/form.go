@@ -9,12 +9,16 @@ import (
 )
 
 // eachFormPart calls f with each field of a form, in order: of application/x-www-form-urlencoded or, with what files it has, of multipart/form-data.
-// It reports whether the body is such a form, to its end.
+// It reports whether the body is such a form, to its end, and has no more than maxFormParts.
 func eachFormPart(d *Delivery, f func(name, file string, value io.Reader)) bool {
+	parts := 0
 	if isForm(d) {
 		for pair := range bytes.SplitSeq(d.Body, []byte{'&'}) {
 			if len(pair) == 0 {
 				continue
+			}
+			if parts++; parts > maxFormParts {
+				return false
 			}
 			n, v, _ := bytes.Cut(pair, []byte{'='})
 			name, err := url.QueryUnescape(string(n))
@@ -39,12 +43,15 @@ func eachFormPart(d *Delivery, f func(name, file string, value io.Reader)) bool 
 		if err == io.EOF {
 			return true
 		}
-		if err != nil {
+		if parts++; err != nil || parts > maxFormParts {
 			return false
 		}
 		f(part.FormName(), part.FileName(), part)
 	}
 }
+
+// maxFormParts bounds the fields and files of a form: each is read before a signature was checked.
+const maxFormParts = 10_000
 
 // maxFormField bounds what formFields reads of one, in bytes.
 const maxFormField = 4096

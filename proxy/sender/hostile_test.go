@@ -18,16 +18,22 @@ func TestNoBodyTakesManyTimesItsSize(t *testing.T) {
 		"an array of objects":          filled(`[`, `{},`, `{}]`),
 		"an object with a long member": filled(`{`+handshakes+`,"events":[`, `0,`, `0]}`),
 		"a member over and over":       filled(`{"event":"x","payload":{`, `"download_token":0,`, `"a":0}}`),
+		"a form":                       filled("", "a&", ""),
+		"a form of many parts":         filled("", "--b\r\n\r\n\r\n", "--b--"),
 		"XML that only opens":          filled("", "<a>", ""),
 		"XML with many organisations": filled("<Envelope><Body><notifications>", "<OrganizationId>1</OrganizationId>",
 			"</notifications></Body></Envelope>"),
 	}
 	const most = 6 * size // the text is copied, some presets read it twice, and the verifier once more
+	types := map[string]string{"a form": "application/x-www-form-urlencoded", "a form of many parts": "multipart/form-data; boundary=b"}
 	for _, p := range Presets() {
 		c, secret := credentials(t, p.Name)
 		v, sample := mustNew(t, c), mustSample(t, p.Name, secret)
 		for name, body := range bodies {
 			d := *sample
+			if kind := types[name]; kind != "" {
+				d = *with(sample, "Content-Type", kind)
+			}
 			d.Body = []byte(body)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
