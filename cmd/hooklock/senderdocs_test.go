@@ -16,6 +16,7 @@ import (
 
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
+	"hooklock/config"
 	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy/sender"
@@ -44,6 +45,9 @@ func routeOf(p *sender.Preset) string {
 	const usual = 30 * time.Second // of upstream.timeout
 	if left := p.UpstreamTimeout(); left > 0 && left < usual {
 		fmt.Fprintf(&b, "  timeout: %s\n", left)
+	}
+	if largest := p.Facts.Largest; largest > int64(config.Default().Limits.RequestBody) {
+		fmt.Fprintf(&b, "limits: {request_body: %dMiB}\n", largest>>20)
 	}
 	fmt.Fprintf(&b, "routes:\n  - name: %s\n    path: %q\n    preset: %s\n    workflow: '%s'\n", p.Name, p.Page.Path, p.Name, p.Page.Workflow)
 	if p.Page.Verify != "" {

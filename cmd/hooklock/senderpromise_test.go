@@ -103,6 +103,9 @@ func habits(p *sender.Preset) string {
 		line("After which answers it sends again was not established")
 	}
 	line("Received is to it: %s", f.SuccessText())
+	if f.Largest > 0 {
+		line("Its bodies are up to %d MiB: what is longer than `limits.request_body` is 413, however often it comes", f.Largest>>20)
+	}
 	if f.UsesAnswer != nil {
 		line("The answer is used: %s", f.Answer)
 	}

@@ -115,6 +115,19 @@ func TestWhatIsOddAboutARouteForASenderIsWarnedAbout(t *testing.T) {
 	}
 }
 
+// What a sender never sends again is lost where its body is longer than what is taken.
+func TestALimitThatIsLessThanASendersBodiesIsWarnedAbout(t *testing.T) {
+	for limit, warned := range map[string]bool{"8MiB": true, "24MiB": true, "25MiB": false, "1GiB": false} {
+		for preset, known := range map[string]bool{"github": true, "gitlab": true, "stripe": false} {
+			text := loadText(t, "limits: {request_body: "+limit+"}\nroutes: [{name: x, path: /x, preset: "+preset+", verify: {secret_env: S}}]").Warnings.Error()
+			want := "routes[0].preset: " + preset + " sends bodies of up to 25 MiB, more than limits.request_body: what is longer is 413, however often it comes; write limits: {request_body: 25MiB}"
+			if strings.Contains(text, want) != (warned && known) {
+				t.Errorf("%s with %s: %s", preset, limit, text)
+			}
+		}
+	}
+}
+
 func TestWhatCannotBeVerifiedIsRefusedWithAWayOut(t *testing.T) {
 	for route, want := range map[string]string{
 		"preset: stripe":                          "routes[0].verify: scheme stripe: give secret_file or scheme: none",

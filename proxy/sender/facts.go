@@ -14,6 +14,8 @@ import (
 type Facts struct {
 	// Patience is how long the sender waits for an answer; 0 = not documented, or not established.
 	Patience time.Duration
+	// Largest is the longest body that the sender sends, in bytes; 0 = not documented, or not established.
+	Largest int64
 	// Success are the statuses that the sender takes for received; empty: every 2xx, or no narrower list is documented.
 	Success []int
 	// UsesAnswer reports whether the sender does something with the answer to d beside reading its status, such as showing it to a

@@ -17,7 +17,7 @@ func (known) GitHub() Preset {
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
 		Respond: r,
 		Facts: Facts{
-			Patience: 10 * time.Second, Retries: RetriesNever,
+			Patience: 10 * time.Second, Largest: 25 << 20, Retries: RetriesNever,
 		},
 		verify: scheme{new: newGitHub, body: true},
 		sample: sampleGitHub,
@@ -28,7 +28,7 @@ func (known) GitHub() Preset {
 			SampleID: "1001/one",
 		},
 		Sources: []string{"docs.github.com/en/webhooks/using-webhooks/best-practices-for-using-webhooks", "docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries",
-			"docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries"},
+			"docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries", "docs.github.com/en/webhooks/webhook-events-and-payloads"},
 		Notes: []string{
 			"GitHub never retries: a delivery waits its turn, and a copy gets the first one's answer. What is refused nevertheless can only be redelivered by hand.",
 			"X-GitHub-Delivery names the event for all hooks; the hook's ID keeps two hooks on one URL apart. Where that header is missing, the delivery's ID alone counts.",

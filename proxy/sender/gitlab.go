@@ -13,7 +13,7 @@ func (known) GitLab() Preset {
 		Name: "gitlab", EventID: "{header.webhook-id ?? header.Idempotency-Key}", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, Respond: only5xx(),
 		Facts: Facts{
-			Patience: 10 * time.Second, Retries: RetriesNever, SignedTime: TimeInHeader,
+			Patience: 10 * time.Second, Largest: 25 << 20, Retries: RetriesNever, SignedTime: TimeInHeader,
 			Limits:  []Limit{{InRow: 4}, {InRow: 40}},
 			GivesUp: "disabled for a while after 4 failures in a row, for good after 40",
 		},
@@ -26,7 +26,7 @@ func (known) GitLab() Preset {
 			SampleID: "one",
 		},
 		Renewal: RenewalPossible,
-		Sources: []string{"docs.gitlab.com/user/project/integrations/webhooks", "gitlabhq/gitlabhq app/services/web_hook_service.rb"},
+		Sources: []string{"docs.gitlab.com/user/project/integrations/webhooks", "gitlabhq/gitlabhq app/services/web_hook_service.rb", "gitlab.com/gitlab-org/gitlab/-/merge_requests/38687"},
 		Notes: []string{
 			"GitLab does not retry on a status, and disables a hook after 4 failures in a row: a delivery waits its turn, and no refusal is a 4xx.",
 			"Needs GitLab 17.4 for an ID; before that the body is the key. X-Gitlab-Webhook-UUID and X-Gitlab-Event-UUID are no IDs of deliveries.",

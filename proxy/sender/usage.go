@@ -31,6 +31,8 @@ type Usage struct {
 	WaitTimeout time.Duration
 	// UpstreamTimeout is how long the service may take.
 	UpstreamTimeout time.Duration
+	// MaxBody is the longest body that is taken, in bytes.
+	MaxBody int64
 }
 
 // Remark says what is wrong, or odd, with a setting of a route, by its path inside of the route.
@@ -66,6 +68,7 @@ func (u *Usage) Warnings() []Remark {
 	}
 	if u.Preset != nil {
 		u.warnTimes(warn)
+		u.warnSize(warn)
 		u.warnLatest(warn)
 	}
 	if u.OrderBy != "" && u.KeepsBack {
@@ -104,6 +107,13 @@ func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
 	}
 	if p.Facts.Patience > 0 && needed > p.Facts.Patience {
 		warn("preset", "%s waits %s for an answer, and %s is %s: it may hang up before; the outcome is recorded all the same", p.Name, p.Facts.Patience, what, needed)
+	}
+}
+
+// warnSize: a body that is too long is too long each time it comes.
+func (u *Usage) warnSize(warn func(path, format string, args ...any)) {
+	if f := &u.Preset.Facts; f.Largest > u.MaxBody {
+		warn("preset", "%s sends bodies of up to %d MiB, more than limits.request_body: what is longer is 413, however often it comes; write limits: {request_body: %[2]dMiB}", u.Preset.Name, f.Largest>>20)
 	}
 }
 
