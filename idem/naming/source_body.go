@@ -1,5 +1,7 @@
 package naming
 
+import "bytes"
+
 // bodySource reads a member of a JSON body.
 type bodySource struct {
 	set  *bodySet
@@ -9,15 +11,18 @@ type bodySource struct {
 func (b bodySource) read(m *Message) ([]byte, result) {
 	s := &m.scratch
 	values := &s.body
+	text := bytes.TrimPrefix(m.Body, byteOrderMark) // RFC 8259, section 8.1: a reader may ignore it
 	if values.set != b.set {
 		values.set = b.set
-		values.json = values.scan.run(m.Body, b.set)
+		values.json = values.scan.run(text, b.set)
 	}
 	if !values.json {
 		return nil, missing
 	}
-	return s.member(m.Body, values.scan.got[b.slot])
+	return s.member(text, values.scan.got[b.slot])
 }
+
+var byteOrderMark = []byte("\ufeff")
 
 // member is what a scan of text has found.
 func (s *scratch) member(text []byte, got jsonMember) ([]byte, result) {

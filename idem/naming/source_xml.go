@@ -24,7 +24,7 @@ func (x xmlSource) read(m *Message) ([]byte, result) {
 		return nil, missing
 	}
 	w := xmlWalk{steps: x.steps, met: make([]int, len(x.steps))}
-	if !w.run(xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(m.Body, []byte("\ufeff"))))) {
+	if !w.run(xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(m.Body, byteOrderMark)))) {
 		return nil, missing
 	}
 	switch {
