@@ -214,7 +214,7 @@ func adyenID(d *Delivery) EventID {
 		}
 		return foundID("adyen", fields[names[0]], fields[names[1]], fields[names[2]], fields[names[3]])
 	}
-	v, err := parseJSON(d.Body, maxBatch)
+	v, err := parseJSON(d.Body)
 	if err != nil {
 		return missingID
 	}

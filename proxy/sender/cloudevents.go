@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/valyala/fastjson"
-
 	"hooklock/idem"
 )
 
@@ -47,21 +45,9 @@ func cloudEventID(d *Delivery) EventID {
 	kind = bytes.ToLower(bytes.TrimSpace(kind))
 	switch {
 	case bytes.HasPrefix(kind, []byte("application/cloudevents-batch")):
-		v, err := parseJSON(d.Body, maxBatch)
-		if err != nil || v.Type() != fastjson.TypeArray {
-			return missingID
-		}
-		return eachMembers("cloudevents", v.GetArray(), "source", "id")
+		return batchOf("cloudevents", d.Body, "source", "id")
 	case bytes.HasPrefix(kind, []byte("application/cloudevents")):
-		v, err := parseJSON(d.Body, maxBatch)
-		if err != nil {
-			return missingID
-		}
-		parts, status := members(v, "source", "id")
-		if status != IDFound {
-			return EventID{Status: status}
-		}
-		return foundID("cloudevents", parts...)
+		return bodyMembers("cloudevents", d, "body.source", "body.id")
 	}
 	source, sources := d.header("ce-source")
 	id, ids := d.header("ce-id")

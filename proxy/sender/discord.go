@@ -95,7 +95,7 @@ func (v *discord) Verify(d *Delivery, now time.Time) error {
 
 // discordID: only interactions have an ID.
 func discordID(d *Delivery) EventID {
-	v, err := parseJSON(d.Body, maxBatch)
+	v, err := parseJSON(d.Body)
 	if err != nil || v.Type() != fastjson.TypeObject || v.Exists("event") {
 		return missingID
 	}

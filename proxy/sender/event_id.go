@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 
 	"github.com/valyala/fastjson"
+
+	"hooklock/idem/naming"
 )
 
 // EventID is the ID that a preset's ExtractID found. As with a template, its parts are length-prefixed before they are
@@ -61,6 +63,46 @@ func batchID(source string, elements [][]string) EventID {
 		}
 	}
 	return foundID(source+" (batch)", hex.EncodeToString(h.Sum(nil)))
+}
+
+// bodyMembers reads members of a JSON body that may be long, because the sender's own data is in it.
+func bodyMembers(source string, d *Delivery, members ...string) EventID {
+	m := d.message()
+	var parts []string
+	for _, name := range members {
+		l, err := naming.CompileLookup(name)
+		if err != nil {
+			return missingID
+		}
+		value, r := l.Read(m)
+		switch r {
+		case naming.ReadFound:
+		case naming.ReadAmbiguous:
+			return ambiguousID
+		default:
+			return missingID
+		}
+		parts = append(parts, string(value))
+	}
+	return foundID(source, parts...)
+}
+
+// batchOf reads the same members of every element of a body that is a JSON array.
+func batchOf(source string, body []byte, names ...string) EventID {
+	all, status := batchMembers(body, names...)
+	if status != IDFound {
+		return EventID{Status: status}
+	}
+	return batchID(source, all)
+}
+
+func batchMembers(body []byte, names ...string) (all [][]string, status IDStatus) {
+	status = eachElement(body, func(e *fastjson.Value) IDStatus {
+		parts, status := members(e, names...)
+		all = append(all, parts)
+		return status
+	})
+	return all, status
 }
 
 // eachMembers reads the same members of every element.

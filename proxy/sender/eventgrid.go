@@ -49,11 +49,7 @@ func eventGridID(d *Delivery) EventID {
 	if bytes.HasPrefix(bytes.ToLower(kind), []byte("application/cloudevents")) || d.has("ce-id") {
 		return scoped(cloudEventID(d), string(subscription))
 	}
-	v, err := parseJSON(d.Body, maxBatch)
-	if err != nil || v.Type() != fastjson.TypeArray {
-		return missingID
-	}
-	return scoped(eachMembers("eventgrid", v.GetArray(), "topic", "id"), string(subscription))
+	return scoped(batchOf("eventgrid", d.Body, "topic", "id"), string(subscription))
 }
 
 // scoped puts the subscription's name, if there is one, in front of an ID.
@@ -72,7 +68,7 @@ func aegType(value, eventType string) func(*Delivery) bool {
 		if count != 1 || !equalName(kind, value) {
 			return false
 		}
-		v, err := parseJSON(d.Body, maxUnchecked)
+		v, err := parseJSON(d.Body)
 		if err != nil {
 			return false
 		}

@@ -53,14 +53,34 @@ func TestNoBodyTakesManyTimesItsSize(t *testing.T) {
 	}
 }
 
-// What is larger than anybody's batch has no ID, rather than one that is costly to find.
-func TestABatchHasAnIDUpToSoManyValues(t *testing.T) {
-	const event, values = `{"specversion":"1.0","source":"/a","id":"1","data":"a,b,[c]{d}\"e,"},`, 5 // the object and its members
+// A batch is read event by event: what is too large is one event, or the number of them.
+func TestABatchHasAnIDUpToSoManyEvents(t *testing.T) {
+	event := func(id, data string) string {
+		return `{"specversion":"1.0","source":"/a","id":"` + id + `","data":` + data + `}`
+	}
+	large := "[" + strings.Repeat("0,", maxValues-10) + "0]"
 	p, _ := Lookup("cloudevents")
-	for n, want := range map[int]IDStatus{1: IDFound, maxBatch/values - 1: IDFound, maxBatch/values + 1: IDMissing} {
-		d := with(&Delivery{Body: []byte("[" + strings.TrimSuffix(strings.Repeat(event, n), ",") + "]")}, "Content-Type", "application/cloudevents-batch+json")
-		if id := p.ExtractID(d); id.Status != want {
-			t.Errorf("%d events: %+v", n, id)
+	for name, c := range map[string]struct {
+		kind, body string
+		want       IDStatus
+	}{
+		"as many events as there may be": {"-batch", "[" + event("0", "1") + strings.Repeat(","+event("1", `"[{\",]}"`), maxElements-1) + "]", IDFound},
+		"one more":                       {"-batch", "[" + event("0", "1") + strings.Repeat(","+event("1", `"[{\",]}"`), maxElements) + "]", IDMissing},
+		"large events":                   {"-batch", " [ " + event("1", large) + " , " + event("2", large) + " ]\n", IDFound},
+		"one that is too large":          {"-batch", "[" + event("1", large) + "," + event("2", large+`,"more":`+large) + "]", IDMissing},
+		"no event":                       {"-batch", "[ ]", IDMissing},
+		"a comma too many":               {"-batch", "[" + event("1", "1") + ",]", IDMissing},
+		"a bracket too few":              {"-batch", "[" + event("1", "1"), IDMissing},
+		"the wrong bracket":              {"-batch", "[" + event("1", "1") + "}", IDMissing},
+		"a bracket too many":             {"-batch", "[" + event("1", "1") + "]]", IDMissing},
+		"something behind it":            {"-batch", "[" + event("1", "1") + "],1", IDMissing},
+		"an event without ID":            {"-batch", "[" + event("1", "1") + ",{}]", IDMissing},
+		"a single event, however large":  {"", event("1", large+`,"more":`+large), IDFound},
+		"a single event with two IDs":    {"", event("1", `1,"id":"1"`), IDAmbiguous},
+	} {
+		d := with(&Delivery{Body: []byte(c.body)}, "Content-Type", "application/cloudevents"+c.kind+"+json")
+		if id := p.ExtractID(d); id.Status != c.want {
+			t.Errorf("%s: %+v", name, id)
 		}
 	}
 }

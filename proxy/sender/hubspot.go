@@ -195,22 +195,22 @@ func hubSpotCovers(c Config) Coverage {
 // hubSpotID is the digest of the whole batch without attemptNumber, the one member that changes between attempts: eventId
 // is documented not to be unique. It is one pass over the text of the elements, as HubSpot wrote them.
 func hubSpotID(d *Delivery) EventID {
-	v, err := parseJSON(d.Body, maxBatch)
-	if err != nil || v.Type() != fastjson.TypeArray || len(v.GetArray()) == 0 {
-		return missingID
-	}
 	h := sha256.New()
 	var text []byte
-	for _, e := range v.GetArray() {
+	status := eachElement(d.Body, func(e *fastjson.Value) IDStatus {
 		if _, status := members(e, "eventId", "subscriptionId", "occurredAt"); status != IDFound {
-			return EventID{Status: status}
+			return status
 		}
 		if countMember(e, "attemptNumber") > 1 {
-			return ambiguousID
+			return IDAmbiguous
 		}
 		e.Del("attemptNumber")
 		text = append(e.MarshalTo(text[:0]), '\n')
 		h.Write(text)
+		return IDFound
+	})
+	if status != IDFound {
+		return EventID{Status: status}
 	}
 	return foundID("hubspot", hex.EncodeToString(h.Sum(nil)))
 }

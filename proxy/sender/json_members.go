@@ -25,32 +25,88 @@ func parseStrict(scheme string, body []byte) (*fastjson.Value, error) {
 	if !json.Valid(body) {
 		return nil, &SignatureError{scheme, Malformed, "body", "is no JSON"}
 	}
-	v, err := parseJSON(body, maxUnchecked)
+	v, err := parseJSON(body)
 	if err != nil {
 		return nil, &SignatureError{scheme, Malformed, "body", err.Error()}
 	}
 	return v, nil
 }
 
-// Bounds of the values in a JSON body that is taken apart. A tree of them takes 500 times the memory of the text where that is "[0,0,0…", which
-// limits.memory does not count, so that a few such bodies would end the process.
-const (
-	// maxUnchecked is for what is read before a signature was checked, and nobody's handshake or envelope has a hundredth of it.
-	maxUnchecked = 16 << 10
-	// maxBatch is for the events in one request.
-	maxBatch = 64 << 10
-)
+// maxValues bounds the values of a JSON body that is taken apart, and of each element of a batch. A tree of them takes 500 times the memory of the
+// text where that is "[0,0,0…", which limits.memory does not count, and most is read before anybody knows who sent it.
+const maxValues = 16 << 10
 
 // parseJSON parses a body of at most so many values.
-func parseJSON(body []byte, values int) (*fastjson.Value, error) {
-	if hasMore(body, values) {
-		return nil, fmt.Errorf("has more than %d values", values)
+func parseJSON(body []byte) (*fastjson.Value, error) {
+	if hasMore(body, maxValues) {
+		return nil, fmt.Errorf("has more than %d values", maxValues)
 	}
 	v, err := fastjson.ParseBytes(body)
 	if err != nil {
 		return nil, errors.New("is no JSON, or nests too deep")
 	}
 	return v, nil
+}
+
+// maxElements bounds the events in one request.
+const maxElements = 10_000
+
+const jsonSpace = " \t\r\n"
+
+// eachElement calls f with the elements of a body that is a JSON array, one at a time, so that a batch takes the memory of its largest event. A value
+// is good until f returns. IDMissing: it is no such array, or an empty one, or one beyond the bounds; otherwise what f said, the first time that it did
+// not say IDFound.
+func eachElement(body []byte, f func(e *fastjson.Value) IDStatus) IDStatus {
+	rest, isArray := bytes.CutPrefix(bytes.TrimLeft(body, jsonSpace), []byte{'['})
+	if !isArray {
+		return IDMissing
+	}
+	var p fastjson.Parser
+	for range maxElements {
+		end := elementEnd(rest)
+		if end == len(rest) || hasMore(rest[:end], maxValues) {
+			return IDMissing
+		}
+		e, err := p.ParseBytes(rest[:end])
+		if err != nil {
+			return IDMissing
+		}
+		if status := f(e); status != IDFound {
+			return status
+		}
+		if rest[end] == ']' && len(bytes.TrimLeft(rest[end+1:], jsonSpace)) == 0 {
+			return IDFound
+		} else if rest[end] == ']' {
+			return IDMissing
+		}
+		rest = rest[end+1:]
+	}
+	return IDMissing
+}
+
+// elementEnd is where the comma or bracket behind the first element of rest is; len(rest) without one. What is in between may be no JSON.
+func elementEnd(rest []byte) int {
+	depth, inside := 0, false
+	for i := 0; i < len(rest); i++ {
+		switch c := rest[i]; {
+		case inside:
+			switch c {
+			case '\\':
+				i++
+			case '"':
+				inside = false
+			}
+		case c == '"':
+			inside = true
+		case c == '[' || c == '{':
+			depth++
+		case depth == 0 && (c == ',' || c == ']'):
+			return i
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return len(rest)
 }
 
 // hasMore reports whether a JSON text has more values than most.
@@ -252,7 +308,7 @@ func object(body []byte, word string) *fastjson.Value {
 	if !bytes.Contains(body, []byte(word)) {
 		return nil
 	}
-	v, err := parseJSON(body, maxUnchecked)
+	v, err := parseJSON(body)
 	if err != nil || v.Type() != fastjson.TypeObject {
 		return nil
 	}

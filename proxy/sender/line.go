@@ -39,7 +39,7 @@ func (known) Line() Preset {
 const lineHeader = "x-line-signature"
 
 func lineID(d *Delivery) EventID {
-	v, err := parseJSON(d.Body, maxBatch)
+	v, err := parseJSON(d.Body)
 	if err != nil || v.Type() != fastjson.TypeObject {
 		return missingID
 	}

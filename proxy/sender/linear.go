@@ -67,7 +67,7 @@ func linearTime(body []byte) (time.Time, bool) {
 		end := bytes.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' })
 		return unixTime(digits[:max(end, 0)], time.Millisecond)
 	}
-	v, err := parseJSON(body, maxUnchecked)
+	v, err := parseJSON(body)
 	if err != nil {
 		return time.Time{}, false
 	}

@@ -100,7 +100,7 @@ func mailgunID(d *Delivery) EventID {
 	}) {
 		return foundID("mailgun form", hex.EncodeToString(h.Sum(nil)))
 	}
-	v, err := parseJSON(d.Body, maxBatch)
+	v, err := parseJSON(d.Body)
 	if err != nil {
 		return missingID
 	}

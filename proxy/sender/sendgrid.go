@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"hooklock/idem"
-
-	"github.com/valyala/fastjson"
 )
 
 // SendGrid is the sender of that name.
@@ -96,17 +94,9 @@ func (v *sendGrid) Verify(d *Delivery, now time.Time) error {
 
 // sendGridID: the elements of a batch may come in any order.
 func sendGridID(d *Delivery) EventID {
-	v, err := parseJSON(d.Body, maxBatch)
-	if err != nil || v.Type() != fastjson.TypeArray {
-		return missingID
-	}
-	var all [][]string
-	for _, e := range v.GetArray() {
-		parts, status := members(e, "sg_event_id")
-		if status != IDFound {
-			return EventID{Status: status}
-		}
-		all = append(all, parts)
+	all, status := batchMembers(d.Body, "sg_event_id")
+	if status != IDFound {
+		return EventID{Status: status}
 	}
 	slices.SortFunc(all, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
 	return batchID("sg_event_id", all)

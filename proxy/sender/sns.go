@@ -153,7 +153,7 @@ func snsID(d *Delivery) EventID {
 	if equalName(raw, "true") {
 		return foundID("sns", string(arn), string(inHeader))
 	}
-	v, err := parseJSON(d.Body, maxBatch)
+	v, err := parseJSON(d.Body)
 	if err != nil {
 		return missingID
 	}

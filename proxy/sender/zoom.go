@@ -47,7 +47,7 @@ func newZoom(c Config) (Verifier, error) { return newV0(c, zoomHeader, zoomTime)
 
 // zoomID is the digest of the whole event without what is made anew for each attempt.
 func zoomID(d *Delivery) EventID {
-	v, err := parseJSON(d.Body, maxBatch)
+	v, err := parseJSON(d.Body)
 	if err != nil || v.Type() != fastjson.TypeObject {
 		return missingID
 	}
