@@ -90,3 +90,28 @@ func TestAVariableOfThePathThatNoEventIsNamedByIsTold(t *testing.T) {
 		}
 	}
 }
+
+func TestABatchThatIsNamedByOneOfItsEventsIsTold(t *testing.T) {
+	const signed = `, verify: {scheme: token, header: X, secret_env: S}`
+	for route, warned := range map[string]bool{
+		`event_id: "{body.value[0].id}", idempotency: {on_mismatch: replay}` + signed:           true,
+		`event_id: "{body[0].id}", idempotency: {on_mismatch: replay_unsigned}`:                 true,
+		`event_id: "{xml.a.b[0].id}", idempotency: {on_mismatch: replay_unsigned}`:              true,
+		`event_id: "{form.payload.a[1].id}", idempotency: {on_mismatch: replay_unsigned}`:       true,
+		`event_id: "{body.value[0].id}", idempotency: {on_mismatch: execute}`:                   false,
+		`event_id: "{body.value[0].id}"`:                                                        false, // reject says so
+		`event_id: "{body.id}", idempotency: {on_mismatch: replay_unsigned}`:                    false,
+		`event_id: "{header.X-Sig[v1]}", idempotency: {on_mismatch: replay_unsigned}`:           false,
+		`event_id: "{body[0].id ?? body_sha256}", idempotency: {on_mismatch: replay_unsigned}`:  true,
+		`event_id: "{body[0].id}/{body_sha256}", idempotency: {on_mismatch: replay_unsigned}`:   false,
+		`event_id: "{body[0].id}", idempotency: {on_mismatch: replay_unsigned, enabled: false}`: false,
+	} {
+		loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]"), Env: []string{"S=s"}, Senders: Senders{Schemes: []Known{{Name: "token"}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(loaded.Warnings.Error(), "takes them along"); got != warned {
+			t.Errorf("%s: %q", route, loaded.Warnings)
+		}
+	}
+}

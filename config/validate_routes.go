@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -213,7 +214,28 @@ func (v *validator) idempotency(path string, r *Route) {
 	v.statuses(path, i)
 	v.idleIdempotency(path, r)
 	v.noteMismatch(path+".on_mismatch", r)
+	v.warnFirst(path+".on_mismatch", r)
 }
+
+// warnFirst warns of a batch that is named by one of its events, where that alone decides: the sender may send that one again beside others.
+func (v *validator) warnFirst(path string, r *Route) {
+	t, err := naming.CompileTemplate(r.EventID)
+	if replays := r.Idempotency.OnMismatch; err != nil || !r.Idempotency.Enabled || replays != idem.MismatchReplay && replays != idem.MismatchReplayUnsigned {
+		return
+	}
+	sources := t.Sources()
+	i := slices.IndexFunc(sources, func(s naming.Source) bool {
+		return slices.Contains([]naming.SourceKind{naming.SourceBody, naming.SourceForm, naming.SourceXML}, s.Kind) && indexStep.MatchString(s.Name)
+	})
+	whole := strings.Contains(r.EventID, "{body_sha256}") || strings.Contains(r.EventID, "{fingerprint}") // beside it, and not as its last resort
+	if i >= 0 && !whole {
+		v.warn(path, "%s, and event_id has {%s}: where the request has several events, one that comes again beside others takes them along, so that they never run; "+
+			"say execute, put {body_sha256} into event_id, too, or take a preset that reads all of them", r.Idempotency.OnMismatch, sources[i].Text)
+	}
+}
+
+// indexStep is an element of a list.
+var indexStep = regexp.MustCompile(`\[[0-9]+\]`)
 
 // noteMismatch tells of a default that loses events of senders whose body counts the attempts: the second one is refused for ever.
 func (v *validator) noteMismatch(path string, r *Route) {
