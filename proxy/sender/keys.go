@@ -62,8 +62,8 @@ func publicKeysOf[K crypto.PublicKey](text []byte, own func([]byte) (K, error)) 
 		}
 		keys = append(keys, k)
 	}
-	if len(keys) == 0 {
-		return nil, errors.New("no PEM block could be read")
+	if n := bytes.Count(text, []byte("-----BEGIN ")); len(keys) < n { // the decoder passes over what it cannot read, such as the key of tomorrow
+		return nil, fmt.Errorf("of %d PEM blocks %d could not be read: copy them from the sender again, or take them out", n, n-len(keys))
 	}
 	return keys, nil
 }

@@ -72,6 +72,21 @@ func TestJSONBodiesWithoutTheirSignatureSayWhatIsMissing(t *testing.T) {
 	}
 }
 
+// The next key is in the file for the day on which the sender takes it.
+func TestAKeyThatCannotBeReadBesideOneThatCanIsAnError(t *testing.T) {
+	c, _ := credentials(t, "sns")
+	good := string(c.PublicKeys[0])
+	cut := strings.Replace(good, "\n", "\n*", 1)
+	for name, text := range map[string]string{"behind": good + cut, "before": cut + good, "cut off": good + good[:len(good)/2]} {
+		c.PublicKeys = [][]byte{[]byte(text)}
+		if _, err := New(c); err == nil || !strings.Contains(err.Error(), "of 2 PEM blocks 1 could not be read") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c.PublicKeys = [][]byte{[]byte("# the old one\n" + good + "\n# the new one\n" + good)}
+	mustNew(t, c)
+}
+
 func TestAdyenPlatformWebhooksAreSignedAsAWhole(t *testing.T) {
 	c, secret := credentials(t, "adyen")
 	body := `{"type":"balancePlatform.transfer.created"}`

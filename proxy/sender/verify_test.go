@@ -199,7 +199,7 @@ func TestNewSaysWhatToGive(t *testing.T) {
 		{Config{Scheme: "sns", PublicKeys: [][]byte{[]byte("https://sns.us-east-1.amazonaws.com/x.pem")}}, "PEM"},
 		{Config{Scheme: "discord", PublicKeys: [][]byte{[]byte("abcd")}}, "64 hex digits"},
 		{Config{Scheme: "discord", PublicKeys: [][]byte{nil}}, "give public_key_file"},
-		{Config{Scheme: "sendgrid", PublicKeys: [][]byte{[]byte("-----BEGIN NOTHING")}}, "no PEM block"},
+		{Config{Scheme: "sendgrid", PublicKeys: [][]byte{[]byte("-----BEGIN NOTHING")}}, "of 1 PEM blocks 1 could not be read"},
 		{Config{Scheme: "paypal", PublicKeys: [][]byte{[]byte("x")}}, "webhook_id"},
 		{Config{Scheme: "twilio", Secrets: secret}, "give public_url"},
 		{Config{Scheme: "square", Secrets: secret, PublicURL: "hooks.example.com"}, "origin"},
