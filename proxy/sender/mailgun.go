@@ -32,7 +32,7 @@ func (known) Mailgun() Preset {
 			"Waits its turn, because Mailgun does not retry notifications of delivered mail. Any status but 200 and 406 is retried otherwise; 406 is never sent.",
 			"The signature covers a timestamp and a token, not the event: who captured one signature can put it on any event, until the secret changes.",
 			"A retry may be signed anew, in the body: an event is named by its event-data, which has an ID and a time. Mailgun promises its ID to be unique for a day alone.",
-			"Inbound messages (routes that forward to a URL) come as forms, also with attachments: they are named by all of their fields and files but the signature's.",
+			"Inbound messages (routes that forward to a URL) come as forms, also with attachments, for which limits.request_body has to have room: they are named by all of their fields and files but the signature's.",
 		},
 	}
 }
