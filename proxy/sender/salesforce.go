@@ -39,8 +39,9 @@ func (known) Salesforce() Preset {
 // salesforceID is read from the XML, because a template names one notification and there may be many.
 func salesforceID(d *Delivery) EventID {
 	const organisation, notification = "Envelope/Body/notifications/OrganizationId", "Envelope/Body/notifications/Notification/Id"
-	const deepest = 5  // elements on the way to an Id; deeper ones are never it
-	const nested = 300 // a deeper message is none: a decoder keeps 90 times the memory of "<a><a>…"
+	const deepest = 5       // elements on the way to an Id; deeper ones are never it
+	const longest = 4 << 10 // bytes of an Id with the white space around it
+	const nested = 300      // a deeper message is none: a decoder keeps 90 times the memory of "<a><a>…"
 	var path, parts []string
 	var text bytes.Buffer
 	organisations := 0
@@ -61,9 +62,13 @@ func salesforceID(d *Delivery) EventID {
 			path = append(path, t.Name.Local)
 			text.Reset()
 		case xml.CharData:
-			text.Write(t)
+			text.Write(t[:min(len(t), longest+1-text.Len())])
 		case xml.EndElement:
-			switch at := strings.Join(path[:min(len(path), deepest+1)], "/"); at {
+			at := strings.Join(path[:min(len(path), deepest+1)], "/")
+			if (at == organisation || at == notification) && text.Len() > longest {
+				return missingID
+			}
+			switch at {
 			case organisation:
 				if organisations++; organisations > 1 {
 					return ambiguousID
