@@ -260,10 +260,12 @@ func (c *claimer) await(nobody <-chan struct{}, r *request) reply {
 // applied is after the answer that the claim was applied.
 func (c *claimer) applied(answer reply) claimed {
 	r := c.won(answer.revision, answer.revision, c.markIn(answer))
-	c.store.changed(c.keys.L, r.held.Lock(), answer.revision)
+	var line []*protocol.InLine
 	if c.q != 0 {
-		r.held.behind(protocol.FirstAt(protocol.First(answer.Responses[protocol.ReadFirstAfterClaim])))
+		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim])
+		r.held.behind(line)
 	}
+	c.store.changed(c.keys.L, r.held.Lock(), answer.revision, line)
 	return r
 }
 

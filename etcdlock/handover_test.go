@@ -19,7 +19,7 @@ func firstInLine(t *testing.T, p *Place) {
 	eventually(t, "its place is known to be the first", func() bool {
 		p.store.mu.Lock()
 		defer p.store.mu.Unlock()
-		return p.queue.head == p
+		return p.queue.isFirst(p)
 	})
 }
 
@@ -67,7 +67,7 @@ func TestAnEndHandsTheLockToWhoWaitsFirstInOneTransaction(t *testing.T) {
 	}
 	for i, next := range waiting {
 		eventually(t, "who is next is known", func() bool {
-			return held.(*owned).firstKnown() != nil
+			return len(held.(*owned).known()) > 0
 		})
 		before := revisionOf(t, e)
 		mustSettle(t, held)
@@ -177,7 +177,7 @@ func TestALockIsNotHandedToWhoIsNotThereAnyMore(t *testing.T) {
 			}
 			next := lockFor("w", "next")
 			q := waitsAt(t, mustEnqueue(t, s, next), next)
-			holder.behind(known.First) // as the answer of its own hand-over had told it
+			holder.behind(lineOf(known.State)) // as the answer of its own hand-over had told it
 			goes(t, e, other, p)
 			mustSettle(t, holder)
 			if held := <-q; held == nil || held.Lock().Execution != next.Execution {
@@ -223,7 +223,7 @@ func TestWhoLosesAHandedLockWhileItLooksHasNoPlace(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			holder.behind(known.First)
+			holder.behind(lineOf(known))
 			if _, err := holder.Settle(within(t, patience), success("")); err != nil {
 				t.Error(err)
 			}
@@ -323,7 +323,7 @@ func knowsWhoIsNext(t *testing.T, holder *owned, p *Place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holder.behind(known.First)
+	holder.behind(lineOf(known.State))
 }
 
 func TestWhoIsHandedTheLockIsJudgedByWhatHasJustGoneThrough(t *testing.T) {
@@ -401,32 +401,6 @@ func TestWhoComesBehindOneThatWasHandedTheLockDoesNotWaitForHisPlace(t *testing.
 	}
 	mustSettle(t, hindrance)
 	<-watching
-}
-
-func TestNobodyWaitsForWhoIsBehindHim(t *testing.T) {
-	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
-	place := func(event string, q int64) *Place {
-		l := lockFor("w", event)
-		p := &Place{store: s.core, execution: l.Execution, scope: l.Scope, first: &l}
-		s.lineUp(p)
-		s.entered(p, q)
-		return p
-	}
-	places := []*Place{place("c", 30), place("a", 10), place("d", 30), place("b", 20)}
-	for i, before := range []string{"", "", "c", "a"} { // d was taken in one request with c, and came after it
-		want := ""
-		if before != "" {
-			want = s.layout.Queued(lockFor("w", before).Scope)
-		}
-		if places[i].before != want {
-			t.Errorf("%d waits for %q, and not for %q", i, places[i].before, want)
-		}
-	}
-	for i, p := range []*Place{places[1], places[3], places[0], places[2]} {
-		if p.queue.line[i] != p {
-			t.Errorf("%d is in another place", i)
-		}
-	}
 }
 
 // A crowd at three processes, each with its next event when the one before has its answer: nobody runs beside another one, and nobody is forgotten.

@@ -35,8 +35,8 @@ type hub struct {
 	seed     maphash.Seed
 }
 
-// sum stands for a key: a hundred bytes less for each of thousands of waiters. Two keys of one sum cost a waiter a reading too many and
-// nothing else; the seed is this process's own, so that nobody can choose names that meet.
+// sum stands for a key: a hundred bytes less for each of thousands of waiters. Two keys of one sum cost a waiter a reading too many, or a lock is handed past
+// him to who is next; the seed is this process's own, so that nobody can choose names that meet.
 type sum uint64
 
 func (h *hub) sum(key string) sum { return sum(maphash.String(h.seed, key)) }
@@ -148,6 +148,16 @@ func (h *hub) died(names []string) {
 	for _, name := range names {
 		h.tellLocked(h.sum(h.layout.Session(name)))
 	}
+}
+
+// goneAt is the revision after since at which the key name has gone; 0 = that was not heard.
+func (h *hub) goneAt(name string, since int64) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if at := h.recent[h.sum(name)]; at > since {
+		return at
+	}
+	return 0
 }
 
 // deleted is told of the key name, which is gone since revision.

@@ -23,12 +23,12 @@ type owned struct {
 	since  link.Instant // when this process got it
 
 	mu      sync.Mutex
-	lock    *idem.Lock            // as last seen in etcd; replaced, never changed
-	session *session              // that vouches for it
-	ending  bool                  // Settle or Release was called: nobody runs any more
-	next    *protocol.FirstInLine // who was first in the queue when it got the lock; nil = nobody who may be handed it
-	handing bool                  // handing it over was tried
-	stopped error                 // why the call has to stop
+	lock    *idem.Lock         // as last seen in etcd; replaced, never changed
+	session *session           // that vouches for it
+	ending  bool               // Settle or Release was called: nobody runs any more
+	line    []*protocol.InLine // who was known to wait in the queue when it got the lock, the first one first
+	handing bool               // handing it over was tried
+	stopped error              // why the call has to stop
 	onStop  func(error)
 }
 
@@ -247,7 +247,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 		}
 		if next != nil {
 			keys.S, at.Epoch = next.session.key, next.epoch
-			return protocol.HandOver(keys, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark)
+			return protocol.HandOver(keys, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark, len(next.then) == 0)
 		}
 		return protocol.Settle(keys, at, rec, cool, mark)
 	}, keys)
@@ -266,7 +266,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 		r.side = ends
 	}
 	if next == nil && len(r.own) == 0 { // it does not cool
-		r.applied = func(answer reply) { h.store.changed(h.keys.L, nil, answer.revision) }
+		r.applied = func(answer reply) { h.store.changed(h.keys.L, nil, answer.revision, nil) }
 	}
 	h.store.sender.send(r)
 	return &conclusion{r, record, written}, nil

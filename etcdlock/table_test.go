@@ -157,17 +157,11 @@ func rows() []row {
 			s.next = protocol.Seen{Q: s.put(next.Q), Prev: s.put(next.I)}
 			somebodyWaits(s)
 		}, func(s *scene) protocol.Op {
-			return protocol.HandOver(s.k, s.at, nextOf(s.k), s.next, value, value, nil)
+			return protocol.HandOver(s.k, s.at, nextOf(s.k), s.next, value, value, nil, true)
 		}, func(k protocol.Keys) []string { return []string{k.I, k.L} }, func(k protocol.Keys) []string { return []string{nextOf(k).Q} },
 			map[string]func(*scene){"E": moveEpoch, "L.mod=l": touchLock, "Q.mod=q of the next": func(s *scene) { s.put(nextOf(s.k).Q) },
 				"session of the next present": func(s *scene) { s.del(nextOf(s.k).S) },
-				"no Q with a smaller create revision": func(s *scene) {
-					s.del(s.k.W + "another")
-					s.del(nextOf(s.k).Q)
-					s.put(s.k.W + "earlier")
-					s.next.Q = s.put(nextOf(s.k).Q)
-				},
-				"I.mod=prev of the next": func(s *scene) { s.put(nextOf(s.k).I) }}},
+				"I.mod=prev of the next":      func(s *scene) { s.put(nextOf(s.k).I) }}},
 		{"settle and cool", locked, func(s *scene) protocol.Op { return protocol.Settle(s.k, s.at, value, cool, nil) },
 			func(k protocol.Keys) []string { return []string{k.I, k.L, k.H} }, nil, seenLock},
 		{"release", locked, func(s *scene) protocol.Op { return protocol.Release(s.k, s.at) }, nil,

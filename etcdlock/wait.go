@@ -274,8 +274,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 			case <-ctx.Done():
 			}
 		}
-		if l := p.store.behindOurs(p); l != nil {
-			p.awaitLock(ctx, &protocol.State{Lock: l, Revision: l.Revision})
+		if p.waitsAsKnown(ctx) {
 			continue
 		}
 		at, err := p.look(ctx)
@@ -334,6 +333,19 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		}
 		p.awaitLock(ctx, at.State)
 	}
+}
+
+// waitsAsKnown waits for the lock that p is next behind, or for the place before its own, where this process knows which that is; false: p has to look.
+func (p *Place) waitsAsKnown(ctx context.Context) bool {
+	if l := p.store.behindOurs(p); l != nil {
+		p.awaitLock(ctx, &protocol.State{Lock: l, Revision: l.Revision})
+		return true
+	}
+	before, since := p.store.ahead(p)
+	if before != "" {
+		p.store.hub.wait(ctx, p.session.over, since, p.store.layout.Queued(p.scope), before)
+	}
+	return before != ""
 }
 
 // found takes the lock that the place was found to have become, with the mark of its scope. The error is the context's.
@@ -425,6 +437,11 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, e
 	ops := append(protocol.LockRecordAndQueue(k),
 		link.Read(clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...)),
 		link.Read(clientv3.OpGet(p.session.key, clientv3.WithKeysOnly())))
+	if gone := p.store.goneAt(p); gone != 0 {
+		if at := p.readGone(life, k, gone); at != nil {
+			return at, nil
+		}
+	}
 	for pause := link.NewBackoff(); ; {
 		response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, ops)
 		if err == nil {
@@ -443,6 +460,23 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, e
 			return nil, unavailable(fmt.Errorf("wait in the queue: %w", err))
 		}
 	}
+}
+
+// readGone reads what has become of a place that has gone at a revision, from whichever member answers: one that knows of that revision knows all that was
+// written with it, and what came later is heard of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind, or does not
+// answer.
+func (p *Place) readGone(life context.Context, k protocol.Keys, revision int64) *queueState {
+	ops := protocol.FromAnyMember(append(protocol.LockRecordAndPlace(k), link.Read(clientv3.OpGet(p.session.key, clientv3.WithKeysOnly()))))
+	response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, ops)
+	if err != nil || response.Header.Revision < revision {
+		return nil
+	}
+	last := len(ops) - 1
+	st, err := protocol.ReadState(response.Responses[:last], response.Header.Revision)
+	if err != nil {
+		return nil
+	}
+	return &queueState{State: st, vouched: protocol.First(response.Responses[last]) != nil}
 }
 
 // ClaimHead takes the lock for l, which has the execution ID of the place, if nobody is before it and the event's record is at

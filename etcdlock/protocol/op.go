@@ -73,9 +73,18 @@ func getKey(key string) Op {
 }
 
 // getFirst reads the key below prefix that was created first.
-func getFirst(prefix string) Op {
+func getFirst(prefix string) Op { return getOldest(prefix, 1) }
+
+// getLine reads the places of a queue that were taken first. It has etcd look at each place that there is, and at each that there was since the last
+// compaction; so one reads some for later, too.
+func getLine(prefix string) Op { return getOldest(prefix, lineLength) }
+
+// lineLength times what a place says of its execution, up to 2 KiB, is what the answer has.
+const lineLength = 32
+
+func getOldest(prefix string, n int64) Op {
 	op, request := reading(prefix)
-	request.RangeEnd, request.Limit = []byte(clientv3.GetPrefixRangeEnd(prefix)), 1
+	request.RangeEnd, request.Limit = []byte(clientv3.GetPrefixRangeEnd(prefix)), n
 	request.SortTarget, request.SortOrder = pb.RangeRequest_CREATE, pb.RangeRequest_ASCEND
 	return op
 }
@@ -89,4 +98,12 @@ func reading(key string) (Op, *pb.RangeRequest) {
 	o.get.Key = []byte(key)
 	o.is.RequestRange, o.op.Request = &o.get, &o.is
 	return &o.op, &o.get
+}
+
+// FromAnyMember lets reads be answered by the member that is asked, of what it knows, without asking the others.
+func FromAnyMember(reads []Op) []Op {
+	for _, op := range reads {
+		op.GetRequestRange().Serializable = true
+	}
+	return reads
 }

@@ -18,7 +18,7 @@ type State struct {
 	Prev   int64            // the record's mod revision, 0 = none
 	Unread error            // why the record cannot be read; whoever only asks for the lock need not care
 	Head   int64            // create revision of the first place in the queue; 0 = nobody waits
-	First  *FirstInLine     // who is in that place, if it may be handed the lock
+	First  *InLine          // who is in that place, if it may be handed the lock
 	Place  int64            // create revision of the event's own place; 0 = none
 	Copied *idem.Lock       // who is in that place
 	Mark   *mvccpb.KeyValue // the newest of its scope that went through; nil = none, or not read

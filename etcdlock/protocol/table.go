@@ -80,7 +80,7 @@ func Claim(k Keys, at Seen, lock Leased) Op {
 	return txn(
 		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), nobodyWaits(k), modified(k.I, at.Prev)}, append(slotsFree(k), nobodyInLine(k)...)...),
 		append(append(Writes{Put(k.L, lock)}, readMark(k)...), takeSlots(k)...),
-		lockRecordAndPlace(k))
+		LockRecordAndPlace(k))
 }
 
 // Enqueue compares the lock that the refusal showed, revision 0 = it was free: otherwise a copy could have been claimed meanwhile, or been handed
@@ -136,13 +136,14 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 }
 
 // HandOver is a Settle and, in one transaction, the claim of who is first in the queue: the lock is put over, so its token is the revision of that. A
-// lock that names a hold is not handed over: the hold would stay. first is what is known of the place; a session lives as long as the place does, and
-// is compared because its key alone may go. The epoch is that of who ends: what it sends before it acknowledges a pause takes no lock afterwards. It
-// reads who is first then, and the mark of who is next.
-func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased) Op {
+// lock that names a hold is not handed over: the hold would stay. first is what is known of the place: that it was first once, and so is as long as it
+// is there, because who comes later has a larger revision. A session lives as long as its places do, and is compared because its key alone may go. The
+// epoch is that of who ends: what it sends before it acknowledges a pause takes no lock afterwards. It reads the mark of who is next, and with more who
+// waits then.
+func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased, more bool) Op {
 	return txn(
-		Compares{epochIs(k, at), modified(k.L, at.L), modified(next.Q, first.Q), present(next.S), nobodyBefore(next, first.Q), modified(next.I, first.Prev)},
-		append(append(Writes{del(next.Q), Put(k.L, lock), Put(k.I, record), getFirst(next.W)}, raise(k, mark)...), readMark(next)...),
+		Compares{epochIs(k, at), modified(k.L, at.L), modified(next.Q, first.Q), present(next.S), modified(next.I, first.Prev)},
+		append(append(append(Writes{del(next.Q), Put(k.L, lock), Put(k.I, record)}, readLine(next, more)...), raise(k, mark)...), readMark(next)...),
 		nil)
 }
 
@@ -183,7 +184,7 @@ func Acquire(k Keys, at Seen, lock, alive Leased) Op {
 	return txn(
 		Compares{epochIs(k, at), Absent(k.L), nobodyWaits(k)},
 		Writes{Put(k.L, lock), Put(k.H, alive)},
-		lockRecordAndPlace(k))
+		LockRecordAndPlace(k))
 }
 
 // Hold lets the lock outlive its answer and its session.
@@ -452,6 +453,14 @@ func readMark(k Keys) Writes {
 	return Writes{get(k.M)}
 }
 
+// readLine reads who waits, where the transaction is to bring that.
+func readLine(k Keys, more bool) Writes {
+	if !more {
+		return nil
+	}
+	return Writes{getLine(k.W)}
+}
+
 // raise puts a mark where it is newer than the one that is there, and does nothing else: whatever the mark is, the execution ends. The values of marks
 // are in the order of what they say.
 func raise(k Keys, mark *Leased) Writes {
@@ -470,15 +479,15 @@ func dropMark(k Keys, mark []byte) Writes {
 	return Writes{txn(Compares{valued(k.M, pb.Compare_EQUAL, mark)}, Writes{del(k.M)}, nil)}
 }
 
-// Most refusals bring how things stand now, in the order of the read constants below. What is hardly ever refused brings nothing, and
-// the sender reads: etcd and the network carry an else branch with each request, taken or not.
-func lockRecordAndPlace(k Keys) Writes {
+// LockRecordAndPlace reads what explains nearly all refusals. Most bring how things stand now, in the order of the read constants below. What is hardly ever
+// refused brings nothing, and the sender reads: etcd and the network carry an else branch with each request, taken or not.
+func LockRecordAndPlace(k Keys) Writes {
 	return Writes{get(k.L), get(k.I), get(k.Q)}
 }
 
 // LockRecordAndQueue reads all that a refusal may have to be explained with.
 func LockRecordAndQueue(k Keys) Writes {
-	return append(lockRecordAndPlace(k), getFirst(k.W), get(k.O))
+	return append(LockRecordAndPlace(k), getFirst(k.W), get(k.O))
 }
 
 // LockRecordQueueAndMark reads the mark, too, where there may be one.
@@ -501,8 +510,8 @@ const (
 	ReadAlive = readRecord + 1
 )
 
-// What an applied transaction reads beside its writes: who is first in the queue then.
+// What an applied transaction reads beside its writes: who waits in the queue then.
 const (
-	ReadFirstAfterClaim    = 2 // of ClaimAsHead
-	ReadFirstAfterHandOver = 3
+	ReadFirstAfterClaim   = 2 // of ClaimAsHead: the first
+	ReadLineAfterHandOver = 3 // where it was to bring that
 )

@@ -1,13 +1,14 @@
 package protocol
 
 import (
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"hooklock/idem"
 )
 
-// FirstInLine is who is first in a queue, and may be handed the lock.
-type FirstInLine struct {
+// InLine is who waits in a queue, and may be handed the lock.
+type InLine struct {
 	idem.Lock
 	Place int64 // create revision of the place, and its mod revision: it is not parked
 	Prev  int64 // revision of the event's record that it has seen; 0 = absent
@@ -20,7 +21,7 @@ func EncodePlace(l *idem.Lock, prev int64) ([]byte, error) {
 
 // FirstAt is who is in the place kv; nil: there is none, or it is to take the lock itself: it is parked, may be, or is of a release that hands
 // nothing over.
-func FirstAt(kv *mvccpb.KeyValue) *FirstInLine {
+func FirstAt(kv *mvccpb.KeyValue) *InLine {
 	if kv == nil {
 		return nil
 	}
@@ -28,5 +29,17 @@ func FirstAt(kv *mvccpb.KeyValue) *FirstInLine {
 	if err != nil || v.Takes == nil || v.Parked != nil || kv.CreateRevision != kv.ModRevision {
 		return nil
 	}
-	return &FirstInLine{v.Lock, kv.CreateRevision, *v.Takes}
+	return &InLine{v.Lock, kv.CreateRevision, *v.Takes}
+}
+
+// LineAt is who waits in the places of an answer to getLine, up to the first who is to take the lock itself.
+func LineAt(answer *pb.ResponseOp) (line []*InLine) {
+	for _, kv := range answer.GetResponseRange().Kvs {
+		next := FirstAt(kv)
+		if next == nil {
+			break
+		}
+		line = append(line, next)
+	}
+	return line
 }

@@ -97,6 +97,7 @@ func TestTheCompareHelpersMeanWhatTheModelTakesThemFor(t *testing.T) {
 		"unpark":        "if letter != nil { return writes{put(k.P, *letter), del(k.G)} } return writes{del(k.R), del(k.P), del(k.G)}",
 		"tell":          `if k.C == "" { return nil } return writes{put(k.C, news)}`,
 		"readMark":      `if k.M == "" { return nil } return writes{get(k.M)}`,
+		"readLine":      "if !more { return nil } return writes{getLine(k.W)}",
 		"raise":         "if mark == nil { return nil } put := writes{put(k.M, *mark)} return writes{txn(compares{absent(k.M)}, put, writes{txn(compares{older(k.M, mark)}, put, nil)})}",
 		"dropMark":      `if mark == nil { return nil } return writes{txn(compares{valued(k.M, pb.compare_EQUAL, mark)}, writes{del(k.M)}, nil)}`,
 		"older":         `return valued(key, pb.compare_LESS, v.value)`,

@@ -45,6 +45,7 @@ const (
 	handOverKeepsToken   // of who had the lock
 	handOverWithoutDelay // where the lock has to cool
 	handOverWhilePaused
+	handOverToAnybody // who waits
 	tokenNotSpelled   // by who puts over a lock with a token of its own
 	carryKeepsToken   // of the process before
 	attemptKeepsToken // of the try before

@@ -158,9 +158,9 @@ func (a *actor) settle() {
 	if t.parked || a.stale() || a.m.limited() || a.paused() && a.m.breaks != handOverWhilePaused || a.m.cools(&request) && a.m.breaks != handOverWithoutDelay {
 		return
 	}
-	for e := range a.m.eventCount { // any that it may know of: who is not first is refused
+	for e := range a.m.eventCount { // who was first when it was read is first until he goes
 		q := a.s.queue[e]
-		if q.created == 0 || q.parked || e == a.event() || a.m.lock(q.by) != a.lock() || a.m.parkWaits[q.by.delivery()] || a.m.latest[q.by.delivery()] {
+		if a.m.ahead(a.s, a.lock(), q.created) > 0 && a.m.breaks != handOverToAnybody || q.created == 0 || q.parked || e == a.event() || a.m.lock(q.by) != a.lock() || a.m.parkWaits[q.by.delivery()] || a.m.latest[q.by.delivery()] {
 			continue
 		}
 		baton := request

@@ -108,11 +108,10 @@ var (
 	headIs       = compare{"modified(next.q, first.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.next)].modified == t.q }, nil}
 	headRecIs    = compare{"modified(next.i, first.prev)", func(m *model, s *state, t *txn) bool { return s.records[m.event(t.next)].modified == t.prev },
 		func(t *txn) bool { return t.prev == 0 }}
-	headAlive      = compare{"present(next.s)", func(m *model, s *state, t *txn) bool { return s.sessions[t.heir] != 0 }, nil}
-	nobodyBeforeIt = compare{"nobodyBefore(next, first.q)", nobodyBefore.holds, always}
-	holdIs         = compare{"modified(k.H, at.h)", func(m *model, s *state, t *txn) bool { return s.holds[t.by].modified == t.h }, nil}
-	ownerAlive     = compare{"present(k.A)", func(m *model, s *state, t *txn) bool { return s.isAlive(t.alive, t.by) }, nil}
-	ownerDead      = compare{"absent(k.A)", func(m *model, s *state, t *txn) bool { return !s.isAlive(t.alive, t.by) }, always}
+	headAlive  = compare{"present(next.s)", func(m *model, s *state, t *txn) bool { return s.sessions[t.heir] != 0 }, nil}
+	holdIs     = compare{"modified(k.H, at.h)", func(m *model, s *state, t *txn) bool { return s.holds[t.by].modified == t.h }, nil}
+	ownerAlive = compare{"present(k.A)", func(m *model, s *state, t *txn) bool { return s.isAlive(t.alive, t.by) }, nil}
+	ownerDead  = compare{"absent(k.A)", func(m *model, s *state, t *txn) bool { return !s.isAlive(t.alive, t.by) }, always}
 )
 
 // row is one row of the table: what a transaction compares, and what it then does.
@@ -132,7 +131,7 @@ func table() [kinds]row {
 		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs, slotsFree}, "append(append(writes{del(k.Q), put(k.L, lock), getFirst(k.W)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
 		leave:       {"leave", []compare{qUntouched}, "append(writes{del(k.Q)}, leaveLine(k)...)", nil, (*model).left},
 		settle:      {"settle", []compare{lIs}, "append(endLock(k, record, cool), raise(k, mark)...)", coolingLeaseLives, (*model).settled},
-		handOver:    {"handOver", []compare{epochIs, lIs, headIs, headAlive, nobodyBeforeIt, headRecIs}, "append(append(writes{del(next.q), put(k.L, lock), put(k.I, record), getFirst(next.w)}, raise(k, mark)...), readMark(next)...)", nil, (*model).handedOver},
+		handOver:    {"handOver", []compare{epochIs, lIs, headIs, headAlive, headRecIs}, "append(append(append(writes{del(next.q), put(k.L, lock), put(k.I, record)}, readLine(next, more)...), raise(k, mark)...), readMark(next)...)", nil, (*model).handedOver},
 		release:     {"release", []compare{lIs}, "freeLock(k)", nil, (*model).released},
 		adopt:       {"adopt", []compare{epochIs, lCreated, lIs}, "writes{put(k.L, lock)}", nil, (*model).adopted},
 		bury:        {"bury", []compare{lIs, ownerDead}, "endLock(k, record, cool)", coolingLeaseLives, (*model).buried},
