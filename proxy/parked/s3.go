@@ -100,10 +100,16 @@ func (s *S3) Put(ctx context.Context, execution idem.ExecutionID, b []byte) erro
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	sum := sha256.Sum256(b)
-	_, err = s.client.Load().PutObject(ctx, s.options.Bucket, object, bytes.NewReader(b), int64(len(b)), "", hex.EncodeToString(sum[:]),
+	written, err := s.client.Load().PutObject(ctx, s.options.Bucket, object, bytes.NewReader(b), int64(len(b)), "", hex.EncodeToString(sum[:]),
 		minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true})
+	if err == nil && written.ETag == "" {
+		err = errNoS3
+	}
 	return s.failed("keep a request in", err)
 }
+
+// errNoS3 is a 200 of a server that does not say what it has stored, as every S3 server does: a proxy or a web server answers any request so.
+var errNoS3 = errors.New("the answer is not one of an S3 server, and nothing was kept: look at s3.endpoint, and at what stands in front of it")
 
 // Get reads an object whole, and begins anew where the server breaks off.
 func (s *S3) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error) {

@@ -262,6 +262,18 @@ func TestAServerThatGoesAwayInTheMiddleOfAPutHasNothing(t *testing.T) {
 	}
 }
 
+func TestAServerThatSaysYesToEverythingKeepsNothing(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, "<html>welcome</html>")
+	}))
+	t.Cleanup(server.Close)
+	k := NewKeeper(0, InS3, openS3(t, s3Options(server.Listener.Addr().String())), nil)
+	if value, err := k.Keep(t.Context(), execution(1), aRequest()); err == nil || value != nil || !strings.Contains(err.Error(), "look at s3.endpoint") {
+		t.Errorf("kept %x, %v", value, err)
+	}
+}
+
 func TestASlowServerCostsItsTimeAndNoMore(t *testing.T) {
 	address := s3Server(t)
 	var slow atomic.Bool
