@@ -313,11 +313,12 @@ func (e *carried) stopped(err error) (over bool) {
 	end := End{Status: Aborted, Outcome: e.outcome(), Abort: cancel, FinishedAt: e.c.o.Guard.o.Now()}
 	ctx, done := e.bounded()
 	defer done()
+	var rec *Record
 	if cancel.Skip {
 		_, err = e.held.DeadLetter(ctx, end)
 		e.tell(ToldDeadLetter, "skipped", cancel.Reason, err)
-	} else if _, err = e.held.Settle(ctx, end); err == nil {
-		e.drop()
+	} else if rec, err = e.held.Settle(ctx, end); err == nil {
+		e.drop(rec)
 	}
 	return err == nil || errors.Is(err, ErrLockLost) || errors.Is(err, ErrNotRecorded)
 }
@@ -447,14 +448,14 @@ func (e *carried) done(t *Tried, policy *Policy) bool {
 	}
 	e.tell(ToldDone, "", "", end.Err)
 	if end.Recorded && t.Hold == 0 {
-		e.drop()
+		e.drop(end.Record)
 	}
 	return true
 }
 
-// drop deletes what is kept of its request outside of the ledger.
-func (e *carried) drop() {
-	if e.c.o.Drop != nil {
+// drop deletes what is kept of its request outside of the ledger, unless it has become a dead letter: somebody may have skipped it meanwhile.
+func (e *carried) drop(rec *Record) {
+	if e.c.o.Drop != nil && (rec == nil || !rec.RequestKept) {
 		e.c.o.Drop(e.id, e.bytes)
 	}
 }
@@ -480,10 +481,10 @@ func (e *carried) superseded(by *Stale) bool {
 	ctx, cancel := e.bounded()
 	defer cancel()
 	abort := by.abort(now)
-	_, err := e.held.Settle(ctx, End{Status: Aborted, Outcome: e.outcome(), Abort: abort, FinishedAt: now})
+	rec, err := e.held.Settle(ctx, End{Status: Aborted, Outcome: e.outcome(), Abort: abort, FinishedAt: now})
 	e.tell(ToldSuperseded, string(DecisionSuperseded), abort.Reason, err)
 	if err == nil {
-		e.drop()
+		e.drop(rec)
 	}
 	return true
 }
@@ -493,13 +494,14 @@ func (e *carried) rest(t *Tried, step nextStep, policy *Policy, failed bool) (ov
 	g := e.c.o.Guard
 	e.inRow++
 	pause := max(step.pause, pauseAfter(e.inRow))
+	last := t.evidence(orNone(policy), g.o.Now())
 	for {
 		now := g.o.Now()
 		p := *e.held.Lock().Parked
-		p.Trying, p.Last = false, t.evidence(orNone(policy), now)
-		if failed {
+		if failed && !p.tells(last) { // one whose answer got lost has counted it
 			p.Failures++
 		}
+		p.Trying, p.Last = false, last
 		if e.due, p.NextAttempt = now.Add(pause), now.Add(pause); step.kind == stepBlock {
 			p.Blocked, p.NextAttempt = step.why, time.Time{}
 			if p.Blocked == "" {
@@ -528,6 +530,11 @@ func (e *carried) rest(t *Tried, step nextStep, policy *Policy, failed bool) (ov
 			return true
 		}
 	}
+}
+
+// tells reports whether p already has the end of a try.
+func (p *Parked) tells(last *Evidence) bool {
+	return !p.Trying && p.Last != nil && p.Last.At.Equal(last.At.Round(time.Millisecond)) && p.Last.Outcome == last.Outcome && p.Last.Code == last.Code
 }
 
 func orNone(p *Policy) *Policy {

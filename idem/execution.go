@@ -33,10 +33,11 @@ type Execution struct {
 	stop     context.CancelCauseFunc
 	deadline context.CancelFunc
 
-	gate   sync.Mutex // held by whoever parks it, or ends it
-	ended  atomic.Bool
-	parked atomic.Bool
-	tried  chan<- Tried // whoever carries it hears of the end of this try; nil: nobody carries it yet
+	keeping sync.Mutex // held by whoever parks it; taken before gate
+	gate    sync.Mutex // held by whoever writes that it is parked, or ends it
+	ended   atomic.Bool
+	parked  atomic.Bool
+	tried   chan<- Tried // whoever carries it hears of the end of this try; nil: nobody carries it yet
 }
 
 func newExecution(g *Guard, r *Request, held Held, at *spot, callbackKey string) *Execution {

@@ -141,3 +141,40 @@ func TestARefusalSaysWhenAHoldRunsOut(t *testing.T) {
 		}
 	}
 }
+
+// TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest: what the upstream answered is recorded, and the delivery is not parked any more.
+func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {
+	for name, end := range endings {
+		t.Run(name, func(t *testing.T) {
+			clock := time.Now()
+			o := &oneLock{}
+			x := admitted(t, o, &clock, nil)
+			asked, over := make(chan struct{}), make(chan error, 1)
+			go func() {
+				over <- x.Park(&Request{Parking: &Parking{Keep: func(ctx context.Context, _ ExecutionID) (Kept, error) {
+					close(asked)
+					<-ctx.Done() // a store that is called off, or a disk that goes on all the same
+					return Kept{}, nil
+				}}}, ParkSlow, nil)
+			}()
+			<-asked
+			if e := end(x); !e.Recorded || e.Parked {
+				t.Errorf("it ended with %+v", e)
+			}
+			if err := <-over; !errors.Is(err, errEnded) || x.Parked() {
+				t.Errorf("parked: %v, %v", x.Parked(), err)
+			}
+		})
+	}
+}
+
+// TestWhatIsToldToStopIsStillParked: a process that ends hands over what it may.
+func TestWhatIsToldToStopIsStillParked(t *testing.T) {
+	clock := time.Now()
+	x := admitted(t, &oneLock{}, &clock, nil)
+	x.stop(ErrShutdown)
+	err := x.Park(&Request{Parking: &Parking{Keep: func(ctx context.Context, _ ExecutionID) (Kept, error) { return Kept{}, ctx.Err() }}}, ParkUnknown, &Evidence{})
+	if err != nil || !x.Parked() {
+		t.Errorf("parked: %v, %v", x.Parked(), err)
+	}
+}

@@ -141,17 +141,25 @@ var errEnded = errors.New("the execution has ended")
 // Park makes an execution outlive its delivery. last is how its only try ended; nil: it still goes on, and its end is told with Tried. After an
 // error the execution is as it was.
 func (x *Execution) Park(r *Request, on ParkOn, last *Evidence) error {
+	x.keeping.Lock()
+	defer x.keeping.Unlock()
+	if x.ended.Load() {
+		return errEnded
+	}
+	if x.parked.Load() {
+		return nil
+	}
+	kept, err := x.keep(r)
+	if err != nil {
+		return err
+	}
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	if x.ended.Load() {
+	if x.ended.Load() { // what is kept is nobody's, and is swept
 		return errEnded
 	}
 	ctx, cancel := x.bounded()
 	defer cancel()
-	kept, err := r.Parking.Keep(ctx, x.Lock().Execution)
-	if err != nil {
-		return err
-	}
 	p := Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1, Trying: last == nil, Last: last}
 	if err := x.held.Park(ctx, p, kept); err != nil {
 		return err
@@ -159,6 +167,18 @@ func (x *Execution) Park(r *Request, on ParkOn, last *Evidence) error {
 	x.parked.Store(true)
 	x.guard.live.replace(x.spot, x.held.Lock())
 	return nil
+}
+
+// keep keeps its request, which may take as long as a disk takes. Its end does not wait for that, and calls it off.
+func (x *Execution) keep(r *Request) (Kept, error) {
+	ctx, cancel := x.bounded()
+	defer cancel()
+	defer context.AfterFunc(x.ctx, func() {
+		if x.ended.Load() { // and was not only told to stop
+			cancel()
+		}
+	})()
+	return r.Parking.Keep(ctx, x.Lock().Execution)
 }
 
 // Parked reports whether its sender was told that it is accepted. What it ends with is then judged by whoever carries it.
@@ -194,8 +214,11 @@ func (x *Execution) finish() bool {
 	return x.ended.CompareAndSwap(false, true)
 }
 
-// busy reports whether deliveries come.
-func (g *Guard) busy() bool { return g.o.Now().UnixNano()-g.lively.Load() < int64(time.Second) }
+// busy reports whether deliveries come. The last one may be in the future of a clock that was set back since: that is not now.
+func (g *Guard) busy() bool {
+	since := time.Duration(g.o.Now().UnixNano() - g.lively.Load())
+	return since.Abs() < time.Second
+}
 
 // Drain lets deliveries that wait be parked where they may be, instead of being refused when the process ends.
 func (g *Guard) Drain() { g.drain(errDraining) }

@@ -1,0 +1,86 @@
+package idem
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// carriedLock is a parked execution of which the first answers of the ledger get lost after it was written.
+type carriedLock struct {
+	oneLock
+	lost  int
+	rests int
+}
+
+func (c *carriedLock) Rest(_ context.Context, p Parked) error {
+	c.rests++
+	last := *p.Last
+	last.At = last.At.UTC().Round(time.Millisecond)
+	p.Last = &last
+	c.lock.Parked = &p
+	if c.rests <= c.lost {
+		return ErrStoreUnavailable
+	}
+	return nil
+}
+
+// TestATryCountsOnce: also where the answer got lost of the ledger that has written its end, and that is written again.
+func TestATryCountsOnce(t *testing.T) {
+	for lost := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			held := &carriedLock{lost: lost}
+			held.lock.Parked = &Parked{Tries: 2, Failures: 1, Trying: true, Last: &Evidence{Outcome: Unknown, Code: "upstream_failed", At: time.Now().Add(-time.Minute)}}
+			c := NewCarrier(CarrierOptions{Guard: NewGuard(GuardOptions{Ledger: held, Base: t.Context()})})
+			e := &carried{c: c, held: held, wake: make(chan struct{}, 1)}
+			tried := &Tried{Sent: true, Failure: Failure{Code: "upstream_failed"}}
+			if e.rest(tried, nextStep{kind: stepRetry}, testPolicy(), true) || held.lock.Parked.Failures != 2 || held.rests != lost+1 {
+				t.Errorf("%d answers lost: %+v after %d writes", lost, held.lock.Parked, held.rests)
+			}
+		})
+	}
+}
+
+// settledLock is a parked execution whose end is a dead letter, because somebody has skipped it meanwhile.
+type settledLock struct {
+	carriedLock
+	kept bool
+}
+
+func (s *settledLock) Settle(context.Context, End) (*Record, error) {
+	return &Record{RequestKept: s.kept}, nil
+}
+
+// TestTheBytesOfADeadLetterStay, whatever its end was to be.
+func TestTheBytesOfADeadLetterStay(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		held := &settledLock{kept: kept}
+		held.lock.Parked = &Parked{Tries: 1}
+		dropped := false
+		c := NewCarrier(CarrierOptions{
+			Guard: NewGuard(GuardOptions{Ledger: held, Base: t.Context()}), Drop: func(ExecutionID, int64) { dropped = true },
+		})
+		e := &carried{c: c, held: held, wake: make(chan struct{}, 1)}
+		if e.superseded(&Stale{}); dropped == kept {
+			t.Errorf("the request is kept: %v, and its bytes are dropped: %v", kept, dropped)
+		}
+	}
+}
+
+// TestWhoCameBeforeTheClockWasSetBackIsNotThere: parked executions do not wait an hour for deliveries that do not come.
+func TestWhoCameBeforeTheClockWasSetBackIsNotThere(t *testing.T) {
+	now := time.Now()
+	g := NewGuard(GuardOptions{Ledger: &oneLock{}, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return now }})
+	admittedBy(t, g, testPolicy())
+	if !g.busy() {
+		t.Error("a delivery has come, and nobody is there")
+	}
+	for _, step := range []time.Duration{-time.Hour, time.Hour} {
+		now = now.Add(step)
+		if g.busy() {
+			t.Errorf("set by %v: somebody is there", step)
+		}
+		now = now.Add(-step)
+	}
+}
