@@ -158,27 +158,28 @@ func (s *Control) rerun(ctx context.Context, at *executionState, next idem.Execu
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	l := again(at.Record, was, next, s.clock.Now())
-	value, err := protocol.EncodeLock(l)
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	kept := request.Value
+	kept := idem.Kept{Value: request.Value, Bytes: was.Bytes}
 	if s.o.Rekeep != nil {
-		switch kept, err = s.o.Rekeep(ctx, at.Record.Execution, next, kept); {
+		switch kept, err = s.o.Rekeep(ctx, at.Record.Execution, next, kept.Value); {
 		case errors.Is(err, idem.ErrNoRequest):
 			return nil, err
 		case err != nil:
 			return nil, unavailable(err)
 		}
 	}
-	keep, err := s.parking(ctx, l, &idem.Kept{Value: kept})
+	l := again(at.Record, was, next, s.clock.Now())
+	l.Parked.Bytes = kept.Bytes
+	value, err := protocol.EncodeLock(l)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	keep, err := s.parking(ctx, l, &kept)
 	if err != nil {
 		return nil, err
 	}
 	k := s.layout.Keys(l)
 	seen := protocol.Seen{L: at.LockRevision(), O: at.OtherRevision(), Prev: at.Prev}
-	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(kept)).besides(k, l)
+	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(kept.Value)).besides(k, l)
 	r.lease = keep.Age.Lease
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
@@ -191,7 +192,7 @@ func (s *Control) rerun(ctx context.Context, at *executionState, next idem.Execu
 func again(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.Time) *idem.Lock {
 	l := &idem.Lock{
 		Entry: r.Entry, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody,
-		Parked: &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, Bytes: was.Bytes, MaxAge: was.MaxAge},
+		Parked: &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, MaxAge: was.MaxAge},
 	}
 	l.Execution, l.CallbackHash, l.StartedAt, l.Steps, l.Token, l.Stale = id, "", now, nil, 0, nil
 	l.Attempt, l.Earlier = r.Attempt+1, r.AndBefore()

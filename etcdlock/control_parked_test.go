@@ -1,9 +1,11 @@
 package etcdlock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -229,6 +231,26 @@ func TestADeadLetterRunsAgainAsTheLastOfItsLine(t *testing.T) {
 		mustSettle(t, taken.Held)
 	}
 	nothingKept(t, e)
+}
+
+// TestWhatRunsAgainCountsTheBytesThatAreKeptOfItNow: a key that has come since makes them more.
+func TestWhatRunsAgainCountsTheBytesThatAreKeptOfItNow(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, Rekeep: func(_ context.Context, _, _ idem.ExecutionID, value []byte) (idem.Kept, error) {
+		return idem.Kept{Value: append([]byte("sealed "), value...), Bytes: 4711}, nil
+	}})
+	l := deadLetter(t, s)
+	f, err := s.Rerun(within(t, patience), l.Execution)
+	if err != nil || f.Lock.Parked.Bytes != 4711 {
+		t.Fatalf("%+v %v", f, err)
+	}
+	if request, err := s.Request(within(t, patience), f.Lock.Execution); err != nil || !strings.HasPrefix(string(request), "sealed ") {
+		t.Errorf("%q %v", request, err)
+	}
+	page, err := s.ParkedEntries(within(t, patience), idem.ParkedQuery{})
+	if err != nil || len(page.Entries) != 1 || page.Entries[0].Bytes != 4711 {
+		t.Errorf("%+v %v", page, err)
+	}
 }
 
 func TestAForcedReleaseKeepsTheRequestOfWhatWasParked(t *testing.T) {

@@ -54,8 +54,9 @@ type Options struct {
 	// be out of date afterwards. Calls do not overlap. It must not block.
 	OnSession func(SessionEvent)
 	// Rekeep makes of what was kept for one execution what is kept for another one, because what is sealed, or kept elsewhere, is bound to its
-	// execution. idem.ErrNoRequest: its bytes are gone. nil: it is taken as it is.
-	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error)
+	// execution. It may be longer: there may be a key now. MaxAge of it is not looked at. idem.ErrNoRequest: its bytes are gone. nil: it is taken as
+	// it is.
+	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) (idem.Kept, error)
 	// OnPause is called when this process has heard of a pause, or of its end. It must not block.
 	OnPause func(p idem.Pause, over bool)
 	// Limit is how many slots of a limit there are now, for an execution of that route; it is asked each time, because it may be reloaded. 0 = there

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -83,6 +84,17 @@ func (r requestStore) Fetch(ctx context.Context, id idem.ExecutionID, value []by
 		r.told(telemetry.FetchRequest, id, err)
 	}
 	return request, err
+}
+
+// rekeep makes of what etcd has kept of a request what it keeps for the execution in which that runs again.
+func (s *Service) rekeep(ctx context.Context, from, to idem.ExecutionID, value []byte) (again idem.Kept, err error) {
+	if again.Value, err = s.requests.Rekeep(ctx, from, to, value); err == nil {
+		again.Bytes, err = s.requests.Size(again.Value)
+	}
+	if errors.Is(err, parked.ErrNotKept) {
+		err = fmt.Errorf("%w: %w", idem.ErrNoRequest, err)
+	}
+	return again, err
 }
 
 // keptRequest reads the request of an execution of which etcd has kept that.

@@ -170,13 +170,7 @@ func (s *Service) openStore(context.Context) error {
 	}
 	cache := idem.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
-	o.Rekeep = func(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error) {
-		again, err := s.requests.Rekeep(ctx, from, to, value)
-		if errors.Is(err, parked.ErrNotKept) {
-			err = fmt.Errorf("%w: %w", idem.ErrNoRequest, err)
-		}
-		return again, err
-	}
+	o.Rekeep = s.rekeep
 	o.Limit = s.limit
 	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
 	o.OnPause = s.telemetry.Paused
