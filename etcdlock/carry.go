@@ -80,7 +80,7 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 		return nil, nil
 	}
 	if head.Latest != nil {
-		if rests := head.Latest.NotBefore.Sub(t.clock.Now()); rests > 0 {
+		if rests := head.Latest.Rests(t.clock.Now()); rests > 0 {
 			time.AfterFunc(rests, func() { t.lines.ripenLock(k.L) })
 			return nil, nil
 		}

@@ -87,7 +87,7 @@ func (r *replacing) compare(waits *idem.Lock) (same, older bool) {
 
 // rests reports whether who is first in the queue is not about to take the lock, although that is free.
 func (r *replacing) rests(l *idem.Lock) bool {
-	return l.Latest.NotBefore.After(r.store.clock.Now()) || r.store.pauses.of(l.Route, l.Scope.Workflow) != nil
+	return l.Latest.Rests(r.store.clock.Now()) > 0 || r.store.pauses.of(l.Route, l.Scope.Workflow) != nil
 }
 
 // prepare makes what the transaction needs, as far as the look found it, and the place's value.
@@ -208,7 +208,7 @@ func (p *Place) rests(ctx context.Context, at *queueState) bool {
 	if p.series == nil {
 		return false
 	}
-	left := p.series.NotBefore.Sub(p.store.clock.Now())
+	left := p.series.Rests(p.store.clock.Now())
 	if left <= 0 {
 		return false
 	}
