@@ -64,7 +64,9 @@ func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.
 	if _, single := field.Interface().(Secret); single {
 		for _, p := range places {
 			text, _ := s.read(p)
-			s.odd(p.path, text)
+			if secret.name != sealingKeys {
+				s.odd(p.path, text)
+			}
 			field.Set(reflect.ValueOf(NewSecret(text)))
 		}
 		return
@@ -142,6 +144,9 @@ func (s *secretReader) read(p secretPlace) (string, bool) {
 
 // publicKey is the secret that is none: how its text is laid out is up to its encoding.
 const publicKey = "public_key"
+
+// sealingKeys is the secret that has a line for each key, and is refused where a line is none.
+const sealingKeys = "key"
 
 // odd warns about what nobody means to have in a secret: it would be taken byte for byte, and everything refused.
 func (s *secretReader) odd(path, text string) {

@@ -162,6 +162,23 @@ func TestAPasswordOrAKeyInAURLIsNotShown(t *testing.T) {
 	}
 }
 
+// TestAKeyFileHasAsManyLinesAsItHasKeys: to roll a key is nothing to be warned about.
+func TestAKeyFileHasAsManyLinesAsItHasKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, []byte("# rolled\nk2 two\nk1 one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(Source{Bytes: []byte("park_store: {key_file: '" + file + "'}\nroutes: [{name: a, path: /a}]"), Senders: someSenders()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range loaded.Warnings {
+		if w.Path == "park_store.key_file" {
+			t.Error(w)
+		}
+	}
+}
+
 func TestASecretThatNobodyMeansIsWarnedAbout(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"fine":           {"s3cret\n", ""},
