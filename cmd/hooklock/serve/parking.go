@@ -62,7 +62,8 @@ func (s *Service) dropRequest(id idem.ExecutionID, bytes int64) {
 	}
 }
 
-// requestStore is where requests are kept, whose failures are told. What is given up because its time is over, is one, too.
+// requestStore is where requests are kept, whose failures are told. What is given up because its time is over, is one, too; what is called off, because the
+// service has answered meanwhile, is none.
 type requestStore struct {
 	*parked.Keeper
 	told func(operation string, id idem.ExecutionID, err error)
@@ -71,7 +72,7 @@ type requestStore struct {
 // Keep implements proxy.Requests.
 func (r requestStore) Keep(ctx context.Context, id idem.ExecutionID, request *parked.Request) ([]byte, error) {
 	value, err := r.Keeper.Keep(ctx, id, request)
-	if err != nil {
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		r.told(telemetry.KeepRequest, id, err)
 	}
 	return value, err
