@@ -225,6 +225,10 @@ func (s *S3) failed(doing string, err error) error {
 		return fmt.Errorf("%s: the server does not know these keys: look at s3.access_key_file, s3.secret_key_file and s3.region", place)
 	case minio.AccessDenied:
 		return fmt.Errorf("%s: these keys may not do that: allow them to get, put, delete and list", place)
+	case minio.RequestTimeTooSkewed:
+		return fmt.Errorf("%s: this machine's clock is not the server's: set it", place)
+	case "PermanentRedirect", "TemporaryRedirect", minio.AuthorizationHeaderMalformed:
+		return fmt.Errorf("%s: the bucket is in another region: look at s3.endpoint and s3.region", place)
 	}
 	return fmt.Errorf("%s: the server answers %d %.64s", place, answer.StatusCode, strings.Map(letter, answer.Code))
 }

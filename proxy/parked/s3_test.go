@@ -185,12 +185,14 @@ func TestAnErrorOfS3SaysWhatToDoAndNoSecret(t *testing.T) {
 
 func TestWhatAServerSaysIsNotRepeated(t *testing.T) {
 	for code, want := range map[string]string{
-		"InvalidAccessKeyId":         "the server does not know these keys",
-		"AccessDenied":               "allow them to get, put, delete and list",
-		"Odd&#10;&lt;x":              "the server answers 403 Oddx",
-		"RequestTimeTooSkewed":       "the server answers 403 RequestTimeTooSkewed",
-		strings.Repeat("Long", 1000): "the server answers 403 Long",
-		"":                           "the server answers 403 ",
+		"InvalidAccessKeyId":           "the server does not know these keys",
+		"AccessDenied":                 "allow them to get, put, delete and list",
+		"Odd&#10;&lt;x":                "the server answers 403 Oddx",
+		"RequestTimeTooSkewed":         "this machine's clock is not the server's: set it",
+		"PermanentRedirect":            "the bucket is in another region: look at s3.endpoint and s3.region",
+		"AuthorizationHeaderMalformed": "the bucket is in another region",
+		strings.Repeat("Long", 1000):   "the server answers 403 Long",
+		"":                             "the server answers 403 ",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/xml")
