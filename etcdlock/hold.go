@@ -33,7 +33,7 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 	mayBeHeld := false // by an attempt whose answer got lost
 	for pause := link.NewBackoff(); ; {
 		l := h.Lock()
-		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.store.clock.Since(h.since))
+		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.ran())
 		if err == nil {
 			r := newRequest(h.keys.L, protocol.Hold(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}, lock, alive), len(lock.Value))
 			r.own, r.alone = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true

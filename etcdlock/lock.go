@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
@@ -20,9 +21,9 @@ type owned struct {
 	writer string // marks the record that it writes
 	// worked: it speaks for somebody elsewhere who may have been at work.
 	worked bool
-	since  link.Instant // when this process got it
 
 	mu      sync.Mutex
+	since   link.Instant       // when this process got it, or the latest try of a parked one began
 	lock    *idem.Lock         // as last seen in etcd; replaced, never changed
 	session *session           // that vouches for it
 	ending  bool               // Settle or Release was called: nobody runs any more
@@ -48,6 +49,13 @@ func (h *owned) keysOf(l *idem.Lock) protocol.Keys {
 		k.A = k.H
 	}
 	return k
+}
+
+// ran is for how long its upstream may have been at work.
+func (h *owned) ran() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.store.clock.Since(h.since)
 }
 
 // Lock implements idem.Held.

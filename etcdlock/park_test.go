@@ -276,3 +276,26 @@ func TestACarrierGoesOnUnderTheNextSession(t *testing.T) {
 	}
 	mustSettle(t, h)
 }
+
+// TestAHoldOfAParkedExecutionHasTheMaxDurationOfItsTry: how long it waited before, for its upstream or for a person, is not the upstream's work.
+func TestAHoldOfAParkedExecutionHasTheMaxDurationOfItsTry(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l := parkedLock("w", "event")
+	l.MaxDuration = time.Hour
+	mustPark(t, s, l, 0)
+	h := takeNext(t, s).Held.(*owned)
+	h.since.At, h.since.Boot = h.since.At.Add(-2*time.Hour), h.since.Boot-2*time.Hour
+	mustAttempt(t, h)
+	if err := h.Hold(within(t, patience), 10*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	found := mustFind(t, s, l.Execution)
+	if found.Lock == nil || !found.Lock.Held || time.Until(found.Lock.HoldUntil) < 9*time.Minute {
+		t.Errorf("held: %+v", found.Lock)
+	}
+	left, err := s.Control.untilLimit(within(t, patience), found.Lock)
+	if err != nil || left < 50*time.Minute {
+		t.Errorf("max_duration ends in %v, %v", left, err)
+	}
+}

@@ -20,6 +20,7 @@ func (h *owned) Attempt(ctx context.Context, p idem.Parked, callbackHash string)
 		return idem.ErrPaused
 	}
 	defer done()
+	began := h.store.clock.Instant()
 	err := h.rewrite(ctx, &rewriting{
 		slots: h.retakeSlots,
 		next: func(l *idem.Lock) {
@@ -34,6 +35,9 @@ func (h *owned) Attempt(ctx context.Context, p idem.Parked, callbackHash string)
 		runs: true,
 	})
 	if err == nil {
+		h.mu.Lock()
+		h.since = began
+		h.mu.Unlock()
 		h.store.lines.tried(l.Execution)
 	}
 	return err
