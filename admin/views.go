@@ -36,7 +36,7 @@ func expiry(l *idem.Lock, timeout time.Duration, now time.Time) (end time.Time, 
 	if l.Cooling {
 		return l.CoolUntil, "release_delay"
 	}
-	if l.MaxDuration > 0 {
+	if l.MaxDuration > 0 && l.Parked == nil { // that of a parked one is of its try, and nothing here says when that began
 		end, by = l.StartedAt.Add(l.MaxDuration), "max_duration"
 	}
 	sooner := func(at time.Time, what string) {
