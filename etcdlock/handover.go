@@ -89,7 +89,7 @@ func (s *core) grant(l *idem.Lock, then []*protocol.InLine) *owned {
 	}
 	q := p.queue
 	q.seesLocked(l, l.Revision)
-	rest := q.behind(p)
+	rest := q.without(p.execution)
 	s.stepOutLocked(p)
 	h := newOwned(s, *l, s.layout.Keys(l), p.session)
 	q.line, q.before = rest, h.lock

@@ -96,9 +96,18 @@ func (q *queue) isFirst(p *Place) bool { return len(q.line) > 0 && p.is(q.line[0
 
 func (p *Place) is(l *protocol.InLine) bool { return l.Execution == p.execution }
 
-// behind is who is known to wait behind p.
-func (q *queue) behind(p *Place) []*protocol.InLine {
-	return q.line[slices.IndexFunc(q.line, p.is)+1:]
+// without is who is known to wait when id waits no more, because it has the lock. One that came together with it may be before it in the line, and waits on:
+// which of them is first, another process does not know.
+func (q *queue) without(id idem.ExecutionID) []*protocol.InLine {
+	at := slices.IndexFunc(q.line, func(l *protocol.InLine) bool { return l.Execution == id })
+	from := at
+	for from > 0 && q.line[from-1].Place == q.line[at].Place {
+		from--
+	}
+	if from < at {
+		return slices.Concat(q.line[from:at], q.line[at+1:])
+	}
+	return q.line[at+1:]
 }
 
 // stepOut is when p waits no more.
@@ -187,7 +196,7 @@ func (s *core) changed(key string, l *idem.Lock, at int64, line []*protocol.InLi
 		q.seesLocked(l, at)
 		q.learnLocked(line)
 		if l != nil { // who has it waits no more, though it may not have heard yet
-			q.line = q.line[slices.IndexFunc(q.line, func(other *protocol.InLine) bool { return other.Execution == l.Execution })+1:]
+			q.line = q.without(l.Execution)
 		}
 		q.before = l
 	}

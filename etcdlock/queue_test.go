@@ -166,3 +166,77 @@ func TestALongQueueIsServedInItsOrderOverThreeProcesses(t *testing.T) {
 		t.Errorf("the last one that ran is %d", before)
 	}
 }
+
+// Who is first was first when the queue was read; his place may have gone between that and the revision of the lock that he would be behind.
+func TestWhoWasCancelledJustBeforeTheLockWasHandedOverHearsOfIt(t *testing.T) {
+	e := etcdtest.Start(t)
+	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, s, lockFor("w", "holder"), 0)
+	next := lockFor("w", "next")
+	first := mustEnqueue(t, s, next)
+	runs := waitsAt(t, first, next)
+	firstInLine(t, first)
+	one, two := lockFor("w", "one"), lockFor("w", "two")
+	p, q := mustEnqueue(t, s, one), mustEnqueue(t, s, two)
+	mustSettle(t, held) // reads who waits
+	held = (<-runs).(*owned)
+	if known := held.known(); len(known) != 2 {
+		t.Fatalf("%d are known to wait", len(known))
+	}
+	watching, stop := context.WithCancel(within(t, patience))
+	watched := make(chan struct{})
+	go func() { defer close(watched); s.hub.wait(watching, nil, q.q, "somebody else waits") }()
+	defer func() { stop(); <-watched }()
+	settled(t, s, 1)
+	mustCancel(t, other, two.Execution, byOps(false))
+	eventually(t, "its place is heard to be gone", func() bool { return s.hub.goneAt(s.layout.Queued(two.Scope), q.q) != 0 })
+	mustSettle(t, held) // to one, at a later revision
+	if p.store.ours(one.Execution) == nil {
+		t.Fatal("it was not handed the lock")
+	}
+	if _, err := q.Await(within(t, patience), 0); !errors.Is(err, idem.ErrCancelled) {
+		t.Errorf("who was cancelled waits on: %v", err)
+	}
+}
+
+func TestOfTwoThatCameTogetherNobodyIsPassedOver(t *testing.T) {
+	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
+	for name, handed := range map[string]func(two *Place, l *idem.Lock){
+		"elsewhere, to the second of them": func(_ *Place, l *idem.Lock) { s.grant(l, nil) },
+		"the second of them has claimed it": func(two *Place, l *idem.Lock) {
+			s.changed(s.layout.Lock(two.scope), l, 60, []*protocol.InLine{inLine("one", 50)})
+			s.stepOut(two)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			place := func(event string) *Place {
+				l := lockFor("w", event)
+				p := &Place{store: s.core, session: mustSession(t, s), execution: l.Execution, scope: l.Scope, first: &l}
+				s.lineUp(p)
+				s.entered(p, 50)
+				return p
+			}
+			one, two := place("one"), place("two")
+			defer s.stepOut(one)
+			key := s.layout.Lock(one.scope)
+			s.changed(key, nil, 55, []*protocol.InLine{
+				{Lock: *one.first, Place: 50}, {Lock: *two.first, Place: 50}, inLine("behind them", 58),
+			})
+			l := *two.first
+			l.Created, l.Revision, l.Token = 60, 60, 60
+			handed(two, &l)
+			if !one.queue.isFirst(one) {
+				t.Errorf("the other one is passed over: %v", one.queue.line)
+			}
+		})
+	}
+}
+
+func mustSession(t *testing.T, s *Store) *session {
+	t.Helper()
+	session, _, err := s.keeper.current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session
+}

@@ -338,7 +338,8 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 // waitsAsKnown waits for the lock that p is next behind, or for the place before its own, where this process knows which that is; false: p has to look.
 func (p *Place) waitsAsKnown(ctx context.Context) bool {
 	if l := p.store.behindOurs(p); l != nil {
-		p.awaitLock(ctx, &protocol.State{Lock: l, Revision: l.Revision})
+		// Its own place was there when the queue was read, which may be before l was taken: who was cancelled between would not hear of it.
+		p.awaitLock(ctx, &protocol.State{Lock: l, Revision: min(l.Revision, p.q)})
 		return true
 	}
 	before, since := p.store.ahead(p)
