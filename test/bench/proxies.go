@@ -80,13 +80,13 @@ func startNginx(f *family, program, upstream string, out io.Writer) (*child, err
 	}
 	config := fmt.Sprintf(`daemon off;
 worker_processes %d;
-pid %s/nginx.pid;
+pid "%s/nginx.pid";
 error_log stderr error;
 events { worker_connections 4096; }
 http {
   access_log off;
-  client_body_temp_path %[2]s/body; proxy_temp_path %[2]s/proxy;
-  fastcgi_temp_path %[2]s/fastcgi; uwsgi_temp_path %[2]s/uwsgi; scgi_temp_path %[2]s/scgi;
+  client_body_temp_path "%[2]s/body"; proxy_temp_path "%[2]s/proxy";
+  fastcgi_temp_path "%[2]s/fastcgi"; uwsgi_temp_path "%[2]s/uwsgi"; scgi_temp_path "%[2]s/scgi";
   keepalive_requests 100000000;
   upstream behind { server %[3]s; keepalive 512; keepalive_requests 100000000; }
   server {

@@ -17,11 +17,11 @@ func inFront(t *testing.T, backend, upstream, server string) string {
 	program := testkit.Program(t, "nginx")
 	dir, addr := t.TempDir(), testkit.FreePort(t)
 	text := strings.NewReplacer("DIR", dir, "LISTEN", addr, "UPSTREAM", upstream, "SERVER", server).Replace(`
-daemon off; master_process off; worker_processes 1; pid DIR/pid; error_log DIR/error.log;
+daemon off; master_process off; worker_processes 1; pid "DIR/pid"; error_log "DIR/error.log";
 events { worker_connections 64; }
 http {
   access_log off;
-  client_body_temp_path DIR/body; proxy_temp_path DIR/proxy; fastcgi_temp_path DIR/f; uwsgi_temp_path DIR/u; scgi_temp_path DIR/s;
+  client_body_temp_path "DIR/body"; proxy_temp_path "DIR/proxy"; fastcgi_temp_path "DIR/f"; uwsgi_temp_path "DIR/u"; scgi_temp_path "DIR/s";
   upstream hooklock { UPSTREAM }
   server { listen LISTEN; SERVER }
 }
@@ -67,7 +67,7 @@ func TestAFrontThatKeepsTheRulesPassesTheProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := testkit.FreePort(t)
-	front := inFront(t, address, "server BACKEND max_fails=0;", "underscores_in_headers on; include "+shipped+";")
+	front := inFront(t, address, "server BACKEND max_fails=0;", `underscores_in_headers on; include "`+shipped+`";`)
 	lines, code := doctor(t, probed(t, address, "1s"), "--probe", front+"/hooks/a%20b?x=1")
 	if code != 0 {
 		t.Errorf("exit code %d", code)
@@ -195,8 +195,8 @@ func TestTheProbeLetsAReplicaDie(t *testing.T) {
 	}
 	const careless = "location / { proxy_pass http://hooklock; proxy_set_header Host $http_host; client_max_body_size 16m; proxy_next_upstream off; }"
 	for server, want := range map[string][2]string{
-		"include " + shipped + ";": {"ok", "deliveries go to the others, once"},
-		careless:                   {"failed", "of 24 requests fail (status 502)"},
+		`include "` + shipped + `";`: {"ok", "deliveries go to the others, once"},
+		careless:                     {"failed", "of 24 requests fail (status 502)"},
 	} {
 		first, second := testkit.FreePort(t), testkit.FreePort(t)
 		front := inFront(t, first, "server BACKEND max_fails=0; server "+second+" max_fails=0;", "underscores_in_headers on; "+server)

@@ -123,16 +123,17 @@ func senderFront(t *testing.T) string {
 // the disk.
 const nginxConfig = `
 daemon off; master_process off; worker_processes 1;
-pid %[1]s/nginx.pid;
-error_log %[1]s/error.log;
+pid "%[1]s/nginx.pid";
+error_log "%[1]s/error.log";
 events { worker_connections 64; }
 http {
   access_log off;
-  client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
+  client_body_temp_path "%[1]s/body"; proxy_temp_path "%[1]s/proxy"; fastcgi_temp_path "%[1]s/fastcgi";
+  uwsgi_temp_path "%[1]s/uwsgi"; scgi_temp_path "%[1]s/scgi";
   client_body_buffer_size 1k;
   server {
     listen %[2]s;
-    include %[4]s;
+    include "%[4]s";
   }
   upstream hooklock { server %[3]s max_fails=0; keepalive 64; }
 }
