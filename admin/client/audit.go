@@ -64,7 +64,7 @@ type AuditPage struct {
 func (c *Client) AuditPage(ctx context.Context, q AuditQuery) (*AuditPage, error) {
 	page := new(AuditPage)
 	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/audit", into: page,
+		method: http.MethodGet, path: "/v1/audit", into: page, has: "audits",
 		query: query(
 			"who", q.Who, "what", q.What, "prefix", q.Prefix, "execution", q.ExecutionID, "since", q.Since, "until", q.Until,
 			"limit", count(q.Limit), "cursor", q.Cursor,

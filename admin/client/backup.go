@@ -10,11 +10,11 @@ import (
 // Backup writes a copy of the server's embedded etcd to w: an etcd snapshot, with its checksum at the end. What was written before an error is
 // of no use. It may take minutes; only ctx bounds it. A server with an etcd cluster has none: a *Problem with CodeNoEmbeddedEtcd.
 func (c *Client) Backup(ctx context.Context, w io.Writer) error {
-	return c.stream(ctx, "/v1/embedded/backup", w)
+	return c.stream(ctx, "/v1/embedded/backup", "application/octet-stream", w)
 }
 
-// stream writes what is at path to w while it comes.
-func (c *Client) stream(ctx context.Context, path string, w io.Writer) error {
+// stream writes what is at path, which is of that media type, to w while it comes.
+func (c *Client) stream(ctx context.Context, path, media string, w io.Writer) error {
 	what := call{method: http.MethodGet, path: path}
 	request, err := c.request(ctx, what)
 	if err != nil {
@@ -31,6 +31,9 @@ func (c *Client) stream(ctx context.Context, path string, w io.Writer) error {
 			return fmt.Errorf("%s %s: read answer: %w", what.method, what.path, err)
 		}
 		return newProblem(answer, body)
+	}
+	if answer.Header.Get("Content-Type") != media {
+		return newProblem(answer, nil)
 	}
 	if _, err := io.Copy(w, answer.Body); err != nil {
 		return fmt.Errorf("%s %s: the copy was cut off: %w; see the log of hooklock, and try again", what.method, what.path, err)

@@ -68,7 +68,7 @@ func (c *Client) Guard(ctx context.Context, cb Callback, step string, plan []str
 		Plan  []string `json:"plan,omitempty"`
 	}{cb.Token, step, plan}
 	v := new(Verdict)
-	if err := c.callback(ctx, cb, "guard", call{body: body, into: v, accept: v.refusal}); err != nil {
+	if err := c.callback(ctx, cb, "guard", call{body: body, into: v, has: "proceed", accept: v.refusal}); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -100,7 +100,7 @@ func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) 
 		TTL   duration `json:"ttl,omitzero"`
 	}{cb.Token, duration(ttl)}
 	v := &Verdict{Proceed: true} // an answer that extends the hold does not say so besides
-	if err := c.callback(ctx, cb, "heartbeat", call{body: body, into: v, accept: v.refusal}); err != nil {
+	if err := c.callback(ctx, cb, "heartbeat", call{body: body, into: v, has: "executionId", accept: v.refusal}); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -147,7 +147,7 @@ func (c *Client) Complete(ctx context.Context, cb Callback, f Final) (*Execution
 		Error    *Failure `json:"error,omitempty"`
 	}{cb.Token, f.Status, f.Answer, f.Error}
 	x := new(Execution)
-	if err := c.callback(ctx, cb, "complete", call{body: body, into: x}); err != nil {
+	if err := c.callback(ctx, cb, "complete", call{body: body, into: x, has: "executionId"}); err != nil {
 		return nil, err
 	}
 	return x, nil

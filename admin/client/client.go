@@ -87,6 +87,7 @@ type call struct {
 	wait   time.Duration // how long the server was asked to wait
 	bearer string        // instead of the client's token
 	into   any           // what the JSON of a 2xx is decoded to; nil = it is thrown away
+	has    string        // a member that every such JSON of Hooklock has, of each release: what lacks it is another service's
 	// accept takes another status than 2xx for an answer: it reports whether body was one, and not a problem.
 	accept func(status int, body []byte) bool
 }
@@ -117,6 +118,8 @@ func (c *Client) do(ctx context.Context, call call) (status int, err error) {
 		return 0, newProblem(answer, body)
 	case call.into == nil:
 		return answer.StatusCode, nil
+	case call.has != "" && !has(body, call.has):
+		return 0, newProblem(answer, nil)
 	}
 	if raw, ok := call.into.(*[]byte); ok {
 		*raw = body
@@ -124,6 +127,16 @@ func (c *Client) do(ctx context.Context, call call) (status int, err error) {
 		return 0, fmt.Errorf("%s: this is no answer of Hooklock's admin API: %w", what, err)
 	}
 	return answer.StatusCode, nil
+}
+
+// has reports whether body may be an answer with that member. What is no JSON object at all is told when it is decoded.
+func has(body []byte, member string) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil {
+		return true
+	}
+	_, there := members[member]
+	return there
 }
 
 func (c *Client) request(ctx context.Context, call call) (*http.Request, error) {

@@ -156,7 +156,7 @@ func TestEveryCallAsksAsTheContractSays(t *testing.T) {
 			"POST /v1/executions/exec_a/guard", `{"token":7,"step":"pay","plan":["pay","mail"]}`, "secret"},
 		{"guard without a step", answer{200, `{"proceed":true}`, nil}, func(ctx context.Context, c *Client) error { _, err := c.Guard(ctx, cb, "", nil); return err },
 			"POST /v1/executions/exec_a/guard", `{"token":7}`, "secret"},
-		{"heartbeat", answer{200, `{"proceed":true}`, nil}, func(ctx context.Context, c *Client) error { _, err := c.Heartbeat(ctx, cb, time.Hour); return err },
+		{"heartbeat", answer{200, `{"executionId":"exec_a","status":"RUNNING","expiresIn":60}`, nil}, func(ctx context.Context, c *Client) error { _, err := c.Heartbeat(ctx, cb, time.Hour); return err },
 			"POST /v1/executions/exec_a/heartbeat", `{"token":7,"ttl":"1h0m0s"}`, "secret"},
 		{"complete", answer{200, anExecution, nil},
 			func(ctx context.Context, c *Client) error {
@@ -262,11 +262,59 @@ func TestAnAnswerOfSomebodyElseIsAProblemWithoutACode(t *testing.T) {
 			}
 		})
 	}
-	for name, body := range map[string]string{"a page": "<html>", "another object": "{}", "a cut one": `{"workflow":"w"`} {
+	for name, body := range map[string]string{"a page": "<html>", "a cut one": `{"workflow":"w"`} {
 		s := script(t, answer{200, body, nil})
 		if l, err := s.client.Lock(t.Context(), "w"); err == nil || !strings.Contains(err.Error(), "no answer of Hooklock") {
 			t.Errorf("%s: got %+v, %v", name, l, err)
 		}
+	}
+}
+
+// A service that answers {} to everything is no empty Hooklock: whoever looks for an event there would take it for one that never came, and a pause
+// that nobody has made for one that holds.
+func TestNoCallTakesTheAnswerOfAnotherServiceForHooklocks(t *testing.T) {
+	cb := Callback{"exec_a", 7, "secret"}
+	for name, do := range map[string]func(context.Context, *Client) (any, error){
+		"locks":      func(ctx context.Context, c *Client) (any, error) { return c.LockPage(ctx, LockQuery{}) },
+		"lock":       func(ctx context.Context, c *Client) (any, error) { return c.Lock(ctx, "w") },
+		"acquire":    func(ctx context.Context, c *Client) (any, error) { return c.Acquire(ctx, "w", AcquireRequest{}) },
+		"slots":      func(ctx context.Context, c *Client) (any, error) { return c.SlotPage(ctx, LockQuery{}) },
+		"turns":      func(ctx context.Context, c *Client) (any, error) { return c.TurnPage(ctx, LockQuery{}) },
+		"executions": func(ctx context.Context, c *Client) (any, error) { return c.ExecutionPage(ctx, ExecutionQuery{}) },
+		"parked":     func(ctx context.Context, c *Client) (any, error) { return c.ParkedPage(ctx, ParkedQuery{}) },
+		"execution":  func(ctx context.Context, c *Client) (any, error) { return c.Execution(ctx, "exec_a") },
+		"answer":     func(ctx context.Context, c *Client) (any, error) { return c.KeptAnswer(ctx, "exec_a") },
+		"request":    func(ctx context.Context, c *Client) (any, error) { return nil, c.Request(ctx, "exec_a", io.Discard) },
+		"cancel":     func(ctx context.Context, c *Client) (any, error) { return c.Cancel(ctx, "exec_a", "why", false) },
+		"forget":     func(ctx context.Context, c *Client) (any, error) { return c.Forget(ctx, "exec_a", "why") },
+		"rerun":      func(ctx context.Context, c *Client) (any, error) { return c.Act(ctx, Rerun, "exec_a", "why") },
+		"bulk": func(ctx context.Context, c *Client) (any, error) {
+			for part, err := range c.Bulk(ctx, Run, Bulk{DryRun: true}) {
+				return part, err
+			}
+			return nil, nil
+		},
+		"guard":     func(ctx context.Context, c *Client) (any, error) { return c.Guard(ctx, cb, "", nil) },
+		"heartbeat": func(ctx context.Context, c *Client) (any, error) { return c.Heartbeat(ctx, cb, 0) },
+		"complete":  func(ctx context.Context, c *Client) (any, error) { return c.Complete(ctx, cb, Final{Status: Success}) },
+		"pauses":    func(ctx context.Context, c *Client) (any, error) { return c.Pauses(ctx) },
+		"pause":     func(ctx context.Context, c *Client) (any, error) { return c.Pause(ctx, "route:a") },
+		"begin":     func(ctx context.Context, c *Client) (any, error) { return c.BeginPause(ctx, "route:a", "why", 0) },
+		"resume":    func(ctx context.Context, c *Client) (any, error) { return c.Resume(ctx, "route:a", "why") },
+		"audit":     func(ctx context.Context, c *Client) (any, error) { return c.AuditPage(ctx, AuditQuery{}) },
+		"report":    func(ctx context.Context, c *Client) (any, error) { return c.Report(ctx, "") },
+		"routes":    func(ctx context.Context, c *Client) (any, error) { return c.Routes(ctx) },
+		"status":    func(ctx context.Context, c *Client) (any, error) { return c.Status(ctx) },
+		"config":    func(ctx context.Context, c *Client) (any, error) { return c.Config(ctx, false) },
+		"reload":    func(ctx context.Context, c *Client) (any, error) { return c.Reload(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := do(t.Context(), script(t, answer{200, `{}`, nil}).client)
+			var p *Problem
+			if !errors.As(err, &p) || p.Code != "" || !strings.Contains(p.Error(), "the answer 200 OK does not come from Hooklock's admin API") {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
 	}
 }
 

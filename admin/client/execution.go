@@ -181,7 +181,7 @@ func (c *Client) AwaitExecution(ctx context.Context, id string, wait time.Durati
 // execution sends a call that is answered with an execution.
 func (c *Client) execution(ctx context.Context, call call) (*Execution, error) {
 	e := new(Execution)
-	call.into = e
+	call.into, call.has = e, "executionId"
 	if _, err := c.do(ctx, call); err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason st
 		Only   Status `json:"ifStatus,omitempty"`
 	}{reason, final, only}
 	cancelled := new(Cancelled)
-	status, err := c.do(ctx, call{method: http.MethodPost, path: executionPath(id, "cancel"), body: body, into: cancelled})
+	status, err := c.do(ctx, call{method: http.MethodPost, path: executionPath(id, "cancel"), body: body, into: cancelled, has: "executionId"})
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type ExecutionQuery struct {
 func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*ExecutionPage, error) {
 	page := new(ExecutionPage)
 	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/executions", into: page,
+		method: http.MethodGet, path: "/v1/executions", into: page, has: "executions",
 		query: query(
 			"workflow", q.Workflow, "prefix", q.Prefix, "route", q.Route, "status", string(q.Status), "outcome", string(q.Outcome), "decision", q.Decision,
 			"since", q.Since, "until", q.Until, "event", q.EventID, "key", q.Key, "id", q.ID, "trace", q.TraceID,

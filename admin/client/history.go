@@ -73,7 +73,7 @@ func (c *Client) KeptAnswer(ctx context.Context, id string) (*KeptAnswer, error)
 		return nil, errNoExecutionID
 	}
 	answer := new(KeptAnswer)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: executionPath(id, "answer"), into: answer}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: executionPath(id, "answer"), into: answer, has: "headers"}); err != nil {
 		return nil, err
 	}
 	return answer, nil

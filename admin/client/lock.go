@@ -63,7 +63,7 @@ type LockPage struct {
 func (c *Client) LockPage(ctx context.Context, q LockQuery) (*LockPage, error) {
 	page := new(LockPage)
 	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/locks", query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor), into: page,
+		method: http.MethodGet, path: "/v1/locks", query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor), into: page, has: "locks",
 	})
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (c *Client) lock(ctx context.Context, workflow, action string, call call) (
 		return nil, errNoWorkflow
 	}
 	l := new(Lock)
-	call.path, call.into = lockPath(workflow, action), l
+	call.path, call.into, call.has = lockPath(workflow, action), l, "workflow"
 	if _, err := c.do(ctx, call); err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest)
 		TTL    duration `json:"ttl"`
 		Wait   duration `json:"wait"`
 	}{r.Holder, duration(r.TTL), duration(r.Wait)}
-	_, err := c.do(ctx, call{method: http.MethodPost, path: lockPath(workflow, "acquire"), body: body, wait: r.Wait, into: acquired})
+	_, err := c.do(ctx, call{method: http.MethodPost, path: lockPath(workflow, "acquire"), body: body, wait: r.Wait, into: acquired, has: "workflow"})
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ type ParkedQuery struct {
 func (c *Client) ParkedPage(ctx context.Context, q ParkedQuery) (*ExecutionPage, error) {
 	page := new(ExecutionPage)
 	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/executions", into: page,
+		method: http.MethodGet, path: "/v1/executions", into: page, has: "executions",
 		query: query("parked", "true", "workflow", q.Workflow, "state", string(q.State), "limit", count(q.Limit), "cursor", q.Cursor),
 	})
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq
 	return func(yield func(*BulkResult, error) bool) {
 		for {
 			part := new(BulkResult)
-			_, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/executions/" + string(action), body: b, into: part, wait: bulkTime})
+			_, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/executions/" + string(action), body: b, into: part, has: "matched", wait: bulkTime})
 			if err != nil {
 				yield(nil, err)
 				return
@@ -173,5 +173,5 @@ func (c *Client) Request(ctx context.Context, id string, to io.Writer) error {
 	if id == "" {
 		return errNoExecutionID
 	}
-	return c.stream(ctx, executionPath(id, "request"), to)
+	return c.stream(ctx, executionPath(id, "request"), "message/http", to)
 }

@@ -105,7 +105,7 @@ var errNoScope = errors.New("the scope is empty")
 // Pauses lists what is paused.
 func (c *Client) Pauses(ctx context.Context) (*PauseList, error) {
 	l := new(PauseList)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/pauses", into: l}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/pauses", into: l, has: "pauses"}); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -117,7 +117,7 @@ func (c *Client) Pause(ctx context.Context, scope string) (*Pause, error) {
 		return nil, errNoScope
 	}
 	p := new(Pause)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/pauses/" + segment(scope), into: p}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/pauses/" + segment(scope), into: p, has: "scope"}); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -131,7 +131,7 @@ func (c *Client) BeginPause(ctx context.Context, scope, reason string, d time.Du
 		body["for"] = d.String()
 	}
 	p := new(Pause)
-	if _, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/pauses", body: body, into: p}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/pauses", body: body, into: p, has: "scope"}); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -144,7 +144,7 @@ func (c *Client) Resume(ctx context.Context, scope, reason string) (*EndedPause,
 		return nil, errNoScope
 	}
 	p := new(EndedPause)
-	if _, err := c.do(ctx, call{method: http.MethodDelete, path: "/v1/pauses/" + segment(scope), query: query("reason", reason), into: p}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodDelete, path: "/v1/pauses/" + segment(scope), query: query("reason", reason), into: p, has: "scope"}); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -78,7 +78,7 @@ func (r *Report) UnmarshalJSON(text []byte) error {
 // Report says what was found since then: a time (RFC 3339), or how long ago (24h); "" is everything that is known.
 func (c *Client) Report(ctx context.Context, since string) (*Report, error) {
 	r := new(Report)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/report", query: query("since", since), into: r}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/report", query: query("since", since), into: r, has: "routes"}); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -45,7 +45,7 @@ type RouteList struct {
 // Routes says what the routes of the process that answers do.
 func (c *Client) Routes(ctx context.Context) (*RouteList, error) {
 	list := new(RouteList)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/routes", into: list}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/routes", into: list, has: "routes"}); err != nil {
 		return nil, err
 	}
 	return list, nil

@@ -68,7 +68,7 @@ func (c *Client) TurnPage(ctx context.Context, q LockQuery) (*SlotPage, error) {
 func (c *Client) slotPage(ctx context.Context, q LockQuery, waiting string) (*SlotPage, error) {
 	page := new(SlotPage)
 	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/slots", into: page,
+		method: http.MethodGet, path: "/v1/slots", into: page, has: "slots",
 		query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor, "waiting", waiting),
 	})
 	if err != nil {

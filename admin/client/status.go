@@ -122,7 +122,7 @@ func (s *ReplicaStatus) UnmarshalJSON(text []byte) error {
 // Status says how the process that answers is doing.
 func (c *Client) Status(ctx context.Context) (*ReplicaStatus, error) {
 	s := new(ReplicaStatus)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/status", into: s}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/status", into: s, has: "replica"}); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -160,7 +160,7 @@ func (c *Client) Config(ctx context.Context, origin bool) (*RunningConfig, error
 		asked = "true"
 	}
 	r := new(RunningConfig)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/config", query: query("origin", asked), into: r}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/config", query: query("origin", asked), into: r, has: "yaml"}); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -191,7 +191,7 @@ func (r *Reloaded) UnmarshalJSON(text []byte) error {
 // wrong with it; the old one stays in force then.
 func (c *Client) Reload(ctx context.Context) (*Reloaded, error) {
 	r := new(Reloaded)
-	if _, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/config/reload", into: r}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/config/reload", into: r, has: "changed"}); err != nil {
 		return nil, err
 	}
 	return r, nil
