@@ -129,6 +129,11 @@ func TestTheListOfWhatIsParkedIsByState(t *testing.T) {
 	for query, want := range map[string][]string{
 		"parked=true": {dead, blocked, waiting}, "parked=true&state=blocked": {blocked}, "parked=true&state=dead_letter": {dead}, "parked=true&state=parked": {waiting},
 		"parked=true&workflow=w": {waiting}, "parked=true&workflow=w&state=blocked": nil,
+		// All filters that are given have to hold, here as for all executions.
+		"parked=true&prefix=stripe/": {dead, blocked}, "parked=true&prefix=stripe/&state=dead_letter": {dead}, "parked=true&route=nobody": nil,
+		"parked=true&event=2": nil, "parked=true&key=0000000000000000": nil, "parked=true&id=exec_zzzz": nil, "parked=true&id=" + waiting[:12]: {waiting},
+		"parked=true&trace=00000000000000000000000000000001": nil, "parked=true&outcome=unknown": {dead}, "parked=true&outcome=executed": nil, "parked=true&until=1h": nil,
+		"parked=true&limit=1&route=nobody": nil,
 	} {
 		a := f.want(200, "", "GET", "/v1/executions?"+query, readToken1, "")
 		all, _ := a.json["executions"].([]any)
@@ -156,7 +161,7 @@ func TestTheListOfWhatIsParkedIsByState(t *testing.T) {
 	if seen != 3 {
 		t.Errorf("%d in parts", seen)
 	}
-	for _, query := range []string{"parked=yes", "state=blocked", "parked=true&state=dead", "parked=true&status=PENDING"} {
+	for _, query := range []string{"parked=yes", "state=blocked", "parked=true&state=dead", "parked=true&status=PENDING", "parked=true&decision=locked"} {
 		f.want(400, "bad_request", "GET", "/v1/executions?"+query, readToken1, "")
 	}
 }
