@@ -425,6 +425,9 @@ func allForget(v *visit) (*question, error) {
 		"Where an event has run again, or runs, when its request arrives, nothing is done with it.")
 }
 
+// stateFlags are what the command line has for a state. For what is parked and not blocked it has none: without a flag both are meant.
+var stateFlags = map[client.ParkState]string{client.ParkBlocked: " --blocked", client.ParkDeadLetter: " --dead-letters"}
+
 // allOf is the question for everything that is parked and fits a filter. Its count is a dry run's.
 func allOf(do string) func(*visit) (*question, error) {
 	title := map[string]string{"run": "Run now", "skip": "Skip", "rerun": "Run again"}[do]
@@ -435,11 +438,16 @@ func allOf(do string) func(*visit) (*question, error) {
 	}[do]
 	return func(v *visit) (*question, error) {
 		filter, flags := map[string]any{}, ""
-		for _, name := range []string{"workflow", "route", "state"} {
+		for _, name := range []string{"workflow", "route"} {
 			if value := v.query.Get(name); value != "" {
 				filter[name] = value
 				flags += " --" + name + " " + quoted(value)
 			}
+		}
+		state := v.query.Get("state")
+		if state != "" {
+			filter["state"] = state
+			flags += stateFlags[client.ParkState(state)]
 		}
 		result := &client.BulkResult{}
 		body := map[string]any{"filter": filter, "dryRun": true, "limit": 1000}
@@ -458,7 +466,9 @@ func allOf(do string) func(*visit) (*question, error) {
 		q.Requests = []request{{
 			Method: http.MethodPost, Path: "v1/executions/" + do, Body: map[string]any{"filter": filter, "limit": 100}, Reason: "body", Names: "all", Pages: true,
 		}}
-		q.Commands = []string{command("executions " + do + flags + " --reason " + markShell)}
+		if client.ParkState(state) != client.ParkWaiting {
+			q.Commands = []string{command("executions " + do + flags + " --reason " + markShell)}
+		}
 		return q, nil
 	}
 }

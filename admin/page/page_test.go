@@ -391,22 +391,29 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 	}
 	api = &scripted{answers: map[string]any{"/v1/executions/rerun": &client.BulkResult{Matched: 37}}}
 	requests, text = questionOf(t, api, "do=all-rerun&state=dead_letter&route=r")
-	if len(requests) != 1 || !requests[0].Pages || !strings.Contains(text, "Run again 37 executions") || !strings.Contains(text, "executions rerun --route 'r' --state 'dead_letter'") {
+	if len(requests) != 1 || !requests[0].Pages || !strings.Contains(text, "Run again 37 executions") || !strings.Contains(text, "executions rerun --route 'r' --dead-letters --reason") {
 		t.Errorf("%+v %s", requests, text)
+	}
+	api.answers["/v1/executions/run"] = &client.BulkResult{Matched: 2}
+	if _, text = questionOf(t, api, "do=all-run&state=blocked"); !strings.Contains(text, "executions run --blocked --reason") {
+		t.Errorf("%s", text)
+	}
+	if _, text = questionOf(t, api, "do=all-run&state=parked&route=r"); strings.Contains(text, "hooklock executions") { // it would run what is blocked, too
+		t.Errorf("%s", text)
 	}
 }
 
 func TestWhatIsParkedIsFoundByWhatTheAPICanDoItTo(t *testing.T) {
 	page := &client.ExecutionPage{Executions: []client.Execution{
-		{ExecutionID: anID, Workflow: "w", Route: "r", EventID: "mine", Parked: &client.Parked{}}, {ExecutionID: anID, Workflow: "w", Route: "other", EventID: "theirs", Parked: &client.Parked{}},
+		{ExecutionID: anID, Workflow: "w", Route: "r", EventID: "mine", Parked: &client.Parked{}},
 	}}
 	api := &scripted{answers: map[string]any{"/v1/executions": page}}
 	server := newPage(t, api)
 	_, text := get(t, server, "/page/find?state=blocked&route=r")
-	if !strings.Contains(text, "mine") || strings.Contains(text, "theirs") || !strings.Contains(text, "do=all-skip&amp;route=r&amp;state=blocked") {
+	if !strings.Contains(text, "mine") || !strings.Contains(text, "do=all-skip&amp;route=r&amp;state=blocked") {
 		t.Errorf("%s", text)
 	}
-	if !strings.Contains(api.asked[0], "parked=true&") {
+	if !strings.Contains(api.asked[0], "parked=true&route=r&state=blocked") {
 		t.Errorf("%v", api.asked)
 	}
 	if _, text := get(t, server, "/page/find?state=blocked&prefix=w"); strings.Contains(text, "all-skip") || !strings.Contains(text, "mine") {
