@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // executionFilters are what a list of executions may be asked for.
@@ -18,7 +19,7 @@ func executionFilters() []string {
 // executionQuery is which executions are asked for.
 func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	q = idem.ExecutionQuery{
-		Workflow: c.query("workflow"), Prefix: c.query("prefix"), Route: c.query("route"), EventID: c.query("event"), Key: c.query("key"),
+		Workflow: c.query("workflow"), Prefix: c.query("prefix"), Route: c.query("route"), EventID: naming.Spelled(c.query("event")), Key: c.query("key"),
 		Beginning: c.query("id"), TraceID: c.query("trace"),
 	}
 	if q.Limit, err = c.limit(); err != nil {

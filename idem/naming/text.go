@@ -30,6 +30,16 @@ func appendPrintable(b, v []byte) []byte {
 	return b
 }
 
+// Spelled is how an event ID is spelled in Names that somebody has in hand as its sender writes it. One that is spelled so already stays: what the
+// sender itself writes in that spelling, as "a%25b", has to be given as Names have it, "a%2525b".
+func Spelled(eventID string) string {
+	given := []byte(eventID)
+	if plain, ok := appendUnescaped(nil, given, false); ok && string(appendPrintable(nil, plain)) == eventID {
+		return eventID
+	}
+	return string(appendPrintable(nil, given))
+}
+
 // hidden are the C1 controls, line and paragraph separators, and marks that turn or hide the text around them.
 func hidden(r rune) bool {
 	return r >= 0x80 && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e ||

@@ -64,6 +64,13 @@ routes:
 	if strings.Index(list, "evt_1234") > strings.Index(list, "evt_123 ") || strings.Count(list, "exec_") != 2 {
 		t.Errorf("not the newest first:\n%s", list)
 	}
+	// An ID is found as its sender writes it, and as it is shown here.
+	odd := testkit.Post(t, h.Addr, "/hooks/acme", "{}", key("order%2F17 100%"))
+	for _, text := range []string{"order%2F17 100%", "order%252F17 100%25"} {
+		if table := cli(t, h, "executions", "find", text); !strings.Contains(table, odd.Execution()) {
+			t.Errorf("find %s:\n%s", text, table)
+		}
+	}
 }
 
 // An upstream's two-minute deploy ends in a list of what to send again.

@@ -1,0 +1,20 @@
+package naming
+
+import "testing"
+
+// People have an event ID from its sender, or from what Hooklock shows: either names the event.
+func TestAnEventIDIsSpelledAsItIsNamedWhoeverWroteIt(t *testing.T) {
+	for written, want := range map[string]string{
+		"evt_1": "evt_1", "ä/ö?#": "ä/ö?#", "": "", " a ": " a ",
+		"100%": "100%25", "100%25": "100%25", "order%2F17": "order%252F17", "order%252F17": "order%252F17", "%s%d": "%25s%25d", "%25s%25d": "%25s%25d",
+		"a\nb": "a%0Ab", "a%0Ab": "a%0Ab", "a%0ab": "a%250ab", "\u202eabc": "%E2%80%AEabc", "%E2%80%AEabc": "%E2%80%AEabc", "\xff": "%FF", "%FF": "%FF", "%": "%25",
+		"50%\n": "50%25%0A", "%41": "%2541",
+	} {
+		if got := Spelled(written); got != want {
+			t.Errorf("%q: got %q, want %q", written, got, want)
+		}
+		if got := Spelled(want); got != want {
+			t.Errorf("%q, which is spelled, becomes %q", want, got)
+		}
+	}
+}
