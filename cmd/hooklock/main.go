@@ -28,11 +28,15 @@ func main() {
 
 // run is main without the process.
 func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int {
-	e := &cli.Environment{Env: env, Stdout: stdout, Stderr: stderr}
+	out := &cli.Output{To: stdout}
+	e := &cli.Environment{Env: env, Stdout: out, Stderr: stderr}
 	defer e.Close()
 	root := newRoot(e)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = out.Err()
+	}
 	if err == nil {
 		return cli.ExitFine
 	}

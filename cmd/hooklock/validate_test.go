@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,23 @@ func TestConfigShowPrintsNoYAMLToWhoAsksForJSON(t *testing.T) {
 	for output, want := range map[string]int{"json": cli.ExitUsage, "nonsense": cli.ExitUsage, "yaml": cli.ExitFine} {
 		if code, out, problems := command(t, nil, "config", "show", "--config", config, "-o", output); code != want || code != cli.ExitFine && (out != "" || !strings.Contains(problems, "--running")) {
 			t.Errorf("-o %s: exit code %d: %s%s", output, code, out, problems)
+		}
+	}
+}
+
+// A full disk under the output is told by the exit code of every command: a script would take what is not there for said.
+func TestNoCommandIsFineWhoseOutputIsNotWritten(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "sidecar.yaml")
+	if err := os.WriteFile(config, []byte("upstream: http://127.0.0.1:1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"version"}, {"--version"}, {"--help"}, {"locks"}, {"validate", "--config", config}, {"validate", "-o", "json", "--config", config}, {"completion", "bash"},
+		{"config", "show", "--config", config}, {"config", "schema"},
+	} {
+		var problems bytes.Buffer
+		if code := run(t.Context(), args, nil, full{}, &problems); code != cli.ExitFailed || !strings.Contains(problems.String(), "no space left") {
+			t.Errorf("%v: exit code %d: %s", args, code, problems.String())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
@@ -27,6 +28,31 @@ type Environment struct {
 	Stdout io.Writer
 	Stderr io.Writer // a server's log takes its place
 	AtEnd  func()    // what is left to be done when the command has ended; nil: nothing
+}
+
+// Output is a program's output that remembers that something could not be written: whoever prints a few words looks no more than whoever prints pages.
+type Output struct {
+	To  io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(text []byte) (int, error) {
+	n, err := o.To.Write(text)
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.err = err
+	}
+	return n, err
+}
+
+// Err is why something is not written; nil: all is.
+func (o *Output) Err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }
 
 // Close does what is left to be done.

@@ -15,6 +15,9 @@ type Screen struct {
 
 // ScreenOf is the screen behind out. Colours are left out where NO_COLOR has any value (https://no-color.org), and where TERM is dumb.
 func (e *Environment) ScreenOf(out io.Writer) Screen {
+	if o, ok := out.(*Output); ok {
+		out = o.To
+	}
 	file, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return Screen{}
