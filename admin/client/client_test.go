@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -315,6 +316,24 @@ func TestNoCallTakesTheAnswerOfAnotherServiceForHooklocks(t *testing.T) {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
+	}
+}
+
+// As a shell makes of --token-file <(pass hooklock).
+func TestATokenThatComesThroughAPipeIsReadOnce(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	if _, err := io.WriteString(write, "piped\n"); err != nil || write.Close() != nil {
+		t.Fatal(err)
+	}
+	source := TokenFile(fmt.Sprintf("/dev/fd/%d", read.Fd()))
+	for range 2 {
+		if token, err := source(); err != nil || token != "piped" {
+			t.Errorf("%q %v", token, err)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -83,9 +84,17 @@ type TokenSource func() (string, error)
 // Token is always the same token.
 func Token(token string) TokenSource { return func() (string, error) { return token, nil } }
 
-// TokenFile reads the token from a file each time: one that is replaced is used at once. One trailing newline is cut.
+// TokenFile reads the token from a file each time: one that is replaced is used at once. A pipe is read once: it has nothing more. One trailing
+// newline is cut.
 func TokenFile(path string) TokenSource {
+	var mu sync.Mutex
+	piped := ""
 	return func() (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if piped != "" {
+			return piped, nil
+		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return "", fmt.Errorf("read token file: %w", err)
@@ -96,6 +105,9 @@ func TokenFile(path string) TokenSource {
 			return "", fmt.Errorf("token file %s is empty", path)
 		case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
 			return "", fmt.Errorf("token file %s: a token is one line of visible ASCII characters without spaces", path)
+		}
+		if file, err := os.Stat(path); err == nil && !file.Mode().IsRegular() {
+			piped = token
 		}
 		return token, nil
 	}
