@@ -71,13 +71,22 @@ func one(a *action) func(*call) error {
 	}
 }
 
+// unreadable says of a request that is kept that it cannot be read.
+func (c *call) unreadable(err error) *problem {
+	c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
+	return refuse("request_unavailable", "where it is kept cannot be read now, or its key is missing; the log of this Hooklock says which")
+}
+
 // act does it with the execution that c.name names, and notes for the audit log what came of it.
 func (c *call) act(ctx context.Context, a *action, reason string) (*idem.Found, error) {
 	id := idem.ExecutionID(c.name)
 	found, before, err := a.do(ctx, c, id, reason)
 	if err != nil {
-		if errors.Is(err, idem.ErrCancelled) { // elsewhere in the API that is said of a wait for a lock
+		switch {
+		case errors.Is(err, idem.ErrCancelled): // elsewhere in the API that is said of a wait for a lock
 			err = refuse("cancel_requested", "somebody has cancelled it; look at abortedBy and abortReason")
+		case errors.Is(err, idem.ErrRequestUnavailable):
+			err = c.unreadable(err)
 		}
 		return nil, err
 	}
@@ -134,8 +143,7 @@ func (c *call) request() error {
 	}
 	head, body, err := c.api.o.Request(ctx, idem.ExecutionID(c.name), kept)
 	if err != nil {
-		c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
-		return refuse("request_unavailable", "where it is kept cannot be read now, or its key is missing; the log of this Hooklock says which")
+		return c.unreadable(err)
 	}
 	c.w.Header().Set("Content-Type", "message/http")
 	c.w.Header().Set("Content-Disposition", "attachment")

@@ -194,7 +194,7 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 		if found.ID() != e.Execution {
 			item.NewID = string(found.ID())
 		}
-	case p.Status >= http.StatusInternalServerError:
+	case p.Status >= http.StatusInternalServerError && p.Code != "request_unavailable": // which says nothing of the next one
 		return item, p
 	default:
 		item.Result, item.Code, item.Message = resultRefused, p.Code, p.Detail

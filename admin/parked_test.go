@@ -383,3 +383,28 @@ func TestManyGoOnBehindWhatIsRefusedAndStopWhereTheStoreDoes(t *testing.T) {
 	a = f.want(200, "", "POST", "/v1/executions/rerun", opsToken, body+`,"cursor":"`+a.text("nextCursor")+`"}`)
 	inOrderOf(t, a, ids[2:])
 }
+
+// It is no fault of etcd's, asking again does not help, and those behind it have nothing to do with it.
+func TestADeadLetterWhoseRequestCannotBeReadSaysSoAndHoldsUpNoOther(t *testing.T) {
+	f := newFleet(t, keptRequests)
+	sealed := f.park("w", "1", "sealed")
+	f.bury(f.carry("w"))
+	fine := f.park("w", "2", "a|b")
+	f.bury(f.carry("w"))
+	f.does(503, "request_unavailable", sealed, "rerun")
+	if line := f.log.audit(t); line["result"] != "refused" || line["code"] != "request_unavailable" {
+		t.Errorf("%v", line)
+	}
+	a := f.want(200, "", "POST", "/v1/executions/rerun", opsToken, `{"filter":{"state":"dead_letter"},"reason":"r"}`)
+	all, _ := a.json["executions"].([]any)
+	if len(all) != 2 || a.number("done") != 1 || a.number("refused") != 1 {
+		t.Fatalf("%s", a.body)
+	}
+	for i, want := range []map[string]any{{"executionId": sealed, "result": "refused", "code": "request_unavailable"}, {"executionId": fine, "result": "done"}} {
+		for name, value := range want {
+			if got, _ := all[i].(map[string]any); got[name] != value {
+				t.Errorf("%d: %s is %v, want %v", i, name, got[name], value)
+			}
+		}
+	}
+}

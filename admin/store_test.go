@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -47,7 +48,7 @@ func (f *fleet) open(t testing.TB, holder string) *etcdlock.Store {
 
 func (f *fleet) openAt(t testing.TB, holder, endpoint string) *etcdlock.Store {
 	t.Helper()
-	s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{endpoint}, Holder: holder, Limit: func(_ string, slot idem.Slot) int { return len(slot.Rule) - len("er") }})
+	s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{endpoint}, Holder: holder, Limit: func(_ string, slot idem.Slot) int { return len(slot.Rule) - len("er") }, Rekeep: rekeep})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +64,14 @@ func (f *fleet) openAt(t testing.TB, holder, endpoint string) *etcdlock.Store {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// rekeep is for what keptRequests reads.
+func rekeep(_ context.Context, _, _ idem.ExecutionID, kept []byte) (idem.Kept, error) {
+	if !bytes.Contains(kept, []byte("|")) {
+		return idem.Kept{}, errors.New("key k7 is missing")
+	}
+	return idem.Kept{Value: kept, Bytes: int64(len(kept))}, nil
 }
 
 func within(t testing.TB) context.Context {

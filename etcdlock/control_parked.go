@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -105,8 +106,8 @@ func (s *Control) runNow(ctx context.Context, at *executionState) (*idem.Found, 
 }
 
 // Rerun lets the event of an ended execution run again whose request was kept: a new execution, the last of its line. The error is
-// idem.ErrNoRequest, idem.ErrAlive where the event waits or runs, idem.ErrCancelled where it was cancelled for good, idem.ErrSuperseded,
-// idem.ErrNoExecution or idem.ErrStoreUnavailable.
+// idem.ErrNoRequest, idem.ErrRequestUnavailable, idem.ErrAlive where the event waits or runs, idem.ErrCancelled where it was cancelled for good,
+// idem.ErrSuperseded, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
 	scope, err := s.scopeOf(ctx, id)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *Control) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.F
 			return true, idem.ErrCancelled
 		}
 		found, err = s.rerun(ctx, at, next)
-		return found != nil || errors.Is(err, idem.ErrNoRequest), err
+		return found != nil || errors.Is(err, idem.ErrNoRequest) || errors.Is(err, idem.ErrRequestUnavailable), err
 	})
 	return found, err
 }
@@ -164,7 +165,7 @@ func (s *Control) rerun(ctx context.Context, at *executionState, next idem.Execu
 		case errors.Is(err, idem.ErrNoRequest):
 			return nil, err
 		case err != nil:
-			return nil, unavailable(err)
+			return nil, fmt.Errorf("%w: %w", idem.ErrRequestUnavailable, err)
 		}
 	}
 	l := again(at.Record, was, next, s.clock.Now())

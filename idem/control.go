@@ -35,6 +35,8 @@ var (
 	ErrNotParked = errors.New("execution is not parked")
 	// ErrNoRequest: the ledger does not keep the request of the execution.
 	ErrNoRequest = errors.New("request is not kept")
+	// ErrRequestUnavailable: the request of the execution is kept, and cannot be read: where it is kept does not answer, or its key is missing.
+	ErrRequestUnavailable = errors.New("request cannot be read")
 	// ErrCursor: the cursor of a query is none that a page of the same query gave.
 	ErrCursor = errors.New("not a cursor of this list")
 )
