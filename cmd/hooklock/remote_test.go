@@ -383,10 +383,12 @@ func TestStatusNamesAreCompleted(t *testing.T) {
 
 func TestWhatTheServerHasIsCompleted(t *testing.T) {
 	api := serveAPI(t, map[string]string{
-		"GET /v1/locks?limit=50&prefix=s":  `200 {"locks":[` + lockJSON + "," + staleJSON + `],"nextCursor":""}`,
-		"GET /v1/locks/stripe%2Facme":      "200 " + lockJSON,
-		"GET /v1/executions?limit=200":     `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
-		"GET /v1/locks?limit=50&prefix=no": `503 {"code":"store_unavailable"}`,
+		"GET /v1/locks?limit=50&prefix=s":           `200 {"locks":[` + lockJSON + "," + staleJSON + `],"nextCursor":""}`,
+		"GET /v1/locks/stripe%2Facme":               "200 " + lockJSON,
+		"GET /v1/executions?limit=200":              `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
+		"GET /v1/executions?id=exec&limit=200":      `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
+		"GET /v1/executions?id=exec_none&limit=200": `200 {"executions":[],"nextCursor":""}`,
+		"GET /v1/locks?limit=50&prefix=no":          `503 {"code":"store_unavailable"}`,
 	})
 	for args, want := range map[string]string{
 		"locks get s":                            "stripe/acme\trunning\n:4\n",
@@ -401,6 +403,37 @@ func TestWhatTheServerHasIsCompleted(t *testing.T) {
 		if code != cli.ExitFine || out != want {
 			t.Errorf("%s: %d %q, want %q", args, code, out, want)
 		}
+	}
+}
+
+// The server finds it by its index: whoever reads the whole list waits for minutes where there are a million.
+func TestAnIDThatIsCutShortIsSearchedAndNotReadFromTheWholeList(t *testing.T) {
+	api := serveAPI(t, map[string]string{
+		"GET /v1/executions?id=exec_7hq3p2&limit=200": `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
+		"POST /v1/executions/" + id + "/cancel":       "202 " + endedJSON,
+		"*":                                           `503 {"code":"store_unavailable"}`,
+	})
+	code, _, problems := command(t, nil, "executions", "cancel", "exec_7hq3p2", "--reason", "r", "--admin", api.url)
+	if code != cli.ExitFine {
+		t.Errorf("%d %s", code, problems)
+	}
+}
+
+// As logs and the attempts of an event name it; a list has the event's last one.
+func TestTheIDOfAnEarlierAttemptMayBeCutShortToo(t *testing.T) {
+	earlier := "exec_" + strings.Repeat("a", 32)
+	api := serveAPI(t, map[string]string{
+		"GET /v1/executions?id=exec_aaaaaa&limit=200": `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
+		"GET /v1/executions/exec_aaaaaa":              "200 " + strings.Replace(endedJSON, id, earlier, 1),
+		"GET /v1/executions/" + earlier:               "200 " + strings.Replace(endedJSON, id, earlier, 1),
+		"*":                                           `404 {"code":"execution_not_found"}`,
+		"GET /v1/executions?id=exec_bbbbbb&limit=200": `200 {"executions":[],"nextCursor":""}`,
+	})
+	if code, out, problems := command(t, nil, "executions", "get", "exec_aaaaaa", "--admin", api.url); code != cli.ExitFine || !strings.Contains(out, earlier) {
+		t.Errorf("%d %s%s", code, out, problems)
+	}
+	if code, _, problems := command(t, nil, "executions", "get", "exec_bbbbbb", "--admin", api.url); code != cli.ExitNotFound || !strings.Contains(problems, "begins with exec_bbbbbb") {
+		t.Errorf("%d %s", code, problems)
 	}
 }
 

@@ -32,18 +32,31 @@ func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(found) == 0:
-		return "", cli.WithCode(fmt.Errorf("no execution is known whose ID begins with %s", cli.Plain(text)), cli.ExitNotFound)
+		return d.earlier(ctx, text)
 	case len(found) > 1:
 		return "", cli.Misuse(errors.New(cli.Plain(text) + " begins more than one ID; give more of it: " + cli.Plain(strings.Join(found, ", "))))
 	}
 	return found[0], nil
 }
 
+// earlier is the ID of the earlier attempt of an event that begins with text: a list has the event's last one alone.
+func (d *Desk) earlier(ctx context.Context, text string) (string, error) {
+	x, err := d.Execution(ctx, text)
+	var p *client.Problem
+	switch {
+	case errors.As(err, &p) && p.Code == client.CodeExecutionNotFound:
+		return "", cli.WithCode(fmt.Errorf("no execution is known whose ID begins with %s", cli.Plain(text)), cli.ExitNotFound)
+	case err != nil:
+		return "", err
+	}
+	return x.ExecutionID, nil
+}
+
 // beginning tells of the executions whose ID begins so, until more is false.
 func (d *Desk) beginning(ctx context.Context, text string, tell func(*client.Execution) (more bool)) error {
 	cursor := ""
 	for read := 0; ; {
-		page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Limit: mostOnAPage, Cursor: cursor})
+		page, err := d.ExecutionPage(ctx, client.ExecutionQuery{ID: text, Limit: mostOnAPage, Cursor: cursor})
 		if err != nil {
 			return err
 		}
