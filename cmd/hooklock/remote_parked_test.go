@@ -60,9 +60,10 @@ func TestOneExecutionShowsItsTriesAndWhatIsKnownOfThem(t *testing.T) {
 }
 
 func TestAPersonsWordGoesToOneExecution(t *testing.T) {
+	letter, other := "exec_"+strings.Repeat("l", 32), "exec_"+strings.Repeat("o", 32)
 	api := serveAPI(t, map[string]string{
 		"POST /v1/executions/" + id + "/run": "200 " + blockedJSON, "POST /v1/executions/" + id + "/skip": "202 " + strings.Replace(blockedJSON, "RUNNING", "CANCEL_REQUESTED", 1),
-		"POST /v1/executions/exec_letter/rerun": "200 " + blockedJSON, "*": `404 {"code":"request_not_kept","detail":"not kept"}`,
+		"POST /v1/executions/" + letter + "/rerun": "200 " + blockedJSON, "*": `404 {"code":"request_not_kept","detail":"not kept"}`,
 	})
 	at := "--admin=" + api.url
 	for _, c := range []struct {
@@ -72,9 +73,9 @@ func TestAPersonsWordGoesToOneExecution(t *testing.T) {
 	}{
 		{[]string{"run", id}, id + " is tried now", 0},
 		{[]string{"skip", id}, id + " is to stop", 0},
-		{[]string{"rerun", "exec_letter"}, id + " is the new execution", 0},
-		{[]string{"rerun", "exec_other"}, "request_not_kept", cli.ExitNotFound},
-		{[]string{"request", "exec_other"}, "request_not_kept", cli.ExitNotFound},
+		{[]string{"rerun", letter}, id + " is the new execution", 0},
+		{[]string{"rerun", other}, "request_not_kept", cli.ExitNotFound},
+		{[]string{"request", other}, "request_not_kept", cli.ExitNotFound},
 	} {
 		args := append([]string{"executions", at}, c.args...)
 		if c.args[0] != "request" {

@@ -411,11 +411,16 @@ func TestAnIDThatIsCutShortIsSearchedAndNotReadFromTheWholeList(t *testing.T) {
 	api := serveAPI(t, map[string]string{
 		"GET /v1/executions?id=exec_7hq3p2&limit=200": `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
 		"POST /v1/executions/" + id + "/cancel":       "202 " + endedJSON,
-		"*":                                           `503 {"code":"store_unavailable"}`,
+		"POST /v1/executions/" + id + "/run":          "200 " + endedJSON,
+		"POST /v1/executions/" + id + "/skip":         "200 " + endedJSON,
+		"POST /v1/executions/" + id + "/rerun":        "200 " + endedJSON,
+		"DELETE /v1/executions/" + id + "?reason=r":   "200 " + endedJSON,
+		"*": `503 {"code":"store_unavailable"}`,
 	})
-	code, _, problems := command(t, nil, "executions", "cancel", "exec_7hq3p2", "--reason", "r", "--admin", api.url)
-	if code != cli.ExitFine {
-		t.Errorf("%d %s", code, problems)
+	for _, what := range []string{"cancel", "forget", "run", "skip", "rerun"} {
+		if code, _, problems := command(t, nil, "executions", what, "exec_7hq3p2", "--reason", "r", "--admin", api.url); code != cli.ExitFine {
+			t.Errorf("%s: %d %s", what, code, problems)
+		}
 	}
 }
 

@@ -199,9 +199,13 @@ code is 4 where something was refused; the same command goes on with what is lef
 				if many {
 					return d.bulk(ctx, p.action, b)
 				}
-				x, err := d.Act(ctx, p.action, args[0], b.Reason)
+				id, err := d.whole(ctx, args[0])
 				if err != nil {
-					return doubtful(err, "hooklock executions get "+args[0])
+					return err
+				}
+				x, err := d.Act(ctx, p.action, id, b.Reason)
+				if err != nil {
+					return doubtful(err, "hooklock executions get "+id)
 				}
 				text := x.ExecutionID + " " + p.done
 				if x.Status == client.CancelRequested {
@@ -275,10 +279,14 @@ where no request is kept.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				var whole bytes.Buffer // no part of it is of use
-				if err := d.Request(ctx, args[0], &whole); err != nil {
+				id, err := d.whole(ctx, args[0])
+				if err != nil {
 					return err
 				}
-				_, err := d.e.Stdout.Write(whole.Bytes())
+				if err := d.Request(ctx, id, &whole); err != nil {
+					return err
+				}
+				_, err = d.e.Stdout.Write(whole.Bytes())
 				return err
 			})
 		},
