@@ -95,16 +95,34 @@ func TestSaysThatNothingWasSentWhereNobodyListens(t *testing.T) {
 	}
 }
 
-// TestAConnectTimeoutBoundsTheHandshake: the socket accepts, but TLS never answers.
-func TestAConnectTimeoutBoundsTheHandshake(t *testing.T) {
-	up := wiretest.Serve(t, func(c *wiretest.Conn) { _, _ = io.Copy(io.Discard, c) })
+func TestAConnectTimeoutSaysWhatItWaitedFor(t *testing.T) {
+	up := wiretest.Serve(t, func(c *wiretest.Conn) { _, _ = io.Copy(io.Discard, c) }) // it accepts, and TLS never answers
 	_, client := wiretest.Certify(t)
-	u := NewUpstream(Options{Addr: up.Addr, TLS: client, ConnectTimeout: 30 * time.Millisecond})
-	defer u.Close()
-	var ans Answer
-	err := u.Send(soon(t), []byte(postHead), []byte("body"), &ans)
-	if serr := wantSent(t, err, NotDialled); !serr.Timeout || serr.Sent() {
-		t.Errorf("error is %v", err)
+	silent := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	for _, c := range []struct {
+		waits string
+		o     Options
+	}{
+		{"lookup service.example.", Options{Addr: "service.example.:80"}},
+		{"TLS handshake", Options{Addr: up.Addr, TLS: client}},
+	} {
+		t.Run(c.waits, func(t *testing.T) {
+			c.o.ConnectTimeout = 30 * time.Millisecond
+			u := NewUpstream(c.o)
+			defer u.Close()
+			u.dialer.Resolver = silent
+			var ans Answer
+			err := u.Send(soon(t), []byte(postHead), []byte("body"), &ans)
+			if serr := wantSent(t, err, NotDialled); !serr.Timeout || serr.Sent() {
+				t.Errorf("error is %v", err)
+			}
+			if text := err.Error(); !strings.Contains(text, "connect_timeout") || !strings.Contains(text, c.waits) || strings.Contains(text, "\n") {
+				t.Errorf("it says %q", text)
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -40,7 +41,7 @@ type Upstream struct {
 	beforeWrite func(reused bool) // test hook: between the look at a connection and the first byte
 }
 
-var errConnectTimeout = errors.New("upstream did not accept the connection within connect_timeout")
+var errConnectTimeout = errors.New("no connection to the upstream within connect_timeout")
 
 // NewUpstream returns a pool that has no connections yet. Close it.
 func NewUpstream(o Options) *Upstream {
@@ -156,20 +157,20 @@ func (u *Upstream) dial(x *Call) (*conn, error) {
 		c.wrap(u.o.TLS)
 		if err := c.tls.HandshakeContext(bounded); err != nil {
 			c.hangUp()
-			return nil, dialError(bounded, err)
+			return nil, dialError(bounded, fmt.Errorf("TLS handshake: %w", err))
 		}
 	}
 	return c, nil
 }
 
+// dialError says what took so long, too: the name, the address or the handshake.
 func dialError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	// The dialer's own timer may fire a moment before the context's.
 	var nerr net.Error
-	if errors.As(err, &nerr) && nerr.Timeout() {
-		return errors.Join(errConnectTimeout, err)
+	switch cause := context.Cause(ctx); {
+	case cause != nil && !errors.Is(cause, errConnectTimeout):
+		return cause
+	case cause != nil, errors.As(err, &nerr) && nerr.Timeout(): // the dialer's own timer may fire a moment before the context's
+		return fmt.Errorf("%w: %w", errConnectTimeout, err)
 	}
 	return err
 }
