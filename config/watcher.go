@@ -106,7 +106,7 @@ func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder stri
 			stir() // events were lost, so anything may have happened
 		case <-quiet:
 			quiet = nil
-			w.look()
+			w.look(ctx)
 		case <-ticker.C:
 			// The folder may be a new one of the same name. Watching what is watched already changes nothing, and a folder
 			// that is gone shows as a file that cannot be read.
@@ -126,9 +126,21 @@ func (w *Watcher) Read(text []byte) {
 	w.last, w.broken = sha256.Sum256(text), text == nil
 }
 
-// look reads the file and tells if it is another one than before.
-func (w *Watcher) look() {
-	text, err := os.ReadFile(w.path)
+// look reads the file and tells if it is another one than before. Nothing ends a reading that hangs, with the disk or the network that the file is on: when
+// the watch ends, it is left alone.
+func (w *Watcher) look(ctx context.Context) {
+	var text []byte
+	var err error
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		text, err = os.ReadFile(w.path)
+	}()
+	select {
+	case <-read:
+	case <-ctx.Done():
+		return
+	}
 	if !w.news(text, err) {
 		return
 	}

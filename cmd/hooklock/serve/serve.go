@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -77,13 +75,12 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 	defer boss.close()
 	started(s)
 	live := s.live
-	reload := func() reloadResult {
-		boss.reloading()
-		result := s.reload(e, path, watcher)
-		boss.reloaded(result.err == nil)
-		return result
-	}
+	again := &reloader{service: s, env: e, path: path, watcher: watcher, boss: boss}
 	for {
+		hangups, changed, asks := hangups, changed, s.reloads
+		if again.read != nil { // one at a time
+			hangups, changed, asks = nil, nil, nil
+		}
 		select {
 		case <-live:
 			live = nil
@@ -93,7 +90,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 		case <-boss.Beat:
 			boss.alive()
 		case <-hangups:
-			reload()
+			again.begin(nil)
 		case <-drains:
 			log.Info("draining")
 			s.sendElsewhere()
@@ -101,9 +98,11 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 			log.Info("stopping", "signal", sig.String())
 			return s.stopOrDie(ends, time.Now(), boss)
 		case <-changed:
-			reload()
-		case asked := <-s.reloads:
-			asked.done <- reload()
+			again.begin(nil)
+		case asked := <-asks:
+			again.begin(asked.done)
+		case read := <-again.read:
+			again.end(read)
 		case err := <-s.failed:
 			return errors.Join(err, s.stopOrDie(ends, time.Time{}, boss))
 		case <-ctx.Done():
@@ -194,69 +193,4 @@ func (s *Service) watch(path string, text []byte) (*config.Watcher, <-chan struc
 		s.Log.Warn("config.warning", "problem", fmt.Sprintf("%s is not watched: %s; a changed file is read at SIGHUP and hooklock reload alone (raise fs.inotify.max_user_instances)", path, err))
 	}
 	return w, changed, func() { close(done); w.Stop() }
-}
-
-// reload takes over a changed configuration, or keeps the old one whole and says why. The watcher hears what was read: it may have seen another
-// content, before or never.
-func (s *Service) reload(e *cli.Environment, path string, watcher *config.Watcher) reloadResult {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		text = nil // reading it once more says why
-	}
-	watcher.Read(text)
-	changed, err := s.takeOver(e, path, text)
-	s.telemetry.Reloaded(err == nil)
-	if err != nil {
-		problems := problemsOf(err)
-		for _, problem := range problems {
-			s.Log.Error("config.refused", "problem", problem)
-		}
-		s.inForce.refuse(problems)
-		return reloadResult{err: err}
-	}
-	s.Log.Info("config.reloaded", "changed", changed)
-	return reloadResult{changed: changed}
-}
-
-// takeOver puts a configuration in the place of the one before, or changes nothing.
-func (s *Service) takeOver(e *cli.Environment, path string, text []byte) (changed []string, err error) {
-	loaded, err := wiring.Load(e, path, text, true)
-	if err != nil {
-		return nil, err
-	}
-	if s.inForce.emptiedBy(loaded) {
-		return nil, fmt.Errorf("%s is empty, as a file is that is just being written or that a full disk has cut off: a reload takes away no configuration as a whole; "+
-			"write at least a comment into it if that is meant", path)
-	}
-	restart, reload := config.Changes(s.config, loaded.Config)
-	if len(restart) > 0 {
-		return nil, fmt.Errorf("needs a restart: %s", strings.Join(restart, ", "))
-	}
-	rules, err := wiring.NewRules(loaded.Config)
-	if err != nil {
-		return nil, err
-	}
-	requests, err := wiring.ParkOptions(loaded.Config)
-	if err == nil {
-		err = s.requests.Reload(requests)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.reloadAccess(loaded.Config)
-	for _, w := range loaded.Warnings {
-		s.Log.Warn("config.warning", "problem", w.String())
-	}
-	s.config = loaded.Config
-	s.inForce.take(loaded)
-	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
-	s.setParked(loaded.Config)
-	s.setLimits(loaded.Config)
-	s.setMemory(&loaded.Config.Limits)
-	s.setRoutes(rules.Table.Routes)
-	s.telemetry.SetSampling(loaded.Config.Log.Sample)
-	s.telemetry.SetEventIDs(loaded.Config.Log.EventID)
-	s.handler.SetRules(rules)
-	s.carrier.Reloaded()
-	return slices.Clip(reload), nil
 }

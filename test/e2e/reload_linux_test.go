@@ -1,0 +1,77 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+// hanging puts a file in place of the one at path whose reading hangs, as that of a file on a network that is away. began waits until somebody reads; the
+// reading goes on with what is written to the file that it returns, and ends with its Close.
+func hanging(t *testing.T, path string) (began func() *os.File) {
+	t.Helper()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(pipe, path); err != nil {
+		t.Fatal(err)
+	}
+	return func() *os.File {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for a reader
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+		return f
+	}
+}
+
+// signed is a route whose deliveries show a token, and that is in the file secret.
+func signed(secret string) string {
+	return `  - {name: signed, path: "/signed/{w}", event_id: "{header.Idempotency-Key}", verify: {scheme: token, header: X-Token, secret_file: ` + secret + "}}\n"
+}
+
+func TestAReloadWhoseFileHangsHoldsUpNeitherDeliveriesNorTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, hangs := range []string{"secret", "configuration"} {
+		t.Run(hangs, func(t *testing.T) {
+			t.Parallel()
+			secret := filepath.Join(t.TempDir(), "secret")
+			write(t, secret, "one")
+			h := own(t, shared.config("hanging-"+hangs, "")+signed(secret))
+			began := hanging(t, map[string]string{"secret": secret, "configuration": h.Config}[hangs])
+			h.Signal(t, syscall.SIGHUP)
+			began()
+			passed(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}", key("1"), "X-Token: one"), 200, "done", "executed")
+			h.Signal(t, syscall.SIGUSR1)
+			h.Stderr.AwaitRecord(t, "draining", nil)
+			h.Signal(t, syscall.SIGTERM)
+			if code := h.ExitCode(t); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+		})
+	}
+}
+
+func TestAReloadIsMadeWhenTheFileThatHungHasBeenRead(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, "one")
+	h := own(t, shared.config("hung", "")+signed(secret))
+	began := hanging(t, secret)
+	h.Signal(t, syscall.SIGHUP)
+	f := began()
+	passed(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}", key("1"), "X-Token: one"), 200, "done", "executed")
+	if _, err := f.WriteString("two"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	passed(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}", key("2"), "X-Token: two"), 200, "done", "executed")
+}
