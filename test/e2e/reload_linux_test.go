@@ -75,3 +75,22 @@ func TestAReloadIsMadeWhenTheFileThatHungHasBeenRead(t *testing.T) {
 	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
 	passed(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}", key("2"), "X-Token: two"), 200, "done", "executed")
 }
+
+func TestAReloadThatReadsForTooLongIsRefusedAndTheNextOneIsHeard(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, "one")
+	h := own(t, shared.config("hangs-on", "")+signed(secret))
+	began := hanging(t, secret)
+	h.Signal(t, syscall.SIGHUP)
+	began()
+	h.Stderr.AwaitRecord(t, "config.refused", refusedReload("takes longer than"))
+	passed(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}", key("1"), "X-Token: one"), 200, "done", "executed")
+	if err := os.Remove(secret); err != nil {
+		t.Fatal(err)
+	}
+	write(t, secret, "two")
+	h.Signal(t, syscall.SIGHUP)
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	passed(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}", key("2"), "X-Token: two"), 200, "done", "executed")
+}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,6 +38,21 @@ func text(r testkit.Record) string {
 		}
 	}
 	return strings.Join(all, "\n")
+}
+
+// In a pod, a Secret may come up to two minutes after the ConfigMap that names a file of it.
+func TestARefusedFileIsTakenOverWhenWhatItNamesIsThere(t *testing.T) {
+	t.Parallel()
+	config := shared.config("later", "")
+	h := own(t, config)
+	secret := filepath.Join(t.TempDir(), "stripe.secret")
+	write(t, h.Config, config+`  - {name: signed, path: "/signed/{w}", workflow: w, preset: stripe, verify: {secret_file: `+secret+"}}\n")
+	h.Stderr.AwaitRecord(t, "config.refused", refusedReload(secret))
+	write(t, secret, "whsec_later")
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	shows(t, h, "hooklock_config_last_reload_successful 1")
+	shows(t, h, `hooklock_config_reloads_total{result="refused"} 1`)
+	refused{401, "signature_invalid", "no", "unverified"}.check(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}"))
 }
 
 func TestSIGHUPReloads(t *testing.T) {

@@ -1,14 +1,24 @@
 package serve
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
+)
+
+const (
+	// readPatience is how long a reload reads: where a file is on a disk or a network that hangs, nobody can say when that will be over.
+	readPatience = 10 * time.Second
+	// secondLook is when a configuration that could not be loaded is looked at again. What it names may come later than itself: in a pod, a Secret
+	// up to two minutes after the ConfigMap.
+	secondLook = 10 * time.Second
 )
 
 // reloader takes over a changed configuration, or keeps the old one whole and says why. It belongs to the loop that takes signals.
@@ -18,38 +28,80 @@ type reloader struct {
 	path    string
 	watcher *config.Watcher
 	boss    *supervisor
-	read    chan reading      // what the reload that goes on has read; nil = none goes on
-	asked   chan reloadResult // who waits for it; nil = nobody
+
+	read   chan reading      // what the reload that goes on has read; nil = none goes on
+	late   <-chan time.Time  // when it is given up
+	asked  chan reloadResult // who waits for it; nil = nobody
+	second bool              // it is a second look, of which nobody hears unless something comes of it
+
+	lacking []byte           // the text that could not be loaded; nil = the last one could
+	look    <-chan time.Time // when it is looked at again; nil = it is not
 }
 
 // reading is a configuration, or why there is none.
 type reading struct {
+	text   []byte // of the file; nil = it could not be read
 	loaded *config.Loaded
 	err    error
 }
 
-// begin reads the file and those that it names. That is not the loop's work, and nobody waits for its end: where they are on a disk or a network that hangs,
-// nothing ends it, and the process goes on, and stops, as without. The watcher hears what was read: it may have seen another content, before or never.
+// begin begins a reload. The watcher hears what was read: it may have seen another content, before or never.
 func (r *reloader) begin(asked chan reloadResult) {
 	r.boss.reloading()
+	r.asked = asked
+	r.start(r.watcher.Read)
+}
+
+// lookAgain begins a second look at what could not be loaded.
+func (r *reloader) lookAgain() {
+	r.second = true
+	r.start(func([]byte) {})
+}
+
+// start reads the file and those that it names. That is not the loop's work, and nobody waits for its end: where they hang, nothing ends it, and the process goes
+// on, and stops, as without.
+func (r *reloader) start(heard func([]byte)) {
 	read := make(chan reading, 1)
-	r.read, r.asked = read, asked
+	r.read, r.late, r.look = read, time.After(readPatience), nil
 	go func() {
 		text, err := os.ReadFile(r.path)
 		if err != nil {
 			text = nil // reading it once more says why
 		}
-		r.watcher.Read(text)
+		heard(text)
 		loaded, err := wiring.Load(r.env, r.path, text, true)
-		read <- reading{loaded, err}
+		read <- reading{text, loaded, err}
 	}()
+}
+
+// giveUp ends a reload that reads for too long. There is no second look: each would leave another reading that hangs.
+func (r *reloader) giveUp() {
+	if r.second {
+		r.read, r.late, r.second, r.lacking = nil, nil, false, nil
+		return
+	}
+	r.end(reading{err: fmt.Errorf("%s, or a file that it names, takes longer than %v to read: is one a pipe, or on a file system that hangs? "+
+		"Send SIGHUP when that is over", r.path, readPatience)})
 }
 
 // end takes over what was read.
 func (r *reloader) end(read reading) {
+	second := r.second
+	r.read, r.late, r.second = nil, nil, false
+	if second {
+		if read.err != nil || !bytes.Equal(read.text, r.lacking) { // another text is the watcher's affair: somebody may just be writing it
+			r.look = time.After(secondLook)
+			return
+		}
+		r.boss.reloading()
+	}
 	s, result := r.service, reloadResult{err: read.err}
-	if read.err == nil {
+	r.lacking = nil
+	switch {
+	case read.err == nil:
 		result.changed, result.err = s.takeOver(r.path, read.loaded)
+	case read.text != nil:
+		r.lacking, r.look = read.text, time.After(secondLook)
 	}
 	s.telemetry.Reloaded(result.err == nil)
 	if result.err == nil {
@@ -64,8 +116,8 @@ func (r *reloader) end(read reading) {
 	r.boss.reloaded(result.err == nil)
 	if r.asked != nil {
 		r.asked <- result
+		r.asked = nil
 	}
-	r.read, r.asked = nil, nil
 }
 
 // takeOver puts a configuration in the place of the one before, or changes nothing.

@@ -103,6 +103,10 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 			again.begin(asked.done)
 		case read := <-again.read:
 			again.end(read)
+		case <-again.late:
+			again.giveUp()
+		case <-again.look:
+			again.lookAgain()
 		case err := <-s.failed:
 			return errors.Join(err, s.stopOrDie(ends, time.Time{}, boss))
 		case <-ctx.Done():
