@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/yaml"
 
 	"hooklock/config"
 	"hooklock/deploy/test/kit"
@@ -131,6 +132,80 @@ func TestAnEmbeddedEtcdHasRoomAndIsNeverThereTwice(t *testing.T) {
 		if (spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType) != embedded {
 			t.Errorf("%s: strategy %v", file, spec.Strategy)
 		}
+	}
+}
+
+// Policies add up: one that selected the pods of another release, too, would let those whom it lets in reach them; and what two PodMonitors select is
+// counted twice.
+func TestWhatAReleaseSelectsAreItsOwnPods(t *testing.T) {
+	selects := func(selector, pod map[string]string) bool {
+		for name, value := range selector {
+			if pod[name] != value {
+				return false
+			}
+		}
+		return len(selector) > 0
+	}
+	pods, selectors := map[string]map[string]string{}, map[string]map[string]map[string]string{}
+	for _, release := range []string{"shop", "bank"} {
+		r, err := Render(load(t, "hooklock"), release, valuesOf(t, "gateway-values.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := kube.Objects(t, r.Manifests)
+		pods[release] = kube.Of[*appsv1.Deployment](t, all).Spec.Template.Labels
+		selectors[release] = map[string]map[string]string{
+			"NetworkPolicy":       kube.Of[*networkingv1.NetworkPolicy](t, all).Spec.PodSelector.MatchLabels,
+			"PodDisruptionBudget": kube.Of[*policyv1.PodDisruptionBudget](t, all).Spec.Selector.MatchLabels,
+			"PodMonitor":          podMonitor(t, r.Manifests),
+		}
+	}
+	for release, mine := range selectors {
+		for kind, selector := range mine {
+			for other, pod := range pods {
+				if got := selects(selector, pod); got != (other == release) {
+					t.Errorf("the %s of %s selects %v, the pods of %s have %v", kind, release, selector, other, pod)
+				}
+			}
+		}
+	}
+}
+
+// podMonitor is what the PodMonitor among the manifests selects.
+func podMonitor(t *testing.T, manifests string) map[string]string {
+	t.Helper()
+	for _, text := range strings.Split(manifests, "\n---\n") {
+		var m struct {
+			Kind string
+			Spec struct {
+				Selector struct{ MatchLabels map[string]string }
+			}
+		}
+		if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Kind == "PodMonitor" {
+			return m.Spec.Selector.MatchLabels
+		}
+	}
+	t.Fatal("no PodMonitor")
+	return nil
+}
+
+// With a number in the manifest, each `helm upgrade` would take away the pods that an autoscaler has added.
+func TestAnAutoscalerMayHaveTheReplicas(t *testing.T) {
+	r, err := Render(load(t, "hooklock"), "shop", map[string]any{"replicas": nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(r.Manifests, "replicas:") {
+		t.Error("the manifests say how many replicas there are")
+	}
+	kube.Of[*policyv1.PodDisruptionBudget](t, kube.Objects(t, r.Manifests))
+	single := valuesOf(t, "single-values.yaml")
+	single["replicas"] = nil
+	if _, err := Render(load(t, "hooklock"), "shop", single); err == nil || !strings.Contains(err.Error(), "endpoints") {
+		t.Errorf("an embedded etcd in pods that an autoscaler adds: %v", err)
 	}
 }
 

@@ -14,6 +14,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 
+{{/* The pods that have this release's Hooklock. A sidecar's are its own chart's, which does not say of which release they are. */}}
+{{- define "hooklock.pods" -}}
+hooklock: {{ .Values.mode }}
+{{- if eq .Values.mode "gateway" }}
+{{ include "hooklock.selector" . }}
+{{- end }}
+{{- end -}}
+
+{{/* Says something where there is more than one replica, or may be: without a number an autoscaler decides. Takes values of this chart. */}}
+{{- define "hooklock.several" -}}
+{{- if or (kindIs "invalid" .replicas) (gt (int .replicas) 1) -}}several{{- end -}}
+{{- end -}}
+
 {{/* Takes values of this chart. */}}
 {{- define "hooklock.image" -}}
 {{- if .image.digest -}}
