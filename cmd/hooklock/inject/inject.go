@@ -43,9 +43,8 @@ func Inject(in io.Reader, out io.Writer, o Options) (notes []string, err error) 
 			docs = append(docs, &doc)
 		}
 	}
-	var configs []*yaml.Node
+	var configs, services []*yaml.Node
 	namespaces := map[string]bool{}
-	injected := 0
 	for _, doc := range docs {
 		w := doc.Content[0]
 		if !slices.Contains(workloads, text(w, "kind")) {
@@ -64,14 +63,18 @@ func Inject(in io.Reader, out io.Writer, o Options) (notes []string, err error) 
 			return nil, fmt.Errorf("%s: %w", title(w), err)
 		}
 		notes = append(notes, said...)
-		injected++
+		services = append(services, service)
 		if namespace := text(w, "metadata", "namespace"); o.Config != nil && !namespaces[namespace] {
 			namespaces[namespace] = true
 			configs = append(configs, configMap(namespace, o.Config))
 		}
 	}
-	if injected == 0 {
+	if len(services) == 0 {
 		return nil, errors.New("no Deployment, StatefulSet or DaemonSet with a Service that selects its pods: give the files of both")
+	}
+	for _, service := range services { // only now: a canary has the Service of the others, which says where each of them takes deliveries
+		set(under(under(service, "metadata"), "labels"), "hooklock", str("service"))
+		set(list(service, "spec", "ports")[0], "targetPort", str("hooklock"))
 	}
 	e := yaml.NewEncoder(out)
 	e.SetIndent(2)
@@ -157,7 +160,7 @@ func target(service, pod *yaml.Node) (port int, container *yaml.Node, err error)
 	return port, containers[0], nil
 }
 
-// workload puts Hooklock into the pods of a workload, and leads the Service to it.
+// workload puts Hooklock into the pods of a workload, before the port that the Service leads to.
 func workload(w, service *yaml.Node, o Options) (notes []string, err error) {
 	template := get(w, "spec", "template")
 	pod := get(template, "spec")
@@ -196,8 +199,6 @@ func workload(w, service *yaml.Node, o Options) (notes []string, err error) {
 	if o.FirstRollout {
 		notes = append(notes, patient(w)...)
 	}
-	set(under(under(service, "metadata"), "labels"), "hooklock", str("service"))
-	set(list(service, "spec", "ports")[0], "targetPort", str("hooklock"))
 	return notes, nil
 }
 

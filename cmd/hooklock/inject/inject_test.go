@@ -49,6 +49,21 @@ func injected(t *testing.T, manifests string, o Options) (string, []string) {
 	return out.String(), notes
 }
 
+// A canary, or blue and green.
+func TestTwoDeploymentsBehindOneServiceGetOneEach(t *testing.T) {
+	t.Parallel()
+	canary := strings.NewReplacer("{name: shop}", "{name: canary}", "containerPort: 80}", "containerPort: 8080}").Replace(deployment)
+	got, notes := injected(t, deployment+"---\n"+canary+service, Options{})
+	if len(notes) > 0 {
+		t.Errorf("%v", notes)
+	}
+	for _, want := range []string{"'http://127.0.0.1:80'", "'http://127.0.0.1:8080'", "targetPort: hooklock"} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("%q is there %d times in\n%s", want, strings.Count(got, want), got)
+		}
+	}
+}
+
 func TestTheServiceChoosesThePortAndTheContainer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ service, url string }{
