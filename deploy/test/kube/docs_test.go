@@ -72,6 +72,17 @@ func TestWhatTheREADMEAddsToAKustomizationIsEnough(t *testing.T) {
 	}
 }
 
+// The rest of a Service need not go with etcd.
+func TestReadinessThatLooksAtTheProcessAloneIsAPatch(t *testing.T) {
+	dir := filepath.Join(copied(t), "example")
+	path := filepath.Join(dir, "kustomization.yaml")
+	write(t, path, kit.Read(t, path)+kit.Fenced(t, "docs/kubernetes.md", "## Probes", "yaml"))
+	pod := Of[*appsv1.Deployment](t, Objects(t, rendered(t, dir))).Spec.Template.Spec
+	if got := Sidecar(t, &pod).ReadinessProbe.HTTPGet.Path; got != "/livez" {
+		t.Errorf("readiness asks %s", got)
+	}
+}
+
 // The flags are given to the member that this project's own tests run.
 func TestEtcdTakesTheFlagsInTheDocumentation(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "etcd")
