@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hooklock/deploy/test/kit"
 	"hooklock/test/testkit"
 )
 
@@ -59,6 +60,32 @@ func TestABadConfigurationIsNotTriedAgain(t *testing.T) {
 	m.write(config, m.configured(""))
 	m.run("systemctl start hooklock")
 	m.delivers("mended", "executed")
+}
+
+// systemd's own limit are 20 starts in 2 s, which a fast machine reaches. Here it is made certain.
+func TestASocketThatSystemdGaveUpIsBackByTheCommandOfThePage(t *testing.T) {
+	m, _ := running(t)
+	m.write("/etc/systemd/system/hooklock.socket.d/limit.conf", "[Socket]\nTriggerLimitIntervalSec=1h\nTriggerLimitBurst=3\n")
+	m.run("systemctl daemon-reload")
+	m.run(commands(t, replacing, "", 0))
+	m.write(config, "nonsense: 1\n")
+	m.refuses("systemctl restart hooklock")
+	waiting, err := m.dial(t.Context(), "tcp", door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waiting.Close()
+	m.await("hooklock.socket", "Result", "trigger-limit-hit")
+	m.write(config, m.configured(""))
+	command := "systemctl start hooklock.socket hooklock"
+	if !strings.Contains(kit.Read(t, kit.Deploy("systemd/README.md")), "`"+command+"`") {
+		t.Error("the page has another command")
+	}
+	m.run(command)
+	m.await("hooklock.socket", "ActiveState", "active")
+	m.delivers("mended", "executed")
+	m.run("systemctl restart hooklock")
+	m.delivers("again", "executed")
 }
 
 func TestTheDoorMayBeASocketForTheGroup(t *testing.T) {
