@@ -150,13 +150,10 @@ func sendSample(ctx context.Context, e *cli.Environment, r *sender.Request, to s
 // curl is r as a command line for a shell.
 func curl(r *sender.Request, to string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "curl -i -X %s %s", r.Method, quoted(to))
+	fmt.Fprintf(&b, "curl -i -X %s %s", r.Method, cli.Quoted(to))
 	for _, f := range r.Fields {
-		fmt.Fprintf(&b, " \\\n  -H %s", quoted(string(f.Name)+": "+string(f.Value)))
+		fmt.Fprintf(&b, " \\\n  -H %s", cli.Quoted(string(f.Name)+": "+string(f.Value)))
 	}
-	fmt.Fprintf(&b, " \\\n  --data-binary %s\n", quoted(string(r.Body)))
+	fmt.Fprintf(&b, " \\\n  --data-binary %s\n", cli.Quoted(string(r.Body)))
 	return b.String()
 }
-
-// quoted is text as one word of a POSIX shell.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

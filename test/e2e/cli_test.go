@@ -53,7 +53,12 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // demo starts `hooklock demo` on free ports and returns the curl lines that it prints.
 func demo(t *testing.T, args ...string) (*testkit.Process, []string) {
 	t.Helper()
-	p := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: append([]string{"demo", "--auto-ports"}, args...), Dir: t.TempDir()})
+	return demoOf(t, hooklockProgram, args...)
+}
+
+func demoOf(t *testing.T, program string, args ...string) (*testkit.Process, []string) {
+	t.Helper()
+	p := testkit.Start(t, testkit.Command{Program: program, Args: append([]string{"demo", "--auto-ports"}, args...), Dir: t.TempDir()})
 	p.AwaitLine(t, p.Stdout, "Ctrl-C ends it.")
 	var lines []string
 	for _, line := range p.Stdout.Lines() {
@@ -113,18 +118,31 @@ func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
 func TestTheDemoSaysHowPeopleSeeWhatRan(t *testing.T) {
 	t.Parallel()
 	testkit.Program(t, "sh")
-	p, _ := demo(t)
-	text := p.Stdout.String()
-	hook := regexp.MustCompile(`http://([^/]+)/hooks/acme`).FindStringSubmatch(text)
-	testkit.Post(t, hook[1], "/hooks/acme", `{"id":"evt_7"}`)
-	_, lines, found := strings.Cut(text, "   export HOOKLOCK_ADMIN=")
-	lines, _, ended := strings.Cut(lines, "\n\n")
-	if !found || !ended {
-		t.Fatal(text)
+	odd := filepath.Join(t.TempDir(), "Tom's $HOME & more")
+	if err := os.Mkdir(odd, 0o700); err != nil {
+		t.Fatal(err)
 	}
-	out, err := exec.Command("sh", "-c", "export HOOKLOCK_ADMIN="+lines).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), " evt_7 ") || !strings.Contains(string(out), "no lock is taken") {
-		t.Errorf("%v\n%s\n%s", err, lines, out)
+	link := filepath.Join(odd, "hooklock")
+	if err := os.Symlink(hooklockProgram, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, where := range []struct {
+		program string
+		args    []string
+	}{{hooklockProgram, nil}, {link, []string{"--dir", odd}}} {
+		p, _ := demoOf(t, where.program, where.args...)
+		text := p.Stdout.String()
+		hook := regexp.MustCompile(`http://([^/]+)/hooks/acme`).FindStringSubmatch(text)
+		testkit.Post(t, hook[1], "/hooks/acme", `{"id":"evt_7"}`)
+		_, lines, found := strings.Cut(text, "   export HOOKLOCK_ADMIN=")
+		lines, _, ended := strings.Cut(lines, "\n\n")
+		if !found || !ended {
+			t.Fatal(text)
+		}
+		out, err := exec.Command("sh", "-c", "export HOOKLOCK_ADMIN="+lines).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), " evt_7 ") || !strings.Contains(string(out), "no lock is taken") {
+			t.Errorf("%v\n%s\n%s", err, lines, out)
+		}
 	}
 }
 

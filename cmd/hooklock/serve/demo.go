@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,6 +120,10 @@ routes:
 func printDemo(e *cli.Environment, s *Service, receiverAt net.Addr, path string) {
 	door := "http://" + s.door.Addr().String()
 	hook := door + "/hooks/acme"
+	program := os.Args[0]
+	if strings.ContainsAny(program, " '\"\\$`&;|<>()*?[#~\t\n") { // of a folder with such a name
+		program = cli.Quoted(program)
+	}
 	fmt.Fprintf(e.Stdout, `
 Hooklock runs. Senders reach it at %[1]s, the legacy receiver behind it is at http://%[2]s/ (open it to see what arrives).
 The page for people: http://%[3]s/ (what runs, and the story of each event)
@@ -146,12 +151,12 @@ Try these in another terminal:
    curl http://%[3]s/v1/locks
 
 7. A lock for a job of your own (docs/api.md has the rest):
-   curl http://%[3]s/v1/locks/backup/acquire -d '{"holder":"me","ttl":"1m"}' -H "Authorization: Bearer $(cat '%[5]s')"
+   curl http://%[3]s/v1/locks/backup/acquire -d '{"holder":"me","ttl":"1m"}' -H "Authorization: Bearer $(cat %[5]s)"
 
 8. The same for people (docs/cli.md: how to cancel, release and forget):
-   export HOOKLOCK_ADMIN=http://%[3]s HOOKLOCK_TOKEN_FILE='%[5]s'
+   export HOOKLOCK_ADMIN=http://%[3]s HOOKLOCK_TOKEN_FILE=%[5]s
    %[6]s executions list; %[6]s locks list
 
 Ctrl-C ends it.
-`, hook, receiverAt, s.admin.Addr(), path, filepath.Join(s.config.DataDir, admin.TokenFile), os.Args[0], door)
+`, hook, receiverAt, s.admin.Addr(), path, cli.Quoted(filepath.Join(s.config.DataDir, admin.TokenFile)), program, door)
 }
