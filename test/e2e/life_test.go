@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -228,41 +227,6 @@ func insist(t *testing.T, p *testkit.Process) {
 func TestASignalThatComesTwiceIsOne(t *testing.T) {
 	t.Parallel()
 	endsInOrder(t, testkit.Serve(t, hooklockProgram, shared.config("echo", "")), syscall.SIGTERM, syscall.SIGINT)
-}
-
-func TestAnEndIsNotLostBehindOtherSignals(t *testing.T) {
-	t.Parallel()
-	secret := filepath.Join(t.TempDir(), "secret")
-	write(t, secret, "0123456789abcdef")
-	h := own(t, shared.config("behind", "")+`  - {name: signed, path: "/signed/{w}", preset: stripe, verify: {secret_file: `+secret+`}}`+"\n")
-	if err := errors.Join(os.Remove(secret), syscall.Mkfifo(secret, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	h.Signal(t, syscall.SIGHUP)
-	var f *os.File // from which the reload waits for a secret
-	testkit.Until(t, "the reload reads the secret", func() (is bool) {
-		var err error
-		f, err = os.OpenFile(secret, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-		return err == nil
-	})
-	defer f.Close()
-	if err := os.Remove(secret); err != nil {
-		t.Fatal(err)
-	}
-	write(t, secret, "0123456789abcdef")
-	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGTERM} {
-		h.Signal(t, s)
-		testkit.Exchange(t, h.Admin, "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") // it has run since
-	}
-	if _, err := f.WriteString("0123456789abcdef"); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if code := h.ExitCode(t); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
 }
 
 func TestASecondSignalEndsAStartThatHangs(t *testing.T) {

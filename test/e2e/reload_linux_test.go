@@ -47,6 +47,7 @@ func TestAReloadWhoseFileHangsHoldsUpNeitherDeliveriesNorTheEnd(t *testing.T) {
 			h.Signal(t, syscall.SIGHUP)
 			began()
 			passed(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}", key("1"), "X-Token: one"), 200, "done", "executed")
+			h.Signal(t, syscall.SIGHUP) // this one waits, and SIGTERM is not lost behind it
 			h.Signal(t, syscall.SIGUSR1)
 			h.Stderr.AwaitRecord(t, "draining", nil)
 			h.Signal(t, syscall.SIGTERM)
