@@ -54,7 +54,7 @@ func TestAHoldThatHasEndedLeavesNoLease(t *testing.T) {
 		"renewed by many at once": func(t *testing.T, h *holding) {
 			_ = h.own.Hold(within(t, patience), time.Hour)
 			var wg sync.WaitGroup
-			for i := range 40 {
+			for i := range 16 {
 				wg.Go(func() {
 					s := []*Store{h.a, h.b}[i%2]
 					if _, err := s.Heartbeat(within(t, patience), h.cb, 0); err != nil {

@@ -71,7 +71,7 @@ func openDoorTLS(t testing.TB, o ListenerOptions, secure *tls.Config, h fasthttp
 		CloseOnShutdown:              true,
 		Logger:                       silent{},
 		ReadBufferSize:               16 << 10,
-		ReadTimeout:                  10 * time.Second,
+		ReadTimeout:                  60 * time.Second,
 		ConnState:                    d.tell,
 		MaxRequestBodySize:           1 << 20,
 		MaxIdleWorkerDuration:        20 * time.Millisecond, // its cleaner sleeps this long after the end
