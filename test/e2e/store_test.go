@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"hooklock/test/testkit"
 )
@@ -72,6 +74,28 @@ func TestAnOutcomeThatCannotBeRecordedIsSaidSoAndRecordedLater(t *testing.T) {
 	passed(t, again, 200, "true answer", "replayed")
 	if n := len(shared.up.Received(path)); n != 1 {
 		t.Errorf("the upstream got %d requests", n)
+	}
+}
+
+// Whoever ends it waits for so long, as docs/kubernetes.md and systemd are told, and kills it then.
+func TestWhileEtcdIsAwayAnEndTakesNoLongerThanIsSaid(t *testing.T) {
+	t.Parallel()
+	const shutdown, request = 5 * time.Second, time.Second
+	h, etcd := alone(t, "")
+	path := at(t, "plain")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	work.await(t)
+	etcd.Freeze(t)
+	h.Signal(t, syscall.SIGTERM)
+	began := time.Now()
+	if a := testkit.Receive(t, "the answer", first); a.Status != 502 {
+		t.Errorf("%v", a)
+	}
+	h.ExitCode(t)
+	if took := time.Since(began); took > shutdown+request+10*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
 

@@ -368,9 +368,10 @@ func (s *Service) Stop() error {
 		<-timer.C
 	}
 	var errs []error
+	end := time.Now().Add(s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 5*time.Second) // of all together, see patience
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		c := s.closers[i]
-		ctx, cancel := context.WithTimeout(context.Background(), s.config.ShutdownTimeout+s.config.Etcd.RequestTimeout+5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), max(time.Until(end), time.Second))
 		if err := c.close(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("stop %s: %w", c.name, err))
 		}
