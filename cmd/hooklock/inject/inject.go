@@ -72,7 +72,11 @@ func Inject(in io.Reader, out io.Writer, o Options) (notes []string, err error) 
 	if len(services) == 0 {
 		return nil, errors.New("no Deployment, StatefulSet or DaemonSet with a Service that selects its pods: give the files of both")
 	}
-	for _, service := range services { // only now: a canary has the Service of the others, which says where each of them takes deliveries
+	for i, service := range services { // only now: a canary has the Service of the others, which says where each of them takes deliveries
+		if text(service, "spec", "clusterIP") == "None" && !slices.Contains(services[:i], service) {
+			notes = append(notes, title(service)+" is headless: whoever resolves its name connects to the ports of the pods themselves, past Hooklock; "+
+				"give senders inside of the cluster one with a clusterIP")
+		}
 		set(under(under(service, "metadata"), "labels"), "hooklock", str("service"))
 		set(list(service, "spec", "ports")[0], "targetPort", str("hooklock"))
 	}

@@ -64,6 +64,17 @@ func TestTwoDeploymentsBehindOneServiceGetOneEach(t *testing.T) {
 	}
 }
 
+// DNS gives the addresses of the pods, and nobody who connects to one asks for a targetPort.
+func TestAHeadlessServiceIsNamedAsAWayPast(t *testing.T) {
+	t.Parallel()
+	headless := strings.Replace(service, "spec:\n", "spec:\n  clusterIP: None\n", 1)
+	canary := strings.Replace(deployment, "{name: shop}", "{name: canary}", 1)
+	_, notes := injected(t, deployment+"---\n"+canary+headless, Options{})
+	if len(notes) != 1 || !strings.Contains(notes[0], "Service shop is headless") || !strings.Contains(notes[0], "past Hooklock") {
+		t.Errorf("%q", notes)
+	}
+}
+
 func TestTheServiceChoosesThePortAndTheContainer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ service, url string }{
