@@ -58,14 +58,20 @@ func TestAReloadWhoseFileHangsHoldsUpNeitherDeliveriesNorTheEnd(t *testing.T) {
 	}
 }
 
-func TestAReloadIsMadeWhenTheFileThatHungHasBeenRead(t *testing.T) {
-	t.Parallel()
-	secret := filepath.Join(t.TempDir(), "secret")
+// reloadThatHangs is a Hooklock whose reload reads the file secret, which goes on with what is written to f. The token was "one".
+func reloadThatHangs(t *testing.T, name string) (h *testkit.Hooklock, secret string, f *os.File) {
+	t.Helper()
+	secret = filepath.Join(t.TempDir(), "secret")
 	write(t, secret, "one")
-	h := own(t, shared.config("hung", "")+signed(secret))
+	h = own(t, shared.config(name, "")+signed(secret))
 	began := hanging(t, secret)
 	h.Signal(t, syscall.SIGHUP)
-	f := began()
+	return h, secret, began()
+}
+
+func TestAReloadIsMadeWhenTheFileThatHungHasBeenRead(t *testing.T) {
+	t.Parallel()
+	h, _, f := reloadThatHangs(t, "hung")
 	passed(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}", key("1"), "X-Token: one"), 200, "done", "executed")
 	if _, err := f.WriteString("two"); err != nil {
 		t.Fatal(err)
@@ -79,12 +85,7 @@ func TestAReloadIsMadeWhenTheFileThatHungHasBeenRead(t *testing.T) {
 
 func TestAReloadThatReadsForTooLongIsRefusedAndTheNextOneIsHeard(t *testing.T) {
 	t.Parallel()
-	secret := filepath.Join(t.TempDir(), "secret")
-	write(t, secret, "one")
-	h := own(t, shared.config("hangs-on", "")+signed(secret))
-	began := hanging(t, secret)
-	h.Signal(t, syscall.SIGHUP)
-	began()
+	h, secret, _ := reloadThatHangs(t, "hangs-on")
 	h.Stderr.AwaitRecord(t, "config.refused", refusedReload("takes longer than"))
 	passed(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}", key("1"), "X-Token: one"), 200, "done", "executed")
 	if err := os.Remove(secret); err != nil {
