@@ -54,6 +54,13 @@ func (s *core) entered(p *Place, revision int64) {
 	q.places = slices.Insert(q.places, at, p)
 }
 
+// othersWait reports whether others of this process have a place in the queue that p comes to.
+func (s *core) othersWait(p *Place) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(p.queue.places) > 0
+}
+
 // learnLocked takes what was read of the queue together with what was known. Of places of one revision, who is first those know who wait here.
 func (q *queue) learnLocked(line []*protocol.InLine) {
 	q.line = later(q.line, line)

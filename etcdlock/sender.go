@@ -22,15 +22,16 @@ const (
 
 // request is one transaction on its way.
 type request struct {
-	txn   protocol.Op
-	late  func() protocol.Op // makes txn when it leaves, of what is known then; nil = it is made
-	place string             // the lock that it is about: one unanswered request at a time
-	side  side               // whether it may share the place
-	slots []string           // those that it takes or frees, and its turns at limits: the same holds for each of them
-	size  int                // bytes of the values in it
-	alone bool               // it names a lease of its own, which may be missing and would fail the whole batch
-	again bool               // the one before it was refused, and what that has read will not be true for long: it passes those who wait for the place
-	reply chan reply
+	txn     protocol.Op
+	late    func() protocol.Op // makes txn when it leaves, of what is known then; nil = it is made
+	place   string             // the lock that it is about: one unanswered request at a time
+	side    side               // whether it may share the place
+	slots   []string           // those that it takes or frees, and its turns at limits: the same holds for each of them
+	size    int                // bytes of the values in it
+	company bool               // one who comes: others of this process wait for the lock already, so an end here is near, and it waits for that
+	alone   bool               // it names a lease of its own, which may be missing and would fail the whole batch
+	again   bool               // the one before it was refused, and what that has read will not be true for long: it passes those who wait for the place
+	reply   chan reply
 	// applied hears first that it was applied, before anything else about its place leaves. It must not block. Nil = nobody does.
 	applied func(reply)
 	done    chan struct{}      // closed when it is answered, and applied was told; nil = nobody waits for that
@@ -98,7 +99,7 @@ func (r *request) besides(k protocol.Keys, l *idem.Lock) *request {
 }
 
 // sender is the only place that sends transactions of deliveries. It groups what has come together while the requests before it
-// were out (natural batching: nobody waits for company), because one request costs etcd one commit, however many are in it.
+// were out (natural batching: nobody waits for company, but see rotation), because one request costs etcd one commit, however many are in it.
 //
 // All compares of a request are read before its first write, so two transactions about one lock must not meet in one request, nor
 // in two that are out at once: the second waits until the first is answered. A busy lock does not hold up the others. The same holds for two about
@@ -138,18 +139,26 @@ func newSender(p *link.Pool) *sender {
 func (s *sender) send(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r.company && s.behind[r.place] == nil {
+		at := &spot{shared: true}
+		s.behind[r.place] = at
+		s.keepLocked(r.place, at, rotation)
+	}
 	s.standLocked(r, r.place)
 	for i := range r.slots {
 		s.standLocked(r, r.slots[i])
 	}
 	if r.before == 0 {
 		s.ready = append(s.ready, r)
-		s.dispatchLocked()
 	}
+	s.dispatchLocked()
 }
 
 // standLocked takes place for r, or lets r wait for it.
 func (s *sender) standLocked(r *request, place string) {
+	if at := s.behind[place]; at != nil && at.ending != nil && r.side == neither {
+		s.keptEnoughLocked(place, at)
+	}
 	at := s.behind[place]
 	switch {
 	case at == nil:
@@ -173,31 +182,45 @@ func (s *sender) standLocked(r *request, place string) {
 // mayShare reports whether nobody waits who needs the place for himself: he would wait for as long as one end follows the other.
 func (at *spot) mayShare() bool { return len(at.waiting) == 0 || at.waiting[0].side == comes }
 
-// moment is for how long a place is kept for the next end. Who comes then has to wait for the lock in any case; on his own he would only let the end
-// wait while etcd syncs its disk for him.
-const moment = time.Millisecond
+const (
+	// moment is for how long a place is kept for the next end, where the lock has just been handed over here. Who comes then has to wait for the lock in any
+	// case; on his own he would only let the end wait while etcd syncs its disk for him.
+	moment = time.Millisecond
+	// rotation is for how long it is kept where others of this process wait for the lock, which another process has. So those who come here get places next to
+	// each other, and the lock leaves the process less often: docs/adr/0015-the-baton.md has what that gives.
+	rotation = 50 * time.Millisecond
+)
 
 // expect keeps the place of a request that was just applied for the next end, which will come soon.
 func (s *sender) expect(place string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := s.behind[place]
-	if at == nil || at.ending != nil || !at.mayShare() || s.closed {
-		return
+	if at := s.behind[place]; at != nil && at.ending == nil && at.mayShare() && !s.closed {
+		s.keepLocked(place, at, moment)
 	}
+}
+
+// keepLocked lets who comes wait for an end, for d at most.
+func (s *sender) keepLocked(place string, at *spot, d time.Duration) {
 	at.n++
 	at.shared = true
 	var timer *time.Timer
-	timer = time.AfterFunc(moment, func() {
+	timer = time.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if at.ending == timer && !s.closed {
-			at.ending = nil
-			s.freeLocked(place)
+			s.keptEnoughLocked(place, at)
 			s.dispatchLocked()
 		}
 	})
 	at.ending = timer
+}
+
+// keptEnoughLocked is when no end has come to a place that was kept, or somebody needs it for himself.
+func (s *sender) keptEnoughLocked(place string, at *spot) {
+	at.ending.Stop()
+	at.ending = nil
+	s.freeLocked(place)
 }
 
 // endsLocked is when an end has come to a place that others share. Where it was kept for that, those who came meanwhile travel with it.

@@ -155,6 +155,83 @@ func TestARequestThatHasLeftCannotBeWithdrawn(t *testing.T) {
 	}
 }
 
+// comingRequest is of one who comes where others of this process wait.
+func comingRequest(place, key string) *request {
+	r := putRequest(place, key)
+	r.side, r.company = comes, true
+	return r
+}
+
+func TestWhoComesWhereOthersWaitTravelsWithTheNextEnd(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	all := []*request{comingRequest("w", "a"), comingRequest("w", "b"), putRequest("w", "end")}
+	all[2].side = ends
+	for _, r := range all {
+		s.send(r)
+	}
+	for range all {
+		kv.gate <- struct{}{}
+	}
+	for _, r := range all {
+		if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
+			t.Fatal(answer.err)
+		}
+	}
+	if n := <-kv.sizes; n != 3 {
+		t.Fatalf("a batch of %d", n)
+	}
+}
+
+func TestWhoComesWhereOthersWaitGoesAloneWhereNoEndComes(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	all := []*request{comingRequest("w", "a"), comingRequest("w", "b")}
+	for _, r := range all {
+		s.send(r)
+	}
+	for range all {
+		kv.gate <- struct{}{}
+	}
+	for _, r := range all {
+		if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
+			t.Fatal(answer.err)
+		}
+	}
+	if n := <-kv.sizes; n != 2 {
+		t.Fatalf("a batch of %d", n)
+	}
+}
+
+func TestWhoNeedsThePlaceForHimselfWaitsForNoEnd(t *testing.T) {
+	for name, company := range map[string][]*request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
+		t.Run(name, func(t *testing.T) {
+			s, kv, _ := gatedSender(t)
+			s.mu.Lock()
+			at := &spot{}
+			s.behind["w"] = at
+			s.keepLocked("w", at, patience)
+			s.mu.Unlock()
+			claim := putRequest("w", "claim")
+			for _, r := range append(company, claim) {
+				s.send(r)
+				kv.gate <- struct{}{}
+			}
+			for _, r := range append(company, claim) {
+				if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
+					t.Fatal(answer.err)
+				}
+			}
+			for range len(company) + 1 {
+				if n := <-kv.sizes; n != 1 {
+					t.Errorf("a batch of %d: he is in one request with who came before him", n)
+				}
+			}
+			if len(kv.sizes) > 0 {
+				t.Error("something was sent twice")
+			}
+		})
+	}
+}
+
 func TestAMissingLeaseFailsItsMemberAlone(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	s.send(putRequest("a", "a"))

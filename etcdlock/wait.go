@@ -132,7 +132,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 func (p *Place) come(k protocol.Keys, at protocol.Seen, value []byte) *request {
 	place := protocol.Leased{Value: value, Lease: p.session.lease}
 	r := newRequest(k.L, nil, len(value))
-	r.side, r.slots = comes, []string{k.Q}
+	r.side, r.slots, r.company = comes, []string{k.Q}, p.store.othersWait(p)
 	r.late = func() protocol.Op {
 		at.L = p.store.latest(p, at.L, p.seen)
 		p.behind = at.L
