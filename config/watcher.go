@@ -33,6 +33,8 @@ type Watcher struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
+	heard chan struct{} // that somebody else has read the file
+
 	seen   sync.Mutex // guards the fields below
 	last   [sha256.Size]byte
 	broken bool // the last read failed, and changed was told
@@ -42,7 +44,7 @@ type Watcher struct {
 // each new content, or with the reason why the file cannot be read; never twice at once, and not after Stop has returned.
 // changed must not call Stop.
 func NewWatcher(path string, loaded []byte, changed func(text []byte, err error)) *Watcher {
-	return &Watcher{path: path, changed: changed, settle: settle, poll: poll, last: sha256.Sum256(loaded)}
+	return &Watcher{path: path, changed: changed, settle: settle, poll: poll, heard: make(chan struct{}, 1), last: sha256.Sum256(loaded)}
 }
 
 // Start begins to watch; a change since the content was loaded is told soon. It returns when the folder is watched. An error
@@ -106,7 +108,9 @@ func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder stri
 			stir() // events were lost, so anything may have happened
 		case <-quiet:
 			quiet = nil
-			w.look(ctx)
+			if !w.look(ctx) {
+				stir()
+			}
 		case <-ticker.C:
 			// The folder may be a new one of the same name. Watching what is watched already changes nothing, and a folder
 			// that is gone shows as a file that cannot be read.
@@ -124,11 +128,21 @@ func (w *Watcher) Read(text []byte) {
 	w.seen.Lock()
 	defer w.seen.Unlock()
 	w.last, w.broken = sha256.Sum256(text), text == nil
+	if text != nil {
+		select {
+		case w.heard <- struct{}{}:
+		default: // it was told already
+		}
+	}
 }
 
 // look reads the file and tells if it is another one than before. Nothing ends a reading that hangs, with the disk or the network that the file is on: when
-// the watch ends, it is left alone.
-func (w *Watcher) look(ctx context.Context) {
+// the watch ends, it is left alone, and when somebody else could read the file. That may be another one by now, so false says: look again.
+func (w *Watcher) look(ctx context.Context) bool {
+	select {
+	case <-w.heard: // before this look
+	default:
+	}
 	var text []byte
 	var err error
 	read := make(chan struct{})
@@ -138,16 +152,19 @@ func (w *Watcher) look(ctx context.Context) {
 	}()
 	select {
 	case <-read:
+	case <-w.heard:
+		return false
 	case <-ctx.Done():
-		return
+		return true
 	}
 	if !w.news(text, err) {
-		return
+		return true
 	}
 	if err != nil {
 		text, err = nil, fmt.Errorf("read configuration: %w", err)
 	}
 	w.changed(text, err)
+	return true
 }
 
 // news reports whether that is to be told, and notes it.

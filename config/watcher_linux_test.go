@@ -8,27 +8,23 @@ import (
 	"time"
 )
 
+// hang puts a pipe in the place of the file at path, and waits until somebody reads it. That reading goes on until the end of the test.
+func hang(t *testing.T, path string) {
+	t.Helper()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	must(t, syscall.Mkfifo(pipe, 0o600))
+	must(t, os.Rename(pipe, path))
+	f, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for the reader
+	must(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+}
+
 func TestAFileWhoseReadingHangsDoesNotHoldUpTheEndOfTheWatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sidecar.yaml")
-	if err := os.WriteFile(path, []byte("a"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, "a")
 	watcher := NewWatcher(path, []byte("a"), func([]byte, error) {})
-	if err := watcher.Start(); err != nil {
-		t.Fatal(err)
-	}
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(pipe, path); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for the reader
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	must(t, watcher.Start())
+	hang(t, path)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -39,4 +35,20 @@ func TestAFileWhoseReadingHangsDoesNotHoldUpTheEndOfTheWatch(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the watch has not ended")
 	}
+}
+
+// What it hung on may never end, as of a network file system that was given up and is mounted anew.
+func TestWhoReadsTheFileAfterAllEndsAReadingThatHangs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sidecar.yaml")
+	write(t, path, "a")
+	changes := make(chan told, 16)
+	watcher := NewWatcher(path, []byte("a"), func(text []byte, err error) { changes <- told{string(text), err} })
+	must(t, watcher.Start())
+	defer watcher.Stop()
+	hang(t, path)
+	must(t, os.Remove(path))
+	write(t, path, "b")
+	watcher.Read([]byte("b"))
+	write(t, path, "c")
+	watched{t, path, changes}.expect("c")
 }
