@@ -442,6 +442,21 @@ func TestTheIDOfAnEarlierAttemptMayBeCutShortToo(t *testing.T) {
 	}
 }
 
+// Its last ID is not the one in hand, and the earlier attempt of another event may be the one that was meant.
+func TestABeginningThatAnEarlierAttemptSharesIsNoID(t *testing.T) {
+	other := strings.Replace(endedJSON, id, "exec_"+strings.Repeat("o", 32), 1) // found by an attempt before it
+	api := serveAPI(t, map[string]string{
+		"GET /v1/executions?id=exec_7hq3p2&limit=200": `200 {"executions":[` + endedJSON + "," + other + `],"nextCursor":""}`,
+		"GET /v1/executions/exec_7hq3p2":              `400 {"code":"bad_request","detail":"several executions have an ID that begins so"}`,
+		"*":                                           "200 " + endedJSON,
+	})
+	for _, what := range []string{"cancel", "forget", "run", "skip", "rerun"} {
+		if code, out, problems := command(t, nil, "executions", what, "exec_7hq3p2", "--reason", "r", "--admin", api.url); code == cli.ExitFine || !strings.Contains(problems, "several") {
+			t.Errorf("%s: %d %s%s", what, code, out, problems)
+		}
+	}
+}
+
 func TestSpansAreReadable(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0s", 0: "0s", 250 * time.Millisecond: "250ms", 1500 * time.Millisecond: "1.5s", 2 * time.Second: "2s", 59 * time.Second: "59s",

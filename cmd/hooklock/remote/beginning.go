@@ -24,14 +24,19 @@ func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 		return text, nil
 	}
 	var found []string
+	before := false // an earlier attempt begins so
 	err := d.beginning(ctx, text, func(x *client.Execution) bool {
+		if !strings.HasPrefix(x.ExecutionID, text) {
+			before = true
+			return true
+		}
 		found = append(found, x.ExecutionID)
 		return len(found) <= 3 // which is enough to say that they are several
 	})
 	switch {
 	case err != nil:
 		return "", err
-	case len(found) == 0:
+	case len(found) == 0, len(found) == 1 && before:
 		return d.earlier(ctx, text)
 	case len(found) > 1:
 		return "", cli.Misuse(errors.New(cli.Plain(text) + " begins more than one ID; give more of it: " + cli.Plain(strings.Join(found, ", "))))
@@ -39,7 +44,7 @@ func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 	return found[0], nil
 }
 
-// earlier is the ID of the earlier attempt of an event that begins with text: a list has the event's last one alone.
+// earlier is the ID of the one attempt, the last or an earlier one of its event, that begins with text: a list has the event's last one alone.
 func (d *Desk) earlier(ctx context.Context, text string) (string, error) {
 	x, err := d.Execution(ctx, text)
 	var p *client.Problem
@@ -52,7 +57,7 @@ func (d *Desk) earlier(ctx context.Context, text string) (string, error) {
 	return x.ExecutionID, nil
 }
 
-// beginning tells of the executions whose ID begins so, until more is false.
+// beginning tells of the executions whose ID, or that of an earlier attempt, begins so, until more is false.
 func (d *Desk) beginning(ctx context.Context, text string, tell func(*client.Execution) (more bool)) error {
 	cursor := ""
 	for read := 0; ; {
@@ -61,7 +66,7 @@ func (d *Desk) beginning(ctx context.Context, text string, tell func(*client.Exe
 			return err
 		}
 		for i := range page.Executions {
-			if strings.HasPrefix(page.Executions[i].ExecutionID, text) && !tell(&page.Executions[i]) {
+			if !tell(&page.Executions[i]) {
 				return nil
 			}
 		}

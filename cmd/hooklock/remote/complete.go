@@ -83,7 +83,9 @@ func knownExecutions(ctx context.Context, d *Desk, args []string, begun string) 
 	}
 	var words []cobra.Completion
 	_ = d.beginning(ctx, begun, func(x *client.Execution) bool { // what was found in time is offered
-		words = append(words, offer(x))
+		if strings.HasPrefix(x.ExecutionID, begun) {
+			words = append(words, offer(x))
+		}
 		return len(words) < mostCompletions
 	})
 	return words
