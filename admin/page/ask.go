@@ -428,6 +428,9 @@ func allForget(v *visit) (*question, error) {
 // stateFlags are what the command line has for a state. For what is parked and not blocked it has none: without a flag both are meant.
 var stateFlags = map[client.ParkState]string{client.ParkBlocked: " --blocked", client.ParkDeadLetter: " --dead-letters"}
 
+// bulkFilters are what the API's bulks take besides a state.
+var bulkFilters = []string{"workflow", "route"}
+
 // allOf is the question for everything that is parked and fits a filter. Its count is a dry run's.
 func allOf(do string) func(*visit) (*question, error) {
 	title := map[string]string{"run": "Run now", "skip": "Skip", "rerun": "Run again"}[do]
@@ -438,7 +441,7 @@ func allOf(do string) func(*visit) (*question, error) {
 	}[do]
 	return func(v *visit) (*question, error) {
 		filter, flags := map[string]any{}, ""
-		for _, name := range []string{"workflow", "route"} {
+		for _, name := range bulkFilters {
 			if value := v.query.Get(name); value != "" {
 				filter[name] = value
 				flags += " --" + name + " " + quoted(value)

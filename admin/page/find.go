@@ -98,16 +98,11 @@ func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 			return page, v.api.get("/v1/executions", q, page)
 		}
 		q.Set("parked", "true")
-		for _, other := range []string{"outcome", "decision", "since", "until", "event", "key", "id", "trace", "status"} {
-			if q.Get(other) != "" {
-				return page, &client.Problem{Status: 400, Code: client.CodeBadRequest, Detail: "what is parked is found by workflow, by its beginning and by route alone: leave the other filters out"}
-			}
-		}
 		return page, v.api.get("/v1/executions", q, page)
 	}
 	q := v.filter()
 	given := v.query.Get("text")
-	if given == "" || q.Get("state") != "" {
+	if given == "" {
 		page, err := ask(q)
 		return page, q, err
 	}
@@ -230,11 +225,13 @@ func bulkAsks(q url.Values, some []client.Execution) []ask {
 		return nil
 	}
 	var pairs []string
+	narrower := false // than a bulk can be told: it would do it to more than is shown
 	for name := range q {
 		pairs = append(pairs, name, q.Get(name))
+		narrower = narrower || !slices.Contains(bulkFilters, name) && name != "state"
 	}
 	all := func(name, do string) ask { return asking(name, "all-"+do, pairs...) }
-	if q.Get("state") != "" && q.Get("prefix") != "" { // which the API cannot be told: it would do it to more than is shown
+	if q.Get("state") != "" && narrower {
 		return nil
 	}
 	switch client.ParkState(q.Get("state")) {

@@ -416,11 +416,14 @@ func TestWhatIsParkedIsFoundByWhatTheAPICanDoItTo(t *testing.T) {
 	if !strings.Contains(api.asked[0], "parked=true&route=r&state=blocked") {
 		t.Errorf("%v", api.asked)
 	}
-	if _, text := get(t, server, "/page/find?state=blocked&prefix=w"); strings.Contains(text, "all-skip") || !strings.Contains(text, "mine") {
-		t.Errorf("a button for more than is shown: %s", text)
-	}
-	if _, text := get(t, server, "/page/find?state=blocked&since=1h"); strings.Contains(text, "mine") || !strings.Contains(text, "leave the other filters out") {
-		t.Errorf("%s", text)
+	for query, asked := range map[string]string{"prefix=w": "prefix=w", "since=1h": "since=1h", "event=mine": "event=mine", "text=mine": "event=mine"} {
+		api.asked = nil
+		if _, text := get(t, server, "/page/find?state=blocked&"+query); strings.Contains(text, "all-skip") || !strings.Contains(text, "mine") {
+			t.Errorf("%s: a button for more than is shown: %s", query, text)
+		}
+		if all := strings.Join(api.asked, " "); !strings.Contains(all, asked) || strings.Count(all, "parked=true&") != len(api.asked) {
+			t.Errorf("%s: %v", query, api.asked)
+		}
 	}
 }
 
