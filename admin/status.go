@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"hooklock/admin/client"
 )
@@ -76,6 +77,9 @@ func (c *call) noFields() error {
 	return c.body(fields{})
 }
 
+// reloadTime is how long a reload may take with what is before it: each reads files, for ten seconds at most.
+const reloadTime = 25 * time.Second
+
 // reload reads the configuration again.
 func (c *call) reload() error {
 	if err := c.unlimited("the configuration"); err != nil {
@@ -84,8 +88,9 @@ func (c *call) reload() error {
 	if err := c.noFields(); err != nil {
 		return err
 	}
-	ctx, done := c.changing()
+	ctx, done := context.WithTimeout(context.WithoutCancel(c.r.Context()), reloadTime) // it goes on when the caller hangs up
 	defer done()
+	defer context.AfterFunc(c.api.life, done)()
 	reloaded, problems, err := c.api.o.Process.Reload(ctx)
 	if err != nil {
 		return refuse("overloaded", "this Hooklock does not come to a reload now: it shuts down, or another reload takes long; "+

@@ -18,6 +18,8 @@ type process struct {
 	err      error
 	origin   bool
 	changed  []string
+	// reloading gets the life of each reload, which goes on as long as that; nil: it is over at once.
+	reloading chan context.Context
 }
 
 func (*process) Status() client.ReplicaStatus {
@@ -48,7 +50,12 @@ func (p *process) Config(origin bool) (client.RunningConfig, error) {
 	return client.RunningConfig{File: "sidecar.yaml", SHA256: "ab", YAML: "routes: []\n"}, p.err
 }
 
-func (p *process) Reload(context.Context) (client.Reloaded, []string, error) {
+func (p *process) Reload(ctx context.Context) (client.Reloaded, []string, error) {
+	if p.reloading != nil {
+		p.reloading <- ctx
+		<-ctx.Done()
+		return client.Reloaded{}, nil, ctx.Err()
+	}
 	if p.err != nil || p.problems != nil {
 		return client.Reloaded{}, p.problems, p.err
 	}
@@ -131,6 +138,25 @@ func TestARefusedReloadReturnsTheErrors(t *testing.T) {
 	}
 	p.err = errors.New("nobody takes it")
 	r.want(503, "overloaded", "POST", "/v1/config/reload", opsToken, "")
+}
+
+// It reads files: how long etcd may take to answer says nothing of that. Whoever asked hears which file hangs, and holds up no end.
+func TestAReloadHasTheTimeThatItTakesToReadAndEndsWithTheAPI(t *testing.T) {
+	p := &process{reloading: make(chan context.Context, 1)}
+	r := newRig(t, unreachable{}, func(o *Options) { o.Process, o.RequestTimeout = p, time.Second })
+	answered := make(chan int)
+	go func() {
+		a := r.ask("POST", "/v1/config/reload", opsToken, "")
+		answered <- a.StatusCode
+	}()
+	ctx := <-p.reloading
+	if until, ok := ctx.Deadline(); !ok || time.Until(until) < 15*time.Second {
+		t.Errorf("it has %v", time.Until(until))
+	}
+	r.api.Close()
+	if status := <-answered; status != http.StatusServiceUnavailable {
+		t.Errorf("%d", status)
+	}
 }
 
 func TestReadyzTellsOfARefusedReload(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 )
 
 // ReplicaStatus is how one process is doing, and what it sees of what it depends on.
@@ -187,11 +188,14 @@ func (r *Reloaded) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// reloadTime is what the server takes at most for a reload.
+const reloadTime = 25 * time.Second
+
 // Reload reads the configuration file of the process again, and takes it over. A *Problem with CodeConfigRefused has in Problems what is
 // wrong with it; the old one stays in force then.
 func (c *Client) Reload(ctx context.Context) (*Reloaded, error) {
 	r := new(Reloaded)
-	if _, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/config/reload", into: r, has: "changed"}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/config/reload", into: r, wait: reloadTime, has: "changed"}); err != nil {
 		return nil, err
 	}
 	return r, nil
