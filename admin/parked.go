@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"hooklock/idem"
 )
@@ -130,6 +131,9 @@ func parkState(text string) (idem.ParkState, error) {
 	return "", refuse("bad_request", fmt.Sprintf("state=%s: give one of %s", quote(text), strings.Join(all, ", ")))
 }
 
+// keptTime is how long a request is read from where it is kept; a store has a time of its own, too.
+const keptTime = 30 * time.Second
+
 // request sends the request of an execution as it came.
 func (c *call) request() error {
 	ctx, done := c.reading()
@@ -141,7 +145,12 @@ func (c *call) request() error {
 	if err != nil {
 		return err
 	}
-	head, body, err := c.api.o.Request(ctx, idem.ExecutionID(c.name), kept)
+	life, over, err := c.waiting(keptTime)
+	if err != nil {
+		return err
+	}
+	defer over()
+	head, body, err := c.api.o.Request(life, idem.ExecutionID(c.name), kept)
 	if err != nil {
 		return c.unreadable(err)
 	}

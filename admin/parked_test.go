@@ -384,6 +384,25 @@ func TestManyGoOnBehindWhatIsRefusedAndStopWhereTheStoreDoes(t *testing.T) {
 	inOrderOf(t, a, ids[2:])
 }
 
+// A store of requests has its own request_timeout, and a long body takes time; how long etcd may take to answer says nothing of either.
+func TestARequestIsReadForLongerThanEtcdIsAsked(t *testing.T) {
+	var has time.Duration
+	f := newFleet(t, func(o *Options) {
+		o.Request = func(ctx context.Context, _ idem.ExecutionID, _ []byte) (head, body []byte, err error) {
+			if until, ok := ctx.Deadline(); ok {
+				has = time.Until(until)
+			}
+			return nil, nil, nil
+		}
+	})
+	id := f.park("w", "1", "a|b")
+	f.rig = newRig(t, f.first.Control, func(o *Options) { o.Request, o.RequestTimeout = f.rig.api.o.Request, 5*time.Second })
+	f.want(200, "", "GET", "/v1/executions/"+id+"/request", opsToken, "")
+	if has < 15*time.Second {
+		t.Errorf("it has %v", has)
+	}
+}
+
 // It is no fault of etcd's, asking again does not help, and those behind it have nothing to do with it.
 func TestADeadLetterWhoseRequestCannotBeReadSaysSoAndHoldsUpNoOther(t *testing.T) {
 	f := newFleet(t, keptRequests)
