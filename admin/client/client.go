@@ -86,7 +86,7 @@ type call struct {
 	body   any           // sent as JSON; nil = no body
 	wait   time.Duration // how long the server was asked to wait
 	bearer string        // instead of the client's token
-	into   any           // what the JSON of a 2xx is decoded to; nil = it is thrown away
+	into   any           // what the JSON of a 2xx is decoded to; nil = it has none
 	has    string        // a member that every such JSON of Hooklock has, of each release: what lacks it is another service's
 	// accept takes another status than 2xx for an answer: it reports whether body was one, and not a problem.
 	accept func(status int, body []byte) bool
@@ -116,6 +116,8 @@ func (c *Client) do(ctx context.Context, call call) (status int, err error) {
 		return answer.StatusCode, nil
 	case answer.StatusCode < 200 || answer.StatusCode > 299:
 		return 0, newProblem(answer, body)
+	case call.into == nil && call.method != http.MethodGet && answer.StatusCode != http.StatusNoContent: // a change has nothing to say, or an object
+		return 0, newProblem(answer, nil)
 	case call.into == nil:
 		return answer.StatusCode, nil
 	case call.has != "" && !has(body, call.has):

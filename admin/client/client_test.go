@@ -279,6 +279,7 @@ func TestNoCallTakesTheAnswerOfAnotherServiceForHooklocks(t *testing.T) {
 		"locks":      func(ctx context.Context, c *Client) (any, error) { return c.LockPage(ctx, LockQuery{}) },
 		"lock":       func(ctx context.Context, c *Client) (any, error) { return c.Lock(ctx, "w") },
 		"acquire":    func(ctx context.Context, c *Client) (any, error) { return c.Acquire(ctx, "w", AcquireRequest{}) },
+		"release":    func(ctx context.Context, c *Client) (any, error) { return nil, c.Release(ctx, "w", "exec_a", 7) },
 		"slots":      func(ctx context.Context, c *Client) (any, error) { return c.SlotPage(ctx, LockQuery{}) },
 		"turns":      func(ctx context.Context, c *Client) (any, error) { return c.TurnPage(ctx, LockQuery{}) },
 		"executions": func(ctx context.Context, c *Client) (any, error) { return c.ExecutionPage(ctx, ExecutionQuery{}) },
