@@ -67,8 +67,8 @@ func (w *Watcher) Start() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel, w.done = cancel, make(chan struct{})
 	go func() {
+		defer events.Close() // waits for a folder that hangs
 		defer close(w.done)
-		defer events.Close()
 		w.run(ctx, events, folder)
 	}()
 	return nil
@@ -108,13 +108,10 @@ func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder stri
 			stir() // events were lost, so anything may have happened
 		case <-quiet:
 			quiet = nil
-			if !w.look(ctx) {
+			if !w.look(ctx, func() { _ = events.Add(folder) }) {
 				stir()
 			}
 		case <-ticker.C:
-			// The folder may be a new one of the same name. Watching what is watched already changes nothing, and a folder
-			// that is gone shows as a file that cannot be read.
-			_ = events.Add(folder)
 			if quiet == nil {
 				stir()
 			}
@@ -136,9 +133,12 @@ func (w *Watcher) Read(text []byte) {
 	}
 }
 
-// look reads the file and tells if it is another one than before. Nothing ends a reading that hangs, with the disk or the network that the file is on: when
-// the watch ends, it is left alone, and when somebody else could read the file. That may be another one by now, so false says: look again.
-func (w *Watcher) look(ctx context.Context) bool {
+// look reads the file and tells if it is another one than before. Then it watches the folder: that may be a new one of the same name. To watch what is watched
+// already changes nothing, and a folder that is gone shows as a file that cannot be read.
+//
+// Nothing ends a reading that hangs, with the disk or the network that the file is on: when the watch ends, it is left alone, and when somebody else could read
+// the file. That may be another one by now, so false says: look again.
+func (w *Watcher) look(ctx context.Context, watch func()) bool {
 	select {
 	case <-w.heard: // before this look
 	default:
@@ -147,8 +147,9 @@ func (w *Watcher) look(ctx context.Context) bool {
 	var err error
 	read := make(chan struct{})
 	go func() {
-		defer close(read)
 		text, err = os.ReadFile(w.path)
+		close(read)
+		watch()
 	}()
 	select {
 	case <-read:
