@@ -57,6 +57,9 @@ routes:
 		if strings.Contains(output, "urn:hooklock:problem") || strings.Contains(block[1], "nightly") && !strings.Contains(output, "the work of the night") {
 			t.Errorf("%s%s", block[1], output)
 		}
+		if strings.Contains(block[1], "nightly") {
+			d.interrupted(block[1], environment)
+		}
 		d.end()
 	}
 	if a := testkit.Post(t, d.Addr, "/apidoc/held", "{}", key("held")); a.Decision() != "replayed" || string(a.Body) != `{"shipped":true}` {
@@ -111,6 +114,17 @@ func (d *docRun) end() {
 	select {
 	case <-d.work.answer: // its call was closed, and nobody took the answer
 	default:
+	}
+}
+
+// interrupted runs the script for cron once more, which is told to end in the middle of its work, and asks for its lock.
+func (d *docRun) interrupted(block string, environment map[string]string) {
+	d.t.Helper()
+	const work = `echo "the work of the night"`
+	script := strings.Replace(block, work, work+"\nkill -TERM $$\nsleep 1", 1)
+	output := d.sh(strings.Replace(script, "sh nightly.sh", "sh nightly.sh || true", 1), environment)
+	if status, _ := asked(d.t, d.Hooklock, "GET", "/v1/locks/backup%2Fnightly", "", ""); !strings.Contains(output, "the work of the night") || status != 404 {
+		d.t.Errorf("the lock of a script that was told to end: status %d, want 404\n%s", status, output)
 	}
 }
 
