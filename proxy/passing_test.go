@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"log/slog"
@@ -73,6 +74,77 @@ func TestABugLeavesNothingOfACallBehind(t *testing.T) {
 	if n := len(h.passing.calls); n != 0 {
 		t.Errorf("%d calls are under way", n)
 	}
+}
+
+// TestWhatPassesThroughReachesItsSenderAsItComes: the head before there is a body, and each piece of that, however short.
+func TestWhatPassesThroughReachesItsSenderAsItComes(t *testing.T) {
+	for name, say := range map[string][]string{
+		"with a length": {"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n", "some", "more"},
+		"in chunks":     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\nsome\r\n", "4\r\nmore\r\n0\r\n\r\n"},
+		"to its end":    {"HTTP/1.1 200 OK\r\n\r\n", "some", "more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			had := make(chan struct{})
+			defer close(had)
+			sender := asks(t, func(c *wiretest.Conn) {
+				for _, piece := range say {
+					_ = c.Say(piece)
+					<-had
+				}
+			})
+			resp, err := http.ReadResponse(bufio.NewReader(sender), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			had <- struct{}{}
+			for _, want := range []string{"some", "more"} {
+				piece := make([]byte, len(want))
+				if _, err := io.ReadFull(resp.Body, piece); err != nil || string(piece) != want {
+					t.Fatalf("%q, %v; want %q", piece, err, want)
+				}
+				had <- struct{}{}
+			}
+			if rest, err := io.ReadAll(resp.Body); len(rest) > 0 || err != nil {
+				t.Errorf("%q, %v", rest, err)
+			}
+		})
+	}
+}
+
+// TestAnAnswerThatBreaksOffIsNoEmptyOne: many clients send a request again, a POST too, whose kept connection ends without a byte of an answer.
+func TestAnAnswerThatBreaksOffIsNoEmptyOne(t *testing.T) {
+	const cut = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
+	for _, say := range []string{cut, cut + "partial"} {
+		sender := asks(t, func(c *wiretest.Conn) { _ = c.Say(say) })
+		if got, err := io.ReadAll(sender); string(got) != say || err != nil {
+			t.Errorf("%q, %v; want %q", got, err, say)
+		}
+	}
+}
+
+// asks passes a POST through to an upstream that reads it and does that, and returns the sender's connection.
+func asks(t *testing.T, answer func(c *wiretest.Conn)) net.Conn {
+	t.Helper()
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		_, _ = c.ReadRequest()
+		answer(c)
+	})
+	pool := wire.NewUpstream(wire.Options{Addr: up.Addr})
+	t.Cleanup(func() { _ = pool.Close() })
+	_, door := passes(t, HandlerOptions{Upstream: pool, Unmatched: pool, Base: t.Context(), StreamTimeout: patience})
+	sender, err := net.Dial("tcp", door.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sender.Close() })
+	if err := sender.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(sender, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+		t.Fatal(err)
+	}
+	return sender
 }
 
 // passes serves what passes through.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
 	if d.answer.Length >= 0 || !d.head.HTTP10() {
 		d.detached = true
 		s.endWith(ctx.Conn())
+		ctx.Response.ImmediateHeaderFlush = true            // a sender that has nothing of an answer which breaks off may send again
 		ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
 		return
 	}
@@ -80,6 +82,31 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 	n = copy(p, s.ready)
 	s.ready = s.ready[n:]
 	return n, nil
+}
+
+// SupportsBodyWriteTo implements fasthttp.BodyWriterTo: of an answer in chunks, fasthttp itself sends each as it comes.
+func (s *answerStream) SupportsBodyWriteTo() bool { return s.d.answer.Length >= 0 }
+
+// WriteTo implements io.WriterTo. fasthttp would keep pieces back until its buffer is full.
+func (s *answerStream) WriteTo(w io.Writer) (total int64, err error) {
+	out, ok := w.(*bufio.Writer)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	for err == nil {
+		if err = out.Flush(); err != nil {
+			return total, err
+		}
+		var n int
+		piece := out.AvailableBuffer()
+		n, err = s.Read(piece[:cap(piece)])
+		_, _ = out.Write(piece[:n]) // there is room
+		total += int64(n)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return total, errors.Join(err, out.Flush())
 }
 
 // advance reads the next piece, and lets go of the one before it.
