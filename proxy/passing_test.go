@@ -79,14 +79,18 @@ func TestABugLeavesNothingOfACallBehind(t *testing.T) {
 // TestWhatPassesThroughReachesItsSenderAsItComes: the head before there is a body, and each piece of that, however short.
 func TestWhatPassesThroughReachesItsSenderAsItComes(t *testing.T) {
 	for name, say := range map[string][]string{
-		"with a length": {"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n", "some", "more"},
-		"in chunks":     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\nsome\r\n", "4\r\nmore\r\n0\r\n\r\n"},
-		"to its end":    {"HTTP/1.1 200 OK\r\n\r\n", "some", "more"},
+		"with a length":                   {"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n", "some", "more"},
+		"in chunks":                       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\nsome\r\n", "4\r\nmore\r\n0\r\n\r\n"},
+		"to its end":                      {"HTTP/1.1 200 OK\r\n\r\n", "some", "more"},
+		"with a length, to an old sender": {"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n", "some", "more"},
+		"in chunks, to an old sender":     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\nsome\r\n", "4\r\nmore\r\n0\r\n\r\n"},
+		"to its end, to an old sender":    {"HTTP/1.0 200 OK\r\n\r\n", "some", "more"},
 	} {
+		old := strings.HasSuffix(name, "to an old sender")
 		t.Run(name, func(t *testing.T) {
 			had := make(chan struct{})
 			defer close(had)
-			sender := asks(t, func(c *wiretest.Conn) {
+			sender := asks(t, old, func(c *wiretest.Conn) {
 				for _, piece := range say {
 					_ = c.Say(piece)
 					<-had
@@ -108,6 +112,9 @@ func TestWhatPassesThroughReachesItsSenderAsItComes(t *testing.T) {
 			if rest, err := io.ReadAll(resp.Body); len(rest) > 0 || err != nil {
 				t.Errorf("%q, %v", rest, err)
 			}
+			if old && resp.TransferEncoding != nil {
+				t.Errorf("chunks, which HTTP/1.0 does not know")
+			}
 		})
 	}
 }
@@ -116,15 +123,16 @@ func TestWhatPassesThroughReachesItsSenderAsItComes(t *testing.T) {
 func TestAnAnswerThatBreaksOffIsNoEmptyOne(t *testing.T) {
 	const cut = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
 	for _, say := range []string{cut, cut + "partial"} {
-		sender := asks(t, func(c *wiretest.Conn) { _ = c.Say(say) })
+		sender := asks(t, false, func(c *wiretest.Conn) { _ = c.Say(say) })
 		if got, err := io.ReadAll(sender); string(got) != say || err != nil {
 			t.Errorf("%q, %v; want %q", got, err, say)
 		}
 	}
 }
 
-// asks passes a POST through to an upstream that reads it and does that, and returns the sender's connection.
-func asks(t *testing.T, answer func(c *wiretest.Conn)) net.Conn {
+// asks passes a POST through to an upstream that reads it and does that, and returns the sender's connection. An old sender speaks HTTP/1.0, and would keep
+// its connection.
+func asks(t *testing.T, old bool, answer func(c *wiretest.Conn)) net.Conn {
 	t.Helper()
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
 		_, _ = c.ReadRequest()
@@ -141,7 +149,11 @@ func asks(t *testing.T, answer func(c *wiretest.Conn)) net.Conn {
 	if err := sender.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(sender, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+	head := "POST /x HTTP/1.1\r\nHost: h\r\n"
+	if old {
+		head = "POST /x HTTP/1.0\r\nConnection: keep-alive\r\n"
+	}
+	if _, err := io.WriteString(sender, head+"Content-Length: 2\r\n\r\n{}"); err != nil {
 		t.Fatal(err)
 	}
 	return sender

@@ -18,14 +18,25 @@ import (
 func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
 	s.plain = s.x == nil
 	s.call.Pause()
-	if d.answer.Length >= 0 || !d.head.HTTP10() {
-		d.detached = true
-		s.endWith(ctx.Conn())
-		ctx.Response.ImmediateHeaderFlush = true            // a sender that has nothing of an answer which breaks off may send again
-		ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
+	toItsEnd := d.answer.Length < 0 && d.head.HTTP10() // it knows no chunks
+	if toItsEnd && !s.plain {
+		d.gather(ctx, s)
 		return
 	}
-	// HTTP/1.0 knows no chunks, and fasthttp sends nothing else where the length is not known: the answer is read whole.
+	d.detached = true
+	s.endWith(ctx.Conn())
+	ctx.Response.ImmediateHeaderFlush = true // a sender that has nothing of an answer which breaks off may send again
+	if toItsEnd {
+		ctx.Response.SetBodyStream(s, 0) // and WriteTo says so: fasthttp would send chunks
+		ctx.Response.Header.Del("Content-Length")
+		ctx.SetConnectionClose()
+		return
+	}
+	ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
+}
+
+// gather reads an execution's answer whole, for a sender that could not tell it from one that was cut off.
+func (d *delivery) gather(ctx *fasthttp.RequestCtx, s *answerStream) {
 	body, err := wire.Gather(s, longestOldAnswer, &d.memory)
 	if err = errors.Join(err, s.Close()); err != nil {
 		ctx.SetConnectionClose()
@@ -35,7 +46,7 @@ func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
 	d.lend(ctx, body)
 }
 
-// longestOldAnswer bounds an answer without a length for a sender that speaks HTTP/1.0.
+// longestOldAnswer bounds an execution's answer without a length for a sender that speaks HTTP/1.0.
 const longestOldAnswer = 8 << 20
 
 // answerStream reads an answer from the upstream while it is written to the sender. Of an execution's answer, the last piece is
@@ -85,7 +96,7 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 }
 
 // SupportsBodyWriteTo implements fasthttp.BodyWriterTo: of an answer in chunks, fasthttp itself sends each as it comes.
-func (s *answerStream) SupportsBodyWriteTo() bool { return s.d.answer.Length >= 0 }
+func (s *answerStream) SupportsBodyWriteTo() bool { return s.d.answer.Length >= 0 || s.d.head.HTTP10() }
 
 // WriteTo implements io.WriterTo. fasthttp would keep pieces back until its buffer is full.
 func (s *answerStream) WriteTo(w io.Writer) (total int64, err error) {
@@ -105,6 +116,9 @@ func (s *answerStream) WriteTo(w io.Writer) (total int64, err error) {
 	}
 	if err == io.EOF {
 		err = nil
+	}
+	if s.d.answer.Length < 0 {
+		total = 0
 	}
 	return total, errors.Join(err, out.Flush())
 }
