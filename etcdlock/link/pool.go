@@ -120,7 +120,7 @@ func Dial(o *Target, endpoint string, limit time.Duration) (*clientv3.Client, er
 		MaxUnaryRetries: 1, // a retry of our own goes to another member
 		Username:        o.Username, Password: o.Password, TLS: config,
 		Logger:      zap.NewNop(),
-		DialOptions: append(interceptors(endpoint, o.OnOperation), grpc.WithConnectParams(reconnect)),
+		DialOptions: append(interceptors(endpoint, o.OnOperation), grpc.WithConnectParams(reconnect), grpc.WithNoProxy()),
 	})
 }
 

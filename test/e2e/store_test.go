@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"net"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -48,6 +50,36 @@ func TestWhileEtcdCannotDecideDeliveriesAreRefusedOrForwardedAndBurnNothing(t *t
 		a = testkit.Post(t, h.Addr, path, "{}", key("1"))
 		return a.Status == 200
 	})
+}
+
+// TestEtcdIsNotAskedThroughTheProxyOfTheEnvironment: such a variable is for the way out, and often does not except what is near.
+func TestEtcdIsNotAskedThroughTheProxyOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int64
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			c, err := proxy.Accept()
+			if err != nil {
+				return
+			}
+			asked.Add(1)
+			_ = c.Close()
+		}
+	}()
+	defer func() { _ = proxy.Close(); <-over }()
+	config := strings.Replace(shared.config("proxy", ""), shared.etcd.Endpoint, "http://etcd.invalid:2379", 1)
+	h := testkit.StartServe(t, hooklockProgram, config, "HTTPS_PROXY=http://"+proxy.Addr().String())
+	h.AwaitLine(t, h.Stderr, `"msg":"session.unavailable"`)
+	leave(t, h.Process)
+	if n := asked.Load(); n != 0 {
+		t.Errorf("the proxy was asked %d times", n)
+	}
 }
 
 func TestAnOutcomeThatCannotBeRecordedIsSaidSoAndRecordedLater(t *testing.T) {
