@@ -45,6 +45,30 @@ func TestWhatPassesThroughEndsWithTheProcess(t *testing.T) {
 	}
 }
 
+// TestASenderThatStopsReadingHoldsNoEndUp: the end of the process ends an answer that is stuck on its way to the sender, too.
+func TestASenderThatStopsReadingHoldsNoEndUp(t *testing.T) {
+	base, end := context.WithCancelCause(t.Context())
+	up := newEndless(t)
+	pool := wire.NewUpstream(wire.Options{Addr: up.url})
+	defer pool.Close()
+	h, door := passes(t, HandlerOptions{Upstream: pool, Unmatched: pool, Base: base, StreamTimeout: patience})
+	sender, err := net.Dial("tcp", door.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sender.Close()
+	if _, err := io.WriteString(sender, "GET /hooks/w HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, up.stuck)
+	end(idem.ErrShutdown)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := h.pool.await(ctx); err != nil {
+		t.Errorf("the delivery goes on: %v", err)
+	}
+}
+
 // TestABugLeavesNothingOfACallBehind: the memory of a delivery is used again, and its call and its exchange with it.
 func TestABugLeavesNothingOfACallBehind(t *testing.T) {
 	var begun atomic.Bool

@@ -145,12 +145,14 @@ func (s *answerStream) advance() {
 	}
 }
 
-// endWith closes the sender's connection when the execution is told to stop: fasthttp may be writing to a sender that does not read, and
-// would hear of nothing else.
+// endWith closes the sender's connection when the execution is told to stop, or without one the process: fasthttp may be writing to a sender
+// that does not read, and would hear of nothing else.
 func (s *answerStream) endWith(sender net.Conn) {
+	stop := s.d.h.o.Base
 	if s.x != nil {
-		s.release = context.AfterFunc(s.x.Context(), func() { _ = sender.Close() })
+		stop = s.x.Context()
 	}
+	s.release = context.AfterFunc(stop, func() { _ = sender.Close() })
 }
 
 // settle records how the answer ended.
@@ -190,6 +192,9 @@ func (s *answerStream) Close() (err error) {
 		defer s.d.finish()
 	}
 	if s.plain {
+		if s.release != nil {
+			s.release()
+		}
 		s.d.noteCall()
 	}
 	defer s.call.end()
