@@ -118,7 +118,7 @@ func (s *answerStream) WriteTo(w io.Writer) (total int64, err error) {
 		err = nil
 	}
 	if s.d.answer.Length < 0 {
-		total = 0
+		total = 0 // as stream has told fasthttp
 	}
 	return total, errors.Join(err, out.Flush())
 }
