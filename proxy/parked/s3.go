@@ -142,12 +142,19 @@ func (s *S3) read(ctx context.Context, object string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	if info.Size < 0 || info.Size > int64(maxKept) {
+	if info.Size > int64(maxKept) {
 		return nil, ErrFormat
 	}
-	b := make([]byte, info.Size)
-	if _, err := io.ReadFull(body, b); err != nil {
+	b := make([]byte, max(info.Size, 0))
+	_, err = io.ReadFull(body, b)
+	if info.Size < 0 { // in chunks, or until the server closes; what is cut off then is not what the reference says
+		b, err = io.ReadAll(io.LimitReader(body, int64(maxKept)+1))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	if len(b) > maxKept {
+		return nil, ErrFormat
 	}
 	return b, nil
 }

@@ -339,6 +339,42 @@ func TestWhatBreaksOffOrIsNotReadyIsAskedForAgain(t *testing.T) {
 	}
 }
 
+func TestAServerThatDoesNotSayHowLongAnObjectIsGivesItWhole(t *testing.T) {
+	address := s3Server(t)
+	var size atomic.Int64
+	for name, answer := range map[string]func(w http.ResponseWriter){
+		"in chunks": func(w http.ResponseWriter) {
+			_ = http.NewResponseController(w).Flush()
+			_, _ = w.Write(bytes.Repeat([]byte("x"), int(size.Load())))
+		},
+		"until it closes": func(w http.ResponseWriter) {
+			c, rw, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			_, _ = rw.WriteString("HTTP/1.0 200 OK\r\nETag: \"x\"\r\nLast-Modified: Tue, 01 Sep 2026 10:00:00 GMT\r\n\r\n" + strings.Repeat("x", int(size.Load())))
+			_, _ = rw.Flush(), c.Close()
+		},
+	} {
+		front := between(t, address, func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet {
+				return true
+			}
+			w.Header().Set("ETag", `"x"`)
+			w.Header().Set("Last-Modified", "Tue, 01 Sep 2026 10:00:00 GMT")
+			answer(w)
+			return false
+		})
+		s := openS3(t, s3Options(front.Listener.Addr().String()))
+		for _, n := range []int64{0, 100_000} {
+			size.Store(n)
+			if got, err := s.Get(t.Context(), execution(1)); err != nil || int64(len(got)) != n {
+				t.Errorf("%s, %d bytes: %d came, %v", name, n, len(got), err)
+			}
+		}
+	}
+}
+
 func TestABucketNeedsAnEndpoint(t *testing.T) {
 	for _, endpoint := range []string{"", "127.0.0.1:9000", "ftp://a", "http://", "http://\x00"} {
 		if _, err := NewS3(S3Options{Endpoint: endpoint}); err == nil || !strings.Contains(err.Error(), "s3.endpoint is not a URL") {
