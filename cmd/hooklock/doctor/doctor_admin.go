@@ -23,12 +23,9 @@ import (
 	"hooklock/etcdlock/diagnose"
 )
 
-// adminFindings look at who may use the admin API: the files that hold tokens, the certificate, and what a running hooklock says to them.
+// adminFindings look at who may use the admin API: the files that hold tokens, our certificates, and what a running hooklock says to them.
 func adminFindings(ctx context.Context, c *config.Config, running bool) []diagnose.Finding {
-	findings := tokenFindings(c)
-	if c.Admin.TLS.CertFile != "" {
-		findings = append(findings, certificateFinding("admin certificate", c.Admin.TLS.CertFile, c.Admin.TLS.KeyFile))
-	}
+	findings := append(tokenFindings(c), certificateFindings(c)...)
 	if running {
 		findings = append(findings, apiFinding(ctx, c))
 	}
@@ -95,6 +92,23 @@ func secretFinding(check, path, who string) diagnose.Finding {
 		}
 	}
 	return f
+}
+
+// certificateFindings look at each certificate of ours that is configured: connections that are there outlive it, so nothing else tells of its end.
+func certificateFindings(c *config.Config) []diagnose.Finding {
+	var findings []diagnose.Finding
+	for _, o := range []struct{ of, certFile, keyFile string }{
+		{"listen", c.Listen.TLS.CertFile, c.Listen.TLS.KeyFile},
+		{"admin", c.Admin.TLS.CertFile, c.Admin.TLS.KeyFile},
+		{"etcd", c.Etcd.TLS.CertFile, c.Etcd.TLS.KeyFile},
+		{"upstream", c.Upstream.TLS.CertFile, c.Upstream.TLS.KeyFile},
+		{"park_store.s3", c.ParkStore.S3.TLS.CertFile, c.ParkStore.S3.TLS.KeyFile},
+	} {
+		if o.certFile != "" {
+			findings = append(findings, certificateFinding(o.of+" certificate", o.certFile, o.keyFile))
+		}
+	}
+	return findings
 }
 
 // certificateFinding looks at a certificate of ours.

@@ -170,6 +170,25 @@ func TestDoctorAsksARunningHooklockAsTheCommandsDo(t *testing.T) {
 	}
 }
 
+func TestEachCertificateOfOursIsLookedAt(t *testing.T) {
+	cert := etcdtest.NewAuthority(t).Issue("127.0.0.1")
+	ours := config.ClientTLS{CertFile: cert.CertFile, KeyFile: cert.KeyFile}
+	c := &config.Config{
+		DataDir: t.TempDir(), Listen: config.Listen{TLS: config.ServerTLS{CertFile: cert.CertFile, KeyFile: cert.KeyFile}},
+		Admin: config.Admin{TLS: config.AdminTLS{CertFile: cert.CertFile, KeyFile: cert.KeyFile}},
+		Etcd:  config.Etcd{TLS: ours}, Upstream: config.Upstream{TLS: ours}, ParkStore: config.ParkStore{S3: config.S3{TLS: ours}},
+	}
+	looked := map[string]diagnose.Result{}
+	for _, f := range adminFindings(t.Context(), c, false) {
+		looked[f.Check] = f.Result
+	}
+	for _, name := range []string{"listen", "admin", "etcd", "upstream", "park_store.s3"} {
+		if looked[name+" certificate"] != diagnose.Warning { // it ends in an hour
+			t.Errorf("%s certificate: %q", name, looked[name+" certificate"])
+		}
+	}
+}
+
 // write makes a file of that text, which is the test's.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
