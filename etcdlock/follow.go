@@ -37,7 +37,7 @@ func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 			s.watch(ctx, st.Revision, k.Q)
 		case st.Unread != nil:
 			return nil, unavailable(st.Unread)
-		case ran == 0 || st.Ended(l.Execution) != nil:
+		case ran == 0 || st.Ended(l.Execution) != nil, st.Revision < ran: // etcd went back, and nobody can tell any more
 			return st.Seen(l.Scope.Key), nil
 		default:
 			seen, _, err := s.lookBack(ctx, k, l.Execution, ran)

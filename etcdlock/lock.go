@@ -29,6 +29,7 @@ type owned struct {
 	ending  bool               // Settle or Release was called: nobody runs any more
 	line    []*protocol.InLine // who was known to wait in the queue when it got the lock, the first one first
 	handing bool               // handing it over was tried
+	rewound bool               // etcd went back since it was taken: what it was after that nobody can tell
 	stopped error              // why the call has to stop
 	onStop  func(error)
 }
@@ -337,7 +338,7 @@ func (h *owned) endedBy(life context.Context, st *protocol.State) (*idem.Record,
 		return nil, idem.ErrLockLost
 	}
 	record, writer := st.Ended(l.Execution), st.Writer
-	if record == nil {
+	if record == nil && !h.isRewound() {
 		var seen *idem.Seen
 		var err error
 		if seen, writer, err = h.store.lookBack(life, h.keys, l.Execution, l.Revision); err != nil {

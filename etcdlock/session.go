@@ -22,6 +22,7 @@ var (
 	errSessionGone = errors.New("etcd ended the session")
 	errUnheard     = errors.New("session was not renewed in time: etcd does not answer")
 	errClosed      = errors.New("store is closed")
+	errWentBack    = errors.New("etcd has gone back in time: what it had committed since is gone")
 )
 
 // session is one lease of this process and the key on it that proves to others that the process lives. Its name is never used

@@ -187,7 +187,9 @@ func open(o Options, c link.Clock) (*Store, error) {
 		lined: map[idem.ExecutionID]*Place{}, queues: map[string]*queue{},
 		looks: make(chan struct{}, maxLooks),
 	}
-	p, err := link.OpenPool(s.o.Target())
+	target := s.o.Target()
+	target.OnBack = s.wentBack
+	p, err := link.OpenPool(target)
 	if err != nil {
 		return nil, err
 	}

@@ -35,10 +35,12 @@ var reconnect = grpc.ConnectParams{
 type Pool struct {
 	members []*member
 	owned   bool
+	onBack  func(before, now int64)
 
 	mu    sync.Mutex
-	at    int
-	moved chan struct{} // closed at the next change of at
+	used  int           // the member that is used
+	moved chan struct{} // closed at the next change of used, and when etcd has gone back
+	at    moment
 }
 
 // member is one etcd endpoint. It is connected to when it is first used: with a user name the client asks for a token before
@@ -77,11 +79,14 @@ type Target struct {
 
 	// OnOperation is called after each request, but for watches. It must not block. Nil measures nothing.
 	OnOperation func(Operation)
+	// OnBack is called when etcd answers with a smaller revision than before: what it had committed since is gone. Afterwards every watch ends, so
+	// that its owner reads again. It must not block. Nil is not told.
+	OnBack func(before, now int64)
 }
 
 // OpenPool needs no network yet. The error is about o.
 func OpenPool(o *Target) (*Pool, error) {
-	p := &Pool{moved: make(chan struct{})}
+	p := &Pool{moved: make(chan struct{}), onBack: o.OnBack}
 	if o.Client != nil {
 		if _, ok := o.Client.KV.(Committer); !ok && o.Client.ActiveConnection() == nil {
 			return nil, errors.New("the client has no connection, and its KV is no link.Committer: take the one of package embedded")
@@ -127,7 +132,7 @@ func Dial(o *Target, endpoint string, limit time.Duration) (*clientv3.Client, er
 // Current is the client in use, with the number that failover wants.
 func (p *Pool) Current() (*clientv3.Client, int, error) {
 	p.mu.Lock()
-	at := p.at
+	at := p.used
 	p.mu.Unlock()
 	c, err := p.members[at].get()
 	return c, at, err
@@ -137,19 +142,23 @@ func (p *Pool) Current() (*clientv3.Client, int, error) {
 func (p *Pool) failover(from int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.at != from || len(p.members) == 1 {
+	if p.used != from || len(p.members) == 1 {
 		return
 	}
-	p.at = (p.at + 1) % len(p.members)
+	p.used = (p.used + 1) % len(p.members)
+	p.movedLocked()
+}
+
+func (p *Pool) movedLocked() {
 	close(p.moved)
 	p.moved = make(chan struct{})
 }
 
-// left is closed when member at is no longer the current one.
+// left is closed when member at is no longer the current one, or what it was asked before counts no more.
 func (p *Pool) left(at int) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.at != at {
+	if p.used != at {
 		gone := make(chan struct{})
 		close(gone)
 		return gone
@@ -177,11 +186,14 @@ func (p *Pool) Try(parent context.Context, limit time.Duration, f func(context.C
 
 // Commit is a Try of a transaction, that does what ops say if all compares hold.
 func (p *Pool) Commit(parent context.Context, limit time.Duration, compares []*pb.Compare, ops []*pb.RequestOp) (response *pb.TxnResponse, err error) {
-	txn := &pb.TxnRequest{Compare: compares, Success: ops}
+	txn, before := &pb.TxnRequest{Compare: compares, Success: ops}, p.now()
 	err = p.Try(parent, limit, func(ctx context.Context, c *clientv3.Client) (err error) {
 		response, err = Commit(ctx, c, txn)
 		return err
 	})
+	if err == nil && ofAll(ops) {
+		p.heard(before, response.Header.Revision)
+	}
 	return response, err
 }
 

@@ -105,6 +105,9 @@ func TestTrafficGoesOnWhileEtcdLosesAMember(t *testing.T) {
 		if n := cluster.Count(r.Stderr, `"panic"`); n > 0 {
 			t.Errorf("%d panics", n)
 		}
+		if n := cluster.Count(r.Stderr, `"etcd.went_back"`); n > 0 {
+			t.Errorf("etcd is said %d times to have gone back in time, and lost nothing", n)
+		}
 	}
 }
 

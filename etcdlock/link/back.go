@@ -1,0 +1,43 @@
+package link
+
+import pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+// moment is what was known of etcd when a request was sent: the largest revision that an answer had had, and how often etcd had gone back before.
+type moment struct {
+	revision int64
+	backs    int
+}
+
+func (p *Pool) now() moment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.at
+}
+
+// heard compares an answer with what was known before its request was sent. Where its revision is smaller, etcd was put back to an earlier state: restored
+// without larger revisions (docs/etcd.md). A watch from a revision that is yet to come again would be silent until then, so all of them end.
+func (p *Pool) heard(before moment, revision int64) {
+	p.mu.Lock()
+	if p.at.backs != before.backs { // another answer has told
+		p.mu.Unlock()
+		return
+	}
+	if revision >= before.revision {
+		p.at.revision = max(p.at.revision, revision)
+		p.mu.Unlock()
+		return
+	}
+	p.at = moment{revision, before.backs + 1}
+	p.mu.Unlock()
+	if p.onBack != nil {
+		p.onBack(before.revision, revision)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.movedLocked()
+}
+
+// ofAll reports whether the answer has the revision that etcd has, and not one that the member which was asked happens to know of.
+func ofAll(ops []*pb.RequestOp) bool {
+	return len(ops) > 0 && !ops[0].GetRequestRange().GetSerializable() // all of them are, or none
+}
