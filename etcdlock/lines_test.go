@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -396,5 +397,29 @@ func TestALineMayChangeWhileSomebodyIsGivenIt(t *testing.T) {
 			given = true
 		default:
 		}
+	}
+}
+
+// Whoever lets it run is told that it runs: the end of its age was found out before, and its record is written after that.
+func TestWhatSomebodyLetsRunJustNowDoesNotEndForItsAge(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	l, kept := parkedLock("w", "event"), keep("body")
+	kept.MaxAge = time.Second
+	if seen, err := s.EnqueueParked(within(t, patience), l, 0, 0, kept); seen != nil || err != nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	h := takeNext(t, s).Held
+	eventually(t, "it is too old", func() bool { return s.Old(l.Execution) })
+	if _, err := s.RunNow(within(t, patience), l.Execution); err != nil {
+		t.Fatal(err)
+	}
+	tooOld := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: time.Now(), Error: &idem.Failure{Code: idem.CodeTooOld}}
+	if r, err := h.DeadLetter(within(t, patience), tooOld); !errors.Is(err, idem.ErrNotOld) {
+		t.Fatalf("it has its whole time, and ended: %+v %v", r, err)
+	}
+	mustAttempt(t, h)
+	if _, err := h.DeadLetter(within(t, patience), failedEnd()); err != nil {
+		t.Fatal(err)
 	}
 }

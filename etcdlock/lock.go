@@ -168,6 +168,12 @@ func (h *owned) startEnding() {
 	h.ending = true
 }
 
+func (h *owned) goOn() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ending = false
+}
+
 // mine reports whether the lock in etcd is still this one's. The token of a parked execution changes with an attempt, also where its answer got
 // lost: then the session tells, because this process takes nothing up that it has.
 func (h *owned) mine(st *protocol.State) bool {
@@ -190,6 +196,9 @@ type ending struct {
 	idem.End
 	letter bool // its request is kept, where it is parked
 }
+
+// forAge: it was parked for longer than it may be, and nothing else ends it.
+func (e *ending) forAge() bool { return e.letter && e.Error != nil && e.Error.Code == idem.CodeTooOld }
 
 func (h *owned) settleAs(ctx context.Context, e ending) (*idem.Record, error) {
 	h.startEnding()
@@ -215,9 +224,12 @@ func (h *owned) settleAs(ctx context.Context, e ending) (*idem.Record, error) {
 	r, err := inTime(ctx, h.store.tasks.help, func(life context.Context) result {
 		record, err := h.settle(life, e, first)
 		return result{record, err}
-	}, func(_ context.Context, late result) {
+	}, func(life context.Context, late result) {
 		if late.err == nil {
 			h.store.ended(late.record, true)
+		}
+		if errors.Is(late.err, idem.ErrNotOld) { // nobody here waits for that any more
+			_ = h.putDown(life)
 		}
 	})
 	if err != nil {
@@ -247,6 +259,9 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 		var mark *protocol.Leased
 		if value != nil {
 			mark = &protocol.Leased{Value: value, Lease: rec.Lease}
+		}
+		if l.Parked != nil && e.forAge() {
+			return protocol.SettleTooOld(keys, at, rec, cool, letterOf(l, record))
 		}
 		if l.Parked != nil {
 			return protocol.SettleParked(keys, at, rec, cool, letterOf(l, record), mark)
@@ -312,6 +327,10 @@ func (h *owned) settle(life context.Context, e ending, sent *conclusion) (*idem.
 				var st *protocol.State
 				if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) {
 					h.see(st.Lock)
+					if e.forAge() { // it is not over, or what it was found out of has changed
+						h.goOn()
+						return nil, idem.ErrNotOld
+					}
 					continue
 				}
 				if err == nil {

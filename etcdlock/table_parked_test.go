@@ -31,6 +31,8 @@ func parkedRows() []row {
 			map[string]func(*scene){"E": moveEpoch, "L.mod=l": touchLock, "alive key absent": func(s *scene) { s.put(s.k.A) }}},
 		{"settle what was parked", func(s *scene) { locked(s); kept(s) }, func(s *scene) protocol.Op { return protocol.SettleParked(s.k, s.at, value, nil, nil, nil) }, i, withL, ownLock},
 		{"settle as a dead letter", func(s *scene) { locked(s); kept(s) }, func(s *scene) protocol.Op { return protocol.SettleParked(s.k, s.at, value, nil, &value, nil) }, letter, noLetter, ownLock},
+		{"settle what is too old", func(s *scene) { locked(s); kept(s); s.del(s.k.G) }, func(s *scene) protocol.Op { return protocol.SettleTooOld(s.k, s.at, value, nil, &value) }, letter, func(k protocol.Keys) []string { return []string{k.L} },
+			map[string]func(*scene){"L.create": otherToken, "L.mod=l": touchLock, "G absent": func(s *scene) { s.put(s.k.G) }}},
 		{"end what nobody carries", func(s *scene) { locked(s); kept(s) }, func(s *scene) protocol.Op { return protocol.EndUncarried(s.k, s.at, value, nil, nil) }, i, withL, dead},
 		{"end a parked place", func(s *scene) { queued(s); s.put(s.k.Q); kept(s) }, func(s *scene) protocol.Op { return protocol.EndParkedPlace(s.k, s.at, value, nil) }, i, withQ,
 			map[string]func(*scene){"Q.create=q": placeOfAnother, "I.mod=prev": writeRecord}},

@@ -250,7 +250,10 @@ func (e *carried) await() (leave func(), over bool) {
 		}
 		if tooOld := e.old(); !paused && (tooOld || lock.Parked.Blocked == "" && !e.full && !now.Before(e.due)) {
 			if tooOld {
-				return nil, e.dead(&Tried{Failure: Failure{Code: codeTooOld}}, tooOldStep)
+				if e.dead(&Tried{Failure: Failure{Code: CodeTooOld}}, tooOldStep) {
+					return nil, true
+				}
+				continue
 			}
 			leave, err := e.c.slots.enter(e.c.life)
 			if err != nil {
@@ -339,7 +342,7 @@ func (e *carried) outcome() Outcome {
 func (e *carried) try(policy *Policy) Tried {
 	g := e.c.o.Guard
 	if e.old() {
-		return Tried{Failure: Failure{Code: codeTooOld}}
+		return Tried{Failure: Failure{Code: CodeTooOld}}
 	}
 	if t := policy.keepsBack(e.held.Lock().Stale); t != nil {
 		return *t
@@ -378,13 +381,16 @@ func (e *carried) paused(lock *Lock) bool {
 // old reports whether its MaxAge is over.
 func (e *carried) old() bool { return e.tooOld || e.c.parks.Old(e.id) }
 
-// codeTooOld is of an execution that reached the route's max_age.
-const codeTooOld = "max_age"
+// CodeTooOld is of an execution that reached the route's max_age; the ledger knows by it that DeadLetter is for that.
+const CodeTooOld = "max_age"
 
-var tooOldStep = nextStep{code: codeTooOld, why: "it was not executed within the route's max_age"}
+var tooOldStep = nextStep{code: CodeTooOld, why: "it was not executed within the route's max_age"}
 
 // ageLook is how often a carrier looks whether what rests is too old.
 const ageLook = 30 * time.Second
+
+// ageLag is until it is asked again whether what was found too old, and is not, is so.
+const ageLag = 50 * time.Millisecond
 
 // follow writes down how a try ended, and what follows. over: the execution has ended, or is somebody else's.
 func (e *carried) follow(t *Tried) (over bool) {
@@ -409,7 +415,7 @@ func (e *carried) follow(t *Tried) (over bool) {
 			e.putDown()
 		}
 		return true
-	case t.Failure.Code == codeTooOld:
+	case t.Failure.Code == CodeTooOld:
 		return e.dead(t, tooOldStep)
 	case t.Stale != nil:
 		return e.superseded(t.Stale)
@@ -463,7 +469,7 @@ func (e *carried) drop(rec *Record) {
 // dead ends it as a dead letter.
 func (e *carried) dead(t *Tried, step nextStep) bool {
 	outcome := e.outcome()
-	if policy := e.c.o.Policy(e.held.Lock().Route); policy != nil && t.Failure.Code != codeTooOld {
+	if policy := e.c.o.Policy(e.held.Lock().Route); policy != nil && t.Failure.Code != CodeTooOld {
 		outcome = t.outcome(policy)
 	}
 	ctx, cancel := e.bounded()
@@ -471,6 +477,11 @@ func (e *carried) dead(t *Tried, step nextStep) bool {
 	_, err := e.held.DeadLetter(ctx, End{
 		Status: Failed, Outcome: outcome, Error: &Failure{Code: step.code, Detail: step.why}, Answer: t.Answer, FinishedAt: e.c.o.Guard.o.Now(),
 	})
+	if errors.Is(err, ErrNotOld) { // somebody lets it run just now; that its age has begun anew is heard of in a moment
+		e.tooOld, e.due = false, time.Time{}
+		_ = sleep(e.c.life, ageLag)
+		return false
+	}
 	e.tell(ToldDeadLetter, step.code, step.why, err)
 	return true
 }

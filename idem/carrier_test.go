@@ -84,3 +84,36 @@ func TestWhoCameBeforeTheClockWasSetBackIsNotThere(t *testing.T) {
 		now = now.Add(-step)
 	}
 }
+
+// agedLock is a parked execution to which somebody has just given its time again: the ledger knows, and what it hears of ages comes later.
+type agedLock struct {
+	carriedLock
+	ParkLedger
+	heard time.Time // from when on it is not old
+	ends  int
+}
+
+func (a *agedLock) Old(ExecutionID) bool { return time.Now().Before(a.heard) }
+
+func (a *agedLock) DeadLetter(context.Context, End) (*Record, error) {
+	a.ends++
+	return nil, ErrNotOld
+}
+
+// TestWhatSomebodyLetsRunIsTried, also where its carrier had found it too old just before, and goes on hearing so for a moment.
+func TestWhatSomebodyLetsRunIsTried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := &agedLock{heard: time.Now().Add(3 * ageLag / 2)}
+		held.lock.Parked = &Parked{Tries: 1}
+		policy := testPolicy()
+		c := NewCarrier(CarrierOptions{
+			Guard: NewGuard(GuardOptions{Ledger: held, Parks: held, Base: t.Context()}), Running: func() int { return 1 }, Policy: func(string) *Policy { return policy },
+		})
+		e := &carried{c: c, held: held, tooOld: true, due: time.Now().Add(time.Hour), wake: make(chan struct{}, 1)}
+		leave, over := e.await()
+		if leave == nil || over || held.ends != 2 {
+			t.Fatalf("a slot for its try: %v, over: %v, after %d ends", leave != nil, over, held.ends)
+		}
+		leave()
+	})
+}

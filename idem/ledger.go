@@ -17,6 +17,8 @@ var (
 	ErrLockLost = errors.New("lock lost")
 	// ErrNoSlot: every slot of a limit that the execution counts against is taken.
 	ErrNoSlot = errors.New("a limit has no slot for it")
+	// ErrNotOld: MaxAge of the execution is not over.
+	ErrNotOld = errors.New("not too old")
 	// ErrUnheard: the session was not renewed in time, so nobody may act for it any more. It comes together with ErrLockLost, and says
 	// that nobody else need have taken the lock.
 	ErrUnheard = errors.New("session was not renewed in time")
@@ -130,7 +132,8 @@ type Held interface {
 	// Rest writes down how the latest try of a parked execution ended, and what it waits for. Errors as with Attempt. After ErrLockLost, of this
 	// and of Attempt, the execution is not this process's any more: call nothing but Ledger's.
 	Rest(ctx context.Context, p Parked) error
-	// DeadLetter is Settle for a parked execution that may not be tried again: its request is kept with the record.
+	// DeadLetter is Settle for a parked execution that may not be tried again: its request is kept with the record. ErrNotOld: it was for its age
+	// (CodeTooOld), and somebody has given it its time again; it goes on as it was.
 	DeadLetter(ctx context.Context, e End) (*Record, error)
 	// Release of a parked execution gives it to whoever carries it on, in the lock that it has; this process may be that again.
 	//

@@ -63,6 +63,14 @@ func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter, mark *L
 		nil)
 }
 
+// SettleTooOld ends what was parked for longer than it may be, unless somebody has let it run since: that gives it its time again.
+func SettleTooOld(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) Op {
+	return txn(
+		Compares{Created(k.L, at.Created), modified(k.L, at.L), Absent(k.G)},
+		append(endLock(k, record, cool), unpark(k, letter)...),
+		nil)
+}
+
 // EndUncarried ends a parked execution that no process runs, because somebody asked for it.
 func EndUncarried(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) Op {
 	return txn(
