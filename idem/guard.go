@@ -94,7 +94,9 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	}
 	g.lively.Store(g.o.Now().UnixNano())
 	if g.atOnce(r) {
-		return g.park(r, Verdict{}, r.atOnceFor())
+		if a := g.park(r, Verdict{}, r.atOnceFor()); !errors.Is(a.Err, errUnkept) {
+			return a
+		}
 	}
 	a := g.admit(r)
 	overtaken := g.overtaken(r, &a.Verdict)

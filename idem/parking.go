@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -82,6 +83,9 @@ func (g *Guard) parkRefused(r *Request, a Admission) Admission {
 		return a
 	}
 	parked := g.park(r, a.Verdict, a.parkOn())
+	if errors.Is(parked.Err, errUnkept) {
+		return a
+	}
 	parked.Waited = a.Waited
 	return parked
 }
@@ -111,9 +115,16 @@ func (g *Guard) park(r *Request, first Verdict, on ParkOn) Admission {
 	return Admission{Verdict: v, Err: err}
 }
 
+// errUnkept: what keeps requests does not take this one, so it is decided about as if nothing could be parked. Nothing was asked of the ledger.
+var errUnkept = errors.New("the request could not be kept")
+
 // Keep implements Waiter.
 func (w *waiter) Keep(ctx context.Context, id ExecutionID) (Kept, error) {
-	return w.r.Parking.Keep(ctx, id)
+	kept, err := w.r.Parking.Keep(ctx, id)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errUnkept, err)
+	}
+	return kept, err
 }
 
 // Stays implements Waiter.
