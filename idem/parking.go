@@ -108,7 +108,7 @@ func (g *Guard) park(r *Request, first Verdict, on ParkOn) Admission {
 	case v.Accepted:
 		g.quotas.add(r.Policy, -1, g.o.Now())
 	case v.Decision == DecisionWaitTimeout, v.Decision == "":
-		a := unavailable(errors.Join(err, context.Cause(ctx)))
+		a := unavailable(errors.Join(err, w.notParked, context.Cause(ctx)))
 		a.Unsure = errors.Is(err, ErrNotRecorded)
 		return a
 	}
@@ -123,6 +123,7 @@ func (w *waiter) Keep(ctx context.Context, id ExecutionID) (Kept, error) {
 	kept, err := w.r.Parking.Keep(ctx, id)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errUnkept, err)
+		w.notParked = err // where that took all the time that there was, nobody else says so
 	}
 	return kept, err
 }

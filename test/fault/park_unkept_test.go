@@ -2,6 +2,8 @@ package fault
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,17 +15,41 @@ import (
 // A request whose store does not take it is answered as if its route did not park: run where it may run, and refused as any delivery where it may not.
 func TestARequestThatItsStoreDoesNotTakeIsAnsweredAsWithoutPark(t *testing.T) {
 	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "requests")
+	t.Run("a folder that is gone", func(t *testing.T) {
+		t.Parallel()
+		unkept(t, "{single_member: true, dir: "+folder+"}", func() {
+			if err := os.RemoveAll(folder); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+	t.Run("a bucket that does not answer", func(t *testing.T) {
+		t.Parallel()
+		silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // nobody accepts
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+		key := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(key, []byte("key"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		unkept(t, fmt.Sprintf("{single_member: true, s3: {endpoint: 'http://%s', bucket: requests, region: us-east-1, access_key_file: %s, secret_key_file: %s}}",
+			silent.Addr(), key, key), func() {})
+	})
+}
+
+// unkept sends to a store of requests that is away.
+func unkept(t *testing.T, store string, away func()) {
 	e := cluster.StartEtcd(t, programs, 1)
 	up := cluster.NewUpstream(t)
-	folder := filepath.Join(t.TempDir(), "requests")
 	r := cluster.StartReplica(t, programs, cluster.Config{
-		Endpoints: e.Endpoints(0), Upstream: up.Addr, SessionTTL: ttl, ParkStore: "{single_member: true, dir: " + folder + "}",
+		Endpoints: e.Endpoints(0), Upstream: up.Addr, SessionTTL: ttl, ParkStore: store,
 		Routes: cluster.Route("now", "lock: {release_delay: 0s}, park: {enabled: true, after: 0s}") +
 			cluster.Route("patient", "lock: {release_delay: 0s}, park: {enabled: true, after: 60s}"),
 	})
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
+	away()
 	sender, large := cluster.NewSender(), make([]byte, 64<<10)
 	begin := func(route, event string) <-chan cluster.Answer {
 		return sender.Begin(context.Background(), r.Door, cluster.Delivery{Route: route, Workflow: "w", Event: event, Body: large})
