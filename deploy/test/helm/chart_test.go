@@ -138,14 +138,6 @@ func TestAnEmbeddedEtcdHasRoomAndIsNeverThereTwice(t *testing.T) {
 // Policies add up: one that selected the pods of another release, too, would let those whom it lets in reach them; and what two PodMonitors select is
 // counted twice.
 func TestWhatAReleaseSelectsAreItsOwnPods(t *testing.T) {
-	selects := func(selector, pod map[string]string) bool {
-		for name, value := range selector {
-			if pod[name] != value {
-				return false
-			}
-		}
-		return len(selector) > 0
-	}
 	pods, selectors := map[string]map[string]string{}, map[string]map[string]map[string]string{}
 	for _, release := range []string{"shop", "bank"} {
 		r, err := Render(load(t, "hooklock"), release, valuesOf(t, "gateway-values.yaml"))
@@ -169,6 +161,30 @@ func TestWhatAReleaseSelectsAreItsOwnPods(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The pod of `helm test` runs for a moment and has no port: a PodDisruptionBudget that counted it would let all pods of the gateway go at once.
+func TestThePodOfTheTestIsNoneOfTheGatewaysPods(t *testing.T) {
+	_, all := gateway(t, "service-monitor-values.yaml")
+	pod := kube.Of[*corev1.Pod](t, all).Labels
+	for kind, selector := range map[string]map[string]string{
+		"Service":             kube.Of[*corev1.Service](t, all).Spec.Selector,
+		"PodDisruptionBudget": kube.Of[*policyv1.PodDisruptionBudget](t, all).Spec.Selector.MatchLabels,
+		"Deployment":          kube.Of[*appsv1.Deployment](t, all).Spec.Selector.MatchLabels,
+	} {
+		if selects(selector, pod) {
+			t.Errorf("the %s selects %v, the pod of the test has %v", kind, selector, pod)
+		}
+	}
+}
+
+func selects(selector, pod map[string]string) bool {
+	for name, value := range selector {
+		if pod[name] != value {
+			return false
+		}
+	}
+	return len(selector) > 0
 }
 
 // podMonitor is what the PodMonitor among the manifests selects.
