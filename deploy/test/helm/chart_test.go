@@ -328,6 +328,13 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 		"maxUnavailable":                   {"podDisruptionBudget": m{"maxUnavailable": "all"}},
 		"as a sidecar there is no Service": {"mode": "sidecar", "serviceMonitor": m{"enabled": true}},
 		"digest":                           {"image": m{"digest": "latest"}},
+		// What a value was taken from, or a release has that is older than it and keeps with --reuse-values.
+		"missing property 'service'":                       {"service": nil},
+		"missing property 'serviceMonitor'":                {"serviceMonitor": nil},
+		"missing property 'terminationGracePeriodSeconds'": {"terminationGracePeriodSeconds": nil},
+		// These are the chart's: policies and monitors select by them.
+		"propertyName 'hooklock'":        {"podLabels": m{"hooklock": "mine"}},
+		"propertyName 'hooklock-config'": {"podAnnotations": m{"hooklock-config": "mine"}},
 	} {
 		_, err := Render(load(t, "hooklock"), "shop", values)
 		if err == nil || !strings.Contains(err.Error(), want) {
