@@ -312,6 +312,31 @@ func TestTheGatewayHasTimeToEnd(t *testing.T) {
 	}
 }
 
+// A gateway that is killed leaves what runs with an unknown outcome, at each roll-out.
+func TestAGraceInWhichNoDeliveryCanEndIsRefused(t *testing.T) {
+	type m = map[string]any
+	for _, c := range []struct {
+		values  m
+		refused bool
+	}{
+		{m{"terminationGracePeriodSeconds": 50}, true}, // 10s and 40s
+		{m{"terminationGracePeriodSeconds": 51}, false},
+		{m{"shutdownDelay": "1m"}, true},
+		{m{"shutdownDelay": "0s", "terminationGracePeriodSeconds": 45}, false},
+		{m{"config": m{"shutdown_timeout": "2m"}}, true},
+		{m{"config": m{"shutdown_timeout": "1m30s"}, "terminationGracePeriodSeconds": 100}, true},
+		{m{"config": m{"shutdown_timeout": "1m30s"}, "terminationGracePeriodSeconds": 101}, false},
+		{m{"config": m{"shutdown_timeout": "0.5h"}, "terminationGracePeriodSeconds": 1810}, true},
+		{m{"config": m{"shutdown_timeout": "1500ms"}, "shutdownDelay": "500ms", "terminationGracePeriodSeconds": 3}, false},
+		{m{"mode": "sidecar", "terminationGracePeriodSeconds": 1}, false}, // the Deployment is another chart's
+	} {
+		_, err := Render(load(t, "hooklock"), "shop", c.values)
+		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "terminationGracePeriodSeconds") {
+			t.Errorf("%v: %v", c.values, err)
+		}
+	}
+}
+
 func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 	type m = map[string]any
 	for want, values := range map[string]m{

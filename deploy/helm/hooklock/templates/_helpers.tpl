@@ -27,6 +27,15 @@ hooklock: {{ .Values.mode }}
 {{- if or (kindIs "invalid" .replicas) (gt (int .replicas) 1) -}}several{{- end -}}
 {{- end -}}
 
+{{/* Seconds of a duration such as 1m30s. */}}
+{{- define "hooklock.seconds" -}}
+{{- $seconds := 0.0 -}}
+{{- range regexFindAll "[0-9.]+[a-z]+" . -1 -}}
+{{- $seconds = addf $seconds (mulf (regexFind "[0-9.]+" .) (get (dict "ms" 0.001 "s" 1 "m" 60 "h" 3600) (regexFind "[a-z]+" .) | default 0)) -}}
+{{- end -}}
+{{- $seconds -}}
+{{- end -}}
+
 {{/* Takes values of this chart. */}}
 {{- define "hooklock.image" -}}
 {{- if .image.digest -}}
