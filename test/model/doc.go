@@ -15,6 +15,6 @@
 // It is not a test of the code: it says that the table is right. That the code has this table is what code_test.go compares. Whoever
 // changes a transaction changes both, and sees here what the change breaks.
 //
-// A search is one goroutine over 23 million states. The race detector would find nothing in it and make it ten times as slow, so the
+// A search is one goroutine over 33 million states. The race detector would find nothing in it and make it ten times as slow, so the
 // package is run without it. What the model leaves out, and its figures, are in docs/model.md.
 package model

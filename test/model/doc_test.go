@@ -72,7 +72,7 @@ func (sc *scenario) mayHappen() string {
 		word  string
 	}{
 		{b.ambiguous, "lost answer"}, {b.crash, "crash"}, {b.expire, "session's end"}, {b.unheard, "session given up"}, {b.hangUp, "sender hangs up"},
-		{b.cancel, "cancel"}, {b.force, "force release"}, {b.forget, "forget"}, {b.guard, "guard"}, {b.beat, "heartbeat"}, {b.age, "`max_duration`"},
+		{b.cancel, "cancel"}, {b.force, "force release"}, {b.forget, "forget"}, {b.guard, "guard"}, {b.beat, "heartbeat"}, {b.age, "`max_duration`"}, {b.old, "`max_age`"},
 		{b.run, "run or rerun"}, {b.down, "given to the others"},
 		{b.pause, "pause"}, {b.resume, "resume"},
 	} {

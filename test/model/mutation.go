@@ -90,6 +90,10 @@ var brokenBy = map[kind]map[string]string{
 		"absent(k.A)":         "park while running",
 	},
 	settleParked: {"modified(k.L, at.l)": "carry, cancel"},
+	settleTooOld: {
+		"modified(k.L, at.l)": "carry, too old, block, run",
+		"absent(k.G)":         "carry, too old, block, run",
+	},
 	endUncarried: {
 		"modified(k.L, at.l)": "carry, cancel",
 		"absent(k.A)":         "carry, cancel",
@@ -133,6 +137,7 @@ var redundant = []cover{
 	{attempt, "created(k.L, at.created)", "modified(k.L, at.l)", "carry, cancel", "a lock of the revision seen is the lock seen"},
 	{rest, "created(k.L, at.created)", "modified(k.L, at.l)", "carry, cancel", "a lock of the revision seen is the lock seen"},
 	{settleParked, "created(k.L, at.created)", "modified(k.L, at.l)", "carry, cancel", "a lock of the revision seen is the lock seen"},
+	{settleTooOld, "created(k.L, at.created)", "modified(k.L, at.l)", "carry, too old, block, run", "a lock of the revision seen is the lock seen"},
 	{carry, "epochIs(k, at)", "", "", "a late carry names a session: where that lives, its process takes up what nobody in it has"},
 	{sweepLetter, "modified(k.I, at.prev)", "", "", "it is sent where the record is gone or another's, and a record does not come back"},
 	{endParkedPlace, "modified(k.I, at.prev)", "", "", "as with claim as head"},

@@ -220,6 +220,9 @@ func (a *actor) rested() {
 		a.step("carrier ends what was cancelled", func(_ *state, t *delivery) { t.at, t.outcome = settling, abortedUnsure })
 		return
 	}
+	if a.s.ages[a.execution()] != young && !a.process().paused && (!t.blocked || a.s.locks[a.lock()].blocked) {
+		a.step("carrier finds it too old", func(_ *state, t *delivery) { t.at, t.outcome, t.tooOld = settling, failedUnsure, true })
+	}
 	if !t.blocked && a.superseded() {
 		return
 	}

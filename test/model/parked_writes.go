@@ -1,13 +1,13 @@
 package model
 
 func (m *model) keep(s *state, t *txn) {
-	s.requests[t.by] = parkedRequest
+	s.requests[t.by], s.ages[t.by] = parkedRequest, young
 	s.known.accepted[t.by] = true
 }
 
 // unpark is after an end: a letter keeps the request.
 func (m *model) unpark(s *state, t *txn) {
-	s.requests[t.by] = noRequest
+	s.requests[t.by], s.ages[t.by] = noRequest, young
 	if t.letter {
 		s.requests[t.by] = letterRequest
 	}
@@ -85,6 +85,13 @@ func (m *model) settledParked(s *state, t *txn) {
 	m.unpark(s, t)
 }
 
+func (m *model) settledTooOld(s *state, t *txn) {
+	if s.ages[t.by] != aged {
+		m.broke(hasItsTime)
+	}
+	m.settledParked(s, t)
+}
+
 func (m *model) endedUncarried(s *state, t *txn) {
 	l := s.locks[m.lock(t.by)]
 	if l.created != 0 && s.isAlive(l.alive, l.by) {
@@ -121,6 +128,9 @@ func (m *model) ranNow(s *state, t *txn) {
 		l.modified, l.blocked = s.next(), false
 	}
 	s.known.unsure[t.by] = false
+	if s.ages[t.by] == aged {
+		s.ages[t.by] = agedAndAnew
+	}
 	s.requests[t.by] = max(s.requests[t.by], parkedRequest)
 }
 

@@ -56,6 +56,7 @@ const (
 	oneCarrier      promise = "one carrier: two tries of a parked execution at once, and the first one's process had not lost it"
 	parkedNotBuried promise = "what is parked is not buried"
 	triesAlive      promise = "a try is announced only by a process that lives"
+	hasItsTime      promise = "what somebody lets run has its time again, and does not end for the age that was over"
 	parkedGoesOn    promise = "what is parked goes on, or waits for a person"
 	pausedRests     promise = "nothing of a paused workflow begins once every process has acknowledged the pause"
 )

@@ -138,6 +138,9 @@ func (a *actor) settle() {
 	if t.parked {
 		request.kind, request.letter = settleParked, a.m.keepsLetter(o, t.cancel)
 	}
+	if t.tooOld {
+		request.kind = settleTooOld
+	}
 	after := func(n *state, t *delivery, ok bool) {
 		x := a.execution()
 		switch rec := n.records[a.event()]; {
@@ -145,6 +148,9 @@ func (a *actor) settle() {
 			a.finish(t, told)
 		case a.mine(n):
 			a.see(n, t)
+			if t.tooOld { // it is not over, or what it was found out of has changed
+				t.at, t.outcome, t.tooOld = rested, 0, false
+			}
 		case rec.modified != 0 && rec.by == x && rec.outcome == o: // an earlier attempt
 			a.finish(t, told)
 		default:

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // scenario is who is there, what they want, and how much may go wrong.
 type scenario struct {
 	name          string
@@ -120,6 +122,13 @@ func scenarios() []scenario {
 		bounded("strategy changes, hold, attach", copies, budget{ambiguous: 1, expire: 1, beat: 1, force: 1}, func(sc *scenario) { strategyChanges(sc); all(&sc.holds); first(&sc.attach) }),
 		bounded("strategy changes, release delay", copies, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true }),
 		bounded("strategy changes, wait, release delay", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true; first(&sc.waits) }),
+	}, slices.Concat(parkedScenarios(), pauseScenarios(), ordered(others), limitScenarios(), latestScenarios(), togetherScenarios(others))...)
+}
+
+// parkedScenarios are those in which senders do not wait.
+func parkedScenarios() []scenario {
+	copies, others := []int{0, 0}, []int{0, 1}
+	return []scenario{
 		bounded("park while waiting", others, budget{ambiguous: 1, crash: 1, expire: 1}, func(sc *scenario) { all(&sc.waits); second(&sc.parkWaits) }),
 		bounded("park while waiting, cancel", others, budget{ambiguous: 1, expire: 1, cancel: 1}, func(sc *scenario) { all(&sc.waits); second(&sc.parkWaits) }),
 		bounded("park at once", others, budget{ambiguous: 1, crash: 1}, func(sc *scenario) { all(&sc.waits); all(&sc.parkAtOnce) }),
@@ -140,6 +149,7 @@ func scenarios() []scenario {
 		bounded("park while running, other", others, budget{expire: 1, crash: 1}, func(sc *scenario) { sc.fails = true; all(&sc.parkRuns); second(&sc.waits) }),
 		bounded("carry, cancel", []int{0}, budget{ambiguous: 1, crash: 1, expire: 2, cancel: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
 		bounded("carry, block, run", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, run: 1, cancel: 1}, func(sc *scenario) { sc.cuts, sc.block = true, true; first(&sc.parkRuns) }),
+		bounded("carry, too old, block, run", []int{0}, budget{ambiguous: 1, expire: 1, old: 1, run: 1, cancel: 1}, func(sc *scenario) { sc.cuts, sc.block = true, true; first(&sc.parkRuns) }),
 		bounded("carry, force", others, budget{ambiguous: 1, expire: 1, force: 1}, func(sc *scenario) { all(&sc.waits); first(&sc.parkRuns) }),
 		bounded("carry, given to others, no route", []int{0}, budget{ambiguous: 1, expire: 1, down: 2}, func(sc *scenario) { sc.fails, sc.unrouted[0] = true, true; first(&sc.parkRuns) }),
 		bounded("dead letter, rerun, forget", copies, budget{ambiguous: 1, run: 1, forget: 1}, func(sc *scenario) { sc.letters, sc.fails = true, true; first(&sc.parkRuns) }),
@@ -149,7 +159,7 @@ func scenarios() []scenario {
 		bounded("skip", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { sc.skips = true; all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("carry, release delay", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.letters, sc.releaseDelay = true, true, true; first(&sc.parkRuns) }),
 		bounded("carry, hold", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.parkRuns); first(&sc.holds) }),
-	}, append(append(append(append(pauseScenarios(), ordered(others)...), limitScenarios()...), latestScenarios()...), togetherScenarios(others)...)...)
+	}
 }
 
 // ordered are those in which event A is newer than event B.

@@ -36,6 +36,7 @@ type budget struct {
 	guard     uint8
 	beat      uint8
 	age       uint8 // max_duration reached
+	old       uint8 // max_age of what is parked reached
 	run       uint8 // of a blocked one, or of a request that was kept
 	down      uint8 // a carrier gives its execution to the others
 	pause     uint8
@@ -121,6 +122,7 @@ type delivery struct {
 	paused      bool  // as its process knew when it arrived
 	newest      uint8 // the mark, as it was when it got the lock
 	stale       bool  // it ends because of that
+	tooOld      bool  // it ends because its age was over
 
 	looked      bool      // it has read the queue, where it may replace who waits
 	last, overQ revision  // what it saw there

@@ -87,6 +87,13 @@ const (
 	letterRequest // P says that it is kept with a record
 )
 
+// What became of the age of a parked execution.
+const (
+	young       uint8 = iota
+	aged              // its lease has run out
+	agedAndAnew       // and somebody has let it run since, of which its carrier may not have heard yet
+)
+
 // store is etcd. A cancel's C is not in it: it only wakes the owner up, and the cancel itself stands in L.
 type store struct {
 	clock    revision
@@ -99,6 +106,7 @@ type store struct {
 	paused   bool
 	spent    [maxExecutions]uint8   // leases of H that have run out, one bit each
 	requests [maxExecutions]uint8   // R and P
+	ages     [maxExecutions]uint8   // G
 	slots    [maxSlots]execution    // of one limit, and who has them
 	turns    [maxExecutions]session // of those who wait for a slot; 0 = none
 	acked    [maxSessions + 1]bool  // what S says: its process had heard of the pause

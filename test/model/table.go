@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // kind is a transaction of the protocol.
 type kind uint8
 
@@ -31,6 +33,7 @@ const (
 	rest
 	carry
 	settleParked
+	settleTooOld
 	endUncarried
 	endParkedPlace
 	forceReleaseParked
@@ -111,6 +114,7 @@ var (
 	headAlive  = compare{"present(next.s)", func(m *model, s *state, t *txn) bool { return s.sessions[t.heir] != 0 }, nil}
 	holdIs     = compare{"modified(k.H, at.h)", func(m *model, s *state, t *txn) bool { return s.holds[t.by].modified == t.h }, nil}
 	ownerAlive = compare{"present(k.A)", func(m *model, s *state, t *txn) bool { return s.isAlive(t.alive, t.by) }, nil}
+	ageOver    = compare{"absent(k.G)", func(_ *model, s *state, t *txn) bool { return s.ages[t.by] == aged }, always}
 	ownerDead  = compare{"absent(k.A)", func(m *model, s *state, t *txn) bool { return !s.isAlive(t.alive, t.by) }, always}
 )
 
@@ -156,6 +160,7 @@ func table() [kinds]row {
 		rest:               {"rest", mine, "append(append(writes{put(k.L, lock)}, announce(k, index)...), freeSlots(k)...)", nil, (*model).rested},
 		carry:              {"carry", []compare{epochIs, lIs, ownerDead}, "append(writes{put(k.L, lock)}, readMark(k)...)", nil, (*model).carried},
 		settleParked:       {"settleParked", mine, "append(append(endLock(k, record, cool), unpark(k, letter)...), raise(k, mark)...)", coolingLeaseLives, (*model).settledParked},
+		settleTooOld:       {"settleTooOld", append(slices.Clone(mine), ageOver), "append(endLock(k, record, cool), unpark(k, letter)...)", coolingLeaseLives, (*model).settledTooOld},
 		endUncarried:       {"endUncarried", []compare{lIs, ownerDead}, "append(endLock(k, record, cool), unpark(k, letter)...)", coolingLeaseLives, (*model).endedUncarried},
 		endParkedPlace:     {"endParkedPlace", []compare{qMine, recIs}, "append(writes{del(k.Q), put(k.I, record)}, unpark(k, letter)...)", nil, (*model).endedParkedPlace},
 		forceReleaseParked: {"forceReleaseParked", []compare{lIs}, "append(append(tell(k, news), endLock(k, record, nil)...), unpark(k, &letter)...)", nil, (*model).forcedParked},

@@ -114,6 +114,14 @@ func (m *model) leases(s *state, to visit) {
 			to(n, step{what: "session that nobody keeps runs out", about: uint8(i)})
 		}
 	}
+	for i := range m.lockCount {
+		if l := s.locks[i]; s.left.old > 0 && l.parked && !l.cooling && s.ages[l.by] != aged {
+			n := m.copy(s)
+			n.left.old--
+			n.ages[l.by] = aged
+			to(n, step{what: "max_age is over", about: uint8(l.by)})
+		}
+	}
 	for x := execution(1); x < maxExecutions; x++ {
 		if h := s.holds[x]; h.modified != 0 && s.leaseLives(x, h.lease) {
 			n := m.copy(s)
