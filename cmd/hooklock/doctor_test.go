@@ -94,7 +94,8 @@ func TestDoctorPrintsALineForEachCheckAndNoSecret(t *testing.T) {
 				t.Errorf("exit code %d, %s", code, problems.String())
 			}
 			for line := range strings.Lines(out.String()) {
-				if !strings.HasPrefix(line, "ok       ") && !strings.HasPrefix(line, "skipped  ") {
+				ends := strings.HasPrefix(line, "warning  etcd certificate ") && strings.Contains(line, "renew it") // those of tests do so in an hour
+				if !strings.HasPrefix(line, "ok       ") && !strings.HasPrefix(line, "skipped  ") && !ends {
 					t.Errorf("got %s", line)
 				}
 			}
