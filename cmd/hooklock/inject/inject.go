@@ -31,17 +31,9 @@ var workloads = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
 // Inject reads manifests and writes them with Hooklock in them. notes are for the person who calls it; an error says why nothing was written.
 func Inject(in io.Reader, out io.Writer, o Options) (notes []string, err error) {
-	var docs []*yaml.Node
-	for d := yaml.NewDecoder(in); ; {
-		var doc yaml.Node
-		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("read manifests: %w", err)
-		}
-		if len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode {
-			docs = append(docs, &doc)
-		}
+	docs, err := read(in)
+	if err != nil {
+		return nil, fmt.Errorf("read manifests: %w", err)
 	}
 	var configs, services []*yaml.Node
 	namespaces := map[string]bool{}
@@ -88,6 +80,38 @@ func Inject(in io.Reader, out io.Writer, o Options) (notes []string, err error) 
 		}
 	}
 	return notes, e.Close()
+}
+
+// read takes the objects out of manifests, each as a document: those of a list, too.
+func read(in io.Reader) (docs []*yaml.Node, err error) {
+	for d := yaml.NewDecoder(in); ; {
+		var doc yaml.Node
+		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+			return docs, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+			continue
+		}
+		object := doc.Content[0]
+		if aliased(object) && slices.Contains(append([]string{"Service", "List"}, workloads...), text(object, "kind")) {
+			var value any // the decoder refuses circles, and aliases that grow without end
+			if err := object.Decode(&value); err != nil {
+				return nil, err
+			}
+			doc.Content[0] = written(object)
+		}
+		if text(object, "kind") != "List" {
+			docs = append(docs, &doc)
+			continue
+		}
+		for _, item := range list(doc.Content[0], "items") {
+			if item.Kind == yaml.MappingNode {
+				docs = append(docs, &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{item}})
+			}
+		}
+	}
 }
 
 func title(object *yaml.Node) string {

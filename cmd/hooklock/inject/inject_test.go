@@ -108,6 +108,58 @@ func TestWhatWasThereIsThereStillAndWhatIsNotMeantIsLeftAlone(t *testing.T) {
 	}
 }
 
+// The selector of a Deployment cannot be changed: an API server would refuse what has the label of the pods in it, too.
+func TestWhatAnAnchorNamesIsChangedInOnePlace(t *testing.T) {
+	t.Parallel()
+	for name, manifests := range map[string]string{
+		"an alias": strings.NewReplacer("metadata: {name: shop}\nspec:\n  template:\n    metadata: {labels: {app: shop}}",
+			"metadata: {name: shop, labels: &l {app: shop}} # ours\nspec:\n  selector: {matchLabels: *l}\n  template:\n    metadata: {labels: *l}").Replace(deployment) + service,
+		"a merge": strings.NewReplacer("spec:\n  template:\n    metadata: {labels: {app: shop}}",
+			"spec:\n  selector: {matchLabels: &l {app: shop}}\n  template:\n    metadata:\n      labels: {<<: *l, app: shop, tier: web}",
+			"- {name: php-fpm, image: php, ports: [{containerPort: 9000}]}", "- &c {name: php-fpm, image: php, ports: [{containerPort: 9000}]}",
+			"- {name: nginx, image: nginx,", "- {<<: [*c, {image: other, stdin: true}], name: nginx,").Replace(deployment) + service,
+		"a port of the Service": deployment + strings.Replace(service, "[{port: 80, targetPort: http}, {port: 9000}]", "[&p {port: 80, targetPort: http}]\nstatus: {p: *p}", 1),
+	} {
+		got, notes := injected(t, manifests, Options{})
+		var d struct {
+			Spec struct {
+				Selector struct {
+					Labels map[string]string `yaml:"matchLabels"`
+				}
+				Template struct {
+					Metadata struct{ Labels map[string]string }
+					Spec     struct{ Containers []map[string]any }
+				}
+			}
+		}
+		if err := yaml.Unmarshal([]byte(got), &d); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, got)
+		}
+		if d.Spec.Selector.Labels["hooklock"] != "" || d.Spec.Template.Metadata.Labels["hooklock"] != "sidecar" || d.Spec.Template.Metadata.Labels["app"] != "shop" {
+			t.Errorf("%s: labels\n%s", name, got)
+		}
+		if c := d.Spec.Template.Spec.Containers; len(c) != 2 || c[0]["lifecycle"] != nil || c[1]["lifecycle"] == nil || c[0]["image"] != "php" || name == "a merge" && (c[1]["image"] != "php" || c[1]["stdin"] != true) {
+			t.Errorf("%s: containers\n%s", name, got)
+		}
+		if strings.Count(got, "targetPort: hooklock") != 1 || len(notes) != 0 || !strings.Contains(got, "# answers") {
+			t.Errorf("%s: %v\n%s", name, notes, got)
+		}
+	}
+}
+
+// As `kubectl get -o yaml` writes several objects.
+func TestTheObjectsOfAListAreDocuments(t *testing.T) {
+	t.Parallel()
+	item := func(object string) string {
+		return "- " + strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(object, "---\n")), "\n", "\n  ") + "\n"
+	}
+	got, notes := injected(t, "apiVersion: v1\nkind: List\nitems:\n"+item(strings.Replace(deployment, "app: shop", "app: &name shop", 1))+item(strings.Replace(service, "app: shop", "app: *name", 1)), Options{})
+	want, _ := injected(t, deployment+service, Options{})
+	if got != want || len(notes) != 0 {
+		t.Errorf("%v\n%s\nwant\n%s", notes, got, want)
+	}
+}
+
 func TestPatienceHooksAndTheConfiguration(t *testing.T) {
 	t.Parallel()
 	mine := strings.NewReplacer("spec:\n      containers", "spec:\n      terminationGracePeriodSeconds: 300\n      volumes: [{name: v, emptyDir: {}}]\n      initContainers: [{name: migrate}]\n      containers",
@@ -157,6 +209,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		"it has it":           {done, "leads to Hooklock already"},
 		"a port of ours":      {replace("containerPort: 9000", "containerPort: 18080"), "php-fpm has port 18080, which Hooklock needs"},
 		"no manifests":        {"a: [b", "read manifests"},
+		"a circle":            {replace("{app: shop}", "&l {app: shop, l: *l}"), "contains itself"},
 	} {
 		var out bytes.Buffer
 		_, err := Inject(strings.NewReader(c.manifests), &out, Options{Image: "hooklock"})

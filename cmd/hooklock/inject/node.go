@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -29,6 +30,41 @@ func plain(n *yaml.Node) *yaml.Node {
 		n = n.Alias
 	}
 	return n
+}
+
+// aliased says whether an alias is in a tree.
+func aliased(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, aliased)
+}
+
+// written is a copy of a tree with each alias, and each merge of one, written out: what is changed in it is changed in that one place.
+func written(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		value := bare(written(n.Alias))
+		value.HeadComment, value.LineComment, value.FootComment = n.HeadComment, n.LineComment, n.FootComment
+		return value
+	}
+	out := *n
+	out.Anchor, out.Content = "", nil
+	var merged []*yaml.Node
+	for i, c := range n.Content {
+		switch c = written(c); {
+		case n.Kind != yaml.MappingNode || n.Content[i-i%2].Tag != "!!merge":
+			out.Content = append(out.Content, c)
+		case i%2 == 1 && c.Kind == yaml.SequenceNode:
+			merged = append(merged, c.Content...)
+		case i%2 == 1:
+			merged = append(merged, c)
+		}
+	}
+	for _, m := range merged { // a key of its own goes before those of the first one, and these before the next one's
+		for i := 0; i+1 < len(m.Content); i += 2 {
+			if get(&out, m.Content[i].Value) == nil {
+				out.Content = append(out.Content, m.Content[i], m.Content[i+1])
+			}
+		}
+	}
+	return &out
 }
 
 // text is the scalar at keys; empty where there is none.
