@@ -28,10 +28,7 @@ func (c *call) auditQuery() (q idem.AuditQuery, err error) {
 	if q.Limit, err = c.limit(); err != nil {
 		return q, err
 	}
-	if q.Since, err = c.moment("since"); err != nil {
-		return q, err
-	}
-	if q.Until, err = c.moment("until"); err != nil {
+	if q.Since, q.Until, err = c.period(); err != nil {
 		return q, err
 	}
 	q.Cursor, err = c.caller.openCursor(c.query("cursor"))

@@ -53,6 +53,7 @@ func TestWhatWasAskedForIsKeptWithWhoAndWhy(t *testing.T) {
 		t.Errorf("a token for stripe/* sees %v", all)
 	}
 	f.want(400, "bad_request", "GET", "/v1/audit?since=yesterday", opsToken, "")
+	f.want(400, "bad_request", "GET", "/v1/audit?since=10m&until=1h", opsToken, "")
 }
 
 func TestACancelIsForTheStatusThatWasSeen(t *testing.T) {

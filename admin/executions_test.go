@@ -296,7 +296,7 @@ func TestAnExecutionIsFoundByTheBeginningOfItsIDAndChangedByTheWholeAlone(t *tes
 			t.Errorf("%s: %v, want %s", query, got, want)
 		}
 	}
-	for _, query := range []string{"status=x", "outcome=x", "decision=x", "since=yesterday", "until=x"} {
+	for _, query := range []string{"status=x", "outcome=x", "decision=x", "since=yesterday", "until=x", "since=10m&until=1h"} {
 		f.want(400, "bad_request", "GET", "/v1/executions?"+query, opsToken, "")
 	}
 }

@@ -39,10 +39,7 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	if q.Decision, err = oneOf(c, "decision", decisions); err != nil {
 		return q, err
 	}
-	if q.Since, err = c.moment("since"); err != nil {
-		return q, err
-	}
-	if q.Until, err = c.moment("until"); err != nil {
+	if q.Since, q.Until, err = c.period(); err != nil {
 		return q, err
 	}
 	q.Cursor, err = c.caller.openCursor(c.query("cursor"))

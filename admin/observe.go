@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -30,4 +31,15 @@ func (c *call) moment(name string) (time.Time, error) {
 		return c.api.o.Now().Add(-d), nil
 	}
 	return time.Time{}, refuse("bad_request", name+"="+quote(text)+`: give a time such as 2026-01-31T12:00:00Z (a + is %2B), or how long ago, such as 24h`)
+}
+
+// period is since and until; the zero time where one is not given.
+func (c *call) period() (since, until time.Time, err error) {
+	if since, err = c.moment("since"); err != nil {
+		return since, until, err
+	}
+	if until, err = c.moment("until"); err == nil && !until.IsZero() && until.Before(since) {
+		err = refuse("bad_request", fmt.Sprintf("until=%s is before since=%s, so nothing can be between them: give the earlier one as since", quote(c.query("until")), quote(c.query("since"))))
+	}
+	return since, until, err
 }
