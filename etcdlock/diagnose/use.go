@@ -221,7 +221,7 @@ func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
 		d.say(check, OK, "denied, as it should be", "")
 	case err != nil:
 		d.say(check, Skipped, err.Error(), "")
-	case d.o.Username == "" && (d.o.TLS == nil || len(d.o.TLS.Certificates) == 0):
+	case d.o.Username == "" && (d.o.TLS == nil || d.o.TLS.GetClientCertificate == nil && len(d.o.TLS.Certificates) == 0):
 		d.say(check, OK, "allowed, without a name: whoever reaches this etcd can change locks and records unless etcd asks for users", "")
 	default:
 		d.say(check, OK, "allowed: this user may read more than it needs, or etcd asks for no users; a role for the prefix alone is enough", "")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hooklock/etcdlock/etcdtest"
 	"hooklock/proxy/wiretest"
 	"hooklock/test/testkit"
 )
@@ -45,6 +46,34 @@ func TestSendersMayComeOverTLS(t *testing.T) {
 	if got := shared.up.Received(path)[0].Header.Get("X-Forwarded-Proto"); got != "https" {
 		t.Errorf("X-Forwarded-Proto: %s", got)
 	}
+}
+
+func TestARenewedCertificateNeedsNoRestart(t *testing.T) {
+	t.Parallel()
+	authority := etcdtest.NewAuthority(t)
+	ours := authority.Issue("gateway")
+	h := own(t, strings.Replace(shared.config("renewed", ""), "listen: 127.0.0.1:0",
+		"listen: {address: '127.0.0.1:0', tls: {cert_file: "+ours.CertFile+", key_file: "+ours.KeyFile+"}}", 1))
+	trusting := authority.Client(etcdtest.Certificate{})
+	shown := func() string {
+		nc, err := tls.Dial("tcp", h.Addr, trusting)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		return nc.ConnectionState().PeerCertificates[0].SerialNumber.String()
+	}
+	kept, err := tls.Dial("tcp", h.Addr, trusting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := shown()
+	authority.Issue("gateway")
+	testkit.Until(t, "who connects is shown the new one", func() bool { return shown() != first })
+	h.Stderr.AwaitRecord(t, "certificate.renewed", func(r testkit.Record) bool { return r["setting"] == "listen.tls" })
+	c := testkit.NewConn(t, kept)
+	c.Say(testkit.Request(at(t, "plain"), "{}", key("1")))
+	passed(t, c.Answer("POST"), 200, "done", "executed")
 }
 
 func TestTheUpstreamMayBeBehindTLSAndIsVerified(t *testing.T) {

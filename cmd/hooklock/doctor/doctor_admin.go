@@ -140,7 +140,7 @@ func runningAdmin(ctx context.Context, c *config.Config) (f diagnose.Finding, is
 		return runningFinding(ctx, at, nil)
 	}
 	trust := wiring.OwnTrust(c)
-	t, err := wiring.ClientTLS(&config.ClientTLS{CAFile: trust.CAFile, ServerName: trust.ServerName})
+	t, err := wiring.ClientTLS("admin.tls", &config.ClientTLS{CAFile: trust.CAFile, ServerName: trust.ServerName}, nil)
 	if err != nil {
 		return f, false
 	}

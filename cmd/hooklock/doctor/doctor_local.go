@@ -91,7 +91,7 @@ func UpstreamFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 		return f
 	}
 	f.Advice = "correct upstream.tls, or the upstream's certificate"
-	t, err := wiring.ClientTLS(&c.Upstream.TLS)
+	t, err := wiring.ClientTLS("upstream.tls", &c.Upstream.TLS, nil)
 	if err != nil {
 		f.Found = err.Error()
 		return f

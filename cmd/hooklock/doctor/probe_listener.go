@@ -51,7 +51,7 @@ type probeDoor struct {
 
 // openProbe listens on each of the addresses, with TLS where the configuration has it. close waits for its end.
 func openProbe(ctx context.Context, setting string, addresses []string, c *config.Config) (*probeListener, error) {
-	secure, err := wiring.ServerTLS("listen.tls", &c.Listen.TLS)
+	secure, err := wiring.ServerTLS("listen.tls", &c.Listen.TLS, nil)
 	if err != nil {
 		return nil, err
 	}

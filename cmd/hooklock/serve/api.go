@@ -38,7 +38,7 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 		o.Backup = s.embedded.Snapshot
 	}
 	s.api = admin.New(o)
-	t, err := wiring.AdminTLS(&s.config.Admin.TLS)
+	t, err := wiring.AdminTLS(&s.config.Admin.TLS, s.Log.Logger)
 	if err != nil {
 		return err
 	}

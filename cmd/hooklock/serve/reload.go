@@ -134,7 +134,7 @@ func (s *Service) takeOver(path string, loaded *config.Loaded) (changed []string
 	if err != nil {
 		return nil, err
 	}
-	requests, err := wiring.ParkOptions(loaded.Config)
+	requests, err := wiring.ParkOptions(loaded.Config, s.Log.Logger)
 	if err == nil {
 		err = s.requests.Reload(requests)
 	}

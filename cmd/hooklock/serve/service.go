@@ -206,7 +206,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o, host, err := wiring.UpstreamOptions(s.config)
+	o, host, err := wiring.UpstreamOptions(s.config, s.Log.Logger)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 		MaxConnections: s.bounds.Senders, Log: s.Log.Logger,
 		WritePace: wire.Pace{Bytes: int(s.config.Limits.Progress), Time: s.config.Limits.WriteTimeout},
 	})
-	t, err := wiring.ServerTLS("listen.tls", &s.config.Listen.TLS)
+	t, err := wiring.ServerTLS("listen.tls", &s.config.Listen.TLS, s.Log.Logger)
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,15 @@
 package wiring
 
 import (
-	"fmt"
+	"log/slog"
 	"strings"
 
-	"hooklock/cmd/hooklock/cli"
 	"hooklock/config"
 	"hooklock/proxy/parked"
 )
 
-// ParkOptions say where the bytes of parked requests are kept: what parked.Open takes at the start, and Keeper.Reload afterwards.
-func ParkOptions(c *config.Config) (parked.Options, error) {
+// ParkOptions say where the bytes of parked requests are kept: what parked.Open takes at the start, and Keeper.Reload afterwards. log is ClientTLS's.
+func ParkOptions(c *config.Config, log *slog.Logger) (parked.Options, error) {
 	p := &c.ParkStore
 	o := parked.Options{Inline: int(p.Inline), Dir: c.RequestsDir(), Keys: p.Keys.Reveal()}
 	if p.S3.Endpoint == "" {
@@ -23,9 +22,9 @@ func ParkOptions(c *config.Config) (parked.Options, error) {
 	if !strings.HasPrefix(p.S3.Endpoint, "https:") {
 		return o, nil
 	}
-	t, err := ClientTLS(&p.S3.TLS)
+	t, err := ClientTLS("park_store.s3.tls", &p.S3.TLS, log)
 	if err != nil {
-		return o, cli.Misuse(fmt.Errorf("park_store.s3.tls: %w", err))
+		return o, err
 	}
 	o.S3.TLS = t
 	return o, nil

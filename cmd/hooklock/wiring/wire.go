@@ -1,7 +1,6 @@
 package wiring
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -48,11 +47,11 @@ func Check(c *config.Config, files bool) error {
 	if err != nil || !files {
 		return err
 	}
-	_, _, upstream := UpstreamOptions(c)
+	_, _, upstream := UpstreamOptions(c, nil)
 	_, store := StoreOptions(c, nil)
-	_, door := ServerTLS("listen.tls", &c.Listen.TLS)
-	_, admin := AdminTLS(&c.Admin.TLS)
-	_, requests := ParkOptions(c)
+	_, door := ServerTLS("listen.tls", &c.Listen.TLS, nil)
+	_, admin := AdminTLS(&c.Admin.TLS, nil)
+	_, requests := ParkOptions(c, nil)
 	return errors.Join(upstream, store, door, admin, requests)
 }
 
@@ -184,8 +183,8 @@ func onMismatch(c idem.OnMismatch) idem.OnMismatch {
 // docs/limits.md names but gunicorn's 2 s; a connection that the upstream closed is noticed before it is used anyway.
 const IdleUpstream = 4 * time.Second
 
-// UpstreamOptions say how the upstream is called, and the Host of requests that have none.
-func UpstreamOptions(c *config.Config) (o wire.Options, host string, err error) {
+// UpstreamOptions say how the upstream is called, and the Host of requests that have none. log is ClientTLS's.
+func UpstreamOptions(c *config.Config, log *slog.Logger) (o wire.Options, host string, err error) {
 	u, err := url.Parse(c.Upstream.URL)
 	if err != nil {
 		return o, "", cli.Misuse(fmt.Errorf("upstream.url: %w", err))
@@ -199,8 +198,8 @@ func UpstreamOptions(c *config.Config) (o wire.Options, host string, err error) 
 		o.Network, o.Addr = "unix", u.Path
 		return o, "localhost", nil
 	case "https":
-		if o.TLS, err = ClientTLS(&c.Upstream.TLS); err != nil {
-			return o, "", cli.Misuse(fmt.Errorf("upstream.tls: %w", err))
+		if o.TLS, err = ClientTLS("upstream.tls", &c.Upstream.TLS, log); err != nil {
+			return o, "", err
 		}
 		if o.TLS.ServerName == "" {
 			o.TLS.ServerName = u.Hostname()
@@ -226,58 +225,6 @@ func WithPort(u *url.URL, port string) string {
 		return u.Host
 	}
 	return net.JoinHostPort(u.Hostname(), port)
-}
-
-// ClientTLS says how a server is verified, and who we are to it.
-func ClientTLS(c *config.ClientTLS) (*tls.Config, error) {
-	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
-	if c.CAFile != "" {
-		pem, err := os.ReadFile(c.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read ca_file: %w", err)
-		}
-		t.RootCAs = x509.NewCertPool()
-		if !t.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ca_file %s: no PEM certificate in it", c.CAFile)
-		}
-	}
-	if c.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("load cert_file and key_file: %w", err)
-		}
-		t.Certificates = []tls.Certificate{cert}
-	}
-	return t, nil
-}
-
-// ServerTLS is nil where no certificate is configured. setting names it in an error.
-func ServerTLS(setting string, c *config.ServerTLS) (*tls.Config, error) {
-	if c.CertFile == "" {
-		return nil, nil //nolint:nilnil // no certificate, no TLS
-	}
-	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-	if err != nil {
-		return nil, cli.Misuse(fmt.Errorf("%s: %w", setting, err))
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}, nil
-}
-
-// AdminTLS is nil where no certificate is configured.
-func AdminTLS(c *config.AdminTLS) (*tls.Config, error) {
-	t, err := ServerTLS("admin.tls", &config.ServerTLS{CertFile: c.CertFile, KeyFile: c.KeyFile})
-	if err != nil || t == nil || c.ClientCAFile == "" {
-		return t, err
-	}
-	pem, err := os.ReadFile(c.ClientCAFile)
-	if err != nil {
-		return nil, cli.Misuse(fmt.Errorf("admin.tls.client_ca_file: %w", err))
-	}
-	t.ClientAuth, t.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-	if !t.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, cli.Misuse(fmt.Errorf("admin.tls.client_ca_file: no PEM certificate in %s", c.ClientCAFile))
-	}
-	return t, nil
 }
 
 // TelemetryOptions say who is measured. What is exported is said by the standard variables of OpenTelemetry, which its SDK reads from the
@@ -313,9 +260,9 @@ func StoreOptions(c *config.Config, log *slog.Logger) (etcdlock.Options, error) 
 	}
 	for _, endpoint := range c.Etcd.Endpoints {
 		if strings.HasPrefix(endpoint, "https://") || c.Etcd.TLS != (config.ClientTLS{}) {
-			t, err := ClientTLS(&c.Etcd.TLS)
+			t, err := ClientTLS("etcd.tls", &c.Etcd.TLS, log)
 			if err != nil {
-				return o, cli.Misuse(fmt.Errorf("etcd.tls: %w", err))
+				return o, err
 			}
 			o.TLS = t
 			break
