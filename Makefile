@@ -81,7 +81,8 @@ test-short: ## the same without the race detector, for while you work
 	$(GO) test -timeout 5m -parallel $(AT_A_TIME) $(filter-out $(APART),$(shell $(GO) list -buildvcs=false ./...))
 
 test-fault: ## everything that can break between any two parts, broken (ARGS="-soak 10m": under traffic, for so long)
-	$(GO) test -count=1 -timeout 60m ./test/fault/... $(ARGS)
+	$(GO) test -count=1 -timeout 60m ./test/fault $(ARGS)
+	$(GO) test -count=1 -timeout 60m ./test/fault/mixed
 
 test-fault-short: ## a part of it, in minutes
 	$(GO) test -count=1 -short -timeout 30m ./test/fault/...
