@@ -24,7 +24,11 @@ func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
 		return
 	}
 	d.detached = true
-	s.endWith(ctx.Conn())
+	stop := d.h.o.Base
+	if !s.plain {
+		stop = s.x.Context()
+	}
+	s.endWith(ctx.Conn(), stop)
 	ctx.Response.ImmediateHeaderFlush = true // a sender that has nothing of an answer which breaks off may send again
 	if toItsEnd {
 		ctx.Response.SetBodyStream(s, 0) // and WriteTo says so: fasthttp would send chunks
@@ -58,6 +62,7 @@ type answerStream struct {
 	call *call
 	rest *wire.Rest
 
+	sender  net.Conn
 	release func() bool // lets go of the sender's connection; nil where nothing holds it
 
 	ready []byte // to be handed out now
@@ -145,14 +150,10 @@ func (s *answerStream) advance() {
 	}
 }
 
-// endWith closes the sender's connection when the execution is told to stop, or without one the process: fasthttp may be writing to a sender
-// that does not read, and would hear of nothing else.
-func (s *answerStream) endWith(sender net.Conn) {
-	stop := s.d.h.o.Base
-	if s.x != nil {
-		stop = s.x.Context()
-	}
-	s.release = context.AfterFunc(stop, func() { _ = sender.Close() })
+// endWith closes the sender's connection when stop ends, which is when the execution is told to stop, or where none is left the process: fasthttp may be
+// writing to a sender that does not read, and would hear of nothing else.
+func (s *answerStream) endWith(sender net.Conn, stop context.Context) {
+	s.sender, s.release = sender, context.AfterFunc(stop, func() { _ = sender.Close() })
 }
 
 // settle records how the answer ended.
@@ -160,8 +161,9 @@ func (s *answerStream) settle(cut error) {
 	if s.x == nil {
 		return
 	}
-	if s.release != nil {
-		s.release() // the end of the execution is not that of the connection
+	if s.release != nil { // the end of the execution is not that of the connection; that of the process is
+		s.release()
+		s.endWith(s.sender, s.d.h.o.Base)
 	}
 	var end idem.Ending
 	if cut == nil {
@@ -192,14 +194,16 @@ func (s *answerStream) Close() (err error) {
 		defer s.d.finish()
 	}
 	if s.plain {
-		if s.release != nil {
-			s.release()
-		}
 		s.d.noteCall()
 	}
 	defer s.call.end()
 	defer s.rest.Close()
 	defer s.contain(&err)
+	defer func() {
+		if s.release != nil {
+			s.release()
+		}
+	}()
 	for s.x != nil && s.err == nil {
 		s.advance()
 	}
