@@ -2,11 +2,14 @@ package proxy
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +17,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
+	"hooklock/proxy/wire"
 )
 
 // endless is a service whose answers to /hooks/w are longer than all buffers on the way together. It tells when nothing of one moves any
@@ -111,6 +115,64 @@ func TestASenderThatStopsReadingHoldsNoLock(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tight are connections of which the kernel takes little that nobody reads.
+type tight struct{ net.Listener }
+
+func (l tight) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(1)
+	}
+	return c, err
+}
+
+// TestTheEndOfARecordedAnswerHoldsNoEndUp: its execution is over, so that of the process is all that ends it.
+func TestTheEndOfARecordedAnswerHoldsNoEndUp(t *testing.T) {
+	const length = 8 * streamPiece
+	ln := local(t)
+	up := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Length", strconv.Itoa(length))
+		_, _ = w.Write(make([]byte, length))
+	})}
+	go up.Serve(ln)
+	t.Cleanup(func() { up.Close() })
+	r := newReplica(t, etcdtest.Start(t), &service{url: ln.Addr().String()}, func(*idem.Policy) {})
+	base, end := context.WithCancelCause(t.Context())
+	pool := wire.NewUpstream(wire.Options{Addr: ln.Addr().String(), MaxResponseBody: streamPiece})
+	defer pool.Close()
+	r.handler.o.Base, r.handler.o.Upstream = base, pool
+	door, served := local(t), make(chan error, 1)
+	server := NewServer(ServerOptions{Handler: r.handler, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 10, Log: slog.New(slog.DiscardHandler)})
+	go func() { served <- server.Serve(server.Listener(tight{door})) }()
+
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 1) })
+	}}
+	c, err := dialer.DialContext(t.Context(), "tcp", door.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, "POST /hooks/w HTTP/1.1\r\nHost: h\r\nIdempotency-Key: 1\r\nContent-Length: 0\r\n\r\n")
+	for !r.events.heard(EventReleased) { // its end is recorded, and the last piece is on its way
+		_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		if _, err := io.CopyN(io.Discard, c, 1<<10); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	end(idem.ErrShutdown)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := r.handler.pool.await(ctx); err != nil {
+		t.Errorf("the delivery goes on: %v", err)
+	}
+	if err := server.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	<-served
 }
 
 // awaitRecord waits until an execution has ended.
