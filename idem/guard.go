@@ -86,15 +86,17 @@ type Admission struct {
 	Err        error // the cause of store_unavailable, for the log
 }
 
-// Admit decides about one delivery. It returns within RequestTimeout, unless the policy lets the delivery wait. sender is how long
-// somebody is there to wait for the answer; a decision that is on its way does not depend on it.
+// Admit decides about one delivery. It returns within RequestTimeout, or twice that where what keeps requests hangs, unless the policy lets the delivery
+// wait. sender is how long somebody is there to wait for the answer; a decision that is on its way does not depend on it.
 func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	if r.Scope.PerEvent = r.Policy.PerEvent(); r.Scope.PerEvent {
 		r.Order = nil // nothing keeps two events apart, so none has a turn
 	}
 	g.lively.Store(g.o.Now().UnixNano())
+	unkept := false
 	if g.atOnce(r) {
-		if a := g.park(r, Verdict{}, r.atOnceFor()); !errors.Is(a.Err, errUnkept) {
+		a := g.park(r, Verdict{}, r.atOnceFor())
+		if unkept = errors.Is(a.Err, errUnkept); !unkept {
 			return a
 		}
 	}
@@ -111,7 +113,7 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 			a.Decision = DecisionLocked
 		}
 	}
-	if a.before() || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && r.Policy.Observe {
+	if !unkept && (a.before() || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && r.Policy.Observe) {
 		a = g.parkRefused(r, a)
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {

@@ -1,0 +1,31 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// roomy is a ParkLedger in which nothing is parked.
+type roomy struct{ ParkLedger }
+
+func (roomy) Parked() ParkedCount { return ParkedCount{} }
+func (roomy) Waiting(Scope) int   { return 0 }
+
+// A store that hangs takes all the time that there is for a decision: its sender would wait for that again.
+func TestAStoreThatDoesNotTakeARequestIsAskedOnce(t *testing.T) {
+	other := &counting{seen: Seen{Lock: &Lock{Entry: Entry{Execution: "exec_other", Scope: Scope{Workflow: "w", Key: keyB}, Token: 5}}}}
+	g := NewGuard(GuardOptions{
+		Ledger: other, Parks: roomy{}, Base: t.Context(), Cache: NewCache(0), ParkLimits: func() ParkLimits { return ParkLimits{Events: 10, Bytes: 10} },
+	})
+	p := testPolicy()
+	p.Park = &ParkPolicy{Locked: true, MaxWaiting: 10}
+	asked := 0
+	a := g.Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Policy: p, Parking: &Parking{Keep: func(context.Context, ExecutionID) (Kept, error) {
+		asked++
+		return Kept{}, errors.New("it is away")
+	}}})
+	if a.Decision != DecisionLocked || asked != 1 {
+		t.Errorf("%s, and it was asked %d times", a.Decision, asked)
+	}
+}
