@@ -28,7 +28,7 @@ func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
 	if !s.plain {
 		stop = s.x.Context()
 	}
-	s.endWith(ctx.Conn(), stop)
+	s.endWith(stop, ctx.Conn())
 	ctx.Response.ImmediateHeaderFlush = true // a sender that has nothing of an answer which breaks off may send again
 	if toItsEnd {
 		ctx.Response.SetBodyStream(s, 0) // and WriteTo says so: fasthttp would send chunks
@@ -152,7 +152,7 @@ func (s *answerStream) advance() {
 
 // endWith closes the sender's connection when stop ends, which is when the execution is told to stop, or where none is left the process: fasthttp may be
 // writing to a sender that does not read, and would hear of nothing else.
-func (s *answerStream) endWith(sender net.Conn, stop context.Context) {
+func (s *answerStream) endWith(stop context.Context, sender net.Conn) {
 	s.sender, s.release = sender, context.AfterFunc(stop, func() { _ = sender.Close() })
 }
 
@@ -163,7 +163,7 @@ func (s *answerStream) settle(cut error) {
 	}
 	if s.release != nil { // the end of the execution is not that of the connection; that of the process is
 		s.release()
-		s.endWith(s.sender, s.d.h.o.Base)
+		s.endWith(s.d.h.o.Base, s.sender)
 	}
 	var end idem.Ending
 	if cut == nil {

@@ -143,7 +143,7 @@ func TestTheEndOfARecordedAnswerHoldsNoEndUp(t *testing.T) {
 	base, end := context.WithCancelCause(t.Context())
 	pool := wire.NewUpstream(wire.Options{Addr: ln.Addr().String(), MaxResponseBody: streamPiece})
 	defer pool.Close()
-	r.handler.o.Base, r.handler.o.Upstream = base, pool
+	r.handler.o.Base, r.handler.o.Upstream = base, pool //nolint:fatcontext // the process that ends is this one
 	door, served := local(t), make(chan error, 1)
 	server := NewServer(ServerOptions{Handler: r.handler, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 10, Log: slog.New(slog.DiscardHandler)})
 	go func() { served <- server.Serve(server.Listener(tight{door})) }()
