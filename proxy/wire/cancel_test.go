@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hooklock/proxy/wiretest"
@@ -236,33 +237,35 @@ func TestAnIdleConnectionAges(t *testing.T) {
 
 // TestATimerOfAnEarlierExchangeEndsNoLaterOne: one timer serves all exchanges of a call, and is not stopped between them.
 func TestATimerOfAnEarlierExchangeEndsNoLaterOne(t *testing.T) {
-	late := errors.New("time was over")
-	x := Call{Late: late}
-	x.Begin(time.Now(), time.Minute)
-	x.End()
-	x.ring() // nobody is there
-	x.Begin(time.Now(), time.Hour)
-	x.ring() // that of the first minute
-	if err := x.Cause(); err != nil || x.rings.IsZero() {
-		t.Errorf("ended by %v, and rings at %s", err, x.rings)
-	}
-	x.Give(-time.Second)
-	x.Pause()
-	x.ring()
-	if err := x.Cause(); err != nil {
-		t.Errorf("ended while the clock stood: %v", err)
-	}
-	x.Give(-time.Second)
-	x.ring()
-	if was, err := x.why(); err != late || !was {
-		t.Errorf("ended by %v, late %v", err, was)
-	}
-	x.End()
-	x.Begin(time.Now(), time.Hour)
-	if err := x.Cause(); err != nil {
-		t.Errorf("began ended, by %v", err)
-	}
-	x.End()
+	synctest.Test(t, func(t *testing.T) {
+		late := errors.New("time was over")
+		x := Call{Late: late}
+		lives := func(when string) {
+			t.Helper()
+			if err := x.Cause(); err != nil {
+				t.Errorf("%s: ended by %v", when, err)
+			}
+		}
+		x.Begin(time.Now(), time.Minute)
+		x.End()
+		x.Begin(time.Now(), time.Hour)
+		time.Sleep(2 * time.Minute)
+		lives("the first one's time is over")
+		x.Pause()
+		time.Sleep(2 * time.Hour)
+		lives("its clock stands")
+		x.Give(time.Hour)
+		time.Sleep(2 * time.Hour)
+		if was, err := x.why(); err != late || !was {
+			t.Errorf("ended by %v, late %v", err, was)
+		}
+		x.End()
+		x.Begin(time.Now(), time.Hour)
+		lives("it has begun again")
+		x.End()
+		time.Sleep(2 * time.Hour) // nobody is there
+		lives("it is over")
+	})
 }
 
 // TestNoLaterCallReachesTheSenderOfAnEarlierOne: the Interrupt of a body is over with its call, also where the body was not read to its end.
