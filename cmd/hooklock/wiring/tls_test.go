@@ -190,8 +190,13 @@ func TestADiskThatHangsHoldsOneHandshakeUpForAMoment(t *testing.T) {
 	}
 	at.pass(time.Hour)
 	began := time.Now()
-	if p.current() != first || time.Since(began) >= lookPatience {
-		t.Error("the next one waited, too")
+	for range 60 {
+		if p.current() != first {
+			t.Error("another one is shown")
+		}
+	}
+	if time.Since(began) >= 30*lookPatience { // not each of them waits, however slow the machine is
+		t.Error("the next ones waited, too")
 	}
 	if err := os.WriteFile(ours.CertFile, text, 0); err != nil { // whoever reads has it now
 		t.Fatal(err)
