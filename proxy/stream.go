@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +74,10 @@ type answerStream struct {
 	over  bool
 }
 
-const streamPiece = 32 << 10
+const (
+	streamPiece = 32 << 10
+	passedPiece = 4 << 10 // what is written at once
+)
 
 // Read implements io.Reader.
 func (s *answerStream) Read(p []byte) (n int, err error) {
@@ -103,20 +105,19 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 // SupportsBodyWriteTo implements fasthttp.BodyWriterTo: of an answer in chunks, fasthttp itself sends each as it comes.
 func (s *answerStream) SupportsBodyWriteTo() bool { return s.d.answer.Length >= 0 || s.d.head.HTTP10() }
 
-// WriteTo implements io.WriterTo. fasthttp would keep pieces back until its buffer is full.
-func (s *answerStream) WriteTo(w io.Writer) (total int64, err error) {
-	out, ok := w.(*bufio.Writer)
-	if !ok {
-		return 0, errors.ErrUnsupported
-	}
+// WriteTo implements io.WriterTo. It writes to the sender's connection itself, as the head already went there: fasthttp's writer would keep pieces back until
+// its buffer is full, and from v1.78 on nobody can flush it.
+func (s *answerStream) WriteTo(io.Writer) (total int64, err error) {
+	piece := make([]byte, passedPiece)
 	for err == nil {
-		if err = out.Flush(); err != nil {
-			return total, err
-		}
 		var n int
-		piece := out.AvailableBuffer()
-		n, err = s.Read(piece[:cap(piece)])
-		_, _ = out.Write(piece[:n]) // there is room
+		n, err = s.Read(piece)
+		if n == 0 {
+			continue
+		}
+		if _, werr := s.sender.Write(piece[:n]); werr != nil {
+			return total, werr
+		}
 		total += int64(n)
 	}
 	if err == io.EOF {
@@ -125,7 +126,7 @@ func (s *answerStream) WriteTo(w io.Writer) (total int64, err error) {
 	if s.d.answer.Length < 0 {
 		total = 0 // as stream has told fasthttp
 	}
-	return total, errors.Join(err, out.Flush())
+	return total, err
 }
 
 // advance reads the next piece, and lets go of the one before it.
