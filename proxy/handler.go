@@ -102,9 +102,6 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	defer d.contain(ctx)
 	ctx.Response.Header.DisableNormalizing()
 	d.deliver(ctx)
-	if d.head.Closes() && !ctx.Hijacked() {
-		ctx.SetConnectionClose()
-	}
 }
 
 // contain keeps inside whatever goes wrong, and ends the delivery.

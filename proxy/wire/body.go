@@ -35,8 +35,8 @@ type RequestBody struct {
 // BodyOf returns the body of a request, nil if it has none. The server must have StreamRequestBody set and serve a
 // Listener of this package. It is valid until the handler has returned and the response was written.
 //
-// fasthttp v1.74 itself takes the end of the connection for the end of the body, in the middle of a declared length and
-// between two chunks, and after the last one any failure for it; the Reader gives io.ErrUnexpectedEOF, or the failure.
+// fasthttp v1.78 itself takes the end of the connection for the end of the body in the middle of a declared length, and calls chunks that were cut
+// malformed where that was inside of a chunk's size or behind the last one; the Reader gives io.ErrUnexpectedEOF, or why the connection failed.
 func BodyOf(ctx *fasthttp.RequestCtx) *RequestBody {
 	declared := ctx.Request.Header.ContentLength() // -1 chunked
 	stream := ctx.RequestBodyStream()
@@ -59,12 +59,7 @@ type bodyStream struct {
 	chunked bool
 }
 
-var errNoListener = errors.New("chunked body on a connection that is not of a wire.Listener: its end cannot be told from a cut")
-
 func (b *bodyStream) Read(p []byte) (int, error) {
-	if b.chunked && b.from == nil {
-		return 0, errNoListener
-	}
 	if !b.chunked && b.left == 0 {
 		return 0, io.EOF
 	}
@@ -76,7 +71,7 @@ func (b *bodyStream) Read(p []byte) (int, error) {
 		if err == io.EOF && b.left > 0 {
 			err = io.ErrUnexpectedEOF
 		}
-	default:
+	case b.from != nil:
 		// fasthttp reads no further than the last chunk, so where a read of the connection failed the body had no end.
 		if failed := b.from.failure(); failed != nil {
 			err = unexpected(failed)

@@ -104,16 +104,6 @@ func TestABodyThatDoesNotComeInTimeIsSlow(t *testing.T) {
 	}
 }
 
-func TestAChunkedBodyNeedsAListenerThatSeesItsEnd(t *testing.T) {
-	var ctx fasthttp.RequestCtx
-	ctx.Init2(nil, silent{}, false)
-	ctx.Request.Header.SetContentLength(-1)
-	ctx.Request.SetBodyStream(strings.NewReader("x"), -1)
-	if _, err := ReadBody(&ctx, nil, 10, nil); !errors.Is(err, errNoListener) {
-		t.Errorf("error is %v", err)
-	}
-}
-
 // TestADeclaredLengthIsNotAllocated: 64 senders declare 1 GiB each and send one byte more than fasthttp reads ahead.
 func TestADeclaredLengthIsNotAllocated(t *testing.T) {
 	const senders = 64

@@ -38,7 +38,6 @@ type Head struct {
 
 	bodyFraming
 	http10      bool
-	closes      bool // Connection lists close
 	hasHost     bool
 	expects     bool
 	proto       bool     // X-Forwarded-Proto is there
@@ -189,9 +188,7 @@ func (h *Head) checkWhole() error {
 		switch {
 		case equalFold(name, "upgrade"):
 			upgrades = true
-		case equalFold(name, "close"):
-			h.closes = true
-		case equalFold(name, "keep-alive"):
+		case equalFold(name, "close"), equalFold(name, "keep-alive"):
 		default:
 			h.dropListed(name)
 		}
@@ -252,9 +249,6 @@ func (h *Head) Method() []byte { return h.method }
 
 // Target returns the request target as received: a path with its query, or *.
 func (h *Head) Target() []byte { return h.target }
-
-// Closes reports whether the sender ends the connection behind this request. fasthttp v1.74 sees it only where Connection lists nothing else.
-func (h *Head) Closes() bool { return h.closes }
 
 // HTTP10 reports whether the sender speaks HTTP/1.0.
 func (h *Head) HTTP10() bool { return h.http10 }

@@ -50,7 +50,7 @@ type Counts struct {
 }
 
 // Listener counts and bounds the connections of another listener, which it closes. It goes on top, over TLS too
-// (NewListener(tls.NewListener(...))), because it also notes what fasthttp v1.74 does not report, that the connection ended
+// (NewListener(tls.NewListener(...))), because it also notes what fasthttp does not always tell, that the connection ended
 // or failed in the middle of a chunked body, and with Strict refuses what fasthttp forgives.
 //
 // Where all MaxConns are open, the connection that has been without a request for longest makes room for a new one; only

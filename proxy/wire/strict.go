@@ -24,8 +24,8 @@ const (
 )
 
 // strict follows the raw bytes that a sender's connection brings, and lets none through from the first on that a strictly formed request
-// does not have there. fasthttp v1.74 reads behind it, and forgives in the request line and in the chunked framing what nobody can see
-// afterwards: bare LF, white space before a trailer's colon, folded trailers, control bytes in a chunk's extension.
+// does not have there. fasthttp v1.78 reads behind it, and forgives in the request line and in the chunked framing what nobody can see
+// afterwards: bare LF, white space before a trailer's colon, folded trailers, control bytes and no end in a chunk's extension.
 //
 // It has no say in what a request means: it finds the ends of lines, bodies and chunks, and can only refuse. What is inside the lines of a
 // head is the affair of ParseHead.

@@ -78,6 +78,7 @@ var vectors = []vector{
 	{"leading CRLFs", "\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"},
 	{"CONNECT", "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n", ""},
 	{"TRACE", "TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", ""},
+	{"asterisk for GET", "GET * HTTP/1.1\r\nHost: a\r\n\r\n", ""},
 	{"absolute target", "GET http://u:p@b/ HTTP/1.1\r\nHost: a\r\n\r\n", ""},
 	{"no Host", "GET / HTTP/1.1\r\nX: a\r\n\r\n", ""},
 	{"two Hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", ""},
