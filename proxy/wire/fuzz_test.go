@@ -155,6 +155,11 @@ func FuzzStrict(f *testing.F) {
 	}
 	f.Add([]byte(benchHead+strings.Repeat("x", 1024)+benchHead), uint8(7))
 	f.Add([]byte(upgradeRequest+"early "), uint8(200))
+	for _, size := range []string{"3;" + strings.Repeat("a", chunkLine-2), "3;" + strings.Repeat("a", chunkLine-1)} { // as long as it may be, and one more
+		for _, end := range []string{"\r\n", "\n", "\r\r\n"} {
+			f.Add([]byte(start+"Transfer-Encoding: chunked\r\n\r\n"+size+end+"abc\r\n0\r\n\r\n"), uint8(3))
+		}
+	}
 	f.Fuzz(func(t *testing.T, raw []byte, step uint8) {
 		ends, err := strictly(raw, 1)
 		start := 0

@@ -240,7 +240,11 @@ func (s *strict) chunk(p []byte) (int, error) {
 
 func (s *strict) chunkLine(p []byte) (n int, done bool, err error) {
 	n, done, err = s.cut(p, chunkLine)
-	if err == nil && s.length > chunkLine {
+	length := s.length
+	if !done && s.last == '\r' {
+		length-- // the line may end here
+	}
+	if length > chunkLine { // this comes before what is wrong with its end, which in shorter pieces would not have been read
 		err = errLongLine
 	}
 	return n, done, err
