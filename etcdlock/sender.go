@@ -30,7 +30,7 @@ type request struct {
 	size    int                // bytes of the values in it
 	company bool               // one who comes: others of this process wait for the lock already, so an end here is near, and it waits for that
 	alone   bool               // it names a lease of its own, which may be missing and would fail the whole batch
-	again   bool               // the one before it was refused, and what that has read will not be true for long: it passes those who wait for the place
+	again   bool               // the one before it was refused, and what that has read is not true for long: it passes those who wait, and waits for no end
 	reply   chan reply
 	// applied hears first that it was applied, before anything else about its place leaves. It must not block. Nil = nobody does.
 	applied func(reply)
@@ -139,7 +139,7 @@ func newSender(p *link.Pool) *sender {
 func (s *sender) send(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.company && s.behind[r.place] == nil {
+	if r.company && !r.again && s.behind[r.place] == nil { // who was refused knows the lock now, and would not after such a wait
 		at := &spot{shared: true}
 		s.behind[r.place] = at
 		s.keepLocked(r.place, at, rotation)
@@ -164,7 +164,7 @@ func (s *sender) standLocked(r *request, place string) {
 	case at == nil:
 		s.behind[place] = &spot{n: 1, shared: r.side == comes}
 		return
-	case at.shared && r.side == comes && at.ending == nil && len(at.waiting) == 0:
+	case at.shared && r.side == comes && (r.again && at.mayShare() || at.ending == nil && len(at.waiting) == 0):
 		at.n++
 		return
 	case at.shared && r.side == ends && at.mayShare():

@@ -182,6 +182,30 @@ func TestWhoComesWhereOthersWaitTravelsWithTheNextEnd(t *testing.T) {
 	}
 }
 
+func TestWhoWasRefusedWaitsForNoOtherEnd(t *testing.T) {
+	for name, before := range map[string][]*request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
+		t.Run(name, func(t *testing.T) {
+			s, kv, _ := gatedSender(t)
+			refused, end := comingRequest("w", "refused"), putRequest("w", "end")
+			refused.again, end.side = true, ends
+			for _, r := range append(before, refused, end) {
+				s.send(r)
+			}
+			for range len(before) + 2 {
+				kv.gate <- struct{}{}
+			}
+			for _, r := range append(before, refused, end) {
+				if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
+					t.Fatal(answer.err)
+				}
+			}
+			if n := <-kv.sizes; n != 1 {
+				t.Fatalf("a batch of %d", n)
+			}
+		})
+	}
+}
+
 func TestWhoComesWhereOthersWaitGoesAloneWhereNoEndComes(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	all := []*request{comingRequest("w", "a"), comingRequest("w", "b")}
