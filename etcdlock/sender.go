@@ -220,6 +220,7 @@ func (s *sender) keepLocked(place string, at *spot, d time.Duration) {
 func (s *sender) keptEnoughLocked(place string, at *spot) {
 	at.ending.Stop()
 	at.ending = nil
+	s.comeLocked(at) // also where one who was refused is out
 	s.freeLocked(place)
 }
 

@@ -206,6 +206,27 @@ func TestWhoWasRefusedWaitsForNoOtherEnd(t *testing.T) {
 	}
 }
 
+func TestWhoComesWaitsNoLongerBecauseOfOneWhoWasRefused(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	comes, refused := comingRequest("w", "a"), comingRequest("w", "refused")
+	refused.again = true
+	s.send(comes)
+	s.send(refused)
+	for range 2 { // both are out, and no answer yet
+		select {
+		case <-kv.sizes:
+		case <-within(t, patience).Done():
+			t.Error("it waits for the answer to the other one")
+		}
+	}
+	open2(kv)
+	for _, r := range []*request{comes, refused} {
+		if answer := <-r.reply; answer.err != nil {
+			t.Fatal(answer.err)
+		}
+	}
+}
+
 func TestWhoComesWhereOthersWaitGoesAloneWhereNoEndComes(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	all := []*request{comingRequest("w", "a"), comingRequest("w", "b")}
