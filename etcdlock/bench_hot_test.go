@@ -22,7 +22,7 @@ import (
 // over one replica and over three, beside etcd's own mutex and a put that proves the mutex held. They take turns on one etcd, which syncs its
 // disk; an operation of the benchmark is a turn of three seconds of each. x-mutex is how many times as many as the mutex were completed a second, as the
 // median over the turns, with the smallest and the largest; writes/event is by how much the revision of etcd grew for each; fewest and most are what single senders completed in a
-// turn, over the mean.
+// turn, over the mean; passed-ms is by how much the order of arrival was missed at the worst in a turn: how much later one came who was done before another.
 //
 //	go test -run '^$' -bench HotWorkflow -benchtime 5x ./etcdlock
 func BenchmarkHotWorkflow(b *testing.B) {
@@ -34,7 +34,7 @@ func BenchmarkHotWorkflow(b *testing.B) {
 const hotSenders = 64
 
 // hotTurn is what one kind did in one turn.
-type hotTurn struct{ rate, writes, fewest, most float64 }
+type hotTurn struct{ rate, writes, fewest, most, passed float64 }
 
 func benchHot(b *testing.B, replicas int) {
 	e := startMember(b)
@@ -63,6 +63,7 @@ func benchHot(b *testing.B, replicas int) {
 		b.ReportMetric(of(kind, func(t hotTurn) float64 { return t.writes }), name+"-writes/event")
 		b.ReportMetric(of(kind, func(t hotTurn) float64 { return t.fewest }), name+"-fewest")
 		b.ReportMetric(of(kind, func(t hotTurn) float64 { return t.most }), name+"-most")
+		b.ReportMetric(of(kind, func(t hotTurn) float64 { return t.passed }), name+"-passed-ms")
 	}
 	ratios := make([]float64, b.N)
 	for n := range ratios {
@@ -86,16 +87,18 @@ func hotRound(b *testing.B, client *clientv3.Client, d time.Duration, round int,
 		return r.Header.Revision
 	}
 	var all sync.WaitGroup
-	completed := make([]int, hotSenders)
+	completed, visits := make([]int, hotSenders), make([][]visit, hotSenders)
 	before, start := revision(), time.Now()
 	for sender := range hotSenders {
 		all.Go(func() {
 			for time.Since(start) < d {
+				came := time.Now()
 				if err := f(sender, (round+4)*1_000_000+completed[sender]); err != nil {
 					b.Error(err)
 					return
 				}
 				completed[sender]++
+				visits[sender] = append(visits[sender], visit{came, time.Now()})
 			}
 		})
 	}
@@ -105,7 +108,27 @@ func hotRound(b *testing.B, client *clientv3.Client, d time.Duration, round int,
 		total += n
 	}
 	mean := float64(total) / hotSenders
-	return hotTurn{float64(total) / took, float64(revision()-before) / float64(total), float64(slices.Min(completed)) / mean, float64(slices.Max(completed)) / mean}
+	return hotTurn{
+		rate: float64(total) / took, writes: float64(revision()-before) / float64(total),
+		fewest: float64(slices.Min(completed)) / mean, most: float64(slices.Max(completed)) / mean, passed: passed(slices.Concat(visits...)).Seconds() * 1e3,
+	}
+}
+
+// visit is an event: when it came, and when it was done.
+type visit struct{ came, done time.Time }
+
+// passed is how much later, at the most, one came who was done before another.
+func passed(all []visit) (most time.Duration) {
+	slices.SortFunc(all, func(a, b visit) int { return a.done.Compare(b.done) })
+	var newest time.Time
+	for _, v := range all {
+		if newest.After(v.came) {
+			most = max(most, newest.Sub(v.came))
+		} else {
+			newest = v.came
+		}
+	}
+	return most
 }
 
 func hotHooklock(b *testing.B, e *benchMember, replicas int) func(sender, n int) error {
