@@ -30,8 +30,10 @@ type request struct {
 	size    int                // bytes of the values in it
 	company bool               // one who comes: others of this process wait for the lock already, so an end here is near, and it waits for that
 	alone   bool               // it names a lease of its own, which may be missing and would fail the whole batch
-	again   bool               // the one before it was refused, and what that has read is not true for long: it passes those who wait, and waits for no end
 	reply   chan reply
+	// refusals is how often it was refused before. What the last one has read is not true for long, so it passes those who wait for the place; after a second
+	// one it waits for no end either.
+	refusals int
 	// applied hears first that it was applied, before anything else about its place leaves. It must not block. Nil = nobody does.
 	applied func(reply)
 	done    chan struct{}      // closed when it is answered, and applied was told; nil = nobody waits for that
@@ -139,7 +141,7 @@ func newSender(p *link.Pool) *sender {
 func (s *sender) send(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.company && !r.again && s.behind[r.place] == nil { // who was refused knows the lock now, and would not after such a wait
+	if r.company && r.refusals < 2 && s.behind[r.place] == nil {
 		at := &spot{shared: true}
 		s.behind[r.place] = at
 		s.keepLocked(r.place, at, rotation)
@@ -164,14 +166,14 @@ func (s *sender) standLocked(r *request, place string) {
 	case at == nil:
 		s.behind[place] = &spot{n: 1, shared: r.side == comes}
 		return
-	case at.shared && r.side == comes && (r.again && at.mayShare() || at.ending == nil && len(at.waiting) == 0):
+	case at.shared && r.side == comes && (r.refusals > 1 && at.mayShare() || at.ending == nil && len(at.waiting) == 0):
 		at.n++
 		return
 	case at.shared && r.side == ends && at.mayShare():
 		at.n++
 		s.endsLocked(at)
 		return
-	case r.again && len(r.slots) == 0:
+	case r.refusals > 0 && len(r.slots) == 0:
 		at.waiting = slices.Insert(at.waiting, 0, r)
 	default:
 		at.waiting = append(at.waiting, r)
@@ -220,7 +222,7 @@ func (s *sender) keepLocked(place string, at *spot, d time.Duration) {
 func (s *sender) keptEnoughLocked(place string, at *spot) {
 	at.ending.Stop()
 	at.ending = nil
-	s.comeLocked(at) // also where one who was refused is out
+	s.comeLocked(at) // also where one who was refused twice is out
 	s.freeLocked(place)
 }
 

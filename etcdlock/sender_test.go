@@ -182,12 +182,12 @@ func TestWhoComesWhereOthersWaitTravelsWithTheNextEnd(t *testing.T) {
 	}
 }
 
-func TestWhoWasRefusedWaitsForNoOtherEnd(t *testing.T) {
+func TestWhoWasRefusedTwiceWaitsForNoOtherEnd(t *testing.T) {
 	for name, before := range map[string][]*request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
 		t.Run(name, func(t *testing.T) {
 			s, kv, _ := gatedSender(t)
 			refused, end := comingRequest("w", "refused"), putRequest("w", "end")
-			refused.again, end.side = true, ends
+			refused.refusals, end.side = 2, ends
 			for _, r := range append(before, refused, end) {
 				s.send(r)
 			}
@@ -206,10 +206,10 @@ func TestWhoWasRefusedWaitsForNoOtherEnd(t *testing.T) {
 	}
 }
 
-func TestWhoComesWaitsNoLongerBecauseOfOneWhoWasRefused(t *testing.T) {
+func TestWhoComesWaitsNoLongerBecauseOfOneWhoWasRefusedTwice(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	comes, refused := comingRequest("w", "a"), comingRequest("w", "refused")
-	refused.again = true
+	refused.refusals = 2
 	s.send(comes)
 	s.send(refused)
 	for range 2 { // both are out, and no answer yet
