@@ -42,7 +42,7 @@ type Options struct {
 const (
 	defaultQuota = 2 << 30
 	startTimeout = 60 * time.Second // a large database is read whole
-	// The history is for etcd's watches; nobody reads it here. It goes after five minutes.
+	// The history is for etcd's watches; nobody reads it here. It goes after five minutes, or when it is long (maxHistory).
 	history = "5m"
 	// What the member is called in its data. Nobody else sees it.
 	memberName  = "hooklock"
@@ -83,7 +83,7 @@ func Start(o Options) (*Server, error) {
 		return nil, fmt.Errorf("start the embedded etcd in %s: %w", o.Dir, err)
 	}
 	s := &Server{etcd: etcd, client: inProcess(etcd.Server), lock: lock}
-	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, log: o.Logger}
+	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, history: maxHistory, log: o.Logger}
 	s.tidier.measure() // Space knows from the start
 	s.keepTidy(o.tidyEvery)
 	return s, nil

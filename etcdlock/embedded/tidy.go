@@ -55,15 +55,28 @@ const (
 	// tidyRest is the number of looks from one compaction to the next while there is room for writes: where the records themselves fill the
 	// quota, each reads all of them and frees nothing.
 	tidyRest = 30
+	// maxHistory is the number of revisions after which history goes: whoever reads the queue of a workflow has etcd look at each place that went
+	// since the last compaction, 0.1 µs each, and a hot workflow leaves a thousand a second.
+	maxHistory = 20_000
+	// A compaction reads all that is in use, so a large database has a revision for each so many bytes of that first: with a million records one
+	// takes seconds of CPU, and those of etcd itself, every five minutes, have to do.
+	inUsePerRevision = 8 << 10
+	// recentLooks is for how many looks, at least, history is kept for watches that are behind: who reads where there is none begins anew.
+	recentLooks = 10
 )
 
-// tidier makes room in a database that nobody else can reach: near the quota it compacts what etcd's own compaction would keep for some
-// minutes, defragments, and takes the alarm back when there is room again.
+// tidier makes room in a database that nobody else can reach: near the quota, and where there is much of it, it compacts what etcd's own compaction would
+// keep for some minutes, defragments, and takes the alarm back when there is room again.
 type tidier struct {
-	server *etcdserver.EtcdServer
-	client *clientv3.Client
-	quota  int64
-	log    *slog.Logger
+	server  *etcdserver.EtcdServer
+	client  *clientv3.Client
+	quota   int64
+	history int64 // revisions, see maxHistory
+	log     *slog.Logger
+
+	looks  int   // since recent was noted
+	recent int64 // a revision that is recentLooks to twice as many looks old
+	newest int64 // the one that comes after it
 
 	rest      int   // looks until the next compaction
 	compacted int64 // revision of the last one
@@ -99,10 +112,10 @@ func (t *tidier) look(ctx context.Context) error {
 	s := t.measure()
 	if !s.Full && !s.crowded() {
 		t.rest = 0
-		return nil
+		return t.forget(ctx, s)
 	}
 	if t.rest--; t.rest < 0 || s.Full {
-		if err := t.compact(ctx); err != nil {
+		if err := t.compact(ctx, t.server.KV().Rev()); err != nil {
 			return err
 		}
 	}
@@ -143,8 +156,18 @@ func (t *tidier) alarms() []*pb.AlarmMember {
 	return slices.DeleteFunc(t.server.Alarms(), func(a *pb.AlarmMember) bool { return a.Alarm != pb.AlarmType_NOSPACE })
 }
 
-func (t *tidier) compact(ctx context.Context) error {
-	revision := t.server.KV().Rev()
+// forget drops history that has become long, up to some looks ago.
+func (t *tidier) forget(ctx context.Context, s Space) error {
+	if t.looks++; t.looks > recentLooks {
+		t.looks, t.recent, t.newest = 1, t.newest, t.server.KV().Rev()
+	}
+	if t.recent-t.server.KV().FirstRev() < max(t.history, s.InUse/inUsePerRevision) {
+		return nil
+	}
+	return t.compact(ctx, t.recent)
+}
+
+func (t *tidier) compact(ctx context.Context, revision int64) error {
 	if revision == t.compacted || t.compacting() {
 		return nil
 	}

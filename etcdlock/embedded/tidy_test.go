@@ -209,3 +209,46 @@ func TestAnEtcdWithRoomIsLeftAlone(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+func TestLongHistoryGoesButNotWhatIsRecent(t *testing.T) {
+	s, log := small(t, filepath.Join(t.TempDir(), "data"), never)
+	s.tidier.history = 100
+	ctx := within(t)
+	write := func(n int) {
+		t.Helper()
+		for range n {
+			if _, err := s.Client().Put(ctx, "k", "v"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	look := func(n int) {
+		t.Helper()
+		for range n {
+			if err := s.tidier.look(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	first := s.etcd.Server.KV().FirstRev
+	write(50)
+	look(5 * recentLooks)
+	if at := first(); at > 1 {
+		t.Errorf("a short history was compacted to %d", at)
+	}
+	write(100)
+	long := s.etcd.Server.KV().Rev()
+	look(recentLooks - 1)
+	if at := first(); at > 1 {
+		t.Errorf("what was written %d looks ago was compacted to %d", recentLooks-1, at)
+	}
+	look(1)
+	write(50)
+	look(2 * recentLooks)
+	if at := first(); at != long {
+		t.Errorf("history begins at %d, not at %d", at, long)
+	}
+	if log.String() != "" {
+		t.Errorf("said %s", log)
+	}
+}
