@@ -27,7 +27,21 @@ import (
 //	go test -run '^$' -bench HotWorkflow -benchtime 5x ./etcdlock
 func BenchmarkHotWorkflow(b *testing.B) {
 	for _, replicas := range []int{1, 3} {
-		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) { benchHot(b, replicas) })
+		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) { benchHot(b, replicas, 0) })
+	}
+}
+
+// BenchmarkHotWorkflowLater is the same where as many events of the workflow have waited and run since etcd's last compaction.
+//
+//	go test -run '^$' -bench HotWorkflowLater -benchtime 3x ./etcdlock
+func BenchmarkHotWorkflowLater(b *testing.B) {
+	if testing.Short() {
+		b.Skip("four minutes")
+	}
+	for _, earlier := range []int{10_000, 100_000, 300_000} {
+		for _, replicas := range []int{1, 3} {
+			b.Run(fmt.Sprintf("earlier=%d/replicas=%d", earlier, replicas), func(b *testing.B) { benchHot(b, replicas, earlier) })
+		}
 	}
 }
 
@@ -36,9 +50,10 @@ const hotSenders = 64
 // hotTurn is what one kind did in one turn.
 type hotTurn struct{ rate, writes, fewest, most, passed float64 }
 
-func benchHot(b *testing.B, replicas int) {
+func benchHot(b *testing.B, replicas, earlier int) {
 	e := startMember(b)
 	client := etcdtest.Dial(b, e.endpoint)
+	waited(b, e, client, earlier)
 	kinds := []func(sender, n int) error{hotHooklock(b, e, replicas), hotMutex(b, e, replicas)}
 	turns := make([][]hotTurn, len(kinds))
 	for i, f := range kinds { // brings sessions and memory
@@ -74,6 +89,25 @@ func benchHot(b *testing.B, replicas int) {
 	b.ReportMetric(ratios[0], "x-mutex-min")
 	b.ReportMetric(ratios[len(ratios)-1], "x-mutex-max")
 	b.ReportMetric(0, "ns/op") // of no meaning
+}
+
+// waited leaves what etcd knows of the places of earlier events, until it is compacted.
+func waited(b *testing.B, e *benchMember, client *clientv3.Client, earlier int) {
+	b.Helper()
+	const together = 60
+	scope, layout := lockFor("hot", "").Scope, openStore(b, Options{Endpoints: []string{e.endpoint}}).layout
+	for n := 0; n < earlier; n += together {
+		var puts, deletes []clientv3.Op
+		for i := range together {
+			scope.Key = idem.Key(fmt.Sprintf("%016x-%032x", n, i))
+			puts, deletes = append(puts, clientv3.OpPut(layout.Queued(scope), "a place")), append(deletes, clientv3.OpDelete(layout.Queued(scope)))
+		}
+		for _, ops := range [][]clientv3.Op{puts, deletes} {
+			if _, err := client.Txn(b.Context()).Then(ops...).Commit(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
 }
 
 // hotRound lets every sender send for a while, and waits for the last answers.

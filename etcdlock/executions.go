@@ -235,7 +235,7 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue, _ int
 	if err != nil {
 		return nil //nolint:nilerr // of a newer release
 	}
-	kvs := answers[protocol.ReadOther+1].GetResponseRange().Kvs
+	kvs := answers[protocol.ReadLine+1].GetResponseRange().Kvs
 	for _, other := range kvs { // several processes may know of it
 		if h := protocol.DecodeHistory(other.Value); other.ModRevision > kv.ModRevision && h != nil && p.q.Arrived(h) {
 			return nil

@@ -68,7 +68,7 @@ func (s *core) take(p *Place, st *protocol.State) *owned {
 	l := *st.Lock
 	l.StartedAt = s.clock.Now().UTC() // by our clock, as its end will be
 	protocol.Judge(&l, st.Mark)
-	h := s.grant(&l, lineOf(st))
+	h := s.grant(&l, st.Line)
 	if h == nil {
 		h = s.ours(p.execution)
 	}

@@ -177,7 +177,7 @@ func TestALockIsNotHandedToWhoIsNotThereAnyMore(t *testing.T) {
 			}
 			next := lockFor("w", "next")
 			q := waitsAt(t, mustEnqueue(t, s, next), next)
-			holder.behind(lineOf(known.State)) // as the answer of its own hand-over had told it
+			holder.behind(known.Line) // as the answer of its own hand-over had told it
 			goes(t, e, other, p)
 			mustSettle(t, holder)
 			if held := <-q; held == nil || held.Lock().Execution != next.Execution {
@@ -223,7 +223,7 @@ func TestWhoLosesAHandedLockWhileItLooksHasNoPlace(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			holder.behind(lineOf(known))
+			holder.behind(known.Line)
 			if _, err := holder.Settle(within(t, patience), success("")); err != nil {
 				t.Error(err)
 			}
@@ -323,7 +323,7 @@ func knowsWhoIsNext(t *testing.T, holder *owned, p *Place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holder.behind(lineOf(known.State))
+	holder.behind(known.Line)
 }
 
 func TestWhoIsHandedTheLockIsJudgedByWhatHasJustGoneThrough(t *testing.T) {

@@ -150,16 +150,8 @@ func (s *core) sees(p *Place, st *protocol.State) {
 		return
 	}
 	q.seesLocked(st.Lock, st.Revision)
-	q.learnLocked(lineOf(st))
+	q.learnLocked(st.Line)
 	q.before = nil
-}
-
-// lineOf is who waits, as far as how things stand says.
-func lineOf(st *protocol.State) []*protocol.InLine {
-	if st.First == nil {
-		return nil
-	}
-	return []*protocol.InLine{st.First}
 }
 
 func (q *queue) seesLocked(l *idem.Lock, at int64) {
@@ -209,13 +201,23 @@ func (s *core) changed(key string, l *idem.Lock, at int64, line []*protocol.InLi
 	}
 }
 
-// unlearn is after a hand-over was refused, or its answer got lost.
+// unlearn is after a hand-over or the claim of who is first was refused, or its answer got lost.
 func (s *core) unlearn(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q := s.queues[key]; q != nil {
 		q.line = nil
 	}
+}
+
+// isFirst reports whether nobody is before p, and it is known who is behind it: then its queue need not be read.
+func (s *core) isFirst(p *Place) bool {
+	if p.queue == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return p.queue.isFirst(p) && len(p.queue.line) > 1
 }
 
 // goneAt is the revision at which the place of p has gone, where that was heard and who waits behind it is known: then its queue need not be read. 0 =

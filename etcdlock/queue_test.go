@@ -96,6 +96,21 @@ func TestWhoWaitsKnowsWhomHeWaitsFor(t *testing.T) {
 	}
 }
 
+// To read the queue costs etcd a look at each place that has gone since its last compaction, so who reads that nobody is before it reads who is behind it, too.
+func TestWhoIsFirstKnowsWhoIsBehindIt(t *testing.T) {
+	e := etcdtest.Start(t)
+	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, elsewhere, lockFor("w", "holder"), 0)
+	first, second := lockFor("w", "first"), lockFor("w", "second")
+	p, q := mustEnqueue(t, here, first), mustEnqueue(t, elsewhere, second)
+	got := waitsAt(t, p, first)
+	eventually(t, "it knows both", func() bool { return here.isFirst(p) })
+	mustSettle(t, held)
+	next := waitsAt(t, q, second)
+	mustSettle(t, <-got)
+	mustSettle(t, <-next)
+}
+
 // More wait than one reading of the queue says, at three processes; some leave or are cancelled, some of them together.
 func TestALongQueueIsServedInItsOrderOverThreeProcesses(t *testing.T) {
 	e := etcdtest.Start(t)

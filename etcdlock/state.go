@@ -67,8 +67,8 @@ func (s *Control) stateOf(ctx context.Context, id idem.ExecutionID, scope idem.S
 
 // Where stateOf finds more than lockRecordAndQueue reads.
 const (
-	readHold   = protocol.ReadOther + 1
-	readCopies = protocol.ReadOther + 2
+	readHold   = protocol.ReadLine + 1
+	readCopies = protocol.ReadLine + 2
 )
 
 // found is what people see of it. The error is idem.ErrNoExecution, or idem.ErrStoreUnavailable where a value cannot be read.

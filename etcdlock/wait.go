@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
@@ -389,97 +388,6 @@ func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	p.store.hub.wait(ctx, p.session.over, st.Revision, keys...)
 }
 
-// maxLooks is how many places read at a time. When a watch breaks everybody reads again, and more at once would only time out.
-const maxLooks = 32
-
-// queueState is how things stand around a place.
-type queueState struct {
-	*protocol.State
-	before  string // the last place before it, "" = it is first
-	vouched bool   // its session lives in etcd
-}
-
-// look reads how things stand now. The way to etcd is deep, and each attempt has a context: on a goroutine that ends here they cost nothing
-// while the place waits.
-func (p *Place) look(ctx context.Context) (*queueState, error) {
-	select {
-	case p.store.looks <- struct{}{}:
-	case <-ctx.Done():
-		return nil, leftWaiting(ctx)
-	}
-	type result struct {
-		at  *queueState
-		err error
-	}
-	started := false
-	start := func(f func(context.Context)) bool { started = p.store.tasks.start(f); return started }
-	r, err := inTime(ctx, start, func(life context.Context) result {
-		defer func() { <-p.store.looks }()
-		at, err := p.read(life, func() bool { return ctx.Err() != nil || p.session.err() != nil })
-		return result{at, err}
-	}, nil)
-	switch {
-	case !started:
-		<-p.store.looks
-		return nil, unavailable(err)
-	case err != nil:
-		return nil, leftWaiting(ctx)
-	}
-	return r.at, r.err
-}
-
-func leftWaiting(ctx context.Context) error {
-	return fmt.Errorf("wait in the queue: %w", context.Cause(ctx))
-}
-
-// read repeats until there is an answer, or nobody wants one any more.
-func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, error) {
-	k := p.keys()
-	ops := append(protocol.LockRecordAndQueue(k),
-		link.Read(clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...)),
-		link.Read(clientv3.OpGet(p.session.key, clientv3.WithKeysOnly())))
-	if gone := p.store.goneAt(p); gone != 0 {
-		if at := p.readGone(life, k, gone); at != nil {
-			return at, nil
-		}
-	}
-	for pause := link.NewBackoff(); ; {
-		response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, ops)
-		if err == nil {
-			st, err := protocol.ReadState(response.Responses, response.Header.Revision)
-			if err != nil {
-				return nil, err
-			}
-			st.Other = nil // enqueue has compared it, and nobody claims it past a place
-			at := &queueState{State: st, vouched: protocol.First(response.Responses[len(ops)-1]) != nil}
-			if kv := protocol.First(response.Responses[len(ops)-2]); kv != nil {
-				at.before = string(kv.Key)
-			}
-			return at, nil
-		}
-		if unwanted() || pause.Wait(life) != nil {
-			return nil, unavailable(fmt.Errorf("wait in the queue: %w", err))
-		}
-	}
-}
-
-// readGone reads what has become of a place that has gone at a revision, from whichever member answers: one that knows of that revision knows all that was
-// written with it, and what came later is heard of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind, or does not
-// answer.
-func (p *Place) readGone(life context.Context, k protocol.Keys, revision int64) *queueState {
-	ops := protocol.FromAnyMember(append(protocol.LockRecordAndPlace(k), link.Read(clientv3.OpGet(p.session.key, clientv3.WithKeysOnly()))))
-	response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, ops)
-	if err != nil || response.Header.Revision < revision {
-		return nil
-	}
-	last := len(ops) - 1
-	st, err := protocol.ReadState(response.Responses[:last], response.Header.Revision)
-	if err != nil {
-		return nil
-	}
-	return &queueState{State: st, vouched: protocol.First(response.Responses[last]) != nil}
-}
-
 // ClaimHead takes the lock for l, which has the execution ID of the place, if nobody is before it and the event's record is at
 // revision prev. Its results are those of Claim. Without a lock the place is still taken: wait again, or leave.
 func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
@@ -507,6 +415,8 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		held, seen, err := c.run(ctx)
 		if held != nil {
 			p.stepOut()
+		} else {
+			p.store.unlearn(k.L) // should somebody be before it after all, it has to read that
 		}
 		return held, seen, err
 	}

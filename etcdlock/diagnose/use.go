@@ -239,7 +239,7 @@ func (d *diagnosis) compaction(ctx context.Context, c *clientv3.Client) {
 		got, err = c.Get(ctx, d.layout.Root+"doctor/", clientv3.WithRev(1), clientv3.WithCountOnly())
 		return err
 	})
-	const advice = "start etcd with --auto-compaction-mode=periodic --auto-compaction-retention=1h, or its history grows until it is full"
+	const advice = "start etcd with --auto-compaction-mode=periodic --auto-compaction-retention=5m, or its history grows until it is full"
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted):
 		d.say(check, OK, "it has been compacted; whether that happens by itself cannot be seen from here", "")

@@ -77,10 +77,10 @@ func getFirst(prefix string) Op { return getOldest(prefix, 1) }
 
 // getLine reads the places of a queue that were taken first. It has etcd look at each place that there is, and at each that there was since the last
 // compaction; so one reads some for later, too.
-func getLine(prefix string) Op { return getOldest(prefix, lineLength) }
+func getLine(prefix string) Op { return getOldest(prefix, LineLength) }
 
-// lineLength times what a place says of its execution, up to 2 KiB, is what the answer has.
-const lineLength = 32
+// LineLength is how many places are read at a time. Times what each says of its execution, up to 2 KiB, is what the answer has.
+const LineLength = 32
 
 func getOldest(prefix string, n int64) Op {
 	op, request := reading(prefix)

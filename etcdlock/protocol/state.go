@@ -17,8 +17,8 @@ type State struct {
 	Writer string           // which Store wrote the record
 	Prev   int64            // the record's mod revision, 0 = none
 	Unread error            // why the record cannot be read; whoever only asks for the lock need not care
-	Head   int64            // create revision of the first place in the queue; 0 = nobody waits
-	First  *InLine          // who is in that place, if it may be handed the lock
+	Head   int64            // create revision of the first place in the queue; 0 = nobody waits, or not read
+	Line   []*InLine        // who may be handed the lock, from that place on, as far as was read
 	Place  int64            // create revision of the event's own place; 0 = none
 	Copied *idem.Lock       // who is in that place
 	Mark   *mvccpb.KeyValue // the newest of its scope that went through; nil = none, or not read
@@ -45,14 +45,16 @@ func ReadState(answers []*pb.ResponseOp, revision int64) (st *State, err error) 
 			st.Record, st.Writer = r, writer
 		}
 	}
-	if len(answers) > ReadOther {
-		if kv := First(answers[readHead]); kv != nil {
-			st.Head, st.First = kv.CreateRevision, FirstAt(kv)
-		}
-		if kv := First(answers[ReadOther]); kv != nil {
+	if len(answers) > readOther {
+		if kv := First(answers[readOther]); kv != nil {
 			if st.Other, err = LockAt(kv); err != nil {
 				return nil, err
 			}
+		}
+	}
+	if len(answers) > ReadLine {
+		if kv := First(answers[ReadLine]); kv != nil {
+			st.Head, st.Line = kv.CreateRevision, LineAt(answers[ReadLine])
 		}
 	}
 	if kv := First(answers[readPlace]); kv != nil {

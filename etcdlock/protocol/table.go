@@ -90,7 +90,7 @@ func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 	return txn(
 		append(append(Compares{epochIs(k, at), modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, nobodySince(k)...), stillWaits(k)...),
 		append(append(Writes{Put(k.Q, place)}, takeTurn(k, turn)...), replace(k)...),
-		LockRecordAndQueue(k))
+		lockRecordPlaceAndOther(k))
 }
 
 // ClaimAsHead takes the lock for who is first in the queue, and takes him out of it. It reads who is first then. Whose turn it is at a
@@ -485,10 +485,14 @@ func LockRecordAndPlace(k Keys) Writes {
 	return Writes{get(k.L), get(k.I), get(k.Q)}
 }
 
+// lockRecordPlaceAndOther reads nothing of the queue. That would cost etcd a look at each place that went since its last compaction, while all others wait.
+func lockRecordPlaceAndOther(k Keys) Writes { return append(LockRecordAndPlace(k), get(k.O)) }
+
 // LockRecordAndQueue reads all that a refusal may have to be explained with.
-func LockRecordAndQueue(k Keys) Writes {
-	return append(LockRecordAndPlace(k), getFirst(k.W), get(k.O))
-}
+func LockRecordAndQueue(k Keys) Writes { return append(lockRecordPlaceAndOther(k), getFirst(k.W)) }
+
+// LockRecordAndLine reads who waits behind the first, too.
+func LockRecordAndLine(k Keys) Writes { return append(lockRecordPlaceAndOther(k), getLine(k.W)) }
 
 // LockRecordQueueAndMark reads the mark, too, where there may be one.
 func LockRecordQueueAndMark(k Keys) Writes { return append(LockRecordAndQueue(k), readMark(k)...) }
@@ -504,8 +508,8 @@ const (
 	ReadLock = iota
 	readRecord
 	readPlace // the event's own place in the queue
-	readHead  // who is first in it
-	ReadOther // the lock that a copy under another strategy would have
+	readOther // the lock that a copy under another strategy would have
+	ReadLine  // who is first in the queue, or those who are
 
 	ReadAlive = readRecord + 1
 )

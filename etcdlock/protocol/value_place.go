@@ -43,3 +43,15 @@ func LineAt(answer *pb.ResponseOp) (line []*InLine) {
 	}
 	return line
 }
+
+// Before is the last place before the one of create revision q in an answer to getLine, "" = there is none; false: there may be others, which it does not have.
+func Before(answer *pb.ResponseOp, q int64) (key string, known bool) {
+	kvs := answer.GetResponseRange().Kvs
+	for _, kv := range kvs {
+		if kv.CreateRevision >= q {
+			return key, true
+		}
+		key = string(kv.Key)
+	}
+	return key, len(kvs) < LineLength
+}
