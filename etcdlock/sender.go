@@ -141,6 +141,10 @@ func newSender(p *link.Pool) *sender {
 func (s *sender) send(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.sendLocked(r)
+}
+
+func (s *sender) sendLocked(r *request) {
 	if r.company && r.refusals < 2 && s.behind[r.place] == nil {
 		at := &spot{shared: true}
 		s.behind[r.place] = at

@@ -36,10 +36,12 @@ type gateKV struct {
 	sizes chan int
 }
 
-// Commit implements link.Committer.
+// Commit implements link.Committer. The time at the gate is the test's, and that of a busy machine: it counts against no limit.
 func (kv *gateKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
 	kv.sizes <- len(txn.Success)
 	<-kv.gate
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
 	return kv.through.Commit(ctx, txn)
 }
 
@@ -61,6 +63,15 @@ func gatedSender(t *testing.T) (*sender, *gateKV, *etcdtest.Etcd) {
 
 func putRequest(place, key string) *request {
 	return newRequest(place, protocol.Note(key, protocol.Leased{Value: []byte("v")}), 1)
+}
+
+// sendTogether sends requests between which no time passes for the sender: a place that is kept for an end is kept for all of them.
+func sendTogether(s *sender, all ...*request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range all {
+		s.sendLocked(r)
+	}
 }
 
 func open2(kv *gateKV) { kv.gate <- struct{}{}; kv.gate <- struct{}{} }
@@ -166,9 +177,7 @@ func TestWhoComesWhereOthersWaitTravelsWithTheNextEnd(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	all := []*request{comingRequest("w", "a"), comingRequest("w", "b"), putRequest("w", "end")}
 	all[2].side = ends
-	for _, r := range all {
-		s.send(r)
-	}
+	sendTogether(s, all...)
 	for range all {
 		kv.gate <- struct{}{}
 	}
@@ -230,9 +239,7 @@ func TestWhoComesWaitsNoLongerBecauseOfOneWhoWasRefusedTwice(t *testing.T) {
 func TestWhoComesWhereOthersWaitGoesAloneWhereNoEndComes(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	all := []*request{comingRequest("w", "a"), comingRequest("w", "b")}
-	for _, r := range all {
-		s.send(r)
-	}
+	sendTogether(s, all...)
 	for range all {
 		kv.gate <- struct{}{}
 	}
