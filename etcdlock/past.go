@@ -27,7 +27,7 @@ import (
 // finds alone. What an event is called is at the beginning of its keys, so a search for that needs no list at all.
 
 const (
-	clockSkew    = 5 * time.Minute // that clocks of processes may differ, where times are compared
+	clockSkew    = 5 * time.Minute // that clocks of processes may differ, where times are compared, and more than a request may be on its way
 	maxStretches = 256             // leases that one page reads the keys of, besides those that still take some
 	stretchReads = 8               // of them at a time
 )
@@ -51,7 +51,8 @@ func (s *core) listLease(ctx context.Context, kind string, lease clientv3.LeaseI
 type stretch struct {
 	lease         clientv3.LeaseID
 	after, before int64     // revisions; before math.MaxInt64 = it may take more
-	from, to      time.Time // by the clocks of processes, give or take clockSkew
+	from, to      time.Time // by the clock of its process
+	open          time.Duration
 }
 
 // stretches are all leases with keys of that kind; those first that may have the newest.
@@ -70,7 +71,7 @@ func (s *Control) stretches(ctx context.Context, kind string) ([]stretch, error)
 			continue
 		}
 		chains[l.Chain] = append(chains[l.Chain], len(all))
-		all = append(all, stretch{clientv3.LeaseID(id), kv.CreateRevision, math.MaxInt64, l.At, l.At.Add(time.Duration(l.Open))})
+		all = append(all, stretch{clientv3.LeaseID(id), kv.CreateRevision, math.MaxInt64, l.At, l.At.Add(time.Duration(l.Open)), time.Duration(l.Open)})
 	}
 	for _, chain := range chains {
 		slices.SortFunc(chain, func(a, b int) int { return cmp.Compare(all[a].after, all[b].after) })
@@ -79,7 +80,7 @@ func (s *Control) stretches(ctx context.Context, kind string) ([]stretch, error)
 			old.before, old.to = next.after, earlier(old.to, next.from)
 		}
 	}
-	closeByTime(all)
+	closeByTime(all, chains)
 	slices.SortFunc(all, func(a, b stretch) int { return cmp.Or(cmp.Compare(b.before, a.before), cmp.Compare(b.after, a.after)) })
 	return all, nil
 }
@@ -91,20 +92,23 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// closeByTime finds the end of the leases of processes that have ended: nothing was written there any more when one was granted long after.
-func closeByTime(all []stretch) {
-	slices.SortFunc(all, func(a, b stretch) int { return b.from.Compare(a.from) })
-	first := make([]int64, len(all)) // the smallest revision among those granted from then on
+// closeByTime finds the end of the leases of processes that have ended: nothing was written there any more when a process that has granted one since had
+// let more time pass than they take keys for. It says so by two leases of its own: the clocks of two processes are not held against each other.
+func closeByTime(all []stretch, chains map[string][]int) {
 	for i := range all {
-		first[i] = all[i].after
-		if i > 0 {
-			first[i] = min(first[i], first[i-1])
+		old := &all[i]
+		if old.before < math.MaxInt64 { // its own chain says it, and knows better
+			continue
 		}
-	}
-	for i := range all {
-		n, _ := slices.BinarySearchFunc(all, all[i].to.Add(clockSkew), func(s stretch, end time.Time) int { return end.Compare(s.from) })
-		if n > 0 {
-			all[i].before = min(all[i].before, max(first[n-1], all[i].after+1))
+		enough := old.open + clockSkew
+		for _, chain := range chains {
+			first, _ := slices.BinarySearchFunc(chain, old.after, func(j int, after int64) int { return cmp.Compare(all[j].after, after) })
+			for _, j := range chain[first:] {
+				if all[j].from.Sub(all[chain[first]].from) >= enough {
+					old.before = min(old.before, all[j].after)
+					break
+				}
+			}
 		}
 	}
 }

@@ -2,11 +2,15 @@ package etcdlock
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -191,4 +195,71 @@ func TestArrivalsBeyondTheBoundAreShedAndCounted(t *testing.T) {
 		t.Errorf("%d were shed", n)
 	}
 	closeStore(t, s)
+}
+
+// Executions have an order that no clock moves: a process whose clock is off is in the list as well, with what it has just ended.
+func TestEndedExecutionsAreListedWhateverTheWallClocksSay(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for name, off := range map[string]time.Duration{"a year behind": -year, "three hours behind": -3 * time.Hour, "a year ahead": year} {
+		t.Run(name, func(t *testing.T) {
+			e := etcdtest.Start(t)
+			_, wrong := skewed(t, e, off)
+			_, right := skewed(t, e, 0)
+			var want []idem.ExecutionID
+			for i := range 20 {
+				s := []*Store{wrong, right}[i%2]
+				want = append(want, endedAs(t, s, "w", fmt.Sprintf("event %d", i), func(l *idem.Lock) { l.Retention = 24 * time.Hour }, success("body")))
+			}
+			slices.Reverse(want)
+			for _, limit := range []int{0, 1, 7} {
+				if got := ids(allExecutions(t, right, idem.ExecutionQuery{Limit: limit, Status: idem.Success})); !slices.Equal(got, want) {
+					t.Errorf("pages of %d: %d of %d, or in another order: %q, want %q", limit, len(got), len(want), got, want)
+				}
+			}
+		})
+	}
+}
+
+// What processes that have ended left behind is not read with each first page for as long as it is kept: time has passed since, by the clock of one that runs.
+func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
+	const day = 24 * time.Hour
+	e := etcdtest.Start(t)
+	_, ended := skewed(t, e, 365*day)
+	var late atomic.Int64
+	clock := link.SystemClock()
+	clock.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
+	runs, err := open(Options{Endpoints: []string{e.Endpoint}}, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeStore(t, runs) })
+	ends := func(s *Store, event string) {
+		endedAs(t, s, "w", event, func(l *idem.Lock) { l.Retention = day }, success("body"))
+	}
+	mayTakeMore := func() (n int) {
+		all, err := runs.stretches(within(t, patience), protocol.KindRecords)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range all {
+			if all[i].before == math.MaxInt64 {
+				n++
+			}
+		}
+		return n
+	}
+	ends(ended, "a")
+	ends(runs, "b")
+	if n := mayTakeMore(); n != 2 {
+		t.Errorf("%d leases take keys: both have just been granted", n)
+	}
+	late.Store(int64(openFor(day) + clockSkew + time.Minute))
+	eventually(t, "the process that runs has a session by its new clock", func() bool {
+		held, _, err := runs.Claim(within(t, patience), lockFor("other", "c"), 0)
+		return err == nil && held != nil
+	})
+	ends(runs, "c")
+	if n := mayTakeMore(); n != 1 {
+		t.Errorf("%d leases take keys: the newest alone may", n)
+	}
 }
