@@ -31,8 +31,9 @@ type request struct {
 	company bool               // one who comes: others of this process wait for the lock already, so an end here is near, and it waits for that
 	alone   bool               // it names a lease of its own, which may be missing and would fail the whole batch
 	reply   chan reply
-	// refusals is how often it was refused before. What the last one has read is not true for long, so it passes those who wait for the place; after a second
-	// one it waits for no end either.
+	// until when who comes may be kept for an end, from when he came on: whoever is refused is not kept for as long again. Zero = he is not kept.
+	until time.Time
+	// refusals is how often it was refused before. What the last one has read is not true for long, so it passes those who wait for the place.
 	refusals int
 	// applied hears first that it was applied, before anything else about its place leaves. It must not block. Nil = nobody does.
 	applied func(reply)
@@ -110,6 +111,7 @@ type sender struct {
 	pool *link.Pool
 	// unused hears of leases that nothing is on and that no transaction will use: etcd would carry them until they run out. Nil ends none.
 	unused func(clientv3.LeaseID)
+	now    func() time.Time
 
 	departing chan []*request // takes a batch without waiting while fewer than maxInFlight are out
 	wg        sync.WaitGroup
@@ -126,11 +128,12 @@ type spot struct {
 	n       int         // who have it
 	shared  bool        // those are some who come, so more of them may have it, too, and one who ends
 	ending  *time.Timer // runs while it is kept for who ends; nil = it is not
+	until   time.Time   // when that is over
 	waiting []*request  // the others, in the order of arrival
 }
 
-func newSender(p *link.Pool) *sender {
-	s := &sender{pool: p, departing: make(chan []*request, maxInFlight), behind: map[string]*spot{}}
+func newSender(p *link.Pool, now func() time.Time) *sender {
+	s := &sender{pool: p, now: now, departing: make(chan []*request, maxInFlight), behind: map[string]*spot{}}
 	for range maxInFlight {
 		s.wg.Go(s.run)
 	}
@@ -145,10 +148,10 @@ func (s *sender) send(r *request) {
 }
 
 func (s *sender) sendLocked(r *request) {
-	if r.company && r.refusals < 2 && s.behind[r.place] == nil {
+	if left := r.until.Sub(s.now()); r.company && left > 0 && s.behind[r.place] == nil {
 		at := &spot{shared: true}
 		s.behind[r.place] = at
-		s.keepLocked(r.place, at, rotation)
+		s.keepLocked(r.place, at, left)
 	}
 	s.standLocked(r, r.place)
 	for i := range r.slots {
@@ -170,7 +173,7 @@ func (s *sender) standLocked(r *request, place string) {
 	case at == nil:
 		s.behind[place] = &spot{n: 1, shared: r.side == comes}
 		return
-	case at.shared && r.side == comes && (r.refusals > 1 && at.mayShare() || at.ending == nil && len(at.waiting) == 0):
+	case at.shared && r.side == comes && (at.mayShare() && !r.until.After(s.now()) || at.ending == nil && len(at.waiting) == 0):
 		at.n++
 		return
 	case at.shared && r.side == ends && at.mayShare():
@@ -183,6 +186,10 @@ func (s *sender) standLocked(r *request, place string) {
 		at.waiting = append(at.waiting, r)
 	}
 	r.before++
+	if r.side == comes && at.ending != nil && r.until.Before(at.until) {
+		at.until = r.until
+		at.ending.Reset(r.until.Sub(s.now()))
+	}
 }
 
 // mayShare reports whether nobody waits who needs the place for himself: he would wait for as long as one end follows the other.
@@ -209,7 +216,7 @@ func (s *sender) expect(place string) {
 // keepLocked lets who comes wait for an end, for d at most.
 func (s *sender) keepLocked(place string, at *spot, d time.Duration) {
 	at.n++
-	at.shared = true
+	at.shared, at.until = true, s.now().Add(d)
 	var timer *time.Timer
 	timer = time.AfterFunc(d, func() {
 		s.mu.Lock()
@@ -226,7 +233,7 @@ func (s *sender) keepLocked(place string, at *spot, d time.Duration) {
 func (s *sender) keptEnoughLocked(place string, at *spot) {
 	at.ending.Stop()
 	at.ending = nil
-	s.comeLocked(at) // also where one who was refused twice is out
+	s.comeLocked(at) // also where one who is not kept is out
 	s.freeLocked(place)
 }
 

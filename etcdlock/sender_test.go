@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -56,7 +57,7 @@ func gatedSender(t *testing.T) (*sender, *gateKV, *etcdtest.Etcd) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSender(p)
+	s := newSender(p, time.Now)
 	t.Cleanup(s.close)
 	return s, kv, e
 }
@@ -169,7 +170,7 @@ func TestARequestThatHasLeftCannotBeWithdrawn(t *testing.T) {
 // comingRequest is of one who comes where others of this process wait.
 func comingRequest(place, key string) *request {
 	r := putRequest(place, key)
-	r.side, r.company = comes, true
+	r.side, r.company, r.until = comes, true, time.Now().Add(rotation)
 	return r
 }
 
@@ -191,12 +192,12 @@ func TestWhoComesWhereOthersWaitTravelsWithTheNextEnd(t *testing.T) {
 	}
 }
 
-func TestWhoWasRefusedTwiceWaitsForNoOtherEnd(t *testing.T) {
+func TestWhoHasBeenKeptForLongEnoughWaitsForNoOtherEnd(t *testing.T) {
 	for name, before := range map[string][]*request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
 		t.Run(name, func(t *testing.T) {
 			s, kv, _ := gatedSender(t)
 			refused, end := comingRequest("w", "refused"), putRequest("w", "end")
-			refused.refusals, end.side = 2, ends
+			refused.until, refused.refusals, end.side = time.Now(), 1, ends
 			for _, r := range append(before, refused, end) {
 				s.send(r)
 			}
@@ -215,10 +216,10 @@ func TestWhoWasRefusedTwiceWaitsForNoOtherEnd(t *testing.T) {
 	}
 }
 
-func TestWhoComesWaitsNoLongerBecauseOfOneWhoWasRefusedTwice(t *testing.T) {
+func TestWhoComesWaitsNoLongerBecauseOfOneWhoIsNotKept(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	comes, refused := comingRequest("w", "a"), comingRequest("w", "refused")
-	refused.refusals = 2
+	refused.until, refused.refusals = time.Now(), 1
 	s.send(comes)
 	s.send(refused)
 	for range 2 { // both are out, and no answer yet
@@ -233,6 +234,22 @@ func TestWhoComesWaitsNoLongerBecauseOfOneWhoWasRefusedTwice(t *testing.T) {
 		if answer := <-r.reply; answer.err != nil {
 			t.Fatal(answer.err)
 		}
+	}
+}
+
+// Who is refused a place is not kept for as long again, also where somebody else is.
+func TestNobodyIsKeptForAnEndForLongerThanWhoCameFirst(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	s.mu.Lock()
+	at := &spot{}
+	s.behind["w"] = at
+	s.keepLocked("w", at, 2*patience)
+	s.mu.Unlock()
+	first := comingRequest("w", "first")
+	s.send(first)
+	kv.gate <- struct{}{}
+	if answer := <-first.reply; answer.err != nil || !answer.Succeeded {
+		t.Fatal(answer.err)
 	}
 }
 

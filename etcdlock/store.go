@@ -193,7 +193,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.pool, s.sender = p, newSender(p)
+	s.pool, s.sender = p, newSender(p, c.Now)
 	s.tasks = newTasks()
 	s.sender.unused = s.dropLater
 	s.buckets = &buckets{grant: p.NewLease, list: s.listLease, clock: c, spawn: s.tasks.help, classes: map[lot]*class{}}

@@ -153,13 +153,13 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 	if seen, err := p.lookAround(life, behind); seen != nil || err != nil {
 		return seen, err
 	}
-	for refusals := 0; ; refusals++ {
+	for until, refusals := p.store.clock.Now().Add(rotation), 0; ; refusals++ {
 		epoch := p.session.currentEpoch()
 		r, err := build(protocol.Seen{Epoch: epoch, L: behind, O: other, Prev: prev})
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		r.refusals = refusals
+		r.until, r.refusals = until, refusals
 		answer := p.store.sender.do(life, r)
 		p.store.buckets.dropIfGone(r.lease, answer.err)
 		if answer.err == nil && answer.Succeeded {
