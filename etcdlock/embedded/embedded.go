@@ -21,6 +21,7 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"go.etcd.io/etcd/server/v3/storage/schema"
 )
 
 // Options of the embedded etcd.
@@ -36,7 +37,8 @@ type Options struct {
 	// process.
 	Flush func()
 
-	tidyEvery time.Duration // 0 = defaultTidyEvery
+	tidyEvery   time.Duration // 0 = defaultTidyEvery
+	startWithin time.Duration // 0 = startTimeout
 }
 
 const (
@@ -72,6 +74,9 @@ func Start(o Options) (*Server, error) {
 	}
 	if o.tidyEvery == 0 {
 		o.tidyEvery = defaultTidyEvery
+	}
+	if o.startWithin == 0 {
+		o.startWithin = startTimeout
 	}
 	lock, err := prepare(o.Dir)
 	if err != nil {
@@ -144,7 +149,8 @@ func start(o Options) (*embed.Etcd, error) {
 	if err != nil {
 		return nil, err
 	}
-	timeout := time.NewTimer(startTimeout)
+	had, kept := etcd.Server.CommittedIndex(), kept(etcd.Server)
+	timeout := time.NewTimer(o.startWithin)
 	defer timeout.Stop()
 	select {
 	case <-etcd.Server.ReadyNotify():
@@ -153,10 +159,26 @@ func start(o Options) (*embed.Etcd, error) {
 	case <-etcd.Server.StopNotify():
 		err = errors.New("it stopped; the reason is in the log")
 	case <-timeout.C:
-		err = fmt.Errorf("it was not ready after %v; is the disk very slow?", startTimeout)
+		err = late(etcd.Server, o.startWithin, had, kept)
 	}
 	etcd.Close()
 	return nil, err
+}
+
+// kept is how far in its log the database has come.
+func kept(s *etcdserver.EtcdServer) uint64 {
+	index, _ := schema.ReadConsistentIndex(s.Backend().ReadTx())
+	return index
+}
+
+// late says why the member was not ready in time. had is how far its log had come at first, and kept its database. etcd applies nothing that the
+// database seems to have, so it waits for ever where the log goes on from an earlier place. On a slow disk it does not go on.
+func late(s *etcdserver.EtcdServer, within time.Duration, had, kept uint64) error {
+	if has := s.CommittedIndex(); has > had && has < kept {
+		return fmt.Errorf("its log is older than its database (%d of %d): the disk lost what it had kept, or these are files that were copied from "+
+			"a process that ran; bring a backup back with hooklock embedded restore, or set data_dir to a new place, which knows no earlier event", has, kept)
+	}
+	return fmt.Errorf("it was not ready after %v; is the disk very slow?", within)
 }
 
 // boot starts the member. Where it cannot write its first files, on a full disk above all, etcd logs why and panics with a text.

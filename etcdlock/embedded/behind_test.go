@@ -1,0 +1,45 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A disk that lost what it had said it kept, or a copy of the files of a process that ran, can have a database that is newer than the log.
+func TestSaysThatTheLogEndsBeforeTheDatabase(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	dir := filepath.Join(t.TempDir(), "data")
+	s := startIn(t, dir)
+	logs, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("%v %v", logs, err)
+	}
+	early, err := os.ReadFile(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		if _, err := s.Client().Put(ctx, fmt.Sprint("k", i), "v"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(logs[0], early, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Start(Options{Dir: dir, startWithin: 8 * time.Second})
+	if err == nil {
+		_ = again.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "hooklock embedded restore") {
+		t.Fatalf("got %v", err)
+	}
+}
