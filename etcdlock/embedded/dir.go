@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
+	etcdstorage "go.etcd.io/etcd/server/v3/storage"
+	"go.etcd.io/etcd/server/v3/storage/backend"
 	"golang.org/x/sys/unix"
 )
 
@@ -69,4 +71,18 @@ func writable(f *os.File) error {
 		return fmt.Errorf("write to the data directory: %w; free some space on the disk of %s", err, f.Name())
 	}
 	return nil
+}
+
+// addressable finds a limit of the process's addresses before etcd does: that would panic where nobody can recover it. etcd asks for the database's
+// addresses at its start, so that it does not have to move it later. They take no memory.
+func addressable(quota int64) error {
+	size := int64(backend.InitialMmapSize)
+	if quota != etcdstorage.DefaultQuotaBytes {
+		size = quota + quota/10 // what etcd asks for where it is not its default
+	}
+	space, err := unix.Mmap(-1, 0, int(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return fmt.Errorf("%d MiB of addresses for the database: %w; raise the limit of this process's addresses (ulimit -v, LimitAS=)", size>>20, err)
+	}
+	return unix.Munmap(space)
 }

@@ -145,6 +145,9 @@ func (s *Server) Close() error {
 }
 
 func start(o Options) (*embed.Etcd, error) {
+	if err := addressable(o.Quota); err != nil {
+		return nil, err
+	}
 	etcd, err := boot(config(o))
 	if err != nil {
 		return nil, err
