@@ -226,3 +226,17 @@ func TestAGapIsNamedByItsVariableAlsoWhereThatIsWrong(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// What a script makes of variables that are not set must not be taken for the empty list: with no endpoints, each replica has locks of its own.
+func TestAListOfTheEnvironmentWithNothingBetweenItsCommasIsRefused(t *testing.T) {
+	for _, text := range []string{",", " , "} {
+		said := refusalOf(t, Source{Bytes: []byte(fourLines), Path: "sidecar.yaml", Env: []string{"HOOKLOCK__ETCD__ENDPOINTS=" + text}})
+		if !strings.Contains(said, "environment HOOKLOCK__ETCD__ENDPOINTS: etcd.endpoints: ") || !strings.Contains(said, "nothing between") {
+			t.Errorf("%q: got %s", text, said)
+		}
+	}
+	loaded, err := Load(Source{Bytes: []byte(fourLines), Path: "sidecar.yaml", Env: []string{"HOOKLOCK__ETCD__ENDPOINTS="}})
+	if err != nil || len(loaded.Config.Etcd.Endpoints) != 0 {
+		t.Errorf("%v %v", loaded, err)
+	}
+}

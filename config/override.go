@@ -81,6 +81,10 @@ func (r *reading) overrideValue(k *key, path, text string, at Origin) string {
 	switch k.kind {
 	case kindTexts, kindChoices, kindStatuses:
 		items := splitList(text)
+		if len(items) == 0 && strings.Contains(text, ",") {
+			r.refuse(at, path, "there is nothing between its commas; leave the variable empty for an empty list")
+			return ""
+		}
 		if len(items) > maxItems {
 			r.refuse(at, path, "has %d items; at most %d are read", len(items), maxItems)
 			return ""
