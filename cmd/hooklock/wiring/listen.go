@@ -26,7 +26,11 @@ func Listen(ctx context.Context, setting, address string) (net.Listener, error) 
 	if errors.As(err, &op) {
 		err = op.Err
 	}
-	err = fmt.Errorf("%s: listen on %s: %w; choose another address, or stop what has it", setting, address, err)
+	advice := "choose another address, or stop what has it"
+	if errors.Is(err, syscall.EACCES) {
+		advice = "a port below 1024 needs CAP_NET_BIND_SERVICE, a socket a folder that this user may write; or choose another address"
+	}
+	err = fmt.Errorf("%s: listen on %s: %w; %s", setting, address, err, advice)
 	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EADDRNOTAVAIL) {
 		return nil, err
 	}
