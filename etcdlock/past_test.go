@@ -233,6 +233,9 @@ func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeStore(t, runs) })
+	if err := runs.WaitReady(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
 	ends := func(s *Store, event string) {
 		endedAs(t, s, "w", event, func(l *idem.Lock) { l.Retention = day }, success("body"))
 	}
