@@ -8,7 +8,8 @@ func (s *core) wentBack(before, now int64) {
 	s.keeper.lose(errWentBack)
 	s.mu.Lock()
 	for _, q := range s.queues {
-		q.at, q.lock, q.line, q.before = 0, nil, nil, nil
+		q.at, q.lock, q.before = 0, nil, nil
+		q.forget()
 	}
 	s.mu.Unlock()
 	for _, h := range s.which(func(*owned) bool { return true }) {

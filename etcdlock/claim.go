@@ -260,9 +260,9 @@ func (c *claimer) await(nobody <-chan struct{}, r *request) reply {
 // applied is after the answer that the claim was applied.
 func (c *claimer) applied(answer reply) claimed {
 	r := c.won(answer.revision, answer.revision, c.markIn(answer))
-	var line []*protocol.InLine
+	var line protocol.Line
 	if c.q != 0 {
-		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim])
+		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.revision)
 		r.held.behind(line)
 	}
 	c.store.changed(c.keys.L, r.held.Lock(), answer.revision, line)

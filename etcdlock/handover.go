@@ -80,7 +80,7 @@ func (s *core) take(p *Place, st *protocol.State) *owned {
 }
 
 // grant makes l that of who waits here for it; nil: nobody does any more. then is who is known to wait behind.
-func (s *core) grant(l *idem.Lock, then []*protocol.InLine) *owned {
+func (s *core) grant(l *idem.Lock, then protocol.Line) *owned {
 	s.mu.Lock()
 	p := s.lined[l.Execution]
 	if p == nil {
@@ -89,10 +89,10 @@ func (s *core) grant(l *idem.Lock, then []*protocol.InLine) *owned {
 	}
 	q := p.queue
 	q.seesLocked(l, l.Revision)
-	rest := q.without(p.execution)
+	q.without(s.layout.Queued(l.Scope))
 	s.stepOutLocked(p)
 	h := newOwned(s, *l, s.layout.Keys(l), p.session)
-	q.line, q.before = rest, h.lock
+	q.before = h.lock
 	q.learnLocked(then)
 	h.line = q.line
 	early := s.registerLocked(h)
@@ -104,7 +104,7 @@ func (s *core) grant(l *idem.Lock, then []*protocol.InLine) *owned {
 // handOver is what a settle takes along for who is first in the queue.
 type handOver struct {
 	first   *protocol.InLine
-	then    []*protocol.InLine // who is known to wait behind; nil = the transaction is to bring it
+	then    protocol.Line // who is known to wait behind; nobody = the transaction is to bring it
 	keys    protocol.Keys
 	lock    idem.Lock
 	value   protocol.Leased
@@ -118,23 +118,26 @@ func (h *owned) nextInLine(l *idem.Lock) *handOver {
 		h.store.unlearn(h.keys.L)
 		return nil
 	}
-	line := h.known()
-	if len(line) == 0 {
+	if l.Parked != nil || l.Held || len(l.Slots) > 0 || l.Scope.PerEvent {
 		return nil
 	}
-	first := line[0]
-	if l.Parked != nil || l.Held || len(l.Slots)+len(first.Slots) > 0 || l.Scope.PerEvent || first.Scope.PerEvent ||
-		first.Scope.Key == l.Scope.Key || first.Scope.Workflow != l.Scope.Workflow {
+	line := h.known()
+	if len(line.Places) == 0 {
+		return nil
+	}
+	first := line.Places[0]
+	waits := first.Lock()
+	if waits == nil || len(waits.Slots) > 0 || waits.Scope.PerEvent || waits.Scope.Key == l.Scope.Key || waits.Scope.Workflow != l.Scope.Workflow {
 		return nil
 	}
 	h.mu.Lock()
-	next := &handOver{first: first, then: line[1:], lock: first.Lock, session: h.session}
+	next := &handOver{first: first, then: protocol.Line{Places: line.Places[1:], Upto: line.Upto}, lock: *waits, session: h.session}
 	h.mu.Unlock()
 	if next.session == nil || next.session.err() != nil {
 		return nil
 	}
 	next.epoch = next.session.currentEpoch()
-	if h.store.pauses.of(first.Route, first.Scope.Workflow) != nil {
+	if h.store.pauses.of(waits.Route, waits.Scope.Workflow) != nil {
 		return nil
 	}
 	next.lock.StartedAt = h.store.clock.Now().UTC()
@@ -147,7 +150,7 @@ func (h *owned) nextInLine(l *idem.Lock) *handOver {
 }
 
 // behind notes who waited when the lock was got.
-func (h *owned) behind(line []*protocol.InLine) {
+func (h *owned) behind(line protocol.Line) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.line = line
@@ -161,8 +164,8 @@ func (s *core) handedOver(next *handOver, created int64, answer reply) {
 		protocol.Judge(&l, protocol.First(answer.Responses[len(answer.Responses)-1]))
 	}
 	then := next.then
-	if len(then) == 0 {
-		then = protocol.LineAt(answer.Responses[protocol.ReadLineAfterHandOver])
+	if len(then.Places) == 0 {
+		then = protocol.LineAt(answer.Responses[protocol.ReadLineAfterHandOver], answer.revision)
 	}
 	s.changed(next.keys.L, &l, answer.revision, then)
 	if s.grant(&l, then) == nil {

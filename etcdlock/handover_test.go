@@ -67,7 +67,7 @@ func TestAnEndHandsTheLockToWhoWaitsFirstInOneTransaction(t *testing.T) {
 	}
 	for i, next := range waiting {
 		eventually(t, "who is next is known", func() bool {
-			return len(held.(*owned).known()) > 0
+			return len(held.(*owned).known().Places) > 0
 		})
 		before := revisionOf(t, e)
 		mustSettle(t, held)

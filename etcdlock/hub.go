@@ -9,6 +9,7 @@ import (
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -16,17 +17,21 @@ import (
 // It has one watch on each kind of key for all of them, and only while somebody waits: watches of etcd's client for each waiter cost
 // four goroutines and 23 KiB (measured). Each key wakes only those who asked for it, so a free lock wakes one waiter.
 //
-// Only deletions matter. What becomes of a lock while it is held, a new session or a cooling, ends with a deletion that its
+// Of places it also tells who has come, so that a queue that was read need not be read again (see queue).
+//
+// Otherwise only deletions matter. What becomes of a lock while it is held, a new session or a cooling, ends with a deletion that its
 // first waiter asked for, too: of the old session, or of the hold that bears the execution's name.
 type hub struct {
 	pool   *link.Pool
 	layout protocol.Layout
 	live   *live
-	wanted chan struct{} // somebody waits, and nothing is watched
-	idle   chan struct{} // nobody waits any more
+	came   func(places []*mvccpb.KeyValue, watch int) // is told of places that were taken, in their order, of those of one revision together
+	wanted chan struct{}                              // somebody waits, and nothing is watched
+	idle   chan struct{}                              // nobody waits any more
 
 	mu       sync.Mutex
 	watching bool
+	watch    int             // the how many-th watch this is: what one has told of goes on in no other
 	n        int             // waiters
 	waiters  map[sum][]*news // by key
 	from     int64           // deletions after this revision are known
@@ -50,9 +55,9 @@ type news struct {
 	told chan struct{} // closed when one of the keys is gone, or when nobody can know any more
 }
 
-func newHub(p *link.Pool, y protocol.Layout, l *live) *hub {
+func newHub(p *link.Pool, y protocol.Layout, l *live, came func([]*mvccpb.KeyValue, int)) *hub {
 	return &hub{
-		pool: p, layout: y, live: l, wanted: make(chan struct{}, 1), idle: make(chan struct{}, 1),
+		pool: p, layout: y, live: l, came: came, wanted: make(chan struct{}, 1), idle: make(chan struct{}, 1),
 		waiters: map[sum][]*news{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
 	}
 }
@@ -193,7 +198,8 @@ func (h *hub) run(ctx context.Context) {
 func (h *hub) follow(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	h.mu.Lock()
-	watches := h.watches(h.from + 1)
+	h.watch++
+	watches := h.watches(h.from+1, h.watch)
 	h.mu.Unlock()
 	broken := make(chan struct{})
 	go func() {
@@ -214,13 +220,29 @@ func (h *hub) follow(ctx context.Context) {
 	}
 }
 
-func (h *hub) watches(from int64) (watches []link.Watch) {
-	for _, kind := range []string{protocol.KindQueue, protocol.KindLocks, protocol.KindHolds} {
-		watches = append(watches, link.Watch{Key: h.layout.Root + kind, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithFilterPut()}, News: func(e *clientv3.Event) {
-			h.deleted(string(e.Kv.Key), e.Kv.ModRevision)
-		}})
+func (h *hub) watches(from int64, n int) []link.Watch {
+	gone := func(e *clientv3.Event) { h.deleted(string(e.Kv.Key), e.Kv.ModRevision) }
+	watch := func(prefix string, but ...clientv3.OpOption) link.Watch {
+		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(from)), News: gone}
 	}
-	return watches
+	places := watch(h.layout.Queues())
+	places.Batch = func(events []*clientv3.Event) {
+		var taken []*mvccpb.KeyValue
+		for _, e := range events {
+			if e.IsCreate() {
+				taken = append(taken, e.Kv)
+			}
+		}
+		if len(taken) > 0 {
+			h.came(taken, n)
+		}
+		for _, e := range events {
+			if e.Type == clientv3.EventTypeDelete {
+				gone(e)
+			}
+		}
+	}
+	return []link.Watch{places, watch(h.layout.Locks(), clientv3.WithFilterPut()), watch(h.layout.Root+protocol.KindHolds, clientv3.WithFilterPut())}
 }
 
 // stop ends the watching, unless somebody has come since.

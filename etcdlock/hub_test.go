@@ -178,7 +178,7 @@ func TestAFreedLockWakesOneWaiter(t *testing.T) {
 }
 
 func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
-	h := newHub(nil, protocol.NewLayout("/p"), newLive())
+	h := newHub(nil, protocol.NewLayout("/p"), newLive(), nil)
 	if h.subscribe(10, []string{"k"}) == nil {
 		t.Fatal("the first one begins the watch, where it has read")
 	}

@@ -23,14 +23,14 @@ type owned struct {
 	worked bool
 
 	mu      sync.Mutex
-	since   link.Instant       // when this process got it, or the latest try of a parked one began
-	lock    *idem.Lock         // as last seen in etcd; replaced, never changed
-	session *session           // that vouches for it
-	ending  bool               // Settle or Release was called: nobody runs any more
-	line    []*protocol.InLine // who was known to wait in the queue when it got the lock, the first one first
-	handing bool               // handing it over was tried
-	rewound bool               // etcd went back since it was taken: what it was after that nobody can tell
-	stopped error              // why the call has to stop
+	since   link.Instant  // when this process got it, or the latest try of a parked one began
+	lock    *idem.Lock    // as last seen in etcd; replaced, never changed
+	session *session      // that vouches for it
+	ending  bool          // Settle or Release was called: nobody runs any more
+	line    protocol.Line // who was known to wait in the queue when it got the lock
+	handing bool          // handing it over was tried
+	rewound bool          // etcd went back since it was taken: what it was after that nobody can tell
+	stopped error         // why the call has to stop
 	onStop  func(error)
 }
 
@@ -271,7 +271,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 		}
 		if next != nil {
 			keys.S, at.Epoch = next.session.key, next.epoch
-			return protocol.HandOver(keys, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark, len(next.then) == 0)
+			return protocol.HandOver(keys, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark, len(next.then.Places) == 0)
 		}
 		return protocol.Settle(keys, at, rec, cool, mark)
 	}, keys)
@@ -290,7 +290,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 		r.side = ends
 	}
 	if next == nil && len(r.own) == 0 { // it does not cool
-		r.applied = func(answer reply) { h.store.changed(h.keys.L, nil, answer.revision, nil) }
+		r.applied = func(answer reply) { h.store.changed(h.keys.L, nil, answer.revision, protocol.Line{}) }
 	}
 	h.store.sender.send(r)
 	return &conclusion{r, record, written}, nil

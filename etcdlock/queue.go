@@ -3,23 +3,96 @@ package etcdlock
 import (
 	"slices"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
 // queue is what this process knows of the queue behind a lock, while somebody here waits in it. The Store's mutex owns it.
 //
-// To read a queue costs etcd a look at each place in it and at each that went since the last compaction, so it is read for many hand-overs at once. What was
-// read stays true: those who come have larger revisions, so who is first once is first until he goes, and then it is the next of the reading.
+// To read a queue costs etcd a look at each place in it and at each that went since the last compaction, so it is read once: who comes afterwards is heard of
+// by the watch on places. What was read stays true: those who come have larger revisions, so who is first once is first until he goes, and then it is the
+// next. Where more wait than a reading brings, or something was not heard, it is read again when those who are known have gone.
 type queue struct {
 	waiting int
-	places  []*Place           // those who have a place, in the order in which they came
-	at      int64              // the revision of the store at which the lock was seen; 0 = never
-	lock    *idem.Lock         // that it was then; nil = it was free
-	line    []*protocol.InLine // those who are first over all processes, as far as that is known. Nobody was before them
-	handing <-chan struct{}    // closed when the hand-over that was sent last is answered; nil = none was sent
-	before  *idem.Lock         // that who is first is next behind, as this process has made or got it; nil = it has to look
+	places  []*Place      // those who have a place, in the order in which they came
+	at      int64         // the revision of the store at which the lock was seen; 0 = never
+	lock    *idem.Lock    // that it was then; nil = it was free
+	line    protocol.Line // those who are first over all processes, as far as that is known
+	heard   heard
+	handing <-chan struct{} // closed when the hand-over that was sent last is answered; nil = none was sent
+	before  *idem.Lock      // that who is first is next behind, as this process has made or got it; nil = it has to look
 }
+
+// heard is who has taken a place, as one watch has told of it: all who did after a revision, or the last of them. A line that was read at that revision or
+// later goes on with them, because the watch may tell of who comes before the reading is answered.
+type heard struct {
+	watch  int // which one
+	places []*protocol.InLine
+	after  int64 // 0 = nothing was heard
+}
+
+// maxHeard bounds who is kept for a reading that is on its way.
+const maxHeard = 64
+
+func (h *heard) hear(kv *mvccpb.KeyValue, watch int) {
+	next := protocol.InLineAt(kv)
+	if next == nil || watch != h.watch { // nobody is handed the lock past the one, and the other may not be the first that it should have told of
+		h.watch, h.places, h.after = watch, nil, kv.ModRevision
+		return
+	}
+	if h.places = append(h.places, next); len(h.places) > maxHeard {
+		h.after, h.places = h.places[0].Place, h.places[1:]
+	}
+}
+
+// came is told of places that were taken, of those of one revision together.
+func (s *core) came(places []*mvccpb.KeyValue, watch int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var of []*queue
+	for _, kv := range places {
+		if q := s.queues[string(s.layout.LockOfPlace(kv.Key))]; q != nil {
+			if q.heard.hear(kv, watch); !slices.Contains(of, q) {
+				of = append(of, q)
+			}
+		}
+	}
+	for _, q := range of {
+		q.goOn()
+	}
+}
+
+// goOn lets the line go on with who was heard of.
+func (q *queue) goOn() {
+	n := len(q.heard.places)
+	if !q.followed() || n == 0 {
+		return
+	}
+	from := n
+	for from > 0 && q.heard.places[from-1].Place > q.line.Upto {
+		from--
+	}
+	places := slices.Clone(q.line.Places) // others have parts of it
+	for _, l := range q.heard.places[from:] {
+		if !slices.ContainsFunc(places, func(m *protocol.InLine) bool { return same(l, m) }) {
+			places = append(places, l)
+		}
+	}
+	q.line = protocol.Line{Places: places, Upto: max(q.line.Upto, q.heard.places[n-1].Place)}
+	if len(places) > protocol.LineLength {
+		q.line = protocol.Line{Places: places[:protocol.LineLength]}
+	}
+}
+
+// followed reports whether the line has everybody who waits, but for those whom the watch has not told of yet.
+func (q *queue) followed() bool {
+	return q.heard.after != 0 && q.line.Upto >= q.heard.after
+}
+
+// forget is when what was known of who waits is worth nothing.
+func (q *queue) forget() { q.line, q.heard = protocol.Line{}, heard{} }
 
 // lineUp lets p be told that it was handed the lock, from before it has its place.
 func (s *core) lineUp(p *Place) {
@@ -62,59 +135,85 @@ func (s *core) othersWait(p *Place) bool {
 }
 
 // learnLocked takes what was read of the queue together with what was known. Of places of one revision, who is first those know who wait here.
-func (q *queue) learnLocked(line []*protocol.InLine) {
+func (q *queue) learnLocked(line protocol.Line) {
 	q.line = later(q.line, line)
-	if len(q.line) == 0 {
+	q.goOn()
+	if len(q.line.Places) == 0 {
 		return
 	}
-	at := slices.IndexFunc(q.places, func(p *Place) bool { return p.q == q.line[0].Place })
+	at := slices.IndexFunc(q.places, func(p *Place) bool { return p.q == q.line.Places[0].Place })
 	if at < 0 || q.isFirst(q.places[at]) {
 		return
 	}
 	p := q.places[at]
-	rest := slices.DeleteFunc(slices.Clone(q.line), p.is)
-	q.line = append([]*protocol.InLine{{Lock: *p.first, Place: p.q, Prev: p.prev}}, rest...)
+	rest := slices.DeleteFunc(slices.Clone(q.line.Places), p.is)
+	q.line.Places = append([]*protocol.InLine{protocol.NewInLine(p.key(), p.q, p.prev, p.first)}, rest...)
 }
 
 // later is what two readings of one queue say together. Who is first in the later one shows that those who were before him have gone, and whoever is
 // behind him in either was there then, or has come since.
-func later(a, b []*protocol.InLine) []*protocol.InLine {
-	switch {
-	case len(a) == 0:
-		return b
-	case len(b) == 0:
-		return a
-	case a[0].Place == b[0].Place && len(a) > len(b):
-		return a
-	case a[0].Place == b[0].Place:
-		return b
-	case a[0].Place > b[0].Place:
-		a, b = b, a
+func later(a, b protocol.Line) protocol.Line {
+	both := protocol.Line{Upto: max(a.Upto, b.Upto)}
+	switch x, y := a.Places, b.Places; {
+	case len(x) == 0:
+		both.Places = after(y, a.Upto)
+	case len(y) == 0:
+		both.Places = after(x, b.Upto)
+	default:
+		if x[0].Place > y[0].Place {
+			x, y = y, x
+		}
+		both.Places = y
+		at := 0
+		if x[0].Place < y[0].Place {
+			at = slices.IndexFunc(x, func(l *protocol.InLine) bool { return same(l, y[0]) })
+		}
+		if at >= 0 && len(x)-at > len(y) {
+			both.Places = x[at:]
+		}
 	}
-	at := slices.IndexFunc(a, func(l *protocol.InLine) bool { return l.Execution == b[0].Execution && l.Place == b[0].Place })
-	if at >= 0 && len(a)-at > len(b) {
-		return a[at:]
-	}
-	return b
+	return both
 }
 
+// after is who is still there of places where nobody of those who came up to a revision is.
+func after(places []*protocol.InLine, upto int64) []*protocol.InLine {
+	for len(places) > 0 && places[0].Place <= upto {
+		places = places[1:]
+	}
+	return places
+}
+
+func same(l, m *protocol.InLine) bool { return l.Place == m.Place && l.Key == m.Key }
+
 // isFirst reports whether nobody is before p.
-func (q *queue) isFirst(p *Place) bool { return len(q.line) > 0 && p.is(q.line[0]) }
+func (q *queue) isFirst(p *Place) bool { return len(q.line.Places) > 0 && p.is(q.line.Places[0]) }
 
-func (p *Place) is(l *protocol.InLine) bool { return l.Execution == p.execution }
+// is reports whether l is p, whose place may be heard of before its own answer.
+func (p *Place) is(l *protocol.InLine) bool {
+	return (p.q == l.Place || p.q == 0) && p.key() == l.Key
+}
 
-// without is who is known to wait when id waits no more, because it has the lock. One that came together with it may be before it in the line, and waits on:
+func (p *Place) key() string { return p.store.layout.Queued(p.scope) }
+
+// without is when the one in a place waits no more, because it has the lock. One that came together with it may be before it in the line, and waits on:
 // which of them is first, another process does not know.
-func (q *queue) without(id idem.ExecutionID) []*protocol.InLine {
-	at := slices.IndexFunc(q.line, func(l *protocol.InLine) bool { return l.Execution == id })
+func (q *queue) without(place string) {
+	line := q.line.Places
+	at := len(line) - 1
+	for at >= 0 && line[at].Key != place { // the last one: its event may have been there before
+		at--
+	}
+	if at < 0 {
+		return
+	}
 	from := at
-	for from > 0 && q.line[from-1].Place == q.line[at].Place {
+	for from > 0 && line[from-1].Place == line[at].Place {
 		from--
 	}
+	q.line.Places = line[at+1:]
 	if from < at {
-		return slices.Concat(q.line[from:at], q.line[at+1:])
+		q.line.Places = slices.Concat(line[from:at], line[at+1:])
 	}
-	return q.line[at+1:]
 }
 
 // stepOut is when p waits no more.
@@ -133,8 +232,8 @@ func (s *core) stepOutLocked(p *Place) {
 	if at := slices.Index(q.places, p); at >= 0 {
 		q.places = append(q.places[:at], q.places[at+1:]...)
 	}
-	if slices.ContainsFunc(q.line, p.is) { // its place may be there for some time yet
-		q.line = nil
+	if slices.ContainsFunc(q.line.Places, p.is) { // its place may be there for some time yet
+		q.line = protocol.Line{}
 	}
 	if q.waiting--; q.waiting == 0 {
 		delete(s.queues, s.layout.Lock(p.scope))
@@ -188,14 +287,14 @@ func (s *core) Ahead(scope idem.Scope) *idem.Lock {
 }
 
 // changed notes what this process has made of a lock, nil: it is free; and who waits for it then, as far as that is known.
-func (s *core) changed(key string, l *idem.Lock, at int64, line []*protocol.InLine) {
+func (s *core) changed(key string, l *idem.Lock, at int64, line protocol.Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q := s.queues[key]; q != nil {
 		q.seesLocked(l, at)
 		q.learnLocked(line)
 		if l != nil { // who has it waits no more, though it may not have heard yet
-			q.line = q.without(l.Execution)
+			q.without(s.layout.Queued(l.Scope))
 		}
 		q.before = l
 	}
@@ -206,7 +305,7 @@ func (s *core) unlearn(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q := s.queues[key]; q != nil {
-		q.line = nil
+		q.line = protocol.Line{}
 	}
 }
 
@@ -217,7 +316,7 @@ func (s *core) isFirst(p *Place) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return p.queue.isFirst(p) && len(p.queue.line) > 1
+	return p.queue.isFirst(p) && (len(p.queue.line.Places) > 1 || p.queue.followed())
 }
 
 // goneAt is the revision at which the place of p has gone, where that was heard and who waits behind it is known: then its queue need not be read. 0 =
@@ -228,10 +327,10 @@ func (s *core) goneAt(p *Place) int64 {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at := slices.IndexFunc(p.queue.line, p.is); at < 0 || at == len(p.queue.line)-1 {
+	if at := slices.IndexFunc(p.queue.line.Places, p.is); at < 0 || at == len(p.queue.line.Places)-1 && !p.queue.followed() {
 		return 0
 	}
-	return s.hub.goneAt(s.layout.Queued(p.scope), p.q)
+	return s.hub.goneAt(p.key(), p.q)
 }
 
 // ahead is the place that p waits for next and the revision at which that was taken, as far as this process knows without asking; "" = p has to look. It
@@ -243,13 +342,14 @@ func (s *core) ahead(p *Place) (place string, since int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := p.queue
-	at := slices.IndexFunc(q.line, p.is)
-	for at > 0 && q.line[at-1].Place == p.q { // those who wait here know which of them is first
+	line := q.line.Places
+	at := slices.IndexFunc(line, p.is)
+	for at > 0 && line[at-1].Place == p.q { // those who wait here know which of them is first
 		at--
 	}
 	for i := at - 1; i >= 0; i-- {
-		other := q.line[i]
-		place = s.layout.Queued(other.Scope)
+		other := line[i]
+		place = other.Key
 		switch {
 		case s.hub.goneAt(place, other.Place) != 0:
 			continue
@@ -260,14 +360,14 @@ func (s *core) ahead(p *Place) (place string, since int64) {
 		return place, other.Place
 	}
 	if at > 0 {
-		q.line, q.before = q.line[at:], nil
-		q.learnLocked(nil)
+		q.line.Places, q.before = line[at:], nil
+		q.learnLocked(protocol.Line{})
 	}
 	return "", 0
 }
 
 // known is who is first in the queue behind h, and those behind him, as far as this process knows.
-func (h *owned) known() []*protocol.InLine {
+func (h *owned) known() protocol.Line {
 	h.mu.Lock()
 	line := h.line
 	h.mu.Unlock()
@@ -277,8 +377,8 @@ func (h *owned) known() []*protocol.InLine {
 		line = later(line, q.line)
 	}
 	s.mu.Unlock()
-	for len(line) > 0 && s.hub.goneAt(s.layout.Queued(line[0].Scope), line[0].Place) != 0 { // who has left since costs a refusal
-		line = line[1:]
+	for len(line.Places) > 0 && s.hub.goneAt(line.Places[0].Key, line.Places[0].Place) != 0 { // who has left since costs a refusal
+		line.Places = line.Places[1:]
 	}
 	return line
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -40,25 +42,33 @@ func TestNobodyWaitsForWhoIsBehindHim(t *testing.T) {
 }
 
 func inLine(event string, place int64) *protocol.InLine {
-	return &protocol.InLine{Lock: lockFor("w", event), Place: place}
+	l := lockFor("w", event)
+	return protocol.NewInLine(protocol.Layout{Root: "/hooklock/v1/"}.Queued(l.Scope), place, 0, &l)
 }
 
 func TestTwoReadingsOfAQueueSayTogetherWhoWaits(t *testing.T) {
 	a, b, c, d, beside := inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("d", 40), inLine("beside a", 10)
-	again := &protocol.InLine{Lock: b.Lock, Place: 25}
-	line := func(l ...*protocol.InLine) []*protocol.InLine { return l }
-	for name, x := range map[string]struct{ one, other, both []*protocol.InLine }{
-		"nothing is known":                           {nil, nil, nil},
-		"one says nothing":                           {line(a, b), nil, line(a, b)},
+	again := inLine("b", 25)
+	line := func(l ...*protocol.InLine) protocol.Line { return protocol.Line{Places: l} }
+	upto := func(revision int64, l ...*protocol.InLine) protocol.Line {
+		return protocol.Line{Places: l, Upto: revision}
+	}
+	for name, x := range map[string]struct{ one, other, both protocol.Line }{
+		"nothing is known":                           {},
+		"one says nothing":                           {line(a, b), line(), line(a, b)},
 		"the later one says who has gone":            {line(a, b, c), line(b), line(b, c)},
 		"the later one is longer":                    {line(a, b), line(b, c, d), line(b, c, d)},
 		"the later one knows nobody of the other":    {line(a, b), line(c), line(c)},
 		"the longer one of the same first":           {line(a), line(a, b), line(a, b)},
 		"the same event again is another place":      {line(a, b, c), line(again), line(again)},
 		"of two of one revision either may be first": {line(beside, a, b), line(a), line(beside, a, b)},
+		"one has all that came up to a revision":     {upto(35, a, b, c), line(b, c, d), upto(35, b, c, d)},
+		"both have, and the later one more":          {upto(35, b, c), upto(45, c, d), upto(45, c, d)},
+		"nobody has waited since":                    {upto(35), line(a, b, c), upto(35)},
+		"of those nobody but the last one waits":     {upto(25), upto(35, b, c), upto(35, c)},
 	} {
-		for _, got := range [][]*protocol.InLine{later(x.one, x.other), later(x.other, x.one)} {
-			if !slices.EqualFunc(got, x.both, func(l, m *protocol.InLine) bool { return l.Execution == m.Execution && l.Place == m.Place }) {
+		for _, got := range []protocol.Line{later(x.one, x.other), later(x.other, x.one)} {
+			if got.Upto != x.both.Upto || !slices.EqualFunc(got.Places, x.both.Places, same) {
 				t.Errorf("%s: %v", name, got)
 			}
 		}
@@ -76,9 +86,9 @@ func TestWhoWaitsKnowsWhomHeWaitsFor(t *testing.T) {
 	}
 	p, one, two := place("here", 40), place("one of two", 50), place("two of two", 50)
 	key := func(event string) string { return s.layout.Queued(lockFor("w", event).Scope) }
-	s.changed(s.layout.Lock(p.scope), nil, 60, []*protocol.InLine{
-		inLine("a", 10), inLine("b", 20), inLine("c", 30), {Lock: *p.first, Place: 40}, {Lock: *two.first, Place: 50}, {Lock: *one.first, Place: 50}, // as etcd happens to sort them
-	})
+	s.changed(s.layout.Lock(p.scope), nil, 60, protocol.Line{Places: []*protocol.InLine{
+		inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("here", 40), inLine("two of two", 50), inLine("one of two", 50), // as etcd happens to sort them
+	}})
 	s.hub.deleted(key("c"), 70)
 	for _, want := range []string{key("b"), ""} { // it is told once: should it have gone unheard, p looks
 		if got, _ := s.ahead(p); got != want {
@@ -195,8 +205,8 @@ func TestWhoWasCancelledJustBeforeTheLockWasHandedOverHearsOfIt(t *testing.T) {
 	p, q := mustEnqueue(t, s, one), mustEnqueue(t, s, two)
 	mustSettle(t, held) // reads who waits
 	held = (<-runs).(*owned)
-	if known := held.known(); len(known) != 2 {
-		t.Fatalf("%d are known to wait", len(known))
+	if known := held.known(); len(known.Places) != 2 {
+		t.Fatalf("%d are known to wait", len(known.Places))
 	}
 	watching, stop := context.WithCancel(within(t, patience))
 	watched := make(chan struct{})
@@ -217,9 +227,9 @@ func TestWhoWasCancelledJustBeforeTheLockWasHandedOverHearsOfIt(t *testing.T) {
 func TestOfTwoThatCameTogetherNobodyIsPassedOver(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
 	for name, handed := range map[string]func(two *Place, l *idem.Lock){
-		"elsewhere, to the second of them": func(_ *Place, l *idem.Lock) { s.grant(l, nil) },
+		"elsewhere, to the second of them": func(_ *Place, l *idem.Lock) { s.grant(l, protocol.Line{}) },
 		"the second of them has claimed it": func(two *Place, l *idem.Lock) {
-			s.changed(s.layout.Lock(two.scope), l, 60, []*protocol.InLine{inLine("one", 50)})
+			s.changed(s.layout.Lock(two.scope), l, 60, protocol.Line{Places: []*protocol.InLine{inLine("one", 50)}})
 			s.stepOut(two)
 		},
 	} {
@@ -234,9 +244,7 @@ func TestOfTwoThatCameTogetherNobodyIsPassedOver(t *testing.T) {
 			one, two := place("one"), place("two")
 			defer s.stepOut(one)
 			key := s.layout.Lock(one.scope)
-			s.changed(key, nil, 55, []*protocol.InLine{
-				{Lock: *one.first, Place: 50}, {Lock: *two.first, Place: 50}, inLine("behind them", 58),
-			})
+			s.changed(key, nil, 55, protocol.Line{Places: []*protocol.InLine{inLine("one", 50), inLine("two", 50), inLine("behind them", 58)}})
 			l := *two.first
 			l.Created, l.Revision, l.Token = 60, 60, 60
 			handed(two, &l)
@@ -254,4 +262,102 @@ func mustSession(t *testing.T, s *Store) *session {
 		t.Fatal(err)
 	}
 	return session
+}
+
+// To read the queue costs etcd a look at each place that has gone since its last compaction, so nobody reads of who comes what the watch tells.
+func TestWhoComesAfterTheQueueWasReadIsKnownWithoutReadingItAgain(t *testing.T) {
+	e := etcdtest.Start(t)
+	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, elsewhere, lockFor("w", "holder"), 0)
+	first, heard, read, comes := lockFor("w", "first"), lockFor("w", "heard of"), lockFor("w", "read"), lockFor("w", "comes")
+	p := mustEnqueue(t, here, first)
+	runs := waitsAt(t, p, first)
+	firstInLine(t, p)
+	var after []<-chan idem.Held
+	enqueue := func(l idem.Lock) *Place {
+		q := mustEnqueue(t, elsewhere, l)
+		after = append(after, waitsAt(t, q, l))
+		return q
+	}
+	known := func() []*protocol.InLine {
+		here.mu.Lock()
+		defer here.mu.Unlock()
+		return p.queue.line.Places
+	}
+	enqueue(heard)
+	eventually(t, "the watch tells of places", func() bool {
+		here.mu.Lock()
+		defer here.mu.Unlock()
+		return p.queue.heard.after != 0
+	})
+	at, err := enqueue(read).read(within(t, patience), func() bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	here.sees(p, at.State)
+	enqueue(comes)
+	eventually(t, "it knows all four", func() bool { return len(known()) == 4 })
+	for i, l := range []idem.Lock{first, heard, read, comes} {
+		if got := known()[i].Lock(); got == nil || got.Execution != l.Execution {
+			t.Errorf("the one in place %d is %+v", i, got)
+		}
+	}
+	mustSettle(t, held)
+	mustSettle(t, <-runs)
+	for _, next := range after {
+		mustSettle(t, <-next)
+	}
+}
+
+func TestALineGoesOnOnlyWithWhoIsKnownToBeNext(t *testing.T) {
+	kv := func(place int64, event, takes string) *mvccpb.KeyValue {
+		key := inLine(event, place).Key
+		return &mvccpb.KeyValue{Key: []byte(key), CreateRevision: place, ModRevision: place, Value: []byte(`{"v":1` + takes + `}`)}
+	}
+	const takes, itself = `,"takes":0`, ``
+	type told struct {
+		watch int
+		kv    *mvccpb.KeyValue
+	}
+	before := told{1, kv(10, "before", takes)}
+	for name, x := range map[string]struct {
+		told []told
+		read int64 // up to which revision, where a is the only one who waits then
+		want []string
+	}{
+		"with who comes after the reading":             {[]told{before, {1, kv(20, "a", takes)}, {1, kv(30, "b", takes)}}, 20, []string{"a", "b"}},
+		"with two of one revision":                     {[]told{before, {1, kv(30, "b", takes)}, {1, kv(30, "c", takes)}}, 20, []string{"a", "b", "c"}},
+		"and has nobody twice":                         {[]told{before, {1, kv(20, "a", takes)}}, 19, []string{"a"}},
+		"not where the watch has told of nobody yet":   {nil, 20, []string{"a"}},
+		"not where who was first heard of came later":  {[]told{{1, kv(30, "b", takes)}, {1, kv(40, "c", takes)}}, 20, []string{"a"}},
+		"not past one that takes the lock itself":      {[]told{before, {1, kv(30, "parked", itself)}, {1, kv(40, "c", takes)}}, 20, []string{"a"}},
+		"not with what another watch tells of":         {[]told{before, {2, kv(30, "b", takes)}, {2, kv(40, "c", takes)}}, 20, []string{"a"}},
+		"not where the reading did not have everybody": {[]told{before, {1, kv(30, "b", takes)}}, 0, []string{"a"}},
+	} {
+		q := &queue{}
+		for _, told := range x.told {
+			q.heard.hear(told.kv, told.watch)
+		}
+		q.learnLocked(protocol.Line{Places: []*protocol.InLine{inLine("a", 20)}, Upto: x.read})
+		if !slices.EqualFunc(q.line.Places, x.want, func(l *protocol.InLine, event string) bool { return l.Key == inLine(event, 0).Key }) {
+			t.Errorf("%s: %d places are in the line, want %v", name, len(q.line.Places), x.want)
+		}
+	}
+}
+
+// More may come than are kept, whether or not a reading is on its way.
+func TestALineThatIsNotUsedUpIsBounded(t *testing.T) {
+	q := &queue{line: protocol.Line{Upto: 10}, heard: heard{watch: 1, after: 10}}
+	for n := range int64(3 * protocol.LineLength) {
+		l := lockFor("w", fmt.Sprint(n))
+		value, err := protocol.EncodePlace(&l, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.heard.hear(&mvccpb.KeyValue{Key: []byte(fmt.Sprint(n)), CreateRevision: 20 + n, ModRevision: 20 + n, Value: value}, 1)
+		q.goOn()
+	}
+	if n, kept := len(q.line.Places), len(q.heard.places); n != protocol.LineLength || kept > maxHeard || q.followed() {
+		t.Errorf("%d places are in the line, and %d are kept; it is followed: %v", n, kept, q.followed())
+	}
 }

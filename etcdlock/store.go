@@ -201,7 +201,7 @@ func open(o Options, c link.Clock) (*Store, error) {
 	s.lines = newLines(s)
 	s.pauses = newPauses(s.layout, s.pauseChanged)
 	s.slots = newSlots(s)
-	s.hub = newHub(p, s.layout, s.live)
+	s.hub = newHub(p, s.layout, s.live, s.came)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
 	ledger := &Ledger{s}

@@ -69,6 +69,8 @@ type Watch struct {
 	Key  string
 	Opts []clientv3.OpOption
 	News func(*clientv3.Event) // must not block
+	// Batch is told of several at once, in place of News: of a revision all or nothing. It must not block either.
+	Batch func([]*clientv3.Event)
 }
 
 // Watch tells of news until one of the watches ends, the member that they are at is left for another one, or ctx ends: then nobody is told any
@@ -118,6 +120,10 @@ func (w *Watch) follow(ctx context.Context, watcher clientv3.Watcher) error {
 	for news := range watcher.Watch(ctx, w.Key, w.Opts...) {
 		if err := news.Err(); err != nil {
 			return err
+		}
+		if w.Batch != nil {
+			w.Batch(news.Events)
+			continue
 		}
 		for _, e := range news.Events {
 			w.News(e)

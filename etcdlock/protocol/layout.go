@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"math"
 	"net/url"
 	"strconv"
@@ -164,6 +165,12 @@ func (y Layout) Record(s idem.Scope) string {
 // Queued is the event's place in the queue of its workflow, whatever the strategy of who asks.
 func (y Layout) Queued(s idem.Scope) string {
 	return y.Root + KindQueue + pathOf(s.Workflow) + "/" + string(s.Key)
+}
+
+// LockOfPlace is the lock that is waited for in a place, as a key of Queued.
+func (y Layout) LockOfPlace(place []byte) []byte {
+	path := place[len(y.Root)+len(KindQueue) : max(bytes.LastIndexByte(place, '/'), len(y.Root)+len(KindQueue))]
+	return append(append(append(make([]byte, 0, len(place)), y.Root...), KindLocks...), path...)
 }
 
 // Lock is the lock that s takes: the workflow's, or under strategy none the event's own.

@@ -80,7 +80,7 @@ func getFirst(prefix string) Op { return getOldest(prefix, 1) }
 func getLine(prefix string) Op { return getOldest(prefix, LineLength) }
 
 // LineLength is how many places are read at a time. Times what each says of its execution, up to 2 KiB, is what the answer has.
-const LineLength = 32
+const LineLength = 128
 
 func getOldest(prefix string, n int64) Op {
 	op, request := reading(prefix)

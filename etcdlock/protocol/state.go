@@ -18,7 +18,7 @@ type State struct {
 	Prev   int64            // the record's mod revision, 0 = none
 	Unread error            // why the record cannot be read; whoever only asks for the lock need not care
 	Head   int64            // create revision of the first place in the queue; 0 = nobody waits, or not read
-	Line   []*InLine        // who may be handed the lock, from that place on, as far as was read
+	Line   Line             // who may be handed the lock, from that place on, as far as was read
 	Place  int64            // create revision of the event's own place; 0 = none
 	Copied *idem.Lock       // who is in that place
 	Mark   *mvccpb.KeyValue // the newest of its scope that went through; nil = none, or not read
@@ -54,8 +54,9 @@ func ReadState(answers []*pb.ResponseOp, revision int64) (st *State, err error) 
 	}
 	if len(answers) > ReadLine {
 		if kv := First(answers[ReadLine]); kv != nil {
-			st.Head, st.Line = kv.CreateRevision, LineAt(answers[ReadLine])
+			st.Head = kv.CreateRevision
 		}
+		st.Line = LineAt(answers[ReadLine], revision)
 	}
 	if kv := First(answers[readPlace]); kv != nil {
 		l, err := DecodeLock(kv.Value)
