@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -55,6 +56,20 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("data directory %s is in use by another hooklock: stop it, or give this one its own data_dir", dir)
 	}
 	return nil, fmt.Errorf("lock the data directory %s: %w; a local file system is needed", dir, err)
+}
+
+// inPlace reports whether the directory of a lock is still the one that it was taken in, with its data. Only what is certain counts as an end.
+func inPlace(lock *os.File) bool {
+	mine, err := lock.Stat()
+	if err != nil {
+		return true
+	}
+	there, err := os.Stat(lock.Name())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(mine, there) {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(filepath.Dir(lock.Name()), "member", "snap", "db"))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // writable finds a full disk before etcd does: that would end the process.

@@ -89,6 +89,7 @@ func Start(o Options) (*Server, error) {
 	}
 	s := &Server{etcd: etcd, client: inProcess(etcd.Server), lock: lock}
 	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, history: maxHistory, log: o.Logger}
+	s.tidier.present = func() bool { return inPlace(lock) }
 	s.tidier.measure() // Space knows from the start
 	s.keepTidy(o.tidyEvery)
 	return s, nil
@@ -148,24 +149,42 @@ func start(o Options) (*embed.Etcd, error) {
 	if err := addressable(o.Quota); err != nil {
 		return nil, err
 	}
+	if err := intact(o.Dir); err != nil {
+		return nil, err
+	}
 	etcd, err := boot(config(o))
 	if err != nil {
 		return nil, err
 	}
-	had, kept := etcd.Server.CommittedIndex(), kept(etcd.Server)
-	timeout := time.NewTimer(o.startWithin)
-	defer timeout.Stop()
-	select {
-	case <-etcd.Server.ReadyNotify():
-		return etcd, nil
-	case err = <-etcd.Err():
-	case <-etcd.Server.StopNotify():
-		err = errors.New("it stopped; the reason is in the log")
-	case <-timeout.C:
-		err = late(etcd.Server, o.startWithin, had, kept)
+	if err := o.await(etcd); err != nil {
+		etcd.Close()
+		return nil, err
 	}
-	etcd.Close()
-	return nil, err
+	return etcd, nil
+}
+
+// await returns when the member answers.
+func (o *Options) await(etcd *embed.Etcd) error {
+	had, kept := etcd.Server.CommittedIndex(), kept(etcd.Server)
+	timeout, look := time.NewTimer(o.startWithin), time.NewTicker(100*time.Millisecond)
+	defer timeout.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-etcd.Server.ReadyNotify():
+			return nil
+		case err := <-etcd.Err():
+			return err
+		case <-etcd.Server.StopNotify():
+			return errors.New("it stopped; the reason is in the log")
+		case <-look.C:
+			if err := behind(etcd.Server, had, kept); err != nil {
+				return err
+			}
+		case <-timeout.C:
+			return fmt.Errorf("it was not ready after %v; is the disk very slow?", o.startWithin)
+		}
+	}
 }
 
 // kept is how far in its log the database has come.
@@ -174,14 +193,14 @@ func kept(s *etcdserver.EtcdServer) uint64 {
 	return index
 }
 
-// late says why the member was not ready in time. had is how far its log had come at first, and kept its database. etcd applies nothing that the
-// database seems to have, so it waits for ever where the log goes on from an earlier place. On a slow disk it does not go on.
-func late(s *etcdserver.EtcdServer, within time.Duration, had, kept uint64) error {
+// behind is an error where the log ends before the database. had is how far its log had come at first, and kept its database. etcd applies nothing that the
+// database seems to have, so it would wait for ever where the log goes on from an earlier place. On a slow disk it does not go on.
+func behind(s *etcdserver.EtcdServer, had, kept uint64) error {
 	if has := s.CommittedIndex(); has > had && has < kept {
 		return fmt.Errorf("its log is older than its database (%d of %d): the disk lost what it had kept, or these are files that were copied from "+
-			"a process that ran; bring a backup back with hooklock embedded restore, or set data_dir to a new place, which knows no earlier event", has, kept)
+			"a process that ran; %s", has, kept, whatToDo)
 	}
-	return fmt.Errorf("it was not ready after %v; is the disk very slow?", within)
+	return nil
 }
 
 // boot starts the member. Where it cannot write its first files, on a full disk above all, etcd logs why and panics with a text.
@@ -195,7 +214,10 @@ func boot(c *embed.Config) (etcd *embed.Etcd, err error) {
 			panic(p)
 		}
 	}()
-	return embed.StartEtcd(c)
+	if etcd, err = embed.StartEtcd(c); err != nil {
+		return nil, fmt.Errorf("%w; if its files are damaged, %s", err, whatToDo)
+	}
+	return etcd, nil
 }
 
 func config(o Options) *embed.Config {

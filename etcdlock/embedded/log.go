@@ -43,6 +43,9 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	for name, value := range values.Fields {
 		attrs = append(attrs, name, value)
 	}
+	if e.Level == zapcore.FatalLevel { // nobody else will say it
+		attrs = append(attrs, "advice", "where the disk is full, free space there; where files are damaged, "+whatToDo)
+	}
 	c.to.Log(context.Background(), level(e), "etcd: "+e.Message, attrs...)
 	if e.Level > zapcore.ErrorLevel && c.flush != nil { // it may be the last thing that this process says
 		c.flush()

@@ -39,7 +39,10 @@ func Look(dir string) (State, error) {
 	if info, err := os.Stat(filepath.Join(dir, "member", "snap", "db")); err == nil {
 		s.Size = info.Size()
 	}
-	return s, free(dir)
+	if err := free(dir); err != nil {
+		return s, err
+	}
+	return s, intact(dir)
 }
 
 // nearest is dir, or the directory in which it would be made.

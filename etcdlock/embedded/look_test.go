@@ -52,3 +52,16 @@ func TestLookRefusesWhatStartWould(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestLookFindsADatabaseThatWasCutShort(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := startIn(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, "member", "snap", "db"), 8192); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Look(dir); err == nil || !strings.Contains(err.Error(), "hooklock embedded restore") {
+		t.Errorf("got %v", err)
+	}
+}

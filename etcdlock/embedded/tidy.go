@@ -73,6 +73,9 @@ type tidier struct {
 	quota   int64
 	history int64 // revisions, see maxHistory
 	log     *slog.Logger
+	present func() bool // the directory is there
+
+	gone bool // it was not, which was said
 
 	looks  int   // since recent was noted
 	recent int64 // a revision that is recentLooks to twice as many looks old
@@ -109,6 +112,9 @@ func (t *tidier) run(ctx context.Context, tick <-chan time.Time) {
 
 // look does what is needed now. A compaction frees pages in the background; the looks after it find them.
 func (t *tidier) look(ctx context.Context) error {
+	if t.gone = t.gone || t.lost(); t.gone { // etcd would panic at the first file that it cannot make
+		return nil
+	}
 	s := t.measure()
 	if !s.Full && !s.crowded() {
 		t.rest = 0
@@ -129,6 +135,17 @@ func (t *tidier) look(ctx context.Context) error {
 		return t.disarm(ctx)
 	}
 	return nil
+}
+
+// lost reports, and says, that the directory was deleted or another was put into its place. What is open goes on, on the disk as well, for as long as this
+// process lives, and nobody else can ever read it.
+func (t *tidier) lost() bool {
+	if t.present() {
+		return false
+	}
+	t.log.Error("etcd.deleted", "advice", "its files were deleted or replaced under it: what is recorded is lost when this process ends, which will be soon; "+
+		"hooklock embedded backup copies it now, and hooklock embedded restore brings it back")
+	return true
 }
 
 // measure says how full it is, and when it has become full.
