@@ -9,10 +9,16 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
 )
 
 // whatToDo is for files that cannot be used.
 const whatToDo = "bring a backup back with hooklock embedded restore, or set data_dir to a new place, which knows no earlier event"
+
+const (
+	opening   = time.Second // how long others may have the database that only look at it, as hooklock doctor
+	lookAgain = 20 * time.Millisecond
+)
 
 // intact finds a database or a log that was cut short or is gone. etcd would not live to say so: it reads the database by addresses, so the system ends the
 // process at a page that is not there, and it panics where nobody can recover it.
@@ -36,6 +42,9 @@ func intact(dir string) error {
 	case err != nil || info.Size() == 0:
 		return fmt.Errorf("its database %s is gone or empty, and its log is there; %s", path, whatToDo)
 	}
+	if err := unused(path); err != nil {
+		return err
+	}
 	size, err := written(path)
 	if err != nil {
 		return fmt.Errorf("its database %s: %w; %s", path, err, whatToDo)
@@ -46,9 +55,24 @@ func intact(dir string) error {
 	return nil
 }
 
+// unused is an error where another program has the database open, as who looks at it with another tool: etcd would wait for that one without an end.
+func unused(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("open its database: %w; is this the user that hooklock runs as?", err)
+	}
+	defer f.Close() // and with it the lock
+	for began := time.Now(); errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK); time.Sleep(lookAgain) {
+		if time.Since(began) > opening {
+			return fmt.Errorf("another program has its database %s open (fuser, lsof or lslocks name it): end that one, and start again", path)
+		}
+	}
+	return nil
+}
+
 // written is how large a database has to be for all that was written into it.
 func written(path string) (int64, error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: opening})
 	if err != nil {
 		return 0, err
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A copy that was cut short, a disk that was full or that lost something, a hand that cleared up: none of it may end in the system's signal or etcd's panic.
@@ -73,6 +75,36 @@ func TestSaysWhatToDoAboutFilesThatAreDamaged(t *testing.T) {
 			}
 			if took := time.Since(began); took > startTimeout/2 {
 				t.Errorf("it was said after %v", took)
+			}
+		})
+	}
+}
+
+// Whoever looks at the database with another tool has it locked, and nothing is damaged.
+func TestSaysThatAnotherProgramHasItsDatabaseOpen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := startIn(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, how := range map[string]int{"to write": unix.LOCK_EX, "to read": unix.LOCK_SH} {
+		t.Run(name, func(t *testing.T) {
+			db, err := os.OpenFile(filepath.Join(dir, "member", "snap", "db"), os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if err := unix.Flock(int(db.Fd()), how); err != nil {
+				t.Fatal(err)
+			}
+			again, err := Start(Options{Dir: dir})
+			if err == nil {
+				_ = again.Close()
+			}
+			_, seen := Look(dir)
+			for _, err := range []error{err, seen} {
+				if err == nil || !strings.Contains(err.Error(), "another program") || strings.Contains(err.Error(), "restore") {
+					t.Errorf("got %v", err)
+				}
 			}
 		})
 	}

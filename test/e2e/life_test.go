@@ -228,35 +228,3 @@ func TestASignalThatComesTwiceIsOne(t *testing.T) {
 	t.Parallel()
 	endsInOrder(t, testkit.Serve(t, hooklockProgram, shared.config("echo", "")), syscall.SIGTERM, syscall.SIGINT)
 }
-
-func TestASecondSignalEndsAStartThatHangs(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	config := embedded(dir, "")
-	h := own(t, config)
-	h.Signal(t, syscall.SIGTERM)
-	h.ExitCode(t)
-	// Whoever looks at the database with another tool has it locked, and etcd waits for that without an end.
-	db, err := os.OpenFile(filepath.Join(dir, "etcd", "member", "snap", "db"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if err := syscall.Flock(int(db.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	lock := filepath.Join(dir, "etcd", "lock")
-	if err := os.Remove(lock); err != nil {
-		t.Fatal(err)
-	}
-	p := testkit.StartServe(t, hooklockProgram, config)
-	testkit.Until(t, "the start has come to etcd", func() bool { _, err := os.Stat(lock); return err == nil })
-	p.Signal(t, syscall.SIGTERM)
-	insist(t, p.Process)
-	if code := p.ExitCode(t); code != 1 {
-		t.Errorf("exit code %d", code)
-	}
-	if said := p.Stderr.String(); !strings.Contains(said, "second signal") {
-		t.Errorf("it said: %s", said)
-	}
-}

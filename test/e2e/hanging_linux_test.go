@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -95,4 +96,21 @@ func TestAReloadThatReadsForTooLongIsRefusedAndTheNextOneIsHeard(t *testing.T) {
 	h.Signal(t, syscall.SIGHUP)
 	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
 	passed(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}", key("2"), "X-Token: two"), 200, "done", "executed")
+}
+
+func TestASecondSignalEndsAStartThatHangs(t *testing.T) {
+	t.Parallel()
+	certificate := filepath.Join(t.TempDir(), "collector.pem")
+	began := hanging(t, certificate)
+	p := testkit.StartServe(t, hooklockProgram, embedded(t.TempDir(), ""),
+		"OTEL_EXPORTER_OTLP_ENDPOINT=https://127.0.0.1:1", "OTEL_EXPORTER_OTLP_CERTIFICATE="+certificate)
+	began()
+	p.Signal(t, syscall.SIGTERM)
+	insist(t, p.Process)
+	if code := p.ExitCode(t); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if said := p.Stderr.String(); !strings.Contains(said, "second signal") {
+		t.Errorf("it said: %s", said)
+	}
 }
