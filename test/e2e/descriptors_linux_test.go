@@ -23,6 +23,17 @@ func withFiles(t *testing.T, files int) string {
 	return program
 }
 
+func TestAStartWithTooFewOpenFilesIsRefused(t *testing.T) {
+	t.Parallel()
+	p := testkit.StartServe(t, withFiles(t, 63), embedded(t.TempDir(), ""))
+	if code, said := p.ExitCode(t), p.Stderr.String(); code != 1 || !strings.Contains(said, "may have 63 open files and needs 64") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	h := testkit.Serve(t, withFiles(t, 64), embedded(t.TempDir(), ""))
+	passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")), 200, "done", "executed")
+	leave(t, h.Process)
+}
+
 func TestMoreConnectionsThanOpenFilesEndNothing(t *testing.T) {
 	t.Parallel()
 	h := testkit.Serve(t, withFiles(t, 256), embedded(t.TempDir(), "limits: {header_timeout: 60s}"))

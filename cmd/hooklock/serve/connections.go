@@ -16,6 +16,8 @@ const (
 	// ownFiles are the open files that nobody connects for: those of the embedded etcd, or connections to etcd and to a collector, the
 	// configuration, the refused connections that are still told so.
 	ownFiles = 128
+	// fewestFiles are those without which nobody is served: an idle process with the embedded etcd has 18 open, and at 16 each accept failed.
+	fewestFiles = 64
 	// maxAdminConnections bounds the open connections of the admin listener, and of the health listener.
 	maxAdminConnections = 2000
 	// adminShare is the part of the open files that each of them may take at most.
@@ -49,6 +51,14 @@ func boundsFor(c *config.Config, limit uint64) connectionBounds {
 			"raise it (ulimit -n, LimitNOFILE=), or lower the setting", wanted, needed, files, b.Senders)
 	}
 	return b
+}
+
+// enough refuses a limit under which the process would start, and serve nobody. limit is 0 where there is none.
+func enough(limit uint64) error {
+	if limit == 0 || limit >= fewestFiles {
+		return nil
+	}
+	return fmt.Errorf("the process may have %d open files and needs %d to serve anybody; raise the limit (ulimit -n, LimitNOFILE=)", limit, fewestFiles)
 }
 
 // openFiles is how many files the process may have open; 0 where the system has no limit, or does not say.

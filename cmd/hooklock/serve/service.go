@@ -88,9 +88,12 @@ type closer struct {
 
 // Start opens everything, or nothing. path names the file that loaded was read from. door is where senders come in; nil: it opens listen.address.
 func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerLog, door net.Listener) (*Service, error) {
-	c := loaded.Config
+	c, files := loaded.Config, openFiles()
+	if err := enough(files); err != nil {
+		return nil, err
+	}
 	s := &Service{
-		Log: log, config: c, given: door, failed: make(chan error, 3), live: make(chan struct{}), bounds: boundsFor(c, openFiles()),
+		Log: log, config: c, given: door, failed: make(chan error, 3), live: make(chan struct{}), bounds: boundsFor(c, files),
 		upstreamURL: c.Upstream.URL, startedAt: time.Now(), ttl: c.Etcd.SessionTTL, endpoints: c.Etcd.Endpoints,
 		inForce: inForce{file: path}, contacts: newContacts(c.Etcd.Endpoints), reloads: make(chan reloadRequest),
 	}
