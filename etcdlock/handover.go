@@ -89,7 +89,7 @@ func (s *core) grant(l *idem.Lock, then protocol.Line) *owned {
 	}
 	q := p.queue
 	q.seesLocked(l, l.Revision)
-	q.without(s.layout.Queued(l.Scope))
+	q.without(s.layout.Queued(l.Scope), l.Revision)
 	s.stepOutLocked(p)
 	h := newOwned(s, *l, s.layout.Keys(l), p.session)
 	q.before = h.lock

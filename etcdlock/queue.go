@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"cmp"
 	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -70,20 +71,20 @@ func (q *queue) goOn() {
 	if !q.followed() || n == 0 {
 		return
 	}
-	from := n
-	for from > 0 && q.heard.places[from-1].Place > q.line.Upto {
-		from--
+	line := q.line.Places
+	came := after(q.heard.places, q.line.Upto)
+	if len(line) > 0 {
+		came = after(came, line[0].Place-1) // who is first now is later than they
 	}
-	places := slices.Clone(q.line.Places) // others have parts of it
-	for _, l := range q.heard.places[from:] {
-		if !slices.ContainsFunc(places, func(m *protocol.InLine) bool { return same(l, m) }) {
-			places = append(places, l)
-		}
+	q.line = bounded(protocol.Line{Places: merged(line, came), Upto: max(q.line.Upto, q.heard.places[n-1].Place)})
+}
+
+// bounded keeps the first of a line that is longer than a reading.
+func bounded(line protocol.Line) protocol.Line {
+	if len(line.Places) > protocol.LineLength {
+		return protocol.Line{Places: line.Places[:protocol.LineLength]}
 	}
-	q.line = protocol.Line{Places: places, Upto: max(q.line.Upto, q.heard.places[n-1].Place)}
-	if len(places) > protocol.LineLength {
-		q.line = protocol.Line{Places: places[:protocol.LineLength]}
-	}
+	return line
 }
 
 // followed reports whether the line has everybody who waits, but for those whom the watch has not told of yet.
@@ -150,8 +151,9 @@ func (q *queue) learnLocked(line protocol.Line) {
 	q.line.Places = append([]*protocol.InLine{protocol.NewInLine(p.key(), p.q, p.prev, p.first)}, rest...)
 }
 
-// later is what two readings of one queue say together. Who is first in the later one shows that those who were before him have gone, and whoever is
-// behind him in either was there then, or has come since.
+// later is what two readings of one queue say together: all who are in either, but for those before the first of the later one, who have gone. Some of the
+// others may have gone, too, but what of the two is right about whom, neither says: the longer one may be the older, and the one that reaches farther up may
+// be one of few. Who is lost here is passed over until the queue is read again.
 func later(a, b protocol.Line) protocol.Line {
 	both := protocol.Line{Upto: max(a.Upto, b.Upto)}
 	switch x, y := a.Places, b.Places; {
@@ -160,22 +162,36 @@ func later(a, b protocol.Line) protocol.Line {
 	case len(y) == 0:
 		both.Places = after(x, b.Upto)
 	default:
-		if x[0].Place > y[0].Place {
-			x, y = y, x
-		}
-		both.Places = y
-		at := 0
-		if x[0].Place < y[0].Place {
-			at = slices.IndexFunc(x, func(l *protocol.InLine) bool { return same(l, y[0]) })
-		}
-		if at >= 0 && len(x)-at > len(y) {
-			both.Places = x[at:]
-		}
+		first := max(x[0].Place, y[0].Place)
+		both.Places = merged(after(x, first-1), after(y, first-1))
 	}
-	return both
+	return bounded(both)
 }
 
-// after is who is still there of places where nobody of those who came up to a revision is.
+// merged is who is in either of two sorted lines, which it leaves as they are. Mostly one has all of the other.
+func merged(x, y []*protocol.InLine) []*protocol.InLine {
+	if len(x) > len(y) {
+		x, y = y, x
+	}
+	var more []*protocol.InLine
+	at := 0
+	for _, l := range x {
+		for at < len(y) && y[at].Place < l.Place {
+			at++
+		}
+		if !hasPlace(y[at:], l) {
+			more = append(more, l)
+		}
+	}
+	if more == nil {
+		return y
+	}
+	all := slices.Concat(y, more)
+	slices.SortStableFunc(all, func(l, m *protocol.InLine) int { return cmp.Compare(l.Place, m.Place) })
+	return all
+}
+
+// after is who came behind a revision.
 func after(places []*protocol.InLine, upto int64) []*protocol.InLine {
 	for len(places) > 0 && places[0].Place <= upto {
 		places = places[1:]
@@ -184,6 +200,16 @@ func after(places []*protocol.InLine, upto int64) []*protocol.InLine {
 }
 
 func same(l, m *protocol.InLine) bool { return l.Place == m.Place && l.Key == m.Key }
+
+// hasPlace looks no farther than it has to in a sorted line.
+func hasPlace(line []*protocol.InLine, l *protocol.InLine) bool {
+	for _, m := range line {
+		if m.Place >= l.Place && (m.Place > l.Place || m.Key == l.Key) {
+			return m.Place == l.Place
+		}
+	}
+	return false
+}
 
 // isFirst reports whether nobody is before p.
 func (q *queue) isFirst(p *Place) bool { return len(q.line.Places) > 0 && p.is(q.line.Places[0]) }
@@ -195,12 +221,12 @@ func (p *Place) is(l *protocol.InLine) bool {
 
 func (p *Place) key() string { return p.store.layout.Queued(p.scope) }
 
-// without is when the one in a place waits no more, because it has the lock. One that came together with it may be before it in the line, and waits on:
-// which of them is first, another process does not know.
-func (q *queue) without(place string) {
+// without is when the one in a place waits no more, because it got the lock at a revision. One that came together with it may be before it in the line, and
+// waits on: which of them is first, another process does not know.
+func (q *queue) without(place string, got int64) {
 	line := q.line.Places
 	at := len(line) - 1
-	for at >= 0 && line[at].Key != place { // the last one: its event may have been there before
+	for at >= 0 && (line[at].Key != place || line[at].Place >= got) { // its event may have been there before, and may have come again since
 		at--
 	}
 	if at < 0 {
@@ -294,7 +320,7 @@ func (s *core) changed(key string, l *idem.Lock, at int64, line protocol.Line) {
 		q.seesLocked(l, at)
 		q.learnLocked(line)
 		if l != nil { // who has it waits no more, though it may not have heard yet
-			q.without(s.layout.Queued(l.Scope))
+			q.without(s.layout.Queued(l.Scope), l.Revision)
 		}
 		q.before = l
 	}

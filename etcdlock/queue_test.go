@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -48,7 +49,7 @@ func inLine(event string, place int64) *protocol.InLine {
 
 func TestTwoReadingsOfAQueueSayTogetherWhoWaits(t *testing.T) {
 	a, b, c, d, beside := inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("d", 40), inLine("beside a", 10)
-	again := inLine("b", 25)
+	before, again := inLine("before", 5), inLine("b", 25)
 	line := func(l ...*protocol.InLine) protocol.Line { return protocol.Line{Places: l} }
 	upto := func(revision int64, l ...*protocol.InLine) protocol.Line {
 		return protocol.Line{Places: l, Upto: revision}
@@ -60,10 +61,12 @@ func TestTwoReadingsOfAQueueSayTogetherWhoWaits(t *testing.T) {
 		"the later one is longer":                    {line(a, b), line(b, c, d), line(b, c, d)},
 		"the later one knows nobody of the other":    {line(a, b), line(c), line(c)},
 		"the longer one of the same first":           {line(a), line(a, b), line(a, b)},
-		"the same event again is another place":      {line(a, b, c), line(again), line(again)},
+		"the same event again is another place":      {line(a, b, c), line(again), line(again, c)},
 		"of two of one revision either may be first": {line(beside, a, b), line(a), line(beside, a, b)},
+		"so may they behind one who has gone":        {line(before, beside, a, b), line(a), line(beside, a, b)},
 		"one has all that came up to a revision":     {upto(35, a, b, c), line(b, c, d), upto(35, b, c, d)},
 		"both have, and the later one more":          {upto(35, b, c), upto(45, c, d), upto(45, c, d)},
+		"the older one has more who have gone":       {upto(25, a, b, c), upto(45, a, d), upto(45, a, b, c, d)},
 		"nobody has waited since":                    {upto(35), line(a, b, c), upto(35)},
 		"of those nobody but the last one waits":     {upto(25), upto(35, b, c), upto(35, c)},
 	} {
@@ -252,6 +255,75 @@ func TestOfTwoThatCameTogetherNobodyIsPassedOver(t *testing.T) {
 				t.Errorf("the other one is passed over: %v", one.queue.line)
 			}
 		})
+	}
+}
+
+// A line that the watch has not told of for long is longer than a newer reading, where more have left than have come.
+func TestWhoCameLastIsNotPassedOverAfterOthersLeft(t *testing.T) {
+	e := etcdtest.Start(t)
+	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	held := mustClaim(t, here, lockFor("w", "holder"), 0)
+	places, runs := map[string]*Place{}, map[string]<-chan idem.Held{}
+	comes := func(s *Store, event string, waits bool) {
+		l := lockFor("w", event)
+		places[event] = mustEnqueue(t, s, l)
+		if waits {
+			runs[event] = waitsAt(t, places[event], l)
+		}
+	}
+	known := func(events ...string) {
+		t.Helper()
+		eventually(t, "the line is "+strings.Join(events, " "), func() bool {
+			here.mu.Lock()
+			defer here.mu.Unlock()
+			return slices.EqualFunc(places["b"].queue.line.Places, events, func(l *protocol.InLine, event string) bool { return l.Place == places[event].q })
+		})
+	}
+	comes(here, "a", true)
+	firstInLine(t, places["a"])
+	for _, event := range []string{"z", "b", "c", "d", "e"} {
+		comes(here, event, event == "b")
+	}
+	mustSettle(t, held)
+	a := <-runs["a"]
+	known("z", "b", "c", "d", "e") // which a has taken along
+	comes(elsewhere, "f", true)
+	known("z", "b", "c", "d", "e", "f")
+	comes(here, "g", true)
+	known("z", "b", "c", "d", "e", "f", "g")
+	for _, event := range []string{"c", "d", "e", "z"} {
+		if err := places[event].Leave(within(t, patience)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known("b", "f", "g") // b has read it
+	mustSettle(t, a)
+	b := <-runs["b"]
+	comes(here, "h", true)
+	mustSettle(t, b)
+	for _, event := range []string{"f", "g", "h"} {
+		held, ok := <-runs[event]
+		if !ok {
+			t.Fatalf("%s does not run", event)
+		}
+		mustSettle(t, held)
+	}
+}
+
+func TestAnEventThatCameAgainIsNotTakenForItsPlaceThatGotTheLock(t *testing.T) {
+	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
+	l, again := lockFor("w", "here"), lockFor("w", "again")
+	p := &Place{store: s.core, session: mustSession(t, s), execution: l.Execution, scope: l.Scope, first: &l}
+	s.lineUp(p)
+	s.entered(p, 70)
+	defer s.stepOut(p)
+	between := inLine("between", 63)
+	key := s.layout.Lock(again.Scope)
+	s.changed(key, nil, 52, protocol.Line{Places: []*protocol.InLine{inLine("again", 50), between, inLine("again", 65)}, Upto: 69})
+	again.Created, again.Revision, again.Token = 40, 60, 60
+	s.changed(key, &again, 60, protocol.Line{}) // this process stood still, and the watch was faster
+	if line := p.queue.line.Places; len(line) == 0 || !same(line[0], between) {
+		t.Errorf("who came between is passed over: %v", line)
 	}
 }
 
