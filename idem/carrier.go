@@ -185,11 +185,12 @@ type carried struct {
 	bytes int64         // of its request
 	wake  chan struct{} // something about it has changed
 
-	tooOld  bool      // when it was taken; later the ledger says so
-	request []byte    // for the first try, as it was read when it was taken; nil = to be read
-	full    bool      // a limit had no slot for it, and nothing has woken it since
-	inRow   int       // tries in a row that did not go through
-	due     time.Time // of the next try, by the guard's clock; zero = now
+	tooOld   bool      // when it was taken; later the ledger says so
+	request  []byte    // for the first try, as it was read when it was taken; nil = to be read
+	full     bool      // a limit had no slot for it, and nothing has woken it since
+	inRow    int       // tries in a row that did not go through
+	due      time.Time // of the next try, by the guard's clock; zero = now
+	unneeded bool      // nobody needs what is kept of its request outside of the ledger
 }
 
 // run carries it to its end, or until somebody else does. t is a try that has just ended, or nil; leave is a slot that is already taken, or nil.
@@ -226,6 +227,9 @@ func (e *carried) over() {
 	e.c.mu.Unlock()
 	e.c.o.Guard.live.leave(e.spot)
 	e.c.parks.Ripen(e.held.Lock().Scope)
+	if e.unneeded && e.c.o.Drop != nil { // last: a disk that hangs is nothing that those behind it should wait for
+		e.c.o.Drop(e.id, e.bytes)
+	}
 }
 
 // await waits until the execution may be tried, and for a slot. over: there is nothing more to do here.
@@ -459,11 +463,9 @@ func (e *carried) done(t *Tried, policy *Policy) bool {
 	return true
 }
 
-// drop deletes what is kept of its request outside of the ledger, unless it has become a dead letter: somebody may have skipped it meanwhile.
+// drop lets over delete what is kept of its request outside of the ledger, unless it has become a dead letter: somebody may have skipped it meanwhile.
 func (e *carried) drop(rec *Record) {
-	if e.c.o.Drop != nil && (rec == nil || !rec.RequestKept) {
-		e.c.o.Drop(e.id, e.bytes)
-	}
+	e.unneeded = rec == nil || !rec.RequestKept
 }
 
 // dead ends it as a dead letter.

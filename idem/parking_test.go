@@ -9,6 +9,8 @@ import (
 // roomy is a ParkLedger in which nothing is parked.
 type roomy struct{ ParkLedger }
 
+func (roomy) Ripen(Scope) {}
+
 func (roomy) Parked() ParkedCount { return ParkedCount{} }
 func (roomy) Waiting(Scope) int   { return 0 }
 
