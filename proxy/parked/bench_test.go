@@ -1,6 +1,7 @@
 package parked
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ func BenchmarkPut(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer func() { _ = d.Close() }()
+			defer func() { _ = d.Close(context.Background()) }()
 			b.SetBytes(int64(size))
 			for n := range b.N {
 				if err := d.Put(b.Context(), execution(byte(n)), bytes); err != nil {

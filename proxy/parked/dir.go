@@ -18,11 +18,18 @@ import (
 const unfinished = ".tmp"
 
 // Dir keeps each request in a file of one folder, named by its execution, with mode 0600. It touches regular files with such names alone, and
-// follows no symbolic link below the folder. Writing to a disk cannot be called off: its methods look at their context before they begin.
+// follows no symbolic link below the folder.
+//
+// What a disk was asked cannot be called off, and one that hangs keeps the thread that asked. So it is asked beside the caller, who waits no longer than its
+// context, by few at a time. What a Put writes that nobody waits for any more is an orphan for the Sweeper.
 type Dir struct {
-	disk disk
-	path string // for messages
+	disk   disk
+	path   string        // for messages
+	asking chan struct{} // has an element for each call that the disk has not answered
 }
+
+// maxAsking is how many ask a disk at a time. Each has a thread while the disk hangs.
+const maxAsking = 32
 
 // disk is what Dir asks of its folder; tests put something in between.
 type disk interface {
@@ -48,15 +55,53 @@ func OpenDir(path string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the folder for parked requests: %w; park_store.dir is to be a folder of this user's alone, or one that can be made", err)
 	}
-	return &Dir{disk: d, path: path}, nil
+	return &Dir{disk: d, path: path, asking: make(chan struct{}, maxAsking)}, nil
 }
 
-// Close gives the folder back. Nothing else may be called afterwards.
-func (d *Dir) Close() error { return d.disk.Close() }
+// Close gives the folder back when all calls have been answered. Where ctx ends before, they keep it, and their threads. Nothing else may be called afterwards.
+func (d *Dir) Close(ctx context.Context) error {
+	for range maxAsking {
+		select {
+		case d.asking <- struct{}{}:
+		case <-ctx.Done():
+			return d.hangs(ctx)
+		}
+	}
+	return d.disk.Close()
+}
+
+// ask runs a call of the disk for as long as that takes, and waits for it until ctx ends. What the call shares with its caller is read again only where ask
+// returned nil or the call's own error.
+func (d *Dir) ask(ctx context.Context, call func() error) error {
+	select {
+	case d.asking <- struct{}{}:
+	case <-ctx.Done():
+		return d.hangs(ctx)
+	}
+	answer := make(chan error, 1)
+	go func() { // Close waits for it
+		defer func() { <-d.asking }()
+		answer <- call()
+	}()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return d.hangs(ctx)
+	}
+}
+
+func (d *Dir) hangs(ctx context.Context) error {
+	return fmt.Errorf("the disk of %s has not answered: %w", d.path, context.Cause(ctx))
+}
 
 // Put writes a file beside the one that it is to be, and both the file and its name reach the disk before it returns.
 func (d *Dir) Put(ctx context.Context, execution idem.ExecutionID, b []byte) error {
-	name, err := d.place(ctx, execution)
+	return d.ask(ctx, func() error { return d.put(execution, b) })
+}
+
+func (d *Dir) put(execution idem.ExecutionID, b []byte) error {
+	name, err := d.place(execution)
 	if err != nil {
 		return err
 	}
@@ -93,7 +138,15 @@ func (d *Dir) write(name string, b []byte) error {
 
 // Get reads a file whole.
 func (d *Dir) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error) {
-	name, err := d.place(ctx, execution)
+	var b []byte
+	if err := d.ask(ctx, func() (err error) { b, err = d.get(execution); return err }); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (d *Dir) get(execution idem.ExecutionID) ([]byte, error) {
+	name, err := d.place(execution)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +182,11 @@ func (d *Dir) read(name string) (b []byte, err error) {
 
 // Delete takes a file away, and what was left of writing it. A crash may bring the file back: then it is an orphan.
 func (d *Dir) Delete(ctx context.Context, execution idem.ExecutionID) error {
-	name, err := d.place(ctx, execution)
+	return d.ask(ctx, func() error { return d.delete(execution) })
+}
+
+func (d *Dir) delete(execution idem.ExecutionID) error {
+	name, err := d.place(execution)
 	if err != nil {
 		return err
 	}
@@ -150,29 +207,51 @@ func (d *Dir) remove(name string) error {
 // List yields the executions of the folder's files, in the folder's order.
 func (d *Dir) List(ctx context.Context) iter.Seq2[idem.ExecutionID, error] {
 	return func(yield func(idem.ExecutionID, error) bool) {
-		enough := false
-		err := d.disk.Walk(func(entry fs.DirEntry) bool {
-			execution := idem.ExecutionID(strings.TrimSuffix(entry.Name(), unfinished))
-			if _, err := name(execution); err == nil && entry.Type().IsRegular() {
-				enough = !yield(execution, nil)
+		ctx, enough := context.WithCancel(ctx)
+		defer enough()
+		found, end := make(chan idem.ExecutionID), make(chan error, 1)
+		go func() { end <- d.ask(ctx, func() error { return d.walk(ctx, found) }) }()
+		for {
+			select {
+			case execution := <-found:
+				if !yield(execution, nil) {
+					enough()
+					<-end
+					return
+				}
+			case err := <-end:
+				if err != nil {
+					yield("", fmt.Errorf("list the requests in %s: %w", d.path, err))
+				}
+				return
 			}
-			return !enough && ctx.Err() == nil
-		})
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil && !enough {
-			yield("", fmt.Errorf("list the requests in %s: %w", d.path, err))
 		}
 	}
 }
 
-// place is the name of an execution's file, where a file may be: something else that has the name is somebody else's.
-func (d *Dir) place(ctx context.Context, execution idem.ExecutionID) (string, error) {
-	name, err := name(execution)
+// walk sends the executions of the folder's files.
+func (d *Dir) walk(ctx context.Context, found chan<- idem.ExecutionID) error {
+	err := d.disk.Walk(func(entry fs.DirEntry) bool {
+		execution := idem.ExecutionID(strings.TrimSuffix(entry.Name(), unfinished))
+		if _, err := name(execution); err != nil || !entry.Type().IsRegular() {
+			return ctx.Err() == nil
+		}
+		select {
+		case found <- execution:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	})
 	if err == nil {
 		err = ctx.Err()
 	}
+	return err
+}
+
+// place is the name of an execution's file, where a file may be: something else that has the name is somebody else's.
+func (d *Dir) place(execution idem.ExecutionID) (string, error) {
+	name, err := name(execution)
 	if err != nil {
 		return "", err
 	}

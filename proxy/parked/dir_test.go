@@ -22,7 +22,7 @@ func openDir(t *testing.T, path string) *Dir {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
+		if err := d.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,8 +1,8 @@
 package parked
 
 import (
+	"context"
 	"errors"
-	"io"
 	"time"
 )
 
@@ -66,10 +66,12 @@ func (k *Keeper) Sweeper(known Known, clock func() time.Time) *Sweeper {
 	return NewSweeper(k.store, known, clock)
 }
 
-// Close gives the store back. Nothing may be kept or fetched afterwards.
-func (k *Keeper) Close() error {
-	if c, ok := k.store.(io.Closer); ok {
-		return c.Close()
+// Close gives the store back. It waits for a disk that hangs until ctx ends. Nothing may be kept or fetched afterwards.
+func (k *Keeper) Close(ctx context.Context) error {
+	if c, ok := k.store.(interface {
+		Close(ctx context.Context) error
+	}); ok {
+		return c.Close(ctx)
 	}
 	return nil
 }

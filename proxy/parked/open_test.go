@@ -1,6 +1,7 @@
 package parked
 
 import (
+	"context"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -15,7 +16,7 @@ func open(t *testing.T, o Options) *Keeper {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := k.Close(); err != nil {
+		if err := k.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -2,6 +2,7 @@ package parked
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"testing"
 )
@@ -19,7 +20,7 @@ func TestARequestThatRunsAgainBelongsToItsNewExecution(t *testing.T) {
 				t.Fatal(err)
 			}
 			k := NewKeeper(inline, InDir, d, keys)
-			t.Cleanup(func() { _ = k.Close() })
+			t.Cleanup(func() { _ = k.Close(context.Background()) })
 			value, err := k.Keep(t.Context(), execution(1), aRequest())
 			if err != nil {
 				t.Fatal(err)

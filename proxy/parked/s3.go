@@ -86,7 +86,7 @@ func (s *S3) SetCredentials(accessKey, secretKey string) error {
 }
 
 // Close ends the connections that nobody uses.
-func (s *S3) Close() error {
+func (s *S3) Close(context.Context) error {
 	s.transport.CloseIdleConnections()
 	return nil
 }

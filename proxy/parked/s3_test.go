@@ -90,7 +90,7 @@ func openS3(t *testing.T, o S3Options) *S3 {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
+		if err := s.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -14,8 +14,8 @@ var ErrNotKept = errors.New("there are no bytes for this execution")
 // Store keeps bytes by execution, for every process that looks into the same place. Its methods are safe for concurrent use, and refuse what is no
 // execution ID: a name in the store is never made of anything else.
 type Store interface {
-	// Put keeps b, in place of what was there, and does not keep b itself. When it returns nil the bytes survive a crash; an error says nothing
-	// about whether they are there.
+	// Put keeps b, in place of what was there. When it returns nil the bytes survive a crash; an error says nothing about whether they are there. Nobody
+	// changes b afterwards: where the disk hangs, it may be read after Put has returned an error.
 	Put(ctx context.Context, execution idem.ExecutionID, b []byte) error
 	// Get returns the bytes of the last Put, which the caller owns. ErrNotKept: there are none.
 	Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error)

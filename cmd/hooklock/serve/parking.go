@@ -23,7 +23,11 @@ func (s *Service) openRequests(context.Context) error {
 	if s.requests, err = parked.Open(o); err != nil {
 		return cli.Misuse(fmt.Errorf("park_store: %w", err))
 	}
-	s.onStop("park store", func(context.Context) error { return s.requests.Close() })
+	s.onStop("park store", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, s.config.Etcd.RequestTimeout) // as whoever asked it has waited
+		defer cancel()
+		return s.requests.Close(ctx)
+	})
 	return nil
 }
 

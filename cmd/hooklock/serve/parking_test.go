@@ -22,7 +22,7 @@ func TestWhatIsCalledOffIsNoFailureOfTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = keeper.Close() })
+	t.Cleanup(func() { _ = keeper.Close(context.Background()) })
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		told []string
