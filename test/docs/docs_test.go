@@ -101,6 +101,7 @@ func TestWhatTheCodeSaysIsInATable(t *testing.T) {
 	for _, c := range []struct{ file, pattern, page string }{
 		{"proxy/rejection.go", `= "([a-z_]+)"`, "docs/decisions.md"},
 		{"proxy/headers.go", `"((?:Hooklock|Idempotent)-[A-Za-z-]+)(?:: )?"`, "docs/decisions.md"},
+		{"proxy/sender/renew.go", `= "(Hooklock-[A-Za-z-]+)"`, "docs/decisions.md"},
 	} {
 		for _, word := range words(t, c.file, c.pattern) {
 			if !strings.Contains(all[c.page], "`"+word) {
