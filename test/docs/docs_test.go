@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -109,4 +110,39 @@ func TestWhatTheCodeSaysIsInATable(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestLinksLeadToHeadings(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s]*)#([^)\s]+)\)`)
+	all := pages(t)
+	for path, text := range all {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			to := path
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(path), m[1])
+			}
+			if page, ours := all[to]; ours && !strings.Contains(m[1], "://") && !anchors(page)[m[2]] {
+				t.Errorf("%s: %s has no heading #%s", path, to, m[2])
+			}
+		}
+	}
+}
+
+// anchors are the names that GitHub gives the headings of a page.
+func anchors(page string) map[string]bool {
+	fence := regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	heading := regexp.MustCompile(`(?m)^#+ +(.+?) *$`)
+	shown := regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
+	dropped := regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	names := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
+		text := shown.ReplaceAllString(m[1], "$1")
+		first := strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(text), ""), " ", "-")
+		name := first
+		for again := 1; names[name]; again++ {
+			name = fmt.Sprintf("%s-%d", first, again)
+		}
+		names[name] = true
+	}
+	return names
 }
