@@ -11,7 +11,7 @@ import (
 )
 
 // SetSampling keeps the lines of one in so many of the deliveries that went well, and of the lock events that belong to them; 0 keeps none.
-// What went wrong always has its lines. All replicas keep the same ones, because the trace ID decides.
+// What went wrong always has a line. All replicas keep the same ones, because the trace ID decides.
 func (t *Telemetry) SetSampling(oneIn int) { t.oneIn.Store(int64(oneIn)) }
 
 // kept reports whether the routine lines of a delivery are among those that are kept.
@@ -86,7 +86,8 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	case proxy.EventLost, proxy.EventUnknown, proxy.EventCancelled:
 		level = slog.LevelWarn
 	}
-	if !t.o.Log.Enabled(ctx, level) || level == slog.LevelInfo && name != proxy.EventRefused && !t.kept(r) {
+	wrong := level > slog.LevelInfo || name == proxy.EventRefused || name == proxy.EventTried && (tryResult(r) != trySuccess || r.Err != nil)
+	if !t.o.Log.Enabled(ctx, level) || !wrong && !t.kept(r) {
 		return
 	}
 	fields := t.fields.Get().(*[]slog.Attr)

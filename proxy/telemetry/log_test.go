@@ -174,6 +174,27 @@ func TestSamplingDropsOnlyWhatWentWell(t *testing.T) {
 	}
 }
 
+func TestATryOfAParkedEventThatWentWrongHasItsLine(t *testing.T) {
+	r := open(t)
+	r.SetSampling(0)
+	for _, c := range []struct {
+		outcome idem.Outcome
+		status  int
+		said    bool
+	}{
+		{idem.Executed, 204, false}, {idem.Executed, 302, false}, {idem.Executed, 404, true}, {idem.Executed, 500, true},
+		{idem.NotExecuted, 0, true}, {idem.Unknown, 0, true}, {idem.Unknown, 504, true},
+	} {
+		tried := executed()
+		tried.Outcome, tried.UpstreamStatus = c.outcome, c.status
+		r.log.Reset()
+		r.Event(proxy.EventTried, tried)
+		if said := r.log.Len() > 0; said != c.said {
+			t.Errorf("%s with %d: said is %v, want %v", c.outcome, c.status, said, c.said)
+		}
+	}
+}
+
 func TestSamplingKeepsAShareAndTheSameOnesEverywhere(t *testing.T) {
 	a, b := open(t), open(t)
 	a.SetSampling(10)
