@@ -147,7 +147,7 @@ func TestABackupOfTheRunningEmbeddedEtcdIsRestoredAndTokensGrow(t *testing.T) {
 		t.Errorf("while it runs: %s", said)
 	}
 	p.end(h)
-	if said := p.command(1, "restore", file); !strings.Contains(said, "has data") {
+	if said := p.command(1, "restore", file); !strings.Contains(said, "has data") || !strings.Contains(said, "--replace") {
 		t.Errorf("over data: %s", said)
 	}
 	for range 2 { // tokens grow also when one backup is restored twice
