@@ -130,7 +130,7 @@ func TestSaysThatItsFilesWereDeletedWhileTheyCanStillBeCopied(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := log.String(); strings.Count(got, "etcd.deleted") != 1 || !strings.Contains(got, "hooklock embedded backup") {
+			if got := log.String(); strings.Count(got, "etcd.deleted") != 1 || !strings.Contains(got, "hooklock embedded backup") || !strings.Contains(got, "admin.tokens") {
 				t.Errorf("it said %q", got)
 			}
 			backup, err := s.Snapshot(within(t))

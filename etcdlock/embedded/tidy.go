@@ -144,7 +144,8 @@ func (t *tidier) lost() bool {
 		return false
 	}
 	t.log.Error("etcd.deleted", "advice", "its files were deleted or replaced under it: what is recorded is lost when this process ends, which will be soon; "+
-		"hooklock embedded backup copies it now, and hooklock embedded restore brings it back")
+		"hooklock embedded backup copies it now, and hooklock embedded restore brings it back; where admin.token was deleted, too, add a token with "+
+		"the scopes read and write to admin.tokens, reload with SIGHUP, and name its file with --token-file")
 	return true
 }
 

@@ -116,6 +116,42 @@ func newPassage(t *testing.T) (*passage, *testkit.Hooklock) {
 	return p, h
 }
 
+// The token that is generated goes with data_dir; one of admin.tokens is taken over by a reload all the same.
+func TestWhatAnEmbeddedEtcdHasIsSavedAfterItsDataDirWasDeleted(t *testing.T) {
+	t.Parallel()
+	p, h := newPassage(t)
+	first := p.run(h, "1")
+	text, err := os.ReadFile(p.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "data_dir: ")
+	dir, _, _ := strings.Cut(rest, "\n")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	h.Stderr.AwaitRecord(t, "etcd.deleted", func(r testkit.Record) bool { return strings.Contains(r.Text("advice"), "admin.tokens") })
+	file, token := filepath.Join(t.TempDir(), "backup.db"), filepath.Join(t.TempDir(), "token")
+	if said := p.command(1, "backup", file); !strings.Contains(said, "unauthorized") {
+		t.Errorf("it said %s", said)
+	}
+	if err := os.WriteFile(token, []byte(strings.Repeat("secret", 8)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	added := strings.Replace(string(text), "admin: {", fmt.Sprintf("admin: {tokens: [{name: ops, token_file: %s, scopes: [read, write]}], ", token), 1)
+	if err := os.WriteFile(p.config, []byte(added), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	p.command(0, "backup", file, "--token-file", token)
+	p.end(h)
+	if err := os.WriteFile(p.config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.command(0, "restore", file)
+	p.replayed(p.again(), "1", first)
+}
+
 // held posts another event to the workflow that newPassage left held.
 func (p *passage) held(h *testkit.Hooklock) {
 	p.t.Helper()
