@@ -201,6 +201,7 @@ func TestEveryRefusalHasItsExitCodeAndSaysWhatToDo(t *testing.T) {
 	}{
 		{"free", `404 {"code":"lock_not_found","detail":"the lock is free"}`, cli.ExitNotFound, "lock_not_found: the lock is free"},
 		{"nobody", `404 {"code":"execution_not_found","detail":"no trace"}`, cli.ExitNotFound, "execution_not_found"},
+		{"unkept", `404 {"code":"answer_not_kept","detail":"there was none"}`, cli.ExitNotFound, "answer_not_kept: there was none\n"},
 		{"ended", `400 {"code":"already_finished","detail":"it is SUCCESS"}`, cli.ExitRefused, "it is SUCCESS"},
 		{"alive", `409 {"code":"execution_in_flight","detail":"it runs"}`, cli.ExitRefused, "it runs"},
 		{"another holder", `412 {"code":"lock_lost","detail":"another has it","executionId":"exec_b"}`, cli.ExitRefused, "another has it; the holder is exec_b"},
