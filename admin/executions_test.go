@@ -313,6 +313,11 @@ func TestTheKeptAnswerIsForTokensThatMaySeeBodies(t *testing.T) {
 	if a.json["status"] != float64(want.Status) || a.text("bodyBase64") != base64.StdEncoding.EncodeToString(want.Body) || a.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s", a.body)
 	}
+	failed := f.run("stripe/w", "2")
+	f.settle(failed, idem.End{ // with in_flight: attach the answer of any status is there for those who were attached
+		Status: idem.Failed, Outcome: idem.Executed, Error: &idem.Failure{Code: "upstream_status"}, Answer: &idem.Answer{Status: 500, Bytes: 4, Whole: true, Body: []byte("oops")},
+	})
+	f.want(404, "answer_not_kept", "GET", "/v1/executions/"+failed.id+"/answer", bodiesToken, "")
 }
 
 func TestListsAreFilteredAndPaged(t *testing.T) {
