@@ -283,13 +283,15 @@ func TestNoCallTakesTheAnswerOfAnotherServiceForHooklocks(t *testing.T) {
 		"slots":      func(ctx context.Context, c *Client) (any, error) { return c.SlotPage(ctx, LockQuery{}) },
 		"turns":      func(ctx context.Context, c *Client) (any, error) { return c.TurnPage(ctx, LockQuery{}) },
 		"executions": func(ctx context.Context, c *Client) (any, error) { return c.ExecutionPage(ctx, ExecutionQuery{}) },
-		"parked":     func(ctx context.Context, c *Client) (any, error) { return c.ParkedPage(ctx, ParkedQuery{}) },
-		"execution":  func(ctx context.Context, c *Client) (any, error) { return c.Execution(ctx, "exec_a") },
-		"answer":     func(ctx context.Context, c *Client) (any, error) { return c.KeptAnswer(ctx, "exec_a") },
-		"request":    func(ctx context.Context, c *Client) (any, error) { return nil, c.Request(ctx, "exec_a", io.Discard) },
-		"cancel":     func(ctx context.Context, c *Client) (any, error) { return c.Cancel(ctx, "exec_a", "why", false) },
-		"forget":     func(ctx context.Context, c *Client) (any, error) { return c.Forget(ctx, "exec_a", "why") },
-		"rerun":      func(ctx context.Context, c *Client) (any, error) { return c.Act(ctx, Rerun, "exec_a", "why") },
+		"parked": func(ctx context.Context, c *Client) (any, error) {
+			return c.ExecutionPage(ctx, ExecutionQuery{Parked: true})
+		},
+		"execution": func(ctx context.Context, c *Client) (any, error) { return c.Execution(ctx, "exec_a") },
+		"answer":    func(ctx context.Context, c *Client) (any, error) { return c.KeptAnswer(ctx, "exec_a") },
+		"request":   func(ctx context.Context, c *Client) (any, error) { return nil, c.Request(ctx, "exec_a", io.Discard) },
+		"cancel":    func(ctx context.Context, c *Client) (any, error) { return c.Cancel(ctx, "exec_a", "why", false) },
+		"forget":    func(ctx context.Context, c *Client) (any, error) { return c.Forget(ctx, "exec_a", "why") },
+		"rerun":     func(ctx context.Context, c *Client) (any, error) { return c.Act(ctx, Rerun, "exec_a", "why") },
 		"bulk": func(ctx context.Context, c *Client) (any, error) {
 			for part, err := range c.Bulk(ctx, Run, Bulk{DryRun: true}) {
 				return part, err

@@ -21,6 +21,9 @@ type ExecutionQuery struct {
 	Key      string // the idempotency key, or its first half
 	ID       string // the beginning of its ID, or of that of an earlier attempt
 	TraceID  string
+	// Parked: only those whose request is kept, in the order of their IDs. Status and Decision do not go with it.
+	Parked bool
+	State  ParkState // with Parked; "" = any
 
 	Limit  int    // at most so many on a page; 0 = the server's choice
 	Cursor string // NextCursor of the page before; "" = from the beginning
@@ -28,13 +31,16 @@ type ExecutionQuery struct {
 
 // ExecutionPage gets one page.
 func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*ExecutionPage, error) {
-	page := new(ExecutionPage)
+	page, parked := new(ExecutionPage), ""
+	if q.Parked {
+		parked = "true"
+	}
 	_, err := c.do(ctx, call{
 		method: http.MethodGet, path: "/v1/executions", into: page, has: "executions",
 		query: query(
 			"workflow", q.Workflow, "prefix", q.Prefix, "route", q.Route, "status", string(q.Status), "outcome", string(q.Outcome), "decision", q.Decision,
 			"since", q.Since, "until", q.Until, "event", q.EventID, "key", q.Key, "id", q.ID, "trace", q.TraceID,
-			"limit", count(q.Limit), "cursor", q.Cursor,
+			"parked", parked, "state", string(q.State), "limit", count(q.Limit), "cursor", q.Cursor,
 		),
 	})
 	if err != nil {

@@ -40,27 +40,6 @@ const (
 	ParkDeadLetter ParkState = "dead_letter" // its execution has ended, and can be run again
 )
 
-// ParkedQuery selects executions whose request is kept. The zero value is all of them.
-type ParkedQuery struct {
-	Workflow string    // "" = any
-	State    ParkState // "" = any
-	Limit    int       // as in ExecutionQuery
-	Cursor   string
-}
-
-// ParkedPage gets one page, in the order of the executions' IDs.
-func (c *Client) ParkedPage(ctx context.Context, q ParkedQuery) (*ExecutionPage, error) {
-	page := new(ExecutionPage)
-	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/executions", into: page, has: "executions",
-		query: query("parked", "true", "workflow", q.Workflow, "state", string(q.State), "limit", count(q.Limit), "cursor", q.Cursor),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return page, nil
-}
-
 // ParkedAction is what a person does with a parked execution or a dead letter.
 type ParkedAction string
 

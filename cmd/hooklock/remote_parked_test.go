@@ -17,9 +17,10 @@ const (
 
 func TestWhatIsParkedIsListedByState(t *testing.T) {
 	api := serveAPI(t, map[string]string{
-		"GET /v1/executions?limit=200&parked=true":                                    `200 {"executions":[` + blockedJSON + `,` + letterJSON + `],"nextCursor":""}`,
-		"GET /v1/executions?limit=200&parked=true&state=blocked&workflow=orders%2Fac": `200 {"executions":[` + blockedJSON + `],"nextCursor":""}`,
-		"GET /v1/executions?limit=200&parked=true&state=dead_letter":                  `200 {"executions":[],"nextCursor":""}`,
+		"GET /v1/executions?limit=200&parked=true":                                                             `200 {"executions":[` + blockedJSON + `,` + letterJSON + `],"nextCursor":""}`,
+		"GET /v1/executions?limit=200&parked=true&prefix=orders%2Fac&state=blocked":                            `200 {"executions":[` + blockedJSON + `],"nextCursor":""}`,
+		"GET /v1/executions?limit=200&parked=true&state=dead_letter":                                           `200 {"executions":[],"nextCursor":""}`,
+		"GET /v1/executions?event=evt_9&limit=200&outcome=unknown&parked=true&route=orders&since=1h&until=10m": `200 {"executions":[` + letterJSON + `],"nextCursor":""}`,
 	})
 	at := "--admin=" + api.url
 	code, out, problems := command(t, nil, "executions", "list", "--parked", at)
@@ -39,7 +40,11 @@ func TestWhatIsParkedIsListedByState(t *testing.T) {
 	if code, _, problems := command(t, nil, "executions", "list", "--dead-letters", at); code != cli.ExitFine || !strings.Contains(problems, "nothing like that is kept") {
 		t.Errorf("%d %s", code, problems)
 	}
-	for _, wrong := range [][]string{{"--blocked", "--dead-letters"}, {"--parked", "--status", "FAILED"}} {
+	filters := []string{"executions", "list", "--parked", "--route=orders", "--outcome=unknown", "--event=evt_9", "--since=1h", "--until=10m", at}
+	if code, out, problems := command(t, nil, filters...); code != cli.ExitFine || !strings.Contains(out, "exec_letter") {
+		t.Errorf("%d %s%s", code, out, problems)
+	}
+	for _, wrong := range [][]string{{"--blocked", "--dead-letters"}, {"--parked", "--status", "FAILED"}, {"--blocked", "--decision", "locked"}} {
 		if code, _, problems := command(t, nil, append([]string{"executions", "list", at}, wrong...)...); code != cli.ExitUsage {
 			t.Errorf("%v: %d %s", wrong, code, problems)
 		}

@@ -25,9 +25,11 @@ func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command {
 		Long: `List executions, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold.
 
 With --decision the list is of the events of which a delivery was answered so between --since and --until; those that never ran are REFUSED, and have no
-execution.`,
+execution. With --parked, --blocked or --dead-letters it shows what its executions wait for, in the order of their IDs; all filters but --status and --decision
+hold there, too.`,
 		Example: `  hooklock executions list --since 10m
   hooklock executions list --parked
+  hooklock executions list --dead-letters --workflow orders/ --since 24h
   hooklock executions list --workflow stripe/ --status FAILED --outcome unknown
   hooklock executions list --decision upstream_unreachable --since 10m
   hooklock executions list --status RUNNING -o json | jq -r '.executions[].executionId'`,
@@ -37,13 +39,13 @@ execution.`,
 			if err != nil {
 				return cli.Misuse(err)
 			}
-			if err := parked.check(q); err != nil {
+			if err := parked.narrow(&q); err != nil {
 				return cli.Misuse(err)
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				l := executions(ctx, d, q, limit, cursor)
-				if parked.asked() {
-					parked.list(ctx, d, l, q.Prefix)
+				if q.Parked {
+					showsParked(l)
 				}
 				return l.print(d)
 			})

@@ -26,40 +26,31 @@ func (p *parkedFlags) add(cmd *cobra.Command) {
 
 func (p *parkedFlags) asked() bool { return p.any || p.blocked || p.deadLetters }
 
-// check refuses what no execution is.
-func (p *parkedFlags) check(q client.ExecutionQuery) error {
+// narrow lets q select them. It refuses what no execution is.
+func (p *parkedFlags) narrow(q *client.ExecutionQuery) error {
+	if !p.asked() {
+		return nil
+	}
+	q.Parked = true
 	switch {
 	case p.blocked && p.deadLetters:
 		return errors.New("--blocked, --dead-letters: give one of them; --parked lists both")
-	case p.asked() && q.Status != "":
+	case q.Status != "":
 		return errors.New("--status: what is parked has --blocked and --dead-letters")
-	case p.asked() && q != (client.ExecutionQuery{Prefix: q.Prefix}):
-		return errors.New("of what is parked, --workflow alone selects, and names one whole workflow")
+	case q.Decision != "":
+		return errors.New("--decision is for the list of all executions: leave out --parked, --blocked and --dead-letters")
+	case p.blocked:
+		q.State = client.ParkBlocked
+	case p.deadLetters:
+		q.State = client.ParkDeadLetter
 	}
 	return nil
 }
 
-func (p *parkedFlags) state() client.ParkState {
-	switch {
-	case p.blocked:
-		return client.ParkBlocked
-	case p.deadLetters:
-		return client.ParkDeadLetter
-	}
-	return ""
-}
-
-// list makes l the list of what is parked, of one workflow where it is not "".
-func (p *parkedFlags) list(ctx context.Context, d *Desk, l *listing[client.Execution], workflow string) {
+// showsParked makes l, of what is parked, show what it waits for.
+func showsParked(l *listing[client.Execution]) {
 	now := time.Now()
 	l.none, l.head, l.row = "nothing like that is kept", parkedHead, func(x *client.Execution) []string { return parkedRow(x, now) }
-	l.page = func(limit int, cursor string) ([]client.Execution, string, error) {
-		page, err := d.ParkedPage(ctx, client.ParkedQuery{Workflow: workflow, State: p.state(), Limit: limit, Cursor: cursor})
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Executions, page.NextCursor, nil
-	}
 }
 
 var parkedHead = []string{"EXECUTION", "STATE", "AGE", "TRIES", "NEXT", "WORKFLOW", "EVENT", "WHY"}
@@ -300,7 +291,7 @@ func keptExecutions(states []client.ParkState) func(context.Context, *Desk, []st
 			return nil
 		}
 		for _, state := range states {
-			page, err := d.ParkedPage(ctx, client.ParkedQuery{State: state, Limit: 50})
+			page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Parked: true, State: state, Limit: 50})
 			if err != nil {
 				return words
 			}
