@@ -106,6 +106,7 @@ func TestTheProbeFindsWhatAFrontDoesWrong(t *testing.T) {
 	says(t, lines, "front, answers", "failed", "sent again after 503: 2 times")
 	says(t, lines, "front, patience", "failed", "sent 2 times")
 	says(t, lines, "front, retries", "failed", "a POST whose connection breaks is sent 2 times; a PUT")
+	says(t, lines, "front, retries", "failed", "off for PUT and DELETE, error timeout for the others")
 }
 
 func TestTheProbeFindsAnImpatientFrontAndAPathThatIsRewritten(t *testing.T) {
@@ -205,6 +206,9 @@ func TestTheProbeLetsAReplicaDie(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 		says(t, lines, "front, replicas", want[0], want[1])
+		if want[0] == "failed" { // and no advice leads back to what it is against
+			says(t, lines, "front, replicas", "failed", "off for PUT and DELETE, error timeout for the others")
+		}
 		// With one of them dead from the beginning, nothing but harmless GETs is sent.
 		lines, _ = doctor(t, probed(t, first, "1s"), "--probe", front+"/hooks/acme", "--probe-wait", "0s")
 		says(t, lines, "front http", want[0], map[string]string{"ok": "leads here", "failed": "the next one did not: status 502"}[want[0]])

@@ -64,7 +64,11 @@ func (p *probe) refusals(ctx context.Context) diagnose.Finding {
 	return f
 }
 
-const noRetries = "turn retries off for these routes (nginx: proxy_next_upstream off; HAProxy: retry-on conn-failure; Envoy, Gateway API: no retry): docs/ingress has each of them"
+const noRetries = "turn off, for these routes, retries of what was sent (" + ofNginx + "; HAProxy: retry-on conn-failure; Envoy, Gateway API: no retry): " +
+	"docs/ingress has each of them"
+
+// ofNginx sends nothing twice, and what could not be sent to another replica: nginx sends again what it takes for harmless, PUT and DELETE among it.
+const ofNginx = "nginx, as deploy/nginx/webhooks.conf has it: proxy_next_upstream off for PUT and DELETE, error timeout for the others"
 
 // retries hangs up on a request that was read. Whoever sends it again would let an event run twice that a service had taken.
 func (p *probe) retries(ctx context.Context) diagnose.Finding {

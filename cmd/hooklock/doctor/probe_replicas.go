@@ -9,7 +9,8 @@ import (
 	"hooklock/etcdlock/diagnose"
 )
 
-const anotherReplica = "what could not be sent may safely go to another replica (nginx: proxy_next_upstream error timeout; HAProxy: option redispatch 1; Traefik: retry), and docs/ingress has the lines for each front"
+const anotherReplica = "what could not be sent may safely go to another replica (" + ofNginx + "; HAProxy: option redispatch 1; Traefik: retry), " +
+	"and docs/ingress has the lines for each front"
 
 // replicaProbes is how many requests of each kind are sent while one replica of two is dead: half of them would meet it.
 const replicaProbes = 12
