@@ -143,7 +143,8 @@ routes:
 		t.Fatalf("%+v", c)
 	}
 	out, err := exec.Command(hooklockProgram, "report", "--admin", "http://"+h.Admin).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "line: the sender changes something between attempts: body.deliveryContext.isRedelivery (refused 2 times") {
+	if err != nil || !strings.Contains(string(out), "line: the sender changes something between attempts: body.deliveryContext.isRedelivery (refused 2 times") ||
+		!strings.Contains(string(out), "without verify execute, or replay_unsigned where nobody but the sender reaches it") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

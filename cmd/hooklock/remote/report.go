@@ -93,14 +93,16 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 	return t.Flush()
 }
 
-// printChanging says which senders change something between attempts, so that a user can say on_mismatch: replay.
+// printChanging says which senders change something between attempts, so that a user can say what on_mismatch then is. The report does not know whether
+// signatures are checked, and replay is refused where they are not.
 func (d *Desk) printChanging(r *client.Report) {
 	for i := range r.Routes {
 		c := r.Routes[i].Changing
 		if c == nil {
 			continue
 		}
-		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s at %s); idempotency.on_mismatch: replay takes them for one event\n",
+		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s at %s); say idempotency.on_mismatch: replay; "+
+			"without verify execute, or replay_unsigned where nobody but the sender reaches it\n",
 			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key), c.At.UTC().Format(time.RFC3339))
 	}
 }
