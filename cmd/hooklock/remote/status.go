@@ -25,11 +25,12 @@ func NewStatus(e *cli.Environment) *cobra.Command {
 etcd and upstream say what came of the latest request: a member of etcd is asked when the one before it fails. "running" and "waiting" are
 those of the process that is asked, "held" and "parked" those of all replicas. The counts of routes are of the last five minutes:
 
-  RAN      it was executed
+  RAN      it was executed, or parked
   COPIES   of an event that is settled or runs: answered without running
-  LOCKED   another event of the workflow ran
-  REFUSED  everything else that was not let through: mismatches, signatures, forms, new events over the limit, etcd away
-  FAILED   the upstream was away, broke off or was too slow, or the lock was lost`,
+  LOCKED   another event of the workflow ran, or a limit had no slot
+  REFUSED  everything else: mismatches, signatures, forms, events that are older, paused or over new_per_second, etcd away; and
+           what was forwarded undecided (bypassed: with mode observe all of it), and handshakes (answered)
+  FAILED   the upstream was away, broke off or was too slow, the lock was lost, or the execution was cancelled`,
 		Example: `  hooklock status
   hooklock status -o json | jq -r '.config.refused.problems[]?'`,
 		Args: cli.NoArgs,
