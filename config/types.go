@@ -403,9 +403,10 @@ type Lock struct {
 	// How many events of one workflow run at a time. Default 1: its lock covers the workflow, and each event gets a fencing token. With more its
 	// lock covers the event, there is no token, and Hooklock-Slot says which of the slots it has.
 	Limit int `koanf:"limit"`
-	// strategy wait and latest: how long a delivery waits for the lock. Default 5s.
+	// How long a delivery waits for the lock with strategy wait and latest, and at most with fail_fast, where others overtook its event. A copy that is
+	// attached (idempotency.in_flight) waits for upstream.timeout and this. Default 5s.
 	WaitTimeout time.Duration `koanf:"wait_timeout"`
-	// strategy wait and latest: deliveries of one workflow that wait in this process; more is 429. Default 100.
+	// Deliveries of one workflow that wait for either in this process; more is 429, and of overtaken ones 409. Default 100.
 	MaxWaiting int `koanf:"max_waiting"`
 	// strategy latest: the newest runs when nothing newer came for this long. Default 0s: when the lock is free.
 	Quiet time.Duration `koanf:"quiet"`

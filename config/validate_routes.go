@@ -30,7 +30,7 @@ func (v *validator) routes() {
 		pattern := v.match(path+".match", &r.Match)
 		v.templates(path, r, pattern)
 		v.verify(path, r)
-		v.lock(path+".lock", &r.Lock)
+		v.lock(path+".lock", r)
 		v.uses(path+".uses", r, pattern)
 		v.idempotency(path+".idempotency", r)
 		v.hold(path+".hold", r)
@@ -170,8 +170,8 @@ func checkTemplate(text string, pattern *naming.Pattern) error {
 	return nil
 }
 
-func (v *validator) lock(path string, l *Lock) {
-	usual := DefaultRoute().Lock
+func (v *validator) lock(path string, r *Route) {
+	l, usual := &r.Lock, DefaultRoute().Lock
 	v.lockLimit(path, l)
 	v.positive(path+".wait_timeout", l.WaitTimeout)
 	v.require(l.MaxWaiting >= 1 && l.MaxWaiting <= maxConnections, path+".max_waiting", "%d is out of bounds; choose from 1 to %d", l.MaxWaiting, maxConnections)
@@ -179,10 +179,24 @@ func (v *validator) lock(path string, l *Lock) {
 		v.warn(path+".max_duration", "%s is shorter than upstream.timeout (%s): executions are ended while the upstream may still answer",
 			idem.DurationText(l.MaxDuration), idem.DurationText(v.config.Upstream.Timeout))
 	}
-	if !l.Strategy.Waits() {
-		v.warnIdle(path+".wait_timeout", l.WaitTimeout != usual.WaitTimeout, "lock.strategy is not wait")
-		v.warnIdle(path+".max_waiting", l.MaxWaiting != usual.MaxWaiting, "lock.strategy is not wait")
+	if because := r.nobodyWaits(); because != "" {
+		v.warnIdle(path+".wait_timeout", l.WaitTimeout != usual.WaitTimeout, because)
+		v.warnIdle(path+".max_waiting", l.MaxWaiting != usual.MaxWaiting, because)
 	}
+}
+
+// nobodyWaits says why no delivery of the route ever waits, for its turn or for the answer of a copy; "" = some do, or will when it enforces.
+func (r *Route) nobodyWaits() string {
+	i := &r.Idempotency
+	switch s := r.Lock.Strategy; {
+	case s == idem.Skip:
+		return "lock.strategy is skip: nobody waits"
+	case s == idem.NoLock && (!i.Enabled || i.InFlight != idem.Attach):
+		return "lock.strategy is none: nobody waits but copies with idempotency.in_flight: attach"
+	case s == idem.FailFast && !i.Enabled:
+		return "idempotency.enabled is false: fail_fast lets an event wait that it has refused before, and knows none again"
+	}
+	return ""
 }
 
 // warnIdle warns about a setting that was changed from its default and has no effect.

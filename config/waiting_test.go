@@ -1,0 +1,35 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSettingsOfWaitingAreIdleOnlyWhereNobodyWaits: under fail_fast an event that was overtaken waits, and an attached copy does under whatever
+// strategy lets it come so far.
+func TestSettingsOfWaitingAreIdleOnlyWhereNobodyWaits(t *testing.T) {
+	for _, c := range []struct{ route, because string }{
+		{"lock: {strategy: wait, ", ""},
+		{"lock: {strategy: latest, ", ""},
+		{"lock: {", ""},
+		{"mode: observe, lock: {", ""},
+		{"idempotency: {in_flight: attach}, lock: {", ""},
+		{"idempotency: {in_flight: attach}, lock: {strategy: none, ", ""},
+		{"idempotency: {enabled: false}, lock: {", "idempotency.enabled is false: fail_fast lets an event wait that it has refused before, and knows none again"},
+		{"idempotency: {enabled: false}, lock: {strategy: none, ", "lock.strategy is none: nobody waits but copies with idempotency.in_flight: attach"},
+		{"lock: {strategy: none, ", "lock.strategy is none: nobody waits but copies with idempotency.in_flight: attach"},
+		{"lock: {strategy: skip, ", "lock.strategy is skip: nobody waits"},
+		{"idempotency: {in_flight: attach}, lock: {strategy: skip, ", "lock.strategy is skip: nobody waits"},
+	} {
+		l, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte("routes: [{name: a, path: /a, " + c.route + "wait_timeout: 7s, max_waiting: 3}}]")})
+		if err != nil {
+			t.Fatalf("%s: %v", c.route, err)
+		}
+		for _, setting := range []string{"wait_timeout", "max_waiting"} {
+			said := l.Warnings.Error()
+			if idle := strings.Contains(said, "lock."+setting+": has no effect"); idle != (c.because != "") || idle && !strings.Contains(said, "has no effect: "+c.because) {
+				t.Errorf("%s, %s: %s", c.route, setting, said)
+			}
+		}
+	}
+}
