@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"hooklock/etcdlock/etcdtest"
 	"hooklock/test/testkit"
 )
 
@@ -112,5 +114,32 @@ func TestASecondSignalEndsAStartThatHangs(t *testing.T) {
 	}
 	if said := p.Stderr.String(); !strings.Contains(said, "second signal") {
 		t.Errorf("it said: %s", said)
+	}
+}
+
+func TestAReloadReadsNoCertificates(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	authority, err := os.ReadFile(etcdtest.NewAuthority(t).CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file("ca"), string(authority))
+	write(t, file("id"), "ID")
+	write(t, file("secret"), "SECRET")
+	h := own(t, shared.config("hanging-certificates", fmt.Sprintf("park_store: {s3: {endpoint: https://127.0.0.1:1, bucket: requests, access_key_file: %s, "+
+		"secret_key_file: %s, tls: {ca_file: %s}}}", file("id"), file("secret"), file("ca"))))
+	hanging(t, file("ca"))
+	held, err := os.OpenFile(file("ca"), os.O_RDWR, 0) // waits for nobody; whoever reads does so until the end
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	h.Signal(t, syscall.SIGHUP)
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	h.Signal(t, syscall.SIGTERM)
+	if code := h.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d", code)
 	}
 }

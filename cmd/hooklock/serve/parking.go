@@ -16,7 +16,7 @@ import (
 
 // openRequests opens where the requests of parked executions are kept.
 func (s *Service) openRequests(context.Context) error {
-	o, err := wiring.ParkOptions(s.config, s.Log.Logger)
+	o, err := wiring.ParkStore(s.config, s.Log.Logger)
 	if err != nil {
 		return err
 	}

@@ -134,11 +134,7 @@ func (s *Service) takeOver(path string, loaded *config.Loaded) (changed []string
 	if err != nil {
 		return nil, err
 	}
-	requests, err := wiring.ParkOptions(loaded.Config, s.Log.Logger)
-	if err == nil {
-		err = s.requests.Reload(requests)
-	}
-	if err != nil {
+	if err := s.requests.Reload(wiring.ParkOptions(loaded.Config)); err != nil {
 		return nil, err
 	}
 	s.reloadAccess(loaded.Config)

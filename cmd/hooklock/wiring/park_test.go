@@ -29,7 +29,7 @@ park_store:
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ParkOptions(loaded.Config, nil)
+	got, err := ParkStore(loaded.Config, nil)
 	want := parked.Options{Inline: 1024, Keys: "k1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", S3: &parked.S3Options{
 		Endpoint: "http://127.0.0.1:9000", Bucket: "requests", Prefix: "a/b", Region: "us-east-1", AccessKey: "ID", SecretKey: "SECRET", Timeout: 3 * time.Second,
 	}}
@@ -37,7 +37,7 @@ park_store:
 		t.Errorf("got %+v, %v", got, err)
 	}
 	loaded.Config.ParkStore.S3.Endpoint = ""
-	if got, err := ParkOptions(loaded.Config, nil); err != nil || got.S3 != nil || got.Dir != filepath.Join(dir, "requests") {
+	if got, err := ParkStore(loaded.Config, nil); err != nil || got.S3 != nil || got.Dir != filepath.Join(dir, "requests") {
 		t.Errorf("without S3: %+v, %v", got, err)
 	}
 }

@@ -51,7 +51,7 @@ func Check(c *config.Config, files bool) error {
 	_, store := StoreOptions(c, nil)
 	_, door := ServerTLS("listen.tls", &c.Listen.TLS, nil)
 	_, admin := AdminTLS(&c.Admin.TLS, nil)
-	_, requests := ParkOptions(c, nil)
+	_, requests := ParkStore(c, nil)
 	return errors.Join(upstream, store, door, admin, requests)
 }
 
