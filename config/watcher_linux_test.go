@@ -1,13 +1,13 @@
 package config
 
 import (
-	"encoding/binary"
-	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	"hooklock/test/testkit"
 )
 
 // hang puts a pipe in the place of the file at path, and waits until somebody reads it. That reading goes on until the end of the test.
@@ -55,41 +55,8 @@ func TestWhoReadsTheFileAfterAllEndsAReadingThatHangs(t *testing.T) {
 	watched{t, path, changes}.expect("c")
 }
 
-// hangingFolder is a folder on a file system that answers nobody, as one of a network that is away: whoever asks for the folder waits until the end of the test.
-// asked gets somebody who does.
-func hangingFolder(t *testing.T) (folder string, asked <-chan struct{}) {
-	t.Helper()
-	device, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		t.Skip("no file system of our own can be mounted here: ", err)
-	}
-	t.Cleanup(func() { _ = syscall.Close(device) }) // who waits gets an error
-	at := t.TempDir()
-	if err := syscall.Mount("hangs", at, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", device)); err != nil {
-		t.Skip("no file system of our own can be mounted here: ", err)
-	}
-	t.Cleanup(func() { must(t, syscall.Unmount(at, syscall.MNT_DETACH)) })
-	request := make([]byte, 256<<10)
-	if _, err = syscall.Read(device, request); err != nil { // FUSE_INIT, as linux/fuse.h has it
-		t.Fatal(err)
-	}
-	answer := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, 16+24), binary.NativeEndian.Uint64(request[8:]))
-	for _, field := range []uint32{7, 22, 0, 0, 0, 4096} { // the version, no flags, no background, as much as is written at once
-		answer = binary.NativeEndian.AppendUint32(answer, field)
-	}
-	if _, err = syscall.Write(device, answer); err != nil {
-		t.Fatal(err)
-	}
-	heard := make(chan struct{})
-	go func() {
-		_, _ = syscall.Read(device, request)
-		close(heard)
-	}()
-	return filepath.Join(at, "folder"), heard
-}
-
 func TestAFolderThatHangsDoesNotHoldUpTheEndOfTheWatch(t *testing.T) {
-	hanging, asked := hangingFolder(t)
+	hanging, asked, _ := testkit.HangingFolder(t)
 	folder := filepath.Join(t.TempDir(), "folder")
 	must(t, os.Mkdir(folder+"-before", 0o700))
 	must(t, os.Symlink(folder+"-before", folder))

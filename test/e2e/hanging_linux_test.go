@@ -143,3 +143,23 @@ func TestAReloadReadsNoCertificates(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 }
+
+func TestAReloadMakesItsOwnTokenBesideTheSignals(t *testing.T) {
+	t.Parallel()
+	dataDir, asked, free := testkit.HangingFolder(t)
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, strings.Repeat("t", 32))
+	admin := fmt.Sprintf(`admin: {listen: "127.0.0.1:0", tokens: [{name: t, token_file: %s}]}`, token)
+	without := shared.config("hanging-token", "data_dir: "+dataDir)
+	const listen = `admin: {listen: "127.0.0.1:0"}`
+	h := testkit.Serve(t, hooklockProgram, strings.Replace(without, listen, admin, 1))
+	t.Cleanup(free) // the process can go then
+	write(t, h.Config, without)
+	testkit.Receive(t, "somebody who asks for data_dir", asked)
+	h.Signal(t, syscall.SIGUSR1)
+	h.Stderr.AwaitRecord(t, "draining", nil)
+	h.Signal(t, syscall.SIGTERM)
+	h.Stderr.AwaitRecord(t, "stopped", nil)
+	free()
+	leave(t, h.Process)
+}

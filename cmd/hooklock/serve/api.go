@@ -27,7 +27,7 @@ const localAdmin = "admin"
 // openAdmin opens the admin API, with health and metrics, and the listener that has only these.
 func (s *Service) openAdmin(ctx context.Context) (err error) {
 	if len(s.config.Admin.Tokens) == 0 {
-		s.readLocalToken()
+		s.takeLocalToken(admin.LocalToken(s.config.DataDir))
 	}
 	o := admin.Options{
 		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.Store.Control, Access: s.access(s.config), Log: s.Log.Logger, Audit: s.Log.Reserve,
@@ -51,10 +51,9 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 	return err
 }
 
-// readLocalToken reads or makes the token for changes where none is configured; the configuration has been refused then unless the
+// takeLocalToken takes what admin.LocalToken says: the token for changes where none is configured; the configuration has been refused then unless the
 // listener is for this machine alone. Deliveries do not need the token: where it cannot be kept, the API takes no changes.
-func (s *Service) readLocalToken() {
-	token, err := admin.LocalToken(s.config.DataDir)
+func (s *Service) takeLocalToken(token string, err error) {
 	if err != nil {
 		s.Log.Warn("admin.read_only", "reason", err.Error(), "help", "configure admin.tokens, or give hooklock a data_dir that it can write to")
 	}
@@ -79,14 +78,6 @@ func (s *Service) access(c *config.Config) admin.Access {
 		})
 	}
 	return a
-}
-
-// reloadAccess takes over changed tokens and names. Without any token left the generated one is for changes, as after a start.
-func (s *Service) reloadAccess(c *config.Config) {
-	if len(c.Admin.Tokens) == 0 && s.localToken == "" {
-		s.readLocalToken()
-	}
-	s.api.SetAccess(s.access(c))
 }
 
 // serveHTTP serves h at address until stop, over TLS where t is not nil.

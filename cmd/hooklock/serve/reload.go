@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/admin"
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
@@ -43,6 +44,8 @@ type reading struct {
 	text   []byte // of the file; nil = it could not be read
 	loaded *config.Loaded
 	err    error
+	// localToken reads nothing: it is what admin.LocalToken said; nil = the process has that token, or needs none.
+	localToken func() (string, error)
 }
 
 // begin begins a reload. The watcher hears what was read: it may have seen another content, before or never.
@@ -63,14 +66,20 @@ func (r *reloader) lookAgain() {
 func (r *reloader) start(heard func([]byte)) {
 	read := make(chan reading, 1)
 	r.read, r.late, r.look = read, time.After(readPatience), nil
+	dir, has := r.service.config.DataDir, r.service.localToken != ""
 	go func() {
 		text, err := os.ReadFile(r.path)
 		if err != nil {
 			text = nil // reading it once more says why
 		}
 		heard(text)
-		loaded, err := wiring.Load(r.env, r.path, text, true)
-		read <- reading{text, loaded, err}
+		result := reading{text: text}
+		result.loaded, result.err = wiring.Load(r.env, r.path, text, true)
+		if result.err == nil && len(result.loaded.Config.Admin.Tokens) == 0 && !has {
+			token, err := admin.LocalToken(dir)
+			result.localToken = func() (string, error) { return token, err }
+		}
+		read <- result
 	}()
 }
 
@@ -99,7 +108,7 @@ func (r *reloader) end(read reading) {
 	r.lacking = nil
 	switch {
 	case read.err == nil:
-		result.changed, result.err = s.takeOver(r.path, read.loaded)
+		result.changed, result.err = s.takeOver(r.path, &read)
 	case read.text != nil:
 		r.lacking, r.look = read.text, time.After(secondLook)
 	}
@@ -121,7 +130,8 @@ func (r *reloader) end(read reading) {
 }
 
 // takeOver puts a configuration in the place of the one before, or changes nothing.
-func (s *Service) takeOver(path string, loaded *config.Loaded) (changed []string, err error) {
+func (s *Service) takeOver(path string, read *reading) (changed []string, err error) {
+	loaded := read.loaded
 	if s.inForce.emptiedBy(loaded) {
 		return nil, fmt.Errorf("%s is empty, as a file is that is just being written or that a full disk has cut off: a reload takes away no configuration as a whole; "+
 			"write at least a comment into it if that is meant", path)
@@ -137,7 +147,10 @@ func (s *Service) takeOver(path string, loaded *config.Loaded) (changed []string
 	if err := s.requests.Reload(wiring.ParkOptions(loaded.Config)); err != nil {
 		return nil, err
 	}
-	s.reloadAccess(loaded.Config)
+	if read.localToken != nil {
+		s.takeLocalToken(read.localToken())
+	}
+	s.api.SetAccess(s.access(loaded.Config))
 	for _, w := range loaded.Warnings {
 		s.Log.Warn("config.warning", "problem", w.String())
 	}
