@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"hooklock/test/testkit"
 )
@@ -76,5 +77,33 @@ func TestDrainAndReloadSignalNoGroupOfProcesses(t *testing.T) {
 		if got := other.ProcessState.Sys().(syscall.WaitStatus).Signal(); got != syscall.SIGKILL {
 			t.Errorf("%s ended another program: %v", command, got)
 		}
+	}
+}
+
+func TestWhoDoesNotReadItsAnswersFromTheAdminListenerHoldsUpNoEnd(t *testing.T) {
+	t.Parallel()
+	token, health := filepath.Join(t.TempDir(), "token"), testkit.FreePort(t)
+	write(t, token, strings.Repeat("t", 32))
+	admin := fmt.Sprintf(`admin: {listen: "127.0.0.1:0", pprof: true, tokens: [{name: t, token_file: %s, scopes: [read, write]}]}`, token)
+	config := strings.Replace(shared.config("unread", "health: {listen: \""+health+"\"}"), `admin: {listen: "127.0.0.1:0"}`, admin, 1)
+	h := own(t, strings.Replace(config, "shutdown_timeout: 5s", "shutdown_timeout: 60s", 1))
+	ask := func(path string) string {
+		return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + strings.Repeat("t", 32) + "\r\n"
+	}
+	for _, addr := range []string{h.Admin, health} {
+		c := testkit.Dial(t, addr)
+		go c.Say(strings.Repeat(ask("/metrics")+"\r\n", 4000)) // until c is closed
+	}
+	testkit.Until(t, "nothing can be written any more", func() bool {
+		a := testkit.Exchange(t, h.Admin, ask("/debug/pprof/goroutine?debug=2")+"Connection: close\r\n\r\n")
+		return strings.Count(string(a.Body), "poll.(*pollDesc).waitWrite") == 2
+	})
+	began := time.Now()
+	h.Signal(t, syscall.SIGTERM)
+	if code := h.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("the end took %v", took)
 	}
 }

@@ -97,7 +97,7 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 	}
 	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.bounds.Admin, Refusal: admin.Overloaded()})
 	s.watchListener(setting, bounded, s.bounds.Admin)
-	s.onStop(setting, server.Shutdown)
+	s.onStop(setting, func(ctx context.Context) error { return closeHTTP(ctx, server) })
 	s.serve(func() error {
 		serving := net.Listener(bounded)
 		if t != nil {
@@ -109,4 +109,18 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 		return nil
 	})
 	return ln, nil
+}
+
+// answerPatience is for how long the end waits for answers of the admin API. It is no part of shutdown_timeout, which is for deliveries: what waits for something
+// has been told to end by then, so it is enough for a request to etcd, and who has not read an answer by then may never do so.
+const answerPatience = 5 * time.Second
+
+// closeHTTP ends a server of the admin API: what is not answered in time is cut off, and asked again elsewhere.
+func closeHTTP(ctx context.Context, server *http.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	if server.Shutdown(ctx) == nil {
+		return nil
+	}
+	return server.Close()
 }
