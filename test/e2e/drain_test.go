@@ -107,3 +107,16 @@ func TestWhoDoesNotReadItsAnswersFromTheAdminListenerHoldsUpNoEnd(t *testing.T) 
 		t.Errorf("the end took %v", took)
 	}
 }
+
+func TestASenderInTheMiddleOfABodyMakesNoBadEnd(t *testing.T) {
+	t.Parallel()
+	config := strings.NewReplacer("request_timeout: 10s", "request_timeout: 2s", "shutdown_timeout: 5s", "shutdown_timeout: 1s").Replace(shared.config("half", ""))
+	h := testkit.Serve(t, hooklockProgram, config)
+	c := testkit.Dial(t, h.Addr)
+	c.Say("POST " + at(t, "plain") + " HTTP/1.1\r\nHost: localhost\r\n" + key("1") + "\r\nContent-Length: 200000\r\nExpect: 100-continue\r\n\r\n")
+	if _, err := c.Reader().ReadString('\n'); err != nil { // 100: the body is read
+		t.Fatal(err)
+	}
+	c.Say(strings.Repeat("x", 20000))
+	leave(t, h.Process)
+}
