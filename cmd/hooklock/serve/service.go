@@ -376,15 +376,40 @@ func (s *Service) Stop() error {
 	}
 	var errs []error
 	end := time.Now().Add(s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 5*time.Second) // of all together, see patience
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		c := s.closers[i]
+	stop := func(c closer) {
 		ctx, cancel := context.WithTimeout(context.Background(), max(time.Until(end), time.Second))
-		if err := c.close(ctx); err != nil {
+		defer cancel()
+		if err := c.stop(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("stop %s: %w", c.name, err))
 		}
-		cancel()
+	}
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		stop(s.closers[i])
 	}
 	s.stopBase(idem.ErrShutdown)
-	s.serving.Wait()
+	stop(closer{"what runs beside", func(context.Context) error { s.serving.Wait(); return nil }})
 	return errors.Join(errs...)
+}
+
+// lastMoment is what a closer has to end in when its context has ended.
+const lastMoment = 500 * time.Millisecond
+
+// stop calls close and waits for its end, but not for one that does not come: the kernel holds who asks a disk that hangs, and nothing ends that but the end of
+// the process, or the disk.
+func (c closer) stop(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- c.close(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(lastMoment)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return errors.New("it hangs, and was left alone: does the disk answer, or the file system, that it is on?")
+	}
 }
