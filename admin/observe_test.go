@@ -15,7 +15,7 @@ import (
 // newReportRig is an API whose process has found one thing of each kind.
 func newReportRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
-	tally := report.New("host/1", nil)
+	tally := report.New("host/1", nil, nil)
 	tally.SetRoutes([]report.Route{{Name: "stripe", Mode: "observe"}, {Name: "github", Mode: "enforce"}})
 	for _, d := range []idem.Decision{
 		idem.DecisionExecuted, idem.DecisionReplayed, idem.DecisionLocked, idem.DecisionMismatch, idem.DecisionUnverified, idem.DecisionRejected,

@@ -14,6 +14,7 @@ const (
 
 // Changing is what a sender changes between attempts of one event, so that the later ones are not taken for it.
 type Changing struct {
+	noted time.Time // the newest of them, by the clock of the tally
 	// Refused is how many such attempts there were, since the start.
 	Refused uint64 `json:"refused"`
 	// Members are what differed, as a template spells it: body.delivery_attempts.
@@ -39,7 +40,7 @@ type attempt struct {
 const respelled = "the order or white space of the body"
 
 // note remembers d, or compares it. Only those that went wrong have members.
-func (a *attempts) note(d *Delivery, now time.Time) {
+func (a *attempts) note(d *Delivery, now moment) {
 	if len(d.Members) == 0 {
 		return
 	}
@@ -63,7 +64,7 @@ func (a *attempts) note(d *Delivery, now time.Time) {
 	}
 	c := a.found
 	c.Refused++
-	c.At, c.Key = Time(now), d.Key
+	c.noted, c.At, c.Key = now.at, Time(now.shown), d.Key
 	all := slices.Concat(c.Members, differ) // a new list: the old one may be read
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -84,7 +85,7 @@ func (a *attempts) remember(d *Delivery) {
 
 // since is what was found, if the newest of it is not older than from.
 func (a *attempts) since(from time.Time) *Changing {
-	if a.found == nil || time.Time(a.found.At).Before(from) {
+	if a.found == nil || a.found.noted.Before(from) {
 		return nil
 	}
 	c := *a.found

@@ -53,7 +53,7 @@ type Near struct {
 
 // Health is that of all routes, in their order.
 func (t *Tally) Health() []Health {
-	now := t.now()
+	now := t.clock()
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	all := make([]Health, 0, len(t.order))
@@ -68,7 +68,7 @@ const half = 0.5
 
 // NearLimit reports whether the sender of a route is half way to one of its limits. It is for routes that ask; it does not allocate.
 func (t *Tally) NearLimit(name string) bool {
-	now := t.now()
+	now := t.clock()
 	t.mu.RLock()
 	r, limits := t.routes[name], t.senders[name].Limits
 	t.mu.RUnlock()

@@ -7,7 +7,8 @@ import (
 
 // answered is a tally with a route r whose sender takes 200 within 10 s for received, and the limits of l.
 func answered(clock *time.Time, limits ...Limit) *Tally {
-	t := New("a", func() time.Time { return *clock })
+	start := *clock
+	t := New("a", func() time.Time { return *clock }, func() time.Duration { return clock.Sub(start) })
 	t.SetRoutes([]Route{{Name: "r", Sender: Sender{limits, func(status int, took time.Duration) bool { return status != 200 || took > 10*time.Second }}}})
 	return t
 }

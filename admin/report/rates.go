@@ -24,7 +24,7 @@ type Rate struct {
 
 // Rates are those of all routes, in their order.
 func (t *Tally) Rates() []Rate {
-	now := t.now()
+	now := t.clock()
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	rates := make([]Rate, 0, len(t.order))
@@ -49,7 +49,7 @@ func (r *recent) add(d idem.Decision, now time.Time) {
 		}
 		r.last = at
 	}
-	at = r.last // where the clock was set back, it counts as of now
+	at = r.last // whoever looked at the clock before may come later
 	if r.steps[at%recentSteps] == nil {
 		r.steps[at%recentSteps] = map[idem.Decision]uint64{}
 	}

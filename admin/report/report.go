@@ -64,7 +64,8 @@ type Delivery struct {
 type Tally struct {
 	replica string
 	now     func() time.Time
-	started time.Time
+	elapsed func() time.Duration
+	started time.Time // without a monotonic reading, which would hide what clock is for
 
 	mu     sync.RWMutex
 	routes map[string]*route
@@ -74,13 +75,21 @@ type Tally struct {
 	senders map[string]Sender
 }
 
-// New makes a tally for the process that is called replica. A nil now means time.Now.
-func New(replica string, now func() time.Time) *Tally {
+// New makes a tally for the process that is called replica. now is the time for people, which somebody may set while the process runs, and elapsed is how long ago
+// New was called, which nobody can; nil means those of the system.
+func New(replica string, now func() time.Time, elapsed func() time.Duration) *Tally {
 	if now == nil {
 		now = time.Now
 	}
-	return &Tally{replica: replica, now: now, started: now(), routes: map[string]*route{}, modes: map[string]string{}}
+	if elapsed == nil {
+		base := time.Now()
+		elapsed = func() time.Duration { return time.Since(base) }
+	}
+	return &Tally{replica: replica, now: now, elapsed: elapsed, started: now().Round(0), routes: map[string]*route{}, modes: map[string]string{}}
 }
+
+// clock is what is counted by: the time as it would be if nobody had set it since the start.
+func (t *Tally) clock() time.Time { return t.started.Add(t.elapsed()) }
 
 // Route is a configured route as the report shows it.
 type Route struct {
@@ -109,8 +118,14 @@ func (t *Tally) Note(d *Delivery) {
 	r, from := t.routes[d.Route], t.senders[d.Route]
 	t.mu.RUnlock()
 	if r != nil {
-		r.note(d, len(from.Limits) > 0 && from.Fails(d.Status, d.Took), t.now())
+		r.note(d, len(from.Limits) > 0 && from.Fails(d.Status, d.Took), moment{t.clock(), t.now()})
 	}
+}
+
+// moment is when something was noted.
+type moment struct {
+	at    time.Time // by the clock of the tally
+	shown time.Time // to people
 }
 
 // route is the counts of one route.
@@ -118,21 +133,21 @@ type route struct {
 	mu       sync.Mutex
 	all      ring
 	recent   recent
-	newest   time.Time // when the newest delivery was noted
+	newest   time.Time // when the newest delivery was noted, as people are told
 	failures failures
 	found    [kinds]*ring // nil until the first one
 	examples [kinds]examples
 	attempts attempts
 }
 
-func (r *route) note(d *Delivery, failed bool, now time.Time) {
-	at := now.UnixNano() / int64(Step)
+func (r *route) note(d *Delivery, failed bool, now moment) {
+	at := now.at.UnixNano() / int64(Step)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all.add(at)
-	r.recent.add(d.Decision, now)
-	r.failures.add(failed, now)
-	r.newest = now
+	r.recent.add(d.Decision, now.at)
+	r.failures.add(failed, now.at)
+	r.newest = now.shown
 	if kind := Kind(d.Decision.Row().Class); kind >= Duplicate && kind <= Unnamed {
 		r.find(kind, d, at, now)
 	}
@@ -145,13 +160,13 @@ func (r *route) note(d *Delivery, failed bool, now time.Time) {
 	r.attempts.note(d, now)
 }
 
-func (r *route) find(kind Kind, d *Delivery, at int64, now time.Time) {
+func (r *route) find(kind Kind, d *Delivery, at int64, now moment) {
 	if r.found[kind] == nil {
 		r.found[kind] = new(ring)
 	}
 	r.found[kind].add(at)
 	r.examples[kind].add(Example{
-		At: Time(now), Decision: d.Decision, Carried: d.Carried, Key: d.Key, Workflow: d.Workflow, Execution: d.Execution, Code: d.Code,
+		noted: now.at, At: Time(now.shown), Decision: d.Decision, Carried: d.Carried, Key: d.Key, Workflow: d.Workflow, Execution: d.Execution, Code: d.Code,
 		Signature: d.Signature, Status: d.Status, TraceID: d.TraceID,
 	})
 }
@@ -165,9 +180,6 @@ type ring struct {
 func (r *ring) add(at int64) {
 	if r.counts == nil {
 		r.counts, r.last = make([]uint32, steps), at
-	}
-	if at <= r.last-steps { // the clock was set back by a week
-		return
 	}
 	for ; r.last < at; r.last++ {
 		if at-r.last > steps {
@@ -209,7 +221,7 @@ func (e *examples) since(from time.Time) []Example {
 	found := []Example{}
 	for i := range e.all {
 		x := e.all[(e.next+len(e.all)-1-i)%len(e.all)]
-		if !time.Time(x.At).Before(from) {
+		if !x.noted.Before(from) {
 			found = append(found, x)
 		}
 	}

@@ -14,14 +14,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock is a time that a test sets.
-type clock struct{ at time.Time }
+// clock is a time that a test moves on.
+type clock struct {
+	at  time.Time
+	set time.Duration // by how much somebody has set the clock of the machine
+}
 
-func (c *clock) now() time.Time { return c.at }
+func (c *clock) now() time.Time { return c.at.Add(c.set) }
+
+// elapsed is how long ago now is.
+func (c *clock) elapsed() func() time.Duration {
+	start := c.at
+	return func() time.Duration { return c.at.Sub(start) }
+}
 
 func newTally() (*Tally, *clock) {
-	c := &clock{time.Date(2026, 11, 21, 12, 3, 0, 0, time.UTC)}
-	t := New("host/1", c.now)
+	c := &clock{at: time.Date(2026, 11, 21, 12, 3, 0, 0, time.UTC)}
+	t := New("host/1", c.now, c.elapsed())
 	t.SetRoutes([]Route{{Name: "stripe", Mode: "observe"}, {Name: "github", Mode: "enforce"}})
 	return t, c
 }
@@ -151,7 +160,7 @@ func TestTimesHaveMilliseconds(t *testing.T) {
 }
 
 func BenchmarkNote(b *testing.B) {
-	tally := New("host/1", nil)
+	tally := New("host/1", nil, nil)
 	tally.SetRoutes([]Route{{Name: "stripe", Mode: "observe"}})
 	d := &Delivery{Route: "stripe", Decision: idem.DecisionReplayed, Key: "0123456789abcdef", Workflow: "stripe/acme"}
 	b.ReportAllocs()

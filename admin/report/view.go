@@ -41,6 +41,7 @@ type Finding struct {
 
 // Example is one delivery.
 type Example struct {
+	noted    time.Time     // by the clock of the tally
 	At       Time          `json:"at"`
 	Decision idem.Decision `json:"decision"`
 	// Carried: the decision was carried out. Otherwise the delivery was forwarded.
@@ -64,9 +65,11 @@ func (t Time) MarshalText() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(nil, layout), nil
 }
 
-// Report is what was found since then. The zero time means everything that is kept.
+// Report is what was found since then, by the clock as it is set now. The zero time means everything that is kept.
 func (t *Tally) Report(since time.Time) Report {
-	now := t.now()
+	shown, now := t.now(), t.clock()
+	set := shown.Round(0).Sub(now).Round(time.Minute) // by so much, since the start; what is less shows in no step
+	since = since.Add(-set)
 	if oldest := now.Add(-Kept + Step); since.Before(oldest) {
 		since = oldest
 	}
@@ -77,7 +80,7 @@ func (t *Tally) Report(since time.Time) Report {
 	from, to := since.UnixNano()/int64(Step), now.UnixNano()/int64(Step)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	r := Report{Replica: t.replica, StartedAt: Time(t.started), Since: Time(since), Until: Time(now), Routes: []RouteCount{}}
+	r := Report{Replica: t.replica, StartedAt: Time(t.started), Since: Time(since.Add(set)), Until: Time(shown), Routes: []RouteCount{}}
 	for _, name := range t.order {
 		c := t.routes[name].count(since, from, to)
 		c.Route, c.Mode = name, t.modes[name]

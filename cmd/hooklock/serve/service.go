@@ -131,7 +131,7 @@ func (s *Service) openTelemetry(ctx context.Context) error {
 		return err
 	}
 	s.replica = o.Instance
-	s.report = report.New(o.Instance, nil)
+	s.report = report.New(o.Instance, nil, nil)
 	if s.telemetry, err = telemetry.Open(ctx, o); err != nil {
 		return cli.Misuse(fmt.Errorf("telemetry: %w", err))
 	}

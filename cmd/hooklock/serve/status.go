@@ -150,7 +150,7 @@ func contactView(address string, c *report.Contact) client.Contact {
 		Address: address, State: client.ContactNotAsked, AnsweredAt: client.Time{Time: seen.Answered}, FailedAt: client.Time{Time: seen.Failed}, Failure: seen.Failure,
 	}
 	switch {
-	case seen.Failed.After(seen.Answered):
+	case seen.Fails:
 		v.State = client.ContactFails
 	case !seen.Answered.IsZero():
 		v.State = client.ContactAnswers
