@@ -31,3 +31,19 @@ func TestAMachineWithoutAWatchLeftStartsAllTheSameAndReloadsWhenAsked(t *testing
 		t.Errorf("exit code %d:\n%s", code, h.Stderr)
 	}
 }
+
+func TestAConfigurationFromAPipeIsReadOnce(t *testing.T) {
+	t.Parallel()
+	bash := testkit.Program(t, "bash")
+	path := filepath.Join(t.TempDir(), "sidecar.yaml")
+	write(t, path, shared.config("pipe", ""))
+	p := testkit.Start(t, testkit.Command{Program: bash, Args: []string{"-c", `exec "$0" serve --config <(cat "$1")`, hooklockProgram, path}, Dir: filepath.Dir(path)})
+	h := &testkit.Hooklock{Process: p}
+	h.AwaitReady(t)
+	h.Stderr.AwaitRecord(t, "config.warning", func(r testkit.Record) bool { return strings.Contains(r.Text("problem"), "is no file") })
+	passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")), 200, "done", "executed")
+	leave(t, h.Process)
+	if said := h.Stderr.String(); strings.Contains(said, "config.refused") || strings.Contains(said, "max_user_instances") {
+		t.Error(said)
+	}
+}

@@ -180,7 +180,7 @@ func (s *Service) patience() time.Duration {
 }
 
 // watch tells that the configuration file has changed. Where the system has no watch left, which is a matter of all that runs on the machine,
-// deliveries go on without, and reloads by whoever asks for one.
+// deliveries go on without, and reloads by whoever asks for one. What is no file is not watched: a pipe has nothing more to say, and would be taken for an emptied file.
 func (s *Service) watch(path string, text []byte) (*config.Watcher, <-chan struct{}, func()) {
 	changed := make(chan struct{})
 	done := make(chan struct{})
@@ -193,7 +193,9 @@ func (s *Service) watch(path string, text []byte) (*config.Watcher, <-chan struc
 		case <-done:
 		}
 	})
-	if err := w.Start(); err != nil {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		s.Log.Warn("config.warning", "problem", path+" is no file, but a pipe or a device: what it said is gone, so that it is not watched, and a reload finds nothing; name a file with --config")
+	} else if err := w.Start(); err != nil {
 		s.Log.Warn("config.warning", "problem", fmt.Sprintf("%s is not watched: %s; a changed file is read at SIGHUP and hooklock reload alone (raise fs.inotify.max_user_instances)", path, err))
 	}
 	return w, changed, func() { close(done); w.Stop() }
