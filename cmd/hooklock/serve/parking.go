@@ -37,42 +37,24 @@ func (s *Service) carry() {
 		Guard: s.guard, Policy: s.handler.Policy, Running: func() int { return int(s.parkedRunning.Load()) },
 		Try: s.handler.Try, Told: s.telemetry.Told, Drop: s.dropRequest,
 	})
-	if sweeper := s.requests.Sweeper(s.Store.Unkept, time.Now); sweeper != nil {
-		s.sweep(sweeper)
-	}
-	s.onStop("carrier", s.carrier.Close)
-	s.serving.Go(s.carrier.Run)
-}
-
-// sweepPatience is for how long the end waits for the sweep: for one look into a folder, where that answers at all. What else is to end may need the rest.
-const sweepPatience = 5 * time.Second
-
-// sweep deletes what belongs to nothing, until the end.
-func (s *Service) sweep(sweeper *parked.Sweeper) {
 	sweeping, stop := context.WithCancel(context.Background())
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		sweeper.Run(sweeping, func(deleted int, err error) {
-			switch {
-			case err != nil:
-				s.Log.Warn("requests.sweep", "error", err.Error())
-			case deleted > 0:
-				s.Log.Info("requests.swept", "deleted", deleted)
-			}
-		})
-	}()
-	s.onStop("sweep of kept requests", func(ctx context.Context) error {
+	s.onStop("carrier", func(ctx context.Context) error {
 		stop()
-		ctx, cancel := context.WithTimeout(ctx, sweepPatience)
-		defer cancel()
-		select {
-		case <-over:
-			return nil
-		case <-ctx.Done():
-			return errors.New("park_store hangs, and was left alone")
-		}
+		return s.carrier.Close(ctx)
 	})
+	s.serving.Go(s.carrier.Run)
+	if sweeper := s.requests.Sweeper(s.Store.Unkept, time.Now); sweeper != nil {
+		s.serving.Go(func() {
+			sweeper.Run(sweeping, func(deleted int, err error) {
+				switch {
+				case err != nil:
+					s.Log.Warn("requests.sweep", "error", err.Error())
+				case deleted > 0:
+					s.Log.Info("requests.swept", "deleted", deleted)
+				}
+			})
+		})
+	}
 }
 
 // dropRequest deletes what is kept outside of etcd of an execution that has ended. What it cannot delete, the sweeper does.

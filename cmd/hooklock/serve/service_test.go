@@ -2,14 +2,11 @@ package serve
 
 import (
 	"context"
-	"iter"
 	"strings"
 	"testing"
 	"time"
 
 	"hooklock/config"
-	"hooklock/idem"
-	"hooklock/proxy/parked"
 )
 
 // late is a Service whose time to end is over.
@@ -48,26 +45,5 @@ func TestWhatHangsIsNamedAndTheEndGoesOn(t *testing.T) {
 	}
 	if !closed {
 		t.Error("what was started before it was not stopped")
-	}
-}
-
-// hangingStore is one that hangs when it is asked what it has.
-type hangingStore struct {
-	parked.Store
-	asked, answer chan struct{}
-}
-
-func (h *hangingStore) List(context.Context) iter.Seq2[idem.ExecutionID, error] {
-	return func(func(idem.ExecutionID, error) bool) { close(h.asked); <-h.answer }
-}
-
-func TestASweepThatHangsDoesNotHoldUpTheEnd(t *testing.T) {
-	store := &hangingStore{asked: make(chan struct{}), answer: make(chan struct{})}
-	defer close(store.answer)
-	s := late(t)
-	s.sweep(parked.NewSweeper(store, nil, time.Now))
-	<-store.asked
-	if said := ends(t, s); said != "stop sweep of kept requests: park_store hangs, and was left alone" {
-		t.Error(said)
 	}
 }
