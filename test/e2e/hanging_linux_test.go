@@ -161,5 +161,7 @@ func TestAReloadMakesItsOwnTokenBesideTheSignals(t *testing.T) {
 	h.Signal(t, syscall.SIGTERM)
 	h.Stderr.AwaitRecord(t, "stopped", nil)
 	free()
-	leave(t, h.Process)
+	if code := h.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
 }
