@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/proxy/wiretest"
 	"hooklock/test/testkit"
 )
 
@@ -312,4 +313,26 @@ func (l *load) failed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.wrong) > 0
+}
+
+func TestASocketOfTheFileSystemMayBeGiven(t *testing.T) {
+	t.Parallel()
+	path := wiretest.SocketPath(t)
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	file, err := ln.(*net.UnixListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	h := (&holder{addr: path, socket: file}).start(t, shared.config("given-path", ""))
+	h.AwaitReady(t)
+	passed(t, through(t, path, testkit.Request(at(t, "plain"), "{}", key("1"))), 200, "done", "executed")
+	leave(t, h.Process)
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("it removed what it was given: %v", err)
+	}
 }
