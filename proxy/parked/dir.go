@@ -209,8 +209,12 @@ func (d *Dir) List(ctx context.Context) iter.Seq2[idem.ExecutionID, error] {
 	return func(yield func(idem.ExecutionID, error) bool) {
 		ctx, enough := context.WithCancel(ctx)
 		defer enough()
-		found, end := make(chan idem.ExecutionID), make(chan error, 1)
-		go func() { end <- d.ask(ctx, func() error { return d.walk(ctx, found) }) }()
+		var err error
+		found, end := make(chan idem.ExecutionID), make(chan struct{})
+		go func() {
+			defer close(end)
+			err = d.ask(ctx, func() error { return d.walk(ctx, found) })
+		}()
 		for {
 			select {
 			case execution := <-found:
@@ -219,7 +223,7 @@ func (d *Dir) List(ctx context.Context) iter.Seq2[idem.ExecutionID, error] {
 					<-end
 					return
 				}
-			case err := <-end:
+			case <-end:
 				if err != nil {
 					yield("", fmt.Errorf("list the requests in %s: %w", d.path, err))
 				}
