@@ -36,7 +36,7 @@ func TestAConfigurationFromAPipeIsReadOnce(t *testing.T) {
 	t.Parallel()
 	bash := testkit.Program(t, "bash")
 	path := filepath.Join(t.TempDir(), "sidecar.yaml")
-	write(t, path, shared.config("pipe", ""))
+	write(t, path, shared.config(ownPrefix()[1:], ""))
 	p := testkit.Start(t, testkit.Command{Program: bash, Args: []string{"-c", `exec "$0" serve --config <(cat "$1")`, hooklockProgram, path}, Dir: filepath.Dir(path)})
 	h := &testkit.Hooklock{Process: p}
 	h.AwaitReady(t)
