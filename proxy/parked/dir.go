@@ -73,6 +73,9 @@ func (d *Dir) Close(ctx context.Context) error {
 // ask runs a call of the disk for as long as that takes, and waits for it until ctx ends. What the call shares with its caller is read again only where ask
 // returned nil or the call's own error.
 func (d *Dir) ask(ctx context.Context, call func() error) error {
+	if ctx.Err() != nil { // a select takes either of two that are ready
+		return context.Cause(ctx)
+	}
 	select {
 	case d.asking <- struct{}{}:
 	case <-ctx.Done():

@@ -91,6 +91,21 @@ func TestWhoWaitsForADiskThatHangsGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
+func TestADiskIsNotAskedForSomebodyWhoHasGone(t *testing.T) {
+	d, h := onHanging(t)
+	close(h.released)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range maxAsking / 2 {
+		if err := d.Delete(ctx, execution(1)); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if got := list(t, d); !slices.Equal(got, []idem.ExecutionID{execution(1)}) {
+		t.Errorf("there is %v", got)
+	}
+}
+
 func TestADiskThatHangsKeepsFewThreads(t *testing.T) {
 	d, h := onHanging(t)
 	ctx, cancel := context.WithCancel(t.Context())
