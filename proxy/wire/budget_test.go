@@ -62,11 +62,11 @@ func TestABodyThatFindsNoRoomIsRefusedBeforeItIsRead(t *testing.T) {
 		result := make(chan error, 1)
 		d := openDoor(t, ListenerOptions{}, func(ctx *fasthttp.RequestCtx) {
 			a := b.Open()
-			defer a.Close()
 			body, err := ReadBody(ctx, nil, 1<<20, &a)
 			if a.held < int64(cap(body)) || b.Used() > b.Limit() {
 				t.Errorf("%d bytes are held, %d accounted for, %d used", cap(body), a.held, b.Used())
 			}
+			a.Close() // before anybody hears of it, who then asks what is left
 			result <- err
 			refuse(ctx, 503)
 		})
