@@ -79,22 +79,35 @@ func TestEveryAnswerFitsOneOrderWhileAnswersAndRequestsAreLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := etcdtest.Start(t)
-			ledgers, wires := stores(t, e, 3, 60*time.Second)
-			load.Ledgers = ledgers
-			h := run(t, load, wires, length(9*time.Second))
-			c := h.Counts()
-			if c.Won == 0 || c.Refused == 0 {
-				t.Fatalf("the history says nothing: %+v", c)
+			for range 3 {
+				if v := faulty(t, load); v != history.Undecided {
+					if v != history.Legal {
+						t.Fatalf("the history is %v", v)
+					}
+					return
+				}
+				// On a machine that has far too much to do most answers come too late, and the orders that would explain them are too many.
+				t.Log("the history could not be decided in time: another one")
 			}
-			if c.Unknown+c.Withdrawn == 0 {
-				t.Log("no fault met a request in this run")
-			}
-			if v := h.CheckExclusion(time.Minute); v != history.Legal {
-				t.Fatalf("the history is %v", v)
-			}
+			t.Fatal("no history could be decided in time")
 		})
 	}
+}
+
+// faulty judges a new history of load.
+func faulty(t *testing.T, load history.Load) history.Verdict {
+	t.Helper()
+	ledgers, wires := stores(t, etcdtest.Start(t), 3, 60*time.Second)
+	load.Ledgers = ledgers
+	h := run(t, load, wires, length(9*time.Second))
+	c := h.Counts()
+	if c.Won == 0 || c.Refused == 0 {
+		t.Fatalf("the history says nothing: %+v", c)
+	}
+	if c.Unknown+c.Withdrawn == 0 {
+		t.Log("no fault met a request in this run")
+	}
+	return h.CheckExclusion(20 * time.Second)
 }
 
 // A session that is lost is not in the model of exclusion: its locks are taken over. What stays is the order of the tokens.
