@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -244,6 +246,55 @@ func TestWhoLosesAHandedLockWhileItLooksHasNoPlace(t *testing.T) {
 	if n := countKeys(t, e, s.layout.Locks()); n != 0 {
 		t.Errorf("%d locks are left", n)
 	}
+}
+
+// The answer to its enqueue got lost, and it is handed the lock while it finds out which place it has. The race detector sees whether the two are kept apart.
+func TestALockMayBeHandedToWhoDoesNotKnowItsPlaceYet(t *testing.T) {
+	e := etcdtest.Start(t)
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s, kv := lossy(t, e)
+	holder, l := mustClaim(t, s, lockFor("w", "first"), 0), lockFor("w", "second")
+	settled := make(chan error, 1)
+	read := func(key string) {
+		if key != holder.keys.L || !kv.lost.Load() {
+			return
+		}
+		kv.read.Store(nil)
+		k := s.layout.Keys(&l)
+		known, err := other.look(within(t, patience), k)
+		if err != nil || known.Copied == nil {
+			t.Errorf("it has no place: %v", err)
+			return
+		}
+		if _, _, err := placeOf(within(t, patience), other, lockFor("w", "behind it")); err != nil {
+			t.Error(err)
+		}
+		holder.behind(protocol.Line{Places: []*protocol.InLine{protocol.NewInLine(k.Q, known.Place, 0, known.Copied)}}) // as the watch may have told it
+		go func() {
+			_, err := holder.Settle(within(t, patience), success("done"))
+			settled <- err
+		}()
+		for began := time.Now(); time.Since(began) < 200*time.Millisecond; { // mostly that is over then; whatever says so would order the two
+			runtime.Gosched()
+		}
+	}
+	kv.read.Store(&read)
+	kv.armed <- true
+	p, seen, err := s.Enqueue(within(t, patience), l, 0, holder.Lock().Revision)
+	if err != nil || seen != nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	held, err := inTurn(within(t, patience), p.(*Place), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-settled; err != nil {
+		t.Fatal(err)
+	}
+	if is := held.Lock(); is.Token == is.Created {
+		t.Errorf("it was not handed the lock: %+v", is)
+	}
+	mustSettle(t, held)
 }
 
 func TestAPlaceThatMayBeParkedIsNotHandedTheLock(t *testing.T) {

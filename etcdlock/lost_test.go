@@ -24,6 +24,7 @@ type lossyKV struct {
 	armed chan bool // true: applied at once
 	late  chan *pb.TxnRequest
 	reads atomic.Pointer[func(key string)] // called before a read, with its first key
+	read  atomic.Pointer[func(key string)] // called when it is answered
 	lost  atomic.Bool                      // an answer is, and its transaction is applied
 }
 
@@ -33,7 +34,11 @@ func (kv *lossyKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespo
 		if read := kv.reads.Load(); read != nil && len(txn.Success) > 0 {
 			(*read)(string(txn.Success[0].GetRequestRange().GetKey()))
 		}
-		return kv.through.Commit(ctx, txn)
+		r, err := kv.through.Commit(ctx, txn)
+		if read := kv.read.Load(); read != nil && len(txn.Success) > 0 {
+			(*read)(string(txn.Success[0].GetRequestRange().GetKey()))
+		}
+		return r, err
 	}
 	select {
 	case atOnce := <-kv.armed:

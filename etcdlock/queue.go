@@ -128,6 +128,13 @@ func (s *core) entered(p *Place, revision int64) {
 	q.places = slices.Insert(q.places, at, p)
 }
 
+// found is when p has found its place, because the answer got lost. It may be handed the lock just now, by whoever has heard of the place.
+func (s *core) found(p *Place, revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.q = revision
+}
+
 // othersWait reports whether others of this process have a place in the queue that p comes to.
 func (s *core) othersWait(p *Place) bool {
 	s.mu.Lock()

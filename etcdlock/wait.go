@@ -185,7 +185,7 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 		case err != nil:
 			return nil, unavailable(err)
 		case st.Waits(p.execution): // the answer got lost, or an earlier one
-			p.q = st.Place
+			p.store.found(p, st.Place)
 			return nil, nil
 		case !p.parking && st.Runs(p.execution): // and it was handed the lock since
 			if err = p.found(life, st); err == nil && p.won == nil { // and has lost it
