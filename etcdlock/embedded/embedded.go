@@ -165,7 +165,7 @@ func start(o Options) (*embed.Etcd, error) {
 
 // await returns when the member answers.
 func (o *Options) await(etcd *embed.Etcd) error {
-	had, kept := etcd.Server.CommittedIndex(), kept(etcd.Server)
+	log := &comeback{kept: kept(etcd.Server), first: etcd.Server.CommittedIndex()}
 	timeout, look := time.NewTimer(o.startWithin), time.NewTicker(100*time.Millisecond)
 	defer timeout.Stop()
 	defer look.Stop()
@@ -178,7 +178,7 @@ func (o *Options) await(etcd *embed.Etcd) error {
 		case <-etcd.Server.StopNotify():
 			return errors.New("it stopped; the reason is in the log")
 		case <-look.C:
-			if err := behind(etcd.Server, had, kept); err != nil {
+			if err := log.behind(etcd.Server.CommittedIndex(), time.Now()); err != nil {
 				return err
 			}
 		case <-timeout.C:
@@ -193,12 +193,27 @@ func kept(s *etcdserver.EtcdServer) uint64 {
 	return index
 }
 
-// behind is an error where the log ends before the database. had is how far its log had come at first, and kept its database. etcd applies nothing that the
-// database seems to have, so it would wait for ever where the log goes on from an earlier place. On a slow disk it does not go on.
-func behind(s *etcdserver.EtcdServer, had, kept uint64) error {
-	if has := s.CommittedIndex(); has > had && has < kept {
+// comeback is how far the log has come since the member was started.
+type comeback struct {
+	kept  uint64 // how far the database has come
+	first uint64 // how far the log had come at first
+	has   uint64
+	since time.Time // when it had come so far
+}
+
+// standstill is for how long the log goes on no farther where it has ended. It comes back in parts of up to 1 MiB, and between two of them a machine that is busy,
+// or a disk, may take its time.
+const standstill = 5 * time.Second
+
+// behind is an error where the log ends before the database. etcd applies nothing that the database seems to have, so it would wait for ever where the log goes on
+// from an earlier place. On a slow disk it does not go on.
+func (c *comeback) behind(has uint64, now time.Time) error {
+	if has != c.has || c.since.IsZero() {
+		c.has, c.since = has, now
+	}
+	if has > c.first && has < c.kept && now.Sub(c.since) >= standstill {
 		return fmt.Errorf("its log is older than its database (%d of %d): the disk lost what it had kept, or these are files that were copied from "+
-			"a process that ran; %s", has, kept, whatToDo)
+			"a process that ran; %s", has, c.kept, whatToDo)
 	}
 	return nil
 }
