@@ -155,7 +155,10 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	}
 	base, end := context.WithCancelCause(context.Background())
 	r := &replica{store: store, events: &events{}}
-	r.guard = idem.NewGuard(idem.GuardOptions{Ledger: store.Ledger, Base: base, Cache: cache, MaxWaiting: func() int { return 1000 }, OvertakenWait: patience})
+	r.guard = idem.NewGuard(idem.GuardOptions{
+		Ledger: store.Ledger, Base: base, Cache: cache, MaxWaiting: func() int { return 1000 }, OvertakenWait: patience,
+		RequestTimeout: 6 * time.Second, // the default is short for many deliveries at once on a machine that has other work
+	})
 	pool, unmatched := wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64}), wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64})
 	keys, err := naming.NewKeys(naming.KeySpec{Route: "r", Workflow: "w/{path.w}", EventID: "{header.Idempotency-Key}"})
 	if err != nil {
