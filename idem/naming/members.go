@@ -27,7 +27,7 @@ func Members(m *Message) []idem.Member {
 	switch {
 	case len(m.Body) > maxMembersBody:
 		w.add("the body", m.Body)
-	case m.isForm():
+	case m.isForm() && looksLikeForm(m.Body):
 		for pair := range bytes.SplitSeq(m.Body, []byte{'&'}) {
 			name, value, _ := bytes.Cut(pair, []byte{'='})
 			w.add("form."+string(name), value)
@@ -42,18 +42,32 @@ func Members(m *Message) []idem.Member {
 	return w.all
 }
 
+// looksLikeForm reports whether a body that says so is a form: many a client says it of JSON, XML and text, too (curl -d), whose beginning would be
+// the name of a parameter then, and be shown.
+func looksLikeForm(body []byte) bool {
+	for pair := range bytes.SplitSeq(body, []byte{'&'}) {
+		name, _, _ := bytes.Cut(pair, []byte{'='})
+		if bytes.ContainsFunc(name, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`"<>{}`, r) }) {
+			return false
+		}
+	}
+	return bytes.IndexByte(body, '=') >= 0
+}
+
 type memberWalk struct{ all []idem.Member }
 
 func (w *memberWalk) add(path string, value []byte) {
-	if len(path) > maxMemberName {
+	sum := sumOf(value)
+	if len(path) > maxMemberName { // what is cut off tells two names apart
+		sum = sumOf([]byte(path), []byte{0}, value)
 		path = strings.ToValidUTF8(path[:maxMemberName], "") + "…"
 	}
 	if len(w.all) < maxMembers {
-		w.all = append(w.all, idem.Member{Path: path, Sum: sumOf(value)})
+		w.all = append(w.all, idem.Member{Path: path, Sum: sum})
 		return
 	}
 	rest := &w.all[maxMembers-1]
-	rest.Path, rest.Sum = "further members", sumOf([]byte(fmt.Sprint(rest.Sum)), []byte(path), value)
+	rest.Path, rest.Sum = "further members", sumOf([]byte(fmt.Sprint(rest.Sum)), []byte(path), []byte(fmt.Sprint(sum)))
 }
 
 func (w *memberWalk) walk(path string, v *fastjson.Value, depth int) {

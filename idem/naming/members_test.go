@@ -28,11 +28,18 @@ func TestWhatDiffersBetweenTwoAttemptsIsNamed(t *testing.T) {
 		"one more":         {Message{Body: []byte(`{"id":1}`)}, Message{Body: []byte(`{"id":1,"retry":true}`)}, []string{"body.retry"}},
 		"order and spaces": {Message{Body: []byte(`{"id":1,"a":2}`)}, Message{Body: []byte(`{"a": 2, "id":1}`)}, nil},
 		"a form":           {Message{Fields: form, Body: []byte("id=1&n=1")}, Message{Fields: form, Body: []byte("id=1&n=2")}, []string{"form.n"}},
-		"the query":        {Message{Target: []byte("/h?n=1"), Body: []byte("{}")}, Message{Target: []byte("/h?n=2"), Body: []byte("{}")}, []string{"the method, host or target"}},
-		"no JSON":          {Message{Body: []byte("<a>1</a>")}, Message{Body: []byte("<a>2</a>")}, []string{"the body"}},
-		"a long body":      {Message{Body: bytes.Repeat([]byte("1"), maxMembersBody+1)}, Message{Body: bytes.Repeat([]byte("2"), maxMembersBody+1)}, []string{"the body"}},
-		"many members":     {Message{Body: []byte(many("1"))}, Message{Body: []byte(many("2"))}, []string{"further members"}},
-		"nothing":          {Message{Body: []byte(`{"id":1}`)}, Message{Body: []byte(`{"id":1}`)}, nil},
+		"JSON as a form":   {Message{Fields: form, Body: []byte(`{"id":1,"n":1}`)}, Message{Fields: form, Body: []byte(`{"id":1,"n":2}`)}, []string{"body.n"}},
+		"text as a form":   {Message{Fields: form, Body: []byte("a secret")}, Message{Fields: form, Body: []byte("another")}, []string{"the body"}},
+		"XML as a form":    {Message{Fields: form, Body: []byte(`<a b="1">`)}, Message{Fields: form, Body: []byte(`<a b="2">`)}, []string{"the body"}},
+		"long names": {
+			Message{Body: []byte(`{"` + strings.Repeat("a", maxMemberName) + `1":1}`)}, Message{Body: []byte(`{"` + strings.Repeat("a", maxMemberName) + `2":1}`)},
+			[]string{"body." + strings.Repeat("a", maxMemberName-len("body.")) + "…"},
+		},
+		"the query":    {Message{Target: []byte("/h?n=1"), Body: []byte("{}")}, Message{Target: []byte("/h?n=2"), Body: []byte("{}")}, []string{"the method, host or target"}},
+		"no JSON":      {Message{Body: []byte("<a>1</a>")}, Message{Body: []byte("<a>2</a>")}, []string{"the body"}},
+		"a long body":  {Message{Body: bytes.Repeat([]byte("1"), maxMembersBody+1)}, Message{Body: bytes.Repeat([]byte("2"), maxMembersBody+1)}, []string{"the body"}},
+		"many members": {Message{Body: []byte(many("1"))}, Message{Body: []byte(many("2"))}, []string{"further members"}},
+		"nothing":      {Message{Body: []byte(`{"id":1}`)}, Message{Body: []byte(`{"id":1}`)}, nil},
 	} {
 		if got := idem.Differences(Members(&tt.a), Members(&tt.b)); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
