@@ -37,6 +37,7 @@ func TestACopyThatIsAnsweredWithoutRunningCountsForTheExecutionThatItCopies(t *t
 	}
 	keep := func(*Record) {}
 	running := Seen{Lock: &Lock{Entry: Entry{Execution: id, Scope: Scope{Workflow: "w", Key: keyA}, Token: 5}}}
+	parked := Seen{Lock: &Lock{Entry: running.Lock.Entry, Parked: &Parked{Since: noon}}}
 	other := Seen{Lock: &Lock{Entry: Entry{Execution: id, Scope: Scope{Workflow: "w", Key: keyB}, Token: 5}}}
 	ended := record(keep)
 	for name, c := range map[string]struct {
@@ -48,6 +49,7 @@ func TestACopyThatIsAnsweredWithoutRunningCountsForTheExecutionThatItCopies(t *t
 		"replayed":                         {ended, nil, DecisionReplayed, 1},
 		"in flight":                        {running, nil, DecisionInFlight, 1},
 		"attached":                         {running, func(p *Policy) { p.InFlight, p.MaxWaiting, p.AttachTimeout = Attach, 1, time.Hour }, DecisionAttached, 1},
+		"of a parked one":                  {parked, nil, DecisionParked, 1},
 		"skipped copy":                     {running, func(p *Policy) { p.Strategy = Skip }, DecisionSkipped, 1},
 		"blocked after an unknown outcome": {record(func(r *Record) { r.Status, r.Outcome, r.Kept = Failed, Unknown, false }), func(p *Policy) { p.OnUnknown = UnknownBlock }, DecisionUnknown, 1},
 		"cancelled for good":               {record(func(r *Record) { r.Status, r.Outcome, r.Kept, r.Final = Aborted, NotExecuted, false, true }), nil, DecisionAborted, 1},

@@ -143,7 +143,7 @@ func (v *Verdict) ofCopy() bool {
 	case ClassDuplicate, ClassFailed, ClassBug: // settled, running, or attached to one that ended so
 		return true
 	}
-	return v.Copy != nil && v.Decision == DecisionSkipped || v.Record != nil && v.Decision == DecisionSuperseded
+	return v.Copy != nil && (v.Decision == DecisionSkipped || v.Decision == DecisionParked) || v.Record != nil && v.Decision == DecisionSuperseded
 }
 
 // Waiting is how many deliveries wait in this process, and since when the oldest of them does; the zero time when none does.
