@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Arrival is one delivery of an event that was not executed: refused, answered as a copy, or broken off.
+// Arrival is one delivery of an event with another decision than executed: it was refused, answered as a copy, parked, forwarded without a lock, or broke off.
 type Arrival struct {
 	At       time.Time `json:"at"`
 	Decision Decision  `json:"decision"`

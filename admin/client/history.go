@@ -29,7 +29,8 @@ type Arrivals struct {
 	Newest []Arrival        `json:"newest"` // the newest first, at most 16
 }
 
-// Arrival is one delivery that was not executed.
+// Arrival is one delivery with another decision than executed. It may have run all the same: what was parked in its turn, what was bypassed without a
+// lock, and of what broke off nobody knows.
 type Arrival struct {
 	At          Time     `json:"at"`
 	Decision    string   `json:"decision"`

@@ -329,7 +329,7 @@ func leftOut(x *client.Execution) string {
 		counts = append(counts, fmt.Sprintf("%d %s", n, decision))
 	}
 	slices.Sort(counts)
-	said := "Arrived and was not executed: " + strings.Join(counts, ", ") + "."
+	said := "Arrived with another decision than executed: " + strings.Join(counts, ", ") + "."
 	if shown := int64(len(x.Arrivals.Newest)) + 1; all > shown {
 		said += " The first and the newest 16 are here."
 	}

@@ -171,6 +171,23 @@ func TestExecutionsAreShownWithAllThatMatters(t *testing.T) {
 	}
 }
 
+// What has no execution may have been forwarded, and what was not executed at once may have run since: neither is said to have been refused.
+func TestWhatBecameOfArrivalsIsNotTakenForARefusal(t *testing.T) {
+	const arrivals = `"arrivals":{"counts":{"bypassed":1,"parked":2},"first":{"at":"2026-01-31T12:00:00Z","decision":"parked","status":202},"newest":[{"at":"2026-01-31T12:00:01Z","decision":"bypassed","would":"locked","status":200}]}}`
+	api := serveAPI(t, map[string]string{
+		"GET /v1/executions?limit=200": `200 {"executions":[{"executionId":"","workflow":"w","eventId":"evt_1","status":"REFUSED","steps":[],"duplicates":0,` + arrivals + `],"nextCursor":""}`,
+		"GET /v1/executions/" + id:     "200 " + strings.TrimSuffix(endedJSON, "}") + "," + arrivals,
+	})
+	_, out, _ := command(t, nil, "executions", "list", "--admin", api.url)
+	if want := "evt_1  bypassed (would be locked): 200 at 2026-01-31T12:00:01.000Z\n"; !strings.Contains(out, want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+	_, out, _ = command(t, nil, "executions", "get", id, "--admin", api.url)
+	if want := "\narrived with another decision than executed: 1 bypassed, 2 parked\n"; !strings.Contains(out, want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+}
+
 func TestChangesSayWhatTheyDid(t *testing.T) {
 	api := serveAPI(t, map[string]string{
 		"DELETE /v1/locks/stripe%2Facme?execution=" + id + "&reason=stuck": "200 " + endedJSON,

@@ -40,7 +40,7 @@ func executionRow(x *client.Execution, now time.Time) []string {
 	}
 	id := x.ExecutionID
 	if id == "" {
-		id = "-" // the event never ran
+		id = "-" // the event has none
 	}
 	return []string{
 		id, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
@@ -67,7 +67,7 @@ func why(x *client.Execution) string {
 		return x.AbortedBy + ": " + x.AbortReason
 	case x.Status == client.Refused && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
-		return fmt.Sprintf("%s: %d at %s", last.Decision, last.Status, Stamp(last.At.Time))
+		return fmt.Sprintf("%s: %d at %s", decided(last), last.Status, Stamp(last.At.Time))
 	}
 	return x.AbortedBy
 }

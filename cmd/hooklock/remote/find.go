@@ -24,8 +24,8 @@ func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command {
 		Short: "list executions, the newest first, and what was refused",
 		Long: `List executions, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold.
 
-With --decision the list is of the events of which a delivery was answered so between --since and --until; those that never ran are REFUSED, and have no
-execution. With --parked, --blocked or --dead-letters it shows what its executions wait for, in the order of their IDs; all filters but --status and --decision
+With --decision the list is of the events of which a delivery was answered so between --since and --until; those that have no execution are
+REFUSED: they never ran, or were forwarded without a lock (bypassed). With --parked, --blocked or --dead-letters it shows what its executions wait for, in the order of their IDs; all filters but --status and --decision
 hold there, too.`,
 		Example: `  hooklock executions list --since 10m
   hooklock executions list --parked
@@ -239,11 +239,7 @@ func (d *Desk) history(x *client.Execution) error {
 	}
 	for i := range arrivals {
 		a := &arrivals[i]
-		decision := a.Decision
-		if a.Would != "" {
-			decision += " (would be " + a.Would + ")"
-		}
-		t.Add(Stamp(a.At.Time), decision, number(a.Status), a.From, a.ExecutionID, strings.Join(a.Differs, ", "), a.TraceID)
+		t.Add(Stamp(a.At.Time), decided(a), number(a.Status), a.From, a.ExecutionID, strings.Join(a.Differs, ", "), a.TraceID)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -253,8 +249,16 @@ func (d *Desk) history(x *client.Execution) error {
 		counts = append(counts, fmt.Sprintf("%d %s", n, cli.Plain(decision)))
 	}
 	slices.Sort(counts)
-	fmt.Fprintln(d.e.Stdout, "arrived and was not executed: "+strings.Join(counts, ", "))
+	fmt.Fprintln(d.e.Stdout, "arrived with another decision than executed: "+strings.Join(counts, ", "))
 	return nil
+}
+
+// decided is the decision about a delivery, and what it would have been where the delivery was forwarded all the same.
+func decided(a *client.Arrival) string {
+	if a.Would == "" {
+		return a.Decision
+	}
+	return a.Decision + " (would be " + a.Would + ")"
 }
 
 // number is "" for 0.
