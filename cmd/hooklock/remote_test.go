@@ -188,6 +188,16 @@ func TestWhatBecameOfArrivalsIsNotTakenForARefusal(t *testing.T) {
 	}
 }
 
+func TestABlockedEventSaysInEachListWhatItWaitsFor(t *testing.T) {
+	api := serveAPI(t, map[string]string{"*": `200 {"executions":[{"executionId":"` + id + `","workflow":"w","eventId":"evt_1","status":"RUNNING","steps":[],"duplicates":0,` +
+		`"parked":{"since":"2026-01-31T12:00:00Z","on":"failed","tries":1,"failures":1,"blocked":"attempts_exhausted"}}],"nextCursor":""}`})
+	for _, args := range [][]string{{"list"}, {"find", "evt_1"}} {
+		if _, out, _ := command(t, nil, append(append([]string{"executions"}, args...), "--admin", api.url)...); !strings.HasSuffix(out, "evt_1  blocked: attempts_exhausted\n") {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+}
+
 func TestChangesSayWhatTheyDid(t *testing.T) {
 	api := serveAPI(t, map[string]string{
 		"DELETE /v1/locks/stripe%2Facme?execution=" + id + "&reason=stuck": "200 " + endedJSON,

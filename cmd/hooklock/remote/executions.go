@@ -65,6 +65,8 @@ func why(x *client.Execution) string {
 		return x.Error.Code
 	case x.AbortedBy != "" && x.AbortReason != "":
 		return x.AbortedBy + ": " + x.AbortReason
+	case x.Parked != nil && x.Parked.Blocked != "":
+		return "blocked: " + x.Parked.Blocked
 	case x.Status == client.Refused && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
 		return fmt.Sprintf("%s: %d at %s", decided(last), last.Status, Stamp(last.At.Time))
