@@ -265,6 +265,9 @@ func TestAnEarlierAttemptIsShownInShortAndCannotBeForgottenAlone(t *testing.T) {
 	if a.text("status") != "FAILED" || a.text("outcome") != "unknown" || a.text("workflow") != "stripe/w" {
 		t.Errorf("%s", a.body)
 	}
+	if b := f.execution(string(second.Execution)); a.text("route") == "" || a.text("route") != b.text("route") || a.text("eventId") == "" || a.text("eventId") != b.text("eventId") {
+		t.Errorf("of another event than the second attempt: %s\n%s", a.body, b.body)
+	}
 	if why, _ := a.json["error"].(map[string]any); why["code"] != rec.Error.Code || why["detail"] != rec.Error.Detail || a.text("traceId") == "" {
 		t.Errorf("%s", a.body)
 	}

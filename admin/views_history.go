@@ -46,5 +46,8 @@ func viewOfArrival(a *idem.Arrival) client.Arrival {
 func showShort(v *client.Execution, f *idem.Found) {
 	a := viewOfAttempt(f.Short)
 	v.ExecutionID, v.IdempotencyKey, v.Outcome, v.StartedAt, v.FinishedAt = a.ExecutionID, string(f.ShortOf.Key), a.Outcome, a.StartedAt, a.FinishedAt
+	if e := f.Later; e != nil { // of the same event
+		v.Route, v.EventID = e.Route, e.EventID
+	}
 	v.Error, v.AbortedAt, v.AbortedBy, v.AbortReason, v.TraceID = a.Error, a.AbortedAt, a.AbortedBy, a.AbortReason, a.TraceID
 }

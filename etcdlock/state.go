@@ -82,7 +82,7 @@ func (at *executionState) found() (*idem.Found, error) {
 	case at.Ended(at.id) != nil:
 		f.Record = at.Record
 	default:
-		if f.Short = at.earlier(); f.Short == nil && at.Unread != nil {
+		if f.Short, f.Later = at.earlier(); f.Short == nil && at.Unread != nil {
 			return nil, unavailable(at.Unread)
 		}
 		if f.Short == nil {
@@ -93,19 +93,21 @@ func (at *executionState) found() (*idem.Found, error) {
 	return f, nil
 }
 
-// earlier is the execution in short, where its event has run again since.
-func (at *executionState) earlier() *idem.Attempt {
+// earlier is the execution in short, where its event has run again since, and what knows of it.
+func (at *executionState) earlier() (*idem.Attempt, *idem.Entry) {
 	for _, l := range []*idem.Lock{at.Lock, at.Copied, at.Other} {
 		if l != nil {
 			if a := short(l.Earlier, at.id); a != nil {
-				return a
+				return a, &l.Entry
 			}
 		}
 	}
 	if at.Record != nil {
-		return short(at.Record.Earlier, at.id)
+		if a := short(at.Record.Earlier, at.id); a != nil {
+			return a, &at.Record.Entry
+		}
 	}
-	return nil
+	return nil, nil
 }
 
 // read asks etcd for several things at one revision. It repeats until there is an answer; the error is the context's, or that the revision asked

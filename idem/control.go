@@ -79,6 +79,8 @@ type Found struct {
 	Short  *Attempt
 	// ShortOf is the scope of the event whose earlier attempt Short is.
 	ShortOf Scope
+	// Later is what the ledger says of the execution that knows of Short: a later one of the same event. nil where nothing does.
+	Later *Entry
 	// Attempts are all executions of the event in short, the oldest first; nil where nobody asked.
 	Attempts []Attempt
 	// Arrivals are the deliveries of the event that were not executed; nil = none are kept, or nobody asked. Alone: there is no execution at all.
