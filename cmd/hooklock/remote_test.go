@@ -307,6 +307,28 @@ func TestMistakesOfUsageAreFoundBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
+// A variable of the shell that is not set must not widen what is done, and is to be told from an argument too few.
+func TestAnEmptyArgumentIsNotTakenForNone(t *testing.T) {
+	api := serveAPI(t, nil)
+	for says, all := range map[string][][]string{
+		"and it is empty": {{"executions", "get", ""}, {"executions", "run", "", "--reason", "r"}, {"locks", "get", ""}, {"embedded", "backup", ""}},
+		"--workflow is empty": {
+			{"executions", "skip", "--blocked", "--workflow", "", "--reason", "r"}, {"executions", "rerun", "--dead-letters", "--workflow=", "--dry-run"},
+		},
+		"--route is empty": {{"executions", "run", "--workflow", "w", "--route", "", "--reason", "r"}},
+	} {
+		for _, args := range all {
+			code, out, problems := command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, args...)
+			if code != cli.ExitUsage || out != "" || !strings.Contains(problems, says) {
+				t.Errorf("%q: %d %s%s", args, code, out, problems)
+			}
+		}
+	}
+	if len(api.asked) != 0 {
+		t.Errorf("asked %v", api.asked)
+	}
+}
+
 func TestTheGeneratedTokenIsFoundAndStaysOnThisMachine(t *testing.T) {
 	api := serveAPI(t, map[string]string{"*": `200 {"locks":[],"nextCursor":""}`})
 	data := t.TempDir()

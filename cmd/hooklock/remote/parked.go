@@ -172,6 +172,11 @@ code is 4 where something was refused; the same command goes on with what is lef
 			if byState {
 				b.Filter.State = p.state
 			}
+			for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route} {
+				if value == "" && cmd.Flags().Changed(flag) { // a variable that is not set would let it be done with more than was meant
+					return cli.Misuse(fmt.Errorf("--%s is empty: name one, or leave it out for all of them", flag))
+				}
+			}
 			many := b.Filter != (client.BulkFilter{})
 			switch {
 			case many && len(args) > 0, !many && b.DryRun:

@@ -268,7 +268,10 @@ func firstOf(texts ...string) string {
 // OneArg wants one argument; what says which.
 func OneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 || args[0] == "" {
+		if len(args) == 1 && args[0] == "" {
+			return cli.Misuse(fmt.Errorf("%s takes one %s, and it is empty; see %s --help", cmd.CommandPath(), what, cmd.CommandPath()))
+		}
+		if len(args) != 1 {
 			return cli.Misuse(fmt.Errorf("%s takes one %s, got %d arguments; see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath()))
 		}
 		return nil
