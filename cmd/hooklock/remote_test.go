@@ -307,6 +307,14 @@ func TestMistakesOfUsageAreFoundBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
+func TestATimeThatNoPauseMayLastIsNamedAsItsFlag(t *testing.T) {
+	api := serveAPI(t, map[string]string{"*": `400 {"code":"bad_request","detail":"for: give 2s to 8760h"}`})
+	code, _, problems := command(t, nil, "pause", "route:r", "--reason", "r", "--until", "1s", "--admin", api.url)
+	if want := "hooklock: bad_request: --until: give 2s to 8760h\n"; code != cli.ExitUsage || problems != want {
+		t.Errorf("%d %s", code, problems)
+	}
+}
+
 // A variable of the shell that is not set must not widen what is done, and is to be told from an argument too few.
 func TestAnEmptyArgumentIsNotTakenForNone(t *testing.T) {
 	api := serveAPI(t, nil)

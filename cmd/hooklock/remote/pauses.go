@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -46,6 +47,12 @@ A pause of the same scope is replaced, so the same command with another --until 
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				p, err := d.BeginPause(ctx, args[0], reason, until)
+				var refused *client.Problem
+				if errors.As(err, &refused) { // the API calls it for
+					if rest, ok := strings.CutPrefix(refused.Detail, "for: "); ok {
+						refused.Detail = "--until: " + rest
+					}
+				}
 				if err != nil {
 					return doubtful(err, "hooklock pauses")
 				}
