@@ -94,7 +94,13 @@ func TestWhatIsParkedSaysSoUntilItEnds(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	h := f.carry("w")
+	if p := member(f.want(200, "", "GET", "/v1/locks/w", opsToken, ""), "parked"); p == nil || p["blocked"] != nil {
+		t.Errorf("the lock: %v", p)
+	}
 	f.block(h)
+	if p := member(f.want(200, "", "GET", "/v1/locks/w", opsToken, ""), "parked"); p["blocked"] != "1 of 1 tries failed" {
+		t.Errorf("the lock: %v", p)
+	}
 	a := f.execution(id)
 	p := member(a, "parked")
 	last, _ := p["lastEvidence"].(map[string]any)

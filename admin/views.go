@@ -15,6 +15,9 @@ func (c *call) viewOfLock(v *idem.LockView) client.Lock {
 		Workflow: l.Workflow, ExecutionID: string(l.Execution), Route: l.Route, EventID: l.EventID, Holder: l.Holder, Token: l.Token, LockedAt: client.Time{Time: l.StartedAt},
 		HeldFor: whole(now.Sub(l.StartedAt)), Held: l.Held, Waiting: v.Waiting, IsStale: l.Dead, Cooling: l.Cooling,
 	}
+	if l.Parked != nil && !l.Parked.Trying && !l.Held && !l.Cooling {
+		view.Parked = viewOfParked(l.Parked)
+	}
 	view.ExpiresAt, view.ExpiresIn, view.EndsBy = c.remaining(l)
 	return view
 }

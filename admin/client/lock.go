@@ -26,6 +26,7 @@ type Lock struct {
 	Waiting     int      `json:"waiting"`             // executions in the queue for it
 	IsStale     bool     `json:"isStale"`             // its owner is dead: the next one to come will take over
 	Cooling     bool     `json:"cooling,omitempty"`   // the execution has ended, and the lock stays closed for its release_delay
+	Parked      *Parked  `json:"parked,omitempty"`    // its event is parked, and nothing of it is at the upstream: what it waits for; nil: it is not, or is tried now
 
 	raw json.RawMessage
 }

@@ -314,7 +314,14 @@ func lockColumns() []column[client.Lock] {
 		{"State", lockState},
 		{"Since", func(l *client.Lock) cell { return when(l.LockedAt, "ago") }},
 		{"Ends", func(l *client.Lock) cell {
-			if l.ExpiresAt.IsZero() {
+			switch {
+			case l.Parked != nil && l.Parked.Blocked != "":
+				return cell{Text: "when a person says so", Class: "dim"}
+			case l.Parked != nil && !l.Parked.NextAttempt.IsZero():
+				return cell{More: []cell{{Text: "it is tried"}, when(l.Parked.NextAttempt, "in")}}
+			case l.Parked != nil:
+				return cell{Text: "it is tried next", Class: "dim"}
+			case l.ExpiresAt.IsZero():
 				return cell{Text: "with its call", Class: "dim"}
 			}
 			return cell{More: []cell{when(l.ExpiresAt, "in"), {Text: l.EndsBy, Class: "dim"}}}
@@ -339,6 +346,10 @@ func lockState(l *client.Lock) cell {
 		c = cell{Text: "cooling", Class: "warn", Title: "its execution has ended with an unknown outcome, and release_delay keeps the lock closed"}
 	case l.Held:
 		c = cell{Text: "held", Title: "it outlives the answer of its delivery, or never had one"}
+	case l.Parked != nil && l.Parked.Blocked != "":
+		c = cell{Text: string(client.ParkBlocked), Class: "bad", Title: "its parked event waits for a person: " + l.Parked.Blocked}
+	case l.Parked != nil:
+		c = cell{Text: string(client.ParkWaiting), Title: "its event was accepted, and waits for its next try"}
 	}
 	if l.IsStale {
 		c.Text, c.Class, c.Title = c.Text+", stale", "warn", "its owner is dead: the next one to come takes over"

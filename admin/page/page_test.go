@@ -233,6 +233,24 @@ func TestEachScreenAndQuestionShowsWhatTheAPIKnows(t *testing.T) {
 	_ = res.Body.Close()
 }
 
+func TestALockOfAParkedEventSaysWhatItWaitsFor(t *testing.T) {
+	api := everything("plain")
+	lock := func(workflow string, p client.Parked) client.Lock {
+		return client.Lock{Workflow: workflow, ExecutionID: anID, Parked: &p}
+	}
+	next := client.Time{Time: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)}
+	api.set("/v1/locks", &client.LockPage{Locks: []client.Lock{lock("a", client.Parked{Blocked: "attempts_exhausted"}), lock("b", client.Parked{NextAttempt: next}), lock("c", client.Parked{})}})
+	_, text := get(t, newPage(t, api), "/page/now")
+	for _, want := range []string{">blocked<", "attempts_exhausted", "when a person says so", ">parked<", "is tried"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	if strings.Contains(text, ">running<") || strings.Contains(text, "with its call") {
+		t.Errorf("it is said to run: %s", text)
+	}
+}
+
 func TestTheAPIIsAskedInTheNameOfTheVisitor(t *testing.T) {
 	api := everything("plain")
 	server := newPage(t, api)

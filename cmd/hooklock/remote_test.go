@@ -101,6 +101,17 @@ w\x1b[31m\u202e界  held,stale  0s     -       0        exec_b                  
 	}
 }
 
+func TestALockOfAParkedEventIsNotSaidToRun(t *testing.T) {
+	lock := func(parked string) string {
+		return strings.Replace(lockJSON, `"new":1`, `"parked":{"since":"2026-11-21T10:00:00.000Z","on":"failed","tries":1,"failures":1`+parked+`}`, 1)
+	}
+	api := serveAPI(t, map[string]string{"*": `200 {"locks":[` + lock("") + "," + lock(`,"blocked":"attempts_exhausted"`) + `],"nextCursor":""}`})
+	_, out, _ := command(t, nil, "locks", "list", "--admin", api.url)
+	if !strings.Contains(out, "\nstripe/acme  parked ") || !strings.Contains(out, "\nstripe/acme  blocked ") {
+		t.Errorf("%s", out)
+	}
+}
+
 func TestAListIsOneJSONDocumentOfTheAPIsShapes(t *testing.T) {
 	api := serveAPI(t, map[string]string{
 		"GET /v1/locks?limit=200":           `200 {"locks":[` + lockJSON + `],"nextCursor":"c2"}`,

@@ -20,9 +20,9 @@ func NewLocks(e *cli.Environment) *cobra.Command {
 		Short: "see which workflows are locked and by whom, and take a lock away",
 		Long: `See which workflows are locked, by whom and for how long, and take a lock away from who has it.
 
-STATE is running (a delivery is at the upstream), held (the lock outlives the answer, or belongs to a client of the lock API), or cooling
-(the execution has ended with an unknown outcome, and release_delay keeps the lock closed); stale means that the owner is dead and the
-next one to come will take over. LEFT is the time until the nearest end: upstream.timeout of a running delivery (a
+STATE is running (a delivery is at the upstream), held (the lock outlives the answer, or belongs to a client of the lock API), cooling
+(the execution has ended with an unknown outcome, and release_delay keeps the lock closed), parked (a parked event has the lock, and waits for
+its next try), or blocked (it waits for a person); stale means that the owner is dead and the next one to come will take over. LEFT is the time until the nearest end: upstream.timeout of a running delivery (a
 long answer that has begun may take longer), the hold's, max_duration, release_delay.`,
 		Args: Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -72,6 +72,8 @@ const (
 	stateRunning = "running"
 	stateHeld    = "held"
 	stateCooling = "cooling"
+	stateParked  = string(client.ParkWaiting)
+	stateBlocked = string(client.ParkBlocked)
 	stateStale   = ",stale"
 )
 
@@ -83,6 +85,10 @@ func lockState(l *client.Lock) string {
 		state = stateCooling
 	case l.Held:
 		state = stateHeld
+	case l.Parked != nil && l.Parked.Blocked != "":
+		state = stateBlocked
+	case l.Parked != nil:
+		state = stateParked
 	}
 	if l.IsStale {
 		state += stateStale
