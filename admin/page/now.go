@@ -129,11 +129,10 @@ func (v *visit) process() (doing, rates section, status *client.ReplicaStatus, e
 // factsOf are what is known of a process.
 func factsOf(s *client.ReplicaStatus) []fact {
 	crowd := func(n int, since client.Time, more string) []cell {
-		cells := []cell{text(fmt.Sprint(n) + more)}
-		if !since.IsZero() {
-			cells = append(cells, text("the oldest for"), when(since, "for"))
+		if since.IsZero() {
+			return []cell{text(fmt.Sprint(n) + more)}
 		}
-		return cells
+		return []cell{text(fmt.Sprint(n) + more + ", the oldest for"), when(since, "for")}
 	}
 	ready := []cell{{Text: "ready", Class: "good"}}
 	if s.NotReady != "" {

@@ -251,6 +251,28 @@ func TestALockOfAParkedEventSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
+// untagged is what a person reads of a screen.
+func untagged(text string) string {
+	return strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(regexp.MustCompile(`</[^>]*>`).ReplaceAllString(text, ""), " "))), " ")
+}
+
+func TestWhatIsSaidInOneLineIsASentence(t *testing.T) {
+	api := everything("plain")
+	lock := client.Lock{Workflow: "plain", ExecutionID: anID, Held: true, EndsBy: "hold", ExpiresAt: client.Time{Time: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)}}
+	x := filled[client.Execution]("plain")
+	x.ExecutionID, x.Status = anID, client.Running
+	api.set("/v1/executions/"+anID, x)
+	api.set("/v1/locks/plain", &lock)
+	server := newPage(t, api)
+	for path, want := range map[string]string{
+		"/page/now": "3, 3 blocked, 3 dead letters, the oldest for ", "/page/story?id=" + anID: "held, 0 wait behind it, it ends by hold ",
+	} {
+		if _, text := get(t, server, path); !strings.Contains(untagged(text), want) {
+			t.Errorf("%s: no %q in %s", path, want, untagged(text))
+		}
+	}
+}
+
 func TestTheAPIIsAskedInTheNameOfTheVisitor(t *testing.T) {
 	api := everything("plain")
 	server := newPage(t, api)

@@ -292,8 +292,11 @@ func lockItems(x *client.Execution, l *client.Lock, now time.Time) []item {
 			Cells: []cell{ofExecution(l.ExecutionID), text(count(l.Waiting, "waits", "wait") + " in all")},
 		}}
 	}
-	i := item{At: now, Kind: "now", Title: "It has the lock of its workflow", Cells: []cell{lockState(l), text(count(l.Waiting, "waits", "wait") + " behind it")}}
+	state, behind := lockState(l), text(count(l.Waiting, "waits", "wait")+" behind it")
+	state.Text += ","
+	i := item{At: now, Kind: "now", Title: "It has the lock of its workflow", Cells: []cell{state, behind}}
 	if !l.ExpiresAt.IsZero() {
+		i.Cells[1].Text += ","
 		i.Cells = append(i.Cells, text("it ends by "+l.EndsBy), when(l.ExpiresAt, "in"))
 	}
 	return []item{i}
