@@ -172,6 +172,9 @@ func (c *call) cancel() error {
 		return err
 	}
 	c.audit.after, c.audit.existing = string(found.Status()), before
+	if final {
+		c.audit.after += " for good"
+	}
 	view := client.Cancelled{
 		Execution: viewOfExecution(found), Success: true, Message: "Cancel requested; the execution ends as soon as its owner has heard of it",
 	}

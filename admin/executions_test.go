@@ -148,6 +148,9 @@ func TestWhatWaitsIsAbortedAtOnce(t *testing.T) {
 	if a.text("status") != "ABORTED" || a.text("outcome") != "not_executed" || a.json["success"] != true {
 		t.Errorf("%s", a.body)
 	}
+	if x := f.execution(id); x.json["final"] != true || f.log.audit(t)["after"] != "ABORTED for good" {
+		t.Errorf("nothing says that its event never runs again: %s", x.body)
+	}
 	f.want(200, "", "POST", "/v1/executions/"+id+"/cancel", opsToken, `{"reason":"twice","final":true}`)
 }
 

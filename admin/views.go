@@ -81,6 +81,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	switch {
 	case f.Record != nil:
 		showEnd(&v, &f.Record.End)
+		v.Final = f.Record.Final && !f.Record.Settled() && f.Record.Superseded() == ""
 		v.RequestKept, v.Tries = f.Record.RequestKept, f.Record.Tries
 	case f.Short != nil:
 		showShort(&v, f)
@@ -88,6 +89,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 		v.Route, v.IdempotencyKey, v.EventID, v.StartedAt.Time = f.Arrivals.Route, string(f.Arrivals.Key), f.Arrivals.EventID, f.Arrivals.First.At
 	default:
 		showAbort(&v, f.Lock.Cancel)
+		v.Final = f.Lock.Cancel != nil && f.Lock.Cancel.Final
 		v.Parked = viewOfParked(f.Lock.Parked)
 		if s := f.Lock.Latest; s != nil && f.Place {
 			v.Latest = &client.Latest{Since: client.Time{Time: s.Since}, Replaced: s.Replaced, NotBefore: client.Time{Time: s.NotBefore}}

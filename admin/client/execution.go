@@ -61,6 +61,7 @@ type Execution struct {
 	AbortedAt      Time      `json:"abortedAt,omitzero"` // this and the next two: of ABORTED, and of CANCEL_REQUESTED as it was asked
 	AbortedBy      string    `json:"abortedBy,omitempty"`
 	AbortReason    string    `json:"abortReason,omitempty"`
+	Final          bool      `json:"final,omitempty"`        // somebody has cancelled it for good: its event never runs again
 	SupersededBy   string    `json:"supersededBy,omitempty"` // of ABORTED: the newer execution of its scope, because of which it did not run
 	Order          *Order    `json:"order,omitempty"`        // where it stands in its scope; nil = nobody asked, or it could not be read
 	Latest         *Latest   `json:"latest,omitempty"`       // while it waits under lock.strategy latest; else nil

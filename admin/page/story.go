@@ -118,6 +118,9 @@ func eventFacts(x *client.Execution) []fact {
 	if o := x.Order; o != nil && o.Stale != "" {
 		facts = append(facts, fact{"stale", []cell{text(o.Stale + " older than what had gone through:"), ofExecution(o.Newest)}})
 	}
+	if x.Final {
+		add("final", text("its event never runs again, unless this is forgotten"))
+	}
 	if x.SupersededBy != "" {
 		facts = append(facts, fact{"superseded by", []cell{ofExecution(x.SupersededBy)}})
 	}

@@ -182,6 +182,14 @@ func TestExecutionsAreShownWithAllThatMatters(t *testing.T) {
 	}
 }
 
+func TestAnEventThatNeverRunsAgainIsSaidToBeSo(t *testing.T) {
+	api := serveAPI(t, map[string]string{"*": `200 {"executionId":"` + id + `","workflow":"w","status":"ABORTED","outcome":"unknown","startedAt":"2026-11-21T10:00:00.000Z","finishedAt":"2026-11-21T10:00:01.500Z",` +
+		`"abortedAt":"2026-11-21T10:00:01.500Z","abortedBy":"ops","abortReason":"refunded","final":true,"steps":[],"duplicates":0}`})
+	if _, out, _ := command(t, nil, "executions", "get", id, "--admin", api.url); !strings.Contains(out, "\nfinal       its event never runs again, unless this is forgotten\n") {
+		t.Errorf("%s", out)
+	}
+}
+
 // What has no execution may have been forwarded, and what was not executed at once may have run since: neither is said to have been refused.
 func TestWhatBecameOfArrivalsIsNotTakenForARefusal(t *testing.T) {
 	const arrivals = `"arrivals":{"counts":{"bypassed":1,"parked":2},"first":{"at":"2026-01-31T12:00:00Z","decision":"parked","status":202},"newest":[{"at":"2026-01-31T12:00:01Z","decision":"bypassed","would":"locked","status":200}]}}`

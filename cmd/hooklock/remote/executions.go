@@ -154,6 +154,9 @@ func (d *Desk) showRows(x *client.Execution) error {
 	default:
 		add("aborted", Stamp(x.AbortedAt.Time)+" by "+why(x))
 	}
+	if x.Final {
+		add("final", "its event never runs again, unless this is forgotten")
+	}
 	add("superseded by", x.SupersededBy)
 	if o := x.Order; o != nil {
 		add("order", orderText(o))
