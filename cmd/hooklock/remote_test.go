@@ -334,6 +334,15 @@ func TestATimeThatNoPauseMayLastIsNamedAsItsFlag(t *testing.T) {
 	}
 }
 
+// What is taken where a flag is left out is what its help says.
+func TestHelpShowsNoDefaultThatIsNone(t *testing.T) {
+	for args, not := range map[string]string{"reload --help": "(default 1)", "doctor --help": "(default -1ns)"} {
+		if code, out, _ := command(t, nil, strings.Fields(args)...); code != cli.ExitFine || strings.Contains(out, not) {
+			t.Errorf("%s: %d %s", args, code, out)
+		}
+	}
+}
+
 // A variable of the shell that is not set must not widen what is done, and is to be told from an argument too few.
 func TestAnEmptyArgumentIsNotTakenForNone(t *testing.T) {
 	api := serveAPI(t, nil)

@@ -56,6 +56,7 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 	cmd.Flags().StringVar(&o.url, "probe", "", "send probes through this URL, as a sender would call it")
 	cmd.Flags().StringArrayVar(&o.listen, "probe-listen", nil, "where probes arrive (default: listen of the configuration); given twice, doctor stands for two replicas, and one of them dies")
 	cmd.Flags().DurationVar(&o.wait, "probe-wait", -1, "how late the slow probe is answered; 0s leaves it out (default: as long as a delivery may take)")
+	cmd.Flags().Lookup("probe-wait").DefValue = "0s" // so that help shows no time of its own
 	return cmd
 }
 
