@@ -67,7 +67,8 @@ func newValidate(e *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "check a configuration file, its shape and its sense, without running anything",
-		Long: `Check a configuration file with the code that serve uses: what is valid here, serve starts with. All problems are printed at once.
+		Long: `Check a configuration file with the code that serve uses: what is valid here, serve starts with. All problems are printed at once: first
+those of its shape, and what does not make sense when those are mended.
 With --without-files a secret or certificate that is missing here is a warning: for a configuration that is for another machine.`,
 		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
