@@ -41,7 +41,7 @@ func embeddedFinding(c *config.Config) diagnose.Finding {
 	dir := o.Dir
 	f := diagnose.Finding{Check: "embedded etcd", Result: diagnose.OK}
 	s, err := embedded.Look(dir)
-	size := fmt.Sprintf("its database has %.1f MiB of %.1f MiB", float64(s.Size)/(1<<20), float64(o.Quota)/(1<<20))
+	size := fmt.Sprintf("its file has %.1f MiB, its quota is %.1f MiB", float64(s.Size)/(1<<20), float64(o.Quota)/(1<<20))
 	switch {
 	case errors.Is(err, embedded.ErrInUse):
 		f.Found = dir + " is in use by a running hooklock; " + size
