@@ -36,7 +36,7 @@ func (known) Airtable() Preset {
 const airtableHeader = "X-Airtable-Content-MAC"
 
 func sampleAirtable(s *sample) error {
-	s.body(`{"base":{"id":"appSample"},"webhook":{"id":%s},"timestamp":"`+rfc3339(s.happened)+`"}`, "ach_"+s.id)
+	s.body(`{"base":{"id":"appSample"},"webhook":{"id":%s},"timestamp":"`+rfc3339(s.happened)+`"}`, s.named("ach_"))
 	if s.unsigned {
 		return nil
 	}

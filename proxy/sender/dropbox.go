@@ -28,7 +28,7 @@ func (known) Dropbox() Preset {
 }
 
 func sampleDropbox(s *sample) error {
-	s.body(`{"list_folder":{"accounts":[%s]},"delta":{"users":[1]}}`, "dbid:"+s.id)
+	s.body(`{"list_folder":{"accounts":[%s]},"delta":{"users":[1]}}`, s.named("dbid:"))
 	s.signBody("X-Dropbox-Signature", "", inHex)
 	return nil
 }

@@ -34,7 +34,7 @@ func (known) Intercom() Preset {
 }
 
 func sampleIntercom(s *sample) error {
-	s.body(`{"type":"notification_event","app_id":"sample","id":%s,"topic":"contact.created","delivery_attempts":1,"created_at":`+s.seconds()+`,"data":{"type":"notification_event_data","item":{"type":"contact","id":"1"}}}`, "notif_"+s.id)
+	s.body(`{"type":"notification_event","app_id":"sample","id":%s,"topic":"contact.created","delivery_attempts":1,"created_at":`+s.seconds()+`,"data":{"type":"notification_event_data","item":{"type":"contact","id":"1"}}}`, s.named("notif_"))
 	if !s.unsigned {
 		s.add("X-Hub-Signature", "sha1="+string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
 	}

@@ -37,7 +37,7 @@ func (known) Meta() Preset {
 
 func sampleMeta(s *sample) error {
 	s.body(`{"object":"whatsapp_business_account","entry":[{"id":"102290129340398","changes":[{"field":"messages","value":{"messaging_product":"whatsapp","messages":[{"from":"15550000001","id":%s,"timestamp":"`+
-		strconv.FormatInt(s.happened.Unix(), 10)+`","type":"text","text":{"body":"sample"}}]}}]}]}`, "wamid."+s.id)
+		strconv.FormatInt(s.happened.Unix(), 10)+`","type":"text","text":{"body":"sample"}}]}}]}]}`, s.named("wamid."))
 	s.signBody("X-Hub-Signature-256", "sha256=", inHex)
 	return nil
 }

@@ -28,7 +28,7 @@ func (known) Mollie() Preset {
 }
 
 func sampleMollie(s *sample) error {
-	s.body(`{"resource":"event","id":%s,"type":"payment-link.paid","entityId":"pl_sample","createdAt":"`+rfc3339(s.happened)+`"}`, "event_"+s.id)
+	s.body(`{"resource":"event","id":%s,"type":"payment-link.paid","entityId":"pl_sample","createdAt":"`+rfc3339(s.happened)+`"}`, s.named("event_"))
 	s.signBody("X-Mollie-Signature", "sha256=", inHex)
 	return nil
 }

@@ -28,7 +28,7 @@ func (known) MollieClassic() Preset {
 }
 
 func sampleMollieClassic(s *sample) error {
-	s.request.Body = []byte(url.Values{"id": {"tr_" + s.id}}.Encode())
+	s.request.Body = []byte(url.Values{"id": {s.named("tr_")}}.Encode())
 	s.setType("application/x-www-form-urlencoded")
 	return nil
 }

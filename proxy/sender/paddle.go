@@ -33,7 +33,7 @@ func (known) Paddle() Preset {
 }
 
 func samplePaddle(s *sample) error {
-	s.body(`{"event_id":%s,"event_type":"transaction.completed","occurred_at":"`+rfc3339(s.happened)+`","notification_id":%s,"data":{"id":"txn_sample","status":"completed"}}`, "evt_"+s.id, "ntf_"+s.millis())
+	s.body(`{"event_id":%s,"event_type":"transaction.completed","occurred_at":"`+rfc3339(s.happened)+`","notification_id":%s,"data":{"id":"txn_sample","status":"completed"}}`, s.named("evt_"), "ntf_"+s.millis())
 	if !s.unsigned {
 		s.add("Paddle-Signature", "ts="+s.seconds()+";h1="+s.hmac256(inHex, s.seconds(), ":", string(s.request.Body)))
 	}

@@ -104,7 +104,7 @@ func paypalContent(id, stamp []byte, webhookID string, body []byte) []byte {
 }
 
 func samplePayPal(s *sample) error {
-	s.body(`{"id":%s,"event_version":"1.0","create_time":"`+s.rfc3339()+`","resource_type":"capture","event_type":"PAYMENT.CAPTURE.COMPLETED","resource":{"id":"CAP-SAMPLE"}}`, "WH-"+s.id)
+	s.body(`{"id":%s,"event_version":"1.0","create_time":"`+s.rfc3339()+`","resource_type":"capture","event_type":"PAYMENT.CAPTURE.COMPLETED","resource":{"id":"CAP-SAMPLE"}}`, s.named("WH-"))
 	if s.unsigned {
 		return nil
 	}

@@ -103,6 +103,9 @@ type sample struct {
 	unsigned  bool
 }
 
+// named is what a sender calls the event whose IDs begin so.
+func (s *sample) named(prefix string) string { return prefix + strings.TrimPrefix(s.id, prefix) }
+
 func (s *sample) add(name, value string) {
 	s.request.Fields = append(s.request.Fields, naming.Field{Name: []byte(name), Value: []byte(value)})
 }

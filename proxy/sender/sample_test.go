@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -183,6 +184,26 @@ func TestEitherSecretIsGoodWhileOneIsRolled(t *testing.T) {
 		c.Secrets = [][]byte{[]byte(newer), secret}
 		if err := mustNew(t, c).Verify(d, testNow()); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
+		}
+	}
+}
+
+// Who gives the ID that the sender would give is to find the event by it.
+func TestTheEventOfASampleIsCalledAsItWasAsked(t *testing.T) {
+	for preset, ids := range map[string][2]string{
+		"stripe": {"evt_1", "1"}, "paddle": {"evt_1", "1"}, "vercel": {"evt_1", "1"}, "slack": {"Ev_1", "1"}, "standard-webhooks": {"msg_1", "msg_1"}, "intercom": {"notif_1", "1"}, "mollie": {"event_1", "1"},
+		"mollie-classic": {"tr_1", "1"}, "paypal": {"WH-1", "1"}, "workos": {"event_1", "1"}, "meta": {"wamid.1", "1"}, "github": {"gh_1", "gh_1"},
+	} {
+		whole, err := Sample(preset, nil, testNow(), WithEvent(ids[0]), Unsigned())
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, err := Sample(preset, nil, testNow(), WithEvent(ids[1]), Unsigned())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprintf("%s %s", whole.Fields, whole.Body); !strings.Contains(text, ids[0]) || text != fmt.Sprintf("%s %s", short.Fields, short.Body) {
+			t.Errorf("%s: %s is not called %s", preset, text, ids[0])
 		}
 	}
 }

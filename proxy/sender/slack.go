@@ -53,6 +53,6 @@ func bodyType(value string) func(*Delivery) bool {
 }
 
 func sampleSlack(s *sample) error {
-	s.body(`{"team_id":"T0001","api_app_id":"A0001","event":{"type":"app_mention","user":"U1","text":"hi","channel":"C1"},"type":"event_callback","event_id":%s,"event_time":`+s.seconds()+`}`, "Ev_"+s.id)
+	s.body(`{"team_id":"T0001","api_app_id":"A0001","event":{"type":"app_mention","user":"U1","text":"hi","channel":"C1"},"type":"event_callback","event_id":%s,"event_time":`+s.seconds()+`}`, s.named("Ev_"))
 	return s.sign(s.secret, signV0(slackHeader, slackTime))
 }

@@ -79,5 +79,5 @@ func standardID(d *Delivery) EventID {
 
 func sampleStandard(s *sample) error {
 	s.body(`{"type":"contact.created","timestamp":"`+rfc3339(s.happened)+`","data":{"id":%s}}`, "c_"+s.id)
-	return s.standard("msg_" + s.id)
+	return s.standard(s.named("msg_"))
 }

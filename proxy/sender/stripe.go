@@ -98,6 +98,6 @@ func signStripe(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) 
 }
 
 func sampleStripe(s *sample) error {
-	s.body(`{"id":%s,"object":"event","created":`+strconv.FormatInt(s.happened.Unix(), 10)+`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`, "evt_"+s.id)
+	s.body(`{"id":%s,"object":"event","created":`+strconv.FormatInt(s.happened.Unix(), 10)+`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`, s.named("evt_"))
 	return s.sign(s.secret, signStripe)
 }

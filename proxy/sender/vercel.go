@@ -29,7 +29,7 @@ func (known) Vercel() Preset {
 }
 
 func sampleVercel(s *sample) error {
-	s.body(`{"id":%s,"type":"deployment.succeeded","createdAt":`+millis(s.happened)+`,"region":null,"payload":{"team":{"id":"team_sample"},"project":{"id":"prj_sample"},"deployment":{"id":"dpl_sample"}}}`, "evt_"+s.id)
+	s.body(`{"id":%s,"type":"deployment.succeeded","createdAt":`+millis(s.happened)+`,"region":null,"payload":{"team":{"id":"team_sample"},"project":{"id":"prj_sample"},"deployment":{"id":"dpl_sample"}}}`, s.named("evt_"))
 	if !s.unsigned {
 		s.add("x-vercel-signature", string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
 	}

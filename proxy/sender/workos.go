@@ -32,7 +32,7 @@ func (known) WorkOS() Preset {
 }
 
 func sampleWorkOS(s *sample) error {
-	s.body(`{"id":%s,"event":"dsync.user.created","data":{"id":"directory_user_sample","object":"directory_user"},"created_at":"`+rfc3339(s.happened)+`"}`, "event_"+s.id)
+	s.body(`{"id":%s,"event":"dsync.user.created","data":{"id":"directory_user_sample","object":"directory_user"},"created_at":"`+rfc3339(s.happened)+`"}`, s.named("event_"))
 	if !s.unsigned {
 		s.add("WorkOS-Signature", "t="+s.millis()+", v1="+s.hmac256(inHex, s.millis(), ".", string(s.request.Body)))
 	}
