@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,11 @@ func (t *Table) Flush() error {
 
 func (t *Table) measure(cells []string) {
 	for i, cell := range cells {
-		t.widths[i] = max(t.widths[i], min(Width(cell), widest))
+		most := widest
+		if t.Head != nil && i == len(cells)-1 && t.Cut[t.Head[i]] > 0 { // nothing is behind it
+			most = math.MaxInt
+		}
+		t.widths[i] = max(t.widths[i], min(Width(cell), most))
 	}
 }
 

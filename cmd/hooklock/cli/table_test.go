@@ -40,6 +40,16 @@ func TestANarrowTerminalDoesWithoutColumnsAndCutsOthers(t *testing.T) {
 	}
 }
 
+func TestTheLastCellIsCutOnlyWhereThereIsNoRoomForIt(t *testing.T) {
+	table := Table{Head: []string{"NAME", "OF"}, Cut: map[string]int{"OF": 16}}
+	const long = "all replicas, 104857600 bytes, 12 blocked, 34 dead letters"
+	for width, want := range map[int]string{80: "parked  " + long + "\n", 40: "parked  all replicas, 104857600 bytes, …\n"} {
+		if got := printed(t, table, width, []string{"parked", long}); !strings.HasSuffix(got, want) {
+			t.Errorf("%d columns:\n%s", width, got)
+		}
+	}
+}
+
 func TestNoLineIsLongerThanTheTerminalIsWide(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		width := rapid.IntRange(40, 120).Draw(rt, "width")
