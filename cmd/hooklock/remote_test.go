@@ -423,6 +423,16 @@ func TestAChangeWhoseAnswerIsLostSaysHowToLook(t *testing.T) {
 	}
 }
 
+func TestAChangeWhoseAnswerEtcdOwesSaysHowToLook(t *testing.T) {
+	api := serveAPI(t, map[string]string{"*": `503 {"code":"store_unavailable","detail":"etcd does not answer in time: whether this was done is not known"}`})
+	for args, look := range map[string]string{"pause route:r --reason r": "hooklock pauses tells", "executions forget " + id + " --reason r": "hooklock executions get " + id + " tells"} {
+		code, _, problems := command(t, nil, append(strings.Fields(args), "--admin", api.url)...)
+		if code != cli.ExitFailed || !strings.Contains(problems, look) {
+			t.Errorf("%s: %d %s", args, code, problems)
+		}
+	}
+}
+
 func TestAnInterruptEndsAWait(t *testing.T) {
 	arrived, over := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) { close(arrived); <-over }))

@@ -25,11 +25,12 @@ func (d *Desk) explain(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.As(err, &usage) || errors.As(err, &coded) || errors.As(err, &file):
 		return err
-	case errors.As(err, &p):
-		return d.refused(p)
 	}
 	var half doubt
 	errors.As(err, &half)
+	if errors.As(err, &p) {
+		return d.refused(p, half.advice())
+	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted" + half.advice())
 	}
@@ -56,11 +57,11 @@ func (e doubt) advice() string {
 	return "; it may have been done all the same: " + cli.Plain(e.look) + " tells"
 }
 
-// doubtful is the error of a change that was sent. Where the server answered, or was not reached at all, there is no doubt.
+// doubtful is the error of a change that was sent. Where the server answered for etcd, too, or was not reached at all, there is no doubt.
 func doubtful(err error, look string) error {
 	var p *client.Problem
 	var dial *net.OpError
-	if errors.As(err, &p) || errors.As(err, &dial) && dial.Op == "dial" {
+	if errors.As(err, &p) && p.Code != client.CodeStoreUnavailable || errors.As(err, &dial) && dial.Op == "dial" {
 		return err
 	}
 	return doubt{err, look}
@@ -74,8 +75,8 @@ func (d *Desk) Done(answer []byte, text string) error {
 	})
 }
 
-// refused gives a problem its exit code, and an advice where the server cannot know it.
-func (d *Desk) refused(p *client.Problem) error {
+// refused gives a problem its exit code, and an advice where the server cannot know it. look says where to look after a change.
+func (d *Desk) refused(p *client.Problem, look string) error {
 	text := cli.Plain(p.Error())
 	code := cli.ExitFailed
 	switch {
@@ -111,7 +112,7 @@ func (d *Desk) refused(p *client.Problem) error {
 	if p.RetryAfter > 0 && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable) {
 		text += fmt.Sprintf("; try again in %s", cli.Span(p.RetryAfter))
 	}
-	return cli.WithCode(errors.New(text), code)
+	return cli.WithCode(errors.New(text+look), code)
 }
 
 // advice says what to do where no answer came.
