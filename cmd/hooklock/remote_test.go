@@ -101,17 +101,6 @@ w\x1b[31m\u202e界  held,stale  0s     -       0        exec_b                  
 	}
 }
 
-func TestALockOfAParkedEventIsNotSaidToRun(t *testing.T) {
-	lock := func(parked string) string {
-		return strings.Replace(lockJSON, `"new":1`, `"parked":{"since":"2026-11-21T10:00:00.000Z","on":"failed","tries":1,"failures":1`+parked+`}`, 1)
-	}
-	api := serveAPI(t, map[string]string{"*": `200 {"locks":[` + lock("") + "," + lock(`,"blocked":"attempts_exhausted"`) + `],"nextCursor":""}`})
-	_, out, _ := command(t, nil, "locks", "list", "--admin", api.url)
-	if !strings.Contains(out, "\nstripe/acme  parked ") || !strings.Contains(out, "\nstripe/acme  blocked ") {
-		t.Errorf("%s", out)
-	}
-}
-
 func TestAListIsOneJSONDocumentOfTheAPIsShapes(t *testing.T) {
 	api := serveAPI(t, map[string]string{
 		"GET /v1/locks?limit=200":           `200 {"locks":[` + lockJSON + `],"nextCursor":"c2"}`,
@@ -179,41 +168,6 @@ func TestExecutionsAreShownWithAllThatMatters(t *testing.T) {
 	}
 	if _, out, _ = command(t, nil, "executions", "get", id, "-o", "json", "--admin", api.url); !strings.Contains(out, "\n  \"executionId\": \""+id+"\",\n") {
 		t.Errorf("got %s", out)
-	}
-}
-
-func TestAnEventThatNeverRunsAgainIsSaidToBeSo(t *testing.T) {
-	api := serveAPI(t, map[string]string{"*": `200 {"executionId":"` + id + `","workflow":"w","status":"ABORTED","outcome":"unknown","startedAt":"2026-11-21T10:00:00.000Z","finishedAt":"2026-11-21T10:00:01.500Z",` +
-		`"abortedAt":"2026-11-21T10:00:01.500Z","abortedBy":"ops","abortReason":"refunded","final":true,"steps":[],"duplicates":0}`})
-	if _, out, _ := command(t, nil, "executions", "get", id, "--admin", api.url); !strings.Contains(out, "\nfinal       its event never runs again, unless this is forgotten\n") {
-		t.Errorf("%s", out)
-	}
-}
-
-// What has no execution may have been forwarded, and what was not executed at once may have run since: neither is said to have been refused.
-func TestWhatBecameOfArrivalsIsNotTakenForARefusal(t *testing.T) {
-	const arrivals = `"arrivals":{"counts":{"bypassed":1,"parked":2},"first":{"at":"2026-01-31T12:00:00Z","decision":"parked","status":202},"newest":[{"at":"2026-01-31T12:00:01Z","decision":"bypassed","would":"locked","status":200}]}}`
-	api := serveAPI(t, map[string]string{
-		"GET /v1/executions?limit=200": `200 {"executions":[{"executionId":"","workflow":"w","eventId":"evt_1","status":"REFUSED","steps":[],"duplicates":0,` + arrivals + `],"nextCursor":""}`,
-		"GET /v1/executions/" + id:     "200 " + strings.TrimSuffix(endedJSON, "}") + "," + arrivals,
-	})
-	_, out, _ := command(t, nil, "executions", "list", "--admin", api.url)
-	if want := "evt_1  bypassed (would be locked): 200 at 2026-01-31T12:00:01.000Z\n"; !strings.Contains(out, want) {
-		t.Errorf("no %q in\n%s", want, out)
-	}
-	_, out, _ = command(t, nil, "executions", "get", id, "--admin", api.url)
-	if want := "\narrived with another decision than executed: 1 bypassed, 2 parked\n"; !strings.Contains(out, want) {
-		t.Errorf("no %q in\n%s", want, out)
-	}
-}
-
-func TestABlockedEventSaysInEachListWhatItWaitsFor(t *testing.T) {
-	api := serveAPI(t, map[string]string{"*": `200 {"executions":[{"executionId":"` + id + `","workflow":"w","eventId":"evt_1","status":"RUNNING","steps":[],"duplicates":0,` +
-		`"parked":{"since":"2026-01-31T12:00:00Z","on":"failed","tries":1,"failures":1,"blocked":"attempts_exhausted"}}],"nextCursor":""}`})
-	for _, args := range [][]string{{"list"}, {"find", "evt_1"}} {
-		if _, out, _ := command(t, nil, append(append([]string{"executions"}, args...), "--admin", api.url)...); !strings.HasSuffix(out, "evt_1  blocked: attempts_exhausted\n") {
-			t.Errorf("%v: %s", args, out)
-		}
 	}
 }
 
@@ -320,45 +274,6 @@ func TestMistakesOfUsageAreFoundBeforeAnythingIsSent(t *testing.T) {
 	}
 	if code, _, problems := command(t, []string{"HOOKLOCK_TOKEN_FILE=none"}, "locks", "list"); code != cli.ExitUsage || !strings.Contains(problems, "HOOKLOCK_TOKEN_FILE: read token file: open none") {
 		t.Errorf("%d %s", code, problems)
-	}
-	if len(api.asked) != 0 {
-		t.Errorf("asked %v", api.asked)
-	}
-}
-
-func TestATimeThatNoPauseMayLastIsNamedAsItsFlag(t *testing.T) {
-	api := serveAPI(t, map[string]string{"*": `400 {"code":"bad_request","detail":"for: give 2s to 8760h"}`})
-	code, _, problems := command(t, nil, "pause", "route:r", "--reason", "r", "--until", "1s", "--admin", api.url)
-	if want := "hooklock: bad_request: --until: give 2s to 8760h\n"; code != cli.ExitUsage || problems != want {
-		t.Errorf("%d %s", code, problems)
-	}
-}
-
-// What is taken where a flag is left out is what its help says.
-func TestHelpShowsNoDefaultThatIsNone(t *testing.T) {
-	for args, not := range map[string]string{"reload --help": "(default 1)", "doctor --help": "(default -1ns)"} {
-		if code, out, _ := command(t, nil, strings.Fields(args)...); code != cli.ExitFine || strings.Contains(out, not) {
-			t.Errorf("%s: %d %s", args, code, out)
-		}
-	}
-}
-
-// A variable of the shell that is not set must not widen what is done, and is to be told from an argument too few.
-func TestAnEmptyArgumentIsNotTakenForNone(t *testing.T) {
-	api := serveAPI(t, nil)
-	for says, all := range map[string][][]string{
-		"and it is empty": {{"executions", "get", ""}, {"executions", "run", "", "--reason", "r"}, {"locks", "get", ""}, {"embedded", "backup", ""}},
-		"--workflow is empty": {
-			{"executions", "skip", "--blocked", "--workflow", "", "--reason", "r"}, {"executions", "rerun", "--dead-letters", "--workflow=", "--dry-run"},
-		},
-		"--route is empty": {{"executions", "run", "--workflow", "w", "--route", "", "--reason", "r"}},
-	} {
-		for _, args := range all {
-			code, out, problems := command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, args...)
-			if code != cli.ExitUsage || out != "" || !strings.Contains(problems, says) {
-				t.Errorf("%q: %d %s%s", args, code, out, problems)
-			}
-		}
 	}
 	if len(api.asked) != 0 {
 		t.Errorf("asked %v", api.asked)
