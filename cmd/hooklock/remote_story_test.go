@@ -50,3 +50,28 @@ func TestABlockedEventSaysInEachListWhatItWaitsFor(t *testing.T) {
 		}
 	}
 }
+
+// Somebody who asks why nothing goes on begins with the event, and not with its workflow's lock.
+func TestAnExecutionIsShownWithTheLockThatItHasOrWaitsFor(t *testing.T) {
+	at := func(status, lock string) string {
+		t.Helper()
+		api := serveAPI(t, map[string]string{
+			"GET /v1/executions/" + id: `200 {"executionId":"` + id + `","workflow":"w","status":"` + status + `","startedAt":"2026-11-21T10:00:00.000Z","steps":[],"duplicates":0}`,
+			"GET /v1/locks/w":          lock,
+		})
+		_, out, _ := command(t, nil, "executions", "get", id, "--admin", api.url)
+		return out
+	}
+	const of = `200 {"workflow":"w","executionId":"`
+	for want, out := range map[string]string{
+		"\nlock        held, until 2026-11-21T10:00:30.000Z (in 29s); waiting behind it: 2\n": at("RUNNING", of+id+`","held":true,"expiresAt":"2026-11-21T10:00:30.000Z","expiresIn":29,"waiting":2}`),
+		"\nlock        exec_other has it; waiting: 3\n":                                       at("PENDING", of+`exec_other","waiting":3}`),
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if out := at("SUCCESS", of+`exec_other","waiting":0}`); strings.Contains(out, "\nlock ") {
+		t.Errorf("the lock is another's:\n%s", out)
+	}
+}

@@ -101,7 +101,7 @@ or was forgotten.`,
 				if err != nil {
 					return err
 				}
-				return d.show(x)
+				return d.show(ctx, x)
 			})
 		},
 	}
@@ -112,11 +112,29 @@ or was forgotten.`,
 }
 
 // show prints an execution, whole.
-func (d *Desk) show(x *client.Execution) error {
-	return d.object(x.RawJSON(), func() error { return d.showRows(x) })
+func (d *Desk) show(ctx context.Context, x *client.Execution) error {
+	return d.object(x.RawJSON(), func() error { return d.showRows(x, d.lockText(ctx, x)) })
 }
 
-func (d *Desk) showRows(x *client.Execution) error {
+// lockText says whether the execution has the lock of its workflow, and until when, or who has it that it waits for; "" where neither is known.
+func (d *Desk) lockText(ctx context.Context, x *client.Execution) string {
+	l, err := d.Lock(ctx, x.Workflow)
+	switch {
+	case err != nil: // mostly because it is free
+		return ""
+	case l.ExecutionID == x.ExecutionID:
+		text := lockState(l)
+		if left := timeLeft(l); left != "" {
+			text += ", until " + Stamp(l.ExpiresAt.Time) + " (in " + left + ")"
+		}
+		return fmt.Sprintf("%s; waiting behind it: %d", text, l.Waiting)
+	case x.Status == client.Pending:
+		return fmt.Sprintf("%s has it; waiting: %d", l.ExecutionID, l.Waiting)
+	}
+	return ""
+}
+
+func (d *Desk) showRows(x *client.Execution, lock string) error {
 	t := d.table()
 	add := func(name, value string) {
 		if value != "" {
@@ -138,6 +156,7 @@ func (d *Desk) showRows(x *client.Execution) error {
 		add("token", strconv.FormatInt(x.Token, 10))
 	}
 	add("holder", x.Holder)
+	add("lock", lock)
 	if !x.StartedAt.IsZero() {
 		add("started", Stamp(x.StartedAt.Time)+" ("+cli.Span(time.Since(x.StartedAt.Time))+" ago)")
 	}
