@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -115,5 +117,30 @@ func TestSaysWhyEtcdGaveUp(t *testing.T) {
 	}()
 	if flushed != 1 || !strings.Contains(out.String(), "damaged") {
 		t.Errorf("flushed %d times: the last words may be lost: %q", flushed, out.String())
+	}
+}
+
+// etcd looks every 30 s for old files to delete, and would end the process where their folder is gone: that is too soon to make a backup by hand.
+func TestFilesThatAreGoneAreNoReasonToGiveUpWhileTheyCanStillBeCopied(t *testing.T) {
+	var out bytes.Buffer
+	log := newLogger(slog.New(slog.NewTextHandler(&out, nil)), nil)
+	looked := make(chan bool, 1)
+	go func() {
+		went := false
+		defer func() { looked <- went }()
+		_, err := os.ReadDir(filepath.Join(t.TempDir(), "gone"))
+		log.Fatal("failed to purge wal file", zap.Error(err))
+		went = true
+	}()
+	if <-looked || out.String() != "" {
+		t.Errorf("the look goes on, or says %q, which etcd.deleted has said", out.String())
+	}
+	for _, other := range []struct {
+		message string
+		err     error
+	}{{"failed to purge wal file", fs.ErrPermission}, {"failed to create WAL", fs.ErrNotExist}, {"failed to purge wal file", nil}} {
+		if harmless(zapcore.Entry{Level: zapcore.FatalLevel, Message: other.message}, []zapcore.Field{zap.Error(other.err)}) {
+			t.Errorf("%q with %v ends nothing any more", other.message, other.err)
+		}
 	}
 }

@@ -2,7 +2,13 @@ package embedded
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -12,7 +18,27 @@ import (
 // a damaged file) it says why at level fatal; the process then exits with status 1 as etcd wants it, because what it would
 // do next is not to be trusted.
 func newLogger(to *slog.Logger, flush func()) *zap.Logger {
-	return zap.New(&core{LevelEnabler: zapcore.ErrorLevel, to: to, flush: flush})
+	return zap.New(&core{LevelEnabler: zapcore.ErrorLevel, to: to, flush: flush}, zap.WithFatalHook(end{}))
+}
+
+// end is what comes behind a line at level fatal.
+type end struct{}
+
+// OnWrite implements zapcore.CheckWriteHook.
+func (end) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
+	if harmless(e.Entry, fields) {
+		runtime.Goexit()
+	}
+	os.Exit(1)
+}
+
+// harmless says that etcd looked for old files, every 30 s, to delete them, and that their folder is gone: the tidier has said that. All that has to end is
+// the look, so that whoever reads the log has more than these seconds to make a backup.
+func harmless(e zapcore.Entry, fields []zapcore.Field) bool {
+	return e.Level == zapcore.FatalLevel && strings.HasPrefix(e.Message, "failed to purge ") && slices.ContainsFunc(fields, func(f zapcore.Field) bool {
+		err, _ := f.Interface.(error)
+		return errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 // core is a zapcore.Core over slog.
@@ -35,6 +61,9 @@ func (c *core) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.Ch
 }
 
 func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	if harmless(e, fields) {
+		return nil
+	}
 	values := zapcore.NewMapObjectEncoder()
 	for _, f := range append(c.fields[:len(c.fields):len(c.fields)], fields...) {
 		f.AddTo(values)
