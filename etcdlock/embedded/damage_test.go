@@ -133,6 +133,9 @@ func TestSaysThatItsFilesWereDeletedWhileTheyCanStillBeCopied(t *testing.T) {
 			if got := log.String(); strings.Count(got, "etcd.deleted") != 1 || !strings.Contains(got, "hooklock embedded backup") || !strings.Contains(got, "admin.tokens") {
 				t.Errorf("it said %q", got)
 			}
+			if space := s.Space(); !space.Deleted || !strings.Contains(space.String(), "its files were deleted") {
+				t.Errorf("its space is %v", space)
+			}
 			backup, err := s.Snapshot(within(t))
 			if err != nil {
 				t.Fatal(err)

@@ -23,6 +23,8 @@ type Space struct {
 	Quota int64 // bytes
 	// Full says that etcd takes no more writes: its alarm NOSPACE is raised.
 	Full bool
+	// Deleted says that its files were deleted or replaced: what is recorded, and what still will be, is lost when this process ends.
+	Deleted bool
 }
 
 // String is for people.
@@ -31,6 +33,9 @@ func (s Space) String() string {
 	text := fmt.Sprintf("the database has %.1f MiB, %.1f MiB of it in use, of a quota of %.1f MiB", float64(s.Size)/mib, float64(s.InUse)/mib, float64(s.Quota)/mib)
 	if s.Full {
 		text += "; it is full, and nothing new is taken until records have expired or etcd.embedded.quota is raised"
+	}
+	if s.Deleted {
+		text += "; its files were deleted, and what is recorded is lost when this process ends: hooklock embedded backup copies it now"
 	}
 	return text
 }
@@ -75,8 +80,6 @@ type tidier struct {
 	log     *slog.Logger
 	present func() bool // the directory is there
 
-	gone bool // it was not, which was said
-
 	looks  int   // since recent was noted
 	recent int64 // a revision that is recentLooks to twice as many looks old
 	newest int64 // the one that comes after it
@@ -112,7 +115,7 @@ func (t *tidier) run(ctx context.Context, tick <-chan time.Time) {
 
 // look does what is needed now. A compaction frees pages in the background; the looks after it find them.
 func (t *tidier) look(ctx context.Context) error {
-	if t.gone = t.gone || t.lost(); t.gone { // etcd would panic at the first file that it cannot make
+	if t.lost() { // etcd would panic at the first file that it cannot make
 		return nil
 	}
 	s := t.measure()
@@ -137,14 +140,20 @@ func (t *tidier) look(ctx context.Context) error {
 	return nil
 }
 
-// lost reports, and says, that the directory was deleted or another was put into its place. What is open goes on, on the disk as well, for as long as this
-// process lives, and nobody else can ever read it.
+// lost reports, and says once, that the directory was deleted or another was put into its place. What is open goes on, on the disk as well, for as long as
+// this process lives, and nobody else can ever read it.
 func (t *tidier) lost() bool {
-	if t.present() {
+	switch {
+	case t.space().Deleted:
+		return true
+	case t.present():
 		return false
 	}
-	t.log.Error("etcd.deleted", "advice", "its files were deleted or replaced under it: what is recorded is lost when this process ends, which will be soon; "+
-		"hooklock embedded backup copies it now, and hooklock embedded restore brings it back; where admin.token was deleted, too, add a token with "+
+	t.mu.Lock()
+	t.last.Deleted = true
+	t.mu.Unlock()
+	t.log.Error("etcd.deleted", "advice", "its files were deleted or replaced under it: what is recorded is lost when this process ends, which will be soon, "+
+		"so nothing is parked any more; hooklock embedded backup copies it now, and hooklock embedded restore brings it back; where admin.token was deleted, too, add a token with "+
 		"the scopes read and write to admin.tokens, reload with SIGHUP, and name its file with --token-file")
 	return true
 }

@@ -152,6 +152,27 @@ func TestWhatAnEmbeddedEtcdHasIsSavedAfterItsDataDirWasDeleted(t *testing.T) {
 	p.replayed(p.again(), "1", first)
 }
 
+// A parked event is nowhere but in etcd, and its sender never sends it again: what ends with the process must not be taken for received.
+func TestNothingIsParkedInAnEmbeddedEtcdWhoseFilesWereDeleted(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
+	dir := filepath.Join(t.TempDir(), "data")
+	h := own(t, embeddedAlone(up.URL, dir)+`
+  - {name: parks, path: "/parks/{w}", workflow: "parks/{path.w}", park: {enabled: true, after: 0s}}
+park_store: {single_member: true}
+`)
+	acceptedAs(t, testkit.Post(t, h.Addr, "/parks/before", "{}", key("1")), 202)
+	settles(t, h.Addr, "/parks/before", "{}", "1", 200, "done")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	h.Stderr.AwaitRecord(t, "etcd.deleted", func(r testkit.Record) bool { return strings.Contains(r.Text("advice"), "nothing is parked") })
+	passed(t, testkit.Post(t, h.Addr, "/parks/after", "{}", key("2")), 200, "done", "executed")
+	if said := readyz(t, h); !strings.HasPrefix(said, "ok\n") || !strings.Contains(said, "its files were deleted") {
+		t.Errorf("/readyz says %q", said)
+	}
+}
+
 // held posts another event to the workflow that newPassage left held.
 func (p *passage) held(h *testkit.Hooklock) {
 	p.t.Helper()

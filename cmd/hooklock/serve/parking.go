@@ -129,7 +129,10 @@ func (s *Service) setParked(c *config.Config) {
 	s.parkedRunning.Store(int64(c.Limits.Parked.Running))
 }
 
-// parkLimits are what may be parked, as the last reload has it.
+// parkLimits are what may be parked, as the last reload has it: nothing where what etcd takes ends with this process.
 func (s *Service) parkLimits() idem.ParkLimits {
+	if s.embedded != nil && s.embedded.Space().Deleted {
+		return idem.ParkLimits{}
+	}
 	return idem.ParkLimits{Events: int(s.parkedEvents.Load()), Bytes: s.parkedBytes.Load()}
 }
