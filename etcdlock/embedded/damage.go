@@ -55,6 +55,19 @@ func intact(dir string) error {
 	return nil
 }
 
+// find says what is in a directory before it is used. The lock outlives its process, so it tells a folder that was emptied from a new one.
+func find(dir string) Found {
+	for _, data := range []string{filepath.Join("member", "snap", "db"), filepath.Join("member", "wal")} {
+		if _, err := os.Stat(filepath.Join(dir, data)); !errors.Is(err, fs.ErrNotExist) {
+			return Records
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, lockName)); err == nil {
+		return Emptied
+	}
+	return Nothing
+}
+
 // unused is an error where another program has the database open, as who looks at it with another tool: etcd would wait for that one without an end.
 func unused(path string) error {
 	f, err := os.Open(path)

@@ -57,12 +57,23 @@ type Server struct {
 	client *clientv3.Client
 	lock   *os.File
 	tidier *tidier
+	found  Found
 	once   sync.Once
 	err    error
 
 	tidying  sync.WaitGroup
 	stopTidy context.CancelFunc
 }
+
+// Found is what a start found in its directory.
+type Found string
+
+// What it may find.
+const (
+	Records = Found("records") // or nothing yet, of a process that has recorded nothing
+	Nothing = Found("nothing") // no process has had it, as far as anybody can see
+	Emptied = Found("emptied") // a process has had it, and its records are not there
+)
 
 // Start returns when the member answers. Its errors say what to do.
 func Start(o Options) (*Server, error) {
@@ -78,6 +89,7 @@ func Start(o Options) (*Server, error) {
 	if o.startWithin == 0 {
 		o.startWithin = startTimeout
 	}
+	found := find(o.Dir)
 	lock, err := prepare(o.Dir)
 	if err != nil {
 		return nil, err
@@ -87,7 +99,7 @@ func Start(o Options) (*Server, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("start the embedded etcd in %s: %w", o.Dir, err)
 	}
-	s := &Server{etcd: etcd, client: inProcess(etcd.Server), lock: lock}
+	s := &Server{etcd: etcd, client: inProcess(etcd.Server), lock: lock, found: found}
 	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, history: maxHistory, log: o.Logger}
 	s.tidier.present = func() bool { return inPlace(lock) }
 	s.tidier.measure() // Space knows from the start
@@ -126,6 +138,9 @@ func (s *Server) keepTidy(every time.Duration) {
 
 // Space is how full the database was when that was last looked at, about a second ago.
 func (s *Server) Space() Space { return s.tidier.space() }
+
+// Found is what was in its directory before it started.
+func (s *Server) Found() Found { return s.found }
 
 // Client is the way in. It ends with the Server.
 func (s *Server) Client() *clientv3.Client { return s.client }

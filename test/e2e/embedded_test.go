@@ -173,6 +173,40 @@ park_store: {single_member: true}
 	}
 }
 
+func TestAStartWithoutRecordsSaysSo(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	config := embeddedAlone(shared.up.URL, dir)
+	says := func(level string) {
+		t.Helper()
+		h := own(t, config)
+		if level == "" {
+			if line := h.Stderr.String(); strings.Contains(line, "etcd.new") {
+				t.Errorf("with its records there it said %s", line)
+			}
+		} else {
+			h.Stderr.AwaitRecord(t, "etcd.new", func(r testkit.Record) bool {
+				return r.Text("level") == level && r.Text("dir") == filepath.Join(dir, "etcd")
+			})
+		}
+		h.Signal(t, syscall.SIGTERM)
+		if code := h.ExitCode(t); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	}
+	says("INFO")
+	says("")
+	if err := os.RemoveAll(filepath.Join(dir, "etcd", "member")); err != nil {
+		t.Fatal(err)
+	}
+	says("WARN")
+	says("")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	says("INFO")
+}
+
 // held posts another event to the workflow that newPassage left held.
 func (p *passage) held(h *testkit.Hooklock) {
 	p.t.Helper()

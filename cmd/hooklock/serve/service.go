@@ -168,6 +168,7 @@ func (s *Service) openStore(context.Context) error {
 			return fmt.Errorf("start embedded etcd: %w", err)
 		}
 		s.onStop("embedded etcd", func(context.Context) error { return s.embedded.Close() })
+		s.sayFound(eo.Dir)
 		o.Client = s.embedded.Client()
 		o.Alone = true // whoever was here before is dead, and its locks need not wait for its session to run out
 	}
@@ -201,6 +202,18 @@ func (s *Service) openStore(context.Context) error {
 		Memory: s.budget, Parked: s.Store.Parked, Paused: s.Store.PausedHere, Routes: s.routeHealth, Shed: s.Store.ShedArrivals, Audits: s.Store.ShedAudits,
 		Slots: s.Store.SlotsHere,
 	})
+}
+
+// sayFound tells of a start without records, because nothing else would tell whoever thinks that they are there.
+func (s *Service) sayFound(dir string) {
+	switch s.embedded.Found() {
+	case embedded.Nothing:
+		s.Log.Info("etcd.new", "dir", dir, "advice", "it begins without records, as a first start does; where it is none, data_dir was deleted or is another one, "+
+			"and events that ran before run again when they are repeated")
+	case embedded.Emptied:
+		s.Log.Warn("etcd.new", "dir", dir, "advice", "a hooklock has had this folder, and its records are gone: events that ran before run again when they are "+
+			"repeated, and what was parked is lost; where that is not meant, stop, and bring a backup back with hooklock embedded restore")
+	}
 }
 
 // openProxy opens the way from the senders to the upstream.
