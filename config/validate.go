@@ -149,10 +149,8 @@ func (v *validator) limits() {
 func (v *validator) warnShutdown() {
 	c := v.config
 	var wait time.Duration
-	for _, r := range c.Routes {
-		if r.Lock.Strategy.Waits() {
-			wait = max(wait, r.Lock.WaitTimeout)
-		}
+	for i := range c.Routes {
+		wait = max(wait, c.Routes[i].LongestWait())
 	}
 	needed := c.Upstream.Timeout + c.Etcd.RequestTimeout + wait
 	if c.ShutdownTimeout >= needed {

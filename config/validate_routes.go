@@ -185,6 +185,14 @@ func (v *validator) lock(path string, r *Route) {
 	}
 }
 
+// LongestWait is for how long a delivery of the route may wait beside what its upstream takes: for its turn, or for the answer of a copy. 0 = nobody waits.
+func (r *Route) LongestWait() time.Duration {
+	if r.nobodyWaits() != "" {
+		return 0
+	}
+	return r.Lock.WaitTimeout
+}
+
 // nobodyWaits says why no delivery of the route ever waits, for its turn or for the answer of a copy; "" = some do, or will when it enforces.
 func (r *Route) nobodyWaits() string {
 	i := &r.Idempotency

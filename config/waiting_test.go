@@ -33,3 +33,25 @@ func TestSettingsOfWaitingAreIdleOnlyWhereNobodyWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestAShutdownIsShortWhereItIsShorterThanAnybodyWaits: whoever waits is a delivery as any other, and a shutdown cuts it off.
+func TestAShutdownIsShortWhereItIsShorterThanAnybodyWaits(t *testing.T) {
+	for route, waits := range map[string]bool{
+		"lock: {strategy: wait, ":   true,
+		"lock: {strategy: latest, ": true,
+		"lock: {":                   true, // an event that was overtaken
+		"idempotency: {in_flight: attach}, lock: {strategy: none, ": true, // a copy
+		"idempotency: {enabled: false}, lock: {":                    false,
+		"lock: {strategy: none, ":                                   false,
+		"idempotency: {in_flight: attach}, lock: {strategy: skip, ": false,
+	} {
+		l, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte("shutdown_timeout: 38s\nroutes: [{name: a, path: /a, " + route + "wait_timeout: 7s}}]")})
+		if err != nil {
+			t.Fatalf("%s: %v", route, err)
+		}
+		said := l.Warnings.Error()
+		if got := strings.Contains(said, "shutdown_timeout: 38s is shorter than upstream.timeout + etcd.request_timeout + the longest lock.wait_timeout (39s)"); got != waits {
+			t.Errorf("%s: %s", route, said)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
 		warn("idempotency.retention", "%s: %s goes on trying for %s, and a retry after the retention runs the event again", u.Retention, p.Name, p.Facts.RetriesFor)
 	}
 	needed, what := u.UpstreamTimeout, "upstream.timeout"
-	if u.Strategy.Waits() {
+	if u.Strategy.Waits() { // not for those who wait because they were refused before, or are copies: what they wait for is there when they come again
 		needed, what = needed+u.WaitTimeout, "lock.wait_timeout + upstream.timeout"
 	}
 	if p.Facts.Patience > 0 && needed > p.Facts.Patience {

@@ -130,9 +130,7 @@ func (p *probe) patience(ctx context.Context, wait time.Duration) diagnose.Findi
 func (p *probe) longest() time.Duration {
 	var wait time.Duration
 	for i := range p.config.Routes {
-		if l := p.config.Routes[i].Lock; l.Strategy.Waits() {
-			wait = max(wait, l.WaitTimeout)
-		}
+		wait = max(wait, p.config.Routes[i].LongestWait())
 	}
 	return wait + p.config.Upstream.ConnectTimeout + p.config.Upstream.Timeout + p.config.Etcd.RequestTimeout
 }
