@@ -305,6 +305,9 @@ func (s *Store) SessionTTLRemaining() time.Duration {
 	return max(0, session.remaining())
 }
 
+// LastWords is how long Close may take when its ctx has ended and etcd is silent: the last transactions are given up, and then the end of the session.
+const LastWords = link.TxnTimeout + link.AttemptTimeout
+
 // Close waits until what is still unanswered is resolved, at most until ctx ends, and ends the session: locks that are still held
 // are lost, and buried by others at once. The error says that something was left unresolved. Only the first call does anything.
 func (s *Store) Close(ctx context.Context) (err error) {
@@ -312,7 +315,7 @@ func (s *Store) Close(ctx context.Context) (err error) {
 		s.duplicates.finish(ctx)
 		s.audits.finish(ctx)
 		if left := s.tasks.close(ctx); left != nil {
-			err = fmt.Errorf("close the store with unanswered transactions left: %w", left)
+			err = fmt.Errorf("close the store with unanswered transactions left (does etcd answer?); locks that they may have taken end with the session: %w", left)
 		}
 		s.stopAll(fmt.Errorf("%w: %w", idem.ErrLockLost, errClosed))
 		s.sender.close()

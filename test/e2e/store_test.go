@@ -160,3 +160,20 @@ func TestWithoutEtcdHooklockStartsAndIsReadyWhenEtcdComes(t *testing.T) {
 	h.AwaitReady(t)
 	passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")), 200, "done", "executed")
 }
+
+// Nobody has told what became of the claim: the process asks for as long as a supervisor lets it, and then says who did not answer.
+func TestAnEndWhileEtcdIsSilentSaysThatItIsEtcd(t *testing.T) {
+	t.Parallel()
+	h, etcd := alone(t, "")
+	etcd.Freeze(t)
+	defer etcd.Thaw(t)
+	refused{503, "store_unavailable", "no", "store_unavailable"}.check(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")))
+	h.Signal(t, syscall.SIGTERM)
+	h.Stderr.AwaitRecord(t, "stopped", nil)
+	if code := h.ExitCode(t); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if said := h.Stderr.String(); !strings.Contains(said, "does etcd answer?") || strings.Contains(said, "disk") {
+		t.Errorf("it said %s", said)
+	}
+}

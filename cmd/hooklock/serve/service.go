@@ -194,7 +194,12 @@ func (s *Service) openStore(context.Context) error {
 	if s.Store, err = etcdlock.Open(o); err != nil {
 		return cli.Misuse(fmt.Errorf("etcd: %w", err))
 	}
-	s.onStop("store", s.Store.Close)
+	s.onStop("store", func(ctx context.Context) error {
+		end, _ := ctx.Deadline()
+		ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)-etcdlock.LastWords, time.Second)) // so that it says itself who does not answer
+		defer cancel()
+		return s.Store.Close(ctx)
+	})
 	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.Store.Ledger, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
 		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }, Parks: s.Store.Ledger, ParkLimits: s.parkLimits})
 	return s.telemetry.Watch(telemetry.Watched{
