@@ -129,7 +129,8 @@ func TestFilesThatAreGoneAreNoReasonToGiveUpWhileTheyCanStillBeCopied(t *testing
 		went := false
 		defer func() { looked <- went }()
 		_, err := os.ReadDir(filepath.Join(t.TempDir(), "gone"))
-		log.Fatal("failed to purge wal file", zap.Error(err))
+		giveUp := log.Fatal
+		giveUp("failed to purge wal file", zap.Error(err))
 		went = true
 	}()
 	if <-looked || out.String() != "" {
