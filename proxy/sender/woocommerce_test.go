@@ -1,0 +1,36 @@
+package sender
+
+import (
+	"crypto/sha256"
+	"testing"
+	"time"
+)
+
+// TestAWooCommerceSecretIsDecodedAsThereAndNoFurther: the secrets that WooCommerce makes up have any printable character in them, so that what HTML
+// knows for an entity stands in one by chance.
+func TestAWooCommerceSecretIsDecodedAsThereAndNoFurther(t *testing.T) {
+	body := `{"id":1}`
+	for secret, key := range map[string]string{
+		"plain":                                 "plain",
+		"a&copyb":                               "a&copyb",
+		"x&lt3":                                 "x&lt3",
+		"&copy;&nbsp;&#169;&#x3c;&apos;":        "&copy;&nbsp;&#169;&#x3c;&apos;",
+		"&lt;&gt;&amp;&quot;":                   `<>&"`,
+		"&#39;&#0039;&#34;&#60;&#062;&#38;":     `''"<>&`,
+		"&#x27;&#X0022;&#x26;":                  `'"&`,
+		"&amp;lt; once":                         "&lt; once",
+		"&LT;&AMP;":                             "&LT;&AMP;",
+		"a & b &; &#; &#x; &#39 &amp":           "a & b &; &#; &#x; &#39 &amp",
+		"&#0000000000000000000000000000000039;": "'",
+	} {
+		v, err := New(Config{Scheme: "woocommerce", Secrets: [][]byte{[]byte(secret)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &Delivery{Body: []byte(body)}
+		d.Fields = append(d.Fields, field(wooCommerceHeader, string(newMAC(sha256.New, []byte(key)).sign(inBase64, []byte(body)))))
+		if err := v.Verify(d, time.Now()); err != nil {
+			t.Errorf("%s, which signs as %s: %v", secret, key, err)
+		}
+	}
+}
