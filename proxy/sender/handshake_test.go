@@ -1,6 +1,8 @@
 package sender
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -183,4 +185,27 @@ func FuzzPieces(f *testing.F) {
 			t.Fatal("accepts what nobody signed")
 		}
 	})
+}
+
+// TestAHandshakeIsToldHoweverItsValueIsSpelled: a form has a plus for a space and %2F for a slash, PHP writes \/ in JSON, and others write ë as \u00eb.
+func TestAHandshakeIsToldHoweverItsValueIsSpelled(t *testing.T) {
+	form, xml := field("Content-Type", "application/x-www-form-urlencoded"), field("Content-Type", "text/xml")
+	sum := sha256.Sum256([]byte("ping"))
+	for when, d := range map[string]*Delivery{
+		"form.kind=set up":                          {Fields: []naming.Field{form}, Body: []byte("kind=set+up&id=1")},
+		"form.kind=a/b":                             {Fields: []naming.Field{form}, Body: []byte("id=1&kind=a%2Fb")},
+		"body.type=app/check":                       {Body: []byte(`{"type":"app\/check"}`)},
+		"body.type=Zoë":                             {Body: []byte(`{"type":"Zo\u00eb"}`)},
+		"body.type=a<b":                             {Body: []byte(`{"type":"a\u003cb"}`)},
+		"xml.Check.Kind=a&b":                        {Fields: []naming.Field{xml}, Body: []byte("<Check><Kind>a&amp;b</Kind></Check>")},
+		"body_sha256=" + hex.EncodeToString(sum[:]): {Body: []byte("ping")},
+	} {
+		h := ruled(t, HandshakeRule{When: []string{when}, Answer: "x"}, Config{Scheme: "hmac", Header: "X", Secrets: [][]byte{[]byte("s")}})
+		if !h.Matches(d) {
+			t.Errorf("%s: %s is not taken for it", when, d.Body)
+		}
+		if h.Matches(&Delivery{Fields: d.Fields, Body: []byte(`{"type":"event"}`)}) {
+			t.Errorf("%s: an event is taken for it", when)
+		}
+	}
 }
