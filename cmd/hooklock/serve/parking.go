@@ -59,7 +59,7 @@ func (s *Service) carry() {
 
 // dropRequest deletes what is kept outside of etcd of an execution that has ended. What it cannot delete, the sweeper does.
 func (s *Service) dropRequest(id idem.ExecutionID, bytes int64) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.config.Etcd.RequestTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.requestTimeout)
 	defer cancel()
 	if err := s.requests.Delete(ctx, id, bytes); err != nil {
 		s.Log.Warn("requests.left", "execution", string(id), "error", err.Error())

@@ -29,7 +29,8 @@ import (
 
 // Service is a running Hooklock: start makes it, stop ends it.
 type Service struct {
-	Log    *ServerLog
+	Log *ServerLog
+	// config is replaced by a reload, while deliveries run: whoever runs beside the loop that takes signals may not look at it.
 	config *config.Config
 
 	embedded  *embedded.Server // nil where etcd.endpoints are given
@@ -57,6 +58,7 @@ type Service struct {
 	replica, upstreamURL string
 	startedAt            time.Time
 	ttl                  time.Duration
+	requestTimeout       time.Duration // etcd.request_timeout, which no reload changes
 	endpoints            []string
 	inForce              inForce
 	contacts             *contacts
@@ -94,7 +96,7 @@ func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerL
 	}
 	s := &Service{
 		Log: log, config: c, given: door, failed: make(chan error, 3), live: make(chan struct{}), bounds: boundsFor(c, files),
-		upstreamURL: c.Upstream.URL, startedAt: time.Now(), ttl: c.Etcd.SessionTTL, endpoints: c.Etcd.Endpoints,
+		upstreamURL: c.Upstream.URL, startedAt: time.Now(), ttl: c.Etcd.SessionTTL, requestTimeout: c.Etcd.RequestTimeout, endpoints: c.Etcd.Endpoints,
 		inForce: inForce{file: path}, contacts: newContacts(c.Etcd.Endpoints), reloads: make(chan reloadRequest),
 	}
 	s.inForce.take(loaded)
