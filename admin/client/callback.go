@@ -14,18 +14,23 @@ import (
 // Callback is an execution's right to speak about itself: what its upstream got in the headers of the delivery, or what Acquire returned.
 type Callback struct {
 	ExecutionID string
-	Token       int64  // the fencing token
+	Token       int64  // the fencing token; 0 = it has none, because its lock covers the event alone
 	Key         string // the callback key; it is a secret
 }
 
-// CallbackFrom reads the headers Hooklock-Execution, Hooklock-Fencing-Token and Hooklock-Callback-Key of a delivery.
+// CallbackFrom reads the headers Hooklock-Execution, Hooklock-Fencing-Token and Hooklock-Callback-Key of a delivery. One of a route with lock.strategy none, or
+// with a lock.limit above 1, has no fencing token.
 func CallbackFrom(h http.Header) (Callback, error) {
 	cb := Callback{ExecutionID: h.Get("Hooklock-Execution"), Key: h.Get("Hooklock-Callback-Key")}
 	if cb.ExecutionID == "" || cb.Key == "" {
 		return Callback{}, errors.New("the request has no Hooklock-Execution and Hooklock-Callback-Key: it did not come through a route of Hooklock")
 	}
+	token := h.Get("Hooklock-Fencing-Token")
+	if token == "" { // a lock that covers the event alone fences nothing, and its deliveries have none
+		return cb, nil
+	}
 	var err error
-	if cb.Token, err = strconv.ParseInt(h.Get("Hooklock-Fencing-Token"), 10, 64); err != nil {
+	if cb.Token, err = strconv.ParseInt(token, 10, 64); err != nil {
 		return Callback{}, fmt.Errorf("read Hooklock-Fencing-Token: %w", err)
 	}
 	return cb, nil

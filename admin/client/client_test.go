@@ -573,6 +573,11 @@ func TestTheUpstreamFindsItsRightInTheHeadersOfTheDelivery(t *testing.T) {
 	if _, err := CallbackFrom(h); err == nil {
 		t.Error("a token is a number")
 	}
+	// As a delivery has them of a route whose lock covers the event alone: with lock.strategy none, or a lock.limit above one.
+	h.Del("Hooklock-Fencing-Token")
+	if cb, err := CallbackFrom(h); err != nil || cb != (Callback{"exec_a", 0, "k"}) {
+		t.Errorf("without a token: %+v %v", cb, err)
+	}
 }
 
 func FuzzNoAnswerBreaksTheClient(f *testing.F) {
