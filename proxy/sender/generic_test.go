@@ -167,6 +167,33 @@ func TestATokenIsFoundInTheBody(t *testing.T) {
 	}
 }
 
+// TestTheHeadSaysNothingOfWhatIsInTheBody: what is signed, or the signature, is looked for once the body was read.
+func TestTheHeadSaysNothingOfWhatIsInTheBody(t *testing.T) {
+	for content, of := range map[string]func(body string) string{
+		"{header.X-Time}.{body_sha256}": func(body string) string {
+			sum := sha256.Sum256([]byte(body))
+			return "17." + hex.EncodeToString(sum[:])
+		},
+		"{body[0]}{body}":    func(body string) string { return "a" + body },
+		"{body[1].x}":        func(string) string { return "b" },
+		"{method}{query.id}": func(string) string { return "POST7" },
+	} {
+		v := mustNew(t, Config{Scheme: "hmac", Header: "X-Sig", Content: content, Secrets: [][]byte{[]byte("s")}})
+		body := `["a",{"x":"b"}]`
+		d := Delivery{Method: []byte("POST"), Target: []byte("/?id=7"), Fields: []naming.Field{field("X-Time", "17"), field("X-Sig", signedHex("s", of(body)))}}
+		if err := CheckHead(v, &d); err != nil {
+			t.Errorf("%s, before the body was read: %v", content, err)
+		}
+		if d.Body = []byte(body); v.Verify(&d, testNow()) != nil {
+			t.Errorf("%s: %v", content, v.Verify(&d, testNow()))
+		}
+	}
+	v := mustNew(t, Config{Scheme: "hmac", From: []string{"body[0]"}, Content: "{target}", Secrets: [][]byte{[]byte("s")}})
+	if err := CheckHead(v, &Delivery{Target: []byte("/")}); err != nil {
+		t.Errorf("a signature in the body, before that was read: %v", err)
+	}
+}
+
 func TestABadGenericConfigurationIsRefused(t *testing.T) {
 	secret := [][]byte{[]byte("s")}
 	for _, tt := range []struct {

@@ -86,8 +86,10 @@ func (v *macVerifier) head(d *Delivery) error {
 	return nil
 }
 
-// ofBody reports whether a part is a member of the body, or of the URL, and no header.
-func ofBody(part string) bool { return strings.Contains(part, ".") }
+// ofBody reports whether a part is of the body, or of the URL, and no header: body.a, body[0], body_sha256, query.x.
+func ofBody(part string) bool {
+	return strings.Contains(part, ".") || strings.HasPrefix(part, "body[") || part == string(naming.SourceBodySHA256)
+}
 
 func (v *macVerifier) matches(c *claim) bool {
 	for _, m := range v.macs {
