@@ -140,6 +140,24 @@ func upstreamAddress(text string) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
+// callsItself reports whether a call of the upstream comes in at the own listener. Whoever listens on every address meets the port on this machine alone.
+func callsItself(own, upstream string) bool {
+	if path, socket := SocketPath(own); socket {
+		other, is := SocketPath(upstream)
+		return is && path == other
+	}
+	address := upstreamAddress(upstream)
+	if !sameAddress(own, address) {
+		return false
+	}
+	host, _, _ := net.SplitHostPort(own) // sameAddress has read both
+	called, _, _ := net.SplitHostPort(address)
+	if anyHost(host) {
+		return anyHost(called) || isLoopback(address)
+	}
+	return isLoopback(own) || plainHost(host) == plainHost(called)
+}
+
 // checkEndpoint accepts http://host:2379, https://host:2379 and host:2379. The scheme is empty for the last.
 func checkEndpoint(text string) (scheme string, err error) {
 	if hasUser(text) {

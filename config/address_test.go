@@ -21,3 +21,41 @@ func TestTheDoorIsAnAddressOrASocket(t *testing.T) {
 		}
 	}
 }
+
+func TestHooklockDoesNotCallItself(t *testing.T) {
+	for _, c := range []struct {
+		own, upstream string
+		itself        bool
+	}{
+		{"127.0.0.1:8081", "http://127.0.0.1:8081", true},
+		{"127.0.0.1:8081", "http://localhost:8081", true},
+		{"127.0.0.1:8081", "http://0.0.0.0:8081", true},
+		{"0.0.0.0:8081", "http://127.0.0.1:8081", true},
+		{":8081", "http://localhost:8081", true},
+		{"[::]:8081", "http://[::1]:8081", true},
+		{":80", "http://127.0.0.1", true},
+		{":443", "https://0.0.0.0", true},
+		{"10.0.0.5:8081", "http://10.0.0.5:8081", true},
+		{"unix:///run/a.sock", "unix:///run/a.sock", true},
+
+		{":8081", "http://app:8081", false},
+		{"0.0.0.0:8081", "http://10.0.0.6:8081", false},
+		{":8080", "http://127.0.0.1:8081", false},
+		{"10.0.0.5:8081", "http://10.0.0.6:8081", false},
+		{"10.0.0.5:8081", "http://127.0.0.1:8081", false},
+		{"10.0.0.5:8081", "http://0.0.0.0:8081", false},
+		{"127.0.0.1:0", "http://127.0.0.1:8081", false},
+		{"unix:///run/a.sock", "unix:///run/b.sock", false},
+		{"unix:///run/a.sock", "http://127.0.0.1:8081", false},
+		{":8081", "unix:///run/a.sock", false},
+		{"", "http://127.0.0.1:8081", false},
+	} {
+		config := Default()
+		config.Listen.Address, config.Upstream.URL = c.own, c.upstream
+		v := &validator{config: config}
+		v.upstream()
+		if got := strings.Contains(v.problems.Error(), "call itself"); got != c.itself {
+			t.Errorf("listen %q, upstream %q: %s", c.own, c.upstream, v.problems)
+		}
+	}
+}

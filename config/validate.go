@@ -118,7 +118,7 @@ func (v *validator) upstream() {
 	for _, own := range []struct{ path, address string }{
 		{"listen.address", v.config.Listen.Address}, {"admin.listen", v.config.Admin.Listen}, {"health.listen", v.config.Health.Listen},
 	} {
-		if isLoopback(own.address) && sameAddress(own.address, upstreamAddress(u.URL)) {
+		if callsItself(own.address, u.URL) {
 			v.refuse("upstream.url", "is %s: Hooklock would call itself", own.path)
 		}
 	}
