@@ -39,11 +39,15 @@ const wooCommerceHeader = "X-WC-Webhook-Signature"
 // without a semicolon, and those stand in a secret by chance.
 var specialChars = regexp.MustCompile(`&(?:amp|lt|gt|quot|#0*(?:34|38|39|60|62)|#[xX]0*(?:22|26|27));`)
 
-// newWooCommerce: class-wc-webhook.php signs with the secret after it undid these escapes in it.
+// wooCommerceKey is what a secret stands for: class-wc-webhook.php signs with it after it undid these escapes.
+func wooCommerceKey(secret []byte) []byte {
+	return specialChars.ReplaceAllFunc(secret, func(escape []byte) []byte { return []byte(html.UnescapeString(string(escape))) })
+}
+
 func newWooCommerce(c Config) (Verifier, error) {
 	secrets := make([][]byte, len(c.Secrets))
 	for i, s := range c.Secrets {
-		secrets[i] = specialChars.ReplaceAllFunc(s, func(escape []byte) []byte { return []byte(html.UnescapeString(string(escape))) })
+		secrets[i] = wooCommerceKey(s)
 	}
 	c.Secrets = secrets
 	return verifier(newBodyMAC(c, "sha256", "", inBase64, wooCommerceHeader))
@@ -57,6 +61,8 @@ func sampleWooCommerce(s *sample) error {
 	s.add("X-WC-Webhook-Event", "created")
 	s.add("X-WC-Webhook-ID", "1")
 	s.add("X-WC-Webhook-Delivery-ID", s.id)
-	s.signBody(wooCommerceHeader, "", inBase64)
+	if !s.unsigned {
+		s.add(wooCommerceHeader, s.keyedSHA256(wooCommerceKey(s.secret), inBase64, string(s.request.Body)))
+	}
 	return nil
 }

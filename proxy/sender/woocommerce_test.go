@@ -32,5 +32,12 @@ func TestAWooCommerceSecretIsDecodedAsThereAndNoFurther(t *testing.T) {
 		if err := v.Verify(d, time.Now()); err != nil {
 			t.Errorf("%s, which signs as %s: %v", secret, key, err)
 		}
+		sample, err := Sample("woocommerce", []byte(secret), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.Verify(sample.delivery(), time.Now()); err != nil {
+			t.Errorf("a sample with the secret %s: %v", secret, err)
+		}
 	}
 }
