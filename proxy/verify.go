@@ -57,7 +57,11 @@ func (v *Verification) inspectRuled(d *sender.Delivery, now time.Time) inspected
 	if v.Verifier != nil && v.Handshake.Signed {
 		found.broken = v.brokenBy(v.Verifier.Verify(d, now))
 	}
-	if v.Handshake.Answer == nil || found.broken != nil {
+	switch {
+	case found.broken != nil:
+		return found
+	case v.Handshake.Answer == nil:
+		found.broken = v.brokenBy(v.Handshake.CheckToken(d))
 		return found
 	}
 	answer, err := v.Handshake.Answer(d)

@@ -131,3 +131,22 @@ func TestAnUnsignedHandshakeIsNotCalledSigned(t *testing.T) {
 		}
 	}
 }
+
+// TestATokenIsAskedForWhoeverAnswersTheHandshake: one that the service answers has to bring it, too.
+func TestATokenIsAskedForWhoeverAnswersTheHandshake(t *testing.T) {
+	for _, answer := range []string{"", "{query.challenge}"} {
+		c := sender.Config{Scheme: "none"}
+		rule := sender.HandshakeRule{When: []string{"query.challenge"}, Method: "GET", TokenAt: "query.token", Token: []byte("t"), Answer: answer}
+		handshake, err := sender.NewHandshake(rule, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := &Verification{Scheme: "none", Handshake: handshake}
+		for target, reason := range map[string]sender.Reason{"/?challenge=1&token=t": "", "/?challenge=1&token=u": sender.Mismatch, "/?challenge=1": sender.Missing} {
+			got := v.inspect(&sender.Delivery{Method: []byte("GET"), Target: []byte(target)}, time.Now())
+			if got.handshake == nil || (got.broken != nil) != (reason != "") || got.broken != nil && got.broken.Reason != reason {
+				t.Errorf("%s, answered with %q: %+v", target, answer, got.broken)
+			}
+		}
+	}
+}

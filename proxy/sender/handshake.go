@@ -27,11 +27,16 @@ type RuledHandshake struct {
 	Handshake
 	// Method is the one method that it comes with, also where the route takes others; empty: the route's.
 	Method string
-	// Answer is what the sender gets; nil: the upstream answers. Its error is a *SignatureError.
+	// Answer is what the sender gets; nil: the upstream answers, where CheckToken has nothing against it. Its error is a *SignatureError.
 	Answer func(d *Delivery) (*HandshakeAnswer, error)
 
-	head func(d *Delivery) bool // Matches, as far as the head tells
+	head   func(d *Delivery) bool // Matches, as far as the head tells
+	scheme string
+	token  *expected
 }
+
+// CheckToken returns a *SignatureError where d has not the token that the handshake has to bring.
+func (h *RuledHandshake) CheckToken(d *Delivery) error { return h.token.check(h.scheme, d) }
 
 // MayCome reports whether a delivery of which the head alone was read may be this handshake, and has no signature because of it.
 func (h *RuledHandshake) MayCome(d *Delivery) bool { return !h.Signed && h.head(d) }
@@ -101,11 +106,15 @@ func NewHandshake(r HandshakeRule, c Config) (*RuledHandshake, error) {
 	inHead := slices.DeleteFunc(slices.Clone(conditions), func(c condition) bool { return ofBodyKind(c.lookup.Source().Kind) })
 	h := &RuledHandshake{
 		Handshake: Handshake{strings.Join(r.When, ", "), !r.Unsigned, allHold(r.Method, conditions)}, Method: r.Method, head: allHold(r.Method, inHead),
+		scheme: c.Scheme,
+	}
+	if h.token, err = r.token(); err != nil {
+		return nil, err
 	}
 	if r.Answer == "" && r.Header == "" {
 		return h, r.passable(conditions, c)
 	}
-	if h.Answer, err = r.answer(&c); err != nil {
+	if h.Answer, err = r.answer(&c, h.token); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -188,7 +197,7 @@ func allHold(method string, conditions []condition) func(*Delivery) bool {
 }
 
 // answer makes the function that answers.
-func (r *HandshakeRule) answer(c *Config) (func(*Delivery) (*HandshakeAnswer, error), error) {
+func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*HandshakeAnswer, error), error) {
 	body, err := answerPieces("answer", r.Answer)
 	if err != nil {
 		return nil, err
@@ -198,10 +207,6 @@ func (r *HandshakeRule) answer(c *Config) (func(*Delivery) (*HandshakeAnswer, er
 		return nil, fmt.Errorf("header %q: write it as \"X-Hook-Secret: {header.X-Hook-Secret}\"", r.Header)
 	}
 	line, err := answerPieces("header", strings.TrimSpace(value))
-	if err != nil {
-		return nil, err
-	}
-	token, err := r.token()
 	if err != nil {
 		return nil, err
 	}

@@ -124,6 +124,8 @@ func TestABadHandshakeIsRefused(t *testing.T) {
 		{HandshakeRule{When: []string{"query.x"}, Header: "no colon"}, hmac, "write it as"},
 		{HandshakeRule{When: []string{"query.x"}, TokenAt: "query.t", Answer: "x"}, hmac, "give token_file"},
 		{HandshakeRule{When: []string{"query.x"}, Token: []byte("t"), Answer: "x"}, hmac, "give token:"},
+		{HandshakeRule{When: []string{"body.x"}, TokenAt: "body.t"}, hmac, "give token_file"},
+		{HandshakeRule{When: []string{"body.x"}, Token: []byte("t")}, hmac, "give token:"},
 		{HandshakeRule{When: []string{"query.x"}, Answer: "{hmac.query.x}"}, Config{Scheme: "none"}, "give secret_file"},
 		{HandshakeRule{When: []string{"query.crc_token"}, Method: "GET", Unsigned: true, Answer: "{hmac.query.crc_token}"}, hmac, "the signature of an event"},
 		{HandshakeRule{When: []string{"query.x"}, Answer: "{hmac.header.Y}"}, hmac, "the signature of an event"},
