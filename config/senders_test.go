@@ -53,6 +53,32 @@ func TestAPresetFillsWhatIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestAnEventIDThatNobodyLooksAtIsToldOf: a preset whose sender names no event switches the look for duplicates off, and an event_id alone does not switch it
+// on.
+func TestAnEventIDThatNobodyLooksAtIsToldOf(t *testing.T) {
+	known := Senders{Presets: []Known{{Name: "post", Settings: map[string]string{"idempotency.enabled": "false"}}}}
+	for text, want := range map[string]string{
+		`preset: post, event_id: "{body.id}"`: `routes[0].event_id: has no effect: idempotency.enabled is false, as the preset says: no delivery is taken for a copy of another one; ` +
+			`say idempotency: {enabled: true}, too, where this names an event`,
+		`preset: post, on_missing_event_id: reject`:                         `routes[0].on_missing_event_id: has no effect: idempotency.enabled is false`,
+		`preset: post, event_id: "{body.id}", idempotency: {enabled: true}`: ``,
+		`preset: post`: ``,
+		`event_id: "{body.id}", idempotency: {enabled: false}`: `routes[0].event_id: has no effect: idempotency.enabled is false: no delivery is taken for a copy of another one`,
+	} {
+		loaded, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte("routes: [{name: a, path: /a, " + text + "}]"), Senders: known})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range loaded.Warnings {
+			got = append(got, w.String())
+		}
+		if said := strings.Join(got, "\n"); (said == "") != (want == "") || !strings.HasSuffix(said, want) {
+			t.Errorf("%s:\n%s\nwant\n%s", text, said, want)
+		}
+	}
+}
+
 func TestAPresetMayHaveAHandshake(t *testing.T) {
 	known := Senders{Presets: []Known{{Name: "post", Settings: map[string]string{
 		"handshake.when": "query.mode=subscribe,query.challenge", "handshake.method": "GET", "handshake.unsigned": "true", "handshake.token": "query.token",

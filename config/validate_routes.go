@@ -334,6 +334,13 @@ func (v *validator) idleIdempotency(path string, r *Route) {
 		return
 	}
 	const off = "idempotency.enabled is false"
+	whole, route := strings.TrimSuffix(path, "idempotency"), DefaultRoute()
+	unnamed := off + ": no delivery is taken for a copy of another one"
+	if v.places[path+".enabled"].filled() {
+		unnamed = off + ", as the preset says: no delivery is taken for a copy of another one; say idempotency: {enabled: true}, too, where this names an event"
+	}
+	v.warnIdle(whole+"event_id", r.EventID != route.EventID, unnamed)
+	v.warnIdle(whole+"on_missing_event_id", r.OnMissingEventID != route.OnMissingEventID, off)
 	v.warnIdle(path+".in_flight", i.InFlight != usual.InFlight, off)
 	v.warnIdle(path+".retention", i.Retention != usual.Retention, off)
 	v.warnIdle(path+".payload_retention", i.PayloadRetention != usual.PayloadRetention, off)
