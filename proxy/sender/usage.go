@@ -88,9 +88,39 @@ func (u *Usage) warnSignature(warn func(path, format string, args ...any)) {
 	case !covers.Time && c.Tolerance > 0 && c.Tolerance != documented:
 		warn("verify.tolerance", "has no effect: no time is signed")
 	}
+	u.warnUnread(warn)
 	if u.Readable && u.Idempotency {
 		if name := covers.Uncovered(u.EventID, u.Preset); name != "" {
 			warn("event_id", "{%s} is not signed: duplicates are found, but whoever captured a delivery can send it again under another ID", name)
+		}
+	}
+}
+
+// warnUnread tells of what neither the scheme nor an {hmac.…} of the handshake reads: what they read, they do not take as nonsense.
+func (u *Usage) warnUnread(warn func(path, format string, args ...any)) {
+	if !u.Readable {
+		return
+	}
+	c := &u.Signature
+	for _, setting := range []struct {
+		path, what string
+		given      bool
+		spoil      func(*Config)
+	}{
+		{"verify.algorithm", "", c.Algorithm != "", func(c *Config) { c.Algorithm = "?" }},
+		{"verify.public_url", "", c.PublicURL != "", func(c *Config) { c.PublicURL = "?" }},
+		{"verify.webhook_id", "", c.WebhookID != "", func(c *Config) { c.WebhookID = "" }},
+		{"verify", "its secret ", len(c.Secrets) > 0, func(c *Config) { c.Secrets = [][]byte{nil} }},
+		{"verify", "its public key ", len(c.PublicKeys) > 0, func(c *Config) { c.PublicKeys = [][]byte{nil} }},
+	} {
+		if !setting.given {
+			continue
+		}
+		spoiled := *c
+		setting.spoil(&spoiled)
+		_, err := New(spoiled)
+		if _, alsoErr := NewHandshake(u.Handshake, spoiled); err == nil && alsoErr == nil {
+			warn(setting.path, "%shas no effect: verify.scheme %s does not read it", setting.what, c.Scheme)
 		}
 	}
 }

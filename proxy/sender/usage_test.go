@@ -48,6 +48,41 @@ func TestARouteIsToldWhatItsSignatureLeavesOpen(t *testing.T) {
 	}
 }
 
+func TestARouteIsToldWhichOfItsVerifyNobodyReads(t *testing.T) {
+	secret, pem := [][]byte{[]byte("s")}, [][]byte{[]byte(strings.Repeat("00", 32))}
+	for name, tt := range map[string]struct {
+		c    Config
+		rule HandshakeRule
+		want string // the paths of the warnings
+	}{
+		"an algorithm that is fixed":               {Config{Scheme: "stripe", Secrets: secret, Algorithm: "sha512"}, HandshakeRule{}, "verify.algorithm"},
+		"one that is a choice":                     {Config{Scheme: "jira", Secrets: secret, Algorithm: "sha512"}, HandshakeRule{}, ""},
+		"one that a handshake reads":               {Config{Scheme: "zoom", Secrets: secret, Algorithm: "sha512"}, zoomRule(), ""},
+		"a URL that is not signed":                 {Config{Scheme: "hmac", Header: "X", Secrets: secret, PublicURL: "https://a.example.com"}, HandshakeRule{}, "verify.public_url"},
+		"one that is":                              {Config{Scheme: "hmac", Header: "X", Secrets: secret, PublicURL: "https://a.example.com", Content: "{url}{body}"}, HandshakeRule{}, ""},
+		"one that another version signs":           {Config{Scheme: "hubspot", Secrets: secret, Algorithm: "v1", PublicURL: "https://a.example.com"}, HandshakeRule{}, "verify.public_url"},
+		"the ID of a webhook":                      {Config{Scheme: "github", Secrets: secret, WebhookID: "x"}, HandshakeRule{}, "verify.webhook_id"},
+		"a key beside a secret":                    {Config{Scheme: "slack", Secrets: secret, PublicKeys: pem}, HandshakeRule{}, "verify"},
+		"a secret beside a key":                    {Config{Scheme: "discord", Secrets: secret, PublicKeys: pem}, HandshakeRule{}, "verify"},
+		"a secret for the answer of the handshake": {Config{Scheme: "discord", Secrets: secret, PublicKeys: pem}, HandshakeRule{When: []string{"body.x"}, Answer: "{hmac.body.x}"}, ""},
+		"a secret and a key, each for a version":   {Config{Scheme: "standard-webhooks", Secrets: secret, PublicKeys: [][]byte{[]byte("whpk_" + base64Of(make([]byte, 32)))}}, HandshakeRule{}, ""},
+	} {
+		u := Usage{Signature: tt.c, Handshake: tt.rule, Readable: true}
+		if problems := u.Problems(); len(problems) > 0 {
+			t.Errorf("%s: %v", name, problems)
+		}
+		var got []string
+		for _, w := range u.Warnings() {
+			if strings.Contains(w.Text, "does not read it") {
+				got = append(got, w.Path)
+			}
+		}
+		if paths := strings.Join(got, " "); paths != tt.want {
+			t.Errorf("%s: %q, want %q", name, paths, tt.want)
+		}
+	}
+}
+
 func TestARouteIsToldWhatCannotWork(t *testing.T) {
 	for path, u := range map[string]Usage{
 		"event_id":  {EventID: "{preset}", Readable: true, Signature: Config{Scheme: "none"}},
