@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"hooklock/idem"
@@ -121,14 +122,18 @@ func (p *Preset) UpstreamTimeout() time.Duration {
 	return max(left, 0)
 }
 
-// Lookup finds a preset by its name or alias.
+// listed are the presets, made once: a configuration of many routes asks for one some ten times for each of them. They are never changed.
+var listed = sync.OnceValue(Presets)
+
+// Lookup finds a preset by its name or alias. What it holds in maps and lists is everybody's.
 func Lookup(name string) (*Preset, bool) {
-	all := Presets()
+	all := listed()
 	i := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name || slices.Contains(p.Aliases, name) })
 	if i < 0 {
 		return nil, false
 	}
-	return &all[i], true
+	found := all[i]
+	return &found, true
 }
 
 // known has a method for each sender, in a file of its own: that is all the list there is, so that nobody who adds one has to name it twice.

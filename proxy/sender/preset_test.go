@@ -259,3 +259,20 @@ func TestARuleOfAPresetIsAHandshakeThatNoEventIs(t *testing.T) {
 		}
 	}
 }
+
+// TestASenderIsFoundWithoutMakingThemAllAnew: a reload of a thousand routes asks some ten thousand times, and has ten seconds.
+func TestASenderIsFoundWithoutMakingThemAllAnew(t *testing.T) {
+	if n := testing.AllocsPerRun(10, func() {
+		if _, known := Lookup("stripe"); !known {
+			t.Error("stripe is not known")
+		}
+		_ = DefaultTolerance("stripe")
+	}); n > 2 {
+		t.Errorf("%v allocations", n)
+	}
+	one, _ := Lookup("stripe")
+	one.Name = "mine"
+	if other, _ := Lookup("stripe"); other.Name != "stripe" {
+		t.Error("a preset is everybody's")
+	}
+}

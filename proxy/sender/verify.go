@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -89,21 +90,21 @@ type scheme struct {
 // noScheme is the scheme that checks nothing.
 const noScheme = "none"
 
-// schemes are those of no sender in particular, and then those of the presets.
-func schemes() []scheme {
+// schemes are those of no sender in particular, and then those of the presets; made once, as these are.
+var schemes = sync.OnceValue(func() []scheme {
 	all := []scheme{
 		{name: noScheme, new: newNone},
 		{name: "hmac", new: newGenericHMAC, covers: hmacCovers, renews: hmacRenewal},
 		{name: "jwt", new: newJWT, covers: jwtCovers},
 		{name: "token", new: newToken},
 	}
-	for _, p := range Presets() {
+	for _, p := range listed() {
 		if p.verify.new != nil {
 			all = append(all, p.verify)
 		}
 	}
 	return all
-}
+})
 
 // Schemes lists the names that Config.Scheme takes, without aliases.
 func Schemes() []string {
