@@ -78,9 +78,11 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	ended, left, alone := make(chan *ending, 1), make(chan struct{}), false
 	d.h.calls.Go(func() {
 		growStack()
-		ended <- d.contained(func() *ending { return d.settle(d.call()) })
+		end := d.contained(func() *ending { return d.settle(d.call()) })
+		ended <- end
 		if <-left; alone {
-			d.accepted, d.report.Trace = true, nil // front has both reported
+			d.accepted, d.detached, d.report.Trace = true, false, nil // front has both reported
+			end.readAlone()
 			d.finish()
 		}
 	})
@@ -101,6 +103,13 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	front.write(ctx, front.policy(front.parkedAs(d.execution.Lock().Execution)))
 	front.finish()
 	return nil
+}
+
+// readAlone reads an answer that is too long to be read whole, where nobody else does: its end is the outcome.
+func (e *ending) readAlone() {
+	if e.stream != nil {
+		_ = e.stream.Close()
+	}
 }
 
 // growStack makes room on the stack of a new goroutine for a call of the upstream at once. Bit by bit, the stack is copied with all that is on it,
@@ -221,9 +230,7 @@ func (h *Handler) Try(x *idem.Execution, value []byte) {
 			return nil
 		}
 		end := d.settle(d.call())
-		if end.stream != nil { // nobody reads it; its end is the outcome
-			_ = end.stream.Close()
-		}
+		end.readAlone()
 		return end
 	})
 }

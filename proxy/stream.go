@@ -180,6 +180,9 @@ func (s *answerStream) settle(cut error) {
 			s.d.report.Decision = idem.DecisionAborted
 		}
 	}
+	if s.x.Parked() { // what its head promised was not the end
+		s.d.noteTry(called{err: cut, sent: true})
+	}
 	s.d.noteCall()
 	s.d.settled(end)
 	s.x = nil

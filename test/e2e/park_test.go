@@ -120,6 +120,34 @@ func TestASenderIsAnsweredWhenItsPatienceEndsAndTheCallGoesOn(t *testing.T) {
 	}
 }
 
+// TestALongAnswerBehindAnAcceptedEventIsItsEnd: nobody takes an answer that is too long to be read whole, once the sender has gone with its 2xx.
+func TestALongAnswerBehindAnAcceptedEventIsItsEnd(t *testing.T) {
+	t.Parallel()
+	h := own(t, parkConfig(shared.up.URL, ownPrefix())+"limits: {response_body: 64KiB}\n")
+	path := at(t, "park-slow")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	a := testkit.GoPost(t, h.Addr, path, "1", key("1"))
+	got := work.await(t)
+	acceptedAs(t, testkit.Receive(t, "an answer", a), 202)
+	long := testkit.OK(strings.Repeat("x", 1<<20))
+	if err := got.Conn.Say(long[:len(long)/2]); err != nil {
+		t.Fatal(err)
+	}
+	work.answer <- "" // and hangs up
+	if line := h.AwaitLine(t, h.Stderr, "execution.tried"); !strings.Contains(line, `"outcome":"unknown"`) {
+		t.Errorf("an answer that was cut off is told as %s", line)
+	}
+	work.await(t)
+	work.answer <- long
+	settles(t, h.Addr, path, "1", "1", 200, "")
+	a = testkit.GoPost(t, h.Addr, path, "2", key("2"))
+	work.await(t)
+	acceptedAs(t, testkit.Receive(t, "an answer", a), 202)
+	work.answer <- long
+	settles(t, h.Addr, path, "2", "2", 200, "")
+}
+
 func TestAnAnswerInTimeIsTheUpstreams(t *testing.T) {
 	t.Parallel()
 	h := own(t, strings.ReplaceAll(parkConfig(shared.up.URL, ownPrefix()), "after: 300ms", "after: 60s"))
