@@ -37,7 +37,7 @@ func (d *delivery) passUpgrade(ctx *fasthttp.RequestCtx) *ending {
 	d.report.Status, d.report.UpstreamStatus = d.answer.Status, d.answer.Status
 	if d.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
 		ctx.SetConnectionClose()
-		return d.tell(failureOf(idem.DecisionUpstreamFailed, "Hooklock is shutting down"), false)
+		return d.tell(failureOf(idem.DecisionUpstreamFailed, "Hooklock is shutting down"), true) // the upstream has switched
 	}
 	d.end = ending{source: fromTunnel}
 	return &d.end

@@ -45,6 +45,38 @@ func TestWhatPassesThroughEndsWithTheProcess(t *testing.T) {
 	}
 }
 
+// TestAnUpgradeThatComesTooLateMayHaveRun: the upstream has switched by then, whatever it has done for that.
+func TestAnUpgradeThatComesTooLateMayHaveRun(t *testing.T) {
+	asked, ended := make(chan struct{}), make(chan struct{})
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		_, _ = c.ReadRequest()
+		close(asked)
+		<-ended
+		_ = c.Say("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_, _ = io.Copy(io.Discard, c)
+	})
+	pool := wire.NewUpstream(wire.Options{Addr: up.Addr})
+	defer pool.Close()
+	h, door := passes(t, HandlerOptions{Upstream: pool, Unmatched: pool, Base: t.Context()})
+	sender, err := net.Dial("tcp", door.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sender.Close()
+	if _, err := io.WriteString(sender, "GET /x HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, asked)
+	if err := h.tunnels.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	close(ended)
+	got, err := io.ReadAll(sender)
+	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 502 ") || !strings.Contains(string(got), `"executed":"unknown"`) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 // TestASenderThatStopsReadingHoldsNoEndUp: the end of the process ends an answer that is stuck on its way to the sender, too.
 func TestASenderThatStopsReadingHoldsNoEndUp(t *testing.T) {
 	base, end := context.WithCancelCause(t.Context())
