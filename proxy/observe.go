@@ -163,7 +163,7 @@ type Tracer interface {
 	Try(r *Report, accepted idem.TraceContext) Trace
 }
 
-// Trace is the trace of one delivery. It is for one goroutine.
+// Trace is the trace of one delivery. It is for one goroutine, but for Call, which another one may ask while it ends, or later.
 type Trace interface {
 	// Context holds the delivery's span, for exemplars.
 	Context() context.Context

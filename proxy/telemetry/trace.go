@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -47,7 +48,10 @@ type delivery struct {
 	t    *Telemetry
 	ctx  context.Context
 	span trace.Span
+
+	mu   sync.Mutex // the call may begin while the delivery ends, where its sender is told that it is accepted
 	call trace.Span // nil: the upstream was not called
+	over bool
 }
 
 // Context implements proxy.Trace.
@@ -58,6 +62,11 @@ func (d *delivery) TraceParent() idem.TraceContext { return traceContextOf(d.spa
 
 // Call implements proxy.Trace.
 func (d *delivery) Call() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over { // nobody would end its span
+		return d.TraceParent().String()
+	}
 	_, d.call = d.t.tracer.Start(d.ctx, "call", trace.WithSpanKind(trace.SpanKindClient))
 	return traceContextOf(d.call.SpanContext()).String()
 }
@@ -89,6 +98,9 @@ func (d *delivery) stage(name string, s proxy.Stretch) {
 }
 
 func (d *delivery) endCall(r *proxy.Report) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.over = true
 	if d.call == nil {
 		return
 	}
@@ -96,6 +108,7 @@ func (d *delivery) endCall(r *proxy.Report) {
 	d.call.SetAttributes(methodOf(r.Method), semconv.NetworkProtocolVersion("1.1"))
 	d.call.SetAttributes(addressOf(d.t.o.UpstreamHost, d.t.o.UpstreamPort)...)
 	switch {
+	case r.UpstreamFrom.IsZero(): // it goes on without the delivery
 	case r.UpstreamStatus == 0:
 		d.call.SetAttributes(semconv.ErrorTypeKey.String(callFailure(r)))
 		d.call.SetStatus(codes.Error, callFailure(r))

@@ -188,6 +188,26 @@ func TestAnErrorIsAnErrorOnTheSpan(t *testing.T) {
 	}
 }
 
+// TestACallThatGoesOnBehindItsSendersBackHasNotFailed: the delivery is over when it is parked, whatever its call is doing then.
+func TestACallThatGoesOnBehindItsSendersBackHasNotFailed(t *testing.T) {
+	url, got := take(t)
+	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
+	d := met(idem.DecisionParked, 202)
+	trace := r.Begin(d, idem.TraceContext{}, nil)
+	trace.Call()
+	trace.End(d)
+	early, calls := r.Begin(d, idem.TraceContext{}, nil), make(chan string)
+	go func() { calls <- early.Call() }()
+	early.End(d)
+	if call := <-calls; call[:36] != early.TraceParent().String()[:36] {
+		t.Errorf("the upstream was told of the trace %s, in %s", call, early.TraceParent())
+	}
+	client := flush(t, r, got)["POST"]
+	if client == nil || client.GetStatus().GetCode() != spans.Status_STATUS_CODE_UNSET || attributesIn(client)["error.type"] != nil {
+		t.Errorf("%v", client)
+	}
+}
+
 func TestSpansTravelOverGRPC(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
