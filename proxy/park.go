@@ -133,8 +133,8 @@ func (d *delivery) parksSlow() bool {
 // front is a delivery that answers in the place of d while the call of that goes on. It shares no memory with it that changes.
 func (d *delivery) front() *delivery {
 	f := d.h.pool.get(d.h)
-	f.route, f.base, f.trace, f.report = d.route, d.base, d.trace, d.report
-	f.names.Workflow, f.names.Key = d.names.Workflow, d.names.Key
+	f.route, f.base, f.trace, f.report, f.names = d.route, d.base, d.trace, d.report, d.names
+	f.sender = append(f.sender, d.sender...)
 	return f
 }
 

@@ -120,6 +120,24 @@ func TestASenderIsAnsweredWhenItsPatienceEndsAndTheCallGoesOn(t *testing.T) {
 	}
 }
 
+// TestWhoWasAnsweredBeforeTheServiceIsFoundByItsEvent: its arrival says which event it was, and where it came from, as that of any other does.
+func TestWhoWasAnsweredBeforeTheServiceIsFoundByItsEvent(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	path := at(t, "park-slow")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	a := testkit.GoPost(t, h.Addr, path, "{}", key("evt_slow"))
+	work.await(t)
+	acceptedAs(t, testkit.Receive(t, "an answer", a), 202)
+	testkit.Until(t, "the arrival is written", func() bool {
+		list := cli(t, h, "executions", "list", "--decision", "parked", "--event", "evt_slow", "-o", "json")
+		return strings.Contains(list, `"eventId":"evt_slow"`) && strings.Contains(list, `"from":"127.0.0.1"`)
+	})
+	work.answer <- testkit.OK("done")
+	settles(t, h.Addr, path, "{}", "evt_slow", 200, "done")
+}
+
 // TestALongAnswerBehindAnAcceptedEventIsItsEnd: nobody takes an answer that is too long to be read whole, once the sender has gone with its 2xx.
 func TestALongAnswerBehindAnAcceptedEventIsItsEnd(t *testing.T) {
 	t.Parallel()
