@@ -1,10 +1,13 @@
 package proxy
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
+	"hooklock/proxy/kept"
 )
 
 // clumsy is an Observer with a bug: it panics at one event.
@@ -34,5 +37,37 @@ func TestTheEndOfAnExecutionThatABugCutShortIsReported(t *testing.T) {
 	defer r.events.mu.Unlock()
 	if len(r.events.reports) != 1 || !r.events.reports[0].Recorded || r.events.reports[0].Outcome != idem.Unknown || r.events.reports[0].Held == 0 {
 		t.Errorf("reports %+v", r.events.reports)
+	}
+}
+
+// clumsyRequests are a store of requests with a bug.
+type clumsyRequests struct{ Requests }
+
+func (clumsyRequests) Keep(context.Context, idem.ExecutionID, *kept.Request) ([]byte, error) {
+	panic("a bug")
+}
+
+// TestABugWhileAnEventIsParkedLeavesItsCallAlone: it is as if the event could not be parked, and the process can end afterwards.
+func TestABugWhileAnEventIsParkedLeavesItsCallAlone(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, func(p *idem.Policy) { p.Park = &idem.ParkPolicy{Slow: true, MaxWaiting: 10} })
+	r.handler.o.Requests = clumsyRequests{}
+	r.handler.o.Gate = idem.NewGuard(idem.GuardOptions{
+		Ledger: r.store.Ledger, Base: t.Context(), Cache: idem.NewCache(0), Parks: r.store.Ledger,
+		ParkLimits: func() idem.ParkLimits { return idem.ParkLimits{Events: 10, Bytes: 1 << 20} },
+	})
+	got := r.send(t.Context(), "w", "1")
+	await(t, up.begun)
+	time.AfterFunc(100*time.Millisecond, func() { up.reply <- "200" })
+	if a := await(t, got); a.status != 200 || a.decision != "executed" {
+		t.Errorf("got %+v", a)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := r.handler.Wait(ctx); err != nil {
+		t.Errorf("its call goes on: %v", err)
+	}
+	if err := r.server.Shutdown(ctx); err != nil {
+		t.Error(err)
 	}
 }

@@ -95,14 +95,24 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 			d.h.pool.put(front)
 			return end
 		case <-timer.C:
-			waits = !d.execution.MayPark(d.asked, idem.ParkSlow) || d.execution.Park(d.asked, idem.ParkSlow, nil) != nil
+			waits = !d.parkSlow(front)
 			timer.Reset(parkAgain) // it is about to end, or its sender waits as on any route
 		}
 	}
 	d.left, d.detached, alone = left, true, true
+	defer front.contain(ctx)
 	front.write(ctx, front.policy(front.parkedAs(d.execution.Lock().Execution)))
-	front.finish()
 	return nil
+}
+
+// parkSlow parks d, whose call goes on, if it can be. What goes wrong there is front's: d is in the hands of its call.
+func (d *delivery) parkSlow(front *delivery) (parked bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			front.logPanic(p)
+		}
+	}()
+	return d.execution.MayPark(d.asked, idem.ParkSlow) && d.execution.Park(d.asked, idem.ParkSlow, nil) == nil
 }
 
 // readAlone reads an answer that is too long to be read whole, where nobody else does: its end is the outcome.
