@@ -44,6 +44,7 @@ func (d *delivery) gather(ctx *fasthttp.RequestCtx, s *answerStream) {
 	if err = errors.Join(err, s.Close()); err != nil {
 		ctx.SetConnectionClose()
 		ctx.Response.SetStatusCode(fasthttp.StatusBadGateway)
+		d.mark(ctx, &ending{decision: d.report.Decision}) // again: its end may have changed that, too
 		return
 	}
 	d.lend(ctx, body)

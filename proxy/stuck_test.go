@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
 	"hooklock/proxy/wire"
+	"hooklock/proxy/wiretest"
 )
 
 // endless is a service whose answers to /hooks/w are longer than all buffers on the way together. It tells when nothing of one moves any
@@ -186,5 +188,41 @@ func awaitRecord(t *testing.T, r *replica, id idem.ExecutionID) *idem.Record {
 		if time.Now().After(end) {
 			t.Fatalf("the execution does not end: %+v, %v", found, err)
 		}
+	}
+}
+
+// TestAnOldSenderIsToldOfAnAnswerThatItCannotHave: and so is whoever reads of it in the log and the metrics.
+func TestAnOldSenderIsToldOfAnAnswerThatItCannotHave(t *testing.T) {
+	etcd, long := etcdtest.Start(t), strings.Repeat("x", longestOldAnswer+1<<20)
+	for _, tt := range []struct {
+		answer   string
+		decision idem.Decision
+		outcome  idem.Outcome
+	}{
+		{"HTTP/1.1 200 OK\r\n\r\n" + long, idem.DecisionExecuted, idem.Executed},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n" + long, idem.DecisionUpstreamFailed, idem.Unknown},
+	} {
+		up := wiretest.Serve(t, func(c *wiretest.Conn) {
+			_, _ = c.ReadRequest()
+			_ = c.Say(tt.answer)
+		})
+		r := newReplica(t, etcd, &service{url: up.Addr}, func(*idem.Policy) {})
+		sender, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sender.Close()
+		if _, err := fmt.Fprintf(sender, "POST /hooks/%s HTTP/1.0\r\nContent-Length: 4\r\n\r\nbody", tt.decision); err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(sender)
+		if text := string(got); err != nil || !strings.Contains(text, " 502 ") || !strings.HasSuffix(text, "\r\n\r\n") || !strings.Contains(text, "Hooklock-Decision: "+string(tt.decision)+"\r\n") {
+			t.Errorf("the sender gets %.500q, %v", text, err)
+		}
+		r.events.mu.Lock()
+		if reports := r.events.reports; len(reports) != 1 || reports[0].Status != 502 || reports[0].Decision != tt.decision || reports[0].Outcome != tt.outcome {
+			t.Errorf("reported as %+v", reports)
+		}
+		r.events.mu.Unlock()
 	}
 }
