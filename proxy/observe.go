@@ -54,7 +54,7 @@ type Report struct {
 	Started time.Time
 	Total   time.Duration
 	Stages  Stages
-	// UpstreamFrom is when the call began; zero: there was none.
+	// UpstreamFrom is when the call began; zero: there was none, or it goes on behind the delivery, for Upstream so far.
 	UpstreamFrom   time.Time
 	Upstream       time.Duration
 	UpstreamStatus int           // 0: no head of an answer came

@@ -74,7 +74,7 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	if !d.parksSlow() {
 		return d.settle(d.call())
 	}
-	front := d.front()
+	front, began := d.front(), d.h.o.Now()
 	ended, left, alone := make(chan *ending, 1), make(chan struct{}), false
 	d.h.calls.Go(func() {
 		growStack()
@@ -99,6 +99,7 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 			timer.Reset(parkAgain) // it is about to end, or its sender waits as on any route
 		}
 	}
+	front.report.Upstream = d.h.o.Now().Sub(began) // so far
 	d.left, d.detached, alone = left, true, true
 	defer front.contain(ctx)
 	front.write(ctx, front.policy(front.parkedAs(d.execution.Lock().Execution)))

@@ -109,6 +109,8 @@ func (d *delivery) endCall(r *proxy.Report) {
 	d.call.SetAttributes(addressOf(d.t.o.UpstreamHost, d.t.o.UpstreamPort)...)
 	switch {
 	case r.UpstreamFrom.IsZero(): // it goes on without the delivery
+		d.call.End(trace.WithTimestamp(r.Started.Add(r.Total)))
+		return
 	case r.UpstreamStatus == 0:
 		d.call.SetAttributes(semconv.ErrorTypeKey.String(callFailure(r)))
 		d.call.SetStatus(codes.Error, callFailure(r))

@@ -193,6 +193,7 @@ func TestACallThatGoesOnBehindItsSendersBackHasNotFailed(t *testing.T) {
 	url, got := take(t)
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
 	d := met(idem.DecisionParked, 202)
+	d.Started, d.Total, d.Upstream = time.Now(), time.Minute, 59*time.Second
 	trace := r.Begin(d, idem.TraceContext{}, nil)
 	trace.Call()
 	trace.End(d)
@@ -203,7 +204,8 @@ func TestACallThatGoesOnBehindItsSendersBackHasNotFailed(t *testing.T) {
 		t.Errorf("the upstream was told of the trace %s, in %s", call, early.TraceParent())
 	}
 	client := flush(t, r, got)["POST"]
-	if client == nil || client.GetStatus().GetCode() != spans.Status_STATUS_CODE_UNSET || attributesIn(client)["error.type"] != nil {
+	if client == nil || client.GetStatus().GetCode() != spans.Status_STATUS_CODE_UNSET || attributesIn(client)["error.type"] != nil ||
+		client.GetEndTimeUnixNano() != uint64(d.Started.Add(d.Total).UnixNano()) {
 		t.Errorf("%v", client)
 	}
 }

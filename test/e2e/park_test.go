@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,6 +137,24 @@ func TestWhoWasAnsweredBeforeTheServiceIsFoundByItsEvent(t *testing.T) {
 	})
 	work.answer <- testkit.OK("done")
 	settles(t, h.Addr, path, "{}", "evt_slow", 200, "done")
+}
+
+// TestTheTimeOfAServiceThatIsTooSlowIsNotOurs: the call takes it, whoever was told meanwhile that the event is accepted.
+func TestTheTimeOfAServiceThatIsTooSlowIsNotOurs(t *testing.T) {
+	t.Parallel()
+	h := own(t, strings.ReplaceAll(parkConfig(shared.up.URL, ownPrefix()), "after: 300ms", "after: 2s"))
+	path := at(t, "park-slow")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	a := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
+	work.await(t)
+	acceptedAs(t, testkit.Receive(t, "an answer", a), 202)
+	shows(t, h, `hooklock_delivery_overhead_duration_seconds_count{route="park-slow"} 1`)
+	if page := h.Metrics(t); !strings.Contains(page, `hooklock_delivery_overhead_duration_seconds_bucket{route="park-slow",le="1"} 1`) {
+		t.Errorf("what Hooklock itself took is in %s", regexp.MustCompile(`(?m)^hooklock_delivery_overhead.*park-slow.*$`).FindAllString(page, -1))
+	}
+	work.answer <- testkit.OK("done")
+	settles(t, h.Addr, path, "{}", "1", 200, "done")
 }
 
 // TestALongAnswerBehindAnAcceptedEventIsItsEnd: nobody takes an answer that is too long to be read whole, once the sender has gone with its 2xx.
