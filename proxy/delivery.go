@@ -187,8 +187,9 @@ func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	}
 	d.beginTrace()
 	if d.head.Upgrade() != nil {
-		ctx.SetConnectionClose() // what follows may be the other protocol already
-		return d.reject(upgradeRefused())
+		end := d.reject(upgradeRefused())
+		end.hangUp = true // what follows may be a body that nobody has read, or the other protocol already
+		return end
 	}
 	return nil
 }

@@ -136,3 +136,13 @@ func TestTheServiceIsToldWhichConnectionsEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoOffersAnUpgradeWithALongBodyHearsThatItIsRefused: closing with that body unread would reset the connection under the answer.
+func TestWhoOffersAnUpgradeWithALongBodyHearsThatItIsRefused(t *testing.T) {
+	r := newReplica(t, etcdtest.Start(t), newService(t), func(*idem.Policy) {})
+	const size = 8 << 20
+	status, body := r.exchange(t, fmt.Sprintf("POST /hooks/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: %d\r\n\r\n", size)+strings.Repeat("x", size))
+	if status != 400 || !strings.Contains(body, "upgrade_refused") {
+		t.Errorf("%d %s", status, body)
+	}
+}
