@@ -247,6 +247,7 @@ func (d *delivery) finish() {
 		d.report.Members = naming.Members(&d.msg)
 	}
 	switch {
+	case d.accepted && d.report.Attempt == 0: // it was not called, and what follows tells of that
 	case d.accepted:
 		d.h.o.Observer.Event(EventTried, &d.report)
 	case d.route != nil || d.report.Decision == idem.DecisionRejected || d.report.Decision == idem.DecisionInternalError:

@@ -71,3 +71,51 @@ func TestABugWhileAnEventIsParkedLeavesItsCallAlone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// inline are requests that are kept in the ledger.
+type inline struct{}
+
+func (inline) Keep(_ context.Context, _ idem.ExecutionID, r *kept.Request) ([]byte, error) {
+	return r.Marshal()
+}
+func (inline) Size(value []byte) (int64, error) { return int64(len(value)), nil }
+func (inline) Fetch(_ context.Context, _ idem.ExecutionID, value []byte) (*kept.Request, error) {
+	return kept.Unmarshal(value)
+}
+
+// tries are the outcomes of those that an Observer with a bug heard of.
+type tries struct {
+	clumsy
+	outcomes chan idem.Outcome
+}
+
+func (o *tries) Event(name EventName, r *Report) {
+	if name == EventTried {
+		o.outcomes <- r.Outcome
+	}
+	o.clumsy.Event(name, r)
+}
+
+// TestATryThatABugCutShortMayHaveRun: nobody knows how far it came.
+func TestATryThatABugCutShortMayHaveRun(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, func(p *idem.Policy) {
+		p.Park = &idem.ParkPolicy{Locked: true, MaxWaiting: 10, MaxAge: time.Hour, Attempts: 1, OnFailure: idem.FailureHold}
+	})
+	o := &tries{clumsy{r.events, EventAcquired}, make(chan idem.Outcome, 10)}
+	r.handler.o.Observer, r.handler.o.Requests = o, inline{}
+	guard := idem.NewGuard(idem.GuardOptions{
+		Ledger: r.store.Ledger, Base: t.Context(), Cache: idem.NewCache(0), Parks: r.store.Ledger,
+		ParkLimits: func() idem.ParkLimits { return idem.ParkLimits{Events: 10, Bytes: 1 << 20} },
+	})
+	r.handler.o.Gate = guard
+	carrier := idem.NewCarrier(idem.CarrierOptions{Guard: guard, Policy: r.handler.Policy, Running: func() int { return 1 }, Try: r.handler.Try})
+	go carrier.Run()
+	defer carrier.Close(t.Context())
+	if a := await(t, r.send(t.Context(), "w", "1")); a.decision != "parked" {
+		t.Fatalf("got %+v", a)
+	}
+	if outcome := await(t, o.outcomes); outcome != idem.Unknown {
+		t.Errorf("its outcome is %q", outcome)
+	}
+}

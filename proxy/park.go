@@ -163,6 +163,9 @@ func (d *delivery) contained(stage func() *ending) (end *ending) {
 		if p := recover(); p != nil {
 			d.logPanic(p)
 			d.abandon()
+			if d.execution.Parked() {
+				d.noteTry(called{err: errBroken, sent: true})
+			}
 			end = d.refuse(idem.DecisionInternalError)
 		}
 	}()

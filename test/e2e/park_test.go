@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -183,6 +185,32 @@ func TestALongAnswerBehindAnAcceptedEventIsItsEnd(t *testing.T) {
 	acceptedAs(t, testkit.Receive(t, "an answer", a), 202)
 	work.answer <- long
 	settles(t, h.Addr, path, "2", "2", 200, "")
+}
+
+// TestARequestThatCannotBeReadIsNoTry: the service is not called for it, and whoever looks for the reason is not sent there.
+func TestARequestThatCannotBeReadIsNoTry(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "requests")
+	h := own(t, strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "single_member: true", fmt.Sprintf("single_member: true, dir: %q", dir), 1))
+	path := at(t, "park")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := testkit.GoPost(t, h.Addr, path, "1", key("1"))
+	work.await(t)
+	acceptedAs(t, testkit.Post(t, h.Addr, path, strings.Repeat("2", 48<<10), key("2")), 202)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	work.answer <- testkit.OK("one")
+	passed(t, testkit.Receive(t, "the first answer", first), 200, "one", "executed")
+	h.AwaitLine(t, h.Stderr, "requests.failed")
+	h.AwaitLine(t, h.Stderr, "execution.retry")
+	if log := h.Stderr.String(); strings.Contains(log, "execution.tried") {
+		t.Errorf("the service was not called, and the log says %s", log)
+	}
+	if page := h.Metrics(t); regexp.MustCompile(`(?m)^hooklock_parked_tries_total.*(result=""| [1-9][0-9]*$)`).MatchString(page) {
+		t.Errorf("the service was not called, and the metrics say %s", page)
+	}
 }
 
 func TestAnAnswerInTimeIsTheUpstreams(t *testing.T) {
