@@ -64,11 +64,11 @@ func (e *exchange) take(body *RequestBody) error {
 		return nil
 	}
 	e.last = true
-	if err := e.guard(body.Interrupt); err != nil {
-		return err
-	}
 	if !e.ans.Memory.Take(cap(e.ans.gathered)) {
 		return ErrMemory
+	}
+	if err := e.guard(body.Interrupt); err != nil {
+		return err
 	}
 	got, whole, err := body.gather(append(e.ans.gathered, make([]byte, chunkRoom)...), e.u.o.RequestBuffer, e.ans.Memory)
 	e.ans.gathered = got

@@ -349,3 +349,28 @@ func TestAContextEndsAStreamThatWaitsForTheSender(t *testing.T) {
 		_ = w.Close()
 	}
 }
+
+// TestACallLetsGoOfABodyThatFoundNoRoom: it may be another request's by the time that it is cancelled.
+func TestACallLetsGoOfABodyThatFoundNoRoom(t *testing.T) {
+	u := pool(t, wiretest.Script(t, okAnswer))
+	budget := NewBudget(1 << 20)
+	account := budget.Open()
+	ans, x, interrupted := &Answer{Memory: &account}, &Call{}, false
+	for _, want := range []error{nil, ErrMemory} {
+		x.Begin(time.Now(), time.Minute)
+		body := &RequestBody{Reader: strings.NewReader("abc"), Length: 3, Interrupt: func() { interrupted = true }}
+		err := u.Stream(x, []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n"), body, ans)
+		if !errors.Is(err, want) {
+			t.Fatalf("%v, want %v", err, want)
+		}
+		x.End()
+		account.Close()
+		budget.SetLimit(1)
+	}
+	x.Begin(time.Now(), time.Minute)
+	x.Cancel(errors.New("enough"))
+	x.End()
+	if interrupted {
+		t.Error("the cancel of a call spoiled the connection of a sender that it has nothing to do with")
+	}
+}
