@@ -49,7 +49,7 @@ type tally struct {
 	key       string        // without what makes it the process's own
 	n         int64         // copies of the execution
 	history   *idem.History // of the event; nil = it is of an execution
-	queued    bool
+	queued    bool          // it is in the queue: of one that is being written, only where a copy has come since
 	retention time.Duration
 
 	// Whoever writes owns these.
@@ -185,6 +185,9 @@ func (d *duplicates) take() []*tally {
 	d.out = min(len(d.queue), countMost)
 	some := d.queue[:d.out:d.out]
 	d.queue = d.queue[d.out:]
+	for _, t := range some {
+		t.queued = false
+	}
 	return some
 }
 
@@ -194,8 +197,7 @@ func (d *duplicates) sent(some []*tally, again bool) {
 	d.out -= len(some)
 	for _, t := range some {
 		if again {
-			t.queued = false
-			d.enqueueLocked(t)
+			d.enqueueLocked(t) // once: etcd takes no request that writes a key twice, and would refuse it again and again
 		}
 	}
 }
@@ -209,7 +211,6 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 			return err
 		}
 		d.mu.Lock()
-		t.queued = false
 		key, value := d.keyLocked(t), t.value()
 		d.mu.Unlock()
 		ops[i] = protocol.Note(key, protocol.Leased{Value: value, Lease: t.lease})

@@ -115,6 +115,51 @@ func TestCopiesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 	}
 }
 
+// TestACopyThatComesDuringAWriteThatFailsIsWrittenWithTheOthers: one execution is in a request to etcd once, or it takes none of them any more.
+func TestACopyThatComesDuringAWriteThatFailsIsWrittenWithTheOthers(t *testing.T) {
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewWire(t, e.Endpoint)
+	a := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
+	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	ids := make([]idem.ExecutionID, 3)
+	for i := range ids {
+		ids[i] = lockFor("w", fmt.Sprint(i)).Execution
+	}
+	a.Duplicate(ids[0], time.Hour)
+	ctx := within(t, patience)
+	if !a.duplicates.write(ctx) { // and there is a lease
+		t.Fatal("not written")
+	}
+	a.Duplicate(ids[0], time.Hour)
+	left := wire.SwallowRequest(string(ids[0]))
+	done := make(chan struct{})
+	go func() { defer close(done); a.duplicates.write(ctx) }()
+	<-left
+	a.Duplicate(ids[0], time.Hour)
+	<-done
+	wire.Blackhole(false)
+	wire.Reset()
+	for _, id := range ids[1:] {
+		a.Duplicate(id, time.Hour)
+	}
+	eventually(t, "all of them are written", func() bool { return a.duplicates.write(ctx) && !a.duplicates.pending() })
+	for i, id := range ids {
+		if f := countOf(t, b, id); f != []int64{3, 1, 1}[i] {
+			t.Errorf("%d: %d copies", i, f)
+		}
+	}
+}
+
+// countOf is how many copies of an execution a process reads.
+func countOf(tb testing.TB, s *Store, id idem.ExecutionID) int64 {
+	tb.Helper()
+	answers, _, err := s.read(within(tb, patience), s.readCounts(id))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s.duplicates.of(id, answers[0].GetResponseRange().Kvs)
+}
+
 func TestTheTalliesOfAProcessAreBoundedAndNothingWrittenIsLostWithThem(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
