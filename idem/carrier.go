@@ -414,11 +414,6 @@ func (e *carried) follow(t *Tried) (over bool) {
 	case errors.Is(t.Stopped, ErrNoSlot): // the same
 		e.full = true
 		return false
-	case errors.Is(t.Stopped, ErrShutdown):
-		if !e.rest(t, nextStep{kind: stepRetry}, policy, false) {
-			e.putDown()
-		}
-		return true
 	case t.Failure.Code == CodeTooOld:
 		return e.dead(t, tooOldStep)
 	case t.Stale != nil:
@@ -434,7 +429,14 @@ func (e *carried) follow(t *Tried) (over bool) {
 	case stepDead:
 		return e.dead(t, step)
 	}
-	return e.rest(t, step, policy, failed)
+	if e.rest(t, step, policy, failed) {
+		return true
+	}
+	if errors.Is(t.Stopped, ErrShutdown) { // whoever takes it over finds how far this try came, as after any other
+		e.putDown()
+		return true
+	}
+	return false
 }
 
 // fallback judges the tries of executions whose route is gone or parks no more: nothing of them is given up.

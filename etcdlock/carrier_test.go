@@ -1,0 +1,73 @@
+package etcdlock
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// carrying is a process that carries what is parked of one route, on a store of its own.
+type carrying struct {
+	*Store
+	carrier *idem.Carrier
+	tries   chan time.Time // each as it begins
+	cutOff  func()         // ends the process's tries, as the end of shutdown_timeout does
+}
+
+// carries starts one whose tries last until they are told to stop.
+func carries(tb testing.TB, e *etcdtest.Etcd, policy *idem.Policy) *carrying {
+	tb.Helper()
+	base, end := context.WithCancelCause(tb.Context())
+	p := &carrying{Store: openStore(tb, Options{Endpoints: []string{e.Endpoint}}), tries: make(chan time.Time, 10)}
+	p.carrier = idem.NewCarrier(idem.CarrierOptions{
+		Guard:   idem.NewGuard(idem.GuardOptions{Ledger: p.Store, Parks: p.Store, Base: base, Cache: idem.NewCache(0)}),
+		Policy:  func(string) *idem.Policy { return policy },
+		Running: func() int { return 10 },
+		Try: func(x *idem.Execution, _ []byte) {
+			p.tries <- time.Now()
+			<-x.Context().Done()
+			x.Abandon(idem.Failure{Code: "upstream_failed", Detail: "Hooklock was shut down before the upstream answered"})
+		},
+	})
+	p.cutOff = func() {
+		p.carrier.Drain()
+		end(idem.ErrShutdown)
+		if err := p.carrier.Close(within(tb, patience)); err != nil {
+			tb.Error(err)
+		}
+	}
+	running := make(chan struct{})
+	go func() { defer close(running); p.carrier.Run() }()
+	tb.Cleanup(func() { p.cutOff(); <-running })
+	return p
+}
+
+func parkingPolicy(unknown idem.OnUnknown, delay time.Duration) *idem.Policy {
+	return &idem.Policy{
+		Route: "r", Idempotency: true, Retention: time.Hour, OnUnknown: unknown, ReleaseDelay: delay,
+		Park: &idem.ParkPolicy{Attempts: 10, MaxAge: time.Hour, OnFailure: idem.FailureHold},
+	}
+}
+
+// TestATryThatTheEndOfItsProcessCutsOffIsOfUnknownOutcome: the upstream may be at work on it, and where on_unknown blocks no other process tries again.
+func TestATryThatTheEndOfItsProcessCutsOffIsOfUnknownOutcome(t *testing.T) {
+	e := etcdtest.Start(t)
+	policy := parkingPolicy(idem.UnknownBlock, 0)
+	a := carries(t, e, policy)
+	l := parkedLock("w", "event")
+	mustPark(t, a.Store, l, 0)
+	<-a.tries
+	b := carries(t, e, policy)
+	a.cutOff()
+	eventually(t, "it waits for a person", func() bool { return b.Parked().Blocked == 1 || len(b.tries) > 0 })
+	if len(b.tries) > 0 {
+		t.Fatal("another process tries it again, and on_unknown is block")
+	}
+	p := mustFind(t, b.Store, l.Execution).Lock.Parked
+	if p.Trying || p.Last == nil || p.Last.Outcome != idem.Unknown || p.Failures != 1 || p.Blocked == "" {
+		t.Errorf("%+v, the last one %+v", p, p.Last)
+	}
+}
