@@ -71,3 +71,21 @@ func TestATryThatTheEndOfItsProcessCutsOffIsOfUnknownOutcome(t *testing.T) {
 		t.Errorf("%+v, the last one %+v", p, p.Last)
 	}
 }
+
+// TestWhoTakesOverATryOfUnknownOutcomeWaitsForTheReleaseDelay: the upstream may be at work on it, and whoever waited for that has gone.
+func TestWhoTakesOverATryOfUnknownOutcomeWaitsForTheReleaseDelay(t *testing.T) {
+	const delay = 2 * time.Second
+	e := etcdtest.Start(t)
+	policy := parkingPolicy(idem.UnknownRetry, delay)
+	a := carries(t, e, policy)
+	l := parkedLock("w", "event")
+	l.ReleaseDelay = delay
+	mustPark(t, a.Store, l, 0)
+	<-a.tries
+	b := carries(t, e, policy)
+	cut := time.Now()
+	a.cutOff()
+	if again := (<-b.tries).Sub(cut); again < delay {
+		t.Errorf("tried again %v after the process before was told to end, and release_delay is %v", again, delay)
+	}
+}

@@ -156,7 +156,20 @@ func (c *Carrier) take(s Scope, leave func()) {
 		return
 	}
 	e.request = taken.Request
+	if taken.Carried && lock.maybeAtWork() {
+		leave()
+		e.due = c.o.Guard.o.Now().Add(lock.ReleaseDelay)
+		e.run(nil, nil)
+		return
+	}
 	e.run(nil, leave)
+}
+
+// maybeAtWork reports whether the upstream may still be at work on the latest try of a parked execution that another process had. For how long that one
+// has waited for it, only its clock says, so the whole delay begins anew. Without a NextAttempt a person has said that it is to run now.
+func (l *Lock) maybeAtWork() bool {
+	p := l.Parked
+	return l.ReleaseDelay > 0 && p.Last != nil && p.Last.Outcome == Unknown && !p.NextAttempt.IsZero()
 }
 
 // carryOn takes over an execution that was parked in this process, after its try.
