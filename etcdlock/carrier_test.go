@@ -89,3 +89,43 @@ func TestWhoTakesOverATryOfUnknownOutcomeWaitsForTheReleaseDelay(t *testing.T) {
 		t.Errorf("tried again %v after the process before was told to end, and release_delay is %v", again, delay)
 	}
 }
+
+// TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome: whoever takes over a try may have no time left to hear of that, and gives it back as it was.
+func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewWire(t, e.Endpoint)
+	dead := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	late := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
+	l := parkedLock("w", "event")
+	mustPark(t, dead, l, 0)
+	mustAttempt(t, takeNext(t, dead).Held)
+	closeStore(t, dead)
+	ctx, giveUp := context.WithCancel(t.Context())
+	carries := wire.HoldAnswer(`"holder":"` + currentSession(t, late).name)
+	taken := make(chan *idem.Taken, 1)
+	go func() {
+		var got *idem.Taken
+		for got == nil && ctx.Err() == nil {
+			if scope, _, err := late.Ripe(ctx); err == nil {
+				got, _ = late.Take(ctx, scope, anyRoute)
+			}
+		}
+		taken <- got
+	}()
+	select {
+	case <-carries:
+	case <-time.After(patience):
+		t.Fatal("nobody takes it over")
+	}
+	giveUp()
+	if got := <-taken; got != nil {
+		t.Fatal("it was in time")
+	}
+	wire.Blackhole(false)
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	next := takeNext(t, other)
+	if p := next.Held.Lock().Parked; !next.Carried || !p.Trying || p.Tries != 1 {
+		t.Errorf("carried %v: %+v", next.Carried, p)
+	}
+	mustSettle(t, next.Held)
+}

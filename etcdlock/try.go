@@ -207,16 +207,16 @@ func (h *owned) DeadLetter(ctx context.Context, e idem.End) (*idem.Record, error
 	return h.settleAs(ctx, ending{e, true})
 }
 
-// putDown gives a parked execution to whoever carries it on: its lock is nobody's, and the index says so to every process.
+// putDown gives a parked execution to whoever carries it on: its lock is nobody's, and the index says so to every process. A try whose end is not written
+// down is one of a process that is gone, which this one was too late to judge: it stays in the lock.
 func (h *owned) putDown(life context.Context) error {
 	for pause := link.NewBackoff(); ; {
 		l := h.Lock()
 		if l.Cancel != nil {
 			return h.abort(life)
 		}
-		next, p := *l, *l.Parked
-		p.Trying = false
-		next.Parked, next.Alive = &p, ""
+		next := *l
+		next.Alive = ""
 		k := h.keys
 		k.Slots = h.store.restSlots(&next)
 		value, err := protocol.EncodeLock(&next)
