@@ -17,9 +17,11 @@ import (
 const (
 	sweepPage  = 100
 	sweepPause = 500 * time.Millisecond // at most, before a sweep: all processes hear of a death at once
+	sweepAgain = 10 * time.Second       // before the next one, where etcd took no burial
 )
 
-// sweeper buries what the dead have left. Whoever meets a dead lock buries it, too; the sweeper is for locks that nobody asks for.
+// sweeper buries what the dead have left. Whoever meets a dead lock buries it, too; the sweeper is for locks that nobody asks for: behind one there may be
+// what is parked, or who waits for a slot, and neither meets it.
 type sweeper struct {
 	store *core
 	wake  chan struct{}
@@ -77,10 +79,36 @@ func (w *sweeper) nudge() {
 	}
 }
 
+// left notes a lock that could not be buried now, for the next sweep.
+func (w *sweeper) left(l *idem.Lock) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case !protocol.IsHold(l.Alive):
+		w.names[strings.TrimPrefix(l.Alive, protocol.KindSessions)] = struct{}{}
+	case len(w.holds) < maxHolds:
+		w.holds[l.Execution] = struct{}{}
+	default:
+		w.all = true
+	}
+}
+
+// more reports whether there is something to look at.
+func (w *sweeper) more() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all || len(w.names) > 0 || len(w.holds) > 0
+}
+
 func (w *sweeper) run(ctx context.Context) {
 	for {
+		var again <-chan time.Time
+		if w.more() { // of the sweep before, or it has woken this one as well
+			again = time.After(sweepAgain)
+		}
 		select {
 		case <-w.wake:
+		case <-again:
 		case <-ctx.Done():
 			return
 		}
@@ -105,7 +133,7 @@ func (w *sweeper) run(ctx context.Context) {
 	}
 }
 
-// sweep goes through the locks below prefix, page by page. One that it cannot bury now is left to whoever meets it.
+// sweep goes through the locks below prefix, page by page. One that it cannot bury now is left to whoever meets it, or to the next sweep.
 func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
 	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
 		var page *clientv3.GetResponse
@@ -137,9 +165,16 @@ func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem
 func (w *sweeper) buryIfDead(ctx context.Context, l *idem.Lock) {
 	ctx, cancel := context.WithTimeout(ctx, 2*link.TxnTimeout)
 	defer cancel()
-	if dead, err := w.store.isDead(ctx, l); err == nil && dead {
-		if err := w.store.bury(ctx, l); err != nil {
-			w.store.o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
-		}
+	dead, err := w.store.isDead(ctx, l)
+	switch {
+	case err != nil:
+		w.left(l)
+		return
+	case !dead:
+		return
+	}
+	if err := w.store.bury(ctx, l); err != nil {
+		w.left(l)
+		w.store.o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
 	}
 }
