@@ -31,3 +31,33 @@ func TestAStoreThatDoesNotTakeARequestIsAskedOnce(t *testing.T) {
 		t.Errorf("%s, and it was asked %d times", a.Decision, asked)
 	}
 }
+
+// parkingLock notes what it was parked as.
+type parkingLock struct {
+	oneLock
+	as Parked
+}
+
+func (p *parkingLock) Claim(ctx context.Context, l Lock, prev int64) (Held, *Seen, error) {
+	_, _, err := p.oneLock.Claim(ctx, l, prev)
+	return p, nil, err
+}
+
+func (p *parkingLock) Park(_ context.Context, as Parked, _ Kept) error {
+	p.as = as
+	return nil
+}
+
+// TestWhatIsParkedForItsUnknownOutcomeIsStillBeingTried, for whoever finds the lock of a process that died before it had judged that: he would try it again at
+// once, whatever on_unknown says.
+func TestWhatIsParkedForItsUnknownOutcomeIsStillBeingTried(t *testing.T) {
+	for outcome, trying := range map[Outcome]bool{Unknown: true, NotExecuted: false, Executed: false} {
+		held := &parkingLock{}
+		g := NewGuard(GuardOptions{Ledger: held, Base: t.Context(), Cache: NewCache(0)})
+		x := admittedBy(t, g, testPolicy())
+		r := &Request{Parking: &Parking{Keep: func(context.Context, ExecutionID) (Kept, error) { return Kept{}, nil }}}
+		if err := x.Park(r, ParkUnknown, &Evidence{Outcome: outcome}); err != nil || held.as.Trying != trying || held.as.Tries != 1 {
+			t.Errorf("%s: parked as %+v, %v", outcome, held.as, err)
+		}
+	}
+}
