@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -280,8 +281,12 @@ func (p *lines) behind(key, alive string) {
 // beginning.
 const lookAgainIn = time.Second
 
-// ages are parked executions by when they were parked. Those that have ended are dropped when they come first.
+// ages are parked executions by when they were parked. Those that have ended are dropped when they come first, or when they are too many: behind one that
+// waits for a person for days, none comes first.
 type ages []aged
+
+// fewAges may have ended, besides as many as there are parked executions.
+const fewAges = 500
 
 type aged struct {
 	since time.Time
@@ -302,10 +307,31 @@ func (a *ages) Pop() any {
 func (p *lines) oldestLocked() time.Time {
 	for len(p.oldest) > 0 {
 		first := p.oldest[0]
-		if e := p.entries[first.id]; e != nil && e.State != idem.ParkDeadLetter && e.Since.Equal(first.since) {
+		if p.waitsLocked(first) {
 			return first.since
 		}
 		heap.Pop(&p.oldest)
 	}
 	return time.Time{}
+}
+
+// waitsLocked reports whether what has that age is parked still.
+func (p *lines) waitsLocked(a aged) bool {
+	e := p.entries[a.id]
+	return e != nil && e.State != idem.ParkDeadLetter && e.Since.Equal(a.since)
+}
+
+// ageLocked notes since when an execution is parked, which may be noted already.
+func (p *lines) ageLocked(a aged) {
+	heap.Push(&p.oldest, a)
+	if len(p.oldest) <= 2*p.events+fewAges {
+		return
+	}
+	kept := make(map[idem.ExecutionID]bool, p.events)
+	p.oldest = slices.DeleteFunc(p.oldest, func(a aged) bool {
+		over := kept[a.id] || !p.waitsLocked(a)
+		kept[a.id] = kept[a.id] || !over
+		return over
+	})
+	heap.Init(&p.oldest)
 }

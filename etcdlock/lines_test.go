@@ -423,3 +423,30 @@ func TestWhatSomebodyLetsRunJustNowDoesNotEndForItsAge(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestWhatIsRememberedOfAgesIsBoundedByWhatIsParked, also behind one that waits for a person for days while a million come and go.
+func TestWhatIsRememberedOfAgesIsBoundedByWhatIsParked(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	p, now := s.lines, time.Now()
+	entryOf := func(event string, since time.Time) *entry {
+		l := lockFor("w", event)
+		return &entry{ParkedEntry: idem.ParkedEntry{Execution: l.Execution, Scope: l.Scope, Since: since, State: idem.ParkWaiting}, key: s.layout.Lock(l.Scope)}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.putLocked(entryOf("waits", now))
+	for i := range 10_000 {
+		one := entryOf(fmt.Sprint(i), now.Add(time.Duration(i)))
+		p.putLocked(one)
+		p.putLocked(one) // as with each word about it
+		p.dropLocked(one.Execution)
+	}
+	p.putLocked(entryOf("second", now.Add(time.Hour)))
+	if len(p.oldest) > 1000 {
+		t.Errorf("%d ages are kept of %d that are parked", len(p.oldest), p.events)
+	}
+	if oldest := p.oldestLocked(); !oldest.Equal(now) {
+		t.Errorf("the oldest one is of %v, want %v", oldest, now)
+	}
+}

@@ -1,7 +1,6 @@
 package etcdlock
 
 import (
-	"container/heap"
 	"context"
 	"maps"
 	"slices"
@@ -183,7 +182,7 @@ func (p *lines) putLocked(e *entry) {
 			p.blocked++
 		}
 	}
-	heap.Push(&p.oldest, aged{e.Since, e.Execution})
+	p.ageLocked(aged{e.Since, e.Execution})
 }
 
 func (p *lines) dropLocked(id idem.ExecutionID) {
