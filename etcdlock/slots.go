@@ -90,6 +90,24 @@ func (p *slots) tidyLocked(name string) {
 	}
 }
 
+// maxKnown bounds the limits of which something is known while nobody follows them: what others have there is not heard of again.
+const maxKnown = 4096
+
+// forgetSomeLocked makes room for what was read of other limits. What is forgotten costs a refusal.
+func (p *slots) forgetSomeLocked() {
+	if p.followed || len(p.limits) < maxKnown {
+		return
+	}
+	for name, in := range p.limits {
+		if len(in.asked) == 0 {
+			delete(p.limits, name)
+		}
+		if len(p.limits) <= maxKnown/2 {
+			return
+		}
+	}
+}
+
 // size is at how many limits an execution has to have a slot.
 func (p *slots) size(l *idem.Lock) (n int) {
 	for _, slot := range l.Slots {
@@ -224,6 +242,7 @@ func (p *slots) look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 		return nil, err
 	}
 	p.mu.Lock()
+	p.forgetSomeLocked()
 	for i, slot := range of {
 		in := p.ofLocked(slot.Limit)
 		clear(in.taken)

@@ -555,3 +555,27 @@ func TestTwoWhoHaveNotHeardOfTheSameSlotsYetTakeDifferentOnes(t *testing.T) {
 		t.Errorf("alone it takes %d", second)
 	}
 }
+
+// TestWhatIsKnownOfLimitsIsBoundedWhileNobodyWaits: a limit that has a workflow or a tenant in its name is one of very many, and of what others have there a
+// process that does not follow them never hears that it is free.
+func TestWhatIsKnownOfLimitsIsBoundedWhileNobodyWaits(t *testing.T) {
+	e := etcdtest.Start(t)
+	a, b := limitedStore(t, e, slotsOf(1)), limitedStore(t, e, slotsOf(1))
+	for i := range maxKnown + 10 { // as each refusal leaves it
+		other := lockFor("w", fmt.Sprint(i))
+		slot := idem.Slot{Limit: fmt.Sprint("tenant/", i), Rule: "tenant/{path.account}"}
+		a.slots.mu.Lock()
+		a.slots.sawLocked(&mvccpb.KeyValue{Key: []byte(a.layout.Slot(slot.Limit, 0)), Value: protocol.EncodeSlot(&other, &slot)}, true)
+		a.slots.mu.Unlock()
+	}
+	mustClaim(t, b, limitedLock("one", "a"), 0)
+	held, seen, err := tryClaim(t, a, limitedLock("two", "b"), 0)
+	if held != nil || err != nil || seen.Full == nil || seen.Full.Limit != "erp" {
+		t.Fatalf("%v %+v %v", held, seen, err)
+	}
+	a.slots.mu.Lock()
+	defer a.slots.mu.Unlock()
+	if known := len(a.slots.limits); known > maxKnown {
+		t.Errorf("%d limits are known", known)
+	}
+}
