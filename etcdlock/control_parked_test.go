@@ -351,3 +351,35 @@ func TestTheListOfWhatIsParkedHasEachOnceWhereItIsReadInParts(t *testing.T) {
 		t.Errorf("%d of %d", len(seen), parked)
 	}
 }
+
+// TestNothingIsSweptWhenTheStoreIsClosing: the sender takes nothing any more.
+func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
+	e := etcdtest.Start(t)
+	s, err := Open(Options{Endpoints: []string{e.Endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitReady(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	l := parkedLock("w", "event")
+	mustPark(t, s, l, 0)
+	eventually(t, "it is skipped", func() bool { _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false)); return err == nil })
+	eventually(t, "the index says so", func() bool { return s.Parked().DeadLetters == 1 })
+	if _, err := s.Forget(within(t, patience), l.Execution); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.tasks.close(within(t, patience)); err != nil { // as Close does
+		t.Fatal(err)
+	}
+	s.sender.close()
+	if err := s.lines.sweepLetters(within(t, patience)); !errors.Is(err, errClosed) {
+		t.Errorf("swept: %v", err)
+	}
+	s.stopKeeping()
+	s.keeping.Wait()
+	s.keeper.leave()
+	if err := s.pool.Close(); err != nil {
+		t.Error(err)
+	}
+}

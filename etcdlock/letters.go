@@ -44,7 +44,12 @@ func (p *lines) sweepLetters(ctx context.Context) error {
 				continue
 			}
 			k := s.layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
-			if answer := s.sender.do(ctx, newRequest(k.L, protocol.SweepLetter(k, at), 0)); answer.err != nil {
+			if !s.tasks.enter() { // the sender is about to close, and takes nothing then
+				return errClosed
+			}
+			answer := s.sender.do(ctx, newRequest(k.L, protocol.SweepLetter(k, at), 0))
+			s.tasks.leave()
+			if answer.err != nil {
 				return answer.err
 			}
 		}
