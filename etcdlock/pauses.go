@@ -186,7 +186,8 @@ func (p *pauses) acknowledge(ctx context.Context, s *session, pool *link.Pool) {
 		p.beginning.Lock() // tries whose announcement is on its way have heard nothing of it
 		revision := p.latest()
 		p.beginning.Unlock()
-		if s.acknowledge(ctx, pool, revision) != nil {
+		if s.acknowledge(ctx, pool, revision) != nil || s.gone() {
+			poke(p.heard) // what this session did not say, the next one says
 			return
 		}
 	}

@@ -250,6 +250,19 @@ func TestWhatWasKnownToBePausedStaysSoWhileEtcdIsAway(t *testing.T) {
 	refusedAsPaused(t, s, lockFor("w", "event"), p)
 }
 
+// Of the session that is over and the one that follows, either may be told first that there is something to acknowledge.
+func TestASessionThatIsOverLeavesAPauseToTheNextOne(t *testing.T) {
+	over := &session{over: make(chan struct{})}
+	over.end(errSessionGone)
+	for range 50 {
+		p := newPauses(protocol.Layout{}, nil)
+		poke(p.heard)
+		if p.acknowledge(t.Context(), over, nil); len(p.heard) == 0 {
+			t.Fatal("nobody will acknowledge it")
+		}
+	}
+}
+
 func TestAnOlderReleaseDoesNotAcknowledge(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
