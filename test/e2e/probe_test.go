@@ -56,7 +56,7 @@ admin: {listen: "127.0.0.1:0"}
 data_dir: %q
 upstream: {url: %q, timeout: %s, connect_timeout: 100ms}
 etcd: {request_timeout: 100ms}
-routes: [{name: orders, path: "/hooks/{account}", workflow: "orders/{path.account}", event_id: "{header.X_Order}"}]
+routes: [{name: orders, path: "/hooks/{account}", workflow: "orders/{path.account}", event_id: "{header.X_Order}", lock: {wait_timeout: 1s}}]
 `, address, t.TempDir(), shared.up.URL, timeout)
 }
 
@@ -75,7 +75,7 @@ func TestAFrontThatKeepsTheRulesPassesTheProbe(t *testing.T) {
 	for _, check := range []string{"front http", "front, headers", "front, address", "front, body", "front, spelling", "front, size", "front, answers", "front, patience", "front, retries"} {
 		says(t, lines, check, "ok", "")
 	}
-	says(t, lines, "front, patience", "ok", "waits 1.2s")
+	says(t, lines, "front, patience", "ok", "waits 2.2s")
 	says(t, lines, "front, headers", "ok", "added: X-Forwarded-For, X-Forwarded-Proto")
 }
 
