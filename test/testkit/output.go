@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ type Output struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	lines   []string
+	records []Record // of the first lines, as far as somebody has asked; nil = the line is none
 	partial []byte
 }
 
@@ -109,21 +111,23 @@ func (r Record) Number(name string) float64 {
 	return n
 }
 
-// Records are the lines so far that are JSON objects.
+// Records are the lines so far that are JSON objects. They are shared: change none.
 func (o *Output) Records() []Record {
-	var records []Record
-	for _, line := range o.Lines() {
-		if r := record(line); r != nil {
-			records = append(records, r)
-		}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, line := range o.lines[len(o.records):] { // each once: tests ask again and again, some of them of a log of megabytes
+		o.records = append(o.records, record(line))
 	}
-	return records
+	return slices.DeleteFunc(slices.Clone(o.records), func(r Record) bool { return r == nil })
 }
 
 // AwaitRecord waits for a log line with this msg that matches; a nil match takes any.
 func (o *Output) AwaitRecord(tb testing.TB, msg string, match func(Record) bool) Record {
 	tb.Helper()
 	return record(o.Await(tb, "msg "+msg+" as wanted", func(line string) bool {
+		if !strings.Contains(line, msg) {
+			return false
+		}
 		r := record(line)
 		return r.Text("msg") == msg && (match == nil || match(r))
 	}))
