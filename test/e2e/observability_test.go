@@ -248,15 +248,21 @@ func TestTheDashboardAndTheAlertsAskForWhatTheProgramShows(t *testing.T) {
 	}
 }
 
+var testsOfAlerts = []string{"alerts_test.yaml", "alerts_week_test.yaml"}
+
 func TestEachAlertHasItsSectionInTheRunbook(t *testing.T) {
 	t.Parallel()
 	book, err := os.ReadFile("../../docs/runbook.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests, err := os.ReadFile(observability + "alerts_test.yaml")
-	if err != nil {
-		t.Fatal(err)
+	var tests strings.Builder
+	for _, name := range testsOfAlerts {
+		text, err := os.ReadFile(observability + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(text)
 	}
 	for name, r := range rules(t) {
 		if !strings.HasPrefix(r.Annotations["runbook"], "docs/runbook.md#"+strings.ToLower(name)+" - ") {
@@ -265,8 +271,8 @@ func TestEachAlertHasItsSectionInTheRunbook(t *testing.T) {
 		if !strings.Contains(string(book), "\n## "+name+"\n") {
 			t.Errorf("docs/runbook.md has no section %s", name)
 		}
-		if !strings.Contains(string(tests), name) {
-			t.Errorf("alerts_test.yaml does not test %s", name)
+		if !strings.Contains(tests.String(), name) {
+			t.Errorf("no test of the alerts has %s", name)
 		}
 	}
 }
@@ -285,7 +291,7 @@ func promtool(t *testing.T, stdin string, args ...string) {
 func TestPrometheusTakesTheAlertsAndTheyFireWhenTheyShould(t *testing.T) {
 	t.Parallel()
 	promtool(t, "", "check", "rules", "alerts.yaml")
-	promtool(t, "", "test", "rules", "alerts_test.yaml")
+	promtool(t, "", append([]string{"test", "rules"}, testsOfAlerts...)...)
 }
 
 func TestPrometheusUnderstandsTheQueriesOfTheDashboard(t *testing.T) {
