@@ -224,6 +224,7 @@ func TestAcquireSaysAtOnceWhatIsNoOutage(t *testing.T) {
 }
 
 func TestADeadHolderIsBuriedByWhoAcquires(t *testing.T) {
+	t.Parallel()
 	for name, acquire := range map[string]func(*Store, context.Context, string) (*Lock, error){"TryAcquire": (*Store).TryAcquire, "Acquire": (*Store).Acquire} {
 		t.Run(name, func(t *testing.T) {
 			e := etcdtest.Start(t)
@@ -321,6 +322,7 @@ func TestDoHoldsTheLockWhileItsFunctionRunsAndNotLonger(t *testing.T) {
 }
 
 func TestALostLockEndsTheContextOfDo(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	proxy := etcdtest.NewWire(t, e.Endpoint)
 	cut := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 2 * time.Second})

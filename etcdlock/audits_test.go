@@ -32,6 +32,7 @@ func allAudits(tb testing.TB, s *Store, q idem.AuditQuery) (all []idem.Audit) {
 }
 
 func TestWhatIsAuditedIsKnownEverywhereTheNewestFirst(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})

@@ -326,6 +326,7 @@ func TestAHoldThatNobodyRenewsEndsUnknown(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestHeartbeatsKeepAHoldUntilMaxDuration(t *testing.T) {
+	t.Parallel()
 	_, a, b := replicas(t)
 	l := withKey(lockFor("w", "one"))
 	l.MaxDuration = 4 * time.Second

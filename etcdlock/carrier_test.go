@@ -74,6 +74,7 @@ func TestATryThatTheEndOfItsProcessCutsOffIsOfUnknownOutcome(t *testing.T) {
 
 // TestWhoTakesOverATryOfUnknownOutcomeWaitsForTheReleaseDelay: the upstream may be at work on it, and whoever waited for that has gone.
 func TestWhoTakesOverATryOfUnknownOutcomeWaitsForTheReleaseDelay(t *testing.T) {
+	t.Parallel()
 	const delay = 2 * time.Second
 	e := etcdtest.Start(t)
 	policy := parkingPolicy(idem.UnknownRetry, delay)

@@ -86,6 +86,7 @@ func TestASettledEventIsReplayedWhateverTheWallClocksSay(t *testing.T) {
 }
 
 func TestAfterItsRetentionAnEqualPayloadRunsAgain(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	a, _ := skewed(t, e, 0)
 	b, _ := skewed(t, e, -7*24*time.Hour)

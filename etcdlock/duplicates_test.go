@@ -226,6 +226,7 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 }
 
 func TestCountingNeverBlocksWithoutAnEtcd(t *testing.T) {
+	t.Parallel()
 	s, err := Open(Options{Endpoints: []string{"127.0.0.1:1"}})
 	if err != nil {
 		t.Fatal(err)

@@ -69,6 +69,7 @@ func TestAnEmbeddedEtcdLosesItsSessionsToo(t *testing.T) {
 
 // TestAKilledProcessLosesNothingThatWasRecorded runs this test binary as the process that is killed.
 func TestAKilledProcessLosesNothingThatWasRecorded(t *testing.T) {
+	t.Parallel()
 	if dir := os.Getenv("HOOKLOCK_TEST_VICTIM"); dir != "" {
 		victim(t, dir)
 		return

@@ -93,6 +93,7 @@ func TestARunningLockIsAdoptedByTheNextSession(t *testing.T) {
 }
 
 func TestTheLockOfADeadProcessIsBuriedAndItsLateEndTouchesNobody(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	proxy := etcdtest.NewWire(t, e.Endpoint)
 	frozen := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 2 * time.Second})
@@ -142,6 +143,7 @@ func TestTheLockOfADeadProcessIsBuriedAndItsLateEndTouchesNobody(t *testing.T) {
 }
 
 func TestTheSweepBuriesWhatADeadProcessLeft(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	dead := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -354,6 +356,7 @@ func TestASettleFindsANewBucketWhenItsOwnIsGone(t *testing.T) {
 }
 
 func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "one")
@@ -390,6 +393,7 @@ func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
 }
 
 func TestTheFirstByteIsRefusedPastTheSessionsValidity(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	for _, name := range []string{"monotonic", "boot"} {
 		t.Run(name, func(t *testing.T) {
@@ -560,6 +564,7 @@ func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 }
 
 func TestAHungMemberCostsNeitherTheSessionNorTheDeliveries(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	hangs, works := etcdtest.NewWire(t, e.Endpoint), etcdtest.NewWire(t, e.Endpoint)
 	o := Options{Endpoints: []string{hangs.Endpoint, works.Endpoint}, SessionTTL: 4 * time.Second}

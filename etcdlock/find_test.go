@@ -127,6 +127,7 @@ func TestAnEarlierAttemptIsFoundInShortForAsLongAsTheEventIs(t *testing.T) {
 }
 
 func TestAmongManyOfOneWorkflowAnExecutionIsFound(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	var ids []idem.ExecutionID

@@ -109,6 +109,7 @@ func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing
 }
 
 func TestAnEndWhoseEventRanAgainIsLookedForUntilEtcdAnswers(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})

@@ -456,6 +456,7 @@ func TestWhoComesBehindOneThatWasHandedTheLockDoesNotWaitForHisPlace(t *testing.
 
 // A crowd at three processes, each with its next event when the one before has its answer: nobody runs beside another one, and nobody is forgotten.
 func TestAHotWorkflowRunsOneAtATimeOverThreeProcesses(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	const senders, events = 24, 5
 	stores := make([]*Store, 3)

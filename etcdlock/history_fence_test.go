@@ -14,6 +14,7 @@ import (
 // This shows what the fence is for, and that the histories would tell if it were broken: without it a claim that was given up lands
 // later, on a lock that is free by then, and stays there for ever.
 func TestWithoutTheFenceHistoriesAreIllegal(t *testing.T) {
+	t.Parallel()
 	tries := 30
 	if testing.Short() {
 		tries = 3

@@ -82,6 +82,7 @@ func settled(tb testing.TB, s *Store, n int) {
 }
 
 func TestACrowdOfWaitersRunsInOrderAndNobodyIsLeftBehind(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	const workflows, each = 20, 15

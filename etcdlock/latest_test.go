@@ -216,6 +216,7 @@ func TestWithOrdersTheScopesDoNotReplaceEachOther(t *testing.T) {
 }
 
 func TestAParkedOneRestsForTheQuietAndRunsByItself(t *testing.T) {
+	t.Parallel()
 	_, a, b := replicas(t)
 	first, second := newestParked("w", "first"), newestParked("w", "second")
 	first.Latest.Quiet, first.Latest.MaxWait = time.Hour, time.Hour

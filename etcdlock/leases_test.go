@@ -35,6 +35,7 @@ func (h *holding) complete(t *testing.T, s *Store) {
 
 // TestAHoldThatHasEndedLeavesNoLease: a lease of a hold of a day would stay for a day.
 func TestAHoldThatHasEndedLeavesNoLease(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]func(t *testing.T, h *holding){
 		"completed": func(t *testing.T, h *holding) {
 			_ = h.own.Hold(within(t, patience), time.Hour)

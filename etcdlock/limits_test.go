@@ -124,6 +124,7 @@ func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNobodyRunsMeanwhile(
 }
 
 func TestAFullStoreKeepsItsSessionsAndOpensNone(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, SessionTTL: 2 * time.Second})
 	before := currentSession(t, s)

@@ -81,6 +81,7 @@ func TestALineOfTwoRoutesGoesOnWhereOnlyTheSecondIsLeft(t *testing.T) {
 }
 
 func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	holder := mustClaim(t, s, lockFor("w", "first"), 0)
@@ -109,6 +110,7 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 }
 
 func TestWhatWaitedForAPersonForTooLongIsTakenToEndIt(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l, kept := parkedLock("w", "event"), keep("body")
@@ -141,6 +143,7 @@ func TestUnderStrategyNoneEachParkedEventIsALineOfItsOwn(t *testing.T) {
 }
 
 func TestAHeldTryWhoseHoldRunsOutIsCarriedOn(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, s, parkedLock("w", "event"), 0)
@@ -402,6 +405,7 @@ func TestALineMayChangeWhileSomebodyIsGivenIt(t *testing.T) {
 
 // Whoever lets it run is told that it runs: the end of its age was found out before, and its record is written after that.
 func TestWhatSomebodyLetsRunJustNowDoesNotEndForItsAge(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l, kept := parkedLock("w", "event"), keep("body")

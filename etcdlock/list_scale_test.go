@@ -119,10 +119,11 @@ func TestTenThousandLocksAreListedInPagesOfLittleMemory(t *testing.T) {
 }
 
 func TestAPageOfManyExecutionsReadsNoMoreThanItShows(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("fills etcd")
 	}
-	const many = 3_000
+	const many = 2_000
 	e := etcdtest.Start(t)
 	var requests atomic.Int64
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnOperation: func(o link.Operation) {

@@ -51,6 +51,7 @@ func allLocks(tb testing.TB, s *Store, q idem.LockQuery) (locks []idem.LockView)
 var oddNames = []string{"w", "a/b", "a-b", "a", "ä:1", "100%", "日本/語", "a b", "..", "%FF"}
 
 func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	want := map[idem.ExecutionID]idem.Status{}
@@ -115,6 +116,7 @@ func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
 }
 
 func TestAListOfLocksHasOneForEachWorkflowThatIsHeld(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for i, name := range oddNames {

@@ -116,6 +116,7 @@ func TestNoLeaseIsLeftOfAHoldThatIsOver(t *testing.T) {
 }
 
 func TestALockThatNobodyRenewsIsFreeAndItsEndIsKnown(t *testing.T) {
+	t.Parallel()
 	_, a, b := replicas(t)
 	q := idem.AcquireRequest{Workflow: "w", Holder: "cron/1", TTL: time.Second}
 	got := mustAcquireLock(t, a, q)

@@ -58,6 +58,7 @@ func (o *operations) find(name string) (link.Operation, bool) {
 }
 
 func TestEveryRequestToEtcdIsMeasured(t *testing.T) {
+	t.Parallel()
 	etcd := etcdtest.Start(t)
 	host, port, err := net.SplitHostPort(etcd.Endpoint)
 	if err != nil {

@@ -251,6 +251,7 @@ func keysBelow(tb testing.TB, e *etcdtest.Etcd, prefix string) (keys []string) {
 }
 
 func TestACarrierGoesOnUnderTheNextSession(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}, SessionTTL: minTTL})

@@ -35,6 +35,7 @@ func ids(found []idem.Found) (all []idem.ExecutionID) {
 }
 
 func TestEndedExecutionsAreListedInTheOrderOfTheirEndsWhoeverEndedThem(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
 	var want []idem.ExecutionID
@@ -139,6 +140,7 @@ func TestAnExecutionIsFoundByWhateverIsInHand(t *testing.T) {
 }
 
 func TestWhatWasRefusedIsKeptAndListedByItsDecision(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	refused := lockFor("w", "refused").Scope
@@ -184,6 +186,7 @@ func TestWhatWasRefusedIsKeptAndListedByItsDecision(t *testing.T) {
 }
 
 func TestArrivalsBeyondTheBoundAreShedAndCounted(t *testing.T) {
+	t.Parallel()
 	s, err := Open(Options{Endpoints: []string{"127.0.0.1:1"}})
 	if err != nil {
 		t.Fatal(err)
@@ -199,6 +202,7 @@ func TestArrivalsBeyondTheBoundAreShedAndCounted(t *testing.T) {
 
 // Executions have an order that no clock moves: a process whose clock is off is in the list as well, with what it has just ended.
 func TestEndedExecutionsAreListedWhateverTheWallClocksSay(t *testing.T) {
+	t.Parallel()
 	const year = 365 * 24 * time.Hour
 	for name, off := range map[string]time.Duration{"a year behind": -year, "three hours behind": -3 * time.Hour, "a year ahead": year} {
 		t.Run(name, func(t *testing.T) {
@@ -222,6 +226,7 @@ func TestEndedExecutionsAreListedWhateverTheWallClocksSay(t *testing.T) {
 
 // What processes that have ended left behind is not read with each first page for as long as it is kept: time has passed since, by the clock of one that runs.
 func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	e := etcdtest.Start(t)
 	_, ended := skewed(t, e, 365*day)

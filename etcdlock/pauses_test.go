@@ -152,6 +152,7 @@ func TestWhoWaitsRunsInItsOrderAfterThePause(t *testing.T) {
 }
 
 func TestAPauseEndsByItself(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	p := pauseOf(t, "route:r")
@@ -233,6 +234,7 @@ func (p *lines) await(tb testing.TB, id idem.ExecutionID, so func(*entry) bool) 
 }
 
 func TestWhatWasKnownToBePausedStaysSoWhileEtcdIsAway(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}, SessionTTL: 2 * time.Second})

@@ -126,6 +126,7 @@ func TestWhoIsFirstKnowsWhoIsBehindIt(t *testing.T) {
 
 // More wait than one reading of the queue says, at three processes; some leave or are cancelled, some of them together.
 func TestALongQueueIsServedInItsOrderOverThreeProcesses(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	stores := make([]*Store, 3)
 	for i := range stores {

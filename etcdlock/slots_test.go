@@ -463,6 +463,7 @@ func TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded(t *testing.T) 
 }
 
 func TestTheSlotOfAProcessThatWasKilledComesBackAsItsLockDoes(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
 	survivor := limitedStore(t, e, n)

@@ -90,6 +90,7 @@ func TestACopyOfARunningOrHeldEventDoesNotRunUnderAnotherStrategy(t *testing.T) 
 }
 
 func TestOtherEventsOfTheWorkflowPassUnderStrategyNoneAllTheSame(t *testing.T) {
+	t.Parallel()
 	r := rollout(t)
 	whole := r.mustRun(t, r.locks, "one")
 	for range 3 { // the lock of the workflow changes hands between the claims
@@ -155,6 +156,7 @@ func TestACopyDoesNotWaitWhileItsEventRunsUnderStrategyNone(t *testing.T) {
 }
 
 func TestADeadCopyUnderAnotherStrategyIsBuriedAndItsReleaseDelayKept(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, r *strategies, before, after *idem.Guard) {
 		r.policy.ReleaseDelay = 3 * time.Second
 		run := r.mustRun(t, before, "one")

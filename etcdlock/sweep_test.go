@@ -27,6 +27,7 @@ func (l *logged) Write(line []byte) (int, error) {
 // TestALockThatCouldNotBeBuriedIsBuriedLater, also where nobody comes who would meet it: what is parked behind it waits for nothing else, and neither
 // do those who wait for its slots.
 func TestALockThatCouldNotBeBuriedIsBuriedLater(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	log := &logged{what: "lock.bury", said: make(chan struct{})}

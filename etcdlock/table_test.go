@@ -201,6 +201,7 @@ func rows() []row {
 }
 
 func TestEachTransactionPassesWhereItShouldAndEachCompareRefuses(t *testing.T) {
+	t.Parallel()
 	e := etcdtest.Start(t)
 	n := 0
 	stage := func(t *testing.T, r row) *scene {
