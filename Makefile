@@ -25,15 +25,19 @@ E2E := hooklock/test/e2e
 # The race detector costs time and finds nothing in these packages:
 #   test/arch   reads source files, in one goroutine
 #   test/bench  measures; the detector would be what it measures
-#   test/model  explores tens of millions of states, a scenario in one goroutine
+#   test/model  explores tens of millions of states, a scenario in one goroutine (MODEL, below)
 #   test/scale  simulates, and measures what etcd carries
 #   config, proxy/sender  functions of their arguments
 #   cmd/hooklock  commands, one after the other
 # test/e2e builds the program as the tests are built, and is a third of the time: `make test-program-raced`, and CI, run it with the detector.
-NO_RACE := $(E2E) hooklock/test/arch hooklock/test/bench hooklock/test/model hooklock/test/scale hooklock/config hooklock/proxy/sender hooklock/cmd/hooklock
+NO_RACE := $(E2E) hooklock/test/arch hooklock/test/bench hooklock/test/scale hooklock/config hooklock/proxy/sender hooklock/cmd/hooklock
 
 # Apart, because it takes longer than one likes to wait: it kills and freezes processes and waits for leases to run out.
 APART := hooklock/test/fault%
+
+# What finds the more the longer it searches: `make test` cuts it off, `make test-long` and CI do not.
+MODEL   := hooklock/test/model
+HISTORY := hooklock/test/history
 
 # These take longest, so they begin first: the rest fills the other core meanwhile.
 SLOW := hooklock/etcdlock
@@ -50,7 +54,7 @@ RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 export GORACE ?= atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-raced test-plain test-program-raced test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench bench-peers lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
+.PHONY: help run build install test test-raced test-plain test-cut test-long test-program-raced test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench bench-peers lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -64,18 +68,29 @@ build: ## the program: bin/hooklock, one static file
 install: ## the program, to where Go keeps programs
 	CGO_ENABLED=0 $(GO) install -trimpath -ldflags '$(LDFLAGS)' ./cmd/hooklock
 
-test: ## all tests, with the race detector where a C compiler is installed
+# A test without debugging information is linked in three quarters of the time, and there are thirty of them.
+TEST := $(GO) test -ldflags=-w -timeout 30m -parallel $(AT_A_TIME)
+
+test: ## all tests, with the race detector where a C compiler is installed (five minutes on two shared cores)
 	@test -n '$(RACE)' || echo 'no C compiler found: the race detector stays off'
-	@$(MAKE) --no-print-directory -j 2 test-raced test-plain
+	@$(MAKE) --no-print-directory -j 2 test-raced test-plain test-cut
 
 test-raced:
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 30m -p $(PACKAGES) -parallel $(AT_A_TIME) $(SLOW) $(filter-out $(SLOW) $(NO_RACE) $(APART),$(shell $(GO) list -buildvcs=false ./...))
+	$(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE) -p $(PACKAGES) $(SLOW) $(filter-out $(SLOW) $(NO_RACE) $(APART) $(MODEL) $(HISTORY),$(shell $(GO) list -buildvcs=false ./...))
 
 test-plain:
-	$(GO) test -timeout 30m -parallel $(AT_A_TIME) $(NO_RACE)
+	$(TEST) $(NO_RACE)
+
+test-cut:
+	$(TEST) -short $(MODEL)
+	$(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE) -short $(HISTORY)
+
+test-long: ## the model's searches to their end, and long histories (three minutes)
+	$(TEST) $(MODEL)
+	$(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE) $(HISTORY)
 
 test-program-raced: ## the built program, with the race detector in it (five minutes on two shared cores)
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 30m -parallel $(AT_A_TIME) $(E2E)
+	$(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE) $(E2E)
 
 test-short: ## the same without the race detector, for while you work
 	$(GO) test -timeout 5m -parallel $(AT_A_TIME) $(filter-out $(APART),$(shell $(GO) list -buildvcs=false ./...))
