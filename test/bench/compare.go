@@ -137,7 +137,7 @@ func cast(f *family, o *options, out io.Writer) ([]*subject, error) {
 		if program.program == "" {
 			continue
 		}
-		hooklocks, err := castHooklock(f, program.program, program.prefix, up)
+		hooklocks, err := castHooklock(f, o, program.program, program.prefix, up)
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +148,7 @@ func cast(f *family, o *options, out io.Writer) ([]*subject, error) {
 
 // castHooklock starts the program five times: with few lines of configuration and no log, with its defaults, measuring nothing, with everything
 // that it can measure, and with an etcd of its own process.
-func castHooklock(f *family, program, prefix string, up *child) ([]*subject, error) {
+func castHooklock(f *family, o *options, program, prefix string, up *child) ([]*subject, error) {
 	run := hooklockRun{program: program, upstream: up.addr, name: prefix + "hooklock", log: quietLog}
 	h, err := run.start(f)
 	if err != nil {
@@ -171,7 +171,7 @@ func castHooklock(f *family, program, prefix string, up *child) ([]*subject, err
 	if err != nil {
 		return nil, err
 	}
-	etcd, err := f.startSelf(roleEtcd, "-target", filepath.Join(f.dir, prefix+"etcd"))
+	etcd, err := f.startSelf(roleEtcd, "-target", filepath.Join(f.dir, prefix+"etcd"), "-far", o.far.String())
 	if err != nil {
 		return nil, err
 	}

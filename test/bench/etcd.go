@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -16,8 +17,8 @@ import (
 const roleEtcd = "etcd"
 
 // serveEtcd is one member with etcd's own defaults, which syncs its disk. catchUp is how many entries of its log it keeps in memory; 0 is the
-// default.
-func serveEtcd(ctx context.Context, dir string, catchUp uint64, out io.Writer) error {
+// default. Its answers are late by far.
+func serveEtcd(ctx context.Context, dir string, catchUp uint64, far time.Duration, out io.Writer) error {
 	cfg := embed.NewConfig()
 	cfg.SnapshotCatchUpEntries = catchUp
 	cfg.QuotaBackendBytes = 8 << 30 // a million records are more than the two of its default
@@ -37,7 +38,15 @@ func serveEtcd(ctx context.Context, dir string, catchUp uint64, out io.Writer) e
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if _, err := fmt.Fprintln(out, server.Clients[0].Addr()); err != nil {
+	address := server.Clients[0].Addr().String()
+	if far > 0 {
+		var wait func()
+		if address, wait, err = away(ctx, address, far); err != nil {
+			return err
+		}
+		defer wait()
+	}
+	if _, err := fmt.Fprintln(out, address); err != nil {
 		return err
 	}
 	select {

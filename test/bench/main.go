@@ -26,13 +26,14 @@ type options struct {
 	outages     int // 0 leaves them out
 	flows       int // workflows of an outage
 	only        *regexp.Regexp
-	hooklock    string // program; "" leaves it out
-	before      string // another one to compare it with; "" leaves it out
-	nginx       string // program; "" leaves it out
-	peers       string // program of other ways to protect an event, which are compared instead; "" compares proxies
-	catchUp     uint64 // entries of its log that an etcd of -remembered keeps in memory; 0 = its default
-	remembered  []int  // records that are measured with, instead; empty compares proxies
-	as          string // which part this process is
+	hooklock    string        // program; "" leaves it out
+	before      string        // another one to compare it with; "" leaves it out
+	nginx       string        // program; "" leaves it out
+	peers       string        // program of other ways to protect an event, which are compared instead; "" compares proxies
+	catchUp     uint64        // entries of its log that an etcd of -remembered keeps in memory; 0 = its default
+	far         time.Duration // how much later the answers of the external member come
+	remembered  []int         // records that are measured with, instead; empty compares proxies
+	as          string        // which part this process is
 	load        loadOptions
 	target      string // of -as reverseproxy and fasthttp, or a folder
 }
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case roleFasthttp:
 		return serveFasthttpProxy(ctx, o.target, out)
 	case roleEtcd:
-		return serveEtcd(ctx, o.target, o.catchUp, out)
+		return serveEtcd(ctx, o.target, o.catchUp, o.far, out)
 	case roleLoad:
 		return runLoad(ctx, o.load, out)
 	}
@@ -94,6 +95,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.peers, "peers", "", "the program of test/peers: compares other ways to protect an event, instead of proxies (make bench-peers)")
 	remembered := f.String("remembered", "", "as 1000,100000: compares new events at so many records, of a tenth as many workflows, instead of proxies")
 	f.Uint64Var(&o.catchUp, "catchup", 0, "entries of its log that etcd keeps in memory, with -remembered; 0 is its default, 5000")
+	f.DurationVar(&o.far, "far", 0, "how much later the answers of the external member come than its own disk and the loopback make them")
 	f.StringVar(&o.as, "as", "", "part of a run: upstream, reverseproxy, fasthttp, etcd or load; used by the program itself")
 	f.StringVar(&o.target, "target", "", "host:port, for -as reverseproxy, fasthttp and load; the folder of -as etcd")
 	f.StringVar(&o.load.kind, "kind", kindPlain, "requests of -as load: plain, bodiless, replayed, locked, executed, in_time, parked, alone, puts, spread, hot or copies")
