@@ -144,7 +144,7 @@ func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer 
 	}
 	var cool *protocol.Cooling
 	size := len(value)
-	if r.Outcome == idem.Unknown && l.ReleaseDelay > 0 && (l.Parked == nil || l.Parked.Trying) {
+	if r.Outcome == idem.Unknown && s.maybeAtWork(l) {
 		if cool, err = s.coolDown(ctx, l); err != nil {
 			return nil, err
 		}
@@ -156,6 +156,19 @@ func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer 
 	}
 	request.over = clientv3.LeaseID(l.Limit)
 	return request, nil
+}
+
+// maybeAtWork reports whether the upstream may still be at work on an execution that ends with an unknown outcome. Where what is parked rests, the end of its
+// latest try is known, by the clock of whoever made it.
+func (s *core) maybeAtWork(l *idem.Lock) bool {
+	p := l.Parked
+	switch {
+	case l.ReleaseDelay == 0:
+		return false
+	case p == nil || p.Trying:
+		return true
+	}
+	return p.Last != nil && p.Last.Outcome == idem.Unknown && s.clock.Now().Sub(p.Last.At) < l.ReleaseDelay
 }
 
 // coolDown makes the cooling lock on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs out by

@@ -91,6 +91,23 @@ func TestWhoTakesOverATryOfUnknownOutcomeWaitsForTheReleaseDelay(t *testing.T) {
 	}
 }
 
+// TestNobodyGetsTheLockOfATryThatWasCancelledBeforeItsReleaseDelayIsOver: the call was closed, and the upstream may be at work on it.
+func TestNobodyGetsTheLockOfATryThatWasCancelledBeforeItsReleaseDelayIsOver(t *testing.T) {
+	const delay = 2 * time.Second
+	e := etcdtest.Start(t)
+	a := carries(t, e, parkingPolicy(idem.UnknownRetry, delay))
+	l := parkedLock("w", "event")
+	l.ReleaseDelay = delay
+	mustPark(t, a.Store, l, 0)
+	<-a.tries
+	mustPark(t, a.Store, parkedLock("w", "next"), 0)
+	asked := time.Now()
+	mustCancel(t, a.Store, l.Execution, idem.Cancel{By: "ops", Reason: "refunded"})
+	if began := (<-a.tries).Sub(asked); began < delay {
+		t.Errorf("the next event was tried %v after the cancel, and release_delay is %v", began, delay)
+	}
+}
+
 // TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome: whoever takes over a try may have no time left to hear of that, and gives it back as it was.
 func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 	e := etcdtest.Start(t)
