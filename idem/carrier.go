@@ -155,13 +155,13 @@ func (c *Carrier) take(s Scope, leave func()) {
 		e.run(&Tried{Sent: true, Failure: Failure{Code: string(DecisionLockLost), Detail: "the process that tried it is gone; nobody knows how far it came"}}, nil)
 		return
 	}
-	e.request = taken.Request
 	if taken.Carried && lock.maybeAtWork() {
 		leave()
 		e.due = c.o.Guard.o.Now().Add(lock.ReleaseDelay)
 		e.run(nil, nil)
 		return
 	}
+	e.request = taken.Request // who waits keeps none
 	e.run(nil, leave)
 }
 

@@ -124,3 +124,47 @@ func TestWhatSomebodyLetsRunIsTried(t *testing.T) {
 		leave()
 	})
 }
+
+// takenOver is a ledger with one parked execution, whose process is gone.
+type takenOver struct {
+	roomy
+	held Held
+}
+
+func (o takenOver) Old(ExecutionID) bool { return false }
+
+func (o takenOver) Take(context.Context, Scope, func(string) bool) (*Taken, error) {
+	return &Taken{Held: o.held, Carried: true, Request: []byte("as it was taken over")}, nil
+}
+
+func (o takenOver) Request(context.Context, ExecutionID) ([]byte, error) {
+	return []byte("as it is tried"), nil
+}
+
+// TestWhoWaitsForAReleaseDelayKeepsNoRequest in memory: after the end of a replica another one takes over all that it carried.
+func TestWhoWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held, policy := &oneLock{}, testPolicy()
+		held.lock.ReleaseDelay = time.Minute
+		held.lock.Parked = &Parked{Tries: 1, NextAttempt: time.Now(), Last: &Evidence{Outcome: Unknown, At: time.Now()}}
+		ledger := takenOver{held: held}
+		var sent string
+		c := NewCarrier(CarrierOptions{
+			Guard: NewGuard(GuardOptions{Ledger: held, Parks: ledger, Base: t.Context(), RequestTimeout: time.Second, Cache: NewCache(0)}), Running: func() int { return 1 },
+			Policy: func(string) *Policy { return policy },
+			Try: func(x *Execution, request []byte) {
+				sent = string(request)
+				x.Complete(Answer{Status: 200, Whole: true})
+			},
+		})
+		leave, err := c.slots.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		c.take(Scope{}, leave)
+		if took := time.Since(began); sent != "as it is tried" || took < time.Minute {
+			t.Errorf("after %v it sent the request %q", took, sent)
+		}
+	})
+}
