@@ -108,6 +108,57 @@ func TestNobodyGetsTheLockOfATryThatWasCancelledBeforeItsReleaseDelayIsOver(t *t
 	}
 }
 
+// TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed, whoever ends it between two tries.
+func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	skipped := func(h idem.Held) error {
+		if err := h.Release(within(t, patience)); err != nil {
+			return err
+		}
+		_, _, err := s.Skip(within(t, patience), h.Lock().Execution, idem.Cancel{By: "ops", Reason: "poison"})
+		return err
+	}
+	tooOld := func(h idem.Held) error {
+		eventually(t, "it is too old", func() bool { return s.Old(h.Lock().Execution) })
+		_, err := h.DeadLetter(within(t, patience), idem.End{
+			Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: idem.CodeTooOld},
+		})
+		return err
+	}
+	for _, c := range []struct {
+		name   string
+		end    func(idem.Held) error
+		ago    time.Duration // was its try
+		closed bool
+	}{
+		{"skipped soon", skipped, 0, true},
+		{"skipped later", skipped, time.Hour, false},
+		{"too old", tooOld, 0, true},
+	} {
+		l, kept := parkedLock(c.name, "event"), keep("body")
+		l.ReleaseDelay, kept.MaxAge = time.Minute, time.Second
+		if seen, err := s.EnqueueParked(within(t, patience), l, 0, 0, kept); seen != nil || err != nil {
+			t.Fatalf("%+v %v", seen, err)
+		}
+		h := takeNext(t, s).Held
+		mustAttempt(t, h)
+		p := *h.Lock().Parked
+		p.Last = &idem.Evidence{Outcome: idem.Unknown, At: time.Now().Add(-c.ago)}
+		if err := h.Rest(within(t, patience), p); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.end(h); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		held, seen, err := s.Claim(within(t, patience), lockFor(c.name, "next"), 0)
+		if closed := seen != nil && seen.Lock != nil && seen.Lock.Cooling; err != nil || closed != c.closed || closed == (held != nil) {
+			t.Errorf("%s: %+v %+v %v", c.name, held, seen, err)
+		}
+	}
+}
+
 // TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome: whoever takes over a try may have no time left to hear of that, and gives it back as it was.
 func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 	e := etcdtest.Start(t)
