@@ -181,7 +181,7 @@ func start(o Options) (*embed.Etcd, error) {
 // await returns when the member answers.
 func (o *Options) await(etcd *embed.Etcd) error {
 	log := &comeback{kept: kept(etcd.Server), first: etcd.Server.CommittedIndex()}
-	timeout, look := time.NewTimer(o.startWithin), time.NewTicker(100*time.Millisecond)
+	timeout, look := time.NewTimer(o.startWithin), time.NewTicker(lookEvery)
 	defer timeout.Stop()
 	defer look.Stop()
 	for {
@@ -193,7 +193,7 @@ func (o *Options) await(etcd *embed.Etcd) error {
 		case <-etcd.Server.StopNotify():
 			return errors.New("it stopped; the reason is in the log")
 		case <-look.C:
-			if err := log.behind(etcd.Server.CommittedIndex(), time.Now()); err != nil {
+			if err := log.behind(etcd.Server.CommittedIndex()); err != nil {
 				return err
 			}
 		case <-timeout.C:
@@ -213,20 +213,23 @@ type comeback struct {
 	kept  uint64 // how far the database has come
 	first uint64 // how far the log had come at first
 	has   uint64
-	since time.Time // when it had come so far
+	looks int // since it had come so far
 }
 
-// standstill is for how long the log goes on no farther where it has ended. It comes back in parts of up to 1 MiB, and between two of them a machine that is busy,
-// or a disk, may take its time.
-const standstill = 5 * time.Second
+const (
+	lookEvery = 100 * time.Millisecond
+	// standstill is for how many looks the log goes on no farther where it has ended. It comes back in parts of up to 1 MiB, and between two of them a machine
+	// that is busy, or a disk, may take its time. A process that was stopped meanwhile has not looked.
+	standstill = 50
+)
 
 // behind is an error where the log ends before the database. etcd applies nothing that the database seems to have, so it would wait for ever where the log goes on
 // from an earlier place. On a slow disk it does not go on.
-func (c *comeback) behind(has uint64, now time.Time) error {
-	if has != c.has || c.since.IsZero() {
-		c.has, c.since = has, now
+func (c *comeback) behind(has uint64) error {
+	if has != c.has {
+		c.has, c.looks = has, 0
 	}
-	if has > c.first && has < c.kept && now.Sub(c.since) >= standstill {
+	if c.looks++; has > c.first && has < c.kept && c.looks >= standstill {
 		return fmt.Errorf("its log is older than its database (%d of %d): the disk lost what it had kept, or these are files that were copied from "+
 			"a process that ran; %s", has, c.kept, whatToDo)
 	}
