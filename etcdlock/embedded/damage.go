@@ -57,8 +57,8 @@ func intact(dir string) error {
 
 // find says what is in a directory before it is used. The lock outlives its process, so it tells a folder that was emptied from a new one.
 func find(dir string) Found {
-	for _, data := range []string{filepath.Join("member", "snap", "db"), filepath.Join("member", "wal")} {
-		if _, err := os.Stat(filepath.Join(dir, data)); !errors.Is(err, fs.ErrNotExist) {
+	for _, path := range data(dir) {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return Records
 		}
 	}

@@ -112,7 +112,7 @@ func TestSaysThatAnotherProgramHasItsDatabaseOpen(t *testing.T) {
 
 // A hand that cleared up, or a service that clears temporary folders, may do so while the process runs.
 func TestSaysThatItsFilesWereDeletedWhileTheyCanStillBeCopied(t *testing.T) {
-	for name, deleted := range map[string]string{"all": "", "its data": "member", "its lock": lockName} {
+	for name, deleted := range map[string]string{"all": "", "its data": "member", "its log": filepath.Join("member", "wal"), "its lock": lockName} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			s, log := small(t, dir, never)

@@ -68,8 +68,17 @@ func inPlace(lock *os.File) bool {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(mine, there) {
 		return false
 	}
-	_, err = os.Stat(filepath.Join(filepath.Dir(lock.Name()), "member", "snap", "db"))
-	return !errors.Is(err, fs.ErrNotExist)
+	for _, path := range data(filepath.Dir(lock.Name())) {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
+// data are the database and the log in a directory.
+func data(dir string) []string {
+	return []string{filepath.Join(dir, "member", "snap", "db"), filepath.Join(dir, "member", "wal")}
 }
 
 // writable finds a full disk before etcd does: that would end the process.
