@@ -237,9 +237,13 @@ func (f *fileParser) counts(k *key, path string, n *yaml.Node) {
 		if value = f.resolve(value); value == nil {
 			return
 		}
-		count, err := strconv.Atoi(value.Value)
-		if value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" || err != nil {
+		if value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" {
 			f.refuse(f.at(value), entry, "needs a whole number without quotes, e.g. 20")
+			return
+		}
+		count, err := wholeNumber(value.Value)
+		if err != nil {
+			f.refuse(f.at(value), entry, "%s", err)
 			return
 		}
 		counts[name] = count

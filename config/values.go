@@ -19,11 +19,7 @@ func (k *key) parseScalar(text string) (any, error) {
 		}
 		return text, nil
 	case kindInt:
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return nil, fmt.Errorf("%q is not a whole number", text)
-		}
-		return n, nil
+		return wholeNumber(text)
 	case kindBool:
 		if text != "true" && text != "false" {
 			return nil, fmt.Errorf("%q is neither true nor false", text)
@@ -37,6 +33,19 @@ func (k *key) parseScalar(text string) (any, error) {
 		return s, err
 	}
 	return nil, errors.New("needs a list or a mapping, not a single value")
+}
+
+// wholeNumber reads decimal digits. A zero in front of them is refused: YAML 1.1 takes 010 for eight, YAML 1.2 for ten, and nobody knows which of the
+// two was meant.
+func wholeNumber(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a whole number", text)
+	}
+	if digits := strings.TrimLeft(text, "+-"); len(digits) > 1 && digits[0] == '0' {
+		return 0, fmt.Errorf("%s begins with a zero, which many readers take for octal; write %d", text, n)
+	}
+	return n, nil
 }
 
 // parseItem reads one item of kindTexts, kindChoices and kindStatuses.
