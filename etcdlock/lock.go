@@ -410,7 +410,8 @@ func (h *owned) release(life context.Context) error {
 		if l.Parked != nil {
 			return h.putDown(life)
 		}
-		answer := h.store.sender.do(life, newRequest(h.keys.L, protocol.Release(h.keys, protocol.Seen{L: l.Revision}), 0).about(h.keys))
+		k := h.keysOf(l)
+		answer := h.store.sender.do(life, newRequest(k.L, protocol.Release(k, protocol.Seen{L: l.Revision}), 0).about(k))
 		err := answer.err
 		if err == nil && !answer.Succeeded {
 			var st *protocol.State

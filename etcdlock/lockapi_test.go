@@ -1,10 +1,14 @@
 package etcdlock
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
@@ -225,5 +229,65 @@ func TestALockOutlivesTheProcessThatTookItForItsClient(t *testing.T) {
 	}
 	if err := b.ReleaseLock(within(t, patience), "w", client(got)); !errors.Is(err, idem.ErrLockLost) {
 		t.Fatalf("after the force release: %v", err)
+	}
+}
+
+// heldKV holds the answer of the transaction that puts a hold, once: it is applied, and its sender waits until it is let go.
+type heldKV struct {
+	clientv3.KV
+	through
+	applied, goOn chan struct{}
+	once          sync.Once
+}
+
+// Commit implements link.Committer.
+func (kv *heldKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+	r, err := kv.through.Commit(ctx, txn)
+	for i, op := range txn.Success {
+		for _, put := range op.GetRequestTxn().GetSuccess() {
+			if err == nil && r.Responses[i].GetResponseTxn().GetSucceeded() && bytes.Contains(put.GetRequestPut().GetKey(), []byte("/"+protocol.KindHolds)) {
+				kv.once.Do(func() {
+					close(kv.applied)
+					<-kv.goOn
+				})
+			}
+		}
+	}
+	return r, err
+}
+
+// TestAClientThatGoesWhileItsLockIsPutOnAHoldLeavesNothing: what it waited for is given back, and its hold with it.
+func TestAClientThatGoesWhileItsLockIsPutOnAHoldLeavesNothing(t *testing.T) {
+	e := etcdtest.Start(t)
+	client := etcdtest.Dial(t, e.Endpoint)
+	kv := &heldKV{KV: client.KV, through: throughOf(client), applied: make(chan struct{}), goOn: make(chan struct{})}
+	client.KV = kv
+	a, b := openStore(t, Options{Client: client}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	running := mustClaim(t, b, lockFor("w", "one"), 0)
+	ctx, leave := context.WithCancel(within(t, patience))
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.AcquireLock(ctx, idem.AcquireRequest{Workflow: "w", TTL: time.Hour, Wait: patience})
+		done <- err
+	}()
+	waiters(t, e, 1)
+	if _, err := running.Settle(within(t, patience), success("")); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-kv.applied:
+	case err := <-done:
+		t.Fatalf("it was not put on a hold: %v", err)
+	}
+	leave()
+	if err := <-done; !errors.Is(err, idem.ErrStoreUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	close(kv.goOn)
+	for _, kind := range []string{protocol.KindLocks, protocol.KindHolds} {
+		eventually(t, kind+" is empty", func() bool {
+			n, err := e.Count(within(t, patience), defaultPrefix+"/v1/"+kind)
+			return err == nil && n == 0
+		})
 	}
 }
