@@ -236,8 +236,15 @@ func (d *delivery) mayChange() bool {
 	return d.report.Decision == idem.DecisionMismatch || d.report.Would == idem.DecisionMismatch || d.report.Attempt > 0 && d.report.Status >= 400
 }
 
-// finish reports a delivery, and gives its memory back to the pool.
+// finish reports a delivery, and gives its memory back to the pool. Nothing is outside of it that would contain a bug of whoever is told: the
+// process would end with all other deliveries, when this one is over.
 func (d *delivery) finish() {
+	defer d.h.pool.put(d)
+	defer func() {
+		if p := recover(); p != nil {
+			d.logPanic(p)
+		}
+	}()
 	over := d.over
 	if d.route != nil || over.IsZero() { // what passed through is over with its call
 		over = d.h.o.Now()
@@ -259,5 +266,4 @@ func (d *delivery) finish() {
 	if d.report.Trace != nil {
 		d.report.Trace.End(&d.report)
 	}
-	d.h.pool.put(d)
 }

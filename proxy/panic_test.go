@@ -40,6 +40,27 @@ func TestTheEndOfAnExecutionThatABugCutShortIsReported(t *testing.T) {
 	}
 }
 
+// mute is an Observer with a bug: it panics at the end of each delivery.
+type mute struct{ *events }
+
+func (mute) Delivered(*Report) { panic("a bug") }
+func (mute) Passed(*Report)    { panic("a bug") }
+
+// TestABugInWhoeverIsToldOfADeliveryEndsNothing: the delivery is over by then, and its sender has its answer.
+func TestABugInWhoeverIsToldOfADeliveryEndsNothing(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, func(*idem.Policy) {})
+	r.handler.o.Observer = mute{r.events}
+	for _, event := range []string{"1", "2"} {
+		got := r.send(t.Context(), "w", event)
+		await(t, up.begun)
+		up.reply <- "200"
+		if a := await(t, got); a.status != 200 || a.decision != "executed" {
+			t.Errorf("got %+v", a)
+		}
+	}
+}
+
 // clumsyRequests are a store of requests with a bug.
 type clumsyRequests struct{ Requests }
 
