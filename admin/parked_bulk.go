@@ -3,6 +3,8 @@ package admin
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -41,7 +43,7 @@ type bulk struct {
 func many(a *action) func(*call) error {
 	return func(c *call) error {
 		b := bulk{action: a, rate: defaultRate, limit: defaultLimit}
-		filter := fields{"workflow": &b.workflow, "route": &b.route, "state": &b.state}
+		filter := fields{"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state)}
 		err := c.body(fields{"reason": &b.reason, "filter": filter, "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit, "cursor": &b.cursor})
 		if err != nil {
 			return err
@@ -67,6 +69,19 @@ func many(a *action) func(*call) error {
 		c.audit.quiet = b.dryRun
 		c.audit.after = fmt.Sprintf("%d done, %d refused", result.Done, result.Refused)
 		return c.ok(http.StatusOK, result)
+	}
+}
+
+// named reads a member of a filter. An empty one is a variable that was not set: taken for all, it would let more be done than was meant.
+func named(place *string) func(json.RawMessage) error {
+	return func(text json.RawMessage) error {
+		if err := value(text, place); err != nil {
+			return err
+		}
+		if *place == "" {
+			return errors.New("is empty: name one, or leave it out for all of them")
+		}
+		return nil
 	}
 }
 

@@ -292,6 +292,9 @@ func TestManyAreDoneInThePlacesTheyHadInTheirLine(t *testing.T) {
 	for _, bad := range []string{
 		`{"reason":"r","filter":{}}`, `{"reason":"r","filter":{"state":"blocked"}}`, `{"reason":"r","filter":{"state":"x"}}`, `{"filter":{"workflow":"w"}}`,
 		`{"reason":"r","filter":{"workflow":"w"},"rate":0}`, `{"reason":"r","filter":{"workflow":"w"},"limit":1001}`, `{"reason":"r","filter":{"workflow":"w"},"cursor":"x"}`,
+		// A variable that is not set would let it be done with more than was meant.
+		`{"reason":"r","filter":{"workflow":"","state":"dead_letter"}}`, `{"reason":"r","filter":{"route":"","workflow":"w"}}`,
+		`{"reason":"r","filter":{"state":"","workflow":"w"}}`,
 	} {
 		f.want(400, "bad_request", "POST", path, opsToken, bad)
 	}
