@@ -41,6 +41,14 @@ func TestWhatBecameOfArrivalsIsNotTakenForARefusal(t *testing.T) {
 	}
 }
 
+// A server of another release may say less than this one.
+func TestWhatWasRefusedIsListedWithoutItsArrivals(t *testing.T) {
+	api := serveAPI(t, map[string]string{"*": `200 {"executions":[{"executionId":"","workflow":"w","eventId":"evt_1","status":"REFUSED","steps":[],"duplicates":0}],"nextCursor":""}`})
+	if code, out, stderr := command(t, nil, "executions", "list", "--admin", api.url); code != 0 || !strings.Contains(out, "REFUSED") {
+		t.Errorf("%d: %s%s", code, out, stderr)
+	}
+}
+
 func TestABlockedEventSaysInEachListWhatItWaitsFor(t *testing.T) {
 	api := serveAPI(t, map[string]string{"*": `200 {"executions":[{"executionId":"` + id + `","workflow":"w","eventId":"evt_1","status":"RUNNING","steps":[],"duplicates":0,` +
 		`"parked":{"since":"2026-01-31T12:00:00Z","on":"failed","tries":1,"failures":1,"blocked":"attempts_exhausted"}}],"nextCursor":""}`})

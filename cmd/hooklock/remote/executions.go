@@ -67,7 +67,7 @@ func why(x *client.Execution) string {
 		return x.AbortedBy + ": " + x.AbortReason
 	case x.Parked != nil && x.Parked.Blocked != "":
 		return "blocked: " + x.Parked.Blocked
-	case x.Status == client.Refused && len(x.Arrivals.Newest) > 0:
+	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
 		return fmt.Sprintf("%s: %d at %s", decided(last), last.Status, Stamp(last.At.Time))
 	}
