@@ -60,9 +60,8 @@ func (s *core) bury(ctx context.Context, dead *idem.Lock) error {
 		return unavailable(errClosed)
 	}
 	defer s.tasks.leave()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := s.tasks.within(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.tasks.life, cancel)()
 	return s.buryFor(ctx, dead)
 }
 

@@ -20,13 +20,15 @@ var newsValue = []byte(`{"v":1}`)
 // err is not nil.
 type attempt func(ctx context.Context) (done bool, err error)
 
-// repeat tries until it is done, or until ctx ends; then nobody knows, and the next one to read finds out. All that is repeated is safe to
+// repeat tries until it is done, or until ctx or the Store ends; then nobody knows, and the next one to read finds out. All that is repeated is safe to
 // repeat: its transaction compares what it changes.
 func (s *Control) repeat(ctx context.Context, try attempt) error {
 	if !s.tasks.enter() {
 		return unavailable(errClosed)
 	}
 	defer s.tasks.leave()
+	ctx, cancel := s.tasks.within(ctx)
+	defer cancel()
 	for pause := link.NewBackoff(); ; {
 		done, err := try(ctx)
 		if done {

@@ -72,6 +72,8 @@ func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem
 		return nil, unavailable(errClosed)
 	}
 	defer s.tasks.leave()
+	ctx, cancel := s.tasks.within(ctx)
+	defer cancel()
 	var callbackKey string
 	taken := &idem.LockHeldError{}
 	held, err := idem.ClaimLock(ctx, func() (held idem.Held, seen *idem.Seen, err error) {

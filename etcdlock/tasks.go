@@ -64,6 +64,16 @@ func inTime[T any](ctx context.Context, run func(func(context.Context)) bool, f 
 	}
 }
 
+// within is ctx for a caller that has entered: it ends with the tasks' life, too, because close waits for the caller.
+func (t *tasks) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(t.life, func() { cancel(errClosed) })
+	return ctx, func() {
+		unhook()
+		cancel(nil)
+	}
+}
+
 // enter makes the caller itself a task, until it calls leave; false after close.
 func (t *tasks) enter() bool { return t.add(false) }
 
