@@ -95,7 +95,7 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 	if closing, ok := h.(interface{ Close() }); ok {
 		server.RegisterOnShutdown(closing.Close)
 	}
-	bounded := wire.NewListener(ln, wire.ListenerOptions{MaxConns: s.bounds.Admin, Refusal: admin.Overloaded()})
+	bounded := s.bounded(ln, t)
 	s.watchListener(setting, bounded, s.bounds.Admin)
 	s.onStop(setting, func(ctx context.Context) error { return closeHTTP(ctx, server) })
 	s.serve(func() error {
@@ -109,6 +109,16 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 		return nil
 	})
 	return ln, nil
+}
+
+// bounded takes connections for the admin API from ln, until there are too many. Over TLS one that is too many is closed without a word: nobody could read
+// an answer before they have shaken hands.
+func (s *Service) bounded(ln net.Listener, t *tls.Config) *wire.Listener {
+	o := wire.ListenerOptions{MaxConns: s.bounds.Admin}
+	if t == nil {
+		o.Refusal = admin.Overloaded()
+	}
+	return wire.NewListener(ln, o)
 }
 
 // answerPatience is for how long the end waits for answers of the admin API. It is no part of shutdown_timeout, which is for deliveries: what waits for something

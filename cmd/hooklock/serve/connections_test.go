@@ -2,10 +2,15 @@ package serve
 
 import (
 	"bytes"
+	"crypto/tls"
+	"io"
 	"log/slog"
+	"net"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"hooklock/config"
 	"hooklock/proxy/wire"
@@ -64,5 +69,59 @@ func TestALineSaysWhatHappenedSinceTheLastOne(t *testing.T) {
 		if len(lines) != 3 || !strings.HasSuffix(lines[i], want) {
 			t.Errorf("want %s in:\n%s", want, log.String())
 		}
+	}
+}
+
+// TestOneConnectionTooManyIsToldSoWhereItCanReadIt: what is no TLS looks like a broken server to who has asked for TLS.
+func TestOneConnectionTooManyIsToldSoWhereItCanReadIt(t *testing.T) {
+	for name, of := range map[string]struct {
+		tls  *tls.Config
+		want string
+	}{"plain": {nil, "HTTP/1.1 503 "}, "TLS": {&tls.Config{MinVersion: tls.VersionTLS12}, ""}} {
+		t.Run(name, func(t *testing.T) {
+			inner, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &Service{bounds: connectionBounds{Admin: 1}}
+			l := s.bounded(inner, of.tls)
+			taken := make(chan net.Conn, 2)
+			var accepting sync.WaitGroup
+			accepting.Go(func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					taken <- c
+				}
+			})
+			defer accepting.Wait()
+			defer func() { _ = l.Close() }()
+			dial := func() net.Conn {
+				c, err := net.Dial("tcp", inner.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return c
+			}
+			first := dial()
+			defer func() { _ = first.Close() }()
+			if _, err := first.Write([]byte("G")); err != nil { // its request has begun
+				t.Fatal(err)
+			}
+			busy := <-taken
+			defer func() { _ = busy.Close() }()
+			if _, err := busy.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			second := dial()
+			defer func() { _ = second.Close() }()
+			_ = second.SetDeadline(time.Now().Add(20 * time.Second))
+			said, err := io.ReadAll(second)
+			if err != nil || !strings.HasPrefix(string(said), of.want) || of.want == "" && len(said) > 0 {
+				t.Errorf("%q, %v", said, err)
+			}
+		})
 	}
 }
