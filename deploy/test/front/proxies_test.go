@@ -48,6 +48,7 @@ type setup struct {
 	certificate *etcdtest.Certificate // nil: it speaks plain HTTP
 	health      string                // the port of health.listen, where the page's lines ask for one
 	balancer    string                // the address whose X-Forwarded-Proto it passes on; empty: nobody's
+	running     *testkit.Process      // once it stands
 }
 
 func installed(program string) func(t *testing.T) string {
@@ -89,6 +90,7 @@ func (p *proxy) as(t *testing.T, s *setup) string {
 	c.Program, c.Dir = program, s.dir
 	c.Env = append(c.Env, "HOME="+s.dir, "XDG_DATA_HOME="+s.dir, "XDG_CONFIG_HOME="+s.dir)
 	running := testkit.Start(t, c)
+	s.running = running
 	client, url := plainClient(), "http://"
 	if s.certificate != nil {
 		client, url = secureClient(), "https://"
@@ -235,7 +237,7 @@ func startHAProxy(t *testing.T, p *proxy, s *setup) testkit.Command {
 		both := write(t, filepath.Join(s.dir, "both.pem"), kit.Read(t, s.certificate.CertFile)+kit.Read(t, s.certificate.KeyFile))
 		bind = strings.NewReplacer("bind :443", "bind "+s.listen, s.certificate.CertFile, both).Replace(p.page(t, encrypted, s))
 	}
-	lines := append(p.here(t, s, "    server hooklock 127.0.0.1:8080 check inter 2s\n", "    acl balancer src 192.0.2.10\n"), "    bind :80\n", bind)
+	lines := append(p.here(t, s, "    server hooklock 127.0.0.1:8080 check inter 2s fastinter 500ms downinter 500ms\n", "    acl balancer src 192.0.2.10\n"), "    bind :80\n", bind)
 	return testkit.Command{Args: []string{"-db", "-f", write(t, filepath.Join(s.dir, "haproxy.cfg"), p.shipped(t, lines...))}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -151,6 +152,29 @@ func TestWhileOneReplicaIsDeadNoDeliveryFails(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Replicas are replaced one after the other: the second one ends when the first is ready, and not when HAProxy has looked at it again.
+func TestHAProxySendsToAReplicaThatIsBackBeforeTheOtherOneEnds(t *testing.T) {
+	t.Parallel()
+	p := proxies[slices.IndexFunc(proxies, func(p *proxy) bool { return p.name == "haproxy" })]
+	p.program(t)
+	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
+	etcd := testkit.StartEtcd(t, etcdProgram, 1)[0].Endpoint
+	first, second := testkit.FreePort(t), elsewhere(testkit.FreePort(t))
+	replaced, other := replica(t, etcd, up.URL, first, ""), replica(t, etcd, up.URL, second, "")
+	s := &setup{backends: []string{first, second}}
+	front := p.as(t, s)
+	replaced.Kill()
+	<-replaced.Done()
+	testkit.Until(t, "HAProxy knows that a replica is dead", func() bool { return strings.Contains(s.running.Stderr.String(), "is DOWN") })
+	replica(t, etcd, up.URL, first, "")
+	other.Kill()
+	<-other.Done()
+	p.forgets(t, front, second)
+	if failed := burst(t, front, "replaced", 16, 2); len(failed) > 0 {
+		t.Errorf("%d of 32 deliveries failed, such as %s", len(failed), failed[0])
+	}
 }
 
 // What broke at one replica may have run there: it is not for the front to try the other one.
