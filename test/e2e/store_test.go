@@ -161,6 +161,24 @@ func TestWithoutEtcdHooklockStartsAndIsReadyWhenEtcdComes(t *testing.T) {
 	passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")), 200, "done", "executed")
 }
 
+// A front that looks at the port alone sends as soon as it is open.
+func TestADeliveryThatComesBeforeTheFirstSessionWaitsForIt(t *testing.T) {
+	t.Parallel()
+	member := testkit.StartEtcd(t, etcdProgram, 1)[0]
+	member.Freeze(t)
+	h := testkit.StartServe(t, hooklockProgram, strings.Replace(shared.config("before", ""), shared.etcd.Endpoint, member.Endpoint, 1))
+	t.Cleanup(func() { leave(t, h.Process) })
+	started := h.AwaitLine(t, h.Stderr, `"msg":"started"`)
+	where := func(name string) string { return strings.Split(strings.SplitAfter(started, `"`+name+`":"`)[1], `"`)[0] }
+	sender := testkit.Dial(t, where("listen"))
+	sender.Say(testkit.Request(at(t, "plain"), "{}", key("1")))
+	if a := testkit.Exchange(t, where("admin"), "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"); a.Status != 503 {
+		t.Errorf("%v", a)
+	}
+	member.Thaw(t)
+	passed(t, sender.Answer("POST"), 200, "done", "executed")
+}
+
 // Nobody has told what became of the claim: the process asks for as long as a supervisor lets it, and then says who did not answer.
 func TestAnEndWhileEtcdIsSilentSaysThatItIsEtcd(t *testing.T) {
 	t.Parallel()

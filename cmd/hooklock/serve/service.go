@@ -273,7 +273,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	s.watchListener("listen", bounded, s.bounds.Senders)
 	s.onStop("proxy", func(ctx context.Context) error { return s.drain(ctx, s.server) })
 	s.serve(func() error {
-		if s.given != nil && !s.awaitSession() {
+		if !s.awaitSession() {
 			return nil
 		}
 		return s.server.Serve(bounded)
@@ -282,10 +282,15 @@ func (s *Service) openProxy(ctx context.Context) error {
 	return nil
 }
 
-// awaitSession waits for the first session, as long as a supervisor does: connections can wait in a given socket, or are taken by the
-// process that has it, too. It is false when the process ends before.
+// awaitSession waits for the first session: a delivery that comes before would be refused, and it is here in a moment. Connections wait in
+// the socket, for as long as a decision may take. In a given one they wait as long as a supervisor does, or are taken by the process that has
+// it, too. It is false when the process ends before.
 func (s *Service) awaitSession() bool {
-	timer := time.NewTimer(startPatience)
+	patience := s.requestTimeout
+	if s.given != nil {
+		patience = startPatience
+	}
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-s.live:
