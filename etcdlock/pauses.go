@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -103,24 +104,24 @@ func (p *pauses) replace(kvs []*mvccpb.KeyValue, revision int64) {
 	p.setLocked(all)
 }
 
-// event is told of a change by the watch.
-func (p *pauses) event(e *clientv3.Event) {
+// events is told of changes by the watch. Those that travelled in one request have one revision, and are in force together: it is that of which this process
+// then says that it has heard.
+func (p *pauses) events(events []*clientv3.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e.Kv.ModRevision <= p.revision { // a list was newer
-		return
-	}
-	all := map[string]*idem.Pause{}
-	for key, pause := range p.all {
-		all[key] = pause
-	}
-	delete(all, string(e.Kv.Key))
-	if e.Type == mvccpb.PUT {
-		if pause, err := p.layout.PauseAt(e.Kv); err == nil {
-			all[string(e.Kv.Key)] = pause
+	all, known := maps.Clone(p.all), p.revision
+	for _, e := range events {
+		if e.Kv.ModRevision <= known { // a list was newer
+			continue
 		}
+		delete(all, string(e.Kv.Key))
+		if e.Type == mvccpb.PUT {
+			if pause, err := p.layout.PauseAt(e.Kv); err == nil {
+				all[string(e.Kv.Key)] = pause
+			}
+		}
+		p.revision = e.Kv.ModRevision
 	}
-	p.revision = e.Kv.ModRevision
 	p.setLocked(all)
 }
 

@@ -42,7 +42,7 @@ func (k *keeper) watches(s *session, revision int64) []link.Watch {
 	sessions := below(k.layout.Sessions(), nil)
 	sessions.News = func(e *clientv3.Event) { k.sessionChanged(s, e) }
 	pauses := below(k.layout.Pauses(), nil)
-	pauses.News = k.pauses.event
+	pauses.Batch = k.pauses.events
 	return []link.Watch{
 		sessions,
 		pauses,
