@@ -98,7 +98,12 @@ func unknown(why error) error { return fmt.Errorf("%w: %w", idem.ErrNotRecorded,
 // Park implements idem.Place.
 func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
 	p.parking = true
-	parked, err := inTime(ctx, p.store.tasks.start, func(life context.Context) error { return p.park(life, parkedAs(as, &kept), &kept) }, nil)
+	parked, err := inTime(ctx, p.store.tasks.start, func(life context.Context) error { return p.park(life, ctx.Done(), parkedAs(as, &kept), &kept) },
+		func(life context.Context, late error) {
+			if late != nil && !errors.Is(late, idem.ErrNotRecorded) { // it is not parked, and nobody waits with it: it would hold up its line
+				_ = p.leave(life)
+			}
+		})
 	switch {
 	case errors.Is(err, errClosed):
 		err = unavailable(err)
@@ -113,8 +118,9 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 	return err
 }
 
-// park sends until the answer is definite, which is safe: the place is the same, and so is what is written.
-func (p *Place) park(life context.Context, as *idem.Parked, kept *idem.Kept) error {
+// park sends until the answer is definite, which is safe: the place is the same, and so is what is written. When nobody is closed, nobody waits for the
+// result any more: what etcd has refused until then is not tried again.
+func (p *Place) park(life context.Context, nobody <-chan struct{}, as *idem.Parked, kept *idem.Kept) error {
 	k := p.keys()
 	tried, full := false, false
 	for pause := link.NewBackoff(); ; {
@@ -137,9 +143,26 @@ func (p *Place) park(life context.Context, as *idem.Parked, kept *idem.Kept) err
 			}
 			tried = tried || !link.Definite(err)
 		}
-		if pause.Wait(life) != nil {
+		switch {
+		case !tried && (tooLarge(err) || isClosed(nobody)):
+			return unavailable(err)
+		case pause.Wait(life) != nil:
 			return unknown(err)
 		}
+	}
+}
+
+// tooLarge reports whether another attempt would be refused as well.
+func tooLarge(err error) bool {
+	return errors.Is(err, protocol.ErrTooLarge) || errors.Is(err, rpctypes.ErrRequestTooLarge)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -224,7 +247,7 @@ func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 		default:
 			tried = tried || !link.Definite(err)
 		}
-		if errors.Is(err, protocol.ErrTooLarge) || pause.Wait(ctx) != nil {
+		if tooLarge(err) || pause.Wait(ctx) != nil {
 			return failed(err)
 		}
 	}

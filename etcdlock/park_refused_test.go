@@ -1,0 +1,54 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// A place that nobody waits with, and that is not parked either, would be the first of its line for as long as its process lives.
+
+func TestAPlaceWhoseRequestEtcdDoesNotTakeIsGivenUp(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	p := mustEnqueue(t, s, lockFor("w", "one"))
+	if err := p.Park(within(t, patience), parkedNow(), keep(strings.Repeat("x", 1700<<10))); !errors.Is(err, idem.ErrStoreUnavailable) || errors.Is(err, idem.ErrNotRecorded) {
+		t.Fatalf("got %v", err)
+	}
+	if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	mustClaim(t, s, lockFor("w", "two"), 0)
+}
+
+func TestAPlaceThatCouldNotBeParkedInTimeIsGivenUp(t *testing.T) {
+	e := etcdtest.StartWithQuota(t, 1<<20)
+	s, kv := lossy(t, e)
+	p := mustEnqueue(t, s, lockFor("w", "one"))
+	e.Fill(t)
+	ctx, cancel := context.WithCancel(within(t, patience))
+	goOn, looks := make(chan struct{}), s.layout.Lock(p.scope)
+	slow := func(key string) {
+		if key == looks {
+			cancel()
+			<-goOn
+		}
+	}
+	kv.reads.Store(&slow)
+	if err := p.Park(ctx, parkedNow(), keep("body")); !errors.Is(err, idem.ErrNotRecorded) {
+		t.Fatalf("got %v", err)
+	}
+	if err := p.Leave(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	kv.reads.Store(nil)
+	close(goOn)
+	eventually(t, "nobody is in the queue", func() bool {
+		n, err := e.Count(within(t, patience), s.layout.Queues())
+		return err == nil && n == 0
+	})
+}
