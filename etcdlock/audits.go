@@ -161,9 +161,7 @@ func (a *audits) write(ctx context.Context) bool {
 	case <-ctx.Done(): // another one waits for an etcd that does not answer
 		return false
 	}
-	a.mu.Lock()
-	some := slices.Clone(a.queue[:min(len(a.queue), auditBatch)])
-	a.mu.Unlock()
+	some := a.next()
 	if len(some) == 0 {
 		return true
 	}
@@ -174,6 +172,19 @@ func (a *audits) write(ctx context.Context) bool {
 	a.queue = a.queue[len(some):]
 	a.mu.Unlock()
 	return a.bound(ctx) == nil
+}
+
+// next are those that are written together.
+func (a *audits) next() []audited {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n, size := 0, 0
+	for ; n < min(len(a.queue), auditBatch); n++ {
+		if size += len(a.queue[n].value); n > 0 && size > maxBatchBytes {
+			break
+		}
+	}
+	return slices.Clone(a.queue[:n])
 }
 
 func (a *audits) send(ctx context.Context, some []audited) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,5 +143,22 @@ func TestAuditsThatEtcdDoesNotTakeNowAreWrittenLaterAndBounded(t *testing.T) {
 	}
 	if n, err := e.Count(ctx, s.layout.Root+protocol.KindAudits); err != nil || n != int64(s.audits.room) {
 		t.Errorf("%d are written, want %d: %v", n, s.audits.room, err)
+	}
+}
+
+// JSON takes six bytes for a character that a person has written as one.
+func TestLongAuditsAreKeptHoweverManyComeTogether(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	for i := range auditBatch {
+		s.Audited(idem.Audit{
+			At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: strings.Repeat("<", idem.MaxReason), Workflow: strings.Repeat("<", 2048),
+			Execution: idem.ExecutionID(fmt.Sprintf("exec_%d", i)),
+		})
+	}
+	s.audits.finish(within(t, patience))
+	if all := allAudits(t, s, idem.AuditQuery{}); len(all) != auditBatch {
+		t.Fatalf("%d of %d", len(all), auditBatch)
 	}
 }

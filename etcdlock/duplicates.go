@@ -202,20 +202,10 @@ func (d *duplicates) sent(some []*tally, again bool) {
 	}
 }
 
-// send writes a batch in one request. A copy that comes meanwhile queues its execution again. Writing twice does no harm, so nothing is
+// send writes a batch, in one request as a rule. A copy that comes meanwhile queues its execution again. Writing twice does no harm, so nothing is
 // done about answers that get lost.
 func (d *duplicates) send(ctx context.Context, batch []*tally) error {
-	ops := make(protocol.Writes, len(batch))
-	for i, t := range batch {
-		if err := d.prolong(ctx, t); err != nil {
-			return err
-		}
-		d.mu.Lock()
-		key, value := d.keyLocked(t), t.value()
-		d.mu.Unlock()
-		ops[i] = protocol.Note(key, protocol.Leased{Value: value, Lease: t.lease})
-	}
-	_, err := d.store.pool.Commit(ctx, link.AttemptTimeout, nil, ops)
+	err := d.put(ctx, batch)
 	if err == nil {
 		return nil
 	}
@@ -224,6 +214,28 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 		t.lease = 0
 	}
 	return fmt.Errorf("write duplicates: %w", err)
+}
+
+func (d *duplicates) put(ctx context.Context, batch []*tally) error {
+	var ops protocol.Writes
+	size := 0
+	for _, t := range batch {
+		if err := d.prolong(ctx, t); err != nil {
+			return err
+		}
+		d.mu.Lock()
+		key, value := d.keyLocked(t), t.value()
+		d.mu.Unlock()
+		if size += len(value); len(ops) > 0 && size > maxBatchBytes {
+			if _, err := d.store.pool.Commit(ctx, link.AttemptTimeout, nil, ops); err != nil {
+				return err
+			}
+			ops, size = nil, len(value)
+		}
+		ops = append(ops, protocol.Note(key, protocol.Leased{Value: value, Lease: t.lease}))
+	}
+	_, err := d.store.pool.Commit(ctx, link.AttemptTimeout, nil, ops)
+	return err
 }
 
 // prolong sees to it that the count lives for the retention from now on, and takes a place on a lease only where it has to.

@@ -278,3 +278,18 @@ func BenchmarkDuplicate(b *testing.B) {
 		}
 	})
 }
+
+// The names of events may be as long as senders like, and JSON takes six bytes for some of their characters.
+func TestArrivalsOfEventsWithLongNamesAreKeptHoweverManyComeTogether(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	for i := range countBatch {
+		l := lockFor(strings.Repeat("<", 2040), fmt.Sprint(i))
+		s.Arrived(l.Scope, "r", strings.Repeat("<", 2040), idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
+	}
+	s.duplicates.finish(within(t, patience))
+	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindArrivals); err != nil || n != countBatch {
+		t.Fatalf("%d of %d, %v", n, countBatch, err)
+	}
+}
