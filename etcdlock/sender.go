@@ -27,7 +27,7 @@ type request struct {
 	place   string             // the lock that it is about: one unanswered request at a time
 	side    side               // whether it may share the place
 	slots   []string           // those that it takes or frees, and its turns at limits: the same holds for each of them
-	size    int                // bytes of the values in it
+	size    int                // bytes of the values in it, and of its keys at most
 	company bool               // one who comes: others of this process wait for the lock already, so an end here is near, and it waits for that
 	alone   bool               // it names a lease of its own, which may be missing and would fail the whole batch
 	reply   chan reply
@@ -72,9 +72,17 @@ type reply struct {
 	err             error // see definite
 }
 
-func newRequest(place string, txn protocol.Op, size int) *request {
-	return &request{txn: txn, place: place, size: size, reply: make(chan reply, 1)}
+// newRequest takes the bytes of the values in txn.
+func newRequest(place string, txn protocol.Op, values int) *request {
+	return &request{txn: txn, place: place, size: values + longKeys*len(place), reply: make(chan reply, 1)}
 }
+
+// longKeys is how often a transaction has the name of its workflow in a key, at most: in its compares, in what it writes, and in what a refusal reads. In
+// keys it may be three times as long as it is.
+const longKeys = 10
+
+// slotKeys is the same of the name of a limit, for each of them.
+const slotKeys = 5
 
 // about names the slots that r takes or frees, and its turns at limits.
 func (r *request) about(k protocol.Keys) *request {
@@ -83,6 +91,7 @@ func (r *request) about(k protocol.Keys) *request {
 	}
 	for i := range k.Slots {
 		r.slots = append(r.slots, k.Slots[i].Key)
+		r.size += slotKeys*len(k.Slots[i].Key) + len(k.Slots[i].Value)
 	}
 	for _, turn := range [...]string{k.T, k.U} {
 		if turn != "" {
