@@ -185,7 +185,7 @@ func (g *Guard) admit(r *Request) Admission {
 		}
 		return Admission{Verdict: v}
 	}
-	mine.won(held.Lock())
+	g.live.won(mine, held.Lock())
 	return g.judged(newExecution(g, r, held, mine, callbackKey), r)
 }
 

@@ -67,8 +67,8 @@ func (l *live) enter(ctx context.Context, s Scope) (*spot, *Lock, error) {
 }
 
 // won says that the claim took the lock.
-func (s *spot) won(lock *Lock) {
-	s.lock = lock
+func (l *live) won(s *spot, lock *Lock) {
+	l.replace(s, lock)
 	close(s.decided)
 }
 
@@ -85,9 +85,9 @@ func (l *live) settle(scope Scope, lock *Lock) *spot {
 	if shard.spots == nil {
 		shard.spots = map[Scope]*spot{}
 	}
-	mine := &spot{at: scope, decided: make(chan struct{})}
+	mine := &spot{at: scope, decided: make(chan struct{}), lock: lock}
+	close(mine.decided)
 	shard.spots[scope] = mine
-	mine.won(lock)
 	return mine
 }
 

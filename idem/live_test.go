@@ -20,7 +20,7 @@ func TestSecondDeliveryWaitsForTheClaimAndThenKnowsTheHolder(t *testing.T) {
 			got <- lock
 		}()
 		synctest.Wait()
-		first.won(&Lock{Entry: Entry{Execution: "exec_1"}})
+		l.won(first, &Lock{Entry: Entry{Execution: "exec_1"}})
 		if lock := <-got; lock == nil || lock.Execution != "exec_1" {
 			t.Errorf("got %v", lock)
 		}
@@ -67,5 +67,20 @@ func TestLocksPerEventDoNotMeet(t *testing.T) {
 		if mine, _, err := l.enter(t.Context(), s); mine == nil || err != nil {
 			t.Errorf("%v: %v %v", s, mine, err)
 		}
+	}
+}
+
+// Under the race detector: whoever was first in the queue may note its lock while the claim of another one is being decided.
+func TestALockOfTheQueueIsNotedWhileAClaimIsDecided(t *testing.T) {
+	var l live
+	claims, _, err := l.enter(t.Context(), Scope{Workflow: "w", Key: keyA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted := make(chan *spot)
+	go func() { noted <- l.settle(Scope{Workflow: "w", Key: keyB}, &Lock{Entry: Entry{Token: 1}}) }()
+	l.won(claims, &Lock{Entry: Entry{Token: 2}})
+	if <-noted != nil {
+		t.Error("the older lock is noted")
 	}
 }
