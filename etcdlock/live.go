@@ -31,9 +31,13 @@ func (l *live) replace(names map[string]struct{}, revision int64) (gone []string
 	return gone
 }
 
+// appeared is told by a watch. That of the session before may still be telling when a newer list has been read, and who is not in that is gone.
 func (l *live) appeared(name string, revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if revision < l.revision {
+		return
+	}
 	l.names[name], l.revision = struct{}{}, revision
 }
 
@@ -41,7 +45,7 @@ func (l *live) disappeared(name string, revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.names, name)
-	l.revision = revision
+	l.revision = max(l.revision, revision)
 }
 
 // met says that the session's key was there at revision. The watch may not have told of it yet; where it is further than that,
