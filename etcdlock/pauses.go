@@ -266,9 +266,6 @@ func (s *Control) Resume(ctx context.Context, scope idem.PauseScope) (*idem.Paus
 	if len(kvs) == 0 {
 		return nil, idem.ErrNoPause
 	}
-	if kvs[0].Lease != 0 {
-		s.dropLater(clientv3.LeaseID(kvs[0].Lease))
-	}
 	p, err := s.layout.PauseAt(kvs[0])
 	if err != nil {
 		return nil, unavailable(err)

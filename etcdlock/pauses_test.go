@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -282,6 +283,26 @@ func TestAnOlderReleaseDoesNotAcknowledge(t *testing.T) {
 		}
 		if len(got.Unheard) == 0 {
 			t.Fatal("it counts as having heard of the pause")
+		}
+	}
+}
+
+func TestAResumeEndsTheLeaseOfItsPauseOnce(t *testing.T) {
+	t.Parallel()
+	var seen operations
+	seen.news.L = &seen.mu
+	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}, Prefix: "/resumed", OnOperation: seen.add})
+	p := pauseOf(t, "route:stripe")
+	p.For = time.Hour
+	mustPause(t, s, p)
+	mustResume(t, s, p)
+	seen.await(t, "lease_revoke")
+	closeStore(t, s) // waits for whatever else it has to end
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	for _, op := range seen.all {
+		if op.Code == link.CodeNotFound {
+			t.Errorf("%s: etcd was asked for a lease that had ended", op.Name)
 		}
 	}
 }

@@ -25,8 +25,11 @@ type Operation struct {
 	Code string
 }
 
-// CodeCancelled is the Code of a request that this process has called off itself.
-const CodeCancelled = "CANCELLED"
+// The Codes of a request that this process has called off itself, and of one about a lease that has ended, which is an answer like any other.
+const (
+	CodeCancelled = "CANCELLED"
+	CodeNotFound  = "NOT_FOUND"
+)
 
 // interceptors measure the requests to one member.
 func interceptors(endpoint string, report func(Operation)) []grpc.DialOption {

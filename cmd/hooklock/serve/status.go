@@ -113,7 +113,7 @@ func (c *contacts) operation(op link.Operation) {
 	}
 	switch {
 	case member == nil, op.Code == link.CodeCancelled: // which is our own doing
-	case op.Code == "":
+	case op.Code == "", op.Code == link.CodeNotFound:
 		member.Answer(time.Now())
 	default:
 		member.Fail(time.Now(), op.Code)
