@@ -329,9 +329,9 @@ func (r *Route) answer(row *idem.DecisionRow) string {
 	case d == idem.DecisionParked:
 		return r.parkedText()
 	case d == idem.DecisionRejected && r.Respond[d] != 0:
-		return fmt.Sprintf("%d, with a code that says what is wrong", r.Respond[d])
+		return fmt.Sprintf("%d, with a code that says what is wrong; 503 %s", r.Respond[d], codeMemoryExhausted)
 	case d == idem.DecisionRejected:
-		return rejectedStatuses() + ", by its code"
+		return rejectedStatuses() + ", by its code; 503 " + codeMemoryExhausted
 	case d == idem.DecisionInFlight && r.Policy.InFlight == idem.Attach:
 		return "the first one's answer, or " + text + " when it takes too long"
 	case d == idem.DecisionSkipped, d == idem.DecisionSuperseded:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hooklock/idem"
 	"hooklock/idem/naming"
 )
 
@@ -41,6 +42,21 @@ func TestWhatCannotBeNamedIsRejectedWithTheCodeOfNaming(t *testing.T) {
 	for _, code := range []string{naming.CodeWorkflowMissing, naming.CodeEventIDMissing, naming.CodeEventIDAmbiguous, naming.CodeKeyTooLong} {
 		if bad := reject(code, "why"); bad.Status != 400 || bad.Code != code || bad.Title != unnamed || bad.Error() != code+": why" {
 			t.Errorf("%+v", bad)
+		}
+	}
+}
+
+func TestARouteSaysWithWhichStatusesItsDeliveriesAreRejected(t *testing.T) {
+	for _, c := range []struct {
+		respond map[idem.Decision]int
+		want    string
+	}{
+		{nil, "400, 405, 408, 413 or 431, by its code; 503 memory_exhausted"},
+		{map[idem.Decision]int{idem.DecisionRejected: 422}, "422, with a code that says what is wrong; 503 memory_exhausted"},
+	} {
+		row := idem.DecisionRejected.Row()
+		if got := (&Route{Respond: c.respond}).answer(&row); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }
