@@ -206,8 +206,6 @@ func after(places []*protocol.InLine, upto int64) []*protocol.InLine {
 	return places
 }
 
-func same(l, m *protocol.InLine) bool { return l.Place == m.Place && l.Key == m.Key }
-
 // hasPlace looks no farther than it has to in a sorted line.
 func hasPlace(line []*protocol.InLine, l *protocol.InLine) bool {
 	for _, m := range line {

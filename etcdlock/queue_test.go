@@ -434,3 +434,5 @@ func TestALineThatIsNotUsedUpIsBounded(t *testing.T) {
 		t.Errorf("%d places are in the line, and %d are kept; it is followed: %v", n, kept, q.followed())
 	}
 }
+
+func same(l, m *protocol.InLine) bool { return l.Place == m.Place && l.Key == m.Key }

@@ -29,7 +29,6 @@ type Wire struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
 	closed   bool
-	refusing bool
 	requests passage
 	answers  passage
 	delay    time.Duration
@@ -94,13 +93,6 @@ func (w *Wire) Delay(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.delay = d
-}
-
-// Refuse closes new connections at once while on.
-func (w *Wire) Refuse(on bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.refusing = on
 }
 
 // Reset ends all connections with a TCP reset.
@@ -246,7 +238,7 @@ func (w *Wire) wait(way *passage) {
 func (w *Wire) add(c net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed || w.refusing {
+	if w.closed {
 		return false
 	}
 	w.conns[c] = struct{}{}

@@ -3,7 +3,6 @@ package cluster
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -124,15 +123,4 @@ func prefixOr(prefix string) string {
 		return "/hooklock"
 	}
 	return prefix
-}
-
-// Ready reports whether /readyz is 200.
-func (r *Replica) Ready() bool {
-	client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Get("http://" + r.Admin + "/readyz")
-	if err != nil {
-		return false
-	}
-	_ = answer.Body.Close()
-	return answer.StatusCode == http.StatusOK
 }
