@@ -22,8 +22,8 @@ func NewExecutions(e *cli.Environment) *cobra.Command {
 		Short: "see what ran and what runs, cancel it, or let an event run again",
 		Long: `See the executions: each is one attempt to run one delivery. STATUS is PENDING (it waits for the lock), RUNNING, CANCEL_REQUESTED,
 SUCCESS, FAILED (an error of the system or the upstream) or ABORTED (the decision of a person or a policy). OUTCOME says what is known of
-the effect: executed, not_executed, or unknown. DUPLICATES are the copies of the event that were answered without running. A parked execution is one
-whose sender was told that it is accepted: its request is kept, and it runs when it can (list --parked).`,
+the effect: executed, not_executed, or unknown. DUPLICATES are the copies of the event that were answered without running. A parked
+execution is one whose sender was told that it is accepted: its request is kept, and it runs when it can (list --parked).`,
 		Args: Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

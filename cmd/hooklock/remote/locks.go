@@ -22,8 +22,9 @@ func NewLocks(e *cli.Environment) *cobra.Command {
 
 STATE is running (a delivery is at the upstream), held (the lock outlives the answer, or belongs to a client of the lock API), cooling
 (the execution has ended with an unknown outcome, and release_delay keeps the lock closed), parked (a parked event has the lock, and waits for
-its next try), or blocked (it waits for a person); stale means that the owner is dead and the next one to come will take over. LEFT is the time until the nearest end: upstream.timeout of a running delivery (a
-long answer that has begun may take longer), the hold's, max_duration, release_delay.`,
+its next try), or blocked (it waits for a person); stale means that the owner is dead and the next one to come will take over. LEFT is the
+time until the nearest end: upstream.timeout of a running delivery (a long answer that has begun may take longer), the hold's, max_duration,
+release_delay.`,
 		Args: Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -24,10 +24,11 @@ func NewReport(e *cli.Environment) *cobra.Command {
 		Long: `See what each route has found wrong with its deliveries. In mode observe these were forwarded all the same, so this is what enforce
 would stop:
 
-  STALE       events that are older than one of their scope that went through, where the route has an order
+  STALE       events that are older than one of their scope that went through, where the route has an order; and
+              those that a newer one replaced while they waited (strategy latest)
   DUPLICATES  copies of an event that is settled or runs: they would get the first answer, or a 409
-  OVERLAPS    other events of a workflow while one ran: they would wait, or be refused;
-              and events that a limit had no slot for
+  OVERLAPS    other events of a workflow while one ran: they would wait, or be refused; and events that a limit
+              had no slot for
   MISMATCHES  a known event ID with another request
   MISSING     deliveries without an event ID
   FORGED      signatures that are not valid
