@@ -228,7 +228,7 @@ func Plain(text string) string {
 // Odd reports whether a terminal could take r for anything but a letter.
 func Odd(r rune) bool { return !strconv.IsPrint(r) }
 
-// Clip shortens text that nobody needs whole, such as a reason, to n columns.
+// Clip shortens text that has one line of a terminal to n columns.
 func Clip(text string, n int) string { return columns().Truncate(Plain(text), n, "…") }
 
 // Width is how many columns a terminal gives to text.

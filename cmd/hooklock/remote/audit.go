@@ -87,5 +87,5 @@ func auditRow(a *client.Audit, now time.Time) []string {
 	if a.Code != "" {
 		result += ": " + a.Code
 	}
-	return []string{cli.Span(now.Sub(a.At.Time)), a.Who, a.What, result, a.Workflow, a.ExecutionID, a.Before, a.After, a.Remote, cli.Clip(a.Why, 60)}
+	return []string{cli.Span(now.Sub(a.At.Time)), a.Who, a.What, result, a.Workflow, a.ExecutionID, a.Before, a.After, a.Remote, a.Why}
 }

@@ -44,7 +44,7 @@ func executionRow(x *client.Execution, now time.Time) []string {
 	}
 	return []string{
 		id, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
-		strconv.FormatInt(x.Duplicates, 10), x.Workflow, eventOf(x), cli.Clip(why(x), 60),
+		strconv.FormatInt(x.Duplicates, 10), x.Workflow, eventOf(x), why(x),
 	}
 }
 

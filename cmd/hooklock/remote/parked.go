@@ -66,7 +66,7 @@ func parkedRow(x *client.Execution, now time.Time) []string {
 			state, because = "blocked", p.Blocked
 		}
 	}
-	return []string{x.ExecutionID, state, cli.Span(now.Sub(since.Time)), strconv.Itoa(tries), next, x.Workflow, x.EventID, cli.Clip(because, 60)}
+	return []string{x.ExecutionID, state, cli.Span(now.Sub(since.Time)), strconv.Itoa(tries), next, x.Workflow, x.EventID, because}
 }
 
 // evidence is what is known of a try, for people; "" where none has ended.
@@ -238,7 +238,7 @@ func (d *Desk) bulk(ctx context.Context, action client.ParkedAction, b client.Bu
 		}
 		for i := range part.Executions {
 			x := &part.Executions[i]
-			t.Add(x.ExecutionID, x.Result, string(x.Status), x.Workflow, x.NewID, cli.Clip(x.Message, 60))
+			t.Add(x.ExecutionID, x.Result, string(x.Status), x.Workflow, x.NewID, x.Message)
 		}
 		if err := t.Flush(); err != nil {
 			return err
