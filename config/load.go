@@ -86,11 +86,14 @@ func Load(src Source) (*Loaded, error) {
 }
 
 // Legible is what can be read of a configuration that may have problems: the defaults stand where it cannot be read, nothing is checked, and
-// secrets are left out. It is for whoever looks for a process that runs with an earlier one.
+// secrets are left out. It is for whoever looks for a process that runs with an earlier one. Without a path it is the environment's.
 func Legible(src Source) (*Config, error) {
-	text, err := os.ReadFile(src.Path)
-	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
+	text := src.Bytes
+	if src.Path != "" {
+		var err error
+		if text, err = os.ReadFile(src.Path); err != nil {
+			return nil, fmt.Errorf("read configuration: %w", err)
+		}
 	}
 	r := newReading()
 	if err := r.read(src, text); err != nil {

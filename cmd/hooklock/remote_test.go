@@ -296,6 +296,7 @@ func TestTheGeneratedTokenIsFoundAndStaysOnThisMachine(t *testing.T) {
 	}{
 		{nil, []string{"--admin", api.url}, ""},
 		{nil, []string{"--config", config}, "generated"},
+		{[]string{"HOOKLOCK__ADMIN__LISTEN=" + strings.TrimPrefix(api.url, "http://"), "HOOKLOCK__DATA_DIR=" + data}, nil, "generated"}, // as in a pod
 		{[]string{"HOOKLOCK_TOKEN_FILE=" + other}, []string{"--config", config}, "other"},
 		{[]string{"HOOKLOCK_TOKEN_FILE=" + other, "HOOKLOCK_ADMIN=http://127.0.0.1:1"}, []string{"--token-file", token, "--admin", api.url}, "given"},
 	} {

@@ -125,27 +125,23 @@ func (r *Remote) Run(ctx context.Context, e *cli.Environment, work func(context.
 func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 	d := &Desk{output: r.output, screen: e.ScreenOf(e.Stdout), progress: newProgress(e)}
 	d.e = &cli.Environment{Env: e.Env, Stdout: d.progress.beside(e.Stdout), Stderr: d.progress.beside(e.Stderr)}
-	dir, address, trust := config.Default().DataDir, "", r.tls
-	var own client.TLS
 	c, err := r.configuration(e)
 	if err != nil {
 		return nil, err
 	}
-	if c != nil {
-		dir, address, own = c.DataDir, AdminURL(c), wiring.OwnTrust(c)
-	}
+	address, trust := AdminURL(c), r.tls
 	d.url = firstOf(r.url, e.Lookup(envAdmin), address)
 	switch {
-	case d.url == "" && c != nil:
+	case d.url == "":
 		return nil, cli.Misuse(fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and name it with --admin", r.ConfigFile()))
 	case d.url == address && trust.CAFile == "": // its own certificate is as good as the authority that signed it
+		own := wiring.OwnTrust(c)
 		trust.CAFile, trust.ServerName = own.CAFile, own.ServerName
 	}
-	d.url = firstOf(d.url, client.DefaultURL)
 	if !strings.Contains(d.url, "://") {
 		d.url = "http://" + d.url
 	}
-	source, err := r.source(e, d, filepath.Join(dir, admin.TokenFile))
+	source, err := r.source(e, d, filepath.Join(c.DataDir, admin.TokenFile))
 	if err != nil {
 		return nil, cli.Misuse(err)
 	}
@@ -159,7 +155,7 @@ func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 // ConfigFile is the file that --config names, or the one that commands read otherwise.
 func (r *Remote) ConfigFile() string { return firstOf(r.config, wiring.DefaultConfig) }
 
-// configuration is that of the hooklock that is asked: the one that is named, or the one that lies here; nil where there is none. One that is not
+// configuration is that of the hooklock that is asked: the one that is named, or the one that lies here, or the environment's alone. One that is not
 // valid is read as far as it can be: the hooklock runs with an earlier one, and whoever mends it wants to ask.
 func (r *Remote) configuration(e *cli.Environment) (*config.Config, error) {
 	file := r.ConfigFile()
@@ -169,7 +165,7 @@ func (r *Remote) configuration(e *cli.Environment) (*config.Config, error) {
 	case err == nil:
 		return loaded.Config, nil
 	case r.config == "" && errors.Is(err, fs.ErrNotExist):
-		return nil, nil //nolint:nilnil // nobody said that there is one
+		return config.Legible(config.Source{Env: e.Env}) // nobody said that there is one; in a container the environment says where it listens
 	case !errors.As(err, &problems):
 		return nil, err
 	}
