@@ -40,6 +40,9 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
+// saidThere are the warnings of examples about which their pages speak, or that are about the machine.
+var saidThere = regexp.MustCompile(`no such file|no environment variable|^docs/quickstart.*: unmatched: pass|^docs/slots.*lock.limit: is 3|^docs/api.*routes: there are none`)
+
 func TestConfigurationsInTheDocumentationLoad(t *testing.T) {
 	fence := regexp.MustCompile("(?s)```yaml\n(.*?)```")
 	var senders config.Senders
@@ -56,8 +59,15 @@ func TestConfigurationsInTheDocumentationLoad(t *testing.T) {
 				continue
 			}
 			loaded++
-			if _, err := config.Load(config.Source{Path: path, Bytes: []byte(m[1]), Senders: senders}); err != nil {
+			example, err := config.Load(config.Source{Path: path, Bytes: []byte(m[1]), Senders: senders})
+			if err != nil {
 				t.Errorf("%s: %v", path, err)
+				continue
+			}
+			for _, w := range example.Warnings {
+				if text := w.String(); !saidThere.MatchString(text) {
+					t.Errorf("an example that validate warns of: %s", text)
+				}
 			}
 		}
 	}
