@@ -235,3 +235,13 @@ func TestABadVariableIsSaidAndNoReasonToStop(t *testing.T) {
 		t.Errorf("%s", log)
 	}
 }
+
+// Under strategy latest the process that tells may not be the one that accepted the event, and its clock may be behind.
+func TestTheAgeOfAParkedEventIsNeverNegative(t *testing.T) {
+	r := open(t)
+	l := &idem.Lock{Entry: idem.Entry{Route: "plain"}, Parked: &idem.Parked{Since: time.Now().Add(time.Hour)}}
+	r.Told(idem.Told{What: idem.ToldDeadLetter, Lock: l, Code: "replaced"})
+	if age := r.last(t)["age_ms"]; age != 0.0 {
+		t.Errorf("age_ms is %v", age)
+	}
+}
