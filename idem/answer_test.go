@@ -6,7 +6,7 @@ func TestOnlyAnAnswerThatTheRouteKeepsSettlesItsEvent(t *testing.T) {
 	for status, want := range map[int]End{
 		200: {Status: Success, Outcome: Executed, Kept: true},
 		299: {Status: Success, Outcome: Executed, Kept: true},
-		302: {Status: Success, Outcome: Executed},
+		302: {Status: Failed, Outcome: Executed},
 		404: {Status: Failed, Outcome: Executed, Kept: true}, // the route says so
 		409: {Status: Failed, Outcome: Executed},
 		500: {Status: Failed, Outcome: Executed},

@@ -189,8 +189,9 @@ func TestAFailureSaysWhatTheUpstreamAnswered(t *testing.T) {
 		199: {"upstream_status", "the upstream answered 199"},
 		400: {"upstream_status", "the upstream answered 400"},
 		502: {"upstream_status", "the upstream answered 502, which says nothing about the effect"},
+		300: {"upstream_status", "the upstream answered 300"},
 		200: {},
-		399: {},
+		299: {},
 	} {
 		o, clock := &oneLock{}, noon
 		admitted(t, o, &clock, func(p *Policy) { p.Unknown.Add(502, 502) }).Complete(Answer{Status: status})

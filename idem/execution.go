@@ -95,7 +95,7 @@ func (x *Execution) Complete(answer Answer) Ending {
 	if c := x.guard.carrier; c != nil {
 		c.reached()
 	}
-	if x.told(Tried{Answer: &answer, RetryAfter: retryAfter(&answer)}) {
+	if x.told(Tried{Answer: &answer, RetryAfter: retryAfter(&answer, x.guard.o.Now())}) {
 		return Ending{Recorded: true, Parked: true}
 	}
 	return x.complete(answer)
@@ -107,7 +107,7 @@ func (x *Execution) complete(answer Answer) Ending {
 	case x.policy.Unknown.Has(answer.Status):
 		end.Outcome = Unknown
 		end.Error = &Failure{Code: "upstream_status", Detail: fmt.Sprintf("the upstream answered %d, which says nothing about the effect", answer.Status)}
-	case answer.Status >= 200 && answer.Status < 400:
+	case Succeeded(answer.Status):
 		end.Status = Success
 	default:
 		end.Error = &Failure{Code: "upstream_status", Detail: fmt.Sprintf("the upstream answered %d", answer.Status)}

@@ -14,7 +14,7 @@ const (
 	ParkSlow        ParkOn = "slow"                 // its upstream takes longer than its sender waits
 	ParkUnreachable ParkOn = "unreachable"          // nothing of it reached the upstream
 	ParkUnknown     ParkOn = "unknown"              // nobody knows whether it ran
-	ParkFailed      ParkOn = "failed"               // the upstream answered 5xx, 408 or 429
+	ParkFailed      ParkOn = "failed"               // the upstream answered 5xx, 408, 409, 425 or 429
 	ParkSenderLimit ParkOn = "sender_limit"         // its sender is half way to switching the endpoint off; not of a policy's list either
 	ParkPaused      ParkOn = ParkOn(DecisionPaused) // somebody has paused it; whatever a policy parks, it parks that too
 )

@@ -86,11 +86,11 @@ func (p *Policy) after(failures int, t *Tried) (step nextStep, failed bool) {
 	case outcome == Unknown && p.OnUnknown == UnknownBlock:
 		return nextStep{kind: stepBlock, code: DecisionUnknown.Row().Code, why: "nobody knows whether the upstream executed it: " + t.Failure.Detail}, true
 	case outcome == Unknown:
-		step = nextStep{kind: stepRetry, pause: p.ReleaseDelay}
-	case t.Answer.Status < 400 || p.Keep.Has(t.Answer.Status) && !Retried(t.Answer.Status):
-		return nextStep{kind: stepEnd}, false
+		step = nextStep{kind: stepRetry, pause: max(p.ReleaseDelay, min(t.RetryAfter, mostAsked))}
 	case Retried(t.Answer.Status):
 		step = nextStep{kind: stepRetry, pause: min(t.RetryAfter, mostAsked)}
+	case Succeeded(t.Answer.Status) || p.Keep.Has(t.Answer.Status):
+		return nextStep{kind: stepEnd}, false
 	default:
 		return park.giveUp("upstream_status", t.Failure.Detail), true
 	}
@@ -108,21 +108,39 @@ func (p *ParkPolicy) giveUp(code, why string) nextStep {
 	return nextStep{kind: stepBlock, code: code, why: why}
 }
 
-// retryAfter is when an upstream wants to be asked again; 0 = it does not say in seconds. A date is not read: whose clock would it be by?
-func retryAfter(a *Answer) time.Duration {
+// retryAfter is how long an upstream wants to be left alone; 0 = it does not say. A date is compared with now, the clock of this process.
+func retryAfter(a *Answer, now time.Time) time.Duration {
 	for _, f := range a.Header {
 		if !strings.EqualFold(f.Name, "Retry-After") {
 			continue
 		}
-		if n, err := strconv.ParseUint(strings.TrimSpace(f.Value), 10, 31); err == nil {
+		text := strings.TrimSpace(f.Value)
+		if n, err := strconv.ParseUint(text, 10, 31); err == nil {
 			return time.Duration(n) * time.Second
+		}
+		for _, layout := range httpDates {
+			if at, err := time.Parse(layout, text); err == nil {
+				return max(at.Sub(now), 0)
+			}
 		}
 	}
 	return 0
 }
 
+// httpDates are the three ways to write a date in HTTP (RFC 9110, section 5.6.7). Each is in UTC.
+var httpDates = []string{"Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-06 15:04:05 GMT", time.ANSIC}
+
+// Succeeded reports whether an answer says that the event went through. A redirect does not: Hooklock follows none.
+func Succeeded(status int) bool { return status >= 200 && status < 300 }
+
 // Retried reports whether an answer says that the event may go through later.
-func Retried(status int) bool { return status >= 500 || status == 408 || status == 429 }
+func Retried(status int) bool {
+	switch status {
+	case 408, 409, 425, 429:
+		return true
+	}
+	return status >= 500
+}
 
 // pauseAfter is how long a carrier waits after n tries in a row that brought nothing: doubled each time, with jitter, so that many do not come
 // back together.

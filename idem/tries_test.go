@@ -27,11 +27,16 @@ func TestWhatFollowsATry(t *testing.T) {
 		pause    time.Duration
 	}{
 		{"a 2xx settles it", nil, 0, answered(204), stepEnd, false, 0},
-		{"a redirect settles it", nil, 0, answered(302), stepEnd, false, 0},
+		{"a redirect, which is not followed, waits for a person at once", nil, 0, answered(302), stepBlock, true, 0},
+		{"or is a dead letter at once, as any other refusal", skips, 0, answered(308), stepDead, true, 0},
+		{"a redirect that is kept settles it", func(p *Policy) { p.Keep.Add(303, 303) }, 0, answered(303), stepEnd, false, 0},
 		{"an answer that is kept settles it", func(p *Policy) { p.Keep.Add(404, 404) }, 0, answered(404), stepEnd, false, 0},
 		{"a 5xx that is kept does not", func(p *Policy) { p.Keep.Add(500, 599) }, 0, answered(500), stepRetry, true, 0},
 		{"a 5xx is tried again", nil, 0, answered(503), stepRetry, true, 0},
 		{"so is a 408", nil, 0, answered(408), stepRetry, true, 0},
+		{"so is a 409: something is in the way", nil, 0, answered(409), stepRetry, true, 0},
+		{"so is a 425: it came too early", nil, 0, answered(425), stepRetry, true, 0},
+		{"a 409 that is kept is none the less", func(p *Policy) { p.Keep.Add(409, 409) }, 0, answered(409), stepRetry, true, 0},
 		{"so is a 429", nil, 1, answered(429), stepRetry, true, 0},
 		{"the last attempt that may fail waits for a person", nil, 2, answered(500), stepBlock, true, 0},
 		{"or is a dead letter", skips, 2, answered(500), stepDead, true, 0},
@@ -53,10 +58,15 @@ func TestWhatFollowsATry(t *testing.T) {
 	}
 }
 
-// TestAskedPausesAreBounded: an upstream may ask for an hour at most, in seconds.
+// TestAskedPausesAreBounded: an upstream may ask for an hour at most, in seconds or by a date.
 func TestAskedPausesAreBounded(t *testing.T) {
-	for text, want := range map[string]time.Duration{"7": 7 * time.Second, " 90 ": 90 * time.Second, "soon": 0, "-1": 0, "Wed, 21 Oct 2026 07:28:00 GMT": 0} {
-		if got := retryAfter(&Answer{Header: []HeaderField{{"retry-after", text}}}); got != want {
+	now := time.Date(2026, time.October, 21, 7, 28, 0, 0, time.UTC)
+	for text, want := range map[string]time.Duration{
+		"7": 7 * time.Second, " 90 ": 90 * time.Second, "soon": 0, "-1": 0,
+		"Wed, 21 Oct 2026 07:28:30 GMT": 30 * time.Second, "Wednesday, 21-Oct-26 07:29:00 GMT": time.Minute, "Wed Oct 21 07:28:05 2026": 5 * time.Second,
+		"Wed, 21 Oct 2026 07:27:00 GMT": 0, "Wed, 21 Oct 2026 07:28:30 CET": 0,
+	} {
+		if got := retryAfter(&Answer{Header: []HeaderField{{"retry-after", text}}}, now); got != want {
 			t.Errorf("Retry-After %q: %v, want %v", text, got, want)
 		}
 	}

@@ -73,7 +73,7 @@ func tryResult(r *proxy.Report) string {
 	switch {
 	case r.Outcome != idem.Executed:
 		return string(r.Outcome)
-	case r.UpstreamStatus >= 400:
+	case !idem.Succeeded(r.UpstreamStatus):
 		return tryFailed
 	}
 	return trySuccess

@@ -250,6 +250,8 @@ func TestWhatTheUpstreamFailsIsTriedAgainWithALargerToken(t *testing.T) {
 	h := parking(t)
 	for name, c := range map[string]struct{ route, first string }{
 		"a 503":     {"park-failed", testkit.Reply(503, "not now")},
+		"a 409":     {"park-failed", testkit.Reply(409, "something is in the way")},
+		"a 425":     {"park-failed", testkit.Reply(425, "too early")},
 		"no answer": {"park", ""},
 		"cut":       {"park", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"},
 	} {
@@ -475,10 +477,20 @@ func TestAProcessThatEndsParksWhatWaits(t *testing.T) {
 func TestADeadLetterLetsTheNextOneRun(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
-	path := at(t, "park-skip")
+	for name, poison := range map[string]int{"a refusal": 422, "a redirect, which is not followed": 308} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			poisoned(t, h, at(t, "park-skip"), poison)
+		})
+	}
+}
+
+// poisoned lets the service answer the first of two events with status, and checks that it is a dead letter and the second one runs.
+func poisoned(t *testing.T, h *testkit.Hooklock, path string, status int) {
+	t.Helper()
 	shared.on(t, path, func(r *testkit.Received) string {
 		if r.Body == "poison" {
-			return testkit.Reply(422, "never")
+			return testkit.Reply(status, "never")
 		}
 		return testkit.OK("fine")
 	})
