@@ -14,7 +14,7 @@ func (f formSource) read(m *Message) ([]byte, result) {
 	if !m.isForm() {
 		return nil, missing
 	}
-	return m.scratch.parameter(m.Body, f.name)
+	return m.scratch.parameter(m.text(), f.name)
 }
 
 // maxFormJSON bounds JSON in a form, which is decoded before it is read, in bytes.
@@ -33,11 +33,11 @@ func (f formMember) read(m *Message) ([]byte, result) {
 	}
 	s := &m.scratch
 	if f.whole != "" {
-		if value, r := s.parameter(m.Body, f.whole); r != missing {
+		if value, r := s.parameter(m.text(), f.whole); r != missing {
 			return value, r
 		}
 	}
-	raw, r := s.find(m.Body, f.parameter)
+	raw, r := s.find(m.text(), f.parameter)
 	switch {
 	case r != found:
 		return nil, r

@@ -77,6 +77,8 @@ func TestJSONInAFormIsRead(t *testing.T) {
 		r                  Reading
 	}{
 		{team, "form.payload.team.id", "T1", ReadFound},
+		{"\ufeff" + team, "form.payload.team.id", "T1", ReadFound},
+		{"\ufeffid=1", "form.id", "1", ReadFound},
 		{team, `form["payload"].team.id`, "T1", ReadFound},
 		{team, "form.payload.a[0].b", "2", ReadFound},
 		{team + "&x=1", "form.payload.team.none", "", ReadMissing},

@@ -11,7 +11,7 @@ type bodySource struct {
 func (b bodySource) read(m *Message) ([]byte, result) {
 	s := &m.scratch
 	values := &s.body
-	text := bytes.TrimPrefix(m.Body, byteOrderMark) // RFC 8259, section 8.1: a reader may ignore it
+	text := m.text()
 	if values.set != b.set {
 		values.set = b.set
 		values.json = values.scan.run(text, b.set)
@@ -21,6 +21,10 @@ func (b bodySource) read(m *Message) ([]byte, result) {
 	}
 	return s.member(text, values.scan.got[b.slot])
 }
+
+// text is the body without the byte order mark that it may begin with: RFC 8259, section 8.1 lets a reader of JSON ignore it, and the URL standard
+// decodes a form without it.
+func (m *Message) text() []byte { return bytes.TrimPrefix(m.Body, byteOrderMark) }
 
 var byteOrderMark = []byte("\ufeff")
 

@@ -24,7 +24,7 @@ func (x xmlSource) read(m *Message) ([]byte, result) {
 		return nil, missing
 	}
 	w := xmlWalk{steps: x.steps, met: make([]int, len(x.steps))}
-	if !w.run(xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(m.Body, byteOrderMark)))) {
+	if !w.run(xml.NewDecoder(bytes.NewReader(m.text()))) {
 		return nil, missing
 	}
 	switch {
