@@ -126,7 +126,7 @@ func ParsePosition(text string) (p Position, ok bool) {
 	if n, ok := parseNumber(text); ok {
 		return n, true
 	}
-	at, err := time.Parse(time.RFC3339Nano, text)
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // RFC 3339, section 5.6: "t" and "z" may be lower case
 	if err != nil {
 		return "", false
 	}
