@@ -4,6 +4,7 @@ import "time"
 
 // Request is a delivery that has its names and asks to run.
 type Request struct {
+	// Scope is what it locks. Without a key the delivery is an event of its own, and Admit makes one.
 	Scope       Scope
 	EventID     string
 	Fingerprint Fingerprint

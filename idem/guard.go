@@ -92,6 +92,9 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	if r.Scope.PerEvent = r.Policy.PerEvent(); r.Scope.PerEvent {
 		r.Order = nil // nothing keeps two events apart, so none has a turn
 	}
+	if !r.Policy.Idempotency || r.Scope.Key == "" {
+		r.Scope.Key = g.randomKey()
+	}
 	g.lively.Store(g.o.Now().UnixNano())
 	unkept := false
 	if g.atOnce(r) {
@@ -151,9 +154,7 @@ func (g *Guard) Waiting() (n int, since time.Time) { return g.waiting.waiting() 
 
 // admit decides without waiting.
 func (g *Guard) admit(r *Request) Admission {
-	if !r.Policy.Idempotency {
-		r.Scope.Key = g.randomKey()
-	} else if rec := g.cache.get(r.Scope.Key, g.o.Now()); rec != nil {
+	if rec := g.cache.get(r.Scope.Key, g.o.Now()); rec != nil {
 		if v := Decide(&Seen{Record: rec}, r, g.o.Now()); v.Decision != "" {
 			return Admission{Verdict: v}
 		}
@@ -291,7 +292,7 @@ func HashCallbackKey(key string) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// randomKey is the key of a delivery that is its own event: where idempotency is off.
+// randomKey is the key of a delivery that is its own event: where idempotency is off, or where nothing names it.
 func (g *Guard) randomKey() Key {
 	key, err := RandomKey(g.o.Random)
 	if err != nil {

@@ -265,6 +265,7 @@ func (d *delivery) name() *ending {
 	default:
 		d.report.Workflow, d.report.Key, d.report.EventID = d.names.Workflow, d.names.Key.Short(), d.names.EventID
 		if !d.names.Missing {
+			d.report.Keyed = d.report.Keyed && d.names.Key != ""
 			return nil
 		}
 		if paused := d.h.o.Paused; paused != nil && paused(d.route.Name, d.names.Workflow) != nil {

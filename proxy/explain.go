@@ -179,6 +179,10 @@ func (x *Explanation) name(route *Route, m *naming.Message) {
 		x.Note = "idempotency.enabled is false: each delivery is an event of its own, and no duplicate is found"
 		return
 	}
+	if names.Key == "" {
+		x.Note = "it has neither an event ID nor a body: it is an event of its own, and no duplicate of it is found"
+		return
+	}
 	x.EventID, x.Source, x.Key = names.EventID, names.Source, string(names.Key)
 	if names.ByPayload {
 		x.Note = fmt.Sprintf("the payload is the key: equal deliveries are one event for %s after it ended", route.Policy.PayloadRetention)

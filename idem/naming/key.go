@@ -15,7 +15,7 @@ type MissingEventID string
 
 // The policies for a missing event ID.
 const (
-	MissingPayload MissingEventID = "payload" // the fingerprint is the key
+	MissingPayload MissingEventID = "payload" // the fingerprint is the key; without a body there is none
 	MissingReject  MissingEventID = "reject"  // it is refused: 400
 	MissingPass    MissingEventID = "pass"    // it goes through without a key
 )
@@ -121,7 +121,8 @@ type Names struct {
 	Workflow, EventID string
 	// Source is where the event ID came from: "header.Idempotency-Key", or several with a comma between them.
 	Source string
-	// Key names the event inside route and workflow. It is empty when Missing is set.
+	// Key names the event inside route and workflow. It is empty when Missing is set, and of a delivery that has neither an event ID nor a body: each of
+	// these is an event of its own.
 	Key         idem.Key
 	Fingerprint idem.Fingerprint
 	Parts       idem.Parts // of the fingerprint
@@ -222,6 +223,10 @@ func (k *Keys) withoutEventID(m *Message, names Names, why *failure) (Names, err
 	s := &m.scratch
 	s.event = append(s.event[:0], part{source: &payload, value: value})
 	names.Source, names.ByPayload = sourcesOf(s.event)
+	if len(m.Body) == 0 { // all that it says is that it came
+		names.Source = ""
+		return names, nil
+	}
 	text, err := s.text(s.event, PartEventID)
 	if err != nil {
 		return names, err

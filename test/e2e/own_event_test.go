@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+func TestWithoutIdempotencyEachDeliveryThatIsParkedAtOnceRuns(t *testing.T) {
+	t.Parallel()
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: {url: %q, timeout: 30s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+park_store: {single_member: true}
+routes:
+  - {name: off-now, path: "/off-now/{w}", idempotency: {enabled: false}, park: {enabled: true, after: 0s}}
+`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()))
+	path := at(t, "off-now")
+	shared.on(t, path, answers(testkit.OK("done")))
+	executions := map[string]bool{}
+	for range 3 {
+		executions[acceptedAs(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 202)] = true
+	}
+	if len(executions) != 3 {
+		t.Errorf("three deliveries were accepted as %v", executions)
+	}
+	testkit.Until(t, "all three to run", func() bool { return len(shared.up.Received(path)) >= 3 })
+}
+
+func TestADeliveryWithoutABodyAndEventIDIsAnEventOfItsOwn(t *testing.T) {
+	t.Parallel()
+	path := at(t, "plain")
+	shared.on(t, path, answers(testkit.OK("done")))
+	for range 3 {
+		passed(t, testkit.Post(t, shared.patient.Addr, path, ""), 200, "done", "executed")
+	}
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "", key("1")), 200, "done", "executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "", key("1")), 200, "done", "replayed")
+	if n := len(shared.up.Received(path)); n != 4 {
+		t.Errorf("the service saw %d requests, want 4", n)
+	}
+}
