@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -92,12 +93,20 @@ func (p *Policy) after(failures int, t *Tried) (step nextStep, failed bool) {
 	case Succeeded(t.Answer.Status) || p.Keep.Has(t.Answer.Status):
 		return nextStep{kind: stepEnd}, false
 	default:
-		return park.giveUp("upstream_status", t.Failure.Detail), true
+		return park.giveUp("upstream_status", t.text()), true
 	}
 	if failures+1 >= park.Attempts {
-		return park.giveUp("attempts_exhausted", t.Failure.Detail), true
+		return park.giveUp("attempts_exhausted", fmt.Sprintf("%d failed, the last: %s", failures+1, t.text())), true
 	}
 	return step, true
+}
+
+// text says for people how the try failed.
+func (t *Tried) text() string {
+	if t.Answer != nil {
+		return fmt.Sprintf("the upstream answered %d", t.Answer.Status)
+	}
+	return t.Failure.Detail
 }
 
 // giveUp is what follows a try after which there is no other.

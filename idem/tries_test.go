@@ -58,6 +58,23 @@ func TestWhatFollowsATry(t *testing.T) {
 	}
 }
 
+// TestAnEventThatMayNotBeTriedAgainSaysWhatTheServiceAnswered, and how often it failed.
+func TestAnEventThatMayNotBeTriedAgainSaysWhatTheServiceAnswered(t *testing.T) {
+	p := &Policy{Park: &ParkPolicy{Attempts: 3, OnFailure: FailureSkip}}
+	for want, c := range map[string]struct {
+		before int
+		tried  Tried
+	}{
+		"3 failed, the last: the upstream answered 500": {2, Tried{Answer: &Answer{Status: 500}}},
+		"3 failed, the last: it hung up":                {2, Tried{Sent: true, Failure: Failure{Detail: "it hung up"}}},
+		"the upstream answered 404":                     {0, Tried{Answer: &Answer{Status: 404}}},
+	} {
+		if step, _ := p.after(c.before, &c.tried); step.why != want {
+			t.Errorf("%q, want %q", step.why, want)
+		}
+	}
+}
+
 // TestAskedPausesAreBounded: an upstream may ask for an hour at most, in seconds or by a date.
 func TestAskedPausesAreBounded(t *testing.T) {
 	now := time.Date(2026, time.October, 21, 7, 28, 0, 0, time.UTC)
