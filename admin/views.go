@@ -82,7 +82,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	case f.Record != nil:
 		showEnd(&v, &f.Record.End)
 		v.Final = f.Record.Final && !f.Record.Settled() && f.Record.Superseded() == ""
-		v.RequestKept, v.Tries = f.Record.RequestKept, f.Record.Tries
+		v.RequestKept, v.Tries, v.ParkedOn = f.Record.RequestKept, f.Record.Tries, string(f.Record.ParkedOn)
 	case f.Short != nil:
 		showShort(&v, f)
 	case f.Lock == nil:

@@ -263,6 +263,8 @@ type Record struct {
 	RequestKept bool `json:"requestKept,omitempty"`
 	// Tries is how often the upstream was called for a parked execution; 0 = it was not parked.
 	Tries int `json:"tries,omitempty"`
+	// ParkedOn is what it was parked for; "" = it was not parked, or an older release wrote the record.
+	ParkedOn ParkOn `json:"parkedOn,omitempty"`
 
 	Revision int64 `json:"-"` // mod revision
 	Size     int   `json:"-"` // bytes in the ledger, as this process wrote it; 0 = not known

@@ -72,6 +72,7 @@ type Execution struct {
 	Parked         *Parked   `json:"parked,omitempty"`      // nil: it is not parked, or has ended
 	RequestKept    bool      `json:"requestKept,omitempty"` // of what has ended: its request is kept, and it can be run again
 	Tries          int       `json:"tries,omitempty"`       // of what has ended: calls of the upstream while it was parked and before; 0 = it never was
+	ParkedOn       string    `json:"parkedOn,omitempty"`    // of what has ended: what it was parked for; "" = it was not, or an older release wrote it
 	Attempts       []Attempt `json:"attempts,omitempty"`    // all of the event, the oldest first; of a list, and where there is one alone, none
 	Arrivals       *Arrivals `json:"arrivals,omitempty"`    // how the event arrived besides; nil = nothing is kept, or it is of a list without Decision
 

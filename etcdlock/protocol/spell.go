@@ -190,6 +190,7 @@ func (v *recordValue) spell(room int) ([]byte, error) {
 	s.flag("final", v.Final)
 	s.flag("requestKept", v.RequestKept)
 	s.count("tries", int64(v.Tries))
+	s.some("parkedOn", string(v.ParkedOn))
 	s.number("token", v.Token)
 	s.time("expiresAt", v.ExpiresAt)
 	if a := v.Answer; a != nil {

@@ -67,6 +67,12 @@ func TestWhatIsStoredStays(t *testing.T) {
 			"v":1,"executionId":"exec_c","status":"ABORTED","outcome":"unknown","workflow":"","key":"","route":"","fingerprint":` + nobody + `,"holder":"","token":0,"attempt":0,
 			"startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z","expiresAt":"2026-01-02T03:04:05.006Z",
 			"abort":{"by":"ops","reason":"why","at":"2026-01-02T03:04:05.006Z","final":true},"final":true}`},
+		"a record of what was parked": {func() ([]byte, error) {
+			l := parkedLock()
+			return EncodeRecord(RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: l.StartedAt}), "")
+		}, `{
+			"v":1,"executionId":"exec_c","status":"SUCCESS","outcome":"executed","workflow":"w","key":"k","route":"","fingerprint":` + nobody + `,"holder":"","token":11,"attempt":1,
+			"startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z","expiresAt":"2026-01-02T03:04:05.006Z","tries":2,"parkedOn":"slow"}`},
 		"a record of a failure": {func() ([]byte, error) { return EncodeRecord(failed, "") }, `{
 			"v":1,"executionId":"exec_c","status":"FAILED","outcome":"unknown","workflow":"","key":"","route":"","fingerprint":` + nobody + `,"holder":"","token":9,"attempt":0,
 			"startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z","expiresAt":"2026-01-02T03:04:05.006Z",

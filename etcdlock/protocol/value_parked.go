@@ -52,7 +52,7 @@ const CodeSkipped = "skipped"
 
 // endParked makes the record one of a parked execution. One that was skipped has not been cancelled: it may run again.
 func endParked(r *idem.Record, l *idem.Lock) {
-	r.Tries = l.Parked.Tries
+	r.Tries, r.ParkedOn = l.Parked.Tries, l.Parked.On
 	if r.Status == idem.Aborted && r.Outcome == idem.Executed { // a try was, and the event has not come to its end
 		r.Outcome = idem.Unknown
 	}

@@ -43,7 +43,7 @@ func (t *Telemetry) Told(n idem.Told) {
 	}
 	attrs = appendText(attrs, "event_id", t.shown(l.EventID))
 	if p := l.Parked; p != nil {
-		attrs = append(attrs, slog.Int("tries", p.Tries), slog.Float64("age_ms", milliseconds(max(0, t.o.Now().Sub(p.Since)))))
+		attrs = append(attrs, slog.String("on", string(p.On)), slog.Int("tries", p.Tries), slog.Float64("age_ms", milliseconds(max(0, t.o.Now().Sub(p.Since)))))
 		if n.What == idem.ToldRetry && p.Last != nil {
 			attrs = appendText(attrs, "outcome", string(p.Last.Outcome))
 			attrs = append(attrs, slog.Time("next_attempt", p.NextAttempt.UTC()))

@@ -501,6 +501,9 @@ func poisoned(t *testing.T, h *testkit.Hooklock, path string, status int) {
 	if got := execution(t, h, id); got["requestKept"] != true {
 		t.Errorf("its request is not kept: %v", got)
 	}
+	if got := execution(t, h, id); got["parkedOn"] != "locked" || !strings.Contains(fmt.Sprint(got["error"]), fmt.Sprintf("the upstream answered %d", status)) {
+		t.Errorf("it does not say why: %v", got)
+	}
 	if n := len(shared.up.Received(path)); n != 2 {
 		t.Errorf("%d calls", n)
 	}

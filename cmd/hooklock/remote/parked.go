@@ -94,6 +94,7 @@ func showParked(x *client.Execution, add func(name, value string)) {
 	if x.Tries > 0 {
 		add("tries", strconv.Itoa(x.Tries))
 	}
+	add("parked for", x.ParkedOn)
 	p := x.Parked
 	if p == nil {
 		return
