@@ -117,19 +117,11 @@ func (s *Seen) traceOf(id ExecutionID) string {
 func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	rec := seen.Record
 	if rec != nil && r.other(rec.Fingerprint) {
-		switch r.Policy.OnMismatch {
-		case MismatchReject:
-			return r.mismatch(&rec.Entry)
-		case MismatchExecute:
-			return r.decideLock(seen, rec, now)
-		}
+		return r.mismatch(&rec.Entry)
 	}
 	if copied := seen.copyOf(r.Scope.Key); copied != nil {
-		switch {
-		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchReject:
+		if r.other(copied.Fingerprint) {
 			return r.mismatch(&copied.Entry)
-		case r.other(copied.Fingerprint) && r.Policy.OnMismatch == MismatchExecute:
-			return Verdict{Decision: DecisionLocked, Holder: copied.Execution, RetryAfter: copied.remaining(now), Behind: copied.Revision}
 		}
 		v := Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied, RetryAfter: copied.remaining(now)}
 		if copied.Parked != nil { // it was accepted, and each copy of it is
@@ -159,9 +151,9 @@ func (s *Seen) copyOf(key Key) *Lock {
 	return s.Waiting
 }
 
-// other reports whether fp is another request than this one, where that matters.
+// other reports whether fp is another request than this one, where the route refuses that. Under MismatchExecute the key tells them apart.
 func (r *Request) other(fp Fingerprint) bool {
-	return r.Policy.OnMismatch != MismatchReplay && fp != r.Fingerprint
+	return r.Policy.OnMismatch == MismatchReject && fp != r.Fingerprint
 }
 
 // decideLock is the last question: is the lock free? rec is the record that would be written over.

@@ -86,10 +86,9 @@ func queue(s *Seen, _ *Policy) { s.Queue = true }
 func policy(change func(*Policy)) seenBy { return func(_ *Seen, p *Policy) { change(p) } }
 
 var (
-	onMismatchReplay  = policy(func(p *Policy) { p.OnMismatch = MismatchReplay })
-	onMismatchExecute = policy(func(p *Policy) { p.OnMismatch = MismatchExecute })
-	onUnknownBlock    = policy(func(p *Policy) { p.OnUnknown = UnknownBlock })
-	verified          = policy(func(p *Policy) { p.Verified = true })
+	onMismatchReplay = policy(func(p *Policy) { p.OnMismatch = MismatchReplay })
+	onUnknownBlock   = policy(func(p *Policy) { p.OnUnknown = UnknownBlock })
+	verified         = policy(func(p *Policy) { p.Verified = true })
 )
 
 func TestDecide(t *testing.T) {
@@ -110,10 +109,6 @@ func TestDecide(t *testing.T) {
 		"a mismatch is told before a lock":                             {[]seenBy{record(changed), lockOf(keyB)}, DecisionMismatch},
 		"on_mismatch replay: the event ID alone decides":               {[]seenBy{record(changed), onMismatchReplay}, DecisionReplayed},
 		"on_mismatch replay: also while it runs":                       {[]seenBy{lockOf(keyA, changedLock), onMismatchReplay}, DecisionInFlight},
-		"on_mismatch execute: it runs":                                 {[]seenBy{record(changed), onMismatchExecute}, run},
-		"on_mismatch execute: it runs though the outcome was unknown":  {[]seenBy{record(changed, unknownOutcome), onMismatchExecute, onUnknownBlock}, run},
-		"on_mismatch execute: the key runs one at a time all the same": {[]seenBy{lockOf(keyA, changedLock), onMismatchExecute}, DecisionLocked},
-		"on_mismatch execute: an equal payload is a duplicate":         {[]seenBy{record(), onMismatchExecute}, DecisionReplayed},
 		"a copy of a running event is in flight":                       {[]seenBy{lockOf(keyA)}, DecisionInFlight},
 		"in flight is told before an earlier record":                   {[]seenBy{record(notKept), lockOf(keyA)}, DecisionInFlight},
 		"a copy of a waiting event is in flight, before the lock":      {[]seenBy{lockOf(keyB), queue, waiting}, DecisionInFlight},

@@ -43,7 +43,7 @@ type OnMismatch string
 const (
 	MismatchReject  OnMismatch = "reject"  // 422: somebody reused an event ID
 	MismatchReplay  OnMismatch = "replay"  // the event ID alone decides; for senders that change the body between attempts
-	MismatchExecute OnMismatch = "execute" // run it, as the key's next attempt
+	MismatchExecute OnMismatch = "execute" // run it: the fingerprint belongs to the key, so each request is an event of its own
 	// MismatchReplayUnsigned is how a configuration says MismatchReplay where nobody signs deliveries. A Policy has MismatchReplay.
 	MismatchReplayUnsigned OnMismatch = "replay_unsigned"
 )

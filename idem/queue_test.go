@@ -349,26 +349,19 @@ func TestWhatIsRefusedAPlaceWaitsBehindAnotherEventAlone(t *testing.T) {
 	}
 	own := func(l *Lock) { l.Scope.Key, l.Fingerprint = keyA, Fingerprint{1} }
 	for name, c := range map[string]struct {
-		seen    *Seen
-		execute bool     // on_mismatch
-		want    Decision // "": it takes a place behind the lock
+		seen *Seen
+		want Decision // "": it takes a place behind the lock
 	}{
-		"another event runs":                          {change(func(*Lock) {}), false, ""},
-		"its own event has ended, and its lock cools": {change(func(l *Lock) { own(l); l.Cooling = true }), false, ""},
-		"its own event runs":                          {change(own), false, DecisionInFlight},
-		"its own event runs, with another payload":    {change(func(l *Lock) { own(l); l.Fingerprint = Fingerprint{2} }), false, DecisionMismatch},
-		"that is another event here":                  {change(func(l *Lock) { own(l); l.Fingerprint = Fingerprint{2} }), true, ""},
-		"the same payload is not":                     {change(own), true, DecisionInFlight},
-		"its own event's lock of another strategy cools, which is no lock to wait behind": {change(func(l *Lock) { own(l); l.Scope.PerEvent, l.Cooling = true, true }), false, DecisionLocked},
+		"another event runs":                          {change(func(*Lock) {}), ""},
+		"its own event has ended, and its lock cools": {change(func(l *Lock) { own(l); l.Cooling = true }), ""},
+		"its own event runs":                          {change(own), DecisionInFlight},
+		"its own event runs, with another payload":    {change(func(l *Lock) { own(l); l.Fingerprint = Fingerprint{2} }), DecisionMismatch},
+		"its own event's lock of another strategy cools, which is no lock to wait behind": {change(func(l *Lock) { own(l); l.Scope.PerEvent, l.Cooling = true, true }), DecisionLocked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &line{answers: []queued{{seen: c.seen}, {}}, awaits: []awaited{{seen: &Seen{}}}}
-				a, _ := lined(t, l, func(p *Policy) {
-					if c.execute {
-						p.OnMismatch = MismatchExecute
-					}
-				})
+				a, _ := lined(t, l, func(*Policy) {})
 				if a.Decision != c.want || (a.Execution != nil) != (c.want == "") {
 					t.Fatalf("%+v", a)
 				}

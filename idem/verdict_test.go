@@ -52,9 +52,7 @@ func TestAVerdictSaysWhoStandsInTheWay(t *testing.T) {
 		"cancelled for good":             {[]seenBy{record(finalAbort), lockOf(keyB)}, DecisionAborted, "exec_first", record1, true, false},
 		"unknown":                        {[]seenBy{record(unknownOutcome), lockOf(keyB), onUnknownBlock}, DecisionUnknown, "exec_first", record1, true, false},
 		"locked":                         {[]seenBy{record(notKept), lockOf(keyB)}, DecisionLocked, "exec_holder", lock1, false, false},
-		"locked by the same key":         {[]seenBy{lockOf(keyA, changedLock), onMismatchExecute}, DecisionLocked, "exec_holder", lock1, false, false},
 		"nobody known, and others wait":  {[]seenBy{record(notKept), queue}, DecisionLocked, "", "", false, false},
-		"execute: an equal one runs":     {[]seenBy{lockOf(keyA), onMismatchExecute}, DecisionInFlight, "exec_holder", lock1, false, true},
 		"nothing kept, blocked: it runs": {[]seenBy{record(notKept), onUnknownBlock}, "", "", "", false, false},
 	} {
 		v := decided(nil, append(c.sees, traced)...)
@@ -82,7 +80,6 @@ func TestARefusalSaysForHowLongTheLockIsTaken(t *testing.T) {
 		"it has run for long":             {[]seenBy{lockOf(keyB, running, since(42*time.Second))}, 42 * time.Second, time.Time{}, 7},
 		"its clock is ahead":              {[]seenBy{lockOf(keyB, running, since(-time.Hour))}, -time.Hour, time.Time{}, 7},
 		"the lock cools":                  {[]seenBy{lockOf(keyB, closed)}, 9 * time.Second, noon.Add(9 * time.Second), 7},
-		"the same key runs, of another":   {[]seenBy{lockOf(keyA, held, changedLock), onMismatchExecute}, 42 * time.Second, time.Time{}, 7},
 		"the queue":                       {[]seenBy{queue}, 0, time.Time{}, 0},
 	} {
 		v := decided(nil, c.sees...)

@@ -181,7 +181,7 @@ func (w *waiter) Judge(seen *Seen, placed bool) Verdict {
 		return v
 	}
 	behind := int64(0)
-	if l := seen.Lock; l != nil && l.Scope.PerEvent == w.r.Scope.PerEvent && (l.Cooling || l.Scope.Key != w.r.Scope.Key || w.r.Policy.OnMismatch == MismatchExecute && w.r.other(l.Fingerprint)) {
+	if l := seen.Lock; l != nil && l.Scope.PerEvent == w.r.Scope.PerEvent && (l.Cooling || l.Scope.Key != w.r.Scope.Key) {
 		seen.Lock, behind = nil, l.Revision // another event: this one comes after it
 	}
 	v := Decide(seen, w.r, w.Now())

@@ -45,7 +45,9 @@ type KeySpec struct {
 	// Extract reads the event ID where no template can say it; then EventID is empty.
 	Extract Extractor
 	Missing MissingEventID
-	Open    Open // what the signature of a delivery leaves open
+	// PerRequest: two requests of one event ID are two events (on_mismatch: execute), so the fingerprint belongs to the key.
+	PerRequest bool
+	Open       Open // what the signature of a delivery leaves open
 	// OrderBy is the template of where an event stands among those of its scope; empty: that is not asked. OrderScope is that of the scope, inside of
 	// the workflow; empty: the workflow is one.
 	OrderBy, OrderScope string
@@ -61,6 +63,7 @@ type Keys struct {
 	event    *Template // nil: extract reads the event ID
 	extract  Extractor // nil with event: deliveries carry no event ID
 	missing  MissingEventID
+	request  bool // the fingerprint belongs to each key
 	open     Open
 	order    *ordering // nil: that is not asked
 	uses     []*Template
@@ -69,7 +72,7 @@ type Keys struct {
 // NewKeys compiles the templates of spec. Its errors say which template is wrong, and a *TemplateError in them where.
 func NewKeys(spec KeySpec) (*Keys, error) {
 	set := new(bodySet)
-	k := &Keys{route: spec.Route, missing: spec.Missing, extract: spec.Extract, open: spec.Open}
+	k := &Keys{route: spec.Route, missing: spec.Missing, extract: spec.Extract, request: spec.PerRequest, open: spec.Open}
 	var err error
 	if k.workflow, err = compile(spec.Workflow, set); err != nil {
 		return nil, fmt.Errorf("workflow: %w", err)
@@ -186,7 +189,7 @@ func (k *Keys) name(m *Message) (Names, error) {
 		return names, err
 	}
 	names.Source, names.ByPayload = sourcesOf(s.event)
-	names.Key = s.key(names.EventID)
+	names.Key = s.key(names.EventID, k.request && !names.ByPayload)
 	return names, nil
 }
 
@@ -231,7 +234,7 @@ func (k *Keys) withoutEventID(m *Message, names Names, why *failure) (Names, err
 	if err != nil {
 		return names, err
 	}
-	names.Key = s.key(text)
+	names.Key = s.key(text, false)
 	return names, nil
 }
 
@@ -278,8 +281,8 @@ func (s *scratch) text(parts []part, name string) (string, error) {
 }
 
 // key hashes the route and the parts of workflow and event ID. Its first half is that of the event's printable text alone: so an event
-// is found by what its sender calls it, whatever its route and workflow.
-func (s *scratch) key(eventID string) idem.Key {
+// is found by what its sender calls it, whatever its route and workflow. perRequest hashes the fingerprint, too.
+func (s *scratch) key(eventID string, perRequest bool) idem.Key {
 	b := appendSized(s.line[:0], s.route)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s.workflow)))
 	for _, p := range s.workflow {
@@ -293,6 +296,9 @@ func (s *scratch) key(eventID string) idem.Key {
 		}
 		b = appendSized(b, source)
 		b = appendSized(b, p.value)
+	}
+	if perRequest {
+		b = appendSized(b, s.fingerprint[:])
 	}
 	s.line = b
 	sum := sha256.Sum256(b)

@@ -29,7 +29,7 @@ func (n named) key() idem.Key {
 	for i, v := range n.values {
 		s.event = append(s.event, part{source: &alternative{hashed: n.sources[i]}, value: []byte(v)})
 	}
-	return s.key("")
+	return s.key("", false)
 }
 
 func (n named) equal(o named) bool {

@@ -30,6 +30,33 @@ routes:
 	testkit.Until(t, "all three to run", func() bool { return len(shared.up.Received(path)) >= 3 })
 }
 
+func TestUnderMismatchExecuteAnotherPayloadOfAParkedEventIsParkedToo(t *testing.T) {
+	t.Parallel()
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: {url: %q, timeout: 30s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+park_store: {single_member: true}
+routes:
+  - {name: both-now, path: "/both-now/{w}", idempotency: {on_mismatch: execute}, park: {enabled: true, after: 0s}}
+`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()))
+	path := at(t, "both-now")
+	work := newHeld(t)
+	shared.on(t, path, work.handle)
+	first := acceptedAs(t, testkit.Post(t, h.Addr, path, "a", key("1")), 202)
+	work.await(t)
+	second := acceptedAs(t, testkit.Post(t, h.Addr, path, "b", key("1")), 202)
+	if copied := acceptedAs(t, testkit.Post(t, h.Addr, path, "b", key("1")), 202); copied != second || second == first {
+		t.Errorf("accepted as %s and %s, and a copy of the second as %s", first, second, copied)
+	}
+	work.answer <- testkit.OK("one")
+	if got := work.await(t); got.Body != "b" {
+		t.Errorf("%q ran", got.Body)
+	}
+	work.answer <- testkit.OK("two")
+}
+
 func TestADeliveryWithoutABodyAndEventIDIsAnEventOfItsOwn(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")

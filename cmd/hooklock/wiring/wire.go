@@ -82,7 +82,10 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := naming.KeySpec{Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: c.OnMissingEventID, Open: leftOpen(c), Uses: c.Uses}
+	spec := naming.KeySpec{
+		Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: c.OnMissingEventID, Open: leftOpen(c), Uses: c.Uses,
+		PerRequest: c.Idempotency.OnMismatch == idem.MismatchExecute,
+	}
 	if !c.Idempotency.Enabled { // every delivery is its own event: what the sender calls it is not asked
 		spec.EventID, spec.Missing = "", naming.MissingPayload
 	}
