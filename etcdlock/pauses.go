@@ -346,11 +346,10 @@ func (s *Control) countFor(ctx context.Context, states []idem.PauseState, prefix
 
 func countOne(p *idem.PauseState, l *idem.Lock, waits bool) {
 	switch {
-	case waits, parked(l) && !l.Parked.Trying:
+	case parked(l) && (waits || !l.Parked.Trying):
+		p.Parked++
+	case waits:
 		p.Waiting++
-		if l.Parked != nil {
-			p.Parked++
-		}
 	default:
 		p.Running++
 	}

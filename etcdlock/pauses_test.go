@@ -182,7 +182,7 @@ func TestWhatIsParkedIsNeitherTakenNorTriedWhileItIsPaused(t *testing.T) {
 	if taken, err := s.Take(within(t, patience), idem.Scope{Workflow: "v"}, anyRoute); taken != nil || err != nil {
 		t.Fatalf("took %+v, %v", taken, err)
 	}
-	if got := pauseState(within(t, patience), t, s); got.Waiting != 2 || got.Parked != 2 || !got.Drained() {
+	if got := pauseState(within(t, patience), t, s); got.Waiting != 0 || got.Parked != 2 || !got.Drained() {
 		t.Fatalf("%+v", got)
 	}
 	mustResume(t, s, p)

@@ -125,9 +125,9 @@ func (p *Pause) retryAfter(now time.Time) time.Duration {
 // PauseState is a pause with how far it has come, over all processes.
 type PauseState struct {
 	Pause
-	// Waiting are the executions that wait in the queues of what it covers, parked ones among them.
+	// Waiting are the executions that wait in the queues of what it covers, and whose senders wait for the answer.
 	Waiting int
-	// Parked are those of them whose senders were told that they are accepted.
+	// Parked are those that wait, and whose senders were told that they are accepted.
 	Parked int
 	// Running are the executions of its scope that have begun and not ended: at work, held, closed after an unknown outcome, or in a try.
 	Running int

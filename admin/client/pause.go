@@ -15,7 +15,7 @@ type Pause struct {
 	Reason string `json:"reason"`
 	Since  Time   `json:"since"`
 	Until  Time   `json:"until,omitzero"` // when it ends by itself; zero: somebody resumes it
-	// Waiting are the executions that wait for their turn, Parked those of them whose senders were told that they are accepted.
+	// Waiting are the executions that wait for their turn with their senders, Parked those whose senders were told that they are accepted.
 	Waiting int `json:"waiting"`
 	Parked  int `json:"parked"`
 	// Running have begun and not ended: at work, held, in a try, or closed after an unknown outcome.

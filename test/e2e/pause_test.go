@@ -119,7 +119,7 @@ func TestArrivalsOfAPausedRouteParkAndRunInTheirOrderAfterwards(t *testing.T) {
 	}
 	testkit.Until(t, "the pause to say who waits", func() bool {
 		_, got := asked(t, h, http.MethodGet, "/v1/pauses/route:park", localToken(t, h), "")
-		return got["waiting"] == 3.0 && got["parked"] == 3.0 && got["drained"] == true
+		return got["waiting"] == 0.0 && got["parked"] == 3.0 && got["drained"] == true
 	})
 	if got := shared.up.Received(path); len(got) > 0 {
 		t.Fatalf("%d were tried", len(got))
