@@ -18,9 +18,16 @@ const (
 	maxPause = 365 * 24 * time.Hour
 )
 
+// scopeOf reads the name of a pause. A pattern is compared with workflows as they are printed, so it is spelled as they are.
+func scopeOf(text string) (idem.PauseScope, error) {
+	s, err := idem.ParsePauseScope(text)
+	s.Workflow = naming.SpelledPattern(s.Workflow)
+	return s, err
+}
+
 // pauseScope reads what is to be paused. A token that is for some workflows may pause those, and patterns that are within its own.
 func (c *call) pauseScope(text string) (idem.PauseScope, error) {
-	s, err := idem.ParsePauseScope(text)
+	s, err := scopeOf(text)
 	if err != nil {
 		return s, refuse("bad_request", "scope: "+err.Error())
 	}
@@ -88,7 +95,7 @@ func (c *call) pauseNow(s idem.PauseScope) (client.Pause, error) {
 }
 
 func (c *call) getPause() error {
-	s, err := idem.ParsePauseScope(c.name)
+	s, err := scopeOf(c.name)
 	if err != nil || !c.seesPause(s) {
 		return idem.ErrNoPause
 	}

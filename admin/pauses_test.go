@@ -113,3 +113,14 @@ func TestAPauseOfARouteThatNobodyKnowsHereIsMadeWithAWarning(t *testing.T) {
 		}
 	}
 }
+
+func TestAPausesPatternIsSpelledAsWorkflowsAreShown(t *testing.T) {
+	f := newFleet(t, nil)
+	for _, written := range []string{"q/50%*", "q/50%25*"} {
+		if a := f.want(201, "", "POST", "/v1/pauses", opsToken, `{"scope":"workflow:`+written+`","reason":"x"}`); a.text("scope") != "workflow:q/50%25*" {
+			t.Errorf("%s: %s", written, a.body)
+		}
+		f.want(200, "", "GET", pausePath("workflow:"+written), opsToken, "")
+		f.want(200, "", "DELETE", pausePath("workflow:"+written), opsToken, "")
+	}
+}

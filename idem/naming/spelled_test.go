@@ -18,3 +18,15 @@ func TestAnEventIDIsSpelledAsItIsNamedWhoeverWroteIt(t *testing.T) {
 		}
 	}
 }
+
+// TestAPatternMeansAWorkflowHoweverItIsWritten: as Names have it, as a URL has it, or as it is.
+func TestAPatternMeansAWorkflowHoweverItIsWritten(t *testing.T) {
+	for written, want := range map[string]string{
+		"q/a b": "q/a b", "q/a%20b": "q/a b", "q/50%": "q/50%25", "q/50%25": "q/50%25", "q/a%2520b": "q/a%2520b", "q/50%*": "q/50%25*", "q/%2A": "q/%252A", "": "",
+	} {
+		got := SpelledPattern(written)
+		if got != want || SpelledPattern(got) != want {
+			t.Errorf("%q is spelled %q, then %q; want %q", written, got, SpelledPattern(got), want)
+		}
+	}
+}

@@ -1,6 +1,10 @@
 package naming
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
 
 const upperHex = "0123456789ABCDEF"
 
@@ -38,6 +42,16 @@ func Spelled(eventID string) string {
 		return eventID
 	}
 	return string(appendPrintable(nil, given))
+}
+
+// SpelledPattern is how a pattern of workflows is spelled in Names. It takes a name as Names have it, as a URL has it ("a%20b"), and as it is ("50%"). An
+// escaped "*" does not become one that stands for any characters.
+func SpelledPattern(pattern string) string {
+	plain, ok := appendUnescaped(nil, []byte(pattern), false)
+	if !ok || bytes.Count(plain, []byte("*")) != strings.Count(pattern, "*") {
+		return Spelled(pattern)
+	}
+	return string(appendPrintable(nil, plain))
 }
 
 // hidden are the C1 controls, line and paragraph separators, and marks that turn or hide the text around them.
