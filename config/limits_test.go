@@ -45,6 +45,23 @@ func TestLimitsAreReadAndWarnedAbout(t *testing.T) {
 	}
 }
 
+// TestWhatALimitDoesNotDoIsWarnedAbout: neither stop a workflow whose events overlap, nor count what has no event ID.
+func TestWhatALimitDoesNotDoIsWarnedAbout(t *testing.T) {
+	const shared = "park_store: {single_member: true}\nlimits: {shared: {erp: 2}}\n"
+	for route, want := range map[string]string{
+		"lock: {limit: 2}, park: true":                                   "waits for a person, and the others of its workflow run",
+		"uses: [erp], on_missing_event_id: pass, event_id: '{header.x}'": "counts against none of these limits",
+		"lock: {limit: 2}, park: {enabled: true, on_failure: skip}":      "",
+		"uses: [erp]": "",
+	} {
+		l := load(t, shared+"routes: [{name: a, path: /a, "+route+"}]")
+		got := l.Warnings.Error()
+		if want != "" && !strings.Contains(got, want) || want == "" && (strings.Contains(got, "others of its") || strings.Contains(got, "none of these")) {
+			t.Errorf("%s: %s", route, got)
+		}
+	}
+}
+
 func TestAChangedLimitNeedsNoRestart(t *testing.T) {
 	before := load(t, limitedRoute).Config
 	after := load(t, strings.NewReplacer("20", "30", "limit: 3", "limit: 4").Replace(limitedRoute)).Config

@@ -47,6 +47,9 @@ func (v *validator) limitName(path, name string) {
 }
 
 func (v *validator) uses(path string, r *Route, pattern *naming.Pattern) {
+	if len(r.Uses) > 0 && r.Idempotency.Enabled && r.OnMissingEventID == naming.MissingPass {
+		v.warn(path, "on_missing_event_id is pass: a delivery without an event ID is forwarded without a lock, and counts against none of these limits")
+	}
 	v.require(len(r.Uses) <= maxUses, path, "has %d limits; at most %d", len(r.Uses), maxUses)
 	for i, name := range r.Uses {
 		at := indexed(path, i)
@@ -61,7 +64,8 @@ func (v *validator) uses(path string, r *Route, pattern *naming.Pattern) {
 	}
 }
 
-func (v *validator) lockLimit(path string, l *Lock) {
+func (v *validator) lockLimit(path string, r *Route) {
+	l := &r.Lock
 	path += ".limit"
 	v.require(l.Limit >= 1 && l.Limit <= maxSlots, path, "%d is out of bounds; choose from 1 to %d", l.Limit, maxSlots)
 	switch {
@@ -71,5 +75,8 @@ func (v *validator) lockLimit(path string, l *Lock) {
 	default:
 		v.warn(path, "is %d: up to %d events of a workflow run at a time and may end in another order than they came, and the upstream gets no fencing token, "+
 			"only Hooklock-Slot", l.Limit, l.Limit)
+		if r.Park.Enabled && r.Park.OnFailure == idem.FailureHold {
+			v.warn(path, "is %d, and park.on_failure is hold: an event that may not be tried again waits for a person, and the others of its workflow run", l.Limit)
+		}
 	}
 }

@@ -172,7 +172,7 @@ func checkTemplate(text string, pattern *naming.Pattern) error {
 
 func (v *validator) lock(path string, r *Route) {
 	l, usual := &r.Lock, DefaultRoute().Lock
-	v.lockLimit(path, l)
+	v.lockLimit(path, r)
 	v.positive(path+".wait_timeout", l.WaitTimeout)
 	v.require(l.MaxWaiting >= 1 && l.MaxWaiting <= maxConnections, path+".max_waiting", "%d is out of bounds; choose from 1 to %d", l.MaxWaiting, maxConnections)
 	if l.MaxDuration > 0 && l.MaxDuration < v.config.Upstream.Timeout {
