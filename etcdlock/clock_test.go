@@ -18,7 +18,7 @@ func skewed(tb testing.TB, e *etcdtest.Etcd, d time.Duration) (*idem.Guard, *Sto
 	tb.Helper()
 	now := func() time.Time { return time.Now().Add(d) }
 	cache := idem.NewCache(0)
-	s, err := open(Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset}, link.Clock{Now: now, Boot: link.SystemClock().Boot})
+	s, err := Open(Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset, Clock: link.Clock{Now: now, Boot: link.SystemClock().Boot}})
 	if err != nil {
 		tb.Fatal(err)
 	}

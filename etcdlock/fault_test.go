@@ -402,8 +402,7 @@ func TestTheFirstByteIsRefusedPastTheSessionsValidity(t *testing.T) {
 				Now:  func() time.Time { return time.Now().Add(time.Duration(mono.Load())) },
 				Boot: func() time.Duration { return link.SystemClock().Boot() + time.Duration(boot.Load()) },
 			}
-			o := Options{Endpoints: []string{e.Endpoint}, Prefix: "/" + name}
-			s, err := open(o, c)
+			s, err := Open(Options{Endpoints: []string{e.Endpoint}, Prefix: "/" + name, Clock: c})
 			if err != nil {
 				t.Fatal(err)
 			}

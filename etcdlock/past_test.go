@@ -233,7 +233,7 @@ func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
 	var late atomic.Int64
 	clock := link.SystemClock()
 	clock.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
-	runs, err := open(Options{Endpoints: []string{e.Endpoint}}, clock)
+	runs, err := Open(Options{Endpoints: []string{e.Endpoint}, Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}

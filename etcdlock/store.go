@@ -66,6 +66,9 @@ type Options struct {
 	OnForget func(idem.ExecutionID)
 	// OnReset is called when forgets may have been missed: whoever caches records drops them all. It must not block.
 	OnReset func()
+
+	// Clock is how the Store sees time. The zero value is this machine's two clocks.
+	Clock link.Clock
 }
 
 // WithDefaults is o with what a Store takes for what is not set.
@@ -79,6 +82,9 @@ func (o *Options) WithDefaults() Options {
 	}
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	if d.Clock.Now == nil {
+		d.Clock = link.SystemClock()
 	}
 	return d
 }
@@ -175,15 +181,13 @@ type core struct {
 }
 
 // Open returns at once; the session opens in the background, for as long as it takes. The error is about the options.
-func Open(o Options) (*Store, error) { return open(o, link.SystemClock()) }
-
-func open(o Options, c link.Clock) (*Store, error) {
+func Open(o Options) (*Store, error) {
 	o = o.WithDefaults()
 	if o.SessionTTL < minTTL || o.SessionTTL%time.Second != 0 {
 		return nil, fmt.Errorf("session TTL of %v: give whole seconds, at least %v", o.SessionTTL, minTTL)
 	}
 	s := &core{
-		o: o, layout: protocol.NewLayout(o.Prefix), clock: c, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, early: map[idem.ExecutionID]time.Time{}, live: newLive(),
+		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, early: map[idem.ExecutionID]time.Time{}, live: newLive(),
 		lined: map[idem.ExecutionID]*Place{}, queues: map[string]*queue{},
 		looks: make(chan struct{}, maxLooks),
 	}
@@ -193,10 +197,10 @@ func open(o Options, c link.Clock) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.pool, s.sender = p, newSender(p, c.Now)
+	s.pool, s.sender = p, newSender(p, o.Clock.Now)
 	s.tasks = newTasks()
 	s.sender.unused = s.dropLater
-	s.buckets = &buckets{grant: p.NewLease, list: s.listLease, clock: c, spawn: s.tasks.help, classes: map[lot]*class{}}
+	s.buckets = &buckets{grant: p.NewLease, list: s.listLease, clock: o.Clock, spawn: s.tasks.help, classes: map[lot]*class{}}
 	s.sweeper = newSweeper(s)
 	s.lines = newLines(s)
 	s.pauses = newPauses(s.layout, s.pauseChanged)
