@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -33,15 +32,15 @@ type Execution struct {
 	stop     context.CancelCauseFunc
 	deadline context.CancelFunc
 
-	keeping sync.Mutex // held by whoever parks it; taken before gate
-	gate    sync.Mutex // held by whoever writes that it is parked, or ends it
+	keeping ioMutex // held by whoever parks it; taken before gate
+	gate    ioMutex // held by whoever writes that it is parked, or ends it
 	ended   atomic.Bool
 	parked  atomic.Bool
 	tried   chan<- Tried // whoever carries it hears of the end of this try; nil: nobody carries it yet
 }
 
 func newExecution(g *Guard, r *Request, held Held, at *spot, callbackKey string) *Execution {
-	x := &Execution{guard: g, policy: r.Policy, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey}
+	x := &Execution{guard: g, policy: r.Policy, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey, keeping: newIOMutex(), gate: newIOMutex()}
 	x.ctx, x.stop = context.WithCancelCause(g.o.Base)
 	x.deadline = func() {}
 	if d := r.Policy.MaxDuration; d > 0 {
