@@ -28,10 +28,11 @@ type pauses struct {
 	now     atomic.Pointer[pauseSet] // nil = nothing is paused
 	heard   chan struct{}            // there is something to acknowledge
 	changed func(begun, over []*idem.Pause)
-	// beginning is held for reading while a try of a parked execution is announced, which no epoch is compared for.
-	beginning sync.RWMutex
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// announcing counts the tries of parked executions whose announcement is on its way, for which no epoch is compared. Each acknowledgement waits
+	// for those that began before it, and begins another group.
+	announcing *sync.WaitGroup
 	all      map[string]*idem.Pause // by key
 	revision int64                  // up to which everything is known
 }
@@ -44,7 +45,7 @@ type pauseSet struct {
 }
 
 func newPauses(y protocol.Layout, changed func(begun, over []*idem.Pause)) *pauses {
-	return &pauses{layout: y, heard: make(chan struct{}, 1), changed: changed, all: map[string]*idem.Pause{}}
+	return &pauses{layout: y, heard: make(chan struct{}, 1), changed: changed, announcing: new(sync.WaitGroup), all: map[string]*idem.Pause{}}
 }
 
 // Paused implements idem.Ledger.
@@ -82,12 +83,13 @@ func (p *pauses) wait(ctx context.Context, route, workflow string, wait func(con
 
 // begin lets a try begin unless it is paused. done is to be called when etcd has it, or never will.
 func (p *pauses) begin(route, workflow string) (done func(), paused bool) {
-	p.beginning.RLock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.of(route, workflow) != nil {
-		p.beginning.RUnlock()
 		return nil, true
 	}
-	return p.beginning.RUnlock, false
+	p.announcing.Add(1)
+	return p.announcing.Done, false
 }
 
 // replace is after a fresh list.
@@ -164,13 +166,16 @@ func (p *pauses) listLocked() []*idem.Pause {
 	return list
 }
 
-// latest is the revision of the newest pause; 0 = there is none.
+// latest returns the revision of the newest pause, 0 without one, when no try is being announced that began before this process knew of it.
 func (p *pauses) latest() (revision int64) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	for _, pause := range p.all {
 		revision = max(revision, pause.Revision)
 	}
+	before := p.announcing
+	p.announcing = new(sync.WaitGroup)
+	p.mu.Unlock()
+	before.Wait()
 	return revision
 }
 
@@ -184,10 +189,7 @@ func (p *pauses) acknowledge(ctx context.Context, s *session, pool *link.Pool) {
 		case <-ctx.Done():
 			return
 		}
-		p.beginning.Lock() // tries whose announcement is on its way have heard nothing of it
-		revision := p.latest()
-		p.beginning.Unlock()
-		if s.acknowledge(ctx, pool, revision) != nil || s.gone() {
+		if s.acknowledge(ctx, pool, p.latest()) != nil || s.gone() {
 			poke(p.heard) // what this session did not say, the next one says
 			return
 		}
