@@ -129,6 +129,9 @@ func (f *fileParser) group(k *key, path string, n *yaml.Node) {
 		f.refuse(f.at(n), path, "needs a mapping with %s", k.names())
 		return
 	}
+	if on, _ := k.child("enabled"); on != nil && !hasKey(n, on.name) { // a block that is written is on
+		f.value(on, join(path, on.name), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true", Line: n.Line, Column: n.Column})
+	}
 	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
 		child, via := k.child(name)
 		switch {
@@ -144,6 +147,16 @@ func (f *fileParser) group(k *key, path string, n *yaml.Node) {
 			f.value(child, childPath, value)
 		}
 	})
+}
+
+// hasKey reports whether a mapping has a key of that name.
+func hasKey(n *yaml.Node, name string) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return true
+		}
+	}
+	return false
 }
 
 // pairs calls each for every key of a mapping that is a plain word and stands there once.

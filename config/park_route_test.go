@@ -50,3 +50,16 @@ func TestWhereLongRequestsCannotBeParkedIsSaid(t *testing.T) {
 		t.Errorf("warnings: %v", l.Warnings)
 	}
 }
+
+// TestABlockThatIsWrittenIsOn unless it says that it is not.
+func TestABlockThatIsWrittenIsOn(t *testing.T) {
+	for block, want := range map[string]bool{"park: {attempts: 3}": true, "park: {enabled: false, attempts: 3}": false, "park: {}": true, "park:": false, "park: false": false} {
+		l, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte("park_store: {single_member: true}\nroutes:\n  - name: a\n    path: /a\n    " + block)})
+		if err != nil {
+			t.Fatalf("%s: %v", block, err)
+		}
+		if got := l.Config.Routes[0].Park.Enabled; got != want {
+			t.Errorf("%s: enabled is %v", block, got)
+		}
+	}
+}

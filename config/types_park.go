@@ -20,7 +20,7 @@ type ParkedLimits struct {
 // Park says which deliveries of a route are accepted and run later: their bytes are committed to the store, then the sender gets a 2xx, and
 // the event runs in its workflow's order, exactly as it came.
 type Park struct {
-	// Whether anything is parked. Default false.
+	// Whether anything is parked. Default false; true where the block is written.
 	Enabled bool `koanf:"enabled"`
 	// For what: locked (another event of the workflow is before it), slow (the service takes longer than the sender waits), unreachable
 	// (nothing reached the service), unknown (nobody knows whether it ran), failed (the service answered 5xx, 408, 409, 425 or 429). Default
