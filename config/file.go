@@ -129,7 +129,8 @@ func (f *fileParser) group(k *key, path string, n *yaml.Node) {
 		f.refuse(f.at(n), path, "needs a mapping with %s", k.names())
 		return
 	}
-	if on, _ := k.child("enabled"); on != nil && !hasKey(n, on.name) { // a block that is written is on
+	if k.short == "enabled" && !hasKey(n, k.short) { // a block that is written is on; idempotency, which is on anyway, is a preset's to switch off
+		on, _ := k.child(k.short)
 		f.value(on, join(path, on.name), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true", Line: n.Line, Column: n.Column})
 	}
 	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
