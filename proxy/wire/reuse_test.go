@@ -51,3 +51,21 @@ func TestAConnectionThatCarriedABodyIsUsedAgainOnlyWhereTheServiceIsKnownToReadI
 		})
 	}
 }
+
+// A service may close a connection that it was to keep at any moment, and a body that was sent then may have arrived.
+func TestABodyTakesNoConnectionThatAnEarlierRequestLeft(t *testing.T) {
+	for reads, want := range map[bool]int{false: 2, true: 1} {
+		up := wiretest.Script(t, okAnswer)
+		u := pool(t, up, func(o *Options) { o.ReuseAfterBody = reads })
+		var ans Answer
+		for _, body := range []string{"", "body"} {
+			head := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + itoa(len(body)) + "\r\n\r\n"
+			if err := u.Send(soon(t), []byte(head), []byte(body), &ans); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := up.Conns(); got != want {
+			t.Errorf("reuse_after_body %v: %d connections, want %d", reads, got, want)
+		}
+	}
+}
