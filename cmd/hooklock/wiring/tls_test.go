@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -102,6 +105,37 @@ func TestARenewedCertificateIsShownToWhoeverConnectsNext(t *testing.T) {
 			return ofServer[0].SerialNumber.String() == want && ofClient[0].SerialNumber.String() == want
 		})
 		authority.Issue("127.0.0.1")
+	}
+}
+
+// A full handshake for each connection costs both sides more than the delivery does.
+func TestAConnectionToAServerOfBeforeResumesItsSession(t *testing.T) {
+	t.Parallel()
+	authority := etcdtest.NewAuthority(t)
+	ours := authority.Issue("127.0.0.1")
+	config, err := ClientTLS("upstream.tls", &config.ClientTLS{CAFile: authority.CAFile}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.LoadX509KeyPair(ours.CertFile, ours.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	server.StartTLS()
+	defer server.Close()
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	for n := range 2 {
+		answer, err := client.Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+		if resumed := answer.TLS.DidResume; resumed != (n > 0) {
+			t.Errorf("connection %d: resumed is %v", n, resumed)
+		}
 	}
 }
 
