@@ -77,6 +77,9 @@ func newSample(method, target string, headers []string, data string) (*proxy.Sam
 	return s, nil
 }
 
+// errNoRoute makes explain fail for a delivery that Hooklock would not guard.
+var errNoRoute = cli.WithCode(errors.New("NO ROUTE takes this delivery, so Hooklock does not guard it; is this the configuration that you mean (--config), and the path?"), cli.ExitNotFound)
+
 // errNotNamed makes explain fail for a delivery that would be refused as it is.
 var errNotNamed = errors.New("this delivery would be refused")
 
@@ -110,7 +113,8 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	row("order", x.Order)
 	row("note", x.Note)
 	row(string(idem.DecisionParked), x.Park)
-	if x.Route == "" && (x.Rejection == nil || x.Rejection.Status == http.StatusNotFound) {
+	noRoute := x.Route == "" && (x.Rejection == nil || x.Rejection.Status == http.StatusNotFound)
+	if noRoute {
 		row("unmatched", string(loaded.Config.Unmatched))
 		for _, n := range loaded.Notes {
 			row("", n.String())
@@ -129,7 +133,10 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if x.Rejection != nil {
+	switch {
+	case noRoute:
+		return errNoRoute
+	case x.Rejection != nil:
 		return errNotNamed
 	}
 	return nil

@@ -193,6 +193,15 @@ func inFolder(t *testing.T, text string, args ...string) (code int, out string) 
 	return code, buffer.String()
 }
 
+func TestExplainFailsForADeliveryThatNoRouteTakes(t *testing.T) {
+	for unmatched, want := range map[string]string{"pass": "untouched and unguarded", "reject": "404"} {
+		code, out := inFolder(t, "unmatched: "+unmatched+"\nroutes: [{name: x, path: /x}]", "explain", "--path", "/y", "-d", "{}")
+		if code != cli.ExitNotFound || !strings.Contains(out, want) || !strings.Contains(out, "NO ROUTE takes this delivery") {
+			t.Errorf("unmatched %s: exit code %d\n%s", unmatched, code, out)
+		}
+	}
+}
+
 func TestExplainSaysWhatIsWrongWithASignatureAndNeverTheSecret(t *testing.T) {
 	const route = "routes: [{name: x, path: /x, preset: stripe, verify: {secret_env: S}, lock: {strategy: wait}, idempotency: {retention: 1h}}]"
 	sign := func(secret string, at time.Time) []string {
