@@ -134,7 +134,7 @@ func (w *waiter) Stays(place Place, lock Lock) bool {
 	if w.paused() != nil {
 		on = ParkPaused
 	}
-	if !w.guard.MayPark(w.r, on) {
+	if w.r.Policy.Observe || !w.guard.MayPark(w.r, on) { // what is observed is forwarded now
 		return false
 	}
 	request, cancel := w.Request()

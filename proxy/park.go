@@ -340,9 +340,10 @@ func (t *Table) named(name string) *Route {
 	return nil
 }
 
-// Policy is that of the route of that name now; nil where there is none. It implements idem.CarrierOptions.Policy.
+// Policy returns that of the route of that name now, or nil without one. A route that observes runs what it has accepted before. It implements
+// idem.CarrierOptions.Policy.
 func (h *Handler) Policy(route string) *idem.Policy {
-	if r := h.rules.Load().Table.named(route); r != nil && !r.Observe {
+	if r := h.rules.Load().Table.named(route); r != nil {
 		return &r.Policy
 	}
 	return nil

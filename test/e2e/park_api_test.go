@@ -253,20 +253,68 @@ func TestAParkedEventWaitsForItsRouteToComeBack(t *testing.T) {
 	shared.on(t, path, answers(testkit.Reply(500, "broken"), testkit.OK("repaired")))
 	id := acceptedAs(t, testkit.Post(t, h.Addr, path, "1", key("1")), 202)
 	blockedOn(t, h, id)
-	for _, gone := range []string{strings.Replace(config, "name: park-hold, path: \"/park-hold", "name: other, path: \"/other", 1), strings.Replace(config, "{name: park-hold,", "{name: park-hold, mode: observe,", 1)} {
-		write(t, h.Config, gone)
-		reloads := strings.Count(h.Stderr.String(), "config.reloaded")
-		h.Signal(t, syscall.SIGHUP)
-		testkit.Until(t, "the reload", func() bool { return strings.Count(h.Stderr.String(), "config.reloaded") > reloads })
-		word(t, h, 200, id+"/run", because)
-		if got := execution(t, h, id); got["status"] != "RUNNING" {
-			t.Errorf("without its route it is %v", got)
-		}
+	reloadTo(t, h, strings.Replace(config, "name: park-hold, path: \"/park-hold", "name: other, path: \"/other", 1))
+	word(t, h, 200, id+"/run", because)
+	if got := execution(t, h, id); got["status"] != "RUNNING" {
+		t.Errorf("without its route it is %v", got)
 	}
 	if n := len(shared.up.Received(path)); n != 1 {
 		t.Errorf("%d calls without a route", n)
 	}
+	reloadTo(t, h, config)
+	testkit.Until(t, "it to run", func() bool { return execution(t, h, id)["status"] == "SUCCESS" })
+}
+
+// reloadTo gives a process another configuration, and waits until it is in force.
+func reloadTo(t *testing.T, h *testkit.Hooklock, config string) {
+	t.Helper()
+	reloads := strings.Count(h.Stderr.String(), "config.reloaded")
 	write(t, h.Config, config)
 	h.Signal(t, syscall.SIGHUP)
+	testkit.Until(t, "the reload", func() bool { return strings.Count(h.Stderr.String(), "config.reloaded") > reloads })
+}
+
+func TestARouteThatBeginsToObserveRunsWhatItHasAccepted(t *testing.T) {
+	t.Parallel()
+	config := parkConfig(shared.up.URL, ownPrefix())
+	h := own(t, config)
+	path := at(t, "park-hold")
+	shared.on(t, path, answers(testkit.Reply(500, "broken"), testkit.OK("repaired")))
+	id := acceptedAs(t, testkit.Post(t, h.Addr, path, "1", key("1")), 202)
+	blockedOn(t, h, id)
+	reloadTo(t, h, strings.Replace(config, "{name: park-hold,", "{name: park-hold, mode: observe,", 1))
+	word(t, h, 200, id+"/run", because)
 	testkit.Until(t, "it to run", func() bool { return execution(t, h, id)["status"] == "SUCCESS" })
+}
+
+// Whatever a trial decides, each delivery is forwarded, so nothing of it may be left that runs it again when the trial is over.
+func TestATrialKeepsNothing(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"fail_fast", "wait", "latest"} {
+		for _, after := range []string{"0s", "300ms"} {
+			config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "{name: park-wait,", "{name: trial, path: \"/trial/{w}\", workflow: \"trial/{path.w}\", mode: observe, lock: {strategy: "+
+				strategy+", wait_timeout: 30s}, park: {after: "+after+"}}\n  - {name: park-wait,", 1)
+			h := own(t, config)
+			path := at(t, "trial") + "-" + strategy + after
+			work := newHeld(t)
+			shared.on(t, path, work.handle)
+			answers := []<-chan *testkit.Answer{testkit.GoPost(t, h.Addr, path, "1", key("1"))}
+			work.await(t)
+			for _, id := range []string{"2", "3"} {
+				answers = append(answers, testkit.GoPost(t, h.Addr, path, id, key(id)))
+				work.await(t) // it is forwarded although the first one runs
+			}
+			for range answers {
+				work.answer <- testkit.OK("done")
+			}
+			for _, answer := range answers {
+				if a := testkit.Receive(t, "an answer", answer); a.Status != 200 {
+					t.Errorf("%s, after %s: %v", strategy, after, a)
+				}
+			}
+			if out := cli(t, h, "executions", "list", "--parked"); strings.Contains(out, "trial") {
+				t.Errorf("%s, after %s: it keeps\n%s", strategy, after, out)
+			}
+		}
+	}
 }
