@@ -33,8 +33,8 @@ type pauses struct {
 	// announcing counts the tries of parked executions whose announcement is on its way, for which no epoch is compared. Each acknowledgement waits
 	// for those that began before it, and begins another group.
 	announcing *sync.WaitGroup
-	all      map[string]*idem.Pause // by key
-	revision int64                  // up to which everything is known
+	all        map[string]*idem.Pause // by key
+	revision   int64                  // up to which everything is known
 }
 
 // pauseSet is what is paused at a time. It is never changed.
