@@ -4,6 +4,7 @@
 GOLANGCI_VERSION := v2.15.0
 GOVULN_VERSION   := v1.8.0
 FUZZTIME         ?= 20s
+HOURS            ?= 20
 VERSION          ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The time of every file in a release: that of the commit.
@@ -27,10 +28,11 @@ E2E := hooklock/test/e2e
 #   test/bench  measures; the detector would be what it measures
 #   test/model  explores tens of millions of states, a scenario in one goroutine (MODEL, below)
 #   test/scale  simulates, and measures what etcd carries
+#   test/virtual  lets hours pass in seconds, which the detector would make minutes
 #   config, proxy/sender  functions of their arguments
 #   cmd/hooklock  commands, one after the other
 # test/e2e builds the program as the tests are built, and is a third of the time: `make test-program-raced`, and CI, run it with the detector.
-NO_RACE := $(E2E) hooklock/test/arch hooklock/test/bench hooklock/test/scale hooklock/config hooklock/proxy/sender hooklock/cmd/hooklock
+NO_RACE := $(E2E) hooklock/test/arch hooklock/test/bench hooklock/test/scale hooklock/test/virtual hooklock/config hooklock/proxy/sender hooklock/cmd/hooklock
 
 # Apart, because it takes longer than one likes to wait: it kills and freezes processes and waits for leases to run out.
 APART := hooklock/test/fault%
@@ -54,7 +56,7 @@ RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 export GORACE ?= atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-raced test-plain test-cut test-long test-program-raced test-short test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench bench-peers lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
+.PHONY: help run build install test test-raced test-plain test-cut test-long test-program-raced test-short test-virtual test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench bench-peers lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -94,6 +96,9 @@ test-program-raced: ## the built program, with the race detector in it (five min
 
 test-short: ## the same without the race detector, for while you work
 	$(GO) test -timeout 5m -parallel $(AT_A_TIME) $(filter-out $(APART),$(shell $(GO) list -buildvcs=false ./...))
+
+test-virtual: ## replicas, senders, operators and faults for HOURS=20 of virtual time, with other seeds each time (15 s an hour)
+	$(GO) test -timeout 0 ./test/virtual -hours $(HOURS) $(ARGS)
 
 test-fault: ## everything that can break between any two parts, broken (ARGS="-soak 10m": under traffic, for so long)
 	$(GO) test -count=1 -timeout 60m ./test/fault $(ARGS)

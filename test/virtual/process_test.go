@@ -1,0 +1,290 @@
+package virtual
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hooklock/etcdlock"
+	"hooklock/etcdlock/link"
+	"hooklock/idem"
+)
+
+const (
+	upstreamTimeout = time.Minute
+	senderTimeout   = 30 * time.Second
+	shutdownTimeout = 25 * time.Second
+	sessionTTL      = 5 * time.Second
+	maxRetention    = time.Hour
+)
+
+// process is one replica: what cmd/hooklock/serve puts together, without its sockets.
+type process struct {
+	w       *world
+	name    string
+	net     *network
+	store   *etcdlock.Store
+	guard   *idem.Guard
+	carrier *idem.Carrier
+	base    context.Context
+	stop    context.CancelCauseFunc
+	calls   sync.WaitGroup // calls of the service, and what settles them
+	carries sync.WaitGroup
+	leaving atomic.Bool
+	asleep  atomic.Int64 // how long its machine was suspended so far
+}
+
+// startProcess starts a replica whose wall clock is off by skew.
+func (w *world) startProcess(name string, skew time.Duration) *process {
+	p := &process{w: w, name: name, net: newNetwork(w)}
+	p.base, p.stop = context.WithCancelCause(context.Background())
+	began, now := time.Now(), func() time.Time { return time.Now().Add(skew) }
+	cache := idem.NewCache(0)
+	var err error
+	p.store, err = etcdlock.Open(etcdlock.Options{
+		Client: p.net.client(), SessionTTL: sessionTTL, Holder: name, OnForget: cache.Forget, OnReset: cache.Reset, Limit: w.slots,
+		OnBuried: func(l *idem.Lock) { w.say(name, "reaped %s of %s", l.Execution, l.EventID) },
+		OnSession: func(e etcdlock.SessionEvent) {
+			if !p.net.isDead() {
+				w.say(name, "session %s opened=%v %v", e.Session, e.Opened, e.Reason)
+			}
+		},
+		Clock: link.Clock{Now: now, Boot: func() time.Duration { return time.Since(began) + time.Duration(p.asleep.Load()) }},
+	})
+	if err != nil {
+		w.t.Error(err)
+		return nil
+	}
+	p.guard = idem.NewGuard(idem.GuardOptions{
+		Ledger: p.store.Ledger, Base: p.base, Cache: cache, Now: now, MaxWaiting: func() int { return 1000 },
+		Parks: p.store.Ledger, ParkLimits: func() idem.ParkLimits { return idem.ParkLimits{Events: 10000, Bytes: 1 << 30} },
+	})
+	p.carrier = idem.NewCarrier(idem.CarrierOptions{
+		Guard: p.guard, Policy: w.policy, Running: func() int { return 8 }, Try: p.try, Told: p.told,
+	})
+	p.carries.Go(p.carrier.Run)
+	return p
+}
+
+// told passes on what became of a parked event. What a killed process still thinks is nobody's.
+func (p *process) told(t idem.Told) {
+	if p.net.isDead() {
+		return
+	}
+	p.w.say(p.name, "parked event %s: %s %s %s %v", t.Lock.EventID, t.What, t.Code, t.Why, t.Err)
+	p.w.judge.told(t)
+}
+
+// end stops the process as SIGTERM does.
+func (p *process) end() {
+	p.leaving.Store(true)
+	p.w.say(p.name, "ends")
+	p.guard.Drain()
+	p.carrier.Drain()
+	over := make(chan struct{})
+	p.w.tasks.Go(func() { p.calls.Wait(); close(over) })
+	select {
+	case <-over:
+	case <-time.After(shutdownTimeout):
+	}
+	p.close()
+}
+
+// kill ends the process at once: nothing of it reaches etcd or the service any more.
+func (p *process) kill() {
+	p.leaving.Store(true)
+	p.w.say(p.name, "is killed")
+	close(p.net.dead)
+	p.close() // what is left in memory has no effect
+}
+
+func (p *process) close() {
+	p.stop(idem.ErrShutdown)
+	p.calls.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := p.carrier.Close(ctx); err != nil && !p.net.isDead() {
+		p.w.say(p.name, "close the park worker: %v", err)
+	}
+	p.carries.Wait()
+	if err := p.store.Close(ctx); err != nil && !p.net.isDead() {
+		p.w.say(p.name, "close the store: %v", err)
+	}
+}
+
+// reply is what a sender gets. Status 0: its connection broke.
+type reply struct {
+	decision idem.Decision
+	status   int
+	final    bool // it is the service's own answer, and is in the ledger
+}
+
+// deliver is one delivery of an event, from its arrival to its answer.
+func (p *process) deliver(e *event) reply {
+	if p.net.isDead() || p.leaving.Load() {
+		return reply{}
+	}
+	policy := p.w.policy(e.route)
+	began := time.Now()
+	sender, gone := context.WithTimeout(p.base, senderTimeout)
+	defer gone()
+	r := e.request(policy)
+	if park := policy.Park; park != nil {
+		r.Parking = &idem.Parking{Patience: park.After, Size: len(e.id), Keep: p.keep(e, park)}
+	}
+	a := p.guard.Admit(sender, r)
+	if p.net.isDead() {
+		return reply{}
+	}
+	if a.Execution == nil {
+		if a.Decision == idem.DecisionParked && a.Accepted {
+			p.w.judge.accepted(e, a.Holder)
+		}
+		return p.refusal(e, &a)
+	}
+	return p.run(r, e, a.Execution, began)
+}
+
+func (p *process) refusal(e *event, a *idem.Admission) reply {
+	got := reply{decision: a.Decision, status: a.Decision.Row().Status}
+	switch a.Decision {
+	case idem.DecisionReplayed, idem.DecisionAttached:
+		got.status, got.final = a.Record.Answer.Status, true
+	case idem.DecisionParked:
+		got.status = 202
+	}
+	p.w.say(p.name, "%s: %s (%d) behind %s %v", e.id, a.Decision, got.status, a.Holder, a.Err)
+	return got
+}
+
+// keep stores the request of an event in the ledger. A full disk refuses.
+func (p *process) keep(e *event, park *idem.ParkPolicy) func(context.Context, idem.ExecutionID) (idem.Kept, error) {
+	return func(context.Context, idem.ExecutionID) (idem.Kept, error) {
+		if p.w.diskFull.Load() {
+			return idem.Kept{}, errors.New("no space left on device")
+		}
+		value, err := json.Marshal(e.id)
+		return idem.Kept{Value: value, Bytes: int64(len(value)), MaxAge: park.MaxAge}, err
+	}
+}
+
+// run calls the service and settles. A sender whose timeout comes first is told that the event is accepted.
+func (p *process) run(r *idem.Request, e *event, x *idem.Execution, began time.Time) reply {
+	ended := make(chan reply, 1)
+	p.calls.Go(func() { ended <- p.settle(r, e, x, p.call(e, x)) })
+	if park := r.Policy.Park; park == nil || !park.Slow {
+		return <-ended
+	}
+	timer := time.NewTimer(r.Policy.Park.After - time.Since(began))
+	defer timer.Stop()
+	for {
+		select {
+		case got := <-ended:
+			return got
+		case <-timer.C:
+			if x.MayPark(r, idem.ParkSlow) && x.Park(r, idem.ParkSlow, nil) == nil && !p.net.isDead() {
+				p.w.say(p.name, "%s: parked while it runs", e.id)
+				p.w.judge.accepted(e, x.Lock().Execution)
+				return reply{idem.DecisionParked, 202, false}
+			}
+			timer.Reset(time.Second)
+		}
+	}
+}
+
+// called is the evidence of one call of the service.
+type called struct {
+	answer *idem.Answer // nil: none came
+	sent   bool
+	hold   time.Duration
+	cause  string
+}
+
+func (p *process) call(e *event, x *idem.Execution) called {
+	if err := x.Begin(); err != nil || p.net.isDead() {
+		return called{cause: fmt.Sprint(err)}
+	}
+	return p.w.service.call(p, e, x)
+}
+
+// settle writes down how a call ended.
+func (p *process) settle(r *idem.Request, e *event, x *idem.Execution, got called) reply {
+	defer x.Abandon(idem.Failure{Code: "internal_error"})
+	if on, last := parkedOn(r.Policy, got); r.Parking != nil && on != "" && !x.Parked() && x.MayPark(r, on) && mayGoOn(x) {
+		if x.Park(r, on, last) == nil && !p.net.isDead() {
+			p.w.judge.accepted(e, x.Lock().Execution)
+			p.finish(x, got)
+			return reply{idem.DecisionParked, 202, false}
+		}
+	}
+	end := p.finish(x, got)
+	p.w.say(p.name, "%s: %s ended, answer %v recorded %v lost %v parked %v %v", e.id, x.Lock().Execution, status(got), end.Recorded, end.Lost, end.Parked, end.Err)
+	switch {
+	case p.net.isDead() || end.Parked:
+		return reply{}
+	case got.answer == nil && got.sent:
+		return reply{idem.DecisionUpstreamFailed, 502, false}
+	case got.answer == nil:
+		return reply{idem.DecisionUpstreamUnreachable, 503, false}
+	}
+	if final := end.Recorded && !end.Lost && got.hold == 0; final {
+		p.w.judge.answered(e, x, r.Policy, got.answer.Status)
+	}
+	return reply{idem.DecisionExecuted, got.answer.Status, end.Recorded}
+}
+
+func (p *process) finish(x *idem.Execution, got called) idem.Ending {
+	switch {
+	case got.hold > 0:
+		return x.Hold(got.hold)
+	case got.answer != nil:
+		return x.Complete(*got.answer)
+	case got.sent:
+		return x.Abandon(idem.Failure{Code: string(idem.DecisionUpstreamFailed), Detail: got.cause})
+	}
+	return x.Release(idem.Failure{Code: string(idem.DecisionUpstreamUnreachable), Detail: got.cause})
+}
+
+// mayGoOn reports whether an execution that was told to stop may be parked all the same.
+func mayGoOn(x *idem.Execution) bool {
+	cause := context.Cause(x.Context())
+	return cause == nil || errors.Is(cause, idem.ErrShutdown) || errors.Is(cause, idem.ErrMaxDuration)
+}
+
+func status(got called) int {
+	if got.answer == nil {
+		return 0
+	}
+	return got.answer.Status
+}
+
+// parkedOn is what a delivery may be parked for after such a call, and what is known of it.
+func parkedOn(policy *idem.Policy, got called) (idem.ParkOn, *idem.Evidence) {
+	last := &idem.Evidence{At: time.Now(), Status: status(got), Detail: got.cause}
+	switch {
+	case got.answer == nil && !got.sent:
+		last.Outcome = idem.NotExecuted
+		return idem.ParkUnreachable, last
+	case got.answer == nil:
+		last.Outcome = idem.Unknown
+		return idem.ParkUnknown, last
+	case !policy.Keep.Has(got.answer.Status) && got.hold == 0 && idem.Retried(got.answer.Status):
+		last.Outcome = idem.Executed
+		return idem.ParkFailed, last
+	}
+	return "", nil
+}
+
+// try is one try of a parked event. It implements idem.CarrierOptions.Try.
+func (p *process) try(x *idem.Execution, request []byte) {
+	var id string
+	if err := json.Unmarshal(request, &id); err != nil {
+		p.w.t.Errorf("the request that was kept: %q: %v", request, err)
+	}
+	e := p.w.judge.event(id)
+	p.finish(x, p.call(e, x))
+}

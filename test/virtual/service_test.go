@@ -1,0 +1,104 @@
+package virtual
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"hooklock/idem"
+)
+
+// service is what Hooklock stands in front of. It works on a request until it has an answer, or until its connection is closed.
+type service struct {
+	w    *world
+	away atomic.Bool
+}
+
+// call is one request. The execution that ends, and the process that is killed, close its connection.
+func (s *service) call(p *process, e *event, x *idem.Execution) called {
+	ctx, done := context.WithTimeout(x.Context(), upstreamTimeout)
+	defer done()
+	if s.away.Load() {
+		return called{cause: "connection refused"}
+	}
+	lock := x.Lock()
+	v := s.w.judge.begin(p, e, lock)
+	if v == nil {
+		return called{cause: "never began"}
+	}
+	plan := s.w.plan(e)
+	timer := time.NewTimer(plan.takes)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		s.w.judge.end(v, 0, false)
+		return called{sent: true, cause: "closed: " + context.Cause(ctx).Error()}
+	case <-p.net.dead:
+		s.w.judge.end(v, 0, false)
+		return called{sent: true, cause: "killed"}
+	}
+	switch {
+	case plan.status == 0:
+		s.w.judge.end(v, 0, plan.works)
+		return called{sent: true, cause: "connection reset"}
+	case plan.hold > 0:
+		s.w.tasks.Go(func() { s.goOn(v, lock, x.CallbackKey, plan) })
+		return called{answer: &idem.Answer{Status: plan.status, Whole: true}, sent: true, hold: holdTTL}
+	}
+	s.w.judge.end(v, plan.status, plan.status < 300)
+	a := &idem.Answer{Status: plan.status, Whole: true}
+	if plan.status == 429 {
+		a.Header = []idem.HeaderField{{Name: "Retry-After", Value: "20"}}
+	}
+	return called{answer: a, sent: true}
+}
+
+const holdTTL = 30 * time.Second
+
+// goOn is the work behind an answer of 202: it renews its hold until it is done, and says so; or it dies, and the hold runs out.
+func (s *service) goOn(v *visit, lock *idem.Lock, key string, plan plan) {
+	until := time.Now().Add(plan.hold)
+	for time.Now().Before(until) {
+		time.Sleep(min(holdTTL/3, time.Until(until)))
+		if !s.ask(func(ctx context.Context, p *process) error {
+			_, err := p.store.Heartbeat(ctx, callback(lock, key), holdTTL)
+			return err
+		}) {
+			s.w.judge.end(v, 0, false) // a worker that hears that its lock is gone stops
+			return
+		}
+	}
+	if !plan.works {
+		s.w.judge.end(v, 0, false)
+		return
+	}
+	s.w.judge.end(v, 200, true)
+	if s.ask(func(ctx context.Context, p *process) error {
+		_, err := p.store.Complete(ctx, callback(lock, key), idem.Final{Status: idem.Success})
+		return err
+	}) {
+		s.w.judge.completed(v)
+	}
+}
+
+func callback(lock *idem.Lock, key string) idem.Callback {
+	return idem.Callback{Execution: lock.Execution, Token: lock.Token, Key: key}
+}
+
+// ask asks any process until one answers. It is false where the answer is no, and where none comes for as long as a hold lives.
+func (s *service) ask(f func(context.Context, *process) error) bool {
+	for range 10 {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		err := f(ctx, s.w.anyProcess())
+		cancel()
+		switch {
+		case err == nil:
+			return true
+		case !unavailable(err):
+			return false
+		}
+		time.Sleep(time.Second)
+	}
+	return false
+}
