@@ -106,7 +106,7 @@ func (t *taking) inLock(ctx context.Context, session *session, l *idem.Lock) (*i
 	if held == nil {
 		return nil, err
 	}
-	return &idem.Taken{Held: held, Carried: true, TooOld: t.lines.tooOld(l.Execution, around.young), Request: around.request}, nil
+	return &idem.Taken{Held: held, Carried: true, HoldExpired: l.Held, TooOld: t.lines.tooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
 // around is what else there is of an execution.

@@ -152,7 +152,7 @@ func (c *Carrier) take(s Scope, leave func()) {
 	lock := taken.Held.Lock()
 	if taken.Carried && lock.Parked.Trying { // whatever was sent, nobody will say how that ended
 		leave()
-		e.run(&Tried{Sent: true, Failure: Failure{Code: string(DecisionLockLost), Detail: "the process that tried it is gone; nobody knows how far it came"}}, nil)
+		e.run(&Tried{Sent: true, Failure: taken.leftBy()}, nil)
 		return
 	}
 	if taken.Carried && lock.maybeAtWork() {

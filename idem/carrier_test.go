@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,13 +129,14 @@ func TestWhatSomebodyLetsRunIsTried(t *testing.T) {
 // takenOver is a ledger with one parked execution, whose process is gone.
 type takenOver struct {
 	roomy
-	held Held
+	held        Held
+	holdExpired bool
 }
 
 func (o takenOver) Old(ExecutionID) bool { return false }
 
 func (o takenOver) Take(context.Context, Scope, func(string) bool) (*Taken, error) {
-	return &Taken{Held: o.held, Carried: true, Request: []byte("as it was taken over")}, nil
+	return &Taken{Held: o.held, Carried: true, HoldExpired: o.holdExpired, Request: []byte("as it was taken over")}, nil
 }
 
 func (o takenOver) Request(context.Context, ExecutionID) ([]byte, error) {
@@ -167,4 +169,33 @@ func TestWhoWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 			t.Errorf("after %v it sent the request %q", took, sent)
 		}
 	})
+}
+
+// deadLock is a parked execution that becomes a dead letter.
+type deadLock struct {
+	carriedLock
+	end End
+}
+
+func (d *deadLock) DeadLetter(_ context.Context, end End) (*Record, error) {
+	d.end = end
+	return &Record{End: end, RequestKept: true}, nil
+}
+
+// TestAHoldThatRanOutIsNoDeathOfAProcess: the upstream had answered, and nobody completed what it went on with.
+func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
+	for expired, want := range map[bool]string{true: "the upstream answered that it goes on", false: "the process that tried it is gone"} {
+		held, policy := &deadLock{}, testPolicy()
+		policy.Park, policy.OnUnknown = &ParkPolicy{Attempts: 1, OnFailure: FailureSkip}, UnknownRetry
+		held.lock.Parked = &Parked{Tries: 1, Trying: true}
+		ledger := takenOver{held: held, holdExpired: expired}
+		c := NewCarrier(CarrierOptions{
+			Guard:  NewGuard(GuardOptions{Ledger: held, Parks: ledger, Base: t.Context(), RequestTimeout: time.Second}),
+			Policy: func(string) *Policy { return policy }, Told: func(Told) {},
+		})
+		c.take(Scope{}, func() {})
+		if e := held.end.Error; e == nil || !strings.Contains(e.Detail, want) {
+			t.Errorf("the hold ran out: %v, and it says %+v", expired, e)
+		}
+	}
 }

@@ -113,6 +113,16 @@ type Taken struct {
 	TooOld bool
 	// Carried: another process had it, and its latest try may still be at work.
 	Carried bool
+	// HoldExpired: the upstream had answered its latest try and went on with a hold, which was not renewed in time.
+	HoldExpired bool
 	// Request is what ParkLedger.Request would return, as it was read with the rest; nil = it was not there.
 	Request []byte
+}
+
+// leftBy says why the latest try has no end.
+func (t *Taken) leftBy() Failure {
+	if t.HoldExpired {
+		return Failure{Code: "hold_expired", Detail: "the upstream answered that it goes on, and its hold was neither completed nor renewed in time; how far the work came is unknown"}
+	}
+	return Failure{Code: string(DecisionLockLost), Detail: "the process that tried it is gone; nobody knows how far it came"}
 }
