@@ -559,6 +559,24 @@ func TestTwoWhoHaveNotHeardOfTheSameSlotsYetTakeDifferentOnes(t *testing.T) {
 
 // TestWhatIsKnownOfLimitsIsBoundedWhileNobodyWaits: a limit that has a workflow or a tenant in its name is one of very many, and of what others have there a
 // process that does not follow them never hears that it is free.
+// Another process may have run the event to its end between the look at its line and the question.
+func TestAParkedEventThatEndedWhileItsTurnWasAskedForIsForgotten(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	s := limitedStore(t, e, slotsOf(1))
+	if err := s.WaitReady(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	ended := limitedLock("w", "ended")
+	s.slots.ask(&ended, func() {})
+	for range roundsToCome + 1 {
+		s.slots.lookAfter()
+	}
+	if n := len(s.slots.waiters); n != 0 {
+		t.Errorf("%d wait for a slot, and nothing is there that could take one", n)
+	}
+}
+
 func TestWhatIsKnownOfLimitsIsBoundedWhileNobodyWaits(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := limitedStore(t, e, slotsOf(1)), limitedStore(t, e, slotsOf(1))

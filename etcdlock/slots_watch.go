@@ -138,12 +138,9 @@ func (p *slots) lookAfter() (nobody bool) {
 	for x, w := range p.waiters {
 		in := p.limits[w.turn]
 		lost := in == nil || in.line[x] == nil
-		if w.idle++; w.wake != nil && w.idle > roundsToCome && !lost {
-			free, _ := p.openLocked(w.turn)
-			if slices.Contains(in.next(free), x) {
-				delete(p.waiters, x) // whoever carries the line has not come, and will ask again
-				continue
-			}
+		if w.idle++; w.wake != nil && w.idle > roundsToCome && (lost || p.mayComeLocked(w.turn, x)) {
+			delete(p.waiters, x) // its line has been looked at without it: it has ended, or will ask again
+			continue
 		}
 		if lost {
 			p.wakeLocked(w)
@@ -159,6 +156,12 @@ func (p *slots) lookAfter() (nobody bool) {
 		}
 	}
 	return p.nobodyLocked()
+}
+
+// mayComeLocked reports whether there is a slot of a limit for x now.
+func (p *slots) mayComeLocked(name string, x idem.ExecutionID) bool {
+	free, _ := p.openLocked(name)
+	return slices.Contains(p.limits[name].next(free), x)
 }
 
 // dropTurn gives a turn up, in the background.
