@@ -112,6 +112,11 @@ func (w *world) leave() {
 		if n, _ := p.store.Active(); n != 0 {
 			w.fail("%s: %d executions run in the end", p.name, n)
 		}
+		for _, slot := range p.store.SlotsHere() {
+			if slot.Taken+slot.Waiting != 0 {
+				w.fail("%s: a slot is taken or waited for in the end: %+v", p.name, slot)
+			}
+		}
 		if n, _ := p.store.Held(); n != 0 {
 			w.fail("%s: %d executions are held in the end", p.name, n)
 		}
