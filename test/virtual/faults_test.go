@@ -160,6 +160,7 @@ var operations = []func(context.Context, *world, *process){
 	},
 	func(ctx context.Context, w *world, p *process) {
 		if e := w.anyEvent(ctx, p, idem.ExecutionQuery{Status: idem.Pending}); e != nil {
+			w.judge.allow(e.EventID)
 			_, err := p.store.RunNow(ctx, e.Execution)
 			w.say("operator", "run %s: %v", e.Execution, err)
 		}

@@ -43,6 +43,7 @@ type workflow struct {
 	live    []*visit
 	token   int64
 	newest  *event // the newest by its number whose success is in the ledger
+	unknown *visit // the latest that ended without an answer
 	lastTry *event // the latest event that was parked at once, in the order of their acceptance
 }
 
@@ -55,6 +56,7 @@ type visit struct {
 	began     time.Time
 	over      bool
 	status    int // of its answer; 0 = none was given
+	ended     time.Time
 }
 
 func newJudge(w *world) *judge {
@@ -119,6 +121,7 @@ func (j *judge) begin(p *process, e *event, l *idem.Lock) *visit {
 		j.fifoLocked(w, r, e)
 	}
 	j.orderLocked(w, r, e)
+	j.delayLocked(w, r, e)
 	j.pausedLocked(e)
 	e.visits = append(e.visits, v)
 	w.live = append(w.live, v)
@@ -147,6 +150,21 @@ func (j *judge) orderLocked(w *workflow, r *route, e *event) {
 	}
 }
 
+// delayLocked checks that a workflow rests after an execution of unknown outcome, which may still be at work. An operator may run that event at once.
+func (j *judge) delayLocked(w *workflow, r *route, e *event) {
+	last := w.unknown
+	switch {
+	case last == nil || r.most > 1 || time.Since(last.ended) > r.delay-time.Second:
+	case last.e == e && e.explained == byOperator:
+		w.unknown = nil
+	default:
+		j.failLocked("workflow %s: %s begins %v after %s ended with an unknown outcome, and release_delay is %v", e.workflow, e.id, time.Since(last.ended), last.e.id, r.delay)
+	}
+}
+
+// byOperator is why an event need not run, or may run again.
+const byOperator = "an operator"
+
 // pausedLocked checks that nothing begins where a pause was acknowledged by all processes.
 func (j *judge) pausedLocked(e *event) {
 	if since, paused := j.paused[e.route]; paused {
@@ -169,9 +187,12 @@ func (j *judge) pause(route string, over bool) {
 func (j *judge) end(v *visit, status int, works bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	v.over, v.status = true, status
+	v.over, v.status, v.ended = true, status, time.Now()
 	w := j.workflowLocked(v.e.workflow)
 	w.live = slices.DeleteFunc(w.live, func(o *visit) bool { return o == v })
+	if status == 0 {
+		w.unknown = v
+	}
 	j.w.say("service", "%s ends: %s, answer %d, done %v", v.e.id, v.execution, status, works)
 }
 
@@ -271,7 +292,7 @@ func (j *judge) allow(id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if e := j.events[id]; e != nil {
-		e.settled, e.visits, e.explained = time.Time{}, nil, "an operator"
+		e.settled, e.visits, e.explained = time.Time{}, nil, byOperator
 	}
 }
 

@@ -51,8 +51,9 @@ type route struct {
 	most        int // events of a workflow that may run at a time
 	idempotency bool
 	onUnknown   idem.OnUnknown
-	order       idem.OnStale // "": its events have no order
-	fifo        bool         // its events are accepted at once, and run in that order
+	order       idem.OnStale  // "": its events have no order
+	delay       time.Duration // release_delay
+	fifo        bool          // its events are accepted at once, and run in that order
 	workflows   int
 	current     idem.Policy
 	w           *world
@@ -90,7 +91,8 @@ func pickOf[T any](w *world, of ...T) T { return of[w.pick(len(of))] }
 
 // newRoute draws the settings that stay. One in four events of a limited or unlocked route overlap on purpose.
 func (w *world) newRoute(i int) *route {
-	r := &route{w: w, name: fmt.Sprintf("route%d", i), most: 1, idempotency: true, onUnknown: pickOf(w, idem.UnknownRetry, idem.UnknownBlock), workflows: 1 + w.pick(3)}
+	r := &route{w: w, name: fmt.Sprintf("route%d", i), most: 1, idempotency: true, onUnknown: pickOf(w, idem.UnknownRetry, idem.UnknownBlock), workflows: 1 + w.pick(3),
+		delay: pickOf(w, 0, 10*time.Second)}
 	switch i {
 	case 0:
 		r.order = pickOf(w, "", idem.StaleSkip, idem.StaleReject, idem.StaleAnnotate)
@@ -112,7 +114,7 @@ func (r *route) draw() {
 	keep.Add(200, 299)
 	p := idem.Policy{
 		Route: r.name, Strategy: pickOf(w, idem.FailFast, idem.Wait, idem.Wait, idem.Skip, idem.Latest), WaitTimeout: w.between(time.Second, 40*time.Second), MaxWaiting: 50,
-		Limit: r.most, InFlight: pickOf(w, idem.Conflict, idem.Attach), AttachTimeout: 90 * time.Second, ReleaseDelay: pickOf(w, 0, 0, 10*time.Second),
+		Limit: r.most, InFlight: pickOf(w, idem.Conflict, idem.Attach), AttachTimeout: 90 * time.Second, ReleaseDelay: r.delay,
 		MaxDuration: pickOf(w, 0, 10*time.Minute), Idempotency: r.idempotency, Retention: maxRetention, PayloadRetention: 10 * time.Minute, ReplayBody: 100,
 		OnMismatch: idem.MismatchReplay, OnUnknown: r.onUnknown, Keep: keep, HoldTTL: holdTTL, Verified: true,
 	}
