@@ -170,6 +170,7 @@ type lateKV struct {
 	through
 	armed atomic.Bool
 	late  chan *pb.TxnRequest
+	lost  func() // not nil: the transaction is applied, only its answer is lost, and this is called
 }
 
 func newLateKV(c *clientv3.Client) *lateKV {
@@ -181,6 +182,13 @@ func newLateKV(c *clientv3.Client) *lateKV {
 // Commit implements link.Committer.
 func (kv *lateKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
 	if txn.Success[0].GetRequestTxn() != nil && kv.armed.CompareAndSwap(true, false) { // else it is a read, which the Store makes from time to time
+		if kv.lost != nil {
+			if _, err := kv.through.Commit(ctx, txn); err != nil {
+				return nil, err
+			}
+			kv.lost()
+			return nil, context.DeadlineExceeded
+		}
 		kv.late <- txn
 		return nil, context.DeadlineExceeded
 	}

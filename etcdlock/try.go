@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"hooklock/etcdlock/link"
@@ -101,7 +102,8 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 		return unavailable(errClosed)
 	}
 	defer h.store.tasks.leave()
-	sent, refused := false, false
+	refused := false
+	var lost error // of an attempt that may have been applied; nil = there is none
 	for pause := link.NewBackoff(); ; {
 		h.mu.Lock()
 		l, session, stopped := h.lock, h.session, h.stopped
@@ -129,7 +131,10 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 		k := h.store.layout.Keys(l)
 		if len(l.Slots) > 0 {
 			var err error
-			if k.Slots, err = w.slots(ctx, &next, refused); err != nil {
+			switch k.Slots, err = w.slots(ctx, &next, refused); {
+			case errors.Is(err, idem.ErrNoSlot) && lost != nil: // that attempt may have them: whatever is written next finds out
+				return unavailable(lost)
+			case err != nil:
 				return err
 			}
 		}
@@ -145,7 +150,9 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 		}
 		h.store.slots.unchoose(&next)
 		refused = err == nil
-		sent = sent || err != nil && !link.Definite(err)
+		if err != nil && !link.Definite(err) {
+			lost = err
+		}
 		if err == nil {
 			var st *protocol.State
 			st, err = h.store.look(ctx, h.keys)
@@ -153,7 +160,7 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 			case err != nil:
 			case !h.mine(st):
 				return h.lose()
-			case sent && w.done(st.Lock):
+			case lost != nil && w.done(st.Lock):
 				h.see(st.Lock)
 				return h.rewritten(nil, 0, w.runs, stopped)
 			case st.Lock.Revision != l.Revision:
