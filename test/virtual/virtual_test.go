@@ -112,6 +112,15 @@ func (w *world) leave() {
 		if n, _ := p.store.Active(); n != 0 {
 			w.fail("%s: %d executions run in the end", p.name, n)
 		}
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		locks, err := p.store.Locks(ctx, idem.LockQuery{})
+		cancel()
+		for _, l := range locks.Locks {
+			w.fail("%s: the lock of %s is there in the end: %+v", p.name, l.Lock.Scope.Workflow, l.Lock.Entry)
+		}
+		if err != nil {
+			w.fail("%s: list locks: %v", p.name, err)
+		}
 		for _, slot := range p.store.SlotsHere() {
 			if slot.Taken+slot.Waiting != 0 {
 				w.fail("%s: a slot is taken or waited for in the end: %+v", p.name, slot)

@@ -1,0 +1,59 @@
+package etcdlock
+
+import (
+	"errors"
+	"testing"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
+)
+
+// The slots that a try without an answer has taken are its own, and it must not wait for them.
+func TestATryWhoseAnswerIsLostDoesNotWaitForItsOwnSlot(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	client := etcdtest.Dial(t, e.Endpoint)
+	kv := newLateKV(client)
+	o := erp(slotsOf(1))
+	o.Client = client
+	s := openStore(t, o)
+	mustPark(t, s, withSlots(parkedLock("w1", "a")), 0)
+	h := takeNext(t, s).Held
+	restNow(t, h, "")
+	kv.lost = func() { // what the watch would say
+		l := h.Lock()
+		if _, err := s.slots.look(within(t, patience), s.layout.Keys(l), l.Slots); err != nil {
+			t.Error(err)
+		}
+	}
+	kv.armed.Store(true)
+	p := *h.Lock().Parked
+	p.Tries++
+	if err := h.Attempt(within(t, patience), p, "hash"); errors.Is(err, idem.ErrNoSlot) {
+		t.Errorf("%v, which the try has itself", err)
+	}
+	restNow(t, h, "")
+	if left := takenSlots(t, e, s); len(left) > 0 {
+		t.Errorf("what rests has %v", left)
+	}
+	mustAttempt(t, h)
+	mustSettle(t, h)
+}
+
+// Another process may have run the event to its end between the look at its line and the question.
+func TestAParkedEventThatEndedWhileItsTurnWasAskedForIsForgotten(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	s := limitedStore(t, e, slotsOf(1))
+	if err := s.WaitReady(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	ended := limitedLock("w", "ended")
+	s.slots.ask(&ended, func() {})
+	for range roundsToCome + 1 {
+		s.slots.lookAfter()
+	}
+	if n := len(s.slots.waiters); n != 0 {
+		t.Errorf("%d wait for a slot, and nothing is there that could take one", n)
+	}
+}
