@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -56,4 +57,30 @@ func TestAParkedEventThatEndedWhileItsTurnWasAskedForIsForgotten(t *testing.T) {
 	if n := len(s.slots.waiters); n != 0 {
 		t.Errorf("%d wait for a slot, and nothing is there that could take one", n)
 	}
+}
+
+// The answer to a place may come after its delivery has given up.
+func TestADeliveryThatGaveUpBeforeItWasRefusedAPlaceWaitsForNoSlot(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	client := etcdtest.Dial(t, e.Endpoint)
+	kv := newLateKV(client)
+	o := erp(slotsOf(1))
+	o.Client = client
+	s := openStore(t, o)
+	mustSettle(t, mustClaim(t, s, limitedLock("w0", "before"), 0))
+	first := mustClaim(t, s, limitedLock("w1", "first"), 0)
+	gone, giveUp := context.WithCancel(t.Context())
+	kv.lost = giveUp
+	kv.armed.Store(true)
+	const another = 1 // revision of the record: the place is refused
+	if _, _, err := s.Enqueue(gone, limitedLock("w2", "second"), another, 0); err == nil {
+		t.Fatal("it has a place")
+	}
+	eventually(t, "nothing waits for a slot", func() bool {
+		s.slots.mu.Lock()
+		defer s.slots.mu.Unlock()
+		return len(s.slots.waiters) == 0
+	})
+	mustSettle(t, first)
 }

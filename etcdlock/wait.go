@@ -108,8 +108,8 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	}, func(life context.Context, late result) {
 		if late.seen == nil && late.err == nil {
 			_ = p.leave(life)
-			p.leaveLine()
 		}
+		p.leaveLine()
 	})
 	if p.limits != nil && (r.seen != nil || r.err != nil) {
 		p.leaveLine()
