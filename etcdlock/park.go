@@ -108,7 +108,7 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 	case errors.Is(err, errClosed):
 		err = unavailable(err)
 	case err != nil:
-		return unknown(err)
+		err = unknown(err)
 	default:
 		err = parked
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
@@ -83,4 +84,27 @@ func TestADeliveryThatGaveUpBeforeItWasRefusedAPlaceWaitsForNoSlot(t *testing.T)
 		return len(s.slots.waiters) == 0
 	})
 	mustSettle(t, first)
+}
+
+// Whether it is parked is not known then, and whoever takes its line asks for the slot.
+func TestADeliveryWhoseParkingGotNoAnswerWaitsForNoSlot(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	s := limitedStore(t, e, slotsOf(1))
+	first := mustClaim(t, s, limitedLock("w", "first"), 0)
+	place, _, err := s.Enqueue(within(t, patience), limitedLock("w", "second"), 0, first.Lock().Revision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.slots.ask(place.(*Place).waits(), nil)
+	gone, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if err := place.Park(gone, idem.Parked{Since: time.Now()}, keep("body")); !errors.Is(err, idem.ErrNotRecorded) {
+		t.Fatal(err)
+	}
+	s.slots.mu.Lock()
+	defer s.slots.mu.Unlock()
+	if n := len(s.slots.waiters); n != 0 {
+		t.Errorf("%d wait for a slot", n)
+	}
 }
