@@ -42,9 +42,10 @@ type event struct {
 type workflow struct {
 	live    []*visit
 	token   int64
-	newest  *event // the newest by its number whose success is in the ledger
-	unknown *visit // the latest that ended without an answer
-	lastTry *event // the latest event that was parked at once, in the order of their acceptance
+	newest  *event    // the newest by its number whose success is in the ledger
+	unknown *visit    // the latest that ended without an answer
+	forced  time.Time // when an operator took its lock away: what runs hears of it a moment later
+	lastTry *event    // the latest event that was parked at once, in the order of their acceptance
 }
 
 // visit is one request at the service.
@@ -95,16 +96,17 @@ func (j *judge) begin(p *process, e *event, l *idem.Lock) *visit {
 	w, r := j.workflowLocked(e.workflow), j.w.route(e.route)
 	v := &visit{e: e, process: p.name, execution: l.Execution, token: l.Token, began: time.Now()}
 	j.w.say("service", "%s begins: %s by %s, token %d", e.id, l.Execution, p.name, l.Token)
+	excused := j.w.revoked() || time.Since(w.forced) < forceReaches
 	for _, other := range w.live {
-		if other.e == e && r.idempotency {
+		if other.e == e && r.idempotency && !excused {
 			j.failLocked("event %s runs twice at a time: %s and %s", e.id, other.execution, l.Execution)
 		}
 	}
-	if len(w.live) >= r.most && !j.w.revoked(e.workflow) {
+	if len(w.live) >= r.most && !excused {
 		j.failLocked("workflow %s: %s of %s runs beside %s of %s, and %d may", e.workflow, l.Execution, e.id, w.live[0].execution, w.live[0].e.id, r.most)
 	}
 	if r.most == 1 {
-		if l.Token <= w.token && !j.w.revoked(e.workflow) {
+		if l.Token <= w.token && !excused {
 			j.failLocked("workflow %s: token %d of %s came after %d", e.workflow, l.Token, l.Execution, w.token)
 		}
 		w.token = max(w.token, l.Token)
@@ -154,7 +156,7 @@ func (j *judge) orderLocked(w *workflow, r *route, e *event) {
 func (j *judge) delayLocked(w *workflow, r *route, e *event) {
 	last := w.unknown
 	switch {
-	case last == nil || r.most > 1 || time.Since(last.ended) > r.delay-time.Second:
+	case last == nil || r.most > 1 || time.Since(last.ended) > r.delay-time.Second || time.Since(w.forced) < forceReaches:
 	case last.e == e && e.explained == byOperator:
 		w.unknown = nil
 	default:
@@ -285,6 +287,17 @@ func (j *judge) explain(id, why string) {
 	if e := j.events[id]; e != nil {
 		e.explained = why
 	}
+}
+
+// forceReaches is how long what runs may go on after its lock was taken away by force; a process that is cut off hears of it when it is back.
+const forceReaches = 10 * time.Minute
+
+// force notes that an operator takes the lock of a workflow away.
+func (j *judge) force(name string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	w := j.workflowLocked(name)
+	w.forced, w.unknown = time.Now(), nil
 }
 
 // allow notes that an operator lets the event run again: nothing of what was before counts.

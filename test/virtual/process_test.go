@@ -132,7 +132,7 @@ func (p *process) deliver(e *event) reply {
 	began := time.Now()
 	sender, gone := context.WithTimeout(p.base, senderTimeout)
 	defer gone()
-	r := e.request(policy)
+	r := e.request(policy, p.w.chance(20))
 	if park := policy.Park; park != nil {
 		r.Parking = &idem.Parking{Patience: park.After, Size: len(e.id), Keep: p.keep(e, park)}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,6 +62,8 @@ func live(t *testing.T, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(t, seed, dir)
 		end := time.Now().Add(perSeed)
+		time.Sleep(time.Minute)
+		quiet := runtime.NumGoroutine()
 		w.setLoss(1)
 		w.breaking.Go(func() { w.faults(end) })
 		w.tasks.Go(func() { w.operators(end) })
@@ -68,7 +71,7 @@ func live(t *testing.T, seed uint64) {
 		w.breaking.Wait()
 		w.calm()
 		w.judge.close()
-		w.leave()
+		w.leave(quiet)
 	})
 }
 
@@ -99,8 +102,11 @@ func (w *world) calm() {
 }
 
 // leave waits until all records are gone by their time, ends the processes, and looks what is left of them.
-func (w *world) leave() {
+func (w *world) leave(goroutines int) {
 	time.Sleep(3 * maxRetention)
+	if n := runtime.NumGoroutine(); n > goroutines+10*len(w.routes) {
+		w.fail("%d goroutines in the end, %d in the beginning", n, goroutines)
+	}
 	w.leaving.Store(true)
 	w.mu.Lock()
 	all := append([]*process(nil), w.processes...)

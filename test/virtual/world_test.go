@@ -116,7 +116,7 @@ func (r *route) draw() {
 		Route: r.name, Strategy: pickOf(w, idem.FailFast, idem.Wait, idem.Wait, idem.Skip, idem.Latest), WaitTimeout: w.between(time.Second, 40*time.Second), MaxWaiting: 50,
 		Limit: r.most, InFlight: pickOf(w, idem.Conflict, idem.Attach), AttachTimeout: 90 * time.Second, ReleaseDelay: r.delay,
 		MaxDuration: pickOf(w, 0, 10*time.Minute), Idempotency: r.idempotency, Retention: maxRetention, PayloadRetention: 10 * time.Minute, ReplayBody: 100,
-		OnMismatch: idem.MismatchReplay, OnUnknown: r.onUnknown, Keep: keep, HoldTTL: holdTTL, Verified: true,
+		OnMismatch: pickOf(w, idem.MismatchReplay, idem.MismatchReject), OnUnknown: r.onUnknown, Keep: keep, HoldTTL: holdTTL, Verified: true,
 	}
 	if w.chance(700) || r.fifo {
 		p.Park = &idem.ParkPolicy{
@@ -173,8 +173,12 @@ func (w *world) slots(route string, _ idem.Slot) int {
 	return 0
 }
 
-func (e *event) request(policy *idem.Policy) *idem.Request {
+// request is what the guard is asked about a delivery; other: it has another body than the event's.
+func (e *event) request(policy *idem.Policy, other bool) *idem.Request {
 	r := &idem.Request{Scope: idem.Scope{Workflow: e.workflow, Key: e.key}, EventID: e.id, Fingerprint: sha256.Sum256([]byte(e.id)), Policy: policy}
+	if other {
+		r.Fingerprint[0]++
+	}
 	if policy.Order != nil {
 		r.Order = &idem.Order{Mark: fmt.Sprintf("%x", sha256.Sum256([]byte(e.workflow)))[:32], Scope: e.workflow, At: strconv.FormatInt(e.n, 10)}
 	}
@@ -358,7 +362,7 @@ func (w *world) deliver(e *event) reply {
 }
 
 // revoked reports whether a session was ended early a moment ago: then two calls may overlap (etcdlock's documentation says so).
-func (w *world) revoked(string) bool {
+func (w *world) revoked() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, at := range w.revokes {
