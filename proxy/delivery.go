@@ -177,6 +177,7 @@ func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	}
 	d.route, d.vars = route, vars
 	d.report.Route, d.report.Keyed, d.report.Locks = route.Name, route.Policy.Idempotency, route.Policy.Strategy != idem.NoLock
+	d.report.Verified = route.Verify.Verifier == nil
 	d.sender = d.sender[:0]
 	if ip := ctx.RemoteIP(); !ip.IsUnspecified() { // fasthttp's for the peer of a socket, which has no address
 		d.sender = append(d.sender, ip.String()...)

@@ -148,7 +148,7 @@ func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
 		x.Handshake = found.handshake.Name
 		x.Note = "a handshake and no event: with the signature in order, it is forwarded without a key or a lock, as bypassed"
 	}
-	if found.unsigned || found.answer != nil {
+	if found.answeredHere {
 		x.Note = "a handshake and no event: with everything in order, it is answered here"
 	}
 	if a := found.answer; a != nil {

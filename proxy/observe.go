@@ -24,6 +24,10 @@ type Report struct {
 	// Signature is valid, or why it is not (sender.Reason); empty where Scheme asks for none. SignaturePart is what the reason is
 	// about.
 	Scheme, Signature, SignaturePart string
+	// Verified: it is its sender's: its signature is right, or its route asks for none.
+	Verified bool
+	// UnsignedHandshake: it is a handshake without a signature. Anybody can send one, so it says nothing of how the sender fares.
+	UnsignedHandshake bool
 	// WorkflowPart and EventIDPart say how these were found in the delivery; "" where nobody looked, or where there is nothing to find.
 	WorkflowPart, EventIDPart PartResult
 	Ordered                   naming.Ordered // how its place among the events of its scope was found; "" where nobody asks

@@ -32,6 +32,8 @@ type inspected struct {
 	answer *sender.HandshakeAnswer
 	// unsigned: a handshake that comes without a signature, so that nothing was checked but its token.
 	unsigned bool
+	// answeredHere: a handshake that the upstream does not get, whether it is in order or not.
+	answeredHere bool
 }
 
 // inspect looks at a delivery before anything is claimed for it: a forged one takes no lock and burns no event ID. A handshake is no
@@ -44,7 +46,8 @@ func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
 	if v.Preset != nil {
 		found.handshake = v.Preset.Handshake(d)
 	}
-	if v.Verifier == nil || found.handshake != nil && !found.handshake.Signed && string(d.Method) == "OPTIONS" {
+	found.unsigned = found.handshake != nil && !found.handshake.Signed && (v.Verifier == nil || string(d.Method) == "OPTIONS")
+	if v.Verifier == nil || found.unsigned {
 		return found
 	}
 	found.broken = v.brokenBy(v.Verifier.Verify(d, now))
@@ -53,7 +56,7 @@ func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
 
 // inspectRuled looks at a handshake of the configuration. One without a signature goes nowhere from here.
 func (v *Verification) inspectRuled(d *sender.Delivery, now time.Time) inspected {
-	found := inspected{handshake: &v.Handshake.Handshake, unsigned: !v.Handshake.Signed}
+	found := inspected{handshake: &v.Handshake.Handshake, unsigned: !v.Handshake.Signed, answeredHere: v.Handshake.Answer != nil}
 	if v.Verifier != nil && v.Handshake.Signed {
 		found.broken = v.brokenBy(v.Verifier.Verify(d, now))
 	}
@@ -115,7 +118,7 @@ func (d *delivery) forged(broken *sender.SignatureError) *ending {
 }
 
 func (d *delivery) noteSignature(broken *sender.SignatureError) {
-	d.report.Scheme, d.report.Signature = d.route.Verify.Scheme, SignatureValid
+	d.report.Scheme, d.report.Signature, d.report.Verified = d.route.Verify.Scheme, SignatureValid, broken == nil
 	if broken != nil {
 		d.report.Signature, d.report.SignaturePart = string(broken.Reason), broken.Part
 	}
@@ -134,7 +137,9 @@ func (d *delivery) verify() *ending {
 		end := d.forged(found.broken)
 		end.forward = forwardByRule
 		return end
-	case v.Verifier != nil && !found.unsigned:
+	case found.unsigned:
+		d.report.UnsignedHandshake, d.report.Verified = true, false
+	case v.Verifier != nil:
 		d.noteSignature(nil)
 	}
 	if found.handshake == nil {

@@ -36,24 +36,25 @@ func TestASignatureIsInspectedBeforeAHandshakePasses(t *testing.T) {
 		fields       []naming.Field
 		broken       bool
 		handshake    string
+		unsigned     bool
 	}{
-		{"nothing asked", &Verification{}, "POST", "", nil, false, ""},
-		{"an unsigned handshake where nothing is asked", verification("eventgrid", sender.Config{}), "POST", validate, []naming.Field{validation}, false, "SubscriptionValidation"},
-		{"the same without the token that the route asks for", verification("eventgrid", token), "POST", validate, []naming.Field{validation}, true, "SubscriptionValidation"},
-		{"the same with it", verification("eventgrid", token), "POST", validate, []naming.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation"},
-		{"the same as GET, where GET is a delivery", verification("eventgrid", token), "GET", validate, []naming.Field{validation}, true, "SubscriptionValidation"},
-		{"OPTIONS cannot carry one", verification("cloudevents", token), "OPTIONS", "", []naming.Field{options}, false, "OPTIONS"},
-		{"a signed handshake without its signature", verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"url_verification"}`, nil, true, "url_verification"},
-		{"an event without its signature", verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"event_callback"}`, nil, true, ""},
-		{"a harmless method is no way around the signature of an event", verification("cloudevents", token), "OPTIONS", "", nil, true, ""},
+		{"nothing asked", &Verification{}, "POST", "", nil, false, "", false},
+		{"an unsigned handshake where nothing is asked", verification("eventgrid", sender.Config{}), "POST", validate, []naming.Field{validation}, false, "SubscriptionValidation", true},
+		{"the same without the token that the route asks for", verification("eventgrid", token), "POST", validate, []naming.Field{validation}, true, "SubscriptionValidation", false},
+		{"the same with it", verification("eventgrid", token), "POST", validate, []naming.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation", false},
+		{"the same as GET, where GET is a delivery", verification("eventgrid", token), "GET", validate, []naming.Field{validation}, true, "SubscriptionValidation", false},
+		{"OPTIONS cannot carry one", verification("cloudevents", token), "OPTIONS", "", []naming.Field{options}, false, "OPTIONS", true},
+		{"a signed handshake without its signature", verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"url_verification"}`, nil, true, "url_verification", false},
+		{"an event without its signature", verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"event_callback"}`, nil, true, "", false},
+		{"a harmless method is no way around the signature of an event", verification("cloudevents", token), "OPTIONS", "", nil, true, "", false},
 	} {
 		got := c.verification.inspect(&sender.Delivery{Method: []byte(c.method), Target: []byte("/"), Body: []byte(c.body), Fields: c.fields}, time.Now())
 		name := ""
 		if got.handshake != nil {
 			name = got.handshake.Name
 		}
-		if (got.broken != nil) != c.broken || name != c.handshake {
-			t.Errorf("%s: broken %v, handshake %q", c.name, got.broken, name)
+		if (got.broken != nil) != c.broken || name != c.handshake || got.unsigned != c.unsigned {
+			t.Errorf("%s: broken %v, handshake %q, unsigned %v", c.name, got.broken, name, got.unsigned)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func TestAClockThatIsSetChangesNothingOfWhatIsCounted(t *testing.T) {
 	for i, set := range []time.Duration{0, year, 0, -year, 0} {
 		clock.set = set
 		for range 4 {
-			tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed})
+			tally.Note(&Delivery{Route: "stripe", Verified: true, Decision: idem.DecisionReplayed})
 		}
 		want := uint64(4 * (i + 1))
 		if n := tally.Rates()[0].Decisions[idem.DecisionReplayed]; n != want {
@@ -35,7 +35,7 @@ func TestAClockThatIsSetChangesNothingOfWhatIsCounted(t *testing.T) {
 	if c, r := tally.Report(clock.at).Routes[0], tally.Rates()[0]; c.Deliveries != 0 || len(c.Duplicates.Examples) != 0 || len(r.Decisions) != 0 {
 		t.Errorf("20 minutes later: %+v, %+v", c, r)
 	}
-	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed})
+	tally.Note(&Delivery{Route: "stripe", Verified: true, Decision: idem.DecisionReplayed})
 	if got := tally.Health()[0].Limits[1].Ratio; got != 0.5 {
 		t.Errorf("20 of 40 minutes of failures: %v", got)
 	}
@@ -44,7 +44,7 @@ func TestAClockThatIsSetChangesNothingOfWhatIsCounted(t *testing.T) {
 func TestPeopleReadTheClockAsItIsSet(t *testing.T) {
 	tally, clock := newTally()
 	clock.set = year
-	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed})
+	tally.Note(&Delivery{Route: "stripe", Verified: true, Decision: idem.DecisionReplayed})
 	r := tally.Report(clock.now().Add(-time.Minute))
 	if at := time.Time(r.Routes[0].Duplicates.Examples[0].At); !at.Equal(clock.now()) || !time.Time(r.Until).Equal(clock.now()) || !tally.Rates()[0].Last.Equal(clock.now()) {
 		t.Errorf("%v", r)

@@ -41,14 +41,16 @@ type Sender struct {
 // Health is how a route stands with its sender, as this process has seen.
 type Health struct {
 	Route  string
-	Last   time.Time // when the newest delivery ended; zero: none came since the start
+	Last   time.Time // when the newest verified delivery ended; zero: none came since the start
 	Limits []Near
 }
 
 // Near is how near a sender is to a limit: 0 for not at all, 1 where it has reached it.
 type Near struct {
 	Limit Limit
-	Ratio float64
+	Ratio float64 // by verified deliveries
+	// Unverified is the Ratio if unverified deliveries are the sender's, too, as after its secret has changed.
+	Unverified float64
 }
 
 // Health is that of all routes, in their order.
@@ -66,7 +68,8 @@ func (t *Tally) Health() []Health {
 // half is at which part of a limit somebody should know of it.
 const half = 0.5
 
-// NearLimit reports whether the sender of a route is half way to one of its limits. It is for routes that ask; it does not allocate.
+// NearLimit reports whether the sender of a route is half way to one of its limits, by verified deliveries. It is for routes that ask; it does not
+// allocate.
 func (t *Tally) NearLimit(name string) bool {
 	now := t.clock()
 	t.mu.RLock()
@@ -88,9 +91,9 @@ func (t *Tally) NearLimit(name string) bool {
 func (r *route) healthOf(name string, limits []Limit, now time.Time) Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := Health{Route: name, Last: r.newest}
+	h := Health{Route: name, Last: r.verified}
 	for _, l := range limits {
-		h.Limits = append(h.Limits, Near{l, r.failures.near(l, now)})
+		h.Limits = append(h.Limits, Near{l, r.failures.near(l, now), r.suspected.near(l, now)})
 	}
 	return h
 }

@@ -15,39 +15,40 @@ func answered(clock *time.Time, limits ...Limit) *Tally {
 
 func near(tb testing.TB, t *Tally, want ...float64) {
 	tb.Helper()
-	got := t.Health()[0].Limits
-	for i, n := range got {
-		if n.Ratio < want[i]-0.001 || n.Ratio > want[i]+0.001 {
+	for i, n := range t.Health()[0].Limits {
+		if !about(n.Ratio, want[i]) {
 			tb.Errorf("%s: %v, want %v", n.Limit, n.Ratio, want[i])
 		}
 	}
 }
 
+func about(a, b float64) bool { return a > b-0.001 && a < b+0.001 }
+
 func TestFailuresInARowAreCountedUntilTheSenderHearsASuccess(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	tally := answered(&now, Limit{InRow: 4}, Limit{InRow: 40})
 	near(t, tally, 0, 0)
-	tally.Note(&Delivery{Route: "r", Status: 503})
-	tally.Note(&Delivery{Route: "r", Status: 200, Took: 11 * time.Second}) // it had hung up
+	tally.Note(&Delivery{Route: "r", Verified: true, Status: 503})
+	tally.Note(&Delivery{Route: "r", Verified: true, Status: 200, Took: 11 * time.Second}) // it had hung up
 	near(t, tally, 0.5, 0.05)
 	for range 5 {
-		tally.Note(&Delivery{Route: "r", Status: 404})
+		tally.Note(&Delivery{Route: "r", Verified: true, Status: 404})
 	}
 	near(t, tally, 1, 0.175)
-	tally.Note(&Delivery{Route: "r", Status: 200})
+	tally.Note(&Delivery{Route: "r", Verified: true, Status: 200})
 	near(t, tally, 0, 0)
 }
 
 func TestALongTimeOfNothingButFailures(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	tally := answered(&now, Limit{For: 24 * time.Hour})
-	tally.Note(&Delivery{Route: "r", Status: 500})
+	tally.Note(&Delivery{Route: "r", Verified: true, Status: 500})
 	near(t, tally, 0)
 	now = now.Add(12 * time.Hour)
 	near(t, tally, 0) // nothing has failed since
-	tally.Note(&Delivery{Route: "r", Status: 500})
+	tally.Note(&Delivery{Route: "r", Verified: true, Status: 500})
 	near(t, tally, 0.5)
-	tally.Note(&Delivery{Route: "r", Status: 200})
+	tally.Note(&Delivery{Route: "r", Verified: true, Status: 200})
 	near(t, tally, 0)
 }
 
@@ -55,11 +56,11 @@ func TestTheShareOfAnHour(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	tally := answered(&now, Limit{Share: 0.95})
 	for range 19 {
-		tally.Note(&Delivery{Route: "r", Status: 500})
+		tally.Note(&Delivery{Route: "r", Verified: true, Status: 500})
 	}
 	near(t, tally, 0) // too few to say
 	for range 19 {
-		tally.Note(&Delivery{Route: "r", Status: 200})
+		tally.Note(&Delivery{Route: "r", Verified: true, Status: 200})
 	}
 	near(t, tally, 0.5/0.95)
 	now = now.Add(61 * time.Minute)
@@ -69,10 +70,39 @@ func TestTheShareOfAnHour(t *testing.T) {
 func TestAReloadKeepsWhatWasCounted(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	tally := answered(&now, Limit{InRow: 4})
-	tally.Note(&Delivery{Route: "r", Status: 500})
+	tally.Note(&Delivery{Route: "r", Verified: true, Status: 500})
 	tally.SetRoutes([]Route{{Name: "r", Sender: tally.senders["r"]}})
 	near(t, tally, 0.25)
 	if got := tally.Health()[0].Last; !got.Equal(now) {
 		t.Errorf("the newest delivery came at %v", got)
 	}
+}
+
+func TestOnlyVerifiedDeliveriesCountAsTheSenders(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	tally := answered(&now, Limit{InRow: 4})
+	verified := func(status int) { tally.Note(&Delivery{Route: "r", Status: status, Verified: true}) }
+	stranger := func(status int) { tally.Note(&Delivery{Route: "r", Status: status}) }
+	handshake := func() { tally.Note(&Delivery{Route: "r", Status: 200, UnsignedHandshake: true}) }
+	want := func(when string, ratio, unverified float64, last time.Time) {
+		t.Helper()
+		h := tally.Health()[0]
+		if n := h.Limits[0]; !about(n.Ratio, ratio) || !about(n.Unverified, unverified) || !h.Last.Equal(last) || tally.NearLimit("r") != (ratio >= half) {
+			t.Errorf("%s: %+v, the last at %v, near %v; want %v, %v, %v", when, n, h.Last, tally.NearLimit("r"), ratio, unverified, last)
+		}
+	}
+	stranger(503)
+	stranger(503)
+	want("two requests without a signature", 0, 0.5, time.Time{})
+	verified(500)
+	verified(500)
+	failed := now
+	want("two failures of the sender's", 0.5, 1, failed)
+	now = now.Add(time.Minute)
+	handshake()
+	want("a handshake that anybody may send", 0.5, 1, failed)
+	stranger(200) // mode observe forwards it
+	want("a success of a stranger", 0.5, 0, failed)
+	verified(200)
+	want("a success of the sender's", 0, 0, now)
 }

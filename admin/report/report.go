@@ -56,6 +56,10 @@ type Delivery struct {
 	TraceID   string
 	Status    int
 	Took      time.Duration // until its answer was written
+	// Verified: it is its sender's: its signature is right, or its route asks for none.
+	Verified bool
+	// UnsignedHandshake: it is a handshake without a signature. Anybody can send one, so it says nothing of how the sender fares.
+	UnsignedHandshake bool
 	// Members are what the delivery was made of, where it was refused as another request, or failed and may come again; else nil.
 	Members []idem.Member
 }
@@ -134,10 +138,13 @@ type route struct {
 	all      ring
 	recent   recent
 	newest   time.Time // when the newest delivery was noted, as people are told
-	failures failures
-	found    [kinds]*ring // nil until the first one
-	examples [kinds]examples
-	attempts attempts
+	verified time.Time // when the newest verified one was, too
+	failures failures  // of verified deliveries
+	// suspected are those of verified and of unverified deliveries: the sender's, if it signs with a secret that the route does not have.
+	suspected failures
+	found     [kinds]*ring // nil until the first one
+	examples  [kinds]examples
+	attempts  attempts
 }
 
 func (r *route) note(d *Delivery, failed bool, now moment) {
@@ -146,8 +153,8 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	defer r.mu.Unlock()
 	r.all.add(at)
 	r.recent.add(d.Decision, now.at)
-	r.failures.add(failed, now.at)
 	r.newest = now.shown
+	r.noteSender(d, failed, now)
 	if kind := Kind(d.Decision.Row().Class); kind >= Duplicate && kind <= Unnamed {
 		r.find(kind, d, at, now)
 	}
@@ -158,6 +165,18 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 		r.find(Stale, d, at, now)
 	}
 	r.attempts.note(d, now)
+}
+
+// noteSender counts d for how the route stands with its sender.
+func (r *route) noteSender(d *Delivery, failed bool, now moment) {
+	if d.UnsignedHandshake {
+		return
+	}
+	r.suspected.add(failed, now.at)
+	if d.Verified {
+		r.failures.add(failed, now.at)
+		r.verified = now.shown
+	}
 }
 
 func (r *route) find(kind Kind, d *Delivery, at int64, now moment) {

@@ -12,7 +12,7 @@ import (
 // RouteHealth is how a route stands with its sender.
 type RouteHealth struct {
 	Route  string
-	Last   time.Time // when the newest delivery ended; zero: none came since the start
+	Last   time.Time // when the newest verified delivery ended; zero: none came since the start
 	Limits []SenderLimit
 }
 
@@ -20,6 +20,8 @@ type RouteHealth struct {
 type SenderLimit struct {
 	Limit string // for people; from a closed set
 	Near  float64
+	// Unverified is Near if unverified deliveries are the sender's, too.
+	Unverified float64
 }
 
 // watchRoutes shows how routes stand with their senders.
@@ -28,7 +30,7 @@ func (t *Telemetry) watchRoutes(routes func() []RouteHealth) error {
 		return nil
 	}
 	_, last := t.sdk.meter.Float64ObservableGauge("hooklock.route.last_delivery.timestamp", metric.WithUnit("s"),
-		metric.WithDescription("When the newest delivery of a route ended, as a Unix time; not shown before the first one after a start. Take the maximum over replicas."),
+		metric.WithDescription("When the newest verified delivery of a route ended, as a Unix time; not shown before the first one after a start. Verified is what has a right signature; on a route that asks for none, everything but handshakes without a signature. Take the maximum over replicas."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			for _, r := range routes() {
 				if !r.Last.IsZero() {
@@ -37,15 +39,24 @@ func (t *Telemetry) watchRoutes(routes func() []RouteHealth) error {
 			}
 			return nil
 		}))
-	_, near := t.sdk.meter.Float64ObservableGauge("hooklock.sender.limit", metric.WithUnit("1"),
-		metric.WithDescription("How near the sender of a route is to switching its endpoint off, as that sender counts failures: 0 not at all, 1 its limit is reached. Only of presets whose limit is established, and of what came to this process."),
+	return errors.Join(last,
+		t.watchLimits(routes, "hooklock.sender.limit", "How near the sender of a route is to switching its endpoint off, as that sender counts failures: 0 not at all, 1 its limit is reached. Only of presets whose limit is established, and of verified deliveries that came to this process.",
+			func(l *SenderLimit) float64 { return l.Near }),
+		t.watchLimits(routes, "hooklock.sender.limit.unverified", "hooklock.sender.limit if unverified deliveries are the sender's, too: those whose signature is not right, or that were refused before it was checked. They are where the secret has changed at one side alone; else they are strangers'.",
+			func(l *SenderLimit) float64 { return l.Unverified }))
+}
+
+// watchLimits shows a ratio of each limit of each route's sender.
+func (t *Telemetry) watchLimits(routes func() []RouteHealth, name, description string, ratio func(*SenderLimit) float64) error {
+	_, err := t.sdk.meter.Float64ObservableGauge(name, metric.WithUnit("1"), metric.WithDescription(description),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			for _, r := range routes() {
-				for _, l := range r.Limits {
-					o.Observe(l.Near, metric.WithAttributes(attribute.String("route", r.Route), attribute.String("limit", l.Limit)))
+				for i := range r.Limits {
+					l := &r.Limits[i]
+					o.Observe(ratio(l), metric.WithAttributes(attribute.String("route", r.Route), attribute.String("limit", l.Limit)))
 				}
 			}
 			return nil
 		}))
-	return errors.Join(last, near)
+	return err
 }

@@ -46,3 +46,64 @@ routes:
 		t.Error("no time of the last delivery")
 	}
 }
+
+// Anybody can send requests without the sender's token, and handshakes that need none.
+func TestStrangersRequestsDoNotCountAsTheSenders(t *testing.T) {
+	t.Parallel()
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: {url: %q}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+shutdown_timeout: 5s
+park_store: {single_member: true}
+routes:
+  - name: gitlab
+    path: "/strangers/{w}"
+    workflow: "{path.w}"
+    preset: gitlab
+    verify: {secret_env: SIGNED}
+    handshake: {when: [header.X-Ping], unsigned: true, answer: pong}
+    park: {on: [locked]}
+    on_sender_limit: park
+`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()), "SIGNED="+planted)
+	path := at(t, "strangers")
+	shared.on(t, path, answers(testkit.OK("well"), testkit.Reply(500, "broken"), testkit.Reply(500, "broken"), testkit.OK("mended")))
+	post := func(want int, id string, header ...string) *testkit.Answer {
+		t.Helper()
+		a := testkit.Post(t, h.Addr, path, id, append(header, key(id))...)
+		if a.Status != want {
+			t.Fatalf("%s: %v, want %d", id, a, want)
+		}
+		return a
+	}
+	const limit = `{limit="4_in_a_row",route="gitlab"} `
+	shows := func(when string, lines ...string) {
+		t.Helper()
+		for _, line := range lines {
+			testkit.Until(t, when+" to be shown as "+line, func() bool { return strings.Contains(h.Metrics(t), "\n"+line+"\n") })
+		}
+	}
+	token := "X-Gitlab-Token: " + planted
+
+	post(503, "s1")
+	post(503, "s2", "X-Gitlab-Token: guessed")
+	shows("two requests without the token", "hooklock_sender_limit_unverified_ratio"+limit+"0.5", "hooklock_sender_limit_ratio"+limit+"0")
+	if strings.Contains(h.Metrics(t), "hooklock_route_last_delivery_timestamp_seconds{") {
+		t.Error("a stranger's request is the route's last delivery")
+	}
+	post(200, "1", token) // it runs at once
+	shows("a success", "hooklock_sender_limit_unverified_ratio"+limit+"0", "hooklock_sender_limit_ratio"+limit+"0")
+
+	post(500, "2", token)
+	post(500, "3", token)
+	shows("two failures", "hooklock_sender_limit_ratio"+limit+"0.5")
+	if a := post(200, "p", "X-Ping: 1"); string(a.Body) != "pong" {
+		t.Fatal(a)
+	}
+	testkit.Until(t, "the handshake to be counted", func() bool {
+		return strings.Contains(h.Metrics(t), `hooklock_deliveries_total{decision="answered",route="gitlab",would=""} 1`)
+	})
+	shows("a handshake without the token", "hooklock_sender_limit_unverified_ratio"+limit+"0.5", "hooklock_sender_limit_ratio"+limit+"0.5")
+	post(202, "4", token) // its sender is spared further failures
+}

@@ -16,7 +16,7 @@ func (f findings) Delivered(r *proxy.Report) {
 	d := report.Delivery{
 		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Stale: r.Stale != "", Workflow: r.Workflow, Key: r.Key,
 		Execution: r.Execution, Code: r.Code, TraceID: r.TraceID, Status: r.Status,
-		Members: r.Members, Took: r.Total,
+		Members: r.Members, Took: r.Total, Verified: r.Verified, UnsignedHandshake: r.UnsignedHandshake,
 	}
 	if r.Decision == idem.DecisionBypassed {
 		d.Decision, d.Carried = r.Would, r.Would == idem.DecisionExecuted
@@ -52,7 +52,7 @@ func (s *Service) routeHealth() []telemetry.RouteHealth {
 	for _, h := range s.report.Health() {
 		shown := telemetry.RouteHealth{Route: h.Route, Last: h.Last}
 		for _, n := range h.Limits {
-			shown.Limits = append(shown.Limits, telemetry.SenderLimit{Limit: n.Limit.String(), Near: n.Ratio})
+			shown.Limits = append(shown.Limits, telemetry.SenderLimit{Limit: n.Limit.String(), Near: n.Ratio, Unverified: n.Unverified})
 		}
 		all = append(all, shown)
 	}
