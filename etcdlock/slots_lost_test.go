@@ -86,7 +86,7 @@ func TestADeliveryThatGaveUpBeforeItWasRefusedAPlaceWaitsForNoSlot(t *testing.T)
 	mustSettle(t, first)
 }
 
-// Whether it is parked is not known then, and whoever takes its line asks for the slot.
+// Whether it is parked is not known then, and the process that takes its queue asks for the slot.
 func TestADeliveryWhoseParkingGotNoAnswerWaitsForNoSlot(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)

@@ -47,7 +47,7 @@ func (u *Upstream) newExchange(x *Call, head []byte, ans *Answer) *exchange {
 // open brings the exchange to the point where the answer's head was read. After an error everything is closed.
 func (e *exchange) open() error {
 	// What is streamed or switched cannot be sent twice, so it does not begin on a connection that may be dead. Nor does a body, unless connections
-	// are kept behind one: where the service closes it at that moment, nobody knows whether the body arrived.
+	// are kept behind one: where the service closes it at that moment, it is unknown whether the body arrived.
 	fresh := e.source != nil || e.upgrade || !e.u.Reuses(e.body)
 	for {
 		c, reused, err := e.u.get(e.Call, fresh)

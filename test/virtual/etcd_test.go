@@ -52,7 +52,7 @@ func startEtcd(t testing.TB, dir string) *etcd {
 }
 
 func (e *etcd) start() {
-	address := url.URL{Scheme: "http", Host: "127.0.0.1:1"} // nobody listens there
+	address := url.URL{Scheme: "http", Host: "127.0.0.1:1"} // nothing listens there
 	members, err := types.NewURLsMap("a=" + address.String())
 	if err != nil {
 		e.t.Error(err)

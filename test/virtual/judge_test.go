@@ -174,7 +174,7 @@ func (j *judge) pausedLocked(e *event) {
 	}
 }
 
-// pause notes that all processes have acknowledged the pause of a route, or with over that somebody is about to end it.
+// pause notes that all processes have acknowledged the pause of a route, or with over that an operator is about to end it.
 func (j *judge) pause(route string, over bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // network is the way from one process to etcd and back. Requests and answers take their time, get lost, and arrive after their sender has given
 // them up.
 type network struct {
-	pb.KVClient // the methods that nobody uses
+	pb.KVClient // the methods that are not used
 	w           *world
 	dead        chan struct{} // closed when the process is killed
 

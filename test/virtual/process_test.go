@@ -70,7 +70,7 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 	return p
 }
 
-// told passes on what became of a parked event. What a killed process still thinks is nobody's.
+// told passes on what became of a parked event. What a killed process still does has no effect.
 func (p *process) told(t idem.Told) {
 	if p.net.isDead() {
 		return

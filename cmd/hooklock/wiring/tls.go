@@ -25,7 +25,7 @@ func ClientTLS(setting string, c *config.ClientTLS, log *slog.Logger) (*tls.Conf
 			return nil, cli.Misuse(fmt.Errorf("%s.ca_file: %w", setting, err))
 		}
 	}
-	if c.CertFile == "" { // a resumed session goes on as whom it began, so with a certificate that is renewed each connection says anew who it is
+	if c.CertFile == "" { // a resumed session keeps the identity that it began with, and a client certificate is renewed
 		t.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 		return t, nil
 	}
