@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -27,8 +28,9 @@ func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route str
 	if !s.lines.enter(key) {
 		return nil, nil // somebody in this process is at it, and looks again
 	}
-	defer s.lines.exit(key)
-	t := &taking{core: s.core, scope: scope, mine: mine}
+	t := &taking{core: s.core, scope: scope, key: key, mine: mine}
+	t.parts.Store(1)
+	defer t.over()
 	taken, err := t.take(ctx)
 	switch {
 	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost): // somebody else has it, or a new look finds out
@@ -44,8 +46,28 @@ func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route str
 type taking struct {
 	*core
 	scope  idem.Scope
+	key    string // of the lock
 	mine   func(string) bool
-	behind string // what proves alive who has the lock; "" = nothing does
+	behind string       // what proves alive who has the lock; "" = nothing does
+	parts  atomic.Int32 // of this look that are under way
+}
+
+// help runs a part of the look that goes on after its caller has given up. The line is not looked at again before it is over: a claim without an
+// answer may have taken the lock, and puts it down when it finds that out.
+func (t *taking) help(f func(context.Context)) bool {
+	t.parts.Add(1)
+	if t.tasks.help(func(life context.Context) { defer t.over(); f(life) }) {
+		return true
+	}
+	t.over()
+	return false
+}
+
+// over is the end of a part.
+func (t *taking) over() {
+	if t.parts.Add(-1) == 0 {
+		t.lines.exit(t.key)
+	}
 }
 
 func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
@@ -149,7 +171,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) 
 		return nil, unavailable(err)
 	}
 	k := t.layout.Keys(l)
-	c := &claimer{store: t.core, session: session, lock: *l, keys: k, value: value, prev: around.prev, q: q}
+	c := &claimer{store: t.core, session: session, lock: *l, keys: k, value: value, prev: around.prev, q: q, help: t.help}
 	c.txn = func(at protocol.Seen) protocol.Op {
 		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
 	}
@@ -188,7 +210,7 @@ func (t *taking) carry(ctx context.Context, session *session, l *idem.Lock) (*ow
 		held *owned
 		err  error
 	}
-	r, err := inTime(ctx, t.tasks.help, func(life context.Context) result {
+	r, err := inTime(ctx, t.help, func(life context.Context) result {
 		held, err := t.carryFor(life, session, l, &next, value)
 		return result{held, err}
 	}, func(life context.Context, late result) {

@@ -181,6 +181,8 @@ type claimer struct {
 	pause   *idem.Pause // why it was not sent; nil = it was
 	same    int         // refusals in a row after which the same slots were free
 	alone   bool        // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
+
+	help func(func(life context.Context)) bool // runs what goes on after run has given up; nil: a task does
 }
 
 // claimed is the result of a claim: one of the three is set.
@@ -213,7 +215,11 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 		r.reply <- answer
 	case <-ctx.Done():
 	}
-	result, err := inTime(ctx, c.store.tasks.help, func(life context.Context) claimed { return c.claim(life, ctx.Done(), r, epoch) }, c.giveBack)
+	help := c.help
+	if help == nil {
+		help = c.store.tasks.help
+	}
+	result, err := inTime(ctx, help, func(life context.Context) claimed { return c.claim(life, ctx.Done(), r, epoch) }, c.giveBack)
 	switch {
 	case err != nil:
 		return nil, nil, unavailable(err)

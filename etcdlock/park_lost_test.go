@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -246,6 +247,32 @@ func TestNobodyKnowsWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testin
 			nothingKept(t, e)
 		})
 	}
+}
+
+// The claim finds out later that it took the lock, and puts it down. Whoever had taken it up meanwhile would run beside the process that takes it then.
+func TestALineIsNotTakenAgainBeforeTheClaimThatGotNoAnswerIsOver(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	client := etcdtest.Dial(t, e.Endpoint)
+	kv := newLateKV(client)
+	s := openStore(t, Options{Client: client})
+	parkedPlace(t, s)
+	gone, giveUp := context.WithCancel(within(t, patience))
+	answer := make(chan struct{})
+	arrives := sync.OnceFunc(func() { close(answer) })
+	defer arrives()
+	kv.lost = func() { giveUp(); <-answer }
+	kv.armed.Store(true)
+	if got, err := s.Take(gone, idem.Scope{Workflow: "w"}, anyRoute); got != nil || !errors.Is(err, idem.ErrStoreUnavailable) {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if got, err := s.Take(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {
+		t.Fatalf("%v, %v", got, err)
+	}
+	arrives()
+	h := takeNext(t, s).Held
+	mustAttempt(t, h)
+	mustSettle(t, h)
 }
 
 // warm has the lease that ages are on, so that the next request is the one that parks.
