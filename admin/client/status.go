@@ -104,7 +104,12 @@ type RouteRate struct {
 	Mode  string `json:"mode"`
 	// Decisions are the deliveries of the last RateSeconds by what was decided; in mode observe, what would have been.
 	Decisions map[string]int64 `json:"decisions"`
-	LastAt    Time             `json:"lastAt,omitzero"` // when the newest one ended; zero: none came since the start
+	// Succeeded, Failed and Errors are the requests to the service in that time: answered with a 2xx, answered with another status, and without a
+	// whole answer. Forwarded deliveries and tries of parked events count.
+	Succeeded int64 `json:"succeeded"`
+	Failed    int64 `json:"failed"`
+	Errors    int64 `json:"errors"`
+	LastAt    Time  `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none came since StartedAt
 }
 
 // RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.

@@ -101,17 +101,22 @@ func (v *visit) cooling() (section, error) {
 // ofRoutes are what this replica has seen of its routes.
 func (v *visit) ofRoutes() ([]section, error) {
 	forged := section{
-		ID: "unverified", Title: "Not verified", Note: "Signatures that were not accepted: a secret that was changed on one side, or somebody who tries.",
-		Well: "No route gets many deliveries with a wrong signature.",
+		ID: "unverified", Title: "Not verified", Note: "Signatures that were not accepted: a secret that was changed on one side, or an attack.",
 	}
-	silent := section{ID: "silent", Title: "Silent routes", Note: "Something came, and nothing any more: a sender that has given up the endpoint says nothing.", Well: "No route has gone silent."}
+	silent := section{ID: "silent", Title: "Silent routes", Note: "Deliveries came, and none any more: a sender that has given up the endpoint says nothing."}
 	s := &client.ReplicaStatus{}
 	if err := v.api.get("/v1/status", nil, s); err != nil {
 		if note, is := limited(err); is {
-			forged.Note, silent.Note, forged.Well, silent.Well = note, note, "", ""
+			forged.Note, silent.Note = note, note
 			return []section{forged, silent}, nil
 		}
 		return nil, err
+	}
+	forged.Well = fmt.Sprintf("In the last %s no route of this replica got %d deliveries with a wrong signature.", span(looksBack(s)), spike)
+	if up := s.At.Sub(s.StartedAt.Time); up > silentAfter {
+		silent.Well = fmt.Sprintf("Each route that got a delivery since this replica started, %s ago, got one in the last hour.", span(up))
+	} else {
+		silent.Note += fmt.Sprintf(" This replica started %s ago, and can tell after an hour.", span(up))
 	}
 	var wrong, quiet []client.RouteRate
 	for _, r := range s.Routes {

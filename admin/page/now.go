@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"hooklock/admin/client"
 	"hooklock/idem"
@@ -121,7 +122,8 @@ func (v *visit) process() (doing, rates section, status *client.ReplicaStatus, e
 		return doing, rates, nil, err
 	}
 	doing.Facts = factsOf(s)
-	rates.Note = fmt.Sprintf("What came to the routes of this replica in the last %s.", span(seconds(s.RateSeconds)))
+	rates.Note = fmt.Sprintf("What came to the routes of this replica in the last %s. Succeeded: the service answered with a 2xx. Failed: it answered with another status. "+
+		"Errors: no whole answer came.", span(looksBack(s)))
 	rates.Table = tableOf("Deliveries by route", rateColumns(s), s.Routes, func(r *client.RouteRate) string { return r.Route })
 	return doing, rates, s, nil
 }
@@ -191,6 +193,11 @@ func configCells(c *client.ConfigStatus) []cell {
 	return append(cells, cell{Asks: []ask{asking("Reload…", "reload")}})
 }
 
+// looksBack is how far the counts of routes look back: not behind the start of the replica.
+func looksBack(s *client.ReplicaStatus) time.Duration {
+	return min(seconds(s.RateSeconds), s.At.Sub(s.StartedAt.Time))
+}
+
 // rateColumns are what is shown of a route's rates.
 func rateColumns(s *client.ReplicaStatus) []column[client.RouteRate] {
 	class := func(classes ...idem.Class) func(*client.RouteRate) cell {
@@ -199,7 +206,7 @@ func rateColumns(s *client.ReplicaStatus) []column[client.RouteRate] {
 			for decision, times := range r.Decisions {
 				row := idem.Decision(decision).Row()
 				for _, c := range classes {
-					if row.Class == c && row.Decision != idem.DecisionExecuted {
+					if row.Class == c {
 						n += times
 					}
 				}
@@ -207,16 +214,7 @@ func rateColumns(s *client.ReplicaStatus) []column[client.RouteRate] {
 			return number(n)
 		}
 	}
-	of := func(decisions ...idem.Decision) func(*client.RouteRate) cell {
-		return func(r *client.RouteRate) cell {
-			var n int64
-			for _, d := range decisions {
-				n += r.Decisions[string(d)]
-			}
-			return number(n)
-		}
-	}
-	over := min(s.RateSeconds, max(s.At.Sub(s.StartedAt.Time).Seconds(), 1))
+	over := max(looksBack(s).Seconds(), 1)
 	return []column[client.RouteRate]{
 		{"Route", func(r *client.RouteRate) cell { return cell{Text: r.Route, Href: to("find", "route", r.Route)} }},
 		{"Mode", func(r *client.RouteRate) cell { return text(r.Mode) }},
@@ -227,17 +225,18 @@ func rateColumns(s *client.ReplicaStatus) []column[client.RouteRate] {
 			}
 			return text(fmt.Sprintf("%.1f", float64(all)*60/over))
 		}},
-		{"Ran", of(idem.DecisionExecuted)},
-		{"Parked", of(idem.DecisionParked)},
+		{"Succeeded", func(r *client.RouteRate) cell { return number(r.Succeeded) }},
+		{"Failed", func(r *client.RouteRate) cell { return number(r.Failed) }},
+		{"Errors", func(r *client.RouteRate) cell { return number(r.Errors) }},
+		{"Parked", func(r *client.RouteRate) cell { return number(r.Decisions[string(idem.DecisionParked)]) }},
 		{"Copies", class(idem.ClassDuplicate)},
 		{"Locked", class(idem.ClassOverlap)},
 		{"Mismatch", class(idem.ClassMismatch)},
 		{"Not verified", class(idem.ClassForged)},
 		{"Rejected", class(idem.ClassUnnamed)},
-		{"Failed", class(idem.ClassFailed, idem.ClassBug)},
 		{"Last", func(r *client.RouteRate) cell {
 			if r.LastAt.IsZero() {
-				return cell{Text: "never", Class: "dim"}
+				return cell{More: []cell{{Text: "none since this replica started,", Class: "dim"}, when(s.StartedAt, "ago")}}
 			}
 			return when(r.LastAt, "ago")
 		}},

@@ -19,8 +19,24 @@ type Rate struct {
 	Route, Mode string
 	// Decisions are the deliveries of the last Recent, by what was decided; of a delivery that was forwarded all the same, what would have been.
 	Decisions map[idem.Decision]uint64
-	Last      time.Time // when the newest delivery ended; zero: none came since the start
+	// Results are the requests to the service in that time, by what became of them: forwarded deliveries, and tries of parked events.
+	Results Results
+	Last    time.Time // when the newest delivery ended; zero: none came since the start
 }
+
+// Result is what became of a request to the service. The zero value: there was none.
+type Result uint8
+
+// The results.
+const (
+	Succeeded Result = iota + 1 // the service answered with a 2xx
+	Failed                      // it answered with another status
+	Broken                      // no whole answer came
+	results
+)
+
+// Results counts requests by their Result.
+type Results [results]uint64
 
 // Rates are those of all routes, in their order.
 func (t *Tally) Rates() []Rate {
@@ -29,8 +45,9 @@ func (t *Tally) Rates() []Rate {
 	defer t.mu.RUnlock()
 	rates := make([]Rate, 0, len(t.order))
 	for _, name := range t.order {
-		decisions, last := t.routes[name].lately(now)
-		rates = append(rates, Rate{name, t.modes[name], decisions, last})
+		rate := t.routes[name].lately(now)
+		rate.Route, rate.Mode = name, t.modes[name]
+		rates = append(rates, rate)
 	}
 	return rates
 }
@@ -38,33 +55,47 @@ func (t *Tally) Rates() []Rate {
 // recent counts the decisions of one route by short steps of time, and forgets what is older than Recent.
 type recent struct {
 	last  int64 // the newest step in it
-	steps [recentSteps]map[idem.Decision]uint64
+	steps [recentSteps]struct {
+		decisions map[idem.Decision]uint64
+		results   Results
+	}
 }
 
-func (r *recent) add(d idem.Decision, now time.Time) {
+// add counts a decision, or "" for none, and a result.
+func (r *recent) add(d idem.Decision, result Result, now time.Time) {
 	at := now.UnixNano() / int64(recentStep)
 	if at > r.last {
 		for step := max(r.last, at-recentSteps) + 1; step <= at; step++ {
-			clear(r.steps[step%recentSteps])
+			s := &r.steps[step%recentSteps]
+			clear(s.decisions)
+			s.results = Results{}
 		}
 		r.last = at
 	}
-	at = r.last // whoever looked at the clock before may come later
-	if r.steps[at%recentSteps] == nil {
-		r.steps[at%recentSteps] = map[idem.Decision]uint64{}
+	s := &r.steps[r.last%recentSteps] // a caller that read the clock earlier may come later
+	s.results[result]++
+	if d == "" {
+		return
 	}
-	r.steps[at%recentSteps][d]++
+	if s.decisions == nil {
+		s.decisions = map[idem.Decision]uint64{}
+	}
+	s.decisions[d]++
 }
 
-func (r *route) lately(now time.Time) (map[idem.Decision]uint64, time.Time) {
+func (r *route) lately(now time.Time) Rate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found := map[idem.Decision]uint64{}
+	found := Rate{Decisions: map[idem.Decision]uint64{}, Last: r.newest}
 	oldest := now.UnixNano()/int64(recentStep) - recentSteps + 1
 	for step := max(oldest, r.recent.last-recentSteps+1); step <= r.recent.last; step++ {
-		for d, n := range r.recent.steps[step%recentSteps] {
-			found[d] += n
+		s := &r.recent.steps[step%recentSteps]
+		for d, n := range s.decisions {
+			found.Decisions[d] += n
+		}
+		for result, n := range s.results {
+			found.Results[result] += n
 		}
 	}
-	return found, r.newest
+	return found
 }

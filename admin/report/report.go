@@ -55,6 +55,7 @@ type Delivery struct {
 	Signature string // why it is not valid
 	TraceID   string
 	Status    int
+	Result    Result        // of its request to the service
 	Took      time.Duration // until its answer was written
 	// Verified: it is its sender's: its signature is right, or its route asks for none.
 	Verified bool
@@ -116,6 +117,19 @@ func (t *Tally) SetRoutes(routes []Route) {
 	}
 }
 
+// Tried counts a try of a parked event, whose delivery was noted before. One of an unknown route is not counted.
+func (t *Tally) Tried(name string, result Result) {
+	t.mu.RLock()
+	r := t.routes[name]
+	t.mu.RUnlock()
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recent.add("", result, t.clock())
+}
+
 // Note counts a delivery. One of an unknown route is not counted.
 func (t *Tally) Note(d *Delivery) {
 	t.mu.RLock()
@@ -152,7 +166,7 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all.add(at)
-	r.recent.add(d.Decision, now.at)
+	r.recent.add(d.Decision, d.Result, now.at)
 	r.newest = now.shown
 	r.noteSender(d, failed, now)
 	if kind := Kind(d.Decision.Row().Class); kind >= Duplicate && kind <= Unnamed {

@@ -23,14 +23,19 @@ func NewStatus(e *cli.Environment) *cobra.Command {
 		Long: `See how a running hooklock is doing, by what it has seen itself: nobody is asked for this, and it answers while etcd is away.
 
 etcd and upstream say what came of the latest request: a member of etcd is asked when the one before it fails. "running" and "waiting" are
-those of the process that is asked, "held" and "parked" those of all replicas. The counts of routes are of the last five minutes:
+those of the process that is asked, "held" and "parked" those of all replicas. The counts of routes are those of this process, of the last
+five minutes. Three count requests to the service, those of forwarded deliveries and of tries of parked events:
 
-  RAN      it was executed, or parked
-  COPIES   of an event that is settled or runs: answered without running
-  LOCKED   another event of the workflow ran, or a limit had no slot
-  REFUSED  everything else: mismatches, signatures, forms, events that are older, paused or over new_per_second, etcd away; and
-           what was forwarded undecided (bypassed: with mode observe all of it), and handshakes (answered)
-  FAILED   the upstream was away, broke off or was too slow, the lock was lost, or the execution was cancelled`,
+  SUCCEEDED  the service answered with a 2xx
+  FAILED     the service answered with another status
+  ERRORS     no whole answer came, the lock was lost, or the execution was cancelled
+
+Four count deliveries by what was decided; with mode observe, by what would have been:
+
+  PARKED     accepted, to run later
+  COPIES     of an event that is settled or runs: answered without running
+  LOCKED     another event of the workflow ran, or a limit had no slot
+  REFUSED    mismatches, signatures, forms, events that are older, paused or over new_per_second, etcd away`,
 		Example: `  hooklock status
   hooklock status -o json | jq -r '.config.refused.problems[]?'`,
 		Args: cli.NoArgs,
@@ -103,8 +108,8 @@ func (d *Desk) printWork(s *client.ReplicaStatus, ago func(client.Time) string) 
 		return err
 	}
 	fmt.Fprintln(d.e.Stdout)
-	t = d.table("ROUTE", "MODE", "A MINUTE", "RAN", "COPIES", "LOCKED", "REFUSED", "FAILED", "LAST")
-	t.Drop, t.Cut = []string{"MODE"}, map[string]int{"ROUTE": 8}
+	t = d.table("ROUTE", "MODE", "A MINUTE", "SUCCEEDED", "FAILED", "ERRORS", "PARKED", "COPIES", "LOCKED", "REFUSED", "LAST")
+	t.Drop, t.Cut = []string{"MODE", "A MINUTE"}, map[string]int{"ROUTE": 8}
 	for i := range s.Routes {
 		t.Add(routeRow(&s.Routes[i], s, ago)...)
 	}
@@ -128,28 +133,31 @@ func (d *Desk) printPaused(s *client.ReplicaStatus, ago func(client.Time) string
 }
 
 func routeRow(r *client.RouteRate, s *client.ReplicaStatus, ago func(client.Time) string) []string {
-	var all, ran, copies, locked, failed int64
+	var all, parked, copies, locked, refused int64
 	for decision, n := range r.Decisions {
 		all += n
 		switch row := idem.Decision(decision).Row(); {
-		case row.Decision == idem.DecisionExecuted, row.Decision == idem.DecisionParked:
-			ran += n
+		case row.Decision == idem.DecisionParked:
+			parked += n
 		case row.Class == idem.ClassDuplicate:
 			copies += n
 		case row.Class == idem.ClassOverlap:
 			locked += n
-		case row.Class == idem.ClassFailed, row.Class == idem.ClassBug:
-			failed += n
+		case row.Class == idem.ClassFailed, row.Class == idem.ClassBug: // an error
+		case row.Own():
+			refused += n
 		}
 	}
 	over := min(s.RateSeconds, max(s.At.Sub(s.StartedAt.Time).Seconds(), 1))
 	text := func(n int64) string { return strconv.FormatInt(n, 10) }
-	last := "never"
+	last := "none in " + ago(s.StartedAt)
 	if !r.LastAt.IsZero() {
 		last = ago(r.LastAt) + " ago"
 	}
 	perMinute := strconv.FormatFloat(float64(all)*60/over, 'f', 1, 64)
-	return []string{r.Route, r.Mode, perMinute, text(ran), text(copies), text(locked), text(all - ran - copies - locked - failed), text(failed), last}
+	return []string{
+		r.Route, r.Mode, perMinute, text(r.Succeeded), text(r.Failed), text(r.Errors), text(parked), text(copies), text(locked), text(refused), last,
+	}
 }
 
 // mood adds what is well, or what is not.

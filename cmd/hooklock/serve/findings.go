@@ -16,7 +16,7 @@ func (f findings) Delivered(r *proxy.Report) {
 	d := report.Delivery{
 		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Stale: r.Stale != "", Workflow: r.Workflow, Key: r.Key,
 		Execution: r.Execution, Code: r.Code, TraceID: r.TraceID, Status: r.Status,
-		Members: r.Members, Took: r.Total, Verified: r.Verified, UnsignedHandshake: r.UnsignedHandshake,
+		Result: resultOf(r), Members: r.Members, Took: r.Total, Verified: r.Verified, UnsignedHandshake: r.UnsignedHandshake,
 	}
 	if r.Decision == idem.DecisionBypassed {
 		d.Decision, d.Carried = r.Would, r.Would == idem.DecisionExecuted
@@ -31,7 +31,27 @@ func (f findings) Delivered(r *proxy.Report) {
 func (findings) Passed(*proxy.Report) {}
 
 // Event implements proxy.Observer.
-func (findings) Event(proxy.EventName, *proxy.Report) {}
+func (f findings) Event(name proxy.EventName, r *proxy.Report) {
+	if name == proxy.EventTried {
+		f.Tried(r.Route, resultOf(r))
+	}
+}
+
+// resultOf is what became of the request to the service.
+func resultOf(r *proxy.Report) report.Result {
+	class := r.Decision.Row().Class
+	switch {
+	case class == idem.ClassFailed, class == idem.ClassBug:
+		return report.Broken
+	case r.UpstreamFrom.IsZero():
+		return 0
+	case r.UpstreamStatus == 0:
+		return report.Broken
+	case idem.Succeeded(r.UpstreamStatus):
+		return report.Succeeded
+	}
+	return report.Failed
+}
 
 // senderOf is how the sender of a route counts its failures; the zero value where that is not established.
 func senderOf(r *proxy.Route) (s report.Sender) {

@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+// An answer of the service is not a success because the event ran.
+func TestStatusTellsSuccessFromAFailureOfTheServiceAndFromNoAnswer(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
+		switch r.Body {
+		case "fails":
+			return testkit.Reply(500, "database is locked")
+		case "redirects":
+			return testkit.Reply(302, "", "Location: /other")
+		case "breaks":
+			return ""
+		}
+		return testkit.OK("done")
+	})
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes:
+  - {name: enforces, path: /enforces}
+  - {name: observes, path: /observes, mode: observe}
+  - {name: parks, path: /parks, park: {enabled: true, after: 0s, attempts: 1, on_failure: skip}}
+  - {name: silent, path: /silent}
+`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+	for _, route := range []string{"enforces", "observes", "parks"} {
+		for i, body := range []string{"works", "fails", "redirects", "breaks"} {
+			testkit.Post(t, h.Addr, "/"+route, body, key(fmt.Sprint(route, i)))
+		}
+	}
+	want := map[string]string{"enforces": "1 2 1", "observes": "1 2 1", "parks": "1 2 1", "silent": "0 0 0"}
+	got := map[string]string{}
+	testkit.Until(t, "the parked events to end", func() bool {
+		_, status := asked(t, h, "GET", "/v1/status", "", "")
+		for _, r := range status["routes"].([]any) {
+			r := r.(map[string]any)
+			got[r["route"].(string)] = fmt.Sprint(r["succeeded"], r["failed"], r["errors"])
+		}
+		return got["parks"] == want["parks"]
+	})
+	for route := range want {
+		if got[route] != want[route] {
+			t.Errorf("%s: succeeded, failed, errors: %s, want %s", route, got[route], want[route])
+		}
+	}
+	for line := range strings.Lines(cli(t, h, "status")) {
+		if fields := strings.Fields(line); len(fields) > 9 && want[fields[0]] != "" && strings.Join(fields[3:6], " ") != want[fields[0]] {
+			t.Errorf("status says %q", line)
+		}
+	}
+	if text := cli(t, h, "status"); strings.Contains(text, "never") || !strings.Contains(text, "none in ") {
+		t.Errorf("what came before the start is not known:\n%s", text)
+	}
+}
