@@ -73,10 +73,22 @@ func find(v *visit) ([]section, error) {
 		}
 		return nil, err
 	}
-	s.Count, s.Well = len(page.Executions), "Nothing of that is known."
+	s.Count, s.More = len(page.Executions), page.NextCursor != ""
+	switch {
+	case s.Count == 0 && s.More:
+		s.Trouble = "None among the records that were read; there are older ones."
+	case s.Count == 0 && v.query.Get("cursor") != "":
+		s.Well = "None among the older records."
+	default:
+		s.Well = "Nothing of that is known."
+	}
 	s.Table = tableOf("Executions that fit", executionColumns(), page.Executions, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
 	if page.NextCursor != "" {
-		s.Links = append(s.Links, link{"Older", to("find", v.keep("cursor", page.NextCursor)...)})
+		older := "Older"
+		if s.Count == 0 {
+			older = "Look further"
+		}
+		s.Links = append(s.Links, link{older, to("find", v.keep("cursor", page.NextCursor)...)})
 	}
 	if v.query.Get("cursor") != "" {
 		s.Links = append(s.Links, link{"Newest", to("find", v.keep("cursor", "")...)})

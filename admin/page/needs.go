@@ -10,8 +10,11 @@ import (
 )
 
 const (
-	needsPage  = 20
-	needsSince = "24h"
+	needsPage = 20
+	// needsReads is how often a list is read on that is not at its end: each read looks at so many records only.
+	needsReads = 3
+	// mismatchesSince is for how long a mismatch needs attention: nothing settles one.
+	mismatchesSince = "24h"
 	// silentAfter is when a route to which something had come is called silent.
 	silentAfter = time.Hour
 	// spike is how many deliveries without a valid signature are worth a look, in what the status looks back.
@@ -25,11 +28,11 @@ func needs(v *visit) ([]section, error) {
 		query                 []string
 	}{
 		{"unknown", "Unknown outcome", "Something was sent and no whole answer came: nobody knows whether it took effect. Look at the service, then forget it, so that it runs again, or leave it.",
-			"No outcome is unknown.", []string{"outcome", string(client.Unknown), "since", needsSince}},
+			"No outcome is unknown.", []string{"outcome", string(client.Unknown)}},
 		{"blocked", "Blocked", "A parked event waits for a person, and its line with it. Run it, or skip it.", "No line waits for a person.", []string{"parked", "true", "state", string(client.ParkBlocked)}},
 		{"letters", "Dead letters", "Accepted, tried and given up. The request is kept, and can run again.", "There is no dead letter.", []string{"parked", "true", "state", string(client.ParkDeadLetter)}},
 		{"mismatches", "Mismatches", "An event ID came again with another request, and was refused: two events with one ID, or a sender that changes what it sends.",
-			"Nothing came with an ID that was used.", []string{"decision", string(idem.DecisionMismatch), "since", needsSince}},
+			"Nothing came with an ID that was used.", []string{"decision", string(idem.DecisionMismatch), "since", mismatchesSince}},
 	}
 	var all []section
 	for _, l := range lists {
@@ -37,7 +40,10 @@ func needs(v *visit) ([]section, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.ID, s.Title, s.Note, s.Well = l.id, l.title, l.note, l.well
+		s.ID, s.Title, s.Note = l.id, l.title, l.note
+		if !s.More {
+			s.Well = l.well
+		}
 		if s.Table != nil {
 			s.Table.Name = l.title
 		}
@@ -56,23 +62,32 @@ func needs(v *visit) ([]section, error) {
 
 // list is a section with the executions that fit.
 func (v *visit) list(query []string) (section, error) {
-	page := &client.ExecutionPage{}
-	err := v.api.get("/v1/executions", values(append(query, "limit", fmt.Sprint(needsPage))...), page)
-	if is(err, client.CodeStoreUnavailable) {
-		return section{Trouble: "Not known: etcd does not answer."}, nil
-	}
-	if err != nil {
-		return section{}, err
+	found, page := []client.Execution{}, &client.ExecutionPage{}
+	for range needsReads {
+		cursor := page.NextCursor
+		page = &client.ExecutionPage{}
+		err := v.api.get("/v1/executions", values(append(query, "limit", fmt.Sprint(needsPage-len(found)), "cursor", cursor)...), page)
+		if is(err, client.CodeStoreUnavailable) {
+			return section{Trouble: "Not known: etcd does not answer."}, nil
+		}
+		if err != nil {
+			return section{}, err
+		}
+		if found = append(found, page.Executions...); page.NextCursor == "" || len(found) >= needsPage {
+			break
+		}
 	}
 	if query[0] == "parked" { // the filter of the search has no such word
 		query = query[2:]
 	}
-	s := section{Count: len(page.Executions)}
-	if s.Count > 0 {
-		s.Table = tableOf("Executions", executionColumns(), page.Executions, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
-	}
-	if s.Count > 0 || page.NextCursor != "" {
+	s := section{Count: len(found), More: page.NextCursor != ""}
+	switch {
+	case s.Count > 0:
+		s.Table = tableOf("Executions", executionColumns(), found, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
 		s.Links = []link{{"All of them", to("find", query...)}}
+	case s.More:
+		s.Trouble = "None among the newest records; there are more, and this page does not read them all."
+		s.Links = []link{{"Look further", to("find", append(query, "cursor", page.NextCursor)...)}}
 	}
 	return s, nil
 }
@@ -80,10 +95,10 @@ func (v *visit) list(query []string) (section, error) {
 // cooling are the locks that stay closed after an unknown outcome.
 func (v *visit) cooling() (section, error) {
 	s := section{
-		ID: "cooling", Title: "Cooling", Well: "No lock is closed after an unknown outcome.",
+		ID: "cooling", Title: "Cooling",
 		Note: "The execution has ended with an unknown outcome, and release_delay keeps its workflow closed: the upstream may still be at work.",
 	}
-	all, _, err := v.allLocks()
+	all, more, err := v.allLocks()
 	if is(err, client.CodeStoreUnavailable) {
 		s.Trouble = "Not known: etcd does not answer."
 		return s, nil
@@ -92,8 +107,14 @@ func (v *visit) cooling() (section, error) {
 		return s, err
 	}
 	all = slices.DeleteFunc(all, func(l client.Lock) bool { return !l.Cooling })
-	if s.Count = len(all); s.Count > 0 {
+	s.Count, s.More = len(all), more
+	switch {
+	case s.Count > 0:
 		s.Table = tableOf("Locks that cool", lockColumns(), all, lockKey)
+	case more:
+		s.Trouble = fmt.Sprintf("None among the first %d locks; there are more, and this page does not read them all.", maxLocks)
+	default:
+		s.Well = "No lock is closed after an unknown outcome."
 	}
 	return s, nil
 }

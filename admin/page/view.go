@@ -21,6 +21,7 @@ type section struct {
 	Trouble   string // why it cannot be shown, or is not as it should be
 	Well      string // said where there is nothing in it, and that is good
 	Count     int    // beside the title; 0 = none
+	More      bool   // there are more than Count, or may be
 	Search    *search
 	Facts     []fact
 	Table     *table
