@@ -7,6 +7,7 @@ import (
 
 	"hooklock/admin/client"
 	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // noKeeping are what clients of the lock API do all day: the log has them, and what is kept is for what people do.
@@ -20,11 +21,11 @@ func (c *call) keep(a idem.Audit) {
 }
 
 func auditFilters() []string {
-	return []string{"who", "what", "prefix", "execution", "since", "until", "limit", "cursor"}
+	return []string{"who", "what", "workflow", "prefix", "execution", "since", "until", "limit", "cursor"}
 }
 
 func (c *call) auditQuery() (q idem.AuditQuery, err error) {
-	q = idem.AuditQuery{Who: c.query("who"), What: c.query("what"), Prefix: c.query("prefix"), Execution: idem.ExecutionID(c.query("execution"))}
+	q = idem.AuditQuery{Who: c.query("who"), What: c.query("what"), Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"), Execution: idem.ExecutionID(c.query("execution"))}
 	if q.Limit, err = c.limit(); err != nil {
 		return q, err
 	}

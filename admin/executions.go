@@ -79,7 +79,7 @@ func (c *call) listExecutions() error {
 		return err
 	}
 	answer := client.ExecutionPage{Executions: []client.Execution{}}
-	if q.Workflow != "" && !c.caller.sees(q.Workflow) {
+	if one := q.OneWorkflow(); one != "" && !c.caller.sees(one) {
 		return c.ok(http.StatusOK, answer)
 	}
 	ctx, cancel := c.reading()

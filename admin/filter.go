@@ -12,14 +12,14 @@ import (
 // executionFilters are what a list of executions may be asked for.
 func executionFilters() []string {
 	return []string{
-		"workflow", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id", "trace", "parked", "state", "limit", "cursor",
+		"workflow", "text", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id", "trace", "parked", "state", "limit", "cursor",
 	}
 }
 
 // executionQuery is which executions are asked for.
 func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	q = idem.ExecutionQuery{
-		Workflow: c.query("workflow"), Prefix: c.query("prefix"), Route: c.query("route"), EventID: naming.Spelled(c.query("event")), Key: c.query("key"),
+		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"), Text: naming.Spelled(c.query("text")), Route: c.query("route"), EventID: naming.Spelled(c.query("event")), Key: c.query("key"),
 		Beginning: c.query("id"), TraceID: c.query("trace"),
 	}
 	if q.Limit, err = c.limit(); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"hooklock/admin/client"
 	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // Bounds of an action on many executions.
@@ -49,6 +50,7 @@ func many(a *action) func(*call) error {
 			return err
 		}
 		c.audit.workflow = b.workflow
+		b.workflow = naming.SpelledPattern(b.workflow)
 		if err := b.check(); err != nil {
 			return err
 		}

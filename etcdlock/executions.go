@@ -73,7 +73,7 @@ func kindsOf(q *idem.ExecutionQuery) []string {
 	switch s := q.Status; {
 	case q.Decision != "" || s == idem.Refused:
 		return []string{protocol.KindArrivals}
-	case s == "" && (q.EventID != "" || q.Key != "" || q.Beginning != "" || q.TraceID != ""):
+	case s == "" && (q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != ""):
 		return append(kinds, protocol.KindArrivals)
 	case s == "":
 		return kinds
@@ -96,8 +96,8 @@ type executionPage struct {
 // live shows those that have not ended: of all places or locks the newest that were created before below; 0 = all.
 func (p *executionPage) live(ctx context.Context, kind string, below int64) error {
 	prefix := p.store.layout.Root + kind
-	if p.q.Workflow != "" {
-		prefix += protocol.Hash16(p.q.Workflow) + "/"
+	if one := p.q.OneWorkflow(); one != "" {
+		prefix += protocol.Hash16(one) + "/"
 	}
 	created := func(kv *mvccpb.KeyValue) int64 { return kv.CreateRevision }
 	return p.sorted(ctx, kind, prefix, clientv3.SortByCreateRevision, clientv3.WithMaxCreateRev, created, below, p.record)

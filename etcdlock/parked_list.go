@@ -38,7 +38,7 @@ func (s *Control) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.P
 			id := strings.TrimPrefix(string(kv.Key), prefix)
 			from, looked = string(kv.Key)+"\x00", looked+1
 			e, err := protocol.DecodeIndex(kv.Value)
-			if err == nil && (q.State == "" || e.State == q.State) && (q.Workflow == "" || e.Workflow == q.Workflow) {
+			if err == nil && (q.State == "" || e.State == q.State) && (q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow)) {
 				e.Execution, e.Revision = idem.ExecutionID(id), kv.ModRevision
 				page.Entries = append(page.Entries, *e)
 			}

@@ -153,8 +153,8 @@ func (s *Control) newPast(ctx context.Context, kind string, q *idem.ExecutionQue
 // workflow.
 func keyFilter(q *idem.ExecutionQuery) func(key string) bool {
 	workflow := ""
-	if q.Workflow != "" {
-		workflow = protocol.Hash16(q.Workflow)
+	if one := q.OneWorkflow(); one != "" {
+		workflow = protocol.Hash16(one)
 	}
 	ofID, _ := idem.BeginningHex(q.Beginning)
 	beginning := keyBeginning(q)

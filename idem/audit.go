@@ -31,6 +31,7 @@ const (
 type AuditQuery struct {
 	Who          string // "" = anybody
 	What         string // its beginning: "execution." are all that have to do with one
+	Workflow     string // a pattern, see MatchPattern; "" = any
 	Prefix       string // of the workflow
 	Execution    ExecutionID
 	Since, Until time.Time // zero = unbounded
@@ -41,6 +42,7 @@ type AuditQuery struct {
 // Takes reports whether the query asks for a.
 func (q *AuditQuery) Takes(a *Audit) bool {
 	return (q.Who == "" || a.Who == q.Who) && strings.HasPrefix(a.What, q.What) && strings.HasPrefix(a.Workflow, q.Prefix) &&
+		(q.Workflow == "" || MatchPattern(q.Workflow, a.Workflow)) &&
 		(q.Execution == "" || a.Execution == q.Execution) && (q.Since.IsZero() || !a.At.Before(q.Since)) && (q.Until.IsZero() || !a.At.After(q.Until))
 }
 

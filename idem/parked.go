@@ -35,7 +35,7 @@ type ParkedEntry struct {
 
 // ParkedQuery selects kept requests. The zero value is all of them.
 type ParkedQuery struct {
-	Workflow string    // "" = any
+	Workflow string    // a pattern, see MatchPattern; "" = any
 	State    ParkState // "" = any
 	Limit    int       // at most so many on a page; 0 = 100
 	Cursor   string    // of the page before; "" = the first page

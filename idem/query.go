@@ -8,11 +8,13 @@ import (
 
 // ExecutionQuery selects executions: those for which all holds that is given. The zero value is all of them.
 type ExecutionQuery struct {
-	Workflow string // "" = any
+	Workflow string // a pattern, see MatchPattern; "" = any
 	Prefix   string // of the workflow
-	Route    string // "" = any
-	Status   Status // "" = any
-	Outcome  Outcome
+	// Text is the beginning of the workflow, of the event ID, or of a part of that between slashes, in any case; "" = any.
+	Text    string
+	Route   string // "" = any
+	Status  Status // "" = any
+	Outcome Outcome
 	// Decision selects the events of which a delivery arrived between Since and Until that was answered so, as far as arrivals are kept. Those of
 	// which there is no execution are among them: their Status is Refused.
 	Decision Decision
@@ -41,7 +43,7 @@ func (q *ExecutionQuery) Within(at time.Time) bool {
 
 // Takes reports whether the query asks for f.
 func (q *ExecutionQuery) Takes(f *Found) bool {
-	if q.Status != "" && f.Status() != q.Status || !strings.HasPrefix(f.Workflow(), q.Prefix) || q.Workflow != "" && f.Workflow() != q.Workflow {
+	if q.Status != "" && f.Status() != q.Status || !strings.HasPrefix(f.Workflow(), q.Prefix) || q.Workflow != "" && !MatchPattern(q.Workflow, f.Workflow()) {
 		return false
 	}
 	if f.Entry() == nil {
@@ -60,9 +62,37 @@ func (q *ExecutionQuery) takesEntry(f *Found) bool {
 		return false
 	case q.EventID != "" && e.EventID != q.EventID && (e.EventID != "" || e.Fingerprint.Hex() != q.EventID), !strings.HasPrefix(string(e.Key), q.Key):
 		return false
+	case !q.takesText(e.Workflow, e.EventID):
+		return false
 	}
 	return e.any(func(id ExecutionID, _ string) bool { return strings.HasPrefix(string(id), q.Beginning) }) &&
 		(q.TraceID == "" || e.any(func(_ ExecutionID, trace string) bool { return ParseTrace(trace).TraceID() == q.TraceID }))
+}
+
+// OneWorkflow is the only workflow that the query can be about; "" = there may be several.
+func (q *ExecutionQuery) OneWorkflow() string {
+	if strings.Contains(q.Workflow, "*") {
+		return ""
+	}
+	return q.Workflow
+}
+
+// takesText looks at each part of an event ID: senders that give no ID of their own to an endpoint's events get one that is made of several, and people
+// have the part in hand that the sender's page shows.
+func (q *ExecutionQuery) takesText(workflow, eventID string) bool {
+	if strings.HasPrefix(workflow, q.Text) || beginsFold(eventID, q.Text) {
+		return true
+	}
+	for part, rest, more := strings.Cut(eventID, "/"); more; {
+		if part, rest, more = strings.Cut(rest, "/"); beginsFold(part, q.Text) {
+			return true
+		}
+	}
+	return false
+}
+
+func beginsFold(text, beginning string) bool {
+	return len(text) >= len(beginning) && strings.EqualFold(text[:len(beginning)], beginning)
 }
 
 // any reports whether f holds for the execution or for an earlier attempt.
@@ -82,6 +112,8 @@ func (e *Entry) any(f func(id ExecutionID, traceParent string) bool) bool {
 func (q *ExecutionQuery) takesHistory(h *History) bool {
 	switch {
 	case q.Route != "" && h.Route != q.Route, q.Outcome != "", q.EventID != "" && h.EventID != q.EventID, !strings.HasPrefix(string(h.Key), q.Key):
+		return false
+	case !q.takesText(h.Workflow, h.EventID):
 		return false
 	}
 	return q.Arrived(h)

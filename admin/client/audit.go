@@ -45,6 +45,7 @@ func (a *Audit) UnmarshalJSON(text []byte) error {
 type AuditQuery struct {
 	Who         string // the token's name; "" = anybody
 	What        string // its beginning: "execution." are all about one
+	Workflow    string // a name, or a pattern, in which * stands for any characters; "" = any
 	Prefix      string // of the workflow
 	ExecutionID string
 	Since       string // a time (RFC 3339), or how long ago ("24h"); "" = unbounded
@@ -66,7 +67,7 @@ func (c *Client) AuditPage(ctx context.Context, q AuditQuery) (*AuditPage, error
 	_, err := c.do(ctx, call{
 		method: http.MethodGet, path: "/v1/audit", into: page, has: "audits",
 		query: query(
-			"who", q.Who, "what", q.What, "prefix", q.Prefix, "execution", q.ExecutionID, "since", q.Since, "until", q.Until,
+			"who", q.Who, "what", q.What, "workflow", q.Workflow, "prefix", q.Prefix, "execution", q.ExecutionID, "since", q.Since, "until", q.Until,
 			"limit", count(q.Limit), "cursor", q.Cursor,
 		),
 	})

@@ -9,8 +9,9 @@ import (
 
 // ExecutionQuery selects executions: those for which all holds that is given. The zero value is all of them.
 type ExecutionQuery struct {
-	Workflow string // "" = any
+	Workflow string // a name, or a pattern, in which * stands for any characters; "" = any
 	Prefix   string // the beginning of the workflow
+	Text     string // the beginning of the workflow, of the event ID, or of a part of that between slashes, in any case
 	Route    string // "" = any
 	Status   Status // "" = any
 	Outcome  Outcome
@@ -38,7 +39,7 @@ func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*Executio
 	_, err := c.do(ctx, call{
 		method: http.MethodGet, path: "/v1/executions", into: page, has: "executions",
 		query: query(
-			"workflow", q.Workflow, "prefix", q.Prefix, "route", q.Route, "status", string(q.Status), "outcome", string(q.Outcome), "decision", q.Decision,
+			"workflow", q.Workflow, "prefix", q.Prefix, "text", q.Text, "route", q.Route, "status", string(q.Status), "outcome", string(q.Outcome), "decision", q.Decision,
 			"since", q.Since, "until", q.Until, "event", q.EventID, "key", q.Key, "id", q.ID, "trace", q.TraceID,
 			"parked", parked, "state", string(q.State), "limit", count(q.Limit), "cursor", q.Cursor,
 		),
@@ -54,9 +55,10 @@ var (
 	hexTrace = regexp.MustCompile(`^[0-9a-f]{32}$`)
 )
 
-// Guesses are the searches for text, which somebody has in hand and need not say what it is: an event ID, an execution ID or its beginning, an
-// idempotency key or its first half, a trace ID, a workflow or its beginning. The likeliest is the first.
+// Guesses are the searches for text, of which nobody need say what it is: an event ID, its beginning or that of a part of it, an execution ID or its
+// beginning, an idempotency key or its first half, a trace ID, a workflow or its beginning. The likeliest is the first.
 func Guesses(text string) []ExecutionQuery {
+	text = strings.TrimSuffix(text, "…") // as the page cuts them
 	var all []ExecutionQuery
 	if strings.HasPrefix(text, "exec_") {
 		all = append(all, ExecutionQuery{ID: text})
@@ -64,9 +66,9 @@ func Guesses(text string) []ExecutionQuery {
 	if hexKey.MatchString(text) {
 		all = append(all, ExecutionQuery{Key: text})
 	}
-	all = append(all, ExecutionQuery{EventID: text}, ExecutionQuery{Prefix: text})
+	all = append(all, ExecutionQuery{EventID: text})
 	if hexTrace.MatchString(text) {
 		all = append(all, ExecutionQuery{TraceID: text})
 	}
-	return all
+	return append(all, ExecutionQuery{Text: text})
 }

@@ -15,7 +15,7 @@ func audit(v *visit) ([]section, error) {
 		{Name: "execution", Label: "Execution", Main: true},
 		{Name: "who", Label: "Who"},
 		{Name: "what", Label: "What begins with", Hint: "execution. or lock."},
-		{Name: "prefix", Label: "Workflow begins with"},
+		{Name: "workflow", Label: "Workflow", Hint: "orders/acme, or orders/*"},
 		{Name: "since", Label: "Since", Hint: "24h, or a time"},
 		{Name: "until", Label: "Until"},
 	}

@@ -24,8 +24,7 @@ func (v *visit) filters() []input {
 		statuses = append(statuses, string(s))
 	}
 	all := []input{
-		{Name: "prefix", Label: "Workflow begins with"},
-		{Name: "workflow", Label: "Workflow"},
+		{Name: "workflow", Label: "Workflow", Hint: "orders/acme, or orders/*"},
 		{Name: "route", Label: "Route"},
 		{Name: "status", Label: "Status", Options: statuses},
 		{Name: "outcome", Label: "Outcome", Options: []string{string(client.Executed), string(client.NotExecuted), string(client.Unknown)}},
@@ -48,7 +47,7 @@ func (v *visit) filter() url.Values {
 			q.Set(f.Name, f.Value)
 		}
 	}
-	for _, name := range []string{"event", "key", "id", "trace"} {
+	for _, name := range []string{"event", "key", "id", "trace", "prefix"} {
 		if value := v.query.Get(name); value != "" {
 			q.Set(name, value)
 		}
@@ -121,7 +120,7 @@ func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 	page := &client.ExecutionPage{}
 	for _, guess := range client.Guesses(given) {
 		with := url.Values(mapsClone(q))
-		for name, value := range map[string]string{"event": guess.EventID, "prefix": guess.Prefix, "id": guess.ID, "key": guess.Key, "trace": guess.TraceID} {
+		for name, value := range map[string]string{"event": guess.EventID, "text": guess.Text, "id": guess.ID, "key": guess.Key, "trace": guess.TraceID} {
 			if value != "" {
 				with.Set(name, value)
 			}

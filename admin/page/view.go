@@ -158,11 +158,12 @@ func cut(s string) cell {
 	return cell{Text: string(letters[:longest]) + "…", Title: s}
 }
 
-// shortID is enough of an execution's ID to tell two apart: it begins with the hash of its workflow, and ends with letters of its own.
+// shortID is a beginning of an execution's ID, because that is what a search takes: the hash of its workflow, and enough of that of its event to tell it
+// from others of the workflow.
 func shortID(id string) string {
-	const own = 8
-	if prefix := "exec_"; len(id) > len(prefix)+own {
-		return prefix + "…" + id[len(id)-own:]
+	const enough = len("exec_") + 13 + 7
+	if len(id) > enough {
+		return id[:enough] + "…"
 	}
 	return id
 }

@@ -144,7 +144,7 @@ func encoded(t *testing.T, v any) string {
 
 func TestExecutionsAreShownWithAllThatMatters(t *testing.T) {
 	api := serveAPI(t, map[string]string{
-		"GET /v1/executions?limit=200&prefix=stripe%2Facme&status=CANCEL_REQUESTED": `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
+		"GET /v1/executions?limit=200&status=CANCEL_REQUESTED&workflow=stripe%2Facme": `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
 		"GET /v1/executions/" + id:               "200 " + endedJSON,
 		"GET /v1/executions/" + id + "?wait=30s": "200 " + endedJSON,
 	})

@@ -60,9 +60,12 @@ routes:
 	if body := cli(t, h, "executions", "answer", second.Execution()); body != "done" {
 		t.Errorf("%q", body)
 	}
-	list := cli(t, h, "executions", "list", "--since", "10m", "--workflow", "hooks/", "--route", "hooks", "--outcome", "executed", "--status", "success")
+	list := cli(t, h, "executions", "list", "--since", "10m", "--workflow", "hooks/*", "--route", "hooks", "--outcome", "executed", "--status", "success")
 	if strings.Index(list, "evt_1234") > strings.Index(list, "evt_123 ") || strings.Count(list, "exec_") != 2 {
 		t.Errorf("not the newest first:\n%s", list)
+	}
+	if said := cli(t, h, "executions", "list", "--workflow", "hooks/"); !strings.Contains(said, "a pattern has a *") {
+		t.Errorf("of a name that is the beginning of one, the list says %q", said)
 	}
 	// An ID is found as its sender writes it, and as it is shown here.
 	odd := testkit.Post(t, h.Addr, "/hooks/acme", "{}", key("order%2F17 100%"))
@@ -70,6 +73,31 @@ routes:
 		if table := cli(t, h, "executions", "find", text); !strings.Contains(table, odd.Execution()) {
 			t.Errorf("find %s:\n%s", text, table)
 		}
+	}
+}
+
+// A sender's page shows a part of what is the event's ID here, and in a case of its own.
+func TestAnEventIsFoundByEachPartOfItsIDAndByWhatIsShownOfIt(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes:
+  - {name: composed, path: /composed, workflow: composed, event_id: "{header.X-Hook}/{header.X-Delivery}"}
+`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+	const guid = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
+	id := testkit.Post(t, h.Addr, "/composed", "{}", "X-Hook: 292430182", "X-Delivery: "+guid).Execution()
+	testkit.Post(t, h.Addr, "/composed", "{}", "X-Hook: 292430182", "X-Delivery: a"+guid)
+	for _, text := range []string{guid, strings.ToUpper(guid), guid[:8], "292430182/" + guid, "292430182/72D3162E", id[:25] + "…"} {
+		if table := cli(t, h, "executions", "find", text); !strings.Contains(table, id) || strings.Count(table, "exec_") != 1 {
+			t.Errorf("find %s:\n%s", text, table)
+		}
+	}
+	if table := cli(t, h, "executions", "find", "292430182"); strings.Count(table, "exec_") != 2 {
+		t.Errorf("both are of that hook:\n%s", table)
 	}
 }
 

@@ -50,7 +50,7 @@ refused, nothing to do, or unknown (etcd did not answer).`,
 	}{
 		{&q.Who, "who", "only by the token of this name"},
 		{&q.What, "what", "only what begins so: execution., lock.force_release"},
-		{&q.Prefix, "workflow", "only of workflows that begin so"},
+		{&q.Workflow, "workflow", "only of this workflow, or of those that fit a pattern: stripe/*"},
 		{&q.ExecutionID, "execution", "only about this execution"},
 		{&q.Since, "since", "only since: a time (2026-01-31T12:00:00Z), or how long ago (24h)"},
 		{&q.Until, "until", "only until: a time, or how long ago"},

@@ -29,8 +29,8 @@ REFUSED: they never ran, or were forwarded without a lock (bypassed). With --par
 hold there, too.`,
 		Example: `  hooklock executions list --since 10m
   hooklock executions list --parked
-  hooklock executions list --dead-letters --workflow orders/ --since 24h
-  hooklock executions list --workflow stripe/ --status FAILED --outcome unknown
+  hooklock executions list --dead-letters --workflow 'orders/*' --since 24h
+  hooklock executions list --workflow 'stripe/*' --status FAILED --outcome unknown
   hooklock executions list --decision upstream_unreachable --since 10m
   hooklock executions list --status RUNNING -o json | jq -r '.executions[].executionId'`,
 		Args: cli.NoArgs,
@@ -46,6 +46,9 @@ hold there, too.`,
 				l := executions(ctx, d, q, limit, cursor)
 				if q.Parked {
 					showsParked(l)
+				}
+				if q.Workflow != "" && !strings.Contains(q.Workflow, "*") {
+					l.none += "; --workflow takes a whole name, and a pattern has a *: '" + cli.Plain(q.Workflow) + "*'"
 				}
 				return l.print(d)
 			})
@@ -89,7 +92,7 @@ func (f *filter) flags(cmd *cobra.Command) {
 		name, usage string
 		words       []string
 	}{
-		{&f.q.Prefix, "workflow", "only of workflows that begin so", nil},
+		{&f.q.Workflow, "workflow", "only of this workflow, or of those that fit a pattern: stripe/*", nil},
 		{&f.q.Route, "route", "only of this route", nil},
 		{&f.status, "status", "only with this status: " + strings.Join(statusNames(), ", "), statusNames()},
 		{&f.outcome, "outcome", "only with this outcome: " + strings.Join(outcomeNames(), ", "), outcomeNames()},
@@ -161,9 +164,9 @@ func newExecutionsFind(e *cli.Environment, r *Remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "find TEXT",
 		Short: "find executions by anything in hand: event ID, execution ID, key, trace, workflow",
-		Long: `Find executions by an event ID, an execution ID or its beginning, an idempotency key or its first half, a trace ID, or a workflow or
-its beginning: the first of these that finds something is shown. An event that was refused each time is shown as REFUSED. The exit code is 3 when nothing
-is found.`,
+		Long: `Find executions by an event ID, its beginning or that of a part of it (GitHub's GUID), an execution ID or its beginning, an idempotency key or
+its first half, a trace ID, or a workflow or its beginning: the first of these that finds something is shown. Parts of event IDs are found in any case. An
+event that was refused each time is shown as REFUSED. The exit code is 3 when nothing is found.`,
 		Example: `  hooklock executions find evt_123
   hooklock executions find 0af7651916cd43dd8448eb211c80319c
   hooklock executions find stripe/acme`,

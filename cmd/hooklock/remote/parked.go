@@ -212,7 +212,7 @@ code is 4 where something was refused; the same command goes on with what is lef
 			})
 		},
 	}
-	cmd.Flags().StringVar(&b.Filter.Workflow, "workflow", "", "all of this workflow")
+	cmd.Flags().StringVar(&b.Filter.Workflow, "workflow", "", "all of this workflow, or of those that fit a pattern: orders/*")
 	cmd.Flags().StringVar(&b.Filter.Route, "route", "", "all of this route")
 	cmd.Flags().BoolVar(&byState, p.flag, false, p.about)
 	cmd.Flags().BoolVar(&b.DryRun, "dry-run", false, "show what would be done, and do nothing")
