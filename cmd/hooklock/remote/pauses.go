@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,8 @@ import (
 
 	"hooklock/admin/client"
 	"hooklock/cmd/hooklock/cli"
+	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 // drainLook is how often a command looks that waits until nothing of a pause runs.
@@ -22,7 +25,7 @@ func NewPause(e *cli.Environment) *cobra.Command {
 	var r Remote
 	var reason string
 	var until time.Duration
-	var drain bool
+	var drain, force bool
 	cmd := &cobra.Command{
 		Use:   "pause route:NAME|workflow:PATTERN --reason TEXT",
 		Short: "let nothing of a route, or of workflows, begin",
@@ -34,7 +37,9 @@ The pause is kept in etcd: no deploy and no restart lifts it. It holds at each r
 --drain waits until all have, and until nothing of it runs at any of them: then nothing begins until "hooklock resume". Ctrl-C ends the waiting
 and not the pause.
 
-A pause of the same scope is replaced, so the same command with another --until prolongs it.`,
+A pause of the same scope is replaced, so the same command with another --until prolongs it.
+
+A route that the replica does not have is refused, and so is a pattern that no known workflow fits, with exit code 2; --force pauses them all the same.`,
 		Example: `  hooklock pause route:stripe --reason "migration of the orders table" --until 15m --drain
   hooklock pause 'workflow:stripe/acme*' --reason "refunds run twice"`,
 		Args: OneArg("route:NAME|workflow:PATTERN"),
@@ -46,6 +51,13 @@ A pause of the same scope is replaced, so the same command with another --until 
 				return cli.Misuse(fmt.Errorf("--until %s: give how long the pause lasts, such as 15m, or leave it out", until))
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				fits := ""
+				if !force {
+					var err error
+					if fits, err = d.fits(ctx, args[0]); err != nil {
+						return err
+					}
+				}
 				p, err := d.BeginPause(ctx, args[0], reason, until)
 				var refused *client.Problem
 				if errors.As(err, &refused) { // the API calls it for
@@ -62,16 +74,68 @@ A pause of the same scope is replaced, so the same command with another --until 
 						return err
 					}
 				}
-				return d.Done(p.RawJSON(), pauseText(p))
+				return d.Done(p.RawJSON(), pauseText(p)+fits)
 			})
 		},
 	}
 	r.Flags(cmd)
 	reasonFlag(cmd, &reason)
+	cmd.Flags().BoolVar(&force, "force", false, "also where nothing that is known fits")
 	cmd.Flags().DurationVar(&until, "until", 0, "end it after that time, such as 15m (default: somebody resumes it)")
 	cmd.Flags().BoolVar(&drain, "drain", false, "wait until nothing of it runs")
 	NoFiles(cmd, "until")
 	return cmd
+}
+
+// fits says which known workflows a scope covers. It fails where there is none, or no such route: then the scope is mistyped, as a rule. Where that
+// cannot be found out, nothing holds the pause up.
+func (d *Desk) fits(ctx context.Context, text string) (string, error) {
+	const forced = "; nothing was paused; --force pauses it all the same"
+	scope, err := idem.ParsePauseScope(text)
+	if err != nil { // the API says what is wrong with it
+		return "", nil //nolint:nilerr // see above
+	}
+	if scope.Route != "" {
+		list, err := d.Routes(ctx)
+		if err != nil {
+			return "", nil //nolint:nilerr // see above
+		}
+		var names []string
+		for _, r := range list.Routes {
+			names = append(names, r.Route)
+		}
+		switch near := naming.Nearest(scope.Route, names); {
+		case slices.Contains(names, scope.Route):
+			return "", nil
+		case near != "":
+			return "", cli.Misuse(fmt.Errorf("no route is called %q, did you mean %q?%s", scope.Route, near, forced))
+		}
+		return "", cli.Misuse(fmt.Errorf("no route is called %q: there are %s%s", scope.Route, strings.Join(names, ", "), forced))
+	}
+	page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Workflow: scope.Workflow, Limit: mostOnAPage})
+	if err != nil {
+		return "", nil //nolint:nilerr // see above
+	}
+	var names []string
+	for i := range page.Executions {
+		if w := page.Executions[i].Workflow; !slices.Contains(names, w) {
+			names = append(names, w)
+		}
+	}
+	least := ""
+	if page.NextCursor != "" {
+		least = "at least "
+	}
+	switch n := len(names); {
+	case n == 0 && page.NextCursor == "":
+		return "", cli.Misuse(fmt.Errorf("no known workflow fits %s%s", cli.Plain(text), forced))
+	case n == 0:
+		return "; none of the workflows with the newest events fits it", nil
+	case n == 1:
+		return "; " + least + "1 known workflow fits: " + names[0], nil
+	default:
+		return fmt.Sprintf("; %s%d known workflows fit, such as %s", least, n, strings.Join(names[:min(n, 3)], ", ")), nil
+	}
 }
 
 // warn tells of a pause that may be for another scope than was meant. It is in force all the same.
