@@ -84,7 +84,7 @@ func (c *call) listExecutions() error {
 	}
 	ctx, cancel := c.reading()
 	defer cancel()
-	began := time.Now()
+	began, met := time.Now(), behind{c, map[idem.ExecutionID]*client.ArrivalBehind{}}
 	for more := true; more; more = len(answer.Executions) == 0 && c.mayGoOn(q.Cursor, began) {
 		page, err := list(ctx, q.Cursor)
 		if err != nil {
@@ -92,7 +92,11 @@ func (c *call) listExecutions() error {
 		}
 		for i := range page.Executions {
 			if f := &page.Executions[i]; c.caller.sees(f.Workflow()) {
-				answer.Executions = append(answer.Executions, viewOfExecution(f))
+				v := viewOfExecution(f)
+				if v.Status == client.Refused {
+					met.show(ctx, &v, f, 1)
+				}
+				answer.Executions = append(answer.Executions, v)
 			}
 		}
 		q.Cursor = page.NextCursor
@@ -135,7 +139,11 @@ func (c *call) getExecution() error {
 			return err
 		}
 	}
-	return c.ok(http.StatusOK, viewOfExecution(found))
+	v, met := viewOfExecution(found), behind{c, map[idem.ExecutionID]*client.ArrivalBehind{}}
+	looking, over := c.reading()
+	defer over()
+	met.show(looking, &v, found, idem.MaxArrivals)
+	return c.ok(http.StatusOK, v)
 }
 
 func (c *call) cancel() error {

@@ -446,6 +446,21 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 			t.Errorf("%s: %v", query, found)
 		}
 	}
+	// What was refused behind another event says which, since when and until when.
+	holder := f.start(lockOf("stripe/w", "evt_holder"), 0)
+	arrive(idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked, Status: 409, Execution: holder.Lock().Execution})
+	met := func() (b map[string]any) {
+		for _, found := range list(stripeToken, "workflow=stripe/w&status=REFUSED") {
+			newest := found.(map[string]any)["arrivals"].(map[string]any)["newest"].([]any)
+			b, _ = newest[0].(map[string]any)["behind"].(map[string]any)
+		}
+		return b
+	}
+	testkit.Until(t, "what had the lock is shown", func() bool { return met()["eventId"] == "evt_holder" && met()["finishedAt"] == nil })
+	f.settle(holder, success())
+	if b := met(); b["startedAt"] == nil || b["finishedAt"] == nil {
+		t.Errorf("after its end: %v", b)
+	}
 	// It runs in the end, and shows both what was refused and the attempt that a person ended.
 	first := f.start(l, 0)
 	rec, err := first.Settle(within(t), idem.End{

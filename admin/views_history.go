@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"context"
+
 	"hooklock/admin/client"
 	"hooklock/idem"
 )
@@ -21,6 +23,43 @@ func showHistory(v *client.Execution, f *idem.Found) {
 			v.Arrivals.Newest = append(v.Arrivals.Newest, viewOfArrival(&h.Newest[i]))
 		}
 	}
+}
+
+// lookups bounds how many executions are read for one answer because deliveries were refused behind them.
+const lookups = 50
+
+// behind looks up what had the lock when deliveries were refused.
+type behind struct {
+	c     *call
+	known map[idem.ExecutionID]*client.ArrivalBehind
+}
+
+// show adds to the newest arrivals, so many of them, what they met.
+func (b *behind) show(ctx context.Context, v *client.Execution, f *idem.Found, newest int) {
+	if f.Arrivals == nil {
+		return
+	}
+	for i := range min(newest, len(f.Arrivals.Newest)) {
+		a := &f.Arrivals.Newest[i]
+		if id := a.Execution; id != "" && id != f.ID() && a.Decision.Row().Class == idem.ClassOverlap {
+			v.Arrivals.Newest[i].Behind = b.of(ctx, id)
+		}
+	}
+}
+
+// of is nil where nothing is known of it, or where the caller may not see it.
+func (b *behind) of(ctx context.Context, id idem.ExecutionID) *client.ArrivalBehind {
+	if v, known := b.known[id]; known || len(b.known) >= lookups {
+		return v
+	}
+	b.known[id] = nil
+	f, err := b.c.api.o.Ledger.Execution(ctx, id)
+	if err != nil || !b.c.caller.sees(f.Workflow()) {
+		return nil
+	}
+	x := viewOfExecution(f)
+	b.known[id] = &client.ArrivalBehind{EventID: x.EventID, StartedAt: x.StartedAt, FinishedAt: x.FinishedAt}
+	return b.known[id]
 }
 
 func viewOfAttempt(a *idem.Attempt) client.Attempt {

@@ -73,7 +73,7 @@ func kindsOf(q *idem.ExecutionQuery) []string {
 	switch s := q.Status; {
 	case q.Decision != "" || s == idem.Refused:
 		return []string{protocol.KindArrivals}
-	case s == "" && (q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != ""):
+	case s == "" && (q.Workflow != "" || q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != ""):
 		return append(kinds, protocol.KindArrivals)
 	case s == "":
 		return kinds

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 )
 
 // Attempt is an execution of an event in short.
@@ -40,6 +41,31 @@ type Arrival struct {
 	From        string   `json:"from,omitempty"`        // the IP address of whoever connected
 	Differs     []string `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery
 	TraceID     string   `json:"traceId,omitempty"`
+	// Behind is the execution that had the lock; nil where none had, or where nothing is known of it any more.
+	Behind *ArrivalBehind `json:"behind,omitempty"`
+}
+
+// ArrivalBehind is an execution that had the lock when a delivery was refused.
+type ArrivalBehind struct {
+	EventID    string `json:"eventId,omitempty"`
+	StartedAt  Time   `json:"startedAt"`
+	FinishedAt Time   `json:"finishedAt,omitzero"` // zero: it has not ended
+}
+
+// Text says which event had the lock, since when and until when, with times as stamp spells them; "" for nil.
+func (b *ArrivalBehind) Text(stamp func(time.Time) string) string {
+	if b == nil {
+		return ""
+	}
+	text := b.EventID
+	if text == "" {
+		text = "an event without an ID"
+	}
+	text += " had the lock since " + stamp(b.StartedAt.Time)
+	if b.FinishedAt.IsZero() {
+		return text + ", and still has it"
+	}
+	return text + ", until " + stamp(b.FinishedAt.Time)
 }
 
 // KeptAnswer is the upstream's answer as duplicates get it.

@@ -209,7 +209,11 @@ func why(x *client.Execution) string {
 		return x.Parked.Blocked
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
-		return fmt.Sprintf("%s, told %d: %s", last.Decision, last.Status, whyDecision(last.Decision, last.ExecutionID))
+		text := last.Behind.Text(stamp)
+		if text == "" {
+			text = whyDecision(last.Decision, last.ExecutionID)
+		}
+		return fmt.Sprintf("%s, told %d: %s", last.Decision, last.Status, text)
 	}
 	return ""
 }

@@ -180,6 +180,9 @@ func arrivalItem(a *client.Arrival) item {
 	if a.Would != "" {
 		i.Why = "It was forwarded; otherwise it would have been " + a.Would + ": " + whyDecision(a.Would, a.ExecutionID) + "."
 	}
+	if text := a.Behind.Text(stamp); text != "" {
+		i.Why += " " + text + "."
+	}
 	if len(a.Differs) > 0 {
 		i.Why += " What differs: " + strings.Join(a.Differs, ", ") + "."
 	}

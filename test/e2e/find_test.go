@@ -137,3 +137,32 @@ routes:
 		t.Error(all)
 	}
 }
+
+func TestARefusedEventNamesTheEventThatHadTheLock(t *testing.T) {
+	t.Parallel()
+	slow := newHeld(t)
+	up := testkit.NewUpstream(t, slow.handle)
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes:
+  - {name: hooks, path: "/hooks/{w}", workflow: "hooks/{path.w}", lock: {strategy: fail_fast}}
+`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+	first := testkit.GoPost(t, h.Addr, "/hooks/acme", "{}", key("evt_first"))
+	slow.await(t)
+	refused{409, "workflow_locked", "no", "locked"}.check(t, testkit.Post(t, h.Addr, "/hooks/acme", "{}", key("evt_second")))
+	says := func(want string) {
+		t.Helper()
+		list := ""
+		testkit.Until(t, want, func() bool {
+			list = cli(t, h, "executions", "list", "--workflow", "hooks/acme", "-o", "wide")
+			return regexp.MustCompile(`(?m)^- +REFUSED .* hooks/acme +evt_second +locked: 409 at \S+; ` + want + `$`).MatchString(list)
+		})
+	}
+	says(`evt_first had the lock since \S+, and still has it`)
+	slow.answer <- testkit.OK("done")
+	testkit.Receive(t, "the first one's answer", first)
+	says(`evt_first had the lock since \S+, until \S+`)
+}

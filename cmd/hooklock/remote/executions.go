@@ -69,7 +69,7 @@ func why(x *client.Execution) string {
 		return "blocked: " + x.Parked.Blocked
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
-		return fmt.Sprintf("%s: %d at %s", decided(last), last.Status, Stamp(last.At.Time))
+		return strings.TrimSuffix(fmt.Sprintf("%s: %d at %s; %s", decided(last), last.Status, Stamp(last.At.Time), last.Behind.Text(Stamp)), "; ")
 	}
 	return x.AbortedBy
 }

@@ -235,14 +235,14 @@ func (d *Desk) history(x *client.Execution) error {
 		return nil
 	}
 	fmt.Fprintln(d.e.Stdout)
-	t := d.table("ARRIVED", "DECISION", "TOLD", "FROM", "EXECUTION", "DIFFERS", "TRACE")
+	t := d.table("ARRIVED", "DECISION", "TOLD", "FROM", "EXECUTION", "DIFFERS", "TRACE", "BEHIND")
 	arrivals := x.Arrivals.Newest
 	if n := len(arrivals); n > 0 && arrivals[n-1].At.Time.After(x.Arrivals.First.At.Time) {
 		arrivals = append(slices.Clone(arrivals), x.Arrivals.First)
 	}
 	for i := range arrivals {
 		a := &arrivals[i]
-		t.Add(Stamp(a.At.Time), decided(a), number(a.Status), a.From, a.ExecutionID, strings.Join(a.Differs, ", "), a.TraceID)
+		t.Add(Stamp(a.At.Time), decided(a), number(a.Status), a.From, a.ExecutionID, strings.Join(a.Differs, ", "), a.TraceID, a.Behind.Text(Stamp))
 	}
 	if err := t.Flush(); err != nil {
 		return err
