@@ -238,6 +238,8 @@ type Log struct {
 type Route struct {
 	// Unique name: a-z, 0-9 and -. Required. A renamed route forgets its keys.
 	Name string `koanf:"name"`
+	// Names that it had, or those of routes that are gone: it runs what was accepted under them, [stripe-old]. Default none.
+	FormerNames []string `koanf:"former_names"`
 	// Which deliveries. `path: …` beside name is the short form of match.path.
 	Match Match `koanf:"match" beside:"path"`
 	// Name of the sender: stripe, github … (docs/senders). It fills event_id, verify.scheme and what else suits that sender;
@@ -543,6 +545,7 @@ func DefaultRoute() Route {
 		Mode:          ModeEnforce,
 		Respond:       map[string]int{},
 		Uses:          []string{},
+		FormerNames:   []string{},
 	}
 }
 

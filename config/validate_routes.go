@@ -38,6 +38,7 @@ func (v *validator) routes() {
 		v.order(path+".order", r, pattern)
 		v.latest(path, r)
 		v.respond(path+".respond", r.Respond)
+		v.formerNames(path, r)
 		v.whole(path, r)
 		own := scope{&r.Match, pattern}
 		if j := slices.IndexFunc(earlier, func(e scope) bool { return e.shadows(own) }); j >= 0 {
@@ -58,6 +59,21 @@ func (v *validator) routeName(path, name string) {
 		return
 	}
 	v.require(len(name) <= maxRouteName, path, "is longer than %d characters", maxRouteName)
+}
+
+// formerNames are names that no route has, and that no other route had.
+func (v *validator) formerNames(path string, r *Route) {
+	path += ".former_names"
+	for i, name := range r.FormerNames {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		v.require(madeOf(name, lowerCase+digits+"-") && name != "" && len(name) <= maxRouteName, at, "%q: a name is made of a-z, 0-9 and -", name)
+		for j := range v.config.Routes {
+			other := &v.config.Routes[j]
+			v.require(other.Name != name, at, "%q is the name of routes[%d]", name, j)
+			v.require(other == r || !slices.Contains(other.FormerNames, name), at, "%q is a former name of routes[%d], too", name, j)
+		}
+		v.require(!slices.Contains(r.FormerNames[:i], name), at, "%q is given twice", name)
+	}
 }
 
 // match returns the pattern of m, nil where it is wrong.

@@ -73,6 +73,29 @@ func (p *lines) count() idem.ParkedCount {
 	return idem.ParkedCount{Events: p.events, Bytes: p.bytes, Blocked: p.blocked, DeadLetters: p.letters, Oldest: p.oldestLocked()}
 }
 
+// ParkedRoutes counts the parked executions of each route that matches, over all processes.
+func (s *Ledger) ParkedRoutes(match func(route string) bool) map[string]int {
+	p := s.lines
+	p.begin()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	counts, matches := map[string]int{}, map[string]bool{}
+	for _, e := range p.entries {
+		if e.State == idem.ParkDeadLetter {
+			continue
+		}
+		is, known := matches[e.Route]
+		if !known {
+			is = match(e.Route)
+			matches[e.Route] = is
+		}
+		if is {
+			counts[e.Route]++
+		}
+	}
+	return counts
+}
+
 // Waiting implements idem.ParkLedger.
 func (s *Ledger) Waiting(scope idem.Scope) int {
 	p := s.lines

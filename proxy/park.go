@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -330,10 +331,10 @@ func (d *delivery) parseRaw(raw []byte) *Rejection {
 	return d.parse(&head)
 }
 
-// named is the route of that name; nil where there is none.
+// named is the route of that name, or of that former name; nil where there is none.
 func (t *Table) named(name string) *Route {
 	for _, r := range t.Routes {
-		if r.Name == name {
+		if r.Name == name || slices.Contains(r.Former, name) {
 			return r
 		}
 	}

@@ -12,6 +12,7 @@ import (
 // Route says which deliveries it takes, and the rules for them. It is made once at load and never changed.
 type Route struct {
 	Name    string
+	Former  []string // names under which it runs what was accepted, too
 	Pattern *Pattern
 	Methods []string
 	Hosts   []string // lower case, without port; empty means every host

@@ -96,6 +96,14 @@ type ParkedStatus struct {
 	Bytes       int64 `json:"bytes"`
 	Blocked     int   `json:"blocked"`     // workflows that wait for a person
 	DeadLetters int   `json:"deadLetters"` // requests of ended executions
+	// Unrouted are those whose route this replica does not have, by route: no event of them is tried here.
+	Unrouted []RouteCount `json:"unrouted,omitempty"`
+}
+
+// RouteCount is how many events there are of a route.
+type RouteCount struct {
+	Route string `json:"route"`
+	Count int    `json:"count"`
 }
 
 // RouteRate is what came to a route of this process lately.

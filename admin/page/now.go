@@ -162,6 +162,11 @@ func factsOf(s *client.ReplicaStatus) []fact {
 		fact{"held, all replicas", crowd(s.Held.Count, s.Held.OldestAt, "")},
 		fact{"parked, all replicas", crowd(s.Parked.Count, s.Parked.OldestAt, fmt.Sprintf(", %d blocked, %s", s.Parked.Blocked, count(s.Parked.DeadLetters, "dead letter", "dead letters")))},
 	)
+	for _, n := range s.Parked.Unrouted {
+		facts = append(facts, fact{"no route", []cell{{
+			Text: count(n.Count, "accepted event", "accepted events") + " of route " + n.Route + ", which this replica does not have: none of them is tried here", Class: "bad",
+		}}})
+	}
 	return facts
 }
 

@@ -79,6 +79,20 @@ func tryResult(r *proxy.Report) string {
 	return trySuccess
 }
 
+// watchUnrouted shows the accepted events that this process cannot run, because it has no route of that name.
+func (t *Telemetry) watchUnrouted(look func() int) error {
+	if look == nil {
+		look = func() int { return 0 }
+	}
+	_, err := t.sdk.meter.Int64ObservableUpDownCounter("hooklock.parked.unrouted", metric.WithUnit("{event}"),
+		metric.WithDescription("Events that were accepted, have not ended, and whose route this replica does not have. Where each replica shows some, none runs them: take the minimum."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(look()))
+			return nil
+		}))
+	return err
+}
+
 // watchParked shows what is parked over all replicas.
 func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
 	if look == nil {

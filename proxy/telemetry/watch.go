@@ -28,6 +28,7 @@ type Watched struct {
 	Remaining func() time.Duration            // how long the session may still act
 	Memory    *wire.Budget                    // of bodies and answers
 	Parked    func() idem.ParkedCount         // over all replicas; nil: nothing is parked
+	Unrouted  func() int                      // accepted events whose route this process does not have; nil: there are none
 	Paused    func() []idem.PauseState        // what is paused, with how many parked executions wait for each; nil: nothing ever is
 	Routes    func() []RouteHealth            // how routes stand with their senders; nil: it is not known
 	Shed      func() int64                    // arrivals that this process has not kept
@@ -48,6 +49,7 @@ func (t *Telemetry) Watch(w Watched) error {
 		t.showSeconds("hooklock.session.ttl.remaining", "How long the session may still act without another renewal; 0 when there is none.", w.Remaining),
 		t.watchMemory(w.Memory),
 		t.watchParked(w.Parked),
+		t.watchUnrouted(w.Unrouted),
 		t.watchPaused(w.Paused),
 		t.watchRoutes(w.Routes),
 		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that were not executed and are not in the history of their event, because too many events had arrivals that were not written yet.",

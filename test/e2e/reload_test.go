@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -141,4 +142,50 @@ func TestAnEmptyFileTakesNoRoutesAway(t *testing.T) {
 	write(t, h.Config, "\n")
 	h.Stderr.AwaitRecord(t, "config.refused", refusedReload("is empty"))
 	passed(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 200, "done", "replayed")
+}
+
+// What was accepted is not forgotten with its route.
+func TestAcceptedEventsWithoutARouteAreNamedAndRunUnderItsNewName(t *testing.T) {
+	t.Parallel()
+	works := make(chan struct{})
+	up := testkit.NewUpstream(t, func(*testkit.Received) string {
+		select {
+		case <-works:
+			return testkit.OK("done")
+		default:
+			return testkit.Reply(503, "not yet")
+		}
+	})
+	config := fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes:
+  - {name: stays, path: /stays}
+`, up.URL, shared.etcd.Endpoint, ownPrefix())
+	const gone = `  - {name: gone, path: "/gone/{w}", workflow: "{path.w}", park: {enabled: true, after: 0s, attempts: 1000}}` + "\n"
+	h := own(t, config+gone)
+	acceptedAs(t, testkit.Post(t, h.Addr, "/gone/a", "1", key("1")), 202)
+	id := acceptedAs(t, testkit.Post(t, h.Addr, "/gone/b", "2", key("2")), 202)
+	testkit.Until(t, "both to be known", func() bool { return strings.Contains(cli(t, h, "status"), "parked   2") })
+	write(t, h.Config, config)
+	if said := cli(t, h, "reload"); !strings.Contains(said, "route gone: 2 accepted events wait, and no route runs them") {
+		t.Errorf("the reload says %q", said)
+	}
+	if r := h.Stderr.AwaitRecord(t, "parked.no_route", nil); r.Text("route") != "gone" || r.Number("events") != 2 {
+		t.Errorf("%v", r)
+	}
+	if said := cli(t, h, "status", "-o", "wide"); !strings.Contains(said, "accepted events of route gone, which this replica does not have") {
+		t.Errorf("the status says\n%s", said)
+	}
+	if !strings.Contains(h.Metrics(t), "hooklock_parked_unrouted 2") {
+		t.Error("no metric says it")
+	}
+	close(works)
+	write(t, h.Config, config+strings.Replace(gone, "name: gone", "name: successor, former_names: [gone]", 1))
+	cli(t, h, "reload")
+	testkit.Until(t, "both to run", func() bool {
+		return execution(t, h, id)["status"] == "SUCCESS" && strings.Contains(h.Metrics(t), "hooklock_parked_unrouted 0")
+	})
 }

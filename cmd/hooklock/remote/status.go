@@ -98,6 +98,10 @@ func (d *Desk) printWork(s *client.ReplicaStatus, ago func(client.Time) string) 
 	add("held", s.Held, "all replicas")
 	parked := fmt.Sprintf("all replicas, %d bytes, %d blocked, %d dead letters", s.Parked.Bytes, s.Parked.Blocked, s.Parked.DeadLetters)
 	add(string(idem.DecisionParked), client.Crowd{Count: s.Parked.Count, OldestAt: s.Parked.OldestAt}, parked)
+	for _, n := range s.Parked.Unrouted {
+		t.Add("no route", strconv.Itoa(n.Count), "", "accepted events of route "+n.Route+", which this replica does not have: none of them is tried here")
+		t.Paint(cli.Bad)
+	}
 	for _, n := range s.Slots {
 		t.Add("slots", strconv.Itoa(n.Taken), "", fmt.Sprintf("%s, here; %d wait for one", n.Limit, n.Waiting))
 	}

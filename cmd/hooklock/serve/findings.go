@@ -82,14 +82,17 @@ func (s *Service) routeHealth() []telemetry.RouteHealth {
 // setRoutes tells metrics and report which routes there are.
 func (s *Service) setRoutes(routes []*proxy.Route) {
 	s.telemetry.SetRoutes(routes)
+	var names []string
 	named := make([]report.Route, 0, len(routes))
 	rules := make([]client.RouteRules, 0, len(routes))
 	for _, r := range routes {
 		rules = append(rules, rulesOf(r))
+		names = append(append(names, r.Name), r.Former...)
 		named = append(named, report.Route{Name: r.Name, Mode: r.Mode(), Sender: senderOf(r)})
 	}
 	s.report.SetRoutes(named)
 	s.rules.Store(&rules)
+	s.routeNames.Store(&names)
 }
 
 // rulesOf is what people are told of a route.

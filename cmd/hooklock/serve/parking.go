@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"hooklock/cmd/hooklock/cli"
@@ -55,6 +57,33 @@ func (s *Service) carry() {
 			})
 		})
 	}
+}
+
+// unrouted counts the accepted events, over all replicas, whose route this one does not have, by route.
+func (s *Service) unrouted() map[string]int {
+	names := s.routeNames.Load()
+	if names == nil { // it starts
+		return nil
+	}
+	return s.Store.ParkedRoutes(func(route string) bool { return !slices.Contains(*names, route) })
+}
+
+// unroutedEvents is how many they are.
+func (s *Service) unroutedEvents() (n int) {
+	for _, events := range s.unrouted() {
+		n += events
+	}
+	return n
+}
+
+// warnUnrouted logs which accepted events have no route any more, and returns it as a reload says it.
+func (s *Service) warnUnrouted() (said []string) {
+	counts := s.unrouted()
+	for _, route := range slices.Sorted(maps.Keys(counts)) {
+		s.Log.Warn("parked.no_route", "route", route, "events", counts[route])
+		said = append(said, fmt.Sprintf("route %s: %d accepted events wait, and no route runs them; former_names: [%s] on a route does", route, counts[route], route))
+	}
+	return said
 }
 
 // dropRequest deletes what is kept outside of etcd of an execution that has ended. What it cannot delete, the sweeper does.

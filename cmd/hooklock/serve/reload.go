@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -165,5 +164,5 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 	s.telemetry.SetEventIDs(loaded.Config.Log.EventID)
 	s.handler.SetRules(rules)
 	s.carrier.Reloaded()
-	return slices.Clip(reload), nil
+	return append(reload, s.warnUnrouted()...), nil
 }

@@ -65,6 +65,7 @@ type Service struct {
 	session              sessionNote
 	reloads              chan reloadRequest
 	rules                atomic.Pointer[[]client.RouteRules] // what people are told of the routes; nil before they are loaded
+	routeNames           atomic.Pointer[[]string]            // of its routes, and former ones
 
 	live     chan struct{} // closed when the first session is there
 	opened   sync.Once
@@ -206,7 +207,7 @@ func (s *Service) openStore(context.Context) error {
 		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }, Parks: s.Store.Ledger, ParkLimits: s.parkLimits})
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.Store.SessionTTLRemaining,
-		Memory: s.budget, Parked: s.Store.Parked, Paused: s.Store.PausedHere, Routes: s.routeHealth, Shed: s.Store.ShedArrivals, Audits: s.Store.ShedAudits,
+		Memory: s.budget, Parked: s.Store.Parked, Unrouted: s.unroutedEvents, Paused: s.Store.PausedHere, Routes: s.routeHealth, Shed: s.Store.ShedArrivals, Audits: s.Store.ShedAudits,
 		Slots: s.Store.SlotsHere,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -205,6 +206,10 @@ func (s *Service) Status() client.ReplicaStatus {
 	}
 	n := s.Store.Parked()
 	v.Parked = client.ParkedStatus{Count: n.Events, OldestAt: client.Time{Time: n.Oldest}, Bytes: n.Bytes, Blocked: n.Blocked, DeadLetters: n.DeadLetters}
+	counts := s.unrouted()
+	for _, route := range slices.Sorted(maps.Keys(counts)) {
+		v.Parked.Unrouted = append(v.Parked.Unrouted, client.RouteCount{Route: route, Count: counts[route]})
+	}
 	for _, p := range s.Store.PausedHere() {
 		v.Paused = append(v.Paused, client.PauseStatus{
 			Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}, Parked: p.Parked,

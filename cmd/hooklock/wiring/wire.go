@@ -103,7 +103,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		return nil, err
 	}
 	r := &proxy.Route{
-		Name: c.Name, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Verify: verification, Keys: keys, Policy: newPolicy(c, upstream),
+		Name: c.Name, Former: c.FormerNames, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Verify: verification, Keys: keys, Policy: newPolicy(c, upstream),
 		Forward: c.OnStoreDown == config.StoreDownForward, ParkNearLimit: c.OnSenderLimit == config.SenderLimitPark, Observe: c.Mode == config.ModeObserve,
 		Respond: map[idem.Decision]int{},
 	}
@@ -164,7 +164,9 @@ func Limits(c *config.Config) func(route string, slot idem.Slot) int {
 	shared := maps.Clone(c.Limits.Shared)
 	own := map[string]int{}
 	for i := range c.Routes {
-		own[c.Routes[i].Name] = c.Routes[i].Lock.Limit // 1: for those that began to wait when it was more
+		for _, name := range append([]string{c.Routes[i].Name}, c.Routes[i].FormerNames...) {
+			own[name] = c.Routes[i].Lock.Limit // 1: for those that began to wait when it was more
+		}
 	}
 	return func(route string, slot idem.Slot) int {
 		if slot.Rule == "" {
