@@ -124,7 +124,8 @@ func (p *probe) sendTo(ctx context.Context, u url.URL, name, method string, body
 	if err != nil {
 		return &answered{err: err}
 	}
-	r.URL = &u // which may have a spelling that does not survive being parsed
+	r.URL = &u      // which may have a spelling that does not survive being parsed
+	r.GetBody = nil // or the client repeats what has an Idempotency-Key, on HTTP/2 without end, and the front is blamed for it
 	for name, values := range header {
 		r.Header[name] = values
 	}
