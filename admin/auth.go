@@ -117,11 +117,11 @@ func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
 func (a *Access) whichToken() string {
 	switch {
 	case !a.Open:
-		return "give one of admin.tokens: Authorization: Bearer <token>"
+		return "give one of admin.tokens (Authorization: Bearer <token>)"
 	case len(a.Tokens) == 0:
 		return "this Hooklock takes no changes: its generated token could not be kept in data_dir; configure admin.tokens"
 	}
-	return "give the one in <data_dir>/" + TokenFile + ": Authorization: Bearer <token>"
+	return "give the one in <data_dir>/" + TokenFile + " (Authorization: Bearer <token>)"
 }
 
 func unauthorized(detail string) *problem {

@@ -30,7 +30,7 @@ func (c *call) moment(name string) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return c.api.o.Now().Add(-d), nil
 	}
-	return time.Time{}, refuse("bad_request", name+"="+quote(text)+`: give a time such as 2026-01-31T12:00:00Z (a + is %2B), or how long ago, such as 24h`)
+	return time.Time{}, refuse("bad_request", name+"="+quote(text)+`: give a time such as 2026-01-31T12:00:00Z, or how long ago, such as 24h`)
 }
 
 // period is since and until; the zero time where one is not given.

@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -59,6 +60,7 @@ func (s *Control) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (ide
 	if err != nil {
 		return idem.ExecutionPage{}, err
 	}
+	slices.SortStableFunc(entries.Entries, func(a, b idem.ParkedEntry) int { return a.Since.Compare(b.Since) })
 	p := executionPage{store: s}
 	for from := 0; from < len(entries.Entries); from += recordBatch {
 		some := entries.Entries[from:min(from+recordBatch, len(entries.Entries))]

@@ -43,6 +43,7 @@ type request struct {
 	Reason string `json:"reason,omitempty"`
 	Final  bool   `json:"mayBeFinal,omitempty"`
 	Pages  bool   `json:"pages,omitempty"` // it goes on with nextCursor
+	Done   string `json:"done,omitempty"`  // what its success is called; "": what Names is called, with the status of the answer
 }
 
 // JSON is what the script sends.
@@ -255,6 +256,7 @@ func release(v *visit) (*question, error) {
 		"Where another execution has the lock when this arrives, nothing is done.")
 	q.Requests = []request{{
 		Method: http.MethodDelete, Path: "v1/locks/" + escape(workflow), Query: map[string]string{"execution": id}, Reason: "query", Names: workflow,
+		Done: "The lock of " + workflow + " is released",
 	}}
 	q.Commands = []string{command("locks release " + quoted(workflow) + " --execution " + id + " --reason " + markShell)}
 	return q, nil
@@ -345,7 +347,7 @@ func skip(v *visit) (*question, error) {
 
 func rerun(v *visit) (*question, error) {
 	return parkedQuestion(v, "rerun", "Run again:", func(x *client.Execution) []string {
-		facts := []string{fmt.Sprintf("It ended as %s after %s. %s.", x.Status, count(x.Tries, "try", "tries"), evidence(x))}
+		facts := []string{fmt.Sprintf("It ended as %s after %s. %s", x.Status, count(x.Tries, "try", "tries"), sentence(evidence(x)))}
 		if x.Outcome != client.NotExecuted {
 			facts = append(facts, "Its outcome is "+string(x.Outcome)+": it may have taken effect, and then it takes effect twice.")
 		}

@@ -236,7 +236,7 @@ func asksOf(x *client.Execution) []ask {
 
 // bulkAsks are what can be done with all that fit a filter.
 func bulkAsks(q url.Values, some []client.Execution) []ask {
-	if len(some) == 0 {
+	if len(some) == 0 || len(q) == 0 { // without a filter nobody means all of them
 		return nil
 	}
 	var pairs []string

@@ -148,8 +148,9 @@ func itemsOf(x *client.Execution) []item {
 		if n := len(arrivals); n == 0 || arrivals[n-1].At.After(h.First.At.Time) {
 			arrivals = append(arrivals, h.First)
 		}
+		own := ownAttempts(x)
 		for i := range arrivals {
-			items = append(items, arrivalItem(&arrivals[i]))
+			items = append(items, arrivalItem(&arrivals[i], own))
 		}
 	}
 	attempts := x.Attempts
@@ -172,7 +173,16 @@ func itemsOf(x *client.Execution) []item {
 	return append(items, parkItems(x)...)
 }
 
-func arrivalItem(a *client.Arrival) item {
+// ownAttempts are when the executions of the event began.
+func ownAttempts(x *client.Execution) map[string]time.Time {
+	own := map[string]time.Time{x.ExecutionID: x.StartedAt.Time}
+	for i := range x.Attempts {
+		own[x.Attempts[i].ExecutionID] = x.Attempts[i].StartedAt.Time
+	}
+	return own
+}
+
+func arrivalItem(a *client.Arrival, own map[string]time.Time) item {
 	i := item{At: a.At.Time, Kind: "arrival", Title: fmt.Sprintf("A delivery arrived: %s, told %d", a.Decision, a.Status), Why: sentence(whyDecision(a.Decision, a.ExecutionID))}
 	if a.Status == 0 {
 		i.Title = "A delivery arrived: " + a.Decision
@@ -189,7 +199,11 @@ func arrivalItem(a *client.Arrival) item {
 	if a.From != "" {
 		i.Cells = append(i.Cells, text("from "+a.From))
 	}
-	if a.ExecutionID != "" {
+	began, itself := own[a.ExecutionID]
+	switch {
+	case itself && began.Before(i.At) && !began.IsZero(): // what is kept is when it was answered, and it came before its attempt began
+		i.At = began
+	case !itself && a.ExecutionID != "":
 		i.Cells = append(i.Cells, text("it met"), ofExecution(a.ExecutionID))
 	}
 	if a.TraceID != "" {
@@ -321,7 +335,11 @@ func (v *visit) auditItems(x *client.Execution) []item {
 		if a.Code != "" {
 			title += ", " + a.Code
 		}
-		items = append(items, item{At: a.At.Time, Kind: "audit", Title: title, Why: a.Why})
+		i := item{At: a.At.Time, Kind: "audit", Title: title, Why: a.Why}
+		if i.Why == x.AbortReason { // its own line has it
+			i.Why = ""
+		}
+		items = append(items, i)
 	}
 	return items
 }

@@ -234,7 +234,7 @@ func span(d time.Duration) string {
 	case d < 0:
 		return "0 s"
 	case d < 10*time.Second:
-		return strconv.FormatFloat(d.Truncate(time.Millisecond).Seconds(), 'f', -1, 64) + " s"
+		return strconv.FormatFloat(float64(d.Milliseconds())/1000, 'f', -1, 64) + " s"
 	case d < time.Minute:
 		return strconv.Itoa(int(d/time.Second)) + " s"
 	case d < time.Hour:

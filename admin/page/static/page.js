@@ -72,6 +72,7 @@
     t.innerHTML = text; // made by the server's templates; the policy of the page runs no script in it
     return t.content;
   };
+  const words = (text) => html(text).querySelector(".trouble")?.textContent ?? html(text).textContent.trim(); // of a refusal, without its code
   const busy = () => question.open || tokenBox.open;
   // Nothing is to move under a pointer or under a finger, nor under who goes through the screen by keyboard.
   let over = false, touching = false;
@@ -95,6 +96,7 @@
       stop();
       looking?.abort();
       [name, query] = [to, q];
+      if (name !== "find") $("quick-text").value = "";
       for (const a of document.querySelectorAll("nav a")) {
         if (a.dataset.screen === name) a.setAttribute("aria-current", "page"); else a.removeAttribute("aria-current");
       }
@@ -105,7 +107,7 @@
       const text = await answer.text();
       if (mine.signal.aborted) return;
       if (answer.status === 401 || answer.status === 429 && token()) {
-        needToken(html(text).textContent.trim(), () => go());
+        needToken(words(text), () => go());
         say("A token is needed.", true);
         return;
       }
@@ -133,7 +135,11 @@
       document.title = root.dataset.title + " · Hooklock";
       $("title").textContent = root.dataset.title;
       fresh(root.dataset.at);
-    } else if (!ok) say("This screen was refused.", true);
+    } else if (!ok) {
+      document.title = "Hooklock";
+      $("title").textContent = "Not here";
+      say("This screen was refused.", true);
+    }
     tell(next);
     const open = new Set([...screen.querySelectorAll("details[open]")].map((d) => d.closest("section")?.id));
     screen.replaceChildren(next);
@@ -158,8 +164,8 @@
     const again = () => { if (stream === mine && !paused) timer = setTimeout(() => { if (stream === mine) follow(); }, retry); retry = Math.min(retry * 2, 10000); };
     try {
       const answer = await ask("page/live" + (query ? "?" + query : ""), { signal: mine.signal });
-      if (answer.status === 401) { needToken(html(await answer.text()).textContent.trim(), () => go()); return; }
-      if (!answer.ok) { say(html(await answer.text()).textContent.trim(), true); again(); return; }
+      if (answer.status === 401) { needToken(words(await answer.text()), () => go()); return; }
+      if (!answer.ok) { say(words(await answer.text()), true); again(); return; }
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let text = "";
       for (;;) {
@@ -329,7 +335,7 @@
     try {
       const answer = await ask("page/" + path), text = await answer.text();
       if (path !== asking || question.open) return; // nothing takes the place of what somebody is reading
-      if (answer.status === 401) { needToken(html(text).textContent.trim(), () => put(path)); return; }
+      if (answer.status === 401) { needToken(words(text), () => put(path)); return; }
       question.replaceChildren(html(text));
       if (!answer.ok) {
         const close = document.createElement("button");
@@ -385,7 +391,7 @@
           const [status, said] = await send(r, why, good, cursor);
           if (status === 401) { button.disabled = false; needToken(said.detail ?? "", () => act(form)); return; }
           if (status > 299) { refused++; note(r.names + " was refused: " + (said.detail ?? status) + " (" + (said.code ?? status) + ")", true); if (status === 403 || status === 503) { done = -1; } break; }
-          if (r.pages) { done += said.done; refused += said.refused; } else { done++; last = said.status ? r.names + " is " + said.status : r.names + " was released"; if (said.changed) last = said.changed.length ? "Reloaded: " + said.changed.join(", ") : "Reloaded; nothing has changed."; }
+          if (r.pages) { done += said.done; refused += said.refused; } else { done++; last = r.done ?? r.names + " is " + said.status; if (said.changed) last = said.changed.length ? "Reloaded: " + said.changed.join(", ") : "Reloaded; nothing has changed."; }
           if (!r.pages || !said.nextCursor) break;
           cursor = said.nextCursor;
         }

@@ -69,7 +69,7 @@ func audits(ctx context.Context, d *Desk, q client.AuditQuery, limit int, cursor
 	return &listing[client.Audit]{
 		name: "audits", none: "nothing was asked for", limit: limit, cursor: cursor,
 		head: []string{"AGE", "WHO", "WHAT", "RESULT", "WORKFLOW", "EXECUTION", "BEFORE", "AFTER", "FROM", "WHY"},
-		drop: []string{"FROM", "BEFORE", "AFTER", "WORKFLOW", "RESULT"}, cut: map[string]int{"WORKFLOW": 8, "EXECUTION": 14, "WHY": 16},
+		drop: []string{"FROM", "BEFORE", "AFTER", "WORKFLOW"}, cut: map[string]int{"WORKFLOW": 8, "EXECUTION": 14, "WHY": 16},
 		row: func(a *client.Audit) []string { return auditRow(a, now) }, raw: (*client.Audit).RawJSON,
 		page: func(limit int, cursor string) ([]client.Audit, string, error) {
 			q.Limit, q.Cursor = limit, cursor

@@ -222,6 +222,7 @@ func (d *Desk) history(x *client.Execution) error {
 	if len(x.Attempts) > 0 {
 		fmt.Fprintln(d.e.Stdout)
 		t := d.table("ATTEMPT", "STATUS", "OUTCOME", "STARTED", "TOOK", "ANSWER", "TRACE", "WHY")
+		t.Drop, t.Cut = []string{"TRACE", "TOOK", "ANSWER", "OUTCOME"}, map[string]int{"WHY": 16}
 		for i := range x.Attempts {
 			a := &x.Attempts[i]
 			t.Add(a.ExecutionID, string(a.Status), string(a.Outcome), Stamp(a.StartedAt.Time), took(a.StartedAt.Time, a.FinishedAt.Time), number(a.Answer), a.TraceID,
@@ -236,6 +237,7 @@ func (d *Desk) history(x *client.Execution) error {
 	}
 	fmt.Fprintln(d.e.Stdout)
 	t := d.table("ARRIVED", "DECISION", "TOLD", "FROM", "EXECUTION", "DIFFERS", "TRACE", "BEHIND")
+	t.Drop, t.Cut = []string{"TRACE", "DIFFERS", "FROM", "EXECUTION"}, map[string]int{"BEHIND": 16}
 	arrivals := x.Arrivals.Newest
 	if n := len(arrivals); n > 0 && arrivals[n-1].At.Time.After(x.Arrivals.First.At.Time) {
 		arrivals = append(slices.Clone(arrivals), x.Arrivals.First)

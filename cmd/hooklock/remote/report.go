@@ -61,7 +61,7 @@ It is counted in memory, by the process that is asked, since its start and at mo
 func (d *Desk) printReport(r *client.Report, examples bool) error {
 	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), r.Since.UTC().Format(time.RFC3339), cli.Span(r.Until.Sub(r.Since)))
 	t := d.table("ROUTE", "MODE", "DELIVERIES", "STALE", "DUPLICATES", "OVERLAPS", "MISMATCHES", "MISSING", "FORGED", "UNNAMED")
-	t.Drop, t.Cut = []string{"MODE", "DELIVERIES"}, map[string]int{"ROUTE": 8}
+	t.Drop, t.Cut = []string{"MODE", "UNNAMED", "STALE"}, map[string]int{"ROUTE": 8}
 	for i := range r.Routes {
 		route := &r.Routes[i]
 		row := []string{route.Route, route.Mode, strconv.FormatInt(route.Deliveries, 10)}
