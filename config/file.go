@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -340,6 +341,8 @@ func (f *fileParser) scalar(k *key, path string, n *yaml.Node) {
 		return
 	case number && (k.kind == kindDuration || k.kind == kindSize):
 		// Goes on to the parser, which knows the hint about the missing unit.
+	case tag == "!!bool" && k.kind == kindChoice && slices.Contains(k.choices, n.Value):
+		// auto, true or false: YAML takes two of the words for a boolean.
 	case tag != scalarTags[k.kind]:
 		if k.kind == kindText {
 			f.refuse(at, path, "needs %s", quoteHint(n))

@@ -129,6 +129,9 @@ func (g generator) leaf(k *key, path string) object {
 	}
 	switch k.kind {
 	case kindChoice:
+		if slices.Contains(k.choices, "true") {
+			return object{"type": []any{"string", "boolean"}, "enum": []any{"auto", true, false, "true", "false"}}
+		}
 		return object{"type": "string", "enum": k.choices}
 	case kindInt:
 		return object{"type": "integer"}
@@ -301,6 +304,10 @@ func TestTheShippedFileFitsTheSchema(t *testing.T) {
 func TestTheSchemaKnowsShortFormsAndRefusesSlips(t *testing.T) {
 	for text, fits := range map[string]bool{
 		"upstream: http://127.0.0.1:8081\nlisten: :80\nroutes: [{name: a, path: /a}]": true,
+		"upstream: {url: http://127.0.0.1:8081, reuse_after_body: true}":              true,
+		"upstream: {reuse_after_body: 'false'}":                                       true,
+		"upstream: {reuse_after_body: auto}":                                          true,
+		"upstream: {reuse_after_body: maybe}":                                         false,
 		"upstream: {url: http://127.0.0.1:8081}":                                      true,
 		"limits:":                                                                     true,
 		"routes: [{name: a, respond: {locked: 503}}]":                                 true,

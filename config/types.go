@@ -85,10 +85,11 @@ type Upstream struct {
 	Timeout time.Duration `koanf:"timeout"`
 	// Time to connect, TLS handshake included. Default 1s. Past it nothing was sent, and the event may run again.
 	ConnectTimeout time.Duration `koanf:"connect_timeout"`
-	// Use a connection again after it carried a delivery with a body. Default false: what a service leaves unread of a body it takes
-	// for the next request, and the answer to that would become another event's. Say true only of a service that reads each body to its
-	// end, or else closes the connection, as most frameworks do. Requests that match no route are not meant: theirs never are.
-	ReuseAfterBody bool `koanf:"reuse_after_body"`
+	// Whether a connection is used again after it carried a delivery with a body: auto, true or false. Default auto: behind the answer to a
+	// delivery whose signature is right, an empty line finds out whether the service has read the body; `hooklock status` says what it found.
+	// true is for a service that refuses empty lines but reads each body to its end: `hooklock doctor --upstream PATH` finds out. With false,
+	// each body goes over a new connection. Requests that match no route are not meant: theirs always do.
+	ReuseAfterBody Reuse `koanf:"reuse_after_body"`
 	// How an https upstream is verified.
 	TLS ClientTLS `koanf:"tls"`
 }
@@ -470,7 +471,7 @@ func Default() *Config {
 		ConfigVersion: 1,
 		Listen:        Listen{Address: "127.0.0.1:8080"},
 		DataDir:       "./hooklock-data",
-		Upstream:      Upstream{URL: "http://127.0.0.1:8081", Timeout: 30 * time.Second, ConnectTimeout: time.Second},
+		Upstream:      Upstream{URL: "http://127.0.0.1:8081", Timeout: 30 * time.Second, ConnectTimeout: time.Second, ReuseAfterBody: ReuseAuto},
 		Unmatched:     UnmatchedPass,
 		Limits: Limits{
 			RequestBody:    8 * MiB,

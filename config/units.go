@@ -156,3 +156,18 @@ func parseStatus(s string) (int, error) {
 	}
 	return int(n), nil
 }
+
+// Reuse says whether a connection to the upstream is used again after it carried a body.
+type Reuse string
+
+// What reuse_after_body can be.
+const (
+	ReuseAuto   Reuse = "auto"
+	ReuseAlways Reuse = "true"
+	ReuseNever  Reuse = "false"
+)
+
+// Choices are the words that a file may have.
+func (Reuse) Choices() []string {
+	return []string{string(ReuseAuto), string(ReuseAlways), string(ReuseNever)}
+}

@@ -130,7 +130,8 @@ func (d *delivery) call() called {
 
 // send sends a delivery of a route to the upstream; x is nil where it is forwarded without a lock.
 func (d *delivery) send(c *call, x *idem.Execution) error {
-	err := d.h.o.Upstream.Send(&c.Call, d.upstreamHead(x), d.body, &d.answer)
+	head := d.upstreamHead(x)
+	err := d.h.o.Upstream.Send(&c.Call, head, d.body, d.keeps, &d.answer)
 	d.noteCall()
 	return err
 }

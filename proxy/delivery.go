@@ -67,6 +67,7 @@ type course struct {
 	renewed   string        // when the sender made the signature that was replaced; "": none was
 	accepted  bool          // its sender was answered before
 	broken    bool          // a panic cut it short
+	keeps     bool          // its connection to the upstream may be used again
 }
 
 // deliveries are pooled with their buffers; large ones are left to the collector.
@@ -310,12 +311,18 @@ func partResult(code string) PartResult {
 
 func (d *delivery) since(from time.Time) Stretch { return Stretch{from, d.h.o.Now().Sub(from)} }
 
+// trusted reports whether the body is its sender's: a signature proves it, of a parked execution since it was accepted.
+func (d *delivery) trusted() bool {
+	return d.route.Verify.Verifier != nil && (d.accepted || d.report.Verified && d.report.Signature == SignatureValid)
+}
+
 // upstreamHead builds the head for the upstream. A delivery on a route says where it comes from; one that passes through says nothing
 // that the sender did not say.
 func (d *delivery) upstreamHead(x *idem.Execution) []byte {
 	trace, own := d.traceForUpstream()
+	d.keeps = d.h.o.Upstream.Reuses(d.body, d.trusted())
 	o := wire.HeadOptions{
-		Length: int64(len(d.body)), Close: !d.h.o.Upstream.Reuses(d.body), ForwardedFor: d.sender, ForwardedProto: d.proto, ForwardedHost: d.msg.Host,
+		Length: int64(len(d.body)), Close: !d.keeps, ForwardedFor: d.sender, ForwardedProto: d.proto, ForwardedHost: d.msg.Host,
 		Host: []byte(d.h.o.UpstreamHost), Traceparent: []byte(trace), OwnTrace: own,
 	}
 	if x != nil {

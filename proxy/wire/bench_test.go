@@ -56,7 +56,7 @@ func BenchmarkSend(b *testing.B) {
 	x := soon(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := u.Send(x, head, body, &ans); err != nil {
+		if err := u.Send(x, head, body, true, &ans); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -166,7 +166,7 @@ func TestADeclaredAnswerIsNotAllocated(t *testing.T) {
 	up := once(t, "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\nx")
 	u := pool(t, up, func(o *Options) { o.MaxResponseBody = 2 << 30 })
 	var ans Answer
-	err := u.Send(new(Call), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, &ans)
+	err := u.Send(new(Call), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, true, &ans)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || cap(ans.Body) > 64<<10 {
 		t.Errorf("%v, %d bytes allocated", err, cap(ans.Body))
 	}

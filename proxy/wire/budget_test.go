@@ -93,7 +93,7 @@ func TestAnAnswerThatFindsNoRoomIsPassedOnAsItComes(t *testing.T) {
 	b := NewBudget(40 << 10)
 	a := b.Open()
 	ans := Answer{Memory: &a}
-	if err := u.Send(soon(t), []byte(postHead), []byte("body"), &ans); err != nil {
+	if err := u.Send(soon(t), []byte(postHead), []byte("body"), true, &ans); err != nil {
 		t.Fatal(err)
 	}
 	if ans.Whole || ans.Rest == nil || b.Used() > b.Limit() {

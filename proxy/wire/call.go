@@ -25,6 +25,7 @@ type Call struct {
 	interrupt func()                  // wakes the reader of the sender's body; nil without one, and after it was used
 	cause     error
 	late      bool // the cause is that time was over
+	began     time.Time
 
 	// The timer looks at until when it fires, and is not stopped by what ends before: most calls end long before their time, and the one timer
 	// serves all that follow.
@@ -40,7 +41,7 @@ type Call struct {
 func (x *Call) Begin(now time.Time, d time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.cause, x.late = nil, false
+	x.cause, x.late, x.began = nil, false, now
 	x.give(now, d)
 }
 

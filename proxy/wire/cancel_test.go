@@ -47,7 +47,7 @@ func TestADeadlineEndsTheCallAndSaysHowFarItCame(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(context.Background(), 50*time.Millisecond, why)
 			defer cancel()
 			var ans Answer
-			err := u.Send(following(ctx, t), head, body, &ans)
+			err := u.Send(following(ctx, t), head, body, true, &ans)
 			serr := wantSent(t, err, tt.evidence)
 			if !serr.Timeout || !errors.Is(err, why) || u.idleNow() != 0 {
 				t.Errorf("error is %v, timeout %v", err, serr.Timeout)
@@ -70,11 +70,11 @@ func TestACancelKeepsItsCause(t *testing.T) {
 	})
 	u := pool(t, up)
 	var ans Answer
-	err := u.Send(following(ctx, t), []byte(postHead), []byte("body"), &ans)
+	err := u.Send(following(ctx, t), []byte(postHead), []byte("body"), true, &ans)
 	if serr := wantSent(t, err, BodyWritten); serr.Timeout || !errors.Is(err, why) {
 		t.Errorf("error is %v", err)
 	}
-	err = u.Send(following(ctx, t), []byte(postHead), []byte("body"), &ans)
+	err = u.Send(following(ctx, t), []byte(postHead), []byte("body"), true, &ans)
 	if serr := wantSent(t, err, NotDialled); serr.Sent() || !errors.Is(err, why) {
 		t.Errorf("error is %v", err)
 	}
@@ -90,7 +90,7 @@ func TestSaysThatNothingWasSentWhereNobodyListens(t *testing.T) {
 	u := NewUpstream(Options{Addr: addr})
 	defer u.Close()
 	var ans Answer
-	err = u.Send(soon(t), []byte(postHead), []byte("body"), &ans)
+	err = u.Send(soon(t), []byte(postHead), []byte("body"), true, &ans)
 	if serr := wantSent(t, err, NotDialled); serr.Sent() || serr.Timeout {
 		t.Errorf("error is %v", err)
 	}
@@ -116,7 +116,7 @@ func TestAConnectTimeoutSaysWhatItWaitedFor(t *testing.T) {
 			defer u.Close()
 			u.dialer.Resolver = silent
 			var ans Answer
-			err := u.Send(soon(t), []byte(postHead), []byte("body"), &ans)
+			err := u.Send(soon(t), []byte(postHead), []byte("body"), true, &ans)
 			if serr := wantSent(t, err, NotDialled); !serr.Timeout || serr.Sent() {
 				t.Errorf("error is %v", err)
 			}
@@ -141,7 +141,7 @@ func TestReadsAnAnswerThatComesBeforeTheBodyIsWritten(t *testing.T) {
 		u := pool(t, up)
 		body := make([]byte, 16<<20)
 		var ans Answer
-		err := u.Send(soon(t), []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n"), body, &ans)
+		err := u.Send(soon(t), []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n"), body, true, &ans)
 		if err != nil || ans.Status != 413 || string(ans.Body) != "no" || ans.Evidence != AnswerWhole {
 			t.Errorf("%v, %+v", err, ans)
 		}
@@ -179,7 +179,7 @@ func TestAStormOfCancelsLeaksNothing(t *testing.T) {
 				timer := time.AfterFunc(time.Duration(random.IntN(400))*time.Microsecond, cancel)
 				x.Begin(time.Now(), 20*time.Second)
 				x.Follow(ctx)
-				err := u.Send(&x, []byte(head), []byte(body), &ans)
+				err := u.Send(&x, []byte(head), []byte(body), true, &ans)
 				x.End()
 				timer.Stop()
 				cancel()

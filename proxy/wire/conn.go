@@ -18,9 +18,6 @@ const readBuffer = 8 << 10
 // oneRecord is what TLS sends in one record.
 const oneRecord = 16 << 10
 
-// tcpCloseWait: the FIN of the peer has come (linux/net/tcp_states.h).
-const tcpCloseWait = 8
-
 // conn is one connection to the upstream. It has one user at a time.
 type conn struct {
 	nc        net.Conn // what is read and written: plain, or TLS
@@ -32,16 +29,23 @@ type conn struct {
 	wrote     *socket // bytes handed to the kernel since the connection was made
 	idleSince time.Time
 
+	connected time.Duration // what the connect took, without TLS
+	maxAge    time.Duration // how old it may be when idle, by what the service announced; 0: it did not
+	carried   bool          // a body
+	stray     bool          // quietTLS has found a byte
+	answered  int64         // bytes handed to the kernel when the last answer was whole; the empty line comes behind
+	provenAt  time.Time     // when its silence behind the empty line is long enough
+
 	vec    [2][]byte
 	bufs   net.Buffers
 	record []byte // head and body of a short request, for TLS
 
-	poll    [1]unix.PollFd
-	isQuiet bool
-	look    func(fd uintptr) // bound once: no closure per request
-	info    struct {
+	poll   [1]unix.PollFd
+	events int16            // what doLook asks for
+	got    int16            // and finds; -1 after an error
+	look   func(fd uintptr) // bound once: no closure per request
+	info   struct {
 		acked uint64
-		state uint8
 		ok    bool
 	}
 	readInfo func(fd uintptr)
@@ -152,21 +156,32 @@ func (c *conn) quiet() bool {
 	if c.br.Buffered() > 0 || c.fd == nil {
 		return false
 	}
-	c.isQuiet = false
-	if c.fd.Control(c.look) != nil || !c.isQuiet {
+	if c.state(0) != 0 {
 		return false
 	}
 	return c.tls == nil || c.quietTLS()
 }
 
+// state returns what poll(2) says at once: readable, of a FIN too, and with events=unix.POLLOUT whether a few bytes can be written. 0: nothing;
+// -1: an error.
+func (c *conn) state(events int16) int16 {
+	c.events, c.got = unix.POLLIN|halfClosed|events, -1
+	if c.fd == nil || c.fd.Control(c.look) != nil {
+		return -1
+	}
+	return c.got
+}
+
 func (c *conn) doLook(fd uintptr) {
 	for {
-		c.poll[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN | halfClosed}
-		n, err := unix.Poll(c.poll[:], 0)
+		c.poll[0] = unix.PollFd{Fd: int32(fd), Events: c.events}
+		_, err := unix.Poll(c.poll[:], 0)
 		if err == unix.EINTR {
 			continue
 		}
-		c.isQuiet = err == nil && n == 0
+		if err == nil {
+			c.got = c.poll[0].Revents
+		}
 		return
 	}
 }
@@ -179,24 +194,25 @@ func (c *conn) quietTLS() bool {
 	var b [1]byte
 	n, err := c.tls.Read(b[:])
 	var nerr net.Error
+	c.stray = n > 0
 	if n > 0 || !errors.As(err, &nerr) || !nerr.Timeout() || c.wrote.inRecord() {
 		return false
 	}
 	return c.tls.SetReadDeadline(time.Time{}) == nil
 }
 
-// acked returns tcpi_bytes_acked, the bytes that the peer's kernel has acknowledged, and the state of the connection.
+// acked returns tcpi_bytes_acked, the bytes that the peer's kernel has acknowledged.
 // False where the kernel does not count: the counter must cover what was written and answered before, or it proves
 // nothing (Linux before 4.2 and some sandboxes report 0; other systems have none).
-func (c *conn) acked(atLeast int64) (bytes uint64, state uint8, ok bool) {
+func (c *conn) acked(atLeast int64) (bytes uint64, ok bool) {
 	if !c.tcp || c.fd == nil {
-		return 0, 0, false
+		return 0, false
 	}
 	c.info.ok = false
 	if c.fd.Control(c.readInfo) != nil || !c.info.ok || atLeast <= 0 || c.info.acked < uint64(atLeast) {
-		return 0, 0, false
+		return 0, false
 	}
-	return c.info.acked, c.info.state, true
+	return c.info.acked, true
 }
 
 // count compares the kernel's count with ours, when the answer to all that was written is there. Once is enough.
@@ -204,7 +220,7 @@ func (c *conn) count() {
 	if c.ahead >= 0 {
 		return
 	}
-	if acked, _, ok := c.acked(c.wrote.n); ok {
+	if acked, ok := c.acked(c.wrote.n); ok {
 		c.ahead = int64(acked) - c.wrote.n //nolint:gosec // no connection carries that many bytes
 	}
 }
@@ -215,13 +231,23 @@ func (c *conn) counted(wrote int64) (acked uint64, ok bool) {
 }
 
 func (c *conn) doReadInfo(fd uintptr) {
-	c.info.acked, c.info.state, c.info.ok = tcpInfo(int(fd))
+	c.info.acked, _, c.info.ok = tcpInfo(int(fd))
 }
 
 // finFirst reports whether err says that the peer's FIN came before anything else. ECONNRESET never does: a reset may
 // follow a request that was read.
 func finFirst(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
+}
+
+// finBehind reports whether the peer's FIN follows its close_notify at once. A reset does not take a FIN back that has come.
+func (c *conn) finBehind() bool {
+	if c.raw.SetReadDeadline(time.Now().Add(breath)) != nil {
+		return false
+	}
+	var b [1]byte
+	n, _ := c.wrote.Read(b[:])
+	return n == 0 && c.wrote.fin
 }
 
 // close ends a connection that is at a message boundary.

@@ -25,6 +25,7 @@ type exchange struct {
 	body    []byte       // where it is in memory
 	source  *RequestBody // where it is passed through
 	upgrade bool
+	fresh   bool // it needs a new connection
 	last    bool // nothing goes over this connection after it
 
 	c        *conn
@@ -46,9 +47,8 @@ func (u *Upstream) newExchange(x *Call, head []byte, ans *Answer) *exchange {
 
 // open brings the exchange to the point where the answer's head was read. After an error everything is closed.
 func (e *exchange) open() error {
-	// What is streamed or switched cannot be sent twice, so it does not begin on a connection that may be dead. Nor does a body, unless connections
-	// are kept behind one: where the service closes it at that moment, it is unknown whether the body arrived.
-	fresh := e.source != nil || e.upgrade || !e.u.Reuses(e.body)
+	// What is streamed or switched cannot be sent twice, so it does not begin on a connection that may be dead.
+	fresh := e.fresh || e.source != nil || e.upgrade
 	for {
 		c, reused, err := e.u.get(e.Call, fresh)
 		if err != nil {
@@ -93,7 +93,7 @@ func (e *exchange) failed(err error) *SendError {
 // the peer provably had no byte of the request; after any error the connection is closed.
 func (e *exchange) attempt(reused bool) (again bool, err error) {
 	c := e.c
-	before := mark{sent: c.wrote.n}
+	before := mark{sent: c.wrote.n, answered: c.answered}
 	if reused {
 		before.acked, before.counted = c.counted(before.sent)
 	}
@@ -127,9 +127,10 @@ func (e *exchange) attempt(reused bool) (again bool, err error) {
 
 // mark is where a connection stood before a request was written to it.
 type mark struct {
-	sent    int64  // bytes handed to the kernel
-	acked   uint64 // tcpi_bytes_acked
-	counted bool   // acked means something
+	sent     int64  // bytes handed to the kernel
+	answered int64  // those that the peer has answered
+	acked    uint64 // tcpi_bytes_acked, where the peer has acknowledged all that was sent
+	counted  bool   // acked means something
 }
 
 // judge says how far a request came that got not one byte of an answer. That the peer had none of it is proven in two
@@ -157,8 +158,8 @@ func (e *exchange) judge(before mark, reused bool, werr, err error) {
 	if !reused || !before.counted || !clean || !finFirst(err) {
 		return
 	}
-	acked, state, ok := e.c.acked(before.sent)
-	if e.c.tls != nil && errors.Is(err, io.EOF) && state != tcpCloseWait {
+	acked, ok := e.c.acked(before.answered)
+	if e.c.tls != nil && errors.Is(err, io.EOF) && !e.c.finBehind() {
 		return // a close_notify without the FIN (which would be io.ErrUnexpectedEOF)
 	}
 	if ok && acked == before.acked {
@@ -230,15 +231,28 @@ func (e *exchange) checkSwitch() error {
 	return nil
 }
 
-// finish ends the exchange. A connection goes back to the pool only if the answer was whole, the request too, nothing
-// came behind it or may still come, and no cancel reached it.
+// finish ends the exchange. A connection is used again only if the answer was whole, the request too, nothing came behind it or may still come,
+// and no cancel reached it.
 func (e *exchange) finish(whole bool) {
 	clean := e.settle(whole)
 	if e.detach() != nil || !whole || !clean {
 		e.c.hangUp()
-	} else if e.close || e.last || e.c.br.Buffered() > 0 {
+		return
+	}
+	body := e.source != nil || len(e.body) > 0
+	switch proof := body && e.u.o.ReuseAfterBody == ReuseProven; {
+	case e.close || e.last:
 		e.u.end(e.c)
-	} else {
+	case e.c.br.Buffered() > 0:
+		if proof {
+			e.u.judge(e.c, false)
+		}
+		e.u.end(e.c)
+	case proof:
+		e.c.maxAge = announcedAge(e.ans)
+		e.ans.Over = e.u.prove(e.c, time.Since(e.Call.began))
+	default:
+		e.c.maxAge = announcedAge(e.ans)
 		e.ans.Over = e.u.put(e.c)
 	}
 }
@@ -306,13 +320,15 @@ func (e *exchange) pending() bool { return e.pump != nil && !e.pump.drained.Load
 // body; for what is longer, or finds no room in ans.Memory, there is ans.Rest. Both slices are only read, and by nobody once Send has returned and
 // ans.Rest was closed.
 //
+// keep is what Reuses says of the body; without it the connection is a new one, and ends behind the answer.
+//
 // It is one attempt. The request goes out a second time only if it met an idle connection that was dead, and the peer
 // provably had no byte of it. When ctx ends, the call ends at once and its connection is closed; ctx governs ans.Rest,
 // too. The error is a *SendError, which says how far the exchange came; the content of ans is then of no use, but for
 // Evidence.
-func (u *Upstream) Send(x *Call, head, body []byte, ans *Answer) error {
+func (u *Upstream) Send(x *Call, head, body []byte, keep bool, ans *Answer) error {
 	e := u.newExchange(x, head, ans)
-	e.body, e.last = body, !u.Reuses(body)
+	e.body, e.fresh, e.last = body, !keep, !keep
 	if err := e.open(); err != nil {
 		return err
 	}

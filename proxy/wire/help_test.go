@@ -117,7 +117,7 @@ func buffered(u *Upstream, max int, o HeadOptions) fasthttp.RequestHandler {
 		o := o
 		o.Length = int64(len(body))
 		var ans Answer
-		if err := u.Send(new(Call), head.AppendTo(nil, o), body, &ans); err != nil {
+		if err := u.Send(new(Call), head.AppendTo(nil, o), body, true, &ans); err != nil {
 			refuse(ctx, 502)
 			return
 		}

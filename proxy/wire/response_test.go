@@ -64,7 +64,7 @@ func TestReadsEveryFramingOfAnAnswer(t *testing.T) {
 			})
 			u := pool(t, up)
 			var ans Answer
-			if err := u.Send(soon(t), []byte(tt.method+" / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, &ans); err != nil {
+			if err := u.Send(soon(t), []byte(tt.method+" / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, true, &ans); err != nil {
 				t.Fatal(err)
 			}
 			if ans.Status != tt.status || string(ans.Body) != tt.body || !ans.Whole || ans.Evidence != AnswerWhole || ans.Rest != nil {
@@ -91,7 +91,7 @@ func TestWhatOneConnectionReadIsNothingToTheNext(t *testing.T) {
 	u := pool(t, up)
 	got := make([]Answer, len(answers))
 	for i := range got {
-		if err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, &got[i]); err != nil {
+		if err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, true, &got[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,7 +159,7 @@ func TestNeverTakesACutOrBrokenAnswerForAWholeOne(t *testing.T) {
 			up := once(t, tt.answer)
 			u := pool(t, up)
 			var ans Answer
-			err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, &ans)
+			err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, true, &ans)
 			want := AnswerBegun
 			if tt.answer == "" {
 				want = BodyWritten
@@ -186,7 +186,7 @@ func TestAResetInTheBodyIsACut(t *testing.T) {
 		})
 		u := pool(t, up, func(o *Options) { o.MaxResponseBody = 1 })
 		var ans Answer
-		if err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, &ans); err != nil {
+		if err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, true, &ans); err != nil {
 			t.Fatal(err)
 		}
 		close(begun)
@@ -210,7 +210,7 @@ func TestATLSEndWithoutCloseNotifyIsACut(t *testing.T) {
 		})
 		u := pool(t, up)
 		var ans Answer
-		err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, &ans)
+		err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, true, &ans)
 		if honest && (err != nil || string(ans.Body) != "abc" || !ans.Whole) {
 			t.Errorf("honest end: %v, %+v", err, ans)
 		}
@@ -409,7 +409,7 @@ func TestFindsTheBeginningOfARecordThatTLSHasAlreadyRead(t *testing.T) {
 	defer u.Close()
 	for range 2 {
 		var ans Answer
-		if err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, &ans); err != nil || string(ans.Body) == "stray" {
+		if err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, true, &ans); err != nil || string(ans.Body) == "stray" {
 			t.Errorf("%v, %q", err, ans.Body)
 		}
 	}

@@ -12,7 +12,9 @@ import (
 func TestAConnectionThatCarriedABodyIsUsedAgainOnlyWhereTheServiceIsKnownToReadIt(t *testing.T) {
 	const bare = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 	send := func(head, body string) func(*Upstream, *Answer) error {
-		return func(u *Upstream, ans *Answer) error { return u.Send(soon(t), []byte(head), []byte(body), ans) }
+		return func(u *Upstream, ans *Answer) error {
+			return u.Send(soon(t), []byte(head), []byte(body), u.Reuses([]byte(body), true), ans)
+		}
 	}
 	stream := func(head, body string) func(*Upstream, *Answer) error {
 		return func(u *Upstream, ans *Answer) error {
@@ -24,15 +26,15 @@ func TestAConnectionThatCarriedABodyIsUsedAgainOnlyWhereTheServiceIsKnownToReadI
 	for _, tt := range []struct {
 		name     string
 		exchange func(*Upstream, *Answer) error
-		reads    bool // ReuseAfterBody
+		reads    Reuse
 		again    bool
 	}{
-		{"Send without a body", send(bare, ""), false, true},
-		{"Send with a body", send(postHead, "body"), false, false},
-		{"Send with a body to a service that reads it", send(postHead, "body"), true, true},
-		{"Stream without a body", stream(bare, ""), false, true},
-		{"Stream with a body", stream(postHead, "body"), true, false},
-		{"Stream with a long body", stream(strings.Replace(postHead, "4", itoa(len(long)), 1), long), true, false},
+		{"Send without a body", send(bare, ""), ReuseNever, true},
+		{"Send with a body", send(postHead, "body"), ReuseNever, false},
+		{"Send with a body to a service that reads it", send(postHead, "body"), ReuseAlways, true},
+		{"Stream without a body", stream(bare, ""), ReuseNever, true},
+		{"Stream with a body", stream(postHead, "body"), ReuseAlways, false},
+		{"Stream with a long body", stream(strings.Replace(postHead, "4", itoa(len(long)), 1), long), ReuseAlways, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := pool(t, wiretest.Script(t, okAnswer), func(o *Options) { o.ReuseAfterBody = tt.reads })
@@ -54,13 +56,13 @@ func TestAConnectionThatCarriedABodyIsUsedAgainOnlyWhereTheServiceIsKnownToReadI
 
 // A service may close a connection that it was to keep at any moment, and a body that was sent then may have arrived.
 func TestABodyTakesNoConnectionThatAnEarlierRequestLeft(t *testing.T) {
-	for reads, want := range map[bool]int{false: 2, true: 1} {
+	for reads, want := range map[Reuse]int{ReuseNever: 2, ReuseAlways: 1} {
 		up := wiretest.Script(t, okAnswer)
 		u := pool(t, up, func(o *Options) { o.ReuseAfterBody = reads })
 		var ans Answer
 		for _, body := range []string{"", "body"} {
 			head := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + itoa(len(body)) + "\r\n\r\n"
-			if err := u.Send(soon(t), []byte(head), []byte(body), &ans); err != nil {
+			if err := u.Send(soon(t), []byte(head), []byte(body), u.Reuses([]byte(body), true), &ans); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -19,7 +19,7 @@ const postHead = "POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n"
 // pool makes a pool for up that ends with the test.
 func pool(t testing.TB, up *wiretest.Upstream, change ...func(*Options)) *Upstream {
 	t.Helper()
-	o := Options{Network: up.Network, Addr: up.Addr, TLS: up.TLS, MaxIdle: 8, IdleTimeout: time.Minute, ReuseAfterBody: true}
+	o := Options{Network: up.Network, Addr: up.Addr, TLS: up.TLS, MaxIdle: 8, IdleTimeout: time.Minute, ReuseAfterBody: ReuseAlways}
 	for _, f := range change {
 		f(&o)
 	}
@@ -47,7 +47,7 @@ func following(ctx context.Context, t testing.TB) *Call {
 
 func post(t testing.TB, u *Upstream, ans *Answer) error {
 	t.Helper()
-	return u.Send(soon(t), []byte(postHead), []byte("body"), ans)
+	return u.Send(soon(t), []byte(postHead), []byte("body"), true, ans)
 }
 
 func wantSent(t *testing.T, err error, evidence Evidence) *SendError {
@@ -175,6 +175,8 @@ func TestSendsAgainOnlyWithProofThatThePeerHadNoByte(t *testing.T) {
 		{"FIN before the write of a large body", large, true, func(c *wiretest.Conn) { _ = c.Close() }, true, "tcp"},
 		{"FIN before the write, unix", small, true, func(c *wiretest.Conn) { _ = c.Close() }, true, "unix"},
 		{"FIN before the write, TLS", small, true, func(c *wiretest.Conn) { _ = c.Close() }, true, "tls"},
+		{"close_notify and FIN before the write, TLS", small, true, func(c *wiretest.Conn) { _ = c.Finish(); _ = c.Close() }, true, "tls"},
+		{"close_notify alone before the write, TLS", small, true, func(c *wiretest.Conn) { _ = c.Finish() }, false, "tls"},
 		{"read, then FIN", small, false, func(c *wiretest.Conn) { _, _ = c.ReadHead(); _ = c.Finish() }, false, "tcp"},
 		{"read, then FIN, unix", small, false, func(c *wiretest.Conn) { _, _ = c.ReadHead(); _ = c.Finish() }, false, "unix"},
 		{"read, then FIN, TLS", small, false, func(c *wiretest.Conn) { _, _ = c.ReadHead(); _ = c.Finish() }, false, "tls"},
@@ -186,14 +188,15 @@ func TestSendsAgainOnlyWithProofThatThePeerHadNoByte(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for range 20 {
-				sendAgain(t, tt.network, tt.body, tt.before, tt.step, tt.resent)
+			for range 10 {
+				sendAgain(t, tt.network, tt.body, tt.before, false, tt.step, tt.resent)
+				sendAgain(t, tt.network, tt.body, tt.before, true, tt.step, tt.resent)
 			}
 		})
 	}
 }
 
-func sendAgain(t *testing.T, network, body string, before bool, step func(*wiretest.Conn), resent bool) {
+func sendAgain(t *testing.T, network, body string, before, proven bool, step func(*wiretest.Conn), resent bool) {
 	t.Helper()
 	s := newRaceStep()
 	var later sync.Mutex
@@ -204,10 +207,13 @@ func sendAgain(t *testing.T, network, body string, before bool, step func(*wiret
 		}
 		_ = c.Say(okAnswer)
 		if c.N == 1 {
+			if proven { // as any server does that waits for a request
+				_, _ = io.ReadFull(c, make([]byte, len(emptyLine)))
+			}
 			<-s.now
 			step(c)
 			close(s.done)
-			if !before {
+			if !before || !resent {
 				_, _ = io.Copy(io.Discard, c)
 			}
 			return
@@ -226,12 +232,16 @@ func sendAgain(t *testing.T, network, body string, before bool, step func(*wiret
 		up = wiretest.ServeTLS(t, serve)
 	}
 	u := pool(t, up)
+	if proven {
+		u = proving(t, up)
+	}
 	defer u.Close()
 	defer up.Close()
 	var ans Answer
 	if err := post(t, u, &ans); err != nil {
 		t.Fatal(err)
 	}
+	proved(t, u)
 	used := false
 	u.beforeWrite = func(reused bool) {
 		if reused && !used {
@@ -243,7 +253,7 @@ func sendAgain(t *testing.T, network, body string, before bool, step func(*wiret
 		}
 	}
 	head := "POST /second HTTP/1.1\r\nHost: a\r\nContent-Length: " + itoa(len(body)) + "\r\n\r\n"
-	err := u.Send(soon(t), []byte(head), []byte(body), &ans)
+	err := u.Send(soon(t), []byte(head), []byte(body), true, &ans)
 	if !used {
 		t.Fatal("the second request did not reuse the connection")
 	}

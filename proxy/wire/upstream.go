@@ -22,21 +22,33 @@ type Options struct {
 	MaxResponseBody int              // bytes that Send buffers before it hands over a Rest; 0 means 8 MiB
 	RequestBuffer   int              // bytes of a body that Stream reads before it takes a connection; 0 means 16 KiB
 	MaxResponseHead int              // bytes of status line and header; 0 means 64 KiB
-	ReuseAfterBody  bool             // use a connection again after Send had a body: see Upstream.Reuses
+	ReuseAfterBody  Reuse            // whether a connection is used again after Send had a body
+	OnReuseEnded    func(why string) // called once, where ReuseProven ends the reuse; why is what a connection did, as "closed the connection"
 	Now             func() time.Time // ages idle connections; nil means time.Now
+
+	silence time.Duration // test hook: what prove waits for instead
 }
 
-// Upstream is a pool of HTTP/1.1 connections to one address, used newest first. Safe for concurrent use. Names are
-// resolved at each dial. Whoever may not write another's answer needs a pool of his own: see Reuses.
+// Upstream is a pool of HTTP/1.1 connections to one address. It is safe for concurrent use. Names are resolved at each dial. The connection that was
+// used last comes first, with ReuseProven the one that has been silent for longest. Requests that may not write the answer of others need a pool of
+// their own: see Reuse.
 type Upstream struct {
 	o       Options
 	dialer  net.Dialer
 	buffers sync.Pool // of *[pumpBuffer]byte
 	readers sync.Pool // of *bufio.Reader
 
-	mu     sync.Mutex
-	idle   []*conn
-	closed bool
+	mu      sync.Mutex
+	idle    []*conn
+	closed  bool
+	maxAge  time.Duration // an older idle connection is not used
+	proving []*conn       // see prove
+	inProof int           // connections that have room in idle reserved
+	looks   *time.Timer   // runs look; nil before the first use
+	proven  uint64
+	reused  uint64
+	ended   string // why no connection is used again behind a body; "": they are
+	endedAt time.Time
 
 	beforeWrite func(reused bool) // test hook: between the look at a connection and the first byte
 }
@@ -66,29 +78,23 @@ func NewUpstream(o Options) *Upstream {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	u := &Upstream{o: o}
+	u := &Upstream{o: o, maxAge: o.IdleTimeout}
 	u.buffers.New = func() any { return new([pumpBuffer]byte) }
 	return u
 }
 
-// Reuses reports whether the connection of a Send is used again; of a Stream it is only without a body. A request that it does not hold
-// for should say `Connection: close` (HeadOptions.Close).
-//
-// A service that does not read a body takes it for the next request (Python's http.server, where the handler ignores a body). It then
-// runs what the body says, and its answer to that, which may come at any time, would become the answer to the request of somebody else.
-// Nothing on the connection tells the two apart, so one that carried a body is used again only where ReuseAfterBody says that the service
-// reads each to its end, or closes the connection.
-func (u *Upstream) Reuses(body []byte) bool { return len(body) == 0 || u.o.ReuseAfterBody }
-
 // get returns an idle connection that looks alive, or with fresh a new one.
 func (u *Upstream) get(x *Call, fresh bool) (c *conn, reused bool, err error) {
 	for !fresh {
-		c := u.pop()
+		c, maxAge := u.pop()
 		if c == nil {
 			break
 		}
-		if u.o.Now().Sub(c.idleSince) < u.o.IdleTimeout && c.quiet() {
-			return c, true, nil
+		if age := u.o.Now().Sub(c.idleSince); age < maxAge && (c.maxAge == 0 || age < c.maxAge) {
+			if c.quiet() {
+				return c, true, nil
+			}
+			u.stale(c, age)
 		}
 		c.close()
 	}
@@ -96,26 +102,29 @@ func (u *Upstream) get(x *Call, fresh bool) (c *conn, reused bool, err error) {
 	return c, false, err
 }
 
-func (u *Upstream) pop() *conn {
+func (u *Upstream) pop() (c *conn, maxAge time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	last := len(u.idle) - 1
-	if last < 0 {
-		return nil
+	switch {
+	case last < 0:
+	case u.o.ReuseAfterBody == ReuseProven:
+		c, u.idle[0] = u.idle[0], nil
+		u.idle = u.idle[1:]
+	default:
+		c, u.idle[last] = u.idle[last], nil
+		u.idle = u.idle[:last]
 	}
-	c := u.idle[last]
-	u.idle[last] = nil
-	u.idle = u.idle[:last]
-	return c
+	return c, u.maxAge
 }
 
 // put keeps c for another exchange, from now on.
 func (u *Upstream) put(c *conn) (now time.Time) {
 	now = u.o.Now()
-	c.idleSince = now
+	c.idleSince, c.answered = now, c.wrote.n
 	c.count()
 	u.mu.Lock()
-	kept := !u.closed && len(u.idle) < u.o.MaxIdle
+	kept := !u.closed && len(u.idle)+u.inProof < u.o.MaxIdle
 	if kept {
 		u.idle = append(u.idle, c)
 	}
@@ -148,11 +157,13 @@ func (u *Upstream) dial(x *Call) (*conn, error) {
 	defer over()
 	bounded, cancel := context.WithTimeoutCause(ctx, u.o.ConnectTimeout, errConnectTimeout)
 	defer cancel()
+	began := time.Now()
 	raw, err := u.dialer.DialContext(bounded, u.o.Network, u.o.Addr)
 	if err != nil {
 		return nil, dialError(bounded, err)
 	}
 	c := newConn(raw, u.reader())
+	c.connected = time.Since(began)
 	if u.o.TLS != nil {
 		c.wrap(u.o.TLS)
 		if err := c.tls.HandshakeContext(bounded); err != nil {
@@ -200,7 +211,13 @@ func (u *Upstream) CloseIdle(age time.Duration) {
 func (u *Upstream) Close() error {
 	u.mu.Lock()
 	u.closed = true
+	proving := u.proving
+	u.proving = nil
+	u.inProof -= len(proving)
 	u.mu.Unlock()
+	for _, c := range proving {
+		c.close()
+	}
 	u.CloseIdle(0)
 	return nil
 }

@@ -66,7 +66,7 @@ func (c *Conn) Reset() error {
 	return c.raw.Close()
 }
 
-// ReadHead reads and returns a request's head, with its empty line. It is not recorded.
+// ReadHead reads and returns a request's head, with its empty line. Empty lines before it are skipped (RFC 9112, 2.2). It is not recorded.
 func (c *Conn) ReadHead() (string, error) {
 	var head bytes.Buffer
 	for {
@@ -76,7 +76,10 @@ func (c *Conn) ReadHead() (string, error) {
 			return head.String(), err
 		}
 		if line == "\r\n" || line == "\n" {
-			return head.String(), nil
+			if head.Len() > len(line) {
+				return head.String(), nil
+			}
+			head.Reset()
 		}
 	}
 }

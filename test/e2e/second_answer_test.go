@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -92,6 +93,49 @@ func TestConnectionsOfDeliveriesAreKeptWhereTheServiceReadsBodies(t *testing.T) 
 		}
 		if a := testkit.Post(t, h.Addr, "/unmatched", "{}"); a.Status != 200 || up.Conns() != want+1 {
 			t.Errorf("%q: an unmatched request went over a connection of deliveries: %v", setting, a)
+		}
+	}
+}
+
+// Only deliveries that a sender has signed go over connections that carried a body, as long as the service stays silent behind an empty line.
+func TestConnectionsOfSignedDeliveriesAreKeptByThemselves(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes:
+  - {name: signed, path: /signed, workflow: signed, verify: {scheme: hmac, header: X-Sig, secret_env: S}}
+  - {name: open, path: /open, workflow: open}
+  - {name: observed, path: /observed, mode: observe, workflow: observed, verify: {scheme: hmac, header: X-Sig, secret_env: S}}
+`, up.URL, shared.etcd.Endpoint, ownPrefix()), "S="+planted)
+	n := 0
+	post := func(path, signed string) {
+		t.Helper()
+		n++
+		body := fmt.Sprintf(`{"n":%d}`, n)
+		sig := hex.EncodeToString(mac([]byte(planted), signed+body))
+		if a := testkit.Exchange(t, h.Addr, testkit.RequestWith("POST", path, body, "X-Sig: "+sig)); a.Status != 200 {
+			t.Fatal(a)
+		}
+	}
+	for again := false; !again; {
+		before := up.Conns()
+		post("/signed", "")
+		again = up.Conns() == before
+		if n > 10_000 {
+			t.Fatal("no connection is used again")
+		}
+	}
+	for _, path := range []string{"/open", "/observed"} {
+		before := up.Conns()
+		for range 100 { // they take longer than the last signed one needs to be proven
+			post(path, "wrong")
+		}
+		if up.Conns() != before+100 {
+			t.Errorf("%s: what nobody signed went over a connection of signed deliveries", path)
 		}
 	}
 }

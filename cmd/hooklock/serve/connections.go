@@ -67,7 +67,7 @@ func openFiles() uint64 {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil || r.Cur == unix.RLIM_INFINITY {
 		return 0
 	}
-	return r.Cur
+	return uint64(r.Cur) //nolint:gosec,unconvert // it is signed on FreeBSD, and not negative
 }
 
 // troubleEvery is how often the log says of a listener that it refuses connections.

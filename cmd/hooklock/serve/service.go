@@ -235,7 +235,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 		return err
 	}
 	unmatched := wire.NewUpstream(o)
-	o.ReuseAfterBody = s.config.Upstream.ReuseAfterBody
+	o.ReuseAfterBody, o.OnReuseEnded = wiring.Reuse(s.config.Upstream.ReuseAfterBody), s.reuseEnded
 	upstream := wire.NewUpstream(o)
 	s.onStop("upstream", func(context.Context) error { return errors.Join(upstream.Close(), unmatched.Close()) })
 	s.sweepIdle(upstream, unmatched)
@@ -281,6 +281,13 @@ func (s *Service) openProxy(ctx context.Context) error {
 	})
 	s.routing.Store(true)
 	return nil
+}
+
+// reuseEnded tells once what a connection to the upstream did instead of staying silent.
+func (s *Service) reuseEnded(why string) {
+	s.Log.Warn("upstream.reuse_ended", "reason", "behind a body and an empty line, the service "+why,
+		"advice", "each delivery opens a new connection from now on, as with upstream.reuse_after_body: false; where the service reads each body and "+
+			"refuses empty lines alone, say true: hooklock doctor --upstream PATH finds out")
 }
 
 // awaitSession waits for the first session: a delivery that comes before would be refused, and it is here in a moment. Connections wait in

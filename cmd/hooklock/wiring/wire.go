@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -184,6 +185,9 @@ func onMismatch(c idem.OnMismatch) idem.OnMismatch {
 	return c
 }
 
+// tlsSessions is how many TLS sessions with the upstream are remembered: a server gives a ticket or two to each connection, for one use.
+const tlsSessions = 64
+
 // IdleUpstream is how long an unused connection to the upstream is kept. It is shorter than the keep-alive of every server that
 // docs/limits.md names but gunicorn's 2 s; a connection that the upstream closed is noticed before it is used anyway.
 const IdleUpstream = 4 * time.Second
@@ -209,11 +213,23 @@ func UpstreamOptions(c *config.Config, log *slog.Logger) (o wire.Options, host s
 		if o.TLS.ServerName == "" {
 			o.TLS.ServerName = u.Hostname()
 		}
+		o.TLS.ClientSessionCache = tls.NewLRUClientSessionCache(tlsSessions) // a new connection resumes the session of an earlier one
 		o.Addr = WithPort(u, "443")
 	default:
 		o.Addr = WithPort(u, "80")
 	}
 	return o, u.Host, nil
+}
+
+// Reuse is what upstream.reuse_after_body means for the connections of deliveries.
+func Reuse(r config.Reuse) wire.Reuse {
+	switch r {
+	case config.ReuseAlways:
+		return wire.ReuseAlways
+	case config.ReuseAuto:
+		return wire.ReuseProven
+	}
+	return wire.ReuseNever
 }
 
 // BodyMemory is how many bytes bodies may take: what limits.memory says, or a share of what the process may take.
