@@ -22,7 +22,7 @@ func (a *asking) endUncarried(ctx context.Context, at *executionState) (bool, er
 	if l.Cancel == nil {
 		l.Cancel = &a.cancel
 	}
-	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: protocol.OutcomeOf(l.Parked), FinishedAt: a.store.clock.Now(), Abort: l.Cancel})
+	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: a.store.clock.Now(), Abort: l.Cancel})
 	r, err := a.store.ending(ctx, &l, record, a.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		return protocol.EndUncarried(at.keys, protocol.Seen{L: l.Revision}, rec, cool, letterOf(&l, record))
 	}, at.keys)

@@ -439,7 +439,7 @@ func (h *owned) abort(life context.Context) error {
 	end := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.Now()}
 	switch l := h.Lock(); {
 	case l.Parked != nil:
-		end.Outcome = protocol.OutcomeOf(l.Parked)
+		end.Outcome = l.Parked.Outcome()
 	case h.worked:
 		end.Outcome = idem.Unknown
 	}

@@ -330,7 +330,7 @@ func (e *carried) stopped(err error) (over bool) {
 	if cancel == nil {
 		return true
 	}
-	end := End{Status: Aborted, Outcome: e.outcome(), Abort: cancel, FinishedAt: e.c.o.Guard.o.Now()}
+	end := End{Status: Aborted, Outcome: e.held.Lock().Parked.Outcome(), Abort: cancel, FinishedAt: e.c.o.Guard.o.Now()}
 	ctx, done := e.bounded()
 	defer done()
 	var rec *Record
@@ -341,18 +341,6 @@ func (e *carried) stopped(err error) (over bool) {
 		e.drop(rec)
 	}
 	return err == nil || errors.Is(err, ErrLockLost) || errors.Is(err, ErrNotRecorded)
-}
-
-// outcome is what is known of its latest try.
-func (e *carried) outcome() Outcome {
-	p := e.held.Lock().Parked
-	switch {
-	case p.Trying:
-		return Unknown
-	case p.Last != nil:
-		return p.Last.Outcome
-	}
-	return NotExecuted
 }
 
 // try sends the request once.
@@ -485,9 +473,10 @@ func (e *carried) drop(rec *Record) {
 
 // dead ends it as a dead letter.
 func (e *carried) dead(t *Tried, step nextStep) bool {
-	outcome := e.outcome()
+	outcome := e.held.Lock().Parked.Outcome()
 	if policy := e.c.o.Policy(e.held.Lock().Route); policy != nil && t.Failure.Code != CodeTooOld {
-		outcome = t.outcome(policy)
+		after := e.held.Lock().Parked.tried(&Evidence{Outcome: t.outcome(policy)})
+		outcome = after.Outcome()
 	}
 	ctx, cancel := e.bounded()
 	defer cancel()
@@ -509,7 +498,7 @@ func (e *carried) superseded(by *Stale) bool {
 	ctx, cancel := e.bounded()
 	defer cancel()
 	abort := by.abort(now)
-	rec, err := e.held.Settle(ctx, End{Status: Aborted, Outcome: e.outcome(), Abort: abort, FinishedAt: now})
+	rec, err := e.held.Settle(ctx, End{Status: Aborted, Outcome: e.held.Lock().Parked.Outcome(), Abort: abort, FinishedAt: now})
 	e.tell(ToldSuperseded, string(DecisionSuperseded), abort.Reason, err)
 	if err == nil {
 		e.drop(rec)
@@ -529,7 +518,7 @@ func (e *carried) rest(t *Tried, step nextStep, policy *Policy, failed bool) (ov
 		if failed && !p.tells(last) { // one whose answer got lost has counted it
 			p.Failures++
 		}
-		p.Trying, p.Last = false, last
+		p = p.tried(last)
 		if e.due, p.NextAttempt = now.Add(pause), now.Add(pause); step.kind == stepBlock {
 			p.Blocked, p.NextAttempt = step.why, time.Time{}
 			if p.Blocked == "" {

@@ -74,9 +74,33 @@ type Parked struct {
 	Trying      bool      `json:"trying,omitempty"`
 	NextAttempt time.Time `json:"nextAttempt,omitzero"` // for people: who carries it keeps its own time
 	Last        *Evidence `json:"last,omitempty"`       // of the latest try that ended
+	Effect      Outcome   `json:"effect,omitempty"`     // of all tries that ended; "" = none has
 	Blocked     string    `json:"blocked,omitempty"`    // why it waits for a person; "" = it does not
 	// MaxAge is Kept's, for whoever lets it run again. The ledger writes this, Since and Bytes once, and keeps them.
 	MaxAge time.Duration `json:"maxAgeNs,omitempty"`
+}
+
+// Outcome is what is known of all tries together.
+func (p *Parked) Outcome() Outcome {
+	switch {
+	case p.Tries == 0:
+		return NotExecuted
+	case p.Trying || p.Effect == "":
+		return Unknown
+	}
+	return p.Effect
+}
+
+// tried is p after the end of a try. A whole answer says most: the event was executed. What may have been executed stays unknown after a try that
+// did not reach the upstream.
+func (p Parked) tried(last *Evidence) Parked {
+	p.Trying, p.Last = false, last
+	switch {
+	case last == nil:
+	case p.Effect == "", last.Outcome == Executed, last.Outcome == Unknown && p.Effect != Executed:
+		p.Effect = last.Outcome
+	}
+	return p
 }
 
 // Evidence is what is known of one try of a parked execution.

@@ -53,9 +53,6 @@ const CodeSkipped = "skipped"
 // endParked makes the record one of a parked execution. One that was skipped has not been cancelled: it may run again.
 func endParked(r *idem.Record, l *idem.Lock) {
 	r.Tries, r.ParkedOn = l.Parked.Tries, l.Parked.On
-	if r.Status == idem.Aborted && r.Outcome == idem.Executed { // a try was, and the event has not come to its end
-		r.Outcome = idem.Unknown
-	}
 	if r.Abort != nil && r.Abort.Skip {
 		c := r.Abort
 		r.Status, r.Abort, r.RequestKept = idem.Failed, nil, true
@@ -64,15 +61,7 @@ func endParked(r *idem.Record, l *idem.Lock) {
 			r.Error.Detail += ": " + c.Reason
 		}
 	}
-}
-
-// OutcomeOf is what is known of all tries of a parked execution together.
-func OutcomeOf(p *idem.Parked) idem.Outcome {
-	switch {
-	case p.Tries == 0:
-		return idem.NotExecuted
-	case !p.Trying && p.Tries == 1 && p.Last != nil && p.Last.Outcome == idem.NotExecuted:
-		return idem.NotExecuted
+	if r.Status == idem.Aborted && r.Outcome == idem.Executed { // a try was, and the event has not come to its end
+		r.Outcome = idem.Unknown
 	}
-	return idem.Unknown
 }

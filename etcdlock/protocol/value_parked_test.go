@@ -91,3 +91,15 @@ func TestAnIndexEntryComesBackAsItWasWritten(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+func TestASkippedEventIsFailedWithWhatItsTriesLeftAndACancelledOneIsUnknown(t *testing.T) {
+	for skip, want := range map[bool]idem.Outcome{true: idem.Executed, false: idem.Unknown} {
+		l := sampleLock()
+		l.Parked = &idem.Parked{Tries: 1, Effect: idem.Executed, Last: &idem.Evidence{Outcome: idem.Executed, Status: 500}}
+		l.Cancel = &idem.Cancel{By: "ops", Skip: skip}
+		r := RecordOf(l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), Abort: l.Cancel, FinishedAt: time.Now()})
+		if r.Outcome != want || r.RequestKept != skip || r.Check() != nil {
+			t.Errorf("skip %v: %s, %s, request kept %v: %v", skip, r.Status, r.Outcome, r.RequestKept, r.Check())
+		}
+	}
+}

@@ -103,6 +103,22 @@ func TestABadFileIsRefusedAndTheOldOneStays(t *testing.T) {
 	passed(t, testkit.Post(t, h.Addr, at(t, "added"), "{}", key("1")), 200, "done", "executed")
 }
 
+// A process of which one route locked workflows and another one events cannot keep the two apart.
+func TestTheKindOfALockDoesNotChangeByTwoReloadsEither(t *testing.T) {
+	t.Parallel()
+	config := shared.config("kinds", "")
+	const added = `  - {name: added, path: "/added/{w}", workflow: "added/{path.w}", lock: {strategy: wait}}` + "\n"
+	h := own(t, config+added)
+	write(t, h.Config, config)
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+	write(t, h.Config, config+strings.Replace(added, "wait", "none", 1))
+	h.Stderr.AwaitRecord(t, "config.refused", refusedReload("route added: lock.strategy"))
+	write(t, h.Config, config+strings.Replace(added, "wait", "skip", 1))
+	testkit.Until(t, "the same kind to be taken over", func() bool {
+		return testkit.Post(t, h.Addr, at(t, "added"), "{}", key("1")).Decision() == "executed"
+	})
+}
+
 func TestADeliveryThatRunsKeepsTheRulesItBeganWith(t *testing.T) {
 	t.Parallel()
 	config := shared.config("running", "")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
+	"hooklock/idem"
 )
 
 const (
@@ -128,6 +130,24 @@ func (r *reloader) end(read reading) {
 	}
 }
 
+// lockedOtherwise are routes that this process had before, removed, and had with the other kind of lock: config.Changes says why that needs a restart.
+func (s *Service) lockedOtherwise(routes []config.Route) (restart []string) {
+	if s.perEvent == nil {
+		s.perEvent = map[string]bool{}
+	}
+	for i := range s.config.Routes {
+		s.perEvent[s.config.Routes[i].Name] = s.config.Routes[i].Lock.Strategy == idem.NoLock
+	}
+	for i := range routes {
+		r := &routes[i]
+		now := slices.ContainsFunc(s.config.Routes, func(c config.Route) bool { return c.Name == r.Name })
+		if was, known := s.perEvent[r.Name]; known && !now && was != (r.Lock.Strategy == idem.NoLock) {
+			restart = append(restart, fmt.Sprintf("route %s: lock.strategy (it was another one before the route was removed)", r.Name))
+		}
+	}
+	return restart
+}
+
 // takeOver puts a configuration in the place of the one before, or changes nothing.
 func (s *Service) takeOver(path string, read *reading) (changed []string, err error) {
 	loaded := read.loaded
@@ -136,6 +156,7 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 			"write at least a comment into it if that is meant", path)
 	}
 	restart, reload := config.Changes(s.config, loaded.Config)
+	restart = append(restart, s.lockedOtherwise(loaded.Config.Routes)...)
 	if len(restart) > 0 {
 		return nil, fmt.Errorf("needs a restart: %s", strings.Join(restart, ", "))
 	}

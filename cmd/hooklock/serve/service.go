@@ -66,6 +66,7 @@ type Service struct {
 	reloads              chan reloadRequest
 	rules                atomic.Pointer[[]client.RouteRules] // what people are told of the routes; nil before they are loaded
 	routeNames           atomic.Pointer[[]string]            // of its routes, and former ones
+	perEvent             map[string]bool                     // by route: its lock covers the event alone; for reloads, one at a time
 
 	live     chan struct{} // closed when the first session is there
 	opened   sync.Once
