@@ -40,7 +40,7 @@ func (unreachable) Turns(context.Context, idem.LockQuery) (idem.SlotPage, error)
 func (unreachable) Cancel(context.Context, idem.ExecutionID, idem.Cancel) (*idem.Found, bool, error) {
 	return nil, false, idem.ErrStoreUnavailable
 }
-func (unreachable) Forget(context.Context, idem.ExecutionID) (*idem.Found, error) {
+func (unreachable) Forget(context.Context, idem.ExecutionID, idem.Cancel) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
 func (unreachable) ForceRelease(context.Context, string, idem.ExecutionID, idem.Cancel) (*idem.Found, error) {

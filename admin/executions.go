@@ -93,7 +93,7 @@ func (c *call) listExecutions() error {
 		for i := range page.Executions {
 			if f := &page.Executions[i]; c.caller.sees(f.Workflow()) {
 				v := viewOfExecution(f)
-				if v.Status == client.Refused {
+				if v.Status == client.Refused || v.Status == client.Released {
 					met.show(ctx, &v, f, 1)
 				}
 				answer.Executions = append(answer.Executions, v)
@@ -213,7 +213,7 @@ func (c *call) forget() error {
 	if _, err := c.find(ctx); err != nil {
 		return err
 	}
-	found, err := c.api.o.Ledger.Forget(ctx, idem.ExecutionID(c.name))
+	found, err := c.api.o.Ledger.Forget(ctx, idem.ExecutionID(c.name), idem.Cancel{By: c.caller.token.Name, Reason: c.query("reason"), At: c.api.o.Now()})
 	if errors.Is(err, idem.ErrAlive) {
 		return c.problemOf(err).blocked(&idem.Lock{Entry: idem.Entry{Execution: idem.ExecutionID(c.name)}}, c.audit.workflow).retry(0)
 	}

@@ -480,6 +480,16 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 	}
 	a := f.execution(string(second.Execution))
 	attempts, _ := a.json["attempts"].([]any)
+	f.want(200, "", "DELETE", "/v1/executions/"+string(second.Execution)+"?reason=again", opsToken, "")
+	testkit.Until(t, "what was forgotten is shown", func() bool {
+		found := list(opsToken, "event=evt_1")
+		if len(found) != 1 {
+			return false
+		}
+		x, _ := found[0].(map[string]any)
+		released, _ := x["released"].(map[string]any)
+		return x["status"] == "RELEASED" && released["executionId"] == string(second.Execution) && released["reason"] == "again" && released["status"] == "SUCCESS"
+	})
 	if a.json["arrivals"] == nil || len(attempts) != 2 || attempts[0].(map[string]any)["abortReason"] != "wrong account" || attempts[0].(map[string]any)["tries"] != float64(3) {
 		t.Errorf("%s", a.body)
 	}

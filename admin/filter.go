@@ -25,7 +25,7 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	if q.Limit, err = c.limit(); err != nil {
 		return q, err
 	}
-	statuses := []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed, idem.Aborted, idem.Refused}
+	statuses := []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed, idem.Aborted, idem.Refused, idem.Released}
 	if q.Status, err = oneOf(c, "status", statuses); err != nil {
 		return q, err
 	}

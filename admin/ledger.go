@@ -32,7 +32,7 @@ type Ledger interface {
 	// what was found; idem.ErrNoExecution.
 	Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error)
 	// Forget lets an event run again. It returns what it forgot. idem.ErrAlive, idem.ErrSuperseded, idem.ErrNoExecution.
-	Forget(ctx context.Context, id idem.ExecutionID) (*idem.Found, error)
+	Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel) (*idem.Found, error)
 	// ForceRelease ends the execution that holds the lock of a workflow. idem.ErrNoLock; idem.ErrLockLost when another one holds it.
 	ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, c idem.Cancel) (*idem.Found, error)
 

@@ -87,6 +87,9 @@ func viewOfExecution(f *idem.Found) client.Execution {
 		showShort(&v, f)
 	case f.Lock == nil:
 		v.Route, v.IdempotencyKey, v.EventID, v.StartedAt.Time = f.Arrivals.Route, string(f.Arrivals.Key), f.Arrivals.EventID, f.Arrivals.First.At
+		if v.StartedAt.IsZero() {
+			v.StartedAt.Time = f.Arrivals.Forgotten.At
+		}
 	default:
 		showAbort(&v, f.Lock.Cancel)
 		v.Final = f.Lock.Cancel != nil && f.Lock.Cancel.Final

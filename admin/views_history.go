@@ -14,7 +14,13 @@ func showHistory(v *client.Execution, f *idem.Found) {
 			v.Attempts = append(v.Attempts, viewOfAttempt(&f.Attempts[i]))
 		}
 	}
-	if h := f.Arrivals; h != nil {
+	if h := f.Arrivals; h != nil && h.Forgotten != nil {
+		r := h.Forgotten
+		v.Released = &client.ReleasedExecution{
+			ExecutionID: string(r.Execution), Status: client.Status(r.Status), Outcome: client.Outcome(r.Outcome), By: r.By, Reason: r.Reason, At: client.Time{Time: r.At},
+		}
+	}
+	if h := f.Arrivals; h != nil && h.Counts != nil {
 		v.Arrivals = &client.Arrivals{Counts: map[string]int64{}, First: viewOfArrival(&h.First)}
 		for decision, n := range h.Counts {
 			v.Arrivals.Counts[string(decision)] = n

@@ -40,11 +40,33 @@ func (d *duplicates) arrived(event idem.Scope, route, eventID string, a idem.Arr
 		d.shed++
 		return
 	}
+	d.historyLocked(t, event, route, eventID).Add(a)
+	d.enqueueLocked(t)
+}
+
+// historyLocked is what t knows of an event.
+func (d *duplicates) historyLocked(t *tally, event idem.Scope, route, eventID string) *idem.History {
 	if t.history == nil {
 		d.events++
 		t.history = &idem.History{Scope: event, Route: route, EventID: eventID}
 	}
-	t.history.Add(a)
+	return t.history
+}
+
+// forgottenKept is for how long it is known that a record was removed.
+const forgottenKept = 30 * 24 * time.Hour
+
+// forgot notes that a person removed the record of e.
+func (d *duplicates) forgot(e *idem.Entry, f idem.Forgotten) {
+	f.At = f.At.UTC().Round(time.Millisecond)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.tallyLocked(d.store.layout.Arrivals(e.Scope), forgottenKept)
+	if t == nil {
+		return // the audit says it, too
+	}
+	t.retention = forgottenKept
+	d.historyLocked(t, e.Scope, e.Route, e.EventID).Forgotten = &f
 	d.enqueueLocked(t)
 }
 
@@ -67,7 +89,7 @@ func (d *duplicates) arrivalsOf(event idem.Scope, written []*mvccpb.KeyValue) *i
 			all.Merge(h)
 		}
 	}
-	if all.Counts == nil {
+	if all.Empty() {
 		return nil
 	}
 	return &all

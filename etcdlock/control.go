@@ -211,9 +211,9 @@ func (a *asking) ended(at *executionState) error {
 
 // Forget lets the event of an ended execution run again: its record goes, and every process drops what it remembers of it. So does the mark of its scope
 // that it has raised, where nothing newer went through: what comes then is judged by what goes through from then on. It returns what is
-// forgotten. The error is idem.ErrAlive where the execution, or another one of the event, has not ended; idem.ErrSuperseded,
+// forgotten, and it stays known for 30 days that by did. The error is idem.ErrAlive where the execution, or another one of the event, has not ended; idem.ErrSuperseded,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (s *Control) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
+func (s *Control) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel) (found *idem.Found, err error) {
 	scope, err := s.scopeOf(ctx, id)
 	if err != nil {
 		return nil, err
@@ -248,6 +248,10 @@ func (s *Control) Forget(ctx context.Context, id idem.ExecutionID) (found *idem.
 		_, applied, err := s.change(ctx, r)
 		return applied, err
 	})
+	if err == nil {
+		rec := found.Record
+		s.duplicates.forgot(&rec.Entry, idem.Forgotten{Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: by.By, Reason: by.Reason, At: by.At})
+	}
 	return found, err
 }
 

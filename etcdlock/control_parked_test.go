@@ -277,7 +277,7 @@ func TestTheRequestOfADeadLetterGoesWithItsRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	letterStays(t, s, l.Execution)
-	if _, err := s.Forget(within(t, patience), l.Execution); err != nil {
+	if _, err := s.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.lines.sweepLetters(within(t, patience)); err != nil {
@@ -366,7 +366,7 @@ func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
 	mustPark(t, s, l, 0)
 	eventually(t, "it is skipped", func() bool { _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false)); return err == nil })
 	eventually(t, "the index says so", func() bool { return s.Parked().DeadLetters == 1 })
-	if _, err := s.Forget(within(t, patience), l.Execution); err != nil {
+	if _, err := s.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.tasks.close(within(t, patience)); err != nil { // as Close does

@@ -157,7 +157,7 @@ func TestAWaiterWhoseRecordIsGoneKnowsThatItWasCancelled(t *testing.T) {
 	l := lockFor("w", "two")
 	p := mustEnqueue(t, a, l)
 	mustCancel(t, b, l.Execution, byOps(false))
-	if _, err := b.Forget(within(t, patience), l.Execution); err != nil {
+	if _, err := b.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	seen, err := p.Await(within(t, patience), 0)
@@ -312,14 +312,14 @@ func TestAForgottenEventMayRunAgainOnEveryReplica(t *testing.T) {
 	a, b := openStore(t, o), openStore(t, o)
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
 	id := held.Lock().Execution
-	if _, err := b.Forget(within(t, patience), id); !errors.Is(err, idem.ErrAlive) {
+	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("while it runs: %v", err)
 	}
 	if _, err := held.Settle(within(t, patience), success("")); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	found, err := b.Forget(within(t, patience), id)
+	found, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()})
 	if err != nil || found.Record == nil || found.Record.Execution != id {
 		t.Fatalf("%+v %v", found, err)
 	}
@@ -336,7 +336,7 @@ func TestAForgottenEventMayRunAgainOnEveryReplica(t *testing.T) {
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	if _, err := b.Forget(within(t, patience), id); !errors.Is(err, idem.ErrNoExecution) {
+	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrNoExecution) {
 		t.Fatalf("again: %v", err)
 	}
 	if err := mustClaim(t, a, lockFor("w", "one"), 0).Release(within(t, patience)); err != nil {
@@ -354,13 +354,13 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 	second := lockFor("w", "one")
 	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.Short()}
 	held := mustClaim(t, a, second, rec.Revision)
-	if _, err := b.Forget(within(t, patience), rec.Execution); !errors.Is(err, idem.ErrAlive) {
+	if _, err := b.Forget(within(t, patience), rec.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("while the event runs again: %v", err)
 	}
 	if _, err := held.Settle(within(t, patience), failure()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Forget(within(t, patience), rec.Execution); !errors.Is(err, idem.ErrSuperseded) {
+	if _, err := b.Forget(within(t, patience), rec.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrSuperseded) {
 		t.Fatalf("got %v", err)
 	}
 	waiting := lockFor("w", "one")
@@ -368,7 +368,7 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 	if err != nil || p == nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Forget(within(t, patience), held.Lock().Execution); !errors.Is(err, idem.ErrAlive) {
+	if _, err := b.Forget(within(t, patience), held.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("while the event waits: %v", err)
 	}
 	if err := p.Leave(within(t, patience)); err != nil {
@@ -378,7 +378,7 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 	third := mustClaim(t, a, lockFor("w", "one"), recordRevision(t, a, waiting))
 	die(t, e, a)
 	eventually(t, "the death is heard of", func() bool { return !b.live.has(third.Lock().Alive) })
-	if _, err := b.Forget(within(t, patience), third.Lock().Execution); err != nil {
+	if _, err := b.Forget(within(t, patience), third.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
 		t.Fatalf("after its owner has died: %v", err)
 	}
 }

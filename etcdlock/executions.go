@@ -71,7 +71,7 @@ func (s *Control) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.E
 func kindsOf(q *idem.ExecutionQuery) []string {
 	kinds := []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords}
 	switch s := q.Status; {
-	case q.Decision != "" || s == idem.Refused:
+	case q.Decision != "" || s == idem.Refused || s == idem.Released:
 		return []string{protocol.KindArrivals}
 	case s == "" && (q.Workflow != "" || q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != ""):
 		return append(kinds, protocol.KindArrivals)

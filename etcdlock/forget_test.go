@@ -40,7 +40,7 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 	}
-	if _, err := store.Forget(within(t, patience), id); err != nil {
+	if _, err := store.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	forgotten := time.Now()

@@ -110,7 +110,7 @@ var scenes = map[string]struct {
 		return second(s.Complete(ctx, callbackOf(l), idem.Final{Status: idem.Success}))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Success }, false},
 	"forget": {settledOne, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return second(s.Forget(ctx, l.Execution))
+		return second(s.Forget(ctx, l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}))
 	}, nil, true},
 	"force release": {running, func(s *Store, ctx context.Context, l *idem.Lock) error {
 		return second(s.ForceRelease(ctx, "w", l.Execution, byOps(false)))

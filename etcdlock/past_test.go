@@ -171,7 +171,7 @@ func TestWhatWasRefusedIsKeptAndListedByItsDecision(t *testing.T) {
 			default:
 				h := f.Arrivals
 				if f.ID() != "" || f.Status() != idem.Refused || f.Workflow() != "w" || h.EventID != "evt_1" || h.Counts[idem.DecisionLocked] != 20 || len(h.Newest) != idem.MaxArrivals ||
-					h.Last().Decision != idem.DecisionUpstreamUnreachable || h.First.From != "192.0.2.1" || !h.First.At.Equal(now.UTC().Round(time.Millisecond)) {
+					h.Newest[0].Decision != idem.DecisionUpstreamUnreachable || h.First.From != "192.0.2.1" || !h.First.At.Equal(now.UTC().Round(time.Millisecond)) {
 					t.Errorf("%+v", h)
 				}
 			}
@@ -180,7 +180,7 @@ func TestWhatWasRefusedIsKeptAndListedByItsDecision(t *testing.T) {
 	if got := allExecutions(t, a, idem.ExecutionQuery{Decision: idem.DecisionLocked, Since: now.Add(time.Hour)}); len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
-	if f := mustFind(t, a, id); f.Arrivals == nil || f.Arrivals.Last().Status != 200 {
+	if f := mustFind(t, a, id); f.Arrivals == nil || f.Arrivals.Newest[0].Status != 200 {
 		t.Errorf("%+v", f.Arrivals)
 	}
 }

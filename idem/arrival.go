@@ -29,7 +29,22 @@ type History struct {
 	Counts  map[Decision]int64 `json:"counts"`
 	First   Arrival            `json:"first"`
 	Newest  []Arrival          `json:"newest"` // the newest first, at most MaxArrivals
+	// Forgotten is the latest execution of the event whose record a person removed, so that it runs again; nil = none.
+	Forgotten *Forgotten `json:"forgotten,omitempty"`
 }
+
+// Forgotten is an execution whose record was removed, and how it had ended.
+type Forgotten struct {
+	Execution ExecutionID `json:"executionId"`
+	Status    Status      `json:"status"`
+	Outcome   Outcome     `json:"outcome"`
+	By        string      `json:"by"`
+	Reason    string      `json:"reason"`
+	At        time.Time   `json:"at"`
+}
+
+// Empty reports whether it says nothing of the event.
+func (h *History) Empty() bool { return h.Counts == nil && h.Forgotten == nil }
 
 // Add notes one more arrival, which is the newest.
 func (h *History) Add(a Arrival) {
@@ -43,6 +58,13 @@ func (h *History) Add(a Arrival) {
 
 // Merge adds what another process knows of the same event.
 func (h *History) Merge(other *History) {
+	if other.Forgotten != nil && (h.Forgotten == nil || other.Forgotten.At.After(h.Forgotten.At)) {
+		h.Forgotten = other.Forgotten
+	}
+	h.Scope, h.Route, h.EventID = other.Scope, other.Route, other.EventID
+	if other.Counts == nil {
+		return
+	}
 	if h.Counts == nil || other.First.At.Before(h.First.At) {
 		h.First = other.First
 	}
@@ -52,11 +74,8 @@ func (h *History) Merge(other *History) {
 			counts[decision] += n
 		}
 	}
-	h.Scope, h.Route, h.EventID, h.Counts = other.Scope, other.Route, other.EventID, counts
+	h.Counts = counts
 	h.Newest = slices.Concat(h.Newest, other.Newest)
 	slices.SortStableFunc(h.Newest, func(a, b Arrival) int { return b.At.Compare(a.At) })
 	h.Newest = h.Newest[:min(len(h.Newest), MaxArrivals)]
 }
-
-// Last is the newest arrival.
-func (h *History) Last() *Arrival { return &h.Newest[0] }

@@ -128,6 +128,8 @@ func (f *Found) Status() Status {
 		return f.Record.Status
 	case f.Short != nil:
 		return f.Short.Status
+	case f.Lock == nil && f.Arrivals.Forgotten != nil:
+		return Released
 	case f.Lock == nil:
 		return Refused
 	case f.Lock.Cancel != nil:

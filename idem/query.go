@@ -121,7 +121,10 @@ func (q *ExecutionQuery) takesHistory(h *History) bool {
 
 // Arrived reports whether a delivery arrived as the query wants it. Of those that are kept no more, the counts are not asked: nobody knows when.
 func (q *ExecutionQuery) Arrived(h *History) bool {
-	return slices.ContainsFunc(h.Newest, q.takesArrival) || q.takesArrival(h.First)
+	if f := h.Forgotten; f != nil && q.Decision == "" && q.TraceID == "" && q.Within(f.At) && strings.HasPrefix(string(f.Execution), q.Beginning) {
+		return true
+	}
+	return slices.ContainsFunc(h.Newest, q.takesArrival) || h.Counts != nil && q.takesArrival(h.First)
 }
 
 func (q *ExecutionQuery) takesArrival(a Arrival) bool {

@@ -21,6 +21,9 @@ const (
 // Refused is what the deliveries of an event have in common of which no execution is known: none of them ran. It is no status of an execution.
 const Refused Status = "REFUSED"
 
+// Released is an event whose record a person removed, so that it runs again, and that has not done so yet. It is no status of an execution either.
+const Released Status = "RELEASED"
+
 // Terminal reports whether s is an end.
 func (s Status) Terminal() bool { return s == Success || s == Failed || s == Aborted }
 

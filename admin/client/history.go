@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -43,6 +44,24 @@ type Arrival struct {
 	TraceID     string   `json:"traceId,omitempty"`
 	// Behind is the execution that had the lock; nil where none had, or where nothing is known of it any more.
 	Behind *ArrivalBehind `json:"behind,omitempty"`
+}
+
+// ReleasedExecution is an execution whose record a person removed, so that its event runs again, and how it had ended.
+type ReleasedExecution struct {
+	ExecutionID string  `json:"executionId"`
+	Status      Status  `json:"status"`
+	Outcome     Outcome `json:"outcome"`
+	By          string  `json:"by"`
+	Reason      string  `json:"reason"`
+	At          Time    `json:"at"`
+}
+
+// Text says who released it, how it had ended and why; "" for nil.
+func (r *ReleasedExecution) Text() string {
+	if r == nil {
+		return ""
+	}
+	return r.By + " released it to run again: " + r.Reason + "; " + r.ExecutionID + " had ended as " + string(r.Status) + ", " + strings.ReplaceAll(string(r.Outcome), "_", " ")
 }
 
 // ArrivalBehind is an execution that had the lock when a delivery was refused.

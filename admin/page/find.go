@@ -207,6 +207,8 @@ func why(x *client.Execution) string {
 		return x.AbortedBy + ": " + x.AbortReason
 	case x.Parked != nil && x.Parked.Blocked != "":
 		return x.Parked.Blocked
+	case x.Status == client.Released:
+		return x.Released.Text()
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
 		text := last.Behind.Text(stamp)

@@ -153,6 +153,9 @@ func itemsOf(x *client.Execution) []item {
 			items = append(items, arrivalItem(&arrivals[i], own))
 		}
 	}
+	if r := x.Released; r != nil {
+		items = append(items, item{At: r.At.Time, Kind: "audit", Title: "Its record was removed, so that it runs again", Why: sentence(r.Text())})
+	}
 	attempts := x.Attempts
 	if len(attempts) == 0 && x.ExecutionID != "" {
 		a := client.Attempt{

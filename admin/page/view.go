@@ -180,7 +180,7 @@ func ofExecution(id string) cell {
 // statusCell says where an execution is.
 func statusCell(s client.Status) cell {
 	class := map[client.Status]string{
-		client.Success: "good", client.Failed: "bad", client.Aborted: "warn", client.CancelRequested: "warn", client.Refused: "warn",
+		client.Success: "good", client.Failed: "bad", client.Aborted: "warn", client.CancelRequested: "warn", client.Refused: "warn", client.Released: "warn",
 	}[s]
 	return cell{Text: string(s), Class: class}
 }

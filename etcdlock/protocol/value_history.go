@@ -23,7 +23,7 @@ func EncodeHistory(h *idem.History) []byte {
 // DecodeHistory is nil for what this release cannot read: it is for people only.
 func DecodeHistory(b []byte) *idem.History {
 	var v historyValue
-	if checkVersion("arrivals", b, historyVersion) != nil || json.Unmarshal(b, &v) != nil || len(v.Newest) == 0 {
+	if checkVersion("arrivals", b, historyVersion) != nil || json.Unmarshal(b, &v) != nil || v.Empty() || v.Counts != nil && len(v.Newest) == 0 {
 		return nil
 	}
 	return &v.History

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -165,4 +166,40 @@ routes:
 	slow.answer <- testkit.OK("done")
 	testkit.Receive(t, "the first one's answer", first)
 	says(`evt_first had the lock since \S+, until \S+`)
+}
+
+// A person who let an event of unknown outcome run again is not to be told later that it never ran.
+func TestAForgottenEventStaysKnownAsReleasedToRunAgain(t *testing.T) {
+	t.Parallel()
+	breaks := make(chan struct{}, 1)
+	breaks <- struct{}{}
+	up := testkit.NewUpstream(t, func(*testkit.Received) string {
+		select {
+		case <-breaks:
+			return ""
+		default:
+			return testkit.OK("done")
+		}
+	})
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes:
+  - {name: hooks, path: /hooks, lock: {release_delay: 0s}}
+`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+	id := testkit.Post(t, h.Addr, "/hooks", "{}", key("evt_1")).Execution()
+	cli(t, h, "executions", "forget", id, "--reason", "asked the bank")
+	for _, text := range []string{"evt_1", id, id[:25]} {
+		testkit.Until(t, "find "+text, func() bool {
+			out, err := exec.CommandContext(t.Context(), hooklockProgram, "executions", "find", text, "-o", "wide", "--admin", "http://"+h.Admin).CombinedOutput()
+			return err == nil && regexp.MustCompile(`(?m)^- +RELEASED .* evt_1 +\S+ released it to run again: asked the bank; `+id+` had ended as FAILED, unknown`).Match(out)
+		})
+	}
+	again := testkit.Post(t, h.Addr, "/hooks", "{}", key("evt_1"))
+	passed(t, again, 200, "done", "executed")
+	if got := cli(t, h, "executions", "get", again.Execution()); !strings.Contains(got, "released it to run again: asked the bank; "+id) {
+		t.Errorf("after it ran again:\n%s", got)
+	}
 }

@@ -189,7 +189,7 @@ var operations = []func(context.Context, *world, *process){
 	func(ctx context.Context, w *world, p *process) {
 		if e := w.anyEvent(ctx, p, idem.ExecutionQuery{Status: pickOf(w, idem.Failed, idem.Success)}); e != nil {
 			w.judge.allow(e.EventID)
-			_, err := p.store.Forget(ctx, e.Execution)
+			_, err := p.store.Forget(ctx, e.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()})
 			w.say("operator", "forget %s of %s: %v", e.Execution, e.EventID, err)
 		}
 	},

@@ -67,6 +67,8 @@ func why(x *client.Execution) string {
 		return x.AbortedBy + ": " + x.AbortReason
 	case x.Parked != nil && x.Parked.Blocked != "":
 		return "blocked: " + x.Parked.Blocked
+	case x.Status == client.Released:
+		return x.Released.Text()
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
 		return strings.TrimSuffix(fmt.Sprintf("%s: %d at %s; %s", decided(last), last.Status, Stamp(last.At.Time), last.Behind.Text(Stamp)), "; ")

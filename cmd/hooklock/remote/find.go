@@ -25,7 +25,7 @@ func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command {
 		Long: `List executions, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold.
 
 With --decision the list is of the events of which a delivery was answered so between --since and --until; those that have no execution are
-REFUSED: they never ran, or were forwarded without a lock (bypassed). With --parked, --blocked or --dead-letters it shows what its executions wait for, in the order of their IDs; all filters but --status and --decision
+REFUSED: they never ran, or were forwarded without a lock (bypassed), or RELEASED: their record was forgotten, so that they run again. With --parked, --blocked or --dead-letters it shows what its executions wait for, in the order of their IDs; all filters but --status and --decision
 hold there, too.`,
 		Example: `  hooklock executions list --since 10m
   hooklock executions list --parked
@@ -231,6 +231,9 @@ func (d *Desk) history(x *client.Execution) error {
 		if err := t.Flush(); err != nil {
 			return err
 		}
+	}
+	if x.Released != nil {
+		fmt.Fprintf(d.e.Stdout, "\n%s: %s\n", Stamp(x.Released.At.Time), cli.Plain(x.Released.Text()))
 	}
 	if x.Arrivals == nil {
 		return nil
