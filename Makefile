@@ -56,7 +56,7 @@ RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 export GORACE ?= atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-raced test-plain test-cut test-long test-program-raced test-short test-virtual test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench bench-peers lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
+.PHONY: help run build cross install test test-raced test-plain test-cut test-long test-program-raced test-short test-virtual test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench bench-peers lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -66,6 +66,10 @@ run: build ## the whole thing with a sample receiver, in one process (ARGS=--aut
 
 build: ## the program: bin/hooklock, one static file
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/hooklock ./cmd/hooklock
+
+cross: ## the program for each system that it may run on, to see that it compiles
+	for os in linux darwin freebsd; do for arch in amd64 arm64; do \
+		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/hooklock || exit 1; done; done
 
 install: ## the program, to where Go keeps programs
 	CGO_ENABLED=0 $(GO) install -trimpath -ldflags '$(LDFLAGS)' ./cmd/hooklock

@@ -18,6 +18,8 @@ type ReplicaStatus struct {
 	Etcd      EtcdStatus    `json:"etcd"`
 	Upstream  Contact       `json:"upstream"`
 	Config    ConfigStatus  `json:"config"`
+	// UpstreamReuse is how the connections to the upstream are used that carried a delivery with a body.
+	UpstreamReuse UpstreamReuse `json:"upstreamReuse"`
 
 	Running Crowd        `json:"running"` // executions whose lock this process holds
 	Waiting Crowd        `json:"waiting"` // deliveries that wait in this process: for a lock, or for the answer of a copy
@@ -65,6 +67,16 @@ type Contact struct {
 	AnsweredAt Time   `json:"answeredAt,omitzero"` // the latest answer
 	FailedAt   Time   `json:"failedAt,omitzero"`   // the latest failure
 	Failure    string `json:"failure,omitempty"`   // what it was
+}
+
+// UpstreamReuse says whether connections to the upstream are used again behind a body.
+type UpstreamReuse struct {
+	Setting string `json:"setting"` // upstream.reuse_after_body
+	Proven  uint64 `json:"proven"`  // connections that stayed silent behind an empty line, under auto
+	Reused  uint64 `json:"reused"`  // requests with a body on a connection that had carried one before, under auto
+	// Ended is what the service did behind an empty line instead of staying silent; since then, none is used again.
+	Ended   string `json:"ended,omitempty"`
+	EndedAt Time   `json:"endedAt,omitzero"`
 }
 
 // ConfigStatus is the configuration in force.

@@ -73,6 +73,9 @@ func everything(t *testing.T) *rig {
 		}, Shed: func() int64 { return 0 }, Audits: func() int64 { return 0 }, Slots: func() []idem.SlotCount { return []idem.SlotCount{{Limit: "erp", Taken: 1, Waiting: 1}} }}); err != nil {
 		t.Fatal(err)
 	}
+	if err := r.WatchUpstream(func() wire.ReuseState { return wire.ReuseState{} }); err != nil {
+		t.Fatal(err)
+	}
 	if err := r.WatchLog(func() int64 { return 0 }); err != nil {
 		t.Fatal(err)
 	}

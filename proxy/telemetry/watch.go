@@ -147,6 +147,27 @@ func (t *Telemetry) WatchLog(lost func() int64) error {
 	return nil
 }
 
+// WatchUpstream shows how connections to the upstream are used again that carried a body. Call it once.
+func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
+	_, ended := t.sdk.meter.Int64ObservableGauge("hooklock.upstream.reuse.ended",
+		metric.WithDescription("1 since a connection to the service did something behind a body and an empty line, so that each delivery opens a new one; 0 before."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			if look().Ended != "" {
+				o.Observe(1)
+			} else {
+				o.Observe(0)
+			}
+			return nil
+		}))
+	err := errors.Join(ended, t.showCount("hooklock.upstream.reused", "{request}",
+		"Answered deliveries with a body whose connection to the service had carried one before, with upstream.reuse_after_body: auto.",
+		func() int64 { return int64(look().Reused) })) //nolint:gosec // it fits
+	if err != nil {
+		return fmt.Errorf("make metrics: %w", err)
+	}
+	return nil
+}
+
 // showConfig shows what is in force.
 func (t *Telemetry) showConfig() error {
 	_, routes := t.sdk.meter.Int64ObservableGauge("hooklock.route.info", metric.WithDescription("1 for each configured route, with its mode: enforce or observe."),

@@ -30,6 +30,17 @@ const (
 	ReuseProven
 )
 
+// String returns the value of upstream.reuse_after_body.
+func (r Reuse) String() string {
+	switch r {
+	case ReuseAlways:
+		return "true"
+	case ReuseProven:
+		return "auto"
+	}
+	return "false"
+}
+
 const (
 	// shortestSilence is what a service has at least to answer the empty line.
 	shortestSilence = 20 * time.Millisecond

@@ -5,10 +5,14 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"hooklock/proxy/wiretest"
 	"hooklock/test/testkit"
 )
 
@@ -129,6 +133,9 @@ routes:
 			t.Fatal("no connection is used again")
 		}
 	}
+	if out := cli(t, h, "status"); !strings.Contains(out, "connections behind a body: kept, 1 requests") || !strings.Contains(h.Metrics(t), "hooklock_upstream_reused_total 1") {
+		t.Errorf("status says\n%s", out)
+	}
 	for _, path := range []string{"/open", "/observed"} {
 		before := up.Conns()
 		for range 100 { // they take longer than the last signed one needs to be proven
@@ -138,4 +145,56 @@ routes:
 			t.Errorf("%s: what nobody signed went over a connection of signed deliveries", path)
 		}
 	}
+}
+
+// A service that refuses the empty line is told of it once: the log, the status, doctor and a metric say that its connections are not kept.
+func TestAServiceThatRefusesTheEmptyLineGetsOne(t *testing.T) {
+	t.Parallel()
+	var empty atomic.Int32
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		if _, err := c.ReadRequest(); err != nil || c.Say(testkit.OK("done")) != nil {
+			return
+		}
+		if _, err := io.ReadFull(c, make([]byte, 2)); err == nil {
+			empty.Add(1)
+			_ = c.Say("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	config := fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: %q}
+upstream: http://%s
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes: [{name: signed, path: /signed, workflow: signed, verify: {scheme: hmac, header: X-Sig, secret_env: S}}]
+`, testkit.FreePort(t), up.Addr, shared.etcd.Endpoint, ownPrefix())
+	h := own(t, config, "S="+planted)
+	n := 0
+	post := func() {
+		n++
+		body := fmt.Sprintf(`{"n":%d}`, n)
+		sig := hex.EncodeToString(mac([]byte(planted), body))
+		if a := testkit.Exchange(t, h.Addr, testkit.RequestWith("POST", "/signed", body, "X-Sig: "+sig)); a.Status != 200 {
+			t.Fatal(a)
+		}
+	}
+	post()
+	testkit.Until(t, "the reuse to end", func() bool { return strings.Contains(h.Metrics(t), "hooklock_upstream_reuse_ended 1") })
+	for range 5 {
+		post()
+	}
+	if up.Conns() != n || empty.Load() != 1 {
+		t.Errorf("%d connections for %d deliveries, %d empty lines", up.Conns(), n, empty.Load())
+	}
+	const why = `sent "HTTP/1.1 400 Bad Request"`
+	testkit.Until(t, "the line in the log", func() bool { return strings.Contains(h.Stderr.String(), "upstream.reuse_ended") })
+	if lines := strings.Count(h.Stderr.String(), "upstream.reuse_ended"); lines != 1 || !strings.Contains(h.Stderr.String(), "HTTP/1.1 400 Bad Request") {
+		t.Errorf("the log says it %d times", lines)
+	}
+	if out := cli(t, h, "status"); !strings.Contains(out, "none is kept since") || !strings.Contains(out, why) {
+		t.Errorf("status says\n%s", out)
+	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, planted)
+	lines, _ := doctor(t, strings.Replace(config, "secret_env: S", fmt.Sprintf("secret_file: %q", secret), 1))
+	says(t, lines, "upstream connections", "warning", why)
 }

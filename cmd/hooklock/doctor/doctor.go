@@ -23,7 +23,7 @@ var errUnwell = errors.New("a check failed")
 
 // NewDoctor is the command doctor.
 func NewDoctor(e *cli.Environment) *cobra.Command {
-	var path, output string
+	var path, output, harmless string
 	var o probeOptions
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -32,19 +32,22 @@ func NewDoctor(e *cli.Environment) *cobra.Command {
 transactions and permissions, its alarms and space, the upstream's port, the own addresses, who can read the admin API's tokens, the clock.
 
 It may run beside a running hooklock. The upstream gets no request; etcd gets a few keys below <prefix>/v1/doctor/, which are removed.
+With --upstream it gets two POSTs with a short JSON body on one connection, to the path that you name because a POST does no harm there: doctor
+says whether the service reads bodies, and whether upstream.reuse_after_body: true is right for it.
 With --probe it also finds out what stands in front: whether it sends a delivery twice, strips headers, changes bodies, replaces answers or
 gives up too early. For that doctor stands in hooklock's place, so hooklock must not run at that address; the upstream gets nothing.
 
 A line is ok, warning, failed or skipped. The exit code is 1 when one failed, and 2 when the configuration is not valid.`,
 		Example: `  hooklock doctor --config sidecar.yaml
   hooklock doctor -o json
+  hooklock doctor --upstream /health
   hooklock doctor --probe https://hooks.example.com/hooks/acme`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "text" && output != "json" {
 				return cli.Misuse(fmt.Errorf("-o %s: use text or json", output))
 			}
-			findings, err := doctor(cmd.Context(), e, path, o)
+			findings, err := doctor(cmd.Context(), e, path, harmless, o)
 			if printed := printFindings(e, findings, output == "json"); printed != nil {
 				return printed
 			}
@@ -53,6 +56,7 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 	}
 	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	cmd.Flags().StringVar(&harmless, "upstream", "", "send the upstream two POSTs to this path, where they do no harm, and say whether its connections can be kept")
 	cmd.Flags().StringVar(&o.url, "probe", "", "send probes through this URL, as a sender would call it")
 	cmd.Flags().StringArrayVar(&o.listen, "probe-listen", nil, "where probes arrive (default: listen of the configuration); given twice, doctor stands for two replicas, and one of them dies")
 	cmd.Flags().DurationVar(&o.wait, "probe-wait", -1, "how late the slow probe is answered; 0s leaves it out (default: as long as a delivery may take)")
@@ -61,7 +65,7 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 }
 
 // doctor checks everything, or the configuration alone where that is not valid.
-func doctor(ctx context.Context, e *cli.Environment, path string, o probeOptions) ([]diagnose.Finding, error) {
+func doctor(ctx context.Context, e *cli.Environment, path, harmless string, o probeOptions) ([]diagnose.Finding, error) {
 	loaded, err := wiring.Load(e, path, nil, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err))
@@ -76,6 +80,9 @@ func doctor(ctx context.Context, e *cli.Environment, path string, o probeOptions
 	findings := []diagnose.Finding{configFinding(path, loaded)}
 	findings = append(findings, storeFindings(ctx, loaded.Config)...)
 	findings = append(findings, UpstreamFinding(ctx, loaded.Config))
+	if harmless != "" {
+		findings = append(findings, trialFinding(ctx, loaded.Config, harmless))
+	}
 	findings = append(findings, listenFindings(ctx, loaded.Config)...)
 	findings = append(findings, clock())
 	findings = append(findings, front(ctx, loaded.Config, o)...)

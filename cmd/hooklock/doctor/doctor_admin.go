@@ -28,6 +28,9 @@ func adminFindings(ctx context.Context, c *config.Config, running bool) []diagno
 	findings := append(tokenFindings(c), certificateFindings(c)...)
 	if running {
 		findings = append(findings, apiFinding(ctx, c))
+		if f, says := reuseFinding(ctx, c); says {
+			findings = append(findings, f)
+		}
 	}
 	return findings
 }

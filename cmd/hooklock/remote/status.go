@@ -72,6 +72,9 @@ func (d *Desk) printStatus(s *client.ReplicaStatus) error {
 		t.Add("", s.Etcd.Space)
 	}
 	contact(t, "upstream", &s.Upstream, ago)
+	if s.UpstreamReuse.Setting != "" { // an older release does not say
+		t.Add("", ReuseText(&s.UpstreamReuse, s.At))
+	}
 	t.Add("config", s.Config.File+" sha256:"+shortHash(s.Config.SHA256)+", loaded "+ago(s.Config.LoadedAt)+" ago")
 	if refused := s.Config.Refused; refused != nil {
 		mood(t, "", !s.Config.Stale, "one was refused "+ago(refused.At)+" ago:", "STALE: the changed file was refused "+ago(refused.At)+" ago:")
@@ -173,6 +176,19 @@ func mood(t *cli.Table, name string, well bool, good, bad string) {
 	}
 	t.Add(name, bad)
 	t.Paint(cli.Bad)
+}
+
+// ReuseText says what becomes of connections to the upstream that carried a delivery, as seen at now.
+func ReuseText(r *client.UpstreamReuse, now client.Time) string {
+	switch {
+	case r.Setting != "auto":
+		return "connections behind a body: reuse_after_body is " + r.Setting
+	case r.Ended != "":
+		return fmt.Sprintf("connections behind a body: none is kept since %s, when the service %s behind an empty line", cli.Span(now.Sub(r.EndedAt.Time)), r.Ended)
+	case r.Proven == 0:
+		return "connections behind a body: none was kept yet"
+	}
+	return fmt.Sprintf("connections behind a body: kept, %d requests went over one again", r.Reused)
 }
 
 // contact adds how somebody answers.

@@ -37,6 +37,7 @@ type Service struct {
 	Store     *etcdlock.Store
 	guard     *idem.Guard
 	handler   *proxy.Handler
+	upstream  atomic.Pointer[wire.Upstream] // of deliveries; nil before openProxy
 	requests  *parked.Keeper
 	carrier   *idem.Carrier
 	server    *proxy.Server
@@ -238,6 +239,10 @@ func (s *Service) openProxy(ctx context.Context) error {
 	unmatched := wire.NewUpstream(o)
 	o.ReuseAfterBody, o.OnReuseEnded = wiring.Reuse(s.config.Upstream.ReuseAfterBody), s.reuseEnded
 	upstream := wire.NewUpstream(o)
+	s.upstream.Store(upstream)
+	if err := s.telemetry.WatchUpstream(upstream.ReuseState); err != nil {
+		return errors.Join(err, upstream.Close(), unmatched.Close())
+	}
 	s.onStop("upstream", func(context.Context) error { return errors.Join(upstream.Close(), unmatched.Close()) })
 	s.sweepIdle(upstream, unmatched)
 	s.keepMemory()

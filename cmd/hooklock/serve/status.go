@@ -185,13 +185,26 @@ func (n *sessionNote) status(s *Service) client.SessionStatus {
 	return v
 }
 
+// reuse is how connections to the upstream are used again; the zero value before there is an upstream.
+func (s *Service) reuse() client.UpstreamReuse {
+	upstream := s.upstream.Load()
+	if upstream == nil {
+		return client.UpstreamReuse{}
+	}
+	r := upstream.ReuseState()
+	return client.UpstreamReuse{
+		Setting: r.Mode.String(), Proven: r.Proven, Reused: r.Reused, Ended: r.Ended, EndedAt: client.Time{Time: r.EndedAt},
+	}
+}
+
 // Status implements admin.Process.
 func (s *Service) Status() client.ReplicaStatus {
 	v := client.ReplicaStatus{
 		Replica: s.replica, Version: cli.BuildVersion(), StartedAt: client.Time{Time: s.startedAt}, At: client.Time{Time: time.Now()},
 		Session: s.session.status(s), Upstream: contactView(s.upstreamURL, &s.contacts.upstream), Config: s.inForce.status(),
-		Etcd:    client.EtcdStatus{Embedded: s.embedded != nil, Members: []client.Contact{}},
-		Running: crowd(s.Store.Active()), Waiting: crowd(s.guard.Waiting()), Held: crowd(s.Store.Held()),
+		UpstreamReuse: s.reuse(),
+		Etcd:          client.EtcdStatus{Embedded: s.embedded != nil, Members: []client.Contact{}},
+		Running:       crowd(s.Store.Active()), Waiting: crowd(s.guard.Waiting()), Held: crowd(s.Store.Held()),
 		RateSeconds: report.Recent.Seconds(), Routes: []client.RouteRate{},
 	}
 	if err := s.ready(); err != nil {
