@@ -288,7 +288,11 @@ func TestAnOutdatedWorkerDoesNotLockOutTheOthersOfItsUpstream(t *testing.T) {
 	for range credit/guessCost + 1 {
 		r.want(401, "unauthorized", "POST", "/v1/executions/"+anID+"/guard", "guess", `{"token":1}`)
 	}
+	audited := strings.Count(r.log.String(), "admin.audit")
 	r.want(429, "rate_limited", "POST", "/v1/executions/"+anID+"/guard", "guess", `{"token":1}`)
+	if n := strings.Count(r.log.String(), "admin.audit"); n != audited {
+		t.Error("what is held back can fill the log")
+	}
 	for range credit/searchCost + 1 {
 		r.want(404, "execution_not_found", "POST", "/v1/executions/"+other+"/guard", "key", `{"token":1}`)
 	}

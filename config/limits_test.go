@@ -75,3 +75,13 @@ func TestAChangedLimitNeedsNoRestart(t *testing.T) {
 		}
 	}
 }
+
+// A quarter of the memory is for small bodies, so three quarters have room for a whole one.
+func TestTheLeastMemoryHasRoomForTheGreatestBody(t *testing.T) {
+	for body := Size(1); body < 20; body++ {
+		least := (&Limits{RequestBody: body}).LeastMemory()
+		if 3*least < 4*body || 3*(least-1) >= 4*body {
+			t.Errorf("a body of %d: %d bytes of memory", body, least)
+		}
+	}
+}

@@ -245,3 +245,53 @@ func TestANewSecretIsTakenOverByAReload(t *testing.T) {
 		t.Errorf("%v %v", restart, reload)
 	}
 }
+
+// Without its token a handshake would take any request for the sender's, so it must show where the token was not read.
+func TestAHandshakeIsCompleteWhenTheTokenThatItNamesWasRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("f\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{
+		"answer: '{query.a}'":                        true,
+		"token: query.t, token_file: " + file:        true,
+		"token: query.t, token_file: /nonexistent/x": false,
+		"token: query.t, token_env: THERE":           true,
+		"token: query.t, token_env: NOT_THERE":       false,
+	} {
+		h := &loadWith(t, "routes: [{name: a, path: /a, handshake: {when: [query.a], "+text+"}}]", "THERE=e").Config.Routes[0].Handshake
+		if h.Complete() != want {
+			t.Errorf("%s: complete is %v", text, h.Complete())
+		}
+	}
+}
+
+// One secret, one variable and one key are each enough only where nothing else is named.
+func TestASignatureIsCompleteWhenAllThatItNamesWasRead(t *testing.T) {
+	dir := t.TempDir()
+	file, missing := filepath.Join(dir, "there"), filepath.Join(dir, "missing")
+	if err := os.WriteFile(file, []byte("f\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{
+		"header: X":                                              true,
+		"secret_file: " + file:                                   true,
+		"secret_file: " + missing:                                false,
+		"secret_env: THERE":                                      true,
+		"secret_env: NOT_THERE":                                  false,
+		"secret_files: [" + file + ", " + file + "]":             true,
+		"secret_files: [" + missing + ", " + file + "]":          false,
+		"public_key_file: " + file:                               true,
+		"public_key_file: " + missing:                            false,
+		"public_key_files: [" + file + "]":                       true,
+		"public_key_files: [" + file + ", " + missing + "]":      false,
+		"secret_file: " + file + ", public_key_file: " + missing: false,
+		"secret_file: " + missing + ", public_key_file: " + file: false,
+		"secret_env: THERE, public_key_files: [" + file + "]":    true,
+	} {
+		v := &loadWith(t, "routes: [{name: a, path: /a, verify: {scheme: hmac, "+text+"}}]", "THERE=e").Config.Routes[0].Verify
+		if v.Complete() != want {
+			t.Errorf("%s: complete is %v, with %d secrets and %d keys", text, v.Complete(), len(v.Secrets), len(v.PublicKeys))
+		}
+	}
+}
