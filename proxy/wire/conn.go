@@ -34,7 +34,9 @@ type conn struct {
 	carried   bool          // a body
 	stray     bool          // quietTLS has found a byte
 	answered  int64         // bytes handed to the kernel when the last answer was whole; the empty line comes behind
-	provenAt  time.Time     // when its silence behind the empty line is long enough
+	silence   time.Duration // how long it must be silent behind an empty line
+	provenAt  time.Time     // when it has been
+	askAgain  bool          // a second empty line follows
 
 	vec    [2][]byte
 	bufs   net.Buffers

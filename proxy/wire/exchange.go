@@ -242,6 +242,7 @@ func (e *exchange) finish(whole bool) {
 	body := e.source != nil || len(e.body) > 0
 	switch proof := body && e.u.o.ReuseAfterBody == ReuseProven; {
 	case e.close || e.last:
+		e.u.answered(e.c, e.ans, e.close)
 		e.u.end(e.c)
 	case e.c.br.Buffered() > 0:
 		if proof {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,7 +118,7 @@ func TestAConnectionThatStaysSilentBehindTheEmptyLineIsUsedAgain(t *testing.T) {
 				t.Fatalf("%s: %+v", network, got)
 			}
 		}
-		until(t, "the service has read the last empty line", func() bool { return s.empty.Load() == 5 })
+		until(t, "the service has read the last empty line", func() bool { return s.empty.Load() == 10 })
 		if up.Conns() != 1 || s.posts.Load() != 5 {
 			t.Errorf("%s: %d connections, %d requests", network, up.Conns(), s.posts.Load())
 		}
@@ -168,6 +169,54 @@ func TestTheFirstConnectionThatIsNotSilentEndsTheReuse(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Puma is silent at an empty line that comes at once, and answers 400 to what follows, whatever it is.
+func TestAServiceThatRefusesWhatFollowsTheEmptyLineIsFoundOutBeforeARequestDoes(t *testing.T) {
+	refused := 0
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		if _, err := c.ReadRequest(); err != nil || c.Say(okAnswer) != nil {
+			return
+		}
+		if _, err := io.ReadFull(c, make([]byte, 2)); err != nil {
+			return
+		}
+		if n, _ := c.Read(make([]byte, 2)); n > 0 {
+			refused++
+			_ = c.Say("HTTP/1.1 400 Bad Request\r\n\r\n")
+		}
+	})
+	u := proving(t, up)
+	for range 3 {
+		deliver(t, u, event, true)
+		if got := proved(t, u); got.Ended != `sent "HTTP/1.1 400 Bad Request"` {
+			t.Errorf("%+v", got)
+		}
+	}
+	if up.Close(); refused != 1 || up.Conns() != 3 {
+		t.Errorf("%d refusals on %d connections", refused, up.Conns())
+	}
+}
+
+// One that is found out later than in the first proofs is not asked again.
+func TestARefusedRequestOnAKeptConnectionEndsTheReuse(t *testing.T) {
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		for answer := okAnswer; ; answer = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" {
+			if _, err := c.ReadRequest(); err != nil || c.Say(answer) != nil {
+				return
+			}
+		}
+	})
+	u := proving(t, up)
+	deliver(t, u, event, true)
+	proved(t, u)
+	var ans Answer
+	if err := u.Send(soon(t), []byte(postHead), []byte(event), true, &ans); err != nil || ans.Status != 400 {
+		t.Fatal(err, ans.Status)
+	}
+	if got := u.ReuseState(); got.Ended != "answered 400 to a request and closed the connection" {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -259,18 +308,20 @@ func TestTheConnectionThatWasSilentForLongestIsUsedFirst(t *testing.T) {
 func TestALateAnswerToABodyEndsTheReuse(t *testing.T) {
 	for _, network := range []string{"tcp", "unix", "tls"} {
 		late, said := make(chan struct{}), make(chan struct{})
-		s := &service{onEmpty: func(c *wiretest.Conn) bool {
-			<-late
-			_ = c.Say("HTTP/1.1 404 Not Found\r\n\r\n")
-			close(said)
+		lines := 0
+		up := (&service{onEmpty: func(c *wiretest.Conn) bool {
+			if lines++; lines == 2 {
+				<-late
+				_ = c.Say("HTTP/1.1 404 Not Found\r\n\r\n")
+				close(said)
+			}
 			return true
-		}}
-		u := proving(t, s.start(t, network))
+		}}).start(t, network)
+		u := proving(t, up)
 		deliver(t, u, event, true)
 		proved(t, u)
 		close(late)
 		<-said
-		s.onEmpty = nil
 		awaitFIN(t, u)
 		deliver(t, u, event, true)
 		if got := u.ReuseState(); got.Ended != `sent "HTTP/1.1 404 Not Found"` && got.Ended != "sent a second answer" {

@@ -47,6 +47,9 @@ const (
 	longestSilence  = time.Second
 	// silentTrips is how many round trips it has. One carries the empty line and brings the answer; a connect takes at least one.
 	silentTrips = 8
+	// firstProofs are those with a second empty line, behind the silence after the first one. Puma loses the error of a line that comes at once behind its
+	// answer, and answers 400 to whatever follows: without the second line, that would be a delivery.
+	firstProofs = 8
 	// looksApart is the least time between two looks at the connections whose silence may be over.
 	looksApart = time.Millisecond
 	// briefestAge is the least age that a close of the service can reduce Upstream.maxAge to: a restart closes connections of any age.
@@ -127,20 +130,38 @@ func (u *Upstream) prove(c *conn, took time.Duration) (now time.Time) {
 		u.drop(c)
 		return time.Time{}
 	}
-	silence := min(max(shortestSilence, silentTrips*c.connected, took), longestSilence, u.o.IdleTimeout/2)
+	c.silence = min(max(shortestSilence, silentTrips*c.connected, took), longestSilence, u.o.IdleTimeout/4)
 	if u.o.silence > 0 {
-		silence = u.o.silence
+		c.silence = u.o.silence
 	}
 	u.mu.Lock()
-	c.provenAt = time.Now().Add(silence)
+	defer u.mu.Unlock()
+	c.askAgain = u.proven < firstProofs
+	u.await(c)
+	return now
+}
+
+// await has look see to c when it was silent for long enough. u.mu is held.
+func (u *Upstream) await(c *conn) {
+	c.provenAt = time.Now().Add(c.silence)
 	u.proving = append(u.proving, c)
 	if u.looks == nil {
-		u.looks = time.AfterFunc(silence, u.look)
+		u.looks = time.AfterFunc(c.silence, u.look)
 	} else if len(u.proving) == 1 {
-		u.looks.Reset(silence)
+		u.looks.Reset(c.silence)
 	}
-	u.mu.Unlock()
-	return now
+}
+
+// ask sends c the second empty line; false: it needs none, or takes none.
+func (u *Upstream) ask(c *conn) bool {
+	if !c.askAgain || c.state(unix.POLLOUT) != unix.POLLOUT || c.write(emptyLine, nil) != nil {
+		return false
+	}
+	c.askAgain = false
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.await(c)
+	return true
 }
 
 // mayProve reserves room for c among the idle connections. As long as no connection was proven, one is enough to find out: a service that
@@ -180,12 +201,14 @@ func (u *Upstream) look() {
 	u.mu.Unlock()
 	silent := due[:0]
 	for _, c := range due {
-		if c.quiet() {
+		switch quiet := c.quiet(); {
+		case quiet && u.ask(c):
+		case quiet && !c.askAgain:
 			silent = append(silent, c)
-			continue
+		default:
+			u.judge(c, true)
+			u.drop(c)
 		}
-		u.judge(c, true)
-		u.drop(c)
 	}
 	u.keep(silent)
 }
@@ -266,6 +289,13 @@ func (c *conn) says() (what string, closed bool) {
 func (u *Upstream) judge(c *conn, asked bool) {
 	if what, closed := c.says(); asked || !closed {
 		u.endReuse(what)
+	}
+}
+
+// answered looks at an answer on c. That of a server which could not read the request is not the service's.
+func (u *Upstream) answered(c *conn, ans *Answer, closes bool) {
+	if c.carried && closes && ans.Status == 400 && u.o.ReuseAfterBody == ReuseProven {
+		u.endReuse("answered 400 to a request and closed the connection")
 	}
 }
 

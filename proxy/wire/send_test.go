@@ -208,7 +208,7 @@ func sendAgain(t *testing.T, network, body string, before, proven bool, step fun
 		_ = c.Say(okAnswer)
 		if c.N == 1 {
 			if proven { // as any server does that waits for a request
-				_, _ = io.ReadFull(c, make([]byte, len(emptyLine)))
+				_, _ = io.ReadFull(c, make([]byte, 2*len(emptyLine)))
 			}
 			<-s.now
 			step(c)
