@@ -85,6 +85,9 @@ func proving(t *testing.T, up *wiretest.Upstream, change ...func(*Options)) *Ups
 // slow makes the proof last longer than any test.
 func slow(o *Options) { o.silence = time.Hour }
 
+// patient gives a service the time to answer that the tests' own machine may need.
+func patient(o *Options) { o.silence = 100 * time.Millisecond }
+
 // deliver sends a body, which a sender has signed if it is trusted.
 func deliver(t *testing.T, u *Upstream, body string, trusted bool) {
 	t.Helper()
@@ -187,7 +190,7 @@ func TestAServiceThatRefusesWhatFollowsTheEmptyLineIsFoundOutBeforeARequestDoes(
 			_ = c.Say("HTTP/1.1 400 Bad Request\r\n\r\n")
 		}
 	})
-	u := proving(t, up)
+	u := proving(t, up, patient)
 	for range 3 {
 		deliver(t, u, event, true)
 		if got := proved(t, u); got.Ended != `sent "HTTP/1.1 400 Bad Request"` {
@@ -394,6 +397,37 @@ func TestAnIdleConnectionThatTheServiceClosedMakesOthersBeUsedYoung(t *testing.T
 		deliver(t, u, "body", true)
 		if want := []int{2, 2, 3}[i]; up.Conns() != want {
 			t.Errorf("%d connections, want %d", up.Conns(), want)
+		}
+	}
+}
+
+// A service that closes connections at any age will do so with a request on its way. A restart does it once.
+func TestAServiceThatBreaksYoungConnectionsAgainEndsTheReuse(t *testing.T) {
+	now := time.Now()
+	gone := make(chan struct{})
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		if _, err := c.ReadRequest(); err == nil && c.Say(okAnswer) == nil {
+			_, _ = io.ReadFull(c, make([]byte, 4))
+			<-gone
+		}
+	})
+	u := proving(t, up, func(o *Options) { o.Now = func() time.Time { return now } })
+	for i, c := range []struct {
+		later time.Duration
+		ended string
+	}{{0, ""}, {strikesApart / 2, ""}, {strikesApart / 2, "broke connections that were to be used again"}} {
+		now = now.Add(c.later)
+		deliver(t, u, event, true)
+		proved(t, u)
+		gone <- struct{}{}
+		awaitFIN(t, u)
+		if kept, _, err := u.get(soon(t), false); err != nil { // finds out that the one which was kept is closed
+			t.Fatal(err)
+		} else {
+			kept.close()
+		}
+		if got := u.ReuseState(); got.Ended != c.ended {
+			t.Errorf("%d: %+v", i, got)
 		}
 	}
 }

@@ -54,6 +54,8 @@ const (
 	looksApart = time.Millisecond
 	// briefestAge is the least age that a close of the service can reduce Upstream.maxAge to: a restart closes connections of any age.
 	briefestAge = 250 * time.Millisecond
+	// strikesApart is the least time between two breaks that end the reuse. Those of a restart are closer.
+	strikesApart = time.Second
 	// breath bounds the wait for what comes at once: what a connection that is readable has to say, and the FIN behind a close_notify.
 	breath = 25 * time.Millisecond
 )
@@ -305,8 +307,30 @@ func (u *Upstream) stale(c *conn, age time.Duration) {
 		u.judge(c, false)
 	}
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	u.maxAge = min(u.maxAge, max(age/2, briefestAge))
+	u.mu.Unlock()
+	if age < briefestAge {
+		u.strike(c)
+	}
+}
+
+// strike notes that the service has broken the kept connection c early, or with a request on it. It ends the reuse the second time: a service that closes
+// connections at any age does so with a request on its way, too, whose outcome is unknown then.
+func (u *Upstream) strike(c *conn) {
+	if !c.carried || u.o.ReuseAfterBody != ReuseProven {
+		return
+	}
+	now := u.o.Now()
+	u.mu.Lock()
+	first := u.struck.IsZero()
+	again := !first && now.Sub(u.struck) >= strikesApart
+	if first {
+		u.struck = now
+	}
+	u.mu.Unlock()
+	if again {
+		u.endReuse("broke connections that were to be used again")
+	}
 }
 
 // announcedAge is how old an idle connection may become by the Keep-Alive field of an answer: half of its timeout, because the service may close it

@@ -49,6 +49,7 @@ type Upstream struct {
 	reused  uint64
 	ended   string // why no connection is used again behind a body; "": they are
 	endedAt time.Time
+	struck  time.Time // see strike
 
 	beforeWrite func(reused bool) // test hook: between the look at a connection and the first byte
 }
