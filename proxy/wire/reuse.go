@@ -51,7 +51,7 @@ const (
 	// answer, and answers 400 to whatever follows: without the second line, that would be a delivery.
 	firstProofs = 8
 	// looksApart is the least time between two looks at the connections whose silence may be over.
-	looksApart = time.Millisecond
+	looksApart = 5 * time.Millisecond
 	// briefestAge is the least age that a close of the service can reduce Upstream.maxAge to: a restart closes connections of any age.
 	briefestAge = 250 * time.Millisecond
 	// strikesApart is the least time between two breaks that end the reuse. Those of a restart are closer.
