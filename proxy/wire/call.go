@@ -50,6 +50,10 @@ func (x *Call) Follow(ctx context.Context) {
 	if ctx.Done() == nil {
 		return
 	}
+	if ctx.Err() != nil { // at once: AfterFunc would come later, when something was sent
+		x.fail(context.Cause(ctx), ctx.Err() == context.DeadlineExceeded)
+		return
+	}
 	x.ran.Add(1)
 	x.stop = context.AfterFunc(ctx, func() {
 		defer x.ran.Done()
