@@ -204,22 +204,24 @@ func TestAServiceThatRefusesWhatFollowsTheEmptyLineIsFoundOutBeforeARequestDoes(
 
 // One that is found out later than in the first proofs is not asked again.
 func TestARefusedRequestOnAKeptConnectionEndsTheReuse(t *testing.T) {
-	up := wiretest.Serve(t, func(c *wiretest.Conn) {
-		for answer := okAnswer; ; answer = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" {
-			if _, err := c.ReadRequest(); err != nil || c.Say(answer) != nil {
-				return
+	for _, status := range []string{"400", "408"} {
+		up := wiretest.Serve(t, func(c *wiretest.Conn) {
+			for answer := okAnswer; ; answer = "HTTP/1.1 " + status + " No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" {
+				if _, err := c.ReadRequest(); err != nil || c.Say(answer) != nil {
+					return
+				}
 			}
+		})
+		u := proving(t, up)
+		deliver(t, u, event, true)
+		proved(t, u)
+		var ans Answer
+		if err := u.Send(soon(t), []byte(postHead), []byte(event), true, &ans); err != nil || itoa(ans.Status) != status {
+			t.Fatal(err, ans.Status)
 		}
-	})
-	u := proving(t, up)
-	deliver(t, u, event, true)
-	proved(t, u)
-	var ans Answer
-	if err := u.Send(soon(t), []byte(postHead), []byte(event), true, &ans); err != nil || ans.Status != 400 {
-		t.Fatal(err, ans.Status)
-	}
-	if got := u.ReuseState(); got.Ended != "answered 400 to a request and closed the connection" {
-		t.Errorf("%+v", got)
+		if got := u.ReuseState(); got.Ended != "answered "+status+" to a request and closed the connection" {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

@@ -296,8 +296,8 @@ func (u *Upstream) judge(c *conn, asked bool) {
 
 // answered looks at an answer on c. That of a server which could not read the request is not the service's.
 func (u *Upstream) answered(c *conn, ans *Answer, closes bool) {
-	if c.carried && closes && ans.Status == 400 && u.o.ReuseAfterBody == ReuseProven {
-		u.endReuse("answered 400 to a request and closed the connection")
+	if c.carried && closes && (ans.Status == 400 || ans.Status == 408) && u.o.ReuseAfterBody == ReuseProven {
+		u.endReuse(fmt.Sprintf("answered %d to a request and closed the connection", ans.Status))
 	}
 }
 
