@@ -244,6 +244,9 @@ func (s *Control) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cance
 		k.M = s.layout.Mark(scope.Workflow, found.Record.Order)
 		r := newRequest(k.L, protocol.Forget(k, protocol.Seen{Prev: at.Prev}, news, mark), len(news.Value)+len(mark))
 		r.lease = news.Lease
+		if mark != nil {
+			r.slots = append(r.slots, k.M)
+		}
 		forgotten = found
 		_, applied, err := s.change(ctx, r)
 		return applied, err

@@ -286,6 +286,9 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 		r.done = make(chan struct{})
 		h.store.handing(h.keys.L, r.done)
 	}
+	if l.Scope.PerEvent && value != nil { // another event of the workflow may raise the same mark
+		r.slots = append(r.slots, keys.M)
+	}
 	if l.Parked == nil && len(l.Slots) == 0 {
 		r.side = ends
 	}

@@ -275,3 +275,32 @@ func TestAForgottenExecutionTakesItsMarkAlong(t *testing.T) {
 		t.Errorf("the mark is %s", mark)
 	}
 }
+
+// Events of a workflow whose route has a lock.limit have locks of their own, and one mark.
+func TestEventsThatOverlapRaiseOneMark(t *testing.T) {
+	e := etcdtest.Start(t)
+	const events = 64
+	s := limitedStore(t, e, slotsOf(events))
+	of := func(i int) idem.Lock {
+		l := ordered("w", fmt.Sprint(i), fmt.Sprint(i))
+		l.Scope.PerEvent, l.Slots = true, []idem.Slot{{Limit: idem.OwnLimit("w"), N: -1}}
+		return l
+	}
+	var held []idem.Held
+	for i := range events {
+		held = append(held, mustClaim(t, s, of(i), 0))
+	}
+	var ends sync.WaitGroup
+	for _, h := range held {
+		ends.Go(func() { mustSettle(t, h) })
+	}
+	ends.Wait()
+	if mark, _ := markOn(t, e); mark != fmt.Sprint(events-1) {
+		t.Errorf("the mark is %s", mark)
+	}
+	late := of(events / 2)
+	late.Scope.Key, late.Execution = lockFor("w", "late").Scope.Key, lockFor("w", "late").Execution
+	if h := mustClaim(t, s, late, 0); h.Lock().Stale == nil {
+		t.Error("what began after the end of a newer one is not stale")
+	}
+}

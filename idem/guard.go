@@ -89,7 +89,8 @@ type Admission struct {
 // Admit decides about one delivery. It returns within RequestTimeout, or twice that where what keeps requests hangs, unless the policy lets the delivery
 // wait. sender is how long somebody is there to wait for the answer; a decision that is on its way does not depend on it.
 func (g *Guard) Admit(sender context.Context, r *Request) Admission {
-	if r.Scope.PerEvent = r.Policy.PerEvent(); r.Scope.PerEvent {
+	r.Scope.PerEvent = r.Policy.PerEvent()
+	if r.Policy.Strategy == NoLock {
 		r.Order = nil // nothing keeps two events apart, so none has a turn
 	}
 	if !r.Policy.Idempotency || r.Scope.Key == "" {

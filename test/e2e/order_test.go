@@ -104,3 +104,28 @@ func TestTheReportCountsWhatIsStaleBeforeAnybodyEnforcesIt(t *testing.T) {
 		}
 	}
 }
+
+func TestAnOrderHoldsWhereSeveralEventsRunAtATime(t *testing.T) {
+	t.Parallel()
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: {url: %q, timeout: 30s}
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes:
+  - {name: skips, path: /skips, order: {by: "{body.at}", on_stale: skip}, lock: {limit: 3}}
+  - {name: rejects, path: /rejects, order: {by: "{body.at}", on_stale: reject}, lock: {limit: 3, strategy: wait}}
+  - {name: parks, path: /parks, order: {by: "{body.at}", on_stale: skip}, lock: {limit: 3}, park: {enabled: true, after: 0s}}
+`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()))
+	for path, stale := range map[string]string{"/skips": "superseded", "/rejects": "stale_event"} {
+		for i, c := range []struct{ at, want string }{{"10", "executed"}, {"5", stale}, {"3", stale}, {"11", "executed"}} {
+			if a := testkit.Post(t, h.Addr, path, `{"at":`+c.at+`}`, key(fmt.Sprint(path, i))); a.Decision() != c.want {
+				t.Errorf("%s: %s was %s, want %s", path, c.at, a.Decision(), c.want)
+			}
+		}
+	}
+	newest := acceptedAs(t, testkit.Post(t, h.Addr, "/parks", `{"at":10}`, key("10")), 202)
+	testkit.Until(t, "the newest one to end", func() bool { return execution(t, h, newest)["status"] == "SUCCESS" })
+	older := acceptedAs(t, testkit.Post(t, h.Addr, "/parks", `{"at":5}`, key("5")), 202)
+	testkit.Until(t, "the older one to end", func() bool { return execution(t, h, older)["supersededBy"] == newest })
+}
