@@ -51,3 +51,19 @@ func TestTheAPISaysWhoHasWhichSlotAndWhoWaitsForOne(t *testing.T) {
 		t.Errorf("slots that nobody has: %v", got)
 	}
 }
+
+func TestALockOfSeveralExecutionsSaysWhoHasASlot(t *testing.T) {
+	f := newFleet(t, nil)
+	l := lockOf("stripe/several", "1")
+	l.Scope.PerEvent, l.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(l.Scope.Workflow), N: -1}}
+	d := f.start(l, 0)
+	got := f.want(200, "", "GET", "/v1/locks/stripe%2Fseveral", opsToken, "")
+	if all, _ := got.json["executions"].([]any); got.json["of"] != 1.0 || len(all) != 1 || all[0] != d.id || got.json["executionId"] != d.id {
+		t.Errorf("%s", got.body)
+	}
+	if all := f.all(opsToken, "locks", "prefix=stripe/several"); len(all) != 1 || all[0] != d.id {
+		t.Errorf("the list has %v", all)
+	}
+	f.want(200, "", "DELETE", "/v1/locks/stripe%2Fseveral?execution="+d.id+"&reason=r", opsToken, "")
+	f.want(404, "lock_not_found", "GET", "/v1/locks/stripe%2Fseveral", opsToken, "")
+}

@@ -19,6 +19,10 @@ func (c *call) viewOfLock(v *idem.LockView) client.Lock {
 		view.Parked = viewOfParked(l.Parked)
 	}
 	view.ExpiresAt, view.ExpiresIn, view.EndsBy = c.remaining(l)
+	view.Of = v.Of
+	for _, id := range v.Holders {
+		view.Executions = append(view.Executions, string(id))
+	}
 	return view
 }
 

@@ -290,10 +290,10 @@ func (c *claimer) markIn(won reply) *mvccpb.KeyValue {
 
 func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	l := c.lock
+	l.Created, l.Token, l.Revision = created, created, revision
 	if len(l.Slots) > 0 {
 		c.store.slots.took(&l)
 	}
-	l.Created, l.Token, l.Revision = created, created, revision
 	protocol.Judge(&l, mark)
 	if c.alone {
 		return claimed{held: newOwned(c.store, l, c.keys, c.session)}
@@ -326,7 +326,7 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 			return c.encode()
 		}
 		if c.q != 0 && c.store.slots.knows() { // it goes on waiting, and the watch tells it
-			return &claimed{seen: &idem.Seen{Full: c.limit(full)}}
+			return &claimed{seen: &idem.Seen{Full: c.limit(full), Oldest: c.store.slots.oldest(full)}}
 		}
 		st, err := c.store.slots.look(ctx, c.keys, c.lock.Slots)
 		switch {
@@ -337,7 +337,7 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 			return &r
 		case looked || c.q != 0:
 			seen := st.Seen(c.lock.Scope.Key)
-			seen.Full = c.limit(full)
+			seen.Full, seen.Oldest = c.limit(full), c.store.slots.oldest(full)
 			return &claimed{seen: seen}
 		}
 	}

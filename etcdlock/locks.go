@@ -16,7 +16,8 @@ import (
 const lockBatch = 100
 
 // Lock is the lock of a workflow. A dead one it buries first, so that the answer is the truth; where etcd takes no burial now, the lock says
-// that it is Dead. Under strategy none a workflow has no lock. The error is idem.ErrNoLock or idem.ErrStoreUnavailable.
+// that it is Dead. Of a workflow whose route has a lock.limit above one it is the lock of the oldest execution. Under strategy none a workflow has no
+// lock. The error is idem.ErrNoLock or idem.ErrStoreUnavailable.
 func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, error) {
 	scope := idem.Scope{Workflow: workflow}
 	for buried := int64(0); ; {
@@ -26,7 +27,7 @@ func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, er
 		}
 		kv := protocol.First(answers[0])
 		if kv == nil {
-			return nil, idem.ErrNoLock
+			return s.oldestOf(ctx, workflow)
 		}
 		l, err := protocol.LockAt(kv)
 		if err != nil {
@@ -41,6 +42,45 @@ func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, er
 		}
 		buried = l.Revision
 	}
+}
+
+// maxHolders bounds the executions of one workflow that are shown together.
+const maxHolders = 1000
+
+// oldestOf is the lock of the execution that has had one of the slots of a workflow for longest, with all that have one.
+func (s *Control) oldestOf(ctx context.Context, workflow string) (*idem.LockView, error) {
+	prefix := s.layout.Lock(idem.Scope{Workflow: workflow}) + "/"
+	answers, revision, err := s.read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend), clientv3.WithLimit(maxHolders)))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	var oldest []idem.LockView
+	var holders []idem.ExecutionID
+	for _, kv := range answers[0].GetResponseRange().Kvs {
+		l, err := protocol.LockAt(kv)
+		if err != nil || !l.OwnLimit() || !l.HasSlot() && !l.Cooling {
+			continue // of a newer release, of strategy none, or it rests
+		}
+		if holders = append(holders, l.Execution); len(oldest) == 0 {
+			oldest = append(oldest, idem.LockView{Lock: l, Of: s.ownLimit(l)})
+		}
+	}
+	if len(oldest) == 0 {
+		return nil, idem.ErrNoLock
+	}
+	if err := s.describe(ctx, oldest, revision); err != nil {
+		return nil, unavailable(err)
+	}
+	oldest[0].Holders = holders
+	return &oldest[0], nil
+}
+
+// ownLimit is how many executions of the workflow of l may run at a time, as this process has it; 0 = one.
+func (s *core) ownLimit(l *idem.Lock) int {
+	if !l.OwnLimit() {
+		return 0
+	}
+	return s.size(l.Route, idem.Slot{Limit: idem.OwnLimit(l.Scope.Workflow)})
 }
 
 // Slots is a part of the slots that are taken, limit by limit. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
@@ -94,10 +134,10 @@ func (s *Control) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, e
 	w := s.newWalk(q.Limit, lockBatch)
 	err = w.through(ctx, keys, func(kv *mvccpb.KeyValue) bool {
 		l, err := protocol.LockAt(kv)
-		if err != nil || l.Scope.PerEvent || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
+		if err != nil || l.Scope.PerEvent && !l.OwnLimit() || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
 			return false // of a newer release, or no lock of a workflow
 		}
-		page.Locks = append(page.Locks, idem.LockView{Lock: l})
+		page.Locks = append(page.Locks, idem.LockView{Lock: l, Of: s.ownLimit(l)})
 		return true
 	})
 	if err == nil {

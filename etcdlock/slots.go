@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"hash/maphash"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -197,11 +198,28 @@ func (p *slots) took(l *idem.Lock) {
 	for _, slot := range l.Slots {
 		if slot.N >= 0 {
 			in := p.ofLocked(slot.Limit)
-			in.taken[slot.N] = protocol.SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route}
+			in.taken[slot.N] = protocol.SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route, Since: l.Revision}
 			in.gone(l.Execution)
 		}
 	}
 	p.unchooseLocked(l)
+}
+
+// oldest is the execution that has had a slot of a limit for longest; "" = none is known.
+func (p *slots) oldest(name string) (id idem.ExecutionID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.limits[name]
+	if l == nil {
+		return ""
+	}
+	since := int64(math.MaxInt64)
+	for _, holder := range l.taken {
+		if holder.Since < since {
+			id, since = holder.Execution, holder.Since
+		}
+	}
+	return id
 }
 
 // freed is told of a lock that this process has nothing to do with any more. Where all is followed, the watch says what becomes of its slots.
@@ -284,6 +302,7 @@ func (p *slots) sawLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
 		return ""
 	}
 	in := p.ofLocked(name)
+	holder.Since = kv.CreateRevision
 	in.taken[n] = holder
 	delete(in.freed, n)
 	return name

@@ -162,6 +162,10 @@ type LockQuery struct {
 type LockView struct {
 	Lock    *Lock
 	Waiting int // executions in its queue
+	// Of is how many executions of the workflow may run at a time, as this process has it, where that is more than one; 0 = it is one.
+	Of int
+	// Holders are those that do, the oldest first, the one of Lock among them. Only where one workflow was asked for, and Of is not 0.
+	Holders []ExecutionID
 }
 
 // LockPage is a part of the locks; see ExecutionPage.

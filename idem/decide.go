@@ -171,8 +171,10 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 		return v
 	case seen.Paused != nil:
 		return Verdict{Decision: DecisionPaused, Paused: seen.Paused, RetryAfter: seen.Paused.retryAfter(now)}
-	case seen.Queue, seen.Full != nil && seen.Full.Rule == "":
+	case seen.Queue:
 		return Verdict{Decision: DecisionLocked}
+	case seen.Full != nil && seen.Full.Rule == "":
+		return Verdict{Decision: DecisionLocked, Holder: seen.Oldest}
 	case seen.Full != nil:
 		return Verdict{Decision: DecisionLimited, Limit: seen.Full.Limit}
 	}

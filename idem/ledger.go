@@ -91,6 +91,8 @@ type Seen struct {
 	RecordRevision int64
 	// Full is the limit that has no slot for it: all are taken, or others wait for one; nil = that is not in the way.
 	Full *Slot
+	// Oldest is the execution that has had a slot of Full for longest, as far as this process knows; "" = it does not.
+	Oldest ExecutionID
 	// Queue: somebody waits for the lock. Not said while the lock is held: then it is the lock that stands in the way.
 	Queue bool
 	// Released: (Follow only) the execution ended without a record, so provably nothing of it had reached the upstream.

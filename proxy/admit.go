@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -101,6 +102,9 @@ func (d *delivery) refused(a *idem.Admission) *ending {
 	}
 	r := &end.refusal
 	r.detail, r.execution, r.closedUntil, r.retryAfter = refusalDetail(a), a.Holder, a.ClosedUntil, a.RetryAfter
+	if r.most = d.route.Policy.Limit; a.Decision == idem.DecisionLocked && r.most > 1 && a.ClosedUntil.IsZero() {
+		r.detail = fmt.Sprintf("%d events of this workflow may run at a time, and as many do; send this one again", r.most)
+	}
 	r.differs, d.report.Differs = a.Differs, a.Differs
 	if end.unrecorded = a.Unrecorded; a.Stale != nil {
 		r.successor = a.Stale.Than

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -43,6 +44,7 @@ type refusal struct {
 	conflict            bool // see idem.DecisionRow
 	execution           idem.ExecutionID
 	workflow            string
+	most                int      // executions of the workflow that may run at a time
 	differs             []string // of a mismatch, where it is known
 	// closedUntil: execution has ended, and its lock stays closed; zero: it has not.
 	closedUntil time.Time
@@ -83,6 +85,9 @@ func (r *refusal) write(ctx *fasthttp.RequestCtx) {
 			Error:    "Workflow currently executing",
 			Details:  "Only one execution can run at a time. Currently executing: " + string(r.execution),
 			Existing: string(r.execution),
+		}
+		if r.most > 1 {
+			p.Details = fmt.Sprintf("%d executions can run at a time, and as many do. The oldest: %s", r.most, r.execution)
 		}
 		if !r.closedUntil.IsZero() {
 			p.Details = "Only one execution can run at a time. " + idem.Closed(r.execution, r.closedUntil)

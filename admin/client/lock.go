@@ -27,6 +27,10 @@ type Lock struct {
 	IsStale     bool     `json:"isStale"`             // its owner is dead: the next one to come will take over
 	Cooling     bool     `json:"cooling,omitempty"`   // the execution has ended, and the lock stays closed for its release_delay
 	Parked      *Parked  `json:"parked,omitempty"`    // its event is parked, and nothing of it is at the upstream: what it waits for; nil: it is not, or is tried now
+	// Of is how many executions of the workflow may run at a time, where that is more than one: then each of them has a lock. 0 = it is one.
+	Of int `json:"of,omitempty"`
+	// Executions are those that run, the oldest first; of Lock, and only where Of is not 0.
+	Executions []string `json:"executions,omitempty"`
 
 	raw json.RawMessage
 }

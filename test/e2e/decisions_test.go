@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -349,4 +350,72 @@ func TestASenderThatHangsUpChangesNothing(t *testing.T) {
 		return !undecided(a)
 	})
 	passed(t, a, 200, "kept", "replayed")
+}
+
+func TestARefusalOfAFullWorkflowNamesTheOldestThatRuns(t *testing.T) {
+	t.Parallel()
+	slow := newHeld(t)
+	up := testkit.NewUpstream(t, slow.handle)
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes:
+  - {name: fails, path: /fails, workflow: w, lock: {limit: 2, strategy: fail_fast}}
+  - {name: skips, path: /skips, workflow: w, lock: {limit: 2, strategy: skip}}
+  - {name: waits, path: /waits, workflow: w, lock: {limit: 2, strategy: wait, wait_timeout: 300ms}}
+`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+	var running []<-chan *testkit.Answer
+	for _, event := range []string{"1", "2"} {
+		running = append(running, testkit.GoPost(t, h.Addr, "/fails", "{}", key(event)))
+		slow.await(t)
+	}
+	refused := testkit.Post(t, h.Addr, "/fails", "{}", key("3"))
+	oldest, _ := refused.JSON()["existingExecutionId"].(string)
+	if refused.Status != 409 || !strings.Contains(fmt.Sprint(refused.JSON()), "2 events of this workflow may run at a time, and as many do") {
+		t.Errorf("%v", refused)
+	}
+	if x := execution(t, h, oldest); x["eventId"] != "1" {
+		t.Errorf("%v is the oldest: %v", x["eventId"], refused)
+	}
+	if a := testkit.Post(t, h.Addr, "/skips", "{}", key("4")); a.Status != 200 || a.JSON()["executionId"] != oldest {
+		t.Errorf("%v", a)
+	}
+	if a := testkit.Post(t, h.Addr, "/waits", "{}", key("5")); a.Status != 409 || a.JSON()["existingExecutionId"] != oldest {
+		t.Errorf("%v", a)
+	}
+	for _, answer := range running {
+		slow.answer <- testkit.OK("done")
+		testkit.Receive(t, "the answer", answer)
+	}
+}
+
+func TestASlotCanBeTakenAwayFromWhatHasIt(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(202, "working") })
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes:
+  - {name: held, path: /held, workflow: w, lock: {limit: 2}, hold: {on_status: [202], ttl: 10m}}
+`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+	first := testkit.Post(t, h.Addr, "/held", "{}", key("1")).Execution()
+	second := testkit.Post(t, h.Addr, "/held", "{}", key("2")).Execution()
+	if got := cli(t, h, "locks", "get", "w"); !strings.Contains(got, "2 of 2 taken, by "+first+", "+second) {
+		t.Errorf("locks get says\n%s", got)
+	}
+	if list := cli(t, h, "locks", "list", "-o", "json"); !strings.Contains(list, first) || !strings.Contains(list, second) {
+		t.Errorf("locks list says\n%s", list)
+	}
+	if a := testkit.Post(t, h.Addr, "/held", "{}", key("3")); a.Status != 409 {
+		t.Fatalf("%v", a)
+	}
+	cli(t, h, "locks", "release", "w", "--execution", second, "--reason", "its service is gone")
+	if x := execution(t, h, second); x["status"] != "ABORTED" || x["outcome"] != "unknown" {
+		t.Errorf("%v", x)
+	}
+	passed(t, testkit.Post(t, h.Addr, "/held", "{}", key("3")), 202, "working", "executed")
 }

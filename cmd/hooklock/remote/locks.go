@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -191,6 +192,9 @@ func printLock(d *Desk, l *client.Lock) error {
 	t := d.table()
 	t.Add("workflow", l.Workflow)
 	t.Add("state", lockState(l))
+	if n := len(l.Executions); n > 0 {
+		t.Add("slots", fmt.Sprintf("%d of %d taken, by %s", n, l.Of, strings.Join(l.Executions, ", ")))
+	}
 	t.Add("execution", l.ExecutionID)
 	t.Add("holder", l.Holder)
 	t.Add("token", strconv.FormatInt(l.Token, 10))
