@@ -93,6 +93,7 @@ func (c *call) listExecutions() error {
 		for i := range page.Executions {
 			if f := &page.Executions[i]; c.caller.sees(f.Workflow()) {
 				v := viewOfExecution(f)
+				c.showFailed(&v, f)
 				if v.Status == client.Refused || v.Status == client.Released {
 					met.show(ctx, &v, f, 1)
 				}
@@ -143,6 +144,7 @@ func (c *call) getExecution() error {
 	looking, over := c.reading()
 	defer over()
 	met.show(looking, &v, found, idem.MaxArrivals)
+	c.showFailed(&v, found)
 	return c.ok(http.StatusOK, v)
 }
 

@@ -69,6 +69,7 @@ func (f *fleet) block(h idem.Held) {
 	}
 	p.Failures, p.Trying, p.Blocked = 1, false, "1 of 1 tries failed"
 	p.Last = &idem.Evidence{Outcome: idem.Executed, Status: 503, Code: "upstream_status", Detail: "it said so", At: time.Now()}
+	p.Failed = []idem.FailedAnswer{{At: p.Last.At, Status: 503, Text: "database is locked"}}
 	if err := h.Rest(within(f.t), p); err != nil {
 		f.t.Fatal(err)
 	}
@@ -106,6 +107,12 @@ func TestWhatIsParkedSaysSoUntilItEnds(t *testing.T) {
 	last, _ := p["lastEvidence"].(map[string]any)
 	if a.text("status") != "RUNNING" || p["blocked"] != "1 of 1 tries failed" || p["tries"] != 1.0 || p["failures"] != 1.0 || last["status"] != 503.0 || last["outcome"] != "executed" {
 		t.Errorf("%s", a.body)
+	}
+	for token, want := range map[string]any{seeingToken: "database is locked", readToken1: nil} {
+		x := f.want(200, "", "GET", "/v1/executions/"+id, token, "").json
+		if failed, _ := x["failedAnswers"].([]any); len(failed) != 1 || failed[0].(map[string]any)["text"] != want {
+			t.Errorf("%v with a token that sees %v", failed, want)
+		}
 	}
 	rest := *h.Lock().Parked
 	rest.Blocked, rest.NextAttempt = "", time.Now().Add(time.Minute)

@@ -22,6 +22,7 @@ const (
 	readToken1  = "read-token-read-token-read-token"    // reads everything
 	stripeToken = "stripe-token-stripe-token-stripe-to" // reads and writes stripe/*
 	writeToken1 = "write-token-write-token-write-tok"   // writes everything, reads nothing
+	seeingToken = "seeing-token-seeing-token-seeing"    // reads everything, and sees that, too
 	bodiesToken = "bodies-token-bodies-token-bodies"    // sees what senders and upstreams said, and no more
 )
 
@@ -30,6 +31,7 @@ func rigTokens() []Token {
 		{Name: "ops", Digest: Digest(opsToken), Read: true, Write: true, Bodies: true},
 		{Name: "reader", Digest: Digest(readToken1), Read: true, Workflows: []string{"*"}},
 		{Name: "stripe", Digest: Digest(stripeToken), Read: true, Write: true, Workflows: []string{"stripe/*", "*-shared"}},
+		{Name: "seer", Digest: Digest(seeingToken), Read: true, Bodies: true, Workflows: []string{"*"}},
 		{Name: "auditor", Digest: Digest(bodiesToken), Bodies: true},
 		{Name: "writer", Digest: Digest(writeToken1), Write: true},
 	}

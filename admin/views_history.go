@@ -7,6 +7,23 @@ import (
 	"hooklock/idem"
 )
 
+// showFailed adds the answers that said that tries failed, with what they said where the caller may see that.
+func (c *call) showFailed(v *client.Execution, f *idem.Found) {
+	var failed []idem.FailedAnswer
+	switch {
+	case f.Record != nil:
+		failed = f.Record.Failed
+	case f.Lock != nil && f.Lock.Parked != nil:
+		failed = f.Lock.Parked.Failed
+	}
+	for _, a := range failed {
+		if !c.caller.token.Bodies {
+			a.Text = ""
+		}
+		v.FailedAnswers = append(v.FailedAnswers, client.FailedAnswer{At: client.Time{Time: a.At}, Status: a.Status, Text: a.Text})
+	}
+}
+
 // showHistory adds what the ledger knows of the event besides the execution.
 func showHistory(v *client.Execution, f *idem.Found) {
 	if len(f.Attempts) > 1 {

@@ -538,7 +538,7 @@ func DefaultRoute() Route {
 		Park: Park{
 			On:    []idem.ParkOn{idem.ParkLocked, idem.ParkSlow, idem.ParkUnreachable, idem.ParkUnknown},
 			After: 5 * time.Second, Answer: 202, MaxAge: 24 * time.Hour, Attempts: 10, OnFailure: idem.FailureHold,
-			Signature: idem.SignatureKeep, MaxWaiting: 1000,
+			Signature: idem.SignatureKeep, MaxWaiting: 1000, FailedAnswers: true,
 		},
 		Order:         Order{Unit: idem.UnitNone, OnStale: idem.StaleAnnotate},
 		OnStoreDown:   StoreDownReject,

@@ -42,6 +42,8 @@ type Park struct {
 	Signature idem.ParkSignature `koanf:"signature"`
 	// Parked events of one workflow. Default 1000.
 	MaxWaiting int `koanf:"max_waiting"`
+	// Whether the first 512 bytes of each answer are kept that says that a try failed: people with the scope bodies see them. Default true.
+	FailedAnswers bool `koanf:"failed_answers"`
 }
 
 // ParkStore is where the bytes of parked requests are kept.

@@ -473,15 +473,16 @@ func (e *carried) drop(rec *Record) {
 
 // dead ends it as a dead letter.
 func (e *carried) dead(t *Tried, step nextStep) bool {
-	outcome := e.held.Lock().Parked.Outcome()
+	var last *Evidence
+	p := *e.held.Lock().Parked
 	if policy := e.c.o.Policy(e.held.Lock().Route); policy != nil && t.Failure.Code != CodeTooOld {
-		after := e.held.Lock().Parked.tried(&Evidence{Outcome: t.outcome(policy)})
-		outcome = after.Outcome()
+		last = t.evidence(policy, e.c.o.Guard.o.Now())
+		p = p.tried(last)
 	}
 	ctx, cancel := e.bounded()
 	defer cancel()
 	_, err := e.held.DeadLetter(ctx, End{
-		Status: Failed, Outcome: outcome, Error: &Failure{Code: step.code, Detail: step.why}, Answer: t.Answer, FinishedAt: e.c.o.Guard.o.Now(),
+		Status: Failed, Outcome: p.Outcome(), Tried: last, Error: &Failure{Code: step.code, Detail: step.why}, Answer: t.Answer, FinishedAt: e.c.o.Guard.o.Now(),
 	})
 	if errors.Is(err, ErrNotOld) { // somebody lets it run just now; that its age has begun anew is heard of in a moment
 		e.tooOld, e.due = false, time.Time{}

@@ -1,6 +1,10 @@
 package idem
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // An execution is parked when its sender has been told that it is accepted and it has not ended: it waits in its workflow's line without a
 // session, or has the lock and is tried again (docs/park.md). Nothing of it is lost with the process that accepted it.
@@ -60,6 +64,8 @@ type ParkPolicy struct {
 	Signature  ParkSignature
 	MaxWaiting int // parked executions of one workflow
 	MaxBytes   int // of a request; a longer one is not parked. 0 = no bound
+	// FailedAnswers: the beginning of each answer that says that a try failed is kept, for people.
+	FailedAnswers bool
 }
 
 // Parked is what the ledger says of a parked execution, in its place or its lock.
@@ -76,8 +82,38 @@ type Parked struct {
 	Last        *Evidence `json:"last,omitempty"`       // of the latest try that ended
 	Effect      Outcome   `json:"effect,omitempty"`     // of all tries that ended; "" = none has
 	Blocked     string    `json:"blocked,omitempty"`    // why it waits for a person; "" = it does not
+	// Failed are the newest answers that said that a try failed, the newest last.
+	Failed []FailedAnswer `json:"failed,omitempty"`
 	// MaxAge is Kept's, for whoever lets it run again. The ledger writes this, Since and Bytes once, and keeps them.
 	MaxAge time.Duration `json:"maxAgeNs,omitempty"`
+}
+
+// FailedAnswer is an answer of the upstream that says that a try failed.
+type FailedAnswer struct {
+	At     time.Time `json:"at"`
+	Status int       `json:"status"`
+	Text   string    `json:"text,omitempty"` // the beginning of its body; "" = it is not kept, or is no text
+}
+
+const (
+	maxFailed     = 8   // answers that are kept of an execution
+	maxFailedText = 512 // bytes that are kept of each
+)
+
+// FailedText is what is kept of the body of a failed answer for people, with "" for what is not text.
+func (p *ParkPolicy) FailedText(body []byte) string {
+	if p == nil || !p.FailedAnswers {
+		return ""
+	}
+	for _, c := range body[:min(len(body), maxFailedText)] {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return ""
+		}
+	}
+	if len(body) > maxFailedText {
+		body = body[:maxFailedText]
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
 }
 
 // Outcome is what is known of all tries together.
@@ -95,12 +131,24 @@ func (p *Parked) Outcome() Outcome {
 // did not reach the upstream.
 func (p Parked) tried(last *Evidence) Parked {
 	p.Trying, p.Last = false, last
+	if last != nil && last.Status != 0 && !Succeeded(last.Status) {
+		p.Failed = append(slices.Clone(p.Failed), FailedAnswer{last.At.UTC().Round(time.Millisecond), last.Status, last.Text})
+		p.Failed = p.Failed[max(0, len(p.Failed)-maxFailed):]
+	}
 	switch {
 	case last == nil:
 	case p.Effect == "", last.Outcome == Executed, last.Outcome == Unknown && p.Effect != Executed:
 		p.Effect = last.Outcome
 	}
 	return p
+}
+
+// FailedWith is Failed after one more try; nil: there is none.
+func (p *Parked) FailedWith(last *Evidence) []FailedAnswer {
+	if last == nil {
+		return p.Failed
+	}
+	return p.tried(last).Failed
 }
 
 // Evidence is what is known of one try of a parked execution.
@@ -110,6 +158,8 @@ type Evidence struct {
 	Code    string    `json:"code,omitempty"`
 	Detail  string    `json:"detail,omitempty"`
 	At      time.Time `json:"at"`
+	// Text is the beginning of a failed answer's body; it is in Parked.Failed, and not here, when it is written.
+	Text string `json:"-"`
 }
 
 // Kept is the request of a parked execution as the ledger keeps it.

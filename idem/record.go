@@ -251,6 +251,8 @@ type End struct {
 	// Kept: the answer settles the event; duplicates get it. Without it the event may run again.
 	Kept   bool    `json:"kept,omitempty"`
 	Answer *Answer `json:"-"` // nil when no whole answer came; the ledger stores its body as it is
+	// Tried is the try of a parked execution that this ends with, where it is not written down yet; nil: there is none.
+	Tried *Evidence `json:"-"`
 }
 
 // Record is the ended execution of an event, and what its duplicates get.
@@ -265,6 +267,8 @@ type Record struct {
 	Tries int `json:"tries,omitempty"`
 	// ParkedOn is what it was parked for; "" = it was not parked, or an older release wrote the record.
 	ParkedOn ParkOn `json:"parkedOn,omitempty"`
+	// Failed are the newest answers that said that a try of a parked execution failed, the newest last.
+	Failed []FailedAnswer `json:"failed,omitempty"`
 
 	Revision int64 `json:"-"` // mod revision
 	Size     int   `json:"-"` // bytes in the ledger, as this process wrote it; 0 = not known

@@ -55,7 +55,7 @@ const (
 func (t *Tried) evidence(p *Policy, now time.Time) *Evidence {
 	e := &Evidence{Outcome: t.outcome(p), At: now, Code: t.Failure.Code, Detail: t.Failure.Detail}
 	if t.Answer != nil {
-		e.Status = t.Answer.Status
+		e.Status, e.Text = t.Answer.Status, p.Park.FailedText(t.Answer.Body)
 	}
 	return e
 }

@@ -46,6 +46,22 @@ type Arrival struct {
 	Behind *ArrivalBehind `json:"behind,omitempty"`
 }
 
+// FailedAnswer is an answer of the service that says that a try failed.
+type FailedAnswer struct {
+	At     Time   `json:"at"`
+	Status int    `json:"status"`
+	Text   string `json:"text,omitempty"` // the first 512 bytes of its body; "" without the scope bodies, where it is not kept, and where it is no text
+}
+
+// LastFailed is ": " and what the latest failed answer said, on one line; "" where that is not known.
+func (e *Execution) LastFailed() string {
+	n := len(e.FailedAnswers)
+	if n == 0 || e.FailedAnswers[n-1].Text == "" {
+		return ""
+	}
+	return ": " + strings.Join(strings.Fields(e.FailedAnswers[n-1].Text), " ")
+}
+
 // ReleasedExecution is an execution whose record a person removed, so that its event runs again, and how it had ended.
 type ReleasedExecution struct {
 	ExecutionID string  `json:"executionId"`

@@ -200,13 +200,13 @@ func storyOf(x *client.Execution) string {
 func why(x *client.Execution) string {
 	switch {
 	case x.Error != nil && x.Error.Detail != "":
-		return x.Error.Code + ": " + x.Error.Detail
+		return x.Error.Code + ": " + x.Error.Detail + x.LastFailed()
 	case x.Error != nil:
 		return x.Error.Code
 	case x.AbortedBy != "":
 		return x.AbortedBy + ": " + x.AbortReason
 	case x.Parked != nil && x.Parked.Blocked != "":
-		return x.Parked.Blocked
+		return x.Parked.Blocked + x.LastFailed()
 	case x.Status == client.Released:
 		return x.Released.Text()
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:

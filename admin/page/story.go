@@ -173,6 +173,9 @@ func itemsOf(x *client.Execution) []item {
 	for _, s := range x.Steps {
 		items = append(items, stepItems(s, x)...)
 	}
+	for _, a := range x.FailedAnswers {
+		items = append(items, item{At: a.At.Time, Kind: "end", Title: fmt.Sprintf("A try failed: the service answered %d", a.Status), Why: a.Text})
+	}
 	return append(items, parkItems(x)...)
 }
 

@@ -191,6 +191,7 @@ func (v *recordValue) spell(room int) ([]byte, error) {
 	s.flag("requestKept", v.RequestKept)
 	s.count("tries", int64(v.Tries))
 	s.some("parkedOn", string(v.ParkedOn))
+	s.any("failed", v.Failed, len(v.Failed) > 0)
 	s.number("token", v.Token)
 	s.time("expiresAt", v.ExpiresAt)
 	if a := v.Answer; a != nil {

@@ -52,7 +52,7 @@ const CodeSkipped = "skipped"
 
 // endParked makes the record one of a parked execution. One that was skipped has not been cancelled: it may run again.
 func endParked(r *idem.Record, l *idem.Lock) {
-	r.Tries, r.ParkedOn = l.Parked.Tries, l.Parked.On
+	r.Tries, r.ParkedOn, r.Failed = l.Parked.Tries, l.Parked.On, l.Parked.FailedWith(r.Tried)
 	if r.Abort != nil && r.Abort.Skip {
 		c := r.Abort
 		r.Status, r.Abort, r.RequestKept = idem.Failed, nil, true

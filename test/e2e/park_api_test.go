@@ -318,3 +318,59 @@ func TestATrialKeepsNothing(t *testing.T) {
 		}
 	}
 }
+
+// A dozen dead letters with one cause name it.
+func TestADeadLetterSaysWhatTheServiceSaid(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
+		if r.Body == "long" {
+			return testkit.Reply(500, strings.Repeat("x", 2000))
+		}
+		return testkit.Reply(500, "database\nis locked\n")
+	})
+	h := own(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes:
+  - {name: skips, path: /skips, park: {enabled: true, after: 0s, attempts: 1, on_failure: skip}}
+  - {name: holds, path: /holds, park: {enabled: true, on: [failed], attempts: 1, on_failure: hold}}
+  - {name: quiet, path: /quiet, park: {enabled: true, after: 0s, attempts: 1, on_failure: skip, failed_answers: false}}
+`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+	dead := acceptedAs(t, testkit.Post(t, h.Addr, "/skips", "{}", key("1")), 202)
+	long := acceptedAs(t, testkit.Post(t, h.Addr, "/skips", "long", key("2")), 202)
+	quiet := acceptedAs(t, testkit.Post(t, h.Addr, "/quiet", "{}", key("3")), 202)
+	held := acceptedAs(t, testkit.Post(t, h.Addr, "/holds", "{}", key("4")), 202)
+	for _, id := range []string{dead, long, quiet} {
+		testkit.Until(t, "it to be a dead letter", func() bool { return execution(t, h, id)["status"] == "FAILED" })
+	}
+	said := func(id, token string) (status any, text string) {
+		_, x := asked(t, h, http.MethodGet, "/v1/executions/"+id, token, "")
+		failed, _ := x["failedAnswers"].([]any)
+		if len(failed) != 1 {
+			t.Fatalf("%v", x)
+		}
+		last := failed[0].(map[string]any)
+		text, _ = last["text"].(string)
+		return last["status"], text
+	}
+	token := localToken(t, h)
+	if status, text := said(dead, token); status != 500.0 || text != "database\nis locked" {
+		t.Errorf("%v %q", status, text)
+	}
+	if _, text := said(long, token); len(text) != 512 {
+		t.Errorf("%d bytes are kept", len(text))
+	}
+	for id, token := range map[string]string{quiet: token, dead: ""} {
+		if status, text := said(id, token); status != 500.0 || text != "" {
+			t.Errorf("%v %q", status, text)
+		}
+	}
+	if list := cli(t, h, "executions", "list", "--dead-letters", "-o", "wide"); !strings.Contains(list, "the upstream answered 500: database is locked") {
+		t.Errorf("the list says\n%s", list)
+	}
+	testkit.Until(t, "the other one to be blocked", func() bool {
+		return strings.Contains(cli(t, h, "executions", "list", "--blocked", "-o", "wide"), held) && strings.Contains(cli(t, h, "executions", "list", "--blocked", "-o", "wide"), "database is locked")
+	})
+}

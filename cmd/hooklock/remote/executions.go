@@ -60,13 +60,13 @@ func took(from, to time.Time) string {
 func why(x *client.Execution) string {
 	switch {
 	case x.Error != nil && x.Error.Detail != "":
-		return x.Error.Code + ": " + x.Error.Detail
+		return x.Error.Code + ": " + x.Error.Detail + x.LastFailed()
 	case x.Error != nil:
 		return x.Error.Code
 	case x.AbortedBy != "" && x.AbortReason != "":
 		return x.AbortedBy + ": " + x.AbortReason
 	case x.Parked != nil && x.Parked.Blocked != "":
-		return "blocked: " + x.Parked.Blocked
+		return "blocked: " + x.Parked.Blocked + x.LastFailed()
 	case x.Status == client.Released:
 		return x.Released.Text()
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:

@@ -58,12 +58,12 @@ var parkedHead = []string{"EXECUTION", "STATE", "AGE", "TRIES", "NEXT", "WORKFLO
 func parkedRow(x *client.Execution, now time.Time) []string {
 	state, since, tries, next, because := "dead letter", x.StartedAt, x.Tries, "", why(x)
 	if p := x.Parked; p != nil {
-		state, since, tries, because = string(client.ParkWaiting), p.Since, p.Tries, evidence(p.LastEvidence)
+		state, since, tries, because = string(client.ParkWaiting), p.Since, p.Tries, evidence(p.LastEvidence)+x.LastFailed()
 		if !p.NextAttempt.IsZero() {
 			next = cli.Span(max(0, p.NextAttempt.Sub(now)))
 		}
 		if p.Blocked != "" {
-			state, because = "blocked", p.Blocked
+			state, because = "blocked", p.Blocked+x.LastFailed()
 		}
 	}
 	return []string{x.ExecutionID, state, cli.Span(now.Sub(since.Time)), strconv.Itoa(tries), next, x.Workflow, x.EventID, because}

@@ -17,7 +17,7 @@ func parkPolicy(c *config.Park) *idem.ParkPolicy {
 	}
 	p := &idem.ParkPolicy{
 		After: c.After, Answer: c.Answer, MaxAge: c.MaxAge, Attempts: c.Attempts, OnFailure: c.OnFailure, Signature: c.Signature,
-		MaxWaiting: c.MaxWaiting,
+		MaxWaiting: c.MaxWaiting, FailedAnswers: c.FailedAnswers,
 	}
 	for _, on := range c.On {
 		switch on {
