@@ -103,6 +103,7 @@ func (c *combination) judge(l *life) (faults []string) {
 			}
 		case d == "parked":
 			promised[a.Execution()] = true
+		case d == "stale_event" && c.order == "reject": // the newer one had gone through
 		case !slices.Contains([]string{"in_flight", "locked", "wait_timeout", "skipped", "superseded", "replayed"}, d):
 			faults = append(faults, fmt.Sprintf("the answer is %d %s", a.Status, d))
 		}
