@@ -2,12 +2,14 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
@@ -187,6 +189,17 @@ func (a *audits) next() []audited {
 	return slices.Clone(a.queue[:n])
 }
 
+// notes writes notes together, or in parts where etcd takes fewer at a time (--max-txn-ops).
+func (s *core) notes(ctx context.Context, ops protocol.Writes) error {
+	_, err := s.pool.Commit(ctx, link.AttemptTimeout, nil, ops)
+	if n := len(ops); n > 1 && errors.Is(err, rpctypes.ErrTooManyOps) {
+		if err = s.notes(ctx, ops[:n/2]); err == nil {
+			err = s.notes(ctx, ops[n/2:])
+		}
+	}
+	return err
+}
+
 func (a *audits) send(ctx context.Context, some []audited) error {
 	var ops protocol.Writes
 	var leases []clientv3.LeaseID
@@ -198,7 +211,7 @@ func (a *audits) send(ctx context.Context, some []audited) error {
 		leases = append(leases, lease)
 		ops = append(ops, protocol.Note(one.key, protocol.Leased{Value: one.value, Lease: lease}))
 	}
-	_, err := a.store.pool.Commit(ctx, link.AttemptTimeout, nil, ops)
+	err := a.store.notes(ctx, ops)
 	if err == nil {
 		return nil
 	}

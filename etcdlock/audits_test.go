@@ -162,3 +162,20 @@ func TestLongAuditsAreKeptHoweverManyComeTogether(t *testing.T) {
 		t.Fatalf("%d of %d", len(all), auditBatch)
 	}
 }
+
+func TestAuditsAndCopiesAreWrittenWhereEtcdTakesFewOperationsAtATime(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.StartWithTxnOps(t, 8)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	h := mustClaim(t, s, lockFor("w", "one"), 0)
+	for i := range 50 {
+		s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
+		s.Duplicate(idem.ExecutionID(fmt.Sprint("exec_", i)), time.Hour)
+	}
+	s.audits.finish(within(t, patience))
+	if all := allAudits(t, s, idem.AuditQuery{}); len(all) != 50 {
+		t.Errorf("%d of 50 audits", len(all))
+	}
+	eventually(t, "the copies are written", func() bool { return len(keysBelow(t, e, "/hooklock/v1/duplicates/")) == 50 })
+	mustSettle(t, h)
+}

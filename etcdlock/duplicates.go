@@ -227,15 +227,14 @@ func (d *duplicates) put(ctx context.Context, batch []*tally) error {
 		key, value := d.keyLocked(t), t.value()
 		d.mu.Unlock()
 		if size += len(value); len(ops) > 0 && size > maxBatchBytes {
-			if _, err := d.store.pool.Commit(ctx, link.AttemptTimeout, nil, ops); err != nil {
+			if err := d.store.notes(ctx, ops); err != nil {
 				return err
 			}
 			ops, size = nil, len(value)
 		}
 		ops = append(ops, protocol.Note(key, protocol.Leased{Value: value, Lease: t.lease}))
 	}
-	_, err := d.store.pool.Commit(ctx, link.AttemptTimeout, nil, ops)
-	return err
+	return d.store.notes(ctx, ops)
 }
 
 // prolong sees to it that the count lives for the retention from now on, and takes a place on a lease only where it has to.

@@ -39,6 +39,12 @@ func StartWithQuota(tb testing.TB, bytes int64) *Etcd {
 	return start(tb, func(c *embed.Config) { c.QuotaBackendBytes = bytes }, nil)
 }
 
+// StartWithTxnOps is Start with a limit of the operations of one transaction.
+func StartWithTxnOps(tb testing.TB, n uint) *Etcd {
+	tb.Helper()
+	return start(tb, func(c *embed.Config) { c.MaxTxnOps = n }, nil)
+}
+
 // start runs a member with what change makes of its configuration. t is what clients need for it, nil where it is plain.
 func start(tb testing.TB, change func(*embed.Config), t *tls.Config) *Etcd {
 	tb.Helper()
