@@ -127,7 +127,7 @@ type past struct {
 	below int64 // only what was written before that revision
 
 	stretches []stretch // those that are left
-	opened    int
+	opened    int // besides those that may take more
 	chunk     int
 	found     []written // of those that were opened; the newest first
 }
@@ -179,7 +179,7 @@ func keyBeginning(q *idem.ExecutionQuery) string {
 // next are at most n keys, those that were written last and are before the ones that it gave before. None, and over false: the page has read enough.
 func (p *past) next(ctx context.Context, n int) (some []written, over bool, err error) {
 	for len(p.stretches) > 0 && (len(p.found) == 0 || p.stretches[0].before > p.found[0].revision) {
-		if p.opened >= maxStretches && p.stretches[0].before < math.MaxInt64 {
+		if p.opened >= maxStretches && p.stretches[0].before < p.below { // otherwise the next page would begin where this one did
 			return nil, false, nil
 		}
 		if err := p.open(ctx); err != nil {
@@ -195,13 +195,10 @@ func (p *past) next(ctx context.Context, n int) (some []written, over bool, err 
 	return some, len(some) == 0, nil
 }
 
-// place is the revision before which nothing was given yet.
+// place is the revision below which the next page goes on: whatever was found but not given is below it, too.
 func (p *past) place() int64 {
-	if len(p.stretches) > 0 && p.stretches[0].before < p.below {
-		p.below = p.stretches[0].before
-		if len(p.found) > 0 {
-			p.below = max(p.below, p.found[0].revision+1)
-		}
+	if len(p.stretches) > 0 {
+		return min(p.below, p.stretches[0].before)
 	}
 	return p.below
 }
@@ -210,10 +207,13 @@ func (p *past) place() int64 {
 func (p *past) open(ctx context.Context) error {
 	n := 0
 	for n < len(p.stretches) && (n < p.chunk || p.stretches[n].before == math.MaxInt64) {
+		if p.stretches[n].before < math.MaxInt64 {
+			p.opened++
+		}
 		n++
 	}
 	some := p.stretches[:n]
-	p.stretches, p.opened, p.chunk = p.stretches[n:], p.opened+n, min(2*p.chunk, maxStretches/4)
+	p.stretches, p.chunk = p.stretches[n:], min(2*p.chunk, maxStretches/4)
 	found, errs := make([][]written, n), make([]error, n)
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, stretchReads)

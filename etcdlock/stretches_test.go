@@ -1,0 +1,298 @@
+package etcdlock
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// leaseOf lists a lease as a process with that chain would have, and returns it with the revision at which it did.
+func leaseOf(tb testing.TB, e *etcdtest.Etcd, s *Store, kind, chain string, at time.Time) (clientv3.LeaseID, int64) {
+	tb.Helper()
+	granted, err := e.Client.Grant(within(tb, patience), 3600)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	value := protocol.EncodeLease(protocol.ListedLease{Chain: chain, At: at, Open: int64(time.Hour)})
+	put, err := e.Client.Put(within(tb, patience), s.layout.Leases(kind)+strconv.FormatInt(int64(granted.ID), 16), string(value), clientv3.WithLease(granted.ID))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return granted.ID, put.Header.Revision
+}
+
+// recordOn writes the record of an ended event on a lease.
+func recordOn(tb testing.TB, e *etcdtest.Etcd, s *Store, lease clientv3.LeaseID, workflow, event string) idem.ExecutionID {
+	tb.Helper()
+	l := lockFor(workflow, event)
+	value, err := protocol.EncodeRecord(protocol.RecordOf(&l, success("body")), "me")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := e.Client.Put(within(tb, patience), s.layout.Record(l.Scope), string(value), clientv3.WithLease(lease)); err != nil {
+		tb.Fatal(err)
+	}
+	return l.Execution
+}
+
+// endedPages goes through the pages of what has ended, and fails where a page leads no further.
+func endedPages(tb testing.TB, s *Store, most int) (got []idem.ExecutionID) {
+	tb.Helper()
+	q := idem.ExecutionQuery{Limit: 100, Status: idem.Success}
+	for range most {
+		page, err := s.Executions(within(tb, patience), q)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		got = append(got, ids(page.Executions)...)
+		if page.NextCursor == "" {
+			return got
+		}
+		if page.NextCursor == q.Cursor {
+			tb.Fatalf("after %d executions the list stays at %s", len(got), q.Cursor)
+		}
+		q.Cursor = page.NextCursor
+	}
+	tb.Fatalf("%d pages do not reach the end: %d executions", most, len(got))
+	return nil
+}
+
+// Many processes have leases that take keys at one time. They are read with each page, and keep it from nothing else.
+func TestAListReachesItsEndHoweverManyLeasesStillTakeKeys(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	now := time.Now()
+	var want []idem.ExecutionID
+	for i := range 6 {
+		lease, _ := leaseOf(t, e, s, protocol.KindRecords, "one", now)
+		want = append(want, recordOn(t, e, s, lease, "w", fmt.Sprintf("event %d", i)))
+		if i == 2 {
+			for j := range maxStretches + 10 {
+				leaseOf(t, e, s, protocol.KindRecords, fmt.Sprintf("other %d", j), now)
+			}
+		}
+	}
+	slices.Reverse(want)
+	if got := endedPages(t, s, 10); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Processes that restart often leave many leases, of which one knows only that they were over when another process had let an hour pass. A page must read
+// all of them before it can say what is the newest there.
+func TestAListReachesItsEndHoweverManyLeasesWereOverAtOneTime(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	now := time.Now()
+	var want []idem.ExecutionID
+	for i := range maxStretches + 10 {
+		lease, _ := leaseOf(t, e, s, protocol.KindRecords, fmt.Sprintf("restarted %d", i), now)
+		if i%50 == 0 {
+			want = append(want, recordOn(t, e, s, lease, "w", fmt.Sprintf("event %d", i)))
+		}
+	}
+	leaseOf(t, e, s, protocol.KindRecords, "runs", now)
+	leaseOf(t, e, s, protocol.KindRecords, "runs", now.Add(3*time.Hour))
+	slices.Reverse(want)
+	if got := endedPages(t, s, 10); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A page gives what is newer than anything that it has not read, and the next one goes on right there.
+func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
+	found := func(revisions ...int64) (all []written) {
+		for _, r := range revisions {
+			all = append(all, written{strconv.FormatInt(r, 10), r})
+		}
+		return all
+	}
+	p := &past{below: 100, opened: maxStretches, stretches: []stretch{{before: 50}, {before: 40}}, found: found(90, 80, 51, 49, 30)}
+	for _, c := range []struct {
+		n     int
+		want  []written
+		over  bool
+		place int64
+	}{
+		{2, found(90, 80), false, 0},
+		{10, found(51), false, 0},
+		{10, nil, false, 50},
+	} {
+		got, over, err := p.next(t.Context(), c.n)
+		if err != nil || !slices.Equal(got, c.want) || over != c.over {
+			t.Fatalf("%d: %v %v %v; want %v", c.n, got, over, err, c)
+		}
+		if len(got) > 0 && p.below != got[len(got)-1].revision { // what was put anew meanwhile is further up, and not shown once more
+			t.Errorf("it reads on below %d after %v", p.below, got)
+		}
+		if c.place > 0 && p.place() != c.place {
+			t.Errorf("the next page goes on below %d, want %d", p.place(), c.place)
+		}
+	}
+	last := &past{below: 100, found: found(90, 30)}
+	for _, want := range [][]written{found(90), found(30), nil} {
+		if got, over, err := last.next(t.Context(), 1); err != nil || !slices.Equal(got, want) || over != (want == nil) {
+			t.Fatalf("%v %v %v, want %v", got, over, err, want)
+		}
+	}
+}
+
+func TestASearchReadsTheLeasesOfItsTimeAlone(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	const most = clockSkew
+	begin := time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
+	at := func(hours int) time.Time { return begin.Add(time.Duration(hours) * time.Hour) }
+	for _, kind := range []string{protocol.KindRecords, protocol.KindArrivals} {
+		var leases []clientv3.LeaseID
+		var revisions []int64
+		for _, hours := range []int{0, 10, 20} { // each takes keys for an hour
+			lease, revision := leaseOf(t, e, s, kind, strconv.Itoa(hours), at(hours))
+			leases, revisions = append(leases, lease), append(revisions, revision)
+		}
+		for name, c := range map[string]struct {
+			q     idem.ExecutionQuery
+			below int64
+			want  []int // of the leases
+		}{
+			"no bound":                       {idem.ExecutionQuery{}, math.MaxInt64, []int{0, 1, 2}},
+			"since the end of the second":    {idem.ExecutionQuery{Since: at(11).Add(most)}, math.MaxInt64, []int{1, 2}},
+			"since after that":               {idem.ExecutionQuery{Since: at(11).Add(most + 1)}, math.MaxInt64, []int{2}},
+			"until the begin of the second":  {idem.ExecutionQuery{Until: at(10).Add(-most)}, math.MaxInt64, []int{0, 1}},
+			"until before that":              {idem.ExecutionQuery{Until: at(10).Add(-most - 1)}, math.MaxInt64, []int{0}},
+			"between":                        {idem.ExecutionQuery{Since: at(5), Until: at(15)}, math.MaxInt64, []int{1}},
+			"below the third":                {idem.ExecutionQuery{}, revisions[2], []int{0, 1}},
+			"below what follows the third":   {idem.ExecutionQuery{}, revisions[2] + 1, []int{0, 1, 2}},
+			"below the third, since between": {idem.ExecutionQuery{Since: at(5)}, revisions[2], []int{1}},
+		} {
+			p, err := s.newPast(within(t, patience), kind, &c.q, c.below)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []int
+			for _, st := range p.stretches {
+				got = append(got, slices.Index(leases, st.lease))
+			}
+			slices.Sort(got)
+			want := c.want
+			if kind == protocol.KindArrivals && !c.q.Until.IsZero() { // one that is written again moves, and shows what came before
+				want = []int{0, 1, 2}
+				if !c.q.Since.IsZero() {
+					want = []int{1, 2}
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s%s: leases %v, want %v", kind, name, got, want)
+			}
+		}
+	}
+}
+
+// A lease takes no keys any more when the next but one of its chain is there, and until then it may.
+func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	begin := time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
+	type lease struct {
+		id       clientv3.LeaseID
+		revision int64
+	}
+	var a, b []lease
+	for i := range 4 {
+		id, revision := leaseOf(t, e, s, protocol.KindRecords, "a", begin.Add(time.Duration(i)*10*time.Minute))
+		a = append(a, lease{id, revision})
+		if i%2 == 0 {
+			id, revision := leaseOf(t, e, s, protocol.KindRecords, "b", begin.Add(time.Duration(i)*time.Minute))
+			b = append(b, lease{id, revision})
+		}
+	}
+	all, err := s.stretches(within(t, patience), protocol.KindRecords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type side struct {
+		after, before int64
+		to            time.Duration // since the begin
+	}
+	want := map[clientv3.LeaseID]side{
+		a[0].id: {a[0].revision, a[2].revision, 20 * time.Minute},
+		a[1].id: {a[1].revision, a[3].revision, 30 * time.Minute},
+		a[2].id: {a[2].revision, math.MaxInt64, 80 * time.Minute},
+		a[3].id: {a[3].revision, math.MaxInt64, 90 * time.Minute},
+		b[0].id: {b[0].revision, math.MaxInt64, 60 * time.Minute},
+		b[1].id: {b[1].revision, math.MaxInt64, 62 * time.Minute},
+	}
+	var order []clientv3.LeaseID
+	for _, st := range all {
+		if got := (side{st.after, st.before, st.to.Sub(begin)}); got != want[st.lease] {
+			t.Errorf("%+v, want %+v", got, want[st.lease])
+		}
+		order = append(order, st.lease)
+	}
+	if newest := []clientv3.LeaseID{a[3].id, b[1].id, a[2].id, b[0].id, a[1].id, a[0].id}; !slices.Equal(order, newest) {
+		t.Errorf("in the order %v, want %v", order, newest)
+	}
+}
+
+// Of the keys on a lease a search reads those that may be what it asks for: not those of other workflows, nor what else is there.
+func TestASearchReadsOfALeaseTheKeysThatItIsForAlone(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	lease, _ := leaseOf(t, e, s, protocol.KindRecords, "one", time.Now())
+	for _, workflow := range []string{"mine", "theirs"} {
+		recordOn(t, e, s, lease, workflow, "event")
+	}
+	if _, err := e.Client.Put(within(t, patience), s.layout.Root+"marks/x", "", clientv3.WithLease(lease)); err != nil {
+		t.Fatal(err)
+	}
+	of := func(workflow string) string { return s.layout.Record(lockFor(workflow, "event").Scope) }
+	for workflow, want := range map[string][]string{"mine": {of("mine")}, "theirs": {of("theirs")}, "nobody's": nil, "": {of("mine"), of("theirs")}} {
+		p, err := s.newPast(within(t, patience), protocol.KindRecords, &idem.ExecutionQuery{Workflow: workflow}, math.MaxInt64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := p.keysOn(within(t, patience), lease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range found {
+			got = append(got, w.key)
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("of %q: %q, want %q", workflow, got, want)
+		}
+		if len(found) != 2 {
+			continue
+		}
+		newest := max(found[0].revision, found[1].revision)
+		if p.below = newest; len(foundOn(t, p, lease)) != 1 {
+			t.Errorf("what was given already is read again")
+		}
+		if p.below = newest + 1; len(foundOn(t, p, lease)) != 2 {
+			t.Errorf("the newest below the place is left out")
+		}
+	}
+}
+
+func foundOn(tb testing.TB, p *past, lease clientv3.LeaseID) []written {
+	tb.Helper()
+	found, err := p.keysOn(within(tb, patience), lease)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return found
+}
