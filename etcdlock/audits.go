@@ -2,14 +2,12 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
@@ -189,15 +187,12 @@ func (a *audits) next() []audited {
 	return slices.Clone(a.queue[:n])
 }
 
-// notes writes notes together, or in parts where etcd takes fewer at a time (--max-txn-ops).
+// notes writes notes together, or in parts where etcd takes fewer at a time.
 func (s *core) notes(ctx context.Context, ops protocol.Writes) error {
-	_, err := s.pool.Commit(ctx, link.AttemptTimeout, nil, ops)
-	if n := len(ops); n > 1 && errors.Is(err, rpctypes.ErrTooManyOps) {
-		if err = s.notes(ctx, ops[:n/2]); err == nil {
-			err = s.notes(ctx, ops[n/2:])
-		}
-	}
-	return err
+	return inParts(ops, func(part []protocol.Op) error {
+		_, err := s.pool.Commit(ctx, link.AttemptTimeout, nil, part)
+		return err
+	})
 }
 
 func (a *audits) send(ctx context.Context, some []audited) error {

@@ -20,7 +20,7 @@ func (s *Control) vouch(ctx context.Context, locks []*idem.Lock, revision int64)
 			ops = append(ops, clientv3.OpGet(s.layout.Alive(l.Alive), clientv3.WithRev(revision)))
 		}
 	}
-	answers, err := s.readEach(ctx, ops)
+	answers, _, err := s.readEach(ctx, ops)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s *Control) describe(ctx context.Context, views []idem.LockView, revision 
 	if err := s.vouch(ctx, locks, revision); err != nil {
 		return err
 	}
-	answers, err := s.readEach(ctx, ops)
+	answers, _, err := s.readEach(ctx, ops)
 	if err != nil {
 		return err
 	}

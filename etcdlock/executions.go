@@ -193,7 +193,7 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 		for i := range some {
 			ops[i] = clientv3.OpGet(some[i].key)
 		}
-		answers, revision, err := p.store.read(ctx, ops...)
+		answers, revision, err := p.store.readEach(ctx, ops)
 		if err != nil {
 			return err
 		}
@@ -295,7 +295,7 @@ func (p *executionPage) complete(ctx context.Context, revision int64) error {
 	for i := range p.found {
 		counts[i] = p.store.readCounts(p.found[i].ID())
 	}
-	answers, err := p.store.readEach(ctx, counts)
+	answers, _, err := p.store.readEach(ctx, counts)
 	if err != nil {
 		return unavailable(err)
 	}

@@ -31,7 +31,7 @@ func (p *lines) sweepLetters(ctx context.Context) error {
 		for i, e := range some {
 			ops[i] = clientv3.OpGet(s.layout.Record(e.Scope), clientv3.WithKeysOnly())
 		}
-		answers, _, err := s.read(ctx, ops...)
+		answers, _, err := s.readEach(ctx, ops)
 		if err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 		}
 		ops = append(ops, clientv3.OpGet(k.L, clientv3.WithRev(revision)), clientv3.OpGet(k.Q, clientv3.WithRev(revision)))
 	}
-	answers, err := p.store.readEach(ctx, ops)
+	answers, _, err := p.store.readEach(ctx, ops)
 	if err != nil {
 		return err
 	}

@@ -250,7 +250,7 @@ func (p *past) keysOn(ctx context.Context, lease clientv3.LeaseID) ([]written, e
 			ops = append(ops, clientv3.OpGet(string(key), clientv3.WithKeysOnly()))
 		}
 	}
-	answers, err := p.store.readEach(ctx, ops)
+	answers, _, err := p.store.readEach(ctx, ops)
 	if err != nil {
 		return nil, err
 	}

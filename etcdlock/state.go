@@ -127,7 +127,7 @@ func (s *core) readAt(ctx context.Context, reads protocol.Writes) (answers []*pb
 		if err == nil {
 			return response.Responses, response.Header.Revision, nil
 		}
-		if !errors.Is(err, rpctypes.ErrCompacted) {
+		if !errors.Is(err, rpctypes.ErrCompacted) && !errors.Is(err, rpctypes.ErrTooManyOps) {
 			err = pause.Wait(ctx)
 		}
 		if err != nil {

@@ -16,7 +16,7 @@ func (s *Control) Unkept(ctx context.Context, ids []idem.ExecutionID) (unkept []
 	for i, id := range ids {
 		ops[i] = clientv3.OpGet(s.layout.Parked()+string(id), clientv3.WithKeysOnly())
 	}
-	answers, err := s.readEach(ctx, ops)
+	answers, _, err := s.readEach(ctx, ops)
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -2,11 +2,14 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
+	"math"
 	"slices"
 	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/protocol"
@@ -70,16 +73,35 @@ func (w *walk) through(ctx context.Context, keys *windows, show func(*mvccpb.Key
 	return nil
 }
 
-// readEach asks many things, in few requests.
-func (s *Control) readEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.ResponseOp, err error) {
+// readEach asks many things, in few requests. They were so at revision or later.
+func (s *core) readEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
+	revision = math.MaxInt64
 	for some := range slices.Chunk(ops, readOps) {
-		a, _, err := s.read(ctx, some...)
+		err := inParts(some, func(part []clientv3.Op) error {
+			a, at, err := s.read(ctx, part...)
+			if err == nil {
+				answers, revision = append(answers, a...), min(revision, at)
+			}
+			return err
+		})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		answers = append(answers, a...)
 	}
-	return answers, nil
+	return answers, revision, nil
+}
+
+// inParts calls send with all of some, or with parts of them where etcd takes no request that long: --max-txn-ops is the operator's.
+func inParts[T any](some []T, send func([]T) error) error {
+	err := send(some)
+	if len(some) < 2 || !errors.Is(err, rpctypes.ErrTooManyOps) {
+		return err
+	}
+	half := len(some) / 2
+	if err := inParts(some[:half], send); err != nil {
+		return err
+	}
+	return inParts(some[half:], send)
 }
 
 // cursor is what the next page begins behind, "" where there is none: the last key that was looked at, below the root. It names a workflow, so
