@@ -127,7 +127,7 @@ type past struct {
 	below int64 // only what was written before that revision
 
 	stretches []stretch // those that are left
-	opened    int // besides those that may take more
+	opened    int       // besides those that may take more
 	chunk     int
 	found     []written // of those that were opened; the newest first
 }
