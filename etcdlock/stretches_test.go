@@ -83,7 +83,7 @@ func TestAListReachesItsEndHoweverManyLeasesStillTakeKeys(t *testing.T) {
 		}
 	}
 	slices.Reverse(want)
-	if got := endedPages(t, s, 10); !slices.Equal(got, want) {
+	if got := endedPages(t, s, 1); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -208,7 +208,16 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 		id       clientv3.LeaseID
 		revision int64
 	}
-	var a, b []lease
+	var a, b, c []lease
+	for _, minutes := range []int{0, 50, 62} {
+		id, revision := leaseOf(t, e, s, protocol.KindRecords, "c", begin.Add(time.Duration(minutes)*time.Minute))
+		c = append(c, lease{id, revision})
+	}
+	for name, value := range map[string]string{"1f": `{"v":99}`, "none": string(protocol.EncodeLease(protocol.ListedLease{Chain: "a", At: begin}))} { // of other releases
+		if _, err := e.Client.Put(within(t, patience), s.layout.Leases(protocol.KindRecords)+name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i := range 4 {
 		id, revision := leaseOf(t, e, s, protocol.KindRecords, "a", begin.Add(time.Duration(i)*10*time.Minute))
 		a = append(a, lease{id, revision})
@@ -226,6 +235,9 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 		to            time.Duration // since the begin
 	}
 	want := map[clientv3.LeaseID]side{
+		c[0].id: {c[0].revision, c[2].revision, 60 * time.Minute},
+		c[1].id: {c[1].revision, math.MaxInt64, 110 * time.Minute},
+		c[2].id: {c[2].revision, math.MaxInt64, 122 * time.Minute},
 		a[0].id: {a[0].revision, a[2].revision, 20 * time.Minute},
 		a[1].id: {a[1].revision, a[3].revision, 30 * time.Minute},
 		a[2].id: {a[2].revision, math.MaxInt64, 80 * time.Minute},
@@ -240,8 +252,69 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 		}
 		order = append(order, st.lease)
 	}
-	if newest := []clientv3.LeaseID{a[3].id, b[1].id, a[2].id, b[0].id, a[1].id, a[0].id}; !slices.Equal(order, newest) {
+	if newest := []clientv3.LeaseID{a[3].id, b[1].id, a[2].id, b[0].id, c[2].id, c[1].id, a[1].id, a[0].id, c[0].id}; !slices.Equal(order, newest) {
 		t.Errorf("in the order %v, want %v", order, newest)
+	}
+}
+
+// What a process that has ended wrote was over when another one had let more time pass than a lease takes keys for, and clocks may differ by. One that runs
+// says it itself, and knows better.
+func TestALeaseOfAProcessThatHasEndedIsOverWhenAnotherOneHasLetItsTimePass(t *testing.T) {
+	begin := time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
+	at := func(after int64, passed time.Duration) stretch {
+		return stretch{after: after, before: math.MaxInt64, from: begin.Add(passed), open: time.Hour}
+	}
+	enough := time.Hour + clockSkew
+	for name, c := range map[string]struct {
+		others [][]stretch
+		want   int64
+	}{
+		"nobody else":                      {nil, math.MaxInt64},
+		"too little time":                  {[][]stretch{{at(20, 0), at(30, enough-1)}}, math.MaxInt64},
+		"time enough":                      {[][]stretch{{at(20, 0), at(30, enough-1), at(40, enough), at(50, 2*enough)}}, 40},
+		"time before it was there":         {[][]stretch{{at(5, -time.Hour), at(20, 0), at(30, enough-1)}}, math.MaxInt64},
+		"two who know, the first earlier":  {[][]stretch{{at(20, 0), at(30, enough)}, {at(21, 0), at(40, enough)}}, 30},
+		"two who know, the second earlier": {[][]stretch{{at(20, 0), at(40, enough)}, {at(21, 0), at(30, enough)}}, 30},
+		"two whose clocks differ":          {[][]stretch{{at(20, 0)}, {at(30, 3*enough)}}, math.MaxInt64},
+	} {
+		for _, own := range []int64{math.MaxInt64, 60, 10} {
+			all, chains := []stretch{at(10, 0)}, map[string][]int{"old": {0}}
+			all[0].before = own
+			for i, other := range c.others {
+				for _, st := range other {
+					chains[strconv.Itoa(i)] = append(chains[strconv.Itoa(i)], len(all))
+					all = append(all, st)
+				}
+			}
+			closeByTime(all, chains)
+			want := own
+			if own == math.MaxInt64 {
+				want = c.want
+			}
+			if all[0].before != want {
+				t.Errorf("%s, and %d by itself: it is over at %d, want %d", name, own, all[0].before, want)
+			}
+		}
+	}
+}
+
+func TestASearchAsksForTheLongestBeginningThatItKnows(t *testing.T) {
+	key := string(idem.MakeKey(idem.EventHalf("evt"), [16]byte{1}))
+	event := protocol.Hex16(idem.EventHalf("evt"))
+	if key[:len(event)] != event {
+		t.Fatalf("%s does not begin with %s", key, event)
+	}
+	for want, queries := range map[string][]idem.ExecutionQuery{
+		"":       {{}, {Workflow: "w"}},
+		event:    {{EventID: "evt"}, {EventID: "evt", Key: key[:4]}, {Key: event}},
+		key:      {{Key: key}, {EventID: "evt", Key: key}},
+		key[:20]: {{EventID: "evt", Key: key[:20]}},
+	} {
+		for _, q := range queries {
+			if got := keyBeginning(&q); got != want {
+				t.Errorf("%+v: %q, want %q", q, got, want)
+			}
+		}
 	}
 }
 
