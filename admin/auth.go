@@ -19,6 +19,7 @@ type Token struct {
 	Read   bool // may look
 	Write  bool // may change
 	Bodies bool // may see what senders sent: whole requests
+	Reload bool // may have the configuration read again, as Write may
 	// Workflows are patterns of the workflows that the token is for; "*" stands for any characters. None means all workflows.
 	Workflows []string
 }
@@ -105,7 +106,7 @@ func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
 		return caller{}, unauthorized("the token is not known here; " + a.whichToken())
 	case e.access == forRead && !token.Read:
 		return caller{token: token}, forbidden("read")
-	case e.access == forWrite && !token.Write:
+	case e.access == forWrite && !token.Write && !(token.Reload && e.change == reloadConfig):
 		return caller{token: token}, forbidden("write")
 	case e.access == forBodies && !token.Bodies:
 		return caller{token: token}, forbidden("bodies")

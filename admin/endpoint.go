@@ -17,6 +17,9 @@ const (
 	forCallback               // the callback key of the execution
 )
 
+// reloadConfig is the change that has the configuration read again.
+const reloadConfig = "config.reload"
+
 // endpoint is one thing that can be asked of the API.
 type endpoint struct {
 	method string
@@ -62,7 +65,7 @@ func endpoints() []endpoint {
 		{"GET", "/v1/status", forRead, "", nil, (*call).replicaStatus},
 		{"GET", "/v1/routes", forRead, "", nil, (*call).routes},
 		{"GET", "/v1/config", forRead, "", []string{"origin"}, (*call).config},
-		{"POST", "/v1/config/reload", forWrite, "config.reload", nil, (*call).reload},
+		{"POST", "/v1/config/reload", forWrite, reloadConfig, nil, (*call).reload},
 		{"GET", "/v1/embedded/backup", forWrite, "embedded.backup", nil, (*call).backup},
 	}
 }

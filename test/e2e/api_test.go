@@ -167,6 +167,56 @@ func TestTokensScopesAndPatternsAreReloaded(t *testing.T) {
 	}
 }
 
+// A token that the file has no more ends with the file, also where the rest of it needs a restart. What reads the file again is left to the generated one.
+func TestATokenEndsWithTheFileThatHasItNoMore(t *testing.T) {
+	t.Parallel()
+	opsFile := filepath.Join(t.TempDir(), "ops")
+	otherFile, ops := opsFile+".other", strings.Repeat("opsops", 8)
+	write(t, opsFile, ops+"\n")
+	write(t, otherFile, strings.Repeat("others", 8)+"\n")
+	none := shared.config("ends", "")
+	set := apiConfig("ends", fmt.Sprintf(`{listen: "127.0.0.1:0", tokens: [{name: ops, token_file: %q, scopes: [read, write]}]}`, opsFile))
+	restart := func(config string) string {
+		return strings.Replace(config, "listen: 127.0.0.1:0", "listen: 127.0.0.1:1", 1)
+	}
+	h := own(t, none)
+	generated := localToken(t, h)
+	may := func(when, token string, reload, change int) {
+		t.Helper()
+		if status, a := asked(t, h, "POST", "/v1/config/reload", token, ""); status != reload {
+			t.Errorf("%s: a reload is %d, want %d: %v", when, status, reload, a)
+		}
+		if status, a := asked(t, h, "DELETE", "/v1/locks/nothing?reason=r&execution=exec_"+strings.Repeat("a", 32), token, ""); status != change {
+			t.Errorf("%s: a change is %d, want %d: %v", when, status, change, a)
+		}
+	}
+	may("without tokens", generated, 200, 404)
+	write(t, h.Config, restart(set))
+	may("with one in a file that needs a restart", generated, 422, 403)
+	if line := h.Stderr.AwaitRecord(t, "config.refused", func(r testkit.Record) bool { return strings.Contains(r.Text("problem"), "admin.tokens") }); !strings.Contains(line.Text("problem"), "is accepted no more") {
+		t.Errorf("%v", line)
+	}
+	may("and that one", ops, 401, 401)
+	write(t, h.Config, none)
+	may("without tokens again", generated, 200, 404)
+
+	write(t, h.Config, set)
+	testkit.Until(t, "the tokens are in force", func() bool { status, _ := asked(t, h, "GET", "/v1/locks", ops, ""); return status == 200 })
+	may("with one", generated, 401, 401)
+	may("with one", ops, 200, 404)
+	write(t, h.Config, restart(apiConfig("ends", fmt.Sprintf(`{listen: "127.0.0.1:0", tokens: [{name: other, token_file: %q, scopes: [read]}]}`, otherFile))))
+	may("with another one in a file that needs a restart", ops, 422, 403)
+
+	// A generated token is a file's, too.
+	if err := os.Remove(filepath.Join(filepath.Dir(h.Config), "hooklock-data", "admin.token")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, h.Config, none)
+	testkit.Until(t, "there are no tokens", func() bool { status, _ := asked(t, h, "GET", "/v1/locks", "", ""); return status == 200 })
+	may("the one that was removed", generated, 401, 401)
+	may("the one in its place", localToken(t, h), 200, 404)
+}
+
 func TestTheHealthListenerHasNoAPI(t *testing.T) {
 	t.Parallel()
 	address := testkit.FreePort(t)

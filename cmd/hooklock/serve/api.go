@@ -80,6 +80,26 @@ func (s *Service) access(c *config.Config) admin.Access {
 	return a
 }
 
+// revoke ends the tokens that c has no more, although the rest of c needs a restart: whoever takes a token away does not expect that it is still good. They
+// may go on to have the file read again, which is how it is mended. It returns what there is to say about it.
+func (s *Service) revoke(c *config.Config) error {
+	a, next := s.access(s.config), s.access(c)
+	var said []error
+	for i, t := range a.Tokens {
+		if slices.ContainsFunc(next.Tokens, func(n admin.Token) bool { return n.Digest == t.Digest }) {
+			continue
+		}
+		a.Tokens[i] = admin.Token{Name: t.Name, Digest: t.Digest, Reload: true}
+		name := fmt.Sprintf("token %s", t.Name)
+		if a.Open {
+			name = "the generated token"
+		}
+		said = append(said, fmt.Errorf("admin.tokens: %s is accepted no more, except for a reload; the tokens of this file are accepted after the restart", name))
+	}
+	s.api.SetAccess(a)
+	return errors.Join(said...)
+}
+
 // serveHTTP serves h at address until stop, over TLS where t is not nil.
 func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener, error) {
 	ln, err := wiring.Listen(ctx, setting, address)

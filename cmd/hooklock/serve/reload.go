@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -158,7 +159,7 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 	restart, reload := config.Changes(s.config, loaded.Config)
 	restart = append(restart, s.lockedOtherwise(loaded.Config.Routes)...)
 	if len(restart) > 0 {
-		return nil, fmt.Errorf("needs a restart: %s", strings.Join(restart, ", "))
+		return nil, errors.Join(fmt.Errorf("needs a restart: %s", strings.Join(restart, ", ")), s.revoke(loaded.Config))
 	}
 	rules, err := wiring.NewRules(loaded.Config)
 	if err != nil {
@@ -171,6 +172,9 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 		s.takeLocalToken(read.localToken())
 	}
 	s.api.SetAccess(s.access(loaded.Config))
+	if len(loaded.Config.Admin.Tokens) > 0 {
+		s.localToken = "" // whoever takes the tokens away may have taken its file away, too
+	}
 	for _, w := range loaded.Warnings {
 		s.Log.Warn("config.warning", "problem", w.String())
 	}
