@@ -155,7 +155,7 @@ func factsOf(s *client.ReplicaStatus) []fact {
 		facts = append(facts, fact{"etcd space", []cell{text(s.Etcd.Space)}})
 	}
 	facts = append(facts,
-		fact{"upstream", contactCells(&s.Upstream)},
+		fact{"upstream", append(contactCells(&s.Upstream), reuseCell(&s.UpstreamReuse))},
 		fact{"configuration", configCells(&s.Config)},
 		fact{"running here", crowd(s.Running.Count, s.Running.OldestAt, "")},
 		fact{"waiting here", crowd(s.Waiting.Count, s.Waiting.OldestAt, "")},
@@ -168,6 +168,17 @@ func factsOf(s *client.ReplicaStatus) []fact {
 		}}})
 	}
 	return facts
+}
+
+// reuseCell says whether connections to the service are used again behind a body.
+func reuseCell(r *client.UpstreamReuse) cell {
+	switch {
+	case r.Setting != "auto" || r.Proven == 0 && r.Ended == "":
+		return cell{}
+	case r.Ended != "":
+		return cell{Class: "warn", Text: "; its connections are not kept: it " + r.Ended + " behind an empty line"}
+	}
+	return text(fmt.Sprintf("; its connections are kept: %d requests went over one again", r.Reused))
 }
 
 func contactCells(c *client.Contact) []cell {

@@ -32,8 +32,9 @@ func (r hooklockRun) start(f *family) (*child, error) {
 	}
 	listen, admin := addrs[0], addrs[1]
 	config := fmt.Sprintf(`upstream: http://%s
+unmatched: pass
 routes:
-  - {name: bench, path: "/hooks/{flow}", workflow: "{path.flow}"}
+  - {name: bench, path: "/hooks/{flow}", workflow: "{path.flow}", verify: {scheme: token, header: X-Signature, secret_env: BENCH_SIGNATURE}}
   - {name: parks, path: "/parks/{flow}", workflow: "parks/{path.flow}", park: {enabled: true, after: 1m}}
   - {name: accepts, path: "/accepts/{flow}", workflow: "accepts/{path.flow}", park: {enabled: true, after: 0s, max_waiting: 100000}}
   - {name: waits, path: "/waits/{flow}", workflow: "waits/{path.flow}", lock: {strategy: wait, wait_timeout: 1m}}
@@ -52,7 +53,7 @@ data_dir: %q
 		return nil, err
 	}
 	cmd := exec.Command(r.program, "serve", "--config", file)
-	cmd.Env = append(os.Environ(), r.env...)
+	cmd.Env = append(append(os.Environ(), "BENCH_SIGNATURE="+signature), r.env...)
 	c, err := f.start(r.name, cmd)
 	if err != nil {
 		return nil, fmt.Errorf("%w (make build builds it)", err)
