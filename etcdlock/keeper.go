@@ -167,15 +167,22 @@ func (k *keeper) renew(ctx context.Context, s *session) {
 		switch {
 		case err == nil:
 			s.renewed(sent)
-			wait = s.ttl / 4
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			s.end(errSessionGone)
-		case link.TurnedAway(err):
-			wait = min(s.ttl/4, link.LastPause)
-		default:
-			wait = 50 * time.Millisecond // the next attempt asks another member
 		}
+		wait = s.untilRenewal(err)
 	}
+}
+
+// untilRenewal is how long the next renewal waits after one with that result.
+func (s *session) untilRenewal(err error) time.Duration {
+	switch {
+	case err == nil:
+		return s.ttl / 4
+	case link.TurnedAway(err):
+		return min(s.ttl/4, link.LastPause)
+	}
+	return 50 * time.Millisecond // the next attempt asks another member
 }
 
 // expire waits until the session may not act any more, says so, and ends. A timer does not see a suspended machine, so it looks

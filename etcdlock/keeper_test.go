@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
 )
 
 // keptSession is a session on a lease of its own that no watch follows, so that what its keeper does is all that happens to it.
@@ -36,9 +38,7 @@ func TestASessionIsOverWhenItsRenewalFindsNoLease(t *testing.T) {
 	if ctx.Err() != nil || !s.gone() || !errors.Is(s.err(), errSessionGone) {
 		t.Fatalf("gone %v: %v", s.gone(), s.err())
 	}
-	select {
-	case <-s.over:
-	default:
+	if !closed(s.over) {
 		t.Error("nobody hears that it is over")
 	}
 }
@@ -84,6 +84,66 @@ func TestASessionThatWasNotHeardOfInTimeIsOverButNotGone(t *testing.T) {
 	if !errors.Is(s.err(), errUnheard) || s.gone() || len(said) != 1 || <-said != s {
 		t.Fatalf("gone %v: %v", s.gone(), s.err())
 	}
+	if !closed(s.over) {
+		t.Error("nobody hears that it is over")
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestTheNextRenewalIsEarlyEnoughForASecondAttempt(t *testing.T) {
+	s, short := &session{ttl: time.Minute}, &session{ttl: 2 * time.Second}
+	refused, away := rpctypes.ErrPermissionDenied, context.DeadlineExceeded
+	if !link.TurnedAway(refused) || link.TurnedAway(away) {
+		t.Fatal("these are no examples")
+	}
+	for _, c := range []struct {
+		s    *session
+		err  error
+		want time.Duration
+	}{
+		{s, nil, 15 * time.Second},
+		{short, nil, 500 * time.Millisecond},
+		{s, away, 50 * time.Millisecond},
+		{s, refused, link.LastPause}, // each attempt is one at the password
+		{short, refused, 500 * time.Millisecond},
+	} {
+		if got := c.s.untilRenewal(c.err); got != c.want {
+			t.Errorf("after %v with a TTL of %v: %v, want %v", c.err, c.s.ttl, got, c.want)
+		}
+	}
+}
+
+func TestWhoWatchesHearsOfALostSessionAndOfNoneThatWasLeft(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	o := Options{Endpoints: []string{e.Endpoint}}
+	events := sessionsOf(&o)
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := awaitOpened(t, events)
+	endSession(t, e, currentSession(t, s))
+	if lost := <-events; lost.Opened || lost.Session != first.Session || !errors.Is(lost.Reason, errSessionGone) {
+		t.Errorf("%+v, want the end of %s", lost, first.Session)
+	}
+	if next := awaitOpened(t, events); next.Session == first.Session {
+		t.Errorf("%s was opened again", next.Session)
+	}
+	closeStore(t, s)
+	for len(events) > 0 {
+		if more := <-events; !more.Opened {
+			t.Errorf("%+v although nothing was lost", more)
+		}
+	}
 }
 
 // Who leaves takes its lease along, so that the others need not wait until it runs out.
@@ -95,7 +155,11 @@ func TestWhoLeavesTakesItsLeaseAlong(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.set(s, nil)
+	_, change, _ := k.current()
 	k.leave()
+	if !closed(change) {
+		t.Error("nobody hears that it has left")
+	}
 	if n, err := e.Count(within(t, patience), s.key); err != nil || n != 0 {
 		t.Errorf("its key is still there: %v", err)
 	}
