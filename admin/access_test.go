@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -196,6 +197,26 @@ func TestWithoutConfiguredTokensReadingIsOpenAndChangingIsNot(t *testing.T) {
 		}
 	}
 	r.want(401, "unauthorized", "GET", "/v1/locks", "wrong", "")
+}
+
+// What is left of a token whose file is gone: the configuration can be read again with it, and nothing else.
+func TestATokenForAReloadIsGoodForNothingElse(t *testing.T) {
+	a := Access{Tokens: []Token{{Name: "gone", Digest: Digest(opsToken), Reload: true}}}
+	for _, q := range requests {
+		path, _, _ := strings.Cut(q.path, "?")
+		e, _, p := find(endpoints(), q.method, path)
+		if p != nil {
+			t.Fatal(p)
+		}
+		if e.access == forCallback { // any key is let in; the ledger compares it
+			continue
+		}
+		r := httptest.NewRequest(q.method, q.path, nil)
+		r.Header.Set("Authorization", "Bearer "+opsToken)
+		if _, p := a.admit(e, r); (p == nil) != (path == "/v1/config/reload") || p != nil && p.Code != "forbidden" {
+			t.Errorf("%s %s: %+v", q.method, path, p)
+		}
+	}
 }
 
 func TestATokenIsGivenOnceAndAsABearer(t *testing.T) {

@@ -231,6 +231,15 @@ func TestWhatAQueryMayBe(t *testing.T) {
 			t.Errorf("%s: got %d, want %d: %s", path, a.StatusCode, want, a.body)
 		}
 	}
+	for path, want := range map[string]string{
+		"/v1/locks?staus=1":         `unknown query parameter "staus": there are prefix, limit, cursor`,
+		"/v1/locks/w?staus=1":       `unknown query parameter "staus": there are none here`,
+		"/v1/locks?limit=1&limit=2": `query parameter "limit" is given twice`,
+	} {
+		if a := r.ask("GET", path, opsToken, ""); a.StatusCode != 400 || a.text("detail") != want {
+			t.Errorf("%s: %d %q, want %q", path, a.StatusCode, a.text("detail"), want)
+		}
+	}
 	r.want(400, "bad_request", "DELETE", "/v1/executions/"+anID, opsToken, "")
 	r.want(400, "bad_request", "DELETE", "/v1/locks/w?reason=r", opsToken, "")
 	r.want(400, "bad_request", "DELETE", "/v1/locks/w?execution="+anID, opsToken, "")

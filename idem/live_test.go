@@ -84,3 +84,33 @@ func TestALockOfTheQueueIsNotedWhileAClaimIsDecided(t *testing.T) {
 		t.Error("the older lock is noted")
 	}
 }
+
+// What is handed a lock in the queue is noted before the one that had it leaves; never in place of a newer one, or of a claim under way.
+func TestALockThatWasWonInTheQueueTakesThePlaceOfAnOlderOne(t *testing.T) {
+	lock := func(token int64) *Lock { return &Lock{Entry: Entry{Token: token}} }
+	scope := Scope{Workflow: "w"}
+	for _, c := range []struct {
+		token int64
+		want  bool
+	}{{4, false}, {5, false}, {6, true}} {
+		var l live
+		if l.settle(scope, lock(5)) == nil {
+			t.Fatal("nothing was noted, and it was refused")
+		}
+		if got := l.settle(scope, lock(c.token)) != nil; got != c.want {
+			t.Errorf("token %d after 5: noted %v", c.token, got)
+		}
+	}
+	var l live
+	claims, _, err := l.enter(t.Context(), scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.settle(scope, lock(9)) != nil {
+		t.Error("it took the place of a claim under way")
+	}
+	l.leave(claims)
+	if l.settle(scope, lock(9)) == nil {
+		t.Error("the claim is over, and it was refused")
+	}
+}
