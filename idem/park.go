@@ -127,20 +127,21 @@ func (p *Parked) Outcome() Outcome {
 	return p.Effect
 }
 
-// tried is p after the end of a try. A whole answer says most: the event was executed. What may have been executed stays unknown after a try that
+// tried is the same after the end of a try. A whole answer says most: the event was executed. What may have been executed stays unknown after a try that
 // did not reach the upstream.
-func (p Parked) tried(last *Evidence) Parked {
-	p.Trying, p.Last = false, last
+func (p *Parked) tried(last *Evidence) Parked {
+	next := *p
+	next.Trying, next.Last = false, last
 	if last != nil && last.Status != 0 && !Succeeded(last.Status) {
-		p.Failed = append(slices.Clone(p.Failed), FailedAnswer{last.At.UTC().Round(time.Millisecond), last.Status, last.Text})
-		p.Failed = p.Failed[max(0, len(p.Failed)-maxFailed):]
+		next.Failed = append(slices.Clone(next.Failed), FailedAnswer{last.At.UTC().Round(time.Millisecond), last.Status, last.Text})
+		next.Failed = next.Failed[max(0, len(next.Failed)-maxFailed):]
 	}
 	switch {
 	case last == nil:
-	case p.Effect == "", last.Outcome == Executed, last.Outcome == Unknown && p.Effect != Executed:
-		p.Effect = last.Outcome
+	case next.Effect == "", last.Outcome == Executed, last.Outcome == Unknown && next.Effect != Executed:
+		next.Effect = last.Outcome
 	}
-	return p
+	return next
 }
 
 // FailedWith is Failed after one more try; nil: there is none.

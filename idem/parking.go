@@ -174,7 +174,7 @@ func (x *Execution) Park(r *Request, on ParkOn, last *Evidence) error {
 	defer cancel()
 	// What follows from an unknown outcome is written down by whoever carries it. Until then it is that of a try which has not ended.
 	trying := last == nil || last.Outcome == Unknown
-	p := Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1}.tried(last)
+	p := (&Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1}).tried(last)
 	p.Trying = trying
 	if err := x.held.Park(ctx, p, kept); err != nil {
 		return err

@@ -83,8 +83,8 @@ func (q *ExecutionQuery) takesText(workflow, eventID string) bool {
 	if strings.HasPrefix(workflow, q.Text) || beginsFold(eventID, q.Text) {
 		return true
 	}
-	for part, rest, more := strings.Cut(eventID, "/"); more; {
-		if part, rest, more = strings.Cut(rest, "/"); beginsFold(part, q.Text) {
+	for part := range strings.SplitSeq(eventID, "/") {
+		if beginsFold(part, q.Text) {
 			return true
 		}
 	}
