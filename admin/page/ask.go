@@ -225,7 +225,7 @@ func release(v *visit) (*question, error) {
 		return q, nil
 	case err != nil:
 		return nil, err
-	case l.ExecutionID != id:
+	case l.ExecutionID != id && !slices.Contains(l.Executions, id):
 		q.Stop = "Another execution has it by now: " + l.ExecutionID + ". Look again, then decide."
 		return q, nil
 	}
@@ -247,8 +247,10 @@ func release(v *visit) (*question, error) {
 	default:
 		q.Facts = []string{fmt.Sprintf("Its call of the upstream has lasted for %s and is closed, its sender is told 503 lock_lost. The upstream may still be busy with it: releasing lets a second one run beside it.", span(v.now.Sub(l.LockedAt.Time)))}
 	}
+	done := "The lock of " + workflow + " is released"
 	if !l.Cooling {
 		q.Facts = append(q.Facts, "Its record becomes ABORTED, outcome unknown.")
+		done += "; its execution is ABORTED"
 	}
 	q.Facts = append(q.Facts,
 		fmt.Sprintf("Token %d becomes stale: a service that compares fencing tokens refuses what comes late with it, another one does not.", l.Token),
@@ -256,7 +258,7 @@ func release(v *visit) (*question, error) {
 		"Where another execution has the lock when this arrives, nothing is done.")
 	q.Requests = []request{{
 		Method: http.MethodDelete, Path: "v1/locks/" + escape(workflow), Query: map[string]string{"execution": id}, Reason: "query", Names: workflow,
-		Done: "The lock of " + workflow + " is released",
+		Done: done,
 	}}
 	q.Commands = []string{command("locks release " + quoted(workflow) + " --execution " + id + " --reason " + markShell)}
 	return q, nil
