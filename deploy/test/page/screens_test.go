@@ -99,7 +99,7 @@ func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 	d, story := busy(t)
 	screens := []struct{ name, screen, title, says string }{
 		{"now", "now", "Now", "orders/acme"},
-		{"find", "find?text=evt_", "Find", "Nothing of that is known"},
+		{"find", "find?text=nowhere", "Find", "Nothing of that is known"},
 		{"found", "find?prefix=orders%2F", "Find", "evt_long"},
 		{"story", "story?id=" + story, "Story", "Attempt 1 began"},
 		{"needs", "needs", "Needs you", "evt_broken"},
