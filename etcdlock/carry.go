@@ -48,7 +48,7 @@ type taking struct {
 	scope  idem.Scope
 	key    string // of the lock
 	mine   func(string) bool
-	behind string       // what proves alive who has the lock; "" = nothing does
+	behind string       // what proves that the owner of the lock lives; "" = nothing does
 	parts  atomic.Int32 // of this look that are under way
 }
 

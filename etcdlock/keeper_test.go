@@ -146,7 +146,7 @@ func TestWhoWatchesHearsOfALostSessionAndOfNoneThatWasLeft(t *testing.T) {
 	}
 }
 
-// Who leaves takes its lease along, so that the others need not wait until it runs out.
+// A process that leaves takes its lease along, so that the others need not wait until it runs out.
 func TestWhoLeavesTakesItsLeaseAlong(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)

@@ -249,7 +249,7 @@ func TestNobodyKnowsWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testin
 	}
 }
 
-// The claim finds out later that it took the lock, and puts it down. Whoever had taken it up meanwhile would run beside the process that takes it then.
+// The claim finds out later that it took the lock, and puts it down. A try that had taken it up meanwhile would run beside that of the process that takes it then.
 func TestALineIsNotTakenAgainBeforeTheClaimThatGotNoAnswerIsOver(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
