@@ -52,6 +52,8 @@ type DecisionRow struct {
 	Title  string
 	// Detail is what a sender reads unless more is known. "EXECUTION" in it is the one that stands in the way.
 	Detail string
+	// Happened and Todo are for the operator: what happened, as the end of a sentence, and what to do about it; Todo is "" where nothing is to be done.
+	Happened, Todo string
 	// Droppable: the route says that the event need not run, so a 2xx for it loses nothing. Otherwise a 2xx tells the sender that all is well
 	// with an event that did not surely run.
 	Droppable bool
@@ -98,95 +100,116 @@ const LookupRetry = "retry"
 
 // decisions is the table: there is no second one.
 var decisions = [...]DecisionRow{
-	{Decision: DecisionExecuted, Routine: true, Acquisition: "acquired", Lookup: "miss"},
-	{Decision: DecisionReplayed, Class: ClassDuplicate, Routine: true, Lookup: "hit"},
-	{Decision: DecisionAttached, Class: ClassDuplicate, Routine: true, Lookup: string(DecisionInFlight)},
+	{Decision: DecisionExecuted, Routine: true, Acquisition: "acquired", Lookup: "miss", Happened: "it ran"},
+	{Decision: DecisionReplayed, Class: ClassDuplicate, Routine: true, Lookup: "hit", Happened: "a duplicate, which got the first answer again"},
+	{Decision: DecisionAttached, Class: ClassDuplicate, Routine: true, Lookup: string(DecisionInFlight), Happened: "a duplicate, which waited for the running one and got its answer"},
 	{
 		Decision: DecisionInFlight, Class: ClassDuplicate, Status: 409, Code: "execution_in_flight", Effect: EffectNo,
-		Title: "This event is being executed", Detail: "a copy of this event is being executed; send it again to get its answer",
+		Happened: "a duplicate, while the same event was running",
+		Title:    "This event is being executed", Detail: "a copy of this event is being executed; send it again to get its answer",
 		Conflict: true, Taken: true, Lookup: string(DecisionInFlight),
 	}, {
 		Decision: DecisionLocked, Class: ClassOverlap, Status: 409, Code: "workflow_locked", Effect: EffectNo,
+		Happened: "the workflow was busy with another event", Todo: "If the running event is stuck, cancel it",
 		Title: "The workflow is locked", Detail: "only one event of this workflow runs at a time; send this one again",
 		Conflict: true, Taken: true, Acquisition: string(DecisionLocked), Lookup: "miss",
 	}, {
 		Decision: DecisionLimited, Class: ClassOverlap, Status: 429, Code: "limit_reached", Effect: EffectNo,
+		Happened: "a limit of the route had no free slot", Todo: "If an event that has a slot is stuck, cancel it",
 		Title: "A limit is reached", Detail: "as many events run as a limit of this route lets; nothing was executed, send this one again",
 		Taken: true, Acquisition: string(DecisionLimited), Lookup: "miss",
 	}, {
 		Decision: DecisionWaitTimeout, Class: ClassOverlap, Status: 409, Code: "lock_wait_timeout", Effect: EffectNo,
+		Happened: "the workflow stayed busy for as long as the route lets a delivery wait", Todo: "If the running event is stuck, cancel it",
 		Title:    "The lock did not become free in time",
 		Detail:   "the delivery waited for its turn for as long as the route lets it; nothing was executed, send it again",
 		Conflict: true, Taken: true, Acquisition: string(DecisionWaitTimeout), Lookup: "miss",
 	}, {
 		Decision: DecisionQueueFull, Class: ClassOverlap, Status: 429, Code: "too_many_waiting", Effect: EffectNo,
+		Happened: "as many deliveries were waiting as may", Todo: "If the running event is stuck, cancel it",
 		Title: "Too many deliveries wait", Detail: "as many deliveries wait as may; nothing was executed, send it again",
 		Taken: true, Acquisition: string(DecisionQueueFull), Lookup: "miss",
 	}, {
 		Decision: DecisionSkipped, Class: ClassOverlap, Status: 200, Code: "already_running", Effect: EffectNo,
+		Happened: "the workflow was busy, and the route skips events meanwhile", Todo: "To run it all the same, resend it at the sender",
 		Droppable: true, Taken: true, Acquisition: string(DecisionSkipped), Lookup: "miss",
 	}, {
 		Decision: DecisionSuperseded, Class: ClassStale, Status: 200, Code: "superseded", Effect: EffectNo,
+		Happened:  "a newer event had gone through, and the route skips older ones",
 		Droppable: true, Acquisition: "acquired", Lookup: "miss",
 	}, {
 		Decision: DecisionStale, Class: ClassStale, Status: 409, Code: "stale_event", Effect: EffectNo,
+		Happened: "a newer event of its scope had gone through", Todo: "To run it all the same, run it at the service",
 		Title:       "A newer event of its scope has gone through",
 		Detail:      "a newer event of its scope has gone through; nothing was executed",
 		Droppable:   true,
 		Acquisition: "acquired", Lookup: "miss",
 	}, {
 		Decision: DecisionParked, Status: 202, Code: "accepted", Effect: EffectNo,
+		Happened:  "it was accepted and runs in its turn",
 		Droppable: true, Acquisition: string(DecisionParked), Lookup: "miss",
 	}, {
 		Decision: DecisionThrottled, Status: 503, Code: "too_many_new_events", Effect: EffectNo,
+		Happened: "more new events came than the route takes in a second", Todo: "If the load is real, raise new_per_second",
 		Title:  "Too many new events on this route",
 		Detail: "more new events come than the route takes in a second; nothing was executed, send it again", Lookup: "miss",
 	}, {
 		Decision: DecisionPaused, Status: 503, Code: "workflow_paused", Effect: EffectNo,
+		Happened: "its route or workflow was paused", Todo: "Resume it when the service is ready",
 		Title: "Events of this workflow are paused", Detail: "somebody has paused these events for a while; nothing was executed, send it again",
 		Acquisition: string(DecisionPaused), Lookup: "miss",
 	}, {
 		Decision: DecisionMismatch, Class: ClassMismatch, Status: 422, Code: "idempotency_key_reused", Effect: EffectNo,
+		Happened: "the event ID had been used for another request", Todo: "Check the sender: two events share an ID, or it changes an event between attempts",
 		Title:  "This event ID was used for another request",
 		Detail: "this event ID came before with another method, host, path, query or body; nothing was executed", Lookup: string(DecisionMismatch),
 	}, {
 		Decision: DecisionUnknown, Class: ClassDuplicate, Status: 409, Code: "outcome_unknown", Effect: EffectUnknown,
+		Happened: "an earlier run of the event ended with an unknown outcome", Todo: "Check the service, then allow the event again",
 		Title: "An earlier execution of this event ended with an unknown outcome",
 		Detail: "nobody knows whether the earlier execution of this event took effect; whoever runs this endpoint has to look, " +
 			"and lets it run again with: hooklock executions forget EXECUTION --reason TEXT",
 		Lookup: string(DecisionUnknown),
 	}, {
 		Decision: DecisionAborted, Class: ClassFailed, Status: 503, Code: "execution_aborted", Effect: EffectUnknown,
-		Title: "The execution was aborted", Detail: "the execution was cancelled before anything was sent to the upstream",
+		Happened: "its run was cancelled",
+		Title:    "The execution was aborted", Detail: "the execution was cancelled before anything was sent to the upstream",
 		Acquisition: string(DecisionAborted), Lookup: string(DecisionAborted),
 	}, {
 		Decision: DecisionLockLost, Class: ClassFailed, Status: 503, Code: "lock_lost", Effect: EffectUnknown,
+		Happened: "the lock was lost while it ran", Todo: "Check the service: it may have taken effect",
 		Title: "The lock was lost while the event was executed", Detail: "the lock was lost; another execution may have it", Lookup: string(DecisionInFlight), Level: slog.LevelWarn,
 	}, {
 		Decision: DecisionUpstreamUnreachable, Class: ClassFailed, Status: 502, Code: "upstream_unreachable", Effect: EffectNo,
+		Happened: "the service could not be reached", Todo: "Check that the service is up",
 		Title: "The upstream could not be reached", Detail: "no byte was sent to the upstream; the event may be delivered again", Lookup: string(DecisionInFlight), Level: slog.LevelWarn,
 	}, {
 		Decision: DecisionUpstreamFailed, Class: ClassFailed, Status: 502, Code: "upstream_failed", Effect: EffectUnknown,
+		Happened: "the service closed the connection without a whole answer", Todo: "Check the service: it may have taken effect",
 		Title:  "The upstream broke off",
 		Detail: "the upstream took the request and its answer broke off; it may have executed the event", Lookup: string(DecisionInFlight), Level: slog.LevelWarn,
 	}, {
 		Decision: DecisionUpstreamTimeout, Class: ClassFailed, Status: 504, Code: "upstream_timeout", Effect: EffectUnknown,
+		Happened: "the service did not answer in time", Todo: "Check the service: it may have taken effect",
 		Title:  "The upstream did not answer in time",
 		Detail: "the upstream took the request and did not answer in time; it may have executed the event", Lookup: string(DecisionInFlight), Level: slog.LevelWarn,
 	}, {
 		Decision: DecisionStoreUnavailable, Status: 503, Code: "store_unavailable", Effect: EffectNo,
+		Happened: "etcd could not be reached", Todo: "Check etcd",
 		Title: "The lock store cannot decide now", Detail: "nothing was executed; send the event again",
 		Acquisition: string(DecisionStoreUnavailable), Lookup: string(DecisionStoreUnavailable), Level: slog.LevelWarn,
 	},
-	{Decision: DecisionBypassed},
-	{Decision: DecisionAnswered},
+	{Decision: DecisionBypassed, Happened: "it was forwarded without a lock"},
+	{Decision: DecisionAnswered, Happened: "Hooklock answered it without the service, as the sender asked"},
 	{
 		Decision: DecisionUnverified, Class: ClassForged, Status: 401, Code: "signature_invalid", Effect: EffectNo,
+		Happened: "a bad signature", Todo: "Compare the secret here with that at the sender",
 		Title: "The signature is not valid", Detail: "its signature is not accepted",
 	},
-	{Decision: DecisionRejected, Class: ClassUnnamed, Status: 400, Effect: EffectNo}, // each code of its own, in proxy/rejection.go
+	{Decision: DecisionRejected, Class: ClassUnnamed, Status: 400, Effect: EffectNo, Happened: "no workflow or event ID could be read from it", Todo: "The log says why; hooklock explain shows the rules of the route"}, // each code of its own, in proxy/rejection.go
 	{
 		Decision: DecisionInternalError, Class: ClassBug, Status: 500, Code: "internal_error", Effect: EffectUnknown,
+		Happened: "a bug in Hooklock", Todo: "Its log has the details",
 		Title: "Internal error", Detail: "this is a bug in Hooklock; its log has the details", Lookup: string(DecisionInFlight), Level: slog.LevelError,
 	},
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 )
 
 // What the script puts into the commands that it shows: where the API is, why, and whether it is for good; each as its surroundings are spelled.
@@ -154,7 +155,7 @@ func evidence(x *client.Execution) string {
 		return x.Error.Code + ": " + x.Error.Detail
 	}
 	if x.Response != nil {
-		return fmt.Sprintf("the upstream answered %d with %s", x.Response.Status, count(x.Response.Bytes, "byte", "bytes"))
+		return fmt.Sprintf("the upstream answered %d with %s", x.Response.Status, story.Count(x.Response.Bytes, "byte", "bytes"))
 	}
 	if x.Parked != nil && x.Parked.LastEvidence != nil {
 		e := x.Parked.LastEvidence
@@ -190,19 +191,19 @@ func cancel(v *visit) (*question, error) {
 	case x.Status == client.Pending && x.Parked == nil:
 		q.Facts = []string{"It waits for the lock and has not reached the upstream: it ends now, provably without having run.", "Its sender is told 503 execution_aborted."}
 	case x.Parked != nil:
-		q.Facts = []string{"Its sender was told that it is accepted, and will not send it again by itself.", fmt.Sprintf("It was tried %s. %s.", count(x.Parked.Tries, "time", "times"), evidence(x))}
+		q.Facts = []string{"Its sender was told that it is accepted, and will not send it again by itself.", fmt.Sprintf("It was tried %s. %s.", story.Count(x.Parked.Tries, "time", "times"), evidence(x))}
 	default:
 		l := v.lockOf(x)
 		if l != nil && l.ExecutionID == x.ExecutionID && l.Held {
 			q.Facts = []string{"The upstream has answered and works on: it hears of the cancel at its next guard or heartbeat, and the lock stays its own until then."}
 		} else {
 			q.Facts = []string{
-				fmt.Sprintf("Its call of the upstream has lasted for %s and is closed within 200 ms. What was sent by then stays sent, so the outcome may be unknown.", span(v.now.Sub(x.StartedAt.Time))),
+				fmt.Sprintf("Its call of the upstream has lasted for %s and is closed within 200 ms. What was sent by then stays sent, so the outcome may be unknown.", story.Span(v.now.Sub(x.StartedAt.Time))),
 				"Its sender is told 503 execution_aborted.",
 			}
 		}
 		if l != nil && l.Waiting > 0 {
-			q.Facts = append(q.Facts, count(l.Waiting, "execution waits", "executions wait")+" behind it: the next one runs then.")
+			q.Facts = append(q.Facts, story.Count(l.Waiting, "execution waits", "executions wait")+" behind it: the next one runs then.")
 		}
 	}
 	if x.Status == client.CancelRequested {
@@ -243,9 +244,9 @@ func release(v *visit) (*question, error) {
 	case l.IsStale:
 		q.Facts = []string{"Its owner is dead. The next one to come would take over by itself; what the owner had sent stays sent" + said + "."}
 	case l.Held:
-		q.Facts = []string{fmt.Sprintf("Its execution %s has it since %s ago and goes on: releasing lets a second one run beside it. It hears of this at its next guard or heartbeat.", l.ExecutionID, span(v.now.Sub(l.LockedAt.Time)))}
+		q.Facts = []string{fmt.Sprintf("Its execution %s has it since %s ago and goes on: releasing lets a second one run beside it. It hears of this at its next guard or heartbeat.", l.ExecutionID, story.Span(v.now.Sub(l.LockedAt.Time)))}
 	default:
-		q.Facts = []string{fmt.Sprintf("Its call of the upstream has lasted for %s and is closed, its sender is told 503 lock_lost. The upstream may still be busy with it: releasing lets a second one run beside it.", span(v.now.Sub(l.LockedAt.Time)))}
+		q.Facts = []string{fmt.Sprintf("Its call of the upstream has lasted for %s and is closed, its sender is told 503 lock_lost. The upstream may still be busy with it: releasing lets a second one run beside it.", story.Span(v.now.Sub(l.LockedAt.Time)))}
 	}
 	done := "The lock of " + workflow + " is released"
 	if !l.Cooling {
@@ -254,7 +255,7 @@ func release(v *visit) (*question, error) {
 	}
 	q.Facts = append(q.Facts,
 		fmt.Sprintf("Token %d becomes stale: a service that compares fencing tokens refuses what comes late with it, another one does not.", l.Token),
-		count(l.Waiting, "execution waits", "executions wait")+" behind it.",
+		story.Count(l.Waiting, "execution waits", "executions wait")+" behind it.",
 		"Where another execution has the lock when this arrives, nothing is done.")
 	q.Requests = []request{{
 		Method: http.MethodDelete, Path: "v1/locks/" + escape(workflow), Query: map[string]string{"execution": id}, Reason: "query", Names: workflow,
@@ -278,7 +279,7 @@ func forget(v *visit) (*question, error) {
 		q.Stop = "It is " + string(x.Status) + " and has not ended: cancel it first, or wait for its end."
 		return q, nil
 	}
-	q.Facts = []string{fmt.Sprintf("It ended as %s %s ago.", x.Status, span(v.now.Sub(x.FinishedAt.Time)))}
+	q.Facts = []string{fmt.Sprintf("It ended as %s %s ago.", x.Status, story.Span(v.now.Sub(x.FinishedAt.Time)))}
 	switch x.Outcome {
 	case client.Unknown:
 		q.Facts = append(q.Facts, "Its outcome is unknown ("+evidence(x)+"): it may have taken effect, and then the event takes effect twice.")
@@ -288,7 +289,7 @@ func forget(v *visit) (*question, error) {
 		q.Facts = append(q.Facts, "Provably nothing reached the upstream.")
 	}
 	if x.Response != nil && x.Response.Kept {
-		q.Facts = append(q.Facts, fmt.Sprintf("The answer that duplicates get goes; %s got it so far.", count(x.Duplicates, "copy", "copies")))
+		q.Facts = append(q.Facts, fmt.Sprintf("The answer that duplicates get goes; %s got it so far.", story.Count(x.Duplicates, "copy", "copies")))
 	}
 	if x.RequestKept {
 		q.Facts = append(q.Facts, "The kept request goes, too: it cannot be run again from here.")
@@ -321,7 +322,7 @@ func parkedQuestion(v *visit, do, title string, facts func(x *client.Execution) 
 }
 
 func triedSoFar(x *client.Execution) string {
-	said := fmt.Sprintf("It was tried %s, %d failed.", count(x.Parked.Tries, "time", "times"), x.Parked.Failures)
+	said := fmt.Sprintf("It was tried %s, %d failed.", story.Count(x.Parked.Tries, "time", "times"), x.Parked.Failures)
 	if e := evidence(x); e != "" {
 		said += " " + strings.ToUpper(e[:1]) + e[1:] + "."
 	}
@@ -349,7 +350,7 @@ func skip(v *visit) (*question, error) {
 
 func rerun(v *visit) (*question, error) {
 	return parkedQuestion(v, "rerun", "Run again:", func(x *client.Execution) []string {
-		facts := []string{fmt.Sprintf("It ended as %s after %s. %s", x.Status, count(x.Tries, "try", "tries"), sentence(evidence(x)))}
+		facts := []string{fmt.Sprintf("It ended as %s after %s. %s", x.Status, story.Count(x.Tries, "try", "tries"), story.Sentence(evidence(x)))}
 		if x.Outcome != client.NotExecuted {
 			facts = append(facts, "Its outcome is "+string(x.Outcome)+": it may have taken effect, and then it takes effect twice.")
 		}
@@ -386,7 +387,7 @@ func several(v *visit, verb string, fits func(*client.Execution) bool, of func(*
 		}
 	}
 	n := len(q.Requests)
-	q.Title = verb + " " + count(n, "execution", "executions")
+	q.Title = verb + " " + story.Count(n, "execution", "executions")
 	if n == 0 {
 		q.Stop = "There is none any more."
 		return q, nil
@@ -461,7 +462,7 @@ func allOf(do string) func(*visit) (*question, error) {
 		if err := v.api.do(http.MethodPost, "/v1/executions/"+do, nil, body, result); err != nil {
 			return nil, err
 		}
-		q := &question{Title: title + " " + count(result.Matched, "execution", "executions"), Reason: true}
+		q := &question{Title: title + " " + story.Count(result.Matched, "execution", "executions"), Reason: true}
 		if result.Matched == 0 {
 			q.Stop = "There is none any more."
 			return q, nil

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/idem"
 )
 
@@ -165,7 +166,7 @@ func executionColumns() []column[client.Execution] {
 			if x.FinishedAt.IsZero() || x.StartedAt.IsZero() {
 				return cell{}
 			}
-			return text(span(x.FinishedAt.Sub(x.StartedAt.Time)))
+			return text(story.Span(x.FinishedAt.Sub(x.StartedAt.Time)))
 		}},
 		{"Workflow", func(x *client.Execution) cell { return cut(x.Workflow) }},
 		{"Attempt", func(x *client.Execution) cell { return number(int64(x.Attempt)) }},
@@ -211,11 +212,7 @@ func why(x *client.Execution) string {
 		return x.Released.Text()
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
-		text := last.Behind.Text(stamp)
-		if text == "" {
-			text = whyDecision(last.Decision, last.ExecutionID)
-		}
-		return fmt.Sprintf("%s, told %d: %s", last.Decision, last.Status, text)
+		return fmt.Sprintf("refused with %d: %s", last.Status, story.Why(last, stamp))
 	}
 	return ""
 }

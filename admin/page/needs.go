@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/idem"
 )
 
@@ -133,11 +134,11 @@ func (v *visit) ofRoutes() ([]section, error) {
 		}
 		return nil, err
 	}
-	forged.Well = fmt.Sprintf("In the last %s no route of this replica got %d deliveries with a wrong signature.", span(looksBack(s)), spike)
+	forged.Well = fmt.Sprintf("In the last %s no route of this replica got %d deliveries with a wrong signature.", story.Span(looksBack(s)), spike)
 	if up := s.At.Sub(s.StartedAt.Time); up > silentAfter {
-		silent.Well = fmt.Sprintf("Each route that got a delivery since this replica started, %s ago, got one in the last hour.", span(up))
+		silent.Well = fmt.Sprintf("Each route that got a delivery since this replica started, %s ago, got one in the last hour.", story.Span(up))
 	} else {
-		silent.Note += fmt.Sprintf(" This replica started %s ago, and can tell after an hour.", span(up))
+		silent.Note += fmt.Sprintf(" This replica started %s ago, and can tell after an hour.", story.Span(up))
 	}
 	var wrong, quiet []client.RouteRate
 	for _, r := range s.Routes {

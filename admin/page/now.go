@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/idem"
 )
 
@@ -123,7 +124,7 @@ func (v *visit) process() (doing, rates section, status *client.ReplicaStatus, e
 	}
 	doing.Facts = factsOf(s)
 	rates.Note = fmt.Sprintf("What came to the routes of this replica in the last %s. Succeeded: the service answered with a 2xx. Failed: it answered with another status. "+
-		"Errors: no whole answer came.", span(looksBack(s)))
+		"Errors: no whole answer came.", story.Span(looksBack(s)))
 	rates.Table = tableOf("Deliveries by route", rateColumns(s), s.Routes, func(r *client.RouteRate) string { return r.Route })
 	return doing, rates, s, nil
 }
@@ -160,11 +161,11 @@ func factsOf(s *client.ReplicaStatus) []fact {
 		fact{"running here", crowd(s.Running.Count, s.Running.OldestAt, "")},
 		fact{"waiting here", crowd(s.Waiting.Count, s.Waiting.OldestAt, "")},
 		fact{"held, all replicas", crowd(s.Held.Count, s.Held.OldestAt, "")},
-		fact{"parked, all replicas", crowd(s.Parked.Count, s.Parked.OldestAt, fmt.Sprintf(", %d blocked, %s", s.Parked.Blocked, count(s.Parked.DeadLetters, "dead letter", "dead letters")))},
+		fact{"parked, all replicas", crowd(s.Parked.Count, s.Parked.OldestAt, fmt.Sprintf(", %d blocked, %s", s.Parked.Blocked, story.Count(s.Parked.DeadLetters, "dead letter", "dead letters")))},
 	)
 	for _, n := range s.Parked.Unrouted {
 		facts = append(facts, fact{"no route", []cell{{
-			Text: count(n.Count, "accepted event", "accepted events") + " of route " + n.Route + ", which this replica does not have: none of them is tried here", Class: "bad",
+			Text: story.Count(n.Count, "accepted event", "accepted events") + " of route " + n.Route + ", which this replica does not have: none of them is tried here", Class: "bad",
 		}}})
 	}
 	return facts

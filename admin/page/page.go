@@ -68,7 +68,7 @@ func screens() []screen {
 		{"needs", "Needs you", "3", false, needs},
 		{"routes", "Routes", "4", false, routes},
 		{"audit", "Audit", "5", false, audit},
-		{"story", "Story", "", true, story},
+		{"story", "Story", "", true, event},
 	}
 }
 

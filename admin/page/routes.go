@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
+	"hooklock/idem"
 )
 
 // routes shows what the routes do, what is known of their senders, and what they have found.
@@ -118,7 +120,7 @@ func exampleColumns() []column[example] {
 			case e.Code != "":
 				return text(e.Code)
 			}
-			return text(whyDecision(e.Decision, e.ExecutionID))
+			return text(idem.Decision(e.Decision).Row().Happened)
 		}},
 		{"Workflow", func(e *example) cell { return cut(e.Workflow) }},
 		{"Event", func(e *example) cell {
@@ -145,7 +147,7 @@ func rulesOf(r *client.RouteRules) section {
 			if n == 0 {
 				return known("")
 			}
-			return []cell{text(what + span(seconds(n)))}
+			return []cell{text(what + story.Span(seconds(n)))}
 		}
 		s.Facts = append(s.Facts,
 			fact{"sender", []cell{text(p.Preset)}},

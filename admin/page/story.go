@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/idem"
 )
 
@@ -38,7 +39,7 @@ type item struct {
 }
 
 // story is all that is known of one event.
-func story(v *visit) ([]section, error) {
+func event(v *visit) ([]section, error) {
 	x, err := v.event()
 	if is(err, client.CodeStoreUnavailable) {
 		return []section{{ID: "story", Title: "Story", Trouble: "The story cannot be read now: etcd does not answer. The log of the replicas has its lines."}}, nil
@@ -46,12 +47,13 @@ func story(v *visit) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := section{ID: "event", Title: "Event " + eventName(x), Facts: eventFacts(x), Asks: asksOf(x)}
 	items := itemsOf(x)
 	var lock *client.Lock
 	if x.ExecutionID != "" && !x.Status.Terminal() {
 		lock = v.lockOf(x)
 	}
+	told := story.Story{Execution: x, Lock: lock, Sender: v.sender(x.Route), Now: v.now, Stamp: marked}
+	head := section{ID: "event", Title: "Event " + eventName(x), Lead: []cell{timed(told.Happened()), timed(told.Todo())}, Facts: eventFacts(x), Asks: asksOf(x)}
 	items = append(items, lockItems(x, lock, v.now)...)
 	if lock != nil && lock.ExecutionID == x.ExecutionID {
 		head.Asks = append(head.Asks, asking("Release…", "release", "workflow", x.Workflow, "id", x.ExecutionID))
@@ -88,6 +90,20 @@ func (v *visit) event() (*client.Execution, error) {
 	}
 	whole := &client.Execution{}
 	return whole, v.api.get("/v1/executions/"+escape(x.ExecutionID), nil, whole)
+}
+
+// sender is what is known of the sender of a route; nil = nothing, or not for this token.
+func (v *visit) sender(route string) *client.RouteSender {
+	list := &client.RouteList{}
+	if v.api.get("/v1/routes", nil, list) != nil {
+		return nil
+	}
+	for i := range list.Routes {
+		if list.Routes[i].Route == route {
+			return list.Routes[i].Sender
+		}
+	}
+	return nil
 }
 
 func eventName(x *client.Execution) string {
@@ -128,14 +144,14 @@ func eventFacts(x *client.Execution) []fact {
 		add("latest", text("a newer one would replace it; it has replaced "+strconv.Itoa(l.Replaced)))
 	}
 	if r := x.Response; r != nil {
-		said := fmt.Sprintf("%d with %s", r.Status, count(r.Bytes, "byte", "bytes"))
+		said := fmt.Sprintf("%d with %s", r.Status, story.Count(r.Bytes, "byte", "bytes"))
 		if r.Kept {
 			said += "; duplicates get it"
 		}
 		add("answer", text(said))
 	}
 	if x.Duplicates > 0 {
-		add("copies", text(count(x.Duplicates, "was answered without running", "were answered without running")))
+		add("copies", text(story.Count(x.Duplicates, "was answered without running", "were answered without running")))
 	}
 	return facts
 }
@@ -154,7 +170,7 @@ func itemsOf(x *client.Execution) []item {
 		}
 	}
 	if r := x.Released; r != nil {
-		items = append(items, item{At: r.At.Time, Kind: "audit", Title: "Its record was removed, so that it runs again", Why: sentence(r.Text())})
+		items = append(items, item{At: r.At.Time, Kind: "audit", Title: "Its record was removed, so that it runs again", Why: story.Sentence(r.Text())})
 	}
 	attempts := x.Attempts
 	if len(attempts) == 0 && x.ExecutionID != "" {
@@ -189,16 +205,7 @@ func ownAttempts(x *client.Execution) map[string]time.Time {
 }
 
 func arrivalItem(a *client.Arrival, own map[string]time.Time) item {
-	i := item{At: a.At.Time, Kind: "arrival", Title: fmt.Sprintf("A delivery arrived: %s, told %d", a.Decision, a.Status), Why: sentence(whyDecision(a.Decision, a.ExecutionID))}
-	if a.Status == 0 {
-		i.Title = "A delivery arrived: " + a.Decision
-	}
-	if a.Would != "" {
-		i.Why = "It was forwarded; otherwise it would have been " + a.Would + ": " + whyDecision(a.Would, a.ExecutionID) + "."
-	}
-	if text := a.Behind.Text(stamp); text != "" {
-		i.Why += " " + text + "."
-	}
+	i := item{At: a.At.Time, Kind: "arrival", Title: fmt.Sprintf("Delivery received: %s, the sender got %d", story.Words(a.Decision), a.Status), Why: story.Sentence(story.Why(a, stamp))}
 	if len(a.Differs) > 0 {
 		i.Why += " What differs: " + strings.Join(a.Differs, ", ") + "."
 	}
@@ -233,7 +240,7 @@ func attemptItems(n int, a *client.Attempt) []item {
 	if a.FinishedAt.IsZero() {
 		return items
 	}
-	end := item{At: a.FinishedAt.Time, Kind: "end", Title: fmt.Sprintf("Attempt %d ended: %s", n, a.Status), Cells: []cell{text("after " + span(a.FinishedAt.Sub(a.StartedAt.Time)))}}
+	end := item{At: a.FinishedAt.Time, Kind: "end", Title: fmt.Sprintf("Attempt %d ended: %s", n, a.Status), Cells: []cell{text("after " + story.Span(a.FinishedAt.Sub(a.StartedAt.Time)))}}
 	switch a.Outcome {
 	case client.Executed:
 		end.Why = "A whole answer came"
@@ -253,7 +260,7 @@ func attemptItems(n int, a *client.Attempt) []item {
 		}
 	}
 	if a.Tries > 0 {
-		end.Cells = append(end.Cells, text(count(a.Tries, "try", "tries")))
+		end.Cells = append(end.Cells, text(story.Count(a.Tries, "try", "tries")))
 	}
 	return append(items, end)
 }
@@ -268,7 +275,7 @@ func stepItems(s client.Step, x *client.Execution) []item {
 	}
 	i := item{At: s.StartedAt.Time, Kind: "step", Title: "Step " + s.Name + ": " + s.Status}
 	if !s.FinishedAt.IsZero() {
-		i.Cells = []cell{text("took " + span(s.FinishedAt.Sub(s.StartedAt.Time)))}
+		i.Cells = []cell{text("took " + story.Span(s.FinishedAt.Sub(s.StartedAt.Time)))}
 	}
 	return []item{i}
 }
@@ -280,7 +287,7 @@ func parkItems(x *client.Execution) []item {
 	}
 	items := []item{{
 		At: p.Since.Time, Kind: "park", Title: "Parked: " + p.On, Why: "Its sender was told that it is accepted. It runs in its turn.",
-		Cells: []cell{text(fmt.Sprintf("%s, %d failed", count(p.Tries, "try", "tries"), p.Failures))},
+		Cells: []cell{text(fmt.Sprintf("%s, %d failed", story.Count(p.Tries, "try", "tries"), p.Failures))},
 	}}
 	if e := p.LastEvidence; e != nil {
 		i := item{At: e.At.Time, Kind: "park", Title: "The latest try ended: " + strings.ReplaceAll(string(e.Outcome), "_", " "), Why: strings.TrimPrefix(e.Code+": "+e.Detail, ": ")}
@@ -314,11 +321,11 @@ func lockItems(x *client.Execution, l *client.Lock, now time.Time) []item {
 	}
 	if l.ExecutionID != x.ExecutionID {
 		return []item{{
-			At: now, Kind: "now", Title: "It waits behind another execution of its workflow", Why: sentence(whyDecision(string(idem.DecisionLocked), "")),
-			Cells: []cell{ofExecution(l.ExecutionID), text(count(l.Waiting, "waits", "wait") + " in all")},
+			At: now, Kind: "now", Title: "It waits behind another execution of its workflow", Why: story.Sentence(idem.DecisionLocked.Row().Happened),
+			Cells: []cell{ofExecution(l.ExecutionID), text(story.Count(l.Waiting, "waits", "wait") + " in all")},
 		}}
 	}
-	state, behind := lockState(l), text(count(l.Waiting, "waits", "wait")+" behind it")
+	state, behind := lockState(l), text(story.Count(l.Waiting, "waits", "wait")+" behind it")
 	state.Text += ","
 	i := item{At: now, Kind: "now", Title: "It has the lock of its workflow", Cells: []cell{state, behind}}
 	if !l.ExpiresAt.IsZero() {
@@ -402,7 +409,7 @@ func newAxis(items []item) *axis {
 	var began []time.Time
 	for i := range items {
 		it := &items[i]
-		it.After = "+" + span(it.At.Sub(a.From))
+		it.After = "+" + story.Span(it.At.Sub(a.From))
 		switch it.Kind {
 		case "attempt":
 			began = append(began, it.At)

@@ -1,23 +1,20 @@
 package page
 
 import (
-	"fmt"
 	"html/template"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"hooklock/admin/client"
-	"hooklock/idem"
 )
 
 // section is a part of a screen. What it has not is left out.
 type section struct {
 	ID, Title string
 	Note      string // what it is, for who sees it first
+	Lead      []cell // what matters most, a paragraph each
 	Trouble   string // why it cannot be shown, or is not as it should be
 	Well      string // said where there is nothing in it, and that is good
 	Count     int    // beside the title; 0 = none
@@ -134,6 +131,22 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + 
 
 func text(s string) cell { return cell{Text: s} }
 
+// marked is a time inside a text, which timed finds again.
+func marked(t time.Time) string { return "\x00" + t.UTC().Format(time.RFC3339Nano) + "\x00" }
+
+// timed splits a text at its marked times, so that a browser shows these in its reader's zone.
+func timed(s string) cell {
+	c := cell{}
+	for i, part := range strings.Split(s, "\x00") {
+		if at, err := time.Parse(time.RFC3339Nano, part); i%2 == 1 && err == nil {
+			c.More = append(c.More, cell{At: at, Way: "at"})
+		} else if part != "" {
+			c.More = append(c.More, text(part))
+		}
+	}
+	return c
+}
+
 func number(n int64) cell {
 	if n == 0 {
 		return cell{}
@@ -193,68 +206,8 @@ func outcomeCell(o client.Outcome) cell {
 	return c
 }
 
-// whyDecision says in a sentence why a delivery got what it got: the same that its sender reads.
-func whyDecision(decision, execution string) string {
-	row := idem.Decision(decision).Row()
-	detail := row.Detail
-	if detail == "" {
-		switch row.Decision {
-		case idem.DecisionReplayed:
-			detail = "its event is settled: it got the first answer again"
-		case idem.DecisionAttached:
-			detail = "a copy of it ran: it waited for that one's answer, and got it"
-		case idem.DecisionSkipped:
-			detail = "the workflow was busy, and the route skips what comes meanwhile"
-		case idem.DecisionParked:
-			detail = "it was accepted, and runs in its turn"
-		case idem.DecisionBypassed:
-			detail = "it was forwarded, whatever was decided"
-		case idem.DecisionExecuted:
-			detail = "it ran"
-		}
-	}
-	if execution != "" {
-		detail = strings.ReplaceAll(detail, "EXECUTION", execution)
-	}
-	return detail
-}
-
-// sentence begins with a capital and ends with a full stop.
-func sentence(s string) string {
-	first, size := utf8.DecodeRuneInString(s)
-	if s == "" || strings.HasSuffix(s, ".") {
-		return s
-	}
-	return string(unicode.ToUpper(first)) + s[size:] + "."
-}
-
-// span is a duration as people say it.
-func span(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0 s"
-	case d < 10*time.Second:
-		return strconv.FormatFloat(float64(d.Milliseconds())/1000, 'f', -1, 64) + " s"
-	case d < time.Minute:
-		return strconv.Itoa(int(d/time.Second)) + " s"
-	case d < time.Hour:
-		return strings.TrimSuffix(fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second), " 0 s")
-	case d < 48*time.Hour:
-		return strings.TrimSuffix(fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute), " 0 min")
-	}
-	return fmt.Sprintf("%d days", d/(24*time.Hour))
-}
-
 func seconds(s float64) time.Duration {
 	return time.Duration(max(0, min(s, 1e9)) * float64(time.Second))
-}
-
-// count is so many things, in words.
-func count[N int | int64](n N, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.FormatInt(int64(n), 10) + " " + many
 }
 
 const notAll = "Not for this token: it is limited to some workflows, and this is over all of them."

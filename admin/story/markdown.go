@@ -1,0 +1,83 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+
+	"hooklock/admin/client"
+)
+
+// Markdown is the event for a ticket: its IDs, what happened, what the service and the sender got, and where to look. link is the event's page; "" = none.
+func (s *Story) Markdown(link string) string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "- %s: %s\n", name, value)
+		}
+	}
+	fmt.Fprintf(&b, "**%s** %s\n\n%s\n", code(Name(s.Execution)), s.Status, literal.Replace(s.Happened()))
+	if todo := s.Todo(); todo != "" {
+		b.WriteString("\n" + literal.Replace(todo) + "\n")
+	}
+	b.WriteString("\n")
+	line("Route", code(s.Route))
+	line("Workflow", code(s.Workflow))
+	line("Execution", code(s.ExecutionID))
+	if !s.StartedAt.IsZero() {
+		line("Started", s.Stamp(s.StartedAt.Time))
+	}
+	if !s.FinishedAt.IsZero() {
+		line("Ended", s.Stamp(s.FinishedAt.Time))
+	}
+	for _, a := range s.FailedAnswers {
+		text := ""
+		if a.Text != "" {
+			text = ": " + code(strings.Join(strings.Fields(a.Text), " "))
+		}
+		line("The service said at "+s.Stamp(a.At.Time), fmt.Sprint(a.Status)+text)
+	}
+	if r := s.Response; r != nil {
+		line("The service answered", fmt.Sprint(r.Status))
+	}
+	for i := range s.newest() {
+		a := &s.newest()[i]
+		line("The sender got at "+s.Stamp(a.At.Time), fmt.Sprintf("%d (%s)", a.Status, literal.Replace(Why(a, s.Stamp))))
+	}
+	line("Trace", code(s.TraceID))
+	line("Page", link)
+	if s.ExecutionID != "" {
+		line("Command", code("hooklock executions get "+s.ExecutionID))
+	} else {
+		line("Command", code("hooklock executions find "+shell(Name(s.Execution))))
+	}
+	return b.String()
+}
+
+func (s *Story) newest() []client.Arrival {
+	if s.Arrivals == nil {
+		return nil
+	}
+	return s.Arrivals.Newest
+}
+
+// literal keeps Markdown from reading more into a text than it says.
+var literal = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "\n", " ")
+
+// code is text as Markdown shows it unchanged, whatever a sender has put into it.
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if len(fence) > 1 {
+		text = " " + text + " "
+	}
+	return fence + text + fence
+}
+
+// shell is text as one word for a shell.
+func shell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

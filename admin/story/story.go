@@ -1,0 +1,341 @@
+// Package story says in English what happened to an event and what an operator can do about it. The page and the command line show the same text.
+package story
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+// Story is what is known of one event.
+type Story struct {
+	*client.Execution
+	Lock   *client.Lock           // of its workflow; nil = it is free, or not known
+	Sender *client.RouteSender    // of its route; nil = not known
+	Now    time.Time              // decides between "until" and "had until"
+	Stamp  func(time.Time) string // spells a time
+}
+
+// Name is what people call an event: as its sender does, or the first half of its key.
+func Name(x *client.Execution) string {
+	if x.EventID != "" {
+		return x.EventID
+	}
+	half, _, _ := strings.Cut(x.IdempotencyKey, "-")
+	return half
+}
+
+// Happened says in one or two sentences what happened.
+func (s *Story) Happened() string {
+	switch {
+	case s.Status == client.Refused:
+		return s.refused()
+	case s.Status == client.Released && s.Released != nil:
+		return Sentence(s.Released.By + " allowed it to run again at " + s.Stamp(s.Released.At.Time) + " (" + s.Released.Reason + "); the run before had ended as " +
+			Words(string(s.Released.Status)+", "+string(s.Released.Outcome)))
+	case s.Status == client.CancelRequested:
+		return Sentence(s.AbortedBy + " asked to cancel it at " + s.Stamp(s.AbortedAt.Time) + ": " + s.AbortReason + "; it has not ended yet")
+	case s.Parked != nil:
+		return s.parked()
+	case s.Status == client.Pending:
+		return s.waits()
+	case s.Status == client.Running && s.Lock != nil && s.Lock.Held && s.Lock.ExecutionID == s.ExecutionID:
+		return "The service has answered and works on since " + s.Stamp(s.StartedAt.Time) + ": the lock is kept until it reports the end" + s.lockEnd() + "."
+	case s.Status == client.Running:
+		return "The service has been working on it since " + s.Stamp(s.StartedAt.Time) + "."
+	case s.Status == client.Aborted:
+		return s.aborted()
+	}
+	return s.ended() + s.duplicates()
+}
+
+// Todo says what an operator can do, and when the sender sends the event again. It is "" where nothing is to be done.
+func (s *Story) Todo() string {
+	switch {
+	case s.Status == client.Success:
+		return ""
+	case s.Status == client.Refused:
+		row := s.last().Decision.Row()
+		return join(row.Todo, s.again(row.Class != idem.ClassForged && s.last().Status > 299))
+	case s.Status == client.Released:
+		return join("Resend it at the sender if it does not come again", s.again(true))
+	case s.Parked != nil && s.Parked.Blocked != "":
+		return "Repair what made it fail, then try it now; or skip it, so that the next event of its queue runs."
+	case s.Parked != nil:
+		return "Nothing: it is tried by itself. Its sender was told that it is accepted."
+	case s.Status == client.Pending:
+		return "Nothing: it runs when the lock is free. If the running event is stuck, cancel it."
+	case !s.Status.Terminal():
+		return "Wait, or cancel it if it is stuck."
+	case s.Outcome == client.Unknown && s.Status == client.Failed:
+		return join("Check the service for this event, then allow it again if it took no effect", s.kept())
+	case s.SupersededBy != "":
+		return ""
+	case s.Final:
+		return "Nothing: it never runs again, unless it is allowed again."
+	case s.RequestKept:
+		return join("", s.kept())
+	case s.Response != nil && s.Response.Kept:
+		return "Its duplicates get this answer. To run it again, allow it again, then resend it at the sender."
+	case s.Outcome == client.Executed:
+		return join("Repair the service", s.again(true))
+	}
+	return s.again(true)
+}
+
+// arrival is the newest delivery that was not executed.
+type arrival struct {
+	*client.Arrival
+	Decision idem.Decision
+}
+
+func (s *Story) last() arrival {
+	if s.Arrivals == nil || len(s.Arrivals.Newest) == 0 {
+		return arrival{&client.Arrival{}, ""}
+	}
+	a := &s.Arrivals.Newest[0]
+	return arrival{a, idem.Decision(a.Decision)}
+}
+
+func (s *Story) refused() string {
+	a := s.last()
+	if a.Decision == "" {
+		return "It did not run; its deliveries are no longer known."
+	}
+	text := fmt.Sprintf("It did not run: refused with %d at %s, because %s", a.Status, s.Stamp(a.At.Time), Why(a.Arrival, s.Stamp))
+	if a.Decision == idem.DecisionUnverified {
+		text = strings.Replace(text, "because", "because of", 1)
+	}
+	if a.Status < 300 {
+		text = strings.Replace(text, "refused with", "answered with", 1)
+	}
+	return text + "."
+}
+
+// Why says why a delivery was answered as it was, with the event that had the lock.
+func Why(a *client.Arrival, stamp func(time.Time) string) string {
+	d := idem.Decision(a.Decision)
+	if d == idem.DecisionBypassed && a.Would != "" {
+		return "it was forwarded; in mode enforce: " + idem.Decision(a.Would).Row().Happened
+	}
+	b := a.Behind
+	if b == nil {
+		return d.Row().Happened
+	}
+	name := b.EventID
+	if name == "" {
+		name = "an event without an ID"
+	}
+	if b.FinishedAt.IsZero() {
+		return d.Row().Happened + ": " + name + " had the lock since " + stamp(b.StartedAt.Time) + " and still has it"
+	}
+	return d.Row().Happened + ": " + name + " had the lock from " + stamp(b.StartedAt.Time) + " to " + stamp(b.FinishedAt.Time) + " (" + Span(b.FinishedAt.Sub(b.StartedAt.Time)) + ")"
+}
+
+func (s *Story) parked() string {
+	p := s.Parked
+	tried := "not tried yet"
+	if p.Tries > 0 {
+		tried = "tried " + Count(p.Tries, "time", "times") + ", " + strconv.Itoa(p.Failures) + " failed"
+	}
+	text := "It was accepted at " + s.Stamp(p.Since.Time) + " and " + tried
+	if last := s.lastTry(); last != "" {
+		text += ", the last: " + last
+	}
+	switch {
+	case p.Blocked != "":
+		text += ". It blocks its queue until a person decides (" + Words(p.Blocked) + ")"
+	case !p.NextAttempt.IsZero():
+		text += ". The next try is at " + s.Stamp(p.NextAttempt.Time)
+	case s.Lock != nil && s.Lock.ExecutionID != s.ExecutionID:
+		text += ". It waits for its turn: " + s.holder()
+	}
+	return text + "."
+}
+
+// lastTry is what became of the latest try of a parked event that failed.
+func (s *Story) lastTry() string {
+	if n := len(s.FailedAnswers); n > 0 {
+		return strconv.Itoa(s.FailedAnswers[n-1].Status) + s.LastFailed()
+	}
+	if s.Parked == nil || s.Parked.LastEvidence == nil {
+		return ""
+	}
+	e := s.Parked.LastEvidence
+	switch {
+	case e.Status != 0:
+		return strconv.Itoa(e.Status)
+	case e.Detail != "":
+		return e.Detail
+	}
+	return Words(string(e.Outcome))
+}
+
+func (s *Story) waits() string {
+	if s.Lock == nil {
+		return "It waits for the lock of its workflow since " + s.Stamp(s.StartedAt.Time) + "."
+	}
+	return "It waits for the lock of its workflow since " + s.Stamp(s.StartedAt.Time) + ": " + s.holder() + "."
+}
+
+// holder says which event has the lock.
+func (s *Story) holder() string {
+	name := s.Lock.EventID
+	if name == "" {
+		name = s.Lock.Holder
+	}
+	return name + " has had it since " + s.Stamp(s.Lock.LockedAt.Time) + ", " + Count(s.Lock.Waiting, "event waits", "events wait")
+}
+
+func (s *Story) lockEnd() string {
+	if s.Lock.ExpiresAt.IsZero() {
+		return ""
+	}
+	return ", at the latest until " + s.Stamp(s.Lock.ExpiresAt.Time)
+}
+
+func (s *Story) aborted() string {
+	if s.SupersededBy != "" {
+		return "It did not run: a newer event of its scope replaced it at " + s.Stamp(s.FinishedAt.Time) + "."
+	}
+	by := s.AbortedBy
+	if by == "" {
+		by = "Hooklock"
+	}
+	text := by + " cancelled it at " + s.Stamp(s.AbortedAt.Time)
+	if s.AbortReason != "" {
+		text += ": " + s.AbortReason
+	}
+	return Sentence(text) + " " + s.effect()
+}
+
+// effect says whether it ran, for what was cancelled.
+func (s *Story) effect() string {
+	switch s.Outcome {
+	case client.Executed:
+		return "The service had answered."
+	case client.NotExecuted:
+		return "Nothing had been sent to the service."
+	}
+	return "The outcome is unknown: the request had been sent, and no whole answer had come."
+}
+
+// ended says how a run ended that nobody cancelled.
+func (s *Story) ended() string {
+	at := " at " + s.Stamp(s.FinishedAt.Time)
+	if !s.StartedAt.IsZero() {
+		at += " after " + Span(s.FinishedAt.Sub(s.StartedAt.Time))
+	}
+	if s.Tries > 1 {
+		at += " and " + Count(s.Tries, "try", "tries")
+	}
+	detail := ""
+	if s.Error != nil {
+		detail = Words(s.Error.Code)
+		if s.Error.Detail != "" {
+			detail = s.Error.Detail
+		}
+		detail += s.LastFailed()
+	}
+	switch {
+	case s.Outcome == client.NotExecuted:
+		return Sentence("Nothing was sent to the service: " + detail + at)
+	case s.Outcome == client.Unknown && detail != "":
+		return Sentence("The outcome is unknown" + at + ": the request was sent, and no whole answer came (" + detail + ")")
+	case s.Outcome == client.Unknown:
+		return Sentence("The outcome is unknown" + at + ": the request was sent, and no whole answer came")
+	case s.Response != nil:
+		return Sentence("The service answered " + strconv.Itoa(s.Response.Status) + at + s.LastFailed())
+	}
+	return Sentence("The service answered" + at + s.LastFailed())
+}
+
+func (s *Story) duplicates() string {
+	if s.Duplicates == 0 {
+		return ""
+	}
+	return " " + Count(s.Duplicates, "duplicate", "duplicates") + " answered without running it again."
+}
+
+// kept says that the request can be sent again from here.
+func (s *Story) kept() string {
+	if !s.RequestKept {
+		return ""
+	}
+	return "Its request is kept: retry it when the service is ready, or allow it again."
+}
+
+// again says until when the sender sends the event again, by what is known of it.
+func (s *Story) again(refused bool) string {
+	if !refused {
+		return ""
+	}
+	if s.Sender == nil || s.Sender.RetriesFor == 0 {
+		return "Whether its sender sends it again depends on the sender."
+	}
+	first := s.StartedAt.Time
+	if s.Arrivals != nil && (first.IsZero() || s.Arrivals.First.At.Before(first)) {
+		first = s.Arrivals.First.At.Time
+	}
+	until := first.Add(time.Duration(s.Sender.RetriesFor * float64(time.Second)))
+	name := Sentence(s.Sender.Preset)
+	name = name[:len(name)-1]
+	if until.Before(s.Now) {
+		return name + " sent it again until " + s.Stamp(until) + " at most: resend it there."
+	}
+	return name + " sends it again by itself, until " + s.Stamp(until) + " at the latest."
+}
+
+// join puts sentences together.
+func join(parts ...string) string {
+	var all []string
+	for _, p := range parts {
+		if p != "" {
+			all = append(all, Sentence(p))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// Sentence begins with a capital and ends with a full stop.
+func Sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if text == "" {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
+}
+
+// Words is a name of the API as people write it.
+func Words(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// Count is a number of things.
+func Count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + many
+}
+
+// Span is a duration as people say it.
+func Span(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0 s"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(float64(d.Milliseconds())/1000, 'f', -1, 64) + " s"
+	case d < time.Minute:
+		return strconv.Itoa(int(d/time.Second)) + " s"
+	case d < time.Hour:
+		return strings.TrimSuffix(fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second), " 0 s")
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute), " 0 min")
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
+}
