@@ -28,7 +28,7 @@ type audits struct {
 	store   *core
 	wake    chan struct{}
 	writing chan struct{} // holds a token while somebody writes: one at a time
-	buckets *buckets
+	leases  *buckets
 	most    int // are kept, and a twentieth more before the oldest go
 	room    int // for what waits to be written; further ones are shed
 
@@ -46,11 +46,10 @@ type audited struct {
 
 func newAudits(life context.Context, s *core) *audits {
 	a := &audits{store: s, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1), most: idem.MaxAudits, room: maxQueued}
-	a.buckets = &buckets{grant: s.pool.NewLease, list: s.listLease, clock: s.clock, classes: map[lot]*class{}}
-	a.buckets.spawn = func(f func(context.Context)) bool {
+	a.leases = newLeases(s.pool.NewLease, s.listLease, s.clock, func(f func(context.Context)) bool {
 		s.keeping.Go(func() { f(life) })
 		return true
-	}
+	})
 	return a
 }
 
@@ -199,7 +198,7 @@ func (a *audits) send(ctx context.Context, some []audited) error {
 	var ops protocol.Writes
 	var leases []clientv3.LeaseID
 	for _, one := range some {
-		lease, err := a.buckets.take(ctx, idem.AuditKept, "")
+		lease, err := a.leases.take(ctx, idem.AuditKept, "")
 		if err != nil {
 			return err
 		}
@@ -211,7 +210,7 @@ func (a *audits) send(ctx context.Context, some []audited) error {
 		return nil
 	}
 	for _, lease := range leases {
-		a.buckets.dropIfGone(lease, err)
+		a.leases.dropIfGone(lease, err)
 	}
 	return fmt.Errorf("write audits: %w", err)
 }

@@ -14,54 +14,64 @@ import (
 )
 
 const (
-	// bucketKeys bounds the records on one lease. etcd removes all keys of a lease in one step, and everything else waits that
+	// leaseKeys bounds the keys on one lease. etcd removes all keys of a lease in one step, and everything else waits that
 	// long: measured, 5 ms for a thousand; and with RBAC each put checks every key on its lease.
-	bucketKeys = 1000
-	// bucketLow: the next lease is asked for when so few are left.
-	bucketLow = 200
+	leaseKeys = 1000
+	// leaseLow: the next lease is requested when the current one takes no more keys than this.
+	leaseLow = 200
 )
 
-// buckets are the leases that records live on. They are shared, because a lease costs etcd more than a record does.
+// buckets is the pool of leases that records, counts and audits are put on. Keys share a lease, because a lease costs etcd more than a key does.
 type buckets struct {
-	grant func(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
+	grant grantLease
+	list  listLease
 	clock link.Clock
-	spawn func(func(context.Context)) bool // runs something for the Store; false when that is closed
-
-	// list writes down that keys of that kind are on a lease, so that they are found by their age; see past.go.
-	list func(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error
+	spawn func(func(context.Context)) bool
 
 	mu      sync.Mutex
 	classes map[lot]*class
 }
 
-// lot is what shares leases.
-type lot struct {
-	retention time.Duration
-	listed    string // the kind of the keys, where they are found by their age; "" = they are not
+// grantLease grants a lease of that length.
+type grantLease func(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
+
+// listLease writes down that a lease has keys of that kind, so that they can be found by their age.
+type listLease func(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error
+
+// newLeases returns a pool whose leases come from grant. spawn runs a function in the background, and returns false once its owner is closed. list is
+// called before a lease takes the first key of a kind that is found by its age; it may be nil where take is always given "".
+func newLeases(grant grantLease, list listLease, clock link.Clock, spawn func(func(context.Context)) bool) *buckets {
+	return &buckets{grant: grant, list: list, clock: clock, spawn: spawn, classes: map[lot]*class{}}
 }
 
-// class is the leases of one retention.
+// lot names the keys that share leases.
+type lot struct {
+	retention time.Duration
+	listed    string // the kind of the keys if they are found by their age; "" = they are not
+}
+
+// class is the current lease of one lot, and the next one while it is being granted.
 type class struct {
 	lease   clientv3.LeaseID // 0 = none
-	left    int              // records that it still takes
+	left    int              // keys that it still takes
 	granted link.Instant
 	coming  chan struct{} // not nil while the next one is being granted; closed when that is done
 	err     error         // of the last grant
 }
 
-// wholeSeconds is d as etcd counts: leases last for whole seconds.
+// wholeSeconds rounds d as etcd does: leases last for whole seconds.
 func wholeSeconds(d time.Duration) time.Duration {
 	return time.Duration(link.LeaseSeconds(d)) * time.Second
 }
 
-// bucketOpen bounds for how long a lease takes keys. Whoever lists the newest of them reads all that are on leases which still take some.
-const bucketOpen = time.Hour
+// leaseOpen bounds for how long a lease takes keys. A list of the newest keys reads all that are on leases which still take some.
+const leaseOpen = time.Hour
 
-// openFor is for how long a lease for that retention takes keys.
-func openFor(retention time.Duration) time.Duration { return min(idem.Slack(retention), bucketOpen) }
+// openFor returns for how long a lease for that retention takes keys.
+func openFor(retention time.Duration) time.Duration { return min(idem.Slack(retention), leaseOpen) }
 
-// take is the lease for one more key: it lives for the retention, and for idem.Slack longer at most. listed is the kind of the key where it is to
-// be found by its age, else "". The error is the grant's or the context's.
+// take returns the lease for one more key. It lives for the retention, and at most idem.Slack longer. listed is the kind of the key if it is to
+// be found by its age, else "". It returns the error of the grant or of ctx.
 func (b *buckets) take(ctx context.Context, retention time.Duration, listed string) (clientv3.LeaseID, error) {
 	of := lot{wholeSeconds(retention), listed}
 	b.mu.Lock()
@@ -74,7 +84,7 @@ func (b *buckets) take(ctx context.Context, retention time.Duration, listed stri
 	for {
 		age, most := b.clock.Since(c.granted), openFor(of.retention)
 		usable := c.lease != 0 && c.left > 0 && age < most
-		if c.coming == nil && (!usable || c.left <= bucketLow || age > most*3/4) {
+		if c.coming == nil && (!usable || c.left <= leaseLow || age > most*3/4) {
 			b.nextLocked(c, of)
 		}
 		if usable {
@@ -87,7 +97,7 @@ func (b *buckets) take(ctx context.Context, retention time.Duration, listed stri
 	}
 }
 
-// nextLocked asks for the next lease.
+// nextLocked requests the next lease.
 func (b *buckets) nextLocked(c *class, of lot) {
 	done := make(chan struct{})
 	c.coming = done
@@ -100,7 +110,7 @@ func (b *buckets) nextLocked(c *class, of lot) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if err == nil {
-			c.lease, c.left, c.granted = lease, bucketKeys, granted
+			c.lease, c.left, c.granted = lease, leaseKeys, granted
 		}
 		c.err, c.coming = err, nil
 		close(done)
@@ -111,7 +121,7 @@ func (b *buckets) nextLocked(c *class, of lot) {
 	}
 }
 
-// awaitLocked waits for the lease that was asked for. It gives the mutex up meanwhile.
+// awaitLocked waits for the requested lease. It releases the mutex meanwhile.
 func (b *buckets) awaitLocked(ctx context.Context, c *class) error {
 	if coming := c.coming; coming != nil {
 		b.mu.Unlock()
@@ -129,7 +139,7 @@ func (b *buckets) awaitLocked(ctx context.Context, c *class) error {
 	return c.err
 }
 
-// dropIfGone forgets a lease that etcd does not know any more.
+// dropIfGone forgets a lease if err says that etcd does not know it any more.
 func (b *buckets) dropIfGone(lease clientv3.LeaseID, err error) {
 	if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return

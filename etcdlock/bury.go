@@ -81,7 +81,7 @@ func (s *core) buryFor(ctx context.Context, dead *idem.Lock) error {
 				}
 				return nil
 			}
-			s.buckets.dropIfGone(r.lease, err)
+			s.leases.dropIfGone(r.lease, err)
 		}
 		if pause.Wait(ctx) != nil {
 			return unavailable(fmt.Errorf("bury: %w", err))
@@ -137,7 +137,7 @@ func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer 
 	if err != nil {
 		return nil, err
 	}
-	lease, err := s.buckets.take(ctx, l.Retention, protocol.KindRecords)
+	lease, err := s.leases.take(ctx, l.Retention, protocol.KindRecords)
 	if err != nil {
 		return nil, err
 	}

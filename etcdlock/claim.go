@@ -243,7 +243,7 @@ func (c *claimer) depart() (r *request, epoch int64) {
 
 // refused is how things stand after a refusal. A claim past the queue brings lock and record, which explain nearly all refusals.
 func (c *claimer) refused(life context.Context, answer reply) (*protocol.State, error) {
-	st, err := answer.refused()
+	st, err := stateIn(answer)
 	if err != nil || c.q != 0 || c.blocked(st) {
 		return st, err
 	}

@@ -38,11 +38,7 @@ func TestACloseIsNotKeptByWhoAsksWithoutEnd(t *testing.T) {
 			asking, stop := context.WithCancel(context.Background())
 			defer stop()
 			go func() { asked <- ask(asking, s, l) }()
-			eventually(t, "it is asked", func() bool {
-				s.tasks.mu.Lock()
-				defer s.tasks.mu.Unlock()
-				return s.tasks.n > 0
-			})
+			eventually(t, "it is asked", s.tasks.busy)
 			closed := make(chan struct{})
 			go func() {
 				defer close(closed)

@@ -51,13 +51,13 @@ func (s *Control) repeat(ctx context.Context, try attempt) error {
 // change sends a transaction that compares what it changes. Where it is refused, or where its answer gets lost, the caller reads again.
 func (s *Control) change(ctx context.Context, r *request) (answer reply, applied bool, err error) {
 	answer = s.sender.do(ctx, r)
-	s.buckets.dropIfGone(r.lease, answer.err)
+	s.leases.dropIfGone(r.lease, answer.err)
 	return answer, answer.err == nil && answer.Succeeded, answer.err
 }
 
 // news is what tells processes of a change, on a lease that lasts for newsLife.
 func (s *Control) news(ctx context.Context) (protocol.Leased, error) {
-	lease, err := s.buckets.take(ctx, newsLife, "")
+	lease, err := s.leases.take(ctx, newsLife, "")
 	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
 

@@ -22,7 +22,7 @@ var errDead = errors.New("the process is dead")
 // mortalKV lets some transactions that decide something through and then nothing any more. The answer of the last one does not arrive.
 type mortalKV struct {
 	clientv3.KV
-	through
+	etcdtest.Through
 	left atomic.Int64
 	dead chan struct{}
 }
@@ -30,11 +30,11 @@ type mortalKV struct {
 // Commit implements link.Committer.
 func (kv *mortalKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
 	if !decides(txn) {
-		return kv.through.Commit(ctx, txn)
+		return kv.Through.Commit(ctx, txn)
 	}
 	switch left := kv.left.Add(-1); {
 	case left == 0:
-		_, _ = kv.through.Commit(ctx, txn)
+		_, _ = kv.Through.Commit(ctx, txn)
 		close(kv.dead)
 		return nil, errDead
 	case left == -1:
@@ -47,14 +47,14 @@ func (kv *mortalKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResp
 	case left < 0:
 		return nil, errDead
 	}
-	return kv.through.Commit(ctx, txn)
+	return kv.Through.Commit(ctx, txn)
 }
 
 // diesAfter runs do in a process of its own, which dies after some transactions; with 0 the first one does not arrive.
 func diesAfter(t *testing.T, e *etcdtest.Etcd, writes int64, do func(ctx context.Context, s *Store, dies func())) {
 	t.Helper()
 	client := etcdtest.Dial(t, e.Endpoint)
-	kv := &mortalKV{KV: client.KV, through: throughOf(client), dead: make(chan struct{})}
+	kv := &mortalKV{KV: client.KV, Through: etcdtest.ThroughOf(client), dead: make(chan struct{})}
 	kv.left.Store(1 << 30)
 	client.KV = kv
 	s, err := Open(Options{Client: client})

@@ -30,8 +30,8 @@ type duplicates struct {
 	store   *core
 	wake    chan struct{}
 	writing chan struct{} // holds a token while somebody writes: one at a time
-	// buckets are apart from those of records: nobody has to wait for a lease of these when the store closes.
-	buckets *buckets
+	// leases are apart from those of records: nobody has to wait for a lease of these when the store closes.
+	leases *buckets
 
 	mu      sync.Mutex
 	tallies map[string]*tally // by the prefix of their keys
@@ -59,11 +59,10 @@ type tally struct {
 
 func newDuplicates(life context.Context, s *core) *duplicates {
 	d := &duplicates{writing: make(chan struct{}, 1), store: s, wake: make(chan struct{}, 1), tallies: map[string]*tally{}}
-	d.buckets = &buckets{grant: s.pool.NewLease, list: s.listLease, clock: s.clock, classes: map[lot]*class{}}
-	d.buckets.spawn = func(f func(context.Context)) bool {
+	d.leases = newLeases(s.pool.NewLease, s.listLease, s.clock, func(f func(context.Context)) bool {
 		s.keeping.Go(func() { f(life) })
 		return true
-	}
+	})
 	return d
 }
 
@@ -210,7 +209,7 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 		return nil
 	}
 	for _, t := range batch {
-		d.buckets.dropIfGone(t.lease, err)
+		d.leases.dropIfGone(t.lease, err)
 		t.lease = 0
 	}
 	return fmt.Errorf("write duplicates: %w", err)
@@ -242,14 +241,14 @@ func (d *duplicates) put(ctx context.Context, batch []*tally) error {
 func (d *duplicates) prolong(ctx context.Context, t *tally) (err error) {
 	clock := d.store.clock
 	if t.history != nil {
-		t.lease, err = d.buckets.take(ctx, t.retention, protocol.KindArrivals)
+		t.lease, err = d.leases.take(ctx, t.retention, protocol.KindArrivals)
 		return err
 	}
 	if t.lease != 0 && clock.Since(t.leased) < idem.Slack(t.retention) {
 		return nil
 	}
 	t.leased = clock.Instant()
-	t.lease, err = d.buckets.take(ctx, t.retention, "")
+	t.lease, err = d.leases.take(ctx, t.retention, "")
 	return err
 }
 

@@ -167,14 +167,14 @@ func TestTheSweepBuriesWhatADeadProcessLeft(t *testing.T) {
 // lateKV loses the next transaction when it is told to: its sender gets no answer, and it arrives when arrive is called.
 type lateKV struct {
 	clientv3.KV
-	through
+	etcdtest.Through
 	armed atomic.Bool
 	late  chan *pb.TxnRequest
 	lost  func() // not nil: the transaction is applied, only its answer is lost, and this is called
 }
 
 func newLateKV(c *clientv3.Client) *lateKV {
-	kv := &lateKV{KV: c.KV, through: throughOf(c), late: make(chan *pb.TxnRequest, 1)}
+	kv := &lateKV{KV: c.KV, Through: etcdtest.ThroughOf(c), late: make(chan *pb.TxnRequest, 1)}
 	c.KV = kv
 	return kv
 }
@@ -183,19 +183,19 @@ func newLateKV(c *clientv3.Client) *lateKV {
 func (kv *lateKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
 	if txn.Success[0].GetRequestTxn() != nil && kv.armed.CompareAndSwap(true, false) { // else it is a read, which the Store makes from time to time
 		if kv.lost != nil {
-			_, _ = kv.through.Commit(ctx, txn)
+			_, _ = kv.Through.Commit(ctx, txn)
 			kv.lost()
 			return nil, context.DeadlineExceeded
 		}
 		kv.late <- txn
 		return nil, context.DeadlineExceeded
 	}
-	return kv.through.Commit(ctx, txn)
+	return kv.Through.Commit(ctx, txn)
 }
 
 func (kv *lateKV) arrive(tb testing.TB) *pb.TxnResponse {
 	tb.Helper()
-	r, err := kv.through.Commit(within(tb, patience), <-kv.late)
+	r, err := kv.Through.Commit(within(tb, patience), <-kv.late)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -327,19 +327,17 @@ func TestASettleGoesOnAfterItsCallerHasGone(t *testing.T) {
 	})
 }
 
-func TestASettleFindsANewBucketWhenItsOwnIsGone(t *testing.T) {
+func TestASettleFindsANewLeaseWhenTheSharedOneIsGone(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	if _, err := mustClaim(t, s, lockFor("w", "zero"), 0).Settle(within(t, patience), success("")); err != nil {
 		t.Fatal(err)
 	}
-	var bucket clientv3.LeaseID
-	s.buckets.mu.Lock()
-	for _, c := range s.buckets.classes {
-		bucket = c.lease
+	records, err := e.Client.Get(within(t, patience), s.layout.Records(), clientv3.WithPrefix())
+	if err != nil || len(records.Kvs) != 1 {
+		t.Fatalf("%v %v", records, err)
 	}
-	s.buckets.mu.Unlock()
-	if _, err := e.Client.Revoke(within(t, patience), bucket); err != nil {
+	if _, err := e.Client.Revoke(within(t, patience), clientv3.LeaseID(records.Kvs[0].Lease)); err != nil {
 		t.Fatal(err)
 	}
 	// In company: those without a part in it must not suffer.

@@ -16,13 +16,13 @@ import (
 // slowKV keeps the answer of the next transaction that decides something, until meanwhile has returned.
 type slowKV struct {
 	clientv3.KV
-	through
+	etcdtest.Through
 	meanwhile atomic.Pointer[func()]
 }
 
 // Commit implements link.Committer.
 func (kv *slowKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
-	answer, err := kv.through.Commit(ctx, txn)
+	answer, err := kv.Through.Commit(ctx, txn)
 	if decides(txn) {
 		if f := kv.meanwhile.Swap(nil); f != nil {
 			(*f)()
@@ -34,7 +34,7 @@ func (kv *slowKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespon
 func TestACancelThatIsHeardOfBeforeTheAnswerToTheClaimStopsItAllTheSame(t *testing.T) {
 	e := etcdtest.Start(t)
 	client := etcdtest.Dial(t, e.Endpoint)
-	kv := &slowKV{KV: client.KV, through: throughOf(client)}
+	kv := &slowKV{KV: client.KV, Through: etcdtest.ThroughOf(client)}
 	client.KV = kv
 	s, other := openStore(t, Options{Client: client}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "one")

@@ -44,13 +44,13 @@ func putRecords(tb testing.TB, e *etcdtest.Etcd, s *Store, n int, entry func(i i
 			if err != nil {
 				tb.Fatal(err)
 			}
-			lease, err := s.buckets.take(ctx, r.Retention, protocol.KindRecords)
+			lease, err := s.leases.take(ctx, r.Retention, protocol.KindRecords)
 			if err != nil {
 				tb.Fatal(err)
 			}
 			ops[j] = protocol.Put(s.layout.Record(r.Scope), protocol.Leased{Value: value, Lease: lease})
 		}
-		if _, err := throughOf(e.Client).Commit(ctx, &pb.TxnRequest{Success: ops}); err != nil {
+		if _, err := etcdtest.ThroughOf(e.Client).Commit(ctx, &pb.TxnRequest{Success: ops}); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestAPageOfManyExecutionsReadsNoMoreThanItShows(t *testing.T) {
 		}
 		// Two empty kinds, the list of the leases, the keys on those that may have the next ones, the values, and the counts of copies; a renewal of the
 		// session may come between.
-		if n, most := requests.Load()-before, int64(2+1+4*bucketKeys/readOps+100/recordBatch+1+1); n > most+2 {
+		if n, most := requests.Load()-before, int64(2+1+4*leaseKeys/readOps+100/recordBatch+1+1); n > most+2 {
 			t.Fatalf("%d requests for a page", n)
 		}
 		for _, f := range page.Executions {

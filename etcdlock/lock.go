@@ -340,7 +340,7 @@ func (h *owned) settle(life context.Context, e ending, sent *conclusion) (*idem.
 					return h.endedBy(life, st)
 				}
 			}
-			h.store.buckets.dropIfGone(sent.lease, err)
+			h.store.leases.dropIfGone(sent.lease, err)
 		}
 		if errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept && h.Lock().Cancel == nil && h.Lock().Parked == nil {
 			return nil, h.freeWithoutRecord(life, e.End)

@@ -235,14 +235,14 @@ func TestALockOutlivesTheProcessThatTookItForItsClient(t *testing.T) {
 // heldKV holds the answer of the transaction that puts a hold, once: it is applied, and its sender waits until it is let go.
 type heldKV struct {
 	clientv3.KV
-	through
+	etcdtest.Through
 	applied, goOn chan struct{}
 	once          sync.Once
 }
 
 // Commit implements link.Committer.
 func (kv *heldKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
-	r, err := kv.through.Commit(ctx, txn)
+	r, err := kv.Through.Commit(ctx, txn)
 	for i, op := range txn.Success {
 		for _, put := range op.GetRequestTxn().GetSuccess() {
 			if err == nil && r.Responses[i].GetResponseTxn().GetSucceeded() && bytes.Contains(put.GetRequestPut().GetKey(), []byte("/"+protocol.KindHolds)) {
@@ -260,7 +260,7 @@ func (kv *heldKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespon
 func TestAClientThatGoesWhileItsLockIsPutOnAHoldLeavesNothing(t *testing.T) {
 	e := etcdtest.Start(t)
 	client := etcdtest.Dial(t, e.Endpoint)
-	kv := &heldKV{KV: client.KV, through: throughOf(client), applied: make(chan struct{}), goOn: make(chan struct{})}
+	kv := &heldKV{KV: client.KV, Through: etcdtest.ThroughOf(client), applied: make(chan struct{}), goOn: make(chan struct{})}
 	client.KV = kv
 	a, b := openStore(t, Options{Client: client}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	running := mustClaim(t, b, lockFor("w", "one"), 0)

@@ -20,7 +20,7 @@ import (
 // lossyKV loses the answer of the next transaction that writes while armed. It is applied at once, or when arrive is called.
 type lossyKV struct {
 	clientv3.KV
-	through
+	etcdtest.Through
 	armed chan bool // true: applied at once
 	late  chan *pb.TxnRequest
 	reads atomic.Pointer[func(key string)] // called before a read, with its first key
@@ -34,7 +34,7 @@ func (kv *lossyKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespo
 		if read := kv.reads.Load(); read != nil && len(txn.Success) > 0 {
 			(*read)(string(txn.Success[0].GetRequestRange().GetKey()))
 		}
-		r, err := kv.through.Commit(ctx, txn)
+		r, err := kv.Through.Commit(ctx, txn)
 		if read := kv.read.Load(); read != nil && len(txn.Success) > 0 {
 			(*read)(string(txn.Success[0].GetRequestRange().GetKey()))
 		}
@@ -43,14 +43,14 @@ func (kv *lossyKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespo
 	select {
 	case atOnce := <-kv.armed:
 		if atOnce {
-			_, _ = kv.through.Commit(ctx, txn)
+			_, _ = kv.Through.Commit(ctx, txn)
 			kv.lost.Store(true)
 		} else {
 			kv.late <- txn
 		}
 		return nil, context.DeadlineExceeded
 	default:
-		return kv.through.Commit(ctx, txn)
+		return kv.Through.Commit(ctx, txn)
 	}
 }
 
@@ -64,7 +64,7 @@ func (kv *lossyKV) arrive(tb testing.TB) (applied bool) {
 	tb.Helper()
 	select {
 	case txn := <-kv.late:
-		r, err := kv.through.Commit(within(tb, patience), txn)
+		r, err := kv.Through.Commit(within(tb, patience), txn)
 		if err != nil {
 			return false // its lease is gone
 		}
@@ -78,7 +78,7 @@ func (kv *lossyKV) arrive(tb testing.TB) (applied bool) {
 func lossy(tb testing.TB, e *etcdtest.Etcd, change ...func(*Options)) (*Store, *lossyKV) {
 	tb.Helper()
 	client := etcdtest.Dial(tb, e.Endpoint)
-	kv := &lossyKV{KV: client.KV, through: throughOf(client), armed: make(chan bool, 1), late: make(chan *pb.TxnRequest, 1)}
+	kv := &lossyKV{KV: client.KV, Through: etcdtest.ThroughOf(client), armed: make(chan bool, 1), late: make(chan *pb.TxnRequest, 1)}
 	client.KV = kv
 	o := Options{Client: client}
 	for _, f := range change {

@@ -33,7 +33,7 @@ func (s *core) parking(ctx context.Context, l *idem.Lock, kept *idem.Kept) (p pr
 
 // age is there until an execution is too old.
 func (s *core) age(ctx context.Context, maxAge time.Duration) (protocol.Leased, error) {
-	lease, err := s.buckets.take(ctx, maxAge, "")
+	lease, err := s.leases.take(ctx, maxAge, "")
 	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
 
@@ -177,7 +177,7 @@ func (p *Place) sendPark(life context.Context, l *idem.Lock, k protocol.Keys, ke
 	}
 	r := newRequest(k.L, protocol.ParkWaiting(k, protocol.Seen{Q: p.q}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
 	answer := p.store.sender.do(life, r)
-	p.store.buckets.dropIfGone(keep.Age.Lease, answer.err)
+	p.store.leases.dropIfGone(keep.Age.Lease, answer.err)
 	return answer, answer.err
 }
 
@@ -269,6 +269,6 @@ func (h *owned) sendPark(ctx context.Context, l *idem.Lock, as *idem.Parked, kep
 	}
 	r := newRequest(k.L, protocol.ParkRunning(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
 	answer := h.store.sender.do(ctx, r.about(k))
-	h.store.buckets.dropIfGone(keep.Age.Lease, answer.err)
+	h.store.leases.dropIfGone(keep.Age.Lease, answer.err)
 	return &next, answer, answer.err
 }

@@ -114,7 +114,7 @@ func TestAClaimThatWasOnItsWayTakesNoLockOnceThePauseIsAcknowledged(t *testing.T
 	k := s.layout.Keys(&l)
 	late := protocol.Claim(k, protocol.Seen{Epoch: session.currentEpoch()}, protocol.Leased{Value: value})
 	mustPause(t, s, pauseOf(t, "workflow:w"))
-	response, err := throughOf(e.Client).Commit(within(t, patience), &pb.TxnRequest{Success: protocol.Writes{late}})
+	response, err := etcdtest.ThroughOf(e.Client).Commit(within(t, patience), &pb.TxnRequest{Success: protocol.Writes{late}})
 	if err != nil || response.Responses[0].GetResponseTxn().Succeeded {
 		t.Fatalf("it took the lock after the acknowledgement: %v", err)
 	}

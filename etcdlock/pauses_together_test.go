@@ -10,23 +10,13 @@ import (
 // together lets what each of do sends leave s in one request, and returns when all have their answers.
 func together(tb testing.TB, s *Store, do ...func() error) {
 	tb.Helper()
-	out := func(n int) {
-		s.sender.mu.Lock()
-		defer s.sender.mu.Unlock()
-		s.sender.inFlight += n
-		s.sender.dispatchLocked()
-	}
-	out(maxInFlight)
+	release := s.sender.hold()
 	errs := make(chan error, len(do))
 	for _, f := range do {
 		go func() { errs <- f() }()
 	}
-	eventually(tb, "all wait to leave", func() bool {
-		s.sender.mu.Lock()
-		defer s.sender.mu.Unlock()
-		return len(s.sender.ready) == len(do)
-	})
-	out(-maxInFlight)
+	eventually(tb, "all wait to leave", func() bool { return s.sender.waiting() == len(do) })
+	release()
 	for range do {
 		if err := <-errs; err != nil {
 			tb.Fatal(err)

@@ -141,8 +141,9 @@ type spot struct {
 	waiting []*request  // the others, in the order of arrival
 }
 
-func newSender(p *link.Pool, now func() time.Time) *sender {
-	s := &sender{pool: p, now: now, departing: make(chan []*request, maxInFlight), behind: map[string]*spot{}}
+// newSender returns a sender of transactions to p. unused is told of leases that nothing is on and that no transaction will use; nil tells nobody.
+func newSender(p *link.Pool, now func() time.Time, unused func(clientv3.LeaseID)) *sender {
+	s := &sender{pool: p, now: now, unused: unused, departing: make(chan []*request, maxInFlight), behind: map[string]*spot{}}
 	for range maxInFlight {
 		s.wg.Go(s.run)
 	}
@@ -440,6 +441,32 @@ func (s *sender) commit(batch []*request) (*pb.TxnResponse, error) {
 	}
 	// Not the life of any one delivery: the members of a batch share its fate.
 	return s.pool.Commit(context.Background(), link.TxnTimeout, nil, txns)
+}
+
+// idle reports whether nothing waits to leave or for an answer.
+func (s *sender) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.behind)+len(s.ready) == 0
+}
+
+// hold lets nothing leave until release is called, so that a test knows what travels in one request.
+func (s *sender) hold() (release func()) {
+	out := func(n int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.inFlight += n
+		s.dispatchLocked()
+	}
+	out(maxInFlight)
+	return func() { out(-maxInFlight) }
+}
+
+// waiting is how many requests could leave now.
+func (s *sender) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ready)
 }
 
 // close waits until nothing is on its way. Call it once; nothing may be sent any more.

@@ -2,10 +2,8 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,24 +13,12 @@ import (
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
-	"hooklock/idem"
 )
-
-// through sends a transaction that a test has in its hands. What takes the place of a client's KV has one, because Commit passes the KV by.
-type through struct{ remote pb.KVClient }
-
-func throughOf(c *clientv3.Client) through { return through{clientv3.RetryKVClient(c)} }
-
-// Commit implements link.Committer.
-func (t through) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
-	r, err := t.remote.Txn(ctx, txn)
-	return r, clientv3.ContextError(ctx, err)
-}
 
 // gateKV lets one request through for each token in gate, and says how many transactions were in it.
 type gateKV struct {
 	clientv3.KV
-	through
+	etcdtest.Through
 	gate  chan struct{}
 	sizes chan int
 }
@@ -43,7 +29,7 @@ func (kv *gateKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespon
 	<-kv.gate
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	return kv.through.Commit(ctx, txn)
+	return kv.Through.Commit(ctx, txn)
 }
 
 // gatedSender sends into a real etcd when the test lets it.
@@ -51,13 +37,13 @@ func gatedSender(t *testing.T) (*sender, *gateKV, *etcdtest.Etcd) {
 	t.Helper()
 	e := etcdtest.Start(t)
 	client := etcdtest.Dial(t, e.Endpoint)
-	kv := &gateKV{KV: client.KV, through: throughOf(client), gate: make(chan struct{}, 1000), sizes: make(chan int, 1000)}
+	kv := &gateKV{KV: client.KV, Through: etcdtest.ThroughOf(client), gate: make(chan struct{}, 1000), sizes: make(chan int, 1000)}
 	client.KV = kv
 	p, err := link.OpenPool(&link.Target{Client: client})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSender(p, time.Now)
+	s := newSender(p, time.Now, nil)
 	t.Cleanup(s.close)
 	return s, kv, e
 }
@@ -347,36 +333,4 @@ func TestABatchStaysBelowItsSize(t *testing.T) {
 	if !slices.Equal(sizes, []int{1, 1, 2}) {
 		t.Fatalf("batches of %v", sizes)
 	}
-}
-
-func TestTheSenderSurvivesCrowds(t *testing.T) {
-	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	var wg sync.WaitGroup
-	for worker := range 32 {
-		wg.Go(func() {
-			for n := range 10 {
-				workflow := fmt.Sprintf("w%d", (worker+n)%5)
-				held, seen, err := s.Claim(within(t, patience), lockFor(workflow, fmt.Sprintf("%d/%d", worker, n)), 0)
-				switch {
-				case errors.Is(err, idem.ErrNotClaimed):
-					// etcd has not answered in time
-				case err != nil:
-					t.Error(err)
-				case held == nil && seen.Lock == nil:
-					// it was free again by the time somebody looked
-				case held != nil:
-					if err := held.Release(within(t, patience)); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
-	eventually(t, "after the last answer every place is free", func() bool { // an answer is handed out before its place is freed
-		s.sender.mu.Lock()
-		defer s.sender.mu.Unlock()
-		return len(s.sender.behind)+len(s.sender.ready) == 0
-	})
 }

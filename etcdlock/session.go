@@ -21,7 +21,6 @@ var (
 	errOpening     = errors.New("session is being opened")
 	errSessionGone = errors.New("etcd ended the session")
 	errUnheard     = errors.New("session was not renewed in time: etcd does not answer")
-	errClosed      = errors.New("store is closed")
 	errWentBack    = errors.New("etcd has gone back in time: what it had committed since is gone")
 )
 

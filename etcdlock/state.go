@@ -136,8 +136,10 @@ func (s *core) readAt(ctx context.Context, reads protocol.Writes) (answers []*pb
 	}
 }
 
-// refused reads the answers of a transaction that was not applied.
-func (r reply) refused() (*protocol.State, error) { return protocol.ReadState(r.Responses, r.revision) }
+// stateIn reads the state from the answers of a transaction that was not applied.
+func stateIn(refused reply) (*protocol.State, error) {
+	return protocol.ReadState(refused.Responses, refused.revision)
+}
 
 // look reads how things stand now. It repeats until there is an answer; the error is the context's or about an unreadable value.
 func (s *core) look(ctx context.Context, k protocol.Keys) (*protocol.State, error) {

@@ -152,7 +152,7 @@ type core struct {
 	live    *live
 	hub     *hub
 	looks   chan struct{} // has a token for each place that is reading
-	buckets *buckets
+	leases  *buckets
 	sweeper *sweeper
 	lines   *lines
 	pauses  *pauses
@@ -197,10 +197,9 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.pool, s.sender = p, newSender(p, o.Clock.Now)
+	s.pool, s.sender = p, newSender(p, o.Clock.Now, s.dropLater)
 	s.tasks = newTasks()
-	s.sender.unused = s.dropLater
-	s.buckets = &buckets{grant: p.NewLease, list: s.listLease, clock: o.Clock, spawn: s.tasks.help, classes: map[lot]*class{}}
+	s.leases = newLeases(p.NewLease, s.listLease, o.Clock, s.tasks.help)
 	s.sweeper = newSweeper(s)
 	s.lines = newLines(s)
 	s.pauses = newPauses(s.layout, s.pauseChanged)

@@ -55,7 +55,7 @@ func (s *scene) revision() int64 {
 
 func (s *scene) send(op protocol.Op) bool {
 	s.t.Helper()
-	r, err := throughOf(s.etcd.Client).Commit(within(s.t, patience), &pb.TxnRequest{Success: protocol.Writes{op}})
+	r, err := etcdtest.ThroughOf(s.etcd.Client).Commit(within(s.t, patience), &pb.TxnRequest{Success: protocol.Writes{op}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -2,18 +2,22 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
-// tasks are the goroutines that resolve what was begun, even when whoever began it has stopped to wait.
+// errClosed is returned once the Store is closed.
+var errClosed = errors.New("store is closed")
+
+// tasks runs the goroutines that finish what was begun, even if the caller has stopped waiting for it.
 type tasks struct {
-	life context.Context // theirs
+	life context.Context // of all tasks
 	end  context.CancelFunc
 
 	mu   sync.Mutex
 	n    int
 	shut bool
-	none chan struct{} // closed when shut and none is left
+	none chan struct{} // closed when shut is set and no task is left
 }
 
 func newTasks() *tasks {
@@ -22,10 +26,10 @@ func newTasks() *tasks {
 	return t
 }
 
-// start runs f as a task of its own; false after close.
+// start runs f as a task of its own. It returns false after close.
 func (t *tasks) start(f func(context.Context)) bool { return t.run(f, false) }
 
-// help runs f on behalf of what runs already, also while the tasks are being closed; false when nothing runs any more.
+// help runs f on behalf of a running task, also during close. It returns false when no task runs any more.
 func (t *tasks) help(f func(context.Context)) bool { return t.run(f, true) }
 
 func (t *tasks) run(f func(context.Context), helps bool) bool {
@@ -39,8 +43,8 @@ func (t *tasks) run(f func(context.Context), helps bool) bool {
 	return true
 }
 
-// inTime runs f as a task, by start or help, and waits until ctx ends for what it brings. What comes after that goes to late, on the same
-// goroutine; nil = nobody wants it then. The error is errClosed, or the context's.
+// inTime runs f as a task, by start or help, and waits for its result until ctx ends. A later result goes to late, on the same goroutine; nil drops
+// it. It returns errClosed or the error of ctx.
 func inTime[T any](ctx context.Context, run func(func(context.Context)) bool, f func(life context.Context) T, late func(life context.Context, result T)) (result T, err error) {
 	done, gone := make(chan T), make(chan struct{})
 	if !run(func(life context.Context) {
@@ -64,7 +68,7 @@ func inTime[T any](ctx context.Context, run func(func(context.Context)) bool, f 
 	}
 }
 
-// within is ctx for a caller that has entered: it ends with the tasks' life, too, because close waits for the caller.
+// within returns a context for a caller that has entered. It also ends with the tasks' life, because close waits for the caller.
 func (t *tasks) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(t.life, func() { cancel(errClosed) })
@@ -74,8 +78,15 @@ func (t *tasks) within(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// enter makes the caller itself a task, until it calls leave; false after close.
+// enter makes the caller itself a task until it calls leave. It returns false after close.
 func (t *tasks) enter() bool { return t.add(false) }
+
+// busy reports whether a task runs.
+func (t *tasks) busy() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.n > 0
+}
 
 func (t *tasks) add(helps bool) bool {
 	t.mu.Lock()
@@ -96,8 +107,8 @@ func (t *tasks) leave() {
 	}
 }
 
-// close starts no more and waits for the others; when ctx ends first it ends their life and waits on. The error says that
-// something was left undone. Call it once.
+// close lets no more tasks start and waits for the others. If ctx ends first, it ends their life and waits on; the error then says that something was
+// left undone. Call it once.
 func (t *tasks) close(ctx context.Context) error {
 	t.mu.Lock()
 	t.shut = true

@@ -161,7 +161,7 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 		}
 		r.until, r.refusals = until, refusals
 		answer := p.store.sender.do(life, r)
-		p.store.buckets.dropIfGone(r.lease, answer.err)
+		p.store.leases.dropIfGone(r.lease, answer.err)
 		if answer.err == nil && answer.Succeeded {
 			if r.applied == nil { // else it knows
 				p.q = answer.revision
@@ -240,7 +240,7 @@ func (p *Place) inTheWay(life context.Context, st *protocol.State) (_ *idem.Seen
 // afterEnqueue is how things stand after a refusal, or for certain after an answer got lost.
 func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*protocol.State, error) {
 	if answer.err == nil {
-		return answer.refused()
+		return stateIn(answer)
 	}
 	if link.Fencing(answer.err) {
 		if err := p.session.fence(life, p.store.pool, epoch); err != nil {
@@ -470,7 +470,7 @@ func (p *Place) leave(life context.Context) error {
 		}
 		if err == nil {
 			var st *protocol.State
-			if st, err = answer.refused(); err == nil {
+			if st, err = stateIn(answer); err == nil {
 				return p.giveBack(life, st)
 			}
 		}
