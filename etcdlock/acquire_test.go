@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -394,10 +395,10 @@ func TestLocksAreLostWhenTheirStoreIsClosed(t *testing.T) {
 	default:
 		t.Fatal("it is still there")
 	}
-	if !errors.Is(l.Err(), ErrLockLost) || !errors.Is(l.Err(), errClosed) {
+	if !errors.Is(l.Err(), ErrLockLost) || !errors.Is(l.Err(), commit.ErrClosed) {
 		t.Fatalf("got %v", l.Err())
 	}
-	if _, err := s.Acquire(within(t, patience), "w"); !errors.Is(err, errClosed) {
+	if _, err := s.Acquire(within(t, patience), "w"); !errors.Is(err, commit.ErrClosed) {
 		t.Fatalf("got %v", err)
 	}
 }

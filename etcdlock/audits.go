@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -28,7 +29,7 @@ type audits struct {
 	store   *core
 	wake    chan struct{}
 	writing chan struct{} // holds a token while somebody writes: one at a time
-	leases  *buckets
+	leases  *commit.Leases
 	most    int // are kept, and a twentieth more before the oldest go
 	room    int // for what waits to be written; further ones are shed
 
@@ -46,7 +47,7 @@ type audited struct {
 
 func newAudits(life context.Context, s *core) *audits {
 	a := &audits{store: s, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1), most: idem.MaxAudits, room: maxQueued}
-	a.leases = newLeases(s.pool.NewLease, s.listLease, s.clock, func(f func(context.Context)) bool {
+	a.leases = commit.NewLeases(s.pool.NewLease, s.listLease, s.clock, func(f func(context.Context)) bool {
 		s.keeping.Go(func() { f(life) })
 		return true
 	})
@@ -179,7 +180,7 @@ func (a *audits) next() []audited {
 	defer a.mu.Unlock()
 	n, size := 0, 0
 	for ; n < min(len(a.queue), auditBatch); n++ {
-		if size += len(a.queue[n].value); n > 0 && size > maxBatchBytes {
+		if size += len(a.queue[n].value); n > 0 && size > commit.MaxBatchBytes {
 			break
 		}
 	}
@@ -198,7 +199,7 @@ func (a *audits) send(ctx context.Context, some []audited) error {
 	var ops protocol.Writes
 	var leases []clientv3.LeaseID
 	for _, one := range some {
-		lease, err := a.leases.take(ctx, idem.AuditKept, "")
+		lease, err := a.leases.Take(ctx, idem.AuditKept, "")
 		if err != nil {
 			return err
 		}
@@ -210,7 +211,7 @@ func (a *audits) send(ctx context.Context, some []audited) error {
 		return nil
 	}
 	for _, lease := range leases {
-		a.leases.dropIfGone(lease, err)
+		a.leases.DropIfGone(lease, err)
 	}
 	return fmt.Errorf("write audits: %w", err)
 }

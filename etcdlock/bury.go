@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -56,11 +57,11 @@ func (s *core) bury(ctx context.Context, dead *idem.Lock) error {
 	if s.holds(dead.Execution) || parked(dead) {
 		return nil
 	}
-	if !s.tasks.enter() {
-		return unavailable(errClosed)
+	if !s.tasks.Enter() {
+		return unavailable(commit.ErrClosed)
 	}
-	defer s.tasks.leave()
-	ctx, cancel := s.tasks.within(ctx)
+	defer s.tasks.Leave()
+	ctx, cancel := s.tasks.Within(ctx)
 	defer cancel()
 	return s.buryFor(ctx, dead)
 }
@@ -71,8 +72,8 @@ func (s *core) buryFor(ctx context.Context, dead *idem.Lock) error {
 	for pause := link.NewBackoff(); ; {
 		r, err := s.burial(ctx, dead, k)
 		if err == nil {
-			answer := s.sender.do(ctx, r)
-			if err = answer.err; err == nil {
+			answer := s.sender.Do(ctx, r)
+			if err = answer.Err; err == nil {
 				switch {
 				case !answer.Succeeded:
 					s.meet(dead.Alive, answer)
@@ -81,7 +82,7 @@ func (s *core) buryFor(ctx context.Context, dead *idem.Lock) error {
 				}
 				return nil
 			}
-			s.leases.dropIfGone(r.lease, err)
+			s.leases.DropIfGone(r.SharedLease, err)
 		}
 		if pause.Wait(ctx) != nil {
 			return unavailable(fmt.Errorf("bury: %w", err))
@@ -89,10 +90,10 @@ func (s *core) buryFor(ctx context.Context, dead *idem.Lock) error {
 	}
 }
 
-func (s *core) burial(life context.Context, dead *idem.Lock, k protocol.Keys) (*request, error) {
+func (s *core) burial(life context.Context, dead *idem.Lock, k protocol.Keys) (*commit.Request, error) {
 	at := protocol.Seen{L: dead.Revision}
 	if dead.Cooling {
-		return newRequest(k.L, protocol.BuryCooling(k, at), 0).about(k), nil
+		return commit.NewRequest(k.L, protocol.BuryCooling(k, at), 0).AddSlots(k), nil
 	}
 	end, err := s.deathOf(life, dead)
 	if err != nil {
@@ -124,20 +125,20 @@ func (s *core) deathOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
 }
 
 // meet takes note of a session that turned out to be alive, so that its locks are not taken for dead again.
-func (s *core) meet(alive string, answer reply) {
+func (s *core) meet(alive string, answer commit.Reply) {
 	if protocol.First(answer.Responses[protocol.ReadAlive]) != nil && !protocol.IsHold(alive) {
-		s.live.met(alive[len(protocol.KindSessions):], answer.revision)
+		s.live.met(alive[len(protocol.KindSessions):], answer.Revision)
 	}
 }
 
 // ending builds a transaction that takes an execution out of its lock: with the leases that it needs. Whoever has to recognise its own record
 // gives a writer that nobody else has.
-func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn func(protocol.Leased, *protocol.Cooling) protocol.Op, k protocol.Keys) (*request, error) {
+func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn func(protocol.Leased, *protocol.Cooling) protocol.Op, k protocol.Keys) (*commit.Request, error) {
 	value, err := protocol.EncodeRecord(r, writer)
 	if err != nil {
 		return nil, err
 	}
-	lease, err := s.leases.take(ctx, l.Retention, protocol.KindRecords)
+	lease, err := s.leases.Take(ctx, l.Retention, protocol.KindRecords)
 	if err != nil {
 		return nil, err
 	}
@@ -149,11 +150,11 @@ func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer 
 		}
 		size += len(cool.Lock.Value) + len(cool.Hold.Value)
 	}
-	request := newRequest(k.L, txn(protocol.Leased{Value: value, Lease: lease}, cool), size).about(k)
-	if request.lease = lease; cool != nil {
-		request.own, request.alone = []clientv3.LeaseID{cool.Hold.Lease}, true
+	request := commit.NewRequest(k.L, txn(protocol.Leased{Value: value, Lease: lease}, cool), size).AddSlots(k)
+	if request.SharedLease = lease; cool != nil {
+		request.OwnLeases, request.Unbatched = []clientv3.LeaseID{cool.Hold.Lease}, true
 	}
-	request.over = clientv3.LeaseID(l.Limit)
+	request.EndedLease = clientv3.LeaseID(l.Limit)
 	return request, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -118,8 +119,8 @@ func (s *Control) beat(ctx context.Context, at *executionState, ttl, left time.D
 	if err != nil {
 		return nil, err
 	}
-	r := newRequest(at.keys.L, protocol.Heartbeat(at.keys, protocol.Seen{Created: at.Lock.Created, H: at.h}, alive), len(alive.Value))
-	r.own, r.alone = []clientv3.LeaseID{alive.Lease}, true
+	r := commit.NewRequest(at.keys.L, protocol.Heartbeat(at.keys, protocol.Seen{Created: at.Lock.Created, H: at.h}, alive), len(alive.Value))
+	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease}, true
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
 		return nil, err
@@ -135,7 +136,7 @@ func (s *Control) beat(ctx context.Context, at *executionState, ttl, left time.D
 		return nil, unavailable(err)
 	}
 	l.HoldUntil = until
-	found = &idem.Found{Lock: l, Revision: answer.revision, Duplicates: at.duplicates}
+	found = &idem.Found{Lock: l, Revision: answer.Revision, Duplicates: at.duplicates}
 	if l.Cancel != nil {
 		return found, idem.ErrCancelled
 	}

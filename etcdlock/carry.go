@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -20,10 +21,10 @@ import (
 
 // Take implements idem.ParkLedger.
 func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
-	if !s.tasks.enter() {
-		return nil, unavailable(errClosed)
+	if !s.tasks.Enter() {
+		return nil, unavailable(commit.ErrClosed)
 	}
-	defer s.tasks.leave()
+	defer s.tasks.Leave()
 	key := s.layout.Lock(scope)
 	if !s.lines.enter(key) {
 		return nil, nil // somebody in this process is at it, and looks again
@@ -56,7 +57,7 @@ type taking struct {
 // answer may have taken the lock, and puts it down when it finds that out.
 func (t *taking) help(f func(context.Context)) bool {
 	t.parts.Add(1)
-	if t.tasks.help(func(life context.Context) { defer t.over(); f(life) }) {
+	if t.tasks.Help(func(life context.Context) { defer t.over(); f(life) }) {
 		return true
 	}
 	t.over()
@@ -210,7 +211,7 @@ func (t *taking) carry(ctx context.Context, session *session, l *idem.Lock) (*ow
 		held *owned
 		err  error
 	}
-	r, err := inTime(ctx, t.help, func(life context.Context) result {
+	r, err := commit.InTime(ctx, t.help, func(life context.Context) result {
 		held, err := t.carryFor(life, session, l, &next, value)
 		return result{held, err}
 	}, func(life context.Context, late result) {
@@ -236,18 +237,18 @@ func (t *taking) carryFor(life context.Context, session *session, l, next *idem.
 			txn = protocol.Adopt
 		}
 		at := protocol.Seen{Epoch: epoch, Created: l.Created, L: l.Revision}
-		answer := t.sender.do(life, newRequest(k.L, txn(k, at, protocol.Leased{Value: value}), len(value)))
+		answer := t.sender.Do(life, commit.NewRequest(k.L, txn(k, at, protocol.Leased{Value: value}), len(value)))
 		switch {
-		case answer.err == nil && answer.Succeeded:
-			next.Token, next.Revision = answer.revision, answer.revision
+		case answer.Err == nil && answer.Succeeded:
+			next.Token, next.Revision = answer.Revision, answer.Revision
 			if err := t.judge(life, next, k, answer); err != nil {
 				return nil, err
 			}
 			return t.hold(*next, t.layout.Keys(next), session), nil
-		case answer.err != nil && link.Definite(answer.err):
-			return nil, unavailable(answer.err)
-		case answer.err != nil:
-			return t.carried(life, session, epoch, next, answer.err)
+		case answer.Err != nil && link.Definite(answer.Err):
+			return nil, unavailable(answer.Err)
+		case answer.Err != nil:
+			return t.carried(life, session, epoch, next, answer.Err)
 		case l.Alive == next.Alive: // nothing is read with that refusal
 			return nil, errors.Join(idem.ErrNotClaimed, session.moved(life, t.pool, epoch))
 		}
@@ -266,7 +267,7 @@ func (t *taking) carryFor(life context.Context, session *session, l, next *idem.
 }
 
 // judge holds an execution against the mark of its scope. An adoption brings none: then it is read.
-func (t *taking) judge(life context.Context, next *idem.Lock, k protocol.Keys, answer reply) error {
+func (t *taking) judge(life context.Context, next *idem.Lock, k protocol.Keys, answer commit.Reply) error {
 	if k.M == "" {
 		return nil
 	}

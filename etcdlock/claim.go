@@ -6,6 +6,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -51,7 +52,7 @@ func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 }
 
 // claim takes r, which is on its way, to a definite end. When nobody is closed, nobody waits for the result any more.
-func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request, epoch int64) (result claimed) {
+func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *commit.Request, epoch int64) (result claimed) {
 	defer func() {
 		if result.held == nil {
 			c.unchoose()
@@ -63,9 +64,9 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request
 		}
 		answer := c.await(nobody, r)
 		switch {
-		case answer.err == nil && answer.Succeeded:
+		case answer.Err == nil && answer.Succeeded:
 			return c.applied(answer)
-		case answer.err == nil:
+		case answer.Err == nil:
 			st, err := c.refused(life, answer)
 			if err != nil {
 				return claimed{err: unavailable(err)}
@@ -85,10 +86,10 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *request
 			if err := c.session.moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
 				return claimed{err: unavailable(err)}
 			}
-		case link.Definite(answer.err):
-			return claimed{err: unavailable(answer.err)}
+		case link.Definite(answer.Err):
+			return claimed{err: unavailable(answer.Err)}
 		default:
-			return c.resolve(life, epoch, answer.err)
+			return c.resolve(life, epoch, answer.Err)
 		}
 	}
 }
@@ -194,10 +195,10 @@ type claimed struct {
 
 // run claims for as long as ctx lives; what comes later is given back. The usual way, one answer and the lock, takes no goroutine.
 func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
-	if !c.store.tasks.enter() {
-		return nil, nil, unavailable(errClosed)
+	if !c.store.tasks.Enter() {
+		return nil, nil, unavailable(commit.ErrClosed)
 	}
-	defer c.store.tasks.leave()
+	defer c.store.tasks.Leave()
 	if r := c.choose(ctx); r != nil {
 		return nil, r.seen, r.err
 	}
@@ -208,18 +209,18 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 		return nil, result.seen, result.err
 	}
 	select {
-	case answer := <-r.reply:
-		if answer.err == nil && answer.Succeeded {
+	case answer := <-r.Reply:
+		if answer.Err == nil && answer.Succeeded {
 			return c.applied(answer).held, nil, nil
 		}
-		r.reply <- answer
+		r.Reply <- answer
 	case <-ctx.Done():
 	}
 	help := c.help
 	if help == nil {
-		help = c.store.tasks.help
+		help = c.store.tasks.Help
 	}
-	result, err := inTime(ctx, help, func(life context.Context) claimed { return c.claim(life, ctx.Done(), r, epoch) }, c.giveBack)
+	result, err := commit.InTime(ctx, help, func(life context.Context) claimed { return c.claim(life, ctx.Done(), r, epoch) }, c.giveBack)
 	switch {
 	case err != nil:
 		return nil, nil, unavailable(err)
@@ -230,19 +231,19 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 }
 
 // depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read after the epoch, see pauses.
-func (c *claimer) depart() (r *request, epoch int64) {
+func (c *claimer) depart() (r *commit.Request, epoch int64) {
 	epoch = c.session.currentEpoch()
 	if c.pause = c.store.pauses.of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
 	}
-	r = newRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), max(c.size, len(c.value))).about(c.keys).besides(c.keys, &c.lock)
-	r.alone = c.alone
-	c.store.sender.send(r)
+	r = commit.NewRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), max(c.size, len(c.value))).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
+	r.Unbatched = c.alone
+	c.store.sender.Send(r)
 	return r, epoch
 }
 
 // refused is how things stand after a refusal. A claim past the queue brings lock and record, which explain nearly all refusals.
-func (c *claimer) refused(life context.Context, answer reply) (*protocol.State, error) {
+func (c *claimer) refused(life context.Context, answer commit.Reply) (*protocol.State, error) {
 	st, err := stateIn(answer)
 	if err != nil || c.q != 0 || c.blocked(st) {
 		return st, err
@@ -251,32 +252,32 @@ func (c *claimer) refused(life context.Context, answer reply) (*protocol.State, 
 }
 
 // await is the answer to r. A request that has not left is taken back when nobody waits for it.
-func (c *claimer) await(nobody <-chan struct{}, r *request) reply {
+func (c *claimer) await(nobody <-chan struct{}, r *commit.Request) commit.Reply {
 	select {
-	case answer := <-r.reply:
+	case answer := <-r.Reply:
 		return answer
 	case <-nobody:
-		if c.store.sender.withdraw(r) {
-			return reply{err: link.ErrNotSent}
+		if c.store.sender.Withdraw(r) {
+			return commit.Reply{Err: link.ErrNotSent}
 		}
-		return <-r.reply
+		return <-r.Reply
 	}
 }
 
 // applied is after the answer that the claim was applied.
-func (c *claimer) applied(answer reply) claimed {
-	r := c.won(answer.revision, answer.revision, c.markIn(answer))
+func (c *claimer) applied(answer commit.Reply) claimed {
+	r := c.won(answer.Revision, answer.Revision, c.markIn(answer))
 	var line protocol.Line
 	if c.q != 0 {
-		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.revision)
+		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
 		r.held.behind(line)
 	}
-	c.store.changed(c.keys.L, r.held.Lock(), answer.revision, line)
+	c.store.changed(c.keys.L, r.held.Lock(), answer.Revision, line)
 	return r
 }
 
 // markIn is the mark that came with the lock; nil = there is none.
-func (c *claimer) markIn(won reply) *mvccpb.KeyValue {
+func (c *claimer) markIn(won commit.Reply) *mvccpb.KeyValue {
 	if c.keys.M == "" {
 		return nil
 	}

@@ -54,5 +54,5 @@ func TestTheSenderSurvivesCrowds(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, "after the last answer every place is free", s.sender.idle) // an answer is handed out before its lock is free
+	eventually(t, "after the last answer every place is free", s.sender.Idle) // an answer is handed out before its lock is free
 }

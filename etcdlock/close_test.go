@@ -38,7 +38,7 @@ func TestACloseIsNotKeptByWhoAsksWithoutEnd(t *testing.T) {
 			asking, stop := context.WithCancel(context.Background())
 			defer stop()
 			go func() { asked <- ask(asking, s, l) }()
-			eventually(t, "it is asked", s.tasks.busy)
+			eventually(t, "it is asked", s.tasks.Busy)
 			closed := make(chan struct{})
 			go func() {
 				defer close(closed)

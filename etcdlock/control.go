@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -23,11 +24,11 @@ type attempt func(ctx context.Context) (done bool, err error)
 // repeat tries until it is done, or until ctx or the Store ends; then nobody knows, and the next one to read finds out. All that is repeated is safe to
 // repeat: its transaction compares what it changes.
 func (s *Control) repeat(ctx context.Context, try attempt) error {
-	if !s.tasks.enter() {
-		return unavailable(errClosed)
+	if !s.tasks.Enter() {
+		return unavailable(commit.ErrClosed)
 	}
-	defer s.tasks.leave()
-	ctx, cancel := s.tasks.within(ctx)
+	defer s.tasks.Leave()
+	ctx, cancel := s.tasks.Within(ctx)
 	defer cancel()
 	for pause := link.NewBackoff(); ; {
 		done, err := try(ctx)
@@ -49,15 +50,15 @@ func (s *Control) repeat(ctx context.Context, try attempt) error {
 }
 
 // change sends a transaction that compares what it changes. Where it is refused, or where its answer gets lost, the caller reads again.
-func (s *Control) change(ctx context.Context, r *request) (answer reply, applied bool, err error) {
-	answer = s.sender.do(ctx, r)
-	s.leases.dropIfGone(r.lease, answer.err)
-	return answer, answer.err == nil && answer.Succeeded, answer.err
+func (s *Control) change(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
+	answer = s.sender.Do(ctx, r)
+	s.leases.DropIfGone(r.SharedLease, answer.Err)
+	return answer, answer.Err == nil && answer.Succeeded, answer.Err
 }
 
 // news is what tells processes of a change, on a lease that lasts for newsLife.
 func (s *Control) news(ctx context.Context) (protocol.Leased, error) {
-	lease, err := s.leases.take(ctx, newsLife, "")
+	lease, err := s.leases.Take(ctx, newsLife, "")
 	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
 
@@ -149,14 +150,14 @@ func (a *asking) ask(ctx context.Context, at *executionState) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r := newRequest(at.keys.L, protocol.Cancel(at.keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, news), len(value))
-	r.lease = news.Lease
+	r := commit.NewRequest(at.keys.L, protocol.Cancel(at.keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, news), len(value))
+	r.SharedLease = news.Lease
 	answer, applied, err := a.store.change(ctx, r)
 	if !applied {
 		return false, err
 	}
-	next.Revision = answer.revision
-	a.found = &idem.Found{Lock: &next, Revision: answer.revision, Duplicates: at.duplicates}
+	next.Revision = answer.Revision
+	a.found = &idem.Found{Lock: &next, Revision: answer.Revision, Duplicates: at.duplicates}
 	return true, nil
 }
 
@@ -186,9 +187,9 @@ func (a *asking) endWaiting(ctx context.Context, at *executionState) (bool, erro
 	return true, nil
 }
 
-func (a *asking) over(record *idem.Record, answer reply, at *executionState) {
-	record.Revision = answer.revision
-	a.found = &idem.Found{Record: record, Revision: answer.revision, Duplicates: at.duplicates}
+func (a *asking) over(record *idem.Record, answer commit.Reply, at *executionState) {
+	record.Revision = answer.Revision
+	a.found = &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.duplicates}
 }
 
 // ended tells an execution that ended because of a cancel, this one or an earlier one, from one that ended otherwise.
@@ -242,10 +243,10 @@ func (s *Control) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cance
 		}
 		k, mark := at.keys, protocol.MarkOf(&found.Record.Entry)
 		k.M = s.layout.Mark(scope.Workflow, found.Record.Order)
-		r := newRequest(k.L, protocol.Forget(k, protocol.Seen{Prev: at.Prev}, news, mark), len(news.Value)+len(mark))
-		r.lease = news.Lease
+		r := commit.NewRequest(k.L, protocol.Forget(k, protocol.Seen{Prev: at.Prev}, news, mark), len(news.Value)+len(mark))
+		r.SharedLease = news.Lease
 		if mark != nil {
-			r.slots = append(r.slots, k.M)
+			r.Slots = append(r.Slots, k.M)
 		}
 		forgotten = found
 		_, applied, err := s.change(ctx, r)
@@ -301,7 +302,7 @@ func (s *Control) ForceRelease(ctx context.Context, workflow string, id idem.Exe
 			return true, idem.ErrLockLost
 		case at.Lock.Cooling:
 			found, _ = at.found() // its record may have been forgotten
-			_, applied, err := s.change(ctx, newRequest(at.keys.L, protocol.ForceReleaseCooling(at.keys, protocol.Seen{L: at.Lock.Revision}), 0).about(at.keys))
+			_, applied, err := s.change(ctx, commit.NewRequest(at.keys.L, protocol.ForceReleaseCooling(at.keys, protocol.Seen{L: at.Lock.Revision}), 0).AddSlots(at.keys))
 			return applied, err
 		}
 		var applied bool
@@ -333,7 +334,7 @@ func (s *Control) force(ctx context.Context, at *executionState, by *idem.Cancel
 	if !applied {
 		return nil, false, err
 	}
-	record.Revision = answer.revision
+	record.Revision = answer.Revision
 	s.ended(record, true)
-	return &idem.Found{Record: record, Revision: answer.revision, Duplicates: at.duplicates}, true, nil
+	return &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.duplicates}, true, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -95,14 +96,14 @@ func (s *Control) runNow(ctx context.Context, at *executionState) (*idem.Found, 
 		return nil, err
 	}
 	index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
-	r := newRequest(at.keys.L, protocol.RunNow(at.keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, index, age), len(value))
-	r.lease = age.Lease
+	r := commit.NewRequest(at.keys.L, protocol.RunNow(at.keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, index, age), len(value))
+	r.SharedLease = age.Lease
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
 		return nil, err
 	}
-	next.Revision = answer.revision
-	return &idem.Found{Lock: &next, Revision: answer.revision, Duplicates: at.duplicates}, nil
+	next.Revision = answer.Revision
+	return &idem.Found{Lock: &next, Revision: answer.Revision, Duplicates: at.duplicates}, nil
 }
 
 // Rerun lets the event of an ended execution run again whose request was kept: a new execution, the last of its line. The error is
@@ -180,13 +181,13 @@ func (s *Control) rerun(ctx context.Context, at *executionState, next idem.Execu
 	}
 	k := s.layout.Keys(l)
 	seen := protocol.Seen{L: at.LockRevision(), O: at.OtherRevision(), Prev: at.Prev}
-	r := newRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(kept.Value)).besides(k, l)
-	r.lease = keep.Age.Lease
+	r := commit.NewRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(kept.Value)).AddOtherLock(k, l)
+	r.SharedLease = keep.Age.Lease
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
 		return nil, err
 	}
-	return &idem.Found{Lock: l, Place: true, Revision: answer.revision}, nil
+	return &idem.Found{Lock: l, Place: true, Revision: answer.Revision}, nil
 }
 
 // again is the next execution of the event of r.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -137,7 +138,7 @@ func TestACancelEndsAtOnceWhatItsProcessIsPuttingDown(t *testing.T) {
 	}
 	at := protocol.Seen{Created: l.Created, L: l.Revision}
 	// it is nobody's, and its process, whose answer has not come yet, does not know that
-	if r := other.sender.do(within(t, patience), newRequest(h.keys.L, protocol.Rest(h.keys, at, protocol.Leased{Value: value}, nil), len(value))); r.err != nil || !r.Succeeded {
+	if r := other.sender.Do(within(t, patience), commit.NewRequest(h.keys.L, protocol.Rest(h.keys, at, protocol.Leased{Value: value}, nil), len(value))); r.Err != nil || !r.Succeeded {
 		t.Fatalf("%+v", r)
 	}
 	f, _, err := s.Cancel(within(t, patience), l.Execution, byOps(false))
@@ -369,11 +370,11 @@ func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
 	if _, err := s.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.tasks.close(within(t, patience)); err != nil { // as Close does
+	if err := s.tasks.Close(within(t, patience)); err != nil { // as Close does
 		t.Fatal(err)
 	}
-	s.sender.close()
-	if err := s.lines.sweepLetters(within(t, patience)); !errors.Is(err, errClosed) {
+	s.sender.Close()
+	if err := s.lines.sweepLetters(within(t, patience)); !errors.Is(err, commit.ErrClosed) {
 		t.Errorf("swept: %v", err)
 	}
 	s.stopKeeping()

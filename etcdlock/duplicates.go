@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -31,7 +32,7 @@ type duplicates struct {
 	wake    chan struct{}
 	writing chan struct{} // holds a token while somebody writes: one at a time
 	// leases are apart from those of records: nobody has to wait for a lease of these when the store closes.
-	leases *buckets
+	leases *commit.Leases
 
 	mu      sync.Mutex
 	tallies map[string]*tally // by the prefix of their keys
@@ -59,7 +60,7 @@ type tally struct {
 
 func newDuplicates(life context.Context, s *core) *duplicates {
 	d := &duplicates{writing: make(chan struct{}, 1), store: s, wake: make(chan struct{}, 1), tallies: map[string]*tally{}}
-	d.leases = newLeases(s.pool.NewLease, s.listLease, s.clock, func(f func(context.Context)) bool {
+	d.leases = commit.NewLeases(s.pool.NewLease, s.listLease, s.clock, func(f func(context.Context)) bool {
 		s.keeping.Go(func() { f(life) })
 		return true
 	})
@@ -209,7 +210,7 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 		return nil
 	}
 	for _, t := range batch {
-		d.leases.dropIfGone(t.lease, err)
+		d.leases.DropIfGone(t.lease, err)
 		t.lease = 0
 	}
 	return fmt.Errorf("write duplicates: %w", err)
@@ -225,7 +226,7 @@ func (d *duplicates) put(ctx context.Context, batch []*tally) error {
 		d.mu.Lock()
 		key, value := d.keyLocked(t), t.value()
 		d.mu.Unlock()
-		if size += len(value); len(ops) > 0 && size > maxBatchBytes {
+		if size += len(value); len(ops) > 0 && size > commit.MaxBatchBytes {
 			if err := d.store.notes(ctx, ops); err != nil {
 				return err
 			}
@@ -241,14 +242,14 @@ func (d *duplicates) put(ctx context.Context, batch []*tally) error {
 func (d *duplicates) prolong(ctx context.Context, t *tally) (err error) {
 	clock := d.store.clock
 	if t.history != nil {
-		t.lease, err = d.leases.take(ctx, t.retention, protocol.KindArrivals)
+		t.lease, err = d.leases.Take(ctx, t.retention, protocol.KindArrivals)
 		return err
 	}
 	if t.lease != 0 && clock.Since(t.leased) < idem.Slack(t.retention) {
 		return nil
 	}
 	t.leased = clock.Instant()
-	t.lease, err = d.leases.take(ctx, t.retention, "")
+	t.lease, err = d.leases.Take(ctx, t.retention, "")
 	return err
 }
 

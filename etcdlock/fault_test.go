@@ -18,20 +18,6 @@ import (
 	"hooklock/idem"
 )
 
-// eventually waits for something that tells nobody when it happens.
-func eventually(tb testing.TB, what string, f func() bool) {
-	tb.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(patience); !f(); {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			tb.Fatalf("never happened: %s", what)
-		}
-	}
-}
-
 func currentSession(tb testing.TB, s *Store) *session {
 	tb.Helper()
 	session, _, err := s.keeper.current()

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -64,12 +65,12 @@ func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []st
 		return nil, err
 	}
 	k := s.layout.Keys(l)
-	r := newRequest(k.L, protocol.Guard(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}), len(value))
+	r := commit.NewRequest(k.L, protocol.Guard(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}), len(value))
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
 		return nil, err
 	}
-	next.Revision = answer.revision
+	next.Revision = answer.Revision
 	return next, nil
 }
 

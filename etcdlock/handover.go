@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -157,23 +158,23 @@ func (h *owned) behind(line protocol.Line) {
 }
 
 // handedOver tells who waits here that it has the lock.
-func (s *core) handedOver(next *handOver, created int64, answer reply) {
+func (s *core) handedOver(next *handOver, created int64, answer commit.Reply) {
 	l := next.lock
-	l.Created, l.Revision, l.Token = created, answer.revision, answer.revision
+	l.Created, l.Revision, l.Token = created, answer.Revision, answer.Revision
 	if next.keys.M != "" {
 		protocol.Judge(&l, protocol.First(answer.Responses[len(answer.Responses)-1]))
 	}
 	then := next.then
 	if len(then.Places) == 0 {
-		then = protocol.LineAt(answer.Responses[protocol.ReadLineAfterHandOver], answer.revision)
+		then = protocol.LineAt(answer.Responses[protocol.ReadLineAfterHandOver], answer.Revision)
 	}
-	s.changed(next.keys.L, &l, answer.revision, then)
+	s.changed(next.keys.L, &l, answer.Revision, then)
 	if s.grant(&l, then) == nil {
 		if h := s.ours(l.Execution); h != nil { // it has looked, and was faster
 			h.behind(then)
 		}
 		return
 	}
-	s.sender.expect(next.keys.L)
-	s.hub.deleted(next.keys.Q, answer.revision)
+	s.sender.ExpectEnd(next.keys.L)
+	s.hub.deleted(next.keys.Q, answer.Revision)
 }

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -21,7 +22,7 @@ const (
 // Hold implements idem.Held.
 func (h *owned) Hold(ctx context.Context, ttl time.Duration) error {
 	h.startEnding()
-	held, err := inTime(ctx, h.store.tasks.start, func(life context.Context) error { return h.hold(life, ttl) }, nil)
+	held, err := commit.InTime(ctx, h.store.tasks.Start, func(life context.Context) error { return h.hold(life, ttl) }, nil)
 	if err != nil {
 		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}
@@ -35,11 +36,11 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 		l := h.Lock()
 		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.ran())
 		if err == nil {
-			r := newRequest(h.keys.L, protocol.Hold(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}, lock, alive), len(lock.Value))
-			r.own, r.alone = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
-			answer := h.store.sender.do(life, r)
-			if err = answer.err; err == nil && answer.Succeeded {
-				next.Revision = answer.revision
+			r := commit.NewRequest(h.keys.L, protocol.Hold(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}, lock, alive), len(lock.Value))
+			r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
+			answer := h.store.sender.Do(life, r)
+			if err = answer.Err; err == nil && answer.Succeeded {
+				next.Revision = answer.Revision
 				h.letGo(next)
 				return nil
 			}
@@ -76,7 +77,7 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 // would carry it until it runs out, which for a lock that is taken every minute with a TTL of a day is a thousand of them.
 func (s *core) dropLater(id clientv3.LeaseID) {
 	if id != 0 {
-		s.tasks.help(func(life context.Context) { s.pool.Drop(life, id) })
+		s.tasks.Help(func(life context.Context) { s.pool.Drop(life, id) })
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 
@@ -225,11 +226,11 @@ func (k *keeper) current() (*session, <-chan struct{}, error) {
 // leave ends the session for everybody, so that nobody has to wait until its lease runs out. It is the last call, after run.
 func (k *keeper) leave() {
 	s, _, _ := k.current()
-	k.set(nil, errClosed)
+	k.set(nil, commit.ErrClosed)
 	if s == nil {
 		return
 	}
-	s.end(errClosed)
+	s.end(commit.ErrClosed)
 	_ = k.pool.Try(context.Background(), link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Revoke(ctx, s.lease)
 		return err

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/link"
 )
@@ -163,7 +164,7 @@ func TestWhoLeavesTakesItsLeaseAlong(t *testing.T) {
 	if n, err := e.Count(within(t, patience), s.key); err != nil || n != 0 {
 		t.Errorf("its key is still there: %v", err)
 	}
-	if _, _, err := k.current(); !errors.Is(err, errClosed) || !errors.Is(s.err(), errClosed) {
+	if _, _, err := k.current(); !errors.Is(err, commit.ErrClosed) || !errors.Is(s.err(), commit.ErrClosed) {
 		t.Errorf("%v, %v", err, s.err())
 	}
 	k.leave() // there is none any more

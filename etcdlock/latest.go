@@ -122,7 +122,7 @@ func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 	if r.seen.Record.Value, err = protocol.EncodeRecord(r.record, r.store.writer); err != nil {
 		return err
 	}
-	r.lease, err = r.store.leases.take(ctx, r.over.Retention, protocol.KindRecords)
+	r.lease, err = r.store.leases.Take(ctx, r.over.Retention, protocol.KindRecords)
 	r.seen.Record.Lease = r.lease
 	return err
 }
@@ -140,7 +140,7 @@ func (r *replacing) forgot(err error) bool {
 		return false
 	}
 	r.forgets++ // it may be the session's, too, which does not come back
-	r.store.leases.dropIfGone(r.lease, err)
+	r.store.leases.DropIfGone(r.lease, err)
 	return true
 }
 

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -44,13 +45,13 @@ func (p *lines) sweepLetters(ctx context.Context) error {
 				continue
 			}
 			k := s.layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
-			if !s.tasks.enter() { // the sender is about to close, and takes nothing then
-				return errClosed
+			if !s.tasks.Enter() { // the sender is about to close, and takes nothing then
+				return commit.ErrClosed
 			}
-			answer := s.sender.do(ctx, newRequest(k.L, protocol.SweepLetter(k, at), 0))
-			s.tasks.leave()
-			if answer.err != nil {
-				return answer.err
+			answer := s.sender.Do(ctx, commit.NewRequest(k.L, protocol.SweepLetter(k, at), 0))
+			s.tasks.Leave()
+			if answer.Err != nil {
+				return answer.Err
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -181,8 +182,8 @@ func (s *Ledger) Ripe(ctx context.Context) (idem.Scope, string, error) {
 		case <-news:
 		case <-ctx.Done():
 			return idem.Scope{}, "", context.Cause(ctx)
-		case <-s.tasks.life.Done():
-			return idem.Scope{}, "", errClosed
+		case <-s.tasks.Life.Done():
+			return idem.Scope{}, "", commit.ErrClosed
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
 )
@@ -376,7 +377,7 @@ func TestOneLookAtALineAtATimeAlsoWhileItIsNotKnown(t *testing.T) {
 
 // The race detector has seen it in CI: a line got its route while who looked for one read it.
 func TestALineMayChangeWhileSomebodyIsGivenIt(t *testing.T) {
-	s := &Ledger{&core{tasks: newTasks()}}
+	s := &Ledger{&core{tasks: commit.NewTasks()}}
 	s.lines = newLines(s.core)
 	const times = 1000
 	done := make(chan struct{})

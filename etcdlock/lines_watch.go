@@ -129,7 +129,7 @@ func (p *lines) indexed(id idem.ExecutionID, e *clientv3.Event) {
 	}
 	p.mu.Unlock()
 	if h := p.store.ours(id); h != nil { // somebody lets it run now, or has ended it
-		p.store.tasks.help(func(life context.Context) {
+		p.store.tasks.Help(func(life context.Context) {
 			h.lookAgain(life)
 			p.ripenOf(id)
 		})

@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
@@ -44,7 +45,7 @@ func putRecords(tb testing.TB, e *etcdtest.Etcd, s *Store, n int, entry func(i i
 			if err != nil {
 				tb.Fatal(err)
 			}
-			lease, err := s.leases.take(ctx, r.Retention, protocol.KindRecords)
+			lease, err := s.leases.Take(ctx, r.Retention, protocol.KindRecords)
 			if err != nil {
 				tb.Fatal(err)
 			}
@@ -149,7 +150,7 @@ func TestAPageOfManyExecutionsReadsNoMoreThanItShows(t *testing.T) {
 		}
 		// Two empty kinds, the list of the leases, the keys on those that may have the next ones, the values, and the counts of copies; a renewal of the
 		// session may come between.
-		if n, most := requests.Load()-before, int64(2+1+4*leaseKeys/readOps+100/recordBatch+1+1); n > most+2 {
+		if n, most := requests.Load()-before, int64(2+1+4*commit.LeaseKeys/readOps+100/recordBatch+1+1); n > most+2 {
 			t.Fatalf("%d requests for a page", n)
 		}
 		for _, f := range page.Executions {

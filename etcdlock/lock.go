@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -91,7 +92,7 @@ func (h *owned) OnStop(f func(error)) {
 	h.onStop = f
 	if h.stopped != nil {
 		cause := h.stopped
-		h.store.tasks.help(func(context.Context) { f(cause) })
+		h.store.tasks.Help(func(context.Context) { f(cause) })
 	}
 }
 
@@ -202,18 +203,18 @@ func (e *ending) forAge() bool { return e.letter && e.Error != nil && e.Error.Co
 
 func (h *owned) settleAs(ctx context.Context, e ending) (*idem.Record, error) {
 	h.startEnding()
-	if !h.store.tasks.enter() {
-		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, errClosed)
+	if !h.store.tasks.Enter() {
+		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, commit.ErrClosed)
 	}
-	defer h.store.tasks.leave()
+	defer h.store.tasks.Leave()
 	first, err := h.conclude(ctx, e)
 	if err == nil {
 		select {
-		case answer := <-first.reply:
-			if answer.err == nil && answer.Succeeded {
+		case answer := <-first.Reply:
+			if answer.Err == nil && answer.Succeeded {
 				return h.concluded(first, answer), nil
 			}
-			first.reply <- answer
+			first.Reply <- answer
 		case <-ctx.Done():
 		}
 	}
@@ -221,7 +222,7 @@ func (h *owned) settleAs(ctx context.Context, e ending) (*idem.Record, error) {
 		record *idem.Record
 		err    error
 	}
-	r, err := inTime(ctx, h.store.tasks.help, func(life context.Context) result {
+	r, err := commit.InTime(ctx, h.store.tasks.Help, func(life context.Context) result {
 		record, err := h.settle(life, e, first)
 		return result{record, err}
 	}, func(life context.Context, late result) {
@@ -240,7 +241,7 @@ func (h *owned) settleAs(ctx context.Context, e ending) (*idem.Record, error) {
 
 // conclusion is a settle on its way.
 type conclusion struct {
-	*request
+	*commit.Request
 	record  *idem.Record
 	written int // bytes of the record
 }
@@ -278,24 +279,24 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.size += len(value)
+	r.Size += len(value)
 	if next != nil {
-		r.size += len(next.value.Value)
+		r.Size += len(next.value.Value)
 		h.handing = true
-		r.applied = func(answer reply) { h.store.handedOver(next, l.Created, answer) }
-		r.done = make(chan struct{})
-		h.store.handing(h.keys.L, r.done)
+		r.OnApplied = func(answer commit.Reply) { h.store.handedOver(next, l.Created, answer) }
+		r.Done = make(chan struct{})
+		h.store.handing(h.keys.L, r.Done)
 	}
 	if l.Scope.PerEvent && value != nil { // another event of the workflow may raise the same mark
-		r.slots = append(r.slots, keys.M)
+		r.Slots = append(r.Slots, keys.M)
 	}
 	if l.Parked == nil && len(l.Slots) == 0 {
-		r.side = ends
+		r.Side = commit.Ends
 	}
-	if next == nil && len(r.own) == 0 { // it does not cool
-		r.applied = func(answer reply) { h.store.changed(h.keys.L, nil, answer.revision, protocol.Line{}) }
+	if next == nil && len(r.OwnLeases) == 0 { // it does not cool
+		r.OnApplied = func(answer commit.Reply) { h.store.changed(h.keys.L, nil, answer.Revision, protocol.Line{}) }
 	}
-	h.store.sender.send(r)
+	h.store.sender.Send(r)
 	return &conclusion{r, record, written}, nil
 }
 
@@ -307,9 +308,9 @@ func markOf(r *idem.Record) []byte {
 	return protocol.MarkOf(&r.Entry)
 }
 
-func (h *owned) concluded(c *conclusion, answer reply) *idem.Record {
+func (h *owned) concluded(c *conclusion, answer commit.Reply) *idem.Record {
 	h.store.letGo(h)
-	c.record.Revision, c.record.Size = answer.revision, c.written
+	c.record.Revision, c.record.Size = answer.Revision, c.written
 	return c.record
 }
 
@@ -322,8 +323,8 @@ func (h *owned) settle(life context.Context, e ending, sent *conclusion) (*idem.
 			sent, err = h.conclude(life, e)
 		}
 		if err == nil {
-			answer := h.store.sender.await(life, sent.request)
-			if err = answer.err; err == nil && answer.Succeeded {
+			answer := h.store.sender.Await(life, sent.Request)
+			if err = answer.Err; err == nil && answer.Succeeded {
 				return h.concluded(sent, answer), nil
 			}
 			if err == nil {
@@ -340,7 +341,7 @@ func (h *owned) settle(life context.Context, e ending, sent *conclusion) (*idem.
 					return h.endedBy(life, st)
 				}
 			}
-			h.store.leases.dropIfGone(sent.lease, err)
+			h.store.leases.DropIfGone(sent.SharedLease, err)
 		}
 		if errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept && h.Lock().Cancel == nil && h.Lock().Parked == nil {
 			return nil, h.freeWithoutRecord(life, e.End)
@@ -390,7 +391,7 @@ func (h *owned) freeWithoutRecord(life context.Context, e idem.End) error {
 // says that somebody else ended it.
 func (h *owned) Release(ctx context.Context) error {
 	h.startEnding()
-	released, err := inTime(ctx, h.store.tasks.start, h.release, func(_ context.Context, late error) {
+	released, err := commit.InTime(ctx, h.store.tasks.Start, h.release, func(_ context.Context, late error) {
 		if late == nil && h.Lock().Parked == nil || errors.Is(late, idem.ErrCancelled) {
 			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.store.clock.Now()}
 			h.store.ended(protocol.RecordOf(h.Lock(), end), true)
@@ -414,8 +415,8 @@ func (h *owned) release(life context.Context) error {
 			return h.putDown(life)
 		}
 		k := h.keysOf(l)
-		answer := h.store.sender.do(life, newRequest(k.L, protocol.Release(k, protocol.Seen{L: l.Revision}), 0).about(k))
-		err := answer.err
+		answer := h.store.sender.Do(life, commit.NewRequest(k.L, protocol.Release(k, protocol.Seen{L: l.Revision}), 0).AddSlots(k))
+		err := answer.Err
 		if err == nil && !answer.Succeeded {
 			var st *protocol.State
 			if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) {
@@ -472,13 +473,13 @@ func (h *owned) adopt(life context.Context, to *session) {
 			h.taken()
 			return
 		}
-		answer := h.store.sender.do(life, newRequest(k.L, protocol.Adopt(k, at, protocol.Leased{Value: value}), len(value)))
+		answer := h.store.sender.Do(life, commit.NewRequest(k.L, protocol.Adopt(k, at, protocol.Leased{Value: value}), len(value)))
 		switch {
-		case answer.err == nil && answer.Succeeded:
-			l.Revision = answer.revision
+		case answer.Err == nil && answer.Succeeded:
+			l.Revision = answer.Revision
 			h.adopted(&l, to)
 			return
-		case answer.err == nil:
+		case answer.Err == nil:
 			if st, err := h.store.look(life, h.keys); err == nil && h.adoptRefused(st, to) {
 				return
 			}

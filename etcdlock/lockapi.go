@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -68,11 +69,11 @@ func (s *Control) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
 
 // acquireNow takes the lock, if it is free and nobody waits for it.
 func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.Acquired, error) {
-	if !s.tasks.enter() {
-		return nil, unavailable(errClosed)
+	if !s.tasks.Enter() {
+		return nil, unavailable(commit.ErrClosed)
 	}
-	defer s.tasks.leave()
-	ctx, cancel := s.tasks.within(ctx)
+	defer s.tasks.Leave()
+	ctx, cancel := s.tasks.Within(ctx)
 	defer cancel()
 	var callbackKey string
 	taken := &idem.LockHeldError{}

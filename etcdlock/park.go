@@ -8,6 +8,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -33,7 +34,7 @@ func (s *core) parking(ctx context.Context, l *idem.Lock, kept *idem.Kept) (p pr
 
 // age is there until an execution is too old.
 func (s *core) age(ctx context.Context, maxAge time.Duration) (protocol.Leased, error) {
-	lease, err := s.leases.take(ctx, maxAge, "")
+	lease, err := s.leases.Take(ctx, maxAge, "")
 	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
 
@@ -65,8 +66,8 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	}
 	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, parking: true, replacing: newReplacing(s.core, &l)}
 	k := p.keys()
-	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
-		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*request, error) {
+	r, err := commit.InTime(ctx, s.tasks.Start, func(life context.Context) result {
+		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*commit.Request, error) {
 			keep, err := s.parking(life, &l, &kept)
 			if err != nil {
 				return nil, err
@@ -75,14 +76,14 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 			if err != nil {
 				return nil, err
 			}
-			r := newRequest(k.L, protocol.EnqueueParked(k, at, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).besides(k, &l)
-			r.lease = keep.Age.Lease
+			r := commit.NewRequest(k.L, protocol.EnqueueParked(k, at, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddOtherLock(k, &l)
+			r.SharedLease = keep.Age.Lease
 			return r, nil
 		})
 		return result{seen, err}
 	}, nil)
 	switch {
-	case errors.Is(err, errClosed):
+	case errors.Is(err, commit.ErrClosed):
 		return nil, unavailable(err)
 	case err != nil:
 		return nil, unknown(err)
@@ -98,14 +99,14 @@ func unknown(why error) error { return fmt.Errorf("%w: %w", idem.ErrNotRecorded,
 // Park implements idem.Place.
 func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
 	p.parking = true
-	parked, err := inTime(ctx, p.store.tasks.start, func(life context.Context) error { return p.park(life, ctx.Done(), parkedAs(as, &kept), &kept) },
+	parked, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error { return p.park(life, ctx.Done(), parkedAs(as, &kept), &kept) },
 		func(life context.Context, late error) {
 			if late != nil && !errors.Is(late, idem.ErrNotRecorded) { // it is not parked, and nobody waits with it: it would hold up its line
 				_ = p.leave(life)
 			}
 		})
 	switch {
-	case errors.Is(err, errClosed):
+	case errors.Is(err, commit.ErrClosed):
 		err = unavailable(err)
 	case err != nil:
 		err = unknown(err)
@@ -134,7 +135,7 @@ func (p *Place) park(life context.Context, nobody <-chan struct{}, as *idem.Park
 			}
 			l := *st.Copied
 			l.Parked, l.Alive = as, ""
-			var answer reply
+			var answer commit.Reply
 			if answer, err = p.sendPark(life, &l, k, kept); err == nil && answer.Succeeded {
 				return nil
 			}
@@ -166,19 +167,19 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func (p *Place) sendPark(life context.Context, l *idem.Lock, k protocol.Keys, kept *idem.Kept) (reply, error) {
+func (p *Place) sendPark(life context.Context, l *idem.Lock, k protocol.Keys, kept *idem.Kept) (commit.Reply, error) {
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
-		return reply{}, notSent(err)
+		return commit.Reply{}, notSent(err)
 	}
 	keep, err := p.store.parking(life, l, kept)
 	if err != nil {
-		return reply{}, notSent(err)
+		return commit.Reply{}, notSent(err)
 	}
-	r := newRequest(k.L, protocol.ParkWaiting(k, protocol.Seen{Q: p.q}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
-	answer := p.store.sender.do(life, r)
-	p.store.leases.dropIfGone(keep.Age.Lease, answer.err)
-	return answer, answer.err
+	r := commit.NewRequest(k.L, protocol.ParkWaiting(k, protocol.Seen{Q: p.q}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
+	answer := p.store.sender.Do(life, r)
+	p.store.leases.DropIfGone(keep.Age.Lease, answer.Err)
+	return answer, answer.Err
 }
 
 // parkedAlready is why the place is not one of a waiter any more. tried: it may have been parked, and then the rest came after that.
@@ -199,10 +200,10 @@ func (p *Place) parkedAlready(st *protocol.State, tried bool) error {
 
 // Park implements idem.Held.
 func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
-	if !h.store.tasks.enter() {
-		return unavailable(errClosed)
+	if !h.store.tasks.Enter() {
+		return unavailable(commit.ErrClosed)
 	}
-	defer h.store.tasks.leave()
+	defer h.store.tasks.Leave()
 	as := parkedAs(p, &kept)
 	tried := false
 	failed := func(err error) error {
@@ -223,7 +224,7 @@ func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 		full := errors.Is(err, rpctypes.ErrNoSpace)
 		switch {
 		case err == nil && answer.Succeeded:
-			next.Revision = answer.revision
+			next.Revision = answer.Revision
 			h.store.slots.changed(l, next)
 			h.see(next)
 			return nil
@@ -253,7 +254,7 @@ func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 	}
 }
 
-func (h *owned) sendPark(ctx context.Context, l *idem.Lock, as *idem.Parked, kept *idem.Kept) (*idem.Lock, reply, error) {
+func (h *owned) sendPark(ctx context.Context, l *idem.Lock, as *idem.Parked, kept *idem.Kept) (*idem.Lock, commit.Reply, error) {
 	next, k := *l, h.keys
 	next.Parked = as
 	if k.Slots = nil; !as.Trying && len(l.Slots) > 0 {
@@ -261,14 +262,14 @@ func (h *owned) sendPark(ctx context.Context, l *idem.Lock, as *idem.Parked, kep
 	}
 	value, err := protocol.EncodeLock(&next)
 	if err != nil {
-		return nil, reply{}, notSent(err)
+		return nil, commit.Reply{}, notSent(err)
 	}
 	keep, err := h.store.parking(ctx, &next, kept)
 	if err != nil {
-		return nil, reply{}, notSent(err)
+		return nil, commit.Reply{}, notSent(err)
 	}
-	r := newRequest(k.L, protocol.ParkRunning(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
-	answer := h.store.sender.do(ctx, r.about(k))
-	h.store.leases.dropIfGone(keep.Age.Lease, answer.err)
-	return &next, answer, answer.err
+	r := commit.NewRequest(k.L, protocol.ParkRunning(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
+	answer := h.store.sender.Do(ctx, r.AddSlots(k))
+	h.store.leases.DropIfGone(keep.Age.Lease, answer.Err)
+	return &next, answer, answer.Err
 }

@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -34,7 +35,7 @@ const (
 
 // listLease implements buckets.list. It repeats until the answer is definite; writing twice does no harm.
 func (s *core) listLease(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error {
-	value := protocol.EncodeLease(protocol.ListedLease{Chain: s.writer + "/" + retention.String(), At: s.clock.Now(), Open: int64(openFor(retention))})
+	value := protocol.EncodeLease(protocol.ListedLease{Chain: s.writer + "/" + retention.String(), At: s.clock.Now(), Open: int64(commit.OpenFor(retention))})
 	note := protocol.Note(s.layout.Leases(kind)+strconv.FormatInt(int64(lease), 16), protocol.Leased{Value: value, Lease: lease})
 	for pause := link.NewBackoff(); ; {
 		_, err := s.pool.Commit(ctx, link.AttemptTimeout, nil, protocol.Writes{note})

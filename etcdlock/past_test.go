@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
@@ -261,7 +262,7 @@ func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
 	if n := mayTakeMore(); n != 2 {
 		t.Errorf("%d leases take keys: both have just been granted", n)
 	}
-	late.Store(int64(openFor(day) + clockSkew + time.Minute))
+	late.Store(int64(commit.OpenFor(day) + clockSkew + time.Minute))
 	eventually(t, "the process that runs has a session by its new clock", func() bool {
 		held, _, err := runs.Claim(within(t, patience), lockFor("other", "c"), 0)
 		return err == nil && held != nil

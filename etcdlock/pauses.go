@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -249,8 +250,8 @@ func (s *Control) Pause(ctx context.Context, p idem.Pause) (before *idem.Pause, 
 			return nil, unavailable(err)
 		}
 	}
-	r := newRequest(key, protocol.Note(key, protocol.Leased{Value: value, Lease: lease}), len(value))
-	r.alone = lease != 0
+	r := commit.NewRequest(key, protocol.Note(key, protocol.Leased{Value: value, Lease: lease}), len(value))
+	r.Unbatched = lease != 0
 	if _, applied, err := s.change(ctx, r); err != nil || !applied {
 		return nil, unavailable(err)
 	}
@@ -260,7 +261,7 @@ func (s *Control) Pause(ctx context.Context, p idem.Pause) (before *idem.Pause, 
 // Resume ends a pause, and returns it. The error is idem.ErrNoPause or idem.ErrStoreUnavailable.
 func (s *Control) Resume(ctx context.Context, scope idem.PauseScope) (*idem.Pause, error) {
 	key := s.layout.Pause(scope)
-	answer, _, err := s.change(ctx, newRequest(key, protocol.Resume(key), 0))
+	answer, _, err := s.change(ctx, commit.NewRequest(key, protocol.Resume(key), 0))
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -10,12 +10,12 @@ import (
 // together lets what each of do sends leave s in one request, and returns when all have their answers.
 func together(tb testing.TB, s *Store, do ...func() error) {
 	tb.Helper()
-	release := s.sender.hold()
+	release := s.sender.Hold()
 	errs := make(chan error, len(do))
 	for _, f := range do {
 		go func() { errs <- f() }()
 	}
-	eventually(tb, "all wait to leave", func() bool { return s.sender.waiting() == len(do) })
+	eventually(tb, "all wait to leave", func() bool { return s.sender.Waiting() == len(do) })
 	release()
 	for range do {
 		if err := <-errs; err != nil {

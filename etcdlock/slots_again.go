@@ -34,7 +34,7 @@ func (h *owned) retakeSlots(ctx context.Context, next *idem.Lock, refused bool) 
 			if full := p.choose(next, forAnotherTry); full == "" {
 				return h.store.slotsToTake(next), nil
 			} else if looked {
-				p.waitAgain(next, full, func() { h.store.tasks.help(func(context.Context) { h.store.lines.ripenLock(h.keys.L) }) })
+				p.waitAgain(next, full, func() { h.store.tasks.Help(func(context.Context) { h.store.lines.ripenLock(h.keys.L) }) })
 				return nil, idem.ErrNoSlot
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -167,10 +168,10 @@ func (p *slots) mayComeLocked(name string, x idem.ExecutionID) bool {
 // dropTurn gives a turn up, in the background.
 func (p *slots) dropTurn(at string, x idem.ExecutionID) {
 	key := p.store.layout.Turn(at, x)
-	p.store.tasks.help(func(life context.Context) {
+	p.store.tasks.Help(func(life context.Context) {
 		for pause := link.NewBackoff(); ; {
-			answer := p.store.sender.do(life, newRequest(key, protocol.DropTurn(protocol.Keys{T: key}), 0))
-			if answer.err == nil || pause.Wait(life) != nil {
+			answer := p.store.sender.Do(life, commit.NewRequest(key, protocol.DropTurn(protocol.Keys{T: key}), 0))
+			if answer.Err == nil || pause.Wait(life) != nil {
 				return
 			}
 		}
@@ -187,5 +188,5 @@ func (p *slots) takeTurn(life context.Context, w *slotWaiter, k protocol.Keys, q
 	}
 	turn := protocol.Leased{Value: protocol.EncodeTurn(&w.lock, at, session.name, q), Lease: session.lease}
 	p.turned(id, at) // also where its answer gets lost
-	return p.store.sender.do(life, newRequest(k.L, protocol.TakeTurn(k, protocol.Seen{Q: q}, turn), len(turn.Value)).about(k)).err
+	return p.store.sender.Do(life, commit.NewRequest(k.L, protocol.TakeTurn(k, protocol.Seen{Q: q}, turn), len(turn.Value)).AddSlots(k)).Err
 }

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -137,8 +138,8 @@ func (s *core) readAt(ctx context.Context, reads protocol.Writes) (answers []*pb
 }
 
 // stateIn reads the state from the answers of a transaction that was not applied.
-func stateIn(refused reply) (*protocol.State, error) {
-	return protocol.ReadState(refused.Responses, refused.revision)
+func stateIn(refused commit.Reply) (*protocol.State, error) {
+	return protocol.ReadState(refused.Responses, refused.Revision)
 }
 
 // look reads how things stand now. It repeats until there is an answer; the error is the context's or about an unreadable value.

@@ -15,6 +15,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -147,12 +148,12 @@ type core struct {
 	clock   link.Clock
 	writer  string // marks the records that this Store wrote
 	pool    *link.Pool
-	sender  *sender
+	sender  *commit.Sender
 	keeper  *keeper
 	live    *live
 	hub     *hub
 	looks   chan struct{} // has a token for each place that is reading
-	leases  *buckets
+	leases  *commit.Leases
 	sweeper *sweeper
 	lines   *lines
 	pauses  *pauses
@@ -162,7 +163,7 @@ type core struct {
 	duplicates *duplicates
 	audits     *audits
 
-	tasks *tasks
+	tasks *commit.Tasks
 
 	keeping     sync.WaitGroup // the keeper, the sweeper, the hub, the looks at releases and at holds, the count of duplicates and the audits
 	stopKeeping context.CancelFunc
@@ -197,9 +198,9 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.pool, s.sender = p, newSender(p, o.Clock.Now, s.dropLater)
-	s.tasks = newTasks()
-	s.leases = newLeases(p.NewLease, s.listLease, o.Clock, s.tasks.help)
+	s.pool, s.sender = p, commit.NewSender(p, o.Clock.Now, s.dropLater)
+	s.tasks = commit.NewTasks()
+	s.leases = commit.NewLeases(p.NewLease, s.listLease, o.Clock, s.tasks.Help)
 	s.sweeper = newSweeper(s)
 	s.lines = newLines(s)
 	s.pauses = newPauses(s.layout, s.pauseChanged)
@@ -266,7 +267,7 @@ func (s *core) lookAgain(id idem.ExecutionID) {
 	}
 	s.mu.Unlock()
 	if h != nil {
-		s.tasks.help(h.lookAgain)
+		s.tasks.Help(h.lookAgain)
 	}
 }
 
@@ -282,7 +283,7 @@ func (s *Store) WaitReady(ctx context.Context) error { return s.waitReady(ctx) }
 func (s *core) waitReady(ctx context.Context) error {
 	for {
 		_, change, err := s.keeper.current()
-		if err == nil || errors.Is(err, errClosed) {
+		if err == nil || errors.Is(err, commit.ErrClosed) {
 			return err
 		}
 		select {
@@ -317,11 +318,11 @@ func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
 		s.duplicates.finish(ctx)
 		s.audits.finish(ctx)
-		if left := s.tasks.close(ctx); left != nil {
+		if left := s.tasks.Close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left (does etcd answer?); locks that they may have taken end with the session: %w", left)
 		}
-		s.stopAll(fmt.Errorf("%w: %w", idem.ErrLockLost, errClosed))
-		s.sender.close()
+		s.stopAll(fmt.Errorf("%w: %w", idem.ErrLockLost, commit.ErrClosed))
+		s.sender.Close()
 		s.stopKeeping()
 		s.keeping.Wait()
 		s.keeper.leave()
@@ -334,7 +335,7 @@ func (s *Store) Close(ctx context.Context) (err error) {
 func (s *core) sessionOpened(session *session) {
 	locks := s.which(func(l *owned) bool { return !l.boundTo(session) })
 	for _, l := range locks {
-		s.tasks.start(func(life context.Context) { l.adopt(life, session) })
+		s.tasks.Start(func(life context.Context) { l.adopt(life, session) })
 	}
 	s.sweeper.everything()
 	s.release.Look()
@@ -443,10 +444,10 @@ func (s *core) registerLocked(h *owned) (early bool) {
 // follows looks at a lock that was changed early, and lets one whose session is over by now go with the others to the next one.
 func (s *core) follows(h *owned, of *session, early bool) {
 	if early {
-		s.tasks.help(h.lookAgain)
+		s.tasks.Help(h.lookAgain)
 	}
 	if next, _, err := s.keeper.current(); err == nil && next != of {
-		s.tasks.help(func(life context.Context) { h.adopt(life, next) })
+		s.tasks.Help(func(life context.Context) { h.adopt(life, next) })
 	}
 }
 

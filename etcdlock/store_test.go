@@ -17,15 +17,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = etcdtest.Patience
 
-func within(tb testing.TB, d time.Duration) context.Context {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	tb.Cleanup(cancel)
-	return ctx
-}
+var (
+	within     = etcdtest.Within
+	eventually = etcdtest.Eventually
+)
 
 // openStore opens a store that is ready, and closes it with the test.
 func openStore(tb testing.TB, o Options) *Store {

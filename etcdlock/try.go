@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -98,10 +99,10 @@ type rewriting struct {
 
 // rewrite sends until the answer is definite, or ctx ends. Whatever was lost by then the next call finds out.
 func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
-	if !h.store.tasks.enter() {
-		return unavailable(errClosed)
+	if !h.store.tasks.Enter() {
+		return unavailable(commit.ErrClosed)
 	}
-	defer h.store.tasks.leave()
+	defer h.store.tasks.Leave()
 	refused := false
 	var lost error // of an attempt that may have been applied; nil = there is none
 	for pause := link.NewBackoff(); ; {
@@ -143,10 +144,10 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 			h.store.slots.unchoose(&next)
 			return unavailable(err)
 		}
-		answer := h.store.sender.do(ctx, newRequest(k.L, w.op(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, l), len(value)).about(k))
-		if err = answer.err; err == nil && answer.Succeeded {
+		answer := h.store.sender.Do(ctx, commit.NewRequest(k.L, w.op(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, l), len(value)).AddSlots(k))
+		if err = answer.Err; err == nil && answer.Succeeded {
 			h.store.slots.changed(l, &next)
-			return h.rewritten(&next, answer.revision, w.runs, stopped)
+			return h.rewritten(&next, answer.Revision, w.runs, stopped)
 		}
 		h.store.slots.unchoose(&next)
 		refused = err == nil
@@ -230,8 +231,8 @@ func (h *owned) putDown(life context.Context) error {
 		if err == nil {
 			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(l))}
 			at := protocol.Seen{Created: l.Created, L: l.Revision}
-			answer := h.store.sender.do(life, newRequest(k.L, protocol.Rest(k, at, protocol.Leased{Value: value}, &index), len(value)).about(k))
-			if err = answer.err; err == nil && !answer.Succeeded {
+			answer := h.store.sender.Do(life, commit.NewRequest(k.L, protocol.Rest(k, at, protocol.Leased{Value: value}, &index), len(value)).AddSlots(k))
+			if err = answer.Err; err == nil && !answer.Succeeded {
 				var st *protocol.State
 				if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) && st.Lock.Alive != "" {
 					h.see(st.Lock)

@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -89,8 +90,8 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		p.prev, p.first = prev, &l
 		s.lineUp(p)
 	}
-	r, err := inTime(ctx, s.tasks.start, func(life context.Context) result {
-		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*request, error) {
+	r, err := commit.InTime(ctx, s.tasks.Start, func(life context.Context) result {
+		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*commit.Request, error) {
 			if p.queue != nil {
 				return p.come(k, at, value), nil
 			}
@@ -99,7 +100,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 			if err != nil {
 				return nil, err
 			}
-			return newRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.lease}, turn), len(value)).about(k).besides(k, &l), nil
+			return commit.NewRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, &l), nil
 		})
 		if seen != nil || err != nil {
 			p.stepOut()
@@ -115,7 +116,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		p.leaveLine()
 	}
 	switch {
-	case errors.Is(err, errClosed):
+	case errors.Is(err, commit.ErrClosed):
 		p.stepOut()
 		return nil, nil, unavailable(err)
 	case err != nil:
@@ -128,16 +129,16 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 }
 
 // come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
-func (p *Place) come(k protocol.Keys, at protocol.Seen, value []byte) *request {
+func (p *Place) come(k protocol.Keys, at protocol.Seen, value []byte) *commit.Request {
 	place := protocol.Leased{Value: value, Lease: p.session.lease}
-	r := newRequest(k.L, nil, len(value))
-	r.side, r.slots, r.company = comes, []string{k.Q}, p.store.othersWait(p)
-	r.late = func() protocol.Op {
+	r := commit.NewRequest(k.L, nil, len(value))
+	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.othersWait(p)
+	r.Build = func() protocol.Op {
 		at.L = p.store.latest(p, at.L, p.seen)
 		p.behind = at.L
 		return protocol.Enqueue(k, at, place, protocol.Leased{})
 	}
-	r.applied = func(answer reply) { p.store.entered(p, answer.revision) }
+	r.OnApplied = func(answer commit.Reply) { p.store.entered(p, answer.Revision) }
 	return r
 }
 
@@ -148,39 +149,39 @@ func (p *Place) stepOut() {
 }
 
 // enqueue takes what make makes to a definite end: an Enqueue, or one of a parked execution.
-func (p *Place) enqueue(life context.Context, prev, behind int64, build func(protocol.Seen) (*request, error)) (*idem.Seen, error) {
+func (p *Place) enqueue(life context.Context, prev, behind int64, build func(protocol.Seen) (*commit.Request, error)) (*idem.Seen, error) {
 	other := int64(0) // the revision of the lock under another strategy, which another event has
 	if seen, err := p.lookAround(life, behind); seen != nil || err != nil {
 		return seen, err
 	}
-	for until, refusals := p.store.clock.Now().Add(rotation), 0; ; refusals++ {
+	for until, refusals := p.store.clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
 		epoch := p.session.currentEpoch()
 		r, err := build(protocol.Seen{Epoch: epoch, L: behind, O: other, Prev: prev})
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		r.until, r.refusals = until, refusals
-		answer := p.store.sender.do(life, r)
-		p.store.leases.dropIfGone(r.lease, answer.err)
-		if answer.err == nil && answer.Succeeded {
-			if r.applied == nil { // else it knows
-				p.q = answer.revision
+		r.HoldUntil, r.Refusals = until, refusals
+		answer := p.store.sender.Do(life, r)
+		p.store.leases.DropIfGone(r.SharedLease, answer.Err)
+		if answer.Err == nil && answer.Succeeded {
+			if r.OnApplied == nil { // else it knows
+				p.q = answer.Revision
 			}
 			p.replacing.done()
 			return nil, nil
 		}
 		switch {
-		case (p.parking || p.replacing.forgot(answer.err)) && errors.Is(answer.err, rpctypes.ErrLeaseNotFound): // that of its age, or of a record, which are shared
+		case (p.parking || p.replacing.forgot(answer.Err)) && errors.Is(answer.Err, rpctypes.ErrLeaseNotFound): // that of its age, or of a record, which are shared
 			continue
-		case answer.err != nil && link.Definite(answer.err):
-			return nil, unavailable(answer.err)
+		case answer.Err != nil && link.Definite(answer.Err):
+			return nil, unavailable(answer.Err)
 		}
-		if r.late != nil && answer.err == nil {
+		if r.Build != nil && answer.Err == nil {
 			behind = p.behind
 		}
 		st, err := p.afterEnqueue(life, answer, epoch)
 		switch {
-		case err != nil && p.parking && answer.err != nil:
+		case err != nil && p.parking && answer.Err != nil:
 			return nil, unknown(err)
 		case err != nil:
 			return nil, unavailable(err)
@@ -194,14 +195,14 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 			return nil, err
 		case p.parking && (st.Runs(p.execution) || st.Ended(p.execution) != nil): // it was carried on since
 			return nil, nil
-		case p.parking && answer.err != nil && link.Fencing(answer.err) && st.Prev != prev: // and may have ended
-			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, answer.err)
-		case answer.err != nil && link.Fencing(answer.err):
+		case p.parking && answer.Err != nil && link.Fencing(answer.Err) && st.Prev != prev: // and may have ended
+			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, answer.Err)
+		case answer.Err != nil && link.Fencing(answer.Err):
 			return nil, idem.ErrNotClaimed
 		case st.Place != 0 || st.Prev != prev || st.CopyInOther(p.scope.Key) || st.LockRevision() != behind && st.CopyRuns(p.scope.Key) != nil:
 			return p.inTheWay(life, st)
-		case answer.err != nil: // the store is full: another attempt would get the same answer
-			return nil, unavailable(answer.err)
+		case answer.Err != nil: // the store is full: another attempt would get the same answer
+			return nil, unavailable(answer.Err)
 		case st.LockRevision() != behind: // the lock has changed hands, and no copy has it
 			behind, p.seen = st.LockRevision(), st.Revision
 			if seen, err := p.lookAround(life, behind); seen != nil || err != nil {
@@ -238,11 +239,11 @@ func (p *Place) inTheWay(life context.Context, st *protocol.State) (_ *idem.Seen
 }
 
 // afterEnqueue is how things stand after a refusal, or for certain after an answer got lost.
-func (p *Place) afterEnqueue(life context.Context, answer reply, epoch int64) (*protocol.State, error) {
-	if answer.err == nil {
+func (p *Place) afterEnqueue(life context.Context, answer commit.Reply, epoch int64) (*protocol.State, error) {
+	if answer.Err == nil {
 		return stateIn(answer)
 	}
-	if link.Fencing(answer.err) {
+	if link.Fencing(answer.Err) {
 		if err := p.session.fence(life, p.store.pool, epoch); err != nil {
 			return nil, err
 		}
@@ -437,7 +438,7 @@ func (p *Place) Leave(ctx context.Context) error {
 		p.leaveLine()
 		return nil
 	}
-	left, err := inTime(ctx, p.store.tasks.start, func(life context.Context) error {
+	left, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error {
 		defer p.leaveLine()
 		return p.leave(life)
 	}, nil)
@@ -463,8 +464,8 @@ func (p *Place) leave(life context.Context) error {
 		}
 	}
 	for pause := link.NewBackoff(); ; {
-		answer := p.store.sender.do(life, newRequest(k.L, protocol.Leave(k, protocol.Seen{Q: p.q}), 0).about(k))
-		err := answer.err
+		answer := p.store.sender.Do(life, commit.NewRequest(k.L, protocol.Leave(k, protocol.Seen{Q: p.q}), 0).AddSlots(k))
+		err := answer.Err
 		if err == nil && answer.Succeeded {
 			return nil
 		}

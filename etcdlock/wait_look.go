@@ -6,6 +6,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 )
@@ -36,8 +37,8 @@ func (p *Place) look(ctx context.Context) (*queueState, error) {
 		err error
 	}
 	started := false
-	start := func(f func(context.Context)) bool { started = p.store.tasks.start(f); return started }
-	r, err := inTime(ctx, start, func(life context.Context) result {
+	start := func(f func(context.Context)) bool { started = p.store.tasks.Start(f); return started }
+	r, err := commit.InTime(ctx, start, func(life context.Context) result {
 		defer func() { <-p.store.looks }()
 		at, err := p.read(life, func() bool { return ctx.Err() != nil || p.session.err() != nil })
 		return result{at, err}

@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -42,7 +43,7 @@ func (p *Place) awaitSlot(ctx context.Context, at *queueState) bool {
 		return true
 	}
 	if !inLine {
-		_, err := inTime(ctx, p.store.tasks.start, func(life context.Context) error {
+		_, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error {
 			return p.store.slots.takeTurn(life, w, p.keys(), p.q, p.session, limit)
 		}, nil)
 		if err != nil {
@@ -60,7 +61,7 @@ func (t *taking) slotFor(ctx context.Context, session *session, k protocol.Keys,
 	if t.slots.size(l) == 0 {
 		return true
 	}
-	limit, inLine, w := t.slots.ask(l, func() { t.tasks.help(func(context.Context) { t.lines.ripenLock(k.L) }) })
+	limit, inLine, w := t.slots.ask(l, func() { t.tasks.Help(func(context.Context) { t.lines.ripenLock(k.L) }) })
 	if limit == "" {
 		return true
 	}

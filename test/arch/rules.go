@@ -48,6 +48,11 @@ var Rules = []Rule{
 		Why:      "the way to etcd is the same whatever travels on it: it knows no lock and no execution",
 	},
 	{
+		Packages: []string{"hooklock/etcdlock/commit"},
+		Never:    []string{"hooklock/etcdlock"},
+		Why:      "the parts of the ledger get what they use through constructors: none knows the Store that is made of them",
+	},
+	{
 		Packages: []string{"hooklock/..."},
 		But:      append([]string{"hooklock/cmd/...", "hooklock/etcdlock/diagnose"}, around...),
 		Never:    []string{"hooklock/etcdlock/diagnose"},

@@ -1,4 +1,4 @@
-package etcdlock
+package commit
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func (kv *gateKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespon
 }
 
 // gatedSender sends into a real etcd when the test lets it.
-func gatedSender(t *testing.T) (*sender, *gateKV, *etcdtest.Etcd) {
+func gatedSender(t *testing.T) (*Sender, *gateKV, *etcdtest.Etcd) {
 	t.Helper()
 	e := etcdtest.Start(t)
 	client := etcdtest.Dial(t, e.Endpoint)
@@ -43,17 +43,17 @@ func gatedSender(t *testing.T) (*sender, *gateKV, *etcdtest.Etcd) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSender(p, time.Now, nil)
-	t.Cleanup(s.close)
+	s := NewSender(p, time.Now, nil)
+	t.Cleanup(s.Close)
 	return s, kv, e
 }
 
-func putRequest(place, key string) *request {
-	return newRequest(place, protocol.Note(key, protocol.Leased{Value: []byte("v")}), 1)
+func putRequest(place, key string) *Request {
+	return NewRequest(place, protocol.Note(key, protocol.Leased{Value: []byte("v")}), 1)
 }
 
 // sendTogether sends requests between which no time passes for the sender: a place that is kept for an end is kept for all of them.
-func sendTogether(s *sender, all ...*request) {
+func sendTogether(s *Sender, all ...*Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range all {
@@ -65,11 +65,11 @@ func open2(kv *gateKV) { kv.gate <- struct{}{}; kv.gate <- struct{}{} }
 
 func TestWhatComesTogetherTravelsTogether(t *testing.T) {
 	s, kv, _ := gatedSender(t)
-	var all []*request
+	var all []*Request
 	for i := range 2 + maxBatch + 7 {
 		r := putRequest(fmt.Sprintf("w%d", i), fmt.Sprintf("k%d", i))
 		all = append(all, r)
-		s.send(r)
+		s.Send(r)
 	}
 	if a, b := <-kv.sizes, <-kv.sizes; a != 1 || b != 1 {
 		t.Fatalf("nobody is to wait for company: batches of %d and %d", a, b)
@@ -80,8 +80,8 @@ func TestWhatComesTogetherTravelsTogether(t *testing.T) {
 	}
 	open2(kv)
 	for _, r := range all {
-		if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
-			t.Fatal(answer.err)
+		if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
+			t.Fatal(answer.Err)
 		}
 	}
 }
@@ -89,16 +89,16 @@ func TestWhatComesTogetherTravelsTogether(t *testing.T) {
 func TestOneWorkflowIsInOneUnansweredRequestAndHoldsUpNobody(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	first := putRequest("hot", "k")
-	s.send(first)
+	s.Send(first)
 	<-kv.sizes // out, and no answer yet
-	var hot []*request
+	var hot []*Request
 	for range 50 {
 		r := putRequest("hot", "k")
 		hot = append(hot, r)
-		s.send(r)
+		s.Send(r)
 	}
 	other := putRequest("other", "k2")
-	s.send(other)
+	s.Send(other)
 	if n := <-kv.sizes; n != 1 {
 		t.Fatalf("a batch of %d: the hot workflow is in two requests", n)
 	}
@@ -106,9 +106,9 @@ func TestOneWorkflowIsInOneUnansweredRequestAndHoldsUpNobody(t *testing.T) {
 	for range 50 {
 		kv.gate <- struct{}{}
 	}
-	for i, r := range append([]*request{first, other}, hot...) {
-		if answer := <-r.reply; answer.err != nil {
-			t.Fatalf("%d: %v", i, answer.err)
+	for i, r := range append([]*Request{first, other}, hot...) {
+		if answer := <-r.Reply; answer.Err != nil {
+			t.Fatalf("%d: %v", i, answer.Err)
 		}
 	}
 	for range 50 {
@@ -120,19 +120,19 @@ func TestOneWorkflowIsInOneUnansweredRequestAndHoldsUpNobody(t *testing.T) {
 
 func TestAWithdrawnRequestIsNeverSent(t *testing.T) {
 	s, kv, e := gatedSender(t)
-	s.send(putRequest("w", "first"))
+	s.Send(putRequest("w", "first"))
 	<-kv.sizes
 	r := putRequest("w", "second")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if answer := s.do(ctx, r); !link.Definite(answer.err) {
-		t.Fatalf("got %v", answer.err)
+	if answer := s.Do(ctx, r); !link.Definite(answer.Err) {
+		t.Fatalf("got %v", answer.Err)
 	}
 	last := putRequest("w", "third")
-	s.send(last)
+	s.Send(last)
 	open2(kv)
-	if answer := <-last.reply; answer.err != nil {
-		t.Fatal(answer.err)
+	if answer := <-last.Reply; answer.Err != nil {
+		t.Fatal(answer.Err)
 	}
 	if got, err := e.Client.Get(within(t, patience), "second"); err != nil || got.Count != 0 {
 		t.Fatalf("%d %v", got.Count, err)
@@ -142,35 +142,35 @@ func TestAWithdrawnRequestIsNeverSent(t *testing.T) {
 func TestARequestThatHasLeftCannotBeWithdrawn(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	r := putRequest("w", "k")
-	s.send(r)
+	s.Send(r)
 	<-kv.sizes
-	if s.withdraw(r) {
+	if s.Withdraw(r) {
 		t.Fatal("withdrawn")
 	}
 	open2(kv)
-	if answer := <-r.reply; answer.err != nil {
-		t.Fatal(answer.err)
+	if answer := <-r.Reply; answer.Err != nil {
+		t.Fatal(answer.Err)
 	}
 }
 
 // comingRequest is of one who comes where others of this process wait.
-func comingRequest(place, key string) *request {
+func comingRequest(place, key string) *Request {
 	r := putRequest(place, key)
-	r.side, r.company, r.until = comes, true, time.Now().Add(rotation)
+	r.Side, r.Contended, r.HoldUntil = Enqueues, true, time.Now().Add(BatchWindow)
 	return r
 }
 
 func TestWhoComesWhereOthersWaitTravelsWithTheNextEnd(t *testing.T) {
 	s, kv, _ := gatedSender(t)
-	all := []*request{comingRequest("w", "a"), comingRequest("w", "b"), putRequest("w", "end")}
-	all[2].side = ends
+	all := []*Request{comingRequest("w", "a"), comingRequest("w", "b"), putRequest("w", "end")}
+	all[2].Side = Ends
 	sendTogether(s, all...)
 	for range all {
 		kv.gate <- struct{}{}
 	}
 	for _, r := range all {
-		if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
-			t.Fatal(answer.err)
+		if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
+			t.Fatal(answer.Err)
 		}
 	}
 	if n := <-kv.sizes; n != 3 {
@@ -179,20 +179,20 @@ func TestWhoComesWhereOthersWaitTravelsWithTheNextEnd(t *testing.T) {
 }
 
 func TestWhoHasBeenKeptForLongEnoughWaitsForNoOtherEnd(t *testing.T) {
-	for name, before := range map[string][]*request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
+	for name, before := range map[string][]*Request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
 		t.Run(name, func(t *testing.T) {
 			s, kv, _ := gatedSender(t)
 			refused, end := comingRequest("w", "refused"), putRequest("w", "end")
-			refused.until, refused.refusals, end.side = time.Now(), 1, ends
+			refused.HoldUntil, refused.Refusals, end.Side = time.Now(), 1, Ends
 			for _, r := range append(before, refused, end) {
-				s.send(r)
+				s.Send(r)
 			}
 			for range len(before) + 2 {
 				kv.gate <- struct{}{}
 			}
 			for _, r := range append(before, refused, end) {
-				if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
-					t.Fatal(answer.err)
+				if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
+					t.Fatal(answer.Err)
 				}
 			}
 			if n := <-kv.sizes; n != 1 {
@@ -205,9 +205,9 @@ func TestWhoHasBeenKeptForLongEnoughWaitsForNoOtherEnd(t *testing.T) {
 func TestWhoComesWaitsNoLongerBecauseOfOneWhoIsNotKept(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	comes, refused := comingRequest("w", "a"), comingRequest("w", "refused")
-	refused.until, refused.refusals = time.Now(), 1
-	s.send(comes)
-	s.send(refused)
+	refused.HoldUntil, refused.Refusals = time.Now(), 1
+	s.Send(comes)
+	s.Send(refused)
 	for range 2 { // both are out, and no answer yet
 		select {
 		case <-kv.sizes:
@@ -216,9 +216,9 @@ func TestWhoComesWaitsNoLongerBecauseOfOneWhoIsNotKept(t *testing.T) {
 		}
 	}
 	open2(kv)
-	for _, r := range []*request{comes, refused} {
-		if answer := <-r.reply; answer.err != nil {
-			t.Fatal(answer.err)
+	for _, r := range []*Request{comes, refused} {
+		if answer := <-r.Reply; answer.Err != nil {
+			t.Fatal(answer.Err)
 		}
 	}
 }
@@ -227,28 +227,28 @@ func TestWhoComesWaitsNoLongerBecauseOfOneWhoIsNotKept(t *testing.T) {
 func TestNobodyIsKeptForAnEndForLongerThanWhoCameFirst(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	s.mu.Lock()
-	at := &spot{}
-	s.behind["w"] = at
-	s.keepLocked("w", at, 2*patience)
+	at := &conflict{}
+	s.conflicts["w"] = at
+	s.holdLocked("w", at, 2*patience)
 	s.mu.Unlock()
 	first := comingRequest("w", "first")
-	s.send(first)
+	s.Send(first)
 	kv.gate <- struct{}{}
-	if answer := <-first.reply; answer.err != nil || !answer.Succeeded {
-		t.Fatal(answer.err)
+	if answer := <-first.Reply; answer.Err != nil || !answer.Succeeded {
+		t.Fatal(answer.Err)
 	}
 }
 
 func TestWhoComesWhereOthersWaitGoesAloneWhereNoEndComes(t *testing.T) {
 	s, kv, _ := gatedSender(t)
-	all := []*request{comingRequest("w", "a"), comingRequest("w", "b")}
+	all := []*Request{comingRequest("w", "a"), comingRequest("w", "b")}
 	sendTogether(s, all...)
 	for range all {
 		kv.gate <- struct{}{}
 	}
 	for _, r := range all {
-		if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
-			t.Fatal(answer.err)
+		if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
+			t.Fatal(answer.Err)
 		}
 	}
 	if n := <-kv.sizes; n != 2 {
@@ -257,22 +257,22 @@ func TestWhoComesWhereOthersWaitGoesAloneWhereNoEndComes(t *testing.T) {
 }
 
 func TestWhoNeedsThePlaceForHimselfWaitsForNoEnd(t *testing.T) {
-	for name, company := range map[string][]*request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
+	for name, company := range map[string][]*Request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
 		t.Run(name, func(t *testing.T) {
 			s, kv, _ := gatedSender(t)
 			s.mu.Lock()
-			at := &spot{}
-			s.behind["w"] = at
-			s.keepLocked("w", at, patience)
+			at := &conflict{}
+			s.conflicts["w"] = at
+			s.holdLocked("w", at, patience)
 			s.mu.Unlock()
 			claim := putRequest("w", "claim")
 			for _, r := range append(company, claim) {
-				s.send(r)
+				s.Send(r)
 				kv.gate <- struct{}{}
 			}
 			for _, r := range append(company, claim) {
-				if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
-					t.Fatal(answer.err)
+				if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
+					t.Fatal(answer.Err)
 				}
 			}
 			for range len(company) + 1 {
@@ -289,41 +289,41 @@ func TestWhoNeedsThePlaceForHimselfWaitsForNoEnd(t *testing.T) {
 
 func TestAMissingLeaseFailsItsMemberAlone(t *testing.T) {
 	s, kv, _ := gatedSender(t)
-	s.send(putRequest("a", "a"))
-	s.send(putRequest("b", "b"))
+	s.Send(putRequest("a", "a"))
+	s.Send(putRequest("b", "b"))
 	<-kv.sizes
 	<-kv.sizes
-	var good []*request
-	bad := newRequest("bad", protocol.Note("bad", protocol.Leased{Value: []byte("v"), Lease: 12345}), 1)
+	var good []*Request
+	bad := NewRequest("bad", protocol.Note("bad", protocol.Leased{Value: []byte("v"), Lease: 12345}), 1)
 	for i := range 4 {
 		r := putRequest(fmt.Sprintf("w%d", i), fmt.Sprintf("k%d", i))
 		good = append(good, r)
-		s.send(r)
+		s.Send(r)
 	}
-	s.send(bad)
+	s.Send(bad)
 	for range 20 {
 		kv.gate <- struct{}{}
 	}
 	for _, r := range good {
-		if answer := <-r.reply; answer.err != nil || !answer.Succeeded {
-			t.Fatalf("in bad company: %v", answer.err)
+		if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
+			t.Fatalf("in bad company: %v", answer.Err)
 		}
 	}
-	if answer := <-bad.reply; !link.Definite(answer.err) {
-		t.Fatalf("got %v", answer.err)
+	if answer := <-bad.Reply; !link.Definite(answer.Err) {
+		t.Fatalf("got %v", answer.Err)
 	}
 }
 
 func TestABatchStaysBelowItsSize(t *testing.T) {
 	s, kv, _ := gatedSender(t)
-	s.send(putRequest("a", "a"))
-	s.send(putRequest("b", "b"))
+	s.Send(putRequest("a", "a"))
+	s.Send(putRequest("b", "b"))
 	<-kv.sizes
 	<-kv.sizes
-	for i, size := range []int{maxBatchBytes / 2, maxBatchBytes / 2, 1, protocol.MaxRecordBytes} {
+	for i, size := range []int{MaxBatchBytes / 2, MaxBatchBytes / 2, 1, protocol.MaxRecordBytes} {
 		r := putRequest(fmt.Sprintf("w%d", i), fmt.Sprintf("k%d", i))
-		r.size = size
-		s.send(r)
+		r.Size = size
+		s.Send(r)
 	}
 	for range 20 {
 		kv.gate <- struct{}{}

@@ -1,4 +1,4 @@
-package etcdlock
+package commit
 
 import (
 	"context"
@@ -21,14 +21,14 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 			return id, nil
 		}
 		clock := link.Clock{Now: func() time.Time { return now }, Boot: func() time.Duration { return 0 }}
-		b := newLeases(grant, nil, clock, func(f func(context.Context)) bool { go f(t.Context()); return true })
+		b := NewLeases(grant, nil, clock, func(f func(context.Context)) bool { go f(t.Context()); return true })
 		for range 100 {
-			lease, err := b.take(t.Context(), retention, "")
+			lease, err := b.Take(t.Context(), retention, "")
 			if err != nil {
 				t.Fatal(err)
 			}
 			b.mu.Lock()
-			coming := b.classes[lot{wholeSeconds(retention), ""}].coming
+			coming := b.current[class{wholeSeconds(retention), ""}].granting
 			b.mu.Unlock()
 			if coming != nil {
 				<-coming
@@ -36,7 +36,7 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 			if left := ends[lease].Sub(now); left < retention || left > wholeSeconds(retention)+idem.Slack(retention)+time.Second {
 				t.Errorf("retention %v: a record on lease %d lives for %v", retention, lease, left)
 			}
-			now = now.Add(openFor(retention) / 7)
+			now = now.Add(OpenFor(retention) / 7)
 		}
 		if len(ends) < 2 || len(ends) > 40 {
 			t.Errorf("retention %v: %d leases", retention, len(ends))

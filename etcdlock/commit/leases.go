@@ -1,0 +1,154 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/idem"
+)
+
+const (
+	// LeaseKeys bounds the keys on one lease. etcd removes all keys of a lease in one step, and everything else waits that
+	// long: measured, 5 ms for a thousand; and with RBAC each put checks every key on its lease.
+	LeaseKeys = 1000
+	// leaseLow: the next lease is requested when the current one takes no more keys than this.
+	leaseLow = 200
+)
+
+// Leases is the pool of leases that records, counts and audits are put on. Keys share a lease, because a lease costs etcd more than a key does.
+type Leases struct {
+	grant Grant
+	list  List
+	clock link.Clock
+	spawn func(func(context.Context)) bool
+
+	mu      sync.Mutex
+	current map[class]*current
+}
+
+// Grant grants a lease that lives for ttl.
+type Grant func(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
+
+// List writes down that a lease has keys of that kind, so that they can be found by their age.
+type List func(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error
+
+// NewLeases returns a pool whose leases come from grant. spawn runs a function in the background, and returns false once its owner is closed. list is
+// called before a lease takes the first key of a kind that is found by its age; it may be nil if Take is always given "".
+func NewLeases(grant Grant, list List, clock link.Clock, spawn func(func(context.Context)) bool) *Leases {
+	return &Leases{grant: grant, list: list, clock: clock, spawn: spawn, current: map[class]*current{}}
+}
+
+// class names the keys that share leases.
+type class struct {
+	retention time.Duration
+	listedAs  string // the kind of the keys if they are found by their age; "" = they are not
+}
+
+// current is the lease that keys of one class are put on now, and the next one while it is being granted.
+type current struct {
+	lease    clientv3.LeaseID // 0 = none
+	left     int              // keys that it still takes
+	granted  link.Instant
+	granting chan struct{} // not nil while the next one is being granted; closed when that is done
+	err      error         // of the last grant
+}
+
+// wholeSeconds rounds d as etcd does: leases last for whole seconds.
+func wholeSeconds(d time.Duration) time.Duration {
+	return time.Duration(link.LeaseSeconds(d)) * time.Second
+}
+
+// leaseOpen bounds for how long a lease takes keys. A list of the newest keys reads all that are on leases which still take some.
+const leaseOpen = time.Hour
+
+// OpenFor returns for how long a lease for that retention takes keys.
+func OpenFor(retention time.Duration) time.Duration { return min(idem.Slack(retention), leaseOpen) }
+
+// Take returns the lease for one more key. It lives for the retention, and at most idem.Slack longer. listed is the kind of the key if it is to
+// be found by its age, else "". It returns the error of the grant or of ctx.
+func (b *Leases) Take(ctx context.Context, retention time.Duration, listed string) (clientv3.LeaseID, error) {
+	of := class{wholeSeconds(retention), listed}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.current[of]
+	if c == nil {
+		c = &current{}
+		b.current[of] = c
+	}
+	for {
+		age, most := b.clock.Since(c.granted), OpenFor(of.retention)
+		usable := c.lease != 0 && c.left > 0 && age < most
+		if c.granting == nil && (!usable || c.left <= leaseLow || age > most*3/4) {
+			b.nextLocked(c, of)
+		}
+		if usable {
+			c.left--
+			return c.lease, nil
+		}
+		if err := b.awaitLocked(ctx, c); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// nextLocked requests the next lease.
+func (b *Leases) nextLocked(c *current, of class) {
+	done := make(chan struct{})
+	c.granting = done
+	started := b.spawn(func(ctx context.Context) {
+		granted := b.clock.Instant() // before etcd starts to count
+		lease, err := b.grant(ctx, of.retention+idem.Slack(of.retention))
+		if err == nil && of.listedAs != "" {
+			err = b.list(ctx, of.listedAs, lease, of.retention)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if err == nil {
+			c.lease, c.left, c.granted = lease, LeaseKeys, granted
+		}
+		c.err, c.granting = err, nil
+		close(done)
+	})
+	if !started {
+		c.err, c.granting = ErrClosed, nil
+		close(done)
+	}
+}
+
+// awaitLocked waits for the requested lease. It releases the mutex meanwhile.
+func (b *Leases) awaitLocked(ctx context.Context, c *current) error {
+	if coming := c.granting; coming != nil {
+		b.mu.Unlock()
+		var err error
+		select {
+		case <-coming:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		b.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	return c.err
+}
+
+// DropIfGone forgets a lease if err says that etcd does not know it any more.
+func (b *Leases) DropIfGone(lease clientv3.LeaseID, err error) {
+	if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.current {
+		if c.lease == lease {
+			c.lease = 0
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// ErrClosed is returned once the Store is closed.
+var ErrClosed = errors.New("store is closed")
+
+// Tasks runs the goroutines that finish what was begun, even if the caller has stopped waiting for it.
+type Tasks struct {
+	Life context.Context // of all tasks
+	end  context.CancelFunc
+
+	mu   sync.Mutex
+	n    int
+	shut bool
+	none chan struct{} // closed when shut is set and no task is left
+}
+
+func NewTasks() *Tasks {
+	t := &Tasks{none: make(chan struct{})}
+	t.Life, t.end = context.WithCancel(context.Background())
+	return t
+}
+
+// Start runs f as a task of its own. It returns false after close.
+func (t *Tasks) Start(f func(context.Context)) bool { return t.run(f, false) }
+
+// Help runs f on behalf of a running task, also during close. It returns false when no task runs any more.
+func (t *Tasks) Help(f func(context.Context)) bool { return t.run(f, true) }
+
+func (t *Tasks) run(f func(context.Context), helps bool) bool {
+	if !t.add(helps) {
+		return false
+	}
+	go func() {
+		defer t.Leave()
+		f(t.Life)
+	}()
+	return true
+}
+
+// InTime runs f as a task, by start or help, and waits for its result until ctx ends. A later result goes to late, on the same goroutine; nil drops
+// it. It returns errClosed or the error of ctx.
+func InTime[T any](ctx context.Context, run func(func(context.Context)) bool, f func(life context.Context) T, late func(life context.Context, result T)) (result T, err error) {
+	done, gone := make(chan T), make(chan struct{})
+	if !run(func(life context.Context) {
+		r := f(life)
+		select {
+		case done <- r:
+		case <-gone:
+			if late != nil {
+				late(life, r)
+			}
+		}
+	}) {
+		return result, ErrClosed
+	}
+	select {
+	case result = <-done:
+		return result, nil
+	case <-ctx.Done():
+		close(gone)
+		return result, context.Cause(ctx)
+	}
+}
+
+// Within returns a context for a caller that has entered. It also ends with the tasks' life, because close waits for the caller.
+func (t *Tasks) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(t.Life, func() { cancel(ErrClosed) })
+	return ctx, func() {
+		unhook()
+		cancel(nil)
+	}
+}
+
+// Enter makes the caller itself a task until it calls leave. It returns false after close.
+func (t *Tasks) Enter() bool { return t.add(false) }
+
+// Busy reports whether a task runs.
+func (t *Tasks) Busy() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.n > 0
+}
+
+func (t *Tasks) add(helps bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shut && (!helps || t.n == 0) {
+		return false
+	}
+	t.n++
+	return true
+}
+
+func (t *Tasks) Leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n--
+	if t.shut && t.n == 0 {
+		close(t.none)
+	}
+}
+
+// Close lets no more tasks start and waits for the others. If ctx ends first, it ends their life and waits on; the error then says that something was
+// left undone. Call it once.
+func (t *Tasks) Close(ctx context.Context) error {
+	t.mu.Lock()
+	t.shut = true
+	if t.n == 0 {
+		close(t.none)
+	}
+	t.mu.Unlock()
+	defer t.end()
+	select {
+	case <-t.none:
+		return nil
+	case <-ctx.Done():
+	}
+	t.end()
+	<-t.none
+	return context.Cause(ctx)
+}
