@@ -16,5 +16,5 @@
 // changes a transaction changes both, and sees here what the change breaks.
 //
 // A search is one goroutine over 33 million states. The race detector would find nothing in it and make it ten times as slow, so the
-// package is run without it. What the model leaves out, and its figures, are in docs/model.md.
+// package is run without it. docs/model.md says what the model leaves out, scenarios.md has its figures.
 package model

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	page       = "../../docs/model.md"
+	page       = "scenarios.md"
 	tableBegin = "<!-- generated: scenarios -->\n"
 	tableEnd   = "<!-- end -->\n"
 )
 
-// holdThePage compares the table of scenarios in docs/model.md with what was found; -update writes it.
+// holdThePage compares the table in scenarios.md with what was found; -update writes it.
 func holdThePage(t *testing.T, found string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
