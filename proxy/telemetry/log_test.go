@@ -3,7 +3,6 @@ package telemetry
 import (
 	"encoding/json"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy"
+	"hooklock/test/testkit"
 )
 
 // full is a report in which everything is said.
@@ -30,20 +30,7 @@ func documented(t *testing.T) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticks := regexp.MustCompile("`([^`]+)`")
-	events := map[string][]string{}
-	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 6 {
-			continue
-		}
-		for _, event := range ticks.FindAllStringSubmatch(cells[1], -1) {
-			for _, field := range ticks.FindAllStringSubmatch(cells[4], -1) {
-				events[event[1]] = append(events[event[1]], field[1])
-			}
-		}
-	}
-	return events
+	return testkit.LogTable(string(text))
 }
 
 // last is the last line of the log.

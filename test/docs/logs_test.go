@@ -6,11 +6,12 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"hooklock/test/testkit"
 )
 
 // logLine is a call that writes a line to the log.
@@ -107,27 +108,10 @@ func literal(e ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-var inTicks = regexp.MustCompile("`([^`]+)`")
-
 // logTable is docs/logs.md: the fields of each event.
 func logTable(t *testing.T) map[string][]string {
 	t.Helper()
-	table := map[string][]string{}
-	for line := range strings.Lines(pages(t)["docs/logs.md"]) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 6 || strings.Contains(cells[1], "Event") {
-			continue
-		}
-		for _, event := range inTicks.FindAllStringSubmatch(cells[1], -1) {
-			for _, field := range inTicks.FindAllStringSubmatch(cells[4], -1) {
-				table[event[1]] = append(table[event[1]], field[1])
-			}
-			if table[event[1]] == nil {
-				table[event[1]] = []string{}
-			}
-		}
-	}
-	return table
+	return testkit.LogTable(pages(t)["docs/logs.md"])
 }
 
 func TestEachLineOfTheLogIsInTheTableWithItsFields(t *testing.T) {
