@@ -50,22 +50,22 @@ func (l *listeners) show(number func(listener) int64) metric.Int64Callback {
 func (t *Telemetry) showConnections() error {
 	meter, l := t.sdk.meter, &t.listeners
 	_, open := meter.Int64ObservableUpDownCounter("hooklock.connections.open", metric.WithUnit("{connection}"),
-		metric.WithDescription("Open connections, by listener."),
+		metric.WithDescription("Open connections."),
 		metric.WithInt64Callback(l.show(func(l listener) int64 { return int64(l.counts().Open) })))
 	_, idle := meter.Int64ObservableUpDownCounter("hooklock.connections.idle", metric.WithUnit("{connection}"),
-		metric.WithDescription("Open connections on which no request has begun: nothing came yet, or they are kept between two requests."),
+		metric.WithDescription("Open connections without a request."),
 		metric.WithInt64Callback(l.show(func(l listener) int64 { return int64(l.counts().Idle) })))
 	_, most := meter.Int64ObservableUpDownCounter("hooklock.connections.limit", metric.WithUnit("{connection}"),
-		metric.WithDescription("How many connections a listener takes: limits.max_connections, or less where the limit on open files has no room for so many."),
+		metric.WithDescription("Connections that a listener takes: limits.max_connections, or fewer if open files do not suffice."),
 		metric.WithInt64Callback(l.show(func(l listener) int64 { return l.most })))
 	_, refused := meter.Int64ObservableCounter("hooklock.connections.refused", metric.WithUnit("{connection}"),
-		metric.WithDescription("Connections that got 503 too_many_connections, or were closed: all were taken, and each had a request."),
+		metric.WithDescription("Connections that got 503 too_many_connections or were closed, because all were in a request."),
 		metric.WithInt64Callback(l.show(func(l listener) int64 { return l.counts().Refused })))
 	_, closed := meter.Int64ObservableCounter("hooklock.connections.closed_idle", metric.WithUnit("{connection}"),
-		metric.WithDescription("Connections without a request that were closed because all were taken and a new one came."),
+		metric.WithDescription("Idle connections that were closed for new ones."),
 		metric.WithInt64Callback(l.show(func(l listener) int64 { return l.counts().ClosedIdle })))
 	_, failed := meter.Int64ObservableCounter("hooklock.accept.failures", metric.WithUnit("{accept}"),
-		metric.WithDescription("Connections that the system could not give to a listener, for want of descriptors or memory; each is tried again."),
+		metric.WithDescription("Connections that the system could not give to a listener, for lack of descriptors or memory."),
 		metric.WithInt64Callback(l.show(func(l listener) int64 { return l.counts().Failed })))
 	if err := errors.Join(open, idle, most, refused, closed, failed); err != nil {
 		return fmt.Errorf("make metrics: %w", err)

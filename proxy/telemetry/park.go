@@ -85,7 +85,7 @@ func (t *Telemetry) watchUnrouted(look func() int) error {
 		look = func() int { return 0 }
 	}
 	_, err := t.sdk.meter.Int64ObservableUpDownCounter("hooklock.parked.unrouted", metric.WithUnit("{event}"),
-		metric.WithDescription("Events that were accepted, have not ended, and whose route this replica does not have. Where each replica shows some, none runs them: take the minimum."),
+		metric.WithDescription("Accepted events whose route this replica does not have. Take the minimum over replicas: above 0, no replica runs them."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(int64(look()))
 			return nil
@@ -98,9 +98,8 @@ func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
 	if look == nil {
 		look = func() idem.ParkedCount { return idem.ParkedCount{} }
 	}
-	const each = " Each replica shows all of them: take the maximum and not the sum."
 	number := func(name, unit, description string, of func(idem.ParkedCount) int64) error {
-		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description+each),
+		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description+everywhere),
 			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 				o.Observe(of(look()))
 				return nil
@@ -108,11 +107,11 @@ func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
 		return err
 	}
 	return errors.Join(
-		number("hooklock.parked.events", "{event}", "Events that were accepted and have not ended.", func(n idem.ParkedCount) int64 { return int64(n.Events) }),
-		number("hooklock.parked.size", "By", "Their requests.", func(n idem.ParkedCount) int64 { return n.Bytes }),
-		number("hooklock.parked.blocked", "{workflow}", "Workflows whose first parked event waits for a person.", func(n idem.ParkedCount) int64 { return int64(n.Blocked) }),
-		number("hooklock.parked.dead_letters", "{event}", "Parked events that ended without having gone through; their requests are kept.", func(n idem.ParkedCount) int64 { return int64(n.DeadLetters) }),
-		t.showSeconds("hooklock.parked.oldest", "How long ago the oldest parked event was accepted; 0 when none is parked."+each, func() time.Duration {
+		number("hooklock.parked.events", "{event}", "Accepted events that have not ended.", func(n idem.ParkedCount) int64 { return int64(n.Events) }),
+		number("hooklock.parked.size", "By", "Stored requests of parked events.", func(n idem.ParkedCount) int64 { return n.Bytes }),
+		number("hooklock.parked.blocked", "{workflow}", "Workflows whose first parked event is blocked.", func(n idem.ParkedCount) int64 { return int64(n.Blocked) }),
+		number("hooklock.parked.dead_letters", "{event}", "Parked events that ended without success, with their requests.", func(n idem.ParkedCount) int64 { return int64(n.DeadLetters) }),
+		t.showSeconds("hooklock.parked.oldest", "Age of the oldest parked event."+everywhere, func() time.Duration {
 			n := look()
 			if n.Oldest.IsZero() {
 				return 0

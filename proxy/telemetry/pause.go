@@ -29,12 +29,11 @@ func (t *Telemetry) watchPaused(paused func() []idem.PauseState) error {
 	if paused == nil {
 		return nil
 	}
-	const each = " Each replica shows all of them: take the maximum and not the sum."
 	of := func(p *idem.PauseState) metric.ObserveOption {
 		return metric.WithAttributes(attribute.String("pause", p.Scope.String()))
 	}
 	_, parked := t.sdk.meter.Int64ObservableUpDownCounter("hooklock.pause.parked", metric.WithUnit("{event}"),
-		metric.WithDescription("Parked events that wait for the end of a pause."+each),
+		metric.WithDescription("Parked events that wait for the end of a pause."+everywhere),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			for _, p := range paused() {
 				o.Observe(int64(p.Parked), of(&p))
@@ -42,7 +41,7 @@ func (t *Telemetry) watchPaused(paused func() []idem.PauseState) error {
 			return nil
 		}))
 	_, age := t.sdk.meter.Float64ObservableGauge("hooklock.pause.age", metric.WithUnit("s"),
-		metric.WithDescription("How long ago a pause began."+each),
+		metric.WithDescription("Age of a pause."+everywhere),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			for _, p := range paused() {
 				o.Observe(max(0, t.o.Now().Sub(p.Since).Seconds()), of(&p))
@@ -50,7 +49,7 @@ func (t *Telemetry) watchPaused(paused func() []idem.PauseState) error {
 			return nil
 		}))
 	_, overdue := t.sdk.meter.Float64ObservableGauge("hooklock.pause.overdue", metric.WithUnit("s"),
-		metric.WithDescription("For how long a pause should have been over: since its --until, or since it was an hour old where it has none; 0 before."+each),
+		metric.WithDescription("How long a pause is overdue: past its --until, or past one hour without one."+everywhere),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			for _, p := range paused() {
 				o.Observe(max(0, t.o.Now().Sub(p.Due()).Seconds()), of(&p))

@@ -39,22 +39,22 @@ type Watched struct {
 // Watch shows it with each look at the metrics. Call it once.
 func (t *Telemetry) Watch(w Watched) error {
 	err := errors.Join(
-		t.showCrowd("hooklock.lock.active", "{lock}", "Locks that this process holds, those included whose end is not in etcd yet.",
-			"How long ago the oldest lock was taken that this process holds; 0 when it holds none.", w.Active),
-		t.showCrowd("hooklock.lock.held", "{lock}", "Locks in etcd that are no process's: those of holds and of the lock API, and those that are closed after an unknown outcome. Each replica shows all of them, as it saw them up to 15 s ago: take the maximum and not the sum.",
-			"How long ago the execution of the oldest of them began; 0 when there is none.", w.Held),
-		t.showCrowd("hooklock.lock.waiting", "{request}", "Deliveries that wait for a lock, or for the answer of a copy, in this process.",
-			"How long the oldest of them has waited; 0 when none waits.", w.Waiting),
-		t.showSeconds("hooklock.session.ttl", "etcd.session_ttl, as this process has it.", func() time.Duration { return w.TTL }),
-		t.showSeconds("hooklock.session.ttl.remaining", "How long the session may still act without another renewal; 0 when there is none.", w.Remaining),
+		t.showCrowd("hooklock.lock.active", "{lock}", "Locks that this process holds, until their end is in etcd.",
+			"Age of the oldest of them.", w.Active),
+		t.showCrowd("hooklock.lock.held", "{lock}", "Locks in etcd of holds, of the lock API, and after an unknown outcome, as seen up to 15 s ago."+everywhere,
+			"Age of the oldest of their executions.", w.Held),
+		t.showCrowd("hooklock.lock.waiting", "{request}", "Deliveries that wait for a lock, or for the answer of a duplicate.",
+			"How long the oldest of them has waited.", w.Waiting),
+		t.showSeconds("hooklock.session.ttl", "The setting etcd.session_ttl.", func() time.Duration { return w.TTL }),
+		t.showSeconds("hooklock.session.ttl.remaining", "Time until the session expires without a renewal; 0 without a session.", w.Remaining),
 		t.watchMemory(w.Memory),
 		t.watchParked(w.Parked),
 		t.watchUnrouted(w.Unrouted),
 		t.watchPaused(w.Paused),
 		t.watchRoutes(w.Routes),
-		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that were not executed and are not in the history of their event, because too many events had arrivals that were not written yet.",
+		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that were not executed and are missing in the history of their event, because too many waited to be written.",
 			w.Shed),
-		t.showCount("hooklock.audits.shed", "{audit}", "What was asked for with a token and is in the log alone, because too much of it was not written to etcd yet.", w.Audits),
+		t.showCount("hooklock.audits.shed", "{audit}", "Audits that are in the log alone, because too many waited to be written to etcd.", w.Audits),
 		t.watchSlots(w.Slots),
 	)
 	if err != nil {
@@ -62,6 +62,9 @@ func (t *Telemetry) Watch(w Watched) error {
 	}
 	return nil
 }
+
+// everywhere ends the description of what each replica shows of all of them.
+const everywhere = " Over all replicas: take the maximum."
 
 // showCrowd shows how many there are, and how old the oldest is.
 func (t *Telemetry) showCrowd(name, unit, description, oldest string, look func() (int, time.Time)) error {
@@ -95,9 +98,9 @@ func (t *Telemetry) watchSlots(slots func() []idem.SlotCount) error {
 		return err
 	}
 	return errors.Join(
-		show("hooklock.slots.taken", "{slot}", "Slots of limits that executions of this process have, by the limit as limits.shared names it; lock.limit is those of workflows.",
+		show("hooklock.slots.taken", "{slot}", "Slots that executions of this process hold, by the name in limits.shared, or lock.limit.",
 			func(n idem.SlotCount) int { return n.Taken }),
-		show("hooklock.slots.waiting", "{execution}", "Executions of this process that are first of their queue, or parked and to be tried again, and wait for a slot of a limit.",
+		show("hooklock.slots.waiting", "{execution}", "Executions of this process that wait for a slot only.",
 			func(n idem.SlotCount) int { return n.Waiting }),
 	)
 }
@@ -111,11 +114,11 @@ func (t *Telemetry) watchMemory(b *wire.Budget) error {
 		}
 	}
 	_, used := meter.Int64ObservableUpDownCounter("hooklock.memory.used", metric.WithUnit("By"),
-		metric.WithDescription("Memory that bodies and answers take now."), metric.WithInt64Callback(of(b.Used)))
+		metric.WithDescription("Memory of bodies and answers."), metric.WithInt64Callback(of(b.Used)))
 	_, limit := meter.Int64ObservableUpDownCounter("hooklock.memory.limit", metric.WithUnit("By"),
-		metric.WithDescription("Memory that bodies and answers may take: limits.memory, or its default."), metric.WithInt64Callback(of(b.Limit)))
+		metric.WithDescription("The setting limits.memory, or its default."), metric.WithInt64Callback(of(b.Limit)))
 	_, refused := meter.Int64ObservableCounter("hooklock.memory.refused", metric.WithUnit("{body}"),
-		metric.WithDescription("Bodies and answers that found no room: a request is answered 503, an answer is streamed and not kept."),
+		metric.WithDescription("Bodies without room in memory (503), and answers (streamed, not kept)."),
 		metric.WithInt64Callback(of(b.Refused)))
 	return errors.Join(used, limit, refused)
 }
@@ -140,7 +143,7 @@ func (t *Telemetry) showCount(name, unit, description string, count func() int64
 
 // WatchLog shows with each look at the metrics how many lines of the log were lost. Call it once.
 func (t *Telemetry) WatchLog(lost func() int64) error {
-	err := t.showCount("hooklock.log.lines.dropped", "{line}", "Lines of the log that were lost because standard error took no more; deliveries do not wait for it.", lost)
+	err := t.showCount("hooklock.log.lines.dropped", "{line}", "Lines of the log that were lost because standard error took no more.", lost)
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}
@@ -150,7 +153,7 @@ func (t *Telemetry) WatchLog(lost func() int64) error {
 // WatchUpstream shows how connections to the upstream are used again that carried a body. Call it once.
 func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
 	_, ended := t.sdk.meter.Int64ObservableGauge("hooklock.upstream.reuse.ended",
-		metric.WithDescription("1 since a connection to the service did something behind a body and an empty line, so that each delivery opens a new one; 0 before."),
+		metric.WithDescription("1 once a connection to the service reacted to a body and an empty line, so that each delivery opens a new one."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			if look().Ended != "" {
 				o.Observe(1)
@@ -160,7 +163,7 @@ func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
 			return nil
 		}))
 	err := errors.Join(ended, t.showCount("hooklock.upstream.reused", "{request}",
-		"Answered deliveries with a body whose connection to the service had carried one before, with upstream.reuse_after_body: auto.",
+		"Answered deliveries with a body on a connection that had carried one before (upstream.reuse_after_body: auto).",
 		func() int64 { return int64(look().Reused) })) //nolint:gosec // it fits
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
@@ -170,7 +173,7 @@ func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
 
 // showConfig shows what is in force.
 func (t *Telemetry) showConfig() error {
-	_, routes := t.sdk.meter.Int64ObservableGauge("hooklock.route.info", metric.WithDescription("1 for each configured route, with its mode: enforce or observe."),
+	_, routes := t.sdk.meter.Int64ObservableGauge("hooklock.route.info", metric.WithDescription("1 for each configured route."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			for _, r := range *t.routes.Load() {
 				o.Observe(1, r)
@@ -178,7 +181,7 @@ func (t *Telemetry) showConfig() error {
 			return nil
 		}))
 	_, last := t.sdk.meter.Int64ObservableGauge("hooklock.config.last_reload.successful",
-		metric.WithDescription("1 while the configuration as it was last written is in force; 0 while it was refused and an older one is."),
+		metric.WithDescription("1 while the latest configuration is in force, 0 while it was refused."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			if t.stale.Load() {
 				o.Observe(0)
