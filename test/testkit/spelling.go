@@ -20,7 +20,7 @@ func Spellings(path string) []Spelling {
 		all = append(all, Spelling{name, request})
 	}
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "DELETE", "post"} {
-		add(method+" with a body", method, path)
+		add(method, method, path)
 	}
 	dir, last := path[:strings.LastIndex(path, "/")], path[strings.LastIndex(path, "/"):]
 	for _, s := range []struct{ name, target string }{
