@@ -1,154 +1,233 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"hooklock/idem"
 	"hooklock/proxy/sender"
 )
 
-// What the pages say of a sender's promises is made of its facts alone.
-
-// promises is the table of one page.
-func promises(p *sender.Preset) string {
-	var b strings.Builder
-	b.WriteString("| Promise | |\n| --- | --- |\n")
-	for _, row := range [][2]string{
-		{"Is the event ID signed?", idSigned(p)}, {"Safe against replays?", replaySafe(p)},
-		{"Is a refused event lost?", lost(p)}, {"Is `park` advised?", parkAdvised(p)},
-	} {
-		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
-	}
-	return b.String()
-}
-
-func idSigned(p *sender.Preset) string {
-	if p.Facts.IDSigned {
-		return "yes"
-	}
-	return "no"
-}
-
-// replaySafe: a copy under the same ID is a duplicate as long as the ID is known, and an old one is refused where a time is signed.
-func replaySafe(p *sender.Preset) string {
-	retention, tolerance := shortDuration(p.Retention), shortDuration(p.Tolerance)
-	switch {
-	case p.Facts.IDSigned && p.Tolerance > 0:
-		return "yes"
-	case p.Facts.IDSigned:
-		return "for the retention of " + retention
-	case p.Tolerance > 0:
-		return "when older than " + tolerance
-	}
-	return "no"
-}
-
-func lost(p *sender.Preset) string {
-	switch p.Facts.Retries {
-	case sender.RetriesNever:
-		return "yes"
-	case sender.RetriesUnknown:
-		return "not established"
-	case sender.RetriesSome:
-		return "not after the answers that Hooklock gives" + triedFor(p, ": it comes again")
-	}
-	return "no" + triedFor(p, ", it comes again")
-}
-
-func triedFor(p *sender.Preset, text string) string {
-	if p.Facts.RetriesFor == 0 {
-		return text
-	}
-	return text + " for " + shortDuration(p.Facts.RetriesFor)
-}
-
-// parkAdvised: where a refused event may not come again or not for long, or refusing too often costs the endpoint, or the sender hardly waits.
-func parkAdvised(p *sender.Preset) string {
-	const hasty, long = 5 * time.Second, 12 * time.Hour
+// factsOf returns the facts of a sender for its page, one a line. A fact that the vendor does not publish has no line.
+func factsOf(p *sender.Preset) []string {
 	f := &p.Facts
-	switch {
-	case f.AnswerIsUsed(&sender.Delivery{}):
-		return "no: only the service can give the answer"
-	case f.EventIsLost(), f.RetriesFor < long:
-		return "yes" + exceptAnswers(f)
-	case f.GivesUp != "":
-		return "yes: refusals add up" + exceptAnswers(f)
-	case f.Patience > 0 && f.Patience <= hasty:
-		return "for a service that needs more than " + f.Patience.String()
-	}
-	return "not needed"
-}
-
-func exceptAnswers(f *sender.Facts) string {
-	if f.UsesAnswer == nil {
-		return ""
-	}
-	return ", but for deliveries whose answer is used"
-}
-
-// habits says what the sender does with the answers it gets.
-func habits(p *sender.Preset) string {
-	f := &p.Facts
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, "- "+format+".\n", args...) }
-	b.WriteString(patience(p, p.Page.Title))
-	switch {
-	case f.RetriesOn != "" && f.Retries == sender.RetriesUnknown:
-		line("After what it sends again: %s", f.RetriesOn)
-	case f.RetriesOn != "":
-		line("It sends again: %s", f.RetriesOn)
-	case f.Retries == sender.RetriesUnknown:
-		line("After which answers it sends again was not established")
-	}
-	line("Received is to it: %s", f.SuccessText())
-	if f.Largest > 0 {
-		line("Its bodies are up to %d MiB: what is longer than `limits.request_body` is 413, however often it comes", f.Largest>>20)
-	}
-	if f.UsesAnswer != nil {
-		line("The answer is used: %s", f.Answer)
-	}
-	if f.GivesUp != "" {
-		line("When it is refused too often: %s", f.GivesUp)
-	} else {
-		line("After how many failures it switches an endpoint off was not established")
-	}
-	if len(f.Limits) > 0 {
-		line("How near it is to that is `hooklock_sender_limit_ratio`, with an alert at half")
-	}
-	changes := f.Changes
-	if changes == "" {
-		changes = "not established"
-	}
-	line("What differs between two attempts of one event: %s", changes)
-	return b.String()
-}
-
-type named struct {
-	name   string
-	preset sender.Preset
-}
-
-// names are all that `preset` takes, sorted.
-func names() []named {
-	var all []named
-	for _, p := range sender.Presets() {
-		for _, name := range append([]string{p.Name}, p.Aliases...) {
-			all = append(all, named{name, p})
+	var lines []string
+	line := func(given bool, format string, args ...any) {
+		if given {
+			lines = append(lines, fmt.Sprintf(format, args...)+".")
 		}
 	}
-	slices.SortFunc(all, func(a, b named) int { return strings.Compare(a.name, b.name) })
-	return all
+	line(true, "Event ID: %s", eventIDText(p))
+	line(true, "Signed: %s", signedText(p))
+	line(f.Patience > 0, "Waits %s%s", shortDuration(f.Patience), shareOf(p))
+	retries := f.RetriesOn
+	if f.Retries == sender.RetriesNever {
+		retries = cmp.Or(retries, "never")
+	}
+	line(retries != "", "Sends again: %s", retries)
+	line(len(f.Success) > 0, "Success: %s", f.SuccessText())
+	line(f.Largest > 0, "Sends bodies of up to %d MiB", f.Largest>>20)
+	line(f.UsesAnswer != nil, "Uses the answer: %s", f.Answer)
+	line(f.GivesUp != "", "Gives up: %s%s", f.GivesUp, map[bool]string{true: " (`hooklock_sender_limit_ratio`)"}[len(f.Limits) > 0])
+	line(f.Changes != "", "Changes on a retry: %s", f.Changes)
+	line(p.Order != "", "`order: true` compares `%s`", p.Order)
+	for _, signed := range []bool{true, false} {
+		names := handshakes(p, signed)
+		line(len(names) > 0, "Handshake, passed to the service%s: %s", map[bool]string{false: " unsigned"}[signed], strings.Join(names, ", "))
+	}
+	line(len(p.Rule.When) > 0, "Handshake, answered by Hooklock: a request with `%s`", strings.Join(p.Rule.When, "` and `"))
+	usual, exceptions := refusals(p)
+	line(len(exceptions) > 0, "Refusals are %s, except %s", usual, strings.Join(exceptions, ", "))
+	return lines
 }
 
-// promiseTable has a row for each name that `preset` takes.
-func promiseTable() string {
+func eventIDText(p *sender.Preset) string {
+	text := p.IDText
+	if p.EventID != "" {
+		text = "`" + p.EventID + "`"
+	}
+	if !p.Facts.IDSigned && !p.NoID && p.Scheme != "none" && !p.SendsToken() {
+		text += " (not signed)"
+	}
+	return text
+}
+
+// signedText says what the signature covers, and how its age is checked and renewed.
+func signedText(p *sender.Preset) string {
+	if p.Scheme == "none" {
+		return "[nothing](README.md#senders-that-sign-nothing)"
+	}
+	if p.SendsToken() {
+		return "nothing; the secret is sent as it is"
+	}
+	c := sender.Config{Scheme: p.Scheme, Secrets: [][]byte{[]byte("whsec_AAAA")}, PublicURL: "https://hooks.example.com"}
+	covers := sender.Covers(c)
+	text := "parts of the body, see below"
+	if parts := coveredParts(&covers); len(parts) > 0 {
+		text = strings.Join(parts, ", ")
+	}
+	renewal, tolerance := sender.RenewalOf(c)
+	switch {
+	case tolerance > 0:
+		text += "; at most " + shortDuration(tolerance) + " old"
+	case covers.Time:
+		text += "; the age is not checked unless you set `verify.tolerance`"
+	}
+	if renewal == sender.RenewalPossible {
+		text += "; `park.signature: renew` replaces " + strings.Join(renewedNames(p, &c), " and ")
+	}
+	return text
+}
+
+func coveredParts(c *sender.Coverage) []string {
+	var parts []string
+	for _, part := range []struct {
+		name    string
+		covered bool
+	}{{"the body", c.Body}, {"the public URL", c.URL}, {"the method", c.Method}} {
+		if part.covered {
+			parts = append(parts, part.name)
+		}
+	}
+	for _, name := range c.Headers {
+		parts = append(parts, "`"+name+"`")
+	}
+	return parts
+}
+
+// shareOf says how the time that the sender waits is shared out.
+func shareOf(p *sender.Preset) string {
+	if p.Strategy != idem.Wait {
+		return ""
+	}
+	return fmt.Sprintf(": at most %s for the lock, %s for the service", p.WaitTimeout, p.UpstreamTimeout())
+}
+
+// renewedNames returns the headers that a renewal changes.
+func renewedNames(p *sender.Preset, c *sender.Config) []string {
+	at := time.Unix(1767225600, 0)
+	sample, err := sender.Sample(p.Name, c.Secrets[0], at)
+	if err != nil {
+		panic(err)
+	}
+	renewer, err := sender.NewRenewer(*c)
+	if err != nil {
+		panic(err)
+	}
+	renewed, err := renewer.Renew(&sender.Delivery{Method: []byte(sample.Method), Target: []byte(sample.Target), Fields: sample.Fields, Body: sample.Body}, at)
+	if err != nil {
+		panic(err)
+	}
+	var names []string
+	for _, change := range renewed.Changes {
+		names = append(names, "`"+string(sample.Fields[change.At].Name)+"`")
+	}
+	return names
+}
+
+func handshakes(p *sender.Preset, signed bool) []string {
+	var names []string
+	for _, h := range p.Handshakes {
+		if h.Signed == signed {
+			names = append(names, "`"+h.Name+"`")
+		}
+	}
+	return names
+}
+
+// refusals returns "503" if the preset refuses with 503, "4xx" if it leaves the statuses as they are, and the decisions that are exceptions from that.
+func refusals(p *sender.Preset) (usual string, exceptions []string) {
+	var unlike503, unlike4xx []string
+	for _, row := range idem.Decisions() {
+		if row.Status < 400 || row.Status >= 500 || row.Droppable {
+			continue
+		}
+		status := cmp.Or(p.Respond[row.Decision], row.Status)
+		text := fmt.Sprintf("`%s` %d", row.Decision, status)
+		if status != 503 {
+			unlike503 = append(unlike503, text)
+		}
+		if status != row.Status {
+			unlike4xx = append(unlike4xx, text)
+		}
+	}
+	slices.Sort(unlike503)
+	slices.Sort(unlike4xx)
+	if len(unlike503) < len(unlike4xx) {
+		return "503", unlike503
+	}
+	return "4xx", unlike4xx
+}
+
+// replays says when a captured delivery can run again.
+func replays(p *sender.Preset) string {
+	switch {
+	case p.Facts.IDSigned && p.Tolerance > 0:
+		return "no"
+	case p.Facts.IDSigned:
+		return "after " + shortDuration(p.Retention)
+	case p.Tolerance > 0:
+		return "for " + shortDuration(p.Tolerance)
+	}
+	return "yes"
+}
+
+// sendsAgain says for how long a refused event comes again.
+func sendsAgain(f *sender.Facts) string {
+	switch {
+	case f.Retries == sender.RetriesNever:
+		return "never"
+	case f.Retries == sender.RetriesUnknown:
+		return unknown
+	case f.RetriesFor == 0:
+		return "yes"
+	}
+	return shortDuration(f.RetriesFor)
+}
+
+// park says whether park is advised: where a refused event may not come again or not for long, where failures add up, or where the sender hardly waits.
+func park(f *sender.Facts) string {
+	const hasty, long = 5 * time.Second, 12 * time.Hour
+	switch {
+	case f.NeverParks():
+		return "never"
+	case f.EventIsLost(), f.RetriesFor < long, f.GivesUp != "":
+		return "yes"
+	case f.Patience > 0 && f.Patience <= hasty:
+		return "if slow"
+	}
+	return "no"
+}
+
+const unknown = "–"
+
+// senderTable returns the presets as a table in Markdown.
+func senderTable() string {
 	var b strings.Builder
-	b.WriteString("| preset | sender | ID signed? | safe against replays? | lost when refused? | park advised? |\n|" + strings.Repeat(" --- |", 6) + "\n")
-	for _, row := range names() {
-		p := row.preset
-		fmt.Fprintf(&b, "| `%s` | [%s](%s.md) | %s | %s | %s | %s |\n", row.name, p.Page.Title, p.Name, idSigned(&p), replaySafe(&p), lost(&p), parkAdvised(&p))
+	columns := []string{"Sender", "`preset`", "Runs again", "Waits", "Sends again", "Lock", "Retention", "Mismatch", "Refused", "Park"}
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat(" --- |", len(columns)))
+	for _, p := range sender.Presets() {
+		lock, waits := "fail_fast", unknown
+		if p.Strategy == idem.Wait {
+			lock = p.WaitTimeout.String()
+		}
+		if p.Facts.Patience > 0 {
+			waits = shortDuration(p.Facts.Patience)
+		}
+		retention, mismatch := shortDuration(p.Retention), string(p.OnMismatch)
+		if p.NoID {
+			retention, mismatch = unknown, unknown
+		}
+		refused, exceptions := refusals(&p)
+		if len(exceptions) > 0 {
+			refused += "*"
+		}
+		fmt.Fprintf(&b, "| [%s](%s.md) | `%s` | %s |\n", p.Page.Title, p.Name, strings.Join(append([]string{p.Name}, p.Aliases...), "` `"), strings.Join([]string{
+			replays(&p), waits, sendsAgain(&p.Facts), lock, retention, mismatch, refused, park(&p.Facts),
+		}, " | "))
 	}
 	return b.String()
 }

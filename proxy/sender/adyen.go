@@ -20,7 +20,7 @@ func (known) Adyen() Preset {
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
 		Facts: Facts{
 			Patience: 10 * time.Second, Retries: RetriesAll, RetriesFor: 30 * day, IDSigned: true,
-			RetriesOn: "three quick tries, then from a queue after 2, 5, 10, 15, 30 min and so on up to 30 days", GivesUp: "everything behind a refused notification waits in the queue with it", Changes: "eventDate",
+			RetriesOn: "three times at once, then after 2, 5, 10, 15, 30 min and so on, for up to 30 days", GivesUp: "one failure puts the whole endpoint into the retry queue, with all later notifications", Changes: "eventDate",
 		},
 		verify: scheme{new: newAdyen},
 		sample: sampleAdyen, key: keyHex,
@@ -32,10 +32,10 @@ func (known) Adyen() Preset {
 		},
 		Sources: []string{"docs.adyen.com/development-resources/webhooks/handle-webhook-events", "docs.adyen.com/development-resources/webhooks/troubleshoot", "Adyen/adyen-go-api-library src/hmacvalidator"},
 		Notes: []string{
-			"Waits its turn: one refused notification puts the whole endpoint into the retry queue, and everything else behind it.",
-			"There is no delivery ID. eventDate may differ between attempts, so the body does not decide; Adyen asks to use the latest, Hooklock answers with the first that succeeded.",
-			"The signature covers eight fields of each item and nothing else of the body. Platform webhooks (header HmacSignature) are signed as a whole and have no such ID: there the body is the key.",
-			"Notifications of the method HTTP POST (a form with one item) are taken like those of JSON. Those of SOAP are not.",
+			"The signature covers eight fields of each item and nothing else of the body.",
+			"Adyen asks to use the notification with the latest eventDate; Hooklock answers with the first that succeeded.",
+			"Platform webhooks (header HmacSignature) are signed as a whole and have no such ID: the body is the key.",
+			"A form with one item (method HTTP POST) works like JSON. SOAP does not work.",
 		},
 	}
 }

@@ -20,15 +20,14 @@ func (known) Airtable() Preset {
 		Page: Page{
 			Title: "Airtable", Path: "/hooks/airtable", Workflow: `airtable/{body.webhook.id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/airtable.secret",
-			Secret:   "The `macSecretBase64` of the webhook, as it is: it is shown once, when the webhook is made.",
+			Secret:   "The `macSecretBase64` of the webhook, undecoded. Airtable shows it once, when you create the webhook.",
 			SampleID: "appSample/ach_one/2026-01-01T00:00:00.000Z",
 		},
 		Sources: []string{"https://airtable.com/developers/web/api/webhooks-overview", "https://airtable.com/developers/web/api/webhook-notification", "pyairtable models.WebhookNotification"},
 		Notes: []string{
-			"A notification says only that something changed; the service fetches the changes. It has no ID: base, webhook and time name it, and a known one with another body runs.",
-			"Whether a notification that is sent again keeps its time was not established. If it does not, it runs again, and the service finds nothing new.",
-			"A notification that failed may be sent again (Airtable's API shows a retry_number); how often was not established. The service had better answer 204 without a body.",
-			"The signature covers the body, and with it the time; there is no age check.",
+			"A notification says only that something changed; the service fetches the changes.",
+			"If a retry has a new timestamp, it runs again, and the service finds nothing new.",
+			"A failed notification may come again: Airtable's API has a retry_number. Answer 204 without a body.",
 		},
 	}
 }

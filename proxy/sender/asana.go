@@ -15,7 +15,7 @@ func (known) Asana() Preset {
 		Name: "asana", EventID: "{body_sha256}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
 		Facts: Facts{
 			Patience: 10 * time.Second, Success: []int{200, 204}, Retries: RetriesAll, RetriesFor: day, IDSigned: true,
-			RetriesOn: "error statuses and timeouts, at growing intervals for 24 h", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "the webhook is deleted when nothing could be delivered for 24 h, heartbeats included",
+			RetriesOn: "after error statuses and timeouts, at growing intervals for 24 h", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "the webhook is deleted after 24 h without a successful delivery, heartbeats included",
 		},
 		Handshakes: []Handshake{{"heartbeat", true, isAsanaHeartbeat}},
 		Rule:       HandshakeRule{When: []string{"header.X-Hook-Secret"}, Unsigned: true, Header: "X-Hook-Secret: {header.X-Hook-Secret}"},
@@ -24,14 +24,13 @@ func (known) Asana() Preset {
 		Page: Page{
 			Title: "Asana", Path: "/hooks/asana/{webhook}", Workflow: `asana/{path.webhook}`,
 			Verify: "secret_file: /etc/hooklock/asana.secret",
-			Secret: "The X-Hook-Secret of the webhook, which the answer to its creation shows. Each webhook has its own: give each its own route. Before there is one, put any text into the file, and then reload.",
+			Secret: "The X-Hook-Secret of the webhook, from the answer to its creation. Each webhook has its own secret: give each its own route. Until you have it, put any text into the file; reload afterwards.",
 		},
 		Sources: []string{"https://developers.asana.com/docs/webhooks-guide", "Asana's developer docs source/includes/markdown/_18-webhooks.html.md"},
 		Notes: []string{
-			"Asana gives its events no ID, and one request has several: the body is the event. Its members created_at have milliseconds, so two different events do not have the same body.",
-			"If Asana regroups events when it sends again, they run again.",
-			"The handshake brings the secret, which nothing can check: it is answered here and does not reach the service.",
-			"Asana says of itself that it delivers at most once \"in exceptional circumstances\"; what is refused comes again for a day, and then the webhook is deleted.",
+			"A request has several events, none with an ID: the body is the key. Its created_at members have milliseconds, so two events differ.",
+			"The handshake brings the secret, unsigned, which nothing can check.",
+			"Asana itself delivers at most once \"in exceptional circumstances\": an event may never come.",
 		},
 	}
 }

@@ -13,7 +13,7 @@ func (known) Bitbucket() Preset {
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, Respond: only5xx(),
 		Facts: Facts{
 			Patience: 10 * time.Second, Retries: RetriesSome,
-			RetriesOn: "5xx alone, twice and at once",
+			RetriesOn: "after 5xx only, twice, at once",
 		},
 		verify: scheme{new: newBitbucket, body: true},
 		sample: sampleBitbucket,
@@ -25,9 +25,7 @@ func (known) Bitbucket() Preset {
 		},
 		Sources: []string{"support.atlassian.com/bitbucket-cloud/docs/troubleshoot-webhooks", "support.atlassian.com/bitbucket-cloud/docs/event-payloads"},
 		Notes: []string{
-			"Only 5xx is sent again, twice and at once: a delivery waits its turn.",
-			"That X-Request-UUID is the same on a retry is not documented. If it is not, a retry runs again, as without Hooklock; a known ID with another body runs.",
-			"The headers are not signed, nor is a time.",
+			"If X-Request-UUID changes on a retry, which is not documented, the event runs again.",
 		},
 	}
 }

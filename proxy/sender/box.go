@@ -12,21 +12,19 @@ func (known) Box() Preset {
 		Name: "box", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
 		Facts: Facts{
 			Patience: 30 * time.Second, Retries: RetriesAll, SignedTime: TimeInHeader, IDSigned: true,
-			RetriesOn: "every answer but 2xx, up to 10 times, the first after 5 min, then at growing intervals", Changes: "BOX-DELIVERY-ID, the signatures and their time",
+			RetriesOn: "after every answer but 2xx, up to 10 times: after 5 min, then at growing intervals", Changes: "BOX-DELIVERY-ID, the signatures and their time",
 		},
 		verify: asHMAC(Config{From: []string{"header.BOX-SIGNATURE-PRIMARY", "header.BOX-SIGNATURE-SECONDARY"}, Encoding: "base64", Timestamp: "header." + boxTime, Content: "{body}{header." + boxTime + "}", Tolerance: 10 * time.Minute}),
 		sample: sampleBox,
 		Page: Page{
 			Title: "Box", Path: "/hooks/box", Workflow: `box/{body.source.id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/box.secret",
-			Secret:   "The primary signature key of the app, from the developer console; with the secondary one as well, give both as `secret_files`.",
+			Secret:   "The primary signature key of the app, from the developer console. To accept the secondary one too, give both as `secret_files`.",
 			SampleID: "one",
 		},
 		Sources: []string{"https://developer.box.com/guides/webhooks/handle/payload/", "https://developer.box.com/guides/webhooks/handle/retries/", "https://developer.box.com/guides/webhooks/handle/verify-signatures/", "box-node-sdk 10.12.0"},
 		Notes: []string{
-			"The event ID is in the signed body and stays over all attempts. BOX-DELIVERY-ID is made anew for each.",
-			"Each delivery is signed with both keys; one match is enough, so that a key can be rolled.",
-			"Over what time the ten retries are spread is not documented.",
+			"Box signs with both keys; one match is enough.",
 		},
 	}
 }

@@ -12,22 +12,20 @@ func (known) Calendly() Preset {
 		Name: "calendly", EventID: "{body.event}/{body.payload.uri}/{body.created_at}", OnMismatch: idem.MismatchExecute,
 		Facts: Facts{
 			Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
-			RetriesOn: "3xx, 4xx and 5xx at growing intervals for 24 h, or until 24 h after the meeting", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "disabled when deliveries fail for 24 h; it must then be made again",
+			RetriesOn: "after 3xx, 4xx and 5xx, at growing intervals for 24 h, or until 24 h after the meeting", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "disabled after 24 h of failures; it must then be created again",
 		},
 		verify: asHMAC(Config{From: []string{"header.Calendly-Webhook-Signature[v1]"}, Timestamp: "header.Calendly-Webhook-Signature[t]", Content: "{header.Calendly-Webhook-Signature[t]}.{body}"}),
 		sample: sampleCalendly,
 		Page: Page{
 			Title: "Calendly", Path: "/hooks/calendly", Workflow: `calendly/{body.payload.uri ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/calendly.secret",
-			Secret:   "The webhook signing key: of an OAuth app the one on its page, with personal access tokens the `signing_key` that was given when the subscription was made. Without one Calendly signs nothing: `scheme: none`.",
+			Secret:   "The webhook signing key: an OAuth app shows it on its page; with a personal access token it is the `signing_key` of the subscription. Without one Calendly signs nothing: `scheme: none`.",
 			SampleID: "invitee.created/https://api.calendly.com/scheduled_events/S/invitees/one/2026-01-01T00:00:00.000Z",
 		},
 		Sources: []string{"https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures", "https://developer.calendly.com/api-docs/overview/webhooks/webhook-timeouts",
 			"https://developer.calendly.com/api-docs/overview/webhooks/webhook-errors"},
 		Notes: []string{
-			"Calendly documents no ID of an event. It is put together from the event, the URI of its payload and the time; a known ID with another body runs.",
-			"A subscription of the organisation and one of a user on the same URL both get the event: give each its own route, or it runs once only where the bodies are equal.",
-			"Whether a retry is signed anew is not documented: there is no age check unless tolerance is set. The ID is signed, so that a copy within the retention is a duplicate.",
+			"A subscription of the organisation and one of a user both get the event. On one URL it runs once only if the bodies are equal: give each its own route.",
 		},
 	}
 }

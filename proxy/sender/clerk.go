@@ -11,8 +11,8 @@ func (known) Clerk() Preset {
 	}
 	p.Sources = []string{"https://clerk.com/docs/guides/development/webhooks/overview", "https://docs.svix.com/retries"}
 	p.Notes = []string{
-		"Clerk sends through Svix, with Svix's names of the headers. ID, time and body are signed; a copy within the retention is a duplicate.",
-		"How long it waits and what it retries are Svix's. Each endpoint has its own secret and gets the same ID: give each its own route.",
+		"Clerk sends through Svix, with Svix's header names; the 15 s and the retries are Svix's.",
+		"Each endpoint has its own secret and gets the same event ID: give each its own route.",
 	}
 	return p
 }

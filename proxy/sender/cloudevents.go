@@ -27,9 +27,8 @@ func (known) CloudEvents() Preset {
 		},
 		Sources: []string{"cloudevents/spec spec.md", "cloudevents/spec bindings/http-protocol-binding.md", "cloudevents/spec http-webhook.md"},
 		Notes: []string{
-			unsignedReplay,
-			"source and id together name an event, and are the same key in binary mode (percent-decoded once) and structured mode. A batch is one event.",
-			"Nothing is signed. What is retried is the sender's choice, except that it must observe 429 with Retry-After: that is the refusal here.",
+			"source and id are the same key in binary mode (percent-decoded once) and structured mode.",
+			"Every sender must observe 429 with Retry-After, so that is the refusal. What else it retries is its choice.",
 			"A sender may give a re-sent event a new ID; then it runs again.",
 		},
 	}

@@ -21,9 +21,8 @@ func (known) CoinbaseCommerce() Preset {
 		},
 		Sources: []string{"https://docs.cdp.coinbase.com/commerce/docs/webhooks-security", "https://docs.cdp.coinbase.com/commerce/docs/webhooks-fields", "coinbase-commerce-node 1.0.4"},
 		Notes: []string{
-			"The event ID is in the signed body; the `id` beside it is that of the delivery. The body counts the attempts, so that the body does not decide.",
-			"Every subscription that gets an event gets the same event ID: give each its own route.",
-			"No time is signed: a copy within the retention is a duplicate, because the ID is signed.",
+			"The outer `id` names the delivery, not the event.",
+			"Every subscription to an event gets the same event ID: give each its own route.",
 		},
 	}
 }

@@ -20,7 +20,7 @@ func (known) Discord() Preset {
 		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: r,
 		Facts: Facts{
 			Patience: 3 * time.Second, Retries: RetriesNever, SignedTime: TimeInHeader, IDSigned: true,
-			UsesAnswer: isDiscordInteraction, Answer: "the answer to an interaction is what the user sees", GivesUp: "the URL is removed when wrong signatures get anything but 401",
+			UsesAnswer: isDiscordInteraction, Answer: "the user sees the answer to an interaction", GivesUp: "the URL is removed when wrong signatures get anything but 401",
 		},
 		Handshakes: []Handshake{{"PING", true, isDiscordPing}},
 		verify:     scheme{new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
@@ -34,9 +34,7 @@ func (known) Discord() Preset {
 		Renewal: RenewalImpossible,
 		Sources: []string{"discord/discord-api-docs developers/interactions/overview.mdx", "discord/discord-api-docs developers/events/webhook-events.mdx"},
 		Notes: []string{
-			"Interactions are never retried and need an answer within 3 s: they wait 1 s.",
-			"Discord sends wrong signatures on purpose and removes the URL unless they are answered with 401. Do not set mode: observe or scheme: none unless the service checks them itself.",
-			"Webhook events have no ID: the body is the key.",
+			"Discord sends wrong signatures on purpose. Do not set `mode: observe` or `scheme: none` unless the service checks signatures itself.",
 		},
 	}
 }

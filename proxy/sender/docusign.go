@@ -22,15 +22,13 @@ func (known) DocuSign() Preset {
 		Page: Page{
 			Title: "DocuSign Connect", Path: "/hooks/docusign", Workflow: `docusign/{body.data.envelopeId ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/docusign.secret",
-			Secret:   "The Connect HMAC key. With several keys each delivery has a signature of each, and one match is enough.",
+			Secret:   "The Connect HMAC key. With several keys (up to ten) each delivery has a signature of each; one match is enough.",
 			SampleID: "envelope-completed/one/-/2026-01-01T00:00:00.000Z",
 		},
 		Sources: []string{"https://developers.docusign.com/platform/webhooks/connect/hmac/", "https://developers.docusign.com/platform/webhooks/connect/json-sim-event-model/"},
 		Notes: []string{
-			"For configurations with JSON (SIM). DocuSign gives an event no ID: event, envelope, recipient and the time at which it was generated name it. The body counts the attempts, so that the body does not decide.",
-			"Whether a retry keeps generatedDateTime was not established. If it does not, it runs again.",
-			"Legacy XML has other members: there the body is the key, unless `event_id` is given with elements of the XML.",
-			"Up to ten keys are looked at. No time is signed beside the body's own.",
+			"For Connect configurations with JSON (SIM). With legacy XML the body is the key, unless `event_id` names XML elements.",
+			"If a retry has a new generatedDateTime, it runs again.",
 		},
 	}
 }

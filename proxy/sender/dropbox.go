@@ -9,7 +9,7 @@ import (
 // Dropbox is the sender of that name.
 func (known) Dropbox() Preset {
 	return Preset{
-		Name: "dropbox", NoID: true, IDText: "none: two notifications can have the same bytes", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "dropbox", NoID: true, IDText: "none; two notifications can have the same bytes, so Hooklock looks for no duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		verify: asHMAC(Config{Header: "X-Dropbox-Signature"}),
 		sample: sampleDropbox,
 		Page: Page{
@@ -19,10 +19,9 @@ func (known) Dropbox() Preset {
 		},
 		Sources: []string{"https://www.dropbox.com/developers/reference/webhooks"},
 		Notes: []string{
-			"A notification says only whose files changed, so that each change of one account has the same bytes. As duplicates of the first they would never reach the service: duplicates are not looked for, and each delivery runs, one after the other.",
-			"The service asks Dropbox what changed since its cursor, so that a notification that comes twice does no harm.",
-			"No time is signed: who captured a notification can send it again.",
-			"When the webhook is added Dropbox asks for the URL with GET and a challenge: GET passes through to the service, which echoes it.",
+			"A notification says only whose files changed, so each change of an account has the same bytes. Each delivery runs, one after the other.",
+			"The service asks Dropbox what changed since its cursor, so a repeated notification does no harm.",
+			"Setup: Dropbox sends GET with a challenge, which passes to the service; the service echoes it.",
 		},
 	}
 }

@@ -16,7 +16,7 @@ func (known) EventGrid() Preset {
 		Respond: map[idem.Decision]int{idem.DecisionUnverified: 503, idem.DecisionRejected: 503},
 		Facts: Facts{
 			Patience: 30 * time.Second, Success: []int{200, 201, 202, 203, 204}, Retries: RetriesSome, RetriesFor: day,
-			RetriesOn: "all but 200 to 204 and 400, 401, 403, 413; after 503 at the earliest 30 s later",
+			RetriesOn: "after all but 200 to 204 and 400, 401, 403, 413; after 503 no sooner than 30 s",
 		},
 		Handshakes: []Handshake{
 			{"SubscriptionValidation", false, aegType("SubscriptionValidation", "Microsoft.EventGrid.SubscriptionValidationEvent")},
@@ -30,10 +30,7 @@ func (known) EventGrid() Preset {
 		},
 		Sources: []string{"MicrosoftDocs/azure-docs articles/event-grid/delivery-and-retry.md", "MicrosoftDocs/azure-docs articles/event-grid/webhook-event-delivery.md"},
 		Notes: []string{
-			unsignedReplay,
-			"Event Grid never retries 400, 401, 403 and 413: those refusals are 503. Success is 200 to 204.",
-			"Nothing is signed: keep a secret in the URL's query, or an Entra ID token that the service checks.",
-			"A batch is one event; if Event Grid regroups it on a retry, it runs again.",
+			"Put a secret into the URL's query, or let the service check an Entra ID token.",
 		},
 	}
 }

@@ -24,16 +24,15 @@ func (known) GitHub() Preset {
 		Page: Page{
 			Title: "GitHub", Path: "/hooks/github", Workflow: `github/{body.repository.full_name ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/github.secret",
-			Secret:   "The secret that you typed into the webhook's settings. Only X-Hub-Signature-256 is read, unless `algorithm: sha1` is given. Set the content type to application/json, so that the workflow can be read from the body.",
+			Secret:   "The secret from the webhook's settings. Set the content type to application/json: `workflow` reads the body.",
 			SampleID: "1001/one",
 		},
 		Sources: []string{"docs.github.com/en/webhooks/using-webhooks/best-practices-for-using-webhooks", "docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries",
 			"docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries", "docs.github.com/en/webhooks/webhook-events-and-payloads"},
 		Notes: []string{
-			"GitHub never retries: a delivery waits its turn, and a copy gets the first one's answer. What is refused nevertheless can only be redelivered by hand.",
-			"X-GitHub-Delivery names the event for all hooks; the hook's ID keeps two hooks on one URL apart. Where that header is missing, the delivery's ID alone counts.",
-			"A manual redelivery keeps its ID and gets the first answer if that succeeded: `hooklock executions forget` lets the event run again.",
-			"The headers are not signed, nor is a time: who captured a delivery can send it again under another ID.",
+			"Only X-Hub-Signature-256 is read, unless you set `algorithm: sha1`.",
+			"The hook's ID keeps two hooks on one URL apart. Without its header the delivery's ID alone counts.",
+			"Only a manual redelivery brings a refused event back. It keeps its ID: if the first delivery succeeded, it gets that answer.",
 			"`ping` is an ordinary delivery. GitHub Enterprise Server waits 30 s.",
 		},
 	}

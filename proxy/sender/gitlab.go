@@ -28,12 +28,10 @@ func (known) GitLab() Preset {
 		Renewal: RenewalPossible,
 		Sources: []string{"docs.gitlab.com/user/project/integrations/webhooks", "gitlabhq/gitlabhq app/services/web_hook_service.rb", "gitlab.com/gitlab-org/gitlab/-/merge_requests/38687"},
 		Notes: []string{
-			"GitLab does not retry on a status, and disables a hook after 4 failures in a row: a delivery waits its turn, and no refusal is a 4xx.",
-			"Needs GitLab 17.4 for an ID; before that the body is the key. X-Gitlab-Webhook-UUID and X-Gitlab-Event-UUID are no IDs of deliveries.",
-			"A secret that begins with whsec_ is a signing token (the body is signed); any other is compared with X-Gitlab-Token and signs nothing.",
-			"The two IDs are equal. webhook-id comes first because it is signed when a signing token is set; Idempotency-Key never is.",
-			"The 10 s are of GitLab.com; a self-managed one may differ.",
-			"X-Gitlab-Token has no time: it is never renewed, and needs not be.",
+			"A secret that begins with `whsec_` is a signing token. Any other is compared with X-Gitlab-Token and signs nothing.",
+			"The two IDs are equal. webhook-id is signed if a signing token is set; Idempotency-Key never is.",
+			"Before GitLab 17.4 there is no ID: the body is the key. X-Gitlab-Webhook-UUID and X-Gitlab-Event-UUID do not name deliveries.",
+			"GitLab.com waits 10 s; a self-managed GitLab may differ.",
 		},
 	}
 }

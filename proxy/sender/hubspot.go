@@ -21,7 +21,7 @@ func (known) HubSpot() Preset {
 		RetryAfterUnit: time.Millisecond, Respond: only5xx(),
 		Facts: Facts{
 			Patience: 5 * time.Second, Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
-			RetriesOn: "ten times over a day; workflow webhooks after 5xx and 429 alone", Changes: "attemptNumber, and with it the signature",
+			RetriesOn: "ten times over a day; workflow webhooks after 5xx and 429 only", Changes: "attemptNumber, and with it the signature",
 		},
 		verify: scheme{new: newHubSpot, tolerance: minutes5, covers: hubSpotCovers},
 		sample: sampleHubSpot,
@@ -33,12 +33,11 @@ func (known) HubSpot() Preset {
 		Renewal: RenewalPossible,
 		Sources: []string{"developers.hubspot.com/docs/api/webhooks", "developers.hubspot.com/docs/guides/apps/authentication/validating-requests", "HubSpot/hubspot-api-nodejs src/utils/signature.ts"},
 		Notes: []string{
-			"A batch is one event. HubSpot says that eventId is not unique, so the batch is named by everything in it except attemptNumber. If HubSpot regroups a batch on a retry, it runs again.",
-			"Workflow webhooks take every 4xx but 429 for final: every refusal is 503. They read Retry-After in milliseconds; they send no array, so the body is the key.",
-			"Version 3 is checked unless algorithm says v1 or v2. Those two are plain digests: no time is signed, and who captured a delivery can append to its body.",
-			"The public URL is signed as the target arrived, or with %3A %2F %3F %40 %21 %24 %27 %28 %29 %2A %2C %3B decoded: HubSpot's documentation says the latter, its library does the former, and both are taken. " +
-				"So within the tolerance, who captured a delivery can send it again with these spelled otherwise; an array keeps its ID then, and any other body runs again.",
-			"Where version 3 is renewed, an older signature beside it stays as it came: it signs no time.",
+			"HubSpot's eventId is not unique, so the whole batch is the ID. Workflow webhooks send no array: there the body is the key.",
+			"Workflow webhooks read Retry-After in milliseconds; Hooklock sends it so.",
+			"Version 3 is checked unless `algorithm` says v1 or v2. Those are plain digests: no time is signed, and whoever captured a delivery can append to its body.",
+			"HubSpot's documentation signs the URL with %3A %2F %3F %40 %21 %24 %27 %28 %29 %2A %2C %3B decoded, its library signs it as it is. Hooklock accepts both. So within the tolerance, whoever captured a delivery can spell them otherwise: an array keeps its ID, any other body runs again.",
+			"A renewal leaves an older signature beside version 3 as it is.",
 		},
 	}
 }

@@ -25,10 +25,9 @@ func (known) Intercom() Preset {
 		},
 		Sources: []string{"https://developers.intercom.com/docs/webhooks/webhook-notifications", "https://developers.intercom.com/docs/references/webhooks/webhook-models"},
 		Notes: []string{
-			"The notification's ID is in the signed body. The body counts the attempts, so that the body does not decide.",
-			"Intercom signs with SHA-1, and no time: a copy within the retention is a duplicate, because the ID is signed.",
-			"429 makes Intercom slow down for everything: every refusal is 503. It gives a lower priority to endpoints that need more than 500 ms.",
-			"`ping`, which comes when the webhook is saved, is an ordinary delivery.",
+			"429 makes Intercom slow down for everything, so no refusal is 429. An endpoint slower than 500 ms gets a lower priority.",
+			"The signature is SHA-1.",
+			"`ping`, sent when you save the webhook, is an ordinary delivery.",
 		},
 	}
 }

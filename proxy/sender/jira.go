@@ -15,22 +15,21 @@ func (known) Jira() Preset {
 		Name: "jira", EventID: "{header.X-Atlassian-Webhook-Identifier}", OnMismatch: idem.MismatchExecute, Respond: r,
 		Facts: Facts{
 			Retries: RetriesSome, RetriesFor: 90 * time.Minute,
-			RetriesOn: "408, 409, 425, 429 and 5xx, five times, 5 to 15 min apart",
+			RetriesOn: "after 408, 409, 425, 429 and 5xx, five times, 5 to 15 min apart; any other 4xx loses the event",
 		},
 		verify: scheme{new: newJira, body: true},
 		sample: sampleJira,
 		Page: Page{
 			Title: "Jira Cloud", Path: "/hooks/jira", Workflow: `jira/{body.issue.key ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/jira.secret",
-			Secret:   "The secret of the webhook, as given when it was made.",
+			Secret:   "The secret that you gave when you created the webhook.",
 			SampleID: "one",
 		},
 		Sources: []string{"developer.atlassian.com/cloud/jira/platform/webhooks"},
 		Notes: []string{
-			"Jira retries 408, 409, 425, 429 and 5xx five times, and loses the event on any other 4xx.",
-			"The identifier is unique within one tenant: give each site its own route. A known identifier with another body runs.",
-			"Webhooks of OAuth 2.0 and Connect apps carry a JWT, which is not checked here: scheme none, and let the service check it.",
-			"Jira Cloud's timeout is not published; Jira Data Center was not checked.",
+			"The identifier is unique within one tenant: give each site its own route.",
+			"Webhooks of OAuth 2.0 and Connect apps carry a JWT instead: [scheme: jwt](other.md#jwt), or `scheme: none` and a check in the service.",
+			"Jira Data Center was not checked.",
 		},
 	}
 }

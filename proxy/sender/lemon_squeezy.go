@@ -13,7 +13,7 @@ func (known) LemonSqueezy() Preset {
 		Strategy: idem.Wait, WaitTimeout: time.Second,
 		Facts: Facts{
 			Success: []int{200}, Retries: RetriesAll, RetriesFor: 155 * time.Second, IDSigned: true,
-			RetriesOn: "every answer but 200, three times: after 5, 25 and 125 s",
+			RetriesOn: "after every answer but 200, three times: after 5, 25 and 125 s",
 		},
 		verify: asHMAC(Config{Header: "X-Signature"}),
 		sample: sampleLemonSqueezy,
@@ -24,10 +24,7 @@ func (known) LemonSqueezy() Preset {
 		},
 		Sources: []string{"https://docs.lemonsqueezy.com/help/webhooks/webhook-requests", "https://docs.lemonsqueezy.com/help/webhooks/signing-requests"},
 		Notes: []string{
-			"Lemon Squeezy gives an event no ID: it is named by its kind, its object and the whole body. Its objects have an updated_at, so that two changes do not have the same body.",
-			"It tries four times within three minutes, and then the event is lost: a delivery waits its turn.",
-			"A resend by hand within the day of the retention gets the first answer; `hooklock executions forget` lets it run again.",
-			"No time is signed. Lemon Squeezy documents 200 as the only success; Hooklock passes the upstream's status on as it is.",
+			"The objects have an updated_at, so two changes have different bodies.",
 		},
 	}
 }

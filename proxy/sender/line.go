@@ -15,7 +15,7 @@ func (known) Line() Preset {
 		Strategy: idem.Wait, WaitTimeout: 500 * time.Millisecond, Respond: only5xx(),
 		Facts: Facts{
 			Patience: 2 * time.Second, Retries: RetriesNever, IDSigned: true,
-			RetriesOn: "where \"Webhook redelivery\" is switched on in the console, for some time", GivesUp: "redelivery and sending may be suspended", Changes: "deliveryContext.isRedelivery",
+			RetriesOn: "only with \"Webhook redelivery\" switched on in the console, for some time", GivesUp: "may suspend redelivery and sending", Changes: "deliveryContext.isRedelivery",
 		},
 		Handshakes: []Handshake{{"verification of the URL", true, isLineVerification}},
 		verify:     asHMAC(Config{Header: lineHeader, Encoding: "base64"}),
@@ -28,10 +28,8 @@ func (known) Line() Preset {
 		},
 		Sources: []string{"https://developers.line.biz/en/docs/messaging-api/receiving-messages/", "https://developers.line.biz/en/docs/messaging-api/check-webhook-error-statistics/", "@line/bot-sdk 11.0.0"},
 		Notes: []string{
-			"LINE waits 2 s, and sends again only where \"Webhook redelivery\" is switched on: switch it on. Otherwise what is refused is lost.",
-			"A request may carry several events and is run as one. If LINE regroups them when it sends again, they run again.",
-			"No time is signed; a copy within the retention is a duplicate, because the IDs are signed.",
-			"\"Verify\" in the console sends a request without events: it passes through to the service.",
+			"Switch \"Webhook redelivery\" on: without it a refused event is lost.",
+			"\"Verify\" in the console sends a request without events; that is the handshake.",
 		},
 	}
 }

@@ -14,7 +14,7 @@ func (known) Linear() Preset {
 		Order: "{body.createdAt}",
 		Facts: Facts{
 			Patience: 5 * time.Second, Success: []int{200}, Retries: RetriesAll, RetriesFor: 8 * time.Hour, SignedTime: TimeInBody,
-			RetriesOn: "three times, after 1 min, 1 h and 6 h", GivesUp: "disabled when it goes on not answering",
+			RetriesOn: "three times, after 1 min, 1 h and 6 h", GivesUp: "disabled if it keeps failing to answer", Changes: "webhookTimestamp, and with it the signature",
 		},
 		verify: scheme{new: newLinear, tolerance: time.Minute, aged: true, body: true},
 		sample: sampleLinear,
@@ -27,10 +27,8 @@ func (known) Linear() Preset {
 		Renewal: RenewalImpossible,
 		Sources: []string{"linear.app/developers/webhooks", "linear/linear packages/sdk/src/webhooks/client.ts"},
 		Notes: []string{
-			"Waits its turn: three retries only, after 1 min, 1 h and 6 h, and a webhook that does not answer is disabled.",
-			"Linear documents 200 as the only success; Hooklock passes the upstream's status on as it is.",
-			"That Linear-Delivery is the same on a retry is not spelled out. If it is not, a retry runs again. webhookTimestamp changes between attempts, so the body does not decide.",
-			"The tolerance of 1 min is that of Linear's own library.",
+			"If Linear-Delivery changes on a retry, which is not documented, the event runs again.",
+			"The tolerance of 1 min is that of Linear's library.",
 		},
 	}
 }

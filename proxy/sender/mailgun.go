@@ -14,10 +14,10 @@ import (
 // Mailgun is the sender of that name.
 func (known) Mailgun() Preset {
 	return Preset{
-		Name: "mailgun", ExtractID: mailgunID, IDText: "digest of event-data; of an inbound message that of its form without timestamp, token and signature", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
+		Name: "mailgun", ExtractID: mailgunID, IDText: "digest of event-data; of an inbound message, the form without timestamp, token and signature", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
 		Facts: Facts{
 			Success: []int{200}, Retries: RetriesSome, RetriesFor: 8 * time.Hour, SignedTime: TimeInBody,
-			RetriesOn: "all but 200 and 406, over 8 hours; delivered mail never", Changes: "the signature, which is in the body",
+			RetriesOn: "after all but 200 and 406, over 8 hours; notifications of delivered mail never", Changes: "the signature, which is in the body",
 		},
 		verify: scheme{new: newMailgun, aged: true},
 		sample: sampleMailgun,
@@ -29,10 +29,10 @@ func (known) Mailgun() Preset {
 		Renewal: RenewalImpossible,
 		Sources: []string{"documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks", "documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries", "mailgun/mailgun-go webhooks.go"},
 		Notes: []string{
-			"Waits its turn, because Mailgun does not retry notifications of delivered mail. Any status but 200 and 406 is retried otherwise; 406 is never sent.",
-			"The signature covers a timestamp and a token, not the event: who captured one signature can put it on any event, until the secret changes.",
-			"A retry may be signed anew, in the body: an event is named by its event-data, which has an ID and a time. Mailgun promises its ID to be unique for a day alone.",
-			"Inbound messages (routes that forward to a URL) come as forms, also with attachments, for which limits.request_body has to have room: they are named by all of their fields and files but the signature's.",
+			"The signature covers a timestamp and a token, not the event: whoever captured one signature can put it on any event, until the secret changes.",
+			"Mailgun promises the ID in event-data to be unique for a day only.",
+			"A 406 would end the retries; Hooklock never sends it.",
+			"Inbound messages (routes that forward to a URL) are forms, also with attachments: raise `limits.request_body` for them. All fields and files except the signature's make the ID.",
 		},
 	}
 }

@@ -15,7 +15,7 @@ func (known) Meta() Preset {
 		Strategy: idem.Wait, WaitTimeout: time.Second,
 		Facts: Facts{
 			Success: []int{200}, Retries: RetriesAll, RetriesFor: 36 * time.Hour, IDSigned: true,
-			RetriesOn: "every answer but 200: at once, and then less and less often over 36 h",
+			RetriesOn: "after every answer but 200: at once, then less and less often over 36 h",
 		},
 		verify: asHMAC(Config{Header: "X-Hub-Signature-256", Prefix: "sha256="}),
 		sample: sampleMeta,
@@ -27,10 +27,9 @@ func (known) Meta() Preset {
 		},
 		Sources: []string{"https://developers.facebook.com/docs/graph-api/webhooks/getting-started", "https://developers.facebook.com/docs/messenger-platform/webhooks"},
 		Notes: []string{
-			"Meta gives a request no ID: it is named by the first message in it, else by its body. The whole request is one event; a known first message with another body runs, so that what Meta regroups when it sends again runs again.",
-			"The handshake is a GET with hub.challenge. GET is none of the route's methods, so it passes through to the service, which answers it.",
-			"No time is signed: a copy within the retention is a duplicate, because what names it is signed.",
-			"How long Meta waits was not established. WhatsApp is said to go on for longer than 36 h.",
+			"The first message of a request names all of it, else its body does.",
+			"The handshake, a GET with hub.challenge, passes to the service, which answers it.",
+			"WhatsApp is said to retry for longer than 36 h.",
 		},
 	}
 }

@@ -16,13 +16,12 @@ func (known) Mollie() Preset {
 		Page: Page{
 			Title: "Mollie", Path: "/hooks/mollie", Workflow: `mollie/{body.entityId ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/mollie.secret",
-			Secret:   "The signing secret of the webhook subscription: it is shown once, when that is made.",
+			Secret:   "The signing secret of the webhook subscription. Mollie shows it once, when you create that.",
 			SampleID: "event_one",
 		},
 		Sources: []string{"https://docs.mollie.com/reference/webhooks-new", "mollie/mollie-api-php src/Webhooks/SignatureValidator.php"},
 		Notes: []string{
-			"For next-gen webhooks, which are JSON and signed. The event ID is in the signed body; no time is signed.",
-			"Classic webhooks (`webhookUrl`) are a form `id=tr_…` and not signed: [mollie-classic](mollie-classic.md).",
+			"For next-gen webhooks, which are signed JSON. Classic webhooks (`webhookUrl`) are an unsigned form `id=tr_…`: [mollie-classic](mollie-classic.md).",
 		},
 	}
 }

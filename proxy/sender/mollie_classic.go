@@ -10,9 +10,9 @@ import (
 // MollieClassic is Mollie's webhookUrl of a payment.
 func (known) MollieClassic() Preset {
 	return Preset{
-		Name: "mollie-classic", Scheme: "none", NoID: true, IDText: "none: every change of a payment has the same bytes", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second,
+		Name: "mollie-classic", Scheme: "none", NoID: true, IDText: "none; every change of a payment has the same bytes, so Hooklock looks for no duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second,
 		Facts: Facts{
-			Success: []int{200}, Retries: RetriesAll, RetriesOn: "every answer but 200, \"for a few hours\"", Changes: "nothing: all calls for one payment are alike", States: true,
+			Success: []int{200}, Retries: RetriesAll, RetriesOn: "after every answer but 200, \"for a few hours\"", Changes: "nothing; all calls for one payment are equal", States: true,
 		},
 		sample: sampleMollieClassic,
 		Page: Page{
@@ -20,8 +20,8 @@ func (known) MollieClassic() Preset {
 		},
 		Sources: []string{"https://docs.mollie.com/overview/webhooks", "https://docs.mollie.com/guides/webhooks"},
 		Notes: []string{
-			"A call says only whose status changed, so that each change of one payment has the same bytes. As duplicates of the first they would never reach the service: duplicates are not looked for, and the calls for one payment run one after the other.",
-			"Nothing is signed, by intent: the service asks Mollie for the status, so that a made-up call changes nothing.",
+			"A call says only whose status changed, so each change of a payment has the same bytes. The calls for one payment run one after the other.",
+			"Nothing is signed, by intent: the service asks Mollie for the status, so a forged call changes nothing.",
 			"Next-gen webhooks are signed and have an ID: [mollie](mollie.md).",
 		},
 	}

@@ -22,8 +22,8 @@ func (known) Netlify() Preset {
 		},
 		Sources: []string{"https://docs.netlify.com/deploy/deploy-notifications/#payload-signature"},
 		Notes: []string{
-			"For HTTP POST request notifications. Netlify gives an event no ID: the deploy, its state and the whole body name it. A deploy has an updated_at, so that two changes do not have the same body.",
-			"The token signs the SHA-256 of the raw body and no time: a copy within the retention is a duplicate.",
+			"For HTTP POST request notifications. A deploy has an updated_at, so two changes have different bodies.",
+			"The token signs the SHA-256 of the raw body and no time.",
 		},
 	}
 }

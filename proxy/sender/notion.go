@@ -16,14 +16,12 @@ func (known) Notion() Preset {
 		Page: Page{
 			Title: "Notion", Path: "/hooks/notion", Workflow: `notion/{body.entity.id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/notion.secret",
-			Secret:   "The `verification_token` that Notion sends when the subscription is made: it is the key of all signatures.",
+			Secret:   "The `verification_token` that Notion sends when you create the subscription. It signs everything.",
 			SampleID: "sub_sample/one",
 		},
 		Sources: []string{"https://developers.notion.com/reference/webhooks", "https://developers.notion.com/reference/webhooks-events-delivery", "@notionhq/client 5.26.0"},
 		Notes: []string{
-			"The event ID is in the signed body. The body counts the attempts, so that the body does not decide.",
-			"No time is signed: a copy within the retention is a duplicate, because the ID is signed.",
-			"The first request brings the verification_token, which nothing can check, because it is the secret: it is refused here. To see it, set up the subscription with `mode: observe` on the route, so that it reaches the service, and enforce when the token is in the file.",
+			"The first request brings the verification_token, unsigned, and is refused. To see it, set the subscription up with `mode: observe` on the route. Enforce when the token is in the file.",
 		},
 	}
 }

@@ -6,13 +6,12 @@ func (known) OpenAI() Preset {
 	p.Page = Page{
 		Title: "OpenAI", Path: "/hooks/openai", Workflow: `openai/{body.data.id ?? "other"}`,
 		Verify:   "secret_file: /etc/hooklock/openai.secret",
-		Secret:   "The signing secret of the webhook endpoint, `whsec_` included: it is shown once, when that is made.",
+		Secret:   "The signing secret of the webhook endpoint, `whsec_` included. OpenAI shows it once, when you create that.",
 		SampleID: "msg_one",
 	}
 	p.Sources = []string{"https://platform.openai.com/docs/guides/webhooks", "openai (npm) 6.49.0"}
 	p.Notes = []string{
-		"Signs as Standard Webhooks: ID, time and body. A copy within the retention is a duplicate.",
-		"How long OpenAI waits and goes on trying was not established: a delivery waits its turn, and every refusal is 503.",
+		"Signs as [Standard Webhooks](standard-webhooks.md).",
 	}
 	return p
 }

@@ -24,10 +24,8 @@ func (known) Paddle() Preset {
 		},
 		Sources: []string{"https://developer.paddle.com/webhooks/signature-verification", "https://developer.paddle.com/webhooks/respond-to-webhooks", "@paddle/paddle-node-sdk 3.10.0"},
 		Notes: []string{
-			"The event ID is in the signed body. `notification_id` names the notification to one destination and not the event; a replay by hand has a new one, and is found by its event ID all the same.",
-			"Paddle's own library refuses what was signed more than 5 s ago. Here it is 5 min, so that a clock that is a little off loses nothing: a copy within the retention is a duplicate whatever its age.",
-			"While a secret is rolled the header has one h1 for each: any match is valid.",
-			"Paddle asks for 200; Hooklock passes the upstream's status on as it is.",
+			"`notification_id` names one notification. A manual replay has a new one and keeps the event ID.",
+			"Paddle's library refuses signatures older than 5 s. Here it is 5 min, so that a clock that is a little off loses nothing.",
 		},
 	}
 }

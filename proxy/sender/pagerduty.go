@@ -12,23 +12,20 @@ func (known) PagerDuty() Preset {
 		Name: "pagerduty", EventID: "{body.event.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second, Respond: only5xx(),
 		Facts: Facts{
 			Patience: 5 * time.Second, Retries: RetriesSome, RetriesFor: 20 * time.Minute, IDSigned: true,
-			RetriesOn: "5xx, 429 and timeouts, up to 4 times over about 20 min; every other 4xx drops the event", GivesUp: "disabled for 24 h after 3 dropped events in a row, and what was queued is dropped",
+			RetriesOn: "after 5xx, 429 and timeouts, up to 4 times over about 20 min; any other 4xx drops the event", GivesUp: "disabled for 24 h after 3 dropped events in a row; queued events are dropped",
 		},
 		verify: asHMAC(Config{From: []string{"header.X-PagerDuty-Signature[v1]"}}),
 		sample: samplePagerDuty,
 		Page: Page{
 			Title: "PagerDuty", Path: "/hooks/pagerduty", Workflow: `pagerduty/{body.event.data.id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/pagerduty.secret",
-			Secret:   "The secret of the webhook subscription: it is shown once, when that is made.",
+			Secret:   "The secret of the webhook subscription. PagerDuty shows it once, when you create that.",
 			SampleID: "one",
 		},
 		Sources: []string{"https://developer.pagerduty.com/docs/webhooks-overview", "PagerDuty/developer-docs docs/webhooks/02-Behavior.md", "PagerDuty/developer-docs docs/webhooks/04-Signatures.md", "github.com/PagerDuty/go-pagerduty v1.8.0"},
 		Notes: []string{
-			"Waits its turn: three events in a row that are dropped disable the webhook for a day. Every refusal is 503.",
-			"The event ID is in the signed body. X-Webhook-Id names the webhook over all its attempts, too, and is not signed.",
+			"PagerDuty holds back later events while it retries one.",
 			"Two subscriptions on one URL get the same event ID: give each its own route.",
-			"While a secret is rolled the header has one v1 for each: any match is valid. No time is signed.",
-			"While an event is retried PagerDuty holds back the ones behind it.",
 		},
 	}
 }

@@ -25,16 +25,15 @@ func (known) PayPal() Preset {
 		Page: Page{
 			Title: "PayPal", Path: "/hooks/paypal", Workflow: `paypal/{body.resource.id ?? "other"}`,
 			Verify:   "public_key_file: /etc/hooklock/paypal.pem, webhook_id: 5GP028458E2496506",
-			Secret:   "The certificate that PAYPAL-CERT-URL names: fetch it once, from PayPal, and look at it. `webhook_id` is the one of the webhook in the developer dashboard.",
+			Secret:   "The certificate that PAYPAL-CERT-URL names: fetch it once, from PayPal, and check it. `webhook_id` is in the developer dashboard.",
 			SampleID: "WH-one",
 		},
 		Renewal: RenewalImpossible,
 		Sources: []string{"developer.paypal.com/api/rest/webhooks", "developer.paypal.com/api/rest/webhooks/rest"},
 		Notes: []string{
-			"Give PayPal's certificate as public_key_file, and webhook_id. The address in PAYPAL-CERT-URL is never followed, so a new certificate has to be added by hand; give old and new.",
-			"The signature covers a CRC-32 of the body: it finds accidents, but who captured a delivery can make another body with the same CRC-32.",
+			"The address in PAYPAL-CERT-URL is never followed: add a new certificate by hand, beside the old one.",
+			"The signature covers a CRC-32 of the body: whoever captured a delivery can make another body with the same CRC-32.",
 			"Deliveries of PayPal's simulator cannot be verified.",
-			"Neither PayPal's timeout nor whether it renews the signed time on a retry is known: there is no age check unless tolerance is set.",
 		},
 	}
 }

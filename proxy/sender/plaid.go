@@ -11,7 +11,7 @@ import (
 // Plaid is the sender of that name.
 func (known) Plaid() Preset {
 	return Preset{
-		Name: "plaid", NoID: true, IDText: "none: two webhooks can have the same bytes", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "plaid", NoID: true, IDText: "none; two webhooks can have the same bytes, so Hooklock looks for no duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts:  Facts{SignedTime: TimeInHeader, Changes: "the token of Plaid-Verification"},
 		verify: asJWT(Config{Header: plaidHeader, Algorithm: "ES256", BodyHash: plaidHash, Tolerance: minutes5}),
 		sample: samplePlaid, key: keyECDSA,
@@ -23,9 +23,9 @@ func (known) Plaid() Preset {
 		Renewal: RenewalImpossible,
 		Sources: []string{"https://plaid.com/docs/api/webhooks/webhook-verification/"},
 		Notes: []string{
-			"Most of Plaid's webhooks say only that something changed for an item, so that each has the same bytes as the one before. As duplicates of the first they would never reach the service: duplicates are not looked for, and each delivery runs, one after the other.",
-			"Keys are never fetched: a new key of Plaid's refuses everything with 503 until it is added to the file. Give old and new.",
-			"The token signs the SHA-256 of the raw body and when it was made; Plaid documents 5 min for that. Within them, who captured a webhook can send it again.",
+			"Most webhooks say only that something changed for an item. Each delivery runs, one after the other.",
+			"A new key of Plaid's refuses everything with 503 until you add it to the file. Keep the old one beside it.",
+			"Whoever captured a webhook can send it again within 5 min, the age that Plaid documents.",
 		},
 	}
 }

@@ -191,10 +191,6 @@ func (p *Preset) fill() {
 	p.Tolerance = cmp.Or(p.verify.tolerance, p.Tolerance)
 }
 
-// unsignedReplay is the note that goes with idem.MismatchReplayUnsigned.
-const unsignedReplay = "The event's ID alone decides, and nobody signs it: whoever reaches the route and knows an ID can settle that event with a body of his own, and it never runs. " +
-	"Let nobody but the sender reach the route, or have it send a secret header and check that: `verify: {scheme: token, header: …, secret_file: …}`."
-
 // only5xx is for senders that take a 4xx for final, or may: every refusal is 503. That includes a wrong signature, because a
 // delivery that is refused while the secret is configured wrongly should come again.
 func only5xx() map[idem.Decision]int {

@@ -13,7 +13,7 @@ func (known) PubSub() Preset {
 
 		Facts: Facts{
 			Patience: 10 * time.Second, Success: []int{200, 201, 202, 204}, Retries: RetriesAll, RetriesFor: 7 * day,
-			RetriesOn: "until its retention ends, by default 7 days", Changes: "deliveryAttempt",
+			RetriesOn: "until the retention of the subscription ends, by default 7 days", Changes: "deliveryAttempt",
 		},
 		sample: samplePubSub,
 		Page: Page{
@@ -22,11 +22,11 @@ func (known) PubSub() Preset {
 		},
 		Sources: []string{"cloud.google.com/pubsub/docs/push"},
 		Notes: []string{
-			unsignedReplay,
-			"deliveryAttempt changes between attempts, so the body does not decide.",
-			"Google signs a token for the sender, not the body. It is checked with `verify: {scheme: jwt, …}` (other.md), or by the service or the ingress. Because the token changes, a duplicate gets the first status without headers and body.",
-			"Success is exactly 102, 200, 201, 202 and 204. Seek and replay send the same IDs again: within the retention they get the first answer.",
-			"Unwrapped messages are not relied on: there the body is the key. The 10 s are the default acknowledgement deadline of a subscription; retries go on as long as it retains messages.",
+			"Google signs a token about the sender, not the body. Check it with [scheme: jwt](other.md#jwt), in the service or at the ingress. The token changes, so a duplicate gets the first status without headers and body.",
+			"102 is a success, too.",
+			"Seek and replay send the same IDs again.",
+			"Unwrapped messages have no such ID: the body is the key.",
+			"10 s is the default acknowledgement deadline of a subscription.",
 		},
 	}
 }

@@ -13,21 +13,19 @@ func (known) Razorpay() Preset {
 		Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
 		Facts: Facts{
 			Patience: 5 * time.Second, Retries: RetriesAll, RetriesFor: day,
-			RetriesOn: "every answer but 2xx, at growing intervals for 24 h", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "disabled when deliveries fail for 24 h",
+			RetriesOn: "after every answer but 2xx, at growing intervals for 24 h", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "disabled after 24 h of failures",
 		},
 		verify: asHMAC(Config{Header: razorpayHeader}),
 		sample: sampleRazorpay,
 		Page: Page{
 			Title: "Razorpay", Path: "/hooks/razorpay", Workflow: `razorpay/{body.payload.order.entity.id ?? body.payload.payment.entity.id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/razorpay.secret",
-			Secret:   "The secret that was given when the webhook was made. It is not the API's key secret.",
+			Secret:   "The secret that you gave when you created the webhook, not the API's key secret.",
 			SampleID: "acc_sample/one",
 		},
 		Sources: []string{"https://razorpay.com/docs/webhooks/best-practices", "https://razorpay.com/docs/webhooks/validate-test", "https://razorpay.com/docs/webhooks/replay-events", "razorpay (npm) 2.9.8"},
 		Notes: []string{
-			"Waits its turn: a webhook that fails for 24 h is disabled.",
-			"The ID's header is not signed: who captured a delivery can send it again under another ID. No time is signed either. A known ID with another body runs.",
-			"When the secret is changed, older events are still retried under the old one: give both as `secret_files` for a day.",
+			"After a change of the secret, older events still come under the old one: give both as `secret_files` for a day.",
 			"Two webhooks on one URL get the same event: give each its own route.",
 		},
 	}

@@ -11,8 +11,8 @@ func (known) Resend() Preset {
 	}
 	p.Sources = []string{"https://resend.com/docs/webhooks/retries-and-replays", "https://docs.svix.com/retries"}
 	p.Notes = []string{
-		"Resend sends through Svix, with Svix's names of the headers. ID, time and body are signed; a copy within the retention is a duplicate.",
-		"The retries are documented by Resend, the 15 s by Svix. A replay by hand keeps its ID and gets the first answer: `hooklock executions forget` lets the event run again.",
+		"Resend sends through Svix, with Svix's header names. Resend documents the retries, Svix the 15 s.",
+		"A manual replay keeps its ID.",
 	}
 	return p
 }

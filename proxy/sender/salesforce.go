@@ -16,8 +16,8 @@ func (known) Salesforce() Preset {
 	return Preset{
 		Name: "salesforce", Scheme: "none", ExtractID: salesforceID, IDText: "OrganizationId, and the Id of every Notification", OnMismatch: idem.MismatchReplayUnsigned, Strategy: idem.Wait, Respond: only5xx(),
 		Facts: Facts{
-			Retries: RetriesAll, RetriesFor: day, UsesAnswer: always, Answer: "a SOAP body with `<Ack>true</Ack>` says that the message was received, and nothing else does",
-			RetriesOn: "everything but an acknowledgement, until a message is 24 hours old; then it is dropped", Changes: "the values of the fields: the newest are sent",
+			Retries: RetriesAll, RetriesFor: day, UsesAnswer: always, Answer: "only a SOAP body with `<Ack>true</Ack>` says that the message was received",
+			RetriesOn: "after everything but an acknowledgement, until a message is 24 hours old", Changes: "the values of the fields; the newest are sent",
 		},
 		sample: sampleSalesforce,
 		Page: Page{
@@ -27,10 +27,8 @@ func (known) Salesforce() Preset {
 		Sources: []string{"https://developer.salesforce.com/docs/atlas.en-us.api.meta/api/sforce_api_om_outboundmessaging_understanding.htm",
 			"https://developer.salesforce.com/docs/atlas.en-us.api.meta/api/sforce_api_om_outboundmessaging_notifications.htm"},
 		Notes: []string{
-			unsignedReplay,
-			"Nothing is signed: Salesforce offers mutual TLS and its addresses. OrganizationId says who it claims to be.",
-			"Up to 100 notifications come in one message, and are run as one. If Salesforce regroups them when it sends again, they run again.",
-			"A message that is sent again has the newest values of its fields, so that the body does not decide: a copy gets the first acknowledgement.",
+			"Salesforce offers mutual TLS and its addresses instead of a signature; OrganizationId is only a claim.",
+			"Up to 100 notifications come in one message.",
 			"Platform events and change data capture are not webhooks.",
 		},
 	}

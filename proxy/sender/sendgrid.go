@@ -31,10 +31,9 @@ func (known) SendGrid() Preset {
 		Renewal: RenewalImpossible,
 		Sources: []string{"twilio.com/docs/sendgrid/for-developers/tracking-events/event", "sendgrid/sendgrid-go helpers/eventwebhook"},
 		Notes: []string{
-			"A batch is one event, named by the sg_event_id of all its elements. If SendGrid regroups them on a retry, they run again. If one element has none, the body is the key.",
-			"SendGrid says that sg_event_id is unique to an event, and not that it stays the same over retries: it may change, and then the event runs again.",
-			"\"Test Your Integration\" sends fixed IDs: the second click gets the first one's answer.",
-			"SendGrid does not say how long it waits, nor whether it renews the signed time on a retry: there is no age check unless tolerance is set.",
+			"If one element has no sg_event_id, the body is the key.",
+			"SendGrid says that sg_event_id is unique, and not that it stays the same. If it changes on a retry, the event runs again.",
+			"\"Test Your Integration\" sends fixed IDs: the second click gets the first answer.",
 		},
 	}
 }

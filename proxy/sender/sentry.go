@@ -11,8 +11,8 @@ func (known) Sentry() Preset {
 	return Preset{
 		Name: "sentry", EventID: "{header.Request-ID}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 250 * time.Millisecond, Respond: only5xx(),
 		Facts: Facts{
-			Patience: time.Second, GivesUp: "unsubscribed after 1000 timeouts within 24 h, but for published integrations",
-			Changes: "Request-ID and Sentry-Hook-Timestamp, where it sends again at all",
+			Patience: time.Second, GivesUp: "unsubscribed after 1000 timeouts within 24 h, except published integrations",
+			Changes: "Request-ID and Sentry-Hook-Timestamp, if it sends again at all",
 		},
 		verify: asHMAC(Config{Header: "Sentry-Hook-Signature"}),
 		sample: sampleSentry,
@@ -24,10 +24,8 @@ func (known) Sentry() Preset {
 		},
 		Sources: []string{"https://docs.sentry.io/integrations/integration-platform/webhooks/", "https://sentry.io/changelog/2023-10-3-change-to-integration-platform-webhook-handling", "getsentry/sentry src/sentry/sentry_apps/api/serializers/app_platform_event.py"},
 		Notes: []string{
-			"Request-ID is made anew for each request, so nothing names an event: where Sentry sends one again, it runs again, as without Hooklock. The body is not taken instead, because two events can have the same.",
-			"Sentry waits 1 s: a delivery waits 250 ms for its turn.",
-			"Request-ID and Sentry-Hook-Timestamp are not signed: who captured a delivery can send it again under another ID.",
-			"Requests of UI components (links to issues, alert actions) need their own answer: give them another route, or none.",
+			"Request-ID is new for each request, so a retry runs again, as without Hooklock. The body is no ID: two events can have the same.",
+			"Requests of UI components (issue links, alert actions) need their own answer: give them another route, or none.",
 		},
 	}
 }

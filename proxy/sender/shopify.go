@@ -21,15 +21,12 @@ func (known) Shopify() Preset {
 		Page: Page{
 			Title: "Shopify", Path: "/hooks/shopify", Workflow: `shopify/{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/shopify.secret",
-			Secret:   "The client secret of the app; for webhooks of the store's notification settings the key that is shown there.",
+			Secret:   "The client secret of the app. Webhooks of the store's notification settings have another key, which is shown there.",
 			SampleID: "sample.myshopify.com/one",
 		},
 		Sources: []string{"shopify.dev/changelog/updates-to-webhook-retry-mechanism", "shopify.dev/apps/build/webhooks/ignore-duplicates", "Shopify/shopify-app-js lib/types.ts, CHANGELOG"},
 		Notes: []string{
-			"Waits its turn: after 8 failures in a row Shopify deletes a subscription that was made through the Admin API.",
-			"Shopify's own pages disagree on which ID is the delivery's; the Webhook-Id is used, and a delivery with a known ID and another body runs.",
-			"The ID's header is not signed: who captured a delivery can send it again under another ID. No time is signed either.",
-			"Webhooks made in the store's notification settings are signed with another secret.",
+			"Shopify's pages disagree on which ID names the delivery; Hooklock uses the Webhook-Id.",
 		},
 	}
 }

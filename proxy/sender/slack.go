@@ -12,7 +12,7 @@ func (known) Slack() Preset {
 		Name: "slack", EventID: "{body.api_app_id}/{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second,
 		Facts: Facts{
 			Patience: 3 * time.Second, Retries: RetriesAll, RetriesFor: day + 6*time.Minute, SignedTime: TimeInHeader, IDSigned: true,
-			UsesAnswer: isForm, Answer: "the answer to a slash command or a button is what the user sees", RetriesOn: "at once, after 1 min and after 5 min; with delayed events hourly for a day", Limits: []Limit{{Share: 0.95}}, GivesUp: "disabled above 95% failures in an hour", Changes: "the signature and its time",
+			UsesAnswer: isForm, Answer: "the user sees the answer to a slash command or a button", RetriesOn: "at once, after 1 min and after 5 min; with delayed events hourly for a day", Limits: []Limit{{Share: 0.95}}, GivesUp: "disabled above 95% failures in an hour", Changes: "the signature and its time",
 		},
 		Handshakes: []Handshake{
 			{"url_verification", true, bodyType("url_verification")},
@@ -29,9 +29,9 @@ func (known) Slack() Preset {
 		Renewal: RenewalPossible,
 		Sources: []string{"docs.slack.dev/apis/events-api", "slackapi/python-slack-sdk slack_sdk/signature/__init__.py"},
 		Notes: []string{
-			"Slack waits 3 s and sends again at once, while the first request still runs: the copy waits for the first one's answer. More than 95% failures in an hour disable the subscription.",
-			"Slash commands and interactivity have no event_id: there the body is the key.",
-			"x-slack-no-retry of the upstream is passed on.",
+			"Slack sends again while the first request still runs: the duplicate waits for the first answer.",
+			"Slash commands and interactivity have no event_id: the body is the key.",
+			"The upstream's x-slack-no-retry passes through.",
 		},
 	}
 }

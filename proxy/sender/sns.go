@@ -19,7 +19,7 @@ func (known) SNS() Preset {
 		Strategy: idem.Wait, WaitTimeout: 6 * time.Second, Respond: only5xx(),
 		Facts: Facts{
 			Patience: 15 * time.Second, Retries: RetriesSome, RetriesFor: time.Hour, SignedTime: TimeInBody,
-			RetriesOn: "5xx and timeouts, by default three times 20 s apart; every 4xx counts as final",
+			RetriesOn: "after 5xx and timeouts, by default three times, 20 s apart; every 4xx loses the message",
 		},
 		Handshakes: []Handshake{
 			{"SubscriptionConfirmation", true, bodyKind("SubscriptionConfirmation")},
@@ -30,16 +30,15 @@ func (known) SNS() Preset {
 		Page: Page{
 			Title: "Amazon SNS", Path: "/hooks/sns", Workflow: `sns/{header.x-amz-sns-topic-arn ?? "other"}`,
 			Verify:   "public_key_file: /etc/hooklock/sns.pem",
-			Secret:   "The certificate that SigningCertURL names: fetch it once, from AWS, and look at it. Signature versions 1 and 2 are taken; `algorithm: sha256` refuses version 1.",
+			Secret:   "The certificate that SigningCertURL names: fetch it once, from AWS, and check it. Signature versions 1 and 2 are accepted; `algorithm: sha256` refuses version 1.",
 			SampleID: "arn:aws:sns:us-east-1:123456789012:Sample:00000000-0000-4000-8000-000000000001/one",
 		},
 		Renewal: RenewalImpossible,
 		Sources: []string{"docs.aws.amazon.com/sns/latest/dg/sns-message-delivery-retries.html", "docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html", "docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html"},
 		Notes: []string{
-			"SNS takes every 4xx for final and loses the message: every refusal is 503. It retries three times, 20 s apart, so a delivery waits its turn.",
-			"Give the topic's signing certificate as public_key_file; SigningCertURL is never followed, so a new certificate has to be added by hand. Give old and new.",
-			"Raw message delivery is not signed.",
-			"The subscription's ARN is a header and not signed: who captured a delivery can send it again under another one. No age is checked, because a retry keeps its time.",
+			"The signature covers Message, MessageId, Subject, Timestamp, TopicArn and Type, not MessageAttributes. A retry keeps its Timestamp, so no age is checked.",
+			"SigningCertURL is never followed: add a new certificate by hand, beside the old one.",
+			"x-amz-sns-subscription-arn is not signed, MessageId is. Raw message delivery is not signed at all.",
 		},
 	}
 }

@@ -24,8 +24,8 @@ func (known) Square() Preset {
 		},
 		Sources: []string{"developer.squareup.com/docs/webhooks-overview", "square/square-nodejs-sdk tests/integration/webhooks.test.ts"},
 		Notes: []string{
-			"Signs the registered URL letter for letter: public_url and the received target must give it. No time is signed.",
-			"Every subscription that matches an event gets the same ID: give each its own route.",
+			"Square signs the registered URL letter for letter: `public_url` and the received target must make it.",
+			"Every subscription to an event gets the same ID: give each its own route.",
 		},
 	}
 }

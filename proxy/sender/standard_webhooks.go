@@ -21,17 +21,16 @@ func (known) StandardWebhooks() Preset {
 		Page: Page{
 			Title: "Standard Webhooks and Svix", Path: "/hooks/standard/{endpoint}", Workflow: "standard/{path.endpoint}",
 			Verify:   "secret_file: /etc/hooklock/standard.secret",
-			Secret:   "The endpoint's secret, `whsec_` included. For version v1a the sender's public key (`whpk_…`) as `public_key_file` instead.",
+			Secret:   "The endpoint's secret, `whsec_` included. For version v1a, the sender's public key (`whpk_…`) as `public_key_file`.",
 			SampleID: "msg_one",
 		},
 		Renewal: RenewalPossible,
 		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md", "https://docs.svix.com/retries", "svix/svix-webhooks server config.default.toml"},
 		Notes: []string{
-			"ID, time and body are signed, and the ID stays the same over every attempt and manual resend.",
-			"The same message goes to every endpoint with the same ID: give each endpoint its own route.",
+			"Every endpoint gets a message under the same ID: give each its own route. The ID stays the same over attempts and manual resends.",
 			"A secret without `whsec_` is tried as base64 and as it is.",
-			"The 15 s and the retries are those of hosted Svix; another sender may differ. webhook-delivery and Retry-After of the upstream are passed on.",
-			"A signature that is renewed has a v1 for each secret of the route that had made one. v1a is left out, and cannot be renewed where it came alone.",
+			"The 15 s and the retries are those of hosted Svix; another sender may differ. The upstream's webhook-delivery and Retry-After pass through.",
+			"A renewed signature has a v1 for each secret of the route that had made one. A v1a is left out; alone it cannot be renewed.",
 		},
 	}
 }
@@ -52,9 +51,9 @@ func standardBy(name string, habits Facts) Preset {
 // svix is what Svix does for the senders that send through it.
 func svix() Facts {
 	return Facts{
-		Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, RetriesOn: "every answer but 2xx, seven times over 28 h",
+		Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, RetriesOn: "after every answer but 2xx, seven times over 28 h",
 		Limits:  []Limit{{For: 120 * time.Hour}},
-		GivesUp: "disabled when everything fails for 5 days",
+		GivesUp: "disabled after 5 days in which every delivery failed",
 	}
 }
 

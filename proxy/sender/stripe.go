@@ -16,24 +16,23 @@ func (known) Stripe() Preset {
 		Order: "{body.created}", OrderUnit: idem.UnitSeconds,
 		Facts: Facts{
 			Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
-			RetriesOn: "at growing intervals over 3 days", Changes: "the signature and its time",
+			RetriesOn: "after every answer but 2xx, at growing intervals over 3 days", Changes: "the signature and its time",
 		},
 		verify: scheme{new: newStripe, tolerance: minutes5, aged: true, body: true},
 		sample: sampleStripe,
 		Page: Page{
 			Title: "Stripe", Path: "/hooks/stripe/{account}", Workflow: "stripe/{path.account}",
 			Verify:   "secret_file: /etc/hooklock/stripe.secret",
-			Secret:   "The endpoint's signing secret, `whsec_` included. Stripe shows it once for each endpoint; after \"Roll secret\" both are valid for a while: give both as `secret_files`.",
+			Secret:   "The endpoint's signing secret, `whsec_` included. After \"Roll secret\" both are valid for a while: give both as `secret_files`.",
 			SampleID: "evt_one",
 		},
 		Renewal: RenewalPossible,
 		Sources: []string{"docs.stripe.com/webhooks", "stripe/stripe-go webhook/client.go"},
 		Notes: []string{
-			"The event ID is in the signed body. Stripe retries any answer that is not 2xx for 3 days, so a refused event comes again; retention covers manual resends, too (15 days in the Dashboard, 30 with the CLI).",
+			"The retention covers manual resends, too: 15 days in the Dashboard, 30 with the CLI.",
 			"Stripe may make two events for one change: two IDs, both run.",
-			"Several endpoints on one URL get the same event ID: give each its own route.",
-			"Stripe does not publish how long it waits.",
-			"A signature that is renewed has a v1 for each secret of the route that had made one; v0, which comes with test events, is left out.",
+			"Endpoints on one URL get the same event ID: give each its own route.",
+			"A renewed signature has a v1 for each secret of the route that had made one. v0, which comes with test events, is left out.",
 		},
 	}
 }

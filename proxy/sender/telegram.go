@@ -13,22 +13,21 @@ func (known) Telegram() Preset {
 	return Preset{
 		Name: "telegram", EventID: "{body.update_id}", OnMismatch: idem.MismatchExecute,
 		Facts: Facts{
-			Retries: RetriesAll, RetriesFor: 23 * time.Hour, UsesAnswer: always, Answer: "a method in the answer's body is carried out, such as sendMessage",
-			RetriesOn: "every answer but 2xx, \"a reasonable amount of attempts\"; the Bot API server drops an update after 23 h",
+			Retries: RetriesAll, RetriesFor: 23 * time.Hour, UsesAnswer: always, Answer: "Telegram carries out a method in its body, such as sendMessage",
+			RetriesOn: "after every answer but 2xx, \"a reasonable amount of attempts\"; the Bot API server drops an update after 23 h",
 		},
 		verify: asToken("header." + telegramHeader),
 		sample: sampleTelegram,
 		Page: Page{
 			Title: "Telegram", Path: "/hooks/telegram/{bot}", Workflow: `telegram/{path.bot}/{body.message.chat.id ?? body.callback_query.from.id ?? "other"}`,
 			Verify: "secret_file: /etc/hooklock/telegram.secret",
-			Secret: "The `secret_token` that was given to setWebhook.",
+			Secret: "The `secret_token` that you gave to setWebhook.",
 		},
 		Sources: []string{"https://core.telegram.org/bots/api#setwebhook", "https://core.telegram.org/bots/api#making-requests-when-getting-updates", "tdlib/telegram-bot-api telegram-bot-api/WebhookActor.h"},
 		Notes: []string{
-			"Nothing is signed: the secret comes as it is, and who knows it can make any update.",
-			"update_id is unique for one bot: give each bot its own route. A known ID with another body runs.",
-			"How long Telegram waits is not documented.",
-			"The answer may hold a method that Telegram carries out: a copy gets the first answer, so Telegram may carry it out again.",
+			"Whoever knows the secret can make any update.",
+			"update_id is unique for one bot: give each bot its own route.",
+			"A duplicate gets the first answer, so Telegram may carry out its method again.",
 		},
 	}
 }

@@ -22,9 +22,9 @@ func (known) Trello() Preset {
 		},
 		Sources: []string{"https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/"},
 		Notes: []string{
-			"Signs the body and then the callbackURL letter for letter, with SHA-1: public_url and the received target must give it. No time is signed; a copy within the retention is a duplicate, because the ID is signed.",
-			"One action fires every webhook that watches something it touches: the ID has the webhook, or what that watches, in it.",
-			"When a webhook is made Trello asks for the URL with HEAD and wants 200: HEAD passes through to the service.",
+			"Trello signs the body and then the callbackURL letter for letter, with SHA-1: `public_url` and the received target must make it.",
+			"One action fires every webhook that watches what it touches; the ID contains the webhook, or what it watches.",
+			"Setup: Trello sends HEAD and wants 200; HEAD passes to the service.",
 		},
 	}
 }

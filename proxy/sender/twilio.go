@@ -21,7 +21,7 @@ func (known) Twilio() Preset {
 		Strategy: idem.Wait, WaitTimeout: 5 * time.Second, Respond: only5xx(),
 		Facts: Facts{
 			Patience: 15 * time.Second, Retries: RetriesNever,
-			UsesAnswer: always, Answer: "TwiML", RetriesOn: "failed connections, once",
+			UsesAnswer: always, Answer: "TwiML", RetriesOn: "only after failed connections, once",
 		},
 		verify: scheme{new: newTwilio, body: true, url: true},
 		sample: sampleTwilio,
@@ -33,11 +33,11 @@ func (known) Twilio() Preset {
 		},
 		Sources: []string{"twilio.com/docs/usage/webhooks/webhooks-connection-overrides", "twilio.com/docs/usage/security", "twilio/twilio-go client/request_validator.go"},
 		Notes: []string{
-			"By default Twilio retries failed connections only, and needs the TwiML of the answer: a delivery waits its turn, and a copy gets the first one's answer. With #rp=5xx at the end of the URL it retries a 503, too.",
-			"GET is a delivery here; HEAD is refused, because a service would do for it what it does for GET.",
-			"Signs the public URL, with or without its port. Names and values of form parameters are joined without separators (Twilio's design), so ab=c and a=bc are signed alike. No time is signed.",
-			"That the token is the same on a retry is likely, not documented; a known token with another body runs. The token's header is not signed.",
-			"A fragment (#rc=…) never reaches Hooklock; whether Twilio signs it was not established.",
+			"With `#rp=5xx` at the end of the URL, Twilio retries a 503, too.",
+			"GET is a delivery here. HEAD is refused, because a service would do for it what it does for GET.",
+			"Twilio signs the public URL with or without its port, and joins form parameters without separators: ab=c and a=bc are signed alike.",
+			"If the token changes on a retry, which is not documented, the event runs again.",
+			"A fragment (`#rc=…`) never reaches Hooklock; whether Twilio signs it was not established.",
 		},
 	}
 }

@@ -21,14 +21,13 @@ func (known) Twitch() Preset {
 		Page: Page{
 			Title: "Twitch EventSub", Path: "/hooks/twitch", Workflow: `twitch/{body.event.broadcaster_user_id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/twitch.secret",
-			Secret:   "The `secret` that was given when the subscription was made. The service answers the challenge itself.",
+			Secret:   "The `secret` that you gave when you created the subscription. The service answers the challenge itself.",
 			SampleID: "one",
 		},
 		Sources: []string{"https://dev.twitch.tv/docs/eventsub/handling-webhook-events/", "https://dev.twitch.tv/docs/eventsub/"},
 		Notes: []string{
-			"ID, time and body are signed. Twitch sends again, under the same ID, when it is unsure whether a notification arrived; after which answers, and for how long, is not documented: a refused event may be lost, so a delivery waits its turn.",
-			"Twitch wants an answer \"within a few seconds\", and revokes a subscription that is too slow too often.",
-			"Whether a repeated notification keeps its time is not documented: there is no age check unless tolerance is set. A copy within the retention is a duplicate.",
+			"Twitch sends again under the same ID if it is unsure whether a notification arrived. It does not document after which answers, or for how long: a refused event may be lost.",
+			"Twitch wants an answer \"within a few seconds\", and revokes subscriptions that are too slow too often.",
 			"`revocation` is an ordinary delivery.",
 		},
 	}

@@ -16,13 +16,12 @@ func (known) Typeform() Preset {
 		Page: Page{
 			Title: "Typeform", Path: "/hooks/typeform", Workflow: `typeform/{body.form_response.form_id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/typeform.secret",
-			Secret:   "The secret that was given with the webhook. Without one Typeform signs nothing: `scheme: none`.",
+			Secret:   "The secret of the webhook. Without one Typeform signs nothing: `scheme: none`.",
 			SampleID: "one",
 		},
 		Sources: []string{"https://www.typeform.com/developers/webhooks/secure-your-webhooks/", "https://www.typeform.com/developers/webhooks/example-payload/"},
 		Notes: []string{
-			"The event ID is in the signed body. No time is signed: a copy within the retention is a duplicate, because the ID is signed.",
-			"That the ID stays the same when a response is sent again is likely, and was not established. If it is not, the event runs again; `{body.form_response.token}` names the response.",
+			"If event_id changes on a retry, the event runs again. `{body.form_response.token}` names the response.",
 		},
 	}
 }

@@ -17,13 +17,13 @@ func (known) Vercel() Preset {
 		Page: Page{
 			Title: "Vercel", Path: "/hooks/vercel", Workflow: `vercel/{body.payload.project.id ?? body.payload.deployment.id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/vercel.secret",
-			Secret:   "The secret that is shown once when the webhook is made; for the webhook of an integration its client secret.",
+			Secret:   "The secret that Vercel shows once, when you create the webhook. For an integration's webhook, its client secret.",
 			SampleID: "evt_one",
 		},
 		Sources: []string{"https://vercel.com/docs/webhooks/webhooks-api", "https://trigger.dev/docs/webhooks/providers/vercel (which header, algorithm and secret)"},
 		Notes: []string{
-			"The event ID is in the signed body. Vercel signs with SHA-1, and no time: a copy within the retention is a duplicate, because the ID is signed.",
-			"Log drains and checks of deployments are signed in the same way and have no such ID: there the body is the key.",
+			"The signature is SHA-1.",
+			"Log drains and deployment checks are signed the same and have no such ID: the body is the key.",
 		},
 	}
 }

@@ -25,10 +25,8 @@ func (known) WooCommerce() Preset {
 		},
 		Sources: []string{"https://developer.woocommerce.com/docs/apis/rest-api/webhooks", "woocommerce/woocommerce plugins/woocommerce/includes/class-wc-webhook.php"},
 		Notes: []string{
-			"WooCommerce never sends a delivery again: it waits its turn, and what is refused nevertheless is lost.",
-			"The delivery ID is a digest of the webhook and the second: two events of one webhook in one second share it. So a known ID with another body runs, and two events with equal bodies in one second run once.",
-			"The headers are not signed, nor is a time: who captured a delivery can send it again under another ID.",
-			"The ping that comes when a webhook is saved is a form and not signed: it is answered here. Deliveries are JSON.",
+			"The delivery ID is a digest of the webhook and the second: two events of one webhook in one second share it. With equal bodies they run once.",
+			"The handshake is the unsigned form that comes when you save a webhook. Deliveries are JSON.",
 		},
 	}
 }

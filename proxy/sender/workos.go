@@ -24,9 +24,8 @@ func (known) WorkOS() Preset {
 		},
 		Sources: []string{"https://workos.com/docs/events/data-syncing/webhooks", "https://workos.com/docs/webhooks", "@workos-inc/node 8.13.0"},
 		Notes: []string{
-			"The event ID is in the signed body. Events may come out of order.",
-			"The tolerance of 3 min is that of WorkOS's own library. The signed time is in milliseconds.",
-			"WorkOS does not say how long it waits.",
+			"Events may come out of order.",
+			"The tolerance of 3 min is that of WorkOS's library.",
 		},
 	}
 }

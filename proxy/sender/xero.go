@@ -17,7 +17,7 @@ func (known) Xero() Preset {
 	return Preset{
 		Name: "xero", ExtractID: xeroID, IDText: "digest of the events", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: r,
 		Facts: Facts{
-			IDSigned: true, GivesUp: "the webhook is not activated when a wrong signature gets anything but 401",
+			IDSigned: true, GivesUp: "the webhook is not activated if a wrong signature gets anything but 401",
 		},
 		Handshakes: []Handshake{{"intent to receive", true, isXeroIntent}},
 		verify:     asHMAC(Config{Header: "x-xero-signature", Encoding: "base64"}),
@@ -29,9 +29,7 @@ func (known) Xero() Preset {
 		},
 		Sources: []string{"https://developer.xero.com/documentation/guides/webhooks/overview/", "https://developer.xero.com/documentation/guides/webhooks/configuring-your-server/"},
 		Notes: []string{
-			"Xero tests an endpoint with right and wrong signatures (\"intent to receive\") and wants 401 for the wrong ones: Hooklock gives that. The right ones, which have no events, pass through to the service. Do not set mode: observe or scheme: none unless the service checks signatures itself.",
-			"Xero gives its events no ID: the digest of all events in a request names it, without what else is in the body. If Xero regroups them when it sends again, they run again.",
-			"No time is signed: a copy within the retention is a duplicate, because what names it is signed.",
+			"Xero tests an endpoint with right and wrong signatures (\"intent to receive\"). The service gets the right ones, which have no events. Do not set `mode: observe` or `scheme: none` unless it checks signatures itself.",
 		},
 	}
 }

@@ -12,7 +12,7 @@ func (known) Zendesk() Preset {
 		Name: "zendesk", EventID: `{header.X-Zendesk-Webhook-Id ?? "-"}/{header.X-Zendesk-Webhook-Invocation-Id}`, OnMismatch: idem.MismatchExecute,
 		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts: Facts{
-			SignedTime: TimeInHeader, RetriesOn: "certain statuses, which were not established here", GivesUp: "a circuit breaker holds deliveries back while most of them fail",
+			SignedTime: TimeInHeader, RetriesOn: "after certain statuses, which were not established", GivesUp: "a circuit breaker holds deliveries back while most of them fail",
 		},
 		verify: asHMAC(Config{Header: "X-Zendesk-Webhook-Signature", Encoding: "base64", Timestamp: "header." + zendeskTime, Content: "{header." + zendeskTime + "}{body}"}),
 		sample: sampleZendesk,
@@ -24,10 +24,8 @@ func (known) Zendesk() Preset {
 		},
 		Sources: []string{"https://developer.zendesk.com/documentation/webhooks/verifying/", "https://developer.zendesk.com/api-reference/webhooks/introduction"},
 		Notes: []string{
-			"An invocation has one or several attempts under one invocation ID. Its header is not signed: who captured a delivery can send it again under another ID. A known ID with another body runs.",
-			"Whether an attempt is signed anew was not established: there is no age check unless tolerance is set.",
-			"Every refusal is 503 with Retry-After.",
-			"The body of a trigger's webhook is what its template says, and need not be JSON: then give `workflow` another source.",
+			"All attempts of an invocation have one ID.",
+			"A trigger's body is what its template says. If it is not JSON, give `workflow` another source.",
 		},
 	}
 }

@@ -25,14 +25,13 @@ func (known) Zoom() Preset {
 		Page: Page{
 			Title: "Zoom", Path: "/hooks/zoom", Workflow: `zoom/{body.payload.account_id ?? "other"}`,
 			Verify: "secret_file: /etc/hooklock/zoom.secret",
-			Secret: "The secret token of the app's event subscription. The service answers `endpoint.url_validation` itself, so it needs the secret, too.",
+			Secret: "The secret token of the app's event subscription. The service needs it too: it answers `endpoint.url_validation`.",
 		},
 		Renewal: RenewalPossible,
 		Sources: []string{"developers.zoom.us/docs/api/webhooks", "developers.zoom.us/changelog/platform/webhook-url-validation", "zoom/webhook-sample index.js"},
 		Notes: []string{
-			"Zoom documents no ID of an event, and sends duplicates with another download_token and download_url: an event is named by everything in its body but those. If anything else changes, it runs again.",
-			"Waits its turn for 1 s of the 3 s that Zoom gives. Which statuses it retries is not documented: every refusal is 503.",
-			"The unit of the signed time is not documented, nor whether a retry renews it: there is no age check unless tolerance is set.",
+			"Everything in the body except download_token and download_url makes the ID; if anything else changes on a retry, the event runs again.",
+			"The unit of the signed time is not documented.",
 		},
 	}
 }
