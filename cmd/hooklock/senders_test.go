@@ -99,6 +99,8 @@ func TestWhatIsOddAboutARouteForASenderIsWarnedAbout(t *testing.T) {
 		{"preset: stripe, verify: {secret_env: S}, idempotency: {retention: 1h}", "routes[0].idempotency.retention: 1h0m0s: stripe goes on trying for 72h0m0s"},
 		{"preset: github, verify: {secret_env: S}", "routes[0].event_id: {header.X-GitHub-Hook-ID} is not signed"},
 		{"preset: github, verify: {secret_env: S}", "routes[0].preset: github waits 10s for an answer, and lock.wait_timeout + upstream.timeout is 34s"},
+		{"preset: slack, verify: {secret_env: S}, park: {on: [locked], signature: renew}", "slack waits 3s for an answer"},
+		{"preset: slack, verify: {secret_env: S}, park: {signature: renew}", ""},
 		{"preset: stripe, verify: {secret_env: S, tolerance: 0s}", "routes[0].verify.tolerance: 0s: no age check"},
 		{"preset: github, verify: {secret_env: S, tolerance: 1m}", "routes[0].verify.tolerance: has no effect"},
 		{"verify: {scheme: hmac, header: X, secret_env: S}", "{header.Idempotency-Key} is not signed"},
@@ -108,7 +110,7 @@ func TestWhatIsOddAboutARouteForASenderIsWarnedAbout(t *testing.T) {
 		{"preset: sns, verify: {scheme: none}, lock: {strategy: fail_fast}, idempotency: {on_mismatch: reject}", "sns waits 15s"},
 		{"preset: stripe, verify: {secret_file: /nonexistent}", "verify.secret_file: open /nonexistent"},
 	} {
-		got := loadText(t, "routes: [{name: x, path: /x, "+c.route+"}]").Warnings.Error()
+		got := loadText(t, "park_store: {single_member: true}\nroutes: [{name: x, path: /x, "+c.route+"}]").Warnings.Error()
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q", c.route, got)
 		}

@@ -31,6 +31,8 @@ type Usage struct {
 	WaitTimeout time.Duration
 	// UpstreamTimeout is how long the service may take.
 	UpstreamTimeout time.Duration
+	// ParksSlow reports whether the sender gets a 2xx in time although the service has not answered.
+	ParksSlow bool
 	// MaxBody is the longest body that is taken, in bytes.
 	MaxBody int64
 }
@@ -135,7 +137,7 @@ func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
 	if u.Strategy.Waits() { // not for those who wait because they were refused before, or are copies: what they wait for is there when they come again
 		needed, what = needed+u.WaitTimeout, "lock.wait_timeout + upstream.timeout"
 	}
-	if p.Facts.Patience > 0 && needed > p.Facts.Patience {
+	if p.Facts.Patience > 0 && needed > p.Facts.Patience && !u.ParksSlow {
 		warn("preset", "%s waits %s for an answer, and %s is %s: it may hang up before; the outcome is recorded all the same", p.Name, p.Facts.Patience, what, needed)
 	}
 }

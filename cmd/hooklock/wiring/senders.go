@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"hooklock/config"
@@ -100,6 +101,7 @@ func checkRoute(c *config.Config, r *config.Route) (problems, warnings config.Pr
 		Preset: presetOf(r), Signature: signatureConfig(&r.Verify), Readable: r.Verify.Complete() && r.Handshake.Complete(), Handshake: handshakeRule(&r.Handshake),
 		EventID: r.EventID, Idempotency: r.Idempotency.Enabled, Retention: r.Idempotency.Retention, Strategy: r.Lock.Strategy, WaitTimeout: r.Lock.WaitTimeout,
 		UpstreamTimeout: c.Upstream.Timeout, MaxBody: int64(c.Limits.RequestBody),
+		ParksSlow: r.Park.Enabled && slices.Contains(r.Park.On, idem.ParkSlow),
 	}
 	if r.Order.Asked() {
 		u.OrderBy, u.OrderOfPreset, u.KeepsBack = r.Order.By, r.Order.Preset, r.Order.OnStale != idem.StaleAnnotate
