@@ -1,2 +1,2 @@
-// Package quickstart does what docs/quickstart-php-java-rails.md says, with the services for real.
+// Package quickstart follows docs/first-route.md and docs/quickstart-php-java-rails.md, with real services.
 package quickstart

@@ -13,7 +13,10 @@ import (
 	"hooklock/test/testkit"
 )
 
-const page = "docs/quickstart-php-java-rails.md"
+const (
+	firstRoute = "docs/first-route.md"
+	services   = "docs/quickstart-php-java-rails.md"
+)
 
 var hooklockProgram string
 
@@ -31,10 +34,10 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// place is a folder with what the page has the reader write, and the addresses that stand for those of the page.
+// place is a folder with what the pages tell the reader to write, and the addresses that stand for theirs.
 type place struct {
 	dir              string
-	public, door, up string // what the page calls :80, :8080 and :8081
+	public, door, up string // what the pages call :80, :8080 and :8081
 }
 
 func newPlace(t *testing.T) *place {
@@ -51,13 +54,13 @@ func (p *place) write(t *testing.T, name, text string) string {
 	return path
 }
 
-// here are the page's words in this place.
+// here returns text of a page with the addresses and paths of this place.
 func (p *place) here(text string) string {
 	return strings.NewReplacer("127.0.0.1:8080", p.door, "127.0.0.1:8081", p.up, "unix:///run/shop/puma.sock", "unix://"+p.dir+"/puma.sock", "bin/hooklock", hooklockProgram,
 		"whsec_…", "whsec_made_up").Replace(text)
 }
 
-// shell runs lines of the page as a shell does.
+// shell runs lines of a page in a shell.
 func (p *place) shell(t *testing.T, lines string) string {
 	t.Helper()
 	c := exec.Command("sh", "-c", p.here(lines))
@@ -69,9 +72,10 @@ func (p *place) shell(t *testing.T, lines string) string {
 	return string(out)
 }
 
+// serve starts Hooklock with the file that the reader has written.
 func (p *place) serve(t *testing.T) *testkit.Process {
 	t.Helper()
-	h := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"serve"}, Dir: p.dir, Env: []string{"HOOKLOCK__LISTEN=" + p.door, "HOOKLOCK__ADMIN__LISTEN=127.0.0.1:0"}})
+	h := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"serve", "--config", "shop.yaml"}, Dir: p.dir, Env: []string{"HOOKLOCK__LISTEN=" + p.door, "HOOKLOCK__ADMIN__LISTEN=127.0.0.1:0"}})
 	h.AwaitLine(t, h.Stderr, `"msg":"session.opened"`)
 	h.AwaitLine(t, h.Stderr, `"msg":"started"`)
 	return h
@@ -94,28 +98,28 @@ func awaitOpen(t *testing.T, p *testkit.Process, network, addr string) {
 	})
 }
 
-// checked writes the secret, and runs the checks of step 2.
+// checked writes the secret, and runs the checks of step 3.
 func (p *place) checked(t *testing.T) string {
 	t.Helper()
-	return p.shell(t, kit.Fenced(t, page, "Write the secret", "")+"true # explain fails for a delivery that is refused")
+	return p.shell(t, kit.Fenced(t, firstRoute, "Write the secret", "")+"true # explain fails for a delivery that is refused")
 }
 
 // seen checks step 5: the first sample runs, the second is replayed.
 func (p *place) seen(t *testing.T) {
 	t.Helper()
-	out := p.shell(t, kit.Fenced(t, page, "## 5. See it work", ""))
+	out := p.shell(t, kit.Fenced(t, firstRoute, "## 5. See it work", ""))
 	if strings.Count(out, "Hooklock-Decision: executed") != 1 || strings.Count(out, "Hooklock-Decision: replayed") != 1 || strings.Count(out, "Idempotent-Replayed: true") != 1 {
 		t.Errorf("%s", out)
 	}
 }
 
-func TestTheCommandsOfThePageDoWhatItSays(t *testing.T) {
+func TestTheCommandsOfTheFirstRouteDoWhatThePageSays(t *testing.T) {
 	p := newPlace(t)
 	service := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
 	p.up = service.Addr
-	p.write(t, "sidecar.yaml", p.here(kit.Fenced(t, page, "## 2.", "yaml")))
+	p.write(t, "shop.yaml", p.here(kit.Fenced(t, firstRoute, "## 2.", "yaml")))
 	out := p.checked(t)
-	for _, want := range []string{"sidecar.yaml: valid", "stripe/acme", "evt_1", "signature_invalid"} {
+	for _, want := range []string{"shop.yaml: valid", "stripe/acme", "evt_1", "signature_invalid"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in:\n%s", want, out)
 		}
@@ -131,7 +135,7 @@ func TestBehindItPHPSeesADeliveryOnceAndItsSendersAddress(t *testing.T) {
 	fpm, _ := filepath.Glob("/usr/sbin/php-fpm*")
 	nginx, err := exec.LookPath("nginx")
 	if len(fpm) == 0 || err != nil {
-		t.Skip("PHP-FPM or nginx is not installed: the PHP part of " + page + " is not run (apt-get install php-fpm nginx-light)")
+		t.Skip("PHP-FPM or nginx is not installed: the PHP part of " + services + " is not run (apt-get install php-fpm nginx-light)")
 	}
 	p := newPlace(t)
 	p.write(t, "index.php", `<?php file_put_contents(__DIR__."/runs", "run\n", FILE_APPEND); echo $_SERVER["REMOTE_ADDR"]," ",$_SERVER["HTTP_HOOKLOCK_WORKFLOW"]," ",$_SERVER["HTTPS"] ?? "plain",":",$_SERVER["SERVER_PORT"]," ",strlen(file_get_contents("php://input"));`)
@@ -152,14 +156,14 @@ func TestBehindItPHPSeesADeliveryOnceAndItsSendersAddress(t *testing.T) {
 	_, upstream, _ := strings.Cut(shipped, "#   upstream")
 	upstream, _, _ = strings.Cut(upstream, "\n")
 	shown := strings.NewReplacer("listen 80;", "listen "+p.public+";", "/etc/nginx/webhooks.conf", p.write(t, "webhooks.conf", strings.ReplaceAll(shipped, "192.0.2.10", "127.0.0.7")),
-		"/srv/shop/public", p.dir, "unix:/run/php/php-fpm.sock", "unix:"+socket, "include fastcgi_params", "include "+p.write(t, "fastcgi_params", fastcgi)).Replace(p.here(kit.Fenced(t, page, "### PHP", "nginx")))
+		"/srv/shop/public", p.dir, "unix:/run/php/php-fpm.sock", "unix:"+socket, "include fastcgi_params", "include "+p.write(t, "fastcgi_params", fastcgi)).Replace(p.here(kit.Fenced(t, services, "## PHP", "nginx")))
 	conf := p.write(t, "nginx.conf", strings.NewReplacer("DIR", p.dir).Replace(`daemon off; master_process off; pid DIR/nginx.pid; error_log stderr; events {} http { access_log off;
 client_body_temp_path DIR/a; proxy_temp_path DIR/b; fastcgi_temp_path DIR/c; uwsgi_temp_path DIR/d; scgi_temp_path DIR/e;
 upstream `)+p.here(upstream)+"\n"+shown+"}\n")
 	web := testkit.Start(t, testkit.Command{Program: nginx, Args: []string{"-p", p.dir, "-c", conf, "-e", "stderr"}})
 	awaitOpen(t, web, "tcp", p.public)
 
-	p.write(t, "sidecar.yaml", p.here(kit.Fenced(t, page, "## 2.", "yaml")))
+	p.write(t, "shop.yaml", "unmatched: pass\n"+p.here(kit.Fenced(t, firstRoute, "## 2.", "yaml")))
 	p.checked(t)
 	p.serve(t)
 	p.seen(t)
@@ -195,14 +199,14 @@ fastcgi_param SERVER_PROTOCOL $server_protocol; fastcgi_param GATEWAY_INTERFACE 
 func TestBehindItPumaSeesADeliveryOnce(t *testing.T) {
 	puma, err := exec.LookPath("puma")
 	if err != nil {
-		t.Skip("Puma is not installed: the Rails part of " + page + " is not run (apt-get install puma)")
+		t.Skip("Puma is not installed: the Rails part of " + services + " is not run (apt-get install puma)")
 	}
 	p := newPlace(t)
 	p.write(t, "config.ru", `n = 0; run ->(env) { n += 1; [200, {}, ["#{n} #{env["HTTP_X_FORWARDED_FOR"]} #{env["HTTP_HOOKLOCK_WORKFLOW"]}"]] }`)
-	config := p.write(t, "puma.rb", p.here(kit.Fenced(t, page, "### Rails", "ruby")))
+	config := p.write(t, "puma.rb", p.here(kit.Fenced(t, services, "## Rails", "ruby")))
 	server := testkit.Start(t, testkit.Command{Program: puma, Args: []string{"-C", config, "-e", "production", filepath.Join(p.dir, "config.ru")}, Dir: p.dir})
 	awaitOpen(t, server, "unix", filepath.Join(p.dir, "puma.sock"))
-	p.write(t, "sidecar.yaml", p.here(kit.Fenced(t, page, "and in sidecar.yaml", "yaml")))
+	p.write(t, "shop.yaml", p.here(kit.Fenced(t, services, "and in the configuration", "yaml")))
 	p.serve(t)
 	for _, want := range []string{"executed", "replayed"} {
 		a := testkit.Post(t, p.door, "/hooks/orders", "{}", "Idempotency-Key: 1")
