@@ -123,7 +123,7 @@ func certificateFinding(check, certFile, keyFile string) diagnose.Finding {
 		return f
 	}
 	left := time.Until(pair.Leaf.NotAfter)
-	f.Found = fmt.Sprintf("%s is valid until %s", certFile, remote.Stamp(pair.Leaf.NotAfter))
+	f.Found = fmt.Sprintf("%s is valid until %s", certFile, cli.Zone{}.Stamp(pair.Leaf.NotAfter))
 	switch {
 	case left < 0:
 		f.Result, f.Advice = diagnose.Failed, "renew it: nobody trusts it any more"

@@ -41,7 +41,10 @@ refused, nothing to do, or unknown (etcd did not answer).`,
   hooklock audit list -o json | jq -r '.audits[] | select(.result == "refused") | .code'`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error { return audits(ctx, d, q, limit, cursor).print(d) })
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				d.moments(&q.Since, &q.Until)
+				return audits(ctx, d, q, limit, cursor).print(d)
+			})
 		},
 	}
 	for _, t := range []struct {
@@ -52,8 +55,8 @@ refused, nothing to do, or unknown (etcd did not answer).`,
 		{&q.What, "what", "only what begins so: execution., lock.force_release"},
 		{&q.Workflow, "workflow", "only of this workflow, or of those that fit a pattern: stripe/*"},
 		{&q.ExecutionID, "execution", "only about this execution"},
-		{&q.Since, "since", "only since: a time (2026-01-31T12:00:00Z), or how long ago (24h)"},
-		{&q.Until, "until", "only until: a time, or how long ago"},
+		{&q.Since, "since", "only since "+momentsHelp},
+		{&q.Until, "until", "only until then"},
 	} {
 		cmd.Flags().StringVar(t.into, t.name, "", t.usage)
 		NoFiles(cmd, t.name)

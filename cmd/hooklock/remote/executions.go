@@ -33,7 +33,7 @@ execution is one whose sender was told that it is accepted: its request is kept,
 	return cmd
 }
 
-func executionRow(x *client.Execution, now time.Time) []string {
+func (d *Desk) executionRow(x *client.Execution, now time.Time) []string {
 	age := ""
 	if !x.StartedAt.IsZero() {
 		age = cli.Span(now.Sub(x.StartedAt.Time))
@@ -44,7 +44,7 @@ func executionRow(x *client.Execution, now time.Time) []string {
 	}
 	return []string{
 		id, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
-		strconv.FormatInt(x.Duplicates, 10), x.Workflow, eventOf(x), why(x),
+		strconv.FormatInt(x.Duplicates, 10), x.Workflow, eventOf(x), d.why(x),
 	}
 }
 
@@ -57,7 +57,7 @@ func took(from, to time.Time) string {
 }
 
 // why is the reason of an end that is no success, or of one that is asked for.
-func why(x *client.Execution) string {
+func (d *Desk) why(x *client.Execution) string {
 	switch {
 	case x.Error != nil && x.Error.Detail != "":
 		return x.Error.Code + ": " + x.Error.Detail + x.LastFailed()
@@ -71,7 +71,7 @@ func why(x *client.Execution) string {
 		return x.Released.Text()
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
-		return strings.TrimSuffix(fmt.Sprintf("%s: %d at %s; %s", decided(last), last.Status, Stamp(last.At.Time), last.Behind.Text(Stamp)), "; ")
+		return strings.TrimSuffix(fmt.Sprintf("%s: %d at %s; %s", decided(last), last.Status, d.shown.Stamp(last.At.Time), last.Behind.Text(d.shown.Stamp)), "; ")
 	}
 	return x.AbortedBy
 }
@@ -127,7 +127,7 @@ func (d *Desk) lockText(ctx context.Context, x *client.Execution) string {
 	case l.ExecutionID == x.ExecutionID:
 		text := lockState(l)
 		if left := timeLeft(l); left != "" {
-			text += ", until " + Stamp(l.ExpiresAt.Time) + " (in " + left + ")"
+			text += ", until " + d.shown.Stamp(l.ExpiresAt.Time) + " (in " + left + ")"
 		}
 		return fmt.Sprintf("%s; waiting behind it: %d", text, l.Waiting)
 	case x.Status == client.Pending:
@@ -160,20 +160,20 @@ func (d *Desk) showRows(x *client.Execution, lock string) error {
 	add("holder", x.Holder)
 	add("lock", lock)
 	if !x.StartedAt.IsZero() {
-		add("started", Stamp(x.StartedAt.Time)+" ("+cli.Span(time.Since(x.StartedAt.Time))+" ago)")
+		add("started", d.shown.Stamp(x.StartedAt.Time)+" ("+cli.Span(time.Since(x.StartedAt.Time))+" ago)")
 	}
 	if !x.FinishedAt.IsZero() {
-		add("finished", Stamp(x.FinishedAt.Time)+" (it took "+took(x.StartedAt.Time, x.FinishedAt.Time)+")")
+		add("finished", d.shown.Stamp(x.FinishedAt.Time)+" (it took "+took(x.StartedAt.Time, x.FinishedAt.Time)+")")
 	}
 	if x.Error != nil {
-		add("error", why(x))
+		add("error", d.why(x))
 	}
 	switch {
 	case x.AbortedAt.IsZero():
 	case x.FinishedAt.IsZero():
-		add("cancel asked", Stamp(x.AbortedAt.Time)+" by "+why(x))
+		add("cancel asked", d.shown.Stamp(x.AbortedAt.Time)+" by "+d.why(x))
 	default:
-		add("aborted", Stamp(x.AbortedAt.Time)+" by "+why(x))
+		add("aborted", d.shown.Stamp(x.AbortedAt.Time)+" by "+d.why(x))
 	}
 	if x.Final {
 		add("final", "its event never runs again, unless this is forgotten")
@@ -183,12 +183,12 @@ func (d *Desk) showRows(x *client.Execution, lock string) error {
 		add("order", orderText(o))
 	}
 	if l := x.Latest; l != nil {
-		add("latest", latestText(l))
+		add("latest", d.latestText(l))
 	}
 	if x.Response != nil {
 		add("response", responseText(x.Response))
 	}
-	showParked(x, add)
+	d.showParked(x, add)
 	add("duplicates", strconv.FormatInt(x.Duplicates, 10))
 	add("trace", x.TraceID)
 	if err := t.Flush(); err != nil {
@@ -213,10 +213,10 @@ func orderText(o *client.Order) string {
 	return text
 }
 
-func latestText(l *client.Latest) string {
+func (d *Desk) latestText(l *client.Latest) string {
 	text := fmt.Sprintf("a newer one would replace it; it has replaced %d", l.Replaced)
 	if !l.NotBefore.IsZero() {
-		text += ", and runs after " + Stamp(l.NotBefore.Time) + " at the earliest"
+		text += ", and runs after " + d.shown.Stamp(l.NotBefore.Time) + " at the earliest"
 	}
 	return text
 }
@@ -236,7 +236,7 @@ func (d *Desk) steps(steps []client.Step) error {
 	for _, s := range steps {
 		started := ""
 		if !s.StartedAt.IsZero() {
-			started = Stamp(s.StartedAt.Time)
+			started = d.shown.Stamp(s.StartedAt.Time)
 		}
 		t.Add(s.Name, s.Status, started, took(s.StartedAt.Time, s.FinishedAt.Time))
 	}

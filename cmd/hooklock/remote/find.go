@@ -43,9 +43,10 @@ hold there, too.`,
 				return cli.Misuse(err)
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				d.moments(&q.Since, &q.Until)
 				l := executions(ctx, d, q, limit, cursor)
 				if q.Parked {
-					showsParked(l)
+					d.showParkedIn(l)
 				}
 				if q.Workflow != "" && !strings.Contains(q.Workflow, "*") {
 					l.none += "; --workflow takes a whole name, and a pattern has a *: '" + cli.Plain(q.Workflow) + "*'"
@@ -68,7 +69,7 @@ func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int
 		name: "executions", none: "no such execution is known", limit: limit, cursor: cursor,
 		head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT", "WHY"},
 		drop: []string{"TOOK", "ATTEMPT", "DUPLICATES", "WHY", "OUTCOME", "WORKFLOW"}, cut: map[string]int{"WORKFLOW": 8, "EVENT": 8, "WHY": 16},
-		row: func(x *client.Execution) []string { return executionRow(x, now) }, raw: (*client.Execution).RawJSON,
+		row: func(x *client.Execution) []string { return d.executionRow(x, now) }, raw: (*client.Execution).RawJSON,
 		page: func(limit int, cursor string) ([]client.Execution, string, error) {
 			q.Limit, q.Cursor = limit, cursor
 			page, err := d.ExecutionPage(ctx, q)
@@ -97,8 +98,8 @@ func (f *filter) flags(cmd *cobra.Command) {
 		{&f.status, "status", "only with this status: " + strings.Join(statusNames(), ", "), statusNames()},
 		{&f.outcome, "outcome", "only with this outcome: " + strings.Join(outcomeNames(), ", "), outcomeNames()},
 		{&f.q.Decision, "decision", "only events of which a delivery was answered so, e.g. locked; decisions.md lists them", decisionNames()},
-		{&f.q.Since, "since", "only what ended (or began, where it has not ended) since: a time (2026-01-31T12:00:00Z), or how long ago (10m)", nil},
-		{&f.q.Until, "until", "only what ended (or began) until: a time, or how long ago", nil},
+		{&f.q.Since, "since", "only what ended (or began, where it has not ended) since "+momentsHelp, nil},
+		{&f.q.Until, "until", "only what ended (or began) until then", nil},
 		{&f.q.EventID, "event", "only of the event that its sender calls so", nil},
 	}
 	for _, t := range texts {
@@ -225,15 +226,15 @@ func (d *Desk) history(x *client.Execution) error {
 		t.Drop, t.Cut = []string{"TRACE", "TOOK", "ANSWER", "OUTCOME"}, map[string]int{"WHY": 16}
 		for i := range x.Attempts {
 			a := &x.Attempts[i]
-			t.Add(a.ExecutionID, string(a.Status), string(a.Outcome), Stamp(a.StartedAt.Time), took(a.StartedAt.Time, a.FinishedAt.Time), number(a.Answer), a.TraceID,
-				why(&client.Execution{Error: a.Error, AbortedBy: a.AbortedBy, AbortReason: a.AbortReason}))
+			t.Add(a.ExecutionID, string(a.Status), string(a.Outcome), d.shown.Stamp(a.StartedAt.Time), took(a.StartedAt.Time, a.FinishedAt.Time), number(a.Answer), a.TraceID,
+				d.why(&client.Execution{Error: a.Error, AbortedBy: a.AbortedBy, AbortReason: a.AbortReason}))
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
 	}
 	if x.Released != nil {
-		fmt.Fprintf(d.e.Stdout, "\n%s: %s\n", Stamp(x.Released.At.Time), cli.Plain(x.Released.Text()))
+		fmt.Fprintf(d.e.Stdout, "\n%s: %s\n", d.shown.Stamp(x.Released.At.Time), cli.Plain(x.Released.Text()))
 	}
 	if x.Arrivals == nil {
 		return nil
@@ -247,7 +248,7 @@ func (d *Desk) history(x *client.Execution) error {
 	}
 	for i := range arrivals {
 		a := &arrivals[i]
-		t.Add(Stamp(a.At.Time), decided(a), number(a.Status), a.From, a.ExecutionID, strings.Join(a.Differs, ", "), a.TraceID, a.Behind.Text(Stamp))
+		t.Add(d.shown.Stamp(a.At.Time), decided(a), number(a.Status), a.From, a.ExecutionID, strings.Join(a.Differs, ", "), a.TraceID, a.Behind.Text(d.shown.Stamp))
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -198,16 +197,13 @@ func printLock(d *Desk, l *client.Lock) error {
 	t.Add("execution", l.ExecutionID)
 	t.Add("holder", l.Holder)
 	t.Add("token", strconv.FormatInt(l.Token, 10))
-	t.Add("locked at", Stamp(l.LockedAt.Time)+" ("+cli.SpanSeconds(l.HeldFor)+" ago)")
+	t.Add("locked at", d.shown.Stamp(l.LockedAt.Time)+" ("+cli.SpanSeconds(l.HeldFor)+" ago)")
 	if left := timeLeft(l); left != "" {
-		t.Add("expires at", Stamp(l.ExpiresAt.Time)+" (in "+left+")")
+		t.Add("expires at", d.shown.Stamp(l.ExpiresAt.Time)+" (in "+left+")")
 	}
 	t.Add("waiting", strconv.Itoa(l.Waiting))
 	return t.Flush()
 }
-
-// Stamp is a time as the API writes it.
-func Stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func newLocksRelease(e *cli.Environment, r *Remote) *cobra.Command {
 	var execution, reason string

@@ -47,16 +47,16 @@ func (p *parkedFlags) narrow(q *client.ExecutionQuery) error {
 	return nil
 }
 
-// showsParked makes l, of what is parked, show what it waits for.
-func showsParked(l *listing[client.Execution]) {
+// showParkedIn makes l, of what is parked, show what it waits for.
+func (d *Desk) showParkedIn(l *listing[client.Execution]) {
 	now := time.Now()
-	l.none, l.head, l.row = "nothing like that is kept", parkedHead, func(x *client.Execution) []string { return parkedRow(x, now) }
+	l.none, l.head, l.row = "nothing like that is kept", parkedHead, func(x *client.Execution) []string { return d.parkedRow(x, now) }
 }
 
 var parkedHead = []string{"EXECUTION", "STATE", "AGE", "TRIES", "NEXT", "WORKFLOW", "EVENT", "WHY"}
 
-func parkedRow(x *client.Execution, now time.Time) []string {
-	state, since, tries, next, because := "dead letter", x.StartedAt, x.Tries, "", why(x)
+func (d *Desk) parkedRow(x *client.Execution, now time.Time) []string {
+	state, since, tries, next, because := "dead letter", x.StartedAt, x.Tries, "", d.why(x)
 	if p := x.Parked; p != nil {
 		state, since, tries, because = string(client.ParkWaiting), p.Since, p.Tries, evidence(p.LastEvidence)+x.LastFailed()
 		if !p.NextAttempt.IsZero() {
@@ -87,7 +87,7 @@ func evidence(e *client.Evidence) string {
 }
 
 // showParked adds what a parked execution waits for, and what is kept of one that has ended.
-func showParked(x *client.Execution, add func(name, value string)) {
+func (d *Desk) showParked(x *client.Execution, add func(name, value string)) {
 	if x.RequestKept {
 		add("request", "kept: it can be run again")
 	}
@@ -99,13 +99,13 @@ func showParked(x *client.Execution, add func(name, value string)) {
 	if p == nil {
 		return
 	}
-	add("waits since", Stamp(p.Since.Time)+" ("+cli.Span(time.Since(p.Since.Time))+" ago), for "+p.On)
+	add("waits since", d.shown.Stamp(p.Since.Time)+" ("+cli.Span(time.Since(p.Since.Time))+" ago), for "+p.On)
 	add("tries", fmt.Sprintf("%d, of which %d failed", p.Tries, p.Failures))
 	if p.LastEvidence != nil {
-		add("last try", Stamp(p.LastEvidence.At.Time)+" "+evidence(p.LastEvidence))
+		add("last try", d.shown.Stamp(p.LastEvidence.At.Time)+" "+evidence(p.LastEvidence))
 	}
 	if !p.NextAttempt.IsZero() {
-		add("next try", Stamp(p.NextAttempt.Time))
+		add("next try", d.shown.Stamp(p.NextAttempt.Time))
 	}
 	add("blocked", p.Blocked)
 }

@@ -74,7 +74,7 @@ A route that the replica does not have is refused, and so is a pattern that no k
 						return err
 					}
 				}
-				return d.Done(p.RawJSON(), pauseText(p)+fits)
+				return d.Done(p.RawJSON(), d.pauseText(p)+fits)
 			})
 		},
 	}
@@ -158,7 +158,7 @@ func (d *Desk) drained(ctx context.Context, scope string) (p *client.Pause, err 
 			select {
 			case <-time.After(drainLook):
 			case <-ctx.Done():
-				return cli.WithCode(fmt.Errorf("%s; interrupted, and it stays paused", pauseText(p)), cli.ExitFailed)
+				return cli.WithCode(fmt.Errorf("%s; interrupted, and it stays paused", d.pauseText(p)), cli.ExitFailed)
 			}
 		}
 	})
@@ -166,10 +166,10 @@ func (d *Desk) drained(ctx context.Context, scope string) (p *client.Pause, err 
 }
 
 // pauseText says how far a pause has come.
-func pauseText(p *client.Pause) string {
+func (d *Desk) pauseText(p *client.Pause) string {
 	text := p.Scope + " is paused"
 	if !p.Until.IsZero() {
-		text += " until " + Stamp(p.Until.Time)
+		text += " until " + d.shown.Stamp(p.Until.Time)
 	}
 	switch {
 	case p.Drained:

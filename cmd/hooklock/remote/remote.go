@@ -32,7 +32,8 @@ const (
 type Remote struct {
 	url, tokenFile, config string
 	tls                    client.TLS
-	output                 string
+	output, zone           string
+	utc                    bool
 	watch                  time.Duration // 0 = ask once
 }
 
@@ -56,8 +57,10 @@ func (r *Remote) Flags(cmd *cobra.Command) {
 	f.StringVar(&r.tls.CertFile, "cert-file", "", "client certificate, where admin.tls asks for one")
 	f.StringVar(&r.tls.KeyFile, "key-file", "", "key of the client certificate")
 	f.StringVarP(&r.output, "output", "o", outputTable, "table, wide (all columns), or json or yaml as the API has it")
+	f.StringVar(&r.zone, "tz", "", "time zone of the times that are shown and given, such as Europe/Berlin (default: Local; UTC in what goes to no terminal)")
+	f.BoolVar(&r.utc, "utc", false, "the same as --tz UTC")
 	complete(cmd, "output", outputs...)
-	NoFiles(cmd, "admin")
+	NoFiles(cmd, "admin", "tz")
 }
 
 // watchFlag adds --watch to a command that looks.
@@ -75,6 +78,8 @@ type Desk struct {
 	token    string // which token is sent, or why none is; a sentence without an end
 	output   string
 	screen   cli.Screen
+	shown    cli.Zone // of times that are shown
+	given    cli.Zone // of times that flags give
 	progress *progress
 }
 
@@ -106,6 +111,9 @@ func (r *Remote) Run(ctx context.Context, e *cli.Environment, work func(context.
 	if !slices.Contains(outputs, r.output) {
 		return cli.Misuse(fmt.Errorf("-o %s: use %s", cli.Plain(r.output), strings.Join(outputs, ", ")))
 	}
+	if r.utc && r.zone != "" {
+		return cli.Misuse(errors.New("--utc, --tz: give one of them"))
+	}
 	if r.watch < 0 || r.watch > 0 && r.watch < shortestWatch {
 		return cli.Misuse(fmt.Errorf("--watch=%s: give at least %s", r.watch, shortestWatch))
 	}
@@ -125,6 +133,9 @@ func (r *Remote) Run(ctx context.Context, e *cli.Environment, work func(context.
 func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 	d := &Desk{output: r.output, screen: e.ScreenOf(e.Stdout), progress: newProgress(e)}
 	d.e = &cli.Environment{Env: e.Env, Stdout: d.progress.beside(e.Stdout), Stderr: d.progress.beside(e.Stderr)}
+	if err := r.zones(d); err != nil {
+		return nil, err
+	}
 	c, err := r.configuration(e)
 	if err != nil {
 		return nil, err
@@ -150,6 +161,31 @@ func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 		return nil, cli.Misuse(fmt.Errorf("--admin %s: %w", cli.Plain(withoutPassword(d.url)), err))
 	}
 	return d, nil
+}
+
+// zones sets the zones of d. What goes to no terminal has times as the API writes them, unless a zone is named.
+func (r *Remote) zones(d *Desk) (err error) {
+	name := firstOf(r.zone, "Local")
+	if r.utc {
+		name = "UTC"
+	}
+	if d.given, err = cli.ZoneNamed(name); err != nil {
+		return err
+	}
+	if d.screen.Terminal() || r.zone != "" {
+		d.shown = d.given
+	}
+	return nil
+}
+
+// momentsHelp ends the help of a flag that takes a time.
+const momentsHelp = `a time (02:13, "yesterday 22:00", "2026-01-31 12:00", 2026-01-31T12:00:00Z), or how long ago (10m)`
+
+// moments rewrites the times that flags gave as the API takes them.
+func (d *Desk) moments(times ...*string) {
+	for _, t := range times {
+		*t = d.given.Moment(*t, time.Now())
+	}
 }
 
 // ConfigFile is the file that --config names, or the one that commands read otherwise.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,6 +41,7 @@ It is counted in memory, by the process that is asked, since its start and at mo
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				d.moments(&since)
 				found, err := d.Report(ctx, since)
 				if err != nil {
 					return err
@@ -52,14 +52,14 @@ It is counted in memory, by the process that is asked, since its start and at mo
 	}
 	r.Flags(cmd)
 	r.watchFlag(cmd)
-	cmd.Flags().StringVar(&since, "since", "", "a time (2026-01-31T12:00:00Z), or how long ago (24h); default: all that is known")
+	cmd.Flags().StringVar(&since, "since", "", "only since "+momentsHelp+"; default: all that is known")
 	cmd.Flags().BoolVar(&examples, "examples", false, "print the newest examples of each finding, too")
 	NoFiles(cmd, "since")
 	return cmd
 }
 
 func (d *Desk) printReport(r *client.Report, examples bool) error {
-	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), r.Since.UTC().Format(time.RFC3339), cli.Span(r.Until.Sub(r.Since)))
+	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), d.shown.Stamp(r.Since), cli.Span(r.Until.Sub(r.Since)))
 	t := d.table("ROUTE", "MODE", "DELIVERIES", "STALE", "DUPLICATES", "OVERLAPS", "MISMATCHES", "MISSING", "FORGED", "UNNAMED")
 	t.Drop, t.Cut = []string{"MODE", "UNNAMED", "STALE"}, map[string]int{"ROUTE": 8}
 	for i := range r.Routes {
@@ -84,7 +84,7 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 		for _, f := range findingsOf(route) {
 			for j := range f.Examples {
 				x := &f.Examples[j]
-				t.Add(route.Route, f.name, x.At.UTC().Format(time.RFC3339), x.Decision, x.Key, x.Workflow, x.ExecutionID, strings.TrimSpace(x.Code+" "+x.Signature))
+				t.Add(route.Route, f.name, d.shown.Stamp(x.At), x.Decision, x.Key, x.Workflow, x.ExecutionID, strings.TrimSpace(x.Code+" "+x.Signature))
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (d *Desk) printChanging(r *client.Report) {
 		}
 		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s at %s); say idempotency.on_mismatch: replay; "+
 			"without verify execute, or replay_unsigned where nobody but the sender reaches it\n",
-			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key), c.At.UTC().Format(time.RFC3339))
+			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key), d.shown.Stamp(c.At))
 	}
 }
 

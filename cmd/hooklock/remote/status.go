@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -239,7 +238,7 @@ func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin boo
 			return err
 		}
 		return d.object(running.RawJSON(), func() error {
-			fmt.Fprintf(d.e.Stderr, "%s sha256:%s, loaded %s\n", cli.Plain(running.File), cli.Plain(running.SHA256), running.LoadedAt.UTC().Format(time.RFC3339))
+			fmt.Fprintf(d.e.Stderr, "%s sha256:%s, loaded %s\n", cli.Plain(running.File), cli.Plain(running.SHA256), d.shown.Stamp(running.LoadedAt.Time))
 			for line := range strings.Lines(running.YAML) {
 				if _, err := fmt.Fprintln(d.e.Stdout, cli.Plain(strings.TrimSuffix(line, "\n"))); err != nil {
 					return err
