@@ -75,6 +75,7 @@ the lock, or it has ended).`,
 	}
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
+	cli.WrapHelp(root, e)
 	root.SetOut(e.Stdout)
 	root.SetErr(e.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

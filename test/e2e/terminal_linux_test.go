@@ -72,7 +72,8 @@ func TestOnATerminalNoLineIsLongerThanItIsWide(t *testing.T) {
 	h, long := crowded(t)
 	env := []string{"HOOKLOCK_ADMIN=http://" + h.Admin}
 	for _, args := range [][]string{
-		{"locks", "list"}, {"executions", "list"}, {"status"}, {"report", "--examples"}, {"locks", "get", long}, {"locks", "list", "--prefix", "hold/"},
+		{"locks", "list"}, {"executions", "list"}, {"status"}, {"report", "--examples"}, {"locks", "get", long}, {"locks", "list", "--prefix", "hold/"}, {"audit", "list"},
+		{"executions", "--help"}, {"executions", "list", "--help"}, {"status", "--help"},
 	} {
 		text := shown(t, filepath.Dir(h.Config), env, args...)
 		for line := range strings.Lines(colour.ReplaceAllString(text, "")) {
@@ -83,6 +84,30 @@ func TestOnATerminalNoLineIsLongerThanItIsWide(t *testing.T) {
 	}
 	if wide := shown(t, filepath.Dir(h.Config), env, "locks", "list", "-o", "wide"); !strings.Contains(wide, long) || !strings.Contains(wide, "HOLDER") {
 		t.Errorf("wide leaves something out: %s", wide)
+	}
+}
+
+// What a person needs first is in 80 columns: whether a change was refused, and how many deliveries came.
+func TestEightyColumnsShowWhatMatters(t *testing.T) {
+	t.Parallel()
+	h, long := crowded(t)
+	dir, env := filepath.Dir(h.Config), []string{"HOOKLOCK_ADMIN=http://" + h.Admin, "TZ=Europe/Berlin"}
+	refused := exec.CommandContext(t.Context(), hooklockProgram, "resume", "route:plain", "--admin", "http://"+h.Admin)
+	refused.Dir = dir
+	if out, err := refused.CombinedOutput(); err == nil {
+		t.Fatalf("it was not paused: %s", out)
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"audit", "list"}, `resume +refused: pause_not_found`},
+		{[]string{"report"}, `ROUTE +MODE +DELIVERIES\s`},
+		{[]string{"locks", "get", long}, `locked at +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} CES?T \(`},
+	} {
+		testkit.Until(t, c.says, func() bool {
+			return regexp.MustCompile(c.says).MatchString(colour.ReplaceAllString(shown(t, dir, env, c.args...), ""))
+		})
 	}
 }
 

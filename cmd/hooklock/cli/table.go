@@ -22,17 +22,21 @@ const (
 	narrowest = 8
 )
 
-// Table prints rows in columns, some rows at a time, so that a long list is not held in memory. Every cell is made plain. On a terminal no line
-// is longer than that is wide: columns are left out, and cells cut; without a head, the last cell goes on in the next line.
+// Table prints rows in columns. Flush prints the rows since the last one, so that a long list is not held in memory. Every cell is made plain.
+// On a terminal no line is longer than the terminal is wide: columns are left out and cells are cut. Without a head, the last cell is wrapped.
 type Table struct {
 	Out    io.Writer
 	Screen Screen
 	Head   []string
-	// Drop are the heads of the columns that a narrow terminal does without, the first of them first.
+	// Drop lists the heads of the columns that a narrow terminal leaves out, the first one first.
 	Drop []string
-	// Cut are the heads of the columns that may be cut there, with the columns of the terminal that each is left at least.
+	// Cut maps the heads of the columns that may be cut to the width that each keeps at least.
 	Cut map[string]int
-	// Hue is that of a cell; nil: all are plain.
+	// Middle lists the heads of the columns that are cut in the middle: of IDs, which differ at their ends.
+	Middle []string
+	// Empty is a cell that says nothing: a terminal is not shown a column that has it in each of the first rows, unless it is in Cut.
+	Empty string
+	// Hue returns the hue of a cell; nil: all are plain.
 	Hue func(head, cell string) Hue
 
 	Rows   [][]string
@@ -42,7 +46,7 @@ type Table struct {
 	Begun  bool
 }
 
-// Add keeps a row until flush. An empty cell is shown as "-", but for the name in a table without a head.
+// Add keeps a row until Flush. An empty cell is shown as "-", except for the name in a table without a head.
 func (t *Table) Add(cells ...string) {
 	for i, cell := range cells {
 		if cells[i] = Plain(cell); cells[i] == "" && (i > 0 || t.Head != nil) {
@@ -123,6 +127,12 @@ func (t *Table) fit() {
 		}
 		return n
 	}
+	if t.Empty != "" && !t.Begun {
+		for i := range t.Head {
+			_, keep := t.Cut[t.Head[i]]
+			t.out[i] = !keep && !slices.ContainsFunc(t.Rows, func(cells []string) bool { return cells[i] != t.Empty })
+		}
+	}
 	for _, name := range t.Drop {
 		if over() <= spare() {
 			break
@@ -142,7 +152,7 @@ func (t *Table) fit() {
 	}
 }
 
-// row writes a row of a table with a head, or a name with its value.
+// row writes a row.
 func (t *Table) row(text *strings.Builder, cells []string, last Hue) {
 	if t.Head == nil {
 		t.pair(text, cells, last)
@@ -166,7 +176,7 @@ func (t *Table) line(text *strings.Builder, cells []string, hue func(int) Hue) {
 			continue
 		}
 		if t.Screen.Terminal() {
-			cell = columns().Truncate(cell, t.widths[i], "…")
+			cell = t.cut(i, cell)
 		}
 		text.WriteString(strings.Repeat(" ", gap))
 		text.WriteString(t.Screen.Paint(hue(i), cell))
@@ -175,11 +185,24 @@ func (t *Table) line(text *strings.Builder, cells []string, hue func(int) Hue) {
 	text.WriteByte('\n')
 }
 
-// pair writes a name and its value, which goes on below itself where it is longer than the screen is wide.
+// cut returns a cell that is no wider than its column.
+func (t *Table) cut(column int, cell string) string {
+	n := t.widths[column]
+	if Width(cell) <= n || !slices.Contains(t.Middle, t.Head[column]) {
+		return columns().Truncate(cell, n, "…")
+	}
+	begin := columns().Truncate(cell, n/2, "")
+	return begin + columns().TruncatePrefix(cell, n-Width(begin), "…")
+}
+
+// pair writes names and a value behind them, which is wrapped below itself.
 func (t *Table) pair(text *strings.Builder, cells []string, last Hue) {
-	indent := t.widths[0] + 2
-	text.WriteString(cells[0] + strings.Repeat(" ", indent-Width(cells[0])))
-	for n, piece := range fold(cells[1], t.Screen.Width-indent) {
+	indent, value := 0, cells[len(cells)-1]
+	for i, cell := range cells[:len(cells)-1] {
+		text.WriteString(cell + strings.Repeat(" ", max(t.widths[i]-Width(cell), 0)+2))
+		indent += t.widths[i] + 2
+	}
+	for n, piece := range fold(value, t.Screen.Width-indent) {
 		if n > 0 {
 			text.WriteString("\n" + strings.Repeat(" ", indent))
 		}

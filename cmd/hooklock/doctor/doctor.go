@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -130,13 +129,13 @@ func printFindings(e *cli.Environment, findings []diagnose.Finding, asJSON bool)
 			Checks []diagnose.Finding `json:"checks"`
 		}{append([]diagnose.Finding{}, findings...)})
 	}
-	w := tabwriter.NewWriter(e.Stdout, 0, 4, 2, ' ', 0)
+	t := &cli.Table{Out: e.Stdout, Screen: e.ScreenOf(e.Stdout)}
 	for _, f := range findings {
 		text := f.Found
 		if f.Advice != "" {
 			text += "; " + f.Advice
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Result, f.Check, text)
+		t.Add(string(f.Result), f.Check, text)
 	}
-	return w.Flush()
+	return t.Flush()
 }

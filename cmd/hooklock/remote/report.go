@@ -26,12 +26,12 @@ would stop:
   STALE       events that are older than one of their scope that went through, where the route has an order; and
               those that a newer one replaced while they waited (strategy latest)
   DUPLICATES  copies of an event that is settled or runs: they would get the first answer, or a 409
-  OVERLAPS    other events of a workflow while one ran: they would wait, or be refused; and events that a limit
+  BUSY        other events of a workflow while one ran: they would wait, or be refused; and events that a limit
               had no slot for
   MISMATCHES  a known event ID with another request
-  MISSING     deliveries without an event ID
-  FORGED      signatures that are not valid
-  UNNAMED     deliveries of which no workflow or key could be made
+  NO-ID       deliveries without an event ID
+  BAD-SIG     signatures that are not valid
+  UNREADABLE  deliveries of which no workflow or key could be made
 
 It is counted in memory, by the process that is asked, since its start and at most 7 days back. Behind a load balancer, ask each replica
 (--admin); the metric hooklock_deliveries_total has the same counts over all of them.`,
@@ -60,8 +60,8 @@ It is counted in memory, by the process that is asked, since its start and at mo
 
 func (d *Desk) printReport(r *client.Report, examples bool) error {
 	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), d.shown.Stamp(r.Since), cli.Span(r.Until.Sub(r.Since)))
-	t := d.table("ROUTE", "MODE", "DELIVERIES", "STALE", "DUPLICATES", "OVERLAPS", "MISMATCHES", "MISSING", "FORGED", "UNNAMED")
-	t.Drop, t.Cut = []string{"MODE", "UNNAMED", "STALE"}, map[string]int{"ROUTE": 8}
+	t := d.table("ROUTE", "MODE", "DELIVERIES", "STALE", "DUPLICATES", "BUSY", "MISMATCHES", "NO-ID", "BAD-SIG", "UNREADABLE")
+	t.Drop, t.Cut, t.Empty = []string{"MODE"}, map[string]int{"ROUTE": 8, "DELIVERIES": 10}, "0"
 	for i := range r.Routes {
 		route := &r.Routes[i]
 		row := []string{route.Route, route.Mode, strconv.FormatInt(route.Deliveries, 10)}
