@@ -37,7 +37,7 @@ func TestWhatIsParkedIsListedByState(t *testing.T) {
 	if code, out, _ := command(t, nil, "executions", "list", "--blocked", "--workflow", "orders/ac*", at); code != cli.ExitFine || strings.Count(out, "\n") != 2 {
 		t.Errorf("%d %s", code, out)
 	}
-	if code, _, problems := command(t, nil, "executions", "list", "--dead-letters", at); code != cli.ExitFine || !strings.Contains(problems, "nothing like that is kept") {
+	if code, _, problems := command(t, nil, "executions", "list", "--dead-letters", at); code != cli.ExitFine || !strings.Contains(problems, "no dead letters") {
 		t.Errorf("%d %s", code, problems)
 	}
 	filters := []string{"executions", "list", "--parked", "--route=orders", "--outcome=unknown", "--event=evt_9", "--since=1h", "--until=10m", at}
@@ -78,7 +78,7 @@ func TestAPersonsWordGoesToOneExecution(t *testing.T) {
 	}{
 		{[]string{"run", id}, id + " is tried now", 0},
 		{[]string{"skip", id}, id + " is to stop", 0},
-		{[]string{"rerun", letter}, id + " is the new execution", 0},
+		{[]string{"rerun", letter}, "retrying as " + id + ", last in the queue of orders/acme", 0},
 		{[]string{"rerun", other}, "request_not_kept", cli.ExitNotFound},
 		{[]string{"request", other}, "request_not_kept", cli.ExitNotFound},
 	} {
@@ -112,7 +112,7 @@ func TestManyGoOnPartByPart(t *testing.T) {
 	})
 	at := "--admin=" + api.url
 	code, out, problems := command(t, nil, "executions", "rerun", "--dead-letters", "--route", "orders", "--rate", "50", "--reason", "repaired", at)
-	if code != cli.ExitFine || !strings.Contains(out, "exec_new") || !strings.Contains(problems, "1 fit, 1 done, 0 refused") {
+	if code != cli.ExitFine || !strings.Contains(out, "exec_new") || !strings.Contains(problems, "1 match, 1 done, 0 refused") {
 		t.Errorf("%d %s%s", code, out, problems)
 	}
 	if want := `{"reason":"repaired","filter":{"route":"orders","state":"dead_letter"},"rate":50}`; !strings.HasSuffix(api.last(), want) {
@@ -120,6 +120,9 @@ func TestManyGoOnPartByPart(t *testing.T) {
 	}
 	if code, out, _ = command(t, nil, "executions", "run", "--blocked", "--reason", "repaired", at); code != cli.ExitRefused || !strings.Contains(out, "it ended") {
 		t.Errorf("%d %s", code, out)
+	}
+	if _, out, problems = command(t, nil, "executions", "rerun", "--workflow", "w", "--dry-run", at); !strings.Contains(out, "done rerun") || !strings.Contains(problems, "1 match, nothing changed (dry run)") {
+		t.Errorf("%s%s", out, problems)
 	}
 	if _, out, _ = command(t, nil, "executions", "rerun", "--workflow", "w", "--dry-run", "-o", "json", at); !strings.Contains(out, `"nextCursor"`) || !strings.Contains(out, "exec_new") {
 		t.Errorf("%s", out)

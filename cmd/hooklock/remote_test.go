@@ -174,12 +174,12 @@ func TestExecutionsAreShownWithAllThatMatters(t *testing.T) {
 func TestChangesSayWhatTheyDid(t *testing.T) {
 	api := serveAPI(t, map[string]string{
 		"DELETE /v1/locks/stripe%2Facme?execution=" + id + "&reason=stuck": "200 " + endedJSON,
-		"POST /v1/executions/" + id + "/cancel":                            `202 {"executionId":"` + id + `","status":"CANCEL_REQUESTED","success":true,"message":"it is told to stop"}`,
+		"POST /v1/executions/" + id + "/cancel":                            `202 {"executionId":"` + id + `","status":"CANCEL_REQUESTED","holder":"host/1/s","success":true,"message":"it is told to stop"}`,
 		"DELETE /v1/executions/" + id + "?reason=again":                    "200 " + endedJSON,
 	})
 	for _, c := range []struct{ args, asked, says string }{
 		{"locks release stripe/acme --execution " + id + " --reason stuck", "DELETE /v1/locks/stripe%2Facme?execution=" + id + "&reason=stuck", "stripe/acme is released"},
-		{"executions cancel " + id + " --final --reason wrong", "POST /v1/executions/" + id + `/cancel {"reason":"wrong","final":true}`, id + " is CANCEL_REQUESTED: it ends as soon as its owner has heard of it\n"},
+		{"executions cancel " + id + " --final --reason wrong", "POST /v1/executions/" + id + `/cancel {"reason":"wrong","final":true}`, id + " is CANCEL_REQUESTED: host/1 has been told to end it\n"},
 		{"executions forget " + id + " --reason again", "DELETE /v1/executions/" + id + "?reason=again", "its event may run again"},
 	} {
 		code, out, problems := command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, strings.Fields(c.args)...)

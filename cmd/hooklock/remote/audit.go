@@ -55,7 +55,7 @@ refused, nothing to do, or unknown (etcd did not answer).`,
 		{&q.What, "what", "only what begins so: execution., lock.force_release"},
 		{&q.Workflow, "workflow", "only of this workflow, or of those that fit a pattern: stripe/*"},
 		{&q.ExecutionID, "execution", "only about this execution"},
-		{&q.Since, "since", "only since "+momentsHelp},
+		{&q.Since, "since", "only since " + momentsHelp},
 		{&q.Until, "until", "only until then"},
 	} {
 		cmd.Flags().StringVar(t.into, t.name, "", t.usage)
@@ -70,7 +70,7 @@ refused, nothing to do, or unknown (etcd did not answer).`,
 func audits(ctx context.Context, d *Desk, q client.AuditQuery, limit int, cursor string) *listing[client.Audit] {
 	now := time.Now()
 	return &listing[client.Audit]{
-		name: "audits", none: "nothing was asked for", limit: limit, cursor: cursor,
+		name: "audits", none: "no matching changes", limit: limit, cursor: cursor,
 		head: []string{"AGE", "WHO", "WHAT", "RESULT", "WORKFLOW", "EXECUTION", "BEFORE", "AFTER", "FROM", "WHY"},
 		drop: []string{"FROM", "BEFORE", "AFTER", "WORKFLOW"}, cut: map[string]int{"WORKFLOW": 8, "EXECUTION": 14, "WHY": 16},
 		row: func(a *client.Audit) []string { return auditRow(a, now) }, raw: (*client.Audit).RawJSON,

@@ -294,12 +294,26 @@ var activeStatuses = []string{string(client.Pending), string(client.Running), st
 func cancelledText(c *client.Cancelled) string {
 	text := fmt.Sprintf("%s is %s", c.ExecutionID, c.Status)
 	if !c.Status.Terminal() {
-		text += ": it ends as soon as its owner has heard of it"
+		text += ": " + toldText(&c.Execution)
 	}
 	if c.Before {
 		text += "; somebody had asked for it before"
 	}
 	return text
+}
+
+// toldText says which process has been told to end an execution.
+func toldText(x *client.Execution) string {
+	if x.Holder == "" {
+		return "its replica has been told to end it"
+	}
+	return replicaOf(x.Holder) + " has been told to end it"
+}
+
+// replicaOf returns the replica of a process: of HOST/PID/SESSION the first two parts.
+func replicaOf(holder string) string {
+	parts := strings.SplitN(holder, "/", 3)
+	return strings.Join(parts[:min(len(parts), 2)], "/")
 }
 
 func newExecutionsForget(e *cli.Environment, r *Remote) *cobra.Command {

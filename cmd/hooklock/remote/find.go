@@ -46,7 +46,7 @@ hold there, too.`,
 				d.moments(&q.Since, &q.Until)
 				l := executions(ctx, d, q, limit, cursor)
 				if q.Parked {
-					d.showParkedIn(l)
+					d.showParkedIn(l, q.State)
 				}
 				if q.Workflow != "" && !strings.Contains(q.Workflow, "*") {
 					l.none += "; --workflow takes a whole name, and a pattern has a *: '" + cli.Plain(q.Workflow) + "*'"
@@ -66,7 +66,7 @@ hold there, too.`,
 func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int, cursor string) *listing[client.Execution] {
 	now := time.Now()
 	return &listing[client.Execution]{
-		name: "executions", none: "no such execution is known", limit: limit, cursor: cursor,
+		name: "executions", none: "no matching events", limit: limit, cursor: cursor,
 		head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT", "WHY"},
 		drop: []string{"TOOK", "ATTEMPT", "DUPLICATES", "WHY", "OUTCOME", "WORKFLOW"}, cut: map[string]int{"WORKFLOW": 8, "EVENT": 8, "WHY": 16},
 		row: func(x *client.Execution) []string { return d.executionRow(x, now) }, raw: (*client.Execution).RawJSON,
@@ -98,7 +98,7 @@ func (f *filter) flags(cmd *cobra.Command) {
 		{&f.status, "status", "only with this status: " + strings.Join(statusNames(), ", "), statusNames()},
 		{&f.outcome, "outcome", "only with this outcome: " + strings.Join(outcomeNames(), ", "), outcomeNames()},
 		{&f.q.Decision, "decision", "only events of which a delivery was answered so, e.g. locked; decisions.md lists them", decisionNames()},
-		{&f.q.Since, "since", "only what ended (or began, where it has not ended) since "+momentsHelp, nil},
+		{&f.q.Since, "since", "only what ended (or began, where it has not ended) since " + momentsHelp, nil},
 		{&f.q.Until, "until", "only what ended (or began) until then", nil},
 		{&f.q.EventID, "event", "only of the event that its sender calls so", nil},
 	}
@@ -190,7 +190,7 @@ event that was refused each time is shown as REFUSED. The exit code is 3 when no
 
 // notFound is the answer of a search that has come to its end.
 func notFound(text string) error {
-	return &client.Problem{Status: 404, Code: client.CodeExecutionNotFound, Title: "No such execution", Detail: "nothing is known of " + cli.Plain(text)}
+	return &client.Problem{Status: 404, Code: client.CodeExecutionNotFound, Title: "No such execution", Detail: "no event found for " + cli.Plain(text) + ": tried event IDs and their parts, execution IDs, keys, traces and workflows"}
 }
 
 func newExecutionsAnswer(e *cli.Environment, r *Remote) *cobra.Command {

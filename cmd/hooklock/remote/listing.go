@@ -22,7 +22,7 @@ type listing[T any] struct {
 	limit  int    // 0 = all
 	cursor string
 	page   func(limit int, cursor string) (items []T, next string, err error)
-	read   func(n int) // is told how many were read
+	read   int // how many were read
 	raw    func(*T) []byte
 	row    func(*T) []string
 	head   []string
@@ -41,7 +41,6 @@ func (l *listing[T]) print(d *Desk) error {
 	if l.limit < 0 {
 		return cli.Misuse(errors.New("--limit: give a number from 0 on"))
 	}
-	l.read = func(n int) { d.progress.far("%d read", n) }
 	switch d.output {
 	case outputJSON:
 		return l.printJSON(d.e.Stdout)
@@ -50,12 +49,15 @@ func (l *listing[T]) print(d *Desk) error {
 	}
 	t := d.table(l.head...)
 	t.Drop, t.Cut, t.Hue = l.drop, l.cut, hueOf
-	next, err := l.each(func(item *T) error { t.Add(l.row(item)...); return nil }, t.Flush)
+	next, err := l.each(func(item *T) error { t.Add(l.row(item)...); return nil }, func() error {
+		d.progress.far("%d read", l.read)
+		return t.Flush()
+	})
 	switch {
 	case err != nil:
 		return err
 	case next != "":
-		fmt.Fprintf(d.e.Stderr, "there are more: --cursor %s\n", cli.Plain(next))
+		fmt.Fprintf(d.e.Stderr, "%d shown; all: --limit 0; next: --cursor %s\n", l.read, cli.Plain(next))
 	case !t.Begun:
 		fmt.Fprintln(d.e.Stderr, l.none)
 	}
@@ -65,10 +67,10 @@ func (l *listing[T]) print(d *Desk) error {
 // each goes through the items and the ends of the pages, and returns the cursor of the rest; "" where there is none.
 func (l *listing[T]) each(item func(*T) error, end func() error) (string, error) {
 	cursor := l.cursor
-	for printed := 0; ; {
+	for {
 		want := mostOnAPage
 		if l.limit > 0 {
-			want = min(want, l.limit-printed)
+			want = min(want, l.limit-l.read)
 		}
 		items, next, err := l.page(want, cursor)
 		if err != nil {
@@ -79,12 +81,11 @@ func (l *listing[T]) each(item func(*T) error, end func() error) (string, error)
 				return "", err
 			}
 		}
+		l.read += len(items)
 		if err := end(); err != nil {
 			return "", err
 		}
-		printed += len(items)
-		l.read(printed)
-		if next == "" || l.limit > 0 && printed >= l.limit {
+		if next == "" || l.limit > 0 && l.read >= l.limit {
 			return next, nil
 		}
 		if next == cursor {

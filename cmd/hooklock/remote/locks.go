@@ -47,9 +47,9 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				l := &listing[client.Lock]{
-					name: "locks", none: "no lock is taken", limit: limit, cursor: cursor,
+					name: "locks", none: "no locks", limit: limit, cursor: cursor,
 					head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EXECUTION", "HOLDER"}, row: lockRow,
-					drop: []string{"HOLDER", "WAITING", "AGE"}, cut: map[string]int{"WORKFLOW": 20}, raw: (*client.Lock).RawJSON,
+					drop: []string{"HOLDER", "AGE"}, cut: map[string]int{"WORKFLOW": 20, "EXECUTION": 20}, raw: (*client.Lock).RawJSON,
 					page: func(limit int, cursor string) ([]client.Lock, string, error) {
 						page, err := d.LockPage(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
 						if err != nil {
@@ -126,9 +126,9 @@ With --waiting those who are first of their queue and wait for a slot.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				l := &listing[client.Slot]{
-					name: "slots", none: "no slot is taken", limit: limit, cursor: cursor,
+					name: "slots", none: "no slots are taken", limit: limit, cursor: cursor,
 					head: []string{"LIMIT", "SLOT", "OF", "WORKFLOW", "EXECUTION", "ROUTE"}, row: slotRow,
-					drop: []string{"ROUTE"}, cut: map[string]int{"WORKFLOW": 20}, raw: (*client.Slot).RawJSON,
+					drop: []string{"ROUTE"}, cut: map[string]int{"WORKFLOW": 20, "EXECUTION": 20}, raw: (*client.Slot).RawJSON,
 					page: func(limit int, cursor string) ([]client.Slot, string, error) {
 						ask := d.SlotPage
 						if waiting {
@@ -142,14 +142,14 @@ With --waiting those who are first of their queue and wait for a slot.`,
 					},
 				}
 				if waiting {
-					l.none = "nobody waits for a slot"
+					l.none = "nothing waits for a slot"
 				}
 				return l.print(d)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&prefix, "prefix", "", "only limits that begin so")
-	cmd.Flags().BoolVar(&waiting, "waiting", false, "who waits for a slot, instead of who has one")
+	cmd.Flags().BoolVar(&waiting, "waiting", false, "what waits for a slot, instead of what has one")
 	listFlags(cmd, &limit, &cursor)
 	r.watchFlag(cmd)
 	return cmd

@@ -48,9 +48,16 @@ func (p *parkedFlags) narrow(q *client.ExecutionQuery) error {
 }
 
 // showParkedIn makes l, of what is parked, show what it waits for.
-func (d *Desk) showParkedIn(l *listing[client.Execution]) {
+func (d *Desk) showParkedIn(l *listing[client.Execution], state client.ParkState) {
 	now := time.Now()
-	l.none, l.head, l.row = "nothing like that is kept", parkedHead, func(x *client.Execution) []string { return d.parkedRow(x, now) }
+	none := "no accepted events and no dead letters"
+	switch state {
+	case client.ParkBlocked:
+		none = "no blocked queues"
+	case client.ParkDeadLetter:
+		none = "no dead letters"
+	}
+	l.none, l.head, l.row = none, parkedHead, func(x *client.Execution) []string { return d.parkedRow(x, now) }
 }
 
 var parkedHead = []string{"EXECUTION", "STATE", "AGE", "TRIES", "NEXT", "WORKFLOW", "EVENT", "WHY"}
@@ -112,17 +119,20 @@ func (d *Desk) showParked(x *client.Execution, add func(name, value string)) {
 
 // person is a command about one parked execution, or about all that fit.
 type person struct {
-	action        client.ParkedAction
-	short, long   string
-	example, done string             // a reason; what has become of the execution, behind its ID
-	state         client.ParkState   // that a flag selects
-	flag, about   string             // the flag and its meaning
-	known         []client.ParkState // what completion offers
+	action      client.ParkedAction
+	short, long string
+	example     string // a reason
+	done        func(*client.Execution) string
+	state       client.ParkState   // that a flag selects
+	flag, about string             // the flag and its meaning
+	known       []client.ParkState // what completion offers
 }
 
 func newExecutionsRun(e *cli.Environment, r *Remote) *cobra.Command {
 	return newPerson(e, r, &person{
-		action: client.Run, short: "let parked executions be tried now", example: `"repaired"`, done: "is tried now, or next in its line",
+		action: client.Run, short: "let parked executions be tried now", example: `"repaired"`, done: func(x *client.Execution) string {
+			return x.ExecutionID + " is tried now, or next in the queue of " + x.Workflow
+		},
 		long: `Let a parked execution be tried now, whatever it waits for: its next try, or a person. It has its whole max_age again from now. One that is not the
 first of its line goes on waiting for those before it.`,
 		state: client.ParkBlocked, flag: "blocked", about: "all that wait for a person", known: []client.ParkState{client.ParkBlocked, client.ParkWaiting},
@@ -131,7 +141,7 @@ first of its line goes on waiting for those before it.`,
 
 func newExecutionsSkip(e *cli.Environment, r *Remote) *cobra.Command {
 	return newPerson(e, r, &person{
-		action: client.Skip, short: "end parked executions as dead letters, so that the next of their lines run", example: `"poison"`, done: "is a dead letter",
+		action: client.Skip, short: "end parked executions as dead letters, so that the next of their lines run", example: `"poison"`, done: func(x *client.Execution) string { return x.ExecutionID + " is a dead letter" },
 		long: `End a parked execution as a dead letter: its request is kept as long as its record, so that it can be run again later (executions rerun), and the
 next one of its workflow runs. The try of one that runs is closed.`,
 		state: client.ParkBlocked, flag: "blocked", about: "all that wait for a person", known: []client.ParkState{client.ParkBlocked, client.ParkWaiting},
@@ -140,7 +150,9 @@ next one of its workflow runs. The try of one that runs is closed.`,
 
 func newExecutionsRerun(e *cli.Environment, r *Remote) *cobra.Command {
 	return newPerson(e, r, &person{
-		action: client.Rerun, short: "let dead letters run again", example: `"repaired"`, done: "is the new execution, the last of its line",
+		action: client.Rerun, short: "let dead letters run again", example: `"repaired"`, done: func(x *client.Execution) string {
+			return "retrying as " + x.ExecutionID + ", last in the queue of " + x.Workflow
+		},
 		long: `Let the event of a dead letter run again, with the request as it came: a new execution of the same event, the last of its workflow's line. Many
 of one workflow run in the order in which they were in it.`,
 		state: client.ParkDeadLetter, flag: "dead-letters", about: "all dead letters", known: []client.ParkState{client.ParkDeadLetter},
@@ -204,9 +216,9 @@ code is 4 where something was refused; the same command goes on with what is lef
 				if err != nil {
 					return doubtful(err, "hooklock executions get "+id)
 				}
-				text := x.ExecutionID + " " + p.done
+				text := p.done(x)
 				if x.Status == client.CancelRequested {
-					text = x.ExecutionID + " is to stop: it ends as soon as its owner has heard of it"
+					text = x.ExecutionID + " is to stop: " + toldText(x)
 				}
 				return d.Done(x.RawJSON(), text)
 			})
@@ -226,7 +238,7 @@ code is 4 where something was refused; the same command goes on with what is lef
 func (d *Desk) bulk(ctx context.Context, action client.ParkedAction, b client.Bulk) error {
 	all := client.BulkResult{Executions: []client.BulkItem{}}
 	t := d.table("EXECUTION", "RESULT", "STATUS", "WORKFLOW", "NEW", "WHY")
-	t.Drop, t.Cut, t.Hue = []string{"NEW", "STATUS"}, map[string]int{"WORKFLOW": 8, "WHY": 16}, hueOf
+	t.Drop, t.Cut, t.Hue = []string{"NEW", "STATUS"}, map[string]int{"EXECUTION": 20, "WORKFLOW": 8, "WHY": 16}, hueOf
 	for part, err := range d.Bulk(ctx, action, b) {
 		if err != nil {
 			return doubtful(err, "hooklock executions list --parked")
@@ -239,7 +251,11 @@ func (d *Desk) bulk(ctx context.Context, action client.ParkedAction, b client.Bu
 		}
 		for i := range part.Executions {
 			x := &part.Executions[i]
-			t.Add(x.ExecutionID, x.Result, string(x.Status), x.Workflow, x.NewID, x.Message)
+			result := x.Result
+			if b.DryRun {
+				result += " " + string(action)
+			}
+			t.Add(x.ExecutionID, result, string(x.Status), x.Workflow, x.NewID, x.Message)
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -254,7 +270,10 @@ func (d *Desk) bulk(ctx context.Context, action client.ParkedAction, b client.Bu
 			return err
 		}
 	}
-	said := fmt.Sprintf("%d fit, %d done, %d refused", all.Matched, all.Done, all.Refused)
+	said := fmt.Sprintf("%d match, %d done, %d refused", all.Matched, all.Done, all.Refused)
+	if b.DryRun {
+		said = fmt.Sprintf("%d match, nothing changed (dry run)", all.Matched)
+	}
 	if all.Refused > 0 {
 		return cli.WithCode(errors.New(said), cli.ExitRefused)
 	}

@@ -37,7 +37,7 @@ The pause is kept in etcd: no deploy and no restart lifts it. It holds at each r
 --drain waits until all have, and until nothing of it runs at any of them: then nothing begins until "hooklock resume". Ctrl-C ends the waiting
 and not the pause.
 
-A pause of the same scope is replaced, so the same command with another --until prolongs it.
+A name without its kind is a route's, or, with / or * in it, a workflow's. A pause of the same scope is replaced, so the same command with another --until prolongs it.
 
 A route that the replica does not have is refused, and so is a pattern that no known workflow fits, with exit code 2; --force pauses them all the same.`,
 		Example: `  hooklock pause route:stripe --reason "migration of the orders table" --until 15m --drain
@@ -51,14 +51,17 @@ A route that the replica does not have is refused, and so is a pattern that no k
 				return cli.Misuse(fmt.Errorf("--until %s: give how long the pause lasts, such as 15m, or leave it out", until))
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				scope, err := d.scope(ctx, args[0])
+				if err != nil {
+					return err
+				}
 				fits := ""
 				if !force {
-					var err error
-					if fits, err = d.fits(ctx, args[0]); err != nil {
+					if fits, err = d.fits(ctx, scope); err != nil {
 						return err
 					}
 				}
-				p, err := d.BeginPause(ctx, args[0], reason, until)
+				p, err := d.BeginPause(ctx, scope, reason, until)
 				var refused *client.Problem
 				if errors.As(err, &refused) { // the API calls it for
 					if rest, ok := strings.CutPrefix(refused.Detail, "for: "); ok {
@@ -70,7 +73,7 @@ A route that the replica does not have is refused, and so is a pattern that no k
 				}
 				d.warn(p)
 				if drain {
-					if p, err = d.drained(ctx, args[0]); err != nil {
+					if p, err = d.drained(ctx, scope); err != nil {
 						return err
 					}
 				}
@@ -87,6 +90,37 @@ A route that the replica does not have is refused, and so is a pattern that no k
 	return cmd
 }
 
+// scope returns the scope that text means: a route of that name, or, where it could not be a route's, the workflows of that name or pattern.
+func (d *Desk) scope(ctx context.Context, text string) (string, error) {
+	if strings.HasPrefix(text, "route:") || strings.HasPrefix(text, "workflow:") {
+		return text, nil
+	}
+	names, err := d.routeNames(ctx)
+	switch near := naming.Nearest(text, names); {
+	case err != nil: // the API says what is wrong with the scope
+		return text, nil //nolint:nilerr // see above
+	case slices.Contains(names, text):
+		return "route:" + text, nil
+	case strings.ContainsAny(text, "/*"):
+		return "workflow:" + text, nil
+	case near != "":
+		return "", cli.Misuse(fmt.Errorf("unknown scope %q: give route:NAME, or workflow:PATTERN; did you mean route:%s?", text, near))
+	}
+	return "", cli.Misuse(fmt.Errorf("unknown scope %q: give route:NAME, or workflow:PATTERN", text))
+}
+
+// routeNames returns the names of the routes of the replica.
+func (d *Desk) routeNames(ctx context.Context) (names []string, err error) {
+	list, err := d.Routes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range list.Routes {
+		names = append(names, r.Route)
+	}
+	return names, nil
+}
+
 // fits says which known workflows a scope covers. It fails where there is none, or no such route: then the scope is mistyped, as a rule. Where that
 // cannot be found out, nothing holds the pause up.
 func (d *Desk) fits(ctx context.Context, text string) (string, error) {
@@ -96,13 +130,9 @@ func (d *Desk) fits(ctx context.Context, text string) (string, error) {
 		return "", nil //nolint:nilerr // see above
 	}
 	if scope.Route != "" {
-		list, err := d.Routes(ctx)
+		names, err := d.routeNames(ctx)
 		if err != nil {
 			return "", nil //nolint:nilerr // see above
-		}
-		var names []string
-		for _, r := range list.Routes {
-			names = append(names, r.Route)
 		}
 		switch near := naming.Nearest(scope.Route, names); {
 		case slices.Contains(names, scope.Route):
@@ -175,11 +205,19 @@ func (d *Desk) pauseText(p *client.Pause) string {
 	case p.Drained:
 		return text + "; nothing of it runs"
 	case len(p.Unheard) > 0:
-		return text + fmt.Sprintf("; %d run, and these have yet to hear of it: %s", p.Running, strings.Join(p.Unheard, ", "))
+		replicas := "replicas"
+		if len(p.Unheard) == 1 {
+			replicas = "replica"
+		}
+		var names []string
+		for _, name := range p.Unheard {
+			names = append(names, replicaOf(name))
+		}
+		return text + fmt.Sprintf("; %d running; %d %s not yet confirmed (%s)", p.Running, len(names), replicas, strings.Join(names, ", "))
 	case p.Incomplete:
 		return text + "; too much runs to be counted"
 	}
-	return text + fmt.Sprintf("; %d still run", p.Running)
+	return text + fmt.Sprintf("; %d still running", p.Running)
 }
 
 // NewResume is the command resume.
@@ -194,7 +232,11 @@ func NewResume(e *cli.Environment) *cobra.Command {
 		Args:    OneArg("route:NAME|workflow:PATTERN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				p, err := d.Resume(ctx, args[0], reason)
+				scope, err := d.pausedScope(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				p, err := d.Resume(ctx, scope, reason)
 				if err != nil {
 					return doubtful(err, "hooklock pauses")
 				}
@@ -206,6 +248,23 @@ func NewResume(e *cli.Environment) *cobra.Command {
 	cmd.Flags().StringVar(&reason, "reason", "", "for the audit log")
 	NoFiles(cmd, "reason")
 	return cmd
+}
+
+// pausedScope returns the scope that is paused and that text means, with or without its kind.
+func (d *Desk) pausedScope(ctx context.Context, text string) (string, error) {
+	if strings.HasPrefix(text, "route:") || strings.HasPrefix(text, "workflow:") {
+		return text, nil
+	}
+	l, err := d.Pauses(ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range l.Pauses {
+		if _, name, _ := strings.Cut(l.Pauses[i].Scope, ":"); name == text {
+			return l.Pauses[i].Scope, nil
+		}
+	}
+	return text, nil
 }
 
 // NewPauses is the command pauses.
