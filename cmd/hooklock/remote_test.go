@@ -44,7 +44,7 @@ func (a *adminAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if text == "" {
 		text = a.answers["*"]
 	}
-	status := map[string]int{"200": 200, "202": 202, "400": 400, "401": 401, "403": 403, "404": 404, "409": 409, "412": 412, "421": 421, "429": 429, "502": 502, "503": 503}[text[:3]]
+	status := map[string]int{"200": 200, "201": 201, "202": 202, "400": 400, "401": 401, "403": 403, "404": 404, "409": 409, "412": 412, "421": 421, "429": 429, "502": 502, "503": 503}[text[:3]]
 	w.Header().Set("Content-Type", "application/json")
 	if status == 429 {
 		w.Header().Set("Retry-After", "5")

@@ -17,10 +17,13 @@ const (
 	leastOfID = len(idPrefix) + 4
 )
 
-// whole is the ID of the one execution that begins with text. Whoever gives a whole one, or what is none, gets it back: the server knows it, or
-// says what is wrong with it.
+// whole returns the ID of the one execution that begins with text, or whose event is called so. A whole ID is returned as it is, and so is a beginning
+// that is too short: the server says what is wrong with it.
 func (d *Desk) whole(ctx context.Context, text string) (string, error) {
-	if len(text) >= idLength || len(text) < leastOfID || !strings.HasPrefix(text, idPrefix) {
+	if !strings.HasPrefix(text, idPrefix) {
+		return d.runOf(ctx, text)
+	}
+	if text = strings.TrimSuffix(text, "…"); len(text) >= idLength || len(text) < leastOfID {
 		return text, nil
 	}
 	var found []string

@@ -18,12 +18,13 @@ import (
 func NewExecutions(e *cli.Environment) *cobra.Command {
 	var r Remote
 	cmd := &cobra.Command{
-		Use:   "executions",
+		Use: "executions", Aliases: []string{"ex", "execution"},
 		Short: "see what ran and what runs, cancel it, or let an event run again",
 		Long: `See the executions: each is one attempt to run one delivery. STATUS is PENDING (it waits for the lock), RUNNING, CANCEL_REQUESTED,
 SUCCESS, FAILED (an error of the system or the upstream) or ABORTED (the decision of a person or a policy). OUTCOME says what is known of
 the effect: executed, not_executed, or unknown. DUPLICATES are the copies of the event that were answered without running. A parked
-execution is one whose sender was told that it is accepted: its request is kept, and it runs when it can (list --parked).`,
+execution is one whose sender was told that it is accepted: its request is kept, and it runs when it can (list --parked). Wherever an ID is
+asked for, that of the event will do.`,
 		Args: Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -115,14 +116,23 @@ or was forgotten.`,
 
 // show prints an execution, whole.
 func (d *Desk) show(ctx context.Context, x *client.Execution) error {
-	return d.object(x.RawJSON(), func() error { return d.showRows(x, d.lockText(ctx, x)) })
+	return d.object(x.RawJSON(), func() error { return d.showRows(x, d.lockText(x, d.lockOf(ctx, x))) })
 }
 
-// lockText says whether the execution has the lock of its workflow, and until when, or who has it that it waits for; "" where neither is known.
-func (d *Desk) lockText(ctx context.Context, x *client.Execution) string {
+// lockOf returns the lock of an execution's workflow; nil = it is free, or not known.
+func (d *Desk) lockOf(ctx context.Context, x *client.Execution) *client.Lock {
 	l, err := d.Lock(ctx, x.Workflow)
+	if err != nil {
+		return nil
+	}
+	return l
+}
+
+// lockText says that the execution has the lock of its workflow, and until when, or which execution has the lock that it waits for. It returns "" if
+// neither is known.
+func (d *Desk) lockText(x *client.Execution, l *client.Lock) string {
 	switch {
-	case err != nil: // mostly because it is free
+	case l == nil:
 		return ""
 	case l.ExecutionID == x.ExecutionID:
 		text := lockState(l)
@@ -321,7 +331,7 @@ func newExecutionsForget(e *cli.Environment, r *Remote) *cobra.Command {
 	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, knownExecutions),
 
-		Use:   "forget ID --reason TEXT",
+		Use: "forget ID --reason TEXT", Aliases: []string{"allow"},
 		Short: "drop the record of an ended execution, so that its event may run again",
 		Long: `Drop the record of an ended execution: its event runs again when the sender sends it again, on every replica within 2 s. This is how an
 event of unknown outcome is let through where the route says on_unknown: block, and how a redelivery from a sender's dashboard is made to run.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,13 +15,37 @@ import (
 	"hooklock/idem"
 )
 
-func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command {
+// shownEvents is how many events are listed unless --limit says otherwise.
+const shownEvents = 50
+
+// NewEvents is the command events: the list of executions for people.
+func NewEvents(e *cli.Environment) *cobra.Command {
+	var r Remote
+	cmd := newList(e, &r, true)
+	cmd.Use, cmd.Aliases, cmd.Short = "events", []string{"ls"}, "list events, the newest first, with what happened to each"
+	cmd.Long = `List events, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold. It is "executions list"
+with the event first, and in a few words what happened to it; the newest ` + strconv.Itoa(shownEvents) + ` of them, unless --limit says otherwise.`
+	cmd.Example = `  hooklock events --since 02:13 --until 02:20
+  hooklock events --status FAILED --route stripe --since "yesterday 22:00"
+  hooklock events --decision locked --since 1h
+  hooklock events --dead-letters`
+	limit := cmd.Flags().Lookup("limit")
+	limit.DefValue, limit.Usage = strconv.Itoa(shownEvents), "print at most so many; 0: all"
+	_ = limit.Value.Set(limit.DefValue) // it is a number
+	r.Flags(cmd)
+	return cmd
+}
+
+func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command { return newList(e, r, false) }
+
+// newList makes a list of executions: with its documented columns in what goes to no terminal, unless it is for people.
+func newList(e *cli.Environment, r *Remote, people bool) *cobra.Command {
 	var f filter
 	var cursor string
 	var limit int
 	var parked parkedFlags
 	cmd := &cobra.Command{
-		Use:   "list",
+		Use: "list", Aliases: []string{"ls"},
 		Short: "list executions, the newest first, and what was refused",
 		Long: `List executions, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold.
 
@@ -48,6 +73,9 @@ hold there, too.`,
 				if q.Parked {
 					d.showParkedIn(l, q.State)
 				}
+				if people && d.output != outputWide {
+					d.asEvents(l)
+				}
 				if q.Workflow != "" && !strings.Contains(q.Workflow, "*") {
 					l.none += "; --workflow takes a whole name, and a pattern has a *: '" + cli.Plain(q.Workflow) + "*'"
 				}
@@ -62,10 +90,10 @@ hold there, too.`,
 	return cmd
 }
 
-// executions is the list of those that q asks for.
+// executions returns the list of those that q selects.
 func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int, cursor string) *listing[client.Execution] {
 	now := time.Now()
-	return &listing[client.Execution]{
+	l := &listing[client.Execution]{
 		name: "executions", none: "no matching events", limit: limit, cursor: cursor,
 		head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT", "WHY"},
 		drop: []string{"TOOK", "ATTEMPT", "DUPLICATES", "WHY", "OUTCOME", "WORKFLOW"}, cut: map[string]int{"WORKFLOW": 8, "EVENT": 8, "WHY": 16},
@@ -79,6 +107,10 @@ func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int
 			return page.Executions, page.NextCursor, nil
 		},
 	}
+	if d.screen.Terminal() && d.output != outputWide {
+		d.asEvents(l)
+	}
+	return l
 }
 
 // filter is what the flags of a list say.
@@ -166,31 +198,31 @@ func newExecutionsFind(e *cli.Environment, r *Remote) *cobra.Command {
 		Use:   "find TEXT",
 		Short: "find executions by anything in hand: event ID, execution ID, key, trace, workflow",
 		Long: `Find executions by an event ID, its beginning or that of a part of it (GitHub's GUID), an execution ID or its beginning, an idempotency key or
-its first half, a trace ID, or a workflow or its beginning: the first of these that finds something is shown. Parts of event IDs are found in any case. An
-event that was refused each time is shown as REFUSED. The exit code is 3 when nothing is found.`,
+its first half, a trace ID, a workflow or its beginning, or the last letters of one of the newest IDs: the first of these that finds something is shown.
+Parts of event IDs are found in any case. An event that was refused each time is shown as REFUSED. The exit code is 3 when nothing is found.`,
 		Example: `  hooklock executions find evt_123
   hooklock executions find 0af7651916cd43dd8448eb211c80319c
   hooklock executions find stripe/acme`,
 		Args: OneArg("TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				for _, q := range client.Guesses(args[0]) {
-					for _, err := range d.Executions(ctx, q) {
-						if err != nil {
-							return err
-						}
-						return executions(ctx, d, q, 0, "").print(d) // there is one
-					}
+				found, err := d.search(ctx, args[0])
+				if err != nil {
+					return err
 				}
-				return notFound(args[0])
+				return d.list(ctx, found).print(d)
 			})
 		},
 	}
 }
 
-// notFound is the answer of a search that has come to its end.
-func notFound(text string) error {
-	return &client.Problem{Status: 404, Code: client.CodeExecutionNotFound, Title: "No such execution", Detail: "no event found for " + cli.Plain(text) + ": tried event IDs and their parts, execution IDs, keys, traces and workflows"}
+// list returns the list of all hits of a search.
+func (d *Desk) list(ctx context.Context, found *hits) *listing[client.Execution] {
+	l := executions(ctx, d, found.all, 0, "")
+	if found.complete {
+		l.page = func(int, string) ([]client.Execution, string, error) { return found.events, "", nil }
+	}
+	return l
 }
 
 func newExecutionsAnswer(e *cli.Environment, r *Remote) *cobra.Command {
@@ -205,7 +237,11 @@ too. It needs a token with the scope bodies. The exit code is 3 where no answer 
 		Args:    OneArg("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				answer, err := d.KeptAnswer(ctx, args[0])
+				id, err := d.whole(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				answer, err := d.KeptAnswer(ctx, id)
 				if err != nil {
 					return err
 				}

@@ -28,6 +28,7 @@ type listing[T any] struct {
 	head   []string
 	drop   []string // see cli.Table
 	cut    map[string]int
+	middle []string
 }
 
 // listFlags adds the flags of a list.
@@ -48,7 +49,7 @@ func (l *listing[T]) print(d *Desk) error {
 		return l.printYAML(d.e.Stdout)
 	}
 	t := d.table(l.head...)
-	t.Drop, t.Cut, t.Hue = l.drop, l.cut, hueOf
+	t.Drop, t.Cut, t.Middle, t.Hue = l.drop, l.cut, l.middle, hueOf
 	next, err := l.each(func(item *T) error { t.Add(l.row(item)...); return nil }, func() error {
 		d.progress.far("%d read", l.read)
 		return t.Flush()

@@ -16,7 +16,7 @@ import (
 func NewLocks(e *cli.Environment) *cobra.Command {
 	var r Remote
 	cmd := &cobra.Command{
-		Use:   "locks",
+		Use: "locks", Aliases: []string{"lock"},
 		Short: "see which workflows are locked and by whom, and take a lock away",
 		Long: `See which workflows are locked, by whom and for how long, and take a lock away from who has it.
 

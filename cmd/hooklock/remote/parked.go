@@ -57,7 +57,9 @@ func (d *Desk) showParkedIn(l *listing[client.Execution], state client.ParkState
 	case client.ParkDeadLetter:
 		none = "no dead letters"
 	}
-	l.none, l.head, l.row = none, parkedHead, func(x *client.Execution) []string { return d.parkedRow(x, now) }
+	if l.none = none; !d.screen.Terminal() || d.output == outputWide {
+		l.head, l.row = parkedHead, func(x *client.Execution) []string { return d.parkedRow(x, now) }
+	}
 }
 
 var parkedHead = []string{"EXECUTION", "STATE", "AGE", "TRIES", "NEXT", "WORKFLOW", "EVENT", "WHY"}
@@ -120,6 +122,7 @@ func (d *Desk) showParked(x *client.Execution, add func(name, value string)) {
 // person is a command about one parked execution, or about all that fit.
 type person struct {
 	action      client.ParkedAction
+	aliases     []string
 	short, long string
 	example     string // a reason
 	done        func(*client.Execution) string
@@ -130,7 +133,7 @@ type person struct {
 
 func newExecutionsRun(e *cli.Environment, r *Remote) *cobra.Command {
 	return newPerson(e, r, &person{
-		action: client.Run, short: "let parked executions be tried now", example: `"repaired"`, done: func(x *client.Execution) string {
+		action: client.Run, aliases: []string{"try"}, short: "let parked executions be tried now", example: `"repaired"`, done: func(x *client.Execution) string {
 			return x.ExecutionID + " is tried now, or next in the queue of " + x.Workflow
 		},
 		long: `Let a parked execution be tried now, whatever it waits for: its next try, or a person. It has its whole max_age again from now. One that is not the
@@ -150,7 +153,7 @@ next one of its workflow runs. The try of one that runs is closed.`,
 
 func newExecutionsRerun(e *cli.Environment, r *Remote) *cobra.Command {
 	return newPerson(e, r, &person{
-		action: client.Rerun, short: "let dead letters run again", example: `"repaired"`, done: func(x *client.Execution) string {
+		action: client.Rerun, aliases: []string{"retry"}, short: "let dead letters run again", example: `"repaired"`, done: func(x *client.Execution) string {
 			return "retrying as " + x.ExecutionID + ", last in the queue of " + x.Workflow
 		},
 		long: `Let the event of a dead letter run again, with the request as it came: a new execution of the same event, the last of its workflow's line. Many
@@ -166,7 +169,7 @@ func newPerson(e *cli.Environment, r *Remote, p *person) *cobra.Command {
 	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, keptExecutions(p.known)),
 
-		Use:   name + " [ID] --reason TEXT",
+		Use: name + " [ID] --reason TEXT", Aliases: p.aliases,
 		Short: p.short,
 		Long: p.long + `
 

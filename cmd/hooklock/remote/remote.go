@@ -33,6 +33,7 @@ type Remote struct {
 	url, tokenFile, config string
 	tls                    client.TLS
 	output, zone           string
+	more                   []string // outputs that a command has besides
 	utc                    bool
 	watch                  time.Duration // 0 = ask once
 }
@@ -59,7 +60,7 @@ func (r *Remote) Flags(cmd *cobra.Command) {
 	f.StringVarP(&r.output, "output", "o", outputTable, "table, wide (all columns), or json or yaml as the API has it")
 	f.StringVar(&r.zone, "tz", "", "time zone of the times that are shown and given, such as Europe/Berlin (default: Local; UTC in what goes to no terminal)")
 	f.BoolVar(&r.utc, "utc", false, "the same as --tz UTC")
-	complete(cmd, "output", outputs...)
+	complete(cmd, "output", slices.Concat(outputs, r.more)...)
 	NoFiles(cmd, "admin", "tz")
 }
 
@@ -108,8 +109,8 @@ func (d *Desk) table(head ...string) *cli.Table {
 
 // Run opens the way, and gives work a context that Ctrl-C ends. Its errors say what to do next.
 func (r *Remote) Run(ctx context.Context, e *cli.Environment, work func(context.Context, *Desk) error) error {
-	if !slices.Contains(outputs, r.output) {
-		return cli.Misuse(fmt.Errorf("-o %s: use %s", cli.Plain(r.output), strings.Join(outputs, ", ")))
+	if all := slices.Concat(outputs, r.more); !slices.Contains(all, r.output) {
+		return cli.Misuse(fmt.Errorf("-o %s: use %s", cli.Plain(r.output), strings.Join(all, ", ")))
 	}
 	if r.utc && r.zone != "" {
 		return cli.Misuse(errors.New("--utc, --tz: give one of them"))

@@ -1,0 +1,124 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
+)
+
+// Bounds of a search for the last letters of an ID, for which the server has no index.
+const (
+	leastOfEnd = 4
+	mostEnds   = 2000 // events that are looked at, the newest first
+)
+
+// hits are the events that a text may mean. all finds each of them if complete is false.
+type hits struct {
+	events   []client.Execution
+	all      client.ExecutionQuery
+	complete bool
+}
+
+// search returns the events that a person may mean by a text: what client.Guesses lists, an ID of which a list shows both ends (evt_1…d9Xk), or the
+// last letters of an ID. It returns a *client.Problem where there are none.
+func (d *Desk) search(ctx context.Context, text string) (*hits, error) {
+	begin, end, _ := strings.Cut(strings.TrimSuffix(text, "…"), "…")
+	if begin != "" && begin != idPrefix {
+		for _, q := range client.Guesses(begin) {
+			q.Limit = mostOnAPage
+			page, err := d.ExecutionPage(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			page.Executions = slices.DeleteFunc(page.Executions, func(x client.Execution) bool { return !endsSo(&x, end) })
+			if len(page.Executions) > 0 {
+				return &hits{page.Executions, q, page.NextCursor == "" || end != ""}, nil
+			}
+		}
+	}
+	if end == "" {
+		end = begin
+	}
+	if len(end) < leastOfEnd {
+		return nil, notFound(text, tried)
+	}
+	found := &hits{complete: true}
+	q := client.ExecutionQuery{Limit: mostOnAPage}
+	for read := 0; read < mostEnds; read += mostOnAPage {
+		page, err := d.ExecutionPage(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Executions {
+			if endsSo(&page.Executions[i], end) {
+				found.events = append(found.events, page.Executions[i])
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			break
+		}
+		d.progress.far("%d read", read+mostOnAPage)
+	}
+	if len(found.events) == 0 {
+		return nil, notFound(text, fmt.Sprintf("%s, and the last letters of the newest %d IDs", tried, mostEnds))
+	}
+	return found, nil
+}
+
+// endsSo reports whether the ID of an event, or of its execution, ends so.
+func endsSo(x *client.Execution, end string) bool {
+	return strings.HasSuffix(x.EventID, end) || strings.HasSuffix(x.ExecutionID, end)
+}
+
+// tried begins what a search says it has looked for.
+const tried = "tried event IDs and their parts, execution IDs, keys, traces and workflows"
+
+// notFound returns the answer of a search that has found nothing.
+func notFound(text, tried string) error {
+	return &client.Problem{Status: 404, Code: client.CodeExecutionNotFound, Title: "No such execution", Detail: "no event found for " + cli.Plain(text) + ": " + tried}
+}
+
+// runOf returns the ID of the execution of the one event that its sender calls so, or of which a part between slashes is called so.
+func (d *Desk) runOf(ctx context.Context, event string) (string, error) {
+	var ids []string
+	refused := false
+	for _, q := range []client.ExecutionQuery{{EventID: event}, {Text: event}} {
+		for x, err := range d.Executions(ctx, q) {
+			if err != nil {
+				return "", err
+			}
+			switch {
+			case q.Text != "" && !called(x.EventID, event):
+			case x.ExecutionID == "":
+				refused = true
+			case !slices.Contains(ids, x.ExecutionID):
+				ids = append(ids, x.ExecutionID)
+			}
+			if len(ids) > 3 { // enough to say that they are several
+				break
+			}
+		}
+		if len(ids) > 0 || refused {
+			break
+		}
+	}
+	switch {
+	case len(ids) == 1:
+		return ids[0], nil
+	case len(ids) > 1:
+		return "", cli.Misuse(errors.New("several events are called " + cli.Plain(event) + "; give one of their executions: " + cli.Plain(strings.Join(ids, ", "))))
+	case refused:
+		return "", cli.WithCode(fmt.Errorf("%s has no execution; hooklock show %s says why", cli.Plain(event), cli.Plain(cli.Quoted(event))), cli.ExitNotFound)
+	}
+	return "", notFound(event, "no event ID, and no part of one, is that")
+}
+
+// called reports whether an event ID, or a part of it between slashes, is name, in any case.
+func called(eventID, name string) bool {
+	return strings.EqualFold(eventID, name) || slices.ContainsFunc(strings.Split(eventID, "/"), func(part string) bool { return strings.EqualFold(part, name) })
+}
