@@ -73,7 +73,7 @@ func TestOnATerminalNoLineIsLongerThanItIsWide(t *testing.T) {
 	env := []string{"HOOKLOCK_ADMIN=http://" + h.Admin}
 	for _, args := range [][]string{
 		{"locks", "list"}, {"executions", "list"}, {"status"}, {"report", "--examples"}, {"locks", "get", long}, {"locks", "list", "--prefix", "hold/"}, {"audit", "list"},
-		{"executions", "--help"}, {"executions", "list", "--help"}, {"status", "--help"},
+		{"events"}, {"queue"}, {"show", "evt_3"}, {"executions", "--help"}, {"executions", "list", "--help"}, {"status", "--help"},
 	} {
 		text := shown(t, filepath.Dir(h.Config), env, args...)
 		for line := range strings.Lines(colour.ReplaceAllString(text, "")) {
@@ -102,6 +102,8 @@ func TestEightyColumnsShowWhatMatters(t *testing.T) {
 		says string
 	}{
 		{[]string{"audit", "list"}, `resume +refused: pause_not_found`},
+		{[]string{"events"}, `\d\d:\d\d:\d\d +evt_with.*_own_2 +FAILED +500 +fail/acme`},
+		{[]string{"events"}, `^TIME CES?T +EVENT +STATUS +WHAT HAPPENED +WORKFLOW`},
 		{[]string{"report"}, `ROUTE +MODE +DELIVERIES\s`},
 		{[]string{"locks", "get", long}, `locked at +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} CES?T \(`},
 	} {

@@ -1,0 +1,138 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/admin/story"
+	"hooklock/cmd/hooklock/cli"
+	"hooklock/idem"
+)
+
+// NewQueue is the command queue.
+func NewQueue(e *cli.Environment) *cobra.Command {
+	var r Remote
+	cmd := &cobra.Command{
+		Use:   "queue [WORKFLOW]",
+		Short: "show what runs and what waits behind it, in order",
+		Long: `Show what runs and what waits behind it: of each workflow the events that have its lock, without a position, then those that wait, the next one first.
+The workflow with the longest queue is the first. WORKFLOW is a name, or a pattern: 'orders/*'.`,
+		Example: `  hooklock queue
+  hooklock queue orders/shop-blocked
+  hooklock queue 'orders/*' -o json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return OneArg("WORKFLOW")(cmd, args)
+		},
+		ValidArgsFunction: r.ask(e, lockedWorkflows),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			workflow := ""
+			if len(args) > 0 {
+				workflow = args[0]
+			}
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				queues, err := d.queues(ctx, workflow)
+				if err != nil {
+					return err
+				}
+				raw, err := json.Marshal(map[string][]*queue{"queues": queues})
+				if err != nil {
+					return err
+				}
+				return d.object(raw, func() error { return d.printQueues(queues, time.Now()) })
+			})
+		},
+	}
+	r.Flags(cmd)
+	r.watchFlag(cmd)
+	return cmd
+}
+
+// queue is what runs and what waits of one workflow, as JSON of the API.
+type queue struct {
+	Workflow string            `json:"workflow"`
+	Locks    []json.RawMessage `json:"locks"`
+	Queued   []json.RawMessage `json:"queued"` // the next one first
+	locks    []*client.Lock
+	waiting  []*client.Execution
+}
+
+// queues returns the queues of a workflow, or of those that a pattern matches ("" = all), the longest first.
+func (d *Desk) queues(ctx context.Context, workflow string) ([]*queue, error) {
+	of := map[string]*queue{}
+	at := func(name string) *queue {
+		if of[name] == nil {
+			of[name] = &queue{Workflow: name, Locks: []json.RawMessage{}, Queued: []json.RawMessage{}}
+		}
+		return of[name]
+	}
+	prefix, _, _ := strings.Cut(workflow, "*")
+	for l, err := range d.Locks(ctx, client.LockQuery{Prefix: prefix}) {
+		if err != nil {
+			return nil, err
+		}
+		if workflow == "" || idem.MatchPattern(workflow, l.Workflow) {
+			q := at(l.Workflow)
+			q.locks, q.Locks = append(q.locks, l), append(q.Locks, l.RawJSON())
+		}
+	}
+	for x, err := range d.Executions(ctx, client.ExecutionQuery{Workflow: workflow, Status: client.Pending}) {
+		if err != nil {
+			return nil, err
+		}
+		q := at(x.Workflow)
+		q.waiting, q.Queued = append(q.waiting, x), append(q.Queued, x.RawJSON())
+	}
+	all := []*queue{}
+	for _, q := range of {
+		slices.Reverse(q.waiting) // a list has the newest first
+		slices.Reverse(q.Queued)
+		all = append(all, q)
+	}
+	slices.SortFunc(all, func(a, b *queue) int {
+		return cmp.Or(cmp.Compare(len(b.waiting), len(a.waiting)), cmp.Compare(a.Workflow, b.Workflow))
+	})
+	return all, nil
+}
+
+func (d *Desk) printQueues(queues []*queue, now time.Time) error {
+	if len(queues) == 0 {
+		fmt.Fprintln(d.e.Stderr, "nothing runs or waits")
+		return nil
+	}
+	t := d.table("WORKFLOW", "POSITION", "EVENT", "STATE", "AGE", headHappened, "RUN")
+	t.Drop, t.Middle, t.Hue = []string{"RUN", headHappened}, []string{"WORKFLOW", "EVENT"}, hueOf
+	t.Cut = map[string]int{"WORKFLOW": 14, "EVENT": 17, headHappened: 20, "RUN": shortRun}
+	for _, q := range queues {
+		for _, l := range q.locks {
+			t.Add(q.Workflow, "", l.EventID, lockState(l), cli.SpanSeconds(l.HeldFor), heldText(l), l.ExecutionID)
+		}
+		for i, x := range q.waiting {
+			t.Add(q.Workflow, strconv.Itoa(i+1), story.Name(x), "waits", cli.Span(now.Sub(cameAt(x))), happened(x, now), x.ExecutionID)
+		}
+	}
+	return t.Flush()
+}
+
+// heldText says what a lock waits for.
+func heldText(l *client.Lock) string {
+	switch left := timeLeft(l); {
+	case l.Parked != nil:
+		x := client.Execution{Status: client.Running, Parked: l.Parked}
+		return happened(&x, time.Now())
+	case left != "":
+		return "ends in " + left + " by " + l.EndsBy
+	}
+	return ""
+}

@@ -1,0 +1,121 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/admin/story"
+	"hooklock/cmd/hooklock/cli"
+)
+
+// outputMarkdown is the output of show for a ticket.
+const outputMarkdown = "md"
+
+// NewShow is the command show.
+func NewShow(e *cli.Environment) *cobra.Command {
+	r := Remote{more: []string{outputMarkdown}}
+	var web bool
+	cmd := &cobra.Command{
+		Use:   "show TEXT",
+		Short: "say what happened to an event and what to do, by anything in hand",
+		Long: `Say what happened to an event and what an operator can do about it, then all that is known of it. TEXT is an event ID or a part of one, an execution
+ID, its beginning or its last letters, an idempotency key, a trace ID, or a workflow; where several events match, they are listed. -o md writes
+Markdown for a ticket, and --web prints the address of the event's page. The exit code is 3 when nothing is found.`,
+		Example: `  hooklock show evt_1QRefused409
+  hooklock show 72d3162e-cc78-11e3-81ab-4c9367dc0958 -o md
+  hooklock show --web exec_7hq3p2k5wv6d4x3nbyc2`,
+		Args: OneArg("event, or anything of it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				found, err := d.search(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if len(found.events) > 1 {
+					if d.output == outputMarkdown || web {
+						return cli.Misuse(fmt.Errorf("%s means several events; hooklock show lists them", cli.Plain(args[0])))
+					}
+					l := d.list(ctx, found)
+					d.asEvents(l)
+					return l.print(d)
+				}
+				x, err := d.complete(ctx, &found.events[0])
+				if err != nil {
+					return err
+				}
+				if web {
+					_, err := fmt.Fprintln(d.e.Stdout, d.page(x))
+					return err
+				}
+				return d.tell(ctx, x)
+			})
+		},
+	}
+	r.Flags(cmd)
+	cmd.PersistentFlags().Lookup("output").Usage += "; md: for a ticket"
+	r.watchFlag(cmd)
+	cmd.Flags().BoolVar(&web, "web", false, "print the address of its page, and nothing else")
+	return cmd
+}
+
+// complete returns an event of a list with all that is known of it.
+func (d *Desk) complete(ctx context.Context, x *client.Execution) (*client.Execution, error) {
+	if x.ExecutionID == "" { // a list has all of it
+		return x, nil
+	}
+	whole, err := d.Execution(ctx, x.ExecutionID)
+	var p *client.Problem
+	if errors.As(err, &p) && p.Code == client.CodeExecutionNotFound { // it has been forgotten meanwhile
+		return x, nil
+	}
+	return whole, err
+}
+
+// page returns the address of an event's page.
+func (d *Desk) page(x *client.Execution) string {
+	q := url.Values{"id": {x.ExecutionID}}
+	if x.ExecutionID == "" {
+		q = url.Values{"key": {x.IdempotencyKey}, "workflow": {x.Workflow}}
+	}
+	return d.url + "/#story?" + q.Encode()
+}
+
+// tell prints what happened to an event, what to do, and all that is known of it.
+func (d *Desk) tell(ctx context.Context, x *client.Execution) error {
+	s := story.Story{Execution: x, Lock: d.lockOf(ctx, x), Sender: d.sender(ctx, x.Route), Now: time.Now(), Stamp: d.shown.Stamp}
+	if d.output == outputMarkdown {
+		_, err := fmt.Fprint(d.e.Stdout, s.Markdown(d.page(x)))
+		return err
+	}
+	return d.object(x.RawJSON(), func() error {
+		text := cli.Plain(s.Happened()) + "\n"
+		if todo := s.Todo(); todo != "" {
+			text += "What to do: " + cli.Plain(todo) + "\n"
+		}
+		if d.screen.Terminal() {
+			text = cli.Wrap(text, d.screen.Width)
+		}
+		fmt.Fprintln(d.e.Stdout, text)
+		return d.showRows(x, d.lockText(x, s.Lock))
+	})
+}
+
+// sender returns what is known of the sender of a route; nil = nothing is.
+func (d *Desk) sender(ctx context.Context, route string) *client.RouteSender {
+	list, err := d.Routes(ctx)
+	if err != nil {
+		return nil
+	}
+	for i := range list.Routes {
+		if list.Routes[i].Route == route {
+			return list.Routes[i].Sender
+		}
+	}
+	return nil
+}
