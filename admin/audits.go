@@ -29,7 +29,7 @@ func (c *call) auditQuery() (q idem.AuditQuery, err error) {
 	if q.Limit, err = c.limit(); err != nil {
 		return q, err
 	}
-	if q.Since, q.Until, err = c.period(); err != nil {
+	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {
 		return q, err
 	}
 	q.Cursor, err = c.caller.openCursor(c.query("cursor"))

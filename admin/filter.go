@@ -39,7 +39,7 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	if q.Decision, err = oneOf(c, "decision", decisions); err != nil {
 		return q, err
 	}
-	if q.Since, q.Until, err = c.period(); err != nil {
+	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {
 		return q, err
 	}
 	q.Cursor, err = c.caller.openCursor(c.query("cursor"))

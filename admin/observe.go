@@ -11,16 +11,15 @@ func (c *call) report() error {
 	if err := c.unlimited("the report"); err != nil {
 		return err
 	}
-	since, err := c.moment("since")
+	since, err := c.moment("since", c.query("since"))
 	if err != nil {
 		return err
 	}
 	return c.ok(http.StatusOK, c.api.o.Report(since))
 }
 
-// moment reads a query parameter that is a time, or how long ago it was; the zero time where it is not given.
-func (c *call) moment(name string) (time.Time, error) {
-	text := c.query(name)
+// moment reads a time, or how long ago it was; the zero time where it is not given.
+func (c *call) moment(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -33,13 +32,13 @@ func (c *call) moment(name string) (time.Time, error) {
 	return time.Time{}, refuse("bad_request", name+"="+quote(text)+`: give a time such as 2026-01-31T12:00:00Z, or how long ago, such as 24h`)
 }
 
-// period is since and until; the zero time where one is not given.
-func (c *call) period() (since, until time.Time, err error) {
-	if since, err = c.moment("since"); err != nil {
+// period reads since and until; the zero time where one is not given.
+func (c *call) period(from, to string) (since, until time.Time, err error) {
+	if since, err = c.moment("since", from); err != nil {
 		return since, until, err
 	}
-	if until, err = c.moment("until"); err == nil && !until.IsZero() && until.Before(since) {
-		err = refuse("bad_request", fmt.Sprintf("until=%s is before since=%s, so nothing can be between them: give the earlier one as since", quote(c.query("until")), quote(c.query("since"))))
+	if until, err = c.moment("until", to); err == nil && !until.IsZero() && until.Before(since) {
+		err = refuse("bad_request", fmt.Sprintf("until=%s is before since=%s, so nothing can be between them: give the earlier one as since", quote(to), quote(from)))
 	}
 	return since, until, err
 }

@@ -35,6 +35,8 @@ type bulk struct {
 	action                 *action
 	reason                 string
 	workflow, route, state string
+	since, until           string
+	between                idem.ExecutionQuery // Since and Until
 	dryRun                 bool
 	rate, limit            int
 	cursor                 string
@@ -44,7 +46,7 @@ type bulk struct {
 func many(a *action) func(*call) error {
 	return func(c *call) error {
 		b := bulk{action: a, rate: defaultRate, limit: defaultLimit}
-		filter := fields{"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state)}
+		filter := fields{"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state), "since": named(&b.since), "until": named(&b.until)}
 		err := c.body(fields{"reason": &b.reason, "filter": filter, "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit, "cursor": &b.cursor})
 		if err != nil {
 			return err
@@ -52,6 +54,9 @@ func many(a *action) func(*call) error {
 		c.audit.workflow = b.workflow
 		b.workflow = naming.SpelledPattern(b.workflow)
 		if err := b.check(); err != nil {
+			return err
+		}
+		if b.between.Since, b.between.Until, err = c.period(b.since, b.until); err != nil {
 			return err
 		}
 		if !b.dryRun {
@@ -93,8 +98,8 @@ func (b *bulk) check() error {
 	switch {
 	case err != nil:
 		return err
-	case b.workflow == "" && b.route == "" && b.state == "":
-		return refuse("bad_request", "give a filter: a workflow, a route or a state")
+	case b.workflow == "" && b.route == "" && b.state == "" && b.since == "" && b.until == "":
+		return refuse("bad_request", "give a filter: a workflow, a route, a state or a time")
 	case state != "" && !slices.Contains(b.action.states, state):
 		return refuse("bad_request", fmt.Sprintf("state=%s: %s is for %v", quote(b.state), b.action.change, b.action.states))
 	case b.rate < 1 || b.rate > maxRate:
@@ -155,6 +160,10 @@ func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, erro
 // that is the order in which they were in it.
 func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.ParkedEntry, error) {
 	var all []idem.ParkedEntry
+	within, err := c.within(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	for q := (idem.ParkedQuery{Workflow: b.workflow, State: idem.ParkState(b.state), Limit: maxLimit}); ; {
 		bounded, done := context.WithTimeout(ctx, c.api.o.RequestTimeout)
 		page, err := c.api.o.Ledger.ParkedEntries(bounded, q)
@@ -167,7 +176,7 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 		}
 		for i := range page.Entries {
 			e := &page.Entries[i]
-			if slices.Contains(b.action.states, e.State) && (b.route == "" || e.Route == b.route) && c.caller.sees(e.Workflow) && at.before(e) {
+			if slices.Contains(b.action.states, e.State) && (b.route == "" || e.Route == b.route) && c.caller.sees(e.Workflow) && at.before(e) && (within == nil || within[e.Execution]) {
 				all = append(all, *e)
 			}
 		}
@@ -179,6 +188,31 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 		return cmp.Or(cmp.Compare(x.Revision, y.Revision), cmp.Compare(x.Execution, y.Execution))
 	})
 	return all, nil
+}
+
+// within returns the executions that ended, or began if they have not ended, in the time that b names; nil = b names none. The index of what is kept
+// does not have these times.
+func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, error) {
+	if b.between.Since.IsZero() && b.between.Until.IsZero() {
+		return nil, nil //nolint:nilnil // see above
+	}
+	fits := map[idem.ExecutionID]bool{}
+	for q := (idem.ParkedQuery{Workflow: b.workflow, State: idem.ParkState(b.state), Limit: maxLimit}); ; {
+		bounded, done := context.WithTimeout(ctx, c.api.o.RequestTimeout)
+		page, err := c.api.o.Ledger.ParkedExecutions(bounded, q)
+		done()
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Executions {
+			if f := &page.Executions[i]; b.between.Takes(f) {
+				fits[f.ID()] = true
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return fits, nil
+		}
+	}
 }
 
 // actOnOne does it with one, with an audit line of its own. The error says that it, and so those behind it, cannot be asked for now.

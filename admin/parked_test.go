@@ -301,7 +301,8 @@ func TestManyAreDoneInThePlacesTheyHadInTheirLine(t *testing.T) {
 		`{"reason":"r","filter":{"workflow":"w"},"rate":0}`, `{"reason":"r","filter":{"workflow":"w"},"limit":1001}`, `{"reason":"r","filter":{"workflow":"w"},"cursor":"x"}`,
 		// A variable that is not set would let it be done with more than was meant.
 		`{"reason":"r","filter":{"workflow":"","state":"dead_letter"}}`, `{"reason":"r","filter":{"route":"","workflow":"w"}}`,
-		`{"reason":"r","filter":{"state":"","workflow":"w"}}`,
+		`{"reason":"r","filter":{"state":"","workflow":"w"}}`, `{"reason":"r","filter":{"since":""}}`, `{"reason":"r","filter":{"until":"soon"}}`,
+		`{"reason":"r","filter":{"since":"1m","until":"1h"}}`,
 	} {
 		f.want(400, "bad_request", "POST", path, opsToken, bad)
 	}
@@ -310,6 +311,10 @@ func TestManyAreDoneInThePlacesTheyHadInTheirLine(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	inOrderOf(t, a, ids)
+	inOrderOf(t, f.want(200, "", "POST", path, opsToken, `{"filter":{"workflow":"w","since":"1h","until":"0s"},"dryRun":true}`), ids)
+	if a = f.want(200, "", "POST", path, opsToken, `{"filter":{"workflow":"w","until":"1h"},"dryRun":true}`); a.json["matched"] != 0.0 {
+		t.Errorf("what ended later is matched: %s", a.body)
+	}
 	a = f.want(200, "", "POST", path, opsToken, `{"reason":"repaired","filter":{"workflow":"w"},"limit":3,"rate":1000}`)
 	if a.json["matched"] != 4.0 || a.json["done"] != 3.0 || a.text("nextCursor") == "" {
 		t.Errorf("%s", a.body)

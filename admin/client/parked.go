@@ -80,6 +80,8 @@ type BulkFilter struct {
 	Workflow string    `json:"workflow,omitempty"`
 	Route    string    `json:"route,omitempty"`
 	State    ParkState `json:"state,omitempty"` // Rerun is for dead letters, Run and Skip are for the others
+	Since    string    `json:"since,omitempty"` // as in ExecutionQuery
+	Until    string    `json:"until,omitempty"`
 }
 
 // BulkResult is what a part of a bulk came to.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -128,6 +129,10 @@ func TestManyGoOnPartByPart(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	if want := `{"filter":{"workflow":"w"},"dryRun":true}`; !strings.HasSuffix(api.last(), want) {
+		t.Errorf("asked %s", api.last())
+	}
+	command(t, nil, "retry", "--since", "2026-11-26 02:13", "--until", "1h", "--tz", "Europe/Berlin", "--dry-run", at)
+	if want := regexp.MustCompile(`"filter":\{"since":"2026-11-26T01:13:00Z","until":"2\S+Z"\},"dryRun":true\}$`); !want.MatchString(api.last()) {
 		t.Errorf("asked %s", api.last())
 	}
 	if code, _, problems = command(t, nil, "executions", "skip", "--workflow", "w", "--reason", "r", at); code == cli.ExitFine || !strings.Contains(problems, "same cursor twice") {

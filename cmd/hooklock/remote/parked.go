@@ -188,7 +188,7 @@ code is 4 where something was refused; the same command goes on with what is lef
 			if byState {
 				b.Filter.State = p.state
 			}
-			for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route} {
+			for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route, "since": b.Filter.Since, "until": b.Filter.Until} {
 				if value == "" && cmd.Flags().Changed(flag) { // a variable that is not set would let it be done with more than was meant
 					return cli.Misuse(fmt.Errorf("--%s is empty: name one, or leave it out for all of them", flag))
 				}
@@ -196,9 +196,9 @@ code is 4 where something was refused; the same command goes on with what is lef
 			many := b.Filter != (client.BulkFilter{})
 			switch {
 			case many && len(args) > 0, !many && b.DryRun:
-				return cli.Misuse(errors.New("give an ID, or a filter (--" + p.flag + ", --workflow, --route), and --dry-run with a filter"))
+				return cli.Misuse(errors.New("give an ID, or a filter (--" + p.flag + ", --workflow, --route, --since, --until), and --dry-run with a filter"))
 			case !many:
-				if err := OneArg("ID, or a filter (--"+p.flag+", --workflow, --route)")(cmd, args); err != nil {
+				if err := OneArg("ID, or a filter (--"+p.flag+", --workflow, --route, --since, --until)")(cmd, args); err != nil {
 					return err
 				}
 			}
@@ -209,6 +209,8 @@ code is 4 where something was refused; the same command goes on with what is lef
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				if many {
+					d.moments(&b.Filter.Since, &b.Filter.Until)
+					fixed(time.Now(), &b.Filter.Since, &b.Filter.Until)
 					return d.bulk(ctx, p.action, b)
 				}
 				id, err := d.whole(ctx, args[0])
@@ -229,12 +231,23 @@ code is 4 where something was refused; the same command goes on with what is lef
 	}
 	cmd.Flags().StringVar(&b.Filter.Workflow, "workflow", "", "all of this workflow, or of those that fit a pattern: orders/*")
 	cmd.Flags().StringVar(&b.Filter.Route, "route", "", "all of this route")
+	cmd.Flags().StringVar(&b.Filter.Since, "since", "", "all that ended (or began, if it has not ended) since "+momentsHelp)
+	cmd.Flags().StringVar(&b.Filter.Until, "until", "", "all that ended (or began, if it has not ended) until then")
 	cmd.Flags().BoolVar(&byState, p.flag, false, p.about)
 	cmd.Flags().BoolVar(&b.DryRun, "dry-run", false, "show what would be done, and do nothing")
 	cmd.Flags().IntVar(&b.Rate, "rate", 0, "so many a second, at most 1000 (default 10)")
-	NoFiles(cmd, "workflow", "route", "rate")
+	NoFiles(cmd, "workflow", "route", "since", "until", "rate")
 	reasonFlag(cmd, &b.Reason)
 	return cmd
+}
+
+// fixed turns how long ago into a time, because a bulk may take many requests.
+func fixed(now time.Time, times ...*string) {
+	for _, t := range times {
+		if span, err := time.ParseDuration(*t); err == nil && span >= 0 {
+			*t = now.Add(-span).UTC().Format(time.RFC3339Nano)
+		}
+	}
 }
 
 // bulk does it with all that fit, and prints what becomes of them part by part.
