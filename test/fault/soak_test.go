@@ -27,7 +27,7 @@ type soaking struct {
 	faults map[string]int
 }
 
-const soakDoc = "../../docs/soak.md"
+const soakDoc = "../../docs/proof.md"
 
 // soakRoutes are the strategies that the traffic goes through.
 var soakRoutes = []string{
