@@ -36,7 +36,7 @@ var frozenSteps = []frozenStep{
 			x.Gone()
 			x.Effect()
 		}),
-		sender: "503 lock_lost", upstream: "the whole request, once", late: "refused by its token",
+		sender: "503 lock_lost", upstream: "whole, once", late: "refused by its token",
 	},
 	{
 		name: "the whole answer came, its record is on its way to etcd",
@@ -53,13 +53,13 @@ var frozenSteps = []frozenStep{
 			})
 			return moment
 		},
-		sender: "200 executed, not recorded", upstream: "the whole request, once", late: "none",
+		sender: "200 executed, not recorded", upstream: "whole, once", late: "none",
 	},
 }
 
 func TestAFrozenProcessKnowsOnWakingThatItLost(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	tabled(t, "frozen", "Frozen when | Upstream saw of it | Its sender saw, after the waking | An effect that the upstream still tries for it", frozenSteps,
+	tabled(t, "frozen", "Frozen when | Upstream saw | Sender saw, after waking | A late effect", frozenSteps,
 		func(t *testing.T, st frozenStep) string {
 			freezeAt(t, etcd, st)
 			return cells(st.name, st.upstream, st.sender, st.late)

@@ -164,7 +164,7 @@ const answerHalf = "HTTP/1.1 200 Said\r\nContent-Length: 100000\r\n\r\n"
 
 var steps = []step{
 	{name: "before its claim reached etcd", fate: unclaimed, arrange: func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(s.marker()) }},
-	{name: "before its claim reached etcd, where it arrives after the death", fate: unclaimed,
+	{name: "before its claim reached etcd, where it arrives later", fate: unclaimed,
 		arrange: func(s *stage) <-chan struct{} { return s.wire.HoldRequest(s.marker()) },
 		after: func(s *stage) {
 			s.sessionEnded()
@@ -179,9 +179,9 @@ var steps = []step{
 		arrange: func(s *stage) <-chan struct{} {
 			return when(func() { cluster.AwaitConnecting(s.t, s.config.Upstream) })
 		}},
-	{name: "half of the request's head was read by the upstream", fate: doubtful,
+	{name: "half of the head was read", fate: doubtful,
 		arrange: scripted(func(s *stage, x *cluster.Exchange, now func()) { _ = x.ReadSome(40); now() })},
-	{name: "half of a large request's body was read by the upstream", fate: doubtful,
+	{name: "half of a large body was read", fate: doubtful,
 		setup: func(s *stage) { s.delivery.Body = make([]byte, 7<<20) },
 		arrange: scripted(func(s *stage, x *cluster.Exchange, now func()) {
 			_ = x.ReadHead()
@@ -199,7 +199,7 @@ var steps = []step{
 			x.Arrives(s.t)
 			now()
 		})},
-	{name: "half of an answer that is too long to be read whole was passed on", fate: doubtful,
+	{name: "half of a streamed answer was passed on", fate: doubtful,
 		setup: func(s *stage) { s.config.ResponseBody = "1KiB" },
 		arrange: func(s *stage) <-chan struct{} {
 			moment := make(chan struct{})
@@ -299,7 +299,7 @@ func killAt(t *testing.T, etcd *etcdtest.Etcd, st step, policy string, row *fact
 		row.lock = "never taken"
 	case doubtful:
 		m.lockFree = s.checkDoubtful(died, copied)
-		row.lock = "until its session ends"
+		row.lock = "until session end"
 	case settled:
 		s.checkSettled(held, copied)
 		row.lock = "freed with the record"
@@ -408,9 +408,9 @@ func (s *stage) seenOfVictim() string {
 	case !byVictim:
 		return "nothing"
 	case !runs[0].Whole():
-		return "a part of the request"
+		return "a part"
 	}
-	return "the whole request, once"
+	return "whole, once"
 }
 
 // checkAfterwards: the workflow is free for its next event, and nothing is left behind.

@@ -19,10 +19,10 @@ type lostStep struct {
 	late     string // what becomes of an effect that the upstream tries for it afterwards
 }
 
-const once = "the whole request, once"
+const once = "whole, once"
 
 var lostSteps = []lostStep{
-	{name: "frozen before it hears that its try is in etcd", upstream: "nothing", late: "none",
+	{name: "frozen before it knows that its try is in etcd", upstream: "nothing", late: "none",
 		arrange: func(s *stage) <-chan struct{} {
 			s.wire.HoldAnswer(begins)
 			return when(func() { s.tries(1, true) })
@@ -44,7 +44,7 @@ var lostSteps = []lostStep{
 
 func TestACarrierThatIsFrozenOrCutOffLeavesTheEventToTheNextOne(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	tabled(t, "parked-frozen", "The carrier is | Upstream saw of it | An effect that the upstream still tries for it", lostSteps, func(t *testing.T, st lostStep) string {
+	tabled(t, "parked-frozen", "The process is | Upstream saw | A late effect", lostSteps, func(t *testing.T, st lostStep) string {
 		loseCarrier(t, etcd, st)
 		return cells(st.name, st.upstream, st.late)
 	})

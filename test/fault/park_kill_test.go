@@ -57,21 +57,21 @@ var parkedSteps = []parkedStep{
 			s.wire.SwallowRequest(s.parks()) // should the death come too late for a fast disk
 			return created(s.t, s.folder)
 		}},
-	{name: "its bytes are in the folder, its place did not reach etcd", fate: notAccepted, park: patient, behind: true, setup: inFolder,
+	{name: "its bytes are in the folder, its entry did not reach etcd", fate: notAccepted, park: patient, behind: true, setup: inFolder,
 		arrange: func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(s.parks()) }},
-	{name: "its place is committed, etcd's answer lost", fate: inLine, park: patient, behind: true, setup: inFolder,
+	{name: "its entry is committed, etcd's answer lost", fate: inLine, park: patient, behind: true, setup: inFolder,
 		arrange: func(s *stage) <-chan struct{} {
 			s.wire.SwallowAnswer(s.parks())
 			return when(func() { s.kept() })
 		}},
 	{name: "after its sender had the 2xx", fate: inLine, park: patient, behind: true, setup: inFolder,
 		arrange: func(s *stage) <-chan struct{} { return when(func() { s.sent() }) }},
-	{name: "its sender's patience is over, that it is parked did not reach etcd", fate: notKnown, park: hurried,
+	{name: "sender timeout, its park did not reach etcd", fate: notKnown, park: hurried,
 		arrange: func(s *stage) <-chan struct{} {
 			s.up.Next(readAndHang)
 			return s.wire.SwallowRequest(s.parks())
 		}},
-	{name: "its sender's patience is over, that it is parked is committed, etcd's answer lost", fate: inLine, park: hurried,
+	{name: "sender timeout, its park is committed, etcd's answer lost", fate: inLine, park: hurried,
 		arrange: func(s *stage) <-chan struct{} {
 			s.up.Next(readAndHang)
 			s.wire.SwallowAnswer(s.parks())
@@ -89,7 +89,7 @@ var parkedSteps = []parkedStep{
 			s.wire.SwallowAnswer(begins)
 			return when(func() { s.tries(1, true) })
 		}},
-	{name: "half of a try's head was read by the upstream", fate: inLine, park: absent,
+	{name: "half of a try's head was read", fate: inLine, park: absent,
 		arrange: scripted(func(s *stage, x *cluster.Exchange, now func()) { _ = x.ReadSome(40); now() })},
 	{name: "a try was read whole, no answer yet", fate: inLine, park: absent,
 		arrange: scripted(func(s *stage, x *cluster.Exchange, now func()) { _ = x.ReadBody(); x.Effect(); now() })},
@@ -110,16 +110,16 @@ var parkedSteps = []parkedStep{
 		})},
 	{name: "a try failed, which did not reach etcd", fate: inLine, park: absent,
 		arrange: answered(503, 600, func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(fails) })},
-	{name: "a try failed, and the next one is a while off", fate: inLine, park: absent,
+	{name: "a try failed, the next one is later", fate: inLine, park: absent,
 		arrange: answered(503, 600, func(s *stage) <-chan struct{} { return when(func() { s.rests(1) }) })},
-	{name: "that it carries on for a dead process did not reach etcd", fate: inLine, park: absent, setup: inheriting,
+	{name: "its takeover did not reach etcd", fate: inLine, park: absent, setup: inheriting,
 		arrange: func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(locksNow) }},
-	{name: "that it carries on for a dead process is in etcd, etcd's answer lost", fate: inLine, park: absent, setup: inheriting,
+	{name: "its takeover is in etcd, etcd's answer lost", fate: inLine, park: absent, setup: inheriting,
 		arrange: func(s *stage) <-chan struct{} {
 			s.wire.SwallowAnswer(locksNow)
 			return when(func() { s.carriedBy(s.victim) })
 		}},
-	{name: "carrying on for a dead process, a try was read whole, no answer yet", fate: inLine, park: absent, setup: inheriting,
+	{name: "after a takeover, a try was read whole, no answer yet", fate: inLine, park: absent, setup: inheriting,
 		arrange: scripted(func(s *stage, x *cluster.Exchange, now func()) { _ = x.ReadBody(); x.Effect(); now() })},
 }
 
@@ -206,7 +206,7 @@ type parkedFacts struct{ sender, left, upstream, copyAtOnce, calls string }
 
 func TestAProcessKilledAtAnyStepOfParkLosesNothingThatWasAccepted(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	tabled(t, "parked", "Killed when | Sender saw | Left in etcd | Upstream saw of it | A copy at once | Then", parkedSteps, func(t *testing.T, st parkedStep) string {
+	tabled(t, "parked", "Killed when | Sender saw | Left in etcd | Upstream saw | A copy at once | Then", parkedSteps, func(t *testing.T, st parkedStep) string {
 		r := killParked(t, etcd, st)
 		return cells(st.name, r.sender, r.left, r.upstream, r.copyAtOnce, r.calls)
 	})
@@ -256,7 +256,7 @@ func killParked(t *testing.T, etcd *etcdtest.Etcd, st parkedStep) (row parkedFac
 	seen := s.up.Of(s.delivery.Event)[before:]
 	row.upstream = "nothing"
 	if len(seen) == 1 {
-		row.upstream = "the whole request, once"
+		row.upstream = "whole, once"
 	} else if len(seen) > 1 {
 		t.Errorf("the upstream saw %d calls of one process", len(seen))
 	}
@@ -323,7 +323,7 @@ func (s *stage) inherit() int {
 func (s *stage) whereItIs() string {
 	s.t.Helper()
 	var found []string
-	for kind, name := range map[string]string{"queue/": "its place", "locks/": "its lock", "keys/": "its record"} {
+	for kind, name := range map[string]string{"queue/": "its entry", "locks/": "its lock", "keys/": "its record"} {
 		for key, v := range s.journal.Left(kind) {
 			if v.EventID != s.delivery.Event {
 				continue

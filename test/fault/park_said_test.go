@@ -37,7 +37,7 @@ var saidSteps = []saidStep{
 
 func TestAProcessKilledWhileAPersonSaysSomethingDoesItOnceOrNotAtAll(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	tabled(t, "parked-said", "Said of | Killed when | Left in etcd | Said again | Sent to the upstream since | Ends as", saidSteps,
+	tabled(t, "parked-said", "Said of | Killed when | Left in etcd | Said again | Sent since | Ends as", saidSteps,
 		func(t *testing.T, st saidStep) string { return killSaid(t, etcd, st) })
 }
 
