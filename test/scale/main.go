@@ -1,6 +1,6 @@
 // Command scale simulates more than one etcd cluster: workflows share nothing, so each of them can live in a cluster of its own, chosen by
 // rendezvous hashing of its name. It shows how even the load is, what moves when a cluster is added, and what the loss of one means.
-// docs/scale.md has its tables.
+// docs/scale.md has the first of its tables.
 //
 //	go run ./test/scale
 //
@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// report writes the tables of docs/scale.md.
+// report writes all tables.
 func report(w io.Writer) error {
 	for _, table := range []func(io.Writer) error{reportLoad, reportGrowth, reportLoss} {
 		if err := table(w); err != nil {

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the generated tables of docs/scale.md")
+var update = flag.Bool("update", false, "write the generated table of docs/scale.md")
 
 const page = "../../docs/scale.md"
 
-func TestThePageHasTheTablesOfTheSimulation(t *testing.T) {
+func TestThePageHasTheLoadOfTheSimulation(t *testing.T) {
 	var tables bytes.Buffer
-	if err := report(&tables); err != nil {
+	if err := reportLoad(&tables); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(page)
@@ -26,13 +26,13 @@ func TestThePageHasTheTablesOfTheSimulation(t *testing.T) {
 	before, rest, has := strings.Cut(string(text), begin)
 	old, after, closed := strings.Cut(rest, end)
 	if !has || !closed {
-		t.Fatal("docs/scale.md has no place for the tables")
+		t.Fatal("docs/scale.md has no place for the table")
 	}
 	if old == tables.String() {
 		return
 	}
 	if !*update {
-		t.Fatal("docs/scale.md has other tables; run go test ./test/scale -run Page -update")
+		t.Fatal("docs/scale.md has another table; run go test ./test/scale -run Page -update")
 	}
 	if err := os.WriteFile(page, []byte(before+begin+tables.String()+end+after), 0o644); err != nil {
 		t.Fatal(err)
