@@ -1,3 +1,3 @@
-// Package docs holds what is written down against what is there: configurations in the documentation load, links lead somewhere, and every
-// decision, code, header, metric and log event that the code has is in a table.
+// Package docs compares the documents with the program: configurations load, links have targets, every decision, code, header, metric and
+// log event of the code is in a table. It also bounds the number of words, and refuses words that only this project would understand.
 package docs

@@ -1,0 +1,52 @@
+package docs
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The most words that the pages may have, and a decision record.
+const (
+	mostWords       = 70_000
+	mostOfADecision = 300
+)
+
+func TestTheDocumentsAreShort(t *testing.T) {
+	words := 0
+	for path, text := range pages(t) {
+		n := len(strings.Fields(text))
+		if strings.HasPrefix(path, "docs/") {
+			words += n
+		}
+		if regexp.MustCompile(`^docs/adr/\d`).MatchString(path) && n > mostOfADecision {
+			t.Errorf("%s has %d words, a decision record at most %d: what was measured belongs on docs/adr/measurements.md", path, n, mostOfADecision)
+		}
+	}
+	if words > mostWords {
+		t.Errorf("docs/ has %d words, and may have %d: shorten a page before you add to one", words, mostWords)
+	}
+}
+
+// notUsed are words that only this project would understand, each with the word to use. What stands in code is a name, and is not looked at.
+var notUsed = []struct{ word, use string }{
+	{`bury|buries|burials?`, "reap, the end of a dead owner's execution"},
+	{`ripe|ripens?|ripened`, "ready"},
+	{`batons?`, "hand-off"},
+	{`carriers?|carr(?:y|ies|ied) on`, "park worker, take over"},
+	{`crowds?`, "waiters"},
+	{`cooling locks?`, "a lock in its release delay"},
+	{`he|him|his`, "it, or the name of the thing"},
+}
+
+func TestThePagesUseTheWordsOfTheField(t *testing.T) {
+	code := regexp.MustCompile("(?ms)^ *```.*?^ *```|`[^`]*`|\\]\\([^)]*\\)|<!--.*?-->")
+	for path, text := range pages(t) {
+		prose := code.ReplaceAllString(text, "`")
+		for _, n := range notUsed {
+			for _, found := range regexp.MustCompile(`(?i)\b(?:`+n.word+`)\b`).FindAllString(prose, -1) {
+				t.Errorf("%s: %q: say %s", path, found, n.use)
+			}
+		}
+	}
+}
