@@ -11,7 +11,7 @@ import (
 	"hooklock/admin/story"
 )
 
-// What the script puts into the commands that it shows: where the API is, why, and whether it is for good; each as its surroundings are spelled.
+// Placeholders that the script replaces in commands: the address of the API, the reason and the final flag, each quoted for its surroundings.
 const (
 	markBase       = "⟨base⟩"
 	markShell      = "⟨reason:shell⟩"
@@ -19,41 +19,46 @@ const (
 	markURL        = "⟨reason:url⟩"
 	markFinalShell = "⟨final:shell⟩"
 	markFinalJSON  = "⟨final:json⟩"
+	markFor        = "⟨for:shell⟩"
+	markForJSON    = "⟨for:json⟩"
 )
 
-// question is what a person is asked before something changes: what would follow, and why it should be.
+// question is the dialog before a change: what would follow, and the reason.
 type question struct {
 	Title string
+	Verb  string // on the button
 	Facts []string
-	// Stop says why there is nothing to be done; then there is no button.
+	// Stop says why nothing can be done; the dialog then has no button.
 	Stop     string
-	Reason   bool // it is asked for, and goes into the audit log
-	Final    bool // it may be for good
+	Reason   bool // a reason is required
+	Final    bool // it can be made final
+	Period   bool // it can end by itself
 	Requests []request
-	Commands []string // the same for hooklock
+	Commands []string // hooklock commands that do the same
 }
 
-// request is one request of the API.
+// request is one request to the API.
 type request struct {
 	Method string            `json:"method"`
-	Path   string            `json:"path"` // from where the page is
+	Path   string            `json:"path"` // relative to the page
 	Query  map[string]string `json:"query,omitempty"`
 	Body   map[string]any    `json:"body"`  // nil = none
-	Names  string            `json:"names"` // what it is about, for its result
-	// Reason says where it goes: query or body; "" = nowhere.
+	Names  string            `json:"names"` // its subject, shown with the result
+	// Reason says where the reason goes: query or body; "" = nowhere.
 	Reason string `json:"reason,omitempty"`
 	Final  bool   `json:"mayBeFinal,omitempty"`
-	Pages  bool   `json:"pages,omitempty"` // it goes on with nextCursor
-	Done   string `json:"done,omitempty"`  // what its success is called; "": what Names is called, with the status of the answer
+	Period bool   `json:"mayEnd,omitempty"`
+	Pages  bool   `json:"pages,omitempty"` // it is repeated with nextCursor
+	Done   string `json:"done,omitempty"`  // shown on success; "" = Names and the status of the execution
 }
 
-// JSON is what the script sends.
+// JSON returns the requests for the script.
 func (q *question) JSON() (string, error) {
 	text, err := json.Marshal(q.Requests)
 	return string(text), err
 }
 
-// Curl is the same for curl, of the first few.
+// Curl returns curl commands for the first requests.
 func (q *question) Curl() []string {
 	const most = 3
 	var lines []string
@@ -99,10 +104,13 @@ func (r *request) curl() string {
 	if r.Final {
 		body = strings.TrimSuffix(body, "}") + markFinalJSON + "}"
 	}
+	if r.Period {
+		body = strings.TrimSuffix(body, "}") + markForJSON + "}"
+	}
 	return line + " -d " + "'" + strings.ReplaceAll(body, "'", `'\''`) + "'"
 }
 
-// ask answers with a question.
+// ask responds with a question.
 func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
 	v, err := p.visit(r)
 	if err != nil {
@@ -110,11 +118,11 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	do, known := map[string]func(*visit) (*question, error){
-		"cancel": cancel, "release": release, "forget": forget, "run": run, "skip": skip, "rerun": rerun, "reload": reload,
+		"cancel": cancel, "release": release, "forget": forget, "run": run, "skip": skip, "rerun": rerun, "reload": reload, "pause": pause, "resume": resume,
 		"all-cancel": allCancel, "all-forget": allForget, "all-run": allOf("run"), "all-skip": allOf("skip"), "all-rerun": allOf("rerun"),
 	}[v.query.Get("do")]
 	if !known {
-		p.refuse(w, http.StatusNotFound, "not_found", "there is no such button")
+		p.refuse(w, http.StatusNotFound, "not_found", "no such action")
 		return
 	}
 	q, err := do(v)
@@ -125,7 +133,7 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
 	p.render(w, http.StatusOK, "question", q)
 }
 
-// execution is the one that the question is about, as it is now.
+// execution returns the execution that the question is about.
 func (v *visit) execution() (*client.Execution, error) {
 	x := &client.Execution{}
 	return x, v.api.get("/v1/executions/"+escape(v.query.Get("id")), nil, x)
@@ -139,23 +147,23 @@ func executionPath(id, action string) string {
 	return path
 }
 
-// command is hooklock with these arguments, where the page's own address is.
+// command returns a hooklock command for this address.
 func command(args string) string { return "hooklock " + args + " --admin '" + markBase + "'" }
 
-// quoted is text as one word for a shell.
+// quoted returns text as one shell word.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func named(x *client.Execution) string {
 	return fmt.Sprintf("event %s of %s (%s)", eventName(x), x.Workflow, x.ExecutionID)
 }
 
-// evidence is what is known of how far an execution went.
+// evidence says how far an execution went.
 func evidence(x *client.Execution) string {
 	if x.Error != nil && x.Error.Detail != "" {
 		return x.Error.Code + ": " + x.Error.Detail
 	}
 	if x.Response != nil {
-		return fmt.Sprintf("the upstream answered %d with %s", x.Response.Status, story.Count(x.Response.Bytes, "byte", "bytes"))
+		return fmt.Sprintf("the service answered %d", x.Response.Status)
 	}
 	if x.Parked != nil && x.Parked.LastEvidence != nil {
 		e := x.Parked.LastEvidence
@@ -183,34 +191,33 @@ func cancel(v *visit) (*question, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &question{Title: "Cancel " + named(x), Reason: true, Final: true}
+	q := &question{Title: "Cancel " + named(x), Verb: "Cancel this run", Reason: true, Final: true}
 	switch {
 	case x.Status.Terminal():
-		q.Stop = "It has ended as " + string(x.Status) + ", and its first end stays."
+		q.Stop = "It has ended: " + string(x.Status) + "."
 		return q, nil
 	case x.Status == client.Pending && x.Parked == nil:
-		q.Facts = []string{"It waits for the lock and has not reached the upstream: it ends now, provably without having run.", "Its sender is told 503 execution_aborted."}
+		q.Facts = []string{"It waits for the lock; nothing was sent to the service. It ends without having run.", "Its sender gets 503 execution_aborted."}
 	case x.Parked != nil:
-		q.Facts = []string{"Its sender was told that it is accepted, and will not send it again by itself.", fmt.Sprintf("It was tried %s. %s.", story.Count(x.Parked.Tries, "time", "times"), evidence(x))}
+		q.Facts = []string{"Its sender was told that it is accepted and will not send it again by itself.", triedSoFar(x)}
 	default:
 		l := v.lockOf(x)
 		if l != nil && l.ExecutionID == x.ExecutionID && l.Held {
-			q.Facts = []string{"The upstream has answered and works on: it hears of the cancel at its next guard or heartbeat, and the lock stays its own until then."}
+			q.Facts = []string{"The service has answered and works on. It learns of the cancel at its next guard or heartbeat and keeps the lock until then."}
 		} else {
 			q.Facts = []string{
-				fmt.Sprintf("Its call of the upstream has lasted for %s and is closed within 200 ms. What was sent by then stays sent, so the outcome may be unknown.", story.Span(v.now.Sub(x.StartedAt.Time))),
-				"Its sender is told 503 execution_aborted.",
+				fmt.Sprintf("Its request to the service is closed within 200 ms, after %s so far. The service may have acted on it: the outcome may be unknown.", story.Span(v.now.Sub(x.StartedAt.Time))),
+				"Its sender gets 503 execution_aborted.",
 			}
 		}
 		if l != nil && l.Waiting > 0 {
-			q.Facts = append(q.Facts, story.Count(l.Waiting, "execution waits", "executions wait")+" behind it: the next one runs then.")
+			q.Facts = append(q.Facts, story.Count(l.Waiting, "event waits", "events wait")+" for the lock: the next one runs then.")
 		}
 	}
 	if x.Status == client.CancelRequested {
-		q.Facts = append([]string{"It was asked already by " + x.AbortedBy + ": " + x.AbortReason + ". Only that it is for good can be added."}, q.Facts...)
+		q.Facts = append([]string{"Already requested by " + x.AbortedBy + ": " + x.AbortReason + ". Only \"never again\" can be added."}, q.Facts...)
 	}
-	q.Facts = append(q.Facts, "The event may run again when its sender sends it again, unless this is for good.",
-		"Where it is not "+string(x.Status)+" any more when this arrives, nothing is done.")
+	q.Facts = append(q.Facts, "The event may run again when its sender sends it again.", "Does nothing if it is no longer "+string(x.Status)+" by then.")
 	q.Requests = []request{cancelRequest(x)}
 	q.Commands = []string{command("executions cancel " + x.ExecutionID + " --if-status " + string(x.Status) + " --reason " + markShell + markFinalShell)}
 	return q, nil
@@ -219,7 +226,7 @@ func cancel(v *visit) (*question, error) {
 func release(v *visit) (*question, error) {
 	workflow, id := v.query.Get("workflow"), v.query.Get("id")
 	l := &client.Lock{}
-	q := &question{Title: "Release the lock of " + workflow, Reason: true}
+	q := &question{Title: "Release the lock of " + workflow, Verb: "Release this lock", Reason: true}
 	switch err := v.api.get("/v1/locks/"+escape(workflow), nil, l); {
 	case is(err, client.CodeLockNotFound):
 		q.Stop = "The lock is free."
@@ -227,7 +234,7 @@ func release(v *visit) (*question, error) {
 	case err != nil:
 		return nil, err
 	case l.ExecutionID != id && !slices.Contains(l.Executions, id):
-		q.Stop = "Another execution has it by now: " + l.ExecutionID + ". Look again, then decide."
+		q.Stop = "Another execution has the lock now: " + l.ExecutionID + "."
 		return q, nil
 	}
 	x := &client.Execution{}
@@ -240,23 +247,23 @@ func release(v *visit) (*question, error) {
 	}
 	switch {
 	case l.Cooling:
-		q.Facts = []string{"Its execution has ended with an unknown outcome" + said + ", and the lock is closed so that nothing runs beside what the upstream may still do: releasing lets a second one run beside it."}
+		q.Facts = []string{"The run has ended with an unknown outcome" + said + ". The service may still be working: a second event can then run at the same time."}
 	case l.IsStale:
-		q.Facts = []string{"Its owner is dead. The next one to come would take over by itself; what the owner had sent stays sent" + said + "."}
+		q.Facts = []string{"Its owner is gone" + said + ". The next event takes over by itself."}
 	case l.Held:
-		q.Facts = []string{fmt.Sprintf("Its execution %s has it since %s ago and goes on: releasing lets a second one run beside it. It hears of this at its next guard or heartbeat.", l.ExecutionID, story.Span(v.now.Sub(l.LockedAt.Time)))}
+		q.Facts = []string{fmt.Sprintf("%s has held the lock for %s and may still be working. A second event can then run at the same time.", lockEvent(l), story.Span(v.now.Sub(l.LockedAt.Time)))}
 	default:
-		q.Facts = []string{fmt.Sprintf("Its call of the upstream has lasted for %s and is closed, its sender is told 503 lock_lost. The upstream may still be busy with it: releasing lets a second one run beside it.", story.Span(v.now.Sub(l.LockedAt.Time)))}
+		q.Facts = []string{fmt.Sprintf("%s has held the lock for %s. Its request to the service is closed and its sender gets 503 lock_lost.", lockEvent(l), story.Span(v.now.Sub(l.LockedAt.Time))), "The service may still be working on it. A second event can then run at the same time."}
 	}
 	done := "The lock of " + workflow + " is released"
 	if !l.Cooling {
-		q.Facts = append(q.Facts, "Its record becomes ABORTED, outcome unknown.")
+		q.Facts = append(q.Facts, "Its execution becomes ABORTED, outcome unknown.")
 		done += "; its execution is ABORTED"
 	}
 	q.Facts = append(q.Facts,
-		fmt.Sprintf("Token %d becomes stale: a service that compares fencing tokens refuses what comes late with it, another one does not.", l.Token),
-		story.Count(l.Waiting, "execution waits", "executions wait")+" behind it.",
-		"Where another execution has the lock when this arrives, nothing is done.")
+		fmt.Sprintf("Fencing number %d becomes stale: a service that compares it refuses late writes.", l.Token),
+		story.Count(l.Waiting, "event waits", "events wait")+" for the lock.",
+		"Does nothing if another execution has the lock by then.")
 	q.Requests = []request{{
 		Method: http.MethodDelete, Path: "v1/locks/" + escape(workflow), Query: map[string]string{"execution": id}, Reason: "query", Names: workflow,
 		Done: done,
@@ -274,45 +281,45 @@ func forget(v *visit) (*question, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &question{Title: "Forget " + named(x), Reason: true}
+	q := &question{Title: "Allow again: " + named(x), Verb: "Allow again", Reason: true}
 	if !x.Status.Terminal() {
-		q.Stop = "It is " + string(x.Status) + " and has not ended: cancel it first, or wait for its end."
+		q.Stop = "It is " + string(x.Status) + ": cancel it first, or wait until it ends."
 		return q, nil
 	}
-	q.Facts = []string{fmt.Sprintf("It ended as %s %s ago.", x.Status, story.Span(v.now.Sub(x.FinishedAt.Time)))}
+	q.Facts = []string{fmt.Sprintf("It ended %s ago: %s.", story.Span(v.now.Sub(x.FinishedAt.Time)), x.Status)}
 	switch x.Outcome {
 	case client.Unknown:
-		q.Facts = append(q.Facts, "Its outcome is unknown ("+evidence(x)+"): it may have taken effect, and then the event takes effect twice.")
+		q.Facts = append(q.Facts, "Its outcome is unknown ("+evidence(x)+"): if it took effect, the event takes effect twice.")
 	case client.Executed:
 		q.Facts = append(q.Facts, "It ran ("+evidence(x)+"): the event takes effect a second time when it comes again.")
 	case client.NotExecuted:
-		q.Facts = append(q.Facts, "Provably nothing reached the upstream.")
+		q.Facts = append(q.Facts, "Nothing was sent to the service.")
 	}
 	if x.Response != nil && x.Response.Kept {
-		q.Facts = append(q.Facts, fmt.Sprintf("The answer that duplicates get goes; %s got it so far.", story.Count(x.Duplicates, "copy", "copies")))
+		q.Facts = append(q.Facts, fmt.Sprintf("The answer kept for duplicates is removed; %s got it so far.", story.Count(x.Duplicates, "duplicate", "duplicates")))
 	}
 	if x.RequestKept {
-		q.Facts = append(q.Facts, "The kept request goes, too: it cannot be run again from here.")
+		q.Facts = append(q.Facts, "The kept request is removed, too: it cannot be retried from here.")
 	}
-	q.Facts = append(q.Facts, "Nothing runs now: its sender has to send it again. Every replica lets it run within 2 s.", "Where the event has run again, or runs, when this arrives, nothing is done.")
+	q.Facts = append(q.Facts, "Nothing runs now: the sender has to send it again. Every replica allows it within 2 s.", "Does nothing if the event runs, or has run again, by then.")
 	q.Requests = []request{forgetRequest(x)}
 	q.Commands = []string{command("executions forget " + x.ExecutionID + " --reason " + markShell)}
 	return q, nil
 }
 
-// parkedQuestion is about an execution whose request is kept.
-func parkedQuestion(v *visit, do, title string, facts func(x *client.Execution) []string) (*question, error) {
+// parkedQuestion asks about an execution whose request is kept.
+func parkedQuestion(v *visit, do, verb string, facts func(x *client.Execution) []string) (*question, error) {
 	x, err := v.execution()
 	if err != nil {
 		return nil, err
 	}
-	q := &question{Title: title + " " + named(x), Reason: true}
+	q := &question{Title: verb + ": " + named(x), Verb: verb, Reason: true}
 	switch {
 	case do == "rerun" && !x.RequestKept:
-		q.Stop = "Its request is not kept, or not any more: its sender can send it again."
+		q.Stop = "Its request is not kept: its sender can send it again."
 		return q, nil
 	case do != "rerun" && x.Parked == nil:
-		q.Stop = "It is not parked: it is " + string(x.Status) + "."
+		q.Stop = "It does not wait any more: it is " + string(x.Status) + "."
 		return q, nil
 	}
 	q.Facts = facts(x)
@@ -324,55 +331,63 @@ func parkedQuestion(v *visit, do, title string, facts func(x *client.Execution) 
 func triedSoFar(x *client.Execution) string {
 	said := fmt.Sprintf("It was tried %s, %d failed.", story.Count(x.Parked.Tries, "time", "times"), x.Parked.Failures)
 	if e := evidence(x); e != "" {
-		said += " " + strings.ToUpper(e[:1]) + e[1:] + "."
+		said += " " + story.Sentence(e)
 	}
 	return said
 }
 
+// lockEvent names what holds a lock.
+func lockEvent(l *client.Lock) string {
+	if l.EventID != "" {
+		return cut(l.EventID).Text
+	}
+	return l.Holder
+}
+
 func run(v *visit) (*question, error) {
-	return parkedQuestion(v, "run", "Run now:", func(x *client.Execution) []string {
+	return parkedQuestion(v, "run", "Try now", func(x *client.Execution) []string {
 		facts := []string{triedSoFar(x)}
 		if x.Parked.Blocked != "" {
-			facts = append(facts, "It waits for a person, because "+x.Parked.Blocked+": running it may make it take effect twice.")
+			facts = append(facts, "It needs a decision ("+x.Parked.Blocked+"): a try may make it take effect twice.")
 		}
-		return append(facts, "It is tried now, or next in its line, with its whole max_age again.", "Where it has ended when this arrives, nothing is done.")
+		return append(facts, "It is tried now, or next in its queue, with its whole max_age again.", "Does nothing if it has ended by then.")
 	})
 }
 
 func skip(v *visit) (*question, error) {
 	return parkedQuestion(v, "skip", "Skip", func(x *client.Execution) []string {
 		return []string{
-			triedSoFar(x), "It becomes a dead letter: its request is kept and can be run again later. The next one of its line runs.",
-			"Its sender was told that it is accepted, and will not send it again by itself.", "Where it has ended when this arrives, nothing is done.",
+			triedSoFar(x), "It becomes a dead letter: its request is kept and can be retried later. The next event of its queue runs.",
+			"Its sender was told that it is accepted and will not send it again by itself.", "Does nothing if it has ended by then.",
 		}
 	})
 }
 
 func rerun(v *visit) (*question, error) {
-	return parkedQuestion(v, "rerun", "Run again:", func(x *client.Execution) []string {
-		facts := []string{fmt.Sprintf("It ended as %s after %s. %s", x.Status, story.Count(x.Tries, "try", "tries"), story.Sentence(evidence(x)))}
+	return parkedQuestion(v, "rerun", "Retry", func(x *client.Execution) []string {
+		facts := []string{fmt.Sprintf("It ended after %s: %s. %s", story.Count(x.Tries, "try", "tries"), x.Status, story.Sentence(evidence(x)))}
 		if x.Outcome != client.NotExecuted {
-			facts = append(facts, "Its outcome is "+string(x.Outcome)+": it may have taken effect, and then it takes effect twice.")
+			facts = append(facts, "Its outcome is "+string(x.Outcome)+": if it took effect, it takes effect twice.")
 		}
-		return append(facts, "A new execution of the event is the last of its line.", "Where the event has run again since when this arrives, nothing is done.")
+		return append(facts, "It joins the end of its queue.", "Does nothing if the event has run again by then.")
 	})
 }
 
 func reload(*visit) (*question, error) {
 	return &question{
-		Title: "Reload the configuration of this replica", Requests: []request{{Method: http.MethodPost, Path: "v1/config/reload", Names: "configuration"}},
+		Title: "Reload the configuration of this replica", Verb: "Reload", Requests: []request{{Method: http.MethodPost, Path: "v1/config/reload", Names: "configuration"}},
 		Facts: []string{
-			"The file is read again, as SIGHUP does. Where something in it is wrong, all of it is refused and the configuration in force stays.",
-			"Deliveries that are on their way keep the rules with which they began. The other replicas are not asked.",
+			"The file is read again, as on SIGHUP. If it has an error, the configuration in force stays.",
+			"Running deliveries keep the rules they started with. Other replicas are not reloaded.",
 		},
 		Commands: []string{command("reload")},
 	}, nil
 }
 
-// mostAtOnce is how many a question about several is for.
+// mostAtOnce bounds one question about several executions.
 const mostAtOnce = 100
 
-// several is a question about those of a filter that fit.
+// several asks about the executions that match the filter of the screen.
 func several(v *visit, verb string, fits func(*client.Execution) bool, of func(*client.Execution) request, line func(status client.Status, ids []string) string, facts ...string) (*question, error) {
 	page, _, err := v.found(mostAtOnce)
 	if err != nil {
@@ -387,13 +402,14 @@ func several(v *visit, verb string, fits func(*client.Execution) bool, of func(*
 		}
 	}
 	n := len(q.Requests)
-	q.Title = verb + " " + story.Count(n, "execution", "executions")
+	q.Title = verb + " " + story.Count(n, "event", "events")
+	q.Verb = q.Title
 	if n == 0 {
-		q.Stop = "There is none any more."
+		q.Stop = "None matches any more."
 		return q, nil
 	}
 	if page.NextCursor != "" {
-		q.Facts = append([]string{fmt.Sprintf("More than these fit: this is about the newest %d; ask again for the next.", n)}, q.Facts...)
+		q.Facts = append([]string{fmt.Sprintf("More match: this is about the newest %d. Repeat it for the next ones.", n)}, q.Facts...)
 	}
 	unknown := 0
 	for i := range page.Executions {
@@ -402,7 +418,7 @@ func several(v *visit, verb string, fits func(*client.Execution) bool, of func(*
 		}
 	}
 	if unknown > 0 {
-		q.Facts = append(q.Facts, fmt.Sprintf("The outcome of %d of them is unknown: they may have taken effect.", unknown))
+		q.Facts = append(q.Facts, fmt.Sprintf("%d of them have an unknown outcome: they may have taken effect.", unknown))
 	}
 	for _, s := range client.Statuses {
 		if len(ids[s]) > 0 {
@@ -417,32 +433,32 @@ func allCancel(v *visit) (*question, error) {
 		func(status client.Status, ids []string) string {
 			return "for id in " + strings.Join(ids, " ") + "; do " + command(`executions cancel "$id" --if-status `+string(status)+" --reason "+markShell) + "; done"
 		},
-		"What waits ends now, provably without having run. The call of what runs is closed, and its outcome may be unknown. What is held hears of it at its next guard or heartbeat.",
-		"Each one is asked for as it stands here: where it has moved on when its request arrives, nothing is done with it.")
+		"Waiting events end without having run. Running requests are closed; their outcome may be unknown. Held ones learn of it at their next guard or heartbeat.",
+		"Events that changed meanwhile are left alone.")
 }
 
 func allForget(v *visit) (*question, error) {
-	return several(v, "Forget", func(x *client.Execution) bool { return x.Status.Terminal() }, forgetRequest,
+	return several(v, "Allow again", func(x *client.Execution) bool { return x.Status.Terminal() }, forgetRequest,
 		func(_ client.Status, ids []string) string {
 			return "for id in " + strings.Join(ids, " ") + "; do " + command(`executions forget "$id" --reason `+markShell) + "; done"
 		},
-		"Their events run again when their senders send them again; until then nothing runs.",
-		"Where an event has run again, or runs, when its request arrives, nothing is done with it.")
+		"They run when their senders send them again; nothing runs now.",
+		"Events that run, or have run again, meanwhile are left alone.")
 }
 
-// stateFlags are what the command line has for a state. For what is parked and not blocked it has none: without a flag both are meant.
+// stateFlags are the flags of the command line for a state. There is none for "parked and not blocked".
 var stateFlags = map[client.ParkState]string{client.ParkBlocked: " --blocked", client.ParkDeadLetter: " --dead-letters"}
 
-// bulkFilters are what the API's bulks take besides a state.
+// bulkFilters are the filters that bulk requests take besides a state.
 var bulkFilters = []string{"workflow", "route"}
 
-// allOf is the question for everything that is parked and fits a filter. Its count is a dry run's.
+// allOf asks about everything that is parked and matches a filter. Its count comes from a dry run.
 func allOf(do string) func(*visit) (*question, error) {
-	title := map[string]string{"run": "Run now", "skip": "Skip", "rerun": "Run again"}[do]
+	title := map[string]string{"run": "Try now", "skip": "Skip", "rerun": "Retry"}[do]
 	facts := map[string]string{
-		"run":   "Each is tried now, or next in its line, whatever it waits for, also a person.",
-		"skip":  "Each becomes a dead letter, whose request is kept, and the next one of its line runs.",
-		"rerun": "A new execution of each event is the last of its line, in the order in which they were in it.",
+		"run":   "Each is tried now, or next in its queue, also where it needs a decision.",
+		"skip":  "Each becomes a dead letter, whose request is kept, and the next event of its queue runs.",
+		"rerun": "Each event joins the end of its queue, in the original order.",
 	}[do]
 	return func(v *visit) (*question, error) {
 		filter, flags := map[string]any{}, ""
@@ -462,15 +478,15 @@ func allOf(do string) func(*visit) (*question, error) {
 		if err := v.api.do(http.MethodPost, "/v1/executions/"+do, nil, body, result); err != nil {
 			return nil, err
 		}
-		q := &question{Title: title + " " + story.Count(result.Matched, "execution", "executions"), Reason: true}
+		q := &question{Title: title + " " + story.Count(result.Matched, "event", "events"), Verb: title, Reason: true}
 		if result.Matched == 0 {
-			q.Stop = "There is none any more."
+			q.Stop = "None matches any more."
 			return q, nil
 		}
 		if result.NextCursor != "" {
-			q.Title = fmt.Sprintf("%s more than %d executions", title, len(result.Executions))
+			q.Title = fmt.Sprintf("%s more than %d events", title, len(result.Executions))
 		}
-		q.Facts = []string{facts, "Ten are done each second. What has moved on when its turn comes is refused, and nothing is done with it."}
+		q.Facts = []string{facts, "10 per second. Events that changed meanwhile are left alone."}
 		q.Requests = []request{{
 			Method: http.MethodPost, Path: "v1/executions/" + do, Body: map[string]any{"filter": filter, "limit": 100}, Reason: "body", Names: "all", Pages: true,
 		}}

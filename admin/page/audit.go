@@ -25,21 +25,21 @@ func audit(v *visit) ([]section, error) {
 		pairs = append(pairs, fields[i].Name, fields[i].Value)
 	}
 	s := section{
-		ID: "audits", Title: "Audit", Search: &search{"audit", fields}, Well: "Nothing was asked for.",
-		Note: "What was asked for with tokens in the last 30 days, at all replicas, done or refused. The log has the same, and what clients of the lock API do.",
+		ID: "audits", Title: "Audit", Search: &search{"audit", fields}, Empty: "No one has changed anything in 30 days.",
+		Note: "Changes of the last 30 days, on all replicas, done or refused. The log also has those of clients of the lock API.",
 	}
 	page := &client.AuditPage{}
 	switch err := v.api.get("/v1/audit", values(pairs...), page); {
 	case is(err, client.CodeStoreUnavailable):
-		s.Trouble, s.Well = "Not known: etcd does not answer. The log of each replica has what was asked there.", ""
+		s.Trouble, s.Empty = "Not known: etcd does not answer. The log of each replica has its own changes.", ""
 	case is(err, client.CodeBadRequest):
-		s.Trouble, s.Well = problemOf(err).Detail, ""
+		s.Trouble, s.Empty = problemOf(err).Detail, ""
 	case err != nil:
 		return nil, err
 	}
 	if s.Count = len(page.Audits); s.Count > 0 {
 		n := 0
-		s.Table = tableOf("What was asked for", auditColumns(), page.Audits, func(*client.Audit) string { n++; return fmt.Sprint(n) })
+		s.Table = tableOf("Changes", auditColumns(), page.Audits, func(*client.Audit) string { n++; return fmt.Sprint(n) })
 	}
 	if page.NextCursor != "" {
 		s.Links = append(s.Links, link{"Older", to("audit", v.keep("cursor", page.NextCursor)...)})

@@ -29,7 +29,7 @@ func (v *visit) filters() []input {
 		{Name: "route", Label: "Route"},
 		{Name: "status", Label: "Status", Options: statuses},
 		{Name: "outcome", Label: "Outcome", Options: []string{string(client.Executed), string(client.NotExecuted), string(client.Unknown)}},
-		{Name: "decision", Label: "A delivery was answered", Options: decisions},
+		{Name: "decision", Label: "Sender got", Options: decisions},
 		{Name: "state", Label: "Parked", Options: []string{string(client.ParkWaiting), string(client.ParkBlocked), string(client.ParkDeadLetter)}},
 		{Name: "since", Label: "Since", Hint: "10m, or 2026-01-31T12:00:00Z"},
 		{Name: "until", Label: "Until", Hint: "5m, or a time"},
@@ -58,12 +58,12 @@ func (v *visit) filter() url.Values {
 
 // find shows the executions that fit.
 func find(v *visit) ([]section, error) {
-	s := section{ID: "found", Title: "Executions", Search: &search{"find", append([]input{{
-		Name: "text", Label: "Anything in hand", Hint: "event ID, execution ID, key, trace ID or workflow", Value: v.query.Get("text"), Main: true,
+	s := section{ID: "found", Title: "Events", Search: &search{"find", append([]input{{
+		Name: "text", Label: "Event, delivery or trace ID, execution, key or workflow", Value: v.query.Get("text"), Main: true,
 	}}, v.filters()...)}}
 	page, q, err := v.found(findPage)
 	if is(err, client.CodeStoreUnavailable) {
-		s.Trouble = "Nothing can be found now: etcd does not answer. It was asked just now; look again."
+		s.Trouble = "etcd does not answer, so nothing can be searched now. Refresh in a moment."
 		return []section{s}, nil
 	}
 	if err != nil {
@@ -76,17 +76,17 @@ func find(v *visit) ([]section, error) {
 	s.Count, s.More = len(page.Executions), page.NextCursor != ""
 	switch {
 	case s.Count == 0 && s.More:
-		s.Trouble = "None among the records that were read; there are older ones."
+		s.Trouble = "No match among the newest records; there are older ones."
 	case s.Count == 0 && v.query.Get("cursor") != "":
-		s.Well = "None among the older records."
+		s.Empty = "No match among the older records."
 	default:
-		s.Well = "Nothing of that is known."
+		s.Empty = "No event matches. IDs are found whole, by their beginning, or by a part between slashes."
 	}
-	s.Table = tableOf("Executions that fit", executionColumns(), page.Executions, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
+	s.Table = tableOf("Matching events", executionColumns(), page.Executions, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
 	if page.NextCursor != "" {
 		older := "Older"
 		if s.Count == 0 {
-			older = "Look further"
+			older = "Search further"
 		}
 		s.Links = append(s.Links, link{older, to("find", v.keep("cursor", page.NextCursor)...)})
 	}
@@ -156,13 +156,8 @@ func executionColumns() []column[client.Execution] {
 		{"Status", func(x *client.Execution) cell {
 			return cell{More: []cell{statusCell(x.Status), outcomeCell(x.Outcome), parkedCell(x)}}
 		}},
-		{"When", func(x *client.Execution) cell {
-			if x.FinishedAt.IsZero() {
-				return when(x.StartedAt, "ago")
-			}
-			return when(x.FinishedAt, "ago")
-		}},
-		{"Took", func(x *client.Execution) cell {
+		{"Time", ended},
+		{"Duration", func(x *client.Execution) cell {
 			if x.FinishedAt.IsZero() || x.StartedAt.IsZero() {
 				return cell{}
 			}
@@ -170,11 +165,22 @@ func executionColumns() []column[client.Execution] {
 		}},
 		{"Workflow", func(x *client.Execution) cell { return cut(x.Workflow) }},
 		{"Attempt", func(x *client.Execution) cell { return number(int64(x.Attempt)) }},
-		{"Copies", func(x *client.Execution) cell { return number(x.Duplicates) }},
+		{"Duplicates", func(x *client.Execution) cell { return number(x.Duplicates) }},
 		{"Why", func(x *client.Execution) cell { return cut(why(x)) }},
 		{"Execution", func(x *client.Execution) cell { return ofExecution(x.ExecutionID) }},
-		{"Do", func(x *client.Execution) cell { return cell{Asks: asksOf(x)} }},
+		{"Actions", func(x *client.Execution) cell { return cell{Asks: asksOf(x)} }},
 	}
+}
+
+// ended is when an execution ended, or started where it has not ended, or when a refused event last arrived.
+func ended(x *client.Execution) cell {
+	switch {
+	case !x.FinishedAt.IsZero():
+		return when(x.FinishedAt, "ago")
+	case x.StartedAt.IsZero() && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
+		return when(x.Arrivals.Newest[0].At, "ago")
+	}
+	return when(x.StartedAt, "ago")
 }
 
 func parkedCell(x *client.Execution) cell {
@@ -182,7 +188,7 @@ func parkedCell(x *client.Execution) cell {
 	case x.Parked != nil && x.Parked.Blocked != "":
 		return cell{Text: "blocked", Class: "bad", Title: x.Parked.Blocked}
 	case x.Parked != nil:
-		return text("parked")
+		return text("accepted, waiting")
 	case x.RequestKept:
 		return cell{Text: "dead letter", Class: "bad"}
 	}
@@ -224,11 +230,11 @@ func asksOf(x *client.Execution) []ask {
 	case id == "":
 		return nil
 	case x.Parked != nil:
-		return []ask{asking("Run now…", "run", "id", id), asking("Skip…", "skip", "id", id), asking("Cancel…", "cancel", "id", id)}
+		return []ask{asking("Try now…", "run", "id", id), asking("Skip…", "skip", "id", id), asking("Cancel…", "cancel", "id", id)}
 	case x.RequestKept:
-		return []ask{asking("Run again…", "rerun", "id", id), asking("Forget…", "forget", "id", id)}
+		return []ask{asking("Retry…", "rerun", "id", id), asking("Allow again…", "forget", "id", id)}
 	case x.Status.Terminal():
-		return []ask{asking("Forget…", "forget", "id", id)}
+		return []ask{asking("Allow again…", "forget", "id", id)}
 	}
 	return []ask{asking("Cancel…", "cancel", "id", id)}
 }
@@ -250,9 +256,9 @@ func bulkAsks(q url.Values, some []client.Execution) []ask {
 	}
 	switch client.ParkState(q.Get("state")) {
 	case client.ParkWaiting, client.ParkBlocked:
-		return []ask{all("Run all now…", "run"), all("Skip all…", "skip")}
+		return []ask{all("Try all now…", "run"), all("Skip all…", "skip")}
 	case client.ParkDeadLetter:
-		return []ask{all("Run all again…", "rerun")}
+		return []ask{all("Retry all…", "rerun")}
 	}
 	ended := slices.ContainsFunc(some, func(x client.Execution) bool { return x.Status.Terminal() })
 	active := slices.ContainsFunc(some, func(x client.Execution) bool { return x.ExecutionID != "" && !x.Status.Terminal() })
@@ -261,7 +267,7 @@ func bulkAsks(q url.Values, some []client.Execution) []ask {
 		asks = append(asks, all("Cancel all…", "cancel"))
 	}
 	if ended {
-		asks = append(asks, all("Forget all…", "forget"))
+		asks = append(asks, all("Allow all again…", "forget"))
 	}
 	return asks
 }

@@ -9,30 +9,30 @@ import (
 )
 
 const (
-	maxStreams = 64               // screens that are looked at, at a time
-	writeTime  = 15 * time.Second // that one event may take
+	maxStreams = 64               // open at a time
+	writeTime  = 15 * time.Second // for one event
 )
 
-// change is what an event says: the rows of a table that are new or not as they were, those that are gone, and the other sections, each as HTML.
+// change is one event of a stream: new and changed rows of the table, removed rows, and changed sections, as HTML.
 type change struct {
 	Sections map[string]string `json:"sections,omitempty"`
 	Rows     map[string]string `json:"rows,omitempty"`
-	Order    []string          `json:"sequence,omitempty"` // of all rows; nil = as before
+	Order    []string          `json:"sequence,omitempty"` // of all rows; nil = unchanged
 	Gone     []string          `json:"gone,omitempty"`
 	Count    *int              `json:"count,omitempty"` // of the rows
-	Trouble  string            `json:"trouble"`         // why the rows are those of before; "" = they are those of now
+	Trouble  string            `json:"trouble"`         // why the rows are old; "" = they are current
 	At       string            `json:"at"`
 }
 
-// live sends the screen "now" and then what changes in it, as server-sent events over a request of the script's own: EventSource cannot send a token.
-// The API is asked each time in the visitor's name, so a token that was taken away ends the stream.
+// live sends the overview and then its changes as server-sent events. The script reads them with fetch, because EventSource cannot send a token. Each read of
+// the API uses the visitor's token, so revoking it ends the stream.
 func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 	select {
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()
 	default:
 		w.Header().Set("Retry-After", "5")
-		p.refuse(w, http.StatusServiceUnavailable, "overloaded", "too many screens are looked at; this one is not live")
+		p.refuse(w, http.StatusServiceUnavailable, "overloaded", "too many screens are open; this one is not live")
 		return
 	}
 	s := &stream{page: p, w: w, sections: map[string]string{}, rows: map[string]string{}}
@@ -41,7 +41,7 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 	for first := true; ; first = false {
 		v, err := p.visit(r)
 		if err == nil {
-			v.now = time.Now()
+			v.kept = &s.attention
 			err = s.send(v)
 		}
 		if err != nil {
@@ -65,18 +65,19 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream is one screen that is looked at.
+// stream is one open screen.
 type stream struct {
-	page     *Page
-	w        http.ResponseWriter
-	begun    bool
-	broken   bool
-	sections map[string]string // as they were sent, by ID
-	rows     map[string]string // of the live table, by key
-	order    []string
+	attention kept
+	page      *Page
+	w         http.ResponseWriter
+	begun     bool
+	broken    bool
+	sections  map[string]string // as sent, by ID
+	rows      map[string]string // of the live table, by key
+	order     []string
 }
 
-// send sends what has changed, or a sign of life.
+// send sends the changes, or an empty event that keeps the stream alive.
 func (s *stream) send(v *visit) error {
 	sections, err := now(v)
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *stream) send(v *visit) error {
 	return nil
 }
 
-// compare notes which rows are not as they were sent.
+// compare adds the rows that differ from those sent before.
 func (s *stream) compare(t *table, c *change) {
 	rows, order, same := map[string]string{}, make([]string, 0, len(t.Rows)), len(t.Rows) == len(s.order)
 	for i := range t.Rows {
@@ -138,7 +139,7 @@ func (s *stream) event(name string, data any) {
 	if !s.begun {
 		s.begun = true
 		s.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-		s.w.Header().Set("X-Accel-Buffering", "no") // a proxy between hands each event on at once
+		s.w.Header().Set("X-Accel-Buffering", "no") // keeps proxies from buffering
 		s.w.WriteHeader(http.StatusOK)
 	}
 	text, err := json.Marshal(data)
@@ -146,7 +147,7 @@ func (s *stream) event(name string, data any) {
 		panic(err) // of texts and numbers
 	}
 	control := http.NewResponseController(s.w)
-	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // where there is none, whoever stopped reading is noticed by the kernel
+	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // without one, the kernel notices a client that stopped reading
 	_, err = fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", name, text)
 	s.broken = err != nil || control.Flush() != nil
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"hooklock/admin/client"
@@ -12,150 +13,229 @@ import (
 
 const (
 	needsPage = 20
-	// needsReads is how often a list is read on that is not at its end: each read looks at so many records only.
+	// needsReads bounds how many pages of a list are read: each read looks at a bounded number of records.
 	needsReads = 3
-	// mismatchesSince is for how long a mismatch needs attention: nothing settles one.
-	mismatchesSince = "24h"
-	// silentAfter is when a route to which something had come is called silent.
+	// reusedSince is for how long a reused event ID needs attention: nothing resolves one.
+	reusedSince = "24h"
+	// silentAfter is when a route that had deliveries is called silent.
 	silentAfter = time.Hour
-	// spike is how many deliveries without a valid signature are worth a look, in what the status looks back.
+	// attentionEvery is how often a stream reads what needs attention.
+	attentionEvery = 10 * time.Second
+	etcdAway       = "Not known: etcd does not answer."
+	// spike is how many bad signatures on a route need attention, in the time that the status looks back.
 	spike = 10
 )
 
-// needs shows what waits for somebody. Each list is a section; a new one is a line here.
-func needs(v *visit) ([]section, error) {
-	lists := []struct {
-		id, title, note, well string
-		query                 []string
-	}{
-		{"unknown", "Unknown outcome", "Something was sent and no whole answer came: nobody knows whether it took effect. Look at the service, then forget it, so that it runs again, or leave it.",
-			"No outcome is unknown.", []string{"outcome", string(client.Unknown)}},
-		{"blocked", "Blocked", "A parked event waits for a person, and its line with it. Run it, or skip it.", "No line waits for a person.", []string{"parked", "true", "state", string(client.ParkBlocked)}},
-		{"letters", "Dead letters", "Accepted, tried and given up. The request is kept, and can run again.", "There is no dead letter.", []string{"parked", "true", "state", string(client.ParkDeadLetter)}},
-		{"mismatches", "Mismatches", "An event ID came again with another request, and was refused: two events with one ID, or a sender that changes what it sends.",
-			"Nothing came with an ID that was used.", []string{"decision", string(idem.DecisionMismatch), "since", mismatchesSince}},
-	}
-	var all []section
-	for _, l := range lists {
-		s, err := v.list(l.query)
-		if err != nil {
-			return nil, err
-		}
-		s.ID, s.Title, s.Note = l.id, l.title, l.note
-		if !s.More {
-			s.Well = l.well
-		}
-		if s.Table != nil {
-			s.Table.Name = l.title
-		}
-		all = append(all, s)
-	}
-	cooling, err := v.cooling()
-	if err != nil {
-		return nil, err
-	}
-	of, err := v.ofRoutes()
-	if err != nil {
-		return nil, err
-	}
-	return append(all, append([]section{cooling}, of...)...), nil
+// concern is one kind of thing that needs attention.
+type concern struct {
+	section
+	one, many string             // the thing, for its count
+	found     []client.Execution // the newest of them
+	routes    []client.RouteRate
+	open      string // the screen that lists all of them
 }
 
-// list is a section with the executions that fit.
-func (v *visit) list(query []string) (section, error) {
-	found, page := []client.Execution{}, &client.ExecutionPage{}
+// needs shows everything that needs attention.
+func needs(v *visit) ([]section, error) {
+	all, checked, err := v.concerns()
+	if err != nil {
+		return nil, err
+	}
+	var shown []section
+	for i := range all {
+		if c := &all[i]; c.Count > 0 || c.More || c.Trouble != "" {
+			shown = append(shown, c.section)
+		}
+	}
+	if len(shown) > 0 && v.status == nil {
+		shown = append(shown, section{ID: "of-routes", Title: "Routes", Note: notAll})
+	}
+	if len(shown) > 0 {
+		return shown, nil
+	}
+	return []section{{ID: "none", Title: "Nothing needs attention", Note: checked}}, nil
+}
+
+// concerns are all kinds, also those of which there is nothing, and what was looked at to find them. A new kind of list is a line here.
+func (v *visit) concerns() (all []concern, checked string, err error) {
+	all = []concern{
+		{section: section{ID: "letters", Title: "Dead letters", Note: "Accepted, tried and given up. The request is kept: retry it when the service is ready.",
+			Asks: []ask{asking("Retry all…", "all-rerun", "state", string(client.ParkDeadLetter))}}, one: "dead letter", many: "dead letters",
+			open: to("find", "state", string(client.ParkDeadLetter))},
+		{section: section{ID: "blocked", Title: "Blocked queues", Note: "The first event of the queue keeps failing and needs a decision: try it now, or skip it."}, one: "blocked queue", many: "blocked queues",
+			open: to("find", "state", string(client.ParkBlocked))},
+		{section: section{ID: "unknown", Title: "Unknown outcome", Note: "The request was sent and no whole answer came. Check the service, then allow the event again if it took no effect."},
+			one: "unknown outcome", many: "unknown outcomes", open: to("find", "outcome", string(client.Unknown), "status", string(client.Failed))},
+		{section: section{ID: "reused", Title: "Reused event IDs", Note: "An event ID came again with another request and was refused, in the last 24 h: two events share an ID, or the sender changes what it sends."},
+			one: "reused event ID", many: "reused event IDs", open: to("find", "decision", string(idem.DecisionMismatch), "since", reusedSince)},
+	}
+	queries := [][]string{
+		{"parked", "true", "state", string(client.ParkDeadLetter)}, {"parked", "true", "state", string(client.ParkBlocked)},
+		{"outcome", string(client.Unknown), "status", string(client.Failed)}, {"decision", string(idem.DecisionMismatch), "since", reusedSince},
+	}
+	away := false
+	for i := range all {
+		if away { // each further question would wait for etcd as long
+			all[i].Trouble, all[i].Asks = etcdAway, nil
+			continue
+		}
+		if err := v.list(&all[i], queries[i]); err != nil {
+			return nil, "", err
+		}
+		away = all[i].Trouble == etcdAway
+	}
+	ofRoutes, checked, err := v.ofRoutes()
+	return append(all, ofRoutes...), checked, err
+}
+
+// list adds the executions that a query finds.
+func (v *visit) list(c *concern, query []string) error {
+	page := &client.ExecutionPage{}
 	for range needsReads {
 		cursor := page.NextCursor
 		page = &client.ExecutionPage{}
-		err := v.api.get("/v1/executions", values(append(query, "limit", fmt.Sprint(needsPage-len(found)), "cursor", cursor)...), page)
+		err := v.api.get("/v1/executions", values(append(query, "limit", fmt.Sprint(needsPage-len(c.found)), "cursor", cursor)...), page)
 		if is(err, client.CodeStoreUnavailable) {
-			return section{Trouble: "Not known: etcd does not answer."}, nil
+			c.Trouble, c.Asks = etcdAway, nil
+			return nil
 		}
 		if err != nil {
-			return section{}, err
+			return err
 		}
-		if found = append(found, page.Executions...); page.NextCursor == "" || len(found) >= needsPage {
+		if c.found = append(c.found, page.Executions...); page.NextCursor == "" || len(c.found) >= needsPage {
 			break
 		}
 	}
-	if query[0] == "parked" { // the filter of the search has no such word
-		query = query[2:]
-	}
-	s := section{Count: len(found), More: page.NextCursor != ""}
+	c.Count, c.More = len(c.found), page.NextCursor != ""
 	switch {
-	case s.Count > 0:
-		s.Table = tableOf("Executions", executionColumns(), found, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
-		s.Links = []link{{"All of them", to("find", query...)}}
-	case s.More:
-		s.Trouble = "None among the newest records; there are more, and this page does not read them all."
-		s.Links = []link{{"Look further", to("find", append(query, "cursor", page.NextCursor)...)}}
-	}
-	return s, nil
-}
-
-// cooling are the locks that stay closed after an unknown outcome.
-func (v *visit) cooling() (section, error) {
-	s := section{
-		ID: "cooling", Title: "Cooling",
-		Note: "The execution has ended with an unknown outcome, and release_delay keeps its workflow closed: the upstream may still be at work.",
-	}
-	all, more, err := v.allLocks()
-	if is(err, client.CodeStoreUnavailable) {
-		s.Trouble = "Not known: etcd does not answer."
-		return s, nil
-	}
-	if err != nil {
-		return s, err
-	}
-	all = slices.DeleteFunc(all, func(l client.Lock) bool { return !l.Cooling })
-	s.Count, s.More = len(all), more
-	switch {
-	case s.Count > 0:
-		s.Table = tableOf("Locks that cool", lockColumns(), all, lockKey)
-	case more:
-		s.Trouble = fmt.Sprintf("None among the first %d locks; there are more, and this page does not read them all.", maxLocks)
+	case c.Count > 0:
+		c.Table = tableOf(c.Title, executionColumns(), c.found, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
+		c.Links = []link{{"All", c.open}}
+	case c.More:
+		c.Trouble, c.Asks = "No match among the newest records; there are older ones.", nil
+		c.Links = []link{{"Search further", to("find", append(query, "cursor", page.NextCursor)...)}}
 	default:
-		s.Well = "No lock is closed after an unknown outcome."
+		c.Asks = nil
 	}
-	return s, nil
+	return nil
 }
 
-// ofRoutes are what this replica has seen of its routes.
-func (v *visit) ofRoutes() ([]section, error) {
-	forged := section{
-		ID: "unverified", Title: "Not verified", Note: "Signatures that were not accepted: a secret that was changed on one side, or an attack.",
-	}
-	silent := section{ID: "silent", Title: "Silent routes", Note: "Deliveries came, and none any more: a sender that has given up the endpoint says nothing."}
-	s := &client.ReplicaStatus{}
-	if err := v.api.get("/v1/status", nil, s); err != nil {
+// ofRoutes are what this replica has seen of its routes, and how far it looks back.
+func (v *visit) ofRoutes() (all []concern, checked string, err error) {
+	s, err := v.replica()
+	if err != nil {
 		if note, is := limited(err); is {
-			forged.Note, silent.Note = note, note
-			return []section{forged, silent}, nil
+			return nil, "No dead letter, blocked queue, unknown outcome or reused event ID among its workflows. Routes: " + note, nil
 		}
-		return nil, err
+		return nil, "", err
 	}
-	forged.Well = fmt.Sprintf("In the last %s no route of this replica got %d deliveries with a wrong signature.", story.Span(looksBack(s)), spike)
-	if up := s.At.Sub(s.StartedAt.Time); up > silentAfter {
-		silent.Well = fmt.Sprintf("Each route that got a delivery since this replica started, %s ago, got one in the last hour.", story.Span(up))
-	} else {
-		silent.Note += fmt.Sprintf(" This replica started %s ago, and can tell after an hour.", story.Span(up))
-	}
-	var wrong, quiet []client.RouteRate
+	up := story.Span(s.At.Sub(s.StartedAt.Time))
+	checked = "No dead letter, blocked queue, unknown outcome or reused event ID on any replica; on this replica, which started " + up + " ago, no route with " +
+		fmt.Sprint(spike) + " bad signatures in " + story.Span(looksBack(s)) + " and no silent route."
+	forged := concern{one: "route with bad signatures", many: "routes with bad signatures", open: "#routes",
+		section: section{ID: "unverified", Title: "Bad signatures", Note: "A secret changed on one side, or someone guessing. This replica, last " + story.Span(looksBack(s)) + "."}}
+	silent := concern{one: "silent route", many: "silent routes", open: "#routes",
+		section: section{ID: "silent", Title: "Silent routes", Note: "No delivery for an hour, after earlier ones: the sender may have disabled this endpoint."}}
 	for _, r := range s.Routes {
 		if r.Decisions[string(idem.DecisionUnverified)] >= spike {
-			wrong = append(wrong, r)
+			forged.routes = append(forged.routes, r)
 		}
 		if !r.LastAt.IsZero() && s.At.Sub(r.LastAt.Time) > silentAfter {
-			quiet = append(quiet, r)
+			silent.routes = append(silent.routes, r)
 		}
 	}
-	key := func(r *client.RouteRate) string { return r.Route }
-	if forged.Count = len(wrong); forged.Count > 0 {
-		forged.Table = tableOf("Routes that get wrong signatures", rateColumns(s), wrong, key)
-		forged.Links = []link{{"What was found", "#routes"}}
+	all = []concern{forged, silent}
+	for i := range all {
+		c := &all[i]
+		if c.Count = len(c.routes); c.Count > 0 {
+			c.Table = tableOf(c.Title, rateColumns(s), c.routes, func(r *client.RouteRate) string { return r.Route })
+			c.Links = []link{{"Examples", "#routes"}}
+		}
 	}
-	if silent.Count = len(quiet); silent.Count > 0 {
-		silent.Table = tableOf("Routes that are silent", rateColumns(s), quiet, key)
+	return all, checked, nil
+}
+
+// kept is a summary that a stream shows for a while.
+type kept struct {
+	section
+	at time.Time
+}
+
+// attention is the summary at the top of the overview: one line for each kind.
+func (v *visit) attention() (section, error) {
+	if v.kept == nil {
+		return v.summary()
 	}
-	return []section{forged, silent}, nil
+	if v.now.Sub(v.kept.at) >= attentionEvery {
+		s, err := v.summary()
+		if err != nil {
+			return s, err
+		}
+		v.kept.section, v.kept.at = s, v.now
+	}
+	return v.kept.section, nil
+}
+
+func (v *visit) summary() (section, error) {
+	all, checked, err := v.concerns()
+	if err != nil {
+		return section{}, err
+	}
+	s := section{ID: "attention", Title: "Needs attention"}
+	all = slices.DeleteFunc(all, func(c concern) bool { return c.Count == 0 && c.Trouble == "" })
+	for i := range all {
+		s.Count += all[i].Count
+		s.More = s.More || all[i].More
+	}
+	if len(all) == 0 {
+		s.Note = checked
+		return s, nil
+	}
+	s.Table = tableOf("What needs attention", []column[concern]{
+		{"What", func(c *concern) cell {
+			if c.Count == 0 {
+				return cell{Text: c.Title + ": " + c.Trouble, Class: "warn"}
+			}
+			n := fmt.Sprint(c.Count)
+			if c.More {
+				n += "+"
+			}
+			name := c.many
+			if n == "1" {
+				name = c.one
+			}
+			return cell{Text: n + " " + name, Class: "bad", Href: c.open}
+		}},
+		{"Route", func(c *concern) cell { return cut(strings.Join(c.names(), ", ")) }},
+		{"Newest", func(c *concern) cell { return c.newest(ended) }},
+		{"Cause", func(c *concern) cell { return c.newest(func(x *client.Execution) cell { return cut(why(x)) }) }},
+		{"Actions", func(c *concern) cell {
+			if len(c.found) == 1 {
+				return cell{Asks: asksOf(&c.found[0])}
+			}
+			return cell{Asks: c.Asks}
+		}},
+	}, all, func(c *concern) string { return c.ID })
+	return s, nil
+}
+
+// newest shows the newest execution of a concern, if it is about executions.
+func (c *concern) newest(show func(*client.Execution) cell) cell {
+	if len(c.found) == 0 {
+		return cell{}
+	}
+	x := slices.MaxFunc(c.found, func(a, b client.Execution) int { return ended(&a).At.Compare(ended(&b).At) })
+	return show(&x)
+}
+
+// names are the routes that a concern is about.
+func (c *concern) names() (names []string) {
+	for i := range c.found {
+		names = append(names, c.found[i].Route)
+	}
+	for i := range c.routes {
+		names = append(names, c.routes[i].Route)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,9 +17,13 @@ const (
 	maxLocks = 2000 // on one screen
 )
 
-// now shows what is going on.
+// now is the overview: what needs attention, what is paused, what is busy, and the routes.
 func now(v *visit) ([]section, error) {
 	process, rates, status, err := v.process()
+	if err != nil {
+		return nil, err
+	}
+	attention, err := v.attention()
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +35,7 @@ func now(v *visit) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []section{process, paused(status), locks, limits, rates}, nil
+	return []section{attention, paused(status), locks, limits, rates, process}, nil
 }
 
 // slotPage is how many slots, and how many who wait for one, a screen shows.
@@ -38,17 +43,16 @@ const slotPage = 200
 
 // slots are those of limits that are taken, and who waits for one, where this replica has something to do with them.
 func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
-	s := section{ID: "slots", Title: "Slots of limits"}
+	s := section{ID: "slots", Title: "Concurrency limits"}
 	switch {
 	case status == nil:
 		s.Note = notAll
 		return s, nil
 	case len(status.Slots) == 0:
-		s.Well = "Nothing of this replica has a slot of a limit, or waits for one."
-		return s, nil
+		return section{ID: "slots"}, nil
 	}
 	for _, n := range status.Slots {
-		s.Facts = append(s.Facts, fact{n.Limit + ", here", []cell{text(fmt.Sprintf("%d taken, %d wait for one", n.Taken, n.Waiting))}})
+		s.Facts = append(s.Facts, fact{n.Limit + ", this replica", []cell{text(fmt.Sprintf("%d in use, %d waiting", n.Taken, n.Waiting))}})
 	}
 	var all []client.Slot
 	more := false
@@ -56,7 +60,7 @@ func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 		page := &client.SlotPage{}
 		err := v.api.get("/v1/slots", values("limit", fmt.Sprint(slotPage), "waiting", waiting), page)
 		if is(err, client.CodeStoreUnavailable) {
-			s.Trouble = "Who has which slot is not known: etcd does not answer."
+			s.Trouble = "The slots are not known: etcd does not answer."
 			return s, nil
 		}
 		if err != nil {
@@ -65,11 +69,11 @@ func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 		all = append(all, page.Slots...)
 		more = more || page.NextCursor != ""
 	}
-	s.Table = tableOf("Who has which slot, and who waits for one", []column[client.Slot]{
+	s.Table = tableOf("Slots in use and waiting", []column[client.Slot]{
 		{"Limit", func(n *client.Slot) cell { return cut(n.Limit) }},
 		{"Slot", func(n *client.Slot) cell {
 			if n.Number < 0 {
-				return cell{Text: "waits", Class: "warn"}
+				return cell{Text: "waiting", Class: "warn"}
 			}
 			return text(fmt.Sprintf("%d of %d", n.Number, n.Of))
 		}},
@@ -78,43 +82,42 @@ func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 		{"Execution", func(n *client.Slot) cell { return ofExecution(n.ExecutionID) }},
 	}, all, func(n *client.Slot) string { return fmt.Sprint(n.Limit, n.Number, n.ExecutionID) })
 	if s.Count = len(all); more {
-		s.Table.More = fmt.Sprintf("There are more than %d: `hooklock locks slots` lists all.", slotPage)
+		s.Table.More = fmt.Sprintf("More than %d: `hooklock locks slots` lists all.", slotPage)
 	}
 	return s, nil
 }
 
-// paused is what is paused, as this replica has heard. status is nil where the token may not see it.
+// paused lists what is paused, as this replica knows it; the section is hidden if nothing is. status is nil where the token may not see it.
 func paused(status *client.ReplicaStatus) section {
-	s := section{ID: "paused", Title: "Paused"}
-	if status == nil {
-		s.Note = notAll
+	s := section{ID: "paused"}
+	if status == nil || len(status.Paused) == 0 {
 		return s
 	}
-	s.Well = "Nothing is paused."
-	if s.Count = len(status.Paused); s.Count > 0 {
-		s.Note = "Nothing of these begins, at any replica. `hooklock pauses` says what of them still runs, `hooklock resume` ends one."
-		s.Table = tableOf("What is paused", []column[client.PauseStatus]{
-			{"Scope", func(p *client.PauseStatus) cell { return cut(p.Scope) }},
-			{"Since", func(p *client.PauseStatus) cell { return when(p.Since, "ago") }},
-			{"Ends", func(p *client.PauseStatus) cell {
-				if p.Until.IsZero() {
-					return cell{Text: "when it is resumed", Class: "dim"}
-				}
-				return when(p.Until, "in")
-			}},
-			{"Parked", func(p *client.PauseStatus) cell { return number(int64(p.Parked)) }},
-			{"By", func(p *client.PauseStatus) cell { return cut(p.By) }},
-			{"Reason", func(p *client.PauseStatus) cell { return cut(p.Reason) }},
-		}, status.Paused, func(p *client.PauseStatus) string { return p.Scope })
-	}
+	s.Title, s.Count, s.Note = "Paused", len(status.Paused), "No event of these starts, on any replica."
+	s.Table = tableOf("What is paused", []column[client.PauseStatus]{
+		{"Scope", func(p *client.PauseStatus) cell { return cut(p.Scope) }},
+		{"Since", func(p *client.PauseStatus) cell { return when(p.Since, "ago") }},
+		{"Ends", func(p *client.PauseStatus) cell {
+			if p.Until.IsZero() {
+				return cell{Text: "when resumed", Class: "dim"}
+			}
+			return when(p.Until, "in")
+		}},
+		{"Waiting", func(p *client.PauseStatus) cell { return number(int64(p.Parked)) }},
+		{"By", func(p *client.PauseStatus) cell { return cut(p.By) }},
+		{"Reason", func(p *client.PauseStatus) cell { return cut(p.Reason) }},
+		{"Actions", func(p *client.PauseStatus) cell {
+			return cell{Asks: []ask{asking("Resume…", "resume", "scope", p.Scope)}}
+		}},
+	}, status.Paused, func(p *client.PauseStatus) string { return p.Scope })
 	return s
 }
 
 // process is how the process is doing, and what comes to its routes. A token that is limited to some workflows does not see it.
 func (v *visit) process() (doing, rates section, status *client.ReplicaStatus, err error) {
-	doing, rates = section{ID: "process", Title: "This replica"}, section{ID: "rates", Title: "Routes"}
-	s := &client.ReplicaStatus{}
-	if err := v.api.get("/v1/status", nil, s); err != nil {
+	doing, rates = section{ID: "process", Title: "This replica", Fold: "This replica: session, etcd, service and configuration"}, section{ID: "rates", Title: "Routes"}
+	s, err := v.replica()
+	if err != nil {
 		if note, is := limited(err); is {
 			doing.Note = note
 			rates.Note = note
@@ -123,8 +126,7 @@ func (v *visit) process() (doing, rates section, status *client.ReplicaStatus, e
 		return doing, rates, nil, err
 	}
 	doing.Facts = factsOf(s)
-	rates.Note = fmt.Sprintf("What came to the routes of this replica in the last %s. Succeeded: the service answered with a 2xx. Failed: it answered with another status. "+
-		"Errors: no whole answer came.", story.Span(looksBack(s)))
+	rates.Note = fmt.Sprintf("Deliveries to this replica in the last %s. Succeeded: the service answered 2xx. Failed: it answered another status. Errors: no whole answer came.", story.Span(looksBack(s)))
 	rates.Table = tableOf("Deliveries by route", rateColumns(s), s.Routes, func(r *client.RouteRate) string { return r.Route })
 	return doing, rates, s, nil
 }
@@ -135,13 +137,13 @@ func factsOf(s *client.ReplicaStatus) []fact {
 		if since.IsZero() {
 			return []cell{text(fmt.Sprint(n) + more)}
 		}
-		return []cell{text(fmt.Sprint(n) + more + ", the oldest for"), when(since, "for")}
+		return []cell{text(fmt.Sprint(n) + more + ", longest"), when(since, "for")}
 	}
 	ready := []cell{{Text: "ready", Class: "good"}}
 	if s.NotReady != "" {
 		ready = []cell{{Text: "not ready: " + s.NotReady, Class: "bad"}}
 	}
-	session := []cell{{Text: "live", Class: "good"}, text("for"), when(s.Session.OpenedAt, "for")}
+	session := []cell{{Text: "ok", Class: "good"}}
 	if !s.Session.Live {
 		session = []cell{{Text: "none: " + s.Session.Reason, Class: "bad"}}
 	}
@@ -158,14 +160,14 @@ func factsOf(s *client.ReplicaStatus) []fact {
 	facts = append(facts,
 		fact{"upstream", append(contactCells(&s.Upstream), reuseCell(&s.UpstreamReuse))},
 		fact{"configuration", configCells(&s.Config)},
-		fact{"running here", crowd(s.Running.Count, s.Running.OldestAt, "")},
-		fact{"waiting here", crowd(s.Waiting.Count, s.Waiting.OldestAt, "")},
+		fact{"running, this replica", crowd(s.Running.Count, s.Running.OldestAt, "")},
+		fact{"waiting, this replica", crowd(s.Waiting.Count, s.Waiting.OldestAt, "")},
 		fact{"held, all replicas", crowd(s.Held.Count, s.Held.OldestAt, "")},
-		fact{"parked, all replicas", crowd(s.Parked.Count, s.Parked.OldestAt, fmt.Sprintf(", %d blocked, %s", s.Parked.Blocked, story.Count(s.Parked.DeadLetters, "dead letter", "dead letters")))},
+		fact{"accepted, waiting, all replicas", crowd(s.Parked.Count, s.Parked.OldestAt, fmt.Sprintf(", %d blocked, %s", s.Parked.Blocked, story.Count(s.Parked.DeadLetters, "dead letter", "dead letters")))},
 	)
 	for _, n := range s.Parked.Unrouted {
 		facts = append(facts, fact{"no route", []cell{{
-			Text: story.Count(n.Count, "accepted event", "accepted events") + " of route " + n.Route + ", which this replica does not have: none of them is tried here", Class: "bad",
+			Text: story.Count(n.Count, "accepted event", "accepted events") + " of route " + n.Route + ", which this replica does not have: they are not tried here", Class: "bad",
 		}}})
 	}
 	return facts
@@ -177,23 +179,23 @@ func reuseCell(r *client.UpstreamReuse) cell {
 	case r.Setting != "auto" || r.Proven == 0 && r.Ended == "":
 		return cell{}
 	case r.Ended != "":
-		return cell{Class: "warn", Text: "; its connections are not kept: it " + r.Ended + " behind an empty line"}
+		return cell{Class: "warn", Text: "; connections are not reused: it " + r.Ended + " behind an empty line"}
 	}
-	return text(fmt.Sprintf("; its connections are kept: %d requests went over one again", r.Reused))
+	return text(fmt.Sprintf("; %d requests on reused connections", r.Reused))
 }
 
 func contactCells(c *client.Contact) []cell {
 	cells := []cell{text(c.Address)}
 	switch c.State {
 	case client.ContactAnswers:
-		cells = append(cells, cell{Text: "answers,", Class: "good"}, text("last"), when(c.AnsweredAt, "ago"))
+		cells = append(cells, cell{Text: "ok", Class: "good"})
 	case client.ContactFails:
 		cells = append(cells, cell{Text: "fails,", Class: "bad"}, when(c.FailedAt, "ago"), text(": "+c.Failure))
 		if !c.AnsweredAt.IsZero() {
-			cells = append(cells, text("; it answered last"), when(c.AnsweredAt, "ago"))
+			cells = append(cells, text("; its last answer came"), when(c.AnsweredAt, "ago"))
 		}
 	default:
-		cells = append(cells, cell{Text: "was not asked yet", Class: "dim"})
+		cells = append(cells, cell{Text: "no request yet", Class: "dim"})
 	}
 	return cells
 }
@@ -201,7 +203,7 @@ func contactCells(c *client.Contact) []cell {
 func configCells(c *client.ConfigStatus) []cell {
 	cells := []cell{text(c.File + " sha256:" + c.SHA256[:min(len(c.SHA256), 12)] + ", loaded"), when(c.LoadedAt, "ago")}
 	if r := c.Refused; r != nil {
-		class, said := "warn", "; one was refused"
+		class, said := "warn", "; a change was refused"
 		if c.Stale {
 			class, said = "bad", "; STALE: the changed file was refused"
 		}
@@ -234,8 +236,8 @@ func rateColumns(s *client.ReplicaStatus) []column[client.RouteRate] {
 	over := max(looksBack(s).Seconds(), 1)
 	return []column[client.RouteRate]{
 		{"Route", func(r *client.RouteRate) cell { return cell{Text: r.Route, Href: to("find", "route", r.Route)} }},
-		{"Mode", func(r *client.RouteRate) cell { return text(r.Mode) }},
-		{"A minute", func(r *client.RouteRate) cell {
+		{"Mode", func(r *client.RouteRate) cell { return mode(r.Mode) }},
+		{"per min", func(r *client.RouteRate) cell {
 			var all int64
 			for _, n := range r.Decisions {
 				all += n
@@ -245,32 +247,48 @@ func rateColumns(s *client.ReplicaStatus) []column[client.RouteRate] {
 		{"Succeeded", func(r *client.RouteRate) cell { return number(r.Succeeded) }},
 		{"Failed", func(r *client.RouteRate) cell { return number(r.Failed) }},
 		{"Errors", func(r *client.RouteRate) cell { return number(r.Errors) }},
-		{"Parked", func(r *client.RouteRate) cell { return number(r.Decisions[string(idem.DecisionParked)]) }},
-		{"Copies", class(idem.ClassDuplicate)},
-		{"Locked", class(idem.ClassOverlap)},
+		{"Accepted, waiting", func(r *client.RouteRate) cell { return number(r.Decisions[string(idem.DecisionParked)]) }},
+		{"Duplicates", class(idem.ClassDuplicate)},
+		{"Busy", class(idem.ClassOverlap)},
 		{"Mismatch", class(idem.ClassMismatch)},
-		{"Not verified", class(idem.ClassForged)},
-		{"Rejected", class(idem.ClassUnnamed)},
+		{"Bad signature", class(idem.ClassForged)},
+		{"Unreadable", class(idem.ClassUnnamed)},
 		{"Last", func(r *client.RouteRate) cell {
 			if r.LastAt.IsZero() {
-				return cell{More: []cell{{Text: "none since this replica started,", Class: "dim"}, when(s.StartedAt, "ago")}}
+				return cell{More: []cell{{Text: "none since this replica started", Class: "dim"}, when(s.StartedAt, "ago")}}
 			}
 			return when(r.LastAt, "ago")
 		}},
+		{"Actions", func(r *client.RouteRate) cell { return cell{Asks: []ask{pauseAsk("route:"+r.Route, s)}} }},
 	}
+}
+
+// mode is shown where it is not the usual one.
+func mode(name string) cell {
+	if name == "enforce" {
+		return cell{}
+	}
+	return text(name)
+}
+
+// pauseAsk is the button that pauses a scope, or resumes it where it is paused. status is nil where it is not known.
+func pauseAsk(scope string, status *client.ReplicaStatus) ask {
+	if status != nil && slices.ContainsFunc(status.Paused, func(p client.PauseStatus) bool { return p.Scope == scope }) {
+		return asking("Resume…", "resume", "scope", scope)
+	}
+	return asking("Pause…", "pause", "scope", scope)
 }
 
 // locks are those that are taken. status is nil where it is not known.
 func (v *visit) locks(status *client.ReplicaStatus) (section, error) {
 	s := section{
-		ID: "locks", Title: "Locks",
-		Search: &search{"now", []input{{Name: "prefix", Label: "Workflows that begin with", Value: v.query.Get("prefix"), Main: true}}},
+		ID: "locks", Title: "Busy now",
+		Search: &search{"now", []input{{Name: "prefix", Label: "Workflow begins with", Value: v.query.Get("prefix"), Main: true}}},
 	}
 	all, more, err := v.allLocks()
 	if is(err, client.CodeStoreUnavailable) {
-		s.Trouble = "Which locks are taken is not known: etcd does not answer."
-		s.Table = tableOf[client.Lock]("Locks that are taken", lockColumns(), nil, lockKey)
-		s.Table.Live = true
+		s.Trouble = "The locks are not known: etcd does not answer."
+		s.Table = liveTable("Locks", lockColumns(), nil, lockKey)
 		if status != nil {
 			for i := range status.Etcd.Members {
 				if m := &status.Etcd.Members[i]; m.State == client.ContactFails {
@@ -283,11 +301,12 @@ func (v *visit) locks(status *client.ReplicaStatus) (section, error) {
 	if err != nil {
 		return s, err
 	}
+	slices.SortStableFunc(all, func(a, b client.Lock) int { return a.LockedAt.Compare(b.LockedAt.Time) })
 	s.Count = len(all)
-	s.Table = tableOf("Locks that are taken", lockColumns(), all, lockKey)
-	s.Table.Live, s.Well = true, "No lock is taken."
+	s.Table = liveTable("Locks", lockColumns(), all, lockKey)
+	s.Empty = "Nothing is running."
 	if more {
-		s.Table.More = fmt.Sprintf("There are more than %d: give the beginning of a workflow.", maxLocks)
+		s.Table.More = fmt.Sprintf("More than %d: narrow them by the beginning of the workflow.", maxLocks)
 	}
 	return s, nil
 }
@@ -318,37 +337,47 @@ func (v *visit) allLocks() (all []client.Lock, more bool, err error) {
 // lockColumns are what is shown of a lock.
 func lockColumns() []column[client.Lock] {
 	return []column[client.Lock]{
-		{"Workflow", func(l *client.Lock) cell { return cut(l.Workflow) }},
+		{"Workflow", func(l *client.Lock) cell {
+			c := cut(l.Workflow)
+			c.Href = to("find", "workflow", l.Workflow)
+			return c
+		}},
 		{"Event", func(l *client.Lock) cell {
-			c := cut(l.EventID)
+			c := middle(l.EventID)
 			if l.EventID == "" {
-				c = cell{Text: l.Holder, Class: "dim"}
+				c = cut(l.Holder)
 			}
+			c.Href = to("story", "id", l.ExecutionID)
 			return c
 		}},
 		{"State", lockState},
-		{"Since", func(l *client.Lock) cell { return when(l.LockedAt, "ago") }},
+		{"Held for", func(l *client.Lock) cell {
+			held := cell{More: []cell{when(l.LockedAt, "for")}}
+			if l.Parked == nil && !l.Cooling && !l.ExpiresAt.IsZero() {
+				held.More = append(held.More, text("of "+story.Span(l.ExpiresAt.Sub(l.LockedAt.Time))), cell{Text: l.EndsBy, Class: "dim"}, cell{At: l.ExpiresAt.Time, From: l.LockedAt.Time})
+			}
+			return held
+		}},
 		{"Ends", func(l *client.Lock) cell {
 			switch {
 			case l.Parked != nil && l.Parked.Blocked != "":
-				return cell{Text: "when a person says so", Class: "dim"}
+				return cell{Text: "needs a decision", Class: "bad"}
 			case l.Parked != nil && !l.Parked.NextAttempt.IsZero():
-				return cell{More: []cell{{Text: "it is tried"}, when(l.Parked.NextAttempt, "in")}}
+				return cell{More: []cell{{Text: "next try"}, when(l.Parked.NextAttempt, "in")}}
 			case l.Parked != nil:
-				return cell{Text: "it is tried next", Class: "dim"}
+				return cell{Text: "next in line", Class: "dim"}
 			case l.ExpiresAt.IsZero():
-				return cell{Text: "with its call", Class: "dim"}
+				return cell{Text: "when the service answers", Class: "dim"}
 			}
-			return cell{More: []cell{when(l.ExpiresAt, "in"), {Text: l.EndsBy, Class: "dim"}}}
+			return when(l.ExpiresAt, "in")
 		}},
-		{"Behind it", func(l *client.Lock) cell {
+		{"Waiting", func(l *client.Lock) cell {
 			if l.Waiting == 0 {
 				return cell{}
 			}
 			return cell{Text: fmt.Sprintf("%d waiting", l.Waiting), Href: to("find", "workflow", l.Workflow, "status", string(client.Pending))}
 		}},
-		{"Execution", func(l *client.Lock) cell { return ofExecution(l.ExecutionID) }},
-		{"Do", func(l *client.Lock) cell {
+		{"Actions", func(l *client.Lock) cell {
 			return cell{Asks: []ask{asking("Cancel…", "cancel", "id", l.ExecutionID), asking("Release…", "release", "workflow", l.Workflow, "id", l.ExecutionID)}}
 		}},
 	}
@@ -358,16 +387,16 @@ func lockState(l *client.Lock) cell {
 	c := cell{Text: "running"}
 	switch {
 	case l.Cooling:
-		c = cell{Text: "cooling", Class: "warn", Title: "its execution has ended with an unknown outcome, and release_delay keeps the lock closed"}
+		c = cell{Text: "closed, unknown", Class: "warn", Title: "release_delay keeps the lock closed"}
 	case l.Held:
-		c = cell{Text: "held", Title: "it outlives the answer of its delivery, or never had one"}
+		c = cell{Text: "held", Title: "the service answered and works on, or a client holds the lock"}
 	case l.Parked != nil && l.Parked.Blocked != "":
-		c = cell{Text: string(client.ParkBlocked), Class: "bad", Title: "its parked event waits for a person: " + l.Parked.Blocked}
+		c = cell{Text: string(client.ParkBlocked), Class: "bad", Title: "its event waits for a decision: " + l.Parked.Blocked}
 	case l.Parked != nil:
-		c = cell{Text: string(client.ParkWaiting), Title: "its event was accepted, and waits for its next try"}
+		c = cell{Text: string(client.ParkWaiting), Title: "its event was accepted and waits for its next try"}
 	}
 	if l.IsStale {
-		c.Text, c.Class, c.Title = c.Text+", stale", "warn", "its owner is dead: the next one to come takes over"
+		c.Text, c.Class, c.Title = c.Text+", owner gone", "warn", "free for the next event"
 	}
 	return c
 }

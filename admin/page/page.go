@@ -18,24 +18,23 @@ import (
 //go:embed static
 var static embed.FS
 
-// Prefix is where all of the page is but its first file, which is at "/".
+// Prefix is the path of everything but the first file, which is at "/".
 const Prefix = "/page/"
 
-// policy lets the page load from where it came from, and nothing else: no script or style inside of it, nothing around it, no form that goes elsewhere.
+// policy lets the page load files of its own origin only: no inline script or style, no frame, no form to another address.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
 
-// Options are what the page works with.
+// Options configure a Page.
 type Options struct {
-	// API answers what the page asks, and decides who may.
+	// API serves the requests of the page and checks their tokens.
 	API http.Handler
-	// Life ends the streams of screens that are looked at: a server that shuts down would wait for them.
+	// Life ends open streams; a server that shuts down would wait for them.
 	Life context.Context
-	// Every is the time between two looks for a screen that is live; 0 = 2 s.
+	// Every is the interval at which a live screen is read again; 0 = 2 s.
 	Every time.Duration
 }
 
-// Page is the handler of "/" and of everything below Prefix. Whoever serves it has looked at the Host, and at where a browser says that a request
-// comes from.
+// Page is the handler of "/" and of everything below Prefix. Its caller checks the Host header and the origin of a request.
 type Page struct {
 	o         Options
 	templates *template.Template
@@ -44,35 +43,35 @@ type Page struct {
 	streams   chan struct{}
 }
 
-// asset is a file that is served as it is.
+// asset is a static file.
 type asset struct {
 	media, tag string
 	text       []byte
 }
 
-// screen is one of the page's.
+// screen is one screen of the page.
 type screen struct {
 	Name  string // in the URL
 	Title string
 	Key   string // on the keyboard
-	// Hidden: one comes to it by links alone.
+	// Hidden screens are not in the navigation; links lead to them.
 	Hidden bool
 	make   func(*visit) ([]section, error)
 }
 
-// screens are all of them, in the order of the navigation.
+// screens returns all screens, in the order of the navigation.
 func screens() []screen {
 	return []screen{
-		{"now", "Now", "1", false, now},
-		{"find", "Find", "2", false, find},
-		{"needs", "Needs you", "3", false, needs},
+		{"now", "Overview", "1", false, now},
+		{"find", "Events", "2", false, find},
+		{"needs", "Needs attention", "3", false, needs},
 		{"routes", "Routes", "4", false, routes},
 		{"audit", "Audit", "5", false, audit},
-		{"story", "Story", "", true, event},
+		{"story", "Event", "", true, event},
 	}
 }
 
-// New makes the page. It starts no goroutine.
+// New returns a Page. It starts no goroutine.
 func New(o Options) *Page {
 	if o.Every == 0 {
 		o.Every = 2 * time.Second
@@ -90,7 +89,7 @@ func New(o Options) *Page {
 	return p
 }
 
-// Has reports whether a path is the page's.
+// Has reports whether a path belongs to the page.
 func Has(path string) bool { return path == "/" || strings.HasPrefix(path, Prefix) }
 
 // ServeHTTP implements http.Handler.
@@ -105,7 +104,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
-		p.refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "the page is only looked at: what changes something goes to /v1")
+		p.refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "the page takes GET and HEAD: send changes to /v1")
 		return
 	}
 	name := strings.TrimPrefix(r.URL.Path, Prefix)
@@ -121,12 +120,14 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.live(w, r)
 	case name == "ask":
 		p.ask(w, r)
+	case name == "bar":
+		p.bar(w, r)
 	default:
 		p.show(w, r, name)
 	}
 }
 
-// show answers with a screen.
+// show responds with a screen.
 func (p *Page) show(w http.ResponseWriter, r *http.Request, name string) {
 	for i := range p.screens {
 		s := &p.screens[i]
@@ -146,28 +147,28 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, name string) {
 		p.render(w, http.StatusOK, "screen", shown{s, sections, time.Now()})
 		return
 	}
-	p.refuse(w, http.StatusNotFound, "not_found", "there is no such screen")
+	p.refuse(w, http.StatusNotFound, "not_found", "no such screen")
 }
 
-// shown is a screen as its template reads it.
+// shown is the data of the template of a screen.
 type shown struct {
 	*screen
 	Sections []section
 	At       time.Time
 }
 
-// render writes a template's text, all of it or none.
+// render writes a template. It writes nothing if the template fails.
 func (p *Page) render(w http.ResponseWriter, status int, name string, data any) {
 	var text bytes.Buffer
 	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {
-		panic(err) // whoever serves the page contains it
+		panic(err) // recovered by the server
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes()) // whoever asked may have gone
+	_, _ = w.Write(text.Bytes()) // the client may have disconnected
 }
 
-// problem answers with what the API said, under its status.
+// problem responds with an error of the API, under its status.
 func (p *Page) problem(w http.ResponseWriter, err error) {
 	said := problemOf(err)
 	if after := said.RetryAfter; after > 0 {
@@ -183,9 +184,24 @@ func (p *Page) refuse(w http.ResponseWriter, status int, code, detail string) {
 
 // visit is a request for a screen.
 type visit struct {
-	api   *asker
-	query url.Values
-	now   time.Time
+	api    *asker
+	query  url.Values
+	now    time.Time
+	status *client.ReplicaStatus // once replica has been called
+	kept   *kept                 // of a stream; nil = none
+}
+
+// replica returns the status of this replica.
+func (v *visit) replica() (*client.ReplicaStatus, error) {
+	if v.status != nil {
+		return v.status, nil
+	}
+	s := &client.ReplicaStatus{}
+	if err := v.api.get("/v1/status", nil, s); err != nil {
+		return nil, err
+	}
+	v.status = s
+	return s, nil
 }
 
 func (p *Page) visit(r *http.Request) (*visit, error) {

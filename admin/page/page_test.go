@@ -112,7 +112,7 @@ func everything(text string) *scripted {
 	slots := filled[client.SlotPage](text)
 	slots.Slots[0].Number, slots.Slots[1].Number = 0, -1
 	return &scripted{answers: map[string]any{
-		"/v1/slots":  slots,
+		"/v1/slots": slots, "/v1/pauses/workflow:w": filled[client.Pause](text),
 		"/v1/status": filled[client.ReplicaStatus](text), "/v1/locks": locks, "/v1/executions": found, "/v1/executions/" + anID: x, "/v1/locks/" + text: lock, "/v1/locks/w": lock,
 		"/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text), "/v1/audit": filled[client.AuditPage](text),
 		"/v1/executions/run": &client.BulkResult{Matched: 3, Executions: []client.BulkItem{}}, "/v1/executions/skip": &client.BulkResult{Matched: 3}, "/v1/executions/rerun": &client.BulkResult{Matched: 1},
@@ -152,11 +152,12 @@ func get(t *testing.T, server *httptest.Server, path string, headers ...string) 
 // looks are one address of each kind.
 func looks() []string {
 	all := []string{
-		"/", "/page/now", "/page/find?text=evt_1&status=FAILED", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/nothing", "/page/ask?do=nothing",
+		"/", "/page/now", "/page/find?text=evt_1&status=FAILED", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/nothing", "/page/ask?do=nothing", "/page/bar",
 	}
 	for _, do := range []string{"cancel", "forget", "run", "skip", "rerun"} {
 		all = append(all, "/page/ask?do="+do+"&id="+anID)
 	}
+	all = append(all, "/page/ask?do=pause&scope=workflow:w", "/page/ask?do=resume&scope=workflow:w")
 	for _, do := range []string{"all-cancel", "all-forget", "all-run", "all-skip", "all-rerun"} {
 		all = append(all, "/page/ask?state=blocked&do="+do)
 	}
@@ -171,7 +172,7 @@ var (
 func TestWhatSendersSendIsTextAndNothingElse(t *testing.T) {
 	known := map[string]bool{}
 	for _, tag := range strings.Fields(`html head meta title link script body a header p nav ul li kbd form label input div span button main h1 noscript dialog h2 footer section table
-		caption thead tr th tbody td dl dt dd time select option details summary ol svg line rect pre`) {
+		caption thead tr th tbody td dl dt dd time select option details summary ol svg line rect pre progress`) {
 		known[tag] = true
 	}
 	for _, path := range looks() {
@@ -241,12 +242,12 @@ func TestALockOfAParkedEventSaysWhatItWaitsFor(t *testing.T) {
 	next := client.Time{Time: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)}
 	api.set("/v1/locks", &client.LockPage{Locks: []client.Lock{lock("a", client.Parked{Blocked: "attempts_exhausted"}), lock("b", client.Parked{NextAttempt: next}), lock("c", client.Parked{})}})
 	_, text := get(t, newPage(t, api), "/page/now")
-	for _, want := range []string{">blocked<", "attempts_exhausted", "when a person says so", ">parked<", "is tried"} {
+	for _, want := range []string{">blocked<", "attempts_exhausted", "needs a decision", ">parked<", "next try"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
 	}
-	if strings.Contains(text, ">running<") || strings.Contains(text, "with its call") {
+	if strings.Contains(text, ">running<") || strings.Contains(text, "when the service answers") {
 		t.Errorf("it is said to run: %s", text)
 	}
 }
@@ -265,7 +266,7 @@ func TestWhatIsSaidInOneLineIsASentence(t *testing.T) {
 	api.set("/v1/locks/plain", &lock)
 	server := newPage(t, api)
 	for path, want := range map[string]string{
-		"/page/now": "3, 3 blocked, 3 dead letters, the oldest for ", "/page/story?id=" + anID: "held, 0 wait behind it, it ends by hold ",
+		"/page/now": "3, 3 blocked, 3 dead letters, longest ", "/page/story?id=" + anID: "held, 0 waiting, ends by hold ",
 	} {
 		if _, text := get(t, server, path); !strings.Contains(untagged(text), want) {
 			t.Errorf("%s: no %q in %s", path, want, untagged(text))
@@ -325,7 +326,7 @@ func TestWhileEtcdIsAwayThePageSaysWhatItKnowsAndSinceWhen(t *testing.T) {
 		}
 	}
 	_, text := get(t, server, "/page/now")
-	for _, want := range []string{"etcd-0:2379", "UNAVAILABLE", "2026-11-22T09:00:00.000Z", "running here"} {
+	for _, want := range []string{"etcd-0:2379", "UNAVAILABLE", "2026-11-22T09:00:00.000Z", "running, this replica"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not said: %s", want, text)
 		}
@@ -381,17 +382,17 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 		want  string // of the first request; "" = there is none
 		says  []string
 	}{
-		"cancel what waits":    {"do=cancel&id=" + anID, pending, nil, `POST v1/executions/` + anID + `/cancel map[ifStatus:PENDING]`, []string{"has not reached the upstream", "--if-status PENDING", `"ifStatus":"PENDING","reason":"⟨reason:json⟩"⟨final:json⟩}`}},
-		"cancel what runs":     {"do=cancel&id=" + anID, running, &lock, `POST v1/executions/` + anID + `/cancel map[ifStatus:RUNNING]`, []string{"closed within 200 ms", "3 executions wait behind it"}},
-		"cancel what ended":    {"do=cancel&id=" + anID, done, nil, "", []string{"It has ended as SUCCESS"}},
-		"release":              {"do=release&workflow=w&id=" + anID, running, &lock, "DELETE v1/locks/w map[]", []string{"a second one run beside it", "Token 42 becomes stale", "locks release 'w' --execution " + anID, "execution=" + anID + "&reason="}},
+		"cancel what waits":    {"do=cancel&id=" + anID, pending, nil, `POST v1/executions/` + anID + `/cancel map[ifStatus:PENDING]`, []string{"nothing was sent to the service", "--if-status PENDING", `"ifStatus":"PENDING","reason":"⟨reason:json⟩"⟨final:json⟩}`}},
+		"cancel what runs":     {"do=cancel&id=" + anID, running, &lock, `POST v1/executions/` + anID + `/cancel map[ifStatus:RUNNING]`, []string{"closed within 200 ms", "3 events wait for the lock"}},
+		"cancel what ended":    {"do=cancel&id=" + anID, done, nil, "", []string{"It has ended: SUCCESS"}},
+		"release":              {"do=release&workflow=w&id=" + anID, running, &lock, "DELETE v1/locks/w map[]", []string{"A second event can then run at the same time", "Fencing number 42 becomes stale", "locks release 'w' --execution " + anID, "execution=" + anID + "&reason="}},
 		"release what cools":   {"do=release&workflow=w&id=" + anID, unknown, &cooling, "DELETE v1/locks/w map[]", []string{"412 bytes were sent and no answer came"}},
-		"release another's":    {"do=release&workflow=w&id=" + anID, running, &other, "", []string{"Another execution has it by now"}},
-		"forget what is known": {"do=forget&id=" + anID, done, nil, "DELETE v1/executions/" + anID + " map[]", []string{"a second time", "7 copies"}},
+		"release another's":    {"do=release&workflow=w&id=" + anID, running, &other, "", []string{"Another execution has the lock now"}},
+		"forget what is known": {"do=forget&id=" + anID, done, nil, "DELETE v1/executions/" + anID + " map[]", []string{"a second time", "7 duplicates"}},
 		"forget what is not":   {"do=forget&id=" + anID, unknown, nil, "DELETE v1/executions/" + anID + " map[]", []string{"412 bytes were sent and no answer came", "twice"}},
-		"forget what runs":     {"do=forget&id=" + anID, running, nil, "", []string{"has not ended"}},
+		"forget what runs":     {"do=forget&id=" + anID, running, nil, "", []string{"cancel it first"}},
 		"run":                  {"do=run&id=" + anID, parked, nil, "POST v1/executions/" + anID + "/run map[]", []string{"tried 2 times", "its outcome is unknown"}},
-		"run what is not":      {"do=run&id=" + anID, running, nil, "", []string{"It is not parked"}},
+		"run what is not":      {"do=run&id=" + anID, running, nil, "", []string{"It does not wait any more"}},
 		"skip":                 {"do=skip&id=" + anID, parked, nil, "POST v1/executions/" + anID + "/skip map[]", []string{"dead letter"}},
 		"rerun":                {"do=rerun&id=" + anID, letter, nil, "POST v1/executions/" + anID + "/rerun map[]", []string{"takes effect twice"}},
 		"rerun what is not":    {"do=rerun&id=" + anID, unknown, nil, "", []string{"not kept"}},
@@ -423,7 +424,7 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 	page.Executions[1].ExecutionID = other.ExecutionID
 	api := &scripted{answers: map[string]any{"/v1/executions": page}}
 	requests, text := questionOf(t, api, "do=all-cancel&route=r")
-	if len(requests) != 2 || requests[0].Body["ifStatus"] != "RUNNING" || requests[1].Body["ifStatus"] != "PENDING" || !strings.Contains(text, "Cancel 2 executions") || !strings.Contains(text, "newest 2") {
+	if len(requests) != 2 || requests[0].Body["ifStatus"] != "RUNNING" || requests[1].Body["ifStatus"] != "PENDING" || !strings.Contains(text, "Cancel 2 events") || !strings.Contains(text, "newest 2") {
 		t.Errorf("%+v %s", requests, text)
 	}
 	if api.asked[0] != "GET /v1/executions?limit=100&route=r" {
@@ -431,7 +432,7 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 	}
 	api = &scripted{answers: map[string]any{"/v1/executions/rerun": &client.BulkResult{Matched: 37}}}
 	requests, text = questionOf(t, api, "do=all-rerun&state=dead_letter&route=r")
-	if len(requests) != 1 || !requests[0].Pages || !strings.Contains(text, "Run again 37 executions") || !strings.Contains(text, "executions rerun --route 'r' --dead-letters --reason") {
+	if len(requests) != 1 || !requests[0].Pages || !strings.Contains(text, "Retry 37 events") || !strings.Contains(text, "executions rerun --route 'r' --dead-letters --reason") {
 		t.Errorf("%+v %s", requests, text)
 	}
 	api.answers["/v1/executions/run"] = &client.BulkResult{Matched: 2}
@@ -512,7 +513,7 @@ func TestTheStreamSaysWhatHasChangedAndNothingElse(t *testing.T) {
 	}
 	e := &events{t, bufio.NewReader(res.Body)}
 	_, first := e.next()
-	if len(first.Rows) != 2 || len(first.Order) != 2 || *first.Count != 2 || len(first.Sections) != 4 {
+	if len(first.Rows) != 2 || len(first.Order) != 2 || *first.Count != 2 || len(first.Sections) != 5 {
 		t.Fatalf("%+v", first)
 	}
 	if _, c := e.next(); len(c.Rows)+len(c.Order)+len(c.Gone)+len(c.Sections) != 0 {
@@ -582,17 +583,17 @@ func TestWhatWasNotReadToItsEndIsNotCalledNone(t *testing.T) {
 	server := newPage(t, of)
 	for _, screen := range []string{"needs", "find?outcome=unknown"} {
 		_, text := get(t, server, "/page/"+screen)
-		for _, none := range []string{"No outcome is unknown", "There is no dead letter", "No line waits", "Nothing came with an ID", "Nothing of that is known", "No lock is closed"} {
+		for _, none := range []string{"No dead letter", "Nothing needs attention", "No event matches"} {
 			if strings.Contains(text, none) {
 				t.Errorf("%s says %q", screen, none)
 			}
 		}
-		if !strings.Contains(text, "None among the") || !strings.Contains(text, "Look further") || !strings.Contains(text, "cursor=older") {
+		if !strings.Contains(text, "No match among the newest") || !strings.Contains(text, "Search further") || !strings.Contains(text, "cursor=older") {
 			t.Errorf("%s does not say what was read:\n%s", screen, text)
 		}
 	}
 	of.set("/v1/executions", &client.ExecutionPage{Executions: []client.Execution{}})
-	if _, text := get(t, server, "/page/needs"); !strings.Contains(text, "No outcome is unknown") {
+	if _, text := get(t, server, "/page/needs"); !strings.Contains(text, "Nothing needs attention") {
 		t.Errorf("a list that was read to its end has nothing to hide:\n%s", text)
 	}
 }

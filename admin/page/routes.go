@@ -20,7 +20,7 @@ func routes(v *visit) ([]section, error) {
 		since = "24h"
 	}
 	found := section{
-		ID: "report", Title: "What was found", Note: "What this replica has found wrong; in mode observe it was forwarded all the same, otherwise it was stopped.",
+		ID: "report", Title: "Problems by route", Note: "Seen by this replica. In mode observe such deliveries are forwarded, otherwise refused.",
 		Search: &search{"routes", []input{{Name: "since", Label: "Since", Value: since, Hint: "24h, or a time", Main: true}}},
 	}
 	report := &client.Report{}
@@ -36,7 +36,7 @@ func routes(v *visit) ([]section, error) {
 	case err != nil:
 		return nil, err
 	default:
-		found.Table = tableOf("Findings by route", reportColumns(), report.Routes, func(r *client.RouteReport) string { return r.Route })
+		found.Table = tableOf("Problems by route", reportColumns(), report.Routes, func(r *client.RouteReport) string { return r.Route })
 	}
 	all := []section{rates, found}
 	if examples := examplesOf(report); examples.Table != nil {
@@ -63,11 +63,11 @@ func reportColumns() []column[client.RouteReport] {
 		{"Deliveries", func(r *client.RouteReport) cell { return number(r.Deliveries) }},
 		{"Stale", finding(func(r *client.RouteReport) *client.Finding { return &r.Stale })},
 		{"Duplicates", finding(func(r *client.RouteReport) *client.Finding { return &r.Duplicates })},
-		{"Overlaps", finding(func(r *client.RouteReport) *client.Finding { return &r.Overlaps })},
+		{"Busy", finding(func(r *client.RouteReport) *client.Finding { return &r.Overlaps })},
 		{"Mismatches", finding(func(r *client.RouteReport) *client.Finding { return &r.Mismatches })},
 		{"No event ID", finding(func(r *client.RouteReport) *client.Finding { return &r.MissingEventIDs })},
-		{"Not verified", finding(func(r *client.RouteReport) *client.Finding { return &r.Forged })},
-		{"Not named", finding(func(r *client.RouteReport) *client.Finding { return &r.Unnamed })},
+		{"Bad signature", finding(func(r *client.RouteReport) *client.Finding { return &r.Forged })},
+		{"Unreadable", finding(func(r *client.RouteReport) *client.Finding { return &r.Unnamed })},
 		{"Changes between attempts", func(r *client.RouteReport) cell {
 			if r.Changing == nil {
 				return cell{}
@@ -92,7 +92,7 @@ func examplesOf(report *client.Report) section {
 			kind string
 			of   *client.Finding
 		}{
-			{"stale", &r.Stale}, {"duplicate", &r.Duplicates}, {"overlap", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"no event ID", &r.MissingEventIDs}, {"not verified", &r.Forged}, {"not named", &r.Unnamed},
+			{"stale", &r.Stale}, {"duplicate", &r.Duplicates}, {"busy", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"no event ID", &r.MissingEventIDs}, {"bad signature", &r.Forged}, {"unreadable", &r.Unnamed},
 		} {
 			for _, e := range f.of.Examples {
 				all = append(all, example{r.Route, f.kind, e})
@@ -111,8 +111,8 @@ func exampleColumns() []column[example] {
 	return []column[example]{
 		{"When", func(e *example) cell { return cell{At: e.At, Way: "ago"} }},
 		{"Route", func(e *example) cell { return text(e.route) }},
-		{"Found", func(e *example) cell { return text(e.kind) }},
-		{"Told", func(e *example) cell { return number(int64(e.Status)) }},
+		{"Problem", func(e *example) cell { return text(e.kind) }},
+		{"Sender got", func(e *example) cell { return number(int64(e.Status)) }},
 		{"Why", func(e *example) cell {
 			switch {
 			case e.Signature != "":

@@ -42,7 +42,7 @@ type item struct {
 func event(v *visit) ([]section, error) {
 	x, err := v.event()
 	if is(err, client.CodeStoreUnavailable) {
-		return []section{{ID: "story", Title: "Story", Trouble: "The story cannot be read now: etcd does not answer. The log of the replicas has its lines."}}, nil
+		return []section{{ID: "story", Title: "Event", Trouble: "The event cannot be read now: etcd does not answer. The log of the replicas has its lines."}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func event(v *visit) ([]section, error) {
 	if x.ExecutionID != "" {
 		items = append(items, v.auditItems(x)...)
 	}
-	line := section{ID: "axis", Title: "What happened", Story: newAxis(items), Note: leftOut(x)}
+	line := section{ID: "axis", Title: "Timeline", Story: newAxis(items), Note: leftOut(x)}
 	if head.Title == "Event " {
 		head.Title = "Event"
 	}
@@ -76,13 +76,13 @@ func (v *visit) event() (*client.Execution, error) {
 	}
 	page := &client.ExecutionPage{}
 	if v.query.Get("key") == "" {
-		return nil, &client.Problem{Status: 400, Code: client.CodeBadRequest, Detail: "name an event: find one first"}
+		return nil, &client.Problem{Status: 400, Code: client.CodeBadRequest, Detail: "name an event by id or key"}
 	}
 	if err := v.api.get("/v1/executions", values("key", v.query.Get("key"), "workflow", v.query.Get("workflow"), "limit", "1"), page); err != nil {
 		return nil, err
 	}
 	if len(page.Executions) == 0 {
-		return nil, &client.Problem{Status: 404, Code: client.CodeExecutionNotFound, Detail: "nothing is known of this event: its record has expired, or was forgotten"}
+		return nil, &client.Problem{Status: 404, Code: client.CodeExecutionNotFound, Detail: "no such event: its record has expired, or it was allowed again"}
 	}
 	x := &page.Executions[0]
 	if x.ExecutionID == "" {
@@ -129,29 +129,31 @@ func eventFacts(x *client.Execution) []fact {
 	add("execution", cell{Text: x.ExecutionID, Class: "id"})
 	add("event ID", text(x.EventID))
 	add("key", cell{Text: x.IdempotencyKey, Class: "id"})
-	add("fencing token", number(x.Token))
-	add("holder", text(x.Holder))
+	add("fencing number", number(x.Token))
+	add("replica", text(x.Holder))
 	if o := x.Order; o != nil && o.Stale != "" {
-		facts = append(facts, fact{"stale", []cell{text(o.Stale + " older than what had gone through:"), ofExecution(o.Newest)}})
+		facts = append(facts, fact{"order", []cell{text(o.Stale + " older than the newest that went through:"), ofExecution(o.Newest)}})
 	}
 	if x.Final {
-		add("final", text("its event never runs again, unless this is forgotten"))
+		add("final", text("never runs again, unless it is allowed again"))
 	}
 	if x.SupersededBy != "" {
 		facts = append(facts, fact{"superseded by", []cell{ofExecution(x.SupersededBy)}})
 	}
 	if l := x.Latest; l != nil {
-		add("latest", text("a newer one would replace it; it has replaced "+strconv.Itoa(l.Replaced)))
+		add("latest", text("a newer event would replace it; it replaced "+strconv.Itoa(l.Replaced)))
 	}
 	if r := x.Response; r != nil {
-		said := fmt.Sprintf("%d with %s", r.Status, story.Count(r.Bytes, "byte", "bytes"))
+		said := fmt.Sprintf("%d, %d B, ", r.Status, r.Bytes)
 		if r.Kept {
-			said += "; duplicates get it"
+			said += "kept for duplicates"
+		} else {
+			said += "not kept"
 		}
 		add("answer", text(said))
 	}
 	if x.Duplicates > 0 {
-		add("copies", text(story.Count(x.Duplicates, "was answered without running", "were answered without running")))
+		add("duplicates", text(fmt.Sprint(x.Duplicates)))
 	}
 	return facts
 }
@@ -170,7 +172,7 @@ func itemsOf(x *client.Execution) []item {
 		}
 	}
 	if r := x.Released; r != nil {
-		items = append(items, item{At: r.At.Time, Kind: "audit", Title: "Its record was removed, so that it runs again", Why: story.Sentence(r.Text())})
+		items = append(items, item{At: r.At.Time, Kind: "audit", Title: "Allowed to run again", Why: story.Sentence(r.Text())})
 	}
 	attempts := x.Attempts
 	if len(attempts) == 0 && x.ExecutionID != "" {
@@ -190,7 +192,7 @@ func itemsOf(x *client.Execution) []item {
 		items = append(items, stepItems(s, x)...)
 	}
 	for _, a := range x.FailedAnswers {
-		items = append(items, item{At: a.At.Time, Kind: "end", Title: fmt.Sprintf("A try failed: the service answered %d", a.Status), Why: a.Text})
+		items = append(items, item{At: a.At.Time, Kind: "end", Title: fmt.Sprintf("Try failed: the service answered %d", a.Status), Why: a.Text})
 	}
 	return append(items, parkItems(x)...)
 }
@@ -217,7 +219,7 @@ func arrivalItem(a *client.Arrival, own map[string]time.Time) item {
 	case itself && began.Before(i.At) && !began.IsZero(): // what is kept is when it was answered, and it came before its attempt began
 		i.At = began
 	case !itself && a.ExecutionID != "":
-		i.Cells = append(i.Cells, text("it met"), ofExecution(a.ExecutionID))
+		i.Cells = append(i.Cells, text("running then:"), ofExecution(a.ExecutionID))
 	}
 	if a.TraceID != "" {
 		i.Cells = append(i.Cells, cell{Text: "trace " + a.TraceID, Class: "id"})
@@ -226,7 +228,7 @@ func arrivalItem(a *client.Arrival, own map[string]time.Time) item {
 }
 
 func attemptItems(n int, a *client.Attempt) []item {
-	begin := item{At: a.StartedAt.Time, Kind: "attempt", Title: fmt.Sprintf("Attempt %d began", n), Cells: []cell{ofExecution(a.ExecutionID)}}
+	begin := item{At: a.StartedAt.Time, Kind: "attempt", Title: fmt.Sprintf("Attempt %d started", n), Cells: []cell{ofExecution(a.ExecutionID)}}
 	if a.Status == client.Pending {
 		begin.Title = fmt.Sprintf("Attempt %d waits for the lock", n)
 	}
@@ -235,7 +237,7 @@ func attemptItems(n int, a *client.Attempt) []item {
 	}
 	items := []item{begin}
 	if !a.AbortedAt.IsZero() {
-		items = append(items, item{At: a.AbortedAt.Time, Kind: "cancel", Title: "Its end was asked for by " + a.AbortedBy, Why: a.AbortReason})
+		items = append(items, item{At: a.AbortedAt.Time, Kind: "cancel", Title: "Cancelled by " + a.AbortedBy, Why: a.AbortReason})
 	}
 	if a.FinishedAt.IsZero() {
 		return items
@@ -243,15 +245,15 @@ func attemptItems(n int, a *client.Attempt) []item {
 	end := item{At: a.FinishedAt.Time, Kind: "end", Title: fmt.Sprintf("Attempt %d ended: %s", n, a.Status), Cells: []cell{text("after " + story.Span(a.FinishedAt.Sub(a.StartedAt.Time)))}}
 	switch a.Outcome {
 	case client.Executed:
-		end.Why = "A whole answer came"
+		end.Why = "The service answered"
 		if a.Answer != 0 {
-			end.Why += fmt.Sprintf(": %d", a.Answer)
+			end.Why += fmt.Sprintf(" %d", a.Answer)
 		}
 		end.Why += "."
 	case client.NotExecuted:
-		end.Why = "Provably nothing reached the upstream."
+		end.Why = "Nothing was sent to the service."
 	case client.Unknown:
-		end.Why = "Nobody knows whether it took effect: something was sent, and no whole answer came."
+		end.Why = "Outcome unknown: the request was sent, and no whole answer came."
 	}
 	if a.Error != nil {
 		end.Why += " " + a.Error.Code
@@ -275,7 +277,7 @@ func stepItems(s client.Step, x *client.Execution) []item {
 	}
 	i := item{At: s.StartedAt.Time, Kind: "step", Title: "Step " + s.Name + ": " + s.Status}
 	if !s.FinishedAt.IsZero() {
-		i.Cells = []cell{text("took " + story.Span(s.FinishedAt.Sub(s.StartedAt.Time)))}
+		i.Cells = []cell{text("after " + story.Span(s.FinishedAt.Sub(s.StartedAt.Time)))}
 	}
 	return []item{i}
 }
@@ -286,21 +288,21 @@ func parkItems(x *client.Execution) []item {
 		return nil
 	}
 	items := []item{{
-		At: p.Since.Time, Kind: "park", Title: "Parked: " + p.On, Why: "Its sender was told that it is accepted. It runs in its turn.",
+		At: p.Since.Time, Kind: "park", Title: "Accepted to run later: " + p.On,
 		Cells: []cell{text(fmt.Sprintf("%s, %d failed", story.Count(p.Tries, "try", "tries"), p.Failures))},
 	}}
 	if e := p.LastEvidence; e != nil {
-		i := item{At: e.At.Time, Kind: "park", Title: "The latest try ended: " + strings.ReplaceAll(string(e.Outcome), "_", " "), Why: strings.TrimPrefix(e.Code+": "+e.Detail, ": ")}
+		i := item{At: e.At.Time, Kind: "park", Title: "Latest try: " + strings.ReplaceAll(string(e.Outcome), "_", " "), Why: strings.TrimPrefix(e.Code+": "+e.Detail, ": ")}
 		if e.Status != 0 {
-			i.Cells = []cell{text(fmt.Sprintf("the upstream answered %d", e.Status))}
+			i.Cells = []cell{text(fmt.Sprintf("the service answered %d", e.Status))}
 		}
 		items = append(items, i)
 	}
 	switch {
 	case p.Blocked != "":
-		items[len(items)-1].Cells = append(items[len(items)-1].Cells, cell{Text: "it waits for a person: " + p.Blocked, Class: "bad"})
+		items[len(items)-1].Cells = append(items[len(items)-1].Cells, cell{Text: "needs a decision: " + p.Blocked, Class: "bad"})
 	case !p.NextAttempt.IsZero():
-		items = append(items, item{At: p.NextAttempt.Time, Kind: "now", Title: "The next try"})
+		items = append(items, item{At: p.NextAttempt.Time, Kind: "now", Title: "Next try"})
 	}
 	return items
 }
@@ -321,16 +323,16 @@ func lockItems(x *client.Execution, l *client.Lock, now time.Time) []item {
 	}
 	if l.ExecutionID != x.ExecutionID {
 		return []item{{
-			At: now, Kind: "now", Title: "It waits behind another execution of its workflow", Why: story.Sentence(idem.DecisionLocked.Row().Happened),
-			Cells: []cell{ofExecution(l.ExecutionID), text(story.Count(l.Waiting, "waits", "wait") + " in all")},
+			At: now, Kind: "now", Title: "Waiting: another event of the workflow runs", Why: story.Sentence(idem.DecisionLocked.Row().Happened),
+			Cells: []cell{ofExecution(l.ExecutionID), text(fmt.Sprint(l.Waiting, " waiting"))},
 		}}
 	}
-	state, behind := lockState(l), text(story.Count(l.Waiting, "waits", "wait")+" behind it")
+	state, behind := lockState(l), text(fmt.Sprint(l.Waiting, " waiting"))
 	state.Text += ","
-	i := item{At: now, Kind: "now", Title: "It has the lock of its workflow", Cells: []cell{state, behind}}
+	i := item{At: now, Kind: "now", Title: "Has the lock of its workflow", Cells: []cell{state, behind}}
 	if !l.ExpiresAt.IsZero() {
 		i.Cells[1].Text += ","
-		i.Cells = append(i.Cells, text("it ends by "+l.EndsBy), when(l.ExpiresAt, "in"))
+		i.Cells = append(i.Cells, text("ends by "+l.EndsBy), when(l.ExpiresAt, "in"))
 	}
 	return []item{i}
 }
@@ -369,16 +371,16 @@ func leftOut(x *client.Execution) string {
 		counts = append(counts, fmt.Sprintf("%d %s", n, decision))
 	}
 	slices.Sort(counts)
-	said := "Arrived with another decision than executed: " + strings.Join(counts, ", ") + "."
+	said := "Also received: " + strings.Join(counts, ", ") + "."
 	if shown := int64(len(x.Arrivals.Newest)) + 1; all > shown {
-		said += " The first and the newest 16 are here."
+		said += " Shown are the first and the newest 16."
 	}
 	return said
 }
 
 // elsewhere are where more is to be read: the log, a trace, the command line.
 func elsewhere(x *client.Execution) section {
-	s := section{ID: "elsewhere", Title: "Elsewhere", Note: "In the log of the replicas, and on the command line."}
+	s := section{ID: "elsewhere", Title: "Logs and commands"}
 	add := func(name, said string) { s.Facts = append(s.Facts, fact{name, []cell{{Text: said, Class: "id"}}}) }
 	if x.ExecutionID != "" {
 		add("log", "jq -c 'select(.execution == "+strconv.Quote(x.ExecutionID)+")'")
@@ -424,7 +426,7 @@ func newAxis(items []item) *axis {
 		}
 	}
 	for _, at := range began {
-		a.Bars = append(a.Bars, mark{x(at), max(1000-x(at), 4), "open", "it has not ended"})
+		a.Bars = append(a.Bars, mark{x(at), max(1000-x(at), 4), "open", "not ended"})
 	}
 	return a
 }

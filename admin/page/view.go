@@ -3,6 +3,7 @@ package page
 import (
 	"html/template"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,8 @@ type section struct {
 	Note      string // what it is, for who sees it first
 	Lead      []cell // what matters most, a paragraph each
 	Trouble   string // why it cannot be shown, or is not as it should be
-	Well      string // said where there is nothing in it, and that is good
+	Empty     string // shown in place of an empty table
+	Fold      string // the name under which its content is folded; "" = it is not
 	Count     int    // beside the title; 0 = none
 	More      bool   // there are more than Count, or may be
 	Search    *search
@@ -40,7 +42,8 @@ type cell struct {
 	Title string // all of it, where Text is cut
 	Href  string // of another screen, such as #story?id=…
 	At    time.Time
-	Way   string // how At is shown: ago, for (since then), in, or at; "ago" where it is ""
+	Way   string    // how At is shown: ago, for (since then), in, or at; "ago" where it is ""
+	From  time.Time // with At: the progress of a time span, as a bar
 	Asks  []ask
 	More  []cell
 }
@@ -66,9 +69,25 @@ type column[T any] struct {
 	show func(*T) cell
 }
 
-// tableOf shows all with these columns.
+// tableOf makes a table of all. It leaves out the columns that are empty in each row.
 func tableOf[T any](name string, columns []column[T], all []T, key func(*T) string) *table {
-	t := &table{Name: name}
+	t := liveTable(name, columns, all, key)
+	t.Live = false
+	for n := len(t.Head) - 1; n >= 0 && len(all) > 0; n-- {
+		if slices.ContainsFunc(t.Rows, func(r row) bool { return !r.Cells[n].empty() }) {
+			continue
+		}
+		t.Head = slices.Delete(t.Head, n, n+1)
+		for i := range t.Rows {
+			t.Rows[i].Cells = slices.Delete(t.Rows[i].Cells, n, n+1)
+		}
+	}
+	return t
+}
+
+// liveTable makes a table whose rows change while it is shown. It has all columns.
+func liveTable[T any](name string, columns []column[T], all []T, key func(*T) string) *table {
+	t := &table{Name: name, Live: true}
 	for _, c := range columns {
 		t.Head = append(t.Head, c.head)
 	}
@@ -80,6 +99,10 @@ func tableOf[T any](name string, columns []column[T], all []T, key func(*T) stri
 		t.Rows = append(t.Rows, r)
 	}
 	return t
+}
+
+func (c *cell) empty() bool {
+	return c.Text == "" && c.At.IsZero() && len(c.Asks) == 0 && !slices.ContainsFunc(c.More, func(m cell) bool { return !m.empty() })
 }
 
 // link leads to another screen.
@@ -172,6 +195,16 @@ func cut(s string) cell {
 	return cell{Text: string(letters[:longest]) + "…", Title: s}
 }
 
+// middle cuts an ID in its middle, since IDs differ at their ends; the rest is in its title.
+func middle(id string) cell {
+	const most, head, tail = 28, 14, 10
+	letters := []rune(id)
+	if len(letters) <= most {
+		return text(id)
+	}
+	return cell{Text: string(letters[:head]) + "…" + string(letters[len(letters)-tail:]), Title: id}
+}
+
 // shortID is a beginning of an execution's ID, because that is what a search takes: the hash of its workflow, and enough of that of its event to tell it
 // from others of the workflow.
 func shortID(id string) string {
@@ -210,7 +243,7 @@ func seconds(s float64) time.Duration {
 	return time.Duration(max(0, min(s, 1e9)) * float64(time.Second))
 }
 
-const notAll = "Not for this token: it is limited to some workflows, and this is over all of them."
+const notAll = "Not for this token: it is limited to some workflows, and this covers all of them."
 
 // limited says why a token that is for some workflows does not get what is over all of them.
 func limited(err error) (note string, is bool) {

@@ -1,18 +1,18 @@
-// The script of the page: it fetches screens, which are HTML that was made and escaped by the server, and sends what a person has confirmed. It keeps the
-// token in this tab alone, and sends it to where the page came from alone.
+// The script of the page. It fetches screens, which are HTML rendered and escaped by the server, and sends confirmed changes. The token stays in this tab and
+// is sent to the origin of the page only.
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
   const screen = $("screen"), question = $("question"), tokenBox = $("token"), state = $("state");
-  const every = 10000, silence = 12000; // ms: between two looks at a screen that is not streamed; after which a stream is taken for lost
-  let paused = false, name = "", query = "", looking = null, stream = null, heard = 0, skew = 0, timer = 0, lostAt = null, retry = 1000;
+  const every = 10000, silence = 12000; // ms: refresh interval of screens without a stream; after which a stream counts as lost
+  let frozen = false, utc = false, name = "", query = "", looking = null, stream = null, heard = 0, skew = 0, timer = 0, lostAt = null, retry = 1000;
 
-  // --- what is asked ---
+  // --- requests ---
 
   const token = () => { try { return sessionStorage.getItem("hooklock-token") || ""; } catch { return ""; } };
   const keepToken = (text) => {
-    try { if (text) sessionStorage.setItem("hooklock-token", text); else sessionStorage.removeItem("hooklock-token"); } catch { /* the tab keeps nothing: it is asked again */ }
-    $("forget-token").hidden = !token();
+    try { if (text) sessionStorage.setItem("hooklock-token", text); else sessionStorage.removeItem("hooklock-token"); } catch { /* no storage: the token is asked for again */ }
+    $("sign-out").hidden = !token();
   };
   const ask = (path, options = {}) => {
     const headers = new Headers(options.headers);
@@ -28,7 +28,13 @@
 
   // --- time ---
 
-  const clock = (d) => d.toLocaleString();
+  const date = new Intl.DateTimeFormat([], { timeZoneName: "short" }), pad = (n, size = 2) => String(n).padStart(size, "0");
+  const zone = (d) => utc ? "UTC" : date.formatToParts(d).find((p) => p.type === "timeZoneName")?.value ?? "local";
+  const parts = (d) => utc ? [d.getUTCFullYear(), d.getUTCMonth(), d.getUTCDate(), d.getUTCHours(), d.getUTCMinutes(), d.getUTCSeconds()]
+    : [d.getFullYear(), d.getMonth(), d.getDate(), d.getHours(), d.getMinutes(), d.getSeconds()];
+  const time = (d) => { const p = parts(d); return pad(p[3]) + ":" + pad(p[4]) + ":" + pad(p[5]); };
+  const day = (d) => { const p = parts(d); return p[0] + "-" + pad(p[1] + 1) + "-" + pad(p[2]); };
+  const clock = (d) => day(d) === day(new Date(Date.now() + skew)) ? time(d) : day(d) + " " + time(d);
   const span = (seconds) => {
     const s = Math.max(0, Math.floor(seconds));
     if (s < 60) return s + " s";
@@ -45,36 +51,43 @@
       if (way === "for") text = span((now - at) / 1000);
       if (way === "in") text = at > now ? "in " + span((at - now) / 1000) : "due";
       if (t.textContent !== text) t.textContent = text;
+      if (way !== "at") t.title = day(at) + " " + time(at) + " " + zone(at);
+    }
+    for (const p of root.querySelectorAll("progress[data-from]")) {
+      const from = new Date(p.dataset.from), to = new Date(p.dataset.to);
+      p.value = Math.max(0, Math.min(100, 100 * (now - from) / Math.max(1, to - from)));
     }
   };
-  setInterval(() => { if (!paused) tell(screen); }, 1000);
+  setInterval(() => { if (!frozen) tell(screen); }, 1000);
 
-  // --- the line above the screen ---
+  // --- the status line ---
 
   const say = (text, bad = false) => {
     if ($("state-text").textContent !== text) $("state-text").textContent = text;
     state.classList.toggle("bad", bad);
   };
+  let shownAt = null; // the time of the data on the screen
   const fresh = (at, note = "") => {
     lostAt = null;
     skew = new Date(at) - Date.now();
-    say((paused ? "Paused. As of " : "As of ") + new Date(at).toLocaleTimeString() + note);
+    shownAt = new Date(at);
+    say((frozen ? "Frozen · " : "Live · ") + time(shownAt) + " " + zone(shownAt) + note);
   };
   const lost = (why) => {
     lostAt ??= new Date();
-    say("No answer from Hooklock since " + lostAt.toLocaleTimeString() + " (" + why + "). What is below is from before.", true);
+    say("No answer from Hooklock since " + time(lostAt) + " (" + why + "). Below is older data.", true);
   };
 
   // --- screens ---
 
   const html = (text) => {
     const t = document.createElement("template");
-    t.innerHTML = text; // made by the server's templates; the policy of the page runs no script in it
+    t.innerHTML = text; // rendered by the server's templates; the policy of the page runs no script in it
     return t.content;
   };
-  const words = (text) => html(text).querySelector(".trouble")?.textContent ?? html(text).textContent.trim(); // of a refusal, without its code
+  const words = (text) => html(text).querySelector(".trouble")?.textContent ?? html(text).textContent.trim(); // the text of an error
   const busy = () => question.open || tokenBox.open;
-  // Nothing is to move under a pointer or under a finger, nor under who goes through the screen by keyboard.
+  // Nothing may move under a pointer, a finger or the keyboard focus.
   let over = false, touching = false;
   screen.addEventListener("pointerover", (e) => { over = e.pointerType === "mouse"; });
   screen.addEventListener("pointerleave", () => { over = false; settle(); });
@@ -82,7 +95,7 @@
   addEventListener("pointerup", () => { touching = false; });
   addEventListener("pointercancel", () => { touching = false; });
   screen.addEventListener("focusout", () => setTimeout(settle, 0));
-  const still = () => paused || over || touching || busy() || screen.contains(document.activeElement) || String(getSelection()) !== "";
+  const still = () => frozen || over || touching || busy() || screen.contains(document.activeElement) || String(getSelection()) !== "";
 
   const place = () => {
     const hash = location.hash.slice(1) || "now";
@@ -108,13 +121,13 @@
       if (mine.signal.aborted) return;
       if (answer.status === 401 || answer.status === 429 && token()) {
         needToken(words(text), () => go());
-        say("A token is needed.", true);
+        say("Sign in to see this.", true);
         return;
       }
       if (quiet && !force && still()) {
         pending = true;
         hint();
-        if (lostAt) { lostAt = null; say("Hooklock answers again. What is below is from before."); }
+        if (lostAt) { lostAt = null; say("Hooklock answers again. Below is older data."); }
       } else show(text, quiet, answer.ok);
       retry = 1000;
     } catch (e) {
@@ -124,21 +137,40 @@
       retry = Math.min(retry * 2, 10000);
       return;
     }
-    if (name === "now" && !paused) follow();
-    else if (!paused) timer = setTimeout(() => go(true), every);
+    if (name === "now" && !frozen) follow();
+    else if (!frozen) timer = setTimeout(() => go(true), every);
   };
-  let pending = false; // a screen that was fetched again, and waits
+  let title = "", attention = "0";
+  const entitle = () => { document.title = (attention === "0" ? "" : "(" + attention + ") ") + title + " · Hooklock"; };
+  // The bar above each screen, and what needs attention.
+  const lookAtBar = async () => {
+    if (document.hidden || frozen) return;
+    try {
+      const answer = await ask("page/bar");
+      if (!answer.ok) return;
+      const next = html(await answer.text()), root = next.firstElementChild;
+      attention = root.dataset.attention;
+      $("attention").textContent = attention;
+      $("attention").hidden = attention === "0";
+      if (!$("bar").contains(document.activeElement) && $("bar").textContent !== root.textContent) $("bar").replaceChildren(next);
+      entitle();
+    } catch { /* the screen says that there is no answer */ }
+  };
+  setInterval(lookAtBar, every);
+  let pending = false; // a screen was fetched again and waits
   const show = (text, quiet, ok) => {
     pending = false;
     const next = html(text), root = next.querySelector(".screen");
     if (root) {
-      document.title = root.dataset.title + " · Hooklock";
+      title = root.dataset.title;
+      entitle();
       $("title").textContent = root.dataset.title;
       fresh(root.dataset.at);
     } else if (!ok) {
-      document.title = "Hooklock";
-      $("title").textContent = "Not here";
-      say("This screen was refused.", true);
+      title = "Not available";
+      entitle();
+      $("title").textContent = title;
+      say("This screen cannot be shown.", true);
     }
     tell(next);
     const open = new Set([...screen.querySelectorAll("details[open]")].map((d) => d.closest("section")?.id));
@@ -151,7 +183,7 @@
 
   // --- the stream ---
 
-  const waiting = new Map(); // rows that are to come or to go when nobody looks at them: key -> HTML, or null
+  const waiting = new Map(); // rows to add or remove once nothing is pointed at: key -> HTML, or null
   let order = null;
   const stop = () => { stream?.abort(); stream = null; };
   const follow = async () => {
@@ -159,9 +191,9 @@
     const mine = stream = new AbortController();
     heard = Date.now();
     const watch = setInterval(() => {
-      if (Date.now() - heard > silence && !mine.signal.aborted) { lost("nothing comes"); mine.abort(); again(); }
+      if (Date.now() - heard > silence && !mine.signal.aborted) { lost("no data"); mine.abort(); again(); }
     }, 1000);
-    const again = () => { if (stream === mine && !paused) timer = setTimeout(() => { if (stream === mine) follow(); }, retry); retry = Math.min(retry * 2, 10000); };
+    const again = () => { if (stream === mine && !frozen) timer = setTimeout(() => { if (stream === mine) follow(); }, retry); retry = Math.min(retry * 2, 10000); };
     try {
       const answer = await ask("page/live" + (query ? "?" + query : ""), { signal: mine.signal });
       if (answer.status === 401) { needToken(words(await answer.text()), () => go()); return; }
@@ -196,7 +228,7 @@
     if (!body) return;
     if (data.trouble) {
       trouble.since ??= new Date();
-      say(data.trouble + " Since " + trouble.since.toLocaleTimeString() + "; the locks below are those of before.", true);
+      say(data.trouble + " Since " + time(trouble.since) + "; the locks below are older.", true);
       return;
     }
     trouble.since = null;
@@ -208,7 +240,7 @@
     settle();
   };
   const trouble = { since: null };
-  // A section is replaced where nobody is in it; its words may change under the pointer, but not where its lines are.
+  // A section without the focus is replaced. Under the pointer its text may change, but not the number of its lines.
   const section = (id, part) => {
     const old = screen.querySelector(`[data-section="${CSS.escape(id)}"]`);
     if (!old || old.contains(document.activeElement) || busy()) return;
@@ -224,7 +256,7 @@
     if (pending && !still()) { pending = false; go(true); return; }
     if (!body || (waiting.size === 0 && !order)) { hint(); return; }
     const calm = !still();
-    if (paused) { hint(); return; }
+    if (frozen) { hint(); return; }
     const rows = rowsOf(body);
     const texts = [...waiting].filter(([key, text]) => text !== null && (rows.has(key) || calm)).map(([, text]) => text);
     const made = texts.length ? html("<table><tbody>" + texts.join("") + "</tbody></table>") : null;
@@ -252,8 +284,8 @@
       order = null;
     }
     if (calm) {
-      const well = screen.querySelector("#locks [data-well]");
-      if (well) well.hidden = body.rows.length > 0;
+      const empty = screen.querySelector("#locks [data-empty]");
+      if (empty) empty.hidden = body.rows.length > 0;
     }
     hint();
   };
@@ -262,32 +294,38 @@
     let come = 0, gone = 0;
     const rows = body && waiting.size ? rowsOf(body) : null;
     if (rows) for (const [key, text] of waiting) { if (text === null) gone++; else if (!rows.has(key)) come++; }
-    const parts = [];
-    if (come) parts.push(come + " new");
-    if (gone) parts.push(gone + " gone");
-    if (pending) parts.push("newer");
-    const said = parts.length ? parts.join(", ") + (paused ? "; go on to see them" : "; shown when you leave the list") : "";
+    const rest = [];
+    if (come) rest.push(come + " new");
+    if (gone) rest.push(gone + " gone");
+    let said = rest.length ? rest.join(", ") + (frozen ? "; frozen" : ": move the pointer away to show them") : "";
+    if (!said && pending) said = frozen ? "Newer data, frozen" : "Newer data: move the pointer away to show it";
     if ($("waiting").textContent !== said) $("waiting").textContent = said;
   };
 
-  // --- what a person does ---
+  // --- actions ---
 
-  const pause = (on) => {
-    if (paused === on) return;
-    paused = on;
-    const b = $("pause");
+  const freeze = (on) => {
+    if (frozen === on) return;
+    frozen = on;
+    const b = $("freeze");
     b.setAttribute("aria-pressed", String(on));
-    b.firstChild.textContent = on ? "Go on " : "Pause ";
+    b.firstChild.textContent = on ? "Unfreeze " : "Freeze ";
     clearTimeout(timer);
-    const said = $("state-text").textContent.replace(/^Paused\. /, "");
-    say(on ? "Paused. " + said : said); // what is newer may have to wait until nobody is in the screen
+    if (shownAt) fresh(shownAt); // newer data may have to wait until the pointer has left the screen
     if (on) stop(); else go(true);
   };
-  $("pause").addEventListener("click", () => pause(!paused));
-  $("again").addEventListener("click", () => go());
-  $("forget-token").addEventListener("click", () => { keepToken(""); go(); });
+  const inZone = (on) => {
+    utc = on;
+    $("zone").textContent = utc ? "Local time" : "UTC";
+    tell(document);
+    if (shownAt && !state.classList.contains("bad")) fresh(shownAt);
+  };
+  $("freeze").addEventListener("click", () => freeze(!frozen));
+  $("refresh").addEventListener("click", () => { go(); lookAtBar(); });
+  $("zone").addEventListener("click", () => inZone(!utc));
+  $("sign-out").addEventListener("click", () => { keepToken(""); go(); });
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) { stop(); clearTimeout(timer); } else if (!paused) go(true);
+    if (document.hidden) { stop(); clearTimeout(timer); } else if (!frozen) { go(true); lookAtBar(); }
   });
   addEventListener("hashchange", () => { if (question.open) question.close(); go(); });
   document.querySelector("[data-skip]").addEventListener("click", (e) => { e.preventDefault(); $("main").focus(); });
@@ -296,11 +334,18 @@
     const screenKey = document.querySelector(`nav a[data-key="${CSS.escape(e.key)}"]`);
     if (screenKey) location.hash = screenKey.getAttribute("href");
     else if (e.key === "/") $("quick-text").focus();
-    else if (e.key === "p") pause(!paused);
+    else if (e.key === "f") freeze(!frozen);
+    else if (e.key === "j" || e.key === "k") step(e.key === "j" ? 1 : -1);
     else if (e.key === "r") go();
     else return;
     e.preventDefault();
   });
+  // step moves the focus to the link of the next or previous row.
+  const step = (by) => {
+    const links = [...screen.querySelectorAll("tbody tr")].map((r) => r.querySelector("a")).filter((a) => a?.checkVisibility());
+    const at = links.findIndex((a) => a.closest("tr").contains(document.activeElement));
+    links[at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
+  };
   const fields = (form) => {
     const q = new URLSearchParams();
     for (const [key, value] of new FormData(form)) if (value !== "") q.set(key, value);
@@ -325,8 +370,8 @@
     if (b?.dataset.ask) put(b.dataset.ask);
     if (b && "close" in b.dataset) b.closest("dialog").close();
   });
-  // It comes some time after the closing: the next question may be open by then.
-  question.addEventListener("close", () => { if (!question.open) question.replaceChildren(); if (question.acted) { question.acted = false; $("main").focus({ preventScroll: true }); stop(); go(true, true); } settle(); });
+  // The event comes some time after the dialog closes: the next question may be open by then.
+  question.addEventListener("close", () => { if (!question.open) question.replaceChildren(); if (question.acted) { question.acted = false; $("main").focus({ preventScroll: true }); stop(); go(true, true); lookAtBar(); } settle(); });
   tokenBox.addEventListener("close", () => { $("token-text").value = ""; });
 
   let asking = "";
@@ -334,14 +379,14 @@
     asking = path;
     try {
       const answer = await ask("page/" + path), text = await answer.text();
-      if (path !== asking || question.open) return; // nothing takes the place of what somebody is reading
+      if (path !== asking || question.open) return; // an open question stays
       if (answer.status === 401) { needToken(words(text), () => put(path)); return; }
       question.replaceChildren(html(text));
       if (!answer.ok) {
         const close = document.createElement("button");
         close.type = "button"; close.dataset.close = ""; close.textContent = "Close";
         const head = document.createElement("h2");
-        head.id = "question-title"; head.textContent = "This cannot be done";
+        head.id = "question-title"; head.textContent = "Not possible";
         question.prepend(head);
         question.append(close);
       }
@@ -355,22 +400,24 @@
   const commands = () => {
     const form = question.querySelector("[data-question]");
     if (!form) return;
-    const why = form.elements.reason?.value || "why", good = Boolean(form.elements.final?.checked);
+    const why = form.elements.reason?.value || "why", period = form.elements.for?.value ?? "", good = Boolean(form.elements.final?.checked);
     for (const pre of form.querySelectorAll("[data-command]")) {
       pre.textContent = pre.dataset.command.replaceAll("⟨base⟩", () => base()).replaceAll("⟨reason:shell⟩", () => shell(why))
         .replaceAll("⟨reason:json⟩", () => JSON.stringify(why).slice(1, -1).replaceAll("'", "'\\''")).replaceAll("⟨reason:url⟩", () => encodeURIComponent(why).replaceAll("'", "%27"))
+        .replaceAll("⟨for:shell⟩", () => period ? " --until " + shell(period) : "").replaceAll("⟨for:json⟩", () => period ? ',"for":' + JSON.stringify(period).replaceAll("'", "") : "")
         .replaceAll("⟨final:shell⟩", good ? " --final" : "").replaceAll("⟨final:json⟩", good ? ',"final":true' : "");
     }
   };
   question.addEventListener("input", commands);
 
-  const send = async (r, why, good, cursor) => {
+  const send = async (r, why, good, period, cursor) => {
     const q = new URLSearchParams(r.query ?? {}), options = { method: r.method };
     if (r.reason === "query") q.set("reason", why);
     if (r.body) {
       const body = { ...r.body };
       if (r.reason === "body") body.reason = why;
       if (r.mayBeFinal && good) body.final = true;
+      if (r.mayEnd && period) body.for = period;
       if (cursor) body.cursor = cursor;
       options.body = JSON.stringify(body);
       options.headers = { "Content-Type": "application/json" };
@@ -379,7 +426,7 @@
     return [answer.status, await answer.json().catch(() => ({}))];
   };
   const act = async (form) => {
-    const requests = JSON.parse(form.dataset.requests), result = form.querySelector("#result"), why = form.elements.reason?.value ?? "", good = Boolean(form.elements.final?.checked);
+    const requests = JSON.parse(form.dataset.requests), result = form.querySelector("#result"), why = form.elements.reason?.value ?? "", good = Boolean(form.elements.final?.checked), period = form.elements.for?.value ?? "";
     const button = form.querySelector("button.go");
     button.disabled = true;
     let done = 0, refused = 0, last = "";
@@ -388,14 +435,14 @@
     for (const r of requests) {
       try {
         for (let cursor = ""; ;) {
-          const [status, said] = await send(r, why, good, cursor);
+          const [status, said] = await send(r, why, good, period, cursor);
           if (status === 401) { button.disabled = false; needToken(said.detail ?? "", () => act(form)); return; }
-          if (status > 299) { refused++; note(r.names + " was refused: " + (said.detail ?? status) + " (" + (said.code ?? status) + ")", true); if (status === 403 || status === 503) { done = -1; } break; }
+          if (status > 299) { refused++; note(r.names + " refused: " + (said.detail ?? status) + " (" + (said.code ?? status) + ")", true); if (status === 403 || status === 503) { done = -1; } break; }
           if (r.pages) { done += said.done; refused += said.refused; } else { done++; last = r.done ?? r.names + " is " + said.status; if (said.changed) last = said.changed.length ? "Reloaded: " + said.changed.join(", ") : "Reloaded; nothing has changed."; }
           if (!r.pages || !said.nextCursor) break;
           cursor = said.nextCursor;
         }
-      } catch (e) { refused++; note(r.names + ": no answer came (" + e.message + "): whether it was done is not known. Look, then ask again.", true); break; }
+      } catch (e) { refused++; note(r.names + ": no answer (" + e.message + "); it may have been done. Refresh and check.", true); break; }
       if (done < 0) { done = 0; break; }
     }
     question.acted = true;
@@ -408,4 +455,5 @@
 
   keepToken(token());
   go();
+  lookAtBar();
 })();

@@ -46,7 +46,7 @@ func (b *tab) closed() {
 // signedIn is a tab that has the token.
 func signedIn(d *desk) *tab {
 	b := open(d.t, d.Admin)
-	b.visit(d.url, "now", "Now")
+	b.visit(d.url, "now", "Overview")
 	b.run(chromedp.Evaluate(fmt.Sprintf(`sessionStorage.setItem("hooklock-token", %q)`, d.token), nil))
 	return b
 }
@@ -72,7 +72,7 @@ func (r *race) inState(state string) (ids []string) {
 
 func (r *race) story(id string) {
 	r.t.Helper()
-	r.b.visit(r.url, "story?id="+id, "Story")
+	r.b.visit(r.url, "story?id="+id, "Event")
 }
 
 func (r *race) is(id, status string) {
@@ -113,7 +113,7 @@ func (r *race) cancel() {
 	waits := r.start("/waits/cancel?sleep", "c2", "PENDING")
 	r.story(waits)
 	r.b.ask("cancel")
-	r.b.says("#question", "It waits for the lock and has not reached the upstream")
+	r.b.says("#question", "It waits for the lock; nothing was sent to the service.")
 	r.elsewhere(first, "cancel") // and so what waits runs before anybody confirms
 	r.is(waits, "RUNNING")
 	r.b.confirm("sent by mistake")
@@ -132,7 +132,7 @@ func (r *race) cancel() {
 
 func (r *race) release() {
 	first := r.start("/orders/release?sleep", "r1", "RUNNING")
-	r.b.visit(r.url, "now?prefix=orders%2Frelease", "Now")
+	r.b.visit(r.url, "now?prefix=orders%2Frelease", "Overview")
 	r.b.ask("release")
 	r.b.says("#question", "becomes stale")
 	r.elsewhere(first, "cancel")
@@ -178,7 +178,7 @@ func (r *race) parkedOnes() {
 	r.elsewhere(id, "cancel")
 	r.is(id, "ABORTED")
 	r.b.confirm("repaired")
-	r.b.says("#result", "was refused")
+	r.b.says("#result", "refused")
 	r.b.closed()
 	r.deliver("/parked/skip?status=500", "p2")
 	id = r.parked("p2")
@@ -190,10 +190,10 @@ func (r *race) parkedOnes() {
 	r.b.closed()
 	r.story(id)
 	r.b.ask("rerun")
-	r.b.says("#question", "the last of its line")
+	r.b.says("#question", "the end of its queue")
 	r.api("POST", "/v1/executions/"+id+"/rerun", `{"reason":"elsewhere"}`, nil)
 	r.b.confirm("open again")
-	r.b.says("#result", "was refused")
+	r.b.says("#result", "refused")
 	r.b.closed()
 }
 
@@ -201,9 +201,9 @@ func (r *race) all() {
 	for i := range 5 {
 		r.start(fmt.Sprintf("/orders/all%d?sleep", i), fmt.Sprintf("all-%d", i), "RUNNING")
 	}
-	r.b.visit(r.url, "find?prefix=orders%2Fall&status=RUNNING", "Find")
+	r.b.visit(r.url, "find?prefix=orders%2Fall&status=RUNNING", "Events")
 	r.b.ask("all-cancel")
-	r.b.says("#question h2", "Cancel 5 executions")
+	r.b.says("#question h2", "Cancel 5 events")
 	r.elsewhere(r.find("all-3", "RUNNING"), "cancel")
 	testkit.Until(r.t, "one has ended", func() bool { return r.find("all-3", "ABORTED") != "" })
 	r.b.confirm("the account is closed")
@@ -212,7 +212,7 @@ func (r *race) all() {
 	r.deliver("/parked/many?status=500", "many")
 	id := r.parked("many")
 	testkit.Until(r.t, "it waits for a person", func() bool { return slices.Contains(r.inState("blocked"), id) })
-	r.b.visit(r.url, "find?state=blocked", "Find")
+	r.b.visit(r.url, "find?state=blocked", "Events")
 	r.b.ask("all-skip")
 	r.b.says("#question h2", "Skip ")
 	r.b.confirm("the account is closed")
@@ -221,7 +221,7 @@ func (r *race) all() {
 }
 
 func (r *race) reload() {
-	r.b.visit(r.url, "now", "Now")
+	r.b.visit(r.url, "now", "Overview")
 	r.b.ask("reload")
 	r.b.confirm("")
 	r.b.says("#result", "nothing has changed")
@@ -237,14 +237,14 @@ func (r *race) reload() {
 	r.b.confirm("")
 	r.b.says("#result", "config_refused")
 	r.b.closed()
-	r.b.says("#screen", "STALE")
+	r.b.says("#bar", "STALE")
 }
 
 // A browser tells that a dialog was closed when it gets to it, and what is asked next may be there before.
 func TestAQuestionThatIsAskedWhileTheOneBeforeClosesStays(t *testing.T) {
 	d := newDesk(t, embedded, "")
 	b := signedIn(d)
-	b.visit(d.url, "now", "Now")
+	b.visit(d.url, "now", "Overview")
 	b.ask("reload")
 	eval[any](b, `(async () => {
 		const real = fetch, answer = await real("page/ask?do=reload", {headers: {Authorization: "Bearer " + sessionStorage.getItem("hooklock-token")}}), text = await answer.text();
@@ -285,7 +285,7 @@ func TestAThousandLocksAreLiveAndNothingMovesUnderThePointer(t *testing.T) {
 		}
 	}
 	b := signedIn(d)
-	b.visit(d.url, "now", "Now")
+	b.visit(d.url, "now", "Overview")
 	rows := `document.querySelectorAll("table[data-live] tbody tr").length`
 	b.until("all are there", rows+` === 1000`)
 	name := func(n int) string {
@@ -313,14 +313,14 @@ func TestAThousandLocksAreLiveAndNothingMovesUnderThePointer(t *testing.T) {
 	b.run(input.DispatchMouseEvent(input.MouseMoved, 5, 5))
 	b.until("what waited is shown when the pointer leaves", `document.querySelector("#waiting").innerText === "" && [...document.querySelectorAll("table[data-live] td:first-child")].some(c => c.innerText === "aaa-new")`)
 
-	b.run(chromedp.Click("#pause", chromedp.ByQuery))
-	b.says("#state", "Paused")
+	b.run(chromedp.Click("#freeze", chromedp.ByQuery))
+	b.says("#state", "Frozen")
 	release("aaa-new")
 	b.run(chromedp.Sleep(3 * time.Second)) // two looks, were it not paused
 	if !eval[bool](b, `[...document.querySelectorAll("table[data-live] td:first-child")].some(c => c.innerText === "aaa-new")`) {
 		t.Error("something changed while it was paused")
 	}
-	b.run(chromedp.Click("#pause", chromedp.ByQuery), chromedp.Evaluate(`document.activeElement.blur()`, nil))
+	b.run(chromedp.Click("#freeze", chromedp.ByQuery), chromedp.Evaluate(`document.activeElement.blur()`, nil))
 	b.until("it goes on", rows+` === 998`)
 	b.accessible("a thousand locks")
 	b.picture("thousand")
@@ -335,25 +335,26 @@ func TestWhileEtcdIsAwayThePageSaysWhatItKnowsAndSinceWhen(t *testing.T) {
 	d := newDesk(t, fmt.Sprintf("{endpoints: [%q], session_ttl: 30s, request_timeout: 1s}", wire.Endpoint), "")
 	d.start("/orders/acme?sleep", "evt_away", "RUNNING")
 	b := signedIn(d)
-	b.visit(d.url, "now", "Now")
+	b.visit(d.url, "now", "Overview")
 	b.says("#screen", "evt_away")
 	wire.Blackhole(true)
 	b.says("#state", "etcd does not answer. Since ")
 	b.says("#screen", "evt_away") // from before
-	b.says("#screen", "fails,")
+	b.says("#bar", "fails: ")
 	b.picture("away")
 	late := open(t, d.Admin) // somebody who comes while it is away
-	late.visit(d.url, "now", "Now")
-	late.says("#screen", "Which locks are taken is not known: etcd does not answer.")
-	late.says("#screen", "running here")
-	for screen, title := range map[string]string{"find": "Find", "needs": "Needs you", "audit": "Audit"} {
+	late.visit(d.url, "now", "Overview")
+	late.says("#screen", "The locks are not known: etcd does not answer.")
+	late.click("#process summary")
+	late.says("#screen", "running, this replica")
+	for screen, title := range map[string]string{"find": "Events", "needs": "Needs attention", "audit": "Audit"} {
 		late.visit(d.url, screen, title)
 		late.says("#screen", "etcd does not answer")
 	}
 	wire.Blackhole(false)
 	wire.Reset()
 	b.run(page.BringToFront()) // a tab that nobody sees asks for nothing
-	b.until("it is as of now again", `document.querySelector("#state").innerText.startsWith("As of")`)
+	b.until("it is as of now again", `document.querySelector("#state").innerText.startsWith("Live")`)
 	b.says("#screen", "evt_away")
 }
 
@@ -374,7 +375,7 @@ func TestThePageWorksBelowAPathPrefix(t *testing.T) {
 	go func() { defer close(done); _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close(); <-done })
 	b := open(t, l.Addr().String())
-	b.visit("http://"+l.Addr().String()+"/ops/hooklock/", "now", "Now")
+	b.visit("http://"+l.Addr().String()+"/ops/hooklock/", "now", "Overview")
 	b.says("#screen", "evt_prefix")
 	b.ask("cancel")
 	b.run(chromedp.Evaluate(`document.querySelector("#question details").open = true`, nil))
@@ -397,7 +398,7 @@ func TestATokenIsForItsTabAndForItsWorkflows(t *testing.T) {
 	b.says("#token", "the token is not known here")
 	b.useToken("shop-token-shop-token-shop-to")
 	b.says("#screen", "evt_own")
-	for screen, title := range map[string]string{"now": "Now", "find": "Find", "find?text=evt_secret": "Find", "needs": "Needs you", "routes": "Routes", "audit": "Audit"} {
+	for screen, title := range map[string]string{"now": "Overview", "find": "Events", "find?text=evt_secret": "Events", "needs": "Needs attention", "routes": "Routes", "audit": "Audit"} {
 		b.visit(d.url, screen, title)
 		if text := eval[string](b, `document.documentElement.outerHTML`); strings.Contains(strings.ReplaceAll(text, "evt_secret", ""), "secret") { // what was typed in is there
 			t.Errorf("%s shows another's workflow", screen)

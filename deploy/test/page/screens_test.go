@@ -98,11 +98,11 @@ var looks = []struct {
 func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 	d, story := busy(t)
 	screens := []struct{ name, screen, title, says string }{
-		{"now", "now", "Now", "orders/acme"},
-		{"find", "find?text=nowhere", "Find", "Nothing of that is known"},
-		{"found", "find?prefix=orders%2F", "Find", "evt_long"},
-		{"story", "story?id=" + story, "Story", "Attempt 1 began"},
-		{"needs", "needs", "Needs you", "evt_broken"},
+		{"now", "now", "Overview", "orders/acme"},
+		{"find", "find?text=nowhere", "Events", "No event matches"},
+		{"found", "find?prefix=orders%2F", "Events", "evt_long"},
+		{"story", "story?id=" + story, "Event", "Attempt 1 started"},
+		{"needs", "needs", "Needs attention", "evt_broken"},
 		{"routes", "routes", "Routes", "workflow_locked"},
 		{"audit", "audit", "Audit", "a customer called"},
 	}
@@ -125,9 +125,9 @@ func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 				b.accessible(s.name)
 				b.picture(s.name + "-" + l.name)
 			}
-			b.visit(d.url, "story?id="+story, "Story")
+			b.visit(d.url, "story?id="+story, "Event")
 			b.click(`button[data-ask*="do=cancel"]`)
-			b.says("#question", "Where it is not RUNNING any more when this arrives, nothing is done.")
+			b.says("#question", "Does nothing if it is no longer RUNNING by then.")
 			b.run(chromedp.Evaluate(`document.querySelector("#question details").open = true`, nil))
 			b.accessible("a question")
 			b.picture("question-" + l.name)
@@ -200,10 +200,10 @@ func (b *tab) picture(name string) {
 func TestTheStoryTellsEachDeliveryAndWhyItGotItsAnswer(t *testing.T) {
 	d, story := busy(t)
 	b := open(t, d.Admin)
-	b.visit(d.url, "find?text=evt_refused", "Find")
+	b.visit(d.url, "find?text=evt_refused", "Events")
 	b.says("#screen", "REFUSED")
 	b.click(`td[data-head=Event] a`)
-	b.says("h1", "Story")
+	b.says("h1", "Event")
 	b.says("#event .lead", "It did not run: refused with 409 at ")
 	b.says("#event .lead", ", because the workflow was busy with another event: evt_long had the lock since ")
 	b.says("#event .lead", "If the running event is stuck, cancel it.")
@@ -211,13 +211,13 @@ func TestTheStoryTellsEachDeliveryAndWhyItGotItsAnswer(t *testing.T) {
 	b.click(`a[href="#story?id=` + story + `"]`)
 	b.says("#screen", "evt_long")
 	b.says("#screen", "Delivery received: in flight, the sender got 409")
-	b.says("#screen", "It has the lock of its workflow")
-	b.says("#screen", "1 waits behind it")
-	b.visit(d.url, "find?text=evt_held", "Find")
+	b.says("#screen", "Has the lock of its workflow")
+	b.says("#screen", "1 waiting")
+	b.visit(d.url, "find?text=evt_held", "Events")
 	b.click(`td[data-head=Event] a`)
 	b.says("#screen", "a customer called")
 	b.says("#screen", "admin asked for execution.cancel: done")
-	b.visit(d.url, "find?text=evt_1", "Find")
+	b.visit(d.url, "find?text=evt_1", "Events")
 	b.click(`td[data-head=Event] a`)
 	b.says("#screen", "What differs: query")
 }
@@ -226,7 +226,7 @@ func TestEverythingIsReachedByKeyboardAlone(t *testing.T) {
 	d := newDesk(t, embedded, "")
 	id := d.start("/orders/acme?sleep", "evt_keys", "RUNNING")
 	b := open(t, d.Admin)
-	b.visit(d.url, "now", "Now")
+	b.visit(d.url, "now", "Overview")
 	press := func(keys string) { t.Helper(); b.run(chromedp.KeyEvent(keys)) }
 	focused := func(what, test string) {
 		t.Helper()
@@ -238,7 +238,7 @@ func TestEverythingIsReachedByKeyboardAlone(t *testing.T) {
 		}
 		t.Fatalf("%s is not reached by Tab", what)
 	}
-	for key, title := range map[string]string{"2": "Find", "3": "Needs you", "4": "Routes", "5": "Audit", "1": "Now"} {
+	for key, title := range map[string]string{"2": "Events", "3": "Needs attention", "4": "Routes", "5": "Audit", "1": "Overview"} {
 		press(key)
 		b.says("h1", title)
 	}
@@ -246,12 +246,12 @@ func TestEverythingIsReachedByKeyboardAlone(t *testing.T) {
 	b.until("the field has the focus", `document.activeElement.id === "quick-text"`)
 	b.run(chromedp.Evaluate(`document.activeElement.value = ""`, nil)) // the protocol types what a browser does not, once the page has taken the key
 	press("evt_keys\r")
-	b.says("h1", "Find")
+	b.says("h1", "Events")
 	b.says("#screen", "RUNNING")
 	focused("the event", `e.matches("td[data-head=Event] a")`)
 	press("\r")
-	b.says("h1", "Story")
-	b.says("#screen", "Attempt 1 began")
+	b.says("h1", "Event")
+	b.says("#screen", "Attempt 1 started")
 	focused("the button", `e.dataset.ask?.includes("do=cancel") === true`)
 	press("\r")
 	b.until("the reason has the focus", `document.activeElement.id === "reason"`)
@@ -271,10 +271,10 @@ func TestEverythingIsReachedByKeyboardAlone(t *testing.T) {
 	press(d.token + "\r")
 	testkit.Until(t, "it is cancelled", func() bool { return d.status(id) == "ABORTED" })
 	press("\x1b")
-	press("p")
-	b.says("#state", "Paused")
-	press("p")
-	b.until("it goes on", `!document.querySelector("#state").innerText.includes("Paused")`)
+	press("f")
+	b.says("#state", "Frozen")
+	press("f")
+	b.until("it goes on", `!document.querySelector("#state").innerText.includes("Frozen")`)
 	if strings.Contains(eval[string](b, `location.href`), "token") {
 		t.Error("the token is in the URL")
 	}

@@ -1,0 +1,118 @@
+package page
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"hooklock/admin/client"
+	"hooklock/admin/story"
+)
+
+// pause asks whether a route or a workflow is to be paused.
+func pause(v *visit) (*question, error) {
+	scope := v.query.Get("scope")
+	q := &question{Title: "Pause " + scope, Verb: "Pause", Reason: true, Period: true}
+	if p, err := v.pauseOf(scope); err != nil {
+		return nil, err
+	} else if p != nil {
+		q.Facts = []string{fmt.Sprintf("Already paused by %s: %s. Pausing it again replaces that.", p.By, p.Reason)}
+	}
+	if workflow, found := strings.CutPrefix(scope, "workflow:"); found {
+		l := &client.Lock{}
+		switch err := v.api.get("/v1/locks/"+escape(workflow), nil, l); {
+		case err == nil:
+			q.Facts = append(q.Facts, fmt.Sprintf("%s holds its lock now, %s.", lockEvent(l), story.Count(l.Waiting, "event waits", "events wait")))
+		case is(err, client.CodeLockNotFound):
+			q.Facts = append(q.Facts, "Nothing of it runs now.")
+		}
+	}
+	q.Facts = append(q.Facts, "No event of it starts, on any replica, until it is resumed. What runs goes on to its end.",
+		"Senders get 503 workflow_paused and send again; routes with park accept events and keep them.")
+	q.Requests = []request{{Method: http.MethodPost, Path: "v1/pauses", Body: map[string]any{"scope": scope}, Reason: "body", Names: scope, Period: true, Done: scope + " is paused"}}
+	q.Commands = []string{command("pause " + quoted(scope) + " --reason " + markShell + markFor)}
+	return q, nil
+}
+
+// resume asks whether a pause is to end.
+func resume(v *visit) (*question, error) {
+	scope := v.query.Get("scope")
+	q := &question{Title: "Resume " + scope, Verb: "Resume", Reason: true}
+	p, err := v.pauseOf(scope)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		q.Stop = "It is not paused."
+		return q, nil
+	}
+	q.Facts = []string{
+		fmt.Sprintf("Paused for %s by %s: %s.", story.Span(v.now.Sub(p.Since.Time)), p.By, p.Reason),
+		fmt.Sprintf("%d running, %d waiting, %d accepted and waiting: they run in the order in which they came.", p.Running, p.Waiting, p.Parked),
+	}
+	q.Requests = []request{{Method: http.MethodDelete, Path: "v1/pauses/" + escape(scope), Reason: "query", Names: scope, Done: scope + " is resumed"}}
+	q.Commands = []string{command("resume " + quoted(scope) + " --reason " + markShell)}
+	return q, nil
+}
+
+// pauseOf returns the pause of a scope; nil = it is not paused.
+func (v *visit) pauseOf(scope string) (*client.Pause, error) {
+	p := &client.Pause{}
+	err := v.api.get("/v1/pauses/"+escape(scope), nil, p)
+	if is(err, client.CodePauseNotFound) {
+		return nil, nil
+	}
+	return p, err
+}
+
+// bar is what each screen shows above its content: how much needs attention, and what stands still.
+type bar struct {
+	Count int
+	More  bool
+	Lines []line
+}
+
+// line is one thing that stands still.
+type line struct {
+	Text string
+	Asks []ask
+}
+
+// bar responds with the bar. It is fetched beside a screen, which does not wait for it.
+func (p *Page) bar(w http.ResponseWriter, r *http.Request) {
+	v, err := p.visit(r)
+	if err != nil {
+		p.problem(w, err)
+		return
+	}
+	all, _, err := v.concerns()
+	if err != nil {
+		p.problem(w, err)
+		return
+	}
+	b := bar{}
+	for i := range all {
+		b.Count += all[i].Count
+		b.More = b.More || all[i].More
+	}
+	if s := v.status; s != nil {
+		if s.NotReady != "" {
+			b.Lines = append(b.Lines, line{Text: "NOT READY: replica " + s.Replica + ": " + s.NotReady})
+		}
+		for i := range s.Etcd.Members {
+			if m := &s.Etcd.Members[i]; m.State == client.ContactFails {
+				b.Lines = append(b.Lines, line{Text: "ETCD " + m.Address + " fails: " + m.Failure})
+			}
+		}
+		if s.Config.Stale && s.Config.Refused != nil {
+			b.Lines = append(b.Lines, line{Text: "CONFIGURATION STALE: the changed file was refused: " + strings.Join(s.Config.Refused.Problems, "; ")})
+		}
+		for i := range s.Paused {
+			one := &s.Paused[i]
+			b.Lines = append(b.Lines, line{
+				fmt.Sprintf("PAUSED %s by %s, %s: %s", one.Scope, one.By, story.Span(v.now.Sub(one.Since.Time)), one.Reason), []ask{asking("Resume…", "resume", "scope", one.Scope)},
+			})
+		}
+	}
+	p.render(w, http.StatusOK, "bar", b)
+}
