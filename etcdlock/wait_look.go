@@ -12,7 +12,7 @@ import (
 )
 
 // How who waits in a queue reads how things stand. To read the queue itself has etcd look at each place that went since its last compaction, while it serves
-// nobody else: docs/adr/0015-hand-off.md has what that costs, so it is read where nothing else tells.
+// nobody else: docs/adr/0015-the-baton.md has what that costs, so it is read where nothing else tells.
 
 // maxLooks is how many places read at a time. When a watch breaks everybody reads again, and more at once would only time out.
 const maxLooks = 32

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/idem"
 )
@@ -21,9 +22,9 @@ func NewStatus(e *cli.Environment) *cobra.Command {
 		Short: "see how a running hooklock is doing: session, etcd, upstream, configuration, and what runs and waits",
 		Long: `See how a running hooklock is doing, by what it has seen itself: nobody is asked for this, and it answers while etcd is away.
 
-etcd and upstream say what came of the latest request: a member of etcd is asked when the one before it fails. "running" and "waiting" are
-those of the process that is asked, "held" and "parked" those of all replicas. The counts of routes are those of this process, of the last
-five minutes. Three count requests to the service, those of forwarded deliveries and of tries of parked events:
+attention lists what a person has to look at, with the command that shows it. etcd and upstream say what came of the latest request: a member of
+etcd is asked when the one before it fails. "running" and "waiting" are those of the process that is asked, "held" and "parked" those of all
+replicas. The counts of routes are those of this process, of the last five minutes. Three count requests to the service, those of forwarded deliveries and of tries of parked events:
 
   SUCCEEDED  the service answered with a 2xx
   FAILED     the service answered with another status
@@ -81,10 +82,38 @@ func (d *Desk) printStatus(s *client.ReplicaStatus) error {
 			t.Add("", "  "+problem)
 		}
 	}
+	for i, text := range attention(s) {
+		name := ""
+		if i == 0 {
+			name = "attention"
+		}
+		t.Add(name, text)
+		t.Paint(cli.Bad)
+	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	return d.printWork(s, ago)
+}
+
+// attention returns what a person has to look at, beside what the other lines say, with the command that shows it.
+func attention(s *client.ReplicaStatus) (all []string) {
+	if n := s.Parked.Blocked; n > 0 {
+		all = append(all, story.Count(n, "queue is blocked", "queues are blocked")+": hooklock queue")
+	}
+	if n := s.Parked.DeadLetters; n > 0 {
+		all = append(all, story.Count(n, "dead letter", "dead letters")+": hooklock events --dead-letters")
+	}
+	for i := range s.Routes {
+		r := &s.Routes[i]
+		if r.Failed+r.Errors > 0 {
+			all = append(all, fmt.Sprintf("%s: %d failed, %s: hooklock events --route %s --status FAILED", r.Route, r.Failed, story.Count(r.Errors, "error", "errors"), cli.Quoted(r.Route)))
+		}
+	}
+	if n := len(s.Paused); n > 0 {
+		all = append(all, story.Count(n, "pause", "pauses")+": hooklock pauses")
+	}
+	return all
 }
 
 // printWork shows what runs and waits, and what came to the routes.

@@ -188,8 +188,8 @@ func onMismatch(c idem.OnMismatch) idem.OnMismatch {
 // tlsSessions is how many TLS sessions with the upstream are remembered: a server gives a ticket or two to each connection, for one use.
 const tlsSessions = 64
 
-// IdleUpstream is how long an unused connection to the upstream is kept. It is shorter than the keep-alive of common servers
-// except gunicorn's 2 s; a connection that the upstream closed is noticed before it is used anyway.
+// IdleUpstream is how long an unused connection to the upstream is kept. It is shorter than the keep-alive of every server that
+// docs/limits.md names but gunicorn's 2 s; a connection that the upstream closed is noticed before it is used anyway.
 const IdleUpstream = 4 * time.Second
 
 // UpstreamOptions say how the upstream is called, and the Host of requests that have none. log is ClientTLS's.

@@ -265,7 +265,7 @@ func TestTheCommandsThatCheckTheFilesFindThemRight(t *testing.T) {
 }
 
 // A limit of what is written in Go: net/http takes a request with this header and without a body for one that may be repeated.
-// docs/ingress/README.md names it; the day that this fails, take it out there.
+// docs/limits.md names it; the day that this fails, take it out there.
 func TestWhatIsWrittenInGoRepeatsARequestWithoutABodyWhoseConnectionBreaks(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
 		up := dying(t)
