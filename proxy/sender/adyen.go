@@ -13,7 +13,7 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// Adyen is the sender of that name.
+// Adyen returns the preset of Adyen.
 func (known) Adyen() Preset {
 	return Preset{
 		Name: "adyen", ExtractID: adyenID, IDText: "merchantAccountCode, eventCode, pspReference and success of every item", OnMismatch: idem.MismatchReplay, Retention: 31 * day,
@@ -42,8 +42,8 @@ func (known) Adyen() Preset {
 
 const adyenHeader = "HmacSignature"
 
-// adyen checks every item of a standard notification by its own signature, or, where the header HmacSignature says so
-// (platform and management webhooks), the raw body. https://docs.adyen.com/development-resources/webhooks
+// adyen verifies the signature of every item of a standard notification or, if there is a header HmacSignature (platform and management webhooks),
+// the signature of the raw body. https://docs.adyen.com/development-resources/webhooks
 type adyen struct {
 	scheme string
 	macs   []*mac
@@ -74,7 +74,7 @@ func newAdyen(c Config) (Verifier, error) {
 		if err != nil {
 			return err
 		}
-		// The signed text of an item looks like "psp:ref:…" and is under the same key: sent as a body, it must not pass for one.
+		// The signed text of an item ("psp:ref:…") has the same key. It must not be accepted as a body.
 		if !bytes.HasPrefix(bytes.TrimLeft(d.Body, " \t\r\n"), []byte("{")) {
 			return &SignatureError{c.Scheme, Malformed, "body", "is no JSON object"}
 		}
@@ -152,7 +152,7 @@ func (v *adyen) item(part string, item *fastjson.Value) error {
 	return v.match(part+"."+adyenSignature, parts, signature)
 }
 
-// adyenSignature is the signature of an item, in JSON and, with a dot in its name, in a form.
+// adyenSignature is the path of the signature of an item in JSON, and its name in a form.
 const adyenSignature = "additionalData.hmacSignature"
 
 func (v *adyen) match(part string, parts [][]byte, signature []byte) error {
@@ -164,7 +164,7 @@ func (v *adyen) match(part string, parts [][]byte, signature []byte) error {
 	return &SignatureError{v.scheme, Mismatch, part, "made with another key, or changed on the way: references, account, amount, eventCode or success"}
 }
 
-// form checks a standard notification of the method "HTTP POST": one item, whose fields are those of a form.
+// form verifies a standard notification of the method "HTTP POST": a form with one item.
 func (v *adyen) form(d *Delivery) error {
 	names := []string{adyenSignature}
 	for _, f := range adyenFields() {
@@ -200,8 +200,8 @@ func adyenFields() [8]adyenField {
 		{"value", true}, {"currency", true}, {"eventCode", false}, {"success", false}}
 }
 
-// adyenID: duplicates have the same eventCode and pspReference; success tells a failed attempt at something from the later
-// one that worked.
+// adyenID returns the ID of a notification. Duplicates have the same eventCode and pspReference; success distinguishes a failed attempt from a later
+// successful one.
 func adyenID(d *Delivery) EventID {
 	names := []string{"merchantAccountCode", "eventCode", "pspReference", "success"}
 	if isForm(d) {

@@ -2,14 +2,14 @@ package sender
 
 import "time"
 
-// age is the check of a signed timestamp.
+// age checks a signed timestamp.
 type age struct {
 	tolerance time.Duration // 0 = no check
-	// pastOnly accepts timestamps of the future, however far: Stripe's own library does.
+	// pastOnly accepts any timestamp in the future, as Stripe's own library does.
 	pastOnly bool
 }
 
-// check compares a signed timestamp with now. A zero stamp was not signed and is not checked.
+// check compares a signed timestamp with now. It accepts a zero stamp, which was not signed.
 func (a age) check(scheme, part string, stamp, now time.Time) error {
 	if a.tolerance == 0 || stamp.IsZero() {
 		return nil
@@ -23,8 +23,7 @@ func (a age) check(scheme, part string, stamp, now time.Time) error {
 	return nil
 }
 
-// unixTime reads a timestamp in decimal digits: seconds, or milliseconds when unit says so. Signs, spaces and numbers
-// beyond the year 33658 are no timestamps.
+// unixTime parses a timestamp in decimal digits, in seconds or milliseconds as unit says. It rejects signs, spaces and times after the year 33658.
 func unixTime(digits []byte, unit time.Duration) (time.Time, bool) {
 	const longest = 15
 	if len(digits) == 0 || len(digits) > longest {

@@ -8,7 +8,7 @@ import (
 	"hooklock/idem"
 )
 
-// Airtable is the sender of that name.
+// Airtable returns the preset of Airtable.
 func (known) Airtable() Preset {
 	return Preset{
 		Name: "airtable", EventID: "{body.base.id}/{body.webhook.id}/{body.timestamp}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),

@@ -2,9 +2,10 @@ package sender
 
 import "slices"
 
-// Most senders sign in a way that the scheme hmac can say. Such a sender's scheme is a Config, and no code of its own.
+// Most senders sign in a way that the scheme hmac can express. The scheme of such a sender is a Config.
 
-// asHMAC is the scheme of a sender for which a route with scheme hmac would say fixed. Its Tolerance is what the sender documents.
+// asHMAC returns the scheme of a sender whose signature a route could also express with scheme hmac and the settings in fixed. fixed.Tolerance is
+// what the sender documents.
 func asHMAC(fixed Config) scheme {
 	return scheme{
 		new:       func(c Config) (Verifier, error) { return newGenericHMAC(fixed.under(c)) },
@@ -13,12 +14,12 @@ func asHMAC(fixed Config) scheme {
 	}
 }
 
-// asToken is asHMAC for a sender that sends its secret as it is.
+// asToken returns the scheme of a sender that sends its secret as it is.
 func asToken(from string) scheme {
 	return scheme{token: true, new: func(c Config) (Verifier, error) { return newToken(Config{From: []string{from}}.under(c)) }}
 }
 
-// under is fixed with what the route says: its secrets and keys, and how old a delivery may be.
+// under returns c with the secrets, the keys, the public URL and the tolerance of the route.
 func (c Config) under(route Config) Config {
 	c.Scheme, c.Secrets, c.PublicKeys, c.PublicURL, c.Tolerance = route.Scheme, slices.Clone(route.Secrets), route.PublicKeys, route.PublicURL, route.Tolerance
 	return c

@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// Asana is the sender of that name.
+// Asana returns the preset of Asana.
 func (known) Asana() Preset {
 	return Preset{
 		Name: "asana", EventID: "{body_sha256}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
@@ -37,7 +37,7 @@ func (known) Asana() Preset {
 
 const asanaHeader = "X-Hook-Signature"
 
-// isAsanaHeartbeat: an empty object, or one with an empty list and nothing else.
+// isAsanaHeartbeat reports whether the body is an empty object, or one with only an empty list of events.
 func isAsanaHeartbeat(d *Delivery) bool {
 	if string(bytes.TrimSpace(d.Body)) == "{}" {
 		return true

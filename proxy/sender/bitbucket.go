@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Bitbucket is the sender of that name.
+// Bitbucket returns the preset of Bitbucket.
 func (known) Bitbucket() Preset {
 	return Preset{
 		Name: "bitbucket", EventID: `{header.X-Hook-UUID ?? "-"}/{header.X-Request-UUID ?? header.X-Request-Id}`, OnMismatch: idem.MismatchExecute,
@@ -30,7 +30,7 @@ func (known) Bitbucket() Preset {
 	}
 }
 
-// newBitbucket: https://support.atlassian.com/bitbucket-cloud/docs/event-payloads. The header has no -256.
+// newBitbucket returns the verifier of https://support.atlassian.com/bitbucket-cloud/docs/event-payloads. The name of the header lacks "-256".
 func newBitbucket(c Config) (Verifier, error) {
 	return verifier(newBodyMAC(c, "sha256", "sha256=", inHex, "X-Hub-Signature"))
 }

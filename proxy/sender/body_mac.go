@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Schemes that sign the raw body and nothing else sign no time, so a captured delivery stays valid, and not the header with the event's ID.
+// Schemes that sign only the raw body sign neither a time, so a captured delivery stays valid, nor a header with the event ID.
 
 const coversBody = "the raw body"
 
-// newBodyMAC is an HMAC over the raw body in the first of headers that is there.
+// newBodyMAC returns a verifier of an HMAC over the raw body, which it takes from the first of headers that the delivery has.
 func newBodyMAC(c Config, algorithm, prefix string, enc encoding, headers ...string) (*macVerifier, error) {
 	newHash, size, err := hashOf(algorithm)
 	if err != nil {
@@ -36,7 +36,7 @@ func newBodyMAC(c Config, algorithm, prefix string, enc encoding, headers ...str
 	return v, nil
 }
 
-// presentOf returns the first of names that the delivery has, else the first.
+// presentOf returns the first of names that the delivery has, or names[0] if it has none.
 func presentOf(d *Delivery, names []string) string {
 	for _, n := range names {
 		if d.has(n) {
@@ -53,7 +53,7 @@ func cutPrefix(scheme, part string, value []byte, prefix string) ([]byte, error)
 	return value[len(prefix):], nil
 }
 
-// verifier makes an interface of a concrete verifier without making a nil one look like something.
+// verifier converts a concrete verifier to a Verifier, and a nil one to a nil interface.
 func verifier(v *macVerifier, err error) (Verifier, error) {
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func verifier(v *macVerifier, err error) (Verifier, error) {
 	return v, nil
 }
 
-// sha256MACs is the start of a scheme with HMAC-SHA256.
+// sha256MACs returns a verifier with an HMAC-SHA256 for each secret of c. The caller sets what it reads.
 func sha256MACs(c Config) (*macVerifier, error) {
 	if err := checkSecrets(c.Secrets); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func sha256MACs(c Config) (*macVerifier, error) {
 	return keyedSHA256(c)
 }
 
-// keyedSHA256 is sha256MACs for keys that were decoded, in which bytes that look like white space are as good as any.
+// keyedSHA256 is sha256MACs for decoded keys, which may consist of white space.
 func keyedSHA256(c Config) (*macVerifier, error) {
 	v := &macVerifier{scheme: c.Scheme, digest: sha256.Size, age: age{tolerance: c.Tolerance}}
 	for i, key := range c.Secrets {

@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Box is the sender of that name.
+// Box returns the preset of Box.
 func (known) Box() Preset {
 	return Preset{
 		Name: "box", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,

@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Calendly is the sender of that name.
+// Calendly returns the preset of Calendly.
 func (known) Calendly() Preset {
 	return Preset{
 		Name: "calendly", EventID: "{body.event}/{body.payload.uri}/{body.created_at}", OnMismatch: idem.MismatchExecute,

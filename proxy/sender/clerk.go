@@ -1,6 +1,6 @@
 package sender
 
-// Clerk is the sender of that name.
+// Clerk returns the preset of Clerk.
 func (known) Clerk() Preset {
 	p := standardBy("clerk", svix())
 	p.Page = Page{

@@ -8,7 +8,7 @@ import (
 	"hooklock/idem"
 )
 
-// CloudEvents is the sender of that name.
+// CloudEvents returns the preset of CloudEvents.
 func (known) CloudEvents() Preset {
 	return Preset{
 		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: idem.MismatchReplayUnsigned, Strategy: idem.Wait,
@@ -34,8 +34,7 @@ func (known) CloudEvents() Preset {
 	}
 }
 
-// cloudEventID is source and id in the three modes of the HTTP binding. The mode is told by Content-Type; media types are
-// compared without their case.
+// cloudEventID returns source and id in the three modes of the HTTP binding. Content-Type determines the mode; its case does not matter.
 func cloudEventID(d *Delivery) EventID {
 	kind, kinds := d.header("Content-Type")
 	if kinds > 1 {
@@ -56,8 +55,8 @@ func cloudEventID(d *Delivery) EventID {
 	return foundID("cloudevents", ceHeader(source), ceHeader(id))
 }
 
-// ceHeader undoes the quotes, and then one round of percent-encoding, of an attribute in a header (HTTP binding, 3.1.3.2).
-// What does not decode is taken as it is.
+// ceHeader removes the quotes and one level of percent-encoding from an attribute in a header (HTTP binding, 3.1.3.2). It leaves an invalid encoding
+// as it is.
 func ceHeader(value []byte) string {
 	text := string(value)
 	if len(text) >= 2 && text[0] == '"' && text[len(text)-1] == '"' {
@@ -83,7 +82,7 @@ func unescapeQuoted(text string) string {
 	return out.String()
 }
 
-// isWebHookOptions is the abuse protection of CloudEvents' webhook spec, section 4.
+// isWebHookOptions reports whether d is the request of the abuse protection of CloudEvents' webhook spec, section 4.
 func isWebHookOptions(d *Delivery) bool {
 	return string(d.Method) == "OPTIONS" && d.has("WebHook-Request-Origin")
 }

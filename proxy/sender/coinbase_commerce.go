@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// CoinbaseCommerce is the sender of that name.
+// CoinbaseCommerce returns the preset of CoinbaseCommerce.
 func (known) CoinbaseCommerce() Preset {
 	return Preset{
 		Name: "coinbase-commerce", EventID: "{body.event.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),

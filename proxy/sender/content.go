@@ -10,7 +10,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// pieces are literal text with places of a delivery in braces: what a generic scheme signs, and what a handshake answers.
+// pieces is literal text with sources of a delivery in braces: what a generic scheme signs, or what answers a handshake.
 type pieces []piece
 
 // piece is literal text or one source.
@@ -20,14 +20,13 @@ type piece struct {
 	name    string // as it was written
 	header  string
 	lookup  *naming.Lookup
-	mac     bool // the digest of it, and not it
+	mac     bool // its digest is used instead of its value
 }
 
-// macSource begins the name of a source of which the digest is meant.
+// macSource is the prefix of a source whose digest is used instead of its value.
 const macSource = "hmac."
 
-// parsePieces reads literal text and {body}, {method}, {url}, {target}, and the sources of templates. "{{" and "}}" are braces. setting is its name,
-// for errors.
+// parsePieces parses literal text with {body}, {method}, {url}, {target} and template sources. "{{" and "}}" are braces. Errors name setting.
 func parsePieces(setting, content string) (pieces, error) {
 	var all pieces
 	var literal []byte
@@ -79,7 +78,7 @@ func parsePiece(name string) (piece, error) {
 	return p, nil
 }
 
-// parseLookup reads a source that a delivery alone has: what the route's pattern captures is not known here.
+// parseLookup parses a template source. It rejects path, because a delivery does not know what the pattern of its route captures.
 func parseLookup(source string) (*naming.Lookup, error) {
 	l, err := naming.CompileLookup(source)
 	var bad *naming.TemplateError
@@ -98,7 +97,7 @@ func (t pieces) needsURL() bool {
 	return slices.ContainsFunc(t, func(p piece) bool { return p.source == "url" })
 }
 
-// value is the piece's in a delivery, read for claim c.
+// value returns the value of the piece in a delivery, read for claim c.
 func (p *piece) value(scheme string, d *Delivery, c *claim, url *publicURL) ([]byte, error) {
 	switch p.source {
 	case "body":
@@ -117,7 +116,7 @@ func (p *piece) value(scheme string, d *Delivery, c *claim, url *publicURL) ([]b
 	return p.literal, nil
 }
 
-// lookUp reads a source of a delivery.
+// lookUp returns the value of a source in a delivery.
 func (c *claim) lookUp(scheme string, l *naming.Lookup, d *Delivery) ([]byte, error) {
 	if c.message == nil {
 		c.message = d.message()
@@ -135,7 +134,7 @@ func (c *claim) lookUp(scheme string, l *naming.Lookup, d *Delivery) ([]byte, er
 	return nil, &SignatureError{scheme, Missing, part, "the delivery has no such value"}
 }
 
-// partOf is how errors call a source: headers by their names, as everywhere here.
+// partOf returns the name of a source for errors. Headers are named without "header.", as in all errors of this package.
 func partOf(s naming.Source) string {
 	if s.Kind == naming.SourceHeader {
 		return strings.TrimPrefix(s.Text, "header.")
@@ -143,14 +142,14 @@ func partOf(s naming.Source) string {
 	return s.Text
 }
 
-// message is d as templates read it.
+// message returns d in the form that templates read.
 func (d *Delivery) message() *naming.Message {
 	path, query, _ := bytes.Cut(d.Target, []byte{'?'})
 	host, _ := d.header("host")
 	return &naming.Message{Method: d.Method, Target: d.Target, Path: path, Query: query, Host: host, Fields: d.Fields, Body: d.Body}
 }
 
-// covers says what is signed with t.
+// covers returns what a signature over t covers.
 func (t pieces) covers() Coverage {
 	var cov Coverage
 	for _, p := range t {

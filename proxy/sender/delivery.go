@@ -4,8 +4,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Delivery is what a Verifier, a handshake or an event ID is read from. The caller owns all of its bytes, and nothing in
-// this package keeps or changes them.
+// Delivery is the request that signatures, handshakes and event IDs are read from. The caller owns its bytes; this package neither keeps nor
+// changes them.
 type Delivery struct {
 	Method []byte
 	Target []byte // the request target as received: raw path and query
@@ -13,8 +13,8 @@ type Delivery struct {
 	Body   []byte // raw, without any transfer coding
 }
 
-// header returns the value of the first field of that name, and how many fields have it. Names are compared as RFC 9110
-// section 5.1 says: ASCII letters without their case.
+// header returns the value of the first field with that name, and the number of such fields. It ignores the case of ASCII letters (RFC 9110
+// section 5.1).
 func (d *Delivery) header(name string) (value []byte, count int) {
 	for i := range d.Fields {
 		if !equalName(d.Fields[i].Name, name) {
@@ -28,14 +28,14 @@ func (d *Delivery) header(name string) (value []byte, count int) {
 	return value, count
 }
 
-// has reports whether a field of that name is there.
+// has reports whether d has a field with that name.
 func (d *Delivery) has(name string) bool {
 	_, count := d.header(name)
 	return count > 0
 }
 
-// one returns the value of a field that a signature rests on. Absent or empty is missing; given twice is malformed, because
-// the upstream might read the other one.
+// one returns the value of a field that a signature depends on. The error is Missing if the field is absent or empty, and Malformed if it is given
+// twice, because the upstream might read the other one.
 func (d *Delivery) one(scheme, name string) ([]byte, error) {
 	value, count := d.header(name)
 	switch {
@@ -47,7 +47,7 @@ func (d *Delivery) one(scheme, name string) ([]byte, error) {
 	return value, nil
 }
 
-// equalName compares a field name with an ASCII name.
+// equalName reports whether a field name equals an ASCII name, without regard to case.
 func equalName(field []byte, name string) bool {
 	if len(field) != len(name) {
 		return false

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Diagnose says, of a signature that is not accepted, more than the error of Verify: what it was compared with, and which change of the secret, of
-// the delivery or of the settings would make it right. It shows no secret and no signature, and tries far more than a delivery may cost: it is for a
-// person who asks about one.
+// Diagnose explains why a signature is not accepted: what it was compared with, and which change of the secret, the delivery or the settings would
+// make it right. It shows no secret and no signature. It is too expensive to run for each delivery.
 func Diagnose(c Config, d *Delivery, now time.Time) []string {
 	v, err := New(c)
 	if err != nil {
@@ -42,7 +41,7 @@ func Diagnose(c Config, d *Delivery, now time.Time) []string {
 	return found
 }
 
-// lookalikes are the headers in which a signature may be.
+// lookalikes lists the headers that may contain a signature.
 func lookalikes(d *Delivery) []string {
 	var names []string
 	for i := range d.Fields {
@@ -60,7 +59,7 @@ func lookalikes(d *Delivery) []string {
 	return []string{"headers that may carry one: " + strings.Join(names, ", ")}
 }
 
-// signed says over what a digest was made here, piece by piece.
+// signed describes the content that the digest was computed over, piece by piece.
 func (v *macVerifier) signed(d *Delivery) []string {
 	c := &claim{}
 	if v.read(d, c) != nil {
@@ -76,7 +75,7 @@ func (v *macVerifier) signed(d *Delivery) []string {
 	return []string{fmt.Sprintf("the digest was made here over %s; with %d secret(s), and none fits", strings.Join(pieces, " + "), len(v.macs))}
 }
 
-// described is a piece for people: short ones as they are.
+// described returns a piece for display: a short one literally.
 func described(piece []byte, d *Delivery) string {
 	const short = 120
 	if len(piece) > 0 && len(d.Body) > 0 && bytes.Equal(piece, d.Body) {
@@ -88,7 +87,7 @@ func described(piece []byte, d *Delivery) string {
 	return fmt.Sprintf("%d bytes", len(piece))
 }
 
-// trial is a change after which a signature may be right. change reports whether there was something to change.
+// trial is a change that may make a signature right. change reports whether it changed anything.
 type trial struct {
 	text   string
 	change func(c *Config, d *Delivery) bool
@@ -140,7 +139,7 @@ func trials() []trial {
 	return all
 }
 
-// eachSecret changes all secrets that f can change.
+// eachSecret returns a change that applies f to each secret.
 func eachSecret(f func([]byte) ([]byte, error)) func(*Config, *Delivery) bool {
 	return func(c *Config, _ *Delivery) bool {
 		changed := false
@@ -185,7 +184,7 @@ func publicScheme(from, to string) func(*Config, *Delivery) bool {
 	}
 }
 
-// generic changes what the scheme hmac is told.
+// generic returns a change of the settings of the scheme hmac.
 func generic(f func(*Config)) func(*Config, *Delivery) bool {
 	return func(c *Config, _ *Delivery) bool {
 		f(c)

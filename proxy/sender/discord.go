@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// Discord is the sender of that name.
+// Discord returns the preset of Discord.
 func (known) Discord() Preset {
 	r := only5xx()
 	r[idem.DecisionUnverified] = 401
@@ -44,8 +44,7 @@ const (
 	discordTime   = "X-Signature-Timestamp"
 )
 
-// discord is Ed25519 over timestamp and raw body. https://discord.com/developers/docs/interactions/overview
-// Discord sends wrong signatures on purpose and removes the URL unless they are answered with 401.
+// discord verifies Ed25519 over timestamp and raw body. https://discord.com/developers/docs/interactions/overview
 type discord struct {
 	scheme string
 	keys   []ed25519.PublicKey
@@ -91,7 +90,7 @@ func (v *discord) Verify(d *Delivery, now time.Time) error {
 	return v.age.check(v.scheme, discordTime, stamp, now)
 }
 
-// discordID: only interactions have an ID.
+// discordID returns the ID of an interaction. Webhook events have none.
 func discordID(d *Delivery) EventID {
 	v, err := parseJSON(d.Body)
 	if err != nil || v.Type() != fastjson.TypeObject || v.Exists("event") {
@@ -104,11 +103,10 @@ func discordID(d *Delivery) EventID {
 	return foundID("discord", parts...)
 }
 
-// isDiscordInteraction: what has an interaction's ID, and be it twice.
+// isDiscordInteraction reports whether d has the ID of an interaction, even an ambiguous one.
 func isDiscordInteraction(d *Delivery) bool { return discordID(d).Status != IDMissing }
 
-// isDiscordPing: type 1 is the PING of interactions and, with a member event, an ordinary webhook event; type 0 is the PING
-// of webhook events.
+// isDiscordPing reports whether d is a PING: type 1 of interactions, or type 0 of webhook events. Type 1 with a member event is an ordinary event.
 func isDiscordPing(d *Delivery) bool {
 	v := object(d.Body, `"type"`)
 	if v == nil || v.Exists("event") || countMember(v, "type") != 1 {

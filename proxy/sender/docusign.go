@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// DocuSign is the sender of that name (Connect).
+// DocuSign returns the preset of DocuSign (Connect).
 func (known) DocuSign() Preset {
 	var from []string
 	for i := range 10 {

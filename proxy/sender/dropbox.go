@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Dropbox is the sender of that name.
+// Dropbox returns the preset of Dropbox.
 func (known) Dropbox() Preset {
 	return Preset{
 		Name: "dropbox", NoID: true, IDText: "none; two notifications can have the same bytes, so Hooklock looks for no duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),

@@ -5,25 +5,24 @@ type Reason string
 
 // The reasons.
 const (
-	Missing   Reason = "missing"   // what the scheme needs is not in the delivery
-	Malformed Reason = "malformed" // it is there and cannot be read, or could be read in two ways
-	Mismatch  Reason = "mismatch"  // it was read, and no configured secret or key made it
+	Missing   Reason = "missing"   // the delivery lacks a part that the scheme needs
+	Malformed Reason = "malformed" // a part is invalid, or can be read in two ways
+	Mismatch  Reason = "mismatch"  // no configured secret or key made the signature
 	TooOld    Reason = "too_old"   // the signature is right, its timestamp is older than the tolerance
 	TooNew    Reason = "too_new"   // the signature is right, its timestamp is further ahead than the tolerance
 )
 
-// SignatureError is the one error that Verify returns. Its text may go into logs and to people: it holds no secret, no
-// signature and nothing of the body.
+// SignatureError is the error that Verify returns. Its text contains no secret, no signature and nothing of the body, so it may be logged.
 type SignatureError struct {
 	Scheme string
 	Reason Reason
-	// Part is what the reason is about: a header's name, or a member of the body as a template would write it.
+	// Part is the part of the delivery that the reason is about: the name of a header, or another source as a template names it.
 	Part string
-	// Detail says to a person what was found and what to look at.
+	// Detail says what was found and what to check.
 	Detail string
 }
 
-// Error is the reason, the part and the detail.
+// Error returns the scheme, the reason, the part and the detail.
 func (e *SignatureError) Error() string {
 	return "verify " + e.Scheme + " signature: " + string(e.Reason) + ": " + e.Part + ": " + e.Detail
 }

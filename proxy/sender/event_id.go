@@ -10,23 +10,23 @@ import (
 	"hooklock/idem/naming"
 )
 
-// EventID is the ID that a preset's ExtractID found. As with a template, its parts are length-prefixed before they are
-// hashed, and each is bounded by the caller.
+// EventID is the result of ExtractID. The caller prefixes its parts with their lengths before it hashes them, as it does for a template, and bounds
+// each of them.
 type EventID struct {
 	Status IDStatus
 	Parts  []string
-	// Source names where the parts came from, for people and for the key.
+	// Source names where the parts were read. It is part of the key.
 	Source string
 }
 
-// IDStatus says whether there is an ID.
+// IDStatus says whether an ID was found.
 type IDStatus uint8
 
-// The statuses. They mean what they mean for templates.
+// The statuses have the same meaning as for templates.
 const (
-	IDMissing   IDStatus = iota // none, or not one that identifies this delivery: on_missing_event_id decides
-	IDFound                     // Parts hold it
-	IDAmbiguous                 // it is there twice: 400 event_id_ambiguous
+	IDMissing   IDStatus = iota // there is no usable ID: on_missing_event_id decides
+	IDFound                     // Parts contains the ID
+	IDAmbiguous                 // a part of the ID is given twice: 400 event_id_ambiguous
 )
 
 var (
@@ -43,7 +43,7 @@ func foundID(source string, parts ...string) EventID {
 	return EventID{IDFound, parts, source}
 }
 
-// batchID names a batch by the parts of all its elements: of a single one as they are, of more their digest.
+// batchID returns the ID of a batch: the parts of a single element, or the digest over the parts of several.
 func batchID(source string, elements [][]string) EventID {
 	switch len(elements) {
 	case 0:
@@ -65,7 +65,7 @@ func batchID(source string, elements [][]string) EventID {
 	return foundID(source+" (batch)", hex.EncodeToString(h.Sum(nil)))
 }
 
-// bodyMembers reads members of a JSON body that may be long, because the sender's own data is in it.
+// bodyMembers reads members of a JSON body. It copes with long bodies, which contain the sender's own data.
 func bodyMembers(source string, d *Delivery, members ...string) EventID {
 	m := d.message()
 	var parts []string
@@ -87,7 +87,7 @@ func bodyMembers(source string, d *Delivery, members ...string) EventID {
 	return foundID(source, parts...)
 }
 
-// batchOf reads the same members of every element of a body that is a JSON array.
+// batchOf returns the ID of a body that is a JSON array, made of the named members of every element.
 func batchOf(source string, body []byte, names ...string) EventID {
 	all, status := batchMembers(body, names...)
 	if status != IDFound {
@@ -105,7 +105,7 @@ func batchMembers(body []byte, names ...string) (all [][]string, status IDStatus
 	return all, status
 }
 
-// eachMembers reads the same members of every element.
+// eachMembers returns the ID made of the named members of every element.
 func eachMembers(source string, elements []*fastjson.Value, names ...string) EventID {
 	var all [][]string
 	for _, e := range elements {

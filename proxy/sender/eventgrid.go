@@ -9,7 +9,7 @@ import (
 	"hooklock/idem"
 )
 
-// EventGrid is the sender of that name.
+// EventGrid returns the preset of EventGrid.
 func (known) EventGrid() Preset {
 	return Preset{
 		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: idem.MismatchReplayUnsigned,
@@ -35,8 +35,8 @@ func (known) EventGrid() Preset {
 	}
 }
 
-// eventGridID: in Event Grid's own schema topic and id, in the CloudEvents schema source and id; and the subscription,
-// because each gets the event.
+// eventGridID returns topic and id in Event Grid's own schema, source and id in the CloudEvents schema. The name of the subscription comes first,
+// because every subscription gets the event.
 func eventGridID(d *Delivery) EventID {
 	subscription, count := d.header("aeg-subscription-name")
 	if count > 1 {
@@ -49,7 +49,7 @@ func eventGridID(d *Delivery) EventID {
 	return scoped(batchOf("eventgrid", d.Body, "topic", "id"), string(subscription))
 }
 
-// scoped puts the subscription's name, if there is one, in front of an ID.
+// scoped prepends the name of the subscription to an ID.
 func scoped(id EventID, subscription string) EventID {
 	if id.Status == IDFound && subscription != "" {
 		id.Parts = append([]string{subscription}, id.Parts...)
@@ -57,8 +57,8 @@ func scoped(id EventID, subscription string) EventID {
 	return id
 }
 
-// aegType is Event Grid's own header together with the type of every event in the body: nothing of its requests is signed, and the
-// header alone would let any event past its lock. What does not fit is executed as an event, so that a handshake is answered anyway.
+// aegType returns a function that recognises a handshake by Event Grid's header and the type of every event in the body. Nothing is signed, so the
+// header alone would let any event past its lock. A request that does not match runs as an event, so the service answers a handshake in any case.
 func aegType(value, eventType string) func(*Delivery) bool {
 	return func(d *Delivery) bool {
 		kind, count := d.header("aeg-event-type")

@@ -9,77 +9,77 @@ import (
 	"hooklock/idem"
 )
 
-// Facts is what one sender does with the answers it gets, and what it signs, as its documentation says. Nothing of it is a setting: a
-// route cannot change a sender. The zero value says that nothing was established.
+// Facts says what a sender signs and how it reacts to answers, according to its documentation. A route cannot change them. A zero field means that
+// nothing was established.
 type Facts struct {
-	// Patience is how long the sender waits for an answer; 0 = not documented, or not established.
+	// Patience is how long the sender waits for an answer, or 0 if that is not established.
 	Patience time.Duration
-	// Largest is the longest body that the sender sends, in bytes; 0 = not documented, or not established.
+	// Largest is the size of the longest body that the sender sends, in bytes, or 0 if that is not established.
 	Largest int64
-	// Success are the statuses that the sender takes for received; empty: every 2xx, or no narrower list is documented.
+	// Success lists the statuses that mean success to the sender. If empty, every 2xx does.
 	Success []int
-	// UsesAnswer reports whether the sender does something with the answer to d beside reading its status, such as showing it to a
-	// person: no other answer can then stand in for the service's. nil: it never does.
+	// UsesAnswer reports whether the sender uses the answer to d beyond its status, such as showing it to a person, so that only the service can give
+	// it. It is nil if the sender never does.
 	UsesAnswer func(d *Delivery) bool
-	// Answer says in a page for what the answer is used. Empty where UsesAnswer is nil.
+	// Answer is the text about that use for pages and explain. It is empty if UsesAnswer is nil.
 	Answer string
-	// Retries is after which answers the event comes again; RetriesOn says in a page what RetriesSome and a known schedule are.
+	// Retries says after which answers the sender sends an event again; RetriesOn is the text about those answers and the schedule, for pages.
 	Retries   Retries
 	RetriesOn string
-	// RetriesFor is how long after the first attempt the last automatic one comes; 0 = none, or not established.
+	// RetriesFor is the time from the first attempt to the last automatic one, or 0 if there is only one or that is not established.
 	RetriesFor time.Duration
-	// GivesUp says what becomes of an endpoint that refuses too often, such as "disabled after 4 failures in a row"; empty: not established.
+	// GivesUp is the text about what the sender does to an endpoint that fails too often, such as "disabled after 4 failures in a row".
 	GivesUp string
-	// Limits are the numbers in GivesUp; none: no number is established, or none that an endpoint can count itself.
+	// Limits lists the numbers in GivesUp that an endpoint can count itself.
 	Limits []Limit
-	// SignedTime is where the time is that the signature covers.
+	// SignedTime says where the signed time is.
 	SignedTime SignedTime
-	// IDSigned: the signature covers all that event_id is read from, so that whoever captured a delivery can send it only under its own ID.
+	// IDSigned reports whether the signature covers everything that event_id reads, so that a captured delivery keeps its ID.
 	IDSigned bool
-	// States: an event says, or lets the receiver read, all that those before it about the same thing said. false: each says something of its own, or
-	// that is not established.
+	// States reports whether the newest event about a thing contains, or lets the receiver read, all that earlier events said. Otherwise each event
+	// says something of its own, or that is not established.
 	States bool
-	// Changes says what differs between two attempts of one event; empty: not established.
+	// Changes is the text about what differs between two attempts of an event.
 	Changes string
 }
 
-// Limit says when a sender switches an endpoint off. One of its fields is set.
+// Limit says when a sender disables an endpoint. One of its fields is set.
 type Limit struct {
 	InRow int           // failures in a row
-	For   time.Duration // nothing but failures for so long
-	Share float64       // of the deliveries of an hour that fail; up to 1
+	For   time.Duration // time without a success
+	Share float64       // share of failures in an hour, at most 1
 }
 
-// Fails reports whether the sender takes a delivery for failed that was answered so, after that time.
+// Fails reports whether the sender counts an answer with this status, after this time, as a failure.
 func (f *Facts) Fails(status int, took time.Duration) bool {
 	return !f.Accepts(status) || f.Patience > 0 && took > f.Patience
 }
 
-// Retries says after which answers a sender sends the same event again. The zero value is RetriesUnknown.
+// Retries says after which answers a sender sends an event again.
 type Retries uint8
 
 // The values of Retries.
 const (
-	RetriesUnknown Retries = iota // not established, or each sender of this kind decides: do not rely on it
-	RetriesNever                  // no answer brings an event back: what is refused is lost
-	RetriesSome                   // after some answers, which RetriesOn names; a preset's refusals are among them
-	RetriesAll                    // after every answer but success
+	RetriesUnknown Retries = iota // not established, or different for each sender of this kind
+	RetriesNever                  // after no answer: a refused event is lost
+	RetriesSome                   // after the answers that RetriesOn names, which include the refusals of the preset
+	RetriesAll                    // after every answer except success
 )
 
-// SignedTime says where a sender's signed time is. Without one a captured delivery stays valid. The zero value is TimeUnsigned.
+// SignedTime says where a sender's signed time is. Without one a captured delivery stays valid.
 type SignedTime uint8
 
 // The values of SignedTime.
 const (
 	TimeUnsigned SignedTime = iota // no time is signed
-	TimeInHeader                   // in a header: who has the secret can sign the same body again at another time
-	TimeInBody                     // in the body or its envelope: it cannot be changed without changing the event
+	TimeInHeader                   // in a header: the same body can be signed again at another time
+	TimeInBody                     // in the body or its envelope: it cannot change without the event
 )
 
-// accepted is the status of an answer that says "received, not done yet".
+// accepted is the status for "received, not processed yet".
 const accepted = 202
 
-// AcceptStatus is the 2xx that tells this sender that its event was received: 202, or where it does not take that the first of Success.
+// AcceptStatus returns the status that tells the sender that its event was received: 202, or the first of Success if that lacks 202.
 func (f *Facts) AcceptStatus() int {
 	if len(f.Success) == 0 || slices.Contains(f.Success, accepted) {
 		return accepted
@@ -87,13 +87,13 @@ func (f *Facts) AcceptStatus() int {
 	return f.Success[0]
 }
 
-// AnswerIsUsed reports whether the sender uses the answer to d; then nothing but the service can answer.
+// AnswerIsUsed reports whether the sender uses the answer to d, so that only the service can answer.
 func (f *Facts) AnswerIsUsed(d *Delivery) bool { return f.UsesAnswer != nil && f.UsesAnswer(d) }
 
 // EventIsLost reports whether an event that is refused may never come again.
 func (f *Facts) EventIsLost() bool { return f.Retries == RetriesNever || f.Retries == RetriesUnknown }
 
-// SuccessText is Success for people.
+// SuccessText returns Success for messages.
 func (f *Facts) SuccessText() string {
 	if len(f.Success) == 0 {
 		return "2xx"
@@ -105,19 +105,19 @@ func (f *Facts) SuccessText() string {
 	return strings.Join(texts, ", ")
 }
 
-// always is UsesAnswer of senders that act on every answer.
+// always is UsesAnswer of senders that use every answer.
 func always(*Delivery) bool { return true }
 
-// Accepts reports whether the sender takes status for received.
+// Accepts reports whether status means success to the sender.
 func (f *Facts) Accepts(status int) bool {
 	return len(f.Success) == 0 && status >= 200 && status < 300 || slices.Contains(f.Success, status)
 }
 
-// park are the settings of a route's park that suit the sender; none turns it on.
+// park returns the park settings that suit the sender. None of them enables park.
 func (f *Facts) park() map[string]string {
 	s := map[string]string{"park.answer": strconv.Itoa(f.AcceptStatus())}
 	if f.Patience > 0 {
-		s["park.after"] = idem.DurationText(f.Patience - max(f.Patience/5, time.Second)) // what is left is for the way there and back
+		s["park.after"] = idem.DurationText(f.Patience - max(f.Patience/5, time.Second)) // the rest is for the network
 	}
 	if f.EventIsLost() {
 		s["park.on"] = "locked,slow,unreachable,unknown,failed"
@@ -125,5 +125,5 @@ func (f *Facts) park() map[string]string {
 	return s
 }
 
-// NeverParks reports whether the sender uses every answer, so that none but the service can give one.
+// NeverParks reports whether the sender uses every answer, so that only the service can answer.
 func (f *Facts) NeverParks() bool { return f.UsesAnswer != nil && f.UsesAnswer(&Delivery{}) }

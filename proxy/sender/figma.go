@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Figma is the sender of that name.
+// Figma returns the preset of Figma.
 func (known) Figma() Preset {
 	return Preset{
 		Name: "figma", EventID: `{body.webhook_id}/{body.event_type}/{body.timestamp}/{body.file_key ?? "-"}`, OnMismatch: idem.MismatchExecute,

@@ -8,8 +8,8 @@ import (
 	"net/url"
 )
 
-// eachFormPart calls f with each field of a form, in order: of application/x-www-form-urlencoded or, with what files it has, of multipart/form-data.
-// It reports whether the body is such a form, to its end, and has no more than maxFormParts.
+// eachFormPart calls f with each field of a form, in order. The form is application/x-www-form-urlencoded, or multipart/form-data, whose files are
+// included. It reports whether all of the body is such a form with at most maxFormParts fields and files.
 func eachFormPart(d *Delivery, f func(name, file string, value io.Reader)) bool {
 	parts := 0
 	if isForm(d) {
@@ -50,13 +50,13 @@ func eachFormPart(d *Delivery, f func(name, file string, value io.Reader)) bool 
 	}
 }
 
-// maxFormParts bounds the fields and files of a form: each is read before a signature was checked.
+// maxFormParts bounds the fields and files of a form, which are read before the signature is checked.
 const maxFormParts = 10_000
 
-// maxFormField bounds what formFields reads of one, in bytes.
+// maxFormField bounds the value that formFields reads, in bytes.
 const maxFormField = 4096
 
-// formFields are the values of some fields of a form, "" for one that is absent. once is false where one of them is there twice.
+// formFields returns the values of the named fields of a form, "" for one that is absent. once is false if one of them is given twice.
 func formFields(d *Delivery, names ...string) (values map[string]string, once, form bool) {
 	values, once = map[string]string{}, true
 	wanted := map[string]bool{}

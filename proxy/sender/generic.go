@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// newGenericHMAC is the scheme hmac: a digest over what Content says, in the places that From names. A preset whose sender signs like that is a
-// Config for it.
+// newGenericHMAC returns the verifier of the scheme hmac: a digest over c.Content, in the places that c.From names. Presets use it through asHMAC.
 func newGenericHMAC(c Config) (Verifier, error) {
 	from, err := placesOf(&c, "")
 	if err != nil {
@@ -65,7 +64,7 @@ func newGenericHMAC(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// genericMACs is a verifier without its read.
+// genericMACs returns the verifier without its read function.
 func genericMACs(c *Config) (*macVerifier, error) {
 	enc, err := encodingOf(c.Encoding)
 	if err != nil {
@@ -90,7 +89,7 @@ func genericMACs(c *Config) (*macVerifier, error) {
 	return v, nil
 }
 
-// decodedSecrets are the keys that the secrets stand for.
+// decodedSecrets returns the keys that the secrets encode.
 func decodedSecrets(c *Config) ([][]byte, error) {
 	if err := checkSecrets(c.Secrets); err != nil {
 		return nil, err
@@ -137,7 +136,7 @@ func encodingOf(name string) (encoding, error) {
 	return 0, fmt.Errorf("encoding %q: give hex or base64", name)
 }
 
-// lowerHex makes lower case of hex digits; there are senders that write them in upper case.
+// lowerHex returns hex digits in lower case. Some senders write them in upper case.
 func lowerHex(text []byte) []byte {
 	if !bytes.ContainsAny(text, "ABCDEF") {
 		return text
@@ -152,7 +151,7 @@ func contentOrBody(content string) string {
 	return content
 }
 
-// signedContent reads Content.
+// signedContent parses Content.
 func signedContent(content string) (pieces, error) {
 	all, err := parsePieces("content", contentOrBody(content))
 	if err != nil {
@@ -167,7 +166,7 @@ func signedContent(content string) (pieces, error) {
 	return all, nil
 }
 
-// timestamp is which piece has the signed time; -1 for none.
+// timestamp returns the index of the piece with the signed time, or -1 if source is empty.
 func (t pieces) timestamp(source string) (int, error) {
 	if source == "" {
 		return -1, nil
@@ -189,7 +188,7 @@ func hmacCovers(c Config) Coverage {
 	return cov
 }
 
-// token is a shared secret that the sender puts somewhere as it is. It covers nothing of the delivery.
+// token verifies a shared secret that the sender sends as it is. It covers nothing of the delivery.
 type token struct {
 	scheme, prefix string
 	from           places
@@ -237,7 +236,7 @@ func (v *token) Verify(d *Delivery, _ time.Time) error {
 	return &SignatureError{v.scheme, Mismatch, v.from.text(), "is another token than the configured one"}
 }
 
-// isOneOf reports whether value is one of the secrets that the digests are of.
+// isOneOf reports whether value is one of the secrets with these digests.
 func isOneOf(value []byte, digests [][sha256.Size]byte) bool {
 	presented := sha256.Sum256(value)
 	match := 0

@@ -9,7 +9,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// hmacRenewal is the Renewal of a scheme hmac that signs what c says: everything that changes must be in the head.
+// hmacRenewal returns the Renewal of a scheme hmac with the content of c. Renewal is possible only if everything that changes is in the head.
 func hmacRenewal(c Config) Renewal {
 	if c.Timestamp == "" {
 		return RenewalNeedless
@@ -24,12 +24,11 @@ func hmacRenewal(c Config) Renewal {
 	return RenewalPossible
 }
 
-// hmacSigner makes the signatures of a scheme hmac again, in the places where they stand. What else stands in such a header stays: a sender that
-// nobody knows here may need it.
+// hmacSigner replaces the signatures of a scheme hmac in place. It keeps the rest of such a header, whose meaning is not known.
 type hmacSigner struct {
 	from  places
 	stamp *naming.Lookup // the signed time, in a header or a part of one
-	at    int            // its place in the signed content
+	at    int            // the index of its piece in the signed content
 }
 
 func (v *macVerifier) hmacSigner(s hmacSigner) signer {
@@ -51,16 +50,16 @@ func (v *macVerifier) hmacSigner(s hmacSigner) signer {
 			replaced = fields.replaceText(m.sign(v.encoding, c.parts...), m.sign(v.encoding, fresh...)) && replaced
 		}
 		if !replaced {
-			return nil, ErrNotRenewable // digits in an odd mixture of cases, or a time in quotes
+			return nil, ErrNotRenewable // hex digits of mixed case, or a time in quotes
 		}
 		return fields, nil
 	}
 }
 
-// changing are the fields whose values change.
+// changing lists the fields whose values change.
 type changing []naming.Field
 
-// fields are those of d that have the time or a signature, each once.
+// fields returns the fields of d with the time or a signature, each once.
 func (s *hmacSigner) fields(d *Delivery) changing {
 	names := []string{s.stamp.Source().Name}
 	for _, p := range s.from {
@@ -76,7 +75,7 @@ func (s *hmacSigner) fields(d *Delivery) changing {
 	return fields
 }
 
-// replaceText puts fresh in the place of old, in lower or upper case, wherever it stands.
+// replaceText replaces each occurrence of old, in lower or upper case, with fresh.
 func (fields changing) replaceText(old, fresh []byte) bool {
 	done := false
 	for i, f := range fields {
@@ -90,7 +89,7 @@ func (fields changing) replaceText(old, fresh []byte) bool {
 	return done
 }
 
-// replaceItem puts fresh in the place of an item of the header called name that is before and old; without before, of the whole value.
+// replaceItem replaces the item before+old of the named header with before+fresh. If before is empty, it replaces the whole value.
 func (fields changing) replaceItem(name, before string, old, fresh []byte) bool {
 	i := slices.IndexFunc(fields, func(f naming.Field) bool { return equalName(f.Name, name) })
 	value, item := fields[i].Value, before+string(old)
@@ -113,10 +112,10 @@ func (fields changing) replaceItem(name, before string, old, fresh []byte) bool 
 	}
 }
 
-// isBetween reports whether c stands between the items of a header.
+// isBetween reports whether c separates the items of a header.
 func isBetween(c byte) bool { return strings.IndexByte(",; \t", c) >= 0 }
 
-// stampLike writes at as old is written: seconds, milliseconds or RFC 3339.
+// stampLike formats at as old is formatted: seconds, milliseconds or RFC 3339.
 func stampLike(old []byte, at time.Time) []byte {
 	if _, err := time.Parse(time.RFC3339, string(old)); err != nil {
 		return digitsOf(at, unitOf(old))

@@ -7,10 +7,10 @@ import (
 	"hooklock/idem"
 )
 
-// GitHub is the sender of that name.
+// GitHub returns the preset of GitHub.
 func (known) GitHub() Preset {
 	r := only5xx()
-	delete(r, idem.DecisionUnverified) // nothing brings these two back, so that they may say in GitHub's list what is wrong
+	delete(r, idem.DecisionUnverified) // GitHub never retries, so these two may show the reason in GitHub's list of deliveries
 	delete(r, idem.DecisionRejected)
 	return Preset{
 		Name: "github", EventID: `{header.X-GitHub-Hook-ID ?? "-"}/{header.X-GitHub-Delivery}`, OnMismatch: idem.MismatchReplay,
@@ -38,8 +38,8 @@ func (known) GitHub() Preset {
 	}
 }
 
-// newGitHub: https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries. SHA-1 is the legacy header,
-// and only read when the configuration asks for it.
+// newGitHub returns the verifier of https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries. It reads the legacy header with
+// SHA-1 only if the configuration says so.
 func newGitHub(c Config) (Verifier, error) {
 	switch c.Algorithm {
 	case "", "sha256":

@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// GitLab is the sender of that name.
+// GitLab returns the preset of GitLab.
 func (known) GitLab() Preset {
 	return Preset{
 		Name: "gitlab", EventID: "{header.webhook-id ?? header.Idempotency-Key}", OnMismatch: idem.MismatchReplay,
@@ -36,11 +36,11 @@ func (known) GitLab() Preset {
 	}
 }
 
-// gitLab is Standard Webhooks when a signing token is configured, and the plain X-Gitlab-Token otherwise. With both, as
-// while one replaces the other, a delivery that says it is signed is judged by its signature alone.
+// gitLab verifies Standard Webhooks if a signing token is configured, and X-Gitlab-Token otherwise. With both, it verifies a delivery that has a
+// signature only by that.
 type gitLab struct {
-	token  Verifier // nil: no plain token is configured
-	signed Verifier // nil: no signing token is configured
+	token  Verifier // nil if no plain token is configured
+	signed Verifier // nil if no signing token is configured
 }
 
 func newGitLab(c Config) (Verifier, error) {
@@ -89,7 +89,7 @@ func (v *gitLab) renew(d *Delivery, at time.Time) (Renewed, error) {
 	return Renewed{}, nil
 }
 
-// judge is who decides about d.
+// judge returns the Verifier for d.
 func (v *gitLab) judge(d *Delivery) Verifier {
 	if v.signed != nil && (v.token == nil || d.has("webhook-signature")) {
 		return v.signed
@@ -97,7 +97,7 @@ func (v *gitLab) judge(d *Delivery) Verifier {
 	return v.token
 }
 
-// gitLabCovers: a plain token covers nothing.
+// gitLabCovers returns the Coverage of c. A plain token covers nothing.
 func gitLabCovers(c Config) Coverage {
 	if !slices.ContainsFunc(c.Secrets, isSigningSecret) {
 		return Coverage{}

@@ -12,76 +12,76 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Handshake is a request of the sender that is no event: it goes to the upstream without a key or a lock.
+// Handshake is a request of the sender that is not an event. It goes to the upstream without a key or a lock.
 type Handshake struct {
 	Name string
-	// Signed: its signature is checked first, like that of an event.
+	// Signed reports whether its signature is checked first, like that of an event.
 	Signed bool
-	// Matches reads only what the signature covers, where there is one: else whoever captured an event could have it run
-	// again by calling it a handshake.
+	// Matches reports whether a delivery is this handshake. If Signed, it reads only what the signature covers: otherwise a captured event could be
+	// disguised as a handshake and run again.
 	Matches func(d *Delivery) bool
 }
 
-// RuledHandshake is a Handshake that the configuration describes. One that is not Signed has an Answer, and no signature to check.
+// RuledHandshake is a handshake of the configuration. One that is not Signed has an Answer.
 type RuledHandshake struct {
 	Handshake
-	// Method is the one method that it comes with, also where the route takes others; empty: the route's.
+	// Method is the only method of the handshake, even if the route has others. If empty, the methods of the route apply.
 	Method string
-	// Answer is what the sender gets; nil: the upstream answers, where CheckToken has nothing against it. Its error is a *SignatureError.
+	// Answer returns the answer to the sender, or a *SignatureError. If it is nil, the upstream answers once CheckToken has passed.
 	Answer func(d *Delivery) (*HandshakeAnswer, error)
 
-	head   func(d *Delivery) bool // Matches, as far as the head tells
+	head   func(d *Delivery) bool // the conditions on the head
 	scheme string
 	token  *expected
 }
 
-// CheckToken returns a *SignatureError where d has not the token that the handshake has to bring.
+// CheckToken returns a *SignatureError if d lacks the token of the handshake.
 func (h *RuledHandshake) CheckToken(d *Delivery) error { return h.token.check(h.scheme, d) }
 
-// MayCome reports whether a delivery of which the head alone was read may be this handshake, and has no signature because of it.
+// MayCome reports whether d, of which only the head was read, may be this handshake and therefore unsigned.
 func (h *RuledHandshake) MayCome(d *Delivery) bool { return !h.Signed && h.head(d) }
 
 // HandshakeAnswer is the answer to a handshake, with status 200.
 type HandshakeAnswer struct {
 	ContentType string
-	Header      []naming.Field // beside the type
-	Body        []byte         // empty: none
+	Header      []naming.Field // further fields
+	Body        []byte         // may be empty
 }
 
-// HandshakeRule says in words which requests are a handshake, and what answers it. The zero value is no handshake.
+// HandshakeRule is the setting handshake of a route: which requests are a handshake, and what answers them. The zero value is no handshake.
 type HandshakeRule struct {
-	// Method is that of the request, also where the route takes others; empty: one of the route's.
+	// Method is the method of the request, even if the route has others. If empty, the methods of the route apply.
 	Method string
-	// When are sources of a template that a handshake has, such as query.hub.challenge, or body.type=url_verification with the value that it must
-	// have. All of them must hold. Empty: there is no handshake.
+	// When lists template sources that a handshake has, such as query.hub.challenge, or body.type=url_verification with a required value. All of
+	// them must hold. If empty, there is no handshake.
 	When []string
-	// Unsigned: it comes without a signature, and there must be an answer.
+	// Unsigned reports whether the handshake has no signature. It then needs an answer.
 	Unsigned bool
-	// TokenAt is the source that must be Token, a secret; empty: none is asked for.
+	// TokenAt is the source that must equal Token, a secret. If empty, no token is required.
 	TokenAt string
 	Token   []byte
-	// Answer is text with sources in braces, as Content of a signature; {hmac.SOURCE} is the digest of one, under the first secret, as the route's
-	// signatures are made, and only for who has shown a signature or a token. Empty: no body. With ContentType application/json, values are escaped for a JSON string.
+	// Answer is text with sources in braces, like Content of a signature. {hmac.SOURCE} is the digest of a source under the first secret; it requires
+	// a signature or a token. If Answer is empty, there is no body. With ContentType application/json, values are escaped for a JSON string.
 	Answer      string
 	ContentType string // empty: text/plain
-	// Header is a further header line of the answer, such as "X-Hook-Secret: {header.X-Hook-Secret}". Empty: none. Where both are empty, the
-	// upstream answers.
+	// Header is a further header line of the answer, such as "X-Hook-Secret: {header.X-Hook-Secret}". If Answer and Header are empty, the upstream
+	// answers.
 	Header string
 }
 
-// maxEcho bounds a value that an answer repeats, in bytes.
+// maxEcho bounds each value that an answer repeats, in bytes.
 const maxEcho = 4096
 
-// condition is one of When.
+// condition is one element of When.
 type condition struct {
 	lookup *naming.Lookup
 	value  string // "" for any
-	// word stands in each body that has the value; empty: nothing is sure to.
+	// word occurs in every body that has the value. It is empty if no such word is known.
 	word []byte
 }
 
-// wordIn is what of a value is looked for in a body before that is parsed. No sender writes letters otherwise, but others are escaped: a slash by PHP in
-// JSON, a space in a form, an & in XML. A digest does not stand in its own body.
+// wordIn returns the part of a value to search for in a body before the body is parsed. Letters are never escaped, but other characters are: a slash
+// by PHP in JSON, a space in a form, an & in XML. A digest of the body does not occur in it.
 func wordIn(kind naming.SourceKind, value string) []byte {
 	if kind == naming.SourceBodySHA256 || strings.ContainsFunc(value, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.", r))
@@ -91,7 +91,7 @@ func wordIn(kind naming.SourceKind, value string) []byte {
 	return []byte(value)
 }
 
-// NewHandshake makes the handshake that r says, under the secrets of c; nil for the zero rule. What comes without a signature is never passed on.
+// NewHandshake returns the handshake of r under the secrets of c, or nil for the zero rule. An unsigned handshake is never passed on.
 func NewHandshake(r HandshakeRule, c Config) (*RuledHandshake, error) {
 	if len(r.When) == 0 {
 		if r.Answer != "" || r.Header != "" || r.Method != "" || r.TokenAt != "" {
@@ -147,7 +147,7 @@ func ofBodyKind(kind naming.SourceKind) bool {
 	return false
 }
 
-// passable refuses a rule that would let somebody else past the signature and the lock.
+// passable rejects a rule that would let unsigned requests past the signature check and the lock.
 func (r *HandshakeRule) passable(conditions []condition, c Config) error {
 	if r.Unsigned {
 		return errors.New("give answer or header: what comes without a signature is not passed on")
@@ -161,7 +161,7 @@ func (r *HandshakeRule) passable(conditions []condition, c Config) error {
 	return nil
 }
 
-// source reports whether s is covered.
+// source reports whether c covers s.
 func (c *Coverage) source(s naming.Source) bool {
 	switch {
 	case ofBodyKind(s.Kind) && c.Body:
@@ -174,13 +174,13 @@ func (c *Coverage) source(s naming.Source) bool {
 	return slices.Contains(c.Sources, s.Text)
 }
 
-// allHold reports which deliveries fulfil all conditions.
+// allHold returns a function that reports whether a delivery fulfils all conditions.
 func allHold(method string, conditions []condition) func(*Delivery) bool {
 	return func(d *Delivery) bool {
 		if method != "" && string(d.Method) != method {
 			return false
 		}
-		for i := range conditions { // before anything is parsed: nearly no delivery is a handshake
+		for i := range conditions { // before parsing: nearly no delivery is a handshake
 			if c := &conditions[i]; ofBodyKind(c.lookup.Source().Kind) && !bytes.Contains(d.Body, c.word) {
 				return false
 			}
@@ -196,7 +196,7 @@ func allHold(method string, conditions []condition) func(*Delivery) bool {
 	}
 }
 
-// answer makes the function that answers.
+// answer returns the function that answers, or nil if the upstream does.
 func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*HandshakeAnswer, error), error) {
 	body, err := answerPieces("answer", r.Answer)
 	if err != nil {
@@ -244,7 +244,7 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 	}, nil
 }
 
-// signsForNobody refuses an answer with the digest of what anybody may choose: it could be the signature of an event.
+// signsForNobody rejects an answer with the digest of a value that any caller can choose: it could be the signature of an event.
 func (r *HandshakeRule) signsForNobody(all pieces, c *Config) error {
 	covers := Covers(*c)
 	for _, p := range all {
@@ -267,14 +267,14 @@ func answerPieces(setting, content string) (pieces, error) {
 	return all, nil
 }
 
-// isToken reports whether name may be a header's.
+// isToken reports whether name is a valid header name.
 func isToken(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
 	})
 }
 
-// answerMAC is the digest of {hmac.…}; nil where there is none.
+// answerMAC returns the verifier that makes the digests of {hmac.…}, or nil if all has none.
 func answerMAC(c *Config, all pieces) (*macVerifier, error) {
 	if !slices.ContainsFunc(all, func(p piece) bool { return p.mac }) {
 		return nil, nil //nolint:nilnil // nothing to make
@@ -286,7 +286,7 @@ func answerMAC(c *Config, all pieces) (*macVerifier, error) {
 	return v, nil
 }
 
-// maker puts answers together.
+// maker builds answers.
 type maker struct {
 	scheme string
 	mac    *macVerifier
@@ -315,13 +315,13 @@ func (m *maker) text(all pieces, d *Delivery, escaped bool) ([]byte, error) {
 	return text, nil
 }
 
-// jsonEscaped is text as the inside of a JSON string.
+// jsonEscaped returns text escaped for the inside of a JSON string.
 func jsonEscaped(text []byte) []byte {
 	quoted, _ := json.Marshal(string(text))
 	return quoted[1 : len(quoted)-1]
 }
 
-// expected is a token that a handshake has to bring. The zero value asks for none.
+// expected is the token that a handshake must have. The zero value requires none.
 type expected struct {
 	lookup *naming.Lookup
 	digest [][sha256.Size]byte

@@ -14,7 +14,7 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// HubSpot is the sender of that name.
+// HubSpot returns the preset of HubSpot.
 func (known) HubSpot() Preset {
 	return Preset{
 		Name: "hubspot", ExtractID: hubSpotID, IDText: "digest of all elements without attemptNumber", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
@@ -48,9 +48,9 @@ const (
 	hubspotLegacy = "X-HubSpot-Signature"
 )
 
-// newHubSpot: https://developers.hubspot.com/docs/guides/apps/authentication/validating-requests. Versions 1 and 2 are
-// plain digests without a time, and only read when the configuration asks for them: HubSpot sends old and new side by
-// side, and whoever captured a delivery could drop the new one.
+// newHubSpot returns the verifier of https://developers.hubspot.com/docs/guides/apps/authentication/validating-requests. It reads versions 1 and 2,
+// plain digests without a time, only if the configuration says so: HubSpot sends old and new side by side, and whoever captured a delivery could drop
+// the new one.
 func newHubSpot(c Config) (Verifier, error) {
 	switch c.Algorithm {
 	case "", "v3":
@@ -98,14 +98,14 @@ func newHubSpotV3(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// signHubSpot signs version 3. An older signature beside it signs no time and stays.
+// signHubSpot returns a signer for version 3. An older signature beside it signs no time and stays.
 func signHubSpot(scheme string, public *publicURL) signer {
 	return func(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
 		url, err := public.of(scheme, d)
 		if err != nil {
 			return nil, err
 		}
-		if decoded := hubspotDecoded(url); decoded != nil { // as the sender spelled it
+		if decoded := hubspotDecoded(url); decoded != nil { // keep the spelling that the sender signed
 			old, _ := d.header(hubspotV3)
 			since, _ := d.header(hubspotTime)
 			if bytes.Equal(keys[0].sign(inBase64, d.Method, decoded, d.Body, since), old) {
@@ -118,8 +118,8 @@ func signHubSpot(scheme string, public *publicURL) signer {
 	}
 }
 
-// hubspotDecoded is a URL as HubSpot's documentation says that it is signed: with the encodings of twelve characters decoded. Its library signs the
-// URL as it is, so both are tried. It is nil where there are none.
+// hubspotDecoded returns a URL with the encodings of twelve characters decoded, as HubSpot's documentation signs it, or nil if it has none of them.
+// HubSpot's library signs the URL as it is, so both are tried.
 func hubspotDecoded(url []byte) []byte {
 	const escaped = "%3A%2F%3F%40%21%24%27%28%29%2A%2C%3B"
 	first := bytes.IndexByte(url, '%')
@@ -183,7 +183,7 @@ func newHubSpotLegacy(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// hubSpotCovers: the older versions are plain digests without a time.
+// hubSpotCovers returns the Coverage of c. The older versions sign no time.
 func hubSpotCovers(c Config) Coverage {
 	if c.Algorithm == "v1" || c.Algorithm == "v2" {
 		return Coverage{Body: true, URL: c.Algorithm == "v2", Method: c.Algorithm == "v2"}
@@ -191,8 +191,8 @@ func hubSpotCovers(c Config) Coverage {
 	return Coverage{Body: true, URL: true, Method: true, Time: true, Headers: []string{hubspotTime}}
 }
 
-// hubSpotID is the digest of the whole batch without attemptNumber, the one member that changes between attempts: eventId
-// is documented not to be unique. It is one pass over the text of the elements, as HubSpot wrote them.
+// hubSpotID returns the digest of the whole batch without attemptNumber, the only member that changes between attempts. According to HubSpot, eventId
+// is not unique.
 func hubSpotID(d *Delivery) EventID {
 	h := sha256.New()
 	var text []byte

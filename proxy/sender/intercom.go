@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// Intercom is the sender of that name.
+// Intercom returns the preset of Intercom.
 func (known) Intercom() Preset {
 	return Preset{
 		Name: "intercom", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),

@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Jira is the sender of that name.
+// Jira returns the preset of Jira.
 func (known) Jira() Preset {
 	r := only5xx()
 	r[idem.DecisionLimited] = 429
@@ -34,8 +34,8 @@ func (known) Jira() Preset {
 	}
 }
 
-// newJira: https://developer.atlassian.com/cloud/jira/platform/webhooks. Jira names the method before the digest, sha256
-// today; which one is accepted is the configuration's choice, not the delivery's.
+// newJira returns the verifier of https://developer.atlassian.com/cloud/jira/platform/webhooks. Jira names the algorithm before the digest; the
+// configuration and not the delivery decides which one is accepted.
 func newJira(c Config) (Verifier, error) {
 	algorithm := c.Algorithm
 	if algorithm == "" {

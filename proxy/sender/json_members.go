@@ -16,11 +16,11 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// Some senders sign single members of a JSON body. What is signed is what was parsed, so a body that two JSON parsers could read differently is
-// refused: else the signature would be checked on one reading and the upstream would act on the other.
+// Some senders sign single members of a JSON body, after parsing. So a body that two JSON parsers could read differently is refused: otherwise the
+// signature would be checked on one reading and the upstream would act on the other.
 
-// parseStrict parses JSON that has one meaning as far as objects with signed members go. fastjson lets some through that
-// is no JSON; the standard library's check comes first.
+// parseStrict parses a JSON body with signed members. It validates the body with the standard library first, because fastjson accepts some invalid
+// JSON.
 func parseStrict(scheme string, body []byte) (*fastjson.Value, error) {
 	if !json.Valid(body) {
 		return nil, &SignatureError{scheme, Malformed, "body", "is no JSON"}
@@ -32,11 +32,11 @@ func parseStrict(scheme string, body []byte) (*fastjson.Value, error) {
 	return v, nil
 }
 
-// maxValues bounds the values of a JSON body that is taken apart, and of each element of a batch. A tree of them takes 500 times the memory of the
-// text where that is "[0,0,0…", which limits.memory does not count, and most is read before anybody knows who sent it.
+// maxValues bounds the values of a parsed JSON body, and of each element of a batch. For a text such as "[0,0,0…" the parsed tree takes 500 times the
+// memory of the text. limits.memory does not count that, and most bodies are parsed before their signature is checked.
 const maxValues = 16 << 10
 
-// parseJSON parses a body of at most so many values.
+// parseJSON parses a body with at most maxValues values.
 func parseJSON(body []byte) (*fastjson.Value, error) {
 	if hasMore(body, maxValues) {
 		return nil, fmt.Errorf("has more than %d values", maxValues)
@@ -53,9 +53,9 @@ const maxElements = 10_000
 
 const jsonSpace = " \t\r\n"
 
-// eachElement calls f with the elements of a body that is a JSON array, one at a time, so that a batch takes the memory of its largest event. A value
-// is good until f returns. IDMissing: it is no such array, or an empty one, or one beyond the bounds; otherwise what f said, the first time that it did
-// not say IDFound.
+// eachElement calls f with each element of a body that is a JSON array, so that a batch takes the memory of its largest event. An element is valid
+// until f returns. eachElement stops at the first status that is not IDFound and returns it. It returns IDMissing if the body is not an array, or an
+// empty one, or exceeds maxElements or maxValues.
 func eachElement(body []byte, f func(e *fastjson.Value) IDStatus) IDStatus {
 	rest, isArray := bytes.CutPrefix(bytes.TrimLeft(body, jsonSpace), []byte{'['})
 	if !isArray {
@@ -84,7 +84,7 @@ func eachElement(body []byte, f func(e *fastjson.Value) IDStatus) IDStatus {
 	return IDMissing
 }
 
-// elementEnd is where the comma or bracket behind the first element of rest is; len(rest) without one. What is in between may be no JSON.
+// elementEnd returns the index of the comma or bracket after the first element of rest, or len(rest). It does not validate the element.
 func elementEnd(rest []byte) int {
 	depth, inside := 0, false
 	for i := 0; i < len(rest); i++ {
@@ -111,7 +111,7 @@ func elementEnd(rest []byte) int {
 
 // hasMore reports whether a JSON text has more values than most.
 func hasMore(text []byte, most int) bool {
-	if len(text) <= 2*most { // each takes its character, and one that ends or begins it
+	if len(text) <= 2*most { // each value takes at least one character and a separator
 		return false
 	}
 	values, inside := 1, false
@@ -133,8 +133,8 @@ func hasMore(text []byte, most int) bool {
 	return values > most
 }
 
-// signedObject returns the object at keys, whose members' names must differ by more than their case: Go's encoding/json,
-// for one, takes "message" for Message.
+// signedObject returns the object at keys. The names of its members must differ by more than their case, because parsers such as encoding/json
+// accept "message" for Message.
 func signedObject(scheme, part string, v *fastjson.Value, keys ...string) (*fastjson.Value, error) {
 	at := v.Get(keys...)
 	if at == nil || at.Type() != fastjson.TypeObject {
@@ -152,8 +152,8 @@ func signedObject(scheme, part string, v *fastjson.Value, keys ...string) (*fast
 	return at, nil
 }
 
-// foldCase maps names that differ only by the case of letters, as Unicode folds it, to one text: of each letter the
-// spelling with the smallest code.
+// foldCase returns name with each letter replaced by the smallest code point that Unicode folds to it, so that names that differ only by case are
+// equal.
 func foldCase(name []byte) string {
 	return strings.Map(func(r rune) rune {
 		least := r
@@ -164,8 +164,8 @@ func foldCase(name []byte) string {
 	}, string(name))
 }
 
-// halfCharacter reports whether valid JSON escapes one half of a surrogate pair without the other. Parsers differ there: one keeps
-// the escape as it is written, the next puts U+FFFD, so that one signature would fit two texts.
+// halfCharacter reports whether valid JSON escapes one half of a surrogate pair without the other. Some parsers keep the escape and some write
+// U+FFFD, so one signature would fit two texts.
 func halfCharacter(body []byte) bool {
 	for i := 0; i+1 < len(body); i++ {
 		if body[i] != '\\' {
@@ -186,7 +186,7 @@ func halfCharacter(body []byte) bool {
 	return false
 }
 
-// escaped reads the \uXXXX that text begins with.
+// escaped parses the \uXXXX at the start of text.
 func escaped(text []byte) (r rune, ok bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
@@ -195,8 +195,8 @@ func escaped(text []byte) (r rune, ok bool) {
 	return rune(n), err == nil
 }
 
-// text is a member as the sender wrote it into the signed text: strings unescaped, numbers and booleans as they stand,
-// absent and null as nothing. ok is false for objects and arrays.
+// text returns a member as senders sign it: a string unescaped, a number or boolean as it is written, and nothing for null or an absent member. ok is
+// false for objects and arrays.
 func text(v *fastjson.Value, name string) (value []byte, ok bool) {
 	m := v.Get(name)
 	if m == nil {
@@ -213,7 +213,7 @@ func text(v *fastjson.Value, name string) (value []byte, ok bool) {
 	return m.MarshalTo(nil), true
 }
 
-// members reads members of an object: strings, or numbers and booleans with their digits.
+// members returns the named members of an object, which are strings, numbers or booleans.
 func members(v *fastjson.Value, names ...string) ([]string, IDStatus) {
 	if v == nil || v.Type() != fastjson.TypeObject {
 		return nil, IDMissing
@@ -244,8 +244,8 @@ func members(v *fastjson.Value, names ...string) ([]string, IDStatus) {
 	return values, IDFound
 }
 
-// digestWithout names a value by all of it but the members of these names, at any depth, which change between attempts. The value is changed. It
-// is empty where an object has one of them twice, which no sender makes.
+// digestWithout returns the digest of a value without the named members, at any depth, which change between attempts. It modifies v. It returns ""
+// if an object has one of them twice.
 func digestWithout(v *fastjson.Value, names ...string) string {
 	if !drop(v, names) {
 		return ""
@@ -254,7 +254,7 @@ func digestWithout(v *fastjson.Value, names ...string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// drop deletes the members of these names, and reports whether each was there once at most.
+// drop deletes the named members, and reports whether no object had one of them twice.
 func drop(v *fastjson.Value, names []string) bool {
 	once := true
 	switch v.Type() {
@@ -292,7 +292,8 @@ func onceOrAmbiguous(n int) EventID {
 	return missingID
 }
 
-// memberIs tells a handshake by one member. Given twice it is none: the upstream might read the other one.
+// memberIs returns a function that recognises a handshake by one member. A member that is given twice does not count: the upstream might read the
+// other one.
 func memberIs(member, value string) func(*Delivery) bool {
 	return func(d *Delivery) bool { return hasMember(object(d.Body, value), member, value) }
 }
@@ -302,8 +303,8 @@ func hasMember(v *fastjson.Value, member, value string) bool {
 	return status == IDFound && got[0] == value
 }
 
-// object parses the body as a JSON object if it contains word, else nil. The look for the word comes first because nearly no
-// delivery is a handshake and parsing costs more. No sender escapes the letters of such words.
+// object returns the body as a JSON object if it contains word, else nil. It searches for word first because parsing costs more and nearly no
+// delivery is a handshake. No sender escapes the letters of such words.
 func object(body []byte, word string) *fastjson.Value {
 	if !bytes.Contains(body, []byte(word)) {
 		return nil

@@ -28,8 +28,8 @@ type jwk struct {
 	Y   string `json:"y"`
 }
 
-// parseJWKS reads a set of keys, or a single one. Keys for other purposes, and of kinds that sign no token, are left out; that none is left is an
-// error.
+// parseJWKS parses a set of keys or a single key. It skips keys for other purposes and of kinds that sign no token. It returns an error if no key
+// is left.
 func parseJWKS(text []byte) ([]jwtKey, error) {
 	var set struct {
 		Keys []jwk `json:"keys"`
@@ -120,7 +120,7 @@ func (k *jwk) ec() (crypto.PublicKey, error) {
 	return key, nil
 }
 
-// jwkBytes decodes the bytes of a number.
+// jwkBytes decodes a number in base64url.
 func jwkBytes(name, text string) ([]byte, error) {
 	value, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(value) == 0 {

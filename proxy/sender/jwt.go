@@ -19,11 +19,11 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// jwtLeeway is how far the clocks may differ where a token says from when until when it is good.
+// jwtLeeway is the difference of clocks that exp and nbf allow for.
 const jwtLeeway = time.Minute
 
-// jwtVerifier checks a JSON Web Token (RFC 7519) that comes with a delivery. Its keys are the configured ones: an address of keys in a token's
-// header (jku, x5u) is not looked at.
+// jwtVerifier verifies the JSON Web Token (RFC 7519) of a delivery with the configured keys. It ignores addresses of keys in the header of a token
+// (jku, x5u).
 type jwtVerifier struct {
 	scheme, prefix string
 	from           places
@@ -38,9 +38,9 @@ type jwtVerifier struct {
 
 // jwtKey is a key that a token may be signed with.
 type jwtKey struct {
-	id      string // "" where it has none
+	id      string // "" if it has none
 	key     any
-	methods []string // that it is for
+	methods []string // the algorithms that it may be used with
 }
 
 func newJWT(c Config) (Verifier, error) {
@@ -75,7 +75,7 @@ func newJWT(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// jwtKeys are the secrets and public keys of c, each with the algorithms that it may be used with.
+// jwtKeys returns the secrets and public keys of c, each with its algorithms.
 func jwtKeys(c *Config) ([]jwtKey, error) {
 	var all []jwtKey
 	if len(c.Secrets) > 0 {
@@ -113,7 +113,7 @@ func jwtKeys(c *Config) ([]jwtKey, error) {
 	return usable, nil
 }
 
-// jwtPublicKeys reads PEM, a JWKS or a single JWK.
+// jwtPublicKeys parses PEM, a JWKS or a single JWK.
 func jwtPublicKeys(text []byte) ([]jwtKey, error) {
 	if strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
 		return parseJWKS(text)
@@ -135,7 +135,7 @@ func jwtPublicKeys(text []byte) ([]jwtKey, error) {
 	return all, nil
 }
 
-// methodsOf are the algorithms of a public key.
+// methodsOf returns the algorithms of a public key.
 func methodsOf(key crypto.PublicKey) ([]string, error) {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -176,7 +176,7 @@ func (v *jwtVerifier) Verify(d *Delivery, now time.Time) error {
 	return wrong
 }
 
-// token checks one token: first that it is genuine, then what it says, so that "too old" is only ever said of one that is.
+// token checks one token: first its signature, then its claims, so that only a genuine token is "too old".
 func (v *jwtVerifier) token(text string, body []byte, now time.Time) error {
 	claims := jwt.MapClaims{}
 	_, err := v.parser.ParseWithClaims(text, claims, v.keysFor)
@@ -201,11 +201,11 @@ func (v *jwtVerifier) wrong(reason Reason, part, detail string) error {
 }
 
 var (
-	errNoSuchKey = errors.New("no such key")          // a kid that no configured key has
-	errCritical  = errors.New("a critical extension") // RFC 7515 section 4.1.11; the library does not look at it
+	errNoSuchKey = errors.New("no such key")          // no configured key has the kid
+	errCritical  = errors.New("a critical extension") // RFC 7515 section 4.1.11; the library ignores it
 )
 
-// keysFor are the keys that a token may be signed with: those of its kid, and those without one.
+// keysFor returns the keys that may have signed t: those with its kid, and those without one.
 func (v *jwtVerifier) keysFor(t *jwt.Token) (any, error) {
 	if _, there := t.Header["crit"]; there {
 		return nil, errCritical
@@ -223,7 +223,7 @@ func (v *jwtVerifier) keysFor(t *jwt.Token) (any, error) {
 	return set, nil
 }
 
-// times checks from when until when a token is good, and how old it is.
+// times checks exp, nbf and the age of iat.
 func (v *jwtVerifier) times(claims jwt.MapClaims, now time.Time) error {
 	for _, name := range []string{"exp", "nbf", "iat"} {
 		at, there, ok := claimTime(claims, name)
@@ -246,7 +246,7 @@ func (v *jwtVerifier) times(claims jwt.MapClaims, now time.Time) error {
 	return nil
 }
 
-// claimTime reads a time; ok is false where there is something else.
+// claimTime returns the time in a claim. ok is false if the claim is not a time.
 func claimTime(claims jwt.MapClaims, name string) (at time.Time, there, ok bool) {
 	value, there := claims[name]
 	if !there {
@@ -259,7 +259,7 @@ func claimTime(claims jwt.MapClaims, name string) (at time.Time, there, ok bool)
 	return time.UnixMilli(int64(seconds * 1000)), true, true
 }
 
-// says checks the other claims.
+// says checks the issuer, the audience, the configured claims and the digest of the body.
 func (v *jwtVerifier) says(claims jwt.MapClaims, body []byte) error {
 	if issuer, _ := claims["iss"].(string); v.issuer != "" && issuer != v.issuer {
 		return v.wrong(Mismatch, "claim iss", "is not the configured issuer")
@@ -285,7 +285,7 @@ func (v *jwtVerifier) says(claims jwt.MapClaims, body []byte) error {
 	return nil
 }
 
-// claimText is a claim as one writes it: texts, numbers and booleans; "" for others.
+// claimText returns a string, number or boolean as the configuration writes it, and "" for other values.
 func claimText(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -297,7 +297,7 @@ func claimText(value any) string {
 	return ""
 }
 
-// isDigestOf reports whether text is the SHA-256 of body in hex or one of the kinds of base64.
+// isDigestOf reports whether text is the SHA-256 of body in hex or a kind of base64.
 func isDigestOf(text string, body []byte) bool {
 	sum := sha256.Sum256(body)
 	match := 0

@@ -20,7 +20,7 @@ import (
 // minRSA is the shortest RSA key that is accepted, in bits.
 const minRSA = 2048
 
-// publicKeys reads the configured keys. own reads the sender's own encoding of one key, where it has one.
+// publicKeys parses the configured keys. own parses the sender's own encoding of a key.
 func publicKeys[K crypto.PublicKey](raw [][]byte, own func([]byte) (K, error), check func(K) error) ([]K, error) {
 	if len(raw) == 0 {
 		return nil, errNeedsKey
@@ -62,7 +62,7 @@ func publicKeysOf[K crypto.PublicKey](text []byte, own func([]byte) (K, error)) 
 		}
 		keys = append(keys, k)
 	}
-	if n := bytes.Count(text, []byte("-----BEGIN ")); len(keys) < n { // the decoder passes over what it cannot read, such as the key of tomorrow
+	if n := bytes.Count(text, []byte("-----BEGIN ")); len(keys) < n { // the decoder skips blocks that it cannot read, such as a newer key
 		return nil, fmt.Errorf("of %d PEM blocks %d could not be read: copy them from the sender again, or take them out", n, n-len(keys))
 	}
 	return keys, nil
@@ -104,7 +104,7 @@ func checkP256(k *ecdsa.PublicKey) error {
 	return nil
 }
 
-// base64SPKI reads the key as SendGrid shows it: base64 of the DER form.
+// base64SPKI parses a key as SendGrid shows it: base64 of the DER form.
 func base64SPKI(text []byte) (*ecdsa.PublicKey, error) {
 	der, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
@@ -121,13 +121,13 @@ func base64SPKI(text []byte) (*ecdsa.PublicKey, error) {
 	return k, nil
 }
 
-// hexEd25519 reads the key as Discord shows it.
+// hexEd25519 parses a key as Discord shows it.
 func hexEd25519(text []byte) (ed25519.PublicKey, error) {
 	key, err := hex.DecodeString(string(text))
 	return ed25519Key(key, err, "64 hex digits, as the application's page shows them")
 }
 
-// whpk reads the key of Standard Webhooks' version v1a.
+// whpk parses a key of version v1a of Standard Webhooks.
 func whpk(text []byte) (ed25519.PublicKey, error) {
 	key, err := base64.StdEncoding.DecodeString(string(bytes.TrimPrefix(text, []byte("whpk_"))))
 	return ed25519Key(key, err, "whpk_ and the base64 of 32 bytes")
@@ -140,8 +140,7 @@ func ed25519Key(key []byte, err error, want string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// decodeBase64 decodes one signature. Line breaks and stray bits, which the plain decoder lets pass, are refused: one
-// signature has one spelling.
+// decodeBase64 decodes a signature. It rejects line breaks and stray bits, which the standard decoder accepts, so that a signature has one spelling.
 func decodeBase64(text []byte) ([]byte, bool) {
 	if bytes.ContainsAny(text, "\r\n") {
 		return nil, false
@@ -159,9 +158,9 @@ func anyBase64(text []byte) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(plain)
 }
 
-// Public keys are the configured ones: addresses of certificates that a delivery names are not looked at.
+// Public keys come from the configuration; addresses of certificates in a delivery are ignored.
 
-// scratch lends memory for messages that must be in one piece, which is what Ed25519 asks for.
+// scratch pools buffers for messages that must be contiguous, as Ed25519 requires.
 type scratch struct{ pool sync.Pool }
 
 func (s *scratch) verifyEd25519(keys []ed25519.PublicKey, signature []byte, parts [][]byte) bool {
@@ -187,7 +186,7 @@ func (s *scratch) verifyEd25519(keys []ed25519.PublicKey, signature []byte, part
 	return valid
 }
 
-// maxScratch bounds the memory that is kept between deliveries, in bytes for each.
+// maxScratch bounds the size of a pooled buffer, in bytes.
 const maxScratch = 1 << 20
 
 func verifyRSA(keys []*rsa.PublicKey, algorithm crypto.Hash, message, signature []byte) bool {

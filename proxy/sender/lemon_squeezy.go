@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// LemonSqueezy is the sender of that name.
+// LemonSqueezy returns the preset of LemonSqueezy.
 func (known) LemonSqueezy() Preset {
 	return Preset{
 		Name: "lemon-squeezy", EventID: "{body.meta.event_name}/{body.data.type}/{body.data.id}/{body_sha256}", OnMismatch: idem.MismatchExecute, Retention: day,

@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// Linear is the sender of that name.
+// Linear returns the preset of Linear.
 func (known) Linear() Preset {
 	return Preset{
 		Name: "linear", EventID: "{header.Linear-Delivery}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
@@ -33,7 +33,7 @@ func (known) Linear() Preset {
 	}
 }
 
-// newLinear: https://linear.app/developers/webhooks. The timestamp is a member of the signed body, in milliseconds.
+// newLinear returns the verifier of https://linear.app/developers/webhooks. The timestamp is a member of the signed body, in milliseconds.
 func newLinear(c Config) (Verifier, error) {
 	v, err := newBodyMAC(c, "sha256", "", inHex, "Linear-Signature")
 	if err != nil || c.Tolerance == 0 {
@@ -56,8 +56,8 @@ func newLinear(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// linearTime finds the member webhookTimestamp. It is looked for as text first, because reading the whole JSON costs more
-// than the HMAC: inside of a JSON string the quotes would be escaped, so one plain occurrence is the member.
+// linearTime returns the member webhookTimestamp. It searches the text first, because parsing the JSON costs more than the HMAC. Inside a JSON string
+// the quotes would be escaped, so a single plain occurrence is the member.
 func linearTime(body []byte) (time.Time, bool) {
 	name := []byte(`"webhookTimestamp":`)
 	if at := bytes.Index(body, name); at > 0 && body[at-1] != '\\' && bytes.Count(body, name) == 1 {

@@ -14,12 +14,12 @@ import (
 	"sync"
 )
 
-// mac computes keyed digests under one secret. The hash states, in which the secret is already mixed, are reused.
+// mac computes keyed digests under one secret. It reuses hash states that already contain the secret.
 type mac struct{ states sync.Pool }
 
 type macState struct {
 	hash   hash.Hash
-	prefix []byte // goes in first; for HubSpot's digests that are no HMAC
+	prefix []byte // hashed first; for HubSpot's plain digests
 	sum    [sha512.Size]byte
 	text   [2 * sha512.Size]byte
 }
@@ -31,7 +31,7 @@ func newMAC(newHash func() hash.Hash, secret []byte) *mac {
 	return m
 }
 
-// newPrefixDigest is the plain SHA-256 of the secret and what follows. HubSpot's versions 1 and 2 are made like this.
+// newPrefixDigest returns a mac that computes the plain SHA-256 of the secret and the parts, as HubSpot's versions 1 and 2 do.
 func newPrefixDigest(secret []byte) *mac {
 	secret = bytes.Clone(secret)
 	m := &mac{}
@@ -39,8 +39,8 @@ func newPrefixDigest(secret []byte) *mac {
 	return m
 }
 
-// matches reports whether one of the presented texts is the digest of parts in that encoding. It compares texts, not
-// decoded bytes, so that one digest has one spelling.
+// matches reports whether one of the presented texts is the encoded digest of parts. It compares texts and not decoded bytes, so that a digest has
+// one spelling.
 func (m *mac) matches(enc encoding, parts, presented [][]byte) bool {
 	s := m.states.Get().(*macState)
 	defer m.states.Put(s)
@@ -53,7 +53,7 @@ func (m *mac) matches(enc encoding, parts, presented [][]byte) bool {
 	return match == 1
 }
 
-// sign is the encoded digest of parts.
+// sign returns the encoded digest of parts.
 func (m *mac) sign(enc encoding, parts ...[]byte) []byte {
 	s := m.states.Get().(*macState)
 	defer m.states.Put(s)
@@ -71,7 +71,7 @@ func (s *macState) digest(parts [][]byte) []byte {
 	return s.hash.Sum(s.sum[:0])
 }
 
-// encoding is how a digest is written.
+// encoding is the text form of a digest.
 type encoding uint8
 
 const (
@@ -94,7 +94,7 @@ func (e encoding) encode(dst, digest []byte) {
 	base64.StdEncoding.Encode(dst, digest)
 }
 
-// hashOf returns the hash function of a name in the configuration.
+// hashOf returns the hash function that the configuration calls algorithm, and its size.
 func hashOf(algorithm string) (func() hash.Hash, int, error) {
 	switch algorithm {
 	case "sha1":
@@ -107,7 +107,7 @@ func hashOf(algorithm string) (func() hash.Hash, int, error) {
 	return nil, 0, fmt.Errorf("algorithm %q: give sha1, sha256 or sha512", algorithm)
 }
 
-// macs makes one mac for each secret.
+// macs returns a mac for each secret.
 func macs(c Config, newHash func() hash.Hash) ([]*mac, error) {
 	if err := checkSecrets(c.Secrets); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func macs(c Config, newHash func() hash.Hash) ([]*mac, error) {
 	return all, nil
 }
 
-// checkSecrets refuses a list without secrets, and a secret without content: an HMAC under an empty key is anybody's.
+// checkSecrets rejects an empty list and empty secrets: anybody can make an HMAC under an empty key.
 func checkSecrets(secrets [][]byte) error {
 	if len(secrets) == 0 {
 		return errNeedsSecret

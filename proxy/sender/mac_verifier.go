@@ -9,37 +9,37 @@ import (
 	"hooklock/idem/naming"
 )
 
-// macVerifier is every scheme whose signature is a keyed digest over parts of the delivery. What differs is read.
+// macVerifier verifies keyed digests over parts of the delivery. The schemes differ in read.
 type macVerifier struct {
 	scheme   string
 	macs     []*mac
 	encoding encoding
 	digest   int // bytes of the digest
 	age      age
-	part     string // where the signature is, for people
-	covers   string // what it covers, for people
-	sign     signer // makes the signature again; nil where that is not needed, or not possible
-	// read fills in what the delivery claims, or returns a *SignatureError.
+	part     string // where the signature is, for messages
+	covers   string // what it covers, for messages
+	sign     signer // signs again; nil if that is not needed or not possible
+	// read fills in the claim of the delivery, or returns a *SignatureError.
 	read func(d *Delivery, c *claim) error
 }
 
-// claim is what a delivery says that it signed, and with what result. The slices point into the delivery.
+// claim is the signed content of a delivery and its signatures. The slices point into the delivery.
 type claim struct {
 	parts      [][]byte // what is signed, in order
 	signatures [][]byte // any match is valid
 	stamp      time.Time
-	stampPart  string // where the timestamp is, for people
-	// urls are spellings of the signed URL, each of which replaces parts[urlAt] in its turn; empty: parts is all there is.
+	stampPart  string // where the timestamp is, for messages
+	// urls lists spellings of the signed URL. Each is tried in place of parts[urlAt]. If empty, only parts is tried.
 	urls  [][]byte
 	urlAt int
-	// message is the delivery as templates read it; nil until somebody asks.
+	// message is the delivery in the form that templates read, made on first use.
 	message *naming.Message
 
 	partsMemory      [8][]byte
 	signaturesMemory [4][]byte
 }
 
-// Verify implements Verifier. The age comes last, so that "too old" is only ever said of a signature that is right.
+// Verify implements Verifier. It checks the age last, so that only a genuine signature is "too old".
 func (v *macVerifier) Verify(d *Delivery, now time.Time) error {
 	c, err := v.claimOf(d)
 	if err != nil {
@@ -77,7 +77,7 @@ func (v *macVerifier) renew(d *Delivery, at time.Time) (Renewed, error) {
 	return v.sign.renewal(d, makers, c.stamp, at)
 }
 
-// head reads the claim of a delivery without its body, and keeps what is said of headers that are not there.
+// head implements headVerifier. It reads the claim without the body and reports only parts of the head that are missing.
 func (v *macVerifier) head(d *Delivery) error {
 	var broken *SignatureError
 	if _, err := v.claimOf(d); errors.As(err, &broken) && broken.Reason == Missing && !d.has(broken.Part) && !ofBody(broken.Part) {
@@ -86,7 +86,7 @@ func (v *macVerifier) head(d *Delivery) error {
 	return nil
 }
 
-// ofBody reports whether a part is of the body, or of the URL, and no header: body.a, body[0], body_sha256, query.x.
+// ofBody reports whether a part is in the body or the URL and not in a header: body.a, body[0], body_sha256, query.x.
 func ofBody(part string) bool {
 	return strings.Contains(part, ".") || strings.HasPrefix(part, "body[") || part == string(naming.SourceBodySHA256)
 }

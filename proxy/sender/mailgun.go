@@ -11,7 +11,7 @@ import (
 	"hooklock/idem"
 )
 
-// Mailgun is the sender of that name.
+// Mailgun returns the preset of Mailgun.
 func (known) Mailgun() Preset {
 	return Preset{
 		Name: "mailgun", ExtractID: mailgunID, IDText: "digest of event-data; of an inbound message, the form without timestamp, token and signature", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
@@ -37,8 +37,8 @@ func (known) Mailgun() Preset {
 	}
 }
 
-// newMailgun: https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks. The signature covers a timestamp and a
-// token, not the event: one captured signature fits any event.
+// newMailgun returns the verifier of https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks. The signature covers a timestamp and a
+// token, not the event: a captured signature fits any event.
 func newMailgun(c Config) (Verifier, error) {
 	v, err := sha256MACs(c)
 	if err != nil {
@@ -72,7 +72,7 @@ func newMailgun(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// mailgun is the claim of one signature, or of two over the same.
+// mailgun sets the claim of one signature, or of two over the same content.
 func (c *claim) mailgun(scheme, at string, stamp, nonce []byte, signatures ...[]byte) error {
 	for _, s := range signatures {
 		if len(s) > 0 {
@@ -86,7 +86,7 @@ func (c *claim) mailgun(scheme, at string, stamp, nonce []byte, signatures ...[]
 	return c.setTime(scheme, at+"timestamp", stamp, time.Second)
 }
 
-// mailgunID is the digest of what happened, without the signature.
+// mailgunID returns the digest of the event without the signature.
 func mailgunID(d *Delivery) EventID {
 	h, buffer := sha256.New(), make([]byte, 4<<10)
 	if eachFormPart(d, func(name, file string, value io.Reader) {
@@ -95,8 +95,8 @@ func mailgunID(d *Delivery) EventID {
 			return
 		}
 		content := sha256.New()
-		_, _ = io.CopyBuffer(content, value, buffer)               // of a part that breaks off, eachFormPart reports it
-		fmt.Fprintf(h, "%q %q %x\n", name, file, content.Sum(nil)) // quoted, so that no two lists are one text
+		_, _ = io.CopyBuffer(content, value, buffer)               // eachFormPart reports a part that breaks off
+		fmt.Fprintf(h, "%q %q %x\n", name, file, content.Sum(nil)) // quoted, so that different lists give different texts
 	}) {
 		return foundID("mailgun form", hex.EncodeToString(h.Sum(nil)))
 	}

@@ -4,12 +4,12 @@ import (
 	"hooklock/idem/naming"
 )
 
-// DeliveryOf is m as this package reads it. It shares m's memory.
+// DeliveryOf returns m as a Delivery. It shares m's memory.
 func DeliveryOf(m *naming.Message) Delivery {
 	return Delivery{Method: m.Method, Target: m.Target, Fields: m.Fields, Body: m.Body}
 }
 
-// Extractor is ExtractID in idem's words; nil where the preset has a template.
+// Extractor returns ExtractID as a naming.Extractor, or nil if the preset has a template.
 func (p *Preset) Extractor() naming.Extractor {
 	if p.ExtractID == nil {
 		return nil

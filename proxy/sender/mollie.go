@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Mollie is the sender of that name (next-gen webhooks).
+// Mollie returns the preset of Mollie (next-gen webhooks).
 func (known) Mollie() Preset {
 	return Preset{
 		Name: "mollie", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),

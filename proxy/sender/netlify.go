@@ -8,7 +8,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Netlify is the sender of that name.
+// Netlify returns the preset of Netlify.
 func (known) Netlify() Preset {
 	return Preset{
 		Name: "netlify", EventID: `{body.id ?? "-"}/{body.state ?? "-"}/{body_sha256}`, OnMismatch: idem.MismatchExecute, Retention: day, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),

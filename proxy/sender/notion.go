@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Notion is the sender of that name.
+// Notion returns the preset of Notion.
 func (known) Notion() Preset {
 	return Preset{
 		Name: "notion", EventID: "{body.subscription_id}/{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),

@@ -1,6 +1,6 @@
 package sender
 
-// OpenAI is the sender of that name.
+// OpenAI returns the preset of OpenAI.
 func (known) OpenAI() Preset {
 	p := standardBy("openai", Facts{})
 	p.Page = Page{

@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Paddle is the sender of that name.
+// Paddle returns the preset of Paddle.
 func (known) Paddle() Preset {
 	return Preset{
 		Name: "paddle", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay,

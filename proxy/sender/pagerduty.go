@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// PagerDuty is the sender of that name (webhooks v3).
+// PagerDuty returns the preset of PagerDuty (webhooks v3).
 func (known) PagerDuty() Preset {
 	return Preset{
 		Name: "pagerduty", EventID: "{body.event.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second, Respond: only5xx(),

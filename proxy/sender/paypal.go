@@ -12,7 +12,7 @@ import (
 	"hooklock/idem"
 )
 
-// PayPal is the sender of that name.
+// PayPal returns the preset of PayPal.
 func (known) PayPal() Preset {
 	return Preset{
 		Name: "paypal", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
@@ -45,7 +45,7 @@ const (
 	paypalAlgo   = "PAYPAL-AUTH-ALGO"
 )
 
-// paypal is RSA over the transmission's ID and time, the configured webhook ID and the CRC-32 of the body.
+// paypal verifies RSA over the transmission's ID and time, the configured webhook ID and the CRC-32 of the body.
 // https://developer.paypal.com/api/rest/webhooks/rest
 type paypal struct {
 	scheme    string

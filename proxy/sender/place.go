@@ -8,17 +8,17 @@ import (
 	"hooklock/idem/naming"
 )
 
-// places are where a delivery may have its signature or token.
+// places lists where a delivery may have its signature or token.
 type places []place
 
 type place struct {
 	lookup *naming.Lookup
-	header string // "" where it is no header
+	header string // "" if it is not a header
 	part   string // of the header
 	parts  bool   // the header is a list of parts
 }
 
-// placesOf reads Header and From; usual is the header where neither is given, "" if there is none.
+// placesOf parses Header and From. usual is the header if neither is given; it may be empty.
 func placesOf(c *Config, usual string) (places, error) {
 	from := c.From
 	switch {
@@ -49,7 +49,7 @@ func placesOf(c *Config, usual string) (places, error) {
 
 func headerSource(name string) string { return string(naming.SourceHeader) + "." + name }
 
-// carried is what a scheme looks for in a delivery.
+// carried names what a scheme looks for in a delivery, for messages.
 func carried(scheme string) string {
 	if scheme == "hmac" {
 		return "signature"
@@ -57,7 +57,7 @@ func carried(scheme string) string {
 	return "token"
 }
 
-// text names all places, for people.
+// text names all places, for messages.
 func (all places) text() string {
 	var names []string
 	for _, p := range all {
@@ -66,7 +66,7 @@ func (all places) text() string {
 	return strings.Join(names, " or ")
 }
 
-// inHead reports whether the head of a delivery has all of them.
+// inHead reports whether all places are in the head of a delivery.
 func (all places) inHead() bool {
 	for _, p := range all {
 		if p.header == "" {
@@ -76,8 +76,7 @@ func (all places) inHead() bool {
 	return true
 }
 
-// read appends what the delivery has in these places to the claim's signatures, without prefix. One signature is enough: what is wrong with the
-// others is said only where there is none.
+// read appends the signatures in these places, without prefix, to the claim. It returns an error about a place only if no place has a signature.
 func (all places) read(scheme, prefix string, d *Delivery, c *claim) error {
 	var wrong error
 	for i := range all {
@@ -123,7 +122,7 @@ func (p *place) read(scheme, prefix string, d *Delivery, c *claim) (err error) {
 	return err
 }
 
-// maxSignatures bounds how many signatures of one delivery are tried.
+// maxSignatures bounds the signatures of one delivery that are tried.
 const maxSignatures = 16
 
 func (c *claim) sign(scheme, part, prefix string, value []byte) error {

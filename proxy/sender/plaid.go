@@ -8,7 +8,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Plaid is the sender of that name.
+// Plaid returns the preset of Plaid.
 func (known) Plaid() Preset {
 	return Preset{
 		Name: "plaid", NoID: true, IDText: "none; two webhooks can have the same bytes, so Hooklock looks for no duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),

@@ -1,6 +1,6 @@
 package sender
 
-// Polar is the sender of that name.
+// Polar returns the preset of Polar.
 func (known) Polar() Preset {
 	p := standardBy("polar", Facts{})
 	p.Page = Page{

@@ -12,83 +12,82 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Preset is what a route should say for one sender, and why. A route may override every field.
+// Preset is the recommended settings of a route for one sender, with its facts. A route may override every setting.
 //
-// A fact of low confidence is not relied on: then the preset takes the setting with which nothing is lost (running an event
-// twice, as without Hooklock, rather than not at all) and Notes says so.
+// A preset does not rely on uncertain facts. It then has the setting that loses no event, which may run an event twice, as without Hooklock.
 type Preset struct {
 	Name    string
 	Aliases []string
-	// Scheme is the verify.scheme; "none" where the sender signs nothing that could be checked here.
+	// Scheme is verify.scheme. It is "none" if the sender signs nothing that Hooklock can check.
 	Scheme string
-	// Tolerance is the verify.tolerance; 0 = no age check.
+	// Tolerance is verify.tolerance; 0 means no age check.
 	Tolerance time.Duration
-	// Methods are those that are deliveries; empty: the route's default (POST, PUT, PATCH).
+	// Methods lists the methods of deliveries. The default is that of a route (POST, PUT, PATCH).
 	Methods []string
 
-	// EventID is the event_id template. Empty: ExtractID reads the ID, because a template cannot.
+	// EventID is the event_id template. It is empty if ExtractID reads the ID, because a template cannot.
 	EventID string
-	// ExtractID reads the event's ID when EventID is empty, else it is nil.
+	// ExtractID returns the event ID. It is nil if EventID is set.
 	ExtractID func(d *Delivery) EventID
-	// IDHeaders are the headers that ExtractID reads, for what is said about IDs that are not signed.
+	// IDHeaders lists the headers that ExtractID reads, for warnings about unsigned IDs.
 	IDHeaders []string
-	// IDText says in a table where the ID comes from.
+	// IDText describes the ID on the page of the sender. The default is EventID.
 	IDText string
-	// NoID: nothing names an event, and two events can have the same bytes, so that duplicates are not looked for
-	// (idempotency.enabled: false). EventID and ExtractID are then empty.
+	// NoID reports whether events have no ID and two events can have the same bytes, so that duplicates cannot be found (idempotency.enabled: false).
+	// EventID and ExtractID are then empty.
 	NoID      bool
 	OnMissing naming.MissingEventID // on_missing_event_id
 
-	// Order is the order.by of a route with order: true: what the sender does not change between attempts. Empty: it sends nothing of the kind, or that is
-	// not established.
+	// Order is order.by of a route with order: true. It is empty if the sender sends no order that stays the same between attempts, or that is not
+	// established.
 	Order     string
-	OrderUnit idem.OrderUnit // of Order, where that is a number
+	OrderUnit idem.OrderUnit // the unit of Order if that is a number
 
 	OnMismatch idem.OnMismatch // idempotency.on_mismatch
 	InFlight   idem.InFlight   // idempotency.in_flight
-	Retention  time.Duration   // idempotency.retention: over the sender's retries, and where that is feasible its manual ones
+	Retention  time.Duration   // idempotency.retention: covers the sender's retries and, if feasible, its manual ones
 	Strategy   idem.Strategy   // lock.strategy: FailFast or Wait
-	// WaitTimeout is the lock.wait_timeout; for fail_fast the default, in case the route changes the strategy.
+	// WaitTimeout is lock.wait_timeout. For fail_fast it is the default, in case the route changes the strategy.
 	WaitTimeout time.Duration
-	// Facts is what the sender does, which no route can change.
+	// Facts says what the sender does.
 	Facts Facts
-	// RetryAfterUnit is what a number in Retry-After means to this sender.
+	// RetryAfterUnit is the unit of a number in Retry-After for this sender.
 	RetryAfterUnit time.Duration
-	// Respond overrides the status of refusing decisions.
+	// Respond replaces the status of refusing decisions.
 	Respond map[idem.Decision]int
 
-	// Handshakes pass through as bypassed.
+	// Handshakes lists the handshakes that the service answers; their decision is bypassed.
 	Handshakes []Handshake
-	// Renewal is what becomes of a signature that has grown too old. RenewalOf says it for a route.
+	// Renewal says whether a signature can be renewed. RenewalOf returns it for a route.
 	Renewal Renewal
-	// Rule is a handshake that is answered here, as settings of the route; its Token is the user's. The zero value is none.
+	// Rule is the handshake that Hooklock answers, as settings of the route. The user sets its Token. The zero value is none.
 	Rule HandshakeRule
-	// Sources says where the facts come from.
+	// Sources lists the documents that the facts come from.
 	Sources []string
-	// Notes are what a user must know: what is promised, what cannot be, which facts were too weak to rely on.
+	// Notes lists what the page of the sender says beside its facts.
 	Notes []string
 
-	// Page is what its page in docs/senders says beside all this.
+	// Page is the rest of the page of the sender in docs/senders.
 	Page Page
 
-	verify scheme              // zero where Scheme is none
-	sample func(*sample) error // adds header, body and signature to a delivery as this sender makes it; the bodies are ours
-	key    keyKind             // what a sample is signed with
+	verify scheme              // zero if Scheme is none
+	sample func(*sample) error // adds header, body and signature of this sender to a sample
+	key    keyKind             // the kind of secret that signs a sample
 }
 
-// Page is what the page of a sender shows that no delivery needs.
+// Page holds the parts of the page of a sender that only the page needs.
 type Page struct {
 	Title string
-	// Path and Workflow are those of the route to copy.
+	// Path and Workflow belong to the route to copy.
 	Path, Workflow string
-	// Verify is the rest of the route's verify; empty where nothing is signed.
+	// Verify is the route's verify. It is empty if nothing is signed.
 	Verify string
-	Secret string // what goes into the secret or key file, and where the sender shows it
-	// SampleID is the event ID of the sample with the event "one", as the route names it; empty where it is a digest.
+	Secret string // what the secret or key file contains, and where the sender shows it
+	// SampleID is the event ID of the sample with the event "one". It is empty if the ID is a digest.
 	SampleID string
 }
 
-// keyKind says what a sender's samples are signed with. The zero value is a secret of any characters.
+// keyKind is the kind of secret that signs a sample. The zero value is a secret of any characters.
 type keyKind uint8
 
 const (
@@ -101,7 +100,7 @@ const (
 	keyRSA             // a private key
 )
 
-// Handshake returns the handshake that d is, or nil.
+// Handshake returns the handshake that d matches, or nil.
 func (p *Preset) Handshake(d *Delivery) *Handshake {
 	for i := range p.Handshakes {
 		if p.Handshakes[i].Matches(d) {
@@ -111,8 +110,8 @@ func (p *Preset) Handshake(d *Delivery) *Handshake {
 	return nil
 }
 
-// UpstreamTimeout is the time that is left for the upstream when a delivery has waited for its lock as long as it may; 0 =
-// unknown. It is a hint: an upstream that takes longer still has its outcome recorded, and the sender's retry gets it.
+// UpstreamTimeout returns the time that is left for the upstream after the longest wait for the lock, or 0 if it is unknown. The outcome of an
+// upstream that takes longer is still recorded, and the sender's retry gets it.
 func (p *Preset) UpstreamTimeout() time.Duration {
 	const overhead = 500 * time.Millisecond // network, signature, two transactions
 	left := p.Facts.Patience - overhead
@@ -122,10 +121,10 @@ func (p *Preset) UpstreamTimeout() time.Duration {
 	return max(left, 0)
 }
 
-// listed are the presets, made once: a configuration of many routes asks for one some ten times for each of them. They are never changed.
+// listed caches the presets, because a configuration looks one up about ten times for each route. They are never modified.
 var listed = sync.OnceValue(Presets)
 
-// Lookup finds a preset by its name or alias. What it holds in maps and lists is everybody's.
+// Lookup returns the preset with a name or alias. The caller must not modify its maps and slices.
 func Lookup(name string) (*Preset, bool) {
 	all := listed()
 	i := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name || slices.Contains(p.Aliases, name) })
@@ -136,11 +135,10 @@ func Lookup(name string) (*Preset, bool) {
 	return &found, true
 }
 
-// known has a method for each sender, in a file of its own: that is all the list there is, so that nobody who adds one has to name it twice.
-// The methods are exported because reflection sees no others.
+// known has a method for each sender, in its own file. Its methods are the list of senders; they are exported so that reflection finds them.
 type known struct{}
 
-// Presets lists the presets by name. The slice is the caller's.
+// Presets returns new presets, sorted by name.
 func Presets() []Preset {
 	senders := reflect.ValueOf(known{})
 	all := make([]Preset, senders.NumMethod())
@@ -157,7 +155,7 @@ const (
 	minutes5 = 5 * time.Minute
 )
 
-// fill sets what most presets have in common.
+// fill sets the defaults.
 func (p *Preset) fill() {
 	if p.Scheme == "" {
 		p.Scheme = p.Name
@@ -191,8 +189,8 @@ func (p *Preset) fill() {
 	p.Tolerance = cmp.Or(p.verify.tolerance, p.Tolerance)
 }
 
-// only5xx is for senders that take a 4xx for final, or may: every refusal is 503. That includes a wrong signature, because a
-// delivery that is refused while the secret is configured wrongly should come again.
+// only5xx returns a 503 for every refusal, for senders that may take a 4xx for final. That includes a wrong signature: a delivery that is refused
+// because of a wrong secret in the configuration should come again.
 func only5xx() map[idem.Decision]int {
 	respond := map[idem.Decision]int{}
 	for _, row := range idem.Decisions() {

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// publicURL is the part of the signed URL that the delivery does not show: the origin that the sender was given, and the
-// path prefix that an ingress strips.
+// publicURL is the part of the signed URL that is not in the delivery: the origin that the sender calls, and the path prefix that an ingress strips.
 type publicURL struct {
 	base string // without a slash at its end
-	// port variants of base, for Twilio: without any port, and with the scheme's own. Both may equal base.
+	// Variants of base for Twilio: without a port, and with the default port of the scheme. Both may equal base.
 	withoutPort, withPort string
 }
 
@@ -19,7 +18,7 @@ func parsePublicURL(text string) (*publicURL, error) {
 	if text == "" {
 		return nil, errNeedsURL
 	}
-	if strings.ContainsAny(text, "@?#") { // not shown: it may be a password or a key
+	if strings.ContainsAny(text, "@?#") { // the message does not show it: it may be a password or a key
 		return nil, errors.New("public_url: give the origin alone, without a user; path and query are taken from the delivery")
 	}
 	u, err := url.Parse(text)
@@ -45,7 +44,7 @@ func parsePublicURL(text string) (*publicURL, error) {
 	return p, nil
 }
 
-// of is the URL that the sender signed, if the target arrived as it was sent.
+// of returns the URL that the sender signed, provided that the target arrived unchanged.
 func (p *publicURL) of(scheme string, d *Delivery) ([]byte, error) { return join(scheme, p.base, d) }
 
 func join(scheme, base string, d *Delivery) ([]byte, error) {

@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// PubSub is the sender of that name.
+// PubSub returns the preset of PubSub.
 func (known) PubSub() Preset {
 	return Preset{
 		Name: "pubsub", Scheme: "none", EventID: "{body.subscription}/{body.message.messageId ?? body.message.message_id}", OnMismatch: idem.MismatchReplayUnsigned, Retention: 8 * day,

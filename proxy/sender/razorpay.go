@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Razorpay is the sender of that name.
+// Razorpay returns the preset of Razorpay.
 func (known) Razorpay() Preset {
 	return Preset{
 		Name: "razorpay", EventID: `{body.account_id ?? "-"}/{header.x-razorpay-event-id}`, OnMismatch: idem.MismatchExecute,

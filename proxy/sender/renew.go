@@ -11,25 +11,24 @@ import (
 	"hooklock/idem/naming"
 )
 
-// RenewedHeader tells the upstream that a signature was made here, and when the sender made its own: RFC 3339, UTC.
+// RenewedHeader is the header of a delivery whose signature was renewed. Its value is the time of the sender's own signature: RFC 3339, UTC.
 const RenewedHeader = "Hooklock-Signature-Renewed"
 
-// ErrNotRenewable is what Renew and NewRenewer say of a delivery whose signature only its sender can make again.
+// ErrNotRenewable is returned by Renew and NewRenewer for a signature that only the sender can make.
 var ErrNotRenewable = errors.New("the signature cannot be renewed: its time is in the body, or the key that made it is the sender's alone")
 
-// Renewal says what Renew does for the deliveries of a sender. The zero value is for those that sign no time.
+// Renewal says whether the signatures of a sender can be renewed. The zero value is for senders that sign no time.
 type Renewal uint8
 
-// The renewals.
+// The values of Renewal.
 const (
-	RenewalNeedless   Renewal = iota // no time is signed: what came stays as good as it was, and Renew changes nothing
-	RenewalPossible                  // the time is in the head, and a secret that the route has signs it
-	RenewalImpossible                // the time is in the body, or what signs is a private key
+	RenewalNeedless   Renewal = iota // no time is signed: the signature does not expire, and Renew changes nothing
+	RenewalPossible                  // the time is in the head, and a secret of the route signs it
+	RenewalImpossible                // the time is in the body, or a private key signs it
 )
 
-// RenewalOf says what Renew does for deliveries of c, and how old a signature of theirs may become before receivers refuse it: what its sender
-// documents, else the tolerance of c. 0 = it never becomes too old, or nobody says when. It needs no secret, so that a configuration can be
-// judged without.
+// RenewalOf returns the Renewal of c, and the age at which receivers refuse a signature: what the sender documents, else the tolerance of c. The age is
+// 0 if the signature does not expire or the age is not known. RenewalOf needs no secret.
 func RenewalOf(c Config) (Renewal, time.Duration) {
 	s, _ := findScheme(c.Scheme)
 	if s.renews != nil {
@@ -39,7 +38,7 @@ func RenewalOf(c Config) (Renewal, time.Duration) {
 	switch {
 	case s.renewal == RenewalPossible && timed && (len(c.Secrets) > 0 || len(c.PublicKeys) == 0):
 		return RenewalPossible, cmp.Or(s.tolerance, c.Tolerance)
-	case timed: // by a public key, or by a scheme that says nothing of its renewal
+	case timed: // signed with a private key, or the scheme does not declare a renewal
 		return RenewalImpossible, cmp.Or(s.tolerance, c.Tolerance)
 	case s.renewal == RenewalImpossible:
 		return RenewalImpossible, 0
@@ -47,17 +46,17 @@ func RenewalOf(c Config) (Renewal, time.Duration) {
 	return RenewalNeedless, 0
 }
 
-// Renewer renews the signatures of one route's deliveries. It is immutable and may be shared. One that is nil changes nothing.
+// Renewer renews the signatures of a route. It is immutable and safe for concurrent use. A nil Renewer changes nothing.
 type Renewer struct {
 	verifier renewer // nil: there is nothing to renew
 }
 
-// renewer is a Verifier whose sender's signatures can be made again.
+// renewer is a Verifier that can renew signatures.
 type renewer interface {
 	renew(d *Delivery, at time.Time) (Renewed, error)
 }
 
-// NewRenewer builds the Renewer of c. Its error is ErrNotRenewable, or what New says.
+// NewRenewer returns the Renewer of c. It returns ErrNotRenewable, or an error of New.
 func NewRenewer(c Config) (*Renewer, error) {
 	switch renewal, _ := RenewalOf(c); renewal {
 	case RenewalNeedless:
@@ -76,27 +75,26 @@ func NewRenewer(c Config) (*Renewer, error) {
 	return &Renewer{r}, nil
 }
 
-// Renewed is what a renewal changes in the head of a delivery. The body is never changed. The zero value changes nothing.
+// Renewed lists what a renewal changes in the head of a delivery. The body never changes. The zero value changes nothing.
 type Renewed struct {
 	Changes []Change // in the order of the fields
-	// Original is the value of RenewedHeader, which is to be added to the head; empty where nothing changes.
+	// Original is the value of RenewedHeader, which the caller adds to the head. It is empty if nothing changes.
 	Original string
 }
 
 // Change is a new value for one field.
 type Change struct {
 	At    int    // the index in Delivery.Fields
-	Value []byte // the new value; nobody else has its memory
+	Value []byte // the new value; the caller owns it
 }
 
-// Renew makes the signature of d again, with the time at, for an upstream that would refuse the sender's own as too old. It does so only for
-// a signature that a secret of the route made, however old it is: d is what was verified when it arrived, byte for byte, and that same
-// secret signs again. Where the sender's format has room for several signatures, each one that a secret of the route made is made again, in
-// the same order, because the upstream may have any of those secrets while one is rolled; all others are left out, because they sign a time
-// that is no longer there.
+// Renew signs d again with the time at, for an upstream that would refuse the sender's signature as too old. d must be the delivery as it was
+// verified, byte for byte. The secret that made the signature signs again, whatever its age. If the format allows several signatures, Renew replaces
+// each that a secret of the route made, in the same order, because the upstream may have any of those secrets while one is rolled. It drops the
+// others, because they sign the old time.
 //
-// The error is a *SignatureError where no secret of the route made the signature (it was rolled meanwhile), or ErrNotRenewable where only a
-// public key fits it.
+// It returns a *SignatureError if no secret of the route made the signature (it was rolled meanwhile), and ErrNotRenewable if only a public key
+// matches it.
 func (r *Renewer) Renew(d *Delivery, at time.Time) (Renewed, error) {
 	if r == nil || r.verifier == nil {
 		return Renewed{}, nil
@@ -104,11 +102,11 @@ func (r *Renewer) Renew(d *Delivery, at time.Time) (Renewed, error) {
 	return r.verifier.renew(d, at)
 }
 
-// signer makes the fields that sign d at a time, in the order in which the sender sends them. Every one of keys signs where the format has
-// room for several signatures, else the first. A renewal and a sample are the same signing.
+// signer returns the fields that sign d at a time, in the sender's order. All keys sign if the format allows several signatures, else the first
+// one does. Renewals and samples use it.
 type signer func(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error)
 
-// renewal makes d's signature again with the keys that made it. original is the time that it signs.
+// renewal signs d again with the keys that made its signatures. original is the time of the old signature.
 func (sign signer) renewal(d *Delivery, keys []*mac, original, at time.Time) (Renewed, error) {
 	fields, err := sign(d, keys, at)
 	if err != nil {
@@ -139,12 +137,12 @@ func makersOf(keys []*mac, enc encoding, parts, presented [][]byte) []*mac {
 	return makers
 }
 
-// stampField is a field whose value is a Unix time in a unit.
+// stampField returns a field whose value is a Unix time in unit.
 func stampField(name string, at time.Time, unit time.Duration) naming.Field {
 	return naming.Field{Name: []byte(name), Value: digitsOf(at, unit)}
 }
 
-// digitsOf is what unixTime reads.
+// digitsOf formats a time for unixTime.
 func digitsOf(at time.Time, unit time.Duration) []byte {
 	n := at.Unix()
 	if unit == time.Millisecond {

@@ -1,6 +1,6 @@
 package sender
 
-// Resend is the sender of that name.
+// Resend returns the preset of Resend.
 func (known) Resend() Preset {
 	p := standardBy("resend", svix())
 	p.Page = Page{

@@ -11,7 +11,7 @@ import (
 	"hooklock/idem"
 )
 
-// Salesforce is the sender of that name (outbound messages).
+// Salesforce returns the preset of Salesforce (outbound messages).
 func (known) Salesforce() Preset {
 	return Preset{
 		Name: "salesforce", Scheme: "none", ExtractID: salesforceID, IDText: "OrganizationId, and the Id of every Notification", OnMismatch: idem.MismatchReplayUnsigned, Strategy: idem.Wait, Respond: only5xx(),
@@ -34,12 +34,12 @@ func (known) Salesforce() Preset {
 	}
 }
 
-// salesforceID is read from the XML, because a template names one notification and there may be many.
+// salesforceID returns the organisation and the IDs of all notifications. A template could name only one of them.
 func salesforceID(d *Delivery) EventID {
 	const organisation, notification = "Envelope/Body/notifications/OrganizationId", "Envelope/Body/notifications/Notification/Id"
-	const deepest = 5       // elements on the way to an Id; deeper ones are never it
-	const longest = 4 << 10 // bytes of an Id with the white space around it
-	const nested = 300      // a deeper message is none: a decoder keeps 90 times the memory of "<a><a>…"
+	const deepest = 5       // depth of an Id; deeper elements never match
+	const longest = 4 << 10 // bytes of an Id with surrounding white space
+	const nested = 300      // depth limit: a decoder takes 90 times the memory of "<a><a>…"
 	var path, parts []string
 	var text bytes.Buffer
 	organisations := 0

@@ -28,28 +28,27 @@ type Request struct {
 	Body   []byte
 }
 
-// SampleOption changes what Sample makes.
+// SampleOption configures Sample.
 type SampleOption func(*sample)
 
-// WithURL gives the URL that the sender would have been given: some sign it, and its path and query are the request's
-// target. Without it, it is https://hooks.example.com/hooks/ and the preset's name.
+// WithURL sets the URL that the sender calls. Some senders sign it; its path and query are the request target. The default is
+// https://hooks.example.com/hooks/ and the name of the preset.
 func WithURL(public string) SampleOption { return func(s *sample) { s.url = public } }
 
-// WithEvent gives the event's ID, so that a duplicate can be sent: the event then happened at the same time, too, where that tells
-// events apart. Without it, each nanosecond has its own.
+// WithEvent sets the event ID, so that a duplicate can be sent. The time of the event is then fixed, too, because some IDs contain it. By default each
+// nanosecond has its own ID.
 func WithEvent(id string) SampleOption {
 	return func(s *sample) { s.id, s.happened = id, time.Unix(1767225600, 0) }
 }
 
-// WithWebhookID gives the webhook_id that a PayPal route is configured with.
+// WithWebhookID sets the webhook_id of a PayPal route.
 func WithWebhookID(id string) SampleOption { return func(s *sample) { s.webhookID = id } }
 
-// Unsigned leaves the signature out, for routes with scheme none. The secret is then not looked at.
+// Unsigned leaves the signature out, for routes with scheme none. The secret is then ignored.
 func Unsigned() SampleOption { return func(s *sample) { s.unsigned = true } }
 
-// Sample makes a delivery as the sender of a preset would. For schemes with public keys, secret is the private key of a test
-// pair: PEM, or for Discord 64 hex digits of the seed, or for Standard Webhooks whsk_ and base64. Its errors say what to
-// give.
+// Sample returns a delivery as the sender of a preset would make it. For schemes with public keys, secret is the private key of a test pair: PEM, 64
+// hex digits of the seed for Discord, or whsk_ and base64 for Standard Webhooks.
 func Sample(preset string, secret []byte, now time.Time, options ...SampleOption) (*Request, error) {
 	p, ok := Lookup(preset)
 	if !ok {
@@ -91,7 +90,7 @@ func presetNames() []string {
 	return names
 }
 
-// sample is a delivery while it is made.
+// sample is a delivery under construction.
 type sample struct {
 	request   Request
 	secret    []byte
@@ -103,7 +102,7 @@ type sample struct {
 	unsigned  bool
 }
 
-// named is what a sender calls the event whose IDs begin so.
+// named returns the event ID with a prefix, unless it already has it.
 func (s *sample) named(prefix string) string { return prefix + strings.TrimPrefix(s.id, prefix) }
 
 func (s *sample) add(name, value string) {
@@ -119,7 +118,7 @@ func (s *sample) setType(value string) {
 	}
 }
 
-// body sets the body; each %s in format is a JSON string of the argument.
+// body sets the body. Each %s in format is replaced with an argument as a JSON string.
 func (s *sample) body(format string, args ...string) {
 	quoted := make([]any, len(args))
 	for i, a := range args {
@@ -128,7 +127,7 @@ func (s *sample) body(format string, args ...string) {
 	s.request.Body = fmt.Appendf(nil, format, quoted...)
 }
 
-// quote is a JSON string of printable ASCII.
+// quote returns printable ASCII as a JSON string.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
@@ -140,7 +139,7 @@ func (s *sample) rfc3339() string { return rfc3339(s.now) }
 func millis(t time.Time) string  { return strconv.FormatInt(t.UnixMilli(), 10) }
 func rfc3339(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// hmac256 signs parts with the secret; nothing when the sample is unsigned.
+// hmac256 signs parts with the secret. It returns "" if the sample is unsigned.
 func (s *sample) hmac256(enc encoding, parts ...string) string {
 	return s.keyedSHA256(s.secret, enc, parts...)
 }
@@ -149,7 +148,7 @@ func (s *sample) keyedSHA256(key []byte, enc encoding, parts ...string) string {
 	return string(newMAC(sha256.New, key).sign(enc, []byte(strings.Join(parts, ""))))
 }
 
-// sign adds the signature of the request as it is so far; nothing when the sample is unsigned.
+// sign adds the signature of the current request. It does nothing if the sample is unsigned.
 func (s *sample) sign(key []byte, sign signer) error {
 	if s.unsigned {
 		return nil
@@ -159,16 +158,15 @@ func (s *sample) sign(key []byte, sign signer) error {
 	return err
 }
 
-// delivery is r as a Verifier reads it. It shares r's memory.
+// delivery returns r as a Delivery. It shares r's memory.
 func (r *Request) delivery() *Delivery {
 	return &Delivery{Method: []byte(r.Method), Target: []byte(r.Target), Fields: r.Fields, Body: r.Body}
 }
 
-// errPrivateKey says what a sample of a sender with public keys needs.
+// errPrivateKey is returned if the secret of a sample is not the private key that the sender's scheme needs.
 var errPrivateKey = errors.New("give the private key of a test pair (PEM) whose public key is the route's public_key_file: the sender's own is the sender's")
 
-// privateKey reads the private key of a test pair: PEM, 64 hex digits (the seed of an Ed25519 key), or whsk_ and the base64
-// of an Ed25519 seed or key.
+// privateKey parses the private key of a test pair: PEM, 64 hex digits (the seed of an Ed25519 key), or whsk_ and base64 of an Ed25519 seed or key.
 func privateKey(secret []byte) (crypto.Signer, error) {
 	text := bytes.TrimSpace(secret)
 	if seed, err := hex.DecodeString(string(text)); err == nil && len(seed) == ed25519.SeedSize {
@@ -202,10 +200,10 @@ func privateKey(secret []byte) (crypto.Signer, error) {
 	return nil, errPrivateKey
 }
 
-// asymmetricPrefix marks the private keys of Standard Webhooks' version v1a.
+// asymmetricPrefix is the prefix of private keys of version v1a of Standard Webhooks.
 const asymmetricPrefix = "whsk_"
 
-// signWith signs with the private key that the secret is, which must be a K. algorithm 0 signs the message itself.
+// signWith signs a message with the secret, which must be a private key of type K. Algorithm 0 signs the message itself.
 func signWith[K crypto.Signer](s *sample, algorithm crypto.Hash, message []byte) ([]byte, error) {
 	key, err := privateKey(s.secret)
 	if err != nil {

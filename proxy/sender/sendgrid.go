@@ -12,7 +12,7 @@ import (
 	"hooklock/idem"
 )
 
-// SendGrid is the sender of that name.
+// SendGrid returns the preset of SendGrid.
 func (known) SendGrid() Preset {
 	return Preset{
 		Name: "sendgrid", ExtractID: sendGridID, IDText: "the set of sg_event_id of all elements", OnMismatch: idem.MismatchReplay,
@@ -43,7 +43,7 @@ const (
 	sendGridTime   = "X-Twilio-Email-Event-Webhook-Timestamp"
 )
 
-// sendGrid is ECDSA over SHA-256 of timestamp and raw body (which ends in CRLF).
+// sendGrid verifies ECDSA over SHA-256 of timestamp and raw body (which ends in CRLF).
 // https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
 type sendGrid struct {
 	scheme string
@@ -91,7 +91,7 @@ func (v *sendGrid) Verify(d *Delivery, now time.Time) error {
 	return &SignatureError{v.scheme, Mismatch, sendGridHeader, "made with another key, or changed on the way: " + coversTime}
 }
 
-// sendGridID: the elements of a batch may come in any order.
+// sendGridID returns the sorted IDs of all elements, because a batch may be in any order.
 func sendGridID(d *Delivery) EventID {
 	all, status := batchMembers(d.Body, "sg_event_id")
 	if status != IDFound {

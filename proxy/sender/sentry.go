@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Sentry is the sender of that name (integration platform).
+// Sentry returns the preset of Sentry (integration platform).
 func (known) Sentry() Preset {
 	return Preset{
 		Name: "sentry", EventID: "{header.Request-ID}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 250 * time.Millisecond, Respond: only5xx(),

@@ -9,15 +9,15 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Word is a word of the configuration and the settings of a route that it stands for, by their paths in the file, such as
-// lock.strategy. Lists are between commas.
+// Word is a word of the configuration, and the settings of a route that it implies by their paths, such as lock.strategy. Lists are separated by
+// commas.
 type Word struct {
 	Name     string
 	Aliases  []string
 	Settings map[string]string
 }
 
-// PresetWords are the values of a route's preset, without the tolerance: that follows the scheme.
+// PresetWords returns the values of the setting preset. They lack the tolerance, which belongs to the scheme.
 func PresetWords() []Word {
 	var words []Word
 	for _, p := range Presets() {
@@ -26,7 +26,7 @@ func PresetWords() []Word {
 	return words
 }
 
-// SchemeWords are the values of a route's verify.scheme.
+// SchemeWords returns the values of the setting verify.scheme.
 func SchemeWords() []Word {
 	var words []Word
 	for _, name := range Schemes() {

@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Shopify is the sender of that name.
+// Shopify returns the preset of Shopify.
 func (known) Shopify() Preset {
 	return Preset{
 		Name: "shopify", EventID: `{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "-"}/{header.X-Shopify-Webhook-Id ?? header.shopify-webhook-id}`,
@@ -31,7 +31,7 @@ func (known) Shopify() Preset {
 	}
 }
 
-// newShopify: https://shopify.dev/docs/apps/build/webhooks. The newer "Events" deliveries have no X- before their headers.
+// newShopify returns the verifier of https://shopify.dev/docs/apps/build/webhooks. The headers of the newer "Events" deliveries lack the "X-".
 func newShopify(c Config) (Verifier, error) {
 	return verifier(newBodyMAC(c, "sha256", "", inBase64, "X-Shopify-Hmac-Sha256", "shopify-hmac-sha256"))
 }

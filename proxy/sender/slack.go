@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Slack is the sender of that name.
+// Slack returns the preset of Slack.
 func (known) Slack() Preset {
 	return Preset{
 		Name: "slack", EventID: "{body.api_app_id}/{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second,
@@ -41,10 +41,10 @@ const (
 	slackTime   = "X-Slack-Request-Timestamp"
 )
 
-// newSlack: https://docs.slack.dev/authentication/verifying-requests-from-slack/
+// newSlack returns the verifier of https://docs.slack.dev/authentication/verifying-requests-from-slack/.
 func newSlack(c Config) (Verifier, error) { return newV0(c, slackHeader, slackTime) }
 
-// bodyType is Slack's "type". What carries an event is one, whatever its type says.
+// bodyType returns a function that recognises a handshake by Slack's "type". A body with an event is never a handshake.
 func bodyType(value string) func(*Delivery) bool {
 	return func(d *Delivery) bool {
 		v := object(d.Body, value)

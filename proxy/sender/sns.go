@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// SNS is the sender of that name.
+// SNS returns the preset of SNS.
 func (known) SNS() Preset {
 	return Preset{
 		Name: "sns", ExtractID: snsID, IDHeaders: []string{"x-amz-sns-subscription-arn"}, IDText: "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)", OnMismatch: idem.MismatchReplay,
@@ -44,7 +44,7 @@ func (known) SNS() Preset {
 }
 
 // sns verifies the envelope of AWS SNS. https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html
-// Its Timestamp is that of the message, also on retries, so there is no age check. SigningCertURL is not followed.
+// A retry keeps the Timestamp of the message, so there is no age check. SigningCertURL is not followed.
 type sns struct {
 	scheme string
 	keys   []*rsa.PublicKey
@@ -106,7 +106,7 @@ func (v *sns) Verify(d *Delivery, _ time.Time) error {
 	return nil
 }
 
-// content is the signed text: name and value of each signed member, each with a line break.
+// content returns the signed text: name and value of each signed member, each with a line break.
 func (v *sns) content(body *fastjson.Value) ([]byte, error) {
 	names := snsMembers(string(body.GetStringBytes("Type")))
 	if names == nil {
@@ -127,7 +127,7 @@ func (v *sns) content(body *fastjson.Value) ([]byte, error) {
 	return message, nil
 }
 
-// snsMembers names the signed members of a type of message, in their order; nil for an unknown type.
+// snsMembers returns the signed members of a type of message in their order, or nil for an unknown type.
 func snsMembers(kind string) []string {
 	switch kind {
 	case "Notification":
@@ -138,10 +138,10 @@ func snsMembers(kind string) []string {
 	return nil
 }
 
-// bodyKind is the "Type" of SNS. The header x-amz-sns-message-type says the same and is not signed.
+// bodyKind returns a function that recognises a handshake by the "Type" of SNS. The header x-amz-sns-message-type says the same and is not signed.
 func bodyKind(value string) func(*Delivery) bool { return memberIs("Type", value) }
 
-// snsID takes the message's ID from the signed body; only a raw delivery has it in the header alone.
+// snsID returns the ID in the signed body. A raw delivery has it only in a header.
 func snsID(d *Delivery) EventID {
 	arn, arns := d.header("x-amz-sns-subscription-arn")
 	inHeader, ids := d.header("x-amz-sns-message-id")
@@ -166,7 +166,7 @@ func snsID(d *Delivery) EventID {
 	return foundID("sns", string(arn), inBody[0])
 }
 
-// snsCertificate is where receivers look for a certificate that follow such addresses. There is none: theirs is the test pair's, too.
+// snsCertificate is the SigningCertURL of samples. It has no certificate: the test pair signs a sample.
 const snsCertificate = "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-00000000000000000000000000000000.pem"
 
 func sampleSNS(s *sample) error {

@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Square is the sender of that name.
+// Square returns the preset of Square.
 func (known) Square() Preset {
 	return Preset{
 		Name: "square", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay,
@@ -32,7 +32,7 @@ func (known) Square() Preset {
 
 const squareHeader = "x-square-hmacsha256-signature"
 
-// newSquare: https://developer.squareup.com/docs/webhooks/step3validate. The URL is the one registered, letter for letter.
+// newSquare returns the verifier of https://developer.squareup.com/docs/webhooks/step3validate. The URL is the registered one, letter for letter.
 func newSquare(c Config) (Verifier, error) {
 	public, err := parsePublicURL(c.PublicURL)
 	if err != nil {

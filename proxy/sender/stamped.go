@@ -8,7 +8,7 @@ import (
 
 const coversTime = "the timestamp and the raw body"
 
-// newV0 is v0=hex(HMAC-SHA256("v0:" timestamp ":" body)).
+// newV0 returns a verifier of v0=hex(HMAC-SHA256("v0:" timestamp ":" body)).
 func newV0(c Config, header, timeHeader string) (Verifier, error) {
 	v, err := sha256MACs(c)
 	if err != nil {
@@ -36,7 +36,7 @@ func newV0(c Config, header, timeHeader string) (Verifier, error) {
 	return v, nil
 }
 
-// unitOf tells milliseconds from seconds by the number of digits: 12 digits of seconds are the year 5138.
+// unitOf distinguishes milliseconds from seconds by the number of digits: 12 digits of seconds are the year 5138.
 func unitOf(digits []byte) time.Duration {
 	if len(digits) > 12 {
 		return time.Millisecond
@@ -44,7 +44,7 @@ func unitOf(digits []byte) time.Duration {
 	return time.Second
 }
 
-// setTime reads the signed timestamp into the claim.
+// setTime parses the signed timestamp into the claim.
 func (c *claim) setTime(scheme, part string, digits []byte, unit time.Duration) error {
 	stamp, ok := unixTime(digits, unit)
 	if !ok {
@@ -54,7 +54,7 @@ func (c *claim) setTime(scheme, part string, digits []byte, unit time.Duration) 
 	return nil
 }
 
-// setAnyTime is setTime for senders that nobody knows: seconds, milliseconds or RFC 3339.
+// setAnyTime is setTime for unknown senders. It accepts seconds, milliseconds and RFC 3339.
 func (c *claim) setAnyTime(scheme, part string, value []byte) error {
 	if stamp, err := time.Parse(time.RFC3339, string(value)); err == nil {
 		c.stamp, c.stampPart = stamp, part
@@ -66,7 +66,7 @@ func (c *claim) setAnyTime(scheme, part string, value []byte) error {
 	return nil
 }
 
-// signV0 keeps the unit of the time that stood there.
+// signV0 returns a signer for newV0. It keeps the unit of the old timestamp.
 func signV0(header, timeHeader string) signer {
 	return func(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
 		old, _ := d.header(timeHeader)

@@ -12,7 +12,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// standard is Standard Webhooks: v1 (HMAC-SHA256) with secrets, v1a (Ed25519) with public keys, or both. The spec:
+// standard verifies Standard Webhooks: v1 (HMAC-SHA256) with secrets, v1a (Ed25519) with public keys, or both. The spec:
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 type standard struct {
 	scheme string
@@ -21,7 +21,7 @@ type standard struct {
 	age    age
 	memory *scratch
 	dot    []byte
-	// unbranded: the sender never calls its headers svix-, so that they are not looked at.
+	// unbranded ignores headers with the prefix svix-, which the sender never uses.
 	unbranded bool
 }
 
@@ -52,7 +52,7 @@ func newStandard(c Config) (*standard, error) {
 	return v, nil
 }
 
-// set is how the names of d's headers begin.
+// set returns the prefix of the headers of d.
 func (v *standard) set(d *Delivery) string {
 	if v.unbranded {
 		return unbrandedSet
@@ -78,11 +78,11 @@ func (v *standard) Verify(d *Delivery, now time.Time) error {
 	return v.age.check(v.scheme, set+"timestamp", c.stamp, now)
 }
 
-// standardClaim is what a delivery says that it signed, and with what result.
+// standardClaim is the signed content of a delivery and its signatures.
 type standardClaim struct {
 	parts      [5][]byte
 	stamp      time.Time
-	signatures []byte // the list as it came
+	signatures []byte // the list as it was received
 }
 
 func (v *standard) claimOf(d *Delivery, set string) (c standardClaim, err error) {
@@ -100,7 +100,7 @@ func (v *standard) claimOf(d *Delivery, set string) (c standardClaim, err error)
 	return c, nil
 }
 
-// splitSignatures splits a list into the signatures of v1 and v1a. Other versions are skipped.
+// splitSignatures returns the signatures of v1 and v1a in a list. It skips other versions.
 func splitSignatures(list []byte) (shared, asymmetric [][]byte) {
 	for item := range bytes.SplitSeq(list, []byte(" ")) {
 		version, signature, _ := bytes.Cut(item, []byte(","))
@@ -114,7 +114,7 @@ func splitSignatures(list []byte) (shared, asymmetric [][]byte) {
 	return shared, asymmetric
 }
 
-// renew implements renewer. Where v1 and v1a stand side by side, v1 alone is made again.
+// renew implements renewer. Of v1 and v1a, it renews only v1.
 func (v *standard) renew(d *Delivery, at time.Time) (Renewed, error) {
 	set := v.set(d)
 	c, err := v.claimOf(d, set)
@@ -129,10 +129,10 @@ func (v *standard) renew(d *Delivery, at time.Time) (Renewed, error) {
 	if err := v.match(set+"signature", c.signatures, c.parts[:]); err != nil {
 		return Renewed{}, err
 	}
-	return Renewed{}, ErrNotRenewable // a public key fits it
+	return Renewed{}, ErrNotRenewable // a public key matches it
 }
 
-// signStandard signs under the names that the ID came with.
+// signStandard implements signer. It uses the header names of the received ID.
 func signStandard(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
 	set := standardSet(d)
 	id, _ := d.header(set + "id")
@@ -170,9 +170,9 @@ const signingPrefix = "whsec_"
 
 func isSigningSecret(secret []byte) bool { return bytes.HasPrefix(secret, []byte(signingPrefix)) }
 
-// signingSecrets decodes what stands after whsec_; the padding may be left out, as in the vendors' libraries. A secret without the prefix is
-// both: there are senders that leave it out, and Polar, whose secrets are used as they are. Stripe's secrets look the same as those with the
-// prefix and are used undecoded.
+// signingSecrets returns the keys of the secrets. It decodes the base64 after whsec_, with or without padding, as the vendors' libraries do. A secret
+// without the prefix yields two keys, decoded and as it is: some senders omit the prefix, and Polar does not encode its secrets. Stripe's secrets look
+// the same and are used undecoded; they do not pass through here.
 func signingSecrets(secrets [][]byte) ([][]byte, error) {
 	if err := checkSecrets(secrets); err != nil {
 		return nil, err
@@ -196,8 +196,7 @@ func signingSecrets(secrets [][]byte) ([][]byte, error) {
 
 const unbrandedSet = "webhook-"
 
-// standardSet is how the names of d's headers begin: one set or the other, never a mixture. The ID that was signed is the ID that
-// counts.
+// standardSet returns the prefix of the headers of d. The two sets are never mixed, so that the signed ID is the event ID.
 func standardSet(d *Delivery) string {
 	if !d.has("webhook-id") && !d.has("webhook-signature") && d.has("svix-id") {
 		return "svix-"
@@ -205,10 +204,10 @@ func standardSet(d *Delivery) string {
 	return unbrandedSet
 }
 
-// maxSlowSignatures bounds the Ed25519 signatures of one delivery that are tried: each costs far more than a digest.
+// maxSlowSignatures bounds the Ed25519 signatures of one delivery that are tried, because each costs far more than a digest.
 const maxSlowSignatures = 8
 
-// decoded is the signature in bytes, empty when it is no base64.
+// decoded returns the bytes of a signature, or nil if it is not base64.
 func decoded(text []byte) []byte {
 	if out, ok := decodeBase64(text); ok {
 		return out

@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// StandardWebhooks is the sender of that name.
+// StandardWebhooks returns the preset of senders that sign as Standard Webhooks, such as Svix.
 func (known) StandardWebhooks() Preset {
 	return Preset{
 		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: idem.MismatchReject,
@@ -35,20 +35,20 @@ func (known) StandardWebhooks() Preset {
 	}
 }
 
-// standardBy is the preset of a sender that signs as Standard Webhooks and has these habits.
-func standardBy(name string, habits Facts) Preset {
+// standardBy returns the preset of a sender that signs as Standard Webhooks and has these facts.
+func standardBy(name string, facts Facts) Preset {
 	p := known{}.StandardWebhooks()
 	p.Name, p.Aliases, p.Scheme, p.Tolerance, p.verify = name, nil, p.Name, p.verify.tolerance, scheme{}
-	p.OnMismatch, p.Facts = idem.MismatchReplay, habits
-	p.Order = "" // what its bodies say of their time was not established
+	p.OnMismatch, p.Facts = idem.MismatchReplay, facts
+	p.Order = "" // not established
 	p.Facts.SignedTime, p.Facts.IDSigned, p.Facts.Changes = TimeInHeader, true, "the signature and its time"
-	if habits.EventIsLost() {
+	if facts.EventIsLost() {
 		p.Strategy, p.WaitTimeout, p.Respond = idem.Wait, time.Second, only5xx()
 	}
 	return p
 }
 
-// svix is what Svix does for the senders that send through it.
+// svix returns the facts of senders that send through Svix.
 func svix() Facts {
 	return Facts{
 		Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, RetriesOn: "after every answer but 2xx, seven times over 28 h",
@@ -57,7 +57,7 @@ func svix() Facts {
 	}
 }
 
-// newStandardWebhooks is the scheme standard-webhooks: headers of the spec, or with Svix's own names.
+// newStandardWebhooks returns the verifier of the scheme standard-webhooks: with the headers of the spec or with Svix's names.
 func newStandardWebhooks(c Config) (Verifier, error) {
 	v, err := newStandard(c)
 	if err != nil {
@@ -66,8 +66,8 @@ func newStandardWebhooks(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// standardID is the signed ID. It has one source under either name: a template would give the two names two keys, and whoever
-// captured a delivery could have it run again by calling its headers by the other name.
+// standardID returns the signed ID. Its source is the same for both header names: with a template, whoever captured a delivery could run it again by
+// renaming its headers.
 func standardID(d *Delivery) EventID {
 	id, count := d.header(standardSet(d) + "id")
 	if count > 1 {

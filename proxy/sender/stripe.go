@@ -9,7 +9,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Stripe is the sender of that name.
+// Stripe returns the preset of Stripe.
 func (known) Stripe() Preset {
 	return Preset{
 		Name: "stripe", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Retention: 30 * day,
@@ -39,8 +39,8 @@ func (known) Stripe() Preset {
 
 const stripeHeader = "Stripe-Signature"
 
-// newStripe: https://docs.stripe.com/webhooks. The whole text of the secret, whsec_ included, is the key. While a secret is
-// rolled the header has one v1 for each. As in Stripe's library, a timestamp of the future is fine.
+// newStripe returns the verifier of https://docs.stripe.com/webhooks. The whole text of the secret, whsec_ included, is the key. While a secret is
+// rolled the header has a v1 for each. As in Stripe's library, a timestamp in the future is valid.
 func newStripe(c Config) (Verifier, error) {
 	v, err := sha256MACs(c)
 	if err != nil {
@@ -63,7 +63,7 @@ func newStripe(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// stripeFields reads "t=1767225600,v1=…,v1=…" and skips schemes that it does not know, as Stripe asks.
+// stripeFields parses "t=1767225600,v1=…,v1=…" and skips unknown schemes, as Stripe requires.
 func stripeFields(scheme string, value []byte, cl *claim) (t []byte, err error) {
 	for item := range bytes.SplitSeq(value, []byte(",")) {
 		name, content, _ := bytes.Cut(bytes.TrimSpace(item), []byte("="))
@@ -86,7 +86,7 @@ func stripeFields(scheme string, value []byte, cl *claim) (t []byte, err error) 
 	return t, nil
 }
 
-// signStripe leaves v0 out, which Stripe sends for test events, and whose key is not known.
+// signStripe implements signer. It leaves out v0, which Stripe sends for test events and whose key is unknown.
 func signStripe(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
 	t := digitsOf(at, time.Second)
 	value := append([]byte("t="), t...)

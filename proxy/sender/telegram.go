@@ -8,7 +8,7 @@ import (
 	"hooklock/idem"
 )
 
-// Telegram is the sender of that name.
+// Telegram returns the preset of Telegram.
 func (known) Telegram() Preset {
 	return Preset{
 		Name: "telegram", EventID: "{body.update_id}", OnMismatch: idem.MismatchExecute,

@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// Trello is the sender of that name.
+// Trello returns the preset of Trello.
 func (known) Trello() Preset {
 	return Preset{
 		Name: "trello", EventID: `{body.webhook.id ?? body.model.id ?? "-"}/{body.action.id}`, OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),

@@ -14,7 +14,7 @@ import (
 	"hooklock/idem"
 )
 
-// Twilio is the sender of that name.
+// Twilio returns the preset of Twilio.
 func (known) Twilio() Preset {
 	return Preset{
 		Name: "twilio", Methods: []string{"GET", "POST"}, EventID: "{header.I-Twilio-Idempotency-Token}", OnMismatch: idem.MismatchExecute,
@@ -44,8 +44,8 @@ func (known) Twilio() Preset {
 
 const twilioHeader = "X-Twilio-Signature"
 
-// newTwilio: https://www.twilio.com/docs/usage/security. It signs the URL with or without its port, and then either each
-// form parameter, or, through the query parameter bodySHA256, the digest of another body.
+// newTwilio returns the verifier of https://www.twilio.com/docs/usage/security. Twilio signs the URL with or without its port, and then each form
+// parameter or, through the query parameter bodySHA256, the digest of another body.
 func newTwilio(c Config) (Verifier, error) {
 	public, err := parsePublicURL(c.PublicURL)
 	if err != nil {
@@ -72,15 +72,14 @@ func newTwilio(c Config) (Verifier, error) {
 			}
 			cl.urls = append(cl.urls, url)
 		}
-		cl.parts = append(cl.parts, nil) // the URL's place
+		cl.parts = append(cl.parts, nil) // replaced by each URL
 		return twilioBody(c.Scheme, d, cl)
 	}
 	return v, nil
 }
 
-// twilioBody adds the form parameters to the claim, or checks the digest of the body. A body of which nothing is signed is
-// refused, and so is one that disagrees with the URL's digest, whatever its type: else the type, which is not signed, could
-// be changed to get around the digest.
+// twilioBody adds the form parameters to the claim, or checks the digest of the body. It rejects a body that is not signed at all, and one that
+// differs from the digest in the URL, whatever its type: otherwise a change of the type, which is not signed, would bypass the digest.
 func twilioBody(scheme string, d *Delivery, cl *claim) error {
 	digest, given, err := bodySHA256(scheme, d.Target)
 	if err != nil {
@@ -106,7 +105,7 @@ func twilioBody(scheme string, d *Delivery, cl *claim) error {
 	return nil
 }
 
-// bodySHA256 finds the query parameter of that name.
+// bodySHA256 returns the query parameter bodySHA256.
 func bodySHA256(scheme string, target []byte) (digest string, given bool, err error) {
 	_, query, _ := bytes.Cut(target, []byte("?"))
 	for item := range bytes.SplitSeq(query, []byte("&")) {
@@ -128,7 +127,7 @@ func isForm(d *Delivery) bool {
 	return count == 1 && equalName(bytes.TrimSpace(kind), "application/x-www-form-urlencoded")
 }
 
-// appendForm adds each name and value, names sorted, the values of one name sorted and without repetition.
+// appendForm appends each name and value. Names are sorted; the values of a name are sorted and unique.
 func appendForm(parts [][]byte, form url.Values) [][]byte {
 	names := make([]string, 0, len(form))
 	for name := range form {

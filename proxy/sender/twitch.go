@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Twitch is the sender of that name (EventSub).
+// Twitch returns the preset of Twitch (EventSub).
 func (known) Twitch() Preset {
 	return Preset{
 		Name: "twitch", EventID: "{header.Twitch-Eventsub-Message-Id}", OnMismatch: idem.MismatchReplay,
@@ -39,7 +39,7 @@ const (
 	twitchTime   = "Twitch-Eventsub-Message-Timestamp"
 )
 
-// isTwitchVerification rests on the body: the header with the message's type is not signed.
+// isTwitchVerification reports whether d is the handshake. It reads the body, because the header with the type of the message is not signed.
 func isTwitchVerification(d *Delivery) bool {
 	v := object(d.Body, `"challenge"`)
 	return v != nil && v.Exists("subscription") && !v.Exists("event") && countMember(v, "challenge") == 1

@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Typeform is the sender of that name.
+// Typeform returns the preset of Typeform.
 func (known) Typeform() Preset {
 	return Preset{
 		Name: "typeform", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),

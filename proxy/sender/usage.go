@@ -10,37 +10,36 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Usage is how a route takes the deliveries of a sender, as far as what is known of senders has an opinion on it.
+// Usage holds the settings of a route that Problems and Warnings check.
 type Usage struct {
-	Preset    *Preset // nil without one
+	Preset    *Preset // may be nil
 	Signature Config
-	// Readable: the secrets and keys that the route names were read. Else nothing is said of them.
+	// Readable reports whether the secrets and keys of the route could be read. Otherwise they are not checked.
 	Readable  bool
 	Handshake HandshakeRule
-	// EventID is the template.
+	// EventID is the template event_id.
 	EventID string
 
-	// OrderBy is the template of where an event stands among the others; empty: nobody looks. OrderOfPreset: it is the preset's. KeepsBack: what is
-	// older does not run.
-	OrderBy                  string
-	OrderOfPreset, KeepsBack bool
+	OrderBy       string // order.by; empty if there is no order
+	OrderOfPreset bool   // the preset sets OrderBy
+	KeepsBack     bool   // a stale event does not run
 
 	Idempotency bool // one execution per event
 	Retention   time.Duration
 	Strategy    idem.Strategy
 	WaitTimeout time.Duration
-	// UpstreamTimeout is how long the service may take.
+	// UpstreamTimeout is upstream.timeout.
 	UpstreamTimeout time.Duration
 	// ParksSlow reports whether the sender gets a 2xx in time although the service has not answered.
 	ParksSlow bool
-	// MaxBody is the longest body that is taken, in bytes.
+	// MaxBody is the longest accepted body, in bytes.
 	MaxBody int64
 }
 
-// Remark says what is wrong, or odd, with a setting of a route, by its path inside of the route.
+// Remark is an error or a warning about a setting of a route. Path is relative to the route.
 type Remark struct{ Path, Text string }
 
-// Problems are what keeps a route from working.
+// Problems returns the errors that keep a route from working.
 func (u *Usage) Problems() []Remark {
 	var all []Remark
 	if u.EventID == naming.EventIDOfPreset && (u.Preset == nil || u.Preset.ExtractID == nil) {
@@ -61,7 +60,7 @@ func (u *Usage) Problems() []Remark {
 	return all
 }
 
-// Warnings are what is allowed and most likely not meant.
+// Warnings returns remarks about settings that are allowed and most likely not intended.
 func (u *Usage) Warnings() []Remark {
 	var all []Remark
 	warn := func(path, format string, args ...any) { all = append(all, Remark{path, fmt.Sprintf(format, args...)}) }
@@ -79,7 +78,7 @@ func (u *Usage) Warnings() []Remark {
 	return all
 }
 
-// warnSignature looks at what the signature leaves open.
+// warnSignature warns about what the signature does not cover.
 func (u *Usage) warnSignature(warn func(path, format string, args ...any)) {
 	covers, c, documented := Covers(u.Signature), &u.Signature, DefaultTolerance(u.Signature.Scheme)
 	switch {
@@ -98,7 +97,8 @@ func (u *Usage) warnSignature(warn func(path, format string, args ...any)) {
 	}
 }
 
-// warnUnread tells of what neither the scheme nor an {hmac.…} of the handshake reads: what they read, they do not take as nonsense.
+// warnUnread warns about settings that neither the scheme nor an {hmac.…} of the handshake reads. It finds them by replacing each with nonsense,
+// which whatever reads it rejects.
 func (u *Usage) warnUnread(warn func(path, format string, args ...any)) {
 	if !u.Readable {
 		return
@@ -127,14 +127,14 @@ func (u *Usage) warnUnread(warn func(path, format string, args ...any)) {
 	}
 }
 
-// warnTimes compares the route with what its sender does.
+// warnTimes compares the times of the route with those of its sender.
 func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
 	p := u.Preset
 	if u.Idempotency && u.Retention < p.Facts.RetriesFor {
 		warn("idempotency.retention", "%s: %s goes on trying for %s, and a retry after the retention runs the event again", u.Retention, p.Name, p.Facts.RetriesFor)
 	}
 	needed, what := u.UpstreamTimeout, "upstream.timeout"
-	if u.Strategy.Waits() { // not for those who wait because they were refused before, or are copies: what they wait for is there when they come again
+	if u.Strategy.Waits() { // duplicates and retried deliveries may wait, too: their outcome is recorded when they come again
 		needed, what = needed+u.WaitTimeout, "lock.wait_timeout + upstream.timeout"
 	}
 	if p.Facts.Patience > 0 && needed > p.Facts.Patience && !u.ParksSlow {
@@ -142,14 +142,14 @@ func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
 	}
 }
 
-// warnSize: a body that is too long is too long each time it comes.
+// warnSize warns if the sender may send bodies that are too long, which it would send in vain again and again.
 func (u *Usage) warnSize(warn func(path, format string, args ...any)) {
 	if f := &u.Preset.Facts; f.Largest > u.MaxBody {
 		warn("preset", "%s sends bodies of up to %d MiB, more than limits.request_body: what is longer is 413, however often it comes; write limits: {request_body: %[2]dMiB}", u.Preset.Name, f.Largest>>20)
 	}
 }
 
-// warnLatest: what is replaced never runs, which loses nothing where the newest event says all that those before it said.
+// warnLatest warns about strategy latest if the newest event does not contain what the replaced ones said.
 func (u *Usage) warnLatest(warn func(path, format string, args ...any)) {
 	if u.Strategy == idem.Latest && !u.Preset.Facts.States {
 		warn("lock.strategy", "latest: events of %s are facts, as far as is known, and not states: one that is replaced says something that the newer one does not repeat, "+
@@ -157,7 +157,7 @@ func (u *Usage) warnLatest(warn func(path, format string, args ...any)) {
 	}
 }
 
-// warnOrder: whoever can say where an event stands can put one before all that follow, so that they do not run.
+// warnOrder warns if order.by is not signed: an event with a far future time would make all that follow stale.
 func (u *Usage) warnOrder(warn func(path, format string, args ...any)) {
 	if u.Signature.Scheme == noScheme {
 		warn("order.on_stale", "nothing is signed: whoever reaches the route can send an event of a far future, and what follows does not run; check signatures (verify), or say annotate")
@@ -169,8 +169,8 @@ func (u *Usage) warnOrder(warn func(path, format string, args ...any)) {
 	}
 }
 
-// Uncovered is the first source of an event ID that is not covered, empty if there is none. p is the preset that reads it where the template leaves
-// it to one; nil without one.
+// Uncovered returns the first source of a template that c does not cover, or "". p is the preset that reads the event ID if the template is
+// "{preset}"; it may be nil.
 func (c *Coverage) Uncovered(template string, p *Preset) string {
 	if template == naming.EventIDOfPreset {
 		if p != nil {
@@ -203,15 +203,14 @@ func (c *Coverage) Uncovered(template string, p *Preset) string {
 	return ""
 }
 
-// parts reports whether single parts of a delivery are covered that are known by name. Of others, such as a token's, nothing is said.
+// parts reports whether c covers parts of a delivery by name.
 func (c *Coverage) parts() bool { return len(c.Sources) > 0 || len(c.Headers) > 0 }
 
 func (c *Coverage) header(name string) bool {
 	return slices.ContainsFunc(c.Headers, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// Open is what whoever captured a delivery could change in it. A signature that does not cover the body covers nothing that tells one delivery
-// from another.
+// Open returns what whoever captured a delivery could change in it. It returns the zero value if the signature does not cover the body.
 func (c *Coverage) Open() naming.Open {
 	if !c.Body {
 		return naming.Open{}

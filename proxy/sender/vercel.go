@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// Vercel is the sender of that name.
+// Vercel returns the preset of Vercel.
 func (known) Vercel() Preset {
 	return Preset{
 		Name: "vercel", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),

@@ -8,7 +8,7 @@ import (
 	"hooklock/idem"
 )
 
-// WooCommerce is the sender of that name.
+// WooCommerce returns the preset of WooCommerce.
 func (known) WooCommerce() Preset {
 	return Preset{
 		Name: "woocommerce", EventID: "{header.X-WC-Webhook-Source}/{header.X-WC-Webhook-ID}/{header.X-WC-Webhook-Delivery-ID}", OnMismatch: idem.MismatchExecute,
@@ -33,11 +33,11 @@ func (known) WooCommerce() Preset {
 
 const wooCommerceHeader = "X-WC-Webhook-Signature"
 
-// specialChars are the escapes of & < > " ' that WordPress undoes (wp_specialchars_decode with ENT_QUOTES). HTML knows thousands more, some of them
-// without a semicolon, and those stand in a secret by chance.
+// specialChars matches the escapes of & < > " ' that WordPress decodes (wp_specialchars_decode with ENT_QUOTES). HTML has thousands more, some without
+// a semicolon, which may occur in a secret by chance.
 var specialChars = regexp.MustCompile(`&(?:amp|lt|gt|quot|#0*(?:34|38|39|60|62)|#[xX]0*(?:22|26|27));`)
 
-// wooCommerceKey is what a secret stands for: class-wc-webhook.php signs with it after it undid these escapes.
+// wooCommerceKey returns the key of a secret. class-wc-webhook.php decodes these escapes before it signs.
 func wooCommerceKey(secret []byte) []byte {
 	return specialChars.ReplaceAllFunc(secret, func(escape []byte) []byte { return []byte(html.UnescapeString(string(escape))) })
 }

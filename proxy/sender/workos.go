@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// WorkOS is the sender of that name.
+// WorkOS returns the preset of WorkOS.
 func (known) WorkOS() Preset {
 	return Preset{
 		Name: "workos", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,

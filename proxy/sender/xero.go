@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// Xero is the sender of that name.
+// Xero returns the preset of Xero.
 func (known) Xero() Preset {
 	r := only5xx()
 	r[idem.DecisionUnverified] = 401
@@ -34,7 +34,7 @@ func (known) Xero() Preset {
 	}
 }
 
-// xeroEvents are the events of a body; nil where it is another one.
+// xeroEvents returns the events of a body, or nil if it has none.
 func xeroEvents(d *Delivery) *fastjson.Value {
 	v := object(d.Body, `"events"`)
 	if v == nil || countMember(v, "events") != 1 || v.Get("events").Type() != fastjson.TypeArray {
@@ -48,7 +48,7 @@ func isXeroIntent(d *Delivery) bool {
 	return events != nil && len(events.GetArray()) == 0
 }
 
-// xeroID leaves out the members beside the events, of which entropy differs in each request.
+// xeroID returns the digest of the events. The other members are left out, because entropy differs in each request.
 func xeroID(d *Delivery) EventID {
 	events := xeroEvents(d)
 	if events == nil || len(events.GetArray()) == 0 {

@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Zendesk is the sender of that name.
+// Zendesk returns the preset of Zendesk.
 func (known) Zendesk() Preset {
 	return Preset{
 		Name: "zendesk", EventID: `{header.X-Zendesk-Webhook-Id ?? "-"}/{header.X-Zendesk-Webhook-Invocation-Id}`, OnMismatch: idem.MismatchExecute,

@@ -8,7 +8,7 @@ import (
 	"hooklock/idem"
 )
 
-// Zoom is the sender of that name.
+// Zoom returns the preset of Zoom.
 func (known) Zoom() Preset {
 	return Preset{
 		Name:      "zoom",
@@ -41,10 +41,11 @@ const (
 	zoomTime   = "x-zm-request-timestamp"
 )
 
-// newZoom signs like Slack. The unit of its timestamp is not documented; seconds and milliseconds are told by their size.
+// newZoom returns the verifier of Zoom, which signs like Slack. The unit of its timestamp is not documented: its size decides between seconds and
+// milliseconds.
 func newZoom(c Config) (Verifier, error) { return newV0(c, zoomHeader, zoomTime) }
 
-// zoomID is the digest of the whole event without what is made anew for each attempt.
+// zoomID returns the digest of the whole event without the members that change between attempts.
 func zoomID(d *Delivery) EventID {
 	v, err := parseJSON(d.Body)
 	if err != nil || v.Type() != fastjson.TypeObject {
