@@ -121,7 +121,7 @@ func TestAnUnsignedHandshakeIsNotCalledSigned(t *testing.T) {
 		refused                              bool
 	}{
 		{"GET", "/x?challenge=1&token=t", "", "query.challenge", false},
-		{"GET", "/x?challenge=1&token=u", "mismatch: query.token: is another token than the configured one", "query.challenge", true},
+		{"GET", "/x?challenge=1&token=u", "mismatch: query.token: is not the configured token", "query.challenge", true},
 		{"GET", "/x", "", "", false}, // passes by
 		{"POST", "/x?challenge=1&token=t", "missing: X-Sig: the delivery has no such header", "", true},
 	} {

@@ -76,7 +76,7 @@ func newAdyen(c Config) (Verifier, error) {
 		}
 		// The signed text of an item ("psp:ref:…") has the same key. It must not be accepted as a body.
 		if !bytes.HasPrefix(bytes.TrimLeft(d.Body, " \t\r\n"), []byte("{")) {
-			return &SignatureError{c.Scheme, Malformed, "body", "is no JSON object"}
+			return &SignatureError{c.Scheme, Malformed, "body", "is not a JSON object"}
 		}
 		cl.signatures, cl.parts = append(cl.signatures, signature), append(cl.parts, d.Body)
 		return nil
@@ -173,7 +173,7 @@ func (v *adyen) form(d *Delivery) error {
 	fields, once, form := formFields(d, names...)
 	switch {
 	case !form:
-		return &SignatureError{v.scheme, Malformed, "form", "the body is no form that can be read in one way only"}
+		return &SignatureError{v.scheme, Malformed, "form", "the body is not a form, or can be read in two ways"}
 	case !once:
 		return &SignatureError{v.scheme, Malformed, "form", "a signed field is given more than once"}
 	case fields[adyenSignature] == "":

@@ -54,9 +54,9 @@ func lookalikes(d *Delivery) []string {
 		}
 	}
 	if len(names) == 0 {
-		return []string{"the delivery has no header that looks as if it carried a signature: does the sender sign, and does what stands in front pass its headers on?"}
+		return []string{"no header of the delivery looks like a signature: check that the sender signs, and that the proxy in front passes its headers on"}
 	}
-	return []string{"headers that may carry one: " + strings.Join(names, ", ")}
+	return []string{"headers that may contain a signature: " + strings.Join(names, ", ")}
 }
 
 // signed describes the content that the digest was computed over, piece by piece.

@@ -31,7 +31,7 @@ func TestADiagnosisSaysWhatWouldMakeASignatureRight(t *testing.T) {
 		{"too much signed", func(c *Config, _ *Delivery) { c.Content = "{method}{body}" }, "with content: {body}"},
 		{"another encoding", func(c *Config, _ *Delivery) { c.Encoding = "base64" }, "with encoding: hex"},
 		{"another body altogether", func(_ *Config, d *Delivery) { d.Body = []byte("{}") }, "the digest was made here over the body (2 bytes, SHA-256 44136fa3"},
-		{"another header", func(c *Config, _ *Delivery) { c.Header = "X-Other" }, "headers that may carry one: X-Hub-Signature"},
+		{"another header", func(c *Config, _ *Delivery) { c.Header = "X-Other" }, "headers that may contain a signature: X-Hub-Signature"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, d := generic, signed(body)

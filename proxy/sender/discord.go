@@ -74,14 +74,14 @@ func (v *discord) Verify(d *Delivery, now time.Time) error {
 	}
 	signature := make([]byte, ed25519.SignatureSize)
 	if len(value) != hex.EncodedLen(ed25519.SignatureSize) {
-		return &SignatureError{v.scheme, Malformed, discordHeader, "has " + strconv.Itoa(len(value)) + " characters where 128 are due"}
+		return &SignatureError{v.scheme, Malformed, discordHeader, "has " + strconv.Itoa(len(value)) + " characters instead of 128"}
 	}
 	if _, err := hex.Decode(signature, value); err != nil {
-		return &SignatureError{v.scheme, Malformed, discordHeader, "is no hex"}
+		return &SignatureError{v.scheme, Malformed, discordHeader, "is not hex"}
 	}
 	stamp, ok := unixTime(digits, unitOf(digits))
 	if !ok {
-		return &SignatureError{v.scheme, Malformed, discordTime, "is no Unix time"}
+		return &SignatureError{v.scheme, Malformed, discordTime, "is not a Unix time"}
 	}
 	parts := [...][]byte{digits, d.Body}
 	if !v.memory.verifyEd25519(v.keys, signature, parts[:]) {

@@ -111,11 +111,11 @@ func decodeSecret(encoding string, secret []byte) (key []byte, err error) {
 		return secret, nil
 	case "hex":
 		if key, err = hexBytes(secret); err != nil {
-			return nil, errors.New("is no hex, as secret_encoding says")
+			return nil, errors.New("is not hex, as secret_encoding says")
 		}
 	case "base64":
 		if key, err = anyBase64(secret); err != nil {
-			return nil, errors.New("is no base64, as secret_encoding says")
+			return nil, errors.New("is not base64, as secret_encoding says")
 		}
 	default:
 		return nil, fmt.Errorf("secret_encoding %q: give text, base64 or hex", encoding)
@@ -161,7 +161,7 @@ func signedContent(content string) (pieces, error) {
 		return nil, fmt.Errorf("content %q: {hmac.…} is for the answer of a handshake", content)
 	}
 	if !slices.ContainsFunc(all, func(p piece) bool { return p.source != "" }) {
-		return nil, fmt.Errorf("content %q: names nothing of the delivery, so that one signature would fit all; give {body}", content)
+		return nil, fmt.Errorf("content %q: has no source, so one signature would fit all deliveries; give {body}", content)
 	}
 	return all, nil
 }
@@ -173,7 +173,7 @@ func (t pieces) timestamp(source string) (int, error) {
 	}
 	i := slices.IndexFunc(t, func(p piece) bool { return p.name == source })
 	if i < 0 {
-		return 0, fmt.Errorf("timestamp %q: content has no {%s}, so that anybody could change the time", source, source)
+		return 0, fmt.Errorf("timestamp %q: content has no {%s}, so anybody could change the time", source, source)
 	}
 	return i, nil
 }
@@ -192,7 +192,7 @@ func hmacCovers(c Config) Coverage {
 type token struct {
 	scheme, prefix string
 	from           places
-	digests        [][sha256.Size]byte // of the secrets: comparing digests hides their length, too
+	digests        [][sha256.Size]byte // of the secrets: a comparison of digests does not reveal their length
 }
 
 func newToken(c Config) (Verifier, error) {
@@ -233,7 +233,7 @@ func (v *token) Verify(d *Delivery, _ time.Time) error {
 			return nil
 		}
 	}
-	return &SignatureError{v.scheme, Mismatch, v.from.text(), "is another token than the configured one"}
+	return &SignatureError{v.scheme, Mismatch, v.from.text(), "is not the configured token"}
 }
 
 // isOneOf reports whether value is one of the secrets with these digests.

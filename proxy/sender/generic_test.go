@@ -205,8 +205,8 @@ func TestABadGenericConfigurationIsRefused(t *testing.T) {
 		{Config{Scheme: "hmac", Secrets: secret, From: []string{"path.x"}}, "is nothing that a sender signs"},
 		{Config{Scheme: "hmac", Secrets: secret, Header: "X", Timestamp: "header.X-Time"}, "anybody could change the time"},
 		{Config{Scheme: "hmac", Secrets: secret, Header: "X", Content: "{hmac.body.x}"}, "for the answer of a handshake"},
-		{Config{Scheme: "hmac", Secrets: secret, Header: "X", Content: "{{x}}"}, "names nothing of the delivery"},
-		{Config{Scheme: "token", Secrets: secret}, "carries the token"},
+		{Config{Scheme: "hmac", Secrets: secret, Header: "X", Content: "{{x}}"}, "has no source"},
+		{Config{Scheme: "token", Secrets: secret}, "has the token"},
 		{Config{Scheme: "token", From: []string{"body.x"}}, "give secret_file"},
 	} {
 		if _, err := New(tt.c); err == nil || !strings.Contains(err.Error(), tt.want) {

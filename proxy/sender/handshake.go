@@ -95,7 +95,7 @@ func wordIn(kind naming.SourceKind, value string) []byte {
 func NewHandshake(r HandshakeRule, c Config) (*RuledHandshake, error) {
 	if len(r.When) == 0 {
 		if r.Answer != "" || r.Header != "" || r.Method != "" || r.TokenAt != "" {
-			return nil, errors.New("give when: what tells a handshake from an event, such as query.hub.challenge")
+			return nil, errors.New("give when: what distinguishes a handshake from an event, such as query.hub.challenge")
 		}
 		return nil, nil //nolint:nilnil // no rule, no handshake
 	}
@@ -132,7 +132,7 @@ func (r *HandshakeRule) conditions() ([]condition, error) {
 			return nil, fmt.Errorf("when %q: an empty value is a missing one; leave the = out if any value will do", text)
 		}
 		if r.Method != "" && ofBodyKind(l.Source().Kind) {
-			return nil, fmt.Errorf("when %q: with a method of its own, a handshake is told by its head; give a source such as query.challenge, or leave method out", text)
+			return nil, fmt.Errorf("when %q: a handshake with a method of its own is recognised by its head; give a source such as query.challenge, or leave method out", text)
 		}
 		all = append(all, condition{l, value, wordIn(l.Source().Kind, value)})
 	}
@@ -150,12 +150,12 @@ func ofBodyKind(kind naming.SourceKind) bool {
 // passable rejects a rule that would let unsigned requests past the signature check and the lock.
 func (r *HandshakeRule) passable(conditions []condition, c Config) error {
 	if r.Unsigned {
-		return errors.New("give answer or header: what comes without a signature is not passed on")
+		return errors.New("give answer or header: an unsigned handshake is not passed on")
 	}
 	covers := Covers(c)
 	for _, one := range conditions {
 		if s := one.lookup.Source(); c.Scheme != noScheme && !covers.source(s) {
-			return fmt.Errorf("when %q: is not signed, so that whoever captured an event could have it run again as a handshake; take what is signed, or give answer", s.Text)
+			return fmt.Errorf("when %q: is not signed, so whoever captured an event could run it again as a handshake; give a signed source, or give answer", s.Text)
 		}
 	}
 	return nil
@@ -237,7 +237,7 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 			return nil, err
 		}
 		if bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return nil, &SignatureError{c.Scheme, Malformed, "handshake", "has a control character that no header may have"}
+			return nil, &SignatureError{c.Scheme, Malformed, "handshake", "has a control character, which a header must not have"}
 		}
 		a.Header = []naming.Field{{Name: []byte(name), Value: text}}
 		return a, nil
@@ -303,7 +303,7 @@ func (m *maker) text(all pieces, d *Delivery, escaped bool) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		case p.source != "" && len(value) > maxEcho:
-			return nil, &SignatureError{m.scheme, Malformed, p.name, "is longer than an answer repeats"}
+			return nil, &SignatureError{m.scheme, Malformed, p.name, "is too long to repeat in an answer"}
 		case p.mac:
 			value = m.mac.macs[0].sign(m.mac.encoding, value)
 		}
@@ -330,7 +330,7 @@ type expected struct {
 func (r *HandshakeRule) token() (*expected, error) {
 	if r.TokenAt == "" {
 		if len(r.Token) > 0 {
-			return nil, errors.New("give token: the source that must be the configured token, such as query.hub.verify_token")
+			return nil, errors.New("give token: the source that must equal the configured token, such as query.hub.verify_token")
 		}
 		return &expected{}, nil
 	}
@@ -339,7 +339,7 @@ func (r *HandshakeRule) token() (*expected, error) {
 		return nil, fmt.Errorf("token %q: %w", r.TokenAt, err)
 	}
 	if len(r.Token) == 0 {
-		return nil, errors.New("give token_file: what the sender was told to show")
+		return nil, errors.New("give token_file: the token that you gave the sender")
 	}
 	return &expected{l, digestsOf([][]byte{r.Token})}, nil
 }
@@ -354,7 +354,7 @@ func (e *expected) check(scheme string, d *Delivery) error {
 		return err
 	}
 	if !isOneOf(value, e.digest) {
-		return &SignatureError{scheme, Mismatch, partOf(e.lookup.Source()), "is another token than the configured one"}
+		return &SignatureError{scheme, Mismatch, partOf(e.lookup.Source()), "is not the configured token"}
 	}
 	return nil
 }

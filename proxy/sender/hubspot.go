@@ -71,7 +71,7 @@ func newHubSpotV3(c Config) (Verifier, error) {
 		return nil, err
 	}
 	v.encoding, v.part, v.sign = inBase64, hubspotV3, signHubSpot(c.Scheme, public)
-	v.covers = "the method, the public URL, the raw body and the timestamp; look at public_url, too"
+	v.covers = "the method, the public URL, the raw body and the timestamp; check public_url, too"
 	v.read = func(d *Delivery, cl *claim) error {
 		if !d.has(hubspotV3) && d.has(hubspotLegacy) {
 			return &SignatureError{c.Scheme, Missing, hubspotV3, "only an older signature came: set algorithm to v1 or v2 to accept it"}
@@ -159,7 +159,7 @@ func newHubSpotLegacy(c Config) (Verifier, error) {
 		if public, err = parsePublicURL(c.PublicURL); err != nil {
 			return nil, err
 		}
-		v.covers = "the method, the public URL and the raw body; look at public_url, too"
+		v.covers = "the method, the public URL and the raw body; check public_url, too"
 	}
 	v.read = func(d *Delivery, cl *claim) error {
 		signature, err := d.one(c.Scheme, hubspotLegacy)

@@ -23,7 +23,7 @@ import (
 // JSON.
 func parseStrict(scheme string, body []byte) (*fastjson.Value, error) {
 	if !json.Valid(body) {
-		return nil, &SignatureError{scheme, Malformed, "body", "is no JSON"}
+		return nil, &SignatureError{scheme, Malformed, "body", "is not JSON"}
 	}
 	v, err := parseJSON(body)
 	if err != nil {
@@ -43,7 +43,7 @@ func parseJSON(body []byte) (*fastjson.Value, error) {
 	}
 	v, err := fastjson.ParseBytes(body)
 	if err != nil {
-		return nil, errors.New("is no JSON, or nests too deep")
+		return nil, errors.New("is not JSON, or nests too deep")
 	}
 	return v, nil
 }

@@ -36,7 +36,7 @@ func parseJWKS(text []byte) ([]jwtKey, error) {
 		jwk
 	}
 	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, fmt.Errorf("is no JWKS: %w", err)
+		return nil, fmt.Errorf("is not a JWKS: %w", err)
 	}
 	if set.Kty != "" {
 		set.Keys = append(set.Keys, set.jwk)
@@ -78,11 +78,11 @@ func (k *jwk) public() (crypto.PublicKey, error) {
 		}
 		e, err := jwkBytes("e", k.E)
 		if err != nil || len(e) > 4 {
-			return nil, errors.New("e is no exponent")
+			return nil, errors.New("e is not an exponent")
 		}
 		exponent := new(big.Int).SetBytes(e).Int64()
 		if exponent < 3 || exponent > 1<<31-1 || exponent%2 == 0 {
-			return nil, errors.New("e is no exponent")
+			return nil, errors.New("e is not an exponent")
 		}
 		return &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(exponent)}, nil
 	case "EC":
@@ -90,7 +90,7 @@ func (k *jwk) public() (crypto.PublicKey, error) {
 	}
 	x, err := jwkBytes("x", k.X)
 	if err != nil || k.Crv != "Ed25519" || len(x) != ed25519.PublicKeySize {
-		return nil, errors.New("is no Ed25519 key")
+		return nil, errors.New("is not an Ed25519 key")
 	}
 	return ed25519.PublicKey(x), nil
 }
@@ -98,7 +98,7 @@ func (k *jwk) public() (crypto.PublicKey, error) {
 func (k *jwk) ec() (crypto.PublicKey, error) {
 	curve, ok := map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}[k.Crv]
 	if !ok {
-		return nil, fmt.Errorf("crv %q: is none of P-256, P-384 and P-521", k.Crv)
+		return nil, fmt.Errorf("crv %q: is not P-256, P-384 or P-521", k.Crv)
 	}
 	x, err := jwkBytes("x", k.X)
 	if err != nil {
@@ -115,7 +115,7 @@ func (k *jwk) ec() (crypto.PublicKey, error) {
 	point := slices.Concat([]byte{4}, bytes.Repeat([]byte{0}, size-len(x)), x, bytes.Repeat([]byte{0}, size-len(y)), y)
 	key, err := ecdsa.ParseUncompressedPublicKey(curve, point)
 	if err != nil {
-		return nil, fmt.Errorf("x and y are no point of %s: %w", k.Crv, err)
+		return nil, fmt.Errorf("x and y are not a point of %s: %w", k.Crv, err)
 	}
 	return key, nil
 }

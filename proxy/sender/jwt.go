@@ -65,7 +65,7 @@ func newJWT(c Config) (Verifier, error) {
 		v.claims = append(v.claims, [2]string{name, value})
 	}
 	if len(c.PublicKeys) > 0 && c.Audience == "" && c.BodyHash == "" {
-		return nil, errors.New("give audience, or body_hash: a token that the issuer made for somebody else would be accepted")
+		return nil, errors.New("give audience, or body_hash: a token that the issuer made for another receiver would be accepted")
 	}
 	var methods []string
 	for _, k := range v.keys {
@@ -182,11 +182,11 @@ func (v *jwtVerifier) token(text string, body []byte, now time.Time) error {
 	_, err := v.parser.ParseWithClaims(text, claims, v.keysFor)
 	switch {
 	case errors.Is(err, jwt.ErrTokenMalformed):
-		return v.wrong(Malformed, v.from.text(), "is no JSON Web Token")
+		return v.wrong(Malformed, v.from.text(), "is not a JSON Web Token")
 	case errors.Is(err, errCritical):
-		return v.wrong(Malformed, v.from.text(), "its header has crit: an extension that is not known here, and that no reader may ignore")
+		return v.wrong(Malformed, v.from.text(), "its header has crit: an extension that Hooklock does not know and must not ignore")
 	case errors.Is(err, errNoSuchKey):
-		return v.wrong(Mismatch, v.from.text(), "its key (kid) is none of the configured ones: the sender may have a new key, which has to be added by hand")
+		return v.wrong(Mismatch, v.from.text(), "its key (kid) is not configured: the sender may have a new key, which has to be added by hand")
 	case err != nil:
 		return v.wrong(Mismatch, v.from.text(), "made with another key or algorithm than the configured one, or changed on the way")
 	}
@@ -229,14 +229,14 @@ func (v *jwtVerifier) times(claims jwt.MapClaims, now time.Time) error {
 		at, there, ok := claimTime(claims, name)
 		switch {
 		case !ok:
-			return v.wrong(Malformed, "claim "+name, "is no Unix time")
+			return v.wrong(Malformed, "claim "+name, "is not a Unix time")
 		case !there && name == "iat" && v.age.tolerance > 0:
-			return v.wrong(Missing, "claim iat", "the token does not say when it was made, and tolerance asks for it")
+			return v.wrong(Missing, "claim iat", "the token does not say when it was made, and tolerance requires it")
 		case !there:
 		case name == "exp" && now.Sub(at) > jwtLeeway:
 			return v.wrong(TooOld, "claim exp", "the token has expired: a replay, or this machine's clock is ahead")
 		case name == "nbf" && at.Sub(now) > jwtLeeway:
-			return v.wrong(TooNew, "claim nbf", "the token is not good yet: this machine's clock is behind")
+			return v.wrong(TooNew, "claim nbf", "the token is not valid yet: this machine's clock is behind")
 		case name == "iat":
 			if err := v.age.check(v.scheme, "claim iat", at, now); err != nil {
 				return err
@@ -265,11 +265,11 @@ func (v *jwtVerifier) says(claims jwt.MapClaims, body []byte) error {
 		return v.wrong(Mismatch, "claim iss", "is not the configured issuer")
 	}
 	if audience, err := claims.GetAudience(); v.audience != "" && (err != nil || !slices.Contains(audience, v.audience)) {
-		return v.wrong(Mismatch, "claim aud", "the configured audience is not in it: the token was made for somebody else")
+		return v.wrong(Mismatch, "claim aud", "does not contain the configured audience: the token was made for another receiver")
 	}
 	for _, c := range v.claims {
 		if got, there := claims[c[0]]; !there || claimText(got) != c[1] {
-			return v.wrong(Mismatch, "claim "+c[0], "is not what claims asks for")
+			return v.wrong(Mismatch, "claim "+c[0], "is not what claims requires")
 		}
 	}
 	if v.bodyHash == "" {

@@ -236,8 +236,8 @@ func TestABadJWTConfigurationIsRefused(t *testing.T) {
 		{Config{PublicKeys: [][]byte{[]byte(strings.Replace(set, `"y":"`, `"y":"AA`, 1))}, Audience: "a"}, "keys[0]: "},
 		{Config{PublicKeys: [][]byte{[]byte(strings.Replace(set, `"use":"sig"`, `"use":"sig","alg":"RS256"`, 1))}, Audience: "a"}, "is not for a key of kty EC"},
 		{Config{PublicKeys: [][]byte{[]byte(`{"kty":"RSA","n":"AQAB","e":"AQAB"}`)}, Audience: "a"}, "give one of at least 2048"},
-		{Config{PublicKeys: [][]byte{[]byte(`{"kty":"RSA","n":"AQAB","e":"Ag"}`)}, Audience: "a"}, "e is no exponent"},
-		{Config{PublicKeys: [][]byte{[]byte(`{"kty":"OKP","crv":"X25519","x":"AQAB"}`)}, Audience: "a"}, "is no Ed25519 key"},
+		{Config{PublicKeys: [][]byte{[]byte(`{"kty":"RSA","n":"AQAB","e":"Ag"}`)}, Audience: "a"}, "e is not an exponent"},
+		{Config{PublicKeys: [][]byte{[]byte(`{"kty":"OKP","crv":"X25519","x":"AQAB"}`)}, Audience: "a"}, "is not an Ed25519 key"},
 		{Config{Secrets: [][]byte{{}}}, "give secret_file"},
 	} {
 		tt.c.Scheme = "jwt"

@@ -58,12 +58,12 @@ func publicKeysOf[K crypto.PublicKey](text []byte, own func([]byte) (K, error)) 
 		}
 		k, ok := any.(K)
 		if !ok {
-			return nil, fmt.Errorf("is a %T where a %T is due", any, k)
+			return nil, fmt.Errorf("is a %T, not a %T", any, k)
 		}
 		keys = append(keys, k)
 	}
 	if n := bytes.Count(text, []byte("-----BEGIN ")); len(keys) < n { // the decoder skips blocks that it cannot read, such as a newer key
-		return nil, fmt.Errorf("of %d PEM blocks %d could not be read: copy them from the sender again, or take them out", n, n-len(keys))
+		return nil, fmt.Errorf("%[2]d of %[1]d PEM blocks could not be read: copy them from the sender again, or remove them", n, n-len(keys))
 	}
 	return keys, nil
 }
@@ -116,7 +116,7 @@ func base64SPKI(text []byte) (*ecdsa.PublicKey, error) {
 	}
 	k, ok := parsed.(*ecdsa.PublicKey)
 	if !ok {
-		return nil, fmt.Errorf("is a %T where an ECDSA key is due", parsed)
+		return nil, fmt.Errorf("is a %T, not an ECDSA key", parsed)
 	}
 	return k, nil
 }

@@ -48,7 +48,7 @@ func newLinear(c Config) (Verifier, error) {
 		cl.stampPart = "body.webhookTimestamp"
 		stamp, ok := linearTime(d.Body)
 		if !ok {
-			return &SignatureError{c.Scheme, Missing, cl.stampPart, "no timestamp in milliseconds there"}
+			return &SignatureError{c.Scheme, Missing, cl.stampPart, "is not a timestamp in milliseconds"}
 		}
 		cl.stamp = stamp
 		return nil

@@ -46,7 +46,7 @@ func (v *macVerifier) Verify(d *Delivery, now time.Time) error {
 		return err
 	}
 	if want := v.encoding.length(v.digest); len(c.signatures) == 1 && len(c.signatures[0]) != want {
-		return &SignatureError{v.scheme, Malformed, v.part, "has " + strconv.Itoa(len(c.signatures[0])) + " characters where " + strconv.Itoa(want) + " are due"}
+		return &SignatureError{v.scheme, Malformed, v.part, "has " + strconv.Itoa(len(c.signatures[0])) + " characters instead of " + strconv.Itoa(want)}
 	}
 	if !v.matches(c) {
 		return v.mismatch()

@@ -80,7 +80,7 @@ func (c *claim) mailgun(scheme, at string, stamp, nonce []byte, signatures ...[]
 		}
 	}
 	if len(stamp) == 0 || len(nonce) == 0 || len(c.signatures) == 0 {
-		return &SignatureError{scheme, Missing, at + "signature", "timestamp, token or signature is not there"}
+		return &SignatureError{scheme, Missing, at + "signature", "timestamp, token or signature is missing"}
 	}
 	c.parts = append(c.parts, stamp, nonce)
 	return c.setTime(scheme, at+"timestamp", stamp, time.Second)

@@ -79,7 +79,7 @@ func TestAKeyThatCannotBeReadBesideOneThatCanIsAnError(t *testing.T) {
 	cut := strings.Replace(good, "\n", "\n*", 1)
 	for name, text := range map[string]string{"behind": good + cut, "before": cut + good, "cut off": good + good[:len(good)/2]} {
 		c.PublicKeys = [][]byte{[]byte(text)}
-		if _, err := New(c); err == nil || !strings.Contains(err.Error(), "of 2 PEM blocks 1 could not be read") {
+		if _, err := New(c); err == nil || !strings.Contains(err.Error(), "1 of 2 PEM blocks could not be read") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestWeakAndForeignKeysAreRefused(t *testing.T) {
 		key    []byte
 		want   string
 	}{
-		{"sns", weak, "1024 bits"}, {"sendgrid", p384, "P-256"}, {"sns", p384, "is a *ecdsa.PublicKey where a *rsa.PublicKey is due"}, {"sns", private, "give a PUBLIC KEY"},
+		{"sns", weak, "1024 bits"}, {"sendgrid", p384, "P-256"}, {"sns", p384, "is a *ecdsa.PublicKey, not a *rsa.PublicKey"}, {"sns", private, "give a PUBLIC KEY"},
 		{"discord", weak, "ed25519"}, {"sendgrid", []byte("AAAA"), "public key 1"},
 	} {
 		if _, err := New(Config{Scheme: c.scheme, PublicKeys: [][]byte{c.key}}); err == nil || !strings.Contains(err.Error(), c.want) {

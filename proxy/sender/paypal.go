@@ -84,16 +84,16 @@ func (v *paypal) Verify(d *Delivery, now time.Time) error {
 	}
 	signature, ok := decodeBase64(values[0])
 	if !ok {
-		return &SignatureError{v.scheme, Malformed, paypalHeader, "is no base64"}
+		return &SignatureError{v.scheme, Malformed, paypalHeader, "is not base64"}
 	}
 	stamp, err := time.Parse(time.RFC3339, string(values[2]))
 	if err != nil {
-		return &SignatureError{v.scheme, Malformed, paypalTime, "is no time in RFC 3339"}
+		return &SignatureError{v.scheme, Malformed, paypalTime, "is not a time in RFC 3339"}
 	}
 	signed := paypalContent(values[1], values[2], v.webhookID, d.Body)
 	if !verifyRSA(v.keys, crypto.SHA256, signed, signature) {
 		return &SignatureError{v.scheme, Mismatch, paypalHeader,
-			"made with another key, or changed on the way: transmission ID, time and body; look at webhook_id and the configured certificate, too"}
+			"made with another key, or changed on the way: transmission ID, time and body; check webhook_id and the configured certificate, too"}
 	}
 	return v.age.check(v.scheme, paypalTime, stamp, now)
 }

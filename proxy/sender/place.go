@@ -29,7 +29,7 @@ func placesOf(c *Config, usual string) (places, error) {
 	case len(from) == 0 && usual != "":
 		from = []string{headerSource(usual)}
 	case len(from) == 0:
-		return nil, fmt.Errorf("give header, or from: where the delivery carries the %s", carried(c.Scheme))
+		return nil, fmt.Errorf("give header, or from: where the delivery has the %s", carried(c.Scheme))
 	}
 	var all places
 	for _, source := range from {

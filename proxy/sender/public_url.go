@@ -49,7 +49,7 @@ func (p *publicURL) of(scheme string, d *Delivery) ([]byte, error) { return join
 
 func join(scheme, base string, d *Delivery) ([]byte, error) {
 	if len(d.Target) == 0 || d.Target[0] != '/' {
-		return nil, &SignatureError{scheme, Malformed, "target", "the request target is no path, so the signed URL cannot be told"}
+		return nil, &SignatureError{scheme, Malformed, "target", "the request target is not a path, so the signed URL is unknown"}
 	}
 	return append(append(make([]byte, 0, len(base)+len(d.Target)), base...), d.Target...), nil
 }

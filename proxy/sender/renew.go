@@ -15,7 +15,7 @@ import (
 const RenewedHeader = "Hooklock-Signature-Renewed"
 
 // ErrNotRenewable is returned by Renew and NewRenewer for a signature that only the sender can make.
-var ErrNotRenewable = errors.New("the signature cannot be renewed: its time is in the body, or the key that made it is the sender's alone")
+var ErrNotRenewable = errors.New("the signature cannot be renewed: its time is in the body, or only the sender has the key that made it")
 
 // Renewal says whether the signatures of a sender can be renewed. The zero value is for senders that sign no time.
 type Renewal uint8

@@ -164,7 +164,7 @@ func (r *Request) delivery() *Delivery {
 }
 
 // errPrivateKey is returned if the secret of a sample is not the private key that the sender's scheme needs.
-var errPrivateKey = errors.New("give the private key of a test pair (PEM) whose public key is the route's public_key_file: the sender's own is the sender's")
+var errPrivateKey = errors.New("give the private key of a test pair (PEM) whose public key is the route's public_key_file: only the sender has its own")
 
 // privateKey parses the private key of a test pair: PEM, 64 hex digits (the seed of an Ed25519 key), or whsk_ and base64 of an Ed25519 seed or key.
 func privateKey(secret []byte) (crypto.Signer, error) {
@@ -211,7 +211,7 @@ func signWith[K crypto.Signer](s *sample, algorithm crypto.Hash, message []byte)
 	}
 	if _, ok := key.(K); !ok {
 		var want K
-		return nil, fmt.Errorf("the private key is a %T where a %T is due", key, want)
+		return nil, fmt.Errorf("the private key is a %T, not a %T", key, want)
 	}
 	if algorithm != 0 {
 		h := algorithm.New()

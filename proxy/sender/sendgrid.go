@@ -73,11 +73,11 @@ func (v *sendGrid) Verify(d *Delivery, now time.Time) error {
 	}
 	signature, ok := decodeBase64(value)
 	if !ok {
-		return &SignatureError{v.scheme, Malformed, sendGridHeader, "is no base64"}
+		return &SignatureError{v.scheme, Malformed, sendGridHeader, "is not base64"}
 	}
 	stamp, ok := unixTime(digits, time.Second)
 	if !ok {
-		return &SignatureError{v.scheme, Malformed, sendGridTime, "is no Unix time"}
+		return &SignatureError{v.scheme, Malformed, sendGridTime, "is not a Unix time"}
 	}
 	h := sha256.New()
 	h.Write(digits)

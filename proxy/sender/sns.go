@@ -72,7 +72,7 @@ func (v *sns) Verify(d *Delivery, _ time.Time) error {
 		return err
 	}
 	if halfCharacter(d.Body) {
-		return &SignatureError{v.scheme, Malformed, "body", "holds half a character, which JSON parsers read differently"}
+		return &SignatureError{v.scheme, Malformed, "body", "contains half a surrogate pair, which JSON parsers read differently"}
 	}
 	body, err := signedObject(v.scheme, "body", parsed)
 	if err != nil {
@@ -85,7 +85,7 @@ func (v *sns) Verify(d *Delivery, _ time.Time) error {
 	case "2":
 		algorithm = crypto.SHA256
 	case "":
-		return &SignatureError{v.scheme, Missing, "body.SignatureVersion", "the body is no signed envelope"}
+		return &SignatureError{v.scheme, Missing, "body.SignatureVersion", "the body is not a signed envelope"}
 	default:
 		return &SignatureError{v.scheme, Malformed, "body.SignatureVersion", "is neither 1 nor 2"}
 	}
@@ -94,14 +94,14 @@ func (v *sns) Verify(d *Delivery, _ time.Time) error {
 	}
 	signature, ok := decodeBase64(body.GetStringBytes("Signature"))
 	if !ok || len(signature) == 0 {
-		return &SignatureError{v.scheme, Malformed, "body.Signature", "is not there or no base64"}
+		return &SignatureError{v.scheme, Malformed, "body.Signature", "is missing or not base64"}
 	}
 	message, err := v.content(body)
 	if err != nil {
 		return err
 	}
 	if !verifyRSA(v.keys, algorithm, message, signature) {
-		return &SignatureError{v.scheme, Mismatch, "body.Signature", "made with another key, or changed on the way; look at the configured certificate, too: AWS changes it from time to time"}
+		return &SignatureError{v.scheme, Mismatch, "body.Signature", "made with another key, or changed on the way; check the configured certificate, too: AWS changes it from time to time"}
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (v *sns) Verify(d *Delivery, _ time.Time) error {
 func (v *sns) content(body *fastjson.Value) ([]byte, error) {
 	names := snsMembers(string(body.GetStringBytes("Type")))
 	if names == nil {
-		return nil, &SignatureError{v.scheme, Malformed, "body.Type", "is no type of SNS message"}
+		return nil, &SignatureError{v.scheme, Malformed, "body.Type", "is not a type of SNS message"}
 	}
 	var message []byte
 	for _, name := range names {
@@ -119,7 +119,7 @@ func (v *sns) content(body *fastjson.Value) ([]byte, error) {
 			continue
 		}
 		if value == nil || value.Type() != fastjson.TypeString {
-			return nil, &SignatureError{v.scheme, Malformed, "body." + name, "is not there or no text"}
+			return nil, &SignatureError{v.scheme, Malformed, "body." + name, "is missing or not a string"}
 		}
 		message = append(append(message, name...), '\n')
 		message = append(append(message, value.GetStringBytes()...), '\n')

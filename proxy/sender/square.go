@@ -42,7 +42,7 @@ func newSquare(c Config) (Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.covers = "the registered URL and the raw body; look at public_url, too"
+	v.covers = "the registered URL and the raw body; check public_url, too"
 	v.read = func(d *Delivery, cl *claim) error {
 		signature, err := d.one(c.Scheme, squareHeader)
 		if err != nil {

@@ -48,7 +48,7 @@ func unitOf(digits []byte) time.Duration {
 func (c *claim) setTime(scheme, part string, digits []byte, unit time.Duration) error {
 	stamp, ok := unixTime(digits, unit)
 	if !ok {
-		return &SignatureError{scheme, Malformed, part, "is no Unix time"}
+		return &SignatureError{scheme, Malformed, part, "is not a Unix time"}
 	}
 	c.stamp, c.stampPart = stamp, part
 	return nil
@@ -61,7 +61,7 @@ func (c *claim) setAnyTime(scheme, part string, value []byte) error {
 		return nil
 	}
 	if err := c.setTime(scheme, part, value, unitOf(value)); err != nil {
-		return &SignatureError{scheme, Malformed, part, "is neither a Unix time in seconds or milliseconds, nor one as 2026-01-02T15:04:05Z"}
+		return &SignatureError{scheme, Malformed, part, "is neither a Unix time in seconds or milliseconds, nor like 2026-01-02T15:04:05Z"}
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (v *standard) claimOf(d *Delivery, set string) (c standardClaim, err error)
 	}
 	var ok bool
 	if c.stamp, ok = unixTime(values[1], time.Second); !ok {
-		return c, &SignatureError{v.scheme, Malformed, set + "timestamp", "is no Unix time"}
+		return c, &SignatureError{v.scheme, Malformed, set + "timestamp", "is not a Unix time"}
 	}
 	c.parts, c.signatures = [5][]byte{values[0], v.dot, values[1], v.dot, d.Body}, values[2]
 	return c, nil

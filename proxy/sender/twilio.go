@@ -56,7 +56,7 @@ func newTwilio(c Config) (Verifier, error) {
 		return nil, err
 	}
 	v := &macVerifier{scheme: c.Scheme, macs: keys, encoding: inBase64, digest: sha1.Size, part: twilioHeader}
-	v.covers = "the public URL with its query, and the form parameters; look at public_url, too"
+	v.covers = "the public URL with its query, and the form parameters; check public_url, too"
 	v.read = func(d *Delivery, cl *claim) error {
 		signature, err := d.one(c.Scheme, twilioHeader)
 		if err != nil {
@@ -94,13 +94,13 @@ func twilioBody(scheme string, d *Delivery, cl *claim) error {
 	if isForm(d) {
 		form, err := url.ParseQuery(string(d.Body))
 		if err != nil {
-			return &SignatureError{scheme, Malformed, "form", "the body is no form that can be read in one way only"}
+			return &SignatureError{scheme, Malformed, "form", "the body is not a form, or can be read in two ways"}
 		}
 		cl.parts = appendForm(cl.parts, form)
 		return nil
 	}
 	if !given && len(d.Body) > 0 {
-		return &SignatureError{scheme, Missing, "query.bodySHA256", "nothing signs this body: it is no form, and the URL has no bodySHA256"}
+		return &SignatureError{scheme, Missing, "query.bodySHA256", "this body is not signed: it is not a form, and the URL has no bodySHA256"}
 	}
 	return nil
 }

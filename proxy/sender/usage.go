@@ -46,7 +46,7 @@ func (u *Usage) Problems() []Remark {
 		all = append(all, Remark{"event_id", `"{preset}" needs a preset that reads the ID itself; give a template such as "{body.id}"`})
 	}
 	if u.OrderOfPreset && u.Preset != nil && u.Preset.Order == "" {
-		all = append(all, Remark{"order.preset", "is true, and of " + u.Preset.Name + ` it is not established where an event stands among the others; give order.by a template such as "{body.created}"`})
+		all = append(all, Remark{"order.preset", "is true, and the preset " + u.Preset.Name + ` has no order; give order.by a template such as "{body.created}"`})
 	}
 	if !u.Readable {
 		return all
@@ -83,7 +83,7 @@ func (u *Usage) warnSignature(warn func(path, format string, args ...any)) {
 	covers, c, documented := Covers(u.Signature), &u.Signature, DefaultTolerance(u.Signature.Scheme)
 	switch {
 	case covers.Time && c.Tolerance == 0 && documented > 0:
-		warn("verify.tolerance", "0s: no age check, so that whoever captured a delivery can send it again for ever; %s documents %s", c.Scheme, documented)
+		warn("verify.tolerance", "0s: no age check, so whoever captured a delivery can send it again for ever; %s documents %s", c.Scheme, documented)
 	case c.Timestamp != "" && c.Tolerance == 0:
 		warn("verify.timestamp", "has no effect without a tolerance: no age is checked; set verify.tolerance to what the sender documents, often 5m")
 	case !covers.Time && c.Tolerance > 0 && c.Tolerance != documented:
@@ -134,7 +134,7 @@ func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
 		warn("idempotency.retention", "%s: %s goes on trying for %s, and a retry after the retention runs the event again", u.Retention, p.Name, p.Facts.RetriesFor)
 	}
 	needed, what := u.UpstreamTimeout, "upstream.timeout"
-	if u.Strategy.Waits() { // duplicates and retried deliveries may wait, too: their outcome is recorded when they come again
+	if u.Strategy.Waits() { // duplicates and retried deliveries wait, too, but find the outcome when they come again
 		needed, what = needed+u.WaitTimeout, "lock.wait_timeout + upstream.timeout"
 	}
 	if p.Facts.Patience > 0 && needed > p.Facts.Patience && !u.ParksSlow {

@@ -63,7 +63,7 @@ type Config struct {
 var (
 	errNeedsSecret = errors.New("give secret_file or scheme: none")
 	errNeedsKey    = errors.New("give public_key_file or scheme: none")
-	errNeedsURL    = errors.New("give public_url: this sender signs the URL that it was given")
+	errNeedsURL    = errors.New("give public_url: this sender signs the URL that it calls")
 )
 
 // scheme describes how the deliveries of one sender are verified.
