@@ -48,8 +48,8 @@ func difference(t *testing.T, was, is string) string {
 
 func TestTheDifferenceInTheDocumentationIsTheRenderedOne(t *testing.T) {
 	got := difference(t, withoutData(before(t)), withoutData(rendered(t, kit.Deploy("kubernetes/example"))))
-	if got != kit.Fenced(t, "docs/kubernetes.md", "<summary>The rendered difference", "diff") {
-		t.Errorf("docs/kubernetes.md shows something else; what is rendered is\n%s", got)
+	if got != kit.Read(t, kit.Deploy("kubernetes/rendered.diff")) {
+		t.Errorf("deploy/kubernetes/rendered.diff shows something else; what is rendered is\n%s", got)
 	}
 }
 
