@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -46,7 +47,7 @@ func TestWhatIsAuditedIsKnownEverywhereTheNewestFirst(t *testing.T) {
 		})
 	}
 	for _, s := range []*Store{a, b} {
-		s.audits.finish(within(t, patience))
+		s.audits.Finish(within(t, patience))
 	}
 	for _, s := range []*Store{a, b} {
 		for _, limit := range []int{0, 1, 7} {
@@ -81,7 +82,7 @@ func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done"})
-	s.audits.finish(within(t, patience))
+	s.audits.Finish(within(t, patience))
 	got, err := e.Client.Get(within(t, patience), s.layout.Root+protocol.KindAudits, clientv3.WithPrefix())
 	if err != nil || len(got.Kvs) != 1 {
 		t.Fatal(got, err)
@@ -95,8 +96,8 @@ func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
 // writeAudits writes all that wait.
 func writeAudits(t *testing.T, s *Store) {
 	t.Helper()
-	for ctx := within(t, patience); s.audits.pending(); {
-		if !s.audits.write(ctx) {
+	for ctx := within(t, patience); s.audits.Pending(); {
+		if !s.audits.Write(ctx) {
 			t.Fatal("etcd does not take them")
 		}
 	}
@@ -105,7 +106,7 @@ func writeAudits(t *testing.T, s *Store) {
 func TestOfTooManyAuditsTheOldestGo(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	s.audits.most = 400
+	s.audits.Most = 400
 	start := time.Now()
 	const all = 500
 	for i := range all {
@@ -126,23 +127,23 @@ func TestAuditsThatEtcdDoesNotTakeNowAreWrittenLaterAndBounded(t *testing.T) {
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
-	s.audits.room = 500
+	s.audits.Room = 500
 	wire.Blackhole(true)
-	for i := range s.audits.room + 5 {
+	for i := range s.audits.Room + 5 {
 		s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
 	}
 	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond) // all of it passes: nothing answers
 	defer cancel()
-	if s.audits.write(short) || s.ShedAudits() != 5 {
+	if s.audits.Write(short) || s.ShedAudits() != 5 {
 		t.Fatalf("written through a black hole, or %d shed", s.ShedAudits())
 	}
 	wire.Blackhole(false)
 	ctx := within(t, patience)
-	for s.audits.pending() && ctx.Err() == nil {
-		s.audits.write(ctx)
+	for s.audits.Pending() && ctx.Err() == nil {
+		s.audits.Write(ctx)
 	}
-	if n, err := e.Count(ctx, s.layout.Root+protocol.KindAudits); err != nil || n != int64(s.audits.room) {
-		t.Errorf("%d are written, want %d: %v", n, s.audits.room, err)
+	if n, err := e.Count(ctx, s.layout.Root+protocol.KindAudits); err != nil || n != int64(s.audits.Room) {
+		t.Errorf("%d are written, want %d: %v", n, s.audits.Room, err)
 	}
 }
 
@@ -151,15 +152,15 @@ func TestLongAuditsAreKeptHoweverManyComeTogether(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	for i := range auditBatch {
+	for i := range history.AuditBatch {
 		s.Audited(idem.Audit{
 			At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: strings.Repeat("<", idem.MaxReason), Workflow: strings.Repeat("<", 2048),
 			Execution: idem.ExecutionID(fmt.Sprintf("exec_%d", i)),
 		})
 	}
-	s.audits.finish(within(t, patience))
-	if all := allAudits(t, s, idem.AuditQuery{}); len(all) != auditBatch {
-		t.Fatalf("%d of %d", len(all), auditBatch)
+	s.audits.Finish(within(t, patience))
+	if all := allAudits(t, s, idem.AuditQuery{}); len(all) != history.AuditBatch {
+		t.Fatalf("%d of %d", len(all), history.AuditBatch)
 	}
 }
 
@@ -172,7 +173,7 @@ func TestAuditsAndCopiesAreWrittenWhereEtcdTakesFewOperationsAtATime(t *testing.
 		s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
 		s.Duplicate(idem.ExecutionID(fmt.Sprint("exec_", i)), time.Hour)
 	}
-	s.audits.finish(within(t, patience))
+	s.audits.Finish(within(t, patience))
 	if all := allAudits(t, s, idem.AuditQuery{}); len(all) != 50 {
 		t.Errorf("%d of 50 audits", len(all))
 	}

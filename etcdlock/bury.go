@@ -19,7 +19,7 @@ func (s *core) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	if s.holds(l.Execution) {
 		return false, nil // ours, and on its way to the next session
 	}
-	if parked(l) {
+	if l.IsParked() {
 		return false, nil // it is carried on, not buried
 	}
 	if !protocol.IsHold(l.Alive) {
@@ -46,15 +46,12 @@ func (s *core) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	}
 }
 
-// parked reports whether l is the lock of a parked execution, which no death ends.
-func parked(l *idem.Lock) bool { return l.Parked != nil && !l.Cooling }
-
 // Bury implements idem.Ledger.
 func (s *Ledger) Bury(ctx context.Context, dead *idem.Lock) error { return s.bury(ctx, dead) }
 
 // bury ends the execution of a dead lock, for as long as ctx and the Store live.
 func (s *core) bury(ctx context.Context, dead *idem.Lock) error {
-	if s.holds(dead.Execution) || parked(dead) {
+	if s.holds(dead.Execution) || dead.IsParked() {
 		return nil
 	}
 	if !s.tasks.Enter() {

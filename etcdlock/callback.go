@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -44,17 +45,17 @@ func howItEnded(r *idem.Record) error {
 
 // current is the lock that cb may speak for, alive as far as this process knows; with idem.ErrCancelled where it was asked to stop. Other
 // errors are those of a callback; the execution comes with them where cb is its own.
-func (s *Control) current(ctx context.Context, cb *idem.Callback) (*executionState, *idem.Found, error) {
-	scope, err := s.scopeOf(ctx, cb.Execution)
+func (s *Control) current(ctx context.Context, cb *idem.Callback) (*history.State, *idem.Found, error) {
+	scope, err := s.Scope(ctx, cb.Execution)
 	if err != nil {
 		return nil, nil, err
 	}
 	for {
-		at, err := s.stateOf(ctx, cb.Execution, scope)
+		at, err := s.State(ctx, cb.Execution, scope)
 		if err != nil {
 			return nil, nil, err
 		}
-		found, err := at.found()
+		found, err := at.Found()
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -86,7 +87,7 @@ func (s *Control) current(ctx context.Context, cb *idem.Callback) (*executionSta
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Duration) (found *idem.Found, err error) {
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		var at *executionState
+		var at *history.State
 		at, found, err = s.current(ctx, &cb)
 		switch {
 		case errors.Is(err, idem.ErrStoreUnavailable):
@@ -111,7 +112,7 @@ func (s *Control) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Dura
 }
 
 // beat puts the hold of at on a new lease, for left at most. Without an answer, and after a refusal, found is nil.
-func (s *Control) beat(ctx context.Context, at *executionState, ttl, left time.Duration) (found *idem.Found, err error) {
+func (s *Control) beat(ctx context.Context, at *history.State, ttl, left time.Duration) (found *idem.Found, err error) {
 	if ttl == 0 {
 		ttl = at.Lock.HoldTTL
 	}
@@ -119,14 +120,14 @@ func (s *Control) beat(ctx context.Context, at *executionState, ttl, left time.D
 	if err != nil {
 		return nil, err
 	}
-	r := commit.NewRequest(at.keys.L, protocol.Heartbeat(at.keys, protocol.Seen{Created: at.Lock.Created, H: at.h}, alive), len(alive.Value))
+	r := commit.NewRequest(at.Keys.L, protocol.Heartbeat(at.Keys, protocol.Seen{Created: at.Lock.Created, H: at.Hold}, alive), len(alive.Value))
 	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease}, true
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
 		return nil, err
 	}
 	// Nothing that is still on its way can use the lease before: it would compare the revision of the hold that was on it.
-	s.dropLater(at.lease)
+	s.dropLater(at.HoldLease)
 	kv := protocol.First(answer.Responses[1]) // after the write
 	if kv == nil {
 		return nil, nil
@@ -136,7 +137,7 @@ func (s *Control) beat(ctx context.Context, at *executionState, ttl, left time.D
 		return nil, unavailable(err)
 	}
 	l.HoldUntil = until
-	found = &idem.Found{Lock: l, Revision: answer.Revision, Duplicates: at.duplicates}
+	found = &idem.Found{Lock: l, Revision: answer.Revision, Duplicates: at.Duplicates}
 	if l.Cancel != nil {
 		return found, idem.ErrCancelled
 	}
@@ -148,7 +149,7 @@ func (s *Control) beat(ctx context.Context, at *executionState, ttl, left time.D
 // idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Final) (found *idem.Found, err error) {
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		var at *executionState
+		var at *history.State
 		at, found, err = s.current(ctx, &cb)
 		switch {
 		case errors.Is(err, idem.ErrStoreUnavailable):
@@ -160,11 +161,11 @@ func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Fin
 		record, err := h.settle(ctx, ending{endOf(at.Lock, final, s.clock.Now()), true}, nil)
 		switch {
 		case errors.Is(err, idem.ErrLockLost) && record != nil:
-			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}, howItEnded(record)
+			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.Duplicates}, howItEnded(record)
 		case err != nil:
 			found = nil
 		default:
-			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.duplicates}
+			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.Duplicates}
 			if at.Lock.Held { // otherwise the first answer is under way, and its delivery tells
 				s.ended(record, true)
 			}
@@ -185,8 +186,8 @@ func (s *core) ended(record *idem.Record, recorded bool) {
 }
 
 // onBehalf is a lock that somebody elsewhere has, for what only its holder may do. Its record is told apart from all others.
-func (s *Control) onBehalf(at *executionState) *owned {
-	h := newOwned(s.core, *at.Lock, at.keys, nil)
+func (s *Control) onBehalf(at *history.State) *owned {
+	h := newOwned(s.core, *at.Lock, at.Keys, nil)
 	h.writer, h.worked, h.ending = newSessionName(), true, true
 	return h
 }

@@ -77,7 +77,7 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 		return nil, unavailable(err)
 	}
 	k := t.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: t.scope}})
-	answers, _, err := t.read(ctx, clientv3.OpGet(k.L), clientv3.OpGet(k.W, clientv3.WithFirstCreate()...))
+	answers, _, err := t.pool.Read(ctx, clientv3.OpGet(k.L), clientv3.OpGet(k.W, clientv3.WithFirstCreate()...))
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -115,9 +115,9 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 func (t *taking) inLock(ctx context.Context, session *session, l *idem.Lock) (*idem.Taken, error) {
 	own := l.Alive == protocol.SessionAlive(session.name) // an adoption that came after its carrier had let go
 	switch {
-	case parked(l) && (l.Parked.Blocked != "" && l.Cancel == nil && !t.lines.isOld(l.Execution) || !t.mine(l.Route)): // it waits for a person, or for another process
+	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.lines.isOld(l.Execution) || !t.mine(l.Route)): // it waits for a person, or for another process
 		return nil, nil
-	case !parked(l), t.holds(l.Execution), t.live.has(l.Alive) && !own:
+	case !l.IsParked(), t.holds(l.Execution), t.live.has(l.Alive) && !own:
 		t.behind = l.Alive
 		return nil, nil
 	}
@@ -141,7 +141,7 @@ type around struct {
 
 func (t *taking) around(ctx context.Context, l *idem.Lock) (a around, err error) {
 	k := t.layout.Keys(l)
-	answers, _, err := t.read(ctx, clientv3.OpGet(k.I, clientv3.WithKeysOnly()), clientv3.OpGet(k.G, clientv3.WithKeysOnly()), clientv3.OpGet(k.R))
+	answers, _, err := t.pool.Read(ctx, clientv3.OpGet(k.I, clientv3.WithKeysOnly()), clientv3.OpGet(k.G, clientv3.WithKeysOnly()), clientv3.OpGet(k.R))
 	if err != nil {
 		return a, unavailable(err)
 	}
@@ -312,7 +312,7 @@ func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, erro
 }
 
 func (s *core) request(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
-	answers, _, err := s.read(ctx, clientv3.OpGet(s.layout.Request(id)))
+	answers, _, err := s.pool.Read(ctx, clientv3.OpGet(s.layout.Request(id)))
 	if err != nil {
 		return nil, unavailable(err)
 	}

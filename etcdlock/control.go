@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -66,7 +67,7 @@ func (s *Control) news(ctx context.Context) (protocol.Leased, error) {
 // before: it had been asked already, and stays as it was first asked; only that it is for good may be added while it runs. The error is
 // idem.ErrFinished, with how it ended, idem.ErrMoved, with where it is, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error) {
-	scope, err := s.scopeOf(ctx, id)
+	scope, err := s.Scope(ctx, id)
 	if err != nil {
 		return nil, false, err
 	}
@@ -89,11 +90,11 @@ type asking struct {
 }
 
 func (a *asking) try(ctx context.Context) (bool, error) {
-	at, err := a.store.stateOf(ctx, a.id, a.scope)
+	at, err := a.store.State(ctx, a.id, a.scope)
 	if err != nil {
 		return false, err
 	}
-	if a.found, err = at.found(); err != nil {
+	if a.found, err = at.Found(); err != nil {
 		return true, err
 	}
 	switch {
@@ -105,7 +106,7 @@ func (a *asking) try(ctx context.Context) (bool, error) {
 		return true, a.ended(at)
 	case a.cancel.Skip && at.Lock.Parked == nil:
 		return true, idem.ErrNotParked
-	case at.uncarried:
+	case at.Orphaned:
 		return a.endUncarried(ctx, at)
 	case at.Lock.Cancel != nil && (at.Lock.Cancel.Final || !a.cancel.Final):
 		a.before = !a.mine(at.Lock.Cancel)
@@ -114,14 +115,14 @@ func (a *asking) try(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	if !a.found.Lock.Dead && !at.uncarried {
+	if !a.found.Lock.Dead && !at.Orphaned {
 		return true, nil
 	}
 	return false, a.store.bury(ctx, a.found.Lock) // and read how it ended
 }
 
 // done reports whether this very cancel is what has moved it: an attempt whose answer got lost.
-func (a *asking) done(at *executionState) bool {
+func (a *asking) done(at *history.State) bool {
 	if l := a.found.Lock; l != nil {
 		return l.Cancel != nil && a.mine(l.Cancel)
 	}
@@ -134,7 +135,7 @@ func (a *asking) mine(c *idem.Cancel) bool {
 }
 
 // ask puts the cancel into the lock.
-func (a *asking) ask(ctx context.Context, at *executionState) (bool, error) {
+func (a *asking) ask(ctx context.Context, at *history.State) (bool, error) {
 	next := *at.Lock
 	asked := a.cancel
 	if next.Cancel != nil { // it becomes final
@@ -150,29 +151,29 @@ func (a *asking) ask(ctx context.Context, at *executionState) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r := commit.NewRequest(at.keys.L, protocol.Cancel(at.keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, news), len(value))
+	r := commit.NewRequest(at.Keys.L, protocol.Cancel(at.Keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, news), len(value))
 	r.SharedLease = news.Lease
 	answer, applied, err := a.store.change(ctx, r)
 	if !applied {
 		return false, err
 	}
 	next.Revision = answer.Revision
-	a.found = &idem.Found{Lock: &next, Revision: answer.Revision, Duplicates: at.duplicates}
+	a.found = &idem.Found{Lock: &next, Revision: answer.Revision, Duplicates: at.Duplicates}
 	return true, nil
 }
 
 // endWaiting takes the execution out of the queue.
-func (a *asking) endWaiting(ctx context.Context, at *executionState) (bool, error) {
+func (a *asking) endWaiting(ctx context.Context, at *history.State) (bool, error) {
 	if a.cancel.Skip && at.Copied.Parked == nil {
 		return true, idem.ErrNotParked
 	}
 	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.Now(), Abort: &a.cancel})
 	r, err := a.store.ending(ctx, at.Copied, record, a.writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if at.Copied.Parked != nil {
-			return protocol.EndParkedPlace(at.keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec, letterOf(at.Copied, record))
+			return protocol.EndParkedPlace(at.Keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec, letterOf(at.Copied, record))
 		}
-		return protocol.CancelWaiting(at.keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec)
-	}, at.keys)
+		return protocol.CancelWaiting(at.Keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec)
+	}, at.Keys)
 	if err != nil {
 		return false, err
 	}
@@ -187,13 +188,13 @@ func (a *asking) endWaiting(ctx context.Context, at *executionState) (bool, erro
 	return true, nil
 }
 
-func (a *asking) over(record *idem.Record, answer commit.Reply, at *executionState) {
+func (a *asking) over(record *idem.Record, answer commit.Reply, at *history.State) {
 	record.Revision = answer.Revision
-	a.found = &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.duplicates}
+	a.found = &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.Duplicates}
 }
 
 // ended tells an execution that ended because of a cancel, this one or an earlier one, from one that ended otherwise.
-func (a *asking) ended(at *executionState) error {
+func (a *asking) ended(at *history.State) error {
 	r := a.found.Record
 	switch {
 	case a.cancel.Skip && r != nil && r.Error != nil && r.Error.Code == protocol.CodeSkipped:
@@ -215,17 +216,17 @@ func (a *asking) ended(at *executionState) error {
 // forgotten, and it stays known for 30 days that by did. The error is idem.ErrAlive where the execution, or another one of the event, has not ended; idem.ErrSuperseded,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel) (found *idem.Found, err error) {
-	scope, err := s.scopeOf(ctx, id)
+	scope, err := s.Scope(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	var forgotten *idem.Found
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := s.stateOf(ctx, id, scope)
+		at, err := s.State(ctx, id, scope)
 		if err != nil {
 			return false, err
 		}
-		found, err = at.found()
+		found, err = at.Found()
 		switch {
 		case forgotten != nil && errors.Is(err, idem.ErrNoExecution): // an attempt whose answer got lost
 			found = forgotten
@@ -241,7 +242,7 @@ func (s *Control) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cance
 		if err != nil {
 			return false, err
 		}
-		k, mark := at.keys, protocol.MarkOf(&found.Record.Entry)
+		k, mark := at.Keys, protocol.MarkOf(&found.Record.Entry)
 		k.M = s.layout.Mark(scope.Workflow, found.Record.Order)
 		r := commit.NewRequest(k.L, protocol.Forget(k, protocol.Seen{Prev: at.Prev}, news, mark), len(news.Value)+len(mark))
 		r.SharedLease = news.Lease
@@ -254,13 +255,13 @@ func (s *Control) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cance
 	})
 	if err == nil {
 		rec := found.Record
-		s.duplicates.forgot(&rec.Entry, idem.Forgotten{Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: by.By, Reason: by.Reason, At: by.At})
+		s.duplicates.Forgot(&rec.Entry, idem.Forgotten{Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: by.By, Reason: by.Reason, At: by.At})
 	}
 	return found, err
 }
 
 // refuseAlive refuses to forget what has not ended. Who is dead is buried first, as everywhere.
-func (s *Control) refuseAlive(ctx context.Context, at *executionState, event idem.Key) (bool, error) {
+func (s *Control) refuseAlive(ctx context.Context, at *history.State, event idem.Key) (bool, error) {
 	runs := at.CopyRuns(event)
 	if runs == nil {
 		return true, idem.ErrAlive
@@ -279,7 +280,7 @@ func (s *Control) refuseAlive(ctx context.Context, at *executionState, event ide
 // its record is ABORTED with an unknown outcome. A lock that cools is free at once. It returns the execution's record. The error is
 // idem.ErrNoLock, idem.ErrLockLost where another execution has the lock, or idem.ErrStoreUnavailable.
 func (s *Control) ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, by idem.Cancel) (found *idem.Found, err error) {
-	scope, err := s.scopeOf(ctx, id)
+	scope, err := s.Scope(ctx, id)
 	switch {
 	case errors.Is(err, idem.ErrNoExecution), err == nil && scope.Workflow != workflow:
 		scope = idem.Scope{Workflow: workflow}
@@ -289,20 +290,20 @@ func (s *Control) ForceRelease(ctx context.Context, workflow string, id idem.Exe
 	by.At, by.Forced = by.At.UTC().Round(time.Millisecond), true
 	writer := newSessionName()
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := s.stateOf(ctx, id, scope)
+		at, err := s.State(ctx, id, scope)
 		switch {
 		case err != nil:
 			return false, err
 		case at.Ended(id) != nil && at.Writer == writer: // an attempt whose answer got lost
-			found = &idem.Found{Record: at.Record, Revision: at.Revision, Duplicates: at.duplicates}
+			found = &idem.Found{Record: at.Record, Revision: at.Revision, Duplicates: at.Duplicates}
 			return true, nil
 		case at.Lock == nil:
 			return true, idem.ErrNoLock
 		case at.Lock.Execution != id:
 			return true, idem.ErrLockLost
 		case at.Lock.Cooling:
-			found, _ = at.found() // its record may have been forgotten
-			_, applied, err := s.change(ctx, commit.NewRequest(at.keys.L, protocol.ForceReleaseCooling(at.keys, protocol.Seen{L: at.Lock.Revision}), 0).AddSlots(at.keys))
+			found, _ = at.Found() // its record may have been forgotten
+			_, applied, err := s.change(ctx, commit.NewRequest(at.Keys.L, protocol.ForceReleaseCooling(at.Keys, protocol.Seen{L: at.Lock.Revision}), 0).AddSlots(at.Keys))
 			return applied, err
 		}
 		var applied bool
@@ -312,9 +313,9 @@ func (s *Control) ForceRelease(ctx context.Context, workflow string, id idem.Exe
 	return found, err
 }
 
-func (s *Control) force(ctx context.Context, at *executionState, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
+func (s *Control) force(ctx context.Context, at *history.State, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
 	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: s.clock.Now(), Abort: by})
-	record.RequestKept = parked(at.Lock)
+	record.RequestKept = at.Lock.IsParked()
 	news, err := s.news(ctx)
 	if err != nil {
 		return nil, false, err
@@ -322,11 +323,11 @@ func (s *Control) force(ctx context.Context, at *executionState, by *idem.Cancel
 	free := *at.Lock
 	free.ReleaseDelay = 0 // whoever forces wants it free
 	r, err := s.ending(ctx, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
-		if parked(at.Lock) {
-			return protocol.ForceReleaseParked(at.keys, protocol.Seen{L: at.Lock.Revision}, rec, news, *letterOf(at.Lock, record))
+		if at.Lock.IsParked() {
+			return protocol.ForceReleaseParked(at.Keys, protocol.Seen{L: at.Lock.Revision}, rec, news, *letterOf(at.Lock, record))
 		}
-		return protocol.ForceRelease(at.keys, protocol.Seen{L: at.Lock.Revision}, rec, news)
-	}, at.keys)
+		return protocol.ForceRelease(at.Keys, protocol.Seen{L: at.Lock.Revision}, rec, news)
+	}, at.Keys)
 	if err != nil {
 		return nil, false, err
 	}
@@ -336,5 +337,5 @@ func (s *Control) force(ctx context.Context, at *executionState, by *idem.Cancel
 	}
 	record.Revision = answer.Revision
 	s.ended(record, true)
-	return &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.duplicates}, true, nil
+	return &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.Duplicates}, true, nil
 }

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -18,15 +19,15 @@ import (
 // What people do with parked executions and dead letters, at any process.
 
 // endUncarried ends a parked execution that no process has, in the name of who cancels or skips it.
-func (a *asking) endUncarried(ctx context.Context, at *executionState) (bool, error) {
+func (a *asking) endUncarried(ctx context.Context, at *history.State) (bool, error) {
 	l := *at.Lock
 	if l.Cancel == nil {
 		l.Cancel = &a.cancel
 	}
 	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: a.store.clock.Now(), Abort: l.Cancel})
 	r, err := a.store.ending(ctx, &l, record, a.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
-		return protocol.EndUncarried(at.keys, protocol.Seen{L: l.Revision}, rec, cool, letterOf(&l, record))
-	}, at.keys)
+		return protocol.EndUncarried(at.Keys, protocol.Seen{L: l.Revision}, rec, cool, letterOf(&l, record))
+	}, at.Keys)
 	if err != nil {
 		return false, err
 	}
@@ -53,16 +54,16 @@ func (s *Control) Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel) 
 // goes on waiting for them. The error is idem.ErrNotParked, idem.ErrFinished with how it ended, idem.ErrCancelled, idem.ErrNoExecution or
 // idem.ErrStoreUnavailable.
 func (s *Control) RunNow(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
-	scope, err := s.scopeOf(ctx, id)
+	scope, err := s.Scope(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := s.stateOf(ctx, id, scope)
+		at, err := s.State(ctx, id, scope)
 		if err != nil {
 			return false, err
 		}
-		found, err = at.found()
+		found, err = at.Found()
 		switch {
 		case err != nil:
 			return true, err
@@ -71,7 +72,7 @@ func (s *Control) RunNow(ctx context.Context, id idem.ExecutionID) (found *idem.
 		case found.Lock.Parked == nil:
 			return true, idem.ErrNotParked
 		case found.Place:
-			s.lines.ripenLock(at.keys.L)
+			s.lines.ripenLock(at.Keys.L)
 			return true, nil
 		case found.Lock.Cancel != nil:
 			return true, idem.ErrCancelled
@@ -83,7 +84,7 @@ func (s *Control) RunNow(ctx context.Context, id idem.ExecutionID) (found *idem.
 }
 
 // runNow returns nil where things have changed, or where nobody knows.
-func (s *Control) runNow(ctx context.Context, at *executionState) (*idem.Found, error) {
+func (s *Control) runNow(ctx context.Context, at *history.State) (*idem.Found, error) {
 	next, p := *at.Lock, *at.Lock.Parked
 	p.Blocked, p.NextAttempt = "", time.Time{}
 	next.Parked = &p
@@ -96,21 +97,21 @@ func (s *Control) runNow(ctx context.Context, at *executionState) (*idem.Found, 
 		return nil, err
 	}
 	index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
-	r := commit.NewRequest(at.keys.L, protocol.RunNow(at.keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, index, age), len(value))
+	r := commit.NewRequest(at.Keys.L, protocol.RunNow(at.Keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, index, age), len(value))
 	r.SharedLease = age.Lease
 	answer, applied, err := s.change(ctx, r)
 	if !applied {
 		return nil, err
 	}
 	next.Revision = answer.Revision
-	return &idem.Found{Lock: &next, Revision: answer.Revision, Duplicates: at.duplicates}, nil
+	return &idem.Found{Lock: &next, Revision: answer.Revision, Duplicates: at.Duplicates}, nil
 }
 
 // Rerun lets the event of an ended execution run again whose request was kept: a new execution, the last of its line. The error is
 // idem.ErrNoRequest, idem.ErrRequestUnavailable, idem.ErrAlive where the event waits or runs, idem.ErrCancelled where it was cancelled for good,
 // idem.ErrSuperseded, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
-	scope, err := s.scopeOf(ctx, id)
+	scope, err := s.Scope(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -118,16 +119,16 @@ func (s *Control) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.F
 	_, _ = rand.Read(random[:]) // never fails
 	next := idem.NewExecutionID(scope.Workflow, scope.Key, random)
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := s.stateOf(ctx, id, scope)
+		at, err := s.State(ctx, id, scope)
 		if err != nil {
 			return false, err
 		}
-		at.id = next // an attempt whose answer got lost
-		if found, err = at.found(); err == nil {
+		at.ID = next // an attempt whose answer got lost
+		if found, err = at.Found(); err == nil {
 			return true, nil
 		}
-		at.id = id
-		found, err = at.found()
+		at.ID = id
+		found, err = at.Found()
 		switch {
 		case err != nil:
 			return true, err
@@ -147,8 +148,8 @@ func (s *Control) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.F
 }
 
 // rerun returns nil where things have changed, or where nobody knows.
-func (s *Control) rerun(ctx context.Context, at *executionState, next idem.ExecutionID) (*idem.Found, error) {
-	answers, _, err := s.read(ctx, clientv3.OpGet(at.keys.R), clientv3.OpGet(at.keys.P))
+func (s *Control) rerun(ctx context.Context, at *history.State, next idem.ExecutionID) (*idem.Found, error) {
+	answers, _, err := s.pool.Read(ctx, clientv3.OpGet(at.Keys.R), clientv3.OpGet(at.Keys.P))
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +182,7 @@ func (s *Control) rerun(ctx context.Context, at *executionState, next idem.Execu
 	}
 	k := s.layout.Keys(l)
 	seen := protocol.Seen{L: at.LockRevision(), O: at.OtherRevision(), Prev: at.Prev}
-	r := commit.NewRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.keys), len(value)+len(kept.Value)).AddOtherLock(k, l)
+	r := commit.NewRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.Keys), len(value)+len(kept.Value)).AddOtherLock(k, l)
 	r.SharedLease = keep.Age.Lease
 	answer, applied, err := s.change(ctx, r)
 	if !applied {

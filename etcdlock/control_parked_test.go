@@ -11,6 +11,7 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -325,13 +326,13 @@ func TestTheListOfWhatIsParkedHasAllOfItPageByPage(t *testing.T) {
 func TestTheListOfWhatIsParkedHasEachOnceWhereItIsReadInParts(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	const parked = lockBatch + 20
+	const parked = history.LockBatch + 20
 	for i := range parked {
 		l := parkedLock(fmt.Sprint("w", i), "event")
 		mustPark(t, s, l, 0)
 	}
 	seen := map[idem.ExecutionID]int{}
-	for q := (idem.ParkedQuery{Limit: maxPage}); ; {
+	for q := (idem.ParkedQuery{Limit: history.MaxPage}); ; {
 		page, err := s.ParkedEntries(within(t, patience), q)
 		if err != nil {
 			t.Fatal(err)

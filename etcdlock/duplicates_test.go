@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -85,7 +86,7 @@ func TestCopiesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	a := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
 	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	ids := make([]idem.ExecutionID, 3*countBatch)
+	ids := make([]idem.ExecutionID, 3*history.CountBatch)
 	for i := range ids {
 		ids[i] = lockFor("w", fmt.Sprint(i)).Execution
 		a.Duplicate(ids[i], time.Hour)
@@ -93,7 +94,7 @@ func TestCopiesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 	wire.Blackhole(true)
 	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond) // all of it passes: nothing answers
 	defer cancel()
-	if a.duplicates.write(short) {
+	if a.duplicates.Write(short) {
 		t.Fatal("written through a black hole")
 	}
 	for _, id := range ids {
@@ -101,15 +102,15 @@ func TestCopiesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 	}
 	wire.Blackhole(false)
 	ctx := within(t, patience)
-	for a.duplicates.pending() && ctx.Err() == nil {
-		a.duplicates.write(ctx)
+	for a.duplicates.Pending() && ctx.Err() == nil {
+		a.duplicates.Write(ctx)
 	}
 	for _, id := range ids {
-		answers, _, err := b.read(ctx, b.readCounts(id))
+		answers, _, err := b.pool.Read(ctx, b.ReadCounts(id))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := b.duplicates.of(id, answers[0].GetResponseRange().Kvs); n != 2 {
+		if n := b.duplicates.Count(id, answers[0].GetResponseRange().Kvs); n != 2 {
 			t.Fatalf("%d copies", n)
 		}
 	}
@@ -127,13 +128,13 @@ func TestACopyThatComesDuringAWriteThatFailsIsWrittenWithTheOthers(t *testing.T)
 	}
 	a.Duplicate(ids[0], time.Hour)
 	ctx := within(t, patience)
-	if !a.duplicates.write(ctx) { // and there is a lease
+	if !a.duplicates.Write(ctx) { // and there is a lease
 		t.Fatal("not written")
 	}
 	a.Duplicate(ids[0], time.Hour)
 	left := wire.SwallowRequest(string(ids[0]))
 	done := make(chan struct{})
-	go func() { defer close(done); a.duplicates.write(ctx) }()
+	go func() { defer close(done); a.duplicates.Write(ctx) }()
 	<-left
 	a.Duplicate(ids[0], time.Hour)
 	<-done
@@ -142,7 +143,7 @@ func TestACopyThatComesDuringAWriteThatFailsIsWrittenWithTheOthers(t *testing.T)
 	for _, id := range ids[1:] {
 		a.Duplicate(id, time.Hour)
 	}
-	eventually(t, "all of them are written", func() bool { return a.duplicates.write(ctx) && !a.duplicates.pending() })
+	eventually(t, "all of them are written", func() bool { return a.duplicates.Write(ctx) && !a.duplicates.Pending() })
 	for i, id := range ids {
 		if f := countOf(t, b, id); f != []int64{3, 1, 1}[i] {
 			t.Errorf("%d: %d copies", i, f)
@@ -153,11 +154,11 @@ func TestACopyThatComesDuringAWriteThatFailsIsWrittenWithTheOthers(t *testing.T)
 // countOf is how many copies of an execution a process reads.
 func countOf(tb testing.TB, s *Store, id idem.ExecutionID) int64 {
 	tb.Helper()
-	answers, _, err := s.read(within(tb, patience), s.readCounts(id))
+	answers, _, err := s.pool.Read(within(tb, patience), s.ReadCounts(id))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return s.duplicates.of(id, answers[0].GetResponseRange().Kvs)
+	return s.duplicates.Count(id, answers[0].GetResponseRange().Kvs)
 }
 
 func TestTheTalliesOfAProcessAreBoundedAndNothingWrittenIsLostWithThem(t *testing.T) {
@@ -166,21 +167,20 @@ func TestTheTalliesOfAProcessAreBoundedAndNothingWrittenIsLostWithThem(t *testin
 	id := endedNow(t, s, "event")
 	s.Duplicate(id, time.Hour)
 	ctx := within(t, patience)
-	if !s.duplicates.write(ctx) && s.duplicates.pending() {
-		t.Fatal("not written")
+	s.duplicates.Most = 10
+	for i := range s.duplicates.Most - 1 {
+		s.Duplicate(idem.ExecutionID(fmt.Sprint("exec_", i)), time.Hour)
 	}
-	for i := range maxTallies - 1 { // as if written
-		s.duplicates.mu.Lock()
-		s.duplicates.tallies[fmt.Sprint(i)] = &tally{n: 1}
-		s.duplicates.mu.Unlock()
+	for s.duplicates.Pending() && ctx.Err() == nil {
+		s.duplicates.Write(ctx)
 	}
 	s.Duplicate("exec_of_another", time.Hour)
-	if n := len(s.duplicates.tallies); n != 1 {
+	if n := s.duplicates.Counted(); n != 1 {
 		t.Fatalf("%d tallies", n)
 	}
 	s.Duplicate(id, time.Hour)
-	for s.duplicates.pending() && ctx.Err() == nil {
-		s.duplicates.write(ctx)
+	for s.duplicates.Pending() && ctx.Err() == nil {
+		s.duplicates.Write(ctx)
 	}
 	if f := mustFind(t, s, id); f.Duplicates != 2 {
 		t.Errorf("%d copies", f.Duplicates)
@@ -195,8 +195,8 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 	leases := map[int64]bool{}
 	for range 5 {
 		s.Duplicate(id, time.Hour)
-		for s.duplicates.pending() && ctx.Err() == nil {
-			s.duplicates.write(ctx)
+		for s.duplicates.Pending() && ctx.Err() == nil {
+			s.duplicates.Write(ctx)
 		}
 		got, err := e.Client.Get(ctx, s.layout.Counts(id), clientv3.WithPrefix())
 		if err != nil || len(got.Kvs) != 1 || got.Kvs[0].Lease == 0 {
@@ -214,8 +214,8 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 		}
 	}
 	s.Duplicate(id, time.Hour)
-	for s.duplicates.pending() && ctx.Err() == nil {
-		s.duplicates.write(ctx)
+	for s.duplicates.Pending() && ctx.Err() == nil {
+		s.duplicates.Write(ctx)
 	}
 	if n, err := e.Count(ctx, strings.TrimSuffix(s.layout.Counts(id), "/")); err != nil || n != 1 {
 		t.Errorf("%d counts: %v", n, err)
@@ -228,10 +228,11 @@ func TestCountingNeverBlocksWithoutAnEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range maxTallies + 10 {
+	s.duplicates.Most = 100
+	for i := range s.duplicates.Most + 10 {
 		s.Duplicate(idem.ExecutionID(fmt.Sprint(i)), time.Hour)
 	}
-	if n := len(s.duplicates.tallies); n != maxTallies {
+	if n := s.duplicates.Counted(); n != s.duplicates.Most {
 		t.Errorf("%d tallies", n)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -281,12 +282,12 @@ func TestArrivalsOfEventsWithLongNamesAreKeptHoweverManyComeTogether(t *testing.
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	for i := range countBatch {
+	for i := range history.CountBatch {
 		l := lockFor(strings.Repeat("<", 2040), fmt.Sprint(i))
 		s.Arrived(l.Scope, "r", strings.Repeat("<", 2040), idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
-	s.duplicates.finish(within(t, patience))
-	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindArrivals); err != nil || n != countBatch {
-		t.Fatalf("%d of %d, %v", n, countBatch, err)
+	s.duplicates.Finish(within(t, patience))
+	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindArrivals); err != nil || n != history.CountBatch {
+		t.Fatalf("%d of %d, %v", n, history.CountBatch, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -131,16 +132,16 @@ func TestAmongManyOfOneWorkflowAnExecutionIsFound(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	var ids []idem.ExecutionID
-	for i := range 3 * findValues { // strategy none: each event has a lock of its own, and all of them are read where only one is meant
+	for i := range 3 * history.FindValues { // strategy none: each event has a lock of its own, and all of them are read where only one is meant
 		l := lockFor("w", fmt.Sprintf("event %d", i))
 		l.Scope.PerEvent = true
 		ids = append(ids, mustClaim(t, s, l, 0).Lock().Execution)
 	}
-	for i := range 3 * findValues {
+	for i := range 3 * history.FindValues {
 		ids = append(ids, mustEnqueue(t, s, lockFor("w", fmt.Sprintf("waiting %d", i))).execution)
 	}
 	for i, id := range ids {
-		if f := mustFind(t, s, id); f.Lock == nil || f.Lock.Execution != id || f.Place != (i >= 3*findValues) {
+		if f := mustFind(t, s, id); f.Lock == nil || f.Lock.Execution != id || f.Place != (i >= 3*history.FindValues) {
 			t.Fatalf("%d: %+v", i, f)
 		}
 	}
@@ -152,7 +153,7 @@ func TestAForgedHashFindsNothing(t *testing.T) {
 	l := lockFor("w", "event")
 	// Another workflow and another event whose hashes are those of l, as somebody could make them.
 	forged := lockFor("other", "x")
-	for i := range 2 * findValues {
+	for i := range 2 * history.FindValues {
 		forged.Scope.Key = l.Scope.Key[:17] + idem.Key(fmt.Sprintf("%032x", i))
 		value, err := protocol.EncodeLock(&forged)
 		if err != nil {

@@ -75,7 +75,7 @@ func (s *core) tryLookBack(ctx context.Context, k protocol.Keys, id idem.Executi
 	if err != nil {
 		return orCompacted(err)
 	}
-	answers, _, err := s.read(ctx, clientv3.OpGet(k.I, clientv3.WithRev(left)))
+	answers, _, err := s.pool.Read(ctx, clientv3.OpGet(k.I, clientv3.WithRev(left)))
 	if err != nil {
 		return orCompacted(err)
 	}

@@ -77,7 +77,7 @@ func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []st
 // stillRuns reads the lock and what proves its owner alive.
 func (s *Control) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, error) {
 	k := s.layout.Keys(l)
-	answers, _, err := s.read(ctx, clientv3.OpGet(k.L), clientv3.OpGet(k.A, clientv3.WithKeysOnly()))
+	answers, _, err := s.pool.Read(ctx, clientv3.OpGet(k.L), clientv3.OpGet(k.A, clientv3.WithKeysOnly()))
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func (h *holdings) run(ctx context.Context) {
 // look counts. What it cannot read now stays as it was.
 func (h *holdings) look(ctx context.Context) {
 	prefix := h.control.layout.Root + protocol.KindHolds
-	answers, _, err := h.control.read(ctx, clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
+	answers, _, err := h.control.pool.Read(ctx, clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
 	if err != nil {
 		return
 	}

@@ -92,7 +92,7 @@ func (h *hub) subscribe(revision int64, keys []string) *news {
 	defer h.mu.Unlock()
 	if !h.watching {
 		h.watching, h.from = true, revision
-		poke(h.wanted)
+		link.Wake(h.wanted)
 	}
 	if revision < h.from {
 		return nil
@@ -133,7 +133,7 @@ func (h *hub) forgetLocked(n *news) {
 	if n.keys != nil {
 		n.keys = nil
 		if h.n--; h.n == 0 {
-			poke(h.idle)
+			link.Wake(h.idle)
 		}
 	}
 }
@@ -276,11 +276,4 @@ func (h *hub) broke() {
 func (h *hub) resetLocked() {
 	h.watching, h.order = false, nil
 	clear(h.recent)
-}
-
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

@@ -44,7 +44,7 @@ func newReplacing(s *core, l *idem.Lock) *replacing {
 // execution, by what their order says: then this one is not to wait.
 func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (newer *idem.Lock, err error) {
 	newest := append(clientv3.WithLastCreate(), clientv3.WithLimit(newestRead))
-	answers, _, err := r.store.read(ctx, clientv3.OpGet(k.W, newest...))
+	answers, _, err := r.store.pool.Read(ctx, clientv3.OpGet(k.W, newest...))
 	if err != nil {
 		return nil, err
 	}

@@ -27,12 +27,12 @@ func (p *lines) sweepRound(ctx context.Context) {
 // too, and nothing changes either: so they have one revision as long as they belong together.
 func (p *lines) sweepLetters(ctx context.Context) error {
 	s := p.store
-	for some := range slices.Chunk(p.deadLetters(), readOps) {
+	for some := range slices.Chunk(p.deadLetters(), link.MaxReads) {
 		ops := make([]clientv3.Op, len(some))
 		for i, e := range some {
 			ops[i] = clientv3.OpGet(s.layout.Record(e.Scope), clientv3.WithKeysOnly())
 		}
-		answers, _, err := s.readEach(ctx, ops)
+		answers, _, err := s.pool.ReadEach(ctx, ops)
 		if err != nil {
 			return err
 		}

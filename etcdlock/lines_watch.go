@@ -52,7 +52,7 @@ func (p *lines) list(ctx context.Context) (int64, error) {
 		end := clientv3.GetPrefixRangeEnd(prefix)
 		for from := prefix; from != ""; {
 			opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(indexPage), clientv3.WithRev(revision)}
-			answers, at, err := p.store.read(ctx, clientv3.OpGet(from, opts...))
+			answers, at, err := p.store.pool.Read(ctx, clientv3.OpGet(from, opts...))
 			if err != nil {
 				if ctx.Err() != nil {
 					return 0, err
@@ -168,7 +168,7 @@ func (p *lines) putLocked(e *entry) {
 			l.scope.Key = ""
 		}
 		p.lines[e.key] = l
-		poke(p.some)
+		link.Wake(p.some)
 	}
 	if l.n == 0 {
 		l.route = e.Route
@@ -229,7 +229,7 @@ func (p *lines) followLocks(ctx context.Context) {
 			return
 		}
 		for p.any() && ctx.Err() == nil {
-			_, revision, err := p.store.read(ctx, clientv3.OpGet(p.store.layout.Parked(), clientv3.WithPrefix(), clientv3.WithCountOnly()))
+			_, revision, err := p.store.pool.Read(ctx, clientv3.OpGet(p.store.layout.Parked(), clientv3.WithPrefix(), clientv3.WithCountOnly()))
 			if err != nil {
 				return
 			}

@@ -13,6 +13,7 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -93,7 +94,7 @@ func TestTenThousandLocksAreListedInPagesOfLittleMemory(t *testing.T) {
 	})
 	seen := map[string]bool{}
 	h := newHeap()
-	for q := (idem.LockQuery{Limit: maxPage}); ; {
+	for q := (idem.LockQuery{Limit: history.MaxPage}); ; {
 		page, err := s.Locks(within(t, patience), q)
 		if err != nil {
 			t.Fatal(err)
@@ -150,7 +151,7 @@ func TestAPageOfManyExecutionsReadsNoMoreThanItShows(t *testing.T) {
 		}
 		// Two empty kinds, the list of the leases, the keys on those that may have the next ones, the values, and the counts of copies; a renewal of the
 		// session may come between.
-		if n, most := requests.Load()-before, int64(2+1+4*commit.LeaseKeys/readOps+100/recordBatch+1+1); n > most+2 {
+		if n, most := requests.Load()-before, int64(2+1+4*commit.LeaseKeys/link.MaxReads+100/history.RecordBatch+1+1); n > most+2 {
 			t.Fatalf("%d requests for a page", n)
 		}
 		for _, f := range page.Executions {

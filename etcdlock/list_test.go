@@ -308,33 +308,3 @@ func TestAnythingButACursorOfTheListIsRefused(t *testing.T) {
 		t.Errorf("a cursor of executions for locks: %v", err)
 	}
 }
-
-// Whatever a cursor says, it is a place in its list, from which the list comes to its end.
-func FuzzPlaceOfACursor(f *testing.F) {
-	s := &Control{core: &core{layout: protocol.NewLayout("/p")}}
-	for _, w := range oddNames {
-		scope := idem.Scope{Workflow: w, Key: "00000000000000ff-01"}
-		for _, key := range []string{s.layout.Lock(scope), s.layout.Queued(scope), s.layout.Record(scope)} {
-			f.Add(strings.TrimPrefix(key, s.layout.Root), w)
-		}
-	}
-	f.Add("keys/\xff", "")
-	f.Add("keys/../sessions/", "")
-	f.Fuzz(func(t *testing.T, cursor, workflow string) {
-		for _, kind := range []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords} {
-			keys, err := s.pageRange(kind, workflow, cursor)
-			if err != nil {
-				if !errors.Is(err, idem.ErrCursor) {
-					t.Fatal(err)
-				}
-				continue
-			}
-			if !strings.HasPrefix(keys.from, s.layout.Root+kind) {
-				t.Fatalf("%q is no place among %s", keys.from, kind)
-			}
-			if got, _, _ := keys.through(t, nil, 1, 1); len(got) > 0 {
-				t.Fatalf("found %q among nothing", got)
-			}
-		}
-	})
-}

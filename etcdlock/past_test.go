@@ -2,16 +2,12 @@ package etcdlock
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
-	"hooklock/etcdlock/link"
-	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/history"
 	"hooklock/idem"
 )
 
@@ -153,7 +149,7 @@ func TestWhatWasRefusedIsKeptAndListedByItsDecision(t *testing.T) {
 	id := endedAs(t, b, "w", "ran", nil, success("body"))
 	b.Arrived(mustFind(t, b, id).Record.Scope, "r", "evt_2", idem.Arrival{At: now, Decision: idem.DecisionReplayed, Status: 200}, time.Hour)
 	for _, s := range []*Store{a, b} {
-		eventually(t, "the arrivals are written", func() bool { return !s.duplicates.pending() && s.duplicates.write(within(t, patience)) })
+		eventually(t, "the arrivals are written", func() bool { return !s.duplicates.Pending() && s.duplicates.Write(within(t, patience)) })
 	}
 	for _, limit := range []int{0, 1} {
 		for decision, want := range map[idem.Decision]int{idem.DecisionLocked: 1, idem.DecisionUpstreamUnreachable: 1, idem.DecisionReplayed: 1, idem.DecisionMismatch: 0} {
@@ -192,7 +188,7 @@ func TestArrivalsBeyondTheBoundAreShedAndCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range maxEvents + 7 {
+	for i := range history.MaxEvents + 7 {
 		s.Arrived(idem.Scope{Workflow: "w", Key: idem.MakeKey(uint64(i), [16]byte{})}, "r", "", idem.Arrival{Decision: idem.DecisionLocked}, time.Hour)
 	}
 	if n := s.ShedArrivals(); n != 7 {
@@ -222,53 +218,5 @@ func TestEndedExecutionsAreListedWhateverTheWallClocksSay(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// What processes that have ended left behind is not read with each first page for as long as it is kept: time has passed since, by the clock of one that runs.
-func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
-	t.Parallel()
-	const day = 24 * time.Hour
-	e := etcdtest.Start(t)
-	_, ended := skewed(t, e, 365*day)
-	var late atomic.Int64
-	clock := link.SystemClock()
-	clock.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
-	runs, err := Open(Options{Endpoints: []string{e.Endpoint}, Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { closeStore(t, runs) })
-	if err := runs.WaitReady(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
-	ends := func(s *Store, event string) {
-		endedAs(t, s, "w", event, func(l *idem.Lock) { l.Retention = day }, success("body"))
-	}
-	mayTakeMore := func() (n int) {
-		all, err := runs.stretches(within(t, patience), protocol.KindRecords)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range all {
-			if all[i].before == math.MaxInt64 {
-				n++
-			}
-		}
-		return n
-	}
-	ends(ended, "a")
-	ends(runs, "b")
-	if n := mayTakeMore(); n != 2 {
-		t.Errorf("%d leases take keys: both have just been granted", n)
-	}
-	late.Store(int64(commit.OpenFor(day) + clockSkew + time.Minute))
-	eventually(t, "the process that runs has a session by its new clock", func() bool {
-		held, _, err := runs.Claim(within(t, patience), lockFor("other", "c"), 0)
-		return err == nil && held != nil
-	})
-	ends(runs, "c")
-	if n := mayTakeMore(); n != 1 {
-		t.Errorf("%d leases take keys: the newest alone may", n)
 	}
 }

@@ -45,6 +45,9 @@ type pauseSet struct {
 	end    context.CancelFunc
 }
 
+// pauseBatch pauses are read at a time.
+const pauseBatch = 100
+
 func newPauses(y protocol.Layout, changed func(begun, over []*idem.Pause)) *pauses {
 	return &pauses{layout: y, heard: make(chan struct{}, 1), changed: changed, announcing: new(sync.WaitGroup), all: map[string]*idem.Pause{}}
 }
@@ -152,7 +155,7 @@ func (p *pauses) setLocked(all map[string]*idem.Pause) {
 		before.end()
 	}
 	if len(begun) > 0 {
-		poke(p.heard)
+		link.Wake(p.heard)
 	}
 	p.changed(begun, over)
 }
@@ -191,7 +194,7 @@ func (p *pauses) acknowledge(ctx context.Context, s *session, pool *link.Pool) {
 			return
 		}
 		if s.acknowledge(ctx, pool, p.latest()) != nil || s.gone() {
-			poke(p.heard) // what this session did not say, the next one says
+			link.Wake(p.heard) // what this session did not say, the next one says
 			return
 		}
 	}
@@ -235,7 +238,7 @@ func (s *Control) Pause(ctx context.Context, p idem.Pause) (before *idem.Pause, 
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	answers, _, err := s.read(ctx, clientv3.OpGet(key))
+	answers, _, err := s.pool.Read(ctx, clientv3.OpGet(key))
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -282,7 +285,7 @@ const maxPauseLooks = 20_000
 // Pauses are all pauses, in the order in which they began, with how far each has come: all of it at one revision. The error is
 // idem.ErrStoreUnavailable.
 func (s *Control) Pauses(ctx context.Context) ([]idem.PauseState, error) {
-	answers, revision, err := s.read(ctx,
+	answers, revision, err := s.pool.Read(ctx,
 		clientv3.OpGet(s.layout.Pauses(), clientv3.WithPrefix()), clientv3.OpGet(s.layout.Sessions(), clientv3.WithPrefix()))
 	if err != nil {
 		return nil, unavailable(err)
@@ -319,7 +322,7 @@ func (s *Control) Pauses(ctx context.Context) ([]idem.PauseState, error) {
 func (s *Control) countFor(ctx context.Context, states []idem.PauseState, prefix string, revision int64) error {
 	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	for looked := 0; ; {
-		answers, _, err := s.read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(lockBatch), clientv3.WithRev(revision)))
+		answers, _, err := s.pool.Read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(pauseBatch), clientv3.WithRev(revision)))
 		if err != nil {
 			return err
 		}
@@ -349,7 +352,7 @@ func (s *Control) countFor(ctx context.Context, states []idem.PauseState, prefix
 
 func countOne(p *idem.PauseState, l *idem.Lock, waits bool) {
 	switch {
-	case parked(l) && (waits || !l.Parked.Trying):
+	case l.IsParked() && (waits || !l.Parked.Trying):
 		p.Parked++
 	case waits:
 		p.Waiting++

@@ -227,7 +227,7 @@ func (p *lines) await(tb testing.TB, id idem.ExecutionID, so func(*entry) bool) 
 		if done {
 			return
 		}
-		if _, _, err := p.store.read(ctx, clientv3.OpGet(p.store.layout.Ages(), clientv3.WithCountOnly())); err != nil { // lets etcd work
+		if _, _, err := p.store.pool.Read(ctx, clientv3.OpGet(p.store.layout.Ages(), clientv3.WithCountOnly())); err != nil { // lets etcd work
 			tb.Fatal(err)
 		}
 	}
@@ -259,7 +259,7 @@ func TestASessionThatIsOverLeavesAPauseToTheNextOne(t *testing.T) {
 	over.end(errSessionGone)
 	for range 50 {
 		p := newPauses(protocol.Layout{}, nil)
-		poke(p.heard)
+		link.Wake(p.heard)
 		if p.acknowledge(t.Context(), over, nil); len(p.heard) == 0 {
 			t.Fatal("nobody will acknowledge it")
 		}

@@ -255,7 +255,7 @@ func (p *slots) look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 			ops = append(ops, link.Read(clientv3.OpGet(prefix, clientv3.WithPrefix())))
 		}
 	}
-	answers, revision, err := p.store.readAt(ctx, ops)
+	answers, revision, err := p.store.pool.ReadOps(ctx, ops)
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +345,7 @@ func (p *slots) ask(l *idem.Lock, wake func()) (at string, inLine bool, w *slotW
 		return unknownLimit, true, w
 	}
 	if !p.followed {
-		poke(p.wanted)
+		link.Wake(p.wanted)
 		return unknownLimit, true, w
 	}
 	smallest := 0
@@ -492,7 +492,7 @@ func (p *slots) begin(l *idem.Lock) (at string) {
 	}
 	if at != "" {
 		p.waiters[l.Execution] = &slotWaiter{lock: *l, news: make(chan struct{}), turn: at}
-		poke(p.wanted)
+		link.Wake(p.wanted)
 	}
 	return at
 }

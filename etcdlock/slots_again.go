@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -78,7 +79,7 @@ func (p *slots) waitAgain(l *idem.Lock, full string, wake func()) {
 		}
 	}
 	p.again[l.Execution] = w
-	poke(p.wanted)
+	link.Wake(p.wanted)
 }
 
 // wakeAgainLocked wakes those who have their lock, and for whom there is a slot of each limit; of all, or of who counts against one.

@@ -50,7 +50,7 @@ func (p *slots) unfollow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.followed = false; !p.nobodyLocked() { // somebody came just now
-		poke(p.wanted)
+		link.Wake(p.wanted)
 	}
 }
 
@@ -58,7 +58,7 @@ func (p *slots) nobodyLocked() bool { return len(p.waiters) == 0 && len(p.again)
 
 // list reads all slots and turns, and lets everybody ask again. The error is the context's.
 func (p *slots) list(ctx context.Context) (int64, error) {
-	answers, revision, err := p.store.read(ctx, clientv3.OpGet(p.store.layout.Slots(), clientv3.WithPrefix()), clientv3.OpGet(p.store.layout.Turns(), clientv3.WithPrefix()))
+	answers, revision, err := p.store.pool.Read(ctx, clientv3.OpGet(p.store.layout.Slots(), clientv3.WithPrefix()), clientv3.OpGet(p.store.layout.Turns(), clientv3.WithPrefix()))
 	if err != nil {
 		return 0, err
 	}

@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -130,6 +131,7 @@ var (
 // said by the callback key of an execution, or by whoever calls it.
 type Control struct {
 	*core
+	*history.Reader
 	locker   *Locker
 	guarded  lastSeen
 	holdings *holdings
@@ -160,8 +162,8 @@ type core struct {
 	slots   *slots
 	release *link.Releases
 
-	duplicates *duplicates
-	audits     *audits
+	duplicates *history.Duplicates
+	audits     *history.Audits
 
 	tasks *commit.Tasks
 
@@ -200,7 +202,18 @@ func Open(o Options) (*Store, error) {
 	}
 	s.pool, s.sender = p, commit.NewSender(p, o.Clock.Now, s.dropLater)
 	s.tasks = commit.NewTasks()
-	s.leases = commit.NewLeases(p.NewLease, s.listLease, o.Clock, s.tasks.Help)
+	keeping, stop := context.WithCancel(context.Background())
+	s.stopKeeping = stop
+	read := &history.Options{
+		Pool: p, Layout: s.layout, Clock: o.Clock, Writer: s.writer,
+		Spawn: func(f func(context.Context)) bool {
+			s.keeping.Go(func() { f(keeping) })
+			return true
+		},
+		Alive: s.live.has, Holds: s.holds, Size: s.size,
+	}
+	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
+	s.leases = commit.NewLeases(p.NewLease, read.ListLease, o.Clock, s.tasks.Help)
 	s.sweeper = newSweeper(s)
 	s.lines = newLines(s)
 	s.pauses = newPauses(s.layout, s.pauseChanged)
@@ -210,11 +223,8 @@ func Open(o Options) (*Store, error) {
 	s.keeper = s.newKeeper()
 	ledger := &Ledger{s}
 	locker := &Locker{s, ledger}
-	control := &Control{core: s, locker: locker}
+	control := &Control{core: s, Reader: history.NewReader(read, s.duplicates), locker: locker}
 	control.holdings = &holdings{control: control}
-	var keeping context.Context
-	keeping, s.stopKeeping = context.WithCancel(context.Background())
-	s.duplicates, s.audits = newDuplicates(keeping, s), newAudits(keeping, s)
 	s.keeping.Go(func() { s.keeper.run(keeping) })
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
 	s.keeping.Go(func() { s.hub.run(keeping) })
@@ -222,8 +232,8 @@ func Open(o Options) (*Store, error) {
 	s.keeping.Go(func() { s.slots.run(keeping) })
 	s.keeping.Go(func() { s.release.Run(keeping) })
 	s.keeping.Go(func() { control.holdings.run(keeping) })
-	s.keeping.Go(func() { s.duplicates.run(keeping) })
-	s.keeping.Go(func() { s.audits.run(keeping) })
+	s.keeping.Go(func() { s.duplicates.Run(keeping) })
+	s.keeping.Go(func() { s.audits.Run(keeping) })
 	return &Store{s, ledger, control, locker}, nil
 }
 
@@ -316,8 +326,8 @@ const LastWords = link.TxnTimeout + link.AttemptTimeout
 // are lost, and buried by others at once. The error says that something was left unresolved. Only the first call does anything.
 func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
-		s.duplicates.finish(ctx)
-		s.audits.finish(ctx)
+		s.duplicates.Finish(ctx)
+		s.audits.Finish(ctx)
 		if left := s.tasks.Close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left (does etcd answer?); locks that they may have taken end with the session: %w", left)
 		}

@@ -378,7 +378,7 @@ func (p *Place) cancelled(st *protocol.State) *idem.Seen {
 func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	y := p.store.layout
 	keys := []string{y.Queued(p.scope), y.Lock(p.scope)}
-	if parked(st.Lock) { // whoever runs it, it ends with its lock
+	if st.Lock.IsParked() { // whoever runs it, it ends with its lock
 		p.store.hub.wait(ctx, p.session.over, st.Revision, keys...)
 		return
 	}

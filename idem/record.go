@@ -180,6 +180,9 @@ func (e *Entry) HasSlot() bool {
 	return false
 }
 
+// IsParked reports whether l is the lock of a parked execution. It is not reaped when its owner dies: another process goes on with it.
+func (l *Lock) IsParked() bool { return l.Parked != nil && !l.Cooling }
+
 // remaining is how long the lock is expected to stay as it is: for the rest of a hold or of a delay, unless somebody renews it. How long a call takes nobody
 // knows; the guess that needs no memory is that it takes as long again as it has taken, so a sender that does as it is told asks a few times, and not
 // each second of a long call. At most 0: it may be over at any time, or the clock of who has it is ahead.

@@ -41,3 +41,11 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
+
+// Wake puts a token into c, which has room for one, unless there is one already. Its receiver looks for all that has changed since the last token.
+func Wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -2,6 +2,12 @@ package link
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -25,4 +31,71 @@ type listener struct {
 func (l *listener) Range(_ context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
 	l.read = r
 	return &pb.RangeResponse{}, nil
+}
+
+// MaxReads bounds the reads of one request; etcd takes 128.
+const MaxReads = 100
+
+// Read reads several things at one revision. It repeats until etcd answers; the error is that of ctx, or rpctypes.ErrCompacted.
+func (p *Pool) Read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
+	reads := make([]*pb.RequestOp, len(ops))
+	for i, op := range ops {
+		reads[i] = Read(op)
+	}
+	return p.ReadOps(ctx, reads)
+}
+
+// ReadOps is Read for requests as they travel.
+func (p *Pool) ReadOps(ctx context.Context, reads []*pb.RequestOp) (answers []*pb.ResponseOp, revision int64, err error) {
+	for pause := NewBackoff(); ; {
+		response, err := p.Commit(ctx, AttemptTimeout, nil, reads)
+		if err == nil {
+			return response.Responses, response.Header.Revision, nil
+		}
+		if !errors.Is(err, rpctypes.ErrCompacted) && !errors.Is(err, rpctypes.ErrTooManyOps) {
+			err = pause.Wait(ctx)
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("read: %w", err)
+		}
+	}
+}
+
+// ReadEach reads many things in few requests. revision is that of the first request: what was read was so then or later.
+func (p *Pool) ReadEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
+	revision = math.MaxInt64
+	for some := range slices.Chunk(ops, MaxReads) {
+		err := inParts(some, func(part []clientv3.Op) error {
+			a, at, err := p.Read(ctx, part...)
+			if err == nil {
+				answers, revision = append(answers, a...), min(revision, at)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	return answers, revision, nil
+}
+
+// CommitParts commits writes together, or in parts where etcd takes fewer at a time.
+func (p *Pool) CommitParts(ctx context.Context, writes []*pb.RequestOp) error {
+	return inParts(writes, func(part []*pb.RequestOp) error {
+		_, err := p.Commit(ctx, AttemptTimeout, nil, part)
+		return err
+	})
+}
+
+// inParts calls send with all of some, or with halves of it where etcd takes fewer operations in one request: --max-txn-ops is set by its operator.
+func inParts[T any](some []T, send func([]T) error) error {
+	err := send(some)
+	if len(some) < 2 || !errors.Is(err, rpctypes.ErrTooManyOps) {
+		return err
+	}
+	half := len(some) / 2
+	if err := inParts(some[:half], send); err != nil {
+		return err
+	}
+	return inParts(some[half:], send)
 }

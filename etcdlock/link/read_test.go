@@ -1,9 +1,12 @@
 package link
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 )
@@ -21,5 +24,35 @@ func TestAReadInTheWordsOfTheClientKeepsAllThatItAsksFor(t *testing.T) {
 		clientv3.WithMaxCreateRev(5))).GetRequestRange()
 	if string(last.Key) != "/locks/" || string(last.RangeEnd) != "/locks0" || last.Revision != 7 || last.Limit != 3 || !last.CountOnly || last.MaxCreateRevision != 5 {
 		t.Errorf("%v", last)
+	}
+}
+
+func TestARequestIsSplitOnlyWhereThatHelps(t *testing.T) {
+	numbers := []int{1, 2, 3, 4, 5, 6, 7}
+	var sent [][]int
+	takes := func(most int, refusal error) func([]int) error {
+		sent = nil
+		return func(some []int) error {
+			if len(some) > most {
+				return refusal
+			}
+			sent = append(sent, some)
+			return nil
+		}
+	}
+	if err := inParts(numbers, takes(2, rpctypes.ErrTooManyOps)); err != nil || !slices.Equal(slices.Concat(sent...), numbers) {
+		t.Errorf("sent %v, %v", sent, err)
+	}
+	if err := inParts(numbers, takes(7, rpctypes.ErrTooManyOps)); err != nil || len(sent) != 1 {
+		t.Errorf("sent %v, %v", sent, err)
+	}
+	if err := inParts(numbers, takes(0, rpctypes.ErrTooManyOps)); !errors.Is(err, rpctypes.ErrTooManyOps) {
+		t.Errorf("what is too much alone: %v", err)
+	}
+	if err := inParts(numbers, takes(2, rpctypes.ErrNoSpace)); !errors.Is(err, rpctypes.ErrNoSpace) || sent != nil {
+		t.Errorf("sent %v, %v", sent, err)
+	}
+	if err := inParts(nil, takes(7, nil)); err != nil || len(sent) != 1 {
+		t.Errorf("nothing is sent as it is: %v, %v", sent, err)
 	}
 }

@@ -1,4 +1,4 @@
-package etcdlock
+package history
 
 import (
 	"time"
@@ -10,34 +10,23 @@ import (
 	"hooklock/idem"
 )
 
-// maxEvents bounds the events whose arrivals this process has in memory, of 2 KiB each at most. Those that are written go when there is no room.
-const maxEvents = 10_000
+// MaxEvents bounds the events whose arrivals this process has in memory, of 2 KiB each at most. Those that are written go when there is no room.
+const MaxEvents = 10_000
 
 // Arrived notes a delivery that was not executed. It never blocks; others know of it within a second, as long as the store takes
 // it, and for retention after it. When 10,000 events have arrivals that are not written yet, those of further events are shed.
-func (s *Ledger) Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
-	s.duplicates.arrived(event, route, eventID, a, retention)
-}
-
-// ShedArrivals is how many arrivals this process has not kept.
-func (s *Store) ShedArrivals() int64 {
-	s.duplicates.mu.Lock()
-	defer s.duplicates.mu.Unlock()
-	return s.duplicates.shed
-}
-
-func (d *duplicates) arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
+func (d *Duplicates) Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
 	a.At = a.At.UTC().Round(time.Millisecond)
-	key := d.store.layout.Arrivals(event)
+	key := d.o.Layout.Arrivals(event)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.tallies[key] == nil && d.events >= maxEvents && !d.renewLocked() {
-		d.shed++
+	if d.tallies[key] == nil && d.events >= MaxEvents && !d.resetLocked() {
+		d.shedN++
 		return
 	}
 	t := d.tallyLocked(key, retention)
 	if t == nil {
-		d.shed++
+		d.shedN++
 		return
 	}
 	d.historyLocked(t, event, route, eventID).Add(a)
@@ -45,7 +34,7 @@ func (d *duplicates) arrived(event idem.Scope, route, eventID string, a idem.Arr
 }
 
 // historyLocked is what t knows of an event.
-func (d *duplicates) historyLocked(t *tally, event idem.Scope, route, eventID string) *idem.History {
+func (d *Duplicates) historyLocked(t *tally, event idem.Scope, route, eventID string) *idem.History {
 	if t.history == nil {
 		d.events++
 		t.history = &idem.History{Scope: event, Route: route, EventID: eventID}
@@ -56,12 +45,12 @@ func (d *duplicates) historyLocked(t *tally, event idem.Scope, route, eventID st
 // forgottenKept is for how long it is known that a record was removed.
 const forgottenKept = 30 * 24 * time.Hour
 
-// forgot notes that a person removed the record of e.
-func (d *duplicates) forgot(e *idem.Entry, f idem.Forgotten) {
+// Forgot notes that a person removed the record of e.
+func (d *Duplicates) Forgot(e *idem.Entry, f idem.Forgotten) {
 	f.At = f.At.UTC().Round(time.Millisecond)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	t := d.tallyLocked(d.store.layout.Arrivals(e.Scope), forgottenKept)
+	t := d.tallyLocked(d.o.Layout.Arrivals(e.Scope), forgottenKept)
 	if t == nil {
 		return // the audit says it, too
 	}
@@ -70,17 +59,24 @@ func (d *duplicates) forgot(e *idem.Entry, f idem.Forgotten) {
 	d.enqueueLocked(t)
 }
 
-func (s *Control) readArrivals(event idem.Scope) clientv3.Op {
-	return clientv3.OpGet(s.layout.Arrivals(event), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
+// Shed returns how many arrivals were not kept.
+func (d *Duplicates) Shed() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.shedN
+}
+
+func (s *Reader) readArrivals(event idem.Scope) clientv3.Op {
+	return clientv3.OpGet(s.o.Layout.Arrivals(event), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 
 // arrivalsOf is how an event arrived: what all processes have written, and for this one what it knows itself; nil = nothing is known.
-func (d *duplicates) arrivalsOf(event idem.Scope, written []*mvccpb.KeyValue) *idem.History {
+func (d *Duplicates) arrivalsOf(event idem.Scope, written []*mvccpb.KeyValue) *idem.History {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all idem.History
 	own := ""
-	if t := d.tallies[d.store.layout.Arrivals(event)]; t != nil {
+	if t := d.tallies[d.o.Layout.Arrivals(event)]; t != nil {
 		own = d.keyLocked(t)
 		all.Merge(t.history)
 	}

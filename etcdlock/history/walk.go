@@ -1,15 +1,10 @@
-package etcdlock
+package history
 
 import (
 	"context"
-	"errors"
-	"math"
-	"slices"
 	"strings"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/protocol"
@@ -18,13 +13,12 @@ import (
 
 const (
 	defaultPage = 100
-	maxPage     = 500 // and so many keys a page looks at, whatever it shows
-	readOps     = 100 // etcd takes 128 in one request
+	MaxPage     = 500 // and so many keys a page looks at, whatever it shows
 )
 
 // walk makes one page of a list: it goes through keys in order, all at one revision, until the page is full.
 type walk struct {
-	store    *Control
+	store    *Reader
 	limit    int // of what is shown
 	shown    int
 	left     int    // keys that it may still look at
@@ -33,11 +27,11 @@ type walk struct {
 	revision int64
 }
 
-func (s *Control) newWalk(limit, batch int) *walk {
+func (s *Reader) newWalk(limit, batch int) *walk {
 	if limit <= 0 {
 		limit = defaultPage
 	}
-	return &walk{store: s, limit: min(limit, maxPage), left: maxPage, batch: batch}
+	return &walk{store: s, limit: min(limit, MaxPage), left: MaxPage, batch: batch}
 }
 
 func (w *walk) full() bool { return w.shown >= w.limit || w.left <= 0 }
@@ -46,7 +40,7 @@ func (w *walk) full() bool { return w.shown >= w.limit || w.left <= 0 }
 func (w *walk) through(ctx context.Context, keys *windows, show func(*mvccpb.KeyValue) bool) error {
 	for !w.full() && !keys.over() {
 		n, end := min(w.batch, w.left), keys.next()
-		answers, revision, err := w.store.read(ctx, clientv3.OpGet(keys.from, clientv3.WithRange(end), clientv3.WithLimit(int64(n)), clientv3.WithRev(w.revision)))
+		answers, revision, err := w.store.o.Pool.Read(ctx, clientv3.OpGet(keys.from, clientv3.WithRange(end), clientv3.WithLimit(int64(n)), clientv3.WithRev(w.revision)))
 		if err != nil {
 			return err
 		}
@@ -73,50 +67,19 @@ func (w *walk) through(ctx context.Context, keys *windows, show func(*mvccpb.Key
 	return nil
 }
 
-// readEach asks many things, in few requests. They were so at revision or later.
-func (s *core) readEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
-	revision = math.MaxInt64
-	for some := range slices.Chunk(ops, readOps) {
-		err := inParts(some, func(part []clientv3.Op) error {
-			a, at, err := s.read(ctx, part...)
-			if err == nil {
-				answers, revision = append(answers, a...), min(revision, at)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, 0, err
-		}
-	}
-	return answers, revision, nil
-}
-
-// inParts calls send with all of some, or with parts of them where etcd takes no request that long: --max-txn-ops is the operator's.
-func inParts[T any](some []T, send func([]T) error) error {
-	err := send(some)
-	if len(some) < 2 || !errors.Is(err, rpctypes.ErrTooManyOps) {
-		return err
-	}
-	half := len(some) / 2
-	if err := inParts(some[:half], send); err != nil {
-		return err
-	}
-	return inParts(some[half:], send)
-}
-
 // cursor is what the next page begins behind, "" where there is none: the last key that was looked at, below the root. It names a workflow, so
 // whoever hands it out to somebody who may not see all of them seals it.
 func (w *walk) cursor() string {
 	if !w.full() {
 		return ""
 	}
-	return strings.TrimPrefix(w.last, w.store.layout.Root)
+	return strings.TrimPrefix(w.last, w.store.o.Layout.Root)
 }
 
 // pageRange is the range of one kind of keys, or of those of one workflow; behind the cursor, if one is given. The error is idem.ErrCursor where
 // that is outside of it.
-func (s *Control) pageRange(kind, workflow, cursor string) (*windows, error) {
-	root := s.layout.Root + kind
+func (s *Reader) pageRange(kind, workflow, cursor string) (*windows, error) {
+	root := s.o.Layout.Root + kind
 	from := root
 	if workflow != "" {
 		from += protocol.Hash16(workflow) + "/"
@@ -125,7 +88,7 @@ func (s *Control) pageRange(kind, workflow, cursor string) (*windows, error) {
 	if cursor == "" {
 		return newWindows(root, from, end), nil
 	}
-	at := s.layout.Root + cursor
+	at := s.o.Layout.Root + cursor
 	if !strings.HasPrefix(at, from) {
 		return nil, idem.ErrCursor
 	}

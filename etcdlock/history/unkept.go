@@ -1,4 +1,4 @@
-package etcdlock
+package history
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 
 // Unkept says which of these executions the store keeps no request of: they are not parked, and have left no dead letter. ids is at most as long as
 // a request to etcd may be; see parked.Known.
-func (s *Control) Unkept(ctx context.Context, ids []idem.ExecutionID) (unkept []idem.ExecutionID, err error) {
+func (s *Reader) Unkept(ctx context.Context, ids []idem.ExecutionID) (unkept []idem.ExecutionID, err error) {
 	ops := make([]clientv3.Op, len(ids))
 	for i, id := range ids {
-		ops[i] = clientv3.OpGet(s.layout.Parked()+string(id), clientv3.WithKeysOnly())
+		ops[i] = clientv3.OpGet(s.o.Layout.Parked()+string(id), clientv3.WithKeysOnly())
 	}
-	answers, _, err := s.readEach(ctx, ops)
+	answers, _, err := s.o.Pool.ReadEach(ctx, ops)
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -1,4 +1,4 @@
-package etcdlock
+package history
 
 import (
 	"context"
@@ -11,23 +11,23 @@ import (
 
 // vouch says of locks that were read at revision whether they are dead, and until when they are held. A session that this process knows of is
 // taken for alive, the others are asked for.
-func (s *Control) vouch(ctx context.Context, locks []*idem.Lock, revision int64) error {
+func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) error {
 	var asked []*idem.Lock
 	var ops []clientv3.Op
 	for _, l := range locks {
-		if protocol.IsHold(l.Alive) || !s.live.has(l.Alive) {
+		if protocol.IsHold(l.Alive) || !s.o.Alive(l.Alive) {
 			asked = append(asked, l)
-			ops = append(ops, clientv3.OpGet(s.layout.Alive(l.Alive), clientv3.WithRev(revision)))
+			ops = append(ops, clientv3.OpGet(s.o.Layout.Alive(l.Alive), clientv3.WithRev(revision)))
 		}
 	}
-	answers, _, err := s.readEach(ctx, ops)
+	answers, _, err := s.o.Pool.ReadEach(ctx, ops)
 	if err != nil {
 		return err
 	}
 	for i, l := range asked {
 		switch alive := protocol.First(answers[i]); {
 		case alive == nil:
-			l.Dead = !s.holds(l.Execution) && !parked(l)
+			l.Dead = !s.o.Holds(l.Execution) && !l.IsParked()
 		case protocol.IsHold(l.Alive):
 			l.HoldUntil, _ = protocol.DecodeHold(alive.Value) // for people only
 		}
@@ -35,18 +35,18 @@ func (s *Control) vouch(ctx context.Context, locks []*idem.Lock, revision int64)
 	return nil
 }
 
-// describe fills in what people see of locks that were read at revision, beside what stands in them.
-func (s *Control) describe(ctx context.Context, views []idem.LockView, revision int64) error {
+// Describe fills in what people see of locks that were read at revision, beside what stands in them.
+func (s *Reader) Describe(ctx context.Context, views []idem.LockView, revision int64) error {
 	locks := make([]*idem.Lock, len(views))
 	ops := make([]clientv3.Op, len(views))
 	for i, v := range views {
 		locks[i] = v.Lock
-		ops[i] = clientv3.OpGet(s.layout.Queue(v.Lock.Scope), clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision))
+		ops[i] = clientv3.OpGet(s.o.Layout.Queue(v.Lock.Scope), clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision))
 	}
 	if err := s.vouch(ctx, locks, revision); err != nil {
 		return err
 	}
-	answers, _, err := s.readEach(ctx, ops)
+	answers, _, err := s.o.Pool.ReadEach(ctx, ops)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,16 @@
-package etcdlock
+package history
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
 )
 
 // through goes over sorted keys as walk does, batch keys at a time, and says how many reads that took and how many keys the largest counted.
@@ -72,4 +75,34 @@ func TestWindowsShowEachKeyOnceAndInOrder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whatever a cursor says, it is a place in its list, from which the list comes to its end.
+func FuzzPlaceOfACursor(f *testing.F) {
+	s := NewReader(&Options{Layout: protocol.NewLayout("/p")}, nil)
+	for _, w := range []string{"w", "a/b", "a-b", "a", "ä:1", "100%", "日本/語", "a b", "..", "%FF"} {
+		scope := idem.Scope{Workflow: w, Key: "00000000000000ff-01"}
+		for _, key := range []string{s.o.Layout.Lock(scope), s.o.Layout.Queued(scope), s.o.Layout.Record(scope)} {
+			f.Add(strings.TrimPrefix(key, s.o.Layout.Root), w)
+		}
+	}
+	f.Add("keys/\xff", "")
+	f.Add("keys/../sessions/", "")
+	f.Fuzz(func(t *testing.T, cursor, workflow string) {
+		for _, kind := range []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords} {
+			keys, err := s.pageRange(kind, workflow, cursor)
+			if err != nil {
+				if !errors.Is(err, idem.ErrCursor) {
+					t.Fatal(err)
+				}
+				continue
+			}
+			if !strings.HasPrefix(keys.from, s.o.Layout.Root+kind) {
+				t.Fatalf("%q is no place among %s", keys.from, kind)
+			}
+			if got, _, _ := keys.through(t, nil, 1, 1); len(got) > 0 {
+				t.Fatalf("found %q among nothing", got)
+			}
+		}
+	})
 }

@@ -1,4 +1,4 @@
-package etcdlock
+package history
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 	"hooklock/idem"
 )
 
-// recordBatch records are read at a time: each is 600 KiB at most, with the answer that it keeps.
-const recordBatch = 32
+// RecordBatch records are read at a time: each is 600 KiB at most, with the answer that it keeps.
+const RecordBatch = 32
 
 const (
 	liveBatch    = 100  // places and locks that are read at a time
 	arrivalBatch = 100  // and arrivals
-	narrow       = 8    // hex digits that leave a handful of keys among a million
+	minDigits    = 8    // hex digits that leave a handful of keys among a million
 	pageLooks    = 5000 // values that a page of executions looks at, whatever it shows
 )
 
@@ -29,7 +29,7 @@ const (
 // there, then those that have ended, in the order of their ends. An execution moves in that order too, so that none is missed that was there all
 // the time; one that moves between two pages may be on both. Bodies of answers are left out. The error is idem.ErrCursor or
 // idem.ErrStoreUnavailable.
-func (s *Control) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error) {
+func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error) {
 	kinds := kindsOf(&q)
 	below := int64(0)
 	if q.Cursor != "" {
@@ -51,7 +51,7 @@ func (s *Control) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.E
 		switch beginning := keyBeginning(&q); {
 		case kind == protocol.KindQueue || kind == protocol.KindLocks:
 			err = p.live(ctx, kind, below)
-		case len(beginning) >= narrow:
+		case len(beginning) >= minDigits:
 			err = p.called(ctx, kind, beginning, below)
 		default:
 			err = p.past(ctx, kind, below)
@@ -86,7 +86,7 @@ func kindsOf(q *idem.ExecutionQuery) []string {
 }
 
 type executionPage struct {
-	store *Control
+	store *Reader
 	q     idem.ExecutionQuery
 	walk  *walk
 	found []idem.Found
@@ -95,7 +95,7 @@ type executionPage struct {
 
 // live shows those that have not ended: of all places or locks the newest that were created before below; 0 = all.
 func (p *executionPage) live(ctx context.Context, kind string, below int64) error {
-	prefix := p.store.layout.Root + kind
+	prefix := p.store.o.Layout.Root + kind
 	if one := p.q.OneWorkflow(); one != "" {
 		prefix += protocol.Hash16(one) + "/"
 	}
@@ -110,7 +110,7 @@ func (p *executionPage) called(ctx context.Context, kind, beginning string, belo
 		show = p.arrivals
 	}
 	written := func(kv *mvccpb.KeyValue) int64 { return kv.ModRevision }
-	return p.sorted(ctx, kind, p.store.layout.Root+kind+beginning, clientv3.SortByModRevision, clientv3.WithMaxModRev, written, below, show)
+	return p.sorted(ctx, kind, p.store.o.Layout.Root+kind+beginning, clientv3.SortByModRevision, clientv3.WithMaxModRev, written, below, show)
 }
 
 // sorted shows what is below a prefix, by one of the revisions, which place tells.
@@ -120,14 +120,14 @@ func (p *executionPage) sorted(
 ) error {
 	batch := liveBatch
 	if kind == protocol.KindRecords {
-		batch = recordBatch
+		batch = RecordBatch
 	}
 	for more := true; more && !p.walk.full(); {
 		options := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithSort(by, clientv3.SortDescend), clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.walk.revision)}
 		if below > 0 {
 			options = append(options, most(below-1))
 		}
-		answers, revision, err := p.store.read(ctx, clientv3.OpGet(prefix, options...))
+		answers, revision, err := p.store.o.Pool.Read(ctx, clientv3.OpGet(prefix, options...))
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (p *executionPage) sorted(
 				return nil
 			}
 			below = place(kv)
-			p.look(kind, below)
+			p.advance(kind, below)
 			if err := show(ctx, kv, p.walk.revision); err != nil {
 				return err
 			}
@@ -150,14 +150,14 @@ func (p *executionPage) sorted(
 	return nil
 }
 
-// look is before each value, and notes that the next page goes on behind it.
-func (p *executionPage) look(kind string, place int64) {
+// advance is before each value, and notes that the next page goes on behind it.
+func (p *executionPage) advance(kind string, place int64) {
 	p.walk.left--
 	p.next = kind + strconv.FormatInt(place, 10)
 }
 
-// show takes what the query asks for.
-func (p *executionPage) show(f idem.Found, revision int64) {
+// add takes what the query asks for.
+func (p *executionPage) add(f idem.Found, revision int64) {
 	if p.q.Takes(&f) {
 		f.Revision = revision
 		p.found = append(p.found, f)
@@ -174,7 +174,7 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 	if err != nil {
 		return err
 	}
-	batch, show := recordBatch, p.record
+	batch, show := RecordBatch, p.record
 	if kind == protocol.KindArrivals {
 		batch, show = arrivalBatch, p.arrivals
 	}
@@ -186,14 +186,14 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 		case over:
 			return nil
 		case len(some) == 0: // the page has searched enough
-			p.walk.left, p.next = 0, kind+strconv.FormatInt(keys.place(), 10)
+			p.walk.left, p.next = 0, kind+strconv.FormatInt(keys.resumeBelow(), 10)
 			return nil
 		}
 		ops := make([]clientv3.Op, len(some))
 		for i := range some {
 			ops[i] = clientv3.OpGet(some[i].key)
 		}
-		answers, revision, err := p.store.readEach(ctx, ops)
+		answers, revision, err := p.store.o.Pool.ReadEach(ctx, ops)
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 			if p.walk.full() {
 				return nil
 			}
-			p.look(kind, some[i].revision)
+			p.advance(kind, some[i].revision)
 			if kv := protocol.First(a); kv != nil && kv.ModRevision == some[i].revision { // otherwise it is shown where it is now
 				if err := show(ctx, kv, revision); err != nil {
 					return err
@@ -215,7 +215,7 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 // record shows an execution where it is. A value of a newer release is not shown.
 func (p *executionPage) record(_ context.Context, kv *mvccpb.KeyValue, revision int64) error {
 	if f, ok := p.store.foundIn(kv); ok {
-		p.show(f, revision)
+		p.add(f, revision)
 	}
 	return nil
 }
@@ -226,8 +226,8 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue, _ int
 	if h == nil || !p.q.Arrived(h) {
 		return nil
 	}
-	k := p.store.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: h.Scope}})
-	answers, revision, err := p.store.readAt(ctx, append(protocol.LockRecordAndQueue(k), link.Read(p.store.readArrivals(h.Scope))))
+	k := p.store.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: h.Scope}})
+	answers, revision, err := p.store.o.Pool.ReadOps(ctx, append(protocol.LockRecordAndQueue(k), link.Read(p.store.readArrivals(h.Scope))))
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue, _ int
 			return nil
 		}
 	}
-	f := idem.Found{Arrivals: p.store.duplicates.arrivalsOf(h.Scope, kvs)}
+	f := idem.Found{Arrivals: p.store.counts.arrivalsOf(h.Scope, kvs)}
 	switch runs := st.CopyRuns(h.Key); {
 	case runs != nil:
 		f.Lock = runs
@@ -254,13 +254,13 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue, _ int
 	if p.q.Decision == "" && f.Entry() != nil { // it was shown among those that have an execution
 		return nil
 	}
-	p.show(f, revision)
+	p.add(f, revision)
 	return nil
 }
 
 // foundIn is the execution in kv; not that of a cooling lock, which has ended and is in its record.
-func (s *Control) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
-	if strings.HasPrefix(string(kv.Key), s.layout.Records()) {
+func (s *Reader) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
+	if strings.HasPrefix(string(kv.Key), s.o.Layout.Records()) {
 		r, _, err := protocol.DecodeRecord(kv.Value)
 		if err != nil {
 			return f, false
@@ -273,7 +273,7 @@ func (s *Control) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	if err != nil || l.Cooling {
 		return f, false
 	}
-	waits := strings.HasPrefix(string(kv.Key), s.layout.Queues())
+	waits := strings.HasPrefix(string(kv.Key), s.o.Layout.Queues())
 	if waits {
 		l.Token, l.Revision = 0, 0 // it has no lock
 	}
@@ -293,14 +293,14 @@ func (p *executionPage) complete(ctx context.Context, revision int64) error {
 	}
 	counts := make([]clientv3.Op, len(p.found))
 	for i := range p.found {
-		counts[i] = p.store.readCounts(p.found[i].ID())
+		counts[i] = p.store.ReadCounts(p.found[i].ID())
 	}
-	answers, _, err := p.store.readEach(ctx, counts)
+	answers, _, err := p.store.o.Pool.ReadEach(ctx, counts)
 	if err != nil {
 		return unavailable(err)
 	}
 	for i := range p.found {
-		p.found[i].Duplicates = p.store.duplicates.of(p.found[i].ID(), answers[i].GetResponseRange().Kvs)
+		p.found[i].Duplicates = p.store.counts.Count(p.found[i].ID(), answers[i].GetResponseRange().Kvs)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package etcdlock
+package history
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 )
 
 // ParkedEntries is a part of the requests that are kept. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
-func (s *Control) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.ParkedPage, error) {
+func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.ParkedPage, error) {
 	var page idem.ParkedPage
-	prefix := s.layout.Parked()
+	prefix := s.o.Layout.Parked()
 	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	if q.Cursor != "" {
 		if _, _, err := idem.ExecutionID(q.Cursor).Parse(); err != nil {
@@ -22,12 +22,12 @@ func (s *Control) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.P
 		}
 		from = prefix + q.Cursor + "\x00"
 	}
-	limit := min(q.Limit, maxPage)
+	limit := min(q.Limit, MaxPage)
 	if q.Limit <= 0 {
 		limit = defaultPage
 	}
 	for looked := 0; ; {
-		answers, at, err := s.read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(lockBatch), clientv3.WithRev(page.Revision)))
+		answers, at, err := s.o.Pool.Read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(LockBatch), clientv3.WithRev(page.Revision)))
 		if err != nil {
 			return idem.ParkedPage{}, unavailable(err)
 		}
@@ -43,7 +43,7 @@ func (s *Control) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.P
 				e.Execution, e.Revision = idem.ExecutionID(id), kv.ModRevision
 				page.Entries = append(page.Entries, *e)
 			}
-			if len(page.Entries) == limit || looked == maxPage {
+			if len(page.Entries) == limit || looked == MaxPage {
 				page.NextCursor = id
 				return page, nil
 			}
@@ -55,15 +55,15 @@ func (s *Control) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.P
 }
 
 // ParkedExecutions is ParkedEntries with what stands in their places, locks and records. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
-func (s *Control) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem.ExecutionPage, error) {
+func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem.ExecutionPage, error) {
 	entries, err := s.ParkedEntries(ctx, q)
 	if err != nil {
 		return idem.ExecutionPage{}, err
 	}
 	slices.SortStableFunc(entries.Entries, func(a, b idem.ParkedEntry) int { return a.Since.Compare(b.Since) })
 	p := executionPage{store: s}
-	for from := 0; from < len(entries.Entries); from += recordBatch {
-		some := entries.Entries[from:min(from+recordBatch, len(entries.Entries))]
+	for from := 0; from < len(entries.Entries); from += RecordBatch {
+		some := entries.Entries[from:min(from+RecordBatch, len(entries.Entries))]
 		if err := p.showParked(ctx, some, entries.Revision); err != nil {
 			return idem.ExecutionPage{}, unavailable(err)
 		}
@@ -79,14 +79,14 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 	var ops []clientv3.Op
 	for i := range entries {
 		e := &entries[i]
-		k := p.store.layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
+		k := p.store.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
 		if e.State == idem.ParkDeadLetter {
 			ops = append(ops, clientv3.OpGet(k.I, clientv3.WithRev(revision)))
 			continue
 		}
 		ops = append(ops, clientv3.OpGet(k.L, clientv3.WithRev(revision)), clientv3.OpGet(k.Q, clientv3.WithRev(revision)))
 	}
-	answers, _, err := p.store.readEach(ctx, ops)
+	answers, _, err := p.store.o.Pool.ReadEach(ctx, ops)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package etcdlock
+package history
 
 import (
 	"context"
@@ -12,45 +12,16 @@ import (
 	"hooklock/idem"
 )
 
-// lockBatch locks are read at a time: each is 64 KiB at most, and half a KiB as a rule.
-const lockBatch = 100
-
-// Lock is the lock of a workflow. A dead one it buries first, so that the answer is the truth; where etcd takes no burial now, the lock says
-// that it is Dead. Of a workflow whose route has a lock.limit above one it is the lock of the oldest execution. Under strategy none a workflow has no
-// lock. The error is idem.ErrNoLock or idem.ErrStoreUnavailable.
-func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, error) {
-	scope := idem.Scope{Workflow: workflow}
-	for buried := int64(0); ; {
-		answers, revision, err := s.read(ctx, clientv3.OpGet(s.layout.Lock(scope)))
-		if err != nil {
-			return nil, unavailable(err)
-		}
-		kv := protocol.First(answers[0])
-		if kv == nil {
-			return s.oldestOf(ctx, workflow)
-		}
-		l, err := protocol.LockAt(kv)
-		if err != nil {
-			return nil, unavailable(err)
-		}
-		views := []idem.LockView{{Lock: l}}
-		if err := s.describe(ctx, views, revision); err != nil {
-			return nil, unavailable(err)
-		}
-		if !l.Dead || l.Revision == buried || s.bury(ctx, l) != nil {
-			return &views[0], nil //nolint:nilerr // etcd takes no burial now, and the lock says that it is dead
-		}
-		buried = l.Revision
-	}
-}
+// LockBatch locks are read at a time: each is 64 KiB at most, and half a KiB as a rule.
+const LockBatch = 100
 
 // maxHolders bounds the executions of one workflow that are shown together.
 const maxHolders = 1000
 
-// oldestOf is the lock of the execution that has had one of the slots of a workflow for longest, with all that have one.
-func (s *Control) oldestOf(ctx context.Context, workflow string) (*idem.LockView, error) {
-	prefix := s.layout.Lock(idem.Scope{Workflow: workflow}) + "/"
-	answers, revision, err := s.read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend), clientv3.WithLimit(maxHolders)))
+// Oldest is the lock of the execution that has had one of the slots of a workflow for longest, with all that have one.
+func (s *Reader) Oldest(ctx context.Context, workflow string) (*idem.LockView, error) {
+	prefix := s.o.Layout.Lock(idem.Scope{Workflow: workflow}) + "/"
+	answers, revision, err := s.o.Pool.Read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend), clientv3.WithLimit(maxHolders)))
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -68,7 +39,7 @@ func (s *Control) oldestOf(ctx context.Context, workflow string) (*idem.LockView
 	if len(oldest) == 0 {
 		return nil, idem.ErrNoLock
 	}
-	if err := s.describe(ctx, oldest, revision); err != nil {
+	if err := s.Describe(ctx, oldest, revision); err != nil {
 		return nil, unavailable(err)
 	}
 	oldest[0].Holders = holders
@@ -76,30 +47,30 @@ func (s *Control) oldestOf(ctx context.Context, workflow string) (*idem.LockView
 }
 
 // ownLimit is how many executions of the workflow of l may run at a time, as this process has it; 0 = one.
-func (s *core) ownLimit(l *idem.Lock) int {
+func (s *Reader) ownLimit(l *idem.Lock) int {
 	if !l.OwnLimit() {
 		return 0
 	}
-	return s.size(l.Route, idem.Slot{Limit: idem.OwnLimit(l.Scope.Workflow)})
+	return s.o.Size(l.Route, idem.Slot{Limit: idem.OwnLimit(l.Scope.Workflow)})
 }
 
 // Slots is a part of the slots that are taken, limit by limit. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
-func (s *Control) Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
-	return s.slotPage(ctx, q, s.layout.Slots(), true)
+func (s *Reader) Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
+	return s.slotPage(ctx, q, s.o.Layout.Slots(), true)
 }
 
 // Turns is a part of those who are first of their queue and wait for a slot, limit by limit. The error is that of Slots.
-func (s *Control) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
-	return s.slotPage(ctx, q, s.layout.Turns(), false)
+func (s *Reader) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
+	return s.slotPage(ctx, q, s.o.Layout.Turns(), false)
 }
 
-func (s *Control) slotPage(ctx context.Context, q idem.LockQuery, prefix string, taken bool) (idem.SlotPage, error) {
-	keys, err := s.pageRange(strings.TrimPrefix(prefix, s.layout.Root), "", q.Cursor)
+func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, prefix string, taken bool) (idem.SlotPage, error) {
+	keys, err := s.pageRange(strings.TrimPrefix(prefix, s.o.Layout.Root), "", q.Cursor)
 	if err != nil {
 		return idem.SlotPage{}, err
 	}
 	var page idem.SlotPage
-	w := s.newWalk(q.Limit, lockBatch)
+	w := s.newWalk(q.Limit, LockBatch)
 	err = w.through(ctx, keys, func(kv *mvccpb.KeyValue) bool {
 		limit, number, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), prefix))
 		holder, err := protocol.DecodeSlot(kv.Value)
@@ -112,7 +83,7 @@ func (s *Control) slotPage(ctx context.Context, q idem.LockQuery, prefix string,
 		}
 		slot := idem.Slot{Limit: limit, Rule: holder.Rule, N: n}
 		page.Slots = append(page.Slots, idem.SlotView{
-			Slot: slot, Of: s.size(holder.Route, slot), Execution: holder.Execution, Workflow: holder.Workflow, Route: holder.Route,
+			Slot: slot, Of: s.o.Size(holder.Route, slot), Execution: holder.Execution, Workflow: holder.Workflow, Route: holder.Route,
 		})
 		return true
 	})
@@ -125,13 +96,13 @@ func (s *Control) slotPage(ctx context.Context, q idem.LockQuery, prefix string,
 
 // Locks is a part of the locks, in the order of their keys. It buries nothing: a lock whose owner is dead says so. The error is
 // idem.ErrCursor or idem.ErrStoreUnavailable.
-func (s *Control) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error) {
+func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error) {
 	keys, err := s.pageRange(protocol.KindLocks, "", q.Cursor)
 	if err != nil {
 		return idem.LockPage{}, err
 	}
 	var page idem.LockPage
-	w := s.newWalk(q.Limit, lockBatch)
+	w := s.newWalk(q.Limit, LockBatch)
 	err = w.through(ctx, keys, func(kv *mvccpb.KeyValue) bool {
 		l, err := protocol.LockAt(kv)
 		if err != nil || l.Scope.PerEvent && !l.OwnLimit() || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
@@ -141,7 +112,7 @@ func (s *Control) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, e
 		return true
 	})
 	if err == nil {
-		err = s.describe(ctx, page.Locks, w.revision)
+		err = s.Describe(ctx, page.Locks, w.revision)
 	}
 	if err != nil {
 		return idem.LockPage{}, unavailable(err)

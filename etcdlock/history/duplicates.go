@@ -1,4 +1,4 @@
-package etcdlock
+package history
 
 import (
 	"context"
@@ -19,16 +19,18 @@ import (
 
 const (
 	countEvery = 700 * time.Millisecond // between two writes: readers are to see a copy within a second
-	countBatch = 100                    // counts in one request; etcd takes 128
+	CountBatch = 100                    // counts in one request; etcd takes 128
 	countMost  = 1000                   // counts in one write, the rest comes with the next
-	maxTallies = 100_000                // executions that are counted at a time
+	maxTallies = 100_000
 )
 
-// duplicates writes down, behind the deliveries, what was not executed here: it counts the copies of executions that this process has answered
+// Duplicates writes down, behind the deliveries, what was not executed here: it counts the copies of executions that this process has answered
 // without running, and keeps how events arrived that were refused, or answered as copies. Each process has a key of its own for each execution and
 // each event, and puts there what it knows so far. So nobody compares these keys, and readers add them up.
-type duplicates struct {
-	store   *core
+type Duplicates struct {
+	o *Options
+	// Most bounds the executions and events that are counted at a time.
+	Most    int
 	wake    chan struct{}
 	writing chan struct{} // holds a token while somebody writes: one at a time
 	// leases are apart from those of records: nobody has to wait for a lease of these when the store closes.
@@ -37,7 +39,7 @@ type duplicates struct {
 	mu      sync.Mutex
 	tallies map[string]*tally // by the prefix of their keys
 	events  int               // those of them that are of events
-	shed    int64             // arrivals that were not kept
+	shedN   int64             // arrivals that were not kept
 	queue   []*tally          // those that are not written yet, the oldest first
 	out     int               // those that are being written
 	// generation is in the name of the keys. Tallies that are written may be dropped; what is counted after that begins at zero and
@@ -58,36 +60,30 @@ type tally struct {
 	leased link.Instant
 }
 
-func newDuplicates(life context.Context, s *core) *duplicates {
-	d := &duplicates{writing: make(chan struct{}, 1), store: s, wake: make(chan struct{}, 1), tallies: map[string]*tally{}}
-	d.leases = commit.NewLeases(s.pool.NewLease, s.listLease, s.clock, func(f func(context.Context)) bool {
-		s.keeping.Go(func() { f(life) })
-		return true
-	})
+// NewDuplicates returns an empty count. Run writes it.
+func NewDuplicates(o *Options) *Duplicates {
+	d := &Duplicates{o: o, Most: maxTallies, writing: make(chan struct{}, 1), wake: make(chan struct{}, 1), tallies: map[string]*tally{}}
+	d.leases = commit.NewLeases(o.Pool.NewLease, o.ListLease, o.Clock, o.Spawn)
 	return d
 }
 
-// Duplicate counts one copy of an execution that was answered without running. It never blocks; readers in this process know of it at once,
+// Add counts one copy of an execution that was answered without running. It never blocks; readers in this process know of it at once,
 // others within a second. The count lives for retention after the copy. When more than 100,000 executions have unwritten copies at a time,
 // further ones are not counted.
-func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
-	s.duplicates.add(id, retention)
-}
-
-func (d *duplicates) add(id idem.ExecutionID, retention time.Duration) {
+func (d *Duplicates) Add(id idem.ExecutionID, retention time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if t := d.tallyLocked(d.store.layout.Counts(id), retention); t != nil {
+	if t := d.tallyLocked(d.o.Layout.Counts(id), retention); t != nil {
 		t.n++
 		d.enqueueLocked(t)
 	}
 }
 
 // tallyLocked is the tally of that key; nil where there is no room for another one.
-func (d *duplicates) tallyLocked(key string, retention time.Duration) *tally {
+func (d *Duplicates) tallyLocked(key string, retention time.Duration) *tally {
 	t := d.tallies[key]
 	if t == nil {
-		if len(d.tallies) >= maxTallies && !d.renewLocked() {
+		if len(d.tallies) >= d.Most && !d.resetLocked() {
 			return nil
 		}
 		t = &tally{key: key, retention: retention}
@@ -96,16 +92,23 @@ func (d *duplicates) tallyLocked(key string, retention time.Duration) *tally {
 	return t
 }
 
-func (d *duplicates) enqueueLocked(t *tally) {
+func (d *Duplicates) enqueueLocked(t *tally) {
 	if !t.queued {
 		t.queued = true
 		d.queue = append(d.queue, t)
-		poke(d.wake)
+		link.Wake(d.wake)
 	}
 }
 
-// renewLocked drops all tallies, if all are written.
-func (d *duplicates) renewLocked() bool {
+// Counted returns how many executions and events are counted at this time.
+func (d *Duplicates) Counted() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.tallies)
+}
+
+// resetLocked drops all tallies, if all are written.
+func (d *Duplicates) resetLocked() bool {
 	if len(d.queue) > 0 || d.out > 0 {
 		return false
 	}
@@ -116,8 +119,8 @@ func (d *duplicates) renewLocked() bool {
 }
 
 // keyLocked is the process's own key.
-func (d *duplicates) keyLocked(t *tally) string {
-	return t.key + d.store.writer + "-" + strconv.Itoa(d.generation)
+func (d *Duplicates) keyLocked(t *tally) string {
+	return t.key + d.o.Writer + "-" + strconv.Itoa(d.generation)
 }
 
 func (t *tally) value() []byte {
@@ -127,42 +130,42 @@ func (t *tally) value() []byte {
 	return protocol.EncodeCount(t.n)
 }
 
-// run writes what was counted, until ctx ends.
-func (d *duplicates) run(ctx context.Context) {
+// Run writes what was counted, until ctx ends.
+func (d *Duplicates) Run(ctx context.Context) {
 	for {
 		select {
 		case <-d.wake:
 		case <-ctx.Done():
 			return
 		}
-		for d.pending() {
+		for d.Pending() {
 			if link.Sleep(ctx, countEvery) != nil {
 				return
 			}
-			d.write(ctx)
+			d.Write(ctx)
 		}
 	}
 }
 
-func (d *duplicates) pending() bool {
+func (d *Duplicates) Pending() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.queue) > 0
 }
 
-// finish writes what is left, if etcd takes it at once.
-func (d *duplicates) finish(ctx context.Context) {
+// Finish writes what is left, if etcd takes it at once.
+func (d *Duplicates) Finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, link.TxnTimeout)
 	defer cancel()
-	for more := d.pending(); more; more = d.pending() {
-		if !d.write(ctx) {
+	for more := d.Pending(); more; more = d.Pending() {
+		if !d.Write(ctx) {
 			return
 		}
 	}
 }
 
-// write writes the counts that have waited longest; false when etcd did not take them: they wait on.
-func (d *duplicates) write(ctx context.Context) bool {
+// Write writes the counts that have waited longest; false when etcd did not take them: they wait on.
+func (d *Duplicates) Write(ctx context.Context) bool {
 	select {
 	case d.writing <- struct{}{}:
 		defer func() { <-d.writing }()
@@ -170,7 +173,7 @@ func (d *duplicates) write(ctx context.Context) bool {
 		return false
 	}
 	var err error
-	for batch := range slices.Chunk(d.take(), countBatch) {
+	for batch := range slices.Chunk(d.take(), CountBatch) {
 		if err == nil {
 			err = d.send(ctx, batch)
 		}
@@ -179,7 +182,7 @@ func (d *duplicates) write(ctx context.Context) bool {
 	return err == nil
 }
 
-func (d *duplicates) take() []*tally {
+func (d *Duplicates) take() []*tally {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.out = min(len(d.queue), countMost)
@@ -191,7 +194,7 @@ func (d *duplicates) take() []*tally {
 	return some
 }
 
-func (d *duplicates) sent(some []*tally, again bool) {
+func (d *Duplicates) sent(some []*tally, again bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.out -= len(some)
@@ -204,7 +207,7 @@ func (d *duplicates) sent(some []*tally, again bool) {
 
 // send writes a batch, in one request as a rule. A copy that comes meanwhile queues its execution again. Writing twice does no harm, so nothing is
 // done about answers that get lost.
-func (d *duplicates) send(ctx context.Context, batch []*tally) error {
+func (d *Duplicates) send(ctx context.Context, batch []*tally) error {
 	err := d.put(ctx, batch)
 	if err == nil {
 		return nil
@@ -216,7 +219,7 @@ func (d *duplicates) send(ctx context.Context, batch []*tally) error {
 	return fmt.Errorf("write duplicates: %w", err)
 }
 
-func (d *duplicates) put(ctx context.Context, batch []*tally) error {
+func (d *Duplicates) put(ctx context.Context, batch []*tally) error {
 	var ops protocol.Writes
 	size := 0
 	for _, t := range batch {
@@ -227,20 +230,20 @@ func (d *duplicates) put(ctx context.Context, batch []*tally) error {
 		key, value := d.keyLocked(t), t.value()
 		d.mu.Unlock()
 		if size += len(value); len(ops) > 0 && size > commit.MaxBatchBytes {
-			if err := d.store.notes(ctx, ops); err != nil {
+			if err := d.o.Pool.CommitParts(ctx, ops); err != nil {
 				return err
 			}
 			ops, size = nil, len(value)
 		}
 		ops = append(ops, protocol.Note(key, protocol.Leased{Value: value, Lease: t.lease}))
 	}
-	return d.store.notes(ctx, ops)
+	return d.o.Pool.CommitParts(ctx, ops)
 }
 
 // prolong sees to it that the count lives for the retention from now on, and takes a place on a lease only where it has to.
 // Arrivals are found by their age, so each write of them is on the lease of its time.
-func (d *duplicates) prolong(ctx context.Context, t *tally) (err error) {
-	clock := d.store.clock
+func (d *Duplicates) prolong(ctx context.Context, t *tally) (err error) {
+	clock := d.o.Clock
 	if t.history != nil {
 		t.lease, err = d.leases.Take(ctx, t.retention, protocol.KindArrivals)
 		return err
@@ -256,16 +259,16 @@ func (d *duplicates) prolong(ctx context.Context, t *tally) (err error) {
 // maxCounts bounds what is read of the copies of one execution: each process that has answered one has a key.
 const maxCounts = 1000
 
-func (s *Control) readCounts(id idem.ExecutionID) clientv3.Op {
-	return clientv3.OpGet(s.layout.Counts(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
+func (s *Reader) ReadCounts(id idem.ExecutionID) clientv3.Op {
+	return clientv3.OpGet(s.o.Layout.Counts(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 
-// of adds up the copies of an execution: what all processes have written, and for this one what it knows itself.
-func (d *duplicates) of(id idem.ExecutionID, written []*mvccpb.KeyValue) (n int64) {
+// Count adds up the copies of an execution: what all processes have written, and for this one what it knows itself.
+func (d *Duplicates) Count(id idem.ExecutionID, written []*mvccpb.KeyValue) (n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	own := ""
-	if t := d.tallies[d.store.layout.Counts(id)]; t != nil {
+	if t := d.tallies[d.o.Layout.Counts(id)]; t != nil {
 		own, n = d.keyLocked(t), t.n
 	}
 	for _, kv := range written {

@@ -1,4 +1,4 @@
-package etcdlock
+package history
 
 import (
 	"fmt"
@@ -10,20 +10,22 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
 // leaseOf lists a lease as a process with that chain would have, and returns it with the revision at which it did.
-func leaseOf(tb testing.TB, e *etcdtest.Etcd, s *Store, kind, chain string, at time.Time) (clientv3.LeaseID, int64) {
+func leaseOf(tb testing.TB, e *etcdtest.Etcd, s *Reader, kind, chain string, at time.Time) (clientv3.LeaseID, int64) {
 	tb.Helper()
 	granted, err := e.Client.Grant(within(tb, patience), 3600)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	value := protocol.EncodeLease(protocol.ListedLease{Chain: chain, At: at, Open: int64(time.Hour)})
-	put, err := e.Client.Put(within(tb, patience), s.layout.Leases(kind)+strconv.FormatInt(int64(granted.ID), 16), string(value), clientv3.WithLease(granted.ID))
+	put, err := e.Client.Put(within(tb, patience), s.o.Layout.Leases(kind)+strconv.FormatInt(int64(granted.ID), 16), string(value), clientv3.WithLease(granted.ID))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -31,21 +33,21 @@ func leaseOf(tb testing.TB, e *etcdtest.Etcd, s *Store, kind, chain string, at t
 }
 
 // recordOn writes the record of an ended event on a lease.
-func recordOn(tb testing.TB, e *etcdtest.Etcd, s *Store, lease clientv3.LeaseID, workflow, event string) idem.ExecutionID {
+func recordOn(tb testing.TB, e *etcdtest.Etcd, s *Reader, lease clientv3.LeaseID, workflow, event string) idem.ExecutionID {
 	tb.Helper()
-	l := lockFor(workflow, event)
+	l := lockIn(workflow, event)
 	value, err := protocol.EncodeRecord(protocol.RecordOf(&l, success("body")), "me")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := e.Client.Put(within(tb, patience), s.layout.Record(l.Scope), string(value), clientv3.WithLease(lease)); err != nil {
+	if _, err := e.Client.Put(within(tb, patience), s.o.Layout.Record(l.Scope), string(value), clientv3.WithLease(lease)); err != nil {
 		tb.Fatal(err)
 	}
 	return l.Execution
 }
 
 // endedPages goes through the pages of what has ended, and fails where a page leads no further.
-func endedPages(tb testing.TB, s *Store, most int) (got []idem.ExecutionID) {
+func endedPages(tb testing.TB, s *Reader, most int) (got []idem.ExecutionID) {
 	tb.Helper()
 	q := idem.ExecutionQuery{Limit: 100, Status: idem.Success}
 	for range most {
@@ -70,14 +72,14 @@ func endedPages(tb testing.TB, s *Store, most int) (got []idem.ExecutionID) {
 func TestAListReachesItsEndHoweverManyLeasesStillTakeKeys(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openReader(t, e)
 	now := time.Now()
 	var want []idem.ExecutionID
 	for i := range 6 {
 		lease, _ := leaseOf(t, e, s, protocol.KindRecords, "one", now)
 		want = append(want, recordOn(t, e, s, lease, "w", fmt.Sprintf("event %d", i)))
 		if i == 2 {
-			for j := range maxStretches + 10 {
+			for j := range maxSpans + 10 {
 				leaseOf(t, e, s, protocol.KindRecords, fmt.Sprintf("other %d", j), now)
 			}
 		}
@@ -93,10 +95,10 @@ func TestAListReachesItsEndHoweverManyLeasesStillTakeKeys(t *testing.T) {
 func TestAListReachesItsEndHoweverManyLeasesWereOverAtOneTime(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openReader(t, e)
 	now := time.Now()
 	var want []idem.ExecutionID
-	for i := range maxStretches + 10 {
+	for i := range maxSpans + 10 {
 		lease, _ := leaseOf(t, e, s, protocol.KindRecords, fmt.Sprintf("restarted %d", i), now)
 		if i%50 == 0 {
 			want = append(want, recordOn(t, e, s, lease, "w", fmt.Sprintf("event %d", i)))
@@ -112,16 +114,16 @@ func TestAListReachesItsEndHoweverManyLeasesWereOverAtOneTime(t *testing.T) {
 
 // A page gives what is newer than anything that it has not read, and the next one goes on right there.
 func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
-	found := func(revisions ...int64) (all []written) {
+	found := func(revisions ...int64) (all []writtenKey) {
 		for _, r := range revisions {
-			all = append(all, written{strconv.FormatInt(r, 10), r})
+			all = append(all, writtenKey{strconv.FormatInt(r, 10), r})
 		}
 		return all
 	}
-	p := &past{below: 100, opened: maxStretches, stretches: []stretch{{before: 50}, {before: 40}}, found: found(90, 80, 51, 49, 30)}
+	p := &past{below: 100, opened: maxSpans, spans: []leaseSpan{{before: 50}, {before: 40}}, found: found(90, 80, 51, 49, 30)}
 	for _, c := range []struct {
 		n     int
-		want  []written
+		want  []writtenKey
 		over  bool
 		place int64
 	}{
@@ -136,12 +138,12 @@ func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
 		if len(got) > 0 && p.below != got[len(got)-1].revision { // what was put anew meanwhile is further up, and not shown once more
 			t.Errorf("it reads on below %d after %v", p.below, got)
 		}
-		if c.place > 0 && p.place() != c.place {
-			t.Errorf("the next page goes on below %d, want %d", p.place(), c.place)
+		if c.place > 0 && p.resumeBelow() != c.place {
+			t.Errorf("the next page goes on below %d, want %d", p.resumeBelow(), c.place)
 		}
 	}
 	last := &past{below: 100, found: found(90, 30)}
-	for _, want := range [][]written{found(90), found(30), nil} {
+	for _, want := range [][]writtenKey{found(90), found(30), nil} {
 		if got, over, err := last.next(t.Context(), 1); err != nil || !slices.Equal(got, want) || over != (want == nil) {
 			t.Fatalf("%v %v %v, want %v", got, over, err, want)
 		}
@@ -150,7 +152,7 @@ func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
 
 func TestASearchReadsTheLeasesOfItsTimeAlone(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openReader(t, e)
 	const most = clockSkew
 	begin := time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
 	at := func(hours int) time.Time { return begin.Add(time.Duration(hours) * time.Hour) }
@@ -181,7 +183,7 @@ func TestASearchReadsTheLeasesOfItsTimeAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []int
-			for _, st := range p.stretches {
+			for _, st := range p.spans {
 				got = append(got, slices.Index(leases, st.lease))
 			}
 			slices.Sort(got)
@@ -202,7 +204,7 @@ func TestASearchReadsTheLeasesOfItsTimeAlone(t *testing.T) {
 // A lease takes no keys any more when the next but one of its chain is there, and until then it may.
 func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openReader(t, e)
 	begin := time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
 	type lease struct {
 		id       clientv3.LeaseID
@@ -214,7 +216,7 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 		c = append(c, lease{id, revision})
 	}
 	for name, value := range map[string]string{"1f": `{"v":99}`, "none": string(protocol.EncodeLease(protocol.ListedLease{Chain: "a", At: begin}))} { // of other releases
-		if _, err := e.Client.Put(within(t, patience), s.layout.Leases(protocol.KindRecords)+name, value); err != nil {
+		if _, err := e.Client.Put(within(t, patience), s.o.Layout.Leases(protocol.KindRecords)+name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -226,7 +228,7 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 			b = append(b, lease{id, revision})
 		}
 	}
-	all, err := s.stretches(within(t, patience), protocol.KindRecords)
+	all, err := s.spans(within(t, patience), protocol.KindRecords)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,24 +263,24 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 // says it itself, and knows better.
 func TestALeaseOfAProcessThatHasEndedIsOverWhenAnotherOneHasLetItsTimePass(t *testing.T) {
 	begin := time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
-	at := func(after int64, passed time.Duration) stretch {
-		return stretch{after: after, before: math.MaxInt64, from: begin.Add(passed), open: time.Hour}
+	at := func(after int64, passed time.Duration) leaseSpan {
+		return leaseSpan{after: after, before: math.MaxInt64, from: begin.Add(passed), open: time.Hour}
 	}
 	enough := time.Hour + clockSkew
 	for name, c := range map[string]struct {
-		others [][]stretch
+		others [][]leaseSpan
 		want   int64
 	}{
 		"nobody else":                      {nil, math.MaxInt64},
-		"too little time":                  {[][]stretch{{at(20, 0), at(30, enough-1)}}, math.MaxInt64},
-		"time enough":                      {[][]stretch{{at(20, 0), at(30, enough-1), at(40, enough), at(50, 2*enough)}}, 40},
-		"time before it was there":         {[][]stretch{{at(5, -time.Hour), at(20, 0), at(30, enough-1)}}, math.MaxInt64},
-		"two who know, the first earlier":  {[][]stretch{{at(20, 0), at(30, enough)}, {at(21, 0), at(40, enough)}}, 30},
-		"two who know, the second earlier": {[][]stretch{{at(20, 0), at(40, enough)}, {at(21, 0), at(30, enough)}}, 30},
-		"two whose clocks differ":          {[][]stretch{{at(20, 0)}, {at(30, 3*enough)}}, math.MaxInt64},
+		"too little time":                  {[][]leaseSpan{{at(20, 0), at(30, enough-1)}}, math.MaxInt64},
+		"time enough":                      {[][]leaseSpan{{at(20, 0), at(30, enough-1), at(40, enough), at(50, 2*enough)}}, 40},
+		"time before it was there":         {[][]leaseSpan{{at(5, -time.Hour), at(20, 0), at(30, enough-1)}}, math.MaxInt64},
+		"two who know, the first earlier":  {[][]leaseSpan{{at(20, 0), at(30, enough)}, {at(21, 0), at(40, enough)}}, 30},
+		"two who know, the second earlier": {[][]leaseSpan{{at(20, 0), at(40, enough)}, {at(21, 0), at(30, enough)}}, 30},
+		"two whose clocks differ":          {[][]leaseSpan{{at(20, 0)}, {at(30, 3*enough)}}, math.MaxInt64},
 	} {
 		for _, own := range []int64{math.MaxInt64, 60, 10} {
-			all, chains := []stretch{at(10, 0)}, map[string][]int{"old": {0}}
+			all, chains := []leaseSpan{at(10, 0)}, map[string][]int{"old": {0}}
 			all[0].before = own
 			for i, other := range c.others {
 				for _, st := range other {
@@ -321,15 +323,15 @@ func TestASearchAsksForTheLongestBeginningThatItKnows(t *testing.T) {
 // Of the keys on a lease a search reads those that may be what it asks for: not those of other workflows, nor what else is there.
 func TestASearchReadsOfALeaseTheKeysThatItIsForAlone(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openReader(t, e)
 	lease, _ := leaseOf(t, e, s, protocol.KindRecords, "one", time.Now())
 	for _, workflow := range []string{"mine", "theirs"} {
 		recordOn(t, e, s, lease, workflow, "event")
 	}
-	if _, err := e.Client.Put(within(t, patience), s.layout.Root+"marks/x", "", clientv3.WithLease(lease)); err != nil {
+	if _, err := e.Client.Put(within(t, patience), s.o.Layout.Root+"marks/x", "", clientv3.WithLease(lease)); err != nil {
 		t.Fatal(err)
 	}
-	of := func(workflow string) string { return s.layout.Record(lockFor(workflow, "event").Scope) }
+	of := func(workflow string) string { return s.o.Layout.Record(lockIn(workflow, "event").Scope) }
 	for workflow, want := range map[string][]string{"mine": {of("mine")}, "theirs": {of("theirs")}, "nobody's": nil, "": {of("mine"), of("theirs")}} {
 		p, err := s.newPast(within(t, patience), protocol.KindRecords, &idem.ExecutionQuery{Workflow: workflow}, math.MaxInt64)
 		if err != nil {
@@ -361,11 +363,53 @@ func TestASearchReadsOfALeaseTheKeysThatItIsForAlone(t *testing.T) {
 	}
 }
 
-func foundOn(tb testing.TB, p *past, lease clientv3.LeaseID) []written {
+func foundOn(tb testing.TB, p *past, lease clientv3.LeaseID) []writtenKey {
 	tb.Helper()
 	found, err := p.keysOn(within(tb, patience), lease)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return found
+}
+
+// What processes that have ended left behind is not read with each first page for as long as it is kept: time has passed since, by the clock of one that
+// runs.
+func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
+	const day = 24 * time.Hour
+	e := etcdtest.Start(t)
+	clockAhead := func(by time.Duration) link.Clock {
+		c := link.SystemClock()
+		c.Now = func() time.Time { return time.Now().Add(by) }
+		return c
+	}
+	takes := func(s *Reader) {
+		t.Helper()
+		leases := commit.NewLeases(s.o.Pool.NewLease, s.o.ListLease, s.o.Clock, s.o.Spawn)
+		if _, err := leases.Take(within(t, patience), day, protocol.KindRecords); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mayTakeMore := func(s *Reader) (n int) {
+		t.Helper()
+		all, err := s.spans(within(t, patience), protocol.KindRecords)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range all {
+			if all[i].before == math.MaxInt64 {
+				n++
+			}
+		}
+		return n
+	}
+	runs := openReader(t, e)
+	takes(openReaderAt(t, e, "ended", clockAhead(365*day)))
+	takes(runs)
+	if n := mayTakeMore(runs); n != 2 {
+		t.Errorf("%d leases take keys: both have just been granted", n)
+	}
+	takes(openReaderAt(t, e, "me", clockAhead(commit.OpenFor(day)+clockSkew+time.Minute)))
+	if n := mayTakeMore(runs); n != 1 {
+		t.Errorf("%d leases take keys: the newest alone may", n)
+	}
 }

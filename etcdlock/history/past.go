@@ -1,4 +1,4 @@
-package etcdlock
+package history
 
 import (
 	"cmp"
@@ -28,17 +28,17 @@ import (
 // finds alone. What an event is called is at the beginning of its keys, so a search for that needs no list at all.
 
 const (
-	clockSkew    = 5 * time.Minute // that clocks of processes may differ, where times are compared, and more than a request may be on its way
-	maxStretches = 256             // leases that one page reads the keys of, besides those that still take some
-	stretchReads = 8               // of them at a time
+	clockSkew = 5 * time.Minute // that clocks of processes may differ, where times are compared, and more than a request may be on its way
+	maxSpans  = 256             // leases that one page reads the keys of, besides those that still take some
+	spanReads = 8               // of them at a time
 )
 
-// listLease implements buckets.list. It repeats until the answer is definite; writing twice does no harm.
-func (s *core) listLease(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error {
-	value := protocol.EncodeLease(protocol.ListedLease{Chain: s.writer + "/" + retention.String(), At: s.clock.Now(), Open: int64(commit.OpenFor(retention))})
-	note := protocol.Note(s.layout.Leases(kind)+strconv.FormatInt(int64(lease), 16), protocol.Leased{Value: value, Lease: lease})
+// ListLease implements commit.List. It repeats until the answer is definite; writing twice does no harm.
+func (o *Options) ListLease(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error {
+	value := protocol.EncodeLease(protocol.ListedLease{Chain: o.Writer + "/" + retention.String(), At: o.Clock.Now(), Open: int64(commit.OpenFor(retention))})
+	note := protocol.Note(o.Layout.Leases(kind)+strconv.FormatInt(int64(lease), 16), protocol.Leased{Value: value, Lease: lease})
 	for pause := link.NewBackoff(); ; {
-		_, err := s.pool.Commit(ctx, link.AttemptTimeout, nil, protocol.Writes{note})
+		_, err := o.Pool.Commit(ctx, link.AttemptTimeout, nil, protocol.Writes{note})
 		switch {
 		case err == nil:
 			return nil
@@ -48,22 +48,22 @@ func (s *core) listLease(ctx context.Context, kind string, lease clientv3.LeaseI
 	}
 }
 
-// stretch is a lease with keys, and when they were written.
-type stretch struct {
+// leaseSpan is a lease with keys, and when they were written.
+type leaseSpan struct {
 	lease         clientv3.LeaseID
 	after, before int64     // revisions; before math.MaxInt64 = it may take more
 	from, to      time.Time // by the clock of its process
 	open          time.Duration
 }
 
-// stretches are all leases with keys of that kind; those first that may have the newest.
-func (s *Control) stretches(ctx context.Context, kind string) ([]stretch, error) {
-	prefix := s.layout.Leases(kind)
-	answers, _, err := s.read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix()))
+// spans are all leases with keys of that kind; those first that may have the newest.
+func (s *Reader) spans(ctx context.Context, kind string) ([]leaseSpan, error) {
+	prefix := s.o.Layout.Leases(kind)
+	answers, _, err := s.o.Pool.Read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix()))
 	if err != nil {
 		return nil, err
 	}
-	var all []stretch
+	var all []leaseSpan
 	chains := map[string][]int{}
 	for _, kv := range answers[0].GetResponseRange().Kvs {
 		l, ok := protocol.DecodeLease(kv.Value)
@@ -72,7 +72,7 @@ func (s *Control) stretches(ctx context.Context, kind string) ([]stretch, error)
 			continue
 		}
 		chains[l.Chain] = append(chains[l.Chain], len(all))
-		all = append(all, stretch{clientv3.LeaseID(id), kv.CreateRevision, math.MaxInt64, l.At, l.At.Add(time.Duration(l.Open)), time.Duration(l.Open)})
+		all = append(all, leaseSpan{clientv3.LeaseID(id), kv.CreateRevision, math.MaxInt64, l.At, l.At.Add(time.Duration(l.Open)), time.Duration(l.Open)})
 	}
 	for _, chain := range chains {
 		slices.SortFunc(chain, func(a, b int) int { return cmp.Compare(all[a].after, all[b].after) })
@@ -82,7 +82,9 @@ func (s *Control) stretches(ctx context.Context, kind string) ([]stretch, error)
 		}
 	}
 	closeByTime(all, chains)
-	slices.SortFunc(all, func(a, b stretch) int { return cmp.Or(cmp.Compare(b.before, a.before), cmp.Compare(b.after, a.after)) })
+	slices.SortFunc(all, func(a, b leaseSpan) int {
+		return cmp.Or(cmp.Compare(b.before, a.before), cmp.Compare(b.after, a.after))
+	})
 	return all, nil
 }
 
@@ -95,7 +97,7 @@ func earlier(a, b time.Time) time.Time {
 
 // closeByTime finds the end of the leases of processes that have ended: nothing was written there any more when a process that has granted one since had
 // let more time pass than they take keys for. It says so by two leases of its own: the clocks of two processes are not held against each other.
-func closeByTime(all []stretch, chains map[string][]int) {
+func closeByTime(all []leaseSpan, chains map[string][]int) {
 	for i := range all {
 		old := &all[i]
 		if old.before < math.MaxInt64 { // its own chain says it, and knows better
@@ -114,37 +116,37 @@ func closeByTime(all []stretch, chains map[string][]int) {
 	}
 }
 
-// written is a key and the revision at which it was written.
-type written struct {
+// writtenKey is a key and the revision at which it was written.
+type writtenKey struct {
 	key      string
 	revision int64
 }
 
 // past goes through the keys of one kind, the newest first.
 type past struct {
-	store *Control
+	store *Reader
 	root  string // of the kind
 	may   func(key string) bool
 	below int64 // only what was written before that revision
 
-	stretches []stretch // those that are left
-	opened    int       // besides those that may take more
-	chunk     int
-	found     []written // of those that were opened; the newest first
+	spans  []leaseSpan // those that are left
+	opened int         // besides those that may take more
+	chunk  int
+	found  []writtenKey // of those that were opened; the newest first
 }
 
 // newPast is for the keys that may be what is searched; each is asked for below the root of the kind.
-func (s *Control) newPast(ctx context.Context, kind string, q *idem.ExecutionQuery, below int64) (*past, error) {
-	all, err := s.stretches(ctx, kind)
+func (s *Reader) newPast(ctx context.Context, kind string, q *idem.ExecutionQuery, below int64) (*past, error) {
+	all, err := s.spans(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
-	p := &past{store: s, root: s.layout.Root + kind, may: keyFilter(q), below: below, chunk: 1}
+	p := &past{store: s, root: s.o.Layout.Root + kind, may: keyFilter(q), below: below, chunk: 1}
 	for _, st := range all {
 		old := !q.Since.IsZero() && st.to.Add(clockSkew).Before(q.Since)
 		young := !q.Until.IsZero() && kind == protocol.KindRecords && st.from.Add(-clockSkew).After(q.Until)
 		if st.after < below && !old && !young {
-			p.stretches = append(p.stretches, st)
+			p.spans = append(p.spans, st)
 		}
 	}
 	return p, nil
@@ -178,16 +180,16 @@ func keyBeginning(q *idem.ExecutionQuery) string {
 }
 
 // next are at most n keys, those that were written last and are before the ones that it gave before. None, and over false: the page has read enough.
-func (p *past) next(ctx context.Context, n int) (some []written, over bool, err error) {
-	for len(p.stretches) > 0 && (len(p.found) == 0 || p.stretches[0].before > p.found[0].revision) {
-		if p.opened >= maxStretches && p.stretches[0].before < p.below { // otherwise the next page would begin where this one did
+func (p *past) next(ctx context.Context, n int) (some []writtenKey, over bool, err error) {
+	for len(p.spans) > 0 && (len(p.found) == 0 || p.spans[0].before > p.found[0].revision) {
+		if p.opened >= maxSpans && p.spans[0].before < p.below { // otherwise the next page would begin where this one did
 			return nil, false, nil
 		}
 		if err := p.open(ctx); err != nil {
 			return nil, false, err
 		}
 	}
-	for len(some) < n && len(p.found) > 0 && (len(p.stretches) == 0 || p.stretches[0].before <= p.found[0].revision) {
+	for len(some) < n && len(p.found) > 0 && (len(p.spans) == 0 || p.spans[0].before <= p.found[0].revision) {
 		some, p.found = append(some, p.found[0]), p.found[1:]
 	}
 	if len(some) > 0 {
@@ -196,10 +198,10 @@ func (p *past) next(ctx context.Context, n int) (some []written, over bool, err 
 	return some, len(some) == 0, nil
 }
 
-// place is the revision below which the next page goes on: whatever was found but not given is below it, too.
-func (p *past) place() int64 {
-	if len(p.stretches) > 0 {
-		return min(p.below, p.stretches[0].before)
+// resumeBelow is the revision below which the next page goes on: whatever was found but not given is below it, too.
+func (p *past) resumeBelow() int64 {
+	if len(p.spans) > 0 {
+		return min(p.below, p.spans[0].before)
 	}
 	return p.below
 }
@@ -207,17 +209,17 @@ func (p *past) place() int64 {
 // open reads the keys of the next leases: of all that may have something newer than what was found, and of more at a time the longer none is found.
 func (p *past) open(ctx context.Context) error {
 	n := 0
-	for n < len(p.stretches) && (n < p.chunk || p.stretches[n].before == math.MaxInt64) {
-		if p.stretches[n].before < math.MaxInt64 {
+	for n < len(p.spans) && (n < p.chunk || p.spans[n].before == math.MaxInt64) {
+		if p.spans[n].before < math.MaxInt64 {
 			p.opened++
 		}
 		n++
 	}
-	some := p.stretches[:n]
-	p.stretches, p.chunk = p.stretches[n:], min(2*p.chunk, maxStretches/4)
-	found, errs := make([][]written, n), make([]error, n)
+	some := p.spans[:n]
+	p.spans, p.chunk = p.spans[n:], min(2*p.chunk, maxSpans/4)
+	found, errs := make([][]writtenKey, n), make([]error, n)
 	var wg sync.WaitGroup
-	turns := make(chan struct{}, stretchReads)
+	turns := make(chan struct{}, spanReads)
 	for i := range some {
 		turns <- struct{}{}
 		wg.Go(func() {
@@ -230,7 +232,7 @@ func (p *past) open(ctx context.Context) error {
 	if len(p.found) > 0 {
 		p.chunk = 1
 	}
-	slices.SortFunc(p.found, func(a, b written) int { return cmp.Compare(b.revision, a.revision) })
+	slices.SortFunc(p.found, func(a, b writtenKey) int { return cmp.Compare(b.revision, a.revision) })
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -240,8 +242,8 @@ func (p *past) open(ctx context.Context) error {
 }
 
 // keysOn are the keys on a lease that the search is for.
-func (p *past) keysOn(ctx context.Context, lease clientv3.LeaseID) ([]written, error) {
-	keys, err := p.store.attached(ctx, lease)
+func (p *past) keysOn(ctx context.Context, lease clientv3.LeaseID) ([]writtenKey, error) {
+	keys, err := p.store.o.attached(ctx, lease)
 	if err != nil {
 		return nil, err
 	}
@@ -251,23 +253,23 @@ func (p *past) keysOn(ctx context.Context, lease clientv3.LeaseID) ([]written, e
 			ops = append(ops, clientv3.OpGet(string(key), clientv3.WithKeysOnly()))
 		}
 	}
-	answers, _, err := p.store.readEach(ctx, ops)
+	answers, _, err := p.store.o.Pool.ReadEach(ctx, ops)
 	if err != nil {
 		return nil, err
 	}
-	var found []written
+	var found []writtenKey
 	for _, a := range answers {
 		if kv := protocol.First(a); kv != nil && kv.ModRevision < p.below {
-			found = append(found, written{string(kv.Key), kv.ModRevision})
+			found = append(found, writtenKey{string(kv.Key), kv.ModRevision})
 		}
 	}
 	return found, nil
 }
 
 // attached are the keys on a lease; none where it has run out.
-func (s *core) attached(ctx context.Context, lease clientv3.LeaseID) (keys [][]byte, err error) {
+func (o *Options) attached(ctx context.Context, lease clientv3.LeaseID) (keys [][]byte, err error) {
 	for pause := link.NewBackoff(); ; {
-		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		err := o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
 			left, err := c.TimeToLive(ctx, lease, clientv3.WithAttachedKeys())
 			if err == nil {
 				keys = left.Keys

@@ -1,0 +1,228 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+const (
+	auditEvery = 500 * time.Millisecond // between two writes
+	AuditBatch = 100                    // in one request; etcd takes 128
+	maxQueued  = 10_000                 // that wait to be written
+	// maxAuditsRead bounds what one page looks at, whatever it shows.
+	maxAuditsRead = 5000
+)
+
+// Audits writes down what somebody with a token asked for, behind what was done. Each has a key of its own, which nobody compares.
+type Audits struct {
+	o       *Options
+	wake    chan struct{}
+	writing chan struct{} // holds a token while somebody writes: one at a time
+	leases  *commit.Leases
+	Most    int // are kept, and a twentieth more before the oldest go
+	Room    int // for what waits to be written; further ones are shed
+
+	mu    sync.Mutex
+	queue []pendingAudit // the oldest first
+	n     int64
+	shedN int64
+}
+
+// pendingAudit is an audit that waits to be written.
+type pendingAudit struct {
+	key   string
+	value []byte
+}
+
+// NewAudits returns an empty log. Run writes it.
+func NewAudits(o *Options) *Audits {
+	a := &Audits{o: o, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1), Most: idem.MaxAudits, Room: maxQueued}
+	a.leases = commit.NewLeases(o.Pool.NewLease, o.ListLease, o.Clock, o.Spawn)
+	return a
+}
+
+// Add notes what somebody with a token asked for. It never blocks; others know of it within a second, as long as the store takes it, and for
+// idem.AuditKept. What a process is killed with before that is lost, and when 10,000 wait to be written, further ones are shed.
+func (q *Audits) Add(a idem.Audit) {
+	a.At = a.At.UTC().Round(time.Millisecond)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.queue) >= q.Room {
+		q.shedN++
+		return
+	}
+	q.n++
+	q.queue = append(q.queue, pendingAudit{q.o.Layout.Audit(a.At, q.o.Writer, q.n), protocol.EncodeAudit(&a)})
+	link.Wake(q.wake)
+}
+
+// Shed is how many audits this process has not kept.
+func (a *Audits) Shed() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.shedN
+}
+
+// List is a part of what somebody with a token asked for. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPage, err error) {
+	prefix := a.o.Layout.Root + protocol.KindAudits
+	from := prefix
+	if q.Cursor != "" {
+		if from = a.o.Layout.Root + q.Cursor + "\x00"; !strings.HasPrefix(from, prefix) {
+			return page, idem.ErrCursor
+		}
+	}
+	a.Finish(ctx) // who has just asked for something looks for it here
+	limit := min(q.Limit, MaxPage)
+	if q.Limit <= 0 {
+		limit = defaultPage
+	}
+	for looked := 0; looked < maxAuditsRead; looked += MaxPage {
+		answers, _, err := a.o.Pool.Read(ctx, clientv3.OpGet(from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix)), clientv3.WithLimit(MaxPage)))
+		if err != nil {
+			return idem.AuditPage{}, unavailable(err)
+		}
+		some := answers[0].GetResponseRange()
+		for _, kv := range some.Kvs {
+			one := protocol.DecodeAudit(kv.Value)
+			switch {
+			case one == nil:
+				continue
+			case one.At.Before(q.Since): // and so are all that follow
+				return page, nil
+			case q.Takes(one):
+				page.Audits = append(page.Audits, *one)
+			}
+			if len(page.Audits) == limit {
+				page.NextCursor = strings.TrimPrefix(string(kv.Key), a.o.Layout.Root)
+				return page, nil
+			}
+		}
+		if !some.More || len(some.Kvs) == 0 {
+			return page, nil
+		}
+		from = string(some.Kvs[len(some.Kvs)-1].Key) + "\x00"
+	}
+	page.NextCursor = strings.TrimSuffix(strings.TrimPrefix(from, a.o.Layout.Root), "\x00")
+	return page, nil
+}
+
+// Run writes what is noted, until ctx ends.
+func (a *Audits) Run(ctx context.Context) {
+	for {
+		select {
+		case <-a.wake:
+		case <-ctx.Done():
+			return
+		}
+		for a.Pending() {
+			if link.Sleep(ctx, auditEvery) != nil {
+				return
+			}
+			a.Write(ctx)
+		}
+	}
+}
+
+func (a *Audits) Pending() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.queue) > 0
+}
+
+// Finish writes what is left, if etcd takes it at once.
+func (a *Audits) Finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, link.TxnTimeout)
+	defer cancel()
+	for more := a.Pending(); more; {
+		more = a.Write(ctx) && a.Pending()
+	}
+}
+
+// Write writes those that have waited longest; false when etcd did not take them: they wait on. Writing twice does no harm.
+func (a *Audits) Write(ctx context.Context) bool {
+	select {
+	case a.writing <- struct{}{}:
+		defer func() { <-a.writing }()
+	case <-ctx.Done(): // another one waits for an etcd that does not answer
+		return false
+	}
+	some := a.next()
+	if len(some) == 0 {
+		return true
+	}
+	if err := a.send(ctx, some); err != nil {
+		return false
+	}
+	a.mu.Lock()
+	a.queue = a.queue[len(some):]
+	a.mu.Unlock()
+	return a.bound(ctx) == nil
+}
+
+// next are those that are written together.
+func (a *Audits) next() []pendingAudit {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n, size := 0, 0
+	for ; n < min(len(a.queue), AuditBatch); n++ {
+		if size += len(a.queue[n].value); n > 0 && size > commit.MaxBatchBytes {
+			break
+		}
+	}
+	return slices.Clone(a.queue[:n])
+}
+
+func (a *Audits) send(ctx context.Context, some []pendingAudit) error {
+	var ops protocol.Writes
+	var leases []clientv3.LeaseID
+	for _, one := range some {
+		lease, err := a.leases.Take(ctx, idem.AuditKept, "")
+		if err != nil {
+			return err
+		}
+		leases = append(leases, lease)
+		ops = append(ops, protocol.Note(one.key, protocol.Leased{Value: one.value, Lease: lease}))
+	}
+	err := a.o.Pool.CommitParts(ctx, ops)
+	if err == nil {
+		return nil
+	}
+	for _, lease := range leases {
+		a.leases.DropIfGone(lease, err)
+	}
+	return fmt.Errorf("write audits: %w", err)
+}
+
+// bound deletes the oldest where there are too many. The count costs etcd a look at its index.
+func (a *Audits) bound(ctx context.Context) error {
+	prefix := a.o.Layout.Root + protocol.KindAudits
+	end := clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix))
+	err := a.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		n, err := c.Get(ctx, prefix, end, clientv3.WithCountOnly())
+		if err != nil || n.Count <= int64(a.Most+a.Most/20) {
+			return err
+		}
+		newest, err := c.Get(ctx, prefix, end, clientv3.WithKeysOnly(), clientv3.WithLimit(int64(a.Most)))
+		if err != nil || len(newest.Kvs) == 0 {
+			return err
+		}
+		_, err = c.Delete(ctx, string(newest.Kvs[len(newest.Kvs)-1].Key)+"\x00", end)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("delete old audits: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+const (
+	FindValues = 16   // values that a search reads at a time: a record may be large
+	findKeys   = 1000 // keys alone
+)
+
+// Scope finds the scope of an execution, which never changes. The ID says where to look: at the records of its event, at the locks and in
+// the queues of its workflow. It holds hashes of these only, so each value found there is asked for the whole ID. All is read
+// at one revision: an execution that moves meanwhile is not missed.
+func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, error) {
+	workflow, half, err := id.Parse()
+	if err != nil {
+		return idem.Scope{}, fmt.Errorf("%w: %w", idem.ErrNoExecution, err)
+	}
+	w := protocol.Hex16(workflow) + "/"
+	prefixes := []string{s.o.Layout.Records() + protocol.Hex16(half), s.o.Layout.Locks() + w, s.o.Layout.Queues() + w}
+	ops := make([]clientv3.Op, len(prefixes))
+	for i, p := range prefixes {
+		ops[i] = clientv3.OpGet(p, clientv3.WithPrefix(), clientv3.WithLimit(FindValues))
+	}
+	answers, revision, err := s.o.Pool.Read(ctx, ops...)
+	if err != nil {
+		return idem.Scope{}, unavailable(err)
+	}
+	search := &search{store: s, id: id, workflow: protocol.Hex16(workflow), half: protocol.Hex16(half), revision: revision}
+	for _, a := range answers {
+		for _, kv := range a.GetResponseRange().Kvs {
+			if search.matches(kv) {
+				return search.scope, nil
+			}
+		}
+	}
+	for i, a := range answers {
+		if page := a.GetResponseRange(); page.More {
+			if err := search.readOn(ctx, prefixes[i], page.Kvs[len(page.Kvs)-1].Key); err != nil {
+				return idem.Scope{}, unavailable(err)
+			}
+			if search.found {
+				return search.scope, nil
+			}
+		}
+	}
+	if search.unread != nil {
+		return idem.Scope{}, unavailable(search.unread)
+	}
+	return idem.Scope{}, idem.ErrNoExecution
+}
+
+// search is for the scope of one execution.
+type search struct {
+	store    *Reader
+	id       idem.ExecutionID
+	workflow string // its hash, in hex
+	half     string // of the key, in hex
+	revision int64
+
+	found  bool
+	scope  idem.Scope
+	unread error // a value that may be it and cannot be read
+}
+
+// matches reports whether kv knows the execution.
+func (f *search) matches(kv *mvccpb.KeyValue) bool {
+	var scope idem.Scope
+	var execution idem.ExecutionID
+	var earlier []idem.Attempt
+	var err error
+	if strings.HasPrefix(string(kv.Key), f.store.o.Layout.Records()) {
+		var r *idem.Record
+		if r, _, err = protocol.DecodeRecord(kv.Value); err == nil {
+			scope, execution, earlier = r.Scope, r.Execution, r.Earlier
+		}
+	} else {
+		var l *idem.Lock
+		if l, err = protocol.DecodeLock(kv.Value); err == nil {
+			scope, execution, earlier = l.Scope, l.Execution, l.Earlier
+		}
+	}
+	if err != nil {
+		f.unread = fmt.Errorf("%s: %w", kv.Key, err)
+		return false
+	}
+	if execution == f.id || short(earlier, f.id) != nil {
+		f.found, f.scope = true, scope
+	}
+	return f.found
+}
+
+func short(attempts []idem.Attempt, id idem.ExecutionID) *idem.Attempt {
+	i := slices.IndexFunc(attempts, func(a idem.Attempt) bool { return a.Execution == id })
+	if i < 0 {
+		return nil
+	}
+	return &attempts[i]
+}
+
+// readOn searches the keys after last. It reads the keys alone: that of an event shows whether it may be the one.
+func (f *search) readOn(ctx context.Context, prefix string, last []byte) error {
+	for from, end := string(last)+"\x00", clientv3.GetPrefixRangeEnd(prefix); ; {
+		answers, _, err := f.store.o.Pool.Read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(findKeys), clientv3.WithKeysOnly(), clientv3.WithRev(f.revision)))
+		if err != nil {
+			return err
+		}
+		page := answers[0].GetResponseRange()
+		for _, kv := range page.Kvs {
+			if !f.mayMatch(string(kv.Key)) {
+				continue
+			}
+			answers, _, err := f.store.o.Pool.Read(ctx, clientv3.OpGet(string(kv.Key), clientv3.WithRev(f.revision)))
+			if err != nil {
+				return err
+			}
+			if whole := protocol.First(answers[0]); whole != nil && f.matches(whole) {
+				return nil
+			}
+		}
+		if !page.More || len(page.Kvs) == 0 {
+			return nil
+		}
+		from = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
+	}
+}
+
+// mayMatch reports whether a key may belong to the execution: a record of its workflow, a workflow's own lock, or what ends with the key of an event
+// that begins right.
+func (f *search) mayMatch(key string) bool {
+	if strings.HasPrefix(key, f.store.o.Layout.Records()) {
+		return strings.HasSuffix(key, "/"+f.workflow)
+	}
+	parts := strings.Split(strings.TrimPrefix(key, f.store.o.Layout.Root), "/") // kind, workflow's hash, the rest
+	return parts[0]+"/" == protocol.KindLocks && len(parts) == 3 || strings.HasPrefix(parts[len(parts)-1], f.half)
+}
+
+// Attempts are all executions of the event in short, the oldest first: the newest knows those before it.
+func (at *State) Attempts() []idem.Attempt {
+	newest := at.CopyRuns(at.Scope.Key)
+	if newest == nil {
+		newest = at.Copied
+	}
+	switch {
+	case newest != nil:
+		return append(slices.Clone(newest.Earlier), idem.Attempt{
+			Execution: newest.Execution, Status: (&idem.Found{Lock: newest, Place: newest == at.Copied}).Status(), StartedAt: newest.StartedAt,
+			Abort: newest.Cancel, TraceParent: newest.TraceParent,
+		})
+	case at.Record != nil:
+		return append(slices.Clone(at.Record.Earlier), at.Record.Short())
+	}
+	return nil
+}
+
+// AddArrivals adds how the event of an execution arrived besides.
+func (s *Reader) AddArrivals(ctx context.Context, f *idem.Found, event idem.Scope) error {
+	answers, _, err := s.o.Pool.Read(ctx, s.readArrivals(event))
+	if err != nil {
+		return unavailable(err)
+	}
+	f.Arrivals = s.counts.arrivalsOf(event, answers[0].GetResponseRange().Kvs)
+	return nil
+}

@@ -1,0 +1,78 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = etcdtest.Patience
+
+var within = etcdtest.Within
+
+// openReader returns a reader of e for a process that knows nothing.
+func openReader(tb testing.TB, e *etcdtest.Etcd) *Reader {
+	tb.Helper()
+	return openReaderAt(tb, e, "me", link.SystemClock())
+}
+
+// openReaderAt is openReader for a process of that name, with a clock of its own.
+func openReaderAt(tb testing.TB, e *etcdtest.Etcd, name string, clock link.Clock) *Reader {
+	tb.Helper()
+	pool, err := link.OpenPool(&link.Target{Endpoints: []string{e.Endpoint}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	tb.Cleanup(func() {
+		stop()
+		running.Wait()
+		if err := pool.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	o := &Options{
+		Pool: pool, Layout: protocol.NewLayout("/hooklock"), Clock: clock, Writer: name,
+		Spawn: func(f func(context.Context)) bool {
+			running.Go(func() { f(ctx) })
+			return true
+		},
+		Alive: func(string) bool { return false }, Holds: func(idem.ExecutionID) bool { return false }, Size: func(string, idem.Slot) int { return 0 },
+	}
+	return NewReader(o, NewDuplicates(o))
+}
+
+// lockIn is a lock of that event.
+func lockIn(workflow, event string) idem.Lock {
+	key := idem.Key(fmt.Sprintf("%016x-%032x", len(event), event))
+	return idem.Lock{Entry: idem.Entry{
+		Execution: idem.NewExecutionID(workflow, key, [4]byte{}), Scope: idem.Scope{Workflow: workflow, Key: key}, Route: "r", EventID: event, Attempt: 1,
+		StartedAt: time.Now(), Retention: time.Hour,
+	}}
+}
+
+func success(body string) idem.End {
+	return idem.End{
+		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Kept: true,
+		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true, Body: []byte(body)},
+	}
+}
+
+func ids(found []idem.Found) (all []idem.ExecutionID) {
+	for _, f := range found {
+		all = append(all, f.ID())
+	}
+	return all
+}

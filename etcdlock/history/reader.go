@@ -1,0 +1,38 @@
+package history
+
+import (
+	"context"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// Options are what this package works with.
+type Options struct {
+	Pool   *link.Pool
+	Layout protocol.Layout
+	Clock  link.Clock
+	// Writer marks the keys that this process writes.
+	Writer string
+	// Spawn runs a function in the background. It returns false once its owner is closed.
+	Spawn func(func(context.Context)) bool
+
+	// What this process knows without asking etcd; none of these functions blocks.
+
+	// Alive reports whether the session behind an alive key exists.
+	Alive func(key string) bool
+	// Holds reports whether this process has the lock of an execution.
+	Holds func(idem.ExecutionID) bool
+	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
+	Size func(route string, slot idem.Slot) int
+}
+
+// Reader finds and lists executions, locks and requests. It changes nothing: a lock whose owner is dead says so.
+type Reader struct {
+	o      *Options
+	counts *Duplicates
+}
+
+// NewReader returns a reader that adds what counts knows of this process.
+func NewReader(o *Options, counts *Duplicates) *Reader { return &Reader{o, counts} }

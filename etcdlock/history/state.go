@@ -1,0 +1,107 @@
+package history
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// State is how things stand around one execution, read at one revision.
+type State struct {
+	*protocol.State
+	ID idem.ExecutionID
+
+	Scope      idem.Scope
+	Keys       protocol.Keys    // with the slots of its lock; with A, where it runs: what proves its owner alive; and with C, where a process runs it
+	Hold       int64            // the mod revision of its hold, 0 = it is not held, or dead
+	HoldLease  clientv3.LeaseID // of that hold
+	Duplicates int64
+	// Orphaned: it is parked in its lock, and its process is gone, as far as this process knows.
+	Orphaned bool
+}
+
+// State reads how things stand around an execution whose scope is known. The lock says whether it is dead, as far as this process knows, and
+// until when it is held. The error is idem.ErrStoreUnavailable.
+func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*State, error) {
+	k := s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
+	answers, revision, err := s.o.Pool.ReadOps(ctx, append(protocol.LockRecordAndQueue(k), link.Read(clientv3.OpGet(k.H)), link.Read(s.ReadCounts(id))))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	st, err := protocol.ReadState(answers, revision)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	at := &State{State: st, ID: id, Scope: scope, Keys: k}
+	at.Duplicates = s.counts.Count(id, answers[readCopies].GetResponseRange().Kvs)
+	if st.Lock != nil {
+		at.Keys.Slots, at.Keys.A = s.o.Layout.SlotsOf(st.Lock), s.o.Layout.Alive(st.Lock.Alive)
+	}
+	if !at.Runs(id) {
+		return at, nil
+	}
+	at.Keys.C = s.o.Layout.Cancel(st.Lock.Alive, id)
+	gone := false
+	switch hold := protocol.First(answers[readHold]); {
+	case !protocol.IsHold(st.Lock.Alive):
+		gone = !s.o.Alive(st.Lock.Alive)
+	case hold == nil:
+		gone = true
+	default:
+		at.Hold, at.HoldLease = hold.ModRevision, clientv3.LeaseID(hold.Lease)
+		st.Lock.HoldUntil, _ = protocol.DecodeHold(hold.Value) // for people only
+	}
+	if gone && (st.Lock.Alive == "" || !s.o.Holds(id)) { // what was put down is nobody's, also where this process is about to hear of it
+		at.Orphaned, st.Lock.Dead = st.Lock.IsParked(), !st.Lock.IsParked()
+	}
+	return at, nil
+}
+
+// Where stateOf finds more than lockRecordAndQueue reads.
+const (
+	readHold   = protocol.ReadLine + 1
+	readCopies = protocol.ReadLine + 2
+)
+
+// Found is what people see of it. The error is idem.ErrNoExecution, or idem.ErrStoreUnavailable where a value cannot be read.
+func (at *State) Found() (*idem.Found, error) {
+	f := &idem.Found{Revision: at.Revision, Duplicates: at.Duplicates}
+	switch {
+	case at.Runs(at.ID):
+		f.Lock = at.Lock
+	case at.Waits(at.ID):
+		f.Lock, f.Place = at.Copied, true
+	case at.Ended(at.ID) != nil:
+		f.Record = at.Record
+	default:
+		if f.Short, f.Later = at.earlier(); f.Short == nil && at.Unread != nil {
+			return nil, unavailable(at.Unread)
+		}
+		if f.Short == nil {
+			return nil, idem.ErrNoExecution
+		}
+		f.ShortOf = at.Scope
+	}
+	return f, nil
+}
+
+// earlier is the execution in short, where its event has run again since, and what knows of it.
+func (at *State) earlier() (*idem.Attempt, *idem.Entry) {
+	for _, l := range []*idem.Lock{at.Lock, at.Copied, at.Other} {
+		if l != nil {
+			if a := short(l.Earlier, at.ID); a != nil {
+				return a, &l.Entry
+			}
+		}
+	}
+	if at.Record != nil {
+		if a := short(at.Record.Earlier, at.ID); a != nil {
+			return a, &at.Record.Entry
+		}
+	}
+	return nil, nil
+}
