@@ -63,7 +63,7 @@ func (p *pairs) check(m *model, s *state, x, y *txn) {
 	}
 }
 
-// comes and ends are the sides of a lock, as etcdlock/sender.go has them: who queues behind a lock that he has seen, and who settles or hands over.
+// enqueues and ends are the sides of a lock that may share it, as in etcdlock/commit: an entry queues behind a lock, or a holder settles or hands off.
 func comes(t *txn) bool { return t.kind == enqueue && t.l != 0 }
 func ends(t *txn) bool  { return t.kind == settle || t.kind == handOver }
 
