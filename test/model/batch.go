@@ -55,7 +55,7 @@ func (p *pairs) check(m *model, s *state, x, y *txn) {
 	slices.Sort(names)
 	pair := names[0] + " + " + names[1]
 	p.skewed[pair]++
-	if comes(x) && ends(y) || comes(y) && ends(x) {
+	if enqueues(x) && ends(y) || enqueues(y) && ends(x) {
 		p.shared = append(p.shared, pair)
 	}
 	if m.lock(x.by) != m.lock(y.by) && !m.neverInOneProcess(x, y) && !m.aboutOneSlot(s, x, y) {
@@ -64,8 +64,8 @@ func (p *pairs) check(m *model, s *state, x, y *txn) {
 }
 
 // enqueues and ends are the sides of a lock that may share it, as in etcdlock/commit: an entry queues behind a lock, or a holder settles or hands off.
-func comes(t *txn) bool { return t.kind == enqueue && t.l != 0 }
-func ends(t *txn) bool  { return t.kind == settle || t.kind == handOver }
+func enqueues(t *txn) bool { return t.kind == enqueue && t.l != 0 }
+func ends(t *txn) bool     { return t.kind == settle || t.kind == handOver }
 
 // neverInOneProcess: copies of one event under two strategies, both on their way to a lock. A process has one strategy for a route.
 func (m *model) neverInOneProcess(x, y *txn) bool {
