@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -103,12 +104,12 @@ type waiter struct {
 	locker  *Locker
 	ctx     context.Context
 	lock    func() idem.Lock
-	session *session // that its place is of
+	session *session.Session // that its place is of
 }
 
 // Lock implements idem.Waiter.
 func (w *waiter) Lock(idem.Verdict) idem.Lock {
-	w.session, _, _ = w.locker.keeper.current()
+	w.session, _, _ = w.locker.keeper.Current()
 	return w.lock()
 }
 
@@ -130,7 +131,7 @@ func (w *waiter) Stays(idem.Place, idem.Lock) bool { return false }
 
 // Again implements idem.Waiter: where the place went with its session, there is another one of the next.
 func (w *waiter) Again(err error) error {
-	if session, _, _ := w.locker.keeper.current(); session != nil && session == w.session && !errors.Is(err, idem.ErrPlaceLost) {
+	if session, _, _ := w.locker.keeper.Current(); session != nil && session == w.session && !errors.Is(err, idem.ErrPlaceLost) {
 		return err
 	}
 	return w.locker.waitReady(w.ctx)

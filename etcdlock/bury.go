@@ -23,7 +23,7 @@ func (s *core) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
 		return false, nil // it is carried on, not buried
 	}
 	if !protocol.IsHold(l.Alive) {
-		return !s.live.has(l.Alive), nil
+		return !s.live.Has(l.Alive), nil
 	}
 	for pause := link.NewBackoff(); ; {
 		var response *clientv3.GetResponse
@@ -124,7 +124,7 @@ func (s *core) deathOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
 // meet takes note of a session that turned out to be alive, so that its locks are not taken for dead again.
 func (s *core) meet(alive string, answer commit.Reply) {
 	if protocol.First(answer.Responses[protocol.ReadAlive]) != nil && !protocol.IsHold(alive) {
-		s.live.met(alive[len(protocol.KindSessions):], answer.Revision)
+		s.live.Met(alive[len(protocol.KindSessions):], answer.Revision)
 	}
 }
 

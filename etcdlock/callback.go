@@ -11,6 +11,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -188,7 +189,7 @@ func (s *core) ended(record *idem.Record, recorded bool) {
 // onBehalf is a lock that somebody elsewhere has, for what only its holder may do. Its record is told apart from all others.
 func (s *Control) onBehalf(at *history.State) *owned {
 	h := newOwned(s.core, *at.Lock, at.Keys, nil)
-	h.writer, h.worked, h.ending = newSessionName(), true, true
+	h.writer, h.worked, h.ending = session.NewName(), true, true
 	return h
 }
 

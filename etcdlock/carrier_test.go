@@ -170,7 +170,7 @@ func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 	mustAttempt(t, takeNext(t, dead).Held)
 	closeStore(t, dead)
 	ctx, giveUp := context.WithCancel(t.Context())
-	carries := wire.HoldAnswer(`"holder":"` + currentSession(t, late).name)
+	carries := wire.HoldAnswer(`"holder":"` + currentSession(t, late).Name)
 	taken := make(chan *idem.Taken, 1)
 	go func() {
 		var got *idem.Taken

@@ -11,6 +11,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -72,7 +73,7 @@ func (t *taking) over() {
 }
 
 func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
-	session, _, err := t.keeper.current()
+	session, _, err := t.keeper.Current()
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -112,12 +113,12 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 }
 
 // inLock carries on what is in the lock, if no process does.
-func (t *taking) inLock(ctx context.Context, session *session, l *idem.Lock) (*idem.Taken, error) {
-	own := l.Alive == protocol.SessionAlive(session.name) // an adoption that came after its carrier had let go
+func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.Lock) (*idem.Taken, error) {
+	own := l.Alive == protocol.SessionAlive(session.Name) // an adoption that came after its carrier had let go
 	switch {
 	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.lines.isOld(l.Execution) || !t.mine(l.Route)): // it waits for a person, or for another process
 		return nil, nil
-	case !l.IsParked(), t.holds(l.Execution), t.live.has(l.Alive) && !own:
+	case !l.IsParked(), t.holds(l.Execution), t.live.Has(l.Alive) && !own:
 		t.behind = l.Alive
 		return nil, nil
 	}
@@ -156,7 +157,7 @@ func (t *taking) around(ctx context.Context, l *idem.Lock) (a around, err error)
 }
 
 // fromQueue claims the first of the line.
-func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) (*idem.Taken, error) {
+func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *idem.Lock) (*idem.Taken, error) {
 	around, err := t.around(ctx, l)
 	if err != nil {
 		return nil, err
@@ -166,7 +167,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) 
 		return nil, nil
 	}
 	l.Created, l.Token, l.Revision = 0, 0, 0
-	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.name), t.holder(session), t.clock.Now()
+	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.Name), t.holder(session), t.clock.Now()
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
 		return nil, unavailable(err)
@@ -200,9 +201,9 @@ func (t *taking) fromQueue(ctx context.Context, session *session, l *idem.Lock) 
 }
 
 // carry takes the lock over. nil, nil: its process lives after all, or somebody else was faster.
-func (t *taking) carry(ctx context.Context, session *session, l *idem.Lock) (*owned, error) {
+func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lock) (*owned, error) {
 	next := *l
-	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.name), t.holder(session), false, 0
+	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.Name), t.holder(session), false, 0
 	value, err := protocol.EncodeFresh(&next)
 	if err != nil {
 		return nil, unavailable(err)
@@ -227,11 +228,11 @@ func (t *taking) carry(ctx context.Context, session *session, l *idem.Lock) (*ow
 }
 
 // carryFor sends until the answer is definite.
-func (t *taking) carryFor(life context.Context, session *session, l, next *idem.Lock, value []byte) (*owned, error) {
+func (t *taking) carryFor(life context.Context, session *session.Session, l, next *idem.Lock, value []byte) (*owned, error) {
 	k := t.layout.Keys(l)
-	k.S = session.key
+	k.S = session.Key
 	for {
-		epoch := session.currentEpoch()
+		epoch := session.Epoch()
 		txn := protocol.Carry
 		if l.Alive == next.Alive {
 			txn = protocol.Adopt
@@ -250,7 +251,7 @@ func (t *taking) carryFor(life context.Context, session *session, l, next *idem.
 		case answer.Err != nil:
 			return t.carried(life, session, epoch, next, answer.Err)
 		case l.Alive == next.Alive: // nothing is read with that refusal
-			return nil, errors.Join(idem.ErrNotClaimed, session.moved(life, t.pool, epoch))
+			return nil, errors.Join(idem.ErrNotClaimed, session.Moved(life, t.pool, epoch))
 		}
 		switch now := protocol.First(answer.Responses[protocol.ReadLock]); {
 		case now == nil || now.ModRevision != l.Revision:
@@ -260,7 +261,7 @@ func (t *taking) carryFor(life context.Context, session *session, l, next *idem.
 			t.behind = l.Alive
 			return nil, nil
 		}
-		if err := session.moved(life, t.pool, epoch); err != nil {
+		if err := session.Moved(life, t.pool, epoch); err != nil {
 			return nil, unavailable(err)
 		}
 	}
@@ -284,9 +285,9 @@ func (t *taking) judge(life context.Context, next *idem.Lock, k protocol.Keys, a
 }
 
 // carried finds out what became of a Carry without a definite answer.
-func (t *taking) carried(life context.Context, session *session, epoch int64, next *idem.Lock, cause error) (*owned, error) {
+func (t *taking) carried(life context.Context, session *session.Session, epoch int64, next *idem.Lock, cause error) (*owned, error) {
 	if link.Fencing(cause) && !t.unfenced {
-		if err := session.fence(life, t.pool, epoch); err != nil {
+		if err := session.Fence(life, t.pool, epoch); err != nil {
 			return nil, unavailable(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -83,7 +84,7 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *commit.
 			} else if again {
 				continue
 			}
-			if err := c.session.moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
+			if err := c.session.Moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
 				return claimed{err: unavailable(err)}
 			}
 		case link.Definite(answer.Err):
@@ -126,7 +127,7 @@ func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
 func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
 	full := !link.Fencing(cause)
 	if !full && !c.store.unfenced {
-		if err := c.session.fence(life, c.store.pool, epoch); err != nil {
+		if err := c.session.Fence(life, c.store.pool, epoch); err != nil {
 			return claimed{err: unavailable(err)}
 		}
 	}
@@ -170,7 +171,7 @@ func (c *claimer) whilePaused(ctx context.Context) claimed {
 // claimer is one claim on its way to a definite end.
 type claimer struct {
 	store   *core
-	session *session
+	session *session.Session
 	lock    idem.Lock
 	keys    protocol.Keys
 	txn     func(protocol.Seen) protocol.Op
@@ -232,7 +233,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 
 // depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read after the epoch, see pauses.
 func (c *claimer) depart() (r *commit.Request, epoch int64) {
-	epoch = c.session.currentEpoch()
+	epoch = c.session.Epoch()
 	if c.pause = c.store.pauses.of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
 	}

@@ -9,6 +9,7 @@ import (
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -72,7 +73,7 @@ func (s *Control) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel
 		return nil, false, err
 	}
 	c.At = c.At.UTC().Round(time.Millisecond)
-	a := &asking{store: s, id: id, scope: scope, cancel: c, writer: newSessionName()}
+	a := &asking{store: s, id: id, scope: scope, cancel: c, writer: session.NewName()}
 	err = s.repeat(ctx, a.try)
 	return a.found, a.before, err
 }
@@ -288,7 +289,7 @@ func (s *Control) ForceRelease(ctx context.Context, workflow string, id idem.Exe
 		return nil, err
 	}
 	by.At, by.Forced = by.At.UTC().Round(time.Millisecond), true
-	writer := newSessionName()
+	writer := session.NewName()
 	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
 		at, err := s.State(ctx, id, scope)
 		switch {

@@ -380,7 +380,7 @@ func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
 	}
 	s.stopKeeping()
 	s.keeping.Wait()
-	s.keeper.leave()
+	s.keeper.Leave()
 	if err := s.pool.Close(); err != nil {
 		t.Error(err)
 	}

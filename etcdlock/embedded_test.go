@@ -53,8 +53,8 @@ func TestAnEmbeddedEtcdLosesItsSessionsToo(t *testing.T) {
 	lost := make(chan SessionEvent, 16)
 	s := openStore(t, Options{Client: server.Client(), OnSession: func(e SessionEvent) { lost <- e }})
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
-	session, _, _ := s.keeper.current()
-	if _, err := server.Client().Revoke(context.Background(), session.lease); err != nil {
+	session, _, _ := s.keeper.Current()
+	if _, err := server.Client().Revoke(context.Background(), session.Lease); err != nil {
 		t.Fatal(err)
 	}
 	for e := range lost {

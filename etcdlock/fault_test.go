@@ -15,12 +15,13 @@ import (
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
-func currentSession(tb testing.TB, s *Store) *session {
+func currentSession(tb testing.TB, s *Store) *session.Session {
 	tb.Helper()
-	session, _, err := s.keeper.current()
+	session, _, err := s.keeper.Current()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -28,9 +29,9 @@ func currentSession(tb testing.TB, s *Store) *session {
 }
 
 // endSession takes a session's lease away, as etcd may.
-func endSession(tb testing.TB, e *etcdtest.Etcd, s *session) {
+func endSession(tb testing.TB, e *etcdtest.Etcd, s *session.Session) {
 	tb.Helper()
-	if _, err := e.Client.Revoke(within(tb, patience), s.lease); err != nil {
+	if _, err := e.Client.Revoke(within(tb, patience), s.Lease); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -70,7 +71,7 @@ func TestARunningLockIsAdoptedByTheNextSession(t *testing.T) {
 	if err := held.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	if alive := held.Lock().Alive; alive != protocol.SessionAlive(currentSession(t, s).name) {
+	if alive := held.Lock().Alive; alive != protocol.SessionAlive(currentSession(t, s).Name) {
 		t.Fatalf("alive key is %q", alive)
 	}
 	if rec, err := held.Settle(within(t, patience), success("")); err != nil || rec.Status != idem.Success {
@@ -229,7 +230,11 @@ func TestAClaimInFlightFollowsTheEpochThatAFenceMoved(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	session := currentSession(t, s)
 	// As if another claim of this process had fenced: the store does not know the new epoch yet.
-	if _, err := e.Client.Put(within(t, patience), session.key, session.value, clientv3.WithLease(session.lease)); err != nil {
+	now, err := e.Client.Get(within(t, patience), session.Key)
+	if err != nil || len(now.Kvs) != 1 {
+		t.Fatalf("%v %v", now, err)
+	}
+	if _, err := e.Client.Put(within(t, patience), session.Key, string(now.Kvs[0].Value), clientv3.WithLease(session.Lease)); err != nil {
 		t.Fatal(err)
 	}
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
@@ -410,7 +415,7 @@ func TestTheFirstByteIsRefusedPastTheSessionsValidity(t *testing.T) {
 			if name == "boot" {
 				ahead = &boot
 			}
-			ahead.Store(int64(defaultTTL - margin(defaultTTL)))
+			ahead.Store(int64(defaultTTL - session.Margin(defaultTTL)))
 			if err := held.Begin(); !errors.Is(err, idem.ErrLockLost) {
 				t.Fatalf("got %v", err)
 			}
@@ -567,9 +572,7 @@ func TestAHungMemberCostsNeitherTheSessionNorTheDeliveries(t *testing.T) {
 	hangs.Blackhole(true)
 	defer hangs.Blackhole(false)
 	sent := func() time.Time {
-		before.mu.Lock()
-		defer before.mu.Unlock()
-		return before.sent.At
+		return before.Confirmed().At
 	}
 	began := time.Now()
 	eventually(t, "a renewal over the other member, past the first TTL", func() bool { return sent().Sub(began) > o.SessionTTL })

@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -109,7 +110,7 @@ type handOver struct {
 	keys    protocol.Keys
 	lock    idem.Lock
 	value   protocol.Leased
-	session *session // of who ends
+	session *session.Session // of who ends
 	epoch   int64
 }
 
@@ -134,10 +135,10 @@ func (h *owned) nextInLine(l *idem.Lock) *handOver {
 	h.mu.Lock()
 	next := &handOver{first: first, then: protocol.Line{Places: line.Places[1:], Upto: line.Upto}, lock: *waits, session: h.session}
 	h.mu.Unlock()
-	if next.session == nil || next.session.err() != nil {
+	if next.session == nil || next.session.Err() != nil {
 		return nil
 	}
-	next.epoch = next.session.currentEpoch()
+	next.epoch = next.session.Epoch()
 	if h.store.pauses.of(waits.Route, waits.Scope.Workflow) != nil {
 		return nil
 	}

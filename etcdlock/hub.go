@@ -8,6 +8,7 @@ import (
 
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -24,7 +25,7 @@ import (
 type hub struct {
 	pool   *link.Pool
 	layout protocol.Layout
-	live   *live
+	live   *session.Set
 	came   func(places []*mvccpb.KeyValue, watch int) // is told of places that were taken, in their order, of those of one revision together
 	wanted chan struct{}                              // somebody waits, and nothing is watched
 	idle   chan struct{}                              // nobody waits any more
@@ -55,7 +56,7 @@ type news struct {
 	told chan struct{} // closed when one of the keys is gone, or when nobody can know any more
 }
 
-func newHub(p *link.Pool, y protocol.Layout, l *live, came func([]*mvccpb.KeyValue, int)) *hub {
+func newHub(p *link.Pool, y protocol.Layout, l *session.Set, came func([]*mvccpb.KeyValue, int)) *hub {
 	return &hub{
 		pool: p, layout: y, live: l, came: came, wanted: make(chan struct{}, 1), idle: make(chan struct{}, 1),
 		waiters: map[sum][]*news{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
@@ -99,7 +100,7 @@ func (h *hub) subscribe(revision int64, keys []string) *news {
 	}
 	for _, key := range keys {
 		session, is := strings.CutPrefix(key, h.layout.Sessions())
-		if h.recent[h.sum(key)] > revision || is && !h.live.has(session) { // died comes after live knows
+		if h.recent[h.sum(key)] > revision || is && !h.live.Has(session) { // died comes after live knows
 			return nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 )
 
 // takeTurns lets all places have the lock, each as soon as it is its turn, and calls ran for each.
@@ -179,7 +180,7 @@ func TestAFreedLockWakesOneWaiter(t *testing.T) {
 }
 
 func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
-	h := newHub(nil, protocol.NewLayout("/p"), newLive(), nil)
+	h := newHub(nil, protocol.NewLayout("/p"), session.NewSet(), nil)
 	if h.subscribe(10, []string{"k"}) == nil {
 		t.Fatal("the first one begins the watch, where it has read")
 	}

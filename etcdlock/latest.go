@@ -215,6 +215,6 @@ func (p *Place) rests(ctx context.Context, at *queueState) bool {
 	over := make(chan struct{})
 	defer time.AfterFunc(left, func() { close(over) }).Stop()
 	p.leaveLine()
-	p.store.hub.waitOr(ctx, p.session.over, over, at.Revision, p.store.layout.Queued(p.scope))
+	p.store.hub.waitOr(ctx, p.session.Over, over, at.Revision, p.store.layout.Queued(p.scope))
 	return true
 }

@@ -131,9 +131,7 @@ func TestAFullStoreKeepsItsSessionsAndOpensNone(t *testing.T) {
 	e.Fill(t)
 	began := time.Now()
 	eventually(t, "a renewal past the first TTL", func() bool {
-		before.mu.Lock()
-		defer before.mu.Unlock()
-		return before.sent.At.Sub(began) > 2*time.Second
+		return before.Confirmed().At.Sub(began) > 2*time.Second
 	})
 	if currentSession(t, s) != before {
 		t.Error("another session")
@@ -204,8 +202,8 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 	s := openStore(t, o)
 	dead := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, dead, lockFor("w", "one"), 0)
-	name := currentSession(t, dead).name
-	eventually(t, "the other session is known", func() bool { return s.live.has(protocol.SessionAlive(name)) })
+	name := currentSession(t, dead).Name
+	eventually(t, "the other session is known", func() bool { return s.live.Has(protocol.SessionAlive(name)) })
 	for len(dropped) > 0 {
 		<-dropped
 	}
@@ -221,7 +219,7 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 	e.Compact(t)
 	proxy.Reset()
 	proxy.Blackhole(false)
-	eventually(t, "the death is known", func() bool { return !s.live.has(protocol.SessionAlive(name)) })
+	eventually(t, "the death is known", func() bool { return !s.live.Has(protocol.SessionAlive(name)) })
 	select {
 	case <-dropped: // whoever caches records drops them all: the forget itself cannot be seen any more
 	case <-time.After(patience):

@@ -296,7 +296,7 @@ func (p *lines) behind(key, alive string) {
 		return
 	}
 	l.behind = alive
-	if alive != "" && !protocol.IsHold(alive) && !p.store.live.has(alive) {
+	if alive != "" && !protocol.IsHold(alive) && !p.store.live.Has(alive) {
 		time.AfterFunc(lookAgainIn, func() { p.ripenLock(key) })
 	}
 }

@@ -327,15 +327,12 @@ func TestALivingCarrierIsNotReplacedByWhoHasNotHeardOfIt(t *testing.T) {
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, a, parkedLock("w", "event"), 0)
 	h := takeNext(t, a).Held
-	name := currentSession(t, a).name
-	b.live.mu.Lock()
-	delete(b.live.names, name)
-	b.live.revision = 0
-	b.live.mu.Unlock()
+	name := currentSession(t, a).Name
+	b.live.Disappeared(name, 0)
 	if got, err := b.Take(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {
 		t.Fatalf("%+v %v", got, err)
 	}
-	if !b.live.has(name) {
+	if !b.live.Has(name) {
 		t.Error("it has not heard of it even now")
 	}
 	mustAttempt(t, h)

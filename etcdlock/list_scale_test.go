@@ -82,7 +82,7 @@ func TestTenThousandLocksAreListedInPagesOfLittleMemory(t *testing.T) {
 	const many = 10_000
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	alive := protocol.SessionAlive(currentSession(t, s).name)
+	alive := protocol.SessionAlive(currentSession(t, s).Name)
 	putMany(t, e, many, func(i int) (string, []byte) {
 		l := lockFor(fmt.Sprintf("stripe/account-%05d", i), "event")
 		l.Alive, l.Holder = alive, "host/1/session"

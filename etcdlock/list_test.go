@@ -260,7 +260,7 @@ func TestWorkflowsOfOneHashAreListedOnceEach(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for _, name := range []string{"a", "b", "c"} { // as if somebody had made them so
 		l := lockFor(name, "runs")
-		l.Alive = protocol.SessionAlive(currentSession(t, s).name)
+		l.Alive = protocol.SessionAlive(currentSession(t, s).Name)
 		value, err := protocol.EncodeLock(&l)
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -24,20 +25,20 @@ type owned struct {
 	worked bool
 
 	mu      sync.Mutex
-	since   link.Instant  // when this process got it, or the latest try of a parked one began
-	lock    *idem.Lock    // as last seen in etcd; replaced, never changed
-	session *session      // that vouches for it
-	ending  bool          // Settle or Release was called: nobody runs any more
-	line    protocol.Line // who was known to wait in the queue when it got the lock
-	handing bool          // handing it over was tried
-	rewound bool          // etcd went back since it was taken: what it was after that nobody can tell
-	stopped error         // why the call has to stop
+	since   link.Instant     // when this process got it, or the latest try of a parked one began
+	lock    *idem.Lock       // as last seen in etcd; replaced, never changed
+	session *session.Session // that vouches for it
+	ending  bool             // Settle or Release was called: nobody runs any more
+	line    protocol.Line    // who was known to wait in the queue when it got the lock
+	handing bool             // handing it over was tried
+	rewound bool             // etcd went back since it was taken: what it was after that nobody can tell
+	stopped error            // why the call has to stop
 	onStop  func(error)
 }
 
 var _ idem.Held = (*owned)(nil)
 
-func newOwned(s *core, l idem.Lock, k protocol.Keys, session *session) *owned {
+func newOwned(s *core, l idem.Lock, k protocol.Keys, session *session.Session) *owned {
 	return &owned{store: s, keys: k, writer: s.writer, since: s.clock.Instant(), lock: &l, session: session}
 }
 
@@ -72,7 +73,7 @@ func (h *owned) Begin() error {
 	h.mu.Lock()
 	lock, session, stopped := h.lock, h.session, h.stopped
 	h.mu.Unlock()
-	switch err := session.err(); {
+	switch err := session.Err(); {
 	case stopped != nil:
 		return stopped
 	case lock.Cancel != nil:
@@ -118,7 +119,7 @@ func (h *owned) unheardLocked() bool {
 	return h.lock.Parked != nil && errors.Is(h.stopped, idem.ErrUnheard)
 }
 
-func (h *owned) boundTo(s *session) bool {
+func (h *owned) boundTo(s *session.Session) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.session == s
@@ -184,7 +185,7 @@ func (h *owned) mine(st *protocol.State) bool {
 	if !st.Runs(l.Execution) || st.Lock.Created != l.Created {
 		return false
 	}
-	return st.Lock.Token == l.Token || session != nil && st.Lock.Alive == protocol.SessionAlive(session.name)
+	return st.Lock.Token == l.Token || session != nil && st.Lock.Alive == protocol.SessionAlive(session.Name)
 }
 
 // Settle implements idem.Held. Under etcd's NOSPACE alarm it may return ErrStoreFull. The usual way, one answer, takes no goroutine.
@@ -271,7 +272,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 			next = nil
 		}
 		if next != nil {
-			keys.S, at.Epoch = next.session.key, next.epoch
+			keys.S, at.Epoch = next.session.Key, next.epoch
 			return protocol.HandOver(keys, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark, len(next.then.Places) == 0)
 		}
 		return protocol.Settle(keys, at, rec, cool, mark)
@@ -456,18 +457,18 @@ func (h *owned) abort(life context.Context) error {
 
 // adopt moves the lock to a new session, for as long as the call runs and the session lives. Somebody may have buried it since the
 // old session went.
-func (h *owned) adopt(life context.Context, to *session) {
+func (h *owned) adopt(life context.Context, to *session.Session) {
 	for pause := link.NewBackoff(); ; {
 		h.mu.Lock()
 		l, over := *h.lock, h.ending || h.stopped != nil && !h.unheardLocked() || h.session == to
 		h.mu.Unlock()
-		if over || to.err() != nil {
+		if over || to.Err() != nil {
 			return
 		}
 		k := h.keys
-		k.S = to.key
-		at := protocol.Seen{Epoch: to.currentEpoch(), Created: l.Created, L: l.Revision}
-		l.Alive, l.Holder = protocol.SessionAlive(to.name), h.store.holder(to)
+		k.S = to.Key
+		at := protocol.Seen{Epoch: to.Epoch(), Created: l.Created, L: l.Revision}
+		l.Alive, l.Holder = protocol.SessionAlive(to.Name), h.store.holder(to)
 		value, err := protocol.EncodeLock(&l)
 		if err != nil {
 			h.taken()
@@ -490,7 +491,7 @@ func (h *owned) adopt(life context.Context, to *session) {
 	}
 }
 
-func (h *owned) adopted(l *idem.Lock, by *session) {
+func (h *owned) adopted(l *idem.Lock, by *session.Session) {
 	h.mu.Lock()
 	h.session = by
 	if h.unheardLocked() {
@@ -501,12 +502,12 @@ func (h *owned) adopted(l *idem.Lock, by *session) {
 }
 
 // adoptRefused reports whether nothing is left to adopt: an earlier attempt has done it, or the lock is somebody else's.
-func (h *owned) adoptRefused(st *protocol.State, to *session) bool {
+func (h *owned) adoptRefused(st *protocol.State, to *session.Session) bool {
 	switch {
 	case !h.mine(st):
 		h.taken()
 		return true
-	case st.Lock.Alive == protocol.SessionAlive(to.name):
+	case st.Lock.Alive == protocol.SessionAlive(to.Name):
 		h.adopted(st.Lock, to)
 		return true
 	}

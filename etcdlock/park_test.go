@@ -184,11 +184,11 @@ func TestACarrierThatLostItsSessionIsToldSo(t *testing.T) {
 // revoke ends the session of s in etcd, before s knows.
 func revoke(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 	tb.Helper()
-	session, _, err := s.keeper.current()
+	session, _, err := s.keeper.Current()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := e.Client.Revoke(within(tb, patience), session.lease); err != nil {
+	if _, err := e.Client.Revoke(within(tb, patience), session.Lease); err != nil {
 		tb.Fatal(err)
 	}
 }

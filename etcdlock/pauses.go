@@ -15,6 +15,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -97,7 +98,7 @@ func (p *pauses) begin(route, workflow string) (done func(), paused bool) {
 }
 
 // replace is after a fresh list.
-func (p *pauses) replace(kvs []*mvccpb.KeyValue, revision int64) {
+func (p *pauses) Replace(kvs []*mvccpb.KeyValue, revision int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := map[string]*idem.Pause{}
@@ -112,7 +113,7 @@ func (p *pauses) replace(kvs []*mvccpb.KeyValue, revision int64) {
 
 // events is told of changes by the watch. Those that travelled in one request have one revision, and are in force together: it is that of which this process
 // then says that it has heard.
-func (p *pauses) events(events []*clientv3.Event) {
+func (p *pauses) Events(events []*clientv3.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all, known := maps.Clone(p.all), p.revision
@@ -184,16 +185,16 @@ func (p *pauses) latest() (revision int64) {
 }
 
 // acknowledge says in the session's key what this process has heard of, until ctx ends or the session is over.
-func (p *pauses) acknowledge(ctx context.Context, s *session, pool *link.Pool) {
+func (p *pauses) Acknowledge(ctx context.Context, s *session.Session, pool *link.Pool) {
 	for {
 		select {
 		case <-p.heard:
-		case <-s.over:
+		case <-s.Over:
 			return
 		case <-ctx.Done():
 			return
 		}
-		if s.acknowledge(ctx, pool, p.latest()) != nil || s.gone() {
+		if s.Acknowledge(ctx, pool, p.latest()) != nil || s.Gone() {
 			link.Wake(p.heard) // what this session did not say, the next one says
 			return
 		}

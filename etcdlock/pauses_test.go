@@ -12,6 +12,7 @@ import (
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -112,7 +113,7 @@ func TestAClaimThatWasOnItsWayTakesNoLockOnceThePauseIsAcknowledged(t *testing.T
 		t.Fatal(err)
 	}
 	k := s.layout.Keys(&l)
-	late := protocol.Claim(k, protocol.Seen{Epoch: session.currentEpoch()}, protocol.Leased{Value: value})
+	late := protocol.Claim(k, protocol.Seen{Epoch: session.Epoch()}, protocol.Leased{Value: value})
 	mustPause(t, s, pauseOf(t, "workflow:w"))
 	response, err := etcdtest.ThroughOf(e.Client).Commit(within(t, patience), &pb.TxnRequest{Success: protocol.Writes{late}})
 	if err != nil || response.Responses[0].GetResponseTxn().Succeeded {
@@ -244,7 +245,7 @@ func TestWhatWasKnownToBePausedStaysSoWhileEtcdIsAway(t *testing.T) {
 	wire.Blackhole(true)
 	defer wire.Blackhole(false)
 	for ctx := within(t, patience); s.Ready() == nil && ctx.Err() == nil; {
-		_, change, _ := s.keeper.current()
+		_, change, _ := s.keeper.Current()
 		select {
 		case <-change:
 		case <-ctx.Done():
@@ -255,12 +256,12 @@ func TestWhatWasKnownToBePausedStaysSoWhileEtcdIsAway(t *testing.T) {
 
 // Of the session that is over and the one that follows, either may be told first that there is something to acknowledge.
 func TestASessionThatIsOverLeavesAPauseToTheNextOne(t *testing.T) {
-	over := &session{over: make(chan struct{})}
-	over.end(errSessionGone)
+	over := &session.Session{Over: make(chan struct{})}
+	over.End(session.ErrGone)
 	for range 50 {
 		p := newPauses(protocol.Layout{}, nil)
 		link.Wake(p.heard)
-		if p.acknowledge(t.Context(), over, nil); len(p.heard) == 0 {
+		if p.Acknowledge(t.Context(), over, nil); len(p.heard) == 0 {
 			t.Fatal("nobody will acknowledge it")
 		}
 	}

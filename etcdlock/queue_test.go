@@ -13,6 +13,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -328,9 +329,9 @@ func TestAnEventThatCameAgainIsNotTakenForItsPlaceThatGotTheLock(t *testing.T) {
 	}
 }
 
-func mustSession(t *testing.T, s *Store) *session {
+func mustSession(t *testing.T, s *Store) *session.Session {
 	t.Helper()
-	session, _, err := s.keeper.current()
+	session, _, err := s.keeper.Current()
 	if err != nil {
 		t.Fatal(err)
 	}

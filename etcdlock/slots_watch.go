@@ -11,6 +11,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -130,7 +131,7 @@ func (p *slots) heard(e *clientv3.Event) {
 
 // lookAfter lets those ask again whose turn may have got lost or whose limit may have changed, and gives up turns that nobody here waits with.
 func (p *slots) lookAfter() (nobody bool) {
-	session, _, err := p.store.keeper.current()
+	session, _, err := p.store.keeper.Current()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -151,7 +152,7 @@ func (p *slots) lookAfter() (nobody bool) {
 	for name, in := range p.limits {
 		p.tellLocked(name)
 		for x, t := range in.line {
-			if t.Session == session.name && (p.waiters[x] == nil || p.waiters[x].turn != name && p.waiters[x].idle > 1) {
+			if t.Session == session.Name && (p.waiters[x] == nil || p.waiters[x].turn != name && p.waiters[x].idle > 1) {
 				p.dropTurn(name, x)
 			}
 		}
@@ -180,13 +181,13 @@ func (p *slots) dropTurn(at string, x idem.ExecutionID) {
 
 // takeTurn takes a turn at a limit for who is first in its queue, and gives up the one that it had at another. A refusal means that the place is
 // gone: whoever waits there finds out.
-func (p *slots) takeTurn(life context.Context, w *slotWaiter, k protocol.Keys, q int64, session *session, at string) error {
+func (p *slots) takeTurn(life context.Context, w *slotWaiter, k protocol.Keys, q int64, session *session.Session, at string) error {
 	id := w.lock.Execution
 	k.T = p.store.layout.Turn(at, id)
 	if w.turn != "" && w.turn != at {
 		k.U = p.store.layout.Turn(w.turn, id)
 	}
-	turn := protocol.Leased{Value: protocol.EncodeTurn(&w.lock, at, session.name, q), Lease: session.lease}
+	turn := protocol.Leased{Value: protocol.EncodeTurn(&w.lock, at, session.Name, q), Lease: session.Lease}
 	p.turned(id, at) // also where its answer gets lost
 	return p.store.sender.Do(life, commit.NewRequest(k.L, protocol.TakeTurn(k, protocol.Seen{Q: q}, turn), len(turn.Value)).AddSlots(k)).Err
 }

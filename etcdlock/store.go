@@ -19,6 +19,7 @@ import (
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -151,8 +152,8 @@ type core struct {
 	writer  string // marks the records that this Store wrote
 	pool    *link.Pool
 	sender  *commit.Sender
-	keeper  *keeper
-	live    *live
+	keeper  *session.Keeper
+	live    *session.Set
 	hub     *hub
 	looks   chan struct{} // has a token for each place that is reading
 	leases  *commit.Leases
@@ -190,7 +191,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("session TTL of %v: give whole seconds, at least %v", o.SessionTTL, minTTL)
 	}
 	s := &core{
-		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: newSessionName(), running: map[idem.ExecutionID]*owned{}, early: map[idem.ExecutionID]time.Time{}, live: newLive(),
+		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: session.NewName(), running: map[idem.ExecutionID]*owned{}, early: map[idem.ExecutionID]time.Time{}, live: session.NewSet(),
 		lined: map[idem.ExecutionID]*Place{}, queues: map[string]*queue{},
 		looks: make(chan struct{}, maxLooks),
 	}
@@ -210,7 +211,7 @@ func Open(o Options) (*Store, error) {
 			s.keeping.Go(func() { f(keeping) })
 			return true
 		},
-		Alive: s.live.has, Holds: s.holds, Size: s.size,
+		Alive: s.live.Has, Holds: s.holds, Size: s.size,
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
 	s.leases = commit.NewLeases(p.NewLease, read.ListLease, o.Clock, s.tasks.Help)
@@ -225,7 +226,7 @@ func Open(o Options) (*Store, error) {
 	locker := &Locker{s, ledger}
 	control := &Control{core: s, Reader: history.NewReader(read, s.duplicates), locker: locker}
 	control.holdings = &holdings{control: control}
-	s.keeping.Go(func() { s.keeper.run(keeping) })
+	s.keeping.Go(func() { s.keeper.Run(keeping) })
 	s.keeping.Go(func() { s.sweeper.run(keeping) })
 	s.keeping.Go(func() { s.hub.run(keeping) })
 	s.keeping.Go(func() { s.lines.run(keeping) })
@@ -237,33 +238,34 @@ func Open(o Options) (*Store, error) {
 	return &Store{s, ledger, control, locker}, nil
 }
 
-func (s *core) newKeeper() *keeper {
-	return &keeper{
-		pool: s.pool, layout: s.layout, clock: s.clock, ttl: s.o.SessionTTL, holder: s.o.Holder, alone: s.o.Alone, live: s.live, pauses: s.pauses,
-		trouble: errOpening, change: make(chan struct{}),
-		opened: s.sessionOpened, ended: s.sessionEnded, expired: s.sessionExpired,
-		died: func(names []string) {
-			s.sweeper.died(names)
-			s.hub.died(names)
-			s.lines.died(names)
+func (s *core) newKeeper() *session.Keeper {
+	return session.NewKeeper(session.Options{
+		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.o.SessionTTL, Holder: s.o.Holder, Alone: s.o.Alone, Live: s.live, Pauses: s.pauses,
+		On: session.Callbacks{
+			Opened: s.sessionOpened, Ended: s.sessionEnded, Expired: s.sessionExpired,
+			Died: func(names []string) {
+				s.sweeper.died(names)
+				s.hub.died(names)
+				s.lines.died(names)
+			},
+			Failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
+			Forgot: func(execution string) {
+				if s.o.OnForget != nil {
+					s.o.OnForget(idem.ExecutionID(execution))
+				}
+			},
+			Asked: func(execution string) { s.lookAgain(idem.ExecutionID(execution)) },
+			Unheld: func(execution string) {
+				s.sweeper.holdGone(idem.ExecutionID(execution))
+				s.lines.ripenOf(idem.ExecutionID(execution))
+			},
+			Blind: func() {
+				s.reset()
+				s.sweeper.everything()
+				s.lines.ripenAll()
+			},
 		},
-		failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
-		forgot: func(execution string) {
-			if s.o.OnForget != nil {
-				s.o.OnForget(idem.ExecutionID(execution))
-			}
-		},
-		asked: func(execution string) { s.lookAgain(idem.ExecutionID(execution)) },
-		unheld: func(execution string) {
-			s.sweeper.holdGone(idem.ExecutionID(execution))
-			s.lines.ripenOf(idem.ExecutionID(execution))
-		},
-		blind: func() {
-			s.reset()
-			s.sweeper.everything()
-			s.lines.ripenAll()
-		},
-	}
+	})
 }
 
 // lookAgain is after somebody has changed the lock of an execution that this process may run.
@@ -292,7 +294,7 @@ func (s *Store) WaitReady(ctx context.Context) error { return s.waitReady(ctx) }
 
 func (s *core) waitReady(ctx context.Context) error {
 	for {
-		_, change, err := s.keeper.current()
+		_, change, err := s.keeper.Current()
 		if err == nil || errors.Is(err, commit.ErrClosed) {
 			return err
 		}
@@ -306,17 +308,17 @@ func (s *core) waitReady(ctx context.Context) error {
 
 // Ready says why no session is live, or nil.
 func (s *Store) Ready() error {
-	_, _, err := s.keeper.current()
+	_, _, err := s.keeper.Current()
 	return err
 }
 
 // SessionTTLRemaining is how long the session may still act without another renewal; 0 when there is none.
 func (s *Store) SessionTTLRemaining() time.Duration {
-	session, _, err := s.keeper.current()
+	session, _, err := s.keeper.Current()
 	if err != nil {
 		return 0
 	}
-	return max(0, session.remaining())
+	return max(0, session.Remaining())
 }
 
 // LastWords is how long Close may take when its ctx has ended and etcd is silent: the last transactions are given up, and then the end of the session.
@@ -335,30 +337,30 @@ func (s *Store) Close(ctx context.Context) (err error) {
 		s.sender.Close()
 		s.stopKeeping()
 		s.keeping.Wait()
-		s.keeper.leave()
+		s.keeper.Leave()
 		err = errors.Join(err, s.pool.Close())
 	})
 	return err
 }
 
 // sessionOpened hands the running locks of the session before over to the new one.
-func (s *core) sessionOpened(session *session) {
+func (s *core) sessionOpened(session *session.Session) {
 	locks := s.which(func(l *owned) bool { return !l.boundTo(session) })
 	for _, l := range locks {
 		s.tasks.Start(func(life context.Context) { l.adopt(life, session) })
 	}
 	s.sweeper.everything()
 	s.release.Look()
-	s.tell(SessionEvent{Opened: true, Session: session.name, Adopted: len(locks)})
+	s.tell(SessionEvent{Opened: true, Session: session.Name, Adopted: len(locks)})
 }
 
-func (s *core) sessionEnded(session *session) {
+func (s *core) sessionEnded(session *session.Session) {
 	s.reset()
-	s.tell(SessionEvent{Session: session.name, Reason: session.err()})
+	s.tell(SessionEvent{Session: session.Name, Reason: session.Err()})
 }
 
 // sessionExpired stops the calls whose lock nobody can vouch for any more.
-func (s *core) sessionExpired(session *session) {
+func (s *core) sessionExpired(session *session.Session) {
 	for _, l := range s.which(func(l *owned) bool { return l.boundTo(session) }) {
 		l.stopNow(fmt.Errorf("%w: %w", idem.ErrLockLost, idem.ErrUnheard))
 	}
@@ -433,7 +435,7 @@ func (s *core) which(f func(*owned) bool) (locks []*owned) {
 }
 
 // hold registers a lock that was won with session. Where that is over by now the lock follows the others to the next one.
-func (s *core) hold(l idem.Lock, k protocol.Keys, session *session) *owned {
+func (s *core) hold(l idem.Lock, k protocol.Keys, session *session.Session) *owned {
 	h := newOwned(s, l, k, session)
 	s.mu.Lock()
 	early := s.registerLocked(h)
@@ -452,11 +454,11 @@ func (s *core) registerLocked(h *owned) (early bool) {
 }
 
 // follows looks at a lock that was changed early, and lets one whose session is over by now go with the others to the next one.
-func (s *core) follows(h *owned, of *session, early bool) {
+func (s *core) follows(h *owned, of *session.Session, early bool) {
 	if early {
 		s.tasks.Help(h.lookAgain)
 	}
-	if next, _, err := s.keeper.current(); err == nil && next != of {
+	if next, _, err := s.keeper.Current(); err == nil && next != of {
 		s.tasks.Help(func(life context.Context) { h.adopt(life, next) })
 	}
 }

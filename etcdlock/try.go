@@ -117,7 +117,7 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 			return idem.ErrCancelled
 		case w.runs && stopped != nil:
 			return h.lose()
-		case session.err() != nil && stopped == nil:
+		case session.Err() != nil && stopped == nil:
 			err := h.follow(ctx)
 			if err == nil {
 				err = pause.Wait(ctx)
@@ -196,7 +196,7 @@ func (h *owned) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if to, _, err := h.store.keeper.current(); err == nil {
+	if to, _, err := h.store.keeper.Current(); err == nil {
 		h.adopt(ctx, to)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -19,7 +20,7 @@ import (
 // It implements idem.Place. It is small because thousands may wait: what follows from its names is made when it is needed.
 type Place struct {
 	store     *core
-	session   *session
+	session   *session.Session
 	execution idem.ExecutionID
 	scope     idem.Scope
 	route     string
@@ -61,7 +62,7 @@ func (p *Place) waits() *idem.Lock {
 
 // lock is what the place says of its execution.
 func (p *Place) lock() idem.Lock {
-	return idem.Lock{Entry: idem.Entry{Execution: p.execution, Scope: p.scope, Holder: p.store.holder(p.session)}, Alive: protocol.SessionAlive(p.session.name)}
+	return idem.Lock{Entry: idem.Entry{Execution: p.execution, Scope: p.scope, Holder: p.store.holder(p.session)}, Alive: protocol.SessionAlive(p.session.Name)}
 }
 
 func (p *Place) keys() protocol.Keys {
@@ -100,7 +101,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 			if err != nil {
 				return nil, err
 			}
-			return commit.NewRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, &l), nil
+			return commit.NewRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, &l), nil
 		})
 		if seen != nil || err != nil {
 			p.stepOut()
@@ -130,7 +131,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 
 // come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
 func (p *Place) come(k protocol.Keys, at protocol.Seen, value []byte) *commit.Request {
-	place := protocol.Leased{Value: value, Lease: p.session.lease}
+	place := protocol.Leased{Value: value, Lease: p.session.Lease}
 	r := commit.NewRequest(k.L, nil, len(value))
 	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.othersWait(p)
 	r.Build = func() protocol.Op {
@@ -155,7 +156,7 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 		return seen, err
 	}
 	for until, refusals := p.store.clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
-		epoch := p.session.currentEpoch()
+		epoch := p.session.Epoch()
 		r, err := build(protocol.Seen{Epoch: epoch, L: behind, O: other, Prev: prev})
 		if err != nil {
 			return nil, unavailable(err)
@@ -218,7 +219,7 @@ func (p *Place) enqueue(life context.Context, prev, behind int64, build func(pro
 		} else if again {
 			continue
 		}
-		if err := p.session.moved(life, p.store.pool, epoch); err != nil {
+		if err := p.session.Moved(life, p.store.pool, epoch); err != nil {
 			return nil, unavailable(err)
 		}
 	}
@@ -244,7 +245,7 @@ func (p *Place) afterEnqueue(life context.Context, answer commit.Reply, epoch in
 		return stateIn(answer)
 	}
 	if link.Fencing(answer.Err) {
-		if err := p.session.fence(life, p.store.pool, epoch); err != nil {
+		if err := p.session.Fence(life, p.store.pool, epoch); err != nil {
 			return nil, err
 		}
 	}
@@ -257,7 +258,7 @@ func (p *Place) afterEnqueue(life context.Context, answer commit.Reply, epoch in
 // is then still taken.
 func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	if p.before != "" {
-		p.store.hub.wait(ctx, p.session.over, p.since, p.store.layout.Queued(p.scope), p.before)
+		p.store.hub.wait(ctx, p.session.Over, p.since, p.store.layout.Queued(p.scope), p.before)
 	}
 	for {
 		if p.won == nil {
@@ -270,7 +271,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 			select {
 			case <-answered:
 				continue
-			case <-p.session.over:
+			case <-p.session.Over:
 			case <-ctx.Done():
 			}
 		}
@@ -282,8 +283,8 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 			continue
 		}
 		switch {
-		case p.session.err() != nil:
-			return nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, p.session.err())
+		case p.session.Err() != nil:
+			return nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, p.session.Err())
 		case err != nil:
 			return nil, err
 		case at.Place != p.q && at.Runs(p.execution):
@@ -303,12 +304,12 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 			return at.Seen(p.scope.Key), nil
 		case at.before != "":
 			p.leaveLine()
-			p.store.hub.wait(ctx, p.session.over, at.Revision, p.store.layout.Queued(p.scope), at.before)
+			p.store.hub.wait(ctx, p.session.Over, at.Revision, p.store.layout.Queued(p.scope), at.before)
 			continue
 		case at.Lock == nil && p.store.pauses.of(p.route, p.scope.Workflow) != nil:
 			p.leaveLine()
 			p.store.pauses.wait(ctx, p.route, p.scope.Workflow, func(ctx context.Context) {
-				p.store.hub.wait(ctx, p.session.over, at.Revision, p.store.layout.Queued(p.scope))
+				p.store.hub.wait(ctx, p.session.Over, at.Revision, p.store.layout.Queued(p.scope))
 			})
 			continue
 		case at.Lock == nil && p.rests(ctx, at):
@@ -344,7 +345,7 @@ func (p *Place) waitsAsKnown(ctx context.Context) bool {
 	}
 	before, since := p.store.ahead(p)
 	if before != "" {
-		p.store.hub.wait(ctx, p.session.over, since, p.store.layout.Queued(p.scope), before)
+		p.store.hub.wait(ctx, p.session.Over, since, p.store.layout.Queued(p.scope), before)
 	}
 	return before != ""
 }
@@ -379,20 +380,20 @@ func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	y := p.store.layout
 	keys := []string{y.Queued(p.scope), y.Lock(p.scope)}
 	if st.Lock.IsParked() { // whoever runs it, it ends with its lock
-		p.store.hub.wait(ctx, p.session.over, st.Revision, keys...)
+		p.store.hub.wait(ctx, p.session.Over, st.Revision, keys...)
 		return
 	}
 	keys = append(keys, y.Alive(protocol.HoldAlive(st.Lock.Execution)))
 	if !protocol.IsHold(st.Lock.Alive) && !p.store.holds(st.Lock.Execution) {
 		keys = append(keys, y.Alive(st.Lock.Alive))
 	}
-	p.store.hub.wait(ctx, p.session.over, st.Revision, keys...)
+	p.store.hub.wait(ctx, p.session.Over, st.Revision, keys...)
 }
 
 // ClaimHead takes the lock for l, which has the execution ID of the place, if nobody is before it and the event's record is at
 // revision prev. Its results are those of Claim. Without a lock the place is still taken: wait again, or leave.
 func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
-	if err := p.session.err(); err != nil {
+	if err := p.session.Err(); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, err)
 	}
 	if p.won != nil {

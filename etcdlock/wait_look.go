@@ -40,7 +40,7 @@ func (p *Place) look(ctx context.Context) (*queueState, error) {
 	start := func(f func(context.Context)) bool { started = p.store.tasks.Start(f); return started }
 	r, err := commit.InTime(ctx, start, func(life context.Context) result {
 		defer func() { <-p.store.looks }()
-		at, err := p.read(life, func() bool { return ctx.Err() != nil || p.session.err() != nil })
+		at, err := p.read(life, func() bool { return ctx.Err() != nil || p.session.Err() != nil })
 		return result{at, err}
 	}, nil)
 	switch {
@@ -65,7 +65,7 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, e
 		ops = protocol.LockRecordAndPlace(k)
 	}
 	around := len(ops)
-	ops = append(ops, link.Read(clientv3.OpGet(p.session.key, clientv3.WithKeysOnly())))
+	ops = append(ops, link.Read(clientv3.OpGet(p.session.Key, clientv3.WithKeysOnly())))
 	if gone := p.store.goneAt(p); gone != 0 {
 		if at := p.readGone(life, k, gone); at != nil {
 			return at, nil
@@ -115,7 +115,7 @@ func (p *Place) readBefore(life context.Context, k protocol.Keys) (string, error
 // written with it, and what came later is heard of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind, or does not
 // answer.
 func (p *Place) readGone(life context.Context, k protocol.Keys, revision int64) *queueState {
-	ops := protocol.FromAnyMember(append(protocol.LockRecordAndPlace(k), link.Read(clientv3.OpGet(p.session.key, clientv3.WithKeysOnly()))))
+	ops := protocol.FromAnyMember(append(protocol.LockRecordAndPlace(k), link.Read(clientv3.OpGet(p.session.Key, clientv3.WithKeysOnly()))))
 	response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, ops)
 	if err != nil || response.Header.Revision < revision {
 		return nil

@@ -5,6 +5,7 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -25,8 +26,8 @@ func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pr
 		return k, protocol.Leased{}
 	}
 	k.T = p.store.layout.Turn(limit, p.execution)
-	turn := protocol.EncodeTurn(p.waits(), limit, p.session.name, 0)
-	return k, protocol.Leased{Value: turn, Lease: p.session.lease}
+	turn := protocol.EncodeTurn(p.waits(), limit, p.session.Name, 0)
+	return k, protocol.Leased{Value: turn, Lease: p.session.Lease}
 }
 
 // leaveLine is for who waits for something else, or no more.
@@ -50,14 +51,14 @@ func (p *Place) awaitSlot(ctx context.Context, at *queueState) bool {
 			return false
 		}
 	}
-	p.store.hub.waitOr(ctx, p.session.over, w.news, at.Revision, p.store.layout.Queued(p.scope))
+	p.store.hub.waitOr(ctx, p.session.Over, w.news, at.Revision, p.store.layout.Queued(p.scope))
 	limit, _, _ = p.store.slots.ask(p.waits(), nil)
-	return limit == "" && ctx.Err() == nil && p.session.err() == nil
+	return limit == "" && ctx.Err() == nil && p.session.Err() == nil
 }
 
 // slotFor reports whether it is the turn of a parked execution that is the first of its line. Otherwise it takes a turn for it, and the line is ripe
 // again when it may be its turn.
-func (t *taking) slotFor(ctx context.Context, session *session, k protocol.Keys, l *idem.Lock, q int64) bool {
+func (t *taking) slotFor(ctx context.Context, session *session.Session, k protocol.Keys, l *idem.Lock, q int64) bool {
 	if t.slots.size(l) == 0 {
 		return true
 	}

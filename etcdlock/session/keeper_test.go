@@ -1,4 +1,4 @@
-package etcdlock
+package session
 
 import (
 	"context"
@@ -12,18 +12,24 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
 )
 
 // keptSession is a session on a lease of its own that no watch follows, so that what its keeper does is all that happens to it.
-func keptSession(tb testing.TB, e *etcdtest.Etcd, ttl time.Duration) (*keeper, *session) {
+func keptSession(tb testing.TB, e *etcdtest.Etcd, ttl time.Duration) (*Keeper, *Session) {
 	tb.Helper()
-	s := openStore(tb, Options{Endpoints: []string{e.Endpoint}})
+	pool, err := link.OpenPool(&link.Target{Endpoints: []string{e.Endpoint}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = pool.Close() })
+	layout, clock := protocol.NewLayout("/hooklock"), link.SystemClock()
 	granted, err := e.Client.Grant(within(tb, patience), 60)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	k := &keeper{pool: s.pool, layout: s.layout, clock: s.clock, change: make(chan struct{})}
-	return k, &session{name: "kept", key: s.layout.Session("kept"), ttl: ttl, clock: s.clock, sent: s.clock.Instant(), lease: granted.ID, over: make(chan struct{})}
+	k := NewKeeper(Options{Pool: pool, Layout: layout, Clock: clock})
+	return k, &Session{Name: "kept", Key: layout.Session("kept"), ttl: ttl, clock: clock, sent: clock.Instant(), Lease: granted.ID, Over: make(chan struct{})}
 }
 
 // The watch may be late, or hang: a renewal that finds no lease ends the session as well.
@@ -31,15 +37,15 @@ func TestASessionIsOverWhenItsRenewalFindsNoLease(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	k, s := keptSession(t, e, 40*time.Millisecond)
-	if _, err := e.Client.Revoke(within(t, patience), s.lease); err != nil {
+	if _, err := e.Client.Revoke(within(t, patience), s.Lease); err != nil {
 		t.Fatal(err)
 	}
 	ctx := within(t, patience)
 	k.renew(ctx, s)
-	if ctx.Err() != nil || !s.gone() || !errors.Is(s.err(), errSessionGone) {
-		t.Fatalf("gone %v: %v", s.gone(), s.err())
+	if ctx.Err() != nil || !s.Gone() || !errors.Is(s.Err(), ErrGone) {
+		t.Fatalf("gone %v: %v", s.Gone(), s.Err())
 	}
-	if !closed(s.over) {
+	if !closed(s.Over) {
 		t.Error("nobody hears that it is over")
 	}
 }
@@ -53,7 +59,7 @@ func TestARenewalProlongsTheSessionFromWhenItWasSent(t *testing.T) {
 	defer cancel()
 	begin, n := s.sent.At, 0
 	at := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Hour) }
-	k.clock.Now = func() time.Time { // asked once for each renewal
+	k.o.Clock.Now = func() time.Time { // asked once for each renewal
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if n > 1 && s.sent.At.Equal(at(n)) {
@@ -72,20 +78,20 @@ func TestASessionThatWasNotHeardOfInTimeIsOverButNotGone(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	k, s := keptSession(t, e, time.Hour)
-	said := make(chan *session, 2)
-	k.expired = func(s *session) { said <- s }
+	said := make(chan *Session, 2)
+	k.o.On.Expired = func(s *Session) { said <- s }
 	ctx, cancel := context.WithCancel(within(t, patience))
 	cancel()
 	k.expire(ctx, s)
-	if s.err() != nil || len(said) != 0 {
-		t.Fatalf("a session of an hour is over: %v", s.err())
+	if s.Err() != nil || len(said) != 0 {
+		t.Fatalf("a session of an hour is over: %v", s.Err())
 	}
 	s.sent.At = s.sent.At.Add(-time.Hour)
 	k.expire(within(t, patience), s)
-	if !errors.Is(s.err(), errUnheard) || s.gone() || len(said) != 1 || <-said != s {
-		t.Fatalf("gone %v: %v", s.gone(), s.err())
+	if !errors.Is(s.Err(), ErrUnheard) || s.Gone() || len(said) != 1 || <-said != s {
+		t.Fatalf("gone %v: %v", s.Gone(), s.Err())
 	}
-	if !closed(s.over) {
+	if !closed(s.Over) {
 		t.Error("nobody hears that it is over")
 	}
 }
@@ -100,13 +106,13 @@ func closed(c <-chan struct{}) bool {
 }
 
 func TestTheNextRenewalIsEarlyEnoughForASecondAttempt(t *testing.T) {
-	s, short := &session{ttl: time.Minute}, &session{ttl: 2 * time.Second}
+	s, short := &Session{ttl: time.Minute}, &Session{ttl: 2 * time.Second}
 	refused, away := rpctypes.ErrPermissionDenied, context.DeadlineExceeded
 	if !link.TurnedAway(refused) || link.TurnedAway(away) {
 		t.Fatal("these are no examples")
 	}
 	for _, c := range []struct {
-		s    *session
+		s    *Session
 		err  error
 		want time.Duration
 	}{
@@ -122,50 +128,25 @@ func TestTheNextRenewalIsEarlyEnoughForASecondAttempt(t *testing.T) {
 	}
 }
 
-func TestWhoWatchesHearsOfALostSessionAndOfNoneThatWasLeft(t *testing.T) {
-	t.Parallel()
-	e := etcdtest.Start(t)
-	o := Options{Endpoints: []string{e.Endpoint}}
-	events := sessionsOf(&o)
-	s, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := awaitOpened(t, events)
-	endSession(t, e, currentSession(t, s))
-	if lost := <-events; lost.Opened || lost.Session != first.Session || !errors.Is(lost.Reason, errSessionGone) {
-		t.Errorf("%+v, want the end of %s", lost, first.Session)
-	}
-	if next := awaitOpened(t, events); next.Session == first.Session {
-		t.Errorf("%s was opened again", next.Session)
-	}
-	closeStore(t, s)
-	for len(events) > 0 {
-		if more := <-events; !more.Opened {
-			t.Errorf("%+v although nothing was lost", more)
-		}
-	}
-}
-
 // A process that leaves takes its lease along, so that the others need not wait until it runs out.
 func TestWhoLeavesTakesItsLeaseAlong(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	k, s := keptSession(t, e, time.Hour)
-	if _, err := e.Client.Put(within(t, patience), s.key, "", clientv3.WithLease(s.lease)); err != nil {
+	if _, err := e.Client.Put(within(t, patience), s.Key, "", clientv3.WithLease(s.Lease)); err != nil {
 		t.Fatal(err)
 	}
 	k.set(s, nil)
-	_, change, _ := k.current()
-	k.leave()
+	_, change, _ := k.Current()
+	k.Leave()
 	if !closed(change) {
 		t.Error("nobody hears that it has left")
 	}
-	if n, err := e.Count(within(t, patience), s.key); err != nil || n != 0 {
+	if n, err := e.Count(within(t, patience), s.Key); err != nil || n != 0 {
 		t.Errorf("its key is still there: %v", err)
 	}
-	if _, _, err := k.current(); !errors.Is(err, commit.ErrClosed) || !errors.Is(s.err(), commit.ErrClosed) {
-		t.Errorf("%v, %v", err, s.err())
+	if _, _, err := k.Current(); !errors.Is(err, commit.ErrClosed) || !errors.Is(s.Err(), commit.ErrClosed) {
+		t.Errorf("%v, %v", err, s.Err())
 	}
-	k.leave() // there is none any more
+	k.Leave() // there is none any more
 }

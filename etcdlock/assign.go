@@ -1,0 +1,49 @@
+package etcdlock
+
+import (
+	"fmt"
+	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
+	"hooklock/idem"
+	"unicode/utf8"
+)
+
+// prepare makes l the lock of the live session, and its value.
+func (s *core) prepare(l *idem.Lock) (*session.Session, []byte, error) {
+	session, err := s.assign(l)
+	if err != nil {
+		return nil, nil, err
+	}
+	value, err := protocol.EncodeLock(l)
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	return session, value, nil
+}
+
+// assign makes l the lock of the live session.
+func (s *core) assign(l *idem.Lock) (*session.Session, error) {
+	session, _, err := s.keeper.Current()
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if len(l.Scope.Workflow) > protocol.MaxWorkflowBytes {
+		return nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
+	}
+	if !utf8.ValidString(l.Scope.Workflow) { // its value could not spell it
+		return nil, unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))
+	}
+	l.Alive = protocol.SessionAlive(session.Name)
+	if l.Holder == "" {
+		l.Holder = s.holder(session)
+	}
+	return session, nil
+}
+
+// holder names the session for people.
+func (s *core) holder(session *session.Session) string {
+	if s.o.Holder == "" {
+		return session.Name
+	}
+	return s.o.Holder + "/" + session.Name
+}

@@ -1,0 +1,96 @@
+package session
+
+import (
+	"context"
+	"strings"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// follow follows the sessions, the pauses, the forgets, the own cancels and the ends of holds from after revision, until ctx ends. One key for each
+// process is all that it sees in quiet times, so this costs the same however many deliveries there are.
+func (k *Keeper) follow(ctx context.Context, s *Session, revision int64) {
+	for {
+		_ = k.o.Pool.Watch(ctx, link.OfSession, k.watches(s, revision)...) // whatever it was, what came meanwhile is read
+		if ctx.Err() != nil {
+			return
+		}
+		k.o.On.Blind()
+		names, at, err := k.list(ctx, s)
+		if err != nil {
+			return // ctx has ended
+		}
+		revision = at
+		k.o.On.Died(k.o.Live.Replace(names, at))
+		if _, there := names[s.Name]; !there {
+			s.End(ErrGone)
+			return
+		}
+	}
+}
+
+func (k *Keeper) watches(s *Session, revision int64) []link.Watch {
+	below := func(prefix string, news func(name string), but ...clientv3.OpOption) link.Watch {
+		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(revision+1)), News: func(e *clientv3.Event) {
+			news(strings.TrimPrefix(string(e.Kv.Key), prefix))
+		}}
+	}
+	sessions := below(k.o.Layout.Sessions(), nil)
+	sessions.News = func(e *clientv3.Event) { k.sessionChanged(s, e) }
+	pauses := below(k.o.Layout.Pauses(), nil)
+	pauses.Batch = k.o.Pauses.Events
+	return []link.Watch{
+		sessions,
+		pauses,
+		below(k.o.Layout.Forgets(), k.o.On.Forgot, clientv3.WithFilterDelete()),
+		below(k.o.Layout.Cancels(s.Name), k.o.On.Asked, clientv3.WithFilterDelete()),
+		below(k.o.Layout.Root+protocol.KindHolds, k.o.On.Unheld, clientv3.WithFilterPut()),
+	}
+}
+
+func (k *Keeper) sessionChanged(s *Session, e *clientv3.Event) {
+	name := strings.TrimPrefix(string(e.Kv.Key), k.o.Layout.Sessions())
+	switch {
+	case e.Type != mvccpb.DELETE:
+		k.o.Live.Appeared(name, e.Kv.ModRevision)
+	case name == s.Name:
+		k.o.Live.Disappeared(name, e.Kv.ModRevision)
+		s.End(ErrGone)
+	default:
+		k.o.Live.Disappeared(name, e.Kv.ModRevision)
+		k.o.On.Died([]string{name})
+	}
+}
+
+// list asks until it gets an answer: who is there, what is paused, and what this process was asked to look at. The error is the context's.
+func (k *Keeper) list(ctx context.Context, s *Session) (map[string]struct{}, int64, error) {
+	for pause := link.NewBackoff(); ; {
+		var response *clientv3.TxnResponse
+		err := k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+			response, err = c.Txn(ctx).Then(
+				clientv3.OpGet(k.o.Layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+				clientv3.OpGet(k.o.Layout.Cancels(s.Name), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+				clientv3.OpGet(k.o.Layout.Pauses(), clientv3.WithPrefix()),
+			).Commit()
+			return err
+		})
+		if err == nil {
+			names := map[string]struct{}{}
+			for _, kv := range response.Responses[0].GetResponseRange().Kvs {
+				names[strings.TrimPrefix(string(kv.Key), k.o.Layout.Sessions())] = struct{}{}
+			}
+			for _, kv := range response.Responses[1].GetResponseRange().Kvs {
+				k.o.On.Asked(strings.TrimPrefix(string(kv.Key), k.o.Layout.Cancels(s.Name)))
+			}
+			k.o.Pauses.Replace(response.Responses[2].GetResponseRange().Kvs, response.Header.Revision)
+			return names, response.Header.Revision, nil
+		}
+		if err := pause.Wait(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Options are what a keeper works with.
+type Options struct {
+	Pool   *link.Pool
+	Layout protocol.Layout
+	Clock  link.Clock
+	// TTL of the session's lease: whole seconds.
+	TTL time.Duration
+	// Holder names this process for people; "" = it has no name.
+	Holder string
+	// Alone says that no other process uses this etcd: sessions that are there at the start are dead.
+	Alone bool
+	// Live is the set of sessions that the keeper maintains.
+	Live *Set
+	// Pauses is told of the pauses in etcd.
+	Pauses Pauses
+	// On says what the Store does with the news.
+	On Callbacks
+}
+
+// Callbacks are called by a keeper. None of them may block for long.
+type Callbacks struct {
+	// Failed is called once for each reason why no session opens.
+	Failed func(error)
+	// Opened is called with each new session.
+	Opened func(*Session)
+	// Ended is called when a session is over. A running call may still be adopted by the next one.
+	Ended func(*Session)
+	// Expired is called when the locks of a session may be taken over: nothing may act for it any more.
+	Expired func(*Session)
+	// Died is called with other sessions that have gone.
+	Died func(names []string)
+	// Forgot is called with each execution whose record somebody forgot.
+	Forgot func(execution string)
+	// Asked is called when another process has changed the lock of an execution of this process.
+	Asked func(execution string)
+	// Unheld is called when a hold is gone.
+	Unheld func(execution string)
+	// Blind is called when forgets and ends of holds may have been missed.
+	Blind func()
+}
+
+// Keeper keeps a session open: it opens one, renews it, and opens the next when it is lost, until it is stopped.
+type Keeper struct {
+	o Options
+
+	mu      sync.Mutex
+	session *Session
+	trouble error         // why there is none
+	change  chan struct{} // closed at the next change of the two
+
+	wg sync.WaitGroup
+}
+
+// NewKeeper returns a keeper that has no session yet; run opens it.
+func NewKeeper(o Options) *Keeper {
+	return &Keeper{o: o, trouble: ErrOpening, change: make(chan struct{})}
+}
+
+// Pauses is told of the pauses in etcd.
+type Pauses interface {
+	// replace is called with all pauses as of revision.
+	Replace(kvs []*mvccpb.KeyValue, revision int64)
+	// events is called with the changes that one answer of the watch brought, in their order.
+	Events(changes []*clientv3.Event)
+	// acknowledge says in the key of s that this process has heard of the pauses, each time that it has, until ctx ends.
+	Acknowledge(ctx context.Context, s *Session, p *link.Pool)
+}
+
+// Margin is what the session ends before its lease could: for clocks that run differently and for the way of a first byte.
+func Margin(ttl time.Duration) time.Duration { return max(ttl/10, 250*time.Millisecond) }
+
+// Run works until ctx ends, and returns when all its goroutines have.
+func (k *Keeper) Run(ctx context.Context) {
+	defer k.wg.Wait()
+	said := ""
+	pause := link.NewSessionBackoff()
+	for ctx.Err() == nil {
+		s, names, revision, err := k.open(ctx)
+		if err != nil {
+			err = fmt.Errorf("open a session: %w", link.Explain(err))
+			k.set(nil, err)
+			if ctx.Err() == nil && err.Error() != said {
+				said = err.Error()
+				k.o.On.Failed(err)
+			}
+			if link.TurnedAway(err) {
+				_ = link.Sleep(ctx, link.LastPause)
+			} else {
+				_ = pause.Wait(ctx)
+			}
+			continue
+		}
+		said, pause = "", link.NewSessionBackoff()
+		k.hold(ctx, s, names, revision)
+	}
+}
+
+// hold keeps s until it is over.
+func (k *Keeper) hold(ctx context.Context, s *Session, names map[string]struct{}, revision int64) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	k.o.On.Died(k.o.Live.Replace(names, revision))
+	k.set(s, nil)
+	k.o.On.Opened(s)
+	k.wg.Go(func() { k.follow(watching, s, revision) })
+	k.wg.Go(func() { k.expire(ctx, s) })
+	k.wg.Go(func() { k.o.Pauses.Acknowledge(watching, s, k.o.Pool) })
+	k.renew(ctx, s)
+	if ctx.Err() == nil {
+		k.set(nil, s.Err())
+		k.o.On.Ended(s)
+	}
+}
+
+// open makes a session and learns in the same transaction who else is there. After an error the lease, if there is one, runs out
+// by itself: the name is used for this attempt only.
+func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64, error) {
+	s := &Session{Name: NewName(), ttl: k.o.TTL, margin: Margin(k.o.TTL), clock: k.o.Clock, since: k.o.Clock.Now(), holder: k.o.Holder, Over: make(chan struct{}), fencing: make(chan struct{}, 1)}
+	s.Key = k.o.Layout.Session(s.Name)
+	s.value = protocol.EncodeSession(k.o.Holder+"/"+s.Name, s.since, 0)
+	s.sent = k.o.Clock.Instant()
+	err := k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		s.Lease, err = link.GrantLease(ctx, c, link.NewLeaseID(), k.o.TTL)
+		return err
+	})
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if err := k.clear(ctx); err != nil {
+		return nil, nil, 0, err
+	}
+	response, err := k.o.Pool.Commit(ctx, link.AttemptTimeout, protocol.Compares{protocol.Absent(s.Key)}, protocol.Writes{
+		protocol.Put(s.Key, protocol.Leased{Value: []byte(s.value), Lease: s.Lease}),
+		link.Read(clientv3.OpGet(k.o.Layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly())),
+		link.Read(clientv3.OpGet(k.o.Layout.Pauses(), clientv3.WithPrefix())),
+	})
+	switch {
+	case err != nil:
+		return nil, nil, 0, err
+	case !response.Succeeded:
+		return nil, nil, 0, errors.New("the new session's name is taken")
+	}
+	s.epoch = response.Header.Revision
+	k.o.Pauses.Replace(response.Responses[2].GetResponseRange().Kvs, s.epoch)
+	names := map[string]struct{}{}
+	for _, kv := range response.Responses[1].GetResponseRange().Kvs {
+		names[strings.TrimPrefix(string(kv.Key), k.o.Layout.Sessions())] = struct{}{}
+	}
+	return s, names, s.epoch, nil
+}
+
+// clear ends the sessions that an earlier process has left. Only who is alone knows that it is dead; others wait for its lease.
+func (k *Keeper) clear(ctx context.Context) error {
+	if !k.o.Alone {
+		return nil
+	}
+	return k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Delete(ctx, k.o.Layout.Sessions(), clientv3.WithPrefix())
+		return err
+	})
+}
+
+func NewName() string {
+	var b [10]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+// renew prolongs the lease every quarter of its life, until the session is over or ctx ends.
+func (k *Keeper) renew(ctx context.Context, s *Session) {
+	for wait := s.ttl / 4; ; {
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-s.Over:
+			t.Stop()
+			return
+		case <-ctx.Done():
+			t.Stop()
+			return
+		}
+		sent := k.o.Clock.Instant()
+		err := k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+			return link.RenewLease(ctx, c, s.Lease)
+		})
+		switch {
+		case err == nil:
+			s.renewed(sent)
+		case errors.Is(err, rpctypes.ErrLeaseNotFound):
+			s.End(ErrGone)
+		}
+		wait = s.untilRenewal(err)
+	}
+}
+
+// untilRenewal is how long the next renewal waits after one with that result.
+func (s *Session) untilRenewal(err error) time.Duration {
+	switch {
+	case err == nil:
+		return s.ttl / 4
+	case link.TurnedAway(err):
+		return min(s.ttl/4, link.LastPause)
+	}
+	return 50 * time.Millisecond // the next attempt asks another member
+}
+
+// expire waits until the session may not act any more, says so, and ends. A timer does not see a suspended machine, so it looks
+// every second.
+func (k *Keeper) expire(ctx context.Context, s *Session) {
+	for {
+		left := s.Remaining()
+		if left <= 0 {
+			s.End(ErrUnheard)
+			k.o.On.Expired(s)
+			return
+		}
+		if link.Sleep(ctx, min(left, time.Second)) != nil {
+			return
+		}
+	}
+}
+
+func (k *Keeper) set(s *Session, trouble error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.session, k.trouble = s, trouble
+	close(k.change)
+	k.change = make(chan struct{})
+}
+
+// Current is the live session and what is closed when that changes, or why there is none.
+func (k *Keeper) Current() (*Session, <-chan struct{}, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.session == nil {
+		return nil, k.change, k.trouble
+	}
+	if err := k.session.Err(); err != nil {
+		return nil, k.change, err
+	}
+	return k.session, k.change, nil
+}
+
+// Leave ends the session for everybody, so that nobody has to wait until its lease runs out. It is the last call, after run.
+func (k *Keeper) Leave() {
+	s, _, _ := k.Current()
+	k.set(nil, commit.ErrClosed)
+	if s == nil {
+		return
+	}
+	s.End(commit.ErrClosed)
+	_ = k.o.Pool.Try(context.Background(), link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Revoke(ctx, s.Lease)
+		return err
+	})
+}
+
+// Lose ends the session that is live, if there is one; the next one is opened at once.
+func (k *Keeper) Lose(reason error) {
+	k.mu.Lock()
+	s := k.session
+	k.mu.Unlock()
+	if s != nil {
+		s.End(reason)
+	}
+}

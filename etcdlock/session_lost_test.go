@@ -1,0 +1,34 @@
+package etcdlock
+
+import (
+	"errors"
+	"testing"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/session"
+)
+
+func TestWhoWatchesHearsOfALostSessionAndOfNoneThatWasLeft(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	o := Options{Endpoints: []string{e.Endpoint}}
+	events := sessionsOf(&o)
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := awaitOpened(t, events)
+	endSession(t, e, currentSession(t, s))
+	if lost := <-events; lost.Opened || lost.Session != first.Session || !errors.Is(lost.Reason, session.ErrGone) {
+		t.Errorf("%+v, want the end of %s", lost, first.Session)
+	}
+	if next := awaitOpened(t, events); next.Session == first.Session {
+		t.Errorf("%s was opened again", next.Session)
+	}
+	closeStore(t, s)
+	for len(events) > 0 {
+		if more := <-events; !more.Opened {
+			t.Errorf("%+v although nothing was lost", more)
+		}
+	}
+}
