@@ -39,38 +39,44 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 			r := commit.NewRequest(h.keys.L, protocol.Hold(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}, lock, alive), len(lock.Value))
 			r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
 			answer := h.store.sender.Do(life, r)
-			if err = answer.Err; err == nil && answer.Succeeded {
+			mayBeHeld = mayBeHeld || answer.Err != nil
+			var st *protocol.State
+			st, err = h.refusal(life, answer)
+			switch {
+			case err != nil:
+			case st == nil:
 				next.Revision = answer.Revision
 				h.letGo(next)
 				return nil
-			}
-			mayBeHeld = mayBeHeld || err != nil
-		}
-		if err == nil {
-			var st *protocol.State
-			if st, err = h.store.look(life, h.keys); err == nil {
-				if h.mine(st) && !st.Lock.Held {
-					h.see(st.Lock)
-					continue
-				}
-				if h.mine(st) {
-					l = st.Lock
-				}
-				h.letGo(l)
-				ended := st.Ended(l.Execution)
-				switch {
-				case !l.Held && !wasHeld(ended):
-					return idem.ErrLockLost
-				case !l.Held && !mayBeHeld: // completed before it was held, and nobody has told of that
-					h.store.ended(ended, true)
-				}
-				return nil
+			case h.mine(st) && !st.Lock.Held:
+				h.see(st.Lock)
+				continue
+			default:
+				return h.heldBefore(l, st, mayBeHeld)
 			}
 		}
 		if pause.Wait(life) != nil {
 			return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 		}
 	}
+}
+
+// heldBefore says how a hold ended whose transaction was refused although nothing is left to do. An earlier attempt may have been applied, and the execution
+// may have been completed since.
+func (h *owned) heldBefore(l *idem.Lock, st *protocol.State, mayBeHeld bool) error {
+	if h.mine(st) {
+		l = st.Lock
+	}
+	h.letGo(l)
+	ended := st.Ended(l.Execution)
+	switch {
+	case l.Held:
+	case !wasHeld(ended):
+		return idem.ErrLockLost
+	case !mayBeHeld: // completed before it was held, and no attempt here has reported that
+		h.store.ended(ended, true)
+	}
+	return nil
 }
 
 // dropLater ends a lease that no key is on any more and that no transaction will use, on behalf of what runs; 0 = there is none. Otherwise etcd

@@ -43,39 +43,25 @@ func (p *lines) run(ctx context.Context) {
 	}
 }
 
-// list reads the whole index. The error is the context's.
+// list reads the whole index. It returns the error of ctx.
 func (p *lines) list(ctx context.Context) (int64, error) {
 	seen := map[idem.ExecutionID]*entry{}
 	young := map[idem.ExecutionID]bool{}
-	var revision int64
-	for _, prefix := range []string{p.store.layout.Parked(), p.store.layout.Ages()} {
-		end := clientv3.GetPrefixRangeEnd(prefix)
-		for from := prefix; from != ""; {
-			opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(indexPage), clientv3.WithRev(revision)}
-			answers, at, err := p.store.pool.Read(ctx, clientv3.OpGet(from, opts...))
-			if err != nil {
-				if ctx.Err() != nil {
-					return 0, err
-				}
-				return p.list(ctx) // the revision is compacted
-			}
-			if revision == 0 {
-				revision = at
-			}
-			page := answers[0].GetResponseRange()
-			from = ""
-			for _, kv := range page.Kvs {
-				id := idem.ExecutionID(strings.TrimPrefix(string(kv.Key), prefix))
-				if prefix == p.store.layout.Ages() {
-					young[id] = true
-				} else if e := p.read(id, kv); e != nil {
-					seen[id] = e
-				}
-				if page.More {
-					from = string(kv.Key) + "\x00"
-				}
-			}
+	index := link.Below(p.store.layout.Parked(), indexPage)
+	ages := link.Below(p.store.layout.Ages(), indexPage)
+	err := p.each(ctx, index, func(id idem.ExecutionID, kv *mvccpb.KeyValue) {
+		if e := p.read(id, kv); e != nil {
+			seen[id] = e
 		}
+	})
+	if ages.Revision = index.Revision; err == nil {
+		err = p.each(ctx, ages, func(id idem.ExecutionID, _ *mvccpb.KeyValue) { young[id] = true })
+	}
+	switch {
+	case ctx.Err() != nil:
+		return 0, err
+	case err != nil: // the revision is compacted
+		return p.list(ctx)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +80,19 @@ func (p *lines) list(ctx context.Context) (int64, error) {
 	for _, l := range p.lines {
 		p.ripenLocked(l)
 	}
-	return revision, nil
+	return index.Revision, nil
+}
+
+// each calls f for the keys of a scan, which end with the ID of an execution.
+func (p *lines) each(ctx context.Context, keys *link.Scan, f func(idem.ExecutionID, *mvccpb.KeyValue)) error {
+	prefix := keys.From
+	for kv, err := range p.store.pool.All(ctx, keys) {
+		if err != nil {
+			return err
+		}
+		f(idem.ExecutionID(strings.TrimPrefix(string(kv.Key), prefix)), kv)
+	}
+	return nil
 }
 
 // read is nil for a value of a newer release.

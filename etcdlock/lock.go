@@ -249,56 +249,63 @@ type conclusion struct {
 
 func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 	l := h.Lock()
-	record, at := protocol.RecordOf(l, e.End), protocol.Seen{Created: l.Created, L: l.Revision}
-	if l.Parked != nil && e.letter && record.Status == idem.Failed {
-		record.RequestKept = true
+	c := &conclusion{record: protocol.RecordOf(l, e.End)}
+	if l.Parked != nil && e.letter && c.record.Status == idem.Failed {
+		c.record.RequestKept = true
 	}
-	written, keys := 0, h.keysOf(l)
-	value, next := markOf(record), h.nextInLine(l)
+	keys, next, mark := h.keysOf(l), h.nextInLine(l), markOf(c.record)
 	keys.M = h.store.layout.Mark(l.Scope.Workflow, l.Order)
-	r, err := h.store.ending(ctx, l, record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
-		written = len(rec.Value)
-		var mark *protocol.Leased
-		if value != nil {
-			mark = &protocol.Leased{Value: value, Lease: rec.Lease}
-		}
-		if l.Parked != nil && e.forAge() {
-			return protocol.SettleTooOld(keys, at, rec, cool, letterOf(l, record))
-		}
-		if l.Parked != nil {
-			return protocol.SettleParked(keys, at, rec, cool, letterOf(l, record), mark)
-		}
+	r, err := h.store.ending(ctx, l, c.record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
+		c.written = len(rec.Value)
 		if cool != nil {
 			next = nil
 		}
-		if next != nil {
-			keys.S, at.Epoch = next.session.Key, next.epoch
-			return protocol.HandOver(keys, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark, len(next.then.Places) == 0)
-		}
-		return protocol.Settle(keys, at, rec, cool, mark)
+		return settleOp(l, &e, c.record, keys, rec, cool, mark, next)
 	}, keys)
 	if err != nil {
 		return nil, err
 	}
-	r.Size += len(value)
-	if next != nil {
+	c.Request = r
+	r.Size += len(mark)
+	switch {
+	case next != nil:
 		r.Size += len(next.value.Value)
 		h.handing = true
 		r.OnApplied = func(answer commit.Reply) { h.store.handedOver(next, l.Created, answer) }
 		r.Done = make(chan struct{})
 		h.store.handing(h.keys.L, r.Done)
+	case len(r.OwnLeases) == 0: // it does not cool
+		r.OnApplied = func(answer commit.Reply) { h.store.changed(h.keys.L, nil, answer.Revision, protocol.Line{}) }
 	}
-	if l.Scope.PerEvent && value != nil { // another event of the workflow may raise the same mark
+	if l.Scope.PerEvent && mark != nil { // another event of the workflow may raise the same mark
 		r.Slots = append(r.Slots, keys.M)
 	}
 	if l.Parked == nil && len(l.Slots) == 0 {
 		r.Side = commit.Ends
 	}
-	if next == nil && len(r.OwnLeases) == 0 { // it does not cool
-		r.OnApplied = func(answer commit.Reply) { h.store.changed(h.keys.L, nil, answer.Revision, protocol.Line{}) }
-	}
 	h.store.sender.Send(r)
-	return &conclusion{r, record, written}, nil
+	return c, nil
+}
+
+// settleOp is the transaction that ends the execution of l: with the head of the queue, next, it hands the lock to that.
+func settleOp(
+	l *idem.Lock, e *ending, record *idem.Record, k protocol.Keys, rec protocol.Leased, cool *protocol.Cooling, markValue []byte, next *handOver,
+) protocol.Op {
+	at := protocol.Seen{Created: l.Created, L: l.Revision}
+	var mark *protocol.Leased
+	if markValue != nil {
+		mark = &protocol.Leased{Value: markValue, Lease: rec.Lease}
+	}
+	switch {
+	case l.Parked != nil && e.forAge():
+		return protocol.SettleTooOld(k, at, rec, cool, letterOf(l, record))
+	case l.Parked != nil:
+		return protocol.SettleParked(k, at, rec, cool, letterOf(l, record), mark)
+	case next != nil:
+		k.S, at.Epoch = next.session.Key, next.epoch
+		return protocol.HandOver(k, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark, len(next.then.Places) == 0)
+	}
+	return protocol.Settle(k, at, rec, cool, mark)
 }
 
 // markOf is the mark that an end raises: only what went through does.
@@ -316,35 +323,32 @@ func (h *owned) concluded(c *conclusion, answer commit.Reply) *idem.Record {
 }
 
 // settle sends until the answer is definite: the transaction can be applied once only, because it takes the lock away that it
-// compares. sent is on its way already, or nil.
+// compares. sent is under way already, or nil.
 func (h *owned) settle(life context.Context, e ending, sent *conclusion) (*idem.Record, error) {
 	for pause := link.NewBackoff(); ; sent = nil {
 		var err error
 		if sent == nil {
 			sent, err = h.conclude(life, e)
 		}
+		var st *protocol.State
 		if err == nil {
 			answer := h.store.sender.Await(life, sent.Request)
-			if err = answer.Err; err == nil && answer.Succeeded {
+			if st, err = h.refusal(life, answer); err == nil && st == nil {
 				return h.concluded(sent, answer), nil
-			}
-			if err == nil {
-				var st *protocol.State
-				if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) {
-					h.see(st.Lock)
-					if e.forAge() { // it is not over, or what it was found out of has changed
-						h.goOn()
-						return nil, idem.ErrNotOld
-					}
-					continue
-				}
-				if err == nil {
-					return h.endedBy(life, st)
-				}
 			}
 			h.store.leases.DropIfGone(sent.SharedLease, err)
 		}
-		if errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept && h.Lock().Cancel == nil && h.Lock().Parked == nil {
+		switch {
+		case err == nil && !h.mine(st):
+			return h.endedBy(life, st)
+		case err == nil:
+			h.see(st.Lock)
+			if e.forAge() { // it is not too old, or what that was concluded from has changed
+				h.goOn()
+				return nil, idem.ErrNotOld
+			}
+			continue
+		case errors.Is(err, rpctypes.ErrNoSpace) && e.Outcome == idem.Executed && !e.Kept && h.Lock().Cancel == nil && h.Lock().Parked == nil:
 			return nil, h.freeWithoutRecord(life, e.End)
 		}
 		if pause.Wait(life) != nil {
@@ -404,8 +408,8 @@ func (h *owned) Release(ctx context.Context) error {
 	return released
 }
 
-// release sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it, or
-// somebody has buried it, and then there is a record.
+// release sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it, or it was reaped, and
+// then there is a record.
 func (h *owned) release(life context.Context) error {
 	for pause := link.NewBackoff(); ; {
 		l := h.Lock()
@@ -417,24 +421,20 @@ func (h *owned) release(life context.Context) error {
 		}
 		k := h.keysOf(l)
 		answer := h.store.sender.Do(life, commit.NewRequest(k.L, protocol.Release(k, protocol.Seen{L: l.Revision}), 0).AddSlots(k))
-		err := answer.Err
-		if err == nil && !answer.Succeeded {
-			var st *protocol.State
-			if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) {
-				h.see(st.Lock)
-				continue
+		st, err := h.refusal(life, answer)
+		switch {
+		case err != nil:
+			if pause.Wait(life) != nil {
+				return unavailable(fmt.Errorf("release: %w", err))
 			}
-			if err == nil && st.Ended(l.Execution) != nil {
-				h.store.letGo(h)
+		case st != nil && h.mine(st):
+			h.see(st.Lock)
+		default:
+			h.store.letGo(h)
+			if st != nil && st.Ended(l.Execution) != nil {
 				return idem.ErrLockLost
 			}
-		}
-		if err == nil {
-			h.store.letGo(h)
 			return nil
-		}
-		if pause.Wait(life) != nil {
-			return unavailable(fmt.Errorf("release: %w", err))
 		}
 	}
 }

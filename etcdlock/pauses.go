@@ -319,36 +319,30 @@ func (s *Control) Pauses(ctx context.Context) ([]idem.PauseState, error) {
 	return states, nil
 }
 
-// countFor counts locks or places for each of the pauses.
+// countFor counts locks or queue entries for each of the pauses.
 func (s *Control) countFor(ctx context.Context, states []idem.PauseState, prefix string, revision int64) error {
-	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
-	for looked := 0; ; {
-		answers, _, err := s.pool.Read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(pauseBatch), clientv3.WithRev(revision)))
+	keys := link.Below(prefix, pauseBatch)
+	keys.Revision = revision
+	looked := 0
+	for kv, err := range s.pool.All(ctx, keys) {
 		if err != nil {
 			return err
 		}
-		page := answers[0].GetResponseRange()
-		for _, kv := range page.Kvs {
-			from, looked = string(kv.Key)+"\x00", looked+1
-			l, err := protocol.LockAt(kv)
-			for i := range states {
-				if err != nil { // of a newer release: it may be anybody's
-					states[i].More = true
-				} else if l.Route != "" && states[i].Scope.Covers(l.Route, l.Scope.Workflow) {
-					countOne(&states[i], l, prefix == s.layout.Queues())
-				}
-			}
-		}
-		if !page.More {
-			return nil
-		}
-		if looked >= maxPauseLooks {
-			for i := range states {
+		l, unread := protocol.LockAt(kv)
+		looked++
+		for i := range states {
+			switch {
+			case looked > maxPauseLooks, unread != nil: // there are more than are looked at, or it is of a newer release
 				states[i].More = true
+			case l.Route != "" && states[i].Scope.Covers(l.Route, l.Scope.Workflow):
+				countOne(&states[i], l, prefix == s.layout.Queues())
 			}
+		}
+		if looked > maxPauseLooks {
 			return nil
 		}
 	}
+	return nil
 }
 
 func countOne(p *idem.PauseState, l *idem.Lock, waits bool) {

@@ -97,7 +97,7 @@ type rewriting struct {
 	runs   bool                  // something is to be sent after it: nobody may have asked to stop
 }
 
-// rewrite sends until the answer is definite, or ctx ends. Whatever was lost by then the next call finds out.
+// rewrite sends until the answer is definite, or ctx ends. What an attempt without an answer did is found out by the next call.
 func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 	if !h.store.tasks.Enter() {
 		return unavailable(commit.ErrClosed)
@@ -106,73 +106,98 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 	refused := false
 	var lost error // of an attempt that may have been applied; nil = there is none
 	for pause := link.NewBackoff(); ; {
+		l, stopped, err := h.writable(ctx, w.runs, pause)
+		if err != nil {
+			return err
+		}
+		next, r, err := h.overwrite(ctx, w, l, refused)
+		switch {
+		case errors.Is(err, idem.ErrNoSlot) && lost != nil: // the lost attempt may have them: the next write finds out
+			return unavailable(lost)
+		case err != nil:
+			return err
+		}
+		answer := h.store.sender.Do(ctx, r)
+		if answer.Err == nil && answer.Succeeded {
+			h.store.slots.changed(l, next)
+			return h.rewritten(next, answer.Revision, w.runs, stopped)
+		}
+		h.store.slots.unchoose(next)
+		if refused = answer.Err == nil; !refused && !link.Definite(answer.Err) {
+			lost = answer.Err
+		}
+		st, err := h.refusal(ctx, answer)
+		switch {
+		case err != nil:
+		case !h.mine(st):
+			return h.lose()
+		case lost != nil && w.done(st.Lock):
+			h.see(st.Lock)
+			return h.rewritten(nil, 0, w.runs, stopped)
+		case st.Lock.Revision != l.Revision:
+			h.see(st.Lock)
+			continue
+		} // otherwise etcd has ended its session, and this process is about to learn of it
+		if pause.Wait(ctx) != nil {
+			return unavailable(err)
+		}
+	}
+}
+
+// writable returns the lock as it was seen last, once it belongs to a live session, and why this process was told to stop, if it was. Where something is to
+// be sent after the write, a cancel or a stop is an error.
+func (h *owned) writable(ctx context.Context, runs bool, pause *link.Backoff) (l *idem.Lock, stopped, err error) {
+	for {
 		h.mu.Lock()
-		l, session, stopped := h.lock, h.session, h.stopped
+		session := h.session
+		l, stopped = h.lock, h.stopped
 		if h.unheardLocked() {
 			stopped = nil
 		}
 		h.mu.Unlock()
 		switch {
-		case w.runs && l.Cancel != nil:
-			return idem.ErrCancelled
-		case w.runs && stopped != nil:
-			return h.lose()
-		case session.Err() != nil && stopped == nil:
-			err := h.follow(ctx)
-			if err == nil {
-				err = pause.Wait(ctx)
-			}
-			if err != nil {
-				return unavailable(err)
-			}
-			continue
+		case runs && l.Cancel != nil:
+			return nil, nil, idem.ErrCancelled
+		case runs && stopped != nil:
+			return nil, nil, h.lose()
+		case session.Err() == nil || stopped != nil:
+			return l, stopped, nil
 		}
-		next := *l
-		w.next(&next)
-		k := h.store.layout.Keys(l)
-		if len(l.Slots) > 0 {
-			var err error
-			switch k.Slots, err = w.slots(ctx, &next, refused); {
-			case errors.Is(err, idem.ErrNoSlot) && lost != nil: // that attempt may have them: whatever is written next finds out
-				return unavailable(lost)
-			case err != nil:
-				return err
-			}
+		if err = h.follow(ctx); err == nil {
+			err = pause.Wait(ctx)
 		}
-		value, err := w.encode(&next)
 		if err != nil {
-			h.store.slots.unchoose(&next)
-			return unavailable(err)
-		}
-		answer := h.store.sender.Do(ctx, commit.NewRequest(k.L, w.op(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, l), len(value)).AddSlots(k))
-		if err = answer.Err; err == nil && answer.Succeeded {
-			h.store.slots.changed(l, &next)
-			return h.rewritten(&next, answer.Revision, w.runs, stopped)
-		}
-		h.store.slots.unchoose(&next)
-		refused = err == nil
-		if err != nil && !link.Definite(err) {
-			lost = err
-		}
-		if err == nil {
-			var st *protocol.State
-			st, err = h.store.look(ctx, h.keys)
-			switch {
-			case err != nil:
-			case !h.mine(st):
-				return h.lose()
-			case lost != nil && w.done(st.Lock):
-				h.see(st.Lock)
-				return h.rewritten(nil, 0, w.runs, stopped)
-			case st.Lock.Revision != l.Revision:
-				h.see(st.Lock)
-				continue
-			} // otherwise etcd has ended its session, and this process is about to hear of it
-		}
-		if pause.Wait(ctx) != nil {
-			return unavailable(err)
+			return nil, nil, unavailable(err)
 		}
 	}
+}
+
+// overwrite makes the next value of l, and the transaction that puts it. refused: the one before was refused.
+func (h *owned) overwrite(ctx context.Context, w *rewriting, l *idem.Lock, refused bool) (*idem.Lock, *commit.Request, error) {
+	next := *l
+	w.next(&next)
+	k := h.store.layout.Keys(l)
+	if len(l.Slots) > 0 {
+		var err error
+		if k.Slots, err = w.slots(ctx, &next, refused); err != nil {
+			return nil, nil, err
+		}
+	}
+	value, err := w.encode(&next)
+	if err != nil {
+		h.store.slots.unchoose(&next)
+		return nil, nil, unavailable(err)
+	}
+	op := w.op(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, l)
+	return &next, commit.NewRequest(k.L, op, len(value)).AddSlots(k), nil
+}
+
+// refusal reads how things stand if answer is a refusal. st is nil if the transaction was applied; err says that neither is known.
+func (h *owned) refusal(ctx context.Context, answer commit.Reply) (st *protocol.State, err error) {
+	if answer.Err != nil || answer.Succeeded {
+		return nil, answer.Err
+	}
+	return h.store.look(ctx, h.keys)
 }
 
 // rewritten takes over what was put; nil = it was read. One that was stopped is not this process's any more, though what it knew is written.

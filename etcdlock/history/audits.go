@@ -76,45 +76,37 @@ func (a *Audits) Shed() int64 {
 
 // List is a part of what somebody with a token asked for. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
 func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPage, err error) {
-	prefix := a.o.Layout.Root + protocol.KindAudits
-	from := prefix
+	keys := link.Below(a.o.Layout.Root+protocol.KindAudits, MaxPage)
 	if q.Cursor != "" {
-		if from = a.o.Layout.Root + q.Cursor + "\x00"; !strings.HasPrefix(from, prefix) {
+		from := a.o.Layout.Root + q.Cursor + "\x00"
+		if !strings.HasPrefix(from, keys.From) {
 			return page, idem.ErrCursor
 		}
+		keys.From = from
 	}
-	a.Finish(ctx) // who has just asked for something looks for it here
+	a.Finish(ctx) // the caller looks here for what it has just asked for
 	limit := min(q.Limit, MaxPage)
 	if q.Limit <= 0 {
 		limit = defaultPage
 	}
-	for looked := 0; looked < maxAuditsRead; looked += MaxPage {
-		answers, _, err := a.o.Pool.Read(ctx, clientv3.OpGet(from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix)), clientv3.WithLimit(MaxPage)))
+	looked, last := 0, ""
+	for kv, err := range a.o.Pool.All(ctx, keys) {
 		if err != nil {
 			return idem.AuditPage{}, unavailable(err)
 		}
-		some := answers[0].GetResponseRange()
-		for _, kv := range some.Kvs {
-			one := protocol.DecodeAudit(kv.Value)
-			switch {
-			case one == nil:
-				continue
-			case one.At.Before(q.Since): // and so are all that follow
-				return page, nil
-			case q.Takes(one):
-				page.Audits = append(page.Audits, *one)
-			}
-			if len(page.Audits) == limit {
-				page.NextCursor = strings.TrimPrefix(string(kv.Key), a.o.Layout.Root)
-				return page, nil
-			}
-		}
-		if !some.More || len(some.Kvs) == 0 {
+		if len(page.Audits) == limit || looked == maxAuditsRead {
+			page.NextCursor = last
 			return page, nil
 		}
-		from = string(some.Kvs[len(some.Kvs)-1].Key) + "\x00"
+		looked, last = looked+1, strings.TrimPrefix(string(kv.Key), a.o.Layout.Root)
+		switch one := protocol.DecodeAudit(kv.Value); {
+		case one == nil:
+		case one.At.Before(q.Since): // and so are all that follow
+			return page, nil
+		case q.Takes(one):
+			page.Audits = append(page.Audits, *one)
+		}
 	}
-	page.NextCursor = strings.TrimSuffix(strings.TrimPrefix(from, a.o.Layout.Root), "\x00")
 	return page, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -110,29 +111,24 @@ func short(attempts []idem.Attempt, id idem.ExecutionID) *idem.Attempt {
 
 // readOn searches the keys after last. It reads the keys alone: that of an event shows whether it may be the one.
 func (f *search) readOn(ctx context.Context, prefix string, last []byte) error {
-	for from, end := string(last)+"\x00", clientv3.GetPrefixRangeEnd(prefix); ; {
-		answers, _, err := f.store.o.Pool.Read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(findKeys), clientv3.WithKeysOnly(), clientv3.WithRev(f.revision)))
+	pool := f.store.o.Pool
+	keys := &link.Scan{From: string(last) + "\x00", End: clientv3.GetPrefixRangeEnd(prefix), Batch: findKeys, KeysOnly: true, Revision: f.revision}
+	for kv, err := range pool.All(ctx, keys) {
 		if err != nil {
 			return err
 		}
-		page := answers[0].GetResponseRange()
-		for _, kv := range page.Kvs {
-			if !f.mayMatch(string(kv.Key)) {
-				continue
-			}
-			answers, _, err := f.store.o.Pool.Read(ctx, clientv3.OpGet(string(kv.Key), clientv3.WithRev(f.revision)))
-			if err != nil {
-				return err
-			}
-			if whole := protocol.First(answers[0]); whole != nil && f.matches(whole) {
-				return nil
-			}
+		if !f.mayMatch(string(kv.Key)) {
+			continue
 		}
-		if !page.More || len(page.Kvs) == 0 {
+		answers, _, err := pool.Read(ctx, clientv3.OpGet(string(kv.Key), clientv3.WithRev(f.revision)))
+		if err != nil {
+			return err
+		}
+		if whole := protocol.First(answers[0]); whole != nil && f.matches(whole) {
 			return nil
 		}
-		from = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
 	}
+	return nil
 }
 
 // mayMatch reports whether a key may belong to the execution: a record of its workflow, a workflow's own lock, or what ends with the key of an event

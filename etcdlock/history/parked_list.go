@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -15,43 +16,39 @@ import (
 func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.ParkedPage, error) {
 	var page idem.ParkedPage
 	prefix := s.o.Layout.Parked()
-	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+	keys := link.Below(prefix, LockBatch)
 	if q.Cursor != "" {
 		if _, _, err := idem.ExecutionID(q.Cursor).Parse(); err != nil {
 			return page, idem.ErrCursor
 		}
-		from = prefix + q.Cursor + "\x00"
+		keys.From = prefix + q.Cursor + "\x00"
 	}
 	limit := min(q.Limit, MaxPage)
 	if q.Limit <= 0 {
 		limit = defaultPage
 	}
-	for looked := 0; ; {
-		answers, at, err := s.o.Pool.Read(ctx, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(LockBatch), clientv3.WithRev(page.Revision)))
+	looked := 0
+	for kv, err := range s.o.Pool.All(ctx, keys) {
 		if err != nil {
 			return idem.ParkedPage{}, unavailable(err)
 		}
-		if page.Revision == 0 {
-			page.Revision = at
+		id := strings.TrimPrefix(string(kv.Key), prefix)
+		if e, err := protocol.DecodeIndex(kv.Value); err == nil && takesParked(&q, e) {
+			e.Execution, e.Revision = idem.ExecutionID(id), kv.ModRevision
+			page.Entries = append(page.Entries, *e)
 		}
-		some := answers[0].GetResponseRange()
-		for _, kv := range some.Kvs {
-			id := strings.TrimPrefix(string(kv.Key), prefix)
-			from, looked = string(kv.Key)+"\x00", looked+1
-			e, err := protocol.DecodeIndex(kv.Value)
-			if err == nil && (q.State == "" || e.State == q.State) && (q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow)) {
-				e.Execution, e.Revision = idem.ExecutionID(id), kv.ModRevision
-				page.Entries = append(page.Entries, *e)
-			}
-			if len(page.Entries) == limit || looked == MaxPage {
-				page.NextCursor = id
-				return page, nil
-			}
-		}
-		if !some.More || len(some.Kvs) == 0 {
-			return page, nil
+		if looked++; len(page.Entries) == limit || looked == MaxPage {
+			page.NextCursor = id
+			break
 		}
 	}
+	page.Revision = keys.Revision
+	return page, nil
+}
+
+// takesParked reports whether a query asks for e.
+func takesParked(q *idem.ParkedQuery, e *idem.ParkedEntry) bool {
+	return (q.State == "" || e.State == q.State) && (q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow))
 }
 
 // ParkedExecutions is ParkedEntries with what stands in their places, locks and records. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
