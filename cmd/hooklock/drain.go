@@ -27,10 +27,9 @@ It sends SIGUSR1 to --pid, which is 1 in a container of its own.`,
 	return cmd
 }
 
-// signalServe signals the process, unless it can be seen that it is another program: on a machine without containers process 1 is the
-// system's own.
+// signalServe signals the process, unless it is visibly another program: outside of a container process 1 is the init system.
 func signalServe(pid int, signal syscall.Signal) error {
-	if pid < 1 { // which is a group of processes for the system, and -1 all that there are
+	if pid < 1 { // kill(2) takes 0 for a process group and -1 for all processes
 		return cli.Misuse(fmt.Errorf("--pid %d: give the ID of one process, from 1 on", pid))
 	}
 	own, err := os.Executable()

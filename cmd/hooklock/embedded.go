@@ -129,7 +129,7 @@ embedded etcd's data stays as it is; do not use it again.`,
 	return cmd
 }
 
-// embeddedConfig reads a configuration for its data_dir: it may name etcd.endpoints already.
+// embeddedConfig reads the data_dir of a configuration, which may name etcd.endpoints already.
 func embeddedConfig(e *cli.Environment, path string) (*config.Config, error) {
 	loaded, err := wiring.Load(e, path, nil, false)
 	if err != nil {

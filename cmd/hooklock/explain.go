@@ -77,10 +77,10 @@ func newSample(method, target string, headers []string, data string) (*proxy.Sam
 	return s, nil
 }
 
-// errNoRoute makes explain fail for a delivery that Hooklock would not guard.
+// errNoRoute is returned for a delivery that no route takes.
 var errNoRoute = cli.WithCode(errors.New("NO ROUTE takes this delivery, so Hooklock does not guard it; is this the configuration that you mean (--config), and the path?"), cli.ExitNotFound)
 
-// errNotNamed makes explain fail for a delivery that would be refused as it is.
+// errNotNamed is returned for a delivery that would be refused.
 var errNotNamed = errors.New("this delivery would be refused")
 
 func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explanation) error {
@@ -142,7 +142,7 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	return nil
 }
 
-// printRoute says where the settings of a route came from that are not the defaults, and what is odd about them.
+// printRoute prints the settings of a route that are not the defaults, with their origins and warnings.
 func printRoute(w io.Writer, loaded *config.Loaded, name string) {
 	i := slices.IndexFunc(loaded.Config.Routes, func(r config.Route) bool { return r.Name == name })
 	if i < 0 {

@@ -1,8 +1,8 @@
 // Command hooklock is a reverse proxy in front of webhook endpoints: each event runs once, and each workflow runs one at a time, across
 // all replicas.
 //
-// These are the only packages that know every other one. main.go has the command line; serve, remote and doctor are families of commands,
-// wiring turns configuration into objects, cli is what commands have in common; the other commands have a file each beside main.go.
+// The packages below this one are the only ones that import all others. main.go has the command line; serve, remote and doctor are groups of commands,
+// wiring converts the configuration to objects, and cli has what commands share. The other commands have a file each beside main.go.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// run is main without the process.
+// run is main with its inputs and outputs as arguments. It returns the exit code.
 func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int {
 	out := &cli.Output{To: stdout}
 	e := &cli.Environment{Env: env, Stdout: out, Stderr: stderr}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// newMan is for whoever packages the program, so it is not in the help.
+// newMan is for packagers, so it is not in the help.
 func newMan() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{

@@ -53,7 +53,7 @@ its metrics what came of it, at health.listen, or at admin.listen; one that is r
 	return cmd
 }
 
-// reload signals the process and waits until it has counted one reload more.
+// reload signals the process and waits until its count of reloads grows.
 func reload(ctx context.Context, e *cli.Environment, c *config.Config, pid int, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -74,7 +74,7 @@ func reload(ctx context.Context, e *cli.Environment, c *config.Config, pid int, 
 	last := before
 	for {
 		now, err := reloadsOf(ctx, own)
-		settled := err == nil && now.count > before.count && now.count == last.count // metrics of one page may be of two moments
+		settled := err == nil && now.count > before.count && now.count == last.count // one page may mix two moments
 		switch last = now; {
 		case settled && now.taken:
 			fmt.Fprintln(e.Stdout, "the configuration was taken over")
@@ -91,7 +91,7 @@ func reload(ctx context.Context, e *cli.Environment, c *config.Config, pid int, 
 	}
 }
 
-// metricsOf is the way to the listener that has the metrics, without a token.
+// metricsOf returns a client of the listener with the metrics, without a token.
 func metricsOf(c *config.Config) (*client.Client, error) {
 	o := client.Options{URL: remote.AdminURL(c), TLS: wiring.OwnTrust(c)}
 	if at := remote.FromHere(c.Health.Listen); at != "" {
@@ -106,10 +106,10 @@ func metricsOf(c *config.Config) (*client.Client, error) {
 	return client.New(o)
 }
 
-// reloads is what a process says of its reloads.
+// reloads are the metrics of reloads.
 type reloads struct {
-	count int64 // taken over and refused, since its start
-	taken bool  // the last one
+	count int64 // taken over and refused, since the start
+	taken bool  // whether the last one was taken over
 }
 
 func reloadsOf(ctx context.Context, c *client.Client) (r reloads, err error) {

@@ -66,7 +66,7 @@ pair whose public key is the route's public_key_file.`,
 	return cmd
 }
 
-// request makes the sample.
+// request builds the sample.
 func (o *sampleOptions) request(preset string) (*sender.Request, error) {
 	u, err := url.Parse(o.url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -98,11 +98,11 @@ func (o *sampleOptions) request(preset string) (*sender.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Target = u.RequestURI() // what an ingress strips is signed, and does not arrive here
+	r.Target = u.RequestURI() // the signature covers what an ingress strips
 	return r, nil
 }
 
-// errNotTaken is an answer that is no success.
+// errNotTaken is returned for an answer other than 2xx.
 var errNotTaken = errors.New("the sample was not taken")
 
 // sendSample sends r once and prints what came back.
@@ -147,7 +147,7 @@ func sendSample(ctx context.Context, e *cli.Environment, r *sender.Request, to s
 	return nil
 }
 
-// curl is r as a command line for a shell.
+// curl returns r as a command line.
 func curl(r *sender.Request, to string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "curl -i -X %s %s", r.Method, cli.Quoted(to))

@@ -21,7 +21,7 @@ func newVersion(e *cli.Environment) *cobra.Command {
 	}
 }
 
-// versionText is what hooklock version and hooklock --version print.
+// versionText returns the output of hooklock version and hooklock --version.
 func versionText() string {
 	return fmt.Sprintf("hooklock %s %s %s/%s", cli.BuildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -2,7 +2,7 @@ package cli
 
 import "runtime/debug"
 
-// BuildVersion is the version of this binary, as well as it is known.
+// BuildVersion returns the version of this binary: the release, or what the Go toolchain recorded.
 func BuildVersion() string {
 	if version != "" {
 		return version

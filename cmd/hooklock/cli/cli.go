@@ -15,22 +15,22 @@ const (
 	ExitFailed   = 1
 	ExitUsage    = 2 // bad usage or bad configuration
 	ExitNotFound = 3
-	ExitRefused  = 4 // somebody else holds the lock, or it has ended
+	ExitRefused  = 4 // another execution holds the lock, or it has ended
 
-	// ExitServe is serve's ExitUsage: EX_CONFIG of sysexits.h. 2 is how Go ends a process that panics or gets SIGABRT, and a supervisor has to
-	// tell that apart: a crash is started again, a bad configuration is not.
+	// ExitServe replaces ExitUsage for serve: EX_CONFIG of sysexits.h. Go ends a process that panics or gets SIGABRT with 2, and a supervisor
+	// restarts a crash, but not a bad configuration.
 	ExitServe = 78
 )
 
-// Environment is what a command works with.
+// Environment holds the inputs and outputs of a command.
 type Environment struct {
 	Env    []string
 	Stdout io.Writer
-	Stderr io.Writer // a server's log takes its place
-	AtEnd  func()    // what is left to be done when the command has ended; nil: nothing
+	Stderr io.Writer // a server's log replaces it
+	AtEnd  func()    // called when the command has ended; may be nil
 }
 
-// Output is a program's output that remembers that something could not be written: whoever prints a few words looks no more than whoever prints pages.
+// Output is a writer that remembers the last error, so that code that prints need not check each write. It is safe for concurrent use.
 type Output struct {
 	To  io.Writer
 	mu  sync.Mutex
@@ -48,21 +48,21 @@ func (o *Output) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// Err is why something is not written; nil: all is.
+// Err returns the last error of a write, or nil.
 func (o *Output) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
 }
 
-// Close does what is left to be done.
+// Close calls AtEnd.
 func (e *Environment) Close() {
 	if e.AtEnd != nil {
 		e.AtEnd()
 	}
 }
 
-// Lookup is the value of a variable of the environment; "" where it is not set.
+// Lookup returns the value of a variable of the environment, or "" if it is not set.
 func (e *Environment) Lookup(name string) string {
 	value := ""
 	for _, pair := range e.Env {
@@ -76,34 +76,34 @@ func (e *Environment) Lookup(name string) string {
 // UsageError is a mistake on the command line or in the configuration.
 type UsageError struct{ error }
 
-// Misuse makes err a mistake of usage.
+// Misuse wraps err as a UsageError.
 func Misuse(err error) error { return UsageError{err} }
 
-// Unwrap returns the mistake.
+// Unwrap returns the wrapped error.
 func (e UsageError) Unwrap() error { return e.error }
 
-// CodedError ends the program with an exit code of its own.
+// CodedError is an error with the exit code of the program.
 type CodedError struct {
 	error
 	Code int
 }
 
-// WithCode makes err end the program with that exit code.
+// WithCode wraps err as a CodedError.
 func WithCode(err error, code int) error { return CodedError{err, code} }
 
-// Unwrap returns the error.
+// Unwrap returns the wrapped error.
 func (e CodedError) Unwrap() error { return e.error }
 
-// Suggestion is the end of an error about an unknown word: the command that was probably meant, or nothing.
+// Suggestion returns the end of an error about an unknown command: the command that was probably meant, or "".
 func Suggestion(cmd *cobra.Command, word string) string {
-	cmd.SuggestionsMinimumDistance = 2 // letters that may be wrong
+	cmd.SuggestionsMinimumDistance = 2 // letters that may differ
 	if near := cmd.SuggestionsFor(word); len(near) > 0 {
 		return "; did you mean " + near[0] + "?"
 	}
 	return ""
 }
 
-// NoArgs refuses arguments as a mistake of usage.
+// NoArgs returns a UsageError if there are arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Misuse(fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0]))
@@ -111,5 +111,5 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Quoted is text as one word of a POSIX shell.
+// Quoted returns text as one word of a POSIX shell.
 func Quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

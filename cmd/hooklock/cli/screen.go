@@ -7,13 +7,13 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is what a person looks at. The zero value is no terminal: a file or a pipe, to which everything is written as it is.
+// Screen describes the terminal behind an output. The zero value is a file or a pipe, to which text is written unchanged.
 type Screen struct {
 	Width, Height int  // in columns and lines; 0 = no bound
-	Color         bool // it shows colours, and nobody has said NO_COLOR
+	Color         bool // it shows colours, and NO_COLOR is not set
 }
 
-// ScreenOf is the screen behind out. Colours are left out where NO_COLOR has any value (https://no-color.org), and where TERM is dumb.
+// ScreenOf returns the screen behind out. Colours are off if NO_COLOR has any value (https://no-color.org) or TERM is dumb.
 func (e *Environment) ScreenOf(out io.Writer) Screen {
 	if o, ok := out.(*Output); ok {
 		out = o.To
@@ -29,10 +29,10 @@ func (e *Environment) ScreenOf(out io.Writer) Screen {
 	return s
 }
 
-// Terminal reports whether there is one.
+// Terminal reports whether the output is a terminal.
 func (s Screen) Terminal() bool { return s.Width > 0 }
 
-// Hue is a colour of a terminal. The zero value is its own.
+// Hue is a colour of a terminal. The zero value is the terminal's own.
 type Hue string
 
 // The hues, by what they mean.
@@ -42,10 +42,10 @@ const (
 	Good    Hue = "32" // green
 	Warning Hue = "33" // yellow: a person may want to know
 	Bad     Hue = "31" // red: a person should act
-	Busy    Hue = "36" // cyan: it goes on
+	Busy    Hue = "36" // cyan: in progress
 )
 
-// Paint gives text a hue, where the screen shows colours.
+// Paint returns text in a hue, if the screen shows colours.
 func (s Screen) Paint(h Hue, text string) string {
 	if !s.Color || h == Plainly || text == "" {
 		return text

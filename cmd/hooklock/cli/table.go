@@ -15,8 +15,7 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// widest is how far a column is padded: a longer cell shifts its own line, and no other. narrowest is how narrow a value without a head may be
-// folded on a terminal.
+// widest is the width to which a column is padded: a longer cell shifts only its own line. narrowest is the least width at which a value is wrapped.
 const (
 	widest    = 48
 	narrowest = 8
@@ -34,7 +33,7 @@ type Table struct {
 	Cut map[string]int
 	// Middle lists the heads of the columns that are cut in the middle: of IDs, which differ at their ends.
 	Middle []string
-	// Empty is a cell that says nothing: a terminal is not shown a column that has it in each of the first rows, unless it is in Cut.
+	// Empty is a cell without information: a terminal is not shown a column in which all of the first rows have it, unless the column is in Cut.
 	Empty string
 	// Hue returns the hue of a cell; nil: all are plain.
 	Hue func(head, cell string) Hue
@@ -57,10 +56,10 @@ func (t *Table) Add(cells ...string) {
 	t.hues = append(t.hues, Plainly)
 }
 
-// Paint gives the last cell of the row that was added last a hue.
+// Paint sets the hue of the last cell of the last added row.
 func (t *Table) Paint(h Hue) { t.hues[len(t.hues)-1] = h }
 
-// Flush prints what was added. Columns only ever become wider.
+// Flush prints the added rows. Between flushes, columns only become wider.
 func (t *Table) Flush() error {
 	if len(t.Rows) == 0 {
 		return nil
@@ -93,14 +92,14 @@ func (t *Table) Flush() error {
 func (t *Table) measure(cells []string) {
 	for i, cell := range cells {
 		most := widest
-		if t.Head != nil && i == len(cells)-1 && t.Cut[t.Head[i]] > 0 { // nothing is behind it
+		if t.Head != nil && i == len(cells)-1 && t.Cut[t.Head[i]] > 0 { // no column follows
 			most = math.MaxInt
 		}
 		t.widths[i] = max(t.widths[i], min(Width(cell), most))
 	}
 }
 
-// fit leaves out and cuts columns until a line is no longer than the screen is wide.
+// fit leaves out and cuts columns until a line fits the screen.
 func (t *Table) fit() {
 	if !t.Screen.Terminal() {
 		return
@@ -114,7 +113,7 @@ func (t *Table) fit() {
 		}
 		return all - t.Screen.Width
 	}
-	room := func(i int) int { // that column i has beyond its least width
+	room := func(i int) int { // by how much column i can shrink
 		least, cuts := t.Cut[t.Head[i]]
 		if t.out[i] || !cuts {
 			return 0
@@ -211,7 +210,7 @@ func (t *Table) pair(text *strings.Builder, cells []string, last Hue) {
 	text.WriteByte('\n')
 }
 
-// fold breaks text into pieces of at most n columns, between words where it can. n below narrowest: it is not broken.
+// fold breaks text into pieces of at most n columns, between words if possible. If n is below narrowest, it returns text in one piece.
 func fold(text string, n int) (pieces []string) {
 	for n >= narrowest && Width(text) > n {
 		piece := columns().Truncate(text, n, "")
@@ -224,8 +223,8 @@ func fold(text string, n int) (pieces []string) {
 	return append(pieces, text)
 }
 
-// Plain makes text safe for a terminal: what is not printable (control characters, escapes, marks that turn the direction of writing) is
-// shown by its number, so that nobody's workflow name moves the cursor or looks like another.
+// Plain makes text safe for a terminal: it spells characters that are not printable (controls, escapes, marks that change the direction of writing)
+// by their numbers, so that a workflow's name can neither move the cursor nor look like another.
 func Plain(text string) string {
 	if !strings.ContainsFunc(text, Odd) && utf8.ValidString(text) {
 		return text
@@ -248,20 +247,19 @@ func Plain(text string) string {
 	return out.String()
 }
 
-// Odd reports whether a terminal could take r for anything but a letter.
+// Odd reports whether r is not printable.
 func Odd(r rune) bool { return !strconv.IsPrint(r) }
 
-// Clip shortens text that has one line of a terminal to n columns.
+// Clip cuts text to n columns of one line.
 func Clip(text string, n int) string { return columns().Truncate(Plain(text), n, "…") }
 
-// Width is how many columns a terminal gives to text.
+// Width returns how many columns of a terminal text takes.
 func Width(text string) int { return columns().StringWidth(text) }
 
-// columns is the same for everybody: go-runewidth's own default makes letters of ambiguous width wide where LANG is of East Asia, which most
-// terminals there do not.
+// columns does not depend on LANG: go-runewidth's default makes letters of ambiguous width wide under an East Asian LANG, unlike most terminals.
 func columns() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
-// Span is a time span as people read it, in at most two units.
+// Span returns a time span in at most two units.
 func Span(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -289,13 +287,12 @@ func Span(d time.Duration) string {
 	return strconv.FormatInt(seconds, 10) + "s"
 }
 
-// SpanSeconds is span for a JSON number of seconds.
+// SpanSeconds is Span for a JSON number of seconds.
 func SpanSeconds(seconds float64) string {
 	return Span(time.Duration(max(0, min(seconds, 1e9)) * float64(time.Second)))
 }
 
-// JSONLine is a JSON text of the server in one line. Characters that a terminal could take for a command are written as JSON escapes, which
-// mean the same to a program.
+// JSONLine returns a JSON text of the server in one line. Characters that are not printable become JSON escapes, which mean the same to a program.
 func JSONLine(raw []byte) ([]byte, error) {
 	var line bytes.Buffer
 	if err := json.Compact(&line, raw); err != nil {
@@ -308,7 +305,7 @@ func JSONLine(raw []byte) ([]byte, error) {
 	for _, r := range line.String() {
 		switch {
 		case r == utf8.RuneError || !Odd(r):
-			out.WriteRune(r) // a byte that is no UTF-8 has become the sign for one
+			out.WriteRune(r) // an invalid byte has become U+FFFD
 		case r > 0xFFFF:
 			high, low := (r-0x10000)>>10+0xD800, (r-0x10000)&0x3FF+0xDC00
 			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
@@ -319,7 +316,7 @@ func JSONLine(raw []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// PrintObject prints one JSON object for scripts and readers.
+// PrintObject prints one JSON object, indented.
 func PrintObject(out io.Writer, raw []byte) error {
 	line, err := JSONLine(raw)
 	if err != nil {

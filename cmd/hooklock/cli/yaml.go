@@ -9,8 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML is a JSON text of the server as YAML, in the order that it came in. Characters that a terminal could take for a command are written as
-// YAML escapes.
+// YAML converts a JSON text of the server to YAML, in the same order. Characters that are not printable become YAML escapes.
 func YAML(raw []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(raw, &doc); err != nil { // JSON is YAML
@@ -30,13 +29,13 @@ func YAML(raw []byte) ([]byte, error) {
 	return []byte(text.String()), nil
 }
 
-// restyle writes collections line by line, and texts without quotes where they need none.
+// restyle sets the block style for collections, and plain style for texts that need no quotes.
 func restyle(n *yaml.Node) {
 	switch {
 	case n.Kind != yaml.ScalarNode:
 		n.Style = 0
 	case n.Tag == "!!str" && strings.ContainsFunc(n.Value, Odd):
-		n.Style = yaml.DoubleQuotedStyle // in which Plain's escapes mean what they say
+		n.Style = yaml.DoubleQuotedStyle // in which Plain's escapes are valid
 	case n.Tag == "!!str":
 		n.Style = 0
 		n.SetString(n.Value)

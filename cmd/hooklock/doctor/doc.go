@@ -1,5 +1,5 @@
-// Package doctor is the command doctor: it looks at everything that Hooklock needs around it, and with a probe at what stands in front.
+// Package doctor is the command doctor: it checks everything that Hooklock needs around it, and with a probe the proxies in front.
 //
-// Words: a check and its finding are those of package diagnose. A probe sends requests through what stands in front and takes Hooklock's place behind
-// it; an arrival is what came of one of them, and what it answered what came back.
+// Checks and findings are those of package diagnose. A probe sends requests through the proxies in front, and takes Hooklock's place behind them. An
+// arrival is a request that arrived there.
 package doctor

@@ -17,7 +17,7 @@ import (
 	"hooklock/etcdlock/diagnose"
 )
 
-// errUnwell makes doctor fail; its findings were printed before.
+// errUnwell is returned if a check failed. The findings have been printed.
 var errUnwell = errors.New("a check failed")
 
 // NewDoctor is the command doctor.
@@ -59,11 +59,11 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 	cmd.Flags().StringVar(&o.url, "probe", "", "send probes through this URL, as a sender would call it")
 	cmd.Flags().StringArrayVar(&o.listen, "probe-listen", nil, "where probes arrive (default: listen of the configuration); given twice, doctor stands for two replicas, and one of them dies")
 	cmd.Flags().DurationVar(&o.wait, "probe-wait", -1, "how late the slow probe is answered; 0s leaves it out (default: as long as a delivery may take)")
-	cmd.Flags().Lookup("probe-wait").DefValue = "0s" // so that help shows no time of its own
+	cmd.Flags().Lookup("probe-wait").DefValue = "0s" // so that help shows no default
 	return cmd
 }
 
-// doctor checks everything, or the configuration alone where that is not valid.
+// doctor checks everything, or the configuration alone if that is not valid.
 func doctor(ctx context.Context, e *cli.Environment, path, harmless string, o probeOptions) ([]diagnose.Finding, error) {
 	loaded, err := wiring.Load(e, path, nil, true)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +109,7 @@ func configFinding(path string, loaded *config.Loaded) diagnose.Finding {
 	return f
 }
 
-// front probes what stands in front, or says that it could be.
+// front probes the proxies in front, or says how to.
 func front(ctx context.Context, c *config.Config, o probeOptions) []diagnose.Finding {
 	if o.url != "" {
 		return frontFindings(ctx, c, o)

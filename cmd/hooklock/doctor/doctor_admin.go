@@ -23,7 +23,7 @@ import (
 	"hooklock/etcdlock/diagnose"
 )
 
-// adminFindings look at who may use the admin API: the files that hold tokens, our certificates, and what a running hooklock says to them.
+// adminFindings checks the access to the admin API: the token files, the certificates, and the answers of a running hooklock.
 func adminFindings(ctx context.Context, c *config.Config, running bool) []diagnose.Finding {
 	findings := append(tokenFindings(c), certificateFindings(c)...)
 	if running {
@@ -35,7 +35,7 @@ func adminFindings(ctx context.Context, c *config.Config, running bool) []diagno
 	return findings
 }
 
-// tokenFindings judge the modes of the files that hold tokens: who can read one is who it names.
+// tokenFindings checks the modes of the token files: each reader of a file can use its token.
 func tokenFindings(c *config.Config) []diagnose.Finding {
 	if len(c.Admin.Tokens) == 0 {
 		return []diagnose.Finding{generatedFinding(c.DataDir)}
@@ -51,7 +51,7 @@ func tokenFindings(c *config.Config) []diagnose.Finding {
 	return findings
 }
 
-// generatedFinding is for the token that serve makes for itself in dir.
+// generatedFinding checks the token that serve generates in dir.
 func generatedFinding(dir string) diagnose.Finding {
 	const check = "admin token"
 	path := filepath.Join(dir, admin.TokenFile)
@@ -70,7 +70,7 @@ func generatedFinding(dir string) diagnose.Finding {
 	return secretFinding(check, path, "you")
 }
 
-// secretFinding looks at a file that holds a token.
+// secretFinding checks a token file.
 func secretFinding(check, path, who string) diagnose.Finding {
 	f := diagnose.Finding{Check: check, Result: diagnose.Failed}
 	info, err := os.Stat(path)
@@ -97,7 +97,7 @@ func secretFinding(check, path, who string) diagnose.Finding {
 	return f
 }
 
-// certificateFindings look at each certificate of ours that is configured: connections that are there outlive it, so nothing else tells of its end.
+// certificateFindings checks each configured certificate of Hooklock: open connections outlive it, so nothing else shows its end.
 func certificateFindings(c *config.Config) []diagnose.Finding {
 	var findings []diagnose.Finding
 	for _, o := range []struct{ of, certFile, keyFile string }{
@@ -114,7 +114,7 @@ func certificateFindings(c *config.Config) []diagnose.Finding {
 	return findings
 }
 
-// certificateFinding looks at a certificate of ours.
+// certificateFinding checks a certificate of Hooklock.
 func certificateFinding(check, certFile, keyFile string) diagnose.Finding {
 	f := diagnose.Finding{Check: check, Result: diagnose.OK}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
@@ -168,7 +168,7 @@ func runningHealth(ctx context.Context, c *config.Config) (f diagnose.Finding, i
 	return runningFinding(ctx, "http://"+at, nil)
 }
 
-// apiFinding asks the running hooklock for one lock, as the commands locks and executions would.
+// apiFinding gets one lock from the running hooklock, as the commands locks and executions do.
 func apiFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 	f := diagnose.Finding{Check: "admin API " + remote.AdminURL(c), Result: diagnose.Failed}
 	if c.Admin.TLS.ClientCAFile != "" {
@@ -199,7 +199,7 @@ func apiFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 	return f
 }
 
-// readingToken is a token that may read, and how to speak of it.
+// readingToken returns a token with the scope read, and its description.
 func readingToken(c *config.Config) (client.TokenSource, string) {
 	for _, t := range c.Admin.Tokens {
 		if secret := t.Token.Reveal(); secret != "" && slices.Contains(t.Scopes, config.ScopeRead) {

@@ -20,10 +20,10 @@ import (
 	"hooklock/etcdlock/embedded"
 )
 
-// soon is before which a certificate's end is worth a warning.
+// soon is how long before its end a certificate is worth a warning.
 const soon = 14 * 24 * time.Hour
 
-// storeFindings look at the etcd that is configured, or at the directory of the embedded one.
+// storeFindings checks the configured etcd, or the directory of the embedded one.
 func storeFindings(ctx context.Context, c *config.Config) []diagnose.Finding {
 	if len(c.Etcd.Endpoints) == 0 {
 		return []diagnose.Finding{embeddedFinding(c)}
@@ -35,7 +35,7 @@ func storeFindings(ctx context.Context, c *config.Config) []diagnose.Finding {
 	return diagnose.Etcd(ctx, o)
 }
 
-// embeddedFinding does not start the embedded etcd: that would change its data, as whoever runs doctor.
+// embeddedFinding checks the embedded etcd without a start, which would change its data, and the owner of its files.
 func embeddedFinding(c *config.Config) diagnose.Finding {
 	o := wiring.EmbeddedOptions(c, nil)
 	dir := o.Dir
@@ -64,7 +64,7 @@ func embeddedFinding(c *config.Config) diagnose.Finding {
 	return f
 }
 
-// UpstreamFinding connects, with TLS where that is configured, and sends no request.
+// UpstreamFinding connects to the upstream, with TLS if configured, and sends no request.
 func UpstreamFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 	f := diagnose.Finding{Check: "upstream " + c.Upstream.URL, Result: diagnose.Failed, Advice: "start it, or correct upstream.url"}
 	u, err := url.Parse(c.Upstream.URL)
@@ -114,7 +114,7 @@ func UpstreamFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 
 func sinceMS(began time.Time) float64 { return float64(time.Since(began).Microseconds()) / 1000 }
 
-// listenFindings try the own addresses. One that is taken is fine if a hooklock with this configuration has it: its admin or health
+// listenFindings checks the addresses of the listeners. A used address is fine if a hooklock with this configuration has it: its admin or health
 // listener says so.
 func listenFindings(ctx context.Context, c *config.Config) []diagnose.Finding {
 	var findings []diagnose.Finding
@@ -145,8 +145,8 @@ func listenFindings(ctx context.Context, c *config.Config) []diagnose.Finding {
 	return append(findings, adminFindings(ctx, c, running)...)
 }
 
-// runningFinding asks an admin or health listener for /livez, and for a path that nobody has: etcd and others have a /livez, too, but
-// refuse in other words. What it says is whether that hooklock is ready.
+// runningFinding gets /livez of an admin or health listener, and a path that does not exist: etcd and others have a /livez, too, but answer unknown
+// paths differently. It says whether that hooklock is ready.
 func runningFinding(ctx context.Context, at string, t *tls.Config) (f diagnose.Finding, is bool) {
 	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: t}}
 	defer client.CloseIdleConnections()
@@ -162,7 +162,7 @@ func runningFinding(ctx context.Context, at string, t *tls.Config) (f diagnose.F
 	return f, true
 }
 
-// get is the status and the first bytes of an answer, "" where there is none.
+// get returns the status and the first bytes of an answer, or "" if there is none.
 func get(ctx context.Context, client *http.Client, url string) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

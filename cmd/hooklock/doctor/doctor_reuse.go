@@ -24,11 +24,11 @@ import (
 const (
 	// trialAnswer bounds the wait for an answer to a request of doctor.
 	trialAnswer = 10 * time.Second
-	// trialSilence is how long a service has to say more than the answer.
+	// trialSilence is how long the trial waits for more than the answer.
 	trialSilence = 500 * time.Millisecond
 )
 
-// reuseFinding says what the running hooklock has found out of the connections to its upstream; false where it does not say.
+// reuseFinding says what the running hooklock has found out about connections to its upstream. It returns false if that is not known.
 func reuseFinding(ctx context.Context, c *config.Config) (f diagnose.Finding, says bool) {
 	token, _ := readingToken(c)
 	api, err := client.New(client.Options{URL: remote.AdminURL(c), Token: token, Timeout: 3 * time.Second, TLS: wiring.OwnTrust(c)})
@@ -83,7 +83,7 @@ func trialFinding(ctx context.Context, c *config.Config, path string) diagnose.F
 	return f
 }
 
-// judgeSecond sends the second request. What the service left unread of the first one stands before its head.
+// judgeSecond sends the second request. Bytes of the first one that the service left unread precede its head.
 func (t *trial) judgeSecond(f *diagnose.Finding, setting config.Reuse, first int) {
 	second, _, err := t.post()
 	said := ""
@@ -165,7 +165,7 @@ func (t *trial) post() (status int, closes bool, err error) {
 	return resp.StatusCode, resp.Close, nil
 }
 
-// listen waits for what the service says unasked; "": nothing.
+// listen returns what the service sends unasked, or "".
 func (t *trial) listen() string {
 	_ = t.SetReadDeadline(time.Now().Add(trialSilence))
 	line, err := t.br.ReadString('\n')

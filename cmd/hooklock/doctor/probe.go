@@ -19,22 +19,22 @@ import (
 	"hooklock/idem/naming"
 )
 
-// probeOptions are doctor's flags about what stands in front.
+// probeOptions are doctor's flags for a probe.
 type probeOptions struct {
 	url    string        // as a sender would call it; empty: no probe
 	listen []string      // where doctor stands in Hooklock's place, for each replica; empty: listen of the configuration
 	wait   time.Duration // how long the slow answer takes; negative: as long as the configuration lets a delivery take
 }
 
-// probeTries is how often a harmless GET must arrive here, each on a connection of its own, before anything is sent that a service could take
-// for a delivery: a front that balances over several processes would hand it to another one.
+// probeTries is how often a harmless GET must arrive here, each on a connection of its own, before a request that looks like a delivery is sent: a
+// front that balances over several processes could send it to another one.
 const probeTries = 8
 
-// oneProbe is how long a probe may take that nobody holds up.
+// oneProbe is the timeout of a probe that is answered at once.
 const oneProbe = 30 * time.Second
 
-// probe finds out what stands in front does with requests and answers: it takes Hooklock's place behind it, and sends itself requests through
-// it. The service behind Hooklock gets nothing.
+// probe finds out what the proxies in front do with requests and answers: it takes Hooklock's place behind them, and sends itself requests through
+// them. The service behind Hooklock gets nothing.
 type probe struct {
 	config   *config.Config
 	url      *url.URL
@@ -43,7 +43,7 @@ type probe struct {
 	client   *http.Client
 }
 
-// answered is what came back of a probe.
+// answered is the answer to a probe.
 type answered struct {
 	status int
 	header http.Header
@@ -58,7 +58,7 @@ func (a *answered) String() string {
 	return fmt.Sprintf("status %d", a.status)
 }
 
-// frontFindings probe what stands in front.
+// frontFindings probes the proxies in front.
 func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []diagnose.Finding {
 	f := diagnose.Finding{Check: "front", Result: diagnose.Failed}
 	u, err := url.Parse(o.url)
@@ -93,7 +93,7 @@ func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []diag
 	return findings
 }
 
-// run sends the probes, the slow one beside the others.
+// run sends the probes, the slow one in parallel.
 func (p *probe) run(ctx context.Context, wait time.Duration) []diagnose.Finding {
 	reach := p.reaches(ctx)
 	if reach.Result != diagnose.OK {
@@ -106,7 +106,7 @@ func (p *probe) run(ctx context.Context, wait time.Duration) []diagnose.Finding 
 	findings = append(findings, p.delivery(ctx)...)
 	findings = append(findings, p.spelling(ctx), p.largeBody(ctx), p.refusals(ctx))
 	running.Wait()
-	// The last ones: a front may think little of an upstream that hangs up, or is away.
+	// The last ones, because a front may avoid an upstream that hangs up or is away.
 	return append(findings, slow, p.retries(ctx), p.replicas(ctx))
 }
 
@@ -155,15 +155,15 @@ func (p *probe) probed(ctx context.Context, kind, method string, body []byte, he
 	return a, p.listener.of(name)
 }
 
-// patienceOfChecks is how long a front may take to see that somebody stands behind it again: its health checks found nobody until now.
+// patienceOfChecks is how long the health checks of a front may take to see that a server is behind it again.
 const patienceOfChecks = 15 * time.Second
 
-// away reports whether a front answered in the place of a replica that it did not reach.
+// away reports whether a front answered for a replica that it did not reach.
 func (a *answered) away() bool {
 	return a.err == nil && (a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable || a.status == http.StatusGatewayTimeout)
 }
 
-// reaches looks where the URL leads, with requests that change nothing anywhere.
+// reaches checks where the URL leads, with requests that change nothing.
 func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front " + p.url.Redacted(), Result: diagnose.OK, Found: "leads here"}
 	began := time.Now()
@@ -194,7 +194,7 @@ func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 	return f
 }
 
-// pause waits; it is false where the context ends first.
+// pause waits. It returns false if the context ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -206,7 +206,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sentHeaders are the headers that senders sign with and name events by, and those that the configuration reads. Each has a value of its own.
+// sentHeaders returns the headers with signatures and event IDs of senders, and those that the configuration reads. Each has a value of its own.
 func (p *probe) sentHeaders() http.Header {
 	names := []string{
 		"Content-Type", "Traceparent", "Idempotency-Key", "Stripe-Signature", "X-Hub-Signature-256", "X-GitHub-Delivery", "X-Gitlab-Token", "X-Shopify-Hmac-Sha256",
@@ -238,7 +238,7 @@ func (p *probe) sentHeaders() http.Header {
 	return header
 }
 
-// delivery sends what looks like a delivery, and compares it with what arrived.
+// delivery sends a request that looks like a delivery, and compares it with what arrived.
 func (p *probe) delivery(ctx context.Context) []diagnose.Finding {
 	sent := p.sentHeaders()
 	body := []byte("{\n  \"id\" : \"" + p.nonce + "\", \"amount\": 1.10, \"name\": \"Zo\\u00eb \u00e9\"  }\n")
@@ -250,7 +250,7 @@ func (p *probe) delivery(ctx context.Context) []diagnose.Finding {
 	return []diagnose.Finding{p.headersOf(&got, sent), p.addressOf(&got), p.bodyOf(&got, body)}
 }
 
-// headersOf finds headers that are missing, or are not what was sent.
+// headersOf finds headers that are missing or changed.
 func (p *probe) headersOf(got *arrival, sent http.Header) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, headers", Result: diagnose.OK}
 	var lost, changed, added []string
@@ -286,7 +286,7 @@ func (p *probe) headersOf(got *arrival, sent http.Header) diagnose.Finding {
 	return f
 }
 
-// addressOf compares what the sender called with what arrived.
+// addressOf compares the URL that was called with the one that arrived.
 func (p *probe) addressOf(got *arrival) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, address", Result: diagnose.OK, Found: "Host, path and query arrive as they were sent; the sender's address is in X-Forwarded-For"}
 	if !strings.EqualFold(got.host, p.url.Host) {

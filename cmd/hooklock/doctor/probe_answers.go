@@ -11,7 +11,7 @@ import (
 	"hooklock/etcdlock/diagnose"
 )
 
-// largeBody sends as much as limits.request_body lets through.
+// largeBody sends a body of limits.request_body.
 func (p *probe) largeBody(ctx context.Context) diagnose.Finding {
 	limit := int(p.config.Limits.RequestBody)
 	f := diagnose.Finding{Check: "front, size", Result: diagnose.OK, Found: fmt.Sprintf("a body of limits.request_body, %d bytes, arrives", limit)}
@@ -27,13 +27,13 @@ func (p *probe) largeBody(ctx context.Context) diagnose.Finding {
 	return f
 }
 
-// refusals are the statuses that Hooklock itself answers, and that senders act on.
+// refusals are statuses of Hooklock itself that senders act on.
 var refusals = []int{
 	http.StatusUnauthorized, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests,
 	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 }
 
-// refusals answers like Hooklock, and looks whether the answer comes through, and whether the front asks again because of it.
+// refusals answers like Hooklock, and checks whether the answer arrives unchanged, and whether the front retries.
 func (p *probe) refusals(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, answers", Result: diagnose.OK, Found: fmt.Sprintf("%d kinds of refusals come through whole, with Retry-After, and are not asked for again", len(refusals))}
 	var lost, repeated []string
@@ -67,10 +67,10 @@ func (p *probe) refusals(ctx context.Context) diagnose.Finding {
 const noRetries = "turn off, for these routes, retries of what was sent (" + ofNginx + "; HAProxy: retry-on conn-failure; Envoy, Gateway API: no retry): " +
 	"docs/ingress has each of them"
 
-// ofNginx sends nothing twice, and what could not be sent to another replica: nginx sends again what it takes for harmless, PUT and DELETE among it.
+// ofNginx is the advice for nginx, which retries methods that it takes for idempotent, PUT and DELETE included.
 const ofNginx = "nginx, as deploy/nginx/webhooks.conf has it: proxy_next_upstream off for PUT and DELETE, error timeout for the others"
 
-// retries hangs up on a request that was read. Whoever sends it again would let an event run twice that a service had taken.
+// retries hangs up on a request that was read. A front that retries would run an event twice that a service had accepted.
 func (p *probe) retries(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, retries", Result: diagnose.OK, Found: "a delivery whose connection breaks is sent once"}
 	var again []string

@@ -16,13 +16,13 @@ import (
 	"hooklock/config"
 )
 
-// probeHeader, and the query parameter probeQuery, name a probe. What stands in front may strip one of them.
+// probeHeader and the query parameter probeQuery name a probe. A front may strip one of them.
 const (
 	probeHeader = "Hooklock-Probe"
 	probeQuery  = "hooklock_probe"
 )
 
-// arrival is what came of a probe.
+// arrival holds the requests of one probe.
 type arrival struct {
 	method, target, host string
 	header               http.Header
@@ -30,11 +30,10 @@ type arrival struct {
 	bodyErr              error
 }
 
-// probeListener stands in Hooklock's place while doctor probes what is in front. It knows doctor's own requests by their names, and sends
-// everybody else away in the way that makes a sender come again.
+// probeListener takes Hooklock's place during a probe. It recognises doctor's requests by their names, and refuses others so that a sender retries.
 type probeListener struct {
-	doors   []*probeDoor // one for each replica that doctor stands for
-	health  *probeDoor   // at health.listen, for fronts that look after their replicas; nil where somebody else has it
+	doors   []*probeDoor // one for each replica that doctor replaces
+	health  *probeDoor   // at health.listen, for fronts with health checks; nil if another process has it
 	maxBody int64
 
 	mu       sync.Mutex
@@ -66,7 +65,7 @@ func openProbe(ctx context.Context, setting string, addresses []string, c *confi
 		}
 		l.doors = append(l.doors, openDoor(ln, l))
 	}
-	if last := len(l.doors) - 1; last > 0 { // it dies: what a front would send on a connection that it has kept may have arrived, and is no fault
+	if last := len(l.doors) - 1; last > 0 { // it dies: what a front sends on an open connection may have arrived, which is no fault
 		l.doors[last].server.SetKeepAlivesEnabled(false)
 	}
 	if c.Health.Listen != "" {
@@ -83,7 +82,7 @@ func openDoor(ln net.Listener, h http.Handler) *probeDoor {
 	return d
 }
 
-// close ends everything that came in there.
+// close closes the listener and its connections.
 func (d *probeDoor) close() error {
 	err := d.server.Close()
 	if end := <-d.served; !errors.Is(end, http.ErrServerClosed) {
@@ -103,21 +102,21 @@ func (l *probeListener) close() error {
 	return errors.Join(errs...)
 }
 
-// expect says how to answer the probe of that name.
+// expect sets the answer to the probe with this name.
 func (l *probeListener) expect(name string, answer http.HandlerFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answers[name] = answer
 }
 
-// of is what has come of a probe so far.
+// of returns what has arrived of a probe so far.
 func (l *probeListener) of(name string) []arrival {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.arrivals[name]
 }
 
-// strangers is how many requests were not doctor's own.
+// strangers returns the number of requests that were not doctor's own.
 func (l *probeListener) strangers() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +142,7 @@ func (l *probeListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, r)
 }
 
-// name is that of the probe, wherever it was left.
+// name returns the name of the probe, from the header or the query.
 func (a *arrival) name() string {
 	if name := a.header.Get(probeHeader); name != "" {
 		return name
@@ -153,14 +152,14 @@ func (a *arrival) name() string {
 	return name
 }
 
-// writeProblem answers as Hooklock's own refusals look.
+// writeProblem answers like a refusal of Hooklock.
 func writeProblem(w http.ResponseWriter, status int, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	if status == http.StatusConflict || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "7")
 	}
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, problemText(status, detail)) // whoever asked may be gone
+	_, _ = io.WriteString(w, problemText(status, detail)) // the client may be gone
 }
 
 func problemText(status int, detail string) string {

@@ -12,10 +12,10 @@ import (
 const anotherReplica = "what could not be sent may safely go to another replica (" + ofNginx + "; HAProxy: option redispatch 1; Traefik: retry), " +
 	"and docs/ingress has the lines for each front"
 
-// replicaProbes is how many requests of each kind are sent while one replica of two is dead: half of them would meet it.
+// replicaProbes is the number of requests of each kind while one of two replicas is dead.
 const replicaProbes = 12
 
-// replicas lets one of two replicas die, and looks whether deliveries go to the other one, and once.
+// replicas stops one of two replicas, and checks whether deliveries go to the other one, and once.
 func (p *probe) replicas(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, replicas", Result: diagnose.OK, Found: fmt.Sprintf("while one of %d is dead, deliveries go to the others, once", len(p.listener.doors))}
 	if len(p.listener.doors) < 2 {
@@ -52,10 +52,10 @@ func (p *probe) replicas(ctx context.Context) diagnose.Finding {
 	return f
 }
 
-// odd are spellings that a proxy which understands paths writes anew.
+// odd is a path that a proxy rewrites if it normalises paths.
 const odd = "/%e2%80%93%7Eo'neil//x"
 
-// spelling sends a GET whose path has odd spellings in it, and compares it with what arrived.
+// spelling sends a GET with the path odd, and compares it with what arrived.
 func (p *probe) spelling(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, spelling", Result: diagnose.OK, Found: "a path arrives as it was spelled"}
 	u := *p.url

@@ -14,7 +14,7 @@ import (
 	"hooklock/config"
 )
 
-// New is the command. stdin is read where no file is named.
+// New returns the command inject. It reads stdin if no file is named.
 func New(e *cli.Environment, stdin io.Reader) *cobra.Command {
 	var o Options
 	var path string
@@ -66,7 +66,7 @@ The first time, apply the pods before the Service, in the order that docs/kubern
 	return cmd
 }
 
-// read takes the configuration, which must be valid.
+// read returns the text of the configuration, which must be valid.
 func (o *Options) read(e *cli.Environment, path string) error {
 	loaded, err := wiring.Load(e, path, nil, false)
 	if err == nil {

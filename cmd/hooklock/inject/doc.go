@@ -1,3 +1,3 @@
-// Package inject writes Hooklock into manifests of Kubernetes: `hooklock inject`. It is for clusters without the admission policy, and for
-// those who do not use kustomize; what comes out is what the component in deploy/kubernetes makes, but for the port, which the Service chooses.
+// Package inject writes Hooklock into manifests of Kubernetes: `hooklock inject`. It is for clusters without the admission policy or kustomize. The
+// result is that of the component in deploy/kubernetes, except for the port, which the Service names.
 package inject

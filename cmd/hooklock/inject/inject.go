@@ -14,11 +14,11 @@ import (
 	"hooklock/deploy/kubernetes"
 )
 
-// Options say what is written into the manifests.
+// Options selects what is written into the manifests.
 type Options struct {
 	// Image is the name of Hooklock's image.
 	Image string
-	// Service is the name of the one that takes deliveries; empty: there is one for each workload.
+	// Service names the Service for deliveries; empty: each workload has its own.
 	Service string
 	// Config is sidecar.yaml, which becomes a ConfigMap; nil: there is one already.
 	Config []byte
@@ -29,7 +29,7 @@ type Options struct {
 // The kinds that have a template for pods.
 var workloads = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
-// Inject reads manifests and writes them with Hooklock in them. notes are for the person who calls it; an error says why nothing was written.
+// Inject reads manifests and returns them with Hooklock in them, and notes for the user.
 func Inject(in io.Reader, out io.Writer, o Options) (notes []string, err error) {
 	docs, err := read(in)
 	if err != nil {
@@ -64,7 +64,7 @@ func Inject(in io.Reader, out io.Writer, o Options) (notes []string, err error) 
 	if len(services) == 0 {
 		return nil, errors.New("no Deployment, StatefulSet or DaemonSet with a Service that selects its pods: give the files of both")
 	}
-	for i, service := range services { // only now: a canary has the Service of the others, which says where each of them takes deliveries
+	for i, service := range services { // after all workloads, because a canary shares a Service
 		if text(service, "spec", "clusterIP") == "None" && !slices.Contains(services[:i], service) {
 			notes = append(notes, title(service)+" is headless: whoever resolves its name connects to the ports of the pods themselves, past Hooklock; "+
 				"give senders inside of the cluster one with a clusterIP")
@@ -82,7 +82,7 @@ func Inject(in io.Reader, out io.Writer, o Options) (notes []string, err error) 
 	return notes, e.Close()
 }
 
-// read takes the objects out of manifests, each as a document: those of a list, too.
+// read returns the objects of manifests, each as a document, items of lists included.
 func read(in io.Reader) (docs []*yaml.Node, err error) {
 	for d := yaml.NewDecoder(in); ; {
 		var doc yaml.Node
@@ -118,7 +118,7 @@ func title(object *yaml.Node) string {
 	return text(object, "kind") + " " + text(object, "metadata", "name")
 }
 
-// serviceOf is the Service that selects the pods of a workload; nil where there is none.
+// serviceOf returns the Service that selects the pods of a workload, or nil.
 func serviceOf(w *yaml.Node, docs []*yaml.Node, name string) (*yaml.Node, error) {
 	var found []*yaml.Node
 	var names []string
@@ -155,7 +155,7 @@ func selects(service, w *yaml.Node) bool {
 	return true
 }
 
-// target is the port that the Service leads to, and the container that has it.
+// target returns the port that the Service targets, and its container.
 func target(service, pod *yaml.Node) (port int, container *yaml.Node, err error) {
 	ports := list(service, "spec", "ports")
 	if len(ports) == 0 {
@@ -188,7 +188,7 @@ func target(service, pod *yaml.Node) (port int, container *yaml.Node, err error)
 	return port, containers[0], nil
 }
 
-// workload puts Hooklock into the pods of a workload, before the port that the Service leads to.
+// workload puts Hooklock into the pods of a workload, in front of the port that the Service targets.
 func workload(w, service *yaml.Node, o Options) (notes []string, err error) {
 	template := get(w, "spec", "template")
 	pod := get(template, "spec")
@@ -249,7 +249,7 @@ func sidecar(pod *yaml.Node, port int, image string) error {
 	return nil
 }
 
-// patient is what deploy/kubernetes/first-rollout does.
+// patient does the same as deploy/kubernetes/first-rollout.
 func patient(w *yaml.Node) []string {
 	if text(w, "kind") != "Deployment" {
 		return []string{title(w) + ": only a Deployment can keep its old pods beside the new ones: deliveries to pods that end may be lost this time"}

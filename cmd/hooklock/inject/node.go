@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// get follows keys of mappings; nil where one is not there.
+// get follows keys of mappings. It returns nil if one is missing.
 func get(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		if n = plain(n); n == nil || n.Kind != yaml.MappingNode {
@@ -24,7 +24,7 @@ func get(n *yaml.Node, keys ...string) *yaml.Node {
 	return plain(n)
 }
 
-// plain is what an alias stands for.
+// plain returns the node of an alias.
 func plain(n *yaml.Node) *yaml.Node {
 	for depth := 0; n != nil && n.Kind == yaml.AliasNode && depth < 10; depth++ {
 		n = n.Alias
@@ -32,12 +32,12 @@ func plain(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// aliased says whether an alias is in a tree.
+// aliased reports whether a tree has an alias.
 func aliased(n *yaml.Node) bool {
 	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, aliased)
 }
 
-// written is a copy of a tree with each alias, and each merge of one, written out: what is changed in it is changed in that one place.
+// written returns a copy of a tree without aliases and merges, so that a change affects one place.
 func written(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		value := bare(written(n.Alias))
@@ -67,7 +67,7 @@ func written(n *yaml.Node) *yaml.Node {
 	return &out
 }
 
-// text is the scalar at keys; empty where there is none.
+// text returns the scalar at keys, or "".
 func text(n *yaml.Node, keys ...string) string {
 	if n = get(n, keys...); n == nil || n.Kind != yaml.ScalarNode {
 		return ""
@@ -75,7 +75,7 @@ func text(n *yaml.Node, keys ...string) string {
 	return n.Value
 }
 
-// list is the sequence at keys; nil where there is none.
+// list returns the sequence at keys, or nil.
 func list(n *yaml.Node, keys ...string) []*yaml.Node {
 	if n = get(n, keys...); n == nil || n.Kind != yaml.SequenceNode {
 		return nil
@@ -94,7 +94,7 @@ func set(n *yaml.Node, key string, value *yaml.Node) {
 	n.Content = append(n.Content, str(key), value)
 }
 
-// under is the mapping at a key, which is made where there is none.
+// under returns the mapping at a key, and creates it if it is missing.
 func under(n *yaml.Node, key string) *yaml.Node {
 	if m := get(n, key); m != nil && m.Kind == yaml.MappingNode {
 		return m
@@ -104,7 +104,7 @@ func under(n *yaml.Node, key string) *yaml.Node {
 	return m
 }
 
-// add puts items at the begin or the end of the sequence at a key, which is made where there is none.
+// add puts items at the beginning or the end of the sequence at a key, which it creates if it is missing.
 func add(n *yaml.Node, key string, first bool, items ...*yaml.Node) {
 	have := list(n, key)
 	if first {
@@ -123,7 +123,7 @@ func number(i int) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(i)}
 }
 
-// bare takes the comments out of a tree: they are about the file that it comes from.
+// bare removes the comments of a tree, which belong to its file.
 func bare(n *yaml.Node) *yaml.Node {
 	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
 	for _, c := range n.Content {

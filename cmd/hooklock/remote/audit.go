@@ -66,7 +66,7 @@ refused, nothing to do, or unknown (etcd did not answer).`,
 	return cmd
 }
 
-// audits is the list of those that q asks for.
+// audits returns the list of the entries that q selects.
 func audits(ctx context.Context, d *Desk, q client.AuditQuery, limit int, cursor string) *listing[client.Audit] {
 	now := time.Now()
 	return &listing[client.Audit]{

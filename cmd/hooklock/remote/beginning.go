@@ -13,12 +13,12 @@ import (
 const (
 	idPrefix = "exec_"
 	idLength = len(idPrefix) + 32
-	// leastOfID is how much of an ID has to be given: its first half is its workflow's, and a few letters mean too many.
+	// leastOfID is the least length of a beginning: a shorter one matches too many IDs.
 	leastOfID = len(idPrefix) + 4
 )
 
-// whole returns the ID of the one execution that begins with text, or whose event is called so. A whole ID is returned as it is, and so is a beginning
-// that is too short: the server says what is wrong with it.
+// whole returns the ID of the one execution whose ID begins with text, or whose event has this ID. It returns a complete ID unchanged, and a beginning
+// that is too short, too: the server says what is wrong with it.
 func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 	if !strings.HasPrefix(text, idPrefix) {
 		return d.runOf(ctx, text)
@@ -27,14 +27,14 @@ func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 		return text, nil
 	}
 	var found []string
-	before := false // an earlier attempt begins so
+	before := false // an earlier attempt has this beginning
 	err := d.beginning(ctx, text, func(x *client.Execution) bool {
 		if !strings.HasPrefix(x.ExecutionID, text) {
 			before = true
 			return true
 		}
 		found = append(found, x.ExecutionID)
-		return len(found) <= 3 // which is enough to say that they are several
+		return len(found) <= 3 // enough for the message
 	})
 	switch {
 	case err != nil:
@@ -47,7 +47,7 @@ func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 	return found[0], nil
 }
 
-// earlier is the ID of the one attempt, the last or an earlier one of its event, that begins with text: a list has the event's last one alone.
+// earlier returns the ID of the one attempt that begins with text: a list has the last attempt of each event alone.
 func (d *Desk) earlier(ctx context.Context, text string) (string, error) {
 	x, err := d.Execution(ctx, text)
 	var p *client.Problem
@@ -60,7 +60,7 @@ func (d *Desk) earlier(ctx context.Context, text string) (string, error) {
 	return x.ExecutionID, nil
 }
 
-// beginning tells of the executions whose ID, or that of an earlier attempt, begins so, until more is false.
+// beginning calls tell for each execution whose ID, or that of an earlier attempt, begins with text, until tell returns false.
 func (d *Desk) beginning(ctx context.Context, text string, tell func(*client.Execution) (more bool)) error {
 	cursor := ""
 	for read := 0; ; {

@@ -12,28 +12,28 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// completionTime bounds how long somebody who presses Tab waits.
+// completionTime bounds a completion.
 const completionTime = 2 * time.Second
 
-// mostCompletions are as many as a person reads.
+// mostCompletions bounds the words of a completion.
 const mostCompletions = 50
 
-// completer offers words for an argument; args are those before it.
+// completer returns words for an argument; args are the arguments before it.
 type completer = func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// complete offers words for a flag.
+// complete registers the words of a flag.
 func complete(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
 
-// NoFiles keeps a shell from offering files for flags whose values are none.
+// NoFiles registers flags whose values are not files.
 func NoFiles(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions) // the flag is there
 	}
 }
 
-// ask offers what the server has. Where it does not answer, nothing is offered.
+// ask returns a completer that asks the server. It offers nothing if the server does not answer.
 func (r *Remote) ask(e *cli.Environment, words func(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion) completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		d, err := r.open(e)
@@ -48,7 +48,7 @@ func (r *Remote) ask(e *cli.Environment, words func(ctx context.Context, d *Desk
 	}
 }
 
-// lockedWorkflows offers the workflows that are locked, for the first argument.
+// lockedWorkflows completes the first argument with the locked workflows.
 func lockedWorkflows(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion {
 	if len(args) > 0 {
 		return nil
@@ -64,7 +64,7 @@ func lockedWorkflows(ctx context.Context, d *Desk, args []string, begun string) 
 	return words
 }
 
-// lockHolder offers who holds the lock that the first argument names.
+// lockHolder offers the execution that holds the lock of the workflow in the first argument.
 func lockHolder(ctx context.Context, d *Desk, args []string, _ string) []cobra.Completion {
 	if len(args) == 0 {
 		return nil
@@ -76,13 +76,13 @@ func lockHolder(ctx context.Context, d *Desk, args []string, _ string) []cobra.C
 	return []cobra.Completion{l.ExecutionID}
 }
 
-// knownExecutions offers executions, for the first argument.
+// knownExecutions completes the first argument with execution IDs.
 func knownExecutions(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion {
 	if len(args) > 0 {
 		return nil
 	}
 	var words []cobra.Completion
-	_ = d.beginning(ctx, begun, func(x *client.Execution) bool { // what was found in time is offered
+	_ = d.beginning(ctx, begun, func(x *client.Execution) bool { // an error leaves what was found in time
 		if strings.HasPrefix(x.ExecutionID, begun) {
 			words = append(words, offer(x))
 		}
@@ -91,7 +91,7 @@ func knownExecutions(ctx context.Context, d *Desk, args []string, begun string) 
 	return words
 }
 
-// offer is an execution as a completion.
+// offer returns an execution as a completion.
 func offer(x *client.Execution) cobra.Completion {
 	what := string(x.Status) + " " + x.Workflow
 	if x.EventID != "" {
@@ -100,7 +100,7 @@ func offer(x *client.Execution) cobra.Completion {
 	return cobra.CompletionWithDesc(x.ExecutionID, what)
 }
 
-// offered are those whose IDs begin so.
+// offered returns the executions whose IDs begin with begun.
 func offered(executions []client.Execution, begun string) (words []cobra.Completion) {
 	for i := range executions {
 		if x := &executions[i]; strings.HasPrefix(x.ExecutionID, begun) {

@@ -1,5 +1,5 @@
-// Package remote is the commands that ask a running Hooklock: locks, executions, report, and what they share (a Desk).
+// Package remote has the commands that call the admin API of a running Hooklock.
 //
-// Words: a Remote is where the API is and who asks, a Desk an open way to it. A listing is a list that is printed while it comes. A doubt is an error
-// after which nobody knows whether a change was made.
+// A Remote holds the flags that name the API and the token, a Desk is the client with the outputs of one command. A listing prints a list page by page.
+// A doubt is an error after which it is not known whether a change was made.
 package remote

@@ -10,10 +10,10 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// head of the column that says what happened.
+// headHappened is the head of a column.
 const headHappened = "WHAT HAPPENED"
 
-// asEvents makes l a list for people: the event first, in columns of which a narrow terminal keeps the first ones.
+// asEvents sets the columns of l for people: the event first, and those last that a narrow terminal leaves out.
 func (d *Desk) asEvents(l *listing[client.Execution]) {
 	now := time.Now()
 	l.head = []string{d.shown.Head(now), "EVENT", "STATUS", headHappened, "WORKFLOW", "DURATION", "RUN"}
@@ -28,10 +28,10 @@ func (d *Desk) asEvents(l *listing[client.Execution]) {
 	}
 }
 
-// shortRun is how many columns an execution's ID keeps: its workflow's part, and enough of its event's to be found by.
+// shortRun is the least width of an execution's ID: its workflow's part, and enough of its event's part to find it.
 const shortRun = len(idPrefix) + 20 + len("…")
 
-// cameAt returns when an event came, or when its newest delivery was refused.
+// cameAt returns when an event arrived, or when its newest delivery was refused.
 func cameAt(x *client.Execution) time.Time {
 	switch {
 	case !x.StartedAt.IsZero():

@@ -41,7 +41,7 @@ func (d *Desk) executionRow(x *client.Execution, now time.Time) []string {
 	}
 	id := x.ExecutionID
 	if id == "" {
-		id = "-" // the event has none
+		id = "-" // none ran
 	}
 	return []string{
 		id, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
@@ -49,7 +49,7 @@ func (d *Desk) executionRow(x *client.Execution, now time.Time) []string {
 	}
 }
 
-// took is how long something ran; "" while it has not ended.
+// took returns how long something ran, or "" if it has not ended.
 func took(from, to time.Time) string {
 	if from.IsZero() || to.IsZero() {
 		return ""
@@ -57,7 +57,7 @@ func took(from, to time.Time) string {
 	return cli.Span(to.Sub(from))
 }
 
-// why is the reason of an end that is no success, or of one that is asked for.
+// why returns the reason of a failure, of a cancel or of a refusal.
 func (d *Desk) why(x *client.Execution) string {
 	switch {
 	case x.Error != nil && x.Error.Detail != "":
@@ -114,7 +114,7 @@ or was forgotten.`,
 	return cmd
 }
 
-// show prints an execution, whole.
+// show prints an execution with all that is known of it.
 func (d *Desk) show(ctx context.Context, x *client.Execution) error {
 	return d.object(x.RawJSON(), func() error { return d.showRows(x, d.lockText(x, d.lockOf(ctx, x))) })
 }
@@ -298,7 +298,7 @@ you looked: what waited may be at the upstream by now. The exit code is 4 when t
 	return cmd
 }
 
-// activeStatuses are those of what has not ended.
+// activeStatuses are the statuses before an end.
 var activeStatuses = []string{string(client.Pending), string(client.Running), string(client.CancelRequested)}
 
 func cancelledText(c *client.Cancelled) string {

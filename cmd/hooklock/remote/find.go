@@ -38,7 +38,7 @@ with the event first, and in a few words what happened to it; the newest ` + str
 
 func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command { return newList(e, r, false) }
 
-// newList makes a list of executions: with its documented columns in what goes to no terminal, unless it is for people.
+// newList returns a command that lists executions. people selects the columns of events for all outputs, instead of for terminals alone.
 func newList(e *cli.Environment, r *Remote, people bool) *cobra.Command {
 	var f filter
 	var cursor string
@@ -113,7 +113,7 @@ func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int
 	return l
 }
 
-// filter is what the flags of a list say.
+// filter holds the flags of a list.
 type filter struct {
 	q               client.ExecutionQuery
 	status, outcome string
@@ -144,7 +144,7 @@ func (f *filter) flags(cmd *cobra.Command) {
 	}
 }
 
-// query is the zero value's where nothing was given.
+// query returns the query of the flags.
 func (f *filter) query() (client.ExecutionQuery, error) {
 	q := f.q
 	q.Status = client.Status(strings.ReplaceAll(strings.ToUpper(f.status), "-", "_"))
@@ -184,7 +184,7 @@ func decisionNames() []string {
 	return names
 }
 
-// eventOf is what people call the event: as its sender does, or by the first half of its key.
+// eventOf returns the ID of an event, or the first half of its key if it was refused and has none.
 func eventOf(x *client.Execution) string {
 	if x.EventID == "" && x.Status == client.Refused {
 		half, _, _ := strings.Cut(x.IdempotencyKey, "-")
@@ -254,7 +254,7 @@ too. It needs a token with the scope bodies. The exit code is 3 where no answer 
 	}
 }
 
-// history prints the attempts of an event, and how it arrived besides.
+// history prints the attempts of an event, and its deliveries that were not executed.
 func (d *Desk) history(x *client.Execution) error {
 	if len(x.Attempts) > 0 {
 		fmt.Fprintln(d.e.Stdout)
@@ -298,7 +298,7 @@ func (d *Desk) history(x *client.Execution) error {
 	return nil
 }
 
-// decided is the decision about a delivery, and what it would have been where the delivery was forwarded all the same.
+// decided returns the decision about a delivery, with what it would have been in mode enforce.
 func decided(a *client.Arrival) string {
 	if a.Would == "" {
 		return a.Decision
@@ -306,7 +306,7 @@ func decided(a *client.Arrival) string {
 	return a.Decision + " (would be " + a.Would + ")"
 }
 
-// number is "" for 0.
+// number returns "" for 0.
 func number(n int) string {
 	if n == 0 {
 		return ""

@@ -12,17 +12,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// mostOnAPage is how many items are asked for at once.
+// mostOnAPage is the size of a page.
 const mostOnAPage = 200
 
-// listing is a list of the API that is printed while it comes, page after page.
+// listing is a list of the API that is printed page by page.
 type listing[T any] struct {
 	name   string // of the list in the API's answer
-	none   string // said where there is nothing
+	none   string // said if it is empty
 	limit  int    // 0 = all
 	cursor string
 	page   func(limit int, cursor string) (items []T, next string, err error)
-	read   int // how many were read
+	read   int // items so far
 	raw    func(*T) []byte
 	row    func(*T) []string
 	head   []string
@@ -65,7 +65,7 @@ func (l *listing[T]) print(d *Desk) error {
 	return nil
 }
 
-// each goes through the items and the ends of the pages, and returns the cursor of the rest; "" where there is none.
+// each calls item for each item and end after each page. It returns the cursor of the rest, or "" if there is none.
 func (l *listing[T]) each(item func(*T) error, end func() error) (string, error) {
 	cursor := l.cursor
 	for {
@@ -96,8 +96,8 @@ func (l *listing[T]) each(item func(*T) error, end func() error) (string, error)
 	}
 }
 
-// printJSON prints one document in the API's shape, an item a line. It is cut off where an error comes in the middle, so that no reader
-// takes a part for the whole.
+// printJSON prints one document in the API's shape, an item a line. After an error the document is not closed, so that no reader takes a part for the
+// whole.
 func (l *listing[T]) printJSON(out io.Writer) error {
 	between := fmt.Sprintf("{%q:[\n", l.name)
 	next, err := l.each(func(item *T) error {
@@ -146,7 +146,7 @@ func (l *listing[T]) printYAML(out io.Writer) error {
 	return err
 }
 
-// hueOf is how a cell looks: what a person should act on is red.
+// hueOf returns the hue of a cell: red is what a person should act on.
 func hueOf(head, cell string) cli.Hue {
 	switch head {
 	case "STATUS", "STATE", "OUTCOME", "DECISION":
@@ -157,7 +157,7 @@ func hueOf(head, cell string) cli.Hue {
 	return cli.Plainly
 }
 
-// hues are those of the words that states, statuses and outcomes are.
+// hues maps states, statuses and outcomes to their hues.
 var hues = map[string]cli.Hue{
 	string(client.Success): cli.Good, string(client.Failed): cli.Bad, string(client.Aborted): cli.Warning,
 	string(client.Running): cli.Busy, string(client.Pending): cli.Busy, string(client.CancelRequested): cli.Warning,

@@ -68,7 +68,7 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 	return cmd
 }
 
-// The states of a lock, and what is added to that of one whose owner is dead.
+// The states of a lock. stateStale is added if its owner is dead.
 const (
 	stateRunning = "running"
 	stateHeld    = "held"
@@ -78,7 +78,7 @@ const (
 	stateStale   = ",stale"
 )
 
-// lockState says in a word or two what a lock is.
+// lockState returns the state of a lock.
 func lockState(l *client.Lock) string {
 	state := stateRunning
 	switch {
@@ -97,7 +97,7 @@ func lockState(l *client.Lock) string {
 	return state
 }
 
-// timeLeft is until a lock ends if nobody renews it; "" where nothing ends it.
+// timeLeft returns the time until a lock ends unless it is renewed, or "" if it has no end.
 func timeLeft(l *client.Lock) string {
 	if l.ExpiresAt.IsZero() || l.ExpiresIn == nil {
 		return ""

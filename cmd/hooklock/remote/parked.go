@@ -15,7 +15,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// parkedFlags are which of the executions whose request is kept are listed.
+// parkedFlags select executions whose request is stored.
 type parkedFlags struct{ any, blocked, deadLetters bool }
 
 func (p *parkedFlags) add(cmd *cobra.Command) {
@@ -26,7 +26,7 @@ func (p *parkedFlags) add(cmd *cobra.Command) {
 
 func (p *parkedFlags) asked() bool { return p.any || p.blocked || p.deadLetters }
 
-// narrow lets q select them. It refuses what no execution is.
+// narrow sets q to the flags. It refuses flags that exclude each other.
 func (p *parkedFlags) narrow(q *client.ExecutionQuery) error {
 	if !p.asked() {
 		return nil
@@ -47,7 +47,7 @@ func (p *parkedFlags) narrow(q *client.ExecutionQuery) error {
 	return nil
 }
 
-// showParkedIn makes l, of what is parked, show what it waits for.
+// showParkedIn sets the columns and the empty message of a list of parked executions.
 func (d *Desk) showParkedIn(l *listing[client.Execution], state client.ParkState) {
 	now := time.Now()
 	none := "no accepted events and no dead letters"
@@ -78,7 +78,7 @@ func (d *Desk) parkedRow(x *client.Execution, now time.Time) []string {
 	return []string{x.ExecutionID, state, cli.Span(now.Sub(since.Time)), strconv.Itoa(tries), next, x.Workflow, x.EventID, because}
 }
 
-// evidence is what is known of a try, for people; "" where none has ended.
+// evidence returns what is known of a try, or "" if none has ended.
 func evidence(e *client.Evidence) string {
 	if e == nil {
 		return ""
@@ -95,7 +95,7 @@ func evidence(e *client.Evidence) string {
 	return text
 }
 
-// showParked adds what a parked execution waits for, and what is kept of one that has ended.
+// showParked adds what a parked execution waits for, or what is stored of one that has ended.
 func (d *Desk) showParked(x *client.Execution, add func(name, value string)) {
 	if x.RequestKept {
 		add("request", "kept: it can be run again")
@@ -119,7 +119,7 @@ func (d *Desk) showParked(x *client.Execution, add func(name, value string)) {
 	add("blocked", p.Blocked)
 }
 
-// person is a command about one parked execution, or about all that fit.
+// person is a command about one parked execution, or about all that match a filter.
 type person struct {
 	action      client.ParkedAction
 	aliases     []string
@@ -127,7 +127,7 @@ type person struct {
 	example     string // a reason
 	done        func(*client.Execution) string
 	state       client.ParkState   // that a flag selects
-	flag, about string             // the flag and its meaning
+	flag, about string             // the flag and its help
 	known       []client.ParkState // what completion offers
 }
 
@@ -189,7 +189,7 @@ code is 4 where something was refused; the same command goes on with what is lef
 				b.Filter.State = p.state
 			}
 			for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route, "since": b.Filter.Since, "until": b.Filter.Until} {
-				if value == "" && cmd.Flags().Changed(flag) { // a variable that is not set would let it be done with more than was meant
+				if value == "" && cmd.Flags().Changed(flag) { // an unset variable would widen the filter
 					return cli.Misuse(fmt.Errorf("--%s is empty: name one, or leave it out for all of them", flag))
 				}
 			}
@@ -241,7 +241,7 @@ code is 4 where something was refused; the same command goes on with what is lef
 	return cmd
 }
 
-// fixed turns how long ago into a time, because a bulk may take many requests.
+// fixed converts spans to times, because a bulk may take many requests.
 func fixed(now time.Time, times ...*string) {
 	for _, t := range times {
 		if span, err := time.ParseDuration(*t); err == nil && span >= 0 {
@@ -250,7 +250,7 @@ func fixed(now time.Time, times ...*string) {
 	}
 }
 
-// bulk does it with all that fit, and prints what becomes of them part by part.
+// bulk acts on all executions that match, and prints the results part by part.
 func (d *Desk) bulk(ctx context.Context, action client.ParkedAction, b client.Bulk) error {
 	all := client.BulkResult{Executions: []client.BulkItem{}}
 	t := d.table("EXECUTION", "RESULT", "STATUS", "WORKFLOW", "NEW", "WHY")
@@ -310,7 +310,7 @@ where no request is kept.`,
 		Args:    OneArg("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				var whole bytes.Buffer // no part of it is of use
+				var whole bytes.Buffer // a part is of no use
 				id, err := d.whole(ctx, args[0])
 				if err != nil {
 					return err
@@ -325,7 +325,7 @@ where no request is kept.`,
 	}
 }
 
-// keptExecutions offers executions in these states, for the first argument.
+// keptExecutions completes the first argument with executions in these states.
 func keptExecutions(states []client.ParkState) func(context.Context, *Desk, []string, string) []cobra.Completion {
 	return func(ctx context.Context, d *Desk, args []string, begun string) (words []cobra.Completion) {
 		if len(args) > 0 {

@@ -17,7 +17,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// drainLook is how often a command looks that waits until nothing of a pause runs.
+// drainLook is the interval of --drain.
 const drainLook = 500 * time.Millisecond
 
 // NewPause is the command pause.
@@ -63,7 +63,7 @@ A route that the replica does not have is refused, and so is a pattern that no k
 				}
 				p, err := d.BeginPause(ctx, scope, reason, until)
 				var refused *client.Problem
-				if errors.As(err, &refused) { // the API calls it for
+				if errors.As(err, &refused) { // the API names the parameter for
 					if rest, ok := strings.CutPrefix(refused.Detail, "for: "); ok {
 						refused.Detail = "--until: " + rest
 					}
@@ -121,8 +121,8 @@ func (d *Desk) routeNames(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// fits says which known workflows a scope covers. It fails where there is none, or no such route: then the scope is mistyped, as a rule. Where that
-// cannot be found out, nothing holds the pause up.
+// fits returns a text with the known workflows that a scope covers. It returns an error if there is none, or no such route: the scope is probably
+// mistyped. If the API does not say, it returns "", and the pause goes ahead.
 func (d *Desk) fits(ctx context.Context, text string) (string, error) {
 	const forced = "; nothing was paused; --force pauses it all the same"
 	scope, err := idem.ParsePauseScope(text)
@@ -168,7 +168,7 @@ func (d *Desk) fits(ctx context.Context, text string) (string, error) {
 	}
 }
 
-// warn tells of a pause that may be for another scope than was meant. It is in force all the same.
+// warn prints the warning of a pause, which is in force all the same.
 func (d *Desk) warn(p *client.Pause) {
 	if p.Warning != "" {
 		fmt.Fprintf(d.e.Stderr, "warning: %s is paused, but %s\n", cli.Plain(p.Scope), cli.Plain(p.Warning))
@@ -195,7 +195,7 @@ func (d *Desk) drained(ctx context.Context, scope string) (p *client.Pause, err 
 	return p, err
 }
 
-// pauseText says how far a pause has come.
+// pauseText returns how far a pause has come.
 func (d *Desk) pauseText(p *client.Pause) string {
 	text := p.Scope + " is paused"
 	if !p.Until.IsZero() {
@@ -324,7 +324,7 @@ func pauseState(p *client.Pause) string {
 	return "draining"
 }
 
-// pauseLeft is until a pause ends by itself; "" where somebody ends it.
+// pauseLeft returns the time until a pause ends by itself, or "" if it has no end.
 func pauseLeft(until client.Time, now time.Time) string {
 	if until.IsZero() {
 		return ""

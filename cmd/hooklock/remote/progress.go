@@ -10,24 +10,24 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// progressAfter is how long something takes before a line says so, and how often that is renewed.
+// progressAfter is the time before the first line, and between lines.
 const progressAfter = time.Second
 
-// progress says on a terminal what takes long, in a line that goes away again. Where standard error is none it says nothing.
+// progress shows on a terminal what takes long, in a line that is removed at the end. It shows nothing if standard error is no terminal.
 type progress struct {
 	to     io.Writer
 	screen cli.Screen
 
 	mu    sync.Mutex
 	shown bool
-	note  string // how far it has come
+	note  string // set by far
 }
 
 func newProgress(e *cli.Environment) *progress {
 	return &progress{to: e.Stderr, screen: e.ScreenOf(e.Stderr)}
 }
 
-// during runs work, and says what it is as soon as it takes long.
+// during runs work, and shows what as soon as it takes long.
 func (p *progress) during(ctx context.Context, what string, work func() error) error {
 	if !p.screen.Terminal() {
 		return work()
@@ -64,18 +64,18 @@ func (p *progress) show(text string) {
 	if p.note != "" {
 		text += ", " + p.note
 	}
-	_, _ = fmt.Fprint(p.to, "\r\x1b[K"+cli.Clip(text, p.screen.Width-1)) // nobody may look any more
+	_, _ = fmt.Fprint(p.to, "\r\x1b[K"+cli.Clip(text, p.screen.Width-1)) // it is only progress
 	p.shown = true
 }
 
-// far says how far the work has come.
+// far sets the note about the progress.
 func (p *progress) far(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.note = fmt.Sprintf(format, args...)
 }
 
-// clear takes the line away. The caller holds mu.
+// clear removes the line. The caller holds mu.
 func (p *progress) clear() {
 	if p.shown {
 		_, _ = fmt.Fprint(p.to, "\r\x1b[K")
@@ -83,7 +83,7 @@ func (p *progress) clear() {
 	}
 }
 
-// beside is w for what is written while the line may be shown.
+// beside returns a writer to w that removes the line first.
 func (p *progress) beside(w io.Writer) io.Writer {
 	if !p.screen.Terminal() {
 		return w

@@ -59,7 +59,7 @@ The workflow with the longest queue is the first. WORKFLOW is a name, or a patte
 	return cmd
 }
 
-// queue is what runs and what waits of one workflow, as JSON of the API.
+// queue holds the locks and the waiting executions of one workflow.
 type queue struct {
 	Workflow string            `json:"workflow"`
 	Locks    []json.RawMessage `json:"locks"`
@@ -125,7 +125,7 @@ func (d *Desk) printQueues(queues []*queue, now time.Time) error {
 	return t.Flush()
 }
 
-// heldText says what a lock waits for.
+// heldText says what ends a lock.
 func heldText(l *client.Lock) string {
 	switch left := timeLeft(l); {
 	case l.Parked != nil:

@@ -16,7 +16,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// explain turns what came of a call into what a person should know and do, and into an exit code. Text of the server is made plain.
+// explain converts an error of a call to a message that says what to do, with an exit code. Text of the server is made plain.
 func (d *Desk) explain(ctx context.Context, err error) error {
 	var p *client.Problem
 	var usage cli.UsageError
@@ -41,13 +41,13 @@ func (d *Desk) explain(ctx context.Context, err error) error {
 	return errors.New(text + half.advice())
 }
 
-// doubt is an error after which nobody knows whether a change was made.
+// doubt is an error after which it is not known whether a change was made.
 type doubt struct {
 	error
-	look string // the command that tells
+	look string // the command that shows it
 }
 
-// Unwrap returns the error.
+// Unwrap returns the wrapped error.
 func (e doubt) Unwrap() error { return e.error }
 
 func (e doubt) advice() string {
@@ -57,7 +57,7 @@ func (e doubt) advice() string {
 	return "; it may have been done all the same: " + cli.Plain(e.look) + " tells"
 }
 
-// doubtful is the error of a change that was sent. Where the server answered for etcd, too, or was not reached at all, there is no doubt.
+// doubtful wraps the error of a change. There is no doubt if the server answered for etcd, too, or was not reached.
 func doubtful(err error, look string) error {
 	var p *client.Problem
 	var dial *net.OpError
@@ -67,7 +67,7 @@ func doubtful(err error, look string) error {
 	return doubt{err, look}
 }
 
-// Done says that a change was made: with what the server answered, or in a sentence.
+// Done prints the result of a change: the answer of the server, or text.
 func (d *Desk) Done(answer []byte, text string) error {
 	return d.object(answer, func() error {
 		_, err := fmt.Fprintln(d.e.Stdout, cli.Plain(text))
@@ -75,7 +75,7 @@ func (d *Desk) Done(answer []byte, text string) error {
 	})
 }
 
-// refused gives a problem its exit code, and an advice where the server cannot know it. look says where to look after a change.
+// refused converts a problem to an error with an exit code and an advice. look says where to look after a change.
 func (d *Desk) refused(p *client.Problem, look string) error {
 	text := cli.Plain(p.Error())
 	code := cli.ExitFailed
@@ -115,7 +115,7 @@ func (d *Desk) refused(p *client.Problem, look string) error {
 	return cli.WithCode(errors.New(text+look), code)
 }
 
-// advice says what to do where no answer came.
+// advice says what to do if no answer came.
 func (d *Desk) advice(err error) string {
 	var dns *net.DNSError
 	var authority x509.UnknownAuthorityError

@@ -22,18 +22,18 @@ import (
 	"hooklock/config"
 )
 
-// The variables of the environment that stand for flags.
+// The variables of the environment that replace flags.
 const (
 	envAdmin     = "HOOKLOCK_ADMIN"
 	envTokenFile = "HOOKLOCK_TOKEN_FILE"
 )
 
-// Remote is where the admin API is and who asks, as flags and environment say.
+// Remote holds the flags that name the admin API and the token.
 type Remote struct {
 	url, tokenFile, config string
 	tls                    client.TLS
 	output, zone           string
-	more                   []string // outputs that a command has besides
+	more                   []string // further outputs of a command
 	utc                    bool
 	watch                  time.Duration // 0 = ask once
 }
@@ -41,14 +41,14 @@ type Remote struct {
 // The outputs of commands.
 const (
 	outputTable = "table"
-	outputWide  = "wide" // a table with all its columns, however narrow the terminal is
+	outputWide  = "wide" // a table with all its columns
 	outputJSON  = "json"
 	outputYAML  = "yaml"
 )
 
 var outputs = []string{outputTable, outputWide, outputJSON, outputYAML}
 
-// Flags adds the flags that every command on the admin API has.
+// Flags adds the flags that all commands on the admin API share.
 func (r *Remote) Flags(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
 	f.StringVar(&r.url, "admin", "", "URL of the admin listener, or its HOST:PORT, or unix:///PATH (default $"+envAdmin+", else "+client.DefaultURL+")")
@@ -64,19 +64,19 @@ func (r *Remote) Flags(cmd *cobra.Command) {
 	NoFiles(cmd, "admin", "tz")
 }
 
-// watchFlag adds --watch to a command that looks.
+// watchFlag adds --watch to a command that reads.
 func (r *Remote) watchFlag(cmd *cobra.Command) {
 	cmd.Flags().DurationVarP(&r.watch, "watch", "w", 0, "look again and again, every 2s or as often as --watch=5s says, until Ctrl-C")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "2s"
 	NoFiles(cmd, "watch")
 }
 
-// Desk is an open way to an admin API, and where its answers are shown.
+// Desk is a client of an admin API with the outputs of one command.
 type Desk struct {
 	*client.Client
-	e        *cli.Environment // whose output is the desk's own
+	e        *cli.Environment // its outputs are the desk's own
 	url      string
-	token    string // which token is sent, or why none is; a sentence without an end
+	token    string // which token is sent, or why none is; part of a message
 	output   string
 	screen   cli.Screen
 	shown    cli.Zone // of times that are shown
@@ -84,10 +84,10 @@ type Desk struct {
 	progress *progress
 }
 
-// Raw reports whether the API's own answer is asked for.
+// Raw reports whether the output is the API's own answer.
 func (d *Desk) Raw() bool { return d.output == outputJSON || d.output == outputYAML }
 
-// object shows an answer: as the API has it, or as people read it.
+// object prints an answer of the API, or calls people.
 func (d *Desk) object(raw []byte, people func() error) error {
 	switch d.output {
 	case outputJSON:
@@ -98,7 +98,7 @@ func (d *Desk) object(raw []byte, people func() error) error {
 	return people()
 }
 
-// table is an empty one for this screen. No head: it has names and their values.
+// table returns an empty table for this screen. Without a head it has names and values.
 func (d *Desk) table(head ...string) *cli.Table {
 	t := &cli.Table{Out: d.e.Stdout, Screen: d.screen, Head: head}
 	if d.output == outputWide {
@@ -107,7 +107,7 @@ func (d *Desk) table(head ...string) *cli.Table {
 	return t
 }
 
-// Run opens the way, and gives work a context that Ctrl-C ends. Its errors say what to do next.
+// Run calls work with an open Desk and a context that Ctrl-C ends. Its errors say what to do next.
 func (r *Remote) Run(ctx context.Context, e *cli.Environment, work func(context.Context, *Desk) error) error {
 	if all := slices.Concat(outputs, r.more); !slices.Contains(all, r.output) {
 		return cli.Misuse(fmt.Errorf("-o %s: use %s", cli.Plain(r.output), strings.Join(all, ", ")))
@@ -146,7 +146,7 @@ func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 	switch {
 	case d.url == "":
 		return nil, cli.Misuse(fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and name it with --admin", r.ConfigFile()))
-	case d.url == address && trust.CAFile == "": // its own certificate is as good as the authority that signed it
+	case d.url == address && trust.CAFile == "": // its own certificate is known
 		own := wiring.OwnTrust(c)
 		trust.CAFile, trust.ServerName = own.CAFile, own.ServerName
 	}
@@ -189,11 +189,11 @@ func (d *Desk) moments(times ...*string) {
 	}
 }
 
-// ConfigFile is the file that --config names, or the one that commands read otherwise.
+// ConfigFile returns the file that --config names, or the default.
 func (r *Remote) ConfigFile() string { return firstOf(r.config, wiring.DefaultConfig) }
 
-// configuration is that of the hooklock that is asked: the one that is named, or the one that lies here, or the environment's alone. One that is not
-// valid is read as far as it can be: the hooklock runs with an earlier one, and whoever mends it wants to ask.
+// configuration returns the configuration of the hooklock that is called: of --config, of the default file, or of the environment alone. A file that is
+// not valid is read as far as possible: the hooklock runs with an earlier one.
 func (r *Remote) configuration(e *cli.Environment) (*config.Config, error) {
 	file := r.ConfigFile()
 	loaded, err := wiring.Load(e, file, nil, false)
@@ -202,7 +202,7 @@ func (r *Remote) configuration(e *cli.Environment) (*config.Config, error) {
 	case err == nil:
 		return loaded.Config, nil
 	case r.config == "" && errors.Is(err, fs.ErrNotExist):
-		return config.Legible(config.Source{Env: e.Env}) // nobody said that there is one; in a container the environment says where it listens
+		return config.Legible(config.Source{Env: e.Env}) // in a container the environment says where it listens
 	case !errors.As(err, &problems):
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (r *Remote) configuration(e *cli.Environment) (*config.Config, error) {
 	return config.Legible(config.Source{Path: file, Env: e.Env})
 }
 
-// source finds the token, and leaves in d.token what it found.
+// source returns the source of the token, and sets d.token.
 func (r *Remote) source(e *cli.Environment, d *Desk, generated string) (client.TokenSource, error) {
 	given, from := r.tokenFile, "--token-file"
 	if given == "" {
@@ -242,7 +242,7 @@ func (r *Remote) source(e *cli.Environment, d *Desk, generated string) (client.T
 	return nil, nil //nolint:nilnil // no token: reads may not need one
 }
 
-// AdminURL is where a hooklock with this configuration listens; "" where that is not known before it runs.
+// AdminURL returns the URL of the admin listener, or "" if its port is picked at the start.
 func AdminURL(c *config.Config) string {
 	address := FromHere(c.Admin.Listen)
 	if address == "" {
@@ -254,7 +254,7 @@ func AdminURL(c *config.Config) string {
 	return "http://" + address
 }
 
-// FromHere is the address at which a listener of this machine is reached; "" for a port that is picked at the start.
+// FromHere returns the address of a listener of this machine, or "" if its port is picked at the start.
 func FromHere(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || port == "0" {
@@ -280,7 +280,7 @@ func IsLocal(url string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// withoutPassword leaves out what stands before an @, which is refused but may be a secret.
+// withoutPassword removes the user information, which may be a secret.
 func withoutPassword(url string) string {
 	scheme, rest, _ := strings.Cut(url, "://")
 	if i := strings.LastIndex(rest, "@"); i >= 0 {
@@ -298,7 +298,7 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// OneArg wants one argument; what says which.
+// OneArg returns a check for one argument; what names it.
 func OneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 && args[0] == "" {
@@ -311,7 +311,7 @@ func OneArg(what string) cobra.PositionalArgs {
 	}
 }
 
-// Subcommand refuses words that are no command of this group.
+// Subcommand returns a UsageError for a word that is no command of this group.
 func Subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return cli.Misuse(fmt.Errorf("unknown command %q for %s; %s --help lists them%s", args[0], cmd.CommandPath(), cmd.CommandPath(), cli.Suggestion(cmd, args[0])))
@@ -325,7 +325,7 @@ func reasonFlag(cmd *cobra.Command, reason *string) {
 	NoFiles(cmd, "reason")
 }
 
-// needed refuses a flag that was left out.
+// needed returns a UsageError if a flag was left out.
 func needed(cmd *cobra.Command, flag, value, example string) error {
 	if strings.TrimSpace(value) == "" {
 		return cli.Misuse(fmt.Errorf("%s needs --%s, such as --%s %s", cmd.CommandPath(), flag, flag, example))

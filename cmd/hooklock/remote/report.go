@@ -94,8 +94,8 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 	return t.Flush()
 }
 
-// printChanging says which senders change something between attempts, so that a user can say what on_mismatch then is. The report does not know whether
-// signatures are checked, and replay is refused where they are not.
+// printChanging says which senders change a delivery between attempts, and which on_mismatch fits. The report does not know whether signatures are
+// checked, and replay is refused if they are not.
 func (d *Desk) printChanging(r *client.Report) {
 	for i := range r.Routes {
 		c := r.Routes[i].Changing
@@ -108,7 +108,7 @@ func (d *Desk) printChanging(r *client.Report) {
 	}
 }
 
-// namedFinding is a finding as the table calls it.
+// namedFinding is a finding with its name in the table.
 type namedFinding struct {
 	name string
 	*client.Finding

@@ -17,15 +17,15 @@ const (
 	mostEnds   = 2000 // events that are looked at, the newest first
 )
 
-// hits are the events that a text may mean. all finds each of them if complete is false.
+// hits are the events that a text matches: the first page of all, unless complete.
 type hits struct {
 	events   []client.Execution
 	all      client.ExecutionQuery
 	complete bool
 }
 
-// search returns the events that a person may mean by a text: what client.Guesses lists, an ID of which a list shows both ends (evt_1…d9Xk), or the
-// last letters of an ID. It returns a *client.Problem where there are none.
+// search returns the events that a text matches: as client.Guesses does, by an ID that a list has cut in the middle (evt_1…d9Xk), or by the last
+// letters of an ID. It returns a *client.Problem if there are none.
 func (d *Desk) search(ctx context.Context, text string) (*hits, error) {
 	begin, end, _ := strings.Cut(strings.TrimSuffix(text, "…"), "…")
 	if begin != "" && begin != idPrefix {
@@ -70,12 +70,12 @@ func (d *Desk) search(ctx context.Context, text string) (*hits, error) {
 	return found, nil
 }
 
-// endsSo reports whether the ID of an event, or of its execution, ends so.
+// endsSo reports whether the ID of an event or of its execution ends with end.
 func endsSo(x *client.Execution, end string) bool {
 	return strings.HasSuffix(x.EventID, end) || strings.HasSuffix(x.ExecutionID, end)
 }
 
-// tried begins what a search says it has looked for.
+// tried is what a search has looked for.
 const tried = "tried event IDs and their parts, execution IDs, keys, traces and workflows"
 
 // notFound returns the answer of a search that has found nothing.
@@ -83,7 +83,7 @@ func notFound(text, tried string) error {
 	return &client.Problem{Status: 404, Code: client.CodeExecutionNotFound, Title: "No such execution", Detail: "no event found for " + cli.Plain(text) + ": " + tried}
 }
 
-// runOf returns the ID of the execution of the one event that its sender calls so, or of which a part between slashes is called so.
+// runOf returns the ID of the execution of the one event with this ID, or with this part of an ID.
 func (d *Desk) runOf(ctx context.Context, event string) (string, error) {
 	var ids []string
 	refused := false

@@ -14,7 +14,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// outputMarkdown is the output of show for a ticket.
+// outputMarkdown is an output of show alone.
 const outputMarkdown = "md"
 
 // NewShow is the command show.

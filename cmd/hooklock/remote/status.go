@@ -195,7 +195,7 @@ func routeRow(r *client.RouteRate, s *client.ReplicaStatus, ago func(client.Time
 	}
 }
 
-// mood adds what is well, or what is not.
+// mood adds a row: good in green if well, else bad in red.
 func mood(t *cli.Table, name string, well bool, good, bad string) {
 	if well {
 		t.Add(name, good)
@@ -206,7 +206,7 @@ func mood(t *cli.Table, name string, well bool, good, bad string) {
 	t.Paint(cli.Bad)
 }
 
-// ReuseText says what becomes of connections to the upstream that carried a delivery, as seen at now.
+// ReuseText says whether connections to the upstream are used again after a delivery.
 func ReuseText(r *client.UpstreamReuse, now client.Time) string {
 	switch {
 	case r.Setting != "auto":
@@ -219,7 +219,7 @@ func ReuseText(r *client.UpstreamReuse, now client.Time) string {
 	return fmt.Sprintf("connections behind a body: kept, %d requests went over one again", r.Reused)
 }
 
-// contact adds how somebody answers.
+// contact adds a row with the state of a contact.
 func contact(t *cli.Table, name string, c *client.Contact, ago func(client.Time) string) {
 	answered, failed := "", ""
 	if !c.AnsweredAt.IsZero() {
@@ -241,10 +241,10 @@ func contact(t *cli.Table, name string, c *client.Contact, ago func(client.Time)
 	mood(t, name, c.State == client.ContactAnswers, join(answered, failed), join(failed, answered))
 }
 
-// shortHash is the beginning of a hash, enough to tell two files apart.
+// shortHash returns the beginning of a hash.
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
-// Reload lets a running hooklock read its configuration again, and says what came of it.
+// Reload reloads the configuration of a running hooklock, and prints what changed.
 func (r *Remote) Reload(ctx context.Context, e *cli.Environment) error {
 	return r.Run(ctx, e, func(ctx context.Context, d *Desk) error {
 		reloaded, err := d.Reload(ctx)

@@ -11,11 +11,11 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// shortestWatch bounds how often --watch asks: each look at a list may be many reads of etcd.
+// shortestWatch is the least interval of --watch: a list may take many reads of etcd.
 const shortestWatch = 500 * time.Millisecond
 
-// watch shows what work shows, again and again, until ctx ends. What fails is shown in its place: a hooklock that starts anew comes back. A program
-// that reads the API's answers gets them alone. What is a mistake now is one the next time.
+// watch shows the output of work repeatedly, until ctx ends. A failure is shown in place of the output, because a restarted hooklock comes back. For a
+// program, failures go to standard error. A mistake of usage ends the watch.
 func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context.Context, *Desk) error) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -25,7 +25,7 @@ func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context
 		look.e = &cli.Environment{Env: d.e.Env, Stdout: &page, Stderr: &page}
 		err := d.explain(ctx, work(ctx, &look))
 		if ctx.Err() != nil {
-			return nil // whoever watches has seen enough
+			return nil // Ctrl-C is no failure
 		}
 		var usage cli.UsageError
 		var coded cli.CodedError
@@ -50,7 +50,7 @@ func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context
 	}
 }
 
-// turn shows a page in the place of the one before. To what is no terminal, pages are written one after the other.
+// turn replaces the page on a terminal. Otherwise it appends the page.
 func (d *Desk) turn(page string, first bool) error {
 	now := time.Now().Format(time.TimeOnly)
 	if !d.screen.Terminal() {
@@ -58,7 +58,7 @@ func (d *Desk) turn(page string, first bool) error {
 		case !d.Raw():
 			page = now + "\n" + page
 		case d.output == outputYAML && page != "":
-			page = "---\n" + page // else all looks would be one document
+			page = "---\n" + page // a document of its own
 		}
 		_, err := fmt.Fprint(d.e.Stdout, page)
 		return err

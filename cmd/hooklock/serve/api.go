@@ -21,10 +21,10 @@ import (
 // The API's view of the ledger, and the ledger.
 var _ admin.Ledger = (*etcdlock.Control)(nil)
 
-// localAdmin is the name of whoever has the generated token.
+// localAdmin is the name of the generated token.
 const localAdmin = "admin"
 
-// openAdmin opens the admin API, with health and metrics, and the listener that has only these.
+// openAdmin opens the admin API with health and metrics, and the health listener.
 func (s *Service) openAdmin(ctx context.Context) (err error) {
 	if len(s.config.Admin.Tokens) == 0 {
 		s.takeLocalToken(admin.LocalToken(s.config.DataDir))
@@ -51,8 +51,8 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 	return err
 }
 
-// takeLocalToken takes what admin.LocalToken says: the token for changes where none is configured; the configuration has been refused then unless the
-// listener is for this machine alone. Deliveries do not need the token: where it cannot be kept, the API takes no changes.
+// takeLocalToken sets the generated token for changes, if no tokens are configured: the configuration then allows only a listener of this machine.
+// Deliveries do not need the token: if it cannot be stored, the API refuses changes.
 func (s *Service) takeLocalToken(token string, err error) {
 	if err != nil {
 		s.Log.Warn("admin.read_only", "reason", err.Error(), "help", "configure admin.tokens, or give hooklock a data_dir that it can write to")
@@ -60,7 +60,7 @@ func (s *Service) takeLocalToken(token string, err error) {
 	s.localToken = token
 }
 
-// access says who may use the API: the configured tokens, or else the generated one for changes, and everybody for reads.
+// access returns the tokens of the API: the configured ones, or else the generated one for changes, with reads for all.
 func (s *Service) access(c *config.Config) admin.Access {
 	a := admin.Access{Hosts: c.Admin.Hosts, Open: len(c.Admin.Tokens) == 0}
 	if a.Open && s.localToken != "" {
@@ -69,7 +69,7 @@ func (s *Service) access(c *config.Config) admin.Access {
 	for i := range c.Admin.Tokens {
 		t := &c.Admin.Tokens[i]
 		if t.Token.IsZero() {
-			continue // nobody's
+			continue // unused
 		}
 		a.Tokens = append(a.Tokens, admin.Token{
 			Name: t.Name, Digest: admin.Digest(t.Token.Reveal()), Workflows: t.Workflows,
@@ -80,8 +80,8 @@ func (s *Service) access(c *config.Config) admin.Access {
 	return a
 }
 
-// revoke ends the tokens that c has no more, although the rest of c needs a restart: whoever takes a token away does not expect that it is still good. They
-// may go on to have the file read again, which is how it is mended. It returns what there is to say about it.
+// revoke ends the tokens that c no longer has, although the rest of c needs a restart: a removed token must not stay valid. They may still ask for a
+// reload, which is how the file is repaired. It returns a message about it.
 func (s *Service) revoke(c *config.Config) error {
 	a, next := s.access(s.config), s.access(c)
 	var said []error
@@ -100,7 +100,7 @@ func (s *Service) revoke(c *config.Config) error {
 	return errors.Join(said...)
 }
 
-// serveHTTP serves h at address until stop, over TLS where t is not nil.
+// serveHTTP serves h at address until stop, over TLS if t is not nil.
 func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener, error) {
 	ln, err := wiring.Listen(ctx, setting, address)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 	}
 	server := &http.Server{
 		Handler: h, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
-		// A request that waits for something moves its own deadlines.
+		// A request that waits extends its own deadlines.
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 75 * time.Second,
 		MaxHeaderBytes: 32 << 10,
 	}
@@ -131,8 +131,8 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 	return ln, nil
 }
 
-// bounded takes connections for the admin API from ln, until there are too many. Over TLS one that is too many is closed without a word: nobody could read
-// an answer before they have shaken hands.
+// bounded limits the connections of ln. Over TLS a connection above the limit is closed without an answer, which could not be read before the
+// handshake.
 func (s *Service) bounded(ln net.Listener, t *tls.Config) *wire.Listener {
 	o := wire.ListenerOptions{MaxConns: s.bounds.Admin}
 	if t == nil {
@@ -141,11 +141,11 @@ func (s *Service) bounded(ln net.Listener, t *tls.Config) *wire.Listener {
 	return wire.NewListener(ln, o)
 }
 
-// answerPatience is for how long the end waits for answers of the admin API. It is no part of shutdown_timeout, which is for deliveries: what waits for something
-// has been told to end by then, so it is enough for a request to etcd, and who has not read an answer by then may never do so.
+// answerPatience is how long a stop waits for answers of the admin API. It is not part of shutdown_timeout, which is for deliveries: requests that wait
+// have been told to end by then, so it is enough for one request to etcd.
 const answerPatience = 5 * time.Second
 
-// closeHTTP ends a server of the admin API: what is not answered in time is cut off, and asked again elsewhere.
+// closeHTTP stops a server of the admin API. A request without an answer in time is cut off.
 func closeHTTP(ctx context.Context, server *http.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// ownFiles are the open files that nobody connects for: those of the embedded etcd, or connections to etcd and to a collector, the
-	// configuration, the refused connections that are still told so.
+	// ownFiles are the open files besides connections of clients: those of the embedded etcd, connections to etcd and to a collector, the
+	// configuration, and refused connections until their answer is sent.
 	ownFiles = 128
-	// fewestFiles are those without which nobody is served: an idle process with the embedded etcd has 18 open, and at 16 each accept failed.
+	// fewestFiles is the least limit for a start: an idle process with the embedded etcd has 18 open, and at 16 each accept failed.
 	fewestFiles = 64
 	// maxAdminConnections bounds the open connections of the admin listener, and of the health listener.
 	maxAdminConnections = 2000
-	// adminShare is the part of the open files that each of them may take at most.
+	// adminShare is the greatest part of the open files for each of them.
 	adminShare = 32
 )
 
-// connectionBounds are how many connections each listener takes.
+// connectionBounds are the limits of the connections of each listener.
 type connectionBounds struct {
 	Senders, Admin int
-	Warning        string // where there is less room than limits.max_connections asks for; else empty
+	Warning        string // set if there is less room than limits.max_connections asks for
 }
 
-// boundsFor divides the open files that the process may have. A connection of a sender takes two: a delivery needs another one to the
-// upstream. limit is 0 where there is none.
+// boundsFor divides the open files of the process. A connection of a sender counts twice, because a delivery needs another one to the upstream.
+// A limit of 0 is none.
 func boundsFor(c *config.Config, limit uint64) connectionBounds {
 	wanted := c.Limits.MaxConnections
 	b := connectionBounds{Senders: wanted, Admin: maxAdminConnections}
@@ -53,7 +53,7 @@ func boundsFor(c *config.Config, limit uint64) connectionBounds {
 	return b
 }
 
-// enough refuses a limit under which the process would start, and serve nobody. limit is 0 where there is none.
+// enough returns an error for a limit under which the process could not serve. A limit of 0 is none.
 func enough(limit uint64) error {
 	if limit == 0 || limit >= fewestFiles {
 		return nil
@@ -61,7 +61,7 @@ func enough(limit uint64) error {
 	return fmt.Errorf("the process may have %d open files and needs %d to serve anybody; raise the limit (ulimit -n, LimitNOFILE=)", limit, fewestFiles)
 }
 
-// openFiles is how many files the process may have open; 0 where the system has no limit, or does not say.
+// openFiles returns how many files the process may open, or 0 if there is no limit or it is not known.
 func openFiles() uint64 {
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil || r.Cur == unix.RLIM_INFINITY {
@@ -70,10 +70,10 @@ func openFiles() uint64 {
 	return uint64(r.Cur) //nolint:gosec,unconvert // it is signed on FreeBSD, and not negative
 }
 
-// troubleEvery is how often the log says of a listener that it refuses connections.
+// troubleEvery is the interval of log lines about refused connections.
 const troubleEvery = time.Minute
 
-// watchListener shows l in the metrics, and its trouble in the log: at once when it begins, and then a line in each troubleEvery.
+// watchListener exports the metrics of l, and logs refused connections: at once, and then once in each troubleEvery.
 func (s *Service) watchListener(name string, l *wire.Listener, most int) {
 	s.telemetry.WatchListener(name, most, l.Counts)
 	over := make(chan struct{})
@@ -99,7 +99,7 @@ func (s *Service) watchListener(name string, l *wire.Listener, most int) {
 	})
 }
 
-// tellTrouble logs what has happened since the last line, and returns now.
+// tellTrouble logs what happened since the last line, and returns the counts of now.
 func (s *Service) tellTrouble(name string, said, now wire.Counts, most int) wire.Counts {
 	if refused, closed := now.Refused-said.Refused, now.ClosedIdle-said.ClosedIdle; refused > 0 || closed > 0 {
 		s.Log.Warn("connections.full", "listener", name, "refused", refused, "closed_idle", closed, "open", now.Open, "limit", most)

@@ -18,7 +18,7 @@ import (
 	"hooklock/cmd/hooklock/wiring"
 )
 
-// Where the demo listens, unless it may pick free ports.
+// The addresses of the demo without --auto-ports.
 const (
 	demoProxy    = "127.0.0.1:8080"
 	demoReceiver = "127.0.0.1:8081"
@@ -63,7 +63,7 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	served := make(chan error, 1)
 	go func() { served <- legacy.Serve(ln) }()
 	defer func() {
-		_ = legacy.Close() // what still runs in a sample service may be cut
+		_ = legacy.Close() // a sample service needs no graceful stop
 		if end := <-served; !errors.Is(end, http.ErrServerClosed) {
 			err = errors.Join(err, end)
 		}
@@ -78,7 +78,7 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	}
 	log := OpenLog(e, loaded)
 	return serve(ctx, e, path, loaded, log, func(s *Service) {
-		// The first curl line should not meet a store that is just starting. If it takes this long, the answers say why.
+		// The first curl line should not meet a store that is starting. After this time the answers say why.
 		patience := time.NewTimer(10 * time.Second)
 		defer patience.Stop()
 		select {
@@ -89,7 +89,7 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	})
 }
 
-// writeDemoConfig writes what a user would write, so that the demo runs what serve runs.
+// writeDemoConfig writes a configuration as a user would, so that the demo runs the code of serve.
 func writeDemoConfig(dir, proxyAt string, receiverAt net.Addr, adminAt string) (string, error) {
 	path := filepath.Join(dir, "sidecar.yaml")
 	text := fmt.Sprintf(`# Written by "hooklock demo". Change it while the demo runs: it is reloaded.

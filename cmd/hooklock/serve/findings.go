@@ -8,7 +8,7 @@ import (
 	"hooklock/proxy/telemetry"
 )
 
-// findings lets the report hear of deliveries.
+// findings adds deliveries to the report.
 type findings struct{ *report.Tally }
 
 // Delivered implements proxy.Observer.
@@ -37,7 +37,7 @@ func (f findings) Event(name proxy.EventName, r *proxy.Report) {
 	}
 }
 
-// resultOf is what became of the request to the service.
+// resultOf returns the result of the request to the service.
 func resultOf(r *proxy.Report) report.Result {
 	class := r.Decision.Row().Class
 	switch {
@@ -53,7 +53,7 @@ func resultOf(r *proxy.Report) report.Result {
 	return report.Failed
 }
 
-// senderOf is how the sender of a route counts its failures; the zero value where that is not established.
+// senderOf returns how the sender of a route counts failures, or the zero value if that is not established.
 func senderOf(r *proxy.Route) (s report.Sender) {
 	p := r.Verify.Preset
 	if p == nil || len(p.Facts.Limits) == 0 {
@@ -66,7 +66,7 @@ func senderOf(r *proxy.Route) (s report.Sender) {
 	return s
 }
 
-// routeHealth is what the metrics show of how routes stand with their senders.
+// routeHealth exports how near routes are to the limits of their senders.
 func (s *Service) routeHealth() []telemetry.RouteHealth {
 	var all []telemetry.RouteHealth
 	for _, h := range s.report.Health() {
@@ -79,7 +79,7 @@ func (s *Service) routeHealth() []telemetry.RouteHealth {
 	return all
 }
 
-// setRoutes tells metrics and report which routes there are.
+// setRoutes sets the routes of metrics and report.
 func (s *Service) setRoutes(routes []*proxy.Route) {
 	s.telemetry.SetRoutes(routes)
 	var names []string
@@ -95,7 +95,7 @@ func (s *Service) setRoutes(routes []*proxy.Route) {
 	s.routeNames.Store(&names)
 }
 
-// rulesOf is what people are told of a route.
+// rulesOf returns the description of a route for people.
 func rulesOf(r *proxy.Route) client.RouteRules {
 	v := client.RouteRules{Route: r.Name, Mode: r.Mode(), Path: r.Pattern.String()}
 	if p := r.Verify.Preset; p != nil {

@@ -18,26 +18,26 @@ import (
 	"hooklock/proxy/telemetry/logs"
 )
 
-// lastLines is how long the end waits for a reader of the log.
+// lastLines is how long a stop waits for the reader of the log.
 const lastLines = 2 * time.Second
 
-// ServerLog is the log of a server, as the configuration has it.
+// ServerLog is the log of a server.
 type ServerLog struct {
 	*slog.Logger
 	writer *logs.Writer
 	format config.LogFormat
-	// people is the terminal that the lines are for; nil: they are for programs, in format.
+	// people is the terminal for lines in the format for people; nil: lines are in format.
 	people *cli.Screen
 }
 
-// OpenLog makes standard error the log of a server. On a terminal its lines are for people, unless the configuration says a format. From now on whatever the process says there goes through one writer that never blocks, and
-// that run closes at the end. A reader that went away is an error of that writer, and no signal that ends the process.
+// OpenLog makes standard error the log of a server. On a terminal its lines are for people, unless the configuration names a format. From now on all
+// output there goes through one writer that never blocks and that run closes at the end. A closed pipe is an error of that writer, not a signal.
 func OpenLog(e *cli.Environment, loaded *config.Loaded) *ServerLog {
 	c := &loaded.Config.Log
 	signal.Ignore(syscall.SIGPIPE)
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		level = slog.LevelInfo // the configuration was checked: this is no level that it lets through
+		level = slog.LevelInfo // a checked configuration has no other level
 	}
 	l := &ServerLog{format: c.Format}
 	if screen := e.ScreenOf(e.Stderr); screen.Terminal() && loaded.Origin("log.format").Kind == config.FromDefault {
@@ -46,11 +46,11 @@ func OpenLog(e *cli.Environment, loaded *config.Loaded) *ServerLog {
 	l.writer = logs.NewWriter(logs.Options{To: e.Stderr, Lost: l.Lost, Piece: pieceOf(e.Stderr)})
 	l.Logger = l.to(l.writer, level)
 	e.AtEnd, e.Stderr = l.close, l.writer
-	log.SetOutput(l.writer) // of libraries that know no other place
+	log.SetOutput(l.writer) // for libraries
 	return l
 }
 
-// pieceOf is how much is written at once: to a file, as much as there is. Whoever appends to one does so undivided, whatever its length.
+// pieceOf returns how much is written at once: to a file without a bound, because an append is not divided.
 func pieceOf(to io.Writer) int {
 	file, ok := to.(*os.File)
 	if !ok {
@@ -62,18 +62,18 @@ func pieceOf(to io.Writer) int {
 	return 64 << 10
 }
 
-// whereLibrariesLog is where the standard library's log goes now.
+// whereLibrariesLog writes to the standard library's log.
 type whereLibrariesLog struct{}
 
 // Write implements io.Writer.
 func (whereLibrariesLog) Write(line []byte) (int, error) { return log.Writer().Write(line) }
 
-// RedirectGRPC keeps gRPC, which has a log of its own, from writing to standard error by itself. It is to be called before gRPC is used.
+// RedirectGRPC redirects the log of gRPC, which otherwise writes to standard error. Call it before gRPC is used.
 func RedirectGRPC() {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, whereLibrariesLog{}))
 }
 
-// to is a logger in the configured format.
+// to returns a logger in the configured format.
 func (l *ServerLog) to(w io.Writer, level slog.Level) *slog.Logger {
 	if l.people != nil {
 		return slog.New(newPeopleHandler(w, *l.people, level))
@@ -84,7 +84,7 @@ func (l *ServerLog) to(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(logs.NewJSONHandler(w, level))
 }
 
-// Lost is the line in the place of lines that were lost.
+// Lost returns the line that replaces lost lines.
 func (l *ServerLog) Lost(lines int64) []byte {
 	var text bytes.Buffer
 	logger := l.to(&text, slog.LevelWarn) // whatever the configured level is
@@ -92,7 +92,7 @@ func (l *ServerLog) Lost(lines int64) []byte {
 	return text.Bytes()
 }
 
-// Reserve keeps room for the line of a change by the API.
+// Reserve reserves room for the line of a change by the API.
 func (l *ServerLog) Reserve() (line *slog.Logger, release func(), err error) {
 	place, err := l.writer.Reserve()
 	if err != nil {
@@ -101,14 +101,14 @@ func (l *ServerLog) Reserve() (line *slog.Logger, release func(), err error) {
 	return l.to(place, slog.LevelInfo), place.Release, nil
 }
 
-// flush waits until what was said is written, for a bounded time.
+// flush waits until all lines are written, for a bounded time.
 func (l *ServerLog) flush() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastLines)
 	defer cancel()
 	l.writer.Flush(ctx)
 }
 
-// close writes what waits, for a bounded time. There is no place to say that it failed.
+// close writes the remaining lines, for a bounded time.
 func (l *ServerLog) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastLines)
 	defer cancel()

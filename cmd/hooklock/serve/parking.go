@@ -16,7 +16,7 @@ import (
 	"hooklock/proxy/telemetry"
 )
 
-// openRequests opens where the requests of parked executions are kept.
+// openRequests opens the request store.
 func (s *Service) openRequests(context.Context) error {
 	o, err := wiring.ParkStore(s.config, s.Log.Logger)
 	if err != nil {
@@ -26,14 +26,14 @@ func (s *Service) openRequests(context.Context) error {
 		return cli.Misuse(fmt.Errorf("park_store: %w", err))
 	}
 	s.onStop("park store", func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, s.config.Etcd.RequestTimeout) // as whoever asked it has waited
+		ctx, cancel := context.WithTimeout(ctx, s.config.Etcd.RequestTimeout) // the timeout of the request has passed
 		defer cancel()
 		return s.requests.Close(ctx)
 	})
 	return nil
 }
 
-// carry runs what is parked, by this process and by those that are gone. It is stopped behind the door and before the ledger.
+// carry starts the worker that runs parked executions, also those of dead processes. It stops after the door and before the ledger.
 func (s *Service) carry() {
 	s.carrier = idem.NewCarrier(idem.CarrierOptions{
 		Guard: s.guard, Policy: s.handler.Policy, Running: func() int { return int(s.parkedRunning.Load()) },
@@ -59,16 +59,16 @@ func (s *Service) carry() {
 	}
 }
 
-// unrouted counts the accepted events, over all replicas, whose route this one does not have, by route.
+// unrouted counts the accepted events of all replicas whose route this replica does not have, by route.
 func (s *Service) unrouted() map[string]int {
 	names := s.routeNames.Load()
-	if names == nil { // it starts
+	if names == nil { // before the routes are loaded
 		return nil
 	}
 	return s.Store.ParkedRoutes(func(route string) bool { return !slices.Contains(*names, route) })
 }
 
-// unroutedEvents is how many they are.
+// unroutedEvents returns their number.
 func (s *Service) unroutedEvents() (n int) {
 	for _, events := range s.unrouted() {
 		n += events
@@ -76,7 +76,7 @@ func (s *Service) unroutedEvents() (n int) {
 	return n
 }
 
-// warnUnrouted logs which accepted events have no route any more, and returns it as a reload says it.
+// warnUnrouted logs accepted events without a route, and returns the warnings for a reload.
 func (s *Service) warnUnrouted() (said []string) {
 	counts := s.unrouted()
 	for _, route := range slices.Sorted(maps.Keys(counts)) {
@@ -86,7 +86,7 @@ func (s *Service) warnUnrouted() (said []string) {
 	return said
 }
 
-// dropRequest deletes what is kept outside of etcd of an execution that has ended. What it cannot delete, the sweeper does.
+// dropRequest deletes the stored request of an ended execution outside of etcd. The sweeper deletes what it cannot.
 func (s *Service) dropRequest(id idem.ExecutionID, bytes int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.requestTimeout)
 	defer cancel()
@@ -95,8 +95,7 @@ func (s *Service) dropRequest(id idem.ExecutionID, bytes int64) {
 	}
 }
 
-// requestStore is where requests are kept, whose failures are told. What is given up because its time is over, is one, too; what is called off, because the
-// service has answered meanwhile, is none.
+// requestStore is a request store that logs failures. A timeout is a failure; a cancelled call, because the service has answered meanwhile, is not.
 type requestStore struct {
 	*parked.Keeper
 	told func(operation string, id idem.ExecutionID, err error)
@@ -120,7 +119,7 @@ func (r requestStore) Fetch(ctx context.Context, id idem.ExecutionID, value []by
 	return request, err
 }
 
-// rekeep makes of what etcd has kept of a request what it keeps for the execution in which that runs again.
+// rekeep converts the reference to a stored request for the execution that runs it again.
 func (s *Service) rekeep(ctx context.Context, from, to idem.ExecutionID, value []byte) (again idem.Kept, err error) {
 	if again.Value, err = s.requests.Rekeep(ctx, from, to, value); err == nil {
 		again.Bytes, err = s.requests.Size(again.Value)
@@ -131,7 +130,7 @@ func (s *Service) rekeep(ctx context.Context, from, to idem.ExecutionID, value [
 	return again, err
 }
 
-// keptRequest reads the request of an execution of which etcd has kept that.
+// keptRequest reads the stored request of an execution.
 func (s *Service) keptRequest(ctx context.Context, id idem.ExecutionID, kept []byte) (head, body []byte, err error) {
 	r, err := s.requests.Fetch(ctx, id, kept)
 	if err != nil {
@@ -140,25 +139,25 @@ func (s *Service) keptRequest(ctx context.Context, id idem.ExecutionID, kept []b
 	return r.Head, r.Body, nil
 }
 
-// setLimits takes over how many slots limits have.
+// setLimits sets the slots of the limits.
 func (s *Service) setLimits(c *config.Config) {
 	limits := wiring.Limits(c)
 	s.limits.Store(&limits)
 }
 
-// limit is how many slots a limit has, as the last reload has it; 0 = there is none.
+// limit returns the slots of a limit, or 0 if there is no such limit.
 func (s *Service) limit(route string, slot idem.Slot) int {
 	return (*s.limits.Load())(route, slot)
 }
 
-// setParked takes over what may be parked.
+// setParked sets the limits of parked requests.
 func (s *Service) setParked(c *config.Config) {
 	s.parkedEvents.Store(int64(c.Limits.Parked.Events))
 	s.parkedBytes.Store(int64(c.Limits.Parked.Bytes))
 	s.parkedRunning.Store(int64(c.Limits.Parked.Running))
 }
 
-// parkLimits are what may be parked, as the last reload has it: nothing where what etcd takes ends with this process.
+// parkLimits returns the limits of parked requests: nothing if the data of etcd ends with this process.
 func (s *Service) parkLimits() idem.ParkLimits {
 	if s.embedded != nil && s.embedded.Space().Deleted {
 		return idem.ParkLimits{}

@@ -12,7 +12,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// peopleHandler writes lines for whoever looks at the terminal: the time of day, the level, the event, and its fields as slog's text has them.
+// peopleHandler writes lines for a terminal: the time of day, the level, the event, and its fields in slog's text format.
 type peopleHandler struct {
 	to     io.Writer
 	screen cli.Screen
@@ -20,7 +20,7 @@ type peopleHandler struct {
 	shared *peopleText
 }
 
-// peopleText is what a handler and those that were made of it write to.
+// peopleText is the output that derived handlers share.
 type peopleText struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -31,7 +31,7 @@ func newPeopleHandler(to io.Writer, screen cli.Screen, level slog.Level) *people
 	return &peopleHandler{to: to, screen: screen, shared: shared, fields: slog.NewTextHandler(&shared.text, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutHead})}
 }
 
-// withoutHead leaves out what stands before the fields.
+// withoutHead removes time, level and message.
 func withoutHead(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
 		return slog.Attr{}

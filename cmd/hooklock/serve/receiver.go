@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// receiver stands for the legacy service: it does something for every request that reaches it, and shows what it did. Nothing in it
-// knows of Hooklock.
+// receiver is a sample service: it acts on every request, and shows what it did. It knows nothing of Hooklock.
 type receiver struct {
 	mu     sync.Mutex
 	events []received
-	down   time.Time // until then it is out of order
+	down   time.Time // out of order until then
 	now    func() time.Time
 }
 
@@ -66,7 +65,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprintf(w, `{"charged":true,"receipt":%d}`+"\n", n)
 }
 
-// isDown reports whether it is out of order; span puts it there for so long from now on.
+// isDown reports whether it is out of order. A span puts it out of order for that time.
 func (r *receiver) isDown(span string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

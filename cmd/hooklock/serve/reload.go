@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// readPatience is how long a reload reads: where a file is on a disk or a network that hangs, nobody can say when that will be over.
+	// readPatience bounds the reading of a reload, because a disk or a network can hang.
 	readPatience = 10 * time.Second
-	// secondLook is when a configuration that could not be loaded is looked at again. What it names may come later than itself: in a pod, a Secret
-	// up to two minutes after the ConfigMap.
+	// secondLook is the delay before a configuration that could not be loaded is read again. What it names may come later: in a pod, a Secret up to two
+	// minutes after the ConfigMap.
 	secondLook = 10 * time.Second
 )
 
-// reloader takes over a changed configuration, or keeps the old one whole and says why. It belongs to the loop that takes signals.
+// reloader takes over a changed configuration, or keeps the old one and says why. Only the signal loop uses it.
 type reloader struct {
 	service *Service
 	env     *cli.Environment
@@ -32,39 +32,39 @@ type reloader struct {
 	watcher *config.Watcher
 	boss    *supervisor
 
-	read   chan reading      // what the reload that goes on has read; nil = none goes on
-	late   <-chan time.Time  // when it is given up
-	asked  chan reloadResult // who waits for it; nil = nobody
-	second bool              // it is a second look, of which nobody hears unless something comes of it
+	read   chan reading      // the result of the running reload; nil = none runs
+	late   <-chan time.Time  // when it times out
+	asked  chan reloadResult // the caller that waits for it; nil = none
+	second bool              // a second look, which is reported only if it succeeds
 
-	lacking []byte           // the text that could not be loaded; nil = the last one could
-	look    <-chan time.Time // when it is looked at again; nil = it is not
+	lacking []byte           // the text that could not be loaded; nil = the last one was
+	look    <-chan time.Time // when it is read again; nil = never
 }
 
-// reading is a configuration, or why there is none.
+// reading is a loaded configuration, or an error.
 type reading struct {
-	text   []byte // of the file; nil = it could not be read
+	text   []byte // of the file; nil = not read
 	loaded *config.Loaded
 	err    error
-	// localToken reads nothing: it is what admin.LocalToken said; nil = the process has that token, or needs none.
+	// localToken is the result of admin.LocalToken; nil = the process has that token, or needs none.
 	localToken func() (string, error)
 }
 
-// begin begins a reload. The watcher hears what was read: it may have seen another content, before or never.
+// begin starts a reload. The watcher is given the content, which it may not have seen.
 func (r *reloader) begin(asked chan reloadResult) {
 	r.boss.reloading()
 	r.asked = asked
 	r.start(r.watcher.Read)
 }
 
-// lookAgain begins a second look at what could not be loaded.
+// lookAgain starts a second look at a configuration that could not be loaded.
 func (r *reloader) lookAgain() {
 	r.second = true
 	r.start(func([]byte) {})
 }
 
-// start reads the file and those that it names. That is not the loop's work, and nobody waits for its end: where they hang, nothing ends it, and the process goes
-// on, and stops, as without.
+// start reads the file and the files that it names, in a goroutine of its own: if a disk hangs, the goroutine never ends, and the process goes on and
+// stops without it.
 func (r *reloader) start(heard func([]byte)) {
 	read := make(chan reading, 1)
 	r.read, r.late, r.look = read, time.After(readPatience), nil
@@ -72,7 +72,7 @@ func (r *reloader) start(heard func([]byte)) {
 	go func() {
 		text, err := os.ReadFile(r.path)
 		if err != nil {
-			text = nil // reading it once more says why
+			text = nil // the next read has the error
 		}
 		heard(text)
 		result := reading{text: text}
@@ -85,7 +85,7 @@ func (r *reloader) start(heard func([]byte)) {
 	}()
 }
 
-// giveUp ends a reload that reads for too long. There is no second look: each would leave another reading that hangs.
+// giveUp ends a reload that takes too long to read. There is no second look, which would leave another hanging read.
 func (r *reloader) giveUp() {
 	if r.second {
 		r.read, r.late, r.second, r.lacking = nil, nil, false, nil
@@ -95,12 +95,12 @@ func (r *reloader) giveUp() {
 		"Send SIGHUP when that is over", r.path, readPatience)})
 }
 
-// end takes over what was read.
+// end takes over the result of a read.
 func (r *reloader) end(read reading) {
 	second := r.second
 	r.read, r.late, r.second = nil, nil, false
 	if second {
-		if read.err != nil || !bytes.Equal(read.text, r.lacking) { // another text is the watcher's affair: somebody may just be writing it
+		if read.err != nil || !bytes.Equal(read.text, r.lacking) { // the watcher reloads another text, which may be half written
 			r.look = time.After(secondLook)
 			return
 		}
@@ -131,7 +131,7 @@ func (r *reloader) end(read reading) {
 	}
 }
 
-// lockedOtherwise are routes that this process had before, removed, and had with the other kind of lock: config.Changes says why that needs a restart.
+// lockedOtherwise returns routes that this process removed before and that had the other kind of lock: config.Changes says why that needs a restart.
 func (s *Service) lockedOtherwise(routes []config.Route) (restart []string) {
 	if s.perEvent == nil {
 		s.perEvent = map[string]bool{}
@@ -149,7 +149,7 @@ func (s *Service) lockedOtherwise(routes []config.Route) (restart []string) {
 	return restart
 }
 
-// takeOver puts a configuration in the place of the one before, or changes nothing.
+// takeOver replaces the configuration, or changes nothing.
 func (s *Service) takeOver(path string, read *reading) (changed []string, err error) {
 	loaded := read.loaded
 	if s.inForce.emptiedBy(loaded) {
@@ -173,7 +173,7 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 	}
 	s.api.SetAccess(s.access(loaded.Config))
 	if len(loaded.Config.Admin.Tokens) > 0 {
-		s.localToken = "" // whoever takes the tokens away may have taken its file away, too
+		s.localToken = "" // its file may have been removed, too
 	}
 	for _, w := range loaded.Warnings {
 		s.Log.Warn("config.warning", "problem", w.String())

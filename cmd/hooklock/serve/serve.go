@@ -52,10 +52,10 @@ A configuration that it cannot start with is exit code 78, so that a supervisor 
 	return cmd
 }
 
-// serve runs a service until a signal ends it. started is called when senders may come.
+// serve runs a service until a signal ends it. It calls started when deliveries are accepted.
 func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.Loaded, log *ServerLog, started func(*Service)) error {
-	// Each has a place of its own, because what finds none is lost: an end must not, behind reloads that wait for a start or for another reload.
-	// Of two reloads that wait, one is enough.
+	// Each signal has a channel of its own, because a signal without room is lost: an end must not be, behind pending reloads. One pending reload is
+	// enough.
 	ends, hangups, drains := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan os.Signal, 1)
 	for c, which := range map[chan os.Signal][]os.Signal{ends: {syscall.SIGTERM, syscall.SIGINT}, hangups: {syscall.SIGHUP}, drains: {syscall.SIGUSR1}} {
 		signal.Notify(c, which...)
@@ -115,11 +115,11 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 	}
 }
 
-// insistence is how long after the first signal one counts as a second. timeout(1) sends each to the program and then to its group, and wrappers hand on
-// what a terminal has sent to all: that is one request, and what runs is not to be cut off for it.
+// insistence is how long after the first signal another counts as a second. timeout(1) signals the program and then its group, and wrappers forward
+// what a terminal has sent to all: that is one request to stop, which must not cut off what runs.
 const insistence = time.Second
 
-// startOrDie starts, unless a second signal says to end at once. After a first one what was begun is finished, and ends has that signal again.
+// startOrDie starts, unless a second signal ends the process at once. After a first one it finishes, and puts the signal back to ends.
 func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, error) {
 	type outcome struct {
 		s   *Service
@@ -138,7 +138,7 @@ func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, 
 			if first != nil {
 				select {
 				case ends <- first:
-				default: // others say the same
+				default: // one is enough
 				}
 			}
 			return o.s, o.err
@@ -153,8 +153,8 @@ func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, 
 	}
 }
 
-// stopOrDie stops, unless a second signal says to end at once: then what still runs stays in the ledger as it is, and is buried as unknown
-// when the session has run out. since is when the first one came, the zero value: it ends for another reason.
+// stopOrDie stops, unless a second signal ends the process at once: then running executions stay in the ledger, and are reaped as unknown after the
+// session has expired. since is the time of the first signal, or zero if there was none.
 func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, boss *supervisor) error {
 	boss.stopping(s.patience())
 	done := make(chan error, 1)
@@ -174,19 +174,19 @@ func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, boss *superv
 	}
 }
 
-// patience is how long a supervisor should wait for the end: longer than stop takes.
+// patience is how long a supervisor should wait for the end of the process: longer than a stop takes.
 func (s *Service) patience() time.Duration {
 	return s.config.ShutdownDelay + s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 10*time.Second
 }
 
-// watch tells that the configuration file has changed. Where the system has no watch left, which is a matter of all that runs on the machine,
-// deliveries go on without, and reloads by whoever asks for one. What is no file is not watched: a pipe has nothing more to say, and would be taken for an emptied file.
+// watch returns a watcher of the configuration file. If the system has no watch left, which depends on all processes of the machine, the service runs
+// without, and reloads on request alone. Only a regular file is watched: a pipe would look like an emptied file.
 func (s *Service) watch(path string, text []byte) (*config.Watcher, <-chan struct{}, func()) {
 	changed := make(chan struct{})
 	done := make(chan struct{})
 	w := config.NewWatcher(path, text, func(_ []byte, err error) {
 		if err != nil {
-			return // the file is away for a moment, as it is while a ConfigMap is swapped
+			return // the file is missing for a moment while a ConfigMap is swapped
 		}
 		select {
 		case changed <- struct{}{}:

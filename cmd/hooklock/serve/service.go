@@ -27,13 +27,13 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// Service is a running Hooklock: start makes it, stop ends it.
+// Service is a running Hooklock. Start makes it, Stop ends it.
 type Service struct {
 	Log *ServerLog
-	// config is replaced by a reload, while deliveries run: whoever runs beside the loop that takes signals may not look at it.
+	// config is replaced by a reload, while deliveries run: only the signal loop may read it.
 	config *config.Config
 
-	embedded  *embedded.Server // nil where etcd.endpoints are given
+	embedded  *embedded.Server // nil if etcd.endpoints are configured
 	Store     *etcdlock.Store
 	guard     *idem.Guard
 	handler   *proxy.Handler
@@ -44,18 +44,18 @@ type Service struct {
 	telemetry *telemetry.Telemetry
 	report    *report.Tally
 
-	// base is the life of executions, and of deliveries that pass through.
+	// base is the context of executions, and of deliveries that pass through.
 	base     context.Context
 	stopBase context.CancelCauseFunc
 
-	given net.Listener // by whoever started the process; nil: none
-	door  net.Listener // where senders come in
+	given net.Listener // by the supervisor; nil: none
+	door  net.Listener // the listener for senders
 	admin net.Listener
 	api   *admin.API
-	// localToken is the generated token of the API; "" where tokens are configured, or where it cannot be kept.
+	// localToken is the generated token of the API; "" if tokens are configured, or if it cannot be stored.
 	localToken string
 
-	// What people see of the process: who it is, and what it has seen.
+	// What people see of the process: its name, and what it has seen.
 	replica, upstreamURL string
 	startedAt            time.Time
 	ttl                  time.Duration
@@ -65,11 +65,11 @@ type Service struct {
 	contacts             *contacts
 	session              sessionNote
 	reloads              chan reloadRequest
-	rules                atomic.Pointer[[]client.RouteRules] // what people are told of the routes; nil before they are loaded
+	rules                atomic.Pointer[[]client.RouteRules] // the description of the routes; nil before they are loaded
 	routeNames           atomic.Pointer[[]string]            // of its routes, and former ones
 	perEvent             map[string]bool                     // by route: its lock covers the event alone; for reloads, one at a time
 
-	live     chan struct{} // closed when the first session is there
+	live     chan struct{} // closed when the first session is open
 	opened   sync.Once
 	routing  atomic.Bool // routes are loaded and the door is open
 	draining atomic.Bool
@@ -82,8 +82,8 @@ type Service struct {
 	limits                                   atomic.Pointer[func(string, idem.Slot) int] // as the last reload has them
 	parkedEvents, parkedBytes, parkedRunning atomic.Int64
 	serving                                  sync.WaitGroup
-	failed                                   chan error // a listener that ended by itself
-	closers                                  []closer   // in the order of starting; stop runs them backwards
+	failed                                   chan error // the error of a listener
+	closers                                  []closer   // in the order of starting; Stop runs them backwards
 }
 
 type closer struct {
@@ -91,7 +91,7 @@ type closer struct {
 	close func(context.Context) error
 }
 
-// Start opens everything, or nothing. path names the file that loaded was read from. door is where senders come in; nil: it opens listen.address.
+// Start opens everything, or nothing. path names the file of loaded. door is the listener for senders; nil: Start opens the one of the configuration.
 func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerLog, door net.Listener) (*Service, error) {
 	c, files := loaded.Config, openFiles()
 	if err := enough(files); err != nil {
@@ -107,7 +107,7 @@ func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerL
 		log.Warn("config.warning", "problem", s.bounds.Warning)
 	}
 	if door != nil {
-		s.onStop("given socket", func(context.Context) error { _ = door.Close(); return nil }) // where the start ends before it is used
+		s.onStop("given socket", func(context.Context) error { _ = door.Close(); return nil }) // if the start fails before it is used
 	}
 	s.maxWaiting.Store(int64(c.Limits.Waiting))
 	s.setParked(c)
@@ -146,7 +146,7 @@ func (s *Service) openTelemetry(ctx context.Context) error {
 	s.onStop("telemetry", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, min(s.config.ShutdownTimeout/telemetryShare, telemetryMost))
 		defer cancel()
-		if err := s.telemetry.Close(ctx); err != nil { // nothing that anybody waits for
+		if err := s.telemetry.Close(ctx); err != nil { // not worth a failure
 			s.Log.Warn("telemetry.lost", "error", err.Error())
 		}
 		return nil
@@ -160,7 +160,7 @@ const (
 	telemetryMost  = 5 * time.Second
 )
 
-// openStore opens the ledger, with the embedded etcd under it where none is configured.
+// openStore opens the ledger, with the embedded etcd if no endpoints are configured.
 func (s *Service) openStore(context.Context) error {
 	o, err := wiring.StoreOptions(s.config, s.Log.Logger)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Service) openStore(context.Context) error {
 		s.onStop("embedded etcd", func(context.Context) error { return s.embedded.Close() })
 		s.sayFound(eo.Dir)
 		o.Client = s.embedded.Client()
-		o.Alone = true // whoever was here before is dead, and its locks need not wait for its session to run out
+		o.Alone = true // the process before is dead, and its locks need not wait until its session expires
 	}
 	cache := idem.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
@@ -201,7 +201,7 @@ func (s *Service) openStore(context.Context) error {
 	}
 	s.onStop("store", func(ctx context.Context) error {
 		end, _ := ctx.Deadline()
-		ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)-etcdlock.LastWords, time.Second)) // so that it says itself who does not answer
+		ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)-etcdlock.LastWords, time.Second)) // so that its own error names what does not answer
 		defer cancel()
 		return s.Store.Close(ctx)
 	})
@@ -214,7 +214,7 @@ func (s *Service) openStore(context.Context) error {
 	})
 }
 
-// sayFound tells of a start without records, because nothing else would tell whoever thinks that they are there.
+// sayFound logs a start without records, because nothing else would show that they are missing.
 func (s *Service) sayFound(dir string) {
 	switch s.embedded.Found() {
 	case embedded.Nothing:
@@ -226,7 +226,7 @@ func (s *Service) sayFound(dir string) {
 	}
 }
 
-// openProxy opens the way from the senders to the upstream.
+// openProxy opens the proxy from the senders to the upstream.
 func (s *Service) openProxy(ctx context.Context) error {
 	rules, err := wiring.NewRules(s.config)
 	if err != nil {
@@ -289,16 +289,16 @@ func (s *Service) openProxy(ctx context.Context) error {
 	return nil
 }
 
-// reuseEnded tells once what a connection to the upstream did instead of staying silent.
+// reuseEnded logs once what a connection to the upstream did instead of staying silent.
 func (s *Service) reuseEnded(why string) {
 	s.Log.Warn("upstream.reuse_ended", "reason", "behind a body and an empty line, the service "+why,
 		"advice", "each delivery opens a new connection from now on, as with upstream.reuse_after_body: false; where the service reads each body and "+
 			"refuses empty lines alone, say true: hooklock doctor --upstream PATH finds out")
 }
 
-// awaitSession waits for the first session: a delivery that comes before would be refused, and it is here in a moment. Connections wait in
-// the socket, for as long as a decision may take. In a given one they wait as long as a supervisor does, or are taken by the process that has
-// it, too. It is false when the process ends before.
+// awaitSession waits for the first session, because a delivery before it would be refused. Connections wait in the socket, for as long as a decision
+// may take. In a given socket they wait as long as the supervisor does, or are accepted by another process that has it. It returns false if the process
+// ends first.
 func (s *Service) awaitSession() bool {
 	patience := s.requestTimeout
 	if s.given != nil {
@@ -315,7 +315,7 @@ func (s *Service) awaitSession() bool {
 	return true
 }
 
-// sweepIdle closes connections to the upstream that nobody has used for a while: the pool itself looks only when it is used.
+// sweepIdle closes idle connections to the upstream: the pool itself checks only when it is used.
 func (s *Service) sweepIdle(pools ...*wire.Upstream) {
 	over := make(chan struct{})
 	s.onStop("idle connections", func(context.Context) error { close(over); return nil })
@@ -335,7 +335,7 @@ func (s *Service) sweepIdle(pools ...*wire.Upstream) {
 	})
 }
 
-// setMemory bounds what bodies may take, from now on.
+// setMemory sets the limit of the memory of bodies.
 func (s *Service) setMemory(l *config.Limits) {
 	s.budget.SetLimit(wiring.BodyMemory(l, s.memory))
 	if least := int64(l.LeastMemory()); s.budget.Limit() < least {
@@ -344,7 +344,7 @@ func (s *Service) setMemory(l *config.Limits) {
 	}
 }
 
-// keepMemory watches over what bodies take.
+// keepMemory starts the watch over the memory of bodies.
 func (s *Service) keepMemory() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.onStop("memory", func(context.Context) error { cancel(); return nil })
@@ -352,7 +352,7 @@ func (s *Service) keepMemory() {
 	s.serving.Go(func() { keeper.Run(ctx) })
 }
 
-// serve runs a listener; stop waits for its end.
+// serve runs a listener. Stop waits for its end.
 func (s *Service) serve(run func() error) {
 	s.serving.Go(func() {
 		if err := run(); err != nil {
@@ -361,7 +361,7 @@ func (s *Service) serve(run func() error) {
 	})
 }
 
-// ready says why deliveries should not come here now, or nil.
+// ready returns why this process should get no deliveries now, or nil.
 func (s *Service) ready() error {
 	if s.draining.Load() {
 		return errors.New("shutting down")
@@ -386,8 +386,7 @@ func (s *Service) sendElsewhere() {
 	}
 }
 
-// drain takes no more deliveries and lets those that run end, for shutdown_timeout. What does not end by then is told to stop, and
-// recorded as unknown.
+// drain takes no more deliveries and lets the running ones end, for shutdown_timeout. Then it cancels the rest, which are recorded as unknown.
 func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.Context) error }) error {
 	timed, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
 	defer cancel()
@@ -401,12 +400,12 @@ func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.
 	defer cancel()
 	err = errors.Join(server.Shutdown(rest), s.handler.Wait(rest))
 	if n, _ := s.Store.Active(); n == 0 {
-		return nil // what is left are senders in the middle of a request: nothing of it has run
+		return nil // only requests that have not been read completely are left
 	}
 	return err
 }
 
-// Stop ends everything, in the order that loses nothing: the door first, the store last.
+// Stop ends everything, in the order that loses nothing: the listener first, the store last.
 func (s *Service) Stop() error {
 	s.sendElsewhere()
 	if s.door != nil && s.config.ShutdownDelay > 0 {
@@ -430,11 +429,10 @@ func (s *Service) Stop() error {
 	return errors.Join(errs...)
 }
 
-// lastMoment is what a closer has to end in when its context has ended.
+// lastMoment is how long a closer may take after the end of its context.
 const lastMoment = 500 * time.Millisecond
 
-// stop calls close and waits for its end, but not for one that does not come: the kernel holds who asks a disk that hangs, and nothing ends that but the end of
-// the process, or the disk.
+// stop calls close and waits for its end, for a bounded time: a call to a disk that hangs may never return.
 func (c closer) stop(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- c.close(ctx) }()

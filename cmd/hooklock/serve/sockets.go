@@ -9,8 +9,8 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 )
 
-// givenDoor is the listener that whoever started this process has opened for it, by sd_listen_fds(3); nil where there is none. Connections
-// wait in it while no process takes them, and several processes may have it at one time: a connection goes to one of them.
+// givenDoor returns the listener that the supervisor has opened, by sd_listen_fds(3), or nil. Connections wait in it while no process accepts, and
+// several processes may have it at one time: each connection goes to one of them.
 func givenDoor() (net.Listener, error) {
 	files := activation.Files(true)
 	defer func() {
@@ -29,7 +29,7 @@ func givenDoor() (net.Listener, error) {
 		return nil, cli.Misuse(fmt.Errorf("socket of LISTEN_FDS: %w; give hooklock a socket that listens (ListenStream= of a systemd socket)", err))
 	}
 	if path, is := ln.(*net.UnixListener); is {
-		path.SetUnlinkOnClose(false) // it belongs to who made it, and another process may have it, too
+		path.SetUnlinkOnClose(false) // the supervisor owns it, and another process may have it, too
 	}
 	return ln, nil
 }

@@ -23,7 +23,7 @@ import (
 	"hooklock/proxy"
 )
 
-// inForce is what is known of the configuration: which one is in force, and which one was refused. It is safe for concurrent use.
+// inForce holds the configuration in force and the latest refusal. It is safe for concurrent use.
 type inForce struct {
 	file string // as the user named it
 
@@ -35,7 +35,7 @@ type inForce struct {
 	refusal time.Time // zero: none was
 }
 
-// take notes a configuration that is in force from now on.
+// take sets the configuration in force.
 func (f *inForce) take(loaded *config.Loaded) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,14 +49,14 @@ func (f *inForce) emptiedBy(loaded *config.Loaded) bool {
 	return len(bytes.TrimSpace(loaded.File)) == 0 && len(bytes.TrimSpace(f.loaded.File)) > 0
 }
 
-// refuse notes one that is not.
+// refuse sets the latest refusal.
 func (f *inForce) refuse(problems []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stale, f.refused, f.refusal = true, problems, time.Now()
 }
 
-// hash is that of the file, as sha256sum prints it. The caller holds mu.
+// hash returns the hash of the file, as sha256sum prints it. The caller holds mu.
 func (f *inForce) hash() string {
 	sum := sha256.Sum256(f.loaded.File)
 	return hex.EncodeToString(sum[:])
@@ -72,7 +72,7 @@ func (f *inForce) status() client.ConfigStatus {
 	return s
 }
 
-// whyStale is "" where the file as it was last read is in force. It has nothing of what is in the file: whoever asks for health needs no token.
+// whyStale returns "" if the file as last read is in force. It quotes nothing of the file, because health needs no token.
 func (f *inForce) whyStale() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +82,7 @@ func (f *inForce) whyStale() string {
 	return "the changed file was refused at " + f.refusal.UTC().Format(time.RFC3339) + ", and an older one is in force; hooklock status says why"
 }
 
-// problemsOf takes an error of a configuration apart.
+// problemsOf returns the problems of a configuration error.
 func problemsOf(err error) []string {
 	var problems []string
 	for line := range strings.Lines(err.Error()) {
@@ -91,7 +91,7 @@ func problemsOf(err error) []string {
 	return problems
 }
 
-// contacts are whom this process asks, as its requests saw them.
+// contacts holds the state of etcd and the upstream, as requests of this process saw it.
 type contacts struct {
 	upstream report.Contact
 	embedded report.Contact
@@ -106,14 +106,14 @@ func newContacts(endpoints []string) *contacts {
 	return c
 }
 
-// operation notes a request to etcd.
+// operation records a request to etcd.
 func (c *contacts) operation(op link.Operation) {
 	member := &c.embedded
 	if op.Host != "" {
 		member = c.members[net.JoinHostPort(op.Host, op.Port)]
 	}
 	switch {
-	case member == nil, op.Code == link.CodeCancelled: // which is our own doing
+	case member == nil, op.Code == link.CodeCancelled: // by this process
 	case op.Code == "", op.Code == link.CodeNotFound:
 		member.Answer(time.Now())
 	default:
@@ -121,10 +121,10 @@ func (c *contacts) operation(op link.Operation) {
 	}
 }
 
-// called notes a call of the upstream.
+// called records a call of the upstream.
 func (c *contacts) called(r *proxy.Report) {
 	switch {
-	case r.UpstreamFrom.IsZero(), r.Decision == idem.DecisionAborted, r.Decision == idem.DecisionLockLost: // there was none, or we ended it
+	case r.UpstreamFrom.IsZero(), r.Decision == idem.DecisionAborted, r.Decision == idem.DecisionLockLost: // there was none, or this process ended it
 	case r.UpstreamStatus != 0:
 		c.upstream.Answer(time.Now())
 	case r.Err != nil:
@@ -159,7 +159,7 @@ func contactView(address string, c *report.Contact) client.Contact {
 	return v
 }
 
-// sessionNote is the session as it was told of last.
+// sessionNote is the last known state of the session.
 type sessionNote struct {
 	mu   sync.Mutex
 	name string
@@ -185,7 +185,7 @@ func (n *sessionNote) status(s *Service) client.SessionStatus {
 	return v
 }
 
-// reuse is how connections to the upstream are used again; the zero value before there is an upstream.
+// reuse returns how connections to the upstream are used again, or the zero value before there is an upstream.
 func (s *Service) reuse() client.UpstreamReuse {
 	upstream := s.upstream.Load()
 	if upstream == nil {
@@ -255,7 +255,7 @@ func (s *Service) Routes() []client.RouteRules {
 	all := slices.Clone(*rules)
 	for _, h := range s.report.Health() {
 		i := slices.IndexFunc(all, func(r client.RouteRules) bool { return r.Route == h.Route })
-		if i < 0 || all[i].Sender == nil || len(h.Limits) == 0 { // a reload may be just between the two
+		if i < 0 || all[i].Sender == nil || len(h.Limits) == 0 { // a reload may come between the two
 			continue
 		}
 		sender := *all[i].Sender
@@ -278,7 +278,7 @@ func (s *Service) Config(origin bool) (client.RunningConfig, error) {
 	return client.RunningConfig{File: s.inForce.file, SHA256: s.inForce.hash(), LoadedAt: client.Time{Time: s.inForce.at}, YAML: text.String()}, nil
 }
 
-// reloadRequest is somebody who asks for a reload and waits for what comes of it.
+// reloadRequest is a request for a reload that waits for the result.
 type reloadRequest struct{ done chan reloadResult }
 
 type reloadResult struct {
@@ -286,7 +286,7 @@ type reloadResult struct {
 	err     error // why it was refused
 }
 
-// Reload implements admin.Process. The reload itself is made by the loop that takes signals, so that there is one at a time.
+// Reload implements admin.Process. The signal loop makes the reload, so that there is one at a time.
 func (s *Service) Reload(ctx context.Context) (client.Reloaded, []string, error) {
 	request := reloadRequest{make(chan reloadResult, 1)}
 	select {

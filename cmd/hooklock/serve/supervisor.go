@@ -12,20 +12,20 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// startPatience is how long a supervisor waits for the first session before it hears that the start is over. Without etcd there is none,
-// and a restart would not bring one: deliveries get 503 meanwhile, and unmatched paths pass through.
+// startPatience is how long the start waits for the first session before it reports ready. Without etcd there is none, and a restart would not help:
+// deliveries get 503 meanwhile, and unmatched paths pass through.
 const startPatience = 10 * time.Second
 
-// supervisor tells systemd how this process is doing, in the words of sd_notify(3): ready, reloading, stopping, and the watchdog's
-// sign of life. One that was not asked to speak says nothing. It has one user at a time.
+// supervisor reports the state of this process to systemd by sd_notify(3): ready, reloading, stopping, and the watchdog's keep-alive. Without a socket
+// it does nothing. It is not safe for concurrent use.
 type supervisor struct {
 	log      *slog.Logger
-	socket   *net.UnixAddr // nil: nobody listens
+	socket   *net.UnixAddr // nil: there is none
 	isReady  bool
 	patience *time.Timer
 	ticker   *time.Ticker
 
-	// Late is when READY is said without a session; Beat is when to call alive. Beat is nil where no watchdog watches.
+	// Late is when READY is sent without a session; Beat is when to call alive. Beat is nil without a watchdog.
 	Late <-chan time.Time
 	Beat <-chan time.Time
 }
@@ -54,7 +54,7 @@ func (s *supervisor) close() {
 	}
 }
 
-// ready says that the start is over. It is said once more, with another status, when a session comes after all.
+// ready reports the end of the start. It is called again, with another status, when a session opens later.
 func (s *supervisor) ready(status string) {
 	s.isReady = true
 	s.Late = nil
@@ -75,7 +75,7 @@ func (s *supervisor) reloaded(taken bool) {
 	if !taken {
 		status = "STATUS=serving with the old configuration; the changed one was refused, see the log"
 	}
-	if !s.isReady { // it says nothing about the start
+	if !s.isReady { // the start is not over
 		s.tell(status)
 		return
 	}
@@ -88,11 +88,10 @@ func (s *supervisor) stopping(within time.Duration) {
 	s.tell(daemon.SdNotifyStopping, "STATUS=waiting for running deliveries", "EXTEND_TIMEOUT_USEC="+strconv.FormatInt(within.Microseconds(), 10))
 }
 
-// alive is the watchdog's sign of life.
+// alive sends the watchdog's keep-alive.
 func (s *supervisor) alive() { s.tell(daemon.SdNotifyWatchdog) }
 
-// tell sends one datagram. Nobody may be there to hear it: that is worth a line in the log, and nothing else. daemon.SdNotify would wait
-// without an end for a systemd that hangs, and signals would wait with it.
+// tell sends one datagram. A failure is logged and has no other effect. daemon.SdNotify would block on a systemd that hangs, and signals with it.
 func (s *supervisor) tell(lines ...string) {
 	if s.socket == nil {
 		return

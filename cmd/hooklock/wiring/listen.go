@@ -12,11 +12,11 @@ import (
 	"hooklock/config"
 )
 
-// socketMode lets the owner and the group connect: who else may is said by the folder that the socket is in.
+// socketMode lets the owner and the group connect. The folder of the socket restricts it further.
 const socketMode = 0o660
 
-// Listen opens a listener at host:port or unix:///path; its errors say which setting to change. An address that somebody else has, or that is
-// not there yet, is no mistake of the configuration: it may be free the next time.
+// Listen opens a listener at host:port or unix:///path. Its errors say which setting to change. An address that is in use or does not exist yet is no
+// mistake of the configuration: it may be free the next time.
 func Listen(ctx context.Context, setting, address string) (net.Listener, error) {
 	ln, err := listen(ctx, address)
 	if err == nil {
@@ -56,7 +56,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return ln, nil
 }
 
-// removeDead removes a socket that a process left behind which was killed: at another that listens, or a file of somebody, it stays.
+// removeDead removes a socket of a killed process. It keeps a socket that is in use, and any other file.
 func removeDead(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode().Type() != os.ModeSocket {

@@ -10,7 +10,7 @@ import (
 	"hooklock/proxy/sender"
 )
 
-// parkPolicy is nil where the route parks nothing.
+// parkPolicy returns nil if the route parks nothing.
 func parkPolicy(c *config.Park) *idem.ParkPolicy {
 	if !c.Enabled {
 		return nil
@@ -36,7 +36,7 @@ func parkPolicy(c *config.Park) *idem.ParkPolicy {
 	return p
 }
 
-// checkPark judges a route's park by what is known of its sender.
+// checkPark checks a route's park against what is known of its sender.
 func checkPark(r *config.Route, preset *sender.Preset) (problems config.Problems) {
 	if !r.Park.Enabled {
 		return nil

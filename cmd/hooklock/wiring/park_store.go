@@ -8,8 +8,8 @@ import (
 	"hooklock/proxy/parked"
 )
 
-// ParkOptions say where the bytes of parked requests are kept, with the keys that Keeper.Reload takes over. They read no file: the certificates of S3 are
-// ParkStore's.
+// ParkOptions returns where the bytes of parked requests are stored, with the keys that Keeper.Reload takes over. It reads no certificates of S3, which
+// ParkStore does.
 func ParkOptions(c *config.Config) parked.Options {
 	p := &c.ParkStore
 	o := parked.Options{Inline: int(p.Inline), Dir: c.RequestsDir(), Keys: p.Keys.Reveal()}
@@ -22,7 +22,7 @@ func ParkOptions(c *config.Config) parked.Options {
 	return o
 }
 
-// ParkStore is what parked.Open takes. log is ClientTLS's.
+// ParkStore returns the argument of parked.Open. log is as for ClientTLS.
 func ParkStore(c *config.Config, log *slog.Logger) (parked.Options, error) {
 	o := ParkOptions(c)
 	if o.S3 == nil || !strings.HasPrefix(o.S3.Endpoint, "https:") {
@@ -33,7 +33,7 @@ func ParkStore(c *config.Config, log *slog.Logger) (parked.Options, error) {
 	return o, err
 }
 
-// checkKeys judges a key file.
+// checkKeys checks a key file.
 func checkKeys(text string) error {
 	_, err := parked.ParseKeys(text)
 	return err

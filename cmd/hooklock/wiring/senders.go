@@ -12,7 +12,7 @@ import (
 	"hooklock/proxy/sender"
 )
 
-// knownSenders is what proxy/sender knows, as the configuration wants it.
+// knownSenders returns what proxy/sender knows, as the configuration needs it.
 func knownSenders() config.Senders {
 	known := func(words []sender.Word) []config.Known {
 		all := make([]config.Known, len(words))
@@ -24,7 +24,7 @@ func knownSenders() config.Senders {
 	return config.Senders{Presets: known(sender.PresetWords()), Schemes: known(sender.SchemeWords())}
 }
 
-// signatureConfig is a route's verify in the sender's words.
+// signatureConfig converts a route's verify for package sender.
 func signatureConfig(v *config.Verify) sender.Config {
 	return sender.Config{
 		Scheme: v.Scheme, Secrets: revealed(v.Secrets), PublicKeys: revealed(v.PublicKeys), PublicURL: v.PublicURL, WebhookID: v.WebhookID,
@@ -33,7 +33,7 @@ func signatureConfig(v *config.Verify) sender.Config {
 	}
 }
 
-// handshakeRule is a route's handshake in the sender's words.
+// handshakeRule converts a route's handshake for package sender.
 func handshakeRule(h *config.Handshake) sender.HandshakeRule {
 	return sender.HandshakeRule{
 		Method: h.Method, When: h.When, Unsigned: h.Unsigned, TokenAt: h.TokenAt, Token: []byte(h.Token.Reveal()), Answer: h.Answer, ContentType: h.ContentType,
@@ -49,7 +49,7 @@ func revealed(secrets []config.Secret) [][]byte {
 	return texts
 }
 
-// presetOf is the route's preset, nil without one.
+// presetOf returns the route's preset, or nil.
 func presetOf(r *config.Route) *sender.Preset {
 	p, _ := sender.Lookup(r.Preset)
 	return p
@@ -81,13 +81,13 @@ func newVerification(r *config.Route) (proxy.Verification, error) {
 	return verification, nil
 }
 
-// leftOpen is what whoever captured a delivery of r could change in it.
+// leftOpen returns what a signature of r does not cover, so that a captured delivery could be changed.
 func leftOpen(r *config.Route) naming.Open {
 	covers := sender.Covers(signatureConfig(&r.Verify))
 	return covers.Open()
 }
 
-// secretMissing accepts nothing. It stands where validate and explain run without the secrets that serve insists on.
+// secretMissing accepts nothing. validate and explain use it without the secrets that serve requires.
 type secretMissing struct{ scheme string }
 
 // Verify implements sender.Verifier.
@@ -95,7 +95,7 @@ func (s secretMissing) Verify(*sender.Delivery, time.Time) error {
 	return &sender.SignatureError{Scheme: s.scheme, Reason: sender.Missing, Part: "secret", Detail: "a secret or key of this route could not be read here, so that no signature can be checked"}
 }
 
-// checkRoute asks what is known of senders.
+// checkRoute checks a route against what is known of senders.
 func checkRoute(c *config.Config, r *config.Route) (problems, warnings config.Problems) {
 	u := sender.Usage{
 		Preset: presetOf(r), Signature: signatureConfig(&r.Verify), Readable: r.Verify.Complete() && r.Handshake.Complete(), Handshake: handshakeRule(&r.Handshake),

@@ -15,8 +15,8 @@ import (
 	"hooklock/config"
 )
 
-// ClientTLS says how a server is verified, and who we are to it. setting names it in an error. log hears of a certificate that was renewed, or that
-// cannot be; nil: nobody does.
+// ClientTLS returns how a server is verified, and the client certificate for it. setting names it in an error. log gets a line if a certificate was
+// renewed, or could not be; it may be nil.
 func ClientTLS(setting string, c *config.ClientTLS, log *slog.Logger) (*tls.Config, error) {
 	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
 	var err error
@@ -37,7 +37,7 @@ func ClientTLS(setting string, c *config.ClientTLS, log *slog.Logger) (*tls.Conf
 	return t, nil
 }
 
-// ServerTLS is nil where no certificate is configured. setting and log are as for ClientTLS.
+// ServerTLS returns nil if no certificate is configured. setting and log are as for ClientTLS.
 func ServerTLS(setting string, c *config.ServerTLS, log *slog.Logger) (*tls.Config, error) {
 	if c.CertFile == "" {
 		return nil, nil //nolint:nilnil // no certificate, no TLS
@@ -49,7 +49,7 @@ func ServerTLS(setting string, c *config.ServerTLS, log *slog.Logger) (*tls.Conf
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.toClient}, nil
 }
 
-// AdminTLS is nil where no certificate is configured. log is ClientTLS's.
+// AdminTLS returns nil if no certificate is configured. log is as for ClientTLS.
 func AdminTLS(c *config.AdminTLS, log *slog.Logger) (*tls.Config, error) {
 	t, err := ServerTLS("admin.tls", &config.ServerTLS{CertFile: c.CertFile, KeyFile: c.KeyFile}, log)
 	if err != nil || t == nil || c.ClientCAFile == "" {
@@ -74,8 +74,8 @@ func authorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// keyPair is a certificate of ours and its key. Whoever issues them renews the files under a process that runs, so they are read again when somebody
-// has to be shown the certificate. As long as they cannot be, or do not fit each other, the one before is shown.
+// keyPair is a certificate of Hooklock and its key. The files are renewed while the process runs, so a handshake reads them again. While they cannot be
+// read, or do not fit each other, the one before is used.
 type keyPair struct {
 	setting, certFile, keyFile string
 	log                        *slog.Logger
@@ -85,13 +85,13 @@ type keyPair struct {
 	cert    *tls.Certificate
 	looked  time.Time
 	looking bool
-	refused string // what was last said of files that are of no use; "" = they are
+	refused string // the last error of the files; "" = none
 }
 
 const (
-	// lookAgain is for how long what was read is not read again.
+	// lookAgain is the least time between two reads.
 	lookAgain = time.Second
-	// lookPatience is for how long a handshake waits for a disk.
+	// lookPatience is how long a handshake waits for a disk.
 	lookPatience = time.Second
 )
 
@@ -119,7 +119,7 @@ func (p *keyPair) toServer(asked *tls.CertificateRequestInfo) (*tls.Certificate,
 	return cert, nil
 }
 
-// current is what the files say. Nobody waits for the end of a look on a disk that hangs: nothing ends it, and the handshake goes on with what is known.
+// current returns the certificate of the files. If the disk hangs, the handshake goes on with the one that is known.
 func (p *keyPair) current() *tls.Certificate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +156,7 @@ func (p *keyPair) look() {
 	}
 }
 
-// take reports whether the certificate is another one, or files are of use again.
+// take reports whether the certificate has changed, or the files are valid again.
 func (p *keyPair) take(cert *tls.Certificate) (news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

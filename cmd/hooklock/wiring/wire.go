@@ -29,7 +29,7 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// Load reads the configuration and judges what needs to know senders.
+// Load reads the configuration and checks it against what is known of senders.
 func Load(e *cli.Environment, path string, text []byte, needFiles bool) (*config.Loaded, error) {
 	loaded, err := config.Load(config.Source{
 		Path: path, Bytes: text, Env: e.Env, NeedFiles: needFiles,
@@ -41,8 +41,7 @@ func Load(e *cli.Environment, path string, text []byte, needFiles bool) (*config
 	return loaded, nil
 }
 
-// Check makes what serve would make of a configuration, and says why it cannot. files are the certificates that it names: whether they are
-// looked at.
+// Check builds what serve would build of a configuration, and returns the error. files says whether it reads the certificates.
 func Check(c *config.Config, files bool) error {
 	_, err := NewRules(c)
 	if err != nil || !files {
@@ -56,7 +55,7 @@ func Check(c *config.Config, files bool) error {
 	return errors.Join(upstream, store, door, admin, requests)
 }
 
-// NewRules makes what a reload replaces.
+// NewRules builds what a reload replaces.
 func NewRules(c *config.Config) (*proxy.Rules, error) {
 	rules := &proxy.Rules{
 		Table: proxy.Table{RejectUnmatched: c.Unmatched == config.UnmatchedReject},
@@ -87,7 +86,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: c.OnMissingEventID, Open: leftOpen(c), Uses: c.Uses,
 		PerRequest: c.Idempotency.OnMismatch == idem.MismatchExecute,
 	}
-	if !c.Idempotency.Enabled { // every delivery is its own event: what the sender calls it is not asked
+	if !c.Idempotency.Enabled { // every delivery is its own event: its ID is not read
 		spec.EventID, spec.Missing = "", naming.MissingPayload
 	}
 	preset := presetOf(c)
@@ -148,7 +147,7 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 	return p
 }
 
-// orderPolicy is nil where nobody looks at the order of events; otherwise spec says what it is read from.
+// orderPolicy returns nil if the route has no order; otherwise spec says what it is read from.
 func orderPolicy(c *config.Route, preset *sender.Preset, spec *naming.KeySpec) *idem.OrderPolicy {
 	if !c.Order.Asked() {
 		return nil
@@ -160,7 +159,7 @@ func orderPolicy(c *config.Route, preset *sender.Preset, spec *naming.KeySpec) *
 	return &idem.OrderPolicy{OnStale: c.Order.OnStale, By: spec.OrderBy}
 }
 
-// Limits says how many slots the limits of c have; see etcdlock.Options.
+// Limits returns how many slots the limits of c have; see etcdlock.Options.
 func Limits(c *config.Config) func(route string, slot idem.Slot) int {
 	shared := maps.Clone(c.Limits.Shared)
 	own := map[string]int{}
@@ -177,7 +176,7 @@ func Limits(c *config.Config) func(route string, slot idem.Slot) int {
 	}
 }
 
-// onMismatch: that a replay is unsigned is for people to know.
+// onMismatch converts the setting. Whether a replay is unsigned matters to people alone.
 func onMismatch(c idem.OnMismatch) idem.OnMismatch {
 	if c == idem.MismatchReplayUnsigned {
 		return idem.MismatchReplay
@@ -192,7 +191,7 @@ const tlsSessions = 64
 // docs/limits.md names but gunicorn's 2 s; a connection that the upstream closed is noticed before it is used anyway.
 const IdleUpstream = 4 * time.Second
 
-// UpstreamOptions say how the upstream is called, and the Host of requests that have none. log is ClientTLS's.
+// UpstreamOptions returns how the upstream is called, and the Host of requests that have none. log is as for ClientTLS.
 func UpstreamOptions(c *config.Config, log *slog.Logger) (o wire.Options, host string, err error) {
 	u, err := url.Parse(c.Upstream.URL)
 	if err != nil {
@@ -221,7 +220,7 @@ func UpstreamOptions(c *config.Config, log *slog.Logger) (o wire.Options, host s
 	return o, u.Host, nil
 }
 
-// Reuse is what upstream.reuse_after_body means for the connections of deliveries.
+// Reuse returns the meaning of upstream.reuse_after_body for the connections of deliveries.
 func Reuse(r config.Reuse) wire.Reuse {
 	switch r {
 	case config.ReuseAlways:
@@ -232,7 +231,7 @@ func Reuse(r config.Reuse) wire.Reuse {
 	return wire.ReuseNever
 }
 
-// BodyMemory is how many bytes bodies may take: what limits.memory says, or a share of what the process may take.
+// BodyMemory returns the bytes that bodies may take: limits.memory, or a share of the memory of the process.
 func BodyMemory(l *config.Limits, process memory.Limit) int64 {
 	if l.Memory > 0 {
 		return int64(l.Memory)
@@ -240,7 +239,7 @@ func BodyMemory(l *config.Limits, process memory.Limit) int64 {
 	return process.Bodies()
 }
 
-// WithPort is the host of u with the port that its scheme means where it names none.
+// WithPort returns the host of u, with the default port of its scheme if it names none.
 func WithPort(u *url.URL, port string) string {
 	if u.Port() != "" {
 		return u.Host
@@ -248,8 +247,8 @@ func WithPort(u *url.URL, port string) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// TelemetryOptions say who is measured. What is exported is said by the standard variables of OpenTelemetry, which its SDK reads from the
-// process itself.
+// TelemetryOptions returns the names of the process and its service. The standard variables of OpenTelemetry, which its SDK reads, say what is
+// exported.
 func TelemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, error) {
 	o := telemetry.Options{Log: log, Env: os.Getenv, Setenv: os.Setenv, Version: cli.BuildVersion(), Instance: holder()}
 	u, err := url.Parse(c.Upstream.URL)
@@ -268,12 +267,12 @@ func TelemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, er
 	return o, nil
 }
 
-// EmbeddedOptions are those of the etcd in this process.
+// EmbeddedOptions returns the options of the embedded etcd.
 func EmbeddedOptions(c *config.Config, log *slog.Logger) embedded.Options {
 	return embedded.Options{Dir: filepath.Join(c.DataDir, "etcd"), Quota: int64(c.Etcd.Embedded.Quota), Logger: log}
 }
 
-// StoreOptions say where the ledger is.
+// StoreOptions returns the options of the ledger.
 func StoreOptions(c *config.Config, log *slog.Logger) (etcdlock.Options, error) {
 	o := etcdlock.Options{
 		Endpoints: c.Etcd.Endpoints, Username: c.Etcd.Username, Password: c.Etcd.Password.Reveal(),
@@ -292,7 +291,7 @@ func StoreOptions(c *config.Config, log *slog.Logger) (etcdlock.Options, error) 
 	return o, nil
 }
 
-// holder names this process for people.
+// holder returns the name of this process for people.
 func holder() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -301,7 +300,7 @@ func holder() string {
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
-// OwnTrust trusts the very certificate that is configured, under the name that it has: what is checked is that the listener shows it.
+// OwnTrust returns a trust in the configured certificate alone, under its own name: it proves that the listener has it.
 func OwnTrust(c *config.Config) client.TLS {
 	if c.Admin.TLS.CertFile == "" {
 		return client.TLS{}
@@ -309,10 +308,10 @@ func OwnTrust(c *config.Config) client.TLS {
 	return client.TLS{CAFile: c.Admin.TLS.CertFile, ServerName: nameIn(c.Admin.TLS.CertFile)}
 }
 
-// DefaultConfig is the file that commands read where --config names no other.
+// DefaultConfig is the file that commands read without --config.
 const DefaultConfig = "sidecar.yaml"
 
-// nameIn is a name that the first certificate in a PEM file is for; "" where there is none.
+// nameIn returns a name of the first certificate in a PEM file, or "".
 func nameIn(certFile string) string {
 	text, err := os.ReadFile(certFile)
 	if err != nil {
