@@ -81,7 +81,7 @@ events run again when their senders repeat them. What ran at the time of the bac
 			}
 			fmt.Fprintf(e.Stdout, "restored into %s; fencing tokens go on after %d\n", cli.Plain(c.DataDir), done.Revision)
 			if done.Kept != "" {
-				fmt.Fprintf(e.Stdout, "the data before is in %s; remove it when nobody needs it\n", cli.Plain(done.Kept))
+				fmt.Fprintf(e.Stdout, "the data before is in %s; remove it when it is not needed any more\n", cli.Plain(done.Kept))
 			}
 			return nil
 		},

@@ -61,8 +61,8 @@ func newRoot(e *cli.Environment) *cobra.Command {
 		Long: `Hooklock is a reverse proxy in front of an existing webhook endpoint. Each event runs once and each workflow
 runs one at a time, across all replicas, without a change to the service or to the sender.
 
-Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration (78 of serve, whose crash is 2), 3 not found, 4 refused (somebody else holds
-the lock, or it has ended).`,
+Exit codes: 0 fine, 1 failed, 2 bad usage or bad configuration (78 of serve, whose crash is 2), 3 not found, 4 refused (another execution
+holds the lock, or it has ended).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -48,7 +48,7 @@ its metrics what came of it, at health.listen, or at admin.listen; one that is r
 		},
 	}
 	r.Flags(cmd)
-	cmd.Flags().IntVar(&pid, "pid", 0, "signal this hooklock serve, and ask nobody for a token")
+	cmd.Flags().IntVar(&pid, "pid", 0, "signal this process of hooklock serve, without a token")
 	cmd.Flags().DurationVar(&wait, "wait", 30*time.Second, "how long to wait for what comes of a signal")
 	return cmd
 }

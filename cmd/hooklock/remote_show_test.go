@@ -72,7 +72,7 @@ func TestTheQueueHasWhatRunsAndThenWhatWaitsInOrder(t *testing.T) {
 	})
 	code, out, problems := command(t, nil, "queue", "--admin", api.url)
 	rows := []string{
-		`WORKFLOW +POSITION +EVENT +STATE +AGE +WHAT HAPPENED +RUN`, `stripe/acme +- +evt_1 +running +1m15s +ends in 58m45s by upstream.timeout +` + id, `stripe/acme +1 +evt_2 +waits +\S+ +waits for its turn +` + id,
+		`WORKFLOW +POS +EVENT +STATE +AGE +WHAT HAPPENED +RUN`, `stripe/acme +- +evt_1 +running +1m15s +ends in 58m45s by upstream.timeout +` + id, `stripe/acme +1 +evt_2 +waits +\S+ +waits for its turn +` + id,
 		`stripe/acme +2 +evt_3 +waits +\S+ +accepted, waits: locked +` + id, `other +1 +evt_4 .*`, `orders/1 +- +evt_9 +blocked +1m15s +blocked after 2 tries +` + id,
 	}
 	if code != cli.ExitFine || problems != "" || !regexp.MustCompile(`^`+strings.Join(rows, `\n`)+`\n$`).MatchString(out) {

@@ -20,6 +20,13 @@ func TestAnIDIsCutInItsMiddleBecauseIDsDifferAtTheirEnds(t *testing.T) {
 	}
 }
 
+func TestAWordThatFitsIntoALineIsNotBroken(t *testing.T) {
+	got := printed(t, Table{}, 30, []string{"busy", "with 72d3162e-cc78-11e3-81ab and more"})
+	if want := "busy  with\n      72d3162e-cc78-11e3-81ab\n      and more\n"; got != want {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestEachNameInFrontOfAWrappedValueHasItsColumn(t *testing.T) {
 	got := printed(t, Table{}, 36, []string{"failed", "upstream", "connection refused; start it"}, []string{"ok", "etcd", "3.6"})
 	if want := "failed  upstream  connection\n                  refused; start it\nok      etcd      3.6\n"; got != want {

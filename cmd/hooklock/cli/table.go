@@ -214,8 +214,10 @@ func (t *Table) pair(text *strings.Builder, cells []string, last Hue) {
 func fold(text string, n int) (pieces []string) {
 	for n >= narrowest && Width(text) > n {
 		piece := columns().Truncate(text, n, "")
-		if at := strings.LastIndexByte(piece, ' '); at > n/2 && text[len(piece)] != ' ' {
-			piece = piece[:at]
+		if at := strings.LastIndexByte(piece, ' '); at > 0 && text[len(piece)] != ' ' {
+			if word, _, _ := strings.Cut(text[at+1:], " "); Width(word) <= n { // a longer one is broken anyway
+				piece = piece[:at]
+			}
 		}
 		pieces = append(pieces, piece)
 		text = strings.TrimPrefix(text[len(piece):], " ")

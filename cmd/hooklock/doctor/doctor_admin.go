@@ -126,7 +126,7 @@ func certificateFinding(check, certFile, keyFile string) diagnose.Finding {
 	f.Found = fmt.Sprintf("%s is valid until %s", certFile, cli.Zone{}.Stamp(pair.Leaf.NotAfter))
 	switch {
 	case left < 0:
-		f.Result, f.Advice = diagnose.Failed, "renew it: nobody trusts it any more"
+		f.Result, f.Advice = diagnose.Failed, "renew it: clients refuse it"
 	case left < soon:
 		f.Result, f.Advice = diagnose.Warning, "renew it"
 	}

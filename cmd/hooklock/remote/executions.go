@@ -22,7 +22,7 @@ func NewExecutions(e *cli.Environment) *cobra.Command {
 		Short: "see what ran and what runs, cancel it, or let an event run again",
 		Long: `See the executions: each is one attempt to run one delivery. STATUS is PENDING (it waits for the lock), RUNNING, CANCEL_REQUESTED,
 SUCCESS, FAILED (an error of the system or the upstream) or ABORTED (the decision of a person or a policy). OUTCOME says what is known of
-the effect: executed, not_executed, or unknown. DUPLICATES are the copies of the event that were answered without running. A parked
+the effect: executed, not_executed, or unknown. DUPLICATES counts deliveries of the event that were answered without running. A parked
 execution is one whose sender was told that it is accepted: its request is kept, and it runs when it can (list --parked). Wherever an ID is
 asked for, that of the event will do.`,
 		Args: Subcommand,
@@ -85,9 +85,9 @@ func newExecutionsGet(e *cli.Environment, r *Remote) *cobra.Command {
 		Use:   "get ID",
 		Short: "show one execution and all of its event, now or at its next change",
 		Long: `Show one execution with its steps, every attempt of its event with what became of it, and how the event arrived besides: what was
-refused or answered as a copy, the newest 16 of each and their counts. The beginning of the ID is enough where no other execution's begins so. With --wait the answer comes when the execution changes, and at once when it has ended; when
-nothing changes in that time (at most 5m), it is shown as it is. The exit code is 3 when there is no trace of it: it never ran, or its record has expired
-or was forgotten.`,
+refused or answered as a duplicate, the newest 16 of each and their counts. The beginning of the ID is enough where no other execution's begins
+so. With --wait the answer comes when the execution changes, and at once when it has ended; when nothing changes in that time (at most 5m), it is
+shown as it is. The exit code is 3 when there is no trace of it: it never ran, or its record has expired or was forgotten.`,
 		Example: `  hooklock executions get exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra
   hooklock executions get exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --wait 30s -o json`,
 		Args: OneArg("ID"),

@@ -17,8 +17,8 @@ func NewLocks(e *cli.Environment) *cobra.Command {
 	var r Remote
 	cmd := &cobra.Command{
 		Use: "locks", Aliases: []string{"lock"},
-		Short: "see which workflows are locked and by whom, and take a lock away",
-		Long: `See which workflows are locked, by whom and for how long, and take a lock away from who has it.
+		Short: "see which workflows are locked, and take a lock away",
+		Long: `See which workflows are locked, by which execution and for how long, and take a lock away from it.
 
 STATE is running (a delivery is at the upstream), held (the lock outlives the answer, or belongs to a client of the lock API), cooling
 (the execution has ended with an unknown outcome, and release_delay keeps the lock closed), parked (a parked event has the lock, and waits for
@@ -39,7 +39,7 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list the locks that are taken",
-		Long:  "List the locks that are taken: state, age, time left, how many wait, and who holds them.",
+		Long:  "List the locks that are taken: state, age, time left, how many wait, and which execution holds them.",
 		Example: `  hooklock locks list
   hooklock locks list --prefix stripe/
   hooklock locks list -o json | jq -r '.locks[] | select(.isStale) | .workflow'`,
@@ -116,9 +116,9 @@ func newLocksSlots(e *cli.Environment, r *Remote) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slots",
 		Short: "list the slots of limits that are taken",
-		Long: `List the slots of limits that are taken, and who has them. A limit is one of limits.shared, with what the delivery had in its name, or
+		Long: `List the slots of limits that are taken, and the executions that have them. A limit is one of limits.shared, with what the delivery had in its name, or
 workflow:NAME for the lock.limit of a route. OF is how many slots it has, as the replica knows it that is asked.
-With --waiting those who are first of their queue and wait for a slot.`,
+With --waiting those at the head of their queue that wait for a slot.`,
 		Example: `  hooklock locks slots
   hooklock locks slots --waiting
   hooklock locks slots --prefix tenant/acme`,

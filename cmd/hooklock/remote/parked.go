@@ -136,15 +136,15 @@ func newExecutionsRun(e *cli.Environment, r *Remote) *cobra.Command {
 		action: client.Run, aliases: []string{"try"}, short: "let parked executions be tried now", example: `"repaired"`, done: func(x *client.Execution) string {
 			return x.ExecutionID + " is tried now, or next in the queue of " + x.Workflow
 		},
-		long: `Let a parked execution be tried now, whatever it waits for: its next try, or a person. It has its whole max_age again from now. One that is not the
-first of its line goes on waiting for those before it.`,
+		long: `Let a parked execution be tried now, whatever it waits for: its next try, or a person. It has its whole max_age again from now. One that is not at
+the head of its queue goes on waiting for those before it.`,
 		state: client.ParkBlocked, flag: "blocked", about: "all that wait for a person", known: []client.ParkState{client.ParkBlocked, client.ParkWaiting},
 	})
 }
 
 func newExecutionsSkip(e *cli.Environment, r *Remote) *cobra.Command {
 	return newPerson(e, r, &person{
-		action: client.Skip, short: "end parked executions as dead letters, so that the next of their lines run", example: `"poison"`, done: func(x *client.Execution) string { return x.ExecutionID + " is a dead letter" },
+		action: client.Skip, short: "end parked executions as dead letters, so that the next of their queues run", example: `"poison"`, done: func(x *client.Execution) string { return x.ExecutionID + " is a dead letter" },
 		long: `End a parked execution as a dead letter: its request is kept as long as its record, so that it can be run again later (executions rerun), and the
 next one of its workflow runs. The try of one that runs is closed.`,
 		state: client.ParkBlocked, flag: "blocked", about: "all that wait for a person", known: []client.ParkState{client.ParkBlocked, client.ParkWaiting},
@@ -156,8 +156,8 @@ func newExecutionsRerun(e *cli.Environment, r *Remote) *cobra.Command {
 		action: client.Rerun, aliases: []string{"retry"}, short: "let dead letters run again", example: `"repaired"`, done: func(x *client.Execution) string {
 			return "retrying as " + x.ExecutionID + ", last in the queue of " + x.Workflow
 		},
-		long: `Let the event of a dead letter run again, with the request as it came: a new execution of the same event, the last of its workflow's line. Many
-of one workflow run in the order in which they were in it.`,
+		long: `Let the event of a dead letter run again, with the request as it came: a new execution of the same event, the last in its workflow's queue.
+Several of one workflow run in the order in which they were in it.`,
 		state: client.ParkDeadLetter, flag: "dead-letters", about: "all dead letters", known: []client.ParkState{client.ParkDeadLetter},
 	})
 }

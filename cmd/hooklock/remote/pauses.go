@@ -33,8 +33,8 @@ func NewPause(e *cli.Environment) *cobra.Command {
 answered as ever. New events are parked where their route has park, wait under strategy wait, and are refused with 503 workflow_paused and
 Retry-After otherwise. What is parked already rests.
 
-The pause is kept in etcd: no deploy and no restart lifts it. It holds at each replica from the moment at which that has heard of it;
---drain waits until all have, and until nothing of it runs at any of them: then nothing begins until "hooklock resume". Ctrl-C ends the waiting
+The pause is kept in etcd: no deploy and no restart lifts it. Each replica obeys it as soon as its watch has reported it;
+--drain waits until all do, and until nothing of it runs at any of them: then nothing begins until "hooklock resume". Ctrl-C ends the waiting
 and not the pause.
 
 A name without its kind is a route's, or, with / or * in it, a workflow's. A pause of the same scope is replaced, so the same command with another --until prolongs it.
@@ -84,7 +84,7 @@ A route that the replica does not have is refused, and so is a pattern that no k
 	r.Flags(cmd)
 	reasonFlag(cmd, &reason)
 	cmd.Flags().BoolVar(&force, "force", false, "also where nothing that is known fits")
-	cmd.Flags().DurationVar(&until, "until", 0, "end it after that time, such as 15m (default: somebody resumes it)")
+	cmd.Flags().DurationVar(&until, "until", 0, "end it after that time, such as 15m (default: at hooklock resume)")
 	cmd.Flags().BoolVar(&drain, "drain", false, "wait until nothing of it runs")
 	NoFiles(cmd, "until")
 	return cmd
@@ -273,7 +273,7 @@ func NewPauses(e *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pauses",
 		Short: "list what is paused",
-		Long: `List what is paused, the oldest first: who, since when and why, how many executions wait (PARKED of them have their answer), and how many still
+		Long: `List what is paused, the oldest first: by whom, since when and why, how many executions wait (PARKED of them have their answer), and how many still
 run. STATE is drained where nothing of it runs or can begin, draining where something runs, and spreading where a replica has not acknowledged
 it.`,
 		Example: `  hooklock pauses

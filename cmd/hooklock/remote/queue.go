@@ -111,9 +111,9 @@ func (d *Desk) printQueues(queues []*queue, now time.Time) error {
 		fmt.Fprintln(d.e.Stderr, "nothing runs or waits")
 		return nil
 	}
-	t := d.table("WORKFLOW", "POSITION", "EVENT", "STATE", "AGE", headHappened, "RUN")
+	t := d.table("WORKFLOW", "POS", "EVENT", "STATE", "AGE", headHappened, "RUN")
 	t.Drop, t.Middle, t.Hue = []string{"RUN", headHappened}, []string{"WORKFLOW", "EVENT"}, hueOf
-	t.Cut = map[string]int{"WORKFLOW": 14, "EVENT": 17, headHappened: 20, "RUN": shortRun}
+	t.Cut = map[string]int{"WORKFLOW": 12, "EVENT": 17, headHappened: 20, "RUN": shortRun}
 	for _, q := range queues {
 		for _, l := range q.locks {
 			t.Add(q.Workflow, "", l.EventID, lockState(l), cli.SpanSeconds(l.HeldFor), heldText(l), l.ExecutionID)

@@ -25,7 +25,7 @@ would stop:
 
   STALE       events that are older than one of their scope that went through, where the route has an order; and
               those that a newer one replaced while they waited (strategy latest)
-  DUPLICATES  copies of an event that is settled or runs: they would get the first answer, or a 409
+  DUPLICATES  of an event that is settled or runs: they would get the first answer, or a 409
   BUSY        other events of a workflow while one ran: they would wait, or be refused; and events that a limit
               had no slot for
   MISMATCHES  a known event ID with another request

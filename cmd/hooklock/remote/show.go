@@ -94,16 +94,22 @@ func (d *Desk) tell(ctx context.Context, x *client.Execution) error {
 		return err
 	}
 	return d.object(x.RawJSON(), func() error {
-		text := cli.Plain(s.Happened()) + "\n"
+		d.paragraph(s.Happened())
 		if todo := s.Todo(); todo != "" {
-			text += "What to do: " + cli.Plain(todo) + "\n"
+			d.paragraph("What to do: " + todo)
 		}
-		if d.screen.Terminal() {
-			text = cli.Wrap(text, d.screen.Width)
-		}
-		fmt.Fprintln(d.e.Stdout, text)
+		fmt.Fprintln(d.e.Stdout)
 		return d.showRows(x, d.lockText(x, s.Lock))
 	})
+}
+
+// paragraph prints a text, wrapped on a terminal.
+func (d *Desk) paragraph(text string) {
+	text = cli.Plain(text) + "\n"
+	if d.screen.Terminal() {
+		text = cli.Wrap(text, d.screen.Width)
+	}
+	fmt.Fprint(d.e.Stdout, text)
 }
 
 // sender returns what is known of the sender of a route; nil = nothing is.

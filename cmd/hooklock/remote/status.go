@@ -20,7 +20,7 @@ func NewStatus(e *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "see how a running hooklock is doing: session, etcd, upstream, configuration, and what runs and waits",
-		Long: `See how a running hooklock is doing, by what it has seen itself: nobody is asked for this, and it answers while etcd is away.
+		Long: `See how a running hooklock is doing, by what it has seen itself: it asks no other process, and answers while etcd is away.
 
 attention lists what a person has to look at, with the command that shows it. etcd and upstream say what came of the latest request: a member of
 etcd is asked when the one before it fails. "running" and "waiting" are those of the process that is asked, "held" and "parked" those of all

@@ -58,7 +58,7 @@ func enough(limit uint64) error {
 	if limit == 0 || limit >= fewestFiles {
 		return nil
 	}
-	return fmt.Errorf("the process may have %d open files and needs %d to serve anybody; raise the limit (ulimit -n, LimitNOFILE=)", limit, fewestFiles)
+	return fmt.Errorf("the process may have %d open files and needs %d to serve; raise the limit (ulimit -n, LimitNOFILE=)", limit, fewestFiles)
 }
 
 // openFiles returns how many files the process may open, or 0 if there is no limit or it is not known.
