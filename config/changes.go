@@ -96,23 +96,8 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 			continue
 		}
 		kept = append(kept, r.Name)
-		if !slices.Equal(was.Verify.Secrets, r.Verify.Secrets) || !slices.Equal(was.Verify.PublicKeys, r.Verify.PublicKeys) {
-			reload = append(reload, fmt.Sprintf("route %s: secrets of verify", r.Name))
-		}
-		if was.Handshake.Token != r.Handshake.Token {
-			reload = append(reload, fmt.Sprintf("route %s: token of handshake", r.Name))
-		}
-		for _, path := range differences(settings.keys, *was, *r) {
-			text := fmt.Sprintf("route %s: %s", r.Name, path)
-			// Under none the lock covers the event, else the workflow. Two processes that disagree see each other's claims, because their
-			// requests come to etcd one after the other; one process sends many in one request, so it has to be of one mind. With a lock.limit
-			// the sender keeps these two apart.
-			if path == "lock.strategy" && (was.Lock.Strategy == idem.NoLock || r.Lock.Strategy == idem.NoLock) {
-				restart = append(restart, fmt.Sprintf("%s (from %s to %s)", text, was.Lock.Strategy, r.Lock.Strategy))
-			} else {
-				reload = append(reload, text)
-			}
-		}
+		toRestart, toReload := changesOf(was, r, settings.keys)
+		restart, reload = append(restart, toRestart...), append(reload, toReload...)
 	}
 	var order []string
 	for i := range before {
@@ -124,6 +109,28 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 	}
 	if strings.Join(order, " ") != strings.Join(kept, " ") {
 		reload = append(reload, "routes: order")
+	}
+	return restart, reload
+}
+
+// changesOf lists the settings of one route that differ.
+func changesOf(was, r *Route, settings []*key) (restart, reload []string) {
+	if !slices.Equal(was.Verify.Secrets, r.Verify.Secrets) || !slices.Equal(was.Verify.PublicKeys, r.Verify.PublicKeys) {
+		reload = append(reload, fmt.Sprintf("route %s: secrets of verify", r.Name))
+	}
+	if was.Handshake.Token != r.Handshake.Token {
+		reload = append(reload, fmt.Sprintf("route %s: token of handshake", r.Name))
+	}
+	for _, path := range differences(settings, *was, *r) {
+		text := fmt.Sprintf("route %s: %s", r.Name, path)
+		// Under none the lock covers the event, else the workflow. Two processes that disagree see each other's claims, because their requests reach
+		// etcd one after the other. One process sends many in one request, so all of it must have one strategy. With a lock.limit the sender keeps the
+		// two locks apart.
+		if path == "lock.strategy" && (was.Lock.Strategy == idem.NoLock || r.Lock.Strategy == idem.NoLock) {
+			restart = append(restart, fmt.Sprintf("%s (from %s to %s)", text, was.Lock.Strategy, r.Lock.Strategy))
+		} else {
+			reload = append(reload, text)
+		}
 	}
 	return restart, reload
 }

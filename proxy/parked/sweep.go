@@ -89,36 +89,37 @@ func (s *Sweeper) Pass(ctx context.Context) (deleted int, err error) {
 func (s *Sweeper) orphans(ctx context.Context) (map[idem.ExecutionID]struct{}, error) {
 	orphans := map[idem.ExecutionID]struct{}{}
 	var batch []idem.ExecutionID
-	ask := func() error {
-		unknown, err := s.known(ctx, batch)
-		if err != nil {
-			return fmt.Errorf("ask whose bytes are still needed: %w", err)
-		}
-		for _, execution := range unknown {
-			if !slices.Contains(batch, execution) {
-				return errors.New("ask whose bytes are still needed: the answer is about others than the question")
-			}
-			if len(orphans) < maxSuspects {
-				orphans[execution] = struct{}{}
-			}
-		}
-		batch = batch[:0]
-		return nil
-	}
 	for execution, err := range s.store.List(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if batch = append(batch, execution); len(batch) == sweepBatch {
-			if err := ask(); err != nil {
-				return nil, err
-			}
+		if batch = append(batch, execution); len(batch) < sweepBatch {
+			continue
 		}
-	}
-	if len(batch) > 0 {
-		if err := ask(); err != nil {
+		if err := s.addOrphans(ctx, orphans, batch); err != nil {
 			return nil, err
 		}
+		batch = batch[:0]
 	}
-	return orphans, nil
+	return orphans, s.addOrphans(ctx, orphans, batch)
+}
+
+// addOrphans asks about some of them.
+func (s *Sweeper) addOrphans(ctx context.Context, orphans map[idem.ExecutionID]struct{}, batch []idem.ExecutionID) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	unknown, err := s.known(ctx, batch)
+	if err != nil {
+		return fmt.Errorf("ask whose bytes are still needed: %w", err)
+	}
+	for _, execution := range unknown {
+		if !slices.Contains(batch, execution) {
+			return errors.New("ask whose bytes are still needed: the answer is about others than the question")
+		}
+		if len(orphans) < maxSuspects {
+			orphans[execution] = struct{}{}
+		}
+	}
+	return nil
 }

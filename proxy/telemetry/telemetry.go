@@ -140,30 +140,12 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 		names = append(names, r.Name)
 		infos = append(infos, metric.WithAttributes(attribute.String("route", r.Name), attribute.String("mode", r.Mode())))
 		deliveries = append(deliveries, deliveryKeys(r)...)
-		for _, result := range acquisitionsOf(r) {
-			acquisitions = append(acquisitions, resultKey{r.Name, result})
-		}
-		for _, outcome := range outcomes {
-			executions = append(executions, resultKey{r.Name, outcome})
-		}
-		if r.Policy.Park != nil {
-			for _, result := range tryResults {
-				tries = append(tries, resultKey{r.Name, result})
-			}
-			for _, end := range parkEnds {
-				ends = append(ends, resultKey{r.Name, end})
-			}
-		}
-		if r.Policy.Idempotency {
-			for _, result := range lookupResults {
-				lookups = append(lookups, resultKey{r.Name, result})
-			}
-		}
-		if r.Policy.Order != nil {
-			for _, result := range orderResults {
-				ordered = append(ordered, resultKey{r.Name, result})
-			}
-		}
+		acquisitions = append(acquisitions, resultKeys(r, true, acquisitionsOf(r))...)
+		executions = append(executions, resultKeys(r, true, outcomes)...)
+		tries = append(tries, resultKeys(r, r.Policy.Park != nil, tryResults)...)
+		ends = append(ends, resultKeys(r, r.Policy.Park != nil, parkEnds)...)
+		lookups = append(lookups, resultKeys(r, r.Policy.Idempotency, lookupResults)...)
+		ordered = append(ordered, resultKeys(r, r.Policy.Order != nil, orderResults)...)
 		for _, result := range partResults {
 			parts = append(parts, partKey{r.Name, naming.PartWorkflow, string(result)})
 			if r.Keys.ReadsEventID() {
@@ -189,6 +171,16 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.extractions.know(parts...)
 	t.is.ordered.know(ordered...)
 	t.is.signatures.know(signatures...)
+}
+
+// resultKeys returns a key for each result of r, none where r cannot get them.
+func resultKeys[T ~string](r *proxy.Route, may bool, results []T) (keys []resultKey) {
+	for _, result := range results {
+		if may {
+			keys = append(keys, resultKey{r.Name, string(result)})
+		}
+	}
+	return keys
 }
 
 // acquisitionsOf are the results that a delivery of r can get where it asks for a lock. Without locks and limits it can still find that nobody decides.

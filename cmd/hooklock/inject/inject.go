@@ -64,14 +64,7 @@ func Inject(in io.Reader, out io.Writer, o Options) (notes []string, err error) 
 	if len(services) == 0 {
 		return nil, errors.New("no Deployment, StatefulSet or DaemonSet with a Service that selects its pods: give the files of both")
 	}
-	for i, service := range services { // after all workloads, because a canary shares a Service
-		if text(service, "spec", "clusterIP") == "None" && !slices.Contains(services[:i], service) {
-			notes = append(notes, title(service)+" is headless: whoever resolves its name connects to the ports of the pods themselves, past Hooklock; "+
-				"give senders inside of the cluster one with a clusterIP")
-		}
-		set(under(under(service, "metadata"), "labels"), "hooklock", str("service"))
-		set(list(service, "spec", "ports")[0], "targetPort", str("hooklock"))
-	}
+	notes = append(notes, redirect(services)...) // after all workloads, because a canary shares a Service
 	e := yaml.NewEncoder(out)
 	e.SetIndent(2)
 	for _, doc := range append(docs, configs...) {
@@ -80,6 +73,19 @@ func Inject(in io.Reader, out io.Writer, o Options) (notes []string, err error) 
 		}
 	}
 	return notes, e.Close()
+}
+
+// redirect points services at Hooklock.
+func redirect(services []*yaml.Node) (notes []string) {
+	for i, service := range services {
+		if text(service, "spec", "clusterIP") == "None" && !slices.Contains(services[:i], service) {
+			notes = append(notes, title(service)+" is headless: a client that resolves its name connects to the ports of the pods themselves, past Hooklock; "+
+				"give senders inside of the cluster one with a clusterIP")
+		}
+		set(under(under(service, "metadata"), "labels"), "hooklock", str("service"))
+		set(list(service, "spec", "ports")[0], "targetPort", str("hooklock"))
+	}
+	return notes
 }
 
 // read returns the objects of manifests, each as a document, items of lists included.
