@@ -116,21 +116,21 @@ func (d *Desk) printQueues(queues []*queue, now time.Time) error {
 	t.Cut = map[string]int{"WORKFLOW": 12, "EVENT": 17, headHappened: 20, "RUN": shortRun}
 	for _, q := range queues {
 		for _, l := range q.locks {
-			t.Add(q.Workflow, "", l.EventID, lockState(l), cli.SpanSeconds(l.HeldFor), heldText(l), l.ExecutionID)
+			t.Add(q.Workflow, "", l.EventID, lockState(l), cli.SpanSeconds(l.HeldFor), heldText(l, now), l.ExecutionID)
 		}
 		for i, x := range q.waiting {
-			t.Add(q.Workflow, strconv.Itoa(i+1), story.Name(x), "waits", cli.Span(now.Sub(cameAt(x))), happened(x, now), x.ExecutionID)
+			t.Add(q.Workflow, strconv.Itoa(i+1), story.Name(x), "waits", cli.Span(now.Sub(cameAt(x))), story.Short(x, now), x.ExecutionID)
 		}
 	}
 	return t.Flush()
 }
 
 // heldText says what ends a lock.
-func heldText(l *client.Lock) string {
+func heldText(l *client.Lock, now time.Time) string {
 	switch left := timeLeft(l); {
 	case l.Parked != nil:
 		x := client.Execution{Status: client.Running, Parked: l.Parked}
-		return happened(&x, time.Now())
+		return story.Short(&x, now)
 	case left != "":
 		return "ends in " + left + " by " + l.EndsBy
 	}
