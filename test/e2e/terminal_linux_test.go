@@ -73,7 +73,7 @@ func TestOnATerminalNoLineIsLongerThanItIsWide(t *testing.T) {
 	env := []string{"HOOKLOCK_ADMIN=http://" + h.Admin}
 	for _, args := range [][]string{
 		{"locks", "list"}, {"executions", "list"}, {"status"}, {"report", "--examples"}, {"locks", "get", long}, {"locks", "list", "--prefix", "hold/"}, {"audit", "list"},
-		{"events"}, {"queue"}, {"show", "evt_3"}, {"executions", "--help"}, {"executions", "list", "--help"}, {"status", "--help"},
+		{"events"}, {"queue"}, {"show", "evt_3"}, {"doctor", "--config", h.Config}, {"executions", "--help"}, {"executions", "list", "--help"}, {"status", "--help"},
 	} {
 		text := shown(t, filepath.Dir(h.Config), env, args...)
 		for line := range strings.Lines(colour.ReplaceAllString(text, "")) {
