@@ -131,6 +131,31 @@ func TestTheCommandsOfTheFirstRouteDoWhatThePageSays(t *testing.T) {
 	}
 }
 
+func TestTheFourLinesOfTheREADMEAreEnough(t *testing.T) {
+	p := newPlace(t)
+	service := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
+	p.up = service.Addr
+	file := kit.Fenced(t, "README.md", "## In front of your service", "yaml")
+	p.write(t, "shop.yaml", p.here(file))
+	commands := strings.SplitAfter(strings.TrimSuffix(kit.Fenced(t, "README.md", file+"```\n", ""), "\n"), "\n")
+	built, serve := commands[0], commands[len(commands)-1]
+	if built != "make build\n" || serve != "bin/hooklock serve --config shop.yaml" {
+		t.Fatalf("the README begins with %q and ends with %q", built, serve)
+	}
+	out := p.shell(t, "set -e\n"+strings.Join(commands[1:len(commands)-1], ""))
+	for _, want := range []string{"shop.yaml: valid", "orders/acme", "k1"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in:\n%s", want, out)
+		}
+	}
+	p.serve(t)
+	for _, want := range []string{"executed", "replayed"} {
+		if a := testkit.Post(t, p.door, "/hooks/acme", "{}", "Idempotency-Key: k1"); a.Decision() != want {
+			t.Errorf("%v", a)
+		}
+	}
+}
+
 func TestBehindItPHPSeesADeliveryOnceAndItsSendersAddress(t *testing.T) {
 	fpm, _ := filepath.Glob("/usr/sbin/php-fpm*")
 	nginx, err := exec.LookPath("nginx")
