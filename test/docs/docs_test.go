@@ -42,7 +42,7 @@ func pages(t *testing.T) map[string]string {
 }
 
 // saidThere are the warnings of examples about which their pages speak, or that are about the machine.
-var saidThere = regexp.MustCompile(`no such file|no environment variable|^docs/quickstart.*: unmatched: pass|^docs/slots.*lock.limit: is 3|^docs/api.*routes: there are none`)
+var saidThere = regexp.MustCompile(`no such file|no environment variable|^docs/slots.*lock.limit: is 3|^docs/api.*routes: there are none`)
 
 func TestConfigurationsInTheDocumentationLoad(t *testing.T) {
 	fence := regexp.MustCompile("(?s)```yaml\n(.*?)```")
