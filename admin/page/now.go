@@ -273,10 +273,11 @@ func mode(name string) cell {
 
 // pauseAsk is the button that pauses a scope, or resumes it where it is paused. status is nil where it is not known.
 func pauseAsk(scope string, status *client.ReplicaStatus) ask {
+	what, _, _ := strings.Cut(scope, ":")
 	if status != nil && slices.ContainsFunc(status.Paused, func(p client.PauseStatus) bool { return p.Scope == scope }) {
-		return asking("Resume…", "resume", "scope", scope)
+		return asking("Resume "+what+"…", "resume", "scope", scope)
 	}
-	return asking("Pause…", "pause", "scope", scope)
+	return asking("Pause "+what+"…", "pause", "scope", scope)
 }
 
 // locks are those that are taken. status is nil where it is not known.

@@ -13,32 +13,17 @@ import (
 	"hooklock/idem"
 )
 
-// axis is what happened to an event, in the order of time.
-type axis struct {
-	Items []item
-	From  time.Time
-	// Marks and Bars are the same as a picture, in thousandths of the whole.
-	Marks, Bars []mark
-}
-
-// mark is a moment or a stretch of the picture.
-type mark struct {
-	X, Width int
-	Class    string
-	Title    string
-}
-
 // item is one thing that happened.
 type item struct {
 	At    time.Time
 	After string // the first one
 	Kind  string // arrival, attempt, end, step, cancel, audit, park, now
 	Title string
-	Why   string // in a sentence
+	Why   string // a sentence, with marked times
 	Cells []cell
 }
 
-// story is all that is known of one event.
+// event shows all that is known of one event.
 func event(v *visit) ([]section, error) {
 	x, err := v.event()
 	if is(err, client.CodeStoreUnavailable) {
@@ -53,22 +38,33 @@ func event(v *visit) ([]section, error) {
 		lock = v.lockOf(x)
 	}
 	told := story.Story{Execution: x, Lock: lock, Sender: v.sender(x.Route), Now: v.now, Stamp: marked}
-	head := section{ID: "event", Title: "Event " + eventName(x), Lead: []cell{timed(told.Happened()), timed(told.Todo())}, Facts: eventFacts(x), Asks: asksOf(x)}
+	facts, details := eventFacts(x)
+	head := section{ID: "event", Title: cmp.Or(eventName(x), "Event"), Lead: []cell{timed(told.Happened()), timed(told.Todo())}, Facts: facts, Asks: asksOf(x)}
 	items = append(items, lockItems(x, lock, v.now)...)
 	if lock != nil && lock.ExecutionID == x.ExecutionID {
 		head.Asks = append(head.Asks, asking("Release…", "release", "workflow", x.Workflow, "id", x.ExecutionID))
 	}
+	status, _ := v.replica()                // without it, a paused workflow can be paused again
+	if !strings.Contains(x.Workflow, "*") { // which would be a pattern
+		head.Asks = append(head.Asks, pauseAsk("workflow:"+x.Workflow, status))
+	}
+	told.Stamp = func(t time.Time) string { return "⟨at:" + t.UTC().Format(time.RFC3339Nano) + "⟩" }
+	head.Ticket = told.Markdown("⟨page⟩")
 	if x.ExecutionID != "" {
 		items = append(items, v.auditItems(x)...)
 	}
-	line := section{ID: "axis", Title: "Timeline", Story: newAxis(items), Note: leftOut(x)}
-	if head.Title == "Event " {
-		head.Title = "Event"
+	all := []section{head, {ID: "axis", Title: "Timeline", Picture: newTimeline(x.Workflow, v.spellsOf(x, lock), v.now), Story: inOrder(items), Note: leftOut(x)}}
+	if len(x.FailedAnswers) > 0 {
+		all = append(all, section{ID: "tries", Title: "Failed tries", Table: tableOf("Failed tries", []column[client.FailedAnswer]{
+			{"Time", func(a *client.FailedAnswer) cell { return when(a.At, "at") }},
+			{"Answer", func(a *client.FailedAnswer) cell { return number(int64(a.Status)) }},
+			{"The service said", func(a *client.FailedAnswer) cell { return text(a.Text) }},
+		}, x.FailedAnswers, func(a *client.FailedAnswer) string { return a.At.String() })})
 	}
-	return []section{head, line, elsewhere(x)}, nil
+	return append(all, section{ID: "details", Title: "Details", Fold: "IDs and numbers", Facts: details}, elsewhere(x)), nil
 }
 
-// event is the event that the URL names, by one of its executions, or by its key where none ran.
+// event returns the event that the URL names, by one of its executions, or by its key where none ran.
 func (v *visit) event() (*client.Execution, error) {
 	if id := v.query.Get("id"); id != "" {
 		x := &client.Execution{}
@@ -113,60 +109,61 @@ func eventName(x *client.Execution) string {
 	return x.IdempotencyKey[:min(16, len(x.IdempotencyKey))]
 }
 
-// eventFacts are what is known beside what happened.
-func eventFacts(x *client.Execution) []fact {
-	facts := []fact{{"status", []cell{statusCell(x.Status), outcomeCell(x.Outcome), parkedCell(x)}}}
-	add := func(name string, c cell) {
-		if c.Text != "" {
-			facts = append(facts, fact{name, []cell{c}})
+// eventFacts are what is known besides what happened; details are for a search elsewhere.
+func eventFacts(x *client.Execution) (facts, details []fact) {
+	facts = []fact{{"status", []cell{statusCell(x.Status), outcomeCell(x.Outcome), parkedCell(x)}}}
+	add := func(to *[]fact, name string, cells ...cell) {
+		if len(cells) > 0 && !cells[0].empty() {
+			*to = append(*to, fact{name, cells})
 		}
 	}
-	add("why", text(why(x)))
-	w := text(x.Workflow)
-	w.Href = to("find", "workflow", x.Workflow)
-	add("workflow", w)
-	add("route", text(x.Route))
-	add("execution", cell{Text: x.ExecutionID, Class: "id"})
-	add("event ID", text(x.EventID))
-	add("key", cell{Text: x.IdempotencyKey, Class: "id"})
-	add("fencing number", number(x.Token))
-	add("replica", text(x.Holder))
-	if o := x.Order; o != nil && o.Stale != "" {
-		facts = append(facts, fact{"order", []cell{text(o.Stale + " older than the newest that went through:"), ofExecution(o.Newest)}})
-	}
-	if x.Final {
-		add("final", text("never runs again, unless it is allowed again"))
-	}
-	if x.SupersededBy != "" {
-		facts = append(facts, fact{"superseded by", []cell{ofExecution(x.SupersededBy)}})
-	}
-	if l := x.Latest; l != nil {
-		add("latest", text("a newer event would replace it; it replaced "+strconv.Itoa(l.Replaced)))
+	if x.Arrivals != nil && len(x.Arrivals.Newest) > 0 {
+		a := &x.Arrivals.Newest[0]
+		add(&facts, "sender got", text(fmt.Sprintf("%d (%s)", a.Status, story.Words(a.Decision))), when(a.At, "at"))
+	} else if x.Response != nil && x.ParkedOn == "" {
+		add(&facts, "sender got", text(fmt.Sprint(x.Response.Status)), when(x.FinishedAt, "at"))
 	}
 	if r := x.Response; r != nil {
-		said := fmt.Sprintf("%d, %d B, ", r.Status, r.Bytes)
+		kept := "not kept"
 		if r.Kept {
-			said += "kept for duplicates"
-		} else {
-			said += "not kept"
+			kept = "kept for duplicates"
 		}
-		add("answer", text(said))
+		add(&facts, "answer", text(fmt.Sprintf("%d, %d B, %s", r.Status, r.Bytes, kept)))
 	}
-	if x.Duplicates > 0 {
-		add("duplicates", text(fmt.Sprint(x.Duplicates)))
+	add(&facts, "duplicates", number(x.Duplicates))
+	w := text(x.Workflow)
+	w.Href = to("find", "workflow", x.Workflow)
+	add(&facts, "workflow", w)
+	route := text(x.Route)
+	route.Href = to("find", "route", x.Route)
+	add(&facts, "route", route)
+	if o := x.Order; o != nil && o.Stale != "" {
+		add(&facts, "order", text(o.Stale+" older than the newest that went through:"), ofExecution(o.Newest))
 	}
-	return facts
+	if x.Final {
+		add(&facts, "final", text("never runs again, unless it is allowed again"))
+	}
+	add(&facts, "replaced by", ofExecution(x.SupersededBy))
+	if l := x.Latest; l != nil {
+		add(&facts, "latest", text("a newer event would replace it; it replaced "+strconv.Itoa(l.Replaced)))
+	}
+	add(&details, "event ID", text(x.EventID))
+	add(&details, "execution", cell{Text: x.ExecutionID, Class: "id"})
+	add(&details, "key", cell{Text: x.IdempotencyKey, Class: "id"})
+	add(&details, "fingerprint", cell{Text: x.Fingerprint, Class: "id"})
+	add(&details, "fencing number", number(x.Token))
+	add(&details, "replica", text(x.Holder))
+	if x.Error != nil {
+		add(&details, "error", text(x.Error.Code), text(x.Error.Detail))
+	}
+	return facts, details
 }
 
 // itemsOf are what the API tells of the event.
 func itemsOf(x *client.Execution) []item {
 	var items []item
-	if h := x.Arrivals; h != nil {
-		arrivals := slices.Clone(h.Newest)
-		if n := len(arrivals); n == 0 || arrivals[n-1].At.After(h.First.At.Time) {
-			arrivals = append(arrivals, h.First)
-		}
-		own := ownAttempts(x)
+	if x.Arrivals != nil {
+		arrivals, own := arrivalsOf(x), ownAttempts(x)
 		for i := range arrivals {
 			items = append(items, arrivalItem(&arrivals[i], own))
 		}
@@ -174,27 +171,42 @@ func itemsOf(x *client.Execution) []item {
 	if r := x.Released; r != nil {
 		items = append(items, item{At: r.At.Time, Kind: "audit", Title: "Allowed to run again", Why: story.Sentence(r.Text())})
 	}
-	attempts := x.Attempts
-	if len(attempts) == 0 && x.ExecutionID != "" {
-		a := client.Attempt{
-			ExecutionID: x.ExecutionID, Status: x.Status, Outcome: x.Outcome, StartedAt: x.StartedAt, FinishedAt: x.FinishedAt, Error: x.Error, AbortedAt: x.AbortedAt,
-			AbortedBy: x.AbortedBy, AbortReason: x.AbortReason, Tries: x.Tries, TraceID: x.TraceID,
-		}
-		if x.Response != nil {
-			a.Answer = x.Response.Status
-		}
-		attempts = []client.Attempt{a}
-	}
+	attempts := attemptsOf(x)
 	for i := range attempts {
 		items = append(items, attemptItems(i+1, &attempts[i])...)
 	}
 	for _, s := range x.Steps {
 		items = append(items, stepItems(s, x)...)
 	}
-	for _, a := range x.FailedAnswers {
-		items = append(items, item{At: a.At.Time, Kind: "end", Title: fmt.Sprintf("Try failed: the service answered %d", a.Status), Why: a.Text})
-	}
 	return append(items, parkItems(x)...)
+}
+
+// attemptsOf are the attempts of an event; the API leaves them out where there is one.
+func attemptsOf(x *client.Execution) []client.Attempt {
+	if len(x.Attempts) > 0 || x.ExecutionID == "" {
+		return x.Attempts
+	}
+	a := client.Attempt{
+		ExecutionID: x.ExecutionID, Status: x.Status, Outcome: x.Outcome, StartedAt: x.StartedAt, FinishedAt: x.FinishedAt, Error: x.Error, AbortedAt: x.AbortedAt,
+		AbortedBy: x.AbortedBy, AbortReason: x.AbortReason, Tries: x.Tries, TraceID: x.TraceID,
+	}
+	if x.Response != nil {
+		a.Answer = x.Response.Status
+	}
+	return []client.Attempt{a}
+}
+
+// arrivalsOf are the deliveries that are known one by one: the newest, and the first.
+func arrivalsOf(x *client.Execution) []client.Arrival {
+	h := x.Arrivals
+	if h == nil {
+		return nil
+	}
+	arrivals := slices.Clone(h.Newest)
+	if n := len(arrivals); n == 0 || arrivals[n-1].At.After(h.First.At.Time) {
+		arrivals = append(arrivals, h.First)
+	}
+	return arrivals
 }
 
 // ownAttempts are when the executions of the event began.
@@ -207,7 +219,7 @@ func ownAttempts(x *client.Execution) map[string]time.Time {
 }
 
 func arrivalItem(a *client.Arrival, own map[string]time.Time) item {
-	i := item{At: a.At.Time, Kind: "arrival", Title: fmt.Sprintf("Delivery received: %s, the sender got %d", story.Words(a.Decision), a.Status), Why: story.Sentence(story.Why(a, stamp))}
+	i := item{At: a.At.Time, Kind: "arrival", Title: fmt.Sprintf("Delivery received: %s, the sender got %d", story.Words(a.Decision), a.Status), Why: story.Sentence(story.Why(a, marked))}
 	if len(a.Differs) > 0 {
 		i.Why += " What differs: " + strings.Join(a.Differs, ", ") + "."
 	}
@@ -397,36 +409,12 @@ func elsewhere(x *client.Execution) section {
 	return s
 }
 
-// newAxis puts items into the order of time, and draws them.
-func newAxis(items []item) *axis {
+// inOrder sorts items by time.
+func inOrder(items []item) []item {
 	items = slices.DeleteFunc(items, func(i item) bool { return i.At.IsZero() })
 	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.At.UnixMilli(), b.At.UnixMilli()) })
-	a := &axis{Items: items}
-	if len(items) == 0 {
-		return a
-	}
-	a.From = items[0].At
-	whole := max(items[len(items)-1].At.Sub(a.From), time.Millisecond)
-	x := func(at time.Time) int { return int(at.Sub(a.From) * 1000 / whole) }
-	var began []time.Time
 	for i := range items {
-		it := &items[i]
-		it.After = "+" + story.Span(it.At.Sub(a.From))
-		switch it.Kind {
-		case "attempt":
-			began = append(began, it.At)
-		case "end":
-			if len(began) > 0 {
-				from := x(began[0])
-				a.Bars = append(a.Bars, mark{from, max(x(it.At)-from, 4), "attempt", it.Title})
-				began = began[1:]
-			}
-		default:
-			a.Marks = append(a.Marks, mark{x(it.At), 4, it.Kind, it.Title})
-		}
+		items[i].After = "+" + story.Span(items[i].At.Sub(items[0].At))
 	}
-	for _, at := range began {
-		a.Bars = append(a.Bars, mark{x(at), max(1000-x(at), 4), "open", "not ended"})
-	}
-	return a
+	return items
 }

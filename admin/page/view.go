@@ -24,7 +24,9 @@ type section struct {
 	Search    *search
 	Facts     []fact
 	Table     *table
-	Story     *axis
+	Picture   *timeline
+	Story     []item
+	Ticket    string // the event in Markdown, to be copied
 	Asks      []ask
 	Links     []link // to other screens: the older ones
 }
@@ -144,6 +146,7 @@ func functions() template.FuncMap {
 	return template.FuncMap{
 		"iso":   func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
 		"clock": stamp,
+		"timed": func(s string) []cell { return timed(s).More },
 		"zero":  func(t time.Time) bool { return t.IsZero() },
 		"add":   func(a, b int) int { return a + b },
 	}

@@ -53,6 +53,7 @@
       if (t.textContent !== text) t.textContent = text;
       if (way !== "at") t.title = day(at) + " " + time(at) + " " + zone(at);
     }
+    for (const t of root.querySelectorAll("text[data-at]")) t.textContent = clock(new Date(t.dataset.at));
     for (const p of root.querySelectorAll("progress[data-from]")) {
       const from = new Date(p.dataset.from), to = new Date(p.dataset.to);
       p.value = Math.max(0, Math.min(100, 100 * (now - from) / Math.max(1, to - from)));
@@ -368,11 +369,34 @@
   document.addEventListener("click", (e) => {
     const b = e.target.closest("button");
     if (b?.dataset.ask) put(b.dataset.ask);
+    if (b?.dataset.copy) copy(b);
     if (b && "close" in b.dataset) b.closest("dialog").close();
   });
   // The event comes some time after the dialog closes: the next question may be open by then.
   question.addEventListener("close", () => { if (!question.open) question.replaceChildren(); if (question.acted) { question.acted = false; $("main").focus({ preventScroll: true }); stop(); go(true, true); lookAtBar(); } settle(); });
   tokenBox.addEventListener("close", () => { $("token-text").value = ""; });
+
+  // copy puts the address or the ticket of an event on the clipboard, which a page without TLS has by the older way only.
+  const copy = async (button) => {
+    const both = (d) => utc ? day(d) + " " + time(d) + " UTC" : day(d) + " " + time(d) + " " + zone(d) + " (" + d.toISOString().slice(11, 19) + " UTC)";
+    const text = button.dataset.copy === "link" ? location.href : $("ticket").textContent.replaceAll("⟨page⟩", () => location.href).replaceAll(/⟨at:([^⟩]*)⟩/g, (_, at) => both(new Date(at)));
+    const label = button.textContent;
+    try {
+      if (navigator.clipboard) await navigator.clipboard.writeText(text);
+      else {
+        const area = document.createElement("textarea");
+        area.value = text;
+        document.body.append(area);
+        area.select();
+        const done = document.execCommand("copy");
+        area.remove();
+        button.focus();
+        if (!done) throw new Error("not copied");
+      }
+      button.textContent = "Copied";
+    } catch { button.textContent = "Not copied"; }
+    setTimeout(() => { button.textContent = label; }, 2000);
+  };
 
   let asking = "";
   const put = async (path) => {

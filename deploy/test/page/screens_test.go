@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	permissions "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
@@ -200,6 +201,7 @@ func (b *tab) picture(name string) {
 func TestTheStoryTellsEachDeliveryAndWhyItGotItsAnswer(t *testing.T) {
 	d, story := busy(t)
 	b := open(t, d.Admin)
+	b.run(permissions.GrantPermissions([]permissions.PermissionType{permissions.PermissionTypeClipboardReadWrite, permissions.PermissionTypeClipboardSanitizedWrite}).WithOrigin(strings.TrimSuffix(d.url, "/")))
 	b.visit(d.url, "find?text=evt_refused", "Events")
 	b.says("#screen", "REFUSED")
 	b.click(`td[data-head=Event] a`)
@@ -208,7 +210,17 @@ func TestTheStoryTellsEachDeliveryAndWhyItGotItsAnswer(t *testing.T) {
 	b.says("#event .lead", ", because the workflow was busy with another event: evt_long had the lock since ")
 	b.says("#event .lead", "If the running event is stuck, cancel it.")
 	b.says("#screen", "Delivery received: locked, the sender got 409")
-	b.click(`a[href="#story?id=` + story + `"]`)
+	b.until("the picture has its neighbour", `document.querySelector("#axis .timeline").textContent.includes("evt_long")`)
+	b.click(`[data-copy="ticket"]`)
+	b.says("#event", "Copied")
+	ticket := eval[string](b, `navigator.clipboard.readText()`)
+	for _, want := range []string{"**`evt_refused`** REFUSED\n\nIt did not run: refused with 409 at 20", " UTC), because the workflow was busy", "- Page: " + d.url + "#story?key="} {
+		if !strings.Contains(ticket, want) {
+			t.Errorf("no %q in the ticket:\n%s", want, ticket)
+		}
+	}
+	b.run(chromedp.Evaluate(`document.querySelector("#axis details").open = true`, nil))
+	b.click(`#axis table a[href="#story?id=` + story + `"]`)
 	b.says("#screen", "evt_long")
 	b.says("#screen", "Delivery received: in flight, the sender got 409")
 	b.says("#screen", "Has the lock of its workflow")
